@@ -1,0 +1,43 @@
+// Arithmetic on sizes that come from files or arguments.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "maskctl/base/index.h"
+
+namespace maskctl {
+
+/// Nothing when the exact result does not fit.
+constexpr std::optional<Index> checked_mul(Index a, Index b) {
+  Index out = 0;
+  if (__builtin_mul_overflow(a, b, &out)) return std::nullopt;
+  return out;
+}
+
+constexpr std::optional<Index> checked_add(Index a, Index b) {
+  Index out = 0;
+  if (__builtin_add_overflow(a, b, &out)) return std::nullopt;
+  return out;
+}
+
+/// Product of extents. A zero extent does not hide an overflow of the others: (0, 2^63-1, 2^63-1)
+/// gives nothing. Negative extents give nothing.
+constexpr std::optional<Index> checked_product(std::span<const Index> extents) {
+  Index product = 1;
+  bool zero = false;
+  for (Index extent : extents) {
+    if (extent < 0) return std::nullopt;
+    if (extent == 0) {
+      zero = true;
+      continue;
+    }
+    const auto next = checked_mul(product, extent);
+    if (!next) return std::nullopt;
+    product = *next;
+  }
+  return zero ? 0 : product;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,31 @@
+// The integer of every count, extent and position, and half-open ranges of it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace maskctl {
+
+using Index = std::int64_t;
+
+/// Half open: [begin, end). Empty when end <= begin.
+struct Range {
+  Index begin = 0;
+  Index end = 0;
+
+  constexpr Index size() const { return end > begin ? end - begin : 0; }
+  constexpr bool empty() const { return end <= begin; }
+  constexpr bool contains(Index i) const { return i >= begin && i < end; }
+  friend constexpr bool operator==(const Range&, const Range&) = default;
+};
+
+constexpr Range intersect(Range a, Range b) {
+  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+
+constexpr Index ceil_div(Index n, Index d) { return n / d + (n % d > 0); }
+
+/// Rounds towards minus infinity, unlike `/`. d > 0.
+constexpr Index floor_div(Index n, Index d) { return n / d - (n % d < 0); }
+
+}  // namespace maskctl

@@ -1,0 +1,19 @@
+// Work split over the cores of the machine.
+#pragma once
+
+#include <functional>
+
+#include "maskctl/base/index.h"
+
+namespace maskctl {
+
+/// How many threads parallel_for may use in this process; 0 = one per core. Default 0.
+void set_threads(int count);
+int threads();
+
+/// Calls task(0) .. task(tasks - 1), each once, in any order, on up to threads() threads including
+/// the caller's. Returns when all are done. The first exception of a task stops the hand-out of
+/// further tasks and is rethrown here. Calls from inside a task run on the calling thread alone.
+void parallel_for(Index tasks, const std::function<void(Index)>& task);
+
+}  // namespace maskctl

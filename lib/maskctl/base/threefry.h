@@ -1,0 +1,35 @@
+// JAX's default random stream, bit for bit: threefry2x32.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "maskctl/base/index.h"
+
+namespace maskctl {
+
+using ThreefryKey = std::array<std::uint32_t, 2>;
+
+/// jax.random.PRNGKey(seed): {high word, low word} of the 64-bit seed.
+ThreefryKey prng_key(std::uint64_t seed);
+
+/// The block function: 20 rounds of Threefry-2x32 of `counter` under `key`.
+/// Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011; jax/_src/prng.py.
+std::array<std::uint32_t, 2> threefry2x32(ThreefryKey key, std::array<std::uint32_t, 2> counter);
+
+/// Words [first, first + out.size()) of jax.random.bits(key, (n,)) with
+/// jax_threefry_partitionable=True (the default since JAX 0.5): word i = xor of both outputs of
+/// block (i >> 32, i & 0xffffffff). Any part of the stream is made without the rest.
+void random_bits(ThreefryKey key, std::uint64_t first, std::span<std::uint32_t> out);
+
+/// All n words with jax_threefry_partitionable=False (the default before JAX 0.5). The stream
+/// depends on n: block i < h = ceil(n / 2) has the counter (i, h + i), the one past an odd n being
+/// (i, 0); first outputs come first. Throws Error(kLimit) for n > 2^32 - 1.
+std::vector<std::uint32_t> random_bits_legacy(ThreefryKey key, Index n);
+
+/// jax.random.uniform's float in [0, 1): the high 23 bits as mantissa of [1, 2), minus 1.
+float uniform_from_bits(std::uint32_t bits);
+
+}  // namespace maskctl

@@ -1,0 +1,38 @@
+// Rows of bits: the vectorised inner loops of packed masks.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "maskctl/base/index.h"
+#include "maskctl/mask/plane.h"
+
+namespace maskctl {
+
+constexpr Index words_for(Index keys) { return ceil_div(keys, 64); }
+
+/// Bit i of words = bytes[i] != 0; the rest of the last word zero.
+void pack_bytes(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> words);
+/// bytes[i] = bit i, as 0 or 1.
+void unpack_bytes(std::span<const std::uint64_t> words, std::span<std::uint8_t> bytes);
+/// out = a op b, word by word; out may be a or b.
+void combine_words(Op op, std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
+                   std::span<std::uint64_t> out);
+Index popcount(std::span<const std::uint64_t> words);
+/// Set bits of [begin, end).
+Index popcount(std::span<const std::uint64_t> words, Range bits);
+
+/// Appends the runs of set bits; equal to `Keys::runs` of the row.
+void words_to_runs(std::span<const std::uint64_t> words, std::vector<Run>& runs);
+/// Number of runs of set bits.
+Index count_runs(std::span<const std::uint64_t> words);
+/// Zeroes words and sets the bits of the runs.
+void runs_to_words(std::span<const Run> runs, std::span<std::uint64_t> words);
+void set_bits(std::span<std::uint64_t> words, Range bits);
+/// Runs of a op b, both ascending and not touching.
+void combine_runs(Op op, std::span<const Run> a, std::span<const Run> b, std::vector<Run>& out);
+/// Runs cut to keys [begin, end), re-based by -shift.
+void clip_runs(std::span<const Run> runs, Range keys, Index shift, std::vector<Run>& out);
+
+}  // namespace maskctl

@@ -1,0 +1,25 @@
+// Element conversions between dtypes, and the 16-bit floats.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl {
+
+float float_from_half(std::uint16_t bits);
+std::uint16_t half_from_float(float value);        // round to nearest even
+float float_from_bfloat16(std::uint16_t bits);
+std::uint16_t bfloat16_from_float(float value);    // round to nearest even; NaN stays NaN
+
+/// Numpy's astype: to bool nonzero is true (NaN too); floats to integers truncate; integers wrap.
+Tensor astype(const Tensor& tensor, DType dtype);
+
+/// Every element as int64, exactly. Floats must be whole numbers. `what` names the array in the
+/// message. Throws Error(kInvalidArgument) for a value that is not a whole number that fits.
+std::vector<std::int64_t> as_int64(const Tensor& tensor, const char* what);
+/// As above, in int32 (segment ids, lengths).
+std::vector<std::int32_t> as_int32(const Tensor& tensor, const char* what);
+
+}  // namespace maskctl

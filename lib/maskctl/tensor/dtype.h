@@ -1,0 +1,25 @@
+// Element types of arrays.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "maskctl/base/index.h"
+
+namespace maskctl {
+
+enum class DType : std::uint8_t {
+  kBool, kInt8, kInt16, kInt32, kInt64, kUInt8, kUInt16, kUInt32, kUInt64,
+  kFloat16, kBFloat16, kFloat32, kFloat64,
+};
+
+Index size_bytes(DType dtype);
+/// "bool", "int32", "bfloat16", ...: the names of numpy and ml_dtypes.
+std::string_view name(DType dtype);
+/// Nothing for an unknown name.
+std::optional<DType> dtype_from_name(std::string_view name);
+bool is_integer(DType dtype);   // signed or unsigned, not bool
+bool is_floating(DType dtype);
+
+}  // namespace maskctl

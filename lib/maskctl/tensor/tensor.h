@@ -1,0 +1,67 @@
+// An n-dimensional array that owns its elements.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "maskctl/base/index.h"
+#include "maskctl/tensor/dtype.h"
+
+namespace maskctl {
+
+/// Cache-line aligned storage for std::vector.
+template <typename T>
+struct AlignedAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kAlignment{64};
+  AlignedAllocator() = default;
+  template <typename U>
+  AlignedAllocator(const AlignedAllocator<U>&) {}
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kAlignment)); }
+  void deallocate(T* p, std::size_t) { ::operator delete(p, kAlignment); }
+  friend bool operator==(const AlignedAllocator&, const AlignedAllocator&) { return true; }
+};
+
+/// C order, native byte order, 64-byte aligned; copies are deep. Bool elements are the bytes as
+/// read: any nonzero byte is true. f16 and bf16 are held as their 16 bits.
+class Tensor {
+ public:
+  Tensor() : Tensor(DType::kBool, {0}) {}
+  /// Zero filled. Throws Error(kShape) when the size in bytes does not fit an Index.
+  Tensor(DType dtype, std::vector<Index> shape);
+
+  DType dtype() const { return dtype_; }
+  const std::vector<Index>& shape() const { return shape_; }
+  Index rank() const { return static_cast<Index>(shape_.size()); }
+  Index extent(Index axis) const { return shape_[static_cast<std::size_t>(axis)]; }
+  Index elements() const { return elements_; }
+  std::span<std::byte> bytes() { return data_; }
+  std::span<const std::byte> bytes() const { return data_; }
+
+  /// The elements as T; sizeof(T) must be the element size.
+  template <typename T>
+  std::span<T> as() {
+    return {reinterpret_cast<T*>(data_.data()), data_.size() / sizeof(T)};
+  }
+  template <typename T>
+  std::span<const T> as() const {
+    return {reinterpret_cast<const T*>(data_.data()), data_.size() / sizeof(T)};
+  }
+
+  /// Gives the same elements another shape. Throws Error(kShape) when their number differs.
+  void reshape(std::vector<Index> shape);
+
+ private:
+  DType dtype_;
+  std::vector<Index> shape_;
+  Index elements_ = 0;
+  std::vector<std::byte, AlignedAllocator<std::byte>> data_;
+};
+
+/// "(2, 3)" as Python prints it; "(4,)" for rank 1, "()" for rank 0.
+std::string shape_text(std::span<const Index> shape);
+
+}  // namespace maskctl
