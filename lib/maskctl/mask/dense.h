@@ -1,10 +1,17 @@
-// Dense arrays in and out of the lazy mask.
+// Dense arrays, and the other array forms of a mask, in and out of the lazy mask.
 #pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {
+
+/// [Q,K], [B,Q,K] or [B,H,Q,K] as [B,H,Q,K]. Throws Error(kShape) for other ranks.
+std::vector<Index> dense_shape(std::span<const Index> shape);
 
 /// [Q,K], [B,Q,K] or [B,H,Q,K] of any dtype, nonzero = may attend. Equal planes are shared.
 /// Throws Error(kShape) for other ranks.
@@ -16,23 +23,33 @@ Tensor dense_from_mask(const Mask& mask, Index max_bytes);
 /// The rows q of a plane as bytes 0 / 1, row-major, q.size() * keys of them.
 void dense_rows(const Plane& plane, Range q, std::span<std::uint8_t> out);
 
-/// [B,S] validity -> Q x K: both sides valid (the seed's padding mask), or only the key.
+/// [S] or [B,S] validity, nonzero = valid -> Q x K: both sides valid (the seed's padding mask), or
+/// only the key. Equal rows are shared. Throws Error(kShape) for other ranks.
 Mask mask_from_padding(const Tensor& valid);
 Mask mask_from_key_padding(const Tensor& valid, Index queries);
-/// Ids [B,Sq], [B,Sk]: equal and not pad_id.
+/// Ids [Sq] or [B,Sq], and [Sk] or [B,Sk]: open where equal and not pad_id. A batch of 1 on one
+/// side serves all batches of the other. Throws Error(kShape) for other ranks or batches.
 Mask mask_from_segments(const Tensor& q_ids, const Tensor& kv_ids, std::int32_t pad_id);
-/// Cumulative lengths [N+1] (0 = first, ascending): one batch of documents over `queries` tokens;
-/// tokens past the last are closed. Throws Error(kInvalidArgument) naming the first bad entry.
-Mask mask_from_cu_seqlens(const Tensor& cu_q, const Tensor& cu_kv);
-/// The seed's start-end pairs [2B]: batch b sees the queries [q[2b], q[2b+1]) x keys likewise.
+/// Cumulative lengths [N+1] (0 = first, never falling; equal neighbours are an empty document): one
+/// batch, document i sees queries [q[i], q[i+1]) x keys [kv[i], kv[i+1]). Extents are the last
+/// entries unless given; tokens past the last are closed.
+/// Throws Error(kInvalidArgument) naming the first bad entry.
+Mask mask_from_cu_seqlens(const Tensor& cu_q, const Tensor& cu_kv,
+                          std::optional<Index> queries = std::nullopt,
+                          std::optional<Index> keys = std::nullopt);
+/// The seed's start-end pairs [2B]: batch b sees queries [q[2b], q[2b+1]) x keys likewise.
+/// Throws Error(kInvalidArgument) for a pair that falls, is negative or ends past the extent.
 Mask mask_from_pairs(const Tensor& pairs_q, const Tensor& pairs_kv, Index queries, Index keys);
 
-/// The lossless exchange form: `indptr` i64 [B*H*Q + 1], `begin`, `end` i32, `shape` i64 [4].
+/// The lossless exchange form. Row r = (b * H + h) * Q + q holds the runs number indptr[r] ..
+/// indptr[r + 1]: keys [begin, end), ascending, neither overlapping nor touching.
+/// `indptr` i64 [B*H*Q + 1], `begin`, `end` i32, `shape` i64 [4] = [B,H,Q,K].
 struct RunArrays {
   Tensor indptr, begin, end, shape;
 };
+/// Throws Error(kLimit) when the arrays take more than max_bytes.
 RunArrays runs_from_mask(const Mask& mask, Index max_bytes);
-/// Validates everything: hostile arrays give Error(kFormat).
+/// Validates everything: hostile arrays give Error(kFormat). Any integer dtype is taken.
 Mask mask_from_runs(const RunArrays& arrays);
 
 }  // namespace maskctl

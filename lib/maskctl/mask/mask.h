@@ -9,11 +9,11 @@
 
 namespace maskctl {
 
-/// The relation [batch, heads, queries, keys] -> bool, true = may attend. An immutable value that is
-/// cheap to copy. heads == 1 means shared by all heads.
+/// The relation [batch, heads, queries, keys] -> bool, true = may attend. An immutable value that
+/// is cheap to copy. heads == 1 means shared by all heads.
 class Mask {
  public:
-  Mask() = default;   // [0, 0, 0, 0]
+  Mask() = default;  // [0, 0, 0, 0]
   /// All of one plane: [1, 1, q, k].
   explicit Mask(PlanePtr plane) : Mask(1, 1, {std::move(plane)}, {0}) {}
   /// plane(b, h) = distinct[which[b * heads + h]]; all planes have equal extents.
@@ -32,7 +32,7 @@ class Mask {
   std::span<const PlanePtr> distinct() const { return distinct_; }
   std::uint32_t index_of(Index b, Index h) const;
 
-  Index count() const;   // open cells over all batches and heads
+  Index count() const;  // open cells over all batches and heads
   Index cells() const { return batch_ * heads_ * queries_ * keys_; }
 
   /// f of each distinct plane, called once for each.

@@ -38,7 +38,7 @@ struct TileRun {
   friend bool operator==(const TileRun&, const TileRun&) = default;
 };
 
-enum class Op : std::uint8_t { kAnd, kOr, kXor, kSub };   // kSub: in a and not in b
+enum class Op : std::uint8_t { kAnd, kOr, kXor, kSub };  // kSub: in a and not in b
 
 class Plane;
 using PlanePtr = std::shared_ptr<const Plane>;
@@ -49,7 +49,7 @@ using PlanePtr = std::shared_ptr<const Plane>;
 /// Extents are at most 2^31 - 1.
 class Plane : public std::enable_shared_from_this<Plane> {
  public:
-  Plane(Index queries, Index keys);   // throws Error(kShape) for extents out of range
+  Plane(Index queries, Index keys);  // throws Error(kShape) for extents out of range
   virtual ~Plane() = default;
   Plane(const Plane&) = delete;
   Plane& operator=(const Plane&) = delete;

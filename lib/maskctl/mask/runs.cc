@@ -28,7 +28,6 @@ void append_edges(std::vector<Run>& out, std::size_t most, Fill&& fill) {
 
 template <Op op>
 constexpr unsigned apply_bits(unsigned a, unsigned b) {
-  if constexpr (op == Op::kAnd) return a & b;
   if constexpr (op == Op::kOr) return a | b;
   if constexpr (op == Op::kXor) return a ^ b;
   return a & ~b;
@@ -52,9 +51,26 @@ std::int32_t* sweep(std::span<const Run> a, std::span<const Run> b, std::int32_t
     state = next;
   }
   // Past the end of one list the other decides alone: it passes whole, or nothing does.
-  if (op != Op::kAnd) out = std::copy(ea + ia, ea + na, out);
+  out = std::copy(ea + ia, ea + na, out);
   if (op == Op::kOr || op == Op::kXor) out = std::copy(eb + ib, eb + nb, out);
   return out;
+}
+
+// Half the turns of a sweep: each overlap is written at its first end. Overlaps do not touch, for a
+// list that ends there has no run that begins there.
+void intersect_runs(std::span<const Run> a, std::span<const Run> b, std::vector<Run>& out) {
+  const std::size_t before = out.size(), na = a.size(), nb = b.size();
+  out.resize(before + na + nb);
+  Run* const start = out.data() + before;
+  std::size_t ia = 0, ib = 0, n = 0;
+  while (ia < na && ib < nb) {
+    const Run x = a[ia], y = b[ib];
+    start[n] = {std::max(x.begin, y.begin), std::min(x.end, y.end)};
+    n += start[n].begin < start[n].end;
+    ia += x.end <= y.end;
+    ib += y.end <= x.end;
+  }
+  out.resize(before + n);
 }
 
 void append(std::vector<Run>& out, std::span<const Run> runs) {
@@ -117,7 +133,7 @@ void combine_runs(Op op, std::span<const Run> a, std::span<const Run> b, std::ve
     case Op::kAnd:
       if (b.size() == 1) return clip_runs(a, {b[0].begin, b[0].end}, 0, out);
       if (a.size() == 1) return clip_runs(b, {a[0].begin, a[0].end}, 0, out);
-      return merge<Op::kAnd>(a, b, out);
+      return intersect_runs(a, b, out);
     case Op::kOr:
       return merge<Op::kOr>(a, b, out);
     case Op::kXor:

@@ -29,7 +29,7 @@ namespace step {
 /// Keeps k <= q + shift(align) + offset. `offsets`: [1] or one per batch.
 struct Causal {
   Align align = Align::kUnset;
-  NamedArray offsets;   // empty array: 0
+  NamedArray offsets;  // empty array: 0
 };
 /// Keeps -left <= k - (q + shift + offset) <= right; nullopt = unbounded.
 /// keys=N reads as left = N - 1, right = 0; both=N as left = right = N.
@@ -40,17 +40,22 @@ struct Window {
   enum class Spelling : std::uint8_t { kSides, kKeys, kBoth } spelling = Spelling::kSides;
 };
 /// Keeps floor((q + offset) / size) == floor(k / size); not causal by itself.
-struct Chunk { Index size = 0; Index offset = 0; };
+struct Chunk {
+  Index size = 0;
+  Index offset = 0;
+};
 /// Keeps equal ids, neither being pad_id. Ids are [S] or [B,S].
 struct Document {
   NamedArray q, kv;
-  bool shared = false;   // one SOURCE for both sides
+  bool shared = false;  // one SOURCE for both sides
   std::int32_t pad_id = -1;
 };
 /// Document lengths, shared by all batches: doc:lens=3+5. Tokens past the last are closed.
-struct DocumentLengths { std::vector<Index> lengths; };
-/// Keeps valid positions. `valid`: [S] or [B,S] flags when bool or 2-D; otherwise [B] lengths of the
-/// valid part that starts (kRight padding) or ends (kLeft) the sequence. both: queries too.
+struct DocumentLengths {
+  std::vector<Index> lengths;
+};
+/// Keeps valid positions. `valid`: [S] or [B,S] flags when bool or 2-D; otherwise [B] lengths of
+/// the valid part that starts (kRight padding) or ends (kLeft) the sequence. both: queries too.
 struct Pad {
   NamedArray valid;
   bool is_lengths = false;
@@ -58,24 +63,43 @@ struct Pad {
   bool both = false;
 };
 /// Keeps (k - q) divisible by stride.
-struct Dilated { Index stride = 1; };
+struct Dilated {
+  Index stride = 1;
+};
 /// Keeps cells whose block is nonzero. map: [Qb,Kb], [B,Qb,Kb] or [B,H,Qb,Kb].
-struct Block { NamedArray map; Index q_size = 0; Index k_size = 0; };
+struct Block {
+  NamedArray map;
+  Index q_size = 0;
+  Index k_size = 0;
+};
 /// Keeps jax.random.bernoulli(PRNGKey(seed), 1 - sparsity, [B,H,Q,K]).
-struct Random { double sparsity = 0.5; std::uint64_t seed = 0; };
+struct Random {
+  double sparsity = 0.5;
+  std::uint64_t seed = 0;
+};
 
 // Steps that open cells (or).
 
 /// Opens keys [0, n) for every query: a prefix all may read (prefix-LM), or attention sinks.
-struct Prefix { Index n = 0; };
-struct Sinks { Index n = 0; };
+struct Prefix {
+  Index n = 0;
+};
+struct Sinks {
+  Index n = 0;
+};
 /// Opens the rows and the columns of these tokens.
-struct Global { std::vector<Range> tokens; };
+struct Global {
+  std::vector<Range> tokens;
+};
 
 // Steps with a rule of their own.
 
 /// The current mask op another one.
-struct Combine { Op op = Op::kAnd; Mask mask; std::string text; };
+struct Combine {
+  Op op = Op::kAnd;
+  Mask mask;
+  std::string text;
+};
 /// Equal token types, joined to the current mask; zero: the side on which type 0 matches nothing.
 struct Tokens {
   NamedArray q, kv;
@@ -84,13 +108,15 @@ struct Tokens {
   enum class Zero : std::uint8_t { kQ, kKv, kBoth, kNone } zero = Zero::kQ;
 };
 struct Not {};
-struct Slice { std::optional<Range> b, h, q, k; };
+struct Slice {
+  std::optional<Range> b, h, q, k;
+};
 /// Closes keys >= length; with q_len keeps that many last queries of each batch, the last at
 /// end - 1 (end = the length unless given); with window keeps that many last keys.
 struct KvLengths {
-  NamedArray lengths;              // [1] or [B]
+  NamedArray lengths;  // [1] or [B]
   std::optional<Index> q_len, window;
-  NamedArray end;                  // empty: the lengths; else [1] or [B]
+  NamedArray end;  // empty: the lengths; else [1] or [B]
 };
 
 }  // namespace step

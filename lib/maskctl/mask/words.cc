@@ -18,15 +18,27 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 static_assert(std::endian::native == std::endian::little,
               "bit k of a row is bit k % 8 of byte k / 8");
-static_assert(HWY_TARGET != HWY_SCALAR, "mask bits are stored in whole bytes");
 
-// At most one word of bits a vector, so that every vector starts on a byte of bits.
-using Bytes = hn::CappedTag<std::uint8_t, 64>;
 using Words = hn::ScalableTag<std::uint64_t>;
 
 // Stores of mask bits may write 8 bytes wherever they start: every word but the last has room for
 // that, the last one goes through a buffer.
 constexpr std::size_t kSlack = 8;
+
+#if HWY_TARGET == HWY_SCALAR
+// One lane a vector: mask bits would take a byte each.
+void pack_block(const std::uint8_t* bytes, std::uint8_t* bits) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < 64; ++i) word |= std::uint64_t{bytes[i] != 0} << i;
+  std::memcpy(bits, &word, 8);
+}
+
+void unpack_block(const std::uint8_t* bits, std::uint8_t* bytes) {
+  for (std::size_t i = 0; i < 64; ++i) bytes[i] = bits[i / 8] >> (i % 8) & 1;
+}
+#else
+// At most one word of bits a vector, so that every vector starts on a byte of bits.
+using Bytes = hn::CappedTag<std::uint8_t, 64>;
 
 HWY_ATTR void pack_block(const std::uint8_t* bytes, std::uint8_t* bits) {
   const Bytes d;
@@ -41,8 +53,9 @@ HWY_ATTR void unpack_block(const std::uint8_t* bits, std::uint8_t* bytes) {
     hn::StoreU(hn::IfThenElseZero(hn::LoadMaskBits(d, bits + i / 8), hn::Set(d, 1)), d, bytes + i);
   }
 }
+#endif
 
-HWY_ATTR void Pack(const std::uint8_t* bytes, std::size_t n, std::uint64_t* words) {
+HWY_ATTR void pack_all(const std::uint8_t* bytes, std::size_t n, std::uint64_t* words) {
   if (n == 0) return;
   const std::size_t last = (n - 1) / 64;
   for (std::size_t w = 0; w < last; ++w) {
@@ -55,7 +68,7 @@ HWY_ATTR void Pack(const std::uint8_t* bytes, std::size_t n, std::uint64_t* word
   std::memcpy(words + last, bits, 8);
 }
 
-HWY_ATTR void Unpack(const std::uint64_t* words, std::size_t n, std::uint8_t* bytes) {
+HWY_ATTR void unpack_all(const std::uint64_t* words, std::size_t n, std::uint8_t* bytes) {
   if (n == 0) return;
   const std::size_t last = (n - 1) / 64;
   for (std::size_t w = 0; w < last; ++w) {
@@ -106,8 +119,8 @@ struct SubWords {
   }
 };
 
-HWY_ATTR void Combine(Op op, const std::uint64_t* a, const std::uint64_t* b, std::size_t n,
-                      std::uint64_t* out) {
+HWY_ATTR void combine_all(Op op, const std::uint64_t* a, const std::uint64_t* b, std::size_t n,
+                          std::uint64_t* out) {
   switch (op) {
     case Op::kAnd:
       return zip_words(a, b, n, out, AndWords());
@@ -120,7 +133,7 @@ HWY_ATTR void Combine(Op op, const std::uint64_t* a, const std::uint64_t* b, std
   }
 }
 
-HWY_ATTR std::uint64_t Popcount(const std::uint64_t* words, std::size_t n) {
+HWY_ATTR std::uint64_t count_ones(const std::uint64_t* words, std::size_t n) {
   const Words d;
   const std::size_t step = hn::Lanes(d);
   auto sum0 = hn::Zero(d), sum1 = hn::Zero(d);
@@ -135,7 +148,7 @@ HWY_ATTR std::uint64_t Popcount(const std::uint64_t* words, std::size_t n) {
 }
 
 // Bits that are set while the one before is not, in words[1 ..]; word 0 is the caller's.
-HWY_ATTR std::uint64_t RunStarts(const std::uint64_t* words, std::size_t n) {
+HWY_ATTR std::uint64_t run_starts(const std::uint64_t* words, std::size_t n) {
   const Words d;
   const std::size_t step = hn::Lanes(d);
   auto sum = hn::Zero(d);
@@ -161,32 +174,32 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maskctl {
 
-HWY_EXPORT(Pack);
-HWY_EXPORT(Unpack);
-HWY_EXPORT(Combine);
-HWY_EXPORT(Popcount);
-HWY_EXPORT(RunStarts);
+HWY_EXPORT(pack_all);
+HWY_EXPORT(unpack_all);
+HWY_EXPORT(combine_all);
+HWY_EXPORT(count_ones);
+HWY_EXPORT(run_starts);
 
 void pack_bytes(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> words) {
   const std::size_t n = std::min(bytes.size(), words.size() * 64);
-  HWY_DYNAMIC_DISPATCH(Pack)(bytes.data(), n, words.data());
+  HWY_DYNAMIC_DISPATCH(pack_all)(bytes.data(), n, words.data());
   std::fill(words.begin() + static_cast<std::ptrdiff_t>((n + 63) / 64), words.end(), 0);
 }
 
 void unpack_bytes(std::span<const std::uint64_t> words, std::span<std::uint8_t> bytes) {
   const std::size_t n = std::min(bytes.size(), words.size() * 64);
-  HWY_DYNAMIC_DISPATCH(Unpack)(words.data(), n, bytes.data());
+  HWY_DYNAMIC_DISPATCH(unpack_all)(words.data(), n, bytes.data());
   std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(n), bytes.end(), std::uint8_t{0});
 }
 
 void combine_words(Op op, std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
                    std::span<std::uint64_t> out) {
   const std::size_t n = std::min({a.size(), b.size(), out.size()});
-  HWY_DYNAMIC_DISPATCH(Combine)(op, a.data(), b.data(), n, out.data());
+  HWY_DYNAMIC_DISPATCH(combine_all)(op, a.data(), b.data(), n, out.data());
 }
 
 Index popcount(std::span<const std::uint64_t> words) {
-  return static_cast<Index>(HWY_DYNAMIC_DISPATCH(Popcount)(words.data(), words.size()));
+  return static_cast<Index>(HWY_DYNAMIC_DISPATCH(count_ones)(words.data(), words.size()));
 }
 
 Index popcount(std::span<const std::uint64_t> words, Range bits) {
@@ -204,7 +217,7 @@ Index popcount(std::span<const std::uint64_t> words, Range bits) {
 Index count_runs(std::span<const std::uint64_t> words) {
   if (words.empty()) return 0;
   return std::popcount(words[0] & ~(words[0] << 1)) +
-         static_cast<Index>(HWY_DYNAMIC_DISPATCH(RunStarts)(words.data(), words.size()));
+         static_cast<Index>(HWY_DYNAMIC_DISPATCH(run_starts)(words.data(), words.size()));
 }
 
 }  // namespace maskctl

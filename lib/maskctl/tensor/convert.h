@@ -9,9 +9,9 @@
 namespace maskctl {
 
 float float_from_half(std::uint16_t bits);
-std::uint16_t half_from_float(float value);        // round to nearest even
+std::uint16_t half_from_float(float value);  // round to nearest even
 float float_from_bfloat16(std::uint16_t bits);
-std::uint16_t bfloat16_from_float(float value);    // round to nearest even; NaN stays NaN
+std::uint16_t bfloat16_from_float(float value);  // round to nearest even; NaN stays NaN
 
 /// Numpy's astype: to bool nonzero is true (NaN too); floats to integers truncate; integers wrap.
 Tensor astype(const Tensor& tensor, DType dtype);

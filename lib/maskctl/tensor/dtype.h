@@ -10,8 +10,19 @@
 namespace maskctl {
 
 enum class DType : std::uint8_t {
-  kBool, kInt8, kInt16, kInt32, kInt64, kUInt8, kUInt16, kUInt32, kUInt64,
-  kFloat16, kBFloat16, kFloat32, kFloat64,
+  kBool,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUInt8,
+  kUInt16,
+  kUInt32,
+  kUInt64,
+  kFloat16,
+  kBFloat16,
+  kFloat32,
+  kFloat64,
 };
 
 Index size_bytes(DType dtype);
@@ -19,7 +30,7 @@ Index size_bytes(DType dtype);
 std::string_view name(DType dtype);
 /// Nothing for an unknown name.
 std::optional<DType> dtype_from_name(std::string_view name);
-bool is_integer(DType dtype);   // signed or unsigned, not bool
+bool is_integer(DType dtype);  // signed or unsigned, not bool
 bool is_floating(DType dtype);
 
 }  // namespace maskctl

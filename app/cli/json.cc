@@ -1,0 +1,121 @@
+// The JSON of reports; the only file that sees nlohmann-json.
+#include <nlohmann/json.hpp>
+
+#include "app/cli/report.h"
+
+namespace maskctl::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Bytes of a file name that are not UTF-8 become the replacement character.
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json extents(const Mask& mask) {
+  return Json::array({mask.batch(), mask.heads(), mask.queries(), mask.keys()});
+}
+
+Json ratio(Index part, Index whole) {
+  if (whole == 0) return nullptr;
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+Json json_of(const ArrayReport& array) {
+  return {{"name", array.name}, {"dtype", array.dtype}, {"shape", array.shape}};
+}
+
+Json json_of(const InfoReport& report) {
+  Json out{{"source", report.source}};
+  if (report.mask) {
+    out["kind"] = report.kind;
+    out["keep_value"] = report.polarity == "0" ? 0 : 1;
+    out["shape"] = extents(*report.mask);
+    out["distinct_planes"] = report.mask->distinct().size();
+    out["cells"] = report.mask->cells();
+    out["open"] = report.open;
+    out["density"] = ratio(report.open, report.mask->cells());
+    out["tier"] = report.tier;
+    out["bytes"] = report.bytes;
+  } else {
+    out["kind"] = nullptr;
+    out["fits"] = report.fits;
+  }
+  out["arrays"] = Json::array();
+  for (const ArrayReport& array : report.arrays) out["arrays"].push_back(json_of(array));
+  out["notes"] = report.notes;
+  return out;
+}
+
+Json json_of(const BlockStats& block, Index open) {
+  return {{"q", block.size.q},
+          {"k", block.size.k},
+          {"empty", block.empty},
+          {"partial", block.partial},
+          {"full", block.full},
+          {"executed", block.executed},
+          {"waste", ratio(block.executed, open)}};
+}
+
+Json json_of(const PlaneStats& stats, Index keys) {
+  Json out{{"open", stats.open},
+           {"density", ratio(stats.open, stats.rows * keys)},
+           {"rows", stats.rows},
+           {"empty_rows", stats.empty_rows},
+           {"full_rows", stats.full_rows},
+           {"keys_per_row",
+            {{"min", stats.min_keys}, {"median", stats.median_keys}, {"max", stats.max_keys}}}};
+  out["empty_columns"] = stats.empty_columns ? Json(*stats.empty_columns) : Json(nullptr);
+  out["blocks"] = Json::array();
+  for (const BlockStats& block : stats.blocks) out["blocks"].push_back(json_of(block, stats.open));
+  return out;
+}
+
+Json json_of(const OpArg& arg) {
+  Json out{{"name", arg.name},         {"value", placeholder(arg.type)}, {"help", arg.help},
+           {"required", arg.required}, {"positional", arg.positional},   {"group", arg.group}};
+  out["default"] = arg.fallback.empty() ? Json(nullptr) : Json(arg.fallback);
+  if (!arg.choices.empty()) out["choices"] = arg.choices;
+  return out;
+}
+
+Json json_of(const OpInfo& op) {
+  Json out{{"name", op.name},       {"kind", name(op.kind)}, {"meaning", op.meaning},
+           {"formula", op.formula}, {"usage", usage(op)},    {"example", op.example}};
+  out["arguments"] = Json::array();
+  for (const OpArg& arg : op.args) out["arguments"].push_back(json_of(arg));
+  return out;
+}
+
+}  // namespace
+
+std::string info_json(std::span<const InfoReport> reports) {
+  Json out{{"schema", "maskctl.info/1"}};
+  out["sources"] = Json::array();
+  for (const InfoReport& report : reports) out["sources"].push_back(json_of(report));
+  return text_of(out);
+}
+
+std::string stats_json(std::string_view source, const Mask& mask, const Stats& stats) {
+  Json out{{"schema", "maskctl.stats/1"}, {"source", source}, {"shape", extents(mask)}};
+  out["total"] = json_of(stats.total, mask.keys());
+  out["planes"] = Json::array();
+  for (const PlaneStats& plane : stats.planes) out["planes"].push_back(json_of(plane, mask.keys()));
+  out["plane_of"] = Json::array();  // [batch][head] -> number in planes
+  for (Index b = 0; b < mask.batch(); ++b) {
+    Json heads = Json::array();
+    for (Index h = 0; h < mask.heads(); ++h) heads.push_back(mask.index_of(b, h));
+    out["plane_of"].push_back(std::move(heads));
+  }
+  return text_of(out);
+}
+
+std::string ops_json(std::span<const OpInfo* const> ops) {
+  Json out{{"schema", "maskctl.ops/1"}};
+  out["steps"] = Json::array();
+  for (const OpInfo* op : ops) out["steps"].push_back(json_of(*op));
+  return text_of(out);
+}
+
+}  // namespace maskctl::app

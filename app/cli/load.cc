@@ -1,0 +1,159 @@
+// SOURCEs to masks.
+#include "app/cli/load.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "app/cli/output.h"
+#include "app/cli/progress.h"
+#include "app/cli/terminal.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/mask/dense.h"
+#include "maskctl/pipeline/generate.h"
+#include "maskctl/pipeline/load.h"
+
+namespace maskctl::app {
+namespace {
+
+bool reads_stdin(const std::string& source) {
+  return source == "-" || source.starts_with("-:") || source.starts_with("q=-,") ||
+         source.ends_with(",kv=-");
+}
+
+Tensor with_batch(Tensor ids) {
+  if (ids.rank() == 1) ids.reshape({1, ids.extent(0)});
+  return ids;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+MaskReadOptions Loader::options() const {
+  MaskReadOptions out;
+  out.as = source_.as;
+  out.keep_value_is_zero = source_.keep_value_is_zero;
+  out.pad_id = source_.pad_id;
+  out.shape = source_.shape;
+  out.read.max_bytes = globals_.max_bytes;
+  out.read.strict = globals_.strict;
+  out.read.as_bf16 = source_.as_bf16;
+  return out;
+}
+
+LoadedMask Loader::read(const std::string& source) {
+  const auto begin = std::chrono::steady_clock::now();
+  LoadedMask loaded = read_as(source, options());
+  if (globals_.verbose) {
+    note(fmt::format("{}: read as {} in {:.3f} s on {} threads", source, name(loaded.kind),
+                     seconds_since(begin), threads()),
+         globals_);
+  }
+  return loaded;
+}
+
+LoadedMask Loader::read_segments(const std::string& source) {
+  MaskReadOptions as_segments;
+  as_segments.as = Kind::kSegments;
+  as_segments.pad_id = source_.pad_id;
+  as_segments.read = options().read;
+  return read_as(source, as_segments);
+}
+
+LoadedMask Loader::read_as(const std::string& source, const MaskReadOptions& options) {
+  if (is_generator(source)) return from_generator(source, options);
+  take_stdin(source);
+  ProgressLine progress("reading", globals_);
+  MaskReadOptions with_progress = options;
+  with_progress.progress = progress.callback();
+  LoadedMask loaded = read_mask(source, with_progress);
+  print(loaded.notes);
+  return loaded;
+}
+
+LoadedMask Loader::from_generator(const std::string& source, const MaskReadOptions& options) {
+  Generated made = generate(source, context());
+  LoadedMask out;
+  if (auto* ids = std::get_if<Tensor>(&made)) {
+    if (options.as.value_or(Kind::kSegments) != Kind::kSegments) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("{}: makes segment ids; leave --as out", source));
+    }
+    out.kind = Kind::kSegments;
+    out.dtype = name(ids->dtype());
+    out.array_shape = ids->shape();
+    out.mask = mask_from_segments(*ids, *ids, options.pad_id);
+    out.q_segment_ids = with_batch(std::move(*ids));
+    out.kv_segment_ids = out.q_segment_ids;
+    return out;
+  }
+  out.mask = std::get<Mask>(std::move(made));
+  if (options.as.value_or(Kind::kDense) != Kind::kDense) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: makes a mask, not {}", source, name(*options.as)));
+  }
+  out.dtype = "bool";
+  out.array_shape = {out.mask.batch(), out.mask.heads(), out.mask.queries(), out.mask.keys()};
+  return out;
+}
+
+Tensor Loader::read_tensor(const std::string& source) {
+  if (is_generator(source)) {
+    Generated made = generate(source, context());
+    if (auto* ids = std::get_if<Tensor>(&made)) return std::move(*ids);
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: makes a mask; an array is needed here", source));
+  }
+  take_stdin(source);
+  std::vector<std::string> notes;
+  Tensor tensor = read_array(source, options().read, &notes);
+  print(notes);
+  return tensor;
+}
+
+BindContext Loader::context() {
+  BindContext out;
+  out.read_array = [this](const std::string& source) { return read_tensor(source); };
+  out.read_mask = [this](const std::string& source) {
+    MaskReadOptions plain;
+    plain.pad_id = source_.pad_id;
+    plain.read = options().read;
+    return read_as(source, plain).mask;
+  };
+  out.max_bytes = globals_.max_bytes;
+  return out;
+}
+
+Chain Loader::chain() {
+  if (source_.transforms.empty()) return {};
+  return load_chain(source_.transforms, context());
+}
+
+Mask Loader::transformed(Mask mask) {
+  const Chain steps = chain();
+  if (steps.empty()) return mask;
+  return maskctl::apply(std::move(mask), steps);
+}
+
+void Loader::take_stdin(const std::string& source) {
+  if (!reads_stdin(source)) return;
+  if (stdin_taken_) {
+    throw Error(Errc::kInvalidArgument, "standard input (-) can be read only once; use a file");
+  }
+  stdin_taken_ = true;
+  if (is_terminal(STDIN_FILENO)) {
+    throw Error(Errc::kInvalidArgument,
+                "standard input is a terminal; pipe an array into maskctl or name a file");
+  }
+}
+
+void Loader::print(const std::vector<std::string>& notes) const {
+  for (const std::string& text : notes) note(text, globals_);
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,44 @@
+// SOURCEs of the command line: files, pipes, generated masks, and the steps applied to them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/cli/options.h"
+#include "maskctl/io/mask_io.h"
+#include "maskctl/pipeline/bind.h"
+
+namespace maskctl::app {
+
+/// Reads the sources of one command. Standard input serves one of them.
+class Loader {
+ public:
+  Loader(const SourceOptions& source, const GlobalOptions& globals)
+      : source_(source), globals_(globals) {}
+
+  /// A mask as --as and its companions say, without transforms.
+  LoadedMask read(const std::string& source);
+  /// The ids along both axes that a SOURCE names, as a segments mask would have them.
+  LoadedMask read_segments(const std::string& source);
+  /// The chain of all -t options.
+  Chain chain();
+  /// The mask after the chain.
+  Mask transformed(Mask mask);
+  /// How steps read their SOURCEs.
+  BindContext context();
+
+ private:
+  LoadedMask read_as(const std::string& source, const MaskReadOptions& options);
+  LoadedMask from_generator(const std::string& source, const MaskReadOptions& options);
+  Tensor read_tensor(const std::string& source);
+  MaskReadOptions options() const;
+  void take_stdin(const std::string& source);
+  void print(const std::vector<std::string>& notes) const;
+
+  const SourceOptions& source_;
+  const GlobalOptions& globals_;
+  bool stdin_taken_ = false;
+};
+
+}  // namespace maskctl::app

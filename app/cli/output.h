@@ -1,0 +1,29 @@
+// What reaches stdout and stderr, and how numbers read.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "app/cli/options.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl::app {
+
+/// All of it, with errors checked up to the closing of stdout, which happens here: call it once,
+/// last. Throws Error(kIo): "cannot write standard output: No space left on device".
+void write_stdout(std::string_view text);
+void write_stderr(std::string_view text) noexcept;
+/// "maskctl: note: ..." on stderr, unless --quiet.
+void note(std::string_view text, const GlobalOptions& globals);
+
+/// "12.55 %"; "0 %" and "100 %" only when exact, so that one cell never rounds away.
+std::string percent(Index part, Index whole);
+/// "1.5 MiB".
+std::string bytes_text(Index bytes);
+
+/// Throws an Error when -o is missing.
+void require_output(const OutputOptions& output, std::string_view command);
+void write_output(const Mask& mask, const OutputOptions& output, const GlobalOptions& globals);
+void write_output(const Tensor& tensor, const OutputOptions& output);
+
+}  // namespace maskctl::app

@@ -1,0 +1,141 @@
+// Values of options from text.
+#include "app/cli/parse.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
+#include "maskctl/pipeline/diagnostic.h"
+
+namespace maskctl::app {
+namespace {
+
+[[noreturn]] void refuse(std::string_view option, std::string_view text, std::string_view wanted) {
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{} '{}': expected {}", option, shown(text), wanted));
+}
+
+std::optional<Index> whole_number(std::string_view text) {
+  Index value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end == text.npos ? text.npos : end - begin));
+    if (end == text.npos) return parts;
+    begin = end + 1;
+  }
+}
+
+struct Unit {
+  std::string_view name;
+  Index bytes;
+};
+constexpr Unit kUnits[] = {
+    {"", 1},
+    {"B", 1},
+    {"K", 1 << 10},
+    {"KiB", 1 << 10},
+    {"KB", 1000},
+    {"M", 1 << 20},
+    {"MiB", 1 << 20},
+    {"MB", 1000000},
+    {"G", 1 << 30},
+    {"GiB", 1 << 30},
+    {"GB", 1000000000},
+    {"T", Index{1} << 40},
+    {"TiB", Index{1} << 40},
+    {"TB", 1000000000000},
+};
+
+}  // namespace
+
+Index parse_integer(std::string_view text, std::string_view option, Index low, Index high) {
+  const auto value = whole_number(text);
+  if (!value || *value < low || *value > high) {
+    refuse(option, text, fmt::format("a whole number from {} to {}", low, high));
+  }
+  return *value;
+}
+
+Index parse_size(std::string_view text, std::string_view option) {
+  constexpr std::string_view kWanted = "a size as 4GiB, 512MB or 65536";
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = whole_number(text.substr(0, digits));
+  if (!number) refuse(option, text, kWanted);
+  for (const Unit& unit : kUnits) {
+    if (unit.name != text.substr(digits)) continue;
+    if (const auto bytes = checked_mul(*number, unit.bytes)) return *bytes;
+  }
+  refuse(option, text, kWanted);
+}
+
+BlockSize parse_block(std::string_view text, std::string_view option) {
+  constexpr Index kMost = (Index{1} << 31) - 1;
+  const auto sides = split(text, 'x');
+  const auto q = whole_number(sides.front());
+  const auto k = whole_number(sides.back());
+  const bool inside = q && k && *q >= 1 && *k >= 1 && *q <= kMost && *k <= kMost;
+  if (sides.size() > 2 || !inside)
+    refuse(option, text, "a block size as 64 or 64x128 (queries x keys)");
+  return {*q, *k};
+}
+
+std::vector<BlockSize> parse_blocks(std::string_view text, std::string_view option) {
+  std::vector<BlockSize> blocks;
+  for (const std::string_view part : split(text, '+')) blocks.push_back(parse_block(part, option));
+  return blocks;
+}
+
+std::vector<Index> parse_shape(std::string_view text, std::string_view option) {
+  std::vector<Index> shape;
+  for (const std::string_view part : split(text, '+')) {
+    const auto extent = whole_number(part);
+    if (!extent || *extent < 0) refuse(option, text, "four extents as B+H+Q+K, 2+1+512+512");
+    shape.push_back(*extent);
+  }
+  if (shape.size() != 4) refuse(option, text, "four extents as B+H+Q+K, 2+1+512+512");
+  return shape;
+}
+
+DType parse_dtype(std::string_view text, std::string_view option) {
+  static constexpr std::string_view kNames[] = {
+      "bool",   "int8",   "int16",   "int32",    "int64",   "uint8",  "uint16",
+      "uint32", "uint64", "float16", "bfloat16", "float32", "float64"};
+  return *dtype_from_name(kNames[parse_choice(text, option, kNames)]);
+}
+
+Kind parse_kind(std::string_view text, std::string_view option) {
+  std::string spelled(text);
+  for (const Kind kind : all_kinds()) {
+    std::string plain(name(kind));
+    for (std::string* word : {&plain, &spelled}) {
+      for (char& c : *word) c = c == '_' ? '-' : c;
+    }
+    if (plain == spelled) return kind;
+  }
+  std::vector<std::string_view> names;
+  for (const Kind kind : all_kinds()) names.push_back(name(kind));
+  return all_kinds()[parse_choice(text, option, names)];
+}
+
+std::size_t parse_choice(std::string_view text, std::string_view option,
+                         std::span<const std::string_view> names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == text) return i;
+  }
+  const auto near = nearest(text, names);
+  refuse(option, text,
+         fmt::format("one of {}{}", fmt::join(names, ", "),
+                     near ? fmt::format("; did you mean '{}'?", *near) : ""));
+}
+
+}  // namespace maskctl::app

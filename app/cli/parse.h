@@ -1,0 +1,30 @@
+// Values of options: text to numbers, sizes and names, with messages that name the option.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/cli/options.h"
+
+namespace maskctl::app {
+
+/// `option` ("--head") starts every message. All throw Error(kInvalidArgument).
+Index parse_integer(std::string_view text, std::string_view option, Index low, Index high);
+/// Bytes: "4GiB", "512MB", "65536"; K, KiB = 1024, KB = 1000.
+Index parse_size(std::string_view text, std::string_view option);
+/// "64x128", or "64" for 64x64.
+BlockSize parse_block(std::string_view text, std::string_view option);
+/// "64+128x64": what `+` separates.
+std::vector<BlockSize> parse_blocks(std::string_view text, std::string_view option);
+/// "B+H+Q+K".
+std::vector<Index> parse_shape(std::string_view text, std::string_view option);
+DType parse_dtype(std::string_view text, std::string_view option);
+Kind parse_kind(std::string_view text, std::string_view option);
+/// The number of the name among `names`; a mistyped one is answered with the nearest.
+std::size_t parse_choice(std::string_view text, std::string_view option,
+                         std::span<const std::string_view> names);
+
+}  // namespace maskctl::app

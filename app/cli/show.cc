@@ -1,0 +1,127 @@
+// maskctl show: a mask drawn in characters.
+#include <fmt/format.h>
+
+#include <span>
+
+#include "app/cli/commands.h"
+#include "app/cli/load.h"
+#include "app/cli/output.h"
+#include "app/cli/terminal.h"
+#include "maskctl/base/error.h"
+#include "maskctl/render/ejkernel.h"
+#include "maskctl/render/term.h"
+
+namespace maskctl::app {
+namespace {
+
+constexpr Index kRowsWithoutTerminal = 48;
+
+/// Ids along the axes, [B,S] each.
+struct AxisIds {
+  std::optional<Tensor> q, kv;
+};
+
+void check_member(std::string_view axis, Index index, Index count) {
+  if (index >= 0 && index < count) return;
+  throw Error(
+      Errc::kInvalidArgument,
+      count == 1
+          ? fmt::format("--{} {} is out of range: the mask has only {} 0", axis, index, axis)
+          : fmt::format("--{} {} is out of range: the mask has 0 to {}", axis, index, count - 1));
+}
+
+/// The row of batch b; one row serves all batches.
+std::span<const std::int32_t> row_of(const std::optional<Tensor>& ids, Index b) {
+  if (!ids) return {};
+  const Index row = ids->extent(0) == 1 ? 0 : b;
+  if (row >= ids->extent(0)) {
+    throw Error(Errc::kShape, fmt::format("--segments: ids of {} batches, but batch {} is drawn",
+                                          ids->extent(0), b));
+  }
+  const auto extent = static_cast<std::size_t>(ids->extent(1));
+  return ids->as<std::int32_t>().subspan(static_cast<std::size_t>(row) * extent, extent);
+}
+
+/// Ids that came with the mask label it only while no step has changed its extents.
+AxisIds ids_for(const ShowOptions& options, LoadedMask& loaded, const Mask& mask, Loader& loader) {
+  if (!options.segments.empty()) {
+    LoadedMask named = loader.read_segments(options.segments);
+    return {std::move(named.q_segment_ids), std::move(named.kv_segment_ids)};
+  }
+  const bool fits = loaded.q_segment_ids && loaded.kv_segment_ids &&
+                    loaded.q_segment_ids->extent(1) == mask.queries() &&
+                    loaded.kv_segment_ids->extent(1) == mask.keys() &&
+                    loaded.mask.batch() == mask.batch();
+  if (!fits) return {};
+  return {std::move(loaded.q_segment_ids), std::move(loaded.kv_segment_ids)};
+}
+
+std::string ejkernel_text(const ShowOptions& options, const Mask& mask, const AxisIds& ids) {
+  EjkernelOptions out;
+  if (options.block) {
+    out.q_block = options.block->q;
+    out.kv_block = options.block->k;
+  }
+  out.batch = options.batch;
+  out.head = options.head;
+  out.fit_in_screen = !options.no_fit;
+  out.max_rows = options.max_rows.value_or(out.max_rows);
+  out.max_cols = options.max_columns.value_or(out.max_cols);
+  out.ascii = options.ascii;
+  out.show_segments = !options.no_segments;
+  out.mask_shape = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
+  const auto axis = [&](const std::optional<Tensor>& tensor) {
+    return tensor ? std::optional(row_of(tensor, options.batch)) : std::nullopt;
+  };
+  return visualize_text(*mask.plane(options.batch, options.head), axis(ids.q), axis(ids.kv), out);
+}
+
+DrawOptions draw_options(const ShowOptions& options, const GlobalOptions& globals) {
+  TerminalTraits traits;
+  traits.utf8 = utf8_locale();
+  traits.color = use_color(globals.color);
+  traits.columns = terminal_columns();
+  const Index rows = terminal_rows();
+  traits.rows = rows > 0 ? rows : kRowsWithoutTerminal;
+  DrawOptions out = options_for(traits);
+  out.style = choose_style(options.style, traits);
+  if (options.max_rows) out.max_rows = *options.max_rows;
+  if (options.max_columns) out.max_columns = *options.max_columns;
+  if (options.block) out.block = Block{options.block->q, options.block->k};
+  out.agg = options.agg;
+  out.palette = options.palette;
+  out.grid = options.grid;
+  return out;
+}
+
+std::string own_text(const ShowOptions& options, const GlobalOptions& globals, const Mask& mask,
+                     const AxisIds& ids) {
+  DrawOptions out = draw_options(options, globals);
+  if (!options.no_segments) {
+    out.q_segments = row_of(ids.q, options.batch);
+    out.k_segments = row_of(ids.kv, options.batch);
+  }
+  out.pad_id = options.source.pad_id;
+  if (mask.batch() > 1) out.batch = options.batch;
+  if (mask.heads() > 1) out.head = options.head;
+  return draw_text(*mask.plane(options.batch, options.head), out);
+}
+
+}  // namespace
+
+void show(const ShowOptions& options, const GlobalOptions& globals) {
+  Loader loader(options.source, globals);
+  LoadedMask loaded = loader.read(options.name);
+  const Mask mask = loader.transformed(loaded.mask);
+  if (mask.batch() == 0 || mask.heads() == 0) {
+    write_stdout("(empty)\n");
+    return;
+  }
+  check_member("batch", options.batch, mask.batch());
+  check_member("head", options.head, mask.heads());
+  const AxisIds ids = ids_for(options, loaded, mask, loader);
+  write_stdout(options.ejkernel ? ejkernel_text(options, mask, ids)
+                                : own_text(options, globals, mask, ids));
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,35 @@
+// The program: signals, then the command line.
+#include <unistd.h>
+
+#include <csignal>
+
+#include "app/cli/cli.h"
+#include "maskctl/base/atomic_file.h"
+
+namespace {
+
+/// Leaves nothing half-written behind, then ends as the shell expects of the signal.
+extern "C" void on_signal(int number) {
+  maskctl::remove_temporary_files();
+  _exit(128 + number);
+}
+
+void install_signals() {
+  struct sigaction ending {};
+  ending.sa_handler = on_signal;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction old {};
+    sigaction(number, nullptr, &old);
+    if (old.sa_handler != SIG_IGN) sigaction(number, &ending, nullptr);  // nohup stays nohup
+  }
+  struct sigaction closed_pipe {};
+  closed_pipe.sa_handler = SIG_DFL;  // die quietly, also under a parent that ignores it
+  sigaction(SIGPIPE, &closed_pipe, nullptr);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  install_signals();
+  return maskctl::app::run(argc, argv);
+}

@@ -1,0 +1,197 @@
+// Files that appear whole or not at all: a temporary beside the target, then a rename.
+#include "maskctl/base/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <limits.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "maskctl/base/error.h"
+
+namespace maskctl {
+namespace {
+
+[[noreturn]] void fail(const std::string& what, int code) {
+  throw Error(Errc::kIo,
+              fmt::format("cannot write {}: {}", what, std::generic_category().message(code)));
+}
+
+[[noreturn]] void fail_exists(const std::string& what) {
+  throw Error(Errc::kIo, what + " exists; use --force to overwrite");
+}
+
+/// Paths for remove_temporary_files. A slot is free, being filled (or emptied), or listed.
+enum SlotState : int { kFree, kBusy, kListed };
+struct Slot {
+  std::atomic<int> state{kFree};
+  char path[PATH_MAX];
+};
+std::array<Slot, 16> slots;
+static_assert(std::atomic<int>::is_always_lock_free, "signal handlers read it");
+
+/// -1 when the table is full or the path too long: the file is then unknown to signal handlers.
+int list_temporary(const std::string& path) {
+  if (path.size() >= PATH_MAX) return -1;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    int expected = kFree;
+    if (!slots[i].state.compare_exchange_strong(expected, kBusy)) continue;
+    std::memcpy(slots[i].path, path.c_str(), path.size() + 1);
+    slots[i].state = kListed;
+    return static_cast<int>(i);
+  }
+  return -1;
+}
+
+void unlist_temporary(int slot) {
+  if (slot >= 0) slots[static_cast<std::size_t>(slot)].state = kFree;
+}
+
+/// The descriptor that /dev/stdout and its kin name. Opening them by path would start a redirected
+/// file at its beginning, and renaming over it would cut it off from its descriptor.
+std::optional<int> descriptor_of(std::string_view path) {
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    const std::string_view digits = path.substr(folder.size());
+    int fd = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), fd);
+    if (error == std::errc() && end == digits.data() + digits.size() && fd >= 0) return fd;
+  }
+  return std::nullopt;
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
+}
+
+/// Follows symbolic links in the last component, also to a target that does not exist yet.
+std::string follow_links(std::string path, const std::string& what) {
+  constexpr int kMaxLinks = 40;  // as Linux
+  for (int i = 0; i < kMaxLinks; ++i) {
+    char link[PATH_MAX];
+    const ssize_t length = ::readlink(path.c_str(), link, sizeof link);
+    if (length < 0) return path;
+    const std::string next(link, static_cast<std::size_t>(length));
+    path = next.starts_with('/') ? next : folder_of(path) + next;
+  }
+  fail(what, ELOOP);
+}
+
+std::string temporary_beside(const std::string& target) {
+  std::uint64_t bits = 0;
+  if (::getrandom(&bits, sizeof bits, 0) != static_cast<ssize_t>(sizeof bits)) {
+    fail(target, errno);
+  }
+  return fmt::format("{}.maskctl-{:016x}.tmp", folder_of(target), bits);
+}
+
+}  // namespace
+
+void write_all(int fd, std::span<const std::byte> bytes, const std::string& what) {
+  constexpr std::size_t kMaxWrite = std::size_t{1} << 30;  // Linux writes at most 2 GiB at once
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), std::min(bytes.size(), kMaxWrite));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(what, errno);
+    if (written == 0) fail(what, EIO);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+AtomicFile::AtomicFile(const std::string& path, bool force)
+    : name_(path), target_(path), force_(force) {
+  if (path.empty()) throw Error(Errc::kIo, "cannot write to an empty file name");
+  if (const auto fd = descriptor_of(path)) {
+    fd_ = ::fcntl(*fd, F_DUPFD_CLOEXEC, 0);
+    if (fd_ < 0) fail(name_, errno);
+    return;
+  }
+  target_ = follow_links(path, name_);
+  struct stat info {};
+  const bool exists = ::stat(target_.c_str(), &info) == 0;
+  if (!exists && errno != ENOENT) fail(name_, errno);
+  if (exists && S_ISDIR(info.st_mode)) fail(name_, EISDIR);
+  if (exists && !S_ISREG(info.st_mode)) {
+    open_direct();
+    return;
+  }
+  if (exists && !force) fail_exists(name_);
+  open_temporary();
+  // A replaced file keeps its permissions; where that is not allowed the umask's are as good.
+  if (exists) (void)!::fchmod(fd_, info.st_mode & 0777);
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  unlist_temporary(slot_);
+}
+
+void AtomicFile::open_direct() {
+  fd_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  if (fd_ < 0) fail(name_, errno);
+}
+
+void AtomicFile::open_temporary() {
+  temporary_ = temporary_beside(target_);
+  slot_ = list_temporary(temporary_);  // before it exists: no moment in which a signal misses it
+  fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd_ >= 0) return;
+  const int code = errno;
+  temporary_.clear();
+  unlist_temporary(slot_);
+  slot_ = -1;
+  fail(name_, code);
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) { write_all(fd_, bytes, name_); }
+
+void AtomicFile::commit() {
+  if (!temporary_.empty() && ::fsync(fd_) != 0) fail(name_, errno);
+  const int fd = fd_;
+  fd_ = -1;
+  if (::close(fd) != 0 && errno != EINTR) fail(name_, errno);
+  if (!temporary_.empty()) publish();
+}
+
+void AtomicFile::publish() {
+  int code = 0;
+  if (!force_) {
+    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0)
+      code = errno;
+    if (code == EEXIST) fail_exists(name_);
+  }
+  // Some file systems know no RENAME_NOREPLACE; there the check at the start has to do.
+  const bool plain = force_ || code == EINVAL || code == ENOSYS;
+  if (plain) code = ::rename(temporary_.c_str(), target_.c_str()) == 0 ? 0 : errno;
+  if (code != 0) fail(name_, code);
+  temporary_.clear();
+  unlist_temporary(slot_);
+  slot_ = -1;
+}
+
+bool AtomicFile::is_terminal() const { return temporary_.empty() && ::isatty(fd_) == 1; }
+
+void remove_temporary_files() noexcept {
+  for (Slot& slot : slots) {
+    if (slot.state == kListed) ::unlink(slot.path);
+  }
+}
+
+}  // namespace maskctl

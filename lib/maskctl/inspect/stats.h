@@ -1,0 +1,51 @@
+// Exact figures of a mask: open cells, keys per row, empty columns, tiles.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "maskctl/mask/mask.h"
+
+namespace maskctl {
+
+struct BlockSize {
+  Index q = 0;
+  Index k = 0;
+  friend bool operator==(const BlockSize&, const BlockSize&) = default;
+};
+
+/// Tiles of one size by what they hold. Tiles at the edge are cut to the mask: one whose cells are
+/// all open is full. `executed` = cells of the tiles that are not empty, what a block-sparse kernel
+/// computes; waste = executed / open cells.
+struct BlockStats {
+  BlockSize size;
+  Index empty = 0;
+  Index partial = 0;
+  Index full = 0;
+  Index executed = 0;
+};
+
+struct PlaneStats {
+  Index open = 0;          // cells
+  Index rows = 0;          // rows (queries) counted
+  Index empty_rows = 0;    // see no key
+  Index full_rows = 0;     // see every key; 0 when there are no keys
+  Index min_keys = 0;      // over all rows
+  double median_keys = 0;  // mean of both middle rows when their number is even
+  Index max_keys = 0;
+  std::optional<Index> empty_columns;  // seen by no query; nothing beyond 2^22 keys
+  std::vector<BlockStats> blocks;      // in the order asked for
+};
+
+struct Stats {
+  PlaneStats total;                // over all batches and heads
+  std::vector<PlaneStats> planes;  // one for each of mask.distinct()
+};
+
+/// Counts everything by structure, on all threads; no cell is counted twice for equal planes.
+/// Throws Error(kInvalidArgument) for a block size below 1.
+Stats mask_stats(const Mask& mask, std::span<const BlockSize> blocks);
+
+}  // namespace maskctl

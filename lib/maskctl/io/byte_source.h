@@ -1,0 +1,83 @@
+// Bytes to read: a file, standard input, memory or a decoder, behind one class.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "maskctl/base/index.h"
+
+namespace maskctl {
+
+/// A producer of bytes in order, for ByteSource: a decompressor, say.
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  /// Up to out.size() bytes, at least one unless the stream has ended (0).
+  virtual Index read(std::span<std::byte> out) = 0;
+};
+
+/// A named run of bytes. Regular files and memory are seekable: they have a size and take
+/// read_at from several threads at once. Pipes, devices and streams are read once, in order, and
+/// are never sought. Errors carry Errc::kIo: "cannot read x.npy: No such file or directory".
+class ByteSource {
+ public:
+  /// Opens a path; "-" is standard input, called "stdin" in messages. A regular file on standard
+  /// input is seekable and starts at its current position. Throws for a directory too.
+  explicit ByteSource(const std::string& path);
+  /// Reads from `stream`; `size`, where known, is the number of bytes that it will give.
+  ByteSource(std::string name, std::unique_ptr<ByteStream> stream,
+             std::optional<Index> size = std::nullopt);
+  /// `bytes` must outlive the source.
+  static ByteSource from_memory(std::string name, std::span<const std::byte> bytes);
+
+  ByteSource(ByteSource&&) noexcept;
+  ByteSource& operator=(ByteSource&&) noexcept;
+  ~ByteSource();
+
+  const std::string& name() const;
+  /// Nothing for pipes and devices.
+  std::optional<Index> size() const;
+  bool seekable() const;
+
+  /// Fills `out` from `offset` without moving the position; returns the bytes read, fewer than
+  /// asked only at the end. Thread-safe. Throws Error(kUnsupported) when not seekable.
+  Index read_at(Index offset, std::span<std::byte> out) const;
+  /// Fills `out` from the position and moves it; fewer bytes only at the end.
+  Index read(std::span<std::byte> out);
+  /// The next `count` bytes (fewer at the end) without moving the position. Valid until the next
+  /// call of peek or read.
+  std::span<const std::byte> peek(Index count);
+  /// Bytes given by read() so far.
+  Index position() const;
+
+ private:
+  struct Impl;
+  explicit ByteSource(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// What the first bytes of a source look like.
+enum class Content {
+  kEmpty,
+  kNpy,
+  kZip,
+  kHdf5,
+  kSafetensors,
+  kPickle,
+  kPng,
+  kGzip,
+  kText,
+  kUnknown,
+};
+
+/// Looks at the first bytes without consuming them; works for pipes.
+Content sniff(ByteSource& source);
+/// True when the source starts with the magic of a .npy file.
+bool is_npy(ByteSource& source);
+/// For messages: "an HDF5 file", "text", "an empty file".
+const char* describe(Content content);
+
+}  // namespace maskctl

@@ -1,0 +1,108 @@
+#include "maskctl/io/dense_reader.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "maskctl/base/error.h"
+#include "maskctl/mask/elements.h"
+#include "maskctl/mask/shared_planes.h"
+#include "maskctl/mask/words.h"
+
+namespace maskctl {
+namespace {
+
+/// Open cells become closed and the other way round; bits past the last key stay zero.
+void invert_rows(std::span<std::uint64_t> words, Index keys) {
+  const auto width = static_cast<std::size_t>(words_for(keys));
+  for (std::uint64_t& word : words) word = ~word;
+  if (keys % 64 == 0) return;
+  const std::uint64_t tail = (std::uint64_t{1} << (keys % 64)) - 1;
+  for (std::size_t last = width - 1; last < words.size(); last += width) words[last] &= tail;
+}
+
+const char* hint(DType dtype) {
+  if (is_integer(dtype)) return "expected a 0/1 mask; ids need --as segments";
+  if (is_floating(dtype)) return "expected a 0/1 mask; additive masks (bias) are not read";
+  return "expected a 0/1 mask";
+}
+
+}  // namespace
+
+ValueCheck::ValueCheck(std::string name, DType dtype, std::vector<Index> shape, bool fortran_order)
+    : name_(std::move(name)),
+      dtype_(dtype),
+      shape_(std::move(shape)),
+      fortran_order_(fortran_order),
+      first_bad_(std::numeric_limits<Index>::max()) {}
+
+void ValueCheck::found(Index first, std::span<const std::byte> elements) {
+  if (dtype_ == DType::kBool) {
+    odd_bools_ += count_not_binary(dtype_, elements);
+    return;
+  }
+  const auto at = first_not_binary(dtype_, elements);
+  const std::lock_guard lock(mutex_);
+  if (!at || first + *at >= first_bad_) return;
+  first_bad_ = first + *at;
+  bad_text_ = element_text(dtype_, elements, *at);
+}
+
+std::vector<Index> ValueCheck::position(Index element) const {
+  std::vector<Index> out(shape_.size());
+  for (std::size_t i = 0; i < shape_.size(); ++i) {
+    const std::size_t axis = fortran_order_ ? i : shape_.size() - 1 - i;
+    out[axis] = element % shape_[axis];
+    element /= shape_[axis];
+  }
+  return out;
+}
+
+void ValueCheck::finish(std::vector<std::string>& notes) const {
+  if (odd_bools_ > 0) {
+    notes.push_back(fmt::format("{}: {} non-canonical bool byte{} (neither 0 nor 1) count as true",
+                                name_, odd_bools_.load(), odd_bools_ == 1 ? "" : "s"));
+  }
+  if (first_bad_ == std::numeric_limits<Index>::max()) return;
+  throw Error(Errc::kFormat,
+              fmt::format("{}: values other than 0 and 1, the first is {} at {}; {}", name_,
+                          bad_text_, shape_text(position(first_bad_)), hint(dtype_)));
+}
+
+void check_binary(const Tensor& array, const std::string& name, std::vector<std::string>& notes) {
+  if (!first_not_binary(array.dtype(), array.bytes())) return;
+  ValueCheck check(name, array.dtype(), array.shape(), false);
+  check.found(0, array.bytes());
+  check.finish(notes);
+}
+
+Mask dense_mask(ElementRows& rows, DType dtype, std::span<const Index> shape, bool invert,
+                ValueCheck& check, const std::function<void(double)>& progress) {
+  const Index queries = shape[2];
+  const Index keys = shape[3];
+  const Index planes = shape[0] * shape[1];
+  const Index width = words_for(keys);
+  SharedPlanes shared(shape[0], shape[1], queries, keys);
+  Progress done(progress, planes * queries);
+  for (Index p = 0; p < planes; ++p) {
+    const Index first_row = p * queries;
+    shared.add_stored(rows.in_order(), [&](Range q, std::span<std::uint64_t> words) {
+      if (check.settled((first_row + q.begin) * keys)) {   // the array is refused in any case
+        std::ranges::fill(words, std::uint64_t{0});
+        return;
+      }
+      const auto pack = [&](Index row, Index column, std::span<const std::byte> elements) {
+        const Index at = (row - first_row - q.begin) * width + column / 64;
+        if (pack_elements(dtype, elements, words.subspan(static_cast<std::size_t>(at)))) return;
+        check.found(row * keys + column, elements);
+      };
+      rows.read({first_row + q.begin, first_row + q.end}, pack);
+      if (invert) invert_rows(words, keys);
+      done.add(q.size());
+    });
+  }
+  return shared.mask();
+}
+
+}  // namespace maskctl

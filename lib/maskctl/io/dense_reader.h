@@ -1,0 +1,49 @@
+// Elements of dense arrays packed into planes, and checked on the way.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "maskctl/io/stream.h"
+#include "maskctl/mask/mask.h"
+
+namespace maskctl {
+
+/// Watches for values that are neither 0 nor 1. Bool bytes of any other value count as true and are
+/// only counted. May be told from several threads.
+class ValueCheck {
+ public:
+  /// `shape`: of the array, in the order its elements are stored (its last axis fastest).
+  ValueCheck(std::string name, DType dtype, std::vector<Index> shape, bool fortran_order);
+  /// These elements, the first being number `first` of the array, hold such a value.
+  void found(Index first, std::span<const std::byte> elements);
+  /// Nothing from element `first` on can be the first bad value.
+  bool settled(Index first) const { return first > first_bad_; }
+  /// Throws Error(kFormat): "m.npy: values other than 0 and 1, the first is 3 at (0, 3); ...".
+  void finish(std::vector<std::string>& notes) const;
+
+ private:
+  std::vector<Index> position(Index element) const;
+
+  std::string name_;
+  DType dtype_;
+  std::vector<Index> shape_;
+  bool fortran_order_;
+  std::atomic<Index> first_bad_;
+  std::atomic<Index> odd_bools_{0};
+  std::mutex mutex_;
+  std::string bad_text_;
+};
+
+/// Throws as ValueCheck for an array in memory.
+void check_binary(const Tensor& array, const std::string& name, std::vector<std::string>& notes);
+
+/// The mask [batch, heads, queries, keys] (`shape`) of rows of elements, nonzero = open, or
+/// nonzero = closed if `invert`. Equal planes are shared.
+Mask dense_mask(ElementRows& rows, DType dtype, std::span<const Index> shape, bool invert,
+                ValueCheck& check, const std::function<void(double)>& progress);
+
+}  // namespace maskctl

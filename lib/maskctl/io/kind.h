@@ -1,0 +1,60 @@
+// The array forms of a mask, by name and by what an array fits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl {
+
+/// How an array says which cells are open.
+enum class Kind : std::uint8_t {
+  kDense,        // [Q,K], [B,Q,K] or [B,H,Q,K] of bool or 0 / 1
+  kPadding,      // [S] or [B,S]: query and key both valid
+  kKeyPadding,   // [S] or [B,S]: key valid
+  kSegments,     // [S] or [B,S] ids: equal and not the pad id
+  kCuSeqlens,    // [N+1]: 0 and the end of each document
+  kPairs,        // [2B]: start and end of each batch
+  kRuns,         // .npz of indptr, begin, end, shape: the lossless exchange form
+};
+
+/// "dense", "padding", "key-padding", "segments", "cu_seqlens", "pairs", "runs".
+std::string_view name(Kind kind);
+/// "-" and "_" are alike. Throws Error(kInvalidArgument) with the list of names.
+Kind kind_from_name(std::string_view name);
+/// All of them, in the order of the enumeration.
+std::span<const Kind> all_kinds();
+
+/// The kinds that an array of this dtype and rank may be whatever its values, and whether the values
+/// are needed to choose among them. Nothing fits ranks 0 and above 4.
+/// - rank 3 and 4: dense.
+/// - rank 2, Q == K: dense (other numbers than 0 and 1 are then an error that names segments).
+/// - rank 2, Q != K, bool or float: dense, padding, key-padding: refused.
+/// - rank 2, Q != K, integers: by their values, see fitting_kinds.
+/// - rank 1: by the values; bool and floats fit padding and key-padding: refused.
+struct KindChoice {
+  std::vector<Kind> kinds;
+  bool needs_values = false;
+};
+KindChoice kinds_of_shape(DType dtype, std::span<const Index> shape);
+
+/// The kinds that an integer array of rank 1 or 2 fits.
+/// - All values 0 or 1: padding, key-padding, segments; dense too if rank 2.
+/// - Rank 2, other values: segments.
+/// - Rank 1: segments; cu_seqlens when it starts with 0 and never falls, unless it has repeats and
+///   only steps of at most 1 (0 0 1 1 2: no one packs documents of 0 and 1 tokens); pairs when it
+///   has an even number of entries and each pair rises from at least 0.
+std::vector<Kind> fitting_kinds(const Tensor& array);
+
+/// True when every row counts up from 0 and starts over at 0, past 1 somewhere: position ids, which
+/// read as segments would open nothing that makes sense.
+bool looks_like_positions(const Tensor& array);
+
+/// "--as dense, --as padding or --as segments".
+std::string as_options(std::span<const Kind> kinds);
+
+}  // namespace maskctl

@@ -1,0 +1,80 @@
+// The .npy format: header, reader by parts, whole arrays.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/base/index.h"
+#include "maskctl/io/byte_source.h"
+#include "maskctl/io/read_options.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl {
+
+struct NpyHeader {
+  DType dtype = DType::kBool;
+  bool fortran_order = false;
+  bool big_endian = false;  // false for one-byte elements
+  std::vector<Index> shape;
+  Index data_offset = 0;  // from the start of the file
+  Index data_bytes = 0;   // product of the shape times the element size
+
+  Index elements() const { return data_bytes / size_bytes(dtype); }
+};
+
+/// Parses the dictionary of a header (the text after HEADER_LEN); data_offset stays 0. Keys in any
+/// order, either quote, any blanks. Throws Error(kFormat or kUnsupported), without a file name.
+/// Source: numpy/lib/format.py; at most 8 dimensions.
+NpyHeader parse_npy_header(std::string_view text, bool as_bf16 = false);
+
+/// Magic, length and padded dictionary, byte for byte as numpy 1.24 writes them: version 1.0, or
+/// 2.0 when the header exceeds 65535 bytes; little endian; bfloat16 is '<V2'.
+std::vector<std::byte> npy_header_bytes(DType dtype, std::span<const Index> shape,
+                                        bool fortran_order = false);
+
+/// Reads a .npy by parts; never loads it whole. Errors start with the name of the source.
+class NpyReader {
+ public:
+  /// Reads the header. Where the size is known, too few bytes for the shape are an Error
+  /// ("expected 16 bytes of data, got 15") and spare ones a line in `notes`, or an Error if strict.
+  explicit NpyReader(ByteSource source, const ReadOptions& options = {},
+                     std::vector<std::string>* notes = nullptr);
+
+  const NpyHeader& header() const { return header_; }
+  const std::string& name() const { return source_.name(); }
+  /// False for pipes: there read_rows must ask for the elements in order.
+  bool seekable() const { return source_.seekable(); }
+
+  /// Elements [first_element, first_element + out.size() / element size) in the order they are
+  /// stored (the first axis is fastest if fortran_order), in native byte order. Thread-safe when
+  /// seekable(). Throws Error(kInvalidArgument) for an out-of-order call on a pipe, Error(kFormat)
+  /// when the data ends early.
+  void read_rows(Index first_element, std::span<std::byte> out);
+
+  /// After the last element of a pipe: bytes that follow are a note or, if strict, an Error. Does
+  /// nothing where the constructor could tell.
+  void finish(const ReadOptions& options, std::vector<std::string>* notes);
+
+ private:
+  void check_size(const ReadOptions& options, std::vector<std::string>* notes) const;
+
+  ByteSource source_;
+  NpyHeader header_;
+  Index next_byte_ = 0;  // of the data, for sources that cannot seek
+};
+
+/// The whole array in C order. Throws Error(kLimit) before allocating when it exceeds
+/// options.max_bytes; from pipes memory grows with the data that arrives.
+Tensor read_npy(ByteSource source, const ReadOptions& options = {},
+                std::vector<std::string>* notes = nullptr);
+Tensor read_npy(NpyReader& reader, const ReadOptions& options = {},
+                std::vector<std::string>* notes = nullptr);
+
+/// How many bytes of a bool array are neither 0 nor 1 (they count as true).
+Index count_noncanonical_bools(std::span<const std::byte> bytes);
+Index count_noncanonical_bools(const Tensor& tensor);  // 0 for other dtypes
+
+}  // namespace maskctl

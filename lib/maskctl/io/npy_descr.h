@@ -1,0 +1,23 @@
+// The dtype texts of .npy headers.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "maskctl/tensor/dtype.h"
+
+namespace maskctl {
+
+struct NpyElement {
+  DType dtype;
+  bool big_endian;
+};
+
+/// "<f4", "|b1", "?", "bfloat16", ... as numpy's dtype() reads them. Throws Error(kUnsupported)
+/// naming what it is for the dtypes of numpy that are not read.
+NpyElement parse_npy_descr(std::string_view descr, bool as_bf16);
+
+/// As numpy writes it, little endian.
+std::string npy_descr(DType dtype);
+
+}  // namespace maskctl

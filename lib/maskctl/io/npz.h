@@ -1,0 +1,62 @@
+// The .npz format: a zip archive of .npy members, read and written on zlib alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "maskctl/base/index.h"
+#include "maskctl/io/byte_source.h"
+#include "maskctl/io/npy.h"
+#include "maskctl/io/read_options.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl {
+
+struct NamedTensor {
+  std::string name;  // the key, without ".npy"
+  Tensor tensor;
+};
+
+/// The arrays of an .npz. Opening reads the directory and refuses duplicate names, overlapping
+/// members and sizes beyond the file; members without ".npy" are skipped. Errors start with the
+/// name of the source, those of a member with "m.npz:key: ".
+class NpzArchive {
+ public:
+  /// Takes a file or memory; a pipe is read whole, up to options.max_bytes.
+  explicit NpzArchive(ByteSource source, const ReadOptions& options = {});
+  NpzArchive(NpzArchive&&) noexcept;
+  NpzArchive& operator=(NpzArchive&&) noexcept;
+  ~NpzArchive();
+
+  const std::string& name() const;
+  /// In the order of the archive's directory.
+  const std::vector<std::string>& keys() const;
+  bool contains(const std::string& key) const;
+
+  /// The array of a member. Its .npy header is checked against the declared size and max_bytes
+  /// before the rest is inflated, and its checksum at the end. Throws Error(kInvalidArgument) for
+  /// an unknown key (the keys are listed), Error(kUnsupported) for encryption and for methods other
+  /// than stored and deflated.
+  Tensor read(const std::string& key, const ReadOptions& options = {},
+              std::vector<std::string>* notes = nullptr) const;
+  /// Only its header: dtype and shape, at the cost of the first inflated bytes.
+  NpyHeader header(const std::string& key, const ReadOptions& options = {}) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+using WriteBytes = std::function<void(std::span<const std::byte>)>;
+
+/// Writes the bytes of np.savez of the same arrays in the same order (numpy 1.24, stored, dates
+/// 1980-01-01); front to back, so pipes will do. Throws Error(kInvalidArgument) for duplicate,
+/// empty or too long names.
+void write_npz_bytes(const WriteBytes& write, std::span<const NamedTensor> arrays);
+
+}  // namespace maskctl

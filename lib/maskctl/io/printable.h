@@ -1,0 +1,24 @@
+// Text from files made safe for messages.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace maskctl {
+
+/// Control characters (C0, DEL and the UTF-8 form of C1, which move cursors and recolour terminals)
+/// become '?'; more than `max_length` bytes are cut and end in "...".
+inline std::string printable(std::string_view text, std::size_t max_length = 80) {
+  const bool cut = text.size() > max_length;
+  std::string out(text.substr(0, max_length));
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const auto c = static_cast<unsigned char>(out[i]);
+    const bool c1 = i > 0 && out[i - 1] == '\xC2' && c >= 0x80 && c < 0xA0;
+    if (c1) out[i - 1] = '?';
+    if (c1 || c < 0x20 || c == 0x7F) out[i] = '?';
+  }
+  if (cut) out += "...";
+  return out;
+}
+
+}  // namespace maskctl

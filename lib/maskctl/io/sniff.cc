@@ -1,0 +1,76 @@
+// What the first bytes of a source look like.
+#include <algorithm>
+#include <string_view>
+
+#include "maskctl/io/byte_source.h"
+
+namespace maskctl {
+namespace {
+
+using namespace std::string_view_literals;
+
+bool is_text(std::string_view bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](char c) {
+    const auto u = static_cast<unsigned char>(c);
+    return (u >= 0x20 && u != 0x7F) || c == '\n' || c == '\r' || c == '\t';
+  });
+}
+
+/// Protocols 2 to 5 start with PROTO; the older ones have no mark.
+bool is_pickle(std::string_view head) {
+  return head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
+}
+
+/// A little-endian header length below 100 MB, then JSON.
+bool is_safetensors(std::string_view head) {
+  return head.size() >= 9 && head[8] == '{' && head.substr(4, 4) == "\0\0\0\0"sv;
+}
+
+Content classify(std::string_view head) {
+  if (head.empty()) return Content::kEmpty;
+  if (head.starts_with("\x93NUMPY"sv)) return Content::kNpy;
+  if (head.starts_with("PK\3\4"sv) || head.starts_with("PK\5\6"sv)) return Content::kZip;
+  if (head.starts_with("\x89HDF\r\n\x1a\n"sv)) return Content::kHdf5;
+  if (head.starts_with("\x89PNG\r\n\x1a\n"sv)) return Content::kPng;
+  if (head.starts_with("\x1f\x8b"sv)) return Content::kGzip;
+  if (is_safetensors(head)) return Content::kSafetensors;
+  if (is_pickle(head)) return Content::kPickle;
+  return is_text(head) ? Content::kText : Content::kUnknown;
+}
+
+}  // namespace
+
+Content sniff(ByteSource& source) {
+  const auto head = source.peek(16);
+  return classify({reinterpret_cast<const char*>(head.data()), head.size()});
+}
+
+bool is_npy(ByteSource& source) { return sniff(source) == Content::kNpy; }
+
+const char* describe(Content content) {
+  switch (content) {
+    case Content::kEmpty:
+      return "an empty file";
+    case Content::kNpy:
+      return "a .npy file";
+    case Content::kZip:
+      return "a zip archive (.npz)";
+    case Content::kHdf5:
+      return "an HDF5 file";
+    case Content::kSafetensors:
+      return "a safetensors file";
+    case Content::kPickle:
+      return "a Python pickle";
+    case Content::kPng:
+      return "a PNG image";
+    case Content::kGzip:
+      return "a gzip file";
+    case Content::kText:
+      return "text";
+    case Content::kUnknown:
+      break;
+  }
+  return "unknown data";
+}
+
+}  // namespace maskctl

@@ -1,0 +1,43 @@
+// The plane behind bands(); private to the mask layer.
+#pragma once
+
+#include <vector>
+
+#include "maskctl/mask/bands.h"
+
+namespace maskctl {
+
+/// Canonical: slabs ascend without overlap and are not empty; on every row of its slab each band is
+/// inside [0, keys), not empty, and the bands ascend without touching. Equal neighbours are one.
+class BandsPlane final : public Plane {
+ public:
+  BandsPlane(Index queries, Index keys, std::vector<Slab> canonical);
+
+  void rows(Range q, const RowSink& sink) const override;
+  Index count(Range q, Range k) const override;
+  void tiles(Range q, Index key_tile, std::vector<TileRun>& out) const override;
+  void counts(Range q, std::span<const Index> edges, std::span<Index> out) const override;
+  PlanePtr transposed() const override;
+  PlanePtr sliced(Range q, Range k) const override;
+  Index bytes() const override;
+
+  std::span<const Slab> slabs() const { return slabs_; }
+  /// True when no row holds more than one run.
+  bool single_runs() const;
+
+ private:
+  /// Slabs that meet rows q, with those rows.
+  template <typename F>
+  void each_slab(Range q, F&& f) const;
+
+  std::vector<Slab> slabs_;
+};
+
+/// Appends to a canonical list, joining `slab` to the last one when that is the same mask.
+void append_slab(std::vector<Slab>& slabs, Slab slab);
+/// Canonical slabs of rows q holding the union of any bands, cut to [0, keys).
+void append_union(std::vector<Slab>& slabs, Range q, std::span<const Band> bands, Index keys);
+/// a op b of two canonical planes; null when it needs more than `budget_bands`.
+PlanePtr combine_bands(Op op, const BandsPlane& a, const BandsPlane& b, Index budget_bands);
+
+}  // namespace maskctl

@@ -1,0 +1,33 @@
+// Elements of any dtype as open and closed cells, and back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "maskctl/base/index.h"
+#include "maskctl/tensor/dtype.h"
+
+namespace maskctl {
+
+/// Bit i of words = element i is not zero (NaN is not, -0 is); bits past the last are zero. words
+/// holds at least ceil(n / 64). Elements are in native byte order. True when every element is
+/// exactly 0 or 1; for bool that means its byte is.
+bool pack_elements(DType dtype, std::span<const std::byte> elements,
+                   std::span<std::uint64_t> words);
+
+/// The first element that is neither 0 nor 1.
+std::optional<Index> first_not_binary(DType dtype, std::span<const std::byte> elements);
+/// How many are neither 0 nor 1.
+Index count_not_binary(DType dtype, std::span<const std::byte> elements);
+
+/// Elements 0 and 1 of a dtype from as many bytes 0 and 1.
+void expand_elements(DType dtype, std::span<const std::uint8_t> bytes,
+                     std::span<std::byte> elements);
+
+/// Element i as a number: "3", "-inf", "0.5".
+std::string element_text(DType dtype, std::span<const std::byte> elements, Index i);
+
+}  // namespace maskctl

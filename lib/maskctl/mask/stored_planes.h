@@ -1,0 +1,86 @@
+// The planes behind stored rows; private to the mask layer.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "maskctl/mask/rows.h"
+#include "maskctl/mask/word_buffer.h"
+
+namespace maskctl {
+
+/// Tier 1: shared run lists, a clip per row.
+class RowLists final : public Plane {
+ public:
+  struct Lists {
+    std::vector<Run> runs;
+    std::vector<Index> offsets;      // of list i in runs; one more at the end
+    std::vector<Index> keys_before;  // open keys of all runs before run i, over all lists
+  };
+  RowLists(Index keys, std::shared_ptr<const Lists> lists, std::vector<RowRef> refs);
+
+  void rows(Range q, const RowSink& sink) const override;
+  Index count(Range q, Range k) const override;
+  PlanePtr sliced(Range q, Range k) const override;
+  Index bytes() const override;
+
+  /// Each row cut to one interval; `clip(q)` gives it.
+  PlanePtr clipped(const std::function<void(Range, const RowSink&)>& single_runs) const;
+
+ private:
+  Index count_row(const RowRef& ref, Range k) const;
+  std::span<const Run> runs_in(const RowRef& ref) const;
+
+  std::shared_ptr<const Lists> lists_;
+  std::vector<RowRef> refs_;
+};
+
+/// Tier 2: a bit matrix.
+class BitRows final : public Plane {
+ public:
+  BitRows(Index queries, Index keys, WordBuffer words);
+
+  void rows(Range q, const RowSink& sink) const override;
+  PlanePtr transposed() const override;
+  Index bytes() const override;
+
+  Index words_per_row() const { return stride_; }
+  std::span<const std::uint64_t> words() const { return words_.words(); }
+
+ private:
+  std::span<const std::uint64_t> row(Index q) const;
+  Index stride_;
+  WordBuffer words_;
+};
+
+/// Planes below each other, each with `part_rows` rows but the last.
+class Stack final : public Plane {
+ public:
+  Stack(Index part_rows, std::vector<PlanePtr> parts);
+
+  void rows(Range q, const RowSink& sink) const override;
+  Index count(Range q, Range k) const override;
+  void tiles(Range q, Index key_tile, std::vector<TileRun>& out) const override;
+  void counts(Range q, std::span<const Index> edges, std::span<Index> out) const override;
+  PlanePtr sliced(Range q, Range k) const override;
+  bool computed() const override;
+  Index bytes() const override;
+
+  Index part_rows() const { return part_rows_; }
+  std::span<const PlanePtr> parts() const { return parts_; }
+  Range rows_of(std::size_t part) const;
+
+ private:
+  template <typename F>
+  void each_part(Range q, F&& f) const;
+  Index part_rows_;
+  std::vector<PlanePtr> parts_;
+};
+
+/// One part alone stays itself.
+PlanePtr stacked(Index part_rows, std::vector<PlanePtr> parts);
+
+/// Rows per chunk of work or storage: about 4 MiB as bits, a multiple of 128, at least 128.
+Index chunk_rows(Index queries, Index keys);
+
+}  // namespace maskctl

@@ -1,0 +1,32 @@
+// Pipelines bound to arrays and numbers: text to a chain of steps, and back.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "maskctl/mask/step.h"
+#include "maskctl/pipeline/grammar.h"
+
+namespace maskctl {
+
+/// How a SOURCE in an argument becomes data. Either may be empty when no step reads such a thing.
+/// What they throw passes through bind().
+struct BindContext {
+  std::function<Tensor(const std::string& source)> read_array;
+  std::function<Mask(const std::string& source)> read_mask;
+  Index max_bytes = Index{8} << 30;  // limit of generate()'s arrays
+};
+
+/// Looks every step up in the table of ops.h and reads its arguments; nothing is applied. Integers
+/// are within +-(2^31 - 1). Shapes are checked when the chain is applied to a mask.
+/// Throws PipelineError with the caret at the argument: unknown step or key (with the nearest known
+/// one), a missing, repeated or excluded argument, a value of another type or out of range.
+Chain bind(const Pipeline& pipeline, const BindContext& context);
+
+/// The text of a bound chain; bind(parse(to_text(c))) gives an equal chain when the context reads
+/// the same arrays. Arguments at their defaults are left out. An empty chain gives an empty text,
+/// which parse() refuses.
+std::string to_text(const Chain& chain);
+Pipeline unbind(const Chain& chain);
+
+}  // namespace maskctl

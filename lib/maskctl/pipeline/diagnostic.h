@@ -1,0 +1,44 @@
+// Errors in text that a person typed: what is wrong, and a caret under the place.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "maskctl/base/error.h"
+#include "maskctl/base/index.h"
+
+namespace maskctl {
+
+/// A mistake in a pipeline. what() is one line, "pipeline: expected '|' or end, got 'd'"; display()
+/// is two more lines: the text indented by 2, and a caret under the column:
+///
+///       causal | win dow
+///                    ^
+///
+/// Columns are UTF-8 code points. Of a text of several lines only the one in question is shown,
+/// after "line N: "; of a long line only the neighbourhood. Control characters and invalid UTF-8
+/// are shown as '?', so that a message never drives the terminal.
+class PipelineError : public Error {
+ public:
+  /// `position` is a byte offset into `text`; text.size() is its end.
+  PipelineError(const std::string& message, std::string_view text, Index position);
+  const std::string& display() const { return display_; }
+  Index position() const { return position_; }
+
+ private:
+  std::string display_;
+  Index position_;
+};
+
+/// Text safe to repeat in a message: control characters and invalid UTF-8 as '?', at most 60 code
+/// points, a longer one ending in "...".
+std::string shown(std::string_view text);
+
+/// The candidate nearest to a mistyped word by edits (a swap of neighbours is one), when at most
+/// two edits away and nearer than writing the word anew; the first of equals.
+std::optional<std::string_view> nearest(std::string_view word,
+                                        std::span<const std::string_view> candidates);
+
+}  // namespace maskctl

@@ -1,0 +1,35 @@
+// Masks and segment ids made from one step and a size.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "maskctl/mask/mask.h"
+#include "maskctl/pipeline/bind.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl {
+
+/// Segment ids come as a Tensor, all else as a Mask.
+using Generated = std::variant<Mask, Tensor>;
+
+/// Makes what "STEP" says; a leading "gen:" is skipped. STEP is one of
+///   - a step of ops.h with its own arguments and a size: n= (queries and keys), or q= and k=; b=
+///     and h= default to 1. A key that the step has itself (n of prefix and sinks, q of doc) keeps
+///     the step's meaning, so the size must come by the other keys. doc takes its size from its ids
+///     when none is given. Steps that close cells start from a full mask, steps that open cells
+///     (also tokens by union, and xor) from an empty one.
+///   - full, empty: only a size.
+///   - segments:n=,docs=,seed=,b=,pad=,interleave=token: int32 ids [b, n] numbered 1 .. docs.
+///     Document borders are a uniformly drawn set of distinct places (Floyd's sampling on the
+///     threefry stream of the seed; each batch has its own); interleave=token draws the document of
+///     each token instead. The last `pad` tokens have id -1.
+///   - segments:lens=3+5,pad=2,b=: documents of these lengths, then padding.
+/// Throws PipelineError for text, Error(kLimit) for ids above context.max_bytes.
+Generated generate(std::string_view text, const BindContext& context);
+
+/// A SOURCE that generate() makes: it starts with "gen:".
+bool is_generator(std::string_view source);
+
+}  // namespace maskctl

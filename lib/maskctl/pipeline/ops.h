@@ -1,0 +1,73 @@
+// The one table of all steps: it drives binding, `maskctl ops`, completions and the documentation.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "maskctl/base/index.h"
+#include "maskctl/mask/step.h"
+
+namespace maskctl {
+
+class StepArguments;  // arguments.h
+
+/// What a step does with the current mask: closes cells, opens cells, or a rule of its own.
+enum class OpKind : std::uint8_t { kAnd, kOr, kOwn };
+/// "and", "or", "own".
+std::string_view name(OpKind kind);
+
+enum class ArgType : std::uint8_t {
+  kInteger,          // 12, -3
+  kSide,             // a number, or "none" = unbounded
+  kReal,             // 0.25
+  kSeed,             // 0 .. 2^64 - 1
+  kChoice,           // one of OpArg::choices
+  kLengths,          // 3+5
+  kRanges,           // 0-3+7, both ends included
+  kSlice,            // 0:128 half open, or 5 = 5:6
+  kBlockSize,        // 64x128, or 64 = 64x64
+  kSource,           // a SOURCE read as an array
+  kIntegerOrSource,  // a number when it is one, else a SOURCE
+  kMaskSource,       // a SOURCE read as a mask
+};
+/// The placeholder in usage lines: "N", "SRC", "3+5", ...
+std::string_view placeholder(ArgType type);
+
+/// One argument. Arguments of groups 1, 2, ... are alternatives: exactly one group is used, with
+/// all its required arguments; group 0 goes with any. A positional argument is written without a
+/// key, and `name` is only what messages call it.
+struct OpArg {
+  std::string_view name;
+  ArgType type = ArgType::kInteger;
+  std::string_view help;
+  bool required = false;
+  std::string_view fallback = {};  // the default as text; empty: absent
+  Index min = 0;                   // of kInteger, kSide, kIntegerOrSource
+  std::string_view choices = {};   // "a|b|c"
+  int group = 0;
+  bool positional = false;
+};
+
+struct OpInfo {
+  std::string_view name;
+  OpKind kind = OpKind::kAnd;
+  std::string_view meaning;  // one line
+  std::string_view formula;  // the cells it keeps or opens
+  std::string_view example;  // binds as it stands, but for files
+  std::span<const OpArg> args;
+  bool nested = false;  // takes {...}
+  Step (*bind)(StepArguments& arguments) = nullptr;
+};
+
+/// All steps, grouped by kind.
+std::span<const OpInfo> ops();
+/// nullptr for an unknown name.
+const OpInfo* find_op(std::string_view name);
+/// One line for each way to write the step: "window:keys=N[,align=...][,offset=N]".
+std::string usage(const OpInfo& op);
+/// The page that `maskctl ops NAME` prints: meaning, usage, arguments, formula, example. Ends in a
+/// line end.
+std::string describe(const OpInfo& op);
+
+}  // namespace maskctl

@@ -1,0 +1,62 @@
+// A grid of coloured characters, and its text with or without terminal colours.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/base/index.h"
+
+namespace maskctl {
+
+/// Foreground and background are xterm-256 colour numbers; kNoColor is the terminal's own.
+inline constexpr std::int16_t kNoColor = -1;
+
+struct Glyph {
+  char32_t code = U' ';
+  std::int16_t fg = kNoColor;
+  std::int16_t bg = kNoColor;
+  bool bold = false;
+  bool reverse = false;
+
+  /// Nothing is seen of it: a blank without background.
+  bool blank() const { return code == U' ' && bg == kNoColor && !reverse; }
+  friend bool operator==(const Glyph&, const Glyph&) = default;
+};
+
+/// Every glyph used must be one column wide. Writing outside the canvas is ignored, so that labels
+/// may be cut off at its border.
+class Canvas {
+ public:
+  Canvas() = default;
+  Canvas(Index rows, Index columns);
+
+  Index rows() const { return rows_; }
+  Index columns() const { return columns_; }
+  const Glyph& at(Index row, Index column) const;
+
+  void put(Index row, Index column, const Glyph& glyph);
+  /// One glyph for each character of the UTF-8 text, in the style of `like`.
+  void write(Index row, Index column, std::string_view utf8, const Glyph& like = {});
+  /// Copies all of `other` to row, column.
+  void paste(Index row, Index column, const Canvas& other);
+
+  /// UTF-8, one line per row, each ended by a line feed, without blanks at line ends.
+  std::string text() const;
+  /// The same with SGR sequences where the style changes, and a reset at the end of coloured lines.
+  std::string ansi() const;
+
+ private:
+  std::string render(bool styled) const;
+
+  Index rows_ = 0;
+  Index columns_ = 0;
+  std::vector<Glyph> cells_;
+};
+
+/// Number of characters of well-formed UTF-8.
+Index utf8_length(std::string_view utf8);
+void append_utf8(char32_t code, std::string& out);
+
+}  // namespace maskctl

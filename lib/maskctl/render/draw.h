@@ -1,0 +1,91 @@
+// A picture of one plane in characters: cells, rulers, segment ids, legend.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "maskctl/mask/plane.h"
+#include "maskctl/render/canvas.h"
+#include "maskctl/render/density.h"
+
+namespace maskctl {
+
+/// What a character shows. A pixel stands for q_step x k_step elements.
+///   kAuto      kHalf one to one where that fits, else kShade
+///   kShade     one pixel on two characters (square), density by " ░▒▓█"
+///   kAscii     the same by " .:+#"; every character of the drawing is ASCII
+///   kHalf      two pixels above each other (square): blank ▀ ▄ █
+///   kQuadrant  2 x 2 pixels, half as wide as high
+///   kBraille   4 x 2 pixels (rows x columns), square
+enum class Style : std::uint8_t { kAuto, kShade, kHalf, kBraille, kQuadrant, kAscii };
+
+/// When a pixel of kHalf, kQuadrant or kBraille is on: any element open, all open, more than half.
+enum class Agg : std::uint8_t { kAny, kAll, kMajority };
+
+enum class Palette : std::uint8_t { kCividis, kViridis, kGrey };
+
+/// Elements per pixel.
+struct Block {
+  Index q = 1;
+  Index k = 1;
+  friend bool operator==(const Block&, const Block&) = default;
+};
+
+struct DrawOptions {
+  Style style = Style::kAuto;
+  /// Characters that the whole drawing may take, rulers and legend included; 0 = no limit.
+  Index max_rows = 0;
+  Index max_columns = 0;
+  /// Absent: the smallest powers of two that fit, equal on both axes where the shorter axis still
+  /// gets enough pixels. Without limits it is 1 x 1.
+  std::optional<Block> block;
+  Agg agg = Agg::kAny;
+  bool color = false;  // colours in the canvas; the glyphs stay meaningful without
+  Palette palette = Palette::kCividis;
+  bool grid = false;   // a dot where nothing is open
+  bool border = true;  // box and ticks around the cells
+  bool title = true;
+  /// The part to draw, default all. Rulers show the indices of the plane.
+  std::optional<Range> queries, keys;
+  /// Ids along both axes, one for each query and key of the whole plane; empty = not shown. A run
+  /// of equal ids shows its id once at its start, in full; `*` mixed, `-` padding.
+  std::span<const std::int32_t> q_segments, k_segments;
+  std::int32_t pad_id = -1;
+  /// Pixels in which this plane (equal extents) has an open element are marked: orange, and `!`
+  /// without colour. For leaks and differences.
+  PlanePtr highlight;
+  /// Shown in the title; -1 = not shown.
+  Index batch = -1, head = -1;
+};
+
+/// The whole drawing; the legend is its last line (more where the width is small). A plane without
+/// queries or keys gives "(empty)".
+/// Throws Error(kInvalidArgument) for a limit too small for any drawing, a block that does not fit
+/// into the limits, ids or a highlight of another extent, ranges outside the plane.
+Canvas draw(const Plane& plane, const DrawOptions& options);
+/// draw(), as text; with colour sequences when options.color.
+std::string draw_text(const Plane& plane, const DrawOptions& options);
+
+/// Pixels per character of a style (kAuto: those of kHalf).
+struct PixelShape {
+  Index rows = 1;        // pixels above each other in a character
+  Index columns = 1;     // pixels beside each other in a character
+  Index characters = 1;  // characters beside each other for one pixel (2 when doubled)
+};
+PixelShape pixel_shape(Style style);
+
+/// The cells alone, without rulers. `highlight`, when given, has the shape of `grid`.
+Canvas draw_cells(const DensityGrid& grid, const DrawOptions& options,
+                  const DensityGrid* highlight = nullptr);
+
+/// Style::kShade's glyph number for `open` of `area` elements: 0 none, 1 below a third, 2 below two
+/// thirds, 3 below all, 4 all. 0 and 4 are exact: one element never rounds away.
+int density_level(Index open, Index area);
+/// xterm-256 colour of a density; none and all have colours of their own.
+std::int16_t density_color(Palette palette, Index open, Index area);
+/// Okabe-Ito cycle. Never the only sign: the id is printed too.
+std::int16_t segment_color(std::int32_t id);
+
+}  // namespace maskctl

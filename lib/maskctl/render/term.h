@@ -1,0 +1,22 @@
+// Which style suits a terminal. The caller finds out the traits; nothing here reads the
+// environment.
+#pragma once
+
+#include "maskctl/render/draw.h"
+
+namespace maskctl {
+
+struct TerminalTraits {
+  bool utf8 = false;   // the terminal shows UTF-8
+  bool color = false;  // 256 colours are wanted and possible
+  Index columns = 80;
+  Index rows = 24;
+};
+
+/// A requested style stays; kAuto becomes kAscii where the terminal shows no UTF-8.
+Style choose_style(Style requested, const TerminalTraits& traits);
+
+/// Options for drawing on that terminal, one row left for the prompt.
+DrawOptions options_for(const TerminalTraits& traits);
+
+}  // namespace maskctl

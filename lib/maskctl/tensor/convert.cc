@@ -1,0 +1,163 @@
+// Element conversions between dtypes.
+#include "maskctl/tensor/convert.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "maskctl/base/error.h"
+
+namespace maskctl {
+namespace {
+
+/// Element types of storage that C++ lacks; each reads as the number it stands for.
+struct BoolByte {
+  std::uint8_t bits;
+};
+struct Half {
+  std::uint16_t bits;
+};
+struct BFloat16 {
+  std::uint16_t bits;
+};
+
+/// Calls f(T()) with the storage type of the dtype.
+template <typename F>
+decltype(auto) visit(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::kBool:
+      return f(BoolByte());
+    case DType::kInt8:
+      return f(std::int8_t());
+    case DType::kInt16:
+      return f(std::int16_t());
+    case DType::kInt32:
+      return f(std::int32_t());
+    case DType::kInt64:
+      return f(std::int64_t());
+    case DType::kUInt8:
+      return f(std::uint8_t());
+    case DType::kUInt16:
+      return f(std::uint16_t());
+    case DType::kUInt32:
+      return f(std::uint32_t());
+    case DType::kUInt64:
+      return f(std::uint64_t());
+    case DType::kFloat16:
+      return f(Half());
+    case DType::kBFloat16:
+      return f(BFloat16());
+    case DType::kFloat32:
+      return f(float());
+    case DType::kFloat64:
+      break;
+  }
+  return f(double());
+}
+
+template <typename T>
+T load(T value) {
+  return value;
+}
+std::uint8_t load(BoolByte value) { return value.bits != 0; }
+float load(Half value) { return float_from_half(value.bits); }
+float load(BFloat16 value) { return float_from_bfloat16(value.bits); }
+
+/// The nearest float in the direction that keeps a later rounding to 16 bits correct ("round to
+/// odd"): an inexact result has its last bit set, so it is never mistaken for a tie.
+float narrow_to_odd(double value) {
+  const float nearest = static_cast<float>(value);
+  if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;
+  auto bits = std::bit_cast<std::uint32_t>(nearest);
+  if (std::abs(static_cast<double>(nearest)) > std::abs(value)) --bits;
+  return std::bit_cast<float>(bits | 1u);
+}
+
+/// Truncation for what fits into 64 bits; NaN and the rest give the smallest int64, as x86 does.
+template <typename T>
+std::uint64_t truncate(T value) {
+  if (value >= T(-0x1p63) && value < T(0x1p63)) {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+  }
+  if (value >= T(0x1p63) && value < T(0x1p64)) return static_cast<std::uint64_t>(value);
+  return std::uint64_t{1} << 63;
+}
+
+template <typename To, typename From>
+To convert(From value) {
+  if constexpr (std::is_same_v<To, BoolByte>) {
+    return {static_cast<std::uint8_t>(value != From(0))};
+  } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
+    float single = 0;
+    if constexpr (std::is_same_v<From, double>) {
+      single = narrow_to_odd(value);
+    } else {
+      single = static_cast<float>(value);
+    }
+    if constexpr (std::is_same_v<To, Half>)
+      return {half_from_float(single)};
+    else
+      return {bfloat16_from_float(single)};
+  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+    return static_cast<To>(truncate(value));
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+/// Nothing when the element is not a whole number in the range of Int.
+template <typename Int, typename T>
+bool whole(T value, Int& out) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const T limit = std::ldexp(T(1), std::numeric_limits<Int>::digits);
+    if (!(value >= -limit && value < limit) || std::trunc(value) != value) return false;
+  } else if (!std::in_range<Int>(value)) {
+    return false;
+  }
+  out = static_cast<Int>(value);
+  return true;
+}
+
+template <typename Int>
+std::vector<Int> as_whole(const Tensor& tensor, const char* what) {
+  std::vector<Int> out(static_cast<std::size_t>(tensor.elements()));
+  visit(tensor.dtype(), [&]<typename T>(T) {
+    const std::span<const T> elements = tensor.as<T>();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (whole(load(elements[i]), out[i])) continue;
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("{}: element {} is {}; expected a whole number that fits int{}", what,
+                              i, load(elements[i]), sizeof(Int) * 8));
+    }
+  });
+  return out;
+}
+
+}  // namespace
+
+Tensor astype(const Tensor& tensor, DType dtype) {
+  if (tensor.dtype() == dtype && dtype != DType::kBool) return tensor;
+  Tensor out(dtype, tensor.shape());
+  visit(tensor.dtype(), [&]<typename From>(From) {
+    const std::span<const From> from = tensor.as<From>();
+    visit(dtype, [&]<typename To>(To) {
+      const std::span<To> to = out.as<To>();
+      for (std::size_t i = 0; i < to.size(); ++i) to[i] = convert<To>(load(from[i]));
+    });
+  });
+  return out;
+}
+
+std::vector<std::int64_t> as_int64(const Tensor& tensor, const char* what) {
+  return as_whole<std::int64_t>(tensor, what);
+}
+
+std::vector<std::int32_t> as_int32(const Tensor& tensor, const char* what) {
+  return as_whole<std::int32_t>(tensor, what);
+}
+
+}  // namespace maskctl

@@ -1,0 +1,73 @@
+// Timing: the least and the median of repeated runs, and two sides interleaved.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <vector>
+
+namespace bench {
+
+/// Keeps the optimiser from removing what made `value`.
+template <typename T>
+void keep(const T& value) {
+  asm volatile("" : : "g"(&value) : "memory");
+}
+
+/// A benchmark of a wrong result is worthless: ends the program.
+inline void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "wrong result: %s\n", what);
+  std::exit(1);
+}
+
+/// Seconds of `repeats` calls, for one of them.
+template <typename F>
+double seconds(F&& f, int repeats = 1) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < repeats; ++i) f();
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  return spent.count() / repeats;
+}
+
+/// How often to call f within one run, so that a run is long against the clock's resolution.
+template <typename F>
+int repeats_for(F&& f, double least_seconds = 20e-6) {
+  f();
+  int repeats = 1;
+  while (seconds(f, repeats) * repeats < least_seconds) repeats *= 2;
+  return repeats;
+}
+
+struct Times {
+  std::vector<double> runs;
+  double least() const { return *std::min_element(runs.begin(), runs.end()); }
+  double median() const {
+    std::vector<double> sorted = runs;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+};
+
+/// `runs` runs of each side, one after the other in turn, so that both see the same machine.
+struct Pair {
+  Times a, b;
+};
+template <typename A, typename B>
+Pair interleave(A&& a, B&& b, int runs, int repeats = 1) {
+  Pair pair;
+  for (int i = 0; i < runs; ++i) {
+    pair.a.runs.push_back(seconds(a, repeats));
+    pair.b.runs.push_back(seconds(b, repeats));
+  }
+  return pair;
+}
+
+/// One line that tests/bench/run.py reads: name, least, median, in seconds.
+inline void report(const char* name, const Times& times) {
+  std::printf("%s\t%.9f\t%.9f\n", name, times.least(), times.median());
+}
+
+}  // namespace bench

@@ -1,0 +1,236 @@
+#!/usr/bin/python3
+"""Measures everything that has a bar and prints a table; exit 1 when a bar is missed.
+
+    run.py [--build build/release] [--only TEXT] [--pairs 15] [--folder DIR]
+
+Two sides are run in turn, at least 15 times, and the median of the ratios is reported. Results are
+verified before anything is timed. --folder is where a file of 1 GiB is made (default: the
+temporary folder).
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PYTHON = "/usr/bin/python3"
+rows = []
+
+
+def bar(name, value, limit, unit, at_least=False):
+    """One line of the table."""
+    met = value >= limit if at_least else value <= limit
+    rows.append(met)
+    sign = ">=" if at_least else "<="
+    print(f"{name:<58} {value:>10.3f} {unit:<5} {sign} {limit:g} {unit:<4} {'met' if met else 'MISSED'}",
+          flush=True)
+
+
+def note(text):
+    print("    " + text, flush=True)
+
+
+class Finished:
+    """A process or a pipeline that ended: seconds from start to end, peak memory of each in MB."""
+
+    def __init__(self, seconds, peaks, output):
+        self.seconds, self.peaks, self.output = seconds, peaks, output
+
+
+def run(*commands):
+    """Runs commands as one pipeline, the last one's output into a file. All must succeed."""
+    with tempfile.TemporaryFile() as out:
+        start = time.perf_counter()
+        pids, previous = [], os.open(os.devnull, os.O_RDONLY)
+        for i, command in enumerate(commands):
+            last = i + 1 == len(commands)
+            reader, writer = (None, os.dup(out.fileno())) if last else os.pipe()
+            actions = [(os.POSIX_SPAWN_DUP2, previous, 0), (os.POSIX_SPAWN_DUP2, writer, 1)]
+            actions += [(os.POSIX_SPAWN_CLOSE, fd) for fd in (previous, writer, reader)
+                        if fd is not None and fd > 2]
+            pids.append(os.posix_spawnp(command[0], command, os.environ, file_actions=actions))
+            os.close(previous)
+            os.close(writer)
+            previous = reader
+        peaks = []
+        for pid, command in zip(pids, commands):
+            _, status, usage = os.wait4(pid, 0)
+            if status != 0:
+                sys.exit(f"failed with status {status}: {' '.join(command)}")
+            peaks.append(usage.ru_maxrss / 1024)
+        seconds = time.perf_counter() - start
+        out.seek(0)
+        return Finished(seconds, peaks, out.read())
+
+
+def interleaved(pairs, *sides):
+    """Times of each side, run in turn."""
+    times = [[] for _ in sides]
+    for _ in range(pairs):
+        for side, found in zip(sides, times):
+            found.append(side())
+    return times
+
+
+def ratios(a, b):
+    return statistics.median(x / y for x, y in zip(a, b))
+
+
+class Worker:
+    """A program that answers each line with the seconds it took."""
+
+    def __init__(self, *command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.facts = []
+        for line in self.process.stdout:
+            if line.strip() == "ready":
+                break
+            self.facts.append(line.strip())
+
+    def ask(self, question):
+        self.process.stdin.write(question + "\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def table(program):
+    """The tab-separated lines of a benchmark program."""
+    text = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return {name: [float(v) for v in values]
+            for name, *values in (line.split("\t") for line in text.splitlines())}
+
+
+def open_cells(output):
+    return json.loads(output)["total"]["open"]
+
+
+def core(options):
+    times = table(f"{options.build}/tests/bench_core")
+    bar("1M x 1M, 52 documents, window 4096, 1 thread: total", times["total"][1] * 1e3, 20, "ms")
+    note("median of 25; least " + ", ".join(f"{k} {v[0] * 1e3:.3f} ms" for k, v in times.items()))
+
+
+def growth(options):
+    for name, (ratio, small, large) in table(f"{options.build}/tests/bench_growth").items():
+        limit = 4.6 if name in ("classify", "stats") else 1.3
+        bar(f"growth of {name}, time(4n) / time(n)", ratio, limit, "x")
+        note(f"{small * 1e6:.2f} us at 2^18, {large * 1e6:.2f} us at 2^20")
+
+
+def numpy_ops(options):
+    theirs = Worker(PYTHON, f"{HERE}/numpy_mask_ops.py")
+    for threads in (1, os.cpu_count()):
+        ours = Worker(f"{options.build}/tests/bench_ops", str(threads))
+        if sorted(ours.facts) != sorted(theirs.facts) or not ours.facts:
+            sys.exit(f"the sides disagree: {ours.facts} {theirs.facts}")
+        for kind, limit in (("structured", 300), ("packed", 6)):
+            for name in ("and", "count", "classify"):
+                question = f"{name} {kind}"
+                a, b = interleaved(options.pairs, lambda: theirs.ask(question), lambda: ours.ask(question))
+                bar(f"16k {question} against numpy, {threads} thread(s)", ratios(a, b), limit, "x", True)
+                note(f"numpy {statistics.median(a) * 1e3:.3f} ms, ours {statistics.median(b) * 1e3:.6f} ms")
+        ours.close()
+    theirs.close()
+
+
+def pipeline(options):
+    steps = ["-t", "causal", "-t", "window:keys=4096"]
+    for name, extra, limit in (("", "", 0.5), (", interleaved", ",interleave=token", 1.0)):
+        make = [options.program, "gen", f"segments:n=1048576,docs=52,seed=1{extra}", "-o", "-"]
+        ask = [options.program, "stats", "-", "--as", "segments", *steps, "--json"]
+        runs = [run(make, ask) for _ in range(options.pairs)]
+        bar(f"gen | stats, 1M tokens{name}", statistics.median(r.seconds for r in runs), limit, "s")
+        # The other process is small; the bar is for both together.
+        bar(f"gen | stats, 1M tokens{name}: peak memory of both", max(sum(r.peaks) for r in runs), 150, "MB")
+        note("each: " + ", ".join(f"{max(p):.0f} MB" for p in zip(*(r.peaks for r in runs))))
+
+
+MAKE_BIG = """
+import sys, numpy as np
+from numpy.lib import format
+n = 32768
+ids = np.repeat(np.arange(26), 1261)[:n]
+count = 0
+with open(sys.argv[1], "wb") as f:
+    format.write_array_header_1_0(f, {"descr": "|b1", "fortran_order": False, "shape": (n, n)})
+    for q in range(0, n, 256):
+        rows = np.arange(q, q + 256)[:, None]
+        part = (ids[rows] == ids[None]) & (np.arange(n)[None] <= rows)
+        count += np.count_nonzero(part)
+        f.write(part.tobytes())
+print(count)
+"""
+
+
+def big_file(options):
+    path = os.path.join(options.folder or tempfile.gettempdir(), f"maskctl-bench-{os.getpid()}.npy")
+    try:
+        expected = int(subprocess.run([PYTHON, "-c", MAKE_BIG, path], check=True, stdout=subprocess.PIPE).stdout)
+        measure_big_file(options, path, expected)
+    finally:
+        if os.path.exists(path):
+            os.remove(path)
+
+
+def measure_big_file(options, path, expected):
+    stats = [options.program, "stats", path, "--json"]
+    show = [options.program, "show", path, "--color", "never"]
+    loop = [f"{options.build}/tests/pread_loop", path]
+    if open_cells(run(stats).output) != expected:
+        sys.exit("stats of the large file counts wrong")
+    run(loop)
+    peaks = {"stats": [], "show": [], "stats from a pipe": []}
+
+    def timed(name, *commands):
+        done = run(*commands)
+        if name in peaks:
+            peaks[name].append(done.peaks[-1])
+        return done.seconds
+
+    a, b, floor = interleaved(options.pairs, lambda: timed("stats", stats), lambda: timed("show", show),
+                              lambda: timed("", loop))
+    bar("stats of a 1 GiB .npy", statistics.median(a), 0.4, "s")
+    bar("stats of a 1 GiB .npy against a pread loop", ratios(a, floor), 2, "x")
+    bar("show of a 1 GiB .npy against a pread loop", ratios(b, floor), 3, "x")
+    note(f"show {statistics.median(b):.3f} s, pread loop {statistics.median(floor):.3f} s")
+    piped = [options.program, "stats", "-", "--json"]
+    a, floor = interleaved(options.pairs, lambda: timed("stats from a pipe", ["cat", path], piped),
+                           lambda: timed("", ["cat", path], ["wc", "-c"]))
+    bar("stats of 1 GiB from a pipe against wc -c", ratios(a, floor), 1.3, "x")
+    note(f"stats {statistics.median(a):.3f} s, wc {statistics.median(floor):.3f} s")
+    for name, found in peaks.items():
+        bar(f"{name} of 1 GiB: peak memory", max(found), 200, "MB")
+
+
+def start_up(options):
+    sample = os.path.join(HERE, "../../samples/window_sinks.npy")
+    for name, command, limit in (("--version", ["--version"], 10), ("show of a small .npy", ["show", sample], 20)):
+        runs = [run([options.program, *command]).seconds * 1e3 for _ in range(50)]
+        bar(f"{name}, median of 50", statistics.median(runs), limit, "ms")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", default=os.path.join(HERE, "../../build/release"))
+    parser.add_argument("--only", default="")
+    parser.add_argument("--pairs", type=int, default=15)
+    parser.add_argument("--folder")
+    options = parser.parse_args()
+    options.program = os.path.join(options.build, "app/maskctl")
+    for part in (core, growth, numpy_ops, pipeline, start_up, big_file):
+        if options.only in part.__name__:
+            part(options)
+    print(f"{sum(rows)} bars met, {len(rows) - sum(rows)} missed")
+    sys.exit(0 if all(rows) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+"""Runs every `$ maskctl ...` line in the fenced blocks of the documentation and compares what it
+prints with what the block shows. MASKCTL_UPDATE_GOLDEN=1 rewrites the blocks instead.
+
+    check_docs.py PROGRAM [FILE...]
+"""
+import difflib
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FENCE = re.compile(r"^```[a-z]*$")
+
+
+def run(command, folder):
+    """What the shell prints for one command, in a folder that has the program and samples/."""
+    env = dict(os.environ, LC_ALL="C.UTF-8", COLUMNS="100", NO_COLOR="1",
+               PATH=folder + ":" + os.environ["PATH"])
+    done = subprocess.run(["bash", "-c", "set -o pipefail; " + command], cwd=folder, env=env,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=60)
+    text = "\n".join(line.rstrip() for line in done.stdout.decode().splitlines())
+    return (text + "\n") if text.strip("\n") else ""
+
+
+def fresh(lines, folder):
+    """The lines of a fenced block with the output of each of its commands made anew."""
+    out = []
+    for line in lines:
+        if line.startswith("$ "):
+            if out and out[-1] == "":
+                out.pop()
+            if out:
+                out.append("")
+            out.append(line)
+            out += run(line[2:], folder).rstrip("\n").split("\n")
+            while out[-1] == "":
+                out.pop()
+    return out
+
+
+def rewrite(text, folder):
+    """The whole page with all blocks that hold commands made anew, and how many commands it has."""
+    result, block, commands = [], None, 0
+    for line in text.split("\n"):
+        if FENCE.match(line):
+            if block is None:
+                block = []
+            else:
+                count = sum(1 for b in block if b.startswith("$ maskctl "))
+                result += fresh(block, folder) if count else block
+                commands += count
+                block = None
+            result.append(line)
+        elif block is None:
+            result.append(line)
+        else:
+            block.append(line)
+    return "\n".join(result), commands
+
+
+def main():
+    program = os.path.abspath(sys.argv[1])
+    pages = sys.argv[2:] or [os.path.join(ROOT, "README.md"), os.path.join(ROOT, "samples/README.md"),
+                             *sorted(glob.glob(os.path.join(ROOT, "docs/*.md")))]
+    update = os.environ.get("MASKCTL_UPDATE_GOLDEN") == "1"
+    total, stale = 0, 0
+    for page in pages:
+        text = open(page, encoding="utf-8").read()
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink(program, os.path.join(folder, "maskctl"))
+            os.symlink(os.path.join(ROOT, "samples"), os.path.join(folder, "samples"))
+            made, commands = rewrite(text, folder)
+        total += commands
+        if made == text:
+            continue
+        stale += 1
+        if update:
+            with open(page, "w", encoding="utf-8") as f:
+                f.write(made)
+        name = os.path.relpath(page, ROOT)
+        sys.stdout.writelines(line + "\n" for line in difflib.unified_diff(
+            text.split("\n"), made.split("\n"), name, name + " as it is now", lineterm=""))
+    print(f"{total} commands in {len(pages)} pages, {stale} pages differ")
+    sys.exit(0 if total and (update or not stale) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,265 @@
+// Dense arrays and runs against plain loops.
+#include "maskctl/mask/dense.h"
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "maskctl/base/error.h"
+#include "maskctl/mask/bands.h"
+#include "maskctl/mask/elements.h"
+#include "maskctl/mask/shared_planes.h"
+#include "maskctl/tensor/convert.h"
+#include "support/catch_compat.h"
+
+using namespace maskctl;
+
+namespace {
+
+constexpr DType kAllTypes[] = {DType::kBool,    DType::kInt8,    DType::kInt16,  DType::kInt32,
+                               DType::kInt64,   DType::kUInt8,   DType::kUInt16, DType::kUInt32,
+                               DType::kUInt64,  DType::kFloat16, DType::kBFloat16,
+                               DType::kFloat32, DType::kFloat64};
+
+using Cells = std::vector<std::uint8_t>;
+
+Cells random_cells(Index n, unsigned seed, double density) {
+  std::mt19937 random(seed);
+  std::bernoulli_distribution open(density);
+  Cells out(static_cast<std::size_t>(n));
+  for (auto& cell : out) cell = open(random);
+  return out;
+}
+
+Tensor bool_tensor(std::vector<Index> shape, const Cells& cells) {
+  Tensor out(DType::kBool, std::move(shape));
+  std::copy(cells.begin(), cells.end(), out.as<std::uint8_t>().begin());
+  return out;
+}
+
+Cells cells_of(const Mask& mask) {
+  const Tensor dense = dense_from_mask(mask, Index{1} << 30);
+  const auto bytes = dense.as<std::uint8_t>();
+  return {bytes.begin(), bytes.end()};
+}
+
+Tensor int_tensor(const std::vector<std::int64_t>& values) {
+  Tensor out(DType::kInt64, {static_cast<Index>(values.size())});
+  std::copy(values.begin(), values.end(), out.as<std::int64_t>().begin());
+  return out;
+}
+
+RunArrays run_arrays(const std::vector<std::int64_t>& indptr, const std::vector<std::int64_t>& begin,
+                     const std::vector<std::int64_t>& end, const std::vector<std::int64_t>& shape) {
+  return {int_tensor(indptr), int_tensor(begin), int_tensor(end), int_tensor(shape)};
+}
+
+Errc code_of(const RunArrays& arrays) {
+  try {
+    mask_from_runs(arrays);
+  } catch (const Error& error) {
+    INFO(error.what());
+    return error.code();
+  }
+  FAIL("no error");
+  return Errc::kDevice;
+}
+
+}  // namespace
+
+TEST_CASE("a dense array of any dtype comes back as it was") {
+  const DType dtype = GENERATE(from_range(std::begin(kAllTypes), std::end(kAllTypes)));
+  const Index keys = GENERATE(1, 63, 64, 65, 200, 5000);
+  CAPTURE(name(dtype), keys);
+  const Cells cells = random_cells(7 * keys, static_cast<unsigned>(keys), 0.4);
+  const Tensor array = astype(bool_tensor({7, keys}, cells), dtype);
+  const Mask mask = mask_from_dense(array);
+  CHECK(mask.batch() == 1);
+  CHECK(mask.heads() == 1);
+  CHECK(cells_of(mask) == cells);
+}
+
+TEST_CASE("ranks 2, 3 and 4 place batch and head") {
+  const Cells cells = random_cells(2 * 3 * 4 * 5, 1, 0.5);
+  const Mask four = mask_from_dense(bool_tensor({2, 3, 4, 5}, cells));
+  CHECK(shape_text(four) == "[B 2, H 3, Q 4, K 5]");
+  CHECK(cells_of(four) == cells);
+  const Mask three = mask_from_dense(bool_tensor({6, 4, 5}, cells));
+  CHECK(shape_text(three) == "[B 6, H 1, Q 4, K 5]");
+  CHECK(cells_of(three) == cells);
+  const Mask two = mask_from_dense(bool_tensor({24, 5}, cells));
+  CHECK(shape_text(two) == "[B 1, H 1, Q 24, K 5]");
+  CHECK(cells_of(two) == cells);
+}
+
+TEST_CASE("other ranks are refused") {
+  CHECK_THROWS_AS(mask_from_dense(Tensor(DType::kBool, {4})), Error);
+  CHECK_THROWS_AS(mask_from_dense(Tensor(DType::kBool, {})), Error);
+  CHECK_THROWS_AS(mask_from_dense(Tensor(DType::kBool, {1, 1, 1, 2, 2})), Error);
+}
+
+TEST_CASE("equal planes are shared and others are not") {
+  Cells cells = random_cells(4 * 70 * 70, 3, 0.5);
+  const auto plane = cells.begin() + 70 * 70;
+  std::copy(plane, plane + 70 * 70, cells.begin() + 3 * 70 * 70);
+  const Mask mask = mask_from_dense(bool_tensor({2, 2, 70, 70}, cells));
+  CHECK(mask.distinct().size() == 3);
+  CHECK(mask.index_of(0, 1) == mask.index_of(1, 1));
+  CHECK(cells_of(mask) == cells);
+}
+
+TEST_CASE("planes that differ in one cell only are told apart") {
+  Cells cells(2 * 8 * 8, 1);
+  cells[8 * 8 + 63] = 0;
+  const Mask mask = mask_from_dense(bool_tensor({2, 8, 8}, cells));
+  CHECK(mask.distinct().size() == 2);
+  CHECK_FALSE(same_cells(*mask.plane(0, 0), *mask.plane(1, 0)));
+  CHECK(same_cells(*mask.plane(0, 0), *full_plane(8, 8)));
+}
+
+TEST_CASE("nonzero elements are open whatever their value") {
+  Tensor array(DType::kFloat32, {1, 6});
+  const float values[] = {0.0F, -0.0F, 1.0F, 0.5F, NAN, -INFINITY};
+  std::copy(std::begin(values), std::end(values), array.as<float>().begin());
+  CHECK(cells_of(mask_from_dense(array)) == Cells{0, 0, 1, 1, 1, 1});
+  CHECK(first_not_binary(DType::kFloat32, array.bytes()) == 3);
+  CHECK(count_not_binary(DType::kFloat32, array.bytes()) == 3);
+  CHECK(element_text(DType::kFloat32, array.bytes(), 3) == "0.5");
+  CHECK(element_text(DType::kFloat32, array.bytes(), 5) == "-inf");
+}
+
+TEST_CASE("packing tells whether all elements are 0 or 1 in every dtype") {
+  const DType dtype = GENERATE(from_range(std::begin(kAllTypes), std::end(kAllTypes)));
+  CAPTURE(name(dtype));
+  Tensor numbers(DType::kInt64, {130});
+  numbers.as<std::int64_t>()[129] = 1;
+  std::vector<std::uint64_t> words(3);
+  Tensor array = astype(numbers, dtype);
+  CHECK(pack_elements(dtype, array.bytes(), words));
+  CHECK(words == std::vector<std::uint64_t>{0, 0, 2});
+  CHECK_FALSE(first_not_binary(dtype, array.bytes()));
+  if (dtype == DType::kBool) {
+    array.as<std::uint8_t>()[64] = 2;
+  } else {
+    numbers.as<std::int64_t>()[64] = 3;
+    array = astype(numbers, dtype);
+  }
+  CHECK_FALSE(pack_elements(dtype, array.bytes(), words));
+  CHECK(words == std::vector<std::uint64_t>{0, 1, 2});
+  CHECK(first_not_binary(dtype, array.bytes()) == 64);
+}
+
+TEST_CASE("expanded elements are those of astype") {
+  const DType dtype = GENERATE(from_range(std::begin(kAllTypes), std::end(kAllTypes)));
+  CAPTURE(name(dtype));
+  const Cells cells = random_cells(77, 9, 0.5);
+  const Tensor expected = astype(bool_tensor({77}, cells), dtype);
+  Tensor out(dtype, {77});
+  expand_elements(dtype, cells, out.bytes());
+  CHECK(std::memcmp(out.bytes().data(), expected.bytes().data(), out.bytes().size()) == 0);
+}
+
+TEST_CASE("rows of words and rows of runs unpack alike") {
+  const Cells cells = random_cells(300 * 300, 5, 0.5);
+  const Mask dense = mask_from_dense(bool_tensor({300, 300}, cells));
+  const PlanePtr causal = diagonal_band(300, 300, -kUnbounded, 0);
+  Cells rows(3 * 300);
+  dense_rows(*dense.plane(0, 0), {10, 13}, rows);
+  CHECK(std::equal(rows.begin(), rows.end(), cells.begin() + 10 * 300));
+  dense_rows(*causal, {10, 13}, rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i] == (i % 300 <= 10 + i / 300));
+}
+
+TEST_CASE("arrays without cells give masks without cells") {
+  const std::vector<std::vector<Index>> shapes{{0, 4}, {4, 0}, {0, 2, 4, 4}, {2, 0, 4, 4}, {0, 0}};
+  for (const auto& shape : shapes) {
+    const Mask mask = mask_from_dense(Tensor(DType::kFloat32, shape));
+    CHECK(mask.count() == 0);
+    CHECK(dense_from_mask(mask, 0).elements() == 0);
+  }
+  CHECK_THROWS_AS(mask_from_dense(Tensor(DType::kBool, {Index{1} << 40, 1, 0, 0})), Error);
+  CHECK_THROWS_AS(mask_from_dense(Tensor(DType::kBool, {1, 1, Index{1} << 30, 0})), Error);
+}
+
+TEST_CASE("a dense array over the limit is refused before it is made") {
+  const Mask huge(diagonal_band(Index{1} << 20, Index{1} << 20, 0, 0));
+  CHECK_THROWS_AS(dense_from_mask(huge, Index{1} << 30), Error);
+  const Mask small(full_plane(10, 10));
+  CHECK_THROWS_AS(dense_from_mask(small, 99), Error);
+  CHECK(dense_from_mask(small, 100).elements() == 100);
+}
+
+TEST_CASE("runs hold a mask without loss") {
+  const double density = GENERATE(0.0, 0.02, 0.5, 0.98, 1.0);
+  const Index keys = GENERATE(1, 64, 100, 1000);
+  CAPTURE(density, keys);
+  const Cells cells = random_cells(2 * 2 * 9 * keys, 7, density);
+  const Mask mask = mask_from_dense(bool_tensor({2, 2, 9, keys}, cells));
+  const RunArrays arrays = runs_from_mask(mask, Index{1} << 24);
+  CHECK(arrays.indptr.dtype() == DType::kInt64);
+  CHECK(arrays.begin.dtype() == DType::kInt32);
+  CHECK(arrays.indptr.elements() == 2 * 2 * 9 + 1);
+  const Mask back = mask_from_runs(arrays);
+  CHECK(shape_text(back) == shape_text(mask));
+  CHECK(cells_of(back) == cells);
+  CHECK(back.distinct().size() == mask.distinct().size());
+}
+
+TEST_CASE("runs are what a plain loop over the cells finds") {
+  const Cells cells = random_cells(6 * 40, 11, 0.6);
+  const RunArrays arrays = runs_from_mask(mask_from_dense(bool_tensor({6, 40}, cells)), 1 << 20);
+  std::vector<std::int64_t> indptr{0};
+  std::vector<std::int32_t> begin, end;
+  for (std::size_t q = 0; q < 6; ++q) {
+    for (std::size_t k = 0; k < 40; ++k) {
+      const auto open = [&](std::size_t key) { return key < 40 && cells[q * 40 + key] != 0; };
+      if (open(k) && (k == 0 || !open(k - 1))) begin.push_back(static_cast<std::int32_t>(k));
+      if (open(k) && !open(k + 1)) end.push_back(static_cast<std::int32_t>(k + 1));
+    }
+    indptr.push_back(static_cast<std::int64_t>(begin.size()));
+  }
+  CHECK(as_int64(arrays.indptr, "indptr") == indptr);
+  CHECK(as_int32(arrays.begin, "begin") == begin);
+  CHECK(as_int32(arrays.end, "end") == end);
+  CHECK(as_int64(arrays.shape, "shape") == std::vector<std::int64_t>{1, 1, 6, 40});
+}
+
+TEST_CASE("runs of a million rows are made from their few lines") {
+  const Index n = Index{1} << 20;
+  const Mask mask(diagonal_band(n, n, -100, 0));
+  const RunArrays arrays = runs_from_mask(mask, Index{1} << 25);
+  CHECK(arrays.begin.elements() == n);
+  CHECK(mask_from_runs(arrays).count() == mask.count());
+  CHECK_THROWS_AS(runs_from_mask(mask, Index{1} << 20), Error);
+}
+
+TEST_CASE("hostile runs are refused") {
+  CHECK(mask_from_runs(run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4})).count() == 4);
+  const std::vector<RunArrays> bad{
+      run_arrays({0, 2, 1, 2}, {0, 2}, {2, 4}, {1, 1, 3, 4}),             // falls
+      run_arrays({1, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                // starts late
+      run_arrays({0, 1, 3}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                // past the runs
+      run_arrays({0, 1, 1}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                // before their end
+      run_arrays({0, 1, 2}, {0, 2}, {2}, {1, 1, 2, 4}),                   // unequal arrays
+      run_arrays({0, 1, 2}, {0, 2}, {2, 5}, {1, 1, 2, 4}),                // past the last key
+      run_arrays({0, 1, 2}, {-1, 2}, {2, 4}, {1, 1, 2, 4}),               // before the first
+      run_arrays({0, 1, 2}, {2, 2}, {2, 4}, {1, 1, 2, 4}),                // empty
+      run_arrays({0, 2, 2}, {2, 0}, {4, 1}, {1, 1, 2, 4}),                // not ascending
+      run_arrays({0, 2, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                // touching
+      run_arrays({0, 2, 2}, {0, 1}, {2, 4}, {1, 1, 2, 4}),                // overlapping
+      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 3, 4}),                // rows missing
+      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 2, 4}),                   // three extents
+      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, -1, -2, 4}),              // negative
+      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 1LL << 31}),        // too many keys
+      run_arrays({0}, {}, {}, {2147483647, 2147483647, 0, 4}),            // planes from nothing
+      run_arrays({0, 1}, {0}, {1}, {2147483647, 2147483647, 2147483647, 4}),   // overflow
+      run_arrays({}, {}, {}, {1, 1, 0, 4}),
+      run_arrays({0, 1, 2}, {0, 1LL << 40}, {2, 4}, {1, 1, 2, 4}),        // does not fit
+      {int_tensor({0}), Tensor(DType::kFloat32, {0}), int_tensor({}), int_tensor({1, 1, 0, 4})},
+      {int_tensor({0}), Tensor(DType::kInt32, {0, 2}), int_tensor({}), int_tensor({1, 1, 0, 4})},
+  };
+  for (std::size_t i = 0; i < bad.size(); ++i) {
+    CAPTURE(i);
+    CHECK(code_of(bad[i]) == Errc::kFormat);
+  }
+}

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Everything that must hold, from a fresh clone: installs what is missing, checks the format,
+# builds, runs all tests, runs them again under sanitizers, tries the samples, the documentation
+# and an installed copy. The last line is "N passed, N failed"; exit 1 when anything failed.
+set -uo pipefail
+exec </dev/null
+cd "$(dirname "$0")/.." || exit
+export CTEST_OUTPUT_ON_FAILURE=1 PYTHONDONTWRITEBYTECODE=1
+
+passed=0
+failed=0
+failures=()
+started=$SECONDS
+
+headline() { printf '\n== %s (%d s)\n' "$1" $((SECONDS - started)); }
+
+finish() {
+  headline "done"
+  [ ${#failures[@]} -eq 0 ] || printf 'failed: %s\n' "${failures[@]}"
+  printf '%d passed, %d failed\n' "$passed" "$failed"
+  [ "$failed" -eq 0 ] || exit 1
+  exit 0
+}
+
+# count NAME PASSED FAILED
+count() {
+  passed=$((passed + $2))
+  failed=$((failed + $3))
+  [ "$3" -eq 0 ] || failures+=("$1")
+}
+
+# check NAME COMMAND...: one test, which passes when the command does. Its output is shown only
+# when it fails.
+check() {
+  local name=$1 log
+  shift
+  if log=$("$@" 2>&1); then
+    count "$name" 1 0
+    printf 'ok      %s\n' "$name"
+  else
+    printf '%s\n' "$log"
+    count "$name" 0 1
+    printf 'FAILED  %s\n' "$name"
+    return 1
+  fi
+}
+
+# run_catch NAME BINARY: adds the test cases that the summary of a Catch2 program reports. A program
+# that dies before its summary, or runs nothing, is one failure.
+run_catch() {
+  local name=$1 log status summary good bad
+  log=$("$2" 2>&1)
+  status=$?
+  summary=$(grep -E '^(test cases:|All tests passed \()' <<<"$log" | tail -n 1)
+  case $summary in
+    All*) good=$(sed -E 's/.* in ([0-9]+) test cases?\).*/\1/' <<<"$summary") bad=0 ;;
+    *)
+      good=$(grep -oE '[0-9]+ passed' <<<"$summary" | grep -oE '[0-9]+')
+      bad=$(grep -oE '[0-9]+ failed' <<<"$summary" | grep -oE '[0-9]+')
+      ;;
+  esac
+  good=${good:-0} bad=${bad:-0}
+  if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ] || [ $((good + bad)) -eq 0 ]; then bad=$((bad + 1)); fi
+  count "$name" "$good" "$bad"
+  if [ "$bad" -eq 0 ]; then
+    printf 'ok      %s: %s test cases\n' "$name" "$good"
+  else
+    printf '%s\n' "$log"
+    printf 'FAILED  %s: %s of %s test cases, exit status %d\n' "$name" "$bad" $((good + bad)) "$status"
+  fi
+}
+
+# test_programs BUILD: the names that CMake knows.
+test_programs() { ctest --test-dir "$1" -N | sed -n 's/^ *Test *#[0-9]*: //p'; }
+
+# build FOLDER TARGET...
+build() { cmake --build "$1" --target "${@:2}"; }
+
+format_is_kept() {
+  find lib app tests \( -name '*.cc' -o -name '*.h' \) -print0 |
+    xargs -0 clang-format --dry-run -Werror --style=file
+}
+
+# The installed package serves a project that has only find_package(maskctl).
+package_is_usable() {
+  rm -rf build/package build/prefix &&
+    cmake --install build/release --prefix "$PWD/build/prefix" &&
+    cmake -S tests/package -B build/package -G Ninja -DCMAKE_BUILD_TYPE=Release \
+      -DCMAKE_PREFIX_PATH="$PWD/build/prefix" &&
+    cmake --build build/package && build/package/consumer && build/prefix/bin/maskctl --version
+}
+
+headline "packages"
+check "packages are installed" bash tests/install-deps.sh --tests || finish
+
+headline "format"
+check "clang-format has nothing to change" format_is_kept
+
+headline "release build"
+check "configure" cmake --preset release -DMASKCTL_TESTS=ON -DMASKCTL_WERROR=ON || finish
+check "library and command build without warnings" build build/release maskctl maskctl_command || finish
+check "tests and benchmarks build without warnings" build build/release all || finish
+for program in $(test_programs build/release); do
+  run_catch "$program" "build/release/tests/$program"
+done
+
+headline "headers, package, samples, documentation"
+check "each header compiles alone" build build/release all_verify_interface_header_sets
+check "the installed package serves another project" package_is_usable
+check "quickstart runs" bash samples/quickstart.sh
+check "samples are what their script makes" /usr/bin/python3 samples/make_samples.py --check
+check "documentation shows what the command prints" \
+  /usr/bin/python3 tests/check_docs.py build/release/app/maskctl
+
+headline "address and undefined behaviour sanitizers"
+check "configure with sanitizers" cmake --preset asan -DMASKCTL_TESTS=ON || finish
+mapfile -t programs < <(test_programs build/asan | grep -vE '^(app|project)_tests$')
+check "build with sanitizers" build build/asan "${programs[@]}" || finish
+for program in "${programs[@]}"; do
+  run_catch "$program with sanitizers" "build/asan/tests/$program"
+done
+
+finish
