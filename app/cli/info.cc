@@ -89,7 +89,7 @@ std::string line(std::string_view label, std::string_view value) {
 }
 
 std::string arrays_text(const InfoReport& report) {
-  std::string out = report.source + "\n";
+  std::string out = fmt::format("{}\n", report.source);
   for (const ArrayReport& array : report.arrays) {
     out += line(array.name.empty() ? "array" : array.name,
                 fmt::format("{} {}", array.dtype, shape_text(array.shape)));
@@ -105,12 +105,12 @@ std::string arrays_text(const InfoReport& report) {
 
 std::string mask_text(const InfoReport& report) {
   const Mask& mask = *report.mask;
-  std::string out = report.source + "\n";
+  std::string out = fmt::format("{}\n", report.source);
   out += line("shape", shape_text(mask));
   out += line("array", fmt::format("{} {}", report.arrays.front().dtype,
                                    shape_text(report.arrays.front().shape)));
   out += line("kind", report.kind);
-  out += line("polarity", report.polarity + " = may attend");
+  out += line("polarity", fmt::format("{} = may attend", report.polarity));
   out += line("density", fmt::format("{}: {} of {} cells open", percent(report.open, mask.cells()),
                                      report.open, mask.cells()));
   out += line("planes",
@@ -135,7 +135,8 @@ void info(const InfoOptions& options, const GlobalOptions& globals) {
   }
   std::string out;
   for (const InfoReport& report : reports) {
-    out += (out.empty() ? "" : "\n") + (report.mask ? mask_text(report) : arrays_text(report));
+    if (!out.empty()) out += '\n';
+    out += report.mask ? mask_text(report) : arrays_text(report);
   }
   write_stdout(out);
 }

@@ -68,7 +68,7 @@ std::string stats_text(const Mask& mask, const Stats& stats) {
   out += fmt::format("{:<12}{}\n\n", "columns", columns_text(total, planes * mask.keys()));
   out += blocks_text(total);
   out += "executed = cells of tiles that are not empty; waste = executed / open cells\n";
-  if (stats.planes.size() > 1) out += "\n" + planes_text(mask, stats);
+  if (stats.planes.size() > 1) out += fmt::format("\n{}", planes_text(mask, stats));
   return out;
 }
 

@@ -111,14 +111,15 @@ inline Pair make_row_lists(const Pick& pick, Index q, Index k, std::mt19937& ran
       refs.push_back(refs.back());
       continue;
     }
-    const auto begin =
-        static_cast<std::int32_t>(random() % 3 == 0 ? random() % static_cast<unsigned>(k + 1) : 0);
-    const auto end = static_cast<std::int32_t>(
-        random() % 3 == 0 ? static_cast<Index>(begin) +
-                                static_cast<Index>(random() % static_cast<unsigned>(k - begin + 1))
-                          : k);
-    refs.push_back(
-        {static_cast<std::uint32_t>(random() % static_cast<unsigned>(lists)), begin, end});
+    const auto below = [&](Index n) {
+      return static_cast<Index>(random() % static_cast<unsigned>(n));
+    };
+    const Index begin = random() % 3 == 0 ? below(k + 1) : 0;
+    Index end = k;
+    if (random() % 3 == 0) end = begin + below(k - begin + 1);
+    if (random() % 8 == 0) end = begin;  // nothing left, also inside a run
+    refs.push_back({static_cast<std::uint32_t>(below(lists)), static_cast<std::int32_t>(begin),
+                    static_cast<std::int32_t>(end)});
   }
   Dense dense = matrix(q, k, [&](Index i, Index j) {
     const RowRef& ref = refs[static_cast<std::size_t>(i)];

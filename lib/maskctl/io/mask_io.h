@@ -52,7 +52,7 @@ struct MaskWriteOptions {
   bool keep_value_is_zero = false;
   Index max_bytes = Index{4} << 30;   // for what is allocated: the arrays of runs; rows of dense
   bool force = false;            // replace an existing file
-  std::function<void(double fraction)> progress;
+  std::function<void(double fraction)> progress = {};
 };
 
 /// Dense: an .npy [B,H,Q,K], byte for byte as np.save writes it, made and written by bands of rows;

@@ -52,11 +52,17 @@ class NpzArchive {
   std::unique_ptr<Impl> impl_;
 };
 
+/// As NamedTensor, without owning the array.
+struct ArrayRef {
+  std::string name;
+  const Tensor* tensor;
+};
+
 using WriteBytes = std::function<void(std::span<const std::byte>)>;
 
 /// Writes the bytes of np.savez of the same arrays in the same order (numpy 1.24, stored, dates
 /// 1980-01-01); front to back, so pipes will do. Throws Error(kInvalidArgument) for duplicate,
 /// empty or too long names.
-void write_npz_bytes(const WriteBytes& write, std::span<const NamedTensor> arrays);
+void write_npz_bytes(const WriteBytes& write, std::span<const ArrayRef> arrays);
 
 }  // namespace maskctl

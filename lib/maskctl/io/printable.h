@@ -1,8 +1,10 @@
 // Text from files made safe for messages.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace maskctl {
 
@@ -19,6 +21,16 @@ inline std::string printable(std::string_view text, std::size_t max_length = 80)
   }
   if (cut) out += "...";
   return out;
+}
+
+/// "mask, seg, lens": the first names of a list from a file.
+inline std::string printable_list(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 20;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    out += (i == 0 ? "" : ", ") + printable(names[i]);
+  }
+  return names.size() > kShown ? out + ", ..." : out;
 }
 
 }  // namespace maskctl

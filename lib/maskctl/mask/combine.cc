@@ -163,6 +163,12 @@ PlanePtr combine_bits(Op op, const BitRows& a, const BitRows& b) {
   return std::make_shared<BitRows>(a.queries(), a.keys(), std::move(out));
 }
 
+/// The rows of one part of a stack, from the stack itself or from another plane.
+PlanePtr rows_of_part(const PlanePtr& plane, const Stack& stack, std::size_t i) {
+  if (const auto* own = as<Stack>(plane)) return own->parts()[i];
+  return plane->sliced(stack.rows_of(i), {0, plane->keys()});
+}
+
 /// Part by part, when one side is a stack and the other is cheap to cut. Null otherwise.
 PlanePtr combine_stack(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs) {
   const auto* stack_a = as<Stack>(a);
@@ -174,10 +180,8 @@ PlanePtr combine_stack(Op op, const PlanePtr& a, const PlanePtr& b, Index budget
   std::vector<PlanePtr> parts(stack->parts().size());
   const auto share = budget_runs / static_cast<Index>(parts.size());
   parallel_for(static_cast<Index>(parts.size()), [&](Index i) {
-    const Range rows = stack->rows_of(static_cast<std::size_t>(i));
-    const Range all{0, a->keys()};
-    parts[static_cast<std::size_t>(i)] =
-        combine(op, a->sliced(rows, all), b->sliced(rows, all), share);
+    const auto part = static_cast<std::size_t>(i);
+    parts[part] = combine(op, rows_of_part(a, *stack, part), rows_of_part(b, *stack, part), share);
   });
   return stacked(stack->part_rows(), std::move(parts));
 }

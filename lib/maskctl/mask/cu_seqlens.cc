@@ -78,8 +78,8 @@ Mask mask_from_pairs(const Tensor& pairs_q, const Tensor& pairs_kv, Index querie
   }
   return Mask::make(static_cast<Index>(q.size() / 2), 1, queries, keys, [&](Index b, Index) {
     const auto at = static_cast<std::size_t>(b);
-    return rectangle(queries, keys, pair_at(q, at, queries, "queries"),
-                     pair_at(kv, at, keys, "keys"));
+    const Range rows = pair_at(q, at, queries, "queries");
+    return rectangle(queries, keys, rows, pair_at(kv, at, keys, "keys"));
   });
 }
 

@@ -17,6 +17,7 @@ RowLists::RowLists(Index keys, std::shared_ptr<const Lists> lists, std::vector<R
 
 /// The runs of the list that meet the clip; the outer ones may reach over it.
 std::span<const Run> RowLists::runs_in(const RowRef& ref) const {
+  if (ref.begin >= ref.end) return {};
   const auto list = std::span(lists_->runs)
                         .subspan(static_cast<std::size_t>(lists_->offsets[ref.list]),
                                  static_cast<std::size_t>(lists_->offsets[ref.list + 1] -

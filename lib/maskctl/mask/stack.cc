@@ -3,6 +3,7 @@
 
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/stored_planes.h"
+#include "maskctl/mask/words.h"
 
 namespace maskctl {
 namespace {
@@ -78,6 +79,29 @@ PlanePtr Stack::sliced(Range q, Range k) const {
   if (q.empty() || (q.end - 1) / part_rows_ != part) return Plane::sliced(q, k);
   const Index start = part * part_rows_;
   return parts_[static_cast<std::size_t>(part)]->sliced({q.begin - start, q.end - start}, k);
+}
+
+PlanePtr Stack::transposed() const {
+  const bool any_bits = std::any_of(parts_.begin(), parts_.end(), [](const PlanePtr& part) {
+    return dynamic_cast<const BitRows*>(part.get()) != nullptr;
+  });
+  if (!any_bits) return Plane::transposed();
+  const Index stride = words_for(keys());
+  WordBuffer words(queries() * stride);
+  parallel_for(static_cast<Index>(parts_.size()), [&](Index part) {
+    rows(rows_of(static_cast<std::size_t>(part)), [&](Range r, const Keys& row) {
+      for (Index q = r.begin; q < r.end; ++q) {
+        const auto out = words.words().subspan(static_cast<std::size_t>(q * stride),
+                                               static_cast<std::size_t>(stride));
+        if (row.is_words()) {
+          std::copy(row.words.begin(), row.words.end(), out.begin());
+        } else {
+          runs_to_words(row.runs, out);
+        }
+      }
+    });
+  });
+  return BitRows(queries(), keys(), std::move(words)).transposed();
 }
 
 bool Stack::computed() const {

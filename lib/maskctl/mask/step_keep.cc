@@ -96,8 +96,7 @@ Mask apply_rule(const Mask& mask, const step::Chunk& rule) {
   const Index size = std::min(rule.size, 4 * kUnbounded);
   for (Index start = 0; start < keys; start += size) {  // chunk [start, end) of keys
     const Index end = std::min(start + size, keys);
-    const Range rows =
-        intersect({start - rule.offset, start + size - rule.offset}, {0, queries});
+    const Range rows = intersect({start - rule.offset, start + size - rule.offset}, {0, queries});
     if (!rows.empty()) slabs.push_back({rows, {{start, end, 0, 0}}});
   }
   return keep(mask, bands(queries, keys, std::move(slabs)));

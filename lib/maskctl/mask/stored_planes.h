@@ -62,6 +62,7 @@ class Stack final : public Plane {
   Index count(Range q, Range k) const override;
   void tiles(Range q, Index key_tile, std::vector<TileRun>& out) const override;
   void counts(Range q, std::span<const Index> edges, std::span<Index> out) const override;
+  PlanePtr transposed() const override;
   PlanePtr sliced(Range q, Range k) const override;
   bool computed() const override;
   Index bytes() const override;

@@ -109,6 +109,7 @@ PlanePtr Plane::transposed() const {
 
 PlanePtr Plane::sliced(Range q, Range k) const {
   if (q.empty() || k.empty()) return empty_plane(q.size(), k.size());
+  if (q == Range{0, queries_} && k == Range{0, keys_}) return shared_from_this();
   return std::make_shared<Sliced>(shared_from_this(), q, k);
 }
 

@@ -153,4 +153,15 @@ std::optional<std::string_view> nearest(std::string_view word,
   return best;
 }
 
+std::string hint(std::string_view word, std::span<const std::string_view> candidates) {
+  std::string out;
+  if (const auto near = nearest(word, candidates)) {
+    return out.append("did you mean '").append(*near).append("'?");
+  }
+  for (const std::string_view candidate : candidates) {
+    out.append(out.empty() ? "known: " : ", ").append(candidate);
+  }
+  return out;
+}
+
 }  // namespace maskctl

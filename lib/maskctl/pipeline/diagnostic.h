@@ -41,4 +41,7 @@ std::string shown(std::string_view text);
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates);
 
+/// "did you mean 'causal'?", or without a near one "known: causal, window".
+std::string hint(std::string_view word, std::span<const std::string_view> candidates);
+
 }  // namespace maskctl

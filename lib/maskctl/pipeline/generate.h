@@ -1,12 +1,14 @@
 // Masks and segment ids made from one step and a size.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 
 #include "maskctl/mask/mask.h"
 #include "maskctl/pipeline/bind.h"
+#include "maskctl/pipeline/ops.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {
@@ -28,6 +30,9 @@ using Generated = std::variant<Mask, Tensor>;
 ///   - segments:lens=3+5,pad=2,b=: documents of these lengths, then padding.
 /// Throws PipelineError for text, Error(kLimit) for ids above context.max_bytes.
 Generated generate(std::string_view text, const BindContext& context);
+
+/// What generate() makes besides the steps of ops(): full, empty, segments. Their `bind` is null.
+std::span<const OpInfo> generators();
 
 /// A SOURCE that generate() makes: it starts with "gen:".
 bool is_generator(std::string_view source);

@@ -25,11 +25,11 @@ struct Arg {
 
 /// One step as written; `nested` holds the chain of heads:0-3{...} and batch:0{...}.
 struct StepText {
-  std::string name;
-  std::vector<Arg> args;
+  std::string name = {};
+  std::vector<Arg> args = {};
   bool has_nested = false;
-  std::vector<StepText> nested;
-  Range position;  // bytes of the name
+  std::vector<StepText> nested = {};
+  Range position = {};  // bytes of the name
 
   friend bool operator==(const StepText& a, const StepText& b) {
     return a.name == b.name && a.args == b.args && a.has_nested == b.has_nested &&

@@ -50,12 +50,12 @@ struct OpArg {
 };
 
 struct OpInfo {
-  std::string_view name;
+  std::string_view name = {};
   OpKind kind = OpKind::kAnd;
-  std::string_view meaning;  // one line
-  std::string_view formula;  // the cells it keeps or opens
-  std::string_view example;  // binds as it stands, but for files
-  std::span<const OpArg> args;
+  std::string_view meaning = {};  // one line
+  std::string_view formula = {};  // the cells it keeps or opens
+  std::string_view example = {};  // binds as it stands, but for files
+  std::span<const OpArg> args = {};
   bool nested = false;  // takes {...}
   Step (*bind)(StepArguments& arguments) = nullptr;
 };

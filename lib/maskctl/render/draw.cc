@@ -10,7 +10,7 @@ struct Box {
   char32_t across, down, top_left, top_right, bottom_left, bottom_right, key_tick, query_tick;
 };
 constexpr Box kLines{U'─', U'│', U'┌', U'┐', U'└', U'┘', U'┴', U'┤'};
-constexpr Box kAsciiLines{U'-', U'|', U'+', U'+', U'+', U'+', U'+', U'+'};
+constexpr Box kAsciiLines{U'-', U'|', U'+', U'+', U'+', U'+', U'+', U'|'};
 
 /// Draws on a canvas that has the size of the finished drawing. Row and column 0 are those of the
 /// first ruler; the cells begin at top, left.
@@ -46,7 +46,8 @@ class Painter {
   }
 
   void key_numbers() {
-    const auto width = static_cast<Index>(std::to_string(layout_.k.end - 1).size());
+    const Index last = layout_.k.begin + (units_ - 1) * unit_keys();
+    const auto width = static_cast<Index>(std::to_string(last).size());
     const Index every = tick_every(units_, shape_.characters, width + 1);
     for (Index unit = 0; unit < units_; unit += every) {
       const std::string number = std::to_string(layout_.k.begin + unit * unit_keys());

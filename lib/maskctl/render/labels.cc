@@ -150,10 +150,11 @@ std::vector<std::string> legend_words(const DrawOptions& options, Block block, U
 std::vector<std::string> fill_lines(const std::vector<std::string>& words, Index gap, Index width) {
   std::vector<std::string> lines;
   for (const std::string& word : words) {
-    const bool fits = !lines.empty() &&
-                      (width == 0 || utf8_length(lines.back()) + gap + utf8_length(word) <= width);
-    if (fits) {
-      lines.back() += std::string(static_cast<std::size_t>(gap), ' ') + word;
+    const bool list = !lines.empty() && lines.back().find_last_of(",;:") != lines.back().size() - 1;
+    const Index blanks = list ? gap : 1;
+    if (!lines.empty() &&
+        (width == 0 || utf8_length(lines.back()) + blanks + utf8_length(word) <= width)) {
+      lines.back() += std::string(static_cast<std::size_t>(blanks), ' ') + word;
     } else {
       lines.push_back(word);
     }

@@ -39,8 +39,8 @@ struct UsedSigns {
 };
 std::vector<std::string> legend_words(const DrawOptions& options, Block block, UsedSigns used);
 
-/// Words with `gap` blanks between them, broken into lines of at most `width` characters; 0 = one
-/// line. A word longer than that stays whole.
+/// Words with `gap` blanks between them (one after , ; and :), broken into lines of at most `width`
+/// characters; 0 = one line. A word longer than that stays whole.
 std::vector<std::string> fill_lines(const std::vector<std::string>& words, Index gap, Index width);
 
 }  // namespace maskctl

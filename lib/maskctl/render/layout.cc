@@ -53,6 +53,12 @@ void check(const Plane& plane, const DrawOptions& options, const Layout& layout)
                             options.highlight->queries(), options.highlight->keys(),
                             plane.queries(), plane.keys()));
   }
+  if (options.max_rows < 0 || options.max_columns < 0) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("a drawing of at most {} rows and {} columns: expected 0 (no limit) or "
+                            "more",
+                            options.max_rows, options.max_columns));
+  }
   const Block block = options.block.value_or(Block{});
   if (block.q < 1 || block.k < 1 || block.q > kMaxBlock || block.k > kMaxBlock) {
     throw Error(Errc::kInvalidArgument,
@@ -85,11 +91,11 @@ Room room_for(const Plane& plane, const Layout& layout) {
   Room room{kUnlimited, kUnlimited};
   if (options.max_rows > 0) {
     const Index used = layout.top_lines + (options.border ? 1 : 0) + text_lines(plane, layout);
-    room.q = (options.max_rows - used) * shape.rows;
+    room.q = (std::min(options.max_rows, kUnlimited) - used) * shape.rows;
   }
   if (options.max_columns > 0) {
     const Index used = layout.left_columns + (options.border ? 1 : 0);
-    room.k = (options.max_columns - used) / shape.characters * shape.columns;
+    room.k = (std::min(options.max_columns, kUnlimited) - used) / shape.characters * shape.columns;
   }
   if (room.q < 1 || room.k < 1) {
     throw Error(Errc::kInvalidArgument,
@@ -162,6 +168,11 @@ Layout lay_out(const Plane& plane, const DrawOptions& options) {
                             layout.block.q, layout.block.k, options.max_rows, options.max_columns,
                             fit.q, fit.k));
   }
+  // The first query of the last line may have fewer digits than the last query.
+  const Index step = layout.block.q * pixel_shape(layout.options.style).rows;
+  const Index last = layout.q.begin + (layout.q.size() - 1) / step * step;
+  layout.left_columns -= layout.index_width - digits(last);
+  layout.index_width = digits(last);
   return layout;
 }
 

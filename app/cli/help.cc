@@ -1,0 +1,132 @@
+// Summaries, examples and their layout.
+#include "app/cli/help.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "maskctl/pipeline/diagnostic.h"
+
+namespace maskctl::app {
+namespace {
+
+constexpr CommandHelp kCommands[] = {
+    {"info", "SOURCE...", "shape, type, kind, density and size of masks",
+     "  maskctl info mask.npy\n"
+     "  maskctl info seg.npy --as segments --json\n"},
+    {"show", "SOURCE", "draw a mask",
+     "  maskctl show mask.npy --head 3\n"
+     "  maskctl show seg.npy --as segments -t causal -t window:keys=128\n"
+     "  maskctl show mask.npy --style ejkernel --block 64\n"},
+    {"apply", "SOURCE", "run a pipeline on a mask and write the result",
+     "  maskctl apply mask.npy -t causal -t window:keys=128 -o out.npy\n"
+     "  maskctl apply seg.npy --as segments -t causal -o - --to runs | maskctl stats -\n"},
+    {"combine", "SOURCE SOURCE...", "join masks by and, or, xor or sub",
+     "  maskctl combine --op and causal.npy doc.npy -o both.npy\n"
+     "  maskctl combine --op sub have.npy want.npy -o extra.npy\n"},
+    {"gen", "STEP", "make a mask or segment ids from nothing",
+     "  maskctl gen causal:n=1024 -o causal.npy\n"
+     "  maskctl gen segments:n=4096,docs=7,seed=1 -o seg.npy\n"
+     "  maskctl gen full:n=512 -t doc:lens=300+212 -t causal -o -\n"},
+    {"stats", "SOURCE", "count open cells, keys per row, empty rows and columns, tiles",
+     "  maskctl stats mask.npy\n"
+     "  maskctl stats seg.npy --as segments -t causal --block 64+128x64 --json\n"},
+    {"ops", "[NAME]", "list the steps of pipelines, or explain one",
+     "  maskctl ops\n"
+     "  maskctl ops window\n"},
+};
+
+constexpr std::string_view kTitle =
+    "maskctl: look at, transform and convert transformer attention masks\n";
+constexpr std::string_view kExamples =
+    "  maskctl show mask.npy\n"
+    "  maskctl show seg.npy --as segments -t causal -t window:keys=128\n"
+    "  maskctl gen causal:n=1024 -o causal.npy\n";
+constexpr std::string_view kConcepts =
+    "SOURCE is FILE.npy, FILE.npz:KEY, - (standard input), gen:STEP (made on the spot), or\n"
+    "q=SOURCE,kv=SOURCE where a mask comes as two arrays.\n"
+    "PIPELINE is STEP | STEP ...; a STEP is NAME:VALUE,KEY=VALUE. -t may be repeated instead of\n"
+    "writing '|', and -t @FILE reads a file. `maskctl ops` lists the steps.\n";
+
+std::string command_lines() {
+  std::string out;
+  for (const CommandHelp& help : kCommands) {
+    out += fmt::format("  {:<10}{}\n", help.name, help.summary);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::span<const CommandHelp> command_helps() { return kCommands; }
+
+const CommandHelp& help_of(std::string_view name) {
+  const CommandHelp* found = kCommands;
+  while (found->name != name) ++found;
+  return *found;
+}
+
+std::string option_help(const std::string& label, std::string_view words) {
+  constexpr std::size_t kColumn = 28;
+  constexpr std::size_t kWidth = 80;
+  const bool beside = label.size() + 4 <= kColumn;
+  std::string out = fmt::format("  {:<{}}", label, beside ? kColumn - 2 : 0);
+  std::size_t column = kColumn;
+  if (!beside) out += fmt::format("\n{:{}}", "", kColumn);
+  while (!words.empty()) {
+    const std::string_view word = words.substr(0, words.find(' '));
+    words.remove_prefix(std::min(word.size() + 1, words.size()));
+    if (column > kColumn && column + 1 + word.size() > kWidth) {
+      out += fmt::format("\n{:{}}", "", kColumn);
+      column = kColumn;
+    }
+    if (column > kColumn) out += ' ';
+    column += word.size() + (column > kColumn ? 1 : 0);
+    out += word;
+  }
+  return out + "\n";
+}
+
+std::string program_help(std::string_view options) {
+  return fmt::format(
+      "{}\n{}\nUsage: maskctl COMMAND [OPTIONS]\n\nCommands:\n{}\n{}\nOptions of every "
+      "command:\n{}",
+      kTitle, kExamples, command_lines(), kConcepts, options);
+}
+
+std::string command_help(std::string_view name, std::string_view options) {
+  const CommandHelp& help = help_of(name);
+  return fmt::format(
+      "maskctl {}: {}\n\n{}\nUsage: maskctl {} {} [OPTIONS]\n\nOptions:\n{}\n`maskctl --help` "
+      "lists the options of every command and says what a SOURCE is.\n",
+      name, help.summary, help.examples, name, help.operands, options);
+}
+
+std::string short_help() {
+  return fmt::format(
+      "{}\n{}\nUsage: maskctl COMMAND [OPTIONS]\n\nCommands:\n{}\n`maskctl --help` and `maskctl "
+      "COMMAND --help` say more.\n",
+      kTitle, kExamples, command_lines());
+}
+
+std::string unknown_word(std::string_view word, std::string_view command,
+                         std::span<const std::string> options) {
+  word = word.substr(0, word.find('='));
+  const bool is_option = word.starts_with('-');
+  std::vector<std::string_view> names;
+  if (is_option) {
+    names.assign(options.begin(), options.end());
+  } else if (command.empty()) {
+    for (const CommandHelp& help : kCommands) names.push_back(help.name);
+  }
+  const char* what = is_option         ? "unknown option"
+                     : command.empty() ? "unknown command"
+                                       : "unexpected argument";
+  const auto near = nearest(word, names);
+  const char* gap = command.empty() ? "" : " ";
+  return fmt::format("{}{}{} '{}'; {}", command, command.empty() ? "" : ": ", what, shown(word),
+                     near ? fmt::format("did you mean '{}'?", *near)
+                          : fmt::format("see maskctl{}{} --help", gap, command));
+}
+
+}  // namespace maskctl::app

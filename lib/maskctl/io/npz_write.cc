@@ -1,0 +1,141 @@
+// Writing an .npz front to back, byte for byte as np.savez does.
+// Source: Python's zipfile.py with force_zip64, as numpy 1.24 calls it.
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_set>
+
+#include "maskctl/base/error.h"
+#include "maskctl/io/npz.h"
+#include "maskctl/io/printable.h"
+
+namespace maskctl {
+namespace {
+
+constexpr std::uint64_t kZip64Limit = 0x7FFFFFFF;  // zipfile leaves 32 bits at 2 GiB already
+constexpr std::uint64_t kCountLimit = 0xFFFF;
+constexpr std::uint64_t kAllOnes = 0xFFFFFFFF;
+constexpr std::uint64_t kDate = 0x21;  // 1980-01-01
+constexpr std::uint64_t kUtf8Name = 0x800;
+
+/// A record of little-endian fields.
+class Record {
+ public:
+  Record& u16(std::uint64_t value) { return put(value, 2); }
+  Record& u32(std::uint64_t value) { return put(value, 4); }
+  Record& u64(std::uint64_t value) { return put(value, 8); }
+  Record& text(const std::string& value) {
+    for (char c : value) bytes_.push_back(static_cast<std::byte>(c));
+    return *this;
+  }
+  std::span<const std::byte> bytes() const { return bytes_; }
+  std::uint64_t size() const { return bytes_.size(); }
+
+ private:
+  Record& put(std::uint64_t value, int width) {
+    for (int i = 0; i < width; ++i) bytes_.push_back(static_cast<std::byte>(value >> (8 * i)));
+    return *this;
+  }
+  std::vector<std::byte> bytes_;
+};
+
+struct Entry {
+  std::string name;
+  std::uint64_t flags = 0;
+  std::uint64_t crc = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t offset = 0;
+
+  bool large() const { return bytes > kZip64Limit; }
+  std::uint64_t bytes_32() const { return large() ? kAllOnes : bytes; }
+  std::uint64_t version(bool zip64) const { return zip64 ? 45 : 20; }
+};
+
+std::uint64_t crc_of(std::uint64_t crc, std::span<const std::byte> bytes) {
+  return ::crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+}
+
+Record local_header(const Entry& entry) {
+  Record out;
+  out.u32(0x04034B50).u16(entry.version(entry.large())).u16(entry.flags).u16(0);
+  out.u16(0).u16(kDate).u32(entry.crc).u32(entry.bytes_32()).u32(entry.bytes_32());
+  out.u16(entry.name.size()).u16(20).text(entry.name);
+  out.u16(1).u16(16).u64(entry.bytes).u64(entry.bytes);
+  return out;
+}
+
+void append_directory_entry(const Entry& entry, Record& out) {
+  const bool far = entry.offset > kZip64Limit;
+  const std::uint64_t version = entry.version(entry.large() || far);
+  const std::uint64_t field = (entry.large() ? 16u : 0u) + (far ? 8u : 0u);
+  constexpr std::uint64_t kUnix = 3 << 8;
+  constexpr std::uint64_t kPermissions = std::uint64_t{0600} << 16;
+  out.u32(0x02014B50).u16(version | kUnix).u16(version).u16(entry.flags).u16(0);
+  out.u16(0).u16(kDate).u32(entry.crc).u32(entry.bytes_32()).u32(entry.bytes_32());
+  out.u16(entry.name.size()).u16(field == 0 ? 0 : field + 4).u16(0).u16(0).u16(0);
+  out.u32(kPermissions).u32(far ? kAllOnes : entry.offset).text(entry.name);
+  if (field == 0) return;
+  out.u16(1).u16(field);
+  if (entry.large()) out.u64(entry.bytes).u64(entry.bytes);
+  if (far) out.u64(entry.offset);
+}
+
+Record end_records(std::uint64_t count, std::uint64_t directory_bytes, std::uint64_t offset) {
+  Record out;
+  if (count > kCountLimit || offset > kZip64Limit || directory_bytes > kZip64Limit) {
+    out.u32(0x06064B50).u64(44).u16(45).u16(45).u32(0).u32(0).u64(count).u64(count);
+    out.u64(directory_bytes).u64(offset);
+    out.u32(0x07064B50).u32(0).u64(offset + directory_bytes).u32(1);
+  }
+  const std::uint64_t count_16 = std::min(count, kCountLimit);
+  out.u32(0x06054B50).u16(0).u16(0).u16(count_16).u16(count_16);
+  out.u32(std::min(directory_bytes, kAllOnes)).u32(std::min(offset, kAllOnes)).u16(0);
+  return out;
+}
+
+bool is_ascii(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
+}
+
+void check_names(std::span<const ArrayRef> arrays) {
+  constexpr std::size_t kMaxName = 65535 - 4;
+  std::unordered_set<std::string> seen;
+  for (const ArrayRef& array : arrays) {
+    if (array.name.empty() || array.name.size() > kMaxName ||
+        array.name.find('\0') != std::string::npos) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("'{}' cannot name an array in an .npz", printable(array.name)));
+    }
+    if (!seen.insert(array.name).second) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("two arrays named '{}' for one .npz", printable(array.name)));
+    }
+  }
+}
+
+}  // namespace
+
+void write_npz_bytes(const WriteBytes& write, std::span<const ArrayRef> arrays) {
+  check_names(arrays);
+  Record directory;
+  std::uint64_t offset = 0;
+  for (const ArrayRef& array : arrays) {
+    const Tensor& tensor = *array.tensor;
+    const std::vector<std::byte> header = npy_header_bytes(tensor.dtype(), tensor.shape());
+    Entry entry{array.name + ".npy", 0, crc_of(crc_of(0, header), tensor.bytes()),
+                header.size() + tensor.bytes().size(), offset};
+    entry.flags = is_ascii(entry.name) ? 0 : kUtf8Name;
+    const Record local = local_header(entry);
+    write(local.bytes());
+    write(header);
+    write(tensor.bytes());
+    offset += local.size() + entry.bytes;
+    append_directory_entry(entry, directory);
+  }
+  write(directory.bytes());
+  write(end_records(arrays.size(), directory.size(), offset).bytes());
+}
+
+}  // namespace maskctl

@@ -1,0 +1,70 @@
+// The arguments of one step, checked against its entry in the table and read by type.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "maskctl/pipeline/bind.h"
+#include "maskctl/pipeline/grammar.h"
+#include "maskctl/pipeline/ops.h"
+
+namespace maskctl {
+
+/// "pipeline: <message>" with the caret at a byte of the text.
+[[noreturn]] void fail_at(const Pipeline& pipeline, Index position, const std::string& message);
+
+/// What the bind functions of the table read from. Names are those of OpInfo::args; an absent
+/// argument gives its default. All errors are PipelineError with the caret at the argument.
+class StepArguments {
+ public:
+  /// Checks keys, repetitions, groups, required arguments and {...}.
+  StepArguments(const Pipeline& pipeline, const StepText& step, const OpInfo& op,
+                const BindContext& context);
+
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  Index integer(std::string_view name) const;
+  /// Nothing for "none".
+  std::optional<Index> side(std::string_view name) const;
+  double real(std::string_view name, double min, double max) const;
+  std::uint64_t seed(std::string_view name) const;
+  /// Index into the choices; nothing when absent without a default.
+  std::optional<int> choice(std::string_view name) const;
+  std::vector<Index> lengths(std::string_view name) const;
+  std::vector<Range> ranges(std::string_view name) const;
+  std::optional<Range> slice(std::string_view name) const;
+  std::pair<Index, Index> block_size(std::string_view name) const;
+  /// The array of a SOURCE; of an absent argument an empty one.
+  NamedArray array(std::string_view name) const;
+  NamedArray integer_or_array(std::string_view name) const;
+  /// The lengths of a "3+5" list as int64 [n].
+  NamedArray list(std::string_view name) const;
+  Mask mask(std::string_view name) const;
+  const std::string& text(std::string_view name) const;
+  Chain nested() const;
+
+  /// Fails at the argument.
+  [[noreturn]] void refuse(std::string_view name, const std::string& message) const;
+
+ private:
+  const Arg* find(std::string_view name) const;
+  const OpArg& declared(std::string_view name) const;
+  std::string label(const OpArg& spec) const;
+  [[noreturn]] void refuse_value(const Arg& arg, const std::string& message,
+                                 std::size_t offset = 0) const;
+  Index checked_integer(const Arg& arg, const OpArg& spec, std::string_view expected) const;
+
+  const OpArg& spec_of(const Arg& arg) const;
+  void check_repeated() const;
+  void check_groups() const;
+  void check_nested() const;
+
+  const Pipeline& pipeline_;
+  const StepText& step_;
+  const OpInfo& op_;
+  const BindContext& context_;
+};
+
+}  // namespace maskctl

@@ -1,0 +1,39 @@
+// Steps looked up in the table and bound one after the other.
+#include "maskctl/pipeline/bind.h"
+
+#include <fmt/format.h>
+
+#include "maskctl/pipeline/arguments.h"
+
+namespace maskctl {
+namespace {
+
+[[noreturn]] void refuse_name(const Pipeline& pipeline, const StepText& step) {
+  std::vector<std::string_view> names;
+  for (const OpInfo& op : ops()) names.push_back(op.name);
+  fail_at(pipeline, step.position.begin,
+          fmt::format("unknown step '{}'; {}", shown(step.name), hint(step.name, names)));
+}
+
+Chain bind_steps(const Pipeline& pipeline, const std::vector<StepText>& steps,
+                 const BindContext& context) {
+  Chain chain;
+  chain.reserve(steps.size());
+  for (const StepText& step : steps) {
+    const OpInfo* op = find_op(step.name);
+    if (op == nullptr) refuse_name(pipeline, step);
+    StepArguments arguments(pipeline, step, *op, context);
+    chain.push_back(op->bind(arguments));
+  }
+  return chain;
+}
+
+}  // namespace
+
+Chain StepArguments::nested() const { return bind_steps(pipeline_, step_.nested, context_); }
+
+Chain bind(const Pipeline& pipeline, const BindContext& context) {
+  return bind_steps(pipeline, pipeline.steps, context);
+}
+
+}  // namespace maskctl

@@ -1,0 +1,122 @@
+// Usage lines and help pages of steps, written from the table.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "maskctl/pipeline/ops.h"
+
+namespace maskctl {
+namespace {
+
+std::string spelled(const OpArg& arg) {
+  const std::string_view value = arg.type == ArgType::kChoice ? arg.choices : placeholder(arg.type);
+  return arg.positional ? std::string(arg.name) : fmt::format("{}={}", arg.name, value);
+}
+
+/// The step with the arguments of one group; optional ones in brackets.
+std::string usage_line(const OpInfo& op, int group) {
+  std::string required, rest;
+  const auto member = [group](const OpArg& arg) { return arg.group == group && group != 0; };
+  // A group without a required argument needs any of its arguments.
+  const bool any = std::none_of(op.args.begin(), op.args.end(), [&](const OpArg& arg) {
+    return (member(arg) || arg.group == 0) && arg.required;
+  });
+  for (const OpArg& arg : op.args) {
+    if (!member(arg) && arg.group != 0) continue;
+    if (arg.required || (any && member(arg))) {
+      required.append(required.empty() ? ":" : ",").append(spelled(arg));
+    } else {
+      rest += fmt::format("[{}{}]", required.empty() && rest.empty() ? ":" : ",", spelled(arg));
+    }
+  }
+  return std::string(op.name) + required + rest + (op.nested ? "{PIPELINE}" : "");
+}
+
+std::string arguments_text(const OpInfo& op) {
+  std::vector<std::string> names;
+  std::size_t width = 0;
+  for (const OpArg& arg : op.args) {
+    names.push_back(spelled(arg));
+    width = std::max(width, names.back().size());
+  }
+  std::string out;
+  for (std::size_t i = 0; i < op.args.size(); ++i) {
+    const OpArg& arg = op.args[i];
+    out += fmt::format("  {:<{}}  {}", names[i], width, arg.help);
+    if (!arg.fallback.empty()) out += fmt::format(" (default {})", arg.fallback);
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view name(OpKind kind) {
+  switch (kind) {
+    case OpKind::kAnd:
+      return "and";
+    case OpKind::kOr:
+      return "or";
+    case OpKind::kOwn:
+      return "own";
+  }
+  return "";
+}
+
+std::string_view placeholder(ArgType type) {
+  switch (type) {
+    case ArgType::kInteger:
+    case ArgType::kSeed:
+      return "N";
+    case ArgType::kSide:
+      return "N|none";
+    case ArgType::kReal:
+      return "X";
+    case ArgType::kChoice:
+      return "NAME";
+    case ArgType::kLengths:
+      return "N+N";
+    case ArgType::kRanges:
+      return "N-N+N";
+    case ArgType::kSlice:
+      return "N:N";
+    case ArgType::kBlockSize:
+      return "NxN";
+    case ArgType::kSource:
+    case ArgType::kMaskSource:
+      return "SRC";
+    case ArgType::kIntegerOrSource:
+      return "N|SRC";
+  }
+  return "";
+}
+
+std::string usage(const OpInfo& op) {
+  std::vector<int> groups;
+  for (const OpArg& arg : op.args) {
+    if (arg.group != 0 && (groups.empty() || groups.back() != arg.group)) {
+      groups.push_back(arg.group);
+    }
+  }
+  if (groups.empty()) return usage_line(op, 0);
+  std::string out;
+  for (const int group : groups) out.append(out.empty() ? "" : "\n").append(usage_line(op, group));
+  return out;
+}
+
+std::string describe(const OpInfo& op) {
+  std::string lines = usage(op);
+  for (std::size_t at = 0; (at = lines.find('\n', at)) != std::string::npos; at += 3) {
+    lines.replace(at, 1, "\n  ");
+  }
+  const std::string_view effect = op.kind == OpKind::kAnd  ? "only closes cells"
+                                  : op.kind == OpKind::kOr ? "only opens cells"
+                                                           : "a rule of its own";
+  std::string out =
+      fmt::format("{}: {} ({})\n\nUsage:\n  {}\n", op.name, op.meaning, effect, lines);
+  if (!op.args.empty()) out += "\nArguments:\n" + arguments_text(op);
+  return out + fmt::format("\nCells:    {}\nExample:  {}\n", op.formula, op.example);
+}
+
+}  // namespace maskctl

@@ -1,0 +1,206 @@
+// The table of steps.
+#include "maskctl/pipeline/ops.h"
+
+#include <array>
+
+#include "maskctl/pipeline/bind_steps.h"
+#include "maskctl/pipeline/values.h"
+
+namespace maskctl {
+namespace {
+
+constexpr Index kAny = -kMaxArgument;
+
+constexpr OpArg kAlign{
+    .name = "align",
+    .type = ArgType::kChoice,
+    .help = "where the diagonal lies when Q != K; needed then (shift 0 or K - Q)",
+    .choices = "top-left|bottom-right"};
+constexpr OpArg kMask{.name = "SRC",
+                      .type = ArgType::kMaskSource,
+                      .help = "the other mask; its batch and heads broadcast",
+                      .required = true,
+                      .positional = true};
+constexpr OpArg kIds{.name = "SRC",
+                     .type = ArgType::kSource,
+                     .help = "ids [S] or [B,S] of both sides",
+                     .required = true,
+                     .group = 1,
+                     .positional = true};
+
+constexpr OpArg keyed(std::string_view name, ArgType type, std::string_view help, Index min = 0) {
+  return {.name = name, .type = type, .help = help, .required = true, .min = min};
+}
+constexpr OpArg optional(std::string_view name, ArgType type, std::string_view help,
+                         std::string_view fallback = {}, Index min = 0) {
+  return {.name = name, .type = type, .help = help, .fallback = fallback, .min = min};
+}
+constexpr OpArg choice(std::string_view name, std::string_view choices, std::string_view fallback,
+                       std::string_view help) {
+  return {.name = name,
+          .type = ArgType::kChoice,
+          .help = help,
+          .fallback = fallback,
+          .choices = choices};
+}
+constexpr OpArg grouped(int group, OpArg arg) {
+  arg.group = group;
+  return arg;
+}
+constexpr OpArg positional(std::string_view name, ArgType type, std::string_view help) {
+  return {.name = name, .type = type, .help = help, .required = true, .positional = true};
+}
+
+constexpr std::array kCausal = {
+    kAlign, optional("offset", ArgType::kIntegerOrSource,
+                     "keys past the diagonal: a number, or a SOURCE of one per batch", "0", kAny)};
+
+constexpr std::array kWindow = {
+    grouped(1, optional("left", ArgType::kSide, "keys before the own one, or none", "none")),
+    grouped(1, optional("right", ArgType::kSide, "keys after the own one, or none", "none")),
+    grouped(2, keyed("keys", ArgType::kInteger, "left = keys - 1, right = 0", 1)),
+    grouped(3, keyed("both", ArgType::kInteger, "left = right = both")),
+    kAlign,
+    optional("offset", ArgType::kInteger, "moves the window towards later keys", "0", kAny)};
+
+constexpr std::array kChunk = {keyed("size", ArgType::kInteger, "tokens in a chunk", 1),
+                               optional("offset", ArgType::kInteger,
+                                        "added to the query before its chunk is found", "0", kAny)};
+
+constexpr std::array kDoc = {
+    kIds, grouped(2, keyed("lens", ArgType::kLengths, "document lengths, from the first token on")),
+    grouped(3, keyed("q", ArgType::kSource, "ids of the queries")),
+    grouped(3, keyed("kv", ArgType::kSource, "ids of the keys")),
+    optional("pad-id", ArgType::kInteger, "the id that sees nothing and is seen by none", "-1",
+             kAny)};
+
+constexpr std::array kPad = {
+    OpArg{.name = "SRC",
+          .type = ArgType::kSource,
+          .help = "flags (bool [S], or [B,S]; nonzero = valid), or lengths [B]",
+          .required = true,
+          .group = 1,
+          .positional = true},
+    grouped(2, keyed("lens", ArgType::kLengths, "valid lengths, one or one per batch")),
+    choice("side", "left|right", "right", "where the padding is; only with lengths"),
+    choice("of", "kv|both", "kv", "close padded keys, or padded queries too")};
+
+constexpr std::array kDilated = {
+    keyed("stride", ArgType::kInteger, "distance between open keys", 1)};
+
+constexpr std::array kBlock = {
+    positional("SRC", ArgType::kSource, "map [Qb,Kb], [B,Qb,Kb] or [B,H,Qb,Kb]; nonzero = open"),
+    keyed("size", ArgType::kBlockSize, "queries x keys of a block", 1)};
+
+constexpr std::array kRandom = {
+    keyed("sparsity", ArgType::kReal, "share of cells that are closed, 0 to 1"),
+    optional("seed", ArgType::kSeed, "seed of JAX's threefry stream", "0")};
+
+constexpr std::array kOneMask = {kMask};
+
+constexpr std::array kFirstKeys = {
+    keyed("n", ArgType::kInteger, "number of keys, from the first on")};
+
+constexpr std::array kGlobal = {
+    keyed("tokens", ArgType::kRanges, "token numbers and ranges, both ends included")};
+
+constexpr std::array kTokens = {
+    kIds, grouped(2, keyed("q", ArgType::kSource, "types of the queries")),
+    grouped(2, keyed("kv", ArgType::kSource, "types of the keys")),
+    choice("combine", "union|intersect|replace", "union", "how to join the current mask"),
+    choice("zero", "q|kv|both|none", "q", "the side on which type 0 matches nothing")};
+
+constexpr std::array kSlice = {grouped(1, optional("b", ArgType::kSlice, "batches")),
+                               grouped(1, optional("h", ArgType::kSlice, "heads")),
+                               grouped(1, optional("q", ArgType::kSlice, "queries")),
+                               grouped(1, optional("k", ArgType::kSlice, "keys"))};
+
+constexpr std::array kKvLengths = {
+    OpArg{.name = "SRC",
+          .type = ArgType::kSource,
+          .help = "lengths [B]",
+          .required = true,
+          .group = 1,
+          .positional = true},
+    grouped(2, keyed("lens", ArgType::kLengths, "lengths, one or one per batch")),
+    optional("q_len", ArgType::kInteger, "keep this many queries of each batch, up to its end"),
+    optional("window", ArgType::kSide, "keep this many last keys, or none = all", "none"),
+    optional("end", ArgType::kIntegerOrSource,
+             "one past the last query kept, a number or one per batch; the lengths if absent")};
+
+constexpr std::array kHeads = {
+    positional("LIST", ArgType::kRanges, "heads and ranges of heads, both ends included")};
+constexpr std::array kBatch = {
+    positional("LIST", ArgType::kRanges, "batches and ranges of batches, both ends included")};
+
+constexpr std::array kOps = {
+    OpInfo{"causal", OpKind::kAnd, "keeps the keys up to the own position",
+           "k <= q + shift + offset", "causal:align=bottom-right", kCausal, false, bind_causal},
+    OpInfo{"window", OpKind::kAnd, "keeps the keys near the own position",
+           "-left <= k - (q + shift + offset) <= right", "window:keys=128", kWindow, false,
+           bind_window},
+    OpInfo{"chunk", OpKind::kAnd, "keeps the keys of the own chunk; not causal by itself",
+           "floor((q + offset) / size) == floor(k / size)", "chunk:size=8192", kChunk, false,
+           bind_chunk},
+    OpInfo{"doc", OpKind::kAnd, "keeps the keys of the own document (segment)",
+           "id[q] == id[k] and neither is pad-id", "doc:lens=300+724", kDoc, false, bind_doc},
+    OpInfo{"pad", OpKind::kAnd, "closes padding", "valid[k], with of=both also valid[q]",
+           "pad:lens=5+8,side=right", kPad, false, bind_pad},
+    OpInfo{"dilated", OpKind::kAnd, "keeps every stride-th key, counted from the own one",
+           "(k - q) mod stride == 0", "dilated:stride=4", kDilated, false, bind_dilated},
+    OpInfo{"block", OpKind::kAnd, "keeps the blocks that a map names",
+           "map[floor(q / Qsize), floor(k / Ksize)] != 0", "block:map.npy,size=64x128", kBlock,
+           false, bind_block},
+    OpInfo{"random", OpKind::kAnd, "keeps random cells, the same for the same seed and shape",
+           "uniform[b,h,q,k] < 1 - sparsity", "random:sparsity=0.5,seed=1", kRandom, false,
+           bind_random},
+    OpInfo{"and", OpKind::kAnd, "keeps the cells that are open in another mask too",
+           "mask and other", "and:other.npy", kOneMask, false, bind_and},
+    OpInfo{"prefix", OpKind::kOr, "opens the first keys for every query (prefix LM)", "k < n",
+           "prefix:n=16", kFirstKeys, false, bind_prefix},
+    OpInfo{"sinks", OpKind::kOr, "opens the first keys for every query (attention sinks)", "k < n",
+           "sinks:n=4", kFirstKeys, false, bind_sinks},
+    OpInfo{"global", OpKind::kOr, "opens the rows and the columns of some tokens",
+           "q in tokens or k in tokens", "global:tokens=0+5-9", kGlobal, false, bind_global},
+    OpInfo{"or", OpKind::kOr, "opens the cells that are open in another mask", "mask or other",
+           "or:other.npy", kOneMask, false, bind_or},
+    OpInfo{"tokens", OpKind::kOwn, "joins the cells of equal token type to the mask",
+           "type[q] == type[k], and not 0 on the side zero= names", "tokens:types.npy", kTokens,
+           false, bind_tokens},
+    OpInfo{"xor", OpKind::kOwn, "opens the cells that are open in exactly one of both",
+           "mask != other", "xor:other.npy", kOneMask, false, bind_xor},
+    OpInfo{"sub", OpKind::kOwn, "closes the cells that are open in another mask",
+           "mask and not other", "sub:other.npy", kOneMask, false, bind_sub},
+    OpInfo{"not",
+           OpKind::kOwn,
+           "opens what is closed and closes what is open",
+           "not mask",
+           "not",
+           {},
+           false,
+           bind_not},
+    OpInfo{"slice", OpKind::kOwn, "cuts a part out; its indices start at 0 again",
+           "mask[b, h, q, k]", "slice:h=3,q=0:128", kSlice, false, bind_slice},
+    OpInfo{"kv-lengths", OpKind::kOwn,
+           "closes keys past the length; can also keep the last queries and keys of each batch",
+           "k < length[b]; queries [end - q_len, end), keys [length - window, length)",
+           "kv-lengths:lens=5+8,q_len=1", kKvLengths, false, bind_kv_lengths},
+    OpInfo{"heads", OpKind::kOwn, "applies a chain to some heads; the others stay",
+           "chain(mask[:, h]) for h in LIST", "heads:0-3{window:keys=128}", kHeads, true,
+           bind_heads},
+    OpInfo{"batch", OpKind::kOwn, "applies a chain to some batches; the others stay",
+           "chain(mask[b]) for b in LIST", "batch:0{causal}", kBatch, true, bind_batch},
+};
+
+}  // namespace
+
+std::span<const OpInfo> ops() { return kOps; }
+
+const OpInfo* find_op(std::string_view name) {
+  for (const OpInfo& op : kOps) {
+    if (op.name == name) return &op;
+  }
+  return nullptr;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,84 @@
+// What the text of ejkernel rounds away, costs and refuses.
+#include "maskctl/render/ejkernel.h"
+
+#include "maskctl/base/error.h"
+#include "maskctl/mask/bands.h"
+#include "support/catch_compat.h"
+
+namespace maskctl {
+namespace {
+
+/// The line of the first row of blocks.
+std::string first_row(const std::string& text) {
+  const auto begin = text.find("||") + 2;
+  return text.substr(begin, text.find("||", begin) - begin);
+}
+
+TEST_CASE("visualize text: one closed cell in a million is rounded away as in ejkernel",
+          "[render]") {
+  EjkernelOptions options;
+  options.ascii = true;
+  options.show_segments = false;
+  options.max_rows = options.max_cols = 1;
+  const auto with_one_closed = [&](Index n) {
+    const PlanePtr plane = combine(Op::kSub, full_plane(n, n), rectangle(n, n, {5, 6}, {7, 8}));
+    return first_row(visualize_text(*plane, {}, {}, options));
+  };
+  CHECK(with_one_closed(1024) == "##");
+  CHECK(with_one_closed(512) == "..");
+}
+
+TEST_CASE("visualize text: one open cell in a million is rounded away only when averaged",
+          "[render]") {
+  EjkernelOptions options;
+  options.ascii = true;
+  options.show_segments = false;
+  const PlanePtr plane = rectangle(1024, 1024, {5, 6}, {7, 8});
+  options.max_rows = options.max_cols = 1;
+  CHECK(first_row(visualize_text(*plane, {}, {}, options)) == "  ");
+  options.q_block = options.kv_block = 1024;
+  CHECK(first_row(visualize_text(*plane, {}, {}, options)) == "..");
+}
+
+TEST_CASE("visualize text: a million queries cost their blocks on the border only", "[render]") {
+  const Index n = 1000000;
+  EjkernelOptions options;
+  options.ascii = true;
+  options.show_segments = false;
+  options.max_rows = 2;
+  options.max_cols = 4;
+  const PlanePtr plane = rectangle(n, n, {0, n}, {0, 500032});
+  CHECK(first_row(visualize_text(*plane, {}, {}, options)) == "####    ");
+}
+
+TEST_CASE("visualize text: empty masks keep the frame", "[render]") {
+  EjkernelOptions options;
+  CHECK(visualize_text(*empty_plane(0, 40), {}, {}, options) ==
+        "Attention mask (batch=0, head=0) block=(32x32) mask_shape=(1, 1, 0, 40)\n"
+        "             \n"
+        "          \n"
+        "          \n"
+        "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n"
+        "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
+  options.show_segments = false;
+  CHECK(visualize_text(*empty_plane(1, 0), {}, {}, options) ==
+        "Attention mask (batch=0, head=0) block=(32x32) mask_shape=(1, 1, 1, 0)\n"
+        "    \n"
+        "||||\n"
+        "    \n"
+        "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n");
+}
+
+TEST_CASE("visualize text: refuses a screen without rows and ids of fewer queries", "[render]") {
+  EjkernelOptions options;
+  const std::vector<std::int32_t> few = {0}, enough(64, 0);
+  CHECK_THROWS_AS(visualize_text(*full_plane(64, 64), few, enough, options), Error);
+  options.max_rows = 0;
+  CHECK_THROWS_AS(visualize_text(*full_plane(64, 64), {}, {}, options), Error);
+  options.fit_in_screen = false;
+  options.q_block = options.kv_block = 1;
+  CHECK_THROWS_AS(visualize_text(*full_plane(100000, 100000), {}, {}, options), Error);
+}
+
+}  // namespace
+}  // namespace maskctl

@@ -1,0 +1,352 @@
+// Texts that ejkernel itself printed.
+#include "maskctl/render/ejkernel.h"
+#include "support/catch_compat.h"
+#include "support/twin.h"
+
+namespace maskctl {
+namespace {
+
+/// Ids given as {id, how many}.
+std::vector<std::int32_t> ids(const std::vector<std::pair<std::int32_t, int>>& runs) {
+  std::vector<std::int32_t> out;
+  for (const auto& [id, count] : runs) out.insert(out.end(), static_cast<std::size_t>(count), id);
+  return out;
+}
+
+PlanePtr segments(const std::vector<std::int32_t>& q, const std::vector<std::int32_t>& k) {
+  return twin::plane_of_matrix(twin::matrix(
+      static_cast<Index>(q.size()), static_cast<Index>(k.size()), [&](Index i, Index j) {
+        const auto id = q[static_cast<std::size_t>(i)];
+        return id >= 0 && id == k[static_cast<std::size_t>(j)];
+      }));
+}
+
+PlanePtr cells(const std::vector<std::string>& rows) {
+  return twin::plane_of_matrix(
+      twin::matrix(static_cast<Index>(rows.size()), static_cast<Index>(rows.front().size()),
+                   [&](Index q, Index k) {
+                     return rows[static_cast<std::size_t>(q)][static_cast<std::size_t>(k)] == '#';
+                   }));
+}
+
+TEST_CASE("visualize text: ascii without segments", "[render]") {
+  const auto q = ids({{0, 1}});
+  const PlanePtr plane = segments(q, q);
+  EjkernelOptions options;
+  options.q_block = 2;
+  options.kv_block = 2;
+  options.fit_in_screen = false;
+  options.max_rows = 7;
+  options.max_cols = 7;
+  options.ascii = true;
+  options.show_segments = false;
+  options.mask_shape = {1, 1, 1, 1};
+  CHECK(visualize_text(*plane, q, q, options) ==
+        "Attention mask (batch=0, head=0) block=(2x2) mask_shape=(1, 1, 1, 1)\n"
+        "  ==  \n"
+        "||..||\n"
+        "  ==  \n"
+        "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n");
+}
+
+TEST_CASE("visualize text: padding on the left and ragged last blocks", "[render]") {
+  const auto q = ids({{-1, 19}, {0, 34}, {1, 22}});
+  const PlanePtr plane = segments(q, q);
+  EjkernelOptions options;
+  options.q_block = 64;
+  options.kv_block = 4;
+  options.batch = 1;
+  options.max_rows = 8;
+  options.mask_shape = {2, 1, 75, 75};
+  CHECK(visualize_text(*plane, q, q, options) ==
+        "Attention mask (batch=1, head=0) block=(64x4) mask_shape=(2, 1, 75, 75)\n"
+        "                 ??0000000000000000??01010101??\n"
+        "        ======================================  \n"
+        "   MIX ||        ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░||\n"
+        "   MIX ||                          ░░░░░░░░░░░░||\n"
+        "        ======================================  \n"
+        "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n"
+        "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
+}
+
+TEST_CASE("visualize text: one block larger than the mask", "[render]") {
+  const auto q = ids({{1, 2}, {3, 1}, {2, 1}, {3, 1}, {-1, 1}, {0, 1}});
+  const PlanePtr plane = segments(q, q);
+  EjkernelOptions options;
+  options.q_block = 8;
+  options.kv_block = 8;
+  options.batch = 1;
+  options.fit_in_screen = false;
+  options.max_rows = 15;
+  options.mask_shape = {3, 1, 7, 7};
+  CHECK(visualize_text(*plane, q, q, options) ==
+        "Attention mask (batch=1, head=0) block=(8x8) mask_shape=(3, 1, 7, 7)\n"
+        "         ??\n"
+        "        ==  \n"
+        "   MIX ||░░||\n"
+        "        ==  \n"
+        "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n"
+        "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
+}
+
+TEST_CASE("visualize text: cross attention and averaged columns", "[render]") {
+  const auto q = ids({{0, 3}, {1, 1}, {2, 8}, {3, 7}, {4, 3}, {-1, 8}});
+  const auto k = ids({{0, 36}, {-1, 9}});
+  const PlanePtr plane = segments(q, k);
+  EjkernelOptions options;
+  options.q_block = 3;
+  options.kv_block = 2;
+  options.max_cols = 10;
+  options.ascii = true;
+  options.show_segments = false;
+  options.mask_shape = {4, 1, 30, 45};
+  CHECK(visualize_text(*plane, q, k, options) ==
+        "Attention mask (batch=0, head=0) block=(3x2) mask_shape=(4, 1, 30, 45)\n"
+        "  ================  \n"
+        "||############    ||\n"
+        "||                ||\n"
+        "||                ||\n"
+        "||                ||\n"
+        "||                ||\n"
+        "||                ||\n"
+        "||                ||\n"
+        "||                ||\n"
+        "||                ||\n"
+        "||                ||\n"
+        "  ================  \n"
+        "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n");
+}
+
+TEST_CASE("visualize text: a dense mask that is not symmetric", "[render]") {
+  const PlanePtr plane = cells({"#.####", "#.####", "######", "######", "####.#", "######"});
+  const auto q = ids({{0, 6}}), k = ids({{0, 6}});
+  EjkernelOptions options;
+  options.q_block = 2;
+  options.kv_block = 2;
+  options.head = 1;
+  options.fit_in_screen = false;
+  options.mask_shape = {2, 2, 6, 6};
+  CHECK(visualize_text(*plane, q, k, options) ==
+        "Attention mask (batch=0, head=1) block=(2x2) mask_shape=(2, 2, 6, 6)\n"
+        "         000000\n"
+        "        ======  \n"
+        "     0 ||░░████||\n"
+        "     0 ||██████||\n"
+        "     0 ||████░░||\n"
+        "        ======  \n"
+        "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n"
+        "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
+}
+
+TEST_CASE("visualize text: ids computed from a causal mask and averaged rows", "[render]") {
+  const PlanePtr plane =
+      cells({"###.............", "####............", "#####...........", "######..........",
+             "#######.........", "########........", "#########.......", "##########......",
+             "###########.....", "############....", "#############...", "##############..",
+             "###############.", "################", "################", "################"});
+  EjkernelOptions options;
+  options.q_block = 2;
+  options.kv_block = 2;
+  options.max_rows = 4;
+  options.max_cols = 16;
+  options.ascii = true;
+  options.mask_shape = {3, 1, 16, 16};
+  CHECK(visualize_text(*plane, {}, {}, options) ==
+        "Attention mask (batch=0, head=0) block=(2x2) mask_shape=(3, 1, 16, 16)\n"
+        "         00??????????????\n"
+        "        ================  \n"
+        "   MIX ||##....          ||\n"
+        "   MIX ||######....      ||\n"
+        "   MIX ||##########....  ||\n"
+        "   MIX ||##############..||\n"
+        "        ================  \n"
+        "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n"
+        "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
+}
+
+TEST_CASE("visualize text: ids computed from a mask with empty rows and ragged blocks",
+          "[render]") {
+  const PlanePtr plane =
+      cells({".##....#.#.....#...#....#", ".##....#...#..##...#.....", ".........................",
+             ".#.....##.....##...#....#", ".##....##..##.##...#....#", ".........................",
+             ".##....###..#.#....#....#", ".........................", "..#....##..##..#...#....#",
+             ".##....###.##......#....#", ".........................", ".........................",
+             ".##....###..#.##...#.....", ".#.......#..#.#....#....#", "..#....##..##.##...#.....",
+             ".........................", ".##....##..##..#...#.....", ".........................",
+             ".........................", ".#.....##..##.##........#", "..#....##...#...........#",
+             ".........................", ".#.....###..#.##...#.....", ".#......##.##..#........#",
+             ".#.....#.#.#..##...#....."});
+  EjkernelOptions options;
+  options.q_block = 2;
+  options.kv_block = 7;
+  options.ascii = true;
+  options.mask_shape = {3, 1, 25, 25};
+  CHECK(visualize_text(*plane, {}, {}, options) ==
+        "Attention mask (batch=0, head=0) block=(2x7) mask_shape=(3, 1, 25, 25)\n"
+        "         ????????\n"
+        "        ========  \n"
+        "   MIX ||........||\n"
+        "   MIX ||........||\n"
+        "   MIX ||........||\n"
+        "   MIX ||........||\n"
+        "   MIX ||........||\n"
+        "   PAD ||        ||\n"
+        "   MIX ||........||\n"
+        "   MIX ||......  ||\n"
+        "   MIX ||......  ||\n"
+        "   MIX ||........||\n"
+        "   MIX ||....  ..||\n"
+        "   MIX ||........||\n"
+        "   MIX ||......  ||\n"
+        "        ========  \n"
+        "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n"
+        "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
+}
+
+TEST_CASE("visualize text: a block of 0 counts as 1", "[render]") {
+  const auto q = ids({{0, 35}, {1, 12}, {2, 33}, {-1, 5}});
+  const PlanePtr plane = segments(q, q);
+  EjkernelOptions options;
+  options.q_block = 0;
+  options.kv_block = 0;
+  options.max_rows = 7;
+  options.max_cols = 9;
+  options.ascii = true;
+  options.mask_shape = {1, 1, 85, 85};
+  CHECK(visualize_text(*plane, q, q, options) ==
+        "Attention mask (batch=0, head=0) block=(1x1) mask_shape=(1, 1, 85, 85)\n"
+        "         000000????020202  \n"
+        "        ==================  \n"
+        "     0 ||######..          ||\n"
+        "     0 ||######..          ||\n"
+        "   MIX ||..........        ||\n"
+        "   MIX ||      ..........  ||\n"
+        "     2 ||        ..######  ||\n"
+        "     2 ||        ..######  ||\n"
+        "   MIX ||        ........  ||\n"
+        "        ==================  \n"
+        "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n"
+        "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
+}
+
+TEST_CASE("visualize text: a screen of one cell", "[render]") {
+  const auto q = ids({{0, 1}, {1, 1}, {2, 3}});
+  const PlanePtr plane = segments(q, q);
+  EjkernelOptions options;
+  options.q_block = 2;
+  options.kv_block = 2;
+  options.max_rows = 1;
+  options.max_cols = 1;
+  options.mask_shape = {2, 1, 5, 5};
+  CHECK(visualize_text(*plane, q, q, options) ==
+        "Attention mask (batch=0, head=0) block=(2x2) mask_shape=(2, 1, 5, 5)\n"
+        "         ??\n"
+        "        ==  \n"
+        "   MIX ||░░||\n"
+        "        ==  \n"
+        "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n"
+        "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
+}
+
+TEST_CASE("visualize text: averaged rows only", "[render]") {
+  const auto q = ids({{0, 11}, {1, 10}, {2, 5}, {3, 3}, {4, 4}, {-1, 11}});
+  const PlanePtr plane = segments(q, q);
+  EjkernelOptions options;
+  options.q_block = 1;
+  options.kv_block = 1;
+  options.batch = 2;
+  options.max_rows = 3;
+  options.max_cols = 1000;
+  options.mask_shape = {3, 1, 44, 44};
+  CHECK(
+      visualize_text(*plane, q, q, options) ==
+      "Attention mask (batch=2, head=0) block=(1x1) mask_shape=(3, 1, 44, 44)\n"
+      "         000000000000000000000001010101010101010101020202020203030304040404                 "
+      "     \n"
+      "        "
+      "========================================================================================  \n"
+      "   MIX ||░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░                                         "
+      "     ||\n"
+      "   MIX ||                      ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░                 "
+      "     ||\n"
+      "   MIX ||                                                          ░░░░░░░░                 "
+      "     ||\n"
+      "        "
+      "========================================================================================  \n"
+      "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n"
+      "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
+}
+
+TEST_CASE("visualize text: ids above 99 and padding", "[render]") {
+  const auto q = ids({{12345, 65}, {-1, 10}});
+  const PlanePtr plane = segments(q, q);
+  EjkernelOptions options;
+  options.q_block = 3;
+  options.kv_block = 3;
+  options.max_rows = 20;
+  options.max_cols = 20;
+  options.ascii = true;
+  options.mask_shape = {2, 1, 75, 75};
+  CHECK(visualize_text(*plane, q, q, options) ==
+        "Attention mask (batch=0, head=0) block=(3x3) mask_shape=(2, 1, 75, 75)\n"
+        "         45454545454545454545??    \n"
+        "        ==========================  \n"
+        " 12345 ||####################..    ||\n"
+        " 12345 ||####################..    ||\n"
+        " 12345 ||####################..    ||\n"
+        " 12345 ||####################..    ||\n"
+        " 12345 ||####################..    ||\n"
+        " 12345 ||####################..    ||\n"
+        " 12345 ||####################..    ||\n"
+        " 12345 ||####################..    ||\n"
+        " 12345 ||####################..    ||\n"
+        " 12345 ||####################..    ||\n"
+        "   MIX ||......................    ||\n"
+        "   PAD ||                          ||\n"
+        "   PAD ||                          ||\n"
+        "        ==========================  \n"
+        "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n"
+        "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
+}
+
+TEST_CASE("visualize text: negative ids", "[render]") {
+  const auto q = ids({{12345, 2}, {-2, 2}, {-3, 9}, {3, 16}, {-1, 11}});
+  const PlanePtr plane = segments(q, q);
+  EjkernelOptions options;
+  options.q_block = 1;
+  options.kv_block = 1;
+  options.max_rows = 20;
+  options.max_cols = 20;
+  options.ascii = true;
+  options.mask_shape = {4, 1, 40, 40};
+  CHECK(visualize_text(*plane, q, q, options) ==
+        "Attention mask (batch=0, head=0) block=(1x1) mask_shape=(4, 1, 40, 40)\n"
+        "         45??97979797??03030303030303??          \n"
+        "        ========================================  \n"
+        " 12345 ||##                                      ||\n"
+        "   MIX ||                                        ||\n"
+        "    -3 ||                                        ||\n"
+        "    -3 ||                                        ||\n"
+        "    -3 ||                                        ||\n"
+        "    -3 ||                                        ||\n"
+        "   MIX ||            ..................          ||\n"
+        "     3 ||            ..##############..          ||\n"
+        "     3 ||            ..##############..          ||\n"
+        "     3 ||            ..##############..          ||\n"
+        "     3 ||            ..##############..          ||\n"
+        "     3 ||            ..##############..          ||\n"
+        "     3 ||            ..##############..          ||\n"
+        "     3 ||            ..##############..          ||\n"
+        "   MIX ||            ..................          ||\n"
+        "   PAD ||                                        ||\n"
+        "   PAD ||                                        ||\n"
+        "   PAD ||                                        ||\n"
+        "   PAD ||                                        ||\n"
+        "   PAD ||                                        ||\n"
+        "        ========================================  \n"
+        "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n"
+        "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
+}
+
+}  // namespace
+}  // namespace maskctl
