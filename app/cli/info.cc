@@ -91,7 +91,7 @@ std::string line(std::string_view label, std::string_view value) {
 std::string arrays_text(const InfoReport& report) {
   std::string out = fmt::format("{}\n", report.source);
   for (const ArrayReport& array : report.arrays) {
-    out += line(array.name.empty() ? "array" : array.name,
+    out += line(array.name.empty() ? std::string_view("array") : array.name,
                 fmt::format("{} {}", array.dtype, shape_text(array.shape)));
   }
   if (!report.fits.empty()) {

@@ -1,5 +1,7 @@
 // A SOURCE text to the arrays it names, and their mask.
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -172,9 +174,17 @@ LoadedMask load_archive(ByteSource source, const std::string& member,
                   std::move(notes));
 }
 
+/// A large pipe lets the writer run on while rows are packed. Where it is refused, or standard input
+/// is no pipe, reading works as before.
+void enlarge_stdin_pipe() {
+  constexpr int kPipeBytes = 1 << 20;   // the most that Linux grants everyone
+  (void)fcntl(STDIN_FILENO, F_SETPIPE_SZ, kPipeBytes);
+}
+
 LoadedMask load_source(const std::string& source, const MaskReadOptions& options) {
   if (const auto two = two_sources(source)) return load_two(*two, options);
   const SourceName name = parse_source_name(source);
+  if (name.path == "-") enlarge_stdin_pipe();
   ByteSource bytes(name.path);
   if (sniff(bytes) == Content::kZip) return load_archive(std::move(bytes), name.member, options);
   if (!name.member.empty()) {

@@ -73,7 +73,7 @@ void Plane::tiles(Range q, Index key_tile, std::vector<TileRun>& out) const {
     if (keys.is_words()) {
       sums.add_words(keys.words, r.size());
     } else {
-      for (const Run& run : keys.runs) sums.add_run(run, r.size());
+      sums.add_runs(keys.runs, r.size());
     }
   });
   sums.finish(out);

@@ -15,27 +15,62 @@ RowLists::RowLists(Index keys, std::shared_ptr<const Lists> lists, std::vector<R
       lists_(std::move(lists)),
       refs_(std::move(refs)) {}
 
-/// The runs of the list that meet the clip; the outer ones may reach over it.
-std::span<const Run> RowLists::runs_in(const RowRef& ref) const {
-  if (ref.begin >= ref.end) return {};
-  const auto list = std::span(lists_->runs)
-                        .subspan(static_cast<std::size_t>(lists_->offsets[ref.list]),
-                                 static_cast<std::size_t>(lists_->offsets[ref.list + 1] -
-                                                          lists_->offsets[ref.list]));
-  const auto first = std::partition_point(list.begin(), list.end(),
-                                          [&](const Run& run) { return run.end <= ref.begin; });
-  const auto last =
-      std::partition_point(first, list.end(), [&](const Run& run) { return run.begin < ref.end; });
-  return {first, last};
+std::span<const Run> RowLists::list(std::uint32_t number) const {
+  const Index begin = lists_->offsets[number];
+  return std::span(lists_->runs)
+      .subspan(static_cast<std::size_t>(begin),
+               static_cast<std::size_t>(lists_->offsets[number + 1] - begin));
 }
+
+namespace {
+
+/// The runs of a list that meet a clip; the outer ones may reach over it. Neighbouring rows mostly
+/// move their clip a little, so each search starts where the last one in that list ended: a fresh
+/// binary search would miss the cache at every step.
+class ListCursor {
+ public:
+  explicit ListCursor(std::size_t lists) : last_(lists <= kRemembered ? lists : 0) {}
+
+  std::span<const Run> find(std::span<const Run> list, const RowRef& ref) {
+    std::size_t first = last_.empty() ? 0 : last_[ref.list];
+    if (first > 0 && list[first - 1].end > ref.begin) first = 0;
+    first = gallop(list, first, [&](const Run& run) { return run.end <= ref.begin; });
+    const std::size_t end =
+        gallop(list, first, [&](const Run& run) { return run.begin < ref.end; });
+    if (!last_.empty()) last_[ref.list] = static_cast<std::uint32_t>(first);
+    return list.subspan(first, end - first);
+  }
+
+ private:
+  static constexpr std::size_t kRemembered = 1024;
+
+  /// The first place from `from` on where `before` is false.
+  template <typename F>
+  static std::size_t gallop(std::span<const Run> list, std::size_t from, F&& before) {
+    std::size_t step = 1;
+    std::size_t high = from;
+    while (high < list.size() && before(list[high])) {
+      from = high + 1;
+      high += step;
+      step *= 2;
+    }
+    const auto begin = list.begin() + static_cast<std::ptrdiff_t>(from);
+    const auto end = list.begin() + static_cast<std::ptrdiff_t>(std::min(high, list.size()));
+    return static_cast<std::size_t>(std::partition_point(begin, end, before) - list.begin());
+  }
+  std::vector<std::uint32_t> last_;
+};
+
+}  // namespace
 
 void RowLists::rows(Range q, const RowSink& sink) const {
   std::vector<Run> cut;
+  ListCursor cursor(lists_->offsets.size() - 1);
   for (Index row = q.begin; row < q.end;) {
     const RowRef& ref = refs_[static_cast<std::size_t>(row)];
     Index end = row + 1;
     while (end < q.end && refs_[static_cast<std::size_t>(end)] == ref) ++end;
-    std::span<const Run> runs = runs_in(ref);
+    std::span<const Run> runs = cursor.find(list(ref.list), ref);
     if (!runs.empty() && (runs.front().begin < ref.begin || runs.back().end > ref.end)) {
       cut.assign(runs.begin(), runs.end());
       cut.front().begin = std::max(cut.front().begin, ref.begin);
@@ -47,11 +82,12 @@ void RowLists::rows(Range q, const RowSink& sink) const {
   }
 }
 
-Index RowLists::count_row(const RowRef& ref, Range k) const {
+Index RowLists::count_row(const RowRef& ref, Range k,
+                          const std::function<std::span<const Run>(const RowRef&)>& find) const {
   const RowRef cut{ref.list, static_cast<std::int32_t>(std::max<Index>(ref.begin, k.begin)),
                    static_cast<std::int32_t>(std::min<Index>(ref.end, k.end))};
   if (cut.begin >= cut.end) return 0;
-  const std::span<const Run> runs = runs_in(cut);
+  const std::span<const Run> runs = find(cut);
   if (runs.empty()) return 0;
   const auto& before = lists_->keys_before;
   const auto first = static_cast<std::size_t>(runs.data() - lists_->runs.data());
@@ -67,9 +103,11 @@ Index RowLists::count(Range q, Range k) const {
     const Range part{q.begin + task * kRows, std::min(q.begin + (task + 1) * kRows, q.end)};
     Index sum = 0, last = 0;
     const RowRef* previous = nullptr;
+    ListCursor cursor(lists_->offsets.size() - 1);
+    const auto find = [&](const RowRef& ref) { return cursor.find(list(ref.list), ref); };
     for (Index row = part.begin; row < part.end; ++row) {
       const RowRef& ref = refs_[static_cast<std::size_t>(row)];
-      if (!previous || *previous != ref) last = count_row(ref, k);
+      if (!previous || *previous != ref) last = count_row(ref, k, find);
       sum += last;
       previous = &ref;
     }

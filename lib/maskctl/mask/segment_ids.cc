@@ -96,7 +96,16 @@ std::vector<std::int32_t> row_classes(const Plane& plane) {
 
 std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> segment_ids_of_mask(
     const Plane& plane) {
-  return {row_classes(plane), row_classes(*plane.transposed())};
+  const PlanePtr columns = plane.transposed();
+  std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> ids;
+  parallel_for(2, [&](Index side) {
+    if (side == 0) {
+      ids.first = row_classes(plane);
+    } else {
+      ids.second = row_classes(*columns);
+    }
+  });
+  return ids;
 }
 
 }  // namespace maskctl

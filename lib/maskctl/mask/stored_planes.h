@@ -28,8 +28,9 @@ class RowLists final : public Plane {
   PlanePtr clipped(const std::function<void(Range, const RowSink&)>& single_runs) const;
 
  private:
-  Index count_row(const RowRef& ref, Range k) const;
-  std::span<const Run> runs_in(const RowRef& ref) const;
+  std::span<const Run> list(std::uint32_t number) const;
+  Index count_row(const RowRef& ref, Range k,
+                  const std::function<std::span<const Run>(const RowRef&)>& find) const;
 
   std::shared_ptr<const Lists> lists_;
   std::vector<RowRef> refs_;

@@ -7,11 +7,11 @@
 namespace maskctl {
 
 void TileSums::start(Index rows, Index keys, Index key_tile) {
-  const auto tiles = static_cast<std::size_t>(ceil_div(keys, key_tile));
   rows_ = rows;
   keys_ = keys;
-  key_tile_ = key_tile;
-  const auto size = static_cast<std::uint64_t>(key_tile);
+  key_tile_ = std::min(key_tile, std::max<Index>(keys, 1));
+  const auto tiles = static_cast<std::size_t>(ceil_div(keys, key_tile_));
+  const auto size = static_cast<std::uint64_t>(key_tile_);
   shift_ = std::has_single_bit(size) ? std::countr_zero(size) : -1;
   if (cells_.size() < tiles + 1) {
     cells_.resize(tiles + 1);
@@ -20,6 +20,48 @@ void TileSums::start(Index rows, Index keys, Index key_tile) {
   first_ = tiles;
   last_ = 0;
   word_rows_ = 0;
+}
+
+template <typename TileOf>
+void TileSums::add_runs(std::span<const Run> runs, Index rows, TileOf tile_of) {
+  Index* const cells = cells_.data();
+  Index* const covering = covering_.data();
+  // Short neighbouring runs fall into one tile: their sum stays in a register.
+  std::size_t open_tile = tile_of(runs.front().begin);
+  Index open = 0;
+  for (const Run& run : runs) {
+    const std::size_t first = tile_of(run.begin);
+    const std::size_t last = tile_of(run.end - 1);
+    if (first != open_tile) {
+      cells[open_tile] += open * rows;
+      open_tile = first;
+      open = 0;
+    }
+    if (first == last) {
+      open += run.end - run.begin;
+      continue;
+    }
+    open += start_of(first + 1) - run.begin;
+    cells[last] += (run.end - start_of(last)) * rows;
+    covering[first + 1] += rows;  // whole tiles between both ends
+    covering[last] -= rows;
+  }
+  cells[open_tile] += open * rows;
+  first_ = std::min(first_, tile_of(runs.front().begin));
+  last_ = std::max(last_, tile_of(runs.back().end - 1));
+}
+
+void TileSums::add_runs(std::span<const Run> runs, Index rows) {
+  if (runs.empty()) return;
+  if (shift_ >= 0) {
+    add_runs(runs, rows, [shift = shift_](std::int32_t key) {
+      return static_cast<std::size_t>(static_cast<std::uint32_t>(key) >> shift);
+    });
+  } else {
+    add_runs(runs, rows, [size = static_cast<std::uint32_t>(key_tile_)](std::int32_t key) {
+      return static_cast<std::size_t>(static_cast<std::uint32_t>(key) / size);
+    });
+  }
 }
 
 void TileSums::add_words(std::span<const std::uint64_t> words, Index rows) {
@@ -32,7 +74,7 @@ void TileSums::add_words(std::span<const std::uint64_t> words, Index rows) {
   }
   word_rows_ += rows;
   first_ = 0;
-  last_ = tile_of(keys_ - 1);
+  last_ = static_cast<std::size_t>((keys_ - 1) / key_tile_);
 }
 
 Fill TileSums::fill_of(std::size_t tile, Index open) const {

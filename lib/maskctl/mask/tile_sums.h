@@ -13,32 +13,15 @@ namespace maskctl {
 class TileSums {
  public:
   void start(Index rows, Index keys, Index key_tile);
-  void add_run(const Run& run, Index rows) {
-    const std::size_t first = tile_of(run.begin);
-    const std::size_t last = tile_of(run.end - 1);
-    touch(first, last);
-    if (first == last) {
-      cells_[first] += (run.end - run.begin) * rows;
-      return;
-    }
-    cells_[first] += (start_of(first + 1) - run.begin) * rows;
-    cells_[last] += (run.end - start_of(last)) * rows;
-    covering_[first + 1] += rows;  // whole tiles between both ends
-    covering_[last] -= rows;
-  }
+  void add_runs(std::span<const Run> runs, Index rows);
   void add_words(std::span<const std::uint64_t> words, Index rows);
   /// Appends the non-empty tiles and clears.
   void finish(std::vector<TileRun>& out);
 
  private:
-  std::size_t tile_of(Index key) const {
-    return static_cast<std::size_t>(shift_ >= 0 ? key >> shift_ : key / key_tile_);
-  }
+  template <typename TileOf>
+  void add_runs(std::span<const Run> runs, Index rows, TileOf tile_of);
   Index start_of(std::size_t tile) const { return static_cast<Index>(tile) * key_tile_; }
-  void touch(std::size_t first, std::size_t last) {
-    if (first < first_) first_ = first;
-    if (last > last_) last_ = last;
-  }
   Fill fill_of(std::size_t tile, Index open) const;
 
   Index rows_ = 0, keys_ = 0, key_tile_ = 1;

@@ -1,6 +1,8 @@
 // One character for each group of pixels.
+#include <algorithm>
 #include <array>
 #include <iterator>
+#include <span>
 
 #include "maskctl/render/draw.h"
 

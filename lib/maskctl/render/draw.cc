@@ -1,5 +1,7 @@
 #include "maskctl/render/draw.h"
 
+#include <algorithm>
+
 #include "maskctl/render/labels.h"
 #include "maskctl/render/layout.h"
 

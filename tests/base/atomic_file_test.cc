@@ -1,0 +1,179 @@
+// Files that appear whole or not at all.
+#include "maskctl/base/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string_view>
+#include <thread>
+
+#include "base/scratch.h"
+#include "maskctl/base/error.h"
+#include "support/catch_compat.h"
+
+using namespace maskctl;
+using maskctl::test::Scratch;
+using maskctl::test::slurp;
+using maskctl::test::spit;
+
+namespace {
+
+std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+void write_file(const std::string& path, std::string_view text, bool force = false) {
+  AtomicFile file(path, force);
+  file.write(bytes(text));
+  file.commit();
+}
+
+template <typename F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a file appears with its bytes at commit and not before") {
+  const Scratch scratch;
+  const std::string path = scratch / "out.npy";
+  AtomicFile file(path, false);
+  file.write(bytes("hello "));
+  file.write(bytes("world"));
+  CHECK(::access(path.c_str(), F_OK) != 0);
+  file.commit();
+  CHECK(slurp(path) == "hello world");
+  CHECK(scratch.entries() == 1);
+}
+
+TEST_CASE("an uncommitted file leaves the old one and nothing else") {
+  const Scratch scratch;
+  spit(scratch / "out.npy", "old");
+  {
+    AtomicFile file(scratch / "out.npy", true);
+    file.write(bytes("new"));
+    CHECK(scratch.entries() == 2);
+  }
+  CHECK(slurp(scratch / "out.npy") == "old");
+  CHECK(scratch.entries() == 1);
+}
+
+TEST_CASE("an existing file needs force") {
+  const Scratch scratch;
+  const std::string path = scratch / "out.npy";
+  write_file(path, "one");
+  CHECK(error_of([&] { write_file(path, "two"); }) == path + " exists; use --force to overwrite");
+  CHECK(slurp(path) == "one");
+  write_file(path, "two", true);
+  CHECK(slurp(path) == "two");
+}
+
+TEST_CASE("a file that appears while another is written is kept without force") {
+  const Scratch scratch;
+  const std::string path = scratch / "out.npy";
+  AtomicFile file(path, false);
+  spit(path, "theirs");
+  CHECK(error_of([&] { file.commit(); }) == path + " exists; use --force to overwrite");
+  CHECK(slurp(path) == "theirs");
+}
+
+TEST_CASE("links are followed and what they point to is replaced") {
+  const Scratch scratch;
+  spit(scratch / "target", "old");
+  std::filesystem::create_symlink("target", scratch / "link");
+  std::filesystem::create_symlink("link", scratch / "second");
+  write_file(scratch / "second", "new", true);
+  CHECK(slurp(scratch / "target") == "new");
+  CHECK(std::filesystem::is_symlink(scratch / "link"));
+  std::filesystem::create_symlink("nowhere", scratch / "dangling");
+  write_file(scratch / "dangling", "made");
+  CHECK(slurp(scratch / "nowhere") == "made");
+  std::filesystem::create_symlink("loop", scratch / "loop");
+  CHECK(error_of([&] { write_file(scratch / "loop", "x", true); }).find("symbolic links") !=
+        std::string::npos);
+}
+
+TEST_CASE("new files honour the umask and replaced files keep their mode") {
+  const Scratch scratch;
+  const mode_t before = ::umask(027);
+  write_file(scratch / "new", "x");
+  ::umask(before);
+  struct stat info {};
+  REQUIRE(::stat((scratch / "new").c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0640);
+  REQUIRE(::chmod((scratch / "new").c_str(), 0604) == 0);
+  write_file(scratch / "new", "y", true);
+  REQUIRE(::stat((scratch / "new").c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0604);
+}
+
+TEST_CASE("targets that are no regular files are written directly") {
+  const Scratch scratch;
+  CHECK_NOTHROW(write_file("/dev/null", "x"));
+  CHECK(error_of([] { write_file("/dev/full", "x"); }) ==
+        "cannot write /dev/full: No space left on device");
+  const std::string fifo = scratch / "fifo";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  std::string got;
+  std::thread reader([&] { got = slurp(fifo); });
+  write_file(fifo, "through the pipe");
+  reader.join();
+  CHECK(got == "through the pipe");
+  struct stat info {};
+  REQUIRE(::stat(fifo.c_str(), &info) == 0);
+  CHECK(S_ISFIFO(info.st_mode));
+}
+
+TEST_CASE("a descriptor path continues that descriptor") {
+  const Scratch scratch;
+  const int fd = ::open((scratch / "log").c_str(), O_WRONLY | O_CREAT, 0600);
+  REQUIRE(fd >= 0);
+  REQUIRE(::write(fd, "head ", 5) == 5);
+  write_file("/dev/fd/" + std::to_string(fd), "tail");
+  ::close(fd);
+  CHECK(slurp(scratch / "log") == "head tail");
+}
+
+TEST_CASE("targets that cannot be created name the file and the reason") {
+  const Scratch scratch;
+  CHECK(error_of([&] { write_file(scratch / "no/out", "x"); }) ==
+        "cannot write " + (scratch / "no/out") + ": No such file or directory");
+  CHECK(error_of([&] { write_file(scratch.folder(), "x", true); }) ==
+        "cannot write " + scratch.folder() + ": Is a directory");
+  CHECK(error_of([&] {
+          write_file(scratch / std::string(300, 'x'), "x");
+        }).find("File name too long") != std::string::npos);
+  CHECK(error_of([&] { write_file("", "x"); }) == "cannot write to an empty file name");
+  CHECK(scratch.entries() == 0);
+}
+
+TEST_CASE("a name of the greatest length can be written") {
+  const Scratch scratch;
+  write_file(scratch / std::string(255, 'x'), "x");
+  CHECK(scratch.entries() == 1);
+}
+
+TEST_CASE("remove_temporary_files removes those of open files only") {
+  const Scratch scratch;
+  write_file(scratch / "done", "x");
+  AtomicFile file(scratch / "open", false);
+  CHECK(scratch.entries() == 2);
+  remove_temporary_files();
+  CHECK(scratch.entries() == 1);
+  CHECK(slurp(scratch / "done") == "x");
+}
+
+TEST_CASE("more open files than the table has slots still work") {
+  const Scratch scratch;
+  std::vector<std::unique_ptr<AtomicFile>> files;
+  for (int i = 0; i < 40; ++i) {
+    files.push_back(std::make_unique<AtomicFile>(scratch / std::to_string(i), false));
+  }
+  for (auto& file : files) file->commit();
+  CHECK(scratch.entries() == 40);
+}

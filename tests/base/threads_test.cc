@@ -1,0 +1,59 @@
+// Work split over threads.
+#include "maskctl/base/threads.h"
+
+#include <atomic>
+#include <stdexcept>
+#include <vector>
+
+#include "support/catch_compat.h"
+
+using namespace maskctl;
+
+namespace {
+
+/// Restores the default number of threads.
+struct Threads {
+  explicit Threads(int count) { set_threads(count); }
+  ~Threads() { set_threads(0); }
+};
+
+}  // namespace
+
+TEST_CASE("every task runs exactly once") {
+  const Threads count(GENERATE(0, 1, 2, 7));
+  for (Index tasks : {0, 1, 2, 5, 1000}) {
+    std::vector<std::atomic<int>> runs(static_cast<std::size_t>(tasks));
+    parallel_for(tasks, [&](Index i) { ++runs[static_cast<std::size_t>(i)]; });
+    for (const std::atomic<int>& run : runs) REQUIRE(run == 1);
+  }
+}
+
+TEST_CASE("the first failure of a task is rethrown and stops the hand-out") {
+  const Threads count(GENERATE(1, 4));
+  std::atomic<Index> ran{0};
+  CHECK_THROWS_AS(parallel_for(1000000,
+                               [&](Index) {
+                                 ++ran;
+                                 throw std::runtime_error("task failed");
+                               }),
+                  std::runtime_error);
+  CHECK(ran < 100);
+}
+
+TEST_CASE("parallel_for works again after a failure and inside a task") {
+  const Threads count(3);
+  CHECK_THROWS(parallel_for(4, [](Index) { throw std::runtime_error("task failed"); }));
+  std::atomic<Index> sum{0};
+  parallel_for(10, [&](Index i) { parallel_for(10, [&](Index j) { sum += i * 10 + j; }); });
+  CHECK(sum == 99 * 100 / 2);
+}
+
+TEST_CASE("the number of threads is as set and at least one by default") {
+  {
+    const Threads count(3);
+    CHECK(threads() == 3);
+  }
+  CHECK(threads() >= 1);
+  const Threads negative(-5);
+  CHECK(threads() >= 1);
+}

@@ -1,0 +1,337 @@
+// Every step as plain loops over a dense array, written from the rules of mask/step.h.
+#pragma once
+
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "maskctl/base/threefry.h"
+#include "maskctl/mask/step.h"
+#include "support/twin.h"
+
+namespace maskctl::twin {
+
+/// The step does not fit the mask; the library throws Error there.
+struct Refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline void need(bool fits, const char* what) {
+  if (!fits) throw Refused(what);
+}
+
+/// Element i of an array of bool, int32 or int64.
+inline Index number(const Tensor& array, Index i) {
+  const auto at = static_cast<std::size_t>(i);
+  switch (array.dtype()) {
+    case DType::kBool:
+      return array.as<std::uint8_t>()[at] != 0;
+    case DType::kInt32:
+      return array.as<std::int32_t>()[at];
+    case DType::kInt64:
+      return array.as<std::int64_t>()[at];
+    default:
+      throw std::logic_error("the twin reads bool, int32 and int64");
+  }
+}
+
+/// One value for each batch, from [1] or [B].
+inline Index per_batch(const Tensor& array, Index b) {
+  return number(array, array.elements() == 1 ? 0 : b);
+}
+inline void need_per_batch(const Dense& m, const Tensor& array) {
+  need(array.elements() == 1 || (array.rank() == 1 && array.elements() == m.b), "values per batch");
+}
+
+/// Value i of batch b, from [S], [1,S] or [B,S].
+inline Index per_token(const Tensor& array, Index b, Index i) {
+  const Index length = array.extent(array.rank() - 1);
+  return number(array, array.elements() == length ? i : b * length + i);
+}
+inline void need_per_token(const Dense& m, const Tensor& array, Index length) {
+  const Index rank = array.rank();
+  need(rank == 1 || rank == 2, "rank of ids");
+  need(array.extent(rank - 1) == length, "length of ids");
+  need(rank == 1 || array.extent(0) == 1 || array.extent(0) == m.b, "batch of ids");
+}
+
+inline Index diagonal(const Dense& m, Align align) {
+  need(align != Align::kUnset || m.q == m.k, "align");
+  return align == Align::kBottomRight ? m.k - m.q : 0;
+}
+
+/// Cells of m for which rule(b, h, q, k) holds as well.
+template <typename Rule>
+Dense keep(const Dense& m, Rule&& rule) {
+  return make(m.b, m.h, m.q, m.k, [&](Index b, Index h, Index q, Index k) {
+    return m.get(b, h, q, k) && rule(b, h, q, k);
+  });
+}
+
+inline Dense run_rule(const Dense& m, const step::Causal& s) {
+  const Index shift = diagonal(m, s.align);
+  const bool none = s.offsets.array.elements() == 0;
+  if (!none) need_per_batch(m, s.offsets.array);
+  return keep(m, [&](Index b, Index, Index q, Index k) {
+    return k <= q + shift + (none ? 0 : per_batch(s.offsets.array, b));
+  });
+}
+
+inline Dense run_rule(const Dense& m, const step::Window& s) {
+  const Index shift = diagonal(m, s.align);
+  need(!s.left || *s.left >= 0, "left");
+  need(!s.right || *s.right >= 0, "right");
+  return keep(m, [&](Index, Index, Index q, Index k) {
+    const Index distance = k - (q + shift + s.offset);
+    return (!s.left || distance >= -*s.left) && (!s.right || distance <= *s.right);
+  });
+}
+
+inline Dense run_rule(const Dense& m, const step::Chunk& s) {
+  need(s.size >= 1, "size");
+  const auto floored = [&](Index i) {
+    Index chunk = 0;
+    while (i < 0) {
+      i += s.size;
+      --chunk;
+    }
+    while (i >= s.size) {
+      i -= s.size;
+      ++chunk;
+    }
+    return chunk;
+  };
+  return keep(m,
+              [&](Index, Index, Index q, Index k) { return floored(q + s.offset) == floored(k); });
+}
+
+inline Dense run_rule(const Dense& m, const step::Document& s) {
+  const Tensor& kv = s.shared ? s.q.array : s.kv.array;
+  need_per_token(m, s.q.array, m.q);
+  need_per_token(m, kv, m.k);
+  return keep(m, [&](Index b, Index, Index q, Index k) {
+    const Index x = per_token(s.q.array, b, q), y = per_token(kv, b, k);
+    return x == y && x != s.pad_id && y != s.pad_id;
+  });
+}
+
+inline Dense run_rule(const Dense& m, const step::DocumentLengths& s) {
+  need(m.q == m.k, "square");
+  std::vector<Index> document(static_cast<std::size_t>(m.k), -1);
+  Index start = 0, number_of_document = 0;
+  for (Index length : s.lengths) {
+    need(length >= 0 && length <= m.k - start, "length");
+    for (Index i = 0; i < length; ++i)
+      document[static_cast<std::size_t>(start + i)] = number_of_document;
+    start += length;
+    ++number_of_document;
+  }
+  return keep(m, [&](Index, Index, Index q, Index k) {
+    const Index x = document[static_cast<std::size_t>(q)],
+                y = document[static_cast<std::size_t>(k)];
+    return x == y && x != -1;
+  });
+}
+
+inline Dense run_rule(const Dense& m, const step::Pad& s) {
+  need(!s.both || m.q == m.k, "square");
+  if (s.is_lengths) {
+    need_per_batch(m, s.valid.array);
+    for (Index i = 0; i < s.valid.array.elements(); ++i) {
+      need(number(s.valid.array, i) >= 0 && number(s.valid.array, i) <= m.k, "length");
+    }
+  } else {
+    need_per_token(m, s.valid.array, m.k);
+  }
+  const auto valid = [&](Index b, Index i) {
+    if (!s.is_lengths) return per_token(s.valid.array, b, i) != 0;
+    const Index length = per_batch(s.valid.array, b);
+    return s.left ? i >= m.k - length : i < length;
+  };
+  return keep(
+      m, [&](Index b, Index, Index q, Index k) { return valid(b, k) && (!s.both || valid(b, q)); });
+}
+
+inline Dense run_rule(const Dense& m, const step::Dilated& s) {
+  need(s.stride >= 1, "stride");
+  return keep(m, [&](Index, Index, Index q, Index k) { return (k - q) % s.stride == 0; });
+}
+
+inline Dense run_rule(const Dense& m, const step::Block& s) {
+  const Tensor& map = s.map.array;
+  const Index rank = map.rank();
+  need(rank >= 2 && rank <= 4 && s.q_size >= 1 && s.k_size >= 1, "map");
+  const Index rows = map.extent(rank - 2), columns = map.extent(rank - 1);
+  need(rows * s.q_size >= m.q && (rows - 1) * s.q_size < m.q, "rows of blocks");
+  need(columns * s.k_size >= m.k && (columns - 1) * s.k_size < m.k, "columns of blocks");
+  const Index batch = rank >= 3 ? map.extent(0) : 1, heads = rank == 4 ? map.extent(1) : 1;
+  need(batch == 1 || m.b == 1 || batch == m.b, "batch of map");
+  need(heads == 1 || m.h == 1 || heads == m.h, "heads of map");
+  Dense grid(batch, heads, rows, columns);
+  for (Index i = 0; i < map.elements(); ++i)
+    grid.cells[static_cast<std::size_t>(i)] = number(map, i) != 0;
+  return make(std::max(m.b, batch), std::max(m.h, heads), m.q, m.k,
+              [&](Index b, Index h, Index q, Index k) {
+                return m.get(b, h, q, k) && grid.get(b, h, q / s.q_size, k / s.k_size);
+              });
+}
+
+inline Dense run_rule(const Dense& m, const step::Random& s) {
+  need(s.sparsity >= 0 && s.sparsity <= 1, "sparsity");
+  const ThreefryKey key = prng_key(s.seed);
+  const float p = static_cast<float>(1 - s.sparsity);
+  return keep(m, [&](Index b, Index h, Index q, Index k) {
+    const auto cell = static_cast<std::uint64_t>(((b * m.h + h) * m.q + q) * m.k + k);
+    const auto block = threefry2x32(
+        key, {static_cast<std::uint32_t>(cell >> 32), static_cast<std::uint32_t>(cell)});
+    return uniform_from_bits(block[0] ^ block[1]) < p;
+  });
+}
+
+inline Dense open_first(const Dense& m, Index n) {
+  need(n >= 0, "n");
+  return make(m.b, m.h, m.q, m.k,
+              [&](Index b, Index h, Index q, Index k) { return m.get(b, h, q, k) || k < n; });
+}
+inline Dense run_rule(const Dense& m, const step::Prefix& s) { return open_first(m, s.n); }
+inline Dense run_rule(const Dense& m, const step::Sinks& s) { return open_first(m, s.n); }
+
+inline Dense run_rule(const Dense& m, const step::Global& s) {
+  for (const Range& r : s.tokens) {
+    need(r.begin >= 0 && r.begin < r.end && r.end <= std::max(m.q, m.k), "tokens");
+  }
+  const auto global = [&](Index i) {
+    for (const Range& r : s.tokens) {
+      if (i >= r.begin && i < r.end) return true;
+    }
+    return false;
+  };
+  return make(m.b, m.h, m.q, m.k, [&](Index b, Index h, Index q, Index k) {
+    return m.get(b, h, q, k) || global(q) || global(k);
+  });
+}
+
+inline Dense run_rule(const Dense& m, const step::Combine& s) {
+  const Dense other = dense_of(s.mask);
+  need(m.q == other.q && m.k == other.k, "extents");
+  need(m.b == other.b || m.b == 1 || other.b == 1, "batches");
+  need(m.h == other.h || m.h == 1 || other.h == 1, "heads");
+  return zip(s.op, m, other);
+}
+
+inline Dense run_rule(const Dense& m, const step::Tokens& s) {
+  using Join = step::Tokens::Join;
+  using Zero = step::Tokens::Zero;
+  const Tensor& kv = s.shared ? s.q.array : s.kv.array;
+  need_per_token(m, s.q.array, m.q);
+  need_per_token(m, kv, m.k);
+  return make(m.b, m.h, m.q, m.k, [&](Index b, Index h, Index q, Index k) {
+    const Index x = per_token(s.q.array, b, q), y = per_token(kv, b, k);
+    bool equal = x == y;
+    if (x == 0 && (s.zero == Zero::kQ || s.zero == Zero::kBoth)) equal = false;
+    if (y == 0 && (s.zero == Zero::kKv || s.zero == Zero::kBoth)) equal = false;
+    if (s.join == Join::kUnion) return m.get(b, h, q, k) || equal;
+    if (s.join == Join::kIntersect) return m.get(b, h, q, k) && equal;
+    return equal;
+  });
+}
+
+inline Dense run_rule(const Dense& m, const step::Not&) { return complement(m); }
+
+inline Dense run_rule(const Dense& m, const step::Slice& s) {
+  const auto part = [](const std::optional<Range>& asked, Index extent) {
+    const Range r = asked.value_or(Range{0, extent});
+    need(r.begin >= 0 && r.begin <= r.end && r.end <= extent, "range");
+    return r;
+  };
+  return sliced(m, part(s.b, m.b), part(s.h, m.h), part(s.q, m.q), part(s.k, m.k));
+}
+
+inline Dense run_rule(const Dense& m, const step::KvLengths& s) {
+  need_per_batch(m, s.lengths.array);
+  const Tensor& end = s.end.array.elements() == 0 ? s.lengths.array : s.end.array;
+  need_per_batch(m, end);
+  for (Index i = 0; i < s.lengths.array.elements(); ++i) {
+    need(number(s.lengths.array, i) >= 0 && number(s.lengths.array, i) <= m.k, "length");
+  }
+  need(!s.q_len || (*s.q_len >= 0 && *s.q_len <= m.q), "q_len");
+  need(!s.window || *s.window >= 0, "window");
+  const Index queries = s.q_len.value_or(m.q), keys = std::min(s.window.value_or(m.k), m.k);
+  // The last `size` before `end`; where these would leave the mask, the first or last it has.
+  const auto start = [](Index stop, Index size, Index extent) {
+    Index at = stop - size;
+    if (at > extent - size) at = extent - size;
+    return at < 0 ? 0 : at;
+  };
+  return make(m.b, m.h, queries, keys, [&](Index b, Index h, Index q, Index k) {
+    const Index length = per_batch(s.lengths.array, b);
+    const Index query = q + (s.q_len ? start(per_batch(end, b), queries, m.q) : 0);
+    const Index key = k + (s.window ? start(length, keys, m.k) : 0);
+    return key < length && m.get(b, h, query, key);
+  });
+}
+
+Dense run_chain(Dense m, const Chain& chain);
+
+inline Dense run_rule(const Dense& m, const step::Scoped& s) {
+  const bool heads = s.axis == step::Scoped::Axis::kHeads;
+  std::vector<Index> members;
+  std::set<Index> named;
+  for (const Range& r : s.members) {
+    need(r.begin >= 0 && r.begin < r.end && r.end <= (heads ? m.h : m.b), "members");
+    for (Index i = r.begin; i < r.end; ++i) {
+      if (named.insert(i).second) members.push_back(i);
+    }
+  }
+  const Index size = static_cast<Index>(members.size());
+  const auto member = [&](Index i) { return members[static_cast<std::size_t>(i)]; };
+  const Dense part = make(
+      heads ? m.b : size, heads ? size : m.h, m.q, m.k, [&](Index b, Index h, Index q, Index k) {
+        return m.cells[m.offset(heads ? b : member(b), heads ? member(h) : h, q, k)] != 0;
+      });
+  const Dense changed = run_chain(part, s.chain);
+  need(changed.b == part.b && changed.h == part.h && changed.q == part.q && changed.k == part.k,
+       "shape");
+  Dense out = m;
+  for (Index b = 0; b < changed.b; ++b) {
+    for (Index h = 0; h < changed.h; ++h) {
+      for (Index q = 0; q < m.q; ++q) {
+        for (Index k = 0; k < m.k; ++k) {
+          out.set(heads ? b : member(b), heads ? member(h) : h, q, k,
+                  changed.cells[changed.offset(b, h, q, k)] != 0);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+inline Dense run_step(const Dense& m, const Step& step) {
+  return std::visit([&](const auto& rule) { return run_rule(m, rule); }, step.rule);
+}
+
+inline Dense run_chain(Dense m, const Chain& chain) {
+  for (const Step& step : chain) m = run_step(m, step);
+  return m;
+}
+
+// --- arrays for steps ---
+
+inline NamedArray ints(std::vector<Index> shape, const std::vector<Index>& values) {
+  Tensor array(DType::kInt32, std::move(shape));
+  const auto out = array.as<std::int32_t>();
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::int32_t>(values.at(i));
+  return {std::move(array), ""};
+}
+inline NamedArray ints(const std::vector<Index>& values) {
+  return ints({static_cast<Index>(values.size())}, values);
+}
+inline NamedArray bools(std::vector<Index> shape, const std::vector<Index>& values) {
+  Tensor array(DType::kBool, std::move(shape));
+  const auto out = array.as<std::uint8_t>();
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = values.at(i) != 0;
+  return {std::move(array), ""};
+}
+
+}  // namespace maskctl::twin

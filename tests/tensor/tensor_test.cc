@@ -1,0 +1,69 @@
+// Tensors, their shapes and the names of dtypes.
+#include "maskctl/tensor/tensor.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "maskctl/base/error.h"
+#include "support/catch_compat.h"
+
+using namespace maskctl;
+
+namespace {
+
+std::string text(const std::vector<Index>& shape) { return shape_text(shape); }
+
+}  // namespace
+
+TEST_CASE("a new tensor is aligned and full of zeros") {
+  const Tensor tensor(DType::kFloat32, {3, 5});
+  CHECK(tensor.elements() == 15);
+  CHECK(tensor.bytes().size() == 60);
+  CHECK(reinterpret_cast<std::uintptr_t>(tensor.bytes().data()) % 64 == 0);
+  const auto values = tensor.as<float>();
+  CHECK(std::all_of(values.begin(), values.end(), [](float v) { return v == 0; }));
+}
+
+TEST_CASE("a scalar has one element and an empty shape none") {
+  CHECK(Tensor(DType::kInt64, {}).bytes().size() == 8);
+  CHECK(Tensor(DType::kInt64, {0, 4}).elements() == 0);
+  CHECK(Tensor().elements() == 0);
+}
+
+TEST_CASE("sizes that do not fit are refused") {
+  const Index max = std::numeric_limits<Index>::max();
+  CHECK_THROWS_AS(Tensor(DType::kBool, {max, 2}), Error);
+  CHECK_THROWS_AS(Tensor(DType::kInt16, {max}), Error);
+  CHECK_THROWS_AS(Tensor(DType::kBool, {0, max, max}), Error);
+  CHECK_THROWS_AS(Tensor(DType::kBool, {-1}), Error);
+}
+
+TEST_CASE("reshape keeps the elements and refuses another number of them") {
+  Tensor tensor(DType::kInt32, {2, 3});
+  for (int i = 0; i < 6; ++i) tensor.as<std::int32_t>()[static_cast<std::size_t>(i)] = i;
+  tensor.reshape({3, 1, 2});
+  CHECK(tensor.shape() == std::vector<Index>{3, 1, 2});
+  CHECK(tensor.as<std::int32_t>()[5] == 5);
+  CHECK_THROWS_WITH(tensor.reshape({4}), "cannot reshape (3, 1, 2) to (4,): 6 elements");
+  CHECK(tensor.rank() == 3);
+}
+
+TEST_CASE("shapes print as in Python") {
+  CHECK(text({}) == "()");
+  CHECK(text({4}) == "(4,)");
+  CHECK(text({2, 3}) == "(2, 3)");
+}
+
+TEST_CASE("every dtype has a name that leads back to it") {
+  for (int i = 0; i <= static_cast<int>(DType::kFloat64); ++i) {
+    const auto dtype = static_cast<DType>(i);
+    CHECK(dtype_from_name(name(dtype)) == dtype);
+  }
+  CHECK_FALSE(dtype_from_name("float8"));
+  CHECK(size_bytes(DType::kBFloat16) == 2);
+  CHECK(is_integer(DType::kInt8));
+  CHECK(is_integer(DType::kUInt64));
+  CHECK_FALSE(is_integer(DType::kBool));
+  CHECK(is_floating(DType::kBFloat16));
+  CHECK_FALSE(is_floating(DType::kUInt64));
+}
