@@ -34,8 +34,8 @@ const std::map<std::string, Layer> kLayers = {
 bool is_header(const std::string& path) { return path.ends_with(".h"); }
 
 bool is_system(const std::string& header) {
-  static const Names names = {"fcntl.h", "unistd.h", "poll.h", "signal.h", "errno.h",
-                              "sys",     "spawn.h",  "time.h", "dirent.h", "pthread.h"};
+  static const Names names = {"fcntl.h", "limits.h", "unistd.h", "poll.h",   "signal.h", "errno.h",
+                              "sys",     "spawn.h",  "time.h",   "dirent.h", "pthread.h"};
   return names.contains(header.substr(0, header.find('/')));
 }
 

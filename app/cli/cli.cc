@@ -132,8 +132,9 @@ void CommandLine::value(CLI::App* app, const std::string& names, const std::stri
 
 void CommandLine::integer(CLI::App* app, const std::string& name, Index low,
                           const std::string& help, const std::function<void(Index)>& take) {
+  const std::string spelled = name.substr(name.rfind("--"));
   value(app, name, "N", help,
-        [=](const std::string& text) { take(parse_integer(text, name, low, kMost)); });
+        [=](const std::string& text) { take(parse_integer(text, spelled, low, kMost)); });
 }
 
 void CommandLine::choice(CLI::App* app, const std::string& name,
@@ -356,10 +357,9 @@ void CommandLine::dispatch() {
 [[noreturn]] void rephrase(const CLI::ParseError& error) {
   const std::string text = error.what();
   const std::string option = text.substr(0, text.find(':'));
-  if (text.find("missing") != text.npos || text.find("required") != text.npos) {
-    usage_error(option + ": a value is missing");
-  }
-  if (text.find("At most") != text.npos) usage_error(option + ": given more than once");
+  const auto says = [&text](const char* words) { return text.find(words) != text.npos; };
+  if (says("At Most")) usage_error(option + ": given more than once");
+  if (says("missing") || says("required")) usage_error(option + ": a value is missing");
   usage_error(lower_first(text));
 }
 

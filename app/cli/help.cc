@@ -122,7 +122,9 @@ std::string unknown_word(std::string_view word, std::string_view command,
   const char* what = is_option         ? "unknown option"
                      : command.empty() ? "unknown command"
                                        : "unexpected argument";
-  const auto near = nearest(word, names);
+  auto near = nearest(word, names);
+  const bool is_short = word.size() < 6;  // two edits make nearly anything of "--jsn"
+  if (is_option && is_short && near && near->substr(0, 3) != word.substr(0, 3)) near.reset();
   const char* gap = command.empty() ? "" : " ";
   return fmt::format("{}{}{} '{}'; {}", command, command.empty() ? "" : ": ", what, shown(word),
                      near ? fmt::format("did you mean '{}'?", *near)

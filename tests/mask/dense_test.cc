@@ -16,10 +16,10 @@ using namespace maskctl;
 
 namespace {
 
-constexpr DType kAllTypes[] = {DType::kBool,    DType::kInt8,    DType::kInt16,  DType::kInt32,
-                               DType::kInt64,   DType::kUInt8,   DType::kUInt16, DType::kUInt32,
-                               DType::kUInt64,  DType::kFloat16, DType::kBFloat16,
-                               DType::kFloat32, DType::kFloat64};
+constexpr DType kAllTypes[] = {DType::kBool,   DType::kInt8,    DType::kInt16,    DType::kInt32,
+                               DType::kInt64,  DType::kUInt8,   DType::kUInt16,   DType::kUInt32,
+                               DType::kUInt64, DType::kFloat16, DType::kBFloat16, DType::kFloat32,
+                               DType::kFloat64};
 
 using Cells = std::vector<std::uint8_t>;
 
@@ -49,8 +49,9 @@ Tensor int_tensor(const std::vector<std::int64_t>& values) {
   return out;
 }
 
-RunArrays run_arrays(const std::vector<std::int64_t>& indptr, const std::vector<std::int64_t>& begin,
-                     const std::vector<std::int64_t>& end, const std::vector<std::int64_t>& shape) {
+RunArrays run_arrays(const std::vector<std::int64_t>& indptr,
+                     const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& end,
+                     const std::vector<std::int64_t>& shape) {
   return {int_tensor(indptr), int_tensor(begin), int_tensor(end), int_tensor(shape)};
 }
 
@@ -236,25 +237,25 @@ TEST_CASE("runs of a million rows are made from their few lines") {
 TEST_CASE("hostile runs are refused") {
   CHECK(mask_from_runs(run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4})).count() == 4);
   const std::vector<RunArrays> bad{
-      run_arrays({0, 2, 1, 2}, {0, 2}, {2, 4}, {1, 1, 3, 4}),             // falls
-      run_arrays({1, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                // starts late
-      run_arrays({0, 1, 3}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                // past the runs
-      run_arrays({0, 1, 1}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                // before their end
-      run_arrays({0, 1, 2}, {0, 2}, {2}, {1, 1, 2, 4}),                   // unequal arrays
-      run_arrays({0, 1, 2}, {0, 2}, {2, 5}, {1, 1, 2, 4}),                // past the last key
-      run_arrays({0, 1, 2}, {-1, 2}, {2, 4}, {1, 1, 2, 4}),               // before the first
-      run_arrays({0, 1, 2}, {2, 2}, {2, 4}, {1, 1, 2, 4}),                // empty
-      run_arrays({0, 2, 2}, {2, 0}, {4, 1}, {1, 1, 2, 4}),                // not ascending
-      run_arrays({0, 2, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                // touching
-      run_arrays({0, 2, 2}, {0, 1}, {2, 4}, {1, 1, 2, 4}),                // overlapping
-      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 3, 4}),                // rows missing
-      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 2, 4}),                   // three extents
-      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, -1, -2, 4}),              // negative
-      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 1LL << 31}),        // too many keys
-      run_arrays({0}, {}, {}, {2147483647, 2147483647, 0, 4}),            // planes from nothing
-      run_arrays({0, 1}, {0}, {1}, {2147483647, 2147483647, 2147483647, 4}),   // overflow
+      run_arrays({0, 2, 1, 2}, {0, 2}, {2, 4}, {1, 1, 3, 4}),                 // falls
+      run_arrays({1, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                    // starts late
+      run_arrays({0, 1, 3}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                    // past the runs
+      run_arrays({0, 1, 1}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                    // before their end
+      run_arrays({0, 1, 2}, {0, 2}, {2}, {1, 1, 2, 4}),                       // unequal arrays
+      run_arrays({0, 1, 2}, {0, 2}, {2, 5}, {1, 1, 2, 4}),                    // past the last key
+      run_arrays({0, 1, 2}, {-1, 2}, {2, 4}, {1, 1, 2, 4}),                   // before the first
+      run_arrays({0, 1, 2}, {2, 2}, {2, 4}, {1, 1, 2, 4}),                    // empty
+      run_arrays({0, 2, 2}, {2, 0}, {4, 1}, {1, 1, 2, 4}),                    // not ascending
+      run_arrays({0, 2, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                    // touching
+      run_arrays({0, 2, 2}, {0, 1}, {2, 4}, {1, 1, 2, 4}),                    // overlapping
+      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 3, 4}),                    // rows missing
+      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 2, 4}),                       // three extents
+      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, -1, -2, 4}),                  // negative
+      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 1LL << 31}),            // too many keys
+      run_arrays({0}, {}, {}, {2147483647, 2147483647, 0, 4}),                // planes from nothing
+      run_arrays({0, 1}, {0}, {1}, {2147483647, 2147483647, 2147483647, 4}),  // overflow
       run_arrays({}, {}, {}, {1, 1, 0, 4}),
-      run_arrays({0, 1, 2}, {0, 1LL << 40}, {2, 4}, {1, 1, 2, 4}),        // does not fit
+      run_arrays({0, 1, 2}, {0, 1LL << 40}, {2, 4}, {1, 1, 2, 4}),  // does not fit
       {int_tensor({0}), Tensor(DType::kFloat32, {0}), int_tensor({}), int_tensor({1, 1, 0, 4})},
       {int_tensor({0}), Tensor(DType::kInt32, {0, 2}), int_tensor({}), int_tensor({1, 1, 0, 4})},
   };

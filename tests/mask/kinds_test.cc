@@ -58,7 +58,9 @@ TEST_CASE("a padding mask opens cells whose query and key are valid") {
   const Ids valid = random_ids(3 * 40, 2, 0, 1);
   const Mask mask = mask_from_padding(tensor({3, 40}, valid, dtype));
   CHECK(shape_text(mask) == "[B 3, H 1, Q 40, K 40]");
-  const auto at = [&](Index b, Index i) { return valid[static_cast<std::size_t>(b * 40 + i)] != 0; };
+  const auto at = [&](Index b, Index i) {
+    return valid[static_cast<std::size_t>(b * 40 + i)] != 0;
+  };
   check_cells(mask, [&](Index b, Index q, Index k) { return at(b, q) && at(b, k); });
 }
 
@@ -100,8 +102,9 @@ TEST_CASE("a batch of one on a side of segments serves the other side") {
   check_cells(mask, [&](Index b, Index i, Index j) {
     return q[static_cast<std::size_t>(b * 10 + i)] == kv[static_cast<std::size_t>(j)];
   });
-  const std::string message = message_of(
-      [] { mask_from_segments(tensor({2, 1}, {0, 0}), tensor({3, 1}, {0, 0, 0}), -1); });
+  const std::string message = message_of([] {
+    mask_from_segments(tensor({2, 1}, {0, 0}), tensor({3, 1}, {0, 0, 0}), -1);
+  });
   CHECK(message ==
         "the segment ids of queries (2, 1) and keys (3, 1) differ in batch; give equal batches, or "
         "one of 1");
@@ -150,8 +153,8 @@ TEST_CASE("bad cumulative lengths name the first bad entry") {
 }
 
 TEST_CASE("start-end pairs open one rectangle a batch") {
-  const Mask mask = mask_from_pairs(tensor({6}, {1, 4, 2, 2, 0, 5}),
-                                    tensor({6}, {0, 3, 1, 2, 5, 6}), 5, 6);
+  const Mask mask =
+      mask_from_pairs(tensor({6}, {1, 4, 2, 2, 0, 5}), tensor({6}, {0, 3, 1, 2, 5, 6}), 5, 6);
   CHECK(shape_text(mask) == "[B 3, H 1, Q 5, K 6]");
   check_cells(mask, [](Index b, Index q, Index k) {
     if (b == 0) return q >= 1 && q < 4 && k < 3;

@@ -1,3 +1,4 @@
+// Packing rows of elements, and watching their values.
 #include "maskctl/io/dense_reader.h"
 
 #include <fmt/core.h>
@@ -59,15 +60,18 @@ std::vector<Index> ValueCheck::position(Index element) const {
   return out;
 }
 
-void ValueCheck::finish(std::vector<std::string>& notes) const {
-  if (odd_bools_ > 0) {
-    notes.push_back(fmt::format("{}: {} non-canonical bool byte{} (neither 0 nor 1) count as true",
-                                name_, odd_bools_.load(), odd_bools_ == 1 ? "" : "s"));
-  }
+void ValueCheck::check() const {
   if (first_bad_ == std::numeric_limits<Index>::max()) return;
   throw Error(Errc::kFormat,
               fmt::format("{}: values other than 0 and 1, the first is {} at {}; {}", name_,
                           bad_text_, shape_text(position(first_bad_)), hint(dtype_)));
+}
+
+void ValueCheck::finish(std::vector<std::string>& notes) const {
+  check();
+  if (odd_bools_ == 0) return;
+  notes.push_back(fmt::format("{}: {} non-canonical bool byte{} (neither 0 nor 1) count as true",
+                              name_, odd_bools_.load(), odd_bools_ == 1 ? "" : "s"));
 }
 
 void check_binary(const Tensor& array, const std::string& name, std::vector<std::string>& notes) {
@@ -88,7 +92,7 @@ Mask dense_mask(ElementRows& rows, DType dtype, std::span<const Index> shape, bo
   for (Index p = 0; p < planes; ++p) {
     const Index first_row = p * queries;
     shared.add_stored(rows.in_order(), [&](Range q, std::span<std::uint64_t> words) {
-      if (check.settled((first_row + q.begin) * keys)) {   // the array is refused in any case
+      if (check.settled((first_row + q.begin) * keys)) {  // the array is refused in any case
         std::ranges::fill(words, std::uint64_t{0});
         return;
       }
@@ -96,6 +100,7 @@ Mask dense_mask(ElementRows& rows, DType dtype, std::span<const Index> shape, bo
         const Index at = (row - first_row - q.begin) * width + column / 64;
         if (pack_elements(dtype, elements, words.subspan(static_cast<std::size_t>(at)))) return;
         check.found(row * keys + column, elements);
+        if (rows.in_order()) check.check();  // the rest of the pipe may be long in coming
       };
       rows.read({first_row + q.begin, first_row + q.end}, pack);
       if (invert) invert_rows(words, keys);

@@ -23,6 +23,8 @@ class ValueCheck {
   /// Nothing from element `first` on can be the first bad value.
   bool settled(Index first) const { return first > first_bad_; }
   /// Throws Error(kFormat): "m.npy: values other than 0 and 1, the first is 3 at (0, 3); ...".
+  void check() const;
+  /// check(), and a note of the odd bytes.
   void finish(std::vector<std::string>& notes) const;
 
  private:

@@ -13,13 +13,13 @@ namespace maskctl {
 
 /// How an array says which cells are open.
 enum class Kind : std::uint8_t {
-  kDense,        // [Q,K], [B,Q,K] or [B,H,Q,K] of bool or 0 / 1
-  kPadding,      // [S] or [B,S]: query and key both valid
-  kKeyPadding,   // [S] or [B,S]: key valid
-  kSegments,     // [S] or [B,S] ids: equal and not the pad id
-  kCuSeqlens,    // [N+1]: 0 and the end of each document
-  kPairs,        // [2B]: start and end of each batch
-  kRuns,         // .npz of indptr, begin, end, shape: the lossless exchange form
+  kDense,       // [Q,K], [B,Q,K] or [B,H,Q,K] of bool or 0 / 1
+  kPadding,     // [S] or [B,S]: query and key both valid
+  kKeyPadding,  // [S] or [B,S]: key valid
+  kSegments,    // [S] or [B,S] ids: equal and not the pad id
+  kCuSeqlens,   // [N+1]: 0 and the end of each document
+  kPairs,       // [2B]: start and end of each batch
+  kRuns,        // .npz of indptr, begin, end, shape: the lossless exchange form
 };
 
 /// "dense", "padding", "key-padding", "segments", "cu_seqlens", "pairs", "runs".
@@ -29,8 +29,8 @@ Kind kind_from_name(std::string_view name);
 /// All of them, in the order of the enumeration.
 std::span<const Kind> all_kinds();
 
-/// The kinds that an array of this dtype and rank may be whatever its values, and whether the values
-/// are needed to choose among them. Nothing fits ranks 0 and above 4.
+/// The kinds that an array of this dtype and rank may be whatever its values, and whether the
+/// values are needed to choose among them. Nothing fits ranks 0 and above 4.
 /// - rank 3 and 4: dense.
 /// - rank 2, Q == K: dense (other numbers than 0 and 1 are then an error that names segments).
 /// - rank 2, Q != K, bool or float: dense, padding, key-padding: refused.

@@ -1,3 +1,4 @@
+// Loading the mask of one array, kind by kind.
 #include "maskctl/io/mask_arrays.h"
 
 #include <fmt/core.h>
@@ -132,14 +133,13 @@ LoadedMask load_dense(OpenArray& array, const MaskReadOptions& options) {
   if (array.fortran_order && !one_plane) array.load(options.read, notes);
   // One plane in Fortran order is its transpose in C order, row by row.
   const bool turned = array.fortran_order;
-  const std::vector<Index> stored =
-      turned ? std::vector<Index>{1, 1, shape[3], shape[2]} : shape;
+  const std::vector<Index> stored = turned ? std::vector<Index>{1, 1, shape[3], shape[2]} : shape;
   check_packed(array.name, shape, turned, options.read.max_bytes);
-  const auto rows = array.tensor ? tensor_rows(*array.tensor, stored[3])
-                                 : npy_rows(array.reader, stored[3]);
+  const auto rows =
+      array.tensor ? tensor_rows(*array.tensor, stored[3]) : npy_rows(array.reader, stored[3]);
   ValueCheck check(array.name, array.dtype, array.shape, turned);
-  Mask mask = dense_mask(*rows, array.dtype, stored, options.keep_value_is_zero, check,
-                         options.progress);
+  Mask mask =
+      dense_mask(*rows, array.dtype, stored, options.keep_value_is_zero, check, options.progress);
   check.finish(notes);
   if (array.reader) array.reader->finish(options.read, &notes);
   LoadedMask out = loaded(turned ? transposed(mask) : std::move(mask), Kind::kDense, array);
@@ -179,8 +179,8 @@ LoadedMask load_sequences(OpenArray& q, OpenArray& kv, Kind kind, const MaskRead
     out = loaded(mask_from_cu_seqlens(q_array, kv_array, extent(2), extent(3)), kind, q);
   } else {
     if (!options.shape) {
-      notes.push_back(fmt::format("{}: the lengths are the largest ends; --shape gives others",
-                                  q.name));
+      notes.push_back(
+          fmt::format("{}: the lengths are the largest ends; --shape gives others", q.name));
     }
     const Index queries = extent(2) ? *extent(2) : last_end(q_array);
     const Index keys = extent(3) ? *extent(3) : last_end(kv_array);

@@ -13,7 +13,7 @@ namespace maskctl {
 
 /// An array behind its header. The data of an .npy waits in `reader`, others are in `tensor`.
 struct OpenArray {
-  std::string name;   // for messages
+  std::string name;  // for messages
   DType dtype = DType::kBool;
   std::vector<Index> shape;
   bool fortran_order = false;
@@ -29,8 +29,7 @@ OpenArray open_array(std::string name, Tensor tensor);
 
 /// The kind asked for, or the only one that fits. Throws Error(kInvalidArgument) naming the kinds
 /// when several do, Error(kShape) when none does.
-Kind choose_kind(OpenArray& array, const MaskReadOptions& options,
-                 std::vector<std::string>& notes);
+Kind choose_kind(OpenArray& array, const MaskReadOptions& options, std::vector<std::string>& notes);
 
 /// The mask of one array of any kind but runs; q and kv may be the same array.
 LoadedMask load_dense(OpenArray& array, const MaskReadOptions& options);

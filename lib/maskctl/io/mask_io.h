@@ -32,8 +32,8 @@ struct MaskReadOptions {
 struct LoadedMask {
   Mask mask;
   Kind kind = Kind::kDense;
-  std::string dtype;                  // of the array
-  std::vector<Index> array_shape;     // as stored
+  std::string dtype;               // of the array
+  std::vector<Index> array_shape;  // as stored
   /// [B,S] int32, for segments.
   std::optional<Tensor> q_segment_ids, kv_segment_ids;
   std::vector<std::string> notes;
@@ -47,11 +47,11 @@ struct LoadedMask {
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
 
 struct MaskWriteOptions {
-  Kind kind = Kind::kDense;      // or kRuns
-  DType dtype = DType::kBool;    // of dense elements
+  Kind kind = Kind::kDense;    // or kRuns
+  DType dtype = DType::kBool;  // of dense elements
   bool keep_value_is_zero = false;
-  Index max_bytes = Index{4} << 30;   // for what is allocated: the arrays of runs; rows of dense
-  bool force = false;            // replace an existing file
+  Index max_bytes = Index{4} << 30;  // for what is allocated: the arrays of runs; rows of dense
+  bool force = false;                // replace an existing file
   std::function<void(double fraction)> progress = {};
 };
 

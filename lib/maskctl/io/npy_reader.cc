@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "maskctl/base/checked.h"
@@ -111,7 +112,8 @@ NpyReader::NpyReader(ByteSource source, const ReadOptions& options, std::vector<
   try {
     header_ = read_header(source_, options.as_bf16);
   } catch (const Error& error) {
-    if (error.code() == Errc::kIo) throw;  // names the source already
+    const std::string_view message = error.what();
+    if (error.code() == Errc::kIo || message.starts_with(name() + ":")) throw;  // named already
     throw Error(error.code(), name() + ": " + error.what());
   }
   check_size(options, notes);

@@ -53,7 +53,9 @@ struct Entry {
   std::uint64_t version(bool zip64) const { return zip64 ? 45 : 20; }
 };
 
+/// zlib starts over when it is given no buffer, as an empty array has none.
 std::uint64_t crc_of(std::uint64_t crc, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return crc;
   return ::crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
 }
 

@@ -57,8 +57,10 @@ std::optional<TwoSources> two_sources(std::string_view text) {
   const auto first = take_item(text);
   const auto second = take_item(text);
   const bool complete = text.empty() && !first.second.empty() && !second.second.empty();
-  if (complete && first.first == "q" && second.first == "kv") return {{first.second, second.second}};
-  if (complete && first.first == "kv" && second.first == "q") return {{second.second, first.second}};
+  if (complete && first.first == "q" && second.first == "kv")
+    return {{first.second, second.second}};
+  if (complete && first.first == "kv" && second.first == "q")
+    return {{second.second, first.second}};
   throw Error(Errc::kInvalidArgument,
               fmt::format("'{}' does not name two arrays; expected q=SOURCE,kv=SOURCE", whole));
 }
@@ -88,9 +90,8 @@ std::string only_key(const NpzArchive& archive) {
   }
   std::string names;
   for (const std::string& key : keys) names += (names.empty() ? "" : ", ") + key;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{0}: {1} arrays ({2}); choose one: {0}:{3}", archive.name(), keys.size(),
-                          names, keys[0]));
+  throw Error(Errc::kInvalidArgument, fmt::format("{0}: {1} arrays ({2}); choose one: {0}:{3}",
+                                                  archive.name(), keys.size(), names, keys[0]));
 }
 
 /// Arrays of one axis that both sides fit, of the kinds that take two arrays.
@@ -112,14 +113,14 @@ Kind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions& opti
     if (fits(q, kind) && fits(kv, kind)) kinds.push_back(kind);
   }
   if (kinds.size() == 1) return kinds[0];
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{} and {} fit several kinds; say which: {}", q.name, kv.name,
-                          as_options(kinds)));
+  throw Error(Errc::kInvalidArgument, fmt::format("{} and {} fit several kinds; say which: {}",
+                                                  q.name, kv.name, as_options(kinds)));
 }
 
 LoadedMask load_two(const TwoSources& sources, const MaskReadOptions& options) {
   if (sources.q == "-" && sources.kv == "-") {
-    throw Error(Errc::kInvalidArgument, "q=-,kv=- reads standard input twice; give one of them a file");
+    throw Error(Errc::kInvalidArgument,
+                "q=-,kv=- reads standard input twice; give one of them a file");
   }
   std::vector<std::string> notes;
   OpenArray q = open_array(sources.q, read_array(sources.q, options.read, &notes));
@@ -144,9 +145,10 @@ LoadedMask load_one(OpenArray array, const MaskReadOptions& options,
   const Kind kind = choose_kind(array, options, notes);
   check_polarity(kind, options);
   if (kind == Kind::kRuns) {
-    throw Error(Errc::kInvalidArgument, fmt::format("{}: one array cannot be runs; expected an .npz "
-                                                    "of indptr, begin, end and shape",
-                                                    array.name));
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: one array cannot be runs; expected an .npz "
+                            "of indptr, begin, end and shape",
+                            array.name));
   }
   LoadedMask out = named(array.name, [&] {
     if (kind == Kind::kDense) return load_dense(array, options);
@@ -174,10 +176,10 @@ LoadedMask load_archive(ByteSource source, const std::string& member,
                   std::move(notes));
 }
 
-/// A large pipe lets the writer run on while rows are packed. Where it is refused, or standard input
-/// is no pipe, reading works as before.
+/// A large pipe lets the writer run on while rows are packed. Where it is refused, or standard
+/// input is no pipe, reading works as before.
 void enlarge_stdin_pipe() {
-  constexpr int kPipeBytes = 1 << 20;   // the most that Linux grants everyone
+  constexpr int kPipeBytes = 1 << 20;  // the most that Linux grants everyone
   (void)fcntl(STDIN_FILENO, F_SETPIPE_SZ, kPipeBytes);
 }
 
@@ -188,8 +190,8 @@ LoadedMask load_source(const std::string& source, const MaskReadOptions& options
   ByteSource bytes(name.path);
   if (sniff(bytes) == Content::kZip) return load_archive(std::move(bytes), name.member, options);
   if (!name.member.empty()) {
-    throw Error(Errc::kInvalidArgument, fmt::format("{}: is no .npz, so it has no array '{}'",
-                                                    bytes.name(), name.member));
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: is no .npz, so it has no array '{}'", bytes.name(), name.member));
   }
   std::vector<std::string> notes;
   auto reader = std::make_shared<NpyReader>(std::move(bytes), options.read, &notes);
@@ -202,8 +204,9 @@ Mask in_shape(const Mask& mask, const std::vector<Index>& shape, Index max_bytes
   const auto fits = [](Index has, Index wanted) { return has == wanted || has == 1; };
   if (!fits(mask.batch(), shape[0]) || !fits(mask.heads(), shape[1]) ||
       mask.queries() != shape[2] || mask.keys() != shape[3]) {
-    throw Error(Errc::kShape, fmt::format("the mask is {}, but --shape asks for {}+{}+{}+{}",
-                                          shape_text(mask), shape[0], shape[1], shape[2], shape[3]));
+    throw Error(Errc::kShape,
+                fmt::format("the mask is {}, but --shape asks for {}+{}+{}+{}", shape_text(mask),
+                            shape[0], shape[1], shape[2], shape[3]));
   }
   if (!planes || *planes > max_bytes / 4) {
     throw Error(Errc::kLimit, fmt::format("--shape asks for {} batches of {} heads; that is too "
@@ -218,8 +221,9 @@ void check_shape_option(const std::optional<std::vector<Index>>& shape) {
   if (!shape) return;
   const bool negative = std::ranges::any_of(*shape, [](Index extent) { return extent < 0; });
   if (shape->size() == 4 && !negative) return;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("--shape has {} extents; expected B+H+Q+K, none negative", shape->size()));
+  throw Error(
+      Errc::kInvalidArgument,
+      fmt::format("--shape has {} extents; expected B+H+Q+K, none negative", shape->size()));
 }
 
 }  // namespace
@@ -228,9 +232,8 @@ LoadedMask read_mask(const std::string& source, const MaskReadOptions& options) 
   check_shape_option(options.shape);
   LoadedMask out = load_source(source, options);
   if (options.shape) {
-    out.mask = named(source, [&] {
-      return in_shape(out.mask, *options.shape, options.read.max_bytes);
-    });
+    out.mask =
+        named(source, [&] { return in_shape(out.mask, *options.shape, options.read.max_bytes); });
   }
   return out;
 }

@@ -29,8 +29,7 @@ class ElementRows {
 
 /// The rows of a tensor that outlives the result.
 std::unique_ptr<ElementRows> tensor_rows(const Tensor& tensor, Index columns);
-/// The rows of an open .npy, `columns` elements each in stored order. A thread reads ahead of the
-/// caller where the source is a pipe.
+/// The rows of an open .npy, `columns` elements each in stored order.
 std::unique_ptr<ElementRows> npy_rows(std::shared_ptr<NpyReader> reader, Index columns);
 
 /// Tells a callback how much of a long job is done: rising fractions of 1, at most 200 calls, never
@@ -45,7 +44,7 @@ class Progress {
   Index total_;
   std::mutex mutex_;
   Index done_ = 0;
-  Index told_ = 0;   // in 1/200
+  Index told_ = 0;  // in 1/200
 };
 
 }  // namespace maskctl

@@ -14,8 +14,8 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kBandBytes = Index{4} << 20;   // written at once
-constexpr Index kTaskBytes = Index{256} << 10; // made by one task
+constexpr Index kBandBytes = Index{4} << 20;    // written at once
+constexpr Index kTaskBytes = Index{256} << 10;  // made by one task
 
 std::vector<Index> shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
@@ -57,7 +57,8 @@ class BandMaker {
 
   void fill(const Plane& plane, Range q, Index band_begin) {
     const auto at = static_cast<std::size_t>((q.begin - band_begin) * keys_);
-    const std::span cells = std::span(cells_).subspan(at, static_cast<std::size_t>(q.size() * keys_));
+    const std::span cells =
+        std::span(cells_).subspan(at, static_cast<std::size_t>(q.size() * keys_));
     dense_rows(plane, q, cells);
     if (invert_) {
       for (std::uint8_t& cell : cells) cell ^= 1;
@@ -101,10 +102,11 @@ void write_dense_archive(const std::string& dest, const Mask& mask,
   const auto cells = checked_product(shape_of(mask));
   const auto bytes = cells ? checked_mul(*cells, size_bytes(options.dtype)) : std::nullopt;
   if (!bytes || *bytes > options.max_bytes) {
-    throw Error(Errc::kLimit,
-                fmt::format("{}: the dense array {} takes more than {} bytes, and an .npz is written "
-                            "as a whole; write an .npy, or --to runs",
-                            dest, shape_text(shape_of(mask)), options.max_bytes));
+    throw Error(
+        Errc::kLimit,
+        fmt::format("{}: the dense array {} takes more than {} bytes, and an .npz is written "
+                    "as a whole; write an .npy, or --to runs",
+                    dest, shape_text(shape_of(mask)), options.max_bytes));
   }
   Tensor array(options.dtype, shape_of(mask));
   auto rest = array.bytes();
@@ -130,8 +132,8 @@ void write_runs(const std::string& dest, const Mask& mask, const MaskWriteOption
 void write_mask(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
   if (options.kind == Kind::kRuns) return write_runs(dest, mask, options);
   if (options.kind != Kind::kDense) {
-    throw Error(Errc::kUnsupported, fmt::format("a mask is written as dense or runs, not as {}",
-                                                name(options.kind)));
+    throw Error(Errc::kUnsupported,
+                fmt::format("a mask is written as dense or runs, not as {}", name(options.kind)));
   }
   if (is_archive(dest)) return write_dense_archive(dest, mask, options);
   NpyWriter writer(dest, options.dtype, shape_of(mask), {.force = options.force});

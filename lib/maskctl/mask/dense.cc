@@ -1,3 +1,4 @@
+// Dense bool arrays to planes and back.
 #include "maskctl/mask/dense.h"
 
 #include <fmt/core.h>

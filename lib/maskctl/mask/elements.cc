@@ -1,3 +1,4 @@
+// Loops over elements, by the bits of their dtype.
 #include "maskctl/mask/elements.h"
 
 #include <fmt/core.h>

@@ -32,6 +32,7 @@ class ListCursor {
   explicit ListCursor(std::size_t lists) : last_(lists <= kRemembered ? lists : 0) {}
 
   std::span<const Run> find(std::span<const Run> list, const RowRef& ref) {
+    if (ref.begin >= ref.end) return {};  // else a run around an empty clip would meet it
     std::size_t first = last_.empty() ? 0 : last_[ref.list];
     if (first > 0 && list[first - 1].end > ref.begin) first = 0;
     first = gallop(list, first, [&](const Run& run) { return run.end <= ref.begin; });

@@ -1,3 +1,4 @@
+// Comparing planes and rows by hash, then by content.
 #include "maskctl/mask/shared_planes.h"
 
 #include <fmt/core.h>

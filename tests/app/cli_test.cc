@@ -1,0 +1,324 @@
+// The program as a process: streams, exit codes, wrong usage, limits, signals.
+#include <string>
+#include <vector>
+
+#include "app/process.h"
+#include "support/catch_compat.h"
+
+namespace maskctl::test {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Exit 2, nothing on stdout, and one line on stderr that holds `part`.
+void check_refused(const std::string& line, const std::string& part) {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(line);
+  INFO(line << "\n" << outcome.err);
+  CHECK(outcome.status == 2);
+  CHECK(outcome.out.empty());
+  CHECK(outcome.err.starts_with("maskctl: error: "));
+  CHECK(contains(outcome.err, part));
+}
+
+void check_refused_in_one_line(const std::string& line, const std::string& part) {
+  check_refused(line, part);
+  const Outcome outcome = Sandbox().run(line);
+  CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
+}
+
+TEST_CASE("version and help print on stdout") {
+  const Sandbox sandbox;
+  const Outcome version = sandbox.run("maskctl --version");
+  CHECK(version.status == 0);
+  CHECK(version.out.starts_with("maskctl 0.1.0 ("));
+  CHECK(version.err.empty());
+  for (const char* line : {"maskctl --help", "maskctl -h", "maskctl help"}) {
+    const Outcome help = sandbox.run(line);
+    CHECK(help.status == 0);
+    CHECK(contains(help.out, "Usage: maskctl COMMAND"));
+    CHECK(help.out.find("maskctl show mask.npy") < help.out.find("Usage:"));
+  }
+}
+
+TEST_CASE("each command has a help page with examples before options") {
+  const Sandbox sandbox;
+  for (const std::string name : {"info", "show", "apply", "combine", "gen", "stats", "ops"}) {
+    const Outcome help = sandbox.run("maskctl " + name + " --help");
+    INFO(name);
+    CHECK(help.status == 0);
+    CHECK(help.err.empty());
+    CHECK(help.out.find("  maskctl " + name) < help.out.find("Options:"));
+    CHECK(sandbox.run("maskctl help " + name).out == help.out);
+  }
+}
+
+TEST_CASE("no arguments give the short help on stderr and exit 2") {
+  const Outcome outcome = Sandbox().run("maskctl");
+  CHECK(outcome.status == 2);
+  CHECK(outcome.out.empty());
+  CHECK(contains(outcome.err, "Commands:"));
+}
+
+TEST_CASE("mistyped names are answered with the nearest one") {
+  check_refused_in_one_line("maskctl shw x.npy", "unknown command 'shw'; did you mean 'show'?");
+  check_refused_in_one_line("maskctl stats --blok 64 x.npy",
+                            "unknown option '--blok'; did you mean '--block'?");
+  check_refused_in_one_line("maskctl stats x.npy --blok=64", "did you mean '--block'?");
+  check_refused_in_one_line("maskctl --colour=never show x", "did you mean '--color'?");
+  check_refused_in_one_line("maskctl info x --as segmnts", "did you mean 'segments'?");
+  check_refused_in_one_line("maskctl show x --style hlf", "did you mean 'half'?");
+  check_refused_in_one_line("maskctl gen causal:n=4 --dtype in32 -o -", "did you mean 'int32'?");
+  check_refused_in_one_line("maskctl ops windw", "did you mean 'window'?");
+  check_refused("maskctl show samples/heads.npy -t cauzal", "did you mean 'causal'?");
+}
+
+TEST_CASE("unknown words without a near name point to the help") {
+  check_refused_in_one_line("maskctl frobnicate", "see maskctl --help");
+  check_refused_in_one_line("maskctl show --frobnicate x", "see maskctl show --help");
+  check_refused_in_one_line("maskctl show a b", "unexpected argument 'b'");
+  check_refused_in_one_line("maskctl show x -Z", "unknown option '-Z'");
+}
+
+TEST_CASE("missing and repeated values are named") {
+  check_refused_in_one_line("maskctl show", "show: no SOURCE");
+  check_refused_in_one_line("maskctl info", "info: no SOURCE");
+  check_refused_in_one_line("maskctl apply", "apply: no SOURCE");
+  check_refused_in_one_line("maskctl stats", "stats: no SOURCE");
+  check_refused_in_one_line("maskctl gen", "gen: no STEP");
+  check_refused_in_one_line("maskctl gen causal:n=4", "gen: no destination");
+  check_refused_in_one_line("maskctl apply samples/heads.npy", "apply: no destination");
+  check_refused_in_one_line("maskctl combine a b -o c", "--op is missing");
+  check_refused_in_one_line("maskctl combine --op and a -o c", "two or more SOURCEs");
+  check_refused_in_one_line("maskctl combine --op and a b", "combine: no destination");
+  check_refused_in_one_line("maskctl show x --head", "--head: a value is missing");
+  check_refused_in_one_line("maskctl show x --head 1 --head 2", "--head: given more than once");
+  check_refused_in_one_line("maskctl apply x --print -o -", "both want standard output");
+}
+
+TEST_CASE("values of options are checked") {
+  check_refused_in_one_line("maskctl show x --head one", "--head 'one': expected a whole number");
+  check_refused_in_one_line("maskctl show x --max-rows -1", "--max-rows '-1'");
+  check_refused_in_one_line("maskctl show x --block 0x4", "expected a block size");
+  check_refused_in_one_line("maskctl stats x --block 64+", "expected a block size");
+  check_refused_in_one_line("maskctl stats x --block 1x2x3", "expected a block size");
+  check_refused_in_one_line("maskctl info x --shape 1+2", "expected four extents");
+  check_refused_in_one_line("maskctl info x --keep-value 2", "--keep-value '2'");
+  check_refused_in_one_line("maskctl info x --pad-id 99999999999", "--pad-id '99999999999'");
+  check_refused_in_one_line("maskctl --threads=many info x", "--threads 'many'");
+  check_refused_in_one_line("maskctl -j 1 --max-bytes 5parsec info x", "expected a size");
+  check_refused_in_one_line("maskctl info x --max-bytes 99999999999TiB", "expected a size");
+  check_refused_in_one_line("maskctl info x --color sometimes", "auto, always, never");
+  check_refused_in_one_line("MASKCTL_MAX_BYTES=x maskctl info y", "MASKCTL_MAX_BYTES 'x'");
+  check_refused_in_one_line("MASKCTL_THREADS=x maskctl info y", "MASKCTL_THREADS 'x'");
+  check_refused_in_one_line("MASKCTL_COLOR=x maskctl info y", "MASKCTL_COLOR 'x'");
+  check_refused_in_one_line("maskctl gen causal:n=4 --to runs --dtype int8 -o x.npz", "--dtype");
+  check_refused_in_one_line("maskctl gen segments:n=4,docs=1 --to runs -o x.npz", "segment ids");
+}
+
+TEST_CASE("heads and batches out of range name the range") {
+  check_refused_in_one_line("maskctl show samples/heads.npy --head 4", "the mask has 0 to 3");
+  check_refused_in_one_line("maskctl show samples/heads.npy --head -1", "the mask has 0 to 3");
+  check_refused_in_one_line("maskctl show samples/heads.npy --batch 1", "only batch 0");
+  check_refused_in_one_line("maskctl show samples/heads.npy --batch 1 --style ejkernel",
+                            "only batch 0");
+}
+
+TEST_CASE("bad files are one line and exit 2") {
+  check_refused_in_one_line("maskctl info nothing.npy", "cannot read nothing.npy: No such file");
+  check_refused_in_one_line("maskctl info .", "directory");
+  check_refused_in_one_line("printf 'hello there' >t.npy; maskctl show t.npy", "t.npy: ");
+  check_refused_in_one_line(": >e.npy; maskctl show e.npy", "empty file");
+  check_refused_in_one_line("head -c 140 samples/heads.npy >cut.npy; maskctl stats cut.npy",
+                            "cut.npy: ");
+  check_refused_in_one_line("maskctl show samples/padded.npy", "--as padding");
+  check_refused_in_one_line("maskctl show samples/heads.npy --segments samples/cross.npy",
+                            "samples/cross.npy");
+  check_refused_in_one_line("maskctl combine --op and samples/heads.npy samples/cross.npy -o x.npy",
+                            "samples/cross.npy: ");
+}
+
+TEST_CASE("a pipeline error shows the place") {
+  const Outcome outcome = Sandbox().run("maskctl show samples/heads.npy -t 'causal | win dow'");
+  CHECK(outcome.status == 2);
+  CHECK(outcome.err ==
+        "maskctl: error: pipeline: expected '|' or end, got 'd'\n"
+        "  causal | win dow\n"
+        "               ^\n");
+}
+
+TEST_CASE("limits are checked before memory is taken") {
+  check_refused("maskctl --max-bytes 10 info samples/packed.npy --as segments", "10 bytes");
+  check_refused("MASKCTL_MAX_BYTES=10 maskctl info samples/packed.npy --as segments", "10 bytes");
+  const Outcome flag_wins = Sandbox().run(
+      "MASKCTL_MAX_BYTES=10 maskctl info --max-bytes 1MiB samples/packed.npy --as segments");
+  CHECK(flag_wins.status == 0);
+}
+
+TEST_CASE("a full disk is an error") {
+  for (const std::string line :
+       {"maskctl --version", "maskctl --help", "maskctl ops", "maskctl info samples/heads.npy",
+        "maskctl ops --json", "maskctl show samples/heads.npy", "maskctl stats samples/heads.npy",
+        "maskctl gen causal:n=64 -o -"}) {
+    const Outcome outcome = Sandbox().run(line + " >/dev/full");
+    INFO(line);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.err, "No space left on device"));
+  }
+}
+
+TEST_CASE("a closed pipe is a quiet death") {
+  const Outcome outcome = Sandbox().run(
+      "{ maskctl gen full:n=4096 -o -; echo $? >status; } | head -c 10 >/dev/null; cat status");
+  CHECK(outcome.out == "141\n");
+  CHECK(outcome.err.empty());
+}
+
+TEST_CASE("an interrupt removes what was half written") {
+  const Outcome outcome = Sandbox().run(
+      "mkdir out; env --default-signal=INT timeout --preserve-status -k 20 -s INT 0.4 "
+      "maskctl -j 1 gen random:n=60000,sparsity=0.5,seed=1 -o out/big.npy; echo $?; ls -A out");
+  CHECK(outcome.out == "130\n");
+  CHECK(outcome.err.empty());
+}
+
+TEST_CASE("existing files are kept without --force") {
+  const Sandbox sandbox;
+  CHECK(sandbox.run("maskctl gen causal:n=4 -o m.npy").status == 0);
+  const std::string before = read_text(sandbox.work() / "m.npy");
+  const Outcome refused = sandbox.run("maskctl gen full:n=4 -o m.npy");
+  CHECK(refused.status == 2);
+  CHECK(contains(refused.err, "--force"));
+  CHECK(read_text(sandbox.work() / "m.npy") == before);
+  CHECK(sandbox.run("maskctl gen full:n=4 -o m.npy --force").status == 0);
+  CHECK(read_text(sandbox.work() / "m.npy") != before);
+}
+
+TEST_CASE("masks flow through pipes") {
+  const Sandbox sandbox;
+  CHECK(sandbox.run("maskctl gen causal:n=8 -o c.npy").status == 0);
+  CHECK(sandbox.run("maskctl gen causal:n=8 -o - | cmp - c.npy").status == 0);
+  CHECK(sandbox.run("maskctl apply c.npy -o - --to runs | maskctl apply - -o - | cmp - c.npy; ")
+            .status != 0);  // [8, 8] comes back as [1, 1, 8, 8]
+  CHECK(sandbox
+            .run("maskctl gen causal:n=8 -o - --to runs | maskctl apply - -o - | maskctl combine "
+                 "--op xor - c.npy -o x.npy && maskctl info x.npy --json")
+            .out.find("\"open\": 0") != std::string::npos);
+  check_refused_in_one_line("maskctl combine --op and - - -o x.npy <samples/heads.npy",
+                            "only once");
+}
+
+TEST_CASE("equal chains give equal files however they are spelled") {
+  const Sandbox sandbox;
+  CHECK(sandbox.run("maskctl apply samples/heads.npy -t causal -t window:keys=3 -o a.npy")
+            .err.empty());
+  sandbox.run("maskctl apply samples/heads.npy -t 'causal | window:keys=3' -o b.npy");
+  sandbox.run(
+      "printf 'causal # by position\\n| window:keys=3\\n' >p; "
+      "maskctl apply samples/heads.npy -t @p -o c.npy");
+  CHECK(sandbox.run("cmp a.npy b.npy && cmp b.npy c.npy").status == 0);
+}
+
+TEST_CASE("global options stand before or after the command") {
+  const Sandbox sandbox;
+  const Outcome after = sandbox.run("maskctl show samples/heads.npy --color never -j 1");
+  const Outcome before = sandbox.run("maskctl --color never -j 1 show samples/heads.npy");
+  CHECK(after.status == 0);
+  CHECK(after.out == before.out);
+}
+
+TEST_CASE("a file named like a command or starting with a dash is a file") {
+  const Sandbox sandbox;
+  sandbox.run("cp samples/heads.npy stats; cp samples/heads.npy ./-x.npy");
+  CHECK(sandbox.run("maskctl info stats").status == 0);
+  CHECK(sandbox.run("maskctl info -- -x.npy").status == 0);
+}
+
+TEST_CASE("colour follows the flag, then the environment, then the terminal") {
+  const Sandbox sandbox;
+  const std::string show = "maskctl show samples/heads.npy --style shade";
+  const auto colored = [&](const std::string& line) {
+    return contains(sandbox.run(line).out, "\x1b[");
+  };
+  CHECK_FALSE(colored(show));
+  CHECK(colored(show + " --color always"));
+  CHECK(colored("CLICOLOR_FORCE=1 " + show));
+  CHECK_FALSE(colored("CLICOLOR_FORCE=0 " + show));
+  CHECK_FALSE(colored("NO_COLOR=1 CLICOLOR_FORCE=1 " + show));
+  CHECK(colored("NO_COLOR=1 " + show + " --color always"));
+  CHECK(colored("MASKCTL_COLOR=always " + show));
+  CHECK_FALSE(colored("MASKCTL_COLOR=always " + show + " --color never"));
+}
+
+TEST_CASE("on a terminal drawings have colour and fit") {
+  const Sandbox sandbox;
+  const std::string show = "maskctl show gen:causal:n=4096";
+  const Outcome plain = sandbox.run_on_terminal("NO_COLOR=1 " + show);
+  CHECK(plain.status == 0);
+  CHECK_FALSE(contains(plain.out, "\x1b["));
+  CHECK(std::count(plain.out.begin(), plain.out.end(), '\n') <= 23);
+  CHECK(contains(sandbox.run_on_terminal(show).out, "\x1b["));
+  CHECK_FALSE(contains(sandbox.run_on_terminal("TERM=dumb " + show).out, "\x1b["));
+}
+
+TEST_CASE("a terminal is neither read as an array nor written to as one") {
+  const Sandbox sandbox;
+  const Outcome reading = sandbox.run_on_terminal("maskctl show -");
+  CHECK(reading.status == 2);
+  CHECK(contains(reading.out, "standard input is a terminal"));
+  const Outcome writing = sandbox.run_on_terminal("maskctl gen causal:n=4 -o -");
+  CHECK(writing.status == 2);
+  CHECK(contains(writing.out, "refusing to write .npy to a terminal"));
+}
+
+TEST_CASE("a locale without UTF-8 gets ASCII") {
+  const Outcome outcome = Sandbox().run("LC_ALL=C maskctl show samples/heads.npy");
+  CHECK(outcome.status == 0);
+  for (const char c : outcome.out) REQUIRE(static_cast<unsigned char>(c) < 128);
+}
+
+TEST_CASE("notes go to stderr and quiet drops them") {
+  const Sandbox sandbox;
+  sandbox.run("cp samples/heads.npy long.npy; printf xx >>long.npy");
+  const Outcome noted = sandbox.run("maskctl stats long.npy");
+  CHECK(noted.status == 0);
+  CHECK(noted.err.starts_with("maskctl: note: long.npy"));
+  CHECK(sandbox.run("maskctl -q stats long.npy").err.empty());
+  check_refused_in_one_line(
+      "cp samples/heads.npy long.npy; printf xx >>long.npy; maskctl --strict stats long.npy",
+      "long.npy");
+}
+
+TEST_CASE("info lists the arrays of an archive and the kinds that an array fits") {
+  const Sandbox sandbox;
+  sandbox.run(
+      "/usr/bin/python3 -c \"import numpy as n; n.savez('m.npz', a=n.zeros((2,3)), "
+      "b=n.ones(4, bool))\"");
+  const Outcome archive = sandbox.run("maskctl info m.npz");
+  CHECK(archive.status == 0);
+  CHECK(contains(archive.out, "float64 (2, 3)"));
+  CHECK(contains(archive.out, "bool (4,)"));
+  const Outcome fits = sandbox.run("maskctl info samples/padded.npy");
+  CHECK(fits.status == 0);
+  CHECK(contains(fits.out, "--as"));
+  CHECK(contains(sandbox.run("maskctl info samples/padded.npy --json").out, "\"kind\": null"));
+}
+
+TEST_CASE("JSON is what a JSON reader takes") {
+  const Sandbox sandbox;
+  for (const std::string line :
+       {"maskctl info samples/heads.npy samples/cross.npy --json", "maskctl ops --json",
+        "maskctl stats samples/heads.npy --json", "maskctl stats gen:empty:q=0,k=3 --json"}) {
+    INFO(line);
+    const Outcome outcome = sandbox.run(
+        "set -o pipefail 2>/dev/null; " + line +
+        " | /usr/bin/python3 -c 'import json,sys; print(json.load(sys.stdin)[\"schema\"])'");
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out.starts_with("maskctl."));
+  }
+}
+
+}  // namespace
+}  // namespace maskctl::test

@@ -1,0 +1,53 @@
+// Replays tests/golden: each folder holds a command line and what it must print.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "app/process.h"
+#include "support/catch_compat.h"
+
+namespace maskctl::test {
+namespace {
+
+std::vector<fs::path> cases() {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(fs::path(MASKCTL_SOURCE_DIR) / "tests/golden")) {
+    if (fs::exists(entry.path() / "cmd")) found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// Empty output has no file.
+void rewrite(const fs::path& path, const std::string& text) {
+  if (text.empty()) {
+    fs::remove(path);
+  } else {
+    write_text(path, text);
+  }
+}
+
+std::string status_text(int status) { return status == 0 ? "" : std::to_string(status) + "\n"; }
+
+TEST_CASE("commands print what their golden files hold") {
+  const bool update = std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr;
+  const auto folders = cases();
+  REQUIRE(folders.size() >= 20);
+  for (const fs::path& folder : folders) {
+    const Sandbox sandbox;
+    const Outcome outcome = sandbox.run(read_text(folder / "cmd"));
+    if (update) {
+      rewrite(folder / "stdout", outcome.out);
+      rewrite(folder / "stderr", outcome.err);
+      rewrite(folder / "exit", status_text(outcome.status));
+      continue;
+    }
+    INFO("case " << folder.filename().string());
+    CHECK(outcome.out == read_text(folder / "stdout"));
+    CHECK(outcome.err == read_text(folder / "stderr"));
+    CHECK(status_text(outcome.status) == read_text(folder / "exit"));
+  }
+}
+
+}  // namespace
+}  // namespace maskctl::test

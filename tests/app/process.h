@@ -1,0 +1,104 @@
+// Runs shell commands against the built program, in a folder of their own.
+#pragma once
+
+#include <fcntl.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace maskctl::test {
+
+namespace fs = std::filesystem;
+
+inline std::string read_text(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+inline void write_text(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+struct Outcome {
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+
+/// A temporary folder that sees samples/, with the program on PATH and a fixed environment.
+class Sandbox {
+ public:
+  Sandbox() {
+    std::string pattern = (fs::temp_directory_path() / "maskctl_app_XXXXXX").string();
+    if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
+    root_ = pattern;
+    fs::create_directory(work());
+    fs::create_directory_symlink(fs::path(MASKCTL_SOURCE_DIR) / "samples", work() / "samples");
+  }
+  ~Sandbox() {
+    std::error_code ignored;
+    fs::remove_all(root_, ignored);
+  }
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+
+  fs::path work() const { return root_ / "work"; }
+
+  /// A line for /bin/sh; stdin is empty unless the line redirects it.
+  Outcome run(const std::string& line) const {
+    const std::string script = prologue() + line + "\n";
+    write_text(root_ / "script", script);
+    const std::string command = "/bin/sh '" + (root_ / "script").string() + "' </dev/null >'" +
+                                (root_ / "out").string() + "' 2>'" + (root_ / "err").string() + "'";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+            read_text(root_ / "out"), read_text(root_ / "err")};
+  }
+
+  /// The same with stdin, stdout and stderr on a terminal of 24 x 100; `out` is all it shows.
+  Outcome run_on_terminal(const std::string& line) const {
+    write_text(root_ / "script",
+               prologue() + "unset COLUMNS CI\nTERM=xterm-256color\n" + line + "\n");
+    const std::string script = (root_ / "script").string();
+    winsize size{24, 100, 0, 0};
+    int terminal = -1;
+    const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
+    if (child < 0) throw std::runtime_error("no terminal");
+    if (child == 0) {
+      execl("/bin/sh", "sh", script.c_str(), nullptr);
+      _exit(127);
+    }
+    Outcome outcome;
+    char buffer[4096];
+    for (ssize_t n; (n = read(terminal, buffer, sizeof buffer)) > 0;) {
+      outcome.out.append(buffer, static_cast<std::size_t>(n));
+    }
+    close(terminal);
+    int status = 0;
+    waitpid(child, &status, 0);
+    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return outcome;
+  }
+
+ private:
+  std::string prologue() const {
+    const std::string folder = fs::path(MASKCTL_COMMAND).parent_path().string();
+    return "cd '" + work().string() + "' || exit 99\n" +
+           "unset NO_COLOR CLICOLOR_FORCE TERM MASKCTL_COLOR MASKCTL_THREADS MASKCTL_MAX_BYTES\n"
+           "export LC_ALL=C.UTF-8 COLUMNS=80 PATH='" +
+           folder + "':/usr/bin:/bin\n";
+  }
+
+  fs::path root_;
+};
+
+}  // namespace maskctl::test

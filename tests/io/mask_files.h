@@ -1,0 +1,160 @@
+// Files, pipes and arrays for the tests of masks by name.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "maskctl/base/error.h"
+#include "maskctl/io/mask_io.h"
+#include "maskctl/mask/dense.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::test {
+
+inline constexpr DType kAllTypes[] = {DType::kBool,    DType::kInt8,    DType::kInt16,
+                                      DType::kInt32,   DType::kInt64,   DType::kUInt8,
+                                      DType::kUInt16,  DType::kUInt32,  DType::kUInt64,
+                                      DType::kFloat16, DType::kFloat32, DType::kFloat64};
+
+using Cells = std::vector<std::uint8_t>;
+using Values = std::vector<std::int64_t>;
+
+/// A folder of its own that goes away with it.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "mask_io_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline Cells random_cells(Index n, unsigned seed, double density = 0.5) {
+  std::mt19937 random(seed);
+  std::bernoulli_distribution open(density);
+  Cells out(static_cast<std::size_t>(n));
+  for (auto& cell : out) cell = open(random);
+  return out;
+}
+
+inline Tensor bool_tensor(std::vector<Index> shape, const Cells& cells) {
+  Tensor out(DType::kBool, std::move(shape));
+  std::copy(cells.begin(), cells.end(), out.as<std::uint8_t>().begin());
+  return out;
+}
+
+inline Tensor int_tensor(std::vector<Index> shape, const Values& values,
+                         DType dtype = DType::kInt64) {
+  Tensor out(DType::kInt64, std::move(shape));
+  std::copy(values.begin(), values.end(), out.as<std::int64_t>().begin());
+  return astype(out, dtype);
+}
+
+inline Cells cells_of(const Mask& mask) {
+  const Tensor dense = dense_from_mask(mask, Index{1} << 30);
+  const auto bytes = dense.as<std::uint8_t>();
+  return {bytes.begin(), bytes.end()};
+}
+
+inline std::string bytes_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A .npy as numpy writes it, of a C-order tensor, in any order of bytes and axes.
+inline void save(const std::string& path, const Tensor& tensor, bool fortran, bool big_endian) {
+  std::string text;
+  for (std::byte b : npy_header_bytes(tensor.dtype(), tensor.shape(), fortran)) {
+    text += static_cast<char>(b);
+  }
+  if (big_endian) std::replace(text.begin() + 10, text.end(), '<', '>');
+  const auto size = static_cast<std::size_t>(size_bytes(tensor.dtype()));
+  const auto& shape = tensor.shape();
+  std::vector<Index> at(shape.size());
+  for (Index n = 0; n < tensor.elements(); ++n) {
+    Index c_order = n;
+    if (fortran) {
+      Index rest = n;
+      for (std::size_t i = 0; i < shape.size(); ++i) at[i] = rest % shape[i], rest /= shape[i];
+      c_order = 0;
+      for (std::size_t i = 0; i < shape.size(); ++i) c_order = c_order * shape[i] + at[i];
+    }
+    std::string element(reinterpret_cast<const char*>(tensor.bytes().data()) +
+                            static_cast<std::size_t>(c_order) * size,
+                        size);
+    if (big_endian) std::reverse(element.begin(), element.end());
+    text += element;
+  }
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+/// A FIFO that a thread fills with the bytes of a file, in small writes; of these only `limit`, and
+/// then it stays open without more until the end of the test.
+class Fifo {
+ public:
+  Fifo(const Folder& folder, const std::string& file, std::size_t limit = std::string::npos)
+      : path(folder / "fifo") {
+    signal(SIGPIPE, SIG_IGN);
+    if (mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("no fifo");
+    writer_ = std::thread([this, bytes = bytes_of_file(file).substr(0, limit), limit] {
+      const int fd = open(path.c_str(), O_WRONLY);
+      for (std::size_t at = 0; at < bytes.size();) {
+        const std::size_t n = std::min<std::size_t>(bytes.size() - at, 1000 + at % 77777);
+        const ssize_t written = write(fd, bytes.data() + at, n);
+        if (written < 0) break;
+        at += static_cast<std::size_t>(written);
+      }
+      if (limit != std::string::npos) done_.wait(false);
+      close(fd);
+    });
+  }
+  ~Fifo() {
+    done_ = true;
+    done_.notify_all();
+    writer_.join();
+    unlink(path.c_str());
+  }
+  const std::string path;
+
+ private:
+  std::atomic<bool> done_{false};
+  std::thread writer_;
+};
+
+inline std::string error_of(const std::string& source, const MaskReadOptions& options = {}) {
+  try {
+    read_mask(source, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+inline MaskReadOptions as(Kind kind) {
+  MaskReadOptions options;
+  options.as = kind;
+  return options;
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace maskctl::test

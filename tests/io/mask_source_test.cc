@@ -1,0 +1,149 @@
+// What a SOURCE names, and which kind it is taken for.
+#include "io/mask_files.h"
+#include "maskctl/io/kind.h"
+#include "maskctl/io/mask_io.h"
+#include "support/catch_compat.h"
+
+using namespace maskctl;
+using namespace maskctl::test;
+
+TEST_CASE("an array of an npz is chosen by its key") {
+  const Folder folder;
+  const Cells cells = random_cells(9 * 9, 1);
+  std::vector<NamedTensor> arrays;
+  arrays.push_back({"mask", bool_tensor({9, 9}, cells)});
+  arrays.push_back({"ids", int_tensor({1, 4}, {0, 0, 2, -1})});
+  const std::string path = folder / "m.npz";
+  write_npz(path, arrays);
+  CHECK(cells_of(read_mask(path + ":mask").mask) == cells);
+  const LoadedMask ids = read_mask(path + ":ids");
+  CHECK(ids.kind == Kind::kSegments);
+  CHECK(ids.mask.count() == 5);
+  CHECK(error_of(path) == path + ": 2 arrays (mask, ids); choose one: " + path + ":mask");
+}
+
+TEST_CASE("an array that fits more than one kind is refused with the kinds") {
+  const Folder folder;
+  const std::string path = folder / "a.npy";
+  const auto message = [&](const Tensor& tensor) {
+    write_array(path, tensor, {.force = true});
+    const std::string text = error_of(path);
+    const auto colon = text.find("say which: ");
+    return colon == std::string::npos ? text : text.substr(colon + 11);
+  };
+  CHECK(message(bool_tensor({2, 3}, Cells(6))) == "--as dense, --as padding or --as key-padding");
+  CHECK(message(Tensor(DType::kFloat32, {2, 3})) == "--as dense, --as padding or --as key-padding");
+  CHECK(message(int_tensor({2, 3}, {0, 0, 1, 1, 1, 1})) ==
+        "--as dense, --as padding, --as key-padding or --as segments");
+  CHECK(message(bool_tensor({3}, Cells(3))) == "--as padding or --as key-padding");
+  CHECK(message(int_tensor({3}, {0, 3, 8})) == "--as segments or --as cu_seqlens");
+  CHECK(message(int_tensor({4}, {0, 3, 5, 9})) == "--as segments, --as cu_seqlens or --as pairs");
+  CHECK(contains(message(int_tensor({4}, {0, 1, 2, 0})), "looks like position ids"));
+  CHECK(contains(message(Tensor(DType::kBool, {1, 1, 1, 2, 2})), "is no mask"));
+  CHECK(contains(message(int_tensor({2, 2}, {0, 1, 2, 3})), "--as segments"));
+}
+
+TEST_CASE("an array that fits one kind is taken for it") {
+  const Folder folder;
+  const std::string path = folder / "a.npy";
+  const auto kind = [&](const Tensor& tensor) {
+    write_array(path, tensor, {.force = true});
+    return read_mask(path).kind;
+  };
+  CHECK(kind(int_tensor({2, 3}, {0, 0, 2, 1, 1, -1}, DType::kInt8)) == Kind::kSegments);
+  CHECK(kind(int_tensor({5}, {0, 0, 1, 1, 2})) == Kind::kSegments);
+  CHECK(kind(bool_tensor({3, 3}, Cells(9))) == Kind::kDense);
+  CHECK(kind(bool_tensor({2, 3, 5}, Cells(30))) == Kind::kDense);
+}
+
+TEST_CASE("each kind reads as its rule says") {
+  const Folder folder;
+  const std::string path = folder / "a.npy";
+  const auto load = [&](const Tensor& tensor, const MaskReadOptions& options) {
+    write_array(path, tensor, {.force = true});
+    return read_mask(path, options);
+  };
+  CHECK(cells_of(load(int_tensor({1, 3}, {1, 1, 0}), as(Kind::kPadding)).mask) ==
+        Cells{1, 1, 0, 1, 1, 0, 0, 0, 0});
+  CHECK(cells_of(load(int_tensor({1, 3}, {1, 1, 0}), as(Kind::kKeyPadding)).mask) ==
+        Cells{1, 1, 0, 1, 1, 0, 1, 1, 0});
+  CHECK(load(int_tensor({3}, {0, 3, 8}), as(Kind::kCuSeqlens)).mask.count() == 9 + 25);
+  const LoadedMask pairs = load(int_tensor({4}, {0, 3, 2, 5}), as(Kind::kPairs));
+  CHECK(shape_text(pairs.mask) == "[B 2, H 1, Q 5, K 5]");
+  CHECK(pairs.notes.size() == 1);
+  const LoadedMask segments = load(int_tensor({4}, {3, 3, 0, -1}), as(Kind::kSegments));
+  CHECK(segments.mask.count() == 5);
+  REQUIRE(segments.q_segment_ids);
+  CHECK(segments.q_segment_ids->shape() == std::vector<Index>{1, 4});
+  CHECK(as_int64(*segments.kv_segment_ids, "ids") == Values{3, 3, 0, -1});
+  MaskReadOptions pad = as(Kind::kSegments);
+  pad.pad_id = 3;
+  CHECK(load(int_tensor({4}, {3, 3, 0, -1}), pad).mask.count() == 2);
+  CHECK(contains(error_of(path, as(Kind::kRuns)), "one array cannot be runs"));
+  CHECK(contains(error_of(path, as(Kind::kPadding)), "the first is 3 at (0,)"));
+  CHECK(contains(error_of(path, as(Kind::kDense)), "a dense mask has the shape"));
+  CHECK(error_of(path, as(Kind::kCuSeqlens)) == path + ": cu_seqlens starts with 3; expected 0");
+}
+
+TEST_CASE("two arrays give the ids of queries and of keys") {
+  const Folder folder;
+  write_array(folder / "q.npy", int_tensor({1, 3}, {0, 1, 2}));
+  write_array(folder / "k,v.npy", int_tensor({1, 4}, {1, 1, 5, 2}));
+  const std::string q = folder / "q.npy";
+  const std::string kv = "'" + (folder / "k,v.npy") + "'";
+  const LoadedMask loaded = read_mask("q=" + q + ",kv=" + kv);
+  CHECK(loaded.kind == Kind::kSegments);
+  CHECK(cells_of(loaded.mask) == Cells{0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1});
+  CHECK(cells_of(read_mask("kv=" + kv + ",q=" + q).mask) == cells_of(loaded.mask));
+  write_array(folder / "cu.npy", int_tensor({3}, {0, 1, 3}));
+  write_array(folder / "ck.npy", int_tensor({3}, {0, 2, 4}));
+  const std::string both = "q=" + (folder / "cu.npy") + ",kv=" + (folder / "ck.npy");
+  CHECK(cells_of(read_mask(both, as(Kind::kCuSeqlens)).mask) ==
+        Cells{1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1});
+  CHECK(contains(error_of(both), "--as segments or --as cu_seqlens"));
+  CHECK(contains(error_of(both, as(Kind::kDense)), "gives two arrays, but the kind dense has one"));
+  CHECK(contains(error_of("q=a.npy"), "expected q=SOURCE,kv=SOURCE"));
+  CHECK(contains(error_of("q=-,kv=-"), "standard input twice"));
+}
+
+TEST_CASE("a shape repeats axes of 1 and refuses others") {
+  const Folder folder;
+  const std::string path = folder / "m.npy";
+  write_array(path, bool_tensor({3, 3}, random_cells(9, 1)));
+  MaskReadOptions options;
+  options.shape = std::vector<Index>{2, 4, 3, 3};
+  const LoadedMask loaded = read_mask(path, options);
+  CHECK(shape_text(loaded.mask) == "[B 2, H 4, Q 3, K 3]");
+  CHECK(loaded.mask.distinct().size() == 1);
+  options.shape = std::vector<Index>{1, 1, 3, 4};
+  CHECK(error_of(path, options) ==
+        path + ": the mask is [B 1, H 1, Q 3, K 3], but --shape asks for 1+1+3+4");
+  options.shape = std::vector<Index>{1, 3, 3};
+  CHECK(contains(error_of(path, options), "expected B+H+Q+K"));
+  options.shape = std::vector<Index>{Index{1} << 40, Index{1} << 40, 3, 3};
+  CHECK(contains(error_of(path, options), "too many"));
+}
+
+TEST_CASE("kinds have names that read back") {
+  for (const Kind kind : all_kinds()) CHECK(kind_from_name(name(kind)) == kind);
+  CHECK(kind_from_name("key_padding") == Kind::kKeyPadding);
+  CHECK(kind_from_name("cu-seqlens") == Kind::kCuSeqlens);
+  try {
+    kind_from_name("desne");
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(
+        std::string(error.what()) ==
+        "unknown kind 'desne'; expected one of dense, padding, key-padding, segments, cu_seqlens, "
+        "pairs, runs");
+  }
+}
+
+TEST_CASE("files that are no arrays are refused") {
+  const Folder folder;
+  std::ofstream(folder / "t.npy") << "hello";
+  CHECK(contains(error_of(folder / "t.npy"), "t.npy"));
+  CHECK(contains(error_of(folder / "none.npy"), "none.npy"));
+  write_array(folder / "m.npy", bool_tensor({3, 3}, Cells(9)));
+  CHECK(error_of((folder / "m.npy") + ":key") != "no error");
+}

@@ -1,0 +1,249 @@
+// Every step with every argument becomes the step it says.
+#include "maskctl/pipeline/bind.h"
+
+#include "maskctl/tensor/convert.h"
+#include "pipeline/pipeline_support.h"
+#include "support/catch_compat.h"
+
+namespace maskctl {
+namespace {
+
+using test::bound;
+
+template <typename Rule>
+Rule only(const std::string& text) {
+  const Chain chain = bound(text);
+  REQUIRE(chain.size() == 1);
+  REQUIRE(std::holds_alternative<Rule>(chain[0].rule));
+  return std::get<Rule>(chain[0].rule);
+}
+
+std::vector<Index> values(const NamedArray& array) { return as_int64(array.array, "test"); }
+
+TEST_CASE("causal binds align and offset") {
+  const auto plain = only<step::Causal>("causal");
+  CHECK(plain.align == Align::kUnset);
+  CHECK(plain.offsets.array.elements() == 0);
+  CHECK(only<step::Causal>("causal:align=top-left").align == Align::kTopLeft);
+  CHECK(only<step::Causal>("causal:align=bottom-right").align == Align::kBottomRight);
+  const auto number = only<step::Causal>("causal:offset=-3");
+  CHECK(values(number.offsets) == std::vector<Index>{-3});
+  CHECK(number.offsets.array.shape() == std::vector<Index>{1});
+  const auto file = only<step::Causal>("causal:offset=lens.npy");
+  CHECK(values(file.offsets) == std::vector<Index>{3, 4});
+  CHECK(file.offsets.text == "lens.npy");
+}
+
+TEST_CASE("window binds its three spellings") {
+  using Spelling = step::Window::Spelling;
+  const auto left = only<step::Window>("window:left=127");
+  CHECK(left.left == 127);
+  CHECK_FALSE(left.right);
+  CHECK(left.spelling == Spelling::kSides);
+  const auto right = only<step::Window>("window:right=0");
+  CHECK_FALSE(right.left);
+  CHECK(right.right == 0);
+  const auto sides = only<step::Window>("window:left=none,right=2,align=top-left,offset=-1");
+  CHECK_FALSE(sides.left);
+  CHECK(sides.right == 2);
+  CHECK(sides.align == Align::kTopLeft);
+  CHECK(sides.offset == -1);
+  const auto keys = only<step::Window>("window:keys=128");
+  CHECK(keys.left == 127);
+  CHECK(keys.right == 0);
+  CHECK(keys.spelling == Spelling::kKeys);
+  const auto both = only<step::Window>("window:both=256");
+  CHECK(both.left == 256);
+  CHECK(both.right == 256);
+  CHECK(both.spelling == Spelling::kBoth);
+}
+
+TEST_CASE("doc binds one source, two sources, and lengths") {
+  const auto one = only<step::Document>("doc:ids.npy");
+  CHECK(one.shared);
+  CHECK(one.q.text == "ids.npy");
+  CHECK(one.q.array.shape() == std::vector<Index>{2, 4});
+  CHECK(one.pad_id == -1);
+  const auto two = only<step::Document>("doc:q=ids4.npy,kv=ids6.npy,pad-id=0");
+  CHECK_FALSE(two.shared);
+  CHECK(two.q.text == "ids4.npy");
+  CHECK(two.kv.text == "ids6.npy");
+  CHECK(two.kv.array.elements() == 6);
+  CHECK(two.pad_id == 0);
+  CHECK(only<step::DocumentLengths>("doc:lens=3+0+5").lengths == std::vector<Index>{3, 0, 5});
+  CHECK(only<step::Document>("doc:\"odd =,|{}'name.npy\"").q.text == "odd =,|{}'name.npy");
+}
+
+TEST_CASE("pad binds flags and lengths") {
+  const auto lengths = only<step::Pad>("pad:lens.npy,side=left,of=both");
+  CHECK(lengths.is_lengths);
+  CHECK(lengths.left);
+  CHECK(lengths.both);
+  const auto list = only<step::Pad>("pad:lens=3+4");
+  CHECK(list.is_lengths);
+  CHECK_FALSE(list.left);
+  CHECK_FALSE(list.both);
+  CHECK(list.valid.text == "3+4");
+  CHECK(values(list.valid) == std::vector<Index>{3, 4});
+  CHECK_FALSE(only<step::Pad>("pad:flags.npy").is_lengths);
+  CHECK_FALSE(only<step::Pad>("pad:flags2d.npy,of=kv").is_lengths);
+  CHECK_FALSE(only<step::Pad>("pad:lens.npy,side=right").left);
+}
+
+TEST_CASE("steps of numbers bind") {
+  CHECK(only<step::Chunk>("chunk:size=8").size == 8);
+  CHECK(only<step::Chunk>("chunk:size=8,offset=-2").offset == -2);
+  CHECK(only<step::Dilated>("dilated:stride=3").stride == 3);
+  CHECK(only<step::Prefix>("prefix:n=16").n == 16);
+  CHECK(only<step::Sinks>("sinks:n=0").n == 0);
+  CHECK(only<step::Random>("random:sparsity=0.25").sparsity == 0.25);
+  CHECK(only<step::Random>("random:sparsity=0.25").seed == 0);
+  CHECK(only<step::Random>("random:sparsity=1e-1,seed=18446744073709551615").seed == UINT64_MAX);
+  CHECK(only<step::Global>("global:tokens=0+5-9").tokens == std::vector<Range>{{0, 1}, {5, 10}});
+  CHECK(only<step::Chunk>("chunk:size=2147483647").size == 2147483647);
+}
+
+TEST_CASE("block binds its map and size") {
+  const auto block = only<step::Block>("block:map.npy,size=64x128");
+  CHECK(block.map.text == "map.npy");
+  CHECK(block.q_size == 64);
+  CHECK(block.k_size == 128);
+  CHECK(only<step::Block>("block:map.npy,size=32").k_size == 32);
+}
+
+TEST_CASE("binary steps bind their operation and mask") {
+  const auto [name, op] = GENERATE(table<std::string, Op>(
+      {{"and", Op::kAnd}, {"or", Op::kOr}, {"xor", Op::kXor}, {"sub", Op::kSub}}));
+  const auto rule = only<step::Combine>(name + ":other.npy");
+  CHECK(rule.op == op);
+  CHECK(rule.text == "other.npy");
+  CHECK(rule.mask.count() == 4);
+}
+
+TEST_CASE("tokens binds sides, joins and zeros") {
+  using Join = step::Tokens::Join;
+  using Zero = step::Tokens::Zero;
+  const auto plain = only<step::Tokens>("tokens:ids4.npy");
+  CHECK(plain.shared);
+  CHECK(plain.join == Join::kUnion);
+  CHECK(plain.zero == Zero::kQ);
+  const auto two = only<step::Tokens>("tokens:q=ids4.npy,kv=ids6.npy,combine=replace,zero=none");
+  CHECK_FALSE(two.shared);
+  CHECK(two.kv.text == "ids6.npy");
+  CHECK(two.join == Join::kReplace);
+  CHECK(two.zero == Zero::kNone);
+  CHECK(only<step::Tokens>("tokens:ids4.npy,combine=intersect").join == Join::kIntersect);
+  CHECK(only<step::Tokens>("tokens:ids4.npy,combine=union,zero=q").zero == Zero::kQ);
+  CHECK(only<step::Tokens>("tokens:ids4.npy,zero=kv").zero == Zero::kKv);
+  CHECK(only<step::Tokens>("tokens:ids4.npy,zero=both").zero == Zero::kBoth);
+}
+
+TEST_CASE("slice binds half-open ranges and single positions") {
+  const auto rule = only<step::Slice>("slice:b=1,h=0:2,q=0:128,k=7:7");
+  CHECK(rule.b == Range{1, 2});
+  CHECK(rule.h == Range{0, 2});
+  CHECK(rule.q == Range{0, 128});
+  CHECK(rule.k == Range{7, 7});
+  CHECK_FALSE(only<step::Slice>("slice:q=3").k);
+}
+
+TEST_CASE("kv-lengths binds lengths, queries, window and end") {
+  const auto file = only<step::KvLengths>("kv-lengths:lens.npy");
+  CHECK(values(file.lengths) == std::vector<Index>{3, 4});
+  CHECK_FALSE(file.q_len);
+  CHECK_FALSE(file.window);
+  CHECK(file.end.array.elements() == 0);
+  const auto all = only<step::KvLengths>("kv-lengths:lens=3+4,q_len=1,window=2,end=3");
+  CHECK(values(all.lengths) == std::vector<Index>{3, 4});
+  CHECK(all.q_len == 1);
+  CHECK(all.window == 2);
+  CHECK(values(all.end) == std::vector<Index>{3});
+  CHECK(only<step::KvLengths>("kv-lengths:lens.npy,end=lens.npy").end.text == "lens.npy");
+  CHECK_FALSE(only<step::KvLengths>("kv-lengths:lens.npy,window=none").window);
+}
+
+TEST_CASE("heads and batch bind their members and chain") {
+  const auto heads = only<step::Scoped>("heads:0-3+7{causal | batch:0{not}}");
+  CHECK(heads.axis == step::Scoped::Axis::kHeads);
+  CHECK(heads.members == std::vector<Range>{{0, 4}, {7, 8}});
+  REQUIRE(heads.chain.size() == 2);
+  CHECK(std::get<step::Scoped>(heads.chain[1].rule).axis == step::Scoped::Axis::kBatch);
+}
+
+TEST_CASE("a chain keeps the order of its steps and acts from left to right") {
+  const Chain chain = bound("window:keys=2 | sinks:n=1 | causal");
+  REQUIRE(chain.size() == 3);
+  CHECK(std::holds_alternative<step::Window>(chain[0].rule));
+  CHECK(std::holds_alternative<step::Sinks>(chain[1].rule));
+  // Row q of 5: the own key, the one before, and key 0.
+  CHECK(maskctl::apply(Mask(full_plane(5, 5)), chain).count() == 1 + 2 + 3 + 3 + 3);
+}
+
+TEST_CASE("what a reader throws passes through, and a missing reader is a message") {
+  CHECK_THROWS_WITH(bound("doc:none.npy"), "none.npy: no such file");
+  CHECK_THROWS_WITH(bind(parse("doc:a.npy"), {}), "pipeline: no arrays can be read here");
+  CHECK_THROWS_WITH(bind(parse("or:a.npy"), {}), "pipeline: no masks can be read here");
+  CHECK(bind(parse("causal:offset=2"), {}).size() == 1);
+}
+
+TEST_CASE("a bound chain prints to a text that binds to an equal chain") {
+  const std::string text = GENERATE(
+      as<std::string>{}, "causal", "causal:align=top-left", "causal:align=bottom-right,offset=-3",
+      "causal:offset=lens.npy", "window:left=127", "window:right=0", "window:left=3,right=4",
+      "window:left=none", "window:keys=128,align=top-left", "window:both=256,offset=2",
+      "window:keys=1", "window:both=0", "chunk:size=8", "chunk:size=8,offset=-2", "doc:ids.npy",
+      "doc:q=ids4.npy,kv=ids6.npy,pad-id=0", "doc:lens=3+0+5", "doc:\"odd =,|{}'name.npy\"",
+      "pad:lens.npy,side=left,of=both", "pad:lens=3+4", "pad:lens=3", "pad:flags.npy",
+      "pad:flags2d.npy,of=both", "dilated:stride=3", "block:map.npy,size=64x128",
+      "random:sparsity=0.1", "random:sparsity=1e-30,seed=18446744073709551615", "and:other.npy",
+      "or:other.npy", "xor:other.npy", "sub:other.npy", "prefix:n=16", "sinks:n=0",
+      "global:tokens=0+5-9", "tokens:ids4.npy",
+      "tokens:q=ids4.npy,kv=ids6.npy,combine=replace,zero=none",
+      "tokens:ids4.npy,combine=intersect,zero=both", "not", "slice:b=1,h=0:2,q=0:128,k=7:7",
+      "kv-lengths:lens.npy", "kv-lengths:lens=3+4,q_len=1,window=2,end=3",
+      "kv-lengths:lens.npy,end=lens.npy", "heads:0-3+7{causal | batch:0{not}}",
+      "window:keys=128 | sinks:n=4 | causal");
+  const Chain chain = bound(text);
+  CHECK(to_text(chain) == text);
+  CHECK(test::same(bound(to_text(chain)), chain));
+  CHECK(unbind(chain) == parse(text));
+}
+
+TEST_CASE("defaults and other spellings print in the shortest form") {
+  const auto [text, canonical] = GENERATE(table<std::string, std::string>({
+      {"window:left=none,right=none", "window:left=none"},
+      {"window:left=3,right=none,offset=0", "window:left=3"},
+      {"doc:ids.npy,pad-id=-1", "doc:ids.npy"},
+      {"doc:lens=03+5", "doc:lens=3+5"},
+      {"pad:lens.npy,side=right,of=kv", "pad:lens.npy"},
+      {"block:map.npy,size=64", "block:map.npy,size=64x64"},
+      {"random:sparsity=0.50,seed=0", "random:sparsity=0.5"},
+      {"slice:q=3:4", "slice:q=3"},
+      {"global:tokens=5-5", "global:tokens=5"},
+      {"tokens:ids4.npy,combine=union,zero=q", "tokens:ids4.npy"},
+      {"kv-lengths:lens.npy,window=none", "kv-lengths:lens.npy"},
+      {"causal:offset=00", "causal:offset=0"},
+  }));
+  CHECK(to_text(bound(text)) == canonical);
+  CHECK(test::same(bound(canonical), bound(text)));
+}
+
+TEST_CASE("chains made in the program print too") {
+  CHECK(to_text({}).empty());
+  step::Pad pad;
+  pad.valid.array = test::tensor<std::int32_t>(DType::kInt32, {2}, {3, 4});
+  pad.is_lengths = true;
+  CHECK(to_text({{pad}}) == "pad:lens=3+4");
+  step::Causal causal;
+  causal.offsets.array = test::tensor<Index>(DType::kInt64, {1}, {5});
+  CHECK(to_text({{causal}}) == "causal:offset=5");
+  // A spelling that the sides contradict gives way to them.
+  CHECK(to_text({{step::Window{3, 2, Align::kUnset, 0, step::Window::Spelling::kKeys}}}) ==
+        "window:left=3,right=2");
+  CHECK(to_text({{step::Slice{}}, {step::Not{}}}) == "not");
+  CHECK_THROWS_WITH(to_text({{step::Document{}}}),
+                    "step doc: an array without a name cannot be written as text");
+}
+
+}  // namespace
+}  // namespace maskctl

@@ -1,0 +1,62 @@
+// Pipelines from arguments and files.
+#include "maskctl/pipeline/load.h"
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "pipeline/pipeline_support.h"
+#include "support/catch_compat.h"
+
+namespace maskctl {
+namespace {
+
+/// A file that goes away with the test.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& content)
+      : path_(std::filesystem::temp_directory_path() /
+              ("maskctl_load_test_" + std::to_string(std::random_device{}()))) {
+    std::ofstream(path_, std::ios::binary) << content;
+  }
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  std::string arg() const { return "@" + path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+TEST_CASE("an argument is its own text, or that of a file") {
+  CHECK(pipeline_text("causal | not") == "causal | not");
+  const TemporaryFile file("causal # past only\n| window:keys=2\n");
+  CHECK(pipeline_text(file.arg()) == "causal # past only\n| window:keys=2\n");
+  CHECK(pipeline_text(TemporaryFile("\xEF\xBB\xBFnot").arg()) == "not");
+}
+
+TEST_CASE("several arguments join in order, as one text would") {
+  const TemporaryFile file("window:keys=2\n| sinks:n=1\n");
+  const std::string args[] = {"causal", file.arg(), "not | not"};
+  const Chain chain = load_chain(args, test::context());
+  CHECK(to_text(chain) == "causal | window:keys=2 | sinks:n=1 | not | not");
+  CHECK(load_chain({}, test::context()).empty());
+}
+
+TEST_CASE("a mistake is shown in the argument that holds it") {
+  const std::string args[] = {"causal", "win dow"};
+  CHECK(test::failure_of([&] { load_chain(args, test::context()); }) ==
+        "pipeline: expected '|' or end, got 'd'\n  win dow\n      ^");
+}
+
+TEST_CASE("files that cannot be read are refused") {
+  CHECK_THROWS_WITH(pipeline_text("@"), "'@' without a file name; write @FILE");
+  CHECK_THROWS_WITH(pipeline_text("@/none/such"),
+                    "/none/such: cannot read the pipeline: No such file or directory");
+  CHECK_THROWS_WITH(pipeline_text("@/"), "/: cannot read the pipeline: Is a directory");
+  CHECK_THROWS_WITH(pipeline_text("@/dev/zero"),
+                    "/dev/zero: a pipeline of more than 1048576 bytes");
+  const TemporaryFile largest(std::string(1 << 20, ' '));
+  CHECK(pipeline_text(largest.arg()).size() == 1 << 20);
+}
+
+}  // namespace
+}  // namespace maskctl

@@ -1,0 +1,87 @@
+// The table of steps holds together, and its help says what binds.
+#include "maskctl/pipeline/ops.h"
+
+#include <set>
+
+#include "pipeline/pipeline_support.h"
+#include "support/catch_compat.h"
+
+namespace maskctl {
+namespace {
+
+TEST_CASE("the table has every step once, with all that help needs") {
+  std::set<std::string_view> names;
+  for (const OpInfo& op : ops()) {
+    CAPTURE(op.name);
+    CHECK(names.insert(op.name).second);
+    CHECK(find_op(op.name) == &op);
+    CHECK(op.bind != nullptr);
+    CHECK_FALSE(op.meaning.empty());
+    CHECK_FALSE(op.formula.empty());
+    std::set<std::string_view> args;
+    int positional = 0;
+    for (const OpArg& arg : op.args) {
+      CAPTURE(arg.name);
+      CHECK(args.insert(arg.name).second);
+      CHECK_FALSE(arg.help.empty());
+      CHECK((arg.type == ArgType::kChoice) == !arg.choices.empty());
+      positional += arg.positional;
+    }
+    CHECK(positional <= 1);
+  }
+  CHECK(names.size() == 21);
+  CHECK(find_op("casual") == nullptr);
+}
+
+TEST_CASE("every example binds and prints as it stands") {
+  const auto accept = [](const std::string& example) {
+    BindContext any;
+    any.read_array = [](const std::string&) { return Tensor(DType::kInt32, {4}); };
+    any.read_mask = [](const std::string&) { return Mask(full_plane(4, 4)); };
+    return to_text(bind(parse(example), any));
+  };
+  for (const OpInfo& op : ops()) {
+    const std::string example(op.example);
+    CAPTURE(example);
+    CHECK(parse(example).steps[0].name == op.name);
+    CHECK(accept(example) == (op.name == "pad" ? "pad:lens=5+8" : example));
+  }
+  for (const OpInfo& op : generators()) {
+    CHECK_NOTHROW(generate(op.example, {}));
+  }
+}
+
+TEST_CASE("usage has one line for each way to write a step") {
+  const auto of = [](std::string_view name) { return usage(*find_op(name)); };
+  CHECK(of("not") == "not");
+  CHECK(of("sinks") == "sinks:n=N");
+  CHECK(of("causal") == "causal[:align=top-left|bottom-right][,offset=N|SRC]");
+  CHECK(of("doc") == "doc:SRC[,pad-id=N]\ndoc:lens=N+N[,pad-id=N]\ndoc:q=SRC,kv=SRC[,pad-id=N]");
+  CHECK(of("window") ==
+        "window:left=N|none,right=N|none[,align=top-left|bottom-right][,offset=N]\n"
+        "window:keys=N[,align=top-left|bottom-right][,offset=N]\n"
+        "window:both=N[,align=top-left|bottom-right][,offset=N]");
+  CHECK(of("heads") == "heads:LIST{PIPELINE}");
+  CHECK(of("block") == "block:SRC,size=NxN");
+}
+
+TEST_CASE("the help page of a step shows all it has") {
+  CHECK(describe(*find_op("sinks")) ==
+        "sinks: opens the first keys for every query (attention sinks) (only opens cells)\n"
+        "\n"
+        "Usage:\n"
+        "  sinks:n=N\n"
+        "\n"
+        "Arguments:\n"
+        "  n=N  number of keys, from the first on\n"
+        "\n"
+        "Cells:    k < n\n"
+        "Example:  sinks:n=4\n");
+  const std::string window = describe(*find_op("window"));
+  CHECK(window.find("\n  window:keys=N[") != std::string::npos);
+  CHECK(window.find("left=N|none") != std::string::npos);
+  CHECK(window.find("(default none)") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace maskctl
