@@ -293,7 +293,8 @@ void CommandLine::add_ops() {
 
 /// What neither the program nor the command knows.
 void CommandLine::refuse_extras() const {
-  const auto extras = app_.remaining(true);
+  auto extras = app_.remaining(true);
+  std::erase(extras, "--");  // CLI11 leaves the mark itself among them
   if (extras.empty()) return;
   std::vector<const CLI::App*> known{&app_};
   for (const CLI::App* app : app_.get_subcommands()) known.push_back(app);

@@ -38,7 +38,7 @@ void note(std::string_view text, const GlobalOptions& globals) {
 }
 
 std::string percent(Index part, Index whole) {
-  if (whole == 0) return "- %";
+  if (whole == 0) return "-";
   if (part == 0) return "0 %";
   if (part == whole) return "100 %";
   const double value = 100.0 * static_cast<double>(part) / static_cast<double>(whole);

@@ -150,8 +150,9 @@ TEST_CASE("a pipeline error shows the place") {
 }
 
 TEST_CASE("limits are checked before memory is taken") {
-  check_refused("maskctl --max-bytes 10 info samples/packed.npy --as segments", "10 bytes");
-  check_refused("MASKCTL_MAX_BYTES=10 maskctl info samples/packed.npy --as segments", "10 bytes");
+  check_refused("maskctl --max-bytes 10 info samples/packed.npy --as segments", "the limit is 10");
+  check_refused("MASKCTL_MAX_BYTES=10 maskctl info samples/packed.npy --as segments",
+                "the limit is 10");
   const Outcome flag_wins = Sandbox().run(
       "MASKCTL_MAX_BYTES=10 maskctl info --max-bytes 1MiB samples/packed.npy --as segments");
   CHECK(flag_wins.status == 0);
@@ -200,8 +201,8 @@ TEST_CASE("masks flow through pipes") {
   const Sandbox sandbox;
   CHECK(sandbox.run("maskctl gen causal:n=8 -o c.npy").status == 0);
   CHECK(sandbox.run("maskctl gen causal:n=8 -o - | cmp - c.npy").status == 0);
-  CHECK(sandbox.run("maskctl apply c.npy -o - --to runs | maskctl apply - -o - | cmp - c.npy; ")
-            .status != 0);  // [8, 8] comes back as [1, 1, 8, 8]
+  CHECK(sandbox.run("maskctl apply c.npy -o - --to runs | maskctl apply - -o - | cmp - c.npy")
+            .status == 0);
   CHECK(sandbox
             .run("maskctl gen causal:n=8 -o - --to runs | maskctl apply - -o - | maskctl combine "
                  "--op xor - c.npy -o x.npy && maskctl info x.npy --json")
@@ -233,7 +234,8 @@ TEST_CASE("a file named like a command or starting with a dash is a file") {
   const Sandbox sandbox;
   sandbox.run("cp samples/heads.npy stats; cp samples/heads.npy ./-x.npy");
   CHECK(sandbox.run("maskctl info stats").status == 0);
-  CHECK(sandbox.run("maskctl info -- -x.npy").status == 0);
+  CHECK(sandbox.run("maskctl info -- -x.npy").out.starts_with("-x.npy\n"));
+  CHECK(sandbox.run("maskctl show --head 1 -- -x.npy").status == 0);
 }
 
 TEST_CASE("colour follows the flag, then the environment, then the terminal") {
@@ -310,11 +312,12 @@ TEST_CASE("JSON is what a JSON reader takes") {
   const Sandbox sandbox;
   for (const std::string line :
        {"maskctl info samples/heads.npy samples/cross.npy --json", "maskctl ops --json",
-        "maskctl stats samples/heads.npy --json", "maskctl stats gen:empty:q=0,k=3 --json"}) {
+        "maskctl stats samples/heads.npy --json", "maskctl stats gen:empty:q=2,k=3 --json"}) {
     INFO(line);
-    const Outcome outcome = sandbox.run(
-        "set -o pipefail 2>/dev/null; " + line +
-        " | /usr/bin/python3 -c 'import json,sys; print(json.load(sys.stdin)[\"schema\"])'");
+    const Outcome outcome =
+        sandbox.run(line +
+                    " >out.json && /usr/bin/python3 -c "
+                    "'import json; print(json.load(open(\"out.json\"))[\"schema\"])'");
     CHECK(outcome.status == 0);
     CHECK(outcome.out.starts_with("maskctl."));
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/threads.h"
 #include "support/catch_compat.h"
 #include "support/leaf_maker.h"
 #include "support/plane_check.h"
@@ -233,12 +234,26 @@ void check_chain(const Pick& pick, Index largest, std::string& error) {
 
 TEST_CASE("chains of operations on planes to 300 keys hold under every primitive") {
   const bool passed = rc::check("chains of planes", [] {
-    const Pick pick = [](Index low, Index high) { return *rc::gen::inRange<Index>(low, high + 1); };
+    const Pick pick = [](Index low, Index high) {
+      return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<Index>(low, high + 1));
+    };
     std::string error;
     check_chain(pick, *rc::gen::element<Index>(8, 70, 300), error);
     if (!error.empty()) RC_FAIL(error);
   });
   REQUIRE(passed);
+}
+
+TEST_CASE("chains of operations on planes of several stored parts hold under every primitive") {
+  std::mt19937 random(8);
+  const Pick pick = pick_from(random);
+  set_threads(3);  // parts follow the number of threads, from 128 rows on
+  std::string error;
+  int i = 0;
+  for (; i < 150 && error.empty(); ++i) check_chain(pick, 400, error);
+  set_threads(0);
+  INFO("chain " << i - 1);
+  REQUIRE(error == "");
 }
 
 TEST_CASE("long chains of operations on small planes hold under every primitive") {

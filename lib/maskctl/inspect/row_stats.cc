@@ -50,11 +50,15 @@ class SeenKeys {
 
  private:
   void add(const Run& run) {
-    if (run.end - run.begin > kShortRun) {
+    const Index length = run.end - run.begin;
+    const auto first = static_cast<std::size_t>(run.begin / 64);
+    if (first == static_cast<std::size_t>((run.end - 1) / 64)) {
+      bits_[first] |= (~std::uint64_t{0} >> (64 - length)) << (run.begin % 64);
+    } else if (length <= kShortRun) {
+      set_bits(bits_, {run.begin, run.end});
+    } else {
       ++ends_[static_cast<std::size_t>(run.begin)];
       --ends_[static_cast<std::size_t>(run.end)];
-    } else {
-      set_bits(bits_, {run.begin, run.end});
     }
   }
 

@@ -16,7 +16,7 @@ constexpr std::uint16_t kStored = 0;
 constexpr std::uint16_t kDeflated = 8;
 constexpr std::uint16_t kEncrypted = 0x2041;  // flag bits 0, 6 and 13: all forms of encryption
 constexpr Index kMaxExpansion = 1032;         // of deflate, by its design
-constexpr std::size_t kChunk = std::size_t{1} << 30;  // fits the uInt of zlib
+constexpr std::size_t kChunk = std::size_t{1} << 18;  // still in the cache when it is summed
 
 /// Where a member lies in its archive, and how much of it was taken.
 class Packed {
