@@ -55,8 +55,7 @@ inline void spit(const std::string& path, const std::string& bytes) {
 inline std::string python(const Scratch& scratch, const std::string& script) {
   const std::string path = scratch / "script.py";
   spit(path, "import sys, io, struct, zipfile\nimport numpy as np\n" + script);
-  const std::string command =
-      "cd '" + scratch.folder() + "' && /usr/bin/python3 script.py";
+  const std::string command = "cd '" + scratch.folder() + "' && /usr/bin/python3 script.py";
   FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error("no python3");
   std::string out;

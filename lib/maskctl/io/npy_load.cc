@@ -14,7 +14,8 @@ namespace {
 
 constexpr Index kStep = Index{64} << 20;  // memory that a header alone can make us allocate
 constexpr Index kSlab = Index{4} << 20;   // Fortran-order data read at once
-constexpr Index kTile = 64;               // of the transposition: both sides stay in the L1 cache
+constexpr Index kTile = 64;               // of the transposition: both sides stay in the cache
+constexpr Index kBlock = 8;               // of a tile, through registers
 
 std::size_t as_size(Index value) { return static_cast<std::size_t>(value); }
 
@@ -61,6 +62,27 @@ Tensor load_stored(NpyReader& reader) {
   return tensor;
 }
 
+/// out[i * out_stride + r] = in[r * in_stride + i] for r < rows, i < columns, both at most kBlock.
+/// Whole blocks go through registers: with strides that are powers of two their lines would throw
+/// each other out of the cache.
+template <typename T>
+void transpose_block(const T* in, Index in_stride, Index rows, T* out, Index out_stride,
+                     Index columns) {
+  if (rows < kBlock || columns < kBlock) {
+    for (Index i = 0; i < columns; ++i) {
+      for (Index r = 0; r < rows; ++r) out[i * out_stride + r] = in[r * in_stride + i];
+    }
+    return;
+  }
+  T block[kBlock][kBlock];
+  for (Index r = 0; r < kBlock; ++r) std::memcpy(block[r], in + r * in_stride, sizeof block[r]);
+  for (Index i = 0; i < kBlock; ++i) {
+    T line[kBlock];
+    for (Index r = 0; r < kBlock; ++r) line[r] = block[r][i];
+    std::memcpy(out + i * out_stride, line, sizeof line);
+  }
+}
+
 /// A Fortran-order array seen as [first, middle..., last] without its axes of extent 1. In the file
 /// the first axis has stride 1 and one index of the last axis is one contiguous row.
 struct Transposition {
@@ -90,15 +112,19 @@ struct Transposition {
   template <typename T>
   void scatter(const T* slab, Index first_row, Index rows, T* out) const {
     const Index first = shape.front();
-    const Index out_stride = row() / first * shape.back();  // of the first axis
-    const Index middles = row() / first;
+    const Index stride = row();
+    const Index middles = stride / first;
+    const Index out_stride = middles * shape.back();  // of the first axis
     for (Index m = 0; m < middles; ++m) {
       T* target = out + middle_offset(m) + first_row;
       const T* source = slab + m * first;
       for (Index begin = 0; begin < first; begin += kTile) {
         const Index end = std::min(begin + kTile, first);
-        for (Index r = 0; r < rows; ++r) {
-          for (Index i = begin; i < end; ++i) target[i * out_stride + r] = source[r * row() + i];
+        for (Index r = 0; r < rows; r += kBlock) {
+          for (Index i = begin; i < end; i += kBlock) {
+            transpose_block(source + r * stride + i, stride, std::min(kBlock, rows - r),
+                            target + i * out_stride + r, out_stride, std::min(kBlock, end - i));
+          }
         }
       }
     }

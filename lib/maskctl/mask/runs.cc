@@ -65,8 +65,9 @@ void intersect_runs(std::span<const Run> a, std::span<const Run> b, std::vector<
   std::size_t ia = 0, ib = 0, n = 0;
   while (ia < na && ib < nb) {
     const Run x = a[ia], y = b[ib];
-    start[n] = {std::max(x.begin, y.begin), std::min(x.end, y.end)};
-    n += start[n].begin < start[n].end;
+    const Run both{std::max(x.begin, y.begin), std::min(x.end, y.end)};
+    start[n] = both;
+    n += both.begin < both.end;
     ia += x.end <= y.end;
     ib += y.end <= x.end;
   }

@@ -10,8 +10,9 @@
 namespace maskctl {
 namespace {
 
-/// A number in 0 .. n - 1 by multiplication; n is at most 2^31, so the bias stays below 2^-1 of one
-/// word in 2^32 and every platform draws the same.
+/// A number in 0 .. n - 1 by multiplication: each gets floor or ceil of 2^32 / n words, so the
+/// chances differ by at most n / 2^32 of themselves (1 in 4096 for a million tokens). One word a
+/// draw keeps every draw at a known place of the stream.
 Index below(Index n, std::uint32_t word) {
   return static_cast<Index>((static_cast<std::uint64_t>(n) * word) >> 32);
 }
