@@ -5,5 +5,7 @@
 #include <catch2/catch_all.hpp>
 #else
 #include <catch2/catch.hpp>
-namespace Catch { using Catch::Detail::Approx; }
+namespace Catch {
+using Catch::Detail::Approx;
+}
 #endif

@@ -42,7 +42,8 @@ void set_threads(int count) { requested = count < 0 ? 0 : count; }
 int threads() {
   const int count = requested;
   if (count > 0) return count;
-  // Asked once: the answer comes from a file of the system, and the smallest combination asks for it.
+  // Asked once: the answer comes from a file of the system, and the smallest combination asks for
+  // it.
   static const unsigned cores = std::thread::hardware_concurrency();
   return cores == 0 ? 1 : static_cast<int>(cores);
 }
