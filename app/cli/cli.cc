@@ -9,11 +9,10 @@
 #include <functional>
 #include <new>
 
-#include "app/cli/commands.h"
+#include "app/cli/dispatch.h"
 #include "app/cli/help.h"
 #include "app/cli/output.h"
 #include "app/cli/parse.h"
-#include "app/cli/terminal.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/pipeline/diagnostic.h"
@@ -22,7 +21,6 @@ namespace maskctl::app {
 namespace {
 
 constexpr Index kMost = (Index{1} << 31) - 1;
-constexpr std::string_view kWhens[] = {"auto", "always", "never"};
 
 std::string lower_first(std::string text) {
   if (text.size() > 1 && text[1] >= 'a') text[0] = static_cast<char>(std::tolower(text[0]));
@@ -87,18 +85,9 @@ class CommandLine {
   void add_ops();
 
   void refuse_extras() const;
-  void read_environment();
-  void dispatch();
 
   CLI::App app_;
-  GlobalOptions globals_;
-  InfoOptions info_;
-  ShowOptions show_;
-  ApplyOptions apply_;
-  CombineOptions combine_;
-  GenOptions gen_;
-  StatsOptions stats_;
-  OpsOptions ops_;
+  Request request_;
 };
 
 CommandLine::CommandLine() {
@@ -147,18 +136,22 @@ void CommandLine::choice(CLI::App* app, const std::string& name,
 
 void CommandLine::add_globals() {
   static const auto when = [](std::size_t i) { return static_cast<When>(i); };
-  integer(&app_, "-j,--threads", 0, "threads to use; 0, the default: one for each core",
-          [](Index n) { set_threads(static_cast<int>(n)); });
+  value(&app_, "-j,--threads", "N", "threads to use; 0, the default: one for each core",
+        [](const std::string& text) {
+          set_threads(static_cast<int>(parse_integer(text, "--threads", 0, kMostThreads)));
+        });
   value(&app_, "--max-bytes", "SIZE", "refuse to allocate more than this for one array (4GiB)",
-        [this](const std::string& text) { globals_.max_bytes = parse_size(text, "--max-bytes"); });
+        [this](const std::string& text) {
+          request_.globals.max_bytes = parse_size(text, "--max-bytes");
+        });
   choice(&app_, "--color", kWhens, "colours in drawings; auto: on a terminal",
-         [this](std::size_t i) { globals_.color = when(i); });
+         [this](std::size_t i) { request_.globals.color = when(i); });
   static constexpr std::string_view kProgress[] = {"auto", "never"};
   choice(&app_, "--progress", kProgress, "a line on stderr during long work",
-         [this](std::size_t i) { globals_.progress = i == 0; });
-  app_.add_flag("--strict", globals_.strict, "make an error of what is otherwise a note");
-  app_.add_flag("-q,--quiet", globals_.quiet, "no notes and no progress on stderr");
-  app_.add_flag("-v,--verbose", globals_.verbose,
+         [this](std::size_t i) { request_.globals.progress = i == 0; });
+  app_.add_flag("--strict", request_.globals.strict, "make an error of what is otherwise a note");
+  app_.add_flag("-q,--quiet", request_.globals.quiet, "no notes and no progress on stderr");
+  app_.add_flag("-v,--verbose", request_.globals.verbose,
                 "say on stderr what is read and how long it took");
 }
 
@@ -204,26 +197,28 @@ void CommandLine::output(CLI::App* app, OutputOptions& output) {
 
 void CommandLine::add_info() {
   CLI::App* app = command("info");
-  app->add_option("SOURCE", info_.sources, "");
-  source(app, info_.source);
-  app->add_flag("--json", info_.json, "print JSON (maskctl.info/1)");
+  app->add_option("SOURCE", request_.info.sources, "");
+  source(app, request_.info.source);
+  app->add_flag("--json", request_.info.json, "print JSON (maskctl.info/1)");
 }
 
 void CommandLine::add_show() {
   CLI::App* app = command("show");
-  app->add_option("SOURCE", show_.name, "");
-  source(app, show_.source);
-  integer(app, "--batch", -kMost, "which batch to draw (0)", [this](Index n) { show_.batch = n; });
-  integer(app, "--head", -kMost, "which head to draw (0)", [this](Index n) { show_.head = n; });
+  app->add_option("SOURCE", request_.show.name, "");
+  source(app, request_.show.source);
+  integer(app, "--batch", -kMost, "which batch to draw (0)",
+          [this](Index n) { request_.show.batch = n; });
+  integer(app, "--head", -kMost, "which head to draw (0)",
+          [this](Index n) { request_.show.head = n; });
   value(app, "--segments", "SOURCE", "segment ids that label the axes",
-        [this](const std::string& text) { show_.segments = text; });
-  app->add_flag("--no-segments", show_.no_segments, "no ids along the axes");
+        [this](const std::string& text) { request_.show.segments = text; });
+  app->add_flag("--no-segments", request_.show.no_segments, "no ids along the axes");
   integer(app, "--max-rows", 0, "lines the drawing may take; 0: any (ejkernel: block rows, 32)",
-          [this](Index n) { show_.max_rows = n; });
+          [this](Index n) { request_.show.max_rows = n; });
   integer(app, "--max-columns", 0, "columns it may take; 0: any (ejkernel: block columns, 64)",
-          [this](Index n) { show_.max_columns = n; });
+          [this](Index n) { request_.show.max_columns = n; });
   value(app, "--block", "QxK", "elements for each cell of the drawing",
-        [this](const std::string& text) { show_.block = parse_block(text, "--block"); });
+        [this](const std::string& text) { request_.show.block = parse_block(text, "--block"); });
   add_show_style(app);
 }
 
@@ -232,59 +227,59 @@ void CommandLine::add_show_style(CLI::App* app) {
                                                  "quadrant", "ascii", "ejkernel"};
   choice(app, "--style", kStyles, "characters to draw with; ejkernel: the text of its visualize()",
          [this](std::size_t i) {
-           show_.ejkernel = i == 6;
-           if (i < 6) show_.style = static_cast<Style>(i);
+           request_.show.ejkernel = i == 6;
+           if (i < 6) request_.show.style = static_cast<Style>(i);
          });
   static constexpr std::string_view kAggs[] = {"any", "all", "majority"};
   choice(app, "--agg", kAggs, "when a cell of half, quadrant or braille is on (any)",
-         [this](std::size_t i) { show_.agg = static_cast<Agg>(i); });
+         [this](std::size_t i) { request_.show.agg = static_cast<Agg>(i); });
   static constexpr std::string_view kPalettes[] = {"cividis", "viridis", "grey"};
   choice(app, "--palette", kPalettes, "colours of densities",
-         [this](std::size_t i) { show_.palette = static_cast<Palette>(i); });
-  app->add_flag("--grid", show_.grid, "a dot where nothing is open");
-  app->add_flag("--ascii", show_.ascii, "ASCII only (ejkernel: its ascii charset)");
-  app->add_flag("--no-fit", show_.no_fit, "ejkernel: draw every block");
+         [this](std::size_t i) { request_.show.palette = static_cast<Palette>(i); });
+  app->add_flag("--grid", request_.show.grid, "a dot where nothing is open");
+  app->add_flag("--ascii", request_.show.ascii, "ASCII only (ejkernel: its ascii charset)");
+  app->add_flag("--no-fit", request_.show.no_fit, "ejkernel: draw every block");
 }
 
 void CommandLine::add_apply() {
   CLI::App* app = command("apply");
-  app->add_option("SOURCE", apply_.name, "");
-  source(app, apply_.source);
-  output(app, apply_.output);
-  app->add_flag("--print", apply_.print, "print the pipeline as it was understood");
+  app->add_option("SOURCE", request_.apply.name, "");
+  source(app, request_.apply.source);
+  output(app, request_.apply.output);
+  app->add_flag("--print", request_.apply.print, "print the pipeline as it was understood");
 }
 
 void CommandLine::add_combine() {
   CLI::App* app = command("combine");
-  app->add_option("SOURCE", combine_.names, "");
+  app->add_option("SOURCE", request_.combine.names, "");
   static constexpr std::string_view kOps[] = {"and", "or", "xor", "sub"};
   choice(app, "--op", kOps, "sub: open in the first, closed in the others",
-         [this](std::size_t i) { combine_.op = static_cast<Op>(i); });
-  source(app, combine_.source);
-  output(app, combine_.output);
+         [this](std::size_t i) { request_.combine.op = static_cast<Op>(i); });
+  source(app, request_.combine.source);
+  output(app, request_.combine.output);
 }
 
 void CommandLine::add_gen() {
   CLI::App* app = command("gen");
-  app->add_option("STEP", gen_.step, "");
-  transforms(app, gen_.source);
-  output(app, gen_.output);
+  app->add_option("STEP", request_.gen.step, "");
+  transforms(app, request_.gen.source);
+  output(app, request_.gen.output);
 }
 
 void CommandLine::add_stats() {
   CLI::App* app = command("stats");
-  app->add_option("SOURCE", stats_.name, "");
-  stats_.blocks = {{64, 64}, {128, 128}};
-  source(app, stats_.source);
+  app->add_option("SOURCE", request_.stats.name, "");
+  request_.stats.blocks = {{64, 64}, {128, 128}};
+  source(app, request_.stats.source);
   value(app, "--block", "QxK+QxK", "tile sizes to count, 64 = 64x64 (64+128)",
-        [this](const std::string& text) { stats_.blocks = parse_blocks(text, "--block"); });
-  app->add_flag("--json", stats_.json, "print JSON (maskctl.stats/1)");
+        [this](const std::string& text) { request_.stats.blocks = parse_blocks(text, "--block"); });
+  app->add_flag("--json", request_.stats.json, "print JSON (maskctl.stats/1)");
 }
 
 void CommandLine::add_ops() {
   CLI::App* app = command("ops");
-  app->add_option("NAME", ops_.name, "");
-  app->add_flag("--json", ops_.json, "print JSON (maskctl.ops/1)");
+  app->add_option("NAME", request_.ops.name, "");
+  app->add_flag("--json", request_.ops.json, "print JSON (maskctl.ops/1)");
 }
 
 [[noreturn]] void usage_error(const std::string& message) {
@@ -305,53 +300,6 @@ void CommandLine::refuse_extras() const {
     }
   }
   usage_error(unknown_word(extras.front(), known.size() > 1 ? known[1]->get_name() : "", options));
-}
-
-void CommandLine::read_environment() {
-  const auto given = [this](const char* name) { return app_.get_option(name)->count() > 0; };
-  const std::string bytes = environment("MASKCTL_MAX_BYTES");
-  if (!bytes.empty() && !given("--max-bytes")) {
-    globals_.max_bytes = parse_size(bytes, "MASKCTL_MAX_BYTES");
-  }
-  const std::string count = environment("MASKCTL_THREADS");
-  if (!count.empty() && !given("--threads")) {
-    set_threads(static_cast<int>(parse_integer(count, "MASKCTL_THREADS", 0, kMost)));
-  }
-  const std::string color = environment("MASKCTL_COLOR");
-  if (!color.empty() && !given("--color")) {
-    globals_.color = static_cast<When>(parse_choice(color, "MASKCTL_COLOR", kWhens));
-  }
-}
-
-void need_source(bool given, std::string_view command) {
-  if (given) return;
-  usage_error(
-      fmt::format("{}: no SOURCE; name a file, - for standard input, or gen:STEP", command));
-}
-
-void CommandLine::dispatch() {
-  const std::string name = app_.get_subcommands().front()->get_name();
-  if (name == "info") {
-    need_source(!info_.sources.empty(), name);
-    info(info_, globals_);
-  } else if (name == "show") {
-    need_source(!show_.name.empty(), name);
-    if (show_.ascii && !show_.ejkernel) show_.style = Style::kAscii;
-    show(show_, globals_);
-  } else if (name == "apply") {
-    need_source(!apply_.name.empty(), name);
-    apply(apply_, globals_);
-  } else if (name == "combine") {
-    combine(combine_, globals_);
-  } else if (name == "gen") {
-    if (gen_.step.empty()) usage_error("gen: no STEP; `maskctl gen --help` has examples");
-    gen(gen_, globals_);
-  } else if (name == "stats") {
-    need_source(!stats_.name.empty(), name);
-    stats(stats_, globals_);
-  } else {
-    ops(ops_);
-  }
 }
 
 /// CLI11's own messages, in our words.
@@ -393,8 +341,9 @@ int CommandLine::run(int argc, char** argv) {
     write_stderr(short_help());
     return 2;
   }
-  read_environment();
-  dispatch();
+  const auto given = [this](const char* name) { return app_.get_option(name)->count() > 0; };
+  read_environment(request_.globals, {given("--max-bytes"), given("--threads"), given("--color")});
+  dispatch(app_.get_subcommands().front()->get_name(), request_);
   return 0;
 }
 
@@ -413,7 +362,7 @@ int run(int argc, char** argv) {
   } catch (const Error& error) {
     return fail(error.what());
   } catch (const std::bad_alloc&) {
-    return fail("out of memory; give --max-bytes, slice the mask, or use --to runs");
+    return fail("out of memory; work on a part of the mask (-t slice:...)");
   } catch (const std::exception& error) {
     return fail(fmt::format("internal error: {}", error.what()));
   }

@@ -1,0 +1,35 @@
+// From options to the command that was asked for.
+#pragma once
+
+#include <string_view>
+
+#include "app/cli/options.h"
+
+namespace maskctl::app {
+
+/// All options of a command line; those of one command are used.
+struct Request {
+  GlobalOptions globals;
+  InfoOptions info;
+  ShowOptions show;
+  ApplyOptions apply;
+  CombineOptions combine;
+  GenOptions gen;
+  StatsOptions stats;
+  OpsOptions ops;
+};
+
+/// Options that stand on the command line, which variables do not change.
+struct Given {
+  bool max_bytes = false;
+  bool threads = false;
+  bool color = false;
+};
+
+/// MASKCTL_MAX_BYTES, MASKCTL_THREADS, MASKCTL_COLOR. Throws Error naming the variable.
+void read_environment(GlobalOptions& globals, const Given& given);
+
+/// Checks the operands and runs the command.
+void dispatch(std::string_view command, Request& request);
+
+}  // namespace maskctl::app
