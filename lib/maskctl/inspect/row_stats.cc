@@ -2,6 +2,7 @@
 #include "maskctl/inspect/row_stats.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <mutex>
 
@@ -14,29 +15,34 @@ namespace {
 constexpr Index kColumnLimit = Index{1} << 22;
 constexpr Index kShortRun = 64;
 
-/// Which keys any row saw. Short runs set bits, which stay in the cache when rows hold many of
-/// them; long ones mark their two ends.
+/// Which keys any row saw. The first runs of neighbouring rows mostly touch: they grow one
+/// interval. Other short runs set bits, which stay in the cache when rows hold many of them; long
+/// ones mark their two ends.
 class SeenKeys {
  public:
-  explicit SeenKeys(Index keys)
-      : keys_(keys),
-        bits_(static_cast<std::size_t>(words_for(keys))),
-        ends_(static_cast<std::size_t>(keys) + 1) {}
+  explicit SeenKeys(Index keys) : keys_(keys), bits_(static_cast<std::size_t>(words_for(keys))) {}
 
   void add(const Keys& row) {
     if (row.is_words()) {
       combine_words(Op::kOr, bits_, row.words, bits_);
       return;
     }
-    for (const Run& run : row.runs) add(run);
+    const std::size_t grown = std::min(row.runs.size(), grown_.size());
+    for (std::size_t i = 0; i < grown; ++i) grow(grown_[i], row.runs[i]);
+    for (const Run& run : row.runs.subspan(grown)) add(run);
   }
 
-  void join(const SeenKeys& other) {
+  void join(SeenKeys& other) {
+    other.finish();
     combine_words(Op::kOr, bits_, other.bits_, bits_);
+    if (other.ends_.empty()) return;
+    allocate_ends();
     for (std::size_t i = 0; i < ends_.size(); ++i) ends_[i] += other.ends_[i];
   }
 
   Index unseen() {
+    finish();
+    if (ends_.empty()) return keys_ - popcount(bits_);
     Index depth = 0;
     Index begin = 0;
     for (Index k = 0; k <= keys_; ++k) {
@@ -49,6 +55,23 @@ class SeenKeys {
   }
 
  private:
+  void grow(Run& interval, const Run& run) {
+    if (run.begin <= interval.end && run.end >= interval.begin) {
+      interval = {std::min(interval.begin, run.begin), std::max(interval.end, run.end)};
+      return;
+    }
+    if (interval.end > interval.begin) add(interval);
+    interval = run;
+  }
+  void finish() {
+    for (Run& interval : grown_) {
+      if (interval.end > interval.begin) set_bits(bits_, {interval.begin, interval.end});
+      interval = {};
+    }
+  }
+  void allocate_ends() {
+    if (ends_.empty()) ends_.resize(static_cast<std::size_t>(keys_) + 1);
+  }
   void add(const Run& run) {
     const Index length = run.end - run.begin;
     const auto first = static_cast<std::size_t>(run.begin / 64);
@@ -57,6 +80,7 @@ class SeenKeys {
     } else if (length <= kShortRun) {
       set_bits(bits_, {run.begin, run.end});
     } else {
+      allocate_ends();
       ++ends_[static_cast<std::size_t>(run.begin)];
       --ends_[static_cast<std::size_t>(run.end)];
     }
@@ -64,7 +88,8 @@ class SeenKeys {
 
   Index keys_;
   std::vector<std::uint64_t> bits_;
-  std::vector<std::int32_t> ends_;
+  std::vector<std::int32_t> ends_;  // empty until a long run comes
+  std::array<Run, 2> grown_{};      // as a window and its sinks have
 };
 
 /// At most one SeenKeys for each thread that works, handed out to tasks.
@@ -101,46 +126,86 @@ Index keys_of(const Keys& row) {
   return keys;
 }
 
-/// By a histogram where that is small against the rows, else by sorting.
-std::vector<RowGroup> grouped(std::vector<std::int32_t>& lengths, Index keys) {
-  std::vector<RowGroup> groups;
-  if (keys / 4 > static_cast<Index>(lengths.size())) {
-    std::sort(lengths.begin(), lengths.end());
-    for (const std::int32_t length : lengths) {
-      if (groups.empty() || groups.back().keys != length) groups.push_back({length, 0});
-      ++groups.back().rows;
+/// How many rows have which length: a histogram up to the longest, or a list where rows are few.
+class LengthCounts {
+ public:
+  LengthCounts(Index rows, Index keys) : few_rows_(keys / 4 > rows) {}
+  void add(std::span<const RowGroup> groups) {
+    const std::lock_guard lock(mutex_);
+    if (few_rows_) {
+      list_.insert(list_.end(), groups.begin(), groups.end());
+      return;
     }
-    return groups;
+    for (const RowGroup& group : groups) {
+      const auto length = static_cast<std::size_t>(group.keys);
+      if (length >= histogram_.size()) histogram_.resize(2 * length + 1);
+      histogram_[length] += static_cast<std::int32_t>(group.rows);
+    }
   }
-  std::vector<Index> histogram(static_cast<std::size_t>(keys) + 1);
-  for (const std::int32_t length : lengths) ++histogram[static_cast<std::size_t>(length)];
-  for (Index k = 0; k <= keys; ++k) {
-    const Index rows = histogram[static_cast<std::size_t>(k)];
-    if (rows > 0) groups.push_back({k, rows});
+  std::vector<RowGroup> groups() {
+    std::vector<RowGroup> out;
+    for (std::size_t length = 0; length < histogram_.size(); ++length) {
+      if (histogram_[length] > 0) out.push_back({static_cast<Index>(length), histogram_[length]});
+    }
+    std::ranges::sort(list_, {}, &RowGroup::keys);
+    for (const RowGroup& group : list_) {
+      if (out.empty() || out.back().keys != group.keys) out.push_back({group.keys, 0});
+      out.back().rows += group.rows;
+    }
+    return out;
   }
-  return groups;
-}
+
+ private:
+  bool few_rows_;
+  std::mutex mutex_;
+  std::vector<std::int32_t> histogram_;
+  std::vector<RowGroup> list_;
+};
+
+/// Lengths of one task's rows on their way to the counts, equal neighbours as one.
+class LengthBatch {
+ public:
+  explicit LengthBatch(LengthCounts& counts) : counts_(counts) {}
+  void add(Index keys, Index rows) {
+    if (!groups_.empty() && groups_.back().keys == keys) {
+      groups_.back().rows += rows;
+      return;
+    }
+    if (groups_.size() == kMost) flush();
+    groups_.push_back({keys, rows});
+  }
+  void flush() {
+    counts_.add(groups_);
+    groups_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kMost = 4096;
+  LengthCounts& counts_;
+  std::vector<RowGroup> groups_;
+};
 
 }  // namespace
 
 RowFigures row_figures(const Plane& plane) {
   const Index queries = plane.queries();
   const bool columns = plane.keys() <= kColumnLimit;
-  std::vector<std::int32_t> lengths(static_cast<std::size_t>(queries));
+  LengthCounts lengths(queries, plane.keys());
   SeenPool pool(plane.keys());
   const Index tasks = std::min<Index>(queries, Index{threads()} * 8);
   const Index step = tasks > 0 ? ceil_div(queries, tasks) : 1;
   parallel_for(ceil_div(queries, step), [&](Index task) {
     const Range range = intersect({task * step, (task + 1) * step}, {0, queries});
     auto seen = columns ? pool.take() : nullptr;
+    LengthBatch batch(lengths);
     plane.rows(range, [&](Range equal, const Keys& row) {
-      std::fill(lengths.begin() + equal.begin, lengths.begin() + equal.end,
-                static_cast<std::int32_t>(keys_of(row)));
+      batch.add(keys_of(row), equal.size());
       if (seen) seen->add(row);
     });
+    batch.flush();
     if (seen) pool.give(std::move(seen));
   });
-  RowFigures out{grouped(lengths, plane.keys()), std::nullopt};
+  RowFigures out{lengths.groups(), std::nullopt};
   if (columns) out.empty_columns = pool.unseen();
   return out;
 }
