@@ -57,7 +57,8 @@ class SeenKeys {
  private:
   void grow(Run& interval, const Run& run) {
     if (run.begin <= interval.end && run.end >= interval.begin) {
-      interval = {std::min(interval.begin, run.begin), std::max(interval.end, run.end)};
+      if (run.begin < interval.begin) interval.begin = run.begin;
+      if (run.end > interval.end) interval.end = run.end;
       return;
     }
     if (interval.end > interval.begin) add(interval);
@@ -167,21 +168,28 @@ class LengthBatch {
  public:
   explicit LengthBatch(LengthCounts& counts) : counts_(counts) {}
   void add(Index keys, Index rows) {
-    if (!groups_.empty() && groups_.back().keys == keys) {
-      groups_.back().rows += rows;
-      return;
-    }
-    if (groups_.size() == kMost) flush();
-    groups_.push_back({keys, rows});
+    if (keys != keys_) next(keys);
+    rows_ += rows;
   }
   void flush() {
+    next(0);
     counts_.add(groups_);
     groups_.clear();
   }
 
  private:
   static constexpr std::size_t kMost = 4096;
+  void next(Index keys) {
+    if (groups_.size() == kMost) {
+      counts_.add(groups_);
+      groups_.clear();
+    }
+    if (rows_ > 0) groups_.push_back({keys_, rows_});
+    keys_ = keys;
+    rows_ = 0;
+  }
   LengthCounts& counts_;
+  Index keys_ = 0, rows_ = 0;  // of the last group, not yet in the list
   std::vector<RowGroup> groups_;
 };
 
