@@ -45,13 +45,11 @@ check() {
   fi
 }
 
-# run_catch NAME BINARY: adds the test cases that the summary of a Catch2 program reports. A program
+# tally NAME LOG STATUS: adds the test cases that the summary of a Catch2 program reports. A program
 # that dies before its summary, or runs nothing, is one failure.
-run_catch() {
-  local name=$1 log status summary good bad
-  log=$("$2" 2>&1)
-  status=$?
-  summary=$(grep -E '^(test cases:|All tests passed \()' <<<"$log" | tail -n 1)
+tally() {
+  local name=$1 log=$2 status=$3 summary good bad
+  summary=$(grep -E '^(test cases:|All tests passed \()' "$log" | tail -n 1)
   case $summary in
     All*) good=$(sed -E 's/.* in ([0-9]+) test cases?\).*/\1/' <<<"$summary") bad=0 ;;
     *)
@@ -65,9 +63,21 @@ run_catch() {
   if [ "$bad" -eq 0 ]; then
     printf 'ok      %s: %s test cases\n' "$name" "$good"
   else
-    printf '%s\n' "$log"
+    cat "$log"
     printf 'FAILED  %s: %s of %s test cases, exit status %d\n' "$name" "$bad" $((good + bad)) "$status"
   fi
+}
+
+# run_programs BUILD SUFFIX PROGRAM...: runs test programs, one on each core, and tallies them.
+run_programs() {
+  local build=$1 suffix=$2 program
+  shift 2
+  rm -f "$build"/tests/*_tests.{log,status}
+  printf '%s\n' "$@" | xargs -P "$(nproc)" -I{} \
+    sh -c "$build/tests/{} >$build/tests/{}.log 2>&1; echo \$? >$build/tests/{}.status"
+  for program in "$@"; do
+    tally "$program$suffix" "$build/tests/$program.log" "$(cat "$build/tests/$program.status" || echo 1)"
+  done
 }
 
 # test_programs BUILD: the names that CMake knows.
@@ -100,9 +110,8 @@ headline "release build"
 check "configure" cmake --preset release -DMASKCTL_TESTS=ON -DMASKCTL_WERROR=ON || finish
 check "library and command build without warnings" build build/release maskctl maskctl_command || finish
 check "tests and benchmarks build without warnings" build build/release all || finish
-for program in $(test_programs build/release); do
-  run_catch "$program" "build/release/tests/$program"
-done
+mapfile -t programs < <(test_programs build/release)
+run_programs build/release "" "${programs[@]}"
 
 headline "headers, package, samples, documentation"
 check "each header compiles alone" build build/release all_verify_interface_header_sets
@@ -116,8 +125,6 @@ headline "address and undefined behaviour sanitizers"
 check "configure with sanitizers" cmake --preset asan -DMASKCTL_TESTS=ON || finish
 mapfile -t programs < <(test_programs build/asan | grep -vE '^(app|project)_tests$')
 check "build with sanitizers" build build/asan "${programs[@]}" || finish
-for program in "${programs[@]}"; do
-  run_catch "$program with sanitizers" "build/asan/tests/$program"
-done
+run_programs build/asan " with sanitizers" "${programs[@]}"
 
 finish
