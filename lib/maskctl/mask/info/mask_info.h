@@ -1,0 +1,176 @@
+// ejkernel's MaskInfo, faithful to the seed in values, caches and errors, and lazy.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "maskctl/mask/info/conversions.h"
+#include "maskctl/mask/info/mask_array.h"
+
+namespace maskctl {
+
+/// The axis of a mesh that an array axis is split over: None, one name, or several.
+using AxisName = std::variant<std::monostate, std::string, std::vector<std::string>>;
+
+struct AxisNames {
+  AxisName batch = std::vector<std::string>{"dp", "fsdp"};
+  AxisName qheads = std::string("tp");
+  AxisName kvheads = std::string("tp");  // stored only; no sharding uses it
+  AxisName sequence = std::string("sp");
+  friend bool operator==(const AxisNames&, const AxisNames&) = default;
+};
+
+/// Which transforms a mask went through.
+struct BakedInMasks {
+  bool causal = false, sliding_window = false, chunked = false, token_type_ids = false;
+  friend bool operator==(const BakedInMasks&, const BakedInMasks&) = default;
+};
+
+/// What a MaskInfo stores. Absent arrays are None: not given and not yet computed.
+struct MaskInfoFields {
+  std::optional<MaskArray> attention_mask;
+  Array q_segment_ids, kv_segment_ids;  // [B,S] int32, -1 = padding
+  Array cu_seqlens_q, cu_seqlens_kv;    // [2B] pairs or [129] cumulative counts, as the seed has it
+  Array q_positions, kv_positions;      // [B,S]
+  BakedInMasks baked_in;
+  AxisNames axes;
+};
+
+/// One number for all batches, or one for each ([B]).
+using PerBatch = std::variant<Index, Array>;
+
+/// Both sides of a window: an int counts keys to the left and as many to the right.
+using SlidingWindow = std::variant<Index, std::pair<Index, Index>>;
+
+struct TokenTypeOptions {
+  std::string combine = "union";  // or intersect, replace
+  std::string zero_policy = "q";  // or kv, both, none
+  std::optional<bool> update_segment_ids;
+};
+
+struct SlidingWindowOptions {
+  PerBatch offset = Index{0};
+  std::optional<std::string> mode;  // "decode", "prefill"; any other is "default"
+  std::optional<PerBatch> index;    // needed by "decode"
+};
+
+struct KvLengthOptions {
+  std::optional<Index> q_len;
+  std::optional<Index> sliding_window;
+  /// Exclusive end of the query window instead of kv_lengths; then key ids at or beyond the length
+  /// become -1 too (the newer form that seed 000 shows).
+  std::optional<PerBatch> end_index;
+};
+
+/// The positions and axis names that every constructor takes.
+struct MaskInfoExtras {
+  Array q_positions, kv_positions;
+  AxisNames axes;
+};
+
+/// Masks, segment ids and cumulative lengths of one attention call; what is absent is computed from
+/// what is present when it is read, and kept. Transforms return new objects and stay lazy: nothing
+/// of size Q x K exists until a dense array is read. Reading may fill a cache, so that reading is
+/// not const and one object is not for two threads; copies share arrays and are cheap.
+/// All functions throw PythonError with the seed's type and text.
+/// Source: seed 001 (ejkernel.types.mask.MaskInfo); its oddities are kept, see docs/seed.md.
+class MaskInfo {
+ public:
+  MaskInfo() = default;
+  /// The dataclass's constructor and tree_unflatten: nothing is derived.
+  explicit MaskInfo(MaskInfoFields fields) : fields_(std::move(fields)) {}
+
+  static MaskInfo from_segments(const Tensor& q_segment_ids, const Array& kv_segment_ids = nullptr,
+                                bool is_attn_mask = false, const MaskInfoExtras& extras = {});
+  static MaskInfo from_attention_mask(const MaskArray& attention_mask, bool mask_is_valid = true,
+                                      const MaskInfoExtras& extras = {});
+  static MaskInfo from_cu_seqlens(const Tensor& cu_seqlens_q, Index max_q_len,
+                                  const Array& cu_seqlens_kv = nullptr,
+                                  std::optional<Index> max_kv_len = std::nullopt,
+                                  const MaskInfoExtras& extras = {});
+  /// jax.random.bernoulli(PRNGKey(seed), 1 - sparsity, [B,1,Q,K]), computed when read.
+  static MaskInfo from_random(Index batch_size, Index q_len,
+                              std::optional<Index> kv_len = std::nullopt, double sparsity = 0.5,
+                              std::int64_t seed = 0, const MaskInfoExtras& extras = {});
+  /// The first that is given: mask_info, attention_mask, input_ids, inputs_embeds (their shapes).
+  struct DynamicInputs {
+    const MaskInfo* mask_info = nullptr;
+    std::optional<std::vector<Index>> input_ids_shape, inputs_embeds_shape;
+    std::optional<MaskArray> attention_mask;
+  };
+  static MaskInfo dynamic_init(const DynamicInputs& inputs);
+
+  /// tree_flatten: what is stored now. Reading it computes nothing.
+  const MaskInfoFields& fields() const { return fields_; }
+
+  // Properties.
+  const MaskArray& attention_mask();
+  Array q_segment_ids();
+  Array kv_segment_ids();
+  Array cu_seqlens_q();
+  Array cu_seqlens_kv();
+  Array q_lens();  // None without stored ids
+  Array kv_lens();
+  Array q_attention_mask();  // [B,Q] int32: 0 where the id is -1, else 1
+  Array q_position_ids();
+  Tensor bias();  // create_bias(float32)
+  std::optional<Index> batch_size() const;
+  std::optional<Index> q_len() const;
+  std::optional<Index> kv_len() const;
+  std::array<std::optional<Index>, 3> shape() const;
+  bool is_multi_sequence() const;
+  bool is_self_attention() const;
+  const BakedInMasks& baked_in_masks() const { return fields_.baked_in; }
+  std::string repr() const;
+
+  // Transforms.
+  MaskInfo apply_causal(const PerBatch& offset = Index{0});
+  MaskInfo apply_sliding_window(const SlidingWindow& window,
+                                const SlidingWindowOptions& options = {});
+  MaskInfo apply_chunked(Index chunk_size, Index offset = 0);
+  /// kv_types null: those of the queries.
+  MaskInfo apply_token_type_ids(const Tensor& q_types, const Array& kv_types = nullptr,
+                                const TokenTypeOptions& options = {});
+  MaskInfo apply_kv_lengths(const Tensor& kv_lengths, const KvLengthOptions& options = {});
+  MaskInfo to_dtype(DType dtype);
+
+  // Conversions.
+  MaskInfo materialize_attention_mask(DType dtype = DType::kBool);
+  MaskInfo materialize_segment_ids(bool per_head = false);
+  MaskArray get_or_compute_attention_mask(DType dtype = DType::kBool);
+  QkvArrays get_or_compute_segment_ids(bool per_head = false);
+  QkvArrays get_or_compute_qkv_cu_seqlens(DType out_dtype = DType::kInt32,
+                                          Index max_segments = 128);
+  QkvArrays get_or_compute_positions();
+  QkvMasks get_qkv_masks(DType dtype = DType::kBool);
+  /// [B,H,Q,K]: 0 where open, finfo(dtype).min where closed; dtype is a float. Throws Error(kLimit)
+  /// when that takes more than max_bytes.
+  Tensor create_bias(DType dtype = DType::kFloat32, Index max_bytes = Index{4} << 30);
+
+  /// New fields where given; a new mask or new ids drop both cumulative lengths unless one of them
+  /// is given too. A field cannot be cleared.
+  struct Replacement {
+    std::optional<MaskArray> attention_mask;
+    Array q_segment_ids, kv_segment_ids, cu_seqlens_q, cu_seqlens_kv, q_positions, kv_positions;
+    std::optional<BakedInMasks> baked_in;
+    std::optional<AxisName> batch_axis, qheads_axis, kvheads_axis, sequence_axis;
+  };
+  MaskInfo replace(const Replacement& fields) const;
+
+ private:
+  MaskInfoFields fields_;
+};
+
+/// Debug lines ("[MaskInfo Debug] Calling MaskInfo.apply_causal()") go to `sink`, one call a line
+/// without a line feed. Off at first; the default sink drops them. For the whole process.
+void set_debug_mode(bool enabled);
+bool get_debug_mode();
+void set_debug_sink(std::function<void(std::string_view line)> sink);
+
+}  // namespace maskctl

@@ -1,0 +1,57 @@
+// What a block-sparse kernel loads: block classes, prefetch indices, deduplicated partial blocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/lazy/lazy_mask.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl::lazy {
+
+struct BlockInfoOptions {
+  Index q_block = 0, kv_block = 0;
+  bool is_dkv = false;  // walk (kv, head, q) instead of (head, q, kv)
+  bool downcast_smem_data = true;
+  Index head_shards = 1;
+  Index q_seq_shards = 1;
+  bool shrink_grid = true;
+};
+
+/// The distinct partial blocks, as places in the mask; elements are made when read.
+class PartialBlocks {
+ public:
+  virtual ~PartialBlocks() = default;
+  /// [n, bq, bk], for dkv [n, bk, bq]; the dynamic form [H, nq, nk, ...].
+  virtual std::vector<Index> shape() const = 0;
+  /// One block as bool [bq, bk] (dkv: [bk, bq]).
+  virtual Tensor block(Index number) const = 0;
+  /// All of them. Throws Error(kLimit) when they take more than max_bytes.
+  Tensor tensor(Index max_bytes = Index{4} << 30) const;
+};
+
+/// Names, shapes and values of the seed's library: X = head_shards when every shard holds one
+/// distinct mask, else the number of heads; nq, nk blocks (the shrunk number after shrinking).
+struct BlockInfo {
+  Tensor block_mask;                // [X, nq, nk]: 0 empty, 1 partial, 2 full
+  Tensor data_next;                 // [X, nq, nk]: the kv (dkv: q) block to load next
+  std::optional<Tensor> mask_next;  // [X, nq, nk]: the partial block to load next
+  std::shared_ptr<const PartialBlocks> partial_mask_blocks;  // null: none
+  std::optional<Tensor> q_sequence;                          // [Q] int32, of one computable mask
+  bool is_dynamic_mask = false;
+  bool has_mask_function = false;  // one distinct computable mask: the kernel evaluates its rule
+};
+
+/// From tile classes; no dense array. Throws PythonError(ValueError) for blocks, shards or heads
+/// that do not divide, PythonError(AssertionError) for an all-empty mask that is to be shrunk.
+/// Source: splash attention's mask info of JAX, whose numbering is kept.
+BlockInfo process_mask(const MaskPtr& mask, const BlockInfoOptions& options);
+/// Planes of one batch of any mask; equal planes count as one distinct mask, none is computable.
+BlockInfo process_mask(const Mask& mask, Index batch, const BlockInfoOptions& options);
+/// The form for masks that are known only at run time: [H,Q,K] bool, every block kept.
+BlockInfo process_dynamic_mask(const Tensor& mask, const BlockInfoOptions& options);
+
+}  // namespace maskctl::lazy
