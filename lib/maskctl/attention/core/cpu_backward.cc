@@ -1,0 +1,286 @@
+// Backward attention on the CPU: one pass over the open tiles gives all gradients.
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "maskctl/attention/core/backends.h"
+#include "maskctl/attention/core/cpu_heads.h"
+#include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/core/cpu_small_gradients.h"
+#include "maskctl/attention/core/cpu_tiles.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::attention {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr Index kTile = 96;  // queries and keys; divides by both groups
+
+using Buffer = std::vector<float>;
+
+Buffer buffer(Index n) { return Buffer(static_cast<std::size_t>(n)); }
+
+/// Rows of a head as kTile full rows, zero past the last.
+void copy_tile(const float* src, Index stride, Index rows, Index columns, float factor,
+               float* out) {
+  for (Index r = 0; r < kTile; ++r, out += columns) {
+    if (r >= rows) {
+      std::fill_n(out, columns, 0.0f);
+      continue;
+    }
+    for (Index x = 0; x < columns; ++x) out[x] = src[r * stride + x] * factor;
+  }
+}
+
+/// Both operands of one tile of queries, packed for the products that read them.
+struct QueryTile {
+  explicit QueryTile(const CpuCall& c)
+      : rows_q(buffer(kTile * c.d.dim)),
+        rows_out(buffer(kTile * c.d.value_dim)),
+        columns_q(rows_q.size()),
+        columns_out(rows_out.size()),
+        packed_q(buffer(kTile * round_up(c.d.dim, kColumnGroup))),
+        packed_out(buffer(kTile * round_up(c.d.value_dim, kColumnGroup))),
+        lse(buffer(kTile)),
+        delta(buffer(kTile)) {}
+
+  Buffer rows_q, rows_out;        // scaled queries, cotangents
+  Buffer columns_q, columns_out;  // as B with the queries as columns
+  Buffer packed_q, packed_out;    // as B with the queries as rows
+  Buffer lse, delta;              // delta: of the softmax, less the cotangent of lse
+};
+
+/// Gradients of some tiles of queries against one key head; keys and values are padded to tiles.
+class Task {
+ public:
+  Task(const CpuCall& c, const SoftmaxResult& forward, const Floats& d_out, const Floats& out,
+       const Floats& d_lse, Index b, Index u)
+      : c_(c),
+        forward_(forward),
+        d_out_(d_out),
+        out_(out),
+        d_lse_(d_lse),
+        b_(b),
+        u_(u),
+        q_(c),
+        tiles_(ceil_div(c.d.keys, kTile)),
+        dim_columns_(round_up(c.d.dim, kColumnGroup)),
+        value_columns_(round_up(c.d.value_dim, kColumnGroup)),
+        key_rows_(buffer(tiles_ * kTile * c.d.dim)),
+        value_rows_(buffer(tiles_ * kTile * c.d.value_dim)),
+        packed_keys_(buffer(tiles_ * kTile * dim_columns_)),
+        d_key_(buffer(tiles_ * kTile * dim_columns_)),
+        d_value_(buffer(tiles_ * kTile * value_columns_)),
+        d_query_(buffer(kTile * dim_columns_)),
+        p_(buffer(kTile * kTile)),
+        dp_(buffer(kTile * kTile)),
+        turned_(buffer(kTile * kTile)),
+        slope_(c.options.soft_cap ? buffer(kTile * kTile) : Buffer()) {
+    const HeadRows head(c, b, u);
+    for (Index t = 0; t < tiles_; ++t) {
+      const Index first = t * kTile, rows = std::min(kTile, c.d.keys - first);
+      float* const keys = key_rows_.data() + first * c.d.dim;
+      copy_tile(head.key(first), head.key_stride(), rows, c.d.dim, 1, keys);
+      copy_tile(head.value(first), head.value_stride(), rows, c.d.value_dim, 1,
+                value_rows_.data() + first * c.d.value_dim);
+      pack_rows(keys, c.d.dim, kTile, c.d.dim, packed_keys_.data() + first * dim_columns_);
+    }
+  }
+
+  /// Adds tile number `tile` of query head h; writes d_query rows, adds to d_bias.
+  void add(Index h, Index tile, Tensor& d_query, std::vector<float>& d_bias) {
+    const Range rows{tile * kTile, std::min((tile + 1) * kTile, c_.d.queries)};
+    load(h, rows);
+    open_.read(*c_.mask.plane(b_, h), rows, kTile);
+    std::fill(d_query_.begin(), d_query_.end(), 0.0f);
+    for (const KeyTile& keys : open_.tiles()) add_tile(h, rows, keys, d_bias);
+    float* out = d_query.as<float>().data() +
+                 ((b_ * c_.d.queries + rows.begin) * c_.d.q_heads + h) * c_.d.dim;
+    for (Index r = 0; r < rows.size(); ++r, out += c_.query_stride()) {
+      const float* sum = d_query_.data() + r * dim_columns_;
+      for (Index x = 0; x < c_.d.dim; ++x) out[x] = sum[x] * c_.scale;
+    }
+  }
+
+  /// Adds the sums of this task to the gradients of K and V.
+  void flush(Tensor& d_key, Tensor& d_value) const {
+    float* dk = d_key.as<float>().data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.dim;
+    float* dv = d_value.as<float>().data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.value_dim;
+    for (Index j = 0; j < c_.d.keys; ++j, dk += c_.key_stride(), dv += c_.value_stride()) {
+      for (Index x = 0; x < c_.d.dim; ++x) dk[x] += d_key_[index(j * dim_columns_ + x)];
+      for (Index x = 0; x < c_.d.value_dim; ++x) dv[x] += d_value_[index(j * value_columns_ + x)];
+    }
+  }
+
+ private:
+  static std::size_t index(Index i) { return static_cast<std::size_t>(i); }
+
+  void load(Index h, Range rows) {
+    const Index n = rows.size(), vd = c_.d.value_dim, stride = c_.d.q_heads * vd;
+    copy_tile(c_.query(b_, h) + rows.begin * c_.query_stride(), c_.query_stride(), n, c_.d.dim,
+              c_.scale, q_.rows_q.data());
+    const Index first = ((b_ * c_.d.queries + rows.begin) * c_.d.q_heads + h) * vd;
+    copy_tile(d_out_.data() + first, stride, n, vd, 1, q_.rows_out.data());
+    pack_columns(q_.rows_q.data(), c_.d.dim, kTile, c_.d.dim, q_.columns_q.data());
+    pack_columns(q_.rows_out.data(), vd, kTile, vd, q_.columns_out.data());
+    pack_rows(q_.rows_q.data(), c_.d.dim, kTile, c_.d.dim, q_.packed_q.data());
+    pack_rows(q_.rows_out.data(), vd, kTile, vd, q_.packed_out.data());
+    const Index place = (b_ * c_.d.q_heads + h) * c_.d.queries + rows.begin;
+    for (Index r = 0; r < kTile; ++r) {
+      // exp(x - infinity) = 0: rows past the last weigh nothing.
+      q_.lse[index(r)] = r < n ? forward_.lse.as<float>()[index(place + r)] : kInfinity;
+      q_.delta[index(r)] = r < n ? delta(first + r * stride, place + r) : 0;
+    }
+  }
+
+  float delta(Index out_at, Index lse_at) const {
+    float sum = 0;
+    for (Index x = 0; x < c_.d.value_dim; ++x) {
+      sum += d_out_.data()[out_at + x] * out_.data()[out_at + x];
+    }
+    return d_lse_ ? sum - d_lse_.data()[lse_at] : sum;
+  }
+
+  void add_tile(Index h, Range rows, const KeyTile& tile, std::vector<float>& d_bias) {
+    const Index first = tile.keys.begin;
+    multiply(key_rows_.data() + first * c_.d.dim, c_.d.dim, kTile, c_.d.dim, q_.columns_q.data(),
+             kTile, p_.data(), kTile, false);
+    if (c_.adjusts_logits()) adjust(h, rows, tile.keys);
+    for (Index j = 0; j < kTile; ++j) exp_shifted(p_.data() + j * kTile, q_.lse.data(), kTile);
+    close(tile, p_);
+    multiply(value_rows_.data() + first * c_.d.value_dim, c_.d.value_dim, kTile, c_.d.value_dim,
+             q_.columns_out.data(), kTile, dp_.data(), kTile, false);
+    if (c_.options.dropout > 0) drop(h, rows, tile.keys);  // dp and, for dV, a copy of p
+    const Buffer& weights = c_.options.dropout > 0 ? turned_ : p_;
+    multiply(weights.data(), kTile, kTile, kTile, q_.packed_out.data(), value_columns_,
+             d_value_.data() + first * value_columns_, value_columns_, true);
+    for (Index j = 0; j < kTile; ++j) {
+      softmax_slope(p_.data() + j * kTile, dp_.data() + j * kTile, q_.delta.data(),
+                    dp_.data() + j * kTile, kTile);
+    }
+    close(tile, dp_);
+    add_logit_slopes(h, rows, tile.keys, d_bias);
+    multiply(dp_.data(), kTile, kTile, kTile, q_.packed_q.data(), dim_columns_,
+             d_key_.data() + first * dim_columns_, dim_columns_, true);
+    turn(dp_, turned_);
+    multiply(turned_.data(), kTile, kTile, kTile, packed_keys_.data() + first * dim_columns_,
+             dim_columns_, d_query_.data(), dim_columns_, true);
+  }
+
+  /// Zeroes closed cells and the rows past the last key.
+  void close(const KeyTile& tile, Buffer& x) const {
+    if (!tile.full) open_.close_columns(tile.keys, 0, x.data(), kTile);
+    std::fill(x.begin() + tile.keys.size() * kTile, x.end(), 0.0f);
+  }
+
+  static void turn(const Buffer& from, Buffer& to) {
+    constexpr Index kEdge = 16;
+    for (Index j0 = 0; j0 < kTile; j0 += kEdge) {
+      for (Index i0 = 0; i0 < kTile; i0 += kEdge) {
+        for (Index j = j0; j < j0 + kEdge; ++j) {
+          for (Index i = i0; i < i0 + kEdge; ++i)
+            to[index(i * kTile + j)] = from[index(j * kTile + i)];
+        }
+      }
+    }
+  }
+
+  /// Bias and cap work on rows of queries.
+  void adjust(Index h, Range rows, Range keys) {
+    turn(p_, turned_);
+    for (Index r = 0; r < rows.size(); ++r) {
+      float* const slope = c_.options.soft_cap ? slope_.data() + r * kTile : nullptr;
+      c_.adjust(turned_.data() + r * kTile, b_, h, rows.begin + r, keys, kTile, slope);
+    }
+    turn(turned_, p_);
+  }
+
+  void drop(Index h, Range rows, Range keys) {
+    turned_ = p_;
+    for (Index j = 0; j < keys.size(); ++j) {
+      for (Index r = 0; r < rows.size(); ++r) {
+        const float m = dropout_multiplier(c_.options.dropout_seed, c_.options.dropout, b_, h,
+                                           rows.begin + r, keys.begin + j);
+        turned_[index(j * kTile + r)] *= m;
+        dp_[index(j * kTile + r)] *= m;
+      }
+    }
+  }
+
+  /// dp_ holds the slopes of the final logits: passes them through the cap, and to the bias.
+  void add_logit_slopes(Index h, Range rows, Range keys, std::vector<float>& d_bias) {
+    if (!c_.adjusts_logits()) return;
+    const bool before = c_.options.bias_order == BiasOrder::kBeforeCap;
+    for (Index r = 0; r < rows.size(); ++r) {
+      for (Index j = 0; j < keys.size(); ++j) {
+        float& ds = dp_[index(j * kTile + r)];
+        const float dz = c_.options.soft_cap ? ds * slope_[index(r * kTile + j)] : ds;
+        if (c_.bias) {
+          d_bias[index(c_.bias_at.at(b_, h, rows.begin + r, keys.begin + j))] += before ? dz : ds;
+        }
+        ds = dz;
+      }
+    }
+  }
+
+  const CpuCall& c_;
+  const SoftmaxResult& forward_;
+  const Floats &d_out_, &out_, &d_lse_;
+  Index b_, u_;
+  QueryTile q_;
+  QueryBlock open_;
+  Index tiles_, dim_columns_, value_columns_;
+  Buffer key_rows_, value_rows_, packed_keys_, d_key_, d_value_, d_query_;
+  Buffer p_, dp_, turned_, slope_;
+};
+
+}  // namespace
+
+SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forward,
+                              const Tensor& d_out, const SoftmaxOptions& options,
+                              const Tensor* d_lse, const Dims& d) {
+  const CpuCall c(in, options, d);
+  const Floats cotangent(&d_out), out(&forward.out), lse_cotangent(d_lse);
+  Tensor d_query(DType::kFloat32, in.query->shape()), d_key(DType::kFloat32, in.key->shape()),
+      d_value(DType::kFloat32, in.value->shape());
+  std::vector<float> d_bias(static_cast<std::size_t>(in.bias ? in.bias->elements() : 0));
+  const Index heads = d.batch * d.kv_heads;
+  // The gradient of a bias may be shared by all tasks; without one, few heads are split by queries.
+  const Index parts =
+      in.bias ? 1 : std::clamp<Index>(2 * threads() / std::max<Index>(heads, 1), 1, 8);
+  const Index tiles = ceil_div(d.queries, kTile);
+  std::vector<std::unique_ptr<Task>> tasks(static_cast<std::size_t>(heads * parts));
+  const auto work = [&](Index n) {
+    const Index head = n / parts, u = head % d.kv_heads;
+    auto task =
+        std::make_unique<Task>(c, forward, cotangent, out, lse_cotangent, head / d.kv_heads, u);
+    for (Index h = u * d.group(); h < (u + 1) * d.group(); ++h) {
+      for (Index t = n % parts; t < tiles; t += parts) task->add(h, t, d_query, d_bias);
+    }
+    if (parts == 1) {
+      task->flush(d_key, d_value);
+    } else {
+      tasks[static_cast<std::size_t>(n)] = std::move(task);
+    }
+  };
+  if (in.bias) {
+    for (Index n = 0; n < heads; ++n) work(n);
+  } else {
+    parallel_for(heads * parts, work);
+  }
+  for (const auto& task : tasks) {
+    if (task) task->flush(d_key, d_value);  // in order, so that equal calls give equal bits
+  }
+  add_mean_gradient(c, forward, cotangent, d_value);
+  SoftmaxGradients gradients{astype(d_query, in.query->dtype()), astype(d_key, in.key->dtype()),
+                             astype(d_value, in.value->dtype()), std::nullopt, std::nullopt};
+  if (in.bias) gradients.bias = bias_gradient(*in.bias, d_bias);
+  if (in.sinks) {
+    gradients.sinks = sink_gradient(c, forward, cotangent, out, lse_cotangent, *in.sinks);
+  }
+  return gradients;
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,235 @@
+// Forward attention on the CPU: blocks of queries against the tiles of keys that the mask opens.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "maskctl/attention/core/backends.h"
+#include "maskctl/attention/core/cpu_heads.h"
+#include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/core/cpu_tiles.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::attention {
+namespace {
+
+constexpr float kClosed = -std::numeric_limits<float>::infinity();
+constexpr Index kQueryBlock = 96;  // rows; divides by kRowGroup
+constexpr Index kKeyTile = 128;    // divides by kColumnGroup
+
+using Buffer = std::vector<float>;
+
+Buffer buffer(Index n) { return Buffer(static_cast<std::size_t>(n)); }
+
+/// K and V of one key head, packed by tiles of keys: each is used by all blocks of queries.
+class PackedHead {
+ public:
+  PackedHead(const CpuCall& c, Index b, Index u)
+      : key_floats_(kKeyTile * c.d.dim),
+        value_floats_(kKeyTile * round_up(c.d.value_dim, kColumnGroup)) {
+    const Index tiles = ceil_div(c.d.keys, kKeyTile);
+    keys_ = buffer(tiles * key_floats_);
+    values_ = buffer(tiles * value_floats_);
+    HeadRows rows(c, b, u);
+    for (Index t = 0; t < tiles; ++t) {
+      const Range tile{t * kKeyTile, std::min((t + 1) * kKeyTile, c.d.keys)};
+      pack_columns(rows.key(tile.begin), rows.key_stride(), tile.size(), c.d.dim,
+                   keys_.data() + t * key_floats_);
+      pack_rows(rows.value(tile.begin), rows.value_stride(), tile.size(), c.d.value_dim,
+                values_.data() + t * value_floats_);
+    }
+  }
+  const float* keys(Range tile) const { return keys_.data() + tile.begin / kKeyTile * key_floats_; }
+  const float* values(Range tile) const {
+    return values_.data() + tile.begin / kKeyTile * value_floats_;
+  }
+
+ private:
+  Index key_floats_, value_floats_;
+  Buffer keys_, values_;
+};
+
+/// The running softmax of a block of queries.
+class Block {
+ public:
+  explicit Block(const CpuCall& c)
+      : c_(c),
+        value_columns_(round_up(c.d.value_dim, kColumnGroup)),
+        query_(buffer(kQueryBlock * c.d.dim)),
+        scores_(buffer(kQueryBlock * kKeyTile)),
+        sum_(buffer(kQueryBlock * value_columns_)),
+        max_(buffer(kQueryBlock)),
+        weight_(buffer(kQueryBlock)) {}
+
+  void run(Index b, Index h, Range rows, const PackedHead& head, SoftmaxResult& result) {
+    b_ = b, h_ = h, rows_ = rows;
+    start();
+    open_.read(*c_.mask.plane(b, h), rows, kKeyTile);
+    for (const KeyTile& tile : open_.tiles()) add(tile, head);
+    finish(result);
+  }
+
+ private:
+  Index padded_rows() const { return round_up(rows_.size(), kRowGroup); }
+
+  void start() {
+    const float* q = c_.query(b_, h_);
+    for (Index r = 0; r < padded_rows(); ++r) {
+      float* out = query_.data() + r * c_.d.dim;
+      if (r >= rows_.size()) {
+        std::fill(out, out + c_.d.dim, 0.0f);
+        continue;
+      }
+      const float* row = q + (rows_.begin + r) * c_.query_stride();
+      for (Index x = 0; x < c_.d.dim; ++x) out[x] = row[x] * c_.scale;
+    }
+    std::fill(sum_.begin(), sum_.end(), 0.0f);
+    std::fill(max_.begin(), max_.end(), kClosed);
+    std::fill(weight_.begin(), weight_.end(), 0.0f);
+  }
+
+  void add(const KeyTile& tile, const PackedHead& head) {
+    const Index width = round_up(tile.keys.size(), kColumnGroup);
+    multiply(query_.data(), c_.d.dim, padded_rows(), c_.d.dim, head.keys(tile.keys), width,
+             scores_.data(), kKeyTile, false);
+    for (Index r = 0; c_.adjusts_logits() && r < rows_.size(); ++r) {
+      c_.adjust(row(r), b_, h_, rows_.begin + r, tile.keys, width, nullptr);
+    }
+    close(tile, width);
+    for (Index r = 0; r < rows_.size(); ++r) update(r, tile.keys, width);
+    multiply(scores_.data(), kKeyTile, padded_rows(), tile.keys.size(), head.values(tile.keys),
+             value_columns_, sum_.data(), value_columns_, true);
+  }
+
+  void close(const KeyTile& tile, Index width) {
+    if (!tile.full) {
+      open_.close_rows(tile.keys, kClosed, scores_.data(), kKeyTile, width);
+    } else if (tile.keys.size() < width) {
+      for (Index r = 0; r < rows_.size(); ++r) {
+        std::fill(row(r) + tile.keys.size(), row(r) + width, kClosed);
+      }
+    }
+  }
+
+  /// Scores to weights; earlier sums shrink when the maximum grows.
+  void update(Index r, Range keys, Index width) {
+    float& top = max_[static_cast<std::size_t>(r)];
+    float& weight = weight_[static_cast<std::size_t>(r)];
+    const float now = std::max(top, max_of(row(r), width));
+    if (now > top) {
+      if (top != kClosed) {
+        const float factor = std::exp(top - now);
+        weight *= factor;
+        scale_by(sum_.data() + r * value_columns_, value_columns_, factor);
+      }
+      top = now;
+    }
+    weight += exp_and_sum(row(r), width, top == kClosed ? 0.0f : top);
+    if (c_.options.dropout > 0) c_.drop(row(r), b_, h_, rows_.begin + r, keys);
+  }
+
+  void finish(SoftmaxResult& result) {
+    float* out = result.out.as<float>().data() +
+                 ((b_ * c_.d.queries + rows_.begin) * c_.d.q_heads + h_) * c_.d.value_dim;
+    float* lse =
+        result.lse.as<float>().data() + (b_ * c_.d.q_heads + h_) * c_.d.queries + rows_.begin;
+    for (Index r = 0; r < rows_.size(); ++r, out += c_.d.q_heads * c_.d.value_dim) {
+      finish_row(r, out, lse[r]);
+    }
+  }
+
+  void finish_row(Index r, float* out, float& lse) {
+    const float keys_top = max_[static_cast<std::size_t>(r)];
+    float top = keys_top, weight = weight_[static_cast<std::size_t>(r)];
+    if (c_.sink_array) {
+      const float* sinks = c_.sinks.data() + first_sink(*c_.sink_array, c_.d, h_);
+      const Index n = sink_count(c_.sink_array);
+      for (Index t = 0; t < n; ++t) top = std::max(top, sinks[t]);
+      weight = keys_top == kClosed ? 0 : weight * std::exp(keys_top - top);
+      for (Index t = 0; t < n; ++t) weight += std::exp(sinks[t] - top);
+    }
+    const bool empty = weight == 0;
+    lse = empty ? kClosed : top + std::log(weight);
+    float factor = c_.options.normalize ? 1 / weight : 1;
+    if (c_.options.normalize && c_.sink_array) factor *= std::exp(keys_top - top);
+    const float* sum = sum_.data() + r * value_columns_;
+    for (Index x = 0; x < c_.d.value_dim; ++x) {
+      out[x] = empty || keys_top == kClosed ? 0 : sum[x] * factor;
+    }
+  }
+
+  float* row(Index r) { return scores_.data() + r * kKeyTile; }
+
+  const CpuCall& c_;
+  Index value_columns_;
+  Buffer query_, scores_, sum_, max_, weight_;
+  QueryBlock open_;
+  Index b_ = 0, h_ = 0;
+  Range rows_;
+};
+
+/// Rows without keys and sinks, where the policy is not zero.
+void apply_policy(const CpuCall& c, SoftmaxResult& result) {
+  const EmptyRow policy = c.options.empty_row;
+  if (policy == EmptyRow::kZero || sink_count(c.sink_array) > 0) return;
+  const auto lse = result.lse.as<float>();
+  parallel_for(c.d.batch * c.d.q_heads, [&](Index n) {
+    const Index b = n / c.d.q_heads, h = n % c.d.q_heads;
+    std::vector<float> mean;
+    for (Index i = 0; i < c.d.queries; ++i) {
+      if (lse[static_cast<std::size_t>(n * c.d.queries + i)] != kClosed) continue;
+      if (mean.empty()) mean = empty_row_value(c, b, h);
+      std::copy(mean.begin(), mean.end(),
+                result.out.as<float>().begin() +
+                    ((b * c.d.queries + i) * c.d.q_heads + h) * c.d.value_dim);
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<float> empty_row_value(const CpuCall& c, Index b, Index h) {
+  const auto n = static_cast<std::size_t>(c.d.value_dim);
+  if (c.options.empty_row == EmptyRow::kNan || c.d.keys == 0) {
+    return std::vector<float>(n, c.options.empty_row == EmptyRow::kNan ? std::nanf("") : 0.0f);
+  }
+  std::vector<double> sum(n);
+  const float* v = c.value(b, c.d.kv_head(h));
+  for (Index j = 0; j < c.d.keys; ++j, v += c.value_stride()) {
+    for (std::size_t x = 0; x < n; ++x) sum[x] += static_cast<double>(v[x]);
+  }
+  const double weight = c.options.normalize ? 1 / static_cast<double>(c.d.keys) : 1;
+  std::vector<float> mean(n);
+  for (std::size_t x = 0; x < n; ++x) mean[x] = static_cast<float>(sum[x] * weight);
+  return mean;
+}
+
+SoftmaxResult cpu_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& options,
+                          const Dims& d) {
+  const CpuCall c(inputs, options, d);
+  SoftmaxResult result{Tensor(DType::kFloat32, {d.batch, d.queries, d.q_heads, d.value_dim}),
+                       Tensor(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
+  std::vector<std::unique_ptr<PackedHead>> heads(static_cast<std::size_t>(d.batch * d.kv_heads));
+  parallel_for(d.batch * d.kv_heads, [&](Index n) {
+    heads[static_cast<std::size_t>(n)] =
+        std::make_unique<PackedHead>(c, n / d.kv_heads, n % d.kv_heads);
+  });
+  const Index blocks = ceil_div(d.queries, kQueryBlock);
+  // Later blocks see more under a causal mask: they go first.
+  parallel_for(d.batch * d.q_heads * blocks, [&](Index n) {
+    const Index block = blocks - 1 - n / (d.batch * d.q_heads);
+    const Index head = n % (d.batch * d.q_heads);
+    const Index b = head / d.q_heads, h = head % d.q_heads;
+    const Range rows{block * kQueryBlock, std::min((block + 1) * kQueryBlock, d.queries)};
+    Block(c).run(b, h, rows, *heads[static_cast<std::size_t>(b * d.kv_heads + d.kv_head(h))],
+                 result);
+  });
+  apply_policy(c, result);
+  if (inputs.query->dtype() != DType::kFloat32) {
+    result.out = astype(result.out, inputs.query->dtype());
+  }
+  return result;
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,107 @@
+// Arrays of a call in f32, and what changes logits and weights one by one.
+#include "maskctl/attention/core/cpu_heads.h"
+
+#include <algorithm>
+
+#include "maskctl/attention/core/backends.h"
+#include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::attention {
+
+Floats::Floats(const Tensor* tensor) {
+  if (!tensor) return;
+  if (tensor->dtype() != DType::kFloat32) {
+    copy_ = std::make_unique<Tensor>(astype(*tensor, DType::kFloat32));
+    tensor = copy_.get();
+  }
+  data_ = tensor->as<float>().data();
+}
+
+CpuCall::CpuCall(const SoftmaxInputs& in, const SoftmaxOptions& o, const Dims& dims)
+    : d(dims),
+      options(o),
+      scale(static_cast<float>(effective_scale(o, dims))),
+      mask(in.mask ? *in.mask : open_mask(dims.queries, dims.keys)),
+      q(in.query),
+      k(in.key),
+      v(in.value),
+      bias(in.bias),
+      sinks(in.sinks),
+      sink_array(in.sinks) {
+  if (in.bias) bias_at = broadcast_strides(in.bias->shape());
+}
+
+const float* CpuCall::query(Index b, Index h) const {
+  return q.data() + (b * d.queries * d.q_heads + h) * d.dim;
+}
+const float* CpuCall::key(Index b, Index u) const {
+  return k.data() + (b * d.keys * d.kv_heads + u) * d.dim;
+}
+const float* CpuCall::value(Index b, Index u) const {
+  return v.data() + (b * d.keys * d.kv_heads + u) * d.value_dim;
+}
+
+std::vector<Index> CpuCall::poisoned_keys(Index b, Index u) const {
+  const auto finite = [](const float* x, Index n) {
+    float sum = 0;  // 0 * x is 0 unless x is NaN or infinite
+    for (Index i = 0; i < n; ++i) sum += 0 * x[i];
+    return sum == 0;
+  };
+  std::vector<Index> found;
+  for (Index j = 0; j < d.keys; ++j) {
+    if (finite(key(b, u) + j * key_stride(), d.dim) &&
+        finite(value(b, u) + j * value_stride(), d.value_dim)) {
+      continue;
+    }
+    Index seen = 0;
+    for (Index h = u * d.group(); h < (u + 1) * d.group(); ++h) {
+      seen += mask.plane(b, h)->count({0, d.queries}, {j, j + 1});
+    }
+    if (seen == 0) found.push_back(j);
+  }
+  return found;
+}
+
+HeadRows::HeadRows(const CpuCall& c, Index b, Index u)
+    : key_(c.key(b, u)),
+      value_(c.value(b, u)),
+      key_stride_(c.key_stride()),
+      value_stride_(c.value_stride()) {
+  const std::vector<Index> poisoned = c.poisoned_keys(b, u);
+  if (poisoned.empty()) return;
+  clean_.resize(static_cast<std::size_t>(c.d.keys * (c.d.dim + c.d.value_dim)));
+  float* const keys = clean_.data();
+  float* const values = keys + c.d.keys * c.d.dim;
+  for (Index j = 0; j < c.d.keys; ++j) {
+    std::copy_n(key(j), c.d.dim, keys + j * c.d.dim);
+    std::copy_n(value(j), c.d.value_dim, values + j * c.d.value_dim);
+  }
+  for (const Index j : poisoned) {
+    std::fill_n(keys + j * c.d.dim, c.d.dim, 0.0f);
+    std::fill_n(values + j * c.d.value_dim, c.d.value_dim, 0.0f);
+  }
+  key_ = keys, value_ = values;
+  key_stride_ = c.d.dim, value_stride_ = c.d.value_dim;
+}
+
+void CpuCall::adjust(float* logits, Index b, Index h, Index i, Range keys, Index width,
+                     float* slope) const {
+  const auto add_bias = [&] {
+    const float* row = bias.data() + bias_at.at(b, h, i, keys.begin);
+    for (Index j = 0; j < keys.size(); ++j) logits[j] += row[j * bias_at.stride[3]];
+  };
+  const bool before = options.bias_order == BiasOrder::kBeforeCap;
+  if (bias && before) add_bias();
+  if (options.soft_cap) soft_cap_all(logits, width, static_cast<float>(*options.soft_cap), slope);
+  if (bias && !before) add_bias();
+}
+
+void CpuCall::drop(float* weights, Index b, Index h, Index i, Range keys) const {
+  for (Index j = keys.begin; j < keys.end; ++j) {
+    weights[j - keys.begin] *=
+        dropout_multiplier(options.dropout_seed, options.dropout, b, h, i, j);
+  }
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,49 @@
+// The inner loops of CPU attention: packed matrix products and vectors of exponentials, f32.
+#pragma once
+
+#include <span>
+
+#include "maskctl/base/index.h"
+
+namespace maskctl::attention {
+
+/// Rows of a product come in groups of this many; both operands are padded to it.
+inline constexpr Index kRowGroup = 6;
+/// Every tile edge is a multiple of this, whatever the instruction set (two vectors of 16 lanes).
+inline constexpr Index kColumnGroup = 32;
+
+constexpr Index round_up(Index n, Index unit) { return ceil_div(n, unit) * unit; }
+
+/// Columns of one panel: two vectors of the instruction set in use.
+Index panel_columns();
+
+/// B = src [rows, columns] in panels: out[p][row][w] = src[row][p * W + w], zero past `columns`.
+/// out holds rows * round_up(columns, kColumnGroup) floats.
+void pack_rows(const float* src, Index stride, Index rows, Index columns, float* out);
+/// B = transpose of src: out[p][column][w] = src[p * W + w][column], zero past `rows`.
+/// out holds columns * round_up(rows, kColumnGroup) floats.
+void pack_columns(const float* src, Index stride, Index rows, Index columns, float* out);
+
+/// C[rows, columns] = A[rows, depth] * B, or += ; rows divide by kRowGroup, columns by
+/// kColumnGroup; B as packed with `depth` rows.
+void multiply(const float* a, Index a_stride, Index rows, Index depth, const float* packed_b,
+              Index columns, float* c, Index c_stride, bool accumulate);
+
+// Vectors of n floats; n divides by kColumnGroup.
+
+float max_of(const float* x, Index n);
+/// x = exp(x - shift), exactly 0 for -inf; the sum of the results.
+float exp_and_sum(float* x, Index n, float shift);
+/// x[i] = exp(x[i] - shift[i]).
+void exp_shifted(float* x, const float* shift, Index n);
+/// x *= factor.
+void scale_by(float* x, Index n, float factor);
+/// x = cap * tanh(x / cap); slope, when given, gets 1 - (x / cap)^2 of the result.
+void soft_cap_all(float* x, Index n, float cap, float* slope);
+/// ds[i] = p[i] * (dp[i] - delta[i]).
+void softmax_slope(const float* p, const float* dp, const float* delta, float* ds, Index n);
+
+/// The instruction set in use, as Highway names it.
+const char* cpu_target();
+
+}  // namespace maskctl::attention

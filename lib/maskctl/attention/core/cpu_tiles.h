@@ -1,0 +1,51 @@
+// What CPU attention reads of a mask: the tiles of a block of queries, and the rows of partial
+// ones.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "maskctl/mask/plane.h"
+
+namespace maskctl::attention {
+
+/// A tile of keys that some query of the block sees.
+struct KeyTile {
+  Range keys;
+  bool full = false;
+};
+
+/// The open cells of a block of queries, read once.
+class QueryBlock {
+ public:
+  /// Tiles of key_tile keys; the rows are read only when a tile is partial.
+  void read(const Plane& plane, Range queries, Index key_tile);
+
+  const std::vector<KeyTile>& tiles() const { return tiles_; }
+  /// Whether the query number `row` of the block sees any key.
+  bool sees(Index row) const;
+  /// Writes `value` over the closed cells of a partial tile held by queries: x[row * stride +
+  /// (key - keys.begin)]; and over columns from keys.size() to `width`.
+  void close_rows(Range keys, float value, float* x, Index stride, Index width) const;
+  /// The same of a tile held by keys: x[(key - keys.begin) * stride + row].
+  void close_columns(Range keys, float value, float* x, Index stride) const;
+
+ private:
+  struct Row {
+    std::size_t begin = 0, end = 0;  // of runs_ or words_
+    bool is_words = false;
+  };
+  /// f(key range) for each closed range inside `keys`.
+  template <class F>
+  void for_each_gap(const Row& row, Range keys, F&& f) const;
+  void read_rows(const Plane& plane, Range queries);
+
+  std::vector<KeyTile> tiles_;
+  std::vector<TileRun> runs_of_tiles_;
+  std::vector<Row> rows_;
+  std::vector<Run> runs_;
+  std::vector<std::uint64_t> words_;
+  bool any_full_ = false;
+};
+
+}  // namespace maskctl::attention

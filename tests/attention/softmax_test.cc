@@ -1,0 +1,292 @@
+// The fast CPU path against the float64 twin, and the twin against finite differences.
+#include "maskctl/attention/core/softmax.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <sstream>
+
+#include "maskctl/base/error.h"
+#include "maskctl/mask/dense.h"
+#include "maskctl/tensor/convert.h"
+#include "support/catch_compat.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention;
+
+class Random {
+ public:
+  explicit Random(unsigned seed) : engine_(seed) {}
+  Index below(Index n) {
+    return static_cast<Index>(engine_() % static_cast<std::uint64_t>(std::max<Index>(n, 1)));
+  }
+  bool chance(double p) { return std::uniform_real_distribution<>(0, 1)(engine_) < p; }
+  Tensor normal(std::vector<Index> shape, DType dtype = DType::kFloat32, float size = 1) {
+    Tensor t(DType::kFloat32, std::move(shape));
+    std::normal_distribution<float> d(0, size);
+    for (float& x : t.as<float>()) x = d(engine_);
+    return astype(t, dtype);
+  }
+  Mask mask(Index b, Index h, Index q, Index k, double open) {
+    Tensor dense(DType::kBool, {b, h, q, k});
+    for (auto& x : dense.as<std::uint8_t>()) x = chance(open) ? 1 : 0;
+    return mask_from_dense(dense);
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+struct Problem {
+  Tensor query, key, value;
+  std::optional<Mask> mask;
+  std::optional<Tensor> bias, sinks, d_lse;
+  Tensor d_out;
+  SoftmaxOptions options;
+
+  SoftmaxInputs inputs() const {
+    return {&query,
+            &key,
+            &value,
+            mask ? &*mask : nullptr,
+            bias ? &*bias : nullptr,
+            sinks ? &*sinks : nullptr};
+  }
+};
+
+Problem problem(unsigned seed, DType dtype = DType::kFloat32) {
+  Random r(seed);
+  const Index b = 1 + r.below(2), u = 1 + r.below(3), g = 1 + r.below(3), h = u * g;
+  const Index tq = 1 + r.below(r.chance(0.3) ? 300 : 40);
+  const Index tk = 1 + r.below(r.chance(0.3) ? 300 : 40);
+  const Index d = 1 + r.below(40), dv = r.chance(0.5) ? d : 1 + r.below(70);
+  Problem p;
+  p.query = r.normal({b, tq, h, d}, dtype);
+  p.key = r.normal({b, tk, u, d}, dtype);
+  p.value = r.normal({b, tk, u, dv}, dtype);
+  p.d_out = r.normal({b, tq, h, dv}, dtype);
+  const double open[] = {0.02, 0.5, 0.98, 1};
+  if (r.chance(0.8)) {
+    p.mask = r.mask(r.chance(0.5) ? b : 1, r.chance(0.5) ? h : 1, tq, tk, open[r.below(4)]);
+  }
+  const auto axis = [&r](Index n) { return r.chance(0.7) ? n : 1; };
+  if (r.chance(0.4)) p.bias = r.normal({axis(b), axis(h), axis(tq), axis(tk)});
+  if (r.chance(0.4)) {
+    const Index n = 1 + r.below(3);
+    p.sinks = r.chance(0.3) ? r.normal({n}) : r.normal({r.chance(0.5) ? h : u, n});
+  }
+  if (r.chance(0.3)) p.d_lse = r.normal({b, h, tq});
+  if (r.chance(0.3)) p.options.soft_cap = 0.5 + static_cast<double>(r.below(5));
+  if (r.chance(0.5)) p.options.bias_order = BiasOrder::kAfterCap;
+  if (r.chance(0.5)) p.options.empty_row = EmptyRow::kMean;
+  if (r.chance(0.3)) p.options.scale = 0.3;
+  if (r.chance(0.2)) {
+    p.options.dropout = 0.3;
+    p.options.dropout_seed = seed;
+  }
+  return p;
+}
+
+void check_close(const Tensor& seen, const Tensor& expected, double tolerance, const char* what) {
+  REQUIRE(seen.shape() == expected.shape());
+  REQUIRE(seen.dtype() == expected.dtype());
+  const Tensor a = astype(seen, DType::kFloat64), b = astype(expected, DType::kFloat64);
+  double size = 1;
+  for (const double x : b.as<double>()) {
+    if (std::isfinite(x)) size = std::max(size, std::abs(x));
+  }
+  for (std::size_t i = 0; i < a.as<double>().size(); ++i) {
+    const double x = a.as<double>()[i], y = b.as<double>()[i];
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    if (!(std::abs(x - y) <= tolerance * size)) {
+      FAIL(what << "[" << i << "] is " << x << ", expected " << y);
+    }
+  }
+}
+
+void check_gradients(const SoftmaxGradients& seen, const SoftmaxGradients& expected,
+                     double tolerance) {
+  check_close(seen.query, expected.query, tolerance, "d_query");
+  check_close(seen.key, expected.key, tolerance, "d_key");
+  check_close(seen.value, expected.value, tolerance, "d_value");
+  REQUIRE(seen.bias.has_value() == expected.bias.has_value());
+  REQUIRE(seen.sinks.has_value() == expected.sinks.has_value());
+  if (seen.bias) check_close(*seen.bias, *expected.bias, tolerance, "d_bias");
+  if (seen.sinks) check_close(*seen.sinks, *expected.sinks, tolerance, "d_sinks");
+}
+
+void compare_backends(Problem p, double tolerance) {
+  const Tensor* d_lse = p.d_lse ? &*p.d_lse : nullptr;
+  SoftmaxOptions slow = p.options;
+  slow.backend = Backend::kReference;
+  const SoftmaxResult expected = softmax_forward(p.inputs(), slow);
+  const SoftmaxResult seen = softmax_forward(p.inputs(), p.options);
+  check_close(seen.out, expected.out, tolerance, "out");
+  check_close(seen.lse, expected.lse, tolerance, "lse");
+  check_gradients(softmax_backward(p.inputs(), seen, p.d_out, p.options, d_lse),
+                  softmax_backward(p.inputs(), expected, p.d_out, slow, d_lse), 2 * tolerance);
+}
+
+double objective(const Problem& p) {
+  const SoftmaxResult r = softmax_forward(p.inputs(), p.options);
+  const auto sum = [](const Tensor& a, const Tensor& b) {
+    const Tensor x = astype(a, DType::kFloat64), y = astype(b, DType::kFloat64);
+    double total = 0;
+    for (std::size_t i = 0; i < x.as<double>().size(); ++i) {
+      if (std::isfinite(x.as<double>()[i])) total += x.as<double>()[i] * y.as<double>()[i];
+    }
+    return total;
+  };
+  return sum(r.out, p.d_out) + (p.d_lse ? sum(r.lse, *p.d_lse) : 0);
+}
+
+/// f32 steps of 2^-6 are exact enough: the twin computes in float64.
+void check_slopes(Problem& p, Tensor& array, const Tensor& gradient, const char* what) {
+  constexpr float kStep = 1.0f / 64;
+  for (std::size_t i = 0; i < array.as<float>().size(); i += 1 + array.as<float>().size() / 7) {
+    const float middle = array.as<float>()[i];
+    array.as<float>()[i] = middle + kStep;
+    const double up = objective(p), up_at = static_cast<double>(array.as<float>()[i]);
+    array.as<float>()[i] = middle - kStep;
+    const double down = objective(p), down_at = static_cast<double>(array.as<float>()[i]);
+    array.as<float>()[i] = middle;
+    const double slope = (up - down) / (up_at - down_at);
+    INFO(what << "[" << i << "]");
+    CHECK(static_cast<double>(gradient.as<float>()[i]) == Approx(slope).margin(0.03).epsilon(0.03));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the CPU path equals the float64 twin, forward and backward") {
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    INFO("seed " << seed);
+    compare_backends(problem(seed), 2e-5);
+  }
+}
+
+TEST_CASE("half precision inputs differ from the twin by their rounding alone") {
+  for (unsigned seed = 1000; seed < 1015; ++seed) {
+    INFO("seed " << seed);
+    compare_backends(problem(seed, DType::kFloat16), 4e-3);
+    compare_backends(problem(seed, DType::kBFloat16), 3e-2);
+  }
+}
+
+TEST_CASE("the twin's gradients are the slopes of its outputs") {
+  for (unsigned seed = 2000; seed < 2020; ++seed) {
+    INFO("seed " << seed);
+    Problem p = problem(seed);
+    p.options.backend = Backend::kReference;
+    const SoftmaxResult forward = softmax_forward(p.inputs(), p.options);
+    const SoftmaxGradients g =
+        softmax_backward(p.inputs(), forward, p.d_out, p.options, p.d_lse ? &*p.d_lse : nullptr);
+    check_slopes(p, p.query, g.query, "query");
+    check_slopes(p, p.key, g.key, "key");
+    check_slopes(p, p.value, g.value, "value");
+    if (p.bias) check_slopes(p, *p.bias, *g.bias, "bias");
+    if (p.sinks) check_slopes(p, *p.sinks, *g.sinks, "sinks");
+  }
+}
+
+TEST_CASE("outputs that are not normalised equal the twin's") {
+  for (unsigned seed = 3000; seed < 3030; ++seed) {
+    Problem p = problem(seed);
+    p.options.normalize = false;
+    SoftmaxOptions slow = p.options;
+    slow.backend = Backend::kReference;
+    INFO("seed " << seed);
+    check_close(softmax_forward(p.inputs(), p.options).out, softmax_forward(p.inputs(), slow).out,
+                2e-5, "out");
+  }
+}
+
+TEST_CASE("rows without keys give 0, the mean of V or NaN, as asked") {
+  Random r(7);
+  const Tensor q = r.normal({1, 3, 2, 4}), k = r.normal({1, 5, 1, 4}), v = r.normal({1, 5, 1, 4});
+  const Mask closed = r.mask(1, 1, 3, 5, 0);
+  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    SoftmaxOptions o;
+    o.backend = backend;
+    const SoftmaxInputs in{&q, &k, &v, &closed, nullptr, nullptr};
+    const SoftmaxResult zero = softmax_forward(in, o);
+    for (const float x : zero.out.as<float>()) CHECK(x == 0);
+    for (const float x : zero.lse.as<float>()) {
+      CHECK(x == -std::numeric_limits<float>::infinity());
+    }
+    o.empty_row = EmptyRow::kNan;
+    const SoftmaxResult nan = softmax_forward(in, o);
+    for (const float x : nan.out.as<float>()) CHECK(std::isnan(x));
+    o.empty_row = EmptyRow::kMean;
+    float mean = 0;
+    for (Index j = 0; j < 5; ++j) mean += v.as<float>()[static_cast<std::size_t>(j * 4)] / 5;
+    CHECK(softmax_forward(in, o).out.as<float>()[0] == Approx(mean));
+  }
+}
+
+TEST_CASE("NaN in keys that no query sees reaches nobody") {
+  Random r(8);
+  for (const Index keys : {5, 130, 300}) {
+    Tensor q = r.normal({1, 100, 2, 16}), k = r.normal({1, keys, 1, 16}),
+           v = r.normal({1, keys, 1, 16}), d_out = r.normal({1, 100, 2, 16});
+    Tensor dense(DType::kBool, {100, keys});
+    for (Index i = 0; i < 100; ++i) {
+      for (Index j = 0; j < keys; ++j) {
+        dense.as<std::uint8_t>()[static_cast<std::size_t>(i * keys + j)] =
+            j != keys - 2 && (i + j) % 3 != 0;
+      }
+    }
+    const Mask mask = mask_from_dense(dense);
+    const SoftmaxInputs in{&q, &k, &v, &mask, nullptr, nullptr};
+    const SoftmaxResult clean = softmax_forward(in);
+    const SoftmaxGradients clean_slopes = softmax_backward(in, clean, d_out);
+    for (Index x = 0; x < 16; ++x) {
+      k.as<float>()[static_cast<std::size_t>((keys - 2) * 16 + x)] = std::nanf("");
+      v.as<float>()[static_cast<std::size_t>((keys - 2) * 16 + x)] =
+          std::numeric_limits<float>::infinity();
+    }
+    const SoftmaxResult poisoned = softmax_forward(in);
+    const SoftmaxGradients slopes = softmax_backward(in, poisoned, d_out);
+    CHECK(std::ranges::equal(poisoned.out.bytes(), clean.out.bytes()));
+    CHECK(std::ranges::equal(slopes.query.bytes(), clean_slopes.query.bytes()));
+    CHECK(std::ranges::equal(slopes.key.bytes(), clean_slopes.key.bytes()));
+    CHECK(std::ranges::equal(slopes.value.bytes(), clean_slopes.value.bytes()));
+  }
+}
+
+TEST_CASE("NaN in a key that queries see reaches them") {
+  Random r(9);
+  const Tensor q = r.normal({1, 4, 1, 8}), v = r.normal({1, 4, 1, 8});
+  Tensor k = r.normal({1, 4, 1, 8});
+  k.as<float>()[3] = std::nanf("");
+  const SoftmaxInputs in{&q, &k, &v, nullptr, nullptr, nullptr};
+  const SoftmaxResult result = softmax_forward(in);
+  for (const float x : result.out.as<float>()) CHECK(std::isnan(x));
+}
+
+TEST_CASE("attention refuses what does not fit, before any work") {
+  Random r(10);
+  const Tensor q = r.normal({1, 3, 4, 8}), k = r.normal({1, 5, 2, 8}), v = r.normal({1, 5, 2, 6});
+  const Tensor three_heads = r.normal({1, 5, 3, 8}), short_dim = r.normal({1, 5, 2, 7}),
+               half = r.normal({1, 5, 2, 8}, DType::kFloat16), flat = r.normal({5, 8});
+  const Mask wrong = r.mask(1, 3, 3, 5, 1);
+  const Tensor bias = r.normal({1, 3, 3, 5});
+  CHECK_THROWS_WITH(softmax_forward({&q, &three_heads, &three_heads, nullptr, nullptr, nullptr}),
+                    "4 query heads do not divide into groups of 3 key heads");
+  CHECK_THROWS_AS(softmax_forward({&q, &short_dim, &v, nullptr, nullptr, nullptr}), Error);
+  CHECK_THROWS_WITH(softmax_forward({&q, &half, &v, nullptr, nullptr, nullptr}),
+                    "query is float32 and key is float16; convert one");
+  CHECK_THROWS_WITH(softmax_forward({&q, &flat, &v, nullptr, nullptr, nullptr}),
+                    "key is (5, 8), expected 4 axes");
+  CHECK_THROWS_AS(softmax_forward({&q, &k, &v, &wrong, nullptr, nullptr}), Error);
+  CHECK_THROWS_AS(softmax_forward({&q, &k, &v, nullptr, &bias, nullptr}), Error);
+  CHECK_THROWS_AS(softmax_forward({&q, &k, nullptr, nullptr, nullptr, nullptr}), Error);
+  SoftmaxOptions o;
+  o.soft_cap = 0;
+  CHECK_THROWS_AS(softmax_forward({&q, &k, &v, nullptr, nullptr, nullptr}, o), Error);
+  o = {};
+  o.dropout = 1;
+  CHECK_THROWS_AS(softmax_forward({&q, &k, &v, nullptr, nullptr, nullptr}, o), Error);
+}
