@@ -26,8 +26,9 @@ const std::map<std::string, Layer> kLayers = {
     {"tensor", {{"base"}, {"fmt"}}},
     {"mask", {{"base", "tensor"}, {"fmt", "hwy"}}},
     {"inspect", {{"base", "tensor", "mask"}, {"fmt"}}},
-    {"io", {{"base", "tensor", "mask"}, {"fmt", "zlib.h"}}},
+    {"io", {{"base", "tensor", "mask"}, {"fmt", "png.h", "zlib.h", "nlohmann"}}},
     {"render", {{"base", "tensor", "mask"}, {"fmt"}}},
+    {"attention", {{"base", "tensor", "mask"}, {"fmt", "hwy"}}},
     {"pipeline", {{"base", "tensor", "mask", "inspect", "io", "render"}, {"fmt"}}},
 };
 
