@@ -8,6 +8,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/elements.h"
+#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/shared_planes.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
@@ -262,5 +263,25 @@ TEST_CASE("hostile runs are refused") {
   for (std::size_t i = 0; i < bad.size(); ++i) {
     CAPTURE(i);
     CHECK(code_of(bad[i]) == Errc::kFormat);
+  }
+}
+
+TEST_CASE("rows of ids that come back are the same copied or made", "[dense]") {
+  std::mt19937 random(21);
+  constexpr Index kRows = 500, kKeys = 333;
+  for (const int kinds : {2, 40, 400}) {
+    std::vector<std::int32_t> ids(kRows), key_ids(kKeys);
+    for (auto& id : ids) id = static_cast<std::int32_t>(random() % static_cast<unsigned>(kinds));
+    for (auto& id : key_ids)
+      id = static_cast<std::int32_t>(random() % static_cast<unsigned>(kinds));
+    const PlanePtr plane = equal_ids(ids, key_ids, -1, Side::kBoth);
+    Cells cells(kRows * kKeys, 7), expected;
+    for (const auto q : ids) {
+      for (const auto k : key_ids) expected.push_back(q == k);
+    }
+    dense_plane(*plane, cells);
+    CHECK(cells == expected);
+    dense_rows(*plane, {0, kRows}, cells);
+    CHECK(cells == expected);
   }
 }

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "maskctl/mask/bands.h"
+#include "maskctl/mask/leaves.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 
@@ -59,6 +60,42 @@ TEST_CASE("segment ids of random masks agree with the pairwise rule", "[segment_
     const auto [q, k] = segment_ids_of_mask(*twin::plane_of_matrix(dense));
     REQUIRE(q == slow_row_classes(dense));
     REQUIRE(k == slow_row_classes(twin::transposed(dense)));
+  }
+}
+
+TEST_CASE("segment ids of large masks agree with the pairwise rule in every tier",
+          "[segment_ids]") {
+  std::mt19937 random(13);
+  const auto check = [](const twin::Dense& dense, const PlanePtr& plane) {
+    const auto [q, k] = segment_ids_of_mask(*plane);
+    CHECK(q == slow_row_classes(dense));
+    CHECK(k == slow_row_classes(twin::transposed(dense)));
+  };
+  for (int round = 0; round < 12; ++round) {
+    const Index queries = 1 + random() % 700, keys = 1 + random() % 700;
+    Ids a(static_cast<std::size_t>(queries)), b(static_cast<std::size_t>(keys));
+    for (auto& id : a) id = static_cast<int>(random() % 9) - 1;
+    for (auto& id : b) id = static_cast<int>(random() % 9) - 1;
+    const auto ids = twin::matrix(queries, keys, [&](Index q, Index k) {
+      return a[static_cast<std::size_t>(q)] >= 0 &&
+             a[static_cast<std::size_t>(q)] == b[static_cast<std::size_t>(k)];
+    });
+    check(ids, equal_ids(a, b, -1, Side::kBoth));
+    check(ids, twin::plane_of_matrix(ids));
+    // Columns drawn from a few, so that equal ones are many and lie apart.
+    const auto repeated = twin::matrix(queries, keys, [&](Index q, Index k) {
+      const auto seed = static_cast<unsigned>(b[static_cast<std::size_t>(k)] * 7919 + q * 104729);
+      return (seed * 2654435761u >> 17 & 1) != 0;
+    });
+    check(repeated, twin::plane_of_matrix(repeated));
+    // Few runs in the upper rows, many in the lower ones.
+    const auto mixed = twin::matrix(queries, keys, [&](Index q, Index k) {
+      return q < queries / 2 ? k <= q / 3 : (q * 31 + k * 17) % 5 < 2;
+    });
+    check(mixed, twin::plane_of_matrix(mixed));
+    const auto computed =
+        twin::matrix(queries, keys, [&](Index q, Index k) { return (k - q + 700) % 7 == 0; });
+    check(computed, dilated(queries, keys, 7, 0));
   }
 }
 

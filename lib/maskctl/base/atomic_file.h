@@ -28,6 +28,9 @@ class AtomicFile {
   /// Flushes to disk, closes, renames; every error is checked. Without `force` a file that appeared
   /// meanwhile is kept and an Error is thrown. Call once, last.
   void commit();
+  /// The file that gets the target's name, for another program to write to instead of write();
+  /// empty when the target is written directly.
+  const std::string& temporary() const { return temporary_; }
   /// True when the bytes end on a terminal.
   bool is_terminal() const;
 

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
+#include <vector>
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/mask/bit_tiles.h"
 #include "maskctl/mask/elements.h"
 #include "maskctl/mask/shared_planes.h"
 #include "maskctl/mask/words.h"
@@ -16,7 +19,7 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kBandBytes = Index{1} << 20;  // what one task unpacks
+constexpr Index kBandBytes = Index{1} << 20;  // what one task unpacks at least
 
 std::size_t size(Index n) { return static_cast<std::size_t>(n); }
 
@@ -26,6 +29,42 @@ void set_runs(std::span<const Run> runs, std::span<std::uint8_t> row) {
     std::fill(row.begin() + run.begin, row.begin() + run.end, std::uint8_t{1});
   }
 }
+
+/// Rows of many runs that were made before: to copy one is cheaper than to make it anew. Ids that
+/// come back give few rows, each of them many times.
+class MadeRows {
+ public:
+  /// The row of these runs, or null; then `row` is remembered as theirs.
+  const std::uint8_t* find(std::span<const Run> runs, const std::uint8_t* row) {
+    if (runs.size() < kFewRuns) return nullptr;
+    const std::uint64_t key = sign(runs);
+    const auto [begin, end] = by_sign_.equal_range(key);
+    for (auto it = begin; it != end; ++it) {
+      const Entry& entry = entries_[it->second];
+      if (std::ranges::equal(entry.runs, runs)) return entry.row;
+    }
+    kept_ += runs.size();
+    if (kept_ > kMostRuns) return nullptr;
+    by_sign_.emplace(key, entries_.size());
+    entries_.push_back({{runs.begin(), runs.end()}, row});
+    return nullptr;
+  }
+
+ private:
+  static constexpr std::size_t kFewRuns = 16;
+  static constexpr std::size_t kMostRuns = 1 << 18;  // rows that never come back stop being kept
+  struct Entry {
+    std::vector<Run> runs;
+    const std::uint8_t* row;
+  };
+  static std::uint64_t sign(std::span<const Run> runs) {
+    const Run few[] = {runs.front(), runs[runs.size() / 2], runs.back()};
+    return hash_runs(few) + runs.size();
+  }
+  std::size_t kept_ = 0;
+  std::vector<Entry> entries_;
+  std::unordered_multimap<std::uint64_t, std::size_t> by_sign_;
+};
 
 }  // namespace
 
@@ -69,16 +108,30 @@ Mask mask_from_dense(const Tensor& array) {
 void dense_rows(const Plane& plane, Range q, std::span<std::uint8_t> out) {
   const std::size_t width = size(plane.keys());
   if (width == 0 || q.empty()) return;
+  MadeRows made;
   plane.rows(q, [&](Range equal, const Keys& keys) {
     const auto to = out.subspan(size(equal.begin - q.begin) * width, size(equal.size()) * width);
     if (keys.is_words()) {
       unpack_bytes(keys.words, to.first(width));
+    } else if (const std::uint8_t* row = made.find(keys.runs, to.data())) {
+      std::memcpy(to.data(), row, width);
     } else {
       set_runs(keys.runs, to.first(width));
     }
     for (std::size_t at = width; at < to.size(); at += width) {
       std::memcpy(to.data() + at, to.data(), width);
     }
+  });
+}
+
+void dense_plane(const Plane& plane, std::span<std::uint8_t> out) {
+  if (plane.queries() == 0 || plane.keys() == 0) return;
+  // Large parts, so that a row of ids that come back is made once and copied often.
+  const Index least = std::clamp<Index>(kBandBytes / plane.keys(), 1, plane.queries());
+  const Index band = std::max(least, ceil_div(plane.queries(), 4 * threads()));
+  parallel_for(ceil_div(plane.queries(), band), [&](Index task) {
+    const Range q{task * band, std::min((task + 1) * band, plane.queries())};
+    dense_rows(plane, q, out.subspan(size(q.begin * plane.keys()), size(q.size() * plane.keys())));
   });
 }
 
@@ -93,15 +146,11 @@ Tensor dense_from_mask(const Mask& mask, Index max_bytes) {
   }
   Tensor out(DType::kBool, shape);
   if (*bytes == 0) return out;
-  const Index band = std::clamp<Index>(kBandBytes / mask.keys(), 1, mask.queries());
-  const Index bands = ceil_div(mask.queries(), band);
-  parallel_for(mask.batch() * mask.heads() * bands, [&](Index task) {
-    const Index p = task / bands;
-    const Index first = task % bands * band;
-    const Range q{first, std::min(first + band, mask.queries())};
-    dense_rows(*mask.plane(p / mask.heads(), p % mask.heads()), q,
-               out.as<std::uint8_t>().subspan(size((p * mask.queries() + first) * mask.keys()),
-                                              size(q.size() * mask.keys())));
+  const auto cells = out.as<std::uint8_t>();
+  const Index plane_cells = mask.queries() * mask.keys();
+  parallel_for(mask.batch() * mask.heads(), [&](Index p) {
+    dense_plane(*mask.plane(p / mask.heads(), p % mask.heads()),
+                cells.subspan(size(p * plane_cells), size(plane_cells)));
   });
   return out;
 }

@@ -22,6 +22,8 @@ Tensor dense_from_mask(const Mask& mask, Index max_bytes);
 
 /// The rows q of a plane as bytes 0 / 1, row-major, q.size() * keys of them.
 void dense_rows(const Plane& plane, Range q, std::span<std::uint8_t> out);
+/// All rows, on all cores.
+void dense_plane(const Plane& plane, std::span<std::uint8_t> out);
 
 /// [S] or [B,S] validity, nonzero = valid -> Q x K: both sides valid (the seed's padding mask), or
 /// only the key. Equal rows are shared. Throws Error(kShape) for other ranks.

@@ -1,111 +1,65 @@
 #include "maskctl/mask/segment_ids.h"
 
 #include <algorithm>
-#include <unordered_map>
 
-#include "maskctl/base/threads.h"
-#include "maskctl/mask/words.h"
+#include "maskctl/mask/column_classes.h"
+#include "maskctl/mask/equal_lines.h"
+#include "maskctl/mask/row_groups.h"
 
 namespace maskctl {
 namespace {
 
-constexpr std::int32_t kPadding = -1;
+using Ids = std::vector<std::int32_t>;
 
-/// splitmix64's finaliser: every bit of the input moves every bit of the output.
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
-std::uint64_t hash_runs(std::span<const Run> runs) {
-  std::uint64_t hash = 0x9e3779b97f4a7c15ULL;
-  for (const Run& run : runs) {
-    const auto begin = static_cast<std::uint64_t>(static_cast<std::uint32_t>(run.begin));
-    const auto end = static_cast<std::uint64_t>(static_cast<std::uint32_t>(run.end));
-    hash = mix(hash + mix(begin << 32 | end));
+Ids ids_of_rows(const Plane& plane, std::span<const RowGroup> groups,
+                std::span<const std::uint32_t> first) {
+  const Ids numbers = numbers_of(first, [&](std::size_t i) { return groups[i].open; });
+  Ids ids(static_cast<std::size_t>(plane.queries()));
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const Range rows = groups[i].rows;
+    std::fill(ids.begin() + rows.begin, ids.begin() + rows.end, numbers[i]);
   }
-  return hash;
+  return ids;
 }
 
-std::span<const Run> runs_of(const Keys& keys, std::vector<Run>& buffer) {
-  if (!keys.is_words()) return keys.runs;
-  buffer.clear();
-  words_to_runs(keys.words, buffer);
-  return buffer;
-}
-
-bool row_is(const Plane& plane, Index row, std::span<const Run> runs) {
-  bool equal = false;
-  std::vector<Run> buffer;
-  plane.rows({row, row + 1}, [&](Range, const Keys& keys) {
-    equal = std::ranges::equal(runs_of(keys, buffer), runs);
-  });
-  return equal;
-}
-
-struct Class {
-  Index first_row = 0;
-  std::int32_t id = 0;
-};
-
-/// Numbers distinct rows by first appearance.
-class Classifier {
- public:
-  explicit Classifier(const Plane& plane) : plane_(plane) {}
-
-  std::int32_t id_of(Index row, std::span<const Run> runs) {
-    if (runs.empty()) return kPadding;
-    if (!last_.empty() && std::ranges::equal(runs, last_)) return last_id_;
-    // The copy outlives the call that lends the runs, and makes the comparison with another row of
-    // the same plane safe.
-    last_.assign(runs.begin(), runs.end());
-    last_id_ = look_up(row);
-    return last_id_;
+/// One row of each kind.
+std::vector<Index> distinct_rows(std::span<const RowGroup> groups,
+                                 std::span<const std::uint32_t> first) {
+  std::vector<Index> rows;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (first[i] == i) rows.push_back(groups[i].rows.begin);
   }
+  return rows;
+}
 
- private:
-  std::int32_t look_up(Index row) {
-    auto [entry, end] = classes_.equal_range(hash_runs(last_));
-    for (; entry != end; ++entry) {
-      if (row_is(plane_, entry->second.first_row, last_)) return entry->second.id;
-    }
-    const auto id = static_cast<std::int32_t>(classes_.size());
-    classes_.emplace(hash_runs(last_), Class{row, id});
-    return id;
+Ids ids_of_columns(const Plane& plane, const RowScan& scan, std::span<const Index> rows) {
+  const auto classes = column_classes(plane, scan, rows);
+  if (!classes) return row_classes(*plane.transposed());
+  const auto begin = [&](std::size_t i) { return static_cast<std::size_t>(classes->begin[i]); };
+  const Ids numbers =
+      numbers_of(classes->first, [&](std::size_t i) { return scan.columns[begin(i)].open; });
+  Ids ids(static_cast<std::size_t>(plane.keys()));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::size_t end = i + 1 < numbers.size() ? begin(i + 1) : ids.size();
+    std::fill(ids.begin() + classes->begin[i], ids.begin() + static_cast<std::ptrdiff_t>(end),
+              numbers[i]);
   }
-
-  const Plane& plane_;
-  std::unordered_multimap<std::uint64_t, Class> classes_;
-  std::vector<Run> last_;
-  std::int32_t last_id_ = kPadding;
-};
+  return ids;
+}
 
 }  // namespace
 
 std::vector<std::int32_t> row_classes(const Plane& plane) {
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(plane.queries()), kPadding);
-  Classifier classifier(plane);
-  std::vector<Run> buffer;
-  plane.rows({0, plane.queries()}, [&](Range equal_rows, const Keys& keys) {
-    const std::int32_t id = classifier.id_of(equal_rows.begin, runs_of(keys, buffer));
-    std::fill(ids.begin() + equal_rows.begin, ids.begin() + equal_rows.end, id);
-  });
-  return ids;
+  const RowScan scan = scan_rows(plane, false);
+  return ids_of_rows(plane, scan.groups, first_groups(plane, scan.groups));
 }
 
 std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> segment_ids_of_mask(
     const Plane& plane) {
-  const PlanePtr columns = plane.transposed();
-  std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> ids;
-  parallel_for(2, [&](Index side) {
-    if (side == 0) {
-      ids.first = row_classes(plane);
-    } else {
-      ids.second = row_classes(*columns);
-    }
-  });
-  return ids;
+  const RowScan scan = scan_rows(plane, true);
+  const auto first = first_groups(plane, scan.groups);
+  return {ids_of_rows(plane, scan.groups, first),
+          ids_of_columns(plane, scan, distinct_rows(scan.groups, first))};
 }
 
 }  // namespace maskctl

@@ -72,10 +72,14 @@ struct Block {
   Index q_size = 0;
   Index k_size = 0;
 };
-/// Keeps jax.random.bernoulli(PRNGKey(seed), 1 - sparsity, [B,H,Q,K]).
+/// Keeps jax.random.bernoulli(PRNGKey(seed), 1 - sparsity, [B,H,Q,K]), computed when read; or of
+/// numpy's legacy stream np.random.seed(seed); np.random.binomial(1, 1 - sparsity, [B,H,Q,K]), whose
+/// cells can only be drawn in order: drawn once and held as bits, seed below 2^32.
 struct Random {
   double sparsity = 0.5;
   std::uint64_t seed = 0;
+  enum class Stream : std::uint8_t { kJax, kNumpy } stream = Stream::kJax;
+  Index max_bytes = Index{4} << 30;  // limit of the bits that kNumpy holds
 };
 
 // Steps that open cells (or).

@@ -3,10 +3,15 @@
 
 #include <map>
 
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/mt19937.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/rows.h"
 #include "maskctl/mask/step_rules.h"
+#include "maskctl/mask/words.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
@@ -52,6 +57,33 @@ Mask block_planes(const Mask& mask, const step::Block& rule) {
     const auto grid = flags.subspan(static_cast<std::size_t>((b * heads + h) * rows * columns),
                                     static_cast<std::size_t>(rows * columns));
     return block_grid(mask.queries(), mask.keys(), rule.q_size, rule.k_size, grid, columns);
+  });
+}
+
+/// Random cells of numpy's stream, all batches and heads one after the other.
+Mask numpy_cells(const Mask& mask, const step::Random& rule) {
+  if (rule.seed > 0xffffffffU) {
+    refuse("random", fmt::format("seed {}: numpy's stream takes 0 to {}", rule.seed, 0xffffffffU));
+  }
+  const Index extents[] = {mask.batch(), mask.heads(), mask.queries(), words_for(mask.keys()), 8};
+  const auto bytes = checked_product(extents);
+  if (!bytes || *bytes > rule.max_bytes) {
+    throw Error(Errc::kLimit,
+                fmt::format("step random: numpy's stream must be drawn in order and held, which "
+                            "takes more than the limit of {} bytes for {}; use stream=jax",
+                            rule.max_bytes, shape_text(mask)));
+  }
+  NumpyRandomState random(static_cast<std::int64_t>(rule.seed));
+  std::vector<std::uint8_t> row(static_cast<std::size_t>(mask.keys()));
+  const auto stride = static_cast<std::size_t>(words_for(mask.keys()));
+  return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(), [&](Index, Index) {
+    return stored_rows(mask.queries(), mask.keys(), true,
+                       [&](Range q, std::span<std::uint64_t> words) {
+                         for (std::size_t i = 0; i < static_cast<std::size_t>(q.size()); ++i) {
+                           random.bernoulli(1.0 - rule.sparsity, row);
+                           pack_bytes(row, words.subspan(i * stride, stride));
+                         }
+                       });
   });
 }
 
@@ -162,6 +194,9 @@ Mask apply_rule(const Mask& mask, const step::Random& rule) {
   if (!(rule.sparsity >= 0.0 && rule.sparsity <= 1.0)) {
     refuse("random",
            fmt::format("sparsity {}: expected 0 (all open) to 1 (all closed)", rule.sparsity));
+  }
+  if (rule.stream == step::Random::Stream::kNumpy) {
+    return zip(Op::kAnd, mask, numpy_cells(mask, rule));
   }
   const ThreefryKey key = prng_key(rule.seed);
   const auto p = static_cast<float>(1.0 - rule.sparsity);

@@ -34,12 +34,12 @@ struct BakedInMasks {
 
 /// What a MaskInfo stores. Absent arrays are None: not given and not yet computed.
 struct MaskInfoFields {
-  std::optional<MaskArray> attention_mask;
-  Array q_segment_ids, kv_segment_ids;  // [B,S] int32, -1 = padding
-  Array cu_seqlens_q, cu_seqlens_kv;    // [2B] pairs or [129] cumulative counts, as the seed has it
-  Array q_positions, kv_positions;      // [B,S]
-  BakedInMasks baked_in;
-  AxisNames axes;
+  std::optional<MaskArray> attention_mask = {};
+  Array q_segment_ids = {}, kv_segment_ids = {};  // [B,S] int32, -1 = padding
+  Array cu_seqlens_q = {}, cu_seqlens_kv = {};    // [2B] pairs or [129] cumulative counts (seed)
+  Array q_positions = {}, kv_positions = {};      // [B,S]
+  BakedInMasks baked_in = {};
+  AxisNames axes = {};
 };
 
 /// One number for all batches, or one for each ([B]).
@@ -51,27 +51,27 @@ using SlidingWindow = std::variant<Index, std::pair<Index, Index>>;
 struct TokenTypeOptions {
   std::string combine = "union";  // or intersect, replace
   std::string zero_policy = "q";  // or kv, both, none
-  std::optional<bool> update_segment_ids;
+  std::optional<bool> update_segment_ids = {};
 };
 
 struct SlidingWindowOptions {
   PerBatch offset = Index{0};
-  std::optional<std::string> mode;  // "decode", "prefill"; any other is "default"
-  std::optional<PerBatch> index;    // needed by "decode"
+  std::optional<std::string> mode = {};  // "decode", "prefill"; any other is "default"
+  std::optional<PerBatch> index = {};    // needed by "decode"
 };
 
 struct KvLengthOptions {
-  std::optional<Index> q_len;
-  std::optional<Index> sliding_window;
+  std::optional<Index> q_len = {};
+  std::optional<Index> sliding_window = {};
   /// Exclusive end of the query window instead of kv_lengths; then key ids at or beyond the length
   /// become -1 too (the newer form that seed 000 shows).
-  std::optional<PerBatch> end_index;
+  std::optional<PerBatch> end_index = {};
 };
 
 /// The positions and axis names that every constructor takes.
 struct MaskInfoExtras {
-  Array q_positions, kv_positions;
-  AxisNames axes;
+  Array q_positions = {}, kv_positions = {};
+  AxisNames axes = {};
 };
 
 /// Masks, segment ids and cumulative lengths of one attention call; what is absent is computed from
@@ -101,8 +101,8 @@ class MaskInfo {
   /// The first that is given: mask_info, attention_mask, input_ids, inputs_embeds (their shapes).
   struct DynamicInputs {
     const MaskInfo* mask_info = nullptr;
-    std::optional<std::vector<Index>> input_ids_shape, inputs_embeds_shape;
-    std::optional<MaskArray> attention_mask;
+    std::optional<std::vector<Index>> input_ids_shape = {}, inputs_embeds_shape = {};
+    std::optional<MaskArray> attention_mask = {};
   };
   static MaskInfo dynamic_init(const DynamicInputs& inputs);
 
@@ -156,10 +156,12 @@ class MaskInfo {
   /// New fields where given; a new mask or new ids drop both cumulative lengths unless one of them
   /// is given too. A field cannot be cleared.
   struct Replacement {
-    std::optional<MaskArray> attention_mask;
-    Array q_segment_ids, kv_segment_ids, cu_seqlens_q, cu_seqlens_kv, q_positions, kv_positions;
-    std::optional<BakedInMasks> baked_in;
-    std::optional<AxisName> batch_axis, qheads_axis, kvheads_axis, sequence_axis;
+    std::optional<MaskArray> attention_mask = {};
+    Array q_segment_ids = {}, kv_segment_ids = {}, cu_seqlens_q = {}, cu_seqlens_kv = {};
+    Array q_positions = {}, kv_positions = {};
+    std::optional<BakedInMasks> baked_in = {};
+    std::optional<AxisName> batch_axis = {}, qheads_axis = {}, kvheads_axis = {},
+                            sequence_axis = {};
   };
   MaskInfo replace(const Replacement& fields) const;
 

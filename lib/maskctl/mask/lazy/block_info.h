@@ -46,10 +46,13 @@ struct BlockInfo {
 };
 
 /// From tile classes; no dense array. Throws PythonError(ValueError) for blocks, shards or heads
-/// that do not divide, PythonError(AssertionError) for an all-empty mask that is to be shrunk.
+/// that do not divide or a mask that is not [H,Q,K], PythonError(AssertionError) for an all-empty
+/// mask (or query shard) that is to be shrunk, Error(kLimit) for arrays over 4 GiB. As the seed,
+/// throws PythonError(ValueError) for several query shards of a shrunk mask without partial blocks.
 /// Source: splash attention's mask info of JAX, whose numbering is kept.
 BlockInfo process_mask(const MaskPtr& mask, const BlockInfoOptions& options);
 /// Planes of one batch of any mask; equal planes count as one distinct mask, none is computable.
+/// Shards without partial blocks are no error here: mask_next is absent.
 BlockInfo process_mask(const Mask& mask, Index batch, const BlockInfoOptions& options);
 /// The form for masks that are known only at run time: [H,Q,K] bool, every block kept.
 BlockInfo process_dynamic_mask(const Tensor& mask, const BlockInfoOptions& options);

@@ -1,0 +1,66 @@
+#include "maskctl/mask/equal_lines.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+
+#include "maskctl/base/threads.h"
+#include "maskctl/mask/bit_tiles.h"
+
+namespace maskctl {
+namespace {
+
+constexpr std::uint32_t kNone = ~std::uint32_t{0};
+constexpr Index kLinesPerTask = 512;
+
+/// The first of the lines before that `is_same` takes for line i, by a table of open addresses.
+template <typename Same>
+std::vector<std::uint32_t> first_lines(std::span<const std::uint64_t> hashes, Same&& is_same) {
+  const std::size_t slots = std::bit_ceil(2 * hashes.size() + 1);
+  std::vector<std::uint32_t> table(slots, kNone), first(hashes.size());
+  for (std::uint32_t i = 0; i < hashes.size(); ++i) {
+    std::size_t slot = scrambled(hashes[i]) & (slots - 1);
+    while (table[slot] != kNone && (hashes[table[slot]] != hashes[i] || !is_same(table[slot], i))) {
+      slot = (slot + 1) & (slots - 1);
+    }
+    if (table[slot] == kNone) table[slot] = i;
+    first[i] = table[slot];
+  }
+  return first;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> first_with_hash(std::span<const std::uint64_t> hashes) {
+  return first_lines(hashes, [](std::uint32_t, std::uint32_t) { return true; });
+}
+
+std::vector<std::uint32_t> first_equal(
+    std::span<const std::uint64_t> hashes,
+    const std::function<bool(std::size_t i, std::size_t j)>& same) {
+  // Hashes hardly ever lie: what they say is compared at the end, on all cores.
+  auto first = first_with_hash(hashes);
+  std::atomic<bool> agree{true};
+  const auto lines = static_cast<Index>(hashes.size());
+  parallel_for(ceil_div(lines, kLinesPerTask), [&](Index task) {
+    const Index end = std::min((task + 1) * kLinesPerTask, lines);
+    for (auto i = static_cast<std::size_t>(task * kLinesPerTask); static_cast<Index>(i) < end;
+         ++i) {
+      if (!agree) return;
+      if (first[i] != i && !same(first[i], i)) agree = false;
+    }
+  });
+  return agree ? first : first_lines(hashes, same);
+}
+
+std::vector<std::int32_t> numbers_of(std::span<const std::uint32_t> first,
+                                     const std::function<bool(std::size_t i)>& open) {
+  std::vector<std::int32_t> numbers(first.size());
+  std::int32_t next = 0;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    numbers[i] = !open(i) ? -1 : first[i] == i ? next++ : numbers[first[i]];
+  }
+  return numbers;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,15 @@
+// Lines of the debug mode, for the functions that ejkernel traces; private to the library.
+#pragma once
+
+#include <string_view>
+
+namespace maskctl {
+
+/// "[MaskInfo Debug] Calling NAME()". `name` as ejkernel prints it: "MaskInfo.apply_causal" for a
+/// method, "type.from_segments" for a class method, "segment_ids_to_mask" for a function.
+void trace_call(std::string_view name);
+
+/// "[MaskInfo Debug] Property access: NAME".
+void trace_property(std::string_view name);
+
+}  // namespace maskctl

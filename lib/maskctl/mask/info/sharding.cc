@@ -1,0 +1,246 @@
+// Partition specs on meshes: correction to a shape, the specs of a MaskInfo, what a device holds.
+#include "maskctl/mask/info/sharding.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "maskctl/base/checked.h"
+#include "maskctl/mask/info/debug_trace.h"
+#include "maskctl/mask/info/python_error.h"
+
+namespace maskctl {
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// The axes of an entry; none for None.
+Names names_of(const AxisName& entry) {
+  if (const auto* one = std::get_if<std::string>(&entry)) return {*one};
+  if (const auto* many = std::get_if<Names>(&entry)) return *many;
+  return {};
+}
+
+/// As JAX keeps it: a tuple of one name is the name, of none is None.
+AxisName canonical(const AxisName& entry) {
+  const Names names = names_of(entry);
+  if (names.empty()) return std::monostate();
+  return names.size() == 1 ? AxisName(names[0]) : AxisName(names);
+}
+
+std::string quoted(const std::string& name) { return "'" + name + "'"; }
+
+std::string quoted(const Names& names) {
+  Names parts;
+  for (const std::string& name : names) parts.push_back(quoted(name));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// As Python prints it.
+std::string text_of(const AxisName& entry) {
+  const Names names = names_of(entry);
+  if (names.empty()) return "None";
+  return names.size() == 1 ? quoted(names[0]) : "(" + quoted(names) + ")";
+}
+
+std::optional<std::size_t> axis_of(const Mesh& mesh, const std::string& name) {
+  const auto found = std::ranges::find(mesh.axis_names, name);
+  if (found == mesh.axis_names.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - mesh.axis_names.begin());
+}
+
+/// Into how many parts the axes split an extent; nothing for an axis that the mesh lacks.
+std::optional<Index> parts_of(const Mesh& mesh, const Names& names) {
+  std::vector<Index> sizes;
+  for (const std::string& name : names) {
+    const auto axis = axis_of(mesh, name);
+    if (!axis) return std::nullopt;
+    sizes.push_back(mesh.axis_sizes[*axis]);
+  }
+  return checked_product(sizes);
+}
+
+bool splits(const Mesh& mesh, const AxisName& entry, Index extent) {
+  const auto parts = parts_of(mesh, names_of(entry));
+  return parts && *parts > 0 && extent % *parts == 0;
+}
+
+/// NamedSharding of JAX refuses an axis that splits twice.
+void check_unique(const PartitionSpec& spec) {
+  Names seen;
+  for (const AxisName& entry : spec.axes) {
+    for (const std::string& name : names_of(entry)) {
+      if (std::ranges::find(seen, name) != seen.end()) {
+        throw PythonError(PythonType::kValueError,
+                          fmt::format("{} uses mesh axis '{}' twice; expected each axis at most "
+                                      "once",
+                                      to_text(spec), name));
+      }
+      seen.push_back(name);
+    }
+  }
+}
+
+[[noreturn]] void bad_mesh(std::string_view text, std::string_view what) {
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("mesh '{}': {}; expected NAME=SIZE+..., such as dp=2+tp=4", text, what));
+}
+
+/// "dp=2" appended to the mesh.
+void add_axis(std::string_view text, std::string_view part, Mesh& mesh) {
+  const std::size_t equals = part.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    bad_mesh(text, fmt::format("'{}' is no axis", part));
+  }
+  const std::string name(part.substr(0, equals));
+  const std::string_view digits = part.substr(equals + 1);
+  Index size = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+  if (error != std::errc() || end != digits.data() + digits.size() || size < 1) {
+    bad_mesh(text, fmt::format("axis {} has size '{}', not a positive number", name, digits));
+  }
+  if (axis_of(mesh, name)) bad_mesh(text, fmt::format("axis {} appears twice", name));
+  mesh.axis_names.push_back(name);
+  mesh.axis_sizes.push_back(size);
+}
+
+void check_names(const AxisName& entry, std::string_view label, const Mesh& mesh) {
+  for (const std::string& name : names_of(entry)) {
+    if (axis_of(mesh, name)) continue;
+    Names available = mesh.axis_names;
+    std::ranges::sort(available);
+    throw PythonError(
+        PythonType::kValueError,
+        fmt::format("Invalid axis name configuration. Axis '{}' (from {}) is not present in the "
+                    "mesh. Available mesh axes: [{}]. Please ensure all configured axis names "
+                    "match the mesh definition.",
+                    name, label, quoted(available)));
+  }
+}
+
+/// Place of a device in the grid.
+std::vector<Index> coordinates_of(const Mesh& mesh, Index device) {
+  std::vector<Index> place(mesh.axis_sizes.size());
+  for (std::size_t axis = place.size(); axis-- > 0;) {
+    place[axis] = device % mesh.axis_sizes[axis];
+    device /= mesh.axis_sizes[axis];
+  }
+  return place;
+}
+
+/// The part of an extent at a place of the grid; the first name of the entry counts slowest.
+Range part_at(const Mesh& mesh, const std::vector<Index>& place, const AxisName& entry,
+              Index extent) {
+  if (!splits(mesh, entry, extent)) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("cannot split {} elements over {}; expected axes of the mesh whose "
+                            "sizes divide it",
+                            extent, text_of(entry)));
+  }
+  Index number = 0, parts = 1;
+  for (const std::string& name : names_of(entry)) {
+    const std::size_t axis = *axis_of(mesh, name);
+    number = number * mesh.axis_sizes[axis] + place[axis];
+    parts *= mesh.axis_sizes[axis];
+  }
+  const Index size = extent / parts;
+  return {number * size, (number + 1) * size};
+}
+
+}  // namespace
+
+Index Mesh::devices() const {
+  const auto devices = checked_product(axis_sizes);
+  if (!devices) throw Error(Errc::kLimit, "the mesh has more devices than fit 64 bits");
+  return *devices;
+}
+
+Mesh mesh_from_text(std::string_view text) {
+  Mesh mesh;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('+', begin), text.size());
+    add_axis(text, text.substr(begin, end - begin), mesh);
+    begin = end + 1;
+  }
+  mesh.devices();
+  return mesh;
+}
+
+std::string to_text(const PartitionSpec& spec) {
+  Names entries;
+  for (const AxisName& entry : spec.axes) entries.push_back(text_of(entry));
+  return fmt::format("PartitionSpec({}{})", fmt::join(entries, ", "),
+                     entries.size() == 1 ? "," : "");
+}
+
+PartitionSpec get_corrected_named_sharding(std::span<const Index> shape, const PartitionSpec& spec,
+                                           const Mesh& mesh) {
+  PartitionSpec corrected;
+  bool split = false;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    const AxisName entry = axis < spec.axes.size() ? canonical(spec.axes[axis]) : AxisName();
+    const bool keep = !names_of(entry).empty() && splits(mesh, entry, shape[axis]);
+    corrected.axes.push_back(keep ? entry : AxisName());
+    split = split || keep;
+  }
+  if (!split) return {};
+  check_unique(corrected);
+  return corrected;
+}
+
+MaskSharding get_empty_sharding() { return {}; }
+
+MaskSharding get_shardings(const MaskInfo& info, const Mesh& mesh, bool sequence_parallel) {
+  trace_call("MaskInfo.get_shardings");
+  const MaskInfoFields& fields = info.fields();
+  const AxisName sequence = sequence_parallel ? fields.axes.sequence : AxisName();
+  check_names(fields.axes.qheads, "qheads_axis_name", mesh);
+  check_names(fields.axes.batch, "batch_axis_name", mesh);
+  check_names(sequence, "sequence_axis_name", mesh);
+  MaskSharding out;
+  if (fields.attention_mask) {
+    const std::vector<Index>& shape = fields.attention_mask->shape();
+    if (shape.size() != 4) {
+      throw PythonError(
+          PythonType::kValueError,
+          fmt::format("Attention mask must be a 4D array with shape (batch, num_heads_or_1, q_len, "
+                      "kv_len) for sharding computation, but got {}D array with shape {}. Use "
+                      "from_attention_mask() to construct MaskInfo from lower-dimensional masks.",
+                      shape.size(), shape_text(shape)));
+    }
+    const PartitionSpec spec{{fields.axes.batch, fields.axes.qheads, sequence, AxisName()}};
+    out.attention_mask = get_corrected_named_sharding(shape, spec, mesh);
+  }
+  const auto of_tokens = [&](const Array& array) -> std::optional<PartitionSpec> {
+    if (!array) return std::nullopt;
+    return get_corrected_named_sharding(array->shape(), {{fields.axes.batch, sequence}}, mesh);
+  };
+  out.q_segment_ids = of_tokens(fields.q_segment_ids);
+  out.kv_segment_ids = of_tokens(fields.kv_segment_ids);
+  out.q_positions = of_tokens(fields.q_positions);
+  out.kv_positions = of_tokens(fields.kv_positions);
+  return out;
+}
+
+std::vector<Range> shard_of_device(std::span<const Index> shape, const PartitionSpec& spec,
+                                   const Mesh& mesh, Index device) {
+  if (device < 0 || device >= mesh.devices()) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("device {} is not in a mesh of {} devices", device, mesh.devices()));
+  }
+  if (spec.axes.size() > shape.size()) {
+    throw Error(Errc::kShape, fmt::format("{} has more entries than shape {} has axes",
+                                          to_text(spec), shape_text(shape)));
+  }
+  const std::vector<Index> place = coordinates_of(mesh, device);
+  std::vector<Range> parts;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    const AxisName entry = axis < spec.axes.size() ? spec.axes[axis] : AxisName();
+    parts.push_back(part_at(mesh, place, entry, shape[axis]));
+  }
+  return parts;
+}
+
+}  // namespace maskctl

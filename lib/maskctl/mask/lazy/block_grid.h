@@ -1,0 +1,22 @@
+// How blocks and shards divide a mask.
+#pragma once
+
+#include <vector>
+
+#include "maskctl/mask/lazy/block_info.h"
+
+namespace maskctl::lazy {
+
+struct BlockGrid {
+  Index heads = 0, rows = 0, columns = 0;  // rows and columns of blocks
+  Index heads_per_shard = 0, rows_per_shard = 0;
+};
+
+/// The grid of a mask [H,Q,K]. Throws PythonError(ValueError) where blocks or shards do not divide
+/// it, Error(kInvalidArgument) for sizes or numbers below 1.
+BlockGrid block_grid_of(const std::vector<Index>& shape, const BlockInfoOptions& options);
+
+/// int8, int16 or int32, the first that holds 0 to `most`.
+DType smallest_dtype(Index most);
+
+}  // namespace maskctl::lazy

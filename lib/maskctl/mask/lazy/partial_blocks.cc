@@ -1,0 +1,180 @@
+#include "maskctl/mask/lazy/partial_blocks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
+#include "maskctl/mask/words.h"
+
+namespace maskctl::lazy {
+namespace {
+
+constexpr std::size_t kKeptContents = std::size_t{1} << 20;  // elements, 4 MiB
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+void write_payload(const TilePayload& payload, Index width, std::span<std::uint8_t> out) {
+  if (const auto* intervals = std::get_if<TileIntervals>(&payload)) {
+    for (std::size_t row = 0; row < intervals->rows.size(); ++row) {
+      const auto cells = out.subspan(row * at(width), at(width));
+      const Run& open = intervals->rows[row];
+      std::fill(cells.begin() + open.begin, cells.begin() + open.end, std::uint8_t{1});
+    }
+    return;
+  }
+  const std::span<const std::uint64_t> words = std::get<TileBits>(payload).words;
+  const std::size_t stride = at(words_for(width));
+  for (std::size_t row = 0; row * stride < words.size(); ++row) {
+    unpack_bytes(words.subspan(row * stride, stride), out.subspan(row * at(width), at(width)));
+  }
+}
+
+class PlacedBlocks final : public PartialBlocks {
+ public:
+  PlacedBlocks(std::vector<BlockNumbers::Place> places, Index rows, Index columns, bool transposed)
+      : places_(std::move(places)), rows_(rows), columns_(columns), transposed_(transposed) {}
+
+  std::vector<Index> shape() const override {
+    const auto n = static_cast<Index>(places_.size());
+    return transposed_ ? std::vector<Index>{n, columns_, rows_}
+                       : std::vector<Index>{n, rows_, columns_};
+  }
+  Tensor block(Index number) const override {
+    const BlockNumbers::Place& place = places_.at(at(number));
+    Tensor out(DType::kBool, {rows_, columns_});
+    write_payload(place.blocks->payload(place.row, place.column), columns_, out.as<std::uint8_t>());
+    return transposed_ ? transposed(out) : out;
+  }
+
+ private:
+  static Tensor transposed(const Tensor& block) {
+    const Index rows = block.extent(0), columns = block.extent(1);
+    Tensor out(DType::kBool, {columns, rows});
+    const auto from = block.as<std::uint8_t>();
+    const auto to = out.as<std::uint8_t>();
+    for (Index i = 0; i < rows; ++i) {
+      for (Index j = 0; j < columns; ++j) to[at(j * rows + i)] = from[at(i * columns + j)];
+    }
+    return out;
+  }
+
+  std::vector<BlockNumbers::Place> places_;
+  Index rows_, columns_;
+  bool transposed_;
+};
+
+}  // namespace
+
+Tensor PartialBlocks::tensor(Index max_bytes) const {
+  const std::vector<Index> extents = shape();
+  const auto bytes = checked_product(extents);
+  if (!bytes || *bytes > max_bytes) {
+    throw Error(Errc::kLimit, fmt::format("partial blocks {} take more than {} bytes; read them "
+                                          "one by one or take larger blocks",
+                                          shape_text(extents), max_bytes));
+  }
+  Tensor out(DType::kBool, extents);
+  const Index cells = extents[extents.size() - 2] * extents.back();
+  for (Index number = 0; number * cells < *bytes; ++number) {
+    const Tensor one = block(number);
+    std::copy(one.bytes().begin(), one.bytes().end(),
+              out.bytes().subspan(at(number * cells)).begin());
+  }
+  return out;
+}
+
+std::span<const TileRun> NumberedBlocks::row(Index tile_row) const {
+  const TileMap& map = blocks->tiles();
+  const Index first = map.row_offsets[at(tile_row)], last = map.row_offsets[at(tile_row + 1)];
+  return std::span(map.runs).subspan(at(first), at(last - first));
+}
+
+std::uint32_t NumberedBlocks::number_of(const TileRun& run, Index tile) const {
+  const Index before = first_partial[at(&run - blocks->tiles().runs.data())];
+  return numbers[at(before + tile - run.first)];
+}
+
+bool same_cells(const NumberedBlocks& a, const NumberedBlocks& b) {
+  const TileMap &x = a.blocks->tiles(), &y = b.blocks->tiles();
+  return x.row_offsets == y.row_offsets && x.runs == y.runs && a.numbers == b.numbers;
+}
+
+NumberedBlocks BlockNumbers::add(PlanePtr plane) {
+  NumberedBlocks out{std::make_shared<BlockMap>(std::move(plane), q_block_, kv_block_), {}, {}};
+  std::vector<std::int32_t> columns;
+  for (Index row = 0; row < out.blocks->tiles().tile_rows(); ++row) {
+    columns.clear();
+    for (const TileRun& run : out.row(row)) {
+      out.first_partial.push_back(static_cast<Index>(out.numbers.size() + columns.size()));
+      if (run.fill != Fill::kPartial) continue;
+      for (std::int32_t i = 0; i < run.count; ++i) columns.push_back(run.first + i);
+    }
+    if (!columns.empty()) number_row(out.blocks, row, columns, out.numbers);
+  }
+  return out;
+}
+
+void BlockNumbers::number_row(const std::shared_ptr<const BlockMap>& blocks, Index row,
+                              std::span<const std::int32_t> columns,
+                              std::vector<std::uint32_t>& out) {
+  if (const auto* plane = dynamic_cast<const BandsPlane*>(blocks->plane().get())) {
+    for (const std::int32_t column : columns) {
+      out.push_back(number_band(*plane, {blocks, row, column}));
+    }
+    return;
+  }
+  std::vector<TileContent> contents =
+      tile_contents(*blocks->plane(), {row * q_block_, (row + 1) * q_block_}, kv_block_, columns);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    out.push_back(number(std::move(contents[i]), {blocks, row, columns[i]}));
+  }
+}
+
+std::uint32_t BlockNumbers::number_band(const BandsPlane& plane, Place place) {
+  BandKey key;
+  band_key(plane, {place.row * q_block_, (place.row + 1) * q_block_},
+           {place.column * kv_block_, (place.column + 1) * kv_block_}, key);
+  if (const auto known = by_bands_.find(key); known != by_bands_.end()) return known->second;
+  TileContent content = content_at(place);
+  const std::uint32_t found = number(std::move(content), std::move(place));
+  by_bands_.emplace(std::move(key), found);
+  return found;
+}
+
+std::uint32_t BlockNumbers::number(TileContent content, Place place) {
+  const std::uint64_t hash = hash_of_values(content);
+  const auto [begin, end] = by_hash_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    if (holds(it->second, content)) return it->second;
+  }
+  const auto next = static_cast<std::uint32_t>(places_.size());
+  by_hash_.emplace(hash, next);
+  places_.push_back(std::move(place));
+  if (contents_.size() == next && contents_size_ + content.size() <= kKeptContents) {
+    contents_size_ += content.size();
+    contents_.push_back(std::move(content));
+  }
+  return next;
+}
+
+bool BlockNumbers::holds(std::uint32_t number, const TileContent& content) const {
+  if (number < contents_.size()) return contents_[number] == content;
+  return content_at(places_[number]) == content;
+}
+
+TileContent BlockNumbers::content_at(const Place& place) const {
+  const auto column = static_cast<std::int32_t>(place.column);
+  return std::move(tile_contents(*place.blocks->plane(),
+                                 {place.row * q_block_, (place.row + 1) * q_block_}, kv_block_,
+                                 {&column, 1})
+                       .front());
+}
+
+std::shared_ptr<const PartialBlocks> BlockNumbers::blocks(bool transposed) const {
+  if (places_.empty()) return nullptr;
+  return std::make_shared<PlacedBlocks>(places_, q_block_, kv_block_, transposed);
+}
+
+}  // namespace maskctl::lazy

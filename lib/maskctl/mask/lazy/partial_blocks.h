@@ -1,0 +1,65 @@
+// Numbers for the partial blocks of masks: one for each content, in order of first appearance.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/lazy/block_info.h"
+#include "maskctl/mask/lazy/tile_content.h"
+
+namespace maskctl::lazy {
+
+/// The blocks of one plane, and the number of each partial one.
+struct NumberedBlocks {
+  std::shared_ptr<const BlockMap> blocks;
+  std::vector<Index> first_partial;    // of each tile run: partial blocks before it
+  std::vector<std::uint32_t> numbers;  // of the partial blocks, row-major
+
+  std::span<const TileRun> row(Index tile_row) const;
+  /// The number of block `tile` in the partial run `run`, one of row().
+  std::uint32_t number_of(const TileRun& run, Index tile) const;
+  /// The same cells, when both were numbered together.
+  friend bool same_cells(const NumberedBlocks& a, const NumberedBlocks& b);
+};
+
+/// Numbers the partial blocks of plane after plane. Blocks are found equal by a hash and then by
+/// their cells; of each number only a place in a plane is kept, and as many contents as fit into
+/// a fixed budget.
+class BlockNumbers {
+ public:
+  BlockNumbers(Index q_block, Index kv_block) : q_block_(q_block), kv_block_(kv_block) {}
+
+  NumberedBlocks add(PlanePtr plane);
+  Index count() const { return static_cast<Index>(places_.size()); }
+  /// Transposed blocks for dkv.
+  std::shared_ptr<const PartialBlocks> blocks(bool transposed) const;
+
+  struct Place {
+    std::shared_ptr<const BlockMap> blocks;
+    Index row, column;
+  };
+
+ private:
+  void number_row(const std::shared_ptr<const BlockMap>& blocks, Index row,
+                  std::span<const std::int32_t> columns, std::vector<std::uint32_t>& out);
+  std::uint32_t number_band(const BandsPlane& plane, Place place);
+  std::uint32_t number(TileContent content, Place place);
+  bool holds(std::uint32_t number, const TileContent& content) const;
+  TileContent content_at(const Place& place) const;
+
+  struct HashKey {
+    std::size_t operator()(const BandKey& key) const { return hash_of_values(key); }
+  };
+
+  Index q_block_, kv_block_;
+  std::vector<Place> places_;          // of each number, where it appeared first
+  std::vector<TileContent> contents_;  // of the first numbers
+  std::size_t contents_size_ = 0;      // elements of all contents_
+  std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
+  std::unordered_map<BandKey, std::uint32_t, HashKey> by_bands_;
+};
+
+}  // namespace maskctl::lazy

@@ -1,0 +1,120 @@
+// Cumulative lengths and start-end pairs: documents from the first to the last open cell.
+#include <algorithm>
+#include <limits>
+
+#include "maskctl/mask/bands.h"
+#include "maskctl/mask/dense.h"
+#include "maskctl/mask/nearest.h"
+#include "maskctl/mask/open_tokens.h"
+
+namespace maskctl {
+namespace {
+
+struct Document {
+  Range q, k;
+};
+
+/// Documents that ascend along both axes, none touched by the keys of another. A row group that
+/// reaches back joins all documents from the one that it reaches on.
+std::vector<Document> documents_of(const Plane& plane) {
+  std::vector<Document> documents;
+  each_open_row(plane, [&](Range equal, Range keys) {
+    Document now{equal, keys};
+    while (!documents.empty() && now.k.begin < documents.back().k.end) {
+      const Document& last = documents.back();
+      now.q.begin = last.q.begin;
+      now.k = {std::min(now.k.begin, last.k.begin), std::max(now.k.end, last.k.end)};
+      documents.pop_back();
+    }
+    documents.push_back(now);
+  });
+  return documents;
+}
+
+/// The smallest rectangle around all open cells; empty ranges if there are none.
+Document rectangle_of(const Plane& plane) {
+  Document out;
+  each_open_row(plane, [&](Range equal, Range keys) {
+    if (out.k.empty()) out = {{equal.begin, equal.end}, keys};
+    out.q.end = equal.end;
+    out.k = {std::min(out.k.begin, keys.begin), std::max(out.k.end, keys.end)};
+  });
+  return out;
+}
+
+Document around(const Document& a, const Document& b) {
+  if (a.k.empty()) return b;
+  if (b.k.empty()) return a;
+  return {{std::min(a.q.begin, b.q.begin), std::max(a.q.end, b.q.end)},
+          {std::min(a.k.begin, b.k.begin), std::max(a.k.end, b.k.end)}};
+}
+
+Tensor list(const std::vector<Index>& values) {
+  Tensor out(DType::kInt32, {std::ssize(values)});
+  std::ranges::transform(values, out.as<std::int32_t>().begin(),
+                         [](Index value) { return static_cast<std::int32_t>(value); });
+  return out;
+}
+
+/// Ends of documents along both axes. Tokens between documents form ones that are empty on the
+/// other side.
+struct Ends {
+  std::vector<Index> q{0}, k{0};
+
+  void add(Index q_end, Index k_end) {
+    q.push_back(q_end);
+    k.push_back(k_end);
+  }
+  void add(const Document& document) {
+    if (q.back() < document.q.begin && k.back() < document.k.begin) {
+      add(document.q.begin, k.back());
+    }
+    if (q.back() < document.q.begin || k.back() < document.k.begin) {
+      add(document.q.begin, document.k.begin);
+    }
+    add(document.q.end, document.k.end);
+  }
+};
+
+/// One plane for all batches and heads: open where any of them is.
+PlanePtr any_plane(const Mask& mask) {
+  if (mask.distinct().empty()) return empty_plane(mask.queries(), mask.keys());
+  PlanePtr out = mask.distinct().front();
+  for (const PlanePtr& plane : mask.distinct().subspan(1)) out = combine(Op::kOr, out, plane);
+  return out;
+}
+
+}  // namespace
+
+Nearest nearest_cu_seqlens(const Mask& mask) {
+  Ends ends;
+  for (const Document& document : documents_of(*any_plane(mask))) ends.add(document);
+  Nearest out;
+  out.q = list(ends.q);
+  out.kv = list(ends.k);
+  out.mask = mask_from_cu_seqlens(out.q, out.kv, mask.queries(), mask.keys());
+  out.changed = out.mask.count() * mask.batch() * mask.heads() - mask.count();
+  return out;
+}
+
+Nearest nearest_pairs(const Mask& mask) {
+  std::vector<Document> of_plane;
+  for (const PlanePtr& plane : mask.distinct()) of_plane.push_back(rectangle_of(*plane));
+  std::vector<Index> q, k;
+  for (Index b = 0; b < mask.batch(); ++b) {
+    Document all;
+    for (Index h = 0; h < mask.heads(); ++h) all = around(all, of_plane[mask.index_of(b, h)]);
+    q.insert(q.end(), {all.q.begin, all.q.end});
+    k.insert(k.end(), {all.k.begin, all.k.end});
+  }
+  Nearest out;
+  out.q = list(q);
+  out.kv = list(k);
+  out.mask = mask_from_pairs(out.q, out.kv, mask.queries(), mask.keys());
+  out.changed = out.mask.count() * mask.heads() - mask.count();
+  return out;
+}
+
+Index changed_cells(const Mask& a, const Mask& b) { return zip(Op::kXor, a, b).count(); }
+
+}  // namespace maskctl

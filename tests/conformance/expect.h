@@ -1,0 +1,29 @@
+// What a step gives, and comparing it with what the manifest expects.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "conformance/suite.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace conformance {
+
+/// A scalar, tuple, text or None; or an array of rank 1 or more.
+using Output = std::variant<Value, maskctl::Tensor>;
+
+/// By the name of the expectation: "out0", "text", "attention_mask".
+using Outputs = std::map<std::string, Output>;
+
+/// Throws Mismatch with both, in short, unless dtype, shape and every bit agree.
+void compare(const Suite& suite, const Value& expected, const Output& seen);
+
+/// Throws Mismatch unless `call` throws what `raises` describes: a maskctl::Error, and where the
+/// origin is the source a PythonError of the same type and text.
+void compare_error(const Value& raises, const std::function<void()>& call);
+
+}  // namespace conformance

@@ -1,0 +1,99 @@
+// Every function and example of seed 004 in the order of the document.
+#include <vector>
+
+#include "maskctl/mask/info/packed.h"
+#include "maskctl/tensor/convert.h"
+#include "support/catch_compat.h"
+
+using namespace maskctl;
+
+namespace {
+
+using Integers = std::vector<std::int32_t>;
+
+Tensor array(const Integers& values) {
+  Tensor out(DType::kInt32, {static_cast<Index>(values.size())});
+  std::ranges::copy(values, out.as<std::int32_t>().begin());
+  return out;
+}
+
+Integers list(const Tensor& tensor) { return as_int32(tensor, "tensor"); }
+
+/// A mask of two sequences, 3 and 2 tokens of 4.
+Tensor padding_mask() {
+  Tensor mask(DType::kBool, {2, 4});
+  for (const int i : {0, 1, 2, 4, 5}) mask.bytes()[static_cast<std::size_t>(i)] = std::byte{1};
+  return mask;
+}
+
+}  // namespace
+
+TEST_CASE("seed 004: the example of the module", "[packed][seed]") {
+  const Tensor cu_seqlens = array({0, 3, 5, 9});  // 3 sequences
+  CHECK(list(prepare_lens(cu_seqlens)) == Integers{3, 2, 4});
+  CHECK(list(prepare_position_ids(cu_seqlens)) == Integers{0, 1, 2, 0, 1, 0, 1, 2, 3});
+}
+
+TEST_CASE("seed 004: cdiv", "[packed][seed]") {
+  CHECK(list(cdiv(array({0, 1, 4, 5, 8}), 4)) == Integers{0, 1, 1, 2, 2});
+}
+
+TEST_CASE("seed 004: prepare_lens", "[packed][seed]") {
+  const Tensor lens = prepare_lens(array({0, 3, 5, 9}));
+  CHECK(lens.shape() == std::vector<Index>{3});
+  CHECK(list(lens) == Integers{3, 2, 4});
+}
+
+TEST_CASE("seed 004: prepare_lens_from_mask", "[packed][seed]") {
+  const Tensor lens = prepare_lens_from_mask(padding_mask());
+  CHECK(lens.dtype() == DType::kInt32);
+  CHECK(list(lens) == Integers{3, 2});
+}
+
+TEST_CASE("seed 004: prepare_cu_seqlens_from_mask", "[packed][seed]") {
+  CHECK(list(prepare_cu_seqlens_from_mask(padding_mask())) == Integers{0, 3, 5});
+  CHECK(prepare_cu_seqlens_from_mask(padding_mask(), DType::kInt16).dtype() == DType::kInt16);
+}
+
+TEST_CASE("seed 004: prepare_position_ids of lengths 3 2 4", "[packed][seed]") {
+  const Tensor cu_seqlens = prepare_chunk_offsets(array({0, 3, 5, 9}), 1);
+  CHECK(list(prepare_position_ids(cu_seqlens)) == Integers{0, 1, 2, 0, 1, 0, 1, 2, 3});
+}
+
+TEST_CASE("seed 004: prepare_sequence_ids", "[packed][seed]") {
+  CHECK(list(prepare_sequence_ids(array({0, 3, 5, 9}))) == Integers{0, 0, 0, 1, 1, 2, 2, 2, 2});
+  // The code counts positions 0, so that a sequence without tokens has no number.
+  CHECK(list(prepare_sequence_ids(array({0, 3, 3, 5}))) == Integers{0, 0, 0, 1, 1});
+}
+
+TEST_CASE("seed 004: prepare_token_indices", "[packed][seed]") {
+  const Tensor indices = prepare_token_indices(array({0, 3, 5}));
+  CHECK(indices.shape() == std::vector<Index>{5, 2});
+  CHECK(list(indices) == Integers{0, 0, 0, 1, 0, 2, 1, 0, 1, 1});
+}
+
+TEST_CASE("seed 004: prepare_chunk_indices", "[packed][seed]") {
+  const Tensor indices = prepare_chunk_indices(array({0, 3, 5, 9}), 2);
+  CHECK(indices.shape() == std::vector<Index>{5, 2});
+  CHECK(list(indices) == Integers{0, 0, 0, 1, 1, 0, 2, 0, 2, 1});
+}
+
+TEST_CASE("seed 004: prepare_chunk_offsets", "[packed][seed]") {
+  CHECK(list(prepare_chunk_offsets(array({0, 3, 5, 9}), 2)) == Integers{0, 2, 3, 5});
+}
+
+TEST_CASE("seed 004: identity_dtype_convert", "[packed][seed]") {
+  const IdentityDtypeConvert convert_to_fp32 = identity_dtype_convert(DType::kFloat32);
+  Tensor bf16_tensor(DType::kBFloat16, {2});
+  bf16_tensor.as<std::uint16_t>()[0] = bfloat16_from_float(1.5f);
+  bf16_tensor.as<std::uint16_t>()[1] = bfloat16_from_float(-0.25f);
+  CHECK(&convert_to_fp32.forward(bf16_tensor) == &bf16_tensor);  // forward: unchanged
+  const Tensor gradient = convert_to_fp32.backward(bf16_tensor);
+  REQUIRE(gradient.dtype() == DType::kFloat32);
+  CHECK(gradient.as<float>()[0] == 1.5f);
+  CHECK(gradient.as<float>()[1] == -0.25f);
+  Tensor rounded(DType::kFloat32, {1});
+  rounded.as<float>()[0] = 1.0f + 0x1p-12f;
+  CHECK(identity_dtype_convert(DType::kFloat16).backward(rounded).as<std::uint16_t>()[0] ==
+        half_from_float(1.0f));
+}
