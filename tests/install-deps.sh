@@ -3,10 +3,10 @@
 # Does nothing, and needs no network, when all are there.
 set -euo pipefail
 
-packages=(cmake g++ ninja-build pkg-config libcli11-dev libfmt-dev libhwy-dev libncurses-dev
+packages=(cmake g++ ninja-build pkg-config libcli11-dev libfmt-dev libhdf5-dev libhwy-dev libncurses-dev libpng-dev
   nlohmann-json3-dev zlib1g-dev)
 if [ "${1:-}" = --tests ]; then
-  packages+=(catch2 clang-format librapidcheck-dev python3-numpy)
+  packages+=(catch2 clang-format librapidcheck-dev python3-h5py python3-numpy)
 fi
 
 if ! command -v dpkg-query >/dev/null; then

@@ -1,4 +1,5 @@
-// One function for each command; all throw, none exits.
+// One function for each command; all throw, none exits. Those that answer a question return the
+// exit status of the answer: 0 yes, 1 no.
 #pragma once
 
 #include "app/cli/options.h"
@@ -11,6 +12,10 @@ void apply(const ApplyOptions& options, const GlobalOptions& globals);
 void gen(const GenOptions& options, const GlobalOptions& globals);
 void stats(const StatsOptions& options, const GlobalOptions& globals);
 void combine(const CombineOptions& options, const GlobalOptions& globals);
+void seq(const SeqOptions& options, const GlobalOptions& globals);
+void blockmap(const BlockmapOptions& options, const GlobalOptions& globals);
 void ops(const OpsOptions& options);
+/// 1 when --roundtrip finds a loss.
+int convert(const ConvertOptions& options, const GlobalOptions& globals);
 
 }  // namespace maskctl::app

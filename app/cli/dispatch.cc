@@ -4,19 +4,101 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands.h"
+#include "app/cli/output.h"
 #include "app/cli/parse.h"
 #include "app/cli/terminal.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/mask/info/mask_info.h"
 
 namespace maskctl::app {
 namespace {
 
-void need_source(bool given, std::string_view command) {
-  if (given) return;
+void need_source(const std::string& name, std::string_view command) {
+  if (!name.empty()) return;
   throw Error(
       Errc::kInvalidArgument,
       fmt::format("{}: no SOURCE; name a file, - for standard input, or gen:STEP", command));
+}
+
+int run_info(Request& request) {
+  need_source(request.info.sources.empty() ? "" : request.info.sources.front(), "info");
+  info(request.info, request.globals);
+  return 0;
+}
+
+int run_show(Request& request) {
+  need_source(request.show.name, "show");
+  if (request.show.ascii && !request.show.ejkernel) request.show.style = Style::kAscii;
+  show(request.show, request.globals);
+  return 0;
+}
+
+int run_apply(Request& request) {
+  need_source(request.apply.name, "apply");
+  apply(request.apply, request.globals);
+  return 0;
+}
+
+int run_convert(Request& request) {
+  need_source(request.convert.name, "convert");
+  return convert(request.convert, request.globals);
+}
+
+int run_combine(Request& request) {
+  combine(request.combine, request.globals);
+  return 0;
+}
+
+int run_gen(Request& request) {
+  if (request.gen.step.empty()) {
+    throw Error(Errc::kInvalidArgument, "gen: no STEP; `maskctl gen --help` has examples");
+  }
+  gen(request.gen, request.globals);
+  return 0;
+}
+
+int run_stats(Request& request) {
+  need_source(request.stats.name, "stats");
+  stats(request.stats, request.globals);
+  return 0;
+}
+
+int run_seq(Request& request) {
+  if (request.seq.what.empty()) {
+    throw Error(Errc::kInvalidArgument, "seq: nothing asked; `maskctl seq --help` has examples");
+  }
+  seq(request.seq, request.globals);
+  return 0;
+}
+
+int run_blockmap(Request& request) {
+  need_source(request.blockmap.name, "blockmap");
+  blockmap(request.blockmap, request.globals);
+  return 0;
+}
+
+int run_ops(Request& request) {
+  ops(request.ops);
+  return 0;
+}
+
+struct Command {
+  std::string_view name;
+  int (*run)(Request& request);
+};
+constexpr Command kCommands[] = {
+    {"info", run_info},         {"show", run_show}, {"apply", run_apply}, {"convert", run_convert},
+    {"combine", run_combine},   {"gen", run_gen},   {"stats", run_stats}, {"seq", run_seq},
+    {"blockmap", run_blockmap}, {"ops", run_ops},
+};
+
+/// Lines of MaskInfo to stderr; the variable alone announces nothing, as in the seed.
+void start_trace(bool announce) {
+  const auto print = [](std::string_view line) { write_stderr(std::string(line) + "\n"); };
+  if (announce) set_debug_sink(print);
+  set_debug_mode(true);
+  set_debug_sink(print);
 }
 
 }  // namespace
@@ -34,33 +116,15 @@ void read_environment(GlobalOptions& globals, const Given& given) {
   if (!color.empty() && !given.color) {
     globals.color = static_cast<When>(parse_choice(color, "MASKCTL_COLOR", kWhens));
   }
+  const bool debug = std::string_view(environment("EJKERNEL_MASK_DEBUG")) == "1";
+  if (globals.trace || debug) start_trace(globals.trace);
 }
 
-void dispatch(std::string_view command, Request& request) {
-  const GlobalOptions& globals = request.globals;
-  if (command == "info") {
-    need_source(!request.info.sources.empty(), command);
-    info(request.info, globals);
-  } else if (command == "show") {
-    need_source(!request.show.name.empty(), command);
-    if (request.show.ascii && !request.show.ejkernel) request.show.style = Style::kAscii;
-    show(request.show, globals);
-  } else if (command == "apply") {
-    need_source(!request.apply.name.empty(), command);
-    apply(request.apply, globals);
-  } else if (command == "combine") {
-    combine(request.combine, globals);
-  } else if (command == "gen") {
-    if (request.gen.step.empty()) {
-      throw Error(Errc::kInvalidArgument, "gen: no STEP; `maskctl gen --help` has examples");
-    }
-    gen(request.gen, globals);
-  } else if (command == "stats") {
-    need_source(!request.stats.name.empty(), command);
-    stats(request.stats, globals);
-  } else {
-    ops(request.ops);
+int dispatch(std::string_view command, Request& request) {
+  for (const Command& known : kCommands) {
+    if (known.name == command) return known.run(request);
   }
+  throw std::logic_error(fmt::format("command {} is not in the table", command));
 }
 
 }  // namespace maskctl::app

@@ -13,9 +13,12 @@ struct Request {
   InfoOptions info;
   ShowOptions show;
   ApplyOptions apply;
+  ConvertOptions convert;
   CombineOptions combine;
   GenOptions gen;
   StatsOptions stats;
+  SeqOptions seq;
+  BlockmapOptions blockmap;
   OpsOptions ops;
 };
 
@@ -26,10 +29,11 @@ struct Given {
   bool color = false;
 };
 
-/// MASKCTL_MAX_BYTES, MASKCTL_THREADS, MASKCTL_COLOR. Throws Error naming the variable.
+/// MASKCTL_MAX_BYTES, MASKCTL_THREADS, MASKCTL_COLOR, EJKERNEL_MASK_DEBUG. Throws Error naming the
+/// variable.
 void read_environment(GlobalOptions& globals, const Given& given);
 
-/// Checks the operands and runs the command.
-void dispatch(std::string_view command, Request& request);
+/// Checks the operands and runs the command. Returns the exit status: 0, or 1 for the answer no.
+int dispatch(std::string_view command, Request& request);
 
 }  // namespace maskctl::app

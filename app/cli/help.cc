@@ -13,14 +13,23 @@ namespace {
 constexpr CommandHelp kCommands[] = {
     {"info", "SOURCE...", "shape, type, kind, density and size of masks",
      "  maskctl info mask.npy\n"
-     "  maskctl info seg.npy --as segments --json\n"},
+     "  maskctl info seg.npy --as segments --json\n"
+     "  maskctl info seg.npy --as segments --semantics ejkernel --mesh dp=2+tp=4\n"},
     {"show", "SOURCE", "draw a mask",
      "  maskctl show mask.npy --head 3\n"
      "  maskctl show seg.npy --as segments -t causal -t window:keys=128\n"
-     "  maskctl show mask.npy --style ejkernel --block 64\n"},
+     "  maskctl show mask.npy --style ejkernel --block 64\n"
+     "  maskctl show have.npy --overlay want.npy -o both.png\n"},
     {"apply", "SOURCE", "run a pipeline on a mask and write the result",
      "  maskctl apply mask.npy -t causal -t window:keys=128 -o out.npy\n"
-     "  maskctl apply seg.npy --as segments -t causal -o - --to runs | maskctl stats -\n"},
+     "  maskctl apply seg.npy --as segments -t causal -o - --to runs | maskctl stats -\n"
+     "  maskctl apply seg.npy --as segments --semantics ejkernel "
+     "-t window:both=4,mode=decode,index=9 -o out.npy\n"},
+    {"convert", "SOURCE", "write a mask in another form, exactly or with the loss counted",
+     "  maskctl convert seg.npy --as segments --to cu_seqlens -o cu.npy\n"
+     "  maskctl convert mask.npy --to blockmap --block 128 -o map.npz\n"
+     "  maskctl convert mask.npy --to bias --dtype float16 --fill min -o bias.npy\n"
+     "  maskctl convert mask.npy --to segments --roundtrip -o seg.npy\n"},
     {"combine", "SOURCE SOURCE...", "join masks by and, or, xor or sub",
      "  maskctl combine --op and causal.npy doc.npy -o both.npy\n"
      "  maskctl combine --op sub have.npy want.npy -o extra.npy\n"},
@@ -31,6 +40,13 @@ constexpr CommandHelp kCommands[] = {
     {"stats", "SOURCE", "count open cells, keys per row, empty rows and columns, tiles",
      "  maskctl stats mask.npy\n"
      "  maskctl stats seg.npy --as segments -t causal --block 64+128x64 --json\n"},
+    {"seq", "WHAT SOURCE", "lengths, positions and chunks of packed sequences",
+     "  maskctl seq lens cu.npy\n"
+     "  maskctl seq cu-seqlens valid.npy --as padding -o cu.npy\n"
+     "  maskctl seq chunk-indices cu.npy --chunk 64\n"},
+    {"blockmap", "SOURCE", "what a block-sparse kernel loads: classes of blocks, prefetch order",
+     "  maskctl blockmap mask.npy --block 128\n"
+     "  maskctl blockmap seg.npy --as segments -t causal --block 128x256 -o map.npz\n"},
     {"ops", "[NAME]", "list the steps of pipelines, or explain one",
      "  maskctl ops\n"
      "  maskctl ops window\n"},
@@ -43,8 +59,8 @@ constexpr std::string_view kExamples =
     "  maskctl show seg.npy --as segments -t causal -t window:keys=128\n"
     "  maskctl gen causal:n=1024 -o causal.npy\n";
 constexpr std::string_view kConcepts =
-    "SOURCE is FILE.npy, FILE.npz:KEY, - (standard input), gen:STEP (made on the spot), or\n"
-    "q=SOURCE,kv=SOURCE where a mask comes as two arrays.\n"
+    "SOURCE is FILE.npy, FILE.npz:KEY, FILE.h5:/DATASET, FILE.safetensors:NAME, - (standard\n"
+    "input), gen:STEP (made on the spot), or q=SOURCE,kv=SOURCE for two arrays.\n"
     "PIPELINE is STEP | STEP ...; a STEP is NAME:VALUE,KEY=VALUE. -t may be repeated instead of\n"
     "writing '|', and -t @FILE reads a file. `maskctl ops` lists the steps.\n";
 

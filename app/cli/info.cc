@@ -5,69 +5,15 @@
 #include <algorithm>
 
 #include "app/cli/commands.h"
+#include "app/cli/info_arrays.h"
+#include "app/cli/info_ejkernel.h"
 #include "app/cli/load.h"
 #include "app/cli/output.h"
 #include "app/cli/report.h"
-#include "maskctl/pipeline/generate.h"
+#include "maskctl/base/error.h"
 
 namespace maskctl::app {
 namespace {
-
-ReadOptions read_options(const SourceOptions& source, const GlobalOptions& globals) {
-  return {globals.max_bytes, globals.strict, source.as_bf16};
-}
-
-ArrayReport array_report(std::string key, const NpyHeader& header) {
-  return {std::move(key), std::string(name(header.dtype)), header.shape};
-}
-
-bool is_runs(const NpzArchive& archive) {
-  return std::ranges::all_of(std::initializer_list<const char*>{"indptr", "begin", "end", "shape"},
-                             [&](const char* key) { return archive.contains(key); });
-}
-
-/// The arrays of an .npz that holds several and is not one mask.
-std::optional<InfoReport> archive_report(const std::string& source, const ReadOptions& options) {
-  const NpzArchive archive(ByteSource(source), options);
-  if (archive.keys().size() < 2 || is_runs(archive)) return std::nullopt;
-  InfoReport report;
-  report.source = source;
-  for (const std::string& key : archive.keys()) {
-    report.arrays.push_back(array_report(key, archive.header(key, options)));
-  }
-  report.notes.push_back(fmt::format("{} arrays; name one: {}:{}", archive.keys().size(), source,
-                                     archive.keys().front()));
-  return report;
-}
-
-/// An array that fits several kinds of mask, or none.
-std::optional<InfoReport> npy_report(const std::string& source, const ReadOptions& options) {
-  const NpyReader reader(ByteSource(source), options);
-  const NpyHeader& header = reader.header();
-  KindChoice choice = kinds_of_shape(header.dtype, header.shape);
-  if (choice.needs_values) choice.kinds = fitting_kinds(read_array(source, options));
-  if (choice.kinds.size() == 1) return std::nullopt;
-  InfoReport report;
-  report.source = source;
-  report.arrays.push_back(array_report("", header));
-  for (const Kind kind : choice.kinds) report.fits.emplace_back(name(kind));
-  return report;
-}
-
-/// Nothing where the SOURCE reads as one mask, or where only reading it can tell.
-std::optional<InfoReport> arrays_only(const std::string& source, const SourceOptions& how,
-                                      const GlobalOptions& globals) {
-  const ReadOptions options = read_options(how, globals);
-  if (how.as || how.shape || is_generator(source) || source.starts_with("q=")) return std::nullopt;
-  const SourceName named = parse_source_name(source);
-  if (named.path == "-" || !named.member.empty()) return std::nullopt;
-  ByteSource bytes(named.path);
-  if (!bytes.seekable()) return std::nullopt;
-  const Content content = sniff(bytes);
-  if (content == Content::kZip) return archive_report(source, options);
-  if (content == Content::kNpy) return npy_report(source, options);
-  return std::nullopt;
-}
 
 InfoReport mask_report(const std::string& source, Loader& loader, const SourceOptions& how) {
   LoadedMask loaded = loader.read(source);
@@ -84,15 +30,46 @@ InfoReport mask_report(const std::string& source, Loader& loader, const SourceOp
   return report;
 }
 
+/// A MaskInfo and, when asked for, how a mesh splits it.
+InfoReport ejkernel_report(const std::string& source, Loader& loader, const InfoOptions& options,
+                           const GlobalOptions& globals) {
+  const MaskInfo info = with_axes(loader.transformed(loader.mask_info(source)), options.axes);
+  InfoReport report;
+  report.source = source;
+  report.mask_info = report_of(info);
+  if (!options.mesh.empty()) report.mesh = mesh_report(info, options, globals);
+  MaskInfo reading = info;
+  const MaskArray& mask = reading.attention_mask();
+  report.mask = mask.mask();
+  report.kind = "mask-info";
+  report.polarity = "1";
+  report.arrays.push_back({"", std::string(name(mask.dtype())), mask.shape()});
+  report.open = report.mask->count();
+  report.tier = tier(*report.mask);
+  report.bytes = bytes_held(*report.mask);
+  return report;
+}
+
+InfoReport report_on(const std::string& source, Loader& loader, const InfoOptions& options,
+                     const GlobalOptions& globals) {
+  if (options.source.ejkernel || !options.mesh.empty()) {
+    return ejkernel_report(source, loader, options, globals);
+  }
+  auto arrays = arrays_only(source, options.source, globals);
+  return arrays ? std::move(*arrays) : mask_report(source, loader, options.source);
+}
+
 std::string line(std::string_view label, std::string_view value) {
   return fmt::format("  {:<10}{}\n", label, value);
 }
 
 std::string arrays_text(const InfoReport& report) {
   std::string out = fmt::format("{}\n", report.source);
+  std::size_t width = 10;
+  for (const ArrayReport& array : report.arrays) width = std::max(width, array.name.size() + 2);
   for (const ArrayReport& array : report.arrays) {
-    out += line(array.name.empty() ? std::string_view("array") : array.name,
-                fmt::format("{} {}", array.dtype, shape_text(array.shape)));
+    const std::string_view label = array.name.empty() ? "array" : std::string_view(array.name);
+    out += fmt::format("  {:<{}}{} {}\n", label, width, array.dtype, shape_text(array.shape));
   }
   if (!report.fits.empty()) {
     out += line("kind", fmt::format("fits {}; say which with --as", fmt::join(report.fits, ", ")));
@@ -117,17 +94,27 @@ std::string mask_text(const InfoReport& report) {
               fmt::format("{}, {} distinct", mask.batch() * mask.heads(), mask.distinct().size()));
   out += line("held", fmt::format("{} as {}", bytes_text(report.bytes),
                                   report.tier.empty() ? "nothing" : report.tier));
+  if (report.mask_info) out += mask_info_text(*report.mask_info);
+  if (report.mesh) out += mesh_text(*report.mesh);
   return out;
+}
+
+void check_options(const InfoOptions& options) {
+  if (!options.mesh.empty()) return;
+  const char* lone = !options.axes.empty()       ? "--axes"
+                     : options.sequence_parallel ? "--sequence-parallel"
+                                                 : nullptr;
+  if (lone) throw Error(Errc::kInvalidArgument, fmt::format("info: {} goes with --mesh", lone));
 }
 
 }  // namespace
 
 void info(const InfoOptions& options, const GlobalOptions& globals) {
+  check_options(options);
   Loader loader(options.source, globals);
   std::vector<InfoReport> reports;
   for (const std::string& source : options.sources) {
-    auto report = arrays_only(source, options.source, globals);
-    reports.push_back(report ? std::move(*report) : mask_report(source, loader, options.source));
+    reports.push_back(report_on(source, loader, options, globals));
   }
   if (options.json) {
     write_stdout(info_json(reports));

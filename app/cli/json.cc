@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/report.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
 namespace {
@@ -17,6 +18,18 @@ Json extents(const Mask& mask) {
   return Json::array({mask.batch(), mask.heads(), mask.queries(), mask.keys()});
 }
 
+/// Whole numbers, nested as the array is.
+Json numbers(const Tensor& tensor) {
+  const auto values = as_int64(tensor, "values");
+  if (tensor.rank() < 2) return values;
+  Json rows = Json::array();
+  const auto columns = static_cast<std::ptrdiff_t>(tensor.extent(1));
+  for (auto at = values.begin(); at != values.end(); at += columns) {
+    rows.push_back(std::vector(at, at + columns));
+  }
+  return rows;
+}
+
 Json ratio(Index part, Index whole) {
   if (whole == 0) return nullptr;
   return static_cast<double>(part) / static_cast<double>(whole);
@@ -24,6 +37,46 @@ Json ratio(Index part, Index whole) {
 
 Json json_of(const ArrayReport& array) {
   return {{"name", array.name}, {"dtype", array.dtype}, {"shape", array.shape}};
+}
+
+Json or_null(const std::optional<Index>& value) { return value ? Json(*value) : Json(nullptr); }
+
+Json json_of(const MaskInfoReport& report) {
+  Json out{{"repr", report.repr}};
+  out["shape"] = {or_null(report.shape[0]), or_null(report.shape[1]), or_null(report.shape[2])};
+  out["is_self_attention"] = report.self_attention;
+  out["is_multi_sequence"] = report.multi_sequence;
+  out["baked_in_masks"] = {{"causal", report.baked_in.causal},
+                           {"sliding_window", report.baked_in.sliding_window},
+                           {"chunked", report.baked_in.chunked},
+                           {"token_type_ids", report.baked_in.token_type_ids}};
+  out["stored"] = Json::array();
+  for (const ArrayReport& array : report.stored) out["stored"].push_back(json_of(array));
+  for (const auto& [key, array] : report.lengths) {
+    out[key] = array ? numbers(*array) : Json(nullptr);
+  }
+  return out;
+}
+
+Json json_of(const MeshReport& report) {
+  Json out{{"axis_names", report.mesh.axis_names}, {"axis_sizes", report.mesh.axis_sizes}};
+  out["arrays"] = Json::array();
+  for (const ShardReport& array : report.arrays) {
+    out["arrays"].push_back(
+        {{"name", array.name}, {"shape", array.shape}, {"spec", to_text(array.spec)}});
+  }
+  out["devices"] = Json::array();  // [device] -> array -> [[begin, end] of each axis]
+  for (Index device = 0; device < report.mesh.devices(); ++device) {
+    Json parts = Json::object();
+    for (const ShardReport& array : report.arrays) {
+      Json& ranges = parts[array.name] = Json::array();
+      for (const Range& range : shard_of_device(array.shape, array.spec, report.mesh, device)) {
+        ranges.push_back({range.begin, range.end});
+      }
+    }
+    out["devices"].push_back(std::move(parts));
+  }
+  return out;
 }
 
 Json json_of(const InfoReport& report) {
@@ -45,6 +98,8 @@ Json json_of(const InfoReport& report) {
   out["arrays"] = Json::array();
   for (const ArrayReport& array : report.arrays) out["arrays"].push_back(json_of(array));
   out["notes"] = report.notes;
+  if (report.mask_info) out["mask_info"] = json_of(*report.mask_info);
+  if (report.mesh) out["mesh"] = json_of(*report.mesh);
   return out;
 }
 
@@ -107,6 +162,30 @@ std::string stats_json(std::string_view source, const Mask& mask, const Stats& s
     Json heads = Json::array();
     for (Index h = 0; h < mask.heads(); ++h) heads.push_back(mask.index_of(b, h));
     out["plane_of"].push_back(std::move(heads));
+  }
+  return text_of(out);
+}
+
+std::string seq_json(std::string_view what, const Tensor& values) {
+  Json out{{"schema", "maskctl.seq/1"}, {"function", what}, {"dtype", name(values.dtype())}};
+  out["shape"] = values.shape();
+  out["values"] = numbers(values);
+  return text_of(out);
+}
+
+std::string blockmap_json(const BlockmapReport& report) {
+  Json out{{"schema", "maskctl.blockmap/1"},
+           {"source", report.source},
+           {"shape", extents(report.mask)},
+           {"block", {{"q", report.block.q}, {"k", report.block.k}}},
+           {"dkv", report.dkv}};
+  out["heads"] = Json::array();
+  for (const BlockCounts& head : report.heads) {
+    out["heads"].push_back({{"empty", head.empty}, {"partial", head.partial}, {"full", head.full}});
+  }
+  out["arrays"] = Json::array();
+  for (const ArrayReport& array : report.arrays) {
+    if (!array.dtype.empty()) out["arrays"].push_back(json_of(array));
   }
   return text_of(out);
 }

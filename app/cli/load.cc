@@ -40,6 +40,7 @@ MaskReadOptions Loader::options() const {
   out.keep_value_is_zero = source_.keep_value_is_zero;
   out.pad_id = source_.pad_id;
   out.shape = source_.shape;
+  if (source_.block) out.block = BlockExtent{source_.block->q, source_.block->k};
   out.read.max_bytes = globals_.max_bytes;
   out.read.strict = globals_.strict;
   out.read.as_bf16 = source_.as_bf16;
@@ -102,7 +103,7 @@ LoadedMask Loader::from_generator(const std::string& source, const MaskReadOptio
   return out;
 }
 
-Tensor Loader::read_tensor(const std::string& source) {
+Tensor Loader::array(const std::string& source) {
   if (is_generator(source)) {
     Generated made = generate(source, context());
     if (auto* ids = std::get_if<Tensor>(&made)) return std::move(*ids);
@@ -118,7 +119,7 @@ Tensor Loader::read_tensor(const std::string& source) {
 
 BindContext Loader::context() {
   BindContext out;
-  out.read_array = [this](const std::string& source) { return read_tensor(source); };
+  out.read_array = [this](const std::string& source) { return array(source); };
   out.read_mask = [this](const std::string& source) {
     MaskReadOptions plain;
     plain.pad_id = source_.pad_id;

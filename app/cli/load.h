@@ -7,6 +7,7 @@
 
 #include "app/cli/options.h"
 #include "maskctl/io/mask_io.h"
+#include "maskctl/mask/info/mask_info.h"
 #include "maskctl/pipeline/bind.h"
 
 namespace maskctl::app {
@@ -17,6 +18,8 @@ class Loader {
   Loader(const SourceOptions& source, const GlobalOptions& globals)
       : source_(source), globals_(globals) {}
 
+  /// An array as it is, for commands that read no mask.
+  Tensor array(const std::string& source);
   /// A mask as --as and its companions say, without transforms.
   LoadedMask read(const std::string& source);
   /// The ids along both axes that a SOURCE names, as a segments mask would have them.
@@ -25,13 +28,16 @@ class Loader {
   Chain chain();
   /// The mask after the chain.
   Mask transformed(Mask mask);
+  /// MaskInfo of a SOURCE: a stored one, or made by the constructor of its kind.
+  MaskInfo mask_info(const std::string& source);
+  /// The MaskInfo after all -t options as calls of its methods.
+  MaskInfo transformed(MaskInfo info);
   /// How steps read their SOURCEs.
   BindContext context();
 
  private:
   LoadedMask read_as(const std::string& source, const MaskReadOptions& options);
   LoadedMask from_generator(const std::string& source, const MaskReadOptions& options);
-  Tensor read_tensor(const std::string& source);
   MaskReadOptions options() const;
   void take_stdin(const std::string& source);
   void print(const std::vector<std::string>& notes) const;

@@ -21,29 +21,38 @@ struct GlobalOptions {
   bool quiet = false;
   bool verbose = false;
   bool strict = false;
+  bool trace = false;
   Index max_bytes = Index{4} << 30;
 };
 
 /// How SOURCEs are read, and the transforms that follow.
 struct SourceOptions {
   std::optional<Kind> as;
+  bool as_mask_info = false;
   bool as_bf16 = false;
   bool keep_value_is_zero = false;
   std::int32_t pad_id = -1;
   std::optional<std::vector<Index>> shape;
+  std::optional<BlockSize> block;  // tile of --as blockmap:QxK
   std::vector<std::string> transforms;
+  bool ejkernel = false;  // --semantics ejkernel: through MaskInfo
 };
 
 struct OutputOptions {
+  enum class Form { kDense, kRuns, kMaskInfo };
+
   std::string dest;
-  bool runs = false;  // else dense
+  Form form = Form::kDense;
   std::optional<DType> dtype;
-  bool force = false;
+  bool force = false;   // replace an existing file
+  bool append = false;  // add to an existing container
 };
 
 struct InfoOptions {
   SourceOptions source;
   std::vector<std::string> sources;
+  std::string mesh, axes;
+  bool sequence_parallel = false;
   bool json = false;
 };
 
@@ -63,6 +72,11 @@ struct ShowOptions {
   bool ascii = false;
   bool no_segments = false;
   bool no_fit = false;
+  std::string output;  // of a picture
+  bool force = false;
+  Index scale = 0;  // 0: chosen
+  std::string overlay;
+  std::optional<BlockSize> tiles;
 };
 
 struct ApplyOptions {
@@ -78,6 +92,18 @@ struct GenOptions {
   OutputOptions output;
 };
 
+/// Its --strict is GlobalOptions::strict, its --pad-id (of both sides) that of `source`.
+struct ConvertOptions {
+  SourceOptions source;
+  std::string name;
+  std::optional<Kind> to;                                          // absent: the kind of the source
+  OutputOptions output;                                            // `form` is not used
+  std::optional<BlockSize> block;                                  // of --to blockmap
+  enum class Fill { kDefault, kInf, kMin } fill = Fill::kDefault;  // closed cells of --to bias
+  bool write_zero_as_keep = false;  // --write-keep-value 0: 0 may attend in what is written
+  bool roundtrip = false;
+};
+
 struct StatsOptions {
   SourceOptions source;
   std::string name;
@@ -90,6 +116,32 @@ struct CombineOptions {
   std::vector<std::string> names;
   std::optional<Op> op;
   OutputOptions output;
+};
+
+struct SeqOptions {
+  std::string what;  // "lens", "position-ids", ...
+  std::string name;
+  bool from_mask = false;
+  std::optional<Index> chunk;
+  bool keep_empty = false;
+  OutputOptions output;
+  bool json = false;
+};
+
+struct BlockmapOptions {
+  SourceOptions source;
+  std::string name;
+  std::optional<BlockSize> block;
+  Index batch = 0;
+  Index head_shards = 1;
+  Index q_shards = 1;
+  bool no_shrink = false;
+  bool no_downcast = false;
+  bool dkv = false;
+  bool dynamic = false;
+  std::string dest;
+  bool force = false;
+  bool json = false;
 };
 
 struct OpsOptions {

@@ -56,6 +56,15 @@ std::string bytes_text(Index bytes) {
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
+namespace {
+
+void refuse_mask_info(const OutputOptions& output) {
+  if (output.form != OutputOptions::Form::kMaskInfo) return;
+  throw Error(Errc::kInvalidArgument, "--to mask-info goes with --semantics ejkernel");
+}
+
+}  // namespace
+
 void require_output(const OutputOptions& output, std::string_view command) {
   if (!output.dest.empty()) return;
   throw Error(
@@ -63,27 +72,37 @@ void require_output(const OutputOptions& output, std::string_view command) {
       fmt::format("{}: no destination; give -o FILE, or -o - for standard output", command));
 }
 
+WriteOptions write_options(const OutputOptions& output) {
+  WriteOptions out;
+  out.force = output.force;
+  out.append = output.append;
+  return out;
+}
+
 void write_output(const Mask& mask, const OutputOptions& output, const GlobalOptions& globals) {
-  if (output.runs && output.dtype) {
+  refuse_mask_info(output);
+  if (output.form == OutputOptions::Form::kRuns && output.dtype) {
     throw Error(Errc::kInvalidArgument, "--dtype is for dense arrays; --to runs has its own types");
   }
   ProgressLine progress("writing", globals);
   MaskWriteOptions options;
-  options.kind = output.runs ? Kind::kRuns : Kind::kDense;
-  options.dtype = output.dtype.value_or(DType::kBool);
+  options.kind = output.form == OutputOptions::Form::kRuns ? Kind::kRuns : Kind::kDense;
+  options.dtype = output.dtype;
   options.max_bytes = globals.max_bytes;
   options.force = output.force;
+  options.append = output.append;
   options.progress = progress.callback();
   write_mask(output.dest, mask, options);
 }
 
 void write_output(const Tensor& tensor, const OutputOptions& output) {
-  if (output.runs) {
+  refuse_mask_info(output);
+  if (output.form == OutputOptions::Form::kRuns) {
     throw Error(Errc::kInvalidArgument,
                 "--to runs: these are segment ids, not a mask; add a -t step or leave --to out");
   }
-  const WriteOptions options{output.force};
-  write_array(output.dest, output.dtype ? astype(tensor, *output.dtype) : tensor, options);
+  write_array(output.dest, output.dtype ? astype(tensor, *output.dtype) : tensor,
+              write_options(output));
 }
 
 }  // namespace maskctl::app

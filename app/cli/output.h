@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "app/cli/options.h"
+#include "maskctl/io/array_io.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl::app {
@@ -23,6 +24,7 @@ std::string bytes_text(Index bytes);
 
 /// Throws an Error when -o is missing.
 void require_output(const OutputOptions& output, std::string_view command);
+WriteOptions write_options(const OutputOptions& output);
 void write_output(const Mask& mask, const OutputOptions& output, const GlobalOptions& globals);
 void write_output(const Tensor& tensor, const OutputOptions& output);
 

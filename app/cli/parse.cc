@@ -113,6 +113,12 @@ DType parse_dtype(std::string_view text, std::string_view option) {
   return *dtype_from_name(kNames[parse_choice(text, option, kNames)]);
 }
 
+std::vector<std::string_view> kind_names() {
+  std::vector<std::string_view> names;
+  for (const Kind kind : all_kinds()) names.push_back(name(kind));
+  return names;
+}
+
 Kind parse_kind(std::string_view text, std::string_view option) {
   std::string spelled(text);
   for (const Kind kind : all_kinds()) {
@@ -122,9 +128,7 @@ Kind parse_kind(std::string_view text, std::string_view option) {
     }
     if (plain == spelled) return kind;
   }
-  std::vector<std::string_view> names;
-  for (const Kind kind : all_kinds()) names.push_back(name(kind));
-  return all_kinds()[parse_choice(text, option, names)];
+  return all_kinds()[parse_choice(text, option, kind_names())];
 }
 
 std::size_t parse_choice(std::string_view text, std::string_view option,

@@ -26,6 +26,8 @@ std::vector<BlockSize> parse_blocks(std::string_view text, std::string_view opti
 /// "B+H+Q+K".
 std::vector<Index> parse_shape(std::string_view text, std::string_view option);
 DType parse_dtype(std::string_view text, std::string_view option);
+/// The names of all kinds.
+std::vector<std::string_view> kind_names();
 Kind parse_kind(std::string_view text, std::string_view option);
 /// The number of the name among `names`; a mistyped one is answered with the nearest.
 std::size_t parse_choice(std::string_view text, std::string_view option,

@@ -1,15 +1,19 @@
 // What info, stats and ops found out, and its JSON form.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "maskctl/inspect/stats.h"
+#include "maskctl/mask/info/sharding.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/pipeline/ops.h"
+#include "maskctl/tensor/tensor.h"
 
 namespace maskctl::app {
 
@@ -18,6 +22,29 @@ struct ArrayReport {
   std::string name;
   std::string dtype;
   std::vector<Index> shape;
+};
+
+struct ShardReport {
+  std::string name;
+  std::vector<Index> shape;
+  PartitionSpec spec;
+};
+
+/// The stored arrays of a MaskInfo on a mesh.
+struct MeshReport {
+  Mesh mesh;
+  std::vector<ShardReport> arrays;
+};
+
+/// The seed's properties.
+struct MaskInfoReport {
+  std::string repr;
+  std::array<std::optional<Index>, 3> shape;  // batch, queries, keys
+  bool self_attention = false;
+  bool multi_sequence = false;
+  BakedInMasks baked_in;
+  std::vector<ArrayReport> stored;
+  std::vector<std::pair<std::string, Array>> lengths;  // null: None
 };
 
 /// One SOURCE of `info`: a mask, or arrays that do not say which mask they are.
@@ -32,11 +59,29 @@ struct InfoReport {
   std::vector<ArrayReport> arrays;  // of the source
   std::vector<std::string> fits;    // kinds to choose from with --as
   std::vector<std::string> notes;
+  std::optional<MaskInfoReport> mask_info;  // --semantics ejkernel
+  std::optional<MeshReport> mesh;           // --mesh
+};
+
+struct BlockCounts {
+  Index empty = 0, partial = 0, full = 0;
+};
+
+/// What `blockmap` found out; an array without a dtype is absent.
+struct BlockmapReport {
+  std::string source;
+  Mask mask;
+  BlockSize block;
+  bool dkv = false;
+  std::vector<BlockCounts> heads;
+  std::vector<ArrayReport> arrays;
 };
 
 /// One object, ended by a line feed: {"schema": "maskctl.info/1", ...}.
 std::string info_json(std::span<const InfoReport> reports);
 std::string stats_json(std::string_view source, const Mask& mask, const Stats& stats);
+std::string seq_json(std::string_view what, const Tensor& values);
+std::string blockmap_json(const BlockmapReport& report);
 std::string ops_json(std::span<const OpInfo* const> ops);
 
 /// How a mask is held: "bands", "runs", "words", "computed"; several joined by "+".

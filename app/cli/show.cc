@@ -8,7 +8,9 @@
 #include "app/cli/output.h"
 #include "app/cli/terminal.h"
 #include "maskctl/base/error.h"
+#include "maskctl/pipeline/picture.h"
 #include "maskctl/render/ejkernel.h"
+#include "maskctl/render/mask_info_view.h"
 #include "maskctl/render/term.h"
 
 namespace maskctl::app {
@@ -76,6 +78,33 @@ std::string ejkernel_text(const ShowOptions& options, const Mask& mask, const Ax
   return visualize_text(*mask.plane(options.batch, options.head), axis(ids.q), axis(ids.kv), out);
 }
 
+/// The whole drawing by the rules of MaskInfo.visualize.
+std::string visualized(const ShowOptions& options, MaskInfo info) {
+  VisualizeOptions out;
+  if (options.block) out.block_size = std::pair(options.block->q, options.block->k);
+  out.batch = options.batch;
+  out.head = options.head;
+  out.fit_in_screen = !options.no_fit;
+  out.max_rows = options.max_rows.value_or(out.max_rows);
+  out.max_cols = options.max_columns.value_or(out.max_cols);
+  out.charset = options.ascii ? "ascii" : "unicode";
+  out.show_segments = !options.no_segments;
+  return visualize(info, out);
+}
+
+/// What a MaskInfo stores, for our drawing of it.
+LoadedMask loaded_from(MaskInfo info) {
+  LoadedMask out;
+  const auto ids = [](const Array& array) {
+    const bool drawable = array && array->rank() == 2 && array->dtype() == DType::kInt32;
+    return drawable ? std::optional(*array) : std::nullopt;
+  };
+  out.q_segment_ids = ids(info.fields().q_segment_ids);
+  out.kv_segment_ids = ids(info.fields().kv_segment_ids);
+  out.mask = info.attention_mask().mask();
+  return out;
+}
+
 DrawOptions draw_options(const ShowOptions& options, const GlobalOptions& globals) {
   TerminalTraits traits;
   traits.utf8 = utf8_locale();
@@ -107,12 +136,70 @@ std::string own_text(const ShowOptions& options, const GlobalOptions& globals, c
   return draw_text(*mask.plane(options.batch, options.head), out);
 }
 
+void check_picture_options(const ShowOptions& options) {
+  const char* lone = options.scale > 0          ? "--scale"
+                     : !options.overlay.empty() ? "--overlay"
+                     : options.tiles            ? "--tiles"
+                                                : nullptr;
+  if (!options.output.empty()) picture_format(options.output);  // refuse it before reading
+  if (options.output.empty() && lone) {
+    throw Error(Errc::kInvalidArgument, fmt::format("show: {} goes with -o FILE.png", lone));
+  }
+  if (!options.overlay.empty() && options.tiles) {
+    throw Error(Errc::kInvalidArgument, "show: --overlay and --tiles exclude each other");
+  }
+}
+
+void write_picture_of(const ShowOptions& options, const Mask& mask, const AxisIds& ids,
+                      Loader& loader) {
+  PictureInput input;
+  input.plane = mask.plane(options.batch, options.head);
+  input.name = options.name;
+  if (mask.batch() > 1) input.batch = options.batch;
+  if (mask.heads() > 1) input.head = options.head;
+  if (!options.no_segments) {
+    input.q_segments = row_of(ids.q, options.batch);
+    input.k_segments = row_of(ids.kv, options.batch);
+  }
+  input.pad_id = options.source.pad_id;
+  Mask other;
+  if (!options.overlay.empty()) {
+    other = loader.read(options.overlay).mask;
+    if (other.batch() != 1) check_member("batch", options.batch, other.batch());
+    if (other.heads() != 1) check_member("head", options.head, other.heads());
+    input.other = other.plane(options.batch, options.head);
+    input.other_name = options.overlay;
+  }
+  TileMap tiles;
+  if (options.tiles) {
+    tiles = tile_map(*input.plane, options.tiles->q, options.tiles->k);
+    input.tiles = &tiles;
+  }
+  PictureOptions how;
+  how.scale = options.scale;
+  how.palette = options.palette;
+  WriteOptions write;
+  write.force = options.force;
+  write_picture(options.output, input, how, write);
+}
+
 }  // namespace
 
 void show(const ShowOptions& options, const GlobalOptions& globals) {
+  check_picture_options(options);
   Loader loader(options.source, globals);
-  LoadedMask loaded = loader.read(options.name);
-  const Mask mask = loader.transformed(loaded.mask);
+  LoadedMask loaded;
+  if (options.source.ejkernel) {
+    MaskInfo info = loader.transformed(loader.mask_info(options.name));
+    if (options.ejkernel && options.output.empty()) {
+      write_stdout(visualized(options, std::move(info)));
+      return;
+    }
+    loaded = loaded_from(std::move(info));
+  } else {
+    loaded = loader.read(options.name);
+  }
+  const Mask mask = options.source.ejkernel ? loaded.mask : loader.transformed(loaded.mask);
   if (mask.batch() == 0 || mask.heads() == 0) {
     write_stdout("(empty)\n");
     return;
@@ -120,6 +207,10 @@ void show(const ShowOptions& options, const GlobalOptions& globals) {
   check_member("batch", options.batch, mask.batch());
   check_member("head", options.head, mask.heads());
   const AxisIds ids = ids_for(options, loaded, mask, loader);
+  if (!options.output.empty()) {
+    write_picture_of(options, mask, ids, loader);
+    return;
+  }
   write_stdout(options.ejkernel ? ejkernel_text(options, mask, ids)
                                 : own_text(options, globals, mask, ids));
 }

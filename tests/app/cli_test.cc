@@ -45,7 +45,8 @@ TEST_CASE("version and help print on stdout") {
 
 TEST_CASE("each command has a help page with examples before options") {
   const Sandbox sandbox;
-  for (const std::string name : {"info", "show", "apply", "combine", "gen", "stats", "ops"}) {
+  for (const std::string name :
+       {"info", "show", "apply", "convert", "combine", "gen", "stats", "seq", "blockmap", "ops"}) {
     const Outcome help = sandbox.run("maskctl " + name + " --help");
     INFO(name);
     CHECK(help.status == 0);

@@ -100,7 +100,7 @@ TEST_CASE("arrays: the content decides, not the suffix") {
         (scratch / "x.dat") + ": a .npy file is one array; drop ':k'");
   spit(scratch / "t", "0 1 0");
   CHECK(error_of([&] { read_array(scratch / "t"); }) ==
-        (scratch / "t") + ": it looks like text; expected .npy or .npz");
+        (scratch / "t") + ": it looks like text; expected .npy, .npz or .safetensors");
 }
 
 TEST_CASE("arrays: names split at the colon of an existing file") {

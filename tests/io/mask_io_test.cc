@@ -76,7 +76,7 @@ TEST_CASE("values other than 0 and 1 are an error that names the first") {
   write_array(path, bias);
   const std::string expected = path +
                                ": values other than 0 and 1, the first is -inf at (0, 3); "
-                               "expected a 0/1 mask; additive masks (bias) are not read";
+                               "expected a 0/1 mask; additive masks need --as bias";
   CHECK(error_of(path) == expected);
   save(path, bias, true, false);
   CHECK(contains(error_of(path), "the first is -inf at (0, 3)"));

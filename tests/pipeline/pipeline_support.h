@@ -110,7 +110,7 @@ inline bool same(const step::Block& a, const step::Block& b) {
   return same(a.map, b.map) && a.q_size == b.q_size && a.k_size == b.k_size;
 }
 inline bool same(const step::Random& a, const step::Random& b) {
-  return a.sparsity == b.sparsity && a.seed == b.seed;
+  return a.sparsity == b.sparsity && a.seed == b.seed && a.stream == b.stream;
 }
 inline bool same(const step::Prefix& a, const step::Prefix& b) { return a.n == b.n; }
 inline bool same(const step::Sinks& a, const step::Sinks& b) { return a.n == b.n; }

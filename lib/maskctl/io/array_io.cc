@@ -4,16 +4,29 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <array>
+#include <cstring>
+#include <optional>
 #include <utility>
 
+#include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/io/container.h"
+#include "maskctl/io/container_write.h"
+#include "maskctl/io/hdf5.h"
 #include "maskctl/io/printable.h"
 
 namespace maskctl {
 namespace {
 
-constexpr std::string_view kNpz = ".npz";
-constexpr const char* kDefaultKey = "arr_0";  // as np.savez names an unnamed array
+struct Suffix {
+  std::string_view text;
+  Format format;
+};
+constexpr std::array<Suffix, 4> kContainers = {{{".npz", Format::kNpz},
+                                                {".safetensors", Format::kSafetensors},
+                                                {".h5", Format::kHdf5},
+                                                {".hdf5", Format::kHdf5}}};
 
 bool exists(std::string_view path) {
   struct stat info {};
@@ -21,36 +34,94 @@ bool exists(std::string_view path) {
 }
 
 /// Where "f.npz:KEY" has its colon, or npos.
-std::size_t npz_colon(std::string_view text) {
-  const std::size_t at = text.rfind(".npz:");
-  return at == std::string_view::npos || at == 0 ? std::string_view::npos : at + kNpz.size();
+std::size_t container_colon(std::string_view text) {
+  for (const Suffix& suffix : kContainers) {
+    const std::size_t at = text.rfind(std::string(suffix.text) + ":");
+    if (at != std::string_view::npos && at > 0) return at + suffix.text.size();
+  }
+  return std::string_view::npos;
 }
 
 SourceName split(std::string_view text, std::size_t colon) {
   return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
 }
 
-/// The key to read when none was given: the only one.
-std::string only_key(const NpzArchive& archive) {
-  const std::vector<std::string>& keys = archive.keys();
-  if (keys.size() == 1) return keys.front();
-  if (keys.empty()) {
-    throw Error(Errc::kFormat, archive.name() + ": no arrays in this .npz");
-  }
-  const std::string text = archive.name() == "stdin" ? "-" : archive.name();
+void check_no_append(const DestName& dest, const WriteOptions& options) {
+  if (!options.append) return;
   throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: {} arrays ({}); choose one: {}:{}", archive.name(), keys.size(),
-                          printable_list(keys), text, printable(keys.front())));
+              fmt::format("{}: --append adds to a container; name an .npz or a .safetensors file",
+                          dest.path));
 }
 
-void write_refs(const std::string& dest, std::span<const ArrayRef> arrays,
-                const WriteOptions& options) {
-  ByteSink sink(dest, options, kNpz);
-  write_npz_bytes([&](std::span<const std::byte> bytes) { sink.write(bytes); }, arrays);
-  sink.commit();
+std::string names_of(std::span<const ArrayRef> arrays) {
+  std::string out;
+  for (const ArrayRef& array : arrays) out += (out.empty() ? "" : ", ") + array.name;
+  return out;
 }
 
 }  // namespace
+
+struct ArrayWriter::Impl {
+  DestName dest;
+  WriteOptions options;
+  std::string key;
+  std::optional<NpyWriter> npy;
+  std::optional<SafetensorsWriter> safetensors;
+  std::optional<Hdf5Writer> hdf5;
+  Tensor whole;            // of the other formats
+  std::size_t filled = 0;  // bytes of it
+};
+
+ArrayWriter::ArrayWriter(const std::string& dest, DType dtype, std::vector<Index> shape,
+                         const WriteOptions& options, Index max_bytes,
+                         const std::string& default_key)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->dest = parse_dest_name(dest);
+  impl_->options = options;
+  impl_->key = impl_->dest.member.empty() ? default_key : impl_->dest.member;
+  if (impl_->dest.format == Format::kNpy) {
+    check_no_append(impl_->dest, options);
+    impl_->npy.emplace(dest, dtype, std::move(shape), options);
+  } else if (impl_->dest.format == Format::kSafetensors) {
+    const SafetensorsSpec spec{impl_->key, dtype, std::move(shape)};
+    impl_->safetensors.emplace(impl_->dest.path, std::span(&spec, 1), options);
+  } else if (impl_->dest.format == Format::kHdf5) {
+    impl_->hdf5.emplace(impl_->dest.path, options);
+    impl_->hdf5->begin(impl_->key, dtype, shape);
+  } else {
+    const auto elements = checked_product(shape);
+    const auto bytes = elements ? checked_mul(*elements, size_bytes(dtype)) : std::nullopt;
+    if (!bytes || *bytes > max_bytes) {
+      throw Error(
+          Errc::kLimit,
+          fmt::format("{}: the array {} takes more than {} bytes, and an .npz is written as "
+                      "a whole; write an .npy or .safetensors, or --to runs",
+                      dest, shape_text(shape), max_bytes));
+    }
+    impl_->whole = Tensor(dtype, std::move(shape));
+  }
+}
+
+ArrayWriter::~ArrayWriter() = default;
+
+void ArrayWriter::write(std::span<const std::byte> bytes) {
+  if (impl_->npy) return impl_->npy->write(bytes);
+  if (impl_->safetensors) return impl_->safetensors->write(bytes);
+  if (impl_->hdf5) return impl_->hdf5->write(bytes);
+  if (!bytes.empty()) {
+    std::memcpy(impl_->whole.bytes().subspan(impl_->filled, bytes.size()).data(), bytes.data(),
+                bytes.size());
+  }
+  impl_->filled += bytes.size();
+}
+
+void ArrayWriter::commit() {
+  if (impl_->npy) return impl_->npy->commit();
+  if (impl_->safetensors) return impl_->safetensors->commit();
+  if (impl_->hdf5) return impl_->hdf5->commit();
+  const ArrayRef array{impl_->key, &impl_->whole};
+  write_container(impl_->dest, {&array, 1}, impl_->options);
+}
 
 SourceName parse_source_name(std::string_view text) {
   if (text == "-" || exists(text)) return {std::string(text), ""};
@@ -59,7 +130,7 @@ SourceName parse_source_name(std::string_view text) {
        colon = text.rfind(':', colon - 1)) {
     if (exists(text.substr(0, colon))) return split(text, colon);
   }
-  const std::size_t colon = npz_colon(text);
+  const std::size_t colon = container_colon(text);
   if (colon != std::string_view::npos) return split(text, colon);
   return {std::string(text), ""};
 }
@@ -69,13 +140,15 @@ Tensor read_array(const std::string& source, const ReadOptions& options,
   const SourceName name = parse_source_name(source);
   ByteSource bytes(name.path);
   const Content content = sniff(bytes);
-  if (content == Content::kZip) {
-    const NpzArchive archive(std::move(bytes), options);
-    return archive.read(name.member.empty() ? only_key(archive) : name.member, options, notes);
+  if (const auto container = open_container(bytes, content, options)) {
+    std::vector<std::string> unread;
+    const std::string& key = name.member.empty() ? container->only_key() : name.member;
+    return container->read(key, options, notes != nullptr ? *notes : unread);
   }
   if (content != Content::kNpy) {
-    throw Error(Errc::kFormat, fmt::format("{}: it looks like {}; expected .npy or .npz",
-                                           bytes.name(), describe(content)));
+    throw Error(Errc::kFormat,
+                fmt::format("{}: it looks like {}; expected .npy, .npz or .safetensors",
+                            bytes.name(), describe(content)));
   }
   if (!name.member.empty()) {
     throw Error(Errc::kInvalidArgument, fmt::format("{}: a .npy file is one array; drop ':{}'",
@@ -84,24 +157,51 @@ Tensor read_array(const std::string& source, const ReadOptions& options,
   return read_npy(std::move(bytes), options, notes);
 }
 
-void write_array(const std::string& dest, const Tensor& tensor, const WriteOptions& options) {
-  const std::size_t colon = npz_colon(dest);
-  if (colon != std::string::npos || dest.ends_with(kNpz)) {
-    const SourceName name = colon == std::string::npos ? SourceName{dest, ""} : split(dest, colon);
-    const ArrayRef array{name.member.empty() ? kDefaultKey : name.member, &tensor};
-    write_refs(name.path, {&array, 1}, options);
-    return;
+DestName parse_dest_name(std::string_view text) {
+  const std::size_t colon = container_colon(text);
+  const std::string_view path = text.substr(0, colon);
+  for (const Suffix& suffix : kContainers) {
+    if (!path.ends_with(suffix.text)) continue;
+    const auto member = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+    return {std::string(path), std::string(member), suffix.format};
   }
+  return {std::string(text), "", Format::kNpy};
+}
+
+void write_array(const std::string& dest, const Tensor& tensor, const WriteOptions& options) {
+  const DestName name = parse_dest_name(dest);
+  if (name.format != Format::kNpy) {
+    const ArrayRef array{name.member.empty() ? ArrayWriter::kDefaultKey : name.member, &tensor};
+    return write_container(name, {&array, 1}, options);
+  }
+  check_no_append(name, options);
   NpyWriter writer(dest, tensor.dtype(), tensor.shape(), options);
   writer.write(tensor.bytes());
   writer.commit();
+}
+
+void write_arrays(const std::string& dest, std::span<const ArrayRef> arrays,
+                  const WriteOptions& options) {
+  DestName name = parse_dest_name(dest);
+  if (name.format == Format::kNpy && name.path != "-") {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: an .npy holds one array, these are {} ({}); name an .npz or a "
+                            ".safetensors file",
+                            dest, arrays.size(), names_of(arrays)));
+  }
+  if (name.path == "-") name.format = Format::kNpz;
+  std::vector<ArrayRef> named(arrays.begin(), arrays.end());
+  for (ArrayRef& array : named) {
+    if (!name.member.empty()) array.name = name.member + "/" + array.name;
+  }
+  write_container(name, named, options);
 }
 
 void write_npz(const std::string& dest, std::span<const NamedTensor> arrays,
                const WriteOptions& options) {
   std::vector<ArrayRef> refs;
   for (const NamedTensor& array : arrays) refs.push_back({array.name, &array.tensor});
-  write_refs(dest, refs, options);
+  write_container({dest, "", Format::kNpz}, refs, options);
 }
 
 }  // namespace maskctl

@@ -22,18 +22,32 @@ struct SourceName {
 };
 
 /// Splits "f.npz:KEY". An existing file of the whole name wins; else the longest existing file
-/// before a colon; else the text up to ".npz". "-:KEY" is an array of an .npz on standard input.
+/// before a colon; else the text up to ".npz", ".safetensors" or ".h5". "-:KEY" is an array of a
+/// container on standard input.
 SourceName parse_source_name(std::string_view text);
 
-/// Reads "a.npy", "m.npz:KEY", "m.npz" with one array, or "-". The content decides, not the
-/// suffix. Notes (spare bytes) are appended to `notes`. Throws Error; its message starts with the
-/// name once: "m.npz: 3 arrays (mask, seg, lens); choose one: m.npz:mask".
+/// Reads "a.npy", "m.npz:KEY", "m.safetensors:NAME", a container with one array, or "-". The
+/// content decides, not the suffix. Notes (spare bytes) are appended to `notes`. Throws Error; its
+/// message starts with the name once: "m.npz: 3 arrays (mask, seg, lens); choose one: m.npz:mask".
 Tensor read_array(const std::string& source, const ReadOptions& options = {},
                   std::vector<std::string>* notes = nullptr);
 
 struct WriteOptions {
-  bool force = false;  // replace an existing file
+  bool force = false;   // replace an existing file, or with append an existing array
+  bool append = false;  // keep the other arrays of an existing container
+  int gzip = 0;         // level 1 to 9 of HDF5 datasets; 0: not packed
 };
+
+/// File formats, as the suffix of a DEST chooses them.
+enum class Format { kNpy, kNpz, kSafetensors, kHdf5 };
+struct DestName {
+  std::string path;    // "-" is standard output
+  std::string member;  // of a container; empty when none was given
+  Format format = Format::kNpy;
+};
+/// "m.npz", "m.npz:KEY", "m.safetensors:NAME", "m.h5:/GROUP/NAME" (or .hdf5, "::"); anything else,
+/// "-" too, is an .npy.
+DestName parse_dest_name(std::string_view text);
 
 /// Where an array or text goes: a file that appears whole or not at all, or standard output ("-").
 class ByteSink {
@@ -70,8 +84,36 @@ class NpyWriter {
   Index remaining_;
 };
 
-/// Writes "a.npy" (and any other suffix), "m.npz" (key "arr_0"), "m.npz:KEY", or "-" (.npy).
+/// One array written by parts to any DEST: an .npy or a safetensors file as it comes; other
+/// containers, which need checksums first, as a whole.
+class ArrayWriter {
+ public:
+  /// A tensor without a name is called `default_key`. Throws Error(kLimit) where the array must be
+  /// held whole and takes more than max_bytes.
+  ArrayWriter(const std::string& dest, DType dtype, std::vector<Index> shape,
+              const WriteOptions& options, Index max_bytes,
+              const std::string& default_key = kDefaultKey);
+  ~ArrayWriter();
+  /// The next elements in C order, native byte order.
+  void write(std::span<const std::byte> bytes);
+  void commit();
+
+  static constexpr const char* kDefaultKey = "arr_0";  // as np.savez names an unnamed array
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Writes "a.npy" (and any other suffix), "m.npz" (key "arr_0"), "m.npz:KEY", "m.safetensors:NAME",
+/// or "-" (.npy).
 void write_array(const std::string& dest, const Tensor& tensor, const WriteOptions& options = {});
+
+/// Writes all arrays into one container at `dest`; the names stand behind "KEY/" when the DEST has
+/// a key. "-" is an .npz on standard output. Throws Error(kInvalidArgument) for a DEST that holds
+/// one array only.
+void write_arrays(const std::string& dest, std::span<const ArrayRef> arrays,
+                  const WriteOptions& options = {});
 
 /// Writes all arrays into one .npz at `dest`, a path or "-".
 void write_npz(const std::string& dest, std::span<const NamedTensor> arrays,

@@ -191,6 +191,23 @@ Index ByteSource::read(std::span<std::byte> out) {
   return count;
 }
 
+Index ByteSource::skip(Index count) {
+  if (impl_->seekable) {
+    const Index passed = std::clamp<Index>(*impl_->size - impl_->position, 0, count);
+    impl_->position += passed;
+    return passed;
+  }
+  constexpr Index kStep = Index{64} << 10;
+  std::vector<std::byte> dropped(as_size(std::min(count, kStep)));
+  Index passed = 0;
+  while (passed < count) {
+    const Index got = read(std::span(dropped).first(as_size(std::min(count - passed, kStep))));
+    passed += got;
+    if (got == 0) break;
+  }
+  return passed;
+}
+
 std::span<const std::byte> ByteSource::peek(Index count) {
   std::vector<std::byte>& head = impl_->head;
   if (impl_->seekable) {

@@ -50,7 +50,10 @@ class ByteSource {
   /// The next `count` bytes (fewer at the end) without moving the position. Valid until the next
   /// call of peek or read.
   std::span<const std::byte> peek(Index count);
-  /// Bytes given by read() so far.
+  /// Moves the position forward; what a pipe gives on the way is dropped. Returns the bytes passed,
+  /// fewer than asked only at the end.
+  Index skip(Index count);
+  /// Bytes given by read() and passed by skip() so far.
   Index position() const;
 
  private:

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "maskctl/base/error.h"
+#include "maskctl/mask/bias.h"
 #include "maskctl/mask/elements.h"
 #include "maskctl/mask/shared_planes.h"
 #include "maskctl/mask/words.h"
@@ -25,25 +26,48 @@ void invert_rows(std::span<std::uint64_t> words, Index keys) {
 
 const char* hint(DType dtype) {
   if (is_integer(dtype)) return "expected a 0/1 mask; ids need --as segments";
-  if (is_floating(dtype)) return "expected a 0/1 mask; additive masks (bias) are not read";
+  if (is_floating(dtype)) return "expected a 0/1 mask; additive masks need --as bias";
   return "expected a 0/1 mask";
 }
 
 }  // namespace
 
-ValueCheck::ValueCheck(std::string name, DType dtype, std::vector<Index> shape, bool fortran_order)
+ValueCheck::ValueCheck(std::string name, DType dtype, std::vector<Index> shape, bool fortran_order,
+                       Values values)
     : name_(std::move(name)),
       dtype_(dtype),
       shape_(std::move(shape)),
       fortran_order_(fortran_order),
+      values_(values),
       first_bad_(std::numeric_limits<Index>::max()) {}
+
+bool ValueCheck::pack(Index first, std::span<const std::byte> elements,
+                      std::span<std::uint64_t> words) {
+  BiasSeen seen;
+  const bool fine = values_ == Values::kBias ? pack_bias(dtype_, elements, words, seen)
+                                             : pack_elements(dtype_, elements, words);
+  if (seen.inf) seen_inf_.store(true, std::memory_order_relaxed);
+  if (seen.min) seen_min_.store(true, std::memory_order_relaxed);
+  if (!fine) found(first, elements);
+  return fine;
+}
+
+std::optional<Index> ValueCheck::first_bad(std::span<const std::byte> elements) const {
+  return values_ == Values::kBias ? first_not_bias(dtype_, elements)
+                                  : first_not_binary(dtype_, elements);
+}
+
+std::string ValueCheck::expected() const {
+  if (values_ == Values::kBinary) return hint(dtype_);
+  return fmt::format("expected 0 (open), -inf or {:.9g} (closed)", least_finite(dtype_));
+}
 
 void ValueCheck::found(Index first, std::span<const std::byte> elements) {
   if (dtype_ == DType::kBool) {
     odd_bools_ += count_not_binary(dtype_, elements);
     return;
   }
-  const auto at = first_not_binary(dtype_, elements);
+  const auto at = first_bad(elements);
   const std::lock_guard lock(mutex_);
   if (!at || first + *at >= first_bad_) return;
   first_bad_ = first + *at;
@@ -63,12 +87,17 @@ std::vector<Index> ValueCheck::position(Index element) const {
 void ValueCheck::check() const {
   if (first_bad_ == std::numeric_limits<Index>::max()) return;
   throw Error(Errc::kFormat,
-              fmt::format("{}: values other than 0 and 1, the first is {} at {}; {}", name_,
-                          bad_text_, shape_text(position(first_bad_)), hint(dtype_)));
+              fmt::format("{}: values other than 0 and {}, the first is {} at {}; {}", name_,
+                          values_ == Values::kBias ? "-inf" : "1", bad_text_,
+                          shape_text(position(first_bad_)), expected()));
 }
 
 void ValueCheck::finish(std::vector<std::string>& notes) const {
   check();
+  if (seen_inf_ && seen_min_) {
+    notes.push_back(
+        fmt::format("{}: closed cells hold both -inf and {:.9g}", name_, least_finite(dtype_)));
+  }
   if (odd_bools_ == 0) return;
   notes.push_back(fmt::format("{}: {} non-canonical bool byte{} (neither 0 nor 1) count as true",
                               name_, odd_bools_.load(), odd_bools_ == 1 ? "" : "s"));
@@ -81,8 +110,8 @@ void check_binary(const Tensor& array, const std::string& name, std::vector<std:
   check.finish(notes);
 }
 
-Mask dense_mask(ElementRows& rows, DType dtype, std::span<const Index> shape, bool invert,
-                ValueCheck& check, const std::function<void(double)>& progress) {
+Mask dense_mask(ElementRows& rows, std::span<const Index> shape, bool invert, ValueCheck& check,
+                const std::function<void(double)>& progress) {
   const Index queries = shape[2];
   const Index keys = shape[3];
   const Index planes = shape[0] * shape[1];
@@ -98,8 +127,8 @@ Mask dense_mask(ElementRows& rows, DType dtype, std::span<const Index> shape, bo
       }
       const auto pack = [&](Index row, Index column, std::span<const std::byte> elements) {
         const Index at = (row - first_row - q.begin) * width + column / 64;
-        if (pack_elements(dtype, elements, words.subspan(static_cast<std::size_t>(at)))) return;
-        check.found(row * keys + column, elements);
+        const auto to = words.subspan(static_cast<std::size_t>(at));
+        if (check.pack(row * keys + column, elements, to)) return;
         if (rows.in_order()) check.check();  // the rest of the pipe may be long in coming
       };
       rows.read({first_row + q.begin, first_row + q.end}, pack);

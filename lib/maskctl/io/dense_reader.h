@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,28 +13,39 @@
 
 namespace maskctl {
 
-/// Watches for values that are neither 0 nor 1. Bool bytes of any other value count as true and are
-/// only counted. May be told from several threads.
+/// Which values the elements of a mask may have: 0 and 1, or those of a bias.
+enum class Values : std::uint8_t { kBinary, kBias };
+
+/// Packs elements and watches for other values. Bool bytes that are neither 0 nor 1 count as true
+/// and are only counted. May be told from several threads.
 class ValueCheck {
  public:
   /// `shape`: of the array, in the order its elements are stored (its last axis fastest).
-  ValueCheck(std::string name, DType dtype, std::vector<Index> shape, bool fortran_order);
-  /// These elements, the first being number `first` of the array, hold such a value.
+  ValueCheck(std::string name, DType dtype, std::vector<Index> shape, bool fortran_order,
+             Values values = Values::kBinary);
+  /// Bit i of words = element i is open. False when other values are among them, the first element
+  /// being number `first` of the array.
+  bool pack(Index first, std::span<const std::byte> elements, std::span<std::uint64_t> words);
+  /// These elements hold such a value.
   void found(Index first, std::span<const std::byte> elements);
   /// Nothing from element `first` on can be the first bad value.
   bool settled(Index first) const { return first > first_bad_; }
   /// Throws Error(kFormat): "m.npy: values other than 0 and 1, the first is 3 at (0, 3); ...".
   void check() const;
-  /// check(), and a note of the odd bytes.
+  /// check(), and a note of odd bytes and of closed cells of two kinds.
   void finish(std::vector<std::string>& notes) const;
 
  private:
   std::vector<Index> position(Index element) const;
+  std::optional<Index> first_bad(std::span<const std::byte> elements) const;
+  std::string expected() const;
 
   std::string name_;
   DType dtype_;
   std::vector<Index> shape_;
   bool fortran_order_;
+  Values values_;
+  std::atomic<bool> seen_inf_{false}, seen_min_{false};
   std::atomic<Index> first_bad_;
   std::atomic<Index> odd_bools_{0};
   std::mutex mutex_;
@@ -44,8 +56,8 @@ class ValueCheck {
 void check_binary(const Tensor& array, const std::string& name, std::vector<std::string>& notes);
 
 /// The mask [batch, heads, queries, keys] (`shape`) of rows of elements, nonzero = open, or
-/// nonzero = closed if `invert`. Equal planes are shared.
-Mask dense_mask(ElementRows& rows, DType dtype, std::span<const Index> shape, bool invert,
-                ValueCheck& check, const std::function<void(double)>& progress);
+/// nonzero = closed if `invert`, or as a bias says (`check` knows which). Equal planes are shared.
+Mask dense_mask(ElementRows& rows, std::span<const Index> shape, bool invert, ValueCheck& check,
+                const std::function<void(double)>& progress);
 
 }  // namespace maskctl

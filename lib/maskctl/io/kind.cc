@@ -13,8 +13,10 @@
 namespace maskctl {
 namespace {
 
-constexpr std::array kKinds{Kind::kDense,     Kind::kPadding, Kind::kKeyPadding, Kind::kSegments,
-                            Kind::kCuSeqlens, Kind::kPairs,   Kind::kRuns};
+constexpr std::array kKinds{Kind::kDense,    Kind::kPadding,   Kind::kKeyPadding,
+                            Kind::kSegments, Kind::kPositions, Kind::kCuSeqlens,
+                            Kind::kPairs,    Kind::kBias,      Kind::kBlockmap,
+                            Kind::kBits,     Kind::kRuns,      Kind::kTokenTypes};
 
 std::string with_dashes(std::string_view text) {
   std::string out(text);
@@ -54,17 +56,34 @@ std::string_view name(Kind kind) {
       return "key-padding";
     case Kind::kSegments:
       return "segments";
+    case Kind::kPositions:
+      return "positions";
     case Kind::kCuSeqlens:
       return "cu_seqlens";
     case Kind::kPairs:
       return "pairs";
+    case Kind::kBias:
+      return "bias";
+    case Kind::kBlockmap:
+      return "blockmap";
+    case Kind::kBits:
+      return "bits";
     case Kind::kRuns:
       return "runs";
+    case Kind::kTokenTypes:
+      return "token-types";
   }
   return "";
 }
 
 std::span<const Kind> all_kinds() { return kKinds; }
+
+bool is_writable(Kind kind) { return kind != Kind::kPositions && kind != Kind::kTokenTypes; }
+
+bool has_two_sides(Kind kind) {
+  return kind == Kind::kSegments || kind == Kind::kPositions || kind == Kind::kCuSeqlens ||
+         kind == Kind::kPairs;
+}
 
 Kind kind_from_name(std::string_view text) {
   const std::string wanted = with_dashes(text);

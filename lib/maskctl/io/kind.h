@@ -17,20 +17,31 @@ enum class Kind : std::uint8_t {
   kPadding,     // [S] or [B,S]: query and key both valid
   kKeyPadding,  // [S] or [B,S]: key valid
   kSegments,    // [S] or [B,S] ids: equal and not the pad id
+  kPositions,   // [S] or [B,S] position ids; read only
   kCuSeqlens,   // [N+1]: 0 and the end of each document
   kPairs,       // [2B]: start and end of each batch
-  kRuns,        // .npz of indptr, begin, end, shape: the lossless exchange form
+  kBias,        // as dense, of floats: 0 open, -inf or the least finite number closed
+  kBlockmap,    // as dense, a cell for each block: 0 empty, 1 partial, 2 full; or bool
+  kBits,        // [N] bytes: the cells of [B,H,Q,K] in C order, bit i % 8 of byte i / 8
+  kRuns,        // arrays indptr, begin, end, shape: the lossless exchange form
+  kTokenTypes,  // [S] or [B,S] types; a step (-t tokens:SOURCE), no mask
 };
 
-/// "dense", "padding", "key-padding", "segments", "cu_seqlens", "pairs", "runs".
+/// "dense", "padding", "key-padding", "segments", "positions", "cu_seqlens", "pairs", "bias",
+/// "blockmap", "bits", "runs", "token-types".
 std::string_view name(Kind kind);
 /// "-" and "_" are alike. Throws Error(kInvalidArgument) with the list of names.
 Kind kind_from_name(std::string_view name);
 /// All of them, in the order of the enumeration.
 std::span<const Kind> all_kinds();
+/// True for those that a mask can be written as: all but positions and token-types.
+bool is_writable(Kind kind);
+/// True for those that take one array for the queries and one for the keys.
+bool has_two_sides(Kind kind);
 
 /// The kinds that an array of this dtype and rank may be whatever its values, and whether the
-/// values are needed to choose among them. Nothing fits ranks 0 and above 4.
+/// values are needed to choose among them. Nothing fits ranks 0 and above 4. Bits and block maps
+/// are never guessed (--as), nor is a bias (--as bias).
 /// - rank 3 and 4: dense.
 /// - rank 2, Q == K: dense (other numbers than 0 and 1 are then an error that names segments).
 /// - rank 2, Q != K, bool or float: dense, padding, key-padding: refused.

@@ -4,12 +4,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/dense_reader.h"
+#include "maskctl/mask/array_kinds.h"
+#include "maskctl/mask/bits.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/mask/elements.h"
+#include "maskctl/mask/rows.h"
 #include "maskctl/mask/words.h"
 #include "maskctl/tensor/convert.h"
 
@@ -74,59 +78,12 @@ Index last_end(const Tensor& pairs) {
                           shape_text(array.shape), name(array.dtype), as_options(kinds)));
 }
 
-}  // namespace
-
-OpenArray open_array(std::shared_ptr<NpyReader> reader) {
-  OpenArray out;
-  out.name = reader->name();
-  out.dtype = reader->header().dtype;
-  out.shape = reader->header().shape;
-  out.fortran_order = reader->header().fortran_order;
-  out.reader = std::move(reader);
-  return out;
-}
-
-OpenArray open_array(std::string name, Tensor tensor) {
-  OpenArray out;
-  out.name = std::move(name);
-  out.dtype = tensor.dtype();
-  out.shape = tensor.shape();
-  out.tensor = std::move(tensor);
-  return out;
-}
-
-const Tensor& OpenArray::load(const ReadOptions& options, std::vector<std::string>& notes) {
-  if (!tensor) {
-    tensor = read_npy(*reader, options, &notes);
-    reader.reset();
-    fortran_order = false;
+LoadedMask load_dense(OpenArray& array, Kind kind, const MaskReadOptions& options) {
+  if (kind == Kind::kBias && !is_floating(array.dtype)) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: a bias is float16, bfloat16, float32 or float64, not {}",
+                            array.name, name(array.dtype)));
   }
-  return *tensor;
-}
-
-Kind choose_kind(OpenArray& array, const MaskReadOptions& options,
-                 std::vector<std::string>& notes) {
-  if (options.as) return *options.as;
-  KindChoice choice = kinds_of_shape(array.dtype, array.shape);
-  if (choice.needs_values) {
-    const Tensor& values = array.load(options.read, notes);
-    choice.kinds = fitting_kinds(values);
-    if (choice.kinds.size() == 1 && looks_like_positions(values)) {
-      throw Error(Errc::kInvalidArgument,
-                  fmt::format("{}: looks like position ids, which are not read; give --as segments "
-                              "if these are segment ids",
-                              array.name));
-    }
-  }
-  if (choice.kinds.empty()) {
-    throw Error(Errc::kShape, fmt::format("{}: the shape {} is no mask; expected 1 to 4 axes",
-                                          array.name, shape_text(array.shape)));
-  }
-  if (choice.kinds.size() > 1) refuse(array, choice.kinds);
-  return choice.kinds[0];
-}
-
-LoadedMask load_dense(OpenArray& array, const MaskReadOptions& options) {
   const std::vector<Index> shape = dense_shape(array.shape);
   const bool one_plane = shape[0] == 1 && shape[1] == 1;
   std::vector<std::string> notes;
@@ -137,12 +94,12 @@ LoadedMask load_dense(OpenArray& array, const MaskReadOptions& options) {
   check_packed(array.name, shape, turned, options.read.max_bytes);
   const auto rows =
       array.tensor ? tensor_rows(*array.tensor, stored[3]) : npy_rows(array.reader, stored[3]);
-  ValueCheck check(array.name, array.dtype, array.shape, turned);
-  Mask mask =
-      dense_mask(*rows, array.dtype, stored, options.keep_value_is_zero, check, options.progress);
+  ValueCheck check(array.name, array.dtype, array.shape, turned,
+                   kind == Kind::kBias ? Values::kBias : Values::kBinary);
+  Mask mask = dense_mask(*rows, stored, options.keep_value_is_zero, check, options.progress);
   check.finish(notes);
   if (array.reader) array.reader->finish(options.read, &notes);
-  LoadedMask out = loaded(turned ? transposed(mask) : std::move(mask), Kind::kDense, array);
+  LoadedMask out = loaded(turned ? transposed(mask) : std::move(mask), kind, array);
   out.notes = std::move(notes);
   return out;
 }
@@ -163,6 +120,78 @@ LoadedMask load_padding(OpenArray& array, Kind kind, const MaskReadOptions& opti
   return out;
 }
 
+/// Refuses extents that cost more than the map: a row of a mask takes what a RowRef takes.
+void check_rows(const std::string& name, Index rows, Index max_bytes) {
+  if (rows <= max_bytes / static_cast<Index>(sizeof(RowRef))) return;
+  throw Error(Errc::kLimit, fmt::format("{}: {} rows of queries take more than {} bytes; raise "
+                                        "--max-bytes",
+                                        name, rows, max_bytes));
+}
+
+LoadedMask load_blockmap(OpenArray& array, const MaskReadOptions& options) {
+  if (!options.block) {
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("{}: a block map does not carry the size of its blocks; give --block QxK",
+                    array.name));
+  }
+  std::vector<std::string> notes;
+  const Tensor& map = array.load(options.read, notes);
+  const auto extent = [&](std::size_t axis) {
+    return options.shape ? std::optional((*options.shape)[axis]) : std::nullopt;
+  };
+  const Index blocks = map.rank() < 2 ? 0 : map.extent(map.rank() - 2);
+  const auto queries = extent(2) ? extent(2) : checked_mul(blocks, options.block->q);
+  check_rows(array.name, queries.value_or(std::numeric_limits<Index>::max()),
+             options.read.max_bytes);
+  LoadedMask out =
+      loaded(mask_from_blockmap(map, options.block->q, options.block->k, extent(2), extent(3)),
+             Kind::kBlockmap, array);
+  out.notes = std::move(notes);
+  return out;
+}
+
+LoadedMask load_bits(OpenArray& array, const MaskReadOptions& options) {
+  if (!options.shape) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: bits do not carry their shape; give --shape B+H+Q+K", array.name));
+  }
+  if (array.dtype != DType::kUInt8 || array.shape.size() != 1) {
+    throw Error(Errc::kShape, fmt::format("{}: bits are an array (N,) of uint8, not {} of {}",
+                                          array.name, shape_text(array.shape), name(array.dtype)));
+  }
+  check_packed(array.name, *options.shape, false, options.read.max_bytes);
+  std::vector<std::string> notes;
+  const Tensor& bits = array.load(options.read, notes);
+  LoadedMask out = loaded(mask_from_bits(bits.bytes(), *options.shape), Kind::kBits, array);
+  out.notes = std::move(notes);
+  return out;
+}
+
+}  // namespace
+
+Kind choose_kind(OpenArray& array, const MaskReadOptions& options,
+                 std::vector<std::string>& notes) {
+  if (options.as) return *options.as;
+  KindChoice choice = kinds_of_shape(array.dtype, array.shape);
+  if (choice.needs_values) {
+    const Tensor& values = array.load(options.read, notes);
+    choice.kinds = fitting_kinds(values);
+    if (choice.kinds.size() == 1 && looks_like_positions(values)) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("{}: looks like position ids; give --as positions, or --as segments "
+                              "if these are segment ids",
+                              array.name));
+    }
+  }
+  if (choice.kinds.empty()) {
+    throw Error(Errc::kShape, fmt::format("{}: the shape {} is no mask; expected 1 to 4 axes",
+                                          array.name, shape_text(array.shape)));
+  }
+  if (choice.kinds.size() > 1) refuse(array, choice.kinds);
+  return choice.kinds[0];
+}
+
 LoadedMask load_sequences(OpenArray& q, OpenArray& kv, Kind kind, const MaskReadOptions& options) {
   std::vector<std::string> notes;
   const Tensor& q_array = q.load(options.read, notes);
@@ -175,6 +204,12 @@ LoadedMask load_sequences(OpenArray& q, OpenArray& kv, Kind kind, const MaskRead
     out = loaded(mask_from_segments(q_array, kv_array, options.pad_id), kind, q);
     out.q_segment_ids = ids_tensor(q_array);
     out.kv_segment_ids = ids_tensor(kv_array);
+  } else if (kind == Kind::kPositions) {
+    Tensor q_ids = documents_from_positions(q_array);
+    Tensor kv_ids = documents_from_positions(kv_array);
+    out = loaded(mask_from_segments(q_ids, kv_ids, -1), kind, q);
+    out.q_segment_ids = std::move(q_ids);
+    out.kv_segment_ids = std::move(kv_ids);
   } else if (kind == Kind::kCuSeqlens) {
     out = loaded(mask_from_cu_seqlens(q_array, kv_array, extent(2), extent(3)), kind, q);
   } else {
@@ -188,6 +223,34 @@ LoadedMask load_sequences(OpenArray& q, OpenArray& kv, Kind kind, const MaskRead
   }
   out.notes = std::move(notes);
   return out;
+}
+
+LoadedMask load_array(OpenArray& array, Kind kind, const MaskReadOptions& options) {
+  switch (kind) {
+    case Kind::kDense:
+    case Kind::kBias:
+      return load_dense(array, kind, options);
+    case Kind::kPadding:
+    case Kind::kKeyPadding:
+      return load_padding(array, kind, options);
+    case Kind::kBlockmap:
+      return load_blockmap(array, options);
+    case Kind::kBits:
+      return load_bits(array, options);
+    case Kind::kRuns:
+      throw Error(
+          Errc::kInvalidArgument,
+          fmt::format("{}: one array cannot be runs; expected a container of indptr, begin, "
+                      "end and shape",
+                      array.name));
+    case Kind::kTokenTypes:
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("{}: token types are no mask but join one; give a mask and "
+                              "-t tokens:{}",
+                              array.name, array.name));
+    default:
+      return load_sequences(array, array, kind, options);
+  }
 }
 
 }  // namespace maskctl

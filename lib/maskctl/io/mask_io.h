@@ -9,9 +9,16 @@
 #include "maskctl/io/array_io.h"
 #include "maskctl/io/kind.h"
 #include "maskctl/io/read_options.h"
+#include "maskctl/mask/bias.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl {
+
+/// Queries and keys of one block.
+struct BlockExtent {
+  Index q = 0;
+  Index k = 0;
+};
 
 struct MaskReadOptions {
   /// What the array is; without it the rule of kind.h decides or refuses.
@@ -20,8 +27,11 @@ struct MaskReadOptions {
   bool keep_value_is_zero = false;
   /// The segment id that sees nothing.
   std::int32_t pad_id = -1;
-  /// [B,H,Q,K]: gives what the array does not carry (queries of key-padding, extents of cu_seqlens
-  /// and pairs); a batch or head axis of 1 is repeated. Anything else must agree.
+  /// Of the blocks of a block map.
+  std::optional<BlockExtent> block;
+  /// [B,H,Q,K]: gives what the array does not carry (queries of key-padding, extents of cu_seqlens,
+  /// pairs and block maps, all of bits); a batch or head axis of 1 is repeated. Anything else must
+  /// agree.
   std::optional<std::vector<Index>> shape;
   /// max_bytes limits the packed form of a dense mask, not its file.
   ReadOptions read;
@@ -34,29 +44,58 @@ struct LoadedMask {
   Kind kind = Kind::kDense;
   std::string dtype;               // of the array
   std::vector<Index> array_shape;  // as stored
-  /// [B,S] int32, for segments.
+  /// [B,S] int32, for segments and positions (numbers of documents).
   std::optional<Tensor> q_segment_ids, kv_segment_ids;
   std::vector<std::string> notes;
 };
 
-/// Reads FILE, FILE.npz:KEY or "-"; or "q=SOURCE,kv=SOURCE" for segments, cu_seqlens and pairs,
-/// where a SOURCE may stand in quotes. An .npz that holds indptr, begin, end and shape is runs.
-/// Dense .npy data is streamed: read by several threads from files, in order from pipes, and held
-/// only packed. Values other than 0 and 1 in dense and padding arrays are an Error naming the first
-/// (nonzero bytes of a bool are true, with a note). Throws Error; messages start with the source.
+/// Reads FILE, CONTAINER:KEY or "-"; or "q=SOURCE,kv=SOURCE" for segments, positions, cu_seqlens
+/// and pairs, where a SOURCE may stand in quotes. A container that holds q and kv, and nothing else
+/// or with --as, is read in the same way; one that holds indptr, begin, end and shape is runs; with
+/// a KEY, arrays KEY/q and so on. Data of .npy and safetensors files is streamed for dense masks
+/// and biases: read by several threads from files, in order from pipes, and held only packed.
+/// Values other than 0 and 1 in dense and padding arrays are an Error naming the first (nonzero
+/// bytes of a bool are true, with a note), as are values of a bias other than 0, -inf and the least
+/// finite number. Throws Error; messages start with the source.
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
 
 struct MaskWriteOptions {
-  Kind kind = Kind::kDense;    // or kRuns
-  DType dtype = DType::kBool;  // of dense elements
-  bool keep_value_is_zero = false;
-  Index max_bytes = Index{4} << 30;  // for what is allocated: the arrays of runs; rows of dense
+  Kind kind = Kind::kDense;          // any that is_writable()
+  std::optional<DType> dtype;        // of the elements; without it that of the kind
+  bool keep_value_is_zero = false;   // 0 = open (dense), 0 = valid (padding, key-padding)
+  std::int32_t pad_id = -1;          // of segments
+  BiasFill fill = BiasFill::kInf;    // of closed cells of a bias
+  std::optional<BlockExtent> block;  // of a block map
+  Index max_bytes = Index{4} << 30;  // for what is allocated: whole arrays; rows of dense
   bool force = false;                // replace an existing file
+  bool append = false;               // keep the other arrays of an existing container
   std::function<void(double fraction)> progress = {};
 };
 
-/// Dense: an .npy [B,H,Q,K], byte for byte as np.save writes it, made and written by bands of rows;
-/// into an .npz only as a whole. Runs: an .npz. Throws Error(kUnsupported) for other kinds.
+/// What a mask becomes as a kind of array.
+struct ConvertedMask {
+  Kind kind = Kind::kDense;
+  Mask source;  // as it was given
+  /// What the arrays mean; one head stands for all where the kind has none.
+  Mask mask;
+  /// Cells of `source` that differ in it.
+  Index changed = 0;
+  /// The arrays, for the kinds that are not made while they are written. Two are called q and kv.
+  std::vector<NamedTensor> arrays;
+  /// What reading the arrays back needs: "--shape 1+1+8+8".
+  std::vector<std::string> notes;
+};
+
+/// Exact where the kind can hold the mask, else the nearest by the rule of the kind
+/// (mask/nearest.h). Throws Error(kUnsupported) for kinds that are read only,
+/// Error(kInvalidArgument) for options that the kind does not have.
+ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options);
+
+/// Dense, bias and block maps: [B,H,Q,K], byte for byte as np.save writes them, made and written by
+/// parts; bits likewise, [N]. Runs and arrays that differ for queries and keys need a container or
+/// "-" (an .npz).
+void write_mask(const std::string& dest, const ConvertedMask& converted,
+                const MaskWriteOptions& options);
 void write_mask(const std::string& dest, const Mask& mask, const MaskWriteOptions& options = {});
 
 }  // namespace maskctl

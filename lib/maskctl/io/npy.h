@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,11 +43,15 @@ class NpyReader {
   /// ("expected 16 bytes of data, got 15") and spare ones a line in `notes`, or an Error if strict.
   explicit NpyReader(ByteSource source, const ReadOptions& options = {},
                      std::vector<std::string>* notes = nullptr);
+  /// Elements of another format, from byte `start` of `source` on: the header is given, and what
+  /// follows the data belongs to others. `label` is the name in messages. A source that cannot seek
+  /// must stand at `start`, and nothing else may move it.
+  NpyReader(std::shared_ptr<ByteSource> source, Index start, std::string label, NpyHeader header);
 
   const NpyHeader& header() const { return header_; }
-  const std::string& name() const { return source_.name(); }
+  const std::string& name() const { return name_; }
   /// False for pipes: there read_rows must ask for the elements in order.
-  bool seekable() const { return source_.seekable(); }
+  bool seekable() const { return source_->seekable(); }
 
   /// Elements [first_element, first_element + out.size() / element size) in the order they are
   /// stored (the first axis is fastest if fortran_order), in native byte order. Thread-safe when
@@ -61,8 +66,11 @@ class NpyReader {
  private:
   void check_size(const ReadOptions& options, std::vector<std::string>* notes) const;
 
-  ByteSource source_;
+  std::shared_ptr<ByteSource> source_;
+  std::string name_;
   NpyHeader header_;
+  Index start_ = 0;      // of the data, in the source
+  bool alone_ = true;    // nothing but the data follows
   Index next_byte_ = 0;  // of the data, for sources that cannot seek
 };
 

@@ -108,20 +108,29 @@ void report_spare(const std::string& text, const ReadOptions& options,
 }  // namespace
 
 NpyReader::NpyReader(ByteSource source, const ReadOptions& options, std::vector<std::string>* notes)
-    : source_(std::move(source)) {
+    : source_(std::make_shared<ByteSource>(std::move(source))), name_(source_->name()) {
   try {
-    header_ = read_header(source_, options.as_bf16);
+    header_ = read_header(*source_, options.as_bf16);
   } catch (const Error& error) {
     const std::string_view message = error.what();
     if (error.code() == Errc::kIo || message.starts_with(name() + ":")) throw;  // named already
     throw Error(error.code(), name() + ": " + error.what());
   }
+  start_ = source_->position();
   check_size(options, notes);
 }
 
+NpyReader::NpyReader(std::shared_ptr<ByteSource> source, Index start, std::string label,
+                     NpyHeader header)
+    : source_(std::move(source)),
+      name_(std::move(label)),
+      header_(std::move(header)),
+      start_(start),
+      alone_(false) {}
+
 void NpyReader::check_size(const ReadOptions& options, std::vector<std::string>* notes) const {
-  if (!source_.size()) return;
-  const Index got = *source_.size() - source_.position();
+  if (!source_->size()) return;
+  const Index got = *source_->size() - start_;
   if (got == header_.data_bytes) return;
   const std::string text =
       fmt::format("{}: expected {} bytes of data, got {}", name(), header_.data_bytes, got);
@@ -140,15 +149,15 @@ void NpyReader::read_rows(Index first_element, std::span<std::byte> out) {
                             count, first_element, header_.elements()));
   }
   Index got = 0;
-  if (source_.seekable()) {
-    got = source_.read_at(source_.position() + *first, out);
+  if (source_->seekable()) {
+    got = source_->read_at(start_ + *first, out);
   } else {
     if (*first != next_byte_) {
       throw Error(Errc::kInvalidArgument,
                   fmt::format("{}: element {} asked out of order; a pipe is read front to back",
                               name(), first_element));
     }
-    got = source_.read(out);
+    got = source_->read(out);
     next_byte_ += got;
   }
   if (got < count) {
@@ -160,7 +169,9 @@ void NpyReader::read_rows(Index first_element, std::span<std::byte> out) {
 }
 
 void NpyReader::finish(const ReadOptions& options, std::vector<std::string>* notes) {
-  if (source_.size() || next_byte_ < header_.data_bytes || source_.peek(1).empty()) return;
+  if (!alone_ || source_->size() || next_byte_ < header_.data_bytes || source_->peek(1).empty()) {
+    return;
+  }
   report_spare(fmt::format("{}: expected {} bytes of data, got more", name(), header_.data_bytes),
                options, notes);
 }

@@ -64,5 +64,11 @@ using WriteBytes = std::function<void(std::span<const std::byte>)>;
 /// 1980-01-01); front to back, so pipes will do. Throws Error(kInvalidArgument) for duplicate,
 /// empty or too long names.
 void write_npz_bytes(const WriteBytes& write, std::span<const ArrayRef> arrays);
+/// The members of the archive `old` as they are packed there, but for those that `arrays` replace,
+/// then the arrays.
+void append_npz_bytes(const WriteBytes& write, const ByteSource& old,
+                      std::span<const ArrayRef> arrays);
+/// `count` bytes of a seekable source, in steps.
+void copy_bytes(const WriteBytes& write, const ByteSource& source, Index offset, Index count);
 
 }  // namespace maskctl

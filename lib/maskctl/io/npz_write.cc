@@ -10,6 +10,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/io/npz.h"
 #include "maskctl/io/printable.h"
+#include "maskctl/io/zip.h"
 
 namespace maskctl {
 namespace {
@@ -19,6 +20,7 @@ constexpr std::uint64_t kCountLimit = 0xFFFF;
 constexpr std::uint64_t kAllOnes = 0xFFFFFFFF;
 constexpr std::uint64_t kDate = 0x21;  // 1980-01-01
 constexpr std::uint64_t kUtf8Name = 0x800;
+constexpr std::uint64_t kEncrypted = 1;
 
 /// A record of little-endian fields.
 class Record {
@@ -44,11 +46,14 @@ class Record {
 struct Entry {
   std::string name;
   std::uint64_t flags = 0;
+  std::uint64_t method = 0;
   std::uint64_t crc = 0;
+  std::uint64_t packed = 0;
   std::uint64_t bytes = 0;
   std::uint64_t offset = 0;
 
-  bool large() const { return bytes > kZip64Limit; }
+  bool large() const { return std::max(bytes, packed) > kZip64Limit; }
+  std::uint64_t packed_32() const { return large() ? kAllOnes : packed; }
   std::uint64_t bytes_32() const { return large() ? kAllOnes : bytes; }
   std::uint64_t version(bool zip64) const { return zip64 ? 45 : 20; }
 };
@@ -61,10 +66,11 @@ std::uint64_t crc_of(std::uint64_t crc, std::span<const std::byte> bytes) {
 
 Record local_header(const Entry& entry) {
   Record out;
-  out.u32(0x04034B50).u16(entry.version(entry.large())).u16(entry.flags).u16(0);
-  out.u16(0).u16(kDate).u32(entry.crc).u32(entry.bytes_32()).u32(entry.bytes_32());
+  out.u32(0x04034B50).u16(entry.version(entry.large())).u16(entry.flags);
+  out.u16(entry.method).u16(0).u16(kDate).u32(entry.crc);
+  out.u32(entry.packed_32()).u32(entry.bytes_32());
   out.u16(entry.name.size()).u16(20).text(entry.name);
-  out.u16(1).u16(16).u64(entry.bytes).u64(entry.bytes);
+  out.u16(1).u16(16).u64(entry.bytes).u64(entry.packed);
   return out;
 }
 
@@ -74,13 +80,14 @@ void append_directory_entry(const Entry& entry, Record& out) {
   const std::uint64_t field = (entry.large() ? 16u : 0u) + (far ? 8u : 0u);
   constexpr std::uint64_t kUnix = 3 << 8;
   constexpr std::uint64_t kPermissions = std::uint64_t{0600} << 16;
-  out.u32(0x02014B50).u16(version | kUnix).u16(version).u16(entry.flags).u16(0);
-  out.u16(0).u16(kDate).u32(entry.crc).u32(entry.bytes_32()).u32(entry.bytes_32());
+  out.u32(0x02014B50).u16(version | kUnix).u16(version).u16(entry.flags);
+  out.u16(entry.method).u16(0).u16(kDate).u32(entry.crc);
+  out.u32(entry.packed_32()).u32(entry.bytes_32());
   out.u16(entry.name.size()).u16(field == 0 ? 0 : field + 4).u16(0).u16(0).u16(0);
   out.u32(kPermissions).u32(far ? kAllOnes : entry.offset).text(entry.name);
   if (field == 0) return;
   out.u16(1).u16(field);
-  if (entry.large()) out.u64(entry.bytes).u64(entry.bytes);
+  if (entry.large()) out.u64(entry.bytes).u64(entry.packed);
   if (far) out.u64(entry.offset);
 }
 
@@ -117,27 +124,100 @@ void check_names(std::span<const ArrayRef> arrays) {
   }
 }
 
+/// Members one after another, then the directory.
+class ArchiveWriter {
+ public:
+  explicit ArchiveWriter(const WriteBytes& write) : write_(write) {}
+
+  void add(const ArrayRef& array) {
+    const Tensor& tensor = *array.tensor;
+    const std::vector<std::byte> header = npy_header_bytes(tensor.dtype(), tensor.shape());
+    Entry entry;
+    entry.name = array.name + ".npy";
+    entry.flags = is_ascii(entry.name) ? 0 : kUtf8Name;
+    entry.crc = crc_of(crc_of(0, header), tensor.bytes());
+    entry.packed = entry.bytes = header.size() + tensor.bytes().size();
+    start(entry);
+    write_(header);
+    write_(tensor.bytes());
+    finish(entry);
+  }
+
+  /// A member of another archive with its packed bytes as they are.
+  void copy(const ByteSource& source, const ZipMember& member) {
+    Entry entry;
+    entry.name = member.name;
+    entry.flags = member.flags & (kUtf8Name | kEncrypted);
+    entry.method = member.method;
+    entry.crc = member.crc;
+    entry.packed = static_cast<std::uint64_t>(member.packed_bytes);
+    entry.bytes = static_cast<std::uint64_t>(member.bytes);
+    start(entry);
+    copy_bytes(write_, source, member.data_offset, member.packed_bytes);
+    finish(entry);
+  }
+
+  void end() {
+    write_(directory_.bytes());
+    write_(end_records(count_, directory_.size(), offset_).bytes());
+  }
+
+ private:
+  void start(Entry& entry) {
+    entry.offset = offset_;
+    const Record local = local_header(entry);
+    write_(local.bytes());
+    offset_ += local.size();
+  }
+  void finish(const Entry& entry) {
+    offset_ += entry.packed;
+    append_directory_entry(entry, directory_);
+    ++count_;
+  }
+
+  const WriteBytes& write_;
+  Record directory_;
+  std::uint64_t offset_ = 0;
+  std::uint64_t count_ = 0;
+};
+
 }  // namespace
+
+void copy_bytes(const WriteBytes& write, const ByteSource& source, Index offset, Index count) {
+  constexpr Index kStep = Index{1} << 20;
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(count, kStep)));
+  while (count > 0) {
+    const std::span part =
+        std::span(buffer).first(static_cast<std::size_t>(std::min(count, kStep)));
+    if (source.read_at(offset, part) < std::ssize(part)) {
+      throw Error(Errc::kIo, source.name() + ": became shorter while it was copied");
+    }
+    write(part);
+    offset += std::ssize(part);
+    count -= std::ssize(part);
+  }
+}
 
 void write_npz_bytes(const WriteBytes& write, std::span<const ArrayRef> arrays) {
   check_names(arrays);
-  Record directory;
-  std::uint64_t offset = 0;
-  for (const ArrayRef& array : arrays) {
-    const Tensor& tensor = *array.tensor;
-    const std::vector<std::byte> header = npy_header_bytes(tensor.dtype(), tensor.shape());
-    Entry entry{array.name + ".npy", 0, crc_of(crc_of(0, header), tensor.bytes()),
-                header.size() + tensor.bytes().size(), offset};
-    entry.flags = is_ascii(entry.name) ? 0 : kUtf8Name;
-    const Record local = local_header(entry);
-    write(local.bytes());
-    write(header);
-    write(tensor.bytes());
-    offset += local.size() + entry.bytes;
-    append_directory_entry(entry, directory);
+  ArchiveWriter archive(write);
+  for (const ArrayRef& array : arrays) archive.add(array);
+  archive.end();
+}
+
+void append_npz_bytes(const WriteBytes& write, const ByteSource& old,
+                      std::span<const ArrayRef> arrays) {
+  check_names(arrays);
+  const auto replaced = [&](const std::string& member) {
+    return std::ranges::any_of(
+        arrays, [&](const ArrayRef& array) { return array.name + ".npy" == member; });
+  };
+  ArchiveWriter archive(write);
+  for (const ZipMember& member : read_zip_directory(old)) {
+    if (!replaced(member.name)) archive.copy(old, member);
   }
-  write(directory.bytes());
-  write(end_records(arrays.size(), directory.size(), offset).bytes());
+  for (const ArrayRef& array : arrays) archive.add(array);
+  archive.end();
 }
 
 }  // namespace maskctl

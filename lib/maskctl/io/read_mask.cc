@@ -65,16 +65,25 @@ std::optional<TwoSources> two_sources(std::string_view text) {
               fmt::format("'{}' does not name two arrays; expected q=SOURCE,kv=SOURCE", whole));
 }
 
-bool holds_runs(const NpzArchive& archive) {
-  const auto has = [&](const char* key) { return archive.contains(key); };
-  return has("indptr") && has("begin") && has("end") && has("shape");
+std::string joined(const std::string& group, const std::string& key) {
+  return group.empty() ? key : group + "/" + key;
 }
 
-LoadedMask load_runs(const NpzArchive& archive, const MaskReadOptions& options) {
+bool holds(const Container& container, const std::string& group,
+           std::initializer_list<const char*> keys) {
+  return std::ranges::all_of(
+      keys, [&](const char* key) { return container.contains(joined(group, key)); });
+}
+
+LoadedMask load_runs(Container& container, const std::string& group,
+                     const MaskReadOptions& options) {
   LoadedMask out;
-  const auto array = [&](const char* key) { return archive.read(key, options.read, &out.notes); };
-  const RunArrays runs{array("indptr"), array("begin"), array("end"), array("shape")};
-  out.mask = named(archive.name(), [&] { return mask_from_runs(runs); });
+  std::vector<Tensor> read = container.read({joined(group, "indptr"), joined(group, "begin"),
+                                             joined(group, "end"), joined(group, "shape")},
+                                            options.read, out.notes);
+  const RunArrays runs{std::move(read[0]), std::move(read[1]), std::move(read[2]),
+                       std::move(read[3])};
+  out.mask = named(container.name(), [&] { return mask_from_runs(runs); });
   out.kind = Kind::kRuns;
   out.dtype = name(runs.begin.dtype());
   const auto shape = as_int64(runs.shape, "shape");
@@ -82,24 +91,21 @@ LoadedMask load_runs(const NpzArchive& archive, const MaskReadOptions& options) 
   return out;
 }
 
-std::string only_key(const NpzArchive& archive) {
-  const auto& keys = archive.keys();
-  if (keys.size() == 1) return keys[0];
-  if (keys.empty()) {
-    throw Error(Errc::kFormat, fmt::format("{}: holds no arrays", archive.name()));
-  }
-  std::string names;
-  for (const std::string& key : keys) names += (names.empty() ? "" : ", ") + key;
-  throw Error(Errc::kInvalidArgument, fmt::format("{0}: {1} arrays ({2}); choose one: {0}:{3}",
-                                                  archive.name(), keys.size(), names, keys[0]));
+void check_polarity(Kind kind, const MaskReadOptions& options) {
+  if (!options.keep_value_is_zero) return;
+  if (kind == Kind::kDense || kind == Kind::kPadding || kind == Kind::kKeyPadding) return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("--keep-value 0 has no meaning for the kind {}; it is for dense, padding "
+                          "and key-padding",
+                          name(kind)));
 }
 
 /// Arrays of one axis that both sides fit, of the kinds that take two arrays.
 Kind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions& options,
                         std::vector<std::string>& notes) {
-  constexpr std::array kTwo{Kind::kSegments, Kind::kCuSeqlens, Kind::kPairs};
+  constexpr std::array kTwo{Kind::kSegments, Kind::kPositions, Kind::kCuSeqlens, Kind::kPairs};
   if (options.as) {
-    if (std::ranges::find(kTwo, *options.as) != kTwo.end()) return *options.as;
+    if (has_two_sides(*options.as)) return *options.as;
     throw Error(Errc::kInvalidArgument,
                 fmt::format("q=,kv= gives two arrays, but the kind {} has one; expected {}",
                             name(*options.as), as_options(kTwo)));
@@ -117,6 +123,15 @@ Kind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions& opti
                                                   q.name, kv.name, as_options(kinds)));
 }
 
+LoadedMask load_two(OpenArray q, OpenArray kv, const MaskReadOptions& options,
+                    std::vector<std::string> notes) {
+  const Kind kind = choose_kind_of_two(q, kv, options, notes);
+  check_polarity(kind, options);
+  LoadedMask out = load_sequences(q, kv, kind, options);
+  out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
+  return out;
+}
+
 LoadedMask load_two(const TwoSources& sources, const MaskReadOptions& options) {
   if (sources.q == "-" && sources.kv == "-") {
     throw Error(Errc::kInvalidArgument,
@@ -125,55 +140,42 @@ LoadedMask load_two(const TwoSources& sources, const MaskReadOptions& options) {
   std::vector<std::string> notes;
   OpenArray q = open_array(sources.q, read_array(sources.q, options.read, &notes));
   OpenArray kv = open_array(sources.kv, read_array(sources.kv, options.read, &notes));
-  const Kind kind = choose_kind_of_two(q, kv, options, notes);
-  LoadedMask out = load_sequences(q, kv, kind, options);
-  out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
-  return out;
-}
-
-void check_polarity(Kind kind, const MaskReadOptions& options) {
-  if (!options.keep_value_is_zero) return;
-  if (kind == Kind::kDense || kind == Kind::kPadding || kind == Kind::kKeyPadding) return;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("--keep-value 0 has no meaning for the kind {}; it is for dense, padding "
-                          "and key-padding",
-                          name(kind)));
+  return load_two(std::move(q), std::move(kv), options, std::move(notes));
 }
 
 LoadedMask load_one(OpenArray array, const MaskReadOptions& options,
                     std::vector<std::string> notes) {
   const Kind kind = choose_kind(array, options, notes);
   check_polarity(kind, options);
-  if (kind == Kind::kRuns) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("{}: one array cannot be runs; expected an .npz "
-                            "of indptr, begin, end and shape",
-                            array.name));
-  }
-  LoadedMask out = named(array.name, [&] {
-    if (kind == Kind::kDense) return load_dense(array, options);
-    if (kind == Kind::kPadding || kind == Kind::kKeyPadding) {
-      return load_padding(array, kind, options);
-    }
-    return load_sequences(array, array, kind, options);
-  });
+  LoadedMask out = named(array.name, [&] { return load_array(array, kind, options); });
   out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
   return out;
 }
 
-LoadedMask load_archive(ByteSource source, const std::string& member,
-                        const MaskReadOptions& options) {
-  const NpzArchive archive(std::move(source), options.read);
-  const bool runs_wanted = !options.as || *options.as == Kind::kRuns;
-  if (member.empty() && runs_wanted && holds_runs(archive)) {
+/// One array of a container, or the group of arrays that the key names; no key is the group of all.
+LoadedMask load_container(Container& container, const std::string& member,
+                          const MaskReadOptions& options) {
+  const bool one = !member.empty() && container.contains(member);
+  const auto wanted = [&](Kind kind) { return !options.as || *options.as == kind; };
+  if (!one && wanted(Kind::kRuns) &&
+      holds(container, member, {"indptr", "begin", "end", "shape"})) {
     check_polarity(Kind::kRuns, options);
-    return load_runs(archive, options);
+    return load_runs(container, member, options);
   }
-  const std::string key = member.empty() ? only_key(archive) : member;
+  const bool two_wanted =
+      !one && (options.as ? has_two_sides(*options.as) : container.keys().size() == 2);
   std::vector<std::string> notes;
-  Tensor tensor = archive.read(key, options.read, &notes);
-  return load_one(open_array(fmt::format("{}:{}", archive.name(), key), std::move(tensor)), options,
-                  std::move(notes));
+  if (two_wanted && holds(container, member, {"q", "kv"})) {
+    const std::string q = joined(member, "q");
+    const std::string kv = joined(member, "kv");
+    std::vector<Tensor> read = container.read({q, kv}, options.read, notes);
+    return load_two(open_array(container.name() + ":" + q, std::move(read[0])),
+                    open_array(container.name() + ":" + kv, std::move(read[1])), options,
+                    std::move(notes));
+  }
+  const std::string& key = member.empty() ? container.only_key() : member;
+  OpenArray array = container.open(key, options.read, notes);
+  return load_one(std::move(array), options, std::move(notes));
 }
 
 /// A large pipe lets the writer run on while rows are packed. Where it is refused, or standard
@@ -188,10 +190,13 @@ LoadedMask load_source(const std::string& source, const MaskReadOptions& options
   const SourceName name = parse_source_name(source);
   if (name.path == "-") enlarge_stdin_pipe();
   ByteSource bytes(name.path);
-  if (sniff(bytes) == Content::kZip) return load_archive(std::move(bytes), name.member, options);
+  if (const auto container = open_container(bytes, sniff(bytes), options.read)) {
+    return load_container(*container, name.member, options);
+  }
   if (!name.member.empty()) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("{}: is no .npz, so it has no array '{}'", bytes.name(), name.member));
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("{}: is no container of arrays, so it has no '{}'", bytes.name(), name.member));
   }
   std::vector<std::string> notes;
   auto reader = std::make_shared<NpyReader>(std::move(bytes), options.read, &notes);

@@ -9,6 +9,8 @@ namespace {
 
 using namespace std::string_view_literals;
 
+constexpr auto kHdf5Magic = "\x89HDF\r\n\x1a\n"sv;
+
 bool is_text(std::string_view bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](char c) {
     const auto u = static_cast<unsigned char>(c);
@@ -30,7 +32,7 @@ Content classify(std::string_view head) {
   if (head.empty()) return Content::kEmpty;
   if (head.starts_with("\x93NUMPY"sv)) return Content::kNpy;
   if (head.starts_with("PK\3\4"sv) || head.starts_with("PK\5\6"sv)) return Content::kZip;
-  if (head.starts_with("\x89HDF\r\n\x1a\n"sv)) return Content::kHdf5;
+  if (head.starts_with(kHdf5Magic)) return Content::kHdf5;
   if (head.starts_with("\x89PNG\r\n\x1a\n"sv)) return Content::kPng;
   if (head.starts_with("\x1f\x8b"sv)) return Content::kGzip;
   if (is_safetensors(head)) return Content::kSafetensors;
@@ -38,11 +40,26 @@ Content classify(std::string_view head) {
   return is_text(head) ? Content::kText : Content::kUnknown;
 }
 
+/// HDF5 may follow a block of other data (512 bytes in MATLAB's files) whose size is a power of
+/// two.
+bool is_hdf5_after_block(ByteSource& source) {
+  constexpr std::size_t kSmallest = 512;
+  constexpr std::size_t kLargest = std::size_t{64} << 10;
+  const auto bytes = source.peek(static_cast<Index>(kLargest + kHdf5Magic.size()));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (std::size_t at = kSmallest; at < text.size(); at *= 2) {
+    if (text.substr(at).starts_with(kHdf5Magic)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Content sniff(ByteSource& source) {
   const auto head = source.peek(16);
-  return classify({reinterpret_cast<const char*>(head.data()), head.size()});
+  const Content content = classify({reinterpret_cast<const char*>(head.data()), head.size()});
+  const bool opaque = content == Content::kText || content == Content::kUnknown;
+  return opaque && is_hdf5_after_block(source) ? Content::kHdf5 : content;
 }
 
 bool is_npy(ByteSource& source) { return sniff(source) == Content::kNpy; }

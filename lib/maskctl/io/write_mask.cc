@@ -8,8 +8,11 @@
 #include "maskctl/base/threads.h"
 #include "maskctl/io/mask_io.h"
 #include "maskctl/io/stream.h"
+#include "maskctl/mask/bits.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/mask/elements.h"
+#include "maskctl/mask/nearest.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl {
 namespace {
@@ -24,8 +27,12 @@ std::vector<Index> shape_of(const Mask& mask) {
 /// Makes the elements of bands of rows.
 class BandMaker {
  public:
-  BandMaker(Index keys, const MaskWriteOptions& options)
-      : keys_(keys), dtype_(options.dtype), invert_(options.keep_value_is_zero) {
+  BandMaker(Index keys, DType dtype, const MaskWriteOptions& options)
+      : keys_(keys),
+        dtype_(dtype),
+        bias_(options.kind == Kind::kBias),
+        fill_(options.fill),
+        invert_(options.keep_value_is_zero) {
     const auto row = checked_mul(keys, size_bytes(dtype_) + 1);
     if (!row || *row > options.max_bytes) {
       throw Error(Errc::kLimit, fmt::format("a row of {} keys takes more than {} bytes; raise "
@@ -46,7 +53,7 @@ class BandMaker {
     const Index step = rows_within(kTaskBytes);
     parallel_for(ceil_div(q.size(), step), [&](Index task) {
       const Index first = q.begin + task * step;
-      fill(plane, {first, std::min(first + step, q.end)}, q.begin);
+      make_rows(plane, {first, std::min(first + step, q.end)}, q.begin);
     });
     if (size_bytes(dtype_) == 1) return std::as_bytes(std::span(cells_).first(cells));
     return std::span<const std::byte>(elements_).first(cells * element_size());
@@ -55,7 +62,7 @@ class BandMaker {
  private:
   std::size_t element_size() const { return static_cast<std::size_t>(size_bytes(dtype_)); }
 
-  void fill(const Plane& plane, Range q, Index band_begin) {
+  void make_rows(const Plane& plane, Range q, Index band_begin) {
     const auto at = static_cast<std::size_t>((q.begin - band_begin) * keys_);
     const std::span cells =
         std::span(cells_).subspan(at, static_cast<std::size_t>(q.size() * keys_));
@@ -64,81 +71,126 @@ class BandMaker {
       for (std::uint8_t& cell : cells) cell ^= 1;
     }
     if (element_size() == 1) return;
-    expand_elements(dtype_, cells, std::span(elements_).subspan(at * element_size()));
+    const auto to = std::span(elements_).subspan(at * element_size());
+    if (bias_) return expand_bias(dtype_, cells, to, fill_);
+    expand_elements(dtype_, cells, to);
   }
 
   Index keys_;
   DType dtype_;
+  bool bias_;
+  BiasFill fill_;
   bool invert_;
   std::vector<std::uint8_t> cells_;
   std::vector<std::byte> elements_;
 };
 
-using WriteElements = std::function<void(std::span<const std::byte>)>;
+/// Names the options of `write_mask` to array_io.
+WriteOptions write_options(const MaskWriteOptions& options) {
+  return {.force = options.force, .append = options.append};
+}
 
-void make_dense(const Mask& mask, const MaskWriteOptions& options, const WriteElements& write) {
-  BandMaker maker(mask.keys(), options);
-  const Index planes = mask.batch() * mask.heads();
-  if (mask.cells() == 0) return;
+void write_dense(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
+  const DType dtype =
+      options.dtype.value_or(options.kind == Kind::kBias ? DType::kFloat32 : DType::kBool);
+  BandMaker maker(mask.keys(), dtype, options);
+  ArrayWriter writer(dest, dtype, shape_of(mask), write_options(options), options.max_bytes);
+  const Index planes = mask.cells() == 0 ? 0 : mask.batch() * mask.heads();
   Progress progress(options.progress, planes * mask.queries());
   const Index step = maker.rows_within(kBandBytes);
   for (Index p = 0; p < planes; ++p) {
     const Plane& plane = *mask.plane(p / mask.heads(), p % mask.heads());
     for (Index row = 0; row < mask.queries(); row += step) {
       const Range q{row, std::min(row + step, mask.queries())};
-      write(maker.make(plane, q));
+      writer.write(maker.make(plane, q));
       progress.add(q.size());
     }
   }
+  writer.commit();
 }
 
-/// True for "m.npz" and "m.npz:KEY", whose sizes and checksums stand before the data.
-bool is_archive(const std::string& dest) {
-  return dest.ends_with(".npz") || dest.find(".npz:") != std::string::npos;
-}
-
-void write_dense_archive(const std::string& dest, const Mask& mask,
-                         const MaskWriteOptions& options) {
-  const auto cells = checked_product(shape_of(mask));
-  const auto bytes = cells ? checked_mul(*cells, size_bytes(options.dtype)) : std::nullopt;
-  if (!bytes || *bytes > options.max_bytes) {
-    throw Error(
-        Errc::kLimit,
-        fmt::format("{}: the dense array {} takes more than {} bytes, and an .npz is written "
-                    "as a whole; write an .npy, or --to runs",
-                    dest, shape_text(shape_of(mask)), options.max_bytes));
+void write_bits(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
+  ArrayWriter writer(dest, DType::kUInt8, {bit_bytes(shape_of(mask))}, write_options(options),
+                     options.max_bytes);
+  Progress progress(options.progress, mask.batch() * mask.heads() * mask.queries());
+  BitBands bands(mask);
+  for (Index done = 0;; done = bands.rows_done()) {
+    const auto bytes = bands.next();
+    if (bytes.empty()) break;
+    writer.write(bytes);
+    progress.add(bands.rows_done() - done);
   }
-  Tensor array(options.dtype, shape_of(mask));
-  auto rest = array.bytes();
-  make_dense(mask, options, [&](std::span<const std::byte> part) {
-    std::ranges::copy(part, rest.begin());
-    rest = rest.subspan(part.size());
-  });
-  write_array(dest, array, {.force = options.force});
+  writer.commit();
 }
 
-void write_runs(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
-  RunArrays runs = runs_from_mask(mask, options.max_bytes);
-  std::vector<NamedTensor> arrays;
-  arrays.push_back({"indptr", std::move(runs.indptr)});
-  arrays.push_back({"begin", std::move(runs.begin)});
-  arrays.push_back({"end", std::move(runs.end)});
-  arrays.push_back({"shape", std::move(runs.shape)});
-  write_npz(dest, arrays, {.force = options.force});
+/// 0, 1 and 2 in another dtype; bool is true for 1 and 2.
+Tensor block_values(std::span<const std::uint8_t> values, DType dtype) {
+  Tensor bytes(DType::kUInt8, {std::ssize(values)});
+  std::ranges::copy(values, bytes.as<std::uint8_t>().begin());
+  return astype(bytes, dtype);
+}
+
+void write_blockmap(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
+  const auto [q_size, k_size] = *options.block;
+  const DType dtype = options.dtype.value_or(DType::kUInt8);
+  const Index rows = ceil_div(mask.queries(), q_size);
+  const Index columns = ceil_div(mask.keys(), k_size);
+  ArrayWriter writer(dest, dtype, {mask.batch(), mask.heads(), rows, columns},
+                     write_options(options), options.max_bytes);
+  const Index band = std::max<Index>(1, kBandBytes / std::max<Index>(1, columns));
+  const Index part = ceil_div(band, 4 * threads());
+  std::vector<std::uint8_t> values(static_cast<std::size_t>(std::min(band, rows) * columns));
+  const Index planes = values.empty() ? 0 : mask.batch() * mask.heads();
+  Progress progress(options.progress, planes * rows);
+  for (Index p = 0; p < planes; ++p) {
+    const Plane& plane = *mask.plane(p / mask.heads(), p % mask.heads());
+    for (Index first = 0; first < rows; first += band) {
+      const Index count = std::min(band, rows - first);
+      parallel_for(ceil_div(count, part), [&](Index task) {
+        const Range of_task{first + task * part,
+                            std::min(first + (task + 1) * part, first + count)};
+        blockmap_rows(
+            plane, of_task, q_size, k_size,
+            std::span(values).subspan(static_cast<std::size_t>(task * part * columns),
+                                      static_cast<std::size_t>(of_task.size() * columns)));
+      });
+      const auto made = std::span(values).first(static_cast<std::size_t>(count * columns));
+      if (dtype == DType::kUInt8) {
+        writer.write(std::as_bytes(made));
+      } else {
+        writer.write(block_values(made, dtype).bytes());
+      }
+      progress.add(count);
+    }
+  }
+  writer.commit();
 }
 
 }  // namespace
 
-void write_mask(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
-  if (options.kind == Kind::kRuns) return write_runs(dest, mask, options);
-  if (options.kind != Kind::kDense) {
-    throw Error(Errc::kUnsupported,
-                fmt::format("a mask is written as dense or runs, not as {}", name(options.kind)));
+void write_mask(const std::string& dest, const ConvertedMask& converted,
+                const MaskWriteOptions& options) {
+  switch (converted.kind) {
+    case Kind::kDense:
+    case Kind::kBias:
+      return write_dense(dest, converted.source, options);
+    case Kind::kBits:
+      return write_bits(dest, converted.source, options);
+    case Kind::kBlockmap:
+      return write_blockmap(dest, converted.source, options);
+    default:
+      break;
   }
-  if (is_archive(dest)) return write_dense_archive(dest, mask, options);
-  NpyWriter writer(dest, options.dtype, shape_of(mask), {.force = options.force});
-  make_dense(mask, options, [&](std::span<const std::byte> part) { writer.write(part); });
-  writer.commit();
+  if (converted.arrays.size() == 1) {
+    return write_array(dest, converted.arrays.front().tensor, write_options(options));
+  }
+  std::vector<ArrayRef> arrays;
+  for (const NamedTensor& array : converted.arrays) arrays.push_back({array.name, &array.tensor});
+  write_arrays(dest, arrays, write_options(options));
+}
+
+void write_mask(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
+  write_mask(dest, convert_mask(mask, options), options);
 }
 
 }  // namespace maskctl

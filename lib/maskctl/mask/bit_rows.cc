@@ -3,25 +3,11 @@
 #include <array>
 
 #include "maskctl/base/threads.h"
+#include "maskctl/mask/bit_tiles.h"
 #include "maskctl/mask/stored_planes.h"
 #include "maskctl/mask/words.h"
 
 namespace maskctl {
-namespace {
-
-/// Transposes 64 x 64 bits in place: halves are swapped at distance 32, 16, ... 1.
-void transpose64(std::array<std::uint64_t, 64>& bits) {
-  std::uint64_t mask = 0x00000000ffffffff;
-  for (std::size_t j = 32; j != 0; j >>= 1, mask ^= mask << j) {
-    for (std::size_t k = 0; k < 64; k = ((k | j) + 1) & ~j) {
-      const std::uint64_t swap = ((bits[k] >> j) ^ bits[k | j]) & mask;
-      bits[k | j] ^= swap;
-      bits[k] ^= swap << j;
-    }
-  }
-}
-
-}  // namespace
 
 BitRows::BitRows(Index queries, Index keys, WordBuffer words)
     : Plane(queries, keys), stride_(words_for(keys)), words_(std::move(words)) {}
@@ -42,24 +28,24 @@ void BitRows::rows(Range q, const RowSink& sink) const {
 }
 
 PlanePtr BitRows::transposed() const {
+  constexpr auto kWide = static_cast<Index>(kTileWords), kTall = static_cast<Index>(kTileRows);
   const Index out_stride = words_for(queries());
   WordBuffer out(keys() * out_stride);
-  const auto to = out.words();
-  parallel_for(stride_, [&](Index column) {
-    std::array<std::uint64_t, 64> tile;
-    const Index key_count = std::min<Index>(64, keys() - column * 64);
+  parallel_for(ceil_div(stride_, kWide), [&](Index group) {
+    std::array<std::uint64_t, kTileSpan> rows, columns;
+    const Index width = std::min(kWide, stride_ - group * kWide);
+    const Range key_range{group * 64 * kWide, std::min((group + 1) * 64 * kWide, keys())};
     for (Index block = 0; block < out_stride; ++block) {
-      const Index row_count = std::min<Index>(64, queries() - block * 64);
-      for (Index i = 0; i < 64; ++i) {
-        tile[static_cast<std::size_t>(i)] =
-            i < row_count
-                ? words_.words()[static_cast<std::size_t>((block * 64 + i) * stride_ + column)]
-                : 0;
+      rows.fill(0);
+      const Index count = std::min(kTall, queries() - block * kTall);
+      for (Index r = 0; r < count; ++r) {
+        const auto from = row(block * kTall + r).subspan(static_cast<std::size_t>(group * kWide));
+        std::copy_n(from.begin(), width, rows.begin() + r * kWide);
       }
-      transpose64(tile);
-      for (Index i = 0; i < key_count; ++i) {
-        to[static_cast<std::size_t>((column * 64 + i) * out_stride + block)] =
-            tile[static_cast<std::size_t>(i)];
+      transpose_tiles(rows.data(), kTileWords, columns.data());
+      for (Index k = key_range.begin; k < key_range.end; ++k) {
+        out.words()[static_cast<std::size_t>(k * out_stride + block)] =
+            columns[tile_slot(static_cast<std::size_t>(k - key_range.begin))];
       }
     }
   });

@@ -23,6 +23,15 @@ constexpr Index kBandBytes = Index{1} << 20;  // what one task unpacks at least
 
 std::size_t size(Index n) { return static_cast<std::size_t>(n); }
 
+/// Bytes go straight to bits: whether they are all 0 or 1 does not matter here.
+void pack_row(DType dtype, std::span<const std::byte> elements, std::span<std::uint64_t> words) {
+  if (dtype != DType::kBool) {
+    pack_elements(dtype, elements, words);
+    return;
+  }
+  pack_bytes({reinterpret_cast<const std::uint8_t*>(elements.data()), elements.size()}, words);
+}
+
 void set_runs(std::span<const Run> runs, std::span<std::uint8_t> row) {
   std::ranges::fill(row, std::uint8_t{0});
   for (const Run& run : runs) {
@@ -97,8 +106,8 @@ Mask mask_from_dense(const Tensor& array) {
     const auto plane = array.bytes().subspan(size(p * queries) * row_bytes);
     planes.add_stored(false, [&](Range q, std::span<std::uint64_t> words) {
       for (Index row = q.begin; row < q.end; ++row) {
-        pack_elements(array.dtype(), plane.subspan(size(row) * row_bytes, row_bytes),
-                      words.subspan(size(row - q.begin) * width, width));
+        pack_row(array.dtype(), plane.subspan(size(row) * row_bytes, row_bytes),
+                 words.subspan(size(row - q.begin) * width, width));
       }
     });
   }

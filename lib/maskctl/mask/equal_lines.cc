@@ -11,7 +11,6 @@ namespace maskctl {
 namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
-constexpr Index kLinesPerTask = 512;
 
 /// The first of the lines before that `is_same` takes for line i, by a table of open addresses.
 template <typename Same>
@@ -36,16 +35,16 @@ std::vector<std::uint32_t> first_with_hash(std::span<const std::uint64_t> hashes
 }
 
 std::vector<std::uint32_t> first_equal(
-    std::span<const std::uint64_t> hashes,
+    std::span<const std::uint64_t> hashes, Index cells,
     const std::function<bool(std::size_t i, std::size_t j)>& same) {
   // Hashes hardly ever lie: what they say is compared at the end, on all cores.
   auto first = first_with_hash(hashes);
   std::atomic<bool> agree{true};
   const auto lines = static_cast<Index>(hashes.size());
-  parallel_for(ceil_div(lines, kLinesPerTask), [&](Index task) {
-    const Index end = std::min((task + 1) * kLinesPerTask, lines);
-    for (auto i = static_cast<std::size_t>(task * kLinesPerTask); static_cast<Index>(i) < end;
-         ++i) {
+  const Index per_task = kCellsPerTask / std::clamp<Index>(cells, 1, kCellsPerTask);
+  parallel_for(ceil_div(lines, per_task), [&](Index task) {
+    const auto end = static_cast<std::size_t>(std::min((task + 1) * per_task, lines));
+    for (auto i = static_cast<std::size_t>(task * per_task); i < end; ++i) {
       if (!agree) return;
       if (first[i] != i && !same(first[i], i)) agree = false;
     }

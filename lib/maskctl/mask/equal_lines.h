@@ -10,13 +10,16 @@
 
 namespace maskctl {
 
+/// Cells that one task reads at least: less work than that is not worth a thread.
+constexpr Index kCellsPerTask = Index{1} << 22;
+
 /// For each hash the index of the first equal one.
 std::vector<std::uint32_t> first_with_hash(std::span<const std::uint64_t> hashes);
 
 /// For each line the first line that is the same: `same(i, j)` decides, asked from several threads
-/// and only for lines of equal hash.
+/// and only for lines of equal hash; `cells` is what a comparison costs.
 std::vector<std::uint32_t> first_equal(
-    std::span<const std::uint64_t> hashes,
+    std::span<const std::uint64_t> hashes, Index cells,
     const std::function<bool(std::size_t i, std::size_t j)>& same);
 
 /// Numbers 0, 1, ... for the lines that are their own first, in order, and the same for those equal

@@ -72,7 +72,8 @@ bool same_rows(const Plane& plane, Index a, Index b) {
 RowScan scan_rows(const Plane& plane, bool with_columns) {
   const auto random = random_words(words_for(plane.keys()));
   const Index width = with_columns ? plane.keys() : 0;
-  const Index tasks = std::clamp<Index>(plane.queries() / kRowsPerTask, 1, 2 * threads());
+  const Index least = std::max(kRowsPerTask, kCellsPerTask / std::max<Index>(1, plane.keys()));
+  const Index tasks = std::clamp<Index>(plane.queries() / least, 1, 2 * threads());
   const Index step = ceil_div(ceil_div(plane.queries(), tasks), kRowsPerTask) * kRowsPerTask;
   std::vector<std::vector<RowGroup>> groups(size(tasks));
   ColumnSums total(width);
@@ -101,7 +102,7 @@ RowScan scan_rows(const Plane& plane, bool with_columns) {
 std::vector<std::uint32_t> first_groups(const Plane& plane, std::span<const RowGroup> groups) {
   std::vector<std::uint64_t> hashes(groups.size());
   std::ranges::transform(groups, hashes.begin(), &RowGroup::hash);
-  return first_equal(hashes, [&](std::size_t i, std::size_t j) {
+  return first_equal(hashes, plane.keys(), [&](std::size_t i, std::size_t j) {
     return same_rows(plane, groups[i].rows.begin, groups[j].rows.begin);
   });
 }

@@ -44,6 +44,8 @@ class StepArguments {
   Mask mask(std::string_view name) const;
   const std::string& text(std::string_view name) const;
   Chain nested() const;
+  /// What a step may hold, of BindContext.
+  Index max_bytes() const { return context_.max_bytes; }
 
   /// Fails at the argument.
   [[noreturn]] void refuse(std::string_view name, const std::string& message) const;

@@ -92,7 +92,14 @@ Step bind_block(StepArguments& arguments) {
 }
 
 Step bind_random(StepArguments& arguments) {
-  return {step::Random{arguments.real("sparsity", 0.0, 1.0), arguments.seed("seed")}};
+  const auto stream = static_cast<step::Random::Stream>(*arguments.choice("stream"));
+  const std::uint64_t seed = arguments.seed("seed");
+  if (stream == step::Random::Stream::kNumpy && seed > 0xffffffffU) {
+    arguments.refuse("seed", fmt::format("seed= of random must be 0 to {} for numpy's stream, got "
+                                         "{}",
+                                         0xffffffffU, seed));
+  }
+  return {step::Random{arguments.real("sparsity", 0.0, 1.0), seed, stream, arguments.max_bytes()}};
 }
 
 Step bind_and(StepArguments& arguments) { return combine_with(Op::kAnd, arguments); }

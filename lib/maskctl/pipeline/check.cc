@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "maskctl/pipeline/arguments.h"
+#include "maskctl/pipeline/ejkernel_chain.h"
 #include "maskctl/pipeline/values.h"
 
 namespace maskctl {
@@ -72,6 +73,11 @@ std::string known_keys(const OpInfo& op) {
     if (!spec.positional) keys.push_back(spec.name);
   }
   std::string message = fmt::format("unknown key '{}' of {}", shown(arg.key), op.name);
+  if (is_ejkernel_argument(op.name, arg.key)) {
+    fail_at(pipeline, arg.position.begin,
+            fmt::format("{}= of {} is an argument of MaskInfo; it goes with --semantics ejkernel",
+                        arg.key, op.name));
+  }
   if (const auto near = nearest(arg.key, keys))
     message += fmt::format("; did you mean '{}'?", *near);
   message += keys.empty()

@@ -94,7 +94,9 @@ constexpr std::array kBlock = {
 
 constexpr std::array kRandom = {
     keyed("sparsity", ArgType::kReal, "share of cells that are closed, 0 to 1"),
-    optional("seed", ArgType::kSeed, "seed of JAX's threefry stream", "0")};
+    optional("seed", ArgType::kSeed, "seed of the stream", "0"),
+    choice("stream", "jax|numpy", "jax",
+           "jax: threefry, computed when read; numpy: the legacy MT19937, drawn and held")};
 
 constexpr std::array kOneMask = {kMask};
 

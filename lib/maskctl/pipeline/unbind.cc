@@ -123,6 +123,7 @@ StepText text_of(const step::Random& rule) {
   Writer out("random");
   out.arg("sparsity", real_text(rule.sparsity));
   if (rule.seed != 0) out.arg("seed", std::to_string(rule.seed));
+  if (rule.stream == step::Random::Stream::kNumpy) out.arg("stream", "numpy");
   return out;
 }
 

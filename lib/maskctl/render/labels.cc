@@ -9,15 +9,6 @@ namespace {
 
 constexpr Index kMaxTicks = 8;
 
-std::string percent(Index open, Index area) {
-  if (open == 0) return "0%";
-  if (open == area) return "100%";
-  const double share = 100.0 * static_cast<double>(open) / static_cast<double>(area);
-  if (share < 0.1) return "<0.1%";
-  if (share > 99.9) return ">99.9%";
-  return fmt::format("{:.1f}%", share);
-}
-
 std::string elements(Block block) {
   return block == Block{} ? "1 element" : fmt::format("{}x{} elements", block.q, block.k);
 }
@@ -65,6 +56,15 @@ void pixel_words(const DrawOptions& options, Block block, std::vector<std::strin
 }
 
 }  // namespace
+
+std::string percent_text(Index open, Index area) {
+  if (open == 0) return "0%";
+  if (open == area) return "100%";
+  const double share = 100.0 * static_cast<double>(open) / static_cast<double>(area);
+  if (share < 0.1) return "<0.1%";
+  if (share > 99.9) return ">99.9%";
+  return fmt::format("{:.1f}%", share);
+}
 
 Index tick_every(Index units, Index room, Index width) {
   Index every = 1;
@@ -130,7 +130,8 @@ std::vector<std::string> title_words(const Plane& plane, const DensityGrid& grid
         fmt::format("part {}:{} x {}:{},", grid.q.begin, grid.q.end, grid.k.begin, grid.k.end));
   }
   const Index open = grid.total();
-  words.push_back(fmt::format("{} open ({})", open, percent(open, grid.q.size() * grid.k.size())));
+  words.push_back(
+      fmt::format("{} open ({})", open, percent_text(open, grid.q.size() * grid.k.size())));
   return words;
 }
 

@@ -12,6 +12,9 @@ namespace maskctl {
 /// or pairs): a power of two, at most eight numbers, each with `room` characters per unit.
 Index tick_every(Index units, Index room, Index width);
 
+/// "12.5%"; 0% and 100% are exact.
+std::string percent_text(Index open, Index area);
+
 /// What a span of characters of a ruler stands for.
 enum class SegmentKind : std::uint8_t { kId, kPadding, kMixed };
 

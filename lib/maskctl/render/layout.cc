@@ -34,18 +34,11 @@ void check_part(const char* what, Range part, Index extent) {
   }
 }
 
-void check_ids(const char* what, std::size_t ids, Index extent) {
-  if (ids != 0 && ids != static_cast<std::size_t>(extent)) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("{} segment ids along {} {}: expected one each", ids, extent, what));
-  }
-}
-
 void check(const Plane& plane, const DrawOptions& options, const Layout& layout) {
   check_part("queries", layout.q, plane.queries());
   check_part("keys", layout.k, plane.keys());
-  check_ids("queries", options.q_segments.size(), plane.queries());
-  check_ids("keys", options.k_segments.size(), plane.keys());
+  check_segments("queries", options.q_segments.size(), plane.queries());
+  check_segments("keys", options.k_segments.size(), plane.keys());
   if (options.highlight && (options.highlight->queries() != plane.queries() ||
                             options.highlight->keys() != plane.keys())) {
     throw Error(Errc::kInvalidArgument,
@@ -134,6 +127,13 @@ Style resolve_style(const Plane& plane, Layout layout) {
 }
 
 }  // namespace
+
+void check_segments(const char* what, std::size_t ids, Index extent) {
+  if (ids != 0 && ids != static_cast<std::size_t>(extent)) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{} segment ids along {} {}: expected one each", ids, extent, what));
+  }
+}
 
 Index round_step(Index n) {
   Index step = 1;

@@ -18,6 +18,10 @@ struct Layout {
 /// Throws as draw() does.
 Layout lay_out(const Plane& plane, const DrawOptions& options);
 
+/// Throws Error(kInvalidArgument) unless there are no ids or one for each of `extent` (`what`:
+/// queries, keys).
+void check_segments(const char* what, std::size_t ids, Index extent);
+
 /// The least number of the form 2^n or 3 * 2^n that is at least n.
 Index round_step(Index n);
 

@@ -1,0 +1,122 @@
+// Options that several commands share, and those of every command.
+#include "app/cli/declare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/cli/parse.h"
+#include "maskctl/base/threads.h"
+
+namespace maskctl::app {
+namespace {
+
+constexpr Index kMost = (Index{1} << 31) - 1;
+
+/// "--output" of "-o,--output": how messages name it.
+std::string long_name(const std::string& names) { return names.substr(names.rfind("--")); }
+
+}  // namespace
+
+void OptionList::text(const std::string& names, const std::string& placeholder,
+                      const std::string& help, std::string& target) {
+  value(names, placeholder, help, [&target](const std::string& given) { target = given; });
+}
+
+void OptionList::integer(const std::string& names, Index low, const std::string& help,
+                         std::function<void(Index)> take) {
+  value(names, "N", help,
+        [name = long_name(names), low, take = std::move(take)](const std::string& given) {
+          take(parse_integer(given, name, low, kMost));
+        });
+}
+
+void OptionList::choice(const std::string& names, std::span<const std::string_view> choices,
+                        const std::string& help, std::function<void(std::size_t)> take) {
+  value(names, fmt::format("{}", fmt::join(choices, "|")), help,
+        [name = long_name(names), choices, take = std::move(take)](const std::string& given) {
+          take(parse_choice(given, name, choices));
+        });
+}
+
+void declare_globals(OptionList& list, GlobalOptions& globals) {
+  list.value("-j,--threads", "N", "threads to use; 0, the default: one for each core",
+             [](const std::string& text) {
+               set_threads(static_cast<int>(parse_integer(text, "--threads", 0, kMostThreads)));
+             });
+  list.value(
+      "--max-bytes", "SIZE", "refuse to allocate more than this for one array (4GiB)",
+      [&globals](const std::string& text) { globals.max_bytes = parse_size(text, "--max-bytes"); });
+  list.choice("--color", kWhens, "colours in drawings; auto: on a terminal",
+              [&globals](std::size_t i) { globals.color = static_cast<When>(i); });
+  static constexpr std::string_view kProgress[] = {"auto", "never"};
+  list.choice("--progress", kProgress, "a line on stderr during long work",
+              [&globals](std::size_t i) { globals.progress = i == 0; });
+  list.flag("--strict", "make an error of what is otherwise a note", globals.strict);
+  list.flag("--trace", "print on stderr which functions of MaskInfo are called", globals.trace);
+  list.flag("-q,--quiet", "no notes and no progress on stderr", globals.quiet);
+  list.flag("-v,--verbose", "say on stderr what is read and how long it took", globals.verbose);
+}
+
+void declare_transforms(OptionList& list, SourceOptions& source) {
+  list.repeated("-t,--transform", "PIPELINE",
+                "steps to apply, in the order given; may be repeated; @FILE reads a file",
+                source.transforms);
+  list.integer("--pad-id", -kMost - 1, "the segment id that sees nothing (-1)",
+               [&source](Index n) { source.pad_id = static_cast<std::int32_t>(n); });
+}
+
+void declare_source(OptionList& list, SourceOptions& source) {
+  declare_transforms(list, source);
+  list.value("--as", "KIND",
+             fmt::format("how to read the array: {}; blockmap:QxK gives its blocks too; bf16 "
+                         "for 2-byte elements of no known type; mask-info for what "
+                         "--to mask-info wrote, from a pipe",
+                         fmt::join(kind_names(), ", ")),
+             [&source](const std::string& text) {
+               if (text == "mask-info") {
+                 source.as_mask_info = true;
+               } else if (text == "bf16" || text == "bfloat16") {
+                 source.as_bf16 = true;
+               } else if (text.starts_with("blockmap:")) {
+                 source.as = Kind::kBlockmap;
+                 source.block = parse_block(text.substr(9), "--as blockmap");
+               } else {
+                 source.as = parse_kind(text, "--as");
+               }
+             });
+  static constexpr std::string_view kKeep[] = {"0", "1"};
+  list.choice("--keep-value", kKeep, "the value that may attend (1)",
+              [&source](std::size_t i) { source.keep_value_is_zero = i == 0; });
+  list.value("--shape", "B+H+Q+K", "extents that the array does not carry",
+             [&source](const std::string& text) { source.shape = parse_shape(text, "--shape"); });
+}
+
+void declare_semantics(OptionList& list, SourceOptions& source) {
+  static constexpr std::string_view kSemantics[] = {"own", "ejkernel"};
+  list.choice("--semantics", kSemantics,
+              "whose rules: ours (default), or those of ejkernel's MaskInfo, oddities included",
+              [&source](std::size_t i) { source.ejkernel = i == 1; });
+}
+
+void declare_destination(OptionList& list, OutputOptions& output, const std::string& help) {
+  list.text("-o,--output", "DEST", help, output.dest);
+  list.value("--dtype", "TYPE", "type of the elements, as numpy names it",
+             [&output](const std::string& text) { output.dtype = parse_dtype(text, "--dtype"); });
+  list.flag("-f,--force", "replace an existing file, or with --append an array", output.force);
+  list.flag("--append", "keep the other arrays of an existing container", output.append);
+}
+
+void declare_output(OptionList& list, OutputOptions& output, bool mask_info) {
+  declare_destination(
+      list, output,
+      "FILE.npy, FILE.npz:KEY, FILE.h5:/NAME, FILE.safetensors:NAME, or - for standard "
+      "output");
+  static constexpr std::string_view kForms[] = {"dense", "runs", "mask-info"};
+  list.choice("--to", std::span(kForms).first(mask_info ? 3 : 2),
+              mask_info ? "write a dense array (default), an .npz of runs, small at any size, or "
+                          "an .npz of all that a MaskInfo stores"
+                        : "write a dense array (default), or an .npz of runs, small at any size",
+              [&output](std::size_t i) { output.form = static_cast<OutputOptions::Form>(i); });
+}
+
+}  // namespace maskctl::app

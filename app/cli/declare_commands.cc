@@ -1,0 +1,180 @@
+// The options of each command.
+#include "app/cli/declare.h"
+#include "app/cli/parse.h"
+
+namespace maskctl::app {
+namespace {
+
+constexpr Index kMost = (Index{1} << 31) - 1;
+
+void info_options(OptionList& list, Request& request) {
+  InfoOptions& info = request.info;
+  list.operands("SOURCE", info.sources);
+  declare_source(list, info.source);
+  declare_semantics(list, info.source);
+  list.text("--mesh", "dp=2+tp=4", "how MaskInfo's arrays are split over a mesh of devices",
+            info.mesh);
+  list.text("--axes", "batch=dp,heads=tp", "mesh axes of batch, heads and sequence, + joins two",
+            info.axes);
+  list.flag("--sequence-parallel", "split the query axis too (--mesh)", info.sequence_parallel);
+  list.flag("--json", "print JSON (maskctl.info/1)", info.json);
+}
+
+void show_style_options(OptionList& list, ShowOptions& show) {
+  static constexpr std::string_view kStyles[] = {"auto",     "shade", "half",    "braille",
+                                                 "quadrant", "ascii", "ejkernel"};
+  list.choice("--style", kStyles, "characters to draw with; ejkernel: the text of its visualize()",
+              [&show](std::size_t i) {
+                show.ejkernel = i == 6;
+                if (i < 6) show.style = static_cast<Style>(i);
+              });
+  static constexpr std::string_view kAggs[] = {"any", "all", "majority"};
+  list.choice("--agg", kAggs, "when a cell of half, quadrant or braille is on (any)",
+              [&show](std::size_t i) { show.agg = static_cast<Agg>(i); });
+  static constexpr std::string_view kPalettes[] = {"cividis", "viridis", "grey"};
+  list.choice("--palette", kPalettes, "colours of densities",
+              [&show](std::size_t i) { show.palette = static_cast<Palette>(i); });
+  list.flag("--grid", "a dot where nothing is open", show.grid);
+  list.flag("--ascii", "ASCII only (ejkernel: its ascii charset)", show.ascii);
+  list.flag("--no-fit", "ejkernel: draw every block", show.no_fit);
+}
+
+void show_options(OptionList& list, Request& request) {
+  ShowOptions& show = request.show;
+  list.operand("SOURCE", show.name);
+  declare_source(list, show.source);
+  declare_semantics(list, show.source);
+  list.integer("--batch", -kMost, "which batch to draw (0)", [&show](Index n) { show.batch = n; });
+  list.integer("--head", -kMost, "which head to draw (0)", [&show](Index n) { show.head = n; });
+  list.text("--segments", "SOURCE", "segment ids that label the axes", show.segments);
+  list.flag("--no-segments", "no ids along the axes", show.no_segments);
+  list.integer("--max-rows", 0, "lines the drawing may take; 0: any (ejkernel: block rows, 32)",
+               [&show](Index n) { show.max_rows = n; });
+  list.integer("--max-columns", 0, "columns it may take; 0: any (ejkernel: block columns, 64)",
+               [&show](Index n) { show.max_columns = n; });
+  list.value("--block", "QxK", "elements for each cell of the drawing",
+             [&show](const std::string& text) { show.block = parse_block(text, "--block"); });
+  list.text("-o,--output", "FILE", "write a picture: FILE.png, FILE.svg or FILE.html", show.output);
+  list.flag("-f,--force", "replace an existing file", show.force);
+  list.integer("--scale", 1, "pixels of a cell (-o)", [&show](Index n) { show.scale = n; });
+  list.text("--overlay", "SOURCE", "a second mask laid over the first (-o)", show.overlay);
+  list.value("--tiles", "QxK", "draw the tiles of a kernel: empty, partial, full (-o)",
+             [&show](const std::string& text) { show.tiles = parse_block(text, "--tiles"); });
+  show_style_options(list, show);
+}
+
+void apply_options(OptionList& list, Request& request) {
+  list.operand("SOURCE", request.apply.name);
+  declare_source(list, request.apply.source);
+  declare_semantics(list, request.apply.source);
+  declare_output(list, request.apply.output, true);
+  list.flag("--print", "print the pipeline as it was understood", request.apply.print);
+}
+
+void combine_options(OptionList& list, Request& request) {
+  CombineOptions& combine = request.combine;
+  list.operands("SOURCE", combine.names);
+  static constexpr std::string_view kOps[] = {"and", "or", "xor", "sub"};
+  list.choice("--op", kOps, "sub: open in the first, closed in the others",
+              [&combine](std::size_t i) { combine.op = static_cast<Op>(i); });
+  declare_source(list, combine.source);
+  declare_output(list, combine.output);
+}
+
+void convert_options(OptionList& list, Request& request) {
+  ConvertOptions& convert = request.convert;
+  list.operand("SOURCE", convert.name);
+  declare_source(list, convert.source);
+  declare_destination(list, convert.output,
+                      "FILE.npy, FILE.npz:KEY, FILE.h5:/NAME, FILE.safetensors:NAME, or -");
+  list.value("--to", "KIND", "what to write; absent: what was read",
+             [&convert](const std::string& text) { convert.to = parse_kind(text, "--to"); });
+  list.value("--block", "QxK", "block of --to blockmap, queries x keys",
+             [&convert](const std::string& text) { convert.block = parse_block(text, "--block"); });
+  static constexpr std::string_view kFills[] = {"inf", "min"};
+  list.choice("--fill", kFills, "closed cells of --to bias: -inf, or the smallest finite number",
+              [&convert](std::size_t i) {
+                convert.fill = i == 0 ? ConvertOptions::Fill::kInf : ConvertOptions::Fill::kMin;
+              });
+  static constexpr std::string_view kKeep[] = {"0", "1"};
+  list.choice("--write-keep-value", kKeep, "the value that may attend in what is written (1)",
+              [&convert](std::size_t i) { convert.write_zero_as_keep = i == 0; });
+  list.flag("--roundtrip", "read the result back; exit 1 when cells changed", convert.roundtrip);
+}
+
+void gen_options(OptionList& list, Request& request) {
+  list.operand("STEP", request.gen.step);
+  declare_transforms(list, request.gen.source);
+  declare_output(list, request.gen.output);
+}
+
+void stats_options(OptionList& list, Request& request) {
+  StatsOptions& stats = request.stats;
+  list.operand("SOURCE", stats.name);
+  stats.blocks = {{64, 64}, {128, 128}};
+  declare_source(list, stats.source);
+  list.value("--block", "QxK+QxK", "tile sizes to count, 64 = 64x64 (64+128)",
+             [&stats](const std::string& text) { stats.blocks = parse_blocks(text, "--block"); });
+  list.flag("--json", "print JSON (maskctl.stats/1)", stats.json);
+}
+
+void blockmap_options(OptionList& list, Request& request) {
+  BlockmapOptions& map = request.blockmap;
+  list.operand("SOURCE", map.name);
+  declare_source(list, map.source);
+  list.value("--block", "QxK", "block of the kernel; must divide the mask (required)",
+             [&map](const std::string& text) { map.block = parse_block(text, "--block"); });
+  list.integer("--batch", 0, "which batch (0)", [&map](Index n) { map.batch = n; });
+  list.integer("--head-shards", 1, "parts that the heads are split into (1)",
+               [&map](Index n) { map.head_shards = n; });
+  list.integer("--q-shards", 1, "parts that the queries are split into (1)",
+               [&map](Index n) { map.q_shards = n; });
+  list.flag("--no-shrink", "keep the columns that no row needs", map.no_shrink);
+  list.flag("--no-downcast", "int32 indices, however small they are", map.no_downcast);
+  list.flag("--dkv", "in the order of the backward pass: by key blocks", map.dkv);
+  list.flag("--dynamic", "the form for masks known only at run time: every block kept",
+            map.dynamic);
+  list.text("-o,--output", "DEST", "FILE.npz for the arrays, or -", map.dest);
+  list.flag("-f,--force", "replace an existing file", map.force);
+  list.flag("--json", "print JSON (maskctl.blockmap/1)", map.json);
+}
+
+void seq_options(OptionList& list, Request& request) {
+  SeqOptions& seq = request.seq;
+  list.operand("WHAT", seq.what);
+  list.operand("SOURCE", seq.name);
+  static constexpr std::string_view kForms[] = {"cu_seqlens", "padding"};
+  list.choice("--as", kForms, "SOURCE holds cumulative lengths (default), or is a mask [B,S]",
+              [&seq](std::size_t i) { seq.from_mask = i == 1; });
+  list.integer("--chunk", 1, "tokens in a chunk, for chunk-indices and chunk-offsets",
+               [&seq](Index n) { seq.chunk = n; });
+  list.flag("--keep-empty", "number the sequences without tokens too", seq.keep_empty);
+  declare_destination(list, seq.output, "FILE.npy, FILE.npz:KEY, or - instead of text");
+  list.flag("--json", "print JSON (maskctl.seq/1)", seq.json);
+}
+
+void ops_options(OptionList& list, Request& request) {
+  list.operand("NAME", request.ops.name);
+  list.flag("--json", "print JSON (maskctl.ops/1)", request.ops.json);
+}
+
+struct Declaration {
+  std::string_view command;
+  void (*declare)(OptionList& list, Request& request);
+};
+constexpr Declaration kDeclarations[] = {
+    {"info", info_options},       {"show", show_options},       {"apply", apply_options},
+    {"convert", convert_options}, {"combine", combine_options}, {"gen", gen_options},
+    {"stats", stats_options},     {"seq", seq_options},         {"blockmap", blockmap_options},
+    {"ops", ops_options},
+};
+
+}  // namespace
+
+void declare_command(std::string_view command, OptionList& list, Request& request) {
+  for (const Declaration& entry : kDeclarations) {
+    if (entry.command == command) entry.declare(list, request);
+  }
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,189 @@
+#include "app/hdf5/element.h"
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+namespace maskctl::hdf5 {
+namespace {
+
+/// Where the parts of a float lie, in bits.
+struct FloatLayout {
+  const char* code;
+  std::size_t bytes, sign, exponent_at, exponent, mantissa_at, mantissa;
+  std::size_t bias;
+};
+constexpr std::array<FloatLayout, 4> kFloats = {{
+    {"f2", 2, 15, 10, 5, 0, 10, 15},
+    {"bfloat16", 2, 15, 7, 8, 0, 7, 127},
+    {"f4", 4, 31, 23, 8, 0, 23, 127},
+    {"f8", 8, 63, 52, 11, 0, 52, 1023},
+}};
+
+/// '<', '>' or '|'; nothing for other orders.
+std::optional<char> order_of(hid_t type) {
+  if (H5Tget_size(type) == 1) return '|';
+  const H5T_order_t order = H5Tget_order(type);
+  if (order == H5T_ORDER_LE) return '<';
+  if (order == H5T_ORDER_BE) return '>';
+  return std::nullopt;
+}
+
+/// No padding bits around the number.
+bool fills_its_bytes(hid_t type) {
+  return H5Tget_precision(type) == 8 * H5Tget_size(type) && H5Tget_offset(type) == 0;
+}
+
+std::optional<std::string> integer_descr(hid_t type) {
+  const std::size_t size = H5Tget_size(type);
+  const auto order = order_of(type);
+  const bool known = size == 1 || size == 2 || size == 4 || size == 8;
+  if (!known || !order || !fills_its_bytes(type)) return std::nullopt;
+  const char sign = H5Tget_sign(type) == H5T_SGN_NONE ? 'u' : 'i';
+  return std::string{*order, sign} + std::to_string(size);
+}
+
+bool matches(hid_t type, const FloatLayout& layout) {
+  std::size_t sign = 0;
+  std::size_t exponent_at = 0;
+  std::size_t exponent = 0;
+  std::size_t mantissa_at = 0;
+  std::size_t mantissa = 0;
+  if (H5Tget_fields(type, &sign, &exponent_at, &exponent, &mantissa_at, &mantissa) < 0) {
+    return false;
+  }
+  return H5Tget_size(type) == layout.bytes && sign == layout.sign &&
+         exponent_at == layout.exponent_at && exponent == layout.exponent &&
+         mantissa_at == layout.mantissa_at && mantissa == layout.mantissa &&
+         H5Tget_ebias(type) == layout.bias && H5Tget_norm(type) == H5T_NORM_IMPLIED;
+}
+
+std::optional<std::string> float_descr(hid_t type) {
+  const auto order = order_of(type);
+  if (!order || !fills_its_bytes(type)) return std::nullopt;
+  for (const FloatLayout& layout : kFloats) {
+    if (!matches(type, layout)) continue;
+    const std::string code = layout.code;
+    if (code != "bfloat16") return *order + code;
+    return *order == '<' ? std::optional(code) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> member_names(hid_t type) {
+  constexpr int kShown = 8;
+  std::vector<std::string> out;
+  const int count = H5Tget_nmembers(type);
+  for (int i = 0; i < count && i < kShown; ++i) {
+    char* name = H5Tget_member_name(type, static_cast<unsigned>(i));
+    out.emplace_back(name == nullptr ? "?" : name);
+    H5free_memory(name);
+  }
+  return out;
+}
+
+/// h5py's bool: one byte, FALSE = 0, TRUE = 1.
+bool is_bool(hid_t type) {
+  if (H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
+  if (member_names(type) != std::vector<std::string>{"FALSE", "TRUE"}) return false;
+  // The value is copied in the size of the base type, which is one byte here.
+  for (unsigned i = 0; i < 2; ++i) {
+    unsigned char value = 0xFF;
+    if (H5Tget_member_value(type, i, &value) < 0 || value != i) return false;
+  }
+  return true;
+}
+
+const char* class_name(hid_t type) {
+  switch (H5Tget_class(type)) {
+    case H5T_INTEGER:
+      return "an integer of unusual size or bits";
+    case H5T_FLOAT:
+      return "a float that is neither IEEE nor little-endian bfloat16";
+    case H5T_TIME:
+      return "a time";
+    case H5T_STRING:
+      return "string";
+    case H5T_BITFIELD:
+      return "bit field";
+    case H5T_OPAQUE:
+      return "opaque bytes";
+    case H5T_COMPOUND:
+      return "compound";
+    case H5T_REFERENCE:
+      return "reference";
+    case H5T_VLEN:
+      return "variable-length lists";
+    case H5T_ARRAY:
+      return "array of arrays";
+    default:
+      return "unknown";
+  }
+}
+
+Handle half_type() {
+  Handle type = checked(H5Tcopy(H5T_IEEE_F32LE), "make a type");
+  H5Tset_fields(type.get(), 15, 10, 5, 0, 10);
+  H5Tset_size(type.get(), 2);
+  H5Tset_ebias(type.get(), 15);
+  return type;
+}
+
+Handle bool_type() {
+  Handle type = checked(H5Tenum_create(H5T_STD_I8LE), "make a type");
+  const signed char values[] = {0, 1};
+  H5Tenum_insert(type.get(), "FALSE", &values[0]);
+  H5Tenum_insert(type.get(), "TRUE", &values[1]);
+  return type;
+}
+
+/// The types of the library that have a descr; H5T_* are read when asked, after the start.
+hid_t standard_type(std::string_view descr) {
+  if (descr == "|i1") return H5T_STD_I8LE;
+  if (descr == "<i2") return H5T_STD_I16LE;
+  if (descr == "<i4") return H5T_STD_I32LE;
+  if (descr == "<i8") return H5T_STD_I64LE;
+  if (descr == "|u1") return H5T_STD_U8LE;
+  if (descr == "<u2") return H5T_STD_U16LE;
+  if (descr == "<u4") return H5T_STD_U32LE;
+  if (descr == "<u8") return H5T_STD_U64LE;
+  if (descr == "<f4") return H5T_IEEE_F32LE;
+  if (descr == "<f8") return H5T_IEEE_F64LE;
+  throw Failure{hdf5_protocol::kArgument, "no HDF5 type for " + std::string(descr)};
+}
+
+}  // namespace
+
+std::optional<std::string> descr_of(hid_t type) {
+  switch (H5Tget_class(type)) {
+    case H5T_INTEGER:
+      return integer_descr(type);
+    case H5T_FLOAT:
+      return float_descr(type);
+    case H5T_ENUM:
+      return is_bool(type) ? std::optional<std::string>("|b1") : std::nullopt;
+    case H5T_BITFIELD:
+      return H5Tget_size(type) == 1 && fills_its_bytes(type) ? std::optional<std::string>("|b1")
+                                                             : std::nullopt;
+    case H5T_OPAQUE:
+      return H5Tget_size(type) == 2 ? std::optional<std::string>("|V2") : std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string class_of(hid_t type) {
+  if (H5Tget_class(type) != H5T_ENUM) return class_name(type);
+  std::string names;
+  for (const std::string& name : member_names(type)) names += (names.empty() ? "" : ", ") + name;
+  return "enumeration (" + names + ")";
+}
+
+Handle type_of(const std::string& descr) {
+  if (descr == "|b1") return bool_type();
+  if (descr == "<f2") return half_type();
+  if (descr == "<V2") return checked(H5Tcreate(H5T_OPAQUE, 2), "make a type");
+  return checked(H5Tcopy(standard_type(descr)), "make a type");
+}
+
+}  // namespace maskctl::hdf5

@@ -1,0 +1,34 @@
+// The objects of a file: walking them, and naming them where one is missing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/hdf5/library.h"
+
+namespace maskctl::hdf5 {
+
+struct Object {
+  enum class Kind { kGroup, kDataset, kSoftLink, kExternalLink, kOther };
+  std::string path;
+  Kind kind;
+};
+
+/// Every object once, in the order of names, however many links lead to it; links are not followed.
+/// Throws Failure(limit) beyond 10000 objects or 32 levels.
+std::vector<Object> all_objects(hid_t file);
+
+/// The paths of the datasets in this group and below.
+std::vector<std::string> dataset_names(hid_t file, const std::string& group);
+
+/// Of all datasets of a file (`names`) the one that the file alone stands for: the only one of two
+/// axes or more, or the only one at all. Throws Failure(argument) listing the candidates.
+std::string only_dataset(hid_t file, std::vector<std::string> names, const std::string& file_name);
+
+/// Throws Failure saying why the path cannot be opened: no such name (with the datasets there are),
+/// a link to another file, a link that leads nowhere.
+[[noreturn]] void refuse_missing(hid_t file, const std::string& path);
+/// Throws Failure: a group, with the datasets in it.
+[[noreturn]] void refuse_group(hid_t file, const std::string& path);
+
+}  // namespace maskctl::hdf5

@@ -1,0 +1,29 @@
+// Lines and raw bytes on standard input and output.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace maskctl::hdf5 {
+
+/// Throws Failure(io).
+void write_output(std::span<const char> bytes);
+
+/// Standard input, read ahead.
+class Input {
+ public:
+  Input();
+  /// Without its newline. Throws Failure(io) when the input ends or a line is overlong.
+  std::string line();
+  /// Fills `out`. Throws Failure(io) when the input ends early.
+  void read(std::span<char> out);
+
+ private:
+  void fill();
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;
+};
+
+}  // namespace maskctl::hdf5

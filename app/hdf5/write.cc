@@ -1,0 +1,185 @@
+// The verbs "create" and "append": arrays and attributes from standard input into a file.
+#include <algorithm>
+#include <charconv>
+
+#include "app/hdf5/element.h"
+#include "app/hdf5/memory_file.h"
+#include "app/hdf5/slabs.h"
+#include "app/hdf5/streams.h"
+#include "app/hdf5/verbs.h"
+#include "maskctl/io/hdf5_protocol.h"
+
+namespace maskctl::hdf5 {
+namespace {
+
+using namespace hdf5_protocol;
+
+constexpr hsize_t kChunkBytes = hsize_t{256} << 10U;
+
+hsize_t number(std::string_view text) {
+  hsize_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw Failure{kArgument, "'" + std::string(text) + "' is no number"};
+  }
+  return value;
+}
+
+Extents extents_from(std::string_view text) {
+  Extents out;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    out.push_back(number(text.substr(0, comma)));
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+  }
+  return out;
+}
+
+/// About 256 KiB: rows of the last axis, whole if they are not longer, as many as fit.
+Extents chunk_for(const Extents& extents, hsize_t element_bytes) {
+  Extents chunk(extents.size(), 1);
+  hsize_t left = std::max<hsize_t>(1, kChunkBytes / element_bytes);
+  for (std::size_t axis = extents.size(); axis-- > 0;) {
+    chunk[axis] = std::clamp<hsize_t>(extents[axis], 1, left);
+    left = std::max<hsize_t>(1, left / chunk[axis]);
+  }
+  return chunk;
+}
+
+class Writer {
+ public:
+  Writer(hid_t file, bool replace) : file_(file), replace_(replace) {
+    links_ = checked(H5Pcreate(H5P_LINK_CREATE), "set up writing");
+    H5Pset_create_intermediate_group(links_.get(), 1);
+    H5Pset_char_encoding(links_.get(), H5T_CSET_UTF8);
+  }
+
+  void array(const std::vector<std::string>& fields, Input& input, Index seconds) {
+    const Handle type = type_of(fields[2]);
+    const Extents extents = extents_from(fields[3]);
+    const hsize_t element_bytes = H5Tget_size(type.get());
+    const hsize_t gzip = number(fields[4]);
+    const bool empty = std::ranges::find(extents, 0) != extents.end();
+    const Extents chunk =
+        gzip > 0 && !extents.empty() && !empty ? chunk_for(extents, element_bytes) : Extents{};
+    make_room(fields[1]);
+    const Handle dataset = create(fields[1], type.get(), extents, chunk, gzip);
+    copy(dataset.get(), type.get(), extents, plan_slabs(extents, chunk, element_bytes), input,
+         seconds);
+  }
+
+  void attribute(const std::string& object_path, const std::string& name,
+                 const std::string& value) {
+    const Handle object = open_or_make_group(object_path);
+    if (H5Aexists(object.get(), name.c_str()) > 0) {
+      check(H5Adelete(object.get(), name.c_str()), "replace the attribute " + name);
+    }
+    const Handle type = checked(H5Tcopy(H5T_C_S1), "make a type");
+    H5Tset_size(type.get(), H5T_VARIABLE);
+    H5Tset_cset(type.get(), H5T_CSET_UTF8);
+    const Handle space = checked(H5Screate(H5S_SCALAR), "make a dataspace");
+    const Handle id = checked(
+        H5Acreate2(object.get(), name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT),
+        "make the attribute " + name);
+    const char* text = value.c_str();
+    check(H5Awrite(id.get(), type.get(), &text), "write the attribute " + name);
+  }
+
+ private:
+  bool exists(const std::string& path) {
+    for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+      const std::string part = path.substr(0, slash);
+      if (part.size() > 1 && H5Lexists(file_, part.c_str(), H5P_DEFAULT) <= 0) return false;
+      if (slash == std::string::npos) return true;
+    }
+  }
+
+  void make_room(const std::string& path) {
+    if (!exists(path)) return;
+    if (!replace_) throw Failure{kIo, path + " exists in it; use --force to replace it"};
+    const Handle old(H5Oopen(file_, path.c_str(), H5P_DEFAULT));
+    if (old.valid() && H5Iget_type(old.get()) != H5I_DATASET) {
+      throw Failure{kIo, path + " exists in it and is not a dataset"};
+    }
+    check(H5Ldelete(file_, path.c_str(), H5P_DEFAULT), "replace " + path);
+  }
+
+  Handle open_or_make_group(const std::string& path) {
+    if (path == "/" || exists(path)) {
+      return checked(H5Oopen(file_, path.c_str(), H5P_DEFAULT), "open " + path);
+    }
+    return checked(H5Gcreate2(file_, path.c_str(), links_.get(), H5P_DEFAULT, H5P_DEFAULT),
+                   "make the group " + path);
+  }
+
+  Handle create(const std::string& path, hid_t type, const Extents& extents, const Extents& chunk,
+                hsize_t gzip) {
+    const Handle space =
+        checked(extents.empty()
+                    ? H5Screate(H5S_SCALAR)
+                    : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr),
+                "make the dataspace of " + path);
+    const Handle plist = checked(H5Pcreate(H5P_DATASET_CREATE), "set up writing");
+    H5Pset_obj_track_times(plist.get(), false);  // equal arrays give equal bytes
+    if (!chunk.empty()) {
+      H5Pset_chunk(plist.get(), static_cast<int>(chunk.size()), chunk.data());
+      H5Pset_deflate(plist.get(), static_cast<unsigned>(std::min<hsize_t>(gzip, 9)));
+    }
+    return checked(
+        H5Dcreate2(file_, path.c_str(), type, space.get(), links_.get(), plist.get(), H5P_DEFAULT),
+        "make the dataset " + path);
+  }
+
+  static void copy(hid_t dataset, hid_t type, const Extents& extents, const SlabPlan& plan,
+                   Input& input, Index seconds) {
+    const Handle file_space = checked(H5Dget_space(dataset), "select a box");
+    std::vector<char> buffer(plan.bytes);
+    each_slab(extents, plan, [&](const Extents& start, const Extents& counts) {
+      hsize_t bytes = H5Tget_size(type);
+      for (const hsize_t count : counts) bytes *= count;
+      input.read(std::span(buffer).first(bytes));
+      if (counts.empty()) {
+        check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer.data()),
+              "write the data");
+        return;
+      }
+      const Handle box = checked(
+          H5Screate_simple(static_cast<int>(counts.size()), counts.data(), nullptr), "make a box");
+      check(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr,
+                                counts.data(), nullptr),
+            "select a box");
+      check(H5Dwrite(dataset, type, box.get(), file_space.get(), H5P_DEFAULT, buffer.data()),
+            "write the data");
+      renew_time_limit(seconds);
+    });
+  }
+
+  hid_t file_;
+  bool replace_;
+  Handle links_;
+};
+
+}  // namespace
+
+void write_datasets(const Request& request, Access access) {
+  Handle file = open_file(request.file, access);
+  Writer writer(file.get(), request.replace);
+  Input input;
+  while (true) {
+    const std::vector<std::string> line = fields(input.line());
+    if (line[0] == "array" && line.size() == 5) {
+      writer.array(line, input, request.seconds);
+    } else if (line[0] == "attribute" && line.size() == 4) {
+      writer.attribute(line[1], line[2], line[3]);
+    } else if (line[0] == "end") {
+      break;
+    } else {
+      throw Failure{kArgument, "unknown request '" + line[0] + "'"};
+    }
+  }
+  check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "write the file");
+  if (request.file == kStandardOutput) write_memory_file(file.get());
+  file = Handle();
+}
+
+}  // namespace maskctl::hdf5

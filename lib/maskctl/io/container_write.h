@@ -1,0 +1,34 @@
+// Writing arrays into containers, new ones and existing ones.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "maskctl/io/array_io.h"
+#include "maskctl/io/safetensors.h"
+
+namespace maskctl {
+
+/// Writes all arrays to the container at `dest.path`, a path or "-". With options.append those of
+/// an existing file of the same format stay; a name that it has already is an Error, or is replaced
+/// with options.force.
+void write_container(const DestName& dest, std::span<const ArrayRef> arrays,
+                     const WriteOptions& options);
+
+/// A safetensors file of one new tensor whose data follows by parts.
+class SafetensorsWriter {
+ public:
+  SafetensorsWriter(const std::string& path, std::span<const SafetensorsSpec> tensors,
+                    const WriteOptions& options);
+  /// The data of all tensors, in their order, native byte order.
+  void write(std::span<const std::byte> bytes) { sink_->write(bytes); }
+  void commit() { sink_->commit(); }
+
+ private:
+  std::unique_ptr<ByteSink> sink_;
+};
+
+}  // namespace maskctl

@@ -1,0 +1,179 @@
+// A mask as arrays of another kind, and what that changes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/base/error.h"
+#include "maskctl/io/mask_io.h"
+#include "maskctl/mask/dense.h"
+#include "maskctl/mask/nearest.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(Errc::kInvalidArgument, message);
+}
+
+bool has_polarity(Kind kind) {
+  return kind == Kind::kDense || kind == Kind::kPadding || kind == Kind::kKeyPadding;
+}
+
+void check_dtype(Kind kind, DType dtype) {
+  const auto expect = [&](bool holds, const char* what) {
+    if (holds) return;
+    refuse(fmt::format("--to {} writes {}, not {}", name(kind), what, name(dtype)));
+  };
+  switch (kind) {
+    case Kind::kSegments:
+    case Kind::kCuSeqlens:
+    case Kind::kPairs:
+      return expect(is_integer(dtype), "integers");
+    case Kind::kBias:
+      return expect(is_floating(dtype), "floats");
+    case Kind::kBlockmap:
+      return expect(is_integer(dtype) || dtype == DType::kBool, "bool or integers");
+    case Kind::kBits:
+      return expect(dtype == DType::kUInt8, "uint8");
+    case Kind::kRuns:
+      return refuse("--dtype is for single arrays; --to runs has its own types");
+    default:
+      return;
+  }
+}
+
+void check_options(const MaskWriteOptions& options) {
+  if (!is_writable(options.kind)) {
+    throw Error(
+        Errc::kUnsupported,
+        fmt::format("a mask cannot be written as {}; that kind is read only", name(options.kind)));
+  }
+  if (options.dtype) check_dtype(options.kind, *options.dtype);
+  if (options.keep_value_is_zero && !has_polarity(options.kind)) {
+    refuse(
+        fmt::format("0 cannot mean open in the kind {}; that is for dense, padding and "
+                    "key-padding",
+                    name(options.kind)));
+  }
+  if (options.fill != BiasFill::kInf && options.kind != Kind::kBias) {
+    refuse(fmt::format("--fill is for --to bias, not for {}", name(options.kind)));
+  }
+  if (options.kind == Kind::kBlockmap && !options.block) {
+    refuse("--to blockmap needs the size of its blocks; give --block QxK");
+  }
+  if (options.kind != Kind::kBlockmap && options.block) {
+    refuse(fmt::format("--block is for --to blockmap, not for {}", name(options.kind)));
+  }
+}
+
+/// Every value must survive the cast.
+Tensor in_dtype(const Tensor& array, DType dtype, Kind kind) {
+  if (array.dtype() == dtype) return array;
+  Tensor out = astype(array, dtype);
+  if (!is_integer(dtype)) return out;
+  const auto before = as_int64(array, "the array");
+  const auto after = as_int64(out, "the array");
+  const auto differs = std::ranges::mismatch(before, after).in1;
+  if (differs == before.end()) return out;
+  refuse(fmt::format("--dtype {} cannot hold {}, a value of the {} of this mask", name(dtype),
+                     *differs, name(kind)));
+}
+
+std::string shape_option(const Mask& mask) {
+  return fmt::format("--shape {}+{}+{}+{}", mask.batch(), mask.heads(), mask.queries(),
+                     mask.keys());
+}
+
+void negate(Tensor& flags) {
+  for (std::uint8_t& flag : flags.as<std::uint8_t>()) flag ^= 1;
+}
+
+bool same(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && std::ranges::equal(a.bytes(), b.bytes());
+}
+
+std::int32_t last_of(const Tensor& list) {
+  const auto values = list.as<std::int32_t>();
+  return values.empty() ? 0 : *std::ranges::max_element(values);
+}
+
+/// The note that reading needs the shape: heads that differ are lost in any case.
+void note_shape(ConvertedMask& out, bool carried) {
+  if (carried) return;
+  out.notes.push_back(
+      fmt::format("reading it back needs --as {} {}", name(out.kind), shape_option(out.source)));
+}
+
+void take(ConvertedMask& out, Nearest nearest, const MaskWriteOptions& options, DType dtype) {
+  dtype = options.dtype.value_or(dtype);
+  if (options.keep_value_is_zero) negate(nearest.q);
+  const bool two = has_two_sides(out.kind) && !same(nearest.q, nearest.kv);
+  out.arrays.push_back({two ? "q" : "", in_dtype(nearest.q, dtype, out.kind)});
+  if (two) out.arrays.push_back({"kv", in_dtype(nearest.kv, dtype, out.kind)});
+  out.mask = std::move(nearest.mask);
+  out.changed = nearest.changed;
+}
+
+void convert_lengths(ConvertedMask& out, Nearest nearest, const MaskWriteOptions& options) {
+  const Mask& mask = out.source;
+  const bool extents = last_of(nearest.q) == mask.queries() && last_of(nearest.kv) == mask.keys();
+  const bool batches = out.kind == Kind::kPairs || mask.batch() == 1;
+  note_shape(out, extents && batches && mask.heads() == 1);
+  take(out, std::move(nearest), options, DType::kInt32);
+}
+
+void convert_runs(ConvertedMask& out, const MaskWriteOptions& options) {
+  RunArrays runs = runs_from_mask(out.source, options.max_bytes);
+  out.arrays.push_back({"indptr", std::move(runs.indptr)});
+  out.arrays.push_back({"begin", std::move(runs.begin)});
+  out.arrays.push_back({"end", std::move(runs.end)});
+  out.arrays.push_back({"shape", std::move(runs.shape)});
+}
+
+}  // namespace
+
+ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options) {
+  check_options(options);
+  ConvertedMask out;
+  out.kind = options.kind;
+  out.source = out.mask = mask;
+  const bool one_head = mask.heads() == 1;
+  switch (options.kind) {
+    case Kind::kPadding:
+      note_shape(out, one_head);
+      take(out, nearest_padding(mask), options, DType::kBool);
+      break;
+    case Kind::kKeyPadding:
+      note_shape(out, one_head && mask.queries() == mask.keys());
+      take(out, nearest_key_padding(mask), options, DType::kBool);
+      break;
+    case Kind::kSegments:
+      note_shape(out, one_head);
+      take(out, nearest_segments(mask, options.pad_id), options, DType::kInt32);
+      break;
+    case Kind::kCuSeqlens:
+      convert_lengths(out, nearest_cu_seqlens(mask), options);
+      break;
+    case Kind::kPairs:
+      convert_lengths(out, nearest_pairs(mask), options);
+      break;
+    case Kind::kBlockmap:
+      out.mask = opened_blocks(mask, options.block->q, options.block->k);
+      out.changed = out.mask.count() - mask.count();
+      note_shape(out,
+                 mask.queries() % options.block->q == 0 && mask.keys() % options.block->k == 0);
+      break;
+    case Kind::kBits:
+      note_shape(out, false);
+      break;
+    case Kind::kRuns:
+      convert_runs(out, options);
+      break;
+    default:
+      break;
+  }
+  return out;
+}
+
+}  // namespace maskctl

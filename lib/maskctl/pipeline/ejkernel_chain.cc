@@ -1,0 +1,182 @@
+// The table of MaskInfo's methods as steps, and their binding.
+#include "maskctl/pipeline/ejkernel_chain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "maskctl/pipeline/arguments.h"
+#include "maskctl/pipeline/load.h"
+#include "maskctl/pipeline/values.h"
+
+namespace maskctl {
+namespace {
+
+constexpr Index kAny = -kMaxArgument;
+
+constexpr OpArg number(std::string_view name, std::string_view help, Index min, int group = 0,
+                       bool required = false) {
+  return {.name = name, .help = help, .required = required, .min = min, .group = group};
+}
+constexpr OpArg number_or_file(std::string_view name, std::string_view help) {
+  return {.name = name, .type = ArgType::kIntegerOrSource, .help = help, .min = kAny};
+}
+constexpr OpArg source(std::string_view name, std::string_view help, int group) {
+  return {.name = name, .type = ArgType::kSource, .help = help, .required = true, .group = group};
+}
+constexpr OpArg bare(std::string_view help, int group) {
+  return {.name = "SRC",
+          .type = ArgType::kSource,
+          .help = help,
+          .required = true,
+          .group = group,
+          .positional = true};
+}
+constexpr OpArg choice(std::string_view name, std::string_view choices, std::string_view help) {
+  return {.name = name, .type = ArgType::kChoice, .help = help, .choices = choices};
+}
+
+constexpr std::array kCausal = {number_or_file("offset", "one, or one per batch")};
+constexpr std::array kWindow = {
+    number("left", "keys before the own one", kAny, 1, true),
+    number("right", "keys after the own one", kAny, 1, true),
+    number("both", "the seed's int: left = right", kAny, 2, true),
+    number("keys", "left = keys - 1, right = 0", 1, 3, true),
+    number_or_file("offset", "one, or one per batch"),
+    choice("mode", "decode|prefill|default", "cut the mask to what a decoder or prefill reads"),
+    number_or_file("index", "the query that is decoded, one or one per batch")};
+constexpr std::array kChunk = {number("size", "tokens in a chunk", kAny, 0, true),
+                               number("offset", "added to the queries", kAny)};
+constexpr std::array kTokens = {
+    bare("types [B,S] of both sides", 1),
+    source("q", "types of the queries", 2),
+    source("kv", "types of the keys", 2),
+    choice("combine", "union|intersect|replace", "how to join the current mask"),
+    choice("zero", "q|kv|both|none", "the side on which type 0 matches nothing"),
+    choice("update", "yes|no", "whether the segment ids become the types")};
+constexpr std::array kKvLengths = {
+    bare("lengths [B]", 1),
+    OpArg{
+        .name = "lens", .type = ArgType::kLengths, .help = "lengths", .required = true, .group = 2},
+    number("q_len", "queries to keep of each batch", kAny),
+    number("window", "keys to keep of each batch", kAny),
+    number_or_file("end", "one past the last query kept")};
+
+constexpr std::array kOps = {
+    OpInfo{.name = "causal", .example = "causal:offset=0", .args = kCausal},
+    OpInfo{.name = "window", .example = "window:both=4,mode=decode,index=7", .args = kWindow},
+    OpInfo{.name = "chunk", .example = "chunk:size=128", .args = kChunk},
+    OpInfo{.name = "tokens", .example = "tokens:types.npy", .args = kTokens},
+    OpInfo{.name = "kv-lengths", .example = "kv-lengths:lens=5+8,q_len=1", .args = kKvLengths}};
+
+const OpInfo* find_method(std::string_view name) {
+  const auto found = std::ranges::find(kOps, name, &OpInfo::name);
+  return found == kOps.end() ? nullptr : &*found;
+}
+
+/// Numbers of a text are one for all batches, also those of a file with one element without axes.
+PerBatch per_batch(const StepArguments& arguments, std::string_view name) {
+  if (is_integer_text(arguments.text(name))) {
+    return arguments.integer_or_array(name).array.as<Index>()[0];
+  }
+  return make_array(arguments.array(name).array);
+}
+
+Array array_of(NamedArray named) { return make_array(std::move(named.array)); }
+
+EjkernelCall causal(const StepArguments& arguments) {
+  const PerBatch offset = arguments.has("offset") ? per_batch(arguments, "offset") : Index{0};
+  return [=](MaskInfo& info) { return info.apply_causal(offset); };
+}
+
+EjkernelCall window(const StepArguments& arguments) {
+  SlidingWindow size = arguments.integer("both");
+  if (arguments.has("keys")) size = std::pair(arguments.integer("keys") - 1, Index{0});
+  if (arguments.has("left")) {
+    size = std::pair(arguments.integer("left"), arguments.integer("right"));
+  }
+  SlidingWindowOptions options;
+  if (arguments.has("offset")) options.offset = per_batch(arguments, "offset");
+  if (arguments.choice("mode")) options.mode = arguments.text("mode");
+  if (arguments.has("index")) options.index = per_batch(arguments, "index");
+  return [=](MaskInfo& info) { return info.apply_sliding_window(size, options); };
+}
+
+EjkernelCall chunk(const StepArguments& arguments) {
+  const Index size = arguments.integer("size"), offset = arguments.integer("offset");
+  return [=](MaskInfo& info) { return info.apply_chunked(size, offset); };
+}
+
+EjkernelCall tokens(const StepArguments& arguments) {
+  const bool shared = arguments.has("SRC");
+  const Array q = array_of(arguments.array(shared ? "SRC" : "q"));
+  const Array kv = shared ? nullptr : array_of(arguments.array("kv"));
+  TokenTypeOptions options;
+  if (arguments.choice("combine")) options.combine = arguments.text("combine");
+  if (arguments.choice("zero")) options.zero_policy = arguments.text("zero");
+  if (const auto update = arguments.choice("update")) options.update_segment_ids = *update == 0;
+  return [=](MaskInfo& info) { return info.apply_token_type_ids(*q, kv, options); };
+}
+
+EjkernelCall kv_lengths(const StepArguments& arguments) {
+  const Array lengths =
+      array_of(arguments.has("lens") ? arguments.list("lens") : arguments.array("SRC"));
+  KvLengthOptions options;
+  if (arguments.has("q_len")) options.q_len = arguments.integer("q_len");
+  if (arguments.has("window")) options.sliding_window = arguments.integer("window");
+  if (arguments.has("end")) options.end_index = per_batch(arguments, "end");
+  return [=](MaskInfo& info) { return info.apply_kv_lengths(*lengths, options); };
+}
+
+EjkernelCall bind_one(const StepArguments& arguments, std::string_view name) {
+  if (name == "causal") return causal(arguments);
+  if (name == "window") return window(arguments);
+  if (name == "chunk") return chunk(arguments);
+  return name == "tokens" ? tokens(arguments) : kv_lengths(arguments);
+}
+
+[[noreturn]] void refuse(const Pipeline& pipeline, const StepText& step) {
+  std::vector<std::string_view> names;
+  for (const OpInfo& op : kOps) names.push_back(op.name);
+  const auto near = nearest(step.name, names);
+  fail_at(pipeline, step.position.begin,
+          fmt::format("MaskInfo has no method for '{}'; {}--semantics ejkernel knows causal, "
+                      "window, chunk, tokens and kv-lengths",
+                      shown(step.name), near ? fmt::format("did you mean '{}'? ", *near) : ""));
+}
+
+}  // namespace
+
+std::span<const OpInfo> ejkernel_ops() { return kOps; }
+
+bool is_ejkernel_argument(std::string_view op, std::string_view argument) {
+  const OpInfo* own = find_op(op);
+  const OpInfo* method = find_method(op);
+  if (!own || !method) return false;
+  return std::ranges::count(own->args, argument, &OpArg::name) == 0 &&
+         std::ranges::count(method->args, argument, &OpArg::name) > 0;
+}
+
+std::vector<EjkernelCall> bind_ejkernel(const Pipeline& pipeline, const BindContext& context) {
+  std::vector<EjkernelCall> calls;
+  for (const StepText& step : pipeline.steps) {
+    const OpInfo* method = find_method(step.name);
+    if (!method) refuse(pipeline, step);
+    calls.push_back(bind_one({pipeline, step, *method, context}, method->name));
+  }
+  return calls;
+}
+
+MaskInfo apply_ejkernel(MaskInfo info, std::span<const std::string> texts,
+                        const BindContext& context) {
+  std::vector<EjkernelCall> calls;
+  for (const std::string& text : texts) {
+    auto part = bind_ejkernel(parse(pipeline_text(text)), context);
+    std::ranges::move(part, std::back_inserter(calls));
+  }
+  for (const EjkernelCall& call : calls) info = call(info);
+  return info;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,41 @@
+// Pipelines read as calls of MaskInfo's methods: ejkernel's rules, oddities included.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/pipeline/bind.h"
+#include "maskctl/pipeline/grammar.h"
+#include "maskctl/pipeline/ops.h"
+
+namespace maskctl {
+
+/// One method with its arguments bound.
+using EjkernelCall = std::function<MaskInfo(MaskInfo& info)>;
+
+/// What the steps of these names do instead of what ops.h says (an argument that is not named here
+/// has no counterpart, such as align=: the seed's diagonal is always top-left):
+///   causal:offset=N or FILE           apply_causal(offset)
+///   window:both=W or keys=W or left=,right=; offset=N or FILE; mode=decode|prefill|default;
+///          index=N or FILE            apply_sliding_window; both= is the seed's int, keys=W the
+///                                     pair (W - 1, 0)
+///   chunk:size=,offset=               apply_chunked: causal inside a chunk
+///   tokens:SRC or q=,kv=; combine=, zero=, update=yes|no    apply_token_type_ids
+///   kv-lengths:SRC or lens=; q_len=, window=, end=          apply_kv_lengths
+/// Their bind functions are null.
+std::span<const OpInfo> ejkernel_ops();
+/// Arguments of the table above that ops.h does not have.
+bool is_ejkernel_argument(std::string_view op, std::string_view argument);
+
+/// Reads all arguments, applies nothing. Throws PipelineError with the caret at a step without a
+/// method, and as bind() does.
+std::vector<EjkernelCall> bind_ejkernel(const Pipeline& pipeline, const BindContext& context);
+/// The steps of all texts (see load_chain) as calls, one after the other. What a method throws is a
+/// PythonError.
+MaskInfo apply_ejkernel(MaskInfo info, std::span<const std::string> texts,
+                        const BindContext& context);
+
+}  // namespace maskctl

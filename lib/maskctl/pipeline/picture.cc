@@ -1,0 +1,87 @@
+#include "maskctl/pipeline/picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "maskctl/base/error.h"
+#include "maskctl/io/png.h"
+#include "maskctl/pipeline/diagnostic.h"
+#include "maskctl/render/html.h"
+#include "maskctl/render/raster.h"
+#include "maskctl/render/svg.h"
+
+namespace maskctl {
+namespace {
+
+std::optional<PictureFormat> format_of(std::string_view dest) {
+  std::string suffix(dest.substr(std::min(dest.rfind('.'), dest.size())));
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(), lower);
+  if (suffix == ".png") return PictureFormat::kPng;
+  if (suffix == ".svg") return PictureFormat::kSvg;
+  if (suffix == ".html" || suffix == ".htm") return PictureFormat::kHtml;
+  return std::nullopt;
+}
+
+std::vector<std::byte> encode(const Raster& raster) {
+  std::vector<std::array<std::uint8_t, 3>> palette;
+  for (const Rgb& color : raster.palette) palette.push_back({color.r, color.g, color.b});
+  return png_bytes({raster.width, raster.height, palette, raster.pixels});
+}
+
+/// Rectangles where they are few, else a PNG, which is smaller then.
+std::string html_cells(const InkGrid& grid, Palette palette) {
+  if (grid.inks.empty()) return "";
+  const std::vector<InkRect> rects = grid_rects(grid);
+  if (!grid.blocks && rects.size() <= kMaxSvgRects) {
+    return svg_cells(grid, rects, palette, "aria-hidden=\"true\"");
+  }
+  return png_element(encode(draw_cells_raster(grid, palette, {1, 1})));
+}
+
+std::string html(const PictureInput& input, const PictureOptions& options) {
+  check_picture(input, options);
+  const InkGrid grid = ink_grid(input, options.max_size, options.max_size);
+  return draw_html(input, options, grid, html_cells(grid, options.palette));
+}
+
+std::string_view suffix_of(PictureFormat format) {
+  constexpr std::string_view kSuffixes[] = {".png", ".svg", ".html"};
+  return kSuffixes[static_cast<std::size_t>(format)];
+}
+
+}  // namespace
+
+PictureFormat picture_format(std::string_view dest) {
+  if (const auto format = format_of(dest)) return *format;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: pictures are .png, .svg or .html; give a name that ends in one",
+                          shown(dest)));
+}
+
+bool is_picture_name(std::string_view dest) { return format_of(dest).has_value(); }
+
+std::string picture_bytes(PictureFormat format, const PictureInput& input,
+                          const PictureOptions& options) {
+  if (format == PictureFormat::kSvg) return draw_svg(input, options);
+  if (format == PictureFormat::kHtml) return html(input, options);
+  const std::vector<std::byte> png = encode(draw_raster(input, options));
+  return {reinterpret_cast<const char*>(png.data()), png.size()};
+}
+
+void write_picture(const std::string& dest, const PictureInput& input,
+                   const PictureOptions& options, const WriteOptions& write) {
+  write_picture(dest, picture_format(dest), input, options, write);
+}
+
+void write_picture(const std::string& dest, PictureFormat format, const PictureInput& input,
+                   const PictureOptions& options, const WriteOptions& write) {
+  ByteSink sink(dest, write, format == PictureFormat::kPng ? suffix_of(format) : "");
+  sink.write(picture_bytes(format, input, options));
+  sink.commit();
+}
+
+}  // namespace maskctl

@@ -1,0 +1,23 @@
+// A picture as one HTML page: it loads nothing, runs nothing and can be zoomed.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "maskctl/render/ink_grid.h"
+
+namespace maskctl {
+
+/// An <img> of PNG bytes, stretched to its box, pixels kept sharp.
+std::string png_element(std::span<const std::byte> png);
+
+/// The page: name, statistics, legend, and `cells` (svg_cells() or png_element() of the same grid,
+/// its width and height 100%) between rulers that stay in sight. Zoom is a choice of 1 to 8 times
+/// that style sheets alone act on; more numbers stand on the rulers where there is room. Light and
+/// dark follow the reader's settings. A matrix without cells says "(empty)".
+/// Throws as check_picture().
+std::string draw_html(const PictureInput& input, const PictureOptions& options, const InkGrid& grid,
+                      const std::string& cells);
+
+}  // namespace maskctl

@@ -1,0 +1,125 @@
+// The commands that go through MaskInfo, against the seed's golden data and numpy.
+#include <string>
+
+#include "app/process.h"
+#include "support/catch_compat.h"
+
+namespace maskctl::test {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+const std::string kPacked = " samples/packed.npy --as segments --semantics ejkernel ";
+
+TEST_CASE("the golden chains of the seed replay through the command") {
+  const fs::path root = MASKCTL_SOURCE_DIR;
+  const Outcome outcome =
+      Sandbox().run("/usr/bin/python3 '" + (root / "tests/app/replay_golden.py").string() + "' '" +
+                    MASKCTL_COMMAND + "' '" + (root / "tests/data/golden/masks").string() + "'");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+}
+
+TEST_CASE("a stored MaskInfo loads with all that it held") {
+  const Sandbox sandbox;
+  const std::string show = "maskctl info m.npz --semantics ejkernel --json | sed 's/m.npz//'";
+  CHECK(sandbox.run("maskctl apply" + kPacked + "-t causal --to mask-info -o m.npz").status == 0);
+  const Outcome first = sandbox.run(show);
+  CHECK(first.status == 0);
+  CHECK(contains(first.out, "\"causal\": true"));
+  sandbox.run("maskctl apply m.npz --semantics ejkernel --to mask-info -o n.npz && mv n.npz m.npz");
+  CHECK(sandbox.run(show).out == first.out);
+  const Outcome piped = sandbox.run(
+      "maskctl apply - --as mask-info --semantics ejkernel -o - <m.npz | maskctl info - --json");
+  CHECK(piped.status == 0);
+  CHECK(contains(piped.out, "\"open\""));
+}
+
+TEST_CASE("the debug lines of the seed go to stderr") {
+  const Sandbox sandbox;
+  const std::string line = "maskctl apply" + kPacked + "-t causal -o m.npy -f";
+  const std::string first = "[MaskInfo Debug] Calling type.from_segments()\n";
+  const Outcome traced = sandbox.run(line + " --trace");
+  CHECK(traced.status == 0);
+  CHECK(traced.err.starts_with("[MaskInfo Debug] Debug mode enabled\n" + first));
+  CHECK(contains(traced.err, "[MaskInfo Debug] Calling MaskInfo.apply_causal()\n"));
+  CHECK(sandbox.run("EJKERNEL_MASK_DEBUG=1 " + line).err.starts_with(first));
+  CHECK(sandbox.run("EJKERNEL_MASK_DEBUG=0 " + line).err.empty());
+}
+
+TEST_CASE("our own steps refuse the arguments of MaskInfo with a hint") {
+  for (const std::string step :
+       {"window:both=4,mode=decode", "window:both=4,index=3", "tokens:x.npy,update=yes"}) {
+    const Outcome outcome =
+        Sandbox().run("maskctl apply samples/packed.npy --as segments -t " + step + " -o o.npy");
+    INFO(step);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.err, "it goes with --semantics ejkernel"));
+  }
+}
+
+TEST_CASE("blockmap gives the arrays of a dense mask whatever the source") {
+  const Sandbox sandbox;
+  sandbox.run("maskctl apply samples/packed.npy --as segments -t causal -o dense.npy");
+  for (const std::string how : {"", "--dkv ", "--no-shrink ", "--q-shards 3 ", "--no-downcast "}) {
+    INFO(how);
+    const std::string rest = " --block 8x4 " + how + "-f -o ";
+    CHECK(sandbox
+              .run("maskctl blockmap samples/packed.npy --as segments -t causal" + rest +
+                   "lazy.npz && maskctl blockmap dense.npy" + rest +
+                   "dense.npz && cmp lazy.npz dense.npz")
+              .status == 0);
+  }
+}
+
+TEST_CASE("numbers of seq agree with numpy") {
+  const Outcome outcome = Sandbox().run(R"(/usr/bin/python3 - <<'END'
+import numpy as n, subprocess
+lens = n.array([5, 0, 3, 1, 0, 7]); cu = n.concatenate([[0], lens.cumsum()]).astype(n.int32)
+n.save('cu.npy', cu)
+def seq(*words): return n.array(subprocess.check_output(['maskctl', 'seq', *words], text=True).split(), int)
+ids = n.repeat(n.arange(6), lens); full = n.repeat(n.arange((lens > 0).sum()), lens[lens > 0])
+pos = n.arange(cu[-1]) - n.repeat(cu[:-1], lens); chunks = -(-lens // 2)
+assert (seq('lens', 'cu.npy') == lens).all()
+assert (seq('position-ids', 'cu.npy') == pos).all()
+assert (seq('sequence-ids', 'cu.npy') == full).all()
+assert (seq('sequence-ids', 'cu.npy', '--keep-empty') == ids).all()
+assert (seq('token-indices', 'cu.npy', '--keep-empty') == n.stack([ids, pos], 1).ravel()).all()
+assert (seq('chunk-offsets', 'cu.npy', '--chunk', '2') == n.concatenate([[0], chunks.cumsum()])).all()
+want = [x for s, c in enumerate(chunks) for i in range(c) for x in (s, i)]
+assert (seq('chunk-indices', 'cu.npy', '--chunk', '2', '--keep-empty') == want).all()
+valid = n.arange(9) < n.array([4, 0, 9])[:, None]; n.save('valid.npy', valid)
+assert (seq('lens', 'valid.npy', '--as', 'padding') == [4, 0, 9]).all()
+assert (seq('cu-seqlens', 'valid.npy', '--as', 'padding') == [0, 4, 4, 13]).all()
+subprocess.check_call(['maskctl', 'seq', 'token-indices', 'cu.npy', '-o', 't.npy'])
+made = n.load('t.npy'); assert made.dtype == n.int32 and (made == n.stack([full, pos], 1)).all()
+print('equal')
+END)");
+  INFO(outcome.err);
+  CHECK(outcome.out == "equal\n");
+}
+
+TEST_CASE("pictures are written by their suffix") {
+  const Sandbox sandbox;
+  const auto start = [&](const std::string& file) {
+    return read_text(sandbox.work() / file).substr(0, 15);
+  };
+  CHECK(sandbox.run("maskctl show samples/heads.npy -o a.png").status == 0);
+  CHECK(start("a.png").substr(1, 3) == "PNG");
+  CHECK(sandbox.run("maskctl show samples/heads.npy --tiles 4 -o a.svg").status == 0);
+  CHECK(start("a.svg").starts_with("<"));
+  CHECK(sandbox.run("maskctl show samples/leaked.npy --overlay gen:causal:n=24 -o a.html").status ==
+        0);
+  CHECK(start("a.html").starts_with("<!"));
+  const Outcome again = sandbox.run("maskctl show samples/heads.npy -o a.png");
+  CHECK(again.status == 2);
+  CHECK(contains(again.err, "--force"));
+  CHECK(contains(sandbox.run("maskctl show samples/heads.npy -o a.gif").err,
+                 "a picture ends in .png, .svg or .html"));
+  CHECK(contains(sandbox.run("maskctl show samples/heads.npy --scale 3").err, "-o FILE.png"));
+}
+
+}  // namespace
+}  // namespace maskctl::test

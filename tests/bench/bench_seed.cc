@@ -1,0 +1,195 @@
+// Segment ids of dense masks, and dense masks of segment ids, beside the seed's way and memset.
+// Each line: name, median of the ratios, median seconds of ours, median seconds of the other side.
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench.h"
+#include "maskctl/mask/dense.h"
+#include "maskctl/mask/info/conversions.h"
+
+namespace {
+
+using namespace maskctl;
+using Ids = std::vector<std::int32_t>;
+
+constexpr int kPairs = 15, kDocuments = 52;
+
+std::size_t size(Index n) { return static_cast<std::size_t>(n); }
+
+/// Ids of n tokens: one document after another, or any for each token.
+Ids ids_of(Index n, bool contiguous) {
+  std::mt19937 random(5);
+  Ids ids(size(n));
+  for (Index i = 0; i < n; ++i) {
+    ids[size(i)] = static_cast<std::int32_t>(
+        contiguous ? i * kDocuments / n : static_cast<Index>(random() % kDocuments));
+  }
+  return ids;
+}
+
+Tensor tensor_of(const Ids& ids) {
+  Tensor out(DType::kInt32, {1, static_cast<Index>(ids.size())});
+  std::ranges::copy(ids, out.as<std::int32_t>().begin());
+  return out;
+}
+
+/// n x n cells where the rule holds.
+template <typename Rule>
+Tensor cells_where(Index n, Rule rule) {
+  Tensor out(DType::kBool, {n, n});
+  const auto cells = out.as<std::uint8_t>();
+  for (Index q = 0; q < n; ++q) {
+    for (Index k = 0; k < n; ++k) cells[size(q * n + k)] = rule(q, k);
+  }
+  return out;
+}
+
+Tensor example(const std::string& kind, Index n) {
+  if (kind == "documents" || kind == "random ids") {
+    const Ids ids = ids_of(n, kind == "documents");
+    return cells_where(n, [&](Index q, Index k) { return ids[size(q)] == ids[size(k)]; });
+  }
+  if (kind == "causal") return cells_where(n, [](Index q, Index k) { return k <= q; });
+  std::mt19937_64 random(7);
+  std::uint64_t bits = 0;
+  return cells_where(n, [&](Index, Index k) {
+    if (k % 64 == 0) bits = random();
+    return (bits >> (k % 64) & 1) != 0;
+  });
+}
+
+QkvArrays ids_of_cells(const Tensor& cells) { return mask_to_segment_ids(MaskArray(cells)); }
+
+Ids values(const Array& array) {
+  const auto all = array->as<std::int32_t>();
+  return {all.begin(), all.end()};
+}
+
+/// Equal rows have equal ids, each next new one has the next id; by the first row of each id.
+bool ids_are_right(const Tensor& cells, const Ids& ids) {
+  const Index n = cells.extent(0);
+  const auto row = [&](Index q) { return cells.bytes().subspan(size(q * n), size(n)); };
+  std::vector<Index> first;
+  for (Index q = 0; q < n; ++q) {
+    const std::int32_t id = ids[size(q)];
+    if (id == static_cast<std::int32_t>(first.size())) first.push_back(q);
+    if (id < 0 || id >= static_cast<std::int32_t>(first.size())) return false;
+    if (std::memcmp(row(first[size(id)]).data(), row(q).data(), size(n)) != 0) return false;
+  }
+  return true;
+}
+
+void report(const std::string& name, const bench::Pair& pair) {
+  bench::Times ratios;
+  for (std::size_t i = 0; i < pair.a.runs.size(); ++i) {
+    ratios.runs.push_back(pair.b.runs[i] / pair.a.runs[i]);
+  }
+  std::printf("%s\t%.6f\t%.9f\t%.9f\n", name.c_str(), ratios.median(), pair.a.median(),
+              pair.b.median());
+  std::fflush(stdout);
+}
+
+/// The bytes of the mask read once, eight at a time: what nothing can be faster than.
+void read_once(const Tensor& cells) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t word : cells.as<std::uint64_t>()) sum += word;
+  bench::keep(sum);
+}
+
+void segment_ids_of_cells(const std::string& kind, Index n) {
+  const Tensor cells = example(kind, n);
+  bench::require(ids_are_right(cells, values(ids_of_cells(cells).q)), "segment ids of rows");
+  report("ids " + std::to_string(n) + " " + kind,
+         bench::interleave([&] { bench::keep(ids_of_cells(cells)); }, [&] { read_once(cells); },
+                           kPairs));
+}
+
+/// The seed's way for one side: packed rows, every pair compared byte by byte into an array
+/// [n, n, n / 8] of bools, reduced to the first equal row of each.
+Ids first_equal_rows(const Tensor& cells, bool columns) {
+  const auto n = size(cells.extent(0));
+  const auto bytes = cells.as<std::uint8_t>();
+  std::vector<std::uint8_t> packed(n * n / 8), equal(n * n * (n / 8));
+  for (std::size_t i = 0; i < n * n; ++i) {
+    const std::uint8_t open = columns ? bytes[i % n * n + i / n] : bytes[i];
+    packed[i / 8] = static_cast<std::uint8_t>(packed[i / 8] | open << (7 - i % 8));
+  }
+  const std::size_t width = n / 8;
+  for (std::size_t a = 0; a < n; ++a) {
+    for (std::size_t b = 0; b < n; ++b) {
+      std::uint8_t* const to = equal.data() + (a * n + b) * width;
+      const std::uint8_t *const x = packed.data() + a * width, *const y = packed.data() + b * width;
+      for (std::size_t i = 0; i < width; ++i) to[i] = x[i] == y[i];
+    }
+  }
+  Ids first(n);
+  for (std::size_t a = 0; a < n; ++a) {
+    std::int32_t least = static_cast<std::int32_t>(n);
+    for (std::size_t b = 0; b < n; ++b) {
+      const std::uint8_t* const from = equal.data() + (a * n + b) * width;
+      std::uint8_t all = 1;
+      for (std::size_t i = 0; i < width; ++i) all = static_cast<std::uint8_t>(all & from[i]);
+      if (all) least = std::min(least, static_cast<std::int32_t>(b));
+    }
+    first[a] = least;
+  }
+  return first;
+}
+
+/// Anchors as ids in order of first appearance; no row of the examples is closed.
+Ids numbered(const Ids& first) {
+  Tensor anchors = tensor_of(first);
+  anchors.reshape({anchors.elements()});
+  const Tensor padding(DType::kBool, anchors.shape());
+  const Tensor ids = compress_ids_from_anchors(anchors, padding);
+  return {ids.as<std::int32_t>().begin(), ids.as<std::int32_t>().end()};
+}
+
+void against_the_seed(const std::string& kind) {
+  const Tensor cells = example(kind, 1024);
+  const auto seed = [&] {
+    return std::pair(numbered(first_equal_rows(cells, false)),
+                     numbered(first_equal_rows(cells, true)));
+  };
+  const QkvArrays ours = ids_of_cells(cells);
+  bench::require(seed() == std::pair(values(ours.q), values(ours.kv)), "segment ids of the seed");
+  report("seed 1024 " + kind, bench::interleave([&] { bench::keep(ids_of_cells(cells)); },
+                                                [&] { bench::keep(seed()); }, kPairs));
+}
+
+void dense_of_ids(bool contiguous) {
+  constexpr Index kTokens = 8192;
+  const Ids ids = ids_of(kTokens, contiguous);
+  const Tensor tensor = tensor_of(ids);
+  std::vector<std::uint8_t> buffer(size(kTokens * kTokens), 7);
+  const auto ours = [&] { dense_plane(*segment_ids_to_mask(tensor).mask().plane(0, 0), buffer); };
+  ours();
+  bool right = true;
+  for (std::size_t i = 0; i < buffer.size(); ++i) {
+    right &= buffer[i] == (ids[i / kTokens] == ids[i % kTokens]);
+  }
+  bench::require(right, "dense mask of segment ids");
+  const auto fill = [&] {
+    std::memset(buffer.data(), 1, buffer.size());
+    bench::keep(buffer);
+  };
+  const bench::Pair pair = bench::interleave(ours, fill, 2 * kPairs);
+  report(std::string("dense 8192 ") + (contiguous ? "documents" : "random ids"), pair);
+}
+
+}  // namespace
+
+int main() {
+  for (const char* kind : {"documents", "random ids", "causal", "random bits"}) {
+    against_the_seed(kind);
+    segment_ids_of_cells(kind, 2048);
+    segment_ids_of_cells(kind, 16384);
+  }
+  dense_of_ids(true);
+  dense_of_ids(false);
+  return 0;
+}

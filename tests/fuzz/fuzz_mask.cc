@@ -1,0 +1,56 @@
+// Masks by name: every kind of every format, with options taken from the first two bytes.
+#include "fuzz/memory_file.h"
+#include "fuzz/target.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/mask_io.h"
+
+using namespace maskctl;
+
+namespace {
+
+constexpr Index kMostCells = Index{1} << 22;
+
+/// Byte 0: the kind, its highest bit the polarity. Byte 1: shape, block, pad id.
+MaskReadOptions options_of(std::uint8_t kind, std::uint8_t more) {
+  MaskReadOptions options;
+  options.read = fuzz::read_options();
+  const auto kinds = all_kinds();
+  const std::size_t choice = (kind & 0x3F) % (kinds.size() + 1);
+  if (choice < kinds.size()) options.as = kinds[choice];
+  options.keep_value_is_zero = (kind & 0x80) != 0;
+  options.read.as_bf16 = (kind & 0x40) != 0;
+  if ((more & 1) != 0) options.shape = {1, 1, 12, 16};
+  if ((more & 2) != 0) options.shape = {2, 1, 0x7FFFFFFF, 0x7FFFFFFF};
+  if ((more & 4) != 0) options.block = BlockExtent{4, 8};
+  if ((more & 8) != 0) options.block = BlockExtent{0x40000000, 1};
+  if ((more & 16) != 0) options.pad_id = 0;
+  options.read.strict = (more & 32) != 0;
+  return options;
+}
+
+/// Reads what was loaded, so far as that is little.
+void walk(const Mask& mask) {
+  for (const PlanePtr& plane : mask.distinct()) {
+    const Range q{0, std::min<Index>(plane->queries(), 64)};
+    const Range k{0, std::min<Index>(plane->keys(), kMostCells)};
+    Index open = 0;
+    plane->rows(q, [&](Range rows, const Keys& keys) {
+      for (const Run& run : keys.runs) open += (run.end - run.begin) * rows.size();
+    });
+    if (q.empty() || k.empty()) continue;
+    plane->classify(q, k);
+    if (plane->queries() <= kMostCells / std::max<Index>(plane->keys(), 1)) plane->count();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 2) return 0;
+  const fuzz::MemoryFile file(data + 2, size - 2);
+  try {
+    walk(read_mask(file.name(), options_of(data[0], data[1])).mask);
+  } catch (const Error&) {
+  }
+  return 0;
+}

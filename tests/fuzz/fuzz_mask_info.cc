@@ -1,0 +1,16 @@
+// Stored MaskInfo files.
+#include "fuzz/memory_file.h"
+#include "fuzz/target.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/mask_info_io.h"
+
+using namespace maskctl;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const fuzz::MemoryFile file(data, size);
+  try {
+    read_mask_info(file.name(), fuzz::read_options());
+  } catch (const Error&) {
+  }
+  return 0;
+}

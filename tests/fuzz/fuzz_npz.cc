@@ -1,0 +1,81 @@
+// .npz archives, whole and with a damaged member in a sound archive.
+#include "fuzz/pipe.h"
+#include "fuzz/target.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/npz.h"
+
+using namespace maskctl;
+
+namespace {
+
+void read_all(ByteSource source) {
+  std::vector<std::string> notes;
+  const ReadOptions options = fuzz::read_options();
+  try {
+    const NpzArchive archive(std::move(source), options);
+    for (const std::string& key : archive.keys()) {
+      try {
+        archive.header(key, options);
+        archive.read(key, options, &notes);
+      } catch (const Error&) {
+      }
+    }
+  } catch (const Error&) {
+  }
+}
+
+void put(std::string& out, std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+}
+
+std::uint32_t crc32(std::string_view bytes) {
+  std::uint32_t crc = 0xFFFFFFFFu;
+  for (const char c : bytes) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0);
+  }
+  return ~crc;
+}
+
+/// A stored member "a.npy" of these bytes, so that they get past the checksum.
+std::string archive_of(std::string_view bytes) {
+  const std::string name = "a.npy";
+  std::string common;
+  put(common, 20, 2);  // version, flags, method, time, date
+  put(common, 0, 4);
+  put(common, 0x21u << 16, 4);
+  put(common, crc32(bytes), 4);
+  put(common, bytes.size(), 4);
+  put(common, bytes.size(), 4);
+  put(common, name.size(), 2);
+  put(common, 0, 2);
+  std::string out = "PK\3\4" + common + name + std::string(bytes);
+  const std::size_t directory = out.size();
+  out += "PK\1\2";
+  put(out, 20, 2);
+  out += common;
+  put(out, 0, 14);
+  out += name;
+  const std::size_t size = out.size() - directory;
+  out += "PK\5\6";
+  put(out, 0, 4);
+  put(out, 1, 2);
+  put(out, 1, 2);
+  put(out, size, 4);
+  put(out, directory, 4);
+  put(out, 0, 2);
+  return out;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = fuzz::bytes_of(data, size);
+  read_all(ByteSource::from_memory("x.npz", bytes));
+  read_all(fuzz::piped("x.npz", bytes));
+  if (size > 2 && data[0] == 0x93) {
+    const std::string archive = archive_of({reinterpret_cast<const char*>(data), size});
+    read_all(ByteSource::from_memory("x.npz", std::as_bytes(std::span(archive))));
+  }
+  return 0;
+}

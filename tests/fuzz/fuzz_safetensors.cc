@@ -1,0 +1,43 @@
+// safetensors files, as memory and as a pipe.
+#include "fuzz/pipe.h"
+#include "fuzz/target.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/safetensors.h"
+
+using namespace maskctl;
+
+namespace {
+
+void read_all(ByteSource source) {
+  const ReadOptions options = fuzz::read_options();
+  try {
+    SafetensorsFile file(std::move(source), options);
+    for (const std::string& key : file.keys()) {
+      try {
+        file.read(key, options);
+      } catch (const Error&) {
+      }
+    }
+  } catch (const Error&) {
+  }
+}
+
+/// The header alone, with the length that it has, so that text is not lost to a wrong number.
+std::string with_length(std::string_view text) {
+  std::string out;
+  for (int i = 0; i < 8; ++i) out += static_cast<char>(text.size() >> (8 * i));
+  return out.append(text) + std::string(64, '\1');
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = fuzz::bytes_of(data, size);
+  read_all(ByteSource::from_memory("x.safetensors", bytes));
+  read_all(fuzz::piped("x.safetensors", bytes));
+  if (size > 8) {
+    const std::string whole = with_length({reinterpret_cast<const char*>(data) + 8, size - 8});
+    read_all(ByteSource::from_memory("x.safetensors", std::as_bytes(std::span(whole))));
+  }
+  return 0;
+}

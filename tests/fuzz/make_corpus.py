@@ -1,0 +1,228 @@
+#!/usr/bin/python3
+"""Writes tests/fuzz/corpus: the small files that fuzz targets start from. With --check it compares."""
+import io
+import json
+import pathlib
+import sys
+import zipfile
+
+import numpy as np
+
+CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
+files = {}
+
+
+def npy(array, version=None):
+    out = io.BytesIO()
+    np.lib.format.write_array(out, np.asanyarray(array), version=version)
+    return out.getvalue()
+
+
+def npz(packed=False, **arrays):
+    out = io.BytesIO()
+    (np.savez_compressed if packed else np.savez)(out, **arrays)
+    return out.getvalue()
+
+
+def safetensors(tensors, metadata=None):
+    header, data = {}, b""
+    if metadata:
+        header["__metadata__"] = metadata
+    for name, (dtype, array) in tensors.items():
+        raw = array.tobytes()
+        header[name] = {"dtype": dtype, "shape": list(array.shape),
+                        "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def runs(mask):
+    """The exchange form of a boolean [Q, K]."""
+    indptr, begin, end = [0], [], []
+    for row in mask:
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], row.astype(np.int8), [0]])))
+        begin += list(edges[0::2])
+        end += list(edges[1::2])
+        indptr.append(len(begin))
+    return dict(indptr=np.array(indptr, np.int64), begin=np.array(begin, np.int32),
+                end=np.array(end, np.int32), shape=np.array([1, 1, *mask.shape], np.int64))
+
+
+causal = np.tril(np.ones((12, 16), bool), 4)
+ids = np.array([[1, 1, 1, 2, 2, 2, 2, 3, 3, -1, -1, -1]], np.int32)
+bias = np.where(causal, np.float32(0), np.float32(-np.inf))
+
+
+def add(target, name, data):
+    files[f"{target}/{name}"] = data
+
+
+def add_npy():
+    for dtype in "?bBhHiIlLefd":
+        kind = np.dtype(dtype)
+        add("npy", f"{kind.name}.npy", npy(np.arange(12).reshape(3, 4).astype(kind)))
+    add("npy", "fortran.npy", npy(np.asfortranarray(causal)))
+    add("npy", "big_endian.npy", npy(ids.astype(">i4")))
+    add("npy", "scalar.npy", npy(np.array(True)))
+    add("npy", "empty.npy", npy(np.zeros((0, 4), np.float16)))
+    add("npy", "version2.npy", npy(causal, (2, 0)))
+    add("npy", "version3.npy", npy(causal, (3, 0)))
+    add("npy", "bf16.npy", npy(np.zeros((2, 3), "V2")))
+    add("npy", "records.npy", npy(np.zeros(2, "i4,f8")))
+    odd = b"{ \"shape\":(3L,4,) ,\"fortran_order\" : False, 'descr':'?' }\n"
+    add("npy", "odd.npy", b"\x93NUMPY\1\0" + len(odd).to_bytes(2, "little") + odd + bytes(12))
+
+
+def add_npz():
+    both = dict(mask=causal, ids=ids)
+    add("npz", "stored.npz", npz(**both))
+    add("npz", "packed.npz", npz(True, **both))
+    add("npz", "runs.npz", npz(True, **runs(causal)))
+    add("npz", "member.npy", npy(causal))
+    add("npz", "empty.npz", npz())
+    out = io.BytesIO()
+
+    class Pipe(io.RawIOBase):
+        """Cannot seek, so that sizes stand behind the data (flag bit 3)."""
+
+        def writable(self):
+            return True
+
+        def write(self, data):
+            return out.write(data)
+
+    with zipfile.ZipFile(Pipe(), "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo("mask.npy"), npy(causal), zipfile.ZIP_DEFLATED)
+        archive.writestr(zipfile.ZipInfo("notes.txt"), b"text", zipfile.ZIP_STORED)
+    add("npz", "streamed.npz", out.getvalue())
+
+
+def add_safetensors():
+    add("safetensors", "one.safetensors", safetensors({"mask": ("BOOL", causal)}))
+    several = {"mask": ("BOOL", causal), "ids": ("I32", ids), "bias": ("F32", bias),
+               "half": ("BF16", np.zeros((2, 2), np.uint16)), "empty": ("F64", np.zeros((0, 3)))}
+    add("safetensors", "several.safetensors", safetensors(several, {"format": "pt", "k\"": "\u00e9"}))
+    add("safetensors", "none.safetensors", safetensors({}))
+
+
+# Numbers of the kinds as fuzz_mask.cc counts them; the last is detection.
+KINDS = ["dense", "padding", "key-padding", "segments", "positions", "cu_seqlens", "pairs", "bias",
+         "blockmap", "bits", "runs", "token-types"]
+
+
+def add_mask():
+    arrays = {
+        "dense": npy(causal), "heads": npy(np.stack([causal, ~causal])[None]), "bias": npy(bias),
+        "ids": npy(ids), "flat": npy(ids[0]), "cu": npy(np.array([0, 3, 7, 9, 12], np.int32)),
+        "pairs": npy(np.array([0, 5, 2, 12], np.int64)), "valid": npy(ids >= 0),
+        "positions": npy(np.array([[0, 1, 2, 0, 1, 2, 3, 0, 1, 2, 3, 4]], np.int64)),
+        "blocks": npy(np.array([[1, 0], [2, 1], [2, 2]], np.int8)),
+        "bits": npy(np.packbits(causal.ravel(), bitorder="little")),
+        "runs": npz(True, **runs(causal)), "two": npz(q=ids, kv=ids),
+        "safetensors": safetensors({"mask": ("BOOL", causal)}),
+        "half": npy(bias.astype(np.float16)), "fortran": npy(np.asfortranarray(causal)),
+    }
+    for number in range(len(KINDS) + 1):
+        for index, (name, data) in enumerate(arrays.items()):
+            if (number + index) % 3 == 0 or number == len(KINDS):
+                add("mask", f"{number:02}_{name}", bytes([number, (number * 7 + index) % 64]) + data)
+
+
+def add_pipeline():
+    texts = [
+        "causal", "causal:align=bottom-right,offset=2 | window:keys=4", "window:left=3,right=none",
+        "chunk:size=4,offset=1|causal", "doc:a|pad:b,side=left,of=both", "doc:lens=3+4+5",
+        "doc:q=a,kv='b c'", "pad:lens=c,side=right", "dilated:stride=2", "block:m,size=4x3",
+        "random:sparsity=0.5,seed=7", "and:m | or:m | xor:m | sub:m", "prefix:n=3 | sinks:n=2",
+        "global:tokens=0-3+7", "tokens:b,combine=intersect,zero=both", "not | not",
+        "slice:b=0,h=0,q=2:9,k=0:12", "kv-lengths:a,q_len=1,window=4,end=b",
+        "heads:0{ causal | batch:0{not} }", "# words\n causal # more\n | not\n",
+        "segments:n=32,docs=4,seed=1,b=2,pad=3,interleave=token", "full:n=8", "empty:q=3,k=4,b=2",
+        "gen:causal:n=16,h=2", "segments:lens=3+5,pad=2", "ck:t:4,0", "ck:xb:8",
+        "or_masks(causal, and_masks(window, doc))", "window:both=3 | causal:offset=a",
+    ]
+    for number, text in enumerate(texts):
+        add("pipeline", f"{number:02}", text.encode())
+
+
+def text_array(text):
+    return np.frombuffer(text, np.uint8)
+
+
+def add_mask_info():
+    common = dict(maskinfo=np.array([1], np.int32), baked_in=np.array([True, False, False, True]))
+    axes = {"axes.kind": np.array([2, 1, 0, 1], np.int32), "axes.count": np.array([2, 1, 0, 1], np.int32),
+            "axes.names": text_array(b"dp\0fsdp\0tp\0sp\0")}
+    packed = {f"attention_mask.{k}": v for k, v in runs(causal).items()}
+    packed |= {"attention_mask.rank": np.array([4], np.int32), "attention_mask.dtype": text_array(b"bool")}
+    add("mask_info", "ids.npz", npz(**common, **axes, q_segment_ids=ids, kv_segment_ids=ids))
+    add("mask_info", "dense.npz", npz(**common, **axes, attention_mask=causal[None, None]))
+    add("mask_info", "runs.npz", npz(True, **common, **axes, **packed))
+    cu = np.array([0, 3, 12], np.int32)
+    add("mask_info", "lengths.npz",
+        npz(**common, **axes, cu_seqlens_q=cu, cu_seqlens_kv=cu, q_positions=ids, kv_positions=ids))
+    add("mask_info", "bare.npz", npz(**common))
+
+
+def add_hdf5():
+    def reply(out, errors=b"", status=0):
+        tail = b"\0" + errors if errors else b""
+        return out + tail + bytes([status])
+
+    listing = (b"group\t/a\nlink\t/s\tsoft\nattribute\t/\tkind\tdense%0A\n"
+               b"dataset\t/a/mask\t|b1\t12,16\tchunked 4,4\tgzip 4\tshuffle\n"
+               b"dataset\t/v\tcompound\tnull\tvirtual\n")
+    data = b"array\t/mask\t<i4\t1,12\ndata\n" + ids.tobytes()
+    for pad in range(2):  # odd sizes are read as data, even ones as lists
+        blank = b"\n" * pad
+        add("hdf5", f"list{pad}", reply(blank + listing))
+        add("hdf5", f"data{pad}", reply(data + blank))
+        add("hdf5", f"at{pad}", reply(b"array\t/mask\t|b1\t2,3\nat\t4\n" + blank))
+        add("hdf5", f"failed{pad}", reply(b"", b"format\tx.h5: a message%21\n" + blank, 1))
+        add("hdf5", f"died{pad}", reply(b"array\t/mask\t<f8\t2,3" + blank, b"x", 3))
+
+
+def add_hdf5_file():
+    import h5py
+
+    def make(name, fill, **options):
+        out = io.BytesIO()
+        with h5py.File(out, "w", **options) as file:
+            fill(file)
+        add("hdf5_file", name, out.getvalue())
+
+    def several(file):
+        group = file.create_group("g", track_order=False)
+        group.create_dataset("ids", data=ids, track_times=False)
+        group.create_dataset("half", data=bias.astype(np.float16), track_times=False)
+        group.attrs["kind"] = "segments"
+
+    make("plain.h5", lambda f: f.create_dataset("mask", data=causal, track_times=False))
+    make("packed.h5", lambda f: f.create_dataset("mask", data=causal, chunks=(4, 8), track_times=False,
+                                                 compression="gzip", shuffle=True, fletcher32=True))
+    make("lzf.h5", lambda f: f.create_dataset("mask", data=causal, chunks=(6, 16), track_times=False,
+                                              compression="lzf"))
+    make("several.h5", several)
+    make("latest.h5", several, libver="latest")
+
+
+add_npy()
+add_npz()
+add_safetensors()
+add_mask()
+add_pipeline()
+add_mask_info()
+add_hdf5()
+add_hdf5_file()
+if sys.argv[1:] == ["--check"]:
+    found = {str(p.relative_to(CORPUS)): p.read_bytes() for p in CORPUS.glob("*/*")}
+    # Packed members and HDF5 files depend on the versions of their libraries.
+    fixed = [name for name in files if name.split("/")[0] in ("npy", "pipeline", "hdf5", "safetensors")]
+    wrong = sorted(set(found) ^ set(files)) + [name for name in fixed if found.get(name) != files[name]]
+    sys.exit("differs: " + ", ".join(wrong) if wrong else 0)
+for name, data in files.items():
+    path = CORPUS / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)

@@ -1,0 +1,301 @@
+// Every kind to every kind, through files of every format, against dense arrays.
+#include <algorithm>
+#include <cmath>
+
+#include "io/mask_files.h"
+#include "maskctl/mask/bands.h"
+#include "support/catch_compat.h"
+#include "support/twin.h"
+
+using namespace maskctl;
+using namespace maskctl::test;
+
+namespace {
+
+const std::vector<Kind> kWritable = [] {
+  std::vector<Kind> out;
+  std::ranges::copy_if(all_kinds(), std::back_inserter(out), is_writable);
+  return out;
+}();
+
+constexpr BlockExtent kBlock{2, 3};
+
+MaskWriteOptions writing(Kind kind) {
+  MaskWriteOptions options;
+  options.kind = kind;
+  if (kind == Kind::kBlockmap) {
+    options.block = kBlock;
+    options.dtype = DType::kBool;  // partial blocks cannot be read back
+  }
+  return options;
+}
+
+std::vector<Index> shape_of(const Mask& mask) {
+  return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
+}
+
+// All that no array carries.
+MaskReadOptions reading(Kind kind, const Mask& mask) {
+  MaskReadOptions options = as(kind);
+  options.shape = shape_of(mask);
+  if (kind == Kind::kBlockmap) options.block = kBlock;
+  return options;
+}
+
+Mask in_full(const Mask& mask, const Mask& like) {
+  return Mask::make(like.batch(), like.heads(), like.queries(), like.keys(),
+                    [&](Index b, Index h) { return mask.plane(b, h); });
+}
+
+Index differing(const Mask& a, const Mask& b) {
+  const Cells left = cells_of(a);
+  const Cells right = cells_of(b);
+  REQUIRE(left.size() == right.size());
+  Index count = 0;
+  for (std::size_t i = 0; i < left.size(); ++i) count += left[i] != right[i];
+  return count;
+}
+
+Mask documents(std::vector<std::int64_t> q, std::vector<std::int64_t> kv) {
+  const auto n = [](const auto& ids) { return static_cast<Index>(ids.size()); };
+  return mask_from_segments(int_tensor({1, n(q)}, q), int_tensor({1, n(kv)}, kv), -1);
+}
+
+struct Sample {
+  std::string name;
+  Mask mask;
+};
+
+std::vector<Sample> samples() {
+  const auto random = [](std::vector<Index> shape, unsigned seed, double density) {
+    const Index n = shape[0] * shape[1] * shape[2] * shape[3];
+    return mask_from_dense(bool_tensor(shape, random_cells(n, seed, density)));
+  };
+  std::vector<Sample> out = {
+      {"causal", Mask(diagonal_band(7, 7, -kUnbounded, 0))},
+      {"documents", documents({0, 0, 0, 1, 1, 2}, {0, 0, 0, 1, 1, 2})},
+      {"documents with padding", documents({0, 0, 1, 1, -1, -1}, {0, 0, 1, 1, -1, -1})},
+      {"padding in the middle", documents({0, 0, -1, 1, 1}, {0, 0, -1, 1, 1})},
+      {"cross documents", documents({0, 0, 1, 2}, {0, 1, 1, 1, 2, 2})},
+      {"swapped documents", documents({0, 0, 1, 1}, {1, 1, 0, 0})},
+      {"interleaved", documents({0, 1, 0, 1, 0}, {0, 1, 0, 1, 0})},
+      {"full", Mask(full_plane(4, 6))},
+      {"empty", Mask(empty_plane(4, 4))},
+      {"no keys", Mask(empty_plane(3, 0))},
+      {"nothing", Mask(empty_plane(0, 0))},
+      {"random", random({1, 1, 6, 6}, 1, 0.5)},
+      {"random cross", random({1, 1, 4, 7}, 2, 0.3)},
+      {"heads", random({2, 3, 5, 5}, 3, 0.2)},
+      {"batches", random({3, 1, 4, 4}, 4, 0.1)},
+  };
+  out.push_back(
+      {"equal heads", in_full(documents({0, 0, 1}, {0, 0, 1}), random({1, 4, 3, 3}, 1, 0))});
+  return out;
+}
+
+std::string suffix_for(const ConvertedMask& converted, std::string wanted) {
+  return converted.arrays.size() > 1 && wanted == ".npy" ? ".npz" : wanted;
+}
+
+}  // namespace
+
+TEST_CASE("convert: what is written means what was promised, in every format") {
+  const Folder folder;
+  const std::string format = GENERATE(".npy", ".npz", ".safetensors", ".npz:group/x");
+  int written = 0;
+  for (const auto& [name, mask] : samples()) {
+    for (const Kind kind : kWritable) {
+      CAPTURE(format, name, maskctl::name(kind));
+      if (kind == Kind::kPadding && mask.queries() != mask.keys()) continue;
+      const MaskWriteOptions options = writing(kind);
+      const ConvertedMask converted = convert_mask(mask, options);
+      REQUIRE(converted.changed == differing(mask, in_full(converted.mask, mask)));
+      const std::string path =
+          folder / ("m" + std::to_string(written++) + suffix_for(converted, format));
+      write_mask(path, converted, options);
+      const LoadedMask back = read_mask(path, reading(kind, mask));
+      REQUIRE(differing(back.mask, in_full(converted.mask, mask)) == 0);
+    }
+  }
+  CHECK(written > 100);
+}
+
+TEST_CASE("convert: every kind to every kind") {
+  const Folder folder;
+  for (const Kind from : kWritable) {
+    for (const Kind to : kWritable) {
+      for (const auto& [name, mask] : samples()) {
+        CAPTURE(maskctl::name(from), maskctl::name(to), name);
+        const bool square = mask.queries() == mask.keys();
+        if (!square && (from == Kind::kPadding || to == Kind::kPadding)) continue;
+        const std::string first = folder / "first.npz";
+        MaskWriteOptions options = writing(from);
+        options.force = true;
+        write_mask(first, mask, options);
+        const Mask middle = read_mask(first, reading(from, mask)).mask;
+        const ConvertedMask converted = convert_mask(middle, writing(to));
+        REQUIRE(converted.changed == differing(middle, in_full(converted.mask, mask)));
+        if (from == to) REQUIRE(converted.changed == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("convert: kinds that hold any mask lose nothing") {
+  for (const auto& [name, mask] : samples()) {
+    for (const Kind kind : {Kind::kDense, Kind::kBias, Kind::kBits, Kind::kRuns}) {
+      CAPTURE(name, maskctl::name(kind));
+      CHECK(convert_mask(mask, writing(kind)).changed == 0);
+    }
+  }
+}
+
+TEST_CASE("convert: polarity, pad id, fill and dtype reach the file") {
+  const Folder folder;
+  const Mask mask = documents({0, 0, 1, -1}, {0, 0, 1, -1});
+  MaskWriteOptions options;
+  options.keep_value_is_zero = true;
+  options.dtype = DType::kInt32;
+  write_mask(folder / "d.npy", mask, options);
+  const Tensor dense = read_array(folder / "d.npy");
+  CHECK(dense.dtype() == DType::kInt32);
+  CHECK(dense.as<std::int32_t>()[0] == 0);
+  CHECK(dense.as<std::int32_t>()[2] == 1);
+  options.kind = Kind::kKeyPadding;
+  write_mask(folder / "k.npy", mask, options);
+  CHECK(std::ranges::equal(read_array(folder / "k.npy").as<std::int32_t>(),
+                           std::vector<std::int32_t>{0, 0, 0, 1}));
+  options = writing(Kind::kSegments);
+  options.pad_id = 0;
+  write_mask(folder / "s.npy", mask, options);
+  CHECK(std::ranges::equal(read_array(folder / "s.npy").as<std::int32_t>(),
+                           std::vector<std::int32_t>{1, 1, 2, 0}));
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
+    for (const BiasFill fill : {BiasFill::kInf, BiasFill::kMin}) {
+      options = writing(Kind::kBias);
+      options.dtype = dtype;
+      options.fill = fill;
+      options.force = true;
+      const std::string path = folder / "b.safetensors";
+      write_mask(path, mask, options);
+      const Tensor bias = astype(read_array(path), DType::kFloat64);
+      CHECK(bias.as<double>()[0] == 0);
+      CHECK(bias.as<double>()[2] == (fill == BiasFill::kInf ? -INFINITY : least_finite(dtype)));
+      const LoadedMask back = read_mask(path, as(Kind::kBias));
+      CHECK(differing(back.mask, mask) == 0);
+      CHECK(back.notes.empty());
+    }
+  }
+  options = writing(Kind::kBlockmap);
+  options.dtype.reset();
+  write_mask(folder / "m.npy", Mask(diagonal_band(4, 6, -kUnbounded, 0)), options);
+  CHECK(std::ranges::equal(read_array(folder / "m.npy").as<std::uint8_t>(),
+                           std::vector<std::uint8_t>{1, 0, 1, 1}));
+}
+
+TEST_CASE("convert: options that a kind does not have are refused") {
+  const Mask mask(full_plane(300, 300));
+  const auto error = [&](const MaskWriteOptions& options) {
+    try {
+      convert_mask(mask, options);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  MaskWriteOptions options;
+  options.kind = Kind::kPositions;
+  CHECK(error(options) == "a mask cannot be written as positions; that kind is read only");
+  options.kind = Kind::kTokenTypes;
+  CHECK(contains(error(options), "read only"));
+  options.kind = Kind::kBlockmap;
+  CHECK(contains(error(options), "give --block QxK"));
+  options.kind = Kind::kSegments;
+  options.block = kBlock;
+  CHECK(contains(error(options), "--block is for --to blockmap"));
+  options.block.reset();
+  options.dtype = DType::kFloat32;
+  CHECK(error(options) == "--to segments writes integers, not float32");
+  options.kind = Kind::kBias;
+  options.dtype = DType::kInt8;
+  CHECK(contains(error(options), "--to bias writes floats"));
+  options.kind = Kind::kPairs;
+  CHECK(error(options) == "--dtype int8 cannot hold 300, a value of the pairs of this mask");
+  options.dtype.reset();
+  options.keep_value_is_zero = true;
+  CHECK(contains(error(options), "0 cannot mean open in the kind pairs"));
+  options.kind = Kind::kRuns;
+  options.keep_value_is_zero = false;
+  options.dtype = DType::kInt32;
+  CHECK(contains(error(options), "--to runs has its own types"));
+}
+
+TEST_CASE("convert: two arrays need a container") {
+  const Folder folder;
+  const Mask cross = documents({0, 0, 1}, {0, 1, 1, 1});
+  try {
+    write_mask(folder / "s.npy", cross, writing(Kind::kSegments));
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(contains(error.what(), "an .npy holds one array, these are 2 (q, kv)"));
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "s.npy"));
+  write_mask(folder / "s.npz", cross, writing(Kind::kSegments));
+  CHECK(differing(read_mask(folder / "s.npz", as(Kind::kSegments)).mask, cross) == 0);
+  CHECK(differing(read_mask("q=" + (folder / "s.npz") + ":q,kv=" + (folder / "s.npz") + ":kv",
+                            as(Kind::kSegments))
+                      .mask,
+                  cross) == 0);
+}
+
+TEST_CASE("kinds: positions, bias and token types are read as they say") {
+  const Folder folder;
+  write_array(folder / "p.npy", int_tensor({2, 5}, {0, 1, 2, 0, 1, 0, 1, 0, 1, 2}));
+  const LoadedMask positions = read_mask(folder / "p.npy", as(Kind::kPositions));
+  CHECK(cells_of(positions.mask) ==
+        cells_of(mask_from_segments(int_tensor({2, 5}, {0, 0, 0, 1, 1, 0, 0, 1, 1, 1}),
+                                    int_tensor({2, 5}, {0, 0, 0, 1, 1, 0, 0, 1, 1, 1}), -1)));
+  REQUIRE(positions.q_segment_ids);
+  CHECK(contains(error_of(folder / "p.npy"), "looks like position ids; give --as positions"));
+  CHECK(contains(error_of(folder / "p.npy", as(Kind::kTokenTypes)), "-t tokens:"));
+  CHECK(contains(error_of(folder / "p.npy", as(Kind::kBias)), "a bias is float16"));
+  CHECK(contains(error_of(folder / "p.npy", as(Kind::kBlockmap)), "give --block QxK"));
+  CHECK(contains(error_of(folder / "p.npy", as(Kind::kBits)), "give --shape"));
+
+  Tensor bias(DType::kFloat32, {2, 3});
+  bias.as<float>()[1] = -INFINITY;
+  bias.as<float>()[5] = -3.4028234663852886e38F;
+  write_array(folder / "b.npy", bias);
+  const LoadedMask mixed = read_mask(folder / "b.npy", as(Kind::kBias));
+  CHECK(cells_of(mixed.mask) == Cells{1, 0, 1, 1, 1, 0});
+  REQUIRE(mixed.notes.size() == 1);
+  CHECK(contains(mixed.notes[0], "closed cells hold both -inf and -3.40282347e+38"));
+  bias.as<float>()[4] = -10000;
+  save(folder / "b.npy", bias, true, true);
+  CHECK(error_of(folder / "b.npy", as(Kind::kBias)) ==
+        (folder / "b.npy") +
+            ": values other than 0 and -inf, the first is -10000 at (1, 1); expected 0 (open), "
+            "-inf or -3.40282347e+38 (closed)");
+}
+
+TEST_CASE("kinds: safetensors are streamed from files and pipes") {
+  const Folder folder;
+  const Cells cells = random_cells(2 * 300 * 301, 9);
+  const Tensor mask = astype(bool_tensor({2, 300, 301}, cells), DType::kBFloat16);
+  const Tensor ids = int_tensor({4}, {0, 0, 1, 1});
+  const ArrayRef arrays[] = {{"ids", &ids}, {"mask", &mask}};
+  const std::string path = folder / "m.safetensors";
+  write_arrays(path, arrays);
+  CHECK(cells_of(read_mask(path + ":mask").mask) == cells);
+  const Fifo fifo(folder, path);
+  CHECK(cells_of(read_mask(fifo.path + ":mask").mask) == cells);
+}
+
+TEST_CASE("kinds: a block map without room for its rows is refused") {
+  const Folder folder;
+  write_array(folder / "m.npy", int_tensor({1, 1}, {2}));
+  MaskReadOptions options = as(Kind::kBlockmap);
+  options.block = BlockExtent{(Index{1} << 31) - 1, 1};
+  options.read.max_bytes = 1 << 20;
+  CHECK(contains(error_of(folder / "m.npy", options), "raise --max-bytes"));
+}

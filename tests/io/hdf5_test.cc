@@ -1,0 +1,234 @@
+// HDF5 against h5py: what it writes is read equal, what we write it reads equal.
+#include "maskctl/io/hdf5.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "io/array_support.h"
+#include "maskctl/io/mask_io.h"
+#include "maskctl/mask/dense.h"
+#include "maskctl/tensor/convert.h"
+
+using namespace maskctl;
+using namespace maskctl::test;
+
+namespace {
+
+std::string make_hdf5(const Scratch& scratch, const std::string& what) {
+  return python(scratch, "import runpy\nsys.argv = ['make_hdf5.py', '" + what + "']\n" +
+                             "runpy.run_path('" MASKCTL_SOURCE_DIR
+                             "/tests/io/make_hdf5.py', run_name='__main__')\n");
+}
+
+void check_equal(const Tensor& a, const Tensor& b) {
+  CHECK(a.dtype() == b.dtype());
+  CHECK(a.shape() == b.shape());
+  CHECK(std::ranges::equal(a.bytes(), b.bytes()));
+}
+
+/// Undoes Python's unicode_escape, as far as the names of make_hdf5.py need it.
+std::string unescape(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      out += text[i];
+      continue;
+    }
+    const char c = text[++i];
+    if (c == 'x') {
+      out += static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16));
+      i += 2;
+    } else {
+      out += c == 't' ? '\t' : '\n';
+    }
+  }
+  return out;
+}
+
+std::string read_error(const std::string& source, const ReadOptions& options = {}) {
+  return error_of([&] { read_array(source, options); });
+}
+
+}  // namespace
+
+TEST_CASE("hdf5: every dtype, layout and filter of h5py is read equal") {
+  const Scratch scratch;
+  std::istringstream lines(make_hdf5(scratch, "arrays"));
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const std::size_t bar = line.rfind('|');
+    const std::string path = unescape(line.substr(0, bar));
+    CAPTURE(path);
+    check_equal(read_array(scratch / "arrays.h5:" + path),
+                read_array(scratch / line.substr(bar + 1)));
+  }
+  CHECK(count > 190);
+
+  SECTION("a pipe gives the same") {
+    const PipeSource pipe(slurp(scratch / "arrays.h5"));
+    check_equal(read_array(pipe.path() + ":/all/d0"), read_array(scratch / "arrays.h5:/all/d0"));
+  }
+  SECTION("a pipe is held within the limit") {
+    const PipeSource pipe(slurp(scratch / "arrays.h5"));
+    CHECK(contains(read_error(pipe.path() + ":/all/d0", {.max_bytes = 100000}), "--max-bytes"));
+  }
+  SECTION("packed rows of a chunked dataset are those of a plain one") {
+    MaskReadOptions options;
+    options.as = Kind::kDense;
+    const Mask chunked = read_mask(scratch / "arrays.h5:/rank/4", options).mask;
+    const Tensor plain = read_array(scratch / "arrays.h5:/rank/4");
+    CHECK(std::ranges::equal(dense_from_mask(chunked, 1 << 20).bytes(), plain.bytes()));
+  }
+  SECTION("bfloat16 is opaque unless asked for, or a float of its shape") {
+    CHECK(contains(read_error(scratch / "bf16.h5:/v2"), "bfloat16"));
+    const Tensor opaque = read_array(scratch / "bf16.h5:/v2", {.as_bf16 = true});
+    const Tensor typed = read_array(scratch / "bf16.h5:/float");
+    check_equal(opaque, typed);
+    CHECK(astype(typed, DType::kFloat32).as<float>()[0] == 1.0F);
+    CHECK(read_array(scratch / "bf16.h5:/b8").dtype() == DType::kBool);
+  }
+  SECTION("a file behind a block of other data, and its only matrix") {
+    check_equal(read_array(scratch / "block.h5"), read_array(scratch / "block.h5:/mask"));
+    CHECK(read_array(scratch / "block.h5::/lengths").shape() == std::vector<Index>{3});
+    CHECK(read_array(scratch / "block.h5:lengths").elements() == 3);
+  }
+  SECTION("what is not an array of numbers is refused by name") {
+    const auto text = [&](const char* name) { return read_error(scratch / "unread.h5:/" + name); };
+    CHECK(contains(text("string"), "elements of type string"));
+    CHECK(contains(text("compound"), "elements of type compound"));
+    CHECK(contains(text("complex"), "elements of type compound"));
+    CHECK(contains(text("null"), "null dataspace"));
+    CHECK(contains(text("colour"), "enumeration (RED, GREEN)"));
+    CHECK(contains(text("liar"), "enumeration (FALSE, TRUE)"));
+  }
+  SECTION("a list tells shapes, storage and attributes") {
+    const Hdf5Listing list = list_hdf5(ByteSource(scratch / "arrays.h5"));
+    const Hdf5Dataset* dataset = list.find("/gzip9_shuffle/d7");
+    REQUIRE(dataset != nullptr);
+    CHECK(dataset->dtype == "<i4");
+    CHECK(dataset->shape == std::vector<Index>{37, 23});
+    CHECK(dataset->storage == "chunked 16,2");
+    CHECK(dataset->filters == std::vector<std::string>{"shuffle", "gzip 9"});
+    CHECK(std::ranges::find(list.links, "/soft") != list.links.end());
+    const Hdf5Listing unread = list_hdf5(ByteSource(scratch / "unread.h5"));
+    CHECK(unread.attribute("/", "text") == "a\tb\n100%");
+    CHECK(unread.attribute("/null", "numbers") == "[1, 2, 3]");
+    CHECK(unread.attribute("/null", "half") == "0.5");
+    CHECK(unread.attribute("/null", "flag") == "true");
+    CHECK(unread.attribute("/null", "fixed") == "fixed");
+    CHECK_FALSE(unread.attribute("/null", "none"));
+    CHECK_FALSE(unread.find("/null")->shape);
+  }
+}
+
+TEST_CASE("hdf5: names that do not stand for one dataset are answered with those that do") {
+  const Scratch scratch;
+  const std::string path = scratch / "m.h5";
+  {
+    Hdf5Writer writer(path);
+    writer.dataset("/a", counting(DType::kBool, {2, 3}));
+    writer.dataset("/g/b", counting(DType::kBool, {4, 4}));
+    writer.dataset("/g/c", counting(DType::kInt32, {4}));
+    writer.commit();
+  }
+  CHECK(read_error(path) == path + ": 2 datasets (/a, /g/b); choose one: " + path + ":/a");
+  CHECK(read_error(path + ":/x") ==
+        path + ":/x: no dataset of this name; the datasets are /a, /g/b, /g/c");
+  CHECK(read_error(path + ":/g") ==
+        path + ":/g: not a dataset but a group; the datasets are /g/b, /g/c");
+  CHECK(contains(read_error(path + ":/a/x"), "no dataset of this name"));
+  CHECK(contains(read_error(scratch / "none.h5:/a"), "No such file"));
+  CHECK(contains(read_error(path + ":/g/b", {.max_bytes = 15}), "16 bytes; the limit is 15"));
+}
+
+TEST_CASE("hdf5: h5py reads what is written") {
+  const Scratch scratch;
+  const auto dtypes = {DType::kBool,   DType::kInt8,    DType::kInt16,    DType::kInt32,
+                       DType::kInt64,  DType::kUInt8,   DType::kUInt16,   DType::kUInt32,
+                       DType::kUInt64, DType::kFloat16, DType::kBFloat16, DType::kFloat32,
+                       DType::kFloat64};
+  const std::string file = scratch / "written.h5";
+  const auto write = [&](const std::string& name, const Tensor& tensor, int gzip) {
+    write_array(file + ":/" + name, tensor, {.append = true, .gzip = gzip});
+    std::string flat = name;
+    std::ranges::replace(flat, '/', '_');
+    write_array(scratch / flat + ".npy", tensor);
+    ReadOptions options;
+    options.as_bf16 = true;
+    check_equal(read_array(file + ":" + name, options), tensor);
+  };
+  std::size_t count = 0;
+  for (const DType dtype : dtypes) {
+    write("plain/" + std::string(name(dtype)), counting(dtype, {3, 5, 2}), 0);
+    write("gzip/" + std::string(name(dtype)), counting(dtype, {30, 50}), 4);
+    count += 2;
+  }
+  write("scalar", counting(DType::kInt64, {}), 0);
+  write("scalar_gzip", counting(DType::kInt64, {}), 4);
+  write("empty", counting(DType::kBool, {3, 0}), 4);
+  write("wide", counting(DType::kBool, {3, 700000}), 1);
+  Hdf5Writer writer(file, {.append = true});
+  writer.attribute("/", "note", "100% \xC3\xA9");
+  writer.attribute("/new/group", "made", "");
+  writer.commit();
+  CHECK(make_hdf5(scratch, "check") == std::to_string(count + 4) + " note=100% \xC3\xA9\n");
+  CHECK(list_hdf5(ByteSource(file)).attribute("/new/group", "made") == "");
+}
+
+TEST_CASE("hdf5: a file appears whole or not at all, and keeps what it holds") {
+  const Scratch scratch;
+  const std::string path = scratch / "m.h5";
+  const Tensor tensor = counting(DType::kBool, {8, 8});
+  write_array(path + ":/a", tensor);
+  const std::string before = slurp(path);
+
+  SECTION("an existing file is kept without force") {
+    CHECK(error_of([&] { write_array(path + ":/b", tensor); }) ==
+          path + " exists; use --force to overwrite");
+    CHECK(slurp(path) == before);
+  }
+  SECTION("an existing dataset is kept without force, and replaced with it") {
+    const Tensor other = counting(DType::kInt32, {2});
+    CHECK(contains(error_of([&] { write_array(path + ":/a", other, {.append = true}); }),
+                   "/a exists in it; use --force to replace it"));
+    CHECK(slurp(path) == before);
+    write_array(path + ":/a", other, {.force = true, .append = true});
+    check_equal(read_array(path + ":/a"), other);
+  }
+  SECTION("equal arrays give equal bytes") {
+    write_array(scratch / "again.h5:/a", tensor);
+    CHECK(slurp(scratch / "again.h5") == before);
+  }
+  SECTION("nothing is left of a file that was not finished") {
+    {
+      Hdf5Writer writer(path, {.force = true});
+      writer.begin("/b", DType::kBool, {100, 100});
+      writer.write(tensor.bytes());
+      CHECK(contains(error_of([&] { writer.commit(); }), "fewer written"));
+    }
+    CHECK(slurp(path) == before);
+    CHECK(scratch.entries() == 1);
+  }
+  SECTION("only HDF5 is added to") {
+    spit(path, "text");
+    CHECK(contains(error_of([&] { write_array(path + ":/b", tensor, {.append = true}); }),
+                   "it looks like text"));
+    CHECK(scratch.entries() == 1);
+  }
+  SECTION("a mask is written by bands") {
+    const Mask mask = mask_from_dense(tensor);
+    write_mask(scratch / "mask.h5:/g/mask", mask);
+    const Tensor back = read_array(scratch / "mask.h5");
+    CHECK(back.shape() == std::vector<Index>{1, 1, 8, 8});
+    CHECK(std::ranges::equal(back.bytes(), tensor.bytes()));
+  }
+  SECTION("runs are a group of arrays") {
+    const Mask mask = mask_from_dense(tensor);
+    MaskWriteOptions options;
+    options.kind = Kind::kRuns;
+    write_mask(scratch / "runs.h5:/g", mask, options);
+    const LoadedMask back = read_mask(scratch / "runs.h5:/g");
+    CHECK(back.kind == Kind::kRuns);
+    CHECK(std::ranges::equal(dense_from_mask(back.mask, 1 << 20).bytes(), tensor.bytes()));
+  }
+}

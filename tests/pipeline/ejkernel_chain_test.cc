@@ -1,0 +1,133 @@
+// Steps as calls of MaskInfo's methods: the same object as the methods give, or a refusal.
+#include "maskctl/pipeline/ejkernel_chain.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "maskctl/base/error.h"
+#include "maskctl/mask/info/python_error.h"
+#include "maskctl/pipeline/bind.h"
+#include "support/catch_compat.h"
+
+namespace maskctl::test {
+namespace {
+
+Tensor int32s(std::vector<Index> shape, const std::vector<std::int32_t>& values) {
+  Tensor tensor(DType::kInt32, std::move(shape));
+  std::copy(values.begin(), values.end(), tensor.as<std::int32_t>().begin());
+  return tensor;
+}
+
+const Tensor kIds = int32s({2, 8}, {1, 1, 1, 2, 2, 2, 2, -1, 3, 3, 4, 4, 4, 4, 5, 5});
+const Tensor kTypes = int32s({2, 8}, {1, 1, 2, 2, 0, 0, 3, 3, 1, 1, 1, 1, 2, 2, 2, 0});
+
+BindContext context() {
+  BindContext out;
+  out.read_array = [](const std::string& name) {
+    if (name == "types") return kTypes;
+    if (name == "starts") return int32s({2}, {3, 5});
+    throw Error(Errc::kIo, "no array " + name);
+  };
+  return out;
+}
+
+MaskInfo chain(const std::string& text) {
+  const std::vector<std::string> texts{text};
+  return apply_ejkernel(MaskInfo::from_segments(kIds), texts, context());
+}
+
+void check_same(MaskInfo have, MaskInfo want) {
+  CHECK(have.repr() == want.repr());
+  CHECK(have.baked_in_masks() == want.baked_in_masks());
+  const Tensor a = have.attention_mask().tensor(), b = want.attention_mask().tensor();
+  REQUIRE(a.shape() == b.shape());
+  CHECK(std::ranges::equal(a.bytes(), b.bytes()));
+  CHECK(std::ranges::equal(have.q_segment_ids()->bytes(), want.q_segment_ids()->bytes()));
+}
+
+TEST_CASE("steps give what the methods give") {
+  MaskInfo info = MaskInfo::from_segments(kIds);
+  check_same(chain("causal"), info.apply_causal());
+  check_same(chain("causal:offset=2"), info.apply_causal(Index{2}));
+  check_same(chain("causal:offset=starts"), info.apply_causal(make_array(int32s({2}, {3, 5}))));
+  check_same(chain("window:both=2"), info.apply_sliding_window(Index{2}));
+  check_same(chain("window:keys=3"), info.apply_sliding_window(std::pair<Index, Index>{2, 0}));
+  check_same(chain("window:left=1,right=2"),
+             info.apply_sliding_window(std::pair<Index, Index>{1, 2}));
+  check_same(chain("chunk:size=3,offset=1"), info.apply_chunked(3, 1));
+  check_same(chain("causal | chunk:size=4"), info.apply_causal().apply_chunked(4));
+}
+
+TEST_CASE("windows of decoding and prefill cut the mask") {
+  MaskInfo info = MaskInfo::from_segments(kIds);
+  SlidingWindowOptions decode;
+  decode.mode = "decode";
+  decode.index = make_array(int32s({2}, {3, 5}));
+  MaskInfo cut = chain("window:both=2,mode=decode,index=starts");
+  check_same(cut, info.apply_sliding_window(Index{2}, decode));
+  CHECK(cut.q_len() == Index{1});
+  SlidingWindowOptions prefill;
+  prefill.mode = "prefill";
+  check_same(chain("window:both=2,mode=prefill"), info.apply_sliding_window(Index{2}, prefill));
+}
+
+TEST_CASE("token types and lengths take all their arguments") {
+  MaskInfo info = MaskInfo::from_segments(kIds);
+  TokenTypeOptions types;
+  types.combine = "intersect";
+  types.zero_policy = "both";
+  types.update_segment_ids = true;
+  check_same(chain("tokens:types,combine=intersect,zero=both,update=yes"),
+             info.apply_token_type_ids(kTypes, nullptr, types));
+  KvLengthOptions lengths;
+  lengths.q_len = 2;
+  lengths.sliding_window = 3;
+  check_same(chain("kv-lengths:starts,q_len=2,window=3"),
+             info.apply_kv_lengths(int32s({2}, {3, 5}), lengths));
+  check_same(chain("kv-lengths:lens=3+5,q_len=2,window=3"),
+             info.apply_kv_lengths(int32s({2}, {3, 5}), lengths));
+  CHECK_THROWS_AS(chain("kv-lengths:lens=3+5"), PythonError);
+}
+
+TEST_CASE("steps and arguments without a method are refused at their place") {
+  const auto position = [](const std::string& text) {
+    try {
+      chain(text);
+    } catch (const PipelineError& error) {
+      return error.position();
+    }
+    return Index{-1};
+  };
+  CHECK(position("causal | doc:lens=8") == 9);
+  CHECK(position("causal:align=top-left") == 7);
+  CHECK(position("window:both=2,mode=decod") == 19);
+  CHECK(position("window:left=2") == 0);
+  CHECK(position("heads:0{causal}") == 0);
+  CHECK(position("cauzal") == 0);
+}
+
+TEST_CASE("our own steps know which arguments are only of MaskInfo") {
+  CHECK(is_ejkernel_argument("window", "mode"));
+  CHECK(is_ejkernel_argument("window", "index"));
+  CHECK(is_ejkernel_argument("tokens", "update"));
+  CHECK_FALSE(is_ejkernel_argument("window", "left"));
+  CHECK_FALSE(is_ejkernel_argument("causal", "mode"));
+  CHECK_FALSE(is_ejkernel_argument("doc", "mode"));
+  CHECK_THROWS_WITH(bind(parse("window:both=2,mode=decode"), context()),
+                    "pipeline: mode= of window is an argument of MaskInfo; it goes with "
+                    "--semantics ejkernel");
+  for (const OpInfo& op : ejkernel_ops()) CHECK(find_op(op.name) != nullptr);
+}
+
+TEST_CASE("the stream of random cells is kept in texts") {
+  for (const std::string text :
+       {"random:sparsity=0.5", "random:sparsity=0.25,seed=7,stream=numpy"}) {
+    CHECK(to_text(bind(parse(text), context())) == text);
+  }
+  CHECK_THROWS_AS(bind(parse("random:sparsity=0.5,seed=4294967296,stream=numpy"), context()),
+                  PipelineError);
+}
+
+}  // namespace
+}  // namespace maskctl::test

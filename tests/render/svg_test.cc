@@ -1,0 +1,172 @@
+// Pictures as SVG: rectangles cover exactly the open cells, names are only text.
+#include "maskctl/render/svg.h"
+
+#include <random>
+#include <regex>
+
+#include "maskctl/mask/bands.h"
+#include "maskctl/render/markup.h"
+#include "support/catch_compat.h"
+#include "support/twin.h"
+
+namespace maskctl {
+namespace {
+
+PictureInput picture_of(PlanePtr plane) {
+  PictureInput input;
+  input.plane = std::move(plane);
+  return input;
+}
+
+Index occurrences(const std::string& text, const std::string& part) {
+  Index n = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+/// Every tag closes and nothing else starts with '<': enough to see that text broke nothing.
+bool well_formed(const std::string& text) {
+  static const std::regex tag("<(/?)([a-zA-Z]+)((?:\\s+[a-zA-Z:-]+=\"[^\"<]*\")*)\\s*(/?)>");
+  std::vector<std::string> open;
+  std::string rest = text;
+  std::smatch found;
+  std::string::const_iterator at = text.begin();
+  while (std::regex_search(at, text.cend(), found, tag)) {
+    if (std::find(at, found[0].first, '<') != found[0].first) return false;
+    if (found[1] == "/") {
+      if (open.empty() || open.back() != found[2]) return false;
+      open.pop_back();
+    } else if (found[4] != "/") {
+      open.push_back(found[2]);
+    }
+    at = found[0].second;
+  }
+  return open.empty() && std::find(at, text.cend(), '<') == text.cend();
+}
+
+}  // namespace
+
+TEST_CASE("svg: rectangles of a grid cover each coloured unit once", "[svg]") {
+  std::mt19937 random(11);
+  for (int turn = 0; turn < 20; ++turn) {
+    const Index q = 1 + random() % 40, k = 1 + random() % 40;
+    const auto dense = twin::matrix(q, k, [&](Index, Index) { return random() % 4 != 0; });
+    const InkGrid grid = ink_grid(picture_of(twin::plane_of_matrix(dense)), 16, 16);
+    std::vector<std::uint8_t> painted(static_cast<std::size_t>(q * k), ink::kNone);
+    for (const InkRect& rect : grid_rects(grid)) {
+      REQUIRE(rect.q.end <= q);
+      REQUIRE(rect.k.end <= k);
+      for (Index r = rect.q.begin; r < rect.q.end; ++r) {
+        for (Index c = rect.k.begin; c < rect.k.end; ++c) {
+          auto& cell = painted[static_cast<std::size_t>(r * k + c)];
+          REQUIRE(cell == ink::kNone);
+          cell = rect.ink;
+        }
+      }
+    }
+    for (Index r = 0; r < q; ++r) {
+      for (Index c = 0; c < k; ++c) {
+        REQUIRE(painted[static_cast<std::size_t>(r * k + c)] ==
+                grid.at(r / grid.q_step, c / grid.k_step));
+      }
+    }
+  }
+}
+
+TEST_CASE("svg: regular masks take few rectangles", "[svg]") {
+  const auto rects_of = [](PlanePtr plane) {
+    return grid_rects(ink_grid(picture_of(std::move(plane)), 1024, 1024));
+  };
+  CHECK(rects_of(full_plane(300, 500)) == std::vector<InkRect>{{{0, 300}, {0, 500}, 6}});
+  CHECK(rects_of(empty_plane(300, 500)).empty());
+  CHECK(rects_of(diagonal_band(300, 300, -kUnbounded, 0)).size() == 300);
+  const PlanePtr two =
+      combine(Op::kOr, rectangle(9, 9, {0, 4}, {0, 4}), rectangle(9, 9, {4, 9}, {4, 9}));
+  CHECK(rects_of(two) == std::vector<InkRect>{{{0, 4}, {0, 4}, 6}, {{4, 9}, {4, 9}, 6}});
+}
+
+TEST_CASE("svg: the cells of a small mask, word for word", "[svg]") {
+  const InkGrid grid = ink_grid(picture_of(diagonal_band(2, 3, -kUnbounded, 1)), 16, 16);
+  CHECK(svg_cells(grid, grid_rects(grid), Palette::kGrey, "class=\"x\"") ==
+        "<svg class=\"x\" viewBox=\"0 0 3 2\" preserveAspectRatio=\"none\" "
+        "shape-rendering=\"crispEdges\">\n"
+        "<rect width=\"3\" height=\"2\" fill=\"#141414\"/>\n"
+        "<path fill=\"#ffffff\" d=\"M0 0h2v1h-2zM0 1h3v1h-3z\"/>\n"
+        "<path fill=\"none\" stroke=\"#787878\" vector-effect=\"non-scaling-stroke\" "
+        "d=\"M0 1h3M1 0v2M2 0v2\"/>\n"
+        "</svg>\n");
+}
+
+TEST_CASE("svg: a whole document is well formed and always the same", "[svg]") {
+  PictureInput input = picture_of(diagonal_band(12, 20, -3, 1));
+  std::vector<std::int32_t> q(12, 5), k(20, 1);
+  k.back() = -1;
+  input.q_segments = q;
+  input.k_segments = k;
+  input.name = "m.npy";
+  input.batch = 2;
+  const std::string text = draw_svg(input, {});
+  CHECK(well_formed(text));
+  CHECK(text.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+  CHECK(text.find("m.npy, batch 2") != std::string::npos);
+  CHECK(text.find(">keys<") != std::string::npos);
+  CHECK(text.find(">queries<") != std::string::npos);
+  CHECK(text.find("<title>segment 5, cells 0 to 11</title>") != std::string::npos);
+  CHECK(text.find("padding") != std::string::npos);
+  CHECK(text == draw_svg(input, {}));
+  CHECK_FALSE(well_formed("<svg><g></svg>"));
+  CHECK_FALSE(well_formed("<svg a=\"1<\"></svg>"));
+}
+
+TEST_CASE("svg: names of files cannot add markup", "[svg]") {
+  PictureInput input = picture_of(full_plane(3, 3));
+  input.other = full_plane(3, 3);
+  input.name = "</title><script>alert('1')</script>\"&.npy";
+  input.other_name = std::string("\xFF\xC0\xAF\xED\xA0\x80\0\x1B[31m]]>", 18);
+  const std::string text = draw_svg(input, {});
+  CHECK(well_formed(text));
+  CHECK(text.find("<script") == std::string::npos);
+  CHECK(text.find("&lt;script&gt;alert(&#39;1&#39;)") != std::string::npos);
+  for (const char c : text) CHECK((static_cast<unsigned char>(c) >= 0x20 || c == '\n'));
+}
+
+TEST_CASE("svg: markup keeps good UTF-8 and replaces the rest", "[svg]") {
+  CHECK(escape_markup("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80") ==
+        "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
+  const std::string bad = "\xEF\xBF\xBD";
+  CHECK(escape_markup("\x80") == bad);
+  CHECK(escape_markup("\xC3") == bad);
+  CHECK(escape_markup("\xC3"
+                      "a") == bad + "a");
+  CHECK(escape_markup("\xE0\x80\x80") == bad + bad + bad);
+  CHECK(escape_markup("\xED\xA0\x80") == bad);  // a surrogate
+  CHECK(escape_markup("\xE2\x80\xAE") == bad);  // right to left from here
+  CHECK(escape_markup("\xEF\xBF\xBF") == bad);  // not a character
+  CHECK(escape_markup("\xF4\x90\x80\x80").substr(0, 3) == bad);
+  CHECK(escape_markup("\t\x7F\xC2\x9B") == bad + bad + bad);
+  const auto encoded = [](std::string_view text) { return base64(std::as_bytes(std::span(text))); };
+  CHECK(encoded("") == "");
+  CHECK(encoded("f") == "Zg==");
+  CHECK(encoded("fo") == "Zm8=");
+  CHECK(encoded("foo") == "Zm9v");
+  CHECK(encoded("\xFB\xFF\xFE") == "+//+");
+}
+
+TEST_CASE("svg: irregular masks are drawn in blocks before they get large", "[svg]") {
+  std::mt19937 random(4);
+  const auto dense = twin::matrix(700, 700, [&](Index, Index) { return random() % 2 == 0; });
+  const std::string text = draw_svg(picture_of(twin::plane_of_matrix(dense)), {});
+  CHECK(text.size() < 600000);
+  CHECK(occurrences(text, "z") < static_cast<Index>(kMaxSvgRects) + 100);
+  CHECK(text.find("1 square = ") != std::string::npos);
+}
+
+TEST_CASE("svg: one cell of a million by a million is in the picture", "[svg]") {
+  const Index n = 1000000;
+  const std::string text = draw_svg(picture_of(rectangle(n, n, {500000, 500001}, {3, 4})), {});
+  CHECK(text.find("M0 499712h1024v1024h-1024z") != std::string::npos);
+  CHECK(occurrences(text, "h1024v1024") == 1);
+  CHECK(draw_svg(picture_of(empty_plane(0, 5)), {}).find("(empty)") != std::string::npos);
+}
+
+}  // namespace maskctl
