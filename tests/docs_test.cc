@@ -9,7 +9,7 @@ namespace maskctl::test {
 namespace {
 
 TEST_CASE("every name of the seed is mapped") {
-  std::ifstream file(std::string(MASKCTL_SOURCE_DIR) + "/docs/seed.md");
+  std::ifstream file(MASKCTL_SOURCE_DIR "/docs/seed.md");
   std::ostringstream text;
   text << file.rdbuf();
   const std::string page = text.str();
@@ -103,7 +103,7 @@ TEST_CASE("every name of the seed is mapped") {
                                  "prepare_chunk_offsets",
                                  "identity_dtype_convert"}) {
     INFO(name);
-    CHECK(page.find("`" + name + "`") != std::string::npos);
+    CHECK(page.find(std::string("`").append(name).append("`")) != std::string::npos);
   }
 }
 

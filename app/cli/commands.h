@@ -15,6 +15,8 @@ void combine(const CombineOptions& options, const GlobalOptions& globals);
 void seq(const SeqOptions& options, const GlobalOptions& globals);
 void blockmap(const BlockmapOptions& options, const GlobalOptions& globals);
 void ops(const OpsOptions& options);
+/// 1 when the masks differ.
+int diff(const DiffOptions& options, const GlobalOptions& globals);
 /// 1 when --roundtrip finds a loss.
 int convert(const ConvertOptions& options, const GlobalOptions& globals);
 

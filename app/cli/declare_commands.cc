@@ -118,6 +118,24 @@ void stats_options(OptionList& list, Request& request) {
   list.flag("--json", "print JSON (maskctl.stats/1)", stats.json);
 }
 
+void diff_options(OptionList& list, Request& request) {
+  DiffOptions& diff = request.diff;
+  list.operand("A", diff.a);
+  list.operand("B", diff.b);
+  declare_source(list, diff.source);
+  list.value("--as-b", "KIND", "how to read B (as A)",
+             [&diff](const std::string& text) { diff.as_b = parse_kind(text, "--as-b"); });
+  list.integer("--block", 1, "size of the blocks that are counted (128)",
+               [&diff](Index n) { diff.block = n; });
+  list.flag("--show", "draw both masks over each other, where they differ first", diff.show);
+  static constexpr std::string_view kStyles[] = {"shade", "ascii"};
+  list.choice("--style", kStyles, "characters of --show",
+              [&diff](std::size_t i) { diff.style = i == 0 ? Style::kShade : Style::kAscii; });
+  list.text("-o,--output", "FILE.png", "a picture of both: .png, .svg or .html", diff.output);
+  list.flag("-f,--force", "replace an existing file", diff.force);
+  list.flag("--json", "print JSON (maskctl.diff/1)", diff.json);
+}
+
 void blockmap_options(OptionList& list, Request& request) {
   BlockmapOptions& map = request.blockmap;
   list.operand("SOURCE", map.name);
@@ -163,10 +181,10 @@ struct Declaration {
   void (*declare)(OptionList& list, Request& request);
 };
 constexpr Declaration kDeclarations[] = {
-    {"info", info_options},       {"show", show_options},       {"apply", apply_options},
-    {"convert", convert_options}, {"combine", combine_options}, {"gen", gen_options},
-    {"stats", stats_options},     {"seq", seq_options},         {"blockmap", blockmap_options},
-    {"ops", ops_options},
+    {"info", info_options},         {"show", show_options},       {"apply", apply_options},
+    {"convert", convert_options},   {"combine", combine_options}, {"gen", gen_options},
+    {"stats", stats_options},       {"diff", diff_options},       {"seq", seq_options},
+    {"blockmap", blockmap_options}, {"ops", ops_options},
 };
 
 }  // namespace

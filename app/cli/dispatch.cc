@@ -50,6 +50,13 @@ int run_combine(Request& request) {
   return 0;
 }
 
+int run_diff(Request& request) {
+  if (request.diff.a.empty() || request.diff.b.empty()) {
+    throw Error(Errc::kInvalidArgument, "diff: two SOURCEs are needed: maskctl diff A B");
+  }
+  return diff(request.diff, request.globals);
+}
+
 int run_gen(Request& request) {
   if (request.gen.step.empty()) {
     throw Error(Errc::kInvalidArgument, "gen: no STEP; `maskctl gen --help` has examples");
@@ -88,8 +95,9 @@ struct Command {
   int (*run)(Request& request);
 };
 constexpr Command kCommands[] = {
-    {"info", run_info},         {"show", run_show}, {"apply", run_apply}, {"convert", run_convert},
-    {"combine", run_combine},   {"gen", run_gen},   {"stats", run_stats}, {"seq", run_seq},
+    {"info", run_info},         {"show", run_show},       {"apply", run_apply},
+    {"convert", run_convert},   {"combine", run_combine}, {"gen", run_gen},
+    {"stats", run_stats},       {"diff", run_diff},       {"seq", run_seq},
     {"blockmap", run_blockmap}, {"ops", run_ops},
 };
 

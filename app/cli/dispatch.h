@@ -17,6 +17,7 @@ struct Request {
   CombineOptions combine;
   GenOptions gen;
   StatsOptions stats;
+  DiffOptions diff;
   SeqOptions seq;
   BlockmapOptions blockmap;
   OpsOptions ops;

@@ -40,6 +40,10 @@ constexpr CommandHelp kCommands[] = {
     {"stats", "SOURCE", "count open cells, keys per row, empty rows and columns, tiles",
      "  maskctl stats mask.npy\n"
      "  maskctl stats seg.npy --as segments -t causal --block 64+128x64 --json\n"},
+    {"diff", "A B", "compare two masks: how many cells differ, where, and why",
+     "  maskctl diff have.npy want.npy\n"
+     "  maskctl diff seg.npy mask.npy --as segments --as-b dense -t causal --show\n"
+     "  maskctl diff have.npy want.npy -o both.png\n"},
     {"seq", "WHAT SOURCE", "lengths, positions and chunks of packed sequences",
      "  maskctl seq lens cu.npy\n"
      "  maskctl seq cu-seqlens valid.npy --as padding -o cu.npy\n"

@@ -166,6 +166,36 @@ std::string stats_json(std::string_view source, const Mask& mask, const Stats& s
   return text_of(out);
 }
 
+std::string diff_json(const DiffReport& report) {
+  const MaskDiff& diff = report.diff;
+  Json out{{"schema", "maskctl.diff/1"}, {"a", report.a},         {"b", report.b},
+           {"shape", report.shape},      {"equal", diff.equal()}, {"only_a", diff.only_a},
+           {"only_b", diff.only_b},      {"both", diff.both},     {"rows", diff.rows},
+           {"block", diff.block},        {"blocks", diff.blocks}};
+  out["first"] = nullptr;
+  if (diff.first) {
+    out["first"] = {{"batch", diff.first->batch},
+                    {"head", diff.first->head},
+                    {"query", diff.first->query},
+                    {"key", diff.first->key},
+                    {"open_in", diff.first_in_a ? "a" : "b"}};
+  }
+  out["planes"] = Json::array();
+  for (const PlaneDiff& plane : diff.planes) {
+    out["planes"].push_back({{"batch", plane.batch},
+                             {"head", plane.head},
+                             {"only_a", plane.only_a},
+                             {"only_b", plane.only_b}});
+  }
+  out["cause"] = nullptr;
+  if (report.cause) {
+    out["cause"] = {{"kind", report.cause->kind},
+                    {"text", report.cause->text},
+                    {"unexplained", report.cause->unexplained}};
+  }
+  return text_of(out);
+}
+
 std::string seq_json(std::string_view what, const Tensor& values) {
   Json out{{"schema", "maskctl.seq/1"}, {"function", what}, {"dtype", name(values.dtype())}};
   out["shape"] = values.shape();

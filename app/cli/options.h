@@ -118,6 +118,18 @@ struct CombineOptions {
   OutputOptions output;
 };
 
+struct DiffOptions {
+  SourceOptions source;
+  std::string a, b;
+  std::optional<Kind> as_b;  // how to read b, where it is not as a
+  Index block = 128;
+  bool show = false;
+  Style style = Style::kAuto;
+  std::string output;  // of a picture
+  bool force = false;
+  bool json = false;
+};
+
 struct SeqOptions {
   std::string what;  // "lens", "position-ids", ...
   std::string name;

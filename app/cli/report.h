@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "maskctl/inspect/diff.h"
 #include "maskctl/inspect/stats.h"
 #include "maskctl/mask/info/sharding.h"
 #include "maskctl/mask/mask.h"
@@ -77,9 +78,18 @@ struct BlockmapReport {
   std::vector<ArrayReport> arrays;
 };
 
+/// What `diff` found out.
+struct DiffReport {
+  std::string a, b;  // SOURCEs
+  std::array<Index, 4> shape{};
+  MaskDiff diff;
+  std::optional<DiffCause> cause;
+};
+
 /// One object, ended by a line feed: {"schema": "maskctl.info/1", ...}.
 std::string info_json(std::span<const InfoReport> reports);
 std::string stats_json(std::string_view source, const Mask& mask, const Stats& stats);
+std::string diff_json(const DiffReport& report);
 std::string seq_json(std::string_view what, const Tensor& values);
 std::string blockmap_json(const BlockmapReport& report);
 std::string ops_json(std::span<const OpInfo* const> ops);

@@ -88,6 +88,10 @@ TEST_CASE("missing and repeated values are named") {
   check_refused_in_one_line("maskctl info", "info: no SOURCE");
   check_refused_in_one_line("maskctl apply", "apply: no SOURCE");
   check_refused_in_one_line("maskctl stats", "stats: no SOURCE");
+  check_refused_in_one_line("maskctl convert", "convert: no SOURCE");
+  check_refused_in_one_line("maskctl blockmap", "blockmap: no SOURCE");
+  check_refused_in_one_line("maskctl seq", "seq: nothing asked");
+  check_refused_in_one_line("maskctl seq lens", "seq: no SOURCE");
   check_refused_in_one_line("maskctl gen", "gen: no STEP");
   check_refused_in_one_line("maskctl gen causal:n=4", "gen: no destination");
   check_refused_in_one_line("maskctl apply samples/heads.npy", "apply: no destination");
@@ -313,7 +317,10 @@ TEST_CASE("JSON is what a JSON reader takes") {
   const Sandbox sandbox;
   for (const std::string line :
        {"maskctl info samples/heads.npy samples/cross.npy --json", "maskctl ops --json",
-        "maskctl stats samples/heads.npy --json", "maskctl stats gen:empty:q=2,k=3 --json"}) {
+        "maskctl stats samples/heads.npy --json", "maskctl stats gen:empty:q=2,k=3 --json",
+        "maskctl blockmap samples/heads.npy --block 4 --json",
+        "maskctl seq lens samples/padded.npy --as padding --json",
+        "maskctl info samples/packed.npy --as segments --mesh dp=2 --json"}) {
     INFO(line);
     const Outcome outcome =
         sandbox.run(line +

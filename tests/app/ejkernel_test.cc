@@ -117,7 +117,7 @@ TEST_CASE("pictures are written by their suffix") {
   CHECK(again.status == 2);
   CHECK(contains(again.err, "--force"));
   CHECK(contains(sandbox.run("maskctl show samples/heads.npy -o a.gif").err,
-                 "a picture ends in .png, .svg or .html"));
+                 "pictures are .png, .svg or .html"));
   CHECK(contains(sandbox.run("maskctl show samples/heads.npy --scale 3").err, "-o FILE.png"));
 }
 

@@ -93,7 +93,8 @@ class Sandbox {
   std::string prologue() const {
     const std::string folder = fs::path(MASKCTL_COMMAND).parent_path().string();
     return "cd '" + work().string() + "' || exit 99\n" +
-           "unset NO_COLOR CLICOLOR_FORCE TERM MASKCTL_COLOR MASKCTL_THREADS MASKCTL_MAX_BYTES\n"
+           "unset NO_COLOR CLICOLOR_FORCE TERM MASKCTL_COLOR MASKCTL_THREADS MASKCTL_MAX_BYTES "
+           "EJKERNEL_MASK_DEBUG\n"
            "export LC_ALL=C.UTF-8 COLUMNS=80 PATH='" +
            folder + "':/usr/bin:/bin\n";
   }

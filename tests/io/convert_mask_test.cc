@@ -190,7 +190,7 @@ TEST_CASE("convert: polarity, pad id, fill and dtype reach the file") {
   options.dtype.reset();
   write_mask(folder / "m.npy", Mask(diagonal_band(4, 6, -kUnbounded, 0)), options);
   CHECK(std::ranges::equal(read_array(folder / "m.npy").as<std::uint8_t>(),
-                           std::vector<std::uint8_t>{1, 0, 1, 1}));
+                           std::vector<std::uint8_t>{1, 0, 2, 1}));
 }
 
 TEST_CASE("convert: options that a kind does not have are refused") {

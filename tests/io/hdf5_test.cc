@@ -20,6 +20,16 @@ std::string make_hdf5(const Scratch& scratch, const std::string& what) {
                              "/tests/io/make_hdf5.py', run_name='__main__')\n");
 }
 
+/// The files of h5py, made once.
+struct Arrays {
+  Scratch scratch;
+  std::string listed = make_hdf5(scratch, "arrays");
+};
+const Arrays& arrays() {
+  static const Arrays made;
+  return made;
+}
+
 void check_equal(const Tensor& a, const Tensor& b) {
   CHECK(a.dtype() == b.dtype());
   CHECK(a.shape() == b.shape());
@@ -52,8 +62,8 @@ std::string read_error(const std::string& source, const ReadOptions& options = {
 }  // namespace
 
 TEST_CASE("hdf5: every dtype, layout and filter of h5py is read equal") {
-  const Scratch scratch;
-  std::istringstream lines(make_hdf5(scratch, "arrays"));
+  const Scratch& scratch = arrays().scratch;
+  std::istringstream lines(arrays().listed);
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
     const std::size_t bar = line.rfind('|');
@@ -63,62 +73,75 @@ TEST_CASE("hdf5: every dtype, layout and filter of h5py is read equal") {
                 read_array(scratch / line.substr(bar + 1)));
   }
   CHECK(count > 190);
+}
 
-  SECTION("a pipe gives the same") {
-    const PipeSource pipe(slurp(scratch / "arrays.h5"));
-    check_equal(read_array(pipe.path() + ":/all/d0"), read_array(scratch / "arrays.h5:/all/d0"));
-  }
-  SECTION("a pipe is held within the limit") {
-    const PipeSource pipe(slurp(scratch / "arrays.h5"));
-    CHECK(contains(read_error(pipe.path() + ":/all/d0", {.max_bytes = 100000}), "--max-bytes"));
-  }
-  SECTION("packed rows of a chunked dataset are those of a plain one") {
-    MaskReadOptions options;
-    options.as = Kind::kDense;
-    const Mask chunked = read_mask(scratch / "arrays.h5:/rank/4", options).mask;
-    const Tensor plain = read_array(scratch / "arrays.h5:/rank/4");
-    CHECK(std::ranges::equal(dense_from_mask(chunked, 1 << 20).bytes(), plain.bytes()));
-  }
-  SECTION("bfloat16 is opaque unless asked for, or a float of its shape") {
-    CHECK(contains(read_error(scratch / "bf16.h5:/v2"), "bfloat16"));
-    const Tensor opaque = read_array(scratch / "bf16.h5:/v2", {.as_bf16 = true});
-    const Tensor typed = read_array(scratch / "bf16.h5:/float");
-    check_equal(opaque, typed);
-    CHECK(astype(typed, DType::kFloat32).as<float>()[0] == 1.0F);
-    CHECK(read_array(scratch / "bf16.h5:/b8").dtype() == DType::kBool);
-  }
-  SECTION("a file behind a block of other data, and its only matrix") {
-    check_equal(read_array(scratch / "block.h5"), read_array(scratch / "block.h5:/mask"));
-    CHECK(read_array(scratch / "block.h5::/lengths").shape() == std::vector<Index>{3});
-    CHECK(read_array(scratch / "block.h5:lengths").elements() == 3);
-  }
-  SECTION("what is not an array of numbers is refused by name") {
-    const auto text = [&](const char* name) { return read_error(scratch / "unread.h5:/" + name); };
-    CHECK(contains(text("string"), "elements of type string"));
-    CHECK(contains(text("compound"), "elements of type compound"));
-    CHECK(contains(text("complex"), "elements of type compound"));
-    CHECK(contains(text("null"), "null dataspace"));
-    CHECK(contains(text("colour"), "enumeration (RED, GREEN)"));
-    CHECK(contains(text("liar"), "enumeration (FALSE, TRUE)"));
-  }
-  SECTION("a list tells shapes, storage and attributes") {
-    const Hdf5Listing list = list_hdf5(ByteSource(scratch / "arrays.h5"));
-    const Hdf5Dataset* dataset = list.find("/gzip9_shuffle/d7");
-    REQUIRE(dataset != nullptr);
-    CHECK(dataset->dtype == "<i4");
-    CHECK(dataset->shape == std::vector<Index>{37, 23});
-    CHECK(dataset->storage == "chunked 16,2");
-    CHECK(dataset->filters == std::vector<std::string>{"shuffle", "gzip 9"});
-    CHECK(std::ranges::find(list.links, "/soft") != list.links.end());
-    const Hdf5Listing unread = list_hdf5(ByteSource(scratch / "unread.h5"));
-    CHECK(unread.attribute("/", "text") == "a\tb\n100%");
-    CHECK(unread.attribute("/null", "numbers") == "[1, 2, 3]");
-    CHECK(unread.attribute("/null", "half") == "0.5");
-    CHECK(unread.attribute("/null", "flag") == "true");
-    CHECK(unread.attribute("/null", "fixed") == "fixed");
-    CHECK_FALSE(unread.attribute("/null", "none"));
-    CHECK_FALSE(unread.find("/null")->shape);
-  }
+TEST_CASE("hdf5: a pipe gives the same") {
+  const Scratch& scratch = arrays().scratch;
+  const PipeSource pipe(slurp(scratch / "arrays.h5"));
+  check_equal(read_array(pipe.path() + ":/all/d0"), read_array(scratch / "arrays.h5:/all/d0"));
+}
+
+TEST_CASE("hdf5: a pipe is held within the limit") {
+  const Scratch& scratch = arrays().scratch;
+  const PipeSource pipe(slurp(scratch / "arrays.h5"));
+  CHECK(contains(read_error(pipe.path() + ":/all/d0", {.max_bytes = 100000}), "--max-bytes"));
+}
+
+TEST_CASE("hdf5: packed rows of a chunked dataset are those of a plain one") {
+  const Scratch& scratch = arrays().scratch;
+  MaskReadOptions options;
+  options.as = Kind::kDense;
+  const Mask chunked = read_mask(scratch / "arrays.h5:/rank/4", options).mask;
+  const Tensor plain = read_array(scratch / "arrays.h5:/rank/4");
+  CHECK(std::ranges::equal(dense_from_mask(chunked, 1 << 20).bytes(), plain.bytes()));
+}
+
+TEST_CASE("hdf5: bfloat16 is opaque unless asked for, or a float of its shape") {
+  const Scratch& scratch = arrays().scratch;
+  CHECK(contains(read_error(scratch / "bf16.h5:/v2"), "bfloat16"));
+  const Tensor opaque = read_array(scratch / "bf16.h5:/v2", {.as_bf16 = true});
+  const Tensor typed = read_array(scratch / "bf16.h5:/float");
+  check_equal(opaque, typed);
+  CHECK(astype(typed, DType::kFloat32).as<float>()[0] == 1.0F);
+  CHECK(read_array(scratch / "bf16.h5:/b8").dtype() == DType::kBool);
+}
+
+TEST_CASE("hdf5: a file behind a block of other data, and its only matrix") {
+  const Scratch& scratch = arrays().scratch;
+  check_equal(read_array(scratch / "block.h5"), read_array(scratch / "block.h5:/mask"));
+  CHECK(read_array(scratch / "block.h5::/lengths").shape() == std::vector<Index>{3});
+  CHECK(read_array(scratch / "block.h5:lengths").elements() == 3);
+}
+
+TEST_CASE("hdf5: what is not an array of numbers is refused by name") {
+  const Scratch& scratch = arrays().scratch;
+  const auto text = [&](const char* name) { return read_error(scratch / "unread.h5:/" + name); };
+  CHECK(contains(text("string"), "elements of type string"));
+  CHECK(contains(text("compound"), "elements of type compound"));
+  CHECK(contains(text("complex"), "elements of type compound"));
+  CHECK(contains(text("null"), "null dataspace"));
+  CHECK(text("colour") == "enumeration (RED, GREEN)");
+  CHECK(contains(text("liar"), "enumeration (FALSE, TRUE)"));
+}
+
+TEST_CASE("hdf5: a list tells shapes, storage and attributes") {
+  const Scratch& scratch = arrays().scratch;
+  const Hdf5Listing list = list_hdf5(ByteSource(scratch / "arrays.h5"));
+  const Hdf5Dataset* dataset = list.find("/gzip9_shuffle/d7");
+  REQUIRE(dataset != nullptr);
+  CHECK(dataset->dtype == "<i4");
+  CHECK(dataset->shape == std::vector<Index>{37, 23});
+  CHECK(dataset->storage == "chunked 16,2");
+  CHECK(dataset->filters == std::vector<std::string>{"shuffle", "gzip 9"});
+  CHECK(std::ranges::find(list.links, "/soft") != list.links.end());
+  const Hdf5Listing unread = list_hdf5(ByteSource(scratch / "unread.h5"));
+  CHECK(unread.attribute("/", "text") == "a\tb\n100%");
+  CHECK(unread.attribute("/null", "numbers") == "[1, 2, 3]");
+  CHECK(unread.attribute("/null", "half") == "0.5");
+  CHECK(unread.attribute("/null", "flag") == "true");
+  CHECK(unread.attribute("/null", "fixed") == "fixed");
+  CHECK_FALSE(unread.attribute("/null", "none"));
+  CHECK_FALSE(unread.find("/null")->shape);
 }
 
 TEST_CASE("hdf5: names that do not stand for one dataset are answered with those that do") {

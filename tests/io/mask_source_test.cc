@@ -132,10 +132,9 @@ TEST_CASE("kinds have names that read back") {
     kind_from_name("desne");
     FAIL("no error");
   } catch (const Error& error) {
-    CHECK(
-        std::string(error.what()) ==
-        "unknown kind 'desne'; expected one of dense, padding, key-padding, segments, cu_seqlens, "
-        "pairs, runs");
+    CHECK(std::string(error.what()) ==
+          "unknown kind 'desne'; expected one of dense, padding, key-padding, segments, positions, "
+          "cu_seqlens, pairs, bias, blockmap, bits, runs, token-types");
   }
 }
 

@@ -34,7 +34,7 @@ def arrays():
 
 
 def save_safetensors(path, array, code):
-    array = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"))
+    array = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
     header = json.dumps({"a": {"dtype": SAFETENSORS[code], "shape": list(array.shape),
                                "data_offsets": [0, array.nbytes]}}).encode()
     with open(path, "wb") as file:
@@ -62,8 +62,7 @@ def write():
         code = "?" if array.dtype == bool else array.dtype.str[1:]
         save_safetensors(f"{name}.safetensors", array, code)
         # What maskctl shall write: C order, little endian, byte for byte as numpy.
-        plain = np.ascontiguousarray(array).reshape(array.shape)
-        plain = plain.astype(plain.dtype.newbyteorder("<"))
+        plain = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
         np.save(f"{name}.expected.npy", plain)
         np.savez(f"{name}.expected.npz", a=plain)
     print(len(list(arrays())))

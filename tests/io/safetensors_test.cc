@@ -69,7 +69,7 @@ TEST_CASE("safetensors: the bytes are those of the reference implementation") {
   const ArrayRef array{"a\"b", &mask};
   std::string bytes;
   write_safetensors_bytes([&](auto part) { bytes += text_of(part); }, {&array, 1});
-  CHECK(bytes == file(R"({"a\"b":{"dtype":"BOOL","shape":[2,3],"data_offsets":[0,6]}}      )",
+  CHECK(bytes == file(R"({"a\"b":{"dtype":"BOOL","shape":[2,3],"data_offsets":[0,6]}}    )",
                       text_of(mask.bytes())));
 }
 

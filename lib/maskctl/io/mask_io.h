@@ -60,15 +60,15 @@ struct LoadedMask {
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
 
 struct MaskWriteOptions {
-  Kind kind = Kind::kDense;          // any that is_writable()
-  std::optional<DType> dtype;        // of the elements; without it that of the kind
-  bool keep_value_is_zero = false;   // 0 = open (dense), 0 = valid (padding, key-padding)
-  std::int32_t pad_id = -1;          // of segments
-  BiasFill fill = BiasFill::kInf;    // of closed cells of a bias
-  std::optional<BlockExtent> block;  // of a block map
-  Index max_bytes = Index{4} << 30;  // for what is allocated: whole arrays; rows of dense
-  bool force = false;                // replace an existing file
-  bool append = false;               // keep the other arrays of an existing container
+  Kind kind = Kind::kDense;               // any that is_writable()
+  std::optional<DType> dtype = {};        // of the elements; without it that of the kind
+  bool keep_value_is_zero = false;        // 0 = open (dense), 0 = valid (padding, key-padding)
+  std::int32_t pad_id = -1;               // of segments
+  BiasFill fill = BiasFill::kInf;         // of closed cells of a bias
+  std::optional<BlockExtent> block = {};  // of a block map
+  Index max_bytes = Index{4} << 30;       // for what is allocated: whole arrays; rows of dense
+  bool force = false;                     // replace an existing file
+  bool append = false;                    // keep the other arrays of an existing container
   std::function<void(double fraction)> progress = {};
 };
 

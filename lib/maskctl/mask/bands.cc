@@ -255,6 +255,11 @@ PlanePtr bands(Index queries, Index keys, std::vector<Slab> slabs) {
   return std::make_shared<BandsPlane>(queries, keys, std::move(canonical));
 }
 
+const std::vector<Slab>* slabs_of(const Plane& plane) {
+  const auto* held = dynamic_cast<const BandsPlane*>(&plane);
+  return held ? &held->slabs() : nullptr;
+}
+
 PlanePtr empty_plane(Index queries, Index keys) {
   return std::make_shared<BandsPlane>(queries, keys, std::vector<Slab>{});
 }

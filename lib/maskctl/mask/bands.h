@@ -29,6 +29,10 @@ struct Slab {
 /// some rows, and reach past the plane: they are clipped, split and merged here.
 PlanePtr bands(Index queries, Index keys, std::vector<Slab> slabs);
 
+/// The slabs of a plane that is held as bands, else null. Ascending without overlap; bands are
+/// inside [0, keys), not empty on any row of their slab, ascending and not touching.
+const std::vector<Slab>* slabs_of(const Plane& plane);
+
 /// Nothing open, everything open.
 PlanePtr empty_plane(Index queries, Index keys);
 PlanePtr full_plane(Index queries, Index keys);

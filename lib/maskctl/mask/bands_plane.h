@@ -21,7 +21,7 @@ class BandsPlane final : public Plane {
   PlanePtr sliced(Range q, Range k) const override;
   Index bytes() const override;
 
-  std::span<const Slab> slabs() const { return slabs_; }
+  const std::vector<Slab>& slabs() const { return slabs_; }
   /// True when no row holds more than one run.
   bool single_runs() const;
 

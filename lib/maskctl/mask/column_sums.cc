@@ -59,10 +59,11 @@ void RowBlock64::columns(Index g, std::uint64_t* out) const {
   transpose_tiles(words_.data() + g * kWords, size(stride_), out);
 }
 
-ColumnSums::ColumnSums(Index keys) : keys_(keys), toggles_(size(keys + 1)) {}
+ColumnSums::ColumnSums(Index keys) : keys_(keys) {}
 
 void ColumnSums::add(Range rows, const Keys& keys) {
   if (keys.is_words()) return add_words(rows, keys);
+  if (toggles_.empty()) toggles_.resize(size(keys_ + 1));
   const std::uint64_t sum = weight(rows);
   for (const Run& run : keys.runs) {
     Toggle& begin = toggles_[size(run.begin)];
@@ -104,7 +105,8 @@ void ColumnSums::flush() {
 
 void ColumnSums::add(ColumnSums& other) {
   other.flush();
-  for (std::size_t i = 0; i < toggles_.size(); ++i) {
+  if (toggles_.empty()) toggles_.swap(other.toggles_);
+  for (std::size_t i = 0; i < other.toggles_.size(); ++i) {
     toggles_[i].sum += other.toggles_[i].sum;
     toggles_[i].runs += other.toggles_[i].runs;
     toggles_[i].edges |= other.toggles_[i].edges;
@@ -121,6 +123,7 @@ void ColumnSums::add(ColumnSums& other) {
 
 std::vector<ColumnSums::Column> ColumnSums::columns() {
   flush();
+  toggles_.resize(size(keys_ + 1));
   std::vector<Column> out(size(keys_));
   std::uint64_t sum = 0;
   Index runs = 0;

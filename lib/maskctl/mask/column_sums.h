@@ -57,7 +57,7 @@ class ColumnSums {
   void flush();
 
   Index keys_;
-  std::vector<Toggle> toggles_;
+  std::vector<Toggle> toggles_;      // empty without runs
   std::vector<std::uint64_t> sums_;  // in the order of transposed tiles; empty without words
   std::vector<std::uint64_t> open_;  // the union of the rows that came as words
   std::vector<RowBlock64> block_;    // one or none

@@ -11,6 +11,7 @@ namespace maskctl {
 namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
+constexpr Index kCellsPerTask = Index{1} << 22;  // at least: less is not worth a thread
 
 /// The first of the lines before that `is_same` takes for line i, by a table of open addresses.
 template <typename Same>

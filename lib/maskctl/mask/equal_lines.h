@@ -10,9 +10,6 @@
 
 namespace maskctl {
 
-/// Cells that one task reads at least: less work than that is not worth a thread.
-constexpr Index kCellsPerTask = Index{1} << 22;
-
 /// For each hash the index of the first equal one.
 std::vector<std::uint32_t> first_with_hash(std::span<const std::uint64_t> hashes);
 

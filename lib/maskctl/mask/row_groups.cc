@@ -12,6 +12,7 @@ namespace maskctl {
 namespace {
 
 constexpr Index kRowsPerTask = 128;  // at least; a multiple of 64, so that no tile is cut
+constexpr Index kCellsPerScan = Index{1} << 20;  // at least: less is not worth a thread
 
 std::size_t size(Index n) { return static_cast<std::size_t>(n); }
 
@@ -22,12 +23,22 @@ class RowHash {
       : random_(random), few_(std::ssize(random) / 4), words_(random.size()) {}
 
   RowGroup operator()(Range rows, const Keys& keys) {
-    const Index runs = keys.is_words() ? count_runs(keys.words) : std::ssize(keys.runs);
+    const Index runs = keys.is_words() ? runs_up_to_few(keys.words) : std::ssize(keys.runs);
     return {rows, runs <= few_ ? hash_runs(as_runs(keys)) : hash_words(as_words(keys), random_),
             runs > 0};
   }
 
  private:
+  /// How many runs the words hold, or any number above few_ when they hold more than that.
+  Index runs_up_to_few(std::span<const std::uint64_t> words) const {
+    constexpr std::size_t kPart = 32;
+    Index most = 0;  // a run that reaches over the end of a part is counted twice
+    for (std::size_t at = 0; at + kPart < words.size(); at += kPart) {
+      most += count_runs(words.subspan(at, kPart)) - 1;
+      if (most > few_) return most;
+    }
+    return count_runs(words);
+  }
   std::span<const Run> as_runs(const Keys& keys) {
     if (!keys.is_words()) return keys.runs;
     runs_.clear();
@@ -72,7 +83,7 @@ bool same_rows(const Plane& plane, Index a, Index b) {
 RowScan scan_rows(const Plane& plane, bool with_columns) {
   const auto random = random_words(words_for(plane.keys()));
   const Index width = with_columns ? plane.keys() : 0;
-  const Index least = std::max(kRowsPerTask, kCellsPerTask / std::max<Index>(1, plane.keys()));
+  const Index least = std::max(kRowsPerTask, kCellsPerScan / std::max<Index>(1, plane.keys()));
   const Index tasks = std::clamp<Index>(plane.queries() / least, 1, 2 * threads());
   const Index step = ceil_div(ceil_div(plane.queries(), tasks), kRowsPerTask) * kRowsPerTask;
   std::vector<std::vector<RowGroup>> groups(size(tasks));

@@ -4,6 +4,7 @@
 
 #include "maskctl/render/labels.h"
 #include "maskctl/render/layout.h"
+#include "maskctl/render/overlay.h"
 
 namespace maskctl {
 namespace {
@@ -167,17 +168,20 @@ Canvas with_lines(const Canvas& above, const std::vector<std::string>& lines, In
 }  // namespace
 
 Canvas draw(const Plane& plane, const DrawOptions& options) {
-  const Layout layout = lay_out(plane, options);
+  DrawOptions wanted = options;
+  if (wanted.other && wanted.style != Style::kAscii) wanted.style = Style::kShade;
+  const Layout layout = lay_out(plane, wanted);
   if (layout.q.empty() || layout.k.empty()) return message("(empty)");
   const Block block = layout.block;
   const DensityGrid grid = density(plane, layout.q, layout.k, block.q, block.k);
   UsedSigns used;
   std::optional<DensityGrid> marks;
-  if (options.highlight) {
+  if (options.highlight && !options.other) {
     marks = density(*options.highlight, layout.q, layout.k, block.q, block.k);
     used.highlight = marks->total() > 0;
   }
-  const Canvas cells = draw_cells(grid, layout.options, marks ? &*marks : nullptr);
+  const Canvas cells = options.other ? draw_overlay_cells(plane, grid, layout.options)
+                                     : draw_cells(grid, layout.options, marks ? &*marks : nullptr);
 
   const Index limit = options.max_columns;
   std::vector<std::string> title;

@@ -56,6 +56,10 @@ struct DrawOptions {
   /// Pixels in which this plane (equal extents) has an open element are marked: orange, and `!`
   /// without colour. For leaks and differences.
   PlanePtr highlight;
+  /// B of an overlay (equal extents); the plane drawn is A. Signs say what is in both, only in A
+  /// (-), only in B (+); one differing element decides its pixel, and both kinds in one are x. The
+  /// style is kAscii or else kShade; highlight, grid and palette are not used.
+  PlanePtr other;
   /// Shown in the title; -1 = not shown.
   Index batch = -1, head = -1;
 };
@@ -63,7 +67,7 @@ struct DrawOptions {
 /// The whole drawing; the legend is its last line (more where the width is small). A plane without
 /// queries or keys gives "(empty)".
 /// Throws Error(kInvalidArgument) for a limit too small for any drawing, a block that does not fit
-/// into the limits, ids or a highlight of another extent, ranges outside the plane.
+/// into the limits, ids, a highlight or B of another extent, ranges outside the plane.
 Canvas draw(const Plane& plane, const DrawOptions& options);
 /// draw(), as text; with colour sequences when options.color.
 std::string draw_text(const Plane& plane, const DrawOptions& options);

@@ -29,6 +29,17 @@ void density_words(const DrawOptions& options, Block block, std::vector<std::str
   words.push_back(ascii ? "# all" : "█ all");
 }
 
+void overlay_words(const DrawOptions& options, Block block, std::vector<std::string>& words) {
+  const bool ascii = options.style == Style::kAscii;
+  words.push_back(fmt::format("1 char pair = {};", elements(block)));
+  words.push_back("' ' neither");
+  if (block != Block{}) words.push_back(ascii ? ". some" : "░ some");
+  words.push_back(fmt::format("{} {}both", ascii ? "#" : "█", block == Block{} ? "" : "all of "));
+  words.push_back("- only A");
+  words.push_back("+ only B");
+  if (block != Block{}) words.push_back("x each has its own");
+}
+
 void pixel_words(const DrawOptions& options, Block block, std::vector<std::string>& words) {
   const PixelShape shape = pixel_shape(options.style);
   if (block == Block{}) {
@@ -129,6 +140,10 @@ std::vector<std::string> title_words(const Plane& plane, const DensityGrid& grid
     words.push_back(
         fmt::format("part {}:{} x {}:{},", grid.q.begin, grid.q.end, grid.k.begin, grid.k.end));
   }
+  if (options.other) {
+    words.back().pop_back();  // the comma: counts of one mask would mislead
+    return words;
+  }
   const Index open = grid.total();
   words.push_back(
       fmt::format("{} open ({})", open, percent_text(open, grid.q.size() * grid.k.size())));
@@ -138,7 +153,9 @@ std::vector<std::string> title_words(const Plane& plane, const DensityGrid& grid
 std::vector<std::string> legend_words(const DrawOptions& options, Block block, UsedSigns used) {
   const bool ascii = options.style == Style::kAscii;
   std::vector<std::string> words;
-  if (pixel_shape(options.style).characters == 2) {
+  if (options.other) {
+    overlay_words(options, block, words);
+  } else if (pixel_shape(options.style).characters == 2) {
     density_words(options, block, words);
   } else {
     pixel_words(options, block, words);

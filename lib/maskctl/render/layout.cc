@@ -47,6 +47,13 @@ void check(const Plane& plane, const DrawOptions& options, const Layout& layout)
                             options.highlight->queries(), options.highlight->keys(),
                             plane.queries(), plane.keys()));
   }
+  if (options.other &&
+      (options.other->queries() != plane.queries() || options.other->keys() != plane.keys())) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("an overlay of {} x {} on a mask of {} x {}: expected equal extents",
+                            options.other->queries(), options.other->keys(), plane.queries(),
+                            plane.keys()));
+  }
   if (options.max_rows < 0 || options.max_columns < 0) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("a drawing of at most {} rows and {} columns: expected 0 (no limit) or "

@@ -6,8 +6,9 @@
 namespace maskctl {
 
 // Source of all: seed 004 (ejkernel.xla_utils.cumsum_utils). cu = [0, n0, n0 + n1, ...], 1-D of any
-// integer dtype, which the results keep unless said otherwise. Shapes that do not fit throw
-// PythonError(TypeError).
+// integer dtype, which the results keep unless said otherwise. Shapes that do not fit and a first
+// element other than 0 throw PythonError(TypeError), lengths below 0 PythonError(ValueError),
+// arrays above 4 GiB Error(kLimit).
 
 /// ceil(a / b) with floor division, element by element; negative a too (cdiv(-6, 3) = -2).
 Tensor cdiv(const Tensor& a, Index b);

@@ -30,7 +30,8 @@ std::string to_text(const PartitionSpec& spec);
 
 /// The spec clipped to the rank and filled up with None; an entry becomes None when the mesh lacks
 /// one of its axes or when their sizes do not divide the extent. A tuple of one name is that name;
-/// all None is the empty spec. Source: ejkernel.xla_utils.get_corrected_named_sharding.
+/// all None is the empty spec. Throws PythonError(ValueError) for an axis that two entries keep.
+/// Source: ejkernel.xla_utils.get_corrected_named_sharding.
 PartitionSpec get_corrected_named_sharding(std::span<const Index> shape, const PartitionSpec& spec,
                                            const Mesh& mesh);
 

@@ -1,0 +1,139 @@
+// maskctl diff: two masks compared, and why they differ.
+#include "maskctl/inspect/diff.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/commands.h"
+#include "app/cli/load.h"
+#include "app/cli/output.h"
+#include "app/cli/report.h"
+#include "app/cli/terminal.h"
+#include "maskctl/base/error.h"
+#include "maskctl/pipeline/picture.h"
+#include "maskctl/render/term.h"
+
+namespace maskctl::app {
+namespace {
+
+constexpr std::size_t kPlaneLines = 32;
+constexpr Index kRowsWithoutTerminal = 48;
+
+struct Both {
+  Mask a, b;
+};
+
+Both read_both(const DiffOptions& options, const GlobalOptions& globals) {
+  SourceOptions source = options.source;  // of A, then of B: one loader serves standard input once
+  Loader loader(source, globals);
+  Mask a = loader.transformed(loader.read(options.a).mask);
+  if (options.as_b) source.as = options.as_b;
+  return {std::move(a), loader.transformed(loader.read(options.b).mask)};
+}
+
+std::array<Index, 4> common_shape(const Both& masks) {
+  return {std::max(masks.a.batch(), masks.b.batch()), std::max(masks.a.heads(), masks.b.heads()),
+          masks.a.queries(), masks.a.keys()};
+}
+
+Index blocks_of(const DiffReport& report) {
+  const auto& [batch, heads, queries, keys] = report.shape;
+  return batch * heads * ceil_div(queries, report.diff.block) * ceil_div(keys, report.diff.block);
+}
+
+std::string first_text(const MaskDiff& diff) {
+  return fmt::format("batch {}, head {}, query {}, key {}: open in {} only", diff.first->batch,
+                     diff.first->head, diff.first->query, diff.first->key,
+                     diff.first_in_a ? "A" : "B");
+}
+
+std::string cause_text(const std::optional<DiffCause>& cause) {
+  if (!cause) return "not found";
+  if (cause->unexplained == 0) return cause->text;
+  return fmt::format("{}, but for {} cells", cause->text, cause->unexplained);
+}
+
+/// One line for each batch and head that differs; of many only the first.
+std::string planes_text(const MaskDiff& diff) {
+  std::string out = fmt::format("\n{:<12}{:>14}{:>14}\n", "batch head", "only in A", "only in B");
+  const std::size_t lines = std::min(diff.planes.size(), kPlaneLines);
+  for (std::size_t i = 0; i < lines; ++i) {
+    const PlaneDiff& plane = diff.planes[i];
+    out +=
+        fmt::format("  {:<10}{:>14}{:>14}\n", fmt::format("{:>3} {:>4}", plane.batch, plane.head),
+                    plane.only_a, plane.only_b);
+  }
+  if (lines < diff.planes.size()) {
+    out += fmt::format("  ... {} more; --json lists all\n", diff.planes.size() - lines);
+  }
+  return out;
+}
+
+std::string diff_text(const DiffReport& report) {
+  const MaskDiff& diff = report.diff;
+  const auto& [batch, heads, queries, keys] = report.shape;
+  if (diff.equal()) return fmt::format("equal: {} cells open in both\n", diff.both);
+  std::string out = fmt::format("A       {}\nB       {}\n", report.a, report.b);
+  out += fmt::format("cells   {} only in A, {} only in B, {} in both\n", diff.only_a, diff.only_b,
+                     diff.both);
+  out += fmt::format("first   {}\n", first_text(diff));
+  out += fmt::format("rows    {} of {} differ\n", diff.rows, batch * heads * queries);
+  out += fmt::format("blocks  {} of {} differ, {}x{} each\n", diff.blocks, blocks_of(report),
+                     diff.block, diff.block);
+  out += fmt::format("cause   {}\n", cause_text(report.cause));
+  if (batch * heads > 1) out += planes_text(diff);
+  return out;
+}
+
+/// The batch and head that differ first; 0 and 0 when none does.
+Cell shown_plane(const MaskDiff& diff) { return diff.first.value_or(Cell{}); }
+
+std::string drawing(const DiffOptions& options, const GlobalOptions& globals, const Both& masks,
+                    const DiffReport& report) {
+  TerminalTraits traits;
+  traits.utf8 = utf8_locale();
+  traits.color = use_color(globals.color);
+  traits.columns = terminal_columns();
+  const Index rows = terminal_rows();
+  traits.rows = rows > 0 ? rows : kRowsWithoutTerminal;
+  DrawOptions out = options_for(traits);
+  out.style = choose_style(options.style, traits);
+  const Cell at = shown_plane(report.diff);
+  if (report.shape[0] > 1) out.batch = at.batch;
+  if (report.shape[1] > 1) out.head = at.head;
+  out.other = masks.b.plane(at.batch, at.head);
+  return draw_text(*masks.a.plane(at.batch, at.head), out);
+}
+
+void write_picture_of(const DiffOptions& options, const Both& masks, const DiffReport& report) {
+  const Cell at = shown_plane(report.diff);
+  PictureInput input;
+  input.plane = masks.a.plane(at.batch, at.head);
+  input.other = masks.b.plane(at.batch, at.head);
+  input.name = options.a;
+  input.other_name = options.b;
+  if (report.shape[0] > 1) input.batch = at.batch;
+  if (report.shape[1] > 1) input.head = at.head;
+  WriteOptions write;
+  write.force = options.force;
+  write_picture(options.output, input, {}, write);
+}
+
+}  // namespace
+
+int diff(const DiffOptions& options, const GlobalOptions& globals) {
+  if (!options.output.empty()) picture_format(options.output);  // refuse it before reading
+  const Both masks = read_both(options, globals);
+  DiffReport report{options.a, options.b, common_shape(masks), {}, {}};
+  report.diff = maskctl::diff(masks.a, masks.b, options.block);
+  if (!report.diff.equal()) report.cause = diff_cause(masks.a, masks.b);
+  const bool drawable = masks.a.cells() > 0 && masks.b.cells() > 0;
+  if (!options.output.empty() && drawable) write_picture_of(options, masks, report);
+  std::string text = options.json ? diff_json(report) : diff_text(report);
+  if (options.show && !options.json && drawable) {
+    text += "\n" + drawing(options, globals, masks, report);
+  }
+  write_stdout(text);
+  return report.diff.equal() ? 0 : 1;
+}
+
+}  // namespace maskctl::app

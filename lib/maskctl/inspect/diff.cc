@@ -1,0 +1,164 @@
+// Differences of each distinct pair of planes once, and their sum over batches and heads.
+#include "maskctl/inspect/diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <mutex>
+
+#include "maskctl/base/error.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/mask/rows.h"
+
+namespace maskctl {
+namespace {
+
+constexpr Index kStoredRuns = Index{1} << 24;
+
+/// What one pair of planes gives.
+struct PairDiff {
+  Index only_a = 0, only_b = 0, both = 0;
+  Index rows = 0, blocks = 0;
+  Cell first;  // batch and head unset
+  bool first_in_a = false;
+};
+
+using Pair = std::pair<std::uint32_t, std::uint32_t>;
+
+Index first_key(const Keys& keys) {
+  if (!keys.is_words()) return keys.runs.empty() ? -1 : keys.runs.front().begin;
+  for (std::size_t i = 0; i < keys.words.size(); ++i) {
+    if (keys.words[i] != 0) return static_cast<Index>(i) * 64 + std::countr_zero(keys.words[i]);
+  }
+  return -1;
+}
+
+/// Ranges of whole tile rows, a few for each thread.
+template <typename Task>
+void for_tile_rows(Index queries, Index block, const Task& task) {
+  const Index tile_rows = ceil_div(queries, block);
+  const Index tasks = std::clamp<Index>(tile_rows, 1, Index{threads()} * 8);
+  const Index step = ceil_div(tile_rows, tasks) * block;
+  if (step == 0) return;
+  parallel_for(ceil_div(queries, step), [&](Index i) {
+    task(Range{i * step, std::min((i + 1) * step, queries)});
+  });
+}
+
+/// Rows, blocks and the first cell of a plane that is open where a and b differ.
+void locate(const Plane& differing, Index block, PairDiff& out) {
+  std::mutex mutex;
+  Cell first{0, 0, differing.queries(), 0};
+  for_tile_rows(differing.queries(), block, [&](Range range) {
+    Index rows = 0, blocks = 0;
+    Cell found{0, 0, differing.queries(), 0};
+    differing.rows(range, [&](Range equal, const Keys& keys) {
+      const Index key = first_key(keys);
+      if (key < 0) return;
+      if (rows == 0) found = {0, 0, equal.begin, key};
+      rows += equal.size();
+    });
+    std::vector<TileRun> tiles;
+    for (Index q = range.begin; rows > 0 && q < range.end; q += block) {
+      tiles.clear();
+      differing.tiles({q, std::min(q + block, range.end)}, block, tiles);
+      for (const TileRun& run : tiles) blocks += run.fill == Fill::kEmpty ? 0 : run.count;
+    }
+    const std::lock_guard lock(mutex);
+    out.rows += rows;
+    out.blocks += blocks;
+    if (found.query < first.query) first = found;
+  });
+  out.first = first;
+}
+
+PairDiff diff_planes(const PlanePtr& a, const PlanePtr& b, Index block) {
+  PairDiff out;
+  const Index in_a = a->count();
+  if (a == b) {
+    out.both = in_a;
+    return out;
+  }
+  PlanePtr differing = combine(Op::kXor, a, b);
+  if (differing->computed()) {  // read three times: compute once where it fits
+    if (PlanePtr kept = stored(*differing, kStoredRuns)) differing = std::move(kept);
+  }
+  const Index different = differing->count();
+  const Index in_b = b->count();
+  out.only_a = (different + in_a - in_b) / 2;
+  out.only_b = different - out.only_a;
+  out.both = in_a - out.only_a;
+  if (different == 0) return out;
+  locate(*differing, block, out);
+  const Index q = out.first.query, k = out.first.key;
+  out.first_in_a = a->count({q, q + 1}, {k, k + 1}) == 1;
+  return out;
+}
+
+Index broadcast_extent(Index a, Index b, const Mask& left, const Mask& right) {
+  if (a == b || b == 1) return a;
+  if (a == 1) return b;
+  throw Error(Errc::kShape,
+              fmt::format("{} and {} cannot be compared: expected equal batches and heads, or 1",
+                          shape_text(left), shape_text(right)));
+}
+
+/// Each distinct pair once; planes of many pairs on a thread each.
+std::map<Pair, PairDiff> diff_pairs(const Mask& a, const Mask& b, Index batch, Index heads,
+                                    Index block) {
+  std::map<Pair, PairDiff> out;
+  for (Index n = 0; n < batch; ++n) {
+    for (Index h = 0; h < heads; ++h) out[{a.index_of(n, h), b.index_of(n, h)}];
+  }
+  std::vector<std::pair<const Pair, PairDiff>*> entries;
+  for (auto& entry : out) entries.push_back(&entry);
+  const auto one = [&](Index i) {
+    auto& [pair, found] = *entries[static_cast<std::size_t>(i)];
+    found = diff_planes(a.distinct()[pair.first], b.distinct()[pair.second], block);
+  };
+  const auto pairs = static_cast<Index>(entries.size());
+  if (pairs >= 2 * Index{threads()}) {
+    parallel_for(pairs, one);
+  } else {
+    for (Index i = 0; i < pairs; ++i) one(i);
+  }
+  return out;
+}
+
+}  // namespace
+
+MaskDiff diff(const Mask& a, const Mask& b, Index block) {
+  if (block < 1) {
+    throw Error(Errc::kInvalidArgument, fmt::format("block {}: expected at least 1", block));
+  }
+  if (a.queries() != b.queries() || a.keys() != b.keys()) {
+    throw Error(Errc::kShape,
+                fmt::format("{} and {} cannot be compared: expected equal queries and keys",
+                            shape_text(a), shape_text(b)));
+  }
+  const Index batch = broadcast_extent(a.batch(), b.batch(), a, b);
+  const Index heads = broadcast_extent(a.heads(), b.heads(), a, b);
+  const auto pairs = diff_pairs(a, b, batch, heads, block);
+  MaskDiff out;
+  out.block = block;
+  for (Index n = 0; n < batch; ++n) {
+    for (Index h = 0; h < heads; ++h) {
+      const PairDiff& pair = pairs.at({a.index_of(n, h), b.index_of(n, h)});
+      out.both += pair.both;
+      if (pair.only_a == 0 && pair.only_b == 0) continue;
+      out.only_a += pair.only_a;
+      out.only_b += pair.only_b;
+      out.rows += pair.rows;
+      out.blocks += pair.blocks;
+      out.planes.push_back({n, h, pair.only_a, pair.only_b});
+      if (out.first) continue;
+      out.first = Cell{n, h, pair.first.query, pair.first.key};
+      out.first_in_a = pair.first_in_a;
+    }
+  }
+  return out;
+}
+
+}  // namespace maskctl

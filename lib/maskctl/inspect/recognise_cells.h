@@ -1,0 +1,69 @@
+// Sets of cells as recognise reads them: bands, whatever the plane is made of; private to inspect.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "maskctl/mask/bands.h"
+#include "maskctl/mask/words.h"
+
+namespace maskctl {
+
+/// f(rows, band) for disjoint bands that together are the open cells; `band` is not empty on any of
+/// the rows. O(bands) where the plane is held as bands, else O(runs).
+template <typename F>
+void each_band(const Plane& plane, F&& f) {
+  if (const auto* slabs = slabs_of(plane)) {
+    for (const Slab& slab : *slabs) {
+      for (const Band& band : slab.bands) f(slab.q, band);
+    }
+    return;
+  }
+  std::vector<Run> scratch;
+  plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
+    if (keys.is_words()) {
+      scratch.clear();
+      words_to_runs(keys.words, scratch);
+    }
+    for (const Run& run : keys.is_words() ? std::span<const Run>(scratch) : keys.runs) {
+      f(rows, Band{run.begin, run.end, 0, 0});
+    }
+  });
+}
+
+/// All keys that a band sees on its rows: slopes only grow.
+inline Range keys_of(Range rows, const Band& band) {
+  return {band.begin_at(rows.begin), band.end_at(rows.end - 1)};
+}
+
+/// The same cells in the form that is cheapest to ask: bands where few lines bound the mask, else
+/// stored rows. A plane that can be neither stays as it is.
+PlanePtr compacted(const PlanePtr& plane);
+
+/// Least and greatest key - query.
+struct Diagonals {
+  Index low = 0, high = 0;
+};
+/// Nothing for a plane without cells.
+std::optional<Diagonals> diagonals(const Plane& plane);
+
+/// Queries and keys from the first to past the last one with cells; empty ranges without.
+struct Hull {
+  Range q, k;
+};
+Hull hull_of(const Plane& plane);
+
+/// The first key that any query sees; plane.keys() when there is none.
+Index first_key(const Plane& plane);
+
+/// 1 for each query and each key with a cell.
+struct Touched {
+  std::vector<std::uint8_t> q, k;
+};
+Touched touched(const Plane& plane);
+
+/// The greatest stride such that all key - query are multiples of it; 0 for no cells or only the
+/// main diagonal.
+Index common_stride(const Plane& plane);
+
+}  // namespace maskctl

@@ -1,0 +1,207 @@
+#include "maskctl/inspect/recognise_classes.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "maskctl/inspect/recognise_cells.h"
+#include "maskctl/mask/leaves.h"
+
+namespace maskctl {
+namespace {
+
+/// All queries of `q` and keys of `k` are of one class.
+struct Link {
+  Range q, k;
+};
+
+std::vector<Link> links_of(const Plane& plane) {
+  std::vector<Link> links;
+  each_band(plane, [&](Range rows, const Band& band) {
+    const bool apart = band.begin_slope && band.end_slope && band.end - band.begin == 1;
+    if (!apart) {
+      links.push_back({rows, keys_of(rows, band)});
+      return;
+    }
+    for (Index row = rows.begin; row < rows.end; ++row) {
+      links.push_back({{row, row + 1}, {band.begin + row, band.begin + row + 1}});
+    }
+  });
+  return links;
+}
+
+/// One axis, cut where any link begins or ends.
+class Axis {
+ public:
+  void set(Index size, std::vector<Index> edges) {
+    if (static_cast<Index>(edges.size()) * 4 > size) {  // nearly everywhere: every position
+      edges.resize(static_cast<std::size_t>(size) + 1);
+      std::iota(edges.begin(), edges.end(), 0);
+      dense_ = true;
+    }
+    std::sort(edges.begin(), edges.end());
+    edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+    edges_ = std::move(edges);
+    joined_.assign(edges_.size() + 1, 0);
+    covered_.assign(edges_.size() + 1, 0);
+  }
+  std::size_t parts() const { return edges_.empty() ? 0 : edges_.size() - 1; }
+  Range part(std::size_t i) const { return {edges_[i], edges_[i + 1]}; }
+  std::size_t part_at(Index position) const {
+    if (dense_) return static_cast<std::size_t>(position);
+    return static_cast<std::size_t>(
+        std::lower_bound(edges_.begin(), edges_.end(), position) - edges_.begin());
+  }
+  /// All parts of the range become one class; returns the first.
+  std::size_t join(Range range) {
+    const std::size_t begin = part_at(range.begin), end = part_at(range.end);
+    ++joined_[begin];
+    --joined_[end - 1];
+    ++covered_[begin];
+    --covered_[end];
+    return begin;
+  }
+  /// f(part, joined to the next one, in any link).
+  template <typename F>
+  void each(F&& f) const {
+    std::int32_t joined = 0, covered = 0;
+    for (std::size_t i = 0; i < parts(); ++i) {
+      joined += joined_[i];
+      covered += covered_[i];
+      f(i, joined > 0, covered > 0);
+    }
+  }
+
+ private:
+  std::vector<Index> edges_;
+  std::vector<std::int32_t> joined_, covered_;
+  bool dense_ = false;
+};
+
+class Union {
+ public:
+  explicit Union(std::size_t size) : parent_(size) {
+    std::iota(parent_.begin(), parent_.end(), std::uint32_t{0});
+  }
+  std::uint32_t root(std::size_t at) {
+    auto i = static_cast<std::uint32_t>(at);
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+  void join(std::size_t a, std::size_t b) { parent_[root(b)] = root(a); }
+
+ private:
+  std::vector<std::uint32_t> parent_;
+};
+
+std::vector<Index> edges_of(const std::vector<Link>& links, Range Link::*side) {
+  std::vector<Index> edges;
+  edges.reserve(links.size() * 2);
+  for (const Link& link : links) {
+    edges.push_back((link.*side).begin);
+    edges.push_back((link.*side).end);
+  }
+  return edges;
+}
+
+/// Numbers classes in the order in which they are asked for.
+class Numbers {
+ public:
+  explicit Numbers(std::size_t size) : number_(size, -1) {}
+  std::int32_t operator()(std::uint32_t root) {
+    if (number_[root] < 0) number_[root] = count_++;
+    return number_[root];
+  }
+  std::int32_t count() const { return count_; }
+
+ private:
+  std::vector<std::int32_t> number_;
+  std::int32_t count_ = 0;
+};
+
+std::vector<ClassRun> runs_of(const Axis& axis, std::size_t first, Union& sets, Numbers& numbers) {
+  std::vector<ClassRun> runs;
+  axis.each([&](std::size_t i, bool, bool covered) {
+    if (!covered) return;
+    const std::int32_t id = numbers(sets.root(first + i));
+    const Range at = axis.part(i);
+    if (!runs.empty() && runs.back().id == id && runs.back().at.end == at.begin) {
+      runs.back().at.end = at.end;
+    } else {
+      runs.push_back({at, id});
+    }
+  });
+  return runs;
+}
+
+/// Slabs of constant bands, for classes of few runs. Nothing when they are too many for that.
+PlanePtr as_slabs(const Classes& classes, Index queries, Index keys) {
+  constexpr std::size_t kBandsPerSlab = 16;
+  constexpr std::size_t kMostBands = std::size_t{1} << 16;
+  std::vector<std::vector<Band>> seen(static_cast<std::size_t>(classes.count));
+  for (const ClassRun& run : classes.k) {
+    auto& bands = seen[static_cast<std::size_t>(run.id)];
+    bands.push_back({run.at.begin, run.at.end, 0, 0});
+    if (bands.size() > kBandsPerSlab) return nullptr;
+  }
+  std::vector<Slab> slabs;
+  std::size_t used = 0;
+  for (const ClassRun& run : classes.q) {
+    slabs.push_back({run.at, seen[static_cast<std::size_t>(run.id)]});
+    used += slabs.back().bands.size();
+    if (used > kMostBands) return nullptr;
+  }
+  return bands(queries, keys, std::move(slabs));
+}
+
+}  // namespace
+
+Classes connected(const Plane& plane, bool shared) {
+  const std::vector<Link> links = links_of(plane);
+  Axis axes[2];
+  std::vector<Index> q_edges = edges_of(links, &Link::q), k_edges = edges_of(links, &Link::k);
+  if (shared) q_edges.insert(q_edges.end(), k_edges.begin(), k_edges.end());
+  axes[0].set(plane.queries(), std::move(q_edges));
+  if (!shared) axes[1].set(plane.keys(), std::move(k_edges));
+  Axis& q_axis = axes[0];
+  Axis& k_axis = shared ? axes[0] : axes[1];
+  const std::size_t first_key = shared ? 0 : q_axis.parts();
+  Union sets(first_key + k_axis.parts());
+  for (const Link& link : links) {
+    const std::size_t q = q_axis.join(link.q);
+    sets.join(q, first_key + k_axis.join(link.k));
+  }
+  const auto join_neighbours = [&](const Axis& axis, std::size_t first) {
+    axis.each([&](std::size_t i, bool joined, bool) {
+      if (joined) sets.join(first + i, first + i + 1);
+    });
+  };
+  join_neighbours(q_axis, 0);
+  if (!shared) join_neighbours(k_axis, first_key);
+
+  Classes out;
+  out.shared = shared;
+  Numbers numbers(first_key + k_axis.parts());
+  out.q = runs_of(q_axis, 0, sets, numbers);
+  out.k = shared ? out.q : runs_of(k_axis, first_key, sets, numbers);
+  out.count = numbers.count();
+  return out;
+}
+
+PlanePtr plane_of(const Classes& classes, Index queries, Index keys) {
+  if (static_cast<Index>(classes.q.size() + classes.k.size()) < (queries + keys) / 8) {
+    if (PlanePtr plane = as_slabs(classes, queries, keys)) return plane;
+  }
+  return equal_ids(ids_of(classes.q, queries, 0, -1), ids_of(classes.k, keys, 0, -1), -1,
+                   Side::kBoth);
+}
+
+std::vector<std::int32_t> ids_of(const std::vector<ClassRun>& runs, Index size, std::int32_t first,
+                                 std::int32_t none) {
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(size), none);
+  for (const ClassRun& run : runs) {
+    std::fill(ids.begin() + run.at.begin, ids.begin() + run.at.end, run.id + first);
+  }
+  return ids;
+}
+
+}  // namespace maskctl

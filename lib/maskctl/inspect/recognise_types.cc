@@ -1,0 +1,179 @@
+#include "maskctl/inspect/recognise_types.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <optional>
+
+#include "maskctl/inspect/recognise_blocks.h"
+#include "maskctl/inspect/recognise_cells.h"
+#include "maskctl/mask/leaves.h"
+
+namespace maskctl {
+namespace {
+
+constexpr std::size_t kBlockSizes = 8;  // tried as the grid under the types
+
+/// All guesses are of one form: some set of cells cannot come from below, so it comes from types,
+/// and the finest types that hold it must not hold a closed cell.
+class Guesses {
+ public:
+  Guesses(const PlanePtr& open, const PlanePtr& closed)
+      : open_(open), closed_(closed), square_(open->queries() == open->keys()) {}
+
+  /// The types that `cells` ask for; nothing when they contradict the mask.
+  std::optional<Classes> types(const PlanePtr& cells) const {
+    for (const bool shared : {true, false}) {
+      if (shared && !square_) continue;
+      Classes classes = connected(*cells, shared);
+      if (allowed(classes)) return classes;
+    }
+    return std::nullopt;
+  }
+  void add(const PlanePtr& from_types) {
+    if (from_types->count() == 0) return;
+    if (auto classes = types(from_types)) found_.push_back(std::move(*classes));
+  }
+  /// What lies above `high` and below `low` is of types; the band is made as narrow as the mask
+  /// allows, one side first.
+  void add_outside_band(bool high_first) {
+    Index low = -open_->queries(), high = open_->keys();
+    for (const bool upper : {high_first, !high_first}) {
+      upper ? narrow_high(low, high) : narrow_low(low, high);
+    }
+    add(outside(low, high));
+  }
+  void add_outside(const PlanePtr& under) { add(combine(Op::kSub, open_, under)); }
+  std::vector<Classes> take() { return std::move(found_); }
+
+ private:
+  bool allowed(const Classes& classes) const {
+    const PlanePtr cells = plane_of(classes, open_->queries(), open_->keys());
+    return combine(Op::kAnd, closed_, cells)->count() == 0;
+  }
+  PlanePtr outside(Index low, Index high) const {
+    return combine(Op::kSub, open_, diagonal_band(open_->queries(), open_->keys(), low, high));
+  }
+  /// Narrower bands leave more to the types: once they contradict the mask they go on doing so.
+  void narrow_high(Index low, Index& high) const {
+    Index bad = -open_->queries() - 1;
+    while (high - bad > 1) {
+      const Index middle = bad + (high - bad) / 2;
+      (types(outside(low, middle)) ? high : bad) = middle;
+    }
+  }
+  void narrow_low(Index& low, Index high) const {
+    Index bad = open_->keys() + 1;
+    while (bad - low > 1) {
+      const Index middle = low + (bad - low) / 2;
+      (types(outside(middle, high)) ? low : bad) = middle;
+    }
+  }
+  const PlanePtr& open_;
+  const PlanePtr& closed_;
+  bool square_;
+  std::vector<Classes> found_;
+};
+
+/// For each token the last one before it or itself that it must not share a document with; -1
+/// without.
+std::vector<Index> last_apart(const Plane& closed) {
+  std::vector<Index> last(static_cast<std::size_t>(closed.queries()), -1);
+  each_band(closed, [&](Range rows, const Band& band) {
+    for (Index row = rows.begin; row < rows.end; ++row) {
+      Index& at = last[static_cast<std::size_t>(row)];
+      at = std::max(at, std::min(band.end_at(row) - 1, row));
+    }
+  });
+  return last;
+}
+
+/// The longest documents, from the first token on, that hold no closed cell.
+PlanePtr free_documents(const PlanePtr& closed) {
+  const Index n = closed->queries();
+  const PlanePtr below = combine(Op::kAnd, closed, diagonal_band(n, n, -n, 0));
+  const PlanePtr above = combine(Op::kAnd, closed, diagonal_band(n, n, 0, n))->transposed();
+  const auto in_row = last_apart(*below), in_column = last_apart(*above);
+  std::vector<Slab> slabs;
+  Range document{0, 0};
+  for (Index token = 0; token <= n; ++token) {
+    const auto at = static_cast<std::size_t>(token);
+    const Index apart = token == n ? n : std::max(in_row[at], in_column[at]);
+    if (apart >= document.begin) {
+      if (!document.empty()) slabs.push_back({document, {{document.begin, document.end, 0, 0}}});
+      document.begin = apart == token ? token + 1 : token;
+    }
+    document.end = token + 1;
+  }
+  return bands(n, n, std::move(slabs));
+}
+
+/// Keys without a closed cell, for all queries.
+PlanePtr free_keys(const Plane& closed) {
+  std::vector<std::uint8_t> flags = touched(closed).k;
+  for (std::uint8_t& flag : flags) flag = flag == 0;
+  return key_flags(closed.queries(), flags);
+}
+
+/// The dilation of the least stride whose diagonals hold no closed cell; null without.
+PlanePtr free_stride(const Plane& closed) {
+  const Index queries = closed.queries(), keys = closed.keys();
+  std::vector<Index> steps(static_cast<std::size_t>(queries + keys + 1));
+  each_band(closed, [&](Range rows, const Band& band) {
+    for (Index row = rows.begin; row < rows.end; ++row) {
+      ++steps[static_cast<std::size_t>(band.begin_at(row) - row + queries)];
+      --steps[static_cast<std::size_t>(band.end_at(row) - row + queries)];
+    }
+  });
+  std::partial_sum(steps.begin(), steps.end(), steps.begin());
+  const Index reach = std::max(queries, keys);
+  for (Index stride = 2; stride < reach; ++stride) {
+    bool free = true;
+    for (Index d = queries % stride; d < queries + keys && free; d += stride) {
+      free = steps[static_cast<std::size_t>(d)] == 0;
+    }
+    if (!free) continue;
+    if (PlanePtr kept = stored(*dilated(queries, keys, stride, 0), Index{1} << 24)) return kept;
+  }
+  return nullptr;
+}
+
+/// Grids whose blocks hold no closed cell, coarse ones first.
+void add_outside_blocks(const PlanePtr& open, const PlanePtr& closed, Guesses& guesses) {
+  const AreaSums sums(*closed);
+  const Index queries = open->queries(), keys = open->keys();
+  const Index enough = open->count() / 4;
+  std::size_t tried = 0;
+  for (Index size = std::max(queries, keys) / 2; size > 1 && tried < kBlockSizes; --size) {
+    BlockGrid grid{size, size, ceil_div(queries, size), ceil_div(keys, size), {}};
+    Index area = 0;
+    for (Index q = 0; q < queries; q += size) {
+      for (Index k = 0; k < keys; k += size) {
+        const Range rows{q, std::min(q + size, queries)}, columns{k, std::min(k + size, keys)};
+        const bool free = sums(rows, columns) == 0;
+        grid.map.push_back(free);
+        if (free) area += rows.size() * columns.size();
+      }
+    }
+    if (area < enough) continue;
+    ++tried;
+    guesses.add_outside(plane_of(grid, queries, keys));
+  }
+}
+
+}  // namespace
+
+std::vector<Classes> likely_types(const PlanePtr& open, const PlanePtr& closed) {
+  Guesses guesses(open, closed);
+  guesses.add_outside_band(true);
+  guesses.add_outside_band(false);
+  if (open->queries() == open->keys()) guesses.add_outside(free_documents(closed));
+  guesses.add_outside(free_keys(*closed));
+  if (open->queries() * open->keys() <= AreaSums::kMostCells) {
+    if (const PlanePtr under = free_stride(*closed)) guesses.add_outside(under);
+    add_outside_blocks(open, closed, guesses);
+  }
+  return guesses.take();
+}
+
+}  // namespace maskctl
