@@ -34,6 +34,17 @@ void put_elements(const Dataset& dataset, Index seconds) {
   });
 }
 
+/// The elements of unbroken data are read by whoever is told their place.
+void check_storage_size(const Dataset& dataset) {
+  hsize_t bytes = dataset.element_bytes;
+  for (const hsize_t extent : dataset.extents) bytes *= extent;
+  const hsize_t stored = H5Dget_storage_size(dataset.id.get());
+  if (stored >= bytes) return;
+  throw Failure{hdf5_protocol::kFormat, "expected " + std::to_string(bytes) +
+                                            " bytes of data, the file holds " +
+                                            std::to_string(stored)};
+}
+
 }  // namespace
 
 void read_dataset(const Request& request) {
@@ -50,7 +61,10 @@ void read_dataset(const Request& request) {
   write_output(line({"array", path, dataset.descr, shape_field(dataset.extents)}));
   // Of unbroken data only; nothing for data that was never written and reads as its fill value.
   const haddr_t offset = H5Dget_offset(dataset.id.get());
-  if (offset != HADDR_UNDEF) return write_output(line({"at", std::to_string(offset)}));
+  if (offset != HADDR_UNDEF) {
+    check_storage_size(dataset);
+    return write_output(line({"at", std::to_string(offset)}));
+  }
   write_output(line({"data"}));
   put_elements(dataset, request.seconds);
 }

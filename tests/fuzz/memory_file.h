@@ -21,7 +21,9 @@ class MemoryFile {
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
   /// Other processes may open it too.
-  std::string name() const { return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_); }
+  std::string name() const {
+    return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_);
+  }
 
  private:
   int fd_;

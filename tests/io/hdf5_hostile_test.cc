@@ -144,6 +144,10 @@ TEST_CASE("hdf5: a helper that crashes, hangs, lies or is missing is one clear e
                              "printf 'array\\t/m\\t|b1\\t300,300\\ndata\\n1234'\nkill -ABRT $$", 5);
     CHECK(contains(read_error(source), "crashed while reading it, by signal 6"));
   }
+  SECTION("computing without end") {
+    const OtherHelper helper(scratch, "kill -XCPU $$", 5);
+    CHECK(contains(read_error(source), "the HDF5 library computed for 5 s while reading it"));
+  }
   SECTION("silence") {
     const OtherHelper helper(scratch, "exec sleep 30", 1);
     const double seconds =

@@ -120,7 +120,7 @@ TEST_CASE("hdf5: what is not an array of numbers is refused by name") {
   CHECK(contains(text("compound"), "elements of type compound"));
   CHECK(contains(text("complex"), "elements of type compound"));
   CHECK(contains(text("null"), "null dataspace"));
-  CHECK(text("colour") == "enumeration (RED, GREEN)");
+  CHECK(contains(text("colour"), "elements of type enumeration (GREEN, RED)"));
   CHECK(contains(text("liar"), "enumeration (FALSE, TRUE)"));
 }
 

@@ -59,8 +59,8 @@ class SmallCells {
     return cells;
   }
   BlockGrid grid(Size size) const {
-    BlockGrid grid{size.q, size.k, ceil_div(extent_.queries, size.q),
-                   ceil_div(extent_.keys, size.k), {}};
+    BlockGrid grid{
+        size.q, size.k, ceil_div(extent_.queries, size.q), ceil_div(extent_.keys, size.k), {}};
     grid.map.resize(static_cast<std::size_t>(grid.rows * grid.columns));
     each_block(extent_, size, [&](Index at, Range q, Range k) {
       grid.map[static_cast<std::size_t>(at)] = open_(q, k) > 0;
@@ -150,8 +150,8 @@ std::optional<Size> common_size(const Plane& open, const Plane& closed) {
 
 /// The grid of the blocks that `plane` touches.
 BlockGrid touched_blocks(const Plane& plane, Size size) {
-  BlockGrid grid{size.q, size.k, ceil_div(plane.queries(), size.q), ceil_div(plane.keys(), size.k),
-                 {}};
+  BlockGrid grid{
+      size.q, size.k, ceil_div(plane.queries(), size.q), ceil_div(plane.keys(), size.k), {}};
   grid.map.resize(static_cast<std::size_t>(grid.rows * grid.columns));
   std::vector<TileRun> tiles;
   for (Index row = 0; row < grid.rows; ++row) {
@@ -171,9 +171,7 @@ std::vector<BlockGrid> large_grids(const Plane& open, const Plane& closed) {
   return {touched_blocks(open, *size)};
 }
 
-bool is_small(const Plane& plane) {
-  return plane.queries() * plane.keys() <= AreaSums::kMostCells;
-}
+bool is_small(const Plane& plane) { return plane.queries() * plane.keys() <= AreaSums::kMostCells; }
 
 }  // namespace
 
@@ -182,8 +180,7 @@ PlanePtr plane_of(const BlockGrid& grid, Index queries, Index keys) {
 }
 
 AreaSums::AreaSums(const Plane& plane)
-    : stride_(plane.keys() + 1),
-      sums_(static_cast<std::size_t>((plane.queries() + 1) * stride_)) {
+    : stride_(plane.keys() + 1), sums_(static_cast<std::size_t>((plane.queries() + 1) * stride_)) {
   each_band(plane, [&](Range rows, const Band& band) {
     for (Index row = rows.begin; row < rows.end; ++row) {
       const auto line = sums_.begin() + (row + 1) * stride_ + 1;
@@ -206,8 +203,9 @@ std::vector<BlockGrid> likely_grids(const Plane& open, const Plane& closed) {
   const SmallCells cells(open, closed);
   const Extent& extent = cells.extent();
   std::vector<Size> sizes;
-  for (const Index size : records(std::max(extent.queries, extent.keys),
-                                  [&](Index s) { return cells.closes({s, s}); })) {
+  for (const Index size : records(std::max(extent.queries, extent.keys), [&](Index s) {
+         return cells.closes({s, s});
+       })) {
     sizes.push_back({size, size});
   }
   const auto q_sizes = records(extent.queries, [&](Index s) { return cells.closes({s, 1}); });

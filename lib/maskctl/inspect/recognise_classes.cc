@@ -48,8 +48,8 @@ class Axis {
   Range part(std::size_t i) const { return {edges_[i], edges_[i + 1]}; }
   std::size_t part_at(Index position) const {
     if (dense_) return static_cast<std::size_t>(position);
-    return static_cast<std::size_t>(
-        std::lower_bound(edges_.begin(), edges_.end(), position) - edges_.begin());
+    return static_cast<std::size_t>(std::lower_bound(edges_.begin(), edges_.end(), position) -
+                                    edges_.begin());
   }
   /// All parts of the range become one class; returns the first.
   std::size_t join(Range range) {

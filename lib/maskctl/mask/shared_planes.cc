@@ -9,6 +9,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/mask/bit_tiles.h"
 #include "maskctl/mask/words.h"
 #include "maskctl/tensor/tensor.h"
 
@@ -17,19 +18,13 @@ namespace {
 
 constexpr Index kCompareWords = Index{1} << 15;  // 256 KiB a side
 
-std::uint64_t mixed(std::uint64_t x) {  // the finaliser of splitmix64
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 std::uint64_t row_hash(Index row, std::span<const std::uint64_t> words) {
-  std::uint64_t h = mixed(static_cast<std::uint64_t>(row) + 1);
+  std::uint64_t h = scrambled(static_cast<std::uint64_t>(row) + 1);
   for (const std::uint64_t word : words) {
     h = (h ^ word) * 0x9e3779b97f4a7c15u;
     h ^= h >> 32;
   }
-  return mixed(h);
+  return scrambled(h);
 }
 
 /// The rows q as words, words_for(keys) each.

@@ -53,7 +53,7 @@ void check_not_empty(const Mask& mask) {
 
 void check_head_0(const Mask& mask) {
   if (mask.heads() > 0) return;
-  throw PythonError(PythonType::kTypeError, "head 0 of a mask without heads is out of range");
+  throw PythonError(PythonType::kIndexError, "head 0 of a mask without heads is out of range");
 }
 
 /// Open rows and columns of each batch, over all heads.

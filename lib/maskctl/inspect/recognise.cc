@@ -1,0 +1,139 @@
+#include "maskctl/inspect/recognise.h"
+
+#include <algorithm>
+
+#include "maskctl/base/error.h"
+#include "maskctl/inspect/recognise_names.h"
+#include "maskctl/inspect/recognise_scopes.h"
+#include "maskctl/mask/nearest.h"
+
+namespace maskctl {
+namespace {
+
+struct PlaneChain {
+  Chain chain;
+  bool irregular = false;
+};
+
+/// The explanation that is cheapest to read among those of equal length.
+Chain cheapest(const PlanePtr& plane, const std::vector<Moves>& found) {
+  Chain best;
+  Index best_cost = -1;
+  for (const Moves& moves : found) {
+    Chain chain = named(plane, moves, true);
+    const Index its_cost = cost(chain);
+    if (best_cost >= 0 && its_cost >= best_cost) continue;
+    best = std::move(chain);
+    best_cost = its_cost;
+  }
+  return best;
+}
+
+PlaneChain recognise_plane(const PlanePtr& plane, Index max_steps) {
+  const Explained found = explain(plane, max_steps);
+  if (!found.exact.empty()) return {cheapest(plane, found.exact), false};
+  const Index open = plane->count();
+  const Index closed = plane->queries() * plane->keys() - open;
+  Chain chain = named(plane, found.nearest, false);
+  // All open or all closed is off by so many cells: a chain has to tell much more.
+  const bool irregular = unexplained_cells(plane, chain) * 4 > std::min(open, closed);
+  if (irregular) chain.clear();
+  return {std::move(chain), irregular};
+}
+
+bool same_plane(const PlanePtr& a, const PlanePtr& b) {
+  return a == b || (a->count() == b->count() && combine(Op::kXor, a, b)->count() == 0);
+}
+
+/// Planes made apart may be equal; each is looked at once.
+struct Planes {
+  std::vector<PlanePtr> distinct;
+  std::vector<std::uint32_t> of;  // [batch * heads + head]
+};
+
+Planes planes_of(const Mask& mask) {
+  Planes out;
+  std::vector<std::uint32_t> number;
+  for (const PlanePtr& given : mask.distinct()) {
+    const PlanePtr plane = compacted(given);
+    const auto at = std::find_if(out.distinct.begin(), out.distinct.end(),
+                                 [&](const PlanePtr& seen) { return same_plane(seen, plane); });
+    number.push_back(static_cast<std::uint32_t>(at - out.distinct.begin()));
+    if (at == out.distinct.end()) out.distinct.push_back(plane);
+  }
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) out.of.push_back(number[mask.index_of(b, h)]);
+  }
+  return out;
+}
+
+Mask full_like(const Mask& mask) {
+  const PlanePtr full = full_plane(mask.queries(), mask.keys());
+  return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(),
+                    [&](Index, Index) { return full; });
+}
+
+/// The first open cell; the plane must have one.
+Cell first_cell(const Plane& plane) {
+  Cell cell;
+  bool found = false;
+  constexpr Index kRows = 256;
+  for (Index row = 0; row < plane.queries() && !found; row += kRows) {
+    plane.rows({row, std::min(row + kRows, plane.queries())}, [&](Range rows, const Keys& keys) {
+      if (found || (keys.runs.empty() && !keys.is_words())) return;
+      std::vector<Run> runs(keys.runs.begin(), keys.runs.end());
+      if (keys.is_words()) words_to_runs(keys.words, runs);
+      if (runs.empty()) return;
+      found = true;
+      cell.query = rows.begin;
+      cell.key = runs.front().begin;
+    });
+  }
+  return cell;
+}
+
+void compare(const Mask& mask, Recognised& out) {
+  const Mask differ = zip(Op::kXor, mask, apply(full_like(mask), out.chain));
+  out.unexplained = differ.count();
+  if (out.unexplained == 0) return;
+  for (Index b = 0; b < mask.batch() && !out.first_unexplained; ++b) {
+    for (Index h = 0; h < mask.heads() && !out.first_unexplained; ++h) {
+      if (differ.plane(b, h)->count() == 0) continue;
+      out.first_unexplained = first_cell(*differ.plane(b, h));
+      out.first_unexplained->batch = b;
+      out.first_unexplained->head = h;
+    }
+  }
+}
+
+void check_work(const Mask& mask, const RecogniseOptions& options) {
+  for (const PlanePtr& plane : mask.distinct()) {
+    const Index cells = plane->queries() * plane->keys();
+    if (!plane->computed() || cells <= options.max_cells) continue;
+    throw Error(Errc::kLimit, "recognise: a mask of " + std::to_string(cells) +
+                                  " cells that are computed one by one exceeds the limit of " +
+                                  std::to_string(options.max_cells) + "; slice it first");
+  }
+}
+
+}  // namespace
+
+Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
+  check_work(mask, options);
+  Recognised out;
+  if (mask.cells() == 0) return out;
+  const Planes planes = planes_of(mask);
+  std::vector<Chain> chains;
+  Index irregular = 0;
+  for (const PlanePtr& plane : planes.distinct) {
+    PlaneChain found = recognise_plane(plane, options.max_steps);
+    irregular += found.irregular;
+    chains.push_back(std::move(found.chain));
+  }
+  out.irregular = irregular == static_cast<Index>(planes.distinct.size());
+  out.chain = scoped(chains, planes.of, mask.batch(), mask.heads());
+  compare(mask, out);
+  return out;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,204 @@
+// The chain is found from its last step backwards. What is left to explain is a pair of sets: cells
+// that must be open, and cells that must be closed; the others do not matter, since a later step
+// decides them. A last step that keeps S must hold all of `open`, and then `closed` shrinks to its
+// part in S; one that opens P must avoid `closed`, and then `open` shrinks by P. Of each kind but
+// block grids and types there is a step that is at least as good as any other: the tightest band,
+// the finest classes, the most first keys or tokens. Nothing is left when `closed` is empty: then
+// the steps before do nothing to an all-open mask. Paddings, documents, chunks, dilations and
+// intersected token types are all classes here; they are told apart when the chain gets its names.
+#include "maskctl/inspect/recognise_search.h"
+
+#include <algorithm>
+
+#include "maskctl/inspect/recognise_types.h"
+#include "maskctl/mask/leaves.h"
+
+namespace maskctl {
+namespace {
+
+constexpr std::size_t kBand = 0, kClasses = 1, kGrid = 2, kFirst = 3, kTokens = 4, kTypes = 5;
+constexpr std::size_t kNothing = 6;
+constexpr std::size_t kMostFound = 6;
+constexpr Index kLargeCells = Index{1} << 24;
+constexpr Index kMostNodes = 4000;
+constexpr Index kWork = Index{1} << 27;  // bands looked at, about
+
+struct Left {
+  PlanePtr open, closed;
+  Index open_cells = 0, closed_cells = 0;
+};
+
+PlanePtr opened_tokens(const std::vector<Range>& tokens, Index queries, Index keys) {
+  std::vector<std::uint8_t> q(static_cast<std::size_t>(queries)), k(static_cast<std::size_t>(keys));
+  for (const Range& range : tokens) {
+    for (auto* flags : {&q, &k}) {
+      const Range inside = intersect(range, {0, static_cast<Index>(flags->size())});
+      if (!inside.empty()) {
+        std::fill(flags->begin() + inside.begin, flags->begin() + inside.end, 1);
+      }
+    }
+  }
+  return combine(Op::kOr, query_flags(q, keys), key_flags(queries, k));
+}
+
+/// Tokens whose rows and columns hold no closed cell.
+std::vector<Range> free_tokens(const Plane& closed) {
+  const Touched marked = touched(closed);
+  const auto free = [](const std::vector<std::uint8_t>& flags, std::size_t i) {
+    return i >= flags.size() || flags[i] == 0;
+  };
+  std::vector<Range> tokens;
+  for (std::size_t i = 0; i < std::max(marked.q.size(), marked.k.size()); ++i) {
+    if (!free(marked.q, i) || !free(marked.k, i)) continue;
+    const auto at = static_cast<Index>(i);
+    if (!tokens.empty() && tokens.back().end == at) {
+      tokens.back().end = at + 1;
+    } else {
+      tokens.push_back({at, at + 1});
+    }
+  }
+  return tokens;
+}
+
+class Search {
+ public:
+  explicit Search(const PlanePtr& plane) : queries_(plane->queries()), keys_(plane->keys()) {
+    start_.open = plane;
+    start_.closed = compacted(complement(plane));
+    start_.open_cells = plane->count();
+    start_.closed_cells = queries_ * keys_ - start_.open_cells;
+    Index size = 1;
+    each_band(*plane, [&](Range, const Band&) { ++size; });
+    weight_ = size;
+    best_left_ = start_.closed_cells;
+  }
+
+  Explained run(Index max_steps) {
+    if (start_.closed_cells == 0) return {{{}}, {}};
+    const bool large = queries_ * keys_ > kLargeCells;
+    for (const bool guess : {false, true}) {
+      if (guess != large && !guess) continue;  // small masks: all kinds at once
+      nodes_ = std::clamp<Index>(kWork / weight_, 16, kMostNodes);
+      for (Index steps = 1; steps <= max_steps && found_.empty(); ++steps) {
+        guess_ = guess;
+        step(start_, steps, kNothing);
+      }
+      if (!found_.empty()) break;
+    }
+    return {std::move(found_), std::move(nearest_)};
+  }
+
+ private:
+  bool spent() const { return nodes_ <= 0 || found_.size() >= kMostFound; }
+
+  void step(const Left& left, Index steps, std::size_t last) {
+    if (spent()) return;
+    // Steps that keep commute, and so do steps that open: one order of each is enough.
+    const std::size_t first_keep = last < kFirst ? last + 1 : kBand;
+    for (std::size_t kind = first_keep; kind <= kGrid; ++kind) {
+      for (Move& move : keeping(left, steps, kind)) keep(left, std::move(move), steps, kind);
+    }
+    if (steps < 2) return;  // a first step that opens does nothing
+    const std::size_t first_open = last >= kFirst && last != kNothing ? last + 1 : kFirst;
+    for (std::size_t kind = first_open; kind <= kTypes; ++kind) {
+      for (Move& move : opening(left, kind)) open(left, std::move(move), steps, kind);
+    }
+  }
+
+  void keep(const Left& left, Move move, Index steps, std::size_t kind) {
+    if (spent()) return;
+    --nodes_;
+    Left next = left;
+    next.closed = combine(Op::kAnd, left.closed, move.cells);
+    next.closed_cells = next.closed->count();
+    if (next.closed_cells == left.closed_cells) return;
+    path_.push_back(std::move(move));
+    note(next);
+    if (next.closed_cells > 0 && steps > 1) step(next, steps - 1, kind);
+    path_.pop_back();
+  }
+
+  void open(const Left& left, Move move, Index steps, std::size_t kind) {
+    if (spent()) return;
+    --nodes_;
+    Left next = left;
+    next.open = combine(Op::kSub, left.open, move.cells);
+    next.open_cells = next.open->count();
+    if (next.open_cells == left.open_cells) return;
+    path_.push_back(std::move(move));
+    step(next, steps - 1, kind);
+    path_.pop_back();
+  }
+
+  void note(const Left& left) {
+    if (left.closed_cells == 0) {
+      found_.emplace_back(path_.rbegin(), path_.rend());
+    } else if (left.closed_cells < best_left_) {
+      best_left_ = left.closed_cells;
+      nearest_.assign(path_.rbegin(), path_.rend());
+    }
+  }
+
+  Moves keeping(const Left& left, Index steps, std::size_t kind) const {
+    Moves moves;
+    if (kind == kBand) {
+      // Without any cell: the band that ends before the first key.
+      const Diagonals span = diagonals(*left.open).value_or(Diagonals{-queries_, -queries_});
+      moves.push_back({span, diagonal_band(queries_, keys_, span.low, span.high), left.open});
+    } else if (kind == kClasses) {
+      Classes classes = connected(*left.open, false);
+      PlanePtr cells = plane_of(classes, queries_, keys_);
+      moves.push_back({std::move(classes), std::move(cells), left.open});
+    } else if (guess_) {
+      for (BlockGrid& grid : exact_grids(*left.open, *left.closed)) add_grid(left, grid, moves);
+      // A grid that is not the last to explain something is followed by one that opens and another
+      // that keeps.
+      if (steps < 3) return moves;
+      for (BlockGrid& grid : likely_grids(*left.open, *left.closed)) add_grid(left, grid, moves);
+    }
+    return moves;
+  }
+
+  void add_grid(const Left& left, BlockGrid& grid, Moves& moves) const {
+    PlanePtr cells = plane_of(grid, queries_, keys_);
+    moves.push_back({std::move(grid), std::move(cells), left.open});
+  }
+
+  Moves opening(const Left& left, std::size_t kind) const {
+    Moves moves;
+    if (kind == kFirst) {
+      const Index n = first_key(*left.closed);
+      if (n > 0) {
+        moves.push_back(
+            {FirstKeys{n}, rectangle(queries_, keys_, {0, queries_}, {0, n}), left.open});
+      }
+    } else if (kind == kTokens) {
+      std::vector<Range> tokens = free_tokens(*left.closed);
+      if (!tokens.empty()) {
+        PlanePtr cells = opened_tokens(tokens, queries_, keys_);
+        moves.push_back({OpenTokens{std::move(tokens)}, std::move(cells), left.open});
+      }
+    } else if (guess_) {
+      for (Classes& classes : likely_types(left.open, left.closed)) {
+        PlanePtr cells = plane_of(classes, queries_, keys_);
+        moves.push_back({Types{std::move(classes)}, std::move(cells), left.open});
+      }
+    }
+    return moves;
+  }
+
+  Index queries_, keys_;
+  Left start_;
+  Index weight_ = 1, nodes_ = 0;
+  bool guess_ = false;
+  Moves path_;  // from the last step backwards
+  std::vector<Moves> found_;
+  Moves nearest_;
+  Index best_left_ = 0;
+};
+
+}  // namespace
+
+Explained explain(const PlanePtr& plane, Index max_steps) { return Search(plane).run(max_steps); }
+
+}  // namespace maskctl

@@ -1,0 +1,69 @@
+// Bits of a dense 16384 x 16384 mask on demand: convert_bench.py asks in turn with numpy.
+//   bench_convert THREADS    then lines "pack", "unpack", "pack bytes", "unpack bytes"; each gives
+//                            the seconds
+// pack and unpack go between a mask, which holds a dense array as words, and the array of bits;
+// with bytes they go between the array of bool and the array of bits, through a mask. First prints
+// what both sides must agree on, as "verify NAME NUMBER" lines, and "ready".
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <numeric>
+#include <string>
+
+#include "bench.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/mask/bits.h"
+#include "maskctl/mask/dense.h"
+
+namespace {
+
+using namespace maskctl;
+
+constexpr Index kSize = 16384;
+const std::vector<Index> kShape{1, 1, kSize, kSize};
+
+// Cell i is open where bit 7 of i * i * 2654435761 mod 2^32 is set, as numpy makes it too.
+Tensor cells() {
+  Tensor out(DType::kBool, kShape);
+  const auto bytes = out.as<std::uint8_t>();
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto n = static_cast<std::uint32_t>(i);
+    bytes[i] = static_cast<std::uint8_t>(n * n * 2654435761U >> 7 & 1);
+  }
+  return out;
+}
+
+Index sum(const Tensor& bits) {
+  const auto bytes = bits.as<std::uint8_t>();
+  return std::accumulate(bytes.begin(), bytes.end(), Index{0});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  set_threads(argc > 1 ? std::atoi(argv[1]) : 1);
+  constexpr Index kMost = Index{1} << 30;
+  const Tensor bytes = cells();
+  const Mask mask = mask_from_dense(bytes);
+  const Tensor bits = bits_from_mask(mask, kMost);
+  const Tensor back = dense_from_mask(mask_from_bits(bits.bytes(), kShape), kMost);
+  bench::require(std::ranges::equal(back.bytes(), bytes.bytes()), "bits and back");
+  std::cout << "verify open " << mask.count() << "\nverify sum " << sum(bits) << "\nready"
+            << std::endl;
+  std::cout.precision(12);
+  std::string question;
+  while (std::getline(std::cin, question)) {
+    std::cout << bench::seconds([&] {
+      if (question == "pack") {
+        bench::keep(bits_from_mask(mask, kMost));
+      } else if (question == "unpack") {
+        bench::keep(mask_from_bits(bits.bytes(), kShape));
+      } else if (question == "pack bytes") {
+        bench::keep(bits_from_mask(mask_from_dense(bytes), kMost));
+      } else {
+        bench::keep(dense_from_mask(mask_from_bits(bits.bytes(), kShape), kMost));
+      }
+    }) << std::endl;
+  }
+  return 0;
+}
