@@ -93,7 +93,7 @@ Cell first_cell(const Plane& plane) {
 }
 
 void compare(const Mask& mask, Recognised& out) {
-  const Mask differ = zip(Op::kXor, mask, apply(full_like(mask), out.chain));
+  const Mask differ = zip(Op::kXor, mask, maskctl::apply(full_like(mask), out.chain));
   out.unexplained = differ.count();
   if (out.unexplained == 0) return;
   for (Index b = 0; b < mask.batch() && !out.first_unexplained; ++b) {

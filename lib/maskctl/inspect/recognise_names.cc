@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "maskctl/mask/nearest.h"
 
@@ -322,7 +323,7 @@ Index cost(const Chain& chain) {
 }
 
 Index unexplained_cells(const PlanePtr& plane, const Chain& chain) {
-  const Mask made = apply(Mask(full_plane(plane->queries(), plane->keys())), chain);
+  const Mask made = maskctl::apply(Mask(full_plane(plane->queries(), plane->keys())), chain);
   return changed_cells(Mask(plane), made);
 }
 

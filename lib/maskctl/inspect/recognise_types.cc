@@ -8,6 +8,7 @@
 #include "maskctl/inspect/recognise_blocks.h"
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/rows.h"
 
 namespace maskctl {
 namespace {

@@ -108,7 +108,11 @@ HWY_ATTR std::uint64_t hash_all(const std::uint64_t* words, const std::uint64_t*
     sum0 = hn::Add(sum0, hash_step(d, words + i, random + i));
     sum1 = hn::Add(sum1, hash_step(d, words + i + step, random + i + step));
   }
-  std::uint64_t sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
+  // Not SumOfLanes: some compilers' intrinsics add signed lanes, which may not overflow.
+  std::uint64_t lanes[hn::MaxLanes(d)];
+  hn::StoreU(hn::Add(sum0, sum1), d, lanes);
+  std::uint64_t sum = 0;
+  for (std::size_t lane = 0; lane < step; ++lane) sum += lanes[lane];
   for (; i < n; ++i) {
     const std::uint64_t moved = words[i] ^ random[i];
     sum += (moved & 0xffffffff) * (moved >> 32);

@@ -76,6 +76,24 @@ std::vector<Index> shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
 }
 
+/// Rows whose bits start and end with words: tasks of so many share none.
+Index rows_per_task(Index keys) {
+  return ceil_div(std::max<Index>(1, kTaskBits / std::max<Index>(1, keys)), 64) * 64;
+}
+
+/// All cells where planes start with words.
+void pack_planes(const Mask& mask, std::span<std::uint64_t> words) {
+  const Index step = rows_per_task(mask.keys());
+  const Index tasks = ceil_div(mask.queries(), step);
+  parallel_for(mask.batch() * mask.heads() * tasks, [&](Index task) {
+    const Index p = task / tasks;
+    const Index first = task % tasks * step;
+    pack_rows(*mask.plane(p / mask.heads(), p % mask.heads()),
+              {first, std::min(first + step, mask.queries())},
+              (p * mask.queries() + first) * mask.keys(), words);
+  });
+}
+
 }  // namespace
 
 Index bit_bytes(std::span<const Index> shape) { return ceil_div(checked_cells(shape), 8); }
@@ -129,7 +147,7 @@ BitBands::BitBands(const Mask& mask)
 void BitBands::pack(const Plane& plane, Range q) {
   const Index keys = plane.keys();
   if (filled_ % 64 != 0) return pack_rows(plane, q, filled_, words_);
-  const Index step = ceil_div(std::max<Index>(1, kTaskBits / keys), 64) * 64;
+  const Index step = rows_per_task(keys);
   parallel_for(ceil_div(q.size(), step), [&](Index task) {
     const Index first = q.begin + task * step;
     pack_rows(plane, {first, std::min(first + step, q.end)}, filled_ + task * step * keys, words_);
@@ -165,6 +183,10 @@ Tensor bits_from_mask(const Mask& mask, Index max_bytes) {
                             shape_text(mask), max_bytes));
   }
   Tensor out(DType::kUInt8, {bytes});
+  if (mask.queries() * mask.keys() % 64 == 0) {
+    pack_planes(mask, out.as<std::uint64_t>());
+    return out;
+  }
   auto rest = out.bytes();
   BitBands bands(mask);
   while (!rest.empty()) {

@@ -1,0 +1,178 @@
+#include "maskctl/inspect/row_safety.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <limits>
+#include <mutex>
+
+#include "maskctl/base/error.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/mask/bands.h"
+
+namespace maskctl {
+namespace {
+
+constexpr Index kChunkRows = 4096;
+
+/// The rows that no slab covers.
+std::vector<Range> gaps(const std::vector<Slab>& slabs, Index queries) {
+  std::vector<Range> out;
+  Index end = 0;
+  for (const Slab& slab : slabs) {
+    if (slab.bands.empty()) continue;
+    if (slab.q.begin > end) out.push_back({end, slab.q.begin});
+    end = slab.q.end;
+  }
+  if (end < queries) out.push_back({end, queries});
+  return out;
+}
+
+void append(std::vector<Range>& ranges, Range next) {
+  if (!ranges.empty() && ranges.back().end == next.begin) {
+    ranges.back().end = next.end;
+  } else {
+    ranges.push_back(next);
+  }
+}
+
+/// The block of the first key of rows that are equal; no block without keys.
+struct RowsAt {
+  Range rows;
+  Index block = 0;
+};
+constexpr Index kNoBlock = std::numeric_limits<Index>::max();
+
+void merge(RowSafety& out, const RowSafety& part) {
+  out.empty += part.empty;
+  out.late += part.late;
+  const auto lower = [](std::optional<Index>& to, const std::optional<Index>& from) {
+    if (from && (!to || *from < *to)) to = from;
+  };
+  lower(out.first, part.first);
+  lower(out.first_late, part.first_late);
+}
+
+RowSafety block_row_safety(const Plane& plane, Range rows, Index key_block,
+                           std::vector<RowsAt>& scratch) {
+  scratch.clear();
+  Index first_block = kNoBlock;
+  plane.rows(rows, [&](Range equal, const Keys& keys) {
+    const Index key = first_open_key(keys);
+    const Index block = key < 0 ? kNoBlock : key / key_block;
+    first_block = std::min(first_block, block);
+    scratch.push_back({equal, block});
+  });
+  RowSafety out;
+  for (const RowsAt& at : scratch) {
+    if (at.block == first_block && at.block != kNoBlock) continue;
+    (at.block == kNoBlock ? out.empty : out.late) += at.rows.size();
+    if (!out.first) out.first = at.rows.begin;
+    if (!out.first_late && at.block != kNoBlock) out.first_late = at.rows.begin;
+  }
+  return out;
+}
+
+}  // namespace
+
+Index first_open_key(const Keys& keys) {
+  if (!keys.is_words()) return keys.runs.empty() ? -1 : keys.runs.front().begin;
+  for (std::size_t i = 0; i < keys.words.size(); ++i) {
+    if (keys.words[i] != 0) return static_cast<Index>(i) * 64 + std::countr_zero(keys.words[i]);
+  }
+  return -1;
+}
+
+std::optional<Cell> first_cell(const Plane& plane) {
+  if (const auto* slabs = slabs_of(plane)) {
+    for (const Slab& slab : *slabs) {
+      if (slab.bands.empty()) continue;
+      return Cell{0, 0, slab.q.begin, slab.bands.front().begin_at(slab.q.begin)};
+    }
+    return std::nullopt;
+  }
+  for (Index q = 0; q < plane.queries(); q += kChunkRows) {
+    const Range chunk{q, std::min(q + kChunkRows, plane.queries())};
+    if (plane.classify(chunk, {0, plane.keys()}) == Fill::kEmpty) continue;
+    std::optional<Cell> found;
+    plane.rows(chunk, [&](Range equal, const Keys& keys) {
+      if (found) return;
+      const Index key = first_open_key(keys);
+      if (key >= 0) found = Cell{0, 0, equal.begin, key};
+    });
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Cell> first_cell(const Mask& mask) {
+  std::vector<bool> known_empty(mask.distinct().size());
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) {
+      const std::uint32_t plane = mask.index_of(b, h);
+      if (known_empty[plane]) continue;
+      if (auto cell = first_cell(*mask.distinct()[plane])) {
+        return Cell{b, h, cell->query, cell->key};
+      }
+      known_empty[plane] = true;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Range> empty_rows(const Plane& plane) {
+  if (const auto* slabs = slabs_of(plane)) return gaps(*slabs, plane.queries());
+  const Index chunks = ceil_div(plane.queries(), kChunkRows);
+  std::vector<std::vector<Range>> parts(static_cast<std::size_t>(chunks));
+  parallel_for(chunks, [&](Index i) {
+    auto& part = parts[static_cast<std::size_t>(i)];
+    const Range chunk{i * kChunkRows, std::min((i + 1) * kChunkRows, plane.queries())};
+    plane.rows(chunk, [&part](Range equal, const Keys& keys) {
+      if (first_open_key(keys) < 0) append(part, equal);
+    });
+  });
+  std::vector<Range> out;
+  for (const auto& part : parts) {
+    for (const Range& range : part) append(out, range);
+  }
+  return out;
+}
+
+RowSafety row_safety(const Plane& plane, BlockSize block) {
+  if (block.q < 1 || block.k < 1) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("block {}x{}: expected sizes of at least 1", block.q, block.k));
+  }
+  const Index block_rows = ceil_div(plane.queries(), block.q);
+  const Index tasks = std::clamp<Index>(block_rows, 1, Index{threads()} * 8);
+  const Index step = ceil_div(block_rows, tasks);
+  RowSafety out;
+  std::mutex mutex;
+  parallel_for(tasks, [&](Index task) {
+    RowSafety part;
+    std::vector<RowsAt> scratch;
+    for (Index i = task * step; i < std::min((task + 1) * step, block_rows); ++i) {
+      const Range rows{i * block.q, std::min((i + 1) * block.q, plane.queries())};
+      merge(part, block_row_safety(plane, rows, block.k, scratch));
+    }
+    const std::lock_guard lock(mutex);
+    merge(out, part);
+  });
+  return out;
+}
+
+std::vector<PlaneUse> plane_uses(const Mask& mask) {
+  std::vector<PlaneUse> out(mask.distinct().size());
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) {
+      PlaneUse& use = out[mask.index_of(b, h)];
+      if (use.times++ == 0) {
+        use.batch = b;
+        use.head = h;
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,43 @@
+// Rows by the first key they see: which see none, and which a block-sparse kernel reaches too late.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "maskctl/inspect/recognise.h"
+#include "maskctl/inspect/stats.h"
+#include "maskctl/mask/mask.h"
+
+namespace maskctl {
+
+/// The first open key of a row, -1 without one.
+Index first_open_key(const Keys& keys);
+
+/// The open cell of lowest batch, head, query and key. Reads no more than it must.
+std::optional<Cell> first_cell(const Mask& mask);
+std::optional<Cell> first_cell(const Plane& plane);  // batch and head 0
+
+/// Rows that see no key: ascending, not touching. O(slabs) for bands.
+std::vector<Range> empty_rows(const Plane& plane);
+
+/// Rows without a key in the first block that a kernel computes for them, which is the first block
+/// of their block row that is not empty. An online softmax that takes no care of such rows starts
+/// with a maximum of -inf and gives NaN.
+struct RowSafety {
+  Index empty = 0;             // rows without any key
+  Index late = 0;              // rows with keys, the first of them in a later block
+  std::optional<Index> first;  // the first of these rows
+  std::optional<Index> first_late;
+};
+/// Throws Error(kInvalidArgument) for a block size below 1.
+RowSafety row_safety(const Plane& plane, BlockSize block);
+
+/// Where a distinct plane of a mask stands first, and how often.
+struct PlaneUse {
+  Index batch = 0, head = 0;
+  Index times = 0;
+};
+/// One for each of mask.distinct(); times is 0 for a plane that is not used.
+std::vector<PlaneUse> plane_uses(const Mask& mask);
+
+}  // namespace maskctl

@@ -1,0 +1,122 @@
+// How often recognise explains random chains: recognise_rate [--count N] [--seed N] [--show].
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+
+#include "../support/random_chain.h"
+#include "maskctl/inspect/recognise.h"
+#include "maskctl/mask/bands.h"
+#include "maskctl/mask/nearest.h"
+#include "maskctl/pipeline/bind.h"
+#include "maskctl/pipeline/values.h"
+
+namespace {
+
+using namespace maskctl;
+
+struct Options {
+  Index count = 20000;
+  std::uint64_t seed = 1;
+  bool show = false;
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name == "--show") options.show = true;
+    if (i + 1 == argc) break;
+    if (name == "--count") options.count = integer_from(argv[i + 1]).value_or(1);
+    if (name == "--seed") options.seed = seed_from(argv[i + 1]).value_or(1);
+  }
+  return options;
+}
+
+struct Sample {
+  Index queries, keys;
+  Chain chain;
+  Mask full, mask;
+};
+
+Sample draw(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto number = [&](Index low, Index high) {
+    return std::uniform_int_distribution<Index>(low, high)(random);
+  };
+  Sample out;
+  out.queries = number(1, 300);
+  out.keys = number(0, 1) == 0 ? out.queries : number(1, 300);
+  out.chain = twin::ChainMaker(random, out.queries, out.keys).chain(number(1, 3));
+  out.full = Mask(full_plane(out.queries, out.keys));
+  out.mask = maskctl::apply(out.full, out.chain);
+  return out;
+}
+
+/// Texts need names of arrays; recognised ones have none.
+void name_arrays(Chain& chain) {
+  const auto name = [](NamedArray& array, const char* text) {
+    if (array.array.elements() > 0) array.text = text;
+  };
+  for (Step& step : chain) {
+    if (auto* rule = std::get_if<step::Document>(&step.rule)) {
+      name(rule->q, "ids");
+      name(rule->kv, "key_ids");
+    } else if (auto* types = std::get_if<step::Tokens>(&step.rule)) {
+      name(types->q, "types");
+      name(types->kv, "key_types");
+    } else if (auto* block = std::get_if<step::Block>(&step.rule)) {
+      name(block->map, "map");
+    }
+  }
+}
+
+/// "causal window tokens": what the failures are counted by.
+std::string kinds(const Chain& chain) {
+  std::string out;
+  for (const Step& step : chain) {
+    const std::string text = to_text({step});
+    out += text.substr(0, text.find(':')) + " ";
+  }
+  return out;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  Index good = 0, longer = 0, unexplained = 0, wrong = 0;
+  double slowest = 0;
+  std::map<std::string, Index> failures;
+  for (Index i = 0; i < options.count; ++i) {
+    const std::uint64_t seed = options.seed * 1000003 + static_cast<std::uint64_t>(i);
+    const Sample sample = draw(seed);
+    const auto start = std::chrono::steady_clock::now();
+    Recognised found = recognise(sample.mask);
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    slowest = std::max(slowest, spent.count());
+    // Judged by the dense definition of apply, not by what recognise says about itself.
+    const Index differ = changed_cells(sample.mask, maskctl::apply(sample.full, found.chain));
+    const bool is_longer = found.chain.size() > sample.chain.size();
+    wrong += differ != found.unexplained;
+    unexplained += differ != 0;
+    longer += differ == 0 && is_longer;
+    good += differ == 0 && !is_longer;
+    if (differ == 0 && !is_longer) continue;
+    ++failures[kinds(sample.chain)];
+    if (!options.show) continue;
+    name_arrays(found.chain);
+    fmt::print("{} {}x{} {} -> {} ({} unexplained, {:.1f} ms)\n", i, sample.queries, sample.keys,
+               to_text(sample.chain), to_text(found.chain), differ, spent.count() * 1e3);
+  }
+  for (const auto& [chain, count] : failures) fmt::print("{:5} {}\n", count, chain);
+  fmt::print(
+      "{} chains: {} ({:.2f} %) with 0 unexplained and no more steps; {} longer; {} with "
+      "unexplained cells; {} wrong claims; slowest {:.1f} ms\n",
+      options.count, good, 100.0 * static_cast<double>(good) / static_cast<double>(options.count),
+      longer, unexplained, wrong, slowest * 1e3);
+  return wrong == 0 && good * 100 >= options.count * 99 ? 0 : 1;
+}
