@@ -50,20 +50,31 @@ std::string version_text() {
                      FMT_VERSION % 100, CLI11_VERSION);
 }
 
+/// CLI11 takes "-:KEY", an array of a container on standard input, for an option. A blank in front
+/// makes it a value.
+constexpr std::string_view kStdinKey = "-:";
+constexpr std::string_view kMarkedKey = " -:";
+
+std::string unmarked(std::string text) {
+  return text.starts_with(kMarkedKey) ? text.substr(1) : text;
+}
+
 /// Declarations of one command, handed to CLI11.
 class ParserOptions final : public OptionList {
  public:
   explicit ParserOptions(CLI::App& app) : app_(app) {}
 
   void operand(std::string_view name, std::string& target) override {
-    app_.add_option(std::string(name), target, "");
+    app_.add_option(std::string(name), target, "")->transform(unmarked);
   }
   void operands(std::string_view name, std::vector<std::string>& targets) override {
-    app_.add_option(std::string(name), targets, "");
+    app_.add_option(std::string(name), targets, "")->transform(unmarked);
   }
   void value(const std::string& names, const std::string& placeholder, const std::string& help,
              Take take) override {
-    app_.add_option_function<std::string>(names, std::move(take), help)->type_name(placeholder);
+    app_.add_option_function<std::string>(names, std::move(take), help)
+        ->type_name(placeholder)
+        ->transform(unmarked);
   }
   void repeated(const std::string& names, const std::string& placeholder, const std::string& help,
                 std::vector<std::string>& targets) override {
@@ -102,6 +113,7 @@ CommandLine::CommandLine() {
   for (const CommandHelp& help : command_helps()) {
     CLI::App* app = app_.add_subcommand(std::string(help.name), std::string(help.summary));
     app->allow_extras(false);
+    if (!help.alias.empty()) app->alias(std::string(help.alias));
     ParserOptions options(*app);
     declare_command(help.name, options, request_);
   }
@@ -143,6 +155,9 @@ std::vector<std::string> arguments(int argc, char** argv) {
   if (!out.empty() && out.front() == "help") {
     out.erase(out.begin());
     out.emplace_back("--help");
+  }
+  for (std::string& text : out) {
+    if (text.starts_with(kStdinKey)) text.insert(text.begin(), ' ');
   }
   std::reverse(out.begin(), out.end());  // as CLI11 wants them
   return out;

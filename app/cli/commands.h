@@ -11,12 +11,19 @@ void show(const ShowOptions& options, const GlobalOptions& globals);
 void apply(const ApplyOptions& options, const GlobalOptions& globals);
 void gen(const GenOptions& options, const GlobalOptions& globals);
 void stats(const StatsOptions& options, const GlobalOptions& globals);
+void cost(const CostOptions& options, const GlobalOptions& globals);
 void combine(const CombineOptions& options, const GlobalOptions& globals);
 void seq(const SeqOptions& options, const GlobalOptions& globals);
 void blockmap(const BlockmapOptions& options, const GlobalOptions& globals);
 void ops(const OpsOptions& options);
+/// 1 when cells are left unexplained.
+int recognise(const RecogniseCommand& options, const GlobalOptions& globals);
 /// 1 when the masks differ.
 int diff(const DiffOptions& options, const GlobalOptions& globals);
+/// 1 when the pair is closed.
+int why(const WhyOptions& options, const GlobalOptions& globals);
+/// 1 when an expectation does not hold, or a finding is an error or a warning.
+int check(const CheckOptions& options, const GlobalOptions& globals);
 /// 1 when --roundtrip finds a loss.
 int convert(const ConvertOptions& options, const GlobalOptions& globals);
 

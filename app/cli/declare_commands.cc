@@ -118,6 +118,22 @@ void stats_options(OptionList& list, Request& request) {
   list.flag("--json", "print JSON (maskctl.stats/1)", stats.json);
 }
 
+void cost_options(OptionList& list, Request& request) {
+  CostOptions& cost = request.cost;
+  CostQuery& query = cost.query;
+  list.operand("SOURCE", cost.name);
+  declare_source(list, cost.source);
+  list.value("--block", "QxK+QxK", "tile sizes to count, 64 = 64x64 (16+32+64+128+256+512)",
+             [&query](const std::string& text) { query.blocks = parse_blocks(text, "--block"); });
+  list.integer("--heads", 1, "heads that share a mask of one head (those of the mask)",
+               [&query](Index n) { query.heads = n; });
+  list.integer("--head-dim", 1, "numbers in a query, key or value (128)",
+               [&query](Index n) { query.head_dim = n; });
+  list.integer("--ranks", 1, "devices that the queries are dealt out to (8)",
+               [&query](Index n) { query.ranks = n; });
+  list.flag("--json", "print JSON (maskctl.cost/1)", cost.json);
+}
+
 void diff_options(OptionList& list, Request& request) {
   DiffOptions& diff = request.diff;
   list.operand("A", diff.a);
@@ -157,6 +173,44 @@ void blockmap_options(OptionList& list, Request& request) {
   list.flag("--json", "print JSON (maskctl.blockmap/1)", map.json);
 }
 
+void why_options(OptionList& list, Request& request) {
+  WhyOptions& why = request.why;
+  list.operand("SOURCE", why.name);
+  list.operand("QUERY", why.query_text);
+  list.operand("KEY", why.key_text);
+  declare_source(list, why.source);
+  declare_semantics(list, why.source);
+  list.integer("--batch", 0, "which batch (0)", [&why](Index n) { why.batch = n; });
+  list.integer("--head", 0, "which head (0)", [&why](Index n) { why.head = n; });
+  list.flag("--json", "print JSON (maskctl.why/1)", why.json);
+}
+
+void check_options(OptionList& list, Request& request) {
+  CheckOptions& check = request.check;
+  list.operand("SOURCE", check.name);
+  declare_source(list, check.source);
+  list.repeated("-e,--expect", "EXPECTATION",
+                "what must hold, may be repeated: causal, window:keys=N or any step that closes "
+                "cells; no-empty-rows, no-leak:SRC, symmetric, block-aligned:N, row-safe:block=N, "
+                "density:MIN..MAX, subset-of:SRC, equals:PIPELINE; without it mistakes are looked "
+                "for",
+                check.expectations);
+  list.text("--segments", "SOURCE", "segment ids: no open cell may join two documents",
+            check.segments);
+  list.text("--positions", "SOURCE", "position ids, which tell the documents too", check.positions);
+  list.text("--cu-seqlens", "SOURCE", "cumulative lengths, which tell the documents too",
+            check.cu_seqlens);
+  list.text("--bias", "SOURCE", "an additive bias that is given together with the mask",
+            check.bias);
+  static constexpr std::string_view kFormats[] = {"text", "json", "junit", "sarif"};
+  const auto choose = [&check](std::size_t i) {
+    check.format = static_cast<CheckOptions::Format>(i);
+  };
+  list.choice("--format", kFormats, "how to report (text); json: maskctl.check/1", choose);
+  list.flag("--json", "the same as --format json", check.json);
+  list.flag("--exit-zero", "exit 0 whatever is found", check.exit_zero);
+}
+
 void seq_options(OptionList& list, Request& request) {
   SeqOptions& seq = request.seq;
   list.operand("WHAT", seq.what);
@@ -171,6 +225,18 @@ void seq_options(OptionList& list, Request& request) {
   list.flag("--json", "print JSON (maskctl.seq/1)", seq.json);
 }
 
+void recognise_options(OptionList& list, Request& request) {
+  RecogniseCommand& recognise = request.recognise;
+  list.operand("SOURCE", recognise.name);
+  declare_source(list, recognise.source);
+  list.integer("--max-steps", 1, "longest pipeline to look for (4)",
+               [&recognise](Index n) { recognise.max_steps = n; });
+  list.text("--write", "FILE", "where the arrays of the pipeline go: FILE.npz, or FILE.npy for one",
+            recognise.dest);
+  list.flag("-f,--force", "replace an existing file", recognise.force);
+  list.flag("--json", "print JSON (maskctl.recognise/1)", recognise.json);
+}
+
 void ops_options(OptionList& list, Request& request) {
   list.operand("NAME", request.ops.name);
   list.flag("--json", "print JSON (maskctl.ops/1)", request.ops.json);
@@ -181,10 +247,11 @@ struct Declaration {
   void (*declare)(OptionList& list, Request& request);
 };
 constexpr Declaration kDeclarations[] = {
-    {"info", info_options},         {"show", show_options},       {"apply", apply_options},
-    {"convert", convert_options},   {"combine", combine_options}, {"gen", gen_options},
-    {"stats", stats_options},       {"diff", diff_options},       {"seq", seq_options},
-    {"blockmap", blockmap_options}, {"ops", ops_options},
+    {"info", info_options},         {"show", show_options},           {"apply", apply_options},
+    {"convert", convert_options},   {"combine", combine_options},     {"gen", gen_options},
+    {"stats", stats_options},       {"cost", cost_options},           {"diff", diff_options},
+    {"why", why_options},           {"check", check_options},         {"seq", seq_options},
+    {"blockmap", blockmap_options}, {"recognise", recognise_options}, {"ops", ops_options},
 };
 
 }  // namespace

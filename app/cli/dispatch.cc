@@ -57,6 +57,19 @@ int run_diff(Request& request) {
   return diff(request.diff, request.globals);
 }
 
+int run_why(Request& request) {
+  WhyOptions& why = request.why;
+  need_source(why.name, "why");
+  if (why.key_text.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "why: a query and a key are needed: maskctl why SOURCE 812 40");
+  }
+  constexpr Index kMost = (Index{1} << 31) - 1;
+  why.query = parse_integer(why.query_text, "why: query", 0, kMost);
+  why.key = parse_integer(why.key_text, "why: key", 0, kMost);
+  return maskctl::app::why(why, request.globals);
+}
+
 int run_gen(Request& request) {
   if (request.gen.step.empty()) {
     throw Error(Errc::kInvalidArgument, "gen: no STEP; `maskctl gen --help` has examples");
@@ -69,6 +82,17 @@ int run_stats(Request& request) {
   need_source(request.stats.name, "stats");
   stats(request.stats, request.globals);
   return 0;
+}
+
+int run_cost(Request& request) {
+  need_source(request.cost.name, "cost");
+  cost(request.cost, request.globals);
+  return 0;
+}
+
+int run_check(Request& request) {
+  need_source(request.check.name, "check");
+  return check(request.check, request.globals);
 }
 
 int run_seq(Request& request) {
@@ -85,6 +109,11 @@ int run_blockmap(Request& request) {
   return 0;
 }
 
+int run_recognise(Request& request) {
+  need_source(request.recognise.name, "recognise");
+  return recognise(request.recognise, request.globals);
+}
+
 int run_ops(Request& request) {
   ops(request.ops);
   return 0;
@@ -95,10 +124,11 @@ struct Command {
   int (*run)(Request& request);
 };
 constexpr Command kCommands[] = {
-    {"info", run_info},         {"show", run_show},       {"apply", run_apply},
-    {"convert", run_convert},   {"combine", run_combine}, {"gen", run_gen},
-    {"stats", run_stats},       {"diff", run_diff},       {"seq", run_seq},
-    {"blockmap", run_blockmap}, {"ops", run_ops},
+    {"info", run_info},         {"show", run_show},           {"apply", run_apply},
+    {"convert", run_convert},   {"combine", run_combine},     {"gen", run_gen},
+    {"stats", run_stats},       {"cost", run_cost},           {"diff", run_diff},
+    {"why", run_why},           {"check", run_check},         {"seq", run_seq},
+    {"blockmap", run_blockmap}, {"recognise", run_recognise}, {"ops", run_ops},
 };
 
 /// Lines of MaskInfo to stderr; the variable alone announces nothing, as in the seed.

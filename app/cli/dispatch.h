@@ -17,9 +17,13 @@ struct Request {
   CombineOptions combine;
   GenOptions gen;
   StatsOptions stats;
+  CostOptions cost;
   DiffOptions diff;
+  WhyOptions why;
+  CheckOptions check;
   SeqOptions seq;
   BlockmapOptions blockmap;
+  RecogniseCommand recognise;
   OpsOptions ops;
 };
 

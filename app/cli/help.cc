@@ -40,10 +40,27 @@ constexpr CommandHelp kCommands[] = {
     {"stats", "SOURCE", "count open cells, keys per row, empty rows and columns, tiles",
      "  maskctl stats mask.npy\n"
      "  maskctl stats seg.npy --as segments -t causal --block 64+128x64 --json\n"},
+    {"cost", "SOURCE", "what attention under a mask costs: FLOPs, tiles, bytes, balance of ranks",
+     "  maskctl cost seg.npy --as segments -t causal --heads 32 --head-dim 128\n"
+     "  maskctl cost gen:causal:n=131072 -t window:keys=4096 --block 64+128+256 --ranks 16\n"},
     {"diff", "A B", "compare two masks: how many cells differ, where, and why",
      "  maskctl diff have.npy want.npy\n"
      "  maskctl diff seg.npy mask.npy --as segments --as-b dense -t causal --show\n"
      "  maskctl diff have.npy want.npy -o both.png\n"},
+    {"why", "SOURCE QUERY KEY", "which step opened or closed one pair, and with which numbers",
+     "  maskctl why gen:full:n=1024 -t window:keys=128 -t causal 812 40\n"
+     "  maskctl why seg.npy --as segments -t causal 17 3 --batch 1\n"},
+    {"check", "SOURCE", "test what a mask should be, or look for mistakes in it",
+     "  maskctl check mask.npy\n"
+     "  maskctl check mask.npy --expect causal --expect no-empty-rows\n"
+     "  maskctl check mask.npy --segments seg.npy --format sarif\n"
+     "  maskctl lint cu.npy --as cu_seqlens --shape 1+1+4096+4096\n",
+     "lint"},
+    {"recognise", "SOURCE", "the short pipeline that a mask would have come from",
+     "  maskctl recognise mask.npy\n"
+     "  maskctl recognise mask.npy --write ids.npz --json\n"
+     "  maskctl recognise bias.npy --as bias --max-steps 2\n",
+     "recognize"},
     {"seq", "WHAT SOURCE", "lengths, positions and chunks of packed sequences",
      "  maskctl seq lens cu.npy\n"
      "  maskctl seq cu-seqlens valid.npy --as padding -o cu.npy\n"

@@ -11,7 +11,8 @@ struct CommandHelp {
   std::string_view name;
   std::string_view operands;  // "SOURCE..."
   std::string_view summary;
-  std::string_view examples;  // lines, each ended by a line feed
+  std::string_view examples;    // lines, each ended by a line feed
+  std::string_view alias = {};  // a second name
 };
 
 /// In the order in which help lists them.

@@ -1,22 +1,10 @@
-// The JSON of reports; the only file that sees nlohmann-json.
-#include <nlohmann/json.hpp>
-
+// The JSON of reports.
+#include "app/cli/json_parts.h"
 #include "app/cli/report.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-/// Bytes of a file name that are not UTF-8 become the replacement character.
-std::string text_of(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-Json extents(const Mask& mask) {
-  return Json::array({mask.batch(), mask.heads(), mask.queries(), mask.keys()});
-}
 
 /// Whole numbers, nested as the array is.
 Json numbers(const Tensor& tensor) {
@@ -28,11 +16,6 @@ Json numbers(const Tensor& tensor) {
     rows.push_back(std::vector(at, at + columns));
   }
   return rows;
-}
-
-Json ratio(Index part, Index whole) {
-  if (whole == 0) return nullptr;
-  return static_cast<double>(part) / static_cast<double>(whole);
 }
 
 Json json_of(const ArrayReport& array) {
@@ -157,12 +140,7 @@ std::string stats_json(std::string_view source, const Mask& mask, const Stats& s
   out["total"] = json_of(stats.total, mask.keys());
   out["planes"] = Json::array();
   for (const PlaneStats& plane : stats.planes) out["planes"].push_back(json_of(plane, mask.keys()));
-  out["plane_of"] = Json::array();  // [batch][head] -> number in planes
-  for (Index b = 0; b < mask.batch(); ++b) {
-    Json heads = Json::array();
-    for (Index h = 0; h < mask.heads(); ++h) heads.push_back(mask.index_of(b, h));
-    out["plane_of"].push_back(std::move(heads));
-  }
+  out["plane_of"] = plane_numbers(mask);
   return text_of(out);
 }
 

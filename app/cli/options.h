@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "maskctl/inspect/cost.h"
 #include "maskctl/inspect/stats.h"
 #include "maskctl/io/kind.h"
 #include "maskctl/mask/mask.h"
@@ -111,6 +112,13 @@ struct StatsOptions {
   bool json = false;
 };
 
+struct CostOptions {
+  SourceOptions source;
+  std::string name;
+  CostQuery query;
+  bool json = false;
+};
+
 struct CombineOptions {
   SourceOptions source;
   std::vector<std::string> names;
@@ -128,6 +136,28 @@ struct DiffOptions {
   std::string output;  // of a picture
   bool force = false;
   bool json = false;
+};
+
+struct WhyOptions {
+  SourceOptions source;
+  std::string name;
+  std::string query_text, key_text;  // operands
+  Index query = 0, key = 0;
+  Index batch = 0, head = 0;
+  bool json = false;
+};
+
+struct CheckOptions {
+  enum class Format { kText, kJson, kJunit, kSarif };
+
+  SourceOptions source;
+  std::string name;
+  std::vector<std::string> expectations;
+  std::string segments, positions, cu_seqlens;  // SOURCEs of documents
+  std::string bias;
+  Format format = Format::kText;
+  bool json = false;
+  bool exit_zero = false;
 };
 
 struct SeqOptions {
@@ -152,6 +182,15 @@ struct BlockmapOptions {
   bool dkv = false;
   bool dynamic = false;
   std::string dest;
+  bool force = false;
+  bool json = false;
+};
+
+struct RecogniseCommand {
+  SourceOptions source;
+  std::string name;
+  Index max_steps = 4;
+  std::string dest;  // of the arrays that the pipeline reads
   bool force = false;
   bool json = false;
 };

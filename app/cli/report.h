@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "maskctl/inspect/cost.h"
 #include "maskctl/inspect/diff.h"
 #include "maskctl/inspect/stats.h"
 #include "maskctl/mask/info/sharding.h"
@@ -89,6 +90,7 @@ struct DiffReport {
 /// One object, ended by a line feed: {"schema": "maskctl.info/1", ...}.
 std::string info_json(std::span<const InfoReport> reports);
 std::string stats_json(std::string_view source, const Mask& mask, const Stats& stats);
+std::string cost_json(std::string_view source, const Mask& mask, const Cost& cost);
 std::string diff_json(const DiffReport& report);
 std::string seq_json(std::string_view what, const Tensor& values);
 std::string blockmap_json(const BlockmapReport& report);

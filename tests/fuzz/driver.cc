@@ -23,10 +23,11 @@
 
 // Freed memory that the sanitizer holds back counts as used.
 extern "C" const char* __asan_default_options() {
-  return "quarantine_size_mb=16:max_allocation_size_mb=216:detect_leaks=0";
+  return "quarantine_size_mb=16:max_allocation_size_mb=216:detect_leaks=0:abort_on_error=1";
 }
-// Absent without a sanitizer.
-extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak));
+extern "C" const char* __ubsan_default_options() { return "abort_on_error=1:print_stacktrace=1"; }
+// Absent without a sanitizer, which has handlers of its own and ends with SIGABRT.
+extern "C" void __asan_init() __attribute__((weak));
 
 namespace {
 
@@ -50,6 +51,7 @@ struct Options {
 // What a dying process says about itself.
 std::uint64_t current_seed = 0, current_number = 0;
 bool in_corpus = true;
+std::uint64_t accepted = 0;  // inputs that were read without an Error
 
 void say_where() {
   char text[160];
@@ -93,7 +95,8 @@ std::string fault_of(const std::string& input, maskctl::Index base_bytes) {
   alarm(kHangSeconds);
   std::string fault;
   try {
-    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+    const auto* data = reinterpret_cast<const std::uint8_t*>(input.data());
+    accepted += LLVMFuzzerTestOneInput(data, input.size()) == 0 ? 1 : 0;
   } catch (const std::exception& error) {
     fault = std::string("threw ") + error.what();
   } catch (...) {
@@ -165,8 +168,9 @@ int run(const Options& options) {
     if (!fault.empty()) return failed(file, fault);
   }
   if (given) return 0;
-  if (corpus.empty()) return failed(options.corpus, "no corpus");
+  if (accepted == 0 && !options.single) return failed(options.corpus, "nothing there can be read");
 
+  accepted = 0;
   in_corpus = false;
   current_seed = options.seed;
   const auto start = std::chrono::steady_clock::now();
@@ -188,9 +192,9 @@ int run(const Options& options) {
                     fault);
     }
   }
-  std::printf(FUZZ_TARGET ": %llu inputs, %.1f s, %lld MiB at most, ok\n",
-              static_cast<unsigned long long>(n), elapsed(),
-              static_cast<long long>((peak_bytes() - base) >> 20));
+  std::printf(FUZZ_TARGET ": %llu inputs, %llu of them read, %.1f s, %lld MiB at most, ok\n",
+              static_cast<unsigned long long>(n), static_cast<unsigned long long>(accepted),
+              elapsed(), static_cast<long long>((peak_bytes() - base) >> 20));
   return 0;
 }
 
@@ -203,8 +207,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   maskctl::set_threads(1);
-  for (const int number : {SIGALRM, SIGABRT, SIGBUS, SIGFPE, SIGSEGV}) signal(number, on_signal);
-  if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(say_where);
+  for (const int number : {SIGALRM, SIGABRT}) signal(number, on_signal);
+  if (__asan_init == nullptr) {
+    for (const int number : {SIGBUS, SIGFPE, SIGSEGV}) signal(number, on_signal);
+  }
   try {
     return run(options);
   } catch (const std::exception& error) {

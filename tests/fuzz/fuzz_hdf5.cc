@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const auto reader = open_hdf5(ByteSource(file.name()), "/mask", fuzz::read_options());
       read_npy(*reader, fuzz::read_options());
     }
+    return 0;
   } catch (const Error&) {
+    return -1;
   }
-  return 0;
 }

@@ -50,7 +50,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const fuzz::MemoryFile file(data + 2, size - 2);
   try {
     walk(read_mask(file.name(), options_of(data[0], data[1])).mask);
+    return 0;
   } catch (const Error&) {
+    return -1;
   }
-  return 0;
 }

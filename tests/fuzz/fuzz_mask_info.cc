@@ -10,7 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const fuzz::MemoryFile file(data, size);
   try {
     read_mask_info(file.name(), fuzz::read_options());
+    return 0;
   } catch (const Error&) {
+    return -1;
   }
-  return 0;
 }

@@ -51,13 +51,16 @@ void check_text(const std::string& text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
+  bool good = false;
   try {
     check_text(text);
+    good = true;
   } catch (const Error&) {
   }
   try {
     generate(text, context());
+    good = true;
   } catch (const Error&) {
   }
-  return 0;
+  return good ? 0 : -1;
 }

@@ -8,7 +8,9 @@ using namespace maskctl;
 
 namespace {
 
-void read_all(ByteSource source) {
+/// True when every tensor was read.
+bool read_all(ByteSource source) {
+  bool good = true;
   const ReadOptions options = fuzz::read_options();
   try {
     SafetensorsFile file(std::move(source), options);
@@ -16,9 +18,12 @@ void read_all(ByteSource source) {
       try {
         file.read(key, options);
       } catch (const Error&) {
+        good = false;
       }
     }
+    return good;
   } catch (const Error&) {
+    return false;
   }
 }
 
@@ -33,11 +38,12 @@ std::string with_length(std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = fuzz::bytes_of(data, size);
-  read_all(ByteSource::from_memory("x.safetensors", bytes));
-  read_all(fuzz::piped("x.safetensors", bytes));
+  bool good = read_all(ByteSource::from_memory("x.safetensors", bytes));
+  good = read_all(fuzz::piped("x.safetensors", bytes)) || good;
   if (size > 8) {
     const std::string whole = with_length({reinterpret_cast<const char*>(data) + 8, size - 8});
-    read_all(ByteSource::from_memory("x.safetensors", std::as_bytes(std::span(whole))));
+    good =
+        read_all(ByteSource::from_memory("x.safetensors", std::as_bytes(std::span(whole)))) || good;
   }
-  return 0;
+  return good ? 0 : -1;
 }

@@ -113,21 +113,37 @@ KINDS = ["dense", "padding", "key-padding", "segments", "positions", "cu_seqlens
 
 
 def add_mask():
+    """Two bytes of options (see fuzz_mask.cc), then a file."""
+    dense = {"bool": npy(causal), "heads": npy(np.stack([causal, ~causal])[None]),
+             "float": npy(causal.astype(np.float16)), "fortran": npy(np.asfortranarray(causal)),
+             "big": npy(causal.astype(">i8")), "safetensors": safetensors({"mask": ("BOOL", causal)})}
+    valid = {"bool": npy(ids >= 0), "flat": npy((ids >= 0)[0].astype(np.int8))}
+    two = {"i32": npy(ids), "flat": npy(ids[0].astype(np.int64)), "two": npz(q=ids, kv=ids)}
+    positions = np.array([[0, 1, 2, 0, 1, 2, 3, 0, 1, 2, 3, 4]], np.int64)
     arrays = {
-        "dense": npy(causal), "heads": npy(np.stack([causal, ~causal])[None]), "bias": npy(bias),
-        "ids": npy(ids), "flat": npy(ids[0]), "cu": npy(np.array([0, 3, 7, 9, 12], np.int32)),
-        "pairs": npy(np.array([0, 5, 2, 12], np.int64)), "valid": npy(ids >= 0),
-        "positions": npy(np.array([[0, 1, 2, 0, 1, 2, 3, 0, 1, 2, 3, 4]], np.int64)),
-        "blocks": npy(np.array([[1, 0], [2, 1], [2, 2]], np.int8)),
-        "bits": npy(np.packbits(causal.ravel(), bitorder="little")),
-        "runs": npz(True, **runs(causal)), "two": npz(q=ids, kv=ids),
-        "safetensors": safetensors({"mask": ("BOOL", causal)}),
-        "half": npy(bias.astype(np.float16)), "fortran": npy(np.asfortranarray(causal)),
+        "dense": dense, "padding": valid, "key-padding": valid, "segments": two,
+        "positions": {"i64": npy(positions), "u8": npy(positions.astype(np.uint8))},
+        "cu_seqlens": {"i32": npy(np.array([0, 3, 7, 7, 9, 12], np.int32)),
+                       "two": npz(q=np.array([0, 3, 7]), kv=np.array([0, 4, 16]))},
+        "pairs": {"i64": npy(np.array([0, 5, 2, 12], np.int64))},
+        "bias": {"f32": npy(bias), "f16": npy(bias.astype(np.float16)),
+                 "least": npy(np.where(causal, 0, np.finfo(np.float64).min))},
+        "blockmap": {"i8": npy(np.array([[1, 0], [2, 1], [2, 2]], np.int8)),
+                     "bool": npy(np.array([[1, 0], [1, 1], [1, 1]], bool))},
+        "bits": {"u8": npy(np.packbits(causal.ravel(), bitorder="little"))},
+        "runs": {"packed": npz(True, **runs(causal)), "stored": npz(**runs(causal))},
+        "token-types": {"i32": npy(ids)},
     }
-    for number in range(len(KINDS) + 1):
-        for index, (name, data) in enumerate(arrays.items()):
-            if (number + index) % 3 == 0 or number == len(KINDS):
-                add("mask", f"{number:02}_{name}", bytes([number, (number * 7 + index) % 64]) + data)
+    more = {"padding": [0, 32], "key-padding": [1, 0], "cu_seqlens": [0, 1], "pairs": [1, 2],
+            "blockmap": [5, 4, 8], "bits": [1], "segments": [0, 16]}
+    for number, kind in enumerate(KINDS):
+        for name, data in arrays[kind].items():
+            for option in more.get(kind, [0]):
+                add("mask", f"{kind}_{name}_{option}", bytes([number, option]) + data)
+            if kind in ("dense", "segments", "runs", "bias"):
+                add("mask", f"any_{kind}_{name}", bytes([len(KINDS), 0]) + data)
+            if kind in ("dense", "padding"):
+                add("mask", f"{kind}_{name}_inverse", bytes([number + 128, 0]) + data)
 
 
 def add_pipeline():
@@ -195,6 +211,7 @@ def add_hdf5_file():
 
     def several(file):
         group = file.create_group("g", track_order=False)
+        file.create_dataset("mask", data=causal, track_times=False)
         group.create_dataset("ids", data=ids, track_times=False)
         group.create_dataset("half", data=bias.astype(np.float16), track_times=False)
         group.attrs["kind"] = "segments"

@@ -6,7 +6,7 @@
 namespace maskctl::fuzz {
 namespace {
 
-constexpr std::size_t kMostChanges = 6, kMostBytes = 1 << 16, kMostRange = 256;
+constexpr std::size_t kMostBytes = 1 << 16, kMostRange = 256;
 
 constexpr std::uint64_t kExtremes[] = {0,
                                        1,
@@ -100,7 +100,9 @@ void Mutator::change(std::string& bytes) {
 
 std::string Mutator::input() {
   std::string bytes = any_file();
-  for (std::size_t n = 1 + below(kMostChanges); n > 0; --n) change(bytes);
+  do {
+    change(bytes);
+  } while (below(2) == 0);
   if (bytes.size() > kMostBytes) bytes.resize(kMostBytes);
   return bytes;
 }

@@ -8,8 +8,8 @@
 #include "maskctl/base/index.h"
 #include "maskctl/io/read_options.h"
 
-/// One input. maskctl::Error is the answer to bad input; anything else thrown is a fault. Also the
-/// entry point of libFuzzer.
+/// One input: 0 when it was read, -1 when maskctl::Error was the answer; anything else thrown is a
+/// fault. Also the entry point of libFuzzer.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace maskctl::fuzz {

@@ -1,8 +1,98 @@
-// Why two masks differ.
+// Why two masks differ: whole masks first, then each pair of planes that differ.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
 #include "maskctl/inspect/diff.h"
+#include "maskctl/inspect/diff_finding.h"
+#include "maskctl/inspect/diff_whole.h"
 
 namespace maskctl {
+namespace {
 
-std::optional<DiffCause> diff_cause(const Mask&, const Mask&) { return std::nullopt; }
+/// Pairs of planes that are explained; of more, the first ones speak for all.
+constexpr std::size_t kMostPairs = 16;
+
+MaybeFinding plane_finding(const PlanePtr& a, const PlanePtr& b) {
+  const PlanePair pair = pair_of(a, b);
+  MaybeFinding best;
+  for (const auto way :
+       {alignment_finding, chains_finding, rules_finding, regions_finding, shift_finding}) {
+    auto found = way(pair);
+    if (found && (!best || found->changes < best->changes)) best = std::move(found);
+    if (best && best->changes == 1) break;
+  }
+  return best;
+}
+
+/// Planes with one explanation, and where they are.
+struct Explained {
+  Finding finding;
+  std::vector<PlaneDiff> planes;
+};
+
+std::string where(const std::vector<PlaneDiff>& planes, Index batch, Index heads) {
+  constexpr std::size_t kMost = 4;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(planes.size(), kMost); ++i) {
+    if (i > 0) out += "; ";
+    if (batch > 1) out += fmt::format("batch {}", planes[i].batch);
+    if (batch > 1 && heads > 1) out += ", ";
+    if (heads > 1) out += fmt::format("head {}", planes[i].head);
+  }
+  if (planes.size() > kMost) out += fmt::format("; {} more", planes.size() - kMost);
+  return out;
+}
+
+std::string sentence(const std::vector<Explained>& parts, Index batch, Index heads) {
+  std::string out = "B = A with ";
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) out += "; ";
+    out += parts[i].finding.words;
+    const bool everywhere = parts.size() == 1 && std::ssize(parts[i].planes) == batch * heads;
+    if (!everywhere) out += fmt::format(" ({})", where(parts[i].planes, batch, heads));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b) {
+  const MaskDiff found = diff(a, b);
+  if (found.equal()) return std::nullopt;
+  if (auto whole = whole_cause(a, b)) return whole;
+  const Index batch = std::max(a.batch(), b.batch()), heads = std::max(a.heads(), b.heads());
+  std::map<std::pair<std::uint32_t, std::uint32_t>, MaybeFinding> by_pair;
+  std::vector<Explained> parts;
+  Index unexplained = 0;
+  for (const PlaneDiff& plane : found.planes) {
+    const std::pair key(a.index_of(plane.batch, plane.head), b.index_of(plane.batch, plane.head));
+    if (!by_pair.contains(key)) {
+      by_pair[key] = by_pair.size() < kMostPairs
+                         ? plane_finding(a.distinct()[key.first], b.distinct()[key.second])
+                         : std::nullopt;
+    }
+    const MaybeFinding& finding = by_pair[key];
+    if (!finding) {
+      unexplained += plane.only_a + plane.only_b;
+      continue;
+    }
+    const auto same = std::find_if(parts.begin(), parts.end(), [&](const Explained& part) {
+      return part.finding.words == finding->words;
+    });
+    if (same != parts.end()) {
+      same->planes.push_back(plane);
+    } else {
+      parts.push_back({*finding, {plane}});
+    }
+  }
+  if (parts.empty()) return std::nullopt;
+  const bool one_kind = std::all_of(parts.begin(), parts.end(), [&](const Explained& part) {
+    return part.finding.kind == parts.front().finding.kind;
+  });
+  return DiffCause{one_kind ? parts.front().finding.kind : "other", sentence(parts, batch, heads),
+                   unexplained};
+}
 
 }  // namespace maskctl

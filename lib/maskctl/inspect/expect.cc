@@ -21,7 +21,7 @@ Expected none_open(const Mask& wrong) {
 }
 
 Mask applied(const Mask& mask, const Chain& chain) {
-  Mask made = apply(all_open_like(mask), chain);
+  Mask made = maskctl::apply(all_open_like(mask), chain);
   if (made.queries() == mask.queries() && made.keys() == mask.keys()) return made;
   throw Error(Errc::kShape, fmt::format("the expected mask is {} and cannot be compared with {}",
                                         shape_text(made), shape_text(mask)));
@@ -136,8 +136,7 @@ Expected answer(const Mask& mask, const expect::Density& rule) {
   if (mask.cells() == 0) throw Error(Errc::kShape, "density: the mask has no cells");
   const double density = static_cast<double>(out.count) / static_cast<double>(mask.cells());
   out.holds = (!rule.min || density >= *rule.min) && (!rule.max || density <= *rule.max);
-  out.detail =
-      fmt::format("{} of {} cells open, density {:.6g}", out.count, mask.cells(), density);
+  out.detail = fmt::format("{} of {} cells open, density {:.6g}", out.count, mask.cells(), density);
   return out;
 }
 

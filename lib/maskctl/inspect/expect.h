@@ -63,11 +63,11 @@ struct Expectation {
 struct Expected {
   std::string text;
   bool holds = false;
-  Index count = 0;         // of counter-examples; of open cells for density
-  std::string_view unit;   // "cells", "rows", "blocks"
+  Index count = 0;        // of counter-examples; of open cells for density
+  std::string_view unit;  // "cells", "rows", "blocks"
   /// The first counter-example; key -1 stands for a whole row, a block is named by its first cell.
   std::optional<Cell> first;
-  std::string detail;      // more to say, or empty
+  std::string detail;          // more to say, or empty
   std::optional<Leaks> leaks;  // of no-leak
 };
 

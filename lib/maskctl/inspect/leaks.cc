@@ -19,12 +19,6 @@ namespace {
 
 constexpr Index kMostCounts = Index{1} << 20;  // of document pairs that are looked at
 
-std::span<const std::int32_t> row(const Tensor& ids, Index batch) {
-  const auto length = static_cast<std::size_t>(ids.extent(1));
-  const Index b = ids.extent(0) == 1 ? 0 : batch;
-  return ids.as<std::int32_t>().subspan(static_cast<std::size_t>(b) * length, length);
-}
-
 Tensor ids_of_segments(const Tensor& array) {
   if (array.rank() != 1 && array.rank() != 2) {
     throw Error(Errc::kShape, fmt::format("segment ids have the shape (S,) or (B, S), not {}",
@@ -43,8 +37,9 @@ Tensor ids_of_cu_seqlens(const Tensor& array, Index tokens) {
   }
   const auto ends = as_int64(array, "cu_seqlens");
   if (ends.front() != 0 || !std::ranges::is_sorted(ends)) {
-    throw Error(Errc::kInvalidArgument, "cu_seqlens start with 0 and never fall; maskctl check "
-                                        "--cu-seqlens names the entry");
+    throw Error(Errc::kInvalidArgument,
+                "cu_seqlens start with 0 and never fall; maskctl check "
+                "--cu-seqlens names the entry");
   }
   if (ends.back() > tokens) {
     throw Error(Errc::kShape, fmt::format("cu_seqlens end at {}, past the {} tokens of the mask",
@@ -72,7 +67,7 @@ Tensor ids_of(const DocumentSource& source, const Tensor& array, Index tokens) {
 template <typename MakePlane>
 Mask per_batch(const Tensor& ids, Index queries, Index keys, const MakePlane& make) {
   return Mask::make(ids.extent(0), 1, queries, keys,
-                    [&](Index b, Index) { return make(row(ids, b)); });
+                    [&](Index b, Index) { return make(ids_of_batch(ids, b)); });
 }
 
 std::vector<std::uint8_t> real_flags(std::span<const std::int32_t> ids, std::int32_t pad_id) {
@@ -100,7 +95,7 @@ class PairCounts {
  public:
   /// Adds a plane of cross cells that `heads` heads share; false when there are too many pairs.
   bool add(Index batch, Index first_head, Index heads, const Plane& plane, const Documents& ids) {
-    const auto q_ids = row(ids.q, batch), k_ids = row(ids.kv, batch);
+    const auto q_ids = ids_of_batch(ids.q, batch), k_ids = ids_of_batch(ids.kv, batch);
     const std::vector<Index> rows = borders(q_ids), edges = borders(k_ids);
     const Range all_keys{0, plane.keys()};
     std::vector<Index> counts(edges.size() - 1);
@@ -127,7 +122,9 @@ class PairCounts {
     std::vector<DocumentPair> out;
     for (const auto& [key, entry] : entries_) {
       const auto cell = first_cell(*entry.plane->sliced(entry.q, entry.k));
-      out.push_back({key[0], static_cast<std::int32_t>(key[1]), static_cast<std::int32_t>(key[2]),
+      out.push_back({key[0],
+                     static_cast<std::int32_t>(key[1]),
+                     static_cast<std::int32_t>(key[2]),
                      entry.count,
                      {key[0], entry.head, entry.q.begin + cell->query, entry.k.begin + cell->key}});
     }
@@ -178,6 +175,12 @@ std::string_view name(DocumentForm form) {
   }
 }
 
+std::span<const std::int32_t> ids_of_batch(const Tensor& ids, Index batch) {
+  const auto length = static_cast<std::size_t>(ids.extent(1));
+  const Index b = ids.extent(0) == 1 ? 0 : batch;
+  return ids.as<std::int32_t>().subspan(static_cast<std::size_t>(b) * length, length);
+}
+
 Documents documents_of(const DocumentSource& source, Index queries, Index keys) {
   Documents out;
   out.q = ids_of(source, source.q, queries);
@@ -187,15 +190,13 @@ Documents documents_of(const DocumentSource& source, Index queries, Index keys) 
 }
 
 Mask real_queries(const Documents& documents, Index keys) {
-  return per_batch(documents.q, documents.q.extent(1), keys, [&](auto ids) {
-    return query_flags(real_flags(ids, documents.pad_id), keys);
-  });
+  return per_batch(documents.q, documents.q.extent(1), keys,
+                   [&](auto ids) { return query_flags(real_flags(ids, documents.pad_id), keys); });
 }
 
 Mask real_keys(const Documents& documents, Index queries) {
-  return per_batch(documents.kv, queries, documents.kv.extent(1), [&](auto ids) {
-    return key_flags(queries, real_flags(ids, documents.pad_id));
-  });
+  return per_batch(documents.kv, queries, documents.kv.extent(1),
+                   [&](auto ids) { return key_flags(queries, real_flags(ids, documents.pad_id)); });
 }
 
 LeakMasks leak_masks(const Mask& mask, const Documents& documents) {

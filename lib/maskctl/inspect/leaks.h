@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct Documents {
   std::int32_t pad_id = -1;
 };
 
+/// The ids of one batch; one row may serve all.
+std::span<const std::int32_t> ids_of_batch(const Tensor& ids, Index batch);
+
 /// Segment ids are taken as they are; position ids start a document wherever they do not go on
 /// (documents_from_positions); cu_seqlens number their documents from 0, tokens past the last are
 /// padding. Throws Error(kShape) where they do not fit this many queries and keys,
@@ -47,12 +51,12 @@ struct DocumentPair {
 };
 
 struct Leaks {
-  Index cross = 0;               // open cells of a query and a key in different documents
-  Index padding_queries = 0;     // open cells whose query is padding
-  Index padding_keys = 0;        // open cells of a query in a document and a key that is padding
-  std::optional<Cell> first;     // of the cross cells: lowest batch, head, query, key
+  Index cross = 0;                  // open cells of a query and a key in different documents
+  Index padding_queries = 0;        // open cells whose query is padding
+  Index padding_keys = 0;           // open cells of a query in a document and a key that is padding
+  std::optional<Cell> first;        // of the cross cells: lowest batch, head, query, key
   std::vector<DocumentPair> pairs;  // most cells first
-  bool pairs_complete = true;    // false: too many documents meet too many; the first of them
+  bool pairs_complete = true;       // false: too many documents meet too many; the first of them
 };
 
 /// Counted on lazy planes, mask AND NOT equal ids: O(documents), no n^2 work. Batches broadcast as

@@ -49,9 +49,9 @@ using Findings = std::vector<Finding>;
 
 /// What reading found out about the elements.
 struct ReadFacts {
-  Index odd_bools = 0;                // bool bytes that are neither 0 nor 1
-  bool inf_closed = false;            // a bias closes cells with -inf,
-  bool min_closed = false;            // with the least finite number
+  Index odd_bools = 0;      // bool bytes that are neither 0 nor 1
+  bool inf_closed = false;  // a bias closes cells with -inf,
+  bool min_closed = false;  // with the least finite number
 };
 Findings lint_reading(const ReadFacts& facts);
 
@@ -73,6 +73,10 @@ Findings lint_documents(const Mask& mask, const Documents& documents, const Leak
 Findings lint_bias(const Mask& mask, const Mask& bias);
 /// Steps applied to `mask`, each named by its text: those that change nothing, and those that
 /// reopen what an earlier one closed.
-Findings lint_chain(const Mask& mask, const Chain& chain, std::span<const std::string> texts);
+struct ChainFindings {
+  Findings findings;
+  Mask mask;  // after all steps
+};
+ChainFindings lint_chain(Mask mask, const Chain& chain, std::span<const std::string> texts);
 
 }  // namespace maskctl

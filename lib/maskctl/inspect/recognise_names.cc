@@ -11,6 +11,9 @@
 namespace maskctl {
 namespace {
 
+/// What a list must have too many for two plain steps to be told instead.
+constexpr Index kWorthAStep = 32;
+
 struct Extent {
   Index queries, keys;
   bool square() const { return queries == keys; }
@@ -334,7 +337,9 @@ Chain named(const PlanePtr& plane, const Moves& moves, bool exact) {
   for (std::size_t i = 0; exact && i < moves.size(); ++i) {
     const Index steps = static_cast<Index>(joined(parts).size());
     for (const Chain& form : forms_of(moves[i], extent)) {
-      if (cost(form) >= cost(parts[i]) || (form.size() > 1 && steps > 3)) continue;
+      const bool longer = form.size() > parts[i].size();
+      const Index gain = longer ? kWorthAStep : 0;
+      if (cost(form) + gain >= cost(parts[i]) || (longer && steps > 3)) continue;
       const Chain before = std::exchange(parts[i], form);
       if (unexplained_cells(plane, joined(parts)) == 0) continue;
       parts[i] = before;

@@ -18,9 +18,10 @@ namespace {
 
 constexpr std::size_t kBand = 0, kClasses = 1, kGrid = 2, kFirst = 3, kTokens = 4, kTypes = 5;
 constexpr std::size_t kNothing = 6;
-constexpr std::size_t kMostFound = 6;
+constexpr std::size_t kMostFound = 16;
 constexpr Index kLargeCells = Index{1} << 24;
-constexpr Index kMostNodes = 4000;
+constexpr Index kMostNodes = 600;
+constexpr Index kMostGuesses = 48;       // of types, the dearest ones
 constexpr Index kWork = Index{1} << 27;  // bands looked at, about
 
 struct Left {
@@ -77,7 +78,7 @@ class Search {
     if (start_.closed_cells == 0) return {{{}}, {}};
     const bool large = queries_ * keys_ > kLargeCells;
     for (const bool guess : {false, true}) {
-      if (guess != large && !guess) continue;  // small masks: all kinds at once
+      if (!large && !guess) continue;  // small masks: all kinds at once
       nodes_ = std::clamp<Index>(kWork / weight_, 16, kMostNodes);
       for (Index steps = 1; steps <= max_steps && found_.empty(); ++steps) {
         guess_ = guess;
@@ -164,7 +165,7 @@ class Search {
     moves.push_back({std::move(grid), std::move(cells), left.open});
   }
 
-  Moves opening(const Left& left, std::size_t kind) const {
+  Moves opening(const Left& left, std::size_t kind) {
     Moves moves;
     if (kind == kFirst) {
       const Index n = first_key(*left.closed);
@@ -178,7 +179,7 @@ class Search {
         PlanePtr cells = opened_tokens(tokens, queries_, keys_);
         moves.push_back({OpenTokens{std::move(tokens)}, std::move(cells), left.open});
       }
-    } else if (guess_) {
+    } else if (guess_ && guesses_-- > 0) {
       for (Classes& classes : likely_types(left.open, left.closed)) {
         PlanePtr cells = plane_of(classes, queries_, keys_);
         moves.push_back({Types{std::move(classes)}, std::move(cells), left.open});
@@ -191,6 +192,7 @@ class Search {
   Left start_;
   Index weight_ = 1, nodes_ = 0;
   bool guess_ = false;
+  Index guesses_ = kMostGuesses;
   Moves path_;  // from the last step backwards
   std::vector<Moves> found_;
   Moves nearest_;

@@ -7,6 +7,7 @@
 
 #include "maskctl/inspect/recognise_blocks.h"
 #include "maskctl/inspect/recognise_cells.h"
+#include "maskctl/inspect/recognise_rectangles.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/rows.h"
 
@@ -116,6 +117,13 @@ PlanePtr free_keys(const Plane& closed) {
   return key_flags(closed.queries(), flags);
 }
 
+/// `open` less the rows and columns without a closed cell.
+PlanePtr without_free_lines(const PlanePtr& open, const Plane& closed) {
+  const Touched marked = touched(closed);
+  const PlanePtr rows = query_flags(marked.q, closed.keys());
+  return combine(Op::kAnd, open, combine(Op::kAnd, rows, key_flags(closed.queries(), marked.k)));
+}
+
 /// The dilation of the least stride whose diagonals hold no closed cell; null without.
 PlanePtr free_stride(const Plane& closed) {
   const Index queries = closed.queries(), keys = closed.keys();
@@ -173,6 +181,11 @@ std::vector<Classes> likely_types(const PlanePtr& open, const PlanePtr& closed) 
   if (open->queries() * open->keys() <= AreaSums::kMostCells) {
     if (const PlanePtr under = free_stride(*closed)) guesses.add_outside(under);
     add_outside_blocks(open, closed, guesses);
+  }
+  const PlanePtr bare = without_free_lines(open, *closed);
+  for (const PlanePtr& cells : common_rectangles(*closed)) {
+    guesses.add(combine(Op::kAnd, open, cells));
+    guesses.add(combine(Op::kSub, bare, cells));
   }
   return guesses.take();
 }

@@ -131,25 +131,25 @@ Index keys_of(const Keys& row) {
 class LengthCounts {
  public:
   LengthCounts(Index rows, Index keys) : few_rows_(keys / 4 > rows) {}
-  void add(std::span<const RowGroup> groups) {
+  void add(std::span<const LengthGroup> groups) {
     const std::lock_guard lock(mutex_);
     if (few_rows_) {
       list_.insert(list_.end(), groups.begin(), groups.end());
       return;
     }
-    for (const RowGroup& group : groups) {
+    for (const LengthGroup& group : groups) {
       const auto length = static_cast<std::size_t>(group.keys);
       if (length >= histogram_.size()) histogram_.resize(2 * length + 1);
       histogram_[length] += static_cast<std::int32_t>(group.rows);
     }
   }
-  std::vector<RowGroup> groups() {
-    std::vector<RowGroup> out;
+  std::vector<LengthGroup> groups() {
+    std::vector<LengthGroup> out;
     for (std::size_t length = 0; length < histogram_.size(); ++length) {
       if (histogram_[length] > 0) out.push_back({static_cast<Index>(length), histogram_[length]});
     }
-    std::ranges::sort(list_, {}, &RowGroup::keys);
-    for (const RowGroup& group : list_) {
+    std::ranges::sort(list_, {}, &LengthGroup::keys);
+    for (const LengthGroup& group : list_) {
       if (out.empty() || out.back().keys != group.keys) out.push_back({group.keys, 0});
       out.back().rows += group.rows;
     }
@@ -160,7 +160,7 @@ class LengthCounts {
   bool few_rows_;
   std::mutex mutex_;
   std::vector<std::int32_t> histogram_;
-  std::vector<RowGroup> list_;
+  std::vector<LengthGroup> list_;
 };
 
 /// Lengths of one task's rows on their way to the counts, equal neighbours as one.
@@ -190,7 +190,7 @@ class LengthBatch {
   }
   LengthCounts& counts_;
   Index keys_ = 0, rows_ = 0;  // of the last group, not yet in the list
-  std::vector<RowGroup> groups_;
+  std::vector<LengthGroup> groups_;
 };
 
 }  // namespace
@@ -218,12 +218,12 @@ RowFigures row_figures(const Plane& plane) {
   return out;
 }
 
-std::vector<RowGroup> merge_groups(const std::vector<RowGroup>& a, const std::vector<RowGroup>& b,
-                                   Index times) {
-  std::vector<RowGroup> out;
+std::vector<LengthGroup> merge_groups(const std::vector<LengthGroup>& a,
+                                      const std::vector<LengthGroup>& b, Index times) {
+  std::vector<LengthGroup> out;
   out.reserve(a.size() + b.size());
   auto left = a.begin();
-  for (const RowGroup& group : b) {
+  for (const LengthGroup& group : b) {
     while (left != a.end() && left->keys < group.keys) out.push_back(*left++);
     out.push_back({group.keys, group.rows * times});
     if (left != a.end() && left->keys == group.keys) out.back().rows += (left++)->rows;
@@ -232,9 +232,9 @@ std::vector<RowGroup> merge_groups(const std::vector<RowGroup>& a, const std::ve
   return out;
 }
 
-double median(const std::vector<RowGroup>& groups) {
+double median(const std::vector<LengthGroup>& groups) {
   Index rows = 0;
-  for (const RowGroup& group : groups) rows += group.rows;
+  for (const LengthGroup& group : groups) rows += group.rows;
   if (rows == 0) return 0;
   const auto keys_at = [&groups](Index row) {
     auto group = groups.begin();

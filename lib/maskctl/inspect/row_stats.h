@@ -9,13 +9,13 @@
 namespace maskctl {
 
 /// Private to the inspect layer. `rows` rows that see `keys` keys each.
-struct RowGroup {
+struct LengthGroup {
   Index keys = 0;
   Index rows = 0;
 };
 
 struct RowFigures {
-  std::vector<RowGroup> groups;        // ascending by keys, each number once
+  std::vector<LengthGroup> groups;     // ascending by keys, each number once
   std::optional<Index> empty_columns;  // nothing where marking them would cost too much memory
 };
 
@@ -23,9 +23,9 @@ struct RowFigures {
 RowFigures row_figures(const Plane& plane);
 
 /// The union of two distributions, b taken `times` times.
-std::vector<RowGroup> merge_groups(const std::vector<RowGroup>& a, const std::vector<RowGroup>& b,
-                                   Index times);
+std::vector<LengthGroup> merge_groups(const std::vector<LengthGroup>& a,
+                                      const std::vector<LengthGroup>& b, Index times);
 /// Keys of the middle row, or the mean of both middle rows; 0 without rows.
-double median(const std::vector<RowGroup>& groups);
+double median(const std::vector<LengthGroup>& groups);
 
 }  // namespace maskctl

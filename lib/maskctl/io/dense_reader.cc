@@ -103,11 +103,12 @@ void ValueCheck::finish(std::vector<std::string>& notes) const {
                               name_, odd_bools_.load(), odd_bools_ == 1 ? "" : "s"));
 }
 
-void check_binary(const Tensor& array, const std::string& name, std::vector<std::string>& notes) {
-  if (!first_not_binary(array.dtype(), array.bytes())) return;
+Index check_binary(const Tensor& array, const std::string& name, std::vector<std::string>& notes) {
+  if (!first_not_binary(array.dtype(), array.bytes())) return 0;
   ValueCheck check(name, array.dtype(), array.shape(), false);
   check.found(0, array.bytes());
   check.finish(notes);
+  return check.odd_bools();
 }
 
 Mask dense_mask(ElementRows& rows, std::span<const Index> shape, bool invert, ValueCheck& check,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "maskctl/io/stream.h"
+#include "maskctl/mask/bias.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl {
@@ -34,6 +35,8 @@ class ValueCheck {
   void check() const;
   /// check(), and a note of odd bytes and of closed cells of two kinds.
   void finish(std::vector<std::string>& notes) const;
+  Index odd_bools() const { return odd_bools_; }
+  BiasSeen bias_seen() const { return {seen_inf_, seen_min_}; }
 
  private:
   std::vector<Index> position(Index element) const;
@@ -52,8 +55,8 @@ class ValueCheck {
   std::string bad_text_;
 };
 
-/// Throws as ValueCheck for an array in memory.
-void check_binary(const Tensor& array, const std::string& name, std::vector<std::string>& notes);
+/// Throws as ValueCheck for an array in memory; how many of its bool bytes are neither 0 nor 1.
+Index check_binary(const Tensor& array, const std::string& name, std::vector<std::string>& notes);
 
 /// The mask [batch, heads, queries, keys] (`shape`) of rows of elements, nonzero = open, or
 /// nonzero = closed if `invert`, or as a bias says (`check` knows which). Equal planes are shared.

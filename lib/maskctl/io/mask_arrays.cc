@@ -100,6 +100,8 @@ LoadedMask load_dense(OpenArray& array, Kind kind, const MaskReadOptions& option
   check.finish(notes);
   if (array.reader) array.reader->finish(options.read, &notes);
   LoadedMask out = loaded(turned ? transposed(mask) : std::move(mask), kind, array);
+  out.odd_bools = check.odd_bools();
+  out.bias_seen = check.bias_seen();
   out.notes = std::move(notes);
   return out;
 }
@@ -107,7 +109,7 @@ LoadedMask load_dense(OpenArray& array, Kind kind, const MaskReadOptions& option
 LoadedMask load_padding(OpenArray& array, Kind kind, const MaskReadOptions& options) {
   std::vector<std::string> notes;
   const Tensor& given = array.load(options.read, notes);
-  check_binary(given, array.name, notes);
+  const Index odd_bools = check_binary(given, array.name, notes);
   const Tensor valid = options.keep_value_is_zero ? not_valid(given) : given;
   const auto queries = [&] {
     return options.shape ? (*options.shape)[2] : valid.extent(valid.rank() - 1);
@@ -116,6 +118,7 @@ LoadedMask load_padding(OpenArray& array, Kind kind, const MaskReadOptions& opti
   Mask mask = kind == Kind::kPadding || !has_axes ? mask_from_padding(valid)
                                                   : mask_from_key_padding(valid, queries());
   LoadedMask out = loaded(std::move(mask), kind, array);
+  out.odd_bools = odd_bools;
   out.notes = std::move(notes);
   return out;
 }

@@ -46,6 +46,8 @@ struct LoadedMask {
   std::vector<Index> array_shape;  // as stored
   /// [B,S] int32, for segments and positions (numbers of documents).
   std::optional<Tensor> q_segment_ids, kv_segment_ids;
+  Index odd_bools = 0;  // bool bytes that are neither 0 nor 1, counted as true
+  BiasSeen bias_seen;   // what closes cells of a bias
   std::vector<std::string> notes;
 };
 

@@ -1,0 +1,254 @@
+// maskctl check: what a mask should be, or what looks wrong with it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/check_report.h"
+#include "app/cli/commands.h"
+#include "app/cli/load.h"
+#include "app/cli/output.h"
+#include "maskctl/base/error.h"
+#include "maskctl/mask/array_kinds.h"
+#include "maskctl/mask/dense.h"
+#include "maskctl/pipeline/expectations.h"
+
+namespace maskctl::app {
+namespace {
+
+bool names_two(const std::string& source) {
+  return source.starts_with("q=") || source.starts_with("kv=");
+}
+
+/// Ids of a SOURCE of one or two arrays.
+DocumentSource read_segments(Loader& loader, const std::string& source, std::int32_t pad_id) {
+  LoadedMask loaded = loader.read_segments(source);
+  if (!loaded.q_segment_ids) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{}: no segment ids", source));
+  }
+  return {DocumentForm::kSegments, std::move(*loaded.q_segment_ids),
+          std::move(loaded.kv_segment_ids), pad_id, source};
+}
+
+/// The arrays of --segments, --positions and --cu-seqlens, each at most once.
+struct DocumentOptions {
+  std::optional<DocumentSource> segments, positions, cu_seqlens;
+
+  DocumentOptions(const CheckOptions& options, Loader& loader) {
+    if (!options.segments.empty()) {
+      segments = read_segments(loader, options.segments, options.source.pad_id);
+    }
+    const auto one = [&loader](const std::string& source, DocumentForm form) {
+      return DocumentSource{form, loader.array(source), {}, -1, source};
+    };
+    if (!options.positions.empty()) positions = one(options.positions, DocumentForm::kPositions);
+    if (!options.cu_seqlens.empty()) cu_seqlens = one(options.cu_seqlens, DocumentForm::kCuSeqlens);
+  }
+
+  /// The one that leaks are counted against.
+  std::optional<DocumentSource> best() const {
+    return segments ? segments : cu_seqlens ? cu_seqlens : positions;
+  }
+};
+
+std::vector<Expected> check_all(const Mask& mask, const CheckOptions& options, Loader& loader) {
+  ExpectationContext context;
+  context.bind = loader.context();
+  context.pad_id = options.source.pad_id;
+  context.documents = DocumentOptions(options, loader).best();
+  std::vector<std::string> texts = options.expectations;
+  const bool asked = std::ranges::find(texts, "no-leak") != texts.end();
+  if (context.documents && !asked) texts.emplace_back("no-leak");
+  std::vector<Expectation> expectations;  // all are read before any is answered
+  for (const std::string& text : texts) {
+    expectations.push_back(parse_expectation(text, context));
+  }
+  std::vector<Expected> out;
+  for (const Expectation& expectation : expectations) {
+    out.push_back(maskctl::check(mask, expectation));
+  }
+  return out;
+}
+
+bool has_error(const Findings& findings) {
+  return std::ranges::any_of(
+      findings, [](const Finding& finding) { return finding.rule->severity == Severity::kError; });
+}
+
+/// Findings of one SOURCE, arrays first, then steps, then the mask.
+class Lint {
+ public:
+  Lint(const CheckOptions& options, const GlobalOptions& globals)
+      : options_(options),
+        source_(options.source),
+        loader_(source_, globals),
+        documents_(options, loader_) {}
+
+  CheckReport run() {
+    report_.source = options_.name;
+    report_.linted = true;
+    if (read_source()) lint_masks();
+    lint_arrays();
+    std::ranges::stable_sort(report_.findings, {},
+                             [](const Finding& f) { return f.rule->severity; });
+    return std::move(report_);
+  }
+
+ private:
+  void add(Findings findings) {
+    report_.findings.insert(report_.findings.end(), std::make_move_iterator(findings.begin()),
+                            std::make_move_iterator(findings.end()));
+  }
+
+  /// Position ids and cu_seqlens are judged before they become a mask; false when they cannot.
+  bool read_source() {
+    const bool raw = (source_.as == Kind::kPositions || source_.as == Kind::kCuSeqlens) &&
+                     !names_two(options_.name);
+    if (raw) return read_raw(loader_.array(options_.name));
+    LoadedMask loaded = loader_.read(options_.name);
+    add(lint_reading({loaded.odd_bools, loaded.bias_seen.inf, loaded.bias_seen.min}));
+    mask_ = std::move(loaded.mask);
+    if (loaded.kind != Kind::kSegments || !loaded.q_segment_ids) return true;
+    own_ = DocumentSource{DocumentForm::kSegments, std::move(*loaded.q_segment_ids),
+                          std::move(loaded.kv_segment_ids), source_.pad_id, options_.name};
+    return true;
+  }
+
+  bool read_raw(Tensor array) {
+    const auto extent = [this](std::size_t axis) {
+      return source_.shape ? std::optional((*source_.shape)[axis]) : std::nullopt;
+    };
+    if (source_.as == Kind::kPositions) {
+      const Tensor ids = documents_from_positions(array);
+      mask_ = mask_from_segments(ids, ids, -1);
+      own_ = DocumentSource{DocumentForm::kPositions, std::move(array), {}, -1, options_.name};
+      return true;
+    }
+    own_ = DocumentSource{DocumentForm::kCuSeqlens, std::move(array), {}, -1, options_.name};
+    own_tokens_ = extent(2);
+    if (has_error(lint_cu_seqlens(own_->q, own_tokens_))) return false;
+    mask_ = mask_from_cu_seqlens(own_->q, own_->q, extent(2), extent(3));
+    own_tokens_ = mask_.queries();
+    return true;
+  }
+
+  void lint_masks() {
+    const Chain chain = loader_.chain();
+    std::vector<std::string> texts;
+    for (const Step& step : chain) texts.push_back(to_text(Chain{step}));
+    ChainFindings steps = lint_chain(std::move(mask_), chain, texts);
+    mask_ = std::move(steps.mask);
+    add(std::move(steps.findings));
+    report_.shape = {mask_.batch(), mask_.heads(), mask_.queries(), mask_.keys()};
+    const std::optional<Documents> documents = usable_documents();
+    add(lint_mask(mask_, documents ? &*documents : nullptr));
+    if (documents) {
+      report_.leaks = maskctl::leaks(mask_, *documents);
+      add(lint_documents(mask_, *documents, *report_.leaks));
+    }
+    if (!options_.bias.empty()) add(lint_bias(mask_, read_bias()));
+  }
+
+  /// The documents that were given; else the SOURCE's own, while they still fit.
+  std::optional<Documents> usable_documents() const {
+    if (const auto given = documents_.best()) {
+      const bool is_cu = given->form == DocumentForm::kCuSeqlens;
+      if (is_cu && has_error(lint_cu_seqlens(given->q, mask_.queries()))) return std::nullopt;
+      return documents_of(*given, mask_.queries(), mask_.keys());
+    }
+    if (!own_) return std::nullopt;
+    const Tensor& kv = own_->kv ? *own_->kv : own_->q;
+    const auto fits = [this](const Tensor& ids, Index tokens) {
+      if (own_->form == DocumentForm::kCuSeqlens) return own_tokens_ == tokens;
+      const Index batch = ids.rank() == 1 ? 1 : ids.extent(0);
+      return ids.extent(ids.rank() - 1) == tokens && (batch == 1 || batch == mask_.batch());
+    };
+    if (!fits(own_->q, mask_.queries()) || !fits(kv, mask_.keys())) return std::nullopt;
+    return documents_of(*own_, mask_.queries(), mask_.keys());
+  }
+
+  Mask read_bias() {
+    source_.as = Kind::kBias;  // the loader reads by these; the SOURCE is done
+    source_.keep_value_is_zero = false;
+    source_.shape.reset();
+    return loader_.read(options_.bias).mask;
+  }
+
+  void lint_arrays() {
+    const auto tokens = [this]() -> std::optional<Index> {
+      return report_.shape ? std::optional((*report_.shape)[2]) : std::nullopt;
+    };
+    if (own_) lint_array(*own_, own_tokens_);
+    if (documents_.segments) lint_array(*documents_.segments, {});
+    if (documents_.positions) lint_array(*documents_.positions, {});
+    if (documents_.cu_seqlens) lint_array(*documents_.cu_seqlens, tokens());
+    compare_positions();
+  }
+
+  void lint_array(const DocumentSource& array, std::optional<Index> tokens) {
+    if (array.form == DocumentForm::kCuSeqlens) return add(lint_cu_seqlens(array.q, tokens));
+    if (array.form == DocumentForm::kPositions) return add(lint_positions(array.q));
+    add(lint_segments(array.q, array.pad_id));
+    if (array.kv && !std::ranges::equal(array.kv->bytes(), array.q.bytes())) {
+      add(lint_segments(*array.kv, array.pad_id));
+    }
+  }
+
+  /// Position ids against segment ids, whichever of them the SOURCE itself is.
+  void compare_positions() {
+    const auto pick = [this](const std::optional<DocumentSource>& given,
+                             DocumentForm form) -> const DocumentSource* {
+      if (given) return &*given;
+      return own_ && own_->form == form ? &*own_ : nullptr;
+    };
+    const DocumentSource* positions = pick(documents_.positions, DocumentForm::kPositions);
+    const DocumentSource* segments = pick(documents_.segments, DocumentForm::kSegments);
+    if (!positions || !segments) return;
+    add(lint_positions_against_segments(positions->q, segments->q, segments->pad_id));
+  }
+
+  const CheckOptions& options_;
+  SourceOptions source_;
+  Loader loader_;
+  DocumentOptions documents_;
+  Mask mask_;
+  std::optional<DocumentSource> own_;  // of the SOURCE
+  std::optional<Index> own_tokens_;    // that its cu_seqlens are for
+  CheckReport report_;
+};
+
+CheckReport expectations_of(const CheckOptions& options, const GlobalOptions& globals) {
+  if (!options.bias.empty()) {
+    throw Error(Errc::kInvalidArgument, "check: --bias goes without --expect");
+  }
+  Loader loader(options.source, globals);
+  const Mask mask = loader.transformed(loader.read(options.name).mask);
+  CheckReport report;
+  report.source = options.name;
+  report.shape = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
+  report.expected = check_all(mask, options, loader);
+  return report;
+}
+
+std::string written(const CheckReport& report, CheckOptions::Format format) {
+  switch (format) {
+    case CheckOptions::Format::kJson:
+      return check_json(report);
+    case CheckOptions::Format::kJunit:
+      return check_junit(report);
+    case CheckOptions::Format::kSarif:
+      return check_sarif(report);
+    default:
+      return check_text(report);
+  }
+}
+
+}  // namespace
+
+int check(const CheckOptions& options, const GlobalOptions& globals) {
+  const CheckReport report = options.expectations.empty() ? Lint(options, globals).run()
+                                                          : expectations_of(options, globals);
+  write_stdout(written(report, options.json ? CheckOptions::Format::kJson : options.format));
+  return report.ok() || options.exit_zero ? 0 : 1;
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,39 @@
+// What check found out, and its forms.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "maskctl/inspect/expect.h"
+#include "maskctl/inspect/lint.h"
+
+namespace maskctl::app {
+
+struct CheckReport {
+  std::string source;
+  std::optional<std::array<Index, 4>> shape;  // absent where the arrays are too wrong for a mask
+  bool linted = false;                        // else asked for `expected`
+  std::vector<Expected> expected;
+  Findings findings;  // errors first
+  std::optional<Leaks> leaks;
+
+  /// All expectations hold, and no finding is an error or a warning.
+  bool ok() const;
+};
+
+/// The place of a counter-example: "batch 0, head 0, query 3, key 7".
+Where where_of(const Cell& cell);
+/// "3 cells, the first at batch 0, head 0, query 3, key 7"; with the detail, if any.
+std::string counter_example(const Expected& expected);
+
+std::string check_text(const CheckReport& report);
+/// {"schema": "maskctl.check/1", ...}.
+std::string check_json(const CheckReport& report);
+/// SARIF 2.1.0, a result for each finding and each expectation that does not hold.
+std::string check_sarif(const CheckReport& report);
+/// JUnit XML, a test case for each expectation, or for each finding; notes pass.
+std::string check_junit(const CheckReport& report);
+
+}  // namespace maskctl::app

@@ -1,0 +1,38 @@
+#include "app/cli/json_explain.h"
+
+#include <nlohmann/json.hpp>
+
+namespace maskctl::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Bytes of a file name that are not UTF-8 become the replacement character.
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json json_of(const Cell& cell) {
+  return {{"batch", cell.batch}, {"head", cell.head}, {"query", cell.query}, {"key", cell.key}};
+}
+
+}  // namespace
+
+std::string why_json(const std::string& source, const Why& why) {
+  Json out{{"schema", "maskctl.why/1"},          {"source", source},
+           {"cell", json_of(why.cell)},          {"open", why.open},
+           {"source_cell", json_of(why.source)}, {"source_open", why.source_open}};
+  out["decided_by"] = why.decided_by ? Json(*why.decided_by) : Json(nullptr);
+  out["steps"] = Json::array();
+  for (const WhyStep& step : why.steps) {
+    out["steps"].push_back({{"step", step.text},
+                            {"depth", step.depth},
+                            {"before", step.before},
+                            {"after", step.after},
+                            {"cell", json_of(step.from)},
+                            {"reason", step.reason}});
+  }
+  return text_of(out);
+}
+
+}  // namespace maskctl::app

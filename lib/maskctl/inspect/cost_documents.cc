@@ -1,0 +1,112 @@
+#include "maskctl/inspect/cost_documents.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "maskctl/mask/bands.h"
+#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/nearest.h"
+#include "maskctl/mask/open_tokens.h"
+#include "maskctl/mask/words.h"
+
+namespace maskctl {
+namespace {
+
+constexpr std::int32_t kNothing = -1;
+
+/// All heads of a batch alike: ids have no axis for them.
+bool heads_agree(const Mask& mask) {
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 1; h < mask.heads(); ++h) {
+      if (mask.index_of(b, h) != mask.index_of(b, 0)) return false;
+    }
+  }
+  return true;
+}
+
+/// False as soon as two rows that follow each other share some keys but not all, which documents
+/// never do: most masks are told apart by their first rows.
+bool neighbours_agree(const Plane& plane) {
+  constexpr Index kRows = 128;
+  bool agree = true;
+  std::vector<Run> last, now, both;
+  for (Index row = 0; row < plane.queries() && agree; row += kRows) {
+    plane.rows({row, std::min(row + kRows, plane.queries())}, [&](Range, const Keys& keys) {
+      if (!agree) return;
+      now.clear();
+      if (keys.is_words()) {
+        words_to_runs(keys.words, now);
+      } else {
+        now.assign(keys.runs.begin(), keys.runs.end());
+      }
+      both.clear();
+      if (now != last) combine_runs(Op::kAnd, last, now, both);
+      agree = both.empty();
+      std::swap(now, last);
+    });
+  }
+  return agree;
+}
+
+/// Documents whose causal part is the plane, or null: the first key that a token sees is the first
+/// token of its document.
+PlanePtr documents_under_causal(const PlanePtr& mask) {
+  const Plane& plane = *mask;
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(plane.queries()), kNothing);
+  std::vector<Index> sizes(ids.size());
+  each_open_row(plane, [&](Range equal, Range keys) {
+    std::fill(ids.begin() + equal.begin, ids.begin() + equal.end,
+              static_cast<std::int32_t>(keys.begin));
+    sizes[static_cast<std::size_t>(keys.begin)] += equal.size();
+  });
+  const auto cells = [](Index sum, Index size) { return sum + size * (size + 1) / 2; };
+  if (std::accumulate(sizes.begin(), sizes.end(), Index{0}, cells) != plane.count()) return nullptr;
+  const PlanePtr documents = equal_ids(ids, ids, kNothing, Side::kBoth);
+  const PlanePtr causal = diagonal_band(plane.queries(), plane.keys(), -kUnbounded, 0);
+  const PlanePtr made = combine(Op::kAnd, documents, causal);
+  // As many cells: the same mask unless one has a cell that the other has not.
+  return combine(Op::kSub, mask, made)->count() == 0 ? documents : nullptr;
+}
+
+/// The mask without its causal part; nothing where a plane is not of documents.
+std::optional<Mask> opened_above(const Mask& mask) {
+  if (mask.queries() != mask.keys()) return std::nullopt;
+  std::vector<PlanePtr> opened;
+  for (const PlanePtr& plane : mask.distinct()) {
+    opened.push_back(documents_under_causal(plane));
+    if (!opened.back()) return std::nullopt;
+  }
+  return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(),
+                    [&](Index b, Index h) { return opened[mask.index_of(b, h)]; });
+}
+
+std::optional<Index> bytes_of(const Nearest& nearest) {
+  if (nearest.changed != 0) return std::nullopt;
+  const bool one = nearest.q.shape() == nearest.kv.shape() &&
+                   std::ranges::equal(nearest.q.bytes(), nearest.kv.bytes());
+  return std::ssize(nearest.q.bytes()) + (one ? 0 : std::ssize(nearest.kv.bytes()));
+}
+
+void measure(const Mask& documents, DocumentForms& forms) {
+  forms.segments = bytes_of(nearest_segments(documents));
+  if (documents.distinct().size() == 1) forms.cu_seqlens = bytes_of(nearest_cu_seqlens(documents));
+}
+
+}  // namespace
+
+DocumentForms document_forms(const Mask& mask) {
+  DocumentForms forms;
+  if (mask.cells() == 0 || !heads_agree(mask)) return forms;
+  if (std::ranges::all_of(mask.distinct(), [](const auto& p) { return neighbours_agree(*p); })) {
+    measure(mask, forms);
+    if (forms.segments) return forms;
+  }
+  if (const auto documents = opened_above(mask)) {
+    forms.with_causal = true;
+    measure(*documents, forms);
+  }
+  return forms;
+}
+
+}  // namespace maskctl

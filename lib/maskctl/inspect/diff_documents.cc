@@ -1,0 +1,205 @@
+// Documents of two masks compared, whatever their ids are called.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "maskctl/inspect/diff_change.h"
+
+namespace maskctl {
+namespace {
+
+constexpr Index kManyChanges = 16;
+
+/// Where ids of one side go on the other side; position by position, queries and keys.
+class IdMap {
+ public:
+  IdMap(const Ids& from, const Ids& to) : none_(to.none) {
+    add(from.q, to.q, from.none);
+    add(from.k, to.k, from.none);
+  }
+
+  /// Each document of `from` lies in one of `to` or in none, and nothing else lies in those.
+  bool only_joins_and_drops() const { return single_ && !appears_; }
+  std::vector<std::int32_t> dropped() const {
+    std::vector<std::int32_t> out;
+    for (const auto& [from, to] : to_) {
+      if (to == none_) out.push_back(from);
+    }
+    return out;
+  }
+  /// Groups of documents that are one on the other side.
+  std::vector<std::vector<std::int32_t>> joined() const {
+    std::map<std::int32_t, std::vector<std::int32_t>> by_target;
+    for (const auto& [from, to] : to_) {
+      if (to != none_) by_target[to].push_back(from);
+    }
+    std::vector<std::vector<std::int32_t>> out;
+    for (auto& [to, group] : by_target) {
+      if (group.size() > 1) out.push_back(std::move(group));
+    }
+    return out;
+  }
+
+ private:
+  void add(const std::vector<std::int32_t>& from, const std::vector<std::int32_t>& to,
+           std::int32_t none) {
+    for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i) {
+      if (i > 0 && from[i] == from[i - 1] && to[i] == to[i - 1]) continue;
+      if (from[i] == none) {
+        appears_ |= to[i] != none_;
+        continue;
+      }
+      const auto [at, is_new] = to_.emplace(from[i], to[i]);
+      single_ &= is_new || at->second == to[i];
+    }
+  }
+  std::map<std::int32_t, std::int32_t> to_;
+  std::int32_t none_;
+  bool single_ = true, appears_ = false;
+};
+
+/// Stretches of equal ids, those of no document left out.
+struct Stretch {
+  Range at;
+  std::int32_t id;
+};
+std::vector<Stretch> stretches(const std::vector<std::int32_t>& ids, std::int32_t none) {
+  std::vector<Stretch> out;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto at = static_cast<Index>(i);
+    const bool goes_on = i > 0 && ids[i] == ids[i - 1];
+    if (ids[i] == none) continue;
+    if (goes_on) {
+      out.back().at.end = at + 1;
+    } else {
+      out.push_back({{at, at + 1}, ids[i]});
+    }
+  }
+  return out;
+}
+
+/// The number of a document by first appearance, and its tokens.
+std::string document_words(const Ids& ids, std::int32_t id) {
+  std::vector<std::int32_t> order;
+  std::vector<Range> tokens;
+  const auto& side = std::find(ids.k.begin(), ids.k.end(), id) != ids.k.end() ? ids.k : ids.q;
+  std::set<std::int32_t> seen;
+  Index number = -1;
+  for (const Stretch& stretch : stretches(side, ids.none)) {
+    if (stretch.id == id && number < 0) number = static_cast<Index>(seen.size());
+    seen.insert(stretch.id);
+    if (stretch.id == id) tokens.push_back(stretch.at);
+  }
+  return fmt::format("document {} ({})", number, ranges_words("token", tokens));
+}
+
+std::string list_words(const Ids& ids, const std::vector<std::int32_t>& documents) {
+  constexpr std::size_t kMost = 4;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(documents.size(), kMost); ++i) {
+    if (i > 0) out += i + 1 == documents.size() ? " and " : ", ";
+    out += document_words(ids, documents[i]);
+  }
+  if (documents.size() > kMost) out += fmt::format(" and {} more", documents.size() - kMost);
+  return out;
+}
+
+/// B from A by documents left out and joined; `reversed`: A from B.
+MaybeFinding joins_and_drops(const Ids& from, const Ids& to, bool reversed) {
+  const IdMap map(from, to);
+  if (!map.only_joins_and_drops()) return std::nullopt;
+  const auto dropped = map.dropped();
+  const auto joined = map.joined();
+  if (dropped.empty() && joined.empty()) return std::nullopt;
+  Finding out{"document", "", static_cast<Index>(dropped.size() + joined.size())};
+  if (!dropped.empty()) {
+    out.words = fmt::format("{} {}", list_words(from, dropped), reversed ? "added" : "missing");
+  }
+  for (const auto& group : joined) {
+    if (!out.words.empty()) out.words += "; ";
+    out.words += fmt::format("{} {}", list_words(from, group),
+                             reversed ? "instead of one" : "merged into one");
+  }
+  return out;
+}
+
+/// Borders of documents that follow each other, queries and keys alike.
+MaybeFinding moved_borders(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
+  if (a.size() != b.size()) return std::nullopt;
+  Index changes = 0;
+  std::string words;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const bool begin = a[i].at.begin != b[i].at.begin;
+    // A border that two documents share is one.
+    const bool shared =
+        i > 0 && a[i - 1].at.end == a[i].at.begin && b[i - 1].at.end == b[i].at.begin;
+    if (begin && !shared) {
+      if (changes++ == 0) {
+        words = fmt::format("document {} starting at token {}", i,
+                            instead(b[i].at.begin, a[i].at.begin));
+      }
+    }
+    if (a[i].at.end != b[i].at.end && changes++ == 0) {
+      words = fmt::format("document {} ending at token {}", i,
+                          instead(b[i].at.end - 1, a[i].at.end - 1));
+    }
+  }
+  if (changes == 0) return std::nullopt;
+  if (changes > 1) words += fmt::format(" and {} more borders moved", changes - 1);
+  return Finding{"parameter", words, changes};
+}
+
+/// One document longer, shorter, missing or added, and all after it moved by as much.
+MaybeFinding moved_tail(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
+  std::size_t same = 0;
+  while (same < a.size() && same < b.size() && a[same].at == b[same].at) ++same;
+  if (same == a.size() || same == b.size()) return std::nullopt;
+  const auto follows = [&](std::size_t in_a, std::size_t in_b, Index by) {
+    while (in_a < a.size() && in_b < b.size() && a[in_a].at.begin + by == b[in_b].at.begin &&
+           a[in_a].at.end + by == b[in_b].at.end) {
+      ++in_a;
+      ++in_b;
+    }
+    return in_a == a.size() && in_b == b.size();
+  };
+  const Range before = a[same].at, after = b[same].at;
+  const Index longer = after.size() - before.size();
+  if (before.begin == after.begin && longer != 0 && follows(same + 1, same + 1, longer)) {
+    return Finding{"parameter",
+                   fmt::format("document {} of {} tokens, and all after it moved by {}", same,
+                               instead(after.size(), before.size()), longer)};
+  }
+  if (a.size() == b.size() + 1 && follows(same + 1, same, -before.size())) {
+    return Finding{"document", fmt::format("document {} ({}) left out, and all after it moved up",
+                                           same, range_words("token", before))};
+  }
+  if (b.size() == a.size() + 1 && follows(same, same + 1, after.size())) {
+    return Finding{"document",
+                   fmt::format("a further document {} ({}), and all after it moved down", same,
+                               range_words("token", after))};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+MaybeFinding documents_change(const Ids& a, const Ids& b) {
+  if (auto found = joins_and_drops(a, b, false)) return found;
+  if (auto found = joins_and_drops(b, a, true)) return found;
+  const IdMap there(a, b), back(b, a);
+  if (there.only_joins_and_drops() && back.only_joins_and_drops()) return std::nullopt;  // equal
+  const auto stretches_a = stretches(a.k, a.none), stretches_b = stretches(b.k, b.none);
+  auto best = moved_tail(stretches_a, stretches_b);
+  const auto borders = moved_borders(stretches_a, stretches_b);
+  if (borders && (!best || borders->changes < best->changes)) best = borders;
+  if (best) return best;
+  return Finding{
+      "parameter",
+      fmt::format("other documents ({})", instead(static_cast<Index>(stretches_b.size()),
+                                                  static_cast<Index>(stretches_a.size()))),
+      kManyChanges};
+}
+
+}  // namespace maskctl

@@ -1,0 +1,56 @@
+#include "maskctl/inspect/diff_finding.h"
+
+#include <fmt/format.h>
+
+namespace maskctl {
+
+PlanePair pair_of(const PlanePtr& a, const PlanePtr& b) {
+  return {a, b, combine(Op::kSub, a, b), combine(Op::kSub, b, a)};
+}
+
+PlanePair swapped(const PlanePair& pair) { return {pair.b, pair.a, pair.only_b, pair.only_a}; }
+
+bool is_empty(const PlanePtr& plane) { return plane->count() == 0; }
+
+bool same_open(const PlanePtr& a, const PlanePtr& b) {
+  return a == b || is_empty(combine(Op::kXor, a, b));
+}
+
+bool disjoint(const PlanePtr& a, const PlanePtr& b) { return is_empty(combine(Op::kAnd, a, b)); }
+
+bool inside(const PlanePtr& part, const PlanePtr& whole) {
+  return is_empty(combine(Op::kSub, part, whole));
+}
+
+bool kept_by(const PlanePair& pair, const PlanePtr& x, const PlanePtr& y) {
+  return inside(pair.a, x) && inside(pair.b, y) && disjoint(pair.only_a, y) &&
+         disjoint(pair.only_b, x);
+}
+
+bool opened_by(const PlanePair& pair, const PlanePtr& x, const PlanePtr& y) {
+  return inside(x, pair.a) && inside(y, pair.b) && inside(pair.only_a, x) && inside(pair.only_b, y);
+}
+
+std::string instead(Index b, Index a) { return fmt::format("{} instead of {}", b, a); }
+
+std::string range_words(const char* what, Range range) {
+  if (range.size() == 1) return fmt::format("{} {}", what, range.begin);
+  // "query" is the one name here that does not take a plain s.
+  const std::string name = what;
+  const std::string many =
+      name.ends_with('y') && name != "key" ? name.substr(0, name.size() - 1) + "ies" : name + "s";
+  return fmt::format("{} {} to {}", many, range.begin, range.end - 1);
+}
+
+std::string ranges_words(const char* what, const std::vector<Range>& ranges) {
+  constexpr std::size_t kMost = 4;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(ranges.size(), kMost); ++i) {
+    if (i > 0) out += ", ";
+    out += range_words(what, ranges[i]);
+  }
+  if (ranges.size() > kMost) out += fmt::format(" and {} more", ranges.size() - kMost);
+  return out;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,136 @@
+#include "maskctl/inspect/diff_whole.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "maskctl/inspect/diff_finding.h"
+
+namespace maskctl {
+namespace {
+
+/// Numbers that are equal where planes of a and b are.
+class PlaneNumbers {
+ public:
+  std::vector<std::size_t> of(const Mask& mask) {
+    std::vector<std::size_t> number;
+    for (const PlanePtr& plane : mask.distinct()) number.push_back(number_of(plane));
+    std::vector<std::size_t> out;
+    for (Index b = 0; b < mask.batch(); ++b) {
+      for (Index h = 0; h < mask.heads(); ++h) out.push_back(number[mask.index_of(b, h)]);
+    }
+    return out;
+  }
+
+ private:
+  std::size_t number_of(const PlanePtr& plane) {
+    const Index open = plane->count();
+    for (std::size_t i = 0; i < planes_.size(); ++i) {
+      if (open_[i] == open && same_open(planes_[i], plane)) return i;
+    }
+    planes_.push_back(plane);
+    open_.push_back(open);
+    return planes_.size() - 1;
+  }
+  std::vector<PlanePtr> planes_;
+  std::vector<Index> open_;
+};
+
+/// One line (a batch or a head) of a table of plane numbers.
+using Lines = std::vector<std::vector<std::size_t>>;
+
+Lines lines_of(const std::vector<std::size_t>& numbers, Index batch, Index heads, bool by_head) {
+  Lines out(static_cast<std::size_t>(by_head ? heads : batch));
+  for (Index b = 0; b < batch; ++b) {
+    for (Index h = 0; h < heads; ++h) {
+      out[static_cast<std::size_t>(by_head ? h : b)].push_back(
+          numbers[static_cast<std::size_t>(b * heads + h)]);
+    }
+  }
+  return out;
+}
+
+/// from[i]: the line of a that is line i of b, each used once; lines that stayed stay.
+std::optional<std::vector<std::size_t>> permutation(const Lines& a, const Lines& b) {
+  std::vector<std::size_t> from(b.size(), b.size());
+  std::vector<bool> used(a.size());
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    if (a[i] != b[i]) continue;
+    from[i] = i;
+    used[i] = true;
+  }
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    for (std::size_t j = 0; j < a.size() && from[i] == b.size(); ++j) {
+      if (used[j] || a[j] != b[i]) continue;
+      from[i] = j;
+      used[j] = true;
+    }
+    if (from[i] == b.size()) return std::nullopt;
+  }
+  return from;
+}
+
+std::string permutation_words(const char* what, const std::vector<std::size_t>& from) {
+  constexpr std::size_t kMost = 8;
+  std::string list;
+  std::size_t moved = 0;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i] == i || ++moved > kMost) continue;
+    list += fmt::format("{}{} is A's {}", moved > 1 ? ", " : "", i, from[i]);
+  }
+  if (moved > kMost) list += fmt::format(", and {} more", moved - kMost);
+  return fmt::format("B = A with {} permuted: B's {}", what, list);
+}
+
+std::optional<DiffCause> permuted(const Mask& a, const Mask& b) {
+  if (a.batch() != b.batch() || a.heads() != b.heads()) return std::nullopt;
+  PlaneNumbers numbers;
+  const auto in_a = numbers.of(a), in_b = numbers.of(b);
+  for (const bool by_head : {true, false}) {
+    const auto from = permutation(lines_of(in_a, a.batch(), a.heads(), by_head),
+                                  lines_of(in_b, a.batch(), a.heads(), by_head));
+    if (from) return DiffCause{"heads", permutation_words(by_head ? "heads" : "batches", *from)};
+  }
+  return std::nullopt;
+}
+
+bool same_masks(const Mask& a, const Mask& b) { return diff(a, b).equal(); }
+
+/// What a library that merges or drops heads makes of A.
+std::optional<DiffCause> merged_heads(const Mask& a, const Mask& b) {
+  if (a.heads() < 2) return std::nullopt;
+  const Range all_q{0, a.queries()}, all_k{0, a.keys()}, batches{0, a.batch()};
+  if (same_masks(sliced(a, batches, {0, 1}, all_q, all_k), b)) {
+    return DiffCause{"heads", "B = A with head 0 for all heads"};
+  }
+  if (same_masks(reduce_heads(Op::kAnd, a), b)) {
+    return DiffCause{"heads", "B = A with what is open in all heads for each head"};
+  }
+  if (same_masks(reduce_heads(Op::kOr, a), b)) {
+    return DiffCause{"heads", "B = A with what is open in any head for each head"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<DiffCause> whole_cause(const Mask& a, const Mask& b) {
+  const Index broadcast = std::max(a.batch(), b.batch()) * std::max(a.heads(), b.heads());
+  const Index uses_a = broadcast / (a.batch() * a.heads()),
+              uses_b = broadcast / (b.batch() * b.heads());
+  const Index cells = broadcast * a.queries() * a.keys();
+  const Index open_a = a.count() * uses_a, open_b = b.count() * uses_b;
+  if (open_a + open_b == cells && same_masks(complement(a), b)) {
+    return DiffCause{"polarity", "polarity inverted: B is open where A is closed"};
+  }
+  if (open_a == open_b && a.queries() == a.keys() && same_masks(transposed(a), b)) {
+    return DiffCause{"transposed", "q and k swapped: B is A transposed"};
+  }
+  if (open_a == open_b) {
+    if (auto found = permuted(a, b)) return found;
+  }
+  return merged_heads(a, b);
+}
+
+}  // namespace maskctl

@@ -1,0 +1,134 @@
+// Findings in steps: what each does to the mask that the ones before it made.
+#include <fmt/format.h>
+
+#include "maskctl/inspect/lint.h"
+#include "maskctl/inspect/row_safety.h"
+
+namespace maskctl {
+namespace {
+
+/// Comparing each step with all before it; longer chains are only searched for idle steps.
+constexpr std::size_t kMostPairs = 64;
+
+enum class Closes { kNothing, kDocuments, kOther };
+
+/// What a step is meant to close; not and xor turn cells over and reopen by design.
+Closes meant_to_close(const Step& step) {
+  return std::visit(
+      []<typename Rule>(const Rule&) {
+        if constexpr (std::is_same_v<Rule, step::Document> ||
+                      std::is_same_v<Rule, step::DocumentLengths> ||
+                      std::is_same_v<Rule, step::Pad>) {
+          return Closes::kDocuments;
+        } else if constexpr (std::is_same_v<Rule, step::Not>) {
+          return Closes::kNothing;
+        }
+        return Closes::kOther;
+      },
+      step.rule);
+}
+
+bool turns_over(const Step& step) {
+  if (std::holds_alternative<step::Not>(step.rule)) return true;
+  const auto* other = std::get_if<step::Combine>(&step.rule);
+  return other && other->op == Op::kXor;
+}
+
+bool is_zero_window(const Step& step) {
+  const auto* window = std::get_if<step::Window>(&step.rule);
+  return window && window->left == Index{0} && window->right == Index{0} &&
+         window->spelling != step::Window::Spelling::kKeys;
+}
+
+bool same_shape(const Mask& a, const Mask& b) {
+  const auto fits = [](Index x, Index y) { return x == y || x == 1 || y == 1; };
+  return a.queries() == b.queries() && a.keys() == b.keys() && fits(a.batch(), b.batch()) &&
+         fits(a.heads(), b.heads());
+}
+
+Where step_at(std::size_t number) {
+  Where where;
+  where.step = static_cast<Index>(number) + 1;
+  return where;
+}
+
+class ChainLint {
+ public:
+  ChainLint(const Chain& chain, std::span<const std::string> texts)
+      : chain_(chain), texts_(texts) {}
+
+  ChainFindings run(Mask mask) {
+    for (std::size_t i = 0; i < chain_.size(); ++i) {
+      if (is_zero_window(chain_[i])) {
+        out_.push_back(
+            {&lint_rule("window-zero"), fmt::format("{}: (0, 0)", texts_[i]), step_at(i), 1});
+      }
+      Mask next = apply(mask, chain_[i]);
+      compare(i, mask, next);
+      mask = std::move(next);
+    }
+    return {std::move(out_), std::move(mask)};
+  }
+
+ private:
+  struct Closed {
+    std::size_t step;
+    Closes what;
+    Mask cells;
+  };
+
+  void compare(std::size_t i, const Mask& before, const Mask& after) {
+    const bool moved = std::holds_alternative<step::Slice>(chain_[i].rule) ||
+                       std::holds_alternative<step::KvLengths>(chain_[i].rule);
+    if (moved || !same_shape(before, after)) {
+      closed_.clear();  // cells have other places from here on
+      return;
+    }
+    Mask closed = zip(Op::kSub, before, after);
+    const Mask opened = zip(Op::kSub, after, before);
+    const bool closes = closed.count() > 0;
+    const bool opens = opened.count() > 0;
+    if (!closes && !opens) {
+      out_.push_back(
+          {&lint_rule("step-no-op"), fmt::format("{}: no cell changes", texts_[i]), step_at(i), 0});
+      return;
+    }
+    if (opens && !turns_over(chain_[i])) find_reopened(i, opened);
+    const Closes what = meant_to_close(chain_[i]);
+    if (closes && what != Closes::kNothing && closed_.size() < kMostPairs) {
+      closed_.push_back({i, what, std::move(closed)});
+    }
+  }
+
+  void find_reopened(std::size_t i, const Mask& opened) {
+    for (const Closed& earlier : closed_) {
+      const Mask reopened = zip(Op::kAnd, opened, earlier.cells);
+      const Index cells = reopened.count();
+      if (cells == 0) continue;
+      const bool documents = earlier.what == Closes::kDocuments;
+      Where where = step_at(i);
+      const auto at = first_cell(reopened);
+      where.batch = at->batch;
+      where.head = at->head;
+      where.query = at->query;
+      where.key = at->key;
+      out_.push_back({&lint_rule(documents ? "step-reopens" : "step-reopens-order"),
+                      fmt::format("{} reopens {} cell{} that {} (step {}) closed", texts_[i], cells,
+                                  cells == 1 ? "" : "s", texts_[earlier.step], earlier.step + 1),
+                      where, cells});
+    }
+  }
+
+  const Chain& chain_;
+  std::span<const std::string> texts_;
+  std::vector<Closed> closed_;
+  Findings out_;
+};
+
+}  // namespace
+
+ChainFindings lint_chain(Mask mask, const Chain& chain, std::span<const std::string> texts) {
+  return ChainLint(chain, texts).run(std::move(mask));
+}
+
+}  // namespace maskctl

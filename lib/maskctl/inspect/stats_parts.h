@@ -1,0 +1,32 @@
+// What stats and cost share: tiles of one plane, and how often each plane counts.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "maskctl/inspect/stats.h"
+
+namespace maskctl {
+
+// Private to the inspect layer.
+
+/// Throws Error(kInvalidArgument) for a block size below 1.
+void check_blocks(std::span<const BlockSize> blocks);
+
+/// Counts the tiles of one size in one parallel pass over the tile rows.
+BlockStats block_stats(const Plane& plane, BlockSize size);
+/// total += part * times; sizes agree.
+void add_block(BlockStats& total, const BlockStats& part, Index times);
+
+/// A plane to read several times: a computed one is stored where that fits.
+PlanePtr readable(const PlanePtr& plane);
+
+/// How many pairs of batch and head each of mask.distinct() stands for.
+std::vector<Index> plane_uses(const Mask& mask);
+
+/// f(i) for each of mask.distinct(), on all threads: many planes are a task each, of few f itself
+/// may use the threads.
+void for_each_plane(const Mask& mask, const std::function<void(std::size_t i)>& f);
+
+}  // namespace maskctl

@@ -1,0 +1,170 @@
+#include "maskctl/pipeline/expectations.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "maskctl/pipeline/arguments.h"
+#include "maskctl/pipeline/load.h"
+#include "maskctl/pipeline/values.h"
+
+namespace maskctl {
+namespace {
+
+constexpr std::array kInfos = std::to_array<ExpectationInfo>({
+    {"no-empty-rows", "every query sees a key"},
+    {"no-leak[:SRC]",
+     "no open cell joins two documents of segment ids (q=SRC,kv=SRC for two "
+     "sides), positions=SRC or cu_seqlens=SRC"},
+    {"causal[:align=,offset=]", "no key after the query"},
+    {"window:keys=N", "every open cell is inside the window; so for any step that closes cells"},
+    {"symmetric", "(q, k) is open where (k, q) is"},
+    {"block-aligned:N", "every block of N x N, or QxK, is all open or all closed"},
+    {"row-safe:block=N", "each row has a key in the first block that a kernel computes for it"},
+    {"density:MIN..MAX", "the share of open cells, as 0.25 or 25%"},
+    {"subset-of:SRC", "no cell is open that is closed in SRC"},
+    {"equals:PIPELINE", "the mask is what the steps make of an all-open one"},
+});
+
+struct Split {
+  std::string_view name, rest;
+  bool has_rest = false;
+};
+
+Split split(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return {text, {}, false};
+  return {text.substr(0, colon), text.substr(colon + 1), true};
+}
+
+[[noreturn]] void refuse(std::string_view text, std::string_view why) {
+  throw Error(Errc::kInvalidArgument, fmt::format("expectation {}: {}", shown(text), why));
+}
+
+expect::Rule parse_block_aligned(std::string_view text, std::string_view rest) {
+  const auto size = block_size_from(rest);
+  if (!size) refuse(text, "expected block-aligned:N or block-aligned:QxK");
+  return expect::BlockAligned{{size->first, size->second}};
+}
+
+expect::Rule parse_row_safe(std::string_view text, std::string_view rest) {
+  constexpr std::string_view kKey = "block=";
+  const auto size =
+      rest.starts_with(kKey) ? block_size_from(rest.substr(kKey.size())) : std::nullopt;
+  if (!size) refuse(text, "expected row-safe:block=N or row-safe:block=QxK");
+  return expect::RowSafe{{size->first, size->second}};
+}
+
+/// "0.25" or "25%"; nothing for an empty text.
+std::optional<double> share(std::string_view text, std::string_view part) {
+  if (part.empty()) return std::nullopt;
+  const bool percent = part.ends_with('%');
+  if (percent) part.remove_suffix(1);
+  auto value = real_from(part);
+  if (value && percent) *value /= 100.0;
+  if (!value || *value < 0 || *value > 1) {
+    refuse(text, "expected density:MIN..MAX, each from 0 to 1 or in percent");
+  }
+  return value;
+}
+
+expect::Rule parse_density(std::string_view text, std::string_view rest) {
+  const std::size_t dots = rest.find("..");
+  if (dots == std::string_view::npos || rest.size() == 2) {
+    refuse(text, "expected density:MIN..MAX, of which one may be left out");
+  }
+  const expect::Density out{share(text, rest.substr(0, dots)), share(text, rest.substr(dots + 2))};
+  if (out.min && out.max && *out.min > *out.max) refuse(text, "MIN is greater than MAX");
+  return out;
+}
+
+/// The arguments of no-leak: one SRC, two sides, or another form of documents.
+expect::Rule parse_no_leak(const std::string& text, bool has_rest,
+                           const ExpectationContext& context) {
+  if (!has_rest) {
+    if (context.documents) return expect::NoLeak{*context.documents};
+    refuse(text,
+           "no documents; write no-leak:SRC, or give --segments, --positions or --cu-seqlens");
+  }
+  const Pipeline parsed = parse(text, "expectation");
+  if (parsed.steps.size() != 1 || parsed.steps[0].has_nested) refuse(text, "expected no-leak:SRC");
+  const std::vector<Arg>& args = parsed.steps[0].args;
+  DocumentSource out;
+  out.pad_id = context.pad_id;
+  out.text = text.substr(text.find(':') + 1);
+  const auto read = [&](const Arg& arg) { return context.bind.read_array(arg.value); };
+  if (args.size() == 1 && args[0].key != "q" && args[0].key != "kv") {
+    const std::string& key = args[0].key;
+    if (key == "positions") {
+      out.form = DocumentForm::kPositions;
+    } else if (key == "cu_seqlens" || key == "cu-seqlens") {
+      out.form = DocumentForm::kCuSeqlens;
+    } else if (!key.empty() && key != "segments") {
+      refuse(text, "expected SRC, segments=, positions=, cu_seqlens=, or q= with kv=");
+    }
+    out.q = read(args[0]);
+    return expect::NoLeak{std::move(out)};
+  }
+  const bool in_order = args.size() == 2 && args[0].key == "q" && args[1].key == "kv";
+  const bool turned = args.size() == 2 && args[0].key == "kv" && args[1].key == "q";
+  if (!in_order && !turned) refuse(text, "expected one SRC, or q=SRC,kv=SRC");
+  out.q = read(args[turned ? 1 : 0]);
+  out.kv = read(args[turned ? 0 : 1]);
+  return expect::NoLeak{std::move(out)};
+}
+
+expect::Rule parse_step(const std::string& text, const ExpectationContext& context) {
+  const Pipeline parsed = parse(text, "expectation");
+  if (parsed.steps.size() != 1) {
+    refuse(text, "one step is expected; for a whole pipeline write equals:PIPELINE");
+  }
+  return expect::Within{bind(parsed, context.bind)};
+}
+
+[[noreturn]] void refuse_name(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const ExpectationInfo& info : kInfos) {
+    names.push_back(info.usage.substr(0, info.usage.find_first_of(":[")));
+  }
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("unknown expectation '{}'; {}", shown(name), hint(name, names)));
+}
+
+expect::Rule parse_rule(const std::string& text, const ExpectationContext& context) {
+  const auto [name, rest, has_rest] = split(text);
+  if (name == "no-empty-rows" || name == "symmetric") {
+    if (has_rest) refuse(text, fmt::format("{} takes no arguments", name));
+    if (name == "symmetric") return expect::Symmetric{};
+    return expect::NoEmptyRows{};
+  }
+  if (name == "no-leak") return parse_no_leak(text, has_rest, context);
+  if (name == "block-aligned") return parse_block_aligned(text, rest);
+  if (name == "row-safe") return parse_row_safe(text, rest);
+  if (name == "density") return parse_density(text, rest);
+  if (name == "subset-of") {
+    if (rest.empty()) refuse(text, "expected subset-of:SOURCE");
+    return expect::SubsetOf{context.bind.read_mask(std::string(rest))};
+  }
+  if (name == "equals") {
+    if (rest.empty()) refuse(text, "expected equals:PIPELINE");
+    const std::string pipeline(rest);
+    return expect::Equals{load_chain(std::span(&pipeline, 1), context.bind)};
+  }
+  const OpInfo* op = find_op(name);
+  if (op && op->kind == OpKind::kAnd) return parse_step(text, context);
+  if (op) {
+    refuse(text,
+           fmt::format("{} opens cells or has a rule of its own; write equals:PIPELINE", name));
+  }
+  refuse_name(name);
+}
+
+}  // namespace
+
+std::span<const ExpectationInfo> expectation_infos() { return kInfos; }
+
+Expectation parse_expectation(const std::string& text, const ExpectationContext& context) {
+  return {parse_rule(text, context), text};
+}
+
+}  // namespace maskctl

@@ -1,0 +1,40 @@
+// Expectations as texts: "causal", "no-leak:seg.npy", "density:0.1..0.5".
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "maskctl/inspect/expect.h"
+#include "maskctl/pipeline/bind.h"
+
+namespace maskctl {
+
+/// What the texts may refer to.
+struct ExpectationContext {
+  BindContext bind;
+  std::int32_t pad_id = -1;
+  /// Of `no-leak` without a SOURCE.
+  std::optional<DocumentSource> documents;
+};
+
+///   no-empty-rows, symmetric
+///   no-leak[:SRC], no-leak:q=SRC,kv=SRC, no-leak:positions=SRC, no-leak:cu_seqlens=SRC
+///   block-aligned:N or QxK
+///   row-safe:block=N or QxK
+///   density:MIN..MAX          either may be absent; numbers from 0 to 1, or percent: 10%..50%
+///   subset-of:SOURCE
+///   equals:PIPELINE or equals:@FILE
+///   any step that closes cells, with its arguments: causal:align=bottom-right, window:keys=N, ...
+/// Throws Error(kInvalidArgument) naming the nearest known one, PipelineError for arguments, and
+/// what reading SOURCEs throws.
+Expectation parse_expectation(const std::string& text, const ExpectationContext& context);
+
+struct ExpectationInfo {
+  std::string_view usage, meaning;
+};
+/// For help and documentation.
+std::span<const ExpectationInfo> expectation_infos();
+
+}  // namespace maskctl

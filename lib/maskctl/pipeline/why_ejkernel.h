@@ -1,0 +1,20 @@
+// Why one query may attend one key after calls of MaskInfo's methods.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "maskctl/inspect/why.h"
+#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/pipeline/bind.h"
+
+namespace maskctl {
+
+/// why() for the steps of ejkernel_chain.h. The states are read from the seed's masks; the reasons
+/// are those of our rules with the seed's arguments. `cell` counts in the mask after all calls.
+/// Throws PipelineError as bind_ejkernel(), PythonError as the methods, Error(kInvalidArgument) for
+/// a cell outside.
+Why why_ejkernel(MaskInfo info, std::span<const std::string> texts, const BindContext& context,
+                 const Cell& cell);
+
+}  // namespace maskctl
