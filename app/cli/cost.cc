@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/cli/commands.h"
 #include "app/cli/load.h"
 #include "app/cli/output.h"
@@ -27,15 +29,94 @@ std::string ratio_text(const std::optional<double>& ratio) {
 
 std::string block_name(BlockSize size) { return fmt::format("{}x{}", size.q, size.k); }
 
-constexpr const char* kColumns = "{:<12}{:>13}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>13}\n";
+std::string head_text(const Mask& mask, const Cost& cost) {
+  std::string out = fmt::format("{:<12}{}, {} {} of {}\n", "shape", shape_text(mask), cost.heads,
+                                cost.heads == 1 ? "head" : "heads", cost.head_dim);
+  out += fmt::format("{:<12}{} of {}: {}\n", "pairs", cost.pairs, cost.cells,
+                     percent(cost.pairs, cost.cells));
+  out += fmt::format("{:<12}{} forward, {} backward\n", "useful", flops_text(cost.useful.forward),
+                     flops_text(cost.useful.backward));
+  return out;
+}
+
+std::string spread_head(const char* label) {
+  return fmt::format("{:<16}{:>14}{:>14}{:>14}{:>14}{:>14}{:>14}{:>14}{:>14}\n", label, "min",
+                     "5 %", "25 %", "median", "75 %", "95 %", "max", "mean");
+}
 
 std::string spread_line(const std::string& label, const Spread& spread) {
-  const auto& at = spread.quantiles;
-  return fmt::format(fmt::runtime(kColumns), label, spread.min, fmt::format("{:.6g}", at[0]),
-                     fmt::format("{:.6g}", at[1]), fmt::format("{:.6g}", at[2]),
-                     fmt::format("{:.6g}", at[3]), fmt::format("{:.6g}", at[4]), "", "", spread.max);
+  std::string out = fmt::format("  {:<14}{:>14}", label, spread.min);
+  for (const double value : spread.quantiles) out += fmt::format("{:>14.10g}", value);
+  return out + fmt::format("{:>14}{:>14.10g}\n", spread.max, spread.mean);
+}
+
+/// One line for each batch and head; of many only the first.
+std::string spreads_text(const Mask& mask, const Cost& cost) {
+  std::string out = spread_head("");
+  out += spread_line("keys per row", cost.keys_per_row);
+  if (cost.planes.size() < 2) return out;
+  out += spread_line("pairs per head", cost.pairs_per_head);
+  const Index all = mask.batch() * mask.heads();
+  for (Index i = 0; i < std::min(all, kPlaneLines); ++i) {
+    const Index b = i / mask.heads();
+    const Index h = i % mask.heads();
+    out += spread_line(fmt::format("batch {} head {}", b, h),
+                       cost.planes[mask.index_of(b, h)].keys_per_row);
+  }
+  if (all > kPlaneLines) out += fmt::format("  ... {} more; --json lists all\n", all - kPlaneLines);
+  return out;
+}
+
+std::string blocks_text(const Cost& cost) {
+  std::string out = fmt::format("{:<12}{:>12}{:>12}{:>12}{:>9}{:>15}{:>15}{:>12}\n", "tiles",
+                                "empty", "partial", "full", "waste", "forward", "backward", "map");
+  for (const BlockCost& block : cost.blocks) {
+    out +=
+        fmt::format("  {:<10}{:>12}{:>12}{:>12}{:>9}{:>15}{:>15}{:>12}\n",
+                    block_name(block.tiles.size), block.tiles.empty, block.tiles.partial,
+                    block.tiles.full, ratio_text(block.waste), flops_text(block.executed.forward),
+                    flops_text(block.executed.backward), bytes_text(block.map_bytes));
+  }
+  if (cost.best) {
+    out += fmt::format("best: {}, the least executed cells * (1 + 32 / q + 32 / k)\n",
+                       block_name(cost.blocks[*cost.best].tiles.size));
+  }
+  return out;
+}
+
+std::string forms_text(const Cost& cost) {
+  std::string out = "bytes\n";
+  for (const FormBytes& form : cost.forms) {
+    out += fmt::format("  {:<14}{:>12}{}\n", form.form, form.bytes ? bytes_text(*form.bytes) : "-",
+                       !form.bytes        ? "  cannot hold this mask"
+                       : form.with_causal ? "  with causal added by the kernel"
+                                          : "");
+  }
+  return out;
+}
+
+std::string balance_text(const Cost& cost) {
+  std::string out = fmt::format("{:<12}{:>16}{:>16}{:>12}\n",
+                                fmt::format("{} ranks", cost.balance.front().pairs.size()),
+                                "least pairs", "most pairs", "most/mean");
+  for (const Balance& balance : cost.balance) {
+    const auto [least, most] = std::ranges::minmax(balance.pairs);
+    out += fmt::format("  {:<10}{:>16}{:>16}{:>12}\n", name(balance.split), least, most,
+                       ratio_text(balance.imbalance));
+  }
+  return out;
 }
 
 }  // namespace
+
+void cost(const CostOptions& options, const GlobalOptions& globals) {
+  Loader loader(options.source, globals);
+  const Mask mask = loader.transformed(loader.read(options.name).mask);
+  const Cost figures = mask_cost(mask, options.query);
+  if (options.json) return write_stdout(cost_json(options.name, mask, figures));
+  write_stdout(fmt::format("{}\n{}\n{}\n{}\n{}", head_text(mask, figures),
+                           spreads_text(mask, figures), blocks_text(figures), forms_text(figures),
+                           balance_text(figures)));
+}
 
 }  // namespace maskctl::app

@@ -23,16 +23,11 @@ Json json_of(const Flops& flops) {
 }
 
 Json json_of(const BlockCost& block) {
-  return {{"q", block.tiles.size.q},
-          {"k", block.tiles.size.k},
-          {"empty", block.tiles.empty},
-          {"partial", block.tiles.partial},
-          {"full", block.tiles.full},
-          {"executed", block.tiles.executed},
-          {"waste", or_null(block.waste)},
-          {"flops", json_of(block.executed)},
-          {"weighted", block.weighted},
-          {"map_bytes", block.map_bytes}};
+  return {{"q", block.tiles.size.q},       {"k", block.tiles.size.k},
+          {"empty", block.tiles.empty},    {"partial", block.tiles.partial},
+          {"full", block.tiles.full},      {"executed", block.tiles.executed},
+          {"waste", or_null(block.waste)}, {"flops", json_of(block.executed)},
+          {"weighted", block.weighted},    {"map_bytes", block.map_bytes}};
 }
 
 Json json_of(const FormBytes& form) {

@@ -1,16 +1,9 @@
 #include "app/cli/json_explain.h"
 
-#include <nlohmann/json.hpp>
+#include "app/cli/json_parts.h"
 
 namespace maskctl::app {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-/// Bytes of a file name that are not UTF-8 become the replacement character.
-std::string text_of(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 Json json_of(const Cell& cell) {
   return {{"batch", cell.batch}, {"head", cell.head}, {"query", cell.query}, {"key", cell.key}};

@@ -4,21 +4,11 @@
 #include "app/cli/load.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/mask_info_io.h"
-#include "maskctl/io/npz.h"
 #include "maskctl/pipeline/ejkernel_chain.h"
 #include "maskctl/pipeline/generate.h"
 
 namespace maskctl::app {
 namespace {
-
-/// True for a file that write_mask_info wrote; of a pipe nobody can tell before it is read.
-bool holds_mask_info(const std::string& source, const ReadOptions& options) {
-  const SourceName named = parse_source_name(source);
-  if (named.path == "-" || source.starts_with("q=") || source.starts_with("kv=")) return false;
-  ByteSource bytes(named.path);
-  if (!bytes.seekable() || !named.member.empty() || sniff(bytes) != Content::kZip) return false;
-  return NpzArchive(std::move(bytes), options).contains("maskinfo");
-}
 
 MaskInfo from_ids(LoadedMask& loaded, bool shared) {
   const Tensor& q = *loaded.q_segment_ids;
@@ -33,11 +23,11 @@ MaskInfo Loader::mask_info(const std::string& source) {
     throw Error(Errc::kInvalidArgument, "--pad-id: the padding id of MaskInfo is always -1");
   }
   const bool generated = is_generator(source);
-  if (!generated && (source_.as_mask_info || holds_mask_info(source, options().read))) {
+  const bool two = source.starts_with("q=") || source.starts_with("kv=");
+  if (!generated && !two && (source_.as_mask_info || holds_mask_info(source, options().read))) {
     take_stdin(source);
     return read_mask_info(source, options().read);
   }
-  const bool two = source.starts_with("q=") || source.starts_with("kv=");
   if (source_.as == Kind::kPadding && !generated) {
     const MaskArray valid(array(source));
     return MaskInfo::from_attention_mask(valid, !source_.keep_value_is_zero);

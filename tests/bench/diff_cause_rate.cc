@@ -55,7 +55,8 @@ int main(int argc, char** argv) {
         ++(cause ? sum->other : sum->none);
       }
     }
-    if (!show || is_right(pair, cause)) continue;
+    if (!show || (is_right(pair, cause) && spent.count() < 0.2)) continue;
+    if (spent.count() >= 0.2) fmt::print("slow, {:.2f} s: ", spent.count());
     fmt::print("{} {} {}x{}: {} -> {}: {}\n", i, pair.what, pair.a.queries(), pair.a.keys(),
                to_text(pair.before), to_text(pair.after),
                cause ? cause->kind + ": " + cause->text : "nothing");

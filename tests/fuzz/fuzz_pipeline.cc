@@ -14,7 +14,7 @@ namespace {
 
 /// Arrays of every rank and range that a step may ask for, chosen by the last letter of the name.
 Tensor array_of(const std::string& source) {
-  const int choice = source.empty() ? 0 : source.back() % 8;
+  const int choice = source.empty() ? 0 : static_cast<unsigned char>(source.back()) % 8;
   const std::vector<std::vector<Index>> shapes = {{},      {1},  {12},   {1, 12},
                                                   {2, 12}, {13}, {3, 4}, {1, 1, 12, 12}};
   Tensor out(DType::kInt32, shapes[static_cast<std::size_t>(choice)]);
@@ -43,7 +43,7 @@ void check_text(const std::string& text) {
   const Chain chain = bind(pipeline, context());
   if (!chain.empty()) parse(to_text(chain));
   const Mask start(diagonal_band(12, 12, -kUnbounded, 0));
-  const Mask mask = apply(start, chain);
+  const Mask mask = maskctl::apply(start, chain);
   if (mask.cells() <= 1 << 20) dense_from_mask(mask, fuzz::kMaxBytes);
 }
 

@@ -149,8 +149,8 @@ def add_mask():
 def add_pipeline():
     texts = [
         "causal", "causal:align=bottom-right,offset=2 | window:keys=4", "window:left=3,right=none",
-        "chunk:size=4,offset=1|causal", "doc:a|pad:b,side=left,of=both", "doc:lens=3+4+5",
-        "doc:q=a,kv='b c'", "pad:lens=c,side=right", "dilated:stride=2", "block:m,size=4x3",
+        "chunk:size=4,offset=1|causal", "doc:b|pad:c,side=left,of=both", "doc:lens=3+4+5",
+        "doc:q=b,kv='b c'", "pad:lens=a,side=right", "dilated:stride=2", "block:f,size=4x3",
         "random:sparsity=0.5,seed=7", "and:m | or:m | xor:m | sub:m", "prefix:n=3 | sinks:n=2",
         "global:tokens=0-3+7", "tokens:b,combine=intersect,zero=both", "not | not",
         "slice:b=0,h=0,q=2:9,k=0:12", "kv-lengths:a,q_len=1,window=4,end=b",

@@ -53,7 +53,7 @@ TEST_CASE("hdf5: no other file is opened and no bomb goes off") {
   const auto text = [&](const std::string& name) {
     return read_error(scratch / "hostile.h5:" + name);
   };
-  set_hdf5_helper("", 5);
+  set_hdf5_helper("", 20);
   CHECK(contains(text("/external"), "external storage"));
   CHECK(contains(text("/virtual"), "a virtual dataset"));
   CHECK(contains(text("/link"), "/link is a link to another file, which is never opened"));
@@ -100,7 +100,7 @@ TEST_CASE("hdf5: every cut of a file is an error or the array") {
 TEST_CASE("hdf5: 200 mutated files are read or refused, each with one line") {
   const Scratch scratch;
   make_hostile(scratch);
-  set_hdf5_helper("", 2);
+  set_hdf5_helper("", 10);
   const std::string whole = slurp(scratch / "seed.h5");
   const std::string path = scratch / "mutated.h5";
   std::mt19937 random(7);
@@ -134,19 +134,19 @@ TEST_CASE("hdf5: a helper that crashes, hangs, lies or is missing is one clear e
   write_array(path + ":/m", counting(DType::kBool, {300, 300}), {.gzip = 1});
   const std::string source = path + ":/m";
   SECTION("crash at once") {
-    const OtherHelper helper(scratch, "kill -SEGV $$", 5);
+    const OtherHelper helper(scratch, "kill -SEGV $$", 20);
     CHECK(read_error(source) == source +
                                     ": the HDF5 library crashed while reading it, by signal "
                                     "11 (corrupt or hostile file)");
   }
   SECTION("crash within the data") {
-    const OtherHelper helper(scratch,
-                             "printf 'array\\t/m\\t|b1\\t300,300\\ndata\\n1234'\nkill -ABRT $$", 5);
+    const OtherHelper helper(
+        scratch, "printf 'array\\t/m\\t|b1\\t300,300\\ndata\\n1234'\nkill -ABRT $$", 20);
     CHECK(contains(read_error(source), "crashed while reading it, by signal 6"));
   }
   SECTION("computing without end") {
-    const OtherHelper helper(scratch, "kill -XCPU $$", 5);
-    CHECK(contains(read_error(source), "the HDF5 library computed for 5 s while reading it"));
+    const OtherHelper helper(scratch, "kill -XCPU $$", 20);
+    CHECK(contains(read_error(source), "the HDF5 library computed for 20 s while reading it"));
   }
   SECTION("silence") {
     const OtherHelper helper(scratch, "exec sleep 30", 1);

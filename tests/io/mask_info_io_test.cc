@@ -33,10 +33,7 @@ bool same_mask(const std::optional<MaskArray>& a, const std::optional<MaskArray>
   return true;
 }
 
-void check_round_trip(const MaskInfo& info) {
-  const Scratch scratch;
-  write_mask_info(scratch / "m.npz", info);
-  const MaskInfo again = read_mask_info(scratch / "m.npz");
+void check_same(const MaskInfo& info, const MaskInfo& again) {
   const MaskInfoFields &a = info.fields(), &b = again.fields();
   CHECK(same_mask(a.attention_mask, b.attention_mask));
   CHECK(same_array(a.q_segment_ids, b.q_segment_ids));
@@ -48,6 +45,14 @@ void check_round_trip(const MaskInfo& info) {
   CHECK(a.baked_in == b.baked_in);
   CHECK(a.axes == b.axes);
   CHECK(again.repr() == info.repr());
+}
+
+void check_round_trip(const MaskInfo& info, const std::string& name = "m.npz") {
+  const Scratch scratch;
+  INFO(name);
+  write_mask_info(scratch / name, info);
+  CHECK(holds_mask_info(scratch / name));
+  check_same(info, read_mask_info(scratch / name));
 }
 
 /// The arrays of a stored MaskInfo, to be spoilt.
@@ -207,4 +212,41 @@ TEST_CASE("a loaded MaskInfo with arrays that do not fit fails cleanly") {
                   Error);
   CHECK_THROWS_AS(info.q_position_ids(), Error);
   CHECK_THROWS_AS(info.get_qkv_masks(), Error);
+}
+
+TEST_CASE("a MaskInfo is stored in every container, and in groups of it") {
+  Tensor ids(DType::kInt32, {1, 6});
+  const std::int32_t values[] = {1, 1, 2, 2, 2, -1};
+  std::copy(std::begin(values), std::end(values), ids.as<std::int32_t>().begin());
+  MaskInfo info = MaskInfo::from_segments(ids).apply_causal();
+  for (const char* name : {"m.npz", "m.npz:batch", "m.safetensors", "m.safetensors:batch", "m.h5",
+                           "m.h5:/run/batch"}) {
+    check_round_trip(info, name);
+    check_round_trip(MaskInfo(), name);
+  }
+}
+
+TEST_CASE("two MaskInfos live in one file, each in its group") {
+  const Scratch scratch;
+  const MaskInfo empty;
+  MaskInfo info = MaskInfo::from_random(1, 5);
+  for (const std::string suffix : {".npz:", ".safetensors:", ".h5:/"}) {
+    INFO(suffix);
+    const std::string file = scratch / ("m" + suffix);
+    write_mask_info(file + "a", info);
+    WriteOptions append;
+    append.append = true;
+    write_mask_info(file + "b", empty, append);
+    check_same(info, read_mask_info(file + "a"));
+    check_same(empty, read_mask_info(file + "b"));
+  }
+}
+
+TEST_CASE("a file without a MaskInfo does not hold one") {
+  const Scratch scratch;
+  write_array(scratch / "a.npy", Tensor(DType::kBool, {2, 2}));
+  write_array(scratch / "a.npz", Tensor(DType::kBool, {2, 2}));
+  CHECK_FALSE(holds_mask_info(scratch / "a.npy"));
+  CHECK_FALSE(holds_mask_info(scratch / "a.npz"));
+  CHECK(contains(error_of([&] { read_mask_info(scratch / "a.npy"); }), "an .npz, an HDF5 group"));
 }

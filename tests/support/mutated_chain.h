@@ -142,7 +142,7 @@ class Mutator {
       const auto values = as_int32(rule.q.array, "ids");
       std::set<std::int32_t> known(values.begin(), values.end());
       known.erase(rule.pad_id);
-      if (known.empty()) return false;
+      if (known.size() < 2) return false;
       const auto id = *std::next(known.begin(), number(0, std::ssize(known) - 1));
       close_id(rule.q, id, rule.pad_id);
       if (!rule.shared) close_id(rule.kv, id, rule.pad_id);
@@ -150,9 +150,29 @@ class Mutator {
     }
     const auto lengths = rules_of<step::DocumentLengths>(out_.after);
     if (lengths.empty()) return false;
-    auto& list = lengths.front()->lengths;
-    list.erase(list.begin() + number(0, std::ssize(list) - 1));
-    return apply_both();
+    return close(*lengths.front());
+  }
+
+  /// A document of a list closed: the same list as ids.
+  bool close(const step::DocumentLengths& rule) {
+    if (rule.lengths.size() < 2) return false;
+    step::Document ids;
+    ids.shared = true;
+    ids.q = {Tensor(DType::kInt32, {keys_}), "ids.npy"};
+    const Index closed = number(0, std::ssize(rule.lengths) - 1);
+    std::size_t at = 0;
+    for (Index i = 0; i < std::ssize(rule.lengths); ++i) {
+      for (Index n = rule.lengths[static_cast<std::size_t>(i)]; n > 0; --n) {
+        ids.q.array.as<std::int32_t>()[at++] = static_cast<std::int32_t>(i == closed ? -1 : i);
+      }
+    }
+    for (Step& step : out_.after) {
+      if (std::get_if<step::DocumentLengths>(&step.rule) == &rule) {
+        step = {ids};
+        return apply_both();
+      }
+    }
+    return false;
   }
 
   static void add_to(NamedArray& values, Index by) {

@@ -219,6 +219,10 @@ std::string_view name(Split split) {
   return kNames[static_cast<std::size_t>(split)];
 }
 
+std::vector<BlockSize> CostQuery::usual_blocks() {
+  return {{16, 16}, {32, 32}, {64, 64}, {128, 128}, {256, 256}, {512, 512}};
+}
+
 Cost mask_cost(const Mask& mask, const CostQuery& query) {
   check(query);
   const Index copies = copies_of(mask, query);

@@ -13,7 +13,8 @@
 namespace maskctl {
 
 struct CostQuery {
-  std::vector<BlockSize> blocks{{16, 16}, {32, 32}, {64, 64}, {128, 128}, {256, 256}, {512, 512}};
+  static std::vector<BlockSize> usual_blocks();  // 16, 32, 64, 128, 256, 512, square
+  std::vector<BlockSize> blocks = usual_blocks();
   Index heads = 0;  // that share a mask of one head; 0: as many as the mask has
   Index head_dim = 128;
   Index ranks = 8;

@@ -1,9 +1,12 @@
 #include "maskctl/inspect/cost_documents.h"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
+#include <span>
 #include <vector>
 
+#include "maskctl/base/threads.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/nearest.h"
@@ -25,21 +28,24 @@ bool heads_agree(const Mask& mask) {
   return true;
 }
 
+std::span<const Run> as_runs(const Keys& keys, std::vector<Run>& scratch) {
+  if (!keys.is_words()) return keys.runs;
+  scratch.clear();
+  words_to_runs(keys.words, scratch);
+  return scratch;
+}
+
 /// False as soon as two rows that follow each other share some keys but not all, which documents
 /// never do: most masks are told apart by their first rows.
 bool neighbours_agree(const Plane& plane) {
   constexpr Index kRows = 128;
   bool agree = true;
-  std::vector<Run> last, now, both;
+  std::vector<Run> last, now, both, scratch;
   for (Index row = 0; row < plane.queries() && agree; row += kRows) {
     plane.rows({row, std::min(row + kRows, plane.queries())}, [&](Range, const Keys& keys) {
       if (!agree) return;
-      now.clear();
-      if (keys.is_words()) {
-        words_to_runs(keys.words, now);
-      } else {
-        now.assign(keys.runs.begin(), keys.runs.end());
-      }
+      const std::span<const Run> runs = as_runs(keys, scratch);
+      now.assign(runs.begin(), runs.end());
       both.clear();
       if (now != last) combine_runs(Op::kAnd, last, now, both);
       agree = both.empty();
@@ -47,6 +53,33 @@ bool neighbours_agree(const Plane& plane) {
     });
   }
   return agree;
+}
+
+/// Whether row q of the mask holds the keys up to q of row q of `documents`, for each of its rows.
+bool rows_are_causal_part(const Plane& mask, const Plane& documents) {
+  std::atomic<bool> agree{true};
+  const Index tasks = std::min<Index>(mask.queries(), Index{threads()} * 8);
+  const Index step = ceil_div(mask.queries(), tasks);
+  parallel_for(ceil_div(mask.queries(), step), [&](Index task) {
+    std::vector<Run> scratch, past;
+    const Index end = std::min((task + 1) * step, mask.queries());
+    for (Index q = task * step; q < end && agree; ++q) {
+      documents.rows({q, q + 1}, [&](Range, const Keys& keys) {
+        past.clear();
+        clip_runs(as_runs(keys, scratch), {0, q + 1}, 0, past);
+      });
+      mask.rows({q, q + 1}, [&](Range, const Keys& keys) {
+        if (!std::ranges::equal(as_runs(keys, scratch), past)) agree = false;
+      });
+    }
+  });
+  return agree;
+}
+
+bool is_causal_part(const PlanePtr& mask, const PlanePtr& documents) {
+  if (!slabs_of(*mask)) return rows_are_causal_part(*mask, *documents);
+  const PlanePtr causal = diagonal_band(mask->queries(), mask->keys(), -kUnbounded, 0);
+  return combine(Op::kXor, mask, combine(Op::kAnd, documents, causal))->count() == 0;
 }
 
 /// Documents whose causal part is the plane, or null: the first key that a token sees is the first
@@ -63,10 +96,7 @@ PlanePtr documents_under_causal(const PlanePtr& mask) {
   const auto cells = [](Index sum, Index size) { return sum + size * (size + 1) / 2; };
   if (std::accumulate(sizes.begin(), sizes.end(), Index{0}, cells) != plane.count()) return nullptr;
   const PlanePtr documents = equal_ids(ids, ids, kNothing, Side::kBoth);
-  const PlanePtr causal = diagonal_band(plane.queries(), plane.keys(), -kUnbounded, 0);
-  const PlanePtr made = combine(Op::kAnd, documents, causal);
-  // As many cells: the same mask unless one has a cell that the other has not.
-  return combine(Op::kSub, mask, made)->count() == 0 ? documents : nullptr;
+  return is_causal_part(mask, documents) ? documents : nullptr;
 }
 
 /// The mask without its causal part; nothing where a plane is not of documents.

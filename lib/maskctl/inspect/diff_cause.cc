@@ -5,7 +5,7 @@
 #include <map>
 
 #include "maskctl/inspect/diff.h"
-#include "maskctl/inspect/diff_finding.h"
+#include "maskctl/inspect/diff_reason.h"
 #include "maskctl/inspect/diff_whole.h"
 
 namespace maskctl {
@@ -14,11 +14,11 @@ namespace {
 /// Pairs of planes that are explained; of more, the first ones speak for all.
 constexpr std::size_t kMostPairs = 16;
 
-MaybeFinding plane_finding(const PlanePtr& a, const PlanePtr& b) {
+MaybeReason plane_reason(const PlanePtr& a, const PlanePtr& b) {
   const PlanePair pair = pair_of(a, b);
-  MaybeFinding best;
-  for (const auto way :
-       {alignment_finding, chains_finding, rules_finding, regions_finding, shift_finding}) {
+  MaybeReason best;
+  for (const auto way : {documents_reason, alignment_reason, chains_reason, rules_reason,
+                         regions_reason, shift_reason}) {
     auto found = way(pair);
     if (found && (!best || found->changes < best->changes)) best = std::move(found);
     if (best && best->changes == 1) break;
@@ -28,7 +28,7 @@ MaybeFinding plane_finding(const PlanePtr& a, const PlanePtr& b) {
 
 /// Planes with one explanation, and where they are.
 struct Explained {
-  Finding finding;
+  Reason reason;
   std::vector<PlaneDiff> planes;
 };
 
@@ -49,7 +49,7 @@ std::string sentence(const std::vector<Explained>& parts, Index batch, Index hea
   std::string out = "B = A with ";
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (i > 0) out += "; ";
-    out += parts[i].finding.words;
+    out += parts[i].reason.words;
     const bool everywhere = parts.size() == 1 && std::ssize(parts[i].planes) == batch * heads;
     if (!everywhere) out += fmt::format(" ({})", where(parts[i].planes, batch, heads));
   }
@@ -63,35 +63,35 @@ std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b) {
   if (found.equal()) return std::nullopt;
   if (auto whole = whole_cause(a, b)) return whole;
   const Index batch = std::max(a.batch(), b.batch()), heads = std::max(a.heads(), b.heads());
-  std::map<std::pair<std::uint32_t, std::uint32_t>, MaybeFinding> by_pair;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, MaybeReason> by_pair;
   std::vector<Explained> parts;
   Index unexplained = 0;
   for (const PlaneDiff& plane : found.planes) {
     const std::pair key(a.index_of(plane.batch, plane.head), b.index_of(plane.batch, plane.head));
     if (!by_pair.contains(key)) {
       by_pair[key] = by_pair.size() < kMostPairs
-                         ? plane_finding(a.distinct()[key.first], b.distinct()[key.second])
+                         ? plane_reason(a.distinct()[key.first], b.distinct()[key.second])
                          : std::nullopt;
     }
-    const MaybeFinding& finding = by_pair[key];
-    if (!finding) {
+    const MaybeReason& reason = by_pair[key];
+    if (!reason) {
       unexplained += plane.only_a + plane.only_b;
       continue;
     }
     const auto same = std::find_if(parts.begin(), parts.end(), [&](const Explained& part) {
-      return part.finding.words == finding->words;
+      return part.reason.words == reason->words;
     });
     if (same != parts.end()) {
       same->planes.push_back(plane);
     } else {
-      parts.push_back({*finding, {plane}});
+      parts.push_back({*reason, {plane}});
     }
   }
   if (parts.empty()) return std::nullopt;
   const bool one_kind = std::all_of(parts.begin(), parts.end(), [&](const Explained& part) {
-    return part.finding.kind == parts.front().finding.kind;
+    return part.reason.kind == parts.front().reason.kind;
   });
-  return DiffCause{one_kind ? parts.front().finding.kind : "other", sentence(parts, batch, heads),
+  return DiffCause{one_kind ? parts.front().reason.kind : "other", sentence(parts, batch, heads),
                    unexplained};
 }
 

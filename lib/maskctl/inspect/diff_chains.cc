@@ -74,7 +74,7 @@ std::vector<Part> parts_of(const Chain& chain, Index shift) {
   return out;
 }
 
-void add(Finding& sum, const Finding& part) {
+void add(Reason& sum, const Reason& part) {
   if (part.changes == 0) return;
   if (sum.changes > 0) sum.words += " and ";
   sum.kind = sum.changes == 0 || sum.kind == part.kind ? part.kind : "parameter";
@@ -83,10 +83,10 @@ void add(Finding& sum, const Finding& part) {
 }
 
 /// Parts of equal rules, one by one. Nothing when the rules differ.
-MaybeFinding compared(const std::vector<Part>& a, const std::vector<Part>& b,
-                      const PlanePair& pair) {
+MaybeReason compared(const std::vector<Part>& a, const std::vector<Part>& b,
+                     const PlanePair& pair) {
   if (a.size() != b.size()) return std::nullopt;
-  Finding sum{"parameter", "", 0};
+  Reason sum{"parameter", "", 0};
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i].number != b[i].number) return std::nullopt;
     if (a[i].limits && b[i].limits) {
@@ -100,16 +100,16 @@ MaybeFinding compared(const std::vector<Part>& a, const std::vector<Part>& b,
 }
 
 /// `longer` has one part more than `shorter`.
-MaybeFinding one_more(const std::vector<Part>& longer, const std::vector<Part>& shorter,
-                      const PlanePair& pair, bool in_a) {
-  MaybeFinding best;
+MaybeReason one_more(const std::vector<Part>& longer, const std::vector<Part>& shorter,
+                     const PlanePair& pair, bool in_a) {
+  MaybeReason best;
   for (std::size_t i = 0; i < longer.size(); ++i) {
     std::vector<Part> rest = longer;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
     auto found = in_a ? compared(rest, shorter, pair) : compared(shorter, rest, pair);
     if (!found || (best && best->changes <= found->changes)) continue;
     const std::string name = step_words(*longer[i].step, pair.shift());
-    Finding step{"step", fmt::format("{} {}", name, in_a ? "missing" : "added"), 1};
+    Reason step{"step", fmt::format("{} {}", name, in_a ? "missing" : "added"), 1};
     add(step, *found);
     best = step;
   }
@@ -117,7 +117,7 @@ MaybeFinding one_more(const std::vector<Part>& longer, const std::vector<Part>& 
   return best;
 }
 
-MaybeFinding by_comparison(const Chain& a, const Chain& b, const PlanePair& pair) {
+MaybeReason by_comparison(const Chain& a, const Chain& b, const PlanePair& pair) {
   const auto parts_a = parts_of(a, pair.shift()), parts_b = parts_of(b, pair.shift());
   auto found = compared(parts_a, parts_b, pair);
   if (parts_a.size() == parts_b.size() + 1) found = one_more(parts_a, parts_b, pair, true);
@@ -132,10 +132,10 @@ bool cheap(const PlanePair& pair) {
 
 }  // namespace
 
-MaybeFinding chains_finding(const PlanePair& pair) {
+MaybeReason chains_reason(const PlanePair& pair) {
   const auto a = chain_of(pair.a);
   const auto b = chain_of(pair.b);
-  MaybeFinding best;
+  MaybeReason best;
   if (a && b) best = by_comparison(*a, *b, pair);
   if ((best && best->changes == 1) || !cheap(pair)) return best;
   if (a) {

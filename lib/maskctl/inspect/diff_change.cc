@@ -9,22 +9,22 @@ namespace {
 
 Index shift_of(Align align, Index shift) { return align == Align::kBottomRight ? shift : 0; }
 
-void join(Finding& finding, std::string words) {
-  if (finding.changes++ > 0) finding.words += " and ";
-  finding.words += words;
+void join(Reason& reason, std::string words) {
+  if (reason.changes++ > 0) reason.words += " and ";
+  reason.words += words;
 }
 
-Finding unchanged() { return {"parameter", "", 0}; }
+Reason unchanged() { return {"parameter", "", 0}; }
 
-void compare(Finding& finding, const char* name, Index a, Index b) {
-  if (a != b) join(finding, fmt::format("{} {}", name, instead(b, a)));
+void compare(Reason& reason, const char* name, Index a, Index b) {
+  if (a != b) join(reason, fmt::format("{} {}", name, instead(b, a)));
 }
 
 std::string side_words(const std::optional<Index>& side) {
   return side ? std::to_string(*side) : "none";
 }
 
-Finding moved_alignment(Index by, Index shift) {
+Reason moved_alignment(Index by, Index shift) {
   const bool to_bottom = by == shift;
   return {"alignment", fmt::format("alignment {} instead of {} (moved by K - Q = {} keys)",
                                    to_bottom ? "bottom-right" : "top-left",
@@ -67,8 +67,8 @@ Ids ids_of_step(const Step& step, Index keys) {
   return ids_of_step(std::get<step::DocumentLengths>(step.rule), keys);
 }
 
-Finding pad_change(const step::Pad& a, const step::Pad& b) {
-  Finding out = unchanged();
+Reason pad_change(const step::Pad& a, const step::Pad& b) {
+  Reason out = unchanged();
   if (a.is_lengths && b.is_lengths && a.left == b.left) {
     const auto before = as_int64(a.valid.array, "lengths"),
                after = as_int64(b.valid.array, "lengths");
@@ -83,12 +83,13 @@ Finding pad_change(const step::Pad& a, const step::Pad& b) {
   return out;
 }
 
-Finding block_change(const step::Block& a, const step::Block& b) {
-  Finding out = unchanged();
+Reason block_change(const step::Block& a, const step::Block& b) {
+  Reason out = unchanged();
   compare(out, "block rows", a.q_size, b.q_size);
   compare(out, "block columns", a.k_size, b.k_size);
   if (a.map.array.shape() != b.map.array.shape()) {
     if (out.changes == 0) join(out, "another block map");
+    ++out.changes;
     return out;
   }
   const auto before = as_int64(a.map.array, "map"), after = as_int64(b.map.array, "map");
@@ -107,7 +108,7 @@ Finding block_change(const step::Block& a, const step::Block& b) {
   return out;
 }
 
-Finding tokens_change(const step::Tokens& a, const step::Tokens& b) {
+Reason tokens_change(const step::Tokens& a, const step::Tokens& b) {
   const auto side = [](const step::Tokens& rule) {
     auto ids = as_int32(rule.q.array, "types");
     if (!rule.shared) {
@@ -116,7 +117,7 @@ Finding tokens_change(const step::Tokens& a, const step::Tokens& b) {
     }
     return ids;
   };
-  Finding out = unchanged();
+  Reason out = unchanged();
   if (a.join != b.join || a.zero != b.zero || a.shared != b.shared) {
     join(out, "token types joined by another rule");
     return out;
@@ -160,7 +161,7 @@ std::optional<Limits> limits_of(const Step& step, Index shift) {
   return out;
 }
 
-MaybeFinding limits_change(const Limits& a, const Limits& b, Index shift) {
+MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
   if (a.low == b.low && a.high == b.high) return std::nullopt;
   const bool sides =
       a.low.has_value() == b.low.has_value() && a.high.has_value() == b.high.has_value();
@@ -172,7 +173,7 @@ MaybeFinding limits_change(const Limits& a, const Limits& b, Index shift) {
   if (sides && one_move && shift != 0 && (by == shift || by == -shift)) {
     if (together || by > 1 || by < -1) return moved_alignment(by, shift);
   }
-  Finding out = unchanged();
+  Reason out = unchanged();
   if (sides && together && a.low && a.high) {
     compare(out, a.causal ? "window and causal offset" : "window offset", a.offset, a.offset + by);
     return out;
@@ -217,14 +218,14 @@ std::size_t rule_number(const Step& step) {
   return step.rule.index();
 }
 
-Finding step_change(const Step& a, const Step& b, Index queries, Index keys) {
+Reason step_change(const Step& a, const Step& b, Index queries, Index keys) {
   const auto both = [&](auto* rule, auto&& compare_rules) {
     using Rule = std::remove_pointer_t<decltype(rule)>;
     return compare_rules(std::get<Rule>(a.rule), std::get<Rule>(b.rule));
   };
   switch (rule_number(a)) {
     case kPrefix: {
-      Finding out = unchanged();
+      Reason out = unchanged();
       const bool sinks = std::holds_alternative<step::Sinks>(a.rule);
       compare(out, sinks ? "sinks" : "prefix", first_keys(a), first_keys(b));
       return out;
@@ -241,7 +242,7 @@ Finding step_change(const Step& a, const Step& b, Index queries, Index keys) {
   }
   if (std::holds_alternative<step::Chunk>(a.rule)) {
     return both(static_cast<step::Chunk*>(nullptr), [](const auto& x, const auto& y) {
-      Finding out = unchanged();
+      Reason out = unchanged();
       compare(out, "chunk size", x.size, y.size);
       compare(out, "chunk offset", x.offset, y.offset);
       return out;
@@ -249,14 +250,14 @@ Finding step_change(const Step& a, const Step& b, Index queries, Index keys) {
   }
   if (std::holds_alternative<step::Dilated>(a.rule)) {
     return both(static_cast<step::Dilated*>(nullptr), [](const auto& x, const auto& y) {
-      Finding out = unchanged();
+      Reason out = unchanged();
       compare(out, "dilated stride", x.stride, y.stride);
       return out;
     });
   }
   if (std::holds_alternative<step::Global>(a.rule)) {
     return both(static_cast<step::Global*>(nullptr), [](const auto& x, const auto& y) {
-      Finding out = unchanged();
+      Reason out = unchanged();
       if (x.tokens != y.tokens) {
         join(out, fmt::format("global tokens {} instead of {}", tokens_text(y.tokens),
                               tokens_text(x.tokens)));

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "maskctl/inspect/diff_finding.h"
+#include "maskctl/inspect/diff_reason.h"
 #include "maskctl/mask/step.h"
 
 namespace maskctl {
@@ -22,7 +22,7 @@ struct Limits {
 std::optional<Limits> limits_of(const Step& step, Index shift);
 
 /// Nothing when they are equal. `shift` is K - Q: a move by that is the other alignment.
-MaybeFinding limits_change(const Limits& a, const Limits& b, Index shift);
+MaybeReason limits_change(const Limits& a, const Limits& b, Index shift);
 
 /// The ids of one side of a document or type mask; `none` belongs to nothing.
 struct Ids {
@@ -31,11 +31,11 @@ struct Ids {
 };
 /// Documents that left, came, were joined, split or moved; names of ids do not matter. Nothing
 /// when they are equal.
-MaybeFinding documents_change(const Ids& a, const Ids& b);
+MaybeReason documents_change(const Ids& a, const Ids& b);
 
 /// The steps must have one rule (prefix and sinks are one; so are both forms of documents).
 /// `changes` is 0 when they do the same.
-Finding step_change(const Step& a, const Step& b, Index queries, Index keys);
+Reason step_change(const Step& a, const Step& b, Index queries, Index keys);
 
 /// Steps of equal number can be compared by step_change.
 std::size_t rule_number(const Step& step);

@@ -45,11 +45,32 @@ std::optional<Upper> upper_of(const Spans& spans) {
   return out;
 }
 
-/// The lowest side of A that is `by` below one of B.
-std::optional<Index> side_moved(const Upper& upper, Index by) {
-  const Index low = std::max(upper.a.begin, upper.b.begin - by);
-  const Index high = std::min(upper.a.end, upper.b.end - by);
-  return low <= high ? std::optional(low) : std::nullopt;
+/// A side of A and how far that of B is from it.
+struct SideMove {
+  Index from = 0, by = 0;
+};
+
+/// The cells show how far apart the sides are, exactly where nothing hides them. Where other rules
+/// do, a move by K - Q, or by 1, that is nearly what is seen and fits all cells is the likely one.
+SideMove side_move(const Upper& upper, Index shift) {
+  const Index seen = upper.b.begin - upper.a.begin;
+  const auto fits = [&](Index by) {
+    const Index low = std::max(upper.a.begin, upper.b.begin - by);
+    const Index high = std::min(upper.a.end, upper.b.end - by);
+    return by != 0 && low <= high;
+  };
+  const auto moved = [&](Index by) {
+    return SideMove{std::max(upper.a.begin, upper.b.begin - by), by};
+  };
+  if (seen == 1 || seen == -1) return moved(seen);
+  for (const Index by : {shift, -shift}) {
+    if (std::abs(seen - by) * 2 <= std::abs(by) && fits(by)) return moved(by);
+  }
+  constexpr Index kHidden = 8;
+  for (const Index by : {Index{1}, Index{-1}}) {
+    if (std::abs(seen - by) <= kHidden && fits(by)) return moved(by);
+  }
+  return {upper.a.begin, seen};
 }
 
 /// A band whose both sides move by `by`.
@@ -69,8 +90,8 @@ std::vector<Index> likely_moves(const PlanePair& pair, Index seen) {
 }
 
 /// The words of a side at `from` in A and `to` in B.
-MaybeFinding side_finding(const PlanePair& pair, const Spans& spans, Index from, Index to,
-                          bool upper) {
+MaybeReason side_reason(const PlanePair& pair, const Spans& spans, Index from, Index to,
+                        bool upper) {
   const bool causal = upper && spans.a.low <= 1 - pair.queries();  // nothing bounds it from below
   const bool bottom = std::abs(from - pair.shift()) < std::abs(from);
   Limits a;
@@ -85,22 +106,18 @@ MaybeFinding side_finding(const PlanePair& pair, const Spans& spans, Index from,
 
 }  // namespace
 
-MaybeFinding diagonals_rule(const PlanePair& pair) {
+MaybeReason diagonals_rule(const PlanePair& pair) {
   const auto spans = spans_of(pair);
   if (!spans) return std::nullopt;
   const Spans turned = mirrored(*spans);
   const auto upper = upper_of(*spans), lower = upper_of(turned);
   if (upper) {
-    for (const Index by : likely_moves(pair, spans->b.high - spans->a.high)) {
-      const auto from = side_moved(*upper, by);
-      if (from) return side_finding(pair, *spans, *from, *from + by, true);
-    }
+    const SideMove move = side_move(*upper, pair.shift());
+    if (move.by != 0) return side_reason(pair, *spans, move.from, move.from + move.by, true);
   }
   if (lower) {
-    for (const Index by : likely_moves(pair, turned.b.high - turned.a.high)) {
-      const auto from = side_moved(*lower, by);
-      if (from) return side_finding(pair, *spans, -*from, -*from - by, false);
-    }
+    const SideMove move = side_move(*lower, -pair.shift());
+    if (move.by != 0) return side_reason(pair, *spans, -move.from, -move.from - move.by, false);
   }
   for (const Index by : likely_moves(pair, spans->b.high - spans->a.high)) {
     if (!band_moved(pair, *spans, by)) continue;
@@ -111,7 +128,7 @@ MaybeFinding diagonals_rule(const PlanePair& pair) {
   return std::nullopt;
 }
 
-MaybeFinding alignment_finding(const PlanePair& pair) {
+MaybeReason alignment_reason(const PlanePair& pair) {
   if (pair.square()) return std::nullopt;
   auto found = diagonals_rule(pair);
   return found && found->kind == "alignment" ? found : std::nullopt;

@@ -107,13 +107,13 @@ std::string list_words(const Ids& ids, const std::vector<std::int32_t>& document
 }
 
 /// B from A by documents left out and joined; `reversed`: A from B.
-MaybeFinding joins_and_drops(const Ids& from, const Ids& to, bool reversed) {
+MaybeReason joins_and_drops(const Ids& from, const Ids& to, bool reversed) {
   const IdMap map(from, to);
   if (!map.only_joins_and_drops()) return std::nullopt;
   const auto dropped = map.dropped();
   const auto joined = map.joined();
   if (dropped.empty() && joined.empty()) return std::nullopt;
-  Finding out{"document", "", static_cast<Index>(dropped.size() + joined.size())};
+  Reason out{"document", "", static_cast<Index>(dropped.size() + joined.size())};
   if (!dropped.empty()) {
     out.words = fmt::format("{} {}", list_words(from, dropped), reversed ? "added" : "missing");
   }
@@ -126,7 +126,7 @@ MaybeFinding joins_and_drops(const Ids& from, const Ids& to, bool reversed) {
 }
 
 /// Borders of documents that follow each other, queries and keys alike.
-MaybeFinding moved_borders(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
+MaybeReason moved_borders(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
   if (a.size() != b.size()) return std::nullopt;
   Index changes = 0;
   std::string words;
@@ -148,11 +148,11 @@ MaybeFinding moved_borders(const std::vector<Stretch>& a, const std::vector<Stre
   }
   if (changes == 0) return std::nullopt;
   if (changes > 1) words += fmt::format(" and {} more borders moved", changes - 1);
-  return Finding{"parameter", words, changes};
+  return Reason{"parameter", words, changes};
 }
 
 /// One document longer, shorter, missing or added, and all after it moved by as much.
-MaybeFinding moved_tail(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
+MaybeReason moved_tail(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
   std::size_t same = 0;
   while (same < a.size() && same < b.size() && a[same].at == b[same].at) ++same;
   if (same == a.size() || same == b.size()) return std::nullopt;
@@ -166,26 +166,29 @@ MaybeFinding moved_tail(const std::vector<Stretch>& a, const std::vector<Stretch
   };
   const Range before = a[same].at, after = b[same].at;
   const Index longer = after.size() - before.size();
+  if (before.begin == after.begin && longer != 0 && same + 1 == a.size() && a.size() == b.size()) {
+    return Reason{"parameter", fmt::format("document {}, the last, of {} tokens (pad length {})",
+                                           same, instead(after.size(), before.size()),
+                                           instead(after.end, before.end))};
+  }
   if (before.begin == after.begin && longer != 0 && follows(same + 1, same + 1, longer)) {
-    return Finding{"parameter",
-                   fmt::format("document {} of {} tokens, and all after it moved by {}", same,
-                               instead(after.size(), before.size()), longer)};
+    return Reason{"parameter", fmt::format("document {} of {} tokens, and all after it moved by {}",
+                                           same, instead(after.size(), before.size()), longer)};
   }
   if (a.size() == b.size() + 1 && follows(same + 1, same, -before.size())) {
-    return Finding{"document", fmt::format("document {} ({}) left out, and all after it moved up",
-                                           same, range_words("token", before))};
+    return Reason{"document", fmt::format("document {} ({}) left out, and all after it moved up",
+                                          same, range_words("token", before))};
   }
   if (b.size() == a.size() + 1 && follows(same, same + 1, after.size())) {
-    return Finding{"document",
-                   fmt::format("a further document {} ({}), and all after it moved down", same,
-                               range_words("token", after))};
+    return Reason{"document", fmt::format("a further document {} ({}), and all after it moved down",
+                                          same, range_words("token", after))};
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-MaybeFinding documents_change(const Ids& a, const Ids& b) {
+MaybeReason documents_change(const Ids& a, const Ids& b) {
   if (auto found = joins_and_drops(a, b, false)) return found;
   if (auto found = joins_and_drops(b, a, true)) return found;
   const IdMap there(a, b), back(b, a);
@@ -195,7 +198,7 @@ MaybeFinding documents_change(const Ids& a, const Ids& b) {
   const auto borders = moved_borders(stretches_a, stretches_b);
   if (borders && (!best || borders->changes < best->changes)) best = borders;
   if (best) return best;
-  return Finding{
+  return Reason{
       "parameter",
       fmt::format("other documents ({})", instead(static_cast<Index>(stretches_b.size()),
                                                   static_cast<Index>(stretches_a.size()))),

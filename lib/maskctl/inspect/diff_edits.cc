@@ -131,7 +131,7 @@ PlanePtr made(const Chain& chain, const PlanePair& pair) {
 
 }  // namespace
 
-MaybeFinding edited_to(const Chain& chain, const PlanePair& pair, bool reversed) {
+MaybeReason edited_to(const Chain& chain, const PlanePair& pair, bool reversed) {
   Edits edits(pair.shift());
   for (std::size_t i = 0; i < chain.size(); ++i) {
     Chain copy = chain;
@@ -148,8 +148,8 @@ MaybeFinding edited_to(const Chain& chain, const PlanePair& pair, bool reversed)
     copy.erase(copy.begin() + static_cast<std::ptrdiff_t>(i));
     const PlanePtr plane = made(copy, pair);
     if (!plane || !same_open(plane, pair.b)) continue;
-    return Finding{"step", fmt::format("{} {}", step_words(chain[i], pair.shift()),
-                                       reversed ? "added" : "missing")};
+    return Reason{"step", fmt::format("{} {}", step_words(chain[i], pair.shift()),
+                                      reversed ? "added" : "missing")};
   }
   return std::nullopt;
 }

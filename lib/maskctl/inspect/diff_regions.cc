@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "maskctl/inspect/diff_finding.h"
+#include "maskctl/inspect/diff_reason.h"
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/leaves.h"
@@ -52,18 +52,41 @@ bool any(const std::vector<std::uint8_t>& flags) {
   return std::find(flags.begin(), flags.end(), 1) != flags.end();
 }
 
-/// Rows and columns that see each other and nothing else: documents of the fuller mask.
-MaybeFinding whole_documents(const PlanePair& pair, const PlanePtr& fuller, const Emptied& found) {
+std::string tokens_words(const Emptied& found) {
+  const auto queries = ranges_of(found.q), keys = ranges_of(found.k);
+  if (queries == keys) return ranges_words("token", queries);
+  return fmt::format("{} and {}", ranges_words("query", queries), ranges_words("key", keys));
+}
+
+/// Rows and columns that both went and saw each other are those of documents.
+MaybeReason whole_documents(const PlanePair& pair, const PlanePtr& fuller, const Emptied& found) {
   if (!any(found.q) || !any(found.k)) return std::nullopt;
   const PlanePtr rows = query_flags(found.q, pair.keys());
   const PlanePtr columns = key_flags(pair.queries(), found.k);
-  if (!disjoint(fuller, combine(Op::kXor, rows, columns))) return std::nullopt;
+  if (disjoint(fuller, combine(Op::kAnd, rows, columns))) return std::nullopt;
+  return Reason{"document", "the document of " + tokens_words(found)};
+}
+
+/// One token at the end or the begin of what is open: padding moved by one looks like that.
+bool one_token_at_an_end(const PlanePtr& fuller, const Emptied& found) {
   const auto queries = ranges_of(found.q), keys = ranges_of(found.k);
-  return Finding{"document",
-                 queries == keys
-                     ? fmt::format("the document of {}", ranges_words("token", queries))
-                     : fmt::format("the document of {} and {}", ranges_words("query", queries),
-                                   ranges_words("key", keys))};
+  const Hull hull = hull_of(*fuller);
+  const auto touches = [](const std::vector<Range>& ranges, Range all) {
+    return ranges.size() == 1 && ranges.front().size() == 1 &&
+           (ranges.front().begin == all.begin || ranges.front().end == all.end);
+  };
+  return touches(queries, hull.q) || touches(keys, hull.k);
+}
+
+/// Documents of `fuller` that see nothing outside themselves and are gone from the other mask.
+MaybeReason separate_documents(const PlanePair& pair, const PlanePtr& fuller,
+                               const PlanePtr& emptier, const PlanePtr& extra) {
+  const auto found = emptied(fuller, emptier, extra);
+  if (!found || one_token_at_an_end(fuller, *found)) return std::nullopt;
+  const PlanePtr rows = query_flags(found->q, pair.keys());
+  const PlanePtr columns = key_flags(pair.queries(), found->k);
+  if (!disjoint(fuller, combine(Op::kXor, rows, columns))) return std::nullopt;
+  return whole_documents(pair, fuller, *found);
 }
 
 std::string line_words(const Emptied& found) {
@@ -75,7 +98,7 @@ std::string line_words(const Emptied& found) {
   return out;
 }
 
-MaybeFinding closed_lines(const PlanePair& pair) {
+MaybeReason closed_lines(const PlanePair& pair) {
   if (!is_empty(pair.only_b)) return std::nullopt;
   const auto found = emptied(pair.a, pair.b, pair.only_a);
   if (!found) return std::nullopt;
@@ -83,11 +106,11 @@ MaybeFinding closed_lines(const PlanePair& pair) {
     documents->words += " missing";
     return documents;
   }
-  return Finding{"padding", line_words(*found) + " closed"};
+  return Reason{"padding", line_words(*found) + " closed"};
 }
 
 /// Rows that see nothing in A see everything in B.
-MaybeFinding opened_lines(const PlanePair& pair) {
+MaybeReason opened_lines(const PlanePair& pair) {
   if (!is_empty(pair.only_a)) return std::nullopt;
   const auto found = emptied(pair.b, pair.a, pair.only_b);
   if (!found) return std::nullopt;
@@ -100,11 +123,11 @@ MaybeFinding opened_lines(const PlanePair& pair) {
   if (!same_open(pair.only_b, combine(Op::kSub, combine(Op::kOr, rows, columns), pair.a))) {
     return std::nullopt;
   }
-  return Finding{"padding", "padding open: " + line_words(*found)};
+  return Reason{"padding", "padding open: " + line_words(*found)};
 }
 
 /// Cells from the first to the last row and column with a difference.
-MaybeFinding rectangle_of(const PlanePair& pair) {
+MaybeReason rectangle_of(const PlanePair& pair) {
   const bool closed = is_empty(pair.only_b);
   if (!closed && !is_empty(pair.only_a)) return std::nullopt;
   const PlanePtr& differing = closed ? pair.only_a : pair.only_b;
@@ -116,8 +139,8 @@ MaybeFinding rectangle_of(const PlanePair& pair) {
       (closed && !disjoint(all, empty))) {
     return std::nullopt;
   }
-  return Finding{"other", fmt::format("{}, {} {}", range_words("query", hull.q),
-                                      range_words("key", hull.k), closed ? "closed" : "open")};
+  return Reason{"other", fmt::format("{}, {} {}", range_words("query", hull.q),
+                                     range_words("key", hull.k), closed ? "closed" : "open")};
 }
 
 /// True when b at (q + down, k + right) is a at (q, k) wherever both are cells, and b is closed in
@@ -135,25 +158,42 @@ bool is_shifted(const PlanePair& pair, Index down, Index right) {
 
 }  // namespace
 
-MaybeFinding regions_finding(const PlanePair& pair) {
+MaybeReason documents_reason(const PlanePair& pair) {
+  MaybeReason found;
+  if (is_empty(pair.only_b)) {
+    found = separate_documents(pair, pair.a, pair.b, pair.only_a);
+    if (found) found->words += " missing";
+  } else if (is_empty(pair.only_a)) {
+    found = separate_documents(pair, pair.b, pair.a, pair.only_b);
+    if (found) found->words += " added";
+  }
+  return found;
+}
+
+MaybeReason regions_reason(const PlanePair& pair) {
+  const auto rest = uncovered(pair);
+  if (rest && is_empty(rest->only_b)) {
+    const auto found = emptied(rest->a, rest->b, rest->only_a);
+    if (found && any(found->q) && any(found->k)) return closed_lines(*rest);
+  }
   for (const auto region : {closed_lines, opened_lines, rectangle_of}) {
     if (auto found = region(pair)) return found;
   }
   return std::nullopt;
 }
 
-MaybeFinding shift_finding(const PlanePair& pair) {
+MaybeReason shift_reason(const PlanePair& pair) {
   const Hull a = hull_of(*pair.a), b = hull_of(*pair.b);
   if (a.q.empty() || b.q.empty()) return std::nullopt;
   for (const Index right : {b.k.begin - a.k.begin, b.k.end - a.k.end}) {
     if (right == 0 || !is_shifted(pair, 0, right)) continue;
-    return Finding{"shift", fmt::format("all cells moved by {} keys{}", right,
-                                        right == pair.shift() ? " (K - Q)" : "")};
+    return Reason{"shift", fmt::format("all cells moved by {} keys{}", right,
+                                       right == pair.shift() ? " (K - Q)" : "")};
   }
   for (const Index down : {b.q.begin - a.q.begin, b.q.end - a.q.end}) {
     if (down == 0 || !is_shifted(pair, down, 0)) continue;
-    return Finding{"shift", fmt::format("all cells moved by {} queries{}", down,
-                                        down == -pair.shift() ? " (Q - K)" : "")};
+    return Reason{"shift", fmt::format("all cells moved by {} queries{}", down,
+                                       down == -pair.shift() ? " (Q - K)" : "")};
   }
   return std::nullopt;
 }

@@ -6,7 +6,7 @@
 
 #include "maskctl/inspect/diff_change.h"
 #include "maskctl/inspect/diff_diagonals.h"
-#include "maskctl/inspect/diff_finding.h"
+#include "maskctl/inspect/diff_reason.h"
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/inspect/recognise_classes.h"
 #include "maskctl/mask/bands.h"
@@ -15,17 +15,17 @@
 namespace maskctl {
 namespace {
 
-MaybeFinding stride_rule(const PlanePair& pair) {
+MaybeReason stride_rule(const PlanePair& pair) {
   const Index a = common_stride(*pair.a), b = common_stride(*pair.b);
   if (a < 2 || b < 2 || a == b) return std::nullopt;
   const auto plane = [&pair](Index stride) {
     return dilated(pair.queries(), pair.keys(), stride, 0);
   };
   if (!kept_by(pair, plane(a), plane(b))) return std::nullopt;
-  return Finding{"parameter", fmt::format("dilated stride {}", instead(b, a))};
+  return Reason{"parameter", fmt::format("dilated stride {}", instead(b, a))};
 }
 
-MaybeFinding padding_rule(const PlanePair& pair) {
+MaybeReason padding_rule(const PlanePair& pair) {
   const Hull a = hull_of(*pair.a), b = hull_of(*pair.b);
   const auto keys = [&pair](Range k) {
     return rectangle(pair.queries(), pair.keys(), {0, pair.queries()}, k);
@@ -39,8 +39,8 @@ MaybeFinding padding_rule(const PlanePair& pair) {
   const Index valid_b = left ? pair.keys() - b.k.begin : b.k.end;
   if (!(a.k == b.k) && (kept_by(pair, keys(a.k), keys(b.k)) ||
                         (pair.square() && kept_by(pair, both(a.k), both(b.k))))) {
-    return Finding{"parameter",
-                   fmt::format("{}pad length {}", left ? "left " : "", instead(valid_b, valid_a))};
+    return Reason{"parameter",
+                  fmt::format("{}pad length {}", left ? "left " : "", instead(valid_b, valid_a))};
   }
   if (!(a.q == b.q) && kept_by(pair, rows(a.q), rows(b.q))) {
     const Range wide = a.q.size() > b.q.size() ? a.q : b.q,
@@ -48,14 +48,14 @@ MaybeFinding padding_rule(const PlanePair& pair) {
     std::vector<Range> ends;
     if (wide.begin < narrow.begin) ends.push_back({wide.begin, narrow.begin});
     if (narrow.end < wide.end) ends.push_back({narrow.end, wide.end});
-    return Finding{"padding",
-                   fmt::format("padding rows {}: {}", a.q.size() < b.q.size() ? "open" : "closed",
-                               ranges_words("query", ends))};
+    return Reason{"padding",
+                  fmt::format("padding rows {}: {}", a.q.size() < b.q.size() ? "open" : "closed",
+                              ranges_words("query", ends))};
   }
   return std::nullopt;
 }
 
-MaybeFinding documents_rule(const PlanePair& pair) {
+MaybeReason documents_rule(const PlanePair& pair) {
   const auto classes = [&pair](const PlanePtr& plane) { return connected(*plane, pair.square()); };
   const Classes a = classes(pair.a), b = classes(pair.b);
   if (a.count < 1 || b.count < 1) return std::nullopt;
@@ -115,24 +115,26 @@ class RowSample {
   std::vector<Row> rows_;
 };
 
-MaybeFinding chunk_rule(const PlanePair& pair) {
-  constexpr Index kMostSizes = 4096, kSizesWithOffset = 300;
+MaybeReason chunk_rule(const PlanePair& pair) {
+  constexpr Index kMostSizes = 4096, kSizesWithOffset = 300, kMostTrials = 64;
+  Index trials = 0;
   const RowSample a(*pair.a), b(*pair.b), only_a(*pair.only_a), only_b(*pair.only_b);
   const auto explains = [&](const Chunks& x, const Chunks& y) {
     return y.size > 0 && b.fits(y) && only_a.misses(y) && only_b.misses(x) &&
-           kept_by(pair, plane_of(x, pair), plane_of(y, pair));
+           ++trials <= kMostTrials && kept_by(pair, plane_of(x, pair), plane_of(y, pair));
   };
   for (Index size = 1; size <= std::min(pair.keys(), kMostSizes); ++size) {
-    const Index reach = pair.keys() <= kSizesWithOffset ? size : 1;
+    const Index longest = std::max(pair.queries(), pair.keys());
+    const Index reach = longest <= kSizesWithOffset ? longest : 1;
     for (Index offset = 0; std::abs(offset) < reach; offset = offset > 0 ? -offset : 1 - offset) {
       const Chunks x{size, offset};
       if (!a.fits(x)) continue;
       for (const Index by : {Index{1}, Index{-1}}) {
         if (explains(x, {size + by, offset})) {
-          return Finding{"parameter", fmt::format("chunk size {}", instead(size + by, size))};
+          return Reason{"parameter", fmt::format("chunk size {}", instead(size + by, size))};
         }
         if (explains(x, {size, offset + by})) {
-          return Finding{"parameter", fmt::format("chunk offset {}", instead(offset + by, offset))};
+          return Reason{"parameter", fmt::format("chunk offset {}", instead(offset + by, offset))};
         }
       }
     }
@@ -155,7 +157,7 @@ Index first_keys_of(const PlanePair& pair, const PlanePtr& plane, const PlanePtr
   return low;
 }
 
-MaybeFinding first_keys_rule(const PlanePair& pair) {
+MaybeReason first_keys_rule(const PlanePair& pair) {
   const auto span_a = diagonals(*pair.a), span_b = diagonals(*pair.b);
   if (!span_a || !span_b) return std::nullopt;
   const PlanePtr limits =
@@ -168,43 +170,15 @@ MaybeFinding first_keys_rule(const PlanePair& pair) {
                    limits);
   };
   if (!opened_by(pair, plane(a), plane(b))) return std::nullopt;
-  return Finding{"parameter", fmt::format("prefix or sinks {}", instead(b, a))};
+  return Reason{"parameter", fmt::format("prefix or sinks {}", instead(b, a))};
 }
 
 }  // namespace
 
 namespace {
 
-/// 1 for each row that sees all keys.
-std::vector<std::uint8_t> full_rows(const Plane& plane) {
-  std::vector<std::uint8_t> out(static_cast<std::size_t>(plane.queries()));
-  plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
-    const bool full = keys.is_words() ? popcount(keys.words) == plane.keys()
-                                      : keys.runs.size() == 1 && keys.runs[0].begin == 0 &&
-                                            keys.runs[0].end == plane.keys();
-    if (full) {
-      std::fill(out.begin() + rows.begin, out.begin() + rows.end, std::uint8_t{1});
-    }
-  });
-  return out;
-}
-
-/// Without the rows and columns that are open in both masks: prefix, sinks and global tokens hide
-/// the rules under them. Nothing when there are none.
-std::optional<PlanePair> uncovered(const PlanePair& pair) {
-  const PlanePtr both = combine(Op::kAnd, pair.a, pair.b);
-  const auto rows = full_rows(*both), columns = full_rows(*both->transposed());
-  const auto any = [](const std::vector<std::uint8_t>& flags) {
-    return std::find(flags.begin(), flags.end(), 1) != flags.end();
-  };
-  if (!any(rows) && !any(columns)) return std::nullopt;
-  const PlanePtr cover =
-      combine(Op::kOr, query_flags(rows, pair.keys()), key_flags(pair.queries(), columns));
-  return pair_of(combine(Op::kSub, pair.a, cover), combine(Op::kSub, pair.b, cover));
-}
-
-MaybeFinding simplest_rule(const PlanePair& pair) {
-  MaybeFinding best;
+MaybeReason simplest_rule(const PlanePair& pair) {
+  MaybeReason best;
   for (const auto rule :
        {diagonals_rule, first_keys_rule, documents_rule, stride_rule, padding_rule, chunk_rule}) {
     auto found = rule(pair);
@@ -216,7 +190,7 @@ MaybeFinding simplest_rule(const PlanePair& pair) {
 
 }  // namespace
 
-MaybeFinding rules_finding(const PlanePair& pair) {
+MaybeReason rules_reason(const PlanePair& pair) {
   auto found = simplest_rule(pair);
   if (found && found->changes == 1) return found;
   if (const auto rest = uncovered(pair)) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "maskctl/inspect/diff_finding.h"
+#include "maskctl/inspect/diff_reason.h"
 
 namespace maskctl {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/row_safety.h"
+#include "maskctl/inspect/stats_parts.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/block_map.h"
 
@@ -115,11 +116,11 @@ Expected answer(const Mask& mask, const expect::BlockAligned& rule) {
 
 Expected answer(const Mask& mask, const expect::RowSafe& rule) {
   Index empty = 0;
-  const std::vector<PlaneUse> uses = plane_uses(mask);
+  const std::vector<Index> uses = plane_uses(mask);
   std::size_t plane_number = 0;
   Expected out = sum_planes(mask, "rows", [&](const Plane& plane) {
     const RowSafety safety = row_safety(plane, rule.block);
-    empty += safety.empty * uses[plane_number++].times;
+    empty += safety.empty * uses[plane_number++];
     return PlaneAnswer{safety.empty + safety.late, {0, 0, safety.first.value_or(0), -1}};
   });
   if (!out.holds && empty > 0) {

@@ -8,6 +8,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/row_safety.h"
+#include "maskctl/inspect/stats_parts.h"
 #include "maskctl/mask/array_kinds.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/dense.h"
@@ -222,8 +223,9 @@ Leaks leaks(const Mask& mask, const Documents& documents) {
   out.padding_keys = cells(masks.real_query) - cells(masks.real);
   out.cross = masks.cross.count();
   if (out.cross == 0) return out;
-  out.first = first_cell(masks.cross);
-  count_pairs(masks.cross, documents, out);
+  const Mask cross = masks.cross.map(readable);
+  out.first = first_cell(cross);
+  count_pairs(cross, documents, out);
   return out;
 }
 

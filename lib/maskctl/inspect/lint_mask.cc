@@ -6,6 +6,7 @@
 
 #include "maskctl/inspect/lint.h"
 #include "maskctl/inspect/row_safety.h"
+#include "maskctl/inspect/stats_parts.h"
 #include "maskctl/mask/bands.h"
 
 namespace maskctl {
@@ -62,14 +63,14 @@ bool looks_inverted_padding(const PlanePtr& plane) {
          combine(Op::kAnd, plane, square)->count() == 0;
 }
 
-void lint_polarity(const Mask& mask, const std::vector<PlaneUse>& uses, Findings& out) {
+void lint_polarity(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
   Where first;
   Index planes = 0;
-  for (std::size_t i = 0; i < uses.size(); ++i) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
     const PlanePtr& plane = mask.distinct()[i];
     if (!looks_inverted_diagonal(plane) && !looks_inverted_padding(plane)) continue;
-    if (planes == 0) first = {uses[i].batch, uses[i].head, {}, {}, {}, {}};
-    planes += uses[i].times;
+    if (planes == 0) first = {places[i].batch, places[i].head, {}, {}, {}, {}};
+    planes += places[i].times;
   }
   if (planes == 0) return;
   out.push_back({&lint_rule("polarity"),
@@ -79,10 +80,10 @@ void lint_polarity(const Mask& mask, const std::vector<PlaneUse>& uses, Findings
                  first, planes});
 }
 
-void lint_alignment(const Mask& mask, const std::vector<PlaneUse>& uses, Findings& out) {
+void lint_alignment(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
   const Index queries = mask.queries(), keys = mask.keys();
   if (queries >= keys || queries == 0) return;
-  for (std::size_t i = 0; i < uses.size(); ++i) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
     const PlanePtr& plane = mask.distinct()[i];
     const PlanePtr top_left = causal(*plane, 0);
     // The last query at the diagonal tells a causal mask from one that is merely short.
@@ -93,7 +94,7 @@ void lint_alignment(const Mask& mask, const std::vector<PlaneUse>& uses, Finding
                    fmt::format("query 0 of {} sees {} of {} keys, and keys from {} on are seen by "
                                "none",
                                queries, seen, keys, queries),
-                   {uses[i].batch, uses[i].head, 0, {}, {}, {}},
+                   {places[i].batch, places[i].head, 0, {}, {}, {}},
                    1});
     return;
   }
@@ -175,12 +176,12 @@ class EmptyRows {
   RowTally real_, of_padding_;
 };
 
-void lint_first_block(const Mask& mask, const std::vector<PlaneUse>& uses, Findings& out) {
+void lint_first_block(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
   RowTally rows;
-  for (std::size_t i = 0; i < uses.size(); ++i) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
     const RowSafety safety = row_safety(*mask.distinct()[i], kKernelBlock);
     if (safety.late == 0) continue;
-    rows.add(uses[i].batch, uses[i].head, *safety.first_late, safety.late * uses[i].times);
+    rows.add(places[i].batch, places[i].head, *safety.first_late, safety.late * places[i].times);
   }
   if (rows.count == 0) return;
   out.push_back({&lint_rule("first-block"),
@@ -231,7 +232,8 @@ void add_padding_cells(const Leaks& leaks, Findings& out) {
 
 }  // namespace
 
-Findings lint_mask(const Mask& mask, const Documents* documents) {
+Findings lint_mask(const Mask& given, const Documents* documents) {
+  const Mask mask = given.map(readable);
   Findings out;
   if (mask.cells() == 0) return out;
   const Index open = mask.count();
@@ -249,11 +251,11 @@ Findings lint_mask(const Mask& mask, const Documents* documents) {
                    mask.cells()});
     return out;
   }
-  const std::vector<PlaneUse> uses = plane_uses(mask);
-  lint_polarity(mask, uses, out);
-  lint_alignment(mask, uses, out);
+  const std::vector<PlanePlace> places = plane_places(mask);
+  lint_polarity(mask, places, out);
+  lint_alignment(mask, places, out);
   EmptyRows(mask, documents).report(out);
-  lint_first_block(mask, uses, out);
+  lint_first_block(mask, places, out);
   return out;
 }
 

@@ -180,33 +180,47 @@ std::vector<Stretch> stretches(const Classes& classes) {
   return out;
 }
 
-/// Chunks whose borders are those of the stretches: keys are cut at multiples of the size.
+/// Every stretch lies in one chunk of keys.
+bool holds(const std::vector<Stretch>& found, Index size) {
+  return size >= 1 && std::all_of(found.begin(), found.end(), [&](const Stretch& stretch) {
+           return stretch.k.begin / size == (stretch.k.end - 1) / size;
+         });
+}
+
+/// Keys are cut at multiples of the size. Borders of stretches that touch are such places; of a
+/// single stretch its ends are.
+std::vector<Index> chunk_sizes(const std::vector<Stretch>& found, const Extent& extent) {
+  Index common = 0, widest = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    widest = std::max(widest, found[i].k.size());
+    const bool touches = i + 1 < found.size() && found[i].k.end == found[i + 1].k.begin;
+    if (touches) common = std::gcd(common, found[i].k.end);
+  }
+  if (common == 0) common = found.front().k.begin;
+  if (common == 0 && found.front().k.end < extent.keys) common = found.front().k.end;
+  std::vector<Index> sizes;
+  for (const Index size : {common, widest}) {
+    if (holds(found, size) && std::find(sizes.begin(), sizes.end(), size) == sizes.end()) {
+      sizes.push_back(size);
+    }
+  }
+  return sizes;
+}
+
+/// The offset moves the rows of a chunk against its keys: the first border of rows tells it.
 void chunk_forms(const std::vector<Stretch>& found, const Extent& extent,
                  std::vector<Step>& forms) {
-  Index size = 0, widest = 0;
-  for (std::size_t i = 0; i + 1 < found.size(); ++i) {
-    // The border lies between two stretches; only where they touch is it known exactly.
-    if (found[i].k.end == found[i + 1].k.begin) size = std::gcd(size, found[i].k.end);
-  }
-  for (const Stretch& stretch : found) widest = std::max(widest, stretch.k.size());
-  if (size == 0) size = found.size() == 1 ? found.front().k.begin : 0;
-  if (size == 0) size = found.front().k.end < extent.keys ? found.front().k.end : 0;
-  if (size < 1) return;
-  for (const Index each : {size, widest}) {
-    if (each < 1) continue;
-    // The offset moves the rows of a chunk against its keys.
+  for (const Index size : chunk_sizes(found, extent)) {
+    forms.push_back({step::Chunk{size, 0}});
     for (const Stretch& stretch : found) {
-      const Index chunk = stretch.k.begin / each;
-      if (stretch.q.begin > 0) {
-        forms.push_back({step::Chunk{each, chunk * each - stretch.q.begin}});
-        break;
-      }
-      if (stretch.q.end < extent.queries) {
-        forms.push_back({step::Chunk{each, (chunk + 1) * each - stretch.q.end}});
-        break;
-      }
+      const Index chunk = stretch.k.begin / size;
+      const bool begins = stretch.q.begin > 0;
+      if (!begins && stretch.q.end == extent.queries) continue;
+      const Index offset =
+          begins ? chunk * size - stretch.q.begin : (chunk + 1) * size - stretch.q.end;
+      if (offset != 0) forms.push_back({step::Chunk{size, offset}});
+      break;
     }
-    forms.push_back({step::Chunk{each, 0}});
   }
 }
 

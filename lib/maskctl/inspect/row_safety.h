@@ -33,11 +33,11 @@ struct RowSafety {
 RowSafety row_safety(const Plane& plane, BlockSize block);
 
 /// Where a distinct plane of a mask stands first, and how often.
-struct PlaneUse {
+struct PlanePlace {
   Index batch = 0, head = 0;
   Index times = 0;
 };
 /// One for each of mask.distinct(); times is 0 for a plane that is not used.
-std::vector<PlaneUse> plane_uses(const Mask& mask);
+std::vector<PlanePlace> plane_places(const Mask& mask);
 
 }  // namespace maskctl

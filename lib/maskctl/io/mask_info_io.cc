@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
-#include <set>
+#include <map>
+#include <memory>
 #include <string_view>
 
 #include "maskctl/base/error.h"
+#include "maskctl/io/container.h"
 #include "maskctl/io/npz.h"
 #include "maskctl/io/printable.h"
 #include "maskctl/mask/dense.h"
@@ -96,18 +97,50 @@ void add_mask(const MaskArray& mask, Index max_bytes, std::vector<NamedTensor>& 
   out.push_back({"attention_mask.dtype", text_tensor(name(mask.dtype()))});
 }
 
-/// Takes the arrays of an archive one by one; what is left at the end was not expected.
+/// The container that `source` names, and what its keys of a MaskInfo start with.
+struct Group {
+  std::unique_ptr<Container> container;
+  std::string prefix;
+
+  bool has(const std::string& key) const { return container->contains(prefix + key); }
+};
+
+/// Nothing when the file is no container.
+std::optional<Group> open_group(const std::string& source, const ReadOptions& options) {
+  const SourceName named = parse_source_name(source);
+  ByteSource bytes(named.path);
+  const Content content = sniff(bytes);
+  Group group{open_container(bytes, content, options), ""};
+  if (!group.container) return std::nullopt;
+  if (!named.member.empty()) {
+    group.prefix = group.container->key_of(named.member) + "/";
+  } else if (content == Content::kHdf5) {
+    group.prefix = "/";
+  }
+  return group;
+}
+
+/// Takes the arrays of a group one by one; what is left at the end was not expected.
 class Fields {
  public:
-  Fields(const NpzArchive& archive, const ReadOptions& options)
-      : archive_(archive), options_(options), left_(archive.keys().begin(), archive.keys().end()) {}
+  Fields(Group& group, const ReadOptions& options) {
+    std::vector<std::string> keys;
+    for (const std::string& key : group.container->keys()) {
+      if (key.starts_with(group.prefix)) keys.push_back(key);
+    }
+    std::vector<std::string> notes;
+    std::vector<Tensor> arrays = group.container->read(keys, options, notes);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      left_.emplace(keys[i].substr(group.prefix.size()), std::move(arrays[i]));
+    }
+  }
 
-  bool has(const std::string& key) const { return archive_.contains(key); }
+  bool has(const std::string& key) const { return left_.contains(key); }
 
   Tensor take(const std::string& key) {
-    if (!has(key)) throw Error(Errc::kFormat, fmt::format("no array '{}'", key));
-    left_.erase(key);
-    return archive_.read(key, options_);
+    const auto found = left_.find(key);
+    if (found == left_.end()) throw Error(Errc::kFormat, fmt::format("no array '{}'", key));
+    return std::move(left_.extract(found).mapped());
   }
 
   /// An array of `count` elements of one dtype; any number without a count.
@@ -126,13 +159,11 @@ class Fields {
     if (left_.empty()) return;
     throw Error(Errc::kFormat,
                 fmt::format("unknown array '{}'; expected those of a stored MaskInfo only",
-                            printable(*left_.begin())));
+                            printable(left_.begin()->first)));
   }
 
  private:
-  const NpzArchive& archive_;
-  const ReadOptions& options_;
-  std::set<std::string> left_;
+  std::map<std::string, Tensor> left_;
 };
 
 std::string_view text_of(const Tensor& tensor) {
@@ -239,18 +270,35 @@ void write_mask_info(const std::string& dest, const MaskInfo& info, const WriteO
   for (std::size_t i = 0; i < 4; ++i) flags.as<std::uint8_t>()[i] = fields.baked_in.*kFlags[i];
   arrays.push_back({"baked_in", std::move(flags)});
   add_axes(fields.axes, arrays);
-  write_npz(dest, arrays, options);
+  std::vector<ArrayRef> refs;
+  for (const NamedTensor& array : arrays) refs.push_back({array.name, &array.tensor});
+  write_arrays(dest, refs, options);
+}
+
+bool holds_mask_info(const std::string& source, const ReadOptions& options) {
+  if (const SourceName named = parse_source_name(source);
+      named.path == "-" || !ByteSource(named.path).seekable()) {
+    return false;
+  }
+  const auto group = open_group(source, options);
+  return group && group->has("maskinfo");
 }
 
 MaskInfo read_mask_info(const std::string& source, const ReadOptions& options) {
-  const NpzArchive archive(ByteSource(source), options);
+  auto group = open_group(source, options);
+  if (!group) {
+    throw Error(
+        Errc::kFormat,
+        fmt::format("{}: a stored MaskInfo is an .npz, an HDF5 group or a .safetensors file",
+                    printable(source)));
+  }
   try {
-    Fields fields(archive, options);
+    Fields fields(*group, options);
     return MaskInfo(read_fields(fields));
   } catch (const Error& error) {
     const std::string message = error.what();
-    if (message.starts_with(archive.name())) throw;
-    throw Error(error.code(), fmt::format("{}: {}", archive.name(), message));
+    if (message.starts_with(group->container->name())) throw;
+    throw Error(error.code(), fmt::format("{}: {}", group->container->name(), message));
   }
 }
 

@@ -1,4 +1,4 @@
-// A whole MaskInfo in one .npz, and back.
+// A whole MaskInfo in one .npz, HDF5 group or .safetensors file, and back.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 namespace maskctl {
 
 /// Writes what is stored in `info`, and nothing that is not: reading it back gives the same fields,
-/// None included, the same flags and the same axis names. `dest` is a path or "-". The arrays:
+/// None included, the same flags and the same axis names. `dest` is "m.npz", "m.h5:/GROUP",
+/// "m.safetensors" (each may name a group) or "-" (.npz). The arrays:
 ///   maskinfo               int32 [1]: 1, the version of this layout
 ///   q_segment_ids, kv_segment_ids, cu_seqlens_q, cu_seqlens_kv, q_positions, kv_positions:
 ///                          as they are; absent = None
@@ -18,9 +19,9 @@ namespace maskctl {
 ///   attention_mask.rank    int32 [1]: its rank, axes counted from the last, and
 ///   attention_mask.dtype   uint8 [n]: the name of its dtype
 ///   baked_in               bool [4]: causal, sliding_window, chunked, token_type_ids
-///   axes.kind              int32 [4]: batch, qheads, kvheads, sequence; 0 None, 1 a name, 2 a
-///   tuple axes.count             int32 [4]: how many names each has axes.names             uint8
-///   [n]: all names in this order, each ended by a zero byte
+///   axes.kind              int32 [4]: batch, qheads, kvheads, sequence; 0 None, 1 name, 2 tuple
+///   axes.count             int32 [4]: how many names each has
+///   axes.names             uint8 [n]: all names in this order, each ended by a zero byte
 /// Throws Error(kLimit) when the runs take more than max_bytes.
 void write_mask_info(const std::string& dest, const MaskInfo& info,
                      const WriteOptions& options = {}, Index max_bytes = Index{4} << 30);
@@ -28,5 +29,9 @@ void write_mask_info(const std::string& dest, const MaskInfo& info,
 /// Reads that file, or "-". Everything is checked; messages start with the name of the source.
 /// Throws Error(kFormat) for arrays that are missing, unknown or of another form.
 MaskInfo read_mask_info(const std::string& source, const ReadOptions& options = {});
+
+/// Whether the file holds one, by the presence of `maskinfo`. False for pipes, of which nobody can
+/// tell before they are read.
+bool holds_mask_info(const std::string& source, const ReadOptions& options = {});
 
 }  // namespace maskctl

@@ -20,7 +20,7 @@ constexpr std::uint64_t kCountLimit = 0xFFFF;
 constexpr std::uint64_t kAllOnes = 0xFFFFFFFF;
 constexpr std::uint64_t kDate = 0x21;  // 1980-01-01
 constexpr std::uint64_t kUtf8Name = 0x800;
-constexpr std::uint64_t kEncrypted = 1;
+constexpr std::uint64_t kEncrypted = 0x2041;  // flag bits 0, 6 and 13
 
 /// A record of little-endian fields.
 class Record {

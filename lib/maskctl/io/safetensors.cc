@@ -354,13 +354,4 @@ std::vector<std::byte> safetensors_header_bytes(std::span<const SafetensorsSpec>
   return out;
 }
 
-void write_safetensors_bytes(const WriteBytes& write, std::span<const ArrayRef> arrays) {
-  std::vector<SafetensorsSpec> specs;
-  for (const ArrayRef& array : arrays) {
-    specs.push_back({array.name, array.tensor->dtype(), array.tensor->shape()});
-  }
-  write(safetensors_header_bytes(specs));
-  for (const ArrayRef& array : arrays) write(array.tensor->bytes());
-}
-
 }  // namespace maskctl

@@ -83,7 +83,4 @@ struct SafetensorsSpec {
 std::vector<std::byte> safetensors_header_bytes(std::span<const SafetensorsSpec> tensors,
                                                 const SafetensorsHeader& kept = {});
 
-/// Front to back, so pipes will do.
-void write_safetensors_bytes(const WriteBytes& write, std::span<const ArrayRef> arrays);
-
 }  // namespace maskctl

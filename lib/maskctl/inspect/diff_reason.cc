@@ -1,8 +1,30 @@
-#include "maskctl/inspect/diff_finding.h"
+#include "maskctl/inspect/diff_reason.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/words.h"
+
 namespace maskctl {
+namespace {
+
+/// 1 for each row that sees all keys.
+std::vector<std::uint8_t> full_rows(const Plane& plane) {
+  std::vector<std::uint8_t> out(static_cast<std::size_t>(plane.queries()));
+  plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
+    const bool full = keys.is_words() ? popcount(keys.words) == plane.keys()
+                                      : keys.runs.size() == 1 && keys.runs[0].begin == 0 &&
+                                            keys.runs[0].end == plane.keys();
+    if (full) {
+      std::fill(out.begin() + rows.begin, out.begin() + rows.end, std::uint8_t{1});
+    }
+  });
+  return out;
+}
+
+}  // namespace
 
 PlanePair pair_of(const PlanePtr& a, const PlanePtr& b) {
   return {a, b, combine(Op::kSub, a, b), combine(Op::kSub, b, a)};
@@ -29,6 +51,18 @@ bool kept_by(const PlanePair& pair, const PlanePtr& x, const PlanePtr& y) {
 
 bool opened_by(const PlanePair& pair, const PlanePtr& x, const PlanePtr& y) {
   return inside(x, pair.a) && inside(y, pair.b) && inside(pair.only_a, x) && inside(pair.only_b, y);
+}
+
+std::optional<PlanePair> uncovered(const PlanePair& pair) {
+  const PlanePtr both = combine(Op::kAnd, pair.a, pair.b);
+  const auto rows = full_rows(*both), columns = full_rows(*both->transposed());
+  const auto any = [](const std::vector<std::uint8_t>& flags) {
+    return std::find(flags.begin(), flags.end(), 1) != flags.end();
+  };
+  if (!any(rows) && !any(columns)) return std::nullopt;
+  const PlanePtr cover =
+      combine(Op::kOr, query_flags(rows, pair.keys()), key_flags(pair.queries(), columns));
+  return pair_of(combine(Op::kSub, pair.a, cover), combine(Op::kSub, pair.b, cover));
 }
 
 std::string instead(Index b, Index a) { return fmt::format("{} instead of {}", b, a); }

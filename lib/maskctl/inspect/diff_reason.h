@@ -26,12 +26,12 @@ PlanePair swapped(const PlanePair& pair);
 
 /// What would have to be changed in A to get B, without "B = A with". `changes` counts numbers and
 /// steps; 1 is as simple as it gets.
-struct Finding {
+struct Reason {
   std::string kind;
   std::string words;
   Index changes = 1;
 };
-using MaybeFinding = std::optional<Finding>;
+using MaybeReason = std::optional<Reason>;
 
 bool is_empty(const PlanePtr& plane);
 bool same_open(const PlanePtr& a, const PlanePtr& b);
@@ -45,6 +45,10 @@ bool kept_by(const PlanePair& pair, const PlanePtr& x, const PlanePtr& y);
 /// A has all of x, B all of y, and every difference lies in one of them.
 bool opened_by(const PlanePair& pair, const PlanePtr& x, const PlanePtr& y);
 
+/// Without the rows and columns that are open in both masks: prefix, sinks and global tokens hide
+/// the rules under them. Nothing when there are none.
+std::optional<PlanePair> uncovered(const PlanePair& pair);
+
 /// "5 instead of 4".
 std::string instead(Index b, Index a);
 /// "token 4", "tokens 4 to 7": `what` without s.
@@ -53,17 +57,19 @@ std::string range_words(const char* what, Range range);
 std::string ranges_words(const char* what, const std::vector<Range>& ranges);
 
 /// By the numbers that recognise() gives for both planes; nothing unless it explains both wholly.
-MaybeFinding chains_finding(const PlanePair& pair);
+MaybeReason chains_reason(const PlanePair& pair);
 /// By rules whose numbers the planes tell themselves. What such a rule keeps and opens holds A with
 /// one number and B with another, and all differences lie where the two rules differ: some mask
 /// with the one rule is A, and the same mask with the other is B.
-MaybeFinding rules_finding(const PlanePair& pair);
+MaybeReason rules_reason(const PlanePair& pair);
 /// By the other alignment of a causal or window rule, where a move of its sides by K - Q explains
 /// all; a rule is seen only where other ones let it be.
-MaybeFinding alignment_finding(const PlanePair& pair);
+MaybeReason alignment_reason(const PlanePair& pair);
+/// By whole documents that are missing or came, and are no padding.
+MaybeReason documents_reason(const PlanePair& pair);
 /// By documents, rows, columns or a rectangle that are open or closed.
-MaybeFinding regions_finding(const PlanePair& pair);
+MaybeReason regions_reason(const PlanePair& pair);
 /// B as A shifted along an axis.
-MaybeFinding shift_finding(const PlanePair& pair);
+MaybeReason shift_reason(const PlanePair& pair);
 
 }  // namespace maskctl

@@ -1,0 +1,89 @@
+#include "maskctl/golden/digest.h"
+
+#include <fmt/format.h>
+#include <sha256.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/base/threads.h"
+#include "maskctl/mask/words.h"
+
+namespace maskctl {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+using Digest = std::array<std::uint8_t, SHA256_DIGEST_LENGTH>;
+
+class Sha256 {
+ public:
+  Sha256() { SHA256Init(&state_); }
+  void add(std::span<const std::byte> bytes) {
+    SHA256Update(&state_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  }
+  Digest finish() {
+    Digest out;
+    SHA256Final(out.data(), &state_);
+    return out;
+  }
+
+ private:
+  SHA2_CTX state_;
+};
+
+Digest plane_digest(const Plane& plane) {
+  static_assert(sizeof(Run) == 8);
+  constexpr std::size_t kFlush = std::size_t{1} << 14;
+  constexpr std::int32_t kEnd = -1;
+  Sha256 sha;
+  std::vector<std::int32_t> pending;
+  std::vector<Run> scratch;
+  const auto flush = [&] {
+    sha.add(std::as_bytes(std::span(pending)));
+    pending.clear();
+  };
+  plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
+    scratch.clear();
+    if (keys.is_words()) words_to_runs(keys.words, scratch);
+    const std::span<const Run> runs = keys.is_words() ? std::span<const Run>(scratch) : keys.runs;
+    for (Index row = rows.begin; row < rows.end; ++row) {
+      for (const Run& run : runs) {
+        pending.push_back(run.begin);
+        pending.push_back(run.end);
+      }
+      pending.push_back(kEnd);
+      if (pending.size() >= kFlush) flush();
+    }
+  });
+  flush();
+  return sha.finish();
+}
+
+}  // namespace
+
+std::string content_digest(const Mask& mask) {
+  std::vector<Digest> planes(mask.distinct().size());
+  parallel_for(static_cast<Index>(planes.size()), [&](Index i) {
+    const auto at = static_cast<std::size_t>(i);
+    planes[at] = plane_digest(*mask.distinct()[at]);
+  });
+  Sha256 sha;
+  constexpr std::string_view kTitle = "maskctl mask 1\n";
+  sha.add(std::as_bytes(std::span(kTitle)));
+  const Index shape[] = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
+  sha.add(std::as_bytes(std::span(shape)));
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) {
+      sha.add(std::as_bytes(std::span(planes[mask.index_of(b, h)])));
+    }
+  }
+  std::string out;
+  for (const std::uint8_t byte : sha.finish()) out += fmt::format("{:02x}", byte);
+  return out;
+}
+
+}  // namespace maskctl

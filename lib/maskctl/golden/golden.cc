@@ -1,0 +1,193 @@
+#include "maskctl/golden/golden.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "maskctl/base/error.h"
+#include "maskctl/golden/digest.h"
+#include "maskctl/golden/text_file.h"
+#include "maskctl/inspect/diff.h"
+#include "maskctl/inspect/stats.h"
+#include "maskctl/io/mask_io.h"
+#include "maskctl/render/draw.h"
+
+namespace maskctl {
+namespace {
+
+using Expect = GoldenEntry::Expect;
+using Status = GoldenResult::Status;
+
+constexpr Index kDrawnRows = 64, kDrawnColumns = 120;
+
+DrawOptions drawing_options() {
+  DrawOptions out;
+  out.style = Style::kAscii;
+  out.max_rows = kDrawnRows;
+  out.max_columns = kDrawnColumns;
+  return out;
+}
+
+void check_plane(const GoldenEntry& entry, const Mask& mask) {
+  if (entry.batch < mask.batch() && entry.head < mask.heads()) return;
+  throw Error(Errc::kInvalidArgument, fmt::format("batch {}, head {} is not in the mask {}",
+                                                  entry.batch, entry.head, shape_text(mask)));
+}
+
+std::string drawing_of(const GoldenEntry& entry, const Mask& mask) {
+  check_plane(entry, mask);
+  return draw_text(*mask.plane(entry.batch, entry.head), drawing_options());
+}
+
+/// What the golden file of an entry would hold.
+std::string text_of(const GoldenEntry& entry, const Mask& mask) {
+  return entry.expect == Expect::kDrawing ? drawing_of(entry, mask) : golden_stats(mask);
+}
+
+bool is_runs(const std::string& file) { return file.ends_with(".npz"); }
+
+void write_array_file(const std::string& file, const Mask& mask) {
+  MaskWriteOptions options;
+  options.kind = is_runs(file) ? Kind::kRuns : Kind::kDense;
+  options.force = true;
+  write_mask(file, mask, options);
+}
+
+/// "dir/mask.npy" as "dir/mask.new.npy".
+std::string new_name(const std::string& file) {
+  const std::filesystem::path path(file);
+  const std::string name = path.stem().string() + ".new" + path.extension().string();
+  return (path.parent_path() / name).string();
+}
+
+std::string line_at(const std::string& text, std::size_t number) {
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < number && begin != std::string::npos; ++i) {
+    begin = text.find('\n', begin);
+    if (begin != std::string::npos) ++begin;
+  }
+  if (begin == std::string::npos || begin >= text.size()) return "(end)";
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+/// The first line that differs, from both texts.
+std::string lines_detail(const std::string& want, const std::string& have) {
+  std::size_t line = 0, at = 0;
+  while (at < want.size() && at < have.size() && want[at] == have[at]) {
+    line += want[at++] == '\n';
+  }
+  return fmt::format("line {}\n  golden {}\n  now    {}\n", line + 1, line_at(want, line),
+                     line_at(have, line));
+}
+
+std::string diff_detail(const Mask& want, const Mask& have, const MaskDiff& found) {
+  std::string out = fmt::format("{} cells only in the golden mask (A), {} only in this one (B)\n",
+                                found.only_a, found.only_b);
+  if (const auto cause = diff_cause(want, have); cause && cause->unexplained == 0) {
+    out += fmt::format("cause: {}\n", cause->text);
+  }
+  DrawOptions options = drawing_options();
+  options.other = have.plane(found.first->batch, found.first->head);
+  if (found.planes.size() > 1 || want.batch() * want.heads() > 1) {
+    options.batch = found.first->batch;
+    options.head = found.first->head;
+  }
+  return out + draw_text(*want.plane(found.first->batch, found.first->head), options);
+}
+
+GoldenResult differs(std::string message, std::string detail) {
+  return {Status::kDiffers, std::move(message), std::move(detail)};
+}
+
+GoldenResult check_text(const GoldenEntry& entry, const Mask& mask, bool write_new) {
+  const std::string have = text_of(entry, mask);
+  const std::string want = read_text_file(entry.value);
+  if (have == want) return {};
+  if (write_new) write_text_file(new_name(entry.value), have);
+  return differs(fmt::format("{} differs", entry.value), lines_detail(want, have));
+}
+
+GoldenResult check_digest(const GoldenEntry& entry, const Mask& mask) {
+  const std::string have = content_digest(mask);
+  if (have == entry.value) return {};
+  return differs("the content differs from its sha256",
+                 fmt::format("golden {}\nnow    {}\nmask   {}, {} cells open\n",
+                             entry.value.empty() ? "(none)" : entry.value, have, shape_text(mask),
+                             mask.count()));
+}
+
+GoldenResult check_array(const GoldenEntry& entry, const Mask& mask, const GoldenContext& context) {
+  const Mask want = context.load_array(entry.value);
+  const bool same_shape = want.batch() == mask.batch() && want.heads() == mask.heads() &&
+                          want.queries() == mask.queries() && want.keys() == mask.keys();
+  MaskDiff found;
+  if (same_shape) found = diff(want, mask);
+  if (same_shape && found.equal()) return {};
+  if (context.write_new) write_array_file(new_name(entry.value), mask);
+  if (!same_shape) {
+    return differs(fmt::format("{} differs", entry.value),
+                   fmt::format("golden {}\nnow    {}\n", shape_text(want), shape_text(mask)));
+  }
+  return differs(fmt::format("{} differs", entry.value), diff_detail(want, mask, found));
+}
+
+GoldenResult checked(const GoldenEntry& entry, const GoldenContext& context) {
+  const Mask mask = context.load(entry);
+  if (entry.expect == Expect::kSha256) return check_digest(entry, mask);
+  if (!file_exists(entry.value)) {
+    if (context.write_new && entry.expect == Expect::kArray) {
+      write_array_file(new_name(entry.value), mask);
+    } else if (context.write_new) {
+      write_text_file(new_name(entry.value), text_of(entry, mask));
+    }
+    return differs(fmt::format("{} is missing; `maskctl golden update` writes it", entry.value),
+                   "");
+  }
+  if (entry.expect == Expect::kArray) return check_array(entry, mask, context);
+  return check_text(entry, mask, context.write_new);
+}
+
+}  // namespace
+
+GoldenResult check_golden(const GoldenEntry& entry, const GoldenContext& context) {
+  try {
+    return checked(entry, context);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    return {Status::kError, error.what(), ""};
+  }
+}
+
+GoldenUpdate update_golden(const GoldenEntry& entry, const GoldenContext& context) {
+  GoldenContext quiet = context;
+  quiet.write_new = false;
+  GoldenUpdate out;
+  out.changed = check_golden(entry, quiet).status != Status::kPassed;
+  if (!out.changed) return out;
+  const Mask mask = context.load(entry);
+  if (entry.expect == Expect::kSha256) {
+    out.digest = content_digest(mask);
+  } else if (entry.expect == Expect::kArray) {
+    write_array_file(entry.value, mask);
+  } else {
+    write_text_file(entry.value, text_of(entry, mask));
+  }
+  if (entry.expect != Expect::kSha256) {
+    std::error_code ignored;
+    std::filesystem::remove(new_name(entry.value), ignored);
+  }
+  return out;
+}
+
+std::string golden_stats(const Mask& mask) {
+  const PlaneStats total = mask_stats(mask, {}).total;
+  return fmt::format(
+      "{{\n  \"shape\": [{}, {}, {}, {}],\n  \"open\": {},\n  \"empty_rows\": {},\n"
+      "  \"full_rows\": {},\n  \"min_keys\": {},\n  \"median_keys\": {},\n  \"max_keys\": {}\n}}\n",
+      mask.batch(), mask.heads(), mask.queries(), mask.keys(), total.open, total.empty_rows,
+      total.full_rows, total.min_keys, total.median_keys, total.max_keys);
+}
+
+}  // namespace maskctl

@@ -1,0 +1,194 @@
+// The only file that sees toml++.
+#include "maskctl/golden/manifest.h"
+
+#include <fmt/format.h>
+
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <set>
+
+#include "maskctl/base/error.h"
+#include "maskctl/golden/text_file.h"
+#include "maskctl/pipeline/diagnostic.h"
+
+namespace maskctl {
+namespace {
+
+constexpr std::string_view kEntryKeys[] = {"name",   "source", "as",   "transforms",
+                                           "pad_id", "batch",  "head", "expect"};
+constexpr std::string_view kExpectKeys[] = {"drawing", "sha256", "stats", "array"};
+constexpr std::string_view kTopKeys[] = {"golden"};
+
+Index line_of(const toml::node& node) { return static_cast<Index>(node.source().begin.line); }
+
+/// One table being read; `path` starts every message.
+class Reader {
+ public:
+  Reader(const std::string& path, const toml::table& table) : path_(path), table_(table) {}
+
+  [[noreturn]] void refuse(Index line, const std::string& why) const {
+    throw Error(Errc::kFormat, fmt::format("{}:{}: {}", path_, line, why));
+  }
+
+  void only(std::span<const std::string_view> known) const {
+    for (const auto& [key, node] : table_) {
+      if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
+      refuse(static_cast<Index>(key.source().begin.line),
+             fmt::format("key '{}' is unknown; {}", shown(key.str()), hint(key.str(), known)));
+    }
+  }
+
+  std::string text(const char* key, bool required) const {
+    const toml::node* node = table_.get(key);
+    if (!node) {
+      if (required) refuse(line_of(table_), fmt::format("key '{}' is missing", key));
+      return "";
+    }
+    return text_of(*node, key);
+  }
+
+  std::vector<std::string> texts(const char* key) const {
+    const toml::node* node = table_.get(key);
+    if (!node) return {};
+    const toml::array* list = node->as_array();
+    if (!list) return {text_of(*node, key)};
+    std::vector<std::string> out;
+    for (const toml::node& item : *list) out.push_back(text_of(item, key));
+    return out;
+  }
+
+  Index integer(const char* key, Index low, Index fallback) const {
+    const toml::node* node = table_.get(key);
+    if (!node) return fallback;
+    const auto value = node->is_integer() ? node->value<std::int64_t>() : std::nullopt;
+    if (!value || *value < low || *value > kMost) {
+      refuse(line_of(*node),
+             fmt::format("key '{}': expected an integer from {} to {}", key, low, kMost));
+    }
+    return *value;
+  }
+
+  const toml::table& table(const char* key) const {
+    const toml::node* node = table_.get(key);
+    if (!node) refuse(line_of(table_), fmt::format("key '{}' is missing", key));
+    if (!node->is_table()) {
+      refuse(line_of(*node),
+             fmt::format("key '{}': expected a table, as {{ sha256 = \"\" }}", key));
+    }
+    return *node->as_table();
+  }
+
+ private:
+  static constexpr Index kMost = (Index{1} << 31) - 1;
+
+  std::string text_of(const toml::node& node, const char* key) const {
+    const auto value = node.is_string() ? node.value<std::string>() : std::nullopt;
+    if (!value) refuse(line_of(node), fmt::format("key '{}': expected a text", key));
+    return *value;
+  }
+
+  const std::string& path_;
+  const toml::table& table_;
+};
+
+void read_expect(const std::string& path, const toml::table& table, GoldenEntry& entry) {
+  const Reader reader(path, table);
+  reader.only(kExpectKeys);
+  if (table.size() != 1) {
+    reader.refuse(line_of(table),
+                  "key 'expect': expected exactly one of drawing, sha256, stats, array");
+  }
+  for (std::size_t i = 0; i < std::size(kExpectKeys); ++i) {
+    const toml::node* node = table.get(kExpectKeys[i]);
+    if (!node) continue;
+    entry.expect = static_cast<GoldenEntry::Expect>(i);
+    entry.value = reader.text(kExpectKeys[i].data(), true);
+    entry.value_line = line_of(*node);
+    if (entry.value.empty() && entry.expect != GoldenEntry::Expect::kSha256) {
+      reader.refuse(entry.value_line,
+                    fmt::format("key '{}': expected a file name", kExpectKeys[i]));
+    }
+  }
+}
+
+GoldenEntry read_entry(const std::string& path, const toml::table& table) {
+  const Reader reader(path, table);
+  reader.only(kEntryKeys);
+  GoldenEntry entry;
+  entry.line = line_of(table);
+  entry.name = reader.text("name", true);
+  if (entry.name.empty()) reader.refuse(entry.line, "key 'name': expected a name");
+  entry.source = reader.text("source", true);
+  entry.as = reader.text("as", false);
+  entry.transforms = reader.texts("transforms");
+  entry.pad_id = static_cast<std::int32_t>(reader.integer("pad_id", -(Index{1} << 31), -1));
+  entry.batch = reader.integer("batch", 0, 0);
+  entry.head = reader.integer("head", 0, 0);
+  read_expect(path, reader.table("expect"), entry);
+  return entry;
+}
+
+toml::table parsed(const std::string& path, const std::string& text) {
+  try {
+    return toml::parse(text, path);
+  } catch (const toml::parse_error& error) {
+    std::string why(error.description());
+    if (!why.empty()) why[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(why[0])));
+    std::replace(why.begin(), why.end(), '\n', ' ');
+    throw Error(Errc::kFormat, fmt::format("{}:{}: {}", path, error.source().begin.line, why));
+  }
+}
+
+}  // namespace
+
+Manifest parse_manifest(const std::string& path, std::string text) {
+  const toml::table root = parsed(path, text);
+  const Reader reader(path, root);
+  reader.only(kTopKeys);
+  const toml::node* node = root.get("golden");
+  const toml::array* list = node ? node->as_array() : nullptr;
+  if (!list) {
+    throw Error(Errc::kFormat,
+                fmt::format("{}: no golden masks; start each with a line [[golden]]", path));
+  }
+  Manifest out{path, std::move(text), {}};
+  std::set<std::string> names;
+  for (const toml::node& item : *list) {
+    const toml::table* table = item.as_table();
+    if (!table) reader.refuse(line_of(item), "key 'golden': expected tables, each [[golden]]");
+    out.entries.push_back(read_entry(path, *table));
+    const GoldenEntry& entry = out.entries.back();
+    if (!names.insert(entry.name).second) {
+      reader.refuse(entry.line, fmt::format("key 'name': '{}' comes twice", shown(entry.name)));
+    }
+  }
+  return out;
+}
+
+Manifest read_manifest(const std::string& path) {
+  return parse_manifest(path, read_text_file(path));
+}
+
+std::string with_digests(const Manifest& manifest,
+                         const std::map<std::string, std::string>& digests) {
+  std::string text = manifest.text;
+  for (const GoldenEntry& entry : manifest.entries) {
+    const auto at = digests.find(entry.name);
+    if (at == digests.end() || entry.expect != GoldenEntry::Expect::kSha256) continue;
+    std::size_t line = 0;
+    for (Index n = 1; n < entry.value_line; ++n) line = text.find('\n', line) + 1;
+    const std::size_t key = text.find("sha256", line);
+    for (const char quote : {'"', '\''}) {
+      const std::string old = quote + entry.value + quote;
+      const std::size_t found = text.find(old, key);
+      if (found == std::string::npos || found > text.find('\n', key)) continue;
+      text.replace(found + 1, entry.value.size(), at->second);
+      break;
+    }
+  }
+  return text;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,50 @@
+// The TOML file that lists golden masks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "maskctl/base/index.h"
+
+namespace maskctl {
+
+/// One [[golden]] table: which mask, and what it must be.
+struct GoldenEntry {
+  enum class Expect : std::uint8_t {
+    kDrawing,  // a text file: the mask drawn in ASCII
+    kSha256,   // content_digest()
+    kStats,    // a JSON file: golden_stats()
+    kArray,    // a file of a mask
+  };
+
+  std::string name;                     // unique in its manifest
+  std::string source;                   // as on the command line
+  std::string as;                       // kind; empty: told by the content
+  std::vector<std::string> transforms;  // pipelines, in order
+  std::int32_t pad_id = -1;
+  Index batch = 0, head = 0;  // which plane is drawn (kDrawing)
+  Expect expect = Expect::kSha256;
+  std::string value;     // the digest, or the file
+  Index line = 0;        // of the entry
+  Index value_line = 0;  // of `value`
+};
+
+struct Manifest {
+  std::string path, text;
+  std::vector<GoldenEntry> entries;
+};
+
+/// Throws Error(kFormat) that names file, line and key: "golden.toml:3: key 'sorce' is unknown; did
+/// you mean 'source'?"; for text that is no TOML, missing keys, values of another type, names that
+/// come twice, and an entry without exactly one expectation.
+Manifest parse_manifest(const std::string& path, std::string text);
+/// Throws Error(kIo) when it cannot be read, Error(kLimit) above 16 MiB.
+Manifest read_manifest(const std::string& path);
+
+/// The text with the digests of these entries (by name) replaced; all else stays as it is.
+std::string with_digests(const Manifest& manifest,
+                         const std::map<std::string, std::string>& digests);
+
+}  // namespace maskctl

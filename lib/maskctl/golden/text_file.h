@@ -1,0 +1,14 @@
+// Whole small text files; private to the golden layer.
+#pragma once
+
+#include <string>
+
+namespace maskctl {
+
+/// Throws Error(kIo) when it cannot be read, Error(kLimit) above 16 MiB.
+std::string read_text_file(const std::string& path);
+bool file_exists(const std::string& path);
+/// Replaces what is there, whole or not at all. Throws Error(kIo).
+void write_text_file(const std::string& path, const std::string& text);
+
+}  // namespace maskctl

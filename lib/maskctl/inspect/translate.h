@@ -1,0 +1,29 @@
+// A mask in the arguments of other libraries: code to paste, or why it cannot be said there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "maskctl/inspect/conventions.h"
+#include "maskctl/inspect/mask_arguments.h"
+
+namespace maskctl {
+
+struct Translation {
+  Library library = Library::kHf;
+  std::vector<std::string> code;   // lines; empty when refused
+  std::vector<std::string> notes;  // where the code means another mask, or needs more
+  std::string refusal;             // why there are no such arguments; empty: there are
+  bool ok() const { return refusal.empty(); }
+};
+
+/// What to write in `library` for the mask that the chain makes of an all-open one. Numbers are
+/// converted between the conventions of conventions.h; what a library cannot say is a refusal,
+/// never an approximation.
+Translation translate(const Chain& chain, Library library, const StepName& name);
+
+/// Expression of PyTorch code in q_idx and kv_idx for any chain of formulas; empty when a step has
+/// no formula (`rest` is why).
+std::string flex_expression(const Chain& chain, const StepName& name, std::string& rest);
+
+}  // namespace maskctl

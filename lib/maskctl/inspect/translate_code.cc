@@ -1,0 +1,316 @@
+#include "maskctl/inspect/translate_code.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+std::string joined(const std::vector<Index>& values, std::string_view separator) {
+  std::string out;
+  for (const Index value : values) {
+    if (!out.empty()) out += separator;
+    out += std::to_string(value);
+  }
+  return out;
+}
+
+/// "q_idx", "(q_idx + 3)".
+std::string plus(const std::string& term, Index offset) {
+  if (offset == 0) return term;
+  return fmt::format("({} {} {})", term, offset < 0 ? '-' : '+', std::abs(offset));
+}
+
+/// The query's place on the keys' axis.
+std::string query_at(Align align, Index offset) {
+  const bool bottom = align == Align::kBottomRight;
+  return plus(bottom ? "(q_idx + KV_LEN - Q_LEN)" : "q_idx", offset);
+}
+
+/// Terms in q_idx and kv_idx, each in parentheses; "" when a rule has no formula.
+std::string term(const step::Causal& rule) {
+  if (rule.offsets.array.elements() > 1) return "";
+  Index offset = 0;
+  if (rule.offsets.array.elements() == 1) offset = as_int64(rule.offsets.array, "offset").front();
+  return fmt::format("(kv_idx <= {})", query_at(rule.align, offset));
+}
+std::string term(const step::Window& rule) {
+  const std::string q = query_at(rule.align, rule.offset);
+  std::string out;
+  if (rule.left) out += fmt::format("({} - kv_idx <= {})", q, *rule.left);
+  if (rule.right) {
+    out += fmt::format("{}(kv_idx - {} <= {})", out.empty() ? "" : " & ", q, *rule.right);
+  }
+  return out.empty() ? "(kv_idx >= 0)" : out;
+}
+std::string term(const step::Chunk& rule) {
+  return fmt::format("({} // {} == kv_idx // {})", plus("q_idx", rule.offset), rule.size,
+                     rule.size);
+}
+std::string term(const step::Document& rule) {
+  const char* keys = rule.shared ? "doc_id" : "kv_doc_id";
+  return fmt::format("(doc_id[q_idx] == {}[kv_idx]) & (doc_id[q_idx] != {})", keys, rule.pad_id);
+}
+std::string term(const step::DocumentLengths&) { return "(doc_id[q_idx] == doc_id[kv_idx])"; }
+std::string term(const step::Pad& rule) {
+  if (rule.both || !rule.is_lengths) return "";
+  return rule.left ? "(kv_idx >= KV_LEN - length[b])" : "(kv_idx < length[b])";
+}
+std::string term(const step::Dilated& rule) {
+  return fmt::format("((kv_idx - q_idx) % {} == 0)", rule.stride);
+}
+std::string term(const step::Prefix& rule) { return fmt::format("(kv_idx < {})", rule.n); }
+std::string term(const step::Sinks& rule) { return fmt::format("(kv_idx < {})", rule.n); }
+std::string term(const step::Global& rule) {
+  std::string out;
+  for (const Range& range : rule.tokens) {
+    for (const char* axis : {"q_idx", "kv_idx"}) {
+      out += fmt::format("{}(({} >= {}) & ({} < {}))", out.empty() ? "" : " | ", axis, range.begin,
+                         axis, range.end);
+    }
+  }
+  return out;
+}
+std::string term(const auto&) { return ""; }
+
+bool opens(const Step& step) {
+  return std::holds_alternative<step::Prefix>(step.rule) ||
+         std::holds_alternative<step::Sinks>(step.rule) ||
+         std::holds_alternative<step::Global>(step.rule);
+}
+
+bool has_documents(const Chain& chain) {
+  return std::ranges::any_of(chain, [](const Step& step) {
+    return std::holds_alternative<step::Document>(step.rule) ||
+           std::holds_alternative<step::DocumentLengths>(step.rule);
+  });
+}
+
+/// For functions whose q_idx counts from the first cached token: nothing is left to align.
+Chain in_absolute_positions(Chain chain) {
+  for (Step& step : chain) {
+    if (auto* causal = std::get_if<step::Causal>(&step.rule)) causal->align = Align::kUnset;
+    if (auto* window = std::get_if<step::Window>(&step.rule)) window->align = Align::kUnset;
+  }
+  return chain;
+}
+
+/// Where the code needs a tensor of ids.
+std::string doc_ids(const MaskArguments& mask) {
+  if (mask.lengths.empty()) return fmt::format("doc_id = ...  # ids of {}", mask.document_source);
+  const std::string lens = lengths_code(mask);
+  return fmt::format(
+      "doc_id = torch.repeat_interleave(torch.arange({}), torch.tensor({})).to(device)",
+      mask.lengths.size(), lens);
+}
+
+}  // namespace
+
+void refuse(Translation& out, std::string why) { out.refusal = std::move(why); }
+void refuse_keys(Translation& out) {
+  refuse(out, "no argument for keys that are open beside the window");
+}
+
+std::string lengths_list(const MaskArguments& mask) { return joined(mask.lengths, ","); }
+
+std::string lengths_code(const MaskArguments& mask) {
+  return mask.lengths.empty() ? fmt::format("lengths_of({})", mask.document_source)
+                              : fmt::format("[{}]", joined(mask.lengths, ", "));
+}
+
+std::string cu_seqlens(const MaskArguments& mask) {
+  if (mask.lengths.empty()) {
+    return fmt::format("...  # maskctl convert {} --as segments --to cu_seqlens",
+                       mask.document_source);
+  }
+  std::vector<Index> ends = {0};
+  for (const Index length : mask.lengths) ends.push_back(ends.back() + length);
+  return fmt::format("torch.tensor([{}], dtype=torch.int32, device=q.device)", joined(ends, ", "));
+}
+
+std::string flex_expression(const Chain& chain, const StepName& name, std::string& rest) {
+  std::string out;
+  bool open = true;  // the mask so far is all open: `out` is empty
+  char last = '&';   // of out
+  for (const Step& step : chain) {
+    if (std::holds_alternative<step::Not>(step.rule)) {
+      out = open ? "(kv_idx < 0)" : fmt::format("~({})", out);
+      open = false;
+      last = '&';
+      continue;
+    }
+    const std::string next =
+        std::visit([](const auto& rule) -> std::string { return term(rule); }, step.rule);
+    if (next.empty()) {
+      rest = fmt::format("{} has no formula", name(step));
+      return "";
+    }
+    const char op = opens(step) ? '|' : '&';
+    if (open && op == '|') continue;  // nothing left to open
+    if (open) {
+      out = next;
+    } else {
+      out = fmt::format("{} {} {}", op == last || op == '|' ? out : "(" + out + ")", op, next);
+    }
+    last = op;
+    open = false;
+  }
+  return open ? "kv_idx >= 0" : out;
+}
+
+void write_flex(const Chain& chain, const StepName& name, Translation& out) {
+  std::string rest;
+  const std::string expression = flex_expression(chain, name, rest);
+  if (expression.empty()) return refuse(out, rest);
+  if (has_documents(chain)) out.code.push_back(doc_ids(mask_arguments(chain, name)));
+  out.code.push_back("def mask_mod(b, h, q_idx, kv_idx):");
+  out.code.push_back("    return " + expression);
+  out.code.push_back("block_mask = create_block_mask(mask_mod, None, None, Q_LEN, KV_LEN)");
+}
+
+void write_hf(const Chain& chain, const MaskArguments& mask, const StepName& name,
+              Translation& out) {
+  const bool simple = mask.rest.empty() && mask.sinks == 0 && mask.prefix == 0 &&
+                      mask.chunk_offset == 0 && mask.align != Align::kTopLeft &&
+                      !(mask.left && *mask.left < 0);
+  if (mask.documents && mask.rest.empty()) {
+    out.notes.push_back(
+        "documents: position_ids that start again at each one, and attention_mask=None (an "
+        "all-ones attention_mask turns the packing off)");
+  }
+  if (simple && mask.causal()) {
+    if (mask.chunk && mask.left) return refuse(out, "chunks and a window in one layer");
+    out.code = {mask.chunk  ? fmt::format("config.attention_chunk_size = {}  # layer_types: "
+                                           "\"chunked_attention\"",
+                                          *mask.chunk)
+                : mask.left ? fmt::format("config.sliding_window = {}  # layer_types: "
+                                          "\"sliding_attention\"",
+                                          *mask.left + 1)
+                            : "# layer_types: \"full_attention\", causal by default"};
+    if (mask.left) {
+      out.notes.push_back(fmt::format("{} keys, the own one included", *mask.left + 1));
+    }
+    return;
+  }
+  if (simple && !mask.chunk && mask.left && mask.left == mask.right) {
+    out.code = {fmt::format("config.sliding_window = {}", *mask.left),
+                "create_bidirectional_sliding_window_mask(config=config, ...)"};
+    out.notes.push_back(fmt::format("abs(q - kv) <= {}: {} keys; causal layers would read {} keys",
+                                    *mask.left, 2 * *mask.left + 1, *mask.left));
+    return;
+  }
+  if (simple && !mask.banded() && !mask.chunk) {
+    out.code = {"create_bidirectional_mask(config=config, ...)"};
+    return;
+  }
+  if (mask.align == Align::kTopLeft) {
+    return refuse(out, "the diagonal is bottom-right; this mask is top-left");
+  }
+  std::string rest;
+  const std::string expression = flex_expression(in_absolute_positions(chain), name, rest);
+  if (expression.empty()) return refuse(out, rest);
+  out.notes.clear();
+  if (has_documents(chain)) out.code.push_back(doc_ids(mask));
+  out.code.push_back("def pattern(b, h, q_idx, kv_idx):");
+  out.code.push_back("    return " + expression);
+  out.code.push_back(mask.causal()
+                         ? "create_causal_mask(config=config, ..., and_mask_function=pattern)"
+                         : "create_bidirectional_mask(config=config, ..., "
+                           "and_mask_function=pattern)");
+  out.notes.push_back("mask functions reach eager, sdpa and flex; flash_attention_2 ignores them");
+}
+
+void write_splash(const MaskArguments& mask, Translation& out) {
+  if (mask.sinks > 0 || mask.prefix > 0) return refuse_keys(out);
+  const bool moved = mask.align == Align::kBottomRight;
+  const std::string offset = moved ? ", offset=KV_LEN - Q_LEN" : "";
+  const auto side = [](std::optional<Index> n) { return n ? std::to_string(*n) : "None"; };
+  std::string code;
+  if (mask.chunk) {
+    if (!mask.causal() || moved) return refuse(out, "chunks are causal and top-left");
+    code = fmt::format("ChunkedCausalMask((Q_LEN, KV_LEN), {})", *mask.chunk);
+  }
+  if (mask.left || (mask.right && !mask.causal())) {
+    code += fmt::format("{}LocalMask((Q_LEN, KV_LEN), ({}, {}){})", code.empty() ? "" : " & ",
+                        side(mask.left), side(mask.right), moved ? offset : ", offset=0");
+  } else if (mask.causal() && !mask.chunk) {
+    code = fmt::format("CausalMask((Q_LEN, KV_LEN){})", offset);
+  }
+  if (code.empty()) code = "FullMask((Q_LEN, KV_LEN))";
+  out.code = {"mask = " + code, "kernel = make_splash_mha(MultiHeadMask([mask] * heads), ...)"};
+  if (mask.documents) {
+    out.code.push_back("kernel(q, k, v, segment_ids=SegmentIds(q=doc_id, kv=doc_id))");
+  }
+}
+
+void write_mask_info(const MaskArguments& mask, Translation& out) {
+  if (mask.sinks > 0 || mask.prefix > 0) return refuse_keys(out);
+  const bool window = mask.left || (mask.right && !mask.causal());
+  if (mask.chunk && !mask.causal()) return refuse(out, "apply_chunked is causal too");
+  const bool moved = mask.align == Align::kBottomRight;
+  if (mask.chunk && moved) return refuse(out, "apply_chunked has no offset for the chunk number");
+  const char* offset = moved ? "offset=kv_len - q_len" : "";
+  std::string code = mask.documents ? "MaskInfo.from_segments(segment_ids)"
+                                    : "MaskInfo.from_attention_mask(jnp.ones((batch, 1, q_len, "
+                                      "kv_len), bool))";
+  if (mask.chunk) {
+    code += fmt::format(".apply_chunked({})", *mask.chunk);
+  } else if (mask.causal()) {
+    code += fmt::format(".apply_causal({})", offset);
+  }
+  if (window) {
+    const std::string left = mask.left ? std::to_string(*mask.left) : "q_len";
+    const std::string right = mask.right ? std::to_string(*mask.right) : "kv_len";
+    code += fmt::format(".apply_sliding_window(({}, {}){})", left, right,
+                        moved ? fmt::format(", {}", offset) : "");
+  }
+  out.code = {"mask_info = " + code};
+  if (mask.documents && !mask.lengths.empty()) {
+    out.notes.push_back(fmt::format("segment_ids: lengths {}, padding is -1", lengths_code(mask)));
+  }
+}
+
+void write_flashmask(const MaskArguments& mask, Translation& out) {
+  if (mask.chunk) return refuse(out, "chunks: give each chunk as a document");
+  if (mask.align == Align::kBottomRight) {
+    out.notes.push_back("written for Q = K, where both alignments agree");
+  }
+  if (mask.documents && !mask.causal()) return refuse(out, "documents that are not causal");
+  if (mask.banded() && !mask.right) return refuse(out, "a window without a right side");
+  std::string start =
+      mask.left ? fmt::format("j + {}", *mask.left + 1) : "paddle.full_like(j, Q_LEN)";
+  if (!mask.left && !mask.documents && mask.prefix == 0 && (mask.causal() || !mask.right)) {
+    out.code = {
+        fmt::format("flashmask_attention(q, k, v, causal={})", mask.causal() ? "True" : "False")};
+    return;
+  }
+  out.code = {"j = paddle.arange(KV_LEN)"};
+  if (mask.documents) {
+    out.code.push_back(
+        fmt::format("document_end = ...  # of key j; lengths {}", lengths_code(mask)));
+    start = mask.left ? fmt::format("paddle.minimum({}, document_end)", start) : "document_end";
+  }
+  if (mask.sinks > 0) {
+    if (mask.documents) return refuse_keys(out);
+    start = fmt::format("paddle.where(j < {}, Q_LEN, {})", mask.sinks, start);
+  }
+  const bool causal = mask.causal() && mask.prefix == 0;
+  std::string columns = start;
+  if (mask.prefix > 0) {
+    if (!mask.causal()) return refuse_keys(out);
+    columns = fmt::format("paddle.where(j < {0}, Q_LEN, {1}), paddle.where(j < {0}, 0, j)",
+                          mask.prefix, start);
+  } else if (!causal) {
+    columns = fmt::format("{}, {}", start, mask.right ? fmt::format("j - {}", *mask.right) : "0");
+  }
+  out.code.push_back(fmt::format(
+      "idx = paddle.stack([{}], -1).clip(0, Q_LEN).reshape([1, 1, KV_LEN, -1])", columns));
+  out.code.push_back(
+      fmt::format("flashmask_attention(q, k, v, startend_row_indices=idx, causal={})",
+                  causal ? "True" : "False"));
+}
+
+}  // namespace maskctl

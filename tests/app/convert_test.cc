@@ -1,0 +1,128 @@
+// convert as a process: exit codes, streams, verdicts, containers that grow.
+#include <string>
+#include <vector>
+
+#include "app/process.h"
+#include "support/catch_compat.h"
+
+namespace maskctl::test {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+const std::string kMakeDocuments = "maskctl gen segments:lens=3+2+3 -o seg.npy\n";
+const std::string kMakeCausal = "maskctl gen causal:n=4 -o causal.npy\n";
+
+TEST_CASE("convert: a loss is counted, and only strict makes an error of it") {
+  const Sandbox sandbox;
+  const Outcome lossy =
+      sandbox.run(kMakeCausal + "maskctl convert causal.npy --to padding -o p.npy");
+  CHECK(lossy.status == 0);
+  CHECK(lossy.out.empty());
+  CHECK(lossy.err ==
+        "maskctl: note: padding cannot hold this mask: 6 of 16 cells (37.50 %) changed\n");
+  const Outcome strict =
+      sandbox.run("maskctl convert causal.npy --to padding --strict -o strict.npy");
+  CHECK(strict.status == 2);
+  CHECK(strict.err ==
+        "maskctl: error: causal.npy: as padding 6 of 16 cells (37.50 %) would change; nothing is "
+        "written with --strict\n");
+  CHECK_FALSE(fs::exists(sandbox.work() / "strict.npy"));
+  CHECK(sandbox.run("maskctl convert causal.npy --to bits --strict -o b.npy").status == 0);
+}
+
+TEST_CASE("convert: roundtrip answers for every kind, with and without a file") {
+  const Sandbox sandbox;
+  sandbox.run(kMakeDocuments + kMakeCausal);
+  for (const std::string kind : {"dense", "segments", "cu_seqlens", "bias", "bits", "runs"}) {
+    INFO(kind);
+    const Outcome same =
+        sandbox.run("maskctl convert seg.npy --as segments --roundtrip --to " + kind);
+    CHECK(same.status == 0);
+    CHECK(same.out == kind + ": lossless: a round trip changes no cell\n");
+  }
+  for (const std::string kind :
+       {"padding", "key-padding", "segments", "cu_seqlens", "pairs", "blockmap --block 2"}) {
+    INFO(kind);
+    const Outcome other = sandbox.run("maskctl convert causal.npy --roundtrip --to " + kind);
+    CHECK(other.status == 1);
+    CHECK(contains(other.out, ": lossy: a round trip changes "));
+  }
+  const Outcome written =
+      sandbox.run("maskctl convert causal.npy --to pairs --roundtrip -o - | wc -c");
+  CHECK(contains(written.err, "pairs: lossy: a round trip changes 6 of 16 cells"));
+  CHECK(written.out == "136\n");
+}
+
+TEST_CASE("convert: what is written reads back as the same mask") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(
+      kMakeDocuments +
+      "maskctl convert seg.npy --as segments --to cu_seqlens -o cu.npy\n"
+      "maskctl convert cu.npy --as cu_seqlens --to bits -q -o - |\n"
+      "  maskctl convert - --as bits --shape 1+1+8+8 --to runs -o runs.npz\n"
+      "maskctl convert runs.npz --to bias --dtype float16 --fill min -o m.safetensors:bias\n"
+      "maskctl convert m.safetensors:bias --as bias --to blockmap --block 1 -o map.npy\n"
+      "cat m.safetensors | maskctl convert -:bias --as bias --to segments -o back.npy\n"
+      "maskctl convert map.npy --as blockmap:1x1 --to segments -o map_back.npy\n"
+      "cmp seg.npy back.npy || maskctl show back.npy --as segments --style ascii\n"
+      "cmp back.npy map_back.npy");
+  CHECK(outcome.status == 0);
+  CHECK(outcome.err.empty());
+}
+
+TEST_CASE("convert: append adds to a container and keeps what is there") {
+  const Sandbox sandbox;
+  for (const std::string file : {"m.npz", "m.safetensors"}) {
+    INFO(file);
+    const Outcome outcome = sandbox.run(
+        kMakeDocuments + "maskctl convert seg.npy --as segments --to segments -o " + file +
+        ":ids\n"
+        "maskctl convert seg.npy --as segments -t causal --to dense --append -o " +
+        file + ":mask && maskctl stats " + file + ":mask > stats && maskctl stats " + file +
+        ":ids --as segments >> stats\n"
+        "rm -f seg.npy");
+    CHECK(outcome.err.empty());
+    const Outcome again =
+        sandbox.run("maskctl convert " + file + ":ids --as segments --to bits --append -q -o " +
+                    file + ":mask");
+    CHECK(again.status == 2);
+    CHECK(contains(again.err, "already holds an array 'mask'"));
+    const Outcome forced = sandbox.run(
+        "maskctl convert " + file + ":ids --as segments --to bits --append -q --force -o " + file +
+        ":mask && maskctl stats " + file + ":mask --as bits --shape 1+1+8+8");
+    CHECK(forced.status == 0);
+  }
+}
+
+TEST_CASE("convert: wrong requests say what to do") {
+  const Sandbox sandbox;
+  sandbox.run(kMakeDocuments + kMakeCausal);
+  const std::vector<std::pair<std::string, std::string>> table = {
+      {"causal.npy --to dense", "no destination"},
+      {"causal.npy --to positions -o x.npy", "read only"},
+      {"causal.npy --to blockmap -o x.npy", "give --block QxK"},
+      {"causal.npy --to dense --fill min -o x.npy", "--fill is for --to bias"},
+      {"causal.npy --to dense --append -o x.npy", "--append adds to a container"},
+      {"causal.npy --to runs -o x.npy", "an .npy holds one array, these are 4"},
+      {"seg.npy --as token-types -o x.npy", "-t tokens:seg.npy"},
+      {"seg.npy --as bits -o x.npy", "give --shape B+H+Q+K"},
+      {"seg.npy --as blockmap -o x.npy", "give --block QxK"},
+      {"seg.npy --as bias -o x.npy", "a bias is float16"},
+  };
+  for (const auto& [line, part] : table) {
+    const Outcome outcome = sandbox.run("maskctl convert " + line);
+    INFO(line << "\n" << outcome.err);
+    CHECK(outcome.status == 2);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.err.starts_with("maskctl: error: "));
+    CHECK(contains(outcome.err, part));
+    CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
+  }
+  CHECK_FALSE(fs::exists(sandbox.work() / "x.npy"));
+}
+
+}  // namespace
+}  // namespace maskctl::test
