@@ -3,8 +3,8 @@
 # Does nothing, and needs no network, when all are there.
 set -euo pipefail
 
-packages=(cmake g++ ninja-build pkg-config libcli11-dev libfmt-dev libhdf5-dev libhwy-dev libncurses-dev libpng-dev
-  nlohmann-json3-dev zlib1g-dev)
+packages=(cmake g++ ninja-build pkg-config libcli11-dev libfmt-dev libhdf5-dev libhwy-dev libmd-dev libncurses-dev libpng-dev
+  libtomlplusplus-dev nlohmann-json3-dev zlib1g-dev)
 if [ "${1:-}" = --tests ]; then
   packages+=(catch2 clang-format librapidcheck-dev python3-h5py python3-numpy)
 fi

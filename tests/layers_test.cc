@@ -30,6 +30,9 @@ const std::map<std::string, Layer> kLayers = {
     {"render", {{"base", "tensor", "mask"}, {"fmt"}}},
     {"attention", {{"base", "tensor", "mask"}, {"fmt", "hwy"}}},
     {"pipeline", {{"base", "tensor", "mask", "inspect", "io", "render"}, {"fmt"}}},
+    {"golden",
+     {{"base", "tensor", "mask", "inspect", "io", "render", "pipeline"},
+      {"fmt", "sha256.h", "toml++"}}},
 };
 
 bool is_header(const std::string& path) { return path.ends_with(".h"); }

@@ -80,6 +80,17 @@ run_programs() {
   done
 }
 
+# run_conformance BUILD: replays the golden data; the last line of the program counts the cases.
+run_conformance() {
+  local log=$1/tests/conformance.log good bad
+  "$1/tests/conformance" >"$log" 2>&1
+  good=$(tail -n 1 "$log" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1/p')
+  bad=$(tail -n 1 "$log" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\2/p')
+  count "conformance" "${good:-0}" "${bad:-1}"
+  [ "${bad:-1}" -eq 0 ] || cat "$log"
+  printf '%-7s conformance: %s golden cases\n' "$([ "${bad:-1}" -eq 0 ] && echo ok || echo FAILED)" "${good:-0}"
+}
+
 # test_programs BUILD: the names that CMake knows.
 test_programs() { ctest --test-dir "$1" -N | sed -n 's/^ *Test *#[0-9]*: //p'; }
 
@@ -112,6 +123,7 @@ check "library and command build without warnings" build build/release maskctl m
 check "tests and benchmarks build without warnings" build build/release all || finish
 mapfile -t programs < <(test_programs build/release)
 run_programs build/release "" "${programs[@]}"
+run_conformance build/release
 
 headline "headers, package, samples, documentation"
 check "each header compiles alone" build build/release all_verify_interface_header_sets
@@ -124,7 +136,9 @@ check "documentation shows what the command prints" \
 headline "address and undefined behaviour sanitizers"
 check "configure with sanitizers" cmake --preset asan -DMASKCTL_TESTS=ON || finish
 mapfile -t programs < <(test_programs build/asan | grep -vE '^(app|project)_tests$')
-check "build with sanitizers" build build/asan "${programs[@]}" || finish
+mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
+check "build with sanitizers" build build/asan "${programs[@]}" "${fuzzers[@]}" || finish
 run_programs build/asan " with sanitizers" "${programs[@]}"
+check "fuzz targets find nothing in 30 seconds" bash tests/fuzz/run.sh build/asan 30
 
 finish

@@ -141,7 +141,8 @@ class Lint {
     report_.shape = {mask_.batch(), mask_.heads(), mask_.queries(), mask_.keys()};
     const std::optional<Documents> documents = usable_documents();
     add(lint_mask(mask_, documents ? &*documents : nullptr));
-    if (documents) {
+    const bool may_leak = documents_.best() || steps.opened;  // its own documents were never left
+    if (documents && may_leak) {
       report_.leaks = maskctl::leaks(mask_, *documents);
       add(lint_documents(mask_, *documents, *report_.leaks));
     }

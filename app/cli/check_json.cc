@@ -38,6 +38,7 @@ Json json_of(const Leaks& leaks) {
            {"padding_queries", leaks.padding_queries},
            {"padding_keys", leaks.padding_keys},
            {"first", place_or_null(leaks.first)},
+           {"pair_count", leaks.pair_count},
            {"pairs_complete", leaks.pairs_complete}};
   out["pairs"] = Json::array();
   for (const DocumentPair& pair : leaks.pairs) {

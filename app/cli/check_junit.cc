@@ -2,35 +2,10 @@
 #include <fmt/format.h>
 
 #include "app/cli/check_report.h"
+#include "app/cli/xml.h"
 
 namespace maskctl::app {
 namespace {
-
-/// Text inside XML; control characters, which XML 1.0 cannot hold, and bytes past ASCII that may
-/// not be UTF-8 become '?'.
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out +=
-            static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e ? '?' : c;
-    }
-  }
-  return out;
-}
 
 struct Case {
   std::string name;
@@ -62,15 +37,15 @@ std::vector<Case> cases_of(const CheckReport& report) {
 
 std::string xml_of(const Case& one) {
   std::string out =
-      fmt::format("    <testcase classname=\"maskctl.check\" name=\"{}\"", escaped(one.name));
+      fmt::format("    <testcase classname=\"maskctl.check\" name=\"{}\"", xml_escaped(one.name));
   if (one.type.empty()) {
     if (one.message.empty()) return out + "/>\n";
     return out + fmt::format(">\n      <system-out>{}</system-out>\n    </testcase>\n",
-                             escaped(one.message));
+                             xml_escaped(one.message));
   }
   return out +
          fmt::format(">\n      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n",
-                     one.type, escaped(one.message), escaped(one.body));
+                     one.type, xml_escaped(one.message), xml_escaped(one.body));
 }
 
 }  // namespace
@@ -88,7 +63,7 @@ std::string check_junit(const CheckReport& report) {
       "<testsuites tests=\"{0}\" failures=\"{1}\">\n"
       "  <testsuite name=\"{2}\" tests=\"{0}\" failures=\"{1}\" errors=\"0\">\n"
       "{3}  </testsuite>\n</testsuites>\n",
-      cases.size(), failures, escaped(report.source), body);
+      cases.size(), failures, xml_escaped(report.source), body);
 }
 
 }  // namespace maskctl::app

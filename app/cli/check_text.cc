@@ -25,8 +25,9 @@ std::string pairs_text(const Leaks& leaks) {
                        pair.batch, pair.q, pair.kv, plural(pair.count, "cells"),
                        to_text(where_of(pair.first)));
   }
-  const std::size_t rest = leaks.pairs.size() - lines;
-  if (rest > 0) out += fmt::format("      {} more pairs; --json lists all\n", rest);
+  const Index rest = leaks.pair_count - static_cast<Index>(lines);
+  if (rest > 0)
+    out += fmt::format("      {} more pairs; --json lists {}\n", rest, leaks.pairs.size());
   if (!leaks.pairs_complete) out += "      too many pairs: only the first were counted\n";
   return out;
 }

@@ -20,10 +20,14 @@ void ops(const OpsOptions& options);
 int recognise(const RecogniseCommand& options, const GlobalOptions& globals);
 /// 1 when the masks differ.
 int diff(const DiffOptions& options, const GlobalOptions& globals);
+/// 1 when a mask is not what it was.
+int golden(const GoldenOptions& options, const GlobalOptions& globals);
 /// 1 when the pair is closed.
 int why(const WhyOptions& options, const GlobalOptions& globals);
 /// 1 when an expectation does not hold, or a finding is an error or a warning.
 int check(const CheckOptions& options, const GlobalOptions& globals);
+/// 1 when a library cannot say the mask.
+int translate(const TranslateOptions& options, const GlobalOptions& globals);
 /// 1 when --roundtrip finds a loss.
 int convert(const ConvertOptions& options, const GlobalOptions& globals);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/cli/commands.h"
 #include "app/cli/load.h"
@@ -39,20 +40,23 @@ std::string head_text(const Mask& mask, const Cost& cost) {
   return out;
 }
 
-std::string spread_head(const char* label) {
-  return fmt::format("{:<16}{:>14}{:>14}{:>14}{:>14}{:>14}{:>14}{:>14}{:>14}\n", label, "min",
-                     "5 %", "25 %", "median", "75 %", "95 %", "max", "mean");
+/// "8.5", "8"
+std::string number_text(double value) {
+  const bool whole = value == std::floor(value);
+  return fmt::format("{:.{}f}", value, whole ? 0 : 2);
 }
 
 std::string spread_line(const std::string& label, const Spread& spread) {
-  std::string out = fmt::format("  {:<14}{:>14}", label, spread.min);
-  for (const double value : spread.quantiles) out += fmt::format("{:>14.10g}", value);
-  return out + fmt::format("{:>14}{:>14.10g}\n", spread.max, spread.mean);
+  std::string out = fmt::format("  {:<14} {:>9}", label, spread.min);
+  for (const double value : spread.quantiles) out += fmt::format(" {:>9}", number_text(value));
+  return out + fmt::format(" {:>9} {:>9}\n", spread.max, number_text(spread.mean));
 }
 
 /// One line for each batch and head; of many only the first.
 std::string spreads_text(const Mask& mask, const Cost& cost) {
-  std::string out = spread_head("");
+  std::string out =
+      fmt::format("{:<16} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "distribution", "min",
+                  "5 %", "25 %", "median", "75 %", "95 %", "max", "mean");
   out += spread_line("keys per row", cost.keys_per_row);
   if (cost.planes.size() < 2) return out;
   out += spread_line("pairs per head", cost.pairs_per_head);
@@ -68,11 +72,11 @@ std::string spreads_text(const Mask& mask, const Cost& cost) {
 }
 
 std::string blocks_text(const Cost& cost) {
-  std::string out = fmt::format("{:<12}{:>12}{:>12}{:>12}{:>9}{:>15}{:>15}{:>12}\n", "tiles",
+  std::string out = fmt::format("{:<12}{:>12}{:>12}{:>12}{:>9}{:>14}{:>14}{:>11}\n", "tiles",
                                 "empty", "partial", "full", "waste", "forward", "backward", "map");
   for (const BlockCost& block : cost.blocks) {
     out +=
-        fmt::format("  {:<10}{:>12}{:>12}{:>12}{:>9}{:>15}{:>15}{:>12}\n",
+        fmt::format("  {:<10}{:>12}{:>12}{:>12}{:>9}{:>14}{:>14}{:>11}\n",
                     block_name(block.tiles.size), block.tiles.empty, block.tiles.partial,
                     block.tiles.full, ratio_text(block.waste), flops_text(block.executed.forward),
                     flops_text(block.executed.backward), bytes_text(block.map_bytes));

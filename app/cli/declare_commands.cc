@@ -152,6 +152,16 @@ void diff_options(OptionList& list, Request& request) {
   list.flag("--json", "print JSON (maskctl.diff/1)", diff.json);
 }
 
+void golden_options(OptionList& list, Request& request) {
+  GoldenOptions& golden = request.golden;
+  list.operand("ACTION", golden.action);
+  list.operand("MANIFEST", golden.manifest);
+  list.operands("NAME", golden.names);
+  list.text("--junit", "FILE.xml", "write the results as JUnit XML too (check)", golden.junit);
+  list.flag("-f,--force", "update even where CI is set", golden.force);
+  list.flag("--json", "print JSON (maskctl.golden/1)", golden.json);
+}
+
 void blockmap_options(OptionList& list, Request& request) {
   BlockmapOptions& map = request.blockmap;
   list.operand("SOURCE", map.name);
@@ -211,6 +221,22 @@ void check_options(OptionList& list, Request& request) {
   list.flag("--exit-zero", "exit 0 whatever is found", check.exit_zero);
 }
 
+void translate_options(OptionList& list, Request& request) {
+  TranslateOptions& translate = request.translate;
+  list.operand("ARGUMENTS", translate.arguments);
+  declare_transforms(list, translate.source);
+  list.text("--from", "LIBRARY",
+            "whose arguments ARGUMENTS are: ejkernel, ejkernel-flash, ejkernel-ragged, hf, fa, te, "
+            "cudnn, xformers, flashinfer, flex, splash, vllm, ck_tile, flashmask",
+            translate.from);
+  list.text("--to", "LIBRARY+...", "what to write it for (all)", translate.to);
+  list.text("--hf-config", "FILE", "the masks of the layers of a Hugging Face config.json",
+            translate.hf_config);
+  list.integer("--table", 1, "how many keys a window of N is, for each library",
+               [&translate](Index n) { translate.table = n; });
+  list.flag("--json", "print JSON (maskctl.translate/1)", translate.json);
+}
+
 void seq_options(OptionList& list, Request& request) {
   SeqOptions& seq = request.seq;
   list.operand("WHAT", seq.what);
@@ -247,11 +273,12 @@ struct Declaration {
   void (*declare)(OptionList& list, Request& request);
 };
 constexpr Declaration kDeclarations[] = {
-    {"info", info_options},         {"show", show_options},           {"apply", apply_options},
-    {"convert", convert_options},   {"combine", combine_options},     {"gen", gen_options},
-    {"stats", stats_options},       {"cost", cost_options},           {"diff", diff_options},
-    {"why", why_options},           {"check", check_options},         {"seq", seq_options},
-    {"blockmap", blockmap_options}, {"recognise", recognise_options}, {"ops", ops_options},
+    {"info", info_options},           {"show", show_options},       {"apply", apply_options},
+    {"convert", convert_options},     {"combine", combine_options}, {"gen", gen_options},
+    {"stats", stats_options},         {"cost", cost_options},       {"diff", diff_options},
+    {"golden", golden_options},       {"why", why_options},         {"check", check_options},
+    {"translate", translate_options}, {"seq", seq_options},         {"blockmap", blockmap_options},
+    {"recognise", recognise_options}, {"ops", ops_options},
 };
 
 }  // namespace

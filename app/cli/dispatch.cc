@@ -70,6 +70,16 @@ int run_why(Request& request) {
   return maskctl::app::why(why, request.globals);
 }
 
+int run_golden(Request& request) {
+  GoldenOptions& options = request.golden;
+  const std::string_view ci = environment("CI");
+  options.ci = !ci.empty() && ci != "false" && ci != "0";
+  options.github = environment("GITHUB_ACTIONS") == std::string_view("true");
+  return golden(options, request.globals);
+}
+
+int run_translate(Request& request) { return translate(request.translate, request.globals); }
+
 int run_gen(Request& request) {
   if (request.gen.step.empty()) {
     throw Error(Errc::kInvalidArgument, "gen: no STEP; `maskctl gen --help` has examples");
@@ -124,11 +134,12 @@ struct Command {
   int (*run)(Request& request);
 };
 constexpr Command kCommands[] = {
-    {"info", run_info},         {"show", run_show},           {"apply", run_apply},
-    {"convert", run_convert},   {"combine", run_combine},     {"gen", run_gen},
-    {"stats", run_stats},       {"cost", run_cost},           {"diff", run_diff},
-    {"why", run_why},           {"check", run_check},         {"seq", run_seq},
-    {"blockmap", run_blockmap}, {"recognise", run_recognise}, {"ops", run_ops},
+    {"info", run_info},           {"show", run_show},       {"apply", run_apply},
+    {"convert", run_convert},     {"combine", run_combine}, {"gen", run_gen},
+    {"stats", run_stats},         {"cost", run_cost},       {"diff", run_diff},
+    {"golden", run_golden},       {"why", run_why},         {"check", run_check},
+    {"translate", run_translate}, {"seq", run_seq},         {"blockmap", run_blockmap},
+    {"recognise", run_recognise}, {"ops", run_ops},
 };
 
 /// Lines of MaskInfo to stderr; the variable alone announces nothing, as in the seed.

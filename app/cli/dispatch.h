@@ -19,8 +19,10 @@ struct Request {
   StatsOptions stats;
   CostOptions cost;
   DiffOptions diff;
+  GoldenOptions golden;
   WhyOptions why;
   CheckOptions check;
+  TranslateOptions translate;
   SeqOptions seq;
   BlockmapOptions blockmap;
   RecogniseCommand recognise;

@@ -47,6 +47,10 @@ constexpr CommandHelp kCommands[] = {
      "  maskctl diff have.npy want.npy\n"
      "  maskctl diff seg.npy mask.npy --as segments --as-b dense -t causal --show\n"
      "  maskctl diff have.npy want.npy -o both.png\n"},
+    {"golden", "check|update|list MANIFEST [NAME...]", "test that masks are still what they were",
+     "  maskctl golden check samples/golden.toml\n"
+     "  maskctl golden check golden.toml --junit golden.xml\n"
+     "  maskctl golden update golden.toml packed\n"},
     {"why", "SOURCE QUERY KEY", "which step opened or closed one pair, and with which numbers",
      "  maskctl why gen:full:n=1024 -t window:keys=128 -t causal 812 40\n"
      "  maskctl why seg.npy --as segments -t causal 17 3 --batch 1\n"},
@@ -61,6 +65,11 @@ constexpr CommandHelp kCommands[] = {
      "  maskctl recognise mask.npy --write ids.npz --json\n"
      "  maskctl recognise bias.npy --as bias --max-steps 2\n",
      "recognize"},
+    {"translate", "[ARGUMENTS]", "one mask in the arguments of other libraries",
+     "  maskctl translate --from hf 'sliding_window=4096' --to fa+te+cudnn+xformers\n"
+     "  maskctl translate -t 'window:keys=128' --to flex\n"
+     "  maskctl translate --hf-config config.json\n"
+     "  maskctl translate --table 4\n"},
     {"seq", "WHAT SOURCE", "lengths, positions and chunks of packed sequences",
      "  maskctl seq lens cu.npy\n"
      "  maskctl seq cu-seqlens valid.npy --as padding -o cu.npy\n"

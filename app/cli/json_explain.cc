@@ -28,4 +28,26 @@ std::string why_json(const std::string& source, const Why& why) {
   return text_of(out);
 }
 
+std::string translate_json(const std::vector<TranslateReport>& reports) {
+  Json out{{"schema", "maskctl.translate/1"}};
+  out["masks"] = Json::array();
+  for (const TranslateReport& report : reports) {
+    Json mask{{"layers", report.layers.empty() ? Json(nullptr) : Json(report.layers)},
+              {"pipeline", report.pipeline},
+              {"meaning", report.meaning}};
+    mask["libraries"] = Json::array();
+    for (const Translation& one : report.translations) {
+      const LibraryInfo& info = info_of(one.library);
+      mask["libraries"].push_back({{"name", info.name},
+                                   {"ok", one.ok()},
+                                   {"code", one.code},
+                                   {"refusal", one.ok() ? Json(nullptr) : Json(one.refusal)},
+                                   {"notes", one.notes},
+                                   {"empty_row", info.empty_row}});
+    }
+    out["masks"].push_back(std::move(mask));
+  }
+  return text_of(out);
+}
+
 }  // namespace maskctl::app

@@ -126,6 +126,17 @@ struct CombineOptions {
   OutputOptions output;
 };
 
+struct GoldenOptions {
+  std::string action;  // check, update or list
+  std::string manifest;
+  std::vector<std::string> names;  // of entries; none: all
+  std::string junit;               // file to write
+  bool force = false;
+  bool json = false;
+  bool ci = false;      // CI is set: nothing is written
+  bool github = false;  // GITHUB_ACTIONS is set: annotations
+};
+
 struct DiffOptions {
   SourceOptions source;
   std::string a, b;
@@ -158,6 +169,15 @@ struct CheckOptions {
   Format format = Format::kText;
   bool json = false;
   bool exit_zero = false;
+};
+
+struct TranslateOptions {
+  SourceOptions source;
+  std::string arguments;  // of the library `from`
+  std::string from, to;
+  std::string hf_config;
+  std::optional<Index> table;  // --table W: the meanings of a window of W
+  bool json = false;
 };
 
 struct SeqOptions {

@@ -15,14 +15,6 @@ namespace {
 
 using namespace maskctl;
 
-bool is_right(const twin::MutatedPair& pair, const std::optional<DiffCause>& cause) {
-  if (!cause || cause->unexplained != 0) return false;
-  if (std::ranges::find(pair.kinds, cause->kind) == pair.kinds.end()) return false;
-  return pair.words.empty() || std::ranges::any_of(pair.words, [&](const std::string& word) {
-           return cause->text.find(word) != std::string::npos;
-         });
-}
-
 struct Counts {
   Index all = 0, right = 0, other = 0, none = 0;
 };
@@ -49,13 +41,13 @@ int main(int argc, char** argv) {
     slowest = std::max(slowest, spent.count());
     for (Counts* sum : {&counts[pair.what], &counts["all"]}) {
       ++sum->all;
-      if (is_right(pair, cause)) {
+      if (twin::is_right(pair, cause)) {
         ++sum->right;
       } else {
         ++(cause ? sum->other : sum->none);
       }
     }
-    if (!show || (is_right(pair, cause) && spent.count() < 0.2)) continue;
+    if (!show || (twin::is_right(pair, cause) && spent.count() < 0.2)) continue;
     if (spent.count() >= 0.2) fmt::print("slow, {:.2f} s: ", spent.count());
     fmt::print("{} {} {}x{}: {} -> {}: {}\n", i, pair.what, pair.a.queries(), pair.a.keys(),
                to_text(pair.before), to_text(pair.after),

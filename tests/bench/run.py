@@ -35,14 +35,16 @@ def note(text):
 
 
 class Finished:
-    """A process or a pipeline that ended: seconds from start to end, peak memory of each in MB."""
+    """A process or a pipeline that ended: seconds from start to end, and of processors, peak memory
+    of each in MB."""
 
-    def __init__(self, seconds, peaks, output):
-        self.seconds, self.peaks, self.output = seconds, peaks, output
+    def __init__(self, seconds, cpu, peaks, output):
+        self.seconds, self.cpu, self.peaks, self.output = seconds, cpu, peaks, output
 
 
-def run(*commands):
-    """Runs commands as one pipeline, the last one's output into a file. All must succeed."""
+def run(*commands, statuses=(0,)):
+    """Runs commands as one pipeline, the last one's output into a file. All must exit with one of
+    the statuses."""
     with tempfile.TemporaryFile() as out:
         start = time.perf_counter()
         pids, previous = [], os.open(os.devnull, os.O_RDONLY)
@@ -56,15 +58,16 @@ def run(*commands):
             os.close(previous)
             os.close(writer)
             previous = reader
-        peaks = []
+        cpu, peaks = 0, []
         for pid, command in zip(pids, commands):
             _, status, usage = os.wait4(pid, 0)
-            if status != 0:
+            if os.waitstatus_to_exitcode(status) not in statuses:
                 sys.exit(f"failed with status {status}: {' '.join(command)}")
+            cpu += usage.ru_utime + usage.ru_stime
             peaks.append(usage.ru_maxrss / 1024)
         seconds = time.perf_counter() - start
         out.seek(0)
-        return Finished(seconds, peaks, out.read())
+        return Finished(seconds, cpu, peaks, out.read())
 
 
 def interleaved(pairs, *sides):

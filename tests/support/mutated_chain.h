@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/diff.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/tensor/convert.h"
 #include "random_chain.h"
@@ -22,6 +23,15 @@ struct MutatedPair {
   std::vector<std::string> kinds;  // of a right answer
   std::vector<std::string> words;  // one of them is in a right answer; empty: any
 };
+
+/// The answer names what was changed, and explains everything.
+inline bool is_right(const MutatedPair& pair, const std::optional<DiffCause>& cause) {
+  if (!cause || cause->unexplained != 0) return false;
+  if (std::ranges::find(pair.kinds, cause->kind) == pair.kinds.end()) return false;
+  return pair.words.empty() || std::ranges::any_of(pair.words, [&](const std::string& word) {
+           return cause->text.find(word) != std::string::npos;
+         });
+}
 
 /// Draws pairs that differ.
 class Mutator {

@@ -136,11 +136,6 @@ GoldenResult checked(const GoldenEntry& entry, const GoldenContext& context) {
   const Mask mask = context.load(entry);
   if (entry.expect == Expect::kSha256) return check_digest(entry, mask);
   if (!file_exists(entry.value)) {
-    if (context.write_new && entry.expect == Expect::kArray) {
-      write_array_file(new_name(entry.value), mask);
-    } else if (context.write_new) {
-      write_text_file(new_name(entry.value), text_of(entry, mask));
-    }
     return differs(fmt::format("{} is missing; `maskctl golden update` writes it", entry.value),
                    "");
   }
@@ -167,6 +162,7 @@ GoldenUpdate update_golden(const GoldenEntry& entry, const GoldenContext& contex
   out.changed = check_golden(entry, quiet).status != Status::kPassed;
   if (!out.changed) return out;
   const Mask mask = context.load(entry);
+  if (entry.expect != Expect::kSha256) make_folder_of(entry.value);
   if (entry.expect == Expect::kSha256) {
     out.digest = content_digest(mask);
   } else if (entry.expect == Expect::kArray) {

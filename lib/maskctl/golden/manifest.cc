@@ -1,8 +1,9 @@
-// The only file that sees toml++.
+// The only file that sees toml++, as headers: nothing is linked, nothing is loaded at start.
 #include "maskctl/golden/manifest.h"
 
 #include <fmt/format.h>
 
+#define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 

@@ -24,6 +24,15 @@ std::string read_text_file(const std::string& path) {
   return text;
 }
 
+void make_folder_of(const std::string& file) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error) {
+    throw Error(Errc::kIo, fmt::format("cannot create {}: {}", folder.string(), error.message()));
+  }
+}
+
 bool file_exists(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored);

@@ -118,9 +118,10 @@ std::optional<Index> bytes_of(const Nearest& nearest) {
   return std::ssize(nearest.q.bytes()) + (one ? 0 : std::ssize(nearest.kv.bytes()));
 }
 
-void measure(const Mask& documents, DocumentForms& forms) {
-  forms.segments = bytes_of(nearest_segments(documents));
-  if (documents.distinct().size() == 1) forms.cu_seqlens = bytes_of(nearest_cu_seqlens(documents));
+/// One list of lengths has no axis for batches.
+std::optional<Index> cu_seqlens_bytes(const Mask& documents) {
+  if (documents.distinct().size() != 1) return std::nullopt;
+  return bytes_of(nearest_cu_seqlens(documents));
 }
 
 }  // namespace
@@ -129,12 +130,14 @@ DocumentForms document_forms(const Mask& mask) {
   DocumentForms forms;
   if (mask.cells() == 0 || !heads_agree(mask)) return forms;
   if (std::ranges::all_of(mask.distinct(), [](const auto& p) { return neighbours_agree(*p); })) {
-    measure(mask, forms);
+    forms.segments = bytes_of(nearest_segments(mask));
+    if (forms.segments) forms.cu_seqlens = cu_seqlens_bytes(mask);
     if (forms.segments) return forms;
   }
   if (const auto documents = opened_above(mask)) {
     forms.with_causal = true;
-    measure(*documents, forms);
+    forms.segments = 4 * mask.batch() * mask.queries();  // the ids that they were made from
+    forms.cu_seqlens = cu_seqlens_bytes(*documents);
   }
   return forms;
 }

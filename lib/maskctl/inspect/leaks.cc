@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/row_safety.h"
-#include "maskctl/inspect/stats_parts.h"
 #include "maskctl/mask/array_kinds.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/dense.h"
@@ -91,6 +91,16 @@ std::vector<Index> borders(std::span<const std::int32_t> ids) {
   return out;
 }
 
+/// Open cells of stretches of queries and keys of two documents.
+struct PairCells {
+  Index count = 0;
+  Index batch = 0, head = 0;  // the first head of the plane
+  std::int32_t q = 0, kv = 0;
+  Range rows, keys;
+
+  auto pair() const { return std::tuple(batch, q, kv); }
+};
+
 /// Cells by pair of documents.
 class PairCounts {
  public:
@@ -98,50 +108,63 @@ class PairCounts {
   bool add(Index batch, Index first_head, Index heads, const Plane& plane, const Documents& ids) {
     const auto q_ids = ids_of_batch(ids.q, batch), k_ids = ids_of_batch(ids.kv, batch);
     const std::vector<Index> rows = borders(q_ids), edges = borders(k_ids);
-    const Range all_keys{0, plane.keys()};
     std::vector<Index> counts(edges.size() - 1);
     for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
       const Range q{rows[i], rows[i + 1]};
-      if (plane.classify(q, all_keys) == Fill::kEmpty) continue;
+      if (plane.classify(q, {0, plane.keys()}) == Fill::kEmpty) continue;
       looked_at_ += static_cast<Index>(counts.size());
       if (looked_at_ > kMostCounts) return false;
       std::ranges::fill(counts, Index{0});
       plane.counts(q, edges, counts);
       for (std::size_t j = 0; j < counts.size(); ++j) {
         if (counts[j] == 0) continue;
-        const Key key{batch, q_ids[static_cast<std::size_t>(q.begin)],
-                      k_ids[static_cast<std::size_t>(edges[j])]};
-        Entry& entry = entries_[key];
-        if (entry.count == 0) entry = {0, first_head, q, {edges[j], edges[j + 1]}, &plane};
-        entry.count += counts[j] * heads;
+        cells_.push_back({counts[j] * heads,
+                          batch,
+                          first_head,
+                          q_ids[at(q.begin)],
+                          k_ids[at(edges[j])],
+                          q,
+                          {edges[j], edges[j + 1]}});
       }
     }
     return true;
   }
 
-  std::vector<DocumentPair> pairs() const {
-    std::vector<DocumentPair> out;
-    for (const auto& [key, entry] : entries_) {
-      const auto cell = first_cell(*entry.plane->sliced(entry.q, entry.k));
-      out.push_back({key[0],
-                     static_cast<std::int32_t>(key[1]),
-                     static_cast<std::int32_t>(key[2]),
-                     entry.count,
-                     {key[0], entry.head, entry.q.begin + cell->query, entry.k.begin + cell->key}});
+  /// Fills in the pairs; `cross` are all planes.
+  void finish(const Mask& cross, Leaks& out) {
+    merge();
+    out.pair_count = std::ssize(cells_);
+    const Index listed = std::min(out.pair_count, kMostLeakPairs);
+    std::ranges::partial_sort(cells_, cells_.begin() + listed, [](const auto& a, const auto& b) {
+      return a.count != b.count ? a.count > b.count : a.pair() < b.pair();
+    });
+    for (const PairCells& part : std::span(cells_).first(at(listed))) {
+      const auto cell =
+          first_cell(*cross.plane(part.batch, part.head)->sliced(part.rows, part.keys));
+      const Cell first{part.batch, part.head, part.rows.begin + cell->query,
+                       part.keys.begin + cell->key};
+      out.pairs.push_back({part.batch, part.q, part.kv, part.count, first});
     }
-    std::ranges::stable_sort(out, std::ranges::greater{}, &DocumentPair::count);
-    return out;
   }
 
  private:
-  using Key = std::array<Index, 3>;
-  struct Entry {
-    Index count = 0;
-    Index head = 0;
-    Range q, k;
-    const Plane* plane = nullptr;
-  };
-  std::map<Key, Entry> entries_;
+  static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+  /// One entry for each pair, at its first stretch.
+  void merge() {
+    std::ranges::stable_sort(cells_, {}, &PairCells::pair);
+    std::size_t last = 0;
+    for (std::size_t i = 1; i < cells_.size(); ++i) {
+      if (cells_[i].pair() == cells_[last].pair()) {
+        cells_[last].count += cells_[i].count;
+      } else {
+        cells_[++last] = cells_[i];
+      }
+    }
+    if (!cells_.empty()) cells_.resize(last + 1);
+  }
+
+  std::vector<PairCells> cells_;
   Index looked_at_ = 0;
 };
 
@@ -154,13 +177,12 @@ void count_pairs(const Mask& cross, const Documents& documents, Leaks& out) {
       ++heads.try_emplace(cross.index_of(b, h), h, 0).first->second.second;
     }
     for (const auto& [plane, use] : heads) {
-      if (!counts.add(b, use.first, use.second, *cross.distinct()[plane], documents)) {
-        out.pairs_complete = false;
-        break;
-      }
+      const Plane& cells = *cross.distinct()[plane];
+      out.pairs_complete = counts.add(b, use.first, use.second, cells, documents);
+      if (!out.pairs_complete) break;
     }
   }
-  out.pairs = counts.pairs();
+  counts.finish(cross, out);
 }
 
 }  // namespace
@@ -208,22 +230,23 @@ LeakMasks leak_masks(const Mask& mask, const Documents& documents) {
   out.real = holds_padding(documents.kv, documents.pad_id)
                  ? zip(Op::kAnd, out.real_query, real_keys(documents, mask.queries()))
                  : out.real_query;
-  const Mask same = mask_from_segments(documents.q, documents.kv, documents.pad_id);
-  out.cross = zip(Op::kSub, out.real, same);
+  out.same = mask_from_segments(documents.q, documents.kv, documents.pad_id);
   return out;
 }
 
 Leaks leaks(const Mask& mask, const Documents& documents) {
   const LeakMasks masks = leak_masks(mask, documents);
-  const auto cells = [batch = masks.cross.batch()](const Mask& part) {
+  const Mask inside = zip(Op::kAnd, masks.real, masks.same);
+  const auto cells = [batch = inside.batch()](const Mask& part) {
     return part.batch() == batch ? part.count() : part.count() * batch;  // of 1 batch for all
   };
   Leaks out;
-  out.padding_queries = cells(mask) - cells(masks.real_query);
-  out.padding_keys = cells(masks.real_query) - cells(masks.real);
-  out.cross = masks.cross.count();
+  const Index of_real_queries = cells(masks.real_query), of_real = cells(masks.real);
+  out.padding_queries = cells(mask) - of_real_queries;
+  out.padding_keys = of_real_queries - of_real;
+  out.cross = of_real - inside.count();  // the planes of real AND NOT same may be far larger
   if (out.cross == 0) return out;
-  const Mask cross = masks.cross.map(readable);
+  const Mask cross = zip(Op::kSub, masks.real, masks.same);
   out.first = first_cell(cross);
   count_pairs(cross, documents, out);
   return out;

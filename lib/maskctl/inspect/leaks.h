@@ -50,23 +50,26 @@ struct DocumentPair {
   Cell first;  // one of the cells, in the first stretch of queries and keys that holds any
 };
 
+inline constexpr Index kMostLeakPairs = 256;
+
 struct Leaks {
   Index cross = 0;                  // open cells of a query and a key in different documents
   Index padding_queries = 0;        // open cells whose query is padding
   Index padding_keys = 0;           // open cells of a query in a document and a key that is padding
   std::optional<Cell> first;        // of the cross cells: lowest batch, head, query, key
-  std::vector<DocumentPair> pairs;  // most cells first
-  bool pairs_complete = true;       // false: too many documents meet too many; the first of them
+  Index pair_count = 0;             // pairs of documents with such cells
+  std::vector<DocumentPair> pairs;  // most cells first, at most kMostLeakPairs of them
+  bool pairs_complete = true;       // false: too many documents; pairs of the first queries only
 };
 
 /// Counted on lazy planes, mask AND NOT equal ids: O(documents), no n^2 work. Batches broadcast as
 /// numpy does. Throws Error(kShape) for batches or lengths that do not fit.
 Leaks leaks(const Mask& mask, const Documents& documents);
 
-/// The open cells in parts: those of a query in a document, those of a key in one too, and of these
-/// the ones of different documents.
+/// The open cells whose query is in a document, those of them whose key is in one too, and the
+/// pairs of one document, open or not.
 struct LeakMasks {
-  Mask real_query, real, cross;
+  Mask real_query, real, same;
 };
 LeakMasks leak_masks(const Mask& mask, const Documents& documents);
 /// Open where the query (or key) is in a document: [B or 1, 1, Q, K].

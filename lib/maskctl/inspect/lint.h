@@ -75,7 +75,8 @@ Findings lint_bias(const Mask& mask, const Mask& bias);
 /// reopen what an earlier one closed.
 struct ChainFindings {
   Findings findings;
-  Mask mask;  // after all steps
+  Mask mask;            // after all steps
+  bool opened = false;  // some step opened cells, or moved them
 };
 ChainFindings lint_chain(Mask mask, const Chain& chain, std::span<const std::string> texts);
 

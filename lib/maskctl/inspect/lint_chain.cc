@@ -7,23 +7,32 @@
 namespace maskctl {
 namespace {
 
+template <typename T, typename... Others>
+constexpr bool is_one_of = (std::is_same_v<T, Others> || ...);
+
 /// Comparing each step with all before it; longer chains are only searched for idle steps.
 constexpr std::size_t kMostPairs = 64;
 
-enum class Closes { kNothing, kDocuments, kOther };
+/// Steps that can only close cells.
+bool only_closes(const Step& step) {
+  return std::visit(
+      []<typename Rule>(const Rule& rule) {
+        if constexpr (std::is_same_v<Rule, step::Combine>) {
+          return rule.op == Op::kAnd || rule.op == Op::kSub;
+        } else if constexpr (std::is_same_v<Rule, step::Tokens>) {
+          return rule.join == step::Tokens::Join::kIntersect;
+        }
+        return is_one_of<Rule, step::Causal, step::Window, step::Chunk, step::Document,
+                         step::DocumentLengths, step::Pad, step::Dilated, step::Block,
+                         step::Random>;
+      },
+      step.rule);
+}
 
-/// What a step is meant to close; not and xor turn cells over and reopen by design.
-Closes meant_to_close(const Step& step) {
+bool closes_documents(const Step& step) {
   return std::visit(
       []<typename Rule>(const Rule&) {
-        if constexpr (std::is_same_v<Rule, step::Document> ||
-                      std::is_same_v<Rule, step::DocumentLengths> ||
-                      std::is_same_v<Rule, step::Pad>) {
-          return Closes::kDocuments;
-        } else if constexpr (std::is_same_v<Rule, step::Not>) {
-          return Closes::kNothing;
-        }
-        return Closes::kOther;
+        return is_one_of<Rule, step::Document, step::DocumentLengths, step::Pad>;
       },
       step.rule);
 }
@@ -67,14 +76,14 @@ class ChainLint {
       compare(i, mask, next);
       mask = std::move(next);
     }
-    return {std::move(out_), std::move(mask)};
+    return {std::move(out_), std::move(mask), opened_};
   }
 
  private:
+  /// A step that closed cells; which, is made when a later one opens some.
   struct Closed {
     std::size_t step;
-    Closes what;
-    Mask cells;
+    Mask before, after;
   };
 
   void compare(std::size_t i, const Mask& before, const Mask& after) {
@@ -82,36 +91,38 @@ class ChainLint {
                        std::holds_alternative<step::KvLengths>(chain_[i].rule);
     if (moved || !same_shape(before, after)) {
       closed_.clear();  // cells have other places from here on
+      opened_ = true;
       return;
     }
-    Mask closed = zip(Op::kSub, before, after);
-    const Mask opened = zip(Op::kSub, after, before);
-    const bool closes = closed.count() > 0;
-    const bool opens = opened.count() > 0;
-    if (!closes && !opens) {
+    const Index times =
+        after.batch() * after.heads() / std::max<Index>(before.batch() * before.heads(), 1);
+    const Index cells_before = before.count() * times, cells_after = after.count();
+    const Mask opened = only_closes(chain_[i]) ? Mask() : zip(Op::kSub, after, before);
+    const Index cells_opened = opened.count();
+    const bool closes = cells_after - cells_opened < cells_before;
+    if (!closes && cells_opened == 0) {
       out_.push_back(
           {&lint_rule("step-no-op"), fmt::format("{}: no cell changes", texts_[i]), step_at(i), 0});
       return;
     }
-    if (opens && !turns_over(chain_[i])) find_reopened(i, opened);
-    const Closes what = meant_to_close(chain_[i]);
-    if (closes && what != Closes::kNothing && closed_.size() < kMostPairs) {
-      closed_.push_back({i, what, std::move(closed)});
-    }
+    opened_ = opened_ || cells_opened > 0;
+    if (cells_opened > 0 && !turns_over(chain_[i])) find_reopened(i, opened);
+    const bool meant = !std::holds_alternative<step::Not>(chain_[i].rule);
+    if (closes && meant && closed_.size() < kMostPairs) closed_.push_back({i, before, after});
   }
 
   void find_reopened(std::size_t i, const Mask& opened) {
     for (const Closed& earlier : closed_) {
-      const Mask reopened = zip(Op::kAnd, opened, earlier.cells);
+      const Mask reopened = zip(Op::kAnd, opened, zip(Op::kSub, earlier.before, earlier.after));
       const Index cells = reopened.count();
       if (cells == 0) continue;
-      const bool documents = earlier.what == Closes::kDocuments;
       Where where = step_at(i);
       const auto at = first_cell(reopened);
       where.batch = at->batch;
       where.head = at->head;
       where.query = at->query;
       where.key = at->key;
+      const bool documents = closes_documents(chain_[earlier.step]);
       out_.push_back({&lint_rule(documents ? "step-reopens" : "step-reopens-order"),
                       fmt::format("{} reopens {} cell{} that {} (step {}) closed", texts_[i], cells,
                                   cells == 1 ? "" : "s", texts_[earlier.step], earlier.step + 1),
@@ -122,6 +133,7 @@ class ChainLint {
   const Chain& chain_;
   std::span<const std::string> texts_;
   std::vector<Closed> closed_;
+  bool opened_ = false;
   Findings out_;
 };
 

@@ -1,6 +1,7 @@
 #include "maskctl/inspect/recognise.h"
 
 #include <algorithm>
+#include <map>
 
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/recognise_names.h"
@@ -20,7 +21,7 @@ Chain cheapest(const PlanePtr& plane, const std::vector<Moves>& found) {
   Chain best;
   Index best_cost = -1;
   for (const Moves& moves : found) {
-    Chain chain = named(plane, moves, true);
+    Chain chain = named(plane, moves);
     const Index its_cost = cost(chain);
     if (best_cost >= 0 && its_cost >= best_cost) continue;
     best = std::move(chain);
@@ -29,12 +30,71 @@ Chain cheapest(const PlanePtr& plane, const std::vector<Moves>& found) {
   return best;
 }
 
+/// A chain without arrays may be one step longer: sinks beside a window rather than token types
+/// that happen to fit.
+Chain plainer(const PlanePtr& plane, Chain chain, Index max_steps) {
+  const bool guessed = std::any_of(chain.begin(), chain.end(), [](const Step& step) {
+    return std::holds_alternative<step::Tokens>(step.rule) ||
+           std::holds_alternative<step::Block>(step.rule);
+  });
+  const auto steps = static_cast<Index>(chain.size());
+  if (!guessed || steps >= max_steps) return chain;
+  const Explained plain = explain(plane, steps + 1, true);
+  if (plain.exact.empty()) return chain;
+  Chain other = cheapest(plane, plain.exact);
+  return has_arrays(other) || cost(other) >= cost(chain) ? chain : other;
+}
+
+/// The diagonal that most of the given ones lie on.
+Index commonest(const std::map<Index, Index>& times) {
+  return std::max_element(times.begin(), times.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+/// The plane less what lies outside the band in which most rows begin and end: a few stray cells
+/// would otherwise hide it.
+PlanePtr without_strays(const PlanePtr& plane) {
+  std::map<Index, Index> lows, highs;
+  each_hull(*plane, [&](Range rows, const Band& band) {
+    if (rows.size() > 1 && !(band.begin_slope && band.end_slope)) return;
+    lows[band.begin_at(rows.begin) - rows.begin] += rows.size();
+    highs[band.end_at(rows.begin) - 1 - rows.begin] += rows.size();
+  });
+  if (highs.empty()) return plane;
+  const Index queries = plane->queries(), keys = plane->keys();
+  const auto inside = [&](Index low, Index high) {
+    return combine(Op::kAnd, plane, diagonal_band(queries, keys, low, high));
+  };
+  PlanePtr best = plane;
+  const Index most = plane->count() / 50;
+  for (const PlanePtr& kept :
+       {inside(-queries, commonest(highs)), inside(commonest(lows), commonest(highs))}) {
+    if (plane->count() - kept->count() <= most) best = kept;
+  }
+  return best;
+}
+
+/// The chain that leaves the fewest cells unexplained.
+Chain nearest(const PlanePtr& plane, const Moves& moves, Index max_steps) {
+  Chain chain = named(plane, moves);
+  const PlanePtr cleaned = without_strays(plane);
+  if (cleaned == plane) return chain;
+  const Explained found = explain(cleaned, max_steps);
+  Chain other =
+      found.exact.empty() ? named(cleaned, found.nearest) : cheapest(cleaned, found.exact);
+  const bool better = unexplained_cells(plane, other) < unexplained_cells(plane, chain);
+  return better ? other : chain;
+}
+
 PlaneChain recognise_plane(const PlanePtr& plane, Index max_steps) {
   const Explained found = explain(plane, max_steps);
-  if (!found.exact.empty()) return {cheapest(plane, found.exact), false};
+  if (!found.exact.empty()) {
+    return {plainer(plane, cheapest(plane, found.exact), max_steps), false};
+  }
   const Index open = plane->count();
   const Index closed = plane->queries() * plane->keys() - open;
-  Chain chain = named(plane, found.nearest, false);
+  Chain chain = nearest(plane, found.nearest, max_steps);
   // All open or all closed is off by so many cells: a chain has to tell much more.
   const bool irregular = unexplained_cells(plane, chain) * 4 > std::min(open, closed);
   if (irregular) chain.clear();

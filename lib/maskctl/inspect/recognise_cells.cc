@@ -1,6 +1,7 @@
 #include "maskctl/inspect/recognise_cells.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "maskctl/mask/rows.h"
@@ -84,6 +85,19 @@ PlanePtr as_bands(const Plane& plane) {
 
 }  // namespace
 
+Range hull_of(const Keys& keys) {
+  if (!keys.is_words()) {
+    if (keys.runs.empty()) return {};
+    return {keys.runs.front().begin, keys.runs.back().end};
+  }
+  const auto used = [](std::uint64_t word) { return word != 0; };
+  const auto first = std::find_if(keys.words.begin(), keys.words.end(), used);
+  if (first == keys.words.end()) return {};
+  const auto last = std::find_if(keys.words.rbegin(), keys.words.rend(), used);
+  return {(first - keys.words.begin()) * 64 + std::countr_zero(*first),
+          (keys.words.rend() - last) * 64 - std::countl_zero(*last)};
+}
+
 PlanePtr compacted(const PlanePtr& plane) {
   if (slabs_of(*plane)) return plane;
   if (PlanePtr lines = as_bands(*plane)) return lines;
@@ -94,7 +108,7 @@ PlanePtr compacted(const PlanePtr& plane) {
 
 std::optional<Diagonals> diagonals(const Plane& plane) {
   std::optional<Diagonals> out;
-  each_band(plane, [&](Range rows, const Band& band) {
+  each_hull(plane, [&](Range rows, const Band& band) {
     const Index first = rows.begin, last = rows.end - 1;
     const Index low = band.begin_slope ? band.begin : band.begin - last;
     const Index high = (band.end_slope ? band.end : band.end - first) - 1;
@@ -107,7 +121,7 @@ std::optional<Diagonals> diagonals(const Plane& plane) {
 
 Hull hull_of(const Plane& plane) {
   Hull out;
-  each_band(plane, [&](Range rows, const Band& band) {
+  each_hull(plane, [&](Range rows, const Band& band) {
     const Range keys = keys_of(rows, band);
     if (out.q.empty()) out = {rows, keys};
     out.q = {std::min(out.q.begin, rows.begin), std::max(out.q.end, rows.end)};
@@ -128,10 +142,22 @@ Touched touched(const Plane& plane) {
     ++steps[static_cast<std::size_t>(range.begin)];
     --steps[static_cast<std::size_t>(range.end)];
   };
-  each_band(plane, [&](Range rows, const Band& band) {
-    mark(q, rows);
-    mark(k, keys_of(rows, band));
-  });
+  if (slabs_of(plane)) {
+    each_band(plane, [&](Range rows, const Band& band) {
+      mark(q, rows);
+      mark(k, keys_of(rows, band));
+    });
+  } else {
+    std::vector<std::uint64_t> seen(static_cast<std::size_t>(words_for(plane.keys())));
+    plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
+      if (!hull_of(keys).empty()) mark(q, rows);
+      for (const Run& run : keys.runs) mark(k, {run.begin, run.end});
+      if (keys.is_words()) combine_words(Op::kOr, seen, keys.words, seen);
+    });
+    std::vector<Run> runs;
+    words_to_runs(seen, runs);
+    for (const Run& run : runs) mark(k, {run.begin, run.end});
+  }
   const auto flags = [](std::vector<std::int32_t>& steps) {
     std::partial_sum(steps.begin(), steps.end(), steps.begin());
     std::vector<std::uint8_t> out(steps.size() - 1);
@@ -144,7 +170,7 @@ Touched touched(const Plane& plane) {
 
 Index common_stride(const Plane& plane) {
   Index stride = 0;
-  each_band(plane, [&](Range rows, const Band& band) {
+  const auto add = [&](Range rows, const Band& band) {
     if (stride == 1) return;
     const bool single = band.end_at(rows.begin) - band.begin_at(rows.begin) == 1 &&
                         band.begin_slope == band.end_slope;
@@ -152,7 +178,16 @@ Index common_stride(const Plane& plane) {
     stride = single && (tilted || rows.size() == 1)
                  ? std::gcd(stride, band.begin_at(rows.begin) - rows.begin)
                  : 1;
-  });
+  };
+  constexpr Index kRowsAsked = 256;
+  if (slabs_of(plane) || plane.queries() <= kRowsAsked) {
+    each_band(plane, add);
+    return stride;
+  }
+  for (Index i = 0; i < kRowsAsked && stride != 1; ++i) {
+    const Index row = i * plane.queries() / kRowsAsked;
+    each_run(plane, {row, row + 1}, add);
+  }
   return stride;
 }
 

@@ -9,18 +9,14 @@
 
 namespace maskctl {
 
-/// f(rows, band) for disjoint bands that together are the open cells; `band` is not empty on any of
-/// the rows. O(bands) where the plane is held as bands, else O(runs).
+/// From the first to past the last key of a row; empty without keys.
+Range hull_of(const Keys& keys);
+
+/// f(rows, band) for each run of keys of the rows `q`, row by row.
 template <typename F>
-void each_band(const Plane& plane, F&& f) {
-  if (const auto* slabs = slabs_of(plane)) {
-    for (const Slab& slab : *slabs) {
-      for (const Band& band : slab.bands) f(slab.q, band);
-    }
-    return;
-  }
+void each_run(const Plane& plane, Range q, F&& f) {
   std::vector<Run> scratch;
-  plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
+  plane.rows(q, [&](Range rows, const Keys& keys) {
     if (keys.is_words()) {
       scratch.clear();
       words_to_runs(keys.words, scratch);
@@ -28,6 +24,28 @@ void each_band(const Plane& plane, F&& f) {
     for (const Run& run : keys.is_words() ? std::span<const Run>(scratch) : keys.runs) {
       f(rows, Band{run.begin, run.end, 0, 0});
     }
+  });
+}
+
+/// f(rows, band) for disjoint bands that together are the open cells; `band` is not empty on any of
+/// the rows. O(bands) where the plane is held as bands, else O(runs).
+template <typename F>
+void each_band(const Plane& plane, F&& f) {
+  const auto* slabs = slabs_of(plane);
+  if (!slabs) return each_run(plane, {0, plane.queries()}, f);
+  for (const Slab& slab : *slabs) {
+    for (const Band& band : slab.bands) f(slab.q, band);
+  }
+}
+
+/// f(rows, band) as above, but with one band for each row of a plane that is not held as bands:
+/// from the first to the last key.
+template <typename F>
+void each_hull(const Plane& plane, F&& f) {
+  if (slabs_of(plane)) return each_band(plane, f);
+  plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
+    const Range hull = hull_of(keys);
+    if (!hull.empty()) f(rows, Band{hull.begin, hull.end, 0, 0});
   });
 }
 
@@ -63,7 +81,7 @@ struct Touched {
 Touched touched(const Plane& plane);
 
 /// The greatest stride such that all key - query are multiples of it; 0 for no cells or only the
-/// main diagonal.
+/// main diagonal. Of large planes only some rows are looked at.
 Index common_stride(const Plane& plane);
 
 }  // namespace maskctl

@@ -1,7 +1,9 @@
 #include "maskctl/inspect/recognise_classes.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
+#include <unordered_map>
 
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/mask/leaves.h"
@@ -14,6 +16,7 @@ struct Link {
   Range q, k;
 };
 
+/// Of a plane held as bands.
 std::vector<Link> links_of(const Plane& plane) {
   std::vector<Link> links;
   each_band(plane, [&](Range rows, const Band& band) {
@@ -118,20 +121,106 @@ class Numbers {
   std::int32_t count_ = 0;
 };
 
+/// Appends a part of an axis, joining it to the run before when it goes on.
+void append(std::vector<ClassRun>& runs, Range at, std::int32_t id) {
+  if (!runs.empty() && runs.back().id == id && runs.back().at.end == at.begin) {
+    runs.back().at.end = at.end;
+  } else {
+    runs.push_back({at, id});
+  }
+}
+
 std::vector<ClassRun> runs_of(const Axis& axis, std::size_t first, Union& sets, Numbers& numbers) {
   std::vector<ClassRun> runs;
   axis.each([&](std::size_t i, bool, bool covered) {
-    if (!covered) return;
-    const std::int32_t id = numbers(sets.root(first + i));
-    const Range at = axis.part(i);
-    if (!runs.empty() && runs.back().id == id && runs.back().at.end == at.begin) {
-      runs.back().at.end = at.end;
-    } else {
-      runs.push_back({at, id});
-    }
+    if (covered) append(runs, axis.part(i), numbers(sets.root(first + i)));
   });
   return runs;
 }
+
+/// Classes of a plane held row by row. Rows of words are compared with what their class has seen,
+/// so that only new keys cost more than a few words.
+class RowClasses {
+ public:
+  RowClasses(const Plane& plane, bool shared)
+      : plane_(plane),
+        shared_(shared),
+        first_key_(shared ? 0 : static_cast<std::size_t>(plane.queries())),
+        sets_(first_key_ + static_cast<std::size_t>(plane.keys())),
+        covered_(first_key_ + static_cast<std::size_t>(plane.keys())) {
+    plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) { add(rows, keys); });
+  }
+
+  Classes take() {
+    Numbers numbers(covered_.size());
+    const auto runs = [&](std::size_t first, Index size) {
+      std::vector<ClassRun> out;
+      for (Index i = 0; i < size; ++i) {
+        const std::size_t node = first + static_cast<std::size_t>(i);
+        if (covered_[node]) append(out, {i, i + 1}, numbers(sets_.root(node)));
+      }
+      return out;
+    };
+    Classes out;
+    out.shared = shared_;
+    out.q = runs(0, plane_.queries());
+    out.k = shared_ ? out.q : runs(first_key_, plane_.keys());
+    out.count = numbers.count();
+    return out;
+  }
+
+ private:
+  void add(Range rows, const Keys& keys) {
+    if (hull_of(keys).empty()) return;
+    const auto first = static_cast<std::size_t>(rows.begin);
+    for (auto row = first; row < static_cast<std::size_t>(rows.end); ++row) {
+      join(first, row);
+      covered_[row] = 1;
+    }
+    for (const Run& run : keys.runs) {
+      for (auto key = run.begin; key < run.end; ++key) link(first, static_cast<std::size_t>(key));
+    }
+    if (keys.is_words()) add_words(first, keys.words);
+  }
+  void add_words(std::size_t row, std::span<const std::uint64_t> words) {
+    const auto first = static_cast<std::size_t>(hull_of({{}, words}).begin);
+    link(row, first);
+    std::vector<std::uint64_t> seen = std::move(seen_[sets_.root(row)]);
+    seen.resize(words.size());
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      for (std::uint64_t left = words[i] & ~seen[i]; left != 0; left &= left - 1) {
+        link(row, i * 64 + static_cast<std::size_t>(std::countr_zero(left)));
+      }
+      seen[i] |= words[i];
+    }
+    // What was joined meanwhile may have left its keys under the root.
+    std::vector<std::uint64_t>& kept = seen_[sets_.root(row)];
+    kept.resize(words.size());
+    combine_words(Op::kOr, kept, seen, kept);
+  }
+  void link(std::size_t row, std::size_t key) {
+    covered_[first_key_ + key] = 1;
+    join(row, first_key_ + key);
+  }
+  void join(std::size_t a, std::size_t b) {
+    const std::uint32_t into = sets_.root(a), from = sets_.root(b);
+    if (into == from) return;
+    sets_.join(a, b);
+    const auto at = seen_.find(from);
+    if (at == seen_.end()) return;
+    std::vector<std::uint64_t>& kept = seen_[into];
+    kept.resize(at->second.size());
+    combine_words(Op::kOr, kept, at->second, kept);
+    seen_.erase(from);
+  }
+
+  const Plane& plane_;
+  bool shared_;
+  std::size_t first_key_;
+  Union sets_;
+  std::vector<std::uint8_t> covered_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> seen_;  // keys of a class, by root
+};
 
 /// Slabs of constant bands, for classes of few runs. Nothing when they are too many for that.
 PlanePtr as_slabs(const Classes& classes, Index queries, Index keys) {
@@ -156,6 +245,7 @@ PlanePtr as_slabs(const Classes& classes, Index queries, Index keys) {
 }  // namespace
 
 Classes connected(const Plane& plane, bool shared) {
+  if (!slabs_of(plane)) return RowClasses(plane, shared).take();
   const std::vector<Link> links = links_of(plane);
   Axis axes[2];
   std::vector<Index> q_edges = edges_of(links, &Link::q), k_edges = edges_of(links, &Link::k);

@@ -287,7 +287,7 @@ Index cost(const Step& step) {
       return 4 + 2 * (changes_in(rule.q) + changes_in(rule.kv));
     }
     Index operator()(const step::DocumentLengths& rule) const {
-      return static_cast<Index>(rule.lengths.size());
+      return 1 + static_cast<Index>(rule.lengths.size());
     }
     Index operator()(const step::Global& rule) const {
       return static_cast<Index>(rule.tokens.size());
@@ -339,23 +339,60 @@ Index cost(const Chain& chain) {
   return sum;
 }
 
+bool has_arrays(const Chain& chain) {
+  return std::any_of(chain.begin(), chain.end(), [](const Step& step) {
+    return std::holds_alternative<step::Document>(step.rule) ||
+           std::holds_alternative<step::Tokens>(step.rule) ||
+           std::holds_alternative<step::Block>(step.rule);
+  });
+}
+
 Index unexplained_cells(const PlanePtr& plane, const Chain& chain) {
   const Mask made = maskctl::apply(Mask(full_plane(plane->queries(), plane->keys())), chain);
   return changed_cells(Mask(plane), made);
 }
 
-Chain named(const PlanePtr& plane, const Moves& moves, bool exact) {
+/// Open tokens that something depends on: those whose column, or else row, holds a cell that the
+/// other steps do not explain.
+Chain needed_tokens(const PlanePtr& plane, const Chain& others, const OpenTokens& open) {
+  const Mask made = maskctl::apply(Mask(full_plane(plane->queries(), plane->keys())), others);
+  PlanePtr missing = combine(Op::kSub, plane, made.plane(0, 0));
+  const auto among = [&](const std::vector<std::uint8_t>& flags) {
+    std::vector<Range> tokens;
+    for (const Range& range : open.tokens) {
+      for (Index i = range.begin; i < std::min(range.end, static_cast<Index>(flags.size())); ++i) {
+        if (!flags[static_cast<std::size_t>(i)]) continue;
+        if (!tokens.empty() && tokens.back().end == i) {
+          tokens.back().end = i + 1;
+        } else {
+          tokens.push_back({i, i + 1});
+        }
+      }
+    }
+    return tokens;
+  };
+  return {{step::Global{among(touched(*missing).k)}}};
+}
+
+Chain named(const PlanePtr& plane, const Moves& moves) {
   const Extent extent{plane->queries(), plane->keys()};
   std::vector<Chain> parts;
   for (const Move& move : moves) parts.push_back({literal(move, extent)});
-  for (std::size_t i = 0; exact && i < moves.size(); ++i) {
+  const Index allowed = unexplained_cells(plane, joined(parts));
+  for (std::size_t i = 0; i < moves.size(); ++i) {
     const Index steps = static_cast<Index>(joined(parts).size());
-    for (const Chain& form : forms_of(moves[i], extent)) {
+    std::vector<Chain> forms = forms_of(moves[i], extent);
+    if (const auto* open = std::get_if<OpenTokens>(&moves[i].rule)) {
+      std::vector<Chain> others = parts;
+      others[i].clear();
+      forms.push_back(needed_tokens(plane, joined(others), *open));
+    }
+    for (const Chain& form : forms) {
       const bool longer = form.size() > parts[i].size();
       const Index gain = longer ? kWorthAStep : 0;
       if (cost(form) + gain >= cost(parts[i]) || (longer && steps > 3)) continue;
       const Chain before = std::exchange(parts[i], form);
-      if (unexplained_cells(plane, joined(parts)) == 0) continue;
+      if (unexplained_cells(plane, joined(parts)) <= allowed) continue;
       parts[i] = before;
     }
   }

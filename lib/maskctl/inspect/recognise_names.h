@@ -7,10 +7,12 @@
 namespace maskctl {
 
 /// The moves as a chain with as few numbers as the mask allows: chunks, paddings, dilations and
-/// contiguous documents where classes are no more than that. Of an exact explanation the chain
-/// gives `plane` exactly, which every choice is checked for; of another one each move is spelled
-/// out.
-Chain named(const PlanePtr& plane, const Moves& moves, bool exact);
+/// contiguous documents where classes are no more than that. It differs from `plane` in no more
+/// cells than the moves do, which every choice is checked for.
+Chain named(const PlanePtr& plane, const Moves& moves);
+
+/// Whether a step reads an array of ids, types or blocks.
+bool has_arrays(const Chain& chain);
 
 /// How much there is to read in a chain: numbers, and something for each step.
 Index cost(const Chain& chain);

@@ -191,13 +191,14 @@ std::optional<Step> merged(const std::vector<const Step*>& steps) {
 
 /// Chains of equal length whose steps all merge.
 std::optional<Chain> merged(const std::vector<Chain>& chains) {
+  const bool equal = std::all_of(chains.begin(), chains.end(), [&](const Chain& chain) {
+    return chain.size() == chains.front().size();
+  });
+  if (!equal) return std::nullopt;
   Chain out;
   for (std::size_t i = 0; i < chains.front().size(); ++i) {
     std::vector<const Step*> steps;
-    for (const Chain& chain : chains) {
-      if (chain.size() != chains.front().size()) return std::nullopt;
-      steps.push_back(&chain[i]);
-    }
+    for (const Chain& chain : chains) steps.push_back(&chain[i]);
     auto step = merged(steps);
     if (!step) return std::nullopt;
     out.push_back(std::move(*step));

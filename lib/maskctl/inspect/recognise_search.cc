@@ -20,9 +20,19 @@ constexpr std::size_t kBand = 0, kClasses = 1, kGrid = 2, kFirst = 3, kTokens = 
 constexpr std::size_t kNothing = 6;
 constexpr std::size_t kMostFound = 16;
 constexpr Index kLargeCells = Index{1} << 24;
-constexpr Index kMostNodes = 600;
-constexpr Index kMostGuesses = 48;       // of types, the dearest ones
-constexpr Index kWork = Index{1} << 27;  // bands looked at, about
+// Work is counted in readings of the mask, whatever size it has.
+constexpr Index kWork = Index{1} << 25;  // bands or words read
+constexpr Index kFewestReadings = 16, kMostReadings = 4000;
+constexpr Index kGridReadings = 8, kTypeReadings = 64;
+
+/// Bands, or words of memory: what one reading of the plane takes.
+Index weight_of(const Plane& plane) {
+  const auto* slabs = slabs_of(plane);
+  if (!slabs) return plane.bytes() / 8 + 1;
+  Index bands = 1;
+  for (const Slab& slab : *slabs) bands += static_cast<Index>(slab.bands.size());
+  return bands;
+}
 
 struct Left {
   PlanePtr open, closed;
@@ -68,18 +78,16 @@ class Search {
     start_.closed = compacted(complement(plane));
     start_.open_cells = plane->count();
     start_.closed_cells = queries_ * keys_ - start_.open_cells;
-    Index size = 1;
-    each_band(*plane, [&](Range, const Band&) { ++size; });
-    weight_ = size;
+    most_readings_ = std::max(kWork / weight_of(*plane), kFewestReadings);
     best_left_ = start_.closed_cells;
   }
 
-  Explained run(Index max_steps) {
+  Explained run(Index max_steps, bool plain) {
     if (start_.closed_cells == 0) return {{{}}, {}};
     const bool large = queries_ * keys_ > kLargeCells;
     for (const bool guess : {false, true}) {
-      if (!large && !guess) continue;  // small masks: all kinds at once
-      nodes_ = std::clamp<Index>(kWork / weight_, 16, kMostNodes);
+      if (plain ? guess : !large && !guess) continue;  // small masks: all kinds at once
+      readings_ = std::min(most_readings_, kMostReadings);
       for (Index steps = 1; steps <= max_steps && found_.empty(); ++steps) {
         guess_ = guess;
         step(start_, steps, kNothing);
@@ -90,7 +98,13 @@ class Search {
   }
 
  private:
-  bool spent() const { return nodes_ <= 0 || found_.size() >= kMostFound; }
+  /// Takes the readings that something dear needs, if there are so many.
+  bool affords(Index readings) {
+    if (readings_ < readings) return false;
+    readings_ -= readings;
+    return true;
+  }
+  bool spent() const { return readings_ <= 0 || found_.size() >= kMostFound; }
 
   void step(const Left& left, Index steps, std::size_t last) {
     if (spent()) return;
@@ -108,7 +122,7 @@ class Search {
 
   void keep(const Left& left, Move move, Index steps, std::size_t kind) {
     if (spent()) return;
-    --nodes_;
+    --readings_;
     Left next = left;
     next.closed = combine(Op::kAnd, left.closed, move.cells);
     next.closed_cells = next.closed->count();
@@ -121,7 +135,7 @@ class Search {
 
   void open(const Left& left, Move move, Index steps, std::size_t kind) {
     if (spent()) return;
-    --nodes_;
+    --readings_;
     Left next = left;
     next.open = combine(Op::kSub, left.open, move.cells);
     next.open_cells = next.open->count();
@@ -140,7 +154,7 @@ class Search {
     }
   }
 
-  Moves keeping(const Left& left, Index steps, std::size_t kind) const {
+  Moves keeping(const Left& left, Index steps, std::size_t kind) {
     Moves moves;
     if (kind == kBand) {
       // Without any cell: the band that ends before the first key.
@@ -154,7 +168,7 @@ class Search {
       for (BlockGrid& grid : exact_grids(*left.open, *left.closed)) add_grid(left, grid, moves);
       // A grid that is not the last to explain something is followed by one that opens and another
       // that keeps.
-      if (steps < 3) return moves;
+      if (steps < 3 || !affords(kGridReadings)) return moves;
       for (BlockGrid& grid : likely_grids(*left.open, *left.closed)) add_grid(left, grid, moves);
     }
     return moves;
@@ -179,7 +193,7 @@ class Search {
         PlanePtr cells = opened_tokens(tokens, queries_, keys_);
         moves.push_back({OpenTokens{std::move(tokens)}, std::move(cells), left.open});
       }
-    } else if (guess_ && guesses_-- > 0) {
+    } else if (guess_ && affords(kTypeReadings)) {
       for (Classes& classes : likely_types(left.open, left.closed)) {
         PlanePtr cells = plane_of(classes, queries_, keys_);
         moves.push_back({Types{std::move(classes)}, std::move(cells), left.open});
@@ -190,9 +204,8 @@ class Search {
 
   Index queries_, keys_;
   Left start_;
-  Index weight_ = 1, nodes_ = 0;
+  Index most_readings_ = 0, readings_ = 0;
   bool guess_ = false;
-  Index guesses_ = kMostGuesses;
   Moves path_;  // from the last step backwards
   std::vector<Moves> found_;
   Moves nearest_;
@@ -201,6 +214,8 @@ class Search {
 
 }  // namespace
 
-Explained explain(const PlanePtr& plane, Index max_steps) { return Search(plane).run(max_steps); }
+Explained explain(const PlanePtr& plane, Index max_steps, bool plain) {
+  return Search(plane).run(max_steps, plain);
+}
 
 }  // namespace maskctl

@@ -39,6 +39,7 @@ struct Explained {
   std::vector<Moves> exact;
   Moves nearest;
 };
-Explained explain(const PlanePtr& plane, Index max_steps);
+/// `plain`: no block grids and no types, whose places are guessed and which come with arrays.
+Explained explain(const PlanePtr& plane, Index max_steps, bool plain = false);
 
 }  // namespace maskctl

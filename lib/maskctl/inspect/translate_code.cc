@@ -216,10 +216,9 @@ void write_hf(const Chain& chain, const MaskArguments& mask, const StepName& nam
   if (has_documents(chain)) out.code.push_back(doc_ids(mask));
   out.code.push_back("def pattern(b, h, q_idx, kv_idx):");
   out.code.push_back("    return " + expression);
-  out.code.push_back(mask.causal()
-                         ? "create_causal_mask(config=config, ..., and_mask_function=pattern)"
-                         : "create_bidirectional_mask(config=config, ..., "
-                           "and_mask_function=pattern)");
+  const bool causal = mask.rest.empty() && mask.causal() && mask.prefix == 0;
+  out.code.push_back(fmt::format("create_{}_mask(config=config, ..., and_mask_function=pattern)",
+                                 causal ? "causal" : "bidirectional"));
   out.notes.push_back("mask functions reach eager, sdpa and flex; flash_attention_2 ignores them");
 }
 

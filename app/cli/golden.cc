@@ -1,0 +1,129 @@
+// maskctl golden: masks that must stay what they were.
+#include "maskctl/golden/golden.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "app/cli/commands.h"
+#include "app/cli/golden_report.h"
+#include "app/cli/load.h"
+#include "app/cli/output.h"
+#include "app/cli/parse.h"
+#include "maskctl/base/atomic_file.h"
+#include "maskctl/base/error.h"
+#include "maskctl/pipeline/diagnostic.h"
+
+namespace maskctl::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+GoldenContext context_for(const GoldenOptions& options, const GlobalOptions& globals) {
+  GoldenContext out;
+  out.load = [&globals](const GoldenEntry& entry) {
+    SourceOptions source;
+    if (!entry.as.empty()) source.as = parse_kind(entry.as, "key 'as'");
+    source.pad_id = entry.pad_id;
+    source.transforms = entry.transforms;
+    Loader loader(source, globals);
+    return loader.transformed(loader.read(entry.source).mask);
+  };
+  out.load_array = [&globals](const std::string& file) {
+    const SourceOptions plain;
+    return Loader(plain, globals).read(file).mask;
+  };
+  out.write_new = !options.ci;
+  return out;
+}
+
+/// All entries, or those named.
+std::vector<GoldenEntry> chosen(const Manifest& manifest, const std::vector<std::string>& names) {
+  if (names.empty()) return manifest.entries;
+  std::vector<std::string_view> known;
+  for (const GoldenEntry& entry : manifest.entries) known.push_back(entry.name);
+  std::vector<GoldenEntry> out;
+  for (const std::string& name : names) {
+    const auto at = std::find(known.begin(), known.end(), name);
+    if (at == known.end()) {
+      throw Error(Errc::kInvalidArgument, fmt::format("{}: no entry '{}'; {}", manifest.path,
+                                                      shown(name), hint(name, known)));
+    }
+    out.push_back(manifest.entries[static_cast<std::size_t>(at - known.begin())]);
+  }
+  return out;
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+  AtomicFile file(path.string(), true);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
+/// Sources and golden files are named from the folder of their manifest.
+void enter_folder_of(const std::string& manifest) {
+  const fs::path folder = fs::path(manifest).parent_path();
+  if (!folder.empty()) fs::current_path(folder);
+}
+
+int check(const GoldenOptions& options, const GlobalOptions& globals, const Manifest& manifest) {
+  const fs::path junit = options.junit.empty() ? fs::path() : fs::absolute(options.junit);
+  GoldenReport report{options.manifest, {}};
+  const GoldenContext context = context_for(options, globals);
+  enter_folder_of(options.manifest);
+  for (const GoldenEntry& entry : chosen(manifest, options.names)) {
+    report.cases.push_back({entry, check_golden(entry, context)});
+  }
+  if (!junit.empty()) write_text(junit, golden_junit(report));
+  std::string text = options.json ? golden_json(report) : golden_text(report);
+  if (options.github && !options.json) text += golden_annotations(report);
+  write_stdout(text);
+  return report.exit_status();
+}
+
+int update(const GoldenOptions& options, const GlobalOptions& globals, const Manifest& manifest) {
+  if (options.ci && !options.force) {
+    throw Error(Errc::kInvalidArgument,
+                "golden update: refused because CI is set; run it where you can read the "
+                "difference, or add --force");
+  }
+  const fs::path path = fs::absolute(options.manifest);
+  const GoldenContext context = context_for(options, globals);
+  const std::vector<GoldenEntry> entries = chosen(manifest, options.names);
+  enter_folder_of(options.manifest);
+  std::map<std::string, std::string> digests;
+  std::string text;
+  for (const GoldenEntry& entry : entries) {
+    const GoldenUpdate done = update_golden(entry, context);
+    if (!done.digest.empty()) digests[entry.name] = done.digest;
+    text += fmt::format("{:<10}{}\n", done.changed ? "updated" : "unchanged", entry.name);
+  }
+  if (!digests.empty()) write_text(path, with_digests(manifest, digests));
+  write_stdout(text);
+  return 0;
+}
+
+int list(const GoldenOptions& options, const Manifest& manifest) {
+  std::string text;
+  for (const GoldenEntry& entry : chosen(manifest, options.names)) {
+    text += fmt::format("{:<24}{:<9}{}\n", entry.name, expect_name(entry.expect), entry.source);
+  }
+  write_stdout(text);
+  return 0;
+}
+
+}  // namespace
+
+int golden(const GoldenOptions& options, const GlobalOptions& globals) {
+  static constexpr std::string_view kActions[] = {"check", "update", "list"};
+  if (options.manifest.empty()) {
+    throw Error(Errc::kInvalidArgument, "golden: say what to do: maskctl golden check MANIFEST");
+  }
+  const std::size_t action = parse_choice(options.action, "golden", kActions);
+  const Manifest manifest = read_manifest(options.manifest);
+  if (action == 0) return check(options, globals, manifest);
+  return action == 1 ? update(options, globals, manifest) : list(options, manifest);
+}
+
+}  // namespace maskctl::app

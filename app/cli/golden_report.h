@@ -1,0 +1,36 @@
+// What golden found out, and its forms.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "maskctl/golden/golden.h"
+
+namespace maskctl::app {
+
+/// One entry of a manifest with its result.
+struct GoldenCase {
+  GoldenEntry entry;
+  GoldenResult result;
+};
+
+struct GoldenReport {
+  std::string manifest;
+  std::vector<GoldenCase> cases;
+
+  Index count(GoldenResult::Status status) const;
+  /// 0 all passed, 1 some differ, 2 some could not be compared.
+  int exit_status() const;
+};
+
+std::string_view expect_name(GoldenEntry::Expect expect);
+
+std::string golden_text(const GoldenReport& report);
+/// JUnit XML, a test case for each entry.
+std::string golden_junit(const GoldenReport& report);
+/// Lines "::error file=FILE,line=N::..." of entries that did not pass.
+std::string golden_annotations(const GoldenReport& report);
+/// {"schema": "maskctl.golden/1", ...}.
+std::string golden_json(const GoldenReport& report);
+
+}  // namespace maskctl::app

@@ -1,0 +1,213 @@
+// maskctl translate: one mask in the arguments of other libraries.
+#include "maskctl/inspect/translate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/commands.h"
+#include "app/cli/json_explain.h"
+#include "app/cli/load.h"
+#include "app/cli/output.h"
+#include "app/cli/parse.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/hf_config.h"
+#include "maskctl/pipeline/foreign.h"
+#include "maskctl/pipeline/values.h"
+
+namespace maskctl::app {
+namespace {
+
+constexpr std::size_t kNameWidth = 17;
+
+std::string step_text(const Step& step) { return to_text(Chain{step}); }
+
+std::vector<std::string_view> library_names() {
+  std::vector<std::string_view> names;
+  for (const LibraryInfo& info : libraries()) names.push_back(info.name);
+  return names;
+}
+
+Library parse_library(std::string_view text, std::string_view option) {
+  return libraries()[parse_choice(text, option, library_names())].id;
+}
+
+/// "fa+te", "all".
+std::vector<Library> parse_targets(std::string_view text) {
+  std::vector<Library> out;
+  if (text.empty() || text == "all") {
+    for (const LibraryInfo& info : libraries()) out.push_back(info.id);
+    return out;
+  }
+  for (const ListPart& part : list_parts(text)) out.push_back(parse_library(part.text, "--to"));
+  return out;
+}
+
+std::string keys_text(Index keys) { return fmt::format("{} {}", keys, keys == 1 ? "key" : "keys"); }
+
+/// How many keys a query far from both ends sees.
+std::string meaning_of(const MaskArguments& mask) {
+  std::string out;
+  if (mask.left && mask.right) {
+    const Index keys = std::max<Index>(*mask.left + *mask.right + 1, 0);
+    out = fmt::format("a query far from the ends sees {}: {} before its own, its own, {} after",
+                      keys_text(keys), *mask.left, *mask.right);
+  } else if (mask.causal()) {
+    out = "a query sees its own key and all before it";
+  } else {
+    out = "a query sees every key";
+    if (mask.left) out = fmt::format("a query sees {} before its own, and all after", *mask.left);
+    if (mask.right) out = fmt::format("a query sees all before its own, and {} after", *mask.right);
+  }
+  if (mask.chunk) out += fmt::format("; of its chunk of {}", *mask.chunk);
+  if (mask.documents) out += "; of its document";
+  if (mask.sinks > 0) out += fmt::format("; and the first {}", mask.sinks);
+  if (mask.prefix > 0) out += fmt::format("; every query sees the first {}", mask.prefix);
+  if (!mask.rest.empty()) out = "no single band: " + mask.rest;
+  return out;
+}
+
+TranslateReport report_of(const Chain& chain, const std::vector<Library>& targets) {
+  TranslateReport out;
+  out.pipeline = to_text(chain);
+  out.meaning = meaning_of(mask_arguments(chain, step_text));
+  for (const Library target : targets) {
+    out.translations.push_back(translate(chain, target, step_text));
+  }
+  return out;
+}
+
+/// The steps of one layer; nothing for one that is no softmax attention.
+std::optional<Chain> chain_of_layer(const HfLayer& layer) {
+  if (layer.window) {
+    return parse_foreign(Library::kHf, fmt::format("sliding_window={}", *layer.window));
+  }
+  if (layer.chunk) {
+    return parse_foreign(Library::kHf, fmt::format("attention_chunk_size={}", *layer.chunk));
+  }
+  if (layer.type == "full_attention") return parse_foreign(Library::kHf, "is_causal=True");
+  return std::nullopt;
+}
+
+/// Layers of equal masks together, in the order of their first.
+std::vector<TranslateReport> config_reports(const HfConfig& config,
+                                            const std::vector<Library>& targets) {
+  std::vector<TranslateReport> out;
+  std::vector<HfLayer> seen;
+  for (const HfLayer& layer : config.layers) {
+    if (std::ranges::find(seen, layer) != seen.end()) continue;
+    seen.push_back(layer);
+    std::vector<Range> members;
+    for (std::size_t i = 0; i < config.layers.size(); ++i) {
+      if (config.layers[i] != layer) continue;
+      const auto at = static_cast<Index>(i);
+      if (!members.empty() && members.back().end == at) {
+        ++members.back().end;
+      } else {
+        members.push_back({at, at + 1});
+      }
+    }
+    const auto chain = chain_of_layer(layer);
+    TranslateReport report = chain ? report_of(*chain, targets) : TranslateReport{};
+    if (!chain) report.meaning = layer.type + ": no softmax attention, no mask";
+    report.layers = ranges_text(members);
+    out.push_back(std::move(report));
+  }
+  return out;
+}
+
+std::string lines_of(const Translation& translation) {
+  const LibraryInfo& info = info_of(translation.library);
+  std::string out;
+  std::string_view label = info.name;
+  const auto line = [&](const std::string& text) {
+    out += fmt::format("{:<{}}{}\n", label, kNameWidth, text);
+    label = "";
+  };
+  for (const std::string& code : translation.code) line(code);
+  if (!translation.ok()) line("cannot: " + translation.refusal);
+  for (const std::string& note : translation.notes) line("# " + note);
+  if (translation.ok()) line(fmt::format("# a row without keys: {}", info.empty_row));
+  return out;
+}
+
+std::string text_of_report(const TranslateReport& report) {
+  std::string out;
+  if (!report.layers.empty()) out += fmt::format("{:<{}}{}\n", "layers", kNameWidth, report.layers);
+  out += fmt::format("{:<{}}{}\n", "mask", kNameWidth,
+                     report.pipeline.empty() ? "(no step)" : report.pipeline);
+  out += fmt::format("{:<{}}{}\n", "", kNameWidth, report.meaning);
+  for (const Translation& translation : report.translations) out += "\n" + lines_of(translation);
+  return out;
+}
+
+std::string conventions_text(Index w) {
+  std::string out = fmt::format("{:>6}  {:<50}{:<42}{}\n", "keys", "library", "argument", "source");
+  for (const WindowConvention& row : window_conventions()) {
+    const step::Window window = window_of(row.rule, w);
+    std::string parameter(row.parameter);
+    for (std::size_t at = 0; (at = parameter.find('W', at)) != parameter.npos; ++at) {
+      parameter.replace(at, 1, std::to_string(w));
+    }
+    out += fmt::format("{:>6}  {:<50}{:<42}{}\n", *window.left + *window.right + 1, row.api,
+                       parameter, row.source);
+  }
+  return out + "keys: seen by a query far from both ends, its own included\n";
+}
+
+std::vector<TranslateReport> reports_of(const TranslateOptions& options,
+                                        const GlobalOptions& globals) {
+  const bool config = !options.hf_config.empty();
+  // A config alone asks for the masks, not for all libraries.
+  const auto targets =
+      config && options.to.empty() ? std::vector<Library>{} : parse_targets(options.to);
+  if (config) {
+    const HfConfig read = load_hf_config(options.hf_config);
+    for (const std::string& text : read.notes) note(text, globals);
+    return config_reports(read, targets);
+  }
+  Chain chain;
+  if (!options.from.empty()) {
+    chain = parse_foreign(parse_library(options.from, "--from"), options.arguments);
+  } else {
+    Loader loader(options.source, globals);
+    chain = loader.chain();
+  }
+  return {report_of(chain, targets)};
+}
+
+void check_inputs(const TranslateOptions& options) {
+  const int inputs = !options.from.empty() + !options.hf_config.empty() +
+                     !options.source.transforms.empty() + options.table.has_value();
+  if (inputs != 1) {
+    throw Error(Errc::kInvalidArgument,
+                "translate: expected one of --from LIBRARY 'ARGUMENTS', -t PIPELINE, --hf-config "
+                "FILE, --table W");
+  }
+  if (options.from.empty() && !options.arguments.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "translate: arguments of a library need --from LIBRARY; a pipeline needs -t");
+  }
+}
+
+}  // namespace
+
+int translate(const TranslateOptions& options, const GlobalOptions& globals) {
+  check_inputs(options);
+  if (options.table) {
+    write_stdout(conventions_text(*options.table));
+    return 0;
+  }
+  const std::vector<TranslateReport> reports = reports_of(options, globals);
+  std::string out;
+  for (const TranslateReport& report : reports) {
+    out += (out.empty() ? "" : "\n") + text_of_report(report);
+  }
+  write_stdout(options.json ? translate_json(reports) : out);
+  const bool all = std::ranges::all_of(reports, [](const TranslateReport& report) {
+    return std::ranges::all_of(report.translations, &Translation::ok);
+  });
+  return all ? 0 : 1;
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,381 @@
+#!/usr/bin/python3
+"""Runs the code that `maskctl translate` prints, on stand-ins for the libraries: a few lines of numpy
+each, written from the libraries' documentation (FlashAttention's README, cuDNN's attention page,
+xformers' attn_bias, ...). The mask that comes out must be the one that went in. Prints
+"N translations, N differ"; exits 1 when any differs.
+
+    translate_twins.py PROGRAM
+"""
+import io
+import itertools
+import json
+import subprocess
+import sys
+import types
+
+import numpy as np
+
+
+class Tensor(np.ndarray):
+    def to(self, _):
+        return self
+
+
+def tensor(values, **_):
+    return np.asarray(values).view(Tensor)
+
+
+class Twins:
+    """The names that the code uses. `mask` is what the last call would attend."""
+
+    def __init__(self, queries, keys):
+        self.queries, self.keys, self.mask = queries, keys, None
+
+    def grid(self, bottom_right):
+        i = np.arange(self.queries)[:, None] + (self.keys - self.queries if bottom_right else 0)
+        return i, np.arange(self.keys)[None]
+
+    def full(self):
+        return np.ones((self.queries, self.keys), bool)
+
+    def band(self, bottom_right, left=None, right=None):
+        """left <= 0 <= right around the diagonal, both inclusive; None is unbounded."""
+        i, j = self.grid(bottom_right)
+        out = self.full()
+        if left is not None:
+            out &= j >= i - left
+        if right is not None:
+            out &= j <= i + right
+        return out
+
+    def fa_band(self, bottom_right, causal, window):
+        left, right = (None if side < 0 else side for side in window)
+        return self.band(bottom_right, left, 0 if causal else right)
+
+    def documents(self, cu):
+        number = np.searchsorted(np.asarray(cu)[1:], np.arange(self.keys), side="right")
+        return (number[:, None] == number) & (number < len(cu) - 1)
+
+    # flash-attn: -1 is unbounded, bottom-right.
+    def flash_attn_func(self, q, k, v, causal=False, window_size=(-1, -1), attention_chunk=0):
+        self.mask = self.fa_band(True, causal, window_size)
+        if attention_chunk:
+            i, j = self.grid(True)
+            self.mask &= i // attention_chunk == j // attention_chunk
+
+    def flash_attn_varlen_func(self, q, k, v, cu_q, cu_k, max_q, max_k, **rest):
+        self.flash_attn_func(q, k, v, **rest)
+        self.mask &= self.documents(cu_q)
+
+    # Transformer Engine: the mask type names the alignment of causal masks.
+    def te(self, q, k, v, attn_mask_type="causal", window_size=(-1, -1), bottom_right_diagonal=None,
+           qkv_format="bshd", cu_seqlens_q=None, cu_seqlens_kv=None):
+        if bottom_right_diagonal is None:
+            bottom_right_diagonal = attn_mask_type not in ("causal", "padding_causal")
+        causal = "causal" in attn_mask_type
+        self.mask = self.fa_band(bottom_right_diagonal, causal, window_size)
+        if cu_seqlens_q is not None:
+            self.mask &= self.documents(cu_seqlens_q)
+
+    # cuDNN: the left bound is exclusive.
+    def sdpa(self, q, k, v, diagonal_alignment="TOP_LEFT", diagonal_band_left_bound=None,
+             diagonal_band_right_bound=None, use_causal_mask=False):
+        i, j = self.grid(diagonal_alignment == "BOTTOM_RIGHT")
+        self.mask = self.full()
+        if diagonal_band_left_bound is not None:
+            self.mask &= j + diagonal_band_left_bound > i
+        if diagonal_band_right_bound is not None:
+            self.mask &= j <= i + diagonal_band_right_bound
+
+    # xformers: triu(shift - W + 1) of the CausalLocal classes, inclusive sides of the other.
+    def memory_efficient_attention(self, q, k, v, attn_bias=None):
+        self.mask = self.full() if attn_bias is None else attn_bias
+
+    def causal_local(self, window):
+        ones = np.ones((self.queries, self.keys), bool)
+        shift = self.keys - self.queries
+        return np.tril(ones, shift) & np.triu(ones, shift - window + 1)
+
+    class BlockDiagonal:
+        def __init__(self, twins, lengths, inner=None):
+            self.twins, self.lengths, self.inner = twins, lengths, inner
+
+        def array(self):
+            cu = np.concatenate([[0], np.cumsum(self.lengths)])
+            mask = self.twins.documents(cu)
+            return mask if self.inner is None else mask & self.inner
+
+        def make_causal(self):
+            return type(self)(self.twins, self.lengths, np.tril(self.twins.full())).array()
+
+        def make_local_attention(self, window):
+            return type(self)(self.twins, self.lengths, self.twins.causal_local(window)).array()
+
+    def block_diagonal(self, lengths):
+        made = self.BlockDiagonal(self, lengths)
+        out = made.array().view(Tensor)
+        out.make_causal, out.make_local_attention = made.make_causal, made.make_local_attention
+        return out
+
+    # FlashInfer: window_left inclusive, bottom-right.
+    def single_prefill(self, q, k, v, causal=False, window_left=-1):
+        self.mask = self.fa_band(True, causal, (window_left, -1))
+
+    def plan(self, indptr, _indptr, heads, kv_heads, dim, **rest):
+        self.single_prefill(0, 0, 0, **rest)
+        self.mask &= self.documents(indptr)
+
+    # FlexAttention: the function, cell by cell.
+    def create_block_mask(self, mask_mod, b, h, queries, keys):
+        i, j = np.arange(queries)[:, None], np.arange(keys)[None]
+        self.mask = np.broadcast_to(mask_mod(0, 0, i, j), (queries, keys))
+
+    # splash: inclusive sides, None unbounded, offset added to the query.
+    def local(self, shape, window, offset=0):
+        i, j = np.arange(shape[0])[:, None] + offset, np.arange(shape[1])[None]
+        left, right = window
+        out = np.ones(shape, bool)
+        if left is not None:
+            out &= i - left <= j
+        if right is not None:
+            out &= j <= i + right
+        return out
+
+    def chunked_causal(self, shape, size):
+        i, j = np.arange(shape[0])[:, None], np.arange(shape[1])[None]
+        return (j <= i) & (i // size == j // size)
+
+    def make_splash_mha(self, masks, _):
+        self.mask = masks[0]
+
+        def kernel(q, k, v, segment_ids):
+            self.mask = self.mask & segment_ids
+        return kernel
+
+    # ejkernel's MaskInfo: top-left, an offset moves the query, chunks are causal.
+    class MaskInfo:
+        def __init__(self, twins, mask):
+            self.twins, self.mask = twins, mask
+            twins.mask = mask
+
+        def with_(self, rule):
+            return type(self)(self.twins, self.mask & rule)
+
+        def apply_causal(self, offset=0):
+            i, j = self.twins.grid(False)
+            return self.with_(j <= i + offset)
+
+        def apply_sliding_window(self, window, offset=0):
+            i, j = self.twins.grid(False)
+            left, right = window
+            return self.with_((j >= i + offset - left) & (j <= i + offset + right))
+
+        def apply_chunked(self, size):
+            i, j = self.twins.grid(False)
+            return self.with_((j <= i) & (i // size == j // size))
+
+    # The operations of ejkernel; flash attention here is the Triton one.
+    def flash_attention(self, q, k, v, causal=False, sliding_window=None, cu_seqlens_q=None,
+                        cu_seqlens_k=None):
+        self.mask = self.fa_band(True, causal, sliding_window or (-1, -1))
+        if cu_seqlens_q is not None:
+            self.mask &= self.documents(cu_seqlens_q)
+
+    def ragged(self, _, sliding_window=None):
+        i, j = self.grid(True)
+        self.mask = j <= i
+        if sliding_window is not None:
+            self.mask &= ~(i - sliding_window >= j)
+
+    def vllm(self, _, per_layer_sliding_window=None):
+        self.flash_attn_func(0, 0, 0, causal=True, window_size=(
+            -1 if per_layer_sliding_window is None else per_layer_sliding_window - 1, 0))
+
+    # FlashMask: one column closes rows from it on; of two the second closes rows before it.
+    def flashmask(self, q, k, v, startend_row_indices=None, causal=False):
+        i, j = self.grid(False)
+        self.mask = (j <= i) if causal else self.full()
+        if startend_row_indices is None:
+            return
+        columns = startend_row_indices.reshape(self.keys, -1)
+        self.mask = self.mask & (i < columns[:, 0])
+        if columns.shape[1] == 2:
+            self.mask = self.mask & (i >= columns[:, 1])
+
+    # ck_tile: coordinates (y, x) of the generic mask.
+    def ck_tile(self, text):
+        i, j = self.grid(False)
+        kind, _, rest = text.partition(":")
+        if kind == "0":
+            self.mask = self.full()
+            return
+        left, right, *_ = [int(n) for n in rest.split(",")] if rest else (-1, 0)
+        left = self.keys + self.queries if left < 0 else left
+        right = self.keys + self.queries if right < 0 else right
+        shift = self.keys - self.queries if kind == "b" else 0
+        y, x = left + 1 - shift, right + 1 + shift
+        self.mask = (j >= i - y + 1) & (j < i + x)
+
+    # transformers: q_idx counts from the first cached token.
+    def hf_layer(self, config):
+        i, j = self.grid(True)
+        self.mask = j <= i
+        if config.sliding_window:
+            self.mask &= j > i - config.sliding_window
+        if config.attention_chunk_size:
+            self.mask &= i // config.attention_chunk_size == j // config.attention_chunk_size
+
+    def hf_pattern(self, base, and_mask_function=None):
+        i, j = self.grid(True)
+        self.mask = base
+        if and_mask_function is not None:
+            self.mask = base & and_mask_function(0, 0, i, j)
+
+    def names(self, config, lengths):
+        i, j = self.grid(True)
+        torch = types.SimpleNamespace(tensor=tensor, int32=np.int32, arange=np.arange,
+                                      repeat_interleave=lambda a, n: tensor(np.repeat(a, n)))
+        paddle = types.SimpleNamespace(arange=np.arange, stack=np.stack, where=np.where,
+                                       minimum=np.minimum, full_like=np.full_like)
+        bidirectional = lambda _=None, config=None, and_mask_function=None: self.hf_pattern(
+            self.full(), and_mask_function)
+        sliding = lambda _=None, config=None: self.hf_pattern(abs(i - j) <= config.sliding_window)
+        causal = lambda _=None, config=None, and_mask_function=None: self.hf_pattern(
+            j <= i, and_mask_function)
+        ends = np.repeat(np.cumsum(lengths), lengths) if lengths else None
+        info = types.SimpleNamespace(
+            from_attention_mask=lambda mask: self.MaskInfo(self, mask[0, 0]),
+            from_segments=lambda ids: self.MaskInfo(self, ids[:, None] == ids))
+        ids = np.repeat(np.arange(len(lengths)), lengths) if lengths else None
+        return {
+            "q": types.SimpleNamespace(device=0), "k": 0, "v": 0, "device": 0, "max_len": 0,
+            "num_qo_heads": 1, "num_kv_heads": 1, "head_dim": 1, "heads": 1, "batch": 1,
+            "Q_LEN": self.queries, "KV_LEN": self.keys, "q_len": self.queries,
+            "kv_len": self.keys, "torch": torch, "paddle": paddle, "jnp": np, "np": np,
+            "flash_attn_func": self.flash_attn_func,
+            "flash_attn_varlen_func": self.flash_attn_varlen_func,
+            "DotProductAttention": lambda _: self.te,
+            "graph": self, "cudnn": types.SimpleNamespace(diagonal_alignment=types.SimpleNamespace(
+                TOP_LEFT="TOP_LEFT", BOTTOM_RIGHT="BOTTOM_RIGHT")),
+            "memory_efficient_attention": self.memory_efficient_attention,
+            "LowerTriangularMask": lambda: np.tril(self.full()),
+            "LowerTriangularFromBottomRightMask": lambda: np.tril(
+                self.full(), self.keys - self.queries),
+            "LowerTriangularFromBottomRightLocalAttentionMask": self.causal_local,
+            "LocalAttentionFromBottomRightMask": lambda l, r: self.band(True, l, r),
+            "BlockDiagonalMask": types.SimpleNamespace(from_seqlens=self.xformers_documents),
+            "single_prefill_with_kv_cache": self.single_prefill, "wrapper": self,
+            "create_block_mask": self.create_block_mask,
+            "LocalMask": self.local, "ChunkedCausalMask": self.chunked_causal,
+            "CausalMask": lambda shape, offset=0: self.local(shape, (None, 0), offset),
+            "FullMask": lambda shape: np.ones(shape, bool), "MultiHeadMask": list,
+            "make_splash_mha": self.make_splash_mha,
+            "SegmentIds": lambda q, kv: q[:, None] == kv, "doc_id": ids,
+            "MaskInfo": info, "segment_ids": ids, "flash_attention": self.flash_attention,
+            "ragged_page_attention": self.ragged, "Attention": self.vllm,
+            "flashmask_attention": self.flashmask, "document_end": ends,
+            "create_bidirectional_mask": bidirectional, "create_causal_mask": causal,
+            "create_bidirectional_sliding_window_mask": sliding, "config": config,
+        }
+
+    def xformers_documents(self, lengths):
+        made = self.BlockDiagonal(self, lengths)
+        return DocumentsMask(made)
+
+
+class DocumentsMask:
+    """BlockDiagonalMask: an array, and what makes others of it."""
+
+    def __init__(self, made):
+        self.make_causal, self.make_local_attention = made.make_causal, made.make_local_attention
+        self.array = made.array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array()
+
+
+class SequenceAlone(Exception):
+    """The code leaves documents to separate sequences: compared without them."""
+
+
+def run(library, code, queries, keys, lengths):
+    twins = Twins(queries, keys)
+    text = "\n".join(code)
+    config = types.SimpleNamespace(sliding_window=None, attention_chunk_size=None)
+    if library == "ck_tile":
+        twins.ck_tile(text.split("-mask=")[1].split()[0])
+        return twins.mask
+    text = text.replace("document_end = ...", "pass")
+    exec(text, twins.names(config, lengths))  # the code under test, of this program
+    if library == "hf" and twins.mask is None:
+        twins.hf_layer(config)
+    return np.asarray(twins.mask)
+
+
+def pipelines():
+    """Chains that say their alignment, and sizes to run them on."""
+    for align in ("", ",align=top-left", ",align=bottom-right"):
+        shapes = [(9, 9)] if not align else [(9, 9), (4, 9), (9, 6)]
+        a = align.replace(",", ":")
+        bands = ["causal" + a, "window:keys=1" + align, "window:keys=4" + align,
+                 "window:both=2" + align, "window:left=3,right=1" + align, "window:left=2" + align,
+                 "window:right=2" + align, "window:left=2,offset=-1" + align,
+                 f"window:both=3{align} | causal{a}", f"causal:offset=1{align}"]
+        for shape, band in itertools.product(shapes, bands):
+            yield shape, band, []
+    for tail, lengths in (("", []), (" | doc:lens=4+5", [4, 5])):
+        for head in ("causal", "window:keys=3", "window:both=1", "window:keys=3 | sinks:n=2 | causal",
+                     "causal | prefix:n=3", "causal | chunk:size=3", "chunk:size=4",
+                     "window:keys=2 | chunk:size=4", "dilated:stride=2 | causal",
+                     "causal | not", "causal | global:tokens=2-3"):
+            yield (9, 9), head + tail, lengths
+
+
+def command(program, *words):
+    return subprocess.run([program, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
+
+
+def main():
+    program = sys.argv[1]
+    done = differ = 0
+    said = {}
+    for (queries, keys), pipeline, lengths in pipelines():
+        made = command(program, "apply", f"gen:full:q={queries},k={keys}", "-t", pipeline, "-o", "-")
+        want = np.load(io.BytesIO(made.stdout))
+        want = want.reshape(want.shape[-2:])
+        report = json.loads(command(program, "translate", "-t", pipeline, "--json").stdout)
+        for entry in report["masks"][0]["libraries"]:
+            name = entry["name"]
+            said.setdefault(name, 0)
+            if not entry["ok"]:
+                continue
+            if queries != keys and (name == "flashmask" or "XLA does" in " ".join(entry["notes"])):
+                continue  # it says so in a note
+            wanted = want
+            alone = any("documents: " in note for note in entry["notes"]) or name == "ck_tile"
+            if lengths and alone:
+                plain = pipeline.rsplit(" | ", 1)[0]
+                made = command(program, "apply", f"gen:full:n={keys}", "-t", plain, "-o", "-")
+                wanted = np.load(io.BytesIO(made.stdout)).reshape(queries, keys)
+                if name == "cudnn":
+                    entry["code"] = [line.replace(", use_padding_mask=True, seq_len_q=lens, "
+                                                  "seq_len_kv=lens", "") for line in entry["code"]]
+            done += 1
+            said[name] += 1
+            try:
+                have = run(name, entry["code"], queries, keys, lengths)
+            except Exception as error:  # any failure of the printed code is a difference
+                have = error
+            if isinstance(have, Exception) or have.shape != wanted.shape or (have != wanted).any():
+                if "sinks" in pipeline and name == "ck_tile":
+                    continue  # its third number is not part of the generic mask
+                differ += 1
+                print(f"{name}: {pipeline} on {queries}x{keys}: {entry['code']}\n{have}")
+    few = [name for name, count in said.items() if count < 5]
+    print(f"{done} translations, {differ} differ" + (f"; hardly any of {few}" if few else ""))
+    sys.exit(1 if differ or few else 0)
+
+
+if __name__ == "__main__":
+    main()

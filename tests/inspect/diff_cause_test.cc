@@ -1,0 +1,125 @@
+// Causes of known differences, and how often random ones are named.
+#include <fmt/format.h>
+
+#include "maskctl/inspect/diff.h"
+#include "maskctl/mask/bands.h"
+#include "support/catch_compat.h"
+#include "support/mutated_chain.h"
+
+namespace maskctl {
+namespace {
+
+Mask made(Index queries, Index keys, const Chain& chain) {
+  return maskctl::apply(Mask(full_plane(queries, keys)), chain);
+}
+
+Step window(Index left) {
+  step::Window rule;
+  rule.left = left;
+  rule.right = 0;
+  return {rule};
+}
+
+Step causal(Align align) {
+  step::Causal rule;
+  rule.align = align;
+  return {rule};
+}
+
+std::string cause_text(const Mask& a, const Mask& b) {
+  const auto cause = diff_cause(a, b);
+  REQUIRE(cause);
+  CHECK(cause->unexplained == 0);
+  return cause->kind + ": " + cause->text;
+}
+
+TEST_CASE("equal masks have no cause", "[diff][cause]") {
+  const Mask a = made(20, 20, {window(3)});
+  CHECK_FALSE(diff_cause(a, made(20, 20, {window(3)})));
+}
+
+TEST_CASE("a window of one key more is named with both numbers", "[diff][cause]") {
+  CHECK(cause_text(made(64, 64, {window(7)}), made(64, 64, {window(8)})) ==
+        "parameter: B = A with window left 8 instead of 7");
+  constexpr Index kTokens = Index{1} << 20;
+  CHECK(
+      cause_text(made(kTokens, kTokens, {window(4095)}), made(kTokens, kTokens, {window(4096)})) ==
+      "parameter: B = A with window left 4096 instead of 4095");
+}
+
+TEST_CASE("the other alignment is named", "[diff][cause]") {
+  CHECK(cause_text(made(16, 24, {causal(Align::kTopLeft)}),
+                   made(16, 24, {causal(Align::kBottomRight)})) ==
+        "alignment: B = A with alignment bottom-right instead of top-left (moved by K - Q = 8 "
+        "keys)");
+}
+
+TEST_CASE("polarity and swapped axes are named", "[diff][cause]") {
+  const Mask a = made(32, 32, {window(5)});
+  CHECK(cause_text(a, complement(a)) == "polarity: polarity inverted: B is open where A is closed");
+  CHECK(cause_text(a, transposed(a)) == "transposed: q and k swapped: B is A transposed");
+}
+
+TEST_CASE("heads in another order are named", "[diff][cause]") {
+  std::vector<PlanePtr> planes;
+  for (Index left = 0; left < 4; ++left) {
+    planes.push_back(made(16, 16, {window(left)}).plane(0, 0));
+  }
+  const Mask a(1, 4, planes, {0, 1, 2, 3}), b(1, 4, planes, {0, 3, 2, 1});
+  CHECK(cause_text(a, b) == "heads: B = A with heads permuted: B's 1 is A's 3, 3 is A's 1");
+  const Mask first(1, 1, planes, {0});
+  CHECK(cause_text(a, first) == "heads: B = A with head 0 for all heads");
+}
+
+TEST_CASE("a cause in one head says where", "[diff][cause]") {
+  const PlanePtr three = made(16, 16, {window(3)}).plane(0, 0);
+  const PlanePtr four = made(16, 16, {window(4)}).plane(0, 0);
+  const Mask a(1, 2, {three}, {0, 0}), b(1, 2, {three, four}, {0, 1});
+  CHECK(cause_text(a, b) == "parameter: B = A with window left 4 instead of 3 (head 1)");
+}
+
+TEST_CASE("documents that are missing or merged are named", "[diff][cause]") {
+  const auto documents = [](std::vector<std::int32_t> ids) {
+    step::Document rule;
+    rule.shared = true;
+    rule.q.array = Tensor(DType::kInt32, {std::ssize(ids)});
+    std::copy(ids.begin(), ids.end(), rule.q.array.as<std::int32_t>().begin());
+    return made(std::ssize(ids), std::ssize(ids), {{rule}, causal(Align::kUnset)});
+  };
+  const Mask a = documents({0, 0, 0, 1, 1, 2, 2, 2, 2});
+  CHECK(cause_text(a, documents({0, 0, 0, -1, -1, 2, 2, 2, 2})) ==
+        "document: B = A with the document of tokens 3 to 4 missing");
+  CHECK(cause_text(a, documents({0, 0, 0, 0, 0, 2, 2, 2, 2})) ==
+        "document: B = A with document 0 (tokens 0 to 2) and document 1 (tokens 3 to 4) merged "
+        "into one");
+}
+
+TEST_CASE("one cell is a rectangle", "[diff][cause]") {
+  const Mask a = made(24, 24, {{step::DocumentLengths{{9, 6, 9}}}, causal(Align::kUnset)});
+  const Mask b = zip(Op::kOr, a, Mask(rectangle(24, 24, {17, 18}, {3, 4})));
+  CHECK(cause_text(a, b) == "other: B = A with query 17, key 3 open");
+}
+
+TEST_CASE("a shifted irregular mask is named", "[diff][cause]") {
+  const PlanePtr corner = combine(
+      Op::kOr, rectangle(40, 40, {3, 9}, {2, 7}),
+      combine(Op::kOr, rectangle(40, 40, {20, 21}, {9, 12}), rectangle(40, 40, {5, 8}, {15, 16})));
+  const PlanePtr moved = combine(
+      Op::kOr, rectangle(40, 40, {3, 9}, {7, 12}),
+      combine(Op::kOr, rectangle(40, 40, {20, 21}, {14, 17}), rectangle(40, 40, {5, 8}, {20, 21})));
+  CHECK(cause_text(Mask(corner), Mask(moved)) == "shift: B = A with all cells moved by 5 keys");
+}
+
+TEST_CASE("random single mutations are named", "[diff][cause]") {
+  // tests/bench/diff_cause_rate.cc measures the rate on many more; fewer vary by a few percent.
+  Index right = 0;
+  constexpr Index kPairs = 200;
+  for (Index i = 0; i < kPairs; ++i) {
+    const auto pair = twin::Mutator(static_cast<std::uint64_t>(1000 + i)).draw();
+    right += twin::is_right(pair, diff_cause(pair.a, pair.b));
+  }
+  CHECK(right * 100 >= kPairs * 92);
+}
+
+}  // namespace
+}  // namespace maskctl

@@ -1,0 +1,218 @@
+// Recognise against the chains that masks were made from, judged by applying what it says.
+#include "maskctl/inspect/recognise.h"
+
+#include <random>
+#include <string>
+
+#include "maskctl/base/error.h"
+#include "maskctl/mask/bands.h"
+#include "maskctl/mask/dense.h"
+#include "maskctl/mask/leaves.h"
+#include "maskctl/pipeline/bind.h"
+#include "maskctl/pipeline/grammar.h"
+#include "support/catch_compat.h"
+#include "support/random_chain.h"
+
+namespace maskctl {
+namespace {
+
+Mask full(Index queries, Index keys, Index batch = 1, Index heads = 1) {
+  const PlanePtr plane = full_plane(queries, keys);
+  return Mask::make(batch, heads, queries, keys, [&](Index, Index) { return plane; });
+}
+
+Mask made(const std::string& text, const Mask& from) {
+  return maskctl::apply(from, bind(parse(text), {}));
+}
+
+/// Cell by cell, without the lazy algebra.
+Index slow_difference(const Mask& a, const Mask& b) {
+  const Tensor left = dense_from_mask(a, Index{1} << 30),
+               right = dense_from_mask(b, Index{1} << 30);
+  Index cells = 0;
+  for (std::size_t i = 0; i < left.bytes().size(); ++i) {
+    cells += left.bytes()[i] != right.bytes()[i];
+  }
+  return cells;
+}
+
+/// What the chain of `found` says is what `found` claims.
+void check_claim(const Mask& mask, const Recognised& found) {
+  const Mask again =
+      maskctl::apply(full(mask.queries(), mask.keys(), mask.batch(), mask.heads()), found.chain);
+  CHECK(slow_difference(mask, again) == found.unexplained);
+  CHECK(found.first_unexplained.has_value() == (found.unexplained > 0));
+}
+
+struct Named {
+  std::string pipeline;
+  Index queries, keys;
+};
+
+TEST_CASE("plain masks get the words that people use for them") {
+  const Named cases[] = {
+      {"causal", 64, 64},
+      {"causal:align=bottom-right", 40, 64},
+      {"causal:offset=-3", 64, 64},
+      {"window:keys=9", 64, 64},
+      {"window:both=5", 64, 64},
+      {"window:left=5,right=2", 64, 64},
+      {"window:keys=9,align=bottom-right", 30, 64},
+      {"window:left=7", 64, 64},
+      {"chunk:size=16", 64, 64},
+      {"chunk:size=16,offset=24", 40, 64},
+      {"chunk:size=16 | causal", 64, 64},
+      {"doc:lens=10+20+34", 64, 64},
+      {"doc:lens=10+20+34 | causal", 64, 64},
+      {"doc:lens=10+20+34 | window:keys=4", 64, 64},
+      {"pad:lens=50", 64, 64},
+      {"pad:lens=50,side=left", 64, 64},
+      {"pad:lens=50,of=both", 64, 64},
+      {"pad:lens=50,side=left | causal", 64, 64},
+      {"causal | prefix:n=20", 64, 64},
+      {"window:left=7 | sinks:n=4 | causal", 64, 64},
+      {"window:both=3 | global:tokens=10-11+40", 64, 64},
+      {"dilated:stride=4", 64, 64},
+      {"dilated:stride=4 | causal", 64, 64},
+  };
+  for (const Named& want : cases) {
+    CAPTURE(want.pipeline);
+    const Mask mask = made(want.pipeline, full(want.queries, want.keys));
+    const Recognised found = recognise(mask);
+    CHECK(to_text(found.chain) == want.pipeline);
+    CHECK(found.unexplained == 0);
+    CHECK_FALSE(found.irregular);
+    check_claim(mask, found);
+  }
+}
+
+TEST_CASE("a full mask needs no step and an empty one needs one") {
+  for (const auto& [queries, keys] : {std::pair<Index, Index>{1, 1}, {1, 7}, {7, 1}, {20, 30}}) {
+    const Recognised open = recognise(full(queries, keys));
+    CHECK(open.chain.empty());
+    CHECK(open.unexplained == 0);
+    const Mask closed(empty_plane(queries, keys));
+    const Recognised found = recognise(closed);
+    CHECK(found.chain.size() == 1);
+    CHECK(found.unexplained == 0);
+    check_claim(closed, found);
+  }
+  CHECK(recognise(full(0, 5)).chain.empty());
+  CHECK(recognise(full(4, 4, 0, 2)).unexplained == 0);
+}
+
+TEST_CASE("interleaved documents, types and block grids come with their arrays") {
+  std::mt19937 random(3);
+  std::vector<std::int32_t> ids(90);
+  for (auto& id : ids) id = static_cast<std::int32_t>(random() % 4);
+  const PlanePtr documents = equal_ids(ids, ids, -1, Side::kBoth);
+  const PlanePtr types = equal_ids(ids, ids, 0, Side::kBoth);
+  const PlanePtr causal = diagonal_band(90, 90, -kUnbounded, 0);
+  std::vector<std::uint8_t> map(81);
+  for (auto& flag : map) flag = random() % 2 == 0;
+
+  const Recognised packed = recognise(Mask(combine(Op::kAnd, documents, causal)));
+  CHECK(packed.unexplained == 0);
+  REQUIRE(packed.chain.size() == 2);
+  CHECK(std::holds_alternative<step::Document>(packed.chain[0].rule));
+  CHECK(std::get<step::Document>(packed.chain[0].rule).shared);
+
+  const Recognised joined = recognise(Mask(combine(Op::kOr, causal, types)));
+  CHECK(joined.unexplained == 0);
+  REQUIRE(joined.chain.size() == 2);
+  CHECK(std::holds_alternative<step::Tokens>(joined.chain[1].rule));
+
+  const Recognised blocks = recognise(Mask(block_grid(90, 90, 10, 10, map, 9)));
+  CHECK(blocks.unexplained == 0);
+  REQUIRE(blocks.chain.size() == 1);
+  CHECK(std::get<step::Block>(blocks.chain[0].rule).q_size == 10);
+}
+
+TEST_CASE("random chains are explained, and no explanation is claimed falsely") {
+  Index explained = 0;
+  constexpr Index kChains = 400;
+  for (Index i = 0; i < kChains; ++i) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(i) + 77);
+    const auto number = [&](Index low, Index high) {
+      return std::uniform_int_distribution<Index>(low, high)(random);
+    };
+    const Index queries = number(1, 80), keys = number(0, 1) == 0 ? queries : number(1, 80);
+    const Chain chain = twin::ChainMaker(random, queries, keys).chain(number(1, 3));
+    const Mask mask = maskctl::apply(full(queries, keys), chain);
+    const Recognised found = recognise(mask);
+    CAPTURE(i, to_text(chain));
+    check_claim(mask, found);
+    explained += found.unexplained == 0 && found.chain.size() <= chain.size();
+  }
+  CHECK(explained * 100 >= kChains * 98);
+}
+
+TEST_CASE("heads and batches that differ become scopes or one value for each batch") {
+  const Mask heads = made("heads:0-2{causal} | heads:3{window:keys=5}", full(32, 32, 2, 4));
+  const Recognised by_head = recognise(heads);
+  CHECK(to_text(by_head.chain) == "heads:0-2{causal} | heads:3{window:keys=5}");
+  check_claim(heads, by_head);
+
+  const Mask batches = made("batch:1{chunk:size=8}", full(32, 32, 3, 2));
+  const Recognised by_batch = recognise(batches);
+  CHECK(to_text(by_batch.chain) == "batch:1{chunk:size=8}");
+  check_claim(batches, by_batch);
+
+  const Mask both = made("batch:0{heads:1{causal}}", full(32, 32, 2, 2));
+  const Recognised nested = recognise(both);
+  CHECK(to_text(nested.chain) == "batch:0{heads:1{causal}}");
+  check_claim(both, nested);
+
+  const Mask padded = made("pad:lens=30+12+7 | causal", full(32, 32, 3, 2));
+  const Recognised lengths = recognise(padded);
+  CHECK(to_text(lengths.chain) == "pad:lens=30+12+7 | causal");
+  check_claim(padded, lengths);
+}
+
+TEST_CASE("cells that fit no chain are counted and the first is named") {
+  const PlanePtr causal = diagonal_band(100, 100, -kUnbounded, 0);
+  const PlanePtr hole = rectangle(100, 100, {70, 71}, {20, 22});
+  const Mask mask(combine(Op::kSub, causal, hole));
+  const Recognised found = recognise(mask, {.max_steps = 1});
+  CHECK(to_text(found.chain) == "causal");
+  CHECK(found.unexplained == 2);
+  REQUIRE(found.first_unexplained);
+  CHECK(*found.first_unexplained == Cell{0, 0, 70, 20});
+  check_claim(mask, found);
+}
+
+TEST_CASE("stray open cells do not hide the band") {
+  const PlanePtr causal = diagonal_band(100, 100, -kUnbounded, 0);
+  const Mask mask(combine(Op::kOr, causal, rectangle(100, 100, {3, 4}, {90, 91})));
+  const Recognised found = recognise(mask, {.max_steps = 1});
+  CHECK(to_text(found.chain) == "causal");
+  CHECK(found.unexplained == 1);
+  check_claim(mask, found);
+}
+
+TEST_CASE("a mask without structure is irregular") {
+  const Mask mask(random_plane(150, 150, prng_key(4), 0, 0.5F));
+  const Recognised found = recognise(mask);
+  CHECK(found.irregular);
+  CHECK(found.chain.empty());
+  CHECK(found.unexplained == mask.cells() - mask.count());
+  check_claim(mask, found);
+}
+
+TEST_CASE("masks of a million tokens are recognised without being expanded") {
+  constexpr Index kTokens = Index{1} << 20;
+  for (const char* text :
+       {"window:left=4095 | sinks:n=4 | causal", "chunk:size=8192 | causal",
+        "pad:lens=1000000 | window:keys=4096", "doc:lens=300000+400000+348576 | causal"}) {
+    const Recognised found = recognise(made(text, full(kTokens, kTokens)));
+    CHECK(to_text(found.chain) == text);
+    CHECK(found.unexplained == 0);
+  }
+}
+
+TEST_CASE("computed masks beyond the limit of cells are refused") {
+  CHECK_THROWS_AS(recognise(Mask(dilated(5000, 5000, 3, 0)), {.max_cells = 1000}), Error);
+}
+
+}  // namespace
+}  // namespace maskctl
