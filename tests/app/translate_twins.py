@@ -237,10 +237,10 @@ class Twins:
                                       repeat_interleave=lambda a, n: tensor(np.repeat(a, n)))
         paddle = types.SimpleNamespace(arange=np.arange, stack=np.stack, where=np.where,
                                        minimum=np.minimum, full_like=np.full_like)
-        bidirectional = lambda _=None, config=None, and_mask_function=None: self.hf_pattern(
+        bidirectional = lambda and_mask_function=None: self.hf_pattern(
             self.full(), and_mask_function)
-        sliding = lambda _=None, config=None: self.hf_pattern(abs(i - j) <= config.sliding_window)
-        causal = lambda _=None, config=None, and_mask_function=None: self.hf_pattern(
+        sliding = lambda: self.hf_pattern(abs(i - j) <= config.sliding_window)
+        causal = lambda and_mask_function=None: self.hf_pattern(
             j <= i, and_mask_function)
         ends = np.repeat(np.cumsum(lengths), lengths) if lengths else None
         info = types.SimpleNamespace(
@@ -275,7 +275,7 @@ class Twins:
             "ragged_page_attention": self.ragged, "Attention": self.vllm,
             "flashmask_attention": self.flashmask, "document_end": ends,
             "create_bidirectional_mask": bidirectional, "create_causal_mask": causal,
-            "create_bidirectional_sliding_window_mask": sliding, "config": config,
+            "create_bidirectional_sliding_window_mask": sliding, "config": config, "mask_kwargs": {},
         }
 
     def xformers_documents(self, lengths):

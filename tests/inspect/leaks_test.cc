@@ -127,6 +127,33 @@ TEST_CASE("documents that do not fit are refused", "[leaks]") {
   CHECK_THROWS_AS(leaks(two, three), Error);
 }
 
+TEST_CASE("sums stay exact where there are too many documents to list pairs", "[leaks]") {
+  std::mt19937 random(2);
+  const Index n = 1100;  // n * n is past the limit
+  Documents documents{Tensor(DType::kInt32, {1, n}), {}};
+  for (std::int32_t& id : documents.q.as<std::int32_t>()) {
+    id = static_cast<std::int32_t>(random() % 5) - 1;
+  }
+  documents.kv = documents.q;
+  for (int round = 0; round < 4; ++round) {
+    INFO("round " << round);
+    const test::MaskPair pair = test::random_mask(random, n, n);
+    const SlowLeaks slow = slow_leaks(pair.dense, documents);
+    const Leaks fast = leaks(pair.mask, documents);
+    CHECK(fast.cross == slow.cross);
+    CHECK(fast.padding_queries == slow.padding_queries);
+    CHECK(fast.padding_keys == slow.padding_keys);
+    CHECK(fast.first == slow.first);
+  }
+  Tensor alternating(DType::kInt32, {1, n});
+  for (Index i = 0; i < n; ++i) {
+    alternating.as<std::int32_t>()[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i % 2);
+  }
+  const Leaks found = leaks(Mask(full_plane(n, n)), {alternating, alternating});
+  CHECK_FALSE(found.pairs_complete);
+  CHECK(found.cross == n * n / 2);
+}
+
 TEST_CASE("a million tokens in a thousand documents are counted by structure", "[leaks]") {
   const Index n = Index{1} << 20;
   const Mask mask = test::made(n, n, "causal");

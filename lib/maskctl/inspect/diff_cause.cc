@@ -17,8 +17,8 @@ constexpr std::size_t kMostPairs = 16;
 MaybeReason plane_reason(const PlanePtr& a, const PlanePtr& b) {
   const PlanePair pair = pair_of(a, b);
   MaybeReason best;
-  for (const auto way : {documents_reason, alignment_reason, chains_reason, rules_reason,
-                         regions_reason, shift_reason}) {
+  for (const auto way : {documents_reason, alignment_reason, chains_reason, cell_reason,
+                         rules_reason, regions_reason, shift_reason}) {
     auto found = way(pair);
     if (found && (!best || found->changes < best->changes)) best = std::move(found);
     if (best && best->changes == 1) break;

@@ -109,7 +109,8 @@ MaybeReason one_more(const std::vector<Part>& longer, const std::vector<Part>& s
     auto found = in_a ? compared(rest, shorter, pair) : compared(shorter, rest, pair);
     if (!found || (best && best->changes <= found->changes)) continue;
     const std::string name = step_words(*longer[i].step, pair.shift());
-    Reason step{"step", fmt::format("{} {}", name, in_a ? "missing" : "added"), 1};
+    Reason step{"step", fmt::format("{} {}", name, in_a ? "missing" : "added"),
+                step_changes(*longer[i].step)};
     add(step, *found);
     best = step;
   }

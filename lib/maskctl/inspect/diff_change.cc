@@ -277,6 +277,13 @@ Reason step_change(const Step& a, const Step& b, Index queries, Index keys) {
   return {"step", "another step", 8};
 }
 
+Index step_changes(const Step& step) {
+  const bool list = rule_number(step) == kDocuments ||
+                    std::holds_alternative<step::Tokens>(step.rule) ||
+                    std::holds_alternative<step::Block>(step.rule);
+  return list ? 3 : 1;
+}
+
 std::string step_words(const Step& step, Index shift) {
   if (const auto limits = limits_of(step, shift)) {
     if (limits->causal) return "causal";

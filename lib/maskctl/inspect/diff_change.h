@@ -39,6 +39,8 @@ Reason step_change(const Step& a, const Step& b, Index queries, Index keys);
 
 /// Steps of equal number can be compared by step_change.
 std::size_t rule_number(const Step& step);
+/// How much a step says that only one side has: 1, and more for lists that can hold any mask.
+Index step_changes(const Step& step);
 /// "chunk size 8", for a step that only one side has.
 std::string step_words(const Step& step, Index shift);
 

@@ -12,6 +12,9 @@
 namespace maskctl {
 namespace {
 
+using recognising::Diagonals;
+using recognising::diagonals;
+
 /// Diagonals of the open cells of A, of B, and of the cells that one of them has alone.
 struct Spans {
   Diagonals a, b;
@@ -51,7 +54,22 @@ struct SideMove {
 };
 
 /// The cells show how far apart the sides are, exactly where nothing hides them. Where other rules
-/// do, a move by K - Q, or by 1, that is nearly what is seen and fits all cells is the likely one.
+/// do, a move by K - Q, or by 1, that is nearly what is seen is the likely one.
+std::vector<Index> likely_moves(Index seen, Index shift) {
+  constexpr Index kHidden = 8;
+  std::vector<Index> out;
+  if (seen == 1 || seen == -1) out.push_back(seen);
+  for (const Index by : {shift, -shift}) {
+    if (by != 0 && std::abs(seen - by) * 2 <= std::abs(by)) out.push_back(by);
+  }
+  for (const Index by : {Index{1}, Index{-1}}) {
+    if (std::abs(seen - by) <= kHidden) out.push_back(by);
+  }
+  out.push_back(seen);
+  return out;
+}
+
+/// The likeliest move that fits all cells.
 SideMove side_move(const Upper& upper, Index shift) {
   const Index seen = upper.b.begin - upper.a.begin;
   const auto fits = [&](Index by) {
@@ -59,18 +77,10 @@ SideMove side_move(const Upper& upper, Index shift) {
     const Index high = std::min(upper.a.end, upper.b.end - by);
     return by != 0 && low <= high;
   };
-  const auto moved = [&](Index by) {
-    return SideMove{std::max(upper.a.begin, upper.b.begin - by), by};
-  };
-  if (seen == 1 || seen == -1) return moved(seen);
-  for (const Index by : {shift, -shift}) {
-    if (std::abs(seen - by) * 2 <= std::abs(by) && fits(by)) return moved(by);
+  for (const Index by : likely_moves(seen, shift)) {
+    if (fits(by)) return {std::max(upper.a.begin, upper.b.begin - by), by};
   }
-  constexpr Index kHidden = 8;
-  for (const Index by : {Index{1}, Index{-1}}) {
-    if (std::abs(seen - by) <= kHidden && fits(by)) return moved(by);
-  }
-  return {upper.a.begin, seen};
+  return {upper.a.begin, 0};
 }
 
 /// A band whose both sides move by `by`.
@@ -79,14 +89,6 @@ bool band_moved(const PlanePair& pair, const Spans& spans, Index by) {
   const Index high = std::max(spans.a.high, spans.b.high - by);
   return kept_by(pair, diagonal_band(pair.queries(), pair.keys(), low, high),
                  diagonal_band(pair.queries(), pair.keys(), low + by, high + by));
-}
-
-std::vector<Index> likely_moves(const PlanePair& pair, Index seen) {
-  std::vector<Index> out;
-  if (pair.shift() != 0) out = {pair.shift(), -pair.shift()};
-  out.insert(out.end(), {1, -1});
-  if (seen != 0) out.push_back(seen);
-  return out;
 }
 
 /// The words of a side at `from` in A and `to` in B.
@@ -119,8 +121,8 @@ MaybeReason diagonals_rule(const PlanePair& pair) {
     const SideMove move = side_move(*lower, -pair.shift());
     if (move.by != 0) return side_reason(pair, *spans, -move.from, -move.from - move.by, false);
   }
-  for (const Index by : likely_moves(pair, spans->b.high - spans->a.high)) {
-    if (!band_moved(pair, *spans, by)) continue;
+  for (const Index by : likely_moves(spans->b.high - spans->a.high, pair.shift())) {
+    if (by == 0 || !band_moved(pair, *spans, by)) continue;
     Limits a{spans->a.low, spans->a.high, 0, 0, false};
     Limits b{*a.low + by, *a.high + by, 0, 0, false};
     return limits_change(a, b, pair.shift());

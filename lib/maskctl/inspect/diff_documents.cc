@@ -147,6 +147,10 @@ MaybeReason moved_borders(const std::vector<Stretch>& a, const std::vector<Stret
     }
   }
   if (changes == 0) return std::nullopt;
+  // Padding says the same of the first and the last token, and is plainer.
+  const bool at_an_end =
+      a.front().at.begin != b.front().at.begin || a.back().at.end != b.back().at.end;
+  if (changes == 1 && at_an_end) return Reason{"parameter", words, 2};
   if (changes > 1) words += fmt::format(" and {} more borders moved", changes - 1);
   return Reason{"parameter", words, changes};
 }

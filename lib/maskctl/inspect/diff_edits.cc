@@ -148,8 +148,10 @@ MaybeReason edited_to(const Chain& chain, const PlanePair& pair, bool reversed) 
     copy.erase(copy.begin() + static_cast<std::ptrdiff_t>(i));
     const PlanePtr plane = made(copy, pair);
     if (!plane || !same_open(plane, pair.b)) continue;
-    return Reason{"step", fmt::format("{} {}", step_words(chain[i], pair.shift()),
-                                      reversed ? "added" : "missing")};
+    return Reason{
+        "step",
+        fmt::format("{} {}", step_words(chain[i], pair.shift()), reversed ? "added" : "missing"),
+        step_changes(chain[i])};
   }
   return std::nullopt;
 }

@@ -67,6 +67,8 @@ MaybeReason rules_reason(const PlanePair& pair);
 MaybeReason alignment_reason(const PlanePair& pair);
 /// By whole documents that are missing or came, and are no padding.
 MaybeReason documents_reason(const PlanePair& pair);
+/// By the one cell that differs.
+MaybeReason cell_reason(const PlanePair& pair);
 /// By documents, rows, columns or a rectangle that are open or closed.
 MaybeReason regions_reason(const PlanePair& pair);
 /// B as A shifted along an axis.

@@ -11,6 +11,11 @@
 namespace maskctl {
 namespace {
 
+using recognising::Hull;
+using recognising::hull_of;
+using recognising::Touched;
+using recognising::touched;
+
 std::vector<Range> ranges_of(const std::vector<std::uint8_t>& flags) {
   std::vector<Range> out;
   for (std::size_t i = 0; i < flags.size(); ++i) {
@@ -81,6 +86,7 @@ bool one_token_at_an_end(const PlanePtr& fuller, const Emptied& found) {
 /// Documents of `fuller` that see nothing outside themselves and are gone from the other mask.
 MaybeReason separate_documents(const PlanePair& pair, const PlanePtr& fuller,
                                const PlanePtr& emptier, const PlanePtr& extra) {
+  if (is_empty(emptier)) return std::nullopt;  // of everything, any rule can be the reason
   const auto found = emptied(fuller, emptier, extra);
   if (!found || one_token_at_an_end(fuller, *found)) return std::nullopt;
   const PlanePtr rows = query_flags(found->q, pair.keys());
@@ -158,7 +164,14 @@ bool is_shifted(const PlanePair& pair, Index down, Index right) {
 
 }  // namespace
 
-MaybeReason documents_reason(const PlanePair& pair) {
+MaybeReason cell_reason(const PlanePair& pair) {
+  if (pair.only_a->count() + pair.only_b->count() > 1) return std::nullopt;
+  return rectangle_of(pair);
+}
+
+MaybeReason documents_reason(const PlanePair& given) {
+  const auto rest = uncovered(given);
+  const PlanePair& pair = rest ? *rest : given;
   MaybeReason found;
   if (is_empty(pair.only_b)) {
     found = separate_documents(pair, pair.a, pair.b, pair.only_a);

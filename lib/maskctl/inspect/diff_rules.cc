@@ -15,6 +15,12 @@
 namespace maskctl {
 namespace {
 
+using recognising::Classes;
+using recognising::common_stride;
+using recognising::diagonals;
+using recognising::Hull;
+using recognising::hull_of;
+
 MaybeReason stride_rule(const PlanePair& pair) {
   const Index a = common_stride(*pair.a), b = common_stride(*pair.b);
   if (a < 2 || b < 2 || a == b) return std::nullopt;
@@ -56,15 +62,18 @@ MaybeReason padding_rule(const PlanePair& pair) {
 }
 
 MaybeReason documents_rule(const PlanePair& pair) {
-  const auto classes = [&pair](const PlanePtr& plane) { return connected(*plane, pair.square()); };
+  const auto classes = [&pair](const PlanePtr& plane) {
+    return recognising::connected(*plane, pair.square());
+  };
   const Classes a = classes(pair.a), b = classes(pair.b);
   if (a.count < 1 || b.count < 1) return std::nullopt;
-  if (!kept_by(pair, plane_of(a, pair.queries(), pair.keys()),
-               plane_of(b, pair.queries(), pair.keys()))) {
+  if (!kept_by(pair, recognising::plane_of(a, pair.queries(), pair.keys()),
+               recognising::plane_of(b, pair.queries(), pair.keys()))) {
     return std::nullopt;
   }
   const auto ids = [&pair](const Classes& found) {
-    return Ids{ids_of(found.q, pair.queries(), 0, -1), ids_of(found.k, pair.keys(), 0, -1), -1};
+    return Ids{recognising::ids_of(found.q, pair.queries(), 0, -1),
+               recognising::ids_of(found.k, pair.keys(), 0, -1), -1};
   };
   return documents_change(ids(a), ids(b));
 }

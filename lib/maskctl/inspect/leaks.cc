@@ -101,54 +101,84 @@ struct PairCells {
   auto pair() const { return std::tuple(batch, q, kv); }
 };
 
-/// Cells by pair of documents.
+/// Cells by pair of documents, counted stretch by stretch.
 class PairCounts {
  public:
-  /// Adds a plane of cross cells that `heads` heads share; false when there are too many pairs.
-  bool add(Index batch, Index first_head, Index heads, const Plane& plane, const Documents& ids) {
-    const auto q_ids = ids_of_batch(ids.q, batch), k_ids = ids_of_batch(ids.kv, batch);
+  explicit PairCounts(const Documents& ids) : ids_(ids) {}
+
+  /// Adds a plane that `heads` heads of a batch share; false when there are too many stretches.
+  bool add(Index batch, Index first_head, Index heads, const Plane& plane) {
+    const auto q_ids = ids_of_batch(ids_.q, batch), k_ids = ids_of_batch(ids_.kv, batch);
     const std::vector<Index> rows = borders(q_ids), edges = borders(k_ids);
     std::vector<Index> counts(edges.size() - 1);
     for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
       const Range q{rows[i], rows[i + 1]};
-      if (plane.classify(q, {0, plane.keys()}) == Fill::kEmpty) continue;
       looked_at_ += static_cast<Index>(counts.size());
       if (looked_at_ > kMostCounts) return false;
       std::ranges::fill(counts, Index{0});
       plane.counts(q, edges, counts);
       for (std::size_t j = 0; j < counts.size(); ++j) {
         if (counts[j] == 0) continue;
-        cells_.push_back({counts[j] * heads,
-                          batch,
-                          first_head,
-                          q_ids[at(q.begin)],
-                          k_ids[at(edges[j])],
-                          q,
-                          {edges[j], edges[j + 1]}});
+        put({counts[j] * heads,
+             batch,
+             first_head,
+             q_ids[at(q.begin)],
+             k_ids[at(edges[j])],
+             q,
+             {edges[j], edges[j + 1]}});
       }
     }
     return true;
   }
 
-  /// Fills in the pairs; `cross` are all planes.
-  void finish(const Mask& cross, Leaks& out) {
+  /// Sums of all that was added, but for `first`; `mask` holds the planes.
+  void finish(const Mask& mask, Leaks& out) {
     merge();
+    out.padding_queries = padding_queries_;
+    out.padding_keys = padding_keys_;
     out.pair_count = std::ssize(cells_);
+    for (const PairCells& part : cells_) out.cross += part.count;
     const Index listed = std::min(out.pair_count, kMostLeakPairs);
     std::ranges::partial_sort(cells_, cells_.begin() + listed, [](const auto& a, const auto& b) {
       return a.count != b.count ? a.count > b.count : a.pair() < b.pair();
     });
     for (const PairCells& part : std::span(cells_).first(at(listed))) {
-      const auto cell =
-          first_cell(*cross.plane(part.batch, part.head)->sliced(part.rows, part.keys));
-      const Cell first{part.batch, part.head, part.rows.begin + cell->query,
-                       part.keys.begin + cell->key};
-      out.pairs.push_back({part.batch, part.q, part.kv, part.count, first});
+      auto first = first_cell(*mask.plane(part.batch, part.head), part.rows, part.keys);
+      first->batch = part.batch;
+      first->head = part.head;
+      out.pairs.push_back({part.batch, part.q, part.kv, part.count, *first});
     }
+  }
+
+  /// The lowest cell across documents of all that was added.
+  std::optional<Cell> first(const Mask& mask) const {
+    if (!first_) return std::nullopt;
+    const auto k_ids = ids_of_batch(ids_.kv, first_->batch);
+    std::vector<std::uint8_t> foreign(k_ids.size());
+    std::ranges::transform(k_ids, foreign.begin(),
+                           [&](std::int32_t id) { return id != ids_.pad_id && id != first_->q; });
+    const Range rows = first_->rows;
+    const PlanePtr plane = mask.plane(first_->batch, first_->head)->sliced(rows, {0, mask.keys()});
+    const auto cell = first_cell(*combine(Op::kAnd, plane, key_flags(rows.size(), foreign)));
+    return Cell{first_->batch, first_->head, rows.begin + cell->query, cell->key};
   }
 
  private:
   static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+  void put(const PairCells& part) {
+    if (part.q == ids_.pad_id) {
+      padding_queries_ += part.count;
+    } else if (part.kv == ids_.pad_id) {
+      padding_keys_ += part.count;
+    } else if (part.q != part.kv) {
+      const auto place = [](const PairCells& p) {
+        return std::tuple(p.batch, p.head, p.rows.begin);
+      };
+      if (!first_ || place(part) < place(*first_)) first_ = part;
+      cells_.push_back(part);
+    }
+  }
 
   /// One entry for each pair, at its first stretch.
   void merge() {
@@ -164,25 +194,52 @@ class PairCounts {
     if (!cells_.empty()) cells_.resize(last + 1);
   }
 
-  std::vector<PairCells> cells_;
+  const Documents& ids_;
+  std::vector<PairCells> cells_;  // across documents
+  std::optional<PairCells> first_;
+  Index padding_queries_ = 0, padding_keys_ = 0;
   Index looked_at_ = 0;
 };
 
-/// Each distinct plane of each batch once.
-void count_pairs(const Mask& cross, const Documents& documents, Leaks& out) {
-  PairCounts counts;
-  for (Index b = 0; b < cross.batch() && out.pairs_complete; ++b) {
+/// Each distinct plane of each batch once; false when there are too many stretches.
+bool count_planes(const Mask& mask, Index batch, PairCounts& counts) {
+  for (Index b = 0; b < batch; ++b) {
     std::map<std::uint32_t, std::pair<Index, Index>> heads;  // plane -> first head, how many
-    for (Index h = 0; h < cross.heads(); ++h) {
-      ++heads.try_emplace(cross.index_of(b, h), h, 0).first->second.second;
+    for (Index h = 0; h < mask.heads(); ++h) {
+      ++heads.try_emplace(mask.index_of(b, h), h, 0).first->second.second;
     }
     for (const auto& [plane, use] : heads) {
-      const Plane& cells = *cross.distinct()[plane];
-      out.pairs_complete = counts.add(b, use.first, use.second, cells, documents);
-      if (!out.pairs_complete) break;
+      if (!counts.add(b, use.first, use.second, *mask.distinct()[plane])) return false;
     }
   }
-  counts.finish(cross, out);
+  return true;
+}
+
+/// Sums without looking at stretches: closed forms of planes that clip shared lists of keys.
+void sum_up(const Mask& mask, const Documents& documents, Leaks& out) {
+  const LeakMasks masks = leak_masks(mask, documents);
+  const Mask inside = zip(Op::kAnd, masks.real, masks.same);
+  const auto cells = [batch = inside.batch()](const Mask& part) {
+    return part.batch() == batch ? part.count() : part.count() * batch;  // of 1 batch for all
+  };
+  const Index of_real_queries = cells(masks.real_query), of_real = cells(masks.real);
+  out.padding_queries = cells(mask) - of_real_queries;
+  out.padding_keys = of_real_queries - of_real;
+  out.cross = of_real - inside.count();
+  if (out.cross > 0) out.first = first_cell(zip(Op::kSub, masks.real, masks.same));
+}
+
+/// Of a mask and documents; 1 on either side serves all.
+Index common_batch(const Mask& mask, const Documents& documents) {
+  Index out = mask.batch();
+  for (const Index batch : {documents.q.extent(0), documents.kv.extent(0)}) {
+    if (out != batch && out != 1 && batch != 1) {
+      throw Error(Errc::kShape,
+                  fmt::format("documents of {} batches do not fit {}", batch, shape_text(mask)));
+    }
+    out = out == 1 ? batch : out;
+  }
+  return out;
 }
 
 }  // namespace
@@ -235,20 +292,16 @@ LeakMasks leak_masks(const Mask& mask, const Documents& documents) {
 }
 
 Leaks leaks(const Mask& mask, const Documents& documents) {
-  const LeakMasks masks = leak_masks(mask, documents);
-  const Mask inside = zip(Op::kAnd, masks.real, masks.same);
-  const auto cells = [batch = inside.batch()](const Mask& part) {
-    return part.batch() == batch ? part.count() : part.count() * batch;  // of 1 batch for all
-  };
+  const Index batch = common_batch(mask, documents);
+  PairCounts counts(documents);
   Leaks out;
-  const Index of_real_queries = cells(masks.real_query), of_real = cells(masks.real);
-  out.padding_queries = cells(mask) - of_real_queries;
-  out.padding_keys = of_real_queries - of_real;
-  out.cross = of_real - inside.count();  // the planes of real AND NOT same may be far larger
-  if (out.cross == 0) return out;
-  const Mask cross = zip(Op::kSub, masks.real, masks.same);
-  out.first = first_cell(cross);
-  count_pairs(cross, documents, out);
+  out.pairs_complete = count_planes(mask, batch, counts);
+  counts.finish(mask, out);
+  if (out.pairs_complete) {
+    out.first = counts.first(mask);
+  } else {
+    sum_up(mask, documents, out);
+  }
   return out;
 }
 

@@ -90,7 +90,9 @@ std::string Reader::take(const step::DocumentLengths& rule) {
 }
 
 std::string Reader::open(Index n) {
+  if (n == 0) return "";
   if (out_.documents) return "opens keys of other documents";
+  if (causal_after_) return "opens keys that causal closed";
   first_ = std::max(first_, n);
   return "";
 }
@@ -126,24 +128,47 @@ MaskArguments mask_arguments(const Chain& chain, const StepName& name) {
   return Reader().read(chain, name);
 }
 
+namespace {
+
+Step causal_step(Align align, Index offset) {
+  step::Causal rule;
+  rule.align = align;
+  if (offset != 0) {
+    rule.offsets.array = Tensor(DType::kInt64, {1});
+    rule.offsets.array.as<std::int64_t>()[0] = offset;
+  }
+  return {std::move(rule)};
+}
+
+/// A side below 0 is a window that is moved, or causal with an offset.
+void append_band(const MaskArguments& arguments, Chain& out) {
+  const auto& [left, right] = std::pair(arguments.left, arguments.right);
+  const bool moved = (left && *left < 0) || (right && *right < 0);
+  step::Window window;
+  window.align = arguments.align;
+  window.left = left;
+  if (moved && left) {
+    window.left = std::max<Index>(*left, 0);
+    window.offset = *window.left - *left;
+  } else if (!moved) {
+    window.right = right;
+    if (arguments.causal()) window.spelling = step::Window::Spelling::kKeys;
+  }
+  if (left || (right && !moved && !arguments.causal())) out.push_back({window});
+  if (right && (moved || (!left && arguments.causal()))) {
+    out.push_back(causal_step(arguments.align, *right));
+  }
+}
+
+}  // namespace
+
 Chain chain_of(const MaskArguments& arguments) {
   Chain out;
-  step::Causal causal;
-  causal.align = arguments.align;
-  if (arguments.left || (arguments.right && !arguments.causal())) {
-    step::Window window;
-    window.left = arguments.left;
-    window.right = arguments.right;
-    window.align = arguments.align;
-    if (arguments.causal()) window.spelling = step::Window::Spelling::kKeys;
-    out.push_back({window});
-  } else if (arguments.causal()) {
-    out.push_back({causal});
-  }
+  append_band(arguments, out);
   if (arguments.chunk) out.push_back({step::Chunk{*arguments.chunk, arguments.chunk_offset}});
   if (arguments.sinks > 0) {
     out.push_back({step::Sinks{arguments.sinks}});
-    out.push_back({causal});
+    out.push_back(causal_step(arguments.align, 0));
   }
   if (arguments.prefix > 0) out.push_back({step::Prefix{arguments.prefix}});
   if (!arguments.lengths.empty()) out.push_back({step::DocumentLengths{arguments.lengths}});

@@ -6,9 +6,11 @@
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/recognise_names.h"
 #include "maskctl/inspect/recognise_scopes.h"
+#include "maskctl/inspect/recognise_steps.h"
 #include "maskctl/mask/nearest.h"
 
 namespace maskctl {
+namespace recognising {
 namespace {
 
 struct PlaneChain {
@@ -177,8 +179,10 @@ void check_work(const Mask& mask, const RecogniseOptions& options) {
 }
 
 }  // namespace
+}  // namespace recognising
 
 Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
+  using namespace recognising;
   check_work(mask, options);
   Recognised out;
   if (mask.cells() == 0) return out;

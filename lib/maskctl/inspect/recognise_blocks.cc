@@ -7,7 +7,7 @@
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/mask/leaves.h"
 
-namespace maskctl {
+namespace maskctl::recognising {
 namespace {
 
 constexpr Index kMostBlocks = Index{1} << 24;
@@ -129,17 +129,58 @@ std::vector<Index> records(Index most, F&& closes) {
   return sizes;
 }
 
-/// The common divisor of all places where rows change or flat edges lie, at least 2.
+/// The common divisors of all places where rows change and where runs of keys begin or end, of a
+/// plane that is held row by row.
+class RowEdges {
+ public:
+  explicit RowEdges(const Plane& plane) {
+    constexpr Index kRows = 256;
+    for (Index row = 0; row < plane.queries() && !hopeless(); row += kRows) {
+      const Range rows{row, std::min(row + kRows, plane.queries())};
+      plane.rows(rows, [&](Range equal, const Keys& keys) {
+        if (!hopeless()) add(equal.begin, keys, plane.keys());
+      });
+    }
+  }
+  Size size() const { return size_; }
+
+ private:
+  bool hopeless() const { return size_.q == 1 && size_.k == 1; }
+  void add(Index row, const Keys& keys, Index last_key) {
+    runs_.assign(keys.runs.begin(), keys.runs.end());
+    if (keys.is_words()) words_to_runs(keys.words, runs_);
+    if (row > 0 && runs_ == before_) return;
+    size_.q = std::gcd(size_.q, row);
+    for (std::size_t i = 0; i < runs_.size() && size_.k != 1; ++i) {
+      size_.k = std::gcd(size_.k, Index{runs_[i].begin});
+      if (runs_[i].end != last_key) size_.k = std::gcd(size_.k, Index{runs_[i].end});
+    }
+    std::swap(runs_, before_);
+  }
+  Size size_;
+  std::vector<Run> runs_, before_;
+};
+
+/// As above, of the flat edges of a plane held as bands; slanted ones are those of other steps.
+Size flat_edges(const Plane& plane) {
+  Size size;
+  each_band(plane, [&](Range rows, const Band& band) {
+    for (const Index row : {rows.begin, rows.end}) {
+      if (row != plane.queries()) size.q = std::gcd(size.q, row);
+    }
+    if (!band.begin_slope) size.k = std::gcd(size.k, band.begin);
+    if (!band.end_slope && band.end != plane.keys()) size.k = std::gcd(size.k, band.end);
+  });
+  return size;
+}
+
+/// Nothing where blocks would be no larger than a few cells.
 std::optional<Size> common_size(const Plane& open, const Plane& closed) {
   Size size;
   for (const Plane* plane : {&open, &closed}) {
-    each_band(*plane, [&](Range rows, const Band& band) {
-      for (const Index row : {rows.begin, rows.end}) {
-        if (row != plane->queries()) size.q = std::gcd(size.q, row);
-      }
-      if (!band.begin_slope) size.k = std::gcd(size.k, band.begin);
-      if (!band.end_slope && band.end != plane->keys()) size.k = std::gcd(size.k, band.end);
-    });
+    const Size edges = slabs_of(*plane) ? flat_edges(*plane) : RowEdges(*plane).size();
+    size = {std::gcd(size.q, edges.q), std::gcd(size.k, edges.k)};
+    if (size.q == 1 && size.k == 1) return std::nullopt;
   }
   if (size.q == 0) size.q = open.queries();
   if (size.k == 0) size.k = open.keys();
@@ -220,4 +261,4 @@ std::vector<BlockGrid> likely_grids(const Plane& open, const Plane& closed) {
   return grids;
 }
 
-}  // namespace maskctl
+}  // namespace maskctl::recognising

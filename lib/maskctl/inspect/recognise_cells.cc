@@ -6,7 +6,7 @@
 
 #include "maskctl/mask/rows.h"
 
-namespace maskctl {
+namespace maskctl::recognising {
 namespace {
 
 constexpr Index kMostBands = Index{1} << 17;  // beyond, bands are no longer the cheap form
@@ -191,4 +191,4 @@ Index common_stride(const Plane& plane) {
   return stride;
 }
 
-}  // namespace maskctl
+}  // namespace maskctl::recognising

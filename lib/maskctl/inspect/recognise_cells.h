@@ -7,7 +7,7 @@
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/words.h"
 
-namespace maskctl {
+namespace maskctl::recognising {
 
 /// From the first to past the last key of a row; empty without keys.
 Range hull_of(const Keys& keys);
@@ -84,4 +84,4 @@ Touched touched(const Plane& plane);
 /// main diagonal. Of large planes only some rows are looked at.
 Index common_stride(const Plane& plane);
 
-}  // namespace maskctl
+}  // namespace maskctl::recognising

@@ -7,8 +7,9 @@
 
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/rows.h"
 
-namespace maskctl {
+namespace maskctl::recognising {
 namespace {
 
 /// All queries of `q` and keys of `k` are of one class.
@@ -242,6 +243,40 @@ PlanePtr as_slabs(const Classes& classes, Index queries, Index keys) {
   return bands(queries, keys, std::move(slabs));
 }
 
+/// Whether rows have more runs than words: then words are quicker to read.
+bool as_words(const Classes& classes, Index queries, Index keys) {
+  constexpr Index kMostBytes = Index{1} << 28;
+  const Index words = words_for(keys);
+  if (queries * words * 8 > kMostBytes) return false;
+  std::vector<Index> runs(static_cast<std::size_t>(classes.count));
+  for (const ClassRun& run : classes.k) ++runs[static_cast<std::size_t>(run.id)];
+  Index all = 0;
+  for (const ClassRun& run : classes.q) {
+    all += run.at.size() * runs[static_cast<std::size_t>(run.id)];
+  }
+  return all > queries * words;
+}
+
+PlanePtr word_rows(const Classes& classes, Index queries, Index keys) {
+  const auto words = static_cast<std::size_t>(words_for(keys));
+  std::vector<std::uint64_t> seen(static_cast<std::size_t>(classes.count) * words);
+  const auto row_of = [&](std::int32_t id) {
+    return std::span(seen).subspan(static_cast<std::size_t>(id) * words, words);
+  };
+  for (const ClassRun& run : classes.k) set_bits(row_of(run.id), run.at);
+  const std::vector<std::int32_t> ids = ids_of(classes.q, queries, 0, -1);
+  return stored_rows(queries, keys, false, [&](Range q, std::span<std::uint64_t> out) {
+    for (Index row = q.begin; row < q.end; ++row, out = out.subspan(words)) {
+      const std::int32_t id = ids[static_cast<std::size_t>(row)];
+      if (id < 0) {
+        std::fill_n(out.begin(), words, 0);
+      } else {
+        std::copy_n(row_of(id).begin(), words, out.begin());
+      }
+    }
+  });
+}
+
 }  // namespace
 
 Classes connected(const Plane& plane, bool shared) {
@@ -281,6 +316,7 @@ PlanePtr plane_of(const Classes& classes, Index queries, Index keys) {
   if (static_cast<Index>(classes.q.size() + classes.k.size()) < (queries + keys) / 8) {
     if (PlanePtr plane = as_slabs(classes, queries, keys)) return plane;
   }
+  if (as_words(classes, queries, keys)) return word_rows(classes, queries, keys);
   return equal_ids(ids_of(classes.q, queries, 0, -1), ids_of(classes.k, keys, 0, -1), -1,
                    Side::kBoth);
 }
@@ -294,4 +330,4 @@ std::vector<std::int32_t> ids_of(const std::vector<ClassRun>& runs, Index size, 
   return ids;
 }
 
-}  // namespace maskctl
+}  // namespace maskctl::recognising

@@ -6,120 +6,14 @@
 #include <optional>
 #include <utility>
 
+#include "maskctl/inspect/recognise_steps.h"
 #include "maskctl/mask/nearest.h"
 
-namespace maskctl {
+namespace maskctl::recognising {
 namespace {
 
 /// What a list must have too many for two plain steps to be told instead.
 constexpr Index kWorthAStep = 32;
-
-struct Extent {
-  Index queries, keys;
-  bool square() const { return queries == keys; }
-};
-
-NamedArray array_of(const std::vector<std::int32_t>& values) {
-  Tensor tensor(DType::kInt32, {static_cast<Index>(values.size())});
-  std::copy(values.begin(), values.end(), tensor.as<std::int32_t>().begin());
-  return {std::move(tensor), ""};
-}
-NamedArray array_of(Index value) {
-  Tensor tensor(DType::kInt64, {1});
-  tensor.as<std::int64_t>().front() = value;
-  return {std::move(tensor), ""};
-}
-
-/// The alignment from which `diagonal` is told with the smaller offset.
-Align align_for(const Extent& extent, Index diagonal, Index& offset) {
-  const Index shift = extent.keys - extent.queries;
-  const bool bottom = std::abs(diagonal - shift) < std::abs(diagonal);
-  offset = bottom ? diagonal - shift : diagonal;
-  if (extent.square()) return Align::kUnset;
-  return bottom ? Align::kBottomRight : Align::kTopLeft;
-}
-
-Step causal(const Extent& extent, Index high) {
-  Index offset = 0;
-  step::Causal rule;
-  rule.align = align_for(extent, high, offset);
-  if (offset != 0) rule.offsets = array_of(offset);
-  return {rule};
-}
-
-/// Diagonals [low, high]; a side may be unbounded.
-Step window(const Extent& extent, std::optional<Index> low, std::optional<Index> high) {
-  using Spelling = step::Window::Spelling;
-  const Index shift = extent.keys - extent.queries;
-  step::Window rule;
-  Index centre = 0;
-  const auto inside = [&](Index d) { return (!low || *low <= d) && (!high || d <= *high); };
-  if (inside(0) && !(high && *high == shift)) {
-    rule.align = extent.square() ? Align::kUnset : Align::kTopLeft;
-  } else if (inside(shift)) {
-    rule.align = extent.square() ? Align::kUnset : Align::kBottomRight;
-    centre = shift;
-  } else {
-    centre = high ? *high : *low;
-    rule.align = align_for(extent, centre, rule.offset);
-  }
-  if (low) rule.left = centre - *low;
-  if (high) rule.right = *high - centre;
-  if (rule.left && rule.right == Index{0}) {
-    rule.spelling = Spelling::kKeys;
-  } else if (rule.left && rule.left == rule.right) {
-    rule.spelling = Spelling::kBoth;
-  }
-  return {rule};
-}
-
-Step pad(Index length, bool left, bool both) {
-  step::Pad rule;
-  rule.valid = array_of(length);
-  rule.is_lengths = true;
-  rule.left = left;
-  rule.both = both;
-  return {rule};
-}
-
-Step document(const Classes& classes, const Extent& extent) {
-  step::Document rule;
-  rule.q = array_of(ids_of(classes.q, extent.queries, 0, -1));
-  rule.shared = classes.shared;
-  if (!classes.shared) rule.kv = array_of(ids_of(classes.k, extent.keys, 0, -1));
-  return {rule};
-}
-
-Step types(const Classes& classes, const Extent& extent) {
-  step::Tokens rule;
-  rule.q = array_of(ids_of(classes.q, extent.queries, 1, 0));
-  rule.shared = classes.shared;
-  if (!classes.shared) rule.kv = array_of(ids_of(classes.k, extent.keys, 1, 0));
-  return {rule};
-}
-
-Step block(const BlockGrid& grid) {
-  step::Block rule;
-  rule.map.array = Tensor(DType::kBool, {grid.rows, grid.columns});
-  std::copy(grid.map.begin(), grid.map.end(), rule.map.array.as<std::uint8_t>().begin());
-  rule.q_size = grid.q_size;
-  rule.k_size = grid.k_size;
-  return {rule};
-}
-
-/// Each move as it is.
-Step literal(const Move& move, const Extent& extent) {
-  struct Visitor {
-    const Extent& extent;
-    Step operator()(const Diagonals& span) const { return window(extent, span.low, span.high); }
-    Step operator()(const Classes& classes) const { return document(classes, extent); }
-    Step operator()(const BlockGrid& grid) const { return block(grid); }
-    Step operator()(const FirstKeys& first) const { return {step::Prefix{first.n}}; }
-    Step operator()(const OpenTokens& open) const { return {step::Global{open.tokens}}; }
-    Step operator()(const Types& found) const { return types(found.classes, extent); }
-  };
-  return std::visit(Visitor{extent}, move.rule);
-}
 
 std::vector<Chain> band_forms(const Diagonals& span, const Extent& extent) {
   std::vector<Chain> forms;
@@ -263,53 +157,9 @@ std::vector<Chain> class_forms(const Move& move, const Extent& extent) {
 }
 
 std::vector<Chain> forms_of(const Move& move, const Extent& extent) {
-  std::vector<Chain> forms;
-  if (const auto* span = std::get_if<Diagonals>(&move.rule)) forms = band_forms(*span, extent);
-  if (std::holds_alternative<Classes>(move.rule)) forms = class_forms(move, extent);
-  forms.push_back({literal(move, extent)});
-  return forms;
-}
-
-Index changes_in(const NamedArray& ids) {
-  if (ids.array.dtype() != DType::kInt32) return ids.array.elements();
-  const auto values = ids.array.as<std::int32_t>();
-  Index runs = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) runs += i == 0 || values[i] != values[i - 1];
-  return runs;
-}
-
-Index cost(const Step& step) {
-  struct Visitor {
-    Index operator()(const step::Document& rule) const {
-      return 4 + 2 * (changes_in(rule.q) + changes_in(rule.kv));
-    }
-    Index operator()(const step::Tokens& rule) const {
-      return 4 + 2 * (changes_in(rule.q) + changes_in(rule.kv));
-    }
-    Index operator()(const step::DocumentLengths& rule) const {
-      return 1 + static_cast<Index>(rule.lengths.size());
-    }
-    Index operator()(const step::Global& rule) const {
-      return static_cast<Index>(rule.tokens.size());
-    }
-    Index operator()(const step::Block& rule) const { return 4 + rule.map.array.elements(); }
-    Index operator()(const step::Chunk& rule) const { return 1 + (rule.offset != 0); }
-    Index operator()(const step::Window& rule) const {
-      return rule.left.has_value() + rule.right.has_value() + 2 * (rule.offset != 0);
-    }
-    Index operator()(const step::Causal& rule) const { return rule.offsets.array.elements(); }
-    Index operator()(const step::Pad& rule) const { return 1 + rule.both; }
-    Index operator()(const step::Scoped& rule) const { return maskctl::cost(rule.chain); }
-    Index operator()(const step::Prefix&) const { return 1; }
-    Index operator()(const step::Dilated&) const { return 1; }
-    Index operator()(const step::Sinks&) const { return 1; }
-    Index operator()(const step::Random&) const { return 1; }
-    Index operator()(const step::Combine&) const { return 1; }
-    Index operator()(const step::Not&) const { return 1; }
-    Index operator()(const step::Slice&) const { return 1; }
-    Index operator()(const step::KvLengths&) const { return 1; }
-  };
-  return 8 + std::visit(Visitor{}, step.rule);
+  if (const auto* span = std::get_if<Diagonals>(&move.rule)) return band_forms(*span, extent);
+  if (std::holds_alternative<Classes>(move.rule)) return class_forms(move, extent);
+  return {};
 }
 
 /// Few first keys beside a window are sinks.
@@ -331,27 +181,6 @@ Chain joined(const std::vector<Chain>& parts) {
   return chain;
 }
 
-}  // namespace
-
-Index cost(const Chain& chain) {
-  Index sum = 0;
-  for (const Step& step : chain) sum += cost(step);
-  return sum;
-}
-
-bool has_arrays(const Chain& chain) {
-  return std::any_of(chain.begin(), chain.end(), [](const Step& step) {
-    return std::holds_alternative<step::Document>(step.rule) ||
-           std::holds_alternative<step::Tokens>(step.rule) ||
-           std::holds_alternative<step::Block>(step.rule);
-  });
-}
-
-Index unexplained_cells(const PlanePtr& plane, const Chain& chain) {
-  const Mask made = maskctl::apply(Mask(full_plane(plane->queries(), plane->keys())), chain);
-  return changed_cells(Mask(plane), made);
-}
-
 /// Open tokens that something depends on: those whose column, or else row, holds a cell that the
 /// other steps do not explain.
 Chain needed_tokens(const PlanePtr& plane, const Chain& others, const OpenTokens& open) {
@@ -371,7 +200,16 @@ Chain needed_tokens(const PlanePtr& plane, const Chain& others, const OpenTokens
     }
     return tokens;
   };
-  return {{step::Global{among(touched(*missing).k)}}};
+  std::vector<Range> tokens = among(touched(*missing).k);
+  if (tokens.empty()) return {};
+  return {{step::Global{std::move(tokens)}}};
+}
+
+}  // namespace
+
+Index unexplained_cells(const PlanePtr& plane, const Chain& chain) {
+  const Mask made = maskctl::apply(Mask(full_plane(plane->queries(), plane->keys())), chain);
+  return changed_cells(Mask(plane), made);
 }
 
 Chain named(const PlanePtr& plane, const Moves& moves) {
@@ -382,6 +220,7 @@ Chain named(const PlanePtr& plane, const Moves& moves) {
   for (std::size_t i = 0; i < moves.size(); ++i) {
     const Index steps = static_cast<Index>(joined(parts).size());
     std::vector<Chain> forms = forms_of(moves[i], extent);
+    forms.push_back({});  // a step that the others do without
     if (const auto* open = std::get_if<OpenTokens>(&moves[i].rule)) {
       std::vector<Chain> others = parts;
       others[i].clear();
@@ -401,4 +240,4 @@ Chain named(const PlanePtr& plane, const Moves& moves) {
   return chain;
 }
 
-}  // namespace maskctl
+}  // namespace maskctl::recognising

@@ -4,20 +4,14 @@
 #include "maskctl/inspect/recognise_search.h"
 #include "maskctl/mask/step.h"
 
-namespace maskctl {
+namespace maskctl::recognising {
 
 /// The moves as a chain with as few numbers as the mask allows: chunks, paddings, dilations and
 /// contiguous documents where classes are no more than that. It differs from `plane` in no more
 /// cells than the moves do, which every choice is checked for.
 Chain named(const PlanePtr& plane, const Moves& moves);
 
-/// Whether a step reads an array of ids, types or blocks.
-bool has_arrays(const Chain& chain);
-
-/// How much there is to read in a chain: numbers, and something for each step.
-Index cost(const Chain& chain);
-
 /// Cells in which the chain, applied to an all-open mask, differs from the plane.
 Index unexplained_cells(const PlanePtr& plane, const Chain& chain);
 
-}  // namespace maskctl
+}  // namespace maskctl::recognising

@@ -8,7 +8,7 @@
 #include "maskctl/mask/rows.h"
 #include "maskctl/mask/words.h"
 
-namespace maskctl {
+namespace maskctl::recognising {
 namespace {
 
 constexpr Index kMostCells = Index{1} << 20;
@@ -152,4 +152,4 @@ std::vector<PlanePtr> common_rectangles(const Plane& closed) {
   return out;
 }
 
-}  // namespace maskctl
+}  // namespace maskctl::recognising

@@ -5,7 +5,7 @@
 
 #include "maskctl/mask/plane.h"
 
-namespace maskctl {
+namespace maskctl::recognising {
 
 /// Unions of rectangles (each of any queries and any keys) that hold no closed cell, and share no
 /// query and perhaps no key. Where rows are unions of two things, what two rows have in common is
@@ -14,4 +14,4 @@ namespace maskctl {
 /// are left out: they say nothing.
 std::vector<PlanePtr> common_rectangles(const Plane& closed);
 
-}  // namespace maskctl
+}  // namespace maskctl::recognising

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-namespace maskctl {
+namespace maskctl::recognising {
 namespace {
 
 using Axis = step::Scoped::Axis;
@@ -236,4 +236,4 @@ Chain scoped(const std::vector<Chain>& chains, const std::vector<std::uint32_t>&
   return scopes(Axis::kBatch, groups_of(by_batch, chain_of_batch));
 }
 
-}  // namespace maskctl
+}  // namespace maskctl::recognising

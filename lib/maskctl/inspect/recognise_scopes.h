@@ -6,7 +6,7 @@
 
 #include "maskctl/mask/step.h"
 
-namespace maskctl {
+namespace maskctl::recognising {
 
 /// `chains[i]` is that of plane i, and plane of[b * heads + h] is the one of batch b and head h.
 /// Equal chains stay as they are; ones that differ between batches in nothing but numbers that a
@@ -14,4 +14,4 @@ namespace maskctl {
 Chain scoped(const std::vector<Chain>& chains, const std::vector<std::uint32_t>& of, Index batch,
              Index heads);
 
-}  // namespace maskctl
+}  // namespace maskctl::recognising

@@ -13,7 +13,7 @@
 #include "maskctl/inspect/recognise_types.h"
 #include "maskctl/mask/leaves.h"
 
-namespace maskctl {
+namespace maskctl::recognising {
 namespace {
 
 constexpr std::size_t kBand = 0, kClasses = 1, kGrid = 2, kFirst = 3, kTokens = 4, kTypes = 5;
@@ -218,4 +218,4 @@ Explained explain(const PlanePtr& plane, Index max_steps, bool plain) {
   return Search(plane).run(max_steps, plain);
 }
 
-}  // namespace maskctl
+}  // namespace maskctl::recognising

@@ -8,7 +8,7 @@
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/inspect/recognise_classes.h"
 
-namespace maskctl {
+namespace maskctl::recognising {
 
 /// Keys that all queries see.
 struct FirstKeys {
@@ -42,4 +42,4 @@ struct Explained {
 /// `plain`: no block grids and no types, whose places are guessed and which come with arrays.
 Explained explain(const PlanePtr& plane, Index max_steps, bool plain = false);
 
-}  // namespace maskctl
+}  // namespace maskctl::recognising

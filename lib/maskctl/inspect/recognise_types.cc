@@ -11,7 +11,7 @@
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/rows.h"
 
-namespace maskctl {
+namespace maskctl::recognising {
 namespace {
 
 constexpr std::size_t kBlockSizes = 8;  // tried as the grid under the types
@@ -190,4 +190,4 @@ std::vector<Classes> likely_types(const PlanePtr& open, const PlanePtr& closed) 
   return guesses.take();
 }
 
-}  // namespace maskctl
+}  // namespace maskctl::recognising

@@ -13,6 +13,7 @@
 namespace maskctl {
 namespace {
 
+constexpr Index kFirstRows = 64;  // looked at first, and twice as many each time
 constexpr Index kChunkRows = 4096;
 
 /// The rows that no slab covers.
@@ -76,31 +77,47 @@ RowSafety block_row_safety(const Plane& plane, Range rows, Index key_block,
 }  // namespace
 
 Index first_open_key(const Keys& keys) {
-  if (!keys.is_words()) return keys.runs.empty() ? -1 : keys.runs.front().begin;
-  for (std::size_t i = 0; i < keys.words.size(); ++i) {
-    if (keys.words[i] != 0) return static_cast<Index>(i) * 64 + std::countr_zero(keys.words[i]);
+  return first_open_key(keys, {0, std::numeric_limits<std::int32_t>::max()});
+}
+
+Index first_open_key(const Keys& keys, Range range) {
+  if (range.empty()) return -1;
+  Index key = -1;
+  if (keys.is_words()) {
+    for (auto i = static_cast<std::size_t>(range.begin / 64); i < keys.words.size(); ++i) {
+      const Index start = static_cast<Index>(i) * 64;
+      std::uint64_t word = keys.words[i];
+      if (start < range.begin) word = word >> (range.begin - start) << (range.begin - start);
+      if (word == 0 && start + 64 < range.end) continue;
+      if (word != 0) key = start + std::countr_zero(word);
+      break;
+    }
+  } else {
+    const auto run = std::ranges::partition_point(
+        keys.runs, [&range](const Run& r) { return r.end <= range.begin; });
+    if (run != keys.runs.end()) key = std::max<Index>(run->begin, range.begin);
   }
-  return -1;
+  return range.contains(key) ? key : -1;
 }
 
 std::optional<Cell> first_cell(const Plane& plane) {
-  if (const auto* slabs = slabs_of(plane)) {
-    for (const Slab& slab : *slabs) {
-      if (slab.bands.empty()) continue;
-      return Cell{0, 0, slab.q.begin, slab.bands.front().begin_at(slab.q.begin)};
-    }
-    return std::nullopt;
-  }
-  for (Index q = 0; q < plane.queries(); q += kChunkRows) {
-    const Range chunk{q, std::min(q + kChunkRows, plane.queries())};
-    if (plane.classify(chunk, {0, plane.keys()}) == Fill::kEmpty) continue;
+  return first_cell(plane, {0, plane.queries()}, {0, plane.keys()});
+}
+
+std::optional<Cell> first_cell(const Plane& plane, Range rows, Range keys) {
+  const bool closed_form = slabs_of(plane) != nullptr;
+  Index step = kFirstRows;
+  for (Index q = rows.begin, end = q; q < rows.end; q = end) {
+    const Range chunk{q, end = std::min(q + step, rows.end)};
+    step = std::min(2 * step, kChunkRows);
+    if (closed_form && plane.classify(chunk, keys) == Fill::kEmpty) continue;
     std::optional<Cell> found;
-    plane.rows(chunk, [&](Range equal, const Keys& keys) {
+    plane.rows(chunk, [&](Range equal, const Keys& row) {
       if (found) return;
-      const Index key = first_open_key(keys);
+      const Index key = first_open_key(row, keys);
       if (key >= 0) found = Cell{0, 0, equal.begin, key};
     });
-    return found;
+    if (found) return found;
   }
   return std::nullopt;
 }

@@ -46,15 +46,12 @@ void te(const MaskArguments& mask, Translation& out) {
   if (mask.banded() && !mask.causal() && mask.align != Align::kUnset) {
     args += fmt::format(", bottom_right_diagonal={}", python(mask.align == Align::kBottomRight));
   }
+  out.code = {"attention = DotProductAttention(...)"};
   if (mask.documents) {
-    out.code = {fmt::format("cu = {}", cu_seqlens(mask)),
-                fmt::format("attention(q, k, v, qkv_format=\"thd\", cu_seqlens_q=cu, "
-                            "cu_seqlens_kv=cu, {})",
-                            args)};
-  } else {
-    out.code = {fmt::format("attention = DotProductAttention(...)"),
-                fmt::format("attention(q, k, v, {})", args)};
+    out.code.push_back(fmt::format("cu = {}", cu_seqlens(mask)));
+    args = "qkv_format=\"thd\", cu_seqlens_q=cu, cu_seqlens_kv=cu, " + args;
   }
+  out.code.push_back(fmt::format("attention(q, k, v, {})", args));
 }
 
 void cudnn(const MaskArguments& mask, Translation& out) {
@@ -276,6 +273,15 @@ Translation translate(const Chain& chain, Library library, const StepName& name)
     write_splash(mask, out);
   } else {
     writer_of(library)(mask, out);
+  }
+  const bool by_lengths = mask.documents && mask.lengths.empty() && library != Library::kFlex &&
+                          library != Library::kHf && library != Library::kSplash &&
+                          library != Library::kEjkernel;
+  if (by_lengths) {
+    out.notes.push_back(fmt::format(
+        "lengths: `maskctl convert {} --as segments --to cu_seqlens`, which says so when an id "
+        "comes back and no lengths can hold the mask",
+        mask.document_source));
   }
   if (!out.ok()) {
     out.code.clear();

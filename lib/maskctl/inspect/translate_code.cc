@@ -82,13 +82,6 @@ bool opens(const Step& step) {
          std::holds_alternative<step::Global>(step.rule);
 }
 
-bool has_documents(const Chain& chain) {
-  return std::ranges::any_of(chain, [](const Step& step) {
-    return std::holds_alternative<step::Document>(step.rule) ||
-           std::holds_alternative<step::DocumentLengths>(step.rule);
-  });
-}
-
 /// For functions whose q_idx counts from the first cached token: nothing is left to align.
 Chain in_absolute_positions(Chain chain) {
   for (Step& step : chain) {
@@ -98,13 +91,21 @@ Chain in_absolute_positions(Chain chain) {
   return chain;
 }
 
-/// Where the code needs a tensor of ids.
-std::string doc_ids(const MaskArguments& mask) {
-  if (mask.lengths.empty()) return fmt::format("doc_id = ...  # ids of {}", mask.document_source);
-  const std::string lens = lengths_code(mask);
-  return fmt::format(
-      "doc_id = torch.repeat_interleave(torch.arange({}), torch.tensor({})).to(device)",
-      mask.lengths.size(), lens);
+/// The tensor of ids that the expression reads; none without documents.
+std::vector<std::string> doc_ids(const Chain& chain) {
+  for (const Step& step : chain) {
+    if (const auto* given = std::get_if<step::DocumentLengths>(&step.rule)) {
+      return {fmt::format(
+          "doc_id = torch.repeat_interleave(torch.arange({}), torch.tensor([{}])).to(device)",
+          given->lengths.size(), joined(given->lengths, ", "))};
+    }
+    if (const auto* ids = std::get_if<step::Document>(&step.rule)) {
+      if (ids->shared) return {fmt::format("doc_id = ...  # {}", ids->q.text)};
+      return {fmt::format("doc_id = ...  # {}", ids->q.text),
+              fmt::format("kv_doc_id = ...  # {}", ids->kv.text)};
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -114,18 +115,16 @@ void refuse_keys(Translation& out) {
   refuse(out, "no argument for keys that are open beside the window");
 }
 
-std::string lengths_list(const MaskArguments& mask) { return joined(mask.lengths, ","); }
+std::string lengths_list(const MaskArguments& mask) {
+  return mask.lengths.empty() ? "..." : joined(mask.lengths, ",");
+}
 
 std::string lengths_code(const MaskArguments& mask) {
-  return mask.lengths.empty() ? fmt::format("lengths_of({})", mask.document_source)
-                              : fmt::format("[{}]", joined(mask.lengths, ", "));
+  return mask.lengths.empty() ? "lengths" : fmt::format("[{}]", joined(mask.lengths, ", "));
 }
 
 std::string cu_seqlens(const MaskArguments& mask) {
-  if (mask.lengths.empty()) {
-    return fmt::format("...  # maskctl convert {} --as segments --to cu_seqlens",
-                       mask.document_source);
-  }
+  if (mask.lengths.empty()) return "...  # cumulative lengths";
   std::vector<Index> ends = {0};
   for (const Index length : mask.lengths) ends.push_back(ends.back() + length);
   return fmt::format("torch.tensor([{}], dtype=torch.int32, device=q.device)", joined(ends, ", "));
@@ -165,7 +164,7 @@ void write_flex(const Chain& chain, const StepName& name, Translation& out) {
   std::string rest;
   const std::string expression = flex_expression(chain, name, rest);
   if (expression.empty()) return refuse(out, rest);
-  if (has_documents(chain)) out.code.push_back(doc_ids(mask_arguments(chain, name)));
+  out.code = doc_ids(chain);
   out.code.push_back("def mask_mod(b, h, q_idx, kv_idx):");
   out.code.push_back("    return " + expression);
   out.code.push_back("block_mask = create_block_mask(mask_mod, None, None, Q_LEN, KV_LEN)");
@@ -197,13 +196,13 @@ void write_hf(const Chain& chain, const MaskArguments& mask, const StepName& nam
   }
   if (simple && !mask.chunk && mask.left && mask.left == mask.right) {
     out.code = {fmt::format("config.sliding_window = {}", *mask.left),
-                "create_bidirectional_sliding_window_mask(config=config, ...)"};
+                "create_bidirectional_sliding_window_mask(**mask_kwargs)"};
     out.notes.push_back(fmt::format("abs(q - kv) <= {}: {} keys; causal layers would read {} keys",
                                     *mask.left, 2 * *mask.left + 1, *mask.left));
     return;
   }
   if (simple && !mask.banded() && !mask.chunk) {
-    out.code = {"create_bidirectional_mask(config=config, ...)"};
+    out.code = {"create_bidirectional_mask(**mask_kwargs)"};
     return;
   }
   if (mask.align == Align::kTopLeft) {
@@ -213,11 +212,11 @@ void write_hf(const Chain& chain, const MaskArguments& mask, const StepName& nam
   const std::string expression = flex_expression(in_absolute_positions(chain), name, rest);
   if (expression.empty()) return refuse(out, rest);
   out.notes.clear();
-  if (has_documents(chain)) out.code.push_back(doc_ids(mask));
+  out.code = doc_ids(chain);
   out.code.push_back("def pattern(b, h, q_idx, kv_idx):");
   out.code.push_back("    return " + expression);
   const bool causal = mask.rest.empty() && mask.causal() && mask.prefix == 0;
-  out.code.push_back(fmt::format("create_{}_mask(config=config, ..., and_mask_function=pattern)",
+  out.code.push_back(fmt::format("create_{}_mask(**mask_kwargs, and_mask_function=pattern)",
                                  causal ? "causal" : "bidirectional"));
   out.notes.push_back("mask functions reach eager, sdpa and flex; flash_attention_2 ignores them");
 }
@@ -261,8 +260,8 @@ void write_mask_info(const MaskArguments& mask, Translation& out) {
     code += fmt::format(".apply_causal({})", offset);
   }
   if (window) {
-    const std::string left = mask.left ? std::to_string(*mask.left) : "q_len";
-    const std::string right = mask.right ? std::to_string(*mask.right) : "kv_len";
+    const std::string left = mask.left ? std::to_string(*mask.left) : "q_len + kv_len";
+    const std::string right = mask.right ? std::to_string(*mask.right) : "q_len + kv_len";
     code += fmt::format(".apply_sliding_window(({}, {}){})", left, right,
                         moved ? fmt::format(", {}", offset) : "");
   }
@@ -278,6 +277,7 @@ void write_flashmask(const MaskArguments& mask, Translation& out) {
     out.notes.push_back("written for Q = K, where both alignments agree");
   }
   if (mask.documents && !mask.causal()) return refuse(out, "documents that are not causal");
+  if (mask.documents && mask.prefix > 0) return refuse_keys(out);
   if (mask.banded() && !mask.right) return refuse(out, "a window without a right side");
   std::string start =
       mask.left ? fmt::format("j + {}", *mask.left + 1) : "paddle.full_like(j, Q_LEN)";

@@ -9,9 +9,9 @@ void refuse(Translation& out, std::string why);
 /// Keys open to all have no argument.
 void refuse_keys(Translation& out);
 
-/// "[3, 5]", or how to get them.
+/// "[3, 5]", or "lengths" when only a source names the documents.
 std::string lengths_code(const MaskArguments& mask);
-/// "3,5"
+/// "3,5", or "...".
 std::string lengths_list(const MaskArguments& mask);
 /// Cumulative lengths as an int32 tensor.
 std::string cu_seqlens(const MaskArguments& mask);

@@ -1,0 +1,134 @@
+// Masks as other programs spell them: the keys that they mean, and errors with a caret.
+#include "maskctl/pipeline/foreign.h"
+
+#include <string>
+#include <utility>
+
+#include "maskctl/mask/bands.h"
+#include "maskctl/pipeline/bind.h"
+#include "maskctl/pipeline/diagnostic.h"
+#include "support/catch_compat.h"
+
+namespace maskctl {
+namespace {
+
+std::string read(Library library, const std::string& text) {
+  return to_text(parse_foreign(library, text));
+}
+
+/// Keys before the own one, and after it, of a query far from the ends.
+std::pair<Index, Index> sides(Library library, const std::string& text) {
+  const Mask mask = maskctl::apply(Mask(full_plane(64, 64)), parse_foreign(library, text));
+  return {mask.plane(0, 0)->count({32, 33}, {0, 32}), mask.plane(0, 0)->count({32, 33}, {33, 64})};
+}
+
+TEST_CASE("a window of 4 has the keys that each library gives it") {
+  using Sides = std::pair<Index, Index>;
+  CHECK(sides(Library::kHf, "sliding_window=4") == Sides{3, 0});
+  CHECK(sides(Library::kHf, "sliding_window=4, is_causal=False") == Sides{4, 4});
+  CHECK(sides(Library::kFa, "causal=True, window_size=(4, 0)") == Sides{4, 0});
+  CHECK(sides(Library::kFa, "window_size=(4, 4)") == Sides{4, 4});
+  CHECK(sides(Library::kFa, "window_size=(-1, -1)") == Sides{32, 31});
+  CHECK(sides(Library::kFa, "causal=True,window_size=(-1, 3)") == Sides{32, 0});
+  CHECK(sides(Library::kTe, "attn_mask_type=\"causal\", window_size=(4, 0)") == Sides{4, 0});
+  CHECK(sides(Library::kCudnn, "diagonal_band_left_bound=4, diagonal_band_right_bound=0") ==
+        Sides{3, 0});
+  CHECK(sides(Library::kXformers, "LowerTriangularFromBottomRightLocalAttentionMask(4)") ==
+        Sides{3, 0});
+  CHECK(sides(Library::kXformers, "LocalAttentionFromBottomRightMask(4, 0)") == Sides{4, 0});
+  CHECK(sides(Library::kXformers,
+              "LocalAttentionFromBottomRightMask(window_left=4, window_right=2)") == Sides{4, 2});
+  CHECK(sides(Library::kFlashinfer, "causal=True, window_left=4") == Sides{4, 0});
+  CHECK(sides(Library::kFlex, "sliding_window(4)") == Sides{4, 0});
+  CHECK(sides(Library::kSplash, "LocalMask((4, 0))") == Sides{4, 0});
+  CHECK(sides(Library::kSplash, "LocalMask((4, 4)) & CausalMask()") == Sides{4, 0});
+  CHECK(sides(Library::kVllm, "sliding_window=4") == Sides{3, 0});
+  CHECK(sides(Library::kCkTile, "t:4,0") == Sides{4, 0});
+  CHECK(sides(Library::kCkTile, "xt:4") == Sides{2, 1});
+  CHECK(sides(Library::kFlashmask, "window_size=4") == Sides{3, 0});
+  CHECK(sides(Library::kEjkernel, "sliding_window=4") == Sides{4, 4});
+  CHECK(sides(Library::kEjkernel, "causal=True, sliding_window=4") == Sides{4, 0});
+  CHECK(sides(Library::kEjkernelFlash, "causal=True, sliding_window=(4, 0)") == Sides{4, 0});
+  CHECK(sides(Library::kEjkernelRagged, "sliding_window=4") == Sides{3, 0});
+}
+
+TEST_CASE("the alignment is that of the library") {
+  CHECK(read(Library::kFa, "causal=True") == "causal:align=bottom-right");
+  CHECK(read(Library::kTe, "attn_mask_type=causal") == "causal:align=top-left");
+  CHECK(read(Library::kTe, "attn_mask_type='padding_causal_bottom_right'") ==
+        "causal:align=bottom-right");
+  CHECK(read(Library::kCudnn,
+             "diagonal_alignment=cudnn.diagonal_alignment.TOP_LEFT, diagonal_band_right_bound=0") ==
+        "causal:align=top-left");
+  CHECK(read(Library::kXformers, "LowerTriangularMask()") == "causal:align=top-left");
+  CHECK(read(Library::kHf, "attention_chunk_size=8") == "causal:align=bottom-right | chunk:size=8");
+  CHECK(read(Library::kHf, "sliding_window=None") == "causal:align=bottom-right");
+}
+
+TEST_CASE("ck_tile masks are read as its runner reads them") {
+  const auto text = [](const char* given) { return to_text(parse_ck_tile(given)); };
+  CHECK(text("t") == "causal:align=top-left");
+  CHECK(text("1") == "causal:align=top-left");
+  CHECK(text("-mask=b") == "causal:align=bottom-right");
+  CHECK(text("0") == "");
+  CHECK(text("b:127,0") == "window:keys=128,align=bottom-right");
+  CHECK(text("t:-1,3") == "window:right=3,align=top-left");
+  CHECK(text("xb:5") == "window:left=2,right=2,align=bottom-right");
+  CHECK(text("xt:-1") == "causal:align=top-left");
+  CHECK(text("g:3,2") == "window:left=2,right=1,align=top-left");
+  CHECK(text("b:127,0,4") ==
+        "window:keys=128,align=bottom-right | sinks:n=4 | causal:align=bottom-right");
+}
+
+TEST_CASE("expressions are chains, what opens keys first") {
+  const auto text = [](const char* given) { return to_text(parse_mask_expression(given)); };
+  CHECK(text("causal") == "causal");
+  CHECK(text("causal_mask") == "causal");
+  CHECK(text("and_masks(causal, generate_sliding_window(8))") == "causal | window:keys=9");
+  CHECK(text("and_masks(document(3+5), or_masks(prefix(2), causal))") ==
+        "causal | prefix:n=2 | doc:lens=3+5");
+  CHECK(text("generate_prefix_lm_mask(4)") == "causal | prefix:n=4");
+  CHECK(text("or_masks(prefix(2), sinks(1))") == "not | prefix:n=2 | sinks:n=1");
+  CHECK(text("and_masks(prefix(2), causal)") == "not | prefix:n=2 | causal");
+  CHECK(text("and_masks(chunked(4), dilated(2), causal)") ==
+        "chunk:size=4 | dilated:stride=2 | causal");
+}
+
+std::string failure(Library library, const std::string& text) {
+  try {
+    parse_foreign(library, text);
+  } catch (const PipelineError& error) {
+    return std::string(error.what()) + "\n" + error.display();
+  }
+  return "";
+}
+
+TEST_CASE("mistakes are shown with a caret") {
+  CHECK(failure(Library::kHf, "sliding_widow=4") ==
+        "translate: unknown argument 'sliding_widow' of hf; did you mean 'sliding_window'?\n"
+        "  sliding_widow=4\n"
+        "  ^");
+  CHECK(failure(Library::kFa, "causal=maybe") ==
+        "translate: expected True or False\n"
+        "  causal=maybe\n"
+        "         ^");
+  CHECK(failure(Library::kHf, "sliding_window=0") ==
+        "translate: too small for sliding_window\n"
+        "  sliding_window=0\n"
+        "                 ^");
+  CHECK(failure(Library::kFa, "window_size=(4").find("expected ','") != std::string::npos);
+  CHECK(failure(Library::kCkTile, "q:1,2").find("expected t, b, xt, xb or g") != std::string::npos);
+  CHECK(failure(Library::kCkTile, "g:0,2").find("Y of at least 1") != std::string::npos);
+  CHECK(failure(Library::kFlex, "and_masks(causal").find("expected ')'") != std::string::npos);
+  CHECK(failure(Library::kFlex, "casual").find("did you mean 'causal'?") != std::string::npos);
+  CHECK(failure(Library::kFlex, "or_masks(causal, document(3))").find("or:FILE") !=
+        std::string::npos);
+  CHECK(failure(Library::kXformers, "SomeMask(3)").find("unknown class") != std::string::npos);
+  CHECK(failure(Library::kSplash, "LocalMask(4)").find("expected 2 numbers") != std::string::npos);
+  std::string deep;
+  for (int i = 0; i < 40; ++i) deep += "and_masks(";
+  CHECK(failure(Library::kFlex, deep).find("more than 16 levels") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace maskctl
