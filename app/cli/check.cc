@@ -140,12 +140,12 @@ class Lint {
     add(std::move(steps.findings));
     report_.shape = {mask_.batch(), mask_.heads(), mask_.queries(), mask_.keys()};
     const std::optional<Documents> documents = usable_documents();
-    add(lint_mask(mask_, documents ? &*documents : nullptr));
     const bool may_leak = documents_.best() || steps.opened;  // its own documents were never left
     if (documents && may_leak) {
       report_.leaks = maskctl::leaks(mask_, *documents);
-      add(lint_documents(mask_, *documents, *report_.leaks));
     }
+    add(lint_mask(mask_, documents ? &*documents : nullptr));
+    if (report_.leaks) add(lint_documents(mask_, *documents, *report_.leaks));
     if (!options_.bias.empty()) add(lint_bias(mask_, read_bias()));
   }
 

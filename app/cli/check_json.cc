@@ -1,4 +1,5 @@
 // check as JSON and as SARIF.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/check_report.h"
@@ -143,10 +144,16 @@ std::string check_json(const CheckReport& report) {
 
 std::string check_sarif(const CheckReport& report) {
   Json driver{{"name", "maskctl"}, {"version", MASKCTL_VERSION}, {"rules", Json::array()}};
-  for (const LintRule& rule : lint_rules()) driver["rules"].push_back(sarif_rule(rule));
-  driver["rules"].push_back({{"id", "expectation"},
-                             {"shortDescription", {{"text", "an expectation does not hold"}}},
-                             {"defaultConfiguration", {{"level", "error"}}}});
+  for (const LintRule& rule : lint_rules()) {
+    const bool found = std::ranges::any_of(
+        report.findings, [&rule](const Finding& finding) { return finding.rule == &rule; });
+    if (found) driver["rules"].push_back(sarif_rule(rule));
+  }
+  if (!std::ranges::all_of(report.expected, &Expected::holds)) {
+    driver["rules"].push_back({{"id", "expectation"},
+                               {"shortDescription", {{"text", "an expectation does not hold"}}},
+                               {"defaultConfiguration", {{"level", "error"}}}});
+  }
   Json run{{"tool", {{"driver", std::move(driver)}}}, {"results", sarif_results(report)}};
   return text_of({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
                   {"version", "2.1.0"},

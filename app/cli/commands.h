@@ -28,6 +28,8 @@ int why(const WhyOptions& options, const GlobalOptions& globals);
 int check(const CheckOptions& options, const GlobalOptions& globals);
 /// 1 when a library cannot say the mask.
 int translate(const TranslateOptions& options, const GlobalOptions& globals);
+/// 1 when the map loses or gains attention.
+int audit(const AuditOptions& options, const GlobalOptions& globals);
 /// 1 when --roundtrip finds a loss.
 int convert(const ConvertOptions& options, const GlobalOptions& globals);
 

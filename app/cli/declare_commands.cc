@@ -237,6 +237,16 @@ void translate_options(OptionList& list, Request& request) {
   list.flag("--json", "print JSON (maskctl.translate/1)", translate.json);
 }
 
+void audit_options(OptionList& list, Request& request) {
+  AuditOptions& audit = request.audit;
+  list.operand("SOURCE", audit.name);
+  list.operand("MAP", audit.map);
+  declare_source(list, audit.source);
+  list.value("--block", "QxK", "block of the map, queries x keys (128)",
+             [&audit](const std::string& text) { audit.block = parse_block(text, "--block"); });
+  list.flag("--json", "print JSON (maskctl.audit/1)", audit.json);
+}
+
 void seq_options(OptionList& list, Request& request) {
   SeqOptions& seq = request.seq;
   list.operand("WHAT", seq.what);
@@ -273,12 +283,24 @@ struct Declaration {
   void (*declare)(OptionList& list, Request& request);
 };
 constexpr Declaration kDeclarations[] = {
-    {"info", info_options},           {"show", show_options},       {"apply", apply_options},
-    {"convert", convert_options},     {"combine", combine_options}, {"gen", gen_options},
-    {"stats", stats_options},         {"cost", cost_options},       {"diff", diff_options},
-    {"golden", golden_options},       {"why", why_options},         {"check", check_options},
-    {"translate", translate_options}, {"seq", seq_options},         {"blockmap", blockmap_options},
-    {"recognise", recognise_options}, {"ops", ops_options},
+    {"info", info_options},
+    {"show", show_options},
+    {"apply", apply_options},
+    {"convert", convert_options},
+    {"combine", combine_options},
+    {"gen", gen_options},
+    {"stats", stats_options},
+    {"cost", cost_options},
+    {"diff", diff_options},
+    {"golden", golden_options},
+    {"why", why_options},
+    {"check", check_options},
+    {"translate", translate_options},
+    {"audit", audit_options},
+    {"seq", seq_options},
+    {"blockmap", blockmap_options},
+    {"recognise", recognise_options},
+    {"ops", ops_options},
 };
 
 }  // namespace

@@ -125,7 +125,7 @@ int diff(const DiffOptions& options, const GlobalOptions& globals) {
   const Both masks = read_both(options, globals);
   DiffReport report{options.a, options.b, common_shape(masks), {}, {}};
   report.diff = maskctl::diff(masks.a, masks.b, options.block);
-  if (!report.diff.equal()) report.cause = diff_cause(masks.a, masks.b);
+  if (!report.diff.equal()) report.cause = diff_cause(masks.a, masks.b, report.diff);
   const bool drawable = masks.a.cells() > 0 && masks.b.cells() > 0;
   if (!options.output.empty() && drawable) write_picture_of(options, masks, report);
   std::string text = options.json ? diff_json(report) : diff_text(report);

@@ -80,6 +80,15 @@ int run_golden(Request& request) {
 
 int run_translate(Request& request) { return translate(request.translate, request.globals); }
 
+int run_audit(Request& request) {
+  need_source(request.audit.name, "audit");
+  if (request.audit.map.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "audit: no map of blocks: maskctl audit MASK MAP --block 64x64");
+  }
+  return audit(request.audit, request.globals);
+}
+
 int run_gen(Request& request) {
   if (request.gen.step.empty()) {
     throw Error(Errc::kInvalidArgument, "gen: no STEP; `maskctl gen --help` has examples");
@@ -134,12 +143,24 @@ struct Command {
   int (*run)(Request& request);
 };
 constexpr Command kCommands[] = {
-    {"info", run_info},           {"show", run_show},       {"apply", run_apply},
-    {"convert", run_convert},     {"combine", run_combine}, {"gen", run_gen},
-    {"stats", run_stats},         {"cost", run_cost},       {"diff", run_diff},
-    {"golden", run_golden},       {"why", run_why},         {"check", run_check},
-    {"translate", run_translate}, {"seq", run_seq},         {"blockmap", run_blockmap},
-    {"recognise", run_recognise}, {"ops", run_ops},
+    {"info", run_info},
+    {"show", run_show},
+    {"apply", run_apply},
+    {"convert", run_convert},
+    {"combine", run_combine},
+    {"gen", run_gen},
+    {"stats", run_stats},
+    {"cost", run_cost},
+    {"diff", run_diff},
+    {"golden", run_golden},
+    {"why", run_why},
+    {"check", run_check},
+    {"translate", run_translate},
+    {"audit", run_audit},
+    {"seq", run_seq},
+    {"blockmap", run_blockmap},
+    {"recognise", run_recognise},
+    {"ops", run_ops},
 };
 
 /// Lines of MaskInfo to stderr; the variable alone announces nothing, as in the seed.

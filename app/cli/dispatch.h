@@ -23,6 +23,7 @@ struct Request {
   WhyOptions why;
   CheckOptions check;
   TranslateOptions translate;
+  AuditOptions audit;
   SeqOptions seq;
   BlockmapOptions blockmap;
   RecogniseCommand recognise;

@@ -70,6 +70,9 @@ constexpr CommandHelp kCommands[] = {
      "  maskctl translate -t 'window:keys=128' --to flex\n"
      "  maskctl translate --hf-config config.json\n"
      "  maskctl translate --table 4\n"},
+    {"audit", "SOURCE MAP", "a kernel's map of blocks against the mask: what it drops and leaks",
+     "  maskctl audit gen:window:keys=101,n=512 map.npy --block 64\n"
+     "  maskctl audit seg.npy kept.npy --as segments -t causal --block 128x64\n"},
     {"seq", "WHAT SOURCE", "lengths, positions and chunks of packed sequences",
      "  maskctl seq lens cu.npy\n"
      "  maskctl seq cu-seqlens valid.npy --as padding -o cu.npy\n"

@@ -28,6 +28,31 @@ std::string why_json(const std::string& source, const Why& why) {
   return text_of(out);
 }
 
+std::string audit_json(const std::string& source, const std::string& map, const Mask& mask,
+                       const BlockAudit& audit) {
+  const auto cell = [](const std::optional<Cell>& at) { return at ? json_of(*at) : Json(nullptr); };
+  const Json out{{"schema", "maskctl.audit/1"},
+                 {"source", source},
+                 {"map", map},
+                 {"shape", extents(mask)},
+                 {"block", {{"q", audit.size.q}, {"k", audit.size.k}}},
+                 {"open", audit.open},
+                 {"blocks", audit.blocks},
+                 {"kept", audit.kept},
+                 {"dropped",
+                  {{"cells", audit.dropped},
+                   {"share", ratio(audit.dropped, audit.open)},
+                   {"blocks", audit.dropped_blocks},
+                   {"rows", audit.dropped_rows},
+                   {"first", cell(audit.first_dropped)}}},
+                 {"leaked",
+                  {{"cells", audit.leaked},
+                   {"blocks", audit.wrong_full},
+                   {"first", cell(audit.first_leaked)}}},
+                 {"wasted", audit.wasted}};
+  return text_of(out);
+}
+
 std::string translate_json(const std::vector<TranslateReport>& reports) {
   Json out{{"schema", "maskctl.translate/1"}};
   out["masks"] = Json::array();

@@ -1,9 +1,10 @@
-// The JSON forms of why and translate.
+// The JSON forms of why, translate and audit.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "maskctl/inspect/audit.h"
 #include "maskctl/inspect/translate.h"
 #include "maskctl/inspect/why.h"
 
@@ -11,6 +12,10 @@ namespace maskctl::app {
 
 /// {"schema": "maskctl.why/1", ...}, ended by a line feed.
 std::string why_json(const std::string& source, const Why& why);
+
+/// {"schema": "maskctl.audit/1", ...}
+std::string audit_json(const std::string& source, const std::string& map, const Mask& mask,
+                       const BlockAudit& audit);
 
 /// One mask and what to write for it in each library. `layers`: those of a model, else empty.
 struct TranslateReport {

@@ -180,6 +180,14 @@ struct TranslateOptions {
   bool json = false;
 };
 
+struct AuditOptions {
+  SourceOptions source;
+  std::string name;
+  std::string map;
+  BlockSize block{128, 128};
+  bool json = false;
+};
+
 struct SeqOptions {
   std::string what;  // "lens", "position-ids", ...
   std::string name;

@@ -316,6 +316,25 @@ TEST_CASE("cost never claims documents for a mask that differs in one cell") {
   }
 }
 
+TEST_CASE("cost claims no documents for other masks with as many cells and the same first keys") {
+  const auto rows_of = [](std::vector<Index> lengths) {
+    std::vector<Slab> slabs;
+    for (std::size_t q = 0; q < lengths.size(); ++q) {
+      const auto row = static_cast<Index>(q);
+      slabs.push_back({{row, row + 1}, {{0, lengths[q], 0, 0}}});
+    }
+    return Mask(bands(std::ssize(lengths), std::ssize(lengths), std::move(slabs)));
+  };
+  CHECK(with_causal(mask_cost(rows_of({1, 2, 3, 4}))));
+  for (const auto& lengths : {std::vector<Index>{1, 2, 4, 3}, {4, 3, 2, 1}, {2, 1, 3, 4}}) {
+    const Mask mask = rows_of(lengths);
+    const Mask stored = mask_from_dense(dense_from_mask(mask, 1 << 20));
+    CHECK(!bytes_of(mask_cost(mask), "segments"));
+    CHECK(!bytes_of(mask_cost(stored), "segments"));
+    CHECK(!bytes_of(mask_cost(stored), "cu_seqlens"));
+  }
+}
+
 TEST_CASE("cost finds no documents in windows or where heads differ") {
   const Cost window = mask_cost(Mask(diagonal_band(100, 100, -7, 0)));
   CHECK(!bytes_of(window, "segments"));

@@ -126,6 +126,14 @@ TEST_CASE("rows without keys are padding when nothing sees them either", "[lint]
   CHECK(ids(lint_mask(mask, &documents)) == Ids{"empty-rows"});
 }
 
+TEST_CASE("documents of other batches do not tell padding", "[lint]") {
+  const PlanePtr plane = made(4, 4, "pad:lens=3,side=right,of=both").plane(0, 0);
+  const Mask mask = Mask::make(3, 1, 4, 4, [&](Index, Index) { return plane; });
+  const Tensor rows = ints({2, 4}, {1, 1, 1, 1, 1, 1, 1, 1});
+  const Documents documents{rows, rows};
+  CHECK(ids(lint_mask(mask, &documents)) == Ids{"padding-rows-empty"});
+}
+
 TEST_CASE("masks of nothing and of everything", "[lint]") {
   CHECK(of_mask(Mask(empty_plane(4, 4))) == Ids{"mask-empty"});
   CHECK(of_mask(Mask(full_plane(4, 4))) == Ids{"mask-full"});

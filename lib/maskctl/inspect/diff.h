@@ -43,6 +43,10 @@ struct DiffCause {
 };
 
 /// The simplest cause that explains all differences; nothing when none is found.
+/// Masks of more than 2^26 cells that are held as bits (they have more runs than that would take)
+/// are not searched for rules: polarity, order of heads, rows, columns and rectangles are tried.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b);
+/// The same where diff(a, b) is known.
+std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found);
 
 }  // namespace maskctl

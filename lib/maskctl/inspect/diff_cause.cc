@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "maskctl/inspect/diff.h"
 #include "maskctl/inspect/diff_reason.h"
@@ -14,11 +15,22 @@ namespace {
 /// Pairs of planes that are explained; of more, the first ones speak for all.
 constexpr std::size_t kMostPairs = 16;
 
+/// Bits that no runs can replace, and many: reading them for each rule would take longer than
+/// reading the files did.
+bool is_bulk(const PlanePtr& plane) {
+  constexpr Index kManyCells = Index{1} << 26;
+  const Index cells = plane->queries() * plane->keys();
+  return cells > kManyCells && plane->bytes() >= cells / 16;
+}
+
 MaybeReason plane_reason(const PlanePtr& a, const PlanePtr& b) {
+  using Way = MaybeReason (*)(const PlanePair&);
+  static constexpr Way kWays[] = {documents_reason, alignment_reason, chains_reason, cell_reason,
+                                  rules_reason,     regions_reason,   shift_reason};
+  static constexpr Way kBulkWays[] = {cell_reason, regions_reason};
   const PlanePair pair = pair_of(a, b);
   MaybeReason best;
-  for (const auto way : {documents_reason, alignment_reason, chains_reason, cell_reason,
-                         rules_reason, regions_reason, shift_reason}) {
+  for (const Way way : is_bulk(a) || is_bulk(b) ? std::span<const Way>(kBulkWays) : kWays) {
     auto found = way(pair);
     if (found && (!best || found->changes < best->changes)) best = std::move(found);
     if (best && best->changes == 1) break;
@@ -59,7 +71,10 @@ std::string sentence(const std::vector<Explained>& parts, Index batch, Index hea
 }  // namespace
 
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b) {
-  const MaskDiff found = diff(a, b);
+  return diff_cause(a, b, diff(a, b));
+}
+
+std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found) {
   if (found.equal()) return std::nullopt;
   if (auto whole = whole_cause(a, b)) return whole;
   const Index batch = std::max(a.batch(), b.batch()), heads = std::max(a.heads(), b.heads());
@@ -68,12 +83,10 @@ std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b) {
   Index unexplained = 0;
   for (const PlaneDiff& plane : found.planes) {
     const std::pair key(a.index_of(plane.batch, plane.head), b.index_of(plane.batch, plane.head));
-    if (!by_pair.contains(key)) {
-      by_pair[key] = by_pair.size() < kMostPairs
-                         ? plane_reason(a.distinct()[key.first], b.distinct()[key.second])
-                         : std::nullopt;
-    }
-    const MaybeReason& reason = by_pair[key];
+    const bool few = by_pair.size() < kMostPairs;
+    const auto [at, is_new] = by_pair.try_emplace(key);
+    if (is_new && few) at->second = plane_reason(a.distinct()[key.first], b.distinct()[key.second]);
+    const MaybeReason& reason = at->second;
     if (!reason) {
       unexplained += plane.only_a + plane.only_b;
       continue;

@@ -133,7 +133,8 @@ Findings lint_reading(const ReadFacts& facts) {
   Findings out;
   if (facts.odd_bools > 0) {
     out.push_back({&lint_rule("noncanonical-bool"),
-                   fmt::format("{} bool bytes are neither 0 nor 1", facts.odd_bools),
+                   fmt::format("{} bool byte{} neither 0 nor 1", facts.odd_bools,
+                               facts.odd_bools == 1 ? " is" : "s are"),
                    {},
                    facts.odd_bools});
   }

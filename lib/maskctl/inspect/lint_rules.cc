@@ -100,7 +100,7 @@ constexpr std::array kRules = std::to_array<LintRule>({
     // The mask against documents.
     {"document-leak", kError, "queries see keys of other documents",
      "training on packed batches mixes documents; the loss still falls, so nothing tells",
-     "and the mask with the documents: -t doc:SRC"},
+     "close what crosses documents: -t doc:SRC"},
     {"padding-attended", kWarning, "queries of documents see keys that are padding",
      "padding keys take part in the softmax and change every output of the row",
      "close the keys: -t doc:SRC or -t pad:SRC"},

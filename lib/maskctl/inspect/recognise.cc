@@ -36,8 +36,7 @@ Chain cheapest(const PlanePtr& plane, const std::vector<Moves>& found) {
 /// that happen to fit.
 Chain plainer(const PlanePtr& plane, Chain chain, Index max_steps) {
   const bool guessed = std::any_of(chain.begin(), chain.end(), [](const Step& step) {
-    return std::holds_alternative<step::Tokens>(step.rule) ||
-           std::holds_alternative<step::Block>(step.rule);
+    return std::holds_alternative<step::Tokens>(step.rule);
   });
   const auto steps = static_cast<Index>(chain.size());
   if (!guessed || steps >= max_steps) return chain;

@@ -22,7 +22,7 @@ constexpr std::size_t kMostFound = 16;
 constexpr Index kLargeCells = Index{1} << 24;
 // Work is counted in readings of the mask, whatever size it has.
 constexpr Index kWork = Index{1} << 25;  // bands or words read
-constexpr Index kFewestReadings = 16, kMostReadings = 4000;
+constexpr Index kFewestReadings = 16, kMostReadings = 3000;
 constexpr Index kGridReadings = 8, kTypeReadings = 64;
 
 /// Bands, or words of memory: what one reading of the plane takes.
@@ -78,26 +78,31 @@ class Search {
     start_.closed = compacted(complement(plane));
     start_.open_cells = plane->count();
     start_.closed_cells = queries_ * keys_ - start_.open_cells;
-    most_readings_ = std::max(kWork / weight_of(*plane), kFewestReadings);
+    readings_ = std::clamp(kWork / weight_of(*plane), kFewestReadings, kMostReadings);
     best_left_ = start_.closed_cells;
   }
 
   Explained run(Index max_steps, bool plain) {
     if (start_.closed_cells == 0) return {{{}}, {}};
+    // Kinds whose places are guessed are dear: at each length they come last, and for large masks
+    // after all lengths.
     const bool large = queries_ * keys_ > kLargeCells;
-    for (const bool guess : {false, true}) {
-      if (plain ? guess : !large && !guess) continue;  // small masks: all kinds at once
-      readings_ = std::min(most_readings_, kMostReadings);
-      for (Index steps = 1; steps <= max_steps && found_.empty(); ++steps) {
-        guess_ = guess;
-        step(start_, steps, kNothing);
-      }
-      if (!found_.empty()) break;
+    for (Index steps = 1; steps <= max_steps && found_.empty(); ++steps) {
+      look(steps, false);
+      if (!large && !plain) look(steps, true);
+    }
+    for (Index steps = 1; large && !plain && steps <= max_steps && found_.empty(); ++steps) {
+      look(steps, true);
     }
     return {std::move(found_), std::move(nearest_)};
   }
 
  private:
+  void look(Index steps, bool guess) {
+    if (!found_.empty()) return;
+    guess_ = guess;
+    step(start_, steps, kNothing);
+  }
   /// Takes the readings that something dear needs, if there are so many.
   bool affords(Index readings) {
     if (readings_ < readings) return false;
@@ -204,7 +209,7 @@ class Search {
 
   Index queries_, keys_;
   Left start_;
-  Index most_readings_ = 0, readings_ = 0;
+  Index readings_ = 0;
   bool guess_ = false;
   Moves path_;  // from the last step backwards
   std::vector<Moves> found_;

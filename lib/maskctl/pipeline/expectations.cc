@@ -32,9 +32,9 @@ struct Split {
 };
 
 Split split(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return {text, {}, false};
-  return {text.substr(0, colon), text.substr(colon + 1), true};
+  const std::size_t end = text.find_first_of(": |{");
+  const bool has_rest = end != std::string_view::npos && text[end] == ':';
+  return {text.substr(0, end), has_rest ? text.substr(end + 1) : "", has_rest};
 }
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {

@@ -1,0 +1,86 @@
+// The command recognise: what it prints is a pipeline that gives the mask again.
+#include <cstdio>
+#include <string>
+
+#include "app/process.h"
+#include "support/catch_compat.h"
+
+namespace maskctl::test {
+namespace {
+
+/// The text after a label at the start of a line.
+std::string field(const std::string& out, const std::string& label) {
+  const auto at = out.find(label);
+  if (at == std::string::npos) return "";
+  const auto begin = out.find_first_not_of(' ', at + label.size());
+  return out.substr(begin, out.find('\n', begin) - begin);
+}
+
+TEST_CASE("the printed pipeline makes the mask again from an all-open one") {
+  const std::string cases[] = {
+      "gen:window:keys=12,n=90 -t sinks:n=3 -t causal",
+      "gen:causal:q=40,k=70,align=bottom-right",
+      "gen:doc:lens=20+30+40 -t causal -t pad:lens=80",
+      "gen:segments:n=90,docs=5,interleave=token,seed=4 -t causal",
+      "gen:full:n=24,b=2,h=3 -t 'heads:0{causal} | batch:1{heads:2{window:both=3}}'",
+      "gen:full:n=24,b=3 -t pad:lens=24+10+3 -t causal",
+      "gen:empty:n=64",
+      "gen:dilated:stride=3,q=30,k=50 -t prefix:n=4",
+  };
+  for (const std::string& source : cases) {
+    CAPTURE(source);
+    const Sandbox box;
+    const Outcome found = box.run("maskctl recognise " + source + " --write ids.npz");
+    REQUIRE(found.status == 0);
+    const std::string shape = field(found.out, "shape");
+    const std::string pipeline = field(found.out, "pipeline");
+    CHECK(field(found.out, "unexplained").starts_with("0 of "));
+    long extents[4] = {};
+    REQUIRE(std::sscanf(shape.c_str(), "[B %ld, H %ld, Q %ld, K %ld]", &extents[0], &extents[1],
+                        &extents[2], &extents[3]) == 4);
+    const std::string full =
+        "gen:full:b=" + std::to_string(extents[0]) + ",h=" + std::to_string(extents[1]) +
+        ",q=" + std::to_string(extents[2]) + ",k=" + std::to_string(extents[3]);
+    const Outcome again = box.run("maskctl apply " + source + " -o a.npy && maskctl apply " + full +
+                                  " -t '" + pipeline + "' -o b.npy && cmp a.npy b.npy");
+    CHECK(again.err == "");
+    CHECK(again.status == 0);
+  }
+}
+
+TEST_CASE("the exit status tells recognised from not recognised from trouble") {
+  const Sandbox box;
+  CHECK(box.run("maskctl recognize gen:causal:n=16").status == 0);
+  const Outcome irregular = box.run("maskctl recognise gen:random:sparsity=0.5,n=64,seed=3");
+  CHECK(irregular.status == 1);
+  CHECK(field(irregular.out, "pipeline") == "irregular");
+  CHECK(box.run("maskctl recognise missing.npy").status == 2);
+  CHECK(box.run("maskctl recognise").status == 2);
+}
+
+TEST_CASE("arrays go where --write says, and are named when they are not written") {
+  const Sandbox box;
+  const std::string source = "gen:segments:n=60,docs=4,interleave=token,seed=4 -t causal";
+  const Outcome kept = box.run("maskctl recognise " + source);
+  CHECK(field(kept.out, "pipeline") == "doc:recognised.npz:ids1 | causal");
+  CHECK(kept.err.find("--write recognised.npz") != std::string::npos);
+  CHECK_FALSE(fs::exists(box.work() / "recognised.npz"));
+  const Outcome single = box.run("maskctl recognise " + source + " --write ids.npy");
+  CHECK(field(single.out, "pipeline") == "doc:ids.npy | causal");
+  CHECK(fs::exists(box.work() / "ids.npy"));
+  CHECK(box.run("maskctl recognise " + source + " --write ids.npy").status == 2);
+  CHECK(box.run("maskctl recognise " + source + " --write ids.npy --force").status == 0);
+}
+
+TEST_CASE("JSON names the cells that are not explained") {
+  const Sandbox box;
+  const Outcome found =
+      box.run("maskctl recognise gen:causal:n=100 -t pad:lens=99 --max-steps 1 --json");
+  CHECK(found.status == 1);
+  CHECK(found.out.find("\"schema\": \"maskctl.recognise/1\"") != std::string::npos);
+  CHECK(found.out.find("\"pipeline\": \"causal\"") != std::string::npos);
+  CHECK(found.out.find("\"first_unexplained\": {") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace maskctl::test
