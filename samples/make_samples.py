@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Makes the sample arrays in this folder; --check compares instead of writing. Needs numpy only."""
 import io
+import json
 import os
 import sys
 
@@ -49,6 +50,51 @@ def leaked_pair():
     return mask
 
 
+def window(tokens, keys):
+    """Causal window of so many keys, the own one included."""
+    q, k = np.ogrid[:tokens, :tokens]
+    return (k <= q) & (q - k < keys)
+
+
+def diagonal(queries, keys, shift):
+    q, k = np.ogrid[:queries, :keys]
+    return k <= q + shift
+
+
+def blocks_by_first_key(tokens, q_size, k_size, left, right):
+    """The blocks of a kernel that keeps a block when its first key (it should be its last) is inside
+    the left side of the first row's window, and its last key inside the right side of the last
+    row's."""
+    q, k = np.ogrid[:tokens:q_size, :tokens:k_size]
+    q_last, k_last = q + q_size - 1, k + k_size - 1
+    return (k <= q_last) & (k >= q - left) & (k_last <= q_last + right)
+
+
+def chunked_without_offset():
+    """Causal in chunks of 4 with an offset of 2 that only the causal part uses."""
+    q, k = np.ogrid[:12, :12]
+    return (k <= q + 2) & (q // 4 == k // 4)
+
+
+def prefill_cut():
+    """A window of 4 back over 16 tokens, of which a prefill keeps the last 4 columns for all rows."""
+    q, k = np.ogrid[:16, :16]
+    return ((k <= q) & (q - k <= 4))[:, -4:]
+
+
+def heads_apart():
+    """Two heads over 8 tokens: two documents of 4 tokens, and causal."""
+    documents = np.arange(8) // 4
+    return np.stack([documents[:, None] == documents, window(8, 8)])[None]
+
+
+def layers_config():
+    """The keys of a Hugging Face config.json that say what each layer attends."""
+    full, sliding = "full_attention", "sliding_attention"
+    return json.dumps({"model_type": "example", "num_hidden_layers": 8, "sliding_window": 512,
+                       "layer_types": [full if i % 4 == 3 else sliding for i in range(8)]}) + "\n"
+
+
 SAMPLES = {
     "packed.npy": packed_ids,
     "padded.npy": padded_batch,
@@ -56,6 +102,25 @@ SAMPLES = {
     "cross.npy": cross_attention,
     "window_sinks.npy": window_with_sinks,
     "leaked.npy": leaked_pair,
+    "hf_config.json": layers_config,
+    "bugs/window_train.npy": lambda: window(32, 9),
+    "bugs/window_decode.npy": lambda: window(32, 8),
+    "bugs/top_left.npy": lambda: diagonal(6, 10, 0),
+    "bugs/bottom_right.npy": lambda: diagonal(6, 10, 4),
+    "bugs/zero_declared.npy": lambda: window(12, 1),
+    "bugs/zero_applied.npy": lambda: window(12, 12),
+    "bugs/blocks_w100.npy": lambda: blocks_by_first_key(512, 64, 64, 100, 100),
+    "bugs/blocks_w127.npy": lambda: blocks_by_first_key(512, 64, 64, 127, 127),
+    "bugs/blocks_w128.npy": lambda: blocks_by_first_key(512, 64, 64, 128, 128),
+    "bugs/blocks_w1023.npy": lambda: blocks_by_first_key(4096, 64, 64, 1023, 1023),
+    "bugs/blocks_wide.npy": lambda: blocks_by_first_key(512, 64, 128, 128, 128),
+    "bugs/blocks_pair.npy": lambda: blocks_by_first_key(512, 64, 128, 128, 0),
+    "bugs/chunk_offset.npy": chunked_without_offset,
+    "bugs/prefill.npy": prefill_cut,
+    "bugs/documents.npy": lambda: np.repeat([1, 2, -1], [6, 8, 2]).astype(np.int32)[None],
+    "bugs/types.npy": lambda: np.array([[0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0]], np.int32),
+    "bugs/labels.npy": lambda: np.repeat([1, 101], [6, 6]).astype(np.int32)[None],
+    "bugs/heads.npy": heads_apart,
 }
 
 
@@ -63,8 +128,10 @@ def main():
     check = "--check" in sys.argv[1:]
     stale = []
     for name, make in SAMPLES.items():
-        out = io.BytesIO()
-        np.save(out, np.ascontiguousarray(make()))
+        made = make()
+        out = io.BytesIO(made.encode() if isinstance(made, str) else b"")
+        if not isinstance(made, str):
+            np.save(out, np.ascontiguousarray(made))
         path = os.path.join(FOLDER, name)
         if not check:
             with open(path, "wb") as f:

@@ -1,20 +1,13 @@
 // check as JSON and as SARIF.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/check_report.h"
+#include "app/cli/json_parts.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/pipeline/generate.h"
 
 namespace maskctl::app {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-/// Bytes of a file name that are not UTF-8 become the replacement character.
-std::string text_of(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 Json json_of(const Where& where) {
   Json out = Json::object();

@@ -210,7 +210,7 @@ TEST_CASE("masks of a million tokens are recognised without being expanded") {
   }
 }
 
-TEST_CASE("computed masks beyond the limit of cells are refused") {
+TEST_CASE("irregular masks beyond the limit of cells are refused") {
   CHECK_THROWS_AS(recognise(Mask(dilated(5000, 5000, 3, 0)), {.max_cells = 1000}), Error);
 }
 

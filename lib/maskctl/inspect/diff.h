@@ -33,8 +33,9 @@ struct MaskDiff {
 /// Throws Error(kShape) with both shapes: not comparable is not "different".
 MaskDiff diff(const Mask& a, const Mask& b, Index block = 128);
 
-/// Why b is not a, proven: `text` is one line ("B = A with window left 128 instead of 127"), and
-/// what it says, applied to a, gives b exactly (`unexplained` == 0) or but for that many cells.
+/// Why b is not a, proven: `text` is one line ("B = A with window left 128 instead of 127").
+/// Some mask with the one number, rule or order is a exactly, and the same mask with the other is b
+/// exactly (`unexplained` == 0) or but for that many cells.
 struct DiffCause {
   std::string kind;  // "parameter", "alignment", "shift", "document", "polarity", "heads",
                      // "padding", "transposed", "step", "other"

@@ -31,6 +31,14 @@ Reason moved_alignment(Index by, Index shift) {
                                    to_bottom ? "top-left" : "bottom-right", shift)};
 }
 
+/// One side only is seen to move, as the other alignment would move it. By 1 it may be anything.
+Reason as_alignment(Reason side, Index by, Index shift) {
+  if (by == 1 || by == -1) return side;
+  side.kind = "alignment";
+  side.words += fmt::format(" (moved by K - Q = {}, as by the other alignment)", shift);
+  return side;
+}
+
 std::string tokens_text(const std::vector<Range>& tokens) {
   std::string out;
   for (const Range& range : tokens) {
@@ -170,9 +178,8 @@ MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
   const Index by = by_low != 0 ? by_low : by_high;
   const bool one_move = by_low == 0 || by_high == 0 || by_low == by_high;
   const bool together = (!a.low || by_low == by) && (!a.high || by_high == by);
-  if (sides && one_move && shift != 0 && (by == shift || by == -shift)) {
-    if (together || by > 1 || by < -1) return moved_alignment(by, shift);
-  }
+  const bool by_shift = sides && one_move && shift != 0 && (by == shift || by == -shift);
+  if (by_shift && together) return moved_alignment(by, shift);
   Reason out = unchanged();
   if (sides && together && a.low && a.high) {
     compare(out, a.causal ? "window and causal offset" : "window offset", a.offset, a.offset + by);
@@ -185,7 +192,7 @@ MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
     join(out, fmt::format("window left {} instead of {}", side_words(left(b.low)),
                           side_words(left(a.low))));
   }
-  if (a.high == b.high) return out;
+  if (a.high == b.high) return by_shift ? as_alignment(out, by, shift) : out;
   if (a.causal && b.high) {
     join(out, fmt::format("causal offset {}", instead(a.offset + by_high, a.offset)));
   } else if (a.causal || (!a.high && b.causal)) {
@@ -198,7 +205,7 @@ MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
                           side_words(right(a.high))));
   }
   if (out.changes == 1 && !sides) out.kind = "step";
-  return out;
+  return by_shift ? as_alignment(out, by, shift) : out;
 }
 
 std::size_t rule_number(const Step& step) {

@@ -100,6 +100,8 @@ MaybeReason side_reason(const PlanePair& pair, const Spans& spans, Index from, I
   a.centre = bottom ? pair.shift() : 0;
   a.offset = from - a.centre;
   a.causal = causal;
+  // A side that other rules let be seen did not move.
+  if (!causal) (upper ? a.low : a.high) = upper ? spans.a.low : spans.a.high;
   Limits b = a;
   (upper ? a.high : a.low) = from;
   (upper ? b.high : b.low) = to;

@@ -112,11 +112,17 @@ struct Planes {
   std::vector<std::uint32_t> of;  // [batch * heads + head]
 };
 
-Planes planes_of(const Mask& mask) {
+Planes planes_of(const Mask& mask, Index max_cells) {
   Planes out;
   std::vector<std::uint32_t> number;
   for (const PlanePtr& given : mask.distinct()) {
-    const PlanePtr plane = compacted(given);
+    const PlanePtr plane = compacted(given, max_cells);
+    const Index cells = plane->queries() * plane->keys();
+    if (!slabs_of(*plane) && cells > max_cells) {
+      throw Error(Errc::kLimit, "recognise: " + std::to_string(cells) +
+                                    " cells that no few lines bound exceed the limit of " +
+                                    std::to_string(max_cells) + "; slice the mask first");
+    }
     const auto at = std::find_if(out.distinct.begin(), out.distinct.end(),
                                  [&](const PlanePtr& seen) { return same_plane(seen, plane); });
     number.push_back(static_cast<std::uint32_t>(at - out.distinct.begin()));
@@ -167,25 +173,14 @@ void compare(const Mask& mask, Recognised& out) {
   }
 }
 
-void check_work(const Mask& mask, const RecogniseOptions& options) {
-  for (const PlanePtr& plane : mask.distinct()) {
-    const Index cells = plane->queries() * plane->keys();
-    if (!plane->computed() || cells <= options.max_cells) continue;
-    throw Error(Errc::kLimit, "recognise: a mask of " + std::to_string(cells) +
-                                  " cells that are computed one by one exceeds the limit of " +
-                                  std::to_string(options.max_cells) + "; slice it first");
-  }
-}
-
 }  // namespace
 }  // namespace recognising
 
 Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
   using namespace recognising;
-  check_work(mask, options);
   Recognised out;
   if (mask.cells() == 0) return out;
-  const Planes planes = planes_of(mask);
+  const Planes planes = planes_of(mask, options.max_cells);
   std::vector<Chain> chains;
   Index irregular = 0;
   for (const PlanePtr& plane : planes.distinct) {

@@ -19,9 +19,9 @@ struct Cell {
 struct RecogniseOptions {
   /// Chains with more steps than this are not tried.
   Index max_steps = 4;
-  /// Work on dense or irregular parts is given up after this many cells were read; lazy masks are
-  /// never expanded.
-  Index max_cells = Index{1} << 40;
+  /// Masks that no few straight lines bound are read cell by cell: planes with more cells than this
+  /// are refused instead. Masks held as bands, or made of them, have no limit.
+  Index max_cells = Index{1} << 31;
 };
 
 /// What a mask is. `chain` applied to an all-open mask of the same shape gives `mask` but for
@@ -38,6 +38,7 @@ struct Recognised {
 /// token types, block grids and chains of up to max_steps of them; heads and batches that differ
 /// come as heads: and batch: scopes. Every candidate is verified on lazy planes: no n^2 work for
 /// structured masks.
+/// Throws Error(kLimit) beyond max_cells.
 Recognised recognise(const Mask& mask, const RecogniseOptions& options = {});
 
 }  // namespace maskctl

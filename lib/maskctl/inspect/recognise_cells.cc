@@ -98,10 +98,10 @@ Range hull_of(const Keys& keys) {
           (keys.words.rend() - last) * 64 - std::countl_zero(*last)};
 }
 
-PlanePtr compacted(const PlanePtr& plane) {
+PlanePtr compacted(const PlanePtr& plane, Index max_cells) {
   if (slabs_of(*plane)) return plane;
   if (PlanePtr lines = as_bands(*plane)) return lines;
-  if (!plane->computed()) return plane;
+  if (!plane->computed() || plane->queries() * plane->keys() > max_cells) return plane;
   PlanePtr kept = stored(*plane, kStoredRuns);
   return kept ? kept : plane;
 }

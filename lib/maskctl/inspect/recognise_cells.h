@@ -55,8 +55,8 @@ inline Range keys_of(Range rows, const Band& band) {
 }
 
 /// The same cells in the form that is cheapest to ask: bands where few lines bound the mask, else
-/// stored rows. A plane that can be neither stays as it is.
-PlanePtr compacted(const PlanePtr& plane);
+/// stored rows. A plane that can be neither, or has more than `max_cells`, stays as it is.
+PlanePtr compacted(const PlanePtr& plane, Index max_cells);
 
 /// Least and greatest key - query.
 struct Diagonals {

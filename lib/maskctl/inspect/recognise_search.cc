@@ -75,7 +75,7 @@ class Search {
  public:
   explicit Search(const PlanePtr& plane) : queries_(plane->queries()), keys_(plane->keys()) {
     start_.open = plane;
-    start_.closed = compacted(complement(plane));
+    start_.closed = compacted(complement(plane), queries_ * keys_);
     start_.open_cells = plane->count();
     start_.closed_cells = queries_ * keys_ - start_.open_cells;
     readings_ = std::clamp(kWork / weight_of(*plane), kFewestReadings, kMostReadings);

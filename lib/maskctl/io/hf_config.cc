@@ -17,9 +17,7 @@ constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 constexpr Index kMaxLayers = 10000;
 constexpr Index kMaxNumber = (Index{1} << 31) - 1;
 
-[[noreturn]] void refuse(const std::string& why) {
-  throw Error(Errc::kFormat, "config.json: " + why);
-}
+[[noreturn]] void refuse(const std::string& why) { throw Error(Errc::kFormat, why); }
 
 Json parsed(std::string_view text) {
   if (text.size() > kMaxBytes) refuse(fmt::format("more than {} bytes", kMaxBytes));
@@ -117,7 +115,11 @@ HfConfig load_hf_config(const std::string& path) {
   ByteSource source(path);
   std::vector<std::byte> bytes(kMaxBytes + 1);
   bytes.resize(static_cast<std::size_t>(source.read(bytes)));
-  return read_hf_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  try {
+    return read_hf_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", printable(path), error.what()));
+  }
 }
 
 HfConfig read_hf_config(std::string_view json) {
