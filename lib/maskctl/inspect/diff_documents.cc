@@ -22,6 +22,7 @@ class IdMap {
 
   /// Each document of `from` lies in one of `to` or in none, and nothing else lies in those.
   bool only_joins_and_drops() const { return single_ && !appears_; }
+  std::size_t documents() const { return to_.size(); }
   std::vector<std::int32_t> dropped() const {
     std::vector<std::int32_t> out;
     for (const auto& [from, to] : to_) {
@@ -113,6 +114,11 @@ MaybeReason joins_and_drops(const Ids& from, const Ids& to, bool reversed) {
   const auto dropped = map.dropped();
   const auto joined = map.joined();
   if (dropped.empty() && joined.empty()) return std::nullopt;
+  if (dropped.empty() && joined.size() == 1 && joined.front().size() == map.documents()) {
+    return Reason{"document",
+                  reversed ? fmt::format("one document split into {}", map.documents())
+                           : fmt::format("all {} documents merged into one", map.documents())};
+  }
   Reason out{"document", "", static_cast<Index>(dropped.size() + joined.size())};
   if (!dropped.empty()) {
     out.words = fmt::format("{} {}", list_words(from, dropped), reversed ? "added" : "missing");

@@ -11,6 +11,7 @@ namespace maskctl {
 namespace {
 
 constexpr std::size_t kMostNumbers = 32;  // of one step
+constexpr std::size_t kMostDocuments = 8;
 
 NamedArray moved(const NamedArray& values, std::size_t at, Index by) {
   auto numbers = as_int64(values.array, "values");
@@ -103,7 +104,8 @@ class Edits {
     }
   }
   void add(const step::DocumentLengths& rule) {
-    const std::size_t most = std::min(rule.lengths.size(), kMostNumbers);
+    const std::size_t most = rule.lengths.size();
+    if (most > kMostDocuments) return;  // comparing two lists tells as much
     for (std::size_t i = 0; i < most; ++i) {
       move(rule, [i](auto& copy) -> Index& { return copy.lengths[i]; });
     }

@@ -173,7 +173,7 @@ MaybeReason first_keys_rule(const PlanePair& pair) {
       diagonal_band(pair.queries(), pair.keys(), std::min(span_a->low, span_b->low),
                     std::max(span_a->high, span_b->high));
   const Index a = first_keys_of(pair, pair.a, limits), b = first_keys_of(pair, pair.b, limits);
-  if (a == b) return std::nullopt;
+  if (a == b || std::max(a, b) == pair.keys()) return std::nullopt;  // all keys are no prefix
   const auto plane = [&](Index n) {
     return combine(Op::kAnd, rectangle(pair.queries(), pair.keys(), {0, pair.queries()}, {0, n}),
                    limits);

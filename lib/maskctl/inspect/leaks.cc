@@ -154,13 +154,16 @@ class PairCounts {
   std::optional<Cell> first(const Mask& mask) const {
     if (!first_) return std::nullopt;
     const auto k_ids = ids_of_batch(ids_.kv, first_->batch);
-    std::vector<std::uint8_t> foreign(k_ids.size());
-    std::ranges::transform(k_ids, foreign.begin(),
-                           [&](std::int32_t id) { return id != ids_.pad_id && id != first_->q; });
-    const Range rows = first_->rows;
-    const PlanePtr plane = mask.plane(first_->batch, first_->head)->sliced(rows, {0, mask.keys()});
-    const auto cell = first_cell(*combine(Op::kAnd, plane, key_flags(rows.size(), foreign)));
-    return Cell{first_->batch, first_->head, rows.begin + cell->query, cell->key};
+    const std::vector<Index> edges = borders(k_ids);
+    std::vector<Range> foreign;
+    for (std::size_t j = 0; j + 1 < edges.size(); ++j) {
+      const std::int32_t id = k_ids[at(edges[j])];
+      if (id != ids_.pad_id && id != first_->q) foreign.push_back({edges[j], edges[j + 1]});
+    }
+    auto cell = first_cell(*mask.plane(first_->batch, first_->head), first_->rows, foreign);
+    cell->batch = first_->batch;
+    cell->head = first_->head;
+    return cell;
   }
 
  private:

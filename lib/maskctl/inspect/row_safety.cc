@@ -105,17 +105,22 @@ std::optional<Cell> first_cell(const Plane& plane) {
 }
 
 std::optional<Cell> first_cell(const Plane& plane, Range rows, Range keys) {
-  const bool closed_form = slabs_of(plane) != nullptr;
+  return first_cell(plane, rows, std::span(&keys, 1));
+}
+
+std::optional<Cell> first_cell(const Plane& plane, Range rows, std::span<const Range> keys) {
+  const bool closed_form = slabs_of(plane) != nullptr && keys.size() == 1;
   Index step = kFirstRows;
   for (Index q = rows.begin, end = q; q < rows.end; q = end) {
     const Range chunk{q, end = std::min(q + step, rows.end)};
     step = std::min(2 * step, kChunkRows);
-    if (closed_form && plane.classify(chunk, keys) == Fill::kEmpty) continue;
+    if (closed_form && plane.classify(chunk, keys[0]) == Fill::kEmpty) continue;
     std::optional<Cell> found;
     plane.rows(chunk, [&](Range equal, const Keys& row) {
-      if (found) return;
-      const Index key = first_open_key(row, keys);
-      if (key >= 0) found = Cell{0, 0, equal.begin, key};
+      for (std::size_t i = 0; i < keys.size() && !found; ++i) {
+        const Index key = first_open_key(row, keys[i]);
+        if (key >= 0) found = Cell{0, 0, equal.begin, key};
+      }
     });
     if (found) return found;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "maskctl/inspect/recognise.h"
@@ -19,6 +20,8 @@ Index first_open_key(const Keys& keys, Range range);
 std::optional<Cell> first_cell(const Mask& mask);
 std::optional<Cell> first_cell(const Plane& plane);  // batch and head 0
 std::optional<Cell> first_cell(const Plane& plane, Range rows, Range keys);
+/// Of keys in any of the ranges, which ascend.
+std::optional<Cell> first_cell(const Plane& plane, Range rows, std::span<const Range> keys);
 
 /// Rows that see no key: ascending, not touching. O(slabs) for bands.
 std::vector<Range> empty_rows(const Plane& plane);

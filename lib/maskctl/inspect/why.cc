@@ -51,9 +51,10 @@ std::vector<Mask> hollow_masks(const Mask& source, const Chain& chain) {
 
 void require(Index i, Index extent, const char* axis, const Mask& mask) {
   if (i >= 0 && i < extent) return;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{} {} is outside of the mask {}: expected 0 to {}", axis, i,
-                          shape_text(mask), extent - 1));
+  throw Error(
+      Errc::kInvalidArgument,
+      fmt::format("{} {} is outside of the mask {}: expected {}", axis, i, shape_text(mask),
+                  extent == 0 ? "a mask that is not empty" : fmt::format("0 to {}", extent - 1)));
 }
 
 void require_inside(const Mask& mask, const Cell& cell) {

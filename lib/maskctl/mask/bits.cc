@@ -54,6 +54,9 @@ void unpack_rows(std::span<const std::byte> bits, Index offset, Index rows, Inde
   }
 }
 
+/// True when rows of so many keys from this bit on start and end with words.
+bool fills_words(Index keys, Index offset) { return keys % 64 == 0 && offset % 64 == 0; }
+
 /// ORs `count` bits into `out` from bit `offset` on.
 void or_words(std::span<const std::uint64_t> words, Index count, Index offset,
               std::span<std::uint64_t> out) {
@@ -126,15 +129,21 @@ Mask mask_from_bits(std::span<const std::byte> bits, std::span<const Index> shap
 void pack_rows(const Plane& plane, Range q, Index offset, std::span<std::uint64_t> out) {
   const Index keys = plane.keys();
   if (keys == 0) return;
+  const bool whole_words = fills_words(keys, offset);
   plane.rows(q, [&](Range equal, const Keys& row) {
     for (Index i = equal.begin; i < equal.end; ++i) {
       const Index at = offset + (i - q.begin) * keys;
-      if (!row.is_words()) {
-        for (const Run& run : row.runs) set_bits(out, {at + run.begin, at + run.end});
-      } else if (at % 64 == 0 && keys % 64 == 0) {
-        std::memcpy(out.data() + at / 64, row.words.data(), row.words.size_bytes());
-      } else {
+      if (whole_words) {
+        const auto to = out.subspan(size(at / 64), size(keys / 64));
+        if (row.is_words()) {
+          std::ranges::copy(row.words, to.begin());
+        } else {
+          runs_to_words(row.runs, to);
+        }
+      } else if (row.is_words()) {
         or_words(row.words, keys, at, out);
+      } else {
+        for (const Run& run : row.runs) set_bits(out, {at + run.begin, at + run.end});
       }
     }
   });
@@ -159,12 +168,14 @@ std::span<const std::byte> BitBands::next() {
   const std::uint64_t carried = returned_ < filled_ ? words_[size(returned_ / 64)] : 0;
   const std::uint64_t byte = carried >> returned_ % 64 & 0xff;
   filled_ -= returned_;
-  words_.assign(1, filled_ > 0 ? byte : 0);
   const Index keys = mask_.keys();
+  const bool zeroed = !fills_words(keys, filled_);
+  if (zeroed) words_.assign(1, byte & ((1U << filled_) - 1));
   while (plane_ < planes_ && filled_ < kBandBits) {
     const Index step = ceil_div(std::max<Index>(1, (kBandBits - filled_) / keys), 64) * 64;
     const Range q{row_, std::min(row_ + step, mask_.queries())};
-    words_.resize(size(words_for(filled_ + q.size() * keys)) + 1);
+    const std::size_t needed = size(words_for(filled_ + q.size() * keys)) + 1;
+    if (zeroed || words_.size() < needed) words_.resize(needed);
     pack(*mask_.plane(plane_ / mask_.heads(), plane_ % mask_.heads()), q);
     filled_ += q.size() * keys;
     row_ = q.end == mask_.queries() ? 0 : q.end;

@@ -21,7 +21,8 @@ Index bit_bytes(std::span<const Index> shape);
 /// not zero.
 Mask mask_from_bits(std::span<const std::byte> bits, std::span<const Index> shape);
 
-/// ORs the cells of the rows q, row after row, into `out` from bit `offset` on.
+/// Puts the cells of the rows q, row after row, into `out` from bit `offset` on. Rows that fill
+/// whole words are written; others are ORed, so `out` must be zero there.
 void pack_rows(const Plane& plane, Range q, Index offset, std::span<std::uint64_t> out);
 
 /// All cells as [N] uint8. Throws Error(kLimit) when that takes more than max_bytes.
