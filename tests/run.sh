@@ -131,6 +131,8 @@ check "the installed package serves another project" package_is_usable
 check "quickstart runs" bash samples/quickstart.sh
 check "samples are what their scripts make" sh -c \
   "/usr/bin/python3 samples/make_samples.py --check && /usr/bin/python3 samples/make_containers.py --check"
+check "samples are what their manifest says" \
+  build/release/app/maskctl golden check samples/golden.toml
 check "documentation shows what the command prints" \
   /usr/bin/python3 tests/check_docs.py build/release/app/maskctl
 

@@ -152,17 +152,17 @@ class PairCounts {
 
   /// The lowest cell across documents of all that was added.
   std::optional<Cell> first(const Mask& mask) const {
-    if (!first_) return std::nullopt;
-    const auto k_ids = ids_of_batch(ids_.kv, first_->batch);
+    if (first_.count == 0) return std::nullopt;
+    const auto k_ids = ids_of_batch(ids_.kv, first_.batch);
     const std::vector<Index> edges = borders(k_ids);
     std::vector<Range> foreign;
     for (std::size_t j = 0; j + 1 < edges.size(); ++j) {
       const std::int32_t id = k_ids[at(edges[j])];
-      if (id != ids_.pad_id && id != first_->q) foreign.push_back({edges[j], edges[j + 1]});
+      if (id != ids_.pad_id && id != first_.q) foreign.push_back({edges[j], edges[j + 1]});
     }
-    auto cell = first_cell(*mask.plane(first_->batch, first_->head), first_->rows, foreign);
-    cell->batch = first_->batch;
-    cell->head = first_->head;
+    auto cell = first_cell(*mask.plane(first_.batch, first_.head), first_.rows, foreign);
+    cell->batch = first_.batch;
+    cell->head = first_.head;
     return cell;
   }
 
@@ -178,7 +178,7 @@ class PairCounts {
       const auto place = [](const PairCells& p) {
         return std::tuple(p.batch, p.head, p.rows.begin);
       };
-      if (!first_ || place(part) < place(*first_)) first_ = part;
+      if (first_.count == 0 || place(part) < place(first_)) first_ = part;
       cells_.push_back(part);
     }
   }
@@ -199,7 +199,7 @@ class PairCounts {
 
   const Documents& ids_;
   std::vector<PairCells> cells_;  // across documents
-  std::optional<PairCells> first_;
+  PairCells first_;  // without cells: none yet
   Index padding_queries_ = 0, padding_keys_ = 0;
   Index looked_at_ = 0;
 };

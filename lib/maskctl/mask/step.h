@@ -73,8 +73,8 @@ struct Block {
   Index k_size = 0;
 };
 /// Keeps jax.random.bernoulli(PRNGKey(seed), 1 - sparsity, [B,H,Q,K]), computed when read; or of
-/// numpy's legacy stream np.random.seed(seed); np.random.binomial(1, 1 - sparsity, [B,H,Q,K]), whose
-/// cells can only be drawn in order: drawn once and held as bits, seed below 2^32.
+/// numpy's legacy stream np.random.seed(seed); np.random.binomial(1, 1 - sparsity, [B,H,Q,K]),
+/// whose cells can only be drawn in order: drawn once and held as bits, seed below 2^32.
 struct Random {
   double sparsity = 0.5;
   std::uint64_t seed = 0;
