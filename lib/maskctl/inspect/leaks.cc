@@ -199,7 +199,7 @@ class PairCounts {
 
   const Documents& ids_;
   std::vector<PairCells> cells_;  // across documents
-  PairCells first_;  // without cells: none yet
+  PairCells first_;               // without cells: none yet
   Index padding_queries_ = 0, padding_keys_ = 0;
   Index looked_at_ = 0;
 };
