@@ -120,7 +120,7 @@ std::vector<TileContent> tile_contents(const Plane& plane, Range q, Index key_ti
 
 void band_key(const BandsPlane& plane, Range q, Range k, BandKey& key) {
   key.clear();
-  const auto slabs = plane.slabs();
+  const auto& slabs = plane.slabs();
   auto slab = std::partition_point(slabs.begin(), slabs.end(),
                                    [&](const Slab& s) { return s.q.end <= q.begin; });
   std::size_t group = 0;  // where the last slab starts
