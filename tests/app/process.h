@@ -13,6 +13,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/scratch.h"
+
 namespace maskctl::test {
 
 namespace fs = std::filesystem;
@@ -38,18 +40,9 @@ struct Outcome {
 class Sandbox {
  public:
   Sandbox() {
-    std::string pattern = (fs::temp_directory_path() / "maskctl_app_XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
-    root_ = pattern;
     fs::create_directory(work());
     fs::create_directory_symlink(fs::path(MASKCTL_SOURCE_DIR) / "samples", work() / "samples");
   }
-  ~Sandbox() {
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
-  }
-  Sandbox(const Sandbox&) = delete;
-  Sandbox& operator=(const Sandbox&) = delete;
 
   fs::path work() const { return root_ / "work"; }
 
@@ -99,7 +92,8 @@ class Sandbox {
            folder + "':/usr/bin:/bin\n";
   }
 
-  fs::path root_;
+  Scratch scratch_;
+  fs::path root_ = scratch_.folder();
 };
 
 }  // namespace maskctl::test

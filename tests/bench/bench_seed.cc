@@ -18,14 +18,12 @@ using Ids = std::vector<std::int32_t>;
 
 constexpr int kPairs = 15, kDocuments = 52;
 
-std::size_t size(Index n) { return static_cast<std::size_t>(n); }
-
 /// Ids of n tokens: one document after another, or any for each token.
 Ids ids_of(Index n, bool contiguous) {
   std::mt19937 random(5);
-  Ids ids(size(n));
+  Ids ids(as_size(n));
   for (Index i = 0; i < n; ++i) {
-    ids[size(i)] = static_cast<std::int32_t>(
+    ids[as_size(i)] = static_cast<std::int32_t>(
         contiguous ? i * kDocuments / n : static_cast<Index>(random() % kDocuments));
   }
   return ids;
@@ -43,7 +41,7 @@ Tensor cells_where(Index n, Rule rule) {
   Tensor out(DType::kBool, {n, n});
   const auto cells = out.as<std::uint8_t>();
   for (Index q = 0; q < n; ++q) {
-    for (Index k = 0; k < n; ++k) cells[size(q * n + k)] = rule(q, k);
+    for (Index k = 0; k < n; ++k) cells[as_size(q * n + k)] = rule(q, k);
   }
   return out;
 }
@@ -51,7 +49,7 @@ Tensor cells_where(Index n, Rule rule) {
 Tensor example(const std::string& kind, Index n) {
   if (kind == "documents" || kind == "random ids") {
     const Ids ids = ids_of(n, kind == "documents");
-    return cells_where(n, [&](Index q, Index k) { return ids[size(q)] == ids[size(k)]; });
+    return cells_where(n, [&](Index q, Index k) { return ids[as_size(q)] == ids[as_size(k)]; });
   }
   if (kind == "causal") return cells_where(n, [](Index q, Index k) { return k <= q; });
   std::mt19937_64 random(7);
@@ -72,13 +70,13 @@ Ids values(const Array& array) {
 /// Equal rows have equal ids, each next new one has the next id; by the first row of each id.
 bool ids_are_right(const Tensor& cells, const Ids& ids) {
   const Index n = cells.extent(0);
-  const auto row = [&](Index q) { return cells.bytes().subspan(size(q * n), size(n)); };
+  const auto row = [&](Index q) { return cells.bytes().subspan(as_size(q * n), as_size(n)); };
   std::vector<Index> first;
   for (Index q = 0; q < n; ++q) {
-    const std::int32_t id = ids[size(q)];
+    const std::int32_t id = ids[as_size(q)];
     if (id == static_cast<std::int32_t>(first.size())) first.push_back(q);
     if (id < 0 || id >= static_cast<std::int32_t>(first.size())) return false;
-    if (std::memcmp(row(first[size(id)]).data(), row(q).data(), size(n)) != 0) return false;
+    if (std::memcmp(row(first[as_size(id)]).data(), row(q).data(), as_size(n)) != 0) return false;
   }
   return true;
 }
@@ -111,7 +109,7 @@ void segment_ids_of_cells(const std::string& kind, Index n) {
 /// The seed's way for one side: packed rows, every pair compared byte by byte into an array
 /// [n, n, n / 8] of bools, reduced to the first equal row of each.
 Ids first_equal_rows(const Tensor& cells, bool columns) {
-  const auto n = size(cells.extent(0));
+  const auto n = as_size(cells.extent(0));
   const auto bytes = cells.as<std::uint8_t>();
   std::vector<std::uint8_t> packed(n * n / 8), equal(n * n * (n / 8));
   for (std::size_t i = 0; i < n * n; ++i) {
@@ -165,7 +163,7 @@ void dense_of_ids(bool contiguous) {
   constexpr Index kTokens = 8192;
   const Ids ids = ids_of(kTokens, contiguous);
   const Tensor tensor = tensor_of(ids);
-  std::vector<std::uint8_t> buffer(size(kTokens * kTokens), 7);
+  std::vector<std::uint8_t> buffer(as_size(kTokens * kTokens), 7);
   const auto ours = [&] { dense_plane(*segment_ids_to_mask(tensor).mask().plane(0, 0), buffer); };
   ours();
   bool right = true;

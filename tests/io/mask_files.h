@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/scratch.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/mask_io.h"
 #include "maskctl/mask/dense.h"
@@ -31,20 +32,7 @@ inline constexpr DType kAllTypes[] = {DType::kBool,    DType::kInt8,    DType::k
 using Cells = std::vector<std::uint8_t>;
 using Values = std::vector<std::int64_t>;
 
-/// A folder of its own that goes away with it.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "mask_io_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
+using Folder = Scratch;  // of one test
 
 inline Cells random_cells(Index n, unsigned seed, double density = 0.5) {
   std::mt19937 random(seed);

@@ -1,9 +1,10 @@
 // Pictures as files, by the suffix of their name.
 #include "maskctl/pipeline/picture.h"
 
-#include <filesystem>
-#include <fstream>
+#include <string>
+#include <tuple>
 
+#include "base/scratch.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
 #include "support/catch_compat.h"
@@ -17,22 +18,6 @@ PictureInput causal(Index n) {
   input.name = "causal";
   return input;
 }
-
-std::string content(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "picture_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::filesystem::path path;
-};
 
 }  // namespace
 
@@ -49,31 +34,31 @@ TEST_CASE("picture: the suffix chooses the format", "[picture]") {
 }
 
 TEST_CASE("picture: files hold the bytes of their format and replace only when told", "[picture]") {
-  const Folder folder;
+  const test::Scratch folder;
   const PictureInput input = causal(50);
   for (const auto& [name, format, start] :
        {std::tuple{"m.png", PictureFormat::kPng, "\x89PNG"},
         std::tuple{"m.svg", PictureFormat::kSvg, "<svg "},
         std::tuple{"m.html", PictureFormat::kHtml, "<!DOCTYPE html>"}}) {
-    const auto path = folder.path / name;
-    write_picture(path.string(), input);
-    const std::string bytes = content(path);
+    const std::string path = folder / name;
+    write_picture(path, input);
+    const std::string bytes = test::slurp(path);
     CHECK(bytes.starts_with(start));
     CHECK(bytes == picture_bytes(format, input));
-    CHECK_THROWS_AS(write_picture(path.string(), input), Error);
+    CHECK_THROWS_AS(write_picture(path, input), Error);
     PictureOptions grey;
     grey.palette = Palette::kGrey;
-    write_picture(path.string(), input, grey, {.force = true});
-    CHECK(content(path) != bytes);
+    write_picture(path, input, grey, {.force = true});
+    CHECK(test::slurp(path) != bytes);
   }
 }
 
 TEST_CASE("picture: a picture that fails leaves no file behind", "[picture]") {
-  const Folder folder;
+  const test::Scratch folder;
   PictureInput input = causal(5);
   input.other = full_plane(4, 4);
-  CHECK_THROWS_AS(write_picture((folder.path / "m.png").string(), input), Error);
-  CHECK(std::filesystem::is_empty(folder.path));
+  CHECK_THROWS_AS(write_picture(folder / "m.png", input), Error);
+  CHECK(folder.entries() == 0);
 }
 
 TEST_CASE("picture: pages hold rectangles of small masks and pixels of large ones", "[picture]") {

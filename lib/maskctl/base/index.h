@@ -2,11 +2,15 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 namespace maskctl {
 
 using Index = std::int64_t;
+
+/// For subscripts and sizes of the standard library; n is not negative.
+constexpr std::size_t as_size(Index n) { return static_cast<std::size_t>(n); }
 
 /// Half open: [begin, end). Empty when end <= begin.
 struct Range {

@@ -10,15 +10,13 @@
 namespace maskctl {
 namespace {
 
-std::size_t size(Index n) { return static_cast<std::size_t>(n); }
-
 /// Sums of neighbouring rows, added in ascending order.
 class Sums {
  public:
   Sums(Index queries, Index ranks)
       : queries_(queries),
         ranks_(ranks),
-        cost_{0, std::vector<Index>(size(2 * ranks)), std::vector<Index>(size(ranks))} {}
+        cost_{0, std::vector<Index>(as_size(2 * ranks)), std::vector<Index>(as_size(ranks))} {}
 
   void add(Range rows, const Keys& row) {
     Index keys = 0;
@@ -47,7 +45,7 @@ class Sums {
     }
     Index rank = rows.begin % ranks_;
     for (Index i = rounds * ranks_; i < rows.size(); ++i) {
-      cost_.striped[size(rank)] += keys;
+      cost_.striped[as_size(rank)] += keys;
       if (++rank == ranks_) rank = 0;
     }
   }
@@ -55,7 +53,7 @@ class Sums {
     for (Index q = rows.begin; q < rows.end;) {
       while (q >= part_end_) part_end_ = (++part_ + 1) * queries_ / (2 * ranks_);
       const Index end = std::min(rows.end, part_end_);
-      cost_.parts[size(part_)] += (end - q) * keys;
+      cost_.parts[as_size(part_)] += (end - q) * keys;
       q = end;
     }
   }
@@ -69,7 +67,7 @@ class Sums {
 
 RowCost row_cost(const Plane& plane, Index ranks) {
   const Index queries = plane.queries();
-  RowCost total{0, std::vector<Index>(size(2 * ranks)), std::vector<Index>(size(ranks))};
+  RowCost total{0, std::vector<Index>(as_size(2 * ranks)), std::vector<Index>(as_size(ranks))};
   std::mutex mutex;
   const Index tasks = std::min<Index>(queries, Index{threads()} * 8);
   const Index step = tasks > 0 ? ceil_div(queries, tasks) : 1;

@@ -122,8 +122,8 @@ class PairCounts {
         put({counts[j] * heads,
              batch,
              first_head,
-             q_ids[at(q.begin)],
-             k_ids[at(edges[j])],
+             q_ids[as_size(q.begin)],
+             k_ids[as_size(edges[j])],
              q,
              {edges[j], edges[j + 1]}});
       }
@@ -142,7 +142,7 @@ class PairCounts {
     std::ranges::partial_sort(cells_, cells_.begin() + listed, [](const auto& a, const auto& b) {
       return a.count != b.count ? a.count > b.count : a.pair() < b.pair();
     });
-    for (const PairCells& part : std::span(cells_).first(at(listed))) {
+    for (const PairCells& part : std::span(cells_).first(as_size(listed))) {
       auto first = first_cell(*mask.plane(part.batch, part.head), part.rows, part.keys);
       first->batch = part.batch;
       first->head = part.head;
@@ -157,7 +157,7 @@ class PairCounts {
     const std::vector<Index> edges = borders(k_ids);
     std::vector<Range> foreign;
     for (std::size_t j = 0; j + 1 < edges.size(); ++j) {
-      const std::int32_t id = k_ids[at(edges[j])];
+      const std::int32_t id = k_ids[as_size(edges[j])];
       if (id != ids_.pad_id && id != first_.q) foreign.push_back({edges[j], edges[j + 1]});
     }
     auto cell = first_cell(*mask.plane(first_.batch, first_.head), first_.rows, foreign);
@@ -167,8 +167,6 @@ class PairCounts {
   }
 
  private:
-  static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
   void put(const PairCells& part) {
     if (part.q == ids_.pad_id) {
       padding_queries_ += part.count;

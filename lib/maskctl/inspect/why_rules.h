@@ -12,6 +12,9 @@ namespace maskctl {
 struct PairShape {
   Index batch = 0, heads = 0, queries = 0, keys = 0;
 };
+inline PairShape pair_shape(const Mask& mask) {
+  return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
+}
 
 /// `after`: whether the pair is open after the step.
 struct Verdict {

@@ -23,8 +23,6 @@ namespace {
               fmt::format("cannot read {}: {}", name, std::generic_category().message(code)));
 }
 
-std::size_t as_size(Index value) { return static_cast<std::size_t>(value); }
-
 /// A descriptor, closed at the end unless it is standard input.
 class Descriptor {
  public:

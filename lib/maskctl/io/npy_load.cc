@@ -17,8 +17,6 @@ constexpr Index kSlab = Index{4} << 20;   // Fortran-order data read at once
 constexpr Index kTile = 64;               // of the transposition: both sides stay in the cache
 constexpr Index kBlock = 8;               // of a tile, through registers
 
-std::size_t as_size(Index value) { return static_cast<std::size_t>(value); }
-
 void check_limit(const NpyReader& reader, Index max_bytes) {
   const Index bytes = reader.header().data_bytes;
   if (bytes <= max_bytes) return;

@@ -20,11 +20,9 @@ static_assert(std::endian::native == std::endian::little, "byte i of a word hold
 constexpr Index kBandBits = Index{8} << 20;  // packed at once
 constexpr Index kTaskBits = Index{1} << 20;  // by one task
 
-std::size_t size(Index n) { return static_cast<std::size_t>(n); }
-
 /// The word of 64 bits that starts at bit `offset`; what is past the end is zero.
 std::uint64_t word_at(std::span<const std::byte> bits, Index offset) {
-  const std::size_t byte = size(offset / 8);
+  const std::size_t byte = as_size(offset / 8);
   const int shift = static_cast<int>(offset % 8);
   std::uint64_t low = 0;
   std::memcpy(&low, bits.data() + byte, std::min<std::size_t>(8, bits.size() - byte));
@@ -39,13 +37,13 @@ void unpack_rows(std::span<const std::byte> bits, Index offset, Index rows, Inde
                  std::span<std::uint64_t> words) {
   if (keys == 0) return;
   if (keys % 64 == 0 && offset % 8 == 0) {
-    std::memcpy(words.data(), bits.data() + offset / 8, size(rows * keys / 8));
+    std::memcpy(words.data(), bits.data() + offset / 8, as_size(rows * keys / 8));
     return;
   }
-  const std::size_t width = size(words_for(keys));
+  const std::size_t width = as_size(words_for(keys));
   const std::uint64_t tail =
       keys % 64 == 0 ? ~std::uint64_t{0} : (std::uint64_t{1} << keys % 64) - 1;
-  for (std::size_t row = 0; row < size(rows); ++row) {
+  for (std::size_t row = 0; row < as_size(rows); ++row) {
     const Index begin = offset + static_cast<Index>(row) * keys;
     for (std::size_t w = 0; w < width; ++w) {
       words[row * width + w] = word_at(bits, begin + static_cast<Index>(w) * 64);
@@ -61,8 +59,8 @@ bool fills_words(Index keys, Index offset) { return keys % 64 == 0 && offset % 6
 void or_words(std::span<const std::uint64_t> words, Index count, Index offset,
               std::span<std::uint64_t> out) {
   const int shift = static_cast<int>(offset % 64);
-  std::size_t at = size(offset / 64);
-  const std::size_t last = size((offset + count - 1) / 64);
+  std::size_t at = as_size(offset / 64);
+  const std::size_t last = as_size((offset + count - 1) / 64);
   for (const std::uint64_t word : words) {
     out[at] |= word << shift;
     if (shift != 0 && at < last) out[at + 1] |= word >> (64 - shift);
@@ -134,7 +132,7 @@ void pack_rows(const Plane& plane, Range q, Index offset, std::span<std::uint64_
     for (Index i = equal.begin; i < equal.end; ++i) {
       const Index at = offset + (i - q.begin) * keys;
       if (whole_words) {
-        const auto to = out.subspan(size(at / 64), size(keys / 64));
+        const auto to = out.subspan(as_size(at / 64), as_size(keys / 64));
         if (row.is_words()) {
           std::ranges::copy(row.words, to.begin());
         } else {
@@ -165,7 +163,7 @@ void BitBands::pack(const Plane& plane, Range q) {
 
 std::span<const std::byte> BitBands::next() {
   // The last bits of the band before may share their byte with the first ones of this one.
-  const std::uint64_t carried = returned_ < filled_ ? words_[size(returned_ / 64)] : 0;
+  const std::uint64_t carried = returned_ < filled_ ? words_[as_size(returned_ / 64)] : 0;
   const std::uint64_t byte = carried >> returned_ % 64 & 0xff;
   filled_ -= returned_;
   const Index keys = mask_.keys();
@@ -174,7 +172,7 @@ std::span<const std::byte> BitBands::next() {
   while (plane_ < planes_ && filled_ < kBandBits) {
     const Index step = ceil_div(std::max<Index>(1, (kBandBits - filled_) / keys), 64) * 64;
     const Range q{row_, std::min(row_ + step, mask_.queries())};
-    const std::size_t needed = size(words_for(filled_ + q.size() * keys)) + 1;
+    const std::size_t needed = as_size(words_for(filled_ + q.size() * keys)) + 1;
     if (zeroed || words_.size() < needed) words_.resize(needed);
     pack(*mask_.plane(plane_ / mask_.heads(), plane_ % mask_.heads()), q);
     filled_ += q.size() * keys;
@@ -183,7 +181,7 @@ std::span<const std::byte> BitBands::next() {
   }
   const Index bytes = plane_ < planes_ ? filled_ / 8 : ceil_div(filled_, 8);
   returned_ = std::min(filled_, bytes * 8);
-  return std::as_bytes(std::span(words_)).first(size(bytes));
+  return std::as_bytes(std::span(words_)).first(as_size(bytes));
 }
 
 Tensor bits_from_mask(const Mask& mask, Index max_bytes) {

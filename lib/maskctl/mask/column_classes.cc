@@ -10,8 +10,6 @@
 namespace maskctl {
 namespace {
 
-std::size_t size(Index n) { return static_cast<std::size_t>(n); }
-
 ColumnClasses classes_by_hash(const RowScan& scan) {
   ColumnClasses classes;
   std::vector<std::uint64_t> hashes;
@@ -31,7 +29,7 @@ bool all_of_blocks(std::span<const Index> rows, F&& f) {
   std::atomic<bool> agree{true};
   parallel_for(ceil_div(std::ssize(rows), 64), [&](Index task) {
     if (!agree) return;
-    const auto block = rows.subspan(size(task * 64));
+    const auto block = rows.subspan(as_size(task * 64));
     if (!f(block.first(std::min<std::size_t>(64, block.size())))) agree = false;
   });
   return agree;
@@ -45,7 +43,7 @@ class StretchCheck {
     std::vector<std::uint32_t> sizes(classes.first.size());
     for (const std::uint32_t first : classes.first) ++sizes[first];
     std::vector<std::uint32_t> numbers(sizes.size());  // of the class of a first stretch
-    before_.reserve(size(plane.keys() + 1));
+    before_.reserve(as_size(plane.keys() + 1));
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       before_.resize(static_cast<std::size_t>(classes.begin[i]) + 1, count());
       const std::uint32_t first = classes.first[i];
@@ -56,7 +54,7 @@ class StretchCheck {
       }
       class_of_.push_back(numbers[first]);
     }
-    before_.resize(size(plane.keys() + 1), count());
+    before_.resize(as_size(plane.keys() + 1), count());
   }
 
   bool holds(std::span<const Index> rows) const {
@@ -115,9 +113,9 @@ bool columns_agree(const Plane& plane, const ColumnClasses& classes, std::span<c
       plane.rows({block[r], block[r] + 1},
                  [&](Range, const Keys& keys) { bits.set(static_cast<Index>(r), keys); });
     }
-    std::vector<std::uint64_t> columns(size(bits.groups()) * kTileSpan);
+    std::vector<std::uint64_t> columns(as_size(bits.groups()) * kTileSpan);
     for (Index g = 0; g < bits.groups(); ++g) {
-      bits.columns(g, columns.data() + size(g) * kTileSpan);
+      bits.columns(g, columns.data() + as_size(g) * kTileSpan);
     }
     return std::ranges::all_of(
         pairs, [&](const auto& pair) { return columns[pair.first] == columns[pair.second]; });

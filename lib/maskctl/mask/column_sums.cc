@@ -12,8 +12,6 @@ namespace {
 constexpr Index kRows = static_cast<Index>(kTileRows);
 constexpr Index kWords = static_cast<Index>(kTileWords);
 
-std::size_t size(Index n) { return static_cast<std::size_t>(n); }
-
 /// The sum of the weights of rows.
 std::uint64_t weight(Range rows) {
   std::uint64_t sum = 0;
@@ -38,10 +36,10 @@ RowBlock64::RowBlock64(Index keys)
       groups_(ceil_div(width_, kWords)),
       // One group more, so that the rows of a tile do not all meet in the same sets of the cache.
       stride_((groups_ + 1) * kWords),
-      words_(size(kRows * stride_)) {}
+      words_(as_size(kRows * stride_)) {}
 
 void RowBlock64::set(Index r, const Keys& keys) {
-  const auto to = std::span(words_).subspan(size(r * stride_), size(width_));
+  const auto to = std::span(words_).subspan(as_size(r * stride_), as_size(width_));
   if (keys.is_words()) {
     std::ranges::copy(keys.words, to.begin());
   } else {
@@ -56,18 +54,18 @@ void RowBlock64::clear() {
 }
 
 void RowBlock64::columns(Index g, std::uint64_t* out) const {
-  transpose_tiles(words_.data() + g * kWords, size(stride_), out);
+  transpose_tiles(words_.data() + g * kWords, as_size(stride_), out);
 }
 
 ColumnSums::ColumnSums(Index keys) : keys_(keys) {}
 
 void ColumnSums::add(Range rows, const Keys& keys) {
   if (keys.is_words()) return add_words(rows, keys);
-  if (toggles_.empty()) toggles_.resize(size(keys_ + 1));
+  if (toggles_.empty()) toggles_.resize(as_size(keys_ + 1));
   const std::uint64_t sum = weight(rows);
   for (const Run& run : keys.runs) {
-    Toggle& begin = toggles_[size(run.begin)];
-    Toggle& end = toggles_[size(run.end)];
+    Toggle& begin = toggles_[as_size(run.begin)];
+    Toggle& end = toggles_[as_size(run.end)];
     begin.sum += sum;
     begin.runs += 1;
     begin.edges = 1;
@@ -80,7 +78,7 @@ void ColumnSums::add(Range rows, const Keys& keys) {
 void ColumnSums::add_words(Range rows, const Keys& keys) {
   if (block_.empty()) {
     block_.emplace_back(keys_);
-    sums_.resize(size(block_.front().groups()) * kTileSpan);
+    sums_.resize(as_size(block_.front().groups()) * kTileSpan);
     open_.resize(keys.words.size());
   }
   combine_words(Op::kOr, open_, keys.words, open_);
@@ -98,7 +96,7 @@ void ColumnSums::flush() {
   alignas(64) std::uint64_t columns[kTileSpan];
   for (Index g = 0; g < block_.front().groups(); ++g) {
     block_.front().columns(g, columns);
-    add_products(columns, low, high, sums_.data() + size(g) * kTileSpan);
+    add_products(columns, low, high, sums_.data() + as_size(g) * kTileSpan);
   }
   block_.front().clear();
 }
@@ -123,8 +121,8 @@ void ColumnSums::add(ColumnSums& other) {
 
 std::vector<ColumnSums::Column> ColumnSums::columns() {
   flush();
-  toggles_.resize(size(keys_ + 1));
-  std::vector<Column> out(size(keys_));
+  toggles_.resize(as_size(keys_ + 1));
+  std::vector<Column> out(as_size(keys_));
   std::uint64_t sum = 0;
   Index runs = 0;
   for (std::size_t k = 0; k < out.size(); ++k) {

@@ -21,8 +21,6 @@ namespace {
 
 constexpr Index kBandBytes = Index{1} << 20;  // what one task unpacks at least
 
-std::size_t size(Index n) { return static_cast<std::size_t>(n); }
-
 /// Bytes go straight to bits: whether they are all 0 or 1 does not matter here.
 void pack_row(DType dtype, std::span<const std::byte> elements, std::span<std::uint64_t> words) {
   if (dtype != DType::kBool) {
@@ -99,15 +97,15 @@ Mask mask_from_dense(const Tensor& array) {
   const Index keys = shape[3];
   check_empty_extents(std::span(shape).first(2), array.elements());
   check_empty_extents(std::span(shape).first(3), array.elements());
-  const std::size_t row_bytes = size(keys * size_bytes(array.dtype()));
-  const std::size_t width = size(words_for(keys));
+  const std::size_t row_bytes = as_size(keys * size_bytes(array.dtype()));
+  const std::size_t width = as_size(words_for(keys));
   SharedPlanes planes(shape[0], shape[1], queries, keys);
   for (Index p = 0; p < shape[0] * shape[1]; ++p) {
-    const auto plane = array.bytes().subspan(size(p * queries) * row_bytes);
+    const auto plane = array.bytes().subspan(as_size(p * queries) * row_bytes);
     planes.add_stored(false, [&](Range q, std::span<std::uint64_t> words) {
       for (Index row = q.begin; row < q.end; ++row) {
-        pack_row(array.dtype(), plane.subspan(size(row) * row_bytes, row_bytes),
-                 words.subspan(size(row - q.begin) * width, width));
+        pack_row(array.dtype(), plane.subspan(as_size(row) * row_bytes, row_bytes),
+                 words.subspan(as_size(row - q.begin) * width, width));
       }
     });
   }
@@ -115,11 +113,12 @@ Mask mask_from_dense(const Tensor& array) {
 }
 
 void dense_rows(const Plane& plane, Range q, std::span<std::uint8_t> out) {
-  const std::size_t width = size(plane.keys());
+  const std::size_t width = as_size(plane.keys());
   if (width == 0 || q.empty()) return;
   MadeRows made;
   plane.rows(q, [&](Range equal, const Keys& keys) {
-    const auto to = out.subspan(size(equal.begin - q.begin) * width, size(equal.size()) * width);
+    const auto to =
+        out.subspan(as_size(equal.begin - q.begin) * width, as_size(equal.size()) * width);
     if (keys.is_words()) {
       unpack_bytes(keys.words, to.first(width));
     } else if (const std::uint8_t* row = made.find(keys.runs, to.data())) {
@@ -140,7 +139,8 @@ void dense_plane(const Plane& plane, std::span<std::uint8_t> out) {
   const Index band = std::max(least, ceil_div(plane.queries(), 4 * threads()));
   parallel_for(ceil_div(plane.queries(), band), [&](Index task) {
     const Range q{task * band, std::min((task + 1) * band, plane.queries())};
-    dense_rows(plane, q, out.subspan(size(q.begin * plane.keys()), size(q.size() * plane.keys())));
+    dense_rows(plane, q,
+               out.subspan(as_size(q.begin * plane.keys()), as_size(q.size() * plane.keys())));
   });
 }
 
@@ -159,7 +159,7 @@ Tensor dense_from_mask(const Mask& mask, Index max_bytes) {
   const Index plane_cells = mask.queries() * mask.keys();
   parallel_for(mask.batch() * mask.heads(), [&](Index p) {
     dense_plane(*mask.plane(p / mask.heads(), p % mask.heads()),
-                cells.subspan(size(p * plane_cells), size(plane_cells)));
+                cells.subspan(as_size(p * plane_cells), as_size(plane_cells)));
   });
   return out;
 }

@@ -14,8 +14,6 @@ namespace {
 constexpr Index kRowsPerTask = 128;  // at least; a multiple of 64, so that no tile is cut
 constexpr Index kCellsPerScan = Index{1} << 20;  // at least: less is not worth a thread
 
-std::size_t size(Index n) { return static_cast<std::size_t>(n); }
-
 /// Hashes rows so that it makes no difference whether they come as runs or as words.
 class RowHash {
  public:
@@ -57,7 +55,7 @@ class RowHash {
 };
 
 std::vector<std::uint64_t> random_words(Index count) {
-  std::vector<std::uint64_t> random(size(count));
+  std::vector<std::uint64_t> random(as_size(count));
   for (std::size_t i = 0; i < random.size(); ++i) random[i] = scrambled(~std::uint64_t{i});
   return random;
 }
@@ -86,7 +84,7 @@ RowScan scan_rows(const Plane& plane, bool with_columns) {
   const Index least = std::max(kRowsPerTask, kCellsPerScan / std::max<Index>(1, plane.keys()));
   const Index tasks = std::clamp<Index>(plane.queries() / least, 1, 2 * threads());
   const Index step = ceil_div(ceil_div(plane.queries(), tasks), kRowsPerTask) * kRowsPerTask;
-  std::vector<std::vector<RowGroup>> groups(size(tasks));
+  std::vector<std::vector<RowGroup>> groups(as_size(tasks));
   ColumnSums total(width);
   std::mutex mutex;
   parallel_for(tasks, [&](Index task) {
@@ -95,7 +93,7 @@ RowScan scan_rows(const Plane& plane, bool with_columns) {
     RowHash hash(random);
     ColumnSums sums(width);
     plane.rows(rows, [&](Range equal, const Keys& keys) {
-      groups[size(task)].push_back(hash(equal, keys));
+      groups[as_size(task)].push_back(hash(equal, keys));
       if (with_columns) sums.add(equal, keys);
     });
     const std::lock_guard lock(mutex);

@@ -18,8 +18,6 @@
 namespace maskctl {
 namespace {
 
-std::size_t size(Index n) { return static_cast<std::size_t>(n); }
-
 [[noreturn]] void fail(const std::string& message) { throw Error(Errc::kFormat, message); }
 
 /// Counts until the end or until more than `most`: a mask without structure would take hours.
@@ -68,7 +66,7 @@ struct Reader {
 
   explicit Reader(const RunArrays& arrays);
   std::span<const std::int64_t> rows_of(Index plane) const {
-    return std::span(indptr).subspan(size(plane * queries), size(queries + 1));
+    return std::span(indptr).subspan(as_size(plane * queries), as_size(queries + 1));
   }
   std::uint64_t hash(Index plane) const;
   bool same(Index a, Index b) const;
@@ -129,12 +127,12 @@ Reader::Reader(const RunArrays& arrays)
 /// Runs of a row: not empty, in range, ascending and apart.
 void Reader::check_runs(Index row) const {
   Index least = 0;
-  for (std::size_t i = size(indptr[size(row)]); i < size(indptr[size(row) + 1]); ++i) {
+  for (std::size_t i = as_size(indptr[as_size(row)]); i < as_size(indptr[as_size(row) + 1]); ++i) {
     if (begin[i] < least || begin[i] >= end[i] || end[i] > keys) {
       fail(
           fmt::format("run {} of row {} is keys {} to {}; expected a run that is not empty, ends "
                       "by {} and starts at {} or later",
-                      i - size(indptr[size(row)]), row, begin[i], end[i], keys, least));
+                      i - as_size(indptr[as_size(row)]), row, begin[i], end[i], keys, least));
     }
     least = Index{end[i]} + 1;
   }
@@ -142,8 +140,8 @@ void Reader::check_runs(Index row) const {
 
 std::uint64_t Reader::hash(Index plane) const {
   const auto rows = rows_of(plane);
-  const auto first = size(rows[0]);
-  const auto count = size(rows.back() - rows[0]);
+  const auto first = as_size(rows[0]);
+  const auto count = as_size(rows.back() - rows[0]);
   const auto of = [&](const std::vector<std::int32_t>& values) {
     const auto* data = reinterpret_cast<const char*>(values.data() + first);
     return std::hash<std::string_view>{}({data, count * sizeof(std::int32_t)});
@@ -167,8 +165,8 @@ bool Reader::same(Index a, Index b) const {
 
 std::vector<Run> Reader::runs_of(Range numbers) const {
   std::vector<Run> runs;
-  runs.reserve(size(numbers.size()));
-  for (std::size_t i = size(numbers.begin); i < size(numbers.end); ++i) {
+  runs.reserve(as_size(numbers.size()));
+  for (std::size_t i = as_size(numbers.begin); i < as_size(numbers.end); ++i) {
     runs.push_back({begin[i], end[i]});
   }
   return runs;
@@ -180,19 +178,19 @@ PlanePtr Reader::plane(Index number) const {
   if (rows.back() - rows[0] > queries * width) {  // runs of 8 bytes: words are smaller
     return stored_rows(queries, keys, false, [&](Range q, std::span<std::uint64_t> words) {
       for (Index row = q.begin; row < q.end; ++row) {
-        runs_to_words(runs_of({rows[size(row)], rows[size(row) + 1]}),
-                      words.subspan(size((row - q.begin) * width), size(width)));
+        runs_to_words(runs_of({rows[as_size(row)], rows[as_size(row) + 1]}),
+                      words.subspan(as_size((row - q.begin) * width), as_size(width)));
       }
     });
   }
   std::vector<Run> kept;
   std::vector<Index> offsets{0};
   std::vector<RowRef> refs;
-  refs.reserve(size(queries));
-  const auto last_list = [&] { return std::span(kept).subspan(size(offsets.rbegin()[1])); };
+  refs.reserve(as_size(queries));
+  const auto last_list = [&] { return std::span(kept).subspan(as_size(offsets.rbegin()[1])); };
   for (Index row = 0; row < queries; ++row) {
-    const auto first = rows[size(row)];
-    const std::vector<Run> runs = runs_of({first, rows[size(row) + 1]});
+    const auto first = rows[as_size(row)];
+    const std::vector<Run> runs = runs_of({first, rows[as_size(row) + 1]});
     if (row == 0 || !std::ranges::equal(runs, last_list())) {
       kept.insert(kept.end(), runs.begin(), runs.end());
       offsets.push_back(std::ssize(kept));

@@ -11,10 +11,6 @@
 namespace maskctl {
 namespace {
 
-PairShape shape_of(const Mask& mask) {
-  return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
-}
-
 /// [batch, tokens]: each token's own position.
 Array positions(Index batch, Index tokens) {
   Tensor out(DType::kInt32, {batch, tokens});
@@ -180,7 +176,7 @@ Why why_ejkernel(MaskInfo info, std::span<const std::string> texts, const BindCo
     if (call.before.heads() == 1) wrapped.head = 0;
     out.steps[i] = {
         print(std::vector{call.step}),
-        reason_of(pipelines[call.pipeline], call.step, context, shape_of(call.before), asked),
+        reason_of(pipelines[call.pipeline], call.step, context, pair_shape(call.before), asked),
         is_open(call.before, wrapped),
         is_open(call.after, at),
         wrapped,

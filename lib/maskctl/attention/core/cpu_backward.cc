@@ -109,14 +109,12 @@ class Task {
     float* dk = d_key.as<float>().data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.dim;
     float* dv = d_value.as<float>().data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.value_dim;
     for (Index j = 0; j < c_.d.keys; ++j, dk += c_.key_stride(), dv += c_.value_stride()) {
-      for (Index x = 0; x < c_.d.dim; ++x) dk[x] += d_key_[index(j * dim_columns_ + x)];
-      for (Index x = 0; x < c_.d.value_dim; ++x) dv[x] += d_value_[index(j * value_columns_ + x)];
+      for (Index x = 0; x < c_.d.dim; ++x) dk[x] += d_key_[as_size(j * dim_columns_ + x)];
+      for (Index x = 0; x < c_.d.value_dim; ++x) dv[x] += d_value_[as_size(j * value_columns_ + x)];
     }
   }
 
  private:
-  static std::size_t index(Index i) { return static_cast<std::size_t>(i); }
-
   void load(Index h, Range rows) {
     const Index n = rows.size(), vd = c_.d.value_dim, stride = c_.d.q_heads * vd;
     copy_tile(c_.query(b_, h) + rows.begin * c_.query_stride(), c_.query_stride(), n, c_.d.dim,
@@ -130,8 +128,8 @@ class Task {
     const Index place = (b_ * c_.d.q_heads + h) * c_.d.queries + rows.begin;
     for (Index r = 0; r < kTile; ++r) {
       // exp(x - infinity) = 0: rows past the last weigh nothing.
-      q_.lse[index(r)] = r < n ? forward_.lse.as<float>()[index(place + r)] : kInfinity;
-      q_.delta[index(r)] = r < n ? delta(first + r * stride, place + r) : 0;
+      q_.lse[as_size(r)] = r < n ? forward_.lse.as<float>()[as_size(place + r)] : kInfinity;
+      q_.delta[as_size(r)] = r < n ? delta(first + r * stride, place + r) : 0;
     }
   }
 
@@ -181,7 +179,7 @@ class Task {
       for (Index i0 = 0; i0 < kTile; i0 += kEdge) {
         for (Index j = j0; j < j0 + kEdge; ++j) {
           for (Index i = i0; i < i0 + kEdge; ++i)
-            to[index(i * kTile + j)] = from[index(j * kTile + i)];
+            to[as_size(i * kTile + j)] = from[as_size(j * kTile + i)];
         }
       }
     }
@@ -203,8 +201,8 @@ class Task {
       for (Index r = 0; r < rows.size(); ++r) {
         const float m = dropout_multiplier(c_.options.dropout_seed, c_.options.dropout, b_, h,
                                            rows.begin + r, keys.begin + j);
-        turned_[index(j * kTile + r)] *= m;
-        dp_[index(j * kTile + r)] *= m;
+        turned_[as_size(j * kTile + r)] *= m;
+        dp_[as_size(j * kTile + r)] *= m;
       }
     }
   }
@@ -215,10 +213,10 @@ class Task {
     const bool before = c_.options.bias_order == BiasOrder::kBeforeCap;
     for (Index r = 0; r < rows.size(); ++r) {
       for (Index j = 0; j < keys.size(); ++j) {
-        float& ds = dp_[index(j * kTile + r)];
-        const float dz = c_.options.soft_cap ? ds * slope_[index(r * kTile + j)] : ds;
+        float& ds = dp_[as_size(j * kTile + r)];
+        const float dz = c_.options.soft_cap ? ds * slope_[as_size(r * kTile + j)] : ds;
         if (c_.bias) {
-          d_bias[index(c_.bias_at.at(b_, h, rows.begin + r, keys.begin + j))] += before ? dz : ds;
+          d_bias[as_size(c_.bias_at.at(b_, h, rows.begin + r, keys.begin + j))] += before ? dz : ds;
         }
         ds = dz;
       }

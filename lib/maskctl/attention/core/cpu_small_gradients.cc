@@ -8,12 +8,6 @@
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
-namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
-
 void add_mean_gradient(const CpuCall& c, const SoftmaxResult& forward, const Floats& d_out,
                        Tensor& d_value) {
   if (c.options.empty_row != EmptyRow::kMean || sink_count(c.sink_array) > 0) return;
@@ -21,10 +15,10 @@ void add_mean_gradient(const CpuCall& c, const SoftmaxResult& forward, const Flo
   const auto dv = d_value.as<float>();
   for (Index b = 0; b < c.d.batch; ++b) {
     for (Index h = 0; h < c.d.q_heads; ++h) {
-      std::vector<double> sum(at(c.d.value_dim));
+      std::vector<double> sum(as_size(c.d.value_dim));
       bool any = false;
       for (Index i = 0; i < c.d.queries; ++i) {
-        if (lse[at((b * c.d.q_heads + h) * c.d.queries + i)] !=
+        if (lse[as_size((b * c.d.q_heads + h) * c.d.queries + i)] !=
             -std::numeric_limits<float>::infinity()) {
           continue;
         }
@@ -36,7 +30,7 @@ void add_mean_gradient(const CpuCall& c, const SoftmaxResult& forward, const Flo
       for (Index j = 0; any && j < c.d.keys; ++j) {
         const Index first = ((b * c.d.keys + j) * c.d.kv_heads + c.d.kv_head(h)) * c.d.value_dim;
         for (std::size_t x = 0; x < sum.size(); ++x) {
-          dv[at(first) + x] += static_cast<float>(sum[x] / static_cast<double>(c.d.keys));
+          dv[as_size(first) + x] += static_cast<float>(sum[x] / static_cast<double>(c.d.keys));
         }
       }
     }
@@ -45,7 +39,7 @@ void add_mean_gradient(const CpuCall& c, const SoftmaxResult& forward, const Flo
 
 Tensor sink_gradient(const CpuCall& c, const SoftmaxResult& forward, const Floats& d_out,
                      const Floats& out, const Floats& d_lse, const Tensor& sinks) {
-  std::vector<double> sums(at(sinks.elements()));
+  std::vector<double> sums(as_size(sinks.elements()));
   const auto lse = forward.lse.as<float>();
   for (Index b = 0; b < c.d.batch; ++b) {
     for (Index h = 0; h < c.d.q_heads; ++h) {
@@ -60,7 +54,8 @@ Tensor sink_gradient(const CpuCall& c, const SoftmaxResult& forward, const Float
         }
         for (Index t = 0; t < sink_count(&sinks); ++t) {
           const double logit = static_cast<double>(c.sinks.data()[first + t]);
-          sums[at(first + t)] -= std::exp(logit - static_cast<double>(lse[at(row)])) * delta;
+          sums[as_size(first + t)] -=
+              std::exp(logit - static_cast<double>(lse[as_size(row)])) * delta;
         }
       }
     }

@@ -14,8 +14,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// An array as float64; empty when absent.
 std::vector<double> doubles(const Tensor* tensor) {
   if (!tensor) return {};
@@ -60,7 +58,8 @@ struct Call {
   }
   std::span<const double> sinks_of(Index h) const {
     if (!sink_array) return {};
-    return std::span(sinks).subspan(at(first_sink(*sink_array, d, h)), at(sink_count(sink_array)));
+    return std::span(sinks).subspan(as_size(first_sink(*sink_array, d, h)),
+                                    as_size(sink_count(sink_array)));
   }
 
   Dims d;
@@ -90,9 +89,9 @@ struct Row {
 };
 
 void add_logit(const Call& c, Row& row, Index j) {
-  const double z = c.scale * dot(&c.q[at(c.query_at(row.b, row.i, row.h))],
-                                 &c.k[at(c.key_at(row.b, j, row.h))], c.d.dim);
-  const double bias = c.bias.empty() ? 0 : c.bias[at(c.bias_at.at(row.b, row.h, row.i, j))];
+  const double z = c.scale * dot(&c.q[as_size(c.query_at(row.b, row.i, row.h))],
+                                 &c.k[as_size(c.key_at(row.b, j, row.h))], c.d.dim);
+  const double bias = c.bias.empty() ? 0 : c.bias[as_size(c.bias_at.at(row.b, row.h, row.i, j))];
   const bool before = c.options.bias_order == BiasOrder::kBeforeCap;
   double s = before ? z + bias : z, slope = 1;
   if (c.options.soft_cap) {
@@ -154,7 +153,7 @@ void write_out(const Call& c, const Row& row, double* out) {
     if (c.options.empty_row != EmptyRow::kMean) return;
     const double weight = c.options.normalize ? 1 / static_cast<double>(c.d.keys) : 1;
     for (Index j = 0; j < c.d.keys; ++j) {
-      const double* v = &c.v[at(c.value_at(row.b, j, row.h))];
+      const double* v = &c.v[as_size(c.value_at(row.b, j, row.h))];
       for (Index x = 0; x < n; ++x) out[x] += weight * v[x];
     }
     return;
@@ -162,7 +161,7 @@ void write_out(const Call& c, const Row& row, double* out) {
   const double base = c.options.normalize ? row.lse : row.max;
   for (std::size_t t = 0; t < row.keys.size(); ++t) {
     const double w = std::exp(row.logits[t] - base) * multiplier(c, row, row.keys[t]);
-    const double* v = &c.v[at(c.value_at(row.b, row.keys[t], row.h))];
+    const double* v = &c.v[as_size(c.value_at(row.b, row.keys[t], row.h))];
     for (Index x = 0; x < n; ++x) out[x] += w * v[x];
   }
 }
@@ -175,7 +174,7 @@ struct Sums {
 void backward_mean(const Call& c, const Row& row, const double* d_out, Sums& sums) {
   const double weight = 1 / static_cast<double>(c.d.keys);
   for (Index j = 0; j < c.d.keys; ++j) {
-    double* dv = &sums.v[at(c.value_at(row.b, j, row.h))];
+    double* dv = &sums.v[as_size(c.value_at(row.b, j, row.h))];
     for (Index x = 0; x < c.d.value_dim; ++x) dv[x] += weight * d_out[x];
   }
 }
@@ -186,12 +185,12 @@ void backward_key(const Call& c, const Row& row, std::size_t t, double ds, Sums&
   const double dz = ds * row.slopes[t];
   if (!sums.bias.empty()) {
     const bool before = c.options.bias_order == BiasOrder::kBeforeCap;
-    sums.bias[at(c.bias_at.at(row.b, row.h, row.i, j))] += before ? dz : ds;
+    sums.bias[as_size(c.bias_at.at(row.b, row.h, row.i, j))] += before ? dz : ds;
   }
   const Index qi = c.query_at(row.b, row.i, row.h), kj = c.key_at(row.b, j, row.h);
   for (Index x = 0; x < c.d.dim; ++x) {
-    sums.q[at(qi + x)] += c.scale * dz * c.k[at(kj + x)];
-    sums.k[at(kj + x)] += c.scale * dz * c.q[at(qi + x)];
+    sums.q[as_size(qi + x)] += c.scale * dz * c.k[as_size(kj + x)];
+    sums.k[as_size(kj + x)] += c.scale * dz * c.q[as_size(qi + x)];
   }
 }
 
@@ -200,22 +199,22 @@ void backward_row(const Call& c, const Row& row, const double* d_out, double d_l
     if (c.options.empty_row == EmptyRow::kMean) backward_mean(c, row, d_out, sums);
     return;
   }
-  std::vector<double> out(at(c.d.value_dim));
+  std::vector<double> out(as_size(c.d.value_dim));
   write_out(c, row, out.data());
   const double delta = dot(d_out, out.data(), c.d.value_dim);
   for (std::size_t t = 0; t < row.keys.size(); ++t) {
     const double p = std::exp(row.logits[t] - row.lse);
     const double m = multiplier(c, row, row.keys[t]);
     const Index vj = c.value_at(row.b, row.keys[t], row.h);
-    for (Index x = 0; x < c.d.value_dim; ++x) sums.v[at(vj + x)] += p * m * d_out[x];
-    const double dp = m * dot(d_out, &c.v[at(vj)], c.d.value_dim);
+    for (Index x = 0; x < c.d.value_dim; ++x) sums.v[as_size(vj + x)] += p * m * d_out[x];
+    const double dp = m * dot(d_out, &c.v[as_size(vj)], c.d.value_dim);
     backward_key(c, row, t, p * (dp - delta + d_lse), sums);
   }
   if (!c.sink_array) return;
   const Index first = first_sink(*c.sink_array, c.d, row.h);
   const auto sinks = c.sinks_of(row.h);
   for (std::size_t t = 0; t < sinks.size(); ++t) {
-    sums.sinks[at(first) + t] += std::exp(sinks[t] - row.lse) * (d_lse - delta);
+    sums.sinks[as_size(first) + t] += std::exp(sinks[t] - row.lse) * (d_lse - delta);
   }
 }
 
@@ -228,7 +227,7 @@ SoftmaxResult reference_forward(const SoftmaxInputs& in, const SoftmaxOptions& o
   Tensor lse(DType::kFloat32, {d.batch, d.q_heads, d.queries});
   for_each_row(c, [&](Row& row) {
     write_out(c, row, out.as<double>().data() + c.out_at(row.b, row.i, row.h));
-    lse.as<float>()[at((row.b * d.q_heads + row.h) * d.queries + row.i)] =
+    lse.as<float>()[as_size((row.b * d.q_heads + row.h) * d.queries + row.i)] =
         static_cast<float>(row.lse);
   });
   return {astype(out, in.query->dtype()), std::move(lse)};
@@ -245,7 +244,7 @@ SoftmaxGradients reference_backward(const SoftmaxInputs& in, const Tensor& d_out
   for_each_row(c, [&](Row& row) {
     const Index place = (row.b * d.q_heads + row.h) * d.queries + row.i;
     backward_row(c, row, out_slope.data() + c.out_at(row.b, row.i, row.h),
-                 lse_slope.empty() ? 0 : lse_slope[at(place)], sums);
+                 lse_slope.empty() ? 0 : lse_slope[as_size(place)], sums);
   });
   SoftmaxGradients gradients{tensor_of(sums.q, *in.query), tensor_of(sums.k, *in.key),
                              tensor_of(sums.v, *in.value), std::nullopt, std::nullopt};

@@ -15,8 +15,6 @@ namespace {
 
 constexpr Index kMostArrayBytes = Index{4} << 30;
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// The seed fails without a text where nothing is left to launch, and fails to join the shards of
 /// a shrunk mask without partial blocks; our own masks get a text, and no mask_next.
 enum class Errors : std::uint8_t { kSeed, kOwn };
@@ -54,7 +52,7 @@ class Assembly {
  private:
   std::span<const std::size_t> of_shard(Index shard) const {
     return std::span(masks_.of_head)
-        .subspan(at(shard * grid_.heads_per_shard), at(grid_.heads_per_shard));
+        .subspan(as_size(shard * grid_.heads_per_shard), as_size(grid_.heads_per_shard));
   }
 
   BlockWalk walk(Index head_shard, Index q_shard) const {
@@ -98,8 +96,8 @@ class Assembly {
   /// Slab 0 to all others.
   void repeat(BlockArrays& out) const {
     const auto copy = [&](Tensor& array) {
-      const std::size_t slab = array.bytes().size() / at(slabs_);
-      for (std::size_t i = 1; i < at(slabs_); ++i) {
+      const std::size_t slab = array.bytes().size() / as_size(slabs_);
+      for (std::size_t i = 1; i < as_size(slabs_); ++i) {
         std::copy_n(array.bytes().begin(), slab, array.bytes().subspan(i * slab).begin());
       }
     };

@@ -5,15 +5,13 @@
 namespace maskctl::lazy {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 template <typename T>
 void store(std::span<const std::int32_t> values, std::span<T> out) {
   for (std::size_t i = 0; i < values.size(); ++i) out[i] = static_cast<T>(values[i]);
 }
 
 void store(std::span<const std::int32_t> values, Index offset, Tensor& out) {
-  const auto part = [&](auto elements) { return elements.subspan(at(offset), values.size()); };
+  const auto part = [&](auto elements) { return elements.subspan(as_size(offset), values.size()); };
   switch (out.dtype()) {
     case DType::kInt8:
       return store(values, part(out.as<std::int8_t>()));
@@ -35,7 +33,7 @@ Index blocks_of(std::span<const TileRun> runs) {
 }  // namespace
 
 BlockArrays::Row::Row(Index columns)
-    : block_mask(at(columns)), data_next(at(columns)), mask_next(at(columns)) {}
+    : block_mask(as_size(columns)), data_next(as_size(columns)), mask_next(as_size(columns)) {}
 
 void BlockArrays::Row::copy(std::size_t to, const Row& from, std::size_t place) {
   block_mask[to] = from.block_mask[place];
@@ -84,9 +82,9 @@ void BlockWalk::walk_rows(const RowDone& done) const {
           if (run->fill == Fill::kPartial) {
             mask = static_cast<std::int32_t>(heads[head]->number_of(*run, tile));
           }
-          next.block_mask[at(tile)] = block_class(run->fill);
-          next.data_next[at(tile)] = data;
-          next.mask_next[at(tile)] = mask;
+          next.block_mask[as_size(tile)] = block_class(run->fill);
+          next.data_next[as_size(tile)] = data;
+          next.mask_next[as_size(tile)] = mask;
         }
         end = run->first;
       }
@@ -99,14 +97,15 @@ void BlockWalk::walk_rows(const RowDone& done) const {
 template <typename RowDone>
 void BlockWalk::walk_columns(const RowDone& done) const {
   // What the first open block of each column holds, then what follows the column's last row.
-  std::vector<std::int32_t> data(at(columns), -1), mask(at(columns), -1);
+  std::vector<std::int32_t> data(as_size(columns), -1), mask(as_size(columns), -1);
   for (const NumberedBlocks* head : heads) {
     for (Index row = rows.begin; row < rows.end; ++row) {
       for (const TileRun& run : head->row(row)) {
         for (Index tile = run.first; tile < run.first + run.count; ++tile) {
-          if (data[at(tile)] < 0) data[at(tile)] = static_cast<std::int32_t>(row - rows.begin);
-          if (run.fill == Fill::kPartial && mask[at(tile)] < 0) {
-            mask[at(tile)] = static_cast<std::int32_t>(head->number_of(run, tile));
+          if (data[as_size(tile)] < 0)
+            data[as_size(tile)] = static_cast<std::int32_t>(row - rows.begin);
+          if (run.fill == Fill::kPartial && mask[as_size(tile)] < 0) {
+            mask[as_size(tile)] = static_cast<std::int32_t>(head->number_of(run, tile));
           }
         }
       }
@@ -132,10 +131,11 @@ void BlockWalk::walk_columns(const RowDone& done) const {
       std::fill(next.block_mask.begin(), next.block_mask.end(), 0);
       for (const TileRun& run : runs) {
         for (Index tile = run.first; tile < run.first + run.count; ++tile) {
-          next.block_mask[at(tile)] = block_class(run.fill);
-          next.data_next[at(tile)] = static_cast<std::int32_t>(row - rows.begin);
+          next.block_mask[as_size(tile)] = block_class(run.fill);
+          next.data_next[as_size(tile)] = static_cast<std::int32_t>(row - rows.begin);
           if (run.fill != Fill::kPartial) continue;
-          next.mask_next[at(tile)] = static_cast<std::int32_t>(heads[head]->number_of(run, tile));
+          next.mask_next[as_size(tile)] =
+              static_cast<std::int32_t>(heads[head]->number_of(run, tile));
         }
       }
       done(static_cast<Index>(head), row, runs, next);
@@ -157,12 +157,12 @@ void BlockWalk::fill(BlockArrays& out, Index first_slab) const {
 
 Index BlockWalk::shrunk_extent() const {
   Index longest = 0;
-  std::vector<Index> in_column(at(is_dkv ? columns : 0));
+  std::vector<Index> in_column(as_size(is_dkv ? columns : 0));
   for (Index row = rows.begin; row < rows.end; ++row) {
     const std::span<const TileRun> runs = heads.front()->row(row);
     if (!is_dkv) longest = std::max(longest, blocks_of(runs));
     for (const TileRun& run : is_dkv ? runs : std::span<const TileRun>{}) {
-      for (Index tile = run.first; tile < run.first + run.count; ++tile) ++in_column[at(tile)];
+      for (Index tile = run.first; tile < run.first + run.count; ++tile) ++in_column[as_size(tile)];
     }
   }
   for (const Index blocks : in_column) longest = std::max(longest, blocks);
@@ -184,11 +184,11 @@ void BlockWalk::pack_rows(BlockArrays& out, Index first_row, Index padded) const
     std::size_t to = 0;
     for (const TileRun& run : runs) {
       for (Index tile = run.first; tile < run.first + run.count; ++tile) {
-        packed.copy(to++, from, at(tile));
+        packed.copy(to++, from, as_size(tile));
       }
     }
     for (auto* values : {&packed.data_next, &packed.mask_next}) {
-      std::fill(values->begin() + extent, values->end(), (*values)[at(extent - 1)]);
+      std::fill(values->begin() + extent, values->end(), (*values)[as_size(extent - 1)]);
     }
     out.set_row(0, first_row + row - rows.begin, packed);
   });
@@ -196,16 +196,16 @@ void BlockWalk::pack_rows(BlockArrays& out, Index first_row, Index padded) const
 
 void BlockWalk::pack_columns(BlockArrays& out, Index first_row, Index padded) const {
   const Index extent = shrunk_extent();
-  std::vector<BlockArrays::Row> packed(at(extent), BlockArrays::Row(columns));
-  std::vector<Index> top(at(columns), extent);  // where what is packed in each column starts
+  std::vector<BlockArrays::Row> packed(as_size(extent), BlockArrays::Row(columns));
+  std::vector<Index> top(as_size(columns), extent);  // where what is packed in each column starts
   walk_columns([&](Index, Index, std::span<const TileRun> runs, const BlockArrays::Row& from) {
     for (const TileRun& run : runs) {
       for (Index tile = run.first; tile < run.first + run.count; ++tile) {
-        packed[at(--top[at(tile)])].copy(at(tile), from, at(tile));
+        packed[as_size(--top[as_size(tile)])].copy(as_size(tile), from, as_size(tile));
       }
     }
   });
-  for (Index row = 0; row < extent; ++row) out.set_row(0, first_row + row, packed[at(row)]);
+  for (Index row = 0; row < extent; ++row) out.set_row(0, first_row + row, packed[as_size(row)]);
   BlockArrays::Row edge = packed.back();
   std::fill(edge.block_mask.begin(), edge.block_mask.end(), 0);
   for (Index row = extent; row < padded; ++row) out.set_row(0, first_row + row, edge);

@@ -11,8 +11,6 @@
 namespace maskctl::lazy {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// [H, rows, columns] blocks of a dense [H,Q,K].
 class DynamicBlocks final : public PartialBlocks {
  public:
@@ -34,7 +32,7 @@ class DynamicBlocks final : public PartialBlocks {
     for (Index i = 0; i < q; ++i) {
       const auto row = row_of(number, i);
       for (Index j = 0; j < k; ++j) {
-        cells[at(options_.is_dkv ? j * q + i : i * k + j)] = row[at(j)];
+        cells[as_size(options_.is_dkv ? j * q + i : i * k + j)] = row[as_size(j)];
       }
     }
     return out;
@@ -55,7 +53,7 @@ class DynamicBlocks final : public PartialBlocks {
     const Index column = number % grid_.columns, row = number / grid_.columns;
     const Index query = row * options_.q_block + i;  // counted over all heads
     return mask_.as<std::uint8_t>().subspan(
-        at(query * mask_.extent(2) + column * options_.kv_block), at(options_.kv_block));
+        as_size(query * mask_.extent(2) + column * options_.kv_block), as_size(options_.kv_block));
   }
 
   Tensor mask_;
@@ -89,13 +87,13 @@ BlockInfo process_dynamic_mask(const Tensor& mask, const BlockInfoOptions& optio
     const Index column = number % grid.columns, row = number / grid.columns % grid.rows;
     const Index head = number / (grid.columns * grid.rows);
     const Index local_row = row % grid.rows_per_shard;
-    classes.as<std::int32_t>()[at(number)] = own;
-    data.as<std::int32_t>()[at(number)] =
+    classes.as<std::int32_t>()[as_size(number)] = own;
+    data.as<std::int32_t>()[as_size(number)] =
         static_cast<std::int32_t>(options.is_dkv ? local_row : column);
     if (own != 1) continue;
     const Index in_shard =
         (head % grid.heads_per_shard * grid.rows_per_shard + local_row) * grid.columns + column;
-    next.as<std::int32_t>()[at(number)] = static_cast<std::int32_t>(in_shard);
+    next.as<std::int32_t>()[as_size(number)] = static_cast<std::int32_t>(in_shard);
   }
   BlockInfo info;
   // The dtypes follow from the extents: values of a mask at run time are not known to a compiler.

@@ -13,21 +13,20 @@ namespace {
 
 constexpr std::size_t kKeptContents = std::size_t{1} << 20;  // elements, 4 MiB
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 void write_payload(const TilePayload& payload, Index width, std::span<std::uint8_t> out) {
   if (const auto* intervals = std::get_if<TileIntervals>(&payload)) {
     for (std::size_t row = 0; row < intervals->rows.size(); ++row) {
-      const auto cells = out.subspan(row * at(width), at(width));
+      const auto cells = out.subspan(row * as_size(width), as_size(width));
       const Run& open = intervals->rows[row];
       std::fill(cells.begin() + open.begin, cells.begin() + open.end, std::uint8_t{1});
     }
     return;
   }
   const std::span<const std::uint64_t> words = std::get<TileBits>(payload).words;
-  const std::size_t stride = at(words_for(width));
+  const std::size_t stride = as_size(words_for(width));
   for (std::size_t row = 0; row * stride < words.size(); ++row) {
-    unpack_bytes(words.subspan(row * stride, stride), out.subspan(row * at(width), at(width)));
+    unpack_bytes(words.subspan(row * stride, stride),
+                 out.subspan(row * as_size(width), as_size(width)));
   }
 }
 
@@ -42,7 +41,7 @@ class PlacedBlocks final : public PartialBlocks {
                        : std::vector<Index>{n, rows_, columns_};
   }
   Tensor block(Index number) const override {
-    const BlockNumbers::Place& place = places_.at(at(number));
+    const BlockNumbers::Place& place = places_.at(as_size(number));
     Tensor out(DType::kBool, {rows_, columns_});
     write_payload(place.blocks->payload(place.row, place.column), columns_, out.as<std::uint8_t>());
     return transposed_ ? transposed(out) : out;
@@ -55,7 +54,8 @@ class PlacedBlocks final : public PartialBlocks {
     const auto from = block.as<std::uint8_t>();
     const auto to = out.as<std::uint8_t>();
     for (Index i = 0; i < rows; ++i) {
-      for (Index j = 0; j < columns; ++j) to[at(j * rows + i)] = from[at(i * columns + j)];
+      for (Index j = 0; j < columns; ++j)
+        to[as_size(j * rows + i)] = from[as_size(i * columns + j)];
     }
     return out;
   }
@@ -80,20 +80,21 @@ Tensor PartialBlocks::tensor(Index max_bytes) const {
   for (Index number = 0; number * cells < *bytes; ++number) {
     const Tensor one = block(number);
     std::copy(one.bytes().begin(), one.bytes().end(),
-              out.bytes().subspan(at(number * cells)).begin());
+              out.bytes().subspan(as_size(number * cells)).begin());
   }
   return out;
 }
 
 std::span<const TileRun> NumberedBlocks::row(Index tile_row) const {
   const TileMap& map = blocks->tiles();
-  const Index first = map.row_offsets[at(tile_row)], last = map.row_offsets[at(tile_row + 1)];
-  return std::span(map.runs).subspan(at(first), at(last - first));
+  const Index first = map.row_offsets[as_size(tile_row)],
+              last = map.row_offsets[as_size(tile_row + 1)];
+  return std::span(map.runs).subspan(as_size(first), as_size(last - first));
 }
 
 std::uint32_t NumberedBlocks::number_of(const TileRun& run, Index tile) const {
-  const Index before = first_partial[at(&run - blocks->tiles().runs.data())];
-  return numbers[at(before + tile - run.first)];
+  const Index before = first_partial[as_size(&run - blocks->tiles().runs.data())];
+  return numbers[as_size(before + tile - run.first)];
 }
 
 bool same_cells(const NumberedBlocks& a, const NumberedBlocks& b) {
