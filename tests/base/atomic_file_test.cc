@@ -9,10 +9,11 @@
 #include <thread>
 
 #include "base/scratch.h"
-#include "maskctl/base/error.h"
 #include "support/catch_compat.h"
+#include "support/error_of.h"
 
 using namespace maskctl;
+using maskctl::test::error_of;
 using maskctl::test::Scratch;
 using maskctl::test::slurp;
 using maskctl::test::spit;
@@ -25,16 +26,6 @@ void write_file(const std::string& path, std::string_view text, bool force = fal
   AtomicFile file(path, force);
   file.write(bytes(text));
   file.commit();
-}
-
-template <typename F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace

@@ -13,18 +13,9 @@
 #include "maskctl/base/error.h"
 #include "maskctl/io/array_io.h"
 #include "support/catch_compat.h"
+#include "support/error_of.h"
 
 namespace maskctl::test {
-
-template <typename F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

@@ -4,16 +4,17 @@
 #include <cmath>
 #include <random>
 
-#include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/bias.h"
 #include "maskctl/mask/bits.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
+#include "support/error_of.h"
 #include "support/twin.h"
 
 using namespace maskctl;
+using maskctl::test::error_of;
 using twin::Dense;
 
 namespace {
@@ -32,16 +33,6 @@ std::vector<std::uint8_t> packed(const Dense& dense) {
     out[i / 8] = static_cast<std::uint8_t>(out[i / 8] | dense.cells[i] << (i % 8));
   }
   return out;
-}
-
-template <typename F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 Tensor ints(Shape shape, const std::vector<std::int64_t>& values, DType dtype = DType::kInt64) {

@@ -1,12 +1,13 @@
 // Padding, segments, cumulative lengths and pairs against plain loops.
 #include <random>
 
-#include "maskctl/base/error.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
+#include "support/error_of.h"
 
 using namespace maskctl;
+using maskctl::test::error_of;
 
 namespace {
 
@@ -40,15 +41,6 @@ void check_cells(const Mask& mask, const Rule& rule) {
   }
   CHECK(wrong == 0);
   CHECK(at == cells.size());
-}
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace
@@ -102,7 +94,7 @@ TEST_CASE("a batch of one on a side of segments serves the other side") {
   check_cells(mask, [&](Index b, Index i, Index j) {
     return q[static_cast<std::size_t>(b * 10 + i)] == kv[static_cast<std::size_t>(j)];
   });
-  const std::string message = message_of([] {
+  const std::string message = error_of([] {
     mask_from_segments(tensor({2, 1}, {0, 0}), tensor({3, 1}, {0, 0, 0}), -1);
   });
   CHECK(message ==
@@ -136,7 +128,7 @@ TEST_CASE("tokens past the last document are closed") {
 TEST_CASE("bad cumulative lengths name the first bad entry") {
   const auto message = [](const Ids& values) {
     const Tensor cu = tensor({static_cast<Index>(values.size())}, values);
-    return message_of([&] { mask_from_cu_seqlens(cu, cu); });
+    return error_of([&] { mask_from_cu_seqlens(cu, cu); });
   };
   CHECK(message({1, 3}) == "cu_seqlens starts with 1; expected 0");
   CHECK(message({0, 5, 3, 2}) ==
@@ -145,9 +137,9 @@ TEST_CASE("bad cumulative lengths name the first bad entry") {
   CHECK(message({0}) == "no error");
   const Tensor three = tensor({3}, {0, 1, 2});
   const Tensor two = tensor({2}, {0, 2});
-  CHECK(message_of([&] { mask_from_cu_seqlens(three, two); }) ==
+  CHECK(error_of([&] { mask_from_cu_seqlens(three, two); }) ==
         "cu_seqlens has 2 documents for queries and 1 for keys; expected as many");
-  CHECK(message_of([&] { mask_from_cu_seqlens(two, two, 1, 2); }) ==
+  CHECK(error_of([&] { mask_from_cu_seqlens(two, two, 1, 2); }) ==
         "cu_seqlens ends at 2, past the 1 queries; expected at most that");
   CHECK_THROWS_AS(mask_from_cu_seqlens(tensor({1, 2}, {0, 2}), two), Error);
 }
@@ -165,7 +157,7 @@ TEST_CASE("start-end pairs open one rectangle a batch") {
 TEST_CASE("bad pairs are refused with their number") {
   const auto message = [](const Ids& values) {
     const Tensor pairs = tensor({static_cast<Index>(values.size())}, values);
-    return message_of([&] { mask_from_pairs(pairs, pairs, 5, 5); });
+    return error_of([&] { mask_from_pairs(pairs, pairs, 5, 5); });
   };
   CHECK(message({0, 1, 3, 2}) ==
         "pair 1 is 3 to 2; expected 0 <= start <= end <= 5, the number of queries");

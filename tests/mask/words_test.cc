@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/catch_compat.h"
+#include "support/twin.h"
 
 namespace maskctl {
 namespace {
@@ -36,23 +37,9 @@ Runs runs_of(const Cells& cells) {
   return runs;
 }
 
-bool open(Op op, bool a, bool b) {
-  switch (op) {
-    case Op::kAnd:
-      return a && b;
-    case Op::kOr:
-      return a || b;
-    case Op::kXor:
-      return a != b;
-    case Op::kSub:
-      return a && !b;
-  }
-  return false;
-}
-
 Cells combined(Op op, const Cells& a, const Cells& b) {
   Cells out(a.size());
-  for (std::size_t i = 0; i < a.size(); ++i) out[i] = open(op, a[i] != 0, b[i] != 0);
+  for (std::size_t i = 0; i < a.size(); ++i) out[i] = twin::apply_op(op, a[i] != 0, b[i] != 0);
   return out;
 }
 

@@ -6,26 +6,23 @@
 #include <vector>
 
 #include "maskctl/pipeline/ejkernel_chain.h"
+#include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {
 namespace {
 
-Tensor int32s(std::vector<Index> shape, const std::vector<std::int32_t>& values) {
-  Tensor tensor(DType::kInt32, std::move(shape));
-  std::copy(values.begin(), values.end(), tensor.as<std::int32_t>().begin());
-  return tensor;
-}
-
-const Tensor kIds = int32s({2, 8}, {1, 1, 1, 2, 2, 2, 2, -1, 3, 3, 4, 4, 4, 4, 5, 5});
+const Tensor kIds = test::tensor<std::int32_t>(DType::kInt32, {2, 8},
+                                               {1, 1, 1, 2, 2, 2, 2, -1, 3, 3, 4, 4, 4, 4, 5, 5});
 
 BindContext context() {
   BindContext out;
   out.read_array = [](const std::string& name) {
     if (name == "types") {
-      return int32s({2, 8}, {1, 1, 2, 2, 0, 0, 3, 3, 1, 1, 1, 1, 2, 2, 2, 0});
+      return test::tensor<std::int32_t>(DType::kInt32, {2, 8},
+                                        {1, 1, 2, 2, 0, 0, 3, 3, 1, 1, 1, 1, 2, 2, 2, 0});
     }
-    return int32s({2}, {5, 7});
+    return test::tensor<std::int32_t>(DType::kInt32, {2}, {5, 7});
   };
   return out;
 }

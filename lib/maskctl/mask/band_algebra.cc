@@ -2,6 +2,7 @@
 // fixed, so one row decides for the whole interval.
 #include <algorithm>
 
+#include "maskctl/mask/apply_op.h"
 #include "maskctl/mask/bands_plane.h"
 
 namespace maskctl {
@@ -52,20 +53,6 @@ class Crossings {
   std::vector<Index> rows_, flat_, slanted_;
 };
 
-bool open(Op op, bool a, bool b) {
-  switch (op) {
-    case Op::kAnd:
-      return a && b;
-    case Op::kOr:
-      return a || b;
-    case Op::kXor:
-      return a != b;
-    case Op::kSub:
-      return a && !b;
-  }
-  return false;
-}
-
 /// The boundary as a line inside [0, keys], given that it keeps its side of both on these rows.
 Boundary clamped(Boundary line, Index q, Index keys) {
   if (line.at(q) < 0) return {0, 0, line.operand, line.delta};
@@ -87,7 +74,7 @@ std::vector<Band> sweep(Op op, std::vector<Boundary>& lines, Index q, Index keys
       depth[lines[i].operand] += lines[i].delta;
       ++i;
     }
-    const bool is_open = value < keys && open(op, depth[0] > 0, depth[1] > 0);
+    const bool is_open = value < keys && apply_op(op, depth[0] > 0, depth[1] > 0);
     if (is_open == was_open) continue;
     if (is_open) {
       bands.push_back({line.offset, 0, line.slope, 0});

@@ -8,6 +8,7 @@
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/tensor/convert.h"
+#include "support/twin.h"
 
 namespace maskctl {
 namespace {
@@ -27,10 +28,6 @@ bool same(const Tensor& a, const Tensor& b) {
          std::ranges::equal(a.bytes(), b.bytes());
 }
 
-bool apply_op(Op op, bool a, bool b) {
-  return op == Op::kAnd ? a && b : op == Op::kOr ? a || b : op == Op::kXor ? a != b : a && !b;
-}
-
 /// The element at `at` of an array that is broadcast: axes line up from the last.
 bool nonzero_at(const Tensor& array, const std::vector<Index>& at) {
   Index offset = 0;
@@ -48,7 +45,7 @@ Tensor slow_combine(Op op, const Tensor& x, const Tensor& y, const Shape& shape)
   Tensor out(DType::kBool, shape);
   std::vector<Index> at(shape.size(), 0);
   for (auto& cell : out.as<std::uint8_t>()) {
-    cell = apply_op(op, nonzero_at(a, at), nonzero_at(b, at));
+    cell = twin::apply_op(op, nonzero_at(a, at), nonzero_at(b, at));
     for (std::size_t axis = shape.size(); axis-- > 0;) {
       if (++at[axis] < shape[axis]) break;
       at[axis] = 0;

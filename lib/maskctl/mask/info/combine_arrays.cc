@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
+#include "maskctl/mask/apply_op.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/mask/info/broadcast.h"
@@ -14,20 +15,6 @@
 
 namespace maskctl {
 namespace {
-
-bool apply_op(Op op, bool a, bool b) {
-  switch (op) {
-    case Op::kAnd:
-      return a && b;
-    case Op::kOr:
-      return a || b;
-    case Op::kXor:
-      return a != b;
-    case Op::kSub:
-      break;
-  }
-  return a && !b;
-}
 
 /// Rows or columns repeated where the extent is 1; as runs and bands, never dense.
 PlanePtr stretched(const PlanePtr& plane, Index queries, Index keys) {
