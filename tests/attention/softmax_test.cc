@@ -6,6 +6,7 @@
 #include <random>
 #include <sstream>
 
+#include "attention/arrays.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/tensor/convert.h"
@@ -15,29 +16,7 @@ namespace {
 
 using namespace maskctl;
 using namespace maskctl::attention;
-
-class Random {
- public:
-  explicit Random(unsigned seed) : engine_(seed) {}
-  Index below(Index n) {
-    return static_cast<Index>(engine_() % static_cast<std::uint64_t>(std::max<Index>(n, 1)));
-  }
-  bool chance(double p) { return std::uniform_real_distribution<>(0, 1)(engine_) < p; }
-  Tensor normal(std::vector<Index> shape, DType dtype = DType::kFloat32, float size = 1) {
-    Tensor t(DType::kFloat32, std::move(shape));
-    std::normal_distribution<float> d(0, size);
-    for (float& x : t.as<float>()) x = d(engine_);
-    return astype(t, dtype);
-  }
-  Mask mask(Index b, Index h, Index q, Index k, double open) {
-    Tensor dense(DType::kBool, {b, h, q, k});
-    for (auto& x : dense.as<std::uint8_t>()) x = chance(open) ? 1 : 0;
-    return mask_from_dense(dense);
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
+using namespace attention_test;
 
 struct Problem {
   Tensor query, key, value;
@@ -87,34 +66,6 @@ Problem problem(unsigned seed, DType dtype = DType::kFloat32) {
     p.options.dropout_seed = seed;
   }
   return p;
-}
-
-void check_close(const Tensor& seen, const Tensor& expected, double tolerance, const char* what) {
-  REQUIRE(seen.shape() == expected.shape());
-  REQUIRE(seen.dtype() == expected.dtype());
-  const Tensor a = astype(seen, DType::kFloat64), b = astype(expected, DType::kFloat64);
-  double size = 1;
-  for (const double x : b.as<double>()) {
-    if (std::isfinite(x)) size = std::max(size, std::abs(x));
-  }
-  for (std::size_t i = 0; i < a.as<double>().size(); ++i) {
-    const double x = a.as<double>()[i], y = b.as<double>()[i];
-    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-    if (!(std::abs(x - y) <= tolerance * size)) {
-      FAIL(what << "[" << i << "] is " << x << ", expected " << y);
-    }
-  }
-}
-
-void check_gradients(const SoftmaxGradients& seen, const SoftmaxGradients& expected,
-                     double tolerance) {
-  check_close(seen.query, expected.query, tolerance, "d_query");
-  check_close(seen.key, expected.key, tolerance, "d_key");
-  check_close(seen.value, expected.value, tolerance, "d_value");
-  REQUIRE(seen.bias.has_value() == expected.bias.has_value());
-  REQUIRE(seen.sinks.has_value() == expected.sinks.has_value());
-  if (seen.bias) check_close(*seen.bias, *expected.bias, tolerance, "d_bias");
-  if (seen.sinks) check_close(*seen.sinks, *expected.sinks, tolerance, "d_sinks");
 }
 
 void compare_backends(Problem p, double tolerance) {

@@ -24,11 +24,13 @@ struct GoldenSet {
 const std::vector<GoldenSet> kSets = {
     {"MASKCTL_GOLDEN_MASKS", MASKCTL_SOURCE_DIR "/tests/data/golden/masks",
      conformance::replay_masks},
+    {"MASKCTL_GOLDEN_OPS", MASKCTL_SOURCE_DIR "/tests/data/golden/ops", conformance::replay_ops},
 };
 
 constexpr const char* kHelp =
     "usage: conformance [--suite NAME] [--case ID]\n"
-    "Replays the golden data, or that of the folder named by MASKCTL_GOLDEN_MASKS.\n"
+    "Replays the golden data, or that of the folders named by MASKCTL_GOLDEN_MASKS and\n"
+    "MASKCTL_GOLDEN_OPS.\n"
     "Prints a line for each failing case; exits with 1 when there is one.\n";
 
 /// Nothing for what is no option.

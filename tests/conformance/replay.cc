@@ -164,7 +164,9 @@ void replay(const Suite& suite, const std::string& id, Report& report) {
 
 }  // namespace
 
-Report replay_masks(const std::string& folder, const Filter& filter) {
+Report replay_manifests(
+    const std::string& folder, const Filter& filter,
+    const std::function<void(const std::string& manifest, Report& report)>& replay_one) {
   std::vector<std::string> manifests;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const fs::path& path = entry.path();
@@ -175,12 +177,18 @@ Report replay_masks(const std::string& folder, const Filter& filter) {
   Report report;
   for (const std::string& manifest : manifests) {
     try {
-      replay(Suite(manifest), filter.id, report);
+      replay_one(manifest, report);
     } catch (const std::exception& error) {
       report.failures.push_back(fmt::format("{}: {}", manifest, error.what()));
     }
   }
   return report;
+}
+
+Report replay_masks(const std::string& folder, const Filter& filter) {
+  return replay_manifests(folder, filter, [&](const std::string& manifest, Report& report) {
+    replay(Suite(manifest), filter.id, report);
+  });
 }
 
 }  // namespace conformance

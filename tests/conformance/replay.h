@@ -1,6 +1,7 @@
-// Replaying one suite of golden/masks.
+// Replaying folders of golden data.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,15 @@ struct Report {
   std::vector<std::string> failures;  // one line each
 };
 
-/// Replays every chosen case of the manifests in a folder, suite by suite.
+/// Calls `replay` for the chosen manifests (.json) of a folder, in order; one that throws is a
+/// failure.
+Report replay_manifests(
+    const std::string& folder, const Filter& filter,
+    const std::function<void(const std::string& manifest, Report& report)>& replay);
+
+/// Replays every chosen case of golden/masks.
 Report replay_masks(const std::string& folder, const Filter& filter);
+/// Replays every chosen case of golden/ops, on the reference and on the fast path.
+Report replay_ops(const std::string& folder, const Filter& filter);
 
 }  // namespace conformance

@@ -143,28 +143,58 @@ class Task {
 
   void add_tile(Index h, Range rows, const KeyTile& tile, std::vector<float>& d_bias) {
     const Index first = tile.keys.begin;
-    multiply(key_rows_.data() + first * c_.d.dim, c_.d.dim, kTile, c_.d.dim, q_.columns_q.data(),
-             kTile, p_.data(), kTile, false);
+    set_spans(rows.size(), tile);
+    multiply_columns(key_rows_.data() + first * c_.d.dim, c_.d.dim, c_.d.dim, q_.columns_q.data(),
+                     query_spans_, p_.data(), kTile);
     if (c_.adjusts_logits()) adjust(h, rows, tile.keys);
-    for (Index j = 0; j < kTile; ++j) exp_shifted(p_.data() + j * kTile, q_.lse.data(), kTile);
+    for (Index j = 0; j < kTile; ++j) {
+      const Range span = query_spans_[as_size(j / kRowGroup)];
+      if (span.empty()) continue;
+      exp_shifted(p_.data() + j * kTile + span.begin, q_.lse.data() + span.begin, span.size());
+    }
     close(tile, p_);
-    multiply(value_rows_.data() + first * c_.d.value_dim, c_.d.value_dim, kTile, c_.d.value_dim,
-             q_.columns_out.data(), kTile, dp_.data(), kTile, false);
+    multiply_columns(value_rows_.data() + first * c_.d.value_dim, c_.d.value_dim, c_.d.value_dim,
+                     q_.columns_out.data(), query_spans_, dp_.data(), kTile);
     if (c_.options.dropout > 0) drop(h, rows, tile.keys);  // dp and, for dV, a copy of p
     const Buffer& weights = c_.options.dropout > 0 ? turned_ : p_;
-    multiply(weights.data(), kTile, kTile, kTile, q_.packed_out.data(), value_columns_,
-             d_value_.data() + first * value_columns_, value_columns_, true);
+    multiply_depths(weights.data(), kTile, kTile, q_.packed_out.data(), value_columns_,
+                    query_spans_, d_value_.data() + first * value_columns_, value_columns_);
     for (Index j = 0; j < kTile; ++j) {
-      softmax_slope(p_.data() + j * kTile, dp_.data() + j * kTile, q_.delta.data(),
-                    dp_.data() + j * kTile, kTile);
+      const Range span = query_spans_[as_size(j / kRowGroup)];
+      float* const dp = dp_.data() + j * kTile + span.begin;
+      if (span.empty()) continue;
+      softmax_slope(p_.data() + j * kTile + span.begin, dp, q_.delta.data() + span.begin, dp,
+                    span.size());
     }
     close(tile, dp_);
     add_logit_slopes(h, rows, tile.keys, d_bias);
-    multiply(dp_.data(), kTile, kTile, kTile, q_.packed_q.data(), dim_columns_,
-             d_key_.data() + first * dim_columns_, dim_columns_, true);
+    multiply_depths(dp_.data(), kTile, kTile, q_.packed_q.data(), dim_columns_, query_spans_,
+                    d_key_.data() + first * dim_columns_, dim_columns_);
     turn(dp_, turned_);
-    multiply(turned_.data(), kTile, kTile, kTile, packed_keys_.data() + first * dim_columns_,
-             dim_columns_, d_query_.data(), dim_columns_, true);
+    multiply_depths(turned_.data(), kTile, kTile, packed_keys_.data() + first * dim_columns_,
+                    dim_columns_, key_spans_, d_query_.data(), dim_columns_);
+  }
+
+  /// What each group of keys needs of the queries, in whole groups of columns, and each group of
+  /// queries of the keys. Cells outside are closed.
+  void set_spans(Index queries, const KeyTile& tile) {
+    constexpr Index kGroups = kTile / kRowGroup;
+    const Range all{0, kTile}, none{kTile, 0};
+    query_spans_.assign(as_size(kGroups), tile.full ? all : none);
+    key_spans_.assign(as_size(kGroups), tile.full ? all : none);
+    for (Index i = 0; !tile.full && i < queries; ++i) {
+      const Range open = open_.span(i, tile.keys);
+      if (open.empty()) continue;
+      const Range keys{open.begin - tile.keys.begin, open.end - tile.keys.begin};
+      widen(keys, key_spans_[as_size(i / kRowGroup)]);
+      const Index column = i / kColumnGroup * kColumnGroup;
+      for (Index g = keys.begin / kRowGroup; g * kRowGroup < keys.end; ++g) {
+        widen({column, column + kColumnGroup}, query_spans_[as_size(g)]);
+      }
+    }
+  }
+  static void widen(Range by, Range& span) {
+    span = {std::min(span.begin, by.begin), std::max(span.end, by.end)};
   }
 
   /// Zeroes closed cells and the rows past the last key.
@@ -173,17 +203,7 @@ class Task {
     std::fill(x.begin() + tile.keys.size() * kTile, x.end(), 0.0f);
   }
 
-  static void turn(const Buffer& from, Buffer& to) {
-    constexpr Index kEdge = 16;
-    for (Index j0 = 0; j0 < kTile; j0 += kEdge) {
-      for (Index i0 = 0; i0 < kTile; i0 += kEdge) {
-        for (Index j = j0; j < j0 + kEdge; ++j) {
-          for (Index i = i0; i < i0 + kEdge; ++i)
-            to[as_size(i * kTile + j)] = from[as_size(j * kTile + i)];
-        }
-      }
-    }
-  }
+  static void turn(const Buffer& from, Buffer& to) { transpose(from.data(), kTile, to.data()); }
 
   /// Bias and cap work on rows of queries.
   void adjust(Index h, Range rows, Range keys) {
@@ -199,8 +219,7 @@ class Task {
     turned_ = p_;
     for (Index j = 0; j < keys.size(); ++j) {
       for (Index r = 0; r < rows.size(); ++r) {
-        const float m = dropout_multiplier(c_.options.dropout_seed, c_.options.dropout, b_, h,
-                                           rows.begin + r, keys.begin + j);
+        const float m = c_.dropout_at(b_, h, rows.begin + r, keys.begin + j);
         turned_[as_size(j * kTile + r)] *= m;
         dp_[as_size(j * kTile + r)] *= m;
       }
@@ -229,6 +248,7 @@ class Task {
   Index b_, u_;
   QueryTile q_;
   QueryBlock open_;
+  std::vector<Range> query_spans_, key_spans_;  // of groups of keys, of groups of queries
   Index tiles_, dim_columns_, value_columns_;
   Buffer key_rows_, value_rows_, packed_keys_, d_key_, d_value_, d_query_;
   Buffer p_, dp_, turned_, slope_;

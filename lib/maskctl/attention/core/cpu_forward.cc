@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "maskctl/attention/core/backends.h"
@@ -29,25 +31,26 @@ class PackedHead {
       : key_floats_(kKeyTile * c.d.dim),
         value_floats_(kKeyTile * round_up(c.d.value_dim, kColumnGroup)) {
     const Index tiles = ceil_div(c.d.keys, kKeyTile);
-    keys_ = buffer(tiles * key_floats_);
-    values_ = buffer(tiles * value_floats_);
+    // Packing writes all that is read.
+    keys_ = std::make_unique_for_overwrite<float[]>(as_size(tiles * key_floats_));
+    values_ = std::make_unique_for_overwrite<float[]>(as_size(tiles * value_floats_));
     HeadRows rows(c, b, u);
     for (Index t = 0; t < tiles; ++t) {
       const Range tile{t * kKeyTile, std::min((t + 1) * kKeyTile, c.d.keys)};
       pack_columns(rows.key(tile.begin), rows.key_stride(), tile.size(), c.d.dim,
-                   keys_.data() + t * key_floats_);
+                   keys_.get() + t * key_floats_);
       pack_rows(rows.value(tile.begin), rows.value_stride(), tile.size(), c.d.value_dim,
-                values_.data() + t * value_floats_);
+                values_.get() + t * value_floats_);
     }
   }
-  const float* keys(Range tile) const { return keys_.data() + tile.begin / kKeyTile * key_floats_; }
+  const float* keys(Range tile) const { return keys_.get() + tile.begin / kKeyTile * key_floats_; }
   const float* values(Range tile) const {
-    return values_.data() + tile.begin / kKeyTile * value_floats_;
+    return values_.get() + tile.begin / kKeyTile * value_floats_;
   }
 
  private:
   Index key_floats_, value_floats_;
-  Buffer keys_, values_;
+  std::unique_ptr<float[]> keys_, values_;
 };
 
 /// The running softmax of a block of queries.
@@ -90,33 +93,47 @@ class Block {
   }
 
   void add(const KeyTile& tile, const PackedHead& head) {
+    set_spans(tile);
+    multiply_columns(query_.data(), c_.d.dim, c_.d.dim, head.keys(tile.keys), spans_,
+                     scores_.data(), kKeyTile);
+    for (Index r = 0; r < rows_.size(); ++r) {
+      const Range span = spans_[as_size(r / kRowGroup)];
+      if (!span.empty()) update(r, tile, span);
+    }
+    for (Range& span : spans_) span.end = std::min(span.end, tile.keys.size());
+    multiply_depths(scores_.data(), kKeyTile, tile.keys.size(), head.values(tile.keys),
+                    value_columns_, spans_, sum_.data(), value_columns_);
+  }
+
+  /// The columns of the tile that each group of rows needs, in whole groups of columns.
+  void set_spans(const KeyTile& tile) {
     const Index width = round_up(tile.keys.size(), kColumnGroup);
-    multiply(query_.data(), c_.d.dim, padded_rows(), c_.d.dim, head.keys(tile.keys), width,
-             scores_.data(), kKeyTile, false);
-    for (Index r = 0; c_.adjusts_logits() && r < rows_.size(); ++r) {
-      c_.adjust(row(r), b_, h_, rows_.begin + r, tile.keys, width, nullptr);
-    }
-    close(tile, width);
-    for (Index r = 0; r < rows_.size(); ++r) update(r, tile.keys, width);
-    multiply(scores_.data(), kKeyTile, padded_rows(), tile.keys.size(), head.values(tile.keys),
-             value_columns_, sum_.data(), value_columns_, true);
-  }
-
-  void close(const KeyTile& tile, Index width) {
-    if (!tile.full) {
-      open_.close_rows(tile.keys, kClosed, scores_.data(), kKeyTile, width);
-    } else if (tile.keys.size() < width) {
-      for (Index r = 0; r < rows_.size(); ++r) {
-        std::fill(row(r) + tile.keys.size(), row(r) + width, kClosed);
-      }
+    spans_.assign(as_size(padded_rows() / kRowGroup),
+                  tile.full ? Range{0, width} : Range{width, 0});
+    if (tile.full) return;
+    for (Index r = 0; r < rows_.size(); ++r) {
+      const Range open = open_.span(r, tile.keys);
+      if (open.empty()) continue;
+      const Index first = tile.keys.begin;
+      Range& span = spans_[as_size(r / kRowGroup)];
+      span.begin = std::min(span.begin, (open.begin - first) / kColumnGroup * kColumnGroup);
+      span.end = std::max(span.end, round_up(open.end - first, kColumnGroup));
     }
   }
 
-  /// Scores to weights; earlier sums shrink when the maximum grows.
-  void update(Index r, Range keys, Index width) {
-    float& top = max_[static_cast<std::size_t>(r)];
-    float& weight = weight_[static_cast<std::size_t>(r)];
-    const float now = std::max(top, max_of(row(r), width));
+  /// Scores to weights in the columns `span` of the tile; earlier sums shrink when the maximum
+  /// grows.
+  void update(Index r, const KeyTile& tile, Range span) {
+    float* const x = scores_.data() + r * kKeyTile + span.begin;
+    const Range keys =
+        intersect({tile.keys.begin + span.begin, tile.keys.begin + span.end}, tile.keys);
+    const Index query = rows_.begin + r;
+    if (c_.adjusts_logits()) c_.adjust(x, b_, h_, query, keys, span.size(), nullptr);
+    if (!tile.full) open_.close_row(r, keys, kClosed, x);
+    std::fill(x + keys.size(), x + span.size(), kClosed);
+    float& top = max_[as_size(r)];
+    float& weight = weight_[as_size(r)];
+    const float now = std::max(top, max_of(x, span.size()));
     if (now > top) {
       if (top != kClosed) {
         const float factor = std::exp(top - now);
@@ -125,8 +142,8 @@ class Block {
       }
       top = now;
     }
-    weight += exp_and_sum(row(r), width, top == kClosed ? 0.0f : top);
-    if (c_.options.dropout > 0) c_.drop(row(r), b_, h_, rows_.begin + r, keys);
+    weight += exp_and_sum(x, span.size(), top == kClosed ? 0.0f : top);
+    if (c_.options.dropout > 0) c_.drop(x, b_, h_, query, keys);
   }
 
   void finish(SoftmaxResult& result) {
@@ -159,14 +176,35 @@ class Block {
     }
   }
 
-  float* row(Index r) { return scores_.data() + r * kKeyTile; }
-
   const CpuCall& c_;
   Index value_columns_;
   Buffer query_, scores_, sum_, max_, weight_;
+  std::vector<Range> spans_;  // of each group of rows
   QueryBlock open_;
   Index b_ = 0, h_ = 0;
   Range rows_;
+};
+
+/// Blocks that tasks take and give back: as many as work at once.
+class Blocks {
+ public:
+  explicit Blocks(const CpuCall& c) : c_(c) {}
+  std::unique_ptr<Block> take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return std::make_unique<Block>(c_);
+    std::unique_ptr<Block> block = std::move(free_.back());
+    free_.pop_back();
+    return block;
+  }
+  void give_back(std::unique_ptr<Block> block) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(block));
+  }
+
+ private:
+  const CpuCall& c_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Block>> free_;
 };
 
 /// Rows without keys and sinks, where the policy is not zero.
@@ -216,14 +254,16 @@ SoftmaxResult cpu_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& opt
         std::make_unique<PackedHead>(c, n / d.kv_heads, n % d.kv_heads);
   });
   const Index blocks = ceil_div(d.queries, kQueryBlock);
+  Blocks workers(c);
   // Later blocks see more under a causal mask: they go first.
   parallel_for(d.batch * d.q_heads * blocks, [&](Index n) {
     const Index block = blocks - 1 - n / (d.batch * d.q_heads);
     const Index head = n % (d.batch * d.q_heads);
     const Index b = head / d.q_heads, h = head % d.q_heads;
     const Range rows{block * kQueryBlock, std::min((block + 1) * kQueryBlock, d.queries)};
-    Block(c).run(b, h, rows, *heads[static_cast<std::size_t>(b * d.kv_heads + d.kv_head(h))],
-                 result);
+    std::unique_ptr<Block> worker = workers.take();
+    worker->run(b, h, rows, *heads[as_size(b * d.kv_heads + d.kv_head(h))], result);
+    workers.give_back(std::move(worker));
   });
   apply_policy(c, result);
   if (inputs.query->dtype() != DType::kFloat32) {

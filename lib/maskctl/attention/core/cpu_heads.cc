@@ -30,6 +30,7 @@ CpuCall::CpuCall(const SoftmaxInputs& in, const SoftmaxOptions& o, const Dims& d
       sinks(in.sinks),
       sink_array(in.sinks) {
   if (in.bias) bias_at = broadcast_strides(in.bias->shape());
+  finite_ = all_finite(k.data(), in.key->elements()) && all_finite(v.data(), in.value->elements());
 }
 
 const float* CpuCall::query(Index b, Index h) const {
@@ -43,15 +44,11 @@ const float* CpuCall::value(Index b, Index u) const {
 }
 
 std::vector<Index> CpuCall::poisoned_keys(Index b, Index u) const {
-  const auto finite = [](const float* x, Index n) {
-    float sum = 0;  // 0 * x is 0 unless x is NaN or infinite
-    for (Index i = 0; i < n; ++i) sum += 0 * x[i];
-    return sum == 0;
-  };
   std::vector<Index> found;
+  if (finite_) return found;
   for (Index j = 0; j < d.keys; ++j) {
-    if (finite(key(b, u) + j * key_stride(), d.dim) &&
-        finite(value(b, u) + j * value_stride(), d.value_dim)) {
+    if (all_finite(key(b, u) + j * key_stride(), d.dim) &&
+        all_finite(value(b, u) + j * value_stride(), d.value_dim)) {
       continue;
     }
     Index seen = 0;
@@ -97,11 +94,13 @@ void CpuCall::adjust(float* logits, Index b, Index h, Index i, Range keys, Index
   if (bias && !before) add_bias();
 }
 
+float CpuCall::dropout_at(Index b, Index h, Index i, Index j) const {
+  return dropout_multiplier(options.dropout_seed, options.dropout, b, h, options.first_query + i,
+                            options.first_key + j);
+}
+
 void CpuCall::drop(float* weights, Index b, Index h, Index i, Range keys) const {
-  for (Index j = keys.begin; j < keys.end; ++j) {
-    weights[j - keys.begin] *=
-        dropout_multiplier(options.dropout_seed, options.dropout, b, h, i, j);
-  }
+  for (Index j = keys.begin; j < keys.end; ++j) weights[j - keys.begin] *= dropout_at(b, h, i, j);
 }
 
 }  // namespace maskctl::attention

@@ -38,6 +38,7 @@ struct CpuCall {
   /// keys.size() rounded up.
   void adjust(float* logits, Index b, Index h, Index i, Range keys, Index width,
               float* slope) const;
+  float dropout_at(Index b, Index h, Index i, Index j) const;
   /// Multiplies the weights of query i by the dropout multipliers.
   void drop(float* weights, Index b, Index h, Index i, Range keys) const;
 
@@ -52,6 +53,9 @@ struct CpuCall {
   Floats q, k, v, bias, sinks;
   BroadcastStrides bias_at;
   const Tensor* sink_array;
+
+ private:
+  bool finite_ = false;  // K and V altogether
 };
 
 /// K and V of one key head, row by row; copied only when poisoned keys must be taken as 0.

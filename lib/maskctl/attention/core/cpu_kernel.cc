@@ -1,8 +1,8 @@
-// Packed products and exponentials, compiled for several instruction sets at once.
+// Packed products, compiled for several instruction sets at once.
 #include "maskctl/attention/core/cpu_kernel.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstring>
 #include <limits>
 
 // Baseline, AVX2 and AVX-512: the sets in between gain nothing on these loops and cost compile
@@ -29,9 +29,28 @@ HWY_ATTR void pack_rows_all(const float* src, Index stride, Index rows, Index co
   for (Index first = 0; first < padded; first += width) {
     const Index inside = std::clamp<Index>(columns - first, 0, width);
     for (Index row = 0; row < rows; ++row, out += width) {
-      std::copy_n(src + row * stride + first, inside, out);
+      std::memcpy(out, src + row * stride + first, as_size(inside) * sizeof(float));
       std::fill(out + inside, out + width, 0.0f);
     }
+  }
+}
+
+/// Edge of the squares that a transpose goes by: a cache line of floats.
+constexpr Index kSquare = 16;
+
+/// out[c * width + w] = src[w * stride + c]. Two passes through `square`, which stays in cache, are
+/// cheaper than columns read across rows far apart; fixed trip counts keep the loops free of calls.
+HWY_INLINE HWY_ATTR void transpose_square(const float* src, Index stride, Index width, float* out) {
+  const D d;
+  const auto step = static_cast<Index>(hn::Lanes(d));
+  HWY_ALIGN float square[kSquare * kSquare];
+  for (Index w = 0; w < kSquare; ++w) {
+    for (Index c = 0; c < kSquare; c += step) {
+      hn::Store(hn::LoadU(d, src + w * stride + c), d, square + w * kSquare + c);
+    }
+  }
+  for (Index c = 0; c < kSquare; ++c) {
+    for (Index w = 0; w < kSquare; ++w) out[c * width + w] = square[w * kSquare + c];
   }
 }
 
@@ -42,9 +61,28 @@ HWY_ATTR void pack_columns_all(const float* src, Index stride, Index rows, Index
   for (Index first = 0; first < padded; first += width, out += width * columns) {
     const Index inside = std::clamp<Index>(rows - first, 0, width);
     if (inside < width) std::fill(out, out + width * columns, 0.0f);
-    for (Index w = 0; w < inside; ++w) {
-      const float* row = src + (first + w) * stride;
-      for (Index column = 0; column < columns; ++column) out[column * width + w] = row[column];
+    for (Index w = 0; w < inside; w += std::min(width, kSquare)) {
+      const float* const row = src + (first + w) * stride;
+      const Index height = std::min({inside - w, width, kSquare});
+      for (Index c = 0; c < columns; c += kSquare) {
+        if (height == kSquare && c + kSquare <= columns) {
+          transpose_square(row + c, stride, width, out + c * width + w);
+          continue;
+        }
+        for (Index y = 0; y < height; ++y) {
+          for (Index x = c; x < std::min(c + kSquare, columns); ++x) {
+            out[x * width + w + y] = row[y * stride + x];
+          }
+        }
+      }
+    }
+  }
+}
+
+HWY_ATTR void transpose_all(const float* x, Index n, float* out) {
+  for (Index r = 0; r < n; r += kSquare) {
+    for (Index c = 0; c < n; c += kSquare) {
+      transpose_square(x + r * n + c, n, n, out + c * n + r);
     }
   }
 }
@@ -105,93 +143,36 @@ HWY_ATTR void multiply_all(const float* a, Index a_stride, Index rows, Index dep
   }
 }
 
-/// exp(x) by 2^n * 2^f, f in [-1/2, 1/2]: Taylor's series of 2^f to the sixth power, relative error
-/// below 2e-7; 0 below the smallest normal number.
-HWY_INLINE HWY_ATTR V exp_of(D d, V x) {
-  const V t = hn::Mul(x, hn::Set(d, 1.44269504088896341f));
-  const V clamped = hn::Min(hn::Max(t, hn::Set(d, -126.0f)), hn::Set(d, 127.0f));
-  const V whole = hn::Round(clamped);
-  const V f = hn::Sub(t, whole);  // of t itself, so that NaN stays NaN
-  V p = hn::Set(d, 1.540353039338161e-4f);
-  p = hn::MulAdd(p, f, hn::Set(d, 1.333355814642844e-3f));
-  p = hn::MulAdd(p, f, hn::Set(d, 9.618129107628477e-3f));
-  p = hn::MulAdd(p, f, hn::Set(d, 5.550410866482158e-2f));
-  p = hn::MulAdd(p, f, hn::Set(d, 2.402265069591007e-1f));
-  p = hn::MulAdd(p, f, hn::Set(d, 6.931471805599453e-1f));
-  p = hn::MulAdd(p, f, hn::Set(d, 1.0f));
-  const hn::RebindToSigned<D> di;
-  const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
-  const V result = hn::Mul(p, hn::BitCast(d, exponent));
-  return hn::IfThenZeroElse(hn::Lt(t, hn::Set(d, -126.0f)), result);
-}
-
-HWY_ATTR float max_all(const float* x, Index n) {
-  const D d;
-  const auto step = static_cast<Index>(hn::Lanes(d));
-  V top = hn::LoadU(d, x);
-  for (Index i = step; i < n; i += step) top = hn::Max(top, hn::LoadU(d, x + i));
-  return hn::GetLane(hn::MaxOfLanes(d, top));
-}
-
-HWY_ATTR float exp_sum_all(float* x, Index n, float shift) {
-  const D d;
-  const auto step = static_cast<Index>(hn::Lanes(d));
-  const V s = hn::Set(d, shift);
-  V sum = hn::Zero(d);
-  for (Index i = 0; i < n; i += step) {
-    const V e = exp_of(d, hn::Sub(hn::LoadU(d, x + i), s));
-    hn::StoreU(e, d, x + i);
-    sum = hn::Add(sum, e);
+HWY_ATTR void multiply_columns_all(const float* a, Index a_stride, Index depth,
+                                   const float* packed_b, std::span<const Range> spans, float* c,
+                                   Index c_stride) {
+  const Index width = panel_width();
+  Range all{std::numeric_limits<Index>::max(), 0};
+  for (const Range& span : spans) {
+    if (span.empty()) continue;
+    all = {std::min(all.begin, span.begin), std::max(all.end, span.end)};
   }
-  return hn::GetLane(hn::SumOfLanes(d, sum));
-}
-
-HWY_ATTR void exp_shifted_all(float* x, const float* shift, Index n) {
-  const D d;
-  const auto step = static_cast<Index>(hn::Lanes(d));
-  for (Index i = 0; i < n; i += step) {
-    hn::StoreU(exp_of(d, hn::Sub(hn::LoadU(d, x + i), hn::LoadU(d, shift + i))), d, x + i);
+  for (Index first = all.begin; first < all.end; first += width) {
+    for (std::size_t g = 0; g < spans.size(); ++g) {
+      if (!spans[g].contains(first)) continue;
+      const Index row = static_cast<Index>(g) * kRowGroup;
+      multiply_six(a + row * a_stride, a_stride, depth, packed_b + first * depth,
+                   c + row * c_stride + first, c_stride, false);
+    }
   }
 }
 
-HWY_ATTR void scale_all(float* x, Index n, float factor) {
-  const D d;
-  const auto step = static_cast<Index>(hn::Lanes(d));
-  const V f = hn::Set(d, factor);
-  for (Index i = 0; i < n; i += step) hn::StoreU(hn::Mul(hn::LoadU(d, x + i), f), d, x + i);
-}
-
-/// tanh(y) = sign(y) * (1 - e) / (1 + e), e = exp(-2|y|): nothing overflows. Near 0, where the
-/// difference cancels, y - y^3 / 3 + 2 y^5 / 15.
-HWY_INLINE HWY_ATTR V tanh_of(D d, V y) {
-  const V size = hn::Abs(y);
-  const V one = hn::Set(d, 1.0f);
-  const V e = exp_of(d, hn::Mul(size, hn::Set(d, -2.0f)));
-  const V large = hn::CopySign(hn::Div(hn::Sub(one, e), hn::Add(one, e)), y);
-  const V square = hn::Mul(y, y);
-  V p = hn::MulAdd(square, hn::Set(d, 2.0f / 15), hn::Set(d, -1.0f / 3));
-  p = hn::MulAdd(p, square, one);
-  return hn::IfThenElse(hn::Lt(size, hn::Set(d, 0.1f)), hn::Mul(p, y), large);
-}
-
-HWY_ATTR void soft_cap_vector(float* x, Index n, float cap, float* slope) {
-  const D d;
-  const auto step = static_cast<Index>(hn::Lanes(d));
-  const V c = hn::Set(d, cap), inverse = hn::Set(d, 1 / cap), one = hn::Set(d, 1.0f);
-  for (Index i = 0; i < n; i += step) {
-    const V t = tanh_of(d, hn::Mul(hn::LoadU(d, x + i), inverse));
-    hn::StoreU(hn::Mul(c, t), d, x + i);
-    if (slope) hn::StoreU(hn::NegMulAdd(t, t, one), d, slope + i);
-  }
-}
-
-HWY_ATTR void softmax_slope_all(const float* p, const float* dp, const float* delta, float* ds,
-                                Index n) {
-  const D d;
-  const auto step = static_cast<Index>(hn::Lanes(d));
-  for (Index i = 0; i < n; i += step) {
-    const V gap = hn::Sub(hn::LoadU(d, dp + i), hn::LoadU(d, delta + i));
-    hn::StoreU(hn::Mul(hn::LoadU(d, p + i), gap), d, ds + i);
+HWY_ATTR void multiply_depths_all(const float* a, Index a_stride, Index depth,
+                                  const float* packed_b, Index columns,
+                                  std::span<const Range> spans, float* c, Index c_stride) {
+  const Index width = panel_width();
+  for (Index first = 0; first < columns; first += width, packed_b += width * depth) {
+    for (std::size_t g = 0; g < spans.size(); ++g) {
+      if (spans[g].empty()) continue;
+      const Index row = static_cast<Index>(g) * kRowGroup;
+      multiply_six(a + row * a_stride + spans[g].begin, a_stride, spans[g].size(),
+                   packed_b + spans[g].begin * width, c + row * c_stride + first, c_stride, true);
+    }
   }
 }
 
@@ -207,13 +188,10 @@ namespace maskctl::attention {
 HWY_EXPORT(panel_width);
 HWY_EXPORT(pack_rows_all);
 HWY_EXPORT(pack_columns_all);
+HWY_EXPORT(transpose_all);
 HWY_EXPORT(multiply_all);
-HWY_EXPORT(max_all);
-HWY_EXPORT(exp_sum_all);
-HWY_EXPORT(exp_shifted_all);
-HWY_EXPORT(scale_all);
-HWY_EXPORT(soft_cap_vector);
-HWY_EXPORT(softmax_slope_all);
+HWY_EXPORT(multiply_columns_all);
+HWY_EXPORT(multiply_depths_all);
 HWY_EXPORT(target_name);
 
 Index panel_columns() { return HWY_DYNAMIC_DISPATCH(panel_width)(); }
@@ -226,30 +204,25 @@ void pack_columns(const float* src, Index stride, Index rows, Index columns, flo
   HWY_DYNAMIC_DISPATCH(pack_columns_all)(src, stride, rows, columns, out);
 }
 
+void transpose(const float* x, Index n, float* out) {
+  HWY_DYNAMIC_DISPATCH(transpose_all)(x, n, out);
+}
+
 void multiply(const float* a, Index a_stride, Index rows, Index depth, const float* packed_b,
               Index columns, float* c, Index c_stride, bool accumulate) {
   HWY_DYNAMIC_DISPATCH(multiply_all)
   (a, a_stride, rows, depth, packed_b, columns, c, c_stride, accumulate);
 }
 
-float max_of(const float* x, Index n) { return HWY_DYNAMIC_DISPATCH(max_all)(x, n); }
-
-float exp_and_sum(float* x, Index n, float shift) {
-  return HWY_DYNAMIC_DISPATCH(exp_sum_all)(x, n, shift);
+void multiply_columns(const float* a, Index a_stride, Index depth, const float* packed_b,
+                      std::span<const Range> spans, float* c, Index c_stride) {
+  HWY_DYNAMIC_DISPATCH(multiply_columns_all)(a, a_stride, depth, packed_b, spans, c, c_stride);
 }
 
-void exp_shifted(float* x, const float* shift, Index n) {
-  HWY_DYNAMIC_DISPATCH(exp_shifted_all)(x, shift, n);
-}
-
-void scale_by(float* x, Index n, float factor) { HWY_DYNAMIC_DISPATCH(scale_all)(x, n, factor); }
-
-void soft_cap_all(float* x, Index n, float cap, float* slope) {
-  HWY_DYNAMIC_DISPATCH(soft_cap_vector)(x, n, cap, slope);
-}
-
-void softmax_slope(const float* p, const float* dp, const float* delta, float* ds, Index n) {
-  HWY_DYNAMIC_DISPATCH(softmax_slope_all)(p, dp, delta, ds, n);
+void multiply_depths(const float* a, Index a_stride, Index depth, const float* packed_b,
+                     Index columns, std::span<const Range> spans, float* c, Index c_stride) {
+  HWY_DYNAMIC_DISPATCH(multiply_depths_all)
+  (a, a_stride, depth, packed_b, columns, spans, c, c_stride);
 }
 
 const char* cpu_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }

@@ -1,4 +1,5 @@
-// The inner loops of CPU attention: packed matrix products and vectors of exponentials, f32.
+// The inner loops of CPU attention: packed matrix products (cpu_kernel.cc) and vectors of
+// exponentials (cpu_vectors.cc), f32.
 #pragma once
 
 #include <span>
@@ -24,10 +25,26 @@ void pack_rows(const float* src, Index stride, Index rows, Index columns, float*
 /// out holds columns * round_up(rows, kColumnGroup) floats.
 void pack_columns(const float* src, Index stride, Index rows, Index columns, float* out);
 
+/// out[c * n + r] = x[r * n + c] for r, c < n; n divides by kColumnGroup.
+void transpose(const float* x, Index n, float* out);
+
 /// C[rows, columns] = A[rows, depth] * B, or += ; rows divide by kRowGroup, columns by
 /// kColumnGroup; B as packed with `depth` rows.
 void multiply(const float* a, Index a_stride, Index rows, Index depth, const float* packed_b,
               Index columns, float* c, Index c_stride, bool accumulate);
+
+// The same where each group of kRowGroup rows needs only a part: spans[g] belongs to rows
+// [g * kRowGroup, (g + 1) * kRowGroup), and may be empty.
+
+/// C = A * B in the columns of each group's span; those divide by kColumnGroup. Others stay.
+void multiply_columns(const float* a, Index a_stride, Index depth, const float* packed_b,
+                      std::span<const Range> spans, float* c, Index c_stride);
+/// C += A * B over the rows of B (columns of A) in each group's span. B has `depth` rows.
+void multiply_depths(const float* a, Index a_stride, Index depth, const float* packed_b,
+                     Index columns, std::span<const Range> spans, float* c, Index c_stride);
+
+/// Whether none of n floats is NaN or infinite; any n.
+bool all_finite(const float* x, Index n);
 
 // Vectors of n floats; n divides by kColumnGroup.
 

@@ -2,6 +2,7 @@
 #include "maskctl/attention/core/cpu_tiles.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace maskctl::attention {
 
@@ -47,6 +48,15 @@ bool QueryBlock::sees(Index row) const {
                      [](std::uint64_t word) { return word != 0; });
 }
 
+std::vector<Run>::const_iterator QueryBlock::last_run(const Row& row) const {
+  return runs_.begin() + static_cast<std::ptrdiff_t>(row.end);
+}
+
+std::vector<Run>::const_iterator QueryBlock::first_run(const Row& row, Index key) const {
+  return std::partition_point(runs_.begin() + static_cast<std::ptrdiff_t>(row.begin), last_run(row),
+                              [key](const Run& run) { return Index{run.end} <= key; });
+}
+
 template <class F>
 void QueryBlock::for_each_gap(const Row& row, Range keys, F&& f) const {
   if (row.is_words) {
@@ -57,25 +67,39 @@ void QueryBlock::for_each_gap(const Row& row, Range keys, F&& f) const {
     return;
   }
   Index next = keys.begin;
-  const auto first = runs_.begin() + static_cast<std::ptrdiff_t>(row.begin);
-  const auto last = runs_.begin() + static_cast<std::ptrdiff_t>(row.end);
-  auto run =
-      std::partition_point(first, last, [&](const Run& r) { return Index{r.end} <= keys.begin; });
-  for (; run != last && run->begin < keys.end; ++run) {
+  for (auto run = first_run(row, keys.begin); run != last_run(row) && run->begin < keys.end;
+       ++run) {
     if (run->begin > next) f(Range{next, run->begin});
     next = run->end;
   }
   if (next < keys.end) f(Range{next, keys.end});
 }
 
-void QueryBlock::close_rows(Range keys, float value, float* x, Index stride, Index width) const {
-  for (const Row& row : rows_) {
-    for_each_gap(row, keys, [&](Range gap) {
-      std::fill(x + (gap.begin - keys.begin), x + (gap.end - keys.begin), value);
-    });
-    std::fill(x + keys.size(), x + width, value);
-    x += stride;
+Range QueryBlock::span(Index row, Range keys) const {
+  const Row& r = rows_[as_size(row)];
+  Index begin = keys.end, end = keys.begin;
+  const auto add = [&](Range open) {
+    open = intersect(open, keys);
+    if (open.empty()) return;
+    begin = std::min(begin, open.begin), end = std::max(end, open.end);
+  };
+  if (r.is_words) {
+    for (Index w = keys.begin / 64; w * 64 < keys.end; ++w) {
+      const std::uint64_t word = words_[r.begin + as_size(w)];
+      if (word != 0) add({w * 64 + std::countr_zero(word), (w + 1) * 64 - std::countl_zero(word)});
+    }
+    return {begin, end};
   }
+  for (auto run = first_run(r, keys.begin); run != last_run(r) && run->begin < keys.end; ++run) {
+    add({run->begin, run->end});
+  }
+  return {begin, end};
+}
+
+void QueryBlock::close_row(Index row, Range keys, float value, float* x) const {
+  for_each_gap(rows_[as_size(row)], keys, [&](Range gap) {
+    std::fill(x + (gap.begin - keys.begin), x + (gap.end - keys.begin), value);
+  });
 }
 
 void QueryBlock::close_columns(Range keys, float value, float* x, Index stride) const {

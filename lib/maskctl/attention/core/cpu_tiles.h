@@ -24,10 +24,12 @@ class QueryBlock {
   const std::vector<KeyTile>& tiles() const { return tiles_; }
   /// Whether the query number `row` of the block sees any key.
   bool sees(Index row) const;
-  /// Writes `value` over the closed cells of a partial tile held by queries: x[row * stride +
-  /// (key - keys.begin)]; and over columns from keys.size() to `width`.
-  void close_rows(Range keys, float value, float* x, Index stride, Index width) const;
-  /// The same of a tile held by keys: x[(key - keys.begin) * stride + row].
+  /// From the first to the last open key of a row inside a partial tile; empty without any.
+  Range span(Index row, Range keys) const;
+  /// Writes `value` over the closed keys of a row of a partial tile: x[key - keys.begin].
+  void close_row(Index row, Range keys, float value, float* x) const;
+  /// Writes `value` over the closed cells of a partial tile held by keys: x[(key - keys.begin) *
+  /// stride + row].
   void close_columns(Range keys, float value, float* x, Index stride) const;
 
  private:
@@ -35,6 +37,9 @@ class QueryBlock {
     std::size_t begin = 0, end = 0;  // of runs_ or words_
     bool is_words = false;
   };
+  /// The first run of a row that ends past `key`, and the end of its runs.
+  std::vector<Run>::const_iterator first_run(const Row& row, Index key) const;
+  std::vector<Run>::const_iterator last_run(const Row& row) const;
   /// f(key range) for each closed range inside `keys`.
   template <class F>
   void for_each_gap(const Row& row, Range keys, F&& f) const;

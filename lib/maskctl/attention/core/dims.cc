@@ -14,14 +14,6 @@ using Shape = std::vector<Index>;
 
 [[noreturn]] void refuse_shape(const std::string& message) { throw Error(Errc::kShape, message); }
 
-void check_rank(const char* what, const Tensor* tensor, Index rank) {
-  if (!tensor) throw Error(Errc::kInvalidArgument, fmt::format("{} is missing", what));
-  if (tensor->rank() != rank) {
-    refuse_shape(
-        fmt::format("{} is {}, expected {} axes", what, shape_text(tensor->shape()), rank));
-  }
-}
-
 void check_dtypes(const SoftmaxInputs& in) {
   const DType dtype = in.query->dtype();
   if (dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBFloat16) {
@@ -54,11 +46,31 @@ void check_mask(const Mask& mask, const Dims& d) {
   }
 }
 
+void check_options(const SoftmaxOptions& o) {
+  if (o.soft_cap && !(*o.soft_cap > 0)) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("soft cap {} is not above 0; leave it out for none", *o.soft_cap));
+  }
+  if (!(o.dropout >= 0 && o.dropout < 1)) {
+    throw Error(Errc::kInvalidArgument, fmt::format("dropout {} is outside [0, 1)", o.dropout));
+  }
+}
+
+}  // namespace
+
+void check_rank(const char* what, const Tensor* tensor, Index rank) {
+  if (!tensor) throw Error(Errc::kInvalidArgument, fmt::format("{} is missing", what));
+  if (tensor->rank() != rank) {
+    refuse_shape(
+        fmt::format("{} is {}, expected {} axes", what, shape_text(tensor->shape()), rank));
+  }
+}
+
 void check_bias(const Tensor& bias, const Dims& d) {
   const std::array<Index, 4> full{d.batch, d.q_heads, d.queries, d.keys};
   bool fits = bias.rank() == 4;
   for (Index axis = 0; fits && axis < 4; ++axis) {
-    fits = bias.extent(axis) == 1 || bias.extent(axis) == full[static_cast<std::size_t>(axis)];
+    fits = bias.extent(axis) == 1 || bias.extent(axis) == full[as_size(axis)];
   }
   if (!fits) {
     refuse_shape(fmt::format("bias is {}, expected {} with any axis 1", shape_text(bias.shape()),
@@ -75,18 +87,6 @@ void check_sinks(const Tensor& sinks, const Dims& d) {
                              shape_text(sinks.shape()), d.q_heads, d.kv_heads));
   }
 }
-
-void check_options(const SoftmaxOptions& o) {
-  if (o.soft_cap && !(*o.soft_cap > 0)) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("soft cap {} is not above 0; leave it out for none", *o.soft_cap));
-  }
-  if (!(o.dropout >= 0 && o.dropout < 1)) {
-    throw Error(Errc::kInvalidArgument, fmt::format("dropout {} is outside [0, 1)", o.dropout));
-  }
-}
-
-}  // namespace
 
 void check_shape(const char* what, const Tensor& tensor, std::span<const Index> expected) {
   if (!std::equal(tensor.shape().begin(), tensor.shape().end(), expected.begin(), expected.end())) {

@@ -29,7 +29,8 @@ enum class SegmentPadding : std::uint8_t { kNegative, kZero };
 /// Mask-like arguments; all that are given must open a cell for it to be open.
 /// Arrays of masks are of any dtype, nonzero = may attend; ids, positions and lengths are integers.
 struct MaskArguments {
-  /// [B,Tk]: keys that are not padding; [B,Tq,Tk]; or [B,H,Tq,Tk] with H = 1, Hkv or Hq. B may be 1.
+  /// [B,Tk]: keys that are not padding; [B,Tq,Tk]; or [B,H,Tq,Tk] with H = 1, Hkv or Hq. B may
+  /// be 1.
   const Tensor* attention_mask = nullptr;
   /// Its attention_mask, computed from its segment ids when it stores none.
   const MaskInfo* mask_info = nullptr;

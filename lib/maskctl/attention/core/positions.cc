@@ -16,9 +16,8 @@ class PositionPlane final : public Plane {
         kv_(kv.begin(), kv.end()),
         left_(left),
         right_(right) {
-    for (auto first = kv_.begin(); first != kv_.end(); first = ascents_.back()) {
-      auto next = std::is_sorted_until(first, kv_.end());
-      ascents_.push_back(next);
+    for (Place first = kv_.cbegin(); first != kv_.cend(); first = ascents_.back()) {
+      ascents_.push_back(std::is_sorted_until(first, kv_.cend()));
     }
   }
 
@@ -36,8 +35,8 @@ class PositionPlane final : public Plane {
   }
   bool computed() const override { return true; }
   Index bytes() const override {
-    return static_cast<Index>(sizeof(*this) + (q_.size() + kv_.size() + ascents_.size()) *
-                                                  sizeof(Index));
+    return static_cast<Index>(sizeof(*this) +
+                              (q_.size() + kv_.size() + ascents_.size()) * sizeof(Index));
   }
 
  private:
@@ -45,7 +44,6 @@ class PositionPlane final : public Plane {
 
   /// The keys of one ascent that a query at `position` sees; joined to a run that they touch.
   void add(Index position, Place first, Place last, std::vector<Run>& runs) const {
-    // Differences, not sums: no position is too large.
     const auto too_low = [&](Index key) { return left_ && key - position < -*left_; };
     const auto in_reach = [&](Index key) { return !right_ || key - position <= *right_; };
     const Place begin = std::partition_point(first, last, too_low);

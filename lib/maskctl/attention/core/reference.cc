@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "maskctl/attention/core/backends.h"
+#include "maskctl/attention/core/doubles.h"
 #include "maskctl/attention/core/keys.h"
 #include "maskctl/tensor/convert.h"
 
@@ -13,20 +14,6 @@ namespace maskctl::attention {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// An array as float64; empty when absent.
-std::vector<double> doubles(const Tensor* tensor) {
-  if (!tensor) return {};
-  const Tensor wide = astype(*tensor, DType::kFloat64);
-  const auto values = wide.as<double>();
-  return {values.begin(), values.end()};
-}
-
-Tensor tensor_of(const std::vector<double>& values, const Tensor& like) {
-  Tensor wide(DType::kFloat64, like.shape());
-  std::copy(values.begin(), values.end(), wide.as<double>().begin());
-  return astype(wide, like.dtype());
-}
 
 /// One call in float64, with the place of every vector.
 struct Call {
@@ -136,9 +123,9 @@ void for_each_row(const Call& c, const std::function<void(Row&)>& f) {
 
 double multiplier(const Call& c, const Row& row, Index j) {
   const SoftmaxOptions& o = c.options;
-  return o.dropout == 0 ? 1.0
-                        : static_cast<double>(dropout_multiplier(o.dropout_seed, o.dropout, row.b,
-                                                                 row.h, row.i, j));
+  if (o.dropout == 0) return 1;
+  return static_cast<double>(dropout_multiplier(o.dropout_seed, o.dropout, row.b, row.h,
+                                                o.first_query + row.i, o.first_key + j));
 }
 
 /// A row without keys and sinks follows the policy; with sinks it stays 0.

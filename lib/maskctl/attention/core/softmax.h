@@ -32,6 +32,9 @@ struct SoftmaxOptions {
   EmptyRow empty_row = EmptyRow::kZero;
   double dropout = 0;  // probability in [0, 1); kept weights are multiplied by 1 / (1 - dropout)
   std::uint64_t dropout_seed = 0;
+  /// Where query 0 and key 0 stand in the whole sequences of which these are parts; dropout alone
+  /// depends on it.
+  Index first_query = 0, first_key = 0;
   bool normalize = true;  // false: out is not divided by l, m is the maximum over open keys
   Backend backend = Backend::kCpu;
   Index q_block = 0, k_block = 0;  // tile hints of kCpu; 0 = its own choice; never change meaning

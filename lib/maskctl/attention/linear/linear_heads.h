@@ -1,0 +1,62 @@
+// The arrays of one call of the linear family as the CPU path wants them: f32, one head of one
+// sequence at a time, in order of time.
+#pragma once
+
+#include "maskctl/attention/core/cpu_heads.h"
+#include "maskctl/attention/linear/linear_dims.h"
+
+namespace maskctl::attention {
+
+/// Rows of one array: that of step n starts at data + n * stride. stride is negative in reverse.
+template <class T>
+struct RowsOf {
+  T* data = nullptr;
+  Index stride = 0;
+  T* row(Index step) const { return data + step * stride; }
+  explicit operator bool() const { return data != nullptr; }
+};
+using Rows = RowsOf<const float>;
+
+/// rows.row(step), when rows are read in order. They may lie a page apart, which no hardware
+/// follows: asks for the one that is needed soon.
+inline const float* next_row(const Rows& rows, Index step, Index tokens, Index width) {
+  constexpr Index kAhead = 6, kLine = 64 / sizeof(float);
+  if (step + kAhead < tokens) {
+    const float* const later = rows.row(step + kAhead);
+    for (Index x = 0; x < width; x += kLine) __builtin_prefetch(later + x);
+  }
+  return rows.row(step);
+}
+
+/// One head of one sequence. Absent gates have no data.
+struct LinearHead {
+  Index tokens = 0;
+  Rows q, k, v;
+  Rows key_gates[2];    // [K] each: per-key g and gk
+  Rows value_gates;     // [V]
+  Rows head_gates;      // [1]
+  float head_gate = 0;  // g_gamma
+};
+
+/// Everything a task of forward or backward reads.
+struct LinearCpuCall {
+  LinearCpuCall(const RecurrentAttentionInputs& inputs, const LinearDims& dims);
+
+  LinearHead head(Index sequence, Index h) const;
+  /// Rows of head h of an array [B,T,heads,width], in the order of a sequence; none of an absent
+  /// array.
+  template <class T>
+  RowsOf<T> rows(T* array, Index sequence, Index heads, Index h, Index width) const {
+    const LinearSequence& s = d.sequences[as_size(sequence)];
+    if (!array || s.tokens.empty()) return {};
+    const Index stride = heads * width;
+    return {array + d.token(s, 0) * stride + h * width, d.reverse ? -stride : stride};
+  }
+  /// [K,V] of an array of states; null when absent.
+  const float* state(const Floats& states, Index sequence, Index h) const;
+
+  LinearDims d;
+  Floats q, k, v, g, g_gamma, gk, gv, initial_state;
+};
+
+}  // namespace maskctl::attention

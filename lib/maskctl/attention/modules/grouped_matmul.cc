@@ -1,0 +1,27 @@
+#include "maskctl/attention/modules/grouped_matmul.h"
+
+#include <algorithm>
+
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::attention {
+
+void GroupedMatmulOp::localise(Inputs& in, Options&, const Shard& shard, const ShardPlan&,
+                               OwnedArrays& owned) {
+  if (!in.group_sizes || !shard.splits("m")) return;
+  const Range rows = shard.range("m");
+  std::vector<std::int32_t> sizes = as_int32(*in.group_sizes, "group_sizes");
+  Index begin = 0;
+  for (std::int32_t& size : sizes) {
+    const Range group = intersect({begin, begin + size}, rows);
+    begin += size;
+    size = static_cast<std::int32_t>(group.size());
+  }
+  // Sizes that do not fit stay as they are, for the operation to refuse.
+  if (begin > shard.extents.at("m")) return;
+  Tensor local(DType::kInt32, in.group_sizes->shape());
+  std::ranges::copy(sizes, local.as<std::int32_t>().begin());
+  in.group_sizes = &owned.tensors.emplace_back(std::move(local));
+}
+
+}  // namespace maskctl::attention

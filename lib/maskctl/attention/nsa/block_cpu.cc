@@ -1,0 +1,208 @@
+// Attention over listed blocks on the CPU: the query heads of a key head against all keys that the
+// token sees, where these lie.
+#include <cmath>
+#include <limits>
+
+#include "maskctl/attention/core/cpu_heads.h"
+#include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/core/row_products.h"
+#include "maskctl/attention/nsa/block_call.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::attention {
+namespace {
+
+constexpr float kClosed = -std::numeric_limits<float>::infinity();
+
+struct Arrays {
+  explicit Arrays(const BlockCall& c) : query(c.query), key(c.key), value(c.value) {}
+  Floats query, key, value;
+};
+
+/// One token and key head at a time: its keys and the logits of the query heads that read them.
+class TokenRows {
+ public:
+  TokenRows(const BlockCall& call, const Arrays& arrays) : c_(call), arrays_(arrays) {}
+
+  /// False when the token sees nothing.
+  bool read(std::size_t sequence, Index t, Index u) {
+    const TokenSequence& s = c_.sequences[sequence];
+    batch_ = s.batch, token_ = s.tokens.begin + t, u_ = u;
+    blocks_ = c_.blocks(sequence, t, u);
+    key_offsets_.clear(), value_offsets_.clear();
+    for (const KeyBlock& block : blocks_) {
+      for (Index j = block.keys.begin; j < block.keys.end; ++j) {
+        const Index row = (batch_ * c_.d.keys + j) * c_.d.kv_heads + u;
+        key_offsets_.push_back(row * c_.d.dim);
+        value_offsets_.push_back(row * c_.d.value_dim);
+      }
+    }
+    count_ = static_cast<Index>(key_offsets_.size());
+    width_ = round_up(count_, kColumnGroup);
+    return count_ > 0;
+  }
+
+  /// [group, width]: scale * q.k + ln(times); -inf past the last key.
+  void logits(std::vector<float>& out) const {
+    out.assign(as_size(c_.d.group() * width_), 0.0f);
+    row_dots(keys(), query(), c_.d.group(), out.data(), width_);
+    for (Index g = 0; g < c_.d.group(); ++g) {
+      float* row = out.data() + g * width_;
+      scale_by(row, width_, static_cast<float>(c_.scale));
+      std::fill(row + count_, row + width_, kClosed);
+      for (const KeyBlock& block : blocks_) {
+        const Index size = block.keys.size();
+        if (block.times > 1) {
+          const float extra = std::log(static_cast<float>(block.times));
+          for (Index j = 0; j < size; ++j) row[j] += extra;
+        }
+        row += size;
+      }
+    }
+  }
+
+  KeyRows keys() const {
+    return {DType::kFloat32, arrays_.key.data(), key_offsets_, 1, 0, c_.d.dim};
+  }
+  KeyRows values() const {
+    return {DType::kFloat32, arrays_.value.data(), value_offsets_, 1, 0, c_.d.value_dim};
+  }
+  const std::vector<KeyBlock>& blocks() const { return blocks_; }
+  Index width() const { return width_; }
+
+  const float* query() const { return arrays_.query.data() + first_row() * c_.d.dim; }
+  /// The first query head of the token in [B,T,Hq].
+  Index first_row() const {
+    return (batch_ * c_.d.queries + token_) * c_.d.q_heads + u_ * c_.d.group();
+  }
+  /// The row of a key in [B,T,Hkv].
+  Index key_row(Index j) const { return (batch_ * c_.d.keys + j) * c_.d.kv_heads + u_; }
+  Index lse_at(Index g) const {
+    return (batch_ * c_.d.q_heads + u_ * c_.d.group() + g) * c_.d.queries + token_;
+  }
+
+ private:
+  const BlockCall& c_;
+  const Arrays& arrays_;
+  Index batch_ = 0, token_ = 0, u_ = 0;
+  std::vector<KeyBlock> blocks_;
+  std::vector<Index> key_offsets_, value_offsets_;
+  Index count_ = 0, width_ = 0;
+};
+
+/// Output and lse of one token and key head.
+void attend(const BlockCall& c, const TokenRows& rows, std::vector<float>& scores,
+            SoftmaxResult& result) {
+  rows.logits(scores);
+  for (Index g = 0; g < c.d.group(); ++g) {
+    float* const row = scores.data() + g * rows.width();
+    const float top = max_of(row, rows.width());
+    const float sum = exp_and_sum(row, rows.width(), top);
+    scale_by(row, rows.width(), 1 / sum);
+    result.lse.as<float>()[as_size(rows.lse_at(g))] = top + std::log(sum);
+  }
+  row_sums(rows.values(), scores.data(), rows.width(), c.d.group(),
+           result.out.as<float>().data() + rows.first_row() * c.d.value_dim);
+}
+
+/// The gradients of one key head, f32, token by token.
+class Backward {
+ public:
+  Backward(const BlockCall& call, const Arrays& arrays, const SoftmaxResult& forward,
+           const Floats& out, const Floats& d_out, SoftmaxGradients& sums)
+      : c_(call), rows_(call, arrays), forward_(forward), out_(out), d_out_(d_out), sums_(sums) {}
+
+  void run(std::size_t sequence, Index u) {
+    for (Index t = 0; t < c_.sequences[sequence].tokens.size(); ++t) {
+      if (rows_.read(sequence, t, u)) add_token();
+    }
+  }
+
+ private:
+  void add_token() {
+    const Index group = c_.d.group(), width = rows_.width(), dim = c_.d.dim, n = c_.d.value_dim;
+    const float* const slope = d_out_.data() + rows_.first_row() * n;
+    rows_.logits(weights_);
+    slopes_.assign(weights_.size(), 0.0f);
+    row_dots(rows_.values(), slope, group, slopes_.data(), width);
+    for (Index g = 0; g < group; ++g) differentiate(g, slope + g * n);
+    row_sums(rows_.keys(), slopes_.data(), width, group,
+             sums_.query.as<float>().data() + rows_.first_row() * dim);
+    Index first = 0;
+    for (const KeyBlock& block : rows_.blocks()) {
+      const Index row = rows_.key_row(block.keys.begin), size = block.keys.size();
+      add_outer(slopes_.data() + first, width, rows_.query(), group, dim,
+                sums_.key.as<float>().data() + row * dim, c_.d.kv_heads * dim, size);
+      add_outer(weights_.data() + first, width, slope, group, n,
+                sums_.value.as<float>().data() + row * n, c_.d.kv_heads * n, size);
+      first += size;
+    }
+  }
+
+  /// Logits to weights, and their gradients d_out . v to those of q . k.
+  void differentiate(Index g, const float* slope) {
+    const Index width = rows_.width(), n = c_.d.value_dim;
+    float* const p = weights_.data() + g * width;
+    float* const ds = slopes_.data() + g * width;
+    const float* const out = out_.data() + (rows_.first_row() + g) * n;
+    exp_and_sum(p, width, forward_.lse.as<float>()[as_size(rows_.lse_at(g))]);
+    float delta = 0;
+    for (Index x = 0; x < n; ++x) delta += slope[x] * out[x];
+    deltas_.assign(as_size(width), delta);
+    softmax_slope(p, ds, deltas_.data(), ds, width);
+    scale_by(ds, width, static_cast<float>(c_.scale));
+  }
+
+  const BlockCall& c_;
+  TokenRows rows_;
+  const SoftmaxResult& forward_;
+  const Floats &out_, &d_out_;
+  SoftmaxGradients& sums_;
+  std::vector<float> weights_, slopes_, deltas_;
+};
+
+Tensor rounded(Tensor sums, DType dtype) {
+  return dtype == DType::kFloat32 ? std::move(sums) : astype(sums, dtype);
+}
+
+}  // namespace
+
+SoftmaxResult blocks_cpu_forward(const BlockCall& c) {
+  const Arrays arrays(c);
+  SoftmaxResult result{
+      Tensor(DType::kFloat32, {c.d.batch, c.d.queries, c.d.q_heads, c.d.value_dim}),
+      Tensor(DType::kFloat32, {c.d.batch, c.d.q_heads, c.d.queries})};
+  std::fill(result.lse.as<float>().begin(), result.lse.as<float>().end(), kClosed);
+  const std::vector<TokenTask> tasks = c.tasks();
+  parallel_for(static_cast<Index>(tasks.size()), [&](Index i) {
+    const auto& [sequence, u, tokens] = tasks[as_size(i)];
+    TokenRows rows(c, arrays);
+    std::vector<float> scores;
+    for (Index t = tokens.begin; t < tokens.end; ++t) {
+      if (rows.read(sequence, t, u)) attend(c, rows, scores, result);
+    }
+  });
+  result.out = rounded(std::move(result.out), c.query->dtype());
+  return result;
+}
+
+SoftmaxGradients blocks_cpu_backward(const BlockCall& c, const SoftmaxResult& forward,
+                                     const Tensor& d_out) {
+  const Arrays arrays(c);
+  const Floats out(&forward.out), slopes(&d_out);
+  SoftmaxGradients sums{Tensor(DType::kFloat32, c.query->shape()),
+                        Tensor(DType::kFloat32, c.key->shape()),
+                        Tensor(DType::kFloat32, c.value->shape()), std::nullopt, std::nullopt};
+  const Index sequences = static_cast<Index>(c.sequences.size());
+  // Tokens of one sequence and head share keys: they stay in one task.
+  parallel_for(sequences * c.d.kv_heads, [&](Index i) {
+    Backward(c, arrays, forward, out, slopes, sums)
+        .run(as_size(i / c.d.kv_heads), i % c.d.kv_heads);
+  });
+  return {rounded(std::move(sums.query), c.query->dtype()),
+          rounded(std::move(sums.key), c.key->dtype()),
+          rounded(std::move(sums.value), c.value->dtype()), std::nullopt, std::nullopt};
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,190 @@
+// Attention over pages on the CPU. Sequences of few rows are streamed: every key is read once,
+// where it lies, by all query heads, and the tasks of a row are merged. Longer ones are gathered
+// and go to the tiles of softmax attention.
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "maskctl/attention/core/cpu_heads.h"
+#include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/core/row_products.h"
+#include "maskctl/attention/paged/paged_backends.h"
+#include "maskctl/base/threads.h"
+
+namespace maskctl::attention {
+namespace {
+
+constexpr float kClosed = -std::numeric_limits<float>::infinity();
+constexpr Index kStreamedRows = 4;  // a gathered sequence costs about as much as five rows
+constexpr Index kTaskKeys = 512;    // of a row; divides by every piece
+constexpr Index kMostKeys = 256;    // of a piece; a power of two of kColumnGroup
+constexpr Index kPieceBytes = Index{1} << 18;  // of its values, which wait in the second cache
+
+/// A row of a streamed sequence and what it sees; its tasks are numbered from `first` on.
+struct Row {
+  const PagedSequence* sequence;
+  Index row;
+  Range keys;
+  Index first;
+};
+
+/// Keys that a task reads at a time.
+Index piece_keys(const PagedCache& cache) {
+  const Index row = cache.heads * cache.dim * size_bytes(cache.dtype);
+  Index keys = kMostKeys;
+  while (keys > kColumnGroup && keys * row > kPieceBytes) keys /= 2;
+  return keys;
+}
+
+/// The softmax of each query head over the keys of each task: the maximum, the sum of the weights
+/// and the weighted sum of the values.
+struct Partials {
+  Partials(std::size_t tasks, Index q_heads, Index dim)
+      : max(tasks * as_size(q_heads), kClosed),
+        weight(tasks * as_size(q_heads)),
+        sum(tasks * as_size(q_heads * dim)) {}
+  std::vector<float> max, weight;
+  std::vector<float, AlignedAllocator<float>> sum;
+};
+
+/// All heads of one row over the keys of one task.
+class Stream {
+ public:
+  Stream(const PagedCall& call, const Floats& queries, Partials& partials)
+      : c_(call), queries_(queries), partials_(partials) {}
+
+  void run(const Row& row, Range keys, Index task) {
+    const Index piece = piece_keys(c_.cache);
+    for (Index k = keys.begin; k < keys.end; k += piece) {
+      add(row, {k, std::min(k + piece, keys.end)}, task * c_.q_heads);
+    }
+  }
+
+ private:
+  /// Partial results of the heads are numbered from `first` on.
+  void add(const Row& row, Range keys, Index first) {
+    c_.elements(*row.sequence, keys, offsets_);
+    const Index width = round_up(keys.size(), kColumnGroup);
+    scores_.resize(as_size(c_.q_heads * width));
+    row_dots(rows_of(c_.cache.keys), queries_.data() + row.row * c_.q_heads * c_.cache.dim,
+             c_.group(), scores_.data(), width, c_.cache.values);
+    for (Index h = 0; h < c_.q_heads; ++h) {
+      weigh(scores_.data() + h * width, keys.size(), width, first + h);
+    }
+    row_sums(rows_of(c_.cache.values), scores_.data(), width, c_.group(),
+             partials_.sum.data() + first * c_.cache.dim);
+  }
+
+  KeyRows rows_of(const std::byte* array) const {
+    const Index together = c_.cache.heads_first() ? c_.cache.page_size : 1;
+    return {c_.cache.dtype,       array,        offsets_, c_.cache.heads,
+            c_.cache.head_stride, c_.cache.dim, together};
+  }
+
+  /// Logits to weights; earlier sums shrink when the maximum grows.
+  void weigh(float* x, Index count, Index width, Index partial) {
+    std::fill(x + count, x + width, 0.0f);
+    scale_by(x, width, static_cast<float>(c_.scale));
+    if (c_.soft_cap) soft_cap_all(x, width, static_cast<float>(*c_.soft_cap), nullptr);
+    std::fill(x + count, x + width, kClosed);
+    float& top = partials_.max[as_size(partial)];
+    float& weight = partials_.weight[as_size(partial)];
+    const float now = std::max(top, max_of(x, width));
+    if (now > top && top != kClosed) {
+      const float factor = std::exp(top - now);
+      weight *= factor;
+      float* const sum = partials_.sum.data() + partial * c_.cache.dim;
+      for (Index i = 0; i < c_.cache.dim; ++i) sum[i] *= factor;
+    }
+    top = now;
+    weight += exp_and_sum(x, width, top);
+  }
+
+  const PagedCall& c_;
+  const Floats& queries_;
+  Partials& partials_;
+  std::vector<Index> offsets_;
+  std::vector<float> scores_;
+};
+
+/// Partial results `tasks` of one head, and the sinks, as one softmax.
+void merge(const PagedCall& c, const Partials& partials, Range tasks, Index h,
+           std::span<const float> sinks, float* out) {
+  const auto place = [&](Index task) { return as_size(task * c.q_heads + h); };
+  float top = kClosed, weight = 0;
+  for (const float sink : sinks) top = std::max(top, sink);
+  for (Index i = tasks.begin; i < tasks.end; ++i) top = std::max(top, partials.max[place(i)]);
+  for (const float sink : sinks) weight += std::exp(sink - top);
+  for (Index i = tasks.begin; i < tasks.end; ++i) {
+    weight += partials.weight[place(i)] * std::exp(partials.max[place(i)] - top);
+  }
+  for (Index i = tasks.begin; i < tasks.end; ++i) {
+    const float factor =
+        std::exp(partials.max[place(i)] - top) / weight * static_cast<float>(c.value_scale);
+    const float* const sum = partials.sum.data() + place(i) * as_size(c.cache.dim);
+    for (Index x = 0; x < c.cache.dim; ++x) out[x] += factor * sum[x];
+  }
+}
+
+/// Some keys of a row. Its number among all tasks is that of its partial results.
+struct Task {
+  const Row* row;
+  Range keys;
+};
+
+/// The rows of sequences of at most kStreamedRows rows.
+std::vector<Row> streamed_rows(const PagedCall& c) {
+  std::vector<Row> rows;
+  Index tasks = 0;
+  for (const PagedSequence& s : c.sequences) {
+    if (s.rows.size() > kStreamedRows) continue;
+    for (Index r = s.rows.begin; r < s.rows.end; ++r) {
+      rows.push_back({&s, r, c.visible(s, r), tasks});
+      tasks += ceil_div(rows.back().keys.size(), kTaskKeys);
+    }
+  }
+  return rows;
+}
+
+std::vector<Task> tasks_of(const std::vector<Row>& rows) {
+  std::vector<Task> tasks;
+  for (const Row& row : rows) {
+    for (Index k = row.keys.begin; k < row.keys.end; k += kTaskKeys) {
+      tasks.push_back({&row, {k, std::min(k + kTaskKeys, row.keys.end)}});
+    }
+  }
+  return tasks;
+}
+
+void stream(const PagedCall& c, Tensor& out) {
+  const std::vector<Row> rows = streamed_rows(c);
+  const std::vector<Task> tasks = tasks_of(rows);
+  const Floats queries(c.queries), sinks(c.sinks);
+  Partials partials(tasks.size(), c.q_heads, c.cache.dim);
+  parallel_for(static_cast<Index>(tasks.size()), [&](Index n) {
+    const Task& task = tasks[as_size(n)];
+    Stream(c, queries, partials).run(*task.row, task.keys, n);
+  });
+  parallel_for(static_cast<Index>(rows.size()), [&](Index n) {
+    const Row& row = rows[as_size(n)];
+    if (row.keys.empty()) return;
+    const Range parts{row.first, row.first + ceil_div(row.keys.size(), kTaskKeys)};
+    for (Index h = 0; h < c.q_heads; ++h) {
+      merge(c, partials, parts, h, c.sinks_of(sinks.data(), h),
+            out.as<float>().data() + (row.row * c.q_heads + h) * c.cache.dim);
+    }
+  });
+}
+
+}  // namespace
+
+Tensor paged_cpu(const PagedCall& c) {
+  Tensor out(DType::kFloat32, {c.rows(), c.q_heads, c.cache.dim});
+  stream(c, out);
+  for (const PagedSequence& s : c.sequences) {
+    if (s.rows.size() > kStreamedRows) gathered_attention(c, s, out);
+  }
+  return out;
+}
+
+}  // namespace maskctl::attention

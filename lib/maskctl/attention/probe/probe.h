@@ -1,0 +1,54 @@
+// Finding out which mask a kernel applied, from nothing but its output.
+#pragma once
+
+#include "maskctl/mask/mask.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl::attention {
+
+/// Where the axis of heads lies: [.., T, H, D] or [.., H, T, D].
+enum class Layout : std::uint8_t { kBthd, kBhtd };
+
+struct ProbeShape {
+  Index batch = 1, queries = 0, keys = 0;
+  Index heads = 1, kv_heads = 1;
+  Index dim = 64;  // of queries, keys and values
+  Layout layout = Layout::kBthd;
+
+  /// Calls of the kernel that show every key once: each shows `dim` keys.
+  Index passes() const { return ceil_div(keys, dim); }
+};
+
+/// Inputs whose output is the row of weights itself. All queries are e_0; key 0 is
+/// ln(2) sqrt(D) e_0 and the other keys are 0, so under the usual scale key 0 weighs twice what any
+/// other open key of its row weighs, and a row that averages all values can be told from one that
+/// sees all keys. In pass p the value of key j is e_(j - pD), or 0 outside [pD, pD + D), so that
+/// channel c of the output is the weight of key pD + c.
+struct Probe {
+  Tensor query;  // [B,Q,H,D] or [B,H,Q,D]
+  Tensor key;    // [B,K,Hkv,D] or [B,Hkv,K,D]
+  Tensor value;  // [passes,1,K,1,D] or [passes,1,1,K,D]: pass p broadcasts to the shape of key
+};
+
+/// Throws Error(kInvalidArgument) for a dtype that is not a float, heads that kv_heads does not
+/// divide, extents below 1.
+Probe make_probe(const ProbeShape& shape, DType dtype = DType::kFloat32);
+
+/// The mask that was applied, and rows that show none.
+struct ProbeReading {
+  Mask mask;                // [B,H,Q,K]; rows of the two kinds below are empty in it
+  Index averaged_rows = 0;  // all keys weigh the same: the mean of V stands for no key
+  Index nan_rows = 0;
+};
+
+/// Reads the outputs of all passes, [passes,B,Q,H,D] or [passes,B,H,Q,D]. A key is open when its
+/// weight is more than `threshold` times the largest weight of its row (key 0 is not taken for the
+/// largest when another key is open). Any float dtype.
+/// Throws Error(kShape) when the passes do not hold `keys` keys, kInvalidArgument for a threshold
+/// outside [0, 1).
+ProbeReading read_probe(const Tensor& outputs, Index keys, Layout layout, double threshold = 0);
+
+/// The same from weights [B,H,Q,K] of any queries and keys.
+ProbeReading read_weights(const Tensor& weights, double threshold = 0);
+
+}  // namespace maskctl::attention

@@ -1,0 +1,73 @@
+#include "maskctl/attention/runtime/runtime.h"
+
+#include "maskctl/base/error.h"
+
+namespace maskctl::attention {
+namespace {
+
+/// Settings of the default runtime, and whether it exists.
+struct DefaultRuntime {
+  std::mutex mutex;
+  RuntimeOptions options;
+  std::unique_ptr<Runtime> runtime;
+};
+
+DefaultRuntime& default_state() {
+  static DefaultRuntime state;
+  return state;
+}
+
+}  // namespace
+
+Runtime::Runtime(RuntimeOptions options) : options_(std::move(options)) {}
+
+Executor Runtime::make_executor(const OpInfo& info) const {
+  ConfigSelectorChain::Options chain;
+  chain.policy.cache_miss_fallback = options_.cache_miss;
+  chain.policy.validate_backward = true;
+  chain.tuner = Tuner(options_.tuner);
+  chain.on_event = options_.on_event;
+  if (options_.cache_folder) {
+    const auto note = [on_event = options_.on_event](const std::string& text) {
+      if (on_event) on_event({.name = "note", .message = text});
+    };
+    chain.persistent = std::make_shared<PersistentCache>(
+        *options_.cache_folder + "/" + std::string(info.cache_name) + ".txt", note);
+  }
+  return Executor(std::make_shared<ConfigSelectorChain>(std::move(chain)), options_.executor);
+}
+
+const Executor& Runtime::executor(const OpInfo& info) {
+  const std::lock_guard lock(mutex_);
+  const auto found = executors_.find(info.cache_name);
+  if (found != executors_.end()) return found->second;
+  return executors_.emplace(info.cache_name, make_executor(info)).first->second;
+}
+
+std::vector<RecordedCall> Runtime::recorded() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<RecordedCall> all;
+  for (const auto& [name, executor] : executors_) {
+    for (RecordedCall& call : executor.recorded()) all.push_back(std::move(call));
+  }
+  return all;
+}
+
+Runtime& default_runtime() {
+  DefaultRuntime& state = default_state();
+  const std::lock_guard lock(state.mutex);
+  if (!state.runtime) state.runtime = std::make_unique<Runtime>(state.options);
+  return *state.runtime;
+}
+
+void set_default_runtime_options(const RuntimeOptions& options) {
+  DefaultRuntime& state = default_state();
+  const std::lock_guard lock(state.mutex);
+  if (state.runtime) {
+    throw Error(Errc::kInvalidArgument,
+                "the default runtime is in use; set its options before the first call");
+  }
+  state.options = options;
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,164 @@
+#include "maskctl/attention/runtime/selector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/attention/runtime/config_text.h"
+#include "maskctl/base/error.h"
+
+namespace maskctl::attention {
+namespace {
+
+thread_local const OverlayCache* innermost_overlay = nullptr;
+
+std::string measurement_text(const Measurement& one) {
+  const std::string outcome = one.runs > 0 ? fmt::format("{:.6f} ms", one.seconds * 1e3)
+                                           : fmt::format("failed: {}", one.error);
+  return fmt::format("\n  {}: {}", to_text(one.config), outcome);
+}
+
+}  // namespace
+
+std::string to_text(const SelectionEvent& event) {
+  std::string text(event.name);
+  if (!event.level.empty()) text += fmt::format(" level={}", event.level);
+  if (event.key) text += fmt::format(" {} {}", event.key->operation, event.key->call);
+  if (event.config) text += fmt::format(": {}", to_text(*event.config));
+  if (!event.message.empty()) text += fmt::format(": {}", event.message);
+  for (const Measurement& one : event.measurements) text += measurement_text(one);
+  return text;
+}
+
+OverlayCache::OverlayCache(ConfigMap configs)
+    : configs_(std::move(configs)), outer_(innermost_overlay) {
+  innermost_overlay = this;
+}
+
+OverlayCache::~OverlayCache() { innermost_overlay = outer_; }
+
+const AnyConfig* OverlayCache::find(const ConfigKey& key) {
+  for (const OverlayCache* overlay = innermost_overlay; overlay; overlay = overlay->outer_) {
+    const auto found = overlay->configs_.find(key);
+    if (found != overlay->configs_.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+ConfigMap AutotuningResult::as_overlay() const {
+  ConfigMap map;
+  for (const Entry& entry : entries) map.insert_or_assign(entry.key, entry.config);
+  return map;
+}
+
+ConfigSelectorChain::ConfigSelectorChain(Options options) : options_(std::move(options)) {
+  if (!options_.cache) options_.cache = std::make_shared<ConfigCache>();
+  tuned_.device = device_fingerprint();
+}
+
+AnyConfig ConfigSelectorChain::choose(const Invocation& invocation, const TunableCall& call) {
+  const ConfigKey& key = invocation.key;
+  if (invocation.override_cfg) {
+    check_config(*invocation.override_cfg);
+    keep(key, *invocation.override_cfg, false);
+    notify({"override", "", &key, &*invocation.override_cfg});
+    return *invocation.override_cfg;
+  }
+  if (const auto config = known(key)) return *config;
+  const AutotunePolicy policy = this->policy();
+  if (call.tunes() && policy.allow_autotune && policy.cache_miss_fallback == CacheMiss::kAutotune) {
+    const std::lock_guard lock(tuning_mutex_);
+    if (const auto config = options_.cache->get(key)) return *config;  // tuned while we waited
+    return autotune(key, call, policy.validate_backward);
+  }
+  if (policy.allow_heuristics) return heuristics(key, call);
+  fail(key, "no config is known, and the policy allows neither tuning nor heuristics");
+}
+
+std::optional<AnyConfig> ConfigSelectorChain::known(const ConfigKey& key) {
+  if (const AnyConfig* config = OverlayCache::find(key)) {
+    notify({"overlay_hit", "", &key, config});
+    return *config;
+  }
+  std::string_view level = "memory";
+  std::optional<AnyConfig> config = options_.cache->get(key);
+  if (!config && options_.persistent) {
+    level = "persistent";
+    config = options_.persistent->get(key);
+    if (config) options_.cache->put(key, *config);
+  }
+  if (config) notify({"cache_hit", level, &key, &*config});
+  return config;
+}
+
+AnyConfig ConfigSelectorChain::autotune(const ConfigKey& key, const TunableCall& call,
+                                        bool backward) {
+  if (options_.forbid_reautotune) {
+    const std::lock_guard lock(state_mutex_);
+    const bool before = std::ranges::any_of(
+        tuned_.entries, [&](const AutotuningResult::Entry& entry) { return entry.key == key; });
+    if (before) fail(key, "was tuned before and its result was dropped; allow tuning it again");
+  }
+  notify({"autotune_start", "", &key});
+  const std::vector<AnyConfig> candidates = call.candidate_cfgs();
+  std::vector<Measurement> measured;
+  if (candidates.size() != 1) {  // one alone needs no clock
+    measured = options_.tuner.measure(candidates,
+                                      [&](const AnyConfig& config) { call.run(config, backward); });
+  }
+  const AnyConfig config = [&] {
+    if (candidates.size() == 1) return candidates[0];
+    try {
+      return best_of(measured).config;
+    } catch (const Error& error) {
+      if (!candidates.empty()) call.run(candidates[0], false);  // bad input throws what it is
+      fail(key, error.what());
+    }
+  }();
+  keep(key, config, options_.persist_autotune);
+  {
+    const std::lock_guard lock(state_mutex_);
+    tuned_.entries.push_back({key, config, measured});
+  }
+  notify({"autotune_finish", "", &key, &config, measured});
+  return config;
+}
+
+AnyConfig ConfigSelectorChain::heuristics(const ConfigKey& key, const TunableCall& call) {
+  const std::optional<AnyConfig> config = call.heuristic_cfg();
+  if (!config) fail(key, "has no heuristic config");
+  keep(key, *config, true);
+  notify({"heuristics", "", &key, &*config});
+  return *config;
+}
+
+void ConfigSelectorChain::fail(const ConfigKey& key, const std::string& message) {
+  notify({"error", "", &key, nullptr, {}, message});
+  throw Error(Errc::kUnsupported, fmt::format("{}: {}", key.operation, message));
+}
+
+void ConfigSelectorChain::keep(const ConfigKey& key, const AnyConfig& config, bool persist) {
+  options_.cache->put(key, config);
+  if (persist && options_.persistent) options_.persistent->put(key, config);
+}
+
+void ConfigSelectorChain::notify(const SelectionEvent& event) {
+  if (options_.on_event) options_.on_event(event);
+}
+
+AutotunePolicy ConfigSelectorChain::policy() const {
+  const std::lock_guard lock(state_mutex_);
+  return options_.policy;
+}
+
+void ConfigSelectorChain::set_policy(const AutotunePolicy& policy) {
+  const std::lock_guard lock(state_mutex_);
+  options_.policy = policy;
+}
+
+AutotuningResult ConfigSelectorChain::tuned() const {
+  const std::lock_guard lock(state_mutex_);
+  return tuned_;
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,273 @@
+#include "maskctl/attention/sharded/plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "maskctl/attention/sharded/labels.h"
+#include "maskctl/base/error.h"
+
+namespace maskctl::attention {
+namespace {
+
+/// Which label an axis has: itself, or what "H" stands for; empty for one that stays whole.
+template <class Extents>
+std::string resolved(const AxisLabel& axis, Index extent, const Extents& extents) {
+  if (extent == 1 && !axis.cumulative) return "";
+  if (axis.name != "H") return axis.name;
+  const auto heads = extents.find("h");
+  return heads != extents.end() && heads->second == extent ? "h" : "u";
+}
+
+Range scaled(Range range, const AxisLabel& axis) {
+  return {range.begin * axis.factor, range.end * axis.factor + (axis.cumulative ? 1 : 0)};
+}
+
+std::vector<std::string> names_of(const AxisName& entry) {
+  if (const auto* one = std::get_if<std::string>(&entry)) return {*one};
+  if (const auto* many = std::get_if<std::vector<std::string>>(&entry)) return *many;
+  return {};
+}
+
+std::set<std::string, std::less<>> label_set(std::string_view labels) {
+  std::set<std::string, std::less<>> set;
+  const auto words = static_cast<std::size_t>(std::ranges::count(labels, ' ')) + 1;
+  if (labels.empty()) return set;
+  for (const AxisLabel& axis : axis_labels(labels, words)) set.insert(axis.name);
+  return set;
+}
+
+/// Labels that are parts of one dimension may be split over one mesh axis.
+bool related(std::string_view a, std::string_view b) {
+  const auto pair = [&](std::string_view x, std::string_view y) {
+    return (a == x && b == y) || (a == y && b == x);
+  };
+  return pair("h", "u") || pair("q", "k");
+}
+
+}  // namespace
+
+Range Shard::range(std::string_view label) const {
+  const auto found = ranges.find(label);
+  return found != ranges.end() ? found->second : Range{0, extents.find(label)->second};
+}
+
+std::vector<Range> Shard::part(std::span<const Index> shape, std::string_view labels) const {
+  std::vector<Range> parts;
+  const std::vector<AxisLabel> axes = axis_labels(labels, shape.size());
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const auto found = ranges.find(resolved(axes[i], shape[i], extents));
+    parts.push_back(found == ranges.end() ? Range{0, shape[i]} : scaled(found->second, axes[i]));
+  }
+  return parts;
+}
+
+std::vector<Index> Shard::whole(std::span<const Index> part_shape, std::string_view labels) const {
+  std::vector<Index> shape(part_shape.begin(), part_shape.end());
+  const std::vector<AxisLabel> axes = axis_labels(labels, shape.size());
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (splits(axes[i].name)) shape[i] = extents.find(axes[i].name)->second * axes[i].factor;
+  }
+  return shape;
+}
+
+ShardPlan::ShardPlan(std::string_view operation, const Mesh& mesh, std::string_view splittable,
+                     std::string_view collective)
+    : operation_(operation),
+      mesh_(mesh),
+      splittable_(label_set(splittable)),
+      collective_(label_set(collective)) {
+  mesh_.devices();
+  splittable_.insert(collective_.begin(), collective_.end());
+}
+
+void ShardPlan::fail(const std::string& message) const {
+  throw Error(Errc::kInvalidArgument, fmt::format("sharded {}: {}", operation_, message));
+}
+
+ShardPlan::Names ShardPlan::checked_names(std::string_view array, const AxisName& entry) const {
+  const Names names = names_of(entry);
+  for (const std::string& name : names) {
+    if (std::ranges::find(mesh_.axis_names, name) == mesh_.axis_names.end()) {
+      fail(fmt::format("{} is split over '{}', which is no axis of the mesh ({})", array, name,
+                       fmt::join(mesh_.axis_names, ", ")));
+    }
+  }
+  return names;
+}
+
+void ShardPlan::split(std::string_view array, const std::string& label, const Names& names) {
+  if (!splittable_.contains(label)) {
+    fail(fmt::format("{} splits axis {} over '{}'; a shard on its own can split ({}) only", array,
+                     label, fmt::join(names, ", "), fmt::join(splittable_, ", ")));
+  }
+  for (const auto& [other, used] : split_) {
+    const bool clash = std::ranges::any_of(
+        names, [&](const std::string& n) { return std::ranges::find(used, n) != used.end(); });
+    if (other != label && clash && !related(other, label)) {
+      fail(fmt::format("{} splits axis {} over '{}', which splits axis {} of {}", array, label,
+                       fmt::join(names, ", "), other, whose_.at(other)));
+    }
+  }
+  split_[label] = names;
+  if (extents_.at(label) % parts(label) != 0) {
+    fail(fmt::format("{} has extent {} along axis {}, which {} devices do not divide", array,
+                     extents_.at(label), label, parts(label)));
+  }
+}
+
+void ShardPlan::check_extent(std::string_view array, const std::string& label, Index extent) {
+  const Index known = extents_.emplace(label, extent).first->second;
+  if (known == extent || !splittable_.contains(label)) return;
+  throw Error(Errc::kShape, fmt::format("sharded {}: {} has extent {} along axis {}, expected {}",
+                                        operation_, array, extent, label, known));
+}
+
+void ShardPlan::add_input(std::string_view name, std::span<const Index> shape,
+                          std::string_view labels, const PartitionSpec* spec) {
+  const std::vector<AxisLabel> axes = axis_labels(labels, shape.size(), name);
+  if (spec && spec->axes.size() > shape.size()) {
+    fail(fmt::format("{} of {} has more entries than its shape {}", to_text(*spec), name,
+                     shape_text(shape)));
+  }
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::string label = resolved(axes[i], shape[i], extents_);
+    const Index extent = (shape[i] - (axes[i].cumulative ? 1 : 0)) / axes[i].factor;
+    if (!label.empty()) check_extent(name, label, extent);
+    if (!spec) continue;
+    const Names names = checked_names(name, i < spec->axes.size() ? spec->axes[i] : AxisName());
+    if (label.empty() && !names.empty()) {
+      fail(fmt::format("{} has one element along axis {}, which cannot be split", name,
+                       axes[i].name));
+    }
+    if (!label.empty()) agree(name, label, names);
+  }
+}
+
+void ShardPlan::agree(std::string_view array, const std::string& label, const Names& names) {
+  if (collective_.contains(label) && names.empty()) return;  // whole on every device is fine
+  const Names known = axes_of(label);
+  if (whose_.contains(label) && known != names) {
+    fail(fmt::format("{} splits axis {} over ({}), but {} over ({})", array, label,
+                     fmt::join(names, ", "), whose_.at(label), fmt::join(known, ", ")));
+  }
+  whose_.emplace(label, std::string(array));
+  if (!names.empty() && known.empty()) split(array, label, names);
+}
+
+void ShardPlan::add_output(std::string_view name, std::string_view labels,
+                           const PartitionSpec& spec) {
+  const auto rank = static_cast<std::size_t>(std::ranges::count(labels, ' ')) + 1;
+  const std::vector<AxisLabel> axes = axis_labels(labels, rank);
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < std::max(rank, spec.axes.size()); ++i) {
+    const Names names = i < spec.axes.size() ? checked_names(name, spec.axes[i]) : Names();
+    if (i >= rank) {
+      if (!names.empty()) fail(fmt::format("{} of {} has too many entries", to_text(spec), name));
+      continue;
+    }
+    const Names known = axes_of(axes[i].name);
+    if (names != known) {
+      fail(fmt::format("{} has axis {} over ({}), but the inputs split it over ({})", name,
+                       axes[i].name, fmt::join(names, ", "), fmt::join(known, ", ")));
+    }
+    seen.insert(axes[i].name);
+  }
+  for (const auto& [label, names] : split_) {
+    const bool follows = std::ranges::any_of(
+        seen, [&, own = std::string_view(label)](const auto& one) { return related(own, one); });
+    if (!seen.contains(label) && !follows) {
+      fail(fmt::format("{} has no axis {}, which the inputs split over ({})", name, label,
+                       fmt::join(names, ", ")));
+    }
+  }
+}
+
+std::size_t ShardPlan::mesh_axis(const std::string& name) const {
+  return static_cast<std::size_t>(std::ranges::find(mesh_.axis_names, name) -
+                                  mesh_.axis_names.begin());
+}
+
+std::vector<std::string> ShardPlan::axes_of(std::string_view label) const {
+  const auto found = split_.find(label);
+  return found == split_.end() ? Names() : found->second;
+}
+
+Index ShardPlan::parts(std::string_view label) const {
+  Index parts = 1;
+  for (const std::string& name : axes_of(label)) parts *= mesh_.axis_sizes[mesh_axis(name)];
+  return parts;
+}
+
+Range ShardPlan::range_of(const std::string& label, const std::vector<Index>& place) const {
+  Index number = 0;
+  for (const std::string& name : split_.at(label)) {
+    const std::size_t axis = mesh_axis(name);
+    number = number * mesh_.axis_sizes[axis] + place[axis];
+  }
+  const Index size = extents_.at(label) / parts(label);
+  return {number * size, (number + 1) * size};
+}
+
+void ShardPlan::check_heads() const {
+  if (axes_of("u") != Names() && axes_of("u") != axes_of("h")) {
+    fail("key heads (u) are split, and query heads (h) not over the same axes");
+  }
+  const auto extent_of = [&](std::string_view label) {
+    const auto found = extents_.find(label);
+    return found == extents_.end() ? Index{1} : found->second;  // axes of 1 have no label
+  };
+  const Index heads = extent_of("h"), key_heads = extent_of("u");
+  if (heads == 0 || key_heads == 0 || heads % key_heads != 0) {
+    fail(fmt::format("{} query heads do not divide by {} key heads", heads, key_heads));
+  }
+  const Index mine = heads / parts("h"), group = heads / key_heads;
+  if (mine % group != 0 && group % mine != 0) {
+    fail(fmt::format("{} query heads a device do not fit {} query heads of a key head", mine,
+                     group));
+  }
+}
+
+std::vector<Index> ShardPlan::place_of(Index device) const {
+  std::vector<Index> place(mesh_.axis_sizes.size());
+  for (std::size_t axis = place.size(); axis-- > 0;) {
+    place[axis] = device % mesh_.axis_sizes[axis];
+    device /= mesh_.axis_sizes[axis];
+  }
+  return place;
+}
+
+bool ShardPlan::repeats(const std::vector<Index>& place) const {
+  for (std::size_t axis = 0; axis < place.size(); ++axis) {
+    const bool splits = std::ranges::any_of(split_, [&](const auto& entry) {
+      return !collective_.contains(entry.first) &&
+             std::ranges::find(entry.second, mesh_.axis_names[axis]) != entry.second.end();
+    });
+    if (place[axis] > 0 && !splits) return true;
+  }
+  return false;
+}
+
+std::vector<Shard> ShardPlan::shards() const {
+  const bool grouped = split_.contains("h") && extents_.contains("u");
+  if (grouped || split_.contains("u")) check_heads();
+  std::vector<Shard> shards;
+  for (Index device = 0; device < mesh_.devices(); ++device) {
+    const std::vector<Index> place = place_of(device);
+    if (repeats(place)) continue;
+    Shard shard{{}, extents_};
+    for (const auto& [label, names] : split_) {
+      if (!collective_.contains(label)) shard.ranges[label] = range_of(label, place);
+    }
+    if (grouped) {
+      const Range heads = shard.ranges.at("h");
+      const Index group = extents_.at("h") / extents_.at("u");
+      shard.ranges["u"] = {heads.begin / group, ceil_div(heads.end, group)};
+    }
+    shards.push_back(std::move(shard));
+  }
+  return shards;
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,82 @@
+// Which part of every array a device works on, from partition specs and the meaning of the axes.
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/mask/info/sharding.h"
+
+namespace maskctl::attention {
+
+// Labels name the axes of an array: "b q h d". Axes of equal labels are split alike. Notation:
+//   "h s; s"  alternatives, told apart by their rank
+//   "2u"      twice as long as u (keys and values interleaved)
+//   "b+"      cumulative lengths of the b sequences: one longer, and counted from 0 in each part
+//   "H"       h or u, whichever has that extent
+// An axis of extent 1 is broadcast and stays whole. h are query heads, u the key heads that
+// h / (h extent / u extent) reads.
+
+/// What one device works on: a range of every label that is split.
+struct Shard {
+  std::map<std::string, Range, std::less<>> ranges;
+  std::map<std::string, Index, std::less<>> extents;  // of the whole; of all labels
+
+  bool splits(std::string_view label) const { return ranges.contains(label); }
+  /// The whole where the label is not split.
+  Range range(std::string_view label) const;
+  /// One range for each axis of an array of the whole.
+  std::vector<Range> part(std::span<const Index> shape, std::string_view labels) const;
+  /// The shape of the whole, of an array of which this shard computed a part.
+  std::vector<Index> whole(std::span<const Index> part_shape, std::string_view labels) const;
+};
+
+/// Checks specs and makes shards. Add the arrays in the order of their specs, outputs last.
+class ShardPlan {
+ public:
+  /// `splittable`: the labels that an operation can split, as "b h u". Splitting u is tied to h.
+  /// `collective`: labels that the operation splits itself: specs may name them, but shards hold
+  /// them whole, one shard for all devices along their axes.
+  ShardPlan(std::string_view operation, const Mesh& mesh, std::string_view splittable,
+            std::string_view collective = "");
+
+  /// A null spec follows from the other arrays.
+  /// Throws Error(kInvalidArgument): an axis that is not splittable, not of the mesh, split
+  /// differently in another array, or not divisible; a spec with more entries than axes.
+  void add_input(std::string_view name, std::span<const Index> shape, std::string_view labels,
+                 const PartitionSpec* spec);
+  /// Every label that is split must be split by the spec of the output too.
+  void add_output(std::string_view name, std::string_view labels, const PartitionSpec& spec);
+
+  /// One for each part of the work; devices that would repeat another's part have none.
+  std::vector<Shard> shards() const;
+  /// The mesh axes that split a label; none for whole.
+  std::vector<std::string> axes_of(std::string_view label) const;
+  /// Into how many parts a label is split; 1 for whole.
+  Index parts(std::string_view label) const;
+
+ private:
+  using Names = std::vector<std::string>;
+  Names checked_names(std::string_view array, const AxisName& entry) const;
+  void check_extent(std::string_view array, const std::string& label, Index extent);
+  void agree(std::string_view array, const std::string& label, const Names& names);
+  void split(std::string_view array, const std::string& label, const Names& names);
+  std::size_t mesh_axis(const std::string& name) const;
+  Range range_of(const std::string& label, const std::vector<Index>& place) const;
+  void check_heads() const;
+  std::vector<Index> place_of(Index device) const;
+  bool repeats(const std::vector<Index>& place) const;
+  [[noreturn]] void fail(const std::string& message) const;
+
+  std::string operation_;
+  Mesh mesh_;
+  std::set<std::string, std::less<>> splittable_, collective_;
+  std::map<std::string, Index, std::less<>> extents_;
+  std::map<std::string, Names, std::less<>> split_;        // label -> mesh axes
+  std::map<std::string, std::string, std::less<>> whose_;  // label -> the array that set it
+};
+
+}  // namespace maskctl::attention

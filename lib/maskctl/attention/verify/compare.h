@@ -1,0 +1,26 @@
+// Arrays compared element by element; private to verify.
+#pragma once
+
+#include <string>
+
+#include "maskctl/attention/verify/verify.h"
+
+namespace maskctl::attention {
+
+/// How far an array is from the expected one.
+struct Distance {
+  Index bad = 0;      // elements outside the tolerance
+  double worst = 0;   // largest error that is finite
+  std::string first;  // "(0, 2, 1): 0.5 instead of 0.25" of the first bad element
+};
+/// Throws Error(kShape) for shapes that differ.
+Distance distance(const Tensor& seen, const Tensor& expected, const Tolerance& tolerance);
+
+/// Of the arrays that both have, gradients or others: one check.
+VerifyCheck compare_results(const std::string& name, const NamedResults& seen,
+                            const NamedResults& expected, bool gradients,
+                            const std::optional<Tolerance>& tolerance);
+
+bool same_bits(const Tensor& a, const Tensor& b);
+
+}  // namespace maskctl::attention

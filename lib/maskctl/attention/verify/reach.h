@@ -1,0 +1,19 @@
+// Which cells the weights and the gradients of an operation reach; private to verify.
+#pragma once
+
+#include "maskctl/attention/named/operations.h"
+#include "maskctl/attention/probe/probe.h"
+
+namespace maskctl::attention {
+
+/// Extents of the arrays query and key of an operation of the dense family, in its layout.
+ProbeShape shape_of_call(const NamedOperation& operation, const NamedArguments& arguments);
+
+/// The mask that the outputs for one-hot values show: `arguments` with the probe's arrays.
+ProbeReading read_weights_reach(const NamedOperation& operation, NamedArguments arguments);
+
+/// The mask that the value gradients of one-hot cotangents show: with d_out = e_c in row i of one
+/// query head, channel c of the gradient of value j is the weight of key j in row i.
+ProbeReading read_gradient_reach(const NamedOperation& operation, NamedArguments arguments);
+
+}  // namespace maskctl::attention

@@ -1,0 +1,93 @@
+#include "maskctl/attention/verify/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/attention/verify/compare.h"
+#include "maskctl/attention/verify/poison.h"
+#include "maskctl/attention/verify/reach.h"
+
+namespace maskctl::attention {
+namespace {
+
+using State = VerifyCheck::State;
+
+constexpr Index kMostCells = Index{1} << 26;
+
+Index differing_cells(const Mask& a, const Mask& b) { return zip(Op::kXor, a, b).count(); }
+
+/// What a reading shows against the mask that it should show.
+VerifyCheck compare_reach(const std::string& name, const ProbeReading& reading, const Mask& mask) {
+  const Index differing = differing_cells(reading.mask, mask);
+  if (differing == 0 && reading.nan_rows == 0) {
+    return {name, State::kPassed,
+            fmt::format("all {} open cells and no other", reading.mask.count())};
+  }
+  return {name, State::kFailed,
+          fmt::format("{} cells differ, {} rows give NaN", differing, reading.nan_rows)};
+}
+
+NamedArguments on(Backend backend, const VerifyRequest& request) {
+  NamedArguments out = request.arguments;
+  out.backend = backend;
+  out.gradient_seed.reset();
+  if (request.gradients && request.operation->has_gradients) out.gradient_seed = request.seed;
+  return out;
+}
+
+bool is_dense_family(const VerifyRequest& request) {
+  return request.operation->takes_mask && request.arguments.arrays.contains("key");
+}
+
+void verify_mask(const VerifyRequest& request, std::vector<VerifyCheck>& checks) {
+  const NamedOperation& operation = *request.operation;
+  const ProbeShape shape = shape_of_call(operation, request.arguments);
+  const Index cells = shape.batch * shape.heads * shape.queries * shape.keys;
+  if (cells > kMostCells) {
+    checks.push_back(
+        {"weights", State::kSkipped, fmt::format("{} cells are more than {}", cells, kMostCells)});
+    return;
+  }
+  const ProbeReading applied = read_weights_reach(operation, on(request.against, request));
+  const Mask& mask = request.declared ? *request.declared : applied.mask;
+  if (request.declared) checks.push_back(compare_reach("declared mask", applied, mask));
+  const NamedArguments arguments = on(request.backend, request);
+  checks.push_back(compare_reach("weights", read_weights_reach(operation, arguments), mask));
+  if (arguments.gradient_seed) {
+    checks.push_back(
+        compare_reach("gradient support", read_gradient_reach(operation, arguments), mask));
+  }
+  checks.push_back(check_unseen_keys(operation, arguments, mask));
+  checks.push_back(check_closed_keys(operation, arguments, mask));
+}
+
+}  // namespace
+
+std::vector<VerifyCheck> verify(const VerifyRequest& request) {
+  const NamedResults seen = run(*request.operation, on(request.backend, request));
+  const NamedResults expected = run(*request.operation, on(request.against, request));
+  std::vector<VerifyCheck> checks{
+      compare_results("forward", seen, expected, false, request.tolerance)};
+  if (request.gradients && request.operation->has_gradients) {
+    checks.push_back(compare_results("gradients", seen, expected, true, request.tolerance));
+  }
+  if (is_dense_family(request)) verify_mask(request, checks);
+  return checks;
+}
+
+VerifyCheck verify_output(const VerifyRequest& request, const Tensor& given) {
+  NamedResults seen;
+  seen["out"] = given;
+  NamedArguments arguments = on(request.against, request);
+  arguments.gradient_seed.reset();
+  return compare_results("forward", seen, run(*request.operation, arguments), false,
+                         request.tolerance);
+}
+
+bool all_passed(const std::vector<VerifyCheck>& checks) {
+  return std::ranges::none_of(
+      checks, [](const VerifyCheck& check) { return check.state == State::kFailed; });
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,57 @@
+// Proof that a backend applies a mask: it agrees with another one, its weights and gradients reach
+// exactly the open cells, and what is closed cannot touch the result.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "maskctl/attention/named/operations.h"
+
+namespace maskctl::attention {
+
+/// Passed where |a - b| <= absolute * max(1, largest |b|) + relative * |b| for every element; NaN
+/// and infinities must agree.
+struct Tolerance {
+  double relative = 0;
+  double absolute = 0;
+};
+/// For results in this dtype of f32 accumulation against float64: docs/numerics.md says why.
+Tolerance usual_tolerance(DType dtype, bool gradient);
+
+struct VerifyCheck {
+  enum class State : std::uint8_t { kPassed, kFailed, kSkipped };
+
+  std::string name;  // "forward", "gradients", "declared mask", "weights", "gradient support",
+                     // "unseen keys", "closed keys"
+  State state = State::kPassed;
+  std::string detail;  // figures; where and how much it failed; why it was skipped
+};
+
+struct VerifyRequest {
+  const NamedOperation* operation = nullptr;
+  NamedArguments arguments;  // all arrays that it needs
+  Backend backend = Backend::kCpu, against = Backend::kReference;
+  /// What the operation must apply; absent: what `against` applies. Broadcasts.
+  std::optional<Mask> declared;
+  std::optional<Tolerance> tolerance;  // absent: usual_tolerance
+  bool gradients = true;
+  std::uint64_t seed = 0;  // of cotangents and of the keys that are changed
+};
+
+/// The checks in the order of VerifyCheck::name; those of the mask are made for operations of the
+/// dense family:
+///   weights           the mask read from one-hot values, as `probe` does, is the mask
+///   gradient support  the value gradients of one-hot cotangents reach the cells of the mask
+///   unseen keys       NaN in keys that no query sees leaves results and gradients equal, bit by
+///   bit closed keys       large changes of a key leave every row that does not see it equal, bit
+///   by bit
+/// Throws what the operation throws.
+std::vector<VerifyCheck> verify(const VerifyRequest& request);
+
+/// One check, "forward": the output of `against` and one that was made elsewhere.
+VerifyCheck verify_output(const VerifyRequest& request, const Tensor& given);
+
+bool all_passed(const std::vector<VerifyCheck>& checks);
+
+}  // namespace maskctl::attention

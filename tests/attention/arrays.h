@@ -1,0 +1,69 @@
+// Masks and integers for the tests of attention, and comparison of gradients.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+
+#include "maskctl/attention/core/softmax.h"
+#include "maskctl/mask/dense.h"
+#include "support/tensors.h"
+
+namespace attention_test {
+
+using namespace maskctl;
+using namespace maskctl::attention;
+using maskctl::test::check_close;
+
+class Random : public maskctl::test::RandomTensors {
+ public:
+  using RandomTensors::RandomTensors;
+  /// int32 in [0, n).
+  Tensor integers(std::vector<Index> shape, Index n) {
+    Tensor t(DType::kInt32, std::move(shape));
+    for (auto& x : t.as<std::int32_t>()) x = static_cast<std::int32_t>(below(n));
+    return t;
+  }
+  Tensor flags(std::vector<Index> shape, double open) {
+    Tensor t(DType::kBool, std::move(shape));
+    for (auto& x : t.as<std::uint8_t>()) x = chance(open) ? 1 : 0;
+    return t;
+  }
+  Mask mask(Index b, Index h, Index q, Index k, double open) {
+    return mask_from_dense(flags({b, h, q, k}, open));
+  }
+};
+
+inline Tensor int_array(const std::vector<std::int32_t>& values) {
+  Tensor t(DType::kInt32, {static_cast<Index>(values.size())});
+  std::ranges::copy(values, t.as<std::int32_t>().begin());
+  return t;
+}
+
+inline void check_gradients(const SoftmaxGradients& seen, const SoftmaxGradients& expected,
+                            double tolerance) {
+  check_close(seen.query, expected.query, tolerance, "d_query");
+  check_close(seen.key, expected.key, tolerance, "d_key");
+  check_close(seen.value, expected.value, tolerance, "d_value");
+  REQUIRE(seen.bias.has_value() == expected.bias.has_value());
+  REQUIRE(seen.sinks.has_value() == expected.sinks.has_value());
+  if (seen.bias) check_close(*seen.bias, *expected.bias, tolerance, "d_bias");
+  if (seen.sinks) check_close(*seen.sinks, *expected.sinks, tolerance, "d_sinks");
+}
+
+/// The mask [B,H,Q,K] whose cell is open where the rule says so: the slow twin of every composed
+/// mask.
+inline Mask mask_of_rule(Index batch, Index heads, Index queries, Index keys,
+                         const std::function<bool(Index b, Index h, Index i, Index j)>& open) {
+  Tensor dense(DType::kBool, {batch, heads, queries, keys});
+  std::size_t n = 0;
+  for (Index b = 0; b < batch; ++b) {
+    for (Index h = 0; h < heads; ++h) {
+      for (Index i = 0; i < queries; ++i) {
+        for (Index j = 0; j < keys; ++j) dense.as<std::uint8_t>()[n++] = open(b, h, i, j) ? 1 : 0;
+      }
+    }
+  }
+  return mask_from_dense(dense);
+}
+
+}  // namespace attention_test

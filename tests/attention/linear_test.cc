@@ -1,0 +1,435 @@
+// The linear family: chunks against the float64 recurrence, and that against values by hand and
+// finite differences.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "maskctl/attention/linear/gla.h"
+#include "maskctl/attention/linear/lightning.h"
+#include "maskctl/attention/linear/recurrent.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/threads.h"
+#include "support/catch_compat.h"
+#include "support/tensors.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention;
+using namespace maskctl::test;
+
+struct Problem {
+  Tensor query, key, value, d_out;
+  std::optional<Tensor> g, g_gamma, gk, gv, initial_state, cu_seqlens, d_final;
+  RecurrentAttentionOptions options;
+
+  RecurrentAttentionInputs inputs() const {
+    const auto at = [](const std::optional<Tensor>& t) { return t ? &*t : nullptr; };
+    RecurrentAttentionInputs in{&query, &key, &value};
+    in.g = at(g), in.g_gamma = at(g_gamma), in.gk = at(gk), in.gv = at(gv);
+    in.initial_state = at(initial_state), in.cu_seqlens = at(cu_seqlens);
+    return in;
+  }
+  LinearAttentionResult forward(Backend backend) const {
+    RecurrentAttentionOptions o = options;
+    o.backend = backend;
+    return recurrent_attention(inputs(), o);
+  }
+  LinearAttentionGradients backward(Backend backend) const {
+    RecurrentAttentionOptions o = options;
+    o.backend = backend;
+    return recurrent_attention_backward(inputs(), d_out, o, d_final ? &*d_final : nullptr);
+  }
+};
+
+/// Gates from `low` to 0.
+Problem problem(unsigned seed, Index longest, float low, DType dtype = DType::kFloat32) {
+  RandomTensors r(seed);
+  const Index u = 1 + r.below(2), h = u * (1 + r.below(2));
+  const bool packed = r.chance(0.4);
+  const Index b = packed ? 1 : 1 + r.below(2), t = 1 + r.below(longest);
+  const Index k = 1 + r.below(20), v = r.chance(0.5) ? k : 1 + r.below(40);
+  Problem p;
+  p.query = r.normal({b, t, h, k}, dtype);
+  p.key = r.normal({b, t, u, k}, dtype);
+  p.value = r.normal({b, t, u, v}, dtype);
+  p.d_out = r.normal({b, t, h, v}, dtype);
+  const Index n = packed ? 1 + r.below(5) : b;
+  if (packed) p.cu_seqlens = r.cu_seqlens(n, t);
+  if (r.chance(0.3)) p.g = r.uniform({b, t, h, k}, low, 0);
+  if (!p.g && r.chance(0.3)) p.g = r.uniform({b, t, h}, low, 0);
+  if (r.chance(0.4)) p.g_gamma = r.uniform({h}, low, 0);
+  if (r.chance(0.3)) p.gk = r.uniform({b, t, h, k}, low, 0);
+  if (r.chance(0.3)) p.gv = r.uniform({b, t, h, v}, low, 0);
+  if (r.chance(0.5)) p.initial_state = r.normal({n, h, k, v});
+  if (r.chance(0.5)) p.d_final = r.normal({n, h, k, v});
+  p.options.reverse = r.chance(0.4);
+  p.options.return_state = true;
+  if (r.chance(0.3)) p.options.softmax_scale = 0.7;
+  return p;
+}
+
+void check_equal_or_absent(const std::optional<Tensor>& seen, const std::optional<Tensor>& expected,
+                           double tolerance, const char* what) {
+  REQUIRE(seen.has_value() == expected.has_value());
+  if (seen) check_close(*seen, *expected, tolerance, what);
+}
+
+void check_gradients(const LinearAttentionGradients& seen, const LinearAttentionGradients& expected,
+                     double tolerance) {
+  check_close(seen.query, expected.query, tolerance, "d_query");
+  check_close(seen.key, expected.key, tolerance, "d_key");
+  check_close(seen.value, expected.value, tolerance, "d_value");
+  check_equal_or_absent(seen.g, expected.g, tolerance, "d_g");
+  check_equal_or_absent(seen.g_gamma, expected.g_gamma, tolerance, "d_g_gamma");
+  check_equal_or_absent(seen.gk, expected.gk, tolerance, "d_gk");
+  check_equal_or_absent(seen.gv, expected.gv, tolerance, "d_gv");
+  check_equal_or_absent(seen.initial_state, expected.initial_state, tolerance, "d_initial_state");
+}
+
+void compare_backends(const Problem& p, double tolerance) {
+  const LinearAttentionResult seen = p.forward(Backend::kCpu);
+  const LinearAttentionResult expected = p.forward(Backend::kReference);
+  check_close(seen.out, expected.out, tolerance, "out");
+  check_equal_or_absent(seen.final_state, expected.final_state, tolerance, "final_state");
+  check_gradients(p.backward(Backend::kCpu), p.backward(Backend::kReference), 5 * tolerance);
+}
+
+double objective(const Problem& p) {
+  const LinearAttentionResult r = p.forward(Backend::kReference);
+  const auto product = [](const Tensor& a, const Tensor& b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.as<float>().size(); ++i) {
+      sum += static_cast<double>(a.as<float>()[i]) * static_cast<double>(b.as<float>()[i]);
+    }
+    return sum;
+  };
+  return product(r.out, p.d_out) + (p.d_final ? product(*r.final_state, *p.d_final) : 0);
+}
+
+void check_slopes(Problem& p, Tensor& array, const Tensor& gradient, const char* what) {
+  constexpr float kStep = 1.0f / 64;
+  for (std::size_t i = 0; i < array.as<float>().size(); i += 1 + array.as<float>().size() / 7) {
+    float& x = array.as<float>()[i];
+    const float middle = x;
+    x = middle + kStep;
+    const double up = objective(p), above = static_cast<double>(x);
+    x = middle - kStep;
+    const double down = objective(p), below = static_cast<double>(x);
+    x = middle;
+    INFO(what << "[" << i << "]");
+    CHECK(static_cast<double>(gradient.as<float>()[i]) ==
+          Approx((up - down) / (above - below)).margin(0.02).epsilon(0.02));
+  }
+}
+
+/// B = H = 1, T = 3, K = V = 2.
+Problem small() {
+  Problem p;
+  p.query = f32({1, 3, 1, 2}, {1, 0.5f, -0.5f, 2, 0.3f, 0.3f});
+  p.key = f32({1, 3, 1, 2}, {0.5f, -1, 1, 1, 2, 0});
+  p.value = f32({1, 3, 1, 2}, {1, 0, 0, 1, 2, -1});
+  p.options.return_state = true;
+  return p;
+}
+
+void check_small(const Problem& p, const Tensor& out, const Tensor& state) {
+  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    const LinearAttentionResult seen = p.forward(backend);
+    check_close(seen.out, out, 2e-6, "out");
+    check_close(*seen.final_state, state, 2e-6, "final_state");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the recurrence gives the values computed by hand") {
+  Problem p = small();
+  p.g = f32({1, 3, 1, 2}, {-0.1f, -0.2f, -0.3f, -0.4f, -0.5f, -0.6f});
+  check_small(p, f32({1, 3, 1, 2}, {0, 0, -1.078935f, 1.060660f, 0.818148f, -0.179179f}),
+              f32({1, 1, 2, 2}, {4.224664f, -1.393469f, -0.367879f, 0.548812f}));
+  p = small();
+  p.g_gamma = f32({1}, {-0.5f});
+  check_small(p, f32({1, 3, 1, 2}, {0, 0, -0.964984f, 1.060660f, 0.809509f, -0.166935f}),
+              f32({1, 1, 2, 2}, {4.183940f, -1.393469f, -0.367879f, 0.606531f}));
+  p.options.reverse = true;
+  check_small(
+      p, f32({1, 3, 1, 2}, {1.040520f, 0.123063f, -0.857764f, 1.489542f, 0.848528f, -0.424264f}),
+      f32({1, 1, 2, 2}, {1.971518f, -0.129228f, -1, 0.606531f}));
+}
+
+TEST_CASE("the chunked path equals the float64 recurrence, forward and backward") {
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    INFO("seed " << seed);
+    compare_backends(problem(seed, seed % 3 == 0 ? 350 : 30, -0.2f), 2e-5);
+  }
+}
+
+TEST_CASE("decays that end chunks early, down to one token each") {
+  for (unsigned seed = 300; seed < 360; ++seed) {
+    INFO("seed " << seed);
+    const std::array<float, 3> strongest{-3, -12, -100};
+    compare_backends(problem(seed, seed % 3 == 0 ? 250 : 40, strongest[seed % 3]), 2e-5);
+  }
+}
+
+TEST_CASE("decays above 0 grow") {
+  for (unsigned seed = 400; seed < 420; ++seed) {
+    INFO("seed " << seed);
+    Problem p = problem(seed, 40, -0.3f);
+    for (auto* gate : {&p.g, &p.g_gamma, &p.gk, &p.gv}) {
+      if (!*gate) continue;
+      for (float& x : (*gate)->as<float>()) x = -x;
+    }
+    compare_backends(p, 2e-5);
+  }
+}
+
+TEST_CASE("a gate of minus infinity forgets all before") {
+  for (unsigned seed = 500; seed < 540; ++seed) {
+    INFO("seed " << seed);
+    Problem p = problem(seed, 60, -0.2f);
+    RandomTensors r(seed);
+    for (auto* gate : {&p.g, &p.g_gamma, &p.gk, &p.gv}) {
+      if (!*gate) continue;
+      const Index n = (*gate)->elements();
+      (*gate)->as<float>()[static_cast<std::size_t>(r.below(n))] =
+          -std::numeric_limits<float>::infinity();
+    }
+    compare_backends(p, 2e-5);
+  }
+}
+
+TEST_CASE("half precision inputs of the recurrence differ from the twin by their rounding alone") {
+  for (unsigned seed = 600; seed < 610; ++seed) {
+    INFO("seed " << seed);
+    compare_backends(problem(seed, 120, -0.3f, DType::kFloat16), 5e-4);
+    compare_backends(problem(seed, 120, -0.3f, DType::kBFloat16), 4e-3);
+  }
+}
+
+TEST_CASE("the gradients of the recurrence are the slopes of its outputs") {
+  for (unsigned seed = 700; seed < 730; ++seed) {
+    INFO("seed " << seed);
+    Problem p = problem(seed, 12, -0.5f);
+    const LinearAttentionGradients g = p.backward(Backend::kReference);
+    check_slopes(p, p.query, g.query, "query");
+    check_slopes(p, p.key, g.key, "key");
+    check_slopes(p, p.value, g.value, "value");
+    if (p.g) check_slopes(p, *p.g, *g.g, "g");
+    if (p.g_gamma) check_slopes(p, *p.g_gamma, *g.g_gamma, "g_gamma");
+    if (p.gk) check_slopes(p, *p.gk, *g.gk, "gk");
+    if (p.gv) check_slopes(p, *p.gv, *g.gv, "gv");
+    if (p.initial_state) check_slopes(p, *p.initial_state, *g.initial_state, "initial_state");
+  }
+}
+
+namespace {
+
+/// Tokens [begin, end) of an array [B,T,...] with B = 1.
+Tensor tokens(const Tensor& array, Index begin, Index end) {
+  std::vector<Index> shape = array.shape();
+  shape[1] = end - begin;
+  Tensor out(DType::kFloat32, shape);
+  const Index width = array.elements() / array.extent(1);
+  std::copy_n(array.as<float>().begin() + begin * width, out.elements(), out.as<float>().begin());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a stream of steps with the state handed on equals one call") {
+  RandomTensors r(11);
+  const Tensor q = r.normal({1, 130, 2, 8}), k = r.normal({1, 130, 2, 8}),
+               v = r.normal({1, 130, 2, 6}), g = r.uniform({1, 130, 2, 8}, -0.5f, 0);
+  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    RecurrentAttentionOptions o;
+    o.backend = backend;
+    RecurrentAttentionInputs whole{&q, &k, &v, &g};
+    const Tensor expected = recurrent_attention(whole, o).out;
+    Tensor state(DType::kFloat32, {1, 2, 8, 6});
+    Index first = 0;
+    for (const Index end : {1, 2, 3, 100, 101, 130}) {
+      const Tensor part_q = tokens(q, first, end), part_k = tokens(k, first, end),
+                   part_v = tokens(v, first, end), part_g = tokens(g, first, end);
+      RecurrentAttentionInputs part{&part_q, &part_k, &part_v, &part_g};
+      part.state = &state;
+      LinearAttentionResult result = recurrent_attention(part, o);
+      check_close(result.out, tokens(expected, first, end), 1e-5, "out");
+      REQUIRE(result.final_state.has_value());
+      state = *result.final_state;
+      first = end;
+    }
+  }
+}
+
+TEST_CASE("packed sequences are alone, and tokens past the last belong to none") {
+  RandomTensors r(12);
+  const Tensor q = r.normal({1, 9, 1, 4}), k = r.normal({1, 9, 1, 4}), v = r.normal({1, 9, 1, 4});
+  const Tensor cu = i32({0, 3, 3, 7}), gamma = f32({1}, {-0.1f}), state = r.normal({3, 1, 4, 4});
+  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    RecurrentAttentionOptions o;
+    o.backend = backend;
+    o.return_state = true;
+    RecurrentAttentionInputs in{&q, &k, &v, nullptr, &gamma};
+    in.cu_seqlens = &cu;
+    in.initial_state = &state;
+    const LinearAttentionResult seen = recurrent_attention(in, o);
+    const Tensor part_q = tokens(q, 3, 7), part_k = tokens(k, 3, 7), part_v = tokens(v, 3, 7);
+    RecurrentAttentionInputs part{&part_q, &part_k, &part_v, nullptr, &gamma};
+    Tensor last(DType::kFloat32, {1, 1, 4, 4});
+    std::copy_n(state.as<float>().begin() + 32, 16, last.as<float>().begin());
+    part.initial_state = &last;
+    check_close(tokens(seen.out, 3, 7), recurrent_attention(part, o).out, 1e-6, "out");
+    check_close(tokens(seen.out, 7, 9), Tensor(DType::kFloat32, {1, 2, 1, 4}), 0, "past the last");
+    // A sequence without tokens keeps its state.
+    CHECK(std::equal(state.as<float>().begin() + 16, state.as<float>().begin() + 32,
+                     seen.final_state->as<float>().begin() + 16));
+  }
+}
+
+TEST_CASE("the state is returned when it is asked for or one was given") {
+  const Problem p = small();
+  const Tensor state(DType::kFloat32, {1, 1, 2, 2});
+  RecurrentAttentionInputs in = p.inputs();
+  CHECK(!recurrent_attention(in).final_state);
+  in.initial_state = &state;
+  CHECK(!recurrent_attention(in).final_state);
+  in.initial_state = nullptr;
+  in.state = &state;
+  CHECK(recurrent_attention(in).final_state.has_value());
+  CHECK(recurrent_attention(in).final_state->dtype() == DType::kFloat32);
+}
+
+TEST_CASE("gated linear attention is the recurrence, with gate a name of g") {
+  RandomTensors r(13);
+  const Tensor q = r.normal({2, 7, 2, 4}), k = r.normal({2, 7, 2, 4}), v = r.normal({2, 7, 2, 5}),
+               g = r.uniform({2, 7, 2, 4}, -1, 0), gamma = f32({2}, {-0.1f, -0.3f}),
+               d_out = r.normal({2, 7, 2, 5});
+  RecurrentAttentionInputs expected_in{&q, &k, &v, &g, &gamma};
+  const Tensor expected = recurrent_attention(expected_in).out;
+  const GlaAttentionInputs by_g{&q, &k, &v, &g, &gamma};
+  GlaAttentionInputs by_gate{&q, &k, &v, nullptr, &gamma};
+  by_gate.gate = &g;
+  CHECK(std::ranges::equal(gla_attention(by_g).out.bytes(), expected.bytes()));
+  CHECK(std::ranges::equal(gla_attention(by_gate).out.bytes(), expected.bytes()));
+  const LinearAttentionGradients slopes = gla_attention_backward(by_gate, d_out);
+  check_gradients(slopes, recurrent_attention_backward(expected_in, d_out), 0);
+  GlaAttentionInputs both = by_g;
+  both.gate = &g;
+  CHECK_THROWS_WITH(gla_attention(both), "gate and g are two names of one array; give one");
+}
+
+TEST_CASE("lightning decays come from the layer or are given") {
+  check_close(lightning_decay(4, 1, 4), f32({4}, {0, -1.5f, -3, -4.5f}), 0, "decay");
+  RandomTensors r(14);
+  const Tensor q = r.normal({1, 6, 4, 4}), d_out = r.normal({1, 6, 4, 4});
+  const Tensor gamma = f32({4}, {0, -1.5f, -3, -4.5f});
+  const Tensor expected = recurrent_attention({&q, &q, &q, nullptr, &gamma}).out;
+  LightningAttentionInputs in{&q, &q, &q};
+  LightningAttentionOptions layer;
+  layer.layer_idx = 1, layer.num_layers = 4;
+  CHECK(std::ranges::equal(lightning_attention(in, layer).out.bytes(), expected.bytes()));
+  CHECK(!lightning_attention_backward(in, d_out, layer).g_gamma);
+  in.decay = &gamma;
+  CHECK(std::ranges::equal(lightning_attention(in, {}).out.bytes(), expected.bytes()));
+  const Tensor one = f32({}, {-0.5f}), four = f32({4}, {-0.5f, -0.5f, -0.5f, -0.5f});
+  in.decay = &one;
+  const Tensor of_one = lightning_attention(in, {}).out;
+  in.decay = &four;
+  CHECK(std::ranges::equal(lightning_attention(in, {}).out.bytes(), of_one.bytes()));
+  CHECK_THROWS_WITH(lightning_attention(in, layer),
+                    "decay and layer_idx, num_layers: give one of them");
+  in.decay = nullptr;
+  CHECK_THROWS_WITH(lightning_attention(in, {}),
+                    "neither decay nor both of layer_idx and num_layers given");
+  layer.layer_idx = 4;
+  CHECK_THROWS_WITH(lightning_attention(in, layer), "layer_idx 4 is not one of 4 layers from 0");
+}
+
+TEST_CASE("the bits of the linear family do not depend on the number of threads") {
+  RandomTensors r(15);
+  Problem p;
+  p.query = r.normal({1, 500, 4, 40}), p.key = r.normal({1, 500, 2, 40});
+  p.value = r.normal({1, 500, 2, 40}), p.d_out = r.normal({1, 500, 4, 40});
+  p.gk = r.uniform({1, 500, 4, 40}, -0.3f, 0), p.g_gamma = r.uniform({4}, -0.3f, 0);
+  set_threads(1);
+  const Tensor out = p.forward(Backend::kCpu).out;
+  const LinearAttentionGradients slopes = p.backward(Backend::kCpu);
+  set_threads(3);
+  CHECK(std::ranges::equal(p.forward(Backend::kCpu).out.bytes(), out.bytes()));
+  check_gradients(p.backward(Backend::kCpu), slopes, 0);
+  set_threads(0);
+}
+
+TEST_CASE("the linear family takes calls without tokens") {
+  const Tensor empty(DType::kFloat32, {2, 0, 1, 3});
+  RandomTensors r(16);
+  const Tensor state = r.normal({2, 1, 3, 3});
+  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    RecurrentAttentionOptions o;
+    o.backend = backend;
+    RecurrentAttentionInputs in{&empty, &empty, &empty};
+    in.state = &state;
+    const LinearAttentionResult result = recurrent_attention(in, o);
+    CHECK(result.out.elements() == 0);
+    CHECK(std::ranges::equal(result.final_state->bytes(), state.bytes()));
+    CHECK(std::ranges::equal(
+        recurrent_attention_backward(in, empty, o, &state).initial_state->bytes(), state.bytes()));
+  }
+}
+
+TEST_CASE("the linear family refuses what does not fit, before any work") {
+  RandomTensors r(17);
+  const Tensor q = r.normal({2, 5, 4, 3}), k = r.normal({2, 5, 2, 3}), v = r.normal({2, 5, 2, 6});
+  const auto message = [&](auto change) {
+    RecurrentAttentionInputs in{&q, &k, &v};
+    change(in);
+    try {
+      recurrent_attention(in);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing");
+  };
+  using In = RecurrentAttentionInputs;
+  const Tensor three = r.normal({2, 5, 3, 3}), half = r.normal({2, 5, 2, 3}, DType::kFloat16),
+               flat = r.normal({5, 3}), gate = r.normal({2, 5, 2, 3}), gamma = r.normal({2}),
+               state = r.normal({2, 4, 6, 3}), ids = i32({0, 5}), falls = i32({0, 3, 2}),
+               past = i32({0, 6}), from_one = i32({1, 5}), row = r.normal({1, 5, 2, 3}),
+               wide = astype(q, DType::kFloat64), none(DType::kFloat32, {2, 5, 2, 0});
+  CHECK(message([](In&) {}) == "nothing");
+  CHECK(message([](In& in) { in.value = nullptr; }) == "value is missing");
+  CHECK(message([&](In& in) { in.key = &flat; }) ==
+        "key is (5, 3), expected 4 axes: batch, tokens, heads, width");
+  CHECK(message([&](In& in) { in.key = in.value = &three; }) ==
+        "4 query heads do not divide into groups of 3 key heads");
+  CHECK(message([&](In& in) { in.key = &half; }) ==
+        "query is float32, key float16 and value float32; expected one dtype");
+  CHECK(message([&](In& in) { in.query = &wide; }) ==
+        "query is float64, expected float32, float16 or bfloat16");
+  CHECK(message([&](In& in) { in.value = &none; }) ==
+        "key width 3 and value width 0, expected at least 1");
+  CHECK(message([&](In& in) { in.g = &gate; }) == "g is (2, 5, 2, 3), expected (2, 5, 4, 3)");
+  CHECK(message([&](In& in) { in.g_gamma = &gamma; }) == "g_gamma is (2,), expected (4,)");
+  CHECK(message([&](In& in) { in.g_gamma = &ids; }) == "g_gamma is int32, expected a float");
+  CHECK(message([&](In& in) { in.gv = &gate; }) == "gv is (2, 5, 2, 3), expected (2, 5, 4, 6)");
+  CHECK(message([&](In& in) { in.initial_state = &state; }) ==
+        "initial_state is (2, 4, 6, 3), expected (2, 4, 3, 6)");
+  CHECK(message([&](In& in) { in.state = in.initial_state = &state; }) ==
+        "state and initial_state are two names of one array; give one");
+  CHECK(message([&](In& in) { in.cu_seqlens = &ids; }) ==
+        "cu_seqlens needs a batch of 1, the batch is 2; pack the rows");
+  const auto packed = [&](const Tensor& cu) {
+    return message([&](In& in) {
+      in.query = in.key = in.value = &row;
+      in.cu_seqlens = &cu;
+    });
+  };
+  CHECK(packed(falls) == "cu_seqlens falls from 3 to 2 at entry 2, expected ends that never fall");
+  CHECK(packed(past) == "cu_seqlens ends at 6, past the 5 tokens");
+  CHECK(packed(from_one) == "cu_seqlens starts with 1, expected 0");
+  CHECK(packed(flat) == "cu_seqlens is (5, 3), expected (sequences + 1,)");
+  CHECK_THROWS_WITH(recurrent_attention_backward({&q, &k, &v}, q),
+                    "d_out is (2, 5, 4, 3), expected (2, 5, 4, 6)");
+}

@@ -1,0 +1,101 @@
+// No operation of the dense family takes memory of the size queries x keys, forward or backward.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "attention/arrays.h"
+#include "maskctl/attention/blocksparse/blocksparse.h"
+#include "maskctl/attention/flash/flash.h"
+#include "maskctl/attention/mla/mla.h"
+#include "maskctl/attention/ring/ring.h"
+#include "maskctl/attention/sdpa/sdpa.h"
+
+namespace {
+
+std::atomic<std::size_t> requested = 0;  // bytes asked of operator new
+
+void* counted(std::size_t size, std::size_t alignment) {
+  requested += size;
+  const std::size_t whole =
+      (std::max<std::size_t>(size, 1) + alignment - 1) / alignment * alignment;
+  if (void* p = std::aligned_alloc(alignment, whole)) return p;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  return counted(size, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
+  std::free(p);
+}
+
+namespace {
+
+using namespace attention_test;
+
+template <class F>
+std::size_t bytes_of(F&& f) {
+  const std::size_t before = requested;
+  f();
+  return requested - before;
+}
+
+/// The operations under a window, of which only the array of logits would be quadratic.
+std::vector<std::pair<const char*, std::size_t>> bytes_of_all(Index tokens) {
+  Random r(1);
+  const Tensor x = r.normal({1, tokens, 1, 8}), turned = r.normal({1, 1, tokens, 8});
+  const Tensor latent = r.normal({1, tokens, 4}), w = r.normal({4, 1, 8});
+  const Tensor ids = r.integers({1, tokens}, 1);
+  std::vector<std::pair<const char*, std::size_t>> out;
+  const auto note = [&out](const char* what, auto&& f) { out.emplace_back(what, bytes_of(f)); };
+  note("sdpa", [&] {
+    ScaledDotProductAttentionOptions o;
+    o.sliding_window = 64, o.causal = true;
+    const auto result = scaled_dot_product_attention(x, x, x, o);
+    scaled_dot_product_attention_backward(x, x, x, result, x, o);
+  });
+  note("flash", [&] {
+    FlashAttentionOptions o;
+    o.sliding_window = 64, o.q_segment_ids = &ids;
+    flash_attention_backward(x, x, x, flash_attention(x, x, x, o), x, o);
+  });
+  note("blocksparse", [&] {
+    BlocksparseAttentionOptions o;
+    o.sliding_window = 64, o.q_positions = &ids, o.kv_positions = &ids, o.causal = false;
+    o.mask = lazy::chunked_causal_mask({tokens, tokens}, 128);
+    blocksparse_attention_backward(turned, turned, turned,
+                                   blocksparse_attention(turned, turned, turned, o), turned, o);
+  });
+  note("ring", [&] {
+    RingAttentionOptions o;
+    o.sliding_window = 64, o.causal = true, o.ring_size = 4;
+    ring_attention_backward(x, x, x, ring_attention(x, x, x, o), x, o);
+  });
+  note("latent", [&] {
+    MlaAttentionOptions o;
+    const Tensor cum = int_array({0, 100, static_cast<std::int32_t>(tokens)});
+    o.causal = true, o.cu_seqlens = &cum;
+    const auto result = mla_attention(x, latent, w, w, o);
+    mla_attention_backward(x, latent, w, w, result, x, o);
+  });
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("memory of the dense family grows with the tokens, not with their square") {
+  bytes_of_all(512);  // what is made once
+  const auto small = bytes_of_all(2048), large = bytes_of_all(8192);
+  for (std::size_t n = 0; n < small.size(); ++n) {
+    INFO(small[n].first << " " << small[n].second << " " << large[n].second);
+    CHECK(large[n].second < 5 * small[n].second);
+  }
+}

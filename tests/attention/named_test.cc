@@ -1,0 +1,152 @@
+// Operations by name: arguments as text, checks of names, random inputs.
+#include <algorithm>
+#include <cmath>
+
+#include "maskctl/attention/flash/flash.h"
+#include "maskctl/attention/named/operations.h"
+#include "maskctl/base/error.h"
+#include "maskctl/mask/bands.h"
+#include "support/catch_compat.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention;
+
+const AxisExtents kExtents = {{"B", 2},   {"T", 8}, {"Tq", 8}, {"Tk", 8}, {"Hq", 4},
+                              {"Hkv", 2}, {"H", 4}, {"D", 4},  {"Dv", 4}, {"K", 4},
+                              {"V", 4},   {"R", 4}, {"C", 4}};
+
+NamedArguments random_arguments(const NamedOperation& operation, std::uint64_t seed = 1) {
+  NamedArguments arguments;
+  add_random_arrays(operation, kExtents, seed, DType::kFloat32, arguments);
+  return arguments;
+}
+
+std::string error_of(const NamedOperation& operation, const NamedArguments& arguments) {
+  try {
+    run(operation, arguments);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST_CASE("named operations: every name of seed 003 is there, under both names") {
+  for (const char* name : {"flash_attention",
+                           "ring_attention",
+                           "native_sparse_attention",
+                           "page_attention",
+                           "ragged_page_attention",
+                           "ragged_page_attention_v3",
+                           "scaled_dot_product_attention",
+                           "blocksparse_attention",
+                           "gla_attention",
+                           "lightning_attention",
+                           "recurrent_attention",
+                           "grouped_matmul",
+                           "mean_pooling",
+                           "attention",
+                           "ragged_decode_attention",
+                           "mla_attention",
+                           "gla",
+                           "lightning_attn",
+                           "recurrent",
+                           "flash_mla",
+                           "apply_native_sparse_attention"}) {
+    INFO(name);
+    CHECK(find_operation(name) != nullptr);
+  }
+  CHECK(find_operation("flash") == nullptr);
+  CHECK(find_operation("") == nullptr);
+}
+
+TEST_CASE("named operations: every option that is listed is read") {
+  for (const char* name : {"flash_attention", "ring_attention", "scaled_dot_product_attention",
+                           "attention", "blocksparse_attention", "mla_attention", "gla_attention",
+                           "recurrent_attention", "mean_pooling"}) {
+    const NamedOperation& operation = *find_operation(name);
+    NamedArguments arguments = random_arguments(operation);
+    for (const NamedOption& option : operation.options) {
+      arguments.options[std::string(option.name)] = "none";
+    }
+    INFO(name);
+    CHECK(error_of(operation, arguments).empty());
+  }
+}
+
+TEST_CASE("named operations: a call by name is the call") {
+  const NamedOperation& operation = *find_operation("flash_attention");
+  NamedArguments arguments = random_arguments(operation);
+  arguments.options = {{"causal", "true"},
+                       {"sliding_window", "3+none"},
+                       {"softmax_scale", "0.5"},
+                       {"logits_soft_cap", "none"}};
+  arguments.mask = Mask(diagonal_band(8, 8, -2, 5));
+  FlashAttentionOptions options;
+  options.causal = true;
+  options.sliding_window = Window(3, std::nullopt);
+  options.softmax_scale = 0.5;
+  options.mask = &*arguments.mask;
+  const SoftmaxResult direct =
+      flash_attention(arguments.arrays.at("query"), arguments.arrays.at("key"),
+                      arguments.arrays.at("value"), options);
+  const NamedResults named = run(operation, arguments);
+  CHECK(std::ranges::equal(named.at("out").bytes(), direct.out.bytes()));
+  CHECK(std::ranges::equal(named.at("lse").bytes(), direct.lse.bytes()));
+  CHECK(named.size() == 2);  // no cotangent, no gradient
+  arguments.gradient_seed = 3;
+  CHECK(run(operation, arguments).size() == 5);
+}
+
+TEST_CASE("named operations: wrong arguments are named") {
+  const NamedOperation& operation = *find_operation("flash_attention");
+  const std::vector<std::pair<std::pair<std::string, std::string>, std::string>> table = {
+      {{"causal", "yes"}, "causal: 'yes' is not true or false"},
+      {{"softmax_scale", "0.5x"}, "softmax_scale: '0.5x' is not a number"},
+      {{"sliding_window", "1+2+3"}, "sliding_window: '1+2+3' is not a window"},
+      {{"sliding_window", "1+x"}, "sliding_window: 'x' is not a whole number"},
+      {{"empty_row", "one"}, "empty_row: 'one' is not one of zero, mean, nan"},
+      {{"casual", "true"}, "flash_attention has no argument 'casual'"},
+  };
+  for (const auto& [option, message] : table) {
+    NamedArguments arguments = random_arguments(operation);
+    arguments.options.insert(option);
+    INFO(message);
+    CHECK(error_of(operation, arguments).starts_with(message));
+  }
+  NamedArguments missing = random_arguments(operation);
+  missing.arrays.erase("key");
+  CHECK(error_of(operation, missing).starts_with("key: "));
+  NamedArguments masked = random_arguments(*find_operation("gla_attention"));
+  masked.mask = Mask(full_plane(8, 8));
+  CHECK(error_of(*find_operation("gla_attention"), masked) == "gla_attention takes no mask");
+}
+
+TEST_CASE("named operations: random arrays have the extents of their axes and of given arrays") {
+  const NamedOperation& operation = *find_operation("flash_attention");
+  NamedArguments arguments;
+  arguments.arrays["key"] = random_normal({3, 17, 1, 5}, 9);
+  add_random_arrays(operation, kExtents, 1, DType::kFloat16, arguments);
+  CHECK(arguments.arrays.at("query").shape() == std::vector<Index>{3, 8, 4, 5});
+  CHECK(arguments.arrays.at("value").shape() == std::vector<Index>{3, 17, 1, 4});
+  CHECK(arguments.arrays.at("value").dtype() == DType::kFloat16);
+  NamedArguments paged;
+  CHECK_THROWS_AS(
+      add_random_arrays(*find_operation("page_attention"), kExtents, 1, DType::kFloat32, paged),
+      Error);
+}
+
+TEST_CASE("named operations: random numbers are normal, and equal for equal seeds") {
+  const Tensor a = random_normal({100000}, 7), b = random_normal({100000}, 7);
+  CHECK(std::ranges::equal(a.bytes(), b.bytes()));
+  double sum = 0, squares = 0;
+  for (const float x : a.as<float>()) {
+    sum += static_cast<double>(x);
+    squares += static_cast<double>(x) * static_cast<double>(x);
+  }
+  CHECK(std::abs(sum / 1e5) < 0.02);
+  CHECK(std::abs(squares / 1e5 - 1) < 0.03);
+}
+
+}  // namespace

@@ -1,0 +1,140 @@
+// The mask that a probe shows is the mask that was applied, whatever it is.
+#include "maskctl/attention/probe/probe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "maskctl/attention/core/softmax.h"
+#include "maskctl/base/error.h"
+#include "maskctl/mask/dense.h"
+#include "maskctl/tensor/convert.h"
+#include "support/catch_compat.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention;
+
+Tensor random_cells(std::mt19937& engine, std::vector<Index> shape, double open) {
+  Tensor dense(DType::kBool, std::move(shape));
+  std::bernoulli_distribution is_open(open);
+  for (auto& cell : dense.as<std::uint8_t>()) cell = is_open(engine) ? 1 : 0;
+  return dense;
+}
+
+/// Value p of the probe for every batch and key head, heads after time.
+Tensor pass_values(const Probe& probe, Index pass) {
+  Tensor out(probe.key.dtype(), probe.key.shape());
+  const Index keys = out.extent(1), heads = out.extent(2), dim = out.extent(3);
+  const Tensor floats = astype(probe.value, DType::kFloat32);
+  Tensor values(DType::kFloat32, out.shape());
+  for (Index i = 0; i < out.elements(); ++i) {
+    const Index key = i / (heads * dim) % keys;
+    values.as<float>()[as_size(i)] =
+        floats.as<float>()[as_size((pass * keys + key) * dim + i % dim)];
+  }
+  return astype(values, out.dtype());
+}
+
+/// What a kernel that applies `mask` gives for all passes.
+Tensor outputs_of(const Probe& probe, const Mask& mask, const SoftmaxOptions& options = {}) {
+  const Index passes = probe.value.extent(0);
+  std::vector<Index> shape = probe.query.shape();
+  shape.insert(shape.begin(), passes);
+  Tensor out(probe.query.dtype(), shape);
+  for (Index p = 0; p < passes; ++p) {
+    const Tensor value = pass_values(probe, p);
+    const SoftmaxInputs inputs{&probe.query, &probe.key, &value, &mask};
+    const Tensor one = softmax_forward(inputs, options).out;
+    std::ranges::copy(one.bytes(),
+                      out.bytes().begin() + p * static_cast<Index>(one.bytes().size()));
+  }
+  return out;
+}
+
+TEST_CASE("probe: any mask comes back, for head dims above and below the keys") {
+  std::mt19937 engine(1);
+  for (int round = 0; round < 200; ++round) {
+    const auto below = [&engine](Index n) { return static_cast<Index>(engine() % as_size(n)); };
+    ProbeShape shape;
+    shape.batch = 1 + below(2);
+    shape.queries = 1 + below(20);
+    shape.keys = 2 + below(30);
+    shape.kv_heads = 1 + below(2);
+    shape.heads = shape.kv_heads * (1 + below(3));
+    shape.dim = 1 + below(40);
+    const DType dtypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
+    const Tensor cells = random_cells(engine, {shape.batch, shape.heads, shape.queries, shape.keys},
+                                      round % 4 == 0 ? 0.05 : 0.6);
+    const Mask mask = mask_from_dense(cells);
+    const Probe probe = make_probe(shape, dtypes[below(3)]);
+    const ProbeReading reading = read_probe(outputs_of(probe, mask), shape.keys, shape.layout);
+    INFO("round " << round);
+    REQUIRE(dense_from_mask(reading.mask, 1 << 20).bytes().size() == cells.bytes().size());
+    REQUIRE(std::ranges::equal(dense_from_mask(reading.mask, 1 << 20).bytes(), cells.bytes()));
+    REQUIRE(reading.averaged_rows == 0);
+    REQUIRE(reading.nan_rows == 0);
+  }
+}
+
+TEST_CASE("probe: rows that average are told from rows that see all keys, and NaN is counted") {
+  Tensor cells(DType::kBool, {1, 1, 3, 5});
+  std::ranges::fill(cells.as<std::uint8_t>().first(10), std::uint8_t{1});  // the last row is closed
+  const Mask mask = mask_from_dense(cells);
+  const Probe probe = make_probe({1, 3, 5, 1, 1, 4, Layout::kBthd});
+  for (const EmptyRow policy : {EmptyRow::kZero, EmptyRow::kMean, EmptyRow::kNan}) {
+    SoftmaxOptions options;
+    options.empty_row = policy;
+    const ProbeReading reading = read_probe(outputs_of(probe, mask, options), 5, Layout::kBthd);
+    CHECK(std::ranges::equal(dense_from_mask(reading.mask, 100).bytes(), cells.bytes()));
+    CHECK(reading.averaged_rows == (policy == EmptyRow::kMean ? 1 : 0));
+    CHECK(reading.nan_rows == (policy == EmptyRow::kNan ? 1 : 0));
+  }
+}
+
+TEST_CASE("probe: heads first is the same with its axes moved") {
+  const Probe time = make_probe({2, 3, 5, 4, 2, 4, Layout::kBthd});
+  const Probe heads = make_probe({2, 3, 5, 4, 2, 4, Layout::kBhtd});
+  CHECK(time.query.shape() == std::vector<Index>{2, 3, 4, 4});
+  CHECK(heads.query.shape() == std::vector<Index>{2, 4, 3, 4});
+  CHECK(time.value.shape() == std::vector<Index>{2, 1, 5, 1, 4});
+  CHECK(heads.value.shape() == std::vector<Index>{2, 1, 1, 5, 4});
+  CHECK(std::ranges::equal(time.value.bytes(), heads.value.bytes()));
+  for (Index b = 0; b < 2; ++b) {
+    for (Index u = 0; u < 2; ++u) {
+      CHECK(time.key.as<float>()[as_size((b * 5 * 2 + u) * 4)] > 1);
+      CHECK(heads.key.as<float>()[as_size((b * 2 + u) * 5 * 4)] > 1);
+    }
+  }
+  // One query of head 1 sees key 4 only: outputs [2 passes, B, H, Q, D].
+  Tensor out(DType::kFloat32, {2, 1, 2, 1, 4});
+  out.as<float>()[as_size(((1 * 2 + 1) * 1 + 0) * 4)] = 1;
+  const ProbeReading reading = read_probe(out, 5, Layout::kBhtd);
+  CHECK(reading.mask.count() == 1);
+  CHECK(reading.mask.plane(0, 1)->count({0, 1}, {4, 5}) == 1);
+}
+
+TEST_CASE("probe: weights are read at a threshold of the largest of the row") {
+  Tensor weights(DType::kFloat32, {1, 1, 2, 3});
+  const float values[] = {0.9F, 0.1F, 1e-6F, 0.2F, 0.2F, 0.2F};
+  std::ranges::copy(values, weights.as<float>().begin());
+  const ProbeReading all = read_weights(weights);
+  CHECK(all.mask.count() == 3);
+  CHECK(all.averaged_rows == 1);
+  CHECK(read_weights(weights, 1e-3).mask.count() == 2);
+}
+
+TEST_CASE("probe: wrong requests are refused") {
+  CHECK_THROWS_AS(make_probe({1, 0, 4, 1, 1, 4, Layout::kBthd}), Error);
+  CHECK_THROWS_AS(make_probe({1, 4, 4, 3, 2, 4, Layout::kBthd}), Error);
+  CHECK_THROWS_AS(make_probe({1, 4, 4, 1, 1, 4, Layout::kBthd}, DType::kInt32), Error);
+  const Tensor outputs(DType::kFloat32, {2, 1, 3, 1, 4});
+  CHECK_THROWS_AS(read_probe(outputs, 9, Layout::kBthd), Error);
+  CHECK_THROWS_AS(read_probe(outputs, 8, Layout::kBthd, 1), Error);
+  CHECK_THROWS_AS(read_weights(outputs), Error);
+  CHECK_THROWS_AS(read_weights(Tensor(DType::kInt32, {1, 1, 2, 2})), Error);
+}
+
+}  // namespace

@@ -1,0 +1,159 @@
+// A ring of ranks against one device, and the ring itself.
+#include "maskctl/attention/ring/ring.h"
+
+#include <atomic>
+
+#include "attention/arrays.h"
+#include "maskctl/base/error.h"
+#include "support/error_of.h"
+
+namespace {
+
+using namespace attention_test;
+
+/// One device in float64 is the judge: ring sizes 2, 3 and 6 must give the same.
+void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys = 24) {
+  Random r(seed);
+  const Tensor query = r.normal({2, 12, 4, 8}), key = r.normal({2, keys, 2, 8}),
+               value = r.normal({2, keys, 2, 5}), d_out = r.normal({2, 12, 4, 5}),
+               d_lse = r.normal({2, 4, 12});
+  RingAttentionOptions one = options;
+  one.backend = Backend::kReference;
+  const SoftmaxResult expected = ring_attention(query, key, value, one);
+  const SoftmaxGradients slopes =
+      ring_attention_backward(query, key, value, expected, d_out, one, &d_lse);
+  for (const Index ranks : {1, 2, 3, 6}) {
+    INFO(ranks << " ranks");
+    RingAttentionOptions o = options;
+    o.ring_size = ranks;
+    const SoftmaxResult seen = ring_attention(query, key, value, o);
+    check_close(seen.out, expected.out, 1e-5, "out");
+    check_close(seen.lse, expected.lse, 1e-5, "lse");
+    check_gradients(ring_attention_backward(query, key, value, seen, d_out, o, &d_lse), slopes,
+                    3e-5);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a ring equals one device: plain, causal, windows, chunks, blocks, sink tokens") {
+  const auto with = [](auto&& set) {
+    RingAttentionOptions o;
+    set(o);
+    return o;
+  };
+  check_ring(1, {});
+  check_ring(2, with([](auto& o) { o.causal = true; }));
+  check_ring(3, with([](auto& o) { o.causal = true, o.sliding_window = {3, 0}; }), 12);
+  check_ring(
+      4, with([](auto& o) { o.causal = true, o.sliding_window = 2, o.attention_sink_size = 2; }));
+  check_ring(5, with([](auto& o) { o.chunk_size = 5; }), 12);
+  check_ring(6, with([](auto& o) { o.causal_block_size = 4; }), 12);
+  check_ring(7, with([](auto& o) { o.causal = true, o.causal_block_size = 4; }), 12);
+}
+
+TEST_CASE("a ring equals one device: bias of any broadcast shape, sinks, cap, dropout") {
+  Random r(1);
+  for (const std::vector<Index>& shape :
+       {std::vector<Index>{2, 4, 12, 24}, {1, 1, 12, 1}, {1, 4, 1, 24}, {2, 1, 1, 1}}) {
+    const Tensor bias = r.normal(shape), sinks = r.normal({4, 2});
+    RingAttentionOptions o;
+    o.bias = &bias, o.softmax_aux = &sinks, o.logits_soft_cap = 2.5, o.softmax_scale = 0.4;
+    o.deterministic = false, o.pdrop = 0.3, o.dropout_rng = 5;
+    check_ring(2, o);
+  }
+  const Tensor shared = r.normal({3});
+  RingAttentionOptions o;
+  o.softmax_aux = &shared, o.causal = true;
+  check_ring(3, o);
+}
+
+TEST_CASE("a ring equals one device: masks, segments of either padding, a mask info, dead rows") {
+  Random r(2);
+  const Tensor mask = r.flags({2, 1, 12, 24}, 0.2);  // with rows that see nothing
+  const Tensor q_ids = r.integers({2, 12}, 3), kv_ids = r.integers({2, 24}, 3);
+  RingAttentionOptions o;
+  o.attention_mask = &mask;
+  check_ring(4, o);
+  o = {};
+  o.q_segment_ids = &q_ids, o.kv_segment_ids = &kv_ids, o.segment_padding = SegmentPadding::kZero;
+  check_ring(5, o);
+  const MaskInfo info = MaskInfo::from_segments(q_ids, make_array(kv_ids));
+  for (const SegmentPadding padding : {SegmentPadding::kNegative, SegmentPadding::kZero}) {
+    o = {};
+    o.mask_info = &info, o.segment_padding = padding;
+    check_ring(6, o);
+  }
+  o = {};
+  o.attention_mask = &mask, o.empty_row = EmptyRow::kNan;
+  Random again(4);
+  const Tensor query = again.normal({2, 12, 4, 8}), key = again.normal({2, 24, 2, 8});
+  const Tensor alone = ring_attention(query, key, key, o).out;
+  o.ring_size = 4;
+  check_close(ring_attention(query, key, key, o).out, alone, 1e-5, "out");
+}
+
+TEST_CASE("a ring in half precision rounds once") {
+  Random r(3);
+  const Tensor query = r.normal({1, 12, 2, 8}, DType::kBFloat16),
+               key = r.normal({1, 12, 2, 8}, DType::kBFloat16);
+  RingAttentionOptions o;
+  const SoftmaxResult one = ring_attention(query, key, key, o);
+  o.ring_size = 4;
+  const SoftmaxResult many = ring_attention(query, key, key, o);
+  check_close(many.lse, one.lse, 1e-5, "lse");
+  check_close(many.out, one.out, 8e-3, "out");
+}
+
+TEST_CASE("keys of rank a - t are with rank a at step t, and come home after n steps") {
+  constexpr Index kRanks = 5;
+  run_ring(kRanks, [](Communicator& ring) {
+    Index held = ring.rank(), next = -1;
+    for (Index t = 0; t < kRanks; ++t) {
+      CHECK(held == (ring.rank() - t + kRanks) % kRanks);
+      Index second = held * 10, arrived = -1;
+      ring.start(std::as_bytes(std::span(&held, 1)), std::as_writable_bytes(std::span(&next, 1)));
+      ring.start(std::as_bytes(std::span(&second, 1)),
+                 std::as_writable_bytes(std::span(&arrived, 1)));
+      ring.finish();
+      CHECK(arrived == next * 10);
+      held = next;
+    }
+    CHECK(held == ring.rank());
+  });
+}
+
+TEST_CASE("when one rank fails the others are released and its error is the answer") {
+  std::atomic<int> released = 0;
+  const std::string seen = maskctl::test::error_of([&] {
+    run_ring(4, [&](Communicator& ring) {
+      if (ring.rank() == 2) throw Error(Errc::kInvalidArgument, "the first to fail");
+      Index out = 1, in = 0;
+      try {
+        for (int step = 0; step < 8; ++step) {
+          ring.start(std::as_bytes(std::span(&out, 1)), std::as_writable_bytes(std::span(&in, 1)));
+          ring.finish();
+        }
+      } catch (const Error& error) {
+        ++released;
+        throw;
+      }
+    });
+  });
+  CHECK(seen == "the first to fail");
+  CHECK(released == 3);
+}
+
+TEST_CASE("lengths that a ring cannot share are refused, and shards keep to what they can") {
+  using maskctl::test::error_of;
+  const Tensor x(DType::kFloat32, {1, 10, 2, 4});
+  RingAttentionOptions o;
+  o.ring_size = 4;
+  CHECK(error_of([&] { ring_attention(x, x, x, o); }) ==
+        "query is (1, 10, 2, 4), expected 4 axes and a length that 4 ranks share evenly");
+  o.ring_size = 0;
+  CHECK(error_of([&] { ring_attention(x, x, x, o); }) == "ring_size 0 is below 1");
+  o.ring_size = 2, o.empty_row = EmptyRow::kMean;
+  CHECK(error_of([&] { ring_attention(x, x, x, o); }).find("mean of all values") !=
+        std::string::npos);
+}

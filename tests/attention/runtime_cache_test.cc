@@ -1,0 +1,202 @@
+// The persistent cache: what it keeps, what it survives, and additions from several sides.
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "maskctl/attention/runtime/config_cache.h"
+#include "maskctl/attention/runtime/persistent_cache.h"
+#include "support/catch_compat.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention;
+namespace fs = std::filesystem;
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "maskctl-test-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Folder() { fs::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+std::string read(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+ConfigKey key(const std::string& call) { return {"cpu|AVX2|2", "page_attention@v0", call}; }
+AnyConfig config(Index splits) { return PageAttentionConfig{.num_splits = splits}; }
+
+struct Notes {
+  std::vector<std::string> lines;
+  PersistentCache::Note sink() {
+    return [this](const std::string& line) { lines.push_back(line); };
+  }
+};
+
+TEST_CASE("persistent cache: another process finds what was put", "[attention]") {
+  const Folder folder;
+  const std::string path = folder / "a/b/page-attention.txt";
+  Notes notes;
+  PersistentCache cache(path, notes.sink());
+  cache.put(key("query=float32[2,4,8]"), config(3));
+  cache.put(key("query=float32[1,4,8]"), config(2));
+  CHECK(notes.lines.empty());
+  const PersistentCache other(path, notes.sink());
+  CHECK(other.get(key("query=float32[2,4,8]")) == config(3));
+  CHECK(other.get(key("query=float32[1,4,8]")) == config(2));
+  CHECK_FALSE(other.get(key("query=float32[3,4,8]")));
+  CHECK_FALSE(other.get({"gpu", "page_attention@v0", "query=float32[2,4,8]"}));
+  CHECK_FALSE(other.get({"cpu|AVX2|2", "page_attention@v1", "query=float32[2,4,8]"}));
+  CHECK(read(path) ==
+        "maskctl configs 1\n"
+        "cpu|AVX2|2\tpage_attention@v0\tquery=float32[1,4,8]\tPageAttentionConfig platform=auto "
+        "backend=any num_splits=2 num_warps=4 num_stages=1\n"
+        "cpu|AVX2|2\tpage_attention@v0\tquery=float32[2,4,8]\tPageAttentionConfig platform=auto "
+        "backend=any num_splits=3 num_warps=4 num_stages=1\n");
+}
+
+TEST_CASE("persistent cache: damaged lines are dropped with a note", "[attention]") {
+  const Folder folder;
+  const std::string path = folder / "c.txt";
+  PersistentCache(path).put(key("good"), config(3));
+  const std::string good = read(path);
+  for (const char* damage : {"garbage\n", "a\tb\tc\n", "a\tb\tc\tNoConfig x=1\n",
+                             "a\tb\tc\tPageAttentionConfig num_splits=q\n", "\n", "\tx"}) {
+    CAPTURE(damage);
+    write(path, good + damage);
+    Notes notes;
+    PersistentCache cache(path, notes.sink());
+    REQUIRE(notes.lines.size() == 1);
+    CHECK(notes.lines[0] == "config cache " + path + ": 1 damaged lines ignored");
+    CHECK(cache.get(key("good")) == config(3));
+    cache.put(key("good"), config(3));
+    CHECK(read(path) == good);
+  }
+}
+
+TEST_CASE("persistent cache: a file of another kind is survived and moved aside", "[attention]") {
+  const Folder folder;
+  const std::string path = folder / "c.txt";
+  for (const std::string& foreign :
+       {std::string("{\"a\": 1}\n"), std::string("maskctl configs 2\n"), std::string(1000, '\0')}) {
+    write(path, foreign);
+    Notes notes;
+    PersistentCache cache(path, notes.sink());
+    REQUIRE(notes.lines.size() == 1);
+    CHECK(notes.lines[0] == "config cache " + path + " is damaged and is ignored");
+    CHECK(cache.entries().empty());
+    CHECK(read(path) == foreign);
+    cache.put(key("new"), config(1));
+    CHECK(read(path + ".bad") == foreign);
+    CHECK(PersistentCache(path).get(key("new")) == config(1));
+  }
+}
+
+TEST_CASE("persistent cache: every truncation of a file is survived", "[attention]") {
+  const Folder folder;
+  const std::string path = folder / "c.txt";
+  PersistentCache whole(path);
+  whole.put(key("one"), config(1));
+  whole.put(key("two"), config(2));
+  const std::string text = read(path);
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    write(path, text.substr(0, size));
+    PersistentCache cut(path);
+    for (const auto& [k, c] : cut.entries()) {
+      CHECK((k == key("one") || k.call.starts_with("two")));
+    }
+  }
+}
+
+TEST_CASE("persistent cache: a place that cannot be written is noted and kept in memory",
+          "[attention]") {
+  const Folder folder;
+  write(folder / "file", "");
+  Notes notes;
+  PersistentCache cache(folder / "file/c.txt", notes.sink());
+  cache.put(key("a"), config(4));
+  REQUIRE(notes.lines.size() == 1);
+  CHECK(notes.lines[0].starts_with("config cache: "));
+  CHECK(cache.get(key("a")) == config(4));
+}
+
+TEST_CASE("persistent cache: keys that would break a line are not written", "[attention]") {
+  const Folder folder;
+  const std::string path = folder / "c.txt";
+  Notes notes;
+  PersistentCache cache(path, notes.sink());
+  cache.put(key("a\tb"), config(1));
+  cache.put(key("a\nb"), config(1));
+  CHECK(notes.lines.size() == 2);
+  CHECK_FALSE(fs::exists(path));
+}
+
+TEST_CASE("persistent cache: additions of threads and processes are all kept", "[attention]") {
+  const Folder folder;
+  const std::string path = folder / "c.txt";
+  constexpr int kSides = 4, kEach = 10;
+  const auto add = [&](int side) {
+    PersistentCache cache(path);
+    for (int i = 0; i < kEach; ++i) {
+      cache.put(key(std::to_string(side) + "/" + std::to_string(i)), config(side * 100 + i));
+    }
+  };
+  std::vector<pid_t> children;
+  for (int side = 0; side < kSides; ++side) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      add(side);
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+  }
+  {
+    std::vector<std::jthread> threads;
+    for (int side = kSides; side < 2 * kSides; ++side) threads.emplace_back(add, side);
+  }
+  const PersistentCache all(path);
+  CHECK(all.entries().size() == 2 * kSides * kEach);
+  for (int side = 0; side < 2 * kSides; ++side) {
+    for (int i = 0; i < kEach; ++i) {
+      CHECK(all.get(key(std::to_string(side) + "/" + std::to_string(i))) == config(side * 100 + i));
+    }
+  }
+}
+
+TEST_CASE("config cache: get, put, clear", "[attention]") {
+  ConfigCache cache;
+  CHECK_FALSE(cache.get(key("a")));
+  cache.put(key("a"), config(1));
+  cache.put(key("a"), config(2));
+  CHECK(cache.get(key("a")) == config(2));
+  CHECK(cache.size() == 1);
+  CHECK(cache.entries().at(key("a")) == config(2));
+  cache.clear();
+  CHECK(cache.size() == 0);
+}
+
+}  // namespace

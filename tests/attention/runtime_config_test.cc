@@ -1,0 +1,140 @@
+// Config classes: defaults of the seed, equality and hashes, and their text form.
+#include <random>
+
+#include "maskctl/attention/runtime/config_text.h"
+#include "maskctl/attention/runtime/configs.h"
+#include "maskctl/base/error.h"
+#include "support/catch_compat.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention;
+
+template <std::size_t I = 0, class F>
+void for_each_class(F&& f) {
+  if constexpr (I < std::variant_size_v<AnyConfig>) {
+    f(std::variant_alternative_t<I, AnyConfig>{});
+    for_each_class<I + 1>(f);
+  }
+}
+
+class Scramble {
+ public:
+  explicit Scramble(unsigned seed) : engine_(seed) {}
+  void operator()(Platform& x) { x = static_cast<Platform>(engine_() % 5); }
+  void operator()(DeviceKind& x) { x = static_cast<DeviceKind>(engine_() % 4); }
+  void operator()(bool& x) { x = engine_() % 2 == 0; }
+  void operator()(Index& x) { x = 1 + static_cast<Index>(engine_() % 1000); }
+  template <class T>
+  void operator()(std::optional<T>& x) {
+    x.reset();
+    if (engine_() % 2 == 0) (*this)(x.emplace());
+  }
+  template <class Class>
+  requires requires { Class::fields(); }
+  void operator()(Class& x) {
+    for_each_field(x, [&](std::string_view, auto& value) { (*this)(value); });
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+TEST_CASE("configs: defaults are the seed's", "[attention]") {
+  CHECK(to_text(FlashAttentionConfig{}) == "FlashAttentionConfig platform=auto backend=any");
+  CHECK(to_text(NativeSparseAttentionConfig{}) ==
+        "NativeSparseAttentionConfig platform=auto backend=any block_q=64 block_k=64 block_d=64 "
+        "block_size=64 num_warps=4 num_stages=1");
+  CHECK(to_text(RingAttentionConfig{}) ==
+        "RingAttentionConfig platform=auto backend=any block_q=128 block_k=128 "
+        "query_chunk_size=512 key_chunk_size=512 num_warps=4 num_stages=2");
+  CHECK(to_text(PageAttentionConfig{}) ==
+        "PageAttentionConfig platform=auto backend=any num_splits=0 num_warps=4 num_stages=1");
+  CHECK(to_text(GroupedMatmulConfig{}) ==
+        "GroupedMatmulConfig platform=auto backend=any block_m=128 block_n=128 block_k=128 "
+        "num_warps=4 num_stages=2 bypass_xla_tiling=false");
+  CHECK(to_text(MeanPoolingConfig{}) ==
+        "MeanPoolingConfig platform=auto backend=any block_size=64 num_warps=4 num_stages=1");
+  CHECK(to_text(GLAttentionConfig{}) ==
+        "GLAttentionConfig platform=auto backend=any block_q=64 block_k=64 block_d=64 num_warps=4 "
+        "num_stages=1");
+}
+
+TEST_CASE("configs: seed 003's custom configuration", "[attention]") {
+  const FlashAttentionConfig config{
+      .platform = Platform::kTriton,
+      .backend = DeviceKind::kGpu,
+      .fwd_params =
+          FwdParams{.q_blocksize = 128, .kv_blocksize = 256, .num_warps = 4, .num_stages = 2},
+      .bwd_params = BwdParams{.q_blocksize = 64, .kv_blocksize = 128},
+  };
+  CHECK(to_text(config) ==
+        "FlashAttentionConfig platform=triton backend=gpu fwd_params.q_blocksize=128 "
+        "fwd_params.kv_blocksize=256 fwd_params.num_warps=4 fwd_params.num_stages=2 "
+        "bwd_params.q_blocksize=64 bwd_params.kv_blocksize=128");
+}
+
+TEST_CASE("configs: text of every class reads back equal", "[attention]") {
+  unsigned seed = 0;
+  for_each_class([&](auto config) {
+    for (int i = 0; i < 50; ++i) {
+      Scramble{++seed}(config);
+      const std::string text = to_text(config);
+      CAPTURE(text);
+      const auto read = config_from_text(text);
+      REQUIRE(read);
+      CHECK(*read == AnyConfig(config));
+    }
+  });
+}
+
+TEST_CASE("configs: text that to_text does not write is refused", "[attention]") {
+  const std::string good = "PageAttentionConfig platform=auto backend=any num_splits=3";
+  CHECK(config_from_text(good));
+  for (const char* bad :
+       {"", "X", "PageAttentionConfig ", "PageAttentionConfig num_splits",
+        "PageAttentionConfig x=1", "PageAttentionConfig num_splits=1 num_splits=1",
+        "PageAttentionConfig num_splits=-1", "PageAttentionConfig num_splits=1x",
+        "PageAttentionConfig num_splits=", "PageAttentionConfig  num_splits=1",
+        "PageAttentionConfig platform=metal", "PageAttentionConfig num_splits=99999999999999999999",
+        "FlashAttentionConfig fwd_params.x=1", "FlashAttentionConfig fwd_params=1",
+        "FlashAttentionConfig bwd_params.num_key_splits=1",
+        "GroupedMatmulConfig bypass_xla_tiling=1"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(config_from_text(bad));
+  }
+}
+
+TEST_CASE("configs: every cut and every changed byte of a text is survived", "[attention]") {
+  const std::string text = to_text(FlashAttentionConfig{.fwd_params = FwdParams{.q_blocksize = 128},
+                                                        .bwd_params = BwdParams{.num_warps = 2}});
+  std::mt19937 engine(7);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    config_from_text(std::string_view(text).substr(0, i));
+    std::string changed = text;
+    changed[i] = static_cast<char>(engine() % 256);
+    const auto read = config_from_text(changed);
+    if (read && changed != text) CHECK(config_from_text(to_text(*read)) == read);
+  }
+}
+
+TEST_CASE("configs: params with one number in different fields differ", "[attention]") {
+  const FwdParams q{.q_blocksize = 64}, kv{.kv_blocksize = 64};
+  CHECK(q != kv);
+  CHECK(std::hash<FwdParams>()(q) != std::hash<FwdParams>()(kv));
+  CHECK(std::hash<FwdParams>()(q) == std::hash<FwdParams>()(FwdParams{.q_blocksize = 64}));
+  CHECK(std::hash<BwdParams>()({.num_warps = 2}) != std::hash<BwdParams>()({.num_stages = 2}));
+  CHECK(BwdParams{.num_warps = 2} == BwdParams{.num_warps = 2});
+}
+
+TEST_CASE("configs: sizes must be positive", "[attention]") {
+  for_each_class([](auto config) { CHECK_NOTHROW(check_config(config)); });
+  CHECK_THROWS_WITH(
+      check_config(FlashAttentionConfig{.fwd_params = FwdParams{.q_blocksize = 0}}),
+      "FlashAttentionConfig: fwd_params.q_blocksize is 0, expected a positive number");
+  CHECK_THROWS_AS(check_config(PageAttentionConfig{.num_splits = -1}), Error);
+  CHECK_THROWS_AS(check_config(RingAttentionConfig{.block_q = -8}), Error);
+}
+
+}  // namespace

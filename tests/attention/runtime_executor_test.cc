@@ -1,0 +1,251 @@
+// Modules, the executor and the function form: which config a call gets, and that none changes it.
+#include <filesystem>
+
+#include "attention/arrays.h"
+#include "maskctl/attention/modules/functions.h"
+#include "maskctl/attention/runtime/executor.h"
+#include "support/error_of.h"
+
+namespace {
+
+using namespace attention_test;
+using maskctl::test::error_of;
+
+struct Arrays {
+  Random random{5};
+  Tensor query = random.normal({2, 40, 4, 16}), key = random.normal({2, 40, 2, 16});
+  Tensor value = random.normal({2, 40, 2, 16});
+  QkvInputs inputs() const { return {&query, &key, &value}; }
+};
+
+RuntimeOptions quick(std::vector<std::string>& events) {
+  RuntimeOptions options;
+  options.tuner = {.warmup = 0, .iters = 1, .budget_seconds = 10};
+  options.on_event = [&events](const SelectionEvent& event) {
+    events.push_back(std::string(event.name));
+  };
+  return options;
+}
+
+using Lines = std::vector<std::string>;
+
+TEST_CASE("function form: tunes on the first call, not on the second", "[attention]") {
+  const Arrays a;
+  Lines events;
+  Runtime runtime(quick(events));
+  FlashAttentionOptions options;
+  options.causal = true;
+  const SoftmaxResult expected = flash_attention(a.query, a.key, a.value, options);
+  const auto run = [&] {
+    const SoftmaxResult seen =
+        modules::flash_attention(a.query, a.key, a.value, options, {}, runtime);
+    check_close(seen.out, expected.out, 1e-6, "out");
+    check_close(seen.lse, expected.lse, 1e-6, "lse");
+  };
+  run();
+  CHECK(events == Lines{"autotune_start", "autotune_finish"});
+  run();
+  CHECK(events == Lines{"autotune_start", "autotune_finish", "cache_hit"});
+  const auto tuned = runtime.executor(FlashAttentionOp::kInfo).chain().tuned();
+  REQUIRE(tuned.entries.size() == 1);
+  CHECK(tuned.entries[0].measurements.size() == 7);
+  for (const Measurement& one : tuned.entries[0].measurements) CHECK(one.runs == 1);
+}
+
+TEST_CASE("function form: the policy heuristics measures nothing", "[attention]") {
+  const Arrays a;
+  Lines events;
+  RuntimeOptions settings = quick(events);
+  settings.cache_miss = CacheMiss::kHeuristics;
+  Runtime runtime(settings);
+  modules::flash_attention(a.query, a.key, a.value, {}, {}, runtime);
+  modules::scaled_dot_product_attention(a.query, a.key, a.value, {}, {}, runtime);
+  CHECK(events == Lines{"heuristics", "heuristics"});
+  Runtime tuning(quick(events));
+  events.clear();
+  modules::attention(a.query, a.key, a.value, {}, {}, tuning);
+  modules::scaled_dot_product_attention(a.query, a.key, a.value, {}, {}, tuning);
+  CHECK(events == Lines{"heuristics", "heuristics"});
+}
+
+TEST_CASE("function form: a folder keeps what one runtime tuned for the next", "[attention]") {
+  const Arrays a;
+  std::string folder = (std::filesystem::temp_directory_path() / "maskctl-test-XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  Lines events;
+  RuntimeOptions settings = quick(events);
+  settings.cache_folder = folder;
+  for (int i = 0; i < 2; ++i) {
+    Runtime runtime(settings);
+    modules::flash_attention(a.query, a.key, a.value, {}, {}, runtime);
+  }
+  CHECK(std::filesystem::exists(folder + "/flash-attn.txt"));
+  std::filesystem::remove_all(folder);
+  CHECK(events == Lines{"autotune_start", "autotune_finish", "cache_hit"});
+}
+
+TEST_CASE("executor: no tile size changes a result", "[attention]") {
+  const Arrays a;
+  const Executor executor;
+  const FlashAttention module;
+  FlashAttentionOptions options;
+  options.causal = true;
+  const SoftmaxResult expected = flash_attention(a.query, a.key, a.value, options);
+  const SoftmaxGradients gradients =
+      flash_attention_backward(a.query, a.key, a.value, expected, expected.out, options);
+  for (const Index q : {1, 7, 64}) {
+    for (const Index kv : {1, 33, 1000}) {
+      CallOptions<FlashAttentionConfig> call;
+      call.cfg =
+          FlashAttentionConfig{.fwd_params = FwdParams{.q_blocksize = q, .kv_blocksize = kv},
+                               .bwd_params = BwdParams{.q_blocksize = kv, .kv_blocksize = q}};
+      const SoftmaxResult seen = executor(module, a.inputs(), options, call);
+      check_close(seen.out, expected.out, 1e-6, "out");
+      check_gradients(
+          executor.backward(module, a.inputs(), seen, {.out = &expected.out}, options, call),
+          gradients, 1e-5);
+    }
+  }
+}
+
+TEST_CASE("executor: platforms of seed 003", "[attention]") {
+  const Arrays a;
+  const Executor executor;
+  const auto with = [&](CallOptions<FlashAttentionConfig> call) {
+    return error_of([&] { executor(FlashAttention(), a.inputs(), {}, call); });
+  };
+  CallOptions<FlashAttentionConfig> call;
+  call.platform = Platform::kXla;
+  CHECK(with(call) == "no error");
+  call.platform = Platform::kTriton;
+  CHECK(with(call) ==
+        "flash_attention has no kernel for platform triton on device any; it has: cuda, xla");
+  call = {};
+  call.cfg = FlashAttentionConfig{.platform = Platform::kTriton, .backend = DeviceKind::kGpu};
+  CHECK(with(call) ==
+        "flash_attention has no kernel for platform triton on device gpu; it has: cuda, xla");
+  call.platform = Platform::kXla;  // the argument wins over the config, for any device
+  CHECK(with(call) == "no error");
+  call.cfg = FlashAttentionConfig{.fwd_params = FwdParams{.q_blocksize = -1}};
+  CHECK(with(call).starts_with("FlashAttentionConfig: fwd_params.q_blocksize is -1"));
+}
+
+TEST_CASE("executor: bad input throws what the operation throws, tuned or not", "[attention]") {
+  const Arrays a;
+  Random random(1);
+  const Tensor wrong = random.normal({2, 41, 2, 16});
+  const std::string expected = error_of([&] { flash_attention(a.query, a.key, wrong); });
+  CHECK(expected != "no error");
+  Lines events;
+  Runtime runtime(quick(events));
+  CHECK(error_of([&] { modules::flash_attention(a.query, a.key, wrong, {}, {}, runtime); }) ==
+        expected);
+}
+
+TEST_CASE("executor: calls of equal meaning share a key, others do not", "[attention]") {
+  const Arrays a;
+  const FlashAttention module;
+  FlashAttentionOptions options;
+  const std::string plain = module.call_text(a.inputs(), options);
+  CHECK(plain ==
+        "query=float32[2,40,4,16] key=float32[2,40,2,16] value=float32[2,40,2,16] dropout_prob=0 "
+        "causal_alignment=0 empty_row=0 backend=1");
+  options.causal = true;
+  CHECK(module.call_text(a.inputs(), options) != plain);
+  options.causal = false;
+  options.sliding_window = Window(3, std::nullopt);
+  CHECK(module.call_text(a.inputs(), options).find("sliding_window=1 window_left=3 ") !=
+        std::string::npos);
+  const Tensor half = astype(a.query, DType::kBFloat16);
+  CHECK(module.call_text({&half, &a.key, &a.value}, {}) != plain);
+  const Tensor ids(DType::kInt32, {2, 40});
+  const MaskInfo info = MaskInfo::from_segments(ids);
+  options = {};
+  options.mask_info = &info;
+  CHECK(module.call_text(a.inputs(), options).find("mask_info=1 q_segment_ids=int32[2,40]") !=
+        std::string::npos);
+}
+
+TEST_CASE("executor: records and stamps calls when asked to", "[attention]") {
+  const Arrays a;
+  Lines stamps;
+  ExecutorOptions options;
+  options.record = true;
+  options.stamp = Stamp::kHash;
+  options.on_stamp = [&](const std::string& label) { stamps.push_back(label); };
+  ConfigSelectorChain::Options chain;
+  chain.policy.cache_miss_fallback = CacheMiss::kHeuristics;
+  const auto shared = std::make_shared<ConfigSelectorChain>(std::move(chain));
+  const Executor executor(shared, options);
+  executor(FlashAttention(), a.inputs());
+  executor(FlashAttention(), a.inputs());
+  executor(ScaledDotProductAttention(), a.inputs());
+  const std::vector<RecordedCall> calls = executor.recorded();
+  REQUIRE(calls.size() == 2);
+  CHECK(calls[0].calls == 2);
+  CHECK(calls[0].key.operation == "flash_attention@v0");
+  CHECK(calls[0].config == AnyConfig(FlashAttentionConfig{}));
+  CHECK(calls[1].calls == 1);
+  REQUIRE(stamps.size() == 3);
+  CHECK(stamps[0] == "ejkernel_ops#flash_attention@v0:" + short_hash(calls[0].key.call));
+  CHECK(stamps[1] == stamps[0]);
+  CHECK(stamps[2] != stamps[0]);
+  options.stamp = Stamp::kJson;
+  const Executor with_json(shared, options);
+  with_json(FlashAttention(), a.inputs());
+  REQUIRE(stamps.size() == 4);
+  CHECK(stamps[3] == "{\"op\":\"flash_attention@v0\",\"device\":\"" + device_fingerprint() +
+                         "\",\"key\":\"" + short_hash(calls[0].key.call) + "\"}");
+}
+
+TEST_CASE("executor: a compiled call keeps its config", "[attention]") {
+  const Arrays a;
+  const Executor executor;
+  CallOptions<FlashAttentionConfig> call;
+  call.cfg = FlashAttentionConfig{.fwd_params = FwdParams{.q_blocksize = 8}};
+  const auto compiled = executor.compile(FlashAttention(), a.inputs(), {}, call);
+  const SoftmaxResult seen = compiled(a.inputs(), {});
+  check_close(seen.out, flash_attention(a.query, a.key, a.value).out, 1e-6, "out");
+  CHECK(executor.choose_config(FlashAttention(), a.inputs()) == *call.cfg);  // remembered
+}
+
+TEST_CASE("executor: a remembered config of another operation is refused", "[attention]") {
+  const Arrays a;
+  const Executor executor;
+  const ConfigKey key{device_fingerprint(), "flash_attention@v0",
+                      FlashAttention().call_text(a.inputs(), {})};
+  executor.chain().cache().put(key, GLAttentionConfig{});
+  CHECK(error_of([&] {
+          executor(FlashAttention(), a.inputs());
+        }).starts_with("flash_attention@v0 was given the config of another operation"));
+}
+
+TEST_CASE("modules: candidates begin with the heuristic config; the reference has one",
+          "[attention]") {
+  const Arrays a;
+  FlashAttentionOptions options;
+  CHECK(FlashAttention().candidate_cfgs(a.inputs(), options).size() == 7);
+  CHECK(FlashAttention().candidate_cfgs(a.inputs(), options)[0] == FlashAttentionConfig{});
+  options.backend = Backend::kReference;
+  CHECK(FlashAttention().candidate_cfgs(a.inputs(), options).size() == 1);
+  CHECK(NativeSparseAttention().candidate_cfgs({}, {}).size() == 1);
+}
+
+TEST_CASE("modules: a kReference option stays the reference", "[attention]") {
+  const Arrays a;
+  const Executor executor;
+  FlashAttentionOptions options;
+  options.backend = Backend::kReference;
+  const SoftmaxResult expected = flash_attention(a.query, a.key, a.value, options);
+  const SoftmaxResult seen = executor(FlashAttention(), a.inputs(), options);
+  check_close(seen.out, expected.out, 0, "out");
+  CHECK(std::ranges::equal(seen.out.bytes(), expected.out.bytes()));
+}
+
+TEST_CASE("default runtime: its settings are fixed once it is used", "[attention]") {
+  Runtime& runtime = default_runtime();
+  CHECK(&runtime == &default_runtime());
+  CHECK_THROWS_AS(set_default_runtime_options({}), Error);
+}
+
+}  // namespace

@@ -1,0 +1,552 @@
+// Every snippet of seed 003 (ejkernel.modules), in order, in C++, against twins in plain loops.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include "maskctl/attention/modules/functions.h"
+#include "maskctl/attention/named/call.h"
+#include "maskctl/base/error.h"
+#include "maskctl/mask/info/mask_info.h"
+#include "support/catch_compat.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention;
+
+// Twins: the mathematics, element by element, in float64.
+
+using Sees = std::function<bool(Index b, Index h, Index i, Index j)>;
+
+double at(const Tensor& t, Index a, Index b, Index c, Index d) {
+  return t.as<float>()[as_size(((a * t.extent(1) + b) * t.extent(2) + c) * t.extent(3) + d)];
+}
+
+/// Softmax attention over the keys that a query sees; 0 where it sees none. Heads after time.
+Tensor attention_twin(const Tensor& q, const Tensor& k, const Tensor& v, const Sees& sees,
+                      const Tensor* bias = nullptr) {
+  Tensor out(DType::kFloat32, {q.extent(0), q.extent(1), q.extent(2), v.extent(3)});
+  const Index group = q.extent(2) / k.extent(2), dim = q.extent(3);
+  for (Index b = 0; b < q.extent(0); ++b) {
+    for (Index h = 0; h < q.extent(2); ++h) {
+      for (Index i = 0; i < q.extent(1); ++i) {
+        std::vector<double> weight(as_size(k.extent(1)));
+        double sum = 0;
+        for (Index j = 0; j < k.extent(1); ++j) {
+          if (!sees(b, h, i, j)) continue;
+          double s = 0;
+          for (Index d = 0; d < dim; ++d) s += at(q, b, i, h, d) * at(k, b, j, h / group, d);
+          s /= std::sqrt(static_cast<double>(dim));
+          if (bias) s += at(*bias, b, h, i, j);
+          sum += weight[as_size(j)] = std::exp(s);
+        }
+        for (Index d = 0; d < v.extent(3) && sum > 0; ++d) {
+          double o = 0;
+          for (Index j = 0; j < k.extent(1); ++j) {
+            o += weight[as_size(j)] / sum * at(v, b, j, h / group, d);
+          }
+          out.as<float>()[as_size(((b * q.extent(1) + i) * q.extent(2) + h) * v.extent(3) + d)] =
+              static_cast<float>(o);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+/// state = exp(decay) * state + k v^T, out = scale * q state; decay(b, t, h, k) a logarithm.
+struct RecurrenceTwin {
+  Tensor out, state;  // [B,T,H,V], [B,H,K,V]
+};
+RecurrenceTwin recurrence_twin(const Tensor& q, const Tensor& k, const Tensor& v,
+                               const std::function<double(Index, Index, Index, Index)>& decay,
+                               const Tensor* start = nullptr) {
+  const Index batch = q.extent(0), time = q.extent(1), heads = q.extent(2), dim = q.extent(3),
+              width = v.extent(3);
+  RecurrenceTwin twin{Tensor(DType::kFloat32, {batch, time, heads, width}),
+                      Tensor(DType::kFloat32, {batch, heads, dim, width})};
+  for (Index b = 0; b < batch; ++b) {
+    for (Index h = 0; h < heads; ++h) {
+      for (Index x = 0; x < width; ++x) {
+        std::vector<double> state(as_size(dim));
+        for (Index d = 0; d < dim && start; ++d) state[as_size(d)] = at(*start, b, h, d, x);
+        for (Index t = 0; t < time; ++t) {
+          double o = 0;
+          for (Index d = 0; d < dim; ++d) {
+            double& s = state[as_size(d)];
+            s = std::exp(decay(b, t, h, d)) * s + at(k, b, t, h, d) * at(v, b, t, h, x);
+            o += at(q, b, t, h, d) * s / std::sqrt(static_cast<double>(dim));
+          }
+          twin.out.as<float>()[as_size(((b * time + t) * heads + h) * width + x)] =
+              static_cast<float>(o);
+        }
+        for (Index d = 0; d < dim; ++d) {
+          twin.state.as<float>()[as_size(((b * heads + h) * dim + d) * width + x)] =
+              static_cast<float>(state[as_size(d)]);
+        }
+      }
+    }
+  }
+  return twin;
+}
+
+void check_close(const Tensor& seen, const Tensor& expected, double tolerance = 2e-5) {
+  REQUIRE(seen.shape() == expected.shape());
+  double worst = 0;
+  for (Index i = 0; i < seen.elements(); ++i) {
+    worst = std::max(worst, std::abs(static_cast<double>(seen.as<float>()[as_size(i)]) -
+                                     static_cast<double>(expected.as<float>()[as_size(i)])));
+  }
+  CHECK(worst <= tolerance);
+}
+
+// The snippets.
+
+Tensor normal(std::vector<Index> shape, std::uint64_t seed) {
+  return random_normal(std::move(shape), seed);
+}
+
+Tensor ints(std::vector<Index> shape, std::vector<std::int32_t> values) {
+  Tensor out(DType::kInt32, std::move(shape));
+  std::ranges::copy(values, out.as<std::int32_t>().begin());
+  return out;
+}
+
+struct Qkv {
+  Tensor query, key, value;
+};
+Qkv qkv(Index batch, Index time, Index heads, Index kv_heads, Index dim) {
+  return {normal({batch, time, heads, dim}, 1), normal({batch, time, kv_heads, dim}, 2),
+          normal({batch, time, kv_heads, dim}, 3)};
+}
+
+const Sees kAll = [](Index, Index, Index, Index) { return true; };
+const Sees kCausal = [](Index, Index, Index i, Index j) { return j <= i; };
+
+/// No tuning: the snippets that are about it have runtimes of their own.
+Runtime& plain() {
+  static Runtime runtime([] {
+    RuntimeOptions options;
+    options.cache_miss = CacheMiss::kHeuristics;
+    return options;
+  }());
+  return runtime;
+}
+
+FlashAttentionOptions causal_flash() {
+  FlashAttentionOptions options;
+  options.causal = true;
+  return options;
+}
+
+TEST_CASE("seed 003: function API and module API") {
+  const auto [query, key, value] = qkv(2, 12, 4, 2, 8);
+  const Tensor expected = attention_twin(query, key, value, kCausal);
+  // output = flash_attention(query, key, value, causal=True)
+  check_close(modules::flash_attention(query, key, value, causal_flash(), {}, plain()).out,
+              expected);
+  // executor = Executor(ConfigSelectorChain(cache=ConfigCache()))
+  // attn_module = FlashAttention()
+  // output = executor(attn_module, query=query, key=key, value=value, causal=True)
+  ConfigSelectorChain::Options chain;
+  chain.cache = std::make_shared<ConfigCache>();
+  chain.policy.cache_miss_fallback = CacheMiss::kHeuristics;
+  const Executor executor(std::make_shared<ConfigSelectorChain>(chain));
+  const FlashAttention attn_module;
+  check_close(executor(attn_module, {&query, &key, &value}, causal_flash()).out, expected);
+}
+
+TEST_CASE("seed 003: the platform is chosen, or named") {
+  const auto [query, key, value] = qkv(1, 10, 2, 2, 8);
+  // output = flash_attention(query, key, value, platform="xla")
+  CallOptions<FlashAttentionConfig> call;
+  call.platform = Platform::kXla;
+  check_close(modules::flash_attention(query, key, value, {}, call, plain()).out,
+              attention_twin(query, key, value, kAll));
+  // output = flash_attention(query, key, value, platform="triton"): a clear error here
+  call.platform = Platform::kTriton;
+  CHECK_THROWS_AS(modules::flash_attention(query, key, value, {}, call, plain()), Error);
+}
+
+TEST_CASE("seed 003: the first call tunes, the second one remembers") {
+  const auto [query, key, value] = qkv(1, 10, 2, 2, 8);
+  int tuned = 0;
+  RuntimeOptions options;
+  options.tuner.warmup = 0;
+  options.tuner.iters = 1;
+  options.on_event = [&tuned](const SelectionEvent& event) {
+    tuned += event.name == "autotune_finish" ? 1 : 0;
+  };
+  Runtime runtime(options);
+  const Tensor expected = attention_twin(query, key, value, kAll);
+  check_close(modules::flash_attention(query, key, value, {}, {}, runtime).out, expected);
+  CHECK(tuned == 1);
+  check_close(modules::flash_attention(query, key, value, {}, {}, runtime).out, expected);
+  CHECK(tuned == 1);
+}
+
+TEST_CASE("seed 003: flash_attention") {
+  const auto [query, key, value] = qkv(1, 300, 2, 1, 8);
+  const auto call = [&](const FlashAttentionOptions& options) {
+    return modules::flash_attention(query, key, value, options, {}, plain()).out;
+  };
+  // output = flash_attention(query, key, value)
+  check_close(call({}), attention_twin(query, key, value, kAll));
+  // output = flash_attention(query, key, value, causal=True)
+  check_close(call(causal_flash()), attention_twin(query, key, value, kCausal));
+  // output = flash_attention(query, key, value, sliding_window=256)
+  FlashAttentionOptions window;
+  window.sliding_window = 256;
+  check_close(call(window), attention_twin(query, key, value, [](Index, Index, Index i, Index j) {
+                return i - 256 <= j && j <= i + 256;
+              }));
+  // output = flash_attention(query, key, value, bias=attention_bias)
+  const Tensor attention_bias = normal({1, 2, 300, 300}, 4);
+  FlashAttentionOptions biased;
+  biased.bias = &attention_bias;
+  check_close(call(biased), attention_twin(query, key, value, kAll, &attention_bias));
+}
+
+TEST_CASE("seed 003: flash_attention with variable lengths") {
+  const auto [query, key, value] = qkv(1, 512, 2, 2, 4);
+  const Tensor cu_seqlens = ints({4}, {0, 128, 300, 512});
+  // output = flash_attention(query, key, value, cum_seqlens_q=[0, 128, 300, 512],
+  // cum_seqlens_k=...)
+  FlashAttentionOptions options;
+  options.cum_seqlens_q = &cu_seqlens;
+  options.cum_seqlens_k = &cu_seqlens;
+  const auto sequence = [](Index i) { return i < 128 ? 0 : i < 300 ? 1 : 2; };
+  check_close(modules::flash_attention(query, key, value, options, {}, plain()).out,
+              attention_twin(query, key, value, [&](Index, Index, Index i, Index j) {
+                return sequence(i) == sequence(j);
+              }));
+}
+
+TEST_CASE("seed 003: flash_attention with a MaskInfo") {
+  const auto [query, key, value] = qkv(2, 6, 2, 2, 8);
+  const Tensor segment_ids = ints({2, 6}, {0, 0, 1, 1, 1, -1, 3, 3, 3, 4, 4, 4});
+  // mask_info = MaskInfo.from_segments(segment_ids)
+  const MaskInfo mask_info = MaskInfo::from_segments(segment_ids);
+  // output = flash_attention(query, key, value, mask_info=mask_info)
+  FlashAttentionOptions options;
+  options.mask_info = &mask_info;
+  const auto id = [&](Index b, Index i) {
+    return segment_ids.as<std::int32_t>()[as_size(b * 6 + i)];
+  };
+  check_close(modules::flash_attention(query, key, value, options, {}, plain()).out,
+              attention_twin(query, key, value, [&](Index b, Index, Index i, Index j) {
+                return id(b, i) == id(b, j) && id(b, i) >= 0;
+              }));
+}
+
+PartitionSpec spec(std::vector<std::string> axes) {
+  PartitionSpec out;
+  for (const std::string& axis : axes) {
+    out.axes.push_back(axis.empty() ? AxisName() : AxisName(axis));
+  }
+  return out;
+}
+
+TEST_CASE("seed 003: ring_attention") {
+  const auto [query, key, value] = qkv(1, 16, 2, 2, 8);
+  // mesh = jax.sharding.Mesh(devices, axis_names=('sp',))
+  // with mesh: output = ring_attention(query, key, value, axis_name='sp', causal=True)
+  RingAttentionOptions options;
+  options.axis_name = "sp";
+  options.causal = true;
+  CallOptions<RingAttentionConfig> call;
+  call.mesh = Mesh{{"sp"}, {4}};
+  const PartitionSpec sequence = spec({"", "sp", "", ""});
+  call.in_specs = {sequence, sequence, sequence};
+  call.out_specs = {sequence};
+  const Tensor expected = attention_twin(query, key, value, kCausal);
+  check_close(modules::ring_attention(query, key, value, options, call, plain()).out, expected);
+  options.ring_size = 4;  // ranks inside the process, without a mesh
+  check_close(modules::ring_attention(query, key, value, options, {}, plain()).out, expected);
+  // chunk_size, sliding_window and softmax_aux of the list of parameters
+  options.chunk_size = 5;
+  check_close(modules::ring_attention(query, key, value, options, {}, plain()).out,
+              attention_twin(query, key, value, [](Index, Index, Index i, Index j) {
+                return i / 5 == j / 5 && j <= i;
+              }));
+}
+
+TEST_CASE("seed 003: native_sparse_attention") {
+  const auto [query, key, value] = qkv(1, 256, 4, 2, 8);
+  Tensor block_indices(DType::kInt32, {1, 256, 2, 3});
+  for (Index n = 0; n < block_indices.elements(); ++n) {
+    const Index t = n / 6, head = n / 3 % 2, slot = n % 3;
+    block_indices.as<std::int32_t>()[as_size(n)] =
+        static_cast<std::int32_t>((t / 64 + slot * (1 + head)) % 4);
+  }
+  // output = native_sparse_attention(query, key, value, block_indices=..., block_counts=16)
+  NativeSparseInputs inputs;
+  inputs.query = &query;
+  inputs.key = &key;
+  inputs.value = &value;
+  inputs.block_indices = &block_indices;
+  NativeSparseOptions options;
+  options.block_counts = 16;
+  options.duplicate_blocks = DuplicateBlocks::kOnce;
+  const auto listed = [&](Index t, Index head, Index block) {
+    const auto* ids = &block_indices.as<std::int32_t>()[as_size((t * 2 + head) * 3)];
+    return std::count(ids, ids + 3, static_cast<std::int32_t>(block)) > 0;
+  };
+  check_close(modules::native_sparse_attention(inputs, options, {}, plain()).out,
+              attention_twin(query, key, value, [&](Index, Index h, Index i, Index j) {
+                return j <= i && listed(i, h / 2, j / 64);
+              }));
+  // output = native_sparse_attention(query, key, value, cu_seqlens=..., block_indices=...)
+  const Tensor cu_seqlens = ints({3}, {0, 100, 256});
+  inputs.cu_seqlens = &cu_seqlens;
+  const auto start = [](Index i) { return i < 100 ? Index{0} : Index{100}; };
+  check_close(modules::native_sparse_attention(inputs, options, {}, plain()).out,
+              attention_twin(query, key, value, [&](Index, Index h, Index i, Index j) {
+                return start(i) == start(j) && j <= i && listed(i, h / 2, (j - start(j)) / 64);
+              }));
+}
+
+/// Token p of sequence n, from a cache [pages, page_size, heads, D], as keys [N, tokens, heads, D].
+Tensor gathered(const Tensor& pages, const Tensor& tables, Index tokens) {
+  const Index size = pages.extent(1), row = pages.extent(2) * pages.extent(3);
+  Tensor out(DType::kFloat32, {tables.extent(0), tokens, pages.extent(2), pages.extent(3)});
+  for (Index n = 0; n < tables.extent(0); ++n) {
+    for (Index p = 0; p < tokens; ++p) {
+      const Index page = tables.as<std::int32_t>()[as_size(n * tables.extent(1) + p / size)];
+      if (page < 0) continue;
+      std::copy_n(pages.as<float>().begin() + (page * size + p % size) * row, row,
+                  out.as<float>().begin() + (n * tokens + p) * row);
+    }
+  }
+  return out;
+}
+
+TEST_CASE("seed 003: page_attention") {
+  const Tensor query = normal({2, 1, 4, 8}, 1);
+  const Tensor key_cache = normal({5, 4, 2, 8}, 2), value_cache = normal({5, 4, 2, 8}, 3);
+  const Tensor context_lens = ints({2}, {7, 3}), block_tables = ints({2, 2}, {3, 1, 4, -1});
+  // output = page_attention(query, key_cache, value_cache, context_lens, block_tables)
+  PageAttentionOptions options;
+  options.kv_layout = KvLayout::kTokensFirst;  // [num_blocks, block_size, num_kv_heads, head_dim]
+  const Tensor out = modules::page_attention(
+      {&query, &key_cache, &value_cache, &context_lens, &block_tables}, options, {}, plain());
+  check_close(out,
+              attention_twin(query, gathered(key_cache, block_tables, 8),
+                             gathered(value_cache, block_tables, 8),
+                             [](Index b, Index, Index, Index j) { return j < (b == 0 ? 7 : 3); }));
+}
+
+TEST_CASE("seed 003: ragged_page_attention_v3") {
+  const Tensor query = normal({5, 4, 8}, 1);
+  const Tensor key_pages = normal({5, 4, 2, 8}, 2), value_pages = normal({5, 4, 2, 8}, 3);
+  const Tensor cu_q = ints({3}, {0, 2, 5}), cu_k = ints({3}, {0, 6, 9});
+  const Tensor page_indices = ints({2, 2}, {3, 1, 4, -1});
+  // output = ragged_page_attention_v3(query, key_pages, value_pages, cu_seqlens_q=cu_q,
+  //                                   cu_seqlens_k=cu_k, page_indices=page_indices)
+  const Tensor out = modules::ragged_page_attention_v3(
+      RaggedPageAttentionV3PagesInputs{&query, &key_pages, &value_pages, &cu_q, &cu_k,
+                                       &page_indices, nullptr},
+      {}, {}, plain());
+  // Row r of sequence n as a batch of its own: rows 0, 1 end at token 5; rows 2 to 4 at token 2.
+  Tensor rows = query, tables = ints({5, 2}, {3, 1, 3, 1, 4, -1, 4, -1, 4, -1});
+  rows.reshape({5, 1, 4, 8});
+  Tensor expected =
+      attention_twin(rows, gathered(key_pages, tables, 8), gathered(value_pages, tables, 8),
+                     [](Index b, Index, Index, Index j) { return j <= (b < 2 ? 4 + b : b - 2); });
+  expected.reshape({5, 4, 8});
+  check_close(out, expected);
+}
+
+TEST_CASE("seed 003: scaled_dot_product_attention") {
+  const auto [query, key, value] = qkv(2, 9, 4, 4, 8);
+  Tensor mask(DType::kBool, {2, 1, 9, 9});
+  for (Index i = 0; i < mask.elements(); ++i) mask.as<std::uint8_t>()[as_size(i)] = i % 3 != 1;
+  // output = scaled_dot_product_attention(query, key, value, attention_mask=mask, causal=True)
+  ScaledDotProductAttentionOptions options;
+  options.attention_mask = &mask;
+  options.causal = true;
+  check_close(modules::scaled_dot_product_attention(query, key, value, options, {}, plain()).out,
+              attention_twin(query, key, value, [&](Index b, Index, Index i, Index j) {
+                return j <= i && mask.as<std::uint8_t>()[as_size((b * 9 + i) * 9 + j)] != 0;
+              }));
+}
+
+/// [B,T,H,D] as [B,H,T,D], and back.
+Tensor swapped(const Tensor& t) {
+  Tensor out(DType::kFloat32, {t.extent(0), t.extent(2), t.extent(1), t.extent(3)});
+  for (Index n = 0; n < out.elements(); ++n) {
+    const Index d = n % t.extent(3), i = n / t.extent(3) % t.extent(1);
+    const Index h = n / (t.extent(3) * t.extent(1)) % t.extent(2),
+                b = n / (t.elements() / t.extent(0));
+    out.as<float>()[as_size(n)] = static_cast<float>(at(t, b, i, h, d));
+  }
+  return out;
+}
+
+TEST_CASE("seed 003: blocksparse_attention") {
+  const auto [query, key, value] = qkv(1, 150, 2, 2, 8);
+  Tensor block_mask(DType::kBool, {3, 3});
+  for (const std::size_t open : {0, 4, 6, 8}) block_mask.as<std::uint8_t>()[open] = 1;
+  // output = blocksparse_attention(query, key, value, block_mask=block_mask, block_size=64)
+  BlocksparseAttentionOptions options;
+  options.block_mask = &block_mask;
+  options.block_size = 64;
+  const Tensor out = modules::blocksparse_attention(swapped(query), swapped(key), swapped(value),
+                                                    options, {}, plain())
+                         .out;
+  check_close(swapped(out), attention_twin(query, key, value, [&](Index, Index, Index i, Index j) {
+                return j <= i && block_mask.as<std::uint8_t>()[as_size(i / 64 * 3 + j / 64)] != 0;
+              }));
+}
+
+TEST_CASE("seed 003: gla_attention") {
+  const auto [query, key, value] = qkv(2, 20, 2, 2, 4);
+  Tensor gate_values = normal({2, 20, 2, 4}, 5);
+  for (float& g : gate_values.as<float>()) g = -std::abs(g);  // logarithms of decays
+  // output = gla_attention(query, key, value, gate=gate_values)
+  GlaAttentionInputs inputs;
+  inputs.query = &query;
+  inputs.key = &key;
+  inputs.value = &value;
+  inputs.gate = &gate_values;
+  const auto twin = recurrence_twin(query, key, value, [&](Index b, Index t, Index h, Index d) {
+    return at(gate_values, b, t, h, d);
+  });
+  check_close(modules::gla_attention(inputs, {}, {}, plain()).out, twin.out, 1e-4);
+}
+
+TEST_CASE("seed 003: lightning_attention") {
+  const auto [query, key, value] = qkv(1, 20, 4, 4, 4);
+  Tensor decay_factor(DType::kFloat32, {4});
+  std::ranges::copy(std::vector<float>{0, -0.5F, -1, -2}, decay_factor.as<float>().begin());
+  // output = lightning_attention(query, key, value, decay=decay_factor)
+  LightningAttentionInputs inputs;
+  inputs.query = &query;
+  inputs.key = &key;
+  inputs.value = &value;
+  inputs.decay = &decay_factor;
+  const auto twin = recurrence_twin(query, key, value, [&](Index, Index, Index h, Index) {
+    return static_cast<double>(decay_factor.as<float>()[as_size(h)]);
+  });
+  check_close(modules::lightning_attention(inputs, {}, {}, plain()).out, twin.out, 1e-4);
+}
+
+TEST_CASE("seed 003: recurrent_attention") {
+  const auto [query, key, value] = qkv(2, 6, 2, 2, 4);
+  const Tensor previous_state = normal({2, 2, 4, 4}, 6);
+  // output, new_state = recurrent_attention(query, key, value, state=previous_state)
+  RecurrentAttentionInputs inputs;
+  inputs.query = &query;
+  inputs.key = &key;
+  inputs.value = &value;
+  inputs.state = &previous_state;
+  const auto [output, new_state] = modules::recurrent_attention(inputs, {}, {}, plain());
+  const auto twin = recurrence_twin(
+      query, key, value, [](Index, Index, Index, Index) { return 0.0; }, &previous_state);
+  check_close(output, twin.out, 1e-4);
+  REQUIRE(new_state);
+  check_close(*new_state, twin.state, 1e-4);
+}
+
+TEST_CASE("seed 003: grouped_matmul") {
+  const Tensor inputs = normal({7, 5}, 1), weights = normal({3, 5, 4}, 2);
+  const Tensor group_ids = ints({7}, {2, 0, 1, 2, 2, 0, 1});
+  // output = grouped_matmul(inputs, weights, group_ids)
+  GroupedMatmulInputs in;
+  in.lhs = &inputs;
+  in.rhs = &weights;
+  in.group_ids = &group_ids;
+  Tensor expected(DType::kFloat32, {7, 4});
+  for (Index row = 0; row < 7; ++row) {
+    for (Index n = 0; n < 4; ++n) {
+      double sum = 0;
+      for (Index k = 0; k < 5; ++k) {
+        const Index group = group_ids.as<std::int32_t>()[as_size(row)];
+        sum += static_cast<double>(inputs.as<float>()[as_size(row * 5 + k)]) *
+               static_cast<double>(weights.as<float>()[as_size((group * 5 + k) * 4 + n)]);
+      }
+      expected.as<float>()[as_size(row * 4 + n)] = static_cast<float>(sum);
+    }
+  }
+  check_close(modules::grouped_matmul(in, {}, {}, plain()), expected);
+}
+
+TEST_CASE("seed 003: mean_pooling") {
+  Tensor hidden_states(DType::kFloat32, {2, 3, 2}), expected(DType::kFloat32, {2, 2});
+  std::ranges::copy(std::vector<float>{1, 2, 3, 4, 100, 100, 5, 6, 7, 8, 9, 10},
+                    hidden_states.as<float>().begin());
+  std::ranges::copy(std::vector<float>{2, 3, 7, 8}, expected.as<float>().begin());
+  const Tensor attention_mask = ints({2, 3}, {1, 1, 0, 1, 1, 1});
+  // pooled = mean_pooling(hidden_states, attention_mask)
+  MeanPoolingInputs in;
+  in.x = &hidden_states;
+  in.attention_mask = &attention_mask;
+  check_close(modules::mean_pooling(in, {}, {}, plain()), expected, 1e-6);
+}
+
+TEST_CASE("seed 003: distributed execution") {
+  const auto [query, key, value] = qkv(4, 10, 8, 4, 8);
+  // mesh = Mesh(devices.reshape(2, 4), axis_names=('dp', 'tp'))
+  CallOptions<FlashAttentionConfig> call;
+  call.mesh = Mesh{{"dp", "tp"}, {2, 4}};
+  // output = flash_attention(query, key, value, mesh=mesh,
+  //     in_specs=(P('dp', None, 'tp', None), ...), out_specs=P('dp', None, 'tp', None))
+  const PartitionSpec split = spec({"dp", "", "tp", ""});
+  call.in_specs = {split, split, split};
+  call.out_specs = {split};
+  check_close(modules::flash_attention(query, key, value, {}, call, plain()).out,
+              attention_twin(query, key, value, kAll));
+}
+
+TEST_CASE("seed 003: configuration classes") {
+  const auto [query, key, value] = qkv(1, 40, 2, 2, 8);
+  // config = FlashAttentionConfig(fwd_params=FwdParams(q_blocksize=128, kv_blocksize=256,
+  //     num_warps=4, num_stages=2), bwd_params=BwdParams(q_blocksize=64, kv_blocksize=128),
+  //     platform="triton", backend="gpu")
+  FlashAttentionConfig config;
+  config.fwd_params = FwdParams{};
+  config.fwd_params->q_blocksize = 128;
+  config.fwd_params->kv_blocksize = 256;
+  config.fwd_params->num_warps = 4;
+  config.fwd_params->num_stages = 2;
+  config.bwd_params = BwdParams{};
+  config.bwd_params->q_blocksize = 64;
+  config.bwd_params->kv_blocksize = 128;
+  config.platform = Platform::kTriton;
+  config.backend = DeviceKind::kGpu;
+  // output = flash_attention(query, key, value, cfg=config): no such kernel here
+  CallOptions<FlashAttentionConfig> call;
+  call.cfg = config;
+  CHECK_THROWS_AS(modules::flash_attention(query, key, value, {}, call, plain()), Error);
+  call.cfg->platform = Platform::kAuto;
+  call.cfg->backend = DeviceKind::kAny;
+  check_close(modules::flash_attention(query, key, value, {}, call, plain()).out,
+              attention_twin(query, key, value, kAll));
+}
+
+TEST_CASE("seed 003: MaskInfo for complex masking") {
+  const auto [query, key, value] = qkv(1, 6, 2, 2, 8);
+  // mask_info = MaskInfo.from_segments(segment_ids)
+  const Tensor segment_ids = ints({1, 6}, {0, 0, 0, 1, 1, 1});
+  FlashAttentionOptions options;
+  const MaskInfo segments = MaskInfo::from_segments(segment_ids);
+  options.mask_info = &segments;
+  check_close(modules::flash_attention(query, key, value, options, {}, plain()).out,
+              attention_twin(query, key, value,
+                             [](Index, Index, Index i, Index j) { return i / 3 == j / 3; }));
+  // mask_info = MaskInfo.from_attention_mask(attention_mask)
+  Tensor attention_mask(DType::kBool, {1, 1, 6, 6});
+  for (Index n = 0; n < 36; ++n) {
+    attention_mask.as<std::uint8_t>()[as_size(n)] = n % 6 <= n / 6 && n != 12;
+  }
+  const MaskInfo dense = MaskInfo::from_attention_mask(MaskArray(attention_mask));
+  options.mask_info = &dense;
+  // output = flash_attention(query, key, value, mask_info=mask_info)
+  check_close(modules::flash_attention(query, key, value, options, {}, plain()).out,
+              attention_twin(query, key, value, [](Index, Index, Index i, Index j) {
+                return j <= i && i * 6 + j != 12;
+              }));
+}
+
+}  // namespace

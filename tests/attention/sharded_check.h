@@ -1,0 +1,88 @@
+// Sharded calls against the same calls on one device.
+#pragma once
+
+#include <list>
+
+#include "attention/arrays.h"
+#include "maskctl/attention/modules/functions.h"
+
+namespace sharded_test {
+
+using namespace attention_test;
+
+inline const AxisName kWhole;
+inline PartitionSpec spec(std::vector<AxisName> axes) { return {std::move(axes)}; }
+inline const PartitionSpec kTokens = spec({"dp", kWhole, "tp", kWhole});  // [B,S,H,D]
+inline const PartitionSpec kHeads = spec({"dp", "tp"});                   // [B,H,S,D]
+inline const PartitionSpec kBatch = spec({"dp"});
+
+inline Executor heuristics() {
+  ConfigSelectorChain::Options options;
+  options.policy.cache_miss_fallback = CacheMiss::kHeuristics;
+  return Executor(std::make_shared<ConfigSelectorChain>(std::move(options)));
+}
+
+template <class Op>
+CallOptions<typename Op::Config> on(const char* mesh,
+                                    std::vector<std::optional<PartitionSpec>> in_specs,
+                                    std::vector<PartitionSpec> out_specs) {
+  CallOptions<typename Op::Config> call;
+  call.mesh = mesh_from_text(mesh);
+  call.in_specs = std::move(in_specs);
+  call.out_specs = std::move(out_specs);
+  return call;
+}
+
+inline void check_same(const std::vector<ResultArray>& seen,
+                       const std::vector<ResultArray>& expected, double tolerance) {
+  REQUIRE(seen.size() == expected.size());
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    check_close(*seen[i].tensor, *expected[i].tensor, tolerance, std::string(seen[i].name).c_str());
+  }
+}
+
+/// The sharded call against the unsharded one: all results, and all gradients, of random
+/// cotangents of out, lse and final_state.
+template <class Op>
+void check_sharded(const typename Op::Inputs& inputs, const typename Op::Options& options,
+                   const CallOptions<typename Op::Config>& call, double tolerance = 2e-6) {
+  const Executor executor = heuristics();
+  const Module<Op> module;
+  auto expected = executor(module, inputs, options);
+  auto seen = executor(module, inputs, options, call);
+  const auto arrays = [](auto& output) {
+    return result_arrays([&](auto&& f) { Op::outputs(output, f); });
+  };
+  check_same(arrays(seen), arrays(expected), tolerance);
+  if constexpr (Module<Op>::kHasBackward) {
+    Random random(11);
+    std::list<Tensor> tensors;
+    Cotangents d;
+    for (const ResultArray& array : arrays(expected)) {
+      const Tensor& random_one =
+          tensors.emplace_back(random.normal(array.tensor->shape(), array.tensor->dtype()));
+      if (array.name == "out") d.out = &random_one;
+      if (array.name == "lse") d.lse = &random_one;
+      if (array.name == "final_state") d.final_state = &random_one;
+    }
+    auto one = executor.backward(module, inputs, expected, d, options);
+    auto parts = executor.backward(module, inputs, seen, d, options, call);
+    const auto gradients = [](auto& all) {
+      return result_arrays([&](auto&& f) { Op::gradients(all, f); });
+    };
+    check_same(gradients(parts), gradients(one), 4 * tolerance);
+  }
+}
+
+struct Qkv {
+  Tensor query, key, value;
+  Qkv(Random& random, Index b, Index q, Index k, Index h, Index u, DType dtype = DType::kFloat32)
+      : query(random.normal({b, q, h, 8}, dtype)),
+        key(random.normal({b, k, u, 8}, dtype)),
+        value(random.normal({b, k, u, 6}, dtype)) {}
+  QkvInputs inputs() const { return {&query, &key, &value}; }
+};
+
+inline const std::vector<std::optional<PartitionSpec>> kThree = {kTokens, kTokens, kTokens};
+
+}  // namespace sharded_test

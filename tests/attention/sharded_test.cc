@@ -1,0 +1,228 @@
+// The dense operations on the shards of a mesh against one device, forward and backward.
+#include "attention/sharded_check.h"
+#include "maskctl/mask/lazy/lazy_mask.h"
+#include "support/error_of.h"
+
+namespace {
+
+using namespace sharded_test;
+using maskctl::test::error_of;
+
+TEST_CASE("sharded: seed 003's flash attention on a mesh of 2 x 4", "[attention]") {
+  Random random(1);
+  const Qkv a(random, 4, 9, 11, 8, 4);
+  const Tensor per_head = random.normal({4, 8, 9, 11}), shared = random.normal({1, 1, 9, 11});
+  const Tensor sinks = random.normal({8, 2}), key_sinks = random.normal({4, 1});
+  const Tensor few = random.normal({3}), mask = random.flags({4, 1, 9, 11}, 0.7);
+  const Tensor padding = random.flags({4, 11}, 0.7), ids = random.integers({4, 9}, 3);
+  const Tensor kv_ids = random.integers({4, 11}, 3);
+  const auto call = on<FlashAttentionOp>("dp=2+tp=4", kThree, {kTokens});
+  std::vector<FlashAttentionOptions> all(6);
+  all[0].causal = true;
+  all[1].bias = &per_head;
+  all[1].softmax_aux = &sinks;
+  all[2].bias = &shared;
+  all[2].softmax_aux = &few;
+  all[2].sliding_window = Window(3);
+  all[3].attention_mask = &mask;
+  all[3].softmax_aux = &key_sinks;
+  all[3].logits_soft_cap = 2;
+  all[4].attention_mask = &padding;
+  all[4].empty_row = EmptyRow::kMean;
+  all[5].q_segment_ids = &ids;
+  all[5].kv_segment_ids = &kv_ids;
+  for (FlashAttentionOptions& options : all) {
+    for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+      options.backend = backend;
+      check_sharded<FlashAttentionOp>(a.inputs(), options, call);
+    }
+  }
+}
+
+TEST_CASE("sharded: key heads whole, one key head, and 16-bit floats", "[attention]") {
+  Random random(2);
+  for (const Index kv_heads : {1, 2}) {
+    const Qkv a(random, 2, 9, 9, 8, kv_heads, DType::kBFloat16);
+    FlashAttentionOptions options;
+    options.causal = true;
+    check_sharded<FlashAttentionOp>(
+        a.inputs(), options,
+        on<FlashAttentionOp>("dp=2+tp=4", {kTokens, kBatch, kBatch}, {kTokens}), 0.01);
+  }
+}
+
+TEST_CASE("sharded: more axes than needed, several names for one axis", "[attention]") {
+  Random random(3);
+  const Qkv a(random, 4, 5, 5, 2, 2);
+  const PartitionSpec p = spec({std::vector<std::string>{"dp", "fsdp"}});
+  check_sharded<FlashAttentionOp>(a.inputs(), {},
+                                  on<FlashAttentionOp>("dp=2+pp=3+fsdp=2", {p, p, p}, {p}));
+}
+
+TEST_CASE("sharded: cumulative lengths of padded sequences", "[attention]") {
+  Random random(4);
+  const Qkv a(random, 4, 8, 10, 4, 2);
+  const Tensor cu_q = test::i32({0, 8, 11, 11, 16}), cu_k = test::i32({0, 9, 13, 13, 23});
+  FlashAttentionOptions options;
+  options.cum_seqlens_q = &cu_q;
+  options.cum_seqlens_k = &cu_k;
+  options.causal = true;
+  check_sharded<FlashAttentionOp>(a.inputs(), options,
+                                  on<FlashAttentionOp>("dp=2+tp=2", kThree, {kTokens}));
+}
+
+TEST_CASE("sharded: a lazy mask and a MaskInfo", "[attention]") {
+  Random random(5);
+  const Qkv a(random, 4, 9, 9, 4, 2);
+  const auto call = on<FlashAttentionOp>("dp=2+tp=2", kThree, {kTokens});
+  FlashAttentionOptions options;
+  const Mask mask = random.mask(4, 4, 9, 9, 0.6);
+  options.mask = &mask;
+  check_sharded<FlashAttentionOp>(a.inputs(), options, call);
+  options.mask = nullptr;
+  const MaskInfo segments = MaskInfo::from_segments(random.integers({4, 9}, 3));
+  const MaskInfo dense = MaskInfo::from_attention_mask(MaskArray(random.mask(4, 1, 9, 9, 0.6)));
+  for (const MaskInfo* info : {&segments, &dense}) {
+    options.mask_info = info;
+    check_sharded<FlashAttentionOp>(a.inputs(), options, call);
+  }
+}
+
+TEST_CASE("sharded: scaled_dot_product_attention", "[attention]") {
+  Random random(6);
+  const Qkv a(random, 4, 7, 9, 4, 2);
+  const Tensor lengths = test::i32({9, 3, 0, 5}), q_lengths = test::i32({7, 0, 4, 5});
+  const Tensor bias = random.normal({4, 4, 7, 9});
+  ScaledDotProductAttentionOptions options;
+  options.key_lengths = &lengths;
+  options.query_lengths = &q_lengths;
+  options.init_bias = [&] { return bias; };
+  check_sharded<ScaledDotProductAttentionOp>(
+      a.inputs(), options,
+      on<ScaledDotProductAttentionOp>(
+          "dp=2+tp=2", {kTokens, kTokens, kTokens, kHeads, kBatch, kBatch}, {kTokens}));
+}
+
+TEST_CASE("sharded: attention with its weights", "[attention]") {
+  Random random(7);
+  const Qkv a(random, 2, 7, 9, 4, 2);
+  const Tensor bias = random.normal({2, 2, 7, 9});
+  AttentionOptions options;
+  options.bias = &bias;
+  options.causal = true;
+  check_sharded<AttentionOp>(a.inputs(), options, on<AttentionOp>("dp=2+tp=2", kThree, {kTokens}));
+}
+
+TEST_CASE("sharded: blocksparse_attention with masks for each head", "[attention]") {
+  Random random(8);
+  const Tensor query = random.normal({2, 4, 8, 8}), key = random.normal({2, 2, 8, 8});
+  const Tensor value = random.normal({2, 2, 8, 8}), sinks = random.normal({2, 3});
+  const Tensor block_mask = random.flags({4, 2, 2}, 0.6);
+  std::vector<lazy::MaskPtr> heads;
+  for (Index h = 0; h < 4; ++h) {
+    heads.push_back(lazy::local_mask({8, 8}, {h, std::nullopt}, 0));
+  }
+  BlocksparseAttentionOptions options;
+  const auto call = on<BlockSparseAttentionOp>("dp=2+tp=2", {kHeads, kHeads, kHeads}, {kHeads});
+  const QkvInputs inputs{&query, &key, &value};
+  options.mask = lazy::multi_head_mask(heads);
+  options.softmax_aux = &sinks;
+  check_sharded<BlockSparseAttentionOp>(inputs, options, call);
+  options.mask = nullptr;
+  options.mask_builder = [&](Index, Index, Index count, Index head, Index reps) {
+    CHECK(count == 4);
+    CHECK(reps == 2);
+    return heads[as_size(head)];
+  };
+  check_sharded<BlockSparseAttentionOp>(inputs, options, call);
+  options.mask_builder = {};
+  options.block_mask = &block_mask;
+  options.block_size = 4;
+  check_sharded<BlockSparseAttentionOp>(inputs, options, call);
+}
+
+TEST_CASE("sharded: ring_attention over the sequence axis", "[attention]") {
+  Random random(9);
+  const Qkv a(random, 2, 12, 12, 4, 2);
+  const PartitionSpec p = spec({"dp", "sp", "tp"});
+  const Tensor ids = random.integers({2, 12}, 3), bias = random.normal({2, 4, 12, 12});
+  RingAttentionOptions options;
+  options.axis_name = "sp";
+  options.causal = true;
+  options.q_segment_ids = options.kv_segment_ids = &ids;
+  options.bias = &bias;
+  for (const char* mesh : {"dp=2+sp=3+tp=2", "sp=4+dp=1+tp=1", "dp=2+sp=1+tp=1"}) {
+    check_sharded<RingAttentionOp>(a.inputs(), options, on<RingAttentionOp>(mesh, {p, p, p}, {p}),
+                                   1e-5);
+  }
+  const auto refused = [&](const PartitionSpec& q, const PartitionSpec& k, const char* axis) {
+    options.axis_name = axis;
+    return error_of([&] {
+      heuristics()(RingAttention(), a.inputs(), options,
+                   on<RingAttentionOp>("dp=2+sp=3+tp=2", {q, k, k}, {q}));
+    });
+  };
+  CHECK(refused(p, p, "sp") == "no error");
+  CHECK(refused(p, p, "ring") ==
+        "sharded ring_attention: the sequence of query is split over (sp), expected axis_name "
+        "'ring'");
+  CHECK(refused(kTokens, kTokens, "sp") ==
+        "sharded ring_attention: the sequence of query is split over (), expected axis_name 'sp'");
+}
+
+TEST_CASE("sharded: mla_attention", "[attention]") {
+  Random random(10);
+  const Tensor query = random.normal({2, 7, 4, 6}), latent = random.normal({2, 7, 5});
+  const Tensor w_kc = random.normal({5, 2, 6}), w_vc = random.normal({5, 2, 4});
+  const Tensor b_q = random.normal({2, 7, 3}), b_k = random.normal({2, 7, 3});
+  MlaAttentionOptions options;
+  options.b_q = &b_q;
+  options.b_k = &b_k;
+  options.causal = true;
+  const PartitionSpec weights = spec({kWhole, "tp"});
+  check_sharded<FlashMLAOp>(
+      {&query, &latent, &w_kc, &w_vc}, options,
+      on<FlashMLAOp>("dp=2+tp=2", {kTokens, kBatch, weights, weights}, {kTokens}), 1e-5);
+}
+
+TEST_CASE("sharded: numbers of specs, dropout and incomplete calls", "[attention]") {
+  Random random(20);
+  const Qkv a(random, 2, 5, 5, 4, 2);
+  const auto flash = [&](std::vector<std::optional<PartitionSpec>> in,
+                         std::vector<PartitionSpec> out, double dropout = 0) {
+    FlashAttentionOptions options;
+    options.dropout_prob = dropout;
+    return error_of([&] {
+      heuristics()(FlashAttention(), a.inputs(), options,
+                   on<FlashAttentionOp>("dp=2+tp=2", std::move(in), std::move(out)));
+    });
+  };
+  CHECK(flash(kThree, {kTokens}) == "no error");
+  CHECK(flash({kTokens, kTokens}, {kTokens}) ==
+        "sharded flash_attention: 2 in_specs, expected 3 to 10");
+  CHECK(flash(kThree, {kTokens, kTokens}) == "sharded flash_attention: 2 out_specs, expected 1");
+  CHECK(flash({kTokens, kTokens, kTokens, std::nullopt, std::nullopt, std::nullopt, std::nullopt},
+              {kTokens}) == "no error");
+  CHECK(flash(kThree, {kTokens}, 0.5) ==
+        "sharded flash_attention: dropout with batches or heads split over devices; expected "
+        "dropout 0 or an unsplit call");
+  FlashAttentionOptions options;
+  const Mask mask = random.mask(3, 1, 5, 5, 0.5);
+  options.mask = &mask;
+  const auto masked = [&] {
+    heuristics()(FlashAttention(), a.inputs(), options,
+                 on<FlashAttentionOp>("dp=2+tp=2", kThree, {kTokens}));
+  };
+  CHECK(error_of(masked) == "sharded flash_attention: mask has extent 3 along axis b, expected 2");
+  const MaskInfo info = MaskInfo::from_segments(random.integers({3, 5}, 2));
+  options.mask = nullptr;
+  options.mask_info = &info;
+  CHECK(error_of(masked) ==
+        "sharded flash_attention: mask_info has extent 3 along axis b, expected 2");
+  // Without all of mesh, in_specs and out_specs the call is a plain one, as in the seed.
+  CallOptions<FlashAttentionConfig> call;
+  call.mesh = mesh_from_text("dp=7");
+  CHECK_NOTHROW(heuristics()(FlashAttention(), a.inputs(), {}, call));
+}
+
+}  // namespace

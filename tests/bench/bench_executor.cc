@@ -1,0 +1,73 @@
+// What the runtime adds to a call: a call through the executor, its config remembered, beside the
+// same call of the operation with fixed options, on arrays so small that the operation costs
+// little. The bar is 20 us.
+// Each line: name, median of what a call takes longer, medians of both sides; all in us.
+#include <cstdio>
+#include <random>
+
+#include "bench.h"
+#include "maskctl/attention/modules/flash_attention.h"
+#include "maskctl/attention/runtime/executor.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention;
+
+constexpr int kPairs = 31, kCalls = 2000;
+
+template <typename Through, typename Alone>
+void compare(const char* name, Through&& through, Alone&& alone) {
+  through();  // the first call chooses the config
+  const bench::Pair times = bench::interleave(through, alone, kPairs, kCalls);
+  bench::Times longer;
+  for (int i = 0; i < kPairs; ++i) {
+    const auto n = static_cast<std::size_t>(i);
+    longer.runs.push_back(times.a.runs[n] - times.b.runs[n]);
+  }
+  std::printf("%s\t%.3f\t%.3f\t%.3f\n", name, longer.median() * 1e6, times.a.median() * 1e6,
+              times.b.median() * 1e6);
+}
+
+Tensor random_tensor(std::vector<Index> shape) {
+  Tensor out(DType::kFloat32, std::move(shape));
+  std::mt19937 engine(1);
+  std::normal_distribution<float> normal;
+  for (float& x : out.as<float>()) x = normal(engine);
+  return out;
+}
+
+/// Options that every key has to spell out.
+FlashAttentionOptions many_options(const Tensor& sinks) {
+  FlashAttentionOptions options;
+  options.causal = true;
+  options.softmax_scale = 0.125;
+  options.logits_soft_cap = 50;
+  options.sliding_window = Window(4, 0);
+  options.softmax_aux = &sinks;
+  return options;
+}
+
+}  // namespace
+
+int main() {
+  const Tensor x = random_tensor({1, 2, 1, 8}), sinks = random_tensor({1});
+  const FlashAttentionOptions plain, many = many_options(sinks);
+  const Executor executor;
+  const FlashAttention module;
+  for (const auto& [name, options] :
+       {std::pair{"flash_attention", &plain}, std::pair{"flash_attention, many options", &many}}) {
+    compare(
+        name,
+        [&] {
+          bench::keep(executor(module, {&x, &x, &x}, *options));
+        },
+        [&] { bench::keep(flash_attention(x, x, x, *options)); });
+  }
+  compare(
+      "config choice alone",
+      [&] {
+        bench::keep(executor.choose_config(module, {&x, &x, &x}, many));
+      },
+      [] {});
+}

@@ -1,0 +1,187 @@
+// Rates of CPU attention against the FMA peak measured between the runs, and against PyTorch's
+// algorithm on OpenBLAS where that is linked. Usage: bench_softmax [threads [pairs]]
+//
+// One line a case: useful GFLOP/s (open cells), executed GFLOP/s (all cells of the groups of rows
+// and columns that hold an open one), both over the FMA peak, medians of the pairs; and how much
+// longer the twin takes.
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench.h"
+#include "blas_attention.h"
+#include "fma_peak.h"
+#include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/core/softmax.h"
+#include "maskctl/mask/bands.h"
+#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/dense.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention;
+
+constexpr Index kHeads = 8;
+
+double median(std::vector<double> x) {
+  std::sort(x.begin(), x.end());
+  return x[x.size() / 2];
+}
+
+Tensor normal(std::vector<Index> shape, unsigned seed) {
+  Tensor t(DType::kFloat32, std::move(shape));
+  std::mt19937_64 engine(seed);
+  std::normal_distribution<float> d;
+  for (float& x : t.as<float>()) x = d(engine);
+  return t;
+}
+
+struct Pattern {
+  const char* name;
+  PlanePtr plane;
+  bool causal = false, additive = false;  // what PyTorch would be given
+};
+
+std::vector<Pattern> patterns(Index s) {
+  std::vector<Slab> documents;  // of unequal lengths, each causal
+  for (Index begin = 0, n = 0; begin < s; ++n) {
+    const Index end = std::min(s, begin + 150 + 90 * (n % 5));
+    documents.push_back({{begin, end}, {{begin, 1, 0, 1}}});
+    begin = end;
+  }
+  return {{"dense", full_plane(s, s)},
+          {"causal", diagonal_band(s, s, -s, 0), true},
+          {"documents", bands(s, s, std::move(documents)), false, true},
+          {"window256", diagonal_band(s, s, -255, 0), false, true}};
+}
+
+Index executed_cells(const Plane& plane, Index q_tile, Index k_tile) {
+  Index cells = 0;
+  std::vector<TileRun> runs;
+  for (Index q = 0; q < plane.queries(); q += q_tile) {
+    const Range rows{q, std::min(q + q_tile, plane.queries())};
+    runs.clear();
+    plane.tiles(rows, k_tile, runs);
+    for (const TileRun& run : runs) {
+      cells += rows.size() * (std::min((Index{run.first} + run.count) * k_tile, plane.keys()) -
+                              Index{run.first} * k_tile);
+    }
+  }
+  return cells;
+}
+
+#ifdef MASKCTL_OPENBLAS
+/// 0 where open, -inf where closed, [S,S]: PyTorch's attn_mask.
+Tensor additive(const Plane& plane) {
+  std::vector<std::uint8_t> open(static_cast<std::size_t>(plane.queries() * plane.keys()));
+  dense_plane(plane, open);
+  Tensor mask(DType::kFloat32, {plane.queries(), plane.keys()});
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    mask.as<float>()[i] = open[i] ? 0 : -std::numeric_limits<float>::infinity();
+  }
+  return mask;
+}
+
+void check_equal(const Tensor& a, const Tensor& b) {
+  for (std::size_t i = 0; i < a.as<float>().size(); ++i) {
+    bench::require(std::abs(a.as<float>()[i] - b.as<float>()[i]) < 1e-4f, "twin");
+  }
+}
+#endif
+
+class Case {
+ public:
+  Case(Index dim, Index s, const Pattern& pattern)
+      : dim_(dim),
+        pattern_(pattern),
+        q_(normal({1, s, kHeads, dim}, 1)),
+        k_(normal({1, s, kHeads, dim}, 2)),
+        v_(normal({1, s, kHeads, dim}, 3)),
+        d_out_(normal({1, s, kHeads, dim}, 4)),
+        mask_(pattern.plane) {}
+
+  void run(int pairs) {
+    forward(pairs);
+    backward(pairs);
+  }
+
+ private:
+  SoftmaxInputs inputs() const { return {&q_, &k_, &v_, &mask_, nullptr, nullptr}; }
+
+  void forward(int pairs) {
+    SoftmaxResult result = softmax_forward(inputs());
+    std::vector<double> useful, share, ratio;
+#ifdef MASKCTL_OPENBLAS
+    const bench::BlasAttention twin(q_, k_, v_);
+    std::optional<Tensor> mask;
+    if (pattern_.additive) mask = additive(*pattern_.plane);
+    const float* const added = mask ? mask->as<float>().data() : nullptr;
+    check_equal(result.out, twin.run(pattern_.causal, added));
+#endif
+    const double flops = 4.0 * static_cast<double>(mask_.count() * kHeads * dim_);
+    for (int n = 0; n < pairs; ++n) {
+      const double peak = bench::fma_peak();
+      const double spent = bench::seconds([&] { result = softmax_forward(inputs()); });
+      useful.push_back(flops / spent / 1e9);
+      share.push_back(flops / spent / 1e9 / peak);
+#ifdef MASKCTL_OPENBLAS
+      ratio.push_back(bench::seconds([&] { bench::keep(twin.run(pattern_.causal, added)); }) /
+                      spent);
+#endif
+    }
+    print("forward", useful, share, ratio, kRowGroup, kColumnGroup);
+  }
+
+  void backward(int pairs) {
+    const SoftmaxResult result = softmax_forward(inputs());
+    const double flops = 10.0 * static_cast<double>(mask_.count() * kHeads * dim_);
+    std::vector<double> useful, share;
+    for (int n = 0; n < pairs; ++n) {
+      const double peak = bench::fma_peak();
+      const double spent =
+          bench::seconds([&] { bench::keep(softmax_backward(inputs(), result, d_out_)); });
+      useful.push_back(flops / spent / 1e9);
+      share.push_back(flops / spent / 1e9 / peak);
+    }
+    print("backward", useful, share, {}, kColumnGroup, kRowGroup);
+  }
+
+  void print(const char* pass, const std::vector<double>& useful, const std::vector<double>& share,
+             const std::vector<double>& ratio, Index q_tile, Index k_tile) const {
+    const double waste = static_cast<double>(executed_cells(*pattern_.plane, q_tile, k_tile)) /
+                         static_cast<double>(mask_.count());
+    std::printf(
+        "D %-3lld S %-5lld %-9s %-8s useful %6.1f GFLOP/s  executed %6.1f  of peak %.2f "
+        "(executed %.2f)  waste %.2f",
+        static_cast<long long>(dim_), static_cast<long long>(q_.extent(1)), pattern_.name, pass,
+        median(useful), median(useful) * waste, median(share), median(share) * waste, waste - 1);
+    if (!ratio.empty()) std::printf("  twin/ours %.2f", median(ratio));
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+
+  Index dim_;
+  const Pattern& pattern_;
+  Tensor q_, k_, v_, d_out_;
+  Mask mask_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1) set_threads(std::atoi(argv[1]));
+  const int pairs = argc > 2 ? std::atoi(argv[2]) : 15;
+  std::printf("%s, %d threads, FMA peak %.1f GFLOP/s, %d pairs, medians\n", cpu_target(), threads(),
+              bench::fma_peak(), pairs);
+  for (const Index s : {2048, 4096}) {
+    const std::vector<Pattern> all = patterns(s);
+    for (const Index dim : {64, 128}) {
+      for (const Pattern& pattern : all) Case(dim, s, pattern).run(pairs);
+    }
+  }
+  return 0;
+}

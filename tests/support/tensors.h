@@ -1,0 +1,84 @@
+// Random arrays, arrays written out, and comparison of arrays.
+#pragma once
+
+#include <cmath>
+#include <initializer_list>
+#include <random>
+#include <vector>
+
+#include "maskctl/tensor/convert.h"
+#include "maskctl/tensor/tensor.h"
+#include "support/catch_compat.h"
+
+namespace maskctl::test {
+
+class RandomTensors {
+ public:
+  explicit RandomTensors(unsigned seed) : engine_(seed) {}
+  /// In [0, n).
+  Index below(Index n) {
+    return static_cast<Index>(engine_() % static_cast<std::uint64_t>(std::max<Index>(n, 1)));
+  }
+  bool chance(double p) { return std::uniform_real_distribution<>(0, 1)(engine_) < p; }
+  Tensor normal(std::vector<Index> shape, DType dtype = DType::kFloat32) {
+    return drawn(std::move(shape), std::normal_distribution<float>(), dtype);
+  }
+  Tensor uniform(std::vector<Index> shape, float low, float high) {
+    return drawn(std::move(shape), std::uniform_real_distribution<float>(low, high),
+                 DType::kFloat32);
+  }
+  /// Ends of `count` sequences, some empty, on an axis of `tokens`: [count + 1] int32 from 0.
+  Tensor cu_seqlens(Index count, Index tokens) {
+    std::vector<std::int32_t> ends{0, static_cast<std::int32_t>(tokens)};
+    for (Index n = 1; n < count; ++n) ends.push_back(static_cast<std::int32_t>(below(tokens + 1)));
+    std::sort(ends.begin(), ends.end());
+    Tensor out(DType::kInt32, {count + 1});
+    std::copy(ends.begin(), ends.end(), out.as<std::int32_t>().begin());
+    return out;
+  }
+
+ private:
+  template <class Distribution>
+  Tensor drawn(std::vector<Index> shape, Distribution distribution, DType dtype) {
+    Tensor t(DType::kFloat32, std::move(shape));
+    for (float& x : t.as<float>()) x = distribution(engine_);
+    return astype(t, dtype);
+  }
+  std::mt19937_64 engine_;
+};
+
+inline Tensor f32(std::vector<Index> shape, std::initializer_list<float> values) {
+  Tensor t(DType::kFloat32, std::move(shape));
+  REQUIRE(t.elements() == static_cast<Index>(values.size()));
+  std::copy(values.begin(), values.end(), t.as<float>().begin());
+  return t;
+}
+
+inline Tensor i32(std::initializer_list<std::int32_t> values) {
+  Tensor t(DType::kInt32, {static_cast<Index>(values.size())});
+  std::copy(values.begin(), values.end(), t.as<std::int32_t>().begin());
+  return t;
+}
+
+/// Equal shapes and dtypes; elements that differ by at most tolerance * max(1, the largest expected
+/// element).
+inline void check_close(const Tensor& seen, const Tensor& expected, double tolerance,
+                        const char* what) {
+  INFO(what);
+  REQUIRE(seen.shape() == expected.shape());
+  REQUIRE(seen.dtype() == expected.dtype());
+  const Tensor a = astype(seen, DType::kFloat64), b = astype(expected, DType::kFloat64);
+  double size = 1;
+  for (const double x : b.as<double>()) {
+    if (std::isfinite(x)) size = std::max(size, std::abs(x));
+  }
+  for (std::size_t i = 0; i < a.as<double>().size(); ++i) {
+    const double x = a.as<double>()[i], y = b.as<double>()[i];
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    if (!(std::abs(x - y) <= tolerance * size)) {
+      FAIL(what << "[" << i << "] is " << x << ", expected " << y);
+    }
+  }
+}
+
+}  // namespace maskctl::test
