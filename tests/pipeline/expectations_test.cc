@@ -90,6 +90,24 @@ TEST_CASE("other masks to compare with") {
   CHECK(says("subset-of", "subset-of:SOURCE"));
 }
 
+TEST_CASE("arguments of expectations may be quoted as a whole") {
+  const Mask plain = rule<expect::SubsetOf>("subset-of:other.npy").mask;
+  for (const char* text : {"subset-of:\"other.npy\"", "subset-of:'other.npy'"}) {
+    INFO(text);
+    CHECK(rule<expect::SubsetOf>(text).mask.count() == plain.count());
+    CHECK(parsed(text).text == text);
+  }
+  for (const char* text : {"equals:'causal | window:keys=3'", "equals:\"causal | window:keys=3\"",
+                           "equals:causal | window:keys=3"}) {
+    INFO(text);
+    CHECK(to_text(rule<expect::Equals>(text).chain) == "causal | window:keys=3");
+  }
+  CHECK(says("subset-of:'other.npy", "'"));
+  CHECK(says("subset-of:'other.npy',n=4", "quoted as a whole"));
+  CHECK(says("equals:'causal' | window:keys=3", "quoted as a whole"));
+  CHECK(says("subset-of:'missing.npy'", "missing.npy"));
+}
+
 TEST_CASE("a mistyped expectation is answered with the nearest") {
   CHECK(refusal("no-leek") == "unknown expectation 'no-leek'; did you mean 'no-leak'?");
   CHECK(says("foo", "known: no-empty-rows"));

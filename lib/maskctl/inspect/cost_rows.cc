@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/words.h"
 
 namespace maskctl {
 namespace {
@@ -18,18 +17,11 @@ class Sums {
         ranks_(ranks),
         cost_{0, std::vector<Index>(as_size(2 * ranks)), std::vector<Index>(as_size(ranks))} {}
 
-  void add(Range rows, const Keys& row) {
-    Index keys = 0;
-    if (row.is_words()) {
-      keys = popcount(row.words);
-      cost_.runs += count_runs(row.words) * rows.size();
-    } else {
-      for (const Run& run : row.runs) keys += run.end - run.begin;
-      cost_.runs += std::ssize(row.runs) * rows.size();
-    }
-    if (keys == 0) return;
-    add_striped(rows, keys);
-    add_parts(rows, keys);
+  void add(Range rows, const Plane::RowSize& size) {
+    cost_.runs += size.runs * rows.size();
+    if (size.keys == 0) return;
+    add_striped(rows, size.keys);
+    add_parts(rows, size.keys);
   }
   void add_to(RowCost& total) const {
     total.runs += cost_.runs;
@@ -74,7 +66,8 @@ RowCost row_cost(const Plane& plane, Index ranks) {
   parallel_for(ceil_div(queries, step), [&](Index task) {
     const Range range = intersect({task * step, (task + 1) * step}, {0, queries});
     Sums sums(queries, ranks);
-    plane.rows(range, [&](Range equal, const Keys& row) { sums.add(equal, row); });
+    plane.sizes(range,
+                [&](Range equal, const Plane::RowSize& size) { sums.add(equal, size); });
     const std::lock_guard lock(mutex);
     sums.add_to(total);
   });

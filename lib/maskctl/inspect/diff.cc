@@ -10,6 +10,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/inspect/diff_classes.h"
 #include "maskctl/mask/rows.h"
 
 namespace maskctl {
@@ -74,6 +75,45 @@ void locate(const Plane& differing, Index block, PairDiff& out) {
   out.first = first;
 }
 
+/// Planes of shared lists, told by how many keys each row sees in either and in both. Nothing where
+/// what both have open has no closed form.
+std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, Index block) {
+  if (!a->knows_sizes() && !b->knows_sizes()) return std::nullopt;
+  const PlanePtr both = combine(Op::kAnd, a, b);
+  if (!both->knows_sizes()) return std::nullopt;
+  const auto blocks = differing_blocks(*a, *b, block);
+  if (!blocks) return std::nullopt;
+  std::vector<std::int32_t> differ_a(static_cast<std::size_t>(a->queries())), differ_b = differ_a;
+  const auto add = [](const Plane& plane, int sign, std::vector<std::int32_t>& to) {
+    plane.sizes({0, plane.queries()}, [&](Range rows, const Plane::RowSize& size) {
+      for (Index q = rows.begin; q < rows.end; ++q) {
+        to[static_cast<std::size_t>(q)] += static_cast<std::int32_t>(sign * size.keys);
+      }
+    });
+  };
+  add(*a, 1, differ_a);
+  add(*both, -1, differ_a);
+  add(*b, 1, differ_b);
+  add(*both, -1, differ_b);
+  PairDiff out;
+  out.blocks = *blocks;
+  for (std::size_t row = differ_a.size(); row-- > 0;) {
+    out.only_a += differ_a[row];
+    out.only_b += differ_b[row];
+    if (differ_a[row] == 0 && differ_b[row] == 0) continue;
+    ++out.rows;
+    out.first.query = static_cast<Index>(row);
+  }
+  out.both = both->count();
+  if (out.rows == 0) return out;
+  const Index q = out.first.query;
+  combine(Op::kXor, a, b)->rows({q, q + 1}, [&](Range, const Keys& keys) {
+    out.first.key = first_key(keys);
+  });
+  out.first_in_a = a->count({q, q + 1}, {out.first.key, out.first.key + 1}) == 1;
+  return out;
+}
+
 PairDiff diff_planes(const PlanePtr& a, const PlanePtr& b, Index block) {
   PairDiff out;
   const Index in_a = a->count();
@@ -81,6 +121,7 @@ PairDiff diff_planes(const PlanePtr& a, const PlanePtr& b, Index block) {
     out.both = in_a;
     return out;
   }
+  if (auto found = diff_sizes(a, b, block)) return *found;
   PlanePtr differing = combine(Op::kXor, a, b);
   if (differing->computed()) {  // read three times: compute once where it fits
     if (PlanePtr kept = stored(*differing, kStoredRuns)) differing = std::move(kept);

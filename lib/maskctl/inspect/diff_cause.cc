@@ -23,14 +23,24 @@ bool is_bulk(const PlanePtr& plane) {
   return cells > kManyCells && plane->bytes() >= cells / 16;
 }
 
+/// Rows of so many runs that only the numbers of their rules can be compared.
+bool is_clipped(const PlanePtr& plane) {
+  constexpr Index kManyCells = Index{1} << 30;
+  return plane->knows_sizes() && plane->queries() * plane->keys() > kManyCells;
+}
+
 MaybeReason plane_reason(const PlanePtr& a, const PlanePtr& b) {
   using Way = MaybeReason (*)(const PlanePair&);
   static constexpr Way kWays[] = {documents_reason, alignment_reason, chains_reason, cell_reason,
                                   rules_reason,     regions_reason,   shift_reason};
   static constexpr Way kBulkWays[] = {cell_reason, regions_reason};
+  static constexpr Way kClippedWays[] = {chains_reason};
   const PlanePair pair = pair_of(a, b);
+  const auto ways = is_bulk(a) || is_bulk(b)         ? std::span<const Way>(kBulkWays)
+                    : is_clipped(a) || is_clipped(b) ? std::span<const Way>(kClippedWays)
+                                                     : std::span<const Way>(kWays);
   MaybeReason best;
-  for (const Way way : is_bulk(a) || is_bulk(b) ? std::span<const Way>(kBulkWays) : kWays) {
+  for (const Way way : ways) {
     auto found = way(pair);
     if (found && (!best || found->changes < best->changes)) best = std::move(found);
     if (best && best->changes == 1) break;

@@ -4,14 +4,18 @@
 #include <map>
 
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/recognise_clipped.h"
 #include "maskctl/inspect/recognise_names.h"
 #include "maskctl/inspect/recognise_scopes.h"
 #include "maskctl/inspect/recognise_steps.h"
+#include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/nearest.h"
 
 namespace maskctl {
 namespace recognising {
 namespace {
+
+constexpr Index kSearchedCells = Index{1} << 24;  // few enough to look at each run
 
 struct PlaneChain {
   Chain chain;
@@ -88,16 +92,36 @@ Chain nearest(const PlanePtr& plane, const Moves& moves, Index max_steps) {
   return better ? other : chain;
 }
 
+/// Whether all open or all closed, which is off by the fewer cells, tells nearly as much.
+bool is_irregular(const PlanePtr& plane, const Chain& chain) {
+  const Index open = plane->count();
+  const Index closed = plane->queries() * plane->keys() - open;
+  return unexplained_cells(plane, chain) * 4 > std::min(open, closed);
+}
+
+/// By classes and the lines that clip them; nothing unless that is how the plane is held.
+std::optional<PlaneChain> recognise_clipped(const PlanePtr& plane, Index max_steps) {
+  if (slabs_of(*plane) || plane->queries() * plane->keys() <= kSearchedCells) return std::nullopt;
+  const auto split = split_classes(*plane);
+  if (!split) return std::nullopt;
+  Chain chain{split->classes};
+  const Explained found = explain(split->lines, max_steps - 1);
+  const bool exact = !found.exact.empty();
+  const Chain lines =
+      exact ? cheapest(split->lines, found.exact) : named(split->lines, found.nearest);
+  chain.insert(chain.end(), lines.begin(), lines.end());
+  if (!exact && is_irregular(plane, chain)) return PlaneChain{{}, true};
+  return PlaneChain{std::move(chain), false};
+}
+
 PlaneChain recognise_plane(const PlanePtr& plane, Index max_steps) {
+  if (auto clipped = recognise_clipped(plane, max_steps)) return std::move(*clipped);
   const Explained found = explain(plane, max_steps);
   if (!found.exact.empty()) {
     return {plainer(plane, cheapest(plane, found.exact), max_steps), false};
   }
-  const Index open = plane->count();
-  const Index closed = plane->queries() * plane->keys() - open;
   Chain chain = nearest(plane, found.nearest, max_steps);
-  // All open or all closed is off by so many cells: a chain has to tell much more.
-  const bool irregular = unexplained_cells(plane, chain) * 4 > std::min(open, closed);
+  const bool irregular = is_irregular(plane, chain);
   if (irregular) chain.clear();
   return {std::move(chain), irregular};
 }
@@ -118,7 +142,7 @@ Planes planes_of(const Mask& mask, Index max_cells) {
   for (const PlanePtr& given : mask.distinct()) {
     const PlanePtr plane = compacted(given, max_cells);
     const Index cells = plane->queries() * plane->keys();
-    if (!slabs_of(*plane) && cells > max_cells) {
+    if (!slabs_of(*plane) && cells > max_cells && !clipped_classes(*plane)) {
       throw Error(Errc::kLimit, "recognise: " + std::to_string(cells) +
                                     " cells that no few lines bound exceed the limit of " +
                                     std::to_string(max_cells) + "; slice the mask first");

@@ -68,16 +68,17 @@ class SlabMaker {
 PlanePtr as_bands(const Plane& plane) {
   SlabMaker maker;
   std::vector<Run> scratch;
-  for (Index row = 0; row < plane.queries() && !maker.failed(); row += kRowsAtOnce) {
-    plane.rows({row, std::min(row + kRowsAtOnce, plane.queries())},
-               [&](Range rows, const Keys& keys) {
-                 if (maker.failed()) return;
-                 if (keys.is_words()) {
-                   scratch.clear();
-                   words_to_runs(keys.words, scratch);
-                 }
-                 maker.add(rows, keys.is_words() ? std::span<const Run>(scratch) : keys.runs);
-               });
+  Index step = 1;  // most planes that are no bands show it soon
+  for (Index row = 0; row < plane.queries() && !maker.failed();
+       row += step, step = std::min(2 * step, kRowsAtOnce)) {
+    plane.rows({row, std::min(row + step, plane.queries())}, [&](Range rows, const Keys& keys) {
+      if (maker.failed()) return;
+      if (keys.is_words()) {
+        scratch.clear();
+        words_to_runs(keys.words, scratch);
+      }
+      maker.add(rows, keys.is_words() ? std::span<const Run>(scratch) : keys.runs);
+    });
   }
   if (maker.failed()) return nullptr;
   return bands(plane.queries(), plane.keys(), maker.take());

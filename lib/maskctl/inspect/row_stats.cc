@@ -32,6 +32,9 @@ class SeenKeys {
     for (const Run& run : row.runs.subspan(grown)) add(run);
   }
 
+  /// A bit for each key, to be set by the caller.
+  std::span<std::uint64_t> bits() { return bits_; }
+
   void join(SeenKeys& other) {
     other.finish();
     combine_words(Op::kOr, bits_, other.bits_, bits_);
@@ -206,10 +209,17 @@ RowFigures row_figures(const Plane& plane) {
     const Range range = intersect({task * step, (task + 1) * step}, {0, queries});
     auto seen = columns ? pool.take() : nullptr;
     LengthBatch batch(lengths);
-    plane.rows(range, [&](Range equal, const Keys& row) {
-      batch.add(keys_of(row), equal.size());
-      if (seen) seen->add(row);
-    });
+    if (plane.knows_sizes()) {
+      plane.sizes(range, [&](Range equal, const Plane::RowSize& size) {
+        batch.add(size.keys, equal.size());
+      });
+      if (seen) plane.mark_seen(range, seen->bits());
+    } else {
+      plane.rows(range, [&](Range equal, const Keys& row) {
+        batch.add(keys_of(row), equal.size());
+        if (seen) seen->add(row);
+      });
+    }
     batch.flush();
     if (seen) pool.give(std::move(seen));
   });

@@ -7,6 +7,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/bands_plane.h"
+#include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/stored_planes.h"
 #include "maskctl/mask/words.h"
 
@@ -14,7 +15,8 @@ namespace maskctl {
 namespace {
 
 constexpr Index kBandBudget = Index{1} << 18;
-constexpr Index kBlockRows = 128;  // rows of one operand held while the other is read
+constexpr Index kReadRuns = Index{1} << 22;  // read without asking whether the result can be kept
+constexpr Index kBlockRows = 128;            // rows of one operand held while the other is read
 
 /// A few rows of a plane, kept.
 class RowBlock {
@@ -85,6 +87,8 @@ class RowOp {
   std::vector<std::uint64_t> words_, a_, b_;
 };
 
+PlanePtr clipped_both(const PlanePtr& a, const PlanePtr& b);
+
 /// a op b, worked out at each reading.
 class Combined final : public Plane {
  public:
@@ -105,6 +109,22 @@ class Combined final : public Plane {
         sink({row, end}, row_op(in_a, in_b));
         row = end;
       }
+    }
+  }
+  /// By what both have open, where that has a closed form.
+  Index count(Range q, Range k) const override {
+    const PlanePtr both = q.size() == queries() ? clipped_both(a_, b_) : nullptr;
+    if (!both) return Plane::count(q, k);
+    const Index in_a = a_->count(q, k), in_b = b_->count(q, k), in_both = both->count(q, k);
+    switch (op_) {
+      case Op::kAnd:
+        return in_both;
+      case Op::kOr:
+        return in_a + in_b - in_both;
+      case Op::kXor:
+        return in_a + in_b - 2 * in_both;
+      default:
+        return in_a - in_both;
     }
   }
   PlanePtr sliced(Range q, Range k) const override {
@@ -194,6 +214,35 @@ PlanePtr clip_lists(const PlanePtr& a, const PlanePtr& b) {
   return lists->clipped([&](Range q, const Plane::RowSink& sink) { limits->rows(q, sink); });
 }
 
+/// An intersection of two planes of disjoint lists. Null for others.
+PlanePtr product_lists(const PlanePtr& a, const PlanePtr& b) {
+  if (!as<RowLists>(a) || !as<RowLists>(b)) return nullptr;
+  const auto in_a = clipped_classes(*a);
+  const auto in_b = in_a ? clipped_classes(*b) : std::nullopt;
+  const auto both = in_b ? product(*in_a, *in_b) : std::nullopt;
+  return both ? plane_of(*both) : nullptr;
+}
+
+/// What two planes have both open, where one of them clips shared lists and that has a closed form.
+/// Null otherwise.
+PlanePtr clipped_both(const PlanePtr& a, const PlanePtr& b) {
+  if (PlanePtr plane = clip_lists(a, b)) return plane;
+  if (PlanePtr plane = clip_lists(b, a)) return plane;
+  return product_lists(a, b);
+}
+
+/// Whether the rows of shared lists have so many runs that reading them is no option.
+bool has_too_many_runs(const Plane& plane, Index most) {
+  if (!plane.knows_sizes()) return false;
+  constexpr Index kRowsAsked = 256;
+  const Index step = std::max<Index>(1, plane.queries() / kRowsAsked);
+  Index runs = 0;
+  for (Index row = 0; row < plane.queries(); row += step) {
+    plane.sizes({row, row + 1}, [&](Range, const Plane::RowSize& size) { runs += size.runs; });
+  }
+  return runs > most / step;
+}
+
 /// The cheap ways that depend on the tiers. Null when there is none.
 PlanePtr combine_tiers(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs) {
   const auto* bands_a = as<BandsPlane>(a);
@@ -202,8 +251,7 @@ PlanePtr combine_tiers(Op op, const PlanePtr& a, const PlanePtr& b, Index budget
     if (PlanePtr plane = combine_bands(op, *bands_a, *bands_b, kBandBudget)) return plane;
   }
   if (op == Op::kAnd) {
-    if (PlanePtr plane = clip_lists(a, b)) return plane;
-    if (PlanePtr plane = clip_lists(b, a)) return plane;
+    if (PlanePtr plane = clipped_both(a, b)) return plane;
   }
   const auto* bits_a = as<BitRows>(a);
   const auto* bits_b = as<BitRows>(b);
@@ -223,6 +271,8 @@ PlanePtr combine(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs)
   if (PlanePtr plane = combine_tiers(op, a, b, budget_runs)) return plane;
   const auto lazy = std::make_shared<Combined>(op, a, b);
   if (a->computed() || b->computed()) return lazy;
+  const Index most = kReadRuns + 16 * budget_runs;
+  if (has_too_many_runs(*a, most) || has_too_many_runs(*b, most)) return lazy;
   if (PlanePtr plane = stored(*lazy, budget_runs)) return plane;
   return lazy;
 }

@@ -7,13 +7,16 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
+#include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/rows.h"
 #include "maskctl/mask/words.h"
 
 namespace maskctl {
 namespace {
 
-constexpr std::size_t kBandsPerSlab = 16;  // beyond, run lists are the cheaper form
+constexpr std::size_t kBandsPerSlab = 16;         // beyond, run lists are the cheaper form
+constexpr Index kComputedCells = Index{1} << 28;  // of dilated planes whose rows are not listed
+constexpr Index kListedTokens = Index{1} << 23;
 
 class Dilated final : public Plane {
  public:
@@ -115,12 +118,34 @@ std::vector<Band> bands_of(std::span<const Run> runs) {
 
 }  // namespace
 
+namespace {
+
+/// Dilation as documents that take turns: planes too large to look at their cells are counted,
+/// clipped and tiled by what the rows share.
+PlanePtr dilated_lists(Index queries, Index keys, Index stride, Index phase) {
+  ClippedClasses classes;
+  classes.count = static_cast<std::int32_t>(stride);
+  const auto turn = [stride](Index i) {
+    return static_cast<std::int32_t>(i - floor_div(i, stride) * stride);
+  };
+  for (Index row = 0; row < queries; ++row) classes.q.push_back(turn(row + phase));
+  for (Index key = 0; key < keys; ++key) classes.k.push_back(turn(key));
+  classes.clip.assign(classes.q.size(), {0, static_cast<std::int32_t>(keys)});
+  return plane_of(classes);
+}
+
+}  // namespace
+
 PlanePtr dilated(Index queries, Index keys, Index stride, Index phase) {
   if (stride < 1) {
     throw Error(Errc::kInvalidArgument, fmt::format("stride {}: expected at least 1", stride));
   }
   if (stride == 1) return full_plane(queries, keys);
   if (queries == 0 || keys == 0) return empty_plane(queries, keys);
+  const bool is_large = queries > kComputedCells / keys;
+  if (is_large && stride <= keys && queries + keys <= kListedTokens) {
+    return dilated_lists(queries, keys, stride, phase);
+  }
   return std::make_shared<Dilated>(queries, keys, stride, phase);
 }
 

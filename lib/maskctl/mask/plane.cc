@@ -91,4 +91,18 @@ void Plane::counts(Range q, std::span<const Index> edges, std::span<Index> out) 
   });
 }
 
+void Plane::sizes(Range q, const SizeSink& sink) const {
+  rows(q, [&](Range r, const Keys& keys) {
+    if (keys.is_words()) return sink(r, {popcount(keys.words), count_runs(keys.words)});
+    sink(r, {open_keys(keys, {0, keys_}), static_cast<Index>(keys.runs.size())});
+  });
+}
+
+void Plane::mark_seen(Range q, std::span<std::uint64_t> words) const {
+  rows(q, [&](Range, const Keys& keys) {
+    if (keys.is_words()) return combine_words(Op::kOr, words, keys.words, words);
+    for (const Run& run : keys.runs) set_bits(words, {run.begin, run.end});
+  });
+}
+
 }  // namespace maskctl

@@ -75,6 +75,17 @@ class Plane : public std::enable_shared_from_this<Plane> {
   /// out[i] += open cells of rows q in keys [edges[i], edges[i + 1]); edges ascend.
   virtual void counts(Range q, std::span<const Index> edges, std::span<Index> out) const;
 
+  /// Keys that rows see, and in how many runs; ranges ascend and together are `q`.
+  struct RowSize {
+    Index keys = 0, runs = 0;
+  };
+  using SizeSink = std::function<void(Range equal_rows, const RowSize&)>;
+  virtual void sizes(Range q, const SizeSink& sink) const;
+  /// Sets the bit of every key that any of the rows sees.
+  virtual void mark_seen(Range q, std::span<std::uint64_t> words) const;
+  /// True when sizes() and mark_seen() take no look at each run of a row.
+  virtual bool knows_sizes() const { return false; }
+
   virtual PlanePtr transposed() const;
   /// The rectangle as a plane of its own, indices re-based to 0.
   virtual PlanePtr sliced(Range q, Range k) const;

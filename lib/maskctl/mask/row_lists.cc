@@ -15,13 +15,6 @@ RowLists::RowLists(Index keys, std::shared_ptr<const Lists> lists, std::vector<R
       lists_(std::move(lists)),
       refs_(std::move(refs)) {}
 
-std::span<const Run> RowLists::list(std::uint32_t number) const {
-  const Index begin = lists_->offsets[number];
-  return std::span(lists_->runs)
-      .subspan(static_cast<std::size_t>(begin),
-               static_cast<std::size_t>(lists_->offsets[number + 1] - begin));
-}
-
 namespace {
 
 /// The runs of a list that meet a clip; the outer ones may reach over it. Neighbouring rows mostly
@@ -33,17 +26,22 @@ class ListCursor {
 
   std::span<const Run> find(std::span<const Run> list, const RowRef& ref) {
     if (ref.begin >= ref.end) return {};  // else a run around an empty clip would meet it
-    std::size_t first = last_.empty() ? 0 : last_[ref.list];
-    if (first > 0 && list[first - 1].end > ref.begin) first = 0;
-    first = gallop(list, first, [&](const Run& run) { return run.end <= ref.begin; });
+    Found last = last_.empty() ? Found{} : last_[ref.list];
+    if (last.first > 0 && list[last.first - 1].end > ref.begin) last.first = 0;
+    const std::size_t first =
+        gallop(list, last.first, [&](const Run& run) { return run.end <= ref.begin; });
+    if (last.end < first || (last.end > 0 && list[last.end - 1].begin >= ref.end)) last.end = first;
     const std::size_t end =
-        gallop(list, first, [&](const Run& run) { return run.begin < ref.end; });
-    if (!last_.empty()) last_[ref.list] = static_cast<std::uint32_t>(first);
+        gallop(list, last.end, [&](const Run& run) { return run.begin < ref.end; });
+    if (!last_.empty()) last_[ref.list] = {first, end};
     return list.subspan(first, end - first);
   }
 
  private:
   static constexpr std::size_t kRemembered = 1024;
+  struct Found {
+    std::size_t first = 0, end = 0;
+  };
 
   /// The first place from `from` on where `before` is false.
   template <typename F>
@@ -59,7 +57,7 @@ class ListCursor {
     const auto end = list.begin() + static_cast<std::ptrdiff_t>(std::min(high, list.size()));
     return static_cast<std::size_t>(std::partition_point(begin, end, before) - list.begin());
   }
-  std::vector<std::uint32_t> last_;
+  std::vector<Found> last_;
 };
 
 }  // namespace
@@ -71,7 +69,7 @@ void RowLists::rows(Range q, const RowSink& sink) const {
     const RowRef& ref = refs_[static_cast<std::size_t>(row)];
     Index end = row + 1;
     while (end < q.end && refs_[static_cast<std::size_t>(end)] == ref) ++end;
-    std::span<const Run> runs = cursor.find(list(ref.list), ref);
+    std::span<const Run> runs = cursor.find(lists_->list(ref.list), ref);
     if (!runs.empty() && (runs.front().begin < ref.begin || runs.back().end > ref.end)) {
       cut.assign(runs.begin(), runs.end());
       cut.front().begin = std::max(cut.front().begin, ref.begin);
@@ -105,7 +103,7 @@ Index RowLists::count(Range q, Range k) const {
     Index sum = 0, last = 0;
     const RowRef* previous = nullptr;
     ListCursor cursor(lists_->offsets.size() - 1);
-    const auto find = [&](const RowRef& ref) { return cursor.find(list(ref.list), ref); };
+    const auto find = [&](const RowRef& ref) { return cursor.find(lists_->list(ref.list), ref); };
     for (Index row = part.begin; row < part.end; ++row) {
       const RowRef& ref = refs_[static_cast<std::size_t>(row)];
       if (!previous || *previous != ref) last = count_row(ref, k, find);
@@ -117,6 +115,52 @@ Index RowLists::count(Range q, Range k) const {
   Index total = 0;
   for (const Index sum : sums) total += sum;
   return total;
+}
+
+void RowLists::sizes(Range q, const SizeSink& sink) const {
+  ListCursor cursor(lists_->offsets.size() - 1);
+  for (Index row = q.begin; row < q.end;) {
+    const RowRef& ref = refs_[static_cast<std::size_t>(row)];
+    Index end = row + 1;
+    while (end < q.end && refs_[static_cast<std::size_t>(end)] == ref) ++end;
+    RowSize size;
+    const auto find = [&](const RowRef& cut) {
+      const std::span<const Run> runs = cursor.find(lists_->list(cut.list), cut);
+      size.runs = static_cast<Index>(runs.size());
+      return runs;
+    };
+    size.keys = count_row(ref, {0, keys()}, find);
+    sink({row, end}, size);
+    row = end;
+  }
+}
+
+void RowLists::mark_seen(Range q, std::span<std::uint64_t> words) const {
+  std::vector<std::int32_t> steps(lists_->runs.size() + 1);  // of the rows that see a whole run
+  ListCursor cursor(lists_->offsets.size() - 1);
+  const RowRef* previous = nullptr;
+  for (const RowRef& ref :
+       refs().subspan(static_cast<std::size_t>(q.begin), static_cast<std::size_t>(q.size()))) {
+    if (previous && *previous == ref) continue;
+    previous = &ref;
+    std::span<const Run> runs = cursor.find(lists_->list(ref.list), ref);
+    const auto cut = [&](const Run& run) {
+      if (run.begin >= ref.begin && run.end <= ref.end) return false;
+      set_bits(words, {std::max(run.begin, ref.begin), std::min(run.end, ref.end)});
+      return true;
+    };
+    if (!runs.empty() && cut(runs.front())) runs = runs.subspan(1);
+    if (!runs.empty() && cut(runs.back())) runs = runs.first(runs.size() - 1);
+    if (runs.empty()) continue;
+    const auto first = static_cast<std::size_t>(runs.data() - lists_->runs.data());
+    ++steps[first];
+    --steps[first + runs.size()];
+  }
+  std::int32_t rows = 0;
+  for (std::size_t i = 0; i < lists_->runs.size(); ++i) {
+    rows += steps[i];
+    if (rows > 0) set_bits(words, {lists_->runs[i].begin, lists_->runs[i].end});
+  }
 }
 
 PlanePtr RowLists::sliced(Range q, Range k) const {

@@ -1,6 +1,8 @@
 // The planes behind stored rows; private to the mask layer.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -9,6 +11,8 @@
 
 namespace maskctl {
 
+class ListTiles;
+
 /// Tier 1: shared run lists, a clip per row.
 class RowLists final : public Plane {
  public:
@@ -16,19 +20,40 @@ class RowLists final : public Plane {
     std::vector<Run> runs;
     std::vector<Index> offsets;      // of list i in runs; one more at the end
     std::vector<Index> keys_before;  // open keys of all runs before run i, over all lists
+
+    std::span<const Run> list(std::uint32_t number) const {
+      return std::span(runs).subspan(
+          static_cast<std::size_t>(offsets[number]),
+          static_cast<std::size_t>(offsets[number + 1] - offsets[number]));
+    }
+    /// Open keys of a list in [begin, end).
+    Index keys_in(std::uint32_t number, Index begin, Index end) const;
+    /// The tiles of the lists, made at the first call with this size and kept for the next.
+    std::shared_ptr<const ListTiles> tiles(Index keys, Index key_tile) const;
+
+   private:
+    mutable std::mutex mutex_;
+    mutable std::shared_ptr<const ListTiles> tiles_;
   };
   RowLists(Index keys, std::shared_ptr<const Lists> lists, std::vector<RowRef> refs);
 
   void rows(Range q, const RowSink& sink) const override;
   Index count(Range q, Range k) const override;
+  void tiles(Range q, Index key_tile, std::vector<TileRun>& out) const override;
+  void counts(Range q, std::span<const Index> edges, std::span<Index> out) const override;
+  void sizes(Range q, const SizeSink& sink) const override;
+  void mark_seen(Range q, std::span<std::uint64_t> words) const override;
+  bool knows_sizes() const override { return true; }
   PlanePtr sliced(Range q, Range k) const override;
   Index bytes() const override;
+
+  const Lists& lists() const { return *lists_; }
+  std::span<const RowRef> refs() const { return refs_; }
 
   /// Each row cut to one interval; `clip(q)` gives it.
   PlanePtr clipped(const std::function<void(Range, const RowSink&)>& single_runs) const;
 
  private:
-  std::span<const Run> list(std::uint32_t number) const;
   Index count_row(const RowRef& ref, Range k,
                   const std::function<std::span<const Run>(const RowRef&)>& find) const;
 

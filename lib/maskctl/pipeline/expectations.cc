@@ -41,6 +41,18 @@ Split split(std::string_view text) {
   throw Error(Errc::kInvalidArgument, fmt::format("expectation {}: {}", shown(text), why));
 }
 
+/// What follows the name, as it stands; quotes around all of it are the shell's habit of pipelines
+/// and are taken off as in one.
+std::string whole_argument(const std::string& text, std::string_view rest) {
+  if (!rest.starts_with('"') && !rest.starts_with('\'')) return std::string(rest);
+  const Pipeline parsed = parse(text, "expectation");
+  if (parsed.steps.size() != 1 || parsed.steps[0].has_nested || parsed.steps[0].args.size() != 1 ||
+      !parsed.steps[0].args[0].key.empty()) {
+    refuse(text, "expected one argument, quoted as a whole or not at all");
+  }
+  return parsed.steps[0].args[0].value;
+}
+
 expect::Rule parse_block_aligned(std::string_view text, std::string_view rest) {
   const auto size = block_size_from(rest);
   if (!size) refuse(text, "expected block-aligned:N or block-aligned:QxK");
@@ -143,11 +155,11 @@ expect::Rule parse_rule(const std::string& text, const ExpectationContext& conte
   if (name == "density") return parse_density(text, rest);
   if (name == "subset-of") {
     if (rest.empty()) refuse(text, "expected subset-of:SOURCE");
-    return expect::SubsetOf{context.bind.read_mask(std::string(rest))};
+    return expect::SubsetOf{context.bind.read_mask(whole_argument(text, rest))};
   }
   if (name == "equals") {
     if (rest.empty()) refuse(text, "expected equals:PIPELINE");
-    const std::string pipeline(rest);
+    const std::string pipeline = whole_argument(text, rest);
     return expect::Equals{load_chain(std::span(&pipeline, 1), context.bind)};
   }
   const OpInfo* op = find_op(name);

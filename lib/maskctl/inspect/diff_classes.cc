@@ -1,0 +1,165 @@
+#include "maskctl/inspect/diff_classes.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <unordered_map>
+
+#include "maskctl/base/threads.h"
+#include "maskctl/mask/clipped_classes.h"
+#include "maskctl/mask/words.h"
+
+namespace maskctl {
+namespace {
+
+constexpr Index kMostWords = Index{1} << 22;  // of all marks together
+
+/// Which key tiles hold a key that only A, only B or one of them opens to a row of a pair of
+/// classes, clips aside.
+class TileMarks {
+ public:
+  enum Kind { kOnlyA, kOnlyB, kEither };
+
+  TileMarks(const ClippedClasses& a, const ClippedClasses& b, Index block)
+      : a_(a), b_(b), block_(block), tiles_(ceil_div(std::ssize(a.k), block)) {
+    const auto width = static_cast<std::size_t>(b.count) + 1;
+    pair_.reserve(a.q.size());
+    for (std::size_t i = 0; i < a.q.size(); ++i) {
+      const auto key =
+          static_cast<std::size_t>(a.q[i] + 1) * width + static_cast<std::size_t>(b.q[i] + 1);
+      const auto [at, is_new] = number_.try_emplace(key, std::ssize(pairs_));
+      if (is_new) pairs_.push_back({a.q[i], b.q[i]});
+      pair_.push_back(at->second);
+    }
+  }
+
+  bool fits() const { return std::ssize(pairs_) * 3 * words() <= kMostWords; }
+  Index words() const { return words_for(tiles_); }
+  Index tiles() const { return tiles_; }
+  Index block() const { return block_; }
+
+  void make() {
+    marks_.assign(static_cast<std::size_t>(std::ssize(pairs_) * 3 * words()), 0);
+    for (std::size_t p = 0; p < pairs_.size(); ++p) {
+      const std::array<std::span<std::uint64_t>, 3> of{marks(p, kOnlyA), marks(p, kOnlyB),
+                                                       marks(p, kEither)};
+      const auto [class_a, class_b] = pairs_[p];
+      const auto key_count = static_cast<Index>(a_.k.size());
+      for (Index tile = 0; tile < tiles_; ++tile) {
+        bool in_a = false, in_b = false, differs = false;
+        const Index end = std::min((tile + 1) * block_, key_count);
+        for (Index key = tile * block_; key < end && !(in_a && in_b && differs); ++key) {
+          const bool has_a = opens(a_, class_a, key), has_b = opens(b_, class_b, key);
+          in_a |= has_a;
+          in_b |= has_b;
+          differs |= has_a != has_b;
+        }
+        if (in_a) set_bits(of[kOnlyA], {tile, tile + 1});
+        if (in_b) set_bits(of[kOnlyB], {tile, tile + 1});
+        if (differs) set_bits(of[kEither], {tile, tile + 1});
+      }
+    }
+  }
+
+  /// Marks the tiles of `keys`, none of which the clips of the row cut, that differ for this row.
+  void add(Index row, Range keys, bool in_a, bool in_b, std::span<std::uint64_t> seen) const {
+    if (keys.empty() || (!in_a && !in_b)) return;
+    const Range whole{ceil_div(keys.begin, block_),
+                      keys.end == std::ssize(a_.k) ? tiles_ : keys.end / block_};
+    if (!whole.empty()) {
+      const Kind kind = in_a && in_b ? kEither : in_a ? kOnlyA : kOnlyB;
+      or_range(marks(static_cast<std::size_t>(pair_[static_cast<std::size_t>(row)]), kind), whole,
+               seen);
+    }
+    look(row, {keys.begin, std::min(whole.begin * block_, keys.end)}, in_a, in_b, seen);
+    look(row, {std::max(whole.end * block_, keys.begin), keys.end}, in_a, in_b, seen);
+  }
+
+ private:
+  static bool opens(const ClippedClasses& classes, std::int32_t id, Index key) {
+    return id >= 0 && classes.k[static_cast<std::size_t>(key)] == id;
+  }
+  std::span<std::uint64_t> marks(std::size_t pair, Kind kind) {
+    const auto size = static_cast<std::size_t>(words());
+    return std::span(marks_).subspan((pair * 3 + kind) * size, size);
+  }
+  std::span<const std::uint64_t> marks(std::size_t pair, Kind kind) const {
+    const auto size = static_cast<std::size_t>(words());
+    return std::span(marks_).subspan((pair * 3 + kind) * size, size);
+  }
+  static void or_range(std::span<const std::uint64_t> from, Range bits,
+                       std::span<std::uint64_t> to) {
+    const auto first = static_cast<std::size_t>(bits.begin / 64);
+    const auto last = static_cast<std::size_t>((bits.end - 1) / 64);
+    for (std::size_t i = first; i <= last; ++i) {
+      std::uint64_t word = from[i];
+      if (i == first) word &= ~std::uint64_t{0} << (bits.begin % 64);
+      if (i == last) word &= ~std::uint64_t{0} >> (63 - (bits.end - 1) % 64);
+      to[i] |= word;
+    }
+  }
+  /// Key by key, in part of one tile.
+  void look(Index row, Range keys, bool in_a, bool in_b, std::span<std::uint64_t> seen) const {
+    if (keys.empty()) return;
+    const Index tile = keys.begin / block_;
+    std::uint64_t& word = seen[static_cast<std::size_t>(tile / 64)];
+    const std::uint64_t bit = std::uint64_t{1} << (tile % 64);
+    const std::int32_t id_a = in_a ? a_.q[static_cast<std::size_t>(row)] : -1;
+    const std::int32_t id_b = in_b ? b_.q[static_cast<std::size_t>(row)] : -1;
+    for (Index key = keys.begin; key < keys.end && !(word & bit); ++key) {
+      if (opens(a_, id_a, key) != opens(b_, id_b, key)) word |= bit;
+    }
+  }
+
+  const ClippedClasses& a_;
+  const ClippedClasses& b_;
+  Index block_, tiles_;
+  std::unordered_map<std::size_t, Index> number_;
+  std::vector<std::pair<std::int32_t, std::int32_t>> pairs_;
+  std::vector<Index> pair_;  // of each row
+  std::vector<std::uint64_t> marks_;
+};
+
+Index blocks_of_rows(const ClippedClasses& a, const ClippedClasses& b, const TileMarks& marks,
+                     Range rows) {
+  std::vector<std::uint64_t> seen(static_cast<std::size_t>(marks.words()));
+  for (Index row = rows.begin; row < rows.end; ++row) {
+    const Run in_a = a.clip[static_cast<std::size_t>(row)],
+              in_b = b.clip[static_cast<std::size_t>(row)];
+    std::array<Index, 4> edges{in_a.begin, in_a.end, in_b.begin, in_b.end};
+    std::ranges::sort(edges);
+    for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
+      const auto holds = [&](const Run& run) {
+        return run.begin <= edges[i] && edges[i] < run.end;
+      };
+      marks.add(row, {edges[i], edges[i + 1]}, holds(in_a), holds(in_b), seen);
+    }
+  }
+  return popcount(seen);
+}
+
+}  // namespace
+
+std::optional<Index> differing_blocks(const Plane& a, const Plane& b, Index block) {
+  const auto classes_a = clipped_rows(a), classes_b = clipped_rows(b);
+  if (!classes_a || !classes_b) return std::nullopt;
+  TileMarks marks(*classes_a, *classes_b, block);
+  if (!marks.fits()) return std::nullopt;
+  marks.make();
+  const Index tile_rows = ceil_div(a.queries(), block);
+  const Index tasks = std::clamp<Index>(tile_rows, 1, Index{threads()} * 8);
+  Index blocks = 0;
+  std::mutex mutex;
+  parallel_for(tasks, [&](Index task) {
+    Index sum = 0;
+    for (Index i = task * tile_rows / tasks; i < (task + 1) * tile_rows / tasks; ++i) {
+      sum += blocks_of_rows(*classes_a, *classes_b, marks,
+                            {i * block, std::min((i + 1) * block, a.queries())});
+    }
+    const std::lock_guard lock(mutex);
+    blocks += sum;
+  });
+  return blocks;
+}
+
+}  // namespace maskctl

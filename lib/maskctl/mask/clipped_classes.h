@@ -1,0 +1,33 @@
+// Planes whose rows are clips of disjoint lists of keys: documents that come back, dilation, and
+// both of them under a causal or window rule.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "maskctl/mask/plane.h"
+
+namespace maskctl {
+
+/// Query i sees key j where q[i] == k[j] >= 0 and clip[i].begin <= j < clip[i].end. Classes are
+/// 0 .. count - 1; -1 sees nothing and is seen by none. An empty clip has begin == end.
+struct ClippedClasses {
+  std::vector<std::int32_t> q, k;
+  std::vector<Run> clip;
+  std::int32_t count = 0;
+};
+
+/// O(queries + keys). Nothing for planes that are not held so, and for lists that share keys.
+std::optional<ClippedClasses> clipped_classes(const Plane& plane);
+
+/// Bands of at most one run a row as one class; else clipped_classes().
+std::optional<ClippedClasses> clipped_rows(const Plane& plane);
+
+/// The plane again, as shared lists.
+PlanePtr plane_of(const ClippedClasses& classes);
+
+/// Open in both: O(queries + keys). Nothing when there are too many pairs of classes to number.
+std::optional<ClippedClasses> product(const ClippedClasses& a, const ClippedClasses& b);
+
+}  // namespace maskctl

@@ -1,0 +1,354 @@
+// Blocks of shared run lists: each list is looked at once for all rows that it serves.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "maskctl/mask/stored_planes.h"
+#include "maskctl/mask/tile_sums.h"
+#include "maskctl/mask/words.h"
+
+namespace maskctl {
+
+/// Which tiles of `key_tile` keys a list touches and fills, a bit for each tile. Kept for lists of
+/// more runs than such a row has words; shorter ones are read as they are.
+class ListTiles {
+ public:
+  ListTiles(const RowLists::Lists& lists, Index keys, Index key_tile)
+      : lists_(lists),
+        keys_(keys),
+        key_tile_(key_tile),
+        width_(static_cast<std::size_t>(words_for(ceil_div(keys, key_tile)))) {
+    const std::size_t count = lists.offsets.size() - 1;
+    places_.assign(count, kShort);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (lists.list(static_cast<std::uint32_t>(i)).size() <= width_) continue;
+      places_[i] = bits_.size();
+      bits_.resize(bits_.size() + 2 * width_);
+      put(static_cast<std::uint32_t>(i), std::span(bits_).last(2 * width_));
+    }
+  }
+
+  Index key_tile() const { return key_tile_; }
+  std::size_t width() const { return width_; }
+  Index tiles() const { return ceil_div(keys_, key_tile_); }
+
+  struct Bits {
+    std::span<const std::uint64_t> touched, filled;
+  };
+  /// Valid until `scratch` changes.
+  Bits of(std::uint32_t list, std::vector<std::uint64_t>& scratch) const {
+    std::span<const std::uint64_t> both;
+    if (places_[list] == kShort) {
+      scratch.assign(2 * width_, 0);
+      put(list, scratch);
+      both = scratch;
+    } else {
+      both = std::span(bits_).subspan(places_[list], 2 * width_);
+    }
+    return {both.first(width_), both.last(width_)};
+  }
+
+ private:
+  static constexpr std::size_t kShort = ~std::size_t{0};
+
+  void put(std::uint32_t list, std::span<std::uint64_t> both) const {
+    for (const Run& run : lists_.list(list)) {
+      set_bits(both.first(width_), {run.begin / key_tile_, (run.end - 1) / key_tile_ + 1});
+      const Index last = run.end == keys_ ? tiles() : run.end / key_tile_;
+      const Range filled{ceil_div(run.begin, key_tile_), last};
+      if (!filled.empty()) set_bits(both.last(width_), filled);
+    }
+  }
+
+  const RowLists::Lists& lists_;
+  Index keys_, key_tile_;
+  std::size_t width_;
+  std::vector<std::size_t> places_;
+  std::vector<std::uint64_t> bits_;
+};
+
+Index RowLists::Lists::keys_in(std::uint32_t number, Index begin, Index end) const {
+  const std::span<const Run> runs_of_list = list(number);
+  const auto below = [&](Index key) {
+    const auto run = std::partition_point(runs_of_list.begin(), runs_of_list.end(),
+                                          [&](const Run& r) { return r.end <= key; });
+    const Index before =
+        keys_before[static_cast<std::size_t>(offsets[number] + (run - runs_of_list.begin()))];
+    return run == runs_of_list.end() ? before : before + std::max<Index>(0, key - run->begin);
+  };
+  return begin < end ? below(end) - below(begin) : 0;
+}
+
+std::shared_ptr<const ListTiles> RowLists::Lists::tiles(Index keys, Index key_tile) const {
+  const std::lock_guard lock(mutex_);
+  if (tiles_ == nullptr || tiles_->key_tile() != key_tile) {
+    tiles_ = std::make_shared<ListTiles>(*this, keys, key_tile);
+  }
+  return tiles_;
+}
+
+namespace {
+
+/// Rows of one list and one clip.
+struct RowGroup {
+  RowRef ref;
+  Index rows = 0;
+};
+
+/// In ascending order of lists; empty clips are left out.
+std::vector<RowGroup> grouped(std::span<const RowRef> refs) {
+  std::vector<RowGroup> out;
+  for (const RowRef& ref : refs) {
+    if (ref.begin >= ref.end) continue;
+    if (!out.empty() && out.back().ref == ref) {
+      ++out.back().rows;
+    } else {
+      out.push_back({ref, 1});
+    }
+  }
+  std::ranges::sort(
+      out, {}, [](const RowGroup& g) { return std::tuple(g.ref.list, g.ref.begin, g.ref.end); });
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < out.size(); ++i) {
+    if (out[i].ref == out[last].ref) {
+      out[last].rows += out[i].rows;
+    } else {
+      out[++last] = out[i];
+    }
+  }
+  if (!out.empty()) out.resize(last + 1);
+  return out;
+}
+
+/// The open keys of one list in the intervals between edges, times the rows that see them.
+class ListCounts {
+ public:
+  ListCounts(const RowLists::Lists& lists, std::span<const Index> edges, std::span<Index> out)
+      : lists_(lists), edges_(edges), out_(out) {}
+
+  void add(const RowGroup& group) {
+    const Index begin = std::max<Index>(group.ref.begin, edges_.front());
+    const Index end = std::min<Index>(group.ref.end, edges_.back());
+    if (begin >= end) return;
+    const auto first = std::ranges::lower_bound(edges_, begin) - edges_.begin();
+    const auto last = std::ranges::upper_bound(edges_, end) - edges_.begin() - 1;
+    if (first > last) return add_part(group, last, begin, end);
+    steps_.push_back({static_cast<std::size_t>(first), group.rows});
+    steps_.push_back({static_cast<std::size_t>(last), -group.rows});
+    if (edges_[static_cast<std::size_t>(first)] > begin) {
+      add_part(group, first - 1, begin, edges_[static_cast<std::size_t>(first)]);
+    }
+    if (edges_[static_cast<std::size_t>(last)] < end) {
+      add_part(group, last, edges_[static_cast<std::size_t>(last)], end);
+    }
+  }
+
+  /// After the last group of the list.
+  void finish(std::uint32_t list) {
+    std::ranges::sort(steps_, {}, &Step::interval);
+    Index rows = 0;
+    for (std::size_t i = 0; i + 1 < steps_.size(); ++i) {
+      rows += steps_[i].rows;
+      if (rows > 0) add_whole(list, rows, steps_[i].interval, steps_[i + 1].interval);
+    }
+    steps_.clear();
+  }
+
+ private:
+  /// From `interval` on, so many rows more see whole intervals.
+  struct Step {
+    std::size_t interval;
+    Index rows;
+  };
+
+  void add_whole(std::uint32_t list, Index rows, std::size_t first, std::size_t last) {
+    const std::span<const Run> runs = lists_.list(list);
+    // The first run that ends behind the begin of interval i.
+    std::size_t run = skip(runs, 0, edges_[first]);
+    for (std::size_t i = first; i < last && run < runs.size(); ++i) {
+      if (runs[run].begin >= edges_[i + 1]) {
+        const auto ahead = edges_.subspan(i + 1, last - i);
+        const auto behind = std::ranges::upper_bound(ahead, Index{runs[run].begin});
+        i += static_cast<std::size_t>(behind - ahead.begin());
+        if (i >= last) return;
+      }
+      const std::size_t end = skip(runs, run, edges_[i + 1]);
+      out_[i] += rows * (below(list, runs, end, edges_[i + 1]) - below(list, runs, run, edges_[i]));
+      run = end;
+    }
+  }
+  void add_part(const RowGroup& group, std::ptrdiff_t interval, Index begin, Index end) {
+    out_[static_cast<std::size_t>(interval)] +=
+        group.rows * lists_.keys_in(group.ref.list, begin, end);
+  }
+  /// The first run from `from` on that ends behind `key`.
+  static std::size_t skip(std::span<const Run> runs, std::size_t from, Index key) {
+    std::size_t step = 1, high = from;
+    while (high < runs.size() && runs[high].end <= key) {
+      from = high + 1;
+      high += step;
+      step *= 2;
+    }
+    const auto part = runs.subspan(from, std::min(high, runs.size()) - from);
+    return from +
+           static_cast<std::size_t>(
+               std::ranges::partition_point(part, [&](const Run& run) { return run.end <= key; }) -
+               part.begin());
+  }
+  Index below(std::uint32_t list, std::span<const Run> runs, std::size_t run, Index key) const {
+    const Index before = lists_.keys_before[static_cast<std::size_t>(lists_.offsets[list]) + run];
+    return run == runs.size() ? before : before + std::max<Index>(0, key - runs[run].begin);
+  }
+
+  const RowLists::Lists& lists_;
+  std::span<const Index> edges_;
+  std::span<Index> out_;
+  std::vector<Step> steps_;
+};
+
+/// The tiles of one tile row, gathered list by list.
+class TileRow {
+ public:
+  TileRow(const RowLists::Lists& lists, const ListTiles& tiles, Index keys)
+      : lists_(lists), tiles_(tiles), keys_(keys), touched_(tiles.width()), filled_(tiles.width()) {
+    set_bits(filled_, {0, tiles.tiles()});
+  }
+
+  /// All groups of one list: the keys that all of them see are looked at once.
+  void add(std::span<const RowGroup> groups) {
+    RowRef shared = groups.front().ref;
+    for (const RowGroup& group : groups) {
+      shared.begin = std::max(shared.begin, group.ref.begin);
+      shared.end = std::min(shared.end, group.ref.end);
+    }
+    if (shared.begin >= shared.end) {
+      for (const RowGroup& group : groups) add(group.ref);
+      return;
+    }
+    add(shared);
+    for (const RowGroup& group : groups) {
+      touch(shared.list, {group.ref.begin, shared.begin});
+      touch(shared.list, {shared.end, group.ref.end});
+    }
+  }
+
+  void add(const RowRef& ref) {
+    const Index tile = tiles_.key_tile();
+    const Range whole{ceil_div(ref.begin, tile),
+                      ref.end == keys_ ? tiles_.tiles() : ref.end / tile};
+    clear(filled_, {0, whole.begin});
+    clear(filled_, {whole.end, tiles_.tiles()});
+    if (!whole.empty()) add_whole(tiles_.of(ref.list, scratch_), whole);
+    add_part(ref, ref.begin, std::min<Index>(whole.begin * tile, ref.end));
+    add_part(ref, std::max<Index>(whole.end * tile, ref.begin), ref.end);
+  }
+
+  /// `all_rows`: every row of the tile row was added.
+  void finish(bool all_rows, std::vector<TileRun>& out) {
+    const std::size_t row_start = out.size();
+    std::vector<Run> touched, filled;
+    words_to_runs(touched_, touched);
+    if (all_rows) words_to_runs(filled_, filled);
+    auto full = filled.begin();
+    for (const Run& run : touched) {
+      Index at = run.begin;
+      for (; full != filled.end() && full->begin < run.end; ++full) {
+        put(out, row_start, {at, full->begin}, Fill::kPartial);
+        put(out, row_start, {full->begin, full->end}, Fill::kFull);
+        at = full->end;
+      }
+      put(out, row_start, {at, run.end}, Fill::kPartial);
+    }
+  }
+
+ private:
+  static void clear(std::span<std::uint64_t> words, Range bits) {
+    for (Index i = bits.begin; i < bits.end;) {
+      const Index end = std::min(bits.end, (i / 64 + 1) * 64);
+      const std::uint64_t mask =
+          (end - i == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << (end - i)) - 1) << (i % 64);
+      words[static_cast<std::size_t>(i / 64)] &= ~mask;
+      i = end;
+    }
+  }
+  static void put(std::vector<TileRun>& out, std::size_t row_start, Range tiles, Fill fill) {
+    if (!tiles.empty()) append_tile(out, row_start, tiles.begin, tiles.size(), fill);
+  }
+
+  /// Bits outside `whole` are left to the caller.
+  void add_whole(const ListTiles::Bits& bits, Range whole) {
+    const auto first = static_cast<std::size_t>(whole.begin / 64);
+    const auto last = static_cast<std::size_t>((whole.end - 1) / 64);
+    for (std::size_t i = first; i <= last; ++i) {
+      std::uint64_t inside = ~std::uint64_t{0};
+      if (i == first) inside &= ~std::uint64_t{0} << (whole.begin % 64);
+      if (i == last) inside &= ~std::uint64_t{0} >> (63 - (whole.end - 1) % 64);
+      touched_[i] |= bits.touched[i] & inside;
+      filled_[i] &= bits.filled[i] | ~inside;
+    }
+  }
+  /// Keys of one tile that the clip cuts.
+  void add_part(const RowRef& ref, Index begin, Index end) { touch_tile(ref.list, {begin, end}); }
+  void touch_tile(std::uint32_t list, Range keys) {
+    if (keys.empty()) return;
+    const Index tile = keys.begin / tiles_.key_tile();
+    std::uint64_t& word = touched_[static_cast<std::size_t>(tile / 64)];
+    const std::uint64_t bit = std::uint64_t{1} << (tile % 64);
+    if (!(word & bit) && lists_.keys_in(list, keys.begin, keys.end) > 0) word |= bit;
+  }
+  /// Keys that some but not all rows of a list see.
+  void touch(std::uint32_t list, Range keys) {
+    for (Index begin = keys.begin; begin < keys.end;) {
+      const Index end = std::min((begin / tiles_.key_tile() + 1) * tiles_.key_tile(), keys.end);
+      touch_tile(list, {begin, end});
+      begin = end;
+    }
+  }
+
+  const RowLists::Lists& lists_;
+  const ListTiles& tiles_;
+  Index keys_;
+  std::vector<std::uint64_t> touched_, filled_, scratch_;
+};
+
+}  // namespace
+
+void RowLists::counts(Range q, std::span<const Index> edges, std::span<Index> out) const {
+  if (out.empty()) return;
+  const auto groups = grouped(std::span(refs_).subspan(static_cast<std::size_t>(q.begin),
+                                                       static_cast<std::size_t>(q.size())));
+  ListCounts list_counts(*lists_, edges, out);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    list_counts.add(groups[i]);
+    const std::uint32_t list = groups[i].ref.list;
+    if (i + 1 == groups.size() || groups[i + 1].ref.list != list) list_counts.finish(list);
+  }
+}
+
+void RowLists::tiles(Range q, Index key_tile, std::vector<TileRun>& out) const {
+  key_tile = std::min(key_tile, std::max<Index>(keys(), 1));
+  const auto refs = std::span(refs_).subspan(static_cast<std::size_t>(q.begin),
+                                             static_cast<std::size_t>(q.size()));
+  // Rows of short lists, or of lists of their own, are faster read as they are.
+  constexpr std::size_t kRowsPerList = 4, kRunsPerWord = 4;
+  Index runs = 0;
+  for (const RowRef& ref : refs) runs += lists_->offsets[ref.list + 1] - lists_->offsets[ref.list];
+  const auto width = static_cast<std::size_t>(words_for(ceil_div(keys(), key_tile)));
+  if (lists_->offsets.size() * kRowsPerList > refs_.size() ||
+      static_cast<std::size_t>(runs) < refs.size() * width * kRunsPerWord) {
+    return Plane::tiles(q, key_tile, out);
+  }
+  const auto list_tiles = lists_->tiles(keys(), key_tile);
+  TileRow row(*lists_, *list_tiles, keys());
+  Index rows = 0;
+  const std::vector<RowGroup> groups = grouped(refs);
+  for (std::size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
+    for (; end < groups.size() && groups[end].ref.list == groups[begin].ref.list; ++end) {
+      rows += groups[end].rows;
+    }
+    row.add(std::span(groups).subspan(begin, end - begin));
+  }
+  row.finish(rows == q.size(), out);
+}
+
+}  // namespace maskctl

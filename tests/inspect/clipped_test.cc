@@ -1,0 +1,210 @@
+// Planes of clipped classes against the same cells held as bits.
+#include <random>
+#include <set>
+
+#include "maskctl/inspect/diff.h"
+#include "maskctl/inspect/diff_classes.h"
+#include "maskctl/inspect/recognise.h"
+#include "maskctl/inspect/recognise_clipped.h"
+#include "maskctl/inspect/stats.h"
+#include "maskctl/mask/bands.h"
+#include "maskctl/mask/clipped_classes.h"
+#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/rows.h"
+#include "maskctl/mask/words.h"
+#include "support/catch_compat.h"
+
+using namespace maskctl;
+
+namespace {
+
+struct Drawn {
+  PlanePtr listed, bits;
+};
+
+/// Random classes under a random band, and the twin made cell by cell.
+Drawn draw(std::mt19937_64& random, Index queries, Index keys) {
+  const auto number = [&](Index low, Index high) {
+    return std::uniform_int_distribution<Index>(low, high)(random);
+  };
+  ClippedClasses classes;
+  classes.count = static_cast<std::int32_t>(number(1, 6));
+  for (Index i = 0; i < queries; ++i) {
+    classes.q.push_back(static_cast<std::int32_t>(number(-1, classes.count - 1)));
+  }
+  for (Index i = 0; i < keys; ++i) {
+    classes.k.push_back(static_cast<std::int32_t>(number(-1, classes.count - 1)));
+  }
+  const Index low = number(-queries, keys), high = number(low, low + keys);
+  for (Index i = 0; i < queries; ++i) {
+    const Index begin = std::clamp<Index>(i + low, 0, keys);
+    const Index end = std::clamp<Index>(i + high, begin, keys);
+    classes.clip.push_back({static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end)});
+  }
+  const PlanePtr bits =
+      stored_rows(queries, keys, true, [&](Range q, std::span<std::uint64_t> words) {
+        std::fill(words.begin(), words.end(), 0);
+        const auto stride = static_cast<std::size_t>(words_for(keys));
+        for (Index i = q.begin; i < q.end; ++i) {
+          const auto row = static_cast<std::size_t>(i);
+          for (Index k = classes.clip[row].begin; k < classes.clip[row].end; ++k) {
+            const bool open =
+                classes.q[row] >= 0 && classes.q[row] == classes.k[static_cast<std::size_t>(k)];
+            if (open) {
+              set_bits(words.subspan(static_cast<std::size_t>(i - q.begin) * stride, stride),
+                       {k, k + 1});
+            }
+          }
+        }
+      });
+  return {plane_of(classes), bits};
+}
+
+std::vector<std::uint64_t> words_of(const Plane& plane) {
+  const auto stride = static_cast<std::size_t>(words_for(plane.keys()));
+  std::vector<std::uint64_t> out(static_cast<std::size_t>(plane.queries()) * stride);
+  plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
+    for (Index row = rows.begin; row < rows.end; ++row) {
+      const auto to = std::span(out).subspan(static_cast<std::size_t>(row) * stride, stride);
+      if (keys.is_words()) {
+        std::copy(keys.words.begin(), keys.words.end(), to.begin());
+      } else {
+        runs_to_words(keys.runs, to);
+      }
+    }
+  });
+  return out;
+}
+
+Index blocks_that_differ(const Plane& a, const Plane& b, Index block) {
+  std::set<std::pair<Index, Index>> out;
+  for (Index q = 0; q < a.queries(); ++q) {
+    for (Index k = 0; k < a.keys(); ++k) {
+      const bool in_a = a.count({q, q + 1}, {k, k + 1}) == 1;
+      if (in_a != (b.count({q, q + 1}, {k, k + 1}) == 1)) out.emplace(q / block, k / block);
+    }
+  }
+  return static_cast<Index>(out.size());
+}
+
+}  // namespace
+
+TEST_CASE("clipped classes have the cells, counts, sizes and seen keys of their bits") {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 300; ++i) {
+    const Index queries = 1 + i % 70, keys = 1 + i * 7 % 90;
+    const Drawn drawn = draw(random, queries, keys);
+    REQUIRE(words_of(*drawn.listed) == words_of(*drawn.bits));
+    CHECK(drawn.listed->count() == drawn.bits->count());
+    const Range part{queries / 3, queries};
+    const auto sizes = [&](const Plane& plane) {
+      std::vector<std::pair<Index, Index>> out;
+      plane.sizes(part, [&](Range rows, const Plane::RowSize& size) {
+        out.insert(out.end(), static_cast<std::size_t>(rows.size()), {size.keys, size.runs});
+      });
+      return out;
+    };
+    const auto seen = [&](const Plane& plane) {
+      std::vector<std::uint64_t> out(static_cast<std::size_t>(words_for(keys)));
+      plane.mark_seen(part, out);
+      return out;
+    };
+    // Lists do not join runs of one key that only touch after a clip; there are none such.
+    CHECK(sizes(*drawn.listed) == sizes(*drawn.bits));
+    CHECK(seen(*drawn.listed) == seen(*drawn.bits));
+  }
+}
+
+TEST_CASE("two planes of clipped classes combine as their bits do") {
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 200; ++i) {
+    const Index queries = 1 + i % 50, keys = 1 + i * 5 % 70;
+    const Drawn a = draw(random, queries, keys), b = draw(random, queries, keys);
+    const auto left = clipped_classes(*a.listed), right = clipped_classes(*b.listed);
+    REQUIRE(left);
+    REQUIRE(right);
+    const auto both = product(*left, *right);
+    REQUIRE(both);
+    CHECK(words_of(*plane_of(*both)) == words_of(*combine(Op::kAnd, a.bits, b.bits)));
+    for (const Op op : {Op::kAnd, Op::kOr, Op::kXor, Op::kSub}) {
+      CHECK(combine(op, a.listed, b.listed)->count() == combine(op, a.bits, b.bits)->count());
+    }
+  }
+}
+
+TEST_CASE("differing blocks of clipped classes are those with a differing cell") {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 120; ++i) {
+    const Index queries = 1 + i % 40, keys = 1 + i * 3 % 50, block = 1 + i % 9;
+    const Drawn a = draw(random, queries, keys), b = draw(random, queries, keys);
+    CHECK(differing_blocks(*a.listed, *b.listed, block) ==
+          blocks_that_differ(*a.bits, *b.bits, block));
+    const PlanePtr band = diagonal_band(queries, keys, -i % 13, i % 11);
+    CHECK(differing_blocks(*a.listed, *band, block) == blocks_that_differ(*a.bits, *band, block));
+  }
+}
+
+TEST_CASE("diff, stats and their bits agree for clipped classes") {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 120; ++i) {
+    const Index queries = 1 + i % 60, keys = 1 + i * 3 % 80;
+    const Drawn a = draw(random, queries, keys), b = draw(random, queries, keys);
+    const MaskDiff found = diff(Mask(a.listed), Mask(b.listed), 8);
+    const MaskDiff twin = diff(Mask(a.bits), Mask(b.bits), 8);
+    CHECK(found.only_a == twin.only_a);
+    CHECK(found.only_b == twin.only_b);
+    CHECK(found.both == twin.both);
+    CHECK(found.rows == twin.rows);
+    CHECK(found.blocks == twin.blocks);
+    CHECK(found.first == twin.first);
+    CHECK(found.first_in_a == twin.first_in_a);
+    const BlockSize blocks[] = {{8, 8}, {64, 16}};
+    const Stats ours = mask_stats(Mask(a.listed), blocks),
+                theirs = mask_stats(Mask(a.bits), blocks);
+    CHECK(ours.total.open == theirs.total.open);
+    CHECK(ours.total.empty_rows == theirs.total.empty_rows);
+    CHECK(ours.total.median_keys == theirs.total.median_keys);
+    CHECK(ours.total.empty_columns == theirs.total.empty_columns);
+    for (std::size_t s = 0; s < 2; ++s) {
+      CHECK(ours.total.blocks[s].partial == theirs.total.blocks[s].partial);
+      CHECK(ours.total.blocks[s].full == theirs.total.blocks[s].full);
+    }
+  }
+}
+
+TEST_CASE("classes split from their lines make the plane again") {
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 120; ++i) {
+    const Index queries = 1 + i % 60, keys = 1 + i * 3 % 80;
+    const Drawn drawn = draw(random, queries, keys);
+    const auto split = recognising::split_classes(*drawn.listed);
+    REQUIRE(split);
+    const Mask again = maskctl::apply(Mask(split->lines), split->classes);
+    CHECK(words_of(*again.plane(0, 0)) == words_of(*drawn.bits));
+  }
+}
+
+TEST_CASE("large dilated and interleaved masks are recognised without a look at their cells") {
+  const Index n = 1 << 20;
+  const PlanePtr wide = dilated(n, n, 4, 0);
+  const Recognised found = recognise(Mask(combine(Op::kAnd, wide, diagonal_band(n, n, -4095, 0))));
+  CHECK(found.unexplained == 0);
+  REQUIRE(found.chain.size() == 2);
+  CHECK(std::get<step::Dilated>(found.chain[0].rule).stride == 4);
+  CHECK(std::get<step::Window>(found.chain[1].rule).left == Index{4095});
+
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i % 7);
+  const Recognised documents = recognise(Mask(equal_ids(ids, ids, -1, Side::kBoth)));
+  CHECK(documents.unexplained == 0);
+  REQUIRE(documents.chain.size() == 1);
+  CHECK(std::get<step::Document>(documents.chain[0].rule).shared);
+}
+
+TEST_CASE("a large dilated plane has the cells of a small one") {
+  const Index n = 1 << 15;
+  for (const Index phase : {0, 3, -5}) {
+    const PlanePtr large = dilated(n, n, 6, phase), small = dilated(300, 400, 6, phase);
+    CHECK(words_of(*large->sliced({0, 300}, {0, 400})) == words_of(*small));
+  }
+}
