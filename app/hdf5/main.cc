@@ -27,8 +27,9 @@ namespace {
 
 using namespace hdf5_protocol;
 
-// Beside what is read at once: the library, a box of 32 to 128 MiB, its metadata.
-constexpr Index kBaseBytes = Index{384} << 20;
+// Beside what is read at once: the library, a box of 32 to 128 MiB, its metadata. Damaged files
+// make the library take all that it gets.
+constexpr Index kBaseBytes = Index{190} << 20;
 // No more is needed however large the arrays are: they are never held whole.
 constexpr Index kMostBytes = Index{1} << 30;
 

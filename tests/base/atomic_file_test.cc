@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <memory>
 #include <string_view>
 #include <thread>
 
@@ -167,4 +170,26 @@ TEST_CASE("more open files than the table has slots still work") {
   }
   for (auto& file : files) file->commit();
   CHECK(scratch.entries() == 40);
+}
+
+TEST_CASE("a replace lock makes others wait, on a file that is not there and through links too") {
+  const Scratch scratch;
+  spit(scratch / "there", "x");
+  REQUIRE(::symlink("there", (scratch / "link").c_str()) == 0);
+  for (const char* name : {"there", "link", "missing"}) {
+    CAPTURE(name);
+    auto first = std::make_unique<ReplaceLock>(scratch / name);
+    std::atomic<bool> entered{false};
+    std::thread other([&] {
+      const ReplaceLock second(scratch / "there");
+      entered = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    CHECK_FALSE(entered);
+    first.reset();
+    other.join();
+    CHECK(entered);
+  }
+  CHECK(scratch.entries() == 2);
+  const ReplaceLock nowhere(scratch / "no folder/file");  // nothing to lock; writing says so
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <limits.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -187,6 +188,17 @@ void AtomicFile::publish() {
 }
 
 bool AtomicFile::is_terminal() const { return temporary_.empty() && ::isatty(fd_) == 1; }
+
+ReplaceLock::ReplaceLock(const std::string& path) {
+  const std::string folder = folder_of(follow_links(path, path));
+  folder_ = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  while (folder_ >= 0 && ::flock(folder_, LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+
+ReplaceLock::~ReplaceLock() {
+  if (folder_ >= 0) ::close(folder_);
+}
 
 void remove_temporary_files() noexcept {
   for (Slot& slot : slots) {

@@ -47,6 +47,21 @@ class AtomicFile {
   int slot_ = -1;  // in the table of remove_temporary_files
 };
 
+/// Held while a file is read and replaced by what was made of it; whoever else wants to do so
+/// waits. It locks the folder of the file (symbolic links followed), so the file need not exist yet
+/// and no lock file is left behind. Folders that cannot be locked, on some network file systems,
+/// are not.
+class ReplaceLock {
+ public:
+  explicit ReplaceLock(const std::string& path);
+  ~ReplaceLock();
+  ReplaceLock(const ReplaceLock&) = delete;
+  ReplaceLock& operator=(const ReplaceLock&) = delete;
+
+ private:
+  int folder_ = -1;
+};
+
 /// Removes the temporary files of all open AtomicFiles (at most 16 are known). For signal
 /// handlers: async-signal-safe.
 void remove_temporary_files() noexcept;

@@ -53,6 +53,17 @@ void check_no_append(const DestName& dest, const WriteOptions& options) {
                           dest.path));
 }
 
+void check_gzip(const DestName& dest, const WriteOptions& options) {
+  if (options.gzip < 0 || options.gzip > 9) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("gzip level {}: expected 0 to 9", options.gzip));
+  }
+  if (options.gzip == 0 || dest.format == Format::kNpz || dest.format == Format::kHdf5) return;
+  throw Error(
+      Errc::kInvalidArgument,
+      fmt::format("{}: --gzip packs the arrays of an .npz or .h5; name one of these", dest.path));
+}
+
 std::string names_of(std::span<const ArrayRef> arrays) {
   std::string out;
   for (const ArrayRef& array : arrays) out += (out.empty() ? "" : ", ") + array.name;
@@ -78,6 +89,7 @@ ArrayWriter::ArrayWriter(const std::string& dest, DType dtype, std::vector<Index
     : impl_(std::make_unique<Impl>()) {
   impl_->dest = parse_dest_name(dest);
   impl_->options = options;
+  check_gzip(impl_->dest, options);
   impl_->key = impl_->dest.member.empty() ? default_key : impl_->dest.member;
   if (impl_->dest.format == Format::kNpy) {
     check_no_append(impl_->dest, options);
@@ -170,6 +182,7 @@ DestName parse_dest_name(std::string_view text) {
 
 void write_array(const std::string& dest, const Tensor& tensor, const WriteOptions& options) {
   const DestName name = parse_dest_name(dest);
+  check_gzip(name, options);
   if (name.format != Format::kNpy) {
     const ArrayRef array{name.member.empty() ? ArrayWriter::kDefaultKey : name.member, &tensor};
     return write_container(name, {&array, 1}, options);
@@ -190,6 +203,7 @@ void write_arrays(const std::string& dest, std::span<const ArrayRef> arrays,
                             dest, arrays.size(), names_of(arrays)));
   }
   if (name.path == "-") name.format = Format::kNpz;
+  check_gzip(name, options);
   std::vector<ArrayRef> named(arrays.begin(), arrays.end());
   for (ArrayRef& array : named) {
     if (!name.member.empty()) array.name = name.member + "/" + array.name;

@@ -35,7 +35,7 @@ Tensor read_array(const std::string& source, const ReadOptions& options = {},
 struct WriteOptions {
   bool force = false;   // replace an existing file, or with append an existing array
   bool append = false;  // keep the other arrays of an existing container
-  int gzip = 0;         // level 1 to 9 of HDF5 datasets; 0: not packed
+  int gzip = 0;         // level 1 to 9 that packs arrays of HDF5 and .npz; 0: not packed
 };
 
 /// File formats, as the suffix of a DEST chooses them.
@@ -106,7 +106,7 @@ class ArrayWriter {
 };
 
 /// Writes "a.npy" (and any other suffix), "m.npz" (key "arr_0"), "m.npz:KEY", "m.safetensors:NAME",
-/// or "-" (.npy).
+/// or "-" (.npy). Throws Error(kInvalidArgument) for options.gzip where the format cannot pack.
 void write_array(const std::string& dest, const Tensor& tensor, const WriteOptions& options = {});
 
 /// Writes all arrays into one container at `dest`; the names stand behind "KEY/" when the DEST has

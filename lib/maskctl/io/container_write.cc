@@ -43,6 +43,7 @@ std::optional<ByteSource> existing(const std::string& path, Content expected, co
 
 void write_npz_file(const std::string& path, std::span<const ArrayRef> arrays,
                     const WriteOptions& options) {
+  const auto lock = lock_for_append(path, options);
   const auto old = existing(path, Content::kZip, "an .npz", options);
   if (old) {
     const auto has = NpzArchive(ByteSource(path)).keys();
@@ -51,9 +52,9 @@ void write_npz_file(const std::string& path, std::span<const ArrayRef> arrays,
   ByteSink sink(path, {.force = options.force || old}, ".npz");
   const WriteBytes write = [&](std::span<const std::byte> bytes) { sink.write(bytes); };
   if (old) {
-    append_npz_bytes(write, *old, arrays);
+    append_npz_bytes(write, *old, arrays, options.gzip);
   } else {
-    write_npz_bytes(write, arrays);
+    write_npz_bytes(write, arrays, options.gzip);
   }
   sink.commit();
 }
@@ -71,9 +72,14 @@ void write_safetensors_file(const std::string& path, std::span<const ArrayRef> a
 
 }  // namespace
 
+std::unique_ptr<ReplaceLock> lock_for_append(const std::string& path, const WriteOptions& options) {
+  return options.append && path != "-" ? std::make_unique<ReplaceLock>(path) : nullptr;
+}
+
 SafetensorsWriter::SafetensorsWriter(const std::string& path,
                                      std::span<const SafetensorsSpec> tensors,
-                                     const WriteOptions& options) {
+                                     const WriteOptions& options)
+    : lock_(lock_for_append(path, options)) {
   auto old = existing(path, Content::kSafetensors, "a safetensors file", options);
   SafetensorsHeader kept;
   if (old) {

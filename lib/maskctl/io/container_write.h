@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "maskctl/base/atomic_file.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/io/safetensors.h"
 
@@ -18,6 +19,10 @@ namespace maskctl {
 void write_container(const DestName& dest, std::span<const ArrayRef> arrays,
                      const WriteOptions& options);
 
+/// Held until the new file is there, so that two that append at once do not both start from the
+/// same old one; null where nothing is appended.
+std::unique_ptr<ReplaceLock> lock_for_append(const std::string& path, const WriteOptions& options);
+
 /// A safetensors file of one new tensor whose data follows by parts.
 class SafetensorsWriter {
  public:
@@ -28,6 +33,7 @@ class SafetensorsWriter {
   void commit() { sink_->commit(); }
 
  private:
+  std::unique_ptr<ReplaceLock> lock_;  // when appending
   std::unique_ptr<ByteSink> sink_;
 };
 

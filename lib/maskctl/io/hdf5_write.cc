@@ -8,6 +8,7 @@
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/io/container_write.h"
 #include "maskctl/io/hdf5.h"
 #include "maskctl/io/hdf5_container.h"
 #include "maskctl/io/hdf5_process.h"
@@ -48,6 +49,7 @@ struct Hdf5Writer::Impl {
   Impl(const std::string& dest, const WriteOptions& given)
       : name(dest == "-" ? "stdout" : dest),
         options(given),
+        lock(lock_for_append(dest, given)),
         appending(given.append && dest != "-" && exists(dest)),
         file(dest == "-" ? "/dev/stdout" : dest, given.force || appending) {
     if (file.is_terminal()) {
@@ -86,6 +88,7 @@ struct Hdf5Writer::Impl {
 
   std::string name;
   WriteOptions options;
+  std::unique_ptr<ReplaceLock> lock;  // when appending, from reading the old file on
   bool appending;
   AtomicFile file;
   std::optional<Hdf5Process> process;

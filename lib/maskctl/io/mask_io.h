@@ -71,6 +71,7 @@ struct MaskWriteOptions {
   Index max_bytes = Index{4} << 30;       // for what is allocated: whole arrays; rows of dense
   bool force = false;                     // replace an existing file
   bool append = false;                    // keep the other arrays of an existing container
+  int gzip = 0;                           // level that packs HDF5 and .npz; 0: not packed
   std::function<void(double fraction)> progress = {};
 };
 

@@ -60,14 +60,15 @@ struct ArrayRef {
 
 using WriteBytes = std::function<void(std::span<const std::byte>)>;
 
-/// Writes the bytes of np.savez of the same arrays in the same order (numpy 1.24, stored, dates
-/// 1980-01-01); front to back, so pipes will do. Throws Error(kInvalidArgument) for duplicate,
-/// empty or too long names.
-void write_npz_bytes(const WriteBytes& write, std::span<const ArrayRef> arrays);
+/// Writes the bytes of np.savez of the same arrays in the same order (numpy 1.24, dates
+/// 1980-01-01), with `gzip` 6 those of np.savez_compressed where both use one zlib; 1 to 9 is the
+/// level, 0 is stored. Front to back, so pipes will do; a packed array is held in memory. Throws
+/// Error(kInvalidArgument) for duplicate, empty or too long names.
+void write_npz_bytes(const WriteBytes& write, std::span<const ArrayRef> arrays, int gzip = 0);
 /// The members of the archive `old` as they are packed there, but for those that `arrays` replace,
 /// then the arrays.
 void append_npz_bytes(const WriteBytes& write, const ByteSource& old,
-                      std::span<const ArrayRef> arrays);
+                      std::span<const ArrayRef> arrays, int gzip = 0);
 /// `count` bytes of a seekable source, in steps.
 void copy_bytes(const WriteBytes& write, const ByteSource& source, Index offset, Index count);
 

@@ -87,7 +87,7 @@ class BandMaker {
 
 /// Names the options of `write_mask` to array_io.
 WriteOptions write_options(const MaskWriteOptions& options) {
-  return {.force = options.force, .append = options.append};
+  return {.force = options.force, .append = options.append, .gzip = options.gzip};
 }
 
 void write_dense(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {

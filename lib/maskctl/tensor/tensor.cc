@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/mman.h>
 
+#include <memory>
 #include <utility>
 
 #include "maskctl/base/checked.h"
@@ -21,13 +23,24 @@ Index checked_elements(std::span<const Index> shape) {
   return *elements;
 }
 
+/// The kernel hands out small pages one fault at a time, which takes most of the time of filling a
+/// large array; advice only.
+void ask_for_huge_pages(void* data, std::size_t bytes) {
+  constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  if (bytes < 2 * kHugePage || !std::align(kHugePage, kHugePage, data, bytes)) return;
+  madvise(data, bytes, MADV_HUGEPAGE);
+}
+
 }  // namespace
 
 Tensor::Tensor(DType dtype, std::vector<Index> shape)
     : dtype_(dtype), shape_(std::move(shape)), elements_(checked_elements(shape_)) {
   const auto bytes = checked_mul(elements_, size_bytes(dtype_));
   if (!bytes) throw Error(Errc::kShape, "shape " + shape_text(shape_) + " is too large");
-  data_.resize(static_cast<std::size_t>(*bytes));
+  const auto size = static_cast<std::size_t>(*bytes);
+  data_.reserve(size);
+  ask_for_huge_pages(data_.data(), size);
+  data_.resize(size);
 }
 
 void Tensor::reshape(std::vector<Index> shape) {
