@@ -1,4 +1,4 @@
-// docs/seed.md names everything that the seed has.
+// docs/seed.md and docs/attention.md name everything that the seed has.
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -8,11 +8,15 @@
 namespace maskctl::test {
 namespace {
 
-TEST_CASE("every name of the seed is mapped") {
-  std::ifstream file(MASKCTL_SOURCE_DIR "/docs/seed.md");
+std::string page_of(const std::string& name) {
+  std::ifstream file(MASKCTL_SOURCE_DIR "/docs/" + name);
   std::ostringstream text;
   text << file.rdbuf();
-  const std::string page = text.str();
+  return text.str();
+}
+
+TEST_CASE("every name of the seed is mapped") {
+  const std::string page = page_of("seed.md");
   for (const std::string name : {"MaskInfo",
                                  "MaskInfo.from_segments",
                                  "MaskInfo.from_attention_mask",
@@ -102,6 +106,86 @@ TEST_CASE("every name of the seed is mapped") {
                                  "prepare_chunk_indices",
                                  "prepare_chunk_offsets",
                                  "identity_dtype_convert"}) {
+    INFO(name);
+    CHECK(page.find(std::string("`").append(name).append("`")) != std::string::npos);
+  }
+}
+
+TEST_CASE("every name of the seed's attention is mapped") {
+  const std::string page = page_of("attention.md");
+  for (const std::string name : {"flash_attention",
+                                 "FlashAttention",
+                                 "FlashAttentionConfig",
+                                 "ring_attention",
+                                 "RingAttention",
+                                 "native_sparse_attention",
+                                 "NativeSparseAttention",
+                                 "page_attention",
+                                 "PageAttention",
+                                 "ragged_page_attention",
+                                 "ragged_page_attention_v3",
+                                 "RaggedPageAttention",
+                                 "scaled_dot_product_attention",
+                                 "ScaledDotProductAttention",
+                                 "blocksparse_attention",
+                                 "BlockSparseAttention",
+                                 "gla_attention",
+                                 "GLAttention",
+                                 "lightning_attention",
+                                 "LightningAttention",
+                                 "recurrent_attention",
+                                 "RecurrentAttention",
+                                 "grouped_matmul",
+                                 "GroupedMatmul",
+                                 "mean_pooling",
+                                 "MeanPooling",
+                                 "Executor",
+                                 "ConfigSelectorChain",
+                                 "ConfigCache",
+                                 "FwdParams",
+                                 "BwdParams",
+                                 "query",
+                                 "key",
+                                 "value",
+                                 "causal",
+                                 "softmax_scale",
+                                 "sliding_window",
+                                 "dropout_prob",
+                                 "bias",
+                                 "mask_info",
+                                 "cum_seqlens_q",
+                                 "cum_seqlens_k",
+                                 "logits_soft_cap",
+                                 "axis_name",
+                                 "chunk_size",
+                                 "softmax_aux",
+                                 "block_indices",
+                                 "block_counts",
+                                 "cu_seqlens",
+                                 "key_cache",
+                                 "value_cache",
+                                 "context_lens",
+                                 "block_tables",
+                                 "key_pages",
+                                 "value_pages",
+                                 "cu_seqlens_q",
+                                 "cu_seqlens_k",
+                                 "page_indices",
+                                 "attention_mask",
+                                 "block_mask",
+                                 "block_size",
+                                 "gate",
+                                 "decay",
+                                 "state",
+                                 "inputs",
+                                 "weights",
+                                 "group_ids",
+                                 "hidden_states",
+                                 "mesh",
+                                 "in_specs",
+                                 "out_specs",
+                                 "cfg",
+                                 "platform"}) {
     INFO(name);
     CHECK(page.find(std::string("`").append(name).append("`")) != std::string::npos);
   }

@@ -74,6 +74,7 @@ void write_arrays(const lazy::BlockInfo& info, const BlockmapOptions& options,
   if (info.q_sequence) arrays.push_back({"q_sequence", &*info.q_sequence});
   WriteOptions how;
   how.force = options.force;
+  how.gzip = options.gzip;
   maskctl::write_arrays(options.dest, arrays, how);
 }
 

@@ -33,6 +33,7 @@ MaskWriteOptions write_options(const ConvertOptions& options, Kind to,
   out.max_bytes = globals.max_bytes;
   out.force = options.output.force;
   out.append = options.output.append;
+  out.gzip = options.output.gzip;
   return out;
 }
 

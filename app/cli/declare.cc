@@ -98,12 +98,20 @@ void declare_semantics(OptionList& list, SourceOptions& source) {
               [&source](std::size_t i) { source.ejkernel = i == 1; });
 }
 
+void declare_gzip(OptionList& list, int& gzip) {
+  list.value("--gzip", "LEVEL", "pack the arrays of an .npz or .h5, 1 (fast) to 9 (small)",
+             [&gzip](const std::string& text) {
+               gzip = static_cast<int>(parse_integer(text, "--gzip", 1, 9));
+             });
+}
+
 void declare_destination(OptionList& list, OutputOptions& output, const std::string& help) {
   list.text("-o,--output", "DEST", help, output.dest);
   list.value("--dtype", "TYPE", "type of the elements, as numpy names it",
              [&output](const std::string& text) { output.dtype = parse_dtype(text, "--dtype"); });
   list.flag("-f,--force", "replace an existing file, or with --append an array", output.force);
   list.flag("--append", "keep the other arrays of an existing container", output.append);
+  declare_gzip(list, output.gzip);
 }
 
 void declare_output(OptionList& list, OutputOptions& output, bool mask_info) {

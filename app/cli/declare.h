@@ -48,9 +48,18 @@ void declare_command(std::string_view command, OptionList& list, Request& reques
 void declare_transforms(OptionList& list, SourceOptions& source);
 void declare_source(OptionList& list, SourceOptions& source);
 void declare_semantics(OptionList& list, SourceOptions& source);
-/// -o, --dtype, --force.
+/// --gzip LEVEL.
+void declare_gzip(OptionList& list, int& gzip);
+/// -o, --dtype, --force, --append, --gzip.
 void declare_destination(OptionList& list, OutputOptions& output, const std::string& help);
-/// Those and --append, and --to of the forms of a mask.
+/// Those and --to of the forms of a mask.
 void declare_output(OptionList& list, OutputOptions& output, bool mask_info = false);
+
+// The commands that run attention.
+void declare_attend(OptionList& list, AttendOptions& attend);
+void declare_verify(OptionList& list, VerifyOptions& verify);
+void declare_probe(OptionList& list, ProbeOptions& probe);
+void declare_bench(OptionList& list, BenchOptions& bench);
+void declare_backends(OptionList& list, BackendsOptions& backends);
 
 }  // namespace maskctl::app

@@ -180,6 +180,7 @@ void blockmap_options(OptionList& list, Request& request) {
             map.dynamic);
   list.text("-o,--output", "DEST", "FILE.npz for the arrays, or -", map.dest);
   list.flag("-f,--force", "replace an existing file", map.force);
+  declare_gzip(list, map.gzip);
   list.flag("--json", "print JSON (maskctl.blockmap/1)", map.json);
 }
 
@@ -270,6 +271,7 @@ void recognise_options(OptionList& list, Request& request) {
   list.text("--write", "FILE", "where the arrays of the pipeline go: FILE.npz, or FILE.npy for one",
             recognise.dest);
   list.flag("-f,--force", "replace an existing file", recognise.force);
+  declare_gzip(list, recognise.gzip);
   list.flag("--json", "print JSON (maskctl.recognise/1)", recognise.json);
 }
 
@@ -301,6 +303,11 @@ constexpr Declaration kDeclarations[] = {
     {"blockmap", blockmap_options},
     {"recognise", recognise_options},
     {"ops", ops_options},
+    {"attend", [](OptionList& list, Request& r) { declare_attend(list, r.attend); }},
+    {"verify", [](OptionList& list, Request& r) { declare_verify(list, r.verify); }},
+    {"probe", [](OptionList& list, Request& r) { declare_probe(list, r.probe); }},
+    {"bench", [](OptionList& list, Request& r) { declare_bench(list, r.bench); }},
+    {"backends", [](OptionList& list, Request& r) { declare_backends(list, r.backends); }},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "app/cli/attention_commands.h"
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
 #include "app/cli/parse.h"
@@ -138,6 +139,31 @@ int run_ops(Request& request) {
   return 0;
 }
 
+int run_attend(Request& request) {
+  attend(request.attend, request.globals);
+  return 0;
+}
+
+int run_verify(Request& request) {
+  need_source(request.verify.call.mask, "verify");
+  return verify(request.verify, request.globals);
+}
+
+int run_probe(Request& request) {
+  need_source(request.probe.name, "probe");
+  return probe(request.probe, request.globals);
+}
+
+int run_bench(Request& request) {
+  bench(request.bench, request.globals);
+  return 0;
+}
+
+int run_backends(Request& request) {
+  backends(request.backends);
+  return 0;
+}
+
 struct Command {
   std::string_view name;
   int (*run)(Request& request);
@@ -161,6 +187,11 @@ constexpr Command kCommands[] = {
     {"blockmap", run_blockmap},
     {"recognise", run_recognise},
     {"ops", run_ops},
+    {"attend", run_attend},
+    {"verify", run_verify},
+    {"probe", run_probe},
+    {"bench", run_bench},
+    {"backends", run_backends},
 };
 
 /// Lines of MaskInfo to stderr; the variable alone announces nothing, as in the seed.

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "app/cli/options.h"
+#include "app/cli/options_attention.h"
 
 namespace maskctl::app {
 
@@ -28,6 +29,11 @@ struct Request {
   BlockmapOptions blockmap;
   RecogniseCommand recognise;
   OpsOptions ops;
+  AttendOptions attend;
+  VerifyOptions verify;
+  ProbeOptions probe;
+  BenchOptions bench;
+  BackendsOptions backends;
 };
 
 /// Options that stand on the command line, which variables do not change.

@@ -83,6 +83,25 @@ constexpr CommandHelp kCommands[] = {
     {"ops", "[NAME]", "list the steps of pipelines, or explain one",
      "  maskctl ops\n"
      "  maskctl ops window\n"},
+    {"attend", "OPERATION [NAME=VALUE...]", "attention by name: outputs, lse, weights, gradients",
+     "  maskctl attend flash_attention query=q.npy key=k.npy value=v.npy causal=true -o out.npz\n"
+     "  maskctl attend flash_attention --mask seg.npy --as segments -t causal --gradients\n"
+     "  maskctl attend --list\n"
+     "  maskctl attend flash_attention --list\n"},
+    {"verify", "SOURCE|none [NAME=VALUE...]", "proof that a backend or an output obeys a mask",
+     "  maskctl verify gen:causal:n=128\n"
+     "  maskctl verify seg.npy --as segments -t causal --op ring_attention ring_size=4\n"
+     "  maskctl verify mask.npy query=q.npy key=k.npy value=v.npy --given out.npy\n"},
+    {"probe", "make|read SOURCE [OUT]", "find out which mask a kernel really applies",
+     "  maskctl probe make mask.npy --head-dim 64 -o probe.npz\n"
+     "  maskctl probe read mask.npy out.npy\n"
+     "  maskctl probe read mask.npy weights.npy --weights -o applied.npy\n"},
+    {"bench", "[OPERATION...]", "time operations over sizes, masks and backends",
+     "  maskctl bench\n"
+     "  maskctl bench flash_attention --size 1024+4096 --mask causal --axes D=128 --backward\n"},
+    {"backends", "[OPERATION]", "the kernels of each operation, and which one is used",
+     "  maskctl backends\n"
+     "  maskctl backends flash_attention --json\n"},
 };
 
 constexpr std::string_view kTitle =

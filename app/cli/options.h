@@ -47,6 +47,7 @@ struct OutputOptions {
   std::optional<DType> dtype;
   bool force = false;   // replace an existing file
   bool append = false;  // add to an existing container
+  int gzip = 0;         // level that packs the arrays of a container
 };
 
 struct InfoOptions {
@@ -211,6 +212,7 @@ struct BlockmapOptions {
   bool dynamic = false;
   std::string dest;
   bool force = false;
+  int gzip = 0;
   bool json = false;
 };
 
@@ -220,6 +222,7 @@ struct RecogniseCommand {
   Index max_steps = 4;
   std::string dest;  // of the arrays that the pipeline reads
   bool force = false;
+  int gzip = 0;
   bool json = false;
 };
 

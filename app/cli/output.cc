@@ -76,6 +76,7 @@ WriteOptions write_options(const OutputOptions& output) {
   WriteOptions out;
   out.force = output.force;
   out.append = output.append;
+  out.gzip = output.gzip;
   return out;
 }
 
@@ -91,6 +92,7 @@ void write_output(const Mask& mask, const OutputOptions& output, const GlobalOpt
   options.max_bytes = globals.max_bytes;
   options.force = output.force;
   options.append = output.append;
+  options.gzip = output.gzip;
   options.progress = progress.callback();
   write_mask(output.dest, mask, options);
 }

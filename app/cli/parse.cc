@@ -9,6 +9,7 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/pipeline/diagnostic.h"
+#include "maskctl/pipeline/values.h"
 
 namespace maskctl::app {
 namespace {
@@ -64,6 +65,11 @@ Index parse_integer(std::string_view text, std::string_view option, Index low, I
     refuse(option, text, fmt::format("a whole number from {} to {}", low, high));
   }
   return *value;
+}
+
+double parse_number(std::string_view text, std::string_view option) {
+  if (const auto value = real_from(text)) return *value;
+  refuse(option, text, "a number");
 }
 
 Index parse_size(std::string_view text, std::string_view option) {

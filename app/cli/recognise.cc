@@ -76,7 +76,7 @@ void place_arrays(const RecogniseCommand& options, RecogniseReport& report) {
     report.arrays.push_back(array->text);
   }
   if (options.dest.empty() || names.arrays().empty()) return;
-  const WriteOptions write{.force = options.force};
+  const WriteOptions write{.force = options.force, .gzip = options.gzip};
   if (single) {
     write_array(options.dest, *names.arrays().front().tensor, write);
   } else {

@@ -87,7 +87,8 @@ class Sandbox {
     const std::string folder = fs::path(MASKCTL_COMMAND).parent_path().string();
     return "cd '" + work().string() + "' || exit 99\n" +
            "unset NO_COLOR CLICOLOR_FORCE TERM MASKCTL_COLOR MASKCTL_THREADS MASKCTL_MAX_BYTES "
-           "EJKERNEL_MASK_DEBUG\n"
+           "EJKERNEL_MASK_DEBUG EJKERNEL_AUTOTUNE_POLICY EJKERNEL_LOG_AUTOTUNE "
+           "EJKERNEL_OPS_RECORD EJKERNEL_OPS_STAMP EJKERNEL_OPS_PREFIX\n"
            "export LC_ALL=C.UTF-8 COLUMNS=80 PATH='" +
            folder + "':/usr/bin:/bin\n";
   }

@@ -6,8 +6,10 @@
 #include "maskctl/inspect/stats.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/block_map.h"
+#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/step.h"
+#include "maskctl/render/density.h"
 
 namespace {
 
@@ -19,13 +21,26 @@ struct Case {
   Index n;
   Mask full;
   Step document_step;
-  PlanePtr documents, band, mask;
+  PlanePtr documents, band, mask, interleaved;
 
   explicit Case(Index size)
       : n(size), full(full_plane(size, size)), document_step{step::DocumentLengths{lengths(size)}} {
     documents = build().plane(0, 0);
     band = diagonal_band(n, n, 1 - kWindow, 0);
     mask = combine(Op::kAnd, documents, band);
+    const std::vector<std::int32_t> ids = interleaved_ids(n);
+    interleaved =
+        combine(Op::kAnd, equal_ids(ids, ids, -1, Side::kBoth), diagonal_band(n, n, -n, 0));
+  }
+  /// Another document at almost every token.
+  static std::vector<std::int32_t> interleaved_ids(Index n) {
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(n));
+    std::uint32_t state = 1;
+    for (std::int32_t& id : ids) {
+      state = state * 1664525 + 1013904223;
+      id = static_cast<std::int32_t>((state >> 16) % kDocuments);
+    }
+    return ids;
   }
   static std::vector<Index> lengths(Index n) {
     std::vector<Index> found(kDocuments, n / kDocuments);
@@ -35,11 +50,11 @@ struct Case {
   Mask build() const { return apply(full, document_step); }
 };
 
-// Prints name, time(4n) / time(n) of the least of 200 runs, and both times in seconds.
+// Prints name, time(4n) / time(n) of the least of so many runs, and both times in seconds.
 template <typename F>
-void growth(const char* name, const Case& small, const Case& large, F f) {
+void growth(const char* name, const Case& small, const Case& large, F f, int runs = 200) {
   const int repeats = bench::repeats_for([&] { f(small); });
-  const bench::Pair pair = bench::interleave([&] { f(small); }, [&] { f(large); }, 200, repeats);
+  const bench::Pair pair = bench::interleave([&] { f(small); }, [&] { f(large); }, runs, repeats);
   std::printf("%s\t%.4f\t%.9f\t%.9f\n", name, pair.b.least() / pair.a.least(), pair.a.least(),
               pair.b.least());
 }
@@ -70,6 +85,16 @@ int main() {
   growth("count", small, large, [](const Case& c) { bench::keep(c.mask->count()); });
   growth("classify", small, large,
          [](const Case& c) { bench::keep(tile_map(*c.mask, 128, 128).runs.size()); });
+  // Blocks of 1/1024 of the tokens, as in a picture, and of 128 tokens, of which there are 16 times
+  // as many.
+  constexpr int kFewRuns = 5;
+  growth(
+      "picture", small, large,
+      [](const Case& c) { bench::keep(density(*c.interleaved, c.n / 1024, c.n / 1024).total()); },
+      kFewRuns);
+  growth(
+      "interleaved", small, large,
+      [](const Case& c) { bench::keep(tile_map(*c.interleaved, 128, 128).runs.size()); }, kFewRuns);
   growth("stats", small, large,
          [&](const Case& c) { bench::keep(mask_stats(Mask(c.mask), blocks).total.open); });
   return 0;

@@ -8,6 +8,7 @@ million: structured masks of 1M x 1M, whole processes. dense: files of 16384 x 1
 pread loop over the same files, run in turn. The bars are those of a machine that does nothing else.
 """
 import argparse
+import array
 import os
 import statistics
 import sys
@@ -34,10 +35,22 @@ def questions(a, b, segments):
     ]
 
 
+def save_ids(path, tokens, documents):
+    """A .npy of int32 ids 0, 1, ..., documents - 1, 0, 1, ...: documents that take turns."""
+    ids = array.array("i", (i % documents for i in range(tokens)))
+    header = f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({tokens},), }}".encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    with open(path, "wb") as out:
+        out.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+        ids.tofile(out)
+
+
 def million(options, folder):
     packed, other = f"{folder}/packed.npy", f"{folder}/other.npy"
     for path, seed in ((packed, 1), (other, 2)):
         bench.run([options.program, "gen", f"segments:{MILLION},docs=52,seed={seed}", "-o", path])
+    turns = f"{folder}/turns.npy"
+    save_ids(turns, 1 << 20, 7)
     causal = f"gen:causal:{MILLION}"
     masks = {
         "causal": ([causal], f"gen:causal:{MILLION},offset=1"),
@@ -47,6 +60,13 @@ def million(options, folder):
         "documents": ([packed, "--as", "segments", "-t", "causal"], other),
         "documents, window": ([packed, "--as", "segments", "-t", "causal", "-t",
                                "window:keys=4096"], other),
+        "documents in turn": ([turns, "--as", "segments", "-t", "causal"], other),
+        "dilated window": ([f"gen:dilated:stride=4,{MILLION}", "-t", "window:keys=4096"],
+                           f"gen:dilated:stride=5,{MILLION}"),
+        "chunk": ([causal, "-t", "chunk:size=8192"], f"gen:causal:{MILLION},offset=-1"),
+        "prefix, global": ([causal, "-t", "prefix:n=1000", "-t", "global:tokens=700000"],
+                           f"gen:causal:{MILLION},offset=1"),
+        "padding": ([causal, "-t", "pad:lens=900000"], f"gen:causal:{MILLION},offset=1"),
     }
     for name, (a, b) in masks.items():
         for question, command in questions(a, b, packed):

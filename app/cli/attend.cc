@@ -1,0 +1,125 @@
+// maskctl attend: one call of an operation.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/cli/attention_call.h"
+#include "app/cli/attention_commands.h"
+#include "app/cli/attention_json.h"
+#include "app/cli/attention_runtime.h"
+#include "app/cli/output.h"
+#include "maskctl/base/error.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::app {
+namespace {
+
+using attention::NamedOperation;
+
+std::string operations_text() {
+  std::string out;
+  for (const NamedOperation& operation : attention::named_operations()) {
+    out += fmt::format("{:<31}{}{}\n", operation.name, operation.summary,
+                       operation.has_gradients ? "" : " (no gradients)");
+  }
+  return out;
+}
+
+std::string arguments_text(const NamedOperation& operation) {
+  std::string out = fmt::format("{}: {}\n", operation.name, operation.summary);
+  for (const attention::NamedArray& array : operation.arrays) {
+    std::string axes = "[" + std::string(array.axes) + "]";
+    for (std::size_t at; (at = axes.find('|')) != axes.npos;) axes.replace(at, 1, "] or [");
+    out += fmt::format("  {:<26}{}{}{}\n", array.name, axes, array.integers ? " integers" : "",
+                       array.required ? ", needed" : "");
+  }
+  for (const attention::NamedOption& option : operation.options) {
+    out += fmt::format("  {:<26}{}\n", option.name, option.values);
+  }
+  if (operation.takes_mask) out += "  a mask: --mask SOURCE, with -t steps\n";
+  return out;
+}
+
+ArraySummary summary_of(const std::string& name, const Tensor& tensor) {
+  ArraySummary out{name, std::string(maskctl::name(tensor.dtype())), tensor.shape()};
+  const Tensor values = astype(tensor, DType::kFloat64);
+  Index finite = 0;
+  for (const double x : values.as<double>()) {
+    if (!std::isfinite(x)) continue;
+    out.least = finite == 0 ? x : std::min(out.least, x);
+    out.most = finite == 0 ? x : std::max(out.most, x);
+    out.mean += x;
+    ++finite;
+  }
+  if (finite > 0) out.mean /= static_cast<double>(finite);
+  out.not_finite = tensor.elements() - finite;
+  return out;
+}
+
+std::string summaries_text(const std::vector<ArraySummary>& arrays) {
+  std::string out = fmt::format("{:<24}{:<10}{:<22}{:>12}{:>12}{:>12}\n", "array", "dtype", "shape",
+                                "min", "mean", "max");
+  for (const ArraySummary& array : arrays) {
+    out += fmt::format("{:<24}{:<10}{:<22}{:>12.5g}{:>12.5g}{:>12.5g}", array.name, array.dtype,
+                       shape_text(array.shape), array.least, array.mean, array.most);
+    if (array.not_finite > 0) out += fmt::format("  {} not finite", array.not_finite);
+    out += "\n";
+  }
+  return out;
+}
+
+void write_results(const attention::NamedResults& results, const OutputOptions& output) {
+  std::vector<Tensor> converted;
+  std::vector<ArrayRef> arrays;
+  converted.reserve(results.size());
+  for (const auto& [name, tensor] : results) {
+    const bool convert = output.dtype && is_floating(tensor.dtype());
+    if (convert) converted.push_back(astype(tensor, *output.dtype));
+    arrays.push_back({name, convert ? &converted.back() : &tensor});
+  }
+  const DestName dest = parse_dest_name(output.dest);
+  if (dest.format != Format::kNpy) {
+    write_arrays(output.dest, arrays, write_options(output));
+    return;
+  }
+  const auto out = std::ranges::find(arrays, "out", &ArrayRef::name);  // of an .npy, which has one
+  write_array(output.dest, *out->tensor, write_options(output));
+}
+
+}  // namespace
+
+void attend(const AttendOptions& options, const GlobalOptions& globals) {
+  if (options.list) {
+    write_stdout(options.operation.empty() ? operations_text()
+                                           : arguments_text(operation_named(options.operation)));
+    return;
+  }
+  if (options.operation.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "attend: no operation; `maskctl attend --list` names them all");
+  }
+  const NamedOperation& operation = operation_named(options.operation);
+  if (options.gradients && !operation.has_gradients) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{} has no gradients", operation.name));
+  }
+  Loader loader(options.call.source, globals);
+  attention::NamedArguments arguments = read_call(operation, options.call, loader);
+  arguments.backend = options.backend;
+  if (options.gradients) arguments.gradient_seed = options.call.seed;
+  const auto runtime = make_runtime(options, globals);
+  arguments.runtime = runtime.get();
+  const attention::NamedResults results = run(operation, arguments);
+  if (runtime) print_recorded(*runtime);
+  std::vector<ArraySummary> summaries;
+  for (const auto& [name, tensor] : results) summaries.push_back(summary_of(name, tensor));
+  const bool to_stdout = options.output.dest == "-";
+  if (!options.output.dest.empty()) write_results(results, options.output);
+  if (to_stdout) return;
+  write_stdout(options.json ? attend_json(std::string(operation.name),
+                                          std::string(name(options.backend)), summaries)
+                            : summaries_text(summaries));
+}
+
+}  // namespace maskctl::app

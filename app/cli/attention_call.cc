@@ -1,0 +1,106 @@
+#include "app/cli/attention_call.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "app/cli/parse.h"
+#include "maskctl/base/error.h"
+
+namespace maskctl::app {
+namespace {
+
+using attention::AxisExtents;
+using attention::NamedArguments;
+using attention::NamedOperation;
+
+constexpr Index kMost = (Index{1} << 31) - 1;
+
+template <class Entries>
+bool contains(const Entries& entries, std::string_view name) {
+  return std::ranges::any_of(entries, [name](const auto& entry) { return entry.name == name; });
+}
+
+bool is_array(const NamedOperation& operation, std::string_view name, std::string_view value) {
+  if (name.starts_with("cotangent_")) return true;
+  // An argument that is an array or a number: block_counts.
+  const bool digits = value.find_first_not_of("0123456789") == value.npos;
+  return contains(operation.arrays, name) && !(contains(operation.options, name) && digits);
+}
+
+void add_word(const NamedOperation& operation, const std::string& word, Loader& loader,
+              NamedArguments& arguments) {
+  const std::size_t mark = word.find('=');
+  if (mark == word.npos || mark == 0) {
+    throw Error(Errc::kInvalidArgument, fmt::format("'{}' is not NAME=SOURCE or NAME=VALUE", word));
+  }
+  const std::string name = word.substr(0, mark), value = word.substr(mark + 1);
+  if (is_array(operation, name, value)) {
+    arguments.arrays[name] = loader.array(value);
+  } else {
+    arguments.options[name] = value;
+  }
+}
+
+/// The extents of the mask are those of the axes that it has.
+void take_extents(const Mask& mask, AxisExtents& extents) {
+  extents["B"] = mask.batch();
+  extents["Tq"] = mask.queries();
+  extents["Tk"] = mask.keys();
+  if (mask.heads() > 1) extents["Hq"] = mask.heads();
+  if (extents["Hq"] % extents["Hkv"] != 0) extents["Hkv"] = extents["Hq"];
+}
+
+}  // namespace
+
+const NamedOperation& operation_named(const std::string& name) {
+  if (const NamedOperation* found = attention::find_operation(name)) return *found;
+  std::vector<std::string_view> names;
+  for (const NamedOperation& operation : attention::named_operations()) {
+    names.push_back(operation.name);
+  }
+  return attention::named_operations()[parse_choice(name, "operation", names)];
+}
+
+AxisExtents parse_axes(const std::string& text) {
+  AxisExtents out{{"B", 1},   {"T", 128}, {"Tq", 128}, {"Tk", 128}, {"S", 128}, {"Hq", 4},
+                  {"Hkv", 4}, {"H", 4},   {"D", 64},   {"Dv", 64},  {"K", 64},  {"V", 64},
+                  {"R", 64},  {"P", 32},  {"C", 64},   {"M", 128},  {"N", 64},  {"G", 4}};
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view part = rest.substr(0, rest.find('+'));
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+    const std::string axis(part.substr(0, part.find('=')));
+    if (axis.size() == part.size() || !out.contains(axis)) {
+      std::vector<std::string> known;
+      for (const auto& [name, extent] : out) known.push_back(name);
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("--axes: '{}' is not AXIS=N with one of the axes {}", part,
+                              fmt::join(known, ", ")));
+    }
+    out[axis] = parse_integer(part.substr(axis.size() + 1), "--axes " + axis, 1, kMost);
+  }
+  return out;
+}
+
+NamedArguments read_call(const NamedOperation& operation, const CallOptions& options,
+                         Loader& loader) {
+  NamedArguments arguments;
+  for (const std::string& word : options.words) add_word(operation, word, loader, arguments);
+  AxisExtents extents = parse_axes(options.axes);
+  if (!options.mask.empty()) {
+    arguments.mask = loader.transformed(loader.read(options.mask).mask);
+    if (contains(operation.options, "causal")) arguments.options.try_emplace("causal", "false");
+    take_extents(*arguments.mask, extents);
+  }
+  const DType dtype = options.random_dtype.value_or(DType::kFloat32);
+  add_random_arrays(operation, std::move(extents), options.seed, dtype, arguments);
+  return arguments;
+}
+
+std::string_view name(attention::Backend backend) {
+  return backend == attention::Backend::kReference ? "reference" : "cpu";
+}
+
+}  // namespace maskctl::app

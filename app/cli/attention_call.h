@@ -1,0 +1,27 @@
+// Calls of operations as the command line words them, shared by attend, verify and bench.
+#pragma once
+
+#include <string>
+
+#include "app/cli/load.h"
+#include "app/cli/options_attention.h"
+#include "maskctl/attention/named/operations.h"
+
+namespace maskctl::app {
+
+/// Throws Error(kInvalidArgument), with the nearest name.
+const attention::NamedOperation& operation_named(const std::string& name);
+
+/// The arrays and options of NAME=... words, the mask after its steps, and random arrays for those
+/// that are missing; the extents of a mask are those of the arrays. Operations that are causal by
+/// default are not when a mask is given, unless a word says so.
+attention::NamedArguments read_call(const attention::NamedOperation& operation,
+                                    const CallOptions& options, Loader& loader);
+
+/// "B=2+Tq=64" over the defaults B 1, T 128, heads 4, D 64.
+attention::AxisExtents parse_axes(const std::string& text);
+
+/// "reference", "cpu".
+std::string_view name(attention::Backend backend);
+
+}  // namespace maskctl::app

@@ -1,0 +1,73 @@
+// maskctl backends: which kernels this build has, which one a call gets, and why not the others.
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "app/cli/attention_call.h"
+#include "app/cli/attention_commands.h"
+#include "app/cli/attention_json.h"
+#include "app/cli/machine.h"
+#include "app/cli/output.h"
+#include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/runtime/registry.h"
+#include "maskctl/base/threads.h"
+
+namespace maskctl::app {
+namespace {
+
+using attention::KernelChoice;
+
+std::vector<BackendLine> lines_of(std::string_view algorithm) {
+  std::vector<BackendLine> out;
+  for (const KernelChoice& choice : attention::builtin_kernels().explain(algorithm)) {
+    BackendLine line;
+    line.operation = algorithm;
+    line.platform = name(choice.spec.platform);
+    line.device = name(choice.spec.device);
+    const bool runs = choice.spec.missing.empty();
+    line.implementation = runs ? std::string(name(choice.spec.implementation)) : "-";
+    line.chosen = choice.chosen;
+    line.reason = choice.reason;
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
+std::string backends_text(const MachineReport& machine, const std::vector<BackendLine>& lines) {
+  std::string out = fmt::format("{:<14}{}\n{:<14}{}\n\n", "instructions", machine.instructions,
+                                "threads", machine.threads);
+  std::string_view last;
+  for (const BackendLine& line : lines) {
+    if (line.operation != last) out += line.operation + "\n";
+    last = line.operation;
+    out += fmt::format("  {} {:<8}{:<6}{:<11}{}\n", line.chosen ? '*' : ' ', line.platform,
+                       line.device, line.implementation, line.reason);
+  }
+  return out;
+}
+
+}  // namespace
+
+MachineReport machine_report() {
+  const int limit = threads();
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return {attention::cpu_target(), limit > 0 ? limit : cores};
+}
+
+void backends(const BackendsOptions& options) {
+  std::vector<BackendLine> lines;
+  for (const std::string& algorithm : attention::builtin_kernels().list_algorithms()) {
+    const bool wanted = options.operation.empty() || algorithm == options.operation;
+    if (!wanted) continue;
+    const std::vector<BackendLine> more = lines_of(algorithm);
+    lines.insert(lines.end(), more.begin(), more.end());
+  }
+  if (lines.empty()) {  // by the name of the function, or mistyped
+    const attention::NamedOperation& operation = operation_named(options.operation);
+    lines = lines_of(operation.registry.empty() ? operation.name : operation.registry);
+  }
+  const MachineReport machine = machine_report();
+  write_stdout(options.json ? backends_json(machine, lines) : backends_text(machine, lines));
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,178 @@
+// maskctl bench: operations timed over sizes, masks and backends.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "app/cli/attention_call.h"
+#include "app/cli/attention_commands.h"
+#include "app/cli/attention_json.h"
+#include "app/cli/machine.h"
+#include "app/cli/output.h"
+#include "maskctl/inspect/cost.h"
+#include "maskctl/mask/bands.h"
+#include "maskctl/mask/block_map.h"
+
+namespace maskctl::app {
+namespace {
+
+using attention::Backend;
+using attention::NamedArguments;
+using attention::NamedOperation;
+
+/// Tiles of the fast CPU path: it computes every cell of those that are not empty.
+constexpr Index kQueryTile = 96, kKeyTile = 128;
+
+struct Work {
+  double useful = 0, executed = 0;  // cells of all batches and heads
+};
+
+Work work_of(const Mask& mask, const attention::AxisExtents& axes) {
+  Work work;
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) {
+      const Plane& plane = *mask.plane(b, h);
+      work.useful += static_cast<double>(plane.count());
+      const TileMap tiles = tile_map(plane, kQueryTile, kKeyTile);
+      for (Index row = 0; row < tiles.tile_rows(); ++row) {
+        const Index rows = std::min(kQueryTile, mask.queries() - row * kQueryTile);
+        for (Index r = tiles.row_offsets[as_size(row)]; r < tiles.row_offsets[as_size(row + 1)];
+             ++r) {
+          const TileRun& run = tiles.runs[as_size(r)];
+          const Index end = std::min((run.first + run.count) * kKeyTile, mask.keys());
+          work.executed += static_cast<double>(rows * (end - run.first * kKeyTile));
+        }
+      }
+    }
+  }
+  const double copies =
+      static_cast<double>((axes.at("B") / mask.batch()) * (axes.at("Hq") / mask.heads()));
+  return {work.useful * copies, work.executed * copies};
+}
+
+double bytes_of(const NamedArguments& arguments, const attention::NamedResults& results) {
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : arguments.arrays) bytes += tensor.bytes().size();
+  for (const auto& [name, tensor] : results) bytes += tensor.bytes().size();
+  return static_cast<double>(bytes);
+}
+
+BenchLine timed(const NamedOperation& operation, const NamedArguments& arguments, Index repeats) {
+  const attention::NamedResults warm = run(operation, arguments);
+  std::vector<double> seconds;
+  for (Index i = 0; i < repeats; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    run(operation, arguments);
+    seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  std::ranges::sort(seconds);
+  BenchLine line;
+  line.operation = operation.name;
+  line.backend = name(arguments.backend);
+  line.repeats = repeats;
+  line.median = seconds[seconds.size() / 2];
+  line.least = seconds.front();
+  line.most = seconds.back();
+  line.bandwidth = bytes_of(arguments, warm) / line.median * 1e-9;
+  return line;
+}
+
+class Bench {
+ public:
+  Bench(const BenchOptions& options, const GlobalOptions& globals)
+      : options_(options), globals_(globals), axes_(parse_axes(options.axes)) {}
+
+  std::vector<BenchLine> run() {
+    for (const std::string& name : options_.operations) {
+      const NamedOperation& operation = operation_named(name);
+      for (const Index size : options_.sizes) {
+        for (const char* axis : {"T", "Tq", "Tk", "S", "M"}) axes_[axis] = size;
+        run_masks(operation, size);
+      }
+    }
+    return std::move(lines_);
+  }
+
+ private:
+  void run_masks(const NamedOperation& operation, Index size) {
+    if (!operation.takes_mask) {
+      run_backends(operation, size, "-", nullptr);
+      return;
+    }
+    for (const std::string& pipeline : options_.masks) {
+      SourceOptions source;
+      if (pipeline != "full") source.transforms = {pipeline};
+      Loader loader(source, globals_);
+      const Mask mask = loader.transformed(Mask(full_plane(size, size)));
+      run_backends(operation, size, pipeline, &mask);
+    }
+  }
+
+  void run_backends(const NamedOperation& operation, Index size, const std::string& label,
+                    const Mask* mask) {
+    NamedArguments arguments;
+    if (mask) arguments.mask = *mask;
+    if (mask && operation.name == "blocksparse_attention") arguments.options["causal"] = "false";
+    add_random_arrays(operation, axes_, 1, DType::kFloat32, arguments);
+    for (const Backend backend : options_.backends) {
+      arguments.backend = backend;
+      for (const bool backward : {false, true}) {
+        if (backward && !(options_.backward && operation.has_gradients)) continue;
+        arguments.gradient_seed.reset();
+        if (backward) arguments.gradient_seed = 1;
+        BenchLine line = timed(operation, arguments, options_.repeats);
+        line.mask = label;
+        line.size = size;
+        line.pass = backward ? "both" : "forward";
+        if (mask) add_rates(*mask, backend, backward, line);
+        lines_.push_back(std::move(line));
+      }
+    }
+  }
+
+  /// 4 D flops for each cell forward, 10 D more backward (inspect/cost.h).
+  void add_rates(const Mask& mask, Backend backend, bool backward, BenchLine& line) const {
+    const Work work = work_of(mask, axes_);
+    const Flops one = flops(1, axes_.at("D"));
+    const double each = one.forward + (backward ? one.backward : 0);
+    line.useful = work.useful * each / line.median * 1e-9;
+    if (backend == Backend::kCpu) line.executed = work.executed * each / line.median * 1e-9;
+  }
+
+  const BenchOptions& options_;
+  const GlobalOptions& globals_;
+  attention::AxisExtents axes_;
+  std::vector<BenchLine> lines_;
+};
+
+std::string rate(double value) { return value > 0 ? fmt::format("{:.2f}", value) : "-"; }
+
+std::string bench_text(const MachineReport& machine, const std::vector<BenchLine>& lines) {
+  std::string out = fmt::format("{}, {} threads\n\n", machine.instructions, machine.threads);
+  out +=
+      fmt::format("{:<26}{:<18}{:>7} {:<10}{:<8}{:>11}{:>9}{:>9}{:>10}{:>8}\n", "operation", "mask",
+                  "size", "backend", "pass", "median ms", "spread", "useful", "executed", "GB/s");
+  for (const BenchLine& line : lines) {
+    out += fmt::format("{:<26}{:<18}{:>7} {:<10}{:<8}{:>11.3f}{:>8.0f}%{:>9}{:>10}{:>8}\n",
+                       line.operation, line.mask, line.size, line.backend, line.pass,
+                       line.median * 1e3, 100 * (line.most - line.least) / line.median,
+                       rate(line.useful), rate(line.executed), rate(line.bandwidth));
+  }
+  return out +
+         "\nuseful, executed: GFLOP/s of the open cells, and of all cells in tiles that are "
+         "not empty\n";
+}
+
+}  // namespace
+
+void bench(const BenchOptions& given, const GlobalOptions& globals) {
+  BenchOptions options = given;
+  if (options.operations.empty()) options.operations = {"flash_attention"};
+  if (options.masks.empty()) options.masks = {"full", "causal", "window:keys=256"};
+  const std::vector<BenchLine> lines = Bench(options, globals).run();
+  const MachineReport machine = machine_report();
+  write_stdout(options.json ? bench_json(machine, lines) : bench_text(machine, lines));
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,10 @@
+// What attention runs on here.
+#pragma once
+
+#include "app/cli/attention_json.h"
+
+namespace maskctl::app {
+
+MachineReport machine_report();
+
+}  // namespace maskctl::app

@@ -1,0 +1,81 @@
+// What the command line asked of the commands that run attention, as plain data.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/options.h"
+#include "maskctl/attention/core/softmax.h"
+#include "maskctl/attention/probe/probe.h"
+#include "maskctl/attention/runtime/selector.h"
+
+namespace maskctl::app {
+
+/// The names of attention::CacheMiss, in its order.
+inline constexpr std::string_view kPolicies[] = {"autotune", "heuristics"};
+
+/// One call of an operation by name.
+struct CallOptions {
+  SourceOptions source;               // how masks are read; steps for them
+  std::string mask;                   // SOURCE; empty: none
+  std::vector<std::string> words;     // NAME=SOURCE or NAME=VALUE
+  std::string axes;                   // "Tq=64+D=128": extents of random arrays
+  std::optional<DType> random_dtype;  // of random arrays; float32
+  std::uint64_t seed = 0;
+};
+
+struct AttendOptions {
+  CallOptions call;
+  std::string operation;
+  attention::Backend backend = attention::Backend::kCpu;
+  std::optional<attention::CacheMiss> policy;  // absent: no configs
+  std::string cache;                           // folder of tuned configs; empty: none
+  bool gradients = false;
+  bool list = false;
+  OutputOptions output;
+  bool json = false;
+};
+
+struct VerifyOptions {
+  CallOptions call;
+  std::string operation = "flash_attention";
+  attention::Backend backend = attention::Backend::kCpu;
+  attention::Backend against = attention::Backend::kReference;
+  std::string given;  // an output that was made elsewhere
+  std::optional<double> relative, absolute;
+  bool no_gradients = false;
+  bool json = false;
+};
+
+struct ProbeOptions {
+  SourceOptions source;
+  std::string action;  // make or read
+  std::string name;    // SOURCE of the declared mask
+  std::string out;     // SOURCE of the kernel's outputs
+  std::optional<Index> heads, kv_heads;
+  Index head_dim = 64;
+  attention::Layout layout = attention::Layout::kBthd;
+  bool weights = false;
+  double threshold = 0;
+  OutputOptions output;
+  bool json = false;
+};
+
+struct BenchOptions {
+  std::vector<std::string> operations;  // none: flash_attention
+  std::vector<std::string> masks;       // pipelines on an open mask; none: full, causal, window
+  std::vector<Index> sizes{1024};       // queries and keys, or tokens
+  std::vector<attention::Backend> backends{attention::Backend::kCpu};
+  std::string axes;
+  bool backward = false;
+  Index repeats = 5;
+  bool json = false;
+};
+
+struct BackendsOptions {
+  std::string operation;
+  bool json = false;
+};
+
+}  // namespace maskctl::app

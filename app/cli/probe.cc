@@ -1,0 +1,115 @@
+// maskctl probe: inputs that make a kernel show its mask, and the mask read from what it gave.
+#include "maskctl/attention/probe/probe.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/attention_commands.h"
+#include "app/cli/attention_json.h"
+#include "app/cli/load.h"
+#include "app/cli/output.h"
+#include "app/cli/parse.h"
+#include "maskctl/base/error.h"
+
+namespace maskctl::app {
+namespace {
+
+attention::ProbeShape shape_of(const Mask& mask, const ProbeOptions& options) {
+  attention::ProbeShape shape;
+  shape.batch = mask.batch();
+  shape.queries = mask.queries();
+  shape.keys = mask.keys();
+  shape.heads = options.heads.value_or(mask.heads());
+  shape.kv_heads = options.kv_heads.value_or(shape.heads);
+  shape.dim = options.head_dim;
+  shape.layout = options.layout;
+  if (mask.heads() != 1 && mask.heads() != shape.heads) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("--heads {}: the mask has {} heads", shape.heads, mask.heads()));
+  }
+  return shape;
+}
+
+int make(const ProbeOptions& options, const Mask& mask, const GlobalOptions& globals) {
+  require_output(options.output, "probe make");
+  const attention::ProbeShape shape = shape_of(mask, options);
+  const attention::Probe probe =
+      attention::make_probe(shape, options.output.dtype.value_or(DType::kFloat32));
+  const ArrayRef arrays[] = {{"q", &probe.query}, {"k", &probe.key}, {"v", &probe.value}};
+  write_arrays(options.output.dest, arrays, write_options(options.output));
+  note(fmt::format("call the kernel {} with v[p], p = 0 to {}, stack what it gives, and read it "
+                   "back with: maskctl probe read SOURCE OUT",
+                   shape.passes() == 1 ? "once" : fmt::format("{} times", shape.passes()),
+                   shape.passes() - 1),
+       globals);
+  return 0;
+}
+
+std::string cells_text(Index open, Index cells) {
+  return fmt::format("{} of {} cells open ({})", open, cells, percent(open, cells));
+}
+
+std::string report_text(const ProbeReport& report) {
+  const MaskDiff& diff = report.diff;
+  std::string out = fmt::format("{:<10}{}: {}\n", "declared", report.declared,
+                                cells_text(report.declared_open, report.cells));
+  out += fmt::format("{:<10}{}: {}\n", "applied", report.applied,
+                     cells_text(report.applied_open, report.cells));
+  if (report.averaged_rows > 0) {
+    out += fmt::format("{:<10}{} average all values, as rows without a key do\n", "rows",
+                       report.averaged_rows);
+  }
+  if (report.nan_rows > 0) out += fmt::format("{:<10}{} give NaN\n", "rows", report.nan_rows);
+  if (diff.equal()) return out + fmt::format("{:<10}in no cell\n", "differ");
+  out +=
+      fmt::format("{:<10}in {} cells: {} declared open are closed, {} declared closed are open\n",
+                  "differ", diff.only_a + diff.only_b, diff.only_a, diff.only_b);
+  out += fmt::format("{:<10}batch {}, head {}, query {}, key {}\n", "first", diff.first->batch,
+                     diff.first->head, diff.first->query, diff.first->key);
+  if (report.cause.empty()) return out;
+  return out + fmt::format("{:<10}{} (A: declared, B: applied)\n", "cause", report.cause);
+}
+
+attention::ProbeReading reading_of(const Tensor& given, const Mask& declared,
+                                   const ProbeOptions& options) {
+  if (options.weights) return attention::read_weights(given, options.threshold);
+  return attention::read_probe(given, declared.keys(), options.layout, options.threshold);
+}
+
+int read(const ProbeOptions& options, Loader& loader, const Mask& declared,
+         const GlobalOptions& globals) {
+  if (options.out.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "probe read: no output of the kernel: maskctl probe read SOURCE OUT");
+  }
+  const attention::ProbeReading reading = reading_of(loader.array(options.out), declared, options);
+  ProbeReport report;
+  report.declared = options.name;
+  report.applied = options.out;
+  report.diff = maskctl::diff(declared, reading.mask);
+  const Index copies =
+      (reading.mask.batch() / declared.batch()) * (reading.mask.heads() / declared.heads());
+  report.declared_open = declared.count() * copies;
+  report.applied_open = reading.mask.count();
+  report.cells = reading.mask.cells();
+  report.averaged_rows = reading.averaged_rows;
+  report.nan_rows = reading.nan_rows;
+  if (!report.diff.equal()) {
+    const auto cause = diff_cause(declared, reading.mask, report.diff);
+    if (cause && cause->unexplained == 0) report.cause = cause->text;
+  }
+  if (!options.output.dest.empty()) write_output(reading.mask, options.output, globals);
+  write_stdout(options.json ? probe_json(report) : report_text(report));
+  return report.diff.equal() && reading.nan_rows == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int probe(const ProbeOptions& options, const GlobalOptions& globals) {
+  static constexpr std::string_view kActions[] = {"make", "read"};
+  const std::size_t action = parse_choice(options.action, "probe", kActions);
+  Loader loader(options.source, globals);
+  const Mask declared = loader.transformed(loader.read(options.name).mask);
+  return action == 0 ? make(options, declared, globals) : read(options, loader, declared, globals);
+}
+
+}  // namespace maskctl::app

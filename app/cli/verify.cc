@@ -1,0 +1,69 @@
+// maskctl verify: proof that a backend, or an output made elsewhere, obeys a mask.
+#include "maskctl/attention/verify/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/attention_call.h"
+#include "app/cli/attention_commands.h"
+#include "app/cli/attention_json.h"
+#include "app/cli/output.h"
+#include "maskctl/base/error.h"
+
+namespace maskctl::app {
+namespace {
+
+using attention::VerifyCheck;
+
+std::string checks_text(const std::vector<VerifyCheck>& checks) {
+  static constexpr const char* kStates[] = {"ok", "FAILED", "skipped"};
+  std::string out;
+  for (const VerifyCheck& check : checks) {
+    out += fmt::format("{:<18}{:<9}{}\n", check.name,
+                       kStates[static_cast<std::size_t>(check.state)], check.detail);
+  }
+  return out;
+}
+
+/// Arguments that close no cell.
+constexpr std::string_view kOpen[] = {
+    "query",         "key",           "value",           "bias",
+    "softmax_aux",   "softmax_scale", "logits_soft_cap", "empty_row",
+    "q_blocksize",   "kv_blocksize",  "ring_size",       "query_chunk_size",
+    "key_chunk_size"};
+
+/// Whether the mask alone says what is open.
+bool mask_alone(const VerifyOptions& options) {
+  return options.call.mask != "none" &&
+         std::ranges::all_of(options.call.words, [](const std::string& word) {
+           return std::ranges::count(kOpen, word.substr(0, word.find('='))) > 0;
+         });
+}
+
+}  // namespace
+
+int verify(const VerifyOptions& options, const GlobalOptions& globals) {
+  attention::VerifyRequest request;
+  request.operation = &operation_named(options.operation);
+  CallOptions call = options.call;
+  if (call.mask == "none") call.mask.clear();
+  Loader loader(call.source, globals);
+  request.arguments = read_call(*request.operation, call, loader);
+  request.backend = options.backend;
+  request.against = options.against;
+  request.gradients = !options.no_gradients;
+  request.seed = options.call.seed;
+  if (options.relative || options.absolute) {
+    request.tolerance = {options.relative.value_or(0), options.absolute.value_or(0)};
+  }
+  if (mask_alone(options)) request.declared = request.arguments.mask;
+  const std::vector<VerifyCheck> checks =
+      options.given.empty() ? attention::verify(request)
+                            : std::vector{verify_output(request, loader.array(options.given))};
+  write_stdout(options.json ? verify_json(std::string(request.operation->name), checks)
+                            : checks_text(checks));
+  return all_passed(checks) ? 0 : 1;
+}
+
+}  // namespace maskctl::app

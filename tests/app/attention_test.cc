@@ -1,0 +1,210 @@
+// The commands that run attention as processes: attend, verify, probe, bench, backends.
+#include <string>
+#include <vector>
+
+#include "app/process.h"
+#include "support/catch_compat.h"
+
+namespace maskctl::test {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// A kernel of its own in numpy: causal with a window of `keys` keys, fed with probe.npz.
+std::string foreign_kernel(const std::string& keys, const std::string& output) {
+  return "/usr/bin/python3 - <<'END'\n"
+         "import numpy as np\n"
+         "z = np.load('probe.npz'); q, k, v = z['q'], z['k'], z['v']\n"
+         "i, j = np.arange(q.shape[1])[:, None], np.arange(k.shape[1])\n"
+         "s = np.einsum('bqhd,bkhd->bhqk', q, k) / np.sqrt(q.shape[-1])\n"
+         "s = np.where((j <= i) & (j > i - " +
+         keys +
+         "), s, -1e30)\n"
+         "w = np.exp(s - s.max(-1, keepdims=True)); w /= w.sum(-1, keepdims=True)\n"
+         "out = [np.einsum('bhqk,bkhd->bqhd', w, np.broadcast_to(x, k.shape)) for x in v]\n"
+         "np.save('" +
+         output +
+         "', np.stack(out)); np.save('w.npy', w)\n"
+         "END\n";
+}
+
+TEST_CASE("probe finds a window that is off by one, from outputs and from weights") {
+  const Sandbox sandbox;
+  const std::string mask = " gen:window:keys=8,n=30 ";
+  const Outcome made = sandbox.run("maskctl probe make" + mask + "--head-dim 16 -o probe.npz");
+  CHECK(made.status == 0);
+  CHECK(made.out.empty());
+  CHECK(contains(made.err, "call the kernel 2 times"));
+  CHECK(sandbox.run(foreign_kernel("8", "right.npy") + foreign_kernel("9", "wrong.npy")).err == "");
+  const Outcome right = sandbox.run("maskctl probe read" + mask + "right.npy");
+  CHECK(right.status == 0);
+  CHECK(contains(right.out, "differ    in no cell\n"));
+  const Outcome wrong = sandbox.run("maskctl probe read" + mask + "wrong.npy -o seen.npy");
+  CHECK(wrong.status == 1);
+  CHECK(
+      contains(wrong.out, "in 22 cells: 0 declared open are closed, 22 declared closed are open"));
+  CHECK(contains(wrong.out, "window left 8 instead of 7"));
+  CHECK(sandbox.run("maskctl diff seen.npy gen:window:keys=9,n=30").status == 0);
+  const Outcome weights = sandbox.run("maskctl probe read" + mask + "w.npy --weights --json");
+  CHECK(weights.status == 1);
+  CHECK(contains(weights.out, "\"opened_by_kernel\": 22"));
+}
+
+TEST_CASE("probe refuses what does not fit") {
+  const Sandbox sandbox;
+  const std::vector<std::pair<std::string, std::string>> table = {
+      {"mke gen:causal:n=4", "did you mean 'make'?"},
+      {"make gen:causal:n=4", "no destination"},
+      {"make gen:causal:b=1,h=2,n=4 --heads 4 -o p.npz", "the mask has 2 heads"},
+      {"make gen:causal:n=4 --heads 4 --kv-heads 3 -o p.npz", "no multiple of 3 key heads"},
+      {"read gen:causal:n=4", "no output of the kernel"},
+      {"read gen:causal:n=4 gen:causal:n=4", "gen:"},
+      {"read", "no SOURCE"},
+  };
+  for (const auto& [line, part] : table) {
+    const Outcome outcome = sandbox.run("maskctl probe " + line);
+    INFO(line << "\n" << outcome.err);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.err, part));
+  }
+}
+
+TEST_CASE("attend writes what it computes, and equal seeds give equal bytes") {
+  const Sandbox sandbox;
+  const std::string call =
+      "maskctl attend flash_attention --mask gen:causal:n=12 --axes Hq=4+Hkv=2+D=8 --gradients ";
+  const Outcome first = sandbox.run(call + "-o a.npz");
+  CHECK(first.status == 0);
+  CHECK(first.err.empty());
+  for (const std::string name : {"grad_key", "grad_query", "grad_value", "lse", "out"}) {
+    CHECK(contains(first.out, "\n" + name));
+  }
+  CHECK(contains(first.out, "(1, 12, 4, 8)"));
+  CHECK(sandbox.run(call + "-q -o b.npz && cmp a.npz b.npz").status == 0);
+  CHECK(sandbox.run(call + "--seed 1 -o c.npz").status == 0);
+  CHECK(sandbox.run("cmp a.npz c.npz").status == 1);
+  // The reference says nearly the same, and so does `verify --given`.
+  CHECK(sandbox.run(call + "--backend reference -o r.npz").status == 0);
+  CHECK(sandbox
+            .run("maskctl verify gen:causal:n=12 --axes Hq=4+Hkv=2+D=8 --given a.npz:out && "
+                 "! maskctl verify gen:full:n=12 --axes Hq=4+Hkv=2+D=8 --given a.npz:out")
+            .status == 0);
+}
+
+TEST_CASE("attend lists operations and arguments, and names mistakes") {
+  const Sandbox sandbox;
+  CHECK(contains(sandbox.run("maskctl attend --list").out, "\nring_attention "));
+  const Outcome list = sandbox.run("maskctl attend page_attention --list");
+  CHECK(contains(list.out, "kv_layout"));
+  CHECK(contains(list.out, "block_tables"));
+  const std::vector<std::pair<std::string, std::string>> table = {
+      {"", "no operation"},
+      {"flash_atention", "did you mean 'flash_attention'?"},
+      {"flash_attention causal=yes", "causal: 'yes' is not true or false"},
+      {"flash_attention casual=true", "no argument 'casual'"},
+      {"flash_attention causal", "'causal' is not NAME=SOURCE or NAME=VALUE"},
+      {"flash_attention query=none.npy", "none.npy"},
+      {"flash_attention --axes X=3", "--axes: 'X=3'"},
+      {"flash_attention sliding_window=-1", "sliding_window"},
+      {"page_attention", "give context_lens=SOURCE"},
+      {"page_attention --gradients", "page_attention has no gradients"},
+      {"gla_attention --mask gen:causal:n=8", "gla_attention takes no mask"},
+  };
+  for (const auto& [line, part] : table) {
+    const Outcome outcome = sandbox.run("maskctl attend " + line);
+    INFO(line << "\n" << outcome.err);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.err, part));
+  }
+}
+
+TEST_CASE("attend tunes once and remembers, as options and the seed's variables say") {
+  const Sandbox sandbox;
+  const std::string call = "maskctl attend flash_attention --axes Tq=8+Tk=8+D=8 -q ";
+  const std::string log = "EJKERNEL_LOG_AUTOTUNE=1 ";
+  const Outcome first = sandbox.run(log + call + "--cache tuned");
+  CHECK(first.status == 0);
+  CHECK(contains(first.err, "autotune_finish flash_attention@v0"));
+  const Outcome second = sandbox.run(log + call + "--cache tuned");
+  CHECK_FALSE(contains(second.err, "autotune_finish"));
+  CHECK(contains(second.err, "cache_hit"));
+  CHECK(second.out == first.out);
+  sandbox.run("for f in tuned/*; do echo nonsense > $f; done");
+  CHECK(sandbox.run(call + "--cache tuned").status == 0);  // a corrupt cache is survived
+  const Outcome heuristics = sandbox.run(log +
+                                         "EJKERNEL_AUTOTUNE_POLICY=heuristics "
+                                         "EJKERNEL_OPS_RECORD=1 EJKERNEL_OPS_STAMP=hash " +
+                                         call);
+  CHECK(contains(heuristics.err, "heuristics flash_attention@v0"));
+  CHECK(contains(heuristics.err, "ejkernel_ops#flash_attention@v0:"));
+  CHECK(contains(heuristics.err, "recorded flash_attention@v0"));
+  const Outcome plain = sandbox.run(log + call);
+  CHECK(plain.err.empty());
+  CHECK(plain.out == heuristics.out);
+  CHECK(sandbox.run("EJKERNEL_AUTOTUNE_POLICY=often " + call).status == 2);
+}
+
+TEST_CASE("verify answers with its exit status") {
+  const Sandbox sandbox;
+  const Outcome good = sandbox.run("maskctl verify gen:window:keys=5,n=20 --axes D=8");
+  INFO(good.out << good.err);
+  CHECK(good.status == 0);
+  for (const std::string name : {"forward", "gradients", "declared mask", "weights",
+                                 "gradient support", "unseen keys", "closed keys"}) {
+    CHECK(contains(good.out, name));
+  }
+  CHECK_FALSE(contains(good.out, "FAILED"));
+  for (const std::string operation : {"scaled_dot_product_attention", "attention",
+                                      "blocksparse_attention", "ring_attention ring_size=2"}) {
+    const Outcome other = sandbox.run(
+        "maskctl verify gen:full:n=16 -t doc:lens=5+11 -t causal --axes D=8 --op " + operation);
+    INFO(operation << other.out << other.err);
+    CHECK(other.status == 0);
+  }
+  for (const std::string operation : {"blocksparse_attention", "flash_attention"}) {  // per head
+    CHECK(sandbox
+              .run("maskctl verify gen:full:b=1,h=2,n=12 -t 'heads:0{causal}' --axes D=8 --op " +
+                   operation)
+              .status == 0);
+  }
+  CHECK(sandbox.run("maskctl verify none --op recurrent_attention --axes T=20+K=8+V=8").status ==
+        0);
+  CHECK(contains(sandbox.run("maskctl verify none --op mean_pooling --json").out, "\"ok\": true"));
+  CHECK(sandbox.run("maskctl verify gen:causal:n=8 --op nonsense").status == 2);
+  CHECK(sandbox.run("maskctl verify").status == 2);
+}
+
+TEST_CASE("bench and backends report on this machine") {
+  const Sandbox sandbox;
+  const Outcome bench = sandbox.run(
+      "maskctl bench flash_attention gla_attention --size 64 --repeat 1 --backend reference+cpu "
+      "--mask full --mask causal --axes Hq=1+Hkv=1+H=1+D=8+K=8+V=8 --backward --json");
+  INFO(bench.err);
+  CHECK(bench.status == 0);
+  std::size_t runs = 0;
+  for (std::size_t at = 0; (at = bench.out.find("\"median_s\"", at)) != std::string::npos; ++at) {
+    ++runs;
+  }
+  CHECK(runs == 2 * 2 * 2 + 2 * 2);  // masks, backends, passes; and without masks
+  const Outcome backends = sandbox.run("maskctl backends gla_attention");
+  CHECK(backends.status == 0);
+  CHECK(contains(backends.out, "* xla     cpu   cpu"));
+  CHECK(contains(backends.out, "cuda"));
+  CHECK(sandbox.run("maskctl backends --json").status == 0);
+  CHECK(sandbox.run("maskctl backends nonsense").status == 2);
+}
+
+TEST_CASE("each command that runs attention has a help page with examples before options") {
+  const Sandbox sandbox;
+  for (const std::string name : {"attend", "verify", "probe", "bench", "backends"}) {
+    const Outcome help = sandbox.run("maskctl " + name + " --help");
+    INFO(name);
+    CHECK(help.status == 0);
+    CHECK(help.out.find("  maskctl " + name) < help.out.find("Options:"));
+  }
+}
+
+}  // namespace
+}  // namespace maskctl::test

@@ -1,0 +1,137 @@
+// Containers as processes write them: packed, and several processes at once.
+#include <string>
+#include <vector>
+
+#include "app/process.h"
+#include "support/catch_compat.h"
+
+namespace maskctl::test {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+const std::string kMakeDocuments = "maskctl gen segments:lens=300+200+100,pad=40 -o seg.npy\n";
+
+/// Ends with 0 when every array of the .npz is deflated, and every one of the .h5 gzipped.
+const std::string kAllPacked = R"(
+cat > packed.py <<'PY'
+import sys, zipfile
+import h5py, numpy as np
+for name in sys.argv[1:]:
+    found = []
+    if name.endswith(".h5"):
+        with h5py.File(name) as file:
+            file.visititems(lambda _, o: found.append(o.compression == "gzip")
+                            if isinstance(o, h5py.Dataset) else None)
+    else:
+        found = [i.compress_type == zipfile.ZIP_DEFLATED for i in zipfile.ZipFile(name).infolist()]
+        [np.load(name)[key] for key in np.load(name)]
+    assert found and all(found), (name, found)
+PY
+)";
+
+TEST_CASE("gzip: every command that writes a container packs its arrays") {
+  const Sandbox sandbox;
+  const std::vector<std::pair<std::string, std::string>> commands = {
+      {"apply", "maskctl apply seg.npy --as segments -t causal -o "},
+      {"apply_runs", "maskctl apply seg.npy --as segments -t causal --to runs -o "},
+      {"info", "maskctl apply seg.npy --as segments --semantics ejkernel --to mask-info -o "},
+      {"gen", "maskctl gen causal:n=200 -o "},
+      {"combine", "maskctl combine --op and seg_mask.npy seg_mask.npy -o "},
+      {"convert", "maskctl convert seg.npy --as segments --to bias -o "},
+      {"bits", "maskctl convert seg.npy --as segments --to bits -q -o "},
+      {"ids", "maskctl convert seg.npy --as segments --to segments -o "},
+      {"seq", "maskctl seq position-ids cu.npy -o "},
+      {"blockmap", "maskctl blockmap seg.npy --as segments -t causal --block 128 -o "},
+      {"recognise", "maskctl recognise interleaved.npy --write "},
+  };
+  REQUIRE(
+      sandbox
+          .run(kMakeDocuments +
+               "maskctl apply seg.npy --as segments -o seg_mask.npy\n"
+               "maskctl convert seg.npy --as segments --to cu_seqlens -q -o cu.npy\n"
+               "/usr/bin/python3 -c 'import numpy as np\n"
+               "i = np.arange(60) * 7 % 11 % 4; np.save(\"interleaved.npy\", i[:, None] == i)'\n" +
+               kAllPacked)
+          .status == 0);
+  for (const auto& [name, command] : commands) {
+    for (const std::string suffix : {".npz", ".h5"}) {
+      const std::string file = name + suffix;
+      const Outcome outcome = sandbox.run(command + file + " --gzip 4 >/dev/null");
+      INFO(command + file << "\n" << outcome.err);
+      CHECK(outcome.status == 0);
+      const Outcome packed = sandbox.run("/usr/bin/python3 packed.py " + file);
+      INFO(packed.err);
+      CHECK(packed.status == 0);
+    }
+  }
+}
+
+TEST_CASE("gzip: level 6 of an npz is np.savez_compressed byte for byte, and reads back the same") {
+  const Sandbox sandbox;
+  const Outcome outcome =
+      sandbox.run(kMakeDocuments +
+                  "maskctl apply seg.npy --as segments -t causal -o mask.npy\n"
+                  "maskctl apply seg.npy --as segments -t causal --gzip 6 -o "
+                  "mask.npz:mask\n"
+                  "maskctl diff mask.npy mask.npz:mask >/dev/null || exit 3\n"
+                  "/usr/bin/python3 -c 'import numpy as np\n"
+                  "np.savez_compressed(\"numpy.npz\", mask=np.load(\"mask.npy\"))'"
+                  "\ncmp mask.npz numpy.npz");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+}
+
+TEST_CASE("gzip: formats without it and levels that are none are refused") {
+  const Sandbox sandbox;
+  for (const std::string dest : {"x.npy", "x.safetensors", "-"}) {
+    const Outcome outcome = sandbox.run("maskctl gen causal:n=8 --gzip 1 -o " + dest);
+    INFO(dest);
+    CHECK(outcome.status == 2);
+    CHECK(outcome.out.empty());
+    CHECK(contains(outcome.err, "--gzip packs the arrays of an .npz or .h5"));
+  }
+  for (const std::string level : {"0", "10", "-1", "x"}) {
+    CHECK(sandbox.run("maskctl gen causal:n=8 -o x.npz --gzip " + level).status == 2);
+  }
+  CHECK(sandbox.run("ls").out.find("x.") == std::string::npos);
+}
+
+TEST_CASE("gzip: append packs what it adds and copies the rest as it is") {
+  const Sandbox sandbox;
+  for (const std::string file : {"m.npz", "m.h5"}) {
+    const Outcome outcome = sandbox.run("maskctl gen causal:n=200 -o " + file +
+                                        ":plain\n"
+                                        "maskctl gen causal:n=200 --gzip 9 --append -o " +
+                                        file +
+                                        ":packed\n"
+                                        "maskctl diff " +
+                                        file + ":plain " + file + ":packed");
+    INFO(file << outcome.err);
+    CHECK(outcome.status == 0);
+    CHECK(contains(outcome.out, "equal"));
+    CHECK(fs::file_size(sandbox.work() / file) < 50000);
+  }
+}
+
+TEST_CASE("append: processes that add to one container at once all find their array in it") {
+  const Sandbox sandbox;
+  for (const std::string file : {"m.npz", "m.safetensors", "m.h5"}) {
+    const Outcome outcome = sandbox.run(
+        "for i in 0 1 2 3 4 5 6 7; do\n"
+        "  maskctl gen causal:n=$((300 + i)) --append -o " +
+        file +
+        ":a$i & pids=\"$pids $!\"\ndone\n"
+        "for p in $pids; do wait $p || exit 3; done\n"
+        "for i in 0 1 2 3 4 5 6 7; do maskctl stats " +
+        file + ":a$i | grep \"Q $((300 + i)),\" || exit 4; done\nls -A | grep tmp");
+    INFO(file << "\n" << outcome.out << outcome.err);
+    CHECK(outcome.status == 1);  // grep finds no temporary file
+    CHECK(outcome.err.empty());
+  }
+}
+
+}  // namespace
+}  // namespace maskctl::test

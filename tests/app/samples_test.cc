@@ -1,0 +1,68 @@
+// Every file of samples/ is read, in every way its pages show.
+#include <set>
+#include <string>
+#include <vector>
+
+#include "app/process.h"
+#include "support/catch_compat.h"
+
+namespace maskctl::test {
+namespace {
+
+const fs::path kSamples = fs::path(MASKCTL_SOURCE_DIR) / "samples";
+
+/// What stands in backquotes or behind "$ " after the name of the command.
+std::string commands_of(const fs::path& page) {
+  std::istringstream lines(read_text(page));
+  std::string out;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("maskctl ") != std::string::npos) out += line + "\n";
+  }
+  return out;
+}
+
+// The commands of samples/bugs/README.md end with 1: bugs_test.cc holds them to golden cases.
+TEST_CASE("samples: the page shows what the command prints") {
+  const Outcome outcome =
+      Sandbox().run("/usr/bin/python3 '" MASKCTL_SOURCE_DIR
+                    "/tests/check_docs.py' '" MASKCTL_COMMAND "' samples/README.md");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+}
+
+TEST_CASE("samples: each data file is read by a command of a page or of the manifest") {
+  const std::string shown = commands_of(kSamples / "README.md") +
+                            commands_of(kSamples / "bugs/README.md") +
+                            read_text(kSamples / "golden.toml") +
+                            commands_of(fs::path(MASKCTL_SOURCE_DIR) / "README.md") +
+                            commands_of(fs::path(MASKCTL_SOURCE_DIR) / "docs/commands.md");
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(kSamples)) {
+    const std::string suffix = entry.path().extension();
+    if (!std::set<std::string>{".npy", ".npz", ".h5", ".safetensors"}.contains(suffix)) continue;
+    INFO(entry.path());
+    CHECK(shown.find(entry.path().filename()) != std::string::npos);
+    ++files;
+  }
+  CHECK(files > 20);
+}
+
+TEST_CASE("samples: the three containers hold the same six masks") {
+  const Sandbox sandbox;
+  const std::vector<std::pair<std::string, std::string>> arrays = {
+      {"segment_ids", "segments"}, {"attention_mask", "dense"},  {"padding", "padding"},
+      {"heads", "dense"},          {"cu_seqlens", "cu_seqlens"}, {"bias", "bias"}};
+  for (const auto& [key, kind] : arrays) {
+    for (const std::string& other :
+         {"samples/batch.h5:/train/" + key, "samples/batch.safetensors:" + key}) {
+      const Outcome outcome =
+          sandbox.run("maskctl diff samples/batch.npz:" + key + " " + other + " --as " + kind);
+      INFO(other << "\n" << outcome.out << outcome.err);
+      CHECK(outcome.status == 0);
+      CHECK(outcome.out.starts_with("equal: "));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace maskctl::test
