@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "attention/arrays.h"
+#include "maskctl/attention/core/backends.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/tensor/convert.h"
@@ -76,6 +77,8 @@ void compare_backends(Problem p, double tolerance) {
   const SoftmaxResult seen = softmax_forward(p.inputs(), p.options);
   check_close(seen.out, expected.out, tolerance, "out");
   check_close(seen.lse, expected.lse, tolerance, "lse");
+  check_close(softmax_weights(p.inputs(), p.options), softmax_weights(p.inputs(), slow), tolerance,
+              "weights");
   check_gradients(softmax_backward(p.inputs(), seen, p.d_out, p.options, d_lse),
                   softmax_backward(p.inputs(), expected, p.d_out, slow, d_lse), 2 * tolerance);
 }

@@ -24,5 +24,8 @@ Mask open_mask(Index queries, Index keys);
 /// [B,Hq,Tq,Tk] f32: the weights that multiply V (dropout not applied), 1 / Tk in rows that are
 /// empty under kMean. The one output of size Tq x Tk.
 Tensor softmax_weights(const SoftmaxInputs& inputs, const SoftmaxOptions& options);
+Tensor reference_weights(const SoftmaxInputs& inputs, const SoftmaxOptions& options,
+                         const Dims& dims);
+Tensor cpu_weights(const SoftmaxInputs& inputs, const SoftmaxOptions& options, const Dims& dims);
 
 }  // namespace maskctl::attention

@@ -240,8 +240,7 @@ SoftmaxGradients reference_backward(const SoftmaxInputs& in, const Tensor& d_out
   return gradients;
 }
 
-Tensor softmax_weights(const SoftmaxInputs& in, const SoftmaxOptions& options) {
-  const Dims d = checked_dims(in, options);
+Tensor reference_weights(const SoftmaxInputs& in, const SoftmaxOptions& options, const Dims& d) {
   const Call c(in, options, d);
   Tensor weights(DType::kFloat32, {d.batch, d.q_heads, d.queries, d.keys});
   for_each_row(c, [&](Row& row) {

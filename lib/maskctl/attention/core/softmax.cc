@@ -15,6 +15,12 @@ SoftmaxResult softmax_forward(const SoftmaxInputs& inputs, const SoftmaxOptions&
                                                 : cpu_forward(inputs, options, dims);
 }
 
+Tensor softmax_weights(const SoftmaxInputs& inputs, const SoftmaxOptions& options) {
+  const Dims dims = checked_dims(inputs, options);
+  return options.backend == Backend::kReference ? reference_weights(inputs, options, dims)
+                                                : cpu_weights(inputs, options, dims);
+}
+
 SoftmaxGradients softmax_backward(const SoftmaxInputs& inputs, const SoftmaxResult& forward,
                                   const Tensor& d_out, const SoftmaxOptions& options,
                                   const Tensor* d_lse) {
