@@ -20,15 +20,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A mistake in what a key says, with the place of the key in front.
+template <typename Read>
+auto at_key(const std::string& manifest, Index line, const char* key, Read read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}:{}: key '{}': {}", manifest, line, key, error.what()));
+  }
+}
+
 GoldenContext context_for(const GoldenOptions& options, const GlobalOptions& globals) {
   GoldenContext out;
-  out.load = [&globals](const GoldenEntry& entry) {
+  out.load = [&options, &globals](const GoldenEntry& entry) {
     SourceOptions source;
-    if (!entry.as.empty()) source.as = parse_kind(entry.as, "key 'as'");
+    if (!entry.as.empty()) {
+      source.as = at_key(options.manifest, entry.as_line, "as",
+                         [&] { return parse_kind(entry.as, "kind"); });
+    }
     source.pad_id = entry.pad_id;
     source.transforms = entry.transforms;
     Loader loader(source, globals);
-    return loader.transformed(loader.read(entry.source).mask);
+    const Mask mask = loader.read(entry.source).mask;
+    if (entry.transforms.empty()) return mask;
+    return at_key(options.manifest, entry.transforms_line, "transforms",
+                  [&] { return loader.transformed(mask); });
   };
   out.load_array = [&globals](const std::string& file) {
     const SourceOptions plain;

@@ -109,7 +109,8 @@ std::vector<TranslateReport> config_reports(const HfConfig& config,
     }
     const auto chain = chain_of_layer(layer);
     TranslateReport report = chain ? report_of(*chain, targets) : TranslateReport{};
-    if (!chain) report.meaning = layer.type + ": no softmax attention, no mask";
+    if (!chain)
+      report.meaning = layer.type + ": not full, sliding or chunked attention; no mask is known";
     report.layers = ranges_text(members);
     out.push_back(std::move(report));
   }

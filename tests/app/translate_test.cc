@@ -25,6 +25,17 @@ TEST_CASE("translate takes exactly one input") {
   CHECK(sandbox.run("maskctl translate --hf-config nowhere.json").status == 2);
 }
 
+TEST_CASE("layers of a config that are no attention of a known kind have no mask, and say so") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(
+      R"(echo '{"layer_types": ["chunked_attention", "linear_attention"],)"
+      R"( "attention_chunk_size": 8}' > config.json; maskctl translate --hf-config config.json)");
+  CHECK(outcome.status != 2);
+  CHECK(outcome.out.find("causal:align=bottom-right | chunk:size=8") != std::string::npos);
+  CHECK(outcome.out.find("linear_attention: not full, sliding or chunked attention") !=
+        std::string::npos);
+}
+
 TEST_CASE("exit 1 says that a library cannot") {
   const Sandbox sandbox;
   CHECK(sandbox.run("maskctl translate -t 'dilated:stride=2' --to flex").status == 0);

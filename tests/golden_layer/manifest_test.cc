@@ -14,7 +14,7 @@ source = "packed.npy"
 as = "segments"
 transforms = ["causal", "window:keys=4"]
 pad_id = 0
-expect = { sha256 = "00ff" }  # kept
+expect = { sha256 = "00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff" }  # kept
 
 [[golden]]
 name = "drawn"
@@ -32,7 +32,9 @@ TEST_CASE("a manifest gives its entries", "[golden]") {
   CHECK(first.transforms == std::vector<std::string>{"causal", "window:keys=4"});
   CHECK(first.pad_id == 0);
   CHECK(first.expect == GoldenEntry::Expect::kSha256);
-  CHECK(first.value == "00ff");
+  CHECK(first.value.substr(0, 8) == "00ff00ff");
+  CHECK(first.as_line == 5);
+  CHECK(first.transforms_line == 6);
   CHECK(first.line == 2);
   CHECK(first.value_line == 8);
   const GoldenEntry& second = manifest.entries[1];
@@ -44,7 +46,7 @@ TEST_CASE("a manifest gives its entries", "[golden]") {
 TEST_CASE("a digest is replaced where it stands and nothing else changes", "[golden]") {
   const Manifest manifest = parse_manifest("m.toml", kGood);
   std::string want = kGood;
-  want.replace(want.find("00ff"), 4, "abcdef");
+  want.replace(want.find("00ff"), 64, "abcdef");
   CHECK(with_digests(manifest, {{"packed", "abcdef"}, {"drawn", "no"}}) == want);
   CHECK(with_digests(manifest, {}) == kGood);
 }
@@ -64,6 +66,9 @@ TEST_CASE("a mistake in a manifest names file, line and key", "[golden]") {
        "m.toml:4: key 'expect': expected exactly one of drawing, sha256, stats, array"},
       {"[[golden]]\nname = 'a'\nsource = 's'\nexpect = { array = '' }\n",
        "m.toml:4: key 'array': expected a file name"},
+      {"[[golden]]\nname = 'a'\nsource = 's'\nexpect = { sha256 = '00FF' }\n",
+       "m.toml:4: key 'sha256': expected 64 hexadecimal digits in lower case, or \"\" for golden "
+       "update to fill in"},
       {"[[golden]]\nname = 'a'\nsource = 's'\nhead = -1\nexpect = { sha256 = '' }\n",
        "m.toml:4: key 'head': expected an integer from 0 to 2147483647"},
       {"[[golden]]\nname = 'a'\nsource = 's'\nexpect = { sha256 = '' }\n"

@@ -8,6 +8,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/bits.h"
+#include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/nearest.h"
@@ -314,6 +315,50 @@ TEST_CASE("cost never claims documents for a mask that differs in one cell") {
       check_forms(changed, mask_cost(changed));
     }
   }
+}
+
+TEST_CASE("cost of documents held as clipped classes agrees with counting cells") {
+  std::mt19937 random(9);
+  const auto number = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  int alone = 0, causal = 0, neither = 0;
+  for (int i = 0; i < 300; ++i) {
+    const int tokens = number(1, 24), part = i % 2 == 0 ? tokens : number(1, tokens);
+    ClippedClasses classes;
+    classes.count = number(1, 4);
+    for (int token = 0; token < tokens; ++token) {
+      classes.k.push_back(number(-1, classes.count - 1));
+      // One class may hold a document of each part.
+      const int begin = token / part * part;
+      classes.clip.push_back({begin, i % 3 == 0 ? std::min(begin + part, tokens) : token + 1});
+    }
+    classes.q = classes.k;
+    if (i % 5 == 0) classes.q[static_cast<std::size_t>(number(0, tokens - 1))] = 0;
+    if (i % 7 == 0) classes.clip[static_cast<std::size_t>(number(0, tokens - 1))] = {0, tokens};
+    const Mask mask(plane_of(classes));
+    REQUIRE(mask.plane(0, 0)->knows_sizes());
+    CAPTURE(i);
+    check_against_cells(mask);
+    const Cost cost = mask_cost(mask);
+    ++(with_causal(cost) ? causal : bytes_of(cost, "segments") ? alone : neither);
+  }
+  CHECK(std::min({alone, causal, neither}) > 20);
+}
+
+TEST_CASE("cost of a million tokens of documents in turn reads no runs") {
+  const Index n = Index{1} << 20, turns = 7;
+  std::vector<std::int32_t> values;
+  for (Index i = 0; i < n; ++i) values.push_back(static_cast<std::int32_t>(i % turns));
+  CostQuery query;
+  query.blocks = {{128, 128}};
+  const Cost cost = mask_cost(under_causal(documents(values)), query);
+  Index pairs = 0;
+  for (Index i = 0; i < n; ++i) pairs += i / turns + 1;
+  CHECK(cost.pairs == pairs);
+  CHECK(with_causal(cost));
+  CHECK(bytes_of(cost, "segments") == 4 * n);
+  CHECK(!bytes_of(cost, "cu_seqlens"));
 }
 
 TEST_CASE("cost claims no documents for other masks with as many cells and the same first keys") {

@@ -3,6 +3,8 @@
 
 #include "maskctl/inspect/diff.h"
 #include "maskctl/mask/bands.h"
+#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/rows.h"
 #include "support/catch_compat.h"
 #include "support/mutated_chain.h"
 
@@ -92,6 +94,41 @@ TEST_CASE("documents that are missing or merged are named", "[diff][cause]") {
   CHECK(cause_text(a, documents({0, 0, 0, 0, 0, 2, 2, 2, 2})) ==
         "document: B = A with document 0 (tokens 0 to 2) and document 1 (tokens 3 to 4) merged "
         "into one");
+}
+
+TEST_CASE("documents that differ in no simple way are told by the first token", "[diff][cause]") {
+  const auto documents = [](std::vector<std::int32_t> q, std::vector<std::int32_t> k) {
+    step::Document rule;
+    for (auto [side, ids] : {std::pair{&rule.q, &q}, std::pair{&rule.kv, &k}}) {
+      side->array = Tensor(DType::kInt32, {std::ssize(*ids)});
+      std::copy(ids->begin(), ids->end(), side->array.as<std::int32_t>().begin());
+    }
+    return made(std::ssize(q), std::ssize(k), {{rule}});
+  };
+  const std::vector<std::int32_t> a = {0, 1, 0, 2, 1, 2, 0, 1}, b = {0, 1, 1, 2, 0, 2, 1, 0},
+                                  c = {0, 1, 2, 3, 0, 1, 3, 2};
+  CHECK(cause_text(documents(a, a), documents(b, b)) ==
+        "parameter: B = A with token 2 in document 1 instead of document 0, the first that "
+        "differs");
+  CHECK(cause_text(documents(a, a), documents(c, c)) ==
+        "parameter: B = A with token 2 in document 2 instead of document 0, and 4 instead of 3 "
+        "documents");
+  CHECK(cause_text(documents(a, a), documents(b, a)) ==
+        "parameter: B = A with query 2 in document 1 instead of document 0, the first that "
+        "differs");
+}
+
+TEST_CASE("many bits have a cause where all differences are of one side", "[diff][cause]") {
+  constexpr Index kTokens = 8320;
+  const auto bits = [](const PlanePtr& plane) { return stored(*plane, 1 << 21); };
+  const PlanePtr a = bits(random_plane(kTokens, kTokens, prng_key(3), 0, 0.3F));
+  const PlanePtr row = rectangle(kTokens, kTokens, {5, 6}, {0, kTokens});
+  const Mask closed(bits(combine(Op::kSub, a, row)));
+  CHECK(cause_text(Mask(a), closed) == "padding: B = A with rows of query 5 closed");
+  CHECK(cause_text(closed, Mask(bits(combine(Op::kOr, closed.plane(0, 0), row)))) ==
+        "padding: B = A with padding open: rows of query 5");
+  const PlanePtr other = rectangle(kTokens, kTokens, {9, 10}, {0, kTokens});
+  CHECK_FALSE(diff_cause(Mask(a), Mask(bits(combine(Op::kXor, a, other)))));
 }
 
 TEST_CASE("one cell is a rectangle", "[diff][cause]") {

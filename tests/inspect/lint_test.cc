@@ -162,6 +162,19 @@ TEST_CASE("padding and leaks are told apart", "[lint]") {
         Ids{"padding-attended", "padding-rows-open", "rows-only-padding"});
 }
 
+TEST_CASE("cells of padding say where the first is", "[lint]") {
+  const Tensor rows = ints({2, 6}, {1, 1, 2, 2, 3, 3, 1, 1, 2, 2, -1, -1});
+  const Documents documents{rows, rows};
+  const Mask mask = made(6, 6, "global:tokens=5");
+  const Findings found = lint_documents(mask, documents, leaks(mask, documents));
+  const auto place = [&found](std::string_view id) {
+    const auto at = std::ranges::find(found, id, [](const Finding& one) { return one.rule->id; });
+    return at == found.end() ? std::string("none") : to_text(at->where);
+  };
+  CHECK(place("padding-attended") == "batch 1, head 0, query 0, key 4");
+  CHECK(place("padding-rows-open") == "batch 1, head 0, query 4, key 0");
+}
+
 TEST_CASE("rows that see only padding agree with looking at every cell", "[lint]") {
   std::mt19937 random(5);
   Index found_any = 0;

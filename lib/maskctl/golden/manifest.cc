@@ -60,6 +60,12 @@ class Reader {
     return out;
   }
 
+  /// 0 for a key that is absent.
+  Index line(const char* key) const {
+    const toml::node* node = table_.get(key);
+    return node ? line_of(*node) : 0;
+  }
+
   Index integer(const char* key, Index low, Index fallback) const {
     const toml::node* node = table_.get(key);
     if (!node) return fallback;
@@ -94,6 +100,10 @@ class Reader {
   const toml::table& table_;
 };
 
+bool is_digest(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
 void read_expect(const std::string& path, const toml::table& table, GoldenEntry& entry) {
   const Reader reader(path, table);
   reader.only(kExpectKeys);
@@ -111,6 +121,13 @@ void read_expect(const std::string& path, const toml::table& table, GoldenEntry&
       reader.refuse(entry.value_line,
                     fmt::format("key '{}': expected a file name", kExpectKeys[i]));
     }
+    if (entry.expect == GoldenEntry::Expect::kSha256 && !entry.value.empty() &&
+        !is_digest(entry.value)) {
+      reader.refuse(
+          entry.value_line,
+          "key 'sha256': expected 64 hexadecimal digits in lower case, or \"\" for golden "
+          "update to fill in");
+    }
   }
 }
 
@@ -123,7 +140,9 @@ GoldenEntry read_entry(const std::string& path, const toml::table& table) {
   if (entry.name.empty()) reader.refuse(entry.line, "key 'name': expected a name");
   entry.source = reader.text("source", true);
   entry.as = reader.text("as", false);
+  entry.as_line = reader.line("as");
   entry.transforms = reader.texts("transforms");
+  entry.transforms_line = reader.line("transforms");
   entry.pad_id = static_cast<std::int32_t>(reader.integer("pad_id", -(Index{1} << 31), -1));
   entry.batch = reader.integer("batch", 0, 0);
   entry.head = reader.integer("head", 0, 0);

@@ -26,9 +26,10 @@ struct GoldenEntry {
   std::int32_t pad_id = -1;
   Index batch = 0, head = 0;  // which plane is drawn (kDrawing)
   Expect expect = Expect::kSha256;
-  std::string value;     // the digest, or the file
-  Index line = 0;        // of the entry
-  Index value_line = 0;  // of `value`
+  std::string value;                       // the digest, or the file
+  Index line = 0;                          // of the entry
+  Index value_line = 0;                    // of `value`
+  Index as_line = 0, transforms_line = 0;  // of these keys; 0: absent
 };
 
 struct Manifest {
@@ -38,7 +39,7 @@ struct Manifest {
 
 /// Throws Error(kFormat) that names file, line and key: "golden.toml:3: key 'sorce' is unknown; did
 /// you mean 'source'?"; for text that is no TOML, missing keys, values of another type, names that
-/// come twice, and an entry without exactly one expectation.
+/// come twice, a digest that is none, and an entry without exactly one expectation.
 Manifest parse_manifest(const std::string& path, std::string text);
 /// Throws Error(kIo) when it cannot be read, Error(kLimit) above 16 MiB.
 Manifest read_manifest(const std::string& path);

@@ -8,6 +8,7 @@
 
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/bands.h"
+#include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/nearest.h"
 #include "maskctl/mask/open_tokens.h"
@@ -35,9 +36,62 @@ std::span<const Run> as_runs(const Keys& keys, std::vector<Run>& scratch) {
   return scratch;
 }
 
+/// first_keys() of rows that see key j where k[j] is their class, within their clip.
+std::vector<std::int32_t> first_keys(const ClippedClasses& classes) {
+  std::vector<std::size_t> offsets(static_cast<std::size_t>(classes.count) + 1);
+  for (const auto id : classes.k) {
+    if (id >= 0) ++offsets[static_cast<std::size_t>(id) + 1];
+  }
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  std::vector<std::int32_t> keys(offsets.back());  // of class 0, of class 1, ...
+  std::vector<std::size_t> next = offsets;
+  for (std::size_t key = 0; key < classes.k.size(); ++key) {
+    if (classes.k[key] < 0) continue;
+    keys[next[static_cast<std::size_t>(classes.k[key])]++] = static_cast<std::int32_t>(key);
+  }
+  std::vector<std::int32_t> out(classes.q.size(), kNothing);
+  for (std::size_t row = 0; row < out.size(); ++row) {
+    if (classes.q[row] < 0) continue;
+    const auto id = static_cast<std::size_t>(classes.q[row]);
+    const std::span all(keys.begin() + static_cast<std::ptrdiff_t>(offsets[id]),
+                        keys.begin() + static_cast<std::ptrdiff_t>(offsets[id + 1]));
+    const auto first = std::ranges::lower_bound(all, classes.clip[row].begin);
+    if (first != all.end() && *first < classes.clip[row].end) out[row] = *first;
+  }
+  return out;
+}
+
+/// The first key that each row sees, kNothing where there is none. Rows of shared lists are not
+/// read: that would copy the runs of each row that its clip cuts.
+std::vector<std::int32_t> first_keys(const Plane& plane) {
+  if (const auto classes = clipped_classes(plane)) return first_keys(*classes);
+  std::vector<std::int32_t> out(static_cast<std::size_t>(plane.queries()), kNothing);
+  each_open_row(plane, [&](Range equal, Range keys) {
+    std::fill(out.begin() + equal.begin, out.begin() + equal.end,
+              static_cast<std::int32_t>(keys.begin));
+  });
+  return out;
+}
+
+/// False when two rows that share their first key do not see equally many, which those of documents
+/// do.
+bool sizes_agree(const Plane& plane) {
+  const auto first = first_keys(plane);
+  std::vector<Index> seen(static_cast<std::size_t>(plane.keys()));  // by rows with this first key
+  bool agree = true;
+  plane.sizes({0, plane.queries()}, [&](Range equal, const Plane::RowSize& size) {
+    if (size.keys == 0) return;
+    Index& same = seen[static_cast<std::size_t>(first[static_cast<std::size_t>(equal.begin)])];
+    if (same == 0) same = size.keys;
+    agree = agree && same == size.keys;
+  });
+  return agree;
+}
+
 /// False as soon as two rows that follow each other share some keys but not all, which documents
 /// never do: most masks are told apart by their first rows.
 bool neighbours_agree(const Plane& plane) {
+  if (plane.knows_sizes() && !sizes_agree(plane)) return false;
   constexpr Index kRows = 128;
   bool agree = true;
   std::vector<Run> last, now, both, scratch;
@@ -77,7 +131,8 @@ bool rows_are_causal_part(const Plane& mask, const Plane& documents) {
 }
 
 bool is_causal_part(const PlanePtr& mask, const PlanePtr& documents) {
-  if (!slabs_of(*mask)) return rows_are_causal_part(*mask, *documents);
+  const bool closed_form = slabs_of(*mask) || mask->knows_sizes();
+  if (!closed_form) return rows_are_causal_part(*mask, *documents);
   const PlanePtr causal = diagonal_band(mask->queries(), mask->keys(), -kUnbounded, 0);
   return combine(Op::kXor, mask, combine(Op::kAnd, documents, causal))->count() == 0;
 }
@@ -86,13 +141,11 @@ bool is_causal_part(const PlanePtr& mask, const PlanePtr& documents) {
 /// token of its document.
 PlanePtr documents_under_causal(const PlanePtr& mask) {
   const Plane& plane = *mask;
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(plane.queries()), kNothing);
+  const std::vector<std::int32_t> ids = first_keys(plane);
   std::vector<Index> sizes(ids.size());
-  each_open_row(plane, [&](Range equal, Range keys) {
-    std::fill(ids.begin() + equal.begin, ids.begin() + equal.end,
-              static_cast<std::int32_t>(keys.begin));
-    sizes[static_cast<std::size_t>(keys.begin)] += equal.size();
-  });
+  for (const auto id : ids) {
+    if (id != kNothing) ++sizes[static_cast<std::size_t>(id)];
+  }
   const auto cells = [](Index sum, Index size) { return sum + size * (size + 1) / 2; };
   if (std::accumulate(sizes.begin(), sizes.end(), Index{0}, cells) != plane.count()) return nullptr;
   const PlanePtr documents = equal_ids(ids, ids, kNothing, Side::kBoth);

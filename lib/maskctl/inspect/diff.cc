@@ -75,37 +75,58 @@ void locate(const Plane& differing, Index block, PairDiff& out) {
   out.first = first;
 }
 
+/// Cells, rows and the first row that differ among these rows, by how many keys each of them sees.
+PairDiff diff_rows(const Plane& a, const Plane& b, const Plane& both, Range range) {
+  const auto keys_of = [range](const Plane& plane) {
+    std::vector<std::int32_t> out(static_cast<std::size_t>(range.size()));
+    plane.sizes(range, [&](Range rows, const Plane::RowSize& size) {
+      std::fill(out.begin() + (rows.begin - range.begin), out.begin() + (rows.end - range.begin),
+                static_cast<std::int32_t>(size.keys));
+    });
+    return out;
+  };
+  const auto in_a = keys_of(a), in_b = keys_of(b), in_both = keys_of(both);
+  PairDiff out;
+  for (std::size_t i = in_a.size(); i-- > 0;) {
+    out.only_a += in_a[i] - in_both[i];
+    out.only_b += in_b[i] - in_both[i];
+    out.both += in_both[i];
+    if (in_a[i] == in_both[i] && in_b[i] == in_both[i]) continue;
+    ++out.rows;
+    out.first.query = range.begin + static_cast<Index>(i);
+  }
+  return out;
+}
+
+PairDiff diff_all_rows(const Plane& a, const Plane& b, const Plane& both) {
+  constexpr Index kRows = 1 << 14;
+  std::vector<PairDiff> parts(static_cast<std::size_t>(ceil_div(a.queries(), kRows)));
+  parallel_for(std::ssize(parts), [&](Index i) {
+    parts[static_cast<std::size_t>(i)] =
+        diff_rows(a, b, both, {i * kRows, std::min((i + 1) * kRows, a.queries())});
+  });
+  PairDiff out;
+  for (const PairDiff& part : parts) {
+    if (out.rows == 0) out.first = part.first;
+    out.only_a += part.only_a;
+    out.only_b += part.only_b;
+    out.both += part.both;
+    out.rows += part.rows;
+  }
+  return out;
+}
+
 /// Planes of shared lists, told by how many keys each row sees in either and in both. Nothing where
 /// what both have open has no closed form.
 std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, Index block) {
   if (!a->knows_sizes() && !b->knows_sizes()) return std::nullopt;
   const PlanePtr both = combine(Op::kAnd, a, b);
   if (!both->knows_sizes()) return std::nullopt;
+  PairDiff out = diff_all_rows(*a, *b, *both);
+  if (out.rows == 0) return out;
   const auto blocks = differing_blocks(*a, *b, block);
   if (!blocks) return std::nullopt;
-  std::vector<std::int32_t> differ_a(static_cast<std::size_t>(a->queries())), differ_b = differ_a;
-  const auto add = [](const Plane& plane, int sign, std::vector<std::int32_t>& to) {
-    plane.sizes({0, plane.queries()}, [&](Range rows, const Plane::RowSize& size) {
-      for (Index q = rows.begin; q < rows.end; ++q) {
-        to[static_cast<std::size_t>(q)] += static_cast<std::int32_t>(sign * size.keys);
-      }
-    });
-  };
-  add(*a, 1, differ_a);
-  add(*both, -1, differ_a);
-  add(*b, 1, differ_b);
-  add(*both, -1, differ_b);
-  PairDiff out;
   out.blocks = *blocks;
-  for (std::size_t row = differ_a.size(); row-- > 0;) {
-    out.only_a += differ_a[row];
-    out.only_b += differ_b[row];
-    if (differ_a[row] == 0 && differ_b[row] == 0) continue;
-    ++out.rows;
-    out.first.query = static_cast<Index>(row);
-  }
-  out.both = both->count();
-  if (out.rows == 0) return out;
   const Index q = out.first.query;
   combine(Op::kXor, a, b)->rows({q, q + 1}, [&](Range, const Keys& keys) {
     out.first.key = first_key(keys);

@@ -29,20 +29,23 @@ bool is_clipped(const PlanePtr& plane) {
   return plane->knows_sizes() && plane->queries() * plane->keys() > kManyCells;
 }
 
-MaybeReason plane_reason(const PlanePtr& a, const PlanePtr& b) {
+MaybeReason plane_reason(const PlanePtr& a, const PlanePtr& b, const PlaneDiff& found) {
   using Way = MaybeReason (*)(const PlanePair&);
   static constexpr Way kWays[] = {documents_reason, alignment_reason, chains_reason, cell_reason,
                                   rules_reason,     regions_reason,   shift_reason};
   static constexpr Way kBulkWays[] = {cell_reason, regions_reason};
   static constexpr Way kClippedWays[] = {chains_reason};
+  const bool bulk = is_bulk(a) || is_bulk(b);
+  // What is left for bulk fills a region or empties it: cells of both sides have no such reason.
+  if (bulk && found.only_a > 0 && found.only_b > 0) return std::nullopt;
   const PlanePair pair = pair_of(a, b);
-  const auto ways = is_bulk(a) || is_bulk(b)         ? std::span<const Way>(kBulkWays)
+  const auto ways = bulk                             ? std::span<const Way>(kBulkWays)
                     : is_clipped(a) || is_clipped(b) ? std::span<const Way>(kClippedWays)
                                                      : std::span<const Way>(kWays);
   MaybeReason best;
   for (const Way way : ways) {
-    auto found = way(pair);
-    if (found && (!best || found->changes < best->changes)) best = std::move(found);
+    auto reason = way(pair);
+    if (reason && (!best || reason->changes < best->changes)) best = std::move(reason);
     if (best && best->changes == 1) break;
   }
   return best;
@@ -86,7 +89,7 @@ std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b) {
 
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found) {
   if (found.equal()) return std::nullopt;
-  if (auto whole = whole_cause(a, b)) return whole;
+  if (auto whole = whole_cause(a, b, found)) return whole;
   const Index batch = std::max(a.batch(), b.batch()), heads = std::max(a.heads(), b.heads());
   std::map<std::pair<std::uint32_t, std::uint32_t>, MaybeReason> by_pair;
   std::vector<Explained> parts;
@@ -95,7 +98,9 @@ std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff
     const std::pair key(a.index_of(plane.batch, plane.head), b.index_of(plane.batch, plane.head));
     const bool few = by_pair.size() < kMostPairs;
     const auto [at, is_new] = by_pair.try_emplace(key);
-    if (is_new && few) at->second = plane_reason(a.distinct()[key.first], b.distinct()[key.second]);
+    if (is_new && few) {
+      at->second = plane_reason(a.distinct()[key.first], b.distinct()[key.second], plane);
+    }
     const MaybeReason& reason = at->second;
     if (!reason) {
       unexplained += plane.only_a + plane.only_b;

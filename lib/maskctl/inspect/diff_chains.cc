@@ -128,7 +128,8 @@ MaybeReason by_comparison(const Chain& a, const Chain& b, const PlanePair& pair)
 }
 
 bool cheap(const PlanePair& pair) {
-  return slabs_of(*pair.a) || pair.queries() * pair.keys() <= kEditCells;
+  const bool bands = slabs_of(*pair.a) && !pair.b->knows_sizes();
+  return bands || pair.queries() * pair.keys() <= kEditCells;
 }
 
 }  // namespace

@@ -196,6 +196,40 @@ MaybeReason moved_tail(const std::vector<Stretch>& a, const std::vector<Stretch>
   return std::nullopt;
 }
 
+/// Documents numbered by first appearance, keys before queries; -1 is no document.
+std::vector<Index> numbers_of(const Ids& ids) {
+  std::map<std::int32_t, Index> numbers;
+  std::vector<Index> out;
+  for (const auto* side : {&ids.k, &ids.q}) {
+    for (const std::int32_t id : *side) {
+      out.push_back(id == ids.none ? -1 : numbers.emplace(id, std::ssize(numbers)).first->second);
+    }
+  }
+  return out;
+}
+
+/// Documents that differ in no simple way: the first token that is in another one.
+Reason first_difference(const Ids& a, const Ids& b) {
+  const std::vector<Index> in_a = numbers_of(a), in_b = numbers_of(b);
+  const Index at =
+      std::mismatch(in_a.begin(), in_a.end(), in_b.begin(), in_b.end()).first - in_a.begin();
+  const auto place = [at](const std::vector<Index>& numbers) {
+    const Index number = at < std::ssize(numbers) ? numbers[static_cast<std::size_t>(at)] : -1;
+    return number < 0 ? std::string("no document") : fmt::format("document {}", number);
+  };
+  const auto documents = [](const std::vector<Index>& numbers) {
+    return numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end()) + 1;
+  };
+  const Index keys = std::ssize(a.k);
+  const char* what = at >= keys ? "query" : a.q == a.k ? "token" : "key";
+  std::string words = fmt::format("{} {} in {} instead of {}", what, at >= keys ? at - keys : at,
+                                  place(in_b), place(in_a));
+  words += documents(in_a) == documents(in_b)
+               ? ", the first that differs"
+               : fmt::format(", and {} documents", instead(documents(in_b), documents(in_a)));
+  return {"parameter", words, kManyChanges};
+}
+
 }  // namespace
 
 MaybeReason documents_change(const Ids& a, const Ids& b) {
@@ -208,11 +242,7 @@ MaybeReason documents_change(const Ids& a, const Ids& b) {
   const auto borders = moved_borders(stretches_a, stretches_b);
   if (borders && (!best || borders->changes < best->changes)) best = borders;
   if (best) return best;
-  return Reason{
-      "parameter",
-      fmt::format("other documents ({})", instead(static_cast<Index>(stretches_b.size()),
-                                                  static_cast<Index>(stretches_a.size()))),
-      kManyChanges};
+  return first_difference(a, b);
 }
 
 }  // namespace maskctl

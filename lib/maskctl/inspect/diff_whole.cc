@@ -115,12 +115,10 @@ std::optional<DiffCause> merged_heads(const Mask& a, const Mask& b) {
 
 }  // namespace
 
-std::optional<DiffCause> whole_cause(const Mask& a, const Mask& b) {
+std::optional<DiffCause> whole_cause(const Mask& a, const Mask& b, const MaskDiff& found) {
   const Index broadcast = std::max(a.batch(), b.batch()) * std::max(a.heads(), b.heads());
-  const Index uses_a = broadcast / (a.batch() * a.heads()),
-              uses_b = broadcast / (b.batch() * b.heads());
   const Index cells = broadcast * a.queries() * a.keys();
-  const Index open_a = a.count() * uses_a, open_b = b.count() * uses_b;
+  const Index open_a = found.both + found.only_a, open_b = found.both + found.only_b;
   if (open_a + open_b == cells && same_masks(complement(a), b)) {
     return DiffCause{"polarity", "polarity inverted: B is open where A is closed"};
   }
@@ -128,7 +126,7 @@ std::optional<DiffCause> whole_cause(const Mask& a, const Mask& b) {
     return DiffCause{"transposed", "q and k swapped: B is A transposed"};
   }
   if (open_a == open_b) {
-    if (auto found = permuted(a, b)) return found;
+    if (auto order = permuted(a, b)) return order;
   }
   return merged_heads(a, b);
 }

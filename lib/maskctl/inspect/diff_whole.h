@@ -7,7 +7,8 @@
 
 namespace maskctl {
 
-/// Polarity, query and key swapped, heads or batches in another order, one head for all.
-std::optional<DiffCause> whole_cause(const Mask& a, const Mask& b);
+/// Polarity, query and key swapped, heads or batches in another order, one head for all. `found` is
+/// diff(a, b).
+std::optional<DiffCause> whole_cause(const Mask& a, const Mask& b, const MaskDiff& found);
 
 }  // namespace maskctl

@@ -214,19 +214,23 @@ void lint_only_padding(const Documents& documents, const LeakMasks& masks, Findi
                  rows.first, rows.count});
 }
 
-void add_padding_cells(const Leaks& leaks, Findings& out) {
+Where at_first(const Mask& cells) {
+  const auto at = first_cell(cells);
+  return {at->batch, at->head, at->query, at->key, {}, {}};
+}
+
+void add_padding_cells(const Mask& mask, const LeakMasks& masks, const Leaks& leaks,
+                       Findings& out) {
   if (leaks.padding_keys > 0) {
     out.push_back({&lint_rule("padding-attended"),
                    fmt::format("{} of padding keys open to queries of documents",
                                cells_text(leaks.padding_keys)),
-                   {},
-                   leaks.padding_keys});
+                   at_first(zip(Op::kSub, masks.real_query, masks.real)), leaks.padding_keys});
   }
   if (leaks.padding_queries > 0) {
     out.push_back({&lint_rule("padding-rows-open"),
                    fmt::format("{} open to padding queries", cells_text(leaks.padding_queries)),
-                   {},
-                   leaks.padding_queries});
+                   at_first(zip(Op::kSub, mask, masks.real_query)), leaks.padding_queries});
   }
 }
 
@@ -271,8 +275,10 @@ Findings lint_documents(const Mask& mask, const Documents& documents, const Leak
                    {at.batch, at.head, at.query, at.key, {}, {}},
                    leaks.cross});
   }
-  add_padding_cells(leaks, out);
-  if (leaks.padding_keys > 0) lint_only_padding(documents, leak_masks(mask, documents), out);
+  if (leaks.padding_keys == 0 && leaks.padding_queries == 0) return out;
+  const LeakMasks masks = leak_masks(mask, documents);
+  add_padding_cells(mask, masks, leaks, out);
+  if (leaks.padding_keys > 0) lint_only_padding(documents, masks, out);
   return out;
 }
 
@@ -284,8 +290,7 @@ Findings lint_bias(const Mask& mask, const Mask& bias) {
     out.message = "the bias closes all that the mask closes, so dropping the mask changes nothing";
   } else {
     out.message = fmt::format("{} that the mask closes are open in the bias", cells_text(lost));
-    const auto at = first_cell(reopened);
-    out.where = {at->batch, at->head, at->query, at->key, {}, {}};
+    out.where = at_first(reopened);
   }
   return {out};
 }

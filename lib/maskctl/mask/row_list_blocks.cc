@@ -262,14 +262,26 @@ class TileRow {
   }
 
  private:
-  static void clear(std::span<std::uint64_t> words, Range bits) {
-    for (Index i = bits.begin; i < bits.end;) {
-      const Index end = std::min(bits.end, (i / 64 + 1) * 64);
-      const std::uint64_t mask =
-          (end - i == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << (end - i)) - 1) << (i % 64);
-      words[static_cast<std::size_t>(i / 64)] &= ~mask;
-      i = end;
+  /// The words that bits lie in, and which bits of the outer two are among them.
+  struct Words {
+    explicit Words(Range bits)
+        : first(static_cast<std::size_t>(bits.begin / 64)),
+          last(static_cast<std::size_t>((bits.end - 1) / 64)),
+          head(~std::uint64_t{0} << (bits.begin % 64)),
+          tail(~std::uint64_t{0} >> (63 - (bits.end - 1) % 64)) {
+      if (first == last) head = tail = head & tail;
     }
+    std::size_t first, last;
+    std::uint64_t head, tail;
+  };
+  static void clear(std::span<std::uint64_t> words, Range bits) {
+    if (bits.empty()) return;
+    const Words in(bits);
+    words[in.first] &= ~in.head;
+    if (in.first < in.last) {
+      std::ranges::fill(words.subspan(in.first + 1, in.last - in.first - 1), 0);
+    }
+    words[in.last] &= ~in.tail;
   }
   static void put(std::vector<TileRun>& out, std::size_t row_start, Range tiles, Fill fill) {
     if (!tiles.empty()) append_tile(out, row_start, tiles.begin, tiles.size(), fill);
@@ -277,15 +289,14 @@ class TileRow {
 
   /// Bits outside `whole` are left to the caller.
   void add_whole(const ListTiles::Bits& bits, Range whole) {
-    const auto first = static_cast<std::size_t>(whole.begin / 64);
-    const auto last = static_cast<std::size_t>((whole.end - 1) / 64);
-    for (std::size_t i = first; i <= last; ++i) {
-      std::uint64_t inside = ~std::uint64_t{0};
-      if (i == first) inside &= ~std::uint64_t{0} << (whole.begin % 64);
-      if (i == last) inside &= ~std::uint64_t{0} >> (63 - (whole.end - 1) % 64);
+    const Words in(whole);
+    const auto add_word = [&](std::size_t i, std::uint64_t inside) {
       touched_[i] |= bits.touched[i] & inside;
       filled_[i] &= bits.filled[i] | ~inside;
-    }
+    };
+    add_word(in.first, in.head);
+    for (std::size_t i = in.first + 1; i < in.last; ++i) add_word(i, ~std::uint64_t{0});
+    add_word(in.last, in.tail);
   }
   /// Keys of one tile that the clip cuts.
   void add_part(const RowRef& ref, Index begin, Index end) { touch_tile(ref.list, {begin, end}); }

@@ -226,7 +226,8 @@ void need_numbers(ForeignText& text, Index begin, const std::vector<Index>& numb
                   std::size_t count, Index least) {
   const bool small = std::ranges::any_of(numbers, [least](Index n) { return n < least; });
   if (numbers.size() == count && !small) return;
-  text.fail_at(begin, fmt::format("expected {} {} of at least {}", count,
+  if (count == 0) text.fail_at(begin, "expected no numbers");
+  text.fail_at(begin, fmt::format("expected {} {} of at least {} and no others", count,
                                   count == 1 ? "number" : "numbers", least));
 }
 

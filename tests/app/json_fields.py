@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+"""Runs commands with --json and compares the fields that they print with the tables of
+docs/json.md: each field must be documented, and each documented one printed. Prints
+"N fields, N wrong"; exits 1 when any is wrong. Run it in a folder that sees samples/, with
+maskctl on PATH.
+
+    json_fields.py PAGE
+"""
+import json
+import re
+import subprocess
+import sys
+
+CELL = ("batch", "head", "query", "key")
+# What fields of these sections are the tables of another one.
+SAME_AS = {"expectations.leaks": "leaks", "planes": "total"}
+SPREAD = {name: ("min", "mean", "max", "quantiles", "quantiles.p", "quantiles.value")
+          for name in ("keys_per_row", "pairs_per_head", "planes.keys_per_row")}
+
+SETUP = """
+maskctl -q attend attention causal=true --axes B=1+Hq=1+Hkv=1+Tq=8+Tk=8 -o w.npz
+maskctl -q blockmap gen:full:n=64 --block 16 -o map.npz
+printf '[[golden]]\\nname = "a"\\nsource = "gen:causal:n=4"\\nexpect.sha256 = ""\\n' > m.toml
+"""
+TYPES = "-t 'causal | tokens:samples/bugs/types.npy'"
+COMMANDS = f"""
+info samples/padded.npy
+info samples/packed.npy --as segments --semantics ejkernel --mesh dp=2 -t causal
+stats samples/heads.npy --block 4
+cost gen:causal:n=256 --ranks 4
+check samples/bugs/documents.npy --as segments {TYPES}
+check samples/bugs/documents.npy --as segments {TYPES} --expect no-leak:samples/bugs/documents.npy
+check gen:causal:n=12 -t window:both=0
+diff gen:causal:n=8 gen:window:keys=4,n=8
+recognise gen:causal:n=8
+recognise gen:random:sparsity=0.5,n=64,seed=3
+why samples/packed.npy --as segments -t causal 3 5
+translate --from hf sliding_window=128
+audit gen:window:keys=101,n=512 samples/bugs/blocks_w100.npy --block 64
+audit gen:causal:n=64 map.npz:block_mask --block 16
+golden check m.toml
+seq lens samples/padded.npy --as padding
+blockmap gen:causal:n=64 --block 16
+ops
+attend flash_attention --axes Tq=8+Tk=8
+verify gen:causal:n=8
+probe read gen:window:keys=4,n=8 w.npz:weights --weights
+bench flash_attention --size 64 --repeat 1
+backends flash_attention
+"""
+
+
+def documented(page):
+    """Section title to its fields, those of cells and spreads included."""
+    sections = {}
+    for part in page.split("\n## ")[1:]:
+        title, fields = part.split("\n", 1)[0], set()
+        for names, meaning in re.findall(r"^\| (`.+?) \| (.+) \|$", part, re.M):
+            for name in re.findall(r"`([^`]+)`", names):
+                steps = name.split(".")
+                fields.update(".".join(steps[:n + 1]) for n in range(len(steps)))
+                below = CELL if re.match(r"cell\b", meaning) else ()
+                below += ("step", "entry") if name.endswith("where") else ()
+                below += SPREAD.get(name, ()) if "quantiles" in meaning or "same" in meaning else ()
+                fields.update(f"{name}.{field}" for field in below)
+        for name, other in SAME_AS.items():
+            if name in fields and other in fields:
+                fields.update(name + field[len(other):] for field in list(fields)
+                              if field.startswith(other + "."))
+        sections[title] = fields
+    return sections
+
+
+def fields_of(value, path=""):
+    if isinstance(value, list):
+        return set().union(*(fields_of(item, path) for item in value))
+    if not isinstance(value, dict):
+        return set()
+    out = set()
+    for key, item in value.items():
+        name = f"{path}.{key}" if path else key
+        # The keys of a device are the names of arrays.
+        out |= {name} | (set() if name.endswith("mesh.devices") else fields_of(item, name))
+    return out
+
+
+def printed():
+    """Schema to the fields that its commands print."""
+    out = {}
+    subprocess.run(SETUP, shell=True, check=True, stdout=subprocess.DEVNULL)
+    for line in COMMANDS.strip().splitlines():
+        done = subprocess.run(f"maskctl -q {line} --json", shell=True, stdout=subprocess.PIPE,
+                              timeout=60)
+        if done.returncode > 1 and "golden" not in line:
+            sys.exit(f"{line}: exit status {done.returncode}")
+        data = json.loads(done.stdout)
+        out.setdefault(data.pop("schema"), set()).update(fields_of(data))
+    return out
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        sections = documented(file.read())
+    found, wrong, count = printed(), 0, 0
+    for title, fields in sections.items():
+        shown = set().union(*(found.pop(schema, set()) for schema in title.split(", ")))
+        count += len(fields | shown)
+        # A finding is at some of the parts of a place, never at all of them.
+        unseen = {field for field in fields - shown if ".where." not in field}
+        for field in sorted(shown - fields):
+            print(f"{title}: {field} is not documented")
+        for field in sorted(unseen):
+            print(f"{title}: {field} is documented, but was not printed")
+        wrong += len(shown - fields) + len(unseen)
+    for schema in found:
+        print(f"{schema} is not documented")
+        wrong += 1
+    print(f"{count} fields, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
