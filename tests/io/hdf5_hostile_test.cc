@@ -66,6 +66,7 @@ TEST_CASE("hdf5: no other file is opened and no bomb goes off") {
   CHECK(contains(text("/overflow"), "is too large"));
   CHECK(contains(read_error(scratch / "plugin.h5"), "plugins are not loaded"));
   CHECK(contains(read_error(scratch / "deep.h5"), "nested more than 32 deep"));
+  CHECK(contains(read_error(scratch / "many.h5"), "more than 10000 objects"));
   CHECK(read_array(scratch / "hostile.h5:/g/up/g/again/mask_again").elements() == 64);
   CHECK(contains(error_of([&] {
                    MaskReadOptions options;

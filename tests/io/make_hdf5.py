@@ -140,6 +140,9 @@ def hostile():
         for _ in range(100):
             group = group.create_group("g")
         group["mask"] = mask
+    with h5py.File("many.h5", "w") as f:
+        for n in range(10001):
+            f[f"link{n}"] = h5py.SoftLink("/nothing")
     with h5py.File("plugin.h5", "w") as f:
         plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         plist.set_chunk((8, 8))
