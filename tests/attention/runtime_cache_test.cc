@@ -1,14 +1,12 @@
 // The persistent cache: what it keeps, what it survives, and additions from several sides.
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
+#include "base/scratch.h"
 #include "maskctl/attention/runtime/config_cache.h"
 #include "maskctl/attention/runtime/persistent_cache.h"
 #include "support/catch_compat.h"
@@ -19,27 +17,7 @@ using namespace maskctl;
 using namespace maskctl::attention;
 namespace fs = std::filesystem;
 
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "maskctl-test-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
-
-std::string read(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+using Folder = test::Scratch;
 
 ConfigKey key(const std::string& call) { return {"cpu|AVX2|2", "page_attention@v0", call}; }
 AnyConfig config(Index splits) { return PageAttentionConfig{.num_splits = splits}; }
@@ -65,7 +43,7 @@ TEST_CASE("persistent cache: another process finds what was put", "[attention]")
   CHECK_FALSE(other.get(key("query=float32[3,4,8]")));
   CHECK_FALSE(other.get({"gpu", "page_attention@v0", "query=float32[2,4,8]"}));
   CHECK_FALSE(other.get({"cpu|AVX2|2", "page_attention@v1", "query=float32[2,4,8]"}));
-  CHECK(read(path) ==
+  CHECK(test::slurp(path) ==
         "maskctl configs 1\n"
         "cpu|AVX2|2\tpage_attention@v0\tquery=float32[1,4,8]\tPageAttentionConfig platform=auto "
         "backend=any num_splits=2 num_warps=4 num_stages=1\n"
@@ -77,18 +55,18 @@ TEST_CASE("persistent cache: damaged lines are dropped with a note", "[attention
   const Folder folder;
   const std::string path = folder / "c.txt";
   PersistentCache(path).put(key("good"), config(3));
-  const std::string good = read(path);
+  const std::string good = test::slurp(path);
   for (const char* damage : {"garbage\n", "a\tb\tc\n", "a\tb\tc\tNoConfig x=1\n",
                              "a\tb\tc\tPageAttentionConfig num_splits=q\n", "\n", "\tx"}) {
     CAPTURE(damage);
-    write(path, good + damage);
+    test::spit(path, good + damage);
     Notes notes;
     PersistentCache cache(path, notes.sink());
     REQUIRE(notes.lines.size() == 1);
     CHECK(notes.lines[0] == "config cache " + path + ": 1 damaged lines ignored");
     CHECK(cache.get(key("good")) == config(3));
     cache.put(key("good"), config(3));
-    CHECK(read(path) == good);
+    CHECK(test::slurp(path) == good);
   }
 }
 
@@ -97,15 +75,15 @@ TEST_CASE("persistent cache: a file of another kind is survived and moved aside"
   const std::string path = folder / "c.txt";
   for (const std::string& foreign :
        {std::string("{\"a\": 1}\n"), std::string("maskctl configs 2\n"), std::string(1000, '\0')}) {
-    write(path, foreign);
+    test::spit(path, foreign);
     Notes notes;
     PersistentCache cache(path, notes.sink());
     REQUIRE(notes.lines.size() == 1);
     CHECK(notes.lines[0] == "config cache " + path + " is damaged and is ignored");
     CHECK(cache.entries().empty());
-    CHECK(read(path) == foreign);
+    CHECK(test::slurp(path) == foreign);
     cache.put(key("new"), config(1));
-    CHECK(read(path + ".bad") == foreign);
+    CHECK(test::slurp(path + ".bad") == foreign);
     CHECK(PersistentCache(path).get(key("new")) == config(1));
   }
 }
@@ -116,9 +94,9 @@ TEST_CASE("persistent cache: every truncation of a file is survived", "[attentio
   PersistentCache whole(path);
   whole.put(key("one"), config(1));
   whole.put(key("two"), config(2));
-  const std::string text = read(path);
+  const std::string text = test::slurp(path);
   for (std::size_t size = 0; size < text.size(); ++size) {
-    write(path, text.substr(0, size));
+    test::spit(path, text.substr(0, size));
     PersistentCache cut(path);
     for (const auto& [k, c] : cut.entries()) {
       CHECK((k == key("one") || k.call.starts_with("two")));
@@ -129,7 +107,7 @@ TEST_CASE("persistent cache: every truncation of a file is survived", "[attentio
 TEST_CASE("persistent cache: a place that cannot be written is noted and kept in memory",
           "[attention]") {
   const Folder folder;
-  write(folder / "file", "");
+  test::spit(folder / "file", "");
   Notes notes;
   PersistentCache cache(folder / "file/c.txt", notes.sink());
   cache.put(key("a"), config(4));

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "attention/arrays.h"
+#include "base/scratch.h"
 #include "maskctl/attention/modules/functions.h"
 #include "maskctl/attention/runtime/executor.h"
 #include "support/error_of.h"
@@ -70,17 +71,15 @@ TEST_CASE("function form: the policy heuristics measures nothing", "[attention]"
 
 TEST_CASE("function form: a folder keeps what one runtime tuned for the next", "[attention]") {
   const Arrays a;
-  std::string folder = (std::filesystem::temp_directory_path() / "maskctl-test-XXXXXX").string();
-  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  const test::Scratch folder;
   Lines events;
   RuntimeOptions settings = quick(events);
-  settings.cache_folder = folder;
+  settings.cache_folder = folder.folder();
   for (int i = 0; i < 2; ++i) {
     Runtime runtime(settings);
     modules::flash_attention(a.query, a.key, a.value, {}, {}, runtime);
   }
-  CHECK(std::filesystem::exists(folder + "/flash-attn.txt"));
-  std::filesystem::remove_all(folder);
+  CHECK(std::filesystem::exists(folder / "flash-attn.txt"));
   CHECK(events == Lines{"autotune_start", "autotune_finish", "cache_hit"});
 }
 

@@ -1,8 +1,8 @@
 // The order in which a config is found, what each step remembers and announces, and the tuner.
 #include <atomic>
-#include <filesystem>
 #include <thread>
 
+#include "base/scratch.h"
 #include "maskctl/attention/runtime/selector.h"
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
@@ -54,15 +54,9 @@ Invocation call(const std::string& text, std::optional<AnyConfig> override_cfg =
 }
 
 struct PersistentFile {
-  std::filesystem::path folder;
-  PersistentFile() {
-    std::string name = (std::filesystem::temp_directory_path() / "maskctl-test-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    folder = name;
-  }
-  ~PersistentFile() { std::filesystem::remove_all(folder); }
+  test::Scratch folder;
   std::shared_ptr<PersistentCache> open() const {
-    return std::make_shared<PersistentCache>((folder / "c.txt").string());
+    return std::make_shared<PersistentCache>(folder / "c.txt");
   }
 };
 
