@@ -17,6 +17,12 @@ inline std::vector<double> doubles(const Tensor* tensor) {
   return {values.begin(), values.end()};
 }
 
+inline double dot(const double* a, const double* b, Index n) {
+  double sum = 0;
+  for (Index i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
 /// Values in the given form, rounded once.
 inline Tensor tensor_of(const std::vector<double>& values, DType dtype, std::vector<Index> shape) {
   Tensor wide(DType::kFloat64, std::move(shape));

@@ -58,12 +58,6 @@ struct Call {
   BroadcastStrides bias_at;
 };
 
-double dot(const double* a, const double* b, Index n) {
-  double sum = 0;
-  for (Index i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
-
 /// Row i of head h: its open keys, their logits and the slope of the soft cap at each.
 struct Row {
   Index b = 0, h = 0, i = 0;

@@ -12,12 +12,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double dot(const double* a, const double* b, Index n) {
-  double sum = 0;
-  for (Index x = 0; x < n; ++x) sum += a[x] * b[x];
-  return sum;
-}
-
 /// Token `token` (of its row of the batch) and head h: the keys it sees, one as often as it counts.
 struct Row {
   Index b = 0, h = 0, token = 0;
