@@ -118,14 +118,13 @@ PlanePtr disjoint_from(const std::vector<Rectangle>& rectangles, std::size_t see
       if (has(rectangle->q, q)) keys_of[q] = &rectangle->k;
     }
   }
-  const auto stride = rectangles.front().k.size();
+  const Bits none(rectangles.front().k.size());
   return stored_rows(like.queries(), like.keys(), true,
                      [&](Range q, std::span<std::uint64_t> words) {
-                       auto out = words.begin();
-                       for (auto row = static_cast<std::size_t>(q.begin); out != words.end();
-                            ++row, out += static_cast<std::ptrdiff_t>(stride)) {
-                         if (keys_of[row])
-                           std::copy(keys_of[row]->begin(), keys_of[row]->end(), out);
+                       for (Index row = q.begin; row < q.end; ++row) {
+                         const Bits* keys = keys_of[static_cast<std::size_t>(row)];
+                         std::ranges::copy(keys ? *keys : none, words.begin());
+                         words = words.subspan(none.size());
                        }
                      });
 }

@@ -1,0 +1,40 @@
+// Rectangles that rows have in common, on a heap that is not clean.
+#include <cstdlib>
+#include <cstring>
+
+#include "maskctl/inspect/recognise_rectangles.h"
+#include "maskctl/mask/bands.h"
+#include "maskctl/mask/rows.h"
+#include "maskctl/mask/words.h"
+#include "support/catch_compat.h"
+
+using namespace maskctl;
+
+namespace {
+
+/// Leaves ones behind in the storage that the next matrix of so many words is given.
+void leave_ones(Index words) {
+  const std::size_t bytes = static_cast<std::size_t>(words) * 8;
+  void* const block = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+  std::memset(block, 0xff, bytes);
+  std::free(block);
+}
+
+}  // namespace
+
+TEST_CASE("rows in no common rectangle stay closed", "[recognise]") {
+  // Two documents of ten queries, and a key of its own for each query: the last 20 have only that.
+  const Index n = 40, all = 60;
+  const Band own{20, 21, 1, 1};
+  const PlanePtr open =
+      bands(n, all,
+            {{{0, 10}, {{0, 10, 0, 0}, own}}, {{10, 20}, {{10, 20, 0, 0}, own}}, {{20, n}, {own}}});
+  const PlanePtr closed = combine(Op::kSub, full_plane(n, all), open);
+  leave_ones(n * words_for(all));
+  const std::vector<PlanePtr> found = recognising::common_rectangles(*closed);
+  REQUIRE(!found.empty());
+  for (const PlanePtr& plane : found) {
+    CHECK(combine(Op::kAnd, plane, closed)->count() == 0);
+    plane->rows({20, n}, [&](Range, const Keys& keys) { CHECK(keys.runs.empty()); });
+  }
+}
