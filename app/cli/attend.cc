@@ -104,6 +104,11 @@ void attend(const AttendOptions& options, const GlobalOptions& globals) {
   if (options.gradients && !operation.has_gradients) {
     throw Error(Errc::kInvalidArgument, fmt::format("{} has no gradients", operation.name));
   }
+  if (options.output.dtype && !is_floating(*options.output.dtype)) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("attend: --dtype is a floating-point type, not {}",
+                            maskctl::name(*options.output.dtype)));
+  }
   Loader loader(options.call.source, globals);
   attention::NamedArguments arguments = read_call(operation, options.call, loader);
   arguments.backend = options.backend;

@@ -7,6 +7,7 @@
 
 #include "app/cli/parse.h"
 #include "maskctl/base/error.h"
+#include "maskctl/pipeline/values.h"
 
 namespace maskctl::app {
 namespace {
@@ -14,8 +15,6 @@ namespace {
 using attention::AxisExtents;
 using attention::NamedArguments;
 using attention::NamedOperation;
-
-constexpr Index kMost = (Index{1} << 31) - 1;
 
 template <class Entries>
 bool contains(const Entries& entries, std::string_view name) {
@@ -36,6 +35,9 @@ void add_word(const NamedOperation& operation, const std::string& word, Loader& 
     throw Error(Errc::kInvalidArgument, fmt::format("'{}' is not NAME=SOURCE or NAME=VALUE", word));
   }
   const std::string name = word.substr(0, mark), value = word.substr(mark + 1);
+  if (arguments.arrays.contains(name) || arguments.options.contains(name)) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{}: given more than once", name));
+  }
   if (is_array(operation, name, value)) {
     arguments.arrays[name] = loader.array(value);
   } else {
@@ -43,13 +45,49 @@ void add_word(const NamedOperation& operation, const std::string& word, Loader& 
   }
 }
 
-/// The extents of the mask are those of the axes that it has.
-void take_extents(const Mask& mask, AxisExtents& extents) {
-  extents["B"] = mask.batch();
-  extents["Tq"] = mask.queries();
-  extents["Tk"] = mask.keys();
-  if (mask.heads() > 1) extents["Hq"] = mask.heads();
-  if (extents["Hq"] % extents["Hkv"] != 0) extents["Hkv"] = extents["Hq"];
+const AxisExtents& default_axes() {
+  static const AxisExtents kDefaults = {
+      {"B", 1},   {"T", 128}, {"Tq", 128}, {"Tk", 128}, {"S", 128}, {"Hq", 4},
+      {"Hkv", 4}, {"H", 4},   {"D", 64},   {"Dv", 64},  {"K", 64},  {"V", 64},
+      {"R", 64},  {"P", 32},  {"C", 64},   {"M", 128},  {"N", 64},  {"G", 4}};
+  return kDefaults;
+}
+
+AxisExtents given_axes(const std::string& text) {
+  AxisExtents out;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view part = rest.substr(0, rest.find('+'));
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+    const std::string axis(part.substr(0, part.find('=')));
+    if (axis.size() == part.size() || !default_axes().contains(axis)) {
+      std::vector<std::string> known;
+      for (const auto& [name, extent] : default_axes()) known.push_back(name);
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("--axes: '{}' is not AXIS=N with one of the axes {}", part,
+                              fmt::join(known, ", ")));
+    }
+    out[axis] = parse_integer(part.substr(axis.size() + 1), "--axes " + axis, 1, kMaxArgument);
+  }
+  return out;
+}
+
+/// A mask of one batch or head serves all; its other extents are those of the arrays. Throws where
+/// --axes says another.
+void take_extents(const Mask& mask, const AxisExtents& given, AxisExtents& extents) {
+  const auto take = [&](const char* axis, Index extent) {
+    const auto found = given.find(axis);
+    if (found != given.end() && found->second != extent) {
+      throw Error(Errc::kShape, fmt::format("--axes {}={}: the mask has {}={}", axis, found->second,
+                                            axis, extent));
+    }
+    extents[axis] = extent;
+  };
+  if (mask.batch() > 1) take("B", mask.batch());
+  if (mask.heads() > 1) take("Hq", mask.heads());
+  take("Tq", mask.queries());
+  take("Tk", mask.keys());
+  if (!given.contains("Hkv") && extents["Hq"] % extents["Hkv"] != 0) extents["Hkv"] = extents["Hq"];
 }
 
 }  // namespace
@@ -64,23 +102,8 @@ const NamedOperation& operation_named(const std::string& name) {
 }
 
 AxisExtents parse_axes(const std::string& text) {
-  AxisExtents out{{"B", 1},   {"T", 128}, {"Tq", 128}, {"Tk", 128}, {"S", 128}, {"Hq", 4},
-                  {"Hkv", 4}, {"H", 4},   {"D", 64},   {"Dv", 64},  {"K", 64},  {"V", 64},
-                  {"R", 64},  {"P", 32},  {"C", 64},   {"M", 128},  {"N", 64},  {"G", 4}};
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const std::string_view part = rest.substr(0, rest.find('+'));
-    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-    const std::string axis(part.substr(0, part.find('=')));
-    if (axis.size() == part.size() || !out.contains(axis)) {
-      std::vector<std::string> known;
-      for (const auto& [name, extent] : out) known.push_back(name);
-      throw Error(Errc::kInvalidArgument,
-                  fmt::format("--axes: '{}' is not AXIS=N with one of the axes {}", part,
-                              fmt::join(known, ", ")));
-    }
-    out[axis] = parse_integer(part.substr(axis.size() + 1), "--axes " + axis, 1, kMost);
-  }
+  AxisExtents out = given_axes(text);
+  out.insert(default_axes().begin(), default_axes().end());
   return out;
 }
 
@@ -88,11 +111,12 @@ NamedArguments read_call(const NamedOperation& operation, const CallOptions& opt
                          Loader& loader) {
   NamedArguments arguments;
   for (const std::string& word : options.words) add_word(operation, word, loader, arguments);
+  const AxisExtents given = given_axes(options.axes);
   AxisExtents extents = parse_axes(options.axes);
   if (!options.mask.empty()) {
     arguments.mask = loader.transformed(loader.read(options.mask).mask);
     if (contains(operation.options, "causal")) arguments.options.try_emplace("causal", "false");
-    take_extents(*arguments.mask, extents);
+    take_extents(*arguments.mask, given, extents);
   }
   const DType dtype = options.random_dtype.value_or(DType::kFloat32);
   add_random_arrays(operation, std::move(extents), options.seed, dtype, arguments);

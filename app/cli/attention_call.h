@@ -14,7 +14,8 @@ const attention::NamedOperation& operation_named(const std::string& name);
 
 /// The arrays and options of NAME=... words, the mask after its steps, and random arrays for those
 /// that are missing; the extents of a mask are those of the arrays. Operations that are causal by
-/// default are not when a mask is given, unless a word says so.
+/// default are not when a mask is given, unless a word says so. Throws Error(kInvalidArgument) for
+/// a name given twice, Error(kShape) for --axes that contradict the mask.
 attention::NamedArguments read_call(const attention::NamedOperation& operation,
                                     const CallOptions& options, Loader& loader);
 

@@ -38,14 +38,7 @@ std::string probe_json(const ProbeReport& report) {
            {"equal", diff.equal()},
            {"closed_by_kernel", diff.only_a},
            {"opened_by_kernel", diff.only_b}};
-  out["first"] = nullptr;
-  if (diff.first) {
-    out["first"] = {{"batch", diff.first->batch},
-                    {"head", diff.first->head},
-                    {"query", diff.first->query},
-                    {"key", diff.first->key},
-                    {"open_in", diff.first_in_a ? "declared" : "applied"}};
-  }
+  out["first"] = first_difference(diff, "declared", "applied");
   out["cause"] = report.cause.empty() ? Json(nullptr) : Json(report.cause);
   out["averaged_rows"] = report.averaged_rows;
   out["nan_rows"] = report.nan_rows;

@@ -44,9 +44,9 @@ std::unique_ptr<Runtime> make_runtime(const AttendOptions& options, const Global
   out.cache_miss = policy.value_or(CacheMiss::kAutotune);
   if (!options.cache.empty()) out.cache_folder = options.cache;
   const bool log = is_set("EJKERNEL_LOG_AUTOTUNE");
-  out.on_event = [log, quiet = globals.quiet](const SelectionEvent& event) {
-    const bool is_note = event.name == "note" && !quiet;
-    if (log || is_note) write_stderr(to_text(event) + "\n");
+  out.on_event = [log, globals](const SelectionEvent& event) {
+    if (event.name == "note") return note(event.message, globals);
+    if (log) write_stderr(to_text(event) + "\n");
   };
   out.executor = executor_options();
   return std::make_unique<Runtime>(std::move(out));

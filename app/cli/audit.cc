@@ -12,11 +12,6 @@
 namespace maskctl::app {
 namespace {
 
-std::string cell_text(const Cell& cell) {
-  return fmt::format("batch {}, head {}, query {}, key {}", cell.batch, cell.head, cell.query,
-                     cell.key);
-}
-
 std::string audit_text(const Mask& mask, const BlockAudit& audit) {
   std::string out = fmt::format("{:<10}{}, {} cells open\n", "mask", shape_text(mask), audit.open);
   out += fmt::format("{:<10}{} blocks of {}x{}: {} kept, {} left out\n", "map", audit.blocks,

@@ -9,9 +9,10 @@
 #include "app/cli/attention_json.h"
 #include "app/cli/machine.h"
 #include "app/cli/output.h"
+#include "maskctl/attention/core/cpu_kernel.h"
 #include "maskctl/inspect/cost.h"
+#include "maskctl/inspect/stats.h"
 #include "maskctl/mask/bands.h"
-#include "maskctl/mask/block_map.h"
 
 namespace maskctl::app {
 namespace {
@@ -19,36 +20,6 @@ namespace {
 using attention::Backend;
 using attention::NamedArguments;
 using attention::NamedOperation;
-
-/// Tiles of the fast CPU path: it computes every cell of those that are not empty.
-constexpr Index kQueryTile = 96, kKeyTile = 128;
-
-struct Work {
-  double useful = 0, executed = 0;  // cells of all batches and heads
-};
-
-Work work_of(const Mask& mask, const attention::AxisExtents& axes) {
-  Work work;
-  for (Index b = 0; b < mask.batch(); ++b) {
-    for (Index h = 0; h < mask.heads(); ++h) {
-      const Plane& plane = *mask.plane(b, h);
-      work.useful += static_cast<double>(plane.count());
-      const TileMap tiles = tile_map(plane, kQueryTile, kKeyTile);
-      for (Index row = 0; row < tiles.tile_rows(); ++row) {
-        const Index rows = std::min(kQueryTile, mask.queries() - row * kQueryTile);
-        for (Index r = tiles.row_offsets[as_size(row)]; r < tiles.row_offsets[as_size(row + 1)];
-             ++r) {
-          const TileRun& run = tiles.runs[as_size(r)];
-          const Index end = std::min((run.first + run.count) * kKeyTile, mask.keys());
-          work.executed += static_cast<double>(rows * (end - run.first * kKeyTile));
-        }
-      }
-    }
-  }
-  const double copies =
-      static_cast<double>((axes.at("B") / mask.batch()) * (axes.at("Hq") / mask.heads()));
-  return {work.useful * copies, work.executed * copies};
-}
 
 double bytes_of(const NamedArguments& arguments, const attention::NamedResults& results) {
   std::size_t bytes = 0;
@@ -131,13 +102,22 @@ class Bench {
     }
   }
 
-  /// 4 D flops for each cell forward, 10 D more backward (inspect/cost.h).
+  /// Useful are the products of the open cells, executed those of all groups of cells that hold
+  /// one: the CPU path skips the others, in rows and columns turned round in its backward pass.
   void add_rates(const Mask& mask, Backend backend, bool backward, BenchLine& line) const {
-    const Work work = work_of(mask, axes_);
-    const Flops one = flops(1, axes_.at("D"));
-    const double each = one.forward + (backward ? one.backward : 0);
-    line.useful = work.useful * each / line.median * 1e-9;
-    if (backend == Backend::kCpu) line.executed = work.executed * each / line.median * 1e-9;
+    using attention::kColumnGroup, attention::kRowGroup;
+    static constexpr BlockSize kGroups[] = {{kRowGroup, kColumnGroup}, {kColumnGroup, kRowGroup}};
+    const PlaneStats cells = mask_stats(mask, kGroups).total;
+    const Index copies = (axes_.at("B") / mask.batch()) * (axes_.at("Hq") / mask.heads());
+    const auto rate = [&](Index forward_cells, Index backward_cells) {
+      const Index dim = axes_.at("D");
+      const double work =
+          flops(forward_cells, dim).forward + (backward ? flops(backward_cells, dim).backward : 0);
+      return static_cast<double>(copies) * work / line.median * 1e-9;
+    };
+    line.useful = rate(cells.open, cells.open);
+    if (backend != Backend::kCpu) return;
+    line.executed = rate(cells.blocks[0].executed, cells.blocks[1].executed);
   }
 
   const BenchOptions& options_;
@@ -160,8 +140,7 @@ std::string bench_text(const MachineReport& machine, const std::vector<BenchLine
                        rate(line.useful), rate(line.executed), rate(line.bandwidth));
   }
   return out +
-         "\nuseful, executed: GFLOP/s of the open cells, and of all cells in tiles that are "
-         "not empty\n";
+         "\nuseful, executed: GFLOP/s of the open cells, and of all cells that the CPU computes\n";
 }
 
 }  // namespace

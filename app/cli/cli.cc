@@ -211,7 +211,7 @@ int run(int argc, char** argv) {
   } catch (const Error& error) {
     return fail(error.what());
   } catch (const std::bad_alloc&) {
-    return fail("out of memory; work on a part of the mask (-t slice:...)");
+    return fail("out of memory; work on a part of the mask (-t slice:...) or on smaller arrays");
   } catch (const std::exception& error) {
     return fail(fmt::format("internal error: {}", error.what()));
   }

@@ -6,11 +6,10 @@
 
 #include "app/cli/parse.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/pipeline/values.h"
 
 namespace maskctl::app {
 namespace {
-
-constexpr Index kMost = (Index{1} << 31) - 1;
 
 /// "--output" of "-o,--output": how messages name it.
 std::string long_name(const std::string& names) { return names.substr(names.rfind("--")); }
@@ -26,7 +25,7 @@ void OptionList::integer(const std::string& names, Index low, const std::string&
                          std::function<void(Index)> take) {
   value(names, "N", help,
         [name = long_name(names), low, take = std::move(take)](const std::string& given) {
-          take(parse_integer(given, name, low, kMost));
+          take(parse_integer(given, name, low, kMaxArgument));
         });
 }
 
@@ -61,7 +60,7 @@ void declare_transforms(OptionList& list, SourceOptions& source) {
   list.repeated("-t,--transform", "PIPELINE",
                 "steps to apply, in the order given; may be repeated; @FILE reads a file",
                 source.transforms);
-  list.integer("--pad-id", -kMost - 1, "the segment id that sees nothing (-1)",
+  list.integer("--pad-id", -kMaxArgument - 1, "the segment id that sees nothing (-1)",
                [&source](Index n) { source.pad_id = static_cast<std::int32_t>(n); });
 }
 

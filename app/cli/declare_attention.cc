@@ -3,11 +3,11 @@
 
 #include "app/cli/declare.h"
 #include "app/cli/parse.h"
+#include "maskctl/pipeline/values.h"
 
 namespace maskctl::app {
 namespace {
 
-constexpr Index kMost = (Index{1} << 31) - 1;
 constexpr std::string_view kBackends[] = {"reference", "cpu"};
 constexpr std::string_view kLayouts[] = {"bthd", "bhtd"};
 
@@ -108,7 +108,7 @@ void declare_bench(OptionList& list, BenchOptions& bench) {
              [&bench](const std::string& text) {
                bench.sizes.clear();
                for (const std::string& part : parts_of(text)) {
-                 bench.sizes.push_back(parse_integer(part, "--size", 1, kMost));
+                 bench.sizes.push_back(parse_integer(part, "--size", 1, kMaxArgument));
                }
              });
   list.text("--axes", "B=2+D=128", "other extents", bench.axes);

@@ -1,11 +1,10 @@
 // The options of each command.
 #include "app/cli/declare.h"
 #include "app/cli/parse.h"
+#include "maskctl/pipeline/values.h"
 
 namespace maskctl::app {
 namespace {
-
-constexpr Index kMost = (Index{1} << 31) - 1;
 
 void info_options(OptionList& list, Request& request) {
   InfoOptions& info = request.info;
@@ -44,8 +43,10 @@ void show_options(OptionList& list, Request& request) {
   list.operand("SOURCE", show.name);
   declare_source(list, show.source);
   declare_semantics(list, show.source);
-  list.integer("--batch", -kMost, "which batch to draw (0)", [&show](Index n) { show.batch = n; });
-  list.integer("--head", -kMost, "which head to draw (0)", [&show](Index n) { show.head = n; });
+  list.integer("--batch", -kMaxArgument, "which batch to draw (0)",
+               [&show](Index n) { show.batch = n; });
+  list.integer("--head", -kMaxArgument, "which head to draw (0)",
+               [&show](Index n) { show.head = n; });
   list.text("--segments", "SOURCE", "segment ids that label the axes", show.segments);
   list.flag("--no-segments", "no ids along the axes", show.no_segments);
   list.integer("--max-rows", 0, "lines the drawing may take; 0: any (ejkernel: block rows, 32)",
@@ -159,7 +160,7 @@ void golden_options(OptionList& list, Request& request) {
   list.operands("NAME", golden.names);
   list.text("--junit", "FILE.xml", "write the results as JUnit XML too (check)", golden.junit);
   list.flag("-f,--force", "update even where CI is set", golden.force);
-  list.flag("--json", "print JSON (maskctl.golden/1)", golden.json);
+  list.flag("--json", "print JSON (maskctl.golden/1, list: maskctl.golden-list/1)", golden.json);
 }
 
 void blockmap_options(OptionList& list, Request& request) {

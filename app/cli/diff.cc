@@ -10,13 +10,11 @@
 #include "app/cli/terminal.h"
 #include "maskctl/base/error.h"
 #include "maskctl/pipeline/picture.h"
-#include "maskctl/render/term.h"
 
 namespace maskctl::app {
 namespace {
 
 constexpr std::size_t kPlaneLines = 32;
-constexpr Index kRowsWithoutTerminal = 48;
 
 struct Both {
   Mask a, b;
@@ -41,9 +39,7 @@ Index blocks_of(const DiffReport& report) {
 }
 
 std::string first_text(const MaskDiff& diff) {
-  return fmt::format("batch {}, head {}, query {}, key {}: open in {} only", diff.first->batch,
-                     diff.first->head, diff.first->query, diff.first->key,
-                     diff.first_in_a ? "A" : "B");
+  return fmt::format("{}: open in {} only", cell_text(*diff.first), diff.first_in_a ? "A" : "B");
 }
 
 std::string cause_text(const std::optional<DiffCause>& cause) {
@@ -89,14 +85,7 @@ Cell shown_plane(const MaskDiff& diff) { return diff.first.value_or(Cell{}); }
 
 std::string drawing(const DiffOptions& options, const GlobalOptions& globals, const Both& masks,
                     const DiffReport& report) {
-  TerminalTraits traits;
-  traits.utf8 = utf8_locale();
-  traits.color = use_color(globals.color);
-  traits.columns = terminal_columns();
-  const Index rows = terminal_rows();
-  traits.rows = rows > 0 ? rows : kRowsWithoutTerminal;
-  DrawOptions out = options_for(traits);
-  out.style = choose_style(options.style, traits);
+  DrawOptions out = stdout_drawing(options.style, globals.color);
   const Cell at = shown_plane(report.diff);
   if (report.shape[0] > 1) out.batch = at.batch;
   if (report.shape[1] > 1) out.head = at.head;

@@ -11,6 +11,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/info/mask_info.h"
+#include "maskctl/pipeline/values.h"
 
 namespace maskctl::app {
 namespace {
@@ -65,9 +66,8 @@ int run_why(Request& request) {
     throw Error(Errc::kInvalidArgument,
                 "why: a query and a key are needed: maskctl why SOURCE 812 40");
   }
-  constexpr Index kMost = (Index{1} << 31) - 1;
-  why.query = parse_integer(why.query_text, "why: query", 0, kMost);
-  why.key = parse_integer(why.key_text, "why: key", 0, kMost);
+  why.query = parse_integer(why.query_text, "why: query", 0, kMaxArgument);
+  why.key = parse_integer(why.key_text, "why: key", 0, kMaxArgument);
   return maskctl::app::why(why, request.globals);
 }
 

@@ -122,8 +122,13 @@ int update(const GoldenOptions& options, const GlobalOptions& globals, const Man
 }
 
 int list(const GoldenOptions& options, const Manifest& manifest) {
+  const std::vector<GoldenEntry> entries = chosen(manifest, options.names);
+  if (options.json) {
+    write_stdout(golden_list_json(options.manifest, entries));
+    return 0;
+  }
   std::string text;
-  for (const GoldenEntry& entry : chosen(manifest, options.names)) {
+  for (const GoldenEntry& entry : entries) {
     text += fmt::format("{:<24}{:<9}{}\n", entry.name, expect_name(entry.expect), entry.source);
   }
   write_stdout(text);

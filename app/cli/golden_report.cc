@@ -126,4 +126,18 @@ std::string golden_json(const GoldenReport& report) {
   return text_of(out);
 }
 
+std::string golden_list_json(const std::string& manifest, const std::vector<GoldenEntry>& entries) {
+  Json out{{"schema", "maskctl.golden-list/1"}, {"manifest", manifest}};
+  out["entries"] = Json::array();
+  for (const GoldenEntry& entry : entries) {
+    out["entries"].push_back({{"name", entry.name},
+                              {"line", entry.line},
+                              {"expect", expect_name(entry.expect)},
+                              {"source", entry.source},
+                              {"as", entry.as},
+                              {"transforms", entry.transforms}});
+  }
+  return text_of(out);
+}
+
 }  // namespace maskctl::app

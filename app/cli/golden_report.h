@@ -32,5 +32,7 @@ std::string golden_junit(const GoldenReport& report);
 std::string golden_annotations(const GoldenReport& report);
 /// {"schema": "maskctl.golden/1", ...}.
 std::string golden_json(const GoldenReport& report);
+/// {"schema": "maskctl.golden-list/1", ...}: entries as the manifest has them.
+std::string golden_list_json(const std::string& manifest, const std::vector<GoldenEntry>& entries);
 
 }  // namespace maskctl::app

@@ -150,14 +150,7 @@ std::string diff_json(const DiffReport& report) {
            {"shape", report.shape},      {"equal", diff.equal()}, {"only_a", diff.only_a},
            {"only_b", diff.only_b},      {"both", diff.both},     {"rows", diff.rows},
            {"block", diff.block},        {"blocks", diff.blocks}};
-  out["first"] = nullptr;
-  if (diff.first) {
-    out["first"] = {{"batch", diff.first->batch},
-                    {"head", diff.first->head},
-                    {"query", diff.first->query},
-                    {"key", diff.first->key},
-                    {"open_in", diff.first_in_a ? "a" : "b"}};
-  }
+  out["first"] = first_difference(diff, "a", "b");
   out["planes"] = Json::array();
   for (const PlaneDiff& plane : diff.planes) {
     out["planes"].push_back({{"batch", plane.batch},

@@ -3,13 +3,6 @@
 #include "app/cli/json_parts.h"
 
 namespace maskctl::app {
-namespace {
-
-Json json_of(const Cell& cell) {
-  return {{"batch", cell.batch}, {"head", cell.head}, {"query", cell.query}, {"key", cell.key}};
-}
-
-}  // namespace
 
 std::string why_json(const std::string& source, const Why& why) {
   Json out{{"schema", "maskctl.why/1"},          {"source", source},
@@ -30,7 +23,6 @@ std::string why_json(const std::string& source, const Why& why) {
 
 std::string audit_json(const std::string& source, const std::string& map, const Mask& mask,
                        const BlockAudit& audit) {
-  const auto cell = [](const std::optional<Cell>& at) { return at ? json_of(*at) : Json(nullptr); };
   const Json out{{"schema", "maskctl.audit/1"},
                  {"source", source},
                  {"map", map},
@@ -44,11 +36,11 @@ std::string audit_json(const std::string& source, const std::string& map, const 
                    {"share", ratio(audit.dropped, audit.open)},
                    {"blocks", audit.dropped_blocks},
                    {"rows", audit.dropped_rows},
-                   {"first", cell(audit.first_dropped)}}},
+                   {"first", json_of(audit.first_dropped)}}},
                  {"leaked",
                   {{"cells", audit.leaked},
                    {"blocks", audit.wrong_full},
-                   {"first", cell(audit.first_leaked)}}},
+                   {"first", json_of(audit.first_leaked)}}},
                  {"wasted", audit.wasted}};
   return text_of(out);
 }

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
+#include "maskctl/inspect/diff.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl::app {
@@ -23,6 +25,21 @@ inline Json extents(const Mask& mask) {
 inline Json ratio(Index part, Index whole) {
   if (whole == 0) return nullptr;
   return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+inline Json json_of(const Cell& cell) {
+  return {{"batch", cell.batch}, {"head", cell.head}, {"query", cell.query}, {"key", cell.key}};
+}
+inline Json json_of(const std::optional<Cell>& cell) {
+  return cell ? json_of(*cell) : Json(nullptr);
+}
+
+/// The first cell that differs and which of the two masks, by these names, it is open in; null
+/// when none does.
+inline Json first_difference(const MaskDiff& diff, const char* a, const char* b) {
+  Json out = json_of(diff.first);
+  if (diff.first) out["open_in"] = diff.first_in_a ? a : b;
+  return out;
 }
 
 /// [batch][head] -> number of the plane.

@@ -11,6 +11,7 @@
 #include "app/cli/progress.h"
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/recognise.h"
 #include "maskctl/io/mask_io.h"
 #include "maskctl/pipeline/diagnostic.h"
 #include "maskctl/tensor/convert.h"
@@ -35,6 +36,11 @@ void write_stderr(std::string_view text) noexcept {
 
 void note(std::string_view text, const GlobalOptions& globals) {
   if (!globals.quiet) write_stderr(fmt::format("maskctl: note: {}\n", text));
+}
+
+std::string cell_text(const Cell& cell) {
+  return fmt::format("batch {}, head {}, query {}, key {}", cell.batch, cell.head, cell.query,
+                     cell.key);
 }
 
 std::string percent(Index part, Index whole) {

@@ -8,6 +8,10 @@
 #include "maskctl/io/array_io.h"
 #include "maskctl/tensor/tensor.h"
 
+namespace maskctl {
+struct Cell;
+}
+
 namespace maskctl::app {
 
 /// All of it, with errors checked up to the closing of stdout, which happens here: call it once,
@@ -19,6 +23,8 @@ void note(std::string_view text, const GlobalOptions& globals);
 
 /// "12.55 %"; "0 %" and "100 %" only when exact, so that one cell never rounds away.
 std::string percent(Index part, Index whole);
+/// "batch 0, head 0, query 17, key 3".
+std::string cell_text(const Cell& cell);
 /// "1.5 MiB".
 std::string bytes_text(Index bytes);
 

@@ -68,8 +68,8 @@ Index parse_integer(std::string_view text, std::string_view option, Index low, I
 }
 
 double parse_number(std::string_view text, std::string_view option) {
-  if (const auto value = real_from(text)) return *value;
-  refuse(option, text, "a number");
+  if (const auto value = real_from(text); value && *value >= 0) return *value;
+  refuse(option, text, "a number from 0");
 }
 
 Index parse_size(std::string_view text, std::string_view option) {
@@ -85,11 +85,10 @@ Index parse_size(std::string_view text, std::string_view option) {
 }
 
 BlockSize parse_block(std::string_view text, std::string_view option) {
-  constexpr Index kMost = (Index{1} << 31) - 1;
   const auto sides = split(text, 'x');
   const auto q = whole_number(sides.front());
   const auto k = whole_number(sides.back());
-  const bool inside = q && k && *q >= 1 && *k >= 1 && *q <= kMost && *k <= kMost;
+  const bool inside = q && k && *q >= 1 && *k >= 1 && *q <= kMaxArgument && *k <= kMaxArgument;
   if (sides.size() > 2 || !inside)
     refuse(option, text, "a block size as 64 or 64x128 (queries x keys)");
   return {*q, *k};

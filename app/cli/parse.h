@@ -16,7 +16,7 @@ inline constexpr std::string_view kWhens[] = {"auto", "always", "never"};
 inline constexpr Index kMostThreads = 4096;
 
 /// `option` ("--head") starts every message. All throw Error(kInvalidArgument).
-/// Finite.
+/// Finite, 0 or more.
 double parse_number(std::string_view text, std::string_view option);
 Index parse_integer(std::string_view text, std::string_view option, Index low, Index high);
 /// Bytes: "4GiB", "512MB", "65536"; K, KiB = 1024, KB = 1000.

@@ -63,8 +63,7 @@ std::string report_text(const ProbeReport& report) {
   out +=
       fmt::format("{:<10}in {} cells: {} declared open are closed, {} declared closed are open\n",
                   "differ", diff.only_a + diff.only_b, diff.only_a, diff.only_b);
-  out += fmt::format("{:<10}batch {}, head {}, query {}, key {}\n", "first", diff.first->batch,
-                     diff.first->head, diff.first->query, diff.first->key);
+  out += fmt::format("{:<10}{}\n", "first", cell_text(*diff.first));
   if (report.cause.empty()) return out;
   return out + fmt::format("{:<10}{} (A: declared, B: applied)\n", "cause", report.cause);
 }

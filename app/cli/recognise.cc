@@ -90,12 +90,9 @@ std::string where_text(const RecogniseReport& report) {
   std::string out =
       fmt::format("{:<12}{} of {} cells", "unexplained", found.unexplained, report.mask.cells());
   if (!found.first_unexplained) return out + "\n";
-  const Cell& first = *found.first_unexplained;
-  out += fmt::format(
-      ": {} open, {} closed in the mask, in {} rows; first at batch {}, head {}, "
-      "query {}, key {}\n",
-      report.differs.only_a, report.differs.only_b, report.differs.rows, first.batch, first.head,
-      first.query, first.key);
+  out += fmt::format(": {} open, {} closed in the mask, in {} rows; first at {}\n",
+                     report.differs.only_a, report.differs.only_b, report.differs.rows,
+                     cell_text(*found.first_unexplained));
   if (report.mask.batch() * report.mask.heads() == 1) return out;
   std::size_t lines = 0;
   for (const PlaneDiff& plane : report.differs.planes) {

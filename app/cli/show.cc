@@ -11,12 +11,9 @@
 #include "maskctl/pipeline/picture.h"
 #include "maskctl/render/ejkernel.h"
 #include "maskctl/render/mask_info_view.h"
-#include "maskctl/render/term.h"
 
 namespace maskctl::app {
 namespace {
-
-constexpr Index kRowsWithoutTerminal = 48;
 
 /// Ids along the axes, [B,S] each.
 struct AxisIds {
@@ -106,14 +103,7 @@ LoadedMask loaded_from(MaskInfo info) {
 }
 
 DrawOptions draw_options(const ShowOptions& options, const GlobalOptions& globals) {
-  TerminalTraits traits;
-  traits.utf8 = utf8_locale();
-  traits.color = use_color(globals.color);
-  traits.columns = terminal_columns();
-  const Index rows = terminal_rows();
-  traits.rows = rows > 0 ? rows : kRowsWithoutTerminal;
-  DrawOptions out = options_for(traits);
-  out.style = choose_style(options.style, traits);
+  DrawOptions out = stdout_drawing(options.style, globals.color);
   if (options.max_rows) out.max_rows = *options.max_rows;
   if (options.max_columns) out.max_columns = *options.max_columns;
   if (options.block) out.block = Block{options.block->q, options.block->k};

@@ -11,8 +11,12 @@
 #include <cstring>
 #include <string_view>
 
+#include "maskctl/render/term.h"
+
 namespace maskctl::app {
 namespace {
+
+constexpr Index kRowsWithoutTerminal = 48;
 
 winsize stdout_size() {
   winsize size{};
@@ -20,16 +24,7 @@ winsize stdout_size() {
   return size;
 }
 
-}  // namespace
-
-const char* environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-bool is_terminal(int fd) { return isatty(fd) == 1; }
-
-Index terminal_columns() {
+Index columns_of_stdout() {
   const std::string_view text = environment("COLUMNS");
   int columns = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), columns);
@@ -40,8 +35,8 @@ Index terminal_columns() {
   return size.ws_col > 0 ? size.ws_col : 80;
 }
 
-Index terminal_rows() {
-  if (!is_terminal(STDOUT_FILENO)) return 0;
+Index rows_of_stdout() {
+  if (!is_terminal(STDOUT_FILENO)) return kRowsWithoutTerminal;
   const winsize size = stdout_size();
   return size.ws_row > 0 ? size.ws_row : 24;
 }
@@ -67,6 +62,23 @@ bool utf8_locale() {
     return false;
   }
   return false;
+}
+
+}  // namespace
+
+const char* environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+bool is_terminal(int fd) { return isatty(fd) == 1; }
+
+DrawOptions stdout_drawing(Style style, When color) {
+  const TerminalTraits traits{utf8_locale(), use_color(color), columns_of_stdout(),
+                              rows_of_stdout()};
+  DrawOptions out = options_for(traits);
+  out.style = choose_style(style, traits);
+  return out;
 }
 
 }  // namespace maskctl::app

@@ -2,19 +2,16 @@
 #pragma once
 
 #include "app/cli/options.h"
+#include "maskctl/render/draw.h"
 
 namespace maskctl::app {
 
 bool is_terminal(int fd);
-/// COLUMNS when it is a number above 0, else the size of the terminal on stdout, else 80.
-Index terminal_columns();
-/// The height of the terminal on stdout; 0 when stdout is none.
-Index terminal_rows();
-/// Whether to colour stdout: `when`, else NO_COLOR, CLICOLOR_FORCE, TERM=dumb, in that order, else
-/// whether it is a terminal.
-bool use_color(When when);
-/// Whether the locale shows UTF-8.
-bool utf8_locale();
+/// How to draw on stdout in that style. UTF-8: as the locale says. Colour: as `color` says; kAuto
+/// asks NO_COLOR, CLICOLOR_FORCE, TERM=dumb, in that order, then whether stdout is a terminal.
+/// Columns: COLUMNS when it is a number above 0, else the terminal's, else 80. Rows: the
+/// terminal's, else 48.
+DrawOptions stdout_drawing(Style style, When color);
 /// The variable, or "" when unset.
 const char* environment(const char* name);
 

@@ -19,7 +19,7 @@ constexpr std::size_t kWidestStep = 60;
 
 const char* state(bool open) { return open ? "open" : "closed"; }
 
-std::string cell_text(const Cell& cell) {
+std::string pair_text(const Cell& cell) {
   return fmt::format("query {}, key {} (batch {}, head {})", cell.query, cell.key, cell.batch,
                      cell.head);
 }
@@ -33,7 +33,7 @@ std::string decided_text(const Why& why) {
 }
 
 std::string why_text(const std::string& source, const Why& why) {
-  std::string out = fmt::format("{}: {}\n\n", cell_text(why.cell), state(why.open));
+  std::string out = fmt::format("{}: {}\n\n", pair_text(why.cell), state(why.open));
   std::vector<std::string> names = {"source " + shown(source)};
   for (const WhyStep& step : why.steps) {
     names.push_back(std::string(static_cast<std::size_t>(2 * step.depth), ' ') + shown(step.text));
@@ -42,7 +42,7 @@ std::string why_text(const std::string& source, const Why& why) {
   for (const std::string& name : names) width = std::max(width, std::min(name.size(), kWidestStep));
   const bool moved = why.source.query != why.cell.query || why.source.key != why.cell.key;
   out += fmt::format("    {:<{}}  {}{}\n", names.front(), width, state(why.source_open),
-                     moved ? fmt::format("  at {}", cell_text(why.source)) : "");
+                     moved ? fmt::format("  at {}", pair_text(why.source)) : "");
   for (std::size_t i = 0; i < why.steps.size(); ++i) {
     out += fmt::format("{:>2}  {:<{}}  {:<6}  {}\n", i + 1, names[i + 1], width,
                        state(why.steps[i].after), why.steps[i].reason);

@@ -8,10 +8,6 @@
 namespace maskctl::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 /// A kernel of its own in numpy: causal with a window of `keys` keys, fed with probe.npz.
 std::string foreign_kernel(const std::string& keys, const std::string& output) {
   return "/usr/bin/python3 - <<'END'\n"
@@ -63,12 +59,7 @@ TEST_CASE("probe refuses what does not fit") {
       {"read gen:causal:n=4 gen:causal:n=4", "gen:"},
       {"read", "no SOURCE"},
   };
-  for (const auto& [line, part] : table) {
-    const Outcome outcome = sandbox.run("maskctl probe " + line);
-    INFO(line << "\n" << outcome.err);
-    CHECK(outcome.status == 2);
-    CHECK(contains(outcome.err, part));
-  }
+  for (const auto& [line, part] : table) check_refused(sandbox, "maskctl probe " + line, part);
 }
 
 TEST_CASE("attend writes what it computes, and equal seeds give equal bytes") {
@@ -111,13 +102,20 @@ TEST_CASE("attend lists operations and arguments, and names mistakes") {
       {"page_attention", "give context_lens=SOURCE"},
       {"page_attention --gradients", "page_attention has no gradients"},
       {"gla_attention --mask gen:causal:n=8", "gla_attention takes no mask"},
+      {"flash_attention causal=true causal=false", "causal: given more than once"},
+      {"flash_attention --mask gen:causal:n=8 --axes Tq=9", "--axes Tq=9: the mask has Tq=8"},
+      {"flash_attention --mask gen:causal:b=3,n=8 --axes B=2", "the mask has B=3"},
+      {"flash_attention --mask gen:causal:h=3,n=8 --axes Hq=4", "the mask has Hq=3"},
+      {"flash_attention --dtype int8 -o a.npz", "--dtype is a floating-point type, not int8"},
   };
-  for (const auto& [line, part] : table) {
-    const Outcome outcome = sandbox.run("maskctl attend " + line);
-    INFO(line << "\n" << outcome.err);
-    CHECK(outcome.status == 2);
-    CHECK(contains(outcome.err, part));
-  }
+  for (const auto& [line, part] : table) check_refused(sandbox, "maskctl attend " + line, part);
+}
+
+TEST_CASE("a mask of one batch serves as many as --axes says") {
+  const Sandbox sandbox;
+  CHECK(contains(sandbox.run("maskctl attend flash_attention --mask gen:causal:n=8 --axes B=3").out,
+                 "(3, 8, 4, 64)"));
+  CHECK(sandbox.run("maskctl verify gen:causal:n=8 --axes B=2+D=8").status == 0);
 }
 
 TEST_CASE("attend tunes once and remembers, as options and the seed's variables say") {

@@ -1,5 +1,6 @@
 // Files that are damaged or mean harm, as the command meets them: one line, exit 2, nothing
 // written.
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -103,7 +104,7 @@ struct Bad {
 };
 
 std::vector<Bad> make_files(const Sandbox& sandbox) {
-  write_text(sandbox.work() / "make.py", kMakeFiles);
+  spit(sandbox.work() / "make.py", kMakeFiles);
   const Outcome made = sandbox.run("/usr/bin/python3 make.py && rm make.py");
   INFO(made.err);
   REQUIRE(made.status == 0);
@@ -126,13 +127,7 @@ TEST_CASE("bad input: every command ends with exit 2 and one line, and writes no
          {"stats " + source + " --as dense",
           "convert " + source + " --as dense --to bits -o new.npy",
           "apply " + source + " --as dense -t causal --append -o new.npz:m"}) {
-      const Outcome outcome = sandbox.run("timeout 20 maskctl " + command);
-      INFO(command << "\n" << outcome.err);
-      CHECK(outcome.status == 2);
-      CHECK(outcome.out.empty());
-      CHECK(outcome.err.starts_with("maskctl: error: "));
-      CHECK(outcome.err.find(part) != std::string::npos);
-      CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
+      check_refused(sandbox, "timeout 20 maskctl " + command, part);
     }
   }
   CHECK(sandbox.run("ls -A").out == before);
@@ -145,8 +140,57 @@ TEST_CASE("bad input: what is refused takes neither time nor memory") {
                                         " --as dense --max-bytes 16MiB -j1");
     INFO(source << "\n" << outcome.err);
     CHECK(outcome.status == 2);
-    CHECK(outcome.err.find("memory") == std::string::npos);
+    CHECK_FALSE(contains(outcome.err, "memory"));
   }
+}
+
+TEST_CASE("bad input: wrong calls end with exit 2 and one line, and leave nothing behind") {
+  const Sandbox sandbox;
+  sandbox.run(
+      "maskctl gen causal:n=8 -o m.npy; maskctl gen causal:n=9 -o other.npy; : >empty.npy\n"
+      "mkdir folder folder.npz; printf text >text.npy");
+  const std::string before = sandbox.run("ls -AR").out;
+  const std::string attend = "attend flash_attention --axes Tq=8+Tk=8+D=8 ";
+  const std::vector<std::pair<std::string, std::string>> table = {
+      {attend + "query=none.npy", "cannot read none.npy: No such file"},
+      {attend + "query=empty.npy", "an empty file"},
+      {attend + "query=folder", "Is a directory"},
+      {attend + "query=m.npy", "query is bool"},
+      {attend + "-o none/out.npz", "cannot write none/out.npz: No such file"},
+      {attend + "-o folder.npz", "Is a directory"},
+      {attend + "-o m.npy", "m.npy exists"},
+      {attend + "-o /dev/full", "No space left on device"},
+      {"verify none.npy", "cannot read none.npy"},
+      {"verify m.npy --rtol -1", "--rtol '-1': expected a number from 0"},
+      {"verify m.npy --given other.npy", "the output is (1, 1, 9, 9), expected (1, 8, 4, 64)"},
+      {"verify m.npy --op flash", "operation 'flash'"},
+      {"probe make m.npy -o p.npy", "an .npy holds one array, these are 3"},
+      {"probe make m.npy --dtype int8 -o p.npz", "a probe is floating-point"},
+      {"probe make m.npy -o none/p.npz", "cannot write none/p.npz"},
+      {"probe read m.npy other.npy", "outputs are (1, 1, 9, 9)"},
+      {"probe read m.npy other.npy --threshold -1", "--threshold '-1'"},
+      {"bench none", "operation 'none'"},
+      {"bench --size 0", "--size '0'"},
+      {"golden check none.toml", "cannot read none.toml"},
+      {"golden check folder", "Is a directory"},
+      {"golden check text.npy", "text.npy:1: "},
+      {"golden check samples/golden.toml --junit folder", "Is a directory"},
+      {"diff m.npy other.npy", "expected equal queries and keys"},
+      {"diff m.npy empty.npy", "an empty file"},
+      {"diff m.npy m.npy -o folder.png/x.png", "cannot write folder.png/x.png"},
+      {"check m.npy --expect subset-of:other.npy", "expected equal queries and keys"},
+      {"check m.npy --segments other.npy", "has the shape (S,) or (B, S)"},
+      {"recognise folder", "Is a directory"},
+      {"recognise gen:segments:n=60,docs=4,interleave=token --write none/x.npz", "cannot write"},
+      {"why m.npy 1 8", "key 8 is outside of the mask"},
+      {"why m.npy 1.5 2", "query '1.5'"},
+      {"translate -t causal --to none", "--to 'none'"},
+      {"translate --hf-config text.npy", "expected a JSON object"},
+      {"cost m.npy --ranks 100000", "expected 1 to 65536"},
+      {"audit m.npy other.npy --block 4", "blocks of 4x4 need (2, 2)"},
+  };
+  for (const auto& [line, part] : table) check_refused(sandbox, "maskctl " + line, part);
+  CHECK(sandbox.run("ls -AR").out == before);
 }
 
 TEST_CASE("bad input: spare bytes, odd bools and arrays without cells are read, and said") {
@@ -163,8 +207,8 @@ TEST_CASE("bad input: spare bytes, odd bools and arrays without cells are read, 
       "maskctl info none.npy --as dense >/dev/null && maskctl info one.npy >/dev/null || exit 7");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.status == 0);
-  CHECK(outcome.err.find("m.npy: expected 16 bytes of data, got 20") != std::string::npos);
-  CHECK(outcome.err.find("odd.npy") != std::string::npos);
+  CHECK(contains(outcome.err, "m.npy: expected 16 bytes of data, got 20"));
+  CHECK(contains(outcome.err, "odd.npy"));
 }
 
 TEST_CASE("bad input: the environment does not make the HDF5 program load plugins or open files") {

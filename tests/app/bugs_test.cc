@@ -22,12 +22,12 @@ std::set<std::string> commands_of(const std::string& page) {
 
 TEST_CASE("each command of the page of faults is a golden case, and each case is on the page") {
   const fs::path root = MASKCTL_SOURCE_DIR;
-  const auto on_page = commands_of(read_text(root / "samples/bugs/README.md"));
+  const auto on_page = commands_of(slurp(root / "samples/bugs/README.md"));
   CHECK(on_page.size() >= 11);
   std::set<std::string> cases;
   for (const auto& entry : fs::directory_iterator(root / "tests/golden")) {
     if (!entry.path().filename().string().starts_with("bugs_")) continue;
-    cases.insert(read_text(entry.path() / "cmd"));
+    cases.insert(slurp(entry.path() / "cmd"));
   }
   CHECK(on_page == cases);
 }

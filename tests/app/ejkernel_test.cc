@@ -7,10 +7,6 @@
 namespace maskctl::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 const std::string kPacked = " samples/packed.npy --as segments --semantics ejkernel ";
 
 TEST_CASE("the golden chains of the seed replay through the command") {
@@ -104,7 +100,7 @@ END)");
 TEST_CASE("pictures are written by their suffix") {
   const Sandbox sandbox;
   const auto start = [&](const std::string& file) {
-    return read_text(sandbox.work() / file).substr(0, 15);
+    return slurp(sandbox.work() / file).substr(0, 15);
   };
   CHECK(sandbox.run("maskctl show samples/heads.npy -o a.png").status == 0);
   CHECK(start("a.png").substr(1, 3) == "PNG");

@@ -18,12 +18,14 @@ std::vector<fs::path> cases() {
   return found;
 }
 
-/// Empty output has no file.
+// Empty output has no file.
+std::string content(const fs::path& path) { return fs::exists(path) ? slurp(path) : ""; }
+
 void rewrite(const fs::path& path, const std::string& text) {
   if (text.empty()) {
     fs::remove(path);
   } else {
-    write_text(path, text);
+    spit(path, text);
   }
 }
 
@@ -35,7 +37,7 @@ TEST_CASE("commands print what their golden files hold") {
   REQUIRE(folders.size() >= 20);
   for (const fs::path& folder : folders) {
     const Sandbox sandbox;
-    const Outcome outcome = sandbox.run(read_text(folder / "cmd"));
+    const Outcome outcome = sandbox.run(slurp(folder / "cmd"));
     if (update) {
       rewrite(folder / "stdout", outcome.out);
       rewrite(folder / "stderr", outcome.err);
@@ -43,9 +45,9 @@ TEST_CASE("commands print what their golden files hold") {
       continue;
     }
     INFO("case " << folder.filename().string());
-    CHECK(outcome.out == read_text(folder / "stdout"));
-    CHECK(outcome.err == read_text(folder / "stderr"));
-    CHECK(status_text(outcome.status) == read_text(folder / "exit"));
+    CHECK(outcome.out == content(folder / "stdout"));
+    CHECK(outcome.err == content(folder / "stderr"));
+    CHECK(status_text(outcome.status) == content(folder / "exit"));
   }
 }
 

@@ -6,29 +6,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 
 #include "base/scratch.h"
+#include "support/catch_compat.h"
+#include "support/contains.h"
 
 namespace maskctl::test {
 
 namespace fs = std::filesystem;
-
-inline std::string read_text(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-inline void write_text(const fs::path& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
 
 struct Outcome {
   int status = 0;
@@ -49,18 +40,17 @@ class Sandbox {
   /// A line for /bin/sh; stdin is empty unless the line redirects it.
   Outcome run(const std::string& line) const {
     const std::string script = prologue() + line + "\n";
-    write_text(root_ / "script", script);
+    spit(root_ / "script", script);
     const std::string command = "/bin/sh '" + (root_ / "script").string() + "' </dev/null >'" +
                                 (root_ / "out").string() + "' 2>'" + (root_ / "err").string() + "'";
     const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-            read_text(root_ / "out"), read_text(root_ / "err")};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), slurp(root_ / "out"),
+            slurp(root_ / "err")};
   }
 
   /// The same with stdin, stdout and stderr on a terminal of 24 x 100; `out` is all it shows.
   Outcome run_on_terminal(const std::string& line) const {
-    write_text(root_ / "script",
-               prologue() + "unset COLUMNS CI\nTERM=xterm-256color\n" + line + "\n");
+    spit(root_ / "script", prologue() + "unset COLUMNS CI\nTERM=xterm-256color\n" + line + "\n");
     const std::string script = (root_ / "script").string();
     winsize size{24, 100, 0, 0};
     int terminal = -1;
@@ -96,5 +86,19 @@ class Sandbox {
   Scratch scratch_;
   fs::path root_ = scratch_.folder();
 };
+
+/// Exit 2, nothing on stdout, and on stderr an error that holds `part`: one line, three when it
+/// shows a place in a pipeline.
+inline void check_refused(const Sandbox& sandbox, const std::string& line, const std::string& part,
+                          std::ptrdiff_t lines = 1) {
+  const Outcome outcome = sandbox.run(line);
+  INFO(line << "\n" << outcome.err);
+  CHECK(outcome.status == 2);
+  CHECK(outcome.out.empty());
+  CHECK(outcome.err.starts_with("maskctl: error: "));
+  CHECK(contains(outcome.err, part));
+  CHECK(std::ranges::count(outcome.err, '\n') == lines);
+  CHECK(outcome.err.ends_with('\n'));
+}
 
 }  // namespace maskctl::test

@@ -63,7 +63,7 @@ TEST_CASE("arrays go where --write says, and are named when they are not written
   const std::string source = "gen:segments:n=60,docs=4,interleave=token,seed=4 -t causal";
   const Outcome kept = box.run("maskctl recognise " + source);
   CHECK(field(kept.out, "pipeline") == "doc:recognised.npz:ids1 | causal");
-  CHECK(kept.err.find("--write recognised.npz") != std::string::npos);
+  CHECK(contains(kept.err, "--write recognised.npz"));
   CHECK_FALSE(fs::exists(box.work() / "recognised.npz"));
   const Outcome single = box.run("maskctl recognise " + source + " --write ids.npy");
   CHECK(field(single.out, "pipeline") == "doc:ids.npy | causal");
@@ -77,9 +77,9 @@ TEST_CASE("JSON names the cells that are not explained") {
   const Outcome found =
       box.run("maskctl recognise gen:causal:n=100 -t pad:lens=99 --max-steps 1 --json");
   CHECK(found.status == 1);
-  CHECK(found.out.find("\"schema\": \"maskctl.recognise/1\"") != std::string::npos);
-  CHECK(found.out.find("\"pipeline\": \"causal\"") != std::string::npos);
-  CHECK(found.out.find("\"first_unexplained\": {") != std::string::npos);
+  CHECK(contains(found.out, "\"schema\": \"maskctl.recognise/1\""));
+  CHECK(contains(found.out, "\"pipeline\": \"causal\""));
+  CHECK(contains(found.out, "\"first_unexplained\": {"));
 }
 
 }  // namespace

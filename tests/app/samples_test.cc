@@ -1,5 +1,6 @@
 // Every file of samples/ is read, in every way its pages show.
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ const fs::path kSamples = fs::path(MASKCTL_SOURCE_DIR) / "samples";
 
 /// What stands in backquotes or behind "$ " after the name of the command.
 std::string commands_of(const fs::path& page) {
-  std::istringstream lines(read_text(page));
+  std::istringstream lines(slurp(page));
   std::string out;
   for (std::string line; std::getline(lines, line);) {
     if (line.find("maskctl ") != std::string::npos) out += line + "\n";
@@ -31,11 +32,10 @@ TEST_CASE("samples: the page shows what the command prints") {
 }
 
 TEST_CASE("samples: each data file is read by a command of a page or of the manifest") {
-  const std::string shown = commands_of(kSamples / "README.md") +
-                            commands_of(kSamples / "bugs/README.md") +
-                            read_text(kSamples / "golden.toml") +
-                            commands_of(fs::path(MASKCTL_SOURCE_DIR) / "README.md") +
-                            commands_of(fs::path(MASKCTL_SOURCE_DIR) / "docs/commands.md");
+  const std::string shown =
+      commands_of(kSamples / "README.md") + commands_of(kSamples / "bugs/README.md") +
+      slurp(kSamples / "golden.toml") + commands_of(fs::path(MASKCTL_SOURCE_DIR) / "README.md") +
+      commands_of(fs::path(MASKCTL_SOURCE_DIR) / "docs/commands.md");
   int files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(kSamples)) {
     const std::string suffix = entry.path().extension();

@@ -31,9 +31,8 @@ TEST_CASE("layers of a config that are no attention of a known kind have no mask
       R"(echo '{"layer_types": ["chunked_attention", "linear_attention"],)"
       R"( "attention_chunk_size": 8}' > config.json; maskctl translate --hf-config config.json)");
   CHECK(outcome.status != 2);
-  CHECK(outcome.out.find("causal:align=bottom-right | chunk:size=8") != std::string::npos);
-  CHECK(outcome.out.find("linear_attention: not full, sliding or chunked attention") !=
-        std::string::npos);
+  CHECK(contains(outcome.out, "causal:align=bottom-right | chunk:size=8"));
+  CHECK(contains(outcome.out, "linear_attention: not full, sliding or chunked attention"));
 }
 
 TEST_CASE("exit 1 says that a library cannot") {

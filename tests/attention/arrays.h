@@ -13,6 +13,7 @@ namespace attention_test {
 using namespace maskctl;
 using namespace maskctl::attention;
 using maskctl::test::check_close;
+using maskctl::test::i32;
 
 class Random : public maskctl::test::RandomTensors {
  public:
@@ -32,12 +33,6 @@ class Random : public maskctl::test::RandomTensors {
     return mask_from_dense(flags({b, h, q, k}, open));
   }
 };
-
-inline Tensor int_array(const std::vector<std::int32_t>& values) {
-  Tensor t(DType::kInt32, {static_cast<Index>(values.size())});
-  std::ranges::copy(values, t.as<std::int32_t>().begin());
-  return t;
-}
 
 inline void check_gradients(const SoftmaxGradients& seen, const SoftmaxGradients& expected,
                             double tolerance) {

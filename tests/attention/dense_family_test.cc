@@ -52,7 +52,7 @@ TEST_CASE("sdpa is the core under causal, window, mask, lengths and bias") {
     Arrays a(seed);
     const Tensor bias = a.random.normal({1, 4, 13, 1});
     const Tensor keys = a.random.flags({2, 17}, 0.8);
-    const Tensor lengths = int_array({17, 9});
+    const Tensor lengths = i32({17, 9});
     const bool causal = seed % 2 == 0, made = seed % 3 == 0;
     ScaledDotProductAttentionOptions o;
     o.attention_mask = &keys, o.key_lengths = &lengths, o.causal = causal;
@@ -81,7 +81,7 @@ TEST_CASE("sdpa is the core under causal, window, mask, lengths and bias") {
 
 TEST_CASE("sdpa gives 0 past query_lengths whatever empty rows give, and no gradient") {
   Arrays a(1);
-  const Tensor lengths = int_array({13, 4}), keys = int_array({17, 0});
+  const Tensor lengths = i32({13, 4}), keys = i32({17, 0});
   for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
     for (const EmptyRow policy : {EmptyRow::kMean, EmptyRow::kNan}) {
       ScaledDotProductAttentionOptions o;
@@ -198,7 +198,7 @@ TEST_CASE("flash is the core with the bias before the cap, sinks, segments and m
 TEST_CASE("packed sequences give what each sequence gives alone, padded ones too") {
   Random r(9);
   const Index lengths_q[] = {5, 0, 7}, lengths_k[] = {6, 3, 9};
-  const Tensor cum_q = int_array({0, 5, 5, 12}), cum_k = int_array({0, 6, 9, 18});
+  const Tensor cum_q = i32({0, 5, 5, 12}), cum_k = i32({0, 6, 9, 18});
   const Tensor query = r.normal({1, 14, 2, 4}), key = r.normal({1, 18, 1, 4}),
                value = r.normal({1, 18, 1, 4}), d_out = r.normal({1, 14, 2, 4});
   Tensor padded_q(DType::kFloat32, {3, 7, 2, 4}), padded_k(DType::kFloat32, {3, 9, 1, 4}),

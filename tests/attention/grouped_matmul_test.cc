@@ -8,6 +8,7 @@
 #include "maskctl/base/threads.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
+#include "support/slopes.h"
 #include "support/tensors.h"
 
 namespace {
@@ -168,31 +169,13 @@ TEST_CASE("the gradients of the grouped product are its slopes") {
     Problem p = problem(seed);
     const GroupedMatmulGradients g = p.backward(Backend::kReference);
     // The product is linear in each factor, so that a step of any size gives the slope.
-    const auto objective = [&] {
-      const Tensor out = p.forward(Backend::kReference);
-      double sum = 0;
-      for (std::size_t i = 0; i < out.as<float>().size(); ++i) {
-        sum +=
-            static_cast<double>(out.as<float>()[i]) * static_cast<double>(p.d_out.as<float>()[i]);
-      }
-      return sum;
+    const auto check = [&](Tensor& array, const Tensor& gradient, const char* what) {
+      check_slopes(array, gradient, [&] { return dot(p.forward(Backend::kReference), p.d_out); },
+                   what, {.step = 16, .epsilon = 0.001, .elements = 3});
     };
-    const auto check = [&](Tensor& array, const Tensor& gradient) {
-      const auto values = array.as<float>();
-      for (std::size_t i = 0; i < values.size(); i += 1 + values.size() / 3) {
-        const float x = values[i];
-        values[i] = x + 16;
-        const double up = objective();
-        values[i] = x - 16;
-        const double down = objective();
-        values[i] = x;
-        CHECK(static_cast<double>(gradient.as<float>()[i]) ==
-              Approx((up - down) / 32).margin(0.01).epsilon(0.001));
-      }
-    };
-    check(p.lhs, g.lhs);
-    check(p.rhs, g.rhs);
-    if (p.existing) check(*p.existing, *g.existing_out);
+    check(p.lhs, g.lhs, "lhs");
+    check(p.rhs, g.rhs, "rhs");
+    if (p.existing) check(*p.existing, *g.existing_out, "existing_out");
   }
 }
 

@@ -176,7 +176,7 @@ TEST_CASE("positions stand for indices under causal and window") {
 }
 
 TEST_CASE("lengths close keys and make queries void") {
-  const Tensor q = int_array({9, 0, 5}), k = int_array({11, 3, 0});
+  const Tensor q = i32({9, 0, 5}), k = i32({11, 3, 0});
   MaskArguments a;
   a.query_lengths = &q, a.key_lengths = &k;
   check_mask(a, kExtents, [&](Index b, Index, Index i, Index j) {
@@ -197,7 +197,7 @@ TEST_CASE("cumulative lengths, padded and packed, with causal and window inside 
     const MaskExtents x = packed
                               ? MaskExtents{1, 1, 1, q.back() + r.below(3), k.back() + r.below(3)}
                               : MaskExtents{3, 1, 1, 6, 6};
-    const Tensor cum_q = int_array(q), cum_k = int_array(k);
+    const Tensor cum_q = i32(q), cum_k = i32(k);
     MaskArguments a;
     a.cum_seqlens_q = &cum_q, a.cum_seqlens_k = &cum_k;
     a.causal = r.chance(0.5);
@@ -225,7 +225,7 @@ TEST_CASE("cumulative lengths, padded and packed, with causal and window inside 
 TEST_CASE("all conditions must hold together") {
   Random r(6);
   const Tensor array = r.flags({3, 2, 9, 11}, 0.8);
-  const Tensor lengths = int_array({11, 7, 4});
+  const Tensor lengths = i32({11, 7, 4});
   MaskArguments a;
   a.attention_mask = &array, a.key_lengths = &lengths, a.causal = true, a.window = 5;
   check_mask(a, kExtents, [&](Index b, Index h, Index i, Index j) {
@@ -235,7 +235,7 @@ TEST_CASE("all conditions must hold together") {
 }
 
 TEST_CASE("a mask of a million tokens is composed without its cells") {
-  const Tensor cum = int_array({0, 300'000, 300'000, 1'000'000});
+  const Tensor cum = i32({0, 300'000, 300'000, 1'000'000});
   MaskArguments a;
   a.cum_seqlens_q = &cum, a.cum_seqlens_k = &cum, a.causal = true, a.window = 4095;
   const Mask mask = compose(a, {1, 8, 8, 1'000'000, 1'000'000}).mask;
@@ -263,12 +263,12 @@ TEST_CASE("arguments that do not fit are refused by name") {
                 "block_mask is (3, 2), expected [B, H, 3, 3] for blocks of 4");
   check_refused(with([&](auto& a) { a.block_mask = &numbers; }), "block_mask is int32");
   check_refused(with([&](auto& a) { a.block_mask = &map, a.block_size = 0; }), "block_size 0");
-  const Tensor long_lengths = int_array({11, 12, 0}), few = int_array({1, 2});
+  const Tensor long_lengths = i32({11, 12, 0}), few = i32({1, 2});
   check_refused(with([&](auto& a) { a.key_lengths = &long_lengths; }),
                 "key_lengths[1] is 12, expected 0 to 11");
   check_refused(with([&](auto& a) { a.query_lengths = &few; }), "query_lengths are (2,)");
-  const Tensor falling = int_array({0, 5, 3, 9}), late = int_array({1, 5, 9}),
-               cum = int_array({0, 4, 9, 11}), beyond = int_array({0, 10, 11, 12});
+  const Tensor falling = i32({0, 5, 3, 9}), late = i32({1, 5, 9}), cum = i32({0, 4, 9, 11}),
+               beyond = i32({0, 10, 11, 12});
   check_refused(with([&](auto& a) { a.cum_seqlens_q = &cum; }), "one without the other");
   check_refused(with([&](auto& a) { a.cum_seqlens_q = &cum, a.cum_seqlens_k = &falling; }),
                 "falls");

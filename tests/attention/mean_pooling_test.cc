@@ -6,6 +6,7 @@
 
 #include "support/catch_compat.h"
 #include "support/error_of.h"
+#include "support/slopes.h"
 #include "support/tensors.h"
 
 namespace {
@@ -115,26 +116,8 @@ TEST_CASE("means equal the float64 loops, and their gradient is the slope") {
       RandomTensors r(seed);
       const Tensor d_out = r.normal(expected.shape());
       const Tensor d_x = mean_pooling_backward(p.inputs(), d_out, p.options);
-      const auto objective = [&] {
-        const Tensor out = p.forward(Backend::kReference);
-        double sum = 0;
-        for (std::size_t i = 0; i < out.as<float>().size(); ++i) {
-          sum +=
-              static_cast<double>(out.as<float>()[i]) * static_cast<double>(d_out.as<float>()[i]);
-        }
-        return sum;
-      };
-      const auto x = p.x.as<float>();
-      for (std::size_t i = 0; i < x.size(); i += 1 + x.size() / 3) {
-        const float middle = x[i];
-        x[i] = middle + 64;
-        const double up = objective();
-        x[i] = middle - 64;
-        const double down = objective();
-        x[i] = middle;
-        CHECK(static_cast<double>(d_x.as<float>()[i]) ==
-              Approx((up - down) / 128).margin(1e-3).epsilon(1e-3));
-      }
+      check_slopes(p.x, d_x, [&] { return dot(p.forward(Backend::kReference), d_out); }, "d_x",
+                   {.step = 64, .margin = 1e-3, .epsilon = 1e-3, .elements = 3});
     }
   }
 }

@@ -85,7 +85,7 @@ std::vector<std::pair<const char*, std::size_t>> bytes_of_all(Index tokens) {
   });
   note("latent", [&] {
     MlaAttentionOptions o;
-    const Tensor cum = int_array({0, 100, static_cast<std::int32_t>(tokens)});
+    const Tensor cum = i32({0, 100, static_cast<std::int32_t>(tokens)});
     o.causal = true, o.cu_seqlens = &cum;
     const auto result = mla_attention(x, latent, w, w, o);
     mla_attention_backward(x, latent, w, w, result, x, o);

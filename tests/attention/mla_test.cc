@@ -3,7 +3,9 @@
 
 #include "attention/arrays.h"
 #include "maskctl/attention/mla/projection.h"
+#include "maskctl/attention/modules/mla_attention.h"
 #include "support/error_of.h"
+#include "support/slopes.h"
 
 namespace {
 
@@ -47,12 +49,7 @@ struct Problem {
          d_out = r.normal({2, 9, 4, 7});
 
   double objective(const MlaAttentionOptions& o) const {
-    const Tensor out = mla_attention(query, latent, w_kc, w_vc, o).out;
-    double sum = 0;
-    for (std::size_t i = 0; i < out.as<float>().size(); ++i) {
-      sum += static_cast<double>(out.as<float>()[i]) * static_cast<double>(d_out.as<float>()[i]);
-    }
-    return sum;
+    return maskctl::test::dot(mla_attention(query, latent, w_kc, w_vc, o).out, d_out);
   }
 };
 
@@ -95,18 +92,8 @@ TEST_CASE("gradients of latent attention are the slopes of its output") {
         {&p.query, &g.query}, {&p.latent, &g.key_value}, {&p.w_kc, &g.w_kc}, {&p.w_vc, &g.w_vc}};
     if (rotary) pairs.insert(pairs.end(), {{&p.b_q, &*g.b_q}, {&p.b_k, &*g.b_k}});
     for (const auto& [array, gradient] : pairs) {
-      REQUIRE(array->shape() == gradient->shape());
-      for (std::size_t i = 0; i < array->as<float>().size(); i += 7) {
-        const float middle = array->as<float>()[i];
-        constexpr float kStep = 1.0f / 64;
-        array->as<float>()[i] = middle + kStep;
-        const double up = p.objective(o);
-        array->as<float>()[i] = middle - kStep;
-        const double down = p.objective(o);
-        array->as<float>()[i] = middle;
-        CHECK(static_cast<double>(gradient->as<float>()[i]) ==
-              Approx((up - down) * 32).margin(0.01).epsilon(0.01));
-      }
+      maskctl::test::check_slopes(*array, *gradient, [&] { return p.objective(o); }, "mla",
+                                  {.elements = 62});
     }
     o.backend = Backend::kCpu;
     const MlaGradients fast =
@@ -133,15 +120,37 @@ TEST_CASE("packed products equal plain ones, transposed or not") {
     Tensor slow = r.normal({rows, columns}), fast = slow;
     const bool add = r.chance(0.5);
     multiply_matrices(va, vb, add, Backend::kReference, slow.as<float>().data());
-    multiply_matrices(va, vb, add, Backend::kCpu, fast.as<float>().data());
+    const MatrixTiles tiles{r.below(3) * r.below(150), r.below(3) * r.below(80)};
+    multiply_matrices(va, vb, add, Backend::kCpu, fast.as<float>().data(), tiles);
     check_close(fast, slow, 1e-5, "product");
+  }
+}
+
+TEST_CASE("every candidate config of latent attention gives its results") {
+  const Problem p(3);
+  const MlaInputs inputs{&p.query, &p.latent, &p.w_kc, &p.w_vc};
+  MlaAttentionOptions o;
+  o.causal = true;
+  const SoftmaxResult expected = mla_attention(p.query, p.latent, p.w_kc, p.w_vc, o);
+  const MlaGradients slopes =
+      mla_attention_backward(p.query, p.latent, p.w_kc, p.w_vc, expected, p.d_out, o);
+  const FlashMLA module;
+  const std::vector<FlashMLAConfig> candidates = module.candidate_cfgs(inputs, o);
+  CHECK(candidates.size() == 7);
+  for (const FlashMLAConfig& config : candidates) {
+    const KernelRegistry& kernels = builtin_kernels();
+    check_close(module.run(inputs, o, config, kernels).out, expected.out, 1e-5, "out");
+    const MlaGradients g =
+        module.run_backward(inputs, expected, {.out = &p.d_out}, o, config, kernels);
+    check_close(g.key_value, slopes.key_value, 1e-5, "key_value");
+    check_close(g.w_vc, slopes.w_vc, 1e-5, "w_vc");
   }
 }
 
 TEST_CASE("packed sequences of latents see only themselves") {
   Random r(8);
   const Tensor query = r.normal({1, 9, 2, 4}), latent = r.normal({1, 9, 3}),
-               w = r.normal({3, 1, 4}), cum = int_array({0, 4, 9});
+               w = r.normal({3, 1, 4}), cum = i32({0, 4, 9});
   MlaAttentionOptions o;
   o.cu_seqlens = &cum, o.causal = true;
   const Tensor together = mla_attention(query, latent, w, w, o).out;

@@ -6,6 +6,7 @@
 #include "maskctl/attention/named/operations.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
+#include "maskctl/mask/dense.h"
 #include "support/catch_compat.h"
 
 namespace {
@@ -97,6 +98,29 @@ TEST_CASE("named operations: a call by name is the call") {
   CHECK(named.size() == 2);  // no cotangent, no gradient
   arguments.gradient_seed = 3;
   CHECK(run(operation, arguments).size() == 5);
+}
+
+TEST_CASE("named operations: a mask is the array attention_mask, of any head and batch") {
+  Tensor cells(DType::kBool, {2, 4, 8, 8});
+  const Tensor numbers = random_normal(cells.shape(), 5);
+  std::ranges::transform(numbers.as<float>(), cells.as<std::uint8_t>().begin(),
+                         [](float x) { return x > 0.4F ? 1 : 0; });  // some rows see nothing
+  for (const char* name : {"flash_attention", "scaled_dot_product_attention", "attention",
+                           "ring_attention", "mla_attention"}) {
+    const NamedOperation& operation = *find_operation(name);
+    NamedArguments by_array = random_arguments(operation);
+    by_array.gradient_seed = 3;
+    by_array.options["empty_row"] = "mean";
+    NamedArguments by_mask = by_array;
+    by_array.arrays["attention_mask"] = cells;
+    by_mask.mask = mask_from_dense(cells);
+    const NamedResults expected = run(operation, by_array), seen = run(operation, by_mask);
+    REQUIRE(seen.size() == expected.size());
+    for (const auto& [array, values] : expected) {
+      INFO(name << ": " << array);
+      CHECK(std::ranges::equal(seen.at(array).bytes(), values.bytes()));
+    }
+  }
 }
 
 TEST_CASE("named operations: wrong arguments are named") {

@@ -9,6 +9,7 @@
 #include "maskctl/mask/dense.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
+#include "support/slopes.h"
 #include "support/tensors.h"
 
 namespace {
@@ -297,14 +298,7 @@ TEST_CASE("gated attention on the CPU is that in float64, forward and backward")
 }
 
 double loss(const Problem& p) {
-  const Tensor out =
-      astype(native_sparse_attention(p.inputs(), p.with(Backend::kReference)).out, DType::kFloat64);
-  const Tensor slope = astype(p.d_out, DType::kFloat64);
-  double sum = 0;
-  for (std::size_t i = 0; i < as_size(out.elements()); ++i) {
-    sum += out.as<double>()[i] * slope.as<double>()[i];
-  }
-  return sum;
+  return dot(native_sparse_attention(p.inputs(), p.with(Backend::kReference)).out, p.d_out);
 }
 
 TEST_CASE("gradients of the gated form are differences along random directions") {
@@ -320,11 +314,7 @@ TEST_CASE("gradients of the gated form are differences along random directions")
     RandomTensors r(seed);
     const auto check = [&](Tensor& array, const Tensor& gradient, const char* what) {
       const Tensor before = array, direction = r.normal(array.shape());
-      double expected = 0;
-      for (std::size_t i = 0; i < as_size(array.elements()); ++i) {
-        expected += static_cast<double>(gradient.as<float>()[i]) *
-                    static_cast<double>(direction.as<float>()[i]);
-      }
+      const double expected = dot(gradient, direction);
       const auto move = [&](float by) {
         for (std::size_t i = 0; i < as_size(array.elements()); ++i) {
           array.as<float>()[i] = before.as<float>()[i] + by * direction.as<float>()[i];

@@ -32,13 +32,6 @@ double tolerance(DType dtype) {
   return dtype == DType::kFloat16 ? 1e-3 : 8e-3;
 }
 
-Tensor ints(std::vector<Index> shape, const std::vector<std::int32_t>& values) {
-  Tensor t(DType::kInt32, std::move(shape));
-  REQUIRE(t.elements() == static_cast<Index>(values.size()));
-  std::copy(values.begin(), values.end(), t.as<std::int32_t>().begin());
-  return t;
-}
-
 void put(Tensor& array, Index i, float value) {
   if (array.dtype() == DType::kFloat32) {
     array.as<float>()[as_size(i)] = value;
@@ -119,9 +112,9 @@ struct Batch {
   }
   Tensor interleaved() const { return fused({pages, page_size, 2 * kv_heads, dim}, dim); }
 
-  Tensor lens() const { return ints({count()}, lengths); }
-  Tensor tables() const { return ints({count(), width}, table); }
-  Tensor start_loc() const { return ints({count() + 1}, starts); }
+  Tensor lens() const { return i32({count()}, lengths); }
+  Tensor tables() const { return i32({count(), width}, table); }
+  Tensor start_loc() const { return i32({count() + 1}, starts); }
 };
 
 /// Sequences of up to `longest` tokens of which up to `most_rows` are queries.
@@ -240,10 +233,10 @@ TEST_CASE("results do not depend on the number of threads") {
 TEST_CASE("num_seqs leaves out the later sequences and checks nothing of them") {
   RandomTensors r(3);
   const Tensor queries = r.normal({3, 1, 4}), pages = r.normal({2, 4, 2, 4});
-  const Tensor lens = i32({4, -7}), tables = ints({2, 1}, {1, 99}), starts = i32({0, 2, -5});
+  const Tensor lens = i32({4, -7}), tables = i32({2, 1}, {1, 99}), starts = i32({0, 2, -5});
   const Tensor one = i32({1});
   const Tensor out = ragged_page_attention({&queries, &pages, &lens, &tables, &starts, &one});
-  const Tensor first_lens = i32({4}), first_table = ints({1, 1}, {1}), first_starts = i32({0, 2});
+  const Tensor first_lens = i32({4}), first_table = i32({1, 1}, {1}), first_starts = i32({0, 2});
   check_close(out,
               ragged_page_attention({&queries, &pages, &first_lens, &first_table, &first_starts}),
               0, "out");
@@ -300,7 +293,7 @@ TEST_CASE("pages by hand: only the slots of the context are read") {
   const float nan = std::nanf("");
   Tensor keys = f32({4, 1, 2, 1}, {2, nan, nan, nan, nan, nan, 0, 1});
   Tensor values = f32({4, 1, 2, 1}, {9, nan, nan, nan, nan, nan, 3, 5});
-  const Tensor query = f32({1, 1, 1}, {1}), lens = i32({3}), table = ints({1, 3}, {3, 0, -1});
+  const Tensor query = f32({1, 1, 1}, {1}), lens = i32({3}), table = i32({1, 3}, {3, 0, -1});
   const double e = std::exp(1.0), expected = (3 + 5 * e + 9 * e * e) / (1 + e + e * e);
   for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
     PageAttentionOptions options;
@@ -314,7 +307,7 @@ TEST_CASE("rows of a ragged sequence sit at its end: context 5, 2 rows, window 2
   // Positions 3 and 4 see the keys {2, 3} and {3, 4}; all logits are 0.
   const Tensor queries = f32({2, 1, 1}, {0, 0});
   const Tensor pages = f32({1, 5, 2, 1}, {0, 1, 0, 2, 0, 4, 0, 8, 0, 16});
-  const Tensor lens = i32({5}), table = ints({1, 1}, {0}), starts = i32({0, 2});
+  const Tensor lens = i32({5}), table = i32({1, 1}, {0}), starts = i32({0, 2});
   RaggedPageAttentionOptions options;
   options.sliding_window = 2;
   for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
@@ -456,7 +449,7 @@ TEST_CASE("seed 003's call of version 3 is ragged attention with 1 / sqrt(D)") {
     std::vector<std::int32_t> ends{0};
     for (const std::int32_t length : b.lengths) ends.push_back(ends.back() + length);
     const Tensor keys = b.tokens_first(b.keys), values = b.tokens_first(b.values),
-                 cu_q = b.start_loc(), cu_k = ints({b.count() + 1}, ends), pages = b.tables();
+                 cu_q = b.start_loc(), cu_k = i32({b.count() + 1}, ends), pages = b.tables();
     RaggedPageAttentionV3PagesOptions options{with.scale, with.window, with.soft_cap};
     for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
       options.backend = backend;
@@ -524,7 +517,7 @@ TEST_CASE("ragged decoding is softmax attention of one row over its range") {
 TEST_CASE("bad pages are one error before any work") {
   RandomTensors r(1);
   const Tensor query = r.normal({2, 4, 8}), cache = r.normal({3, 2, 4, 8});
-  const Tensor lens = i32({5, 2}), tables = ints({2, 2}, {0, 2, 1, -1});
+  const Tensor lens = i32({5, 2}), tables = i32({2, 2}, {0, 2, 1, -1});
   const auto error = [&](PageAttentionInputs in, PageAttentionOptions options = {}) {
     return error_of([&] { page_attention(in, options); });
   };
@@ -533,10 +526,10 @@ TEST_CASE("bad pages are one error before any work") {
   PageAttentionInputs in = good;
   in.block_tables = nullptr;
   CHECK(error(in) == "block_tables is missing");
-  const Tensor outside = ints({2, 2}, {0, 3, 1, -1});
+  const Tensor outside = i32({2, 2}, {0, 3, 1, -1});
   in.block_tables = &outside;
   CHECK(error(in) == "block_tables: page 1 of sequence 0 is 3, outside the 3 pages of the cache");
-  const Tensor unused = ints({2, 2}, {0, -1, 1, -1});
+  const Tensor unused = i32({2, 2}, {0, -1, 1, -1});
   in.block_tables = &unused;
   CHECK_THAT(error(in), Contains("page 1 of sequence 0 is -1"));
   in = good;
@@ -565,7 +558,7 @@ TEST_CASE("bad pages are one error before any work") {
 TEST_CASE("bad ragged batches are one error before any work") {
   RandomTensors r(1);
   const Tensor queries = r.normal({4, 2, 8}), pages = r.normal({3, 4, 2, 8});
-  const Tensor lens = i32({5, 2}), tables = ints({2, 2}, {0, 2, 1, -1}), starts = i32({0, 3, 4});
+  const Tensor lens = i32({5, 2}), tables = i32({2, 2}, {0, 2, 1, -1}), starts = i32({0, 3, 4});
   const auto error = [&](RaggedPageAttentionInputs in, RaggedPageAttentionOptions options = {}) {
     return error_of([&] { ragged_page_attention(in, options); });
   };
@@ -600,7 +593,7 @@ TEST_CASE("bad ragged batches are one error before any work") {
   options.sliding_window = 0;
   CHECK_THAT(error(good, options), Contains("sliding_window 0"));
   // With a window the first page of sequence 0 is not read.
-  const Tensor hole = ints({2, 2}, {-1, 2, 1, -1});
+  const Tensor hole = i32({2, 2}, {-1, 2, 1, -1});
   const Tensor long_lens = i32({8, 2});
   in = good;
   in.block_tables = &hole, in.context_lens = &long_lens;

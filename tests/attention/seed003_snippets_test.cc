@@ -9,11 +9,13 @@
 #include "maskctl/base/error.h"
 #include "maskctl/mask/info/mask_info.h"
 #include "support/catch_compat.h"
+#include "support/tensors.h"
 
 namespace {
 
 using namespace maskctl;
 using namespace maskctl::attention;
+using maskctl::test::i32;
 
 // Twins: the mathematics, element by element, in float64.
 
@@ -103,22 +105,13 @@ void check_close(const Tensor& seen, const Tensor& expected, double tolerance = 
 
 // The snippets.
 
-Tensor normal(std::vector<Index> shape, std::uint64_t seed) {
-  return random_normal(std::move(shape), seed);
-}
-
-Tensor ints(std::vector<Index> shape, std::vector<std::int32_t> values) {
-  Tensor out(DType::kInt32, std::move(shape));
-  std::ranges::copy(values, out.as<std::int32_t>().begin());
-  return out;
-}
-
 struct Qkv {
   Tensor query, key, value;
 };
 Qkv qkv(Index batch, Index time, Index heads, Index kv_heads, Index dim) {
-  return {normal({batch, time, heads, dim}, 1), normal({batch, time, kv_heads, dim}, 2),
-          normal({batch, time, kv_heads, dim}, 3)};
+  return {random_normal({batch, time, heads, dim}, 1),
+          random_normal({batch, time, kv_heads, dim}, 2),
+          random_normal({batch, time, kv_heads, dim}, 3)};
 }
 
 const Sees kAll = [](Index, Index, Index, Index) { return true; };
@@ -202,7 +195,7 @@ TEST_CASE("seed 003: flash_attention") {
                 return i - 256 <= j && j <= i + 256;
               }));
   // output = flash_attention(query, key, value, bias=attention_bias)
-  const Tensor attention_bias = normal({1, 2, 300, 300}, 4);
+  const Tensor attention_bias = random_normal({1, 2, 300, 300}, 4);
   FlashAttentionOptions biased;
   biased.bias = &attention_bias;
   check_close(call(biased), attention_twin(query, key, value, kAll, &attention_bias));
@@ -210,7 +203,7 @@ TEST_CASE("seed 003: flash_attention") {
 
 TEST_CASE("seed 003: flash_attention with variable lengths") {
   const auto [query, key, value] = qkv(1, 512, 2, 2, 4);
-  const Tensor cu_seqlens = ints({4}, {0, 128, 300, 512});
+  const Tensor cu_seqlens = i32({0, 128, 300, 512});
   // output = flash_attention(query, key, value, cum_seqlens_q=[0, 128, 300, 512],
   // cum_seqlens_k=...)
   FlashAttentionOptions options;
@@ -225,7 +218,7 @@ TEST_CASE("seed 003: flash_attention with variable lengths") {
 
 TEST_CASE("seed 003: flash_attention with a MaskInfo") {
   const auto [query, key, value] = qkv(2, 6, 2, 2, 8);
-  const Tensor segment_ids = ints({2, 6}, {0, 0, 1, 1, 1, -1, 3, 3, 3, 4, 4, 4});
+  const Tensor segment_ids = i32({2, 6}, {0, 0, 1, 1, 1, -1, 3, 3, 3, 4, 4, 4});
   // mask_info = MaskInfo.from_segments(segment_ids)
   const MaskInfo mask_info = MaskInfo::from_segments(segment_ids);
   // output = flash_attention(query, key, value, mask_info=mask_info)
@@ -298,7 +291,7 @@ TEST_CASE("seed 003: native_sparse_attention") {
                 return j <= i && listed(i, h / 2, j / 64);
               }));
   // output = native_sparse_attention(query, key, value, cu_seqlens=..., block_indices=...)
-  const Tensor cu_seqlens = ints({3}, {0, 100, 256});
+  const Tensor cu_seqlens = i32({0, 100, 256});
   inputs.cu_seqlens = &cu_seqlens;
   const auto start = [](Index i) { return i < 100 ? Index{0} : Index{100}; };
   check_close(modules::native_sparse_attention(inputs, options, {}, plain()).out,
@@ -323,9 +316,10 @@ Tensor gathered(const Tensor& pages, const Tensor& tables, Index tokens) {
 }
 
 TEST_CASE("seed 003: page_attention") {
-  const Tensor query = normal({2, 1, 4, 8}, 1);
-  const Tensor key_cache = normal({5, 4, 2, 8}, 2), value_cache = normal({5, 4, 2, 8}, 3);
-  const Tensor context_lens = ints({2}, {7, 3}), block_tables = ints({2, 2}, {3, 1, 4, -1});
+  const Tensor query = random_normal({2, 1, 4, 8}, 1);
+  const Tensor key_cache = random_normal({5, 4, 2, 8}, 2),
+               value_cache = random_normal({5, 4, 2, 8}, 3);
+  const Tensor context_lens = i32({7, 3}), block_tables = i32({2, 2}, {3, 1, 4, -1});
   // output = page_attention(query, key_cache, value_cache, context_lens, block_tables)
   PageAttentionOptions options;
   options.kv_layout = KvLayout::kTokensFirst;  // [num_blocks, block_size, num_kv_heads, head_dim]
@@ -338,10 +332,11 @@ TEST_CASE("seed 003: page_attention") {
 }
 
 TEST_CASE("seed 003: ragged_page_attention_v3") {
-  const Tensor query = normal({5, 4, 8}, 1);
-  const Tensor key_pages = normal({5, 4, 2, 8}, 2), value_pages = normal({5, 4, 2, 8}, 3);
-  const Tensor cu_q = ints({3}, {0, 2, 5}), cu_k = ints({3}, {0, 6, 9});
-  const Tensor page_indices = ints({2, 2}, {3, 1, 4, -1});
+  const Tensor query = random_normal({5, 4, 8}, 1);
+  const Tensor key_pages = random_normal({5, 4, 2, 8}, 2),
+               value_pages = random_normal({5, 4, 2, 8}, 3);
+  const Tensor cu_q = i32({0, 2, 5}), cu_k = i32({0, 6, 9});
+  const Tensor page_indices = i32({2, 2}, {3, 1, 4, -1});
   // output = ragged_page_attention_v3(query, key_pages, value_pages, cu_seqlens_q=cu_q,
   //                                   cu_seqlens_k=cu_k, page_indices=page_indices)
   const Tensor out = modules::ragged_page_attention_v3(
@@ -349,7 +344,7 @@ TEST_CASE("seed 003: ragged_page_attention_v3") {
                                        &page_indices, nullptr},
       {}, {}, plain());
   // Row r of sequence n as a batch of its own: rows 0, 1 end at token 5; rows 2 to 4 at token 2.
-  Tensor rows = query, tables = ints({5, 2}, {3, 1, 3, 1, 4, -1, 4, -1, 4, -1});
+  Tensor rows = query, tables = i32({5, 2}, {3, 1, 3, 1, 4, -1, 4, -1, 4, -1});
   rows.reshape({5, 1, 4, 8});
   Tensor expected =
       attention_twin(rows, gathered(key_pages, tables, 8), gathered(value_pages, tables, 8),
@@ -402,7 +397,7 @@ TEST_CASE("seed 003: blocksparse_attention") {
 
 TEST_CASE("seed 003: gla_attention") {
   const auto [query, key, value] = qkv(2, 20, 2, 2, 4);
-  Tensor gate_values = normal({2, 20, 2, 4}, 5);
+  Tensor gate_values = random_normal({2, 20, 2, 4}, 5);
   for (float& g : gate_values.as<float>()) g = -std::abs(g);  // logarithms of decays
   // output = gla_attention(query, key, value, gate=gate_values)
   GlaAttentionInputs inputs;
@@ -434,7 +429,7 @@ TEST_CASE("seed 003: lightning_attention") {
 
 TEST_CASE("seed 003: recurrent_attention") {
   const auto [query, key, value] = qkv(2, 6, 2, 2, 4);
-  const Tensor previous_state = normal({2, 2, 4, 4}, 6);
+  const Tensor previous_state = random_normal({2, 2, 4, 4}, 6);
   // output, new_state = recurrent_attention(query, key, value, state=previous_state)
   RecurrentAttentionInputs inputs;
   inputs.query = &query;
@@ -450,8 +445,8 @@ TEST_CASE("seed 003: recurrent_attention") {
 }
 
 TEST_CASE("seed 003: grouped_matmul") {
-  const Tensor inputs = normal({7, 5}, 1), weights = normal({3, 5, 4}, 2);
-  const Tensor group_ids = ints({7}, {2, 0, 1, 2, 2, 0, 1});
+  const Tensor inputs = random_normal({7, 5}, 1), weights = random_normal({3, 5, 4}, 2);
+  const Tensor group_ids = i32({2, 0, 1, 2, 2, 0, 1});
   // output = grouped_matmul(inputs, weights, group_ids)
   GroupedMatmulInputs in;
   in.lhs = &inputs;
@@ -477,7 +472,7 @@ TEST_CASE("seed 003: mean_pooling") {
   std::ranges::copy(std::vector<float>{1, 2, 3, 4, 100, 100, 5, 6, 7, 8, 9, 10},
                     hidden_states.as<float>().begin());
   std::ranges::copy(std::vector<float>{2, 3, 7, 8}, expected.as<float>().begin());
-  const Tensor attention_mask = ints({2, 3}, {1, 1, 0, 1, 1, 1});
+  const Tensor attention_mask = i32({2, 3}, {1, 1, 0, 1, 1, 1});
   // pooled = mean_pooling(hidden_states, attention_mask)
   MeanPoolingInputs in;
   in.x = &hidden_states;
@@ -528,7 +523,7 @@ TEST_CASE("seed 003: configuration classes") {
 TEST_CASE("seed 003: MaskInfo for complex masking") {
   const auto [query, key, value] = qkv(1, 6, 2, 2, 8);
   // mask_info = MaskInfo.from_segments(segment_ids)
-  const Tensor segment_ids = ints({1, 6}, {0, 0, 0, 1, 1, 1});
+  const Tensor segment_ids = i32({1, 6}, {0, 0, 0, 1, 1, 1});
   FlashAttentionOptions options;
   const MaskInfo segments = MaskInfo::from_segments(segment_ids);
   options.mask_info = &segments;

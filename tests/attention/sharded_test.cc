@@ -141,6 +141,56 @@ TEST_CASE("sharded: blocksparse_attention with masks for each head", "[attention
   check_sharded<BlockSparseAttentionOp>(inputs, options, call);
 }
 
+TEST_CASE("sharded: blocksparse_attention with its queries split over devices", "[attention]") {
+  Random random(13);
+  const Tensor query = random.normal({2, 4, 12, 8}), key = random.normal({2, 2, 10, 8});
+  const Tensor value = random.normal({2, 2, 10, 6}), sinks = random.normal({4, 2});
+  const Tensor bias = random.normal({2, 4, 12, 10}), key_bias = random.normal({1, 4, 1, 10});
+  const Tensor ids = random.integers({2, 12}, 3), kv_ids = random.integers({2, 10}, 3);
+  const Tensor places = random.integers({2, 12}, 9), kv_places = random.integers({2, 10}, 9);
+  const Tensor block_mask = random.flags({4, 4, 4}, 0.6);
+  const Mask cells = random.mask(2, 4, 12, 10, 0.5);
+  const QkvInputs inputs{&query, &key, &value};
+  const PartitionSpec q = spec({"dp", "tp", "sp"});
+  std::vector<BlocksparseAttentionOptions> all(7);
+  all[0].bias = &bias, all[0].softmax_aux = &sinks;
+  all[1].bias = &key_bias, all[1].sliding_window = Window(3), all[1].logits_soft_cap = 2;
+  all[2].q_segment_ids = &ids, all[2].kv_segment_ids = &kv_ids, all[2].causal = false;
+  all[3].q_positions = &places, all[3].kv_positions = &kv_places;
+  all[4].block_mask = &block_mask, all[4].block_size = 3, all[4].empty_row = EmptyRow::kMean;
+  all[5].chunk_size = 5;
+  all[6].mask = lazy::local_mask({12, 10}, {2, 1}, 0), all[6].cell_mask = &cells;
+  for (BlocksparseAttentionOptions& options : all) {
+    options.sequence_parallelism_mesh_axis_name = "sp";
+    for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+      options.backend = backend;
+      for (const char* mesh : {"dp=2+sp=3+tp=2", "sp=12+dp=1+tp=1", "dp=1+sp=1+tp=2"}) {
+        check_sharded<BlockSparseAttentionOp>(
+            inputs, options, on<BlockSparseAttentionOp>(mesh, {q, kHeads, kHeads}, {q}));
+      }
+    }
+  }
+  BlocksparseAttentionOptions options;
+  const auto refused = [&](const PartitionSpec& k, const char* mesh) {
+    return error_of([&] {
+      heuristics()(BlockSparseAttention(), inputs, options,
+                   on<BlockSparseAttentionOp>(mesh, {q, k, k}, {q}));
+    });
+  };
+  CHECK(refused(kHeads, "dp=2+sp=3+tp=2") ==
+        "sharded blocksparse_attention: the queries are split over (sp), expected "
+        "sequence_parallelism_mesh_axis_name ''");
+  options.sequence_parallelism_mesh_axis_name = "sp";
+  CHECK(refused(kHeads, "dp=2+sp=3+tp=2") == "no error");
+  CHECK(refused(q, "dp=2+sp=2+tp=2").find("a shard on its own can split") != std::string::npos);
+  options.sequence_parts = 5;
+  CHECK(error_of([&] { blocksparse_attention(query, key, value, options); }) ==
+        "12 queries, which 5 sequence_parts do not divide");
+  options.sequence_parts = 0;
+  CHECK(error_of([&] { blocksparse_attention(query, key, value, options); }) ==
+        "sequence_parts 0 is below 1");
+}
+
 TEST_CASE("sharded: ring_attention over the sequence axis", "[attention]") {
   Random random(9);
   const Qkv a(random, 2, 12, 12, 4, 2);
@@ -154,6 +204,15 @@ TEST_CASE("sharded: ring_attention over the sequence axis", "[attention]") {
   for (const char* mesh : {"dp=2+sp=3+tp=2", "sp=4+dp=1+tp=1", "dp=2+sp=1+tp=1"}) {
     check_sharded<RingAttentionOp>(a.inputs(), options, on<RingAttentionOp>(mesh, {p, p, p}, {p}),
                                    1e-5);
+  }
+  options.bias = nullptr;
+  const Mask mask = random.mask(2, 4, 12, 12, 0.3);  // with rows that see nothing
+  options.mask = &mask;
+  options.empty_row = EmptyRow::kMean;
+  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    options.backend = backend;
+    check_sharded<RingAttentionOp>(a.inputs(), options,
+                                   on<RingAttentionOp>("dp=2+sp=3+tp=2", {p, p, p}, {p}), 1e-5);
   }
   const auto refused = [&](const PartitionSpec& q, const PartitionSpec& k, const char* axis) {
     options.axis_name = axis;
@@ -185,15 +244,34 @@ TEST_CASE("sharded: mla_attention", "[attention]") {
       on<FlashMLAOp>("dp=2+tp=2", {kTokens, kBatch, weights, weights}, {kTokens}), 1e-5);
 }
 
-TEST_CASE("sharded: numbers of specs, dropout and incomplete calls", "[attention]") {
+TEST_CASE("sharded: weights are dropped where the unsharded call drops them", "[attention]") {
+  Random random(12);
+  const Qkv a(random, 4, 12, 12, 4, 2);
+  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    FlashAttentionOptions flash;
+    flash.dropout_prob = 0.4, flash.dropout_seed = 7, flash.causal = true, flash.backend = backend;
+    check_sharded<FlashAttentionOp>(
+        a.inputs(), flash, on<FlashAttentionOp>("dp=2+tp=4", {kTokens, kBatch, kBatch}, {kTokens}));
+    AttentionOptions plain;
+    plain.deterministic = false, plain.dropout_prob = 0.4, plain.dropout_rng = 8;
+    plain.backend = backend;
+    check_sharded<AttentionOp>(a.inputs(), plain, on<AttentionOp>("dp=4+tp=2", kThree, {kTokens}));
+    RingAttentionOptions ring;
+    ring.deterministic = false, ring.pdrop = 0.4, ring.dropout_rng = 9, ring.axis_name = "sp";
+    ring.backend = backend;
+    const PartitionSpec p = spec({"dp", "sp", "tp"});
+    check_sharded<RingAttentionOp>(a.inputs(), ring,
+                                   on<RingAttentionOp>("dp=2+sp=3+tp=2", {p, p, p}, {p}), 1e-5);
+  }
+}
+
+TEST_CASE("sharded: numbers of specs and incomplete calls", "[attention]") {
   Random random(20);
   const Qkv a(random, 2, 5, 5, 4, 2);
   const auto flash = [&](std::vector<std::optional<PartitionSpec>> in,
-                         std::vector<PartitionSpec> out, double dropout = 0) {
-    FlashAttentionOptions options;
-    options.dropout_prob = dropout;
+                         std::vector<PartitionSpec> out) {
     return error_of([&] {
-      heuristics()(FlashAttention(), a.inputs(), options,
+      heuristics()(FlashAttention(), a.inputs(), {},
                    on<FlashAttentionOp>("dp=2+tp=2", std::move(in), std::move(out)));
     });
   };
@@ -203,9 +281,6 @@ TEST_CASE("sharded: numbers of specs, dropout and incomplete calls", "[attention
   CHECK(flash(kThree, {kTokens, kTokens}) == "sharded flash_attention: 2 out_specs, expected 1");
   CHECK(flash({kTokens, kTokens, kTokens, std::nullopt, std::nullopt, std::nullopt, std::nullopt},
               {kTokens}) == "no error");
-  CHECK(flash(kThree, {kTokens}, 0.5) ==
-        "sharded flash_attention: dropout with batches or heads split over devices; expected "
-        "dropout 0 or an unsplit call");
   FlashAttentionOptions options;
   const Mask mask = random.mask(3, 1, 5, 5, 0.5);
   options.mask = &mask;

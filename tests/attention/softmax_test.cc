@@ -9,9 +9,12 @@
 #include "attention/arrays.h"
 #include "maskctl/attention/core/backends.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/mask/bands.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
+#include "support/slopes.h"
 
 namespace {
 
@@ -66,6 +69,7 @@ Problem problem(unsigned seed, DType dtype = DType::kFloat32) {
     p.options.dropout = 0.3;
     p.options.dropout_seed = seed;
   }
+  if (r.chance(0.3)) p.options.q_block = 1 + r.below(400), p.options.k_block = 1 + r.below(700);
   return p;
 }
 
@@ -96,22 +100,6 @@ double objective(const Problem& p) {
   return sum(r.out, p.d_out) + (p.d_lse ? sum(r.lse, *p.d_lse) : 0);
 }
 
-/// f32 steps of 2^-6 are exact enough: the twin computes in float64.
-void check_slopes(Problem& p, Tensor& array, const Tensor& gradient, const char* what) {
-  constexpr float kStep = 1.0f / 64;
-  for (std::size_t i = 0; i < array.as<float>().size(); i += 1 + array.as<float>().size() / 7) {
-    const float middle = array.as<float>()[i];
-    array.as<float>()[i] = middle + kStep;
-    const double up = objective(p), up_at = static_cast<double>(array.as<float>()[i]);
-    array.as<float>()[i] = middle - kStep;
-    const double down = objective(p), down_at = static_cast<double>(array.as<float>()[i]);
-    array.as<float>()[i] = middle;
-    const double slope = (up - down) / (up_at - down_at);
-    INFO(what << "[" << i << "]");
-    CHECK(static_cast<double>(gradient.as<float>()[i]) == Approx(slope).margin(0.03).epsilon(0.03));
-  }
-}
-
 }  // namespace
 
 TEST_CASE("the CPU path equals the float64 twin, forward and backward") {
@@ -119,6 +107,26 @@ TEST_CASE("the CPU path equals the float64 twin, forward and backward") {
     INFO("seed " << seed);
     compare_backends(problem(seed), 2e-5);
   }
+}
+
+TEST_CASE("gradients have the same bits for every number of threads") {
+  Random r(5);
+  // Long enough that the queries of a head are shared by several tasks.
+  const Index n = 2000;
+  const Tensor q = r.normal({1, n, 2, 8}), k = r.normal({1, n, 1, 8}), v = r.normal({1, n, 1, 8});
+  const Mask mask(diagonal_band(n, n, -300, 0));
+  const SoftmaxInputs inputs{&q, &k, &v, &mask, nullptr, nullptr};
+  const SoftmaxResult forward = softmax_forward(inputs);
+  const auto with = [&](int count) {
+    set_threads(count);
+    SoftmaxGradients gradients = softmax_backward(inputs, forward, forward.out);
+    set_threads(0);
+    return gradients;
+  };
+  const SoftmaxGradients one = with(1), three = with(3);
+  CHECK(std::ranges::equal(one.key.bytes(), three.key.bytes()));
+  CHECK(std::ranges::equal(one.value.bytes(), three.value.bytes()));
+  CHECK(std::ranges::equal(one.query.bytes(), three.query.bytes()));
 }
 
 TEST_CASE("half precision inputs differ from the twin by their rounding alone") {
@@ -137,11 +145,15 @@ TEST_CASE("the twin's gradients are the slopes of its outputs") {
     const SoftmaxResult forward = softmax_forward(p.inputs(), p.options);
     const SoftmaxGradients g =
         softmax_backward(p.inputs(), forward, p.d_out, p.options, p.d_lse ? &*p.d_lse : nullptr);
-    check_slopes(p, p.query, g.query, "query");
-    check_slopes(p, p.key, g.key, "key");
-    check_slopes(p, p.value, g.value, "value");
-    if (p.bias) check_slopes(p, *p.bias, *g.bias, "bias");
-    if (p.sinks) check_slopes(p, *p.sinks, *g.sinks, "sinks");
+    const auto check = [&](Tensor& array, const Tensor& gradient, const char* what) {
+      test::check_slopes(array, gradient, [&] { return objective(p); }, what,
+                         {.margin = 0.03, .epsilon = 0.03});
+    };
+    check(p.query, g.query, "query");
+    check(p.key, g.key, "key");
+    check(p.value, g.value, "value");
+    if (p.bias) check(*p.bias, *g.bias, "bias");
+    if (p.sinks) check(*p.sinks, *g.sinks, "sinks");
   }
 }
 

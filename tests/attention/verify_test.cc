@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "maskctl/attention/verify/reach.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/dense.h"
@@ -116,6 +117,21 @@ TEST_CASE("verify: a mask that closes by a finite bias is caught by poison only"
     CHECK(state_of(checks, name) == State::kPassed);
   }
   CHECK(state_of(checks, "unseen keys") == State::kFailed);
+}
+
+TEST_CASE("verify: values with more channels show the same mask, in fewer passes") {
+  for (const char* name : {"flash_attention", "blocksparse_attention"}) {
+    const VerifyRequest request = request_for(name, Mask(diagonal_band(11, 21, -3, 4)));
+    for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+      NamedArguments arguments = request.arguments;
+      arguments.backend = backend;
+      const ProbeReading narrow = read_weights_reach(*request.operation, arguments);
+      const ProbeReading wide = read_weights_reach(*request.operation, arguments, true);
+      CHECK(zip(Op::kXor, narrow.mask, wide.mask).count() == 0);
+      CHECK(zip(Op::kXor, *request.declared, wide.mask).count() == 0);
+      CHECK(wide.nan_rows == 0);
+    }
+  }
 }
 
 TEST_CASE("verify: an output made elsewhere is judged") {

@@ -41,19 +41,26 @@ int repeats_for(F&& f, double least_seconds = 20e-6) {
   return repeats;
 }
 
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
 struct Times {
   std::vector<double> runs;
   double least() const { return *std::min_element(runs.begin(), runs.end()); }
-  double median() const {
-    std::vector<double> sorted = runs;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted[sorted.size() / 2];
-  }
+  double median() const { return bench::median(runs); }
 };
 
 /// `runs` runs of each side, one after the other in turn, so that both see the same machine.
 struct Pair {
   Times a, b;
+  /// Of b / a, run by run.
+  double median_ratio() const {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < a.runs.size(); ++i) ratios.push_back(b.runs[i] / a.runs[i]);
+    return median(std::move(ratios));
+  }
 };
 template <typename A, typename B>
 Pair interleave(A&& a, B&& b, int runs, int repeats = 1) {

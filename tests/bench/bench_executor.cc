@@ -3,10 +3,10 @@
 // little. The bar is 20 us.
 // Each line: name, median of what a call takes longer, medians of both sides; all in us.
 #include <cstdio>
-#include <random>
 
 #include "bench.h"
 #include "maskctl/attention/modules/flash_attention.h"
+#include "maskctl/attention/named/call.h"
 #include "maskctl/attention/runtime/executor.h"
 
 namespace {
@@ -29,14 +29,6 @@ void compare(const char* name, Through&& through, Alone&& alone) {
               times.b.median() * 1e6);
 }
 
-Tensor random_tensor(std::vector<Index> shape) {
-  Tensor out(DType::kFloat32, std::move(shape));
-  std::mt19937 engine(1);
-  std::normal_distribution<float> normal;
-  for (float& x : out.as<float>()) x = normal(engine);
-  return out;
-}
-
 /// Options that every key has to spell out.
 FlashAttentionOptions many_options(const Tensor& sinks) {
   FlashAttentionOptions options;
@@ -51,7 +43,7 @@ FlashAttentionOptions many_options(const Tensor& sinks) {
 }  // namespace
 
 int main() {
-  const Tensor x = random_tensor({1, 2, 1, 8}), sinks = random_tensor({1});
+  const Tensor x = random_normal({1, 2, 1, 8}, 1), sinks = random_normal({1}, 1);
   const FlashAttentionOptions plain, many = many_options(sinks);
   const Executor executor;
   const FlashAttention module;

@@ -24,6 +24,7 @@ namespace {
 
 using namespace maskctl;
 using namespace maskctl::attention;
+using bench::median;
 
 /// Time by the clock and of all threads together, in seconds.
 struct Spent {
@@ -56,11 +57,6 @@ Rate peak() {
   double clock = 0;
   const Spent spent = spend([&] { clock = bench::fma_peak() * 1e9; });
   return {clock, clock * spent.wall / spent.cpu};
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 /// One case: f(size) runs it, size 1 or 4; `operations` are those of size 1.

@@ -82,11 +82,7 @@ bool ids_are_right(const Tensor& cells, const Ids& ids) {
 }
 
 void report(const std::string& name, const bench::Pair& pair) {
-  bench::Times ratios;
-  for (std::size_t i = 0; i < pair.a.runs.size(); ++i) {
-    ratios.runs.push_back(pair.b.runs[i] / pair.a.runs[i]);
-  }
-  std::printf("%s\t%.6f\t%.9f\t%.9f\n", name.c_str(), ratios.median(), pair.a.median(),
+  std::printf("%s\t%.6f\t%.9f\t%.9f\n", name.c_str(), pair.median_ratio(), pair.a.median(),
               pair.b.median());
   std::fflush(stdout);
 }

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -16,29 +15,18 @@
 #include "fma_peak.h"
 #include "maskctl/attention/core/cpu_kernel.h"
 #include "maskctl/attention/core/softmax.h"
+#include "maskctl/attention/named/call.h"
+#include "maskctl/inspect/stats.h"
 #include "maskctl/mask/bands.h"
-#include "maskctl/mask/block_map.h"
 #include "maskctl/mask/dense.h"
 
 namespace {
 
 using namespace maskctl;
 using namespace maskctl::attention;
+using bench::median;
 
 constexpr Index kHeads = 8;
-
-double median(std::vector<double> x) {
-  std::sort(x.begin(), x.end());
-  return x[x.size() / 2];
-}
-
-Tensor normal(std::vector<Index> shape, unsigned seed) {
-  Tensor t(DType::kFloat32, std::move(shape));
-  std::mt19937_64 engine(seed);
-  std::normal_distribution<float> d;
-  for (float& x : t.as<float>()) x = d(engine);
-  return t;
-}
 
 struct Pattern {
   const char* name;
@@ -57,21 +45,6 @@ std::vector<Pattern> patterns(Index s) {
           {"causal", diagonal_band(s, s, -s, 0), true},
           {"documents", bands(s, s, std::move(documents)), false, true},
           {"window256", diagonal_band(s, s, -255, 0), false, true}};
-}
-
-Index executed_cells(const Plane& plane, Index q_tile, Index k_tile) {
-  Index cells = 0;
-  std::vector<TileRun> runs;
-  for (Index q = 0; q < plane.queries(); q += q_tile) {
-    const Range rows{q, std::min(q + q_tile, plane.queries())};
-    runs.clear();
-    plane.tiles(rows, k_tile, runs);
-    for (const TileRun& run : runs) {
-      cells += rows.size() * (std::min((Index{run.first} + run.count) * k_tile, plane.keys()) -
-                              Index{run.first} * k_tile);
-    }
-  }
-  return cells;
 }
 
 #ifdef MASKCTL_OPENBLAS
@@ -98,10 +71,10 @@ class Case {
   Case(Index dim, Index s, const Pattern& pattern)
       : dim_(dim),
         pattern_(pattern),
-        q_(normal({1, s, kHeads, dim}, 1)),
-        k_(normal({1, s, kHeads, dim}, 2)),
-        v_(normal({1, s, kHeads, dim}, 3)),
-        d_out_(normal({1, s, kHeads, dim}, 4)),
+        q_(random_normal({1, s, kHeads, dim}, 1)),
+        k_(random_normal({1, s, kHeads, dim}, 2)),
+        v_(random_normal({1, s, kHeads, dim}, 3)),
+        d_out_(random_normal({1, s, kHeads, dim}, 4)),
         mask_(pattern.plane) {}
 
   void run(int pairs) {
@@ -152,8 +125,10 @@ class Case {
 
   void print(const char* pass, const std::vector<double>& useful, const std::vector<double>& share,
              const std::vector<double>& ratio, Index q_tile, Index k_tile) const {
-    const double waste = static_cast<double>(executed_cells(*pattern_.plane, q_tile, k_tile)) /
-                         static_cast<double>(mask_.count());
+    const BlockSize group{q_tile, k_tile};
+    const PlaneStats cells = mask_stats(mask_, std::span(&group, 1)).total;
+    const double waste =
+        static_cast<double>(cells.blocks[0].executed) / static_cast<double>(cells.open);
     std::printf(
         "D %-3lld S %-5lld %-9s %-8s useful %6.1f GFLOP/s  executed %6.1f  of peak %.2f "
         "(executed %.2f)  waste %.2f",

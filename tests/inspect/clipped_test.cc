@@ -200,10 +200,71 @@ TEST_CASE("classes split from their lines make the plane again") {
   for (int i = 0; i < 120; ++i) {
     const Index queries = 1 + i % 60, keys = 1 + i * 3 % 80;
     const Drawn drawn = draw(random, queries, keys);
-    const auto split = recognising::split_classes(*drawn.listed);
+    const auto split = recognising::split_clipped(*drawn.listed, false);
     REQUIRE(split);
-    const Mask again = maskctl::apply(Mask(split->lines), split->classes);
+    const Mask again = maskctl::apply(Mask(split->lines), split->shared);
     CHECK(words_of(*again.plane(0, 0)) == words_of(*drawn.bits));
+  }
+}
+
+/// Random blocks, of which some rows are closed.
+PlanePtr draw_grid(std::mt19937_64& random, Index queries, Index keys, Index q_size, Index k_size) {
+  const Index columns = ceil_div(keys, k_size);
+  std::vector<std::uint8_t> map(static_cast<std::size_t>(ceil_div(queries, q_size) * columns));
+  for (std::uint8_t& block : map) block = random() % 2;
+  return block_grid(queries, keys, q_size, k_size, map, columns);
+}
+
+TEST_CASE("block grids split from their lines make the plane again") {
+  std::mt19937_64 random(6);
+  for (int i = 0; i < 120; ++i) {
+    const Index queries = 1 + i % 60, keys = 1 + i * 3 % 80;
+    const Index q_size = 1 + static_cast<Index>(random() % 20);
+    const Index k_size = 1 + static_cast<Index>(random() % 20);
+    const PlanePtr grid = draw_grid(random, queries, keys, q_size, k_size);
+    const PlanePtr lines = diagonal_band(queries, keys, i % 4 == 0 ? -30 : -kUnbounded, 5);
+    const PlanePtr plane = combine(Op::kAnd, grid, lines);
+    const auto split = recognising::split_clipped(*plane, true);
+    REQUIRE(split);
+    const Mask again = maskctl::apply(Mask(split->lines), split->shared);
+    CHECK(words_of(*again.plane(0, 0)) == words_of(*plane));
+  }
+}
+
+TEST_CASE("large block grids are recognised without a look at their cells") {
+  std::mt19937_64 random(8);
+  const Index n = 1 << 20;
+  for (const Index size : {16384, 2048}) {
+    const PlanePtr grid = draw_grid(random, n, n, size, size);
+    const Recognised alone = recognise(Mask(grid));
+    CHECK(alone.unexplained == 0);
+    REQUIRE(alone.chain.size() == 1);
+    CHECK(std::get<step::Block>(alone.chain[0].rule).q_size == size);
+    const Recognised causal =
+        recognise(Mask(combine(Op::kAnd, grid, diagonal_band(n, n, -kUnbounded, 0))));
+    CHECK(causal.unexplained == 0);
+    REQUIRE(causal.chain.size() == 2);
+    CHECK(std::holds_alternative<step::Block>(causal.chain[0].rule));
+    CHECK(std::holds_alternative<step::Causal>(causal.chain[1].rule));
+  }
+}
+
+TEST_CASE("planes held alike open the same cells, and one other row or list is told") {
+  std::mt19937_64 random(9);
+  for (int i = 0; i < 50; ++i) {
+    const Index n = 20 + i;
+    std::vector<std::int32_t> q(static_cast<std::size_t>(n)), k(q.size());
+    for (std::int32_t& id : q) id = static_cast<std::int32_t>(random() % 3);
+    for (std::int32_t& id : k) id = static_cast<std::int32_t>(random() % 3);
+    const Run all{0, static_cast<std::int32_t>(n)};
+    const PlanePtr plane = plane_of(q, k, 3, all);
+    CHECK(held_alike(*plane, *plane_of(q, k, 3, all)));
+    auto other = i % 2 == 0 ? q : k;
+    std::int32_t& id = other[random() % other.size()];
+    id = (id + 1) % 3;
+    const PlanePtr changed = i % 2 == 0 ? plane_of(other, k, 3, all) : plane_of(q, other, 3, all);
+    CHECK_FALSE(held_alike(*plane, *changed));
+    CHECK_FALSE(held_alike(*plane, *plane_of(q, k, 3, {0, all.end - 1})));
   }
 }
 

@@ -2,6 +2,7 @@
 #include "maskctl/inspect/lint.h"
 
 #include <fstream>
+#include <limits>
 #include <set>
 #include <sstream>
 
@@ -61,6 +62,11 @@ TEST_CASE("segment ids that come back and zeros at the end are told", "[lint]") 
   CHECK(back.count == 2);
   CHECK(back.where.batch == 1);
   CHECK(back.where.entry == 2);
+  const std::int32_t far = std::numeric_limits<std::int32_t>::max();  // no table holds these
+  const Finding apart = only(lint_segments(ints({far, 4, -far, 4, far, -1, far}), -1));
+  CHECK(apart.rule->id == "segments-return");
+  CHECK(apart.count == 3);
+  CHECK(apart.where.entry == 3);
   CHECK(ids(lint_segments(ints({1, 2, 0, 0}), -1)) == Ids{"segments-zero-tail"});
   CHECK(lint_segments(ints({1, 2, 0, 0}), 0).empty());
   CHECK(lint_segments(ints({0, 0, 0}), -1).empty());

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,10 @@
 #include "maskctl/base/error.h"
 #include "maskctl/io/array_io.h"
 #include "support/catch_compat.h"
+#include "support/contains.h"
 #include "support/error_of.h"
 
 namespace maskctl::test {
-
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 inline std::span<const std::byte> as_bytes(const std::string& text) {
   return std::as_bytes(std::span(text));
@@ -52,6 +50,24 @@ inline Tensor counting(DType dtype, std::vector<Index> shape) {
     bytes[i] = static_cast<std::byte>(dtype == DType::kBool ? value % 2 : value % 113);
   }
   return tensor;
+}
+
+/// How many are refused of 20000 copies of `good`, in the first `size` bytes of which up to `most`
+/// are changed; some lose their end too. refused(bytes) reads them.
+template <typename F>
+int count_refused(const std::string& good, std::size_t size, std::size_t most, F&& refused) {
+  std::mt19937 random(1);
+  const auto below = [&random](std::size_t n) { return random() % n; };
+  int count = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes = good;
+    for (std::size_t edits = 1 + below(most); edits > 0; --edits) {
+      bytes[below(size)] = static_cast<char>(below(256));
+    }
+    if (below(8) == 0) bytes.resize(below(bytes.size()));
+    if (refused(bytes)) ++count;
+  }
+  return count;
 }
 
 /// Gives the bytes through a pipe, from a child process.

@@ -233,12 +233,8 @@ TEST_CASE("convert: options that a kind does not have are refused") {
 TEST_CASE("convert: two arrays need a container") {
   const Folder folder;
   const Mask cross = documents({0, 0, 1}, {0, 1, 1, 1});
-  try {
-    write_mask(folder / "s.npy", cross, writing(Kind::kSegments));
-    FAIL("no error");
-  } catch (const Error& error) {
-    CHECK(contains(error.what(), "an .npy holds one array, these are 2 (q, kv)"));
-  }
+  CHECK(contains(error_of([&] { write_mask(folder / "s.npy", cross, writing(Kind::kSegments)); }),
+                 "an .npy holds one array, these are 2 (q, kv)"));
   CHECK_FALSE(std::filesystem::exists(folder / "s.npy"));
   write_mask(folder / "s.npz", cross, writing(Kind::kSegments));
   CHECK(differing(read_mask(folder / "s.npz", as(Kind::kSegments)).mask, cross) == 0);

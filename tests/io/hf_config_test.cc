@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "maskctl/base/error.h"
 #include "support/catch_compat.h"
+#include "support/error_of.h"
 
 namespace maskctl {
 namespace {
@@ -48,13 +48,8 @@ TEST_CASE("older configs say it in other words") {
 }
 
 TEST_CASE("other files are refused in one line") {
-  const auto refused = [](const std::string& json) -> std::string {
-    try {
-      read_hf_config(json);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+  const auto refused = [](const std::string& json) {
+    return test::error_of([&] { read_hf_config(json); });
   };
   CHECK(refused("") == "expected a JSON object");
   CHECK(refused("[1]") == "expected a JSON object");

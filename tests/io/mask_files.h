@@ -21,6 +21,9 @@
 #include "maskctl/io/mask_io.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/tensor/convert.h"
+#include "support/contains.h"
+#include "support/error_of.h"
+#include "support/tensors.h"
 
 namespace maskctl::test {
 
@@ -43,27 +46,18 @@ inline Cells random_cells(Index n, unsigned seed, double density = 0.5) {
 }
 
 inline Tensor bool_tensor(std::vector<Index> shape, const Cells& cells) {
-  Tensor out(DType::kBool, std::move(shape));
-  std::copy(cells.begin(), cells.end(), out.as<std::uint8_t>().begin());
-  return out;
+  return tensor_of(DType::kBool, std::move(shape), cells);
 }
 
 inline Tensor int_tensor(std::vector<Index> shape, const Values& values,
                          DType dtype = DType::kInt64) {
-  Tensor out(DType::kInt64, std::move(shape));
-  std::copy(values.begin(), values.end(), out.as<std::int64_t>().begin());
-  return astype(out, dtype);
+  return astype(tensor_of(DType::kInt64, std::move(shape), values), dtype);
 }
 
 inline Cells cells_of(const Mask& mask) {
   const Tensor dense = dense_from_mask(mask, Index{1} << 30);
   const auto bytes = dense.as<std::uint8_t>();
   return {bytes.begin(), bytes.end()};
-}
-
-inline std::string bytes_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 /// A .npy as numpy writes it, of a C-order tensor, in any order of bytes and axes.
@@ -101,7 +95,7 @@ class Fifo {
       : path(folder / "fifo") {
     signal(SIGPIPE, SIG_IGN);
     if (mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("no fifo");
-    writer_ = std::thread([this, bytes = bytes_of_file(file).substr(0, limit), limit] {
+    writer_ = std::thread([this, bytes = slurp(file).substr(0, limit), limit] {
       const int fd = open(path.c_str(), O_WRONLY);
       for (std::size_t at = 0; at < bytes.size();) {
         const std::size_t n = std::min<std::size_t>(bytes.size() - at, 1000 + at % 77777);
@@ -127,22 +121,13 @@ class Fifo {
 };
 
 inline std::string error_of(const std::string& source, const MaskReadOptions& options = {}) {
-  try {
-    read_mask(source, options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return error_of([&] { read_mask(source, options); });
 }
 
 inline MaskReadOptions as(Kind kind) {
   MaskReadOptions options;
   options.as = kind;
   return options;
-}
-
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace maskctl::test

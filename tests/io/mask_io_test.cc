@@ -101,7 +101,7 @@ TEST_CASE("odd bytes of a bool are true and noted") {
   const Folder folder;
   const std::string path = folder / "m.npy";
   write_array(path, bool_tensor({2, 2}, {0, 1, 1, 1}));
-  std::string bytes = bytes_of_file(path);
+  std::string bytes = slurp(path);
   bytes[bytes.size() - 1] = '\xff';
   bytes[bytes.size() - 2] = '\x02';
   std::ofstream(path, std::ios::binary) << bytes;
@@ -165,7 +165,7 @@ TEST_CASE("a written dense mask is the array that numpy would save") {
     for (auto& cell : cells) cell ^= 1;
   }
   write_array(folder / "expected.npy", astype(bool_tensor({2, 2, 33, 77}, cells), dtype));
-  CHECK(bytes_of_file(folder / "m.npy") == bytes_of_file(folder / "expected.npy"));
+  CHECK(slurp(folder / "m.npy") == slurp(folder / "expected.npy"));
   write_mask(folder / "m.npz", mask, options);
   CHECK(cells_of(read_mask(folder / "m.npz").mask) == cells);
 }

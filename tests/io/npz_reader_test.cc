@@ -233,20 +233,9 @@ TEST_CASE("npz: other content is refused by what it looks like") {
 
 TEST_CASE("npz: mutated archives are read or refused, never worse") {
   const std::string good = archive("put(made([('a.npy', small), ('b.npy', small)], 8))");
-  std::uint32_t state = 99;
-  const auto random = [&](std::size_t n) {
-    state = state * 1664525 + 1013904223;
-    return (state >> 8) % n;
-  };
-  int refused = 0;
-  for (int round = 0; round < 20000; ++round) {
-    std::string bytes = good;
-    for (std::size_t edits = 1 + random(3); edits > 0; --edits) {
-      bytes[random(bytes.size())] = static_cast<char>(random(256));
-    }
-    ReadOptions options;
-    options.max_bytes = 1 << 20;
-    if (refusal(bytes, "a", options) != "no error") ++refused;
-  }
-  CHECK(refused > 5000);
+  ReadOptions options;
+  options.max_bytes = 1 << 20;
+  CHECK(count_refused(good, good.size(), 3, [&](const std::string& bytes) {
+          return refusal(bytes, "a", options) != "no error";
+        }) > 5000);
 }

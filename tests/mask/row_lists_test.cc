@@ -1,9 +1,11 @@
 // Blocks of shared run lists against the dense twin.
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "maskctl/mask/bands.h"
+#include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/leaves.h"
 #include "support/catch_compat.h"
 #include "support/leaf_maker.h"
@@ -56,6 +58,99 @@ TEST_CASE("tiles and counts of interleaved ids under clips are those of the cell
     if (first.empty()) first = check_reading(*plane, want, random, 6);
   }
   REQUIRE(first == "");
+}
+
+TEST_CASE("tiles and counts of block grids under clips are those of the cells") {
+  std::mt19937 random(11);
+  std::string first;
+  for (int round = 0; round < 80 && first.empty(); ++round) {
+    const Index q = 24 + static_cast<Index>(random() % 120);
+    const Index k = round % 3 == 0 ? q : 200 + static_cast<Index>(random() % 500);
+    const Index q_size = 1 + static_cast<Index>(random() % 40);
+    const Index k_size = 1 + static_cast<Index>(random() % 40);
+    const Index columns = ceil_div(k, k_size);
+    std::vector<std::uint8_t> map(static_cast<std::size_t>(ceil_div(q, q_size) * columns));
+    for (std::uint8_t& block : map) block = random() % 3 == 0;
+    const Pair clip = clip_to(round % 4, q, k);
+    const Dense grid = matrix(q, k, [&](Index i, Index j) {
+      return map[static_cast<std::size_t>(i / q_size * columns + j / k_size)] == 1;
+    });
+    const PlanePtr blocks = block_grid(q, k, q_size, k_size, map, columns);
+    const PlanePtr kept = combine(Op::kAnd, blocks, clip.plane);
+    const PlanePtr left = combine(Op::kSub, blocks, clip.plane);
+    for (const auto& [plane, want] : {std::pair(kept, zip(Op::kAnd, grid, clip.dense)),
+                                      std::pair(left, zip(Op::kSub, grid, clip.dense))}) {
+      for (const Index tile : {1, 2, 4, 5, 16, 64, 100, 800}) {
+        for (Index row = 0; row < q && first.empty(); row += 13) {
+          first = check_tiles(*plane, want, {row, std::min(row + 13, q)}, tile);
+        }
+      }
+      if (first.empty()) first = check_reading(*plane, want, random, 6);
+    }
+  }
+  REQUIRE(first == "");
+}
+
+TEST_CASE("planes of the same lists under other clips combine cell by cell") {
+  std::mt19937 random(12);
+  std::string first;
+  for (int round = 0; round < 300 && first.empty(); ++round) {
+    const Index q = 1 + static_cast<Index>(random() % 12);
+    const Index k = 1 + static_cast<Index>(random() % 30);
+    const std::int32_t lists = 1 + static_cast<std::int32_t>(random() % 3);
+    const auto of_queries = interleaved(q, lists, 2, random);
+    const auto of_keys = interleaved(k, lists, 4, random);
+    const auto clip = [&] {
+      const auto begin = static_cast<std::int32_t>(random() % static_cast<unsigned>(k + 1));
+      const auto rest = static_cast<unsigned>(k + 1 - begin);
+      return Run{begin, begin + static_cast<std::int32_t>(random() % rest)};
+    };
+    // Like clips make rows that stay one clip, any make rows that do not.
+    const bool alike = round % 2 == 0;
+    ClippedClasses a{of_queries, of_keys, {}, lists}, b{of_queries, of_keys, {}, lists};
+    for (Index row = 0; row < q; ++row) {
+      a.clip.push_back(clip());
+      b.clip.push_back(alike ? Run{a.clip.back().begin, static_cast<std::int32_t>(k)} : clip());
+    }
+    const auto twin = [&](const ClippedClasses& classes) {
+      return matrix(q, k, [&](Index i, Index j) {
+        const Run& keys = classes.clip[static_cast<std::size_t>(i)];
+        const bool same =
+            of_queries[static_cast<std::size_t>(i)] == of_keys[static_cast<std::size_t>(j)];
+        return same && j >= keys.begin && j < keys.end;
+      });
+    };
+    for (const Op op : {Op::kAnd, Op::kOr, Op::kXor, Op::kSub}) {
+      if (!first.empty()) break;
+      const PlanePtr plane = combine(op, plane_of(a), plane_of(b));
+      first = check_reading(*plane, zip(op, twin(a), twin(b)), random, 4);
+      if (alike && op != Op::kOr) CHECK(plane->knows_sizes());
+    }
+  }
+  REQUIRE(first == "");
+}
+
+TEST_CASE("keys of lists that add up to more than 2^32 are counted") {
+  const auto n = std::numeric_limits<std::int32_t>::max();
+  const std::vector<Run> list{{0, n / 2}, {n / 2 + 1, n}};
+  std::vector<Run> runs;
+  std::vector<Index> offsets{0};
+  std::vector<RowRef> refs;
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    runs.insert(runs.end(), list.begin(), list.end());
+    offsets.push_back(std::ssize(runs));
+    refs.push_back({i, 0, n});
+  }
+  const PlanePtr plane = row_lists(n, std::move(runs), std::move(offsets), std::move(refs));
+  CHECK(plane->count() == 6 * (Index{n} - 1));
+  const std::vector<Index> edges{0, 10, n - 5, n};
+  std::vector<Index> counts(3);
+  plane->counts({0, 6}, edges, counts);
+  CHECK(counts == std::vector<Index>{6 * 10, 6 * (Index{n} - 16), 6 * 5});
+  plane->sizes({0, 6}, [&](Range, const Plane::RowSize& size) {
+    CHECK(size.keys == Index{n} - 1);
+    CHECK(size.runs == 2);
+  });
 }
 
 TEST_CASE("one list under all rows gives full tiles") {

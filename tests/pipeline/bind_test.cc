@@ -231,11 +231,11 @@ TEST_CASE("defaults and other spellings print in the shortest form") {
 TEST_CASE("chains made in the program print too") {
   CHECK(to_text({}).empty());
   step::Pad pad;
-  pad.valid.array = test::tensor<std::int32_t>(DType::kInt32, {2}, {3, 4});
+  pad.valid.array = test::i32({3, 4});
   pad.is_lengths = true;
   CHECK(to_text({{pad}}) == "pad:lens=3+4");
   step::Causal causal;
-  causal.offsets.array = test::tensor<Index>(DType::kInt64, {1}, {5});
+  causal.offsets.array = test::tensor_of<Index>(DType::kInt64, {1}, {5});
   CHECK(to_text({{causal}}) == "causal:offset=5");
   // A spelling that the sides contradict gives way to them.
   CHECK(to_text({{step::Window{3, 2, Align::kUnset, 0, step::Window::Spelling::kKeys}}}) ==

@@ -14,16 +14,14 @@
 namespace maskctl::test {
 namespace {
 
-const Tensor kIds =
-    tensor<std::int32_t>(DType::kInt32, {2, 8}, {1, 1, 1, 2, 2, 2, 2, -1, 3, 3, 4, 4, 4, 4, 5, 5});
-const Tensor kTypes =
-    tensor<std::int32_t>(DType::kInt32, {2, 8}, {1, 1, 2, 2, 0, 0, 3, 3, 1, 1, 1, 1, 2, 2, 2, 0});
+const Tensor kIds = i32({2, 8}, {1, 1, 1, 2, 2, 2, 2, -1, 3, 3, 4, 4, 4, 4, 5, 5});
+const Tensor kTypes = i32({2, 8}, {1, 1, 2, 2, 0, 0, 3, 3, 1, 1, 1, 1, 2, 2, 2, 0});
 
 BindContext context() {
   BindContext out;
   out.read_array = [](const std::string& name) {
     if (name == "types") return kTypes;
-    if (name == "starts") return tensor<std::int32_t>(DType::kInt32, {2}, {3, 5});
+    if (name == "starts") return i32({3, 5});
     throw Error(Errc::kIo, "no array " + name);
   };
   return out;
@@ -47,8 +45,7 @@ TEST_CASE("steps give what the methods give") {
   MaskInfo info = MaskInfo::from_segments(kIds);
   check_same(chain("causal"), info.apply_causal());
   check_same(chain("causal:offset=2"), info.apply_causal(Index{2}));
-  check_same(chain("causal:offset=starts"),
-             info.apply_causal(make_array(tensor<std::int32_t>(DType::kInt32, {2}, {3, 5}))));
+  check_same(chain("causal:offset=starts"), info.apply_causal(make_array(i32({3, 5}))));
   check_same(chain("window:both=2"), info.apply_sliding_window(Index{2}));
   check_same(chain("window:keys=3"), info.apply_sliding_window(std::pair<Index, Index>{2, 0}));
   check_same(chain("window:left=1,right=2"),
@@ -61,7 +58,7 @@ TEST_CASE("windows of decoding and prefill cut the mask") {
   MaskInfo info = MaskInfo::from_segments(kIds);
   SlidingWindowOptions decode;
   decode.mode = "decode";
-  decode.index = make_array(tensor<std::int32_t>(DType::kInt32, {2}, {3, 5}));
+  decode.index = make_array(i32({3, 5}));
   MaskInfo cut = chain("window:both=2,mode=decode,index=starts");
   check_same(cut, info.apply_sliding_window(Index{2}, decode));
   CHECK(cut.q_len() == Index{1});
@@ -82,9 +79,9 @@ TEST_CASE("token types and lengths take all their arguments") {
   lengths.q_len = 2;
   lengths.sliding_window = 3;
   check_same(chain("kv-lengths:starts,q_len=2,window=3"),
-             info.apply_kv_lengths(tensor<std::int32_t>(DType::kInt32, {2}, {3, 5}), lengths));
+             info.apply_kv_lengths(i32({3, 5}), lengths));
   check_same(chain("kv-lengths:lens=3+5,q_len=2,window=3"),
-             info.apply_kv_lengths(tensor<std::int32_t>(DType::kInt32, {2}, {3, 5}), lengths));
+             info.apply_kv_lengths(i32({3, 5}), lengths));
   CHECK_THROWS_AS(chain("kv-lengths:lens=3+5"), PythonError);
 }
 

@@ -3,6 +3,8 @@
 
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
+#include "support/contains.h"
+#include "support/error_of.h"
 
 namespace maskctl {
 namespace {
@@ -20,16 +22,11 @@ Rule rule(const std::string& text) {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    parsed(text);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { parsed(text); });
 }
 
 bool says(const std::string& text, const std::string& words) {
-  return refusal(text).find(words) != std::string::npos;
+  return test::contains(refusal(text), words);
 }
 
 TEST_CASE("expectations without arguments") {

@@ -11,28 +11,21 @@
 #include "maskctl/mask/bands.h"
 #include "maskctl/pipeline/bind.h"
 #include "maskctl/pipeline/generate.h"
+#include "support/tensors.h"
 
 namespace maskctl::test {
 
-template <typename T>
-Tensor tensor(DType dtype, std::vector<Index> shape, const std::vector<T>& values) {
-  Tensor out(dtype, std::move(shape));
-  std::copy(values.begin(), values.end(), out.as<T>().begin());
-  return out;
-}
-
 inline const std::map<std::string, Tensor>& arrays() {
-  using I = std::int32_t;
   using U = std::uint8_t;
   static const std::map<std::string, Tensor> kArrays = {
-      {"ids.npy", tensor<I>(DType::kInt32, {2, 4}, {1, 1, 2, -1, 1, 2, 2, 2})},
-      {"ids4.npy", tensor<I>(DType::kInt32, {4}, {1, 1, 2, -1})},
-      {"ids6.npy", tensor<I>(DType::kInt32, {6}, {1, 1, 1, 2, 2, -1})},
-      {"lens.npy", tensor<I>(DType::kInt32, {2}, {3, 4})},
-      {"flags.npy", tensor<U>(DType::kBool, {4}, {1, 1, 1, 0})},
-      {"flags2d.npy", tensor<I>(DType::kInt32, {2, 4}, {1, 1, 0, 0, 1, 1, 1, 1})},
-      {"map.npy", tensor<U>(DType::kUInt8, {2, 2}, {1, 0, 0, 1})},
-      {"odd =,|{}'name.npy", tensor<I>(DType::kInt32, {4}, {1, 2, 2, 1})},
+      {"ids.npy", i32({2, 4}, {1, 1, 2, -1, 1, 2, 2, 2})},
+      {"ids4.npy", i32({1, 1, 2, -1})},
+      {"ids6.npy", i32({1, 1, 1, 2, 2, -1})},
+      {"lens.npy", i32({3, 4})},
+      {"flags.npy", tensor_of<U>(DType::kBool, {4}, {1, 1, 1, 0})},
+      {"flags2d.npy", i32({2, 4}, {1, 1, 0, 0, 1, 1, 1, 1})},
+      {"map.npy", tensor_of<U>(DType::kUInt8, {2, 2}, {1, 0, 0, 1})},
+      {"odd =,|{}'name.npy", i32({1, 2, 2, 1})},
   };
   return kArrays;
 }

@@ -12,17 +12,15 @@
 namespace maskctl {
 namespace {
 
-const Tensor kIds = test::tensor<std::int32_t>(DType::kInt32, {2, 8},
-                                               {1, 1, 1, 2, 2, 2, 2, -1, 3, 3, 4, 4, 4, 4, 5, 5});
+const Tensor kIds = test::i32({2, 8}, {1, 1, 1, 2, 2, 2, 2, -1, 3, 3, 4, 4, 4, 4, 5, 5});
 
 BindContext context() {
   BindContext out;
   out.read_array = [](const std::string& name) {
     if (name == "types") {
-      return test::tensor<std::int32_t>(DType::kInt32, {2, 8},
-                                        {1, 1, 2, 2, 0, 0, 3, 3, 1, 1, 1, 1, 2, 2, 2, 0});
+      return test::i32({2, 8}, {1, 1, 2, 2, 0, 0, 3, 3, 1, 1, 1, 1, 2, 2, 2, 0});
     }
-    return test::tensor<std::int32_t>(DType::kInt32, {2}, {5, 7});
+    return test::i32({5, 7});
   };
   return out;
 }

@@ -32,15 +32,14 @@ PlanePtr cells(const std::vector<std::string>& rows) {
 TEST_CASE("visualize text: ascii without segments", "[render]") {
   const auto q = ids({{0, 1}});
   const PlanePtr plane = segments(q, q);
-  EjkernelOptions options;
-  options.q_block = 2;
-  options.kv_block = 2;
-  options.fit_in_screen = false;
-  options.max_rows = 7;
-  options.max_cols = 7;
-  options.ascii = true;
-  options.show_segments = false;
-  options.mask_shape = {1, 1, 1, 1};
+  const EjkernelOptions options{.q_block = 2,
+                                .kv_block = 2,
+                                .fit_in_screen = false,
+                                .max_rows = 7,
+                                .max_cols = 7,
+                                .ascii = true,
+                                .show_segments = false,
+                                .mask_shape = {1, 1, 1, 1}};
   CHECK(visualize_text(*plane, q, q, options) ==
         "Attention mask (batch=0, head=0) block=(2x2) mask_shape=(1, 1, 1, 1)\n"
         "  ==  \n"
@@ -52,12 +51,8 @@ TEST_CASE("visualize text: ascii without segments", "[render]") {
 TEST_CASE("visualize text: padding on the left and ragged last blocks", "[render]") {
   const auto q = ids({{-1, 19}, {0, 34}, {1, 22}});
   const PlanePtr plane = segments(q, q);
-  EjkernelOptions options;
-  options.q_block = 64;
-  options.kv_block = 4;
-  options.batch = 1;
-  options.max_rows = 8;
-  options.mask_shape = {2, 1, 75, 75};
+  const EjkernelOptions options{
+      .q_block = 64, .kv_block = 4, .batch = 1, .max_rows = 8, .mask_shape = {2, 1, 75, 75}};
   CHECK(visualize_text(*plane, q, q, options) ==
         "Attention mask (batch=1, head=0) block=(64x4) mask_shape=(2, 1, 75, 75)\n"
         "                 ??0000000000000000??01010101??\n"
@@ -72,13 +67,12 @@ TEST_CASE("visualize text: padding on the left and ragged last blocks", "[render
 TEST_CASE("visualize text: one block larger than the mask", "[render]") {
   const auto q = ids({{1, 2}, {3, 1}, {2, 1}, {3, 1}, {-1, 1}, {0, 1}});
   const PlanePtr plane = segments(q, q);
-  EjkernelOptions options;
-  options.q_block = 8;
-  options.kv_block = 8;
-  options.batch = 1;
-  options.fit_in_screen = false;
-  options.max_rows = 15;
-  options.mask_shape = {3, 1, 7, 7};
+  const EjkernelOptions options{.q_block = 8,
+                                .kv_block = 8,
+                                .batch = 1,
+                                .fit_in_screen = false,
+                                .max_rows = 15,
+                                .mask_shape = {3, 1, 7, 7}};
   CHECK(visualize_text(*plane, q, q, options) ==
         "Attention mask (batch=1, head=0) block=(8x8) mask_shape=(3, 1, 7, 7)\n"
         "         ??\n"
@@ -93,13 +87,12 @@ TEST_CASE("visualize text: cross attention and averaged columns", "[render]") {
   const auto q = ids({{0, 3}, {1, 1}, {2, 8}, {3, 7}, {4, 3}, {-1, 8}});
   const auto k = ids({{0, 36}, {-1, 9}});
   const PlanePtr plane = segments(q, k);
-  EjkernelOptions options;
-  options.q_block = 3;
-  options.kv_block = 2;
-  options.max_cols = 10;
-  options.ascii = true;
-  options.show_segments = false;
-  options.mask_shape = {4, 1, 30, 45};
+  const EjkernelOptions options{.q_block = 3,
+                                .kv_block = 2,
+                                .max_cols = 10,
+                                .ascii = true,
+                                .show_segments = false,
+                                .mask_shape = {4, 1, 30, 45}};
   CHECK(visualize_text(*plane, q, k, options) ==
         "Attention mask (batch=0, head=0) block=(3x2) mask_shape=(4, 1, 30, 45)\n"
         "  ================  \n"
@@ -120,12 +113,8 @@ TEST_CASE("visualize text: cross attention and averaged columns", "[render]") {
 TEST_CASE("visualize text: a dense mask that is not symmetric", "[render]") {
   const PlanePtr plane = cells({"#.####", "#.####", "######", "######", "####.#", "######"});
   const auto q = ids({{0, 6}}), k = ids({{0, 6}});
-  EjkernelOptions options;
-  options.q_block = 2;
-  options.kv_block = 2;
-  options.head = 1;
-  options.fit_in_screen = false;
-  options.mask_shape = {2, 2, 6, 6};
+  const EjkernelOptions options{
+      .q_block = 2, .kv_block = 2, .head = 1, .fit_in_screen = false, .mask_shape = {2, 2, 6, 6}};
   CHECK(visualize_text(*plane, q, k, options) ==
         "Attention mask (batch=0, head=1) block=(2x2) mask_shape=(2, 2, 6, 6)\n"
         "         000000\n"
@@ -144,13 +133,12 @@ TEST_CASE("visualize text: ids computed from a causal mask and averaged rows", "
              "#######.........", "########........", "#########.......", "##########......",
              "###########.....", "############....", "#############...", "##############..",
              "###############.", "################", "################", "################"});
-  EjkernelOptions options;
-  options.q_block = 2;
-  options.kv_block = 2;
-  options.max_rows = 4;
-  options.max_cols = 16;
-  options.ascii = true;
-  options.mask_shape = {3, 1, 16, 16};
+  const EjkernelOptions options{.q_block = 2,
+                                .kv_block = 2,
+                                .max_rows = 4,
+                                .max_cols = 16,
+                                .ascii = true,
+                                .mask_shape = {3, 1, 16, 16}};
   CHECK(visualize_text(*plane, {}, {}, options) ==
         "Attention mask (batch=0, head=0) block=(2x2) mask_shape=(3, 1, 16, 16)\n"
         "         00??????????????\n"
@@ -176,11 +164,8 @@ TEST_CASE("visualize text: ids computed from a mask with empty rows and ragged b
              ".........................", ".#.....##..##.##........#", "..#....##...#...........#",
              ".........................", ".#.....###..#.##...#.....", ".#......##.##..#........#",
              ".#.....#.#.#..##...#....."});
-  EjkernelOptions options;
-  options.q_block = 2;
-  options.kv_block = 7;
-  options.ascii = true;
-  options.mask_shape = {3, 1, 25, 25};
+  const EjkernelOptions options{
+      .q_block = 2, .kv_block = 7, .ascii = true, .mask_shape = {3, 1, 25, 25}};
   CHECK(visualize_text(*plane, {}, {}, options) ==
         "Attention mask (batch=0, head=0) block=(2x7) mask_shape=(3, 1, 25, 25)\n"
         "         ????????\n"
@@ -206,13 +191,12 @@ TEST_CASE("visualize text: ids computed from a mask with empty rows and ragged b
 TEST_CASE("visualize text: a block of 0 counts as 1", "[render]") {
   const auto q = ids({{0, 35}, {1, 12}, {2, 33}, {-1, 5}});
   const PlanePtr plane = segments(q, q);
-  EjkernelOptions options;
-  options.q_block = 0;
-  options.kv_block = 0;
-  options.max_rows = 7;
-  options.max_cols = 9;
-  options.ascii = true;
-  options.mask_shape = {1, 1, 85, 85};
+  const EjkernelOptions options{.q_block = 0,
+                                .kv_block = 0,
+                                .max_rows = 7,
+                                .max_cols = 9,
+                                .ascii = true,
+                                .mask_shape = {1, 1, 85, 85}};
   CHECK(visualize_text(*plane, q, q, options) ==
         "Attention mask (batch=0, head=0) block=(1x1) mask_shape=(1, 1, 85, 85)\n"
         "         000000????020202  \n"
@@ -232,12 +216,8 @@ TEST_CASE("visualize text: a block of 0 counts as 1", "[render]") {
 TEST_CASE("visualize text: a screen of one cell", "[render]") {
   const auto q = ids({{0, 1}, {1, 1}, {2, 3}});
   const PlanePtr plane = segments(q, q);
-  EjkernelOptions options;
-  options.q_block = 2;
-  options.kv_block = 2;
-  options.max_rows = 1;
-  options.max_cols = 1;
-  options.mask_shape = {2, 1, 5, 5};
+  const EjkernelOptions options{
+      .q_block = 2, .kv_block = 2, .max_rows = 1, .max_cols = 1, .mask_shape = {2, 1, 5, 5}};
   CHECK(visualize_text(*plane, q, q, options) ==
         "Attention mask (batch=0, head=0) block=(2x2) mask_shape=(2, 1, 5, 5)\n"
         "         ??\n"
@@ -251,13 +231,12 @@ TEST_CASE("visualize text: a screen of one cell", "[render]") {
 TEST_CASE("visualize text: averaged rows only", "[render]") {
   const auto q = ids({{0, 11}, {1, 10}, {2, 5}, {3, 3}, {4, 4}, {-1, 11}});
   const PlanePtr plane = segments(q, q);
-  EjkernelOptions options;
-  options.q_block = 1;
-  options.kv_block = 1;
-  options.batch = 2;
-  options.max_rows = 3;
-  options.max_cols = 1000;
-  options.mask_shape = {3, 1, 44, 44};
+  const EjkernelOptions options{.q_block = 1,
+                                .kv_block = 1,
+                                .batch = 2,
+                                .max_rows = 3,
+                                .max_cols = 1000,
+                                .mask_shape = {3, 1, 44, 44}};
   CHECK(
       visualize_text(*plane, q, q, options) ==
       "Attention mask (batch=2, head=0) block=(1x1) mask_shape=(3, 1, 44, 44)\n"
@@ -280,13 +259,12 @@ TEST_CASE("visualize text: averaged rows only", "[render]") {
 TEST_CASE("visualize text: ids above 99 and padding", "[render]") {
   const auto q = ids({{12345, 65}, {-1, 10}});
   const PlanePtr plane = segments(q, q);
-  EjkernelOptions options;
-  options.q_block = 3;
-  options.kv_block = 3;
-  options.max_rows = 20;
-  options.max_cols = 20;
-  options.ascii = true;
-  options.mask_shape = {2, 1, 75, 75};
+  const EjkernelOptions options{.q_block = 3,
+                                .kv_block = 3,
+                                .max_rows = 20,
+                                .max_cols = 20,
+                                .ascii = true,
+                                .mask_shape = {2, 1, 75, 75}};
   CHECK(visualize_text(*plane, q, q, options) ==
         "Attention mask (batch=0, head=0) block=(3x3) mask_shape=(2, 1, 75, 75)\n"
         "         45454545454545454545??    \n"
@@ -312,13 +290,12 @@ TEST_CASE("visualize text: ids above 99 and padding", "[render]") {
 TEST_CASE("visualize text: negative ids", "[render]") {
   const auto q = ids({{12345, 2}, {-2, 2}, {-3, 9}, {3, 16}, {-1, 11}});
   const PlanePtr plane = segments(q, q);
-  EjkernelOptions options;
-  options.q_block = 1;
-  options.kv_block = 1;
-  options.max_rows = 20;
-  options.max_cols = 20;
-  options.ascii = true;
-  options.mask_shape = {4, 1, 40, 40};
+  const EjkernelOptions options{.q_block = 1,
+                                .kv_block = 1,
+                                .max_rows = 20,
+                                .max_cols = 20,
+                                .ascii = true,
+                                .mask_shape = {4, 1, 40, 40}};
   CHECK(visualize_text(*plane, q, q, options) ==
         "Attention mask (batch=0, head=0) block=(1x1) mask_shape=(4, 1, 40, 40)\n"
         "         45??97979797??03030303030303??          \n"

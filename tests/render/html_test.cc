@@ -7,6 +7,7 @@
 #include "maskctl/render/ink_rects.h"
 #include "maskctl/render/svg.h"
 #include "support/catch_compat.h"
+#include "support/contains.h"
 
 namespace maskctl {
 namespace {
@@ -14,10 +15,6 @@ namespace {
 std::string page(const PictureInput& input, const PictureOptions& options = {}) {
   const InkGrid grid = ink_grid(input, options.max_size, options.max_size);
   return draw_html(input, options, grid, svg_cells(grid, grid_rects(grid), options.palette, ""));
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// Tags open and close in order.
@@ -49,16 +46,16 @@ TEST_CASE("html: a page holds the picture, both rulers, zoom, legend and numbers
   const std::string text = page(input);
   CHECK(balanced(text));
   CHECK(text.starts_with("<!DOCTYPE html>\n"));
-  CHECK(has(text, "<h1>causal.npy</h1>"));
-  CHECK(has(text, "<p>100 queries x 60 keys, 4230 open (70.5%)</p>"));
-  CHECK(has(text, "aria-label=\"keys\""));
-  CHECK(has(text, "aria-label=\"queries\""));
-  CHECK(has(text, "title=\"segment 4, cells 0 to 99\""));
-  CHECK(has(text, "title=\"segment 9, cells 0 to 59\""));
-  CHECK(has(text, "#zoom8:checked"));
-  CHECK(has(text, "id=\"zoom1\" checked"));
-  CHECK(has(text, "</span> closed</li>"));
-  CHECK(has(text, "role=\"img\""));
+  CHECK(test::contains(text, "<h1>causal.npy</h1>"));
+  CHECK(test::contains(text, "<p>100 queries x 60 keys, 4230 open (70.5%)</p>"));
+  CHECK(test::contains(text, "aria-label=\"keys\""));
+  CHECK(test::contains(text, "aria-label=\"queries\""));
+  CHECK(test::contains(text, "title=\"segment 4, cells 0 to 99\""));
+  CHECK(test::contains(text, "title=\"segment 9, cells 0 to 59\""));
+  CHECK(test::contains(text, "#zoom8:checked"));
+  CHECK(test::contains(text, "id=\"zoom1\" checked"));
+  CHECK(test::contains(text, "</span> closed</li>"));
+  CHECK(test::contains(text, "role=\"img\""));
   CHECK(text == page(input));
 }
 
@@ -66,12 +63,12 @@ TEST_CASE("html: nothing is fetched and no script runs", "[html]") {
   PictureInput input;
   input.plane = full_plane(5, 5);
   const std::string text = page(input);
-  CHECK(has(text, "default-src 'none'"));
-  CHECK_FALSE(has(text, "<script"));
-  CHECK_FALSE(has(text, "http://"));
-  CHECK_FALSE(has(text, "https://"));
-  CHECK_FALSE(has(text, "url("));
-  CHECK_FALSE(has(text, "<link"));
+  CHECK(test::contains(text, "default-src 'none'"));
+  CHECK_FALSE(test::contains(text, "<script"));
+  CHECK_FALSE(test::contains(text, "http://"));
+  CHECK_FALSE(test::contains(text, "https://"));
+  CHECK_FALSE(test::contains(text, "url("));
+  CHECK_FALSE(test::contains(text, "<link"));
   CHECK_FALSE(std::regex_search(text, std::regex("\\son[a-z]+=")));
 }
 
@@ -82,10 +79,10 @@ TEST_CASE("html: names of files cannot add markup", "[html]") {
   input.other_name = "\" onclick=\"x\xE2\x80\xAE<!--";
   const std::string text = page(input);
   CHECK(balanced(text));
-  CHECK_FALSE(has(text, "<img"));
-  CHECK_FALSE(has(text, "<!--"));
-  CHECK_FALSE(has(text, "\" onclick"));
-  CHECK(has(text, "&lt;img src=x onerror=alert(1)&gt;"));
+  CHECK_FALSE(test::contains(text, "<img"));
+  CHECK_FALSE(test::contains(text, "<!--"));
+  CHECK_FALSE(test::contains(text, "\" onclick"));
+  CHECK(test::contains(text, "&lt;img src=x onerror=alert(1)&gt;"));
 }
 
 TEST_CASE("html: more numbers stand on the rulers at higher zoom", "[html]") {
@@ -108,7 +105,7 @@ TEST_CASE("html: pictures of pixels stand in the page as data", "[html]") {
   PictureInput input;
   input.plane = empty_plane(0, 3);
   const std::string text = page(input);
-  CHECK(has(text, "(empty)"));
+  CHECK(test::contains(text, "(empty)"));
   CHECK(balanced(text));
 }
 

@@ -1,6 +1,7 @@
 // The message of the Error that a call throws.
 #pragma once
 
+#include <concepts>
 #include <string>
 
 #include "maskctl/base/error.h"
@@ -8,7 +9,7 @@
 namespace maskctl::test {
 
 /// "no error" when it throws none.
-template <typename F>
+template <std::invocable F>
 std::string error_of(F&& f) {
   try {
     f();

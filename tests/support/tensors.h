@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cmath>
-#include <initializer_list>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 #include "maskctl/tensor/convert.h"
@@ -47,17 +47,22 @@ class RandomTensors {
   std::mt19937_64 engine_;
 };
 
-inline Tensor f32(std::vector<Index> shape, std::initializer_list<float> values) {
-  Tensor t(DType::kFloat32, std::move(shape));
-  REQUIRE(t.elements() == static_cast<Index>(values.size()));
-  std::copy(values.begin(), values.end(), t.as<float>().begin());
+/// The values in row-major order; T is what Tensor::as gives for the dtype.
+template <class T>
+Tensor tensor_of(DType dtype, std::vector<Index> shape, const std::vector<T>& values) {
+  Tensor t(dtype, std::move(shape));
+  if (t.elements() != static_cast<Index>(values.size())) throw std::logic_error("other shape");
+  std::copy(values.begin(), values.end(), t.as<T>().begin());
   return t;
 }
-
-inline Tensor i32(std::initializer_list<std::int32_t> values) {
-  Tensor t(DType::kInt32, {static_cast<Index>(values.size())});
-  std::copy(values.begin(), values.end(), t.as<std::int32_t>().begin());
-  return t;
+inline Tensor f32(std::vector<Index> shape, const std::vector<float>& values) {
+  return tensor_of(DType::kFloat32, std::move(shape), values);
+}
+inline Tensor i32(std::vector<Index> shape, const std::vector<std::int32_t>& values) {
+  return tensor_of(DType::kInt32, std::move(shape), values);
+}
+inline Tensor i32(const std::vector<std::int32_t>& values) {
+  return i32({static_cast<Index>(values.size())}, values);
 }
 
 /// Equal shapes and dtypes; elements that differ by at most tolerance * max(1, the largest expected

@@ -13,6 +13,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/golden/text_file.h"
 #include "maskctl/pipeline/diagnostic.h"
+#include "maskctl/pipeline/values.h"
 
 namespace maskctl {
 namespace {
@@ -70,9 +71,9 @@ class Reader {
     const toml::node* node = table_.get(key);
     if (!node) return fallback;
     const auto value = node->is_integer() ? node->value<std::int64_t>() : std::nullopt;
-    if (!value || *value < low || *value > kMost) {
+    if (!value || *value < low || *value > kMaxArgument) {
       refuse(line_of(*node),
-             fmt::format("key '{}': expected an integer from {} to {}", key, low, kMost));
+             fmt::format("key '{}': expected an integer from {} to {}", key, low, kMaxArgument));
     }
     return *value;
   }
@@ -88,8 +89,6 @@ class Reader {
   }
 
  private:
-  static constexpr Index kMost = (Index{1} << 31) - 1;
-
   std::string text_of(const toml::node& node, const char* key) const {
     const auto value = node.is_string() ? node.value<std::string>() : std::nullopt;
     if (!value) refuse(line_of(node), fmt::format("key '{}': expected a text", key));

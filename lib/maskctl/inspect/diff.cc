@@ -11,6 +11,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/inspect/diff_classes.h"
+#include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/rows.h"
 
 namespace maskctl {
@@ -138,7 +139,7 @@ std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, Index b
 PairDiff diff_planes(const PlanePtr& a, const PlanePtr& b, Index block) {
   PairDiff out;
   const Index in_a = a->count();
-  if (a == b) {
+  if (held_alike(*a, *b)) {
     out.both = in_a;
     return out;
   }

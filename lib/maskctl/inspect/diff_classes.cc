@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <mutex>
 #include <unordered_map>
 
@@ -12,7 +13,8 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kMostWords = Index{1} << 22;  // of all marks together
+constexpr Index kMostWords = Index{1} << 22;                // of all marks together
+constexpr std::size_t kMostNumbers = std::size_t{1} << 20;  // of pairs in a table
 
 /// Which key tiles hold a key that only A, only B or one of them opens to a row of a pair of
 /// classes, clips aside.
@@ -23,13 +25,19 @@ class TileMarks {
   TileMarks(const ClippedClasses& a, const ClippedClasses& b, Index block)
       : a_(a), b_(b), block_(block), tiles_(ceil_div(std::ssize(a.k), block)) {
     const auto width = static_cast<std::size_t>(b.count) + 1;
+    const std::size_t table = (static_cast<std::size_t>(a.count) + 1) * width;
+    if (table <= kMostNumbers) numbers_.resize(table, -1);
     pair_.reserve(a.q.size());
     for (std::size_t i = 0; i < a.q.size(); ++i) {
-      const auto key =
+      const std::size_t place =
           static_cast<std::size_t>(a.q[i] + 1) * width + static_cast<std::size_t>(b.q[i] + 1);
-      const auto [at, is_new] = number_.try_emplace(key, std::ssize(pairs_));
-      if (is_new) pairs_.push_back({a.q[i], b.q[i]});
-      pair_.push_back(at->second);
+      std::int32_t& number =
+          numbers_.empty() ? hashed_.try_emplace(place, -1).first->second : numbers_[place];
+      if (number < 0) {
+        number = static_cast<std::int32_t>(pairs_.size());
+        pairs_.push_back({a.q[i], b.q[i]});
+      }
+      pair_.push_back(number);
     }
   }
 
@@ -40,42 +48,77 @@ class TileMarks {
 
   void make() {
     marks_.assign(static_cast<std::size_t>(std::ssize(pairs_) * 3 * words()), 0);
+    mark_classes(a_, &Pair::a, kOnlyA);
+    mark_classes(b_, &Pair::b, kOnlyB);
     for (std::size_t p = 0; p < pairs_.size(); ++p) {
-      const std::array<std::span<std::uint64_t>, 3> of{marks(p, kOnlyA), marks(p, kOnlyB),
-                                                       marks(p, kEither)};
-      const auto [class_a, class_b] = pairs_[p];
-      const auto key_count = static_cast<Index>(a_.k.size());
-      for (Index tile = 0; tile < tiles_; ++tile) {
-        bool in_a = false, in_b = false, differs = false;
-        const Index end = std::min((tile + 1) * block_, key_count);
-        for (Index key = tile * block_; key < end && !(in_a && in_b && differs); ++key) {
-          const bool has_a = opens(a_, class_a, key), has_b = opens(b_, class_b, key);
-          in_a |= has_a;
-          in_b |= has_b;
-          differs |= has_a != has_b;
+      const auto in_a = marks(p, kOnlyA), in_b = marks(p, kOnlyB), either = marks(p, kEither);
+      combine_words(Op::kXor, in_a, in_b, either);
+      for (std::size_t i = 0; i < in_a.size(); ++i) {
+        for (std::uint64_t both = in_a[i] & in_b[i]; both != 0; both &= both - 1) {
+          const Index tile = static_cast<Index>(i) * 64 + std::countr_zero(both);
+          if (differs(pairs_[p], tile)) set_bits(either, {tile, tile + 1});
         }
-        if (in_a) set_bits(of[kOnlyA], {tile, tile + 1});
-        if (in_b) set_bits(of[kOnlyB], {tile, tile + 1});
-        if (differs) set_bits(of[kEither], {tile, tile + 1});
       }
     }
   }
 
+  /// What was marked last for a pair and a kind, in the tile row that begins at `row`.
+  struct Told {
+    Index row = -1;
+    Range tiles;
+  };
+  std::size_t told_size() const { return pairs_.size() * 3; }
+
   /// Marks the tiles of `keys`, none of which the clips of the row cut, that differ for this row.
-  void add(Index row, Range keys, bool in_a, bool in_b, std::span<std::uint64_t> seen) const {
+  void add(Index tile_row, Index row, Range keys, bool in_a, bool in_b, std::span<Told> told,
+           std::span<std::uint64_t> seen) const {
     if (keys.empty() || (!in_a && !in_b)) return;
     const Range whole{ceil_div(keys.begin, block_),
                       keys.end == std::ssize(a_.k) ? tiles_ : keys.end / block_};
     if (!whole.empty()) {
       const Kind kind = in_a && in_b ? kEither : in_a ? kOnlyA : kOnlyB;
-      or_range(marks(static_cast<std::size_t>(pair_[static_cast<std::size_t>(row)]), kind), whole,
-               seen);
+      const auto pair = static_cast<std::size_t>(pair_[static_cast<std::size_t>(row)]);
+      Told& last = told[pair * 3 + kind];
+      if (last.row != tile_row || intersect(last.tiles, whole) != whole) {
+        or_range(marks(pair, kind), whole, seen);
+        last = {tile_row, whole};
+      }
     }
     look(row, {keys.begin, std::min(whole.begin * block_, keys.end)}, in_a, in_b, seen);
     look(row, {std::max(whole.end * block_, keys.begin), keys.end}, in_a, in_b, seen);
   }
 
  private:
+  /// Classes of a query in A and in B.
+  struct Pair {
+    std::int32_t a, b;
+  };
+
+  /// Marks where a class has keys, for every pair that it is in.
+  void mark_classes(const ClippedClasses& side, std::int32_t Pair::*member, Kind kind) {
+    std::vector<std::vector<std::size_t>> pairs_of(static_cast<std::size_t>(side.count));
+    for (std::size_t p = 0; p < pairs_.size(); ++p) {
+      const std::int32_t id = pairs_[p].*member;
+      if (id >= 0) pairs_of[static_cast<std::size_t>(id)].push_back(p);
+    }
+    std::vector<Index> last(pairs_of.size(), -1);
+    for (Index key = 0; key < std::ssize(side.k); ++key) {
+      const std::int32_t id = side.k[static_cast<std::size_t>(key)];
+      const Index tile = key / block_;
+      if (id < 0 || last[static_cast<std::size_t>(id)] == tile) continue;
+      last[static_cast<std::size_t>(id)] = tile;
+      for (const std::size_t p : pairs_of[static_cast<std::size_t>(id)]) {
+        set_bits(marks(p, kind), {tile, tile + 1});
+      }
+    }
+  }
+  bool differs(const Pair& pair, Index tile) const {
+    const Index end = std::min((tile + 1) * block_, std::ssize(a_.k));
+    for (Index key = tile * block_; key < end; ++key) {
+      if (opens(a_, pair.a, key) != opens(b_, pair.b, key)) return true;
+    }
+    return false;
+  }
   static bool opens(const ClippedClasses& classes, std::int32_t id, Index key) {
     return id >= 0 && classes.k[static_cast<std::size_t>(key)] == id;
   }
@@ -114,14 +157,15 @@ class TileMarks {
   const ClippedClasses& a_;
   const ClippedClasses& b_;
   Index block_, tiles_;
-  std::unordered_map<std::size_t, Index> number_;
-  std::vector<std::pair<std::int32_t, std::int32_t>> pairs_;
-  std::vector<Index> pair_;  // of each row
+  std::vector<std::int32_t> numbers_;  // of pairs; empty where a table would be large
+  std::unordered_map<std::size_t, std::int32_t> hashed_;
+  std::vector<Pair> pairs_;
+  std::vector<std::int32_t> pair_;  // of each row
   std::vector<std::uint64_t> marks_;
 };
 
 Index blocks_of_rows(const ClippedClasses& a, const ClippedClasses& b, const TileMarks& marks,
-                     Range rows) {
+                     Range rows, std::span<TileMarks::Told> told) {
   std::vector<std::uint64_t> seen(static_cast<std::size_t>(marks.words()));
   for (Index row = rows.begin; row < rows.end; ++row) {
     const Run in_a = a.clip[static_cast<std::size_t>(row)],
@@ -132,7 +176,7 @@ Index blocks_of_rows(const ClippedClasses& a, const ClippedClasses& b, const Til
       const auto holds = [&](const Run& run) {
         return run.begin <= edges[i] && edges[i] < run.end;
       };
-      marks.add(row, {edges[i], edges[i + 1]}, holds(in_a), holds(in_b), seen);
+      marks.add(rows.begin, row, {edges[i], edges[i + 1]}, holds(in_a), holds(in_b), told, seen);
     }
   }
   return popcount(seen);
@@ -152,9 +196,10 @@ std::optional<Index> differing_blocks(const Plane& a, const Plane& b, Index bloc
   std::mutex mutex;
   parallel_for(tasks, [&](Index task) {
     Index sum = 0;
+    std::vector<TileMarks::Told> told(marks.told_size());
     for (Index i = task * tile_rows / tasks; i < (task + 1) * tile_rows / tasks; ++i) {
       sum += blocks_of_rows(*classes_a, *classes_b, marks,
-                            {i * block, std::min((i + 1) * block, a.queries())});
+                            {i * block, std::min((i + 1) * block, a.queries())}, told);
     }
     const std::lock_guard lock(mutex);
     blocks += sum;

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/lint.h"
@@ -77,29 +79,35 @@ void lint_ends(const std::vector<std::int64_t>& ends, std::optional<Index> token
   empty.report("cu-empty-document", out);
 }
 
-/// The first entry of each id's second appearance.
+/// Which ids were added before: a flag for each where they lie close, else a hashed set.
+class SeenIds {
+ public:
+  explicit SeenIds(std::span<const std::int64_t> ids) {
+    if (ids.empty()) return;
+    const auto [low, high] = std::ranges::minmax(ids);
+    low_ = low;
+    const auto width = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+    if (width < 4 * ids.size() + 1024) flags_.resize(static_cast<std::size_t>(width) + 1);
+  }
+  /// False when the id was there.
+  bool add(std::int64_t id) {
+    if (flags_.empty()) return hashed_.insert(id).second;
+    std::uint8_t& flag = flags_[static_cast<std::size_t>(id - low_)];
+    return std::exchange(flag, std::uint8_t{1}) == 0;
+  }
+
+ private:
+  std::int64_t low_ = 0;
+  std::vector<std::uint8_t> flags_;
+  std::unordered_set<std::int64_t> hashed_;
+};
+
+/// Stretches of an id that an earlier stretch had.
 void find_returns(std::span<const std::int64_t> ids, Index batch, std::int32_t pad_id, Tally& out) {
-  struct Stretch {
-    std::int64_t id;
-    std::size_t begin;
-  };
-  std::vector<Stretch> stretches;
-  bool ascending = true;
+  SeenIds seen(ids);
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] == pad_id || (i > 0 && ids[i] == ids[i - 1])) continue;
-    ascending = ascending && (stretches.empty() || stretches.back().id < ids[i]);
-    stretches.push_back({ids[i], i});
-  }
-  if (ascending) return;
-  std::ranges::stable_sort(stretches, {}, &Stretch::id);
-  std::vector<Stretch> again;
-  for (std::size_t i = 1; i < stretches.size(); ++i) {
-    if (stretches[i].id == stretches[i - 1].id) again.push_back(stretches[i]);
-  }
-  std::ranges::sort(again, {}, &Stretch::begin);
-  for (const Stretch& stretch : again) {
-    out.add(batch, stretch.begin,
-            [&] { return fmt::format("segment id {} comes back", stretch.id); });
+    if (ids[i] == pad_id || (i > 0 && ids[i] == ids[i - 1]) || seen.add(ids[i])) continue;
+    out.add(batch, i, [&] { return fmt::format("segment id {} comes back", ids[i]); });
   }
 }
 

@@ -16,6 +16,7 @@ namespace recognising {
 namespace {
 
 constexpr Index kSearchedCells = Index{1} << 24;  // few enough to look at each run
+constexpr Index kFewBands = 64;                   // of planes too large to look at each run
 
 struct PlaneChain {
   Chain chain;
@@ -99,13 +100,16 @@ bool is_irregular(const PlanePtr& plane, const Chain& chain) {
   return unexplained_cells(plane, chain) * 4 > std::min(open, closed);
 }
 
-/// By classes and the lines that clip them; nothing unless that is how the plane is held.
-std::optional<PlaneChain> recognise_clipped(const PlanePtr& plane, Index max_steps) {
-  if (slabs_of(*plane) || plane->queries() * plane->keys() <= kSearchedCells) return std::nullopt;
-  const auto split = split_classes(*plane);
+/// By shared lists of keys and the lines that clip them; nothing unless that is how the plane is
+/// held. A block grid may hide a plainer chain: it is for planes that are not searched.
+std::optional<PlaneChain> recognise_clipped(const PlanePtr& plane,
+                                            const RecogniseOptions& options) {
+  const Index cells = plane->queries() * plane->keys();
+  if (slabs_of(*plane) || cells <= kSearchedCells) return std::nullopt;
+  const auto split = split_clipped(*plane, cells > options.max_cells);
   if (!split) return std::nullopt;
-  Chain chain{split->classes};
-  const Explained found = explain(split->lines, max_steps - 1);
+  Chain chain{split->shared};
+  const Explained found = explain(split->lines, options.max_steps - 1);
   const bool exact = !found.exact.empty();
   const Chain lines =
       exact ? cheapest(split->lines, found.exact) : named(split->lines, found.nearest);
@@ -114,8 +118,9 @@ std::optional<PlaneChain> recognise_clipped(const PlanePtr& plane, Index max_ste
   return PlaneChain{std::move(chain), false};
 }
 
-PlaneChain recognise_plane(const PlanePtr& plane, Index max_steps) {
-  if (auto clipped = recognise_clipped(plane, max_steps)) return std::move(*clipped);
+PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options) {
+  if (auto clipped = recognise_clipped(plane, options)) return std::move(*clipped);
+  const Index max_steps = options.max_steps;
   const Explained found = explain(plane, max_steps);
   if (!found.exact.empty()) {
     return {plainer(plane, cheapest(plane, found.exact), max_steps), false};
@@ -136,13 +141,23 @@ struct Planes {
   std::vector<std::uint32_t> of;  // [batch * heads + head]
 };
 
+/// As few lines where that is how the plane is bounded; else as its shared lists, or as runs.
+PlanePtr searchable(const PlanePtr& given, Index max_cells) {
+  PlanePtr plane = compacted(given, max_cells);
+  const auto* slabs = slabs_of(*plane);
+  if (!slabs || plane->queries() * plane->keys() <= max_cells) return plane;
+  Index lines = 0;
+  for (const Slab& slab : *slabs) lines += std::ssize(slab.bands);
+  return lines > kFewBands && is_clipped(*given) ? given : plane;
+}
+
 Planes planes_of(const Mask& mask, Index max_cells) {
   Planes out;
   std::vector<std::uint32_t> number;
   for (const PlanePtr& given : mask.distinct()) {
-    const PlanePtr plane = compacted(given, max_cells);
+    const PlanePtr plane = searchable(given, max_cells);
     const Index cells = plane->queries() * plane->keys();
-    if (!slabs_of(*plane) && cells > max_cells && !clipped_classes(*plane)) {
+    if (!slabs_of(*plane) && cells > max_cells && !is_clipped(*plane)) {
       throw Error(Errc::kLimit, "recognise: " + std::to_string(cells) +
                                     " cells that no few lines bound exceed the limit of " +
                                     std::to_string(max_cells) + "; slice the mask first");
@@ -183,8 +198,20 @@ Cell first_cell(const Plane& plane) {
   return cell;
 }
 
+/// Known without looking at cells.
+bool held_alike(const Mask& a, const Mask& b) {
+  for (Index n = 0; n < a.batch(); ++n) {
+    for (Index h = 0; h < a.heads(); ++h) {
+      if (!maskctl::held_alike(*a.plane(n, h), *b.plane(n, h))) return false;
+    }
+  }
+  return true;
+}
+
 void compare(const Mask& mask, Recognised& out) {
-  const Mask differ = zip(Op::kXor, mask, maskctl::apply(full_like(mask), out.chain));
+  const Mask applied = maskctl::apply(full_like(mask), out.chain);
+  if (held_alike(mask, applied)) return;
+  const Mask differ = zip(Op::kXor, mask, applied);
   out.unexplained = differ.count();
   if (out.unexplained == 0) return;
   for (Index b = 0; b < mask.batch() && !out.first_unexplained; ++b) {
@@ -208,7 +235,7 @@ Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
   std::vector<Chain> chains;
   Index irregular = 0;
   for (const PlanePtr& plane : planes.distinct) {
-    PlaneChain found = recognise_plane(plane, options.max_steps);
+    PlaneChain found = recognise_plane(plane, options);
     irregular += found.irregular;
     chains.push_back(std::move(found.chain));
   }

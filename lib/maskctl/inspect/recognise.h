@@ -19,8 +19,8 @@ struct Cell {
 struct RecogniseOptions {
   /// Chains with more steps than this are not tried.
   Index max_steps = 4;
-  /// Masks that no few straight lines bound are read cell by cell: planes with more cells than this
-  /// are refused instead. Masks held as bands, or made of them, have no limit.
+  /// Planes that neither few straight lines bound nor shared lists of keys make (documents in turn,
+  /// dilation, block grids) are read cell by cell, and refused when they have more cells than this.
   Index max_cells = Index{1} << 31;
 };
 

@@ -5,6 +5,7 @@
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/clipped_classes.h"
+#include "maskctl/mask/clipped_grid.h"
 
 namespace maskctl::recognising {
 namespace {
@@ -56,18 +57,47 @@ Step step_of(const ClippedClasses& classes) {
   return {rule};
 }
 
+/// Few lines that bound what each row may see of `keys` keys; nothing when they are not few.
+PlanePtr lines_of(std::vector<Run> clip, Index keys) {
+  ClippedClasses all;
+  all.q.assign(clip.size(), 0);
+  all.k.assign(as_size(keys), 0);
+  all.clip = std::move(clip);
+  all.count = 1;
+  PlanePtr lines = compacted(plane_of(all), 0);
+  return slabs_of(*lines) ? lines : nullptr;
+}
+
+Step step_of(const ClippedGrid& grid) {
+  step::Block rule;
+  rule.map.array = Tensor(DType::kBool, {grid.rows, grid.columns});
+  std::ranges::copy(grid.map, rule.map.array.as<std::uint8_t>().begin());
+  rule.q_size = grid.q_size;
+  rule.k_size = grid.k_size;
+  return {rule};
+}
+
 }  // namespace
 
-std::optional<ClippedSplit> split_classes(const Plane& plane) {
-  auto classes = clipped_classes(plane);
-  if (!classes) return std::nullopt;
-  renumber(*classes);
-  ClippedSplit out{step_of(*classes), nullptr};
-  classes->q.assign(classes->q.size(), 0);
-  classes->k.assign(classes->k.size(), 0);
-  classes->count = 1;
-  out.lines = compacted(plane_of(*classes), 0);
-  if (!slabs_of(*out.lines)) return std::nullopt;
+bool is_clipped(const Plane& plane) {
+  return has_clipped_classes(plane) || clipped_grid(plane).has_value();
+}
+
+std::optional<ClippedSplit> split_clipped(const Plane& plane, bool grids) {
+  std::vector<Run> clip;
+  ClippedSplit out;
+  if (auto classes = clipped_classes(plane)) {
+    renumber(*classes);
+    out.shared = step_of(*classes);
+    clip = std::move(classes->clip);
+  } else if (auto grid = grids ? clipped_grid(plane) : std::nullopt) {
+    out.shared = step_of(*grid);
+    clip = std::move(grid->clip);
+  } else {
+    return std::nullopt;
+  }
+  out.lines = lines_of(std::move(clip), plane.keys());
+  if (!out.lines) return std::nullopt;
   return out;
 }
 

@@ -205,15 +205,18 @@ RowFigures row_figures(const Plane& plane) {
   SeenPool pool(plane.keys());
   const Index tasks = std::min<Index>(queries, Index{threads()} * 8);
   const Index step = tasks > 0 ? ceil_div(queries, tasks) : 1;
-  parallel_for(ceil_div(queries, step), [&](Index task) {
-    const Range range = intersect({task * step, (task + 1) * step}, {0, queries});
+  const Index parts = ceil_div(queries, step);
+  const bool by_lists = plane.knows_sizes();  // which are looked at once, for all rows
+  parallel_for(by_lists && columns && parts > 0 ? parts + 1 : parts, [&](Index task) {
     auto seen = columns ? pool.take() : nullptr;
     LengthBatch batch(lengths);
-    if (plane.knows_sizes()) {
+    const Range range = intersect({task * step, (task + 1) * step}, {0, queries});
+    if (by_lists && task == parts) {
+      plane.mark_seen({0, queries}, seen->bits());
+    } else if (by_lists) {
       plane.sizes(range, [&](Range equal, const Plane::RowSize& size) {
         batch.add(size.keys, equal.size());
       });
-      if (seen) plane.mark_seen(range, seen->bits());
     } else {
       plane.rows(range, [&](Range equal, const Keys& row) {
         batch.add(keys_of(row), equal.size());

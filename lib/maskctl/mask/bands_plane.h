@@ -24,6 +24,17 @@ class BandsPlane final : public Plane {
   const std::vector<Slab>& slabs() const { return slabs_; }
   /// True when no row holds more than one run.
   bool single_runs() const;
+  /// f(row, keys) for the rows that hold a run, where no row holds more than one.
+  template <typename F>
+  void each_interval(F&& f) const {
+    for (const Slab& slab : slabs_) {
+      for (Index row = slab.q.begin; !slab.bands.empty() && row < slab.q.end; ++row) {
+        const Band& band = slab.bands.front();
+        f(row, Run{static_cast<std::int32_t>(band.begin_at(row)),
+                   static_cast<std::int32_t>(band.end_at(row))});
+      }
+    }
+  }
 
  private:
   /// Slabs that meet rows q, with those rows.

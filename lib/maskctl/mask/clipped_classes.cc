@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "maskctl/base/huge_pages.h"
 #include "maskctl/mask/bands_plane.h"
 #include "maskctl/mask/stored_planes.h"
 
@@ -13,7 +14,7 @@ constexpr Index kMostPairs = Index{1} << 22;  // of classes, which a table numbe
 
 /// The list of each key; nothing when a key is in two of them.
 std::optional<std::vector<std::int32_t>> list_of_keys(const RowLists::Lists& lists, Index keys) {
-  std::vector<std::int32_t> out(static_cast<std::size_t>(keys), -1);
+  auto out = filled_vector(static_cast<std::size_t>(keys), std::int32_t{-1});
   for (std::size_t list = 0; list + 1 < lists.offsets.size(); ++list) {
     for (const Run& run : lists.list(static_cast<std::uint32_t>(list))) {
       for (auto key = run.begin; key < run.end; ++key) {
@@ -24,6 +25,39 @@ std::optional<std::vector<std::int32_t>> list_of_keys(const RowLists::Lists& lis
     }
   }
   return out;
+}
+
+/// f(class, run of keys of that class), ascending.
+template <typename F>
+void each_run(std::span<const std::int32_t> classes, F&& f) {
+  const auto size = static_cast<std::int32_t>(classes.size());
+  for (std::int32_t begin = 0; begin < size;) {
+    const std::int32_t id = classes[static_cast<std::size_t>(begin)];
+    std::int32_t end = begin + 1;
+    while (end < size && classes[static_cast<std::size_t>(end)] == id) ++end;
+    if (id >= 0) f(static_cast<std::size_t>(id), Run{begin, end});
+    begin = end;
+  }
+}
+
+template <typename Clip>
+PlanePtr plane_of(std::span<const std::int32_t> q, std::span<const std::int32_t> k,
+                  std::int32_t count, const Clip& clip) {
+  const auto none = static_cast<std::size_t>(count);  // a list without keys
+  std::vector<Index> offsets(none + 2);
+  each_run(k, [&](std::size_t id, Run) { ++offsets[id + 1]; });
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  std::vector<Index> next(offsets.begin(), offsets.end() - 1);
+  auto runs = filled_vector(static_cast<std::size_t>(offsets.back()), Run{});
+  each_run(k, [&](std::size_t id, Run run) { runs[static_cast<std::size_t>(next[id]++)] = run; });
+  std::vector<RowRef> refs;
+  reserve_huge(refs, q.size());
+  for (std::size_t row = 0; row < q.size(); ++row) {
+    const auto list = static_cast<std::uint32_t>(q[row] < 0 ? count : q[row]);
+    const Run keys = clip(row);
+    refs.push_back({list, keys.begin, keys.end});
+  }
+  return row_lists(std::ssize(k), std::move(runs), std::move(offsets), std::move(refs));
 }
 
 Run common(const Run& a, const Run& b) {
@@ -68,8 +102,8 @@ std::optional<ClippedClasses> clipped_classes(const Plane& plane) {
   ClippedClasses out;
   out.k = std::move(*keys);
   out.count = static_cast<std::int32_t>(lists->lists().offsets.size()) - 1;
-  out.q.reserve(lists->refs().size());
-  out.clip.reserve(lists->refs().size());
+  reserve_huge(out.q, lists->refs().size());
+  reserve_huge(out.clip, lists->refs().size());
   for (const RowRef& ref : lists->refs()) {
     out.q.push_back(static_cast<std::int32_t>(ref.list));
     out.clip.push_back({ref.begin, std::max(ref.begin, ref.end)});
@@ -77,56 +111,48 @@ std::optional<ClippedClasses> clipped_classes(const Plane& plane) {
   return out;
 }
 
+bool has_clipped_classes(const Plane& plane) {
+  const auto* lists = dynamic_cast<const RowLists*>(&plane);
+  return lists && list_of_keys(lists->lists(), plane.keys()).has_value();
+}
+
 std::optional<ClippedClasses> clipped_rows(const Plane& plane) {
   const auto* lines = dynamic_cast<const BandsPlane*>(&plane);
   if (!lines || !lines->single_runs()) return clipped_classes(plane);
   ClippedClasses out;
   out.count = 1;
-  out.q.assign(static_cast<std::size_t>(plane.queries()), 0);
-  out.k.assign(static_cast<std::size_t>(plane.keys()), 0);
-  out.clip.resize(out.q.size());
-  plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
-    const Run run = keys.runs.empty() ? Run{} : keys.runs.front();
-    std::fill(out.clip.begin() + rows.begin, out.clip.begin() + rows.end, run);
-  });
+  out.q = filled_vector(static_cast<std::size_t>(plane.queries()), 0);
+  out.k = filled_vector(static_cast<std::size_t>(plane.keys()), 0);
+  out.clip = filled_vector(out.q.size(), Run{});
+  lines->each_interval(
+      [&](Index row, Run keys) { out.clip[static_cast<std::size_t>(row)] = keys; });
   return out;
 }
 
 PlanePtr plane_of(const ClippedClasses& classes) {
-  const auto keys = static_cast<std::int32_t>(classes.k.size());
-  const auto each_run = [&](auto&& f) {
-    for (std::int32_t begin = 0; begin < keys;) {
-      const std::int32_t id = classes.k[static_cast<std::size_t>(begin)];
-      std::int32_t end = begin + 1;
-      while (end < keys && classes.k[static_cast<std::size_t>(end)] == id) ++end;
-      if (id >= 0) f(static_cast<std::size_t>(id), Run{begin, end});
-      begin = end;
-    }
-  };
-  const auto none = static_cast<std::size_t>(classes.count);  // a list without keys
-  std::vector<Index> offsets(none + 2);
-  each_run([&](std::size_t id, Run) { ++offsets[id + 1]; });
-  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-  std::vector<Index> next(offsets.begin(), offsets.end() - 1);
-  std::vector<Run> runs(static_cast<std::size_t>(offsets.back()));
-  each_run([&](std::size_t id, Run run) { runs[static_cast<std::size_t>(next[id]++)] = run; });
-  std::vector<RowRef> refs;
-  refs.reserve(classes.q.size());
-  for (std::size_t i = 0; i < classes.q.size(); ++i) {
-    const std::size_t list = classes.q[i] < 0 ? none : static_cast<std::size_t>(classes.q[i]);
-    refs.push_back({static_cast<std::uint32_t>(list), classes.clip[i].begin, classes.clip[i].end});
-  }
-  return row_lists(keys, std::move(runs), std::move(offsets), std::move(refs));
+  return plane_of(classes.q, classes.k, classes.count,
+                  [&](std::size_t row) { return classes.clip[row]; });
+}
+
+PlanePtr plane_of(std::span<const std::int32_t> q, std::span<const std::int32_t> k,
+                  std::int32_t count, Run clip) {
+  return plane_of(q, k, count, [clip](std::size_t) { return clip; });
+}
+
+bool held_alike(const Plane& a, const Plane& b) {
+  const auto* lists_a = dynamic_cast<const RowLists*>(&a);
+  const auto* lists_b = dynamic_cast<const RowLists*>(&b);
+  return &a == &b || (lists_a && lists_b && lists_a->is_alike(*lists_b));
 }
 
 std::optional<ClippedClasses> product(const ClippedClasses& a, const ClippedClasses& b) {
   if (Index{a.count} * b.count > kMostPairs) return std::nullopt;
   PairNumbers numbers(a.count, b.count);
   ClippedClasses out;
-  out.k.reserve(a.k.size());
+  reserve_huge(out.k, a.k.size());
   for (std::size_t i = 0; i < a.k.size(); ++i) out.k.push_back(numbers.add(a.k[i], b.k[i]));
-  out.q.reserve(a.q.size());
-  out.clip.reserve(a.q.size());
+  reserve_huge(out.q, a.q.size());
+  reserve_huge(out.clip, a.q.size());
   for (std::size_t i = 0; i < a.q.size(); ++i) {
     out.q.push_back(numbers.find(a.q[i], b.q[i]));
     out.clip.push_back(common(a.clip[i], b.clip[i]));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "maskctl/mask/plane.h"
@@ -21,11 +22,20 @@ struct ClippedClasses {
 /// O(queries + keys). Nothing for planes that are not held so, and for lists that share keys.
 std::optional<ClippedClasses> clipped_classes(const Plane& plane);
 
+bool has_clipped_classes(const Plane& plane);
+
 /// Bands of at most one run a row as one class; else clipped_classes().
 std::optional<ClippedClasses> clipped_rows(const Plane& plane);
 
 /// The plane again, as shared lists.
 PlanePtr plane_of(const ClippedClasses& classes);
+/// The same with one clip for all queries.
+PlanePtr plane_of(std::span<const std::int32_t> q, std::span<const std::int32_t> k,
+                  std::int32_t count, Run clip);
+
+/// True for one plane and for planes of the same shared lists: then they open the same cells, but
+/// not only then. O(queries + runs).
+bool held_alike(const Plane& a, const Plane& b);
 
 /// Open in both: O(queries + keys). Nothing when there are too many pairs of classes to number.
 std::optional<ClippedClasses> product(const ClippedClasses& a, const ClippedClasses& b);

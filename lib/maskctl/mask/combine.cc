@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/huge_pages.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/bands_plane.h"
 #include "maskctl/mask/clipped_classes.h"
@@ -211,7 +212,57 @@ PlanePtr clip_lists(const PlanePtr& a, const PlanePtr& b) {
   const auto* lists = as<RowLists>(a);
   const auto* limits = as<BandsPlane>(b);
   if (!lists || !limits || !limits->single_runs()) return nullptr;
-  return lists->clipped([&](Range q, const Plane::RowSink& sink) { limits->rows(q, sink); });
+  return lists->clipped(*limits);
+}
+
+/// a op b of two intervals, where it is one.
+std::optional<Run> combine_intervals(Op op, const Run& a, const Run& b) {
+  const bool apart = a.end < b.begin || b.end < a.begin;  // neither overlap nor touch
+  switch (op) {
+    case Op::kAnd:
+      return Run{std::max(a.begin, b.begin), std::min(a.end, b.end)};
+    case Op::kOr:
+      if (apart) return std::nullopt;
+      return Run{std::min(a.begin, b.begin), std::max(a.end, b.end)};
+    case Op::kXor:
+      if (a.end == b.begin || b.end == a.begin) return combine_intervals(Op::kOr, a, b);
+      if (a.begin == b.begin) return Run{std::min(a.end, b.end), std::max(a.end, b.end)};
+      if (a.end == b.end) return Run{std::min(a.begin, b.begin), std::max(a.begin, b.begin)};
+      return std::nullopt;
+    default:
+      if (b.begin <= a.begin) return Run{std::max(a.begin, std::min(a.end, b.end)), a.end};
+      if (b.end >= a.end) return Run{a.begin, std::min(a.end, b.begin)};
+      return std::nullopt;
+  }
+}
+
+/// One row of a op b, where it is one clip of one list.
+std::optional<RowRef> combine_rows(Op op, const RowRef& a, const RowRef& b) {
+  const bool no_a = a.begin >= a.end, no_b = b.begin >= b.end;
+  if (no_a || no_b) {
+    if (op == Op::kAnd || (op == Op::kSub && no_a)) return RowRef{a.list, 0, 0};
+    return no_b ? a : b;
+  }
+  if (a.list != b.list) return std::nullopt;
+  const auto keys = combine_intervals(op, {a.begin, a.end}, {b.begin, b.end});
+  if (!keys) return std::nullopt;
+  return keys->begin < keys->end ? RowRef{a.list, keys->begin, keys->end} : RowRef{a.list, 0, 0};
+}
+
+/// Planes whose rows are clips of the same lists. Null for others, and where a row would need two
+/// clips.
+PlanePtr combine_clips(Op op, const PlanePtr& a, const PlanePtr& b) {
+  const auto* in_a = as<RowLists>(a);
+  const auto* in_b = as<RowLists>(b);
+  if (!in_a || !in_b || !in_a->shares_lists(*in_b)) return nullptr;
+  std::vector<RowRef> refs;
+  reserve_huge(refs, in_a->refs().size());
+  for (std::size_t row = 0; row < in_a->refs().size(); ++row) {
+    const auto ref = combine_rows(op, in_a->refs()[row], in_b->refs()[row]);
+    if (!ref) return nullptr;
+    refs.push_back(*ref);
+  }
+  return in_a->with_rows(std::move(refs));
 }
 
 /// An intersection of two planes of disjoint lists. Null for others.
@@ -250,8 +301,12 @@ PlanePtr combine_tiers(Op op, const PlanePtr& a, const PlanePtr& b, Index budget
   if (bands_a && bands_b) {
     if (PlanePtr plane = combine_bands(op, *bands_a, *bands_b, kBandBudget)) return plane;
   }
+  if (PlanePtr plane = combine_clips(op, a, b)) return plane;
   if (op == Op::kAnd) {
     if (PlanePtr plane = clipped_both(a, b)) return plane;
+  }
+  if (op == Op::kSub && bands_b && as<RowLists>(a)) {  // what is left of a row may be one interval
+    if (PlanePtr plane = clip_lists(a, complement(b))) return plane;
   }
   const auto* bits_a = as<BitRows>(a);
   const auto* bits_b = as<BitRows>(b);

@@ -153,7 +153,7 @@ Tensor dense_from_mask(const Mask& mask, Index max_bytes) {
                             "to a file or raise --max-bytes",
                             shape_text(shape), max_bytes));
   }
-  Tensor out(DType::kBool, shape);
+  Tensor out = Tensor::unwritten(DType::kBool, shape);
   if (*bytes == 0) return out;
   const auto cells = out.as<std::uint8_t>();
   const Index plane_cells = mask.queries() * mask.keys();

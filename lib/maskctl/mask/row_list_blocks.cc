@@ -1,5 +1,7 @@
 // Blocks of shared run lists: each list is looked at once for all rows that it serves.
 #include <algorithm>
+#include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -72,11 +74,12 @@ Index RowLists::Lists::keys_in(std::uint32_t number, Index begin, Index end) con
   const auto below = [&](Index key) {
     const auto run = std::partition_point(runs_of_list.begin(), runs_of_list.end(),
                                           [&](const Run& r) { return r.end <= key; });
-    const Index before =
+    const std::uint32_t before =
         keys_before[static_cast<std::size_t>(offsets[number] + (run - runs_of_list.begin()))];
-    return run == runs_of_list.end() ? before : before + std::max<Index>(0, key - run->begin);
+    const bool is_in = run != runs_of_list.end() && key > run->begin;
+    return is_in ? before + static_cast<std::uint32_t>(key - run->begin) : before;
   };
-  return begin < end ? below(end) - below(begin) : 0;
+  return begin < end ? Index{below(end) - below(begin)} : 0;
 }
 
 std::shared_ptr<const ListTiles> RowLists::Lists::tiles(Index keys, Index key_tile) const {
@@ -95,8 +98,8 @@ struct RowGroup {
   Index rows = 0;
 };
 
-/// In ascending order of lists; empty clips are left out.
-std::vector<RowGroup> grouped(std::span<const RowRef> refs) {
+/// Groups of equal neighbours in ascending order of lists; empty clips are left out.
+std::vector<RowGroup> by_list(std::span<const RowRef> refs, std::size_t lists) {
   std::vector<RowGroup> out;
   for (const RowRef& ref : refs) {
     if (ref.begin >= ref.end) continue;
@@ -106,22 +109,53 @@ std::vector<RowGroup> grouped(std::span<const RowRef> refs) {
       out.push_back({ref, 1});
     }
   }
-  std::ranges::sort(
-      out, {}, [](const RowGroup& g) { return std::tuple(g.ref.list, g.ref.begin, g.ref.end); });
+  const auto list = [](const RowGroup& group) { return group.ref.list; };
+  if (std::ranges::is_sorted(out, {}, list)) return out;
+  if (lists > out.size()) {
+    std::ranges::stable_sort(out, {}, list);
+    return out;
+  }
+  std::vector<std::size_t> next(lists + 1);
+  for (const RowGroup& group : out) ++next[group.ref.list + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  std::vector<RowGroup> sorted(out.size());
+  for (const RowGroup& group : out) sorted[next[group.ref.list]++] = group;
+  return sorted;
+}
+
+void merge_equal(std::vector<RowGroup>& groups) {
   std::size_t last = 0;
-  for (std::size_t i = 1; i < out.size(); ++i) {
-    if (out[i].ref == out[last].ref) {
-      out[last].rows += out[i].rows;
+  for (std::size_t i = 1; i < groups.size(); ++i) {
+    if (groups[i].ref == groups[last].ref) {
+      groups[last].rows += groups[i].rows;
     } else {
-      out[++last] = out[i];
+      groups[++last] = groups[i];
     }
   }
-  if (!out.empty()) out.resize(last + 1);
+  if (!groups.empty()) groups.resize(last + 1);
+}
+
+/// In ascending order of lists, then of clips; empty clips are left out.
+std::vector<RowGroup> grouped(std::span<const RowRef> refs, std::size_t lists) {
+  const auto place = [](const RowGroup& g) {
+    return std::tuple(g.ref.list, g.ref.begin, g.ref.end);
+  };
+  std::vector<RowGroup> out = by_list(refs, lists);
+  merge_equal(out);
+  if (std::ranges::is_sorted(out, {}, place)) return out;
+  std::ranges::sort(out, {}, place);
+  merge_equal(out);
   return out;
 }
 
 /// The open keys of one list in the intervals between edges, times the rows that see them.
 class ListCounts {
+  /// From `interval` on, so many rows more see whole intervals.
+  struct Step {
+    std::size_t interval;
+    Index rows;
+  };
+
  public:
   ListCounts(const RowLists::Lists& lists, std::span<const Index> edges, std::span<Index> out)
       : lists_(lists), edges_(edges), out_(out) {}
@@ -133,8 +167,8 @@ class ListCounts {
     const auto first = std::ranges::lower_bound(edges_, begin) - edges_.begin();
     const auto last = std::ranges::upper_bound(edges_, end) - edges_.begin() - 1;
     if (first > last) return add_part(group, last, begin, end);
-    steps_.push_back({static_cast<std::size_t>(first), group.rows});
-    steps_.push_back({static_cast<std::size_t>(last), -group.rows});
+    step(begins_, static_cast<std::size_t>(first), group.rows);
+    step(ends_, static_cast<std::size_t>(last), -group.rows);
     if (edges_[static_cast<std::size_t>(first)] > begin) {
       add_part(group, first - 1, begin, edges_[static_cast<std::size_t>(first)]);
     }
@@ -145,21 +179,28 @@ class ListCounts {
 
   /// After the last group of the list.
   void finish(std::uint32_t list) {
-    std::ranges::sort(steps_, {}, &Step::interval);
+    std::vector<Step>& steps = begins_;
+    steps.insert(steps.end(), ends_.begin(), ends_.end());
+    std::ranges::sort(steps, {}, &Step::interval);
     Index rows = 0;
-    for (std::size_t i = 0; i + 1 < steps_.size(); ++i) {
-      rows += steps_[i].rows;
-      if (rows > 0) add_whole(list, rows, steps_[i].interval, steps_[i + 1].interval);
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+      rows += steps[i].rows;
+      if (rows > 0) add_whole(list, rows, steps[i].interval, steps[i + 1].interval);
     }
-    steps_.clear();
+    begins_.clear();
+    ends_.clear();
+    near_ = 0;
   }
 
  private:
-  /// From `interval` on, so many rows more see whole intervals.
-  struct Step {
-    std::size_t interval;
-    Index rows;
-  };
+  /// Clips of one list mostly ascend, so that neighbours begin and end in the same intervals.
+  static void step(std::vector<Step>& steps, std::size_t interval, Index rows) {
+    if (!steps.empty() && steps.back().interval == interval) {
+      steps.back().rows += rows;
+    } else {
+      steps.push_back({interval, rows});
+    }
+  }
 
   void add_whole(std::uint32_t list, Index rows, std::size_t first, std::size_t last) {
     const std::span<const Run> runs = lists_.list(list);
@@ -173,13 +214,22 @@ class ListCounts {
         if (i >= last) return;
       }
       const std::size_t end = skip(runs, run, edges_[i + 1]);
-      out_[i] += rows * (below(list, runs, end, edges_[i + 1]) - below(list, runs, run, edges_[i]));
+      out_[i] +=
+          rows * Index{below(list, runs, end, edges_[i + 1]) - below(list, runs, run, edges_[i])};
       run = end;
     }
   }
   void add_part(const RowGroup& group, std::ptrdiff_t interval, Index begin, Index end) {
+    const std::span<const Run> runs = lists_.list(group.ref.list);
+    const std::uint32_t before = below_near(group.ref.list, runs, begin);
     out_[static_cast<std::size_t>(interval)] +=
-        group.rows * lists_.keys_in(group.ref.list, begin, end);
+        group.rows * Index{below_near(group.ref.list, runs, end) - before};
+  }
+  /// Searches from where the last search ended: parts of one list lie close together.
+  std::uint32_t below_near(std::uint32_t list, std::span<const Run> runs, Index key) {
+    if (near_ > runs.size() || (near_ > 0 && runs[near_ - 1].end > key)) near_ = 0;
+    near_ = skip(runs, near_, key);
+    return below(list, runs, near_, key);
   }
   /// The first run from `from` on that ends behind `key`.
   static std::size_t skip(std::span<const Run> runs, std::size_t from, Index key) {
@@ -195,16 +245,75 @@ class ListCounts {
                std::ranges::partition_point(part, [&](const Run& run) { return run.end <= key; }) -
                part.begin());
   }
-  Index below(std::uint32_t list, std::span<const Run> runs, std::size_t run, Index key) const {
-    const Index before = lists_.keys_before[static_cast<std::size_t>(lists_.offsets[list]) + run];
-    return run == runs.size() ? before : before + std::max<Index>(0, key - runs[run].begin);
+  /// Modulo 2^32.
+  std::uint32_t below(std::uint32_t list, std::span<const Run> runs, std::size_t run,
+                      Index key) const {
+    const std::uint32_t before =
+        lists_.keys_before[static_cast<std::size_t>(lists_.offsets[list]) + run];
+    const bool is_in = run < runs.size() && key > runs[run].begin;
+    return is_in ? before + static_cast<std::uint32_t>(key - runs[run].begin) : before;
   }
 
   const RowLists::Lists& lists_;
   std::span<const Index> edges_;
   std::span<Index> out_;
-  std::vector<Step> steps_;
+  std::vector<Step> begins_, ends_;
+  std::size_t near_ = 0;  // the run at which the last part of an interval ended
 };
+
+/// Rows of one list whose clips overlap.
+struct OneList {
+  std::uint32_t list;
+  Range any, all;  // keys inside a clip of any row and of all rows
+};
+
+/// Nothing when rows are of several lists or have no key in common.
+std::optional<OneList> one_list(std::span<const RowRef> refs) {
+  std::optional<OneList> out;
+  bool some_closed = false;
+  for (const RowRef& ref : refs) {
+    const Range clip{ref.begin, ref.end};
+    if (clip.empty()) {
+      some_closed = true;
+    } else if (!out) {
+      out = {ref.list, clip, clip};
+    } else {
+      if (ref.list != out->list) return std::nullopt;
+      out->any = {std::min(out->any.begin, clip.begin), std::max(out->any.end, clip.end)};
+      out->all = intersect(out->all, clip);
+    }
+  }
+  if (out && out->all.empty()) return std::nullopt;
+  if (out && some_closed) out->all.end = out->all.begin;
+  return out;
+}
+
+/// The tiles of such rows run by run, whatever the number of tiles.
+void tiles_of_list(const OneList& rows, std::span<const Run> runs, Index keys, Index key_tile,
+                   std::vector<TileRun>& out) {
+  const std::size_t row_start = out.size();
+  Index done = 0;  // tiles before this one are told
+  const auto put = [&](Index begin, Index end, Fill fill) {
+    begin = std::max(begin, done);
+    if (begin >= end) return;
+    append_tile(out, row_start, begin, end - begin, fill);
+    done = end;
+  };
+  auto run =
+      std::ranges::partition_point(runs, [&](const Run& r) { return r.end <= rows.any.begin; });
+  for (; run != runs.end() && run->begin < rows.any.end; ++run) {
+    const Range touched = intersect({run->begin, run->end}, rows.any);
+    const Range filled = intersect({run->begin, run->end}, rows.all);
+    const Index last = ceil_div(touched.end, key_tile);
+    if (!filled.empty()) {
+      const Index full_begin = ceil_div(filled.begin, key_tile);
+      const Index full_end = filled.end == keys ? last : filled.end / key_tile;
+      put(touched.begin / key_tile, std::min(full_begin, last), Fill::kPartial);
+      put(full_begin, full_end, Fill::kFull);
+    }
+    put(touched.begin / key_tile, last, Fill::kPartial);
+  }
+}
 
 /// The tiles of one tile row, gathered list by list.
 class TileRow {
@@ -326,8 +435,9 @@ class TileRow {
 
 void RowLists::counts(Range q, std::span<const Index> edges, std::span<Index> out) const {
   if (out.empty()) return;
-  const auto groups = grouped(std::span(refs_).subspan(static_cast<std::size_t>(q.begin),
-                                                       static_cast<std::size_t>(q.size())));
+  const auto refs = std::span(refs_).subspan(static_cast<std::size_t>(q.begin),
+                                             static_cast<std::size_t>(q.size()));
+  const auto groups = grouped(refs, lists_->offsets.size() - 1);
   ListCounts list_counts(*lists_, edges, out);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     list_counts.add(groups[i]);
@@ -347,12 +457,14 @@ void RowLists::tiles(Range q, Index key_tile, std::vector<TileRun>& out) const {
   const auto width = static_cast<std::size_t>(words_for(ceil_div(keys(), key_tile)));
   if (lists_->offsets.size() * kRowsPerList > refs_.size() ||
       static_cast<std::size_t>(runs) < refs.size() * width * kRunsPerWord) {
-    return Plane::tiles(q, key_tile, out);
+    const auto alone = one_list(refs);
+    if (!alone) return Plane::tiles(q, key_tile, out);
+    return tiles_of_list(*alone, lists_->list(alone->list), keys(), key_tile, out);
   }
   const auto list_tiles = lists_->tiles(keys(), key_tile);
   TileRow row(*lists_, *list_tiles, keys());
   Index rows = 0;
-  const std::vector<RowGroup> groups = grouped(refs);
+  const std::vector<RowGroup> groups = grouped(refs, lists_->offsets.size() - 1);
   for (std::size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
     for (; end < groups.size() && groups[end].ref.list == groups[begin].ref.list; ++end) {
       rows += groups[end].rows;

@@ -1,10 +1,10 @@
 // Tier 1: rows as clips of shared run lists.
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <numeric>
 
-#include "maskctl/base/error.h"
+#include "maskctl/base/huge_pages.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/mask/bands_plane.h"
 #include "maskctl/mask/stored_planes.h"
 #include "maskctl/mask/words.h"
 
@@ -62,38 +62,65 @@ class ListCursor {
 
 }  // namespace
 
+namespace {
+
+/// The runs of a list cut to a clip. Neighbouring rows mostly begin in the same run of the same
+/// list: then only the last runs are copied anew.
+class CutRuns {
+ public:
+  std::span<const Run> operator()(std::span<const Run> runs, const RowRef& clip) {
+    const bool whole =
+        runs.empty() || (runs.front().begin >= clip.begin && runs.back().end <= clip.end);
+    if (whole) return runs;
+    if (runs.data() != first_) {
+      first_ = runs.data();
+      cut_.clear();
+    }
+    if (!cut_.empty()) cut_.front() = runs.front();
+    cut_.resize(std::min(cut_.size(), runs.size()) - (cut_.empty() ? 0 : 1));
+    cut_.insert(cut_.end(), runs.begin() + std::ssize(cut_), runs.end());
+    cut_.front().begin = std::max(cut_.front().begin, clip.begin);
+    cut_.back().end = std::min(cut_.back().end, clip.end);
+    return cut_;
+  }
+
+ private:
+  const Run* first_ = nullptr;  // of the list, where cut_ begins
+  std::vector<Run> cut_;        // runs as they are, but for the first and the last one
+};
+
+}  // namespace
+
 void RowLists::rows(Range q, const RowSink& sink) const {
-  std::vector<Run> cut;
+  CutRuns cut;
   ListCursor cursor(lists_->offsets.size() - 1);
   for (Index row = q.begin; row < q.end;) {
     const RowRef& ref = refs_[static_cast<std::size_t>(row)];
     Index end = row + 1;
     while (end < q.end && refs_[static_cast<std::size_t>(end)] == ref) ++end;
-    std::span<const Run> runs = cursor.find(lists_->list(ref.list), ref);
-    if (!runs.empty() && (runs.front().begin < ref.begin || runs.back().end > ref.end)) {
-      cut.assign(runs.begin(), runs.end());
-      cut.front().begin = std::max(cut.front().begin, ref.begin);
-      cut.back().end = std::min(cut.back().end, ref.end);
-      runs = cut;
-    }
-    sink({row, end}, {runs, {}});
+    sink({row, end}, {cut(cursor.find(lists_->list(ref.list), ref), ref), {}});
     row = end;
   }
 }
 
-Index RowLists::count_row(const RowRef& ref, Range k,
-                          const std::function<std::span<const Run>(const RowRef&)>& find) const {
-  const RowRef cut{ref.list, static_cast<std::int32_t>(std::max<Index>(ref.begin, k.begin)),
-                   static_cast<std::int32_t>(std::min<Index>(ref.end, k.end))};
-  if (cut.begin >= cut.end) return 0;
-  const std::span<const Run> runs = find(cut);
-  if (runs.empty()) return 0;
-  const auto& before = lists_->keys_before;
-  const auto first = static_cast<std::size_t>(runs.data() - lists_->runs.data());
-  const Index over =
-      std::max(0, cut.begin - runs.front().begin) + std::max(0, runs.back().end - cut.end);
-  return before[first + runs.size()] - before[first] - over;
+namespace {
+
+/// The clip of a row cut to keys k.
+RowRef cut_to(const RowRef& ref, Range k) {
+  return {ref.list, static_cast<std::int32_t>(std::max<Index>(ref.begin, k.begin)),
+          static_cast<std::int32_t>(std::min<Index>(ref.end, k.end))};
 }
+
+/// Open keys of a clip, given the runs that meet it.
+Index keys_of(const RowLists::Lists& lists, std::span<const Run> runs, const RowRef& clip) {
+  if (runs.empty()) return 0;
+  const auto first = static_cast<std::size_t>(runs.data() - lists.runs.data());
+  const Index over =
+      std::max(0, clip.begin - runs.front().begin) + std::max(0, runs.back().end - clip.end);
+  return Index{lists.keys_before[first + runs.size()] - lists.keys_before[first]} - over;
+}
+
+}  // namespace
 
 Index RowLists::count(Range q, Range k) const {
   constexpr Index kRows = 1 << 14;
@@ -103,18 +130,18 @@ Index RowLists::count(Range q, Range k) const {
     Index sum = 0, last = 0;
     const RowRef* previous = nullptr;
     ListCursor cursor(lists_->offsets.size() - 1);
-    const auto find = [&](const RowRef& ref) { return cursor.find(lists_->list(ref.list), ref); };
     for (Index row = part.begin; row < part.end; ++row) {
       const RowRef& ref = refs_[static_cast<std::size_t>(row)];
-      if (!previous || *previous != ref) last = count_row(ref, k, find);
+      if (!previous || *previous != ref) {
+        const RowRef cut = cut_to(ref, k);
+        last = keys_of(*lists_, cursor.find(lists_->list(cut.list), cut), cut);
+      }
       sum += last;
       previous = &ref;
     }
     sums[static_cast<std::size_t>(task)] = sum;
   });
-  Index total = 0;
-  for (const Index sum : sums) total += sum;
-  return total;
+  return std::accumulate(sums.begin(), sums.end(), Index{0});
 }
 
 void RowLists::sizes(Range q, const SizeSink& sink) const {
@@ -123,14 +150,8 @@ void RowLists::sizes(Range q, const SizeSink& sink) const {
     const RowRef& ref = refs_[static_cast<std::size_t>(row)];
     Index end = row + 1;
     while (end < q.end && refs_[static_cast<std::size_t>(end)] == ref) ++end;
-    RowSize size;
-    const auto find = [&](const RowRef& cut) {
-      const std::span<const Run> runs = cursor.find(lists_->list(cut.list), cut);
-      size.runs = static_cast<Index>(runs.size());
-      return runs;
-    };
-    size.keys = count_row(ref, {0, keys()}, find);
-    sink({row, end}, size);
+    const std::span<const Run> runs = cursor.find(lists_->list(ref.list), ref);
+    sink({row, end}, {keys_of(*lists_, runs, ref), std::ssize(runs)});
     row = end;
   }
 }
@@ -166,35 +187,51 @@ void RowLists::mark_seen(Range q, std::span<std::uint64_t> words) const {
 PlanePtr RowLists::sliced(Range q, Range k) const {
   if (k != Range{0, keys()}) return Plane::sliced(q, k);
   std::vector<RowRef> refs(refs_.begin() + q.begin, refs_.begin() + q.end);
-  return std::make_shared<RowLists>(keys(), lists_, std::move(refs));
+  return with_rows(std::move(refs));
 }
 
-PlanePtr RowLists::clipped(const std::function<void(Range, const RowSink&)>& single_runs) const {
-  std::vector<RowRef> refs = refs_;
-  single_runs({0, queries()}, [&](Range rows, const Keys& keys) {
-    const Run clip = keys.runs.empty() ? Run{0, 0} : keys.runs.front();
-    for (Index row = rows.begin; row < rows.end; ++row) {
-      RowRef& ref = refs[static_cast<std::size_t>(row)];
-      ref.begin = std::max(ref.begin, clip.begin);
-      ref.end = std::max(ref.begin, std::min(ref.end, clip.end));
-    }
+PlanePtr RowLists::clipped(const BandsPlane& limits) const {
+  std::vector<RowRef> refs;
+  reserve_huge(refs, refs_.size());
+  const auto keep_closed = [&](Index rows) {
+    while (std::ssize(refs) < rows) refs.push_back({refs_[refs.size()].list, 0, 0});
+  };
+  limits.each_interval([&](Index row, Run clip) {
+    keep_closed(row);
+    const RowRef& ref = refs_[static_cast<std::size_t>(row)];
+    const std::int32_t begin = std::max(ref.begin, clip.begin);
+    refs.push_back({ref.list, begin, std::max(begin, std::min(ref.end, clip.end))});
   });
+  keep_closed(queries());
+  return with_rows(std::move(refs));
+}
+
+bool RowLists::shares_lists(const RowLists& other) const {
+  return lists_ == other.lists_ ||
+         (lists_->offsets == other.lists_->offsets && lists_->runs == other.lists_->runs);
+}
+
+bool RowLists::is_alike(const RowLists& other) const {
+  return keys() == other.keys() && std::ranges::equal(refs_, other.refs_) && shares_lists(other);
+}
+
+PlanePtr RowLists::with_rows(std::vector<RowRef> refs) const {
   return std::make_shared<RowLists>(keys(), lists_, std::move(refs));
 }
 
 Index RowLists::bytes() const {
-  return static_cast<Index>(lists_->runs.size() * (sizeof(Run) + sizeof(Index)) +
+  return static_cast<Index>(lists_->runs.size() * (sizeof(Run) + sizeof(std::uint32_t)) +
                             lists_->offsets.size() * sizeof(Index) + refs_.size() * sizeof(RowRef));
 }
 
 PlanePtr row_lists(Index keys, std::vector<Run> runs, std::vector<Index> list_offsets,
                    std::vector<RowRef> refs) {
   auto lists = std::make_shared<RowLists::Lists>();
-  lists->keys_before.reserve(runs.size() + 1);
-  Index sum = 0;
+  reserve_huge(lists->keys_before, runs.size() + 1);
+  std::uint32_t sum = 0;
   for (const Run& run : runs) {
     lists->keys_before.push_back(sum);
-    sum += run.end - run.begin;
+    sum += static_cast<std::uint32_t>(run.end - run.begin);
   }
   lists->keys_before.push_back(sum);
   lists->runs = std::move(runs);

@@ -118,6 +118,7 @@ DistinctRows distinct_rows(std::span<const std::byte> data, Index rows) {
   const std::size_t size = rows == 0 ? 0 : data.size() / static_cast<std::size_t>(rows);
   const std::string_view all(reinterpret_cast<const char*>(data.data()), data.size());
   std::unordered_map<std::string_view, std::uint32_t> seen;
+  if (rows == 1) return {{0}, {0}};  // nothing to compare with: no hash
   for (Index r = 0; r < rows; ++r) {
     const auto number = static_cast<std::uint32_t>(out.first.size());
     const auto [it, fresh] =

@@ -11,6 +11,7 @@
 
 namespace maskctl {
 
+class BandsPlane;
 class ListTiles;
 
 /// Tier 1: shared run lists, a clip per row.
@@ -18,8 +19,10 @@ class RowLists final : public Plane {
  public:
   struct Lists {
     std::vector<Run> runs;
-    std::vector<Index> offsets;      // of list i in runs; one more at the end
-    std::vector<Index> keys_before;  // open keys of all runs before run i, over all lists
+    std::vector<Index> offsets;  // of list i in runs; one more at the end
+    /// Open keys of all runs before run i, over all lists, modulo 2^32: differences within a list
+    /// are what is meant.
+    std::vector<std::uint32_t> keys_before;
 
     std::span<const Run> list(std::uint32_t number) const {
       return std::span(runs).subspan(
@@ -50,13 +53,16 @@ class RowLists final : public Plane {
   const Lists& lists() const { return *lists_; }
   std::span<const RowRef> refs() const { return refs_; }
 
-  /// Each row cut to one interval; `clip(q)` gives it.
-  PlanePtr clipped(const std::function<void(Range, const RowSink&)>& single_runs) const;
+  /// Each row cut to its interval in a plane of single runs.
+  PlanePtr clipped(const BandsPlane& limits) const;
+  /// Other rows of the same lists.
+  PlanePtr with_rows(std::vector<RowRef> refs) const;
+  /// Of lists with the same runs.
+  bool shares_lists(const RowLists& other) const;
+  /// Of the same lists and rows: then the same cells, but not only then.
+  bool is_alike(const RowLists& other) const;
 
  private:
-  Index count_row(const RowRef& ref, Range k,
-                  const std::function<std::span<const Run>(const RowRef&)>& find) const;
-
   std::shared_ptr<const Lists> lists_;
   std::vector<RowRef> refs_;
 };

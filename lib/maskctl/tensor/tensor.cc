@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/mman.h>
 
-#include <memory>
+#include <algorithm>
 #include <utility>
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/huge_pages.h"
 
 namespace maskctl {
 namespace {
@@ -23,17 +23,9 @@ Index checked_elements(std::span<const Index> shape) {
   return *elements;
 }
 
-/// The kernel hands out small pages one fault at a time, which takes most of the time of filling a
-/// large array; advice only.
-void ask_for_huge_pages(void* data, std::size_t bytes) {
-  constexpr std::size_t kHugePage = std::size_t{2} << 20;
-  if (bytes < 2 * kHugePage || !std::align(kHugePage, kHugePage, data, bytes)) return;
-  madvise(data, bytes, MADV_HUGEPAGE);
-}
-
 }  // namespace
 
-Tensor::Tensor(DType dtype, std::vector<Index> shape)
+Tensor::Tensor(DType dtype, std::vector<Index> shape, Unwritten)
     : dtype_(dtype), shape_(std::move(shape)), elements_(checked_elements(shape_)) {
   const auto bytes = checked_mul(elements_, size_bytes(dtype_));
   if (!bytes) throw Error(Errc::kShape, "shape " + shape_text(shape_) + " is too large");
@@ -41,6 +33,15 @@ Tensor::Tensor(DType dtype, std::vector<Index> shape)
   data_.reserve(size);
   ask_for_huge_pages(data_.data(), size);
   data_.resize(size);
+}
+
+Tensor::Tensor(DType dtype, std::vector<Index> shape)
+    : Tensor(dtype, std::move(shape), Unwritten{}) {
+  std::ranges::fill(data_, std::byte{0});
+}
+
+Tensor Tensor::unwritten(DType dtype, std::vector<Index> shape) {
+  return {dtype, std::move(shape), Unwritten{}};
 }
 
 void Tensor::reshape(std::vector<Index> shape) {

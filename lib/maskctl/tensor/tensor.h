@@ -5,6 +5,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "maskctl/base/index.h"
@@ -12,7 +13,7 @@
 
 namespace maskctl {
 
-/// Cache-line aligned storage for std::vector.
+/// Cache-line aligned storage for std::vector, whose new elements hold no value until written.
 template <typename T>
 struct AlignedAllocator {
   using value_type = T;
@@ -22,6 +23,14 @@ struct AlignedAllocator {
   AlignedAllocator(const AlignedAllocator<U>&) {}
   T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kAlignment)); }
   void deallocate(T* p, std::size_t) { ::operator delete(p, kAlignment); }
+  template <typename U>
+  void construct(U* p) {
+    ::new (p) U;
+  }
+  template <typename U, typename... Args>
+  void construct(U* p, Args&&... args) {
+    ::new (p) U(std::forward<Args>(args)...);
+  }
   friend bool operator==(const AlignedAllocator&, const AlignedAllocator&) { return true; }
 };
 
@@ -32,6 +41,8 @@ class Tensor {
   Tensor() : Tensor(DType::kBool, {0}) {}
   /// Zero filled. Throws Error(kShape) when the size in bytes does not fit an Index.
   Tensor(DType dtype, std::vector<Index> shape);
+  /// The same for who writes every element: their values are undefined until then.
+  static Tensor unwritten(DType dtype, std::vector<Index> shape);
 
   DType dtype() const { return dtype_; }
   const std::vector<Index>& shape() const { return shape_; }
@@ -55,6 +66,9 @@ class Tensor {
   void reshape(std::vector<Index> shape);
 
  private:
+  struct Unwritten {};
+  Tensor(DType dtype, std::vector<Index> shape, Unwritten);
+
   DType dtype_;
   std::vector<Index> shape_;
   Index elements_ = 0;

@@ -18,6 +18,7 @@ struct Call {
     if (!inputs.bias || o.mask_with_bias == MaskWithBias::kAnd) {
       mask.attention_mask = o.attention_mask;
       mask.mask_info = o.mask_info;
+      mask.mask = o.mask;
     }
     mask.causal = o.causal;
     mask.window = o.sliding_window;
@@ -28,6 +29,8 @@ struct Call {
     softmax.empty_row = o.empty_row;
     softmax.dropout = o.deterministic ? 0 : o.dropout_prob;
     softmax.dropout_seed = o.dropout_rng;
+    softmax.first_batch = o.first_batch;
+    softmax.first_head = o.first_head;
     softmax.backend = o.backend;
   }
   Call(const Call&) = delete;

@@ -21,11 +21,14 @@ struct AttentionOptions {
   const Tensor* softmax_aux = nullptr;     // sinks: [n], or [Hkv, n] or [Hq, n]
   const Tensor* attention_mask = nullptr;  // see MaskArguments
   const MaskInfo* mask_info = nullptr;
+  const Mask* mask = nullptr;
   /// Makes the bias when none is given; called once in each pass.
   std::function<Tensor()> init_bias;
   bool deterministic = true;  // false: weights are dropped with dropout_prob
   double dropout_prob = 0;
-  std::uint64_t dropout_rng = 0;        // seed
+  std::uint64_t dropout_rng = 0;  // seed
+  /// Where this call stands in one of which it is a part; dropout alone depends on it.
+  Index first_batch = 0, first_head = 0;
   std::optional<double> softmax_scale;  // 1 / sqrt(D)
   std::optional<double> logits_soft_cap;
   bool causal = false;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "maskctl/attention/blocksparse/query_parts.h"
+#include "maskctl/attention/core/dims.h"
 #include "maskctl/attention/core/head_groups.h"
 #include "maskctl/attention/core/masked_softmax.h"
 #include "maskctl/base/error.h"
@@ -48,8 +50,15 @@ struct Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
+  /// The mask of all queries, for calls that are computed in parts.
+  void compose_mask() {
+    const Dims d = checked_dims(inputs, softmax);
+    composed = compose(mask, {d.batch, d.q_heads, d.kv_heads, d.queries, d.keys}).mask;
+    inputs.mask = &*composed;
+  }
+
   Tensor query, key, value;
-  std::optional<Mask> static_mask;
+  std::optional<Mask> static_mask, composed;
   QkvArrays positions;
   SoftmaxInputs inputs;
   MaskArguments mask;
@@ -60,10 +69,12 @@ struct Call {
     mask.block_mask = o.block_mask;
     mask.block_size = o.block_size;
     mask.block_map = o.block_map;
+    mask.mask = o.cell_mask;
     mask.q_segment_ids = o.q_segment_ids;
     mask.kv_segment_ids = o.kv_segment_ids;
     mask.q_positions = o.q_positions;
     mask.kv_positions = o.kv_positions;
+    if (static_mask && o.cell_mask) static_mask = zip(Op::kAnd, *static_mask, *o.cell_mask);
     if (static_mask) mask.mask = &*static_mask;
     if (o.mask_info) set_info(*o.mask_info);
   }
@@ -95,8 +106,14 @@ struct Call {
 
 SoftmaxResult blocksparse_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const Options& options) {
-  const Call call(query, key, value, options);
-  SoftmaxResult result = masked_forward(call.inputs, call.mask, call.softmax);
+  Call call(query, key, value, options);
+  SoftmaxResult result;
+  if (options.sequence_parts == 1) {
+    result = masked_forward(call.inputs, call.mask, call.softmax);
+  } else {
+    call.compose_mask();
+    result = forward_in_parts(call.inputs, call.softmax, options.sequence_parts);
+  }
   result.out = swap_heads_and_time(result.out, "out");
   return result;
 }
@@ -105,10 +122,17 @@ SoftmaxGradients blocksparse_attention_backward(const Tensor& query, const Tenso
                                                 const Tensor& value, const SoftmaxResult& forward,
                                                 const Tensor& d_out, const Options& options,
                                                 const Tensor* d_lse) {
-  const Call call(query, key, value, options);
+  Call call(query, key, value, options);
   const SoftmaxResult turned{swap_heads_and_time(forward.out, "out"), forward.lse};
-  SoftmaxGradients gradients = masked_backward(
-      call.inputs, call.mask, turned, swap_heads_and_time(d_out, "d_out"), call.softmax, d_lse);
+  const Tensor slope = swap_heads_and_time(d_out, "d_out");
+  SoftmaxGradients gradients;
+  if (options.sequence_parts == 1) {
+    gradients = masked_backward(call.inputs, call.mask, turned, slope, call.softmax, d_lse);
+  } else {
+    call.compose_mask();
+    gradients =
+        backward_in_parts(call.inputs, turned, slope, call.softmax, d_lse, options.sequence_parts);
+  }
   for (Tensor* x : {&gradients.query, &gradients.key, &gradients.value}) {
     *x = swap_heads_and_time(*x, "gradient");
   }

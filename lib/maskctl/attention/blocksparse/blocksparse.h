@@ -24,7 +24,7 @@ using MaskBuilder = std::function<lazy::MaskPtr(Index q_len, Index kv_len, Index
 ///   block_mask.
 /// With positions (given, stored in mask_info, or counted in its segments when it stores no mask)
 /// causal and sliding_window compare those instead of indices and close cells of any static mask.
-/// Segment ids, block_mask, block_map and mask_info close further cells.
+/// Segment ids, block_mask, block_map, cell_mask and mask_info close further cells.
 struct BlocksparseAttentionOptions {
   const Tensor* softmax_aux = nullptr;    // sinks: [n], or [Hq, n] or [Hkv, n]
   const Tensor* bias = nullptr;           // [B or 1, Hq or 1, Tq or 1, Tk or 1]
@@ -38,12 +38,18 @@ struct BlocksparseAttentionOptions {
   const Tensor* block_mask = nullptr;  // bool [nq,nk], [H,nq,nk] or [B,H,nq,nk]
   Index block_size = 64;
   const BlockMap* block_map = nullptr;  // the seed's qkv_layouts: a mask compiled for kernels
+  const Mask* cell_mask = nullptr;      // [B or 1, 1 or Hq, Tq, Tk]
   std::optional<double> logits_soft_cap;
   std::optional<double> softmax_scale;  // 1 / sqrt(D)
   std::optional<Window> sliding_window;
   std::optional<Index> chunk_size;
   bool causal = true;
   EmptyRow empty_row = EmptyRow::kZero;
+  /// The mesh axis over which the sharded form may split the queries, keys and values being whole
+  /// on each device; without a mesh it names nothing.
+  std::string sequence_parallelism_mesh_axis_name;
+  /// Into how many parts such devices split the queries; must divide Tq. Never changes the result.
+  Index sequence_parts = 1;
   Index q_blocksize = 0, kv_blocksize = 0;  // hints; 0 = our choice; never change the result
   Backend backend = Backend::kCpu;
 };

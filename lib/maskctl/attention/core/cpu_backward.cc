@@ -78,7 +78,8 @@ class Task {
         dp_(buffer(kTile * kTile)),
         turned_(buffer(kTile * kTile)),
         slope_(c.options.soft_cap ? buffer(kTile * kTile) : Buffer()) {
-    const HeadRows head(c, b, u);
+    HeadRows head(c, b, u);
+    head.clean();
     for (Index t = 0; t < tiles_; ++t) {
       const Index first = t * kTile, rows = std::min(kTile, c.d.keys - first);
       float* const keys = key_rows_.data() + first * c.d.dim;
@@ -254,6 +255,14 @@ class Task {
   Buffer p_, dp_, turned_, slope_;
 };
 
+/// How many tasks share the queries of a key head, each with sums of its own: few heads would leave
+/// cores idle. It does not depend on the number of threads, so that the gradients of K and V are
+/// added in one order. All tasks share the gradient of a bias: then nothing is split.
+Index parts_of_head(const SoftmaxInputs& in, Index heads) {
+  constexpr Index kTasks = 16, kMost = 4;
+  return in.bias ? 1 : std::clamp<Index>(kTasks / std::max<Index>(heads, 1), 1, kMost);
+}
+
 }  // namespace
 
 SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forward,
@@ -265,10 +274,8 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
       d_value(DType::kFloat32, in.value->shape());
   std::vector<float> d_bias(static_cast<std::size_t>(in.bias ? in.bias->elements() : 0));
   const Index heads = d.batch * d.kv_heads;
-  // The gradient of a bias may be shared by all tasks; without one, few heads are split by queries.
-  const Index parts =
-      in.bias ? 1 : std::clamp<Index>(2 * threads() / std::max<Index>(heads, 1), 1, 8);
   const Index tiles = ceil_div(d.queries, kTile);
+  const Index parts = parts_of_head(in, heads);
   std::vector<std::unique_ptr<Task>> tasks(static_cast<std::size_t>(heads * parts));
   const auto work = [&](Index n) {
     const Index head = n / parts, u = head % d.kv_heads;

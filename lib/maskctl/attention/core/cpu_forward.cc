@@ -10,6 +10,7 @@
 #include "maskctl/attention/core/cpu_heads.h"
 #include "maskctl/attention/core/cpu_kernel.h"
 #include "maskctl/attention/core/cpu_tiles.h"
+#include "maskctl/base/kept_memory.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/tensor/convert.h"
 
@@ -17,58 +18,84 @@ namespace maskctl::attention {
 namespace {
 
 constexpr float kClosed = -std::numeric_limits<float>::infinity();
-constexpr Index kQueryBlock = 96;  // rows; divides by kRowGroup
-constexpr Index kKeyTile = 128;    // divides by kColumnGroup
 
 using Buffer = std::vector<float>;
 
 Buffer buffer(Index n) { return Buffer(static_cast<std::size_t>(n)); }
 
+/// What is worked on at once: rows of queries, a multiple of kRowGroup, and keys, one of
+/// kColumnGroup. Scores of that size, and K and V of a tile, stay in the second-level cache.
+struct Tiles {
+  Tiles(const SoftmaxOptions& o, const Dims& d)
+      : rows(chosen(o.q_block, 192, 288, kRowGroup, d.queries)),
+        keys(chosen(o.k_block, 256, 512, kColumnGroup, d.keys)) {}
+  Index rows, keys;
+
+ private:
+  static Index chosen(Index hint, Index usual, Index most, Index unit, Index extent) {
+    const Index wanted = hint > 0 ? std::min(hint, most) : usual;
+    return round_up(std::clamp<Index>(extent, 1, wanted), unit);
+  }
+};
+
 /// K and V of one key head, packed by tiles of keys: each is used by all blocks of queries.
 class PackedHead {
  public:
-  PackedHead(const CpuCall& c, Index b, Index u)
-      : key_floats_(kKeyTile * c.d.dim),
-        value_floats_(kKeyTile * round_up(c.d.value_dim, kColumnGroup)) {
-    const Index tiles = ceil_div(c.d.keys, kKeyTile);
-    // Packing writes all that is read.
-    keys_ = std::make_unique_for_overwrite<float[]>(as_size(tiles * key_floats_));
-    values_ = std::make_unique_for_overwrite<float[]>(as_size(tiles * value_floats_));
+  PackedHead(const CpuCall& c, Index tile_keys, Index b, Index u)
+      : tile_keys_(tile_keys),
+        key_floats_(tile_keys * c.d.dim),
+        value_floats_(tile_keys * round_up(c.d.value_dim, kColumnGroup)),
+        tiles_(ceil_div(c.d.keys, tile_keys)),
+        memory_(as_size(tiles_ * (key_floats_ + value_floats_)) * sizeof(float)) {
     HeadRows rows(c, b, u);
-    for (Index t = 0; t < tiles; ++t) {
-      const Range tile{t * kKeyTile, std::min((t + 1) * kKeyTile, c.d.keys)};
-      pack_columns(rows.key(tile.begin), rows.key_stride(), tile.size(), c.d.dim,
-                   keys_.get() + t * key_floats_);
-      pack_rows(rows.value(tile.begin), rows.value_stride(), tile.size(), c.d.value_dim,
-                values_.get() + t * value_floats_);
-    }
+    if (pack(rows, c.d)) return;
+    rows.clean();
+    pack(rows, c.d);
   }
-  const float* keys(Range tile) const { return keys_.get() + tile.begin / kKeyTile * key_floats_; }
+  const float* keys(Range tile) const { return keys() + tile.begin / tile_keys_ * key_floats_; }
   const float* values(Range tile) const {
-    return values_.get() + tile.begin / kKeyTile * value_floats_;
+    return values() + tile.begin / tile_keys_ * value_floats_;
   }
 
  private:
-  Index key_floats_, value_floats_;
-  std::unique_ptr<float[]> keys_, values_;
+  /// Writes all that is read; whether it is finite.
+  bool pack(const HeadRows& rows, const Dims& d) {
+    bool finite = true;
+    for (Index t = 0; t < tiles_; ++t) {
+      const Index first = t * tile_keys_, n = std::min(tile_keys_, d.keys - first);
+      float* const keys_out = keys() + t * key_floats_;
+      float* const values_out = values() + t * value_floats_;
+      pack_columns(rows.key(first), rows.key_stride(), n, d.dim, keys_out);
+      pack_rows(rows.value(first), rows.value_stride(), n, d.value_dim, values_out);
+      finite = finite && all_finite(keys_out, d.dim * round_up(n, kColumnGroup)) &&
+               all_finite(values_out, n * round_up(d.value_dim, kColumnGroup));
+    }
+    return finite;
+  }
+  float* keys() const { return memory_.as<float>(); }
+  float* values() const { return keys() + tiles_ * key_floats_; }
+
+  Index tile_keys_, key_floats_, value_floats_, tiles_;
+  KeptMemory memory_;
 };
 
 /// The running softmax of a block of queries.
 class Block {
  public:
-  explicit Block(const CpuCall& c)
+  Block(const CpuCall& c, const Tiles& tiles)
       : c_(c),
+        tile_keys_(tiles.keys),
         value_columns_(round_up(c.d.value_dim, kColumnGroup)),
-        query_(buffer(kQueryBlock * c.d.dim)),
-        scores_(buffer(kQueryBlock * kKeyTile)),
-        sum_(buffer(kQueryBlock * value_columns_)),
-        max_(buffer(kQueryBlock)),
-        weight_(buffer(kQueryBlock)) {}
+        query_(buffer(tiles.rows * c.d.dim)),
+        scores_(buffer(tiles.rows * tiles.keys)),
+        sum_(buffer(tiles.rows * value_columns_)),
+        max_(buffer(tiles.rows)),
+        weight_(buffer(tiles.rows)) {}
 
   void run(Index b, Index h, Range rows, const PackedHead& head, SoftmaxResult& result) {
     b_ = b, h_ = h, rows_ = rows;
     start();
-    open_.read(*c_.mask.plane(b, h), rows, kKeyTile);
+    open_.read(*c_.mask.plane(b, h), rows, tile_keys_);
     for (const KeyTile& tile : open_.tiles()) add(tile, head);
     finish(result);
   }
@@ -84,8 +111,7 @@ class Block {
         std::fill(out, out + c_.d.dim, 0.0f);
         continue;
       }
-      const float* row = q + (rows_.begin + r) * c_.query_stride();
-      for (Index x = 0; x < c_.d.dim; ++x) out[x] = row[x] * c_.scale;
+      scale(q + (rows_.begin + r) * c_.query_stride(), c_.d.dim, c_.scale, out);
     }
     std::fill(sum_.begin(), sum_.end(), 0.0f);
     std::fill(max_.begin(), max_.end(), kClosed);
@@ -95,13 +121,13 @@ class Block {
   void add(const KeyTile& tile, const PackedHead& head) {
     set_spans(tile);
     multiply_columns(query_.data(), c_.d.dim, c_.d.dim, head.keys(tile.keys), spans_,
-                     scores_.data(), kKeyTile);
+                     scores_.data(), tile_keys_);
     for (Index r = 0; r < rows_.size(); ++r) {
       const Range span = spans_[as_size(r / kRowGroup)];
       if (!span.empty()) update(r, tile, span);
     }
     for (Range& span : spans_) span.end = std::min(span.end, tile.keys.size());
-    multiply_depths(scores_.data(), kKeyTile, tile.keys.size(), head.values(tile.keys),
+    multiply_depths(scores_.data(), tile_keys_, tile.keys.size(), head.values(tile.keys),
                     value_columns_, spans_, sum_.data(), value_columns_);
   }
 
@@ -124,7 +150,7 @@ class Block {
   /// Scores to weights in the columns `span` of the tile; earlier sums shrink when the maximum
   /// grows.
   void update(Index r, const KeyTile& tile, Range span) {
-    float* const x = scores_.data() + r * kKeyTile + span.begin;
+    float* const x = scores_.data() + r * tile_keys_ + span.begin;
     const Range keys =
         intersect({tile.keys.begin + span.begin, tile.keys.begin + span.end}, tile.keys);
     const Index query = rows_.begin + r;
@@ -170,14 +196,15 @@ class Block {
     lse = empty ? kClosed : top + std::log(weight);
     float factor = c_.options.normalize ? 1 / weight : 1;
     if (c_.options.normalize && c_.sink_array) factor *= std::exp(keys_top - top);
-    const float* sum = sum_.data() + r * value_columns_;
-    for (Index x = 0; x < c_.d.value_dim; ++x) {
-      out[x] = empty || keys_top == kClosed ? 0 : sum[x] * factor;
+    if (empty || keys_top == kClosed) {
+      std::fill_n(out, c_.d.value_dim, 0.0f);
+    } else {
+      scale(sum_.data() + r * value_columns_, c_.d.value_dim, factor, out);
     }
   }
 
   const CpuCall& c_;
-  Index value_columns_;
+  Index tile_keys_, value_columns_;
   Buffer query_, scores_, sum_, max_, weight_;
   std::vector<Range> spans_;  // of each group of rows
   QueryBlock open_;
@@ -188,10 +215,10 @@ class Block {
 /// Blocks that tasks take and give back: as many as work at once.
 class Blocks {
  public:
-  explicit Blocks(const CpuCall& c) : c_(c) {}
+  Blocks(const CpuCall& c, const Tiles& tiles) : c_(c), tiles_(tiles) {}
   std::unique_ptr<Block> take() {
     const std::lock_guard lock(mutex_);
-    if (free_.empty()) return std::make_unique<Block>(c_);
+    if (free_.empty()) return std::make_unique<Block>(c_, tiles_);
     std::unique_ptr<Block> block = std::move(free_.back());
     free_.pop_back();
     return block;
@@ -203,6 +230,7 @@ class Blocks {
 
  private:
   const CpuCall& c_;
+  Tiles tiles_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Block>> free_;
 };
@@ -246,21 +274,23 @@ std::vector<float> empty_row_value(const CpuCall& c, Index b, Index h) {
 SoftmaxResult cpu_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& options,
                           const Dims& d) {
   const CpuCall c(inputs, options, d);
-  SoftmaxResult result{Tensor(DType::kFloat32, {d.batch, d.queries, d.q_heads, d.value_dim}),
-                       Tensor(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
+  const Tiles tiles(options, d);
+  SoftmaxResult result{
+      Tensor::unwritten(DType::kFloat32, {d.batch, d.queries, d.q_heads, d.value_dim}),
+      Tensor::unwritten(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
   std::vector<std::unique_ptr<PackedHead>> heads(static_cast<std::size_t>(d.batch * d.kv_heads));
   parallel_for(d.batch * d.kv_heads, [&](Index n) {
     heads[static_cast<std::size_t>(n)] =
-        std::make_unique<PackedHead>(c, n / d.kv_heads, n % d.kv_heads);
+        std::make_unique<PackedHead>(c, tiles.keys, n / d.kv_heads, n % d.kv_heads);
   });
-  const Index blocks = ceil_div(d.queries, kQueryBlock);
-  Blocks workers(c);
-  // Later blocks see more under a causal mask: they go first.
+  const Index blocks = ceil_div(d.queries, tiles.rows);
+  Blocks workers(c, tiles);
+  // Head by head, whose keys then stay in the cache; later blocks see more under a causal mask and
+  // go first.
   parallel_for(d.batch * d.q_heads * blocks, [&](Index n) {
-    const Index block = blocks - 1 - n / (d.batch * d.q_heads);
-    const Index head = n % (d.batch * d.q_heads);
-    const Index b = head / d.q_heads, h = head % d.q_heads;
-    const Range rows{block * kQueryBlock, std::min((block + 1) * kQueryBlock, d.queries)};
+    const Index block = blocks - 1 - n % blocks;
+    const Index b = n / blocks / d.q_heads, h = n / blocks % d.q_heads;
+    const Range rows{block * tiles.rows, std::min((block + 1) * tiles.rows, d.queries)};
     std::unique_ptr<Block> worker = workers.take();
     worker->run(b, h, rows, *heads[as_size(b * d.kv_heads + d.kv_head(h))], result);
     workers.give_back(std::move(worker));

@@ -30,7 +30,6 @@ CpuCall::CpuCall(const SoftmaxInputs& in, const SoftmaxOptions& o, const Dims& d
       sinks(in.sinks),
       sink_array(in.sinks) {
   if (in.bias) bias_at = broadcast_strides(in.bias->shape());
-  finite_ = all_finite(k.data(), in.key->elements()) && all_finite(v.data(), in.value->elements());
 }
 
 const float* CpuCall::query(Index b, Index h) const {
@@ -45,7 +44,6 @@ const float* CpuCall::value(Index b, Index u) const {
 
 std::vector<Index> CpuCall::poisoned_keys(Index b, Index u) const {
   std::vector<Index> found;
-  if (finite_) return found;
   for (Index j = 0; j < d.keys; ++j) {
     if (all_finite(key(b, u) + j * key_stride(), d.dim) &&
         all_finite(value(b, u) + j * value_stride(), d.value_dim)) {
@@ -61,25 +59,31 @@ std::vector<Index> CpuCall::poisoned_keys(Index b, Index u) const {
 }
 
 HeadRows::HeadRows(const CpuCall& c, Index b, Index u)
-    : key_(c.key(b, u)),
+    : call_(c),
+      b_(b),
+      u_(u),
+      key_(c.key(b, u)),
       value_(c.value(b, u)),
       key_stride_(c.key_stride()),
-      value_stride_(c.value_stride()) {
-  const std::vector<Index> poisoned = c.poisoned_keys(b, u);
+      value_stride_(c.value_stride()) {}
+
+void HeadRows::clean() {
+  const std::vector<Index> poisoned = call_.poisoned_keys(b_, u_);
   if (poisoned.empty()) return;
-  clean_.resize(static_cast<std::size_t>(c.d.keys * (c.d.dim + c.d.value_dim)));
+  const Dims& d = call_.d;
+  clean_.resize(as_size(d.keys * (d.dim + d.value_dim)));
   float* const keys = clean_.data();
-  float* const values = keys + c.d.keys * c.d.dim;
-  for (Index j = 0; j < c.d.keys; ++j) {
-    std::copy_n(key(j), c.d.dim, keys + j * c.d.dim);
-    std::copy_n(value(j), c.d.value_dim, values + j * c.d.value_dim);
+  float* const values = keys + d.keys * d.dim;
+  for (Index j = 0; j < d.keys; ++j) {
+    std::copy_n(key(j), d.dim, keys + j * d.dim);
+    std::copy_n(value(j), d.value_dim, values + j * d.value_dim);
   }
   for (const Index j : poisoned) {
-    std::fill_n(keys + j * c.d.dim, c.d.dim, 0.0f);
-    std::fill_n(values + j * c.d.value_dim, c.d.value_dim, 0.0f);
+    std::fill_n(keys + j * d.dim, d.dim, 0.0f);
+    std::fill_n(values + j * d.value_dim, d.value_dim, 0.0f);
   }
   key_ = keys, value_ = values;
-  key_stride_ = c.d.dim, value_stride_ = c.d.value_dim;
+  key_stride_ = d.dim, value_stride_ = d.value_dim;
 }
 
 void CpuCall::adjust(float* logits, Index b, Index h, Index i, Range keys, Index width,
@@ -95,8 +99,8 @@ void CpuCall::adjust(float* logits, Index b, Index h, Index i, Range keys, Index
 }
 
 float CpuCall::dropout_at(Index b, Index h, Index i, Index j) const {
-  return dropout_multiplier(options.dropout_seed, options.dropout, b, h, options.first_query + i,
-                            options.first_key + j);
+  return dropout_multiplier(options.dropout_seed, options.dropout, options.first_batch + b,
+                            options.first_head + h, options.first_query + i, options.first_key + j);
 }
 
 void CpuCall::drop(float* weights, Index b, Index h, Index i, Range keys) const {

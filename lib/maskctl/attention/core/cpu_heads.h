@@ -53,21 +53,22 @@ struct CpuCall {
   Floats q, k, v, bias, sinks;
   BroadcastStrides bias_at;
   const Tensor* sink_array;
-
- private:
-  bool finite_ = false;  // K and V altogether
 };
 
-/// K and V of one key head, row by row; copied only when poisoned keys must be taken as 0.
+/// K and V of one key head, row by row.
 class HeadRows {
  public:
   HeadRows(const CpuCall& call, Index b, Index u);
+  /// Takes the poisoned keys as 0; copies all rows when there are some.
+  void clean();
   const float* key(Index j) const { return key_ + j * key_stride_; }
   const float* value(Index j) const { return value_ + j * value_stride_; }
   Index key_stride() const { return key_stride_; }
   Index value_stride() const { return value_stride_; }
 
  private:
+  const CpuCall& call_;
+  Index b_, u_;
   const float *key_, *value_;
   Index key_stride_, value_stride_;
   std::vector<float> clean_;

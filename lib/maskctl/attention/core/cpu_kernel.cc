@@ -10,6 +10,7 @@
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "maskctl/attention/core/cpu_kernel.cc"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
@@ -38,19 +39,33 @@ HWY_ATTR void pack_rows_all(const float* src, Index stride, Index rows, Index co
 /// Edge of the squares that a transpose goes by: a cache line of floats.
 constexpr Index kSquare = 16;
 
-/// out[c * width + w] = src[w * stride + c]. Two passes through `square`, which stays in cache, are
-/// cheaper than columns read across rows far apart; fixed trip counts keep the loops free of calls.
-HWY_INLINE HWY_ATTR void transpose_square(const float* src, Index stride, Index width, float* out) {
-  const D d;
-  const auto step = static_cast<Index>(hn::Lanes(d));
-  HWY_ALIGN float square[kSquare * kSquare];
-  for (Index w = 0; w < kSquare; ++w) {
-    for (Index c = 0; c < kSquare; c += step) {
-      hn::Store(hn::LoadU(d, src + w * stride + c), d, square + w * kSquare + c);
-    }
+/// out[c * out_stride + w] = src[w * stride + c] for c, w < 4.
+HWY_INLINE HWY_ATTR void transpose_four(const float* src, Index stride, float* out,
+                                        Index out_stride) {
+#if HWY_TARGET == HWY_SCALAR
+  for (Index c = 0; c < 4; ++c) {
+    for (Index w = 0; w < 4; ++w) out[c * out_stride + w] = src[w * stride + c];
   }
-  for (Index c = 0; c < kSquare; ++c) {
-    for (Index w = 0; w < kSquare; ++w) out[c * width + w] = square[w * kSquare + c];
+#else
+  const hn::FixedTag<float, 4> d;
+  const auto r0 = hn::LoadU(d, src), r1 = hn::LoadU(d, src + stride);
+  const auto r2 = hn::LoadU(d, src + 2 * stride), r3 = hn::LoadU(d, src + 3 * stride);
+  const auto low01 = hn::InterleaveLower(d, r0, r1), high01 = hn::InterleaveUpper(d, r0, r1);
+  const auto low23 = hn::InterleaveLower(d, r2, r3), high23 = hn::InterleaveUpper(d, r2, r3);
+  hn::StoreU(hn::ConcatLowerLower(d, low23, low01), d, out);
+  hn::StoreU(hn::ConcatUpperUpper(d, low23, low01), d, out + out_stride);
+  hn::StoreU(hn::ConcatLowerLower(d, high23, high01), d, out + 2 * out_stride);
+  hn::StoreU(hn::ConcatUpperUpper(d, high23, high01), d, out + 3 * out_stride);
+#endif
+}
+
+/// out[c * out_stride + w] = src[w * stride + c] for c, w < kSquare.
+HWY_INLINE HWY_ATTR void transpose_square(const float* src, Index stride, Index out_stride,
+                                          float* out) {
+  for (Index c = 0; c < kSquare; c += 4) {
+    for (Index w = 0; w < kSquare; w += 4) {
+      transpose_four(src + w * stride + c, stride, out + c * out_stride + w, out_stride);
+    }
   }
 }
 
@@ -131,6 +146,23 @@ HWY_ATTR void multiply_six(const float* a, Index stride, Index depth, const floa
   hn::StoreU(c50, d, r5), hn::StoreU(c51, d, r5 + n);
 }
 
+/// Fetches the next panel into the cache piece by piece, while groups work on this one.
+class PanelAhead {
+ public:
+  PanelAhead(Index panel_floats, std::size_t groups)
+      : piece_(round_up(ceil_div(panel_floats, static_cast<Index>(groups)), kLine)) {}
+  void start(const float* panel) { next_ = panel; }
+  HWY_INLINE void step() {
+    for (Index i = 0; i < piece_; i += kLine) hwy::Prefetch(next_ + i);
+    next_ += piece_;
+  }
+
+ private:
+  static constexpr Index kLine = 16;  // floats of a cache line
+  Index piece_;
+  const float* next_ = nullptr;
+};
+
 HWY_ATTR void multiply_all(const float* a, Index a_stride, Index rows, Index depth,
                            const float* packed_b, Index columns, float* c, Index c_stride,
                            bool accumulate) {
@@ -152,9 +184,12 @@ HWY_ATTR void multiply_columns_all(const float* a, Index a_stride, Index depth,
     if (span.empty()) continue;
     all = {std::min(all.begin, span.begin), std::max(all.end, span.end)};
   }
+  PanelAhead ahead(width * depth, spans.size());
   for (Index first = all.begin; first < all.end; first += width) {
+    ahead.start(packed_b + (first + width) * depth);
     for (std::size_t g = 0; g < spans.size(); ++g) {
       if (!spans[g].contains(first)) continue;
+      ahead.step();
       const Index row = static_cast<Index>(g) * kRowGroup;
       multiply_six(a + row * a_stride, a_stride, depth, packed_b + first * depth,
                    c + row * c_stride + first, c_stride, false);
@@ -166,9 +201,12 @@ HWY_ATTR void multiply_depths_all(const float* a, Index a_stride, Index depth,
                                   const float* packed_b, Index columns,
                                   std::span<const Range> spans, float* c, Index c_stride) {
   const Index width = panel_width();
+  PanelAhead ahead(width * depth, spans.size());
   for (Index first = 0; first < columns; first += width, packed_b += width * depth) {
+    ahead.start(packed_b + width * depth);
     for (std::size_t g = 0; g < spans.size(); ++g) {
       if (spans[g].empty()) continue;
+      ahead.step();
       const Index row = static_cast<Index>(g) * kRowGroup;
       multiply_six(a + row * a_stride + spans[g].begin, a_stride, spans[g].size(),
                    packed_b + spans[g].begin * width, c + row * c_stride + first, c_stride, true);

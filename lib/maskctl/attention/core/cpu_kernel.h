@@ -45,6 +45,9 @@ void multiply_depths(const float* a, Index a_stride, Index depth, const float* p
 
 /// Whether none of n floats is NaN or infinite; any n.
 bool all_finite(const float* x, Index n);
+/// out = factor * x; any n, out may be x.
+void scale(const float* x, Index n, float factor, float* out);
+inline void scale_by(float* x, Index n, float factor) { scale(x, n, factor, x); }
 
 // Vectors of n floats; n divides by kColumnGroup.
 
@@ -53,8 +56,6 @@ float max_of(const float* x, Index n);
 float exp_and_sum(float* x, Index n, float shift);
 /// x[i] = exp(x[i] - shift[i]).
 void exp_shifted(float* x, const float* shift, Index n);
-/// x *= factor.
-void scale_by(float* x, Index n, float factor);
 /// x = cap * tanh(x / cap); slope, when given, gets 1 - (x / cap)^2 of the result.
 void soft_cap_all(float* x, Index n, float cap, float* slope);
 /// ds[i] = p[i] * (dp[i] - delta[i]).

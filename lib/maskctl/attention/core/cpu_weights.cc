@@ -90,7 +90,8 @@ Tensor cpu_weights(const SoftmaxInputs& inputs, const SoftmaxOptions& options, c
   if (weights.elements() == 0) return weights;
   std::vector<std::vector<float>> packed(as_size(d.batch * d.kv_heads));
   parallel_for(d.batch * d.kv_heads, [&](Index n) {
-    const HeadRows rows(c, n / d.kv_heads, n % d.kv_heads);
+    HeadRows rows(c, n / d.kv_heads, n % d.kv_heads);
+    rows.clean();
     std::vector<float>& keys = packed[as_size(n)];
     keys.resize(as_size(d.dim * round_up(d.keys, kColumnGroup)));
     pack_columns(rows.key(0), rows.key_stride(), d.keys, d.dim, keys.data());

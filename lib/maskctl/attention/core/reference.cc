@@ -118,8 +118,9 @@ void for_each_row(const Call& c, const std::function<void(Row&)>& f) {
 double multiplier(const Call& c, const Row& row, Index j) {
   const SoftmaxOptions& o = c.options;
   if (o.dropout == 0) return 1;
-  return static_cast<double>(dropout_multiplier(o.dropout_seed, o.dropout, row.b, row.h,
-                                                o.first_query + row.i, o.first_key + j));
+  return static_cast<double>(dropout_multiplier(o.dropout_seed, o.dropout, o.first_batch + row.b,
+                                                o.first_head + row.h, o.first_query + row.i,
+                                                o.first_key + j));
 }
 
 /// A row without keys and sinks follows the policy; with sinks it stays 0.

@@ -32,12 +32,14 @@ struct SoftmaxOptions {
   EmptyRow empty_row = EmptyRow::kZero;
   double dropout = 0;  // probability in [0, 1); kept weights are multiplied by 1 / (1 - dropout)
   std::uint64_t dropout_seed = 0;
-  /// Where query 0 and key 0 stand in the whole sequences of which these are parts; dropout alone
-  /// depends on it.
-  Index first_query = 0, first_key = 0;
+  /// Where the first batch, query head, query and key stand in the whole call of which this is a
+  /// part; dropout alone depends on it.
+  Index first_batch = 0, first_head = 0, first_query = 0, first_key = 0;
   bool normalize = true;  // false: out is not divided by l, m is the maximum over open keys
   Backend backend = Backend::kCpu;
-  Index q_block = 0, k_block = 0;  // tile hints of kCpu; 0 = its own choice; never change meaning
+  /// Tile hints of kCpu's forward pass, at most 288 queries and 512 keys; 0 = its own choice, 192
+  /// and 256. They change roundings alone.
+  Index q_block = 0, k_block = 0;
 };
 
 /// Borrowed arrays of one call, heads after time. f32, f16 or bf16, all of one dtype but for bias

@@ -29,6 +29,8 @@ SoftmaxOptions softmax_of(const FlashAttentionOptions& o) {
   softmax.empty_row = o.empty_row;
   softmax.dropout = o.dropout_prob;
   softmax.dropout_seed = o.dropout_seed;
+  softmax.first_batch = o.first_batch;
+  softmax.first_head = o.first_head;
   softmax.normalize = o.normalize_output;
   softmax.backend = o.backend;
   softmax.q_block = o.q_blocksize;

@@ -24,6 +24,8 @@ struct FlashAttentionOptions {
   std::optional<double> softmax_scale;  // 1 / sqrt(D)
   double dropout_prob = 0;
   std::uint64_t dropout_seed = 0;
+  /// Where this call stands in one of which it is a part; dropout alone depends on it.
+  Index first_batch = 0, first_head = 0;
   bool causal = false;
   std::optional<Window> sliding_window;
   std::optional<double> logits_soft_cap;

@@ -3,11 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
-#include <span>
-
-#include "maskctl/attention/core/cpu_kernel.h"
-#include "maskctl/attention/linear/vectors.h"
+#include <limits>
 
 namespace maskctl::attention {
 namespace {
@@ -15,30 +11,8 @@ namespace {
 Buffer ones(Index n) { return Buffer(as_size(n), 1.0f); }
 Buffer zeros(Index n) { return Buffer(as_size(n)); }
 
-bool in_range(const float* logs, Index n) {
-  int outside = 0;  // by |, which GCC vectorises; NaN is outside
-  for (Index x = 0; x < n; ++x) outside |= !(std::abs(logs[x]) <= kMaxLogDecay);
-  return outside == 0;
-}
-
-/// The running sums of gates after token `first` into logs [count, width], 0 for `first` itself.
-/// Returns how many rows stay in range.
-Index sum_gates(const LinearHead& head, std::initializer_list<Rows> gates, Index first, Index count,
-                Index width, float* logs) {
-  std::fill_n(logs, width, 0.0f);
-  for (Index t = 1; t < count; ++t) {
-    float* const sum = logs + t * width;
-    std::copy_n(sum - width, width, sum);
-    for (const Rows& gate : gates) {
-      if (gate) add_to(next_row(gate, first + t, head.tokens, width), width, sum);
-    }
-    if (!in_range(sum, width)) return t;
-  }
-  return count;
-}
-
 /// exp of the sum of the gates of one token.
-void exp_gates(std::initializer_list<Rows> gates, Index t, Buffer& decays) {
+void exp_gates(std::span<const Rows> gates, Index t, Buffer& decays) {
   std::fill(decays.begin(), decays.end(), 0.0f);
   for (const Rows& gate : gates) {
     for (std::size_t x = 0; gate && x < decays.size(); ++x) decays[x] += gate.row(t)[x];
@@ -53,21 +27,8 @@ float head_decay(const LinearHead& head, Index t) {
 /// exp of n numbers; x has room for a multiple of kColumnGroup.
 void exp_all(float* x, Index n) { exp_and_sum(x, round_up(n, kColumnGroup), 0); }
 
-/// state[x][y] *= by_key[x] * by_head.
-void scale_keys(float* state, Index stride, Index columns, std::span<const float> by_key,
-                float by_head) {
-  for (const float factor : by_key) {
-    const float decay = factor * by_head;
-    for (Index y = 0; y < columns; ++y) state[y] *= decay;
-    state += stride;
-  }
-}
-
-/// state[x][y] *= by_value[y].
-void scale_values(float* state, Index stride, Index rows, std::span<const float> by_value) {
-  for (Index x = 0; x < rows; ++x, state += stride) {
-    multiply_by(by_value.data(), static_cast<Index>(by_value.size()), state);
-  }
+void scale_state(float* state, Index stride, Index rows, Index columns, const Scaling& by) {
+  if (!by.is_one()) scale_rows({state, stride}, rows, columns, by, {state, stride});
 }
 
 }  // namespace
@@ -81,6 +42,7 @@ Chunk::Chunk(const LinearDims& d, Index capacity)
       state_key_(query_.size()),
       value_(zeros(round_up(capacity, kRowGroup) * values_)),
       pair_(zeros(capacity * kChunk)),
+      from_start_(ones(capacity)),
       key_decay_(ones(round_up(capacity * keys_, kColumnGroup))),
       value_decay_(ones(round_up(capacity * values_, kColumnGroup))),
       enter_keys_(ones(keys_)),
@@ -90,50 +52,69 @@ Index Chunk::rows() const { return round_up(count_, kRowGroup); }
 
 void Chunk::load(const LinearHead& head, Index first, Index end) {
   count_ = std::min(end - first, kChunk);
+  by_key_ = head.key_gates[0] || head.key_gates[1];
+  by_value_ = bool(head.value_gates);
+  by_head_ = head.head_gates || head.head_gate != 0;
   load_decays(head, first);
-  load_pairs(head, first);
+  if (by_head_) load_pairs(head, first);
+  load_spans();
   load_keys(head, first);
   load_values(head, first);
 }
 
 void Chunk::load_decays(const LinearHead& head, Index first) {
-  const auto key_gates = {head.key_gates[0], head.key_gates[1]};
-  const bool by_key = head.key_gates[0] || head.key_gates[1];
-  if (by_key) count_ = sum_gates(head, key_gates, first, count_, keys_, key_decay_.data());
-  if (head.value_gates) {
-    count_ = sum_gates(head, {head.value_gates}, first, count_, values_, value_decay_.data());
+  const Rows by_key[] = {head.key_gates[0].from(first), head.key_gates[1].from(first)};
+  const Rows by_value[] = {head.value_gates.from(first)};
+  if (by_key_) count_ = sum_gates(by_key, count_, keys_, key_decay_.data());
+  if (by_value_) {
+    count_ = sum_gates(by_value, count_, values_, value_decay_.data());
     exp_all(value_decay_.data(), count_ * values_);
-    exp_gates({head.value_gates}, first, enter_values_);
+    exp_gates(by_value, 0, enter_values_);
   }
-  if (by_key) exp_all(key_decay_.data(), count_ * keys_);
-  exp_gates(key_gates, first, enter_keys_);
-  const float decay = head_decay(head, first);
-  for (float& x : enter_keys_) x *= decay;
+  if (by_key_) {
+    exp_all(key_decay_.data(), count_ * keys_);
+    exp_gates(by_key, 0, enter_keys_);
+  }
 }
 
 void Chunk::load_pairs(const LinearHead& head, Index first) {
+  enter_head_ = head_decay(head, first);
+  // Powers of one decay serve all chunks of the head, and longer ones begin like shorter ones.
+  if (head.head_gates || head.head_gate != pair_gate_) pair_rows_ = 1;
   pair_[0] = 1;
-  for (Index t = 1; t < count_; ++t) {
+  for (; pair_rows_ < count_; ++pair_rows_) {
+    const Index t = pair_rows_;
     const float decay = head_decay(head, first + t);
     float* const row = pair_.data() + t * kChunk;
-    for (Index s = 0; s < t; ++s) row[s] = row[s - kChunk] * decay;
+    scale_rows({row - kChunk, 0}, 1, t, {decay}, {row, 0});
     row[t] = 1;
+    from_start_[as_size(t)] = row[0];
+  }
+  pair_gate_ = head.head_gates ? std::numeric_limits<float>::quiet_NaN() : head.head_gate;
+}
+
+void Chunk::load_spans() {
+  for (std::size_t g = 0; g < groups(); ++g) {
+    const Index begin = static_cast<Index>(g) * kRowGroup;
+    const Index end = std::min(begin + kRowGroup, count_);
+    columns_[g] = {0, round_up(end, kColumnGroup)};
+    earlier_[g] = {0, end};
+    later_[g] = {begin, count_};
   }
 }
 
 void Chunk::load_keys(const LinearHead& head, Index first) {
-  const bool gated = head.key_gates[0] || head.key_gates[1];
-  const float* const last = key_decay(count_ - 1);
-  for (Index t = 0; t < count_; ++t) {
-    float *const query = query_.data() + t * keys_, *const key = key_.data() + t * keys_;
-    std::copy_n(next_row(head.q, first + t, head.tokens, keys_), keys_, query);
-    std::copy_n(next_row(head.k, first + t, head.tokens, keys_), keys_, key);
-    if (gated) multiply_by(key_decay(t), keys_, query);
-    if (gated) divide_by(key_decay(t), keys_, key);
-    scaled_copy(query, from_start(t), keys_, state_query_.data() + t * keys_);
-    float* const state_key = state_key_.data() + t * keys_;
-    scaled_copy(key, to_end(t), keys_, state_key);
-    if (gated) multiply_by(last, keys_, state_key);
+  const float* const decays = key_decays();
+  const RowsOf<float> query{query_.data(), keys_}, key{key_.data(), keys_};
+  scale_rows(head.q.from(first), count_, keys_, {.cells = decays}, query);
+  scale_rows(head.k.from(first), count_, keys_, {.cells = decays, .divides = true}, key);
+  const Rows queries{query_.data(), keys_}, keys{key_.data(), keys_};
+  if (by_head_) {
+    scale_rows(queries, count_, keys_, {.by_row = from_start()}, {state_query_.data(), keys_});
+  }
+  if (by_head_ || by_key_) {
+    scale_rows(keys, count_, keys_, {.by_row = to_end(), .by_column = last_key_decay()},
+               {state_key_.data(), keys_});
   }
   for (Buffer* rows_of : {&query_, &state_query_, &key_, &state_key_}) {
     std::fill_n(rows_of->data() + count_ * keys_, (rows() - count_) * keys_, 0.0f);
@@ -141,35 +122,36 @@ void Chunk::load_keys(const LinearHead& head, Index first) {
 }
 
 void Chunk::load_values(const LinearHead& head, Index first) {
-  for (Index t = 0; t < count_; ++t) {
-    float* const value = value_.data() + t * values_;
-    std::copy_n(next_row(head.v, first + t, head.tokens, values_), values_, value);
-    if (head.value_gates) divide_by(value_decay(t), values_, value);
-  }
+  scale_rows(head.v.from(first), count_, values_, {.cells = value_decays(), .divides = true},
+             {value_.data(), values_});
   std::fill_n(value_.data() + count_ * values_, (rows() - count_) * values_, 0.0f);
 }
 
 void Chunk::weigh(float* scores) const {
   for (Index t = 0; t < count_; ++t) {
     float* const row = scores + t * kChunk;
-    const float* const factors = pair_.data() + t * kChunk;
-    for (Index s = 0; s <= t; ++s) row[s] *= factors[s];
-    std::fill(row + t + 1, row + count_, 0.0f);
+    if (by_head_) scale_rows({row, 0}, 1, t, {.cells = pair_row(t)}, {row, 0});
+    std::fill(row + t + 1, row + round_up(t + 1, kRowGroup), 0.0f);
   }
 }
 
 void Chunk::enter(float* state, Index stride) const {
-  scale_keys(state, stride, values_, enter_keys_, 1);
-  scale_values(state, stride, keys_, enter_values_);
+  scale_state(state, stride, keys_, values_,
+              {.factor = by_head_ ? enter_head_ : 1,
+               .by_row = by_key_ ? enter_keys_.data() : nullptr,
+               .by_column = by_value_ ? enter_values_.data() : nullptr});
 }
 
 void Chunk::leave_keys(float* state, Index stride) const {
-  scale_keys(state, stride, values_, {key_decay(count_ - 1), as_size(keys_)},
-             from_start(count_ - 1));
+  scale_state(
+      state, stride, keys_, values_,
+      {.factor = by_head_ ? from_start_[as_size(count_ - 1)] : 1, .by_row = last_key_decay()});
 }
 
 void Chunk::leave_values(float* state, Index stride) const {
-  scale_values(state, stride, keys_, {value_decay(count_ - 1), as_size(values_)});
+  const float* const decays = value_decays();
+  scale_state(state, stride, keys_, values_,
+              {.by_column = decays ? decays + (count_ - 1) * values_ : nullptr});
 }
 
 }  // namespace maskctl::attention

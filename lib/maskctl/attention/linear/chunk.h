@@ -1,9 +1,12 @@
 // A stretch of tokens of one head with its decays taken out, so that it is matrix products.
 #pragma once
 
+#include <array>
+#include <span>
 #include <vector>
 
-#include "maskctl/attention/linear/linear_heads.h"
+#include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/linear/linear_vectors.h"
 
 namespace maskctl::attention {
 
@@ -11,9 +14,6 @@ using Buffer = std::vector<float>;
 
 /// Most tokens of a chunk; divides by kRowGroup and kColumnGroup.
 inline constexpr Index kChunk = 96;
-/// A chunk ends where the logarithm of a product of its decays per key or value leaves +-this, so
-/// that neither the product nor its inverse overflows.
-inline constexpr float kMaxLogDecay = 30;
 
 // The decays of the first token act on the state before it (`enter`). Those after the first, up to
 // token t, are P_t[k] * R_t[v] * pair[t][0]: P from the gates per key, R from gv, pair from those
@@ -35,35 +35,56 @@ class Chunk {
   Index rows() const;
 
   // [rows, K] and [rows, V], 0 past count.
-  const float* query() const { return query_.data(); }              // q P
-  const float* state_query() const { return state_query_.data(); }  // q P pair[t][0]
-  const float* key() const { return key_.data(); }                  // k / P
-  const float* state_key() const { return state_key_.data(); }      // k / P * P_L pair[L][s]
-  const float* value() const { return value_.data(); }              // v / R
+  const float* query() const { return query_.data(); }  // q P
+  const float* state_query() const {                    // q P pair[t][0]
+    return by_head_ ? state_query_.data() : query();
+  }
+  const float* key() const { return key_.data(); }  // k / P
+  const float* state_key() const {                  // k / P * P_L pair[L][s]
+    return by_head_ || by_key_ ? state_key_.data() : key();
+  }
+  const float* value() const { return value_.data(); }  // v / R
 
-  /// scores[t * kChunk + s] *= pair[t][s], 0 for s > t.
+  /// scores[t * kChunk + s] *= pair[t][s], 0 for s > t; only within earlier().
   void weigh(float* scores) const;
+
+  // What each group of kRowGroup rows of a product of pairs of tokens needs, as in cpu_kernel.h.
+  std::span<const Range> columns() const { return {columns_.data(), groups()}; }  // of scores
+  std::span<const Range> earlier() const { return {earlier_.data(), groups()}; }  // s <= t
+  std::span<const Range> later() const { return {later_.data(), groups()}; }      // t >= s
 
   // State [K, stride]: multiplied by the decays of the first token, by P_L pair[L][0], by R_L.
   void enter(float* state, Index stride) const;
   void leave_keys(float* state, Index stride) const;
   void leave_values(float* state, Index stride) const;
 
-  const float* key_decay(Index t) const { return key_decay_.data() + t * keys_; }        // P_t
-  const float* value_decay(Index t) const { return value_decay_.data() + t * values_; }  // R_t
-  float from_start(Index t) const { return pair_[as_size(t * kChunk)]; }             // pair[t][0]
-  float to_end(Index t) const { return pair_[as_size((count_ - 1) * kChunk + t)]; }  // pair[L][t]
+  // Factors of the tokens, null where all are 1.
+  const float* key_decays() const { return by_key_ ? key_decay_.data() : nullptr; }        // P_t
+  const float* value_decays() const { return by_value_ ? value_decay_.data() : nullptr; }  // R_t
+  const float* from_start() const { return by_head_ ? from_start_.data() : nullptr; }  // pair[t][0]
+  const float* to_end() const { return by_head_ ? pair_row(count_ - 1) : nullptr; }    // pair[L][t]
+  const float* last_key_decay() const {                                                // P_L
+    return by_key_ ? key_decay_.data() + (count_ - 1) * keys_ : nullptr;
+  }
 
  private:
   void load_decays(const LinearHead& head, Index first);
   void load_pairs(const LinearHead& head, Index first);
+  void load_spans();
   void load_keys(const LinearHead& head, Index first);
   void load_values(const LinearHead& head, Index first);
+  const float* pair_row(Index t) const { return pair_.data() + t * kChunk; }
+  std::size_t groups() const { return as_size(rows() / kRowGroup); }
 
   Index keys_, values_, count_ = 0;
-  Buffer query_, state_query_, key_, state_key_, value_, pair_;
+  bool by_key_ = false, by_value_ = false, by_head_ = false;  // which decays there are
+  Buffer query_, state_query_, key_, state_key_, value_, pair_, from_start_;
   Buffer key_decay_, value_decay_;
   Buffer enter_keys_, enter_values_;  // the decays of the first token
+  float enter_head_ = 1;
+  float pair_gate_ = 0;  // g_gamma that pair_ was made of; NaN: of gates that vary
+  Index pair_rows_ = 1;  // of pair_, that are made
+  std::array<Range, kChunk / kRowGroup> columns_, earlier_, later_;
 };
 
 }  // namespace maskctl::attention

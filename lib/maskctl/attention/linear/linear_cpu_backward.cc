@@ -1,6 +1,7 @@
 // Gradients of the linear family on the CPU: states are kept at every kChunk tokens on the way
 // forward, and chunks are undone from the last to the first.
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "maskctl/attention/core/doubles.h"
@@ -8,16 +9,11 @@
 #include "maskctl/attention/linear/linear_backends.h"
 #include "maskctl/attention/linear/linear_state.h"
 #include "maskctl/attention/linear/linear_tasks.h"
-#include "maskctl/attention/linear/vectors.h"
 
 namespace maskctl::attention {
 namespace {
 
 Buffer buffer(Index n) { return Buffer(as_size(n)); }
-
-void copy_rounded(const std::vector<double>& from, float* to) {
-  for (std::size_t x = 0; x < from.size(); ++x) to[x] = static_cast<float>(from[x]);
-}
 
 /// Where the gradients of one head go.
 struct HeadSlopes {
@@ -55,8 +51,11 @@ class Worker {
         d_key_(d_query_.size()),
         d_value_(buffer(rows_ * state_.stride())),
         sums_(d_value_.size()),
+        key_gates_(buffer(capacity_ * keys_)),
+        value_gates_(buffer(capacity_ * values_)),
         key_carry_(as_size(keys_)),
-        value_carry_(as_size(values_)) {}
+        value_carry_(as_size(values_)),
+        head_gates_(as_size(capacity_)) {}
 
   void run(const LinearHead& head, const float* initial_state, Rows d_out,
            const float* d_final_state, HeadSlopes& slopes) {
@@ -70,7 +69,7 @@ class Worker {
             n + 1 < starts_.size() ? starts_[n + 1] : std::min((block + 1) * kChunk, head.tokens);
         if (starts_.size() > 1) chunk_.load(head, starts_[n], end);  // else `split` did
         entered_.set_cells(kept(chunk_states_, n));
-        undo(starts_[n], head.tokens, d_out, slopes);
+        undo(starts_[n], d_out, slopes);
       }
     }
     d_state_.store(slopes.initial_state);
@@ -123,20 +122,14 @@ class Worker {
   // just after the decay; from one token back to the one before that grows by q dq - k dk (per
   // value: by o do - v dv, summed over keys). Each chunk starts that sum anew from the states.
   void carry(const LinearState& state, bool by_value) {
-    std::fill(value_carry_.begin(), value_carry_.end(), 0.0);
-    for (Index x = 0; x < keys_; ++x) {
-      const float* h = state.data() + x * state.stride();
-      const float* dh = d_state_.data() + x * d_state_.stride();
-      key_carry_[as_size(x)] =
-          sum_of(values_, [&](Index y) { return static_cast<double>(h[y] * dh[y]); });
-      if (by_value) add_products(h, dh, 1, values_, value_carry_.data());
-    }
+    sum_products(state.data(), d_state_.data(), state.stride(), keys_, values_, key_carry_.data(),
+                 by_value ? value_carry_.data() : nullptr);
   }
 
   /// All gradients of the loaded chunk; d_state_ goes from after its last token to before its
   /// first.
-  void undo(Index first, Index tokens, Rows d_out, HeadSlopes& slopes) {
-    load_out_slope(first, tokens, d_out);
+  void undo(Index first, const Rows& d_out, HeadSlopes& slopes) {
+    load_out_slope(first, d_out);
     pack_rows(chunk_.value(), values_, chunk_.count(), values_, packed_values_.data());
     pack_rows(out_slope_.data(), values_, chunk_.count(), values_, packed_slopes_.data());
     chunk_.leave_values(d_state_.data(), d_state_.stride());
@@ -145,50 +138,44 @@ class Worker {
     find_d_query();
     find_d_key();
     if (slopes.value_gates) find_sums();
-    for (Index t = chunk_.count(); slopes.any_gates && t-- > 1;) {
-      step_carry(t, slopes);
-      write_gates(first + t, slopes);
-    }
+    if (slopes.any_gates) find_gates(slopes);
     chunk_.leave_keys(d_state_.data(), d_state_.stride());
     d_state_.add_product(chunk_.state_query(), chunk_.count(), packed_slopes_.data(), scratch_);
     if (slopes.any_gates) {
       carry(entered_, bool(slopes.value_gates));
+      put_carry();
       write_gates(first, slopes);
     }
     write_rows(first, slopes);
     d_state_.enter(chunk_);
   }
 
-  void load_out_slope(Index first, Index tokens, Rows d_out) {
-    for (Index t = 0; t < chunk_.count(); ++t) {
-      const float *row = next_row(d_out, first + t, tokens, values_),
-                  *decay = chunk_.value_decay(t);
-      float* const slope = out_slope_.data() + t * values_;
-      for (Index y = 0; y < values_; ++y) slope[y] = scale_ * decay[y] * row[y];
-    }
+  void load_out_slope(Index first, const Rows& d_out) {
+    scale_rows(d_out.from(first), chunk_.count(), values_,
+               {.factor = scale_, .cells = chunk_.value_decays()}, {out_slope_.data(), values_});
   }
 
   /// What tokens read of each other, and its gradient.
   void find_scores() {
-    const Index n = chunk_.count(), columns = round_up(n, kColumnGroup);
+    const Index n = chunk_.count();
     pack_columns(chunk_.key(), keys_, n, keys_, packed_.data());
-    multiply(chunk_.query(), keys_, chunk_.rows(), keys_, packed_.data(), columns, scores_.data(),
-             kChunk, false);
+    multiply_columns(chunk_.query(), keys_, keys_, packed_.data(), chunk_.columns(), scores_.data(),
+                     kChunk);
     chunk_.weigh(scores_.data());
     pack_columns(chunk_.value(), values_, n, values_, packed_.data());
-    multiply(out_slope_.data(), values_, chunk_.rows(), values_, packed_.data(), columns,
-             score_slopes_.data(), kChunk, false);
+    multiply_columns(out_slope_.data(), values_, values_, packed_.data(), chunk_.columns(),
+                     score_slopes_.data(), kChunk);
     chunk_.weigh(score_slopes_.data());
   }
 
   void find_d_value() {
     const Index n = chunk_.count(), stride = state_.stride();
-    transpose(scores_.data(), kChunk, n, n, turned_.data(), kChunk);
-    multiply(turned_.data(), kChunk, chunk_.rows(), n, packed_slopes_.data(), stride,
-             d_value_.data(), stride, false);
     pack_rows(d_state_.data(), stride, keys_, values_, packed_.data());
     multiply(chunk_.state_key(), keys_, chunk_.rows(), keys_, packed_.data(), stride,
-             d_value_.data(), stride, true);
+             d_value_.data(), stride, false);
+    transpose(scores_.data(), kChunk, n, n, turned_.data(), kChunk);
+    multiply_depths(turned_.data(), kChunk, n, packed_slopes_.data(), stride, chunk_.later(),
+                    d_value_.data(), stride);
   }
 
   void find_d_query() {
@@ -196,14 +183,10 @@ class Worker {
     pack_columns(entered_.data(), entered_.stride(), keys_, values_, packed_.data());
     multiply(out_slope_.data(), values_, chunk_.rows(), values_, packed_.data(), key_stride_,
              d_query_.data(), key_stride_, false);
-    for (Index t = 0; t < n; ++t) {
-      float* const row = d_query_.data() + t * key_stride_;
-      const float start = chunk_.from_start(t);
-      for (Index x = 0; x < keys_; ++x) row[x] *= start;
-    }
+    scale_slopes(d_query_, {.by_row = chunk_.from_start()});
     pack_rows(chunk_.key(), keys_, n, keys_, packed_.data());
-    multiply(score_slopes_.data(), kChunk, chunk_.rows(), n, packed_.data(), key_stride_,
-             d_query_.data(), key_stride_, true);
+    multiply_depths(score_slopes_.data(), kChunk, n, packed_.data(), key_stride_, chunk_.earlier(),
+                    d_query_.data(), key_stride_);
   }
 
   void find_d_key() {
@@ -211,66 +194,73 @@ class Worker {
     pack_columns(d_state_.data(), d_state_.stride(), keys_, values_, packed_.data());
     multiply(chunk_.value(), values_, chunk_.rows(), values_, packed_.data(), key_stride_,
              d_key_.data(), key_stride_, false);
-    const float* const last = chunk_.key_decay(n - 1);
-    for (Index t = 0; t < n; ++t) {
-      float* const row = d_key_.data() + t * key_stride_;
-      const float end = chunk_.to_end(t);
-      for (Index x = 0; x < keys_; ++x) row[x] *= last[x] * end;
-    }
+    scale_slopes(d_key_, {.by_row = chunk_.to_end(), .by_column = chunk_.last_key_decay()});
     transpose(score_slopes_.data(), kChunk, n, n, turned_.data(), kChunk);
     pack_rows(chunk_.query(), keys_, n, keys_, packed_.data());
-    multiply(turned_.data(), kChunk, chunk_.rows(), n, packed_.data(), key_stride_, d_key_.data(),
-             key_stride_, true);
+    multiply_depths(turned_.data(), kChunk, n, packed_.data(), key_stride_, chunk_.later(),
+                    d_key_.data(), key_stride_);
+  }
+
+  void scale_slopes(Buffer& rows, const Scaling& by) {
+    if (by.is_one()) return;
+    scale_rows({rows.data(), key_stride_}, chunk_.count(), keys_, by, {rows.data(), key_stride_});
   }
 
   /// sums_ = o_t / (softmax_scale * R_t): what out_slope_ is the gradient of.
   void find_sums() {
     const Index n = chunk_.count(), stride = state_.stride();
-    multiply(scores_.data(), kChunk, chunk_.rows(), n, packed_values_.data(), stride, sums_.data(),
-             stride, false);
     pack_rows(entered_.data(), stride, keys_, values_, packed_.data());
     multiply(chunk_.state_query(), keys_, chunk_.rows(), keys_, packed_.data(), stride,
-             sums_.data(), stride, true);
+             sums_.data(), stride, false);
+    multiply_depths(scores_.data(), kChunk, n, packed_values_.data(), stride, chunk_.earlier(),
+                    sums_.data(), stride);
   }
 
-  /// Adds q dq - k dk and o do - v dv of token t. The decays that d_query_, d_key_ and d_value_
-  /// lack are in the rows that they meet.
-  void step_carry(Index t, const HeadSlopes& slopes) {
-    const float *q = chunk_.query() + t * keys_, *dq = d_query_.data() + t * key_stride_;
-    const float *k = chunk_.key() + t * keys_, *dk = d_key_.data() + t * key_stride_;
-    add_products(q, dq, 1, keys_, key_carry_.data());
-    add_products(k, dk, -1, keys_, key_carry_.data());
+  /// The gradients of the gates of all tokens but the first: sums of q dq - k dk and o do - v dv.
+  /// The decays that d_query_, d_key_ and d_value_ lack are in the rows that they meet.
+  void find_gates(const HeadSlopes& slopes) {
+    const Index n = chunk_.count(), stride = state_.stride();
+    sum_back({{chunk_.query(), keys_}, {d_query_.data(), key_stride_}},
+             {{chunk_.key(), keys_}, {d_key_.data(), key_stride_}}, n, keys_, key_carry_.data(),
+             key_gates_.data(), head_gates_.data());
     if (!slopes.value_gates) return;
-    const float *o = sums_.data() + t * state_.stride(), *slope = out_slope_.data() + t * values_;
-    const float *v = chunk_.value() + t * values_, *dv = d_value_.data() + t * state_.stride();
-    add_products(slope, o, 1, values_, value_carry_.data());
-    add_products(v, dv, -1, values_, value_carry_.data());
+    sum_back({{out_slope_.data(), values_}, {sums_.data(), stride}},
+             {{chunk_.value(), values_}, {d_value_.data(), stride}}, n, values_,
+             value_carry_.data(), value_gates_.data(), nullptr);
   }
 
-  /// The sums are the gradients of the gates of token `step`.
-  void write_gates(Index step, HeadSlopes& slopes) const {
-    if (slopes.by_head) {
-      const double of_head = sum_of(keys_, [this](Index x) { return key_carry_[as_size(x)]; });
-      slopes.g_gamma += of_head;
-      if (slopes.head_gates) *slopes.head_gates.row(step) = static_cast<float>(of_head);
+  /// The sums are the gradients of the gates of the first token.
+  void put_carry() {
+    const auto narrow = [](double x) { return static_cast<float>(x); };
+    std::ranges::transform(key_carry_, key_gates_.begin(), narrow);
+    std::ranges::transform(value_carry_, value_gates_.begin(), narrow);
+    head_gates_[0] = std::accumulate(key_carry_.begin(), key_carry_.end(), 0.0);
+  }
+
+  void write_gates(Index first, HeadSlopes& slopes) const {
+    const Index n = chunk_.count();
+    for (Index t = n; slopes.by_head && t-- > 0;) {
+      slopes.g_gamma += head_gates_[as_size(t)];
+      if (slopes.head_gates) {
+        *slopes.head_gates.row(first + t) = static_cast<float>(head_gates_[as_size(t)]);
+      }
     }
     for (const RowsOf<float>& rows : slopes.key_gates) {
-      if (rows) copy_rounded(key_carry_, rows.row(step));
+      if (rows) scale_rows({key_gates_.data(), keys_}, n, keys_, {}, rows.from(first));
     }
-    if (slopes.value_gates) copy_rounded(value_carry_, slopes.value_gates.row(step));
+    if (!slopes.value_gates) return;
+    scale_rows({value_gates_.data(), values_}, n, values_, {}, slopes.value_gates.from(first));
   }
 
   void write_rows(Index first, const HeadSlopes& slopes) const {
-    for (Index t = 0; t < chunk_.count(); ++t) {
-      const float *p = chunk_.key_decay(t), *r = chunk_.value_decay(t);
-      const float *dq = d_query_.data() + t * key_stride_, *dk = d_key_.data() + t * key_stride_;
-      const float* dv = d_value_.data() + t * state_.stride();
-      float *const q = slopes.q.row(first + t), *const k = slopes.k.row(first + t);
-      float* const v = slopes.v.row(first + t);
-      for (Index x = 0; x < keys_; ++x) q[x] = dq[x] * p[x];
-      put_quotients(dk, p, keys_, slopes.adds, k);
-      put_quotients(dv, r, values_, slopes.adds, v);
-    }
+    const Index n = chunk_.count();
+    const Scaling by_keys{.cells = chunk_.key_decays(), .divides = true};
+    const Scaling by_values{.cells = chunk_.value_decays(), .divides = true};
+    scale_rows({d_query_.data(), key_stride_}, n, keys_, {.cells = chunk_.key_decays()},
+               slopes.q.from(first));
+    scale_rows({d_key_.data(), key_stride_}, n, keys_, by_keys, slopes.k.from(first), slopes.adds);
+    scale_rows({d_value_.data(), state_.stride()}, n, values_, by_values, slopes.v.from(first),
+               slopes.adds);
   }
 
   Index keys_, values_, key_stride_;
@@ -280,7 +270,8 @@ class Worker {
   LinearState state_, d_state_, entered_;
   Buffer packed_, packed_values_, packed_slopes_, out_slope_, scores_, score_slopes_, turned_;
   Buffer d_query_, d_key_, d_value_, sums_, scratch_;
-  std::vector<double> key_carry_, value_carry_;
+  Buffer key_gates_, value_gates_;  // the gradients of the gates of the chunk
+  std::vector<double> key_carry_, value_carry_, head_gates_;
   Buffer block_states_, chunk_states_;  // side by side
   std::vector<Index> starts_;
 };

@@ -45,23 +45,20 @@ class Worker {
   /// sums_ = what the tokens of the chunk read of each other and of the state.
   void attend() {
     const Index n = chunk_.count(), rows = chunk_.rows(), stride = state_.stride();
-    pack_columns(chunk_.key(), keys_, n, keys_, packed_keys_.data());
-    multiply(chunk_.query(), keys_, rows, keys_, packed_keys_.data(), round_up(n, kColumnGroup),
-             scores_.data(), kChunk, false);
-    chunk_.weigh(scores_.data());
-    multiply(scores_.data(), kChunk, rows, n, packed_values_.data(), stride, sums_.data(), stride,
-             false);
     pack_rows(state_.data(), stride, keys_, stride, packed_state_.data());
     multiply(chunk_.state_query(), keys_, rows, keys_, packed_state_.data(), stride, sums_.data(),
-             stride, true);
+             stride, false);
+    pack_columns(chunk_.key(), keys_, n, keys_, packed_keys_.data());
+    multiply_columns(chunk_.query(), keys_, keys_, packed_keys_.data(), chunk_.columns(),
+                     scores_.data(), kChunk);
+    chunk_.weigh(scores_.data());
+    multiply_depths(scores_.data(), kChunk, n, packed_values_.data(), stride, chunk_.earlier(),
+                    sums_.data(), stride);
   }
 
-  void write(Index first, RowsOf<float> out) const {
-    for (Index t = 0; t < chunk_.count(); ++t) {
-      const float *sum = sums_.data() + t * state_.stride(), *decay = chunk_.value_decay(t);
-      float* const row = out.row(first + t);
-      for (Index y = 0; y < values_; ++y) row[y] = scale_ * decay[y] * sum[y];
-    }
+  void write(Index first, const RowsOf<float>& out) const {
+    scale_rows({sums_.data(), state_.stride()}, chunk_.count(), values_,
+               {.factor = scale_, .cells = chunk_.value_decays()}, out.from(first));
   }
 
   Index keys_, values_;

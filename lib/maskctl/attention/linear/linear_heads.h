@@ -13,20 +13,11 @@ struct RowsOf {
   T* data = nullptr;
   Index stride = 0;
   T* row(Index step) const { return data + step * stride; }
+  /// The rows from a step on; none of none.
+  RowsOf from(Index step) const { return {data ? row(step) : nullptr, stride}; }
   explicit operator bool() const { return data != nullptr; }
 };
 using Rows = RowsOf<const float>;
-
-/// rows.row(step), when rows are read in order. They may lie a page apart, which no hardware
-/// follows: asks for the one that is needed soon.
-inline const float* next_row(const Rows& rows, Index step, Index tokens, Index width) {
-  constexpr Index kAhead = 6, kLine = 64 / sizeof(float);
-  if (step + kAhead < tokens) {
-    const float* const later = rows.row(step + kAhead);
-    for (Index x = 0; x < width; x += kLine) __builtin_prefetch(later + x);
-  }
-  return rows.row(step);
-}
 
 /// One head of one sequence. Absent gates have no data.
 struct LinearHead {

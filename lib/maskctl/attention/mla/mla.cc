@@ -101,8 +101,11 @@ struct Call {
     softmax.scale = o.softmax_scale;
     softmax.empty_row = o.empty_row;
     softmax.backend = o.backend;
+    softmax.q_block = o.q_blocksize;
+    softmax.k_block = o.kv_blocksize;
     mask.attention_mask = o.attention_mask;
     mask.mask_info = o.mask_info;
+    mask.mask = o.mask;
     mask.causal = o.causal;
     mask.align = o.causal_alignment;
     mask.cum_seqlens_q = mask.cum_seqlens_k = o.cu_seqlens;
@@ -120,13 +123,14 @@ struct Call {
   Tensor rebuild(const Tensor& w) const {
     Tensor out(DType::kFloat32, {d.batch, d.keys, w.extent(1), w.extent(2)});
     multiply_matrices(rows_of(latent, d.tokens()), rows_of(w, d.rank), false, softmax.backend,
-                      out.as<float>().data());
+                      out.as<float>().data(), tiles());
     return out;
   }
   static MatrixView rows_of(const Tensor& x, Index rows) {
     const Index columns = rows == 0 ? 0 : x.elements() / rows;
     return {x.as<float>().data(), rows, columns, columns, false};
   }
+  MatrixTiles tiles() const { return {softmax.q_block, softmax.k_block}; }
   static MatrixView turned(MatrixView m) {
     return {m.data, m.columns, m.rows, m.stride, !m.transposed};
   }
@@ -135,10 +139,10 @@ struct Call {
                    Tensor& d_latent) const {
     const MatrixView slope = rows_of(gradient, d.tokens());
     multiply_matrices(slope, turned(rows_of(w, d.rank)), accumulate, softmax.backend,
-                      d_latent.as<float>().data());
+                      d_latent.as<float>().data(), tiles());
     Tensor d_w(DType::kFloat32, w.shape());
     multiply_matrices(turned(rows_of(latent, d.tokens())), slope, false, softmax.backend,
-                      d_w.as<float>().data());
+                      d_w.as<float>().data(), tiles());
     return d_w;
   }
 

@@ -15,10 +15,14 @@ struct MlaAttentionOptions {
   const Tensor* cu_seqlens = nullptr;  // [N+1], of queries and keys: see MaskArguments
   const Tensor* attention_mask = nullptr;
   const MaskInfo* mask_info = nullptr;
+  const Mask* mask = nullptr;
   std::optional<double> softmax_scale;  // 1 / sqrt(D + P)
   bool causal = false;
   Align causal_alignment = Align::kUnset;
   EmptyRow empty_row = EmptyRow::kZero;
+  /// Hints, 0 = our choice: rows and depth of a tile of the products that rebuild keys and values,
+  /// and tiles of the attention. Never change the result.
+  Index q_blocksize = 0, kv_blocksize = 0;
   Backend backend = Backend::kCpu;
 };
 

@@ -10,8 +10,12 @@
 namespace maskctl::attention {
 namespace {
 
-constexpr Index kRows = 96;    // of a task; divides by kRowGroup
-constexpr Index kDepth = 256;  // of a packed part of b
+/// The tiles of a product of `rows` rows, `depth` deep; rows divide by kRowGroup.
+MatrixTiles chosen(const MatrixTiles& wanted, Index rows, Index depth) {
+  return {
+      round_up(std::min(wanted.rows > 0 ? wanted.rows : 96, std::max<Index>(rows, 1)), kRowGroup),
+      std::min(wanted.depth > 0 ? wanted.depth : 256, std::max<Index>(depth, 1))};
+}
 
 using Buffer = std::vector<float>;
 
@@ -42,31 +46,32 @@ Buffer packed(const MatrixView& b, Range depth) {
   return out;
 }
 
-/// Rows of a, columns `depth`, as kRows full rows, zero past the last.
-void copy_rows(const MatrixView& a, Range rows, Range depth, Buffer& out) {
+/// Rows of a, columns `depth`, as full rows of `stride`, zero past the last.
+void copy_rows(const MatrixView& a, Range rows, Range depth, Index stride, Buffer& out) {
   std::ranges::fill(out, 0.0f);
   for (Index r = 0; r < rows.size(); ++r) {
     for (Index k = 0; k < depth.size(); ++k) {
-      out[as_size(r * kDepth + k)] = at(a, rows.begin + r, depth.begin + k);
+      out[as_size(r * stride + k)] = at(a, rows.begin + r, depth.begin + k);
     }
   }
 }
 
-void multiply_packed(const MatrixView& a, const MatrixView& b, bool accumulate, float* out) {
+void multiply_packed(const MatrixView& a, const MatrixView& b, bool accumulate,
+                     const MatrixTiles& tiles, float* out) {
   const Index width = round_up(b.columns, kColumnGroup);
   std::vector<Buffer> parts;
-  for (Index k = 0; k < b.rows; k += kDepth) {
-    parts.push_back(packed(b, {k, std::min(k + kDepth, b.rows)}));
+  for (Index k = 0; k < b.rows; k += tiles.depth) {
+    parts.push_back(packed(b, {k, std::min(k + tiles.depth, b.rows)}));
   }
-  parallel_for(ceil_div(a.rows, kRows), [&](Index task) {
-    const Range rows{task * kRows, std::min((task + 1) * kRows, a.rows)};
-    Buffer left(as_size(kRows * kDepth)), sums(as_size(kRows * width));
+  parallel_for(ceil_div(a.rows, tiles.rows), [&](Index task) {
+    const Range rows{task * tiles.rows, std::min((task + 1) * tiles.rows, a.rows)};
+    Buffer left(as_size(tiles.rows * tiles.depth)), sums(as_size(tiles.rows * width));
     for (std::size_t p = 0; p < parts.size(); ++p) {
-      const Index first = static_cast<Index>(p) * kDepth;
-      const Range depth{first, std::min(first + kDepth, b.rows)};
-      copy_rows(a, rows, depth, left);
-      multiply(left.data(), kDepth, kRows, depth.size(), parts[p].data(), width, sums.data(), width,
-               true);
+      const Index first = static_cast<Index>(p) * tiles.depth;
+      const Range depth{first, std::min(first + tiles.depth, b.rows)};
+      copy_rows(a, rows, depth, tiles.depth, left);
+      multiply(left.data(), tiles.depth, tiles.rows, depth.size(), parts[p].data(), width,
+               sums.data(), width, true);
     }
     for (Index r = 0; r < rows.size(); ++r) {
       float* to = out + (rows.begin + r) * b.columns;
@@ -80,11 +85,11 @@ void multiply_packed(const MatrixView& a, const MatrixView& b, bool accumulate, 
 }  // namespace
 
 void multiply_matrices(const MatrixView& a, const MatrixView& b, bool accumulate, Backend backend,
-                       float* out) {
+                       float* out, const MatrixTiles& tiles) {
   if (backend == Backend::kReference) {
     multiply_plain(a, b, accumulate, out);
   } else {
-    multiply_packed(a, b, accumulate, out);
+    multiply_packed(a, b, accumulate, chosen(tiles, a.rows, b.rows), out);
   }
 }
 

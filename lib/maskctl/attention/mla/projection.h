@@ -16,9 +16,15 @@ struct MatrixView {
   bool transposed = false;  // element (r, c) at data[c * stride + r]
 };
 
+/// How kCpu cuts a product; 0 is its own choice.
+struct MatrixTiles {
+  Index rows = 0;   // of a task
+  Index depth = 0;  // of a packed part of b
+};
+
 /// out[rows, columns] (contiguous) = or += a b. kReference: float64 plain loops; kCpu: packed f32
 /// tiles on all threads.
 void multiply_matrices(const MatrixView& a, const MatrixView& b, bool accumulate, Backend backend,
-                       float* out);
+                       float* out, const MatrixTiles& tiles = {});
 
 }  // namespace maskctl::attention

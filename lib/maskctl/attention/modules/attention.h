@@ -21,6 +21,7 @@ struct AttentionOp : DenseOp, NoHints {
     f("bias", o.bias, "b H q k");
     f("softmax_aux", o.softmax_aux, "s;H s");
     f("attention_mask", o.attention_mask, "b k;b q k;b H q k");
+    f("mask", o.mask, "b H q k");
     f("mask_info", o.mask_info, "");
   }
   template <class F>
@@ -51,9 +52,8 @@ struct AttentionOp : DenseOp, NoHints {
     o.bias = &owned.tensors.emplace_back(o.init_bias());
     o.init_bias = nullptr;
   }
-  static void check_sharding(const Inputs&, const Options& o, const Sharding&,
-                             const ShardPlan& plan) {
-    refuse_dropout(kInfo, o.deterministic ? 0 : o.dropout_prob, plan);
+  static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan&, OwnedArrays&) {
+    place(shard, o);
   }
 };
 using Attention = Module<AttentionOp>;

@@ -8,14 +8,16 @@
 
 namespace maskctl::attention {
 
-/// Heads before time.
+/// Heads before time. The sharded form may split the queries over
+/// sequence_parallelism_mesh_axis_name.
 struct BlockSparseAttentionOp : DenseOp {
   using Options = BlocksparseAttentionOptions;
   using Output = SoftmaxResult;
   using Config = BlockSparseAttentionConfig;
   static constexpr OpInfo kInfo{.id = "blocksparse_attention",
                                 .algorithm = "blocksparse_attention",
-                                .cache_name = "blocksparse"};
+                                .cache_name = "blocksparse",
+                                .collective = "q"};
   static constexpr std::string_view kOutLabels = "b h q e";
 
   template <class I, class O, class F>
@@ -30,13 +32,14 @@ struct BlockSparseAttentionOp : DenseOp {
     f("q_positions", o.q_positions, "q;b q");
     f("kv_positions", o.kv_positions, "k;b k");
     f("block_mask", o.block_mask, "i j;H i j;b H i j");
+    f("block_map", o.block_map, "");
+    f("cell_mask", o.cell_mask, "b H q k");
     f("mask_info", o.mask_info, "");
   }
   template <class F>
   static void scalars(const Options& o, F&& f) {
     f("mask", o.mask != nullptr);
     f("mask_builder", static_cast<bool>(o.mask_builder));
-    f("block_map", o.block_map != nullptr);
     f("block_size", o.block_size);
     f("softmax_scale", o.softmax_scale);
     f("logits_soft_cap", o.logits_soft_cap);
@@ -44,6 +47,7 @@ struct BlockSparseAttentionOp : DenseOp {
     f("chunk_size", o.chunk_size);
     f("causal", o.causal);
     f("empty_row", o.empty_row);
+    f("sequence_parts", o.sequence_parts);
   }
   template <class F>
   static void outputs(Output& out, F&& f) {
@@ -63,8 +67,13 @@ struct BlockSparseAttentionOp : DenseOp {
   static std::vector<Config> candidates(const Inputs&, const Options&) {
     return block_candidates<Config>();
   }
+  /// Throws Error(kInvalidArgument) when queries are split over another axis.
+  static void check_sharding(const Inputs&, const Options& o, const Sharding&,
+                             const ShardPlan& plan);
   /// Lazy masks know heads by their number in the whole.
-  static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan&, OwnedArrays&) {
+  static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan& plan,
+                       OwnedArrays&) {
+    o.sequence_parts = plan.parts("q");
     if (!shard.splits("h")) return;
     const Range heads = shard.range("h");
     if (o.mask && o.mask->shape().size() == 3) {

@@ -81,8 +81,11 @@ std::vector<Config> block_candidates() {
   return candidates;
 }
 
-/// Weights are dropped by their place in the whole arrays, which a shard does not know.
-/// Throws Error(kUnsupported) when batches or heads are split and weights are dropped.
-void refuse_dropout(const OpInfo& info, double dropout, const ShardPlan& plan);
+/// Weights are dropped by their place in the whole call: says where a shard of it begins.
+template <class Options>
+void place(const Shard& shard, Options& options) {
+  options.first_batch += shard.first("b");
+  options.first_head += shard.first("h");
+}
 
 }  // namespace maskctl::attention

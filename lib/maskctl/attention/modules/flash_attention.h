@@ -52,9 +52,8 @@ struct FlashAttentionOp : DenseOp {
   static std::vector<Config> candidates(const Inputs&, const Options&) {
     return block_candidates<Config>();
   }
-  static void check_sharding(const Inputs&, const Options& o, const Sharding&,
-                             const ShardPlan& plan) {
-    refuse_dropout(kInfo, o.dropout_prob, plan);
+  static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan&, OwnedArrays&) {
+    place(shard, o);
   }
 };
 using FlashAttention = Module<FlashAttentionOp>;

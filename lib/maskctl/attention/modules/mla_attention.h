@@ -15,7 +15,7 @@ struct MlaInputs {
   const Tensor* w_vc = nullptr;
 };
 
-struct FlashMLAOp : DenseOp, NoHints {
+struct FlashMLAOp : DenseOp {
   using Inputs = MlaInputs;
   using Options = MlaAttentionOptions;
   using Output = SoftmaxResult;
@@ -33,6 +33,7 @@ struct FlashMLAOp : DenseOp, NoHints {
     f("b_k", o.b_k, "b k p");
     f("cu_seqlens", o.cu_seqlens, "b+");
     f("attention_mask", o.attention_mask, "b k;b q k;b H q k");
+    f("mask", o.mask, "b H q k");
     f("mask_info", o.mask_info, "");
   }
   template <class F>
@@ -57,6 +58,17 @@ struct FlashMLAOp : DenseOp, NoHints {
   static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
                             const Options& o) {
     return mla_attention_backward(*in.query, *in.key_value, *in.w_kc, *in.w_vc, out, *d.out, o);
+  }
+  static void apply(const Config& config, Options& o, bool) {
+    o.q_blocksize = config.block_q;
+    o.kv_blocksize = config.block_k;
+  }
+  static std::vector<Config> candidates(const Inputs&, const Options&) {
+    std::vector<Config> candidates;
+    for (const Index q : {48, 96, 192}) {
+      for (const Index k : {64, 256}) candidates.push_back({.block_q = q, .block_k = k});
+    }
+    return candidates;
   }
 };
 using FlashMLA = Module<FlashMLAOp>;

@@ -9,7 +9,6 @@ namespace maskctl::attention {
 
 void RingAttentionOp::check_sharding(const Inputs&, const Options& o, const Sharding&,
                                      const ShardPlan& plan) {
-  refuse_dropout(kInfo, o.deterministic ? 0 : o.pdrop, plan);
   const std::vector<std::string> wanted = {o.axis_name};
   for (const std::string_view label : {"q", "k"}) {
     const std::vector<std::string> axes = plan.axes_of(label);

@@ -26,6 +26,7 @@ struct RingAttentionOp : DenseOp {
     f("attention_mask", o.attention_mask, "b k;b q k;b H q k");
     f("q_segment_ids", o.q_segment_ids, "q;b q");
     f("kv_segment_ids", o.kv_segment_ids, "k;b k");
+    f("mask", o.mask, "b H q k");
     f("mask_info", o.mask_info, "");
   }
   template <class F>
@@ -64,7 +65,9 @@ struct RingAttentionOp : DenseOp {
   /// when a mask_info has another sequence axis.
   static void check_sharding(const Inputs& in, const Options& o, const Sharding& sharding,
                              const ShardPlan& plan);
-  static void localise(Inputs&, Options& o, const Shard&, const ShardPlan& plan, OwnedArrays&) {
+  static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan& plan,
+                       OwnedArrays&) {
+    place(shard, o);
     o.ring_size = plan.parts("q");
   }
 };

@@ -24,6 +24,7 @@ struct ScaledDotProductAttentionOp : DenseOp, NoHints {
     f("query_lengths", o.query_lengths, "b");
     f("key_lengths", o.key_lengths, "b");
     f("attention_mask", o.attention_mask, "b k;b q k;b H q k");
+    f("mask", o.mask, "b H q k");
     f("mask_info", o.mask_info, "");
   }
   template <class F>

@@ -9,7 +9,6 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threefry.h"
-#include "maskctl/mask/dense.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -34,7 +33,6 @@ T number(const std::string& name, std::string_view text, std::string_view wanted
 }
 
 constexpr std::string_view kWhole = "a whole number";
-constexpr Index kMostBytes = Index{4} << 30;
 
 }  // namespace
 
@@ -69,17 +67,6 @@ const Mask* Call::mask() {
 lazy::MaskPtr Call::lazy_mask() {
   mask_used_ = true;
   return arguments_.lazy_mask;
-}
-
-const Tensor* Call::attention_mask() {
-  const Tensor* array = optional_array("attention_mask");
-  const Mask* given = mask();
-  if (!given) return array;
-  if (array) {
-    throw Error(Errc::kInvalidArgument, "attention_mask: a mask is given too; give one of them");
-  }
-  if (!dense_mask_) dense_mask_ = dense_from_mask(*given, kMostBytes);
-  return &*dense_mask_;
 }
 
 const std::string* Call::text(const std::string& name) {

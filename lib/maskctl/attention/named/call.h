@@ -50,9 +50,6 @@ class Call {
   /// Null when none was given.
   const Mask* mask();
   lazy::MaskPtr lazy_mask();
-  /// The array `attention_mask`, or `mask` as one [B,H,Tq,Tk]; null when none was given. Throws
-  /// Error(kLimit) for a mask of more than 4 GiB.
-  const Tensor* attention_mask();
   Backend backend() const { return arguments_.backend; }
   Runtime* runtime() const { return arguments_.runtime; }
   const NamedArguments& arguments() const { return arguments_; }
@@ -95,7 +92,6 @@ class Call {
   std::set<std::string> used_;
   bool mask_used_ = false;
   std::map<std::string, Tensor> random_;
-  std::optional<Tensor> dense_mask_;
 };
 
 }  // namespace maskctl::attention

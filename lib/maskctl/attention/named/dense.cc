@@ -1,6 +1,4 @@
 // The dense family by name.
-#include "maskctl/mask/dense.h"
-
 #include "maskctl/attention/modules/attention.h"
 #include "maskctl/attention/modules/blocksparse_attention.h"
 #include "maskctl/attention/modules/flash_attention.h"
@@ -9,7 +7,6 @@
 #include "maskctl/attention/modules/scaled_dot_product_attention.h"
 #include "maskctl/attention/named/operations.h"
 #include "maskctl/attention/named/run_op.h"
-#include "maskctl/base/error.h"
 
 namespace maskctl::attention {
 namespace {
@@ -97,6 +94,7 @@ constexpr NamedOption kBlocksparseOptions[] = {
     kWindow,
     {"chunk_size", "tokens"},
     {"block_size", "tokens of a block of block_mask; 64"},
+    {"sequence_parts", "parts of the queries, one after another; 1"},
     kScale,
     kCap,
     kEmptyRow,
@@ -135,7 +133,13 @@ constexpr NamedArray kMlaArrays[] = {
     {"cu_seqlens", "N+1", false, true},
 };
 constexpr NamedOption kMlaOptions[] = {
-    kCausal, kAlign, {"softmax_scale", "number; 1/sqrt(D + P)"}, kEmptyRow};
+    kCausal,
+    kAlign,
+    {"softmax_scale", "number; 1/sqrt(D + P)"},
+    kEmptyRow,
+    {"q_blocksize", "a hint; 0"},
+    {"kv_blocksize", "a hint; 0"},
+};
 
 /// What all options of the family have.
 template <class Options>
@@ -161,7 +165,7 @@ NamedResults run_sdpa(Call& call) {
   read_common(call, bound.options);
   read_window(call, bound.options.sliding_window);
   read_align(call, bound.options.causal_alignment);
-  bound.options.attention_mask = call.attention_mask();
+  bound.options.mask = call.mask();
   return run_op(call, bound);
 }
 
@@ -177,7 +181,7 @@ NamedResults run_attention(Call& call) {
   call.read("dropout_prob", options.dropout_prob);
   call.read("dropout_rng", options.dropout_rng);
   call.read("deterministic", options.deterministic);
-  options.attention_mask = call.attention_mask();
+  options.mask = call.mask();
   return run_op(call, bound);
 }
 
@@ -197,21 +201,6 @@ NamedResults run_flash(Call& call) {
   return run_op(call, bound, true);
 }
 
-/// One dense plane for each head.
-lazy::MaskPtr lazy_heads(const Mask& mask) {
-  if (mask.batch() != 1) {
-    throw Error(Errc::kUnsupported,
-                "blocksparse_attention takes one mask for all batches; flash_attention takes any");
-  }
-  std::vector<lazy::MaskPtr> heads;
-  for (Index h = 0; h < mask.heads(); ++h) {
-    Tensor dense(DType::kBool, {mask.queries(), mask.keys()});
-    dense_plane(*mask.plane(0, h), dense.as<std::uint8_t>());
-    heads.push_back(lazy::numpy_mask(std::move(dense)));
-  }
-  return lazy::multi_head_mask(std::move(heads));
-}
-
 NamedResults run_blocksparse(Call& call) {
   auto bound = bind<BlockSparseAttentionOp>(call);
   BlocksparseAttentionOptions& options = bound.options;
@@ -222,15 +211,9 @@ NamedResults run_blocksparse(Call& call) {
   call.read("logits_soft_cap", options.logits_soft_cap);
   call.read("q_blocksize", options.q_blocksize);
   call.read("kv_blocksize", options.kv_blocksize);
+  call.read("sequence_parts", options.sequence_parts);
   options.mask = call.lazy_mask();
-  std::optional<BlockMap> map;
-  if (const Mask* mask = call.mask()) {
-    if (mask->distinct().size() == 1) {
-      options.block_map = &map.emplace(mask->plane(0, 0), 128, 128);
-    } else {
-      options.mask = lazy_heads(*mask);
-    }
-  }
+  options.cell_mask = call.mask();
   return run_op(call, bound, true);
 }
 
@@ -251,7 +234,7 @@ NamedResults run_ring(Call& call) {
   call.read("deterministic", options.deterministic);
   call.read("pdrop", options.pdrop);
   call.read("dropout_rng", options.dropout_rng);
-  options.attention_mask = call.attention_mask();
+  options.mask = call.mask();
   return run_op(call, bound, true);
 }
 
@@ -259,7 +242,9 @@ NamedResults run_mla(Call& call) {
   auto bound = bind<FlashMLAOp>(call);
   read_common(call, bound.options);
   read_align(call, bound.options.causal_alignment);
-  bound.options.attention_mask = call.attention_mask();
+  call.read("q_blocksize", bound.options.q_blocksize);
+  call.read("kv_blocksize", bound.options.kv_blocksize);
+  bound.options.mask = call.mask();
   return run_op(call, bound);
 }
 

@@ -7,8 +7,8 @@
 
 #include "maskctl/attention/core/cpu_heads.h"
 #include "maskctl/attention/core/cpu_kernel.h"
-#include "maskctl/attention/core/row_products.h"
 #include "maskctl/attention/paged/paged_backends.h"
+#include "maskctl/attention/paged/paged_products.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention {
@@ -18,7 +18,8 @@ constexpr float kClosed = -std::numeric_limits<float>::infinity();
 constexpr Index kStreamedRows = 4;  // a gathered sequence costs about as much as five rows
 constexpr Index kTaskKeys = 512;    // of a row; divides by every piece
 constexpr Index kMostKeys = 256;    // of a piece; a power of two of kColumnGroup
-constexpr Index kPieceBytes = Index{1} << 18;  // of its values, which wait in the second cache
+// Of the keys of a piece; they, their values and the next keys wait in the second cache.
+constexpr Index kPieceBytes = Index{1} << 17;
 
 /// A row of a streamed sequence and what it sees; its tasks are numbered from `first` on.
 struct Row {
@@ -42,7 +43,7 @@ struct Partials {
   Partials(std::size_t tasks, Index q_heads, Index dim)
       : max(tasks * as_size(q_heads), kClosed),
         weight(tasks * as_size(q_heads)),
-        sum(tasks * as_size(q_heads * dim)) {}
+        sum(tasks * as_size(q_heads * dim), 0.0f) {}
   std::vector<float> max, weight;
   std::vector<float, AlignedAllocator<float>> sum;
 };
@@ -54,30 +55,38 @@ class Stream {
       : c_(call), queries_(queries), partials_(partials) {}
 
   void run(const Row& row, Range keys, Index task) {
-    const Index piece = piece_keys(c_.cache);
-    for (Index k = keys.begin; k < keys.end; k += piece) {
-      add(row, {k, std::min(k + piece, keys.end)}, task * c_.q_heads);
+    const Index size = piece_keys(c_.cache);
+    const auto piece = [&](Index begin) {
+      return Range{std::min(begin, keys.end), std::min(begin + size, keys.end)};
+    };
+    c_.elements(*row.sequence, piece(keys.begin), offsets_);
+    for (Index k = keys.begin; k < keys.end; k += size) {
+      c_.elements(*row.sequence, piece(k + size), next_);
+      add(row.row, task * c_.q_heads);
+      offsets_.swap(next_);
     }
   }
 
  private:
-  /// Partial results of the heads are numbered from `first` on.
-  void add(const Row& row, Range keys, Index first) {
-    c_.elements(*row.sequence, keys, offsets_);
-    const Index width = round_up(keys.size(), kColumnGroup);
+  /// The keys at offsets_. Their values are asked for while the keys are read, the keys at next_
+  /// while the values are. Partial results of the heads are numbered from `first` on.
+  void add(Index row, Index first) {
+    const KeyRows keys = rows_of(c_.cache.keys, offsets_), later = rows_of(c_.cache.keys, next_);
+    const KeyRows values = rows_of(c_.cache.values, offsets_);
+    const Index width = round_up(keys.count(), kColumnGroup);
     scores_.resize(as_size(c_.q_heads * width));
-    row_dots(rows_of(c_.cache.keys), queries_.data() + row.row * c_.q_heads * c_.cache.dim,
-             c_.group(), scores_.data(), width, c_.cache.values);
+    paged_dots(keys, queries_.data() + row * c_.q_heads * c_.cache.dim, c_.group(), scores_.data(),
+               width, &values);
     for (Index h = 0; h < c_.q_heads; ++h) {
-      weigh(scores_.data() + h * width, keys.size(), width, first + h);
+      weigh(scores_.data() + h * width, keys.count(), width, first + h);
     }
-    row_sums(rows_of(c_.cache.values), scores_.data(), width, c_.group(),
-             partials_.sum.data() + first * c_.cache.dim);
+    paged_sums(values, scores_.data(), width, c_.group(),
+               partials_.sum.data() + first * c_.cache.dim, &later);
   }
 
-  KeyRows rows_of(const std::byte* array) const {
+  KeyRows rows_of(const std::byte* array, const std::vector<Index>& offsets) const {
     const Index together = c_.cache.heads_first() ? c_.cache.page_size : 1;
-    return {c_.cache.dtype,       array,        offsets_, c_.cache.heads,
+    return {c_.cache.dtype,       array,        offsets, c_.cache.heads,
             c_.cache.head_stride, c_.cache.dim, together};
   }
 
@@ -103,7 +112,7 @@ class Stream {
   const PagedCall& c_;
   const Floats& queries_;
   Partials& partials_;
-  std::vector<Index> offsets_;
+  std::vector<Index> offsets_, next_;  // of the keys that are read now, and then
   std::vector<float> scores_;
 };
 

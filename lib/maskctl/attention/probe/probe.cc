@@ -60,13 +60,14 @@ Tensor probe_keys(const ProbeShape& shape) {
 }
 
 Tensor probe_values(const ProbeShape& shape) {
-  std::vector<Index> extents = arranged(shape.layout, 1, shape.keys, 1, shape.dim);
+  const Index channels = shape.channels();
+  std::vector<Index> extents = arranged(shape.layout, 1, shape.keys, 1, channels);
   extents.insert(extents.begin(), shape.passes());
   Tensor value(DType::kFloat32, std::move(extents));
   const auto all = value.as<float>();
   for (Index j = 0; j < shape.keys; ++j) {
-    const Index pass = j / shape.dim, channel = j % shape.dim;
-    all[as_size((pass * shape.keys + j) * shape.dim + channel)] = 1;
+    const Index pass = j / channels, channel = j % channels;
+    all[as_size((pass * shape.keys + j) * channels + channel)] = 1;
   }
   return value;
 }

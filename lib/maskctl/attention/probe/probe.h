@@ -12,22 +12,25 @@ enum class Layout : std::uint8_t { kBthd, kBhtd };
 struct ProbeShape {
   Index batch = 1, queries = 0, keys = 0;
   Index heads = 1, kv_heads = 1;
-  Index dim = 64;  // of queries, keys and values
+  Index dim = 64;  // of queries and keys
   Layout layout = Layout::kBthd;
+  Index value_dim = 0;  // of values; 0: dim
 
-  /// Calls of the kernel that show every key once: each shows `dim` keys.
-  Index passes() const { return ceil_div(keys, dim); }
+  /// Keys that one call of the kernel shows.
+  Index channels() const { return value_dim > 0 ? value_dim : dim; }
+  /// Calls that show every key once.
+  Index passes() const { return ceil_div(keys, channels()); }
 };
 
 /// Inputs whose output is the row of weights itself. All queries are e_0; key 0 is
 /// ln(2) sqrt(D) e_0 and the other keys are 0, so under the usual scale key 0 weighs twice what any
 /// other open key of its row weighs, and a row that averages all values can be told from one that
-/// sees all keys. In pass p the value of key j is e_(j - pD), or 0 outside [pD, pD + D), so that
-/// channel c of the output is the weight of key pD + c.
+/// sees all keys. In pass p the value of key j is e_(j - pC), C the channels, or 0 outside
+/// [pC, pC + C), so that channel c of the output is the weight of key pC + c.
 struct Probe {
   Tensor query;  // [B,Q,H,D] or [B,H,Q,D]
   Tensor key;    // [B,K,Hkv,D] or [B,Hkv,K,D]
-  Tensor value;  // [passes,1,K,1,D] or [passes,1,1,K,D]: pass p broadcasts to the shape of key
+  Tensor value;  // [passes,1,K,1,C] or [passes,1,1,K,C]: pass p broadcasts over batch and heads
 };
 
 /// Throws Error(kInvalidArgument) for a dtype that is not a float, heads that kv_heads does not

@@ -15,10 +15,6 @@ namespace {
 constexpr Index kTime = 1;     // axis of queries and keys
 constexpr Index kLseTime = 2;  // axis of queries in the lse
 
-bool on_one_device(const RingAttentionOptions& o) {
-  return o.ring_size == 1 || o.backend == Backend::kReference;
-}
-
 void check_divides(const char* what, const Tensor& x, Index ranks) {
   if (ranks < 1) {
     throw Error(Errc::kInvalidArgument, fmt::format("ring_size {} is below 1", ranks));
@@ -59,7 +55,7 @@ void check_whole(const Tensor& query, const Tensor& key, const Tensor& value, In
 SoftmaxResult ring_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                              const RingAttentionOptions& o) {
   check_whole(query, key, value, o.ring_size);
-  if (on_one_device(o)) {
+  if (o.ring_size == 1) {
     return masked_forward({&query, &key, &value, nullptr, o.bias, o.softmax_aux}, ring_mask(o),
                           ring_softmax(o));
   }
@@ -80,7 +76,7 @@ SoftmaxGradients ring_attention_backward(const Tensor& query, const Tensor& key,
                                          const Tensor& d_out, const RingAttentionOptions& o,
                                          const Tensor* d_lse) {
   check_whole(query, key, value, o.ring_size);
-  if (on_one_device(o)) {
+  if (o.ring_size == 1) {
     return masked_backward({&query, &key, &value, nullptr, o.bias, o.softmax_aux}, ring_mask(o),
                            forward, d_out, ring_softmax(o), d_lse);
   }

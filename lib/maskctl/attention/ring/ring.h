@@ -23,6 +23,7 @@ struct RingAttentionOptions {
   const Tensor* kv_segment_ids = nullptr;
   SegmentPadding segment_padding = SegmentPadding::kNegative;
   const MaskInfo* mask_info = nullptr;  // its stored segment ids; without any, its mask
+  const Mask* mask = nullptr;
   /// The mesh axis of the ring, for the sharded form; without a mesh it names nothing.
   std::string axis_name;
   /// Ranks of the ring that ring_attention makes inside the process; must divide Tq and Tk.
@@ -37,10 +38,13 @@ struct RingAttentionOptions {
   Index attention_sink_size = 0;  // keys that stay inside the window
   bool deterministic = true;      // false: weights are dropped with pdrop
   double pdrop = 0;
-  std::uint64_t dropout_rng = 0;                       // seed
-  EmptyRow empty_row = EmptyRow::kZero;                // kMean: one device only
+  std::uint64_t dropout_rng = 0;  // seed
+  /// Where this call stands in one of which it is a part; dropout alone depends on it.
+  Index first_batch = 0, first_head = 0;
+  EmptyRow empty_row = EmptyRow::kZero;
   Index query_chunk_size = 512, key_chunk_size = 512;  // hints; never change the result
-  Backend backend = Backend::kCpu;  // kReference: float64 on one device, without the ring
+  /// kReference: each rank collects all keys and values on their way, then attends in float64.
+  Backend backend = Backend::kCpu;
 };
 
 /// Whole sequences: query [B,Tq,Hq,D], key [B,Tk,Hkv,D], value [B,Tk,Hkv,Dv] -> out [B,Tq,Hq,Dv],

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "maskctl/attention/core/slices.h"
-#include "maskctl/base/error.h"
 
 namespace maskctl::attention {
 namespace {
@@ -20,6 +19,7 @@ MaskArguments ring_mask(const RingAttentionOptions& o) {
   MaskArguments mask;
   mask.attention_mask = o.attention_mask;
   mask.mask_info = o.mask_info;
+  mask.mask = o.mask;
   mask.causal = o.causal;
   mask.window = o.sliding_window;
   mask.sink_tokens = o.attention_sink_size;
@@ -44,6 +44,8 @@ SoftmaxOptions ring_softmax(const RingAttentionOptions& o) {
   softmax.empty_row = o.empty_row;
   softmax.dropout = o.deterministic ? 0 : o.pdrop;
   softmax.dropout_seed = o.dropout_rng;
+  softmax.first_batch = o.first_batch;
+  softmax.first_head = o.first_head;
   softmax.backend = o.backend;
   softmax.q_block = o.query_chunk_size;
   softmax.k_block = o.key_chunk_size;
@@ -53,13 +55,6 @@ SoftmaxOptions ring_softmax(const RingAttentionOptions& o) {
 RingShard::RingShard(const Communicator& ring, const Tensor& query, const Tensor& key,
                      const Tensor& value, const RingAttentionOptions& options)
     : options_(options), rank_(ring.rank()), ranks_(ring.size()) {
-  if (options.backend == Backend::kReference || options.empty_row == EmptyRow::kMean) {
-    throw Error(Errc::kUnsupported,
-                options.backend == Backend::kReference
-                    ? "the reference of ring attention works on one device, not on shards"
-                    : "shards of ring attention do not know the mean of all values; use empty "
-                      "row zero or nan, or one device");
-  }
   SoftmaxInputs inputs{&query, &key, &value, nullptr, nullptr, options.softmax_aux};
   d_ = checked_dims(inputs, ring_softmax(options));
   Dims whole = d_;
@@ -70,18 +65,18 @@ RingShard::RingShard(const Communicator& ring, const Tensor& query, const Tensor
               .mask;
 }
 
-Mask RingShard::mask(Index owner) const {
-  return sliced(mask_, {0, mask_.batch()}, {0, mask_.heads()}, queries(), keys(owner));
+Mask RingShard::mask(Range keys) const {
+  return sliced(mask_, {0, mask_.batch()}, {0, mask_.heads()}, queries(), keys);
 }
 
-std::optional<Tensor> RingShard::bias(Index owner) const {
+std::optional<Tensor> RingShard::bias(Range keys) const {
   if (!options_.bias) return std::nullopt;
   const Tensor& bias = *options_.bias;
-  return slice_of(slice_of(bias, 2, on_axis(bias, 2, queries())), 3, on_axis(bias, 3, keys(owner)));
+  return slice_of(slice_of(bias, 2, on_axis(bias, 2, queries())), 3, on_axis(bias, 3, keys));
 }
 
-void RingShard::add_bias_gradient(const Tensor& part, Index owner, Tensor& whole) const {
-  const Range rows = on_axis(whole, 2, queries()), columns = on_axis(whole, 3, keys(owner));
+void RingShard::add_bias_gradient(const Tensor& part, Range keys, Tensor& whole) const {
+  const Range rows = on_axis(whole, 2, queries()), columns = on_axis(whole, 3, keys);
   const auto from = part.as<float>();
   std::size_t n = 0;
   for (Index plane = 0; plane < whole.extent(0) * whole.extent(1); ++plane) {
@@ -92,11 +87,11 @@ void RingShard::add_bias_gradient(const Tensor& part, Index owner, Tensor& whole
   }
 }
 
-SoftmaxOptions RingShard::softmax(Index owner) const {
+SoftmaxOptions RingShard::softmax(Range keys, EmptyRow empty_row) const {
   SoftmaxOptions softmax = ring_softmax(options_);
-  softmax.empty_row = EmptyRow::kZero;  // a row may see other ranks' keys alone
+  softmax.empty_row = empty_row;
   softmax.first_query = queries().begin;
-  softmax.first_key = keys(owner).begin;
+  softmax.first_key = keys.begin;
   return softmax;
 }
 

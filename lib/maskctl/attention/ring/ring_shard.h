@@ -26,15 +26,18 @@ class RingShard {
   /// Queries of this rank and keys of rank `owner`, as places in the whole sequences.
   Range queries() const { return {rank_ * d_.queries, (rank_ + 1) * d_.queries}; }
   Range keys(Index owner) const { return {owner * d_.keys, (owner + 1) * d_.keys}; }
+  Range all_keys() const { return {0, ranks_ * d_.keys}; }
   /// Whose keys this rank holds at step t.
   Index owner(Index t) const { return (rank_ - t + ranks_) % ranks_; }
 
-  Mask mask(Index owner) const;
+  // This rank's queries with a range of all keys:
+  Mask mask(Range keys) const;
   /// The part of the bias; nothing without one.
-  std::optional<Tensor> bias(Index owner) const;
+  std::optional<Tensor> bias(Range keys) const;
   /// Adds the gradient of that part to the gradient of the whole, f32.
-  void add_bias_gradient(const Tensor& part, Index owner, Tensor& whole) const;
-  SoftmaxOptions softmax(Index owner) const;
+  void add_bias_gradient(const Tensor& part, Range keys, Tensor& whole) const;
+  /// `empty_row`: of rows that see none of these keys; they may see other ranks'.
+  SoftmaxOptions softmax(Range keys, EmptyRow empty_row = EmptyRow::kZero) const;
 
  private:
   const RingAttentionOptions& options_;

@@ -46,6 +46,13 @@ void CallText::add(std::string_view name, const Mask* mask) {
   append_shape(text_, std::array{mask->batch(), mask->heads(), mask->queries(), mask->keys()});
 }
 
+void CallText::add(std::string_view name, const BlockMap* map) {
+  if (!map) return;
+  begin(name);
+  text_ += "map";
+  append_shape(text_, std::array{map->plane()->queries(), map->plane()->keys()});
+}
+
 void CallText::add(std::string_view name, bool value) {
   if (!value) return;
   begin(name);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "maskctl/mask/block_map.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor.h"
 
@@ -17,6 +18,7 @@ class CallText {
  public:
   void add(std::string_view name, const Tensor* tensor);
   void add(std::string_view name, const Mask* mask);
+  void add(std::string_view name, const BlockMap* map);
   void add(std::string_view name, bool value);
   void add(std::string_view name, Index value);
   void add(std::string_view name, double value);  // exact

@@ -40,16 +40,25 @@ std::vector<RecordedCall> Executor::recorded() const {
   return record_->calls;
 }
 
-void Executor::observe(const ConfigKey& key, const AnyConfig& config) const {
+void Executor::observe(const ConfigKey& key, const AnyConfig& config,
+                       const std::function<std::shared_ptr<const TunableCall>()>& keep) const {
   if (options_.stamp != Stamp::kNone && options_.on_stamp) {
     options_.on_stamp(label_of(options_, key));
   }
   if (!options_.record) return;
   const std::lock_guard lock(record_->mutex);
   const auto [place, added] = record_->places.emplace(key, record_->calls.size());
-  if (added) record_->calls.push_back({key, config, 0});
+  if (added) record_->calls.push_back({key, config, 0, keep()});
   record_->calls[place->second].config = config;
   ++record_->calls[place->second].calls;
+}
+
+AutotuningResult autotune_recorded(const Executor& executor) {
+  AutotuningResult result{device_fingerprint(), {}};
+  for (const RecordedCall& recorded : executor.recorded()) {
+    result.entries.push_back(executor.chain().tune(recorded.key, *recorded.call));
+  }
+  return result;
 }
 
 std::string Executor::operation_name(const OpInfo& info) {

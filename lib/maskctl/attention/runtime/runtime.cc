@@ -1,5 +1,8 @@
 #include "maskctl/attention/runtime/runtime.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "maskctl/base/error.h"
 
 namespace maskctl::attention {
@@ -49,6 +52,16 @@ std::vector<RecordedCall> Runtime::recorded() const {
   std::vector<RecordedCall> all;
   for (const auto& [name, executor] : executors_) {
     for (RecordedCall& call : executor.recorded()) all.push_back(std::move(call));
+  }
+  return all;
+}
+
+AutotuningResult Runtime::autotune_recorded() const {
+  const std::lock_guard lock(mutex_);
+  AutotuningResult all{device_fingerprint(), {}};
+  for (const auto& [name, executor] : executors_) {
+    AutotuningResult part = attention::autotune_recorded(executor);
+    std::ranges::move(part.entries, std::back_inserter(all.entries));
   }
   return all;
 }

@@ -34,6 +34,8 @@ class Runtime {
   const Executor& executor(const OpInfo& info);
   /// Of all operations, in the order of their names.
   std::vector<RecordedCall> recorded() const;
+  /// Tunes all of them: the function of that name for each executor.
+  AutotuningResult autotune_recorded() const;
 
   /// The function form: `runtime.call<FlashAttentionOp>(inputs, options, call)`.
   template <class Op>

@@ -69,7 +69,8 @@ AnyConfig ConfigSelectorChain::choose(const Invocation& invocation, const Tunabl
   if (call.tunes() && policy.allow_autotune && policy.cache_miss_fallback == CacheMiss::kAutotune) {
     const std::lock_guard lock(tuning_mutex_);
     if (const auto config = options_.cache->get(key)) return *config;  // tuned while we waited
-    return autotune(key, call, policy.validate_backward);
+    check_not_tuned(key);
+    return autotune(key, call, policy.validate_backward).config;
   }
   if (policy.allow_heuristics) return heuristics(key, call);
   fail(key, "no config is known, and the policy allows neither tuning nor heuristics");
@@ -91,14 +92,22 @@ std::optional<AnyConfig> ConfigSelectorChain::known(const ConfigKey& key) {
   return config;
 }
 
-AnyConfig ConfigSelectorChain::autotune(const ConfigKey& key, const TunableCall& call,
-                                        bool backward) {
-  if (options_.forbid_reautotune) {
-    const std::lock_guard lock(state_mutex_);
-    const bool before = std::ranges::any_of(
-        tuned_.entries, [&](const AutotuningResult::Entry& entry) { return entry.key == key; });
-    if (before) fail(key, "was tuned before and its result was dropped; allow tuning it again");
-  }
+void ConfigSelectorChain::check_not_tuned(const ConfigKey& key) {
+  if (!options_.forbid_reautotune) return;
+  const std::lock_guard lock(state_mutex_);
+  const bool before = std::ranges::any_of(
+      tuned_.entries, [&](const AutotuningResult::Entry& entry) { return entry.key == key; });
+  if (before) fail(key, "was tuned before and its result was dropped; allow tuning it again");
+}
+
+AutotuningResult::Entry ConfigSelectorChain::tune(const ConfigKey& key, const TunableCall& call) {
+  if (!call.tunes()) return {key, heuristics(key, call), {}};
+  const std::lock_guard lock(tuning_mutex_);
+  return autotune(key, call, policy().validate_backward);
+}
+
+AutotuningResult::Entry ConfigSelectorChain::autotune(const ConfigKey& key, const TunableCall& call,
+                                                      bool backward) {
   notify({"autotune_start", "", &key});
   const std::vector<AnyConfig> candidates = call.candidate_cfgs();
   std::vector<Measurement> measured;
@@ -121,7 +130,7 @@ AnyConfig ConfigSelectorChain::autotune(const ConfigKey& key, const TunableCall&
     tuned_.entries.push_back({key, config, measured});
   }
   notify({"autotune_finish", "", &key, &config, measured});
-  return config;
+  return {key, config, std::move(measured)};
 }
 
 AnyConfig ConfigSelectorChain::heuristics(const ConfigKey& key, const TunableCall& call) {

@@ -102,6 +102,11 @@ class ConfigSelectorChain {
   /// check_config refuses.
   AnyConfig choose(const Invocation& invocation, const TunableCall& call);
 
+  /// Tunes a call whatever is remembered of it or forbidden, and remembers the result as `choose`
+  /// does. Operations that do not tune get their heuristic config. Throws Error(kUnsupported) when
+  /// every candidate fails.
+  AutotuningResult::Entry tune(const ConfigKey& key, const TunableCall& call);
+
   AutotunePolicy policy() const;
   void set_policy(const AutotunePolicy& policy);
   ConfigCache& cache() { return *options_.cache; }
@@ -111,7 +116,9 @@ class ConfigSelectorChain {
 
  private:
   std::optional<AnyConfig> known(const ConfigKey& key);
-  AnyConfig autotune(const ConfigKey& key, const TunableCall& call, bool backward);
+  /// Throws Error(kUnsupported) for a key that may not be tuned again.
+  void check_not_tuned(const ConfigKey& key);
+  AutotuningResult::Entry autotune(const ConfigKey& key, const TunableCall& call, bool backward);
   AnyConfig heuristics(const ConfigKey& key, const TunableCall& call);
   [[noreturn]] void fail(const ConfigKey& key, const std::string& message);
   void keep(const ConfigKey& key, const AnyConfig& config, bool persist);

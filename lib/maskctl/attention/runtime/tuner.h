@@ -3,31 +3,19 @@
 
 #include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "maskctl/attention/runtime/configs.h"
+#include "maskctl/attention/runtime/timing.h"
 
 namespace maskctl::attention {
 
-/// One candidate and what it took. Candidates that threw have runs == 0 and the message in `error`.
-struct Measurement {
+/// One candidate and what it took.
+struct Measurement : Timing {
   AnyConfig config;
-  double seconds = 0;  // median of the timed runs
-  int runs = 0;
-  std::string error;
 };
 
-struct TunerOptions {
-  int warmup = 1;              // runs of each candidate that do not count
-  int iters = 3;               // runs that do, 1 or more
-  double budget_seconds = 10;  // no round begins after it; every candidate runs once at least
-};
-
-/// Seconds since some moment.
-using Clock = std::function<double()>;
-
-/// Runs the candidates in turn, round by round, so that all see the same machine.
+/// Times the candidates of a call: time_in_turn of `run` with each.
 class Tuner {
  public:
   explicit Tuner(TunerOptions options = {}, Clock clock = {});  // the steady clock

@@ -16,6 +16,7 @@ struct Call {
     inputs.bias = made_bias ? &*made_bias : o.bias;
     mask.attention_mask = o.attention_mask;
     mask.mask_info = o.mask_info;
+    mask.mask = o.mask;
     mask.causal = o.causal;
     mask.window = o.sliding_window;
     mask.align = o.causal_alignment;

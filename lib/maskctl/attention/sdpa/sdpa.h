@@ -17,6 +17,7 @@ struct ScaledDotProductAttentionOptions {
   const Tensor* key_lengths = nullptr;
   const Tensor* attention_mask = nullptr;  // see MaskArguments
   const MaskInfo* mask_info = nullptr;
+  const Mask* mask = nullptr;
   /// Makes the bias when none is given; called once in each pass.
   std::function<Tensor()> init_bias;
   std::optional<double> softmax_scale;  // 1 / sqrt(D)

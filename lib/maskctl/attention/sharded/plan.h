@@ -28,6 +28,8 @@ struct Shard {
   bool splits(std::string_view label) const { return ranges.contains(label); }
   /// The whole where the label is not split.
   Range range(std::string_view label) const;
+  /// Where it begins; 0 where the label is not split.
+  Index first(std::string_view label) const { return splits(label) ? range(label).begin : 0; }
   /// One range for each axis of an array of the whole.
   std::vector<Range> part(std::span<const Index> shape, std::string_view labels) const;
   /// The shape of the whole, of an array of which this shard computed a part.

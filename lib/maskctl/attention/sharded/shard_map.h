@@ -11,6 +11,7 @@
 
 #include "maskctl/attention/runtime/op_info.h"
 #include "maskctl/attention/sharded/slices.h"
+#include "maskctl/mask/block_map.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -32,6 +33,13 @@ struct OwnedArrays {
   std::list<Tensor> tensors;
   std::list<Mask> masks;
   std::list<MaskInfo> infos;
+  std::list<BlockMap> block_maps;
+
+  // Copies.
+  Tensor* keep(const Tensor& tensor) { return &tensors.emplace_back(tensor); }
+  Mask* keep(const Mask& mask) { return &masks.emplace_back(mask); }
+  MaskInfo* keep(const MaskInfo& info) { return &infos.emplace_back(info); }
+  BlockMap* keep(const BlockMap& map) { return &block_maps.emplace_back(map); }
 };
 
 /// An array of a result, named and labelled.
@@ -178,6 +186,7 @@ class ShardMap {
     void cut(const MaskInfo*& info, std::string_view, const Shard& shard) {
       info = &owned.infos.emplace_back(shard_of(*info, shard));
     }
+    void cut(const BlockMap*&, std::string_view, const Shard&) {}  // the same for all
 
     Inputs inputs;
     Options options;
@@ -213,6 +222,7 @@ class ShardMap {
     const Index shape[] = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
     plan_.add_input(name, shape, "b H q k", nullptr);
   }
+  void add_mask(std::string_view, const BlockMap&) {}
   void add_mask(std::string_view name, const MaskInfo& info) {
     if (info.fields().attention_mask) add_mask(name, info.fields().attention_mask->mask());
     for (const Array& ids : {info.fields().q_segment_ids, info.fields().q_positions}) {

@@ -14,14 +14,17 @@ Index vector_at(Layout layout, Index b, Index t, Index h, Index tokens, Index he
 
 /// The values of pass p for all batches and heads.
 Tensor values_of_pass(const Probe& probe, const ProbeShape& shape, Index pass) {
-  Tensor out(DType::kFloat32, probe.key.shape());
+  const Index channels = shape.channels();
+  std::vector<Index> extents = probe.key.shape();
+  extents.back() = channels;
+  Tensor out(DType::kFloat32, extents);
   const auto from = probe.value.as<float>();
   for (Index b = 0; b < shape.batch; ++b) {
     for (Index u = 0; u < shape.kv_heads; ++u) {
       for (Index j = 0; j < shape.keys; ++j) {
-        const Index to = vector_at(shape.layout, b, j, u, shape.keys, shape.kv_heads) * shape.dim;
-        const Index at = (pass * shape.keys + j) * shape.dim;
-        std::copy_n(from.begin() + at, shape.dim, out.as<float>().begin() + to);
+        const Index to = vector_at(shape.layout, b, j, u, shape.keys, shape.kv_heads) * channels;
+        const Index at = (pass * shape.keys + j) * channels;
+        std::copy_n(from.begin() + at, channels, out.as<float>().begin() + to);
       }
     }
   }
@@ -76,6 +79,14 @@ void collect(const Tensor& d_value, const ProbeShape& shape, Index first, Index 
   }
 }
 
+/// Channels of values that keep the arrays of a pass small.
+Index widest_values(const ProbeShape& shape) {
+  constexpr Index kMostElements = Index{1} << 24;  // of the values or the output of a pass
+  const Index rows =
+      shape.batch * std::max(shape.keys * shape.kv_heads, shape.queries * shape.heads);
+  return std::clamp(kMostElements / rows, shape.dim, std::max(shape.dim, shape.keys));
+}
+
 }  // namespace
 
 ProbeShape shape_of_call(const NamedOperation& operation, const NamedArguments& arguments) {
@@ -92,8 +103,10 @@ ProbeShape shape_of_call(const NamedOperation& operation, const NamedArguments& 
   return shape;
 }
 
-ProbeReading read_weights_reach(const NamedOperation& operation, NamedArguments arguments) {
-  const ProbeShape shape = shape_of_call(operation, arguments);
+ProbeReading read_weights_reach(const NamedOperation& operation, NamedArguments arguments,
+                                bool wide) {
+  ProbeShape shape = shape_of_call(operation, arguments);
+  if (wide) shape.value_dim = widest_values(shape);
   const Probe probe = make_probe(shape);
   use_probe(probe, arguments);
   Tensor stacked(DType::kFloat32, {0});

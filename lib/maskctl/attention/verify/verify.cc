@@ -49,7 +49,7 @@ void verify_mask(const VerifyRequest& request, std::vector<VerifyCheck>& checks)
         {"weights", State::kSkipped, fmt::format("{} cells are more than {}", cells, kMostCells)});
     return;
   }
-  const ProbeReading applied = read_weights_reach(operation, on(request.against, request));
+  const ProbeReading applied = read_weights_reach(operation, on(request.against, request), true);
   const Mask& mask = request.declared ? *request.declared : applied.mask;
   if (request.declared) checks.push_back(compare_reach("declared mask", applied, mask));
   const NamedArguments arguments = on(request.backend, request);

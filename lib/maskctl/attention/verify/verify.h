@@ -43,9 +43,8 @@ struct VerifyRequest {
 /// dense family:
 ///   weights           the mask read from one-hot values, as `probe` does, is the mask
 ///   gradient support  the value gradients of one-hot cotangents reach the cells of the mask
-///   unseen keys       NaN in keys that no query sees leaves results and gradients equal, bit by
-///   bit closed keys       large changes of a key leave every row that does not see it equal, bit
-///   by bit
+///   unseen keys       NaN in keys that no query sees changes no bit of results and gradients
+///   closed keys       large changes of a key change no bit of a row that does not see it
 /// Throws what the operation throws.
 std::vector<VerifyCheck> verify(const VerifyRequest& request);
 

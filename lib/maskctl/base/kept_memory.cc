@@ -1,5 +1,4 @@
-// Storage of bit matrices, kept for the next one.
-#include "maskctl/mask/word_buffer.h"
+#include "maskctl/base/kept_memory.h"
 
 #include <sys/mman.h>
 
@@ -11,8 +10,6 @@
 
 namespace maskctl {
 namespace {
-
-using Word = std::uint64_t;
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
@@ -49,7 +46,7 @@ class Spares {
   std::size_t held_ = 0;
 };
 
-/// Never destroyed: planes in static storage may outlive it.
+/// Never destroyed: users in static storage may outlive it.
 Spares& spares() {
   static Spares* const instance = new Spares;
   return *instance;
@@ -75,13 +72,12 @@ std::size_t rounded(std::size_t bytes) {
 
 }  // namespace
 
-WordBuffer::WordBuffer(Index words)
-    : size_(static_cast<std::size_t>(words)), data_(nullptr, {rounded(size_ * sizeof(Word))}) {
-  data_.reset(static_cast<Word*>(allocate(data_.get_deleter().bytes)));
+KeptMemory::KeptMemory(std::size_t bytes) : data_(nullptr, {rounded(bytes)}) {
+  data_.reset(allocate(data_.get_deleter().bytes));
 }
 
-void WordBuffer::GiveBack::operator()(Word* p) const {
-  if (!is_large(bytes) || !spares().keep(p, bytes)) std::free(p);
+void KeptMemory::GiveBack::operator()(void* data) const {
+  if (!is_large(bytes) || !spares().keep(data, bytes)) std::free(data);
 }
 
 }  // namespace maskctl

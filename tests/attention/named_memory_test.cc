@@ -1,0 +1,47 @@
+// A mask that is given to an operation by name stays lazy: 128k tokens in O(n) memory.
+#include <sys/resource.h>
+
+#include "maskctl/attention/named/operations.h"
+#include "maskctl/mask/bands.h"
+#include "support/catch_compat.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention;
+
+Index peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return Index{usage.ru_maxrss} * 1024;
+}
+
+TEST_CASE("named operations: a window over 128k tokens takes memory for tokens, not for cells") {
+  constexpr Index kTokens = 1 << 17, kWindow = 32;
+  constexpr Index kMost = Index{1} << 30;  // cells are 16 GiB as bytes
+  for (const char* name : {"scaled_dot_product_attention", "ring_attention", "mla_attention",
+                           "flash_attention", "blocksparse_attention"}) {
+    const NamedOperation& operation = *find_operation(name);
+    NamedArguments arguments;
+    add_random_arrays(operation,
+                      {{"B", 1},
+                       {"Tq", kTokens},
+                       {"Tk", kTokens},
+                       {"Hq", 1},
+                       {"Hkv", 1},
+                       {"D", 4},
+                       {"Dv", 4},
+                       {"R", 4}},
+                      1, DType::kFloat32, arguments);
+    arguments.mask = Mask(diagonal_band(kTokens, kTokens, 1 - kWindow, 0));
+    if (std::string(name) == "ring_attention") arguments.options["ring_size"] = "4";
+    arguments.gradient_seed = 1;
+    const Index before = peak_bytes();
+    const NamedResults results = run(operation, arguments);
+    INFO(name << ": " << before << " to " << peak_bytes());
+    CHECK(results.contains("grad_query"));
+    CHECK(peak_bytes() - before < kMost);
+  }
+}
+
+}  // namespace

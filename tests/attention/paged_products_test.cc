@@ -1,0 +1,98 @@
+// Products with rows of pages, against plain loops.
+#include "maskctl/attention/paged/paged_products.h"
+
+#include <array>
+
+#include "maskctl/attention/core/cpu_kernel.h"
+#include "support/catch_compat.h"
+#include "support/tensors.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention;
+using namespace maskctl::test;
+
+/// Rows of some heads at random places, and what goes with them.
+struct Problem {
+  explicit Problem(unsigned seed) {
+    RandomTensors r(seed);
+    const DType dtype =
+        std::array{DType::kFloat32, DType::kFloat16, DType::kBFloat16}[as_size(r.below(3))];
+    const Index heads = 1 + r.below(3), places = 40;
+    group = 1 + r.below(9), dim = 1 + r.below(r.chance(0.3) ? 150 : 40);
+    // Heads lie beside each other in a row, or far apart.
+    const bool beside = r.chance(0.5);
+    array = r.normal({heads * places * dim}, dtype);
+    wide = astype(array, DType::kFloat32);
+    const auto draw = [&](Index count) {
+      std::vector<Index> drawn;
+      for (Index j = 0; j < count; ++j)
+        drawn.push_back(r.below(places) * (beside ? heads * dim : dim));
+      return drawn;
+    };
+    offsets = draw(1 + r.below(35)), later = draw(r.below(40));
+    rows = {dtype, array.bytes().data(), offsets, heads, beside ? dim : places * dim,
+            dim,   1 + r.below(20)};
+    ahead = rows, ahead.offsets = later;
+    stride = round_up(rows.count(), 4) + 4 * r.below(3);
+    queries = r.normal({heads * group, dim}), out = r.normal({heads * group, dim});
+    weights = r.normal({heads * group, stride});
+    for (Index h = 0; h < heads * group; ++h) {
+      for (Index j = rows.count(); j < stride; ++j) weight(h, j) = 0;
+    }
+  }
+  Problem(const Problem&) = delete;  // rows refer to the members
+
+  float element(Index j, Index h, Index x) const {
+    return wide.as<float>()[as_size(offsets[as_size(j)] + h / group * rows.head_stride + x)];
+  }
+  float& weight(Index h, Index j) { return weights.as<float>()[as_size(h * stride + j)]; }
+
+  Index group, dim, stride;
+  Tensor array, wide, queries, weights, out;
+  std::vector<Index> offsets, later;
+  KeyRows rows, ahead;
+};
+
+TEST_CASE("products with rows of pages of all dtypes and edges are those of plain loops") {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    INFO("seed " << seed);
+    Problem p(seed);
+    const KeyRows* const ahead = seed % 2 ? &p.ahead : nullptr;
+    Tensor scores = p.weights, sums = p.out;
+    paged_dots(p.rows, p.queries.as<float>().data(), p.group, scores.as<float>().data(), p.stride,
+               ahead);
+    paged_sums(p.rows, p.weights.as<float>().data(), p.stride, p.group, sums.as<float>().data(),
+               ahead);
+    Tensor wanted_scores = scores, wanted_sums = p.out;  // past the rows: of no meaning
+    for (Index h = 0; h < p.rows.heads * p.group; ++h) {
+      for (Index j = 0; j < p.rows.count(); ++j) {
+        float dot = 0;
+        for (Index x = 0; x < p.dim; ++x) {
+          dot += p.queries.as<float>()[as_size(h * p.dim + x)] * p.element(j, h, x);
+          wanted_sums.as<float>()[as_size(h * p.dim + x)] += p.weight(h, j) * p.element(j, h, x);
+        }
+        wanted_scores.as<float>()[as_size(h * p.stride + j)] = dot;
+      }
+    }
+    check_close(scores, wanted_scores, 2e-6, "scores");
+    check_close(sums, wanted_sums, 2e-6, "sums");
+  }
+}
+
+TEST_CASE("rows past the last one are neither read nor written beyond four") {
+  const Index dim = 5, count = 5, stride = 12;
+  const std::vector<float> rows(as_size(count * dim), 1), query(as_size(dim), 1);
+  std::vector<Index> offsets;
+  for (Index j = 0; j < count; ++j) offsets.push_back(j * dim);
+  std::vector<float> scores(as_size(stride), -7);
+  paged_dots({DType::kFloat32, rows.data(), offsets, 1, 0, dim}, query.data(), 1, scores.data(),
+             stride, nullptr);
+  for (Index j = 0; j < stride; ++j) {
+    if (j < count) CHECK(scores[as_size(j)] == 5);
+    if (j >= 8) CHECK(scores[as_size(j)] == -7);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,12 @@
+// Whether a text holds a part.
+#pragma once
+
+#include <string_view>
+
+namespace maskctl::test {
+
+inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
+}  // namespace maskctl::test

@@ -1,0 +1,44 @@
+// Gradients against central differences of what they are the gradients of.
+#pragma once
+
+#include "support/tensors.h"
+
+namespace maskctl::test {
+
+/// sum over i of a[i] b[i], in float64.
+inline double dot(const Tensor& a, const Tensor& b) {
+  REQUIRE(a.shape() == b.shape());
+  const Tensor x = astype(a, DType::kFloat64), y = astype(b, DType::kFloat64);
+  double sum = 0;
+  for (std::size_t i = 0; i < x.as<double>().size(); ++i)
+    sum += x.as<double>()[i] * y.as<double>()[i];
+  return sum;
+}
+
+struct SlopeCheck {
+  float step = 1.0f / 64;  // exact enough where f computes in float64
+  double margin = 0.01, epsilon = 0.01;
+  std::size_t elements = 7;  // of the array, at most
+};
+
+/// gradient[i] = (f(x[i] + step) - f(x[i] - step)) / (2 step) at elements spread over the f32 array
+/// x, which f reads.
+template <class F>
+void check_slopes(Tensor& array, const Tensor& gradient, F&& f, const char* what,
+                  const SlopeCheck& how = {}) {
+  REQUIRE(array.shape() == gradient.shape());
+  const auto x = array.as<float>();
+  for (std::size_t i = 0; i < x.size(); i += 1 + x.size() / how.elements) {
+    const float middle = x[i];
+    x[i] = middle + how.step;
+    const double up = f(), above = static_cast<double>(x[i]);
+    x[i] = middle - how.step;
+    const double down = f(), below = static_cast<double>(x[i]);
+    x[i] = middle;
+    INFO(what << "[" << i << "]");
+    CHECK(static_cast<double>(gradient.as<float>()[i]) ==
+          Approx((up - down) / (above - below)).margin(how.margin).epsilon(how.epsilon));
+  }
+}
+
+}  // namespace maskctl::test
