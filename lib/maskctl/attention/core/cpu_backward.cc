@@ -9,6 +9,7 @@
 #include "maskctl/attention/core/cpu_kernel.h"
 #include "maskctl/attention/core/cpu_small_gradients.h"
 #include "maskctl/attention/core/cpu_tiles.h"
+#include "maskctl/base/kept_memory.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/tensor/convert.h"
 
@@ -68,25 +69,29 @@ class Task {
         tiles_(ceil_div(c.d.keys, kTile)),
         dim_columns_(round_up(c.d.dim, kColumnGroup)),
         value_columns_(round_up(c.d.value_dim, kColumnGroup)),
-        key_rows_(buffer(tiles_ * kTile * c.d.dim)),
-        value_rows_(buffer(tiles_ * kTile * c.d.value_dim)),
-        packed_keys_(buffer(tiles_ * kTile * dim_columns_)),
-        d_key_(buffer(tiles_ * kTile * dim_columns_)),
-        d_value_(buffer(tiles_ * kTile * value_columns_)),
+        memory_(as_size(tiles_ * kTile *
+                        (c.d.dim + c.d.value_dim + 2 * dim_columns_ + value_columns_)) *
+                sizeof(float)),
+        key_rows_(memory_.as<float>()),
+        value_rows_(key_rows_ + tiles_ * kTile * c.d.dim),
+        packed_keys_(value_rows_ + tiles_ * kTile * c.d.value_dim),
+        d_key_(packed_keys_ + tiles_ * kTile * dim_columns_),
+        d_value_(d_key_ + tiles_ * kTile * dim_columns_),
         d_query_(buffer(kTile * dim_columns_)),
         p_(buffer(kTile * kTile)),
         dp_(buffer(kTile * kTile)),
         turned_(buffer(kTile * kTile)),
         slope_(c.options.soft_cap ? buffer(kTile * kTile) : Buffer()) {
+    std::fill_n(d_key_, tiles_ * kTile * (dim_columns_ + value_columns_), 0.0f);
     HeadRows head(c, b, u);
     head.clean();
     for (Index t = 0; t < tiles_; ++t) {
       const Index first = t * kTile, rows = std::min(kTile, c.d.keys - first);
-      float* const keys = key_rows_.data() + first * c.d.dim;
+      float* const keys = key_rows_ + first * c.d.dim;
       copy_tile(head.key(first), head.key_stride(), rows, c.d.dim, 1, keys);
       copy_tile(head.value(first), head.value_stride(), rows, c.d.value_dim, 1,
-                value_rows_.data() + first * c.d.value_dim);
-      pack_rows(keys, c.d.dim, kTile, c.d.dim, packed_keys_.data() + first * dim_columns_);
+                value_rows_ + first * c.d.value_dim);
+      pack_rows(keys, c.d.dim, kTile, c.d.dim, packed_keys_ + first * dim_columns_);
     }
   }
 
@@ -110,8 +115,8 @@ class Task {
     float* dk = d_key.as<float>().data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.dim;
     float* dv = d_value.as<float>().data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.value_dim;
     for (Index j = 0; j < c_.d.keys; ++j, dk += c_.key_stride(), dv += c_.value_stride()) {
-      for (Index x = 0; x < c_.d.dim; ++x) dk[x] += d_key_[as_size(j * dim_columns_ + x)];
-      for (Index x = 0; x < c_.d.value_dim; ++x) dv[x] += d_value_[as_size(j * value_columns_ + x)];
+      for (Index x = 0; x < c_.d.dim; ++x) dk[x] += d_key_[j * dim_columns_ + x];
+      for (Index x = 0; x < c_.d.value_dim; ++x) dv[x] += d_value_[j * value_columns_ + x];
     }
   }
 
@@ -145,7 +150,7 @@ class Task {
   void add_tile(Index h, Range rows, const KeyTile& tile, std::vector<float>& d_bias) {
     const Index first = tile.keys.begin;
     set_spans(rows.size(), tile);
-    multiply_columns(key_rows_.data() + first * c_.d.dim, c_.d.dim, c_.d.dim, q_.columns_q.data(),
+    multiply_columns(key_rows_ + first * c_.d.dim, c_.d.dim, c_.d.dim, q_.columns_q.data(),
                      query_spans_, p_.data(), kTile);
     if (c_.adjusts_logits()) adjust(h, rows, tile.keys);
     for (Index j = 0; j < kTile; ++j) {
@@ -154,12 +159,12 @@ class Task {
       exp_shifted(p_.data() + j * kTile + span.begin, q_.lse.data() + span.begin, span.size());
     }
     close(tile, p_);
-    multiply_columns(value_rows_.data() + first * c_.d.value_dim, c_.d.value_dim, c_.d.value_dim,
+    multiply_columns(value_rows_ + first * c_.d.value_dim, c_.d.value_dim, c_.d.value_dim,
                      q_.columns_out.data(), query_spans_, dp_.data(), kTile);
     if (c_.options.dropout > 0) drop(h, rows, tile.keys);  // dp and, for dV, a copy of p
     const Buffer& weights = c_.options.dropout > 0 ? turned_ : p_;
     multiply_depths(weights.data(), kTile, kTile, q_.packed_out.data(), value_columns_,
-                    query_spans_, d_value_.data() + first * value_columns_, value_columns_);
+                    query_spans_, d_value_ + first * value_columns_, value_columns_);
     for (Index j = 0; j < kTile; ++j) {
       const Range span = query_spans_[as_size(j / kRowGroup)];
       float* const dp = dp_.data() + j * kTile + span.begin;
@@ -170,10 +175,10 @@ class Task {
     close(tile, dp_);
     add_logit_slopes(h, rows, tile.keys, d_bias);
     multiply_depths(dp_.data(), kTile, kTile, q_.packed_q.data(), dim_columns_, query_spans_,
-                    d_key_.data() + first * dim_columns_, dim_columns_);
+                    d_key_ + first * dim_columns_, dim_columns_);
     turn(dp_, turned_);
-    multiply_depths(turned_.data(), kTile, kTile, packed_keys_.data() + first * dim_columns_,
-                    dim_columns_, key_spans_, d_query_.data(), dim_columns_);
+    multiply_depths(turned_.data(), kTile, kTile, packed_keys_ + first * dim_columns_, dim_columns_,
+                    key_spans_, d_query_.data(), dim_columns_);
   }
 
   /// What each group of keys needs of the queries, in whole groups of columns, and each group of
@@ -251,15 +256,16 @@ class Task {
   QueryBlock open_;
   std::vector<Range> query_spans_, key_spans_;  // of groups of keys, of groups of queries
   Index tiles_, dim_columns_, value_columns_;
-  Buffer key_rows_, value_rows_, packed_keys_, d_key_, d_value_, d_query_;
-  Buffer p_, dp_, turned_, slope_;
+  KeptMemory memory_;  // of the arrays of all keys
+  float *key_rows_, *value_rows_, *packed_keys_, *d_key_, *d_value_;
+  Buffer d_query_, p_, dp_, turned_, slope_;
 };
 
 /// How many tasks share the queries of a key head, each with sums of its own: few heads would leave
 /// cores idle. It does not depend on the number of threads, so that the gradients of K and V are
 /// added in one order. All tasks share the gradient of a bias: then nothing is split.
 Index parts_of_head(const SoftmaxInputs& in, Index heads) {
-  constexpr Index kTasks = 16, kMost = 4;
+  constexpr Index kTasks = 8, kMost = 4;
   return in.bias ? 1 : std::clamp<Index>(kTasks / std::max<Index>(heads, 1), 1, kMost);
 }
 
