@@ -31,34 +31,37 @@ MaybeReason stride_rule(const PlanePair& pair) {
   return Reason{"parameter", fmt::format("dilated stride {}", instead(b, a))};
 }
 
-MaybeReason padding_rule(const PlanePair& pair) {
-  const Hull a = hull_of(*pair.a), b = hull_of(*pair.b);
+MaybeReason pad_length_rule(const PlanePair& pair) {
+  const Range a = hull_of(*pair.a).k, b = hull_of(*pair.b).k;
+  if (a == b) return std::nullopt;
   const auto keys = [&pair](Range k) {
     return rectangle(pair.queries(), pair.keys(), {0, pair.queries()}, k);
   };
+  const auto both = [&pair](Range k) { return rectangle(pair.queries(), pair.keys(), k, k); };
+  if (!kept_by(pair, keys(a), keys(b)) && !(pair.square() && kept_by(pair, both(a), both(b)))) {
+    return std::nullopt;
+  }
+  const bool left = a.begin != b.begin;
+  const Index valid_a = left ? pair.keys() - a.begin : a.end;
+  const Index valid_b = left ? pair.keys() - b.begin : b.end;
+  return Reason{"parameter",
+                fmt::format("{}pad length {}", left ? "left " : "", instead(valid_b, valid_a))};
+}
+
+MaybeReason padding_rows_rule(const PlanePair& pair) {
+  const Range a = hull_of(*pair.a).q, b = hull_of(*pair.b).q;
+  if (a == b) return std::nullopt;
   const auto rows = [&pair](Range q) {
     return rectangle(pair.queries(), pair.keys(), q, {0, pair.keys()});
   };
-  const auto both = [&pair](Range k) { return rectangle(pair.queries(), pair.keys(), k, k); };
-  const bool left = a.k.begin != b.k.begin;
-  const Index valid_a = left ? pair.keys() - a.k.begin : a.k.end;
-  const Index valid_b = left ? pair.keys() - b.k.begin : b.k.end;
-  if (!(a.k == b.k) && (kept_by(pair, keys(a.k), keys(b.k)) ||
-                        (pair.square() && kept_by(pair, both(a.k), both(b.k))))) {
-    return Reason{"parameter",
-                  fmt::format("{}pad length {}", left ? "left " : "", instead(valid_b, valid_a))};
-  }
-  if (!(a.q == b.q) && kept_by(pair, rows(a.q), rows(b.q))) {
-    const Range wide = a.q.size() > b.q.size() ? a.q : b.q,
-                narrow = a.q.size() > b.q.size() ? b.q : a.q;
-    std::vector<Range> ends;
-    if (wide.begin < narrow.begin) ends.push_back({wide.begin, narrow.begin});
-    if (narrow.end < wide.end) ends.push_back({narrow.end, wide.end});
-    return Reason{"padding",
-                  fmt::format("padding rows {}: {}", a.q.size() < b.q.size() ? "open" : "closed",
-                              ranges_words("query", ends))};
-  }
-  return std::nullopt;
+  if (!kept_by(pair, rows(a), rows(b))) return std::nullopt;
+  const Range wide = a.size() > b.size() ? a : b, narrow = a.size() > b.size() ? b : a;
+  std::vector<Range> ends;
+  if (wide.begin < narrow.begin) ends.push_back({wide.begin, narrow.begin});
+  if (narrow.end < wide.end) ends.push_back({narrow.end, wide.end});
+  return Reason{"padding",
+                fmt::format("padding rows {}: {}", a.size() < b.size() ? "open" : "closed",
+                            ranges_words("query", ends))};
 }
 
 MaybeReason documents_rule(const PlanePair& pair) {
@@ -132,8 +135,8 @@ MaybeReason chunk_rule(const PlanePair& pair) {
     return y.size > 0 && b.fits(y) && only_a.misses(y) && only_b.misses(x) &&
            ++trials <= kMostTrials && kept_by(pair, plane_of(x, pair), plane_of(y, pair));
   };
-  for (Index size = 1; size <= std::min(pair.keys(), kMostSizes); ++size) {
-    const Index longest = std::max(pair.queries(), pair.keys());
+  const Index longest = std::max(pair.queries(), pair.keys());
+  for (Index size = 1; size <= std::min(longest, kMostSizes); ++size) {
     const Index reach = longest <= kSizesWithOffset ? longest : 1;
     for (Index offset = 0; std::abs(offset) < reach; offset = offset > 0 ? -offset : 1 - offset) {
       const Chunks x{size, offset};
@@ -188,8 +191,8 @@ namespace {
 
 MaybeReason simplest_rule(const PlanePair& pair) {
   MaybeReason best;
-  for (const auto rule :
-       {diagonals_rule, first_keys_rule, documents_rule, stride_rule, padding_rule, chunk_rule}) {
+  for (const auto rule : {diagonals_rule, first_keys_rule, documents_rule, stride_rule,
+                          pad_length_rule, chunk_rule, padding_rows_rule}) {
     auto found = rule(pair);
     if (found && (!best || found->changes < best->changes)) best = std::move(found);
     if (best && best->changes == 1) break;
