@@ -7,7 +7,6 @@
 namespace maskctl {
 
 void ask_for_huge_pages(void* data, std::size_t bytes) {
-  constexpr std::size_t kHugePage = std::size_t{2} << 20;
   if (bytes < 2 * kHugePage || !std::align(kHugePage, kHugePage, data, bytes)) return;
   madvise(data, bytes, MADV_HUGEPAGE);
 }

@@ -6,6 +6,8 @@
 
 namespace maskctl {
 
+inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
 /// Asks for huge pages where [data, data + bytes) is large and not yet written: the kernel hands
 /// out small pages one fault at a time, which takes most of the time of filling a large array.
 /// Advice only.

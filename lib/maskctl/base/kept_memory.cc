@@ -8,10 +8,10 @@
 #include <new>
 #include <vector>
 
+#include "maskctl/base/huge_pages.h"
+
 namespace maskctl {
 namespace {
-
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 struct Spare {
   void* data;

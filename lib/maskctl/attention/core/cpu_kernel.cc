@@ -5,9 +5,8 @@
 #include <cstring>
 #include <limits>
 
-// Baseline, AVX2 and AVX-512: the sets in between gain nothing on these loops and cost compile
-// time.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#include "maskctl/attention/core/simd_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "maskctl/attention/core/cpu_kernel.cc"
 #include "hwy/cache_control.h"

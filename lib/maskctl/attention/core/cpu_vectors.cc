@@ -2,9 +2,8 @@
 #include <cmath>
 
 #include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/core/simd_targets.h"
 
-// As in cpu_kernel.cc.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "maskctl/attention/core/cpu_vectors.cc"
 #include "hwy/foreach_target.h"

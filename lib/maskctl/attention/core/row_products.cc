@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "maskctl/attention/core/simd_targets.h"
 #include "maskctl/tensor/convert.h"
 
-// As cpu_kernel.cc.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "maskctl/attention/core/row_products.cc"
 #include "hwy/foreach_target.h"
@@ -129,20 +128,18 @@ HWY_INLINE void prefetch(const T* row, Index dim) {
 /// time.
 template <class T>
 HWY_ATTR void dots_of(const KeyRows& rows, const float* queries, Index group, float* scores,
-                      Index stride, const void* next) {
+                      Index stride) {
   constexpr Index kAhead = 4;
   const Index count = rows.count();
   const auto place = [&rows](Index j, Index u) {
     return rows.offsets[as_size(j)] + u * rows.head_stride;
   };
   const T* const data = static_cast<const T*>(rows.data);
-  const T* const values = static_cast<const T*>(next);
   for (Index begin = 0; begin < count; begin += rows.together) {
     const Index end = std::min(begin + rows.together, count);
     for (Index u = 0; u < rows.heads; ++u) {
       for (Index j = begin; j < end; ++j) {
         prefetch<Cache::kSecond>(data + place(std::min(j + kAhead, count - 1), u), rows.dim);
-        if (values) prefetch<Cache::kSecond>(values + place(j, u), rows.dim);
         dots_of_head(data + place(j, u), queries + u * group * rows.dim, group, rows.dim,
                      scores + u * group * stride + j, stride);
       }
@@ -191,16 +188,16 @@ HWY_ATTR void sums_of(const KeyRows& rows, const float* weights, Index stride, I
 }
 
 HWY_ATTR void dots_float(const KeyRows& rows, const float* queries, Index group, float* scores,
-                         Index stride, const void* next) {
-  dots_of<float>(rows, queries, group, scores, stride, next);
+                         Index stride) {
+  dots_of<float>(rows, queries, group, scores, stride);
 }
 HWY_ATTR void dots_half(const KeyRows& rows, const float* queries, Index group, float* scores,
-                        Index stride, const void* next) {
-  dots_of<hwy::float16_t>(rows, queries, group, scores, stride, next);
+                        Index stride) {
+  dots_of<hwy::float16_t>(rows, queries, group, scores, stride);
 }
 HWY_ATTR void dots_bfloat(const KeyRows& rows, const float* queries, Index group, float* scores,
-                          Index stride, const void* next) {
-  dots_of<hwy::bfloat16_t>(rows, queries, group, scores, stride, next);
+                          Index stride) {
+  dots_of<hwy::bfloat16_t>(rows, queries, group, scores, stride);
 }
 
 HWY_ATTR void sums_float(const KeyRows& rows, const float* weights, Index stride, Index group,
@@ -250,14 +247,13 @@ HWY_EXPORT(sums_half);
 HWY_EXPORT(sums_bfloat);
 HWY_EXPORT(outer_all);
 
-void row_dots(const KeyRows& rows, const float* queries, Index group, float* scores, Index stride,
-              const void* next) {
+void row_dots(const KeyRows& rows, const float* queries, Index group, float* scores, Index stride) {
   if (rows.dtype == DType::kFloat32) {
-    HWY_DYNAMIC_DISPATCH(dots_float)(rows, queries, group, scores, stride, next);
+    HWY_DYNAMIC_DISPATCH(dots_float)(rows, queries, group, scores, stride);
   } else if (rows.dtype == DType::kFloat16) {
-    HWY_DYNAMIC_DISPATCH(dots_half)(rows, queries, group, scores, stride, next);
+    HWY_DYNAMIC_DISPATCH(dots_half)(rows, queries, group, scores, stride);
   } else {
-    HWY_DYNAMIC_DISPATCH(dots_bfloat)(rows, queries, group, scores, stride, next);
+    HWY_DYNAMIC_DISPATCH(dots_bfloat)(rows, queries, group, scores, stride);
   }
 }
 

@@ -26,10 +26,8 @@ struct KeyRows {
 // or weights, one for each row, at `stride` times it. The bits of a score depend on its two vectors
 // alone.
 
-/// scores = query . row. `next`, when given, is an array of the same form as rows.data (the values
-/// of these keys): its rows are asked for meanwhile, so that row_sums finds them in the cache.
-void row_dots(const KeyRows& rows, const float* queries, Index group, float* scores, Index stride,
-              const void* next = nullptr);
+/// scores = query . row.
+void row_dots(const KeyRows& rows, const float* queries, Index group, float* scores, Index stride);
 
 /// out += the sum over the rows of weight * row. Fast where the rows are in the cache.
 void row_sums(const KeyRows& rows, const float* weights, Index stride, Index group, float* out);

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <type_traits>
 
-// As core/cpu_kernel.cc.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#include "maskctl/attention/core/simd_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "maskctl/attention/linear/linear_vectors.cc"
 #include "hwy/foreach_target.h"

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "maskctl/attention/core/simd_targets.h"
 #include "maskctl/tensor/convert.h"
 
-// As core/cpu_kernel.cc.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "maskctl/attention/paged/paged_products.cc"
 #include "hwy/foreach_target.h"
