@@ -148,7 +148,9 @@ class RowClasses {
         shared_(shared),
         first_key_(shared ? 0 : static_cast<std::size_t>(plane.queries())),
         sets_(first_key_ + static_cast<std::size_t>(plane.keys())),
-        covered_(first_key_ + static_cast<std::size_t>(plane.keys())) {
+        covered_(first_key_ + static_cast<std::size_t>(plane.keys())),
+        joined_to_(static_cast<std::size_t>(plane.keys())) {
+    std::iota(joined_to_.begin(), joined_to_.end(), 0);
     plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) { add(rows, keys); });
   }
 
@@ -178,10 +180,27 @@ class RowClasses {
       join(first, row);
       covered_[row] = 1;
     }
-    for (const Run& run : keys.runs) {
-      for (auto key = run.begin; key < run.end; ++key) link(first, static_cast<std::size_t>(key));
-    }
+    for (const Run& run : keys.runs) add_run(first, run);
     if (keys.is_words()) add_words(first, keys.words);
+  }
+  /// Neighbours are joined once, however many rows see both.
+  void add_run(std::size_t row, const Run& run) {
+    link(row, static_cast<std::size_t>(run.begin));
+    for (auto key = stretch_end(run.begin); key + 1 < run.end; key = stretch_end(key + 1)) {
+      const auto at = static_cast<std::size_t>(key);
+      link(first_key_ + at, at + 1);
+      joined_to_[at] = key + 1;
+    }
+  }
+  /// The last key of those behind `key` that are known to be joined to it.
+  std::int32_t stretch_end(std::int32_t key) {
+    auto at = static_cast<std::size_t>(key);
+    while (joined_to_[at] != static_cast<std::int32_t>(at)) {
+      auto& next = joined_to_[at];
+      next = joined_to_[static_cast<std::size_t>(next)];  // halves the way of the next search
+      at = static_cast<std::size_t>(next);
+    }
+    return static_cast<std::int32_t>(at);
   }
   void add_words(std::size_t row, std::span<const std::uint64_t> words) {
     const auto first = static_cast<std::size_t>(hull_of({{}, words}).begin);
@@ -199,9 +218,9 @@ class RowClasses {
     kept.resize(words.size());
     combine_words(Op::kOr, kept, seen, kept);
   }
-  void link(std::size_t row, std::size_t key) {
+  void link(std::size_t node, std::size_t key) {
     covered_[first_key_ + key] = 1;
-    join(row, first_key_ + key);
+    join(node, first_key_ + key);
   }
   void join(std::size_t a, std::size_t b) {
     const std::uint32_t into = sets_.root(a), from = sets_.root(b);
@@ -220,6 +239,7 @@ class RowClasses {
   std::size_t first_key_;
   Union sets_;
   std::vector<std::uint8_t> covered_;
+  std::vector<std::int32_t> joined_to_;  // of each key: itself or one behind it in its set
   std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> seen_;  // keys of a class, by root
 };
 

@@ -1,0 +1,75 @@
+// Classes of planes held as runs against those of the same cells joined one by one.
+#include <numeric>
+#include <random>
+
+#include "maskctl/inspect/recognise_classes.h"
+#include "maskctl/mask/rows.h"
+#include "support/catch_compat.h"
+
+using namespace maskctl;
+
+namespace {
+
+/// Rows of up to three runs; often none.
+PlanePtr random_runs(std::mt19937_64& random, Index queries, Index keys) {
+  const auto below = [&random](Index n) {
+    return std::uniform_int_distribution<Index>(0, n - 1)(random);
+  };
+  std::vector<Run> runs;
+  std::vector<Index> offsets{0};
+  std::vector<RowRef> refs;
+  for (Index row = 0; row < queries; ++row) {
+    Index at = below(keys);
+    for (Index n = below(4); n > 0 && at < keys; --n) {
+      const Index end = std::min(keys, at + 1 + below(3));
+      runs.push_back({static_cast<std::int32_t>(at), static_cast<std::int32_t>(end)});
+      at = end + 1 + below(4);
+    }
+    offsets.push_back(static_cast<Index>(runs.size()));
+    refs.push_back({static_cast<std::uint32_t>(row), 0, static_cast<std::int32_t>(keys)});
+  }
+  return row_lists(keys, std::move(runs), std::move(offsets), std::move(refs));
+}
+
+/// The least node that each node is joined to: queries first, then keys unless they are shared.
+std::vector<Index> slow_classes(const Plane& plane, bool shared) {
+  const Index first_key = shared ? 0 : plane.queries();
+  std::vector<Index> of(static_cast<std::size_t>(first_key + plane.keys()));
+  std::iota(of.begin(), of.end(), 0);
+  for (Index q = 0; q < plane.queries(); ++q) {
+    for (Index k = 0; k < plane.keys(); ++k) {
+      if (plane.count({q, q + 1}, {k, k + 1}) == 0) continue;
+      const Index a = of[static_cast<std::size_t>(q)];
+      const Index b = of[static_cast<std::size_t>(first_key + k)];
+      std::ranges::replace(of, std::max(a, b), std::min(a, b));
+    }
+  }
+  return of;
+}
+
+}  // namespace
+
+TEST_CASE("classes of rows of runs are the cells joined one by one", "[recognise]") {
+  std::mt19937_64 random(17);
+  for (int n = 0; n < 300; ++n) {
+    const Index size = std::uniform_int_distribution<Index>(1, 24)(random);
+    const PlanePtr plane = random_runs(random, size, size);
+    for (const bool shared : {true, false}) {
+      const recognising::Classes found = recognising::connected(*plane, shared);
+      const auto q = recognising::ids_of(found.q, size, 0, -1);
+      const auto k = recognising::ids_of(found.k, size, 0, -1);
+      const std::vector<Index> of = slow_classes(*plane, shared);
+      for (Index i = 0; i < size; ++i) {
+        for (Index j = 0; j < size; ++j) {
+          const bool together = of[static_cast<std::size_t>(i)] ==
+                                of[static_cast<std::size_t>(shared ? j : size + j)];
+          const auto id = q[static_cast<std::size_t>(i)];
+          const bool seen = id >= 0 && id == k[static_cast<std::size_t>(j)];
+          // A token that sees and is seen by nobody is in no class.
+          if (shared && i == j && id < 0) continue;
+          REQUIRE(seen == together);
+        }
+      }
+    }
+  }
+}
