@@ -5,6 +5,7 @@
 #include "maskctl/base/huge_pages.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/bands_plane.h"
+#include "maskctl/mask/gallop.h"
 #include "maskctl/mask/stored_planes.h"
 #include "maskctl/mask/words.h"
 
@@ -43,26 +44,8 @@ class ListCursor {
     std::size_t first = 0, end = 0;
   };
 
-  /// The first place from `from` on where `before` is false.
-  template <typename F>
-  static std::size_t gallop(std::span<const Run> list, std::size_t from, F&& before) {
-    std::size_t step = 1;
-    std::size_t high = from;
-    while (high < list.size() && before(list[high])) {
-      from = high + 1;
-      high += step;
-      step *= 2;
-    }
-    const auto begin = list.begin() + static_cast<std::ptrdiff_t>(from);
-    const auto end = list.begin() + static_cast<std::ptrdiff_t>(std::min(high, list.size()));
-    return static_cast<std::size_t>(std::partition_point(begin, end, before) - list.begin());
-  }
   std::vector<Found> last_;
 };
-
-}  // namespace
-
-namespace {
 
 /// The runs of a list cut to a clip. Neighbouring rows mostly begin in the same run of the same
 /// list: then only the last runs are copied anew.

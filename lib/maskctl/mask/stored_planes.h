@@ -29,6 +29,8 @@ class RowLists final : public Plane {
           static_cast<std::size_t>(offsets[number]),
           static_cast<std::size_t>(offsets[number + 1] - offsets[number]));
     }
+    /// Open keys of a list below `key`, given its first run that ends behind `key`; modulo 2^32.
+    std::uint32_t keys_below(std::uint32_t number, std::size_t run, Index key) const;
     /// Open keys of a list in [begin, end).
     Index keys_in(std::uint32_t number, Index begin, Index end) const;
     /// The tiles of the lists, made at the first call with this size and kept for the next.

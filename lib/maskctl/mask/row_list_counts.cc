@@ -1,0 +1,141 @@
+// Open keys of shared run lists in many intervals: each list is walked once for all its rows.
+#include <algorithm>
+
+#include "maskctl/mask/gallop.h"
+#include "maskctl/mask/row_list_groups.h"
+#include "maskctl/mask/stored_planes.h"
+
+namespace maskctl {
+
+std::uint32_t RowLists::Lists::keys_below(std::uint32_t number, std::size_t run, Index key) const {
+  const std::size_t at = static_cast<std::size_t>(offsets[number]) + run;
+  const bool is_in = at < static_cast<std::size_t>(offsets[number + 1]) && key > runs[at].begin;
+  return keys_before[at] + (is_in ? static_cast<std::uint32_t>(key - runs[at].begin) : 0);
+}
+
+namespace {
+
+/// The first run from `from` on that ends behind `key`.
+std::size_t first_behind(std::span<const Run> runs, std::size_t from, Index key) {
+  return gallop(runs, from, [&](const Run& run) { return run.end <= key; });
+}
+
+}  // namespace
+
+Index RowLists::Lists::keys_in(std::uint32_t number, Index begin, Index end) const {
+  if (begin >= end) return 0;
+  const std::span<const Run> of_list = list(number);
+  const std::size_t first = first_behind(of_list, 0, begin);
+  return Index{keys_below(number, first_behind(of_list, first, end), end) -
+               keys_below(number, first, begin)};
+}
+
+namespace {
+
+/// The open keys of one list in the intervals between edges, times the rows that see them.
+class ListCounts {
+ public:
+  ListCounts(const RowLists::Lists& lists, std::span<const Index> edges, std::span<Index> out)
+      : lists_(lists), edges_(edges), out_(out) {}
+
+  void add(const RowGroup& group) {
+    const Index begin = std::max<Index>(group.ref.begin, edges_.front());
+    const Index end = std::min<Index>(group.ref.end, edges_.back());
+    if (begin >= end) return;
+    const auto first = std::ranges::lower_bound(edges_, begin) - edges_.begin();
+    const auto last = std::ranges::upper_bound(edges_, end) - edges_.begin() - 1;
+    if (first > last) return add_part(group, last, begin, end);
+    step(begins_, static_cast<std::size_t>(first), group.rows);
+    step(ends_, static_cast<std::size_t>(last), -group.rows);
+    if (edges_[static_cast<std::size_t>(first)] > begin) {
+      add_part(group, first - 1, begin, edges_[static_cast<std::size_t>(first)]);
+    }
+    if (edges_[static_cast<std::size_t>(last)] < end) {
+      add_part(group, last, edges_[static_cast<std::size_t>(last)], end);
+    }
+  }
+
+  /// After the last group of the list.
+  void finish(std::uint32_t list) {
+    std::vector<Step>& steps = begins_;
+    steps.insert(steps.end(), ends_.begin(), ends_.end());
+    std::ranges::sort(steps, {}, &Step::interval);
+    Index rows = 0;
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+      rows += steps[i].rows;
+      if (rows > 0) add_whole(list, rows, steps[i].interval, steps[i + 1].interval);
+    }
+    begins_.clear();
+    ends_.clear();
+    near_ = 0;
+  }
+
+ private:
+  /// From `interval` on, so many rows more see whole intervals.
+  struct Step {
+    std::size_t interval;
+    Index rows;
+  };
+
+  /// Clips of one list mostly ascend, so that neighbours begin and end in the same intervals.
+  static void step(std::vector<Step>& steps, std::size_t interval, Index rows) {
+    if (!steps.empty() && steps.back().interval == interval) {
+      steps.back().rows += rows;
+    } else {
+      steps.push_back({interval, rows});
+    }
+  }
+
+  void add_whole(std::uint32_t list, Index rows, std::size_t first, std::size_t last) {
+    const std::span<const Run> runs = lists_.list(list);
+    // The first run that ends behind the begin of interval i.
+    std::size_t run = first_behind(runs, 0, edges_[first]);
+    for (std::size_t i = first; i < last && run < runs.size(); ++i) {
+      if (runs[run].begin >= edges_[i + 1]) {
+        const auto ahead = edges_.subspan(i + 1, last - i);
+        const auto behind = std::ranges::upper_bound(ahead, Index{runs[run].begin});
+        i += static_cast<std::size_t>(behind - ahead.begin());
+        if (i >= last) return;
+      }
+      const std::size_t end = first_behind(runs, run, edges_[i + 1]);
+      out_[i] += rows * Index{lists_.keys_below(list, end, edges_[i + 1]) -
+                              lists_.keys_below(list, run, edges_[i])};
+      run = end;
+    }
+  }
+  void add_part(const RowGroup& group, std::ptrdiff_t interval, Index begin, Index end) {
+    const std::uint32_t before = below_near(group.ref.list, begin);
+    out_[static_cast<std::size_t>(interval)] +=
+        group.rows * Index{below_near(group.ref.list, end) - before};
+  }
+  /// Searches from where the last search ended: parts of one list lie close together.
+  std::uint32_t below_near(std::uint32_t list, Index key) {
+    const std::span<const Run> runs = lists_.list(list);
+    if (near_ > runs.size() || (near_ > 0 && runs[near_ - 1].end > key)) near_ = 0;
+    near_ = first_behind(runs, near_, key);
+    return lists_.keys_below(list, near_, key);
+  }
+
+  const RowLists::Lists& lists_;
+  std::span<const Index> edges_;
+  std::span<Index> out_;
+  std::vector<Step> begins_, ends_;
+  std::size_t near_ = 0;  // the run at which the last part of an interval ended
+};
+
+}  // namespace
+
+void RowLists::counts(Range q, std::span<const Index> edges, std::span<Index> out) const {
+  if (out.empty()) return;
+  const auto refs = std::span(refs_).subspan(static_cast<std::size_t>(q.begin),
+                                             static_cast<std::size_t>(q.size()));
+  const auto groups = grouped(refs, lists_->offsets.size() - 1);
+  ListCounts list_counts(*lists_, edges, out);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    list_counts.add(groups[i]);
+    const std::uint32_t list = groups[i].ref.list;
+    if (i + 1 == groups.size() || groups[i + 1].ref.list != list) list_counts.finish(list);
+  }
+}
+
+}  // namespace maskctl

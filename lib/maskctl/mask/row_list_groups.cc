@@ -1,0 +1,62 @@
+// Rows of shared lists gathered by list and clip.
+#include "maskctl/mask/row_list_groups.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace maskctl {
+namespace {
+
+/// Groups of equal neighbours in ascending order of lists; empty clips are left out.
+std::vector<RowGroup> by_list(std::span<const RowRef> refs, std::size_t lists) {
+  std::vector<RowGroup> out;
+  for (const RowRef& ref : refs) {
+    if (ref.begin >= ref.end) continue;
+    if (!out.empty() && out.back().ref == ref) {
+      ++out.back().rows;
+    } else {
+      out.push_back({ref, 1});
+    }
+  }
+  const auto list = [](const RowGroup& group) { return group.ref.list; };
+  if (std::ranges::is_sorted(out, {}, list)) return out;
+  if (lists > out.size()) {
+    std::ranges::stable_sort(out, {}, list);
+    return out;
+  }
+  std::vector<std::size_t> next(lists + 1);
+  for (const RowGroup& group : out) ++next[group.ref.list + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  std::vector<RowGroup> sorted(out.size());
+  for (const RowGroup& group : out) sorted[next[group.ref.list]++] = group;
+  return sorted;
+}
+
+void merge_equal(std::vector<RowGroup>& groups) {
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < groups.size(); ++i) {
+    if (groups[i].ref == groups[last].ref) {
+      groups[last].rows += groups[i].rows;
+    } else {
+      groups[++last] = groups[i];
+    }
+  }
+  if (!groups.empty()) groups.resize(last + 1);
+}
+
+}  // namespace
+
+std::vector<RowGroup> grouped(std::span<const RowRef> refs, std::size_t lists) {
+  const auto place = [](const RowGroup& g) {
+    return std::tuple(g.ref.list, g.ref.begin, g.ref.end);
+  };
+  std::vector<RowGroup> out = by_list(refs, lists);
+  merge_equal(out);
+  if (std::ranges::is_sorted(out, {}, place)) return out;
+  std::ranges::sort(out, {}, place);
+  merge_equal(out);
+  return out;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,21 @@
+// Rows of shared lists gathered by list and clip; private to the mask layer.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "maskctl/mask/rows.h"
+
+namespace maskctl {
+
+/// Rows of one list and one clip.
+struct RowGroup {
+  RowRef ref;
+  Index rows = 0;
+};
+
+/// In ascending order of lists, then of clips; empty clips are left out. `lists`: how many there
+/// are. Linear where rows come in that order or lists are few.
+std::vector<RowGroup> grouped(std::span<const RowRef> refs, std::size_t lists);
+
+}  // namespace maskctl

@@ -1,0 +1,221 @@
+// Tiles of shared run lists: each list is looked at once for all rows that it serves.
+#include <algorithm>
+#include <optional>
+
+#include "maskctl/mask/list_tiles.h"
+#include "maskctl/mask/row_list_groups.h"
+#include "maskctl/mask/tile_sums.h"
+
+namespace maskctl {
+
+std::shared_ptr<const ListTiles> RowLists::Lists::tiles(Index keys, Index key_tile) const {
+  const std::lock_guard lock(mutex_);
+  if (tiles_ == nullptr || tiles_->key_tile() != key_tile) {
+    tiles_ = std::make_shared<ListTiles>(*this, keys, key_tile);
+  }
+  return tiles_;
+}
+
+namespace {
+
+/// Rows of one list whose clips overlap.
+struct OneList {
+  std::uint32_t list;
+  Range any, all;  // keys inside a clip of any row and of all rows
+};
+
+/// Nothing when rows are of several lists or have no key in common.
+std::optional<OneList> one_list(std::span<const RowRef> refs) {
+  std::optional<OneList> out;
+  bool some_closed = false;
+  for (const RowRef& ref : refs) {
+    const Range clip{ref.begin, ref.end};
+    if (clip.empty()) {
+      some_closed = true;
+    } else if (!out) {
+      out = {ref.list, clip, clip};
+    } else {
+      if (ref.list != out->list) return std::nullopt;
+      out->any = {std::min(out->any.begin, clip.begin), std::max(out->any.end, clip.end)};
+      out->all = intersect(out->all, clip);
+    }
+  }
+  if (out && out->all.empty()) return std::nullopt;
+  if (out && some_closed) out->all.end = out->all.begin;
+  return out;
+}
+
+/// The tiles of such rows run by run, whatever the number of tiles.
+void tiles_of_list(const OneList& rows, std::span<const Run> runs, Index keys, Index key_tile,
+                   std::vector<TileRun>& out) {
+  const std::size_t row_start = out.size();
+  Index done = 0;  // tiles before this one are told
+  const auto put = [&](Index begin, Index end, Fill fill) {
+    begin = std::max(begin, done);
+    if (begin >= end) return;
+    append_tile(out, row_start, begin, end - begin, fill);
+    done = end;
+  };
+  auto run =
+      std::ranges::partition_point(runs, [&](const Run& r) { return r.end <= rows.any.begin; });
+  for (; run != runs.end() && run->begin < rows.any.end; ++run) {
+    const Range touched = intersect({run->begin, run->end}, rows.any);
+    const Range filled = intersect({run->begin, run->end}, rows.all);
+    const Index last = ceil_div(touched.end, key_tile);
+    if (!filled.empty()) {
+      const Index full_begin = ceil_div(filled.begin, key_tile);
+      const Index full_end = filled.end == keys ? last : filled.end / key_tile;
+      put(touched.begin / key_tile, std::min(full_begin, last), Fill::kPartial);
+      put(full_begin, full_end, Fill::kFull);
+    }
+    put(touched.begin / key_tile, last, Fill::kPartial);
+  }
+}
+
+/// The tiles of one tile row, gathered list by list.
+class TileRow {
+ public:
+  TileRow(const RowLists::Lists& lists, const ListTiles& tiles, Index keys)
+      : lists_(lists), tiles_(tiles), keys_(keys), touched_(tiles.width()), filled_(tiles.width()) {
+    set_bits(filled_, {0, tiles.tiles()});
+  }
+
+  /// All groups of one list: the keys that all of them see are looked at once.
+  void add(std::span<const RowGroup> groups) {
+    RowRef shared = groups.front().ref;
+    for (const RowGroup& group : groups) {
+      shared.begin = std::max(shared.begin, group.ref.begin);
+      shared.end = std::min(shared.end, group.ref.end);
+    }
+    if (shared.begin >= shared.end) {
+      for (const RowGroup& group : groups) add(group.ref);
+      return;
+    }
+    add(shared);
+    for (const RowGroup& group : groups) {
+      touch(shared.list, {group.ref.begin, shared.begin});
+      touch(shared.list, {shared.end, group.ref.end});
+    }
+  }
+
+  void add(const RowRef& ref) {
+    const Index tile = tiles_.key_tile();
+    const Range whole{ceil_div(ref.begin, tile),
+                      ref.end == keys_ ? tiles_.tiles() : ref.end / tile};
+    clear(filled_, {0, whole.begin});
+    clear(filled_, {whole.end, tiles_.tiles()});
+    if (!whole.empty()) add_whole(tiles_.of(ref.list, scratch_), whole);
+    add_part(ref, ref.begin, std::min<Index>(whole.begin * tile, ref.end));
+    add_part(ref, std::max<Index>(whole.end * tile, ref.begin), ref.end);
+  }
+
+  /// `all_rows`: every row of the tile row was added.
+  void finish(bool all_rows, std::vector<TileRun>& out) {
+    const std::size_t row_start = out.size();
+    std::vector<Run> touched, filled;
+    words_to_runs(touched_, touched);
+    if (all_rows) words_to_runs(filled_, filled);
+    auto full = filled.begin();
+    for (const Run& run : touched) {
+      Index at = run.begin;
+      for (; full != filled.end() && full->begin < run.end; ++full) {
+        put(out, row_start, {at, full->begin}, Fill::kPartial);
+        put(out, row_start, {full->begin, full->end}, Fill::kFull);
+        at = full->end;
+      }
+      put(out, row_start, {at, run.end}, Fill::kPartial);
+    }
+  }
+
+ private:
+  /// The words that bits lie in, and which bits of the outer two are among them.
+  struct Words {
+    explicit Words(Range bits)
+        : first(static_cast<std::size_t>(bits.begin / 64)),
+          last(static_cast<std::size_t>((bits.end - 1) / 64)),
+          head(~std::uint64_t{0} << (bits.begin % 64)),
+          tail(~std::uint64_t{0} >> (63 - (bits.end - 1) % 64)) {
+      if (first == last) head = tail = head & tail;
+    }
+    std::size_t first, last;
+    std::uint64_t head, tail;
+  };
+  static void clear(std::span<std::uint64_t> words, Range bits) {
+    if (bits.empty()) return;
+    const Words in(bits);
+    words[in.first] &= ~in.head;
+    if (in.first < in.last) {
+      std::ranges::fill(words.subspan(in.first + 1, in.last - in.first - 1), 0);
+    }
+    words[in.last] &= ~in.tail;
+  }
+  static void put(std::vector<TileRun>& out, std::size_t row_start, Range tiles, Fill fill) {
+    if (!tiles.empty()) append_tile(out, row_start, tiles.begin, tiles.size(), fill);
+  }
+
+  /// Bits outside `whole` are left to the caller.
+  void add_whole(const ListTiles::Bits& bits, Range whole) {
+    const Words in(whole);
+    const auto add_word = [&](std::size_t i, std::uint64_t inside) {
+      touched_[i] |= bits.touched[i] & inside;
+      filled_[i] &= bits.filled[i] | ~inside;
+    };
+    add_word(in.first, in.head);
+    for (std::size_t i = in.first + 1; i < in.last; ++i) add_word(i, ~std::uint64_t{0});
+    add_word(in.last, in.tail);
+  }
+  /// Keys of one tile that the clip cuts.
+  void add_part(const RowRef& ref, Index begin, Index end) { touch_tile(ref.list, {begin, end}); }
+  void touch_tile(std::uint32_t list, Range keys) {
+    if (keys.empty()) return;
+    const Index tile = keys.begin / tiles_.key_tile();
+    std::uint64_t& word = touched_[static_cast<std::size_t>(tile / 64)];
+    const std::uint64_t bit = std::uint64_t{1} << (tile % 64);
+    if (!(word & bit) && lists_.keys_in(list, keys.begin, keys.end) > 0) word |= bit;
+  }
+  /// Keys that some but not all rows of a list see.
+  void touch(std::uint32_t list, Range keys) {
+    for (Index begin = keys.begin; begin < keys.end;) {
+      const Index end = std::min((begin / tiles_.key_tile() + 1) * tiles_.key_tile(), keys.end);
+      touch_tile(list, {begin, end});
+      begin = end;
+    }
+  }
+
+  const RowLists::Lists& lists_;
+  const ListTiles& tiles_;
+  Index keys_;
+  std::vector<std::uint64_t> touched_, filled_, scratch_;
+};
+
+}  // namespace
+
+void RowLists::tiles(Range q, Index key_tile, std::vector<TileRun>& out) const {
+  key_tile = std::min(key_tile, std::max<Index>(keys(), 1));
+  const auto refs = std::span(refs_).subspan(static_cast<std::size_t>(q.begin),
+                                             static_cast<std::size_t>(q.size()));
+  // Rows of short lists, or of lists of their own, are faster read as they are.
+  constexpr std::size_t kRowsPerList = 4, kRunsPerWord = 4;
+  Index runs = 0;
+  for (const RowRef& ref : refs) runs += lists_->offsets[ref.list + 1] - lists_->offsets[ref.list];
+  const auto width = static_cast<std::size_t>(words_for(ceil_div(keys(), key_tile)));
+  if (lists_->offsets.size() * kRowsPerList > refs_.size() ||
+      static_cast<std::size_t>(runs) < refs.size() * width * kRunsPerWord) {
+    const auto alone = one_list(refs);
+    if (!alone) return Plane::tiles(q, key_tile, out);
+    return tiles_of_list(*alone, lists_->list(alone->list), keys(), key_tile, out);
+  }
+  const auto list_tiles = lists_->tiles(keys(), key_tile);
+  TileRow row(*lists_, *list_tiles, keys());
+  Index rows = 0;
+  const std::vector<RowGroup> groups = grouped(refs, lists_->offsets.size() - 1);
+  for (std::size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
+    for (; end < groups.size() && groups[end].ref.list == groups[begin].ref.list; ++end) {
+      rows += groups[end].rows;
+    }
+    row.add(std::span(groups).subspan(begin, end - begin));
+  }
+  row.finish(rows == q.size(), out);
+}
+
+}  // namespace maskctl
