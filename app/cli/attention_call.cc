@@ -118,8 +118,13 @@ NamedArguments read_call(const NamedOperation& operation, const CallOptions& opt
     if (contains(operation.options, "causal")) arguments.options.try_emplace("causal", "false");
     take_extents(*arguments.mask, given, extents);
   }
-  const DType dtype = options.random_dtype.value_or(DType::kFloat32);
-  add_random_arrays(operation, std::move(extents), options.seed, dtype, arguments);
+  add_random_arrays(operation,
+                    {.extents = std::move(extents),
+                     .wanted = given,
+                     .seed = options.seed,
+                     .dtype = options.random_dtype.value_or(DType::kFloat32),
+                     .max_bytes = loader.max_bytes()},
+                    arguments);
   return arguments;
 }
 

@@ -85,7 +85,8 @@ class Bench {
     NamedArguments arguments;
     if (mask) arguments.mask = *mask;
     if (mask && operation.name == "blocksparse_attention") arguments.options["causal"] = "false";
-    add_random_arrays(operation, axes_, 1, DType::kFloat32, arguments);
+    add_random_arrays(operation, {.extents = axes_, .seed = 1, .max_bytes = globals_.max_bytes},
+                      arguments);
     for (const Backend backend : options_.backends) {
       arguments.backend = backend;
       for (const bool backward : {false, true}) {

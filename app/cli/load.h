@@ -34,6 +34,8 @@ class Loader {
   MaskInfo transformed(MaskInfo info);
   /// How steps read their SOURCEs.
   BindContext context();
+  /// --max-bytes.
+  Index max_bytes() const { return globals_.max_bytes; }
 
  private:
   LoadedMask read_as(const std::string& source, const MaskReadOptions& options);

@@ -1,5 +1,7 @@
 // sdpa, attention, flash and block-sparse attention: each against the float64 core under the mask
 // that the rule of each cell gives.
+#include <cmath>
+
 #include "attention/arrays.h"
 #include "maskctl/attention/attention/attention.h"
 #include "maskctl/attention/blocksparse/blocksparse.h"
@@ -355,6 +357,10 @@ TEST_CASE("calls that do not fit are refused before any work") {
   o.logits_soft_cap = 0.0;
   CHECK(error_of([&] { flash_attention(a.query, a.key, a.value, o); }) ==
         "soft cap 0 is not above 0; leave it out for none");
+  FlashAttentionOptions unscaled;
+  unscaled.softmax_scale = std::nan("");
+  CHECK(error_of([&] { flash_attention(a.query, a.key, a.value, unscaled); }) ==
+        "scale nan is not finite; leave it out for 1 / sqrt(D)");
   const Tensor three(DType::kFloat32, {2, 17, 3, 5});
   CHECK(error_of([&] { flash_attention(a.query, three, three); }) ==
         "4 query heads do not divide into groups of 3 key heads");

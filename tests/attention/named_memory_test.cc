@@ -24,15 +24,16 @@ TEST_CASE("named operations: a window over 128k tokens takes memory for tokens, 
     const NamedOperation& operation = *find_operation(name);
     NamedArguments arguments;
     add_random_arrays(operation,
-                      {{"B", 1},
-                       {"Tq", kTokens},
-                       {"Tk", kTokens},
-                       {"Hq", 1},
-                       {"Hkv", 1},
-                       {"D", 4},
-                       {"Dv", 4},
-                       {"R", 4}},
-                      1, DType::kFloat32, arguments);
+                      {.extents = {{"B", 1},
+                                   {"Tq", kTokens},
+                                   {"Tk", kTokens},
+                                   {"Hq", 1},
+                                   {"Hkv", 1},
+                                   {"D", 4},
+                                   {"Dv", 4},
+                                   {"R", 4}},
+                       .seed = 1},
+                      arguments);
     arguments.mask = Mask(diagonal_band(kTokens, kTokens, 1 - kWindow, 0));
     if (std::string(name) == "ring_attention") arguments.options["ring_size"] = "4";
     arguments.gradient_seed = 1;

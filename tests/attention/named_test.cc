@@ -20,7 +20,7 @@ const AxisExtents kExtents = {{"B", 2},   {"T", 8}, {"Tq", 8}, {"Tk", 8}, {"Hq",
 
 NamedArguments random_arguments(const NamedOperation& operation, std::uint64_t seed = 1) {
   NamedArguments arguments;
-  add_random_arrays(operation, kExtents, seed, DType::kFloat32, arguments);
+  add_random_arrays(operation, {.extents = kExtents, .seed = seed}, arguments);
   return arguments;
 }
 
@@ -151,14 +151,25 @@ TEST_CASE("named operations: random arrays have the extents of their axes and of
   const NamedOperation& operation = *find_operation("flash_attention");
   NamedArguments arguments;
   arguments.arrays["key"] = random_normal({3, 17, 1, 5}, 9);
-  add_random_arrays(operation, kExtents, 1, DType::kFloat16, arguments);
+  add_random_arrays(operation, {.extents = kExtents, .dtype = DType::kFloat16}, arguments);
   CHECK(arguments.arrays.at("query").shape() == std::vector<Index>{3, 8, 4, 5});
   CHECK(arguments.arrays.at("value").shape() == std::vector<Index>{3, 17, 1, 4});
   CHECK(arguments.arrays.at("value").dtype() == DType::kFloat16);
   NamedArguments paged;
   CHECK_THROWS_AS(
-      add_random_arrays(*find_operation("page_attention"), kExtents, 1, DType::kFloat32, paged),
-      Error);
+      add_random_arrays(*find_operation("page_attention"), {.extents = kExtents}, paged), Error);
+  NamedArguments other;
+  other.arrays["key"] = random_normal({3, 17, 1, 5}, 9);
+  CHECK_THROWS_WITH(
+      add_random_arrays(operation, {.extents = kExtents, .wanted = {{"Tk", 16}}}, other),
+      "key: its axis Tk has 17, but Tk=16 was asked for");
+  NamedArguments large;
+  CHECK_THROWS_WITH(
+      add_random_arrays(operation, {.extents = kExtents, .max_bytes = 1023}, large),
+      "query: (2, 8, 4, 4) random numbers take more than 1023 bytes; use smaller extents or raise "
+      "the limit");
+  add_random_arrays(operation, {.extents = kExtents, .max_bytes = 1024}, large);
+  CHECK(large.arrays.size() == 3);
 }
 
 TEST_CASE("named operations: random numbers are normal, and equal for equal seeds") {

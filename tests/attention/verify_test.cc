@@ -26,14 +26,15 @@ VerifyRequest request_for(const char* name, const Mask& mask) {
   const bool is_causal_by_default = std::string(name) == "blocksparse_attention";
   if (is_causal_by_default) request.arguments.options["causal"] = "false";
   add_random_arrays(*request.operation,
-                    {{"B", 2},
-                     {"Tq", mask.queries()},
-                     {"Tk", mask.keys()},
-                     {"Hq", 4},
-                     {"Hkv", 2},
-                     {"D", 8},
-                     {"Dv", 8}},
-                    3, DType::kFloat32, request.arguments);
+                    {.extents = {{"B", 2},
+                                 {"Tq", mask.queries()},
+                                 {"Tk", mask.keys()},
+                                 {"Hq", 4},
+                                 {"Hkv", 2},
+                                 {"D", 8},
+                                 {"Dv", 8}},
+                     .seed = 3},
+                    request.arguments);
   request.declared = mask;
   return request;
 }
@@ -153,6 +154,21 @@ TEST_CASE("verify: without a declared mask the judge says what is open") {
   const auto checks = verify(request);
   CHECK(all_passed(checks));
   CHECK(checks.size() == 6);
+}
+
+TEST_CASE("verify: more pairs than the judge can look at are refused before any work") {
+  constexpr Index kTokens = 1 << 16;
+  VerifyRequest request;
+  request.operation = find_operation("flash_attention");
+  const AxisExtents extents = {{"B", 1},   {"Tq", kTokens}, {"Tk", kTokens}, {"Hq", 4},
+                               {"Hkv", 1}, {"D", 1},        {"Dv", 1}};
+  add_random_arrays(*request.operation, {.extents = extents}, request.arguments);
+  const std::string message =
+      "verify: 65536 queries and 65536 keys in 4 heads have more than 8589934592 open pairs, too "
+      "many for plain loops; verify a part (-t slice:...) or fewer heads";
+  CHECK_THROWS_WITH(verify(request), message);
+  request.arguments.mask = causal(kTokens, kTokens);  // half of them and the diagonal
+  CHECK_THROWS_WITH(verify(request), message);
 }
 
 }  // namespace

@@ -32,6 +32,19 @@ Pair clip_to(int which, Index q, Index k) {
           matrix(q, k, [&](Index i, Index j) { return j - i >= low && j - i <= high; })};
 }
 
+/// Tiles of many sizes, `rows` rows at a time, then every other way of reading. The first
+/// difference, or nothing.
+std::string check_tiles_and_reading(const Plane& plane, const Dense& want, Index rows,
+                                    std::mt19937& random) {
+  std::string first;
+  for (const Index tile : {1, 2, 4, 5, 16, 64, 100, 800}) {
+    for (Index row = 0; row < want.q && first.empty(); row += rows) {
+      first = check_tiles(plane, want, {row, std::min(row + rows, want.q)}, tile);
+    }
+  }
+  return first.empty() ? check_reading(plane, want, random, 6) : first;
+}
+
 TEST_CASE("tiles and counts of interleaved ids under clips are those of the cells") {
   std::mt19937 random(7);
   std::string first;
@@ -50,12 +63,7 @@ TEST_CASE("tiles and counts of interleaved ids under clips are those of the cell
       return a == of_keys[static_cast<std::size_t>(j)] && a != 3;
     });
     const Dense want = zip(Op::kAnd, ids_twin, clip.dense);
-    for (const Index tile : {1, 2, 4, 5, 16, 64, 100, 800}) {
-      for (Index row = 0; row < q && first.empty(); row += 31) {
-        first = check_tiles(*plane, want, {row, std::min(row + 31, q)}, tile);
-      }
-    }
-    if (first.empty()) first = check_reading(*plane, want, random, 6);
+    first = check_tiles_and_reading(*plane, want, 31, random);
   }
   REQUIRE(first == "");
 }
@@ -80,12 +88,7 @@ TEST_CASE("tiles and counts of block grids under clips are those of the cells") 
     const PlanePtr left = combine(Op::kSub, blocks, clip.plane);
     for (const auto& [plane, want] : {std::pair(kept, zip(Op::kAnd, grid, clip.dense)),
                                       std::pair(left, zip(Op::kSub, grid, clip.dense))}) {
-      for (const Index tile : {1, 2, 4, 5, 16, 64, 100, 800}) {
-        for (Index row = 0; row < q && first.empty(); row += 13) {
-          first = check_tiles(*plane, want, {row, std::min(row + 13, q)}, tile);
-        }
-      }
-      if (first.empty()) first = check_reading(*plane, want, random, 6);
+      if (first.empty()) first = check_tiles_and_reading(*plane, want, 13, random);
     }
   }
   REQUIRE(first == "");

@@ -51,6 +51,10 @@ void check_options(const SoftmaxOptions& o) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("soft cap {} is not above 0; leave it out for none", *o.soft_cap));
   }
+  if (o.scale && !std::isfinite(*o.scale)) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("scale {} is not finite; leave it out for 1 / sqrt(D)", *o.scale));
+  }
   if (!(o.dropout >= 0 && o.dropout < 1)) {
     throw Error(Errc::kInvalidArgument, fmt::format("dropout {} is outside [0, 1)", o.dropout));
   }

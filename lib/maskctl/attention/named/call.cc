@@ -92,7 +92,10 @@ void Call::read(const std::string& name, std::uint64_t& target) {
 }
 
 void Call::read(const std::string& name, double& target) {
-  if (const std::string* given = text(name)) target = number<double>(name, *given, "a number");
+  const std::string* given = text(name);
+  if (!given) return;
+  target = number<double>(name, *given, "a number");
+  if (std::isnan(target)) refuse(name, *given, "a number");
 }
 
 void Call::read(const std::string& name, std::string& target) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
@@ -57,10 +58,19 @@ void check_names(const NamedOperation& operation, const NamedArguments& argument
 }
 
 /// Takes the extents of an array that is given; other ranks than its first form are left alone.
-void learn(const NamedArray& array, const Tensor& tensor, AxisExtents& extents) {
+void learn(const NamedArray& array, const Tensor& tensor, const AxisExtents& wanted,
+           AxisExtents& extents) {
   const std::vector<std::string> axes = split(split(array.axes, '|').front(), ' ');
   if (axes.size() != tensor.shape().size()) return;
-  for (std::size_t i = 0; i < axes.size(); ++i) extents[axes[i]] = tensor.shape()[i];
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const Index extent = tensor.shape()[i];
+    const auto found = wanted.find(axes[i]);
+    if (found != wanted.end() && found->second != extent) {
+      throw Error(Errc::kShape, fmt::format("{}: its axis {} has {}, but {}={} was asked for",
+                                            array.name, axes[i], extent, axes[i], found->second));
+    }
+    extents[axes[i]] = extent;
+  }
 }
 
 Index extent_of(const std::string& axis, const NamedArray& array, const AxisExtents& extents) {
@@ -72,6 +82,23 @@ Index extent_of(const std::string& axis, const NamedArray& array, const AxisExte
   throw Error(Errc::kInvalidArgument,
               fmt::format("{}: the extent of its axis {} is not known; give {}=SOURCE", array.name,
                           axis, array.name));
+}
+
+Tensor random_array(const NamedArray& array, const AxisExtents& extents, const RandomArrays& random,
+                    std::uint64_t seed) {
+  std::vector<Index> shape;
+  for (const std::string& axis : split(split(array.axes, '|').front(), ' ')) {
+    shape.push_back(extent_of(axis, array, extents));
+  }
+  // Normal numbers are f32 before they are anything else.
+  const auto elements = checked_product(shape);
+  if (!elements || *elements > random.max_bytes / Index{sizeof(float)}) {
+    throw Error(Errc::kLimit,
+                fmt::format("{}: {} random numbers take more than {} bytes; use smaller extents or "
+                            "raise the limit",
+                            array.name, shape_text(shape), random.max_bytes));
+  }
+  return astype(random_normal(shape, seed), random.dtype);
 }
 
 }  // namespace
@@ -108,24 +135,23 @@ NamedResults run(const NamedOperation& operation, const NamedArguments& argument
   return results;
 }
 
-void add_random_arrays(const NamedOperation& operation, AxisExtents extents, std::uint64_t seed,
-                       DType dtype, NamedArguments& arguments) {
+void add_random_arrays(const NamedOperation& operation, const RandomArrays& random,
+                       NamedArguments& arguments) {
+  AxisExtents extents = random.extents;
   for (const NamedArray& array : operation.arrays) {
     const auto given = arguments.arrays.find(std::string(array.name));
     if (given != arguments.arrays.end()) {
-      learn(array, given->second, extents);
+      learn(array, given->second, random.wanted, extents);
     } else if (array.required && array.integers) {
       refuse_missing(array);
     }
   }
+  std::uint64_t seed = random.seed;
   for (const NamedArray& array : operation.arrays) {
     ++seed;
-    if (!array.required || arguments.arrays.contains(std::string(array.name))) continue;
-    std::vector<Index> shape;
-    for (const std::string& axis : split(split(array.axes, '|').front(), ' ')) {
-      shape.push_back(extent_of(axis, array, extents));
-    }
-    arguments.arrays[std::string(array.name)] = astype(random_normal(shape, seed), dtype);
+    const std::string name(array.name);
+    if (!array.required || arguments.arrays.contains(name)) continue;
+    arguments.arrays[name] = random_array(array, extents, random, seed);
   }
 }
 

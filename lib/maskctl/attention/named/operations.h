@@ -47,11 +47,19 @@ NamedResults run(const NamedOperation& operation, const NamedArguments& argument
 
 /// Extents of the axes that random inputs have.
 using AxisExtents = std::map<std::string, Index>;
+struct RandomArrays {
+  AxisExtents extents;      // of axes that no given array fixes
+  AxisExtents wanted = {};  // of axes on which a given array must agree
+  std::uint64_t seed = 0;
+  DType dtype = DType::kFloat32;
+  Index max_bytes = Index{4} << 30;  // of one array
+};
 /// Fills the required arrays of floats that are not given, of the extents of their axes; each array
-/// has a stream of its own. Axes that a given array fixes are taken from it. Throws
-/// Error(kInvalidArgument) for required arrays of integers, which cannot be made up.
-void add_random_arrays(const NamedOperation& operation, AxisExtents extents, std::uint64_t seed,
-                       DType dtype, NamedArguments& arguments);
+/// has a stream of its own. Throws Error(kInvalidArgument) for required arrays of integers, which
+/// cannot be made up, Error(kShape) for a given array that has another extent than is wanted,
+/// Error(kLimit) for an array over max_bytes.
+void add_random_arrays(const NamedOperation& operation, const RandomArrays& random,
+                       NamedArguments& arguments);
 
 // The tables of the families, joined by named_operations().
 std::span<const NamedOperation> dense_operations();

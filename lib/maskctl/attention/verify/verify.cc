@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "maskctl/attention/verify/compare.h"
 #include "maskctl/attention/verify/poison.h"
 #include "maskctl/attention/verify/reach.h"
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
 
 namespace maskctl::attention {
 namespace {
@@ -14,6 +17,8 @@ namespace {
 using State = VerifyCheck::State;
 
 constexpr Index kMostCells = Index{1} << 26;
+/// The judge takes some 10 to 60 ns for each pair of a query and a key.
+constexpr Index kMostPairs = Index{1} << 33;
 
 Index differing_cells(const Mask& a, const Mask& b) { return zip(Op::kXor, a, b).count(); }
 
@@ -38,6 +43,22 @@ NamedArguments on(Backend backend, const VerifyRequest& request) {
 
 bool is_dense_family(const VerifyRequest& request) {
   return request.operation->takes_mask && request.arguments.arrays.contains("key");
+}
+
+/// Throws Error(kLimit) where the judge would take hours.
+void check_pairs(const VerifyRequest& request) {
+  const ProbeShape shape = shape_of_call(*request.operation, request.arguments);
+  const auto& mask = request.arguments.mask;
+  const Index planes = shape.batch * shape.heads;
+  const std::optional<Index> pairs =
+      mask ? checked_mul(mask->count(), planes / (mask->batch() * mask->heads()))
+           : checked_product(std::array{planes, shape.queries, shape.keys});
+  if (pairs && *pairs <= kMostPairs) return;
+  throw Error(
+      Errc::kLimit,
+      fmt::format("verify: {} queries and {} keys in {} heads have more than {} open pairs, "
+                  "too many for plain loops; verify a part (-t slice:...) or fewer heads",
+                  shape.queries, shape.keys, planes, kMostPairs));
 }
 
 void verify_mask(const VerifyRequest& request, std::vector<VerifyCheck>& checks) {
@@ -65,6 +86,7 @@ void verify_mask(const VerifyRequest& request, std::vector<VerifyCheck>& checks)
 }  // namespace
 
 std::vector<VerifyCheck> verify(const VerifyRequest& request) {
+  if (is_dense_family(request)) check_pairs(request);
   const NamedResults seen = run(*request.operation, on(request.backend, request));
   const NamedResults expected = run(*request.operation, on(request.against, request));
   std::vector<VerifyCheck> checks{

@@ -45,7 +45,8 @@ struct VerifyRequest {
 ///   gradient support  the value gradients of one-hot cotangents reach the cells of the mask
 ///   unseen keys       NaN in keys that no query sees changes no bit of results and gradients
 ///   closed keys       large changes of a key change no bit of a row that does not see it
-/// Throws what the operation throws.
+/// Throws what the operation throws, and Error(kLimit) for operations of the dense family with more
+/// than 2^33 open pairs of a query and a key over all batches and heads.
 std::vector<VerifyCheck> verify(const VerifyRequest& request);
 
 /// One check, "forward": the output of `against` and one that was made elsewhere.
