@@ -11,7 +11,7 @@
 namespace maskctl {
 namespace {
 
-using test::ints;
+using test::i32;
 
 struct SlowLeaks {
   Index cross = 0, padding_queries = 0, padding_keys = 0;
@@ -85,7 +85,7 @@ TEST_CASE("leaks agree with looking at every cell", "[leaks]") {
 TEST_CASE("pairs name a cell of theirs and come with most cells first", "[leaks]") {
   const Mask mask = test::made(6, 6, "causal");
   const Leaks found =
-      leaks(mask, {ints({1, 6}, {0, 0, 0, 1, 2, 2}), ints({1, 6}, {0, 0, 0, 1, 2, 2})});
+      leaks(mask, {i32({1, 6}, {0, 0, 0, 1, 2, 2}), i32({1, 6}, {0, 0, 0, 1, 2, 2})});
   REQUIRE(found.pairs.size() == 3);
   CHECK(found.pairs[0].q == 2);
   CHECK(found.pairs[0].kv == 0);
@@ -98,9 +98,9 @@ TEST_CASE("pairs name a cell of theirs and come with most cells first", "[leaks]
 TEST_CASE("documents come from segment ids, positions and cumulative lengths alike", "[leaks]") {
   const Mask mask = test::made(6, 6, "causal");
   const DocumentSource sources[] = {
-      {DocumentForm::kSegments, ints({5, 5, 5, 9, 9, -1}), {}, -1, ""},
-      {DocumentForm::kPositions, ints({0, 1, 2, 0, 1, -1}), {}, -1, ""},
-      {DocumentForm::kCuSeqlens, ints({0, 3, 5}), {}, -1, ""},
+      {DocumentForm::kSegments, i32({5, 5, 5, 9, 9, -1}), {}, -1, ""},
+      {DocumentForm::kPositions, i32({0, 1, 2, 0, 1, -1}), {}, -1, ""},
+      {DocumentForm::kCuSeqlens, i32({0, 3, 5}), {}, -1, ""},
   };
   for (const DocumentSource& source : sources) {
     INFO(name(source.form));
@@ -116,12 +116,12 @@ TEST_CASE("documents that do not fit are refused", "[leaks]") {
   const auto of = [](DocumentForm form, Tensor array) {
     return documents_of({form, std::move(array), {}, -1, ""}, 6, 6);
   };
-  CHECK_THROWS_AS(of(DocumentForm::kSegments, ints({1, 1})), Error);
-  CHECK_THROWS_AS(of(DocumentForm::kSegments, ints({1, 1, 6}, {1, 1, 1, 1, 1, 1})), Error);
-  CHECK_THROWS_AS(of(DocumentForm::kCuSeqlens, ints({0, 7})), Error);
-  CHECK_THROWS_AS(of(DocumentForm::kCuSeqlens, ints({1, 6})), Error);
-  CHECK_THROWS_AS(of(DocumentForm::kCuSeqlens, ints({0, 4, 3})), Error);
-  const Documents three{ints({3, 2}, {1, 1, 1, 1, 1, 1}), ints({3, 2}, {1, 1, 1, 1, 1, 1})};
+  CHECK_THROWS_AS(of(DocumentForm::kSegments, i32({1, 1})), Error);
+  CHECK_THROWS_AS(of(DocumentForm::kSegments, i32({1, 1, 6}, {1, 1, 1, 1, 1, 1})), Error);
+  CHECK_THROWS_AS(of(DocumentForm::kCuSeqlens, i32({0, 7})), Error);
+  CHECK_THROWS_AS(of(DocumentForm::kCuSeqlens, i32({1, 6})), Error);
+  CHECK_THROWS_AS(of(DocumentForm::kCuSeqlens, i32({0, 4, 3})), Error);
+  const Documents three{i32({3, 2}, {1, 1, 1, 1, 1, 1}), i32({3, 2}, {1, 1, 1, 1, 1, 1})};
   const PlanePtr plane = full_plane(2, 2);
   const Mask two = Mask::make(2, 1, 2, 2, [&](Index, Index) { return plane; });
   CHECK_THROWS_AS(leaks(two, three), Error);

@@ -13,7 +13,7 @@
 namespace maskctl {
 namespace {
 
-using test::ints;
+using test::i32;
 using test::made;
 using Ids = std::vector<std::string>;
 
@@ -38,14 +38,14 @@ Findings of_chain(Mask mask, const std::string& text) {
 }
 
 TEST_CASE("cumulative lengths are judged entry by entry", "[lint]") {
-  CHECK(ids(lint_cu_seqlens(ints({0, 3, 8}), 8)).empty());
-  CHECK(ids(lint_cu_seqlens(ints({1, 3, 8}), 8)) == Ids{"cu-start"});
-  CHECK(ids(lint_cu_seqlens(ints({0, 3, 3, 8}), 8)) == Ids{"cu-empty-document"});
-  CHECK(ids(lint_cu_seqlens(ints({0, 3, 7}), 8)) == Ids{"cu-total"});
-  CHECK(ids(lint_cu_seqlens(ints({0, 3, 7}), std::nullopt)).empty());
-  CHECK(ids(lint_cu_seqlens(ints({1, 2}, {0, 3}), 3)) == Ids{"cu-shape"});
-  CHECK(ids(lint_cu_seqlens(ints({0}), 0)) == Ids{"cu-shape"});
-  const Finding falls = only(lint_cu_seqlens(ints({0, 5, 3, 4, 2}), 2));
+  CHECK(ids(lint_cu_seqlens(i32({0, 3, 8}), 8)).empty());
+  CHECK(ids(lint_cu_seqlens(i32({1, 3, 8}), 8)) == Ids{"cu-start"});
+  CHECK(ids(lint_cu_seqlens(i32({0, 3, 3, 8}), 8)) == Ids{"cu-empty-document"});
+  CHECK(ids(lint_cu_seqlens(i32({0, 3, 7}), 8)) == Ids{"cu-total"});
+  CHECK(ids(lint_cu_seqlens(i32({0, 3, 7}), std::nullopt)).empty());
+  CHECK(ids(lint_cu_seqlens(i32({1, 2}, {0, 3}), 3)) == Ids{"cu-shape"});
+  CHECK(ids(lint_cu_seqlens(i32({0}), 0)) == Ids{"cu-shape"});
+  const Finding falls = only(lint_cu_seqlens(i32({0, 5, 3, 4, 2}), 2));
   CHECK(falls.rule->id == "cu-falls");
   CHECK(falls.count == 2);
   CHECK(falls.where.entry == 2);
@@ -55,40 +55,40 @@ TEST_CASE("cumulative lengths are judged entry by entry", "[lint]") {
 }
 
 TEST_CASE("segment ids that come back and zeros at the end are told", "[lint]") {
-  CHECK(lint_segments(ints({3, 3, 1, 1, 2, -1}), -1).empty());
-  CHECK(lint_segments(ints({1, -1, 2, -1, -1}), -1).empty());
-  const Finding back = only(lint_segments(ints({2, 5}, {1, 1, 2, 2, 3, 1, 2, 1, 2, 3}), -1));
+  CHECK(lint_segments(i32({3, 3, 1, 1, 2, -1}), -1).empty());
+  CHECK(lint_segments(i32({1, -1, 2, -1, -1}), -1).empty());
+  const Finding back = only(lint_segments(i32({2, 5}, {1, 1, 2, 2, 3, 1, 2, 1, 2, 3}), -1));
   CHECK(back.rule->id == "segments-return");
   CHECK(back.count == 2);
   CHECK(back.where.batch == 1);
   CHECK(back.where.entry == 2);
   const std::int32_t far = std::numeric_limits<std::int32_t>::max();  // no table holds these
-  const Finding apart = only(lint_segments(ints({far, 4, -far, 4, far, -1, far}), -1));
+  const Finding apart = only(lint_segments(i32({far, 4, -far, 4, far, -1, far}), -1));
   CHECK(apart.rule->id == "segments-return");
   CHECK(apart.count == 3);
   CHECK(apart.where.entry == 3);
-  CHECK(ids(lint_segments(ints({1, 2, 0, 0}), -1)) == Ids{"segments-zero-tail"});
-  CHECK(lint_segments(ints({1, 2, 0, 0}), 0).empty());
-  CHECK(lint_segments(ints({0, 0, 0}), -1).empty());
+  CHECK(ids(lint_segments(i32({1, 2, 0, 0}), -1)) == Ids{"segments-zero-tail"});
+  CHECK(lint_segments(i32({1, 2, 0, 0}), 0).empty());
+  CHECK(lint_segments(i32({0, 0, 0}), -1).empty());
 }
 
 TEST_CASE("positions start at 0 and go on by 1", "[lint]") {
-  CHECK(lint_positions(ints({0, 1, 2, 0, 1, 0, -1, -1})).empty());
-  CHECK(ids(lint_positions(ints({0, 1, 1, 2}))) == Ids{"positions-jump"});
-  CHECK(ids(lint_positions(ints({5, 6, 7}))) == Ids{"positions-start"});
-  const Finding late = only(lint_positions(ints({0, 1, 2, 3, 1, 2})));
+  CHECK(lint_positions(i32({0, 1, 2, 0, 1, 0, -1, -1})).empty());
+  CHECK(ids(lint_positions(i32({0, 1, 1, 2}))) == Ids{"positions-jump"});
+  CHECK(ids(lint_positions(i32({5, 6, 7}))) == Ids{"positions-start"});
+  const Finding late = only(lint_positions(i32({0, 1, 2, 3, 1, 2})));
   CHECK(late.rule->id == "positions-start");
   CHECK(late.where.entry == 4);
 }
 
 TEST_CASE("positions and segments must cut at the same tokens", "[lint]") {
-  const Tensor segments = ints({7, 7, 7, 8, 8, -1});
-  CHECK(lint_positions_against_segments(ints({0, 1, 2, 0, 1, 0}), segments, -1).empty());
-  const Finding on = only(lint_positions_against_segments(ints({0, 1, 2, 3, 4, 0}), segments, -1));
+  const Tensor segments = i32({7, 7, 7, 8, 8, -1});
+  CHECK(lint_positions_against_segments(i32({0, 1, 2, 0, 1, 0}), segments, -1).empty());
+  const Finding on = only(lint_positions_against_segments(i32({0, 1, 2, 3, 4, 0}), segments, -1));
   CHECK(on.where.entry == 3);
-  const Finding cut = only(lint_positions_against_segments(ints({0, 1, 0, 0, 1, 0}), segments, -1));
+  const Finding cut = only(lint_positions_against_segments(i32({0, 1, 0, 0, 1, 0}), segments, -1));
   CHECK(cut.where.entry == 2);
-  CHECK(ids(lint_positions_against_segments(ints({0, 1}), segments, -1)) ==
+  CHECK(ids(lint_positions_against_segments(i32({0, 1}), segments, -1)) ==
         Ids{"positions-segments"});
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("rows without keys are padding when nothing sees them either", "[lint]
   CHECK(padding.rule->id == "padding-rows-empty");
   CHECK(padding.count == 2);
   CHECK(padding.where.query == 6);
-  const Tensor all_real = ints({1, 8}, {1, 1, 1, 1, 1, 1, 1, 1});
+  const Tensor all_real = i32({1, 8}, {1, 1, 1, 1, 1, 1, 1, 1});
   const Documents documents{all_real, all_real};
   CHECK(ids(lint_mask(mask, &documents)) == Ids{"empty-rows"});
 }
@@ -135,7 +135,7 @@ TEST_CASE("rows without keys are padding when nothing sees them either", "[lint]
 TEST_CASE("documents of other batches do not tell padding", "[lint]") {
   const PlanePtr plane = made(4, 4, "pad:lens=3,side=right,of=both").plane(0, 0);
   const Mask mask = Mask::make(3, 1, 4, 4, [&](Index, Index) { return plane; });
-  const Tensor rows = ints({2, 4}, {1, 1, 1, 1, 1, 1, 1, 1});
+  const Tensor rows = i32({2, 4}, {1, 1, 1, 1, 1, 1, 1, 1});
   const Documents documents{rows, rows};
   CHECK(ids(lint_mask(mask, &documents)) == Ids{"padding-rows-empty"});
 }
@@ -154,7 +154,7 @@ TEST_CASE("rows that a kernel reaches late are noted", "[lint]") {
 }
 
 TEST_CASE("padding and leaks are told apart", "[lint]") {
-  const Tensor rows = ints({1, 6}, {1, 1, 2, 2, -1, -1});
+  const Tensor rows = i32({1, 6}, {1, 1, 2, 2, -1, -1});
   const Documents documents{rows, rows};
   const auto findings = [&documents](const Mask& mask) {
     return ids(lint_documents(mask, documents, leaks(mask, documents)));
@@ -169,7 +169,7 @@ TEST_CASE("padding and leaks are told apart", "[lint]") {
 }
 
 TEST_CASE("cells of padding say where the first is", "[lint]") {
-  const Tensor rows = ints({2, 6}, {1, 1, 2, 2, 3, 3, 1, 1, 2, 2, -1, -1});
+  const Tensor rows = i32({2, 6}, {1, 1, 2, 2, 3, 3, 1, 1, 2, 2, -1, -1});
   const Documents documents{rows, rows};
   const Mask mask = made(6, 6, "global:tokens=5");
   const Findings found = lint_documents(mask, documents, leaks(mask, documents));

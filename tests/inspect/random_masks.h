@@ -7,6 +7,7 @@
 #include "maskctl/pipeline/load.h"
 #include "maskctl/tensor/tensor.h"
 #include "support/leaf_maker.h"
+#include "support/tensors.h"
 
 namespace maskctl::test {
 
@@ -33,15 +34,6 @@ inline MaskPair random_mask(std::mt19937& random, Index queries, Index keys) {
     return plane;
   });
   return out;
-}
-
-inline Tensor ints(std::vector<Index> shape, const std::vector<std::int32_t>& values) {
-  Tensor out(DType::kInt32, std::move(shape));
-  std::copy(values.begin(), values.end(), out.as<std::int32_t>().begin());
-  return out;
-}
-inline Tensor ints(const std::vector<std::int32_t>& values) {
-  return ints({static_cast<Index>(values.size())}, values);
 }
 
 /// Ids -1 (padding), 0, 1, 2 in stretches of up to 4 tokens, which come back.

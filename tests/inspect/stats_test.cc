@@ -2,61 +2,28 @@
 #include "maskctl/inspect/stats.h"
 
 #include <algorithm>
-#include <random>
 
+#include "inspect/counted_cells.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
 #include "maskctl/mask/leaves.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {
 namespace {
 
-/// Every cell of every plane, looked at one by one.
-struct Cells {
-  explicit Cells(const Mask& mask) : array(dense_from_mask(mask, Index{1} << 30)) {}
-  bool open(Index plane, Index q, Index k) const {
-    return array.as<std::uint8_t>()[static_cast<std::size_t>(
-               (plane * array.extent(2) + q) * array.extent(3) + k)] != 0;
-  }
-  Tensor array;
-};
-
-Index count_open(const Cells& cells, Index plane, Range q, Range k) {
-  Index open = 0;
-  for (Index i = q.begin; i < q.end; ++i) {
-    for (Index j = k.begin; j < k.end; ++j) open += cells.open(plane, i, j);
-  }
-  return open;
-}
-
-BlockStats slow_blocks(const Cells& cells, Index plane, Index queries, Index keys, BlockSize size) {
-  BlockStats out{size, 0, 0, 0, 0};
-  for (Index q = 0; q < queries; q += size.q) {
-    for (Index k = 0; k < keys; k += size.k) {
-      const Range rows{q, std::min(q + size.q, queries)};
-      const Range columns{k, std::min(k + size.k, keys)};
-      const Index open = count_open(cells, plane, rows, columns);
-      const Index area = rows.size() * columns.size();
-      ++(open == 0 ? out.empty : open == area ? out.full : out.partial);
-      if (open > 0) out.executed += area;
-    }
-  }
-  return out;
-}
+using test::Cells;
+using test::irregular_mask;
 
 struct SlowRows {
   std::vector<Index> lengths;
   Index empty_columns = 0;
 };
 
-void add_rows(const Cells& cells, Index plane, Index queries, Index keys, SlowRows& rows) {
-  for (Index q = 0; q < queries; ++q) {
-    rows.lengths.push_back(count_open(cells, plane, {q, q + 1}, {0, keys}));
-  }
-  for (Index k = 0; k < keys; ++k) {
-    rows.empty_columns += count_open(cells, plane, {0, queries}, {k, k + 1}) == 0;
+void add_rows(const Cells& cells, Index plane, SlowRows& rows) {
+  for (Index q = 0; q < cells.queries; ++q) rows.lengths.push_back(cells.in_row(plane, q));
+  for (Index k = 0; k < cells.keys; ++k) {
+    rows.empty_columns += cells.count(plane, {0, cells.queries}, {k, k + 1}) == 0;
   }
 }
 
@@ -92,12 +59,12 @@ void check_against_cells(const Mask& mask, std::vector<BlockSize> sizes) {
   for (const BlockSize& size : sizes) total_blocks.push_back({size, 0, 0, 0, 0});
   for (Index p = 0; p < mask.batch() * mask.heads(); ++p) {
     SlowRows rows;
-    add_rows(cells, p, mask.queries(), mask.keys(), rows);
-    add_rows(cells, p, mask.queries(), mask.keys(), total);
+    add_rows(cells, p, rows);
+    add_rows(cells, p, total);
     const PlaneStats& plane = stats.planes[mask.index_of(p / mask.heads(), p % mask.heads())];
     check_rows(plane, rows, mask.keys());
     for (std::size_t s = 0; s < sizes.size(); ++s) {
-      const BlockStats slow = slow_blocks(cells, p, mask.queries(), mask.keys(), sizes[s]);
+      const BlockStats slow = cells.blocks(p, sizes[s]);
       check_block(plane.blocks[s], slow);
       total_blocks[s].empty += slow.empty;
       total_blocks[s].partial += slow.partial;
@@ -110,19 +77,11 @@ void check_against_cells(const Mask& mask, std::vector<BlockSize> sizes) {
     check_block(stats.total.blocks[s], total_blocks[s]);
 }
 
-Mask random_mask(std::vector<Index> shape, double density, unsigned seed) {
-  Tensor array(DType::kBool, std::move(shape));
-  std::mt19937 random(seed);
-  std::bernoulli_distribution open(density);
-  for (std::uint8_t& cell : array.as<std::uint8_t>()) cell = open(random);
-  return mask_from_dense(array);
-}
-
 const std::vector<BlockSize> kSizes = {{1, 1}, {4, 8}, {16, 16}, {7, 64}, {1000, 1000}};
 
 TEST_CASE("stats of irregular masks agree with counting cells") {
   for (const double density : {0.0, 0.02, 0.5, 0.98, 1.0}) {
-    check_against_cells(random_mask({2, 3, 21, 150}, density, 7), kSizes);
+    check_against_cells(irregular_mask({2, 3, 21, 150}, density, 7), kSizes);
   }
 }
 
@@ -151,7 +110,7 @@ TEST_CASE("stats count equal planes once but total them all") {
 }
 
 TEST_CASE("stats of many planes use planes as tasks and agree") {
-  check_against_cells(random_mask({40, 2, 5, 12}, 0.4, 11), {{2, 4}});
+  check_against_cells(irregular_mask({40, 2, 5, 12}, 0.4, 11), {{2, 4}});
 }
 
 TEST_CASE("stats of masks without cells are zero") {

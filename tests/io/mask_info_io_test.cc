@@ -84,7 +84,7 @@ struct Stored {
 };
 
 MaskInfo chained() {
-  return MaskInfo::from_segments(ints({2, 5}, {1, 1, 2, 2, -1, 0, 0, 0, 3, 3}))
+  return MaskInfo::from_segments(i32({2, 5}, {1, 1, 2, 2, -1, 0, 0, 0, 3, 3}))
       .apply_causal()
       .apply_sliding_window(std::pair<Index, Index>{2, 1});
 }
@@ -116,7 +116,7 @@ TEST_CASE("masks of every rank and dtype come back") {
   check_round_trip(info_of(MaskArray(bools({3, 1, 2}, {1, 0, 1, 0, 0, 1}))));
   check_round_trip(info_of(MaskArray(bools({1, 3, 1, 2}, {1, 0, 1, 0, 0, 1}))));
   check_round_trip(info_of(MaskArray(bools({1, 1, 1, 1, 3}, {1, 0, 1}))));
-  check_round_trip(info_of(MaskArray(ints({1, 1, 2, 2}, {7, 0, -1, 2}))));
+  check_round_trip(info_of(MaskArray(i32({1, 1, 2, 2}, {7, 0, -1, 2}))));
   check_round_trip(info_of(MaskArray(bools({0, 1, 2, 2}, {}))));
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kInt32, DType::kFloat32}) {
     check_round_trip(chained().to_dtype(dtype));
@@ -203,7 +203,7 @@ TEST_CASE("values out of range are refused") {
 TEST_CASE("a loaded MaskInfo with arrays that do not fit fails cleanly") {
   Stored odd(chained());
   odd["q_segment_ids"] = list({1, 2});
-  odd["kv_positions"] = ints({1, 1}, {0});
+  odd["kv_positions"] = i32({1, 1}, {0});
   const Scratch scratch;
   write_npz(scratch / "m.npz", odd.arrays);
   MaskInfo info = read_mask_info(scratch / "m.npz");

@@ -44,14 +44,14 @@ TEST_CASE("the plane of the batch and head is drawn with its own ids") {
 TEST_CASE("stored ids are shown, those of the head where they are per head") {
   MaskInfo info = heads_info();
   const std::string computed = visualize(info, {.block_size = std::pair<Index, Index>{4, 1}});
-  info = info.replace({.q_segment_ids = make_array(ints({2, 4}, Values(8, 57)))});
+  info = info.replace({.q_segment_ids = make_array(i32({2, 4}, Values(8, 57)))});
   const std::string text = visualize(info, {.block_size = std::pair<Index, Index>{4, 1}});
   CHECK(text.find("    57 ||") != std::string::npos);
   CHECK(computed.find("    57 ||") == std::string::npos);
 
   Values per_head(16, 3);
   std::fill(per_head.begin() + 4, per_head.begin() + 8, 4);
-  info = info.replace({.q_segment_ids = make_array(ints({2, 2, 4}, per_head))});
+  info = info.replace({.q_segment_ids = make_array(i32({2, 2, 4}, per_head))});
   CHECK(visualize(info, {.block_size = Index{4}, .head = 1}).find("     4 ||") !=
         std::string::npos);
   CHECK(visualize(info, {.block_size = Index{4}, .head = 0}).find("     3 ||") !=
@@ -81,6 +81,6 @@ TEST_CASE("visualize refuses other ranks and indices out of range") {
         "attention mask has 2 head(s).");
   MaskInfo few_ids = info.replace({.q_segment_ids = row_array({1, 1, 1, 1})});
   CHECK_THROWS_AS(visualize(few_ids, {.batch = 1}), Error);
-  MaskInfo short_ids = info.replace({.q_segment_ids = make_array(ints({2, 1}, {1, 1}))});
+  MaskInfo short_ids = info.replace({.q_segment_ids = make_array(i32({2, 1}, {1, 1}))});
   CHECK_THROWS_AS(visualize(short_ids, {.block_size = Index{1}}), Error);
 }

@@ -11,7 +11,7 @@ namespace {
 
 using info_test::bools;
 using info_test::check_cells;
-using info_test::ints;
+using info_test::i32;
 using info_test::list;
 using info_test::list_array;
 using info_test::python_error_of;
@@ -74,7 +74,7 @@ TEST_CASE("segment ids of other ranks broadcast as numpy does", "[conversions]")
   CHECK(segment_ids_to_mask(random_ids(random, {2, 3}), random_ids(random, {2, 3, 4})).shape() ==
         Shape{2, 1, 2, 3, 4});
   CHECK(python_error_of([&] { segment_ids_to_mask(list({1, 2})); }).starts_with("IndexError"));
-  CHECK(python_error_of([&] { segment_ids_to_mask(row({1}), ints({0, 1}, {})); }) == "nothing");
+  CHECK(python_error_of([&] { segment_ids_to_mask(row({1}), i32({0, 1}, {})); }) == "nothing");
   CHECK(python_error_of([&] {
           segment_ids_to_mask(random_ids(random, {2, 3}), random_ids(random, {3, 3}));
         }).starts_with("TypeError"));
@@ -100,14 +100,14 @@ TEST_CASE("separate masks mark ids above -1 in the dtype asked for", "[conversio
 }
 
 TEST_CASE("pairs hold the first and the last valid token", "[conversions]") {
-  const Tensor q = ints({3, 4}, {0, 7, 0, -1, 0, 0, 0, 0, 1, 0, 0, 0});
+  const Tensor q = i32({3, 4}, {0, 7, 0, -1, 0, 0, 0, 0, 1, 0, 0, 0});
   CHECK(values(qkv_masks_to_cu_seqlens(q).q) == Values{1, 4, 0, 0, 0, 1});
   CHECK(values(qkv_masks_to_cu_seqlens(q).kv) == Values{1, 4, 0, 0, 0, 1});
   CHECK(values(qkv_masks_to_cu_seqlens(q, make_array(bools({1, 2}, {0, 1}))).kv) == Values{1, 2});
   CHECK(python_error_of([&] { qkv_masks_to_cu_seqlens(list({1})); }) ==
         "ValueError: Expected 2D q_mask/kv_mask, got shapes (1,) and (1,).");
   CHECK(python_error_of([&] {
-          qkv_masks_to_cu_seqlens(ints({2, 0}, {}));
+          qkv_masks_to_cu_seqlens(i32({2, 0}, {}));
         }).starts_with("ValueError"));
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("pairs that cannot be read are refused with the seed's text", "[conver
 }
 
 TEST_CASE("cumulative counts leave out ids below 0 and beyond the limit", "[conversions]") {
-  const Tensor ids = ints({2, 3}, {0, 2, -1, 2, 5, -7});
+  const Tensor ids = i32({2, 3}, {0, 2, -1, 2, 5, -7});
   CHECK(values(segment_ids_to_cu_seqlens(ids, DType::kInt32, 4)) == Values{0, 1, 1, 3, 3});
   CHECK(values(segment_ids_to_cu_seqlens(ids, DType::kInt32, 0)) == Values{0});
   CHECK(segment_ids_to_cu_seqlens(ids).extent(0) == 129);
@@ -162,7 +162,7 @@ TEST_CASE("positions count from 0 after each change and after padding", "[conver
   CHECK(values(positions_from_segments_2d(row({1, 1, 2, 2, -1, 2, 1, 1}), 9)) ==
         Values{0, 1, 0, 1, 9, 0, 0, 1});
   CHECK(python_error_of([] {
-          positions_from_segments_2d(ints({1, 1, 1}, {0}), 0);
+          positions_from_segments_2d(i32({1, 1, 1}, {0}), 0);
         }).starts_with("TypeError"));
 }
 

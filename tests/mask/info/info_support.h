@@ -8,21 +8,18 @@
 #include "maskctl/mask/info/mask_info.h"
 #include "maskctl/mask/info/python_error.h"
 #include "support/catch_compat.h"
+#include "support/tensors.h"
 
 namespace maskctl::info_test {
 
-inline Tensor ints(std::vector<Index> shape, const std::vector<std::int32_t>& values) {
-  Tensor out(DType::kInt32, std::move(shape));
-  REQUIRE(out.elements() == static_cast<Index>(values.size()));
-  std::ranges::copy(values, out.as<std::int32_t>().begin());
-  return out;
-}
+using test::i32;
+
 /// One row: [1,S].
 inline Tensor row(const std::vector<std::int32_t>& values) {
-  return ints({1, static_cast<Index>(values.size())}, values);
+  return i32({1, static_cast<Index>(values.size())}, values);
 }
 inline Tensor list(const std::vector<std::int32_t>& values) {
-  return ints({static_cast<Index>(values.size())}, values);
+  return i32({static_cast<Index>(values.size())}, values);
 }
 inline Array list_array(const std::vector<std::int32_t>& values) {
   return make_array(list(values));

@@ -63,7 +63,7 @@ TEST_CASE("A random mask of a million tokens is made when it is read") {
   CHECK(info.attention_mask().lazy());
   CHECK(bytes_of(info.attention_mask()) < Index{1} << 20);
   MaskInfo small =
-      info.apply_kv_lengths(ints({4}, {100, 200, 300, 400}), {.q_len = 1, .sliding_window = 64});
+      info.apply_kv_lengths(i32({4}, {100, 200, 300, 400}), {.q_len = 1, .sliding_window = 64});
   CHECK(small.attention_mask().shape() == Shape{4, 1, 1, 64});
   const Index open = small.attention_mask().mask().count();
   CHECK(open > 0);
@@ -71,7 +71,7 @@ TEST_CASE("A random mask of a million tokens is made when it is read") {
 }
 
 TEST_CASE("Offsets of each batch make one plane for each distinct value") {
-  MaskInfo info = MaskInfo::from_segments(ints({4, 64}, Values(256, 0)));
+  MaskInfo info = MaskInfo::from_segments(i32({4, 64}, Values(256, 0)));
   MaskInfo causal = info.apply_causal(list_array({0, 3, 0, 3}));
   CHECK(causal.attention_mask().mask().distinct().size() == 2);
   check_cells(causal.attention_mask(), {4, 1, 64, 64},

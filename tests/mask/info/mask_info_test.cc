@@ -94,7 +94,7 @@ TEST_CASE("to_dtype compares the dtype of a bool copy") {
   CHECK(floats.attention_mask().dtype() == DType::kFloat32);
   CHECK(floats.to_dtype(DType::kBool).attention_mask().dtype() == DType::kFloat32);
 
-  MaskInfo numbers({.attention_mask = MaskArray(ints({1, 1, 1, 3}, {0, 2, -5}))});
+  MaskInfo numbers({.attention_mask = MaskArray(i32({1, 1, 1, 3}, {0, 2, -5}))});
   CHECK(values(numbers.attention_mask().tensor()) == Values{0, 2, -5});
   CHECK(values(numbers.to_dtype(DType::kInt32).attention_mask().tensor()) == Values{0, 1, 1});
 }
@@ -159,7 +159,7 @@ TEST_CASE("A new mask or new ids drop cumulative lengths unless one of them is g
 
 TEST_CASE("Lengths are per id once an id is above 0, else per batch") {
   CHECK(values(packed().q_lens()) == Values{0, 2, 2});
-  MaskInfo padded = MaskInfo::from_segments(ints({2, 3}, {0, 0, -1, 0, -1, -1}));
+  MaskInfo padded = MaskInfo::from_segments(i32({2, 3}, {0, 0, -1, 0, -1, -1}));
   CHECK(values(padded.q_lens()) == Values{2, 1});
   CHECK_FALSE(padded.is_multi_sequence());
   CHECK(packed().is_multi_sequence());
@@ -241,12 +241,12 @@ TEST_CASE("apply_causal with one batch and more offsets gives a bigger batch") {
   MaskInfo grown = info.apply_causal(list_array({0, 1, -1}));
   check_cells(grown.attention_mask(), {3, 1, 3, 3},
               [](Index b, Index, Index q, Index k) { return k <= q + (b == 2 ? -1 : b); });
-  MaskInfo two = MaskInfo::from_segments(ints({2, 1}, {0, 0}));
+  MaskInfo two = MaskInfo::from_segments(i32({2, 1}, {0, 0}));
   CHECK(python_error_of([&] { two.apply_causal(list_array({0, 1, 2})); }).starts_with("TypeError"));
 }
 
 TEST_CASE("The end of the query window may differ from the key lengths") {
-  MaskInfo info = MaskInfo::from_segments(ints({2, 6}, Values(12, 0)));
+  MaskInfo info = MaskInfo::from_segments(i32({2, 6}, Values(12, 0)));
   MaskInfo cut = info.apply_kv_lengths(
       list({4, 6}), {.q_len = 2, .sliding_window = 3, .end_index = PerBatch(list_array({3, 5}))});
   // Queries 1 and 2 (3 and 4 of batch 1); keys 1 to 3 of 4, 3 to 5 of 6.

@@ -9,7 +9,7 @@
 namespace maskctl {
 namespace {
 
-using info_test::ints;
+using info_test::i32;
 using info_test::python_error_of;
 using info_test::Shape;
 using info_test::Values;
@@ -100,7 +100,7 @@ TEST_CASE("ids of a structured mask of a million tokens need no dense array", "[
 }
 
 TEST_CASE("padding ids tell lines that are open for any head", "[conversions]") {
-  const Tensor mask = ints({1, 2, 2, 3}, {0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 3});
+  const Tensor mask = i32({1, 2, 2, 3}, {0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 3});
   CHECK(values(attention_mask_to_padding_segment_ids(MaskArray(mask)).q) == Values{-1, 0});
   CHECK(values(attention_mask_to_padding_segment_ids(MaskArray(mask)).kv) == Values{-1, 0, 0});
   Tensor three = mask;
@@ -111,7 +111,7 @@ TEST_CASE("padding ids tell lines that are open for any head", "[conversions]") 
 }
 
 TEST_CASE("pairs of a mask reduce its heads first", "[conversions]") {
-  const Tensor mask = ints({1, 2, 2, 4}, {0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1});
+  const Tensor mask = i32({1, 2, 2, 4}, {0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1});
   const auto pairs = [&](std::string_view reduce) {
     const QkvArrays both = attention_mask_to_qkv_cu_seqlens(MaskArray(mask), reduce);
     Values all = values(both.q);
@@ -131,7 +131,7 @@ TEST_CASE("pairs of a mask reduce its heads first", "[conversions]") {
 }
 
 TEST_CASE("masks of other ranks are refused with the seed's text", "[conversions]") {
-  const MaskArray one(ints({3}, {1, 0, 1})), five(Tensor(DType::kBool, {1, 1, 1, 1, 1}));
+  const MaskArray one(i32({3}, {1, 0, 1})), five(Tensor(DType::kBool, {1, 1, 1, 1, 1}));
   CHECK(python_error_of([&] { mask_to_segment_ids(one); }) ==
         "ValueError: Invalid mask shape. Expected 2D (Q,K), 3D (batch,Q,K), or 4D "
         "(batch,heads,Q,K) mask, but got 1D mask with shape (3,). Ensure your attention mask has "

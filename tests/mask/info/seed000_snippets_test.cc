@@ -44,7 +44,7 @@ TEST_CASE("Seed 000: from segment ids") {
 
 TEST_CASE("Seed 000: from attention masks of each rank") {
   MaskInfo info =
-      MaskInfo::from_attention_mask(MaskArray(ints({2, 5}, {1, 1, 1, 0, 0, 1, 1, 0, 0, 0})));
+      MaskInfo::from_attention_mask(MaskArray(i32({2, 5}, {1, 1, 1, 0, 0, 1, 1, 0, 0, 0})));
   check_cells(info.attention_mask(), {2, 1, 5, 5}, [](Index b, Index, Index q, Index k) {
     const Index length = b == 0 ? 3 : 2;
     return q < length && k < length;
@@ -89,7 +89,7 @@ TEST_CASE("Seed 000: dynamic init") {
   MaskInfo ids = MaskInfo::dynamic_init({.input_ids_shape = Shape{2, 4}});
   check_cells(ids.attention_mask(), {2, 1, 4, 4}, all);
   MaskInfo mask =
-      MaskInfo::dynamic_init({.attention_mask = MaskArray(ints({2, 4}, {1, 1, 1, 0, 1, 1, 0, 0}))});
+      MaskInfo::dynamic_init({.attention_mask = MaskArray(i32({2, 4}, {1, 1, 1, 0, 1, 1, 0, 0}))});
   check_cells(mask.attention_mask(), {2, 1, 4, 4},
               [](Index b, Index, Index q, Index k) { return q < 3 - b && k < 3 - b; });
   CHECK(MaskInfo::dynamic_init({.mask_info = &mask}).repr() == mask.repr());
@@ -138,7 +138,7 @@ TEST_CASE("Seed 000: causal masks") {
               [&](Index b, Index h, Index q, Index k) { return same(b, h, q, k) && k <= q; });
   check_cells(info.apply_causal(Index{5}).attention_mask(), {1, 1, 8, 8},
               [&](Index b, Index h, Index q, Index k) { return same(b, h, q, k) && k <= q + 5; });
-  MaskInfo three = MaskInfo::from_segments(ints({3, 8}, Values(24, 0)));
+  MaskInfo three = MaskInfo::from_segments(i32({3, 8}, Values(24, 0)));
   check_cells(three.apply_causal(list_array({0, 2, 4})).attention_mask(), {3, 1, 8, 8},
               [](Index b, Index, Index q, Index k) { return k <= q + 2 * b; });
 }
@@ -198,7 +198,7 @@ TEST_CASE("Seed 000: token types") {
 }
 
 TEST_CASE("Seed 000: key lengths") {
-  MaskInfo info = MaskInfo::from_segments(ints({3, 200}, Values(600, 0)));
+  MaskInfo info = MaskInfo::from_segments(i32({3, 200}, Values(600, 0)));
   const Tensor lengths = list({100, 150, 80});
   CHECK(python_error_of([&] { info.apply_kv_lengths(lengths); }) ==
         "ValueError: q_len must be provided.");
@@ -241,7 +241,7 @@ TEST_CASE("Seed 000: conversions") {
 
 TEST_CASE("Seed 000: shardings") {
   const Mesh mesh{{"dp", "tp"}, {2, 4}};
-  MaskInfo info = MaskInfo::from_segments(ints({2, 8}, Values(16, 0)));
+  MaskInfo info = MaskInfo::from_segments(i32({2, 8}, Values(16, 0)));
   CHECK(python_error_of([&] {
           get_shardings(info, mesh);
         }).starts_with("ValueError: Invalid axis name configuration. Axis 'fsdp'"));
