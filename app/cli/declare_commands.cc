@@ -160,7 +160,7 @@ void golden_options(OptionList& list, Request& request) {
   list.operands("NAME", golden.names);
   list.text("--junit", "FILE.xml", "write the results as JUnit XML too (check)", golden.junit);
   list.flag("-f,--force", "update even where CI is set", golden.force);
-  list.flag("--json", "print JSON (maskctl.golden/1, list: maskctl.golden-list/1)", golden.json);
+  list.flag("--json", "print JSON (maskctl.golden/1, golden-update/1, golden-list/1)", golden.json);
 }
 
 void blockmap_options(OptionList& list, Request& request) {

@@ -110,14 +110,15 @@ int update(const GoldenOptions& options, const GlobalOptions& globals, const Man
   const std::vector<GoldenEntry> entries = chosen(manifest, options.names);
   enter_folder_of(options.manifest);
   std::map<std::string, std::string> digests;
-  std::string text;
+  std::vector<GoldenWritten> written;
   for (const GoldenEntry& entry : entries) {
     const GoldenUpdate done = update_golden(entry, context);
     if (!done.digest.empty()) digests[entry.name] = done.digest;
-    text += fmt::format("{:<10}{}\n", done.changed ? "updated" : "unchanged", entry.name);
+    written.push_back({entry, done.changed});
   }
   if (!digests.empty()) write_text(path, with_digests(manifest, digests));
-  write_stdout(text);
+  write_stdout(options.json ? golden_update_json(options.manifest, written)
+                            : golden_update_text(written));
   return 0;
 }
 

@@ -126,6 +126,36 @@ std::string golden_json(const GoldenReport& report) {
   return text_of(out);
 }
 
+namespace {
+
+const char* status_of(const GoldenWritten& one) { return one.changed ? "updated" : "unchanged"; }
+
+}  // namespace
+
+std::string golden_update_text(const std::vector<GoldenWritten>& written) {
+  std::string out;
+  for (const GoldenWritten& one : written) {
+    out += fmt::format("{:<10}{}\n", status_of(one), one.entry.name);
+  }
+  return out;
+}
+
+std::string golden_update_json(const std::string& manifest,
+                               const std::vector<GoldenWritten>& written) {
+  const auto updated = std::ranges::count(written, true, &GoldenWritten::changed);
+  Json out{{"schema", "maskctl.golden-update/1"}, {"manifest", manifest}};
+  out["updated"] = updated;
+  out["unchanged"] = std::ssize(written) - updated;
+  out["entries"] = Json::array();
+  for (const GoldenWritten& one : written) {
+    out["entries"].push_back({{"name", one.entry.name},
+                              {"line", one.entry.line},
+                              {"expect", expect_name(one.entry.expect)},
+                              {"status", status_of(one)}});
+  }
+  return text_of(out);
+}
+
 std::string golden_list_json(const std::string& manifest, const std::vector<GoldenEntry>& entries) {
   Json out{{"schema", "maskctl.golden-list/1"}, {"manifest", manifest}};
   out["entries"] = Json::array();

@@ -32,6 +32,15 @@ std::string golden_junit(const GoldenReport& report);
 std::string golden_annotations(const GoldenReport& report);
 /// {"schema": "maskctl.golden/1", ...}.
 std::string golden_json(const GoldenReport& report);
+/// An entry whose golden file or digest was written.
+struct GoldenWritten {
+  GoldenEntry entry;
+  bool changed = false;
+};
+std::string golden_update_text(const std::vector<GoldenWritten>& written);
+/// {"schema": "maskctl.golden-update/1", ...}.
+std::string golden_update_json(const std::string& manifest,
+                               const std::vector<GoldenWritten>& written);
 /// {"schema": "maskctl.golden-list/1", ...}: entries as the manifest has them.
 std::string golden_list_json(const std::string& manifest, const std::vector<GoldenEntry>& entries);
 

@@ -40,6 +40,7 @@ audit gen:window:keys=101,n=512 samples/bugs/blocks_w100.npy --block 64
 audit gen:causal:n=64 map.npz:block_mask --block 16
 golden check m.toml
 golden list m.toml
+golden update m.toml --force
 seq lens samples/padded.npy --as padding
 blockmap gen:causal:n=64 --block 16
 ops

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "maskctl/inspect/recognise_classes.h"
+#include "maskctl/mask/bands.h"
 #include "maskctl/mask/rows.h"
 #include "support/catch_compat.h"
 
@@ -49,27 +50,56 @@ std::vector<Index> slow_classes(const Plane& plane, bool shared) {
 
 }  // namespace
 
+namespace {
+
+void check_classes(const PlanePtr& plane, Index size) {
+  for (const bool shared : {true, false}) {
+    const recognising::Classes found = recognising::connected(*plane, shared);
+    const auto q = recognising::ids_of(found.q, size, 0, -1);
+    const auto k = recognising::ids_of(found.k, size, 0, -1);
+    const std::vector<Index> of = slow_classes(*plane, shared);
+    for (Index i = 0; i < size; ++i) {
+      for (Index j = 0; j < size; ++j) {
+        const bool together =
+            of[static_cast<std::size_t>(i)] == of[static_cast<std::size_t>(shared ? j : size + j)];
+        const auto id = q[static_cast<std::size_t>(i)];
+        const bool seen = id >= 0 && id == k[static_cast<std::size_t>(j)];
+        // A token that sees and is seen by nobody is in no class.
+        if (shared && i == j && id < 0) continue;
+        REQUIRE(seen == together);
+      }
+    }
+  }
+}
+
+}  // namespace
+
 TEST_CASE("classes of rows of runs are the cells joined one by one", "[recognise]") {
   std::mt19937_64 random(17);
   for (int n = 0; n < 300; ++n) {
     const Index size = std::uniform_int_distribution<Index>(1, 24)(random);
-    const PlanePtr plane = random_runs(random, size, size);
-    for (const bool shared : {true, false}) {
-      const recognising::Classes found = recognising::connected(*plane, shared);
-      const auto q = recognising::ids_of(found.q, size, 0, -1);
-      const auto k = recognising::ids_of(found.k, size, 0, -1);
-      const std::vector<Index> of = slow_classes(*plane, shared);
-      for (Index i = 0; i < size; ++i) {
-        for (Index j = 0; j < size; ++j) {
-          const bool together = of[static_cast<std::size_t>(i)] ==
-                                of[static_cast<std::size_t>(shared ? j : size + j)];
-          const auto id = q[static_cast<std::size_t>(i)];
-          const bool seen = id >= 0 && id == k[static_cast<std::size_t>(j)];
-          // A token that sees and is seen by nobody is in no class.
-          if (shared && i == j && id < 0) continue;
-          REQUIRE(seen == together);
-        }
-      }
+    check_classes(random_runs(random, size, size), size);
+  }
+}
+
+TEST_CASE("classes of bands are the cells joined one by one", "[recognise]") {
+  std::mt19937_64 random(18);
+  for (int n = 0; n < 40; ++n) {  // from few lines among many tokens to lines everywhere
+    const Index size = n % 2 == 0 ? 150 : 20 + n;
+    const auto at = [&] { return std::uniform_int_distribution<Index>(0, size)(random); };
+    PlanePtr plane = empty_plane(size, size);
+    for (int i = 0; i < 1 + n % 5; ++i) {
+      const Index q = at(), k = at(), length = 1 + at() / 8;
+      const PlanePtr part = rectangle(size, size, intersect({q, q + length}, {0, size}),
+                                      intersect({k, k + length}, {0, size}));
+      const Index low = at() - size / 2;
+      plane = combine(
+          Op::kOr, plane,
+          i % 2 == 0
+              ? part
+              : combine(Op::kAnd, diagonal_band(size, size, low, low + n % 3),
+                        rectangle(size, size, intersect({q, q + length}, {0, size}), {0, size})));
     }
+    check_classes(plane, size);
   }
 }

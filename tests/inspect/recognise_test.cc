@@ -210,6 +210,25 @@ TEST_CASE("masks of a million tokens are recognised without being expanded") {
   }
 }
 
+TEST_CASE("images of a million tokens are recognised as token types") {
+  constexpr Index kTokens = Index{1} << 20, kImages = 128;
+  for (const bool one_type : {true, false}) {
+    step::Tokens types;
+    types.q.array = Tensor(DType::kInt32, {kTokens});
+    const auto ids = types.q.array.as<std::int32_t>();
+    for (std::int32_t image = 0; image < kImages; ++image) {
+      const auto begin = ids.begin() + image * (kTokens / kImages) + 1000;
+      std::fill(begin, begin + 1500 + image, one_type ? 1 : image + 1);
+    }
+    const Chain chain{{step::Causal{}}, {types}};
+    const Mask mask = maskctl::apply(Mask(full_plane(kTokens, kTokens)), chain);
+    const Recognised found = recognise(mask);
+    CHECK(found.chain.size() == 2);
+    CHECK(found.unexplained == 0);
+    CHECK(zip(Op::kXor, mask, maskctl::apply(full(kTokens, kTokens), found.chain)).count() == 0);
+  }
+}
+
 TEST_CASE("irregular masks beyond the limit of cells are refused") {
   CHECK_THROWS_AS(recognise(Mask(dilated(5000, 5000, 3, 0)), {.max_cells = 1000}), Error);
 }

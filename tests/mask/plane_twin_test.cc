@@ -110,6 +110,36 @@ TEST_CASE("a million random pairs of 4x4 masks combine cell by cell") {
   REQUIRE(failed == 0);
 }
 
+TEST_CASE("bands and shared lists of few runs combine to bands, of many they do not") {
+  const Index n = 96;
+  std::vector<std::int32_t> turns(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < turns.size(); ++i) turns[i] = static_cast<std::int32_t>(i / 2 % 2);
+  const PlanePtr lists = equal_ids(turns, turns, -1, Side::kNone);
+  REQUIRE(slabs_of(*lists) == nullptr);
+  for (const Index high : {-n, Index{-3}, Index{0}, Index{40}, n}) {
+    const PlanePtr lines = diagonal_band(n, n, -20, high);
+    for (const Op op : kOps) {
+      for (const bool swapped : {false, true}) {
+        const PlanePtr& a = swapped ? lists : lines;
+        const PlanePtr& b = swapped ? lines : lists;
+        const PlanePtr both = combine(op, a, b);
+        REQUIRE(dense_of(*both).cells == zip(op, dense_of(*a), dense_of(*b)).cells);
+        if (op == Op::kOr && high == 0) REQUIRE(slabs_of(*both) != nullptr);
+      }
+    }
+  }
+  // One stretch of queries whose many keys the diagonal crosses: a slab for each row.
+  const std::vector<std::int32_t> q(3000, 0);
+  std::vector<std::int32_t> k(3000);
+  for (std::size_t i = 0; i < k.size(); ++i) k[i] = static_cast<std::int32_t>(i % 2);
+  const PlanePtr many = equal_ids(q, k, -1, Side::kNone),
+                 causal = diagonal_band(3000, 3000, -3000, 0);
+  const PlanePtr either = combine(Op::kOr, many, causal);
+  CHECK(slabs_of(*either) == nullptr);
+  CHECK(either->count() ==
+        many->count() + causal->count() - combine(Op::kAnd, many, causal)->count());
+}
+
 TEST_CASE("every kind of plane holds under every primitive") {
   for (int kind = 0; kind < kLeaves; ++kind) {
     std::mt19937 random(static_cast<unsigned>(kind));

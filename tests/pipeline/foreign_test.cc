@@ -4,9 +4,11 @@
 #include <string>
 #include <utility>
 
+#include "maskctl/inspect/translate.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/pipeline/bind.h"
 #include "maskctl/pipeline/diagnostic.h"
+#include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {
@@ -50,6 +52,31 @@ TEST_CASE("a window of 4 has the keys that each library gives it") {
   CHECK(sides(Library::kEjkernel, "causal=True, sliding_window=4") == Sides{4, 0});
   CHECK(sides(Library::kEjkernelFlash, "causal=True, sliding_window=(4, 0)") == Sides{4, 0});
   CHECK(sides(Library::kEjkernelRagged, "sliding_window=4") == Sides{3, 0});
+}
+
+TEST_CASE("what translate writes for splash is read back as the same mask") {
+  for (const char* pipeline :
+       {"causal:align=bottom-right", "causal:align=top-left", "causal",
+        "window:keys=5,align=top-left", "window:left=4,right=2,align=bottom-right",
+        "window:left=4,align=bottom-right", "window:right=3", "chunk:size=8 | causal",
+        "chunk:size=8 | window:keys=4"}) {
+    INFO(pipeline);
+    const Chain chain = test::bound(pipeline);
+    const Translation there =
+        translate(chain, Library::kSplash, [](const Step& step) { return to_text(Chain{step}); });
+    REQUIRE(there.ok());
+    const Chain back = parse_foreign(Library::kSplash, there.code.front());
+    for (const auto& [queries, keys] : {std::pair<Index, Index>{24, 24}, {16, 24}}) {
+      const Mask full(full_plane(queries, keys));
+      const bool needs_align =
+          queries != keys && std::string(pipeline).find("align") == std::string::npos;
+      if (needs_align) continue;
+      CHECK(zip(Op::kXor, maskctl::apply(full, chain), maskctl::apply(full, back)).count() == 0);
+    }
+  }
+  CHECK(read(Library::kSplash, "LocalMask((9, 9), (4, 2), offset=3)") ==
+        read(Library::kSplash, "mask = LocalMask(window_size=(4, 2), offset=3)"));
+  CHECK(read(Library::kSplash, "FullMask((Q_LEN, KV_LEN))") == "");
 }
 
 TEST_CASE("the alignment is that of the library") {
@@ -125,6 +152,12 @@ TEST_CASE("mistakes are shown with a caret") {
         std::string::npos);
   CHECK(failure(Library::kXformers, "SomeMask(3)").find("unknown class") != std::string::npos);
   CHECK(failure(Library::kSplash, "LocalMask(4)").find("expected 2 numbers") != std::string::npos);
+  CHECK(failure(Library::kSplash, "LocalMask((4, x))").find("expected 2 numbers") !=
+        std::string::npos);
+  CHECK(failure(Library::kSplash, "CausalMask(offset=KV)").find("KV_LEN - Q_LEN") !=
+        std::string::npos);
+  CHECK(failure(Library::kSplash, "CausalMask() & LocalMask((1, 1), offset=KV_LEN - Q_LEN)")
+            .find("one offset") != std::string::npos);
   std::string deep;
   for (int i = 0; i < 40; ++i) deep += "and_masks(";
   CHECK(failure(Library::kFlex, deep).find("more than 16 levels") != std::string::npos);

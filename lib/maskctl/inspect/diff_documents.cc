@@ -12,12 +12,40 @@ namespace {
 
 constexpr Index kManyChanges = 16;
 
-/// Where ids of one side go on the other side; position by position, queries and keys.
+/// The ids of one token in A and in B.
+struct IdPair {
+  std::int32_t a, b;
+  friend bool operator==(const IdPair&, const IdPair&) = default;
+};
+
+/// Those of all queries and keys, neighbours alike once.
+std::vector<IdPair> pairs_of(const Ids& a, const Ids& b) {
+  std::vector<IdPair> out;
+  const auto add = [&out](const std::vector<std::int32_t>& in_a,
+                          const std::vector<std::int32_t>& in_b) {
+    for (std::size_t i = 0; i < std::min(in_a.size(), in_b.size()); ++i) {
+      const IdPair pair{in_a[i], in_b[i]};
+      if (out.empty() || out.back() != pair) out.push_back(pair);
+    }
+  };
+  add(a.q, b.q);
+  if (a.q != a.k || b.q != b.k) add(a.k, b.k);
+  return out;
+}
+
+/// Where ids of A go in B.
 class IdMap {
  public:
-  IdMap(const Ids& from, const Ids& to) : none_(to.none) {
-    add(from.q, to.q, from.none);
-    add(from.k, to.k, from.none);
+  IdMap(const std::vector<IdPair>& pairs, std::int32_t none_a, std::int32_t none_b)
+      : none_(none_b) {
+    for (const auto& [from, to] : pairs) {
+      if (from == none_a) {
+        appears_ |= to != none_b;
+        continue;
+      }
+      const auto [at, is_new] = to_.emplace(from, to);
+      single_ &= is_new || at->second == to;
+    }
   }
 
   /// Each document of `from` lies in one of `to` or in none, and nothing else lies in those.
@@ -44,18 +72,6 @@ class IdMap {
   }
 
  private:
-  void add(const std::vector<std::int32_t>& from, const std::vector<std::int32_t>& to,
-           std::int32_t none) {
-    for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i) {
-      if (i > 0 && from[i] == from[i - 1] && to[i] == to[i - 1]) continue;
-      if (from[i] == none) {
-        appears_ |= to[i] != none_;
-        continue;
-      }
-      const auto [at, is_new] = to_.emplace(from[i], to[i]);
-      single_ &= is_new || at->second == to[i];
-    }
-  }
   std::map<std::int32_t, std::int32_t> to_;
   std::int32_t none_;
   bool single_ = true, appears_ = false;
@@ -107,9 +123,8 @@ std::string list_words(const Ids& ids, const std::vector<std::int32_t>& document
   return out;
 }
 
-/// B from A by documents left out and joined; `reversed`: A from B.
-MaybeReason joins_and_drops(const Ids& from, const Ids& to, bool reversed) {
-  const IdMap map(from, to);
+/// B from A by documents left out and joined; `reversed`: A from B. `map` goes from `from`.
+MaybeReason joins_and_drops(const IdMap& map, const Ids& from, bool reversed) {
   if (!map.only_joins_and_drops()) return std::nullopt;
   const auto dropped = map.dropped();
   const auto joined = map.joined();
@@ -233,9 +248,12 @@ Reason first_difference(const Ids& a, const Ids& b) {
 }  // namespace
 
 MaybeReason documents_change(const Ids& a, const Ids& b) {
-  if (auto found = joins_and_drops(a, b, false)) return found;
-  if (auto found = joins_and_drops(b, a, true)) return found;
-  const IdMap there(a, b), back(b, a);
+  std::vector<IdPair> pairs = pairs_of(a, b);
+  const IdMap there(pairs, a.none, b.none);
+  for (IdPair& pair : pairs) std::swap(pair.a, pair.b);
+  const IdMap back(pairs, b.none, a.none);
+  if (auto found = joins_and_drops(there, a, false)) return found;
+  if (auto found = joins_and_drops(back, b, true)) return found;
   if (there.only_joins_and_drops() && back.only_joins_and_drops()) return std::nullopt;  // equal
   const auto stretches_a = stretches(a.k, a.none), stretches_b = stretches(b.k, b.none);
   auto best = moved_tail(stretches_a, stretches_b);

@@ -4,22 +4,38 @@
 
 #include <algorithm>
 
+#include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/words.h"
 
 namespace maskctl {
 namespace {
 
+/// The rows in which the band covers all keys.
+Range full_rows(Range rows, const Band& band, Index keys) {
+  const Range begun{0, band.begin_slope ? 1 - band.begin : band.begin > 0 ? 0 : rows.end};
+  const Range unended{band.end_slope ? keys - band.end : band.end < keys ? rows.end : 0, rows.end};
+  return intersect(rows, intersect(begun, unended));
+}
+
 /// 1 for each row that sees all keys.
 std::vector<std::uint8_t> full_rows(const Plane& plane) {
   std::vector<std::uint8_t> out(static_cast<std::size_t>(plane.queries()));
+  const auto mark = [&out](Range rows) {
+    std::fill(out.begin() + rows.begin, out.begin() + rows.end, std::uint8_t{1});
+  };
+  if (slabs_of(plane)) {  // in a full row one band covers all
+    recognising::each_band(plane, [&](Range rows, const Band& band) {
+      const Range full = full_rows(rows, band, plane.keys());
+      if (!full.empty()) mark(full);
+    });
+    return out;
+  }
   plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
     const bool full = keys.is_words() ? popcount(keys.words) == plane.keys()
                                       : keys.runs.size() == 1 && keys.runs[0].begin == 0 &&
                                             keys.runs[0].end == plane.keys();
-    if (full) {
-      std::fill(out.begin() + rows.begin, out.begin() + rows.end, std::uint8_t{1});
-    }
+    if (full) mark(rows);
   });
   return out;
 }

@@ -13,22 +13,9 @@ namespace {
 
 using recognising::Hull;
 using recognising::hull_of;
+using recognising::ranges_of;
 using recognising::Touched;
 using recognising::touched;
-
-std::vector<Range> ranges_of(const std::vector<std::uint8_t>& flags) {
-  std::vector<Range> out;
-  for (std::size_t i = 0; i < flags.size(); ++i) {
-    if (flags[i] == 0) continue;
-    const auto at = static_cast<Index>(i);
-    if (!out.empty() && out.back().end == at) {
-      ++out.back().end;
-    } else {
-      out.push_back({at, at + 1});
-    }
-  }
-  return out;
-}
 
 /// Set where `more` has something and `less` nothing.
 std::vector<std::uint8_t> only_in(const std::vector<std::uint8_t>& more,
@@ -43,13 +30,33 @@ std::vector<std::uint8_t> only_in(const std::vector<std::uint8_t>& more,
 struct Emptied {
   std::vector<std::uint8_t> q, k;
 };
+
+/// Every open cell of `plane` is in one of the rows or columns. Reads rows until one is not.
+bool in_lines(const Plane& plane, const Emptied& lines) {
+  const auto keys = static_cast<std::size_t>(plane.keys());
+  // Of each key the end of the stretch of columns that it is in; itself where there is none.
+  std::vector<std::int32_t> stretch_end(keys + 1, static_cast<std::int32_t>(keys));
+  for (std::size_t key = keys; key-- > 0;) {
+    stretch_end[key] = lines.k[key] ? stretch_end[key + 1] : static_cast<std::int32_t>(key);
+  }
+  return recognising::each_row_while(plane, [&](Range rows, const Keys& row) {
+    const auto flags = std::span(lines.q).subspan(static_cast<std::size_t>(rows.begin),
+                                                  static_cast<std::size_t>(rows.size()));
+    if (std::ranges::find(flags, 0) == flags.end()) return true;
+    std::vector<Run> scratch;
+    if (row.is_words()) words_to_runs(row.words, scratch);
+    return std::ranges::all_of(row.is_words() ? std::span<const Run>(scratch) : row.runs,
+                               [&](const Run& run) {
+                                 return stretch_end[static_cast<std::size_t>(run.begin)] >= run.end;
+                               });
+  });
+}
+
 std::optional<Emptied> emptied(const PlanePtr& fuller, const PlanePtr& emptier,
                                const PlanePtr& extra) {
   const Touched in_full = touched(*fuller), in_empty = touched(*emptier);
   Emptied out{only_in(in_full.q, in_empty.q), only_in(in_full.k, in_empty.k)};
-  const PlanePtr rows = query_flags(out.q, fuller->keys());
-  const PlanePtr columns = key_flags(fuller->queries(), out.k);
-  if (!inside(extra, combine(Op::kOr, rows, columns))) return std::nullopt;
+  if (!in_lines(*extra, out)) return std::nullopt;
   return out;
 }
 
@@ -89,9 +96,11 @@ MaybeReason separate_documents(const PlanePair& pair, const PlanePtr& fuller,
   if (is_empty(emptier)) return std::nullopt;  // of everything, any rule can be the reason
   const auto found = emptied(fuller, emptier, extra);
   if (!found || one_token_at_an_end(fuller, *found)) return std::nullopt;
-  const PlanePtr rows = query_flags(found->q, pair.keys());
   const PlanePtr columns = key_flags(pair.queries(), found->k);
-  if (!disjoint(fuller, combine(Op::kXor, rows, columns))) return std::nullopt;
+  const PlanePtr of_rows = combine(Op::kAnd, fuller, query_flags(found->q, pair.keys()));
+  const PlanePtr of_columns = combine(Op::kAnd, fuller, columns);
+  const Index of_both = combine(Op::kAnd, of_rows, columns)->count();
+  if (of_rows->count() != of_both || of_columns->count() != of_both) return std::nullopt;
   return whole_documents(pair, fuller, *found);
 }
 

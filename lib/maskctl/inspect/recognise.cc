@@ -28,7 +28,7 @@ Chain cheapest(const PlanePtr& plane, const std::vector<Moves>& found) {
   Chain best;
   Index best_cost = -1;
   for (const Moves& moves : found) {
-    Chain chain = named(plane, moves);
+    Chain chain = named(plane, moves, 0);
     const Index its_cost = cost(chain);
     if (best_cost >= 0 && its_cost >= best_cost) continue;
     best = std::move(chain);
@@ -82,13 +82,13 @@ PlanePtr without_strays(const PlanePtr& plane) {
 }
 
 /// The chain that leaves the fewest cells unexplained.
-Chain nearest(const PlanePtr& plane, const Moves& moves, Index max_steps) {
-  Chain chain = named(plane, moves);
+Chain nearest(const PlanePtr& plane, const Explained& nearly, Index max_steps) {
+  Chain chain = named(plane, nearly.nearest, nearly.left);
   const PlanePtr cleaned = without_strays(plane);
   if (cleaned == plane) return chain;
   const Explained found = explain(cleaned, max_steps);
-  Chain other =
-      found.exact.empty() ? named(cleaned, found.nearest) : cheapest(cleaned, found.exact);
+  Chain other = found.exact.empty() ? named(cleaned, found.nearest, found.left)
+                                    : cheapest(cleaned, found.exact);
   const bool better = unexplained_cells(plane, other) < unexplained_cells(plane, chain);
   return better ? other : chain;
 }
@@ -112,7 +112,7 @@ std::optional<PlaneChain> recognise_clipped(const PlanePtr& plane,
   const Explained found = explain(split->lines, options.max_steps - 1);
   const bool exact = !found.exact.empty();
   const Chain lines =
-      exact ? cheapest(split->lines, found.exact) : named(split->lines, found.nearest);
+      exact ? cheapest(split->lines, found.exact) : named(split->lines, found.nearest, found.left);
   chain.insert(chain.end(), lines.begin(), lines.end());
   if (!exact && is_irregular(plane, chain)) return PlaneChain{{}, true};
   return PlaneChain{std::move(chain), false};
@@ -125,7 +125,7 @@ PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& option
   if (!found.exact.empty()) {
     return {plainer(plane, cheapest(plane, found.exact), max_steps), false};
   }
-  Chain chain = nearest(plane, found.nearest, max_steps);
+  Chain chain = nearest(plane, found, max_steps);
   const bool irregular = is_irregular(plane, chain);
   if (irregular) chain.clear();
   return {std::move(chain), irregular};
@@ -182,19 +182,11 @@ Mask full_like(const Mask& mask) {
 /// The first open cell; the plane must have one.
 Cell first_cell(const Plane& plane) {
   Cell cell;
-  bool found = false;
-  constexpr Index kRows = 256;
-  for (Index row = 0; row < plane.queries() && !found; row += kRows) {
-    plane.rows({row, std::min(row + kRows, plane.queries())}, [&](Range rows, const Keys& keys) {
-      if (found || (keys.runs.empty() && !keys.is_words())) return;
-      std::vector<Run> runs(keys.runs.begin(), keys.runs.end());
-      if (keys.is_words()) words_to_runs(keys.words, runs);
-      if (runs.empty()) return;
-      found = true;
-      cell.query = rows.begin;
-      cell.key = runs.front().begin;
-    });
-  }
+  each_row_while(plane, [&](Range rows, const Keys& keys) {
+    cell.query = rows.begin;
+    cell.key = hull_of(keys).begin;
+    return hull_of(keys).empty();
+  });
   return cell;
 }
 

@@ -11,7 +11,6 @@ namespace {
 
 constexpr Index kMostBands = Index{1} << 17;  // beyond, bands are no longer the cheap form
 constexpr std::size_t kBandsPerRow = 16;      // many bands under a diagonal split quadratically
-constexpr Index kRowsAtOnce = 1024;
 constexpr Index kStoredRuns = Index{1} << 26;
 
 /// Joins rows to slabs: ends that move by one key from row to row are lines of slope 1.
@@ -68,19 +67,15 @@ class SlabMaker {
 PlanePtr as_bands(const Plane& plane) {
   SlabMaker maker;
   std::vector<Run> scratch;
-  Index step = 1;  // most planes that are no bands show it soon
-  for (Index row = 0; row < plane.queries() && !maker.failed();
-       row += step, step = std::min(2 * step, kRowsAtOnce)) {
-    plane.rows({row, std::min(row + step, plane.queries())}, [&](Range rows, const Keys& keys) {
-      if (maker.failed()) return;
-      if (keys.is_words()) {
-        scratch.clear();
-        words_to_runs(keys.words, scratch);
-      }
-      maker.add(rows, keys.is_words() ? std::span<const Run>(scratch) : keys.runs);
-    });
-  }
-  if (maker.failed()) return nullptr;
+  const bool few = each_row_while(plane, [&](Range rows, const Keys& keys) {
+    if (keys.is_words()) {
+      scratch.clear();
+      words_to_runs(keys.words, scratch);
+    }
+    maker.add(rows, keys.is_words() ? std::span<const Run>(scratch) : keys.runs);
+    return !maker.failed();  // most planes that are no bands show it soon
+  });
+  if (!few) return nullptr;
   return bands(plane.queries(), plane.keys(), maker.take());
 }
 
@@ -105,6 +100,19 @@ PlanePtr compacted(const PlanePtr& plane, Index max_cells) {
   if (!plane->computed() || plane->queries() * plane->keys() > max_cells) return plane;
   PlanePtr kept = stored(*plane, kStoredRuns);
   return kept ? kept : plane;
+}
+
+PlanePtr bounding_lines(std::span<const Run> intervals, Index keys) {
+  SlabMaker maker;
+  for (std::size_t row = 0; row < intervals.size() && !maker.failed();) {
+    std::size_t end = row + 1;
+    while (end < intervals.size() && intervals[end] == intervals[row]) ++end;
+    const bool open = intervals[row].begin < intervals[row].end;
+    maker.add({static_cast<Index>(row), static_cast<Index>(end)},
+              intervals.subspan(row, open ? 1 : 0));
+    row = end;
+  }
+  return maker.failed() ? nullptr : bands(std::ssize(intervals), keys, maker.take());
 }
 
 std::optional<Diagonals> diagonals(const Plane& plane) {
@@ -136,37 +144,65 @@ Index first_key(const Plane& plane) {
   return hull.k.empty() ? plane.keys() : hull.k.begin;
 }
 
-Touched touched(const Plane& plane) {
-  std::vector<std::int32_t> q(static_cast<std::size_t>(plane.queries()) + 1);
-  std::vector<std::int32_t> k(static_cast<std::size_t>(plane.keys()) + 1);
-  const auto mark = [](std::vector<std::int32_t>& steps, Range range) {
-    ++steps[static_cast<std::size_t>(range.begin)];
-    --steps[static_cast<std::size_t>(range.end)];
-  };
-  if (slabs_of(plane)) {
-    each_band(plane, [&](Range rows, const Band& band) {
-      mark(q, rows);
-      mark(k, keys_of(rows, band));
-    });
-  } else {
-    std::vector<std::uint64_t> seen(static_cast<std::size_t>(words_for(plane.keys())));
-    plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
-      if (!hull_of(keys).empty()) mark(q, rows);
-      for (const Run& run : keys.runs) mark(k, {run.begin, run.end});
-      if (keys.is_words()) combine_words(Op::kOr, seen, keys.words, seen);
-    });
-    std::vector<Run> runs;
-    words_to_runs(seen, runs);
-    for (const Run& run : runs) mark(k, {run.begin, run.end});
+namespace {
+
+/// 1 in any of the ranges.
+std::vector<std::uint8_t> flags_of(std::vector<Range> ranges, Index size) {
+  std::ranges::sort(ranges, {}, &Range::begin);
+  std::vector<std::uint8_t> flags(static_cast<std::size_t>(size));
+  Index reached = 0;
+  for (const Range& range : ranges) {
+    const Index begin = std::max(range.begin, reached);
+    if (begin >= range.end) continue;
+    std::fill(flags.begin() + begin, flags.begin() + range.end, std::uint8_t{1});
+    reached = range.end;
   }
-  const auto flags = [](std::vector<std::int32_t>& steps) {
-    std::partial_sum(steps.begin(), steps.end(), steps.begin());
-    std::vector<std::uint8_t> out(steps.size() - 1);
-    std::transform(steps.begin(), steps.end() - 1, out.begin(),
-                   [](std::int32_t depth) { return depth > 0; });
-    return out;
-  };
-  return {flags(q), flags(k)};
+  return flags;
+}
+
+Touched touched_by_bands(const Plane& plane) {
+  std::vector<Range> q, k;
+  each_band(plane, [&](Range rows, const Band& band) {
+    q.push_back(rows);
+    k.push_back(keys_of(rows, band));
+  });
+  return {flags_of(std::move(q), plane.queries()), flags_of(std::move(k), plane.keys())};
+}
+
+}  // namespace
+
+Touched touched(const Plane& plane) {
+  if (slabs_of(plane)) return touched_by_bands(plane);
+  Touched out{std::vector<std::uint8_t>(static_cast<std::size_t>(plane.queries())),
+              std::vector<std::uint8_t>(static_cast<std::size_t>(plane.keys()))};
+  std::vector<std::uint64_t> seen(static_cast<std::size_t>(words_for(plane.keys())));
+  std::vector<std::int32_t> begins(out.k.size() + 1);  // runs that begin at a key less those ended
+  plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
+    if (hull_of(keys).empty()) return;
+    std::fill(out.q.begin() + rows.begin, out.q.begin() + rows.end, std::uint8_t{1});
+    for (const Run& run : keys.runs) {
+      ++begins[static_cast<std::size_t>(run.begin)];
+      --begins[static_cast<std::size_t>(run.end)];
+    }
+    if (keys.is_words()) combine_words(Op::kOr, seen, keys.words, seen);
+  });
+  unpack_bytes(seen, out.k);
+  std::int32_t depth = 0;
+  for (std::size_t key = 0; key < out.k.size(); ++key) {
+    depth += begins[key];
+    out.k[key] |= static_cast<std::uint8_t>(depth > 0);
+  }
+  return out;
+}
+
+std::vector<Range> ranges_of(std::span<const std::uint8_t> flags) {
+  std::vector<std::uint64_t> words(static_cast<std::size_t>(words_for(std::ssize(flags))));
+  pack_bytes(flags, words);
+  std::vector<Run> runs;
+  words_to_runs(words, runs);
+  std::vector<Range> out;
+  for (const Run& run : runs) out.push_back({run.begin, run.end});
+  return out;
 }
 
 Index common_stride(const Plane& plane) {

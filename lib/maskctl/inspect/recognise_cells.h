@@ -1,7 +1,9 @@
 // Sets of cells as recognise reads them: bands, whatever the plane is made of; private to inspect.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "maskctl/mask/bands.h"
@@ -49,6 +51,21 @@ void each_hull(const Plane& plane, F&& f) {
   });
 }
 
+/// f(rows, keys) from the first row on, until it returns false; true when it never does. Few rows
+/// are read ahead of an early end.
+template <typename F>
+bool each_row_while(const Plane& plane, F&& f) {
+  constexpr Index kRowsAtOnce = 1024;
+  bool goes_on = true;
+  Index step = 1;
+  for (Index row = 0; row < plane.queries() && goes_on;
+       row += step, step = std::min(2 * step, kRowsAtOnce)) {
+    plane.rows({row, std::min(row + step, plane.queries())},
+               [&](Range rows, const Keys& keys) { goes_on = goes_on && f(rows, keys); });
+  }
+  return goes_on;
+}
+
 /// All keys that a band sees on its rows: slopes only grow.
 inline Range keys_of(Range rows, const Band& band) {
   return {band.begin_at(rows.begin), band.end_at(rows.end - 1)};
@@ -57,6 +74,10 @@ inline Range keys_of(Range rows, const Band& band) {
 /// The same cells in the form that is cheapest to ask: bands where few lines bound the mask, else
 /// stored rows. A plane that can be neither, or has more than `max_cells`, stays as it is.
 PlanePtr compacted(const PlanePtr& plane, Index max_cells);
+
+/// Row q sees the keys of intervals[q], which may be empty: as bands; null where few lines do not
+/// bound them.
+PlanePtr bounding_lines(std::span<const Run> intervals, Index keys);
 
 /// Least and greatest key - query.
 struct Diagonals {
@@ -79,6 +100,8 @@ struct Touched {
   std::vector<std::uint8_t> q, k;
 };
 Touched touched(const Plane& plane);
+/// Stretches of neighbours whose flag is not 0.
+std::vector<Range> ranges_of(std::span<const std::uint8_t> flags);
 
 /// The greatest stride such that all key - query are multiples of it; 0 for no cells or only the
 /// main diagonal. Of large planes only some rows are looked at.

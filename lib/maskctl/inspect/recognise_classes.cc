@@ -42,9 +42,7 @@ class Axis {
       std::iota(edges.begin(), edges.end(), 0);
       dense_ = true;
     }
-    std::sort(edges.begin(), edges.end());
-    edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
-    edges_ = std::move(edges);
+    edges_ = in_order(std::move(edges), size);
     joined_.assign(edges_.size() + 1, 0);
     covered_.assign(edges_.size() + 1, 0);
   }
@@ -76,6 +74,21 @@ class Axis {
   }
 
  private:
+  /// Each of the edges once; many are marked and read back, which is quicker than sorting them.
+  static std::vector<Index> in_order(std::vector<Index> edges, Index size) {
+    if (std::ssize(edges) * 64 < size) {
+      std::sort(edges.begin(), edges.end());
+      edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+      return edges;
+    }
+    std::vector<std::uint8_t> marked(static_cast<std::size_t>(size) + 1);
+    for (const Index edge : edges) marked[static_cast<std::size_t>(edge)] = 1;
+    edges.clear();
+    for (const Range& range : ranges_of(marked)) {
+      for (Index edge = range.begin; edge < range.end; ++edge) edges.push_back(edge);
+    }
+    return edges;
+  }
   std::vector<Index> edges_;
   std::vector<std::int32_t> joined_, covered_;
   bool dense_ = false;

@@ -12,6 +12,7 @@ namespace maskctl::recognising {
 struct ClassRun {
   Range at;
   std::int32_t id = 0;
+  friend bool operator==(const ClassRun&, const ClassRun&) = default;
 };
 
 /// Query and key of equal id see each other; those in no run see nothing.
@@ -19,6 +20,7 @@ struct Classes {
   std::vector<ClassRun> q, k;  // ascending; equal neighbours are one run
   bool shared = false;         // one list serves both sides
   std::int32_t count = 0;      // ids are 0 .. count - 1, by first appearance among the queries
+  friend bool operator==(const Classes&, const Classes&) = default;
 };
 
 /// The finest classes that hold all cells of the plane. `shared`: each position has one id as query

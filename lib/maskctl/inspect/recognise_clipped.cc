@@ -57,17 +57,6 @@ Step step_of(const ClippedClasses& classes) {
   return {rule};
 }
 
-/// Few lines that bound what each row may see of `keys` keys; nothing when they are not few.
-PlanePtr lines_of(std::vector<Run> clip, Index keys) {
-  ClippedClasses all;
-  all.q.assign(clip.size(), 0);
-  all.k.assign(as_size(keys), 0);
-  all.clip = std::move(clip);
-  all.count = 1;
-  PlanePtr lines = compacted(plane_of(all), 0);
-  return slabs_of(*lines) ? lines : nullptr;
-}
-
 Step step_of(const ClippedGrid& grid) {
   step::Block rule;
   rule.map.array = Tensor(DType::kBool, {grid.rows, grid.columns});
@@ -96,7 +85,7 @@ std::optional<ClippedSplit> split_clipped(const Plane& plane, bool grids) {
   } else {
     return std::nullopt;
   }
-  out.lines = lines_of(std::move(clip), plane.keys());
+  out.lines = bounding_lines(clip, plane.keys());
   if (!out.lines) return std::nullopt;
   return out;
 }

@@ -152,7 +152,8 @@ std::vector<Chain> class_forms(const Move& move, const Extent& extent) {
   for (std::size_t i = 0; i < plain.size(); ++i) {
     for (std::size_t j = i + 1; j < plain.size(); ++j) forms.push_back({plain[i], plain[j]});
   }
-  if (extent.square()) forms.push_back({document(connected(*move.open, true), extent)});
+  if (extent.square())
+    forms.emplace_back().push_back(document(connected(*move.open, true), extent));
   return forms;
 }
 
@@ -175,17 +176,25 @@ void name_sinks(Chain& chain) {
   }
 }
 
-Chain joined(const std::vector<Chain>& parts) {
-  Chain chain;
-  for (const Chain& part : parts) chain.insert(chain.end(), part.begin(), part.end());
-  return chain;
+Mask full_mask(const PlanePtr& like) { return Mask(full_plane(like->queries(), like->keys())); }
+
+/// All parts but one, applied to an all-open mask.
+Mask applied(const PlanePtr& like, const std::vector<Chain>& parts, std::size_t without) {
+  Mask made = full_mask(like);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i != without) made = maskctl::apply(made, parts[i]);
+  }
+  return made;
+}
+
+bool explains(const PlanePtr& plane, const std::vector<Chain>& parts, Index allowed) {
+  return changed_cells(Mask(plane), applied(plane, parts, parts.size())) <= allowed;
 }
 
 /// Open tokens that something depends on: those whose column, or else row, holds a cell that the
 /// other steps do not explain.
-Chain needed_tokens(const PlanePtr& plane, const Chain& others, const OpenTokens& open) {
-  const Mask made = maskctl::apply(Mask(full_plane(plane->queries(), plane->keys())), others);
-  PlanePtr missing = combine(Op::kSub, plane, made.plane(0, 0));
+Chain needed_tokens(const PlanePtr& plane, const Mask& others, const OpenTokens& open) {
+  const PlanePtr missing = combine(Op::kSub, plane, others.plane(0, 0));
   const auto among = [&](const std::vector<std::uint8_t>& flags) {
     std::vector<Range> tokens;
     for (const Range& range : open.tokens) {
@@ -208,34 +217,31 @@ Chain needed_tokens(const PlanePtr& plane, const Chain& others, const OpenTokens
 }  // namespace
 
 Index unexplained_cells(const PlanePtr& plane, const Chain& chain) {
-  const Mask made = maskctl::apply(Mask(full_plane(plane->queries(), plane->keys())), chain);
-  return changed_cells(Mask(plane), made);
+  return changed_cells(Mask(plane), maskctl::apply(full_mask(plane), chain));
 }
 
-Chain named(const PlanePtr& plane, const Moves& moves) {
+Chain named(const PlanePtr& plane, const Moves& moves, Index allowed) {
   const Extent extent{plane->queries(), plane->keys()};
-  std::vector<Chain> parts;
-  for (const Move& move : moves) parts.push_back({literal(move, extent)});
-  const Index allowed = unexplained_cells(plane, joined(parts));
+  std::vector<Chain> parts(moves.size());
+  for (std::size_t i = 0; i < moves.size(); ++i) parts[i].push_back(literal(moves[i], extent));
   for (std::size_t i = 0; i < moves.size(); ++i) {
-    const Index steps = static_cast<Index>(joined(parts).size());
+    std::size_t steps = 0;
+    for (const Chain& part : parts) steps += part.size();
     std::vector<Chain> forms = forms_of(moves[i], extent);
     forms.push_back({});  // a step that the others do without
     if (const auto* open = std::get_if<OpenTokens>(&moves[i].rule)) {
-      std::vector<Chain> others = parts;
-      others[i].clear();
-      forms.push_back(needed_tokens(plane, joined(others), *open));
+      forms.push_back(needed_tokens(plane, applied(plane, parts, i), *open));
     }
-    for (const Chain& form : forms) {
+    for (Chain& form : forms) {
       const bool longer = form.size() > parts[i].size();
       const Index gain = longer ? kWorthAStep : 0;
       if (cost(form) + gain >= cost(parts[i]) || (longer && steps > 3)) continue;
-      const Chain before = std::exchange(parts[i], form);
-      if (unexplained_cells(plane, joined(parts)) <= allowed) continue;
-      parts[i] = before;
+      std::swap(parts[i], form);
+      if (!explains(plane, parts, allowed)) std::swap(parts[i], form);
     }
   }
-  Chain chain = joined(parts);
+  Chain chain;
+  for (Chain& part : parts) std::ranges::move(part, std::back_inserter(chain));
   name_sinks(chain);
   return chain;
 }

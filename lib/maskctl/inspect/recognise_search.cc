@@ -55,20 +55,11 @@ PlanePtr opened_tokens(const std::vector<Range>& tokens, Index queries, Index ke
 /// Tokens whose rows and columns hold no closed cell.
 std::vector<Range> free_tokens(const Plane& closed) {
   const Touched marked = touched(closed);
-  const auto free = [](const std::vector<std::uint8_t>& flags, std::size_t i) {
-    return i >= flags.size() || flags[i] == 0;
-  };
-  std::vector<Range> tokens;
-  for (std::size_t i = 0; i < std::max(marked.q.size(), marked.k.size()); ++i) {
-    if (!free(marked.q, i) || !free(marked.k, i)) continue;
-    const auto at = static_cast<Index>(i);
-    if (!tokens.empty() && tokens.back().end == at) {
-      tokens.back().end = at + 1;
-    } else {
-      tokens.push_back({at, at + 1});
-    }
+  std::vector<std::uint8_t> free(std::max(marked.q.size(), marked.k.size()), 1);
+  for (const auto* flags : {&marked.q, &marked.k}) {
+    for (std::size_t i = 0; i < flags->size(); ++i) free[i] &= (*flags)[i] == 0;
   }
-  return tokens;
+  return ranges_of(free);
 }
 
 class Search {
@@ -83,7 +74,7 @@ class Search {
   }
 
   Explained run(Index max_steps, bool plain) {
-    if (start_.closed_cells == 0) return {{{}}, {}};
+    if (start_.closed_cells == 0) return {{{}}, {}, 0};
     // Kinds whose places are guessed are dear: at each length they come last, and for large masks
     // after all lengths.
     const bool large = queries_ * keys_ > kLargeCells;
@@ -94,7 +85,7 @@ class Search {
     for (Index steps = 1; large && !plain && steps <= max_steps && found_.empty(); ++steps) {
       look(steps, true);
     }
-    return {std::move(found_), std::move(nearest_)};
+    return {std::move(found_), std::move(nearest_), best_left_};
   }
 
  private:

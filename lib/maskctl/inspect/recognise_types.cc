@@ -15,6 +15,26 @@ namespace maskctl::recognising {
 namespace {
 
 constexpr std::size_t kBlockSizes = 8;  // tried as the grid under the types
+constexpr std::size_t kMostDocuments = std::size_t{1} << 16;
+
+/// Diagonals (key - query) at which a band under the types may end above, or else below, ascending.
+/// Of a large mask held as bands those of its slanted lines: the band shows somewhere.
+std::vector<Index> diagonal_ends(const Plane& open, bool upper) {
+  constexpr Index kFewCells = Index{1} << 24;
+  std::vector<Index> ends;
+  if (!slabs_of(open) || open.queries() * open.keys() <= kFewCells) {
+    ends.resize(static_cast<std::size_t>(open.queries() + open.keys() + 1));
+    std::iota(ends.begin(), ends.end(), -open.queries());
+    return ends;
+  }
+  each_band(open, [&](Range, const Band& band) {
+    if (upper && band.end_slope) ends.push_back(band.end - 1);
+    if (!upper && band.begin_slope) ends.push_back(band.begin);
+  });
+  std::ranges::sort(ends);
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  return ends;
+}
 
 /// All guesses are of one form: some set of cells cannot come from below, so it comes from types,
 /// and the finest types that hold it must not hold a closed cell.
@@ -34,18 +54,22 @@ class Guesses {
   }
   void add(const PlanePtr& from_types) {
     if (from_types->count() == 0) return;
-    if (auto classes = types(from_types)) found_.push_back(std::move(*classes));
+    auto classes = types(from_types);
+    if (classes && std::ranges::find(found_, *classes) == found_.end()) {
+      found_.push_back(std::move(*classes));
+    }
   }
   /// What lies above `high` and below `low` is of types; the band is made as narrow as the mask
   /// allows, one side first.
   void add_outside_band(bool high_first) {
-    Index low = -open_->queries(), high = open_->keys();
-    for (const bool upper : {high_first, !high_first}) {
-      upper ? narrow_high(low, high) : narrow_low(low, high);
-    }
-    add(outside(low, high));
+    Diagonals band{-open_->queries(), open_->keys()};
+    for (const bool upper : {high_first, !high_first}) narrow(band, upper);
+    add(outside(band));
   }
-  void add_outside(const PlanePtr& under) { add(combine(Op::kSub, open_, under)); }
+  /// `under` may be null.
+  void add_outside(const PlanePtr& under) {
+    if (under) add(combine(Op::kSub, open_, under));
+  }
   std::vector<Classes> take() { return std::move(found_); }
 
  private:
@@ -53,23 +77,21 @@ class Guesses {
     const PlanePtr cells = plane_of(classes, open_->queries(), open_->keys());
     return combine(Op::kAnd, closed_, cells)->count() == 0;
   }
-  PlanePtr outside(Index low, Index high) const {
-    return combine(Op::kSub, open_, diagonal_band(open_->queries(), open_->keys(), low, high));
+  PlanePtr outside(const Diagonals& band) const {
+    return combine(Op::kSub, open_,
+                   diagonal_band(open_->queries(), open_->keys(), band.low, band.high));
   }
   /// Narrower bands leave more to the types: once they contradict the mask they go on doing so.
-  void narrow_high(Index low, Index& high) const {
-    Index bad = -open_->queries() - 1;
-    while (high - bad > 1) {
-      const Index middle = bad + (high - bad) / 2;
-      (types(outside(low, middle)) ? high : bad) = middle;
-    }
-  }
-  void narrow_low(Index& low, Index high) const {
-    Index bad = open_->keys() + 1;
-    while (bad - low > 1) {
-      const Index middle = low + (bad - low) / 2;
-      (types(outside(middle, high)) ? low : bad) = middle;
-    }
+  void narrow(Diagonals& band, bool upper) const {
+    std::vector<Index> ends = diagonal_ends(*open_, upper);
+    if (!upper) std::ranges::reverse(ends);
+    const auto contradicts = [&](Index end) {
+      Diagonals narrower = band;
+      (upper ? narrower.high : narrower.low) = end;
+      return !types(outside(narrower));
+    };
+    const auto narrowest = std::ranges::partition_point(ends, contradicts);
+    if (narrowest != ends.end()) (upper ? band.high : band.low) = *narrowest;
   }
   const PlanePtr& open_;
   const PlanePtr& closed_;
@@ -90,7 +112,8 @@ std::vector<Index> last_apart(const Plane& closed) {
   return last;
 }
 
-/// The longest documents, from the first token on, that hold no closed cell.
+/// The longest documents, from the first token on, that hold no closed cell; null when they are too
+/// many to be more than single tokens.
 PlanePtr free_documents(const PlanePtr& closed) {
   const Index n = closed->queries();
   const PlanePtr below = combine(Op::kAnd, closed, diagonal_band(n, n, -n, 0));
@@ -103,6 +126,7 @@ PlanePtr free_documents(const PlanePtr& closed) {
     const Index apart = token == n ? n : std::max(in_row[at], in_column[at]);
     if (apart >= document.begin) {
       if (!document.empty()) slabs.push_back({document, {{document.begin, document.end, 0, 0}}});
+      if (slabs.size() > kMostDocuments) return nullptr;
       document.begin = apart == token ? token + 1 : token;
     }
     document.end = token + 1;
@@ -179,7 +203,7 @@ std::vector<Classes> likely_types(const PlanePtr& open, const PlanePtr& closed) 
   if (open->queries() == open->keys()) guesses.add_outside(free_documents(closed));
   guesses.add_outside(free_keys(*closed));
   if (open->queries() * open->keys() <= AreaSums::kMostCells) {
-    if (const PlanePtr under = free_stride(*closed)) guesses.add_outside(under);
+    guesses.add_outside(free_stride(*closed));
     add_outside_blocks(open, closed, guesses);
   }
   const PlanePtr bare = without_free_lines(open, *closed);

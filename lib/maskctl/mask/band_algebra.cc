@@ -1,6 +1,7 @@
 // Union and combination of bands: between two crossings of their lines the order of all lines is
 // fixed, so one row decides for the whole interval.
 #include <algorithm>
+#include <limits>
 
 #include "maskctl/mask/apply_op.h"
 #include "maskctl/mask/bands_plane.h"
@@ -29,7 +30,6 @@ class Crossings {
         (band.end_slope ? slanted_ : flat_).push_back(band.end);
       }
     }
-    unique(flat_);
     unique(slanted_);
     for (const Index offset : slanted_) {
       for (const Index value : flat_) {
@@ -60,10 +60,9 @@ Boundary clamped(Boundary line, Index q, Index keys) {
   return line;
 }
 
-/// The bands of rows on which the order of all boundaries is that of row q.
-std::vector<Band> sweep(Op op, std::vector<Boundary>& lines, Index q, Index keys) {
-  std::sort(lines.begin(), lines.end(),
-            [q](const Boundary& a, const Boundary& b) { return a.at(q) < b.at(q); });
+/// The bands of rows on which the order of all boundaries is that of row q, in which `lines`
+/// ascend.
+std::vector<Band> sweep(Op op, std::span<const Boundary> lines, Index q, Index keys) {
   std::vector<Band> bands;
   int depth[2] = {0, 0};
   bool was_open = false;
@@ -87,14 +86,20 @@ std::vector<Band> sweep(Op op, std::vector<Boundary>& lines, Index q, Index keys
   return bands;
 }
 
-/// The boundaries of the bands that are not empty on row q.
+/// The boundaries of the bands that are not empty on row q, put in order. Those of one operand
+/// mostly are already.
 void add_boundaries(std::span<const Band> bands, std::uint8_t operand, Index q,
                     std::vector<Boundary>& lines) {
+  const auto before = std::ssize(lines);
   for (const Band& band : bands) {
     if (band.begin_at(q) >= band.end_at(q)) continue;
     lines.push_back({band.begin, band.begin_slope, operand, +1});
     lines.push_back({band.end, band.end_slope, operand, -1});
   }
+  const auto ascend = [q](const Boundary& a, const Boundary& b) { return a.at(q) < b.at(q); };
+  const auto added = lines.begin() + before;
+  if (!std::is_sorted(added, lines.end(), ascend)) std::sort(added, lines.end(), ascend);
+  std::inplace_merge(lines.begin(), added, lines.end(), ascend);
 }
 
 bool same_row(const Slab& a, const Slab& b, Index q) {
@@ -136,10 +141,11 @@ class SlabPairs {
   Index row_ = 0;
 };
 
-/// Appends the slabs of a op b on rows q.
-void append_interval(Op op, Range q, std::span<const Band> a, std::span<const Band> b, Index keys,
-                     std::vector<Slab>& slabs) {
-  if (a.empty() && b.empty()) return;
+/// Appends the slabs of a op b on rows q. False as soon as they have more bands than
+/// `budget_bands`, which they take: bands under a diagonal split quadratically.
+bool append_interval(Op op, Range q, std::span<const Band> a, std::span<const Band> b, Index keys,
+                     std::vector<Slab>& slabs, Index& budget_bands) {
+  if (a.empty() && b.empty()) return true;
   Crossings crossings;
   crossings.find(q, a, b, keys);
   const auto& rows = crossings.rows();
@@ -148,8 +154,12 @@ void append_interval(Op op, Range q, std::span<const Band> a, std::span<const Ba
     lines.clear();
     add_boundaries(a, 0, rows[i], lines);
     add_boundaries(b, 1, rows[i], lines);
+    const std::size_t before = slabs.size();
     append_slab(slabs, {{rows[i], rows[i + 1]}, sweep(op, lines, rows[i], keys)});
+    if (slabs.size() > before) budget_bands -= std::ssize(slabs.back().bands);
+    if (budget_bands < 0) return false;
   }
+  return true;
 }
 
 }  // namespace
@@ -174,7 +184,8 @@ void append_slab(std::vector<Slab>& slabs, Slab slab) {
 }
 
 void append_union(std::vector<Slab>& slabs, Range q, std::span<const Band> bands, Index keys) {
-  if (!q.empty()) append_interval(Op::kOr, q, bands, {}, keys, slabs);
+  Index unlimited = std::numeric_limits<Index>::max();
+  if (!q.empty()) append_interval(Op::kOr, q, bands, {}, keys, slabs, unlimited);
 }
 
 PlanePtr combine_bands(Op op, const BandsPlane& a, const BandsPlane& b, Index budget_bands) {
@@ -182,14 +193,8 @@ PlanePtr combine_bands(Op op, const BandsPlane& a, const BandsPlane& b, Index bu
   SlabPairs pairs(a, b);
   Range q;
   std::span<const Band> in_a, in_b;
-  Index used = 0;
   while (pairs.next(a.queries(), q, in_a, in_b)) {
-    const std::size_t before = slabs.size();
-    append_interval(op, q, in_a, in_b, a.keys(), slabs);
-    for (std::size_t i = before; i < slabs.size(); ++i) {
-      used += static_cast<Index>(slabs[i].bands.size());
-    }
-    if (used > budget_bands) return nullptr;
+    if (!append_interval(op, q, in_a, in_b, a.keys(), slabs, budget_bands)) return nullptr;
   }
   return std::make_shared<BandsPlane>(a.queries(), a.keys(), std::move(slabs));
 }

@@ -7,6 +7,12 @@
 
 namespace maskctl {
 
+/// The plane as one of the tiers; null when it is another.
+template <typename T>
+const T* as(const PlanePtr& plane) {
+  return dynamic_cast<const T*>(plane.get());
+}
+
 /// Canonical: slabs ascend without overlap and are not empty; on every row of its slab each band is
 /// inside [0, keys), not empty, and the bands ascend without touching. Equal neighbours are one.
 class BandsPlane final : public Plane {
@@ -48,6 +54,8 @@ class BandsPlane final : public Plane {
 void append_slab(std::vector<Slab>& slabs, Slab slab);
 /// Canonical slabs of rows q holding the union of any bands, cut to [0, keys).
 void append_union(std::vector<Slab>& slabs, Range q, std::span<const Band> bands, Index keys);
+/// What the result of combine_bands() may take before another tier is cheaper.
+constexpr Index kBandBudget = Index{1} << 18;
 /// a op b of two canonical planes; null when it needs more than `budget_bands`.
 PlanePtr combine_bands(Op op, const BandsPlane& a, const BandsPlane& b, Index budget_bands);
 

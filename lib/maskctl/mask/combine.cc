@@ -5,17 +5,15 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
-#include "maskctl/base/huge_pages.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/bands_plane.h"
-#include "maskctl/mask/clipped_classes.h"
+#include "maskctl/mask/combine_lists.h"
 #include "maskctl/mask/stored_planes.h"
 #include "maskctl/mask/words.h"
 
 namespace maskctl {
 namespace {
 
-constexpr Index kBandBudget = Index{1} << 18;
 constexpr Index kReadRuns = Index{1} << 22;  // read without asking whether the result can be kept
 constexpr Index kBlockRows = 128;            // rows of one operand held while the other is read
 
@@ -88,8 +86,6 @@ class RowOp {
   std::vector<std::uint64_t> words_, a_, b_;
 };
 
-PlanePtr clipped_both(const PlanePtr& a, const PlanePtr& b);
-
 /// a op b, worked out at each reading.
 class Combined final : public Plane {
  public:
@@ -114,7 +110,7 @@ class Combined final : public Plane {
   }
   /// By what both have open, where that has a closed form.
   Index count(Range q, Range k) const override {
-    const PlanePtr both = q.size() == queries() ? clipped_both(a_, b_) : nullptr;
+    const PlanePtr both = q.size() == queries() ? combine_lists(Op::kAnd, a_, b_) : nullptr;
     if (!both) return Plane::count(q, k);
     const Index in_a = a_->count(q, k), in_b = b_->count(q, k), in_both = both->count(q, k);
     switch (op_) {
@@ -166,11 +162,6 @@ class Complement final : public Plane {
   PlanePtr base_;
 };
 
-template <typename T>
-const T* as(const PlanePtr& plane) {
-  return dynamic_cast<const T*>(plane.get());
-}
-
 PlanePtr combine_bits(Op op, const BitRows& a, const BitRows& b) {
   WordBuffer out(static_cast<Index>(a.words().size()));
   constexpr Index kWords = Index{1} << 16;
@@ -207,81 +198,6 @@ PlanePtr combine_stack(Op op, const PlanePtr& a, const PlanePtr& b, Index budget
   return stacked(stack->part_rows(), std::move(parts));
 }
 
-/// An intersection of shared lists with one interval a row only moves the clips. Null otherwise.
-PlanePtr clip_lists(const PlanePtr& a, const PlanePtr& b) {
-  const auto* lists = as<RowLists>(a);
-  const auto* limits = as<BandsPlane>(b);
-  if (!lists || !limits || !limits->single_runs()) return nullptr;
-  return lists->clipped(*limits);
-}
-
-/// a op b of two intervals, where it is one.
-std::optional<Run> combine_intervals(Op op, const Run& a, const Run& b) {
-  const bool apart = a.end < b.begin || b.end < a.begin;  // neither overlap nor touch
-  switch (op) {
-    case Op::kAnd:
-      return Run{std::max(a.begin, b.begin), std::min(a.end, b.end)};
-    case Op::kOr:
-      if (apart) return std::nullopt;
-      return Run{std::min(a.begin, b.begin), std::max(a.end, b.end)};
-    case Op::kXor:
-      if (a.end == b.begin || b.end == a.begin) return combine_intervals(Op::kOr, a, b);
-      if (a.begin == b.begin) return Run{std::min(a.end, b.end), std::max(a.end, b.end)};
-      if (a.end == b.end) return Run{std::min(a.begin, b.begin), std::max(a.begin, b.begin)};
-      return std::nullopt;
-    default:
-      if (b.begin <= a.begin) return Run{std::max(a.begin, std::min(a.end, b.end)), a.end};
-      if (b.end >= a.end) return Run{a.begin, std::min(a.end, b.begin)};
-      return std::nullopt;
-  }
-}
-
-/// One row of a op b, where it is one clip of one list.
-std::optional<RowRef> combine_rows(Op op, const RowRef& a, const RowRef& b) {
-  const bool no_a = a.begin >= a.end, no_b = b.begin >= b.end;
-  if (no_a || no_b) {
-    if (op == Op::kAnd || (op == Op::kSub && no_a)) return RowRef{a.list, 0, 0};
-    return no_b ? a : b;
-  }
-  if (a.list != b.list) return std::nullopt;
-  const auto keys = combine_intervals(op, {a.begin, a.end}, {b.begin, b.end});
-  if (!keys) return std::nullopt;
-  return keys->begin < keys->end ? RowRef{a.list, keys->begin, keys->end} : RowRef{a.list, 0, 0};
-}
-
-/// Planes whose rows are clips of the same lists. Null for others, and where a row would need two
-/// clips.
-PlanePtr combine_clips(Op op, const PlanePtr& a, const PlanePtr& b) {
-  const auto* in_a = as<RowLists>(a);
-  const auto* in_b = as<RowLists>(b);
-  if (!in_a || !in_b || !in_a->shares_lists(*in_b)) return nullptr;
-  std::vector<RowRef> refs;
-  reserve_huge(refs, in_a->refs().size());
-  for (std::size_t row = 0; row < in_a->refs().size(); ++row) {
-    const auto ref = combine_rows(op, in_a->refs()[row], in_b->refs()[row]);
-    if (!ref) return nullptr;
-    refs.push_back(*ref);
-  }
-  return in_a->with_rows(std::move(refs));
-}
-
-/// An intersection of two planes of disjoint lists. Null for others.
-PlanePtr product_lists(const PlanePtr& a, const PlanePtr& b) {
-  if (!as<RowLists>(a) || !as<RowLists>(b)) return nullptr;
-  const auto in_a = clipped_classes(*a);
-  const auto in_b = in_a ? clipped_classes(*b) : std::nullopt;
-  const auto both = in_b ? product(*in_a, *in_b) : std::nullopt;
-  return both ? plane_of(*both) : nullptr;
-}
-
-/// What two planes have both open, where one of them clips shared lists and that has a closed form.
-/// Null otherwise.
-PlanePtr clipped_both(const PlanePtr& a, const PlanePtr& b) {
-  if (PlanePtr plane = clip_lists(a, b)) return plane;
-  if (PlanePtr plane = clip_lists(b, a)) return plane;
-  return product_lists(a, b);
-}
-
 /// Whether the rows of shared lists have so many runs that reading them is no option.
 bool has_too_many_runs(const Plane& plane, Index most) {
   if (!plane.knows_sizes()) return false;
@@ -301,13 +217,7 @@ PlanePtr combine_tiers(Op op, const PlanePtr& a, const PlanePtr& b, Index budget
   if (bands_a && bands_b) {
     if (PlanePtr plane = combine_bands(op, *bands_a, *bands_b, kBandBudget)) return plane;
   }
-  if (PlanePtr plane = combine_clips(op, a, b)) return plane;
-  if (op == Op::kAnd) {
-    if (PlanePtr plane = clipped_both(a, b)) return plane;
-  }
-  if (op == Op::kSub && bands_b && as<RowLists>(a)) {  // what is left of a row may be one interval
-    if (PlanePtr plane = clip_lists(a, complement(b))) return plane;
-  }
+  if (PlanePtr plane = combine_lists(op, a, b)) return plane;
   const auto* bits_a = as<BitRows>(a);
   const auto* bits_b = as<BitRows>(b);
   if (bits_a && bits_b) return combine_bits(op, *bits_a, *bits_b);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/huge_pages.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/rows.h"
@@ -99,14 +100,10 @@ class RandomPlane final : public Plane {
 };
 
 std::vector<Run> runs_of(std::span<const std::uint8_t> flags) {
+  std::vector<std::uint64_t> words(static_cast<std::size_t>(words_for(std::ssize(flags))));
+  pack_bytes(flags, words);
   std::vector<Run> runs;
-  const auto size = static_cast<std::int32_t>(flags.size());
-  for (std::int32_t i = 0; i < size;) {
-    std::int32_t end = i;
-    while (end < size && flags[static_cast<std::size_t>(end)]) ++end;
-    if (end > i) runs.push_back({i, end});
-    i = end + 1;
-  }
+  words_to_runs(words, runs);
   return runs;
 }
 
@@ -123,15 +120,18 @@ namespace {
 /// Dilation as documents that take turns: planes too large to look at their cells are counted,
 /// clipped and tiled by what the rows share.
 PlanePtr dilated_lists(Index queries, Index keys, Index stride, Index phase) {
-  ClippedClasses classes;
-  classes.count = static_cast<std::int32_t>(stride);
-  const auto turn = [stride](Index i) {
-    return static_cast<std::int32_t>(i - floor_div(i, stride) * stride);
+  const auto turns = [stride](Index first, Index size) {
+    std::vector<std::int32_t> out;
+    reserve_huge(out, static_cast<std::size_t>(size));
+    Index turn = first - floor_div(first, stride) * stride;
+    for (Index i = 0; i < size; ++i) {
+      out.push_back(static_cast<std::int32_t>(turn));
+      if (++turn == stride) turn = 0;
+    }
+    return out;
   };
-  for (Index row = 0; row < queries; ++row) classes.q.push_back(turn(row + phase));
-  for (Index key = 0; key < keys; ++key) classes.k.push_back(turn(key));
-  classes.clip.assign(classes.q.size(), {0, static_cast<std::int32_t>(keys)});
-  return plane_of(classes);
+  return plane_of(turns(phase, queries), turns(0, keys), static_cast<std::int32_t>(stride),
+                  {0, static_cast<std::int32_t>(keys)});
 }
 
 }  // namespace

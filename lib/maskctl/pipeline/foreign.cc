@@ -259,35 +259,6 @@ Chain parse_xformers(std::string_view given) {
   return chain_of(mask);
 }
 
-Chain parse_splash(std::string_view given) {
-  ForeignText text(given, "translate");
-  MaskArguments mask;
-  do {
-    text.at_end();
-    const Index begin = text.position();
-    const std::string name = text.word();
-    const auto numbers = call_numbers(text);
-    if (name == "CausalMask") {
-      need_numbers(text, begin, numbers, 0, 0);
-      mask.right = 0;
-    } else if (name == "LocalMask") {
-      need_numbers(text, begin, numbers, 2, 0);
-      mask.left = numbers[0];
-      mask.right = mask.right ? std::min(*mask.right, numbers[1]) : numbers[1];
-    } else if (name == "ChunkedCausalMask") {
-      need_numbers(text, begin, numbers, 1, 1);
-      mask.right = 0;
-      mask.chunk = numbers[0];
-    } else {
-      text.fail_at(begin, fmt::format("unknown mask '{}'; known: CausalMask, LocalMask((L, R)), "
-                                      "ChunkedCausalMask(N); leave the shape out",
-                                      shown(name)));
-    }
-  } while (text.take('&'));
-  if (!text.at_end()) text.fail("expected '&' or the end");
-  return chain_of(mask);
-}
-
 }  // namespace
 
 Chain parse_foreign(Library library, std::string_view text) {

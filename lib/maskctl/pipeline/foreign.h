@@ -18,7 +18,7 @@ namespace maskctl {
 ///   xformers  a class with its arguments: LowerTriangularFromBottomRightLocalAttentionMask(W)
 ///   flashinfer causal=BOOL, window_left=W
 ///   flex      an expression: and_masks(causal, sliding_window(W)), see parse_mask_expression()
-///   splash    CausalMask, LocalMask((L, R)), ChunkedCausalMask(N), joined by &
+///   splash    classes joined by &, see parse_splash()
 ///   vllm      sliding_window=W
 ///   ck_tile   the text of -mask, see parse_ck_tile()
 ///   flashmask causal=BOOL, window_size=W
@@ -31,6 +31,12 @@ Chain parse_foreign(Library library, std::string_view text);
 /// third number: sink tokens), xt:W and xb:W (xformers: W keys around the query), g:Y,X (keys
 /// q - Y + 1 to q + X - 1); "-mask=" may stand before it. Throws PipelineError.
 Chain parse_ck_tile(std::string_view text);
+
+/// CausalMask(), LocalMask((L, R)) with None unbounded, ChunkedCausalMask(N) and FullMask(), joined
+/// by &, as translate() writes them: a shape may stand first, offset=N or offset=KV_LEN - Q_LEN
+/// (bottom-right) last, "mask =" before all. With a shape and no offset top-left, without both any
+/// alignment. Throws PipelineError.
+Chain parse_splash(std::string_view text);
 
 /// and_masks(...), or_masks(...) and names with numbers: causal, sliding_window(W) (attention-gym:
 /// q - kv <= W, causal), prefix_lm(n), prefix(n), sinks(n), document(3+5), chunked(N),
