@@ -145,20 +145,16 @@ bool held_alike(const Plane& a, const Plane& b) {
   return &a == &b || (lists_a && lists_b && lists_a->is_alike(*lists_b));
 }
 
-std::optional<ClippedClasses> product(const ClippedClasses& a, const ClippedClasses& b) {
+std::optional<ClippedClasses> product(ClippedClasses a, const ClippedClasses& b) {
   if (Index{a.count} * b.count > kMostPairs) return std::nullopt;
   PairNumbers numbers(a.count, b.count);
-  ClippedClasses out;
-  reserve_huge(out.k, a.k.size());
-  for (std::size_t i = 0; i < a.k.size(); ++i) out.k.push_back(numbers.add(a.k[i], b.k[i]));
-  reserve_huge(out.q, a.q.size());
-  reserve_huge(out.clip, a.q.size());
+  for (std::size_t i = 0; i < a.k.size(); ++i) a.k[i] = numbers.add(a.k[i], b.k[i]);
   for (std::size_t i = 0; i < a.q.size(); ++i) {
-    out.q.push_back(numbers.find(a.q[i], b.q[i]));
-    out.clip.push_back(common(a.clip[i], b.clip[i]));
+    a.q[i] = numbers.find(a.q[i], b.q[i]);
+    a.clip[i] = common(a.clip[i], b.clip[i]);
   }
-  out.count = numbers.count();
-  return out;
+  a.count = numbers.count();
+  return a;
 }
 
 }  // namespace maskctl

@@ -38,6 +38,6 @@ PlanePtr plane_of(std::span<const std::int32_t> q, std::span<const std::int32_t>
 bool held_alike(const Plane& a, const Plane& b);
 
 /// Open in both: O(queries + keys). Nothing when there are too many pairs of classes to number.
-std::optional<ClippedClasses> product(const ClippedClasses& a, const ClippedClasses& b);
+std::optional<ClippedClasses> product(ClippedClasses a, const ClippedClasses& b);
 
 }  // namespace maskctl

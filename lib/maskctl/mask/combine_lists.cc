@@ -72,9 +72,11 @@ PlanePtr combine_clips(Op op, const PlanePtr& a, const PlanePtr& b) {
 /// An intersection of two planes of disjoint lists. Null for others.
 PlanePtr product_lists(const PlanePtr& a, const PlanePtr& b) {
   if (!as<RowLists>(a) || !as<RowLists>(b)) return nullptr;
-  const auto in_a = clipped_classes(*a);
-  const auto in_b = in_a ? clipped_classes(*b) : std::nullopt;
-  const auto both = in_b ? product(*in_a, *in_b) : std::nullopt;
+  auto both = clipped_classes(*a);
+  if (both) {
+    const auto in_b = clipped_classes(*b);
+    both = in_b ? product(std::move(*both), *in_b) : std::nullopt;
+  }
   return both ? plane_of(*both) : nullptr;
 }
 

@@ -8,7 +8,6 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/huge_pages.h"
 #include "maskctl/mask/bands.h"
-#include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/rows.h"
 #include "maskctl/mask/words.h"
 
@@ -120,18 +119,25 @@ namespace {
 /// Dilation as documents that take turns: planes too large to look at their cells are counted,
 /// clipped and tiled by what the rows share.
 PlanePtr dilated_lists(Index queries, Index keys, Index stride, Index phase) {
-  const auto turns = [stride](Index first, Index size) {
-    std::vector<std::int32_t> out;
-    reserve_huge(out, static_cast<std::size_t>(size));
-    Index turn = first - floor_div(first, stride) * stride;
-    for (Index i = 0; i < size; ++i) {
-      out.push_back(static_cast<std::int32_t>(turn));
-      if (++turn == stride) turn = 0;
+  const auto all = static_cast<std::int32_t>(keys);
+  std::vector<Run> runs;
+  std::vector<Index> offsets{0};
+  reserve_huge(runs, static_cast<std::size_t>(keys));
+  for (std::int32_t turn = 0; turn < stride; ++turn) {
+    for (auto key = turn; key < all; key += static_cast<std::int32_t>(stride)) {
+      runs.push_back({key, key + 1});
     }
-    return out;
-  };
-  return plane_of(turns(phase, queries), turns(0, keys), static_cast<std::int32_t>(stride),
-                  {0, static_cast<std::int32_t>(keys)});
+    offsets.push_back(std::ssize(runs));
+  }
+  offsets.push_back(std::ssize(runs));  // as planes of classes have a list without keys
+  std::vector<RowRef> refs;
+  reserve_huge(refs, static_cast<std::size_t>(queries));
+  Index turn = phase - floor_div(phase, stride) * stride;
+  for (Index row = 0; row < queries; ++row) {
+    refs.push_back({static_cast<std::uint32_t>(turn), 0, all});
+    if (++turn == stride) turn = 0;
+  }
+  return row_lists(keys, std::move(runs), std::move(offsets), std::move(refs));
 }
 
 }  // namespace
