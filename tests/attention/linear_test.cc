@@ -2,6 +2,7 @@
 // finite differences.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "maskctl/attention/linear/gla.h"
@@ -151,11 +152,36 @@ TEST_CASE("heads wider than a panel of a product") {
   }
 }
 
-TEST_CASE("decays that end chunks early, down to one token each") {
+TEST_CASE("decays that split chunks into segments, down to one token each") {
   for (unsigned seed = 300; seed < 360; ++seed) {
     INFO("seed " << seed);
     const std::array<float, 3> strongest{-3, -12, -100};
     compare_backends(problem(seed, seed % 3 == 0 ? 250 : 40, strongest[seed % 3]), 2e-5);
+  }
+}
+
+TEST_CASE("strong decays of wide heads") {
+  for (unsigned seed = 360; seed < 372; ++seed) {
+    INFO("seed " << seed);
+    compare_backends(problem(seed, 220, -4, DType::kFloat32, 140), 2e-5);
+  }
+}
+
+TEST_CASE("gates of 0 among those that forget nearly all") {
+  for (unsigned seed = 380; seed < 400; ++seed) {
+    INFO("seed " << seed);
+    Problem p = problem(seed, 200, -0.3f);
+    RandomTensors r(seed);
+    const std::array<float, 5> values{0, 0, -1e4f, -80, -29};
+    for (auto* gate : {&p.g, &p.g_gamma, &p.gk, &p.gv}) {
+      if (!*gate) continue;
+      for (float& x : (*gate)->as<float>()) {
+        if (r.chance(0.7)) x = values[static_cast<std::size_t>(r.below(5))];
+      }
+    }
+    compare_backends(p, 2e-5);
+    const Tensor out = p.forward(Backend::kCpu).out;
+    for (const float x : out.as<float>()) CHECK(std::isfinite(x));
   }
 }
 

@@ -123,8 +123,8 @@ TEST_CASE("sums of products, back from the last row and over rows and columns") 
       CHECK(by_column[as_size(x)] == Catch::Approx(sum).margin(1e-5));
     }
     Tensor sums(DType::kFloat32, {count, width});
-    sum_back({{data(a), stride}, {data(b), stride}}, {{data(c), stride}, {data(e), stride}}, count,
-             width, carry.data(), data(sums), totals.data());
+    sum_back({{data(a), stride}, {data(b), stride}}, {{data(c), stride}, {data(e), stride}},
+             {1, count}, width, carry.data(), data(sums), totals.data());
     std::vector<double> wanted = by_column;
     for (Index t = count; t-- > 1;) {
       double total = 0;

@@ -1,6 +1,9 @@
 // Products with rows where they lie, against plain loops.
 #include "maskctl/attention/core/row_products.h"
 
+#include <array>
+
+#include "maskctl/attention/core/cpu_kernel.h"
 #include "support/catch_compat.h"
 #include "support/tensors.h"
 
@@ -10,45 +13,85 @@ using namespace maskctl;
 using namespace maskctl::attention;
 using namespace maskctl::test;
 
-TEST_CASE("row products of all dtypes and edges are those of plain loops") {
-  for (unsigned seed = 0; seed < 200; ++seed) {
+/// Rows of some heads at random places, and what goes with them.
+struct Problem {
+  explicit Problem(unsigned seed) {
     RandomTensors r(seed);
     const DType dtype =
         std::array{DType::kFloat32, DType::kFloat16, DType::kBFloat16}[as_size(r.below(3))];
-    const Index heads = 1 + r.below(3), group = 1 + r.below(5), dim = 1 + r.below(40);
-    const Index count = 1 + r.below(11), stride = count + r.below(4), places = 20;
+    const Index heads = 1 + r.below(3), places = 40;
+    group = 1 + r.below(9), dim = 1 + r.below(r.chance(0.3) ? 150 : 40);
     // Heads lie beside each other in a row, or far apart.
     const bool beside = r.chance(0.5);
-    const Index head_stride = beside ? dim : places * dim;
-    const Index row_stride = beside ? heads * dim : dim;
-    const Tensor array = r.normal({heads * places * dim}, dtype);
-    const Tensor wide = astype(array, DType::kFloat32);
-    std::vector<Index> offsets;
-    for (Index j = 0; j < count; ++j) offsets.push_back(r.below(places) * row_stride);
-    const KeyRows rows{dtype, array.bytes().data(), offsets, heads, head_stride, dim};
-    const Tensor queries = r.normal({heads * group, dim});
-    const Tensor weights = r.normal({heads * group, stride});
-    const Tensor start = r.normal({heads * group, dim});
-    const auto element = [&](Index j, Index h, Index x) {
-      return wide.as<float>()[as_size(offsets[as_size(j)] + h / group * head_stride + x)];
+    array = r.normal({heads * places * dim}, dtype);
+    wide = astype(array, DType::kFloat32);
+    const auto draw = [&](Index count) {
+      std::vector<Index> drawn;
+      for (Index j = 0; j < count; ++j)
+        drawn.push_back(r.below(places) * (beside ? heads * dim : dim));
+      return drawn;
     };
-    Tensor scores = weights, sums = start;
-    row_dots(rows, queries.as<float>().data(), group, scores.as<float>().data(), stride);
-    row_sums(rows, weights.as<float>().data(), stride, group, sums.as<float>().data());
-    Tensor wanted_scores = weights, wanted_sums = start;
+    offsets = draw(1 + r.below(35)), later = draw(r.below(40));
+    rows = {dtype, array.bytes().data(), offsets, heads, beside ? dim : places * dim,
+            dim,   1 + r.below(20)};
+    ahead = rows, ahead.offsets = later;
+    stride = round_up(rows.count(), 4) + 4 * r.below(3);
+    queries = r.normal({heads * group, dim}), out = r.normal({heads * group, dim});
+    weights = r.normal({heads * group, stride});
     for (Index h = 0; h < heads * group; ++h) {
-      for (Index j = 0; j < count; ++j) {
+      for (Index j = rows.count(); j < stride; ++j) weight(h, j) = 0;
+    }
+  }
+  Problem(const Problem&) = delete;  // rows refer to the members
+
+  float element(Index j, Index h, Index x) const {
+    return wide.as<float>()[as_size(offsets[as_size(j)] + h / group * rows.head_stride + x)];
+  }
+  float& weight(Index h, Index j) { return weights.as<float>()[as_size(h * stride + j)]; }
+
+  Index group, dim, stride;
+  Tensor array, wide, queries, weights, out;
+  std::vector<Index> offsets, later;
+  KeyRows rows, ahead;
+};
+
+TEST_CASE("row products of all dtypes and edges are those of plain loops") {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    INFO("seed " << seed);
+    Problem p(seed);
+    const KeyRows* const ahead = seed % 2 ? &p.ahead : nullptr;
+    Tensor scores = p.weights, sums = p.out;
+    row_dots(p.rows, p.queries.as<float>().data(), p.group, scores.as<float>().data(), p.stride,
+             ahead);
+    row_sums(p.rows, p.weights.as<float>().data(), p.stride, p.group, sums.as<float>().data(),
+             ahead);
+    Tensor wanted_scores = scores, wanted_sums = p.out;  // past the rows: of no meaning
+    for (Index h = 0; h < p.rows.heads * p.group; ++h) {
+      for (Index j = 0; j < p.rows.count(); ++j) {
         float dot = 0;
-        const float w = weights.as<float>()[as_size(h * stride + j)];
-        for (Index x = 0; x < dim; ++x) {
-          dot += queries.as<float>()[as_size(h * dim + x)] * element(j, h, x);
-          wanted_sums.as<float>()[as_size(h * dim + x)] += w * element(j, h, x);
+        for (Index x = 0; x < p.dim; ++x) {
+          dot += p.queries.as<float>()[as_size(h * p.dim + x)] * p.element(j, h, x);
+          wanted_sums.as<float>()[as_size(h * p.dim + x)] += p.weight(h, j) * p.element(j, h, x);
         }
-        wanted_scores.as<float>()[as_size(h * stride + j)] = dot;
+        wanted_scores.as<float>()[as_size(h * p.stride + j)] = dot;
       }
     }
     check_close(scores, wanted_scores, 2e-6, "scores");
     check_close(sums, wanted_sums, 2e-6, "sums");
+  }
+}
+
+TEST_CASE("rows past the last one are neither read nor written beyond four") {
+  const Index dim = 5, count = 5, stride = 12;
+  const std::vector<float> rows(as_size(count * dim), 1), query(as_size(dim), 1);
+  std::vector<Index> offsets;
+  for (Index j = 0; j < count; ++j) offsets.push_back(j * dim);
+  std::vector<float> scores(as_size(stride), -7);
+  row_dots({DType::kFloat32, rows.data(), offsets, 1, 0, dim}, query.data(), 1, scores.data(),
+           stride, nullptr);
+  for (Index j = 0; j < stride; ++j) {
+    if (j < count) CHECK(scores[as_size(j)] == 5);
+    if (j >= 8) CHECK(scores[as_size(j)] == -7);
   }
 }
 
@@ -80,12 +123,13 @@ TEST_CASE("a score depends on its two vectors alone") {
   const Tensor query = r.normal({3, dim}), row = r.normal({dim});
   for (Index count = 1; count < 9; ++count) {
     const std::vector<Index> offsets(as_size(count), 0);
-    std::vector<float> scores(as_size(3 * count));
+    const Index stride = round_up(count, 4);
+    std::vector<float> scores(as_size(3 * stride));
     row_dots({DType::kFloat32, row.bytes().data(), offsets, 1, 0, dim}, query.as<float>().data(), 3,
-             scores.data(), count);
+             scores.data(), stride);
     for (Index g = 0; g < 3; ++g) {
       for (Index j = 1; j < count; ++j) {
-        CHECK(scores[as_size(g * count + j)] == scores[as_size(g * count)]);
+        CHECK(scores[as_size(g * stride + j)] == scores[as_size(g * stride)]);
       }
     }
   }

@@ -129,6 +129,37 @@ TEST_CASE("gradients have the same bits for every number of threads") {
   CHECK(std::ranges::equal(one.query.bytes(), three.query.bytes()));
 }
 
+TEST_CASE(
+    "blocks in strips and in tiles equal the float64 twin, with the same bits for all threads") {
+  Random r(6);
+  // A window goes by strips; one with first keys for all, and a wide triangle, by tiles; a triangle
+  // that ends early has rows of both kinds and rows without keys.
+  const Index n = 900;
+  const auto check = [&](const PlanePtr& plane, Index dim) {
+    const Tensor q = r.normal({1, n, 2, dim}), k = r.normal({1, n, 1, dim}),
+                 v = r.normal({1, n, 1, dim + 3});
+    const Mask mask(plane);
+    const SoftmaxInputs inputs{&q, &k, &v, &mask, nullptr, nullptr};
+    const auto with = [&](int count) {
+      set_threads(count);
+      SoftmaxResult result = softmax_forward(inputs);
+      set_threads(0);
+      return result;
+    };
+    SoftmaxOptions slow;
+    slow.backend = Backend::kReference;
+    const SoftmaxResult expected = softmax_forward(inputs, slow), one = with(1), three = with(3);
+    check_close(one.out, expected.out, 2e-5, "out");
+    check_close(one.lse, expected.lse, 2e-5, "lse");
+    CHECK(std::ranges::equal(one.out.bytes(), three.out.bytes()));
+    CHECK(std::ranges::equal(one.lse.bytes(), three.lse.bytes()));
+  };
+  check(diagonal_band(n, n, -100, 0), 20);
+  check(diagonal_band(n, n, -n, 0), 130);
+  check(diagonal_band(n, n, 200, 400), 20);
+  check(bands(n, n, {{{0, n}, {{0, 5, 0, 0}, {-100, 1, 1, 1}}}}), 20);
+}
+
 TEST_CASE("half precision inputs differ from the twin by their rounding alone") {
   for (unsigned seed = 1000; seed < 1015; ++seed) {
     INFO("seed " << seed);

@@ -7,6 +7,13 @@
 // operations of the algorithm per second of CPU time over those of the peak loop around it, which
 // other load on the machine changes least; then the same by the clock, all threads against all
 // threads.
+//
+// Operations are multiplications and additions of the products of the chunked form, chunks of C =
+// 96 tokens, width D of keys and values: a product of the pairs (t, s <= t) of a chunk is C D for
+// each token, one with the state 2 D^2. Forward does two of each (scores and what they read;
+// reading and updating the state), backward five: scores, their gradient, d_query, d_key, d_value;
+// d_query, d_key, d_value, the gradient of the state, and the states again. Decays per value make
+// it six, as their gradient is made of the output. Exponentials, scaling and packing do not count.
 #include <time.h>
 
 #include <cmath>
@@ -91,7 +98,7 @@ Tensor numbers(std::vector<Index> shape, float low, float high) {
 }
 
 constexpr Index kTokens = 2048, kHeads = 8;
-constexpr double kChunkTokens = 96;  // of the implementation; decays may end chunks earlier
+constexpr double kChunkTokens = 96;
 
 struct Gates {
   const char* name;
@@ -117,12 +124,10 @@ struct Linear {
   }
 };
 
-/// Of the chunked form, pairs of tokens counted once: what the state and what earlier tokens of the
-/// chunk contribute. Backward does five products of pairs and five of the state.
-double operations(Index dim, bool backward) {
+/// As said above, of size 1; `products` of pairs and as many of the state.
+double operations(Index dim, int products) {
   const double d = static_cast<double>(dim), tokens = static_cast<double>(kTokens * kHeads);
-  const double pairs = kChunkTokens * d, state = 2 * d * d;
-  return tokens * (backward ? 5 * pairs + 5 * state : 2 * pairs + 2 * state);
+  return products * tokens * (kChunkTokens * d + 2 * d * d);
 }
 
 void bench_linear(int pairs) {
@@ -134,11 +139,12 @@ void bench_linear(int pairs) {
       const Linear one(kTokens, dim, gates), four(4 * kTokens, dim, gates);
       const auto pick = [&](int size) -> const Linear& { return size == 1 ? one : four; };
       const std::string name = std::string(gates.name) + ", D " + std::to_string(dim);
-      report(name, pairs, operations(dim, false),
+      report(name, pairs, operations(dim, 2),
              [&](int size) { bench::keep(recurrent_attention(pick(size).inputs())); });
-      report(name + ", backward", pairs, operations(dim, true), [&](int size) {
-        bench::keep(recurrent_attention_backward(pick(size).inputs(), pick(size).d_out));
-      });
+      report(name + ", backward", pairs, operations(dim, gates.per_value < 0 ? 6 : 5),
+             [&](int size) {
+               bench::keep(recurrent_attention_backward(pick(size).inputs(), pick(size).d_out));
+             });
     }
   }
 }

@@ -9,8 +9,9 @@
 #include "maskctl/attention/core/backends.h"
 #include "maskctl/attention/core/cpu_heads.h"
 #include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/core/cpu_packed_heads.h"
 #include "maskctl/attention/core/cpu_tiles.h"
-#include "maskctl/base/kept_memory.h"
+#include "maskctl/attention/core/rows_ahead.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/tensor/convert.h"
 
@@ -38,48 +39,8 @@ struct Tiles {
   }
 };
 
-/// K and V of one key head, packed by tiles of keys: each is used by all blocks of queries.
-class PackedHead {
- public:
-  PackedHead(const CpuCall& c, Index tile_keys, Index b, Index u)
-      : tile_keys_(tile_keys),
-        key_floats_(tile_keys * c.d.dim),
-        value_floats_(tile_keys * round_up(c.d.value_dim, kColumnGroup)),
-        tiles_(ceil_div(c.d.keys, tile_keys)),
-        memory_(as_size(tiles_ * (key_floats_ + value_floats_)) * sizeof(float)) {
-    HeadRows rows(c, b, u);
-    if (pack(rows, c.d)) return;
-    rows.clean();
-    pack(rows, c.d);
-  }
-  const float* keys(Range tile) const { return keys() + tile.begin / tile_keys_ * key_floats_; }
-  const float* values(Range tile) const {
-    return values() + tile.begin / tile_keys_ * value_floats_;
-  }
-
- private:
-  /// Writes all that is read; whether it is finite.
-  bool pack(const HeadRows& rows, const Dims& d) {
-    bool finite = true;
-    for (Index t = 0; t < tiles_; ++t) {
-      const Index first = t * tile_keys_, n = std::min(tile_keys_, d.keys - first);
-      float* const keys_out = keys() + t * key_floats_;
-      float* const values_out = values() + t * value_floats_;
-      pack_columns(rows.key(first), rows.key_stride(), n, d.dim, keys_out);
-      pack_rows(rows.value(first), rows.value_stride(), n, d.value_dim, values_out);
-      finite = finite && all_finite(keys_out, d.dim * round_up(n, kColumnGroup)) &&
-               all_finite(values_out, n * round_up(d.value_dim, kColumnGroup));
-    }
-    return finite;
-  }
-  float* keys() const { return memory_.as<float>(); }
-  float* values() const { return keys() + tiles_ * key_floats_; }
-
-  Index tile_keys_, key_floats_, value_floats_, tiles_;
-  KeptMemory memory_;
-};
-
-/// The running softmax of a block of queries.
+/// The softmax of a block of queries: in one piece, tile by tile of keys; or, where the block sees
+/// few keys, in strips of rows that take all their keys at once.
 class Block {
  public:
   Block(const CpuCall& c, const Tiles& tiles)
@@ -92,70 +53,123 @@ class Block {
         max_(buffer(tiles.rows)),
         weight_(buffer(tiles.rows)) {}
 
-  void run(Index b, Index h, Range rows, const PackedHead& head, SoftmaxResult& result) {
+  void run(Index b, Index h, Range rows, PackedHead& head, SoftmaxResult& result) {
     b_ = b, h_ = h, rows_ = rows;
-    start();
+    out_ = result.out.as<float>().data() + (b * c_.d.queries * c_.d.q_heads + h) * c_.d.value_dim;
+    lse_ = result.lse.as<float>().data() + (b * c_.d.q_heads + h) * c_.d.queries;
     open_.read(*c_.mask.plane(b, h), rows, tile_keys_);
-    for (const KeyTile& tile : open_.tiles()) add(tile, head);
-    finish(result);
+    const bool narrow = is_narrow();
+    const Index step = narrow ? std::min(kStrip, rows.size()) : rows.size();
+    for (Index first = 0; first < rows.size(); first += step) {
+      strip_ = {first, std::min(first + step, rows.size())};
+      start();
+      if (narrow) {
+        add_at_once(head);
+      } else {
+        for (const KeyTile& tile : open_.tiles()) add(tile, head);
+      }
+      finish();
+    }
   }
 
  private:
-  Index padded_rows() const { return round_up(rows_.size(), kRowGroup); }
+  static constexpr Index kStrip = 24;
+
+  /// Whether K and V of all keys that the block sees stay in the second-level cache, and scores of
+  /// a strip with them fit. Full tiles, or closed ones in between, want tiles.
+  bool is_narrow() const {
+    constexpr Index kFloats = 192 * 1024;  // 3/4 of 1 MiB
+    const std::vector<KeyTile>& tiles = open_.tiles();
+    if (std::ranges::all_of(tiles, &KeyTile::full)) return false;
+    const Index width = tiles.back().keys.end - tiles.front().keys.begin;
+    return width * (c_.d.dim + c_.d.value_dim) <= kFloats &&
+           kStrip * round_up(width, kColumnGroup) <= static_cast<Index>(scores_.size()) &&
+           ceil_div(width, tile_keys_) == static_cast<Index>(tiles.size());
+  }
+
+  // Of the strip: rows, groups of rows, and the place of its row r.
+  Index groups() const { return ceil_div(strip_.size(), kRowGroup); }
+  Index query(Index r) const { return rows_.begin + strip_.begin + r; }
+  Range open(Index r, Range keys) const { return open_.span(strip_.begin + r, keys); }
+  const float* query_row(Index i) const { return c_.query(b_, h_) + i * c_.query_stride(); }
+  float* out_row(Index i) const { return out_ + i * out_stride(); }
+  Index out_stride() const { return c_.d.q_heads * c_.d.value_dim; }
 
   void start() {
-    const float* q = c_.query(b_, h_);
-    for (Index r = 0; r < padded_rows(); ++r) {
-      float* out = query_.data() + r * c_.d.dim;
-      if (r >= rows_.size()) {
-        std::fill(out, out + c_.d.dim, 0.0f);
-        continue;
-      }
-      scale(q + (rows_.begin + r) * c_.query_stride(), c_.d.dim, c_.scale, out);
+    for (Index r = 0; r < strip_.size(); ++r) {
+      scale(query_row(query(r)), c_.d.dim, c_.scale, query_.data() + r * c_.d.dim);
     }
-    std::fill(sum_.begin(), sum_.end(), 0.0f);
-    std::fill(max_.begin(), max_.end(), kClosed);
-    std::fill(weight_.begin(), weight_.end(), 0.0f);
+    const Index padded = groups() * kRowGroup;
+    std::fill(query_.begin() + strip_.size() * c_.d.dim, query_.begin() + padded * c_.d.dim, 0.0f);
+    std::fill_n(sum_.begin(), padded * value_columns_, 0.0f);
+    std::fill_n(max_.begin(), padded, kClosed);
+    std::fill_n(weight_.begin(), padded, 0.0f);
+    ahead_.clear();
   }
 
-  void add(const KeyTile& tile, const PackedHead& head) {
+  void add_at_once(PackedHead& head) {
+    Range keys{c_.d.keys, 0};
+    for (Index r = 0; r < strip_.size(); ++r) widen(open(r, {0, c_.d.keys}), keys);
+    if (keys.empty()) return;
+    keys.begin = keys.begin / kColumnGroup * kColumnGroup;
+    ask_ahead(keys.end);
+    add({keys, false}, head);
+  }
+
+  /// While the strip works: the rows that it will write, and what the next one will read: its
+  /// keys are taken to lie behind, as under most masks, and are packed in whole units.
+  void ask_ahead(Index keys_end) {
+    const Index i = query(0), next = i + strip_.size(), u = c_.d.kv_head(h_);
+    const Index key = keys_end + PackedHead::kUnit, keys = std::min(kStrip, c_.d.keys - key);
+    ahead_.ask(out_row(i), out_stride(), strip_.size(), c_.d.value_dim);
+    ahead_.ask(query_row(next), c_.query_stride(), std::min(kStrip, c_.d.queries - next), c_.d.dim);
+    ahead_.ask(c_.key(b_, u) + key * c_.key_stride(), c_.key_stride(), keys, c_.d.dim);
+    ahead_.ask(c_.value(b_, u) + key * c_.value_stride(), c_.value_stride(), keys, c_.d.value_dim);
+  }
+
+  void add(const KeyTile& tile, PackedHead& head) {
+    const Index first = tile.keys.begin, stride = round_up(tile.keys.size(), kColumnGroup);
+    head.need(tile.keys);
     set_spans(tile);
-    multiply_columns(query_.data(), c_.d.dim, c_.d.dim, head.keys(tile.keys), spans_,
-                     scores_.data(), tile_keys_);
-    for (Index r = 0; r < rows_.size(); ++r) {
-      const Range span = spans_[as_size(r / kRowGroup)];
-      if (!span.empty()) update(r, tile, span);
+    multiply_columns(query_.data(), c_.d.dim, c_.d.dim, head.keys(first), columns_, scores_.data(),
+                     stride, &ahead_);
+    for (Index r = 0; r < strip_.size(); ++r) {
+      const Range span = columns_[as_size(r / kRowGroup)];
+      if (!span.empty()) update(r, tile, span, scores_.data() + r * stride + span.begin);
     }
-    for (Range& span : spans_) span.end = std::min(span.end, tile.keys.size());
-    multiply_depths(scores_.data(), tile_keys_, tile.keys.size(), head.values(tile.keys),
-                    value_columns_, spans_, sum_.data(), value_columns_);
+    multiply_depths(scores_.data(), stride, head.panel_rows(), head.values(first), value_columns_,
+                    depths_, sum_.data(), value_columns_, &ahead_);
   }
 
-  /// The columns of the tile that each group of rows needs, in whole groups of columns.
+  /// What each group of rows needs of the tile: its weights of depths, from the first to the last
+  /// open key, and for them scores of columns, in whole groups.
   void set_spans(const KeyTile& tile) {
-    const Index width = round_up(tile.keys.size(), kColumnGroup);
-    spans_.assign(as_size(padded_rows() / kRowGroup),
-                  tile.full ? Range{0, width} : Range{width, 0});
-    if (tile.full) return;
-    for (Index r = 0; r < rows_.size(); ++r) {
-      const Range open = open_.span(r, tile.keys);
-      if (open.empty()) continue;
-      const Index first = tile.keys.begin;
-      Range& span = spans_[as_size(r / kRowGroup)];
-      span.begin = std::min(span.begin, (open.begin - first) / kColumnGroup * kColumnGroup);
-      span.end = std::max(span.end, round_up(open.end - first, kColumnGroup));
+    const Range all{0, tile.keys.size()}, none{all.end, 0};
+    depths_.assign(as_size(groups()), tile.full ? all : none);
+    for (Index r = 0; !tile.full && r < strip_.size(); ++r) {
+      const Range seen = open(r, tile.keys);
+      if (seen.empty()) continue;
+      widen({seen.begin - tile.keys.begin, seen.end - tile.keys.begin},
+            depths_[as_size(r / kRowGroup)]);
+    }
+    columns_.clear();
+    for (const Range& depth : depths_) {
+      columns_.push_back(depth.empty() ? Range{}
+                                       : Range{depth.begin / kColumnGroup * kColumnGroup,
+                                               round_up(depth.end, kColumnGroup)});
     }
   }
+  static void widen(Range by, Range& range) {
+    if (!by.empty()) range = {std::min(range.begin, by.begin), std::max(range.end, by.end)};
+  }
 
-  /// Scores to weights in the columns `span` of the tile; earlier sums shrink when the maximum
+  /// Scores x to weights in the columns `span` of the tile; earlier sums shrink when the maximum
   /// grows.
-  void update(Index r, const KeyTile& tile, Range span) {
-    float* const x = scores_.data() + r * tile_keys_ + span.begin;
+  void update(Index r, const KeyTile& tile, Range span, float* x) {
     const Range keys =
         intersect({tile.keys.begin + span.begin, tile.keys.begin + span.end}, tile.keys);
-    const Index query = rows_.begin + r;
-    if (c_.adjusts_logits()) c_.adjust(x, b_, h_, query, keys, span.size(), nullptr);
-    if (!tile.full) open_.close_row(r, keys, kClosed, x);
+    if (c_.adjusts_logits()) c_.adjust(x, b_, h_, query(r), keys, span.size(), nullptr);
+    if (!tile.full) open_.close_row(strip_.begin + r, keys, kClosed, x);
     std::fill(x + keys.size(), x + span.size(), kClosed);
     float& top = max_[as_size(r)];
     float& weight = weight_[as_size(r)];
@@ -169,17 +183,11 @@ class Block {
       top = now;
     }
     weight += exp_and_sum(x, span.size(), top == kClosed ? 0.0f : top);
-    if (c_.options.dropout > 0) c_.drop(x, b_, h_, query, keys);
+    if (c_.options.dropout > 0) c_.drop(x, b_, h_, query(r), keys);
   }
 
-  void finish(SoftmaxResult& result) {
-    float* out = result.out.as<float>().data() +
-                 ((b_ * c_.d.queries + rows_.begin) * c_.d.q_heads + h_) * c_.d.value_dim;
-    float* lse =
-        result.lse.as<float>().data() + (b_ * c_.d.q_heads + h_) * c_.d.queries + rows_.begin;
-    for (Index r = 0; r < rows_.size(); ++r, out += c_.d.q_heads * c_.d.value_dim) {
-      finish_row(r, out, lse[r]);
-    }
+  void finish() {
+    for (Index r = 0; r < strip_.size(); ++r) finish_row(r, out_row(query(r)), lse_[query(r)]);
   }
 
   void finish_row(Index r, float* out, float& lse) {
@@ -206,10 +214,12 @@ class Block {
   const CpuCall& c_;
   Index tile_keys_, value_columns_;
   Buffer query_, scores_, sum_, max_, weight_;
-  std::vector<Range> spans_;  // of each group of rows
+  std::vector<Range> columns_, depths_;  // of each group of rows
+  RowsAhead ahead_;
   QueryBlock open_;
   Index b_ = 0, h_ = 0;
-  Range rows_;
+  Range rows_, strip_;                     // of the head, of the block
+  float *out_ = nullptr, *lse_ = nullptr;  // of the head's first query
 };
 
 /// Blocks that tasks take and give back: as many as work at once.
@@ -234,6 +244,13 @@ class Blocks {
   std::mutex mutex_;
   std::vector<std::unique_ptr<Block>> free_;
 };
+
+/// Neighbouring blocks share keys, and each asks for the rows of the next: a task takes some, if
+/// there are enough for all threads.
+Index blocks_of_task(Index blocks) {
+  constexpr Index kTasksOfThread = 8, kMost = 4;
+  return std::clamp<Index>(blocks / (kTasksOfThread * threads()), 1, kMost);
+}
 
 /// Rows without keys and sinks, where the policy is not zero.
 void apply_policy(const CpuCall& c, SoftmaxResult& result) {
@@ -278,21 +295,22 @@ SoftmaxResult cpu_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& opt
   SoftmaxResult result{
       Tensor::unwritten(DType::kFloat32, {d.batch, d.queries, d.q_heads, d.value_dim}),
       Tensor::unwritten(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
-  std::vector<std::unique_ptr<PackedHead>> heads(static_cast<std::size_t>(d.batch * d.kv_heads));
-  parallel_for(d.batch * d.kv_heads, [&](Index n) {
-    heads[static_cast<std::size_t>(n)] =
-        std::make_unique<PackedHead>(c, tiles.keys, n / d.kv_heads, n % d.kv_heads);
-  });
   const Index blocks = ceil_div(d.queries, tiles.rows);
+  const Index together = blocks_of_task(d.batch * d.q_heads * blocks);
+  const Index parts = ceil_div(blocks, together);
+  PackedHeads heads(c, d.group() * parts);
   Blocks workers(c, tiles);
   // Head by head, whose keys then stay in the cache; later blocks see more under a causal mask and
   // go first.
-  parallel_for(d.batch * d.q_heads * blocks, [&](Index n) {
-    const Index block = blocks - 1 - n % blocks;
-    const Index b = n / blocks / d.q_heads, h = n / blocks % d.q_heads;
-    const Range rows{block * tiles.rows, std::min((block + 1) * tiles.rows, d.queries)};
+  parallel_for(d.batch * d.q_heads * parts, [&](Index n) {
+    const Index first = (parts - 1 - n % parts) * together;
+    const Index b = n / parts / d.q_heads, h = n / parts % d.q_heads;
+    const std::shared_ptr<PackedHead> head = heads.take(b * d.kv_heads + d.kv_head(h));
     std::unique_ptr<Block> worker = workers.take();
-    worker->run(b, h, rows, *heads[as_size(b * d.kv_heads + d.kv_head(h))], result);
+    for (Index block = first; block < std::min(first + together, blocks); ++block) {
+      const Range rows{block * tiles.rows, std::min((block + 1) * tiles.rows, d.queries)};
+      worker->run(b, h, rows, *head, result);
+    }
     workers.give_back(std::move(worker));
   });
   apply_policy(c, result);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "maskctl/attention/core/rows_ahead.h"
 #include "maskctl/attention/core/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -23,13 +24,22 @@ using V = hn::Vec<D>;
 
 HWY_ATTR Index panel_width() { return 2 * static_cast<Index>(hn::Lanes(D())); }
 
-HWY_ATTR void pack_rows_all(const float* src, Index stride, Index rows, Index columns, float* out) {
-  const Index width = panel_width();
+HWY_ATTR void pack_rows_all(const float* src, Index stride, Index rows, Index columns,
+                            Index panel_rows, float* panel) {
+  const D d;
+  const Index width = panel_width(), half = width / 2;
   const Index padded = round_up(columns, kColumnGroup);
-  for (Index first = 0; first < padded; first += width) {
+  for (Index first = 0; first < padded; first += width, panel += panel_rows * width) {
     const Index inside = std::clamp<Index>(columns - first, 0, width);
+    float* out = panel;
     for (Index row = 0; row < rows; ++row, out += width) {
-      std::memcpy(out, src + row * stride + first, as_size(inside) * sizeof(float));
+      const float* const from = src + row * stride + first;
+      if (inside == width) {
+        hn::StoreU(hn::LoadU(d, from), d, out);
+        hn::StoreU(hn::LoadU(d, from + half), d, out + half);
+        continue;
+      }
+      std::memcpy(out, from, as_size(inside) * sizeof(float));
       std::fill(out + inside, out + width, 0.0f);
     }
   }
@@ -101,9 +111,12 @@ HWY_ATTR void transpose_all(const float* x, Index n, float* out) {
   }
 }
 
-/// Six rows of C times one panel. Named accumulators: an array of vectors is spilled by GCC 12.
-HWY_ATTR void multiply_six(const float* a, Index stride, Index depth, const float* panel, float* c,
-                           Index c_stride, bool accumulate) {
+/// Six rows of C times one panel; a is A's first cell, or A^T's with kTurned. Named accumulators:
+/// an array of vectors is spilled by GCC 12.
+template <bool kTurned = false>
+HWY_NOINLINE HWY_ATTR void multiply_six(const float* a, Index a_stride, Index depth,
+                                        const float* panel, float* c, Index c_stride,
+                                        bool accumulate) {
   const D d;
   const auto n = static_cast<Index>(hn::Lanes(d));
   float* const r0 = c;
@@ -122,19 +135,20 @@ HWY_ATTR void multiply_six(const float* a, Index stride, Index depth, const floa
     c40 = hn::LoadU(d, r4), c41 = hn::LoadU(d, r4 + n);
     c50 = hn::LoadU(d, r5), c51 = hn::LoadU(d, r5 + n);
   }
-  for (Index k = 0; k < depth; ++k, panel += 2 * n) {
+  const Index stride = kTurned ? 1 : a_stride, step = kTurned ? a_stride : 1;
+  for (Index k = 0; k < depth; ++k, panel += 2 * n, a += step) {
     const V b0 = hn::LoadU(d, panel), b1 = hn::LoadU(d, panel + n);
-    V x = hn::Set(d, a[k]);
+    V x = hn::Set(d, a[0]);
     c00 = hn::MulAdd(x, b0, c00), c01 = hn::MulAdd(x, b1, c01);
-    x = hn::Set(d, a[k + stride]);
+    x = hn::Set(d, a[stride]);
     c10 = hn::MulAdd(x, b0, c10), c11 = hn::MulAdd(x, b1, c11);
-    x = hn::Set(d, a[k + 2 * stride]);
+    x = hn::Set(d, a[2 * stride]);
     c20 = hn::MulAdd(x, b0, c20), c21 = hn::MulAdd(x, b1, c21);
-    x = hn::Set(d, a[k + 3 * stride]);
+    x = hn::Set(d, a[3 * stride]);
     c30 = hn::MulAdd(x, b0, c30), c31 = hn::MulAdd(x, b1, c31);
-    x = hn::Set(d, a[k + 4 * stride]);
+    x = hn::Set(d, a[4 * stride]);
     c40 = hn::MulAdd(x, b0, c40), c41 = hn::MulAdd(x, b1, c41);
-    x = hn::Set(d, a[k + 5 * stride]);
+    x = hn::Set(d, a[5 * stride]);
     c50 = hn::MulAdd(x, b0, c50), c51 = hn::MulAdd(x, b1, c51);
   }
   hn::StoreU(c00, d, r0), hn::StoreU(c01, d, r0 + n);
@@ -145,11 +159,14 @@ HWY_ATTR void multiply_six(const float* a, Index stride, Index depth, const floa
   hn::StoreU(c50, d, r5), hn::StoreU(c51, d, r5 + n);
 }
 
-/// Fetches the next panel into the cache piece by piece, while groups work on this one.
+/// Fetches the next panel into the cache piece by piece, while groups work on this one. Few groups
+/// are no cover for it.
 class PanelAhead {
  public:
   PanelAhead(Index panel_floats, std::size_t groups)
-      : piece_(round_up(ceil_div(panel_floats, static_cast<Index>(groups)), kLine)) {}
+      : piece_(groups < kFewGroups
+                   ? 0
+                   : round_up(ceil_div(panel_floats, static_cast<Index>(groups)), kLine)) {}
   void start(const float* panel) { next_ = panel; }
   HWY_INLINE void step() {
     for (Index i = 0; i < piece_; i += kLine) hwy::Prefetch(next_ + i);
@@ -157,10 +174,21 @@ class PanelAhead {
   }
 
  private:
+  static constexpr std::size_t kFewGroups = 16;
   static constexpr Index kLine = 16;  // floats of a cache line
   Index piece_;
   const float* next_ = nullptr;
 };
+
+/// From the first to the last index that any of the spans holds.
+HWY_INLINE Range hull(std::span<const Range> spans) {
+  Range all{std::numeric_limits<Index>::max(), 0};
+  for (const Range& span : spans) {
+    if (span.empty()) continue;
+    all = {std::min(all.begin, span.begin), std::max(all.end, span.end)};
+  }
+  return all;
+}
 
 HWY_ATTR void multiply_all(const float* a, Index a_stride, Index rows, Index depth,
                            const float* packed_b, Index columns, float* c, Index c_stride,
@@ -176,19 +204,16 @@ HWY_ATTR void multiply_all(const float* a, Index a_stride, Index rows, Index dep
 
 HWY_ATTR void multiply_columns_all(const float* a, Index a_stride, Index depth,
                                    const float* packed_b, std::span<const Range> spans, float* c,
-                                   Index c_stride) {
+                                   Index c_stride, RowsAhead* ahead) {
   const Index width = panel_width();
-  Range all{std::numeric_limits<Index>::max(), 0};
-  for (const Range& span : spans) {
-    if (span.empty()) continue;
-    all = {std::min(all.begin, span.begin), std::max(all.end, span.end)};
-  }
-  PanelAhead ahead(width * depth, spans.size());
+  const Range all = hull(spans);
+  PanelAhead next(width * depth, spans.size());
   for (Index first = all.begin; first < all.end; first += width) {
-    ahead.start(packed_b + (first + width) * depth);
+    next.start(packed_b + (first + width) * depth);
     for (std::size_t g = 0; g < spans.size(); ++g) {
       if (!spans[g].contains(first)) continue;
-      ahead.step();
+      next.step();
+      if (ahead) ahead->step(depth);
       const Index row = static_cast<Index>(g) * kRowGroup;
       multiply_six(a + row * a_stride, a_stride, depth, packed_b + first * depth,
                    c + row * c_stride + first, c_stride, false);
@@ -198,17 +223,36 @@ HWY_ATTR void multiply_columns_all(const float* a, Index a_stride, Index depth,
 
 HWY_ATTR void multiply_depths_all(const float* a, Index a_stride, Index depth,
                                   const float* packed_b, Index columns,
+                                  std::span<const Range> spans, float* c, Index c_stride,
+                                  RowsAhead* ahead) {
+  const Index width = panel_width();
+  const Range all = hull(spans);
+  PanelAhead next(width * std::max<Index>(all.size(), 0), spans.size());
+  for (Index first = 0; first < columns; first += width, packed_b += width * depth) {
+    next.start(packed_b + width * (depth + all.begin));
+    for (std::size_t g = 0; g < spans.size(); ++g) {
+      const Range span = spans[g];
+      if (span.empty()) continue;
+      next.step();
+      if (ahead) ahead->step(span.size());
+      const Index row = static_cast<Index>(g) * kRowGroup;
+      multiply_six(a + row * a_stride + span.begin, a_stride, span.size(),
+                   packed_b + span.begin * width, c + row * c_stride + first, c_stride, true);
+    }
+  }
+}
+
+HWY_ATTR void multiply_turned_all(const float* a, Index a_stride, Index depth,
+                                  const float* packed_b, Index columns,
                                   std::span<const Range> spans, float* c, Index c_stride) {
   const Index width = panel_width();
-  PanelAhead ahead(width * depth, spans.size());
   for (Index first = 0; first < columns; first += width, packed_b += width * depth) {
-    ahead.start(packed_b + width * depth);
     for (std::size_t g = 0; g < spans.size(); ++g) {
       if (spans[g].empty()) continue;
-      ahead.step();
       const Index row = static_cast<Index>(g) * kRowGroup;
-      multiply_six(a + row * a_stride + spans[g].begin, a_stride, spans[g].size(),
-                   packed_b + spans[g].begin * width, c + row * c_stride + first, c_stride, true);
+      multiply_six<true>(a + spans[g].begin * a_stride + row, a_stride, spans[g].size(),
+                         packed_b + spans[g].begin * width, c + row * c_stride + first, c_stride,
+                         true);
     }
   }
 }
@@ -229,12 +273,14 @@ HWY_EXPORT(transpose_all);
 HWY_EXPORT(multiply_all);
 HWY_EXPORT(multiply_columns_all);
 HWY_EXPORT(multiply_depths_all);
+HWY_EXPORT(multiply_turned_all);
 HWY_EXPORT(target_name);
 
 Index panel_columns() { return HWY_DYNAMIC_DISPATCH(panel_width)(); }
 
-void pack_rows(const float* src, Index stride, Index rows, Index columns, float* out) {
-  HWY_DYNAMIC_DISPATCH(pack_rows_all)(src, stride, rows, columns, out);
+void pack_rows(const float* src, Index stride, Index rows, Index columns, Index panel_rows,
+               float* out) {
+  HWY_DYNAMIC_DISPATCH(pack_rows_all)(src, stride, rows, columns, panel_rows, out);
 }
 
 void pack_columns(const float* src, Index stride, Index rows, Index columns, float* out) {
@@ -252,13 +298,21 @@ void multiply(const float* a, Index a_stride, Index rows, Index depth, const flo
 }
 
 void multiply_columns(const float* a, Index a_stride, Index depth, const float* packed_b,
-                      std::span<const Range> spans, float* c, Index c_stride) {
-  HWY_DYNAMIC_DISPATCH(multiply_columns_all)(a, a_stride, depth, packed_b, spans, c, c_stride);
+                      std::span<const Range> spans, float* c, Index c_stride, RowsAhead* ahead) {
+  HWY_DYNAMIC_DISPATCH(multiply_columns_all)
+  (a, a_stride, depth, packed_b, spans, c, c_stride, ahead);
 }
 
 void multiply_depths(const float* a, Index a_stride, Index depth, const float* packed_b,
-                     Index columns, std::span<const Range> spans, float* c, Index c_stride) {
+                     Index columns, std::span<const Range> spans, float* c, Index c_stride,
+                     RowsAhead* ahead) {
   HWY_DYNAMIC_DISPATCH(multiply_depths_all)
+  (a, a_stride, depth, packed_b, columns, spans, c, c_stride, ahead);
+}
+
+void multiply_turned(const float* a, Index a_stride, Index depth, const float* packed_b,
+                     Index columns, std::span<const Range> spans, float* c, Index c_stride) {
+  HWY_DYNAMIC_DISPATCH(multiply_turned_all)
   (a, a_stride, depth, packed_b, columns, spans, c, c_stride);
 }
 

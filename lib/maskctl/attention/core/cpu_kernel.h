@@ -8,6 +8,8 @@
 
 namespace maskctl::attention {
 
+class RowsAhead;
+
 /// Rows of a product come in groups of this many; both operands are padded to it.
 inline constexpr Index kRowGroup = 6;
 /// Every tile edge is a multiple of this, whatever the instruction set (two vectors of 16 lanes).
@@ -19,8 +21,12 @@ constexpr Index round_up(Index n, Index unit) { return ceil_div(n, unit) * unit;
 Index panel_columns();
 
 /// B = src [rows, columns] in panels: out[p][row][w] = src[row][p * W + w], zero past `columns`.
-/// out holds rows * round_up(columns, kColumnGroup) floats.
-void pack_rows(const float* src, Index stride, Index rows, Index columns, float* out);
+/// Each panel takes panel_rows * W floats, of which the first rows * W are written.
+void pack_rows(const float* src, Index stride, Index rows, Index columns, Index panel_rows,
+               float* out);
+inline void pack_rows(const float* src, Index stride, Index rows, Index columns, float* out) {
+  pack_rows(src, stride, rows, columns, rows, out);
+}
 /// B = transpose of src: out[p][column][w] = src[p * W + w][column], zero past `rows`.
 /// out holds columns * round_up(rows, kColumnGroup) floats.
 void pack_columns(const float* src, Index stride, Index rows, Index columns, float* out);
@@ -34,13 +40,20 @@ void multiply(const float* a, Index a_stride, Index rows, Index depth, const flo
               Index columns, float* c, Index c_stride, bool accumulate);
 
 // The same where each group of kRowGroup rows needs only a part: spans[g] belongs to rows
-// [g * kRowGroup, (g + 1) * kRowGroup), and may be empty.
+// [g * kRowGroup, (g + 1) * kRowGroup), and may be empty. `ahead` is stepped on the way.
 
 /// C = A * B in the columns of each group's span; those divide by kColumnGroup. Others stay.
 void multiply_columns(const float* a, Index a_stride, Index depth, const float* packed_b,
-                      std::span<const Range> spans, float* c, Index c_stride);
-/// C += A * B over the rows of B (columns of A) in each group's span. B has `depth` rows.
+                      std::span<const Range> spans, float* c, Index c_stride,
+                      RowsAhead* ahead = nullptr);
+/// C += A * B over the rows of B (columns of A) in each group's span. B has panels of `depth` rows.
 void multiply_depths(const float* a, Index a_stride, Index depth, const float* packed_b,
+                     Index columns, std::span<const Range> spans, float* c, Index c_stride,
+                     RowsAhead* ahead = nullptr);
+
+/// multiply_depths of A's transpose: A[row][k] = a[k * a_stride + row]. Columns of A^T past the
+/// last row that C needs are read and written like others.
+void multiply_turned(const float* a, Index a_stride, Index depth, const float* packed_b,
                      Index columns, std::span<const Range> spans, float* c, Index c_stride);
 
 /// Whether none of n floats is NaN or infinite; any n.

@@ -9,8 +9,8 @@
 
 namespace maskctl::attention {
 
-/// Row j of head u is the `dim` elements from data + offsets[j] + u * head_stride on. Rows that
-/// are not listed are never read.
+/// Row j of head u is the `dim` elements from data + offsets[j] + u * head_stride on. Rows that are
+/// not listed are never read.
 struct KeyRows {
   DType dtype = DType::kFloat32;  // or kFloat16, kBFloat16
   const void* data = nullptr;
@@ -23,14 +23,22 @@ struct KeyRows {
 };
 
 // Query number u * group + g goes with head u. Its vector is at `dim` times its number, its scores
-// or weights, one for each row, at `stride` times it. The bits of a score depend on its two vectors
-// alone.
+// or weights, one for each row, at `stride` times it.
+//
+// `ahead`, when not null, are rows with the dtype and heads of `rows`: those that the next call
+// reads. They are asked for between the products, in equal shares, so that neither the memory nor
+// the arithmetic waits for the other; no more of them than of `rows`. Where `rows` were asked for
+// by the call before, they are in the second cache by now.
 
-/// scores = query . row.
-void row_dots(const KeyRows& rows, const float* queries, Index group, float* scores, Index stride);
+/// scores = query . row; stride >= rows.count() rounded up to 4: those of the at most three rows
+/// past the last one are of no meaning. The bits of a score depend on its two vectors alone.
+void row_dots(const KeyRows& rows, const float* queries, Index group, float* scores, Index stride,
+              const KeyRows* ahead = nullptr);
 
-/// out += the sum over the rows of weight * row. Fast where the rows are in the cache.
-void row_sums(const KeyRows& rows, const float* weights, Index stride, Index group, float* out);
+/// out += the sum over the rows of weight * row. The at most three weights past the last row, up to
+/// a number that divides by 4, are 0.
+void row_sums(const KeyRows& rows, const float* weights, Index stride, Index group, float* out,
+              const KeyRows* ahead = nullptr);
 
 /// Row j of `rows`, at j * row_stride, += the sum over g of weights[g * stride + j] * vector g.
 void add_outer(const float* weights, Index stride, const float* vectors, Index group, Index dim,

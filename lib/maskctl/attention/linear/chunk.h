@@ -6,85 +6,102 @@
 #include <vector>
 
 #include "maskctl/attention/core/cpu_kernel.h"
-#include "maskctl/attention/linear/linear_vectors.h"
+#include "maskctl/attention/linear/reach.h"
 
 namespace maskctl::attention {
-
-using Buffer = std::vector<float>;
 
 /// Most tokens of a chunk; divides by kRowGroup and kColumnGroup.
 inline constexpr Index kChunk = 96;
 
-// The decays of the first token act on the state before it (`enter`). Those after the first, up to
-// token t, are P_t[k] * R_t[v] * pair[t][0]: P from the gates per key, R from gv, pair from those
-// per head. Token s reaches token t >= s by P_t / P_s * R_t / R_s * pair[t][s]; hence, for the
-// state h that was entered with and the last token L,
+/// Rows that products of pairs of tokens touch where there is room for `capacity` tokens: the
+/// groups of a segment may begin at any token.
+constexpr Index pair_rows(Index capacity) { return round_up(capacity, kRowGroup) + kRowGroup; }
+
+/// What each group of kRowGroup rows of a product of the pairs (t, s <= t), t of a segment, needs,
+/// as in cpu_kernel.h.
+class PairSpans {
+ public:
+  explicit PairSpans(Range segment);
+  // Rows are tokens t, from segment.begin on.
+  std::span<const Range> columns() const { return {columns_.data(), groups_}; }  // of scores
+  std::span<const Range> earlier() const { return {earlier_.data(), groups_}; }  // s <= t
+  // Rows are tokens s, from 0 on; in numbers of t since segment.begin.
+  std::span<const Range> later() const { return {later_.data(), later_groups_}; }  // t >= s
+
+ private:
+  std::size_t groups_, later_groups_;
+  std::array<Range, kChunk / kRowGroup> columns_, earlier_, later_;
+};
+
+// In the notation of Decays, with P of the gates per key, R those of gv, and pair[t][s] the
+// product of the decays per head after token s up to token t. The decays of the first token act on
+// the state before it (`enter`). For the state h that was entered with and the last token L, within
+// one segment,
 //   o_t = R_t * (pair[t][0] (q_t P_t) h + sum_(s <= t) pair[t][s] (q_t P_t).(k_s / P_s) v_s / R_s)
-//   next state = R_L * (pair[L][0] P_L h + sum_s (pair[L][s] P_L k_s / P_s) (v_s / R_s)^T).
-// Terms only ever meet others with the same factor, so nothing cancels that did not before. pair is
-// made by multiplication, which any decay can take, exp(-inf) = 0 too.
+//   next state = R_L * (pair[L][0] P_L h + sum_s (pair[L][s] P_L k_s / P_s) (v_s / R_s)^T);
+// with more of them h gets the factors before(j), k / P and v / R those of Reach. Terms only ever
+// meet others with the same factor, so nothing cancels that did not before. pair is made by
+// multiplication, which any decay can take, exp(-inf) = 0 too.
 class Chunk {
  public:
   /// `capacity` tokens at most, itself at most kChunk.
   Chunk(const LinearDims& d, Index capacity);
 
-  /// Takes tokens from `first` on: at least one, at most up to `end`.
-  void load(const LinearHead& head, Index first, Index end);
-  Index count() const { return count_; }
+  /// Takes kChunk tokens from `first` on, or all that are left: what the state needs of them.
+  void load(const LinearHead& head, Index first);
+  /// The queries of the same tokens.
+  void load_queries(const LinearHead& head, Index first);
+
+  Index count() const { return bounds_.back(); }
   /// count() rounded up to the rows of a product.
-  Index rows() const;
+  Index rows() const { return round_up(count(), kRowGroup); }
+  Index segments() const { return static_cast<Index>(bounds_.size()) - 1; }
+  Range segment(Index j) const { return {bounds_[as_size(j)], bounds_[as_size(j) + 1]}; }
 
-  // [rows, K] and [rows, V], 0 past count.
-  const float* query() const { return query_.data(); }  // q P
-  const float* state_query() const {                    // q P pair[t][0]
-    return by_head_ ? state_query_.data() : query();
-  }
-  const float* key() const { return key_.data(); }  // k / P
-  const float* state_key() const {                  // k / P * P_L pair[L][s]
-    return by_head_ || by_key_ ? state_key_.data() : key();
-  }
-  const float* value() const { return value_.data(); }  // v / R
+  // [pair_rows, K]; rows past count() hold anything.
+  const float* query() const { return query_.data(); }       // q P
+  const float* state_query() const { return state_query_; }  // q P before(j) pair[t][0]
 
-  /// scores[t * kChunk + s] *= pair[t][s], 0 for s > t; only within earlier().
-  void weigh(float* scores) const;
+  /// Whether the decay per head of the first token of segment j is 0; such tokens begin one.
+  bool forgets(Index j) const;
 
-  // What each group of kRowGroup rows of a product of pairs of tokens needs, as in cpu_kernel.h.
-  std::span<const Range> columns() const { return {columns_.data(), groups()}; }  // of scores
-  std::span<const Range> earlier() const { return {earlier_.data(), groups()}; }  // s <= t
-  std::span<const Range> later() const { return {later_.data(), groups()}; }      // t >= s
+  const Reach& keys() const { return keys_; }
+  const Reach& values() const { return values_; }
+  const float* meet_keys(Index j) { return keys_.meet(j, segment(j)); }
+  const float* meet_values(Index j) { return values_.meet(j, segment(j)); }
+  /// Times pair[L][s].
+  const float* leave_keys() { return keys_.leave(bounds_, to_end()); }
+  const float* leave_values() { return values_.leave(bounds_, nullptr); }
 
-  // State [K, stride]: multiplied by the decays of the first token, by P_L pair[L][0], by R_L.
+  /// scores[t * kChunk + s] *= pair[t][s], and 0 for s > t and in the rows of the last group past
+  /// the segment; only within earlier() and later(). Those of s = t go to own[t] instead, if given.
+  void weigh(Index j, float* scores, float* own = nullptr) const;
+
+  // State [K, stride]: multiplied by the decays of the first token, by those up to the last.
   void enter(float* state, Index stride) const;
-  void leave_keys(float* state, Index stride) const;
-  void leave_values(float* state, Index stride) const;
+  void leave(float* state, Index stride) const;
+
+  /// Rows [count, stride] of keys or values times before(j) of their segments, and by_row.
+  void scale_before(const Decays& decays, const float* by_row, const Rows& from,
+                    const RowsOf<float>& to) const;
 
   // Factors of the tokens, null where all are 1.
-  const float* key_decays() const { return by_key_ ? key_decay_.data() : nullptr; }        // P_t
-  const float* value_decays() const { return by_value_ ? value_decay_.data() : nullptr; }  // R_t
   const float* from_start() const { return by_head_ ? from_start_.data() : nullptr; }  // pair[t][0]
-  const float* to_end() const { return by_head_ ? pair_row(count_ - 1) : nullptr; }    // pair[L][t]
-  const float* last_key_decay() const {                                                // P_L
-    return by_key_ ? key_decay_.data() + (count_ - 1) * keys_ : nullptr;
-  }
+  const float* to_end() const { return by_head_ ? pair_row(count() - 1) : nullptr; }   // pair[L][t]
 
  private:
-  void load_decays(const LinearHead& head, Index first);
+  void load_bounds(const LinearHead& head, Index first);
   void load_pairs(const LinearHead& head, Index first);
-  void load_spans();
-  void load_keys(const LinearHead& head, Index first);
-  void load_values(const LinearHead& head, Index first);
   const float* pair_row(Index t) const { return pair_.data() + t * kChunk; }
-  std::size_t groups() const { return as_size(rows() / kRowGroup); }
 
-  Index keys_, values_, count_ = 0;
-  bool by_key_ = false, by_value_ = false, by_head_ = false;  // which decays there are
-  Buffer query_, state_query_, key_, state_key_, value_, pair_, from_start_;
-  Buffer key_decay_, value_decay_;
-  Buffer enter_keys_, enter_values_;  // the decays of the first token
+  bool by_head_ = false;
+  std::vector<Index> bounds_;  // of the segments
+  Reach keys_, values_;
+  Buffer query_, moved_query_, pair_, from_start_;
+  const float* state_query_ = nullptr;
   float enter_head_ = 1;
   float pair_gate_ = 0;  // g_gamma that pair_ was made of; NaN: of gates that vary
   Index pair_rows_ = 1;  // of pair_, that are made
-  std::array<Range, kChunk / kRowGroup> columns_, earlier_, later_;
 };
 
 }  // namespace maskctl::attention

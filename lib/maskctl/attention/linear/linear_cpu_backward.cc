@@ -1,11 +1,11 @@
-// Gradients of the linear family on the CPU: states are kept at every kChunk tokens on the way
-// forward, and chunks are undone from the last to the first.
+// Gradients of the linear family on the CPU: the state of every chunk is kept on the way forward,
+// and chunks are undone from the last to the first.
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "maskctl/attention/core/doubles.h"
 #include "maskctl/attention/core/rounded.h"
+#include "maskctl/attention/linear/gate_slopes.h"
 #include "maskctl/attention/linear/linear_backends.h"
 #include "maskctl/attention/linear/linear_state.h"
 #include "maskctl/attention/linear/linear_tasks.h"
@@ -14,16 +14,6 @@ namespace maskctl::attention {
 namespace {
 
 Buffer buffer(Index n) { return Buffer(as_size(n)); }
-
-/// Where the gradients of one head go.
-struct HeadSlopes {
-  RowsOf<float> q, k, v;
-  bool adds = false;  // to k and v, which hold those of other query heads
-  RowsOf<float> key_gates[2], value_gates, head_gates;  // as in LinearHead
-  double g_gamma = 0;
-  bool any_gates = false, by_head = false;  // by_head: g_gamma or g per head
-  float* initial_state = nullptr;
-};
 
 /// One head of one sequence, in the notation of Chunk.
 class Worker {
@@ -34,229 +24,191 @@ class Worker {
         key_stride_(round_up(keys_, kColumnGroup)),
         scale_(static_cast<float>(d.scale)),
         capacity_(std::min(d.longest(), kChunk)),
-        rows_(round_up(capacity_, kRowGroup)),
+        rows_(pair_rows(capacity_)),
         chunk_(d, capacity_),
         state_(d),
         d_state_(d),
-        entered_(d),
         packed_(buffer(std::max({capacity_, keys_, values_}) *
                        std::max({kChunk, key_stride_, state_.stride()}))),
-        packed_values_(buffer(capacity_ * state_.stride())),
-        packed_slopes_(packed_values_.size()),
         out_slope_(buffer(rows_ * values_)),
+        state_slope_(out_slope_.size()),
         scores_(buffer(rows_ * kChunk)),
         score_slopes_(scores_.size()),
-        turned_(scores_.size()),
+        own_scores_(buffer(capacity_)),
+        own_slopes_(buffer(capacity_)),
         d_query_(buffer(rows_ * key_stride_)),
         d_key_(d_query_.size()),
         d_value_(buffer(rows_ * state_.stride())),
         sums_(d_value_.size()),
-        key_gates_(buffer(capacity_ * keys_)),
-        value_gates_(buffer(capacity_ * values_)),
-        key_carry_(as_size(keys_)),
-        value_carry_(as_size(values_)),
-        head_gates_(as_size(capacity_)) {}
+        gates_(d, capacity_) {}
 
   void run(const LinearHead& head, const float* initial_state, Rows d_out,
            const float* d_final_state, HeadSlopes& slopes) {
     keep_states(head, initial_state);
     d_state_.load(d_final_state);
-    if (slopes.any_gates) carry(state_, bool(slopes.value_gates));
-    for (Index block = ceil_div(head.tokens, kChunk); block-- > 0;) {
-      split(head, block);
-      for (std::size_t n = starts_.size(); n-- > 0;) {
-        const Index end =
-            n + 1 < starts_.size() ? starts_[n + 1] : std::min((block + 1) * kChunk, head.tokens);
-        if (starts_.size() > 1) chunk_.load(head, starts_[n], end);  // else `split` did
-        entered_.set_cells(kept(chunk_states_, n));
-        undo(starts_[n], d_out, slopes);
-      }
+    if (slopes.any_gates) gates_.carry(state_.data(), d_state_.data());
+    for (Index n = ceil_div(head.tokens, kChunk); n-- > 0;) {
+      chunk_.load(head, n * kChunk);
+      chunk_.load_queries(head, n * kChunk);
+      undo(n * kChunk, entered(n), d_out, slopes);
     }
     d_state_.store(slopes.initial_state);
   }
 
  private:
-  /// Moves state_ past one chunk that starts at `first` and reaches to `end` at most.
-  void advance(const LinearHead& head, Index first, Index end) {
-    chunk_.load(head, first, end);
-    pack_rows(chunk_.value(), values_, chunk_.count(), values_, packed_values_.data());
-    state_.enter(chunk_);
-    state_.leave(chunk_, packed_values_.data(), scratch_);
-  }
+  /// The state that chunk n was entered with.
+  float* entered(Index n) { return states_.data() + as_size(n) * state_.cells().size(); }
 
-  /// State number n of some that are kept.
-  float* kept(Buffer& states, std::size_t n) const {
-    return states.data() + n * state_.cells().size();
-  }
-
-  /// block_states_: before every kChunk tokens; state_: after the last.
+  /// entered() of all chunks; state_: after the last.
   void keep_states(const LinearHead& head, const float* initial_state) {
     state_.load(initial_state);
-    block_states_.resize(as_size(ceil_div(head.tokens, kChunk)) * state_.cells().size());
-    for (Index first = 0; first < head.tokens; first += chunk_.count()) {
-      if (first % kChunk == 0) {
-        std::ranges::copy(state_.cells(), kept(block_states_, as_size(first / kChunk)));
-      }
-      advance(head, first, std::min((first / kChunk + 1) * kChunk, head.tokens));
+    const Index chunks = ceil_div(head.tokens, kChunk);
+    states_.resize(std::max(states_.size(), as_size(chunks) * state_.cells().size()));
+    for (Index n = 0; n < chunks; ++n) {
+      chunk_.load(head, n * kChunk);
+      chunk_.enter(state_.data(), state_.stride());
+      std::ranges::copy(state_.cells(), entered(n));
+      state_.leave(chunk_, packed_.data());
     }
-  }
-
-  /// The chunks of a block: where they start, and the state that each was entered with.
-  void split(const LinearHead& head, Index block) {
-    starts_.clear();
-    state_.set_cells(kept(block_states_, as_size(block)));
-    const Index end = std::min((block + 1) * kChunk, head.tokens);
-    for (Index first = block * kChunk; first < end; first += chunk_.count()) {
-      chunk_.load(head, first, end);
-      state_.enter(chunk_);
-      starts_.push_back(first);
-      chunk_states_.resize(std::max(chunk_states_.size(), starts_.size() * state_.cells().size()));
-      std::ranges::copy(state_.cells(), kept(chunk_states_, starts_.size() - 1));
-      if (first + chunk_.count() == end) break;
-      pack_rows(chunk_.value(), values_, chunk_.count(), values_, packed_values_.data());
-      state_.leave(chunk_, packed_values_.data(), scratch_);
-    }
-  }
-
-  // The gradient of the logarithm of a decay per key is sum_v of state times gradient of the state
-  // just after the decay; from one token back to the one before that grows by q dq - k dk (per
-  // value: by o do - v dv, summed over keys). Each chunk starts that sum anew from the states.
-  void carry(const LinearState& state, bool by_value) {
-    sum_products(state.data(), d_state_.data(), state.stride(), keys_, values_, key_carry_.data(),
-                 by_value ? value_carry_.data() : nullptr);
   }
 
   /// All gradients of the loaded chunk; d_state_ goes from after its last token to before its
   /// first.
-  void undo(Index first, const Rows& d_out, HeadSlopes& slopes) {
+  void undo(Index first, const float* entered, const Rows& d_out, HeadSlopes& slopes) {
+    const bool by_value = bool(slopes.value_gates);
     load_out_slope(first, d_out);
-    pack_rows(chunk_.value(), values_, chunk_.count(), values_, packed_values_.data());
-    pack_rows(out_slope_.data(), values_, chunk_.count(), values_, packed_slopes_.data());
-    chunk_.leave_values(d_state_.data(), d_state_.stride());
-    find_scores();
-    find_d_value();
-    find_d_query();
+    find_d_query(entered);
+    if (by_value) read_state(chunk_, entered, state_.stride(), packed_.data(), sums_.data());
+    for (Index j = 0; j < chunk_.segments(); ++j) find_scores(j, by_value);
     find_d_key();
-    if (slopes.value_gates) find_sums();
-    if (slopes.any_gates) find_gates(slopes);
-    chunk_.leave_keys(d_state_.data(), d_state_.stride());
-    d_state_.add_product(chunk_.state_query(), chunk_.count(), packed_slopes_.data(), scratch_);
+    find_d_value();
+    for (Index j = chunk_.segments(); j-- > 0;) pass_back(j);
+    if (slopes.any_gates) find_gates(by_value);
+    add_own();
+    chunk_.leave(d_state_.data(), d_state_.stride());
+    pack_rows(state_slope(), values_, chunk_.count(), values_, packed_.data());
+    d_state_.add_product(chunk_.state_query(), chunk_.count(), packed_.data());
     if (slopes.any_gates) {
-      carry(entered_, bool(slopes.value_gates));
-      put_carry();
-      write_gates(first, slopes);
+      gates_.carry(entered, d_state_.data());
+      gates_.write(chunk_.count(), first, slopes);
     }
     write_rows(first, slopes);
-    d_state_.enter(chunk_);
+    chunk_.enter(d_state_.data(), d_state_.stride());
   }
 
   void load_out_slope(Index first, const Rows& d_out) {
+    const Decays& decays = chunk_.values().decays();
     scale_rows(d_out.from(first), chunk_.count(), values_,
-               {.factor = scale_, .cells = chunk_.value_decays()}, {out_slope_.data(), values_});
+               {.factor = scale_, .cells = decays.cells()}, {out_slope_.data(), values_});
+    if (state_slope() == out_slope_.data()) return;
+    chunk_.scale_before(decays, nullptr, {out_slope_.data(), values_},
+                        {state_slope_.data(), values_});
   }
 
-  /// What tokens read of each other, and its gradient.
-  void find_scores() {
-    const Index n = chunk_.count();
-    pack_columns(chunk_.key(), keys_, n, keys_, packed_.data());
-    multiply_columns(chunk_.query(), keys_, keys_, packed_.data(), chunk_.columns(), scores_.data(),
-                     kChunk);
-    chunk_.weigh(scores_.data());
-    pack_columns(chunk_.value(), values_, n, values_, packed_.data());
-    multiply_columns(out_slope_.data(), values_, values_, packed_.data(), chunk_.columns(),
-                     score_slopes_.data(), kChunk);
-    chunk_.weigh(score_slopes_.data());
+  /// out_slope_ as the state meets it.
+  const float* state_slope() const {
+    const bool is_one = !chunk_.values().decays().before(chunk_.segments() - 1);
+    return is_one ? out_slope_.data() : state_slope_.data();
   }
 
-  void find_d_value() {
-    const Index n = chunk_.count(), stride = state_.stride();
-    pack_rows(d_state_.data(), stride, keys_, values_, packed_.data());
-    multiply(chunk_.state_key(), keys_, chunk_.rows(), keys_, packed_.data(), stride,
-             d_value_.data(), stride, false);
-    transpose(scores_.data(), kChunk, n, n, turned_.data(), kChunk);
-    multiply_depths(turned_.data(), kChunk, n, packed_slopes_.data(), stride, chunk_.later(),
-                    d_value_.data(), stride);
-  }
+  // What the state does to the gradients of the chunk. `entered` and the rows that `leave` gives
+  // carry all decays in between.
 
-  void find_d_query() {
-    const Index n = chunk_.count();
-    pack_columns(entered_.data(), entered_.stride(), keys_, values_, packed_.data());
-    multiply(out_slope_.data(), values_, chunk_.rows(), values_, packed_.data(), key_stride_,
+  void find_d_query(const float* entered) {
+    pack_columns(entered, state_.stride(), keys_, values_, packed_.data());
+    multiply(state_slope(), values_, chunk_.rows(), values_, packed_.data(), key_stride_,
              d_query_.data(), key_stride_, false);
-    scale_slopes(d_query_, {.by_row = chunk_.from_start()});
-    pack_rows(chunk_.key(), keys_, n, keys_, packed_.data());
-    multiply_depths(score_slopes_.data(), kChunk, n, packed_.data(), key_stride_, chunk_.earlier(),
-                    d_query_.data(), key_stride_);
+    chunk_.scale_before(chunk_.keys().decays(), chunk_.from_start(), {d_query_.data(), key_stride_},
+                        {d_query_.data(), key_stride_});
   }
 
   void find_d_key() {
-    const Index n = chunk_.count();
     pack_columns(d_state_.data(), d_state_.stride(), keys_, values_, packed_.data());
-    multiply(chunk_.value(), values_, chunk_.rows(), values_, packed_.data(), key_stride_,
+    multiply(chunk_.leave_values(), values_, chunk_.rows(), values_, packed_.data(), key_stride_,
              d_key_.data(), key_stride_, false);
-    scale_slopes(d_key_, {.by_row = chunk_.to_end(), .by_column = chunk_.last_key_decay()});
-    transpose(score_slopes_.data(), kChunk, n, n, turned_.data(), kChunk);
-    pack_rows(chunk_.query(), keys_, n, keys_, packed_.data());
-    multiply_depths(turned_.data(), kChunk, n, packed_.data(), key_stride_, chunk_.later(),
-                    d_key_.data(), key_stride_);
+    scale({d_key_.data(), key_stride_}, chunk_.count(), keys_, {.by_row = chunk_.to_end()});
   }
 
-  void scale_slopes(Buffer& rows, const Scaling& by) {
-    if (by.is_one()) return;
-    scale_rows({rows.data(), key_stride_}, chunk_.count(), keys_, by, {rows.data(), key_stride_});
+  void find_d_value() {
+    const Index stride = state_.stride();
+    pack_rows(d_state_.data(), stride, keys_, values_, packed_.data());
+    multiply(chunk_.leave_keys(), keys_, chunk_.rows(), keys_, packed_.data(), stride,
+             d_value_.data(), stride, false);
   }
 
-  /// sums_ = o_t / (softmax_scale * R_t): what out_slope_ is the gradient of.
-  void find_sums() {
+  // What pairs of tokens do.
+
+  /// What the tokens of a segment read of the chunk, its gradient, and d_query_ of that.
+  void find_scores(Index j, bool by_value) {
+    const Range tokens = chunk_.segment(j);
+    const Index row = tokens.begin * kChunk, stride = state_.stride();
+    const PairSpans spans(tokens);
+    const float *const keys = chunk_.meet_keys(j), *const values = chunk_.meet_values(j);
+    pack_columns(keys, keys_, tokens.end, keys_, packed_.data());
+    multiply_columns(chunk_.query() + tokens.begin * keys_, keys_, keys_, packed_.data(),
+                     spans.columns(), scores_.data() + row, kChunk);
+    chunk_.weigh(j, scores_.data(), own_scores_.data());
+    pack_columns(values, values_, tokens.end, values_, packed_.data());
+    multiply_columns(out_slope_.data() + tokens.begin * values_, values_, values_, packed_.data(),
+                     spans.columns(), score_slopes_.data() + row, kChunk);
+    chunk_.weigh(j, score_slopes_.data(), own_slopes_.data());
+    pack_rows(keys, keys_, tokens.end, keys_, packed_.data());
+    multiply_depths(score_slopes_.data() + row, kChunk, tokens.end, packed_.data(), key_stride_,
+                    spans.earlier(), d_query_.data() + tokens.begin * key_stride_, key_stride_);
+    if (!by_value) return;
+    pack_rows(values, values_, tokens.end, values_, packed_.data());
+    multiply_depths(scores_.data() + row, kChunk, tokens.end, packed_.data(), stride,
+                    spans.earlier(), sums_.data() + tokens.begin * stride, stride);
+  }
+
+  /// d_key_ and d_value_ of the tokens up to a segment: from what later segments meet of them to
+  /// what this one does, which adds its part.
+  void pass_back(Index j) {
+    const Range tokens = chunk_.segment(j);
+    const Index row = tokens.begin * kChunk, stride = state_.stride();
+    const PairSpans spans(tokens);
+    scale({d_key_.data(), key_stride_}, tokens.end, keys_,
+          {.by_column = chunk_.keys().decays().across(j)});
+    pack_rows(chunk_.query() + tokens.begin * keys_, keys_, tokens.size(), keys_, packed_.data());
+    multiply_turned(score_slopes_.data() + row, kChunk, tokens.size(), packed_.data(), key_stride_,
+                    spans.later(), d_key_.data(), key_stride_);
+    scale({d_value_.data(), stride}, tokens.end, values_,
+          {.by_column = chunk_.values().decays().across(j)});
+    pack_rows(out_slope_.data() + tokens.begin * values_, values_, tokens.size(), values_,
+              packed_.data());
+    multiply_turned(scores_.data() + row, kChunk, tokens.size(), packed_.data(), stride,
+                    spans.later(), d_value_.data(), stride);
+  }
+
+  static void scale(const RowsOf<float>& rows, Index count, Index width, const Scaling& by) {
+    if (!by.is_one()) scale_rows({rows.data, rows.stride}, count, width, by, rows);
+  }
+
+  void find_gates(bool by_value) {
+    const Index stride = state_.stride();
+    const GateSlopes::Terms keys{{{chunk_.query(), keys_}, {d_query_.data(), key_stride_}},
+                                 {{chunk_.keys().rows(), keys_}, {d_key_.data(), key_stride_}}};
+    const GateSlopes::Terms values{{{out_slope_.data(), values_}, {sums_.data(), stride}},
+                                   {{chunk_.values().rows(), values_}, {d_value_.data(), stride}}};
+    gates_.find(chunk_, keys, by_value ? &values : nullptr);
+  }
+
+  /// What tokens read of themselves. Before it, d_query_, d_key_ and d_value_ lack that, and so do
+  /// the gradients of gates: it would cancel in them, but for rounding, and no decay makes it less.
+  void add_own() {
     const Index n = chunk_.count(), stride = state_.stride();
-    pack_rows(entered_.data(), stride, keys_, values_, packed_.data());
-    multiply(chunk_.state_query(), keys_, chunk_.rows(), keys_, packed_.data(), stride,
-             sums_.data(), stride, false);
-    multiply_depths(scores_.data(), kChunk, n, packed_values_.data(), stride, chunk_.earlier(),
-                    sums_.data(), stride);
-  }
-
-  /// The gradients of the gates of all tokens but the first: sums of q dq - k dk and o do - v dv.
-  /// The decays that d_query_, d_key_ and d_value_ lack are in the rows that they meet.
-  void find_gates(const HeadSlopes& slopes) {
-    const Index n = chunk_.count(), stride = state_.stride();
-    sum_back({{chunk_.query(), keys_}, {d_query_.data(), key_stride_}},
-             {{chunk_.key(), keys_}, {d_key_.data(), key_stride_}}, n, keys_, key_carry_.data(),
-             key_gates_.data(), head_gates_.data());
-    if (!slopes.value_gates) return;
-    sum_back({{out_slope_.data(), values_}, {sums_.data(), stride}},
-             {{chunk_.value(), values_}, {d_value_.data(), stride}}, n, values_,
-             value_carry_.data(), value_gates_.data(), nullptr);
-  }
-
-  /// The sums are the gradients of the gates of the first token.
-  void put_carry() {
-    const auto narrow = [](double x) { return static_cast<float>(x); };
-    std::ranges::transform(key_carry_, key_gates_.begin(), narrow);
-    std::ranges::transform(value_carry_, value_gates_.begin(), narrow);
-    head_gates_[0] = std::accumulate(key_carry_.begin(), key_carry_.end(), 0.0);
-  }
-
-  void write_gates(Index first, HeadSlopes& slopes) const {
-    const Index n = chunk_.count();
-    for (Index t = n; slopes.by_head && t-- > 0;) {
-      slopes.g_gamma += head_gates_[as_size(t)];
-      if (slopes.head_gates) {
-        *slopes.head_gates.row(first + t) = static_cast<float>(head_gates_[as_size(t)]);
-      }
-    }
-    for (const RowsOf<float>& rows : slopes.key_gates) {
-      if (rows) scale_rows({key_gates_.data(), keys_}, n, keys_, {}, rows.from(first));
-    }
-    if (!slopes.value_gates) return;
-    scale_rows({value_gates_.data(), values_}, n, values_, {}, slopes.value_gates.from(first));
+    const Scaling by_slope{.by_row = own_slopes_.data()}, by_score{.by_row = own_scores_.data()};
+    scale_rows({chunk_.keys().rows(), keys_}, n, keys_, by_slope, {d_query_.data(), key_stride_},
+               true);
+    scale_rows({chunk_.query(), keys_}, n, keys_, by_slope, {d_key_.data(), key_stride_}, true);
+    scale_rows({out_slope_.data(), values_}, n, values_, by_score, {d_value_.data(), stride}, true);
   }
 
   void write_rows(Index first, const HeadSlopes& slopes) const {
     const Index n = chunk_.count();
-    const Scaling by_keys{.cells = chunk_.key_decays(), .divides = true};
-    const Scaling by_values{.cells = chunk_.value_decays(), .divides = true};
-    scale_rows({d_query_.data(), key_stride_}, n, keys_, {.cells = chunk_.key_decays()},
+    const Scaling by_keys{.cells = chunk_.keys().decays().cells(), .divides = true};
+    const Scaling by_values{.cells = chunk_.values().decays().cells(), .divides = true};
+    scale_rows({d_query_.data(), key_stride_}, n, keys_, {.cells = by_keys.cells},
                slopes.q.from(first));
     scale_rows({d_key_.data(), key_stride_}, n, keys_, by_keys, slopes.k.from(first), slopes.adds);
     scale_rows({d_value_.data(), state_.stride()}, n, values_, by_values, slopes.v.from(first),
@@ -267,29 +219,29 @@ class Worker {
   float scale_;
   Index capacity_, rows_;
   Chunk chunk_;
-  LinearState state_, d_state_, entered_;
-  Buffer packed_, packed_values_, packed_slopes_, out_slope_, scores_, score_slopes_, turned_;
-  Buffer d_query_, d_key_, d_value_, sums_, scratch_;
-  Buffer key_gates_, value_gates_;  // the gradients of the gates of the chunk
-  std::vector<double> key_carry_, value_carry_, head_gates_;
-  Buffer block_states_, chunk_states_;  // side by side
-  std::vector<Index> starts_;
+  LinearState state_, d_state_;
+  Buffer packed_, out_slope_, state_slope_, scores_, score_slopes_;
+  Buffer own_scores_, own_slopes_;  // of each token with itself, which the others lack
+  Buffer d_query_, d_key_, d_value_;
+  Buffer sums_;  // o_t / (softmax_scale * R_t), what out_slope_ is the gradient of
+  GateSlopes gates_;
+  Buffer states_;  // side by side
 };
 
 /// The gradients of a call, in f32.
 struct Sums {
   Sums(const RecurrentAttentionInputs& in, const LinearDims& d)
-      : query(like(in.query)),
-        key(like(in.key)),
-        value(like(in.value)),
-        g(like(in.g)),
-        gk(like(in.gk)),
-        gv(like(in.gv)),
-        initial_state(DType::kFloat32, d.state_shape()),
+      : query(like(in.query, d)),
+        key(like(in.key, d)),
+        value(like(in.value, d)),
+        g(like(in.g, d)),
+        gk(like(in.gk, d)),
+        gv(like(in.gv, d)),
+        initial_state(Tensor::unwritten(DType::kFloat32, d.state_shape())),
         g_gamma(as_size(static_cast<Index>(d.sequences.size()) * d.heads)) {}
 
-  static Tensor like(const Tensor* array) {
-    return array ? Tensor(DType::kFloat32, array->shape()) : Tensor();
+  static Tensor like(const Tensor* array, const LinearDims& d) {
+    return array ? d.of_tokens(array->shape()) : Tensor();
   }
 
   HeadSlopes head(const LinearCpuCall& c, Index n, Index h) {

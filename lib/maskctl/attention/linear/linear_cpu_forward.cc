@@ -24,41 +24,46 @@ class Worker {
         packed_keys_(buffer(keys_ * round_up(capacity_, kColumnGroup))),
         packed_values_(buffer(capacity_ * state_.stride())),
         packed_state_(buffer(keys_ * state_.stride())),
-        scores_(buffer(round_up(capacity_, kRowGroup) * kChunk)),
-        sums_(buffer(round_up(capacity_, kRowGroup) * state_.stride())) {}
+        scores_(buffer(pair_rows(capacity_) * kChunk)),
+        sums_(buffer(pair_rows(capacity_) * state_.stride())) {}
 
   void run(const LinearHead& head, const float* initial_state, RowsOf<float> out,
            float* final_state) {
     state_.load(initial_state);
     for (Index first = 0; first < head.tokens; first += chunk_.count()) {
-      chunk_.load(head, first, head.tokens);
-      pack_rows(chunk_.value(), values_, chunk_.count(), values_, packed_values_.data());
-      state_.enter(chunk_);
-      attend();
+      chunk_.load(head, first);
+      chunk_.load_queries(head, first);
+      chunk_.enter(state_.data(), state_.stride());
+      read_state(chunk_, state_.data(), state_.stride(), packed_state_.data(), sums_.data());
+      for (Index j = 0; j < chunk_.segments(); ++j) read_tokens(j);
       write(first, out);
-      state_.leave(chunk_, packed_values_.data(), scratch_);
+      state_.leave(chunk_, packed_values_.data());
     }
     state_.store(final_state);
   }
 
  private:
-  /// sums_ = what the tokens of the chunk read of each other and of the state.
-  void attend() {
-    const Index n = chunk_.count(), rows = chunk_.rows(), stride = state_.stride();
-    pack_rows(state_.data(), stride, keys_, stride, packed_state_.data());
-    multiply(chunk_.state_query(), keys_, rows, keys_, packed_state_.data(), stride, sums_.data(),
-             stride, false);
-    pack_columns(chunk_.key(), keys_, n, keys_, packed_keys_.data());
-    multiply_columns(chunk_.query(), keys_, keys_, packed_keys_.data(), chunk_.columns(),
-                     scores_.data(), kChunk);
-    chunk_.weigh(scores_.data());
-    multiply_depths(scores_.data(), kChunk, n, packed_values_.data(), stride, chunk_.earlier(),
-                    sums_.data(), stride);
+  /// sums_ += what the tokens of a segment read of the chunk.
+  void read_tokens(Index j) {
+    const Index stride = state_.stride();
+    const Range tokens = chunk_.segment(j);
+    const PairSpans spans(tokens);
+    float* const scores = scores_.data() + tokens.begin * kChunk;
+    pack_columns(chunk_.meet_keys(j), keys_, tokens.end, keys_, packed_keys_.data());
+    multiply_columns(chunk_.query() + tokens.begin * keys_, keys_, keys_, packed_keys_.data(),
+                     spans.columns(), scores, kChunk);
+    chunk_.weigh(j, scores_.data());
+    const Index n = chunk_.count();
+    if (j == 0 || chunk_.values().decays().cells()) {  // else they are those of segment 0
+      pack_rows(chunk_.meet_values(j), values_, n, values_, packed_values_.data());
+    }
+    multiply_depths(scores, kChunk, n, packed_values_.data(), stride, spans.earlier(),
+                    sums_.data() + tokens.begin * stride, stride);
   }
 
   void write(Index first, const RowsOf<float>& out) const {
     scale_rows({sums_.data(), state_.stride()}, chunk_.count(), values_,
-               {.factor = scale_, .cells = chunk_.value_decays()}, out.from(first));
+               {.factor = scale_, .cells = chunk_.values().decays().cells()}, out.from(first));
   }
 
   Index keys_, values_;
@@ -66,14 +71,15 @@ class Worker {
   Index capacity_;
   Chunk chunk_;
   LinearState state_;
-  Buffer packed_keys_, packed_values_, packed_state_, scores_, sums_, scratch_;
+  Buffer packed_keys_, packed_values_, packed_state_, scores_, sums_;
 };
 
 }  // namespace
 
 LinearAttentionResult cpu_linear_forward(const RecurrentAttentionInputs& in, const LinearDims& d) {
   const LinearCpuCall call(in, d);
-  Tensor out(DType::kFloat32, d.out_shape()), final_state(DType::kFloat32, d.state_shape());
+  Tensor out = d.of_tokens(d.out_shape());
+  Tensor final_state = Tensor::unwritten(DType::kFloat32, d.state_shape());
   for_each_linear_task<Worker>(d, d.heads, [&](Worker& worker, Index sequence, Index h) {
     worker.run(call.head(sequence, h), call.state(call.initial_state, sequence, h),
                call.rows(out.as<float>().data(), sequence, d.heads, h, d.value_dim),

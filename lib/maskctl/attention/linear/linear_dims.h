@@ -34,6 +34,14 @@ struct LinearDims {
     for (const LinearSequence& s : sequences) most = std::max(most, s.tokens.size());
     return most;
   }
+  /// An f32 array with rows for all tokens, for who writes those of every sequence: the others are
+  /// 0.
+  Tensor of_tokens(const std::vector<Index>& shape) const {
+    Index inside = 0;
+    for (const LinearSequence& s : sequences) inside += s.tokens.size();
+    return inside == batch * tokens ? Tensor::unwritten(DType::kFloat32, shape)
+                                    : Tensor(DType::kFloat32, shape);
+  }
   std::vector<Index> out_shape() const { return {batch, tokens, heads, value_dim}; }
   std::vector<Index> state_shape() const {
     return {static_cast<Index>(sequences.size()), heads, key_dim, value_dim};

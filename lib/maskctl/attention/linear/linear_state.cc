@@ -1,4 +1,4 @@
-// The update of the state by a chunk.
+// The state's way in and out, and its update.
 #include "maskctl/attention/linear/linear_state.h"
 
 #include <algorithm>
@@ -19,19 +19,23 @@ void LinearState::store(float* state) const {
     std::copy_n(data() + x * stride(), values_, state + x * values_);
 }
 
-void LinearState::add_product(const float* rows, Index count, const float* packed_b,
-                              Buffer& scratch) {
-  const Index padded = round_up(keys_, kRowGroup);
-  scratch.resize(as_size(padded * kChunk));
-  transpose(rows, keys_, count, keys_, scratch.data(), kChunk);
-  std::fill(scratch.begin() + keys_ * kChunk, scratch.end(), 0.0f);
-  multiply(scratch.data(), kChunk, padded, count, packed_b, stride(), data(), stride(), true);
+void LinearState::add_product(const float* rows, Index count, const float* packed_b) {
+  std::ranges::fill(all_, Range{0, count});
+  multiply_turned(rows, keys_, count, packed_b, stride(), all_, data(), stride());
 }
 
-void LinearState::leave(const Chunk& chunk, const float* packed_values, Buffer& scratch) {
-  chunk.leave_keys(data(), stride());
-  add_product(chunk.state_key(), chunk.count(), packed_values, scratch);
-  chunk.leave_values(data(), stride());
+void LinearState::leave(Chunk& chunk, float* packed) {
+  chunk.leave(data(), stride());
+  const float* const keys = chunk.leave_keys();
+  pack_rows(chunk.leave_values(), values_, chunk.count(), values_, packed);
+  add_product(keys, chunk.count(), packed);
+}
+
+void read_state(const Chunk& chunk, const float* state, Index stride, float* packed, float* sums) {
+  const Index keys = chunk.keys().width();
+  pack_rows(state, stride, keys, stride, packed);
+  multiply(chunk.state_query(), keys, chunk.rows(), keys, packed, stride, sums, stride, false);
+  chunk.scale_before(chunk.values().decays(), nullptr, {sums, stride}, {sums, stride});
 }
 
 }  // namespace maskctl::attention

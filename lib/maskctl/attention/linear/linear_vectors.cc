@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 #include "maskctl/attention/core/simd_targets.h"
 
@@ -66,13 +67,28 @@ HWY_ATTR void scale_all_rows(const Rows& from, Index count, Index width, const S
   scale_by_cells<Cells::kMultiply>(from, count, width, by, to, adds);
 }
 
-HWY_ATTR void add_row(const float* __restrict from, Index n, float* __restrict to) {
-  for (Index x = 0; x < n; ++x) to[x] += from[x];
+HWY_ATTR void mask_all_later(const RowsOf<float>& scores, Range tokens, const float* pair,
+                             Index pair_stride, float* own) {
+  for (Index t = tokens.begin; t < tokens.end; ++t) {
+    float* const row = scores.row(t);
+    const float* const factors = pair + (pair ? t * pair_stride : 0);
+#pragma GCC ivdep
+    for (Index s = 0; pair && s < t; ++s) row[s] *= factors[s];
+    const Index end = std::min(t + 1 + kRowGroup, scores.stride);
+    for (Index s = t + 1; s < end; ++s) row[s] = 0;
+    if (own) own[t] = std::exchange(row[t], 0.0f);
+  }
 }
 
-HWY_ATTR bool in_range(const float* logs, Index n) {
-  int outside = 0;  // by |, which GCC vectorises; NaN is outside
-  for (Index x = 0; x < n; ++x) outside |= !(std::abs(logs[x]) <= kMaxLogDecay);
+/// sum = before + gate; whether none of it is outside +-kMaxLogDecay or NaN.
+HWY_INLINE HWY_ATTR bool add_gates(const float* before, const float* gate, Index n, float* sum) {
+  int outside = 0;  // by |, which GCC vectorises
+#pragma GCC ivdep
+  for (Index x = 0; x < n; ++x) {
+    const float y = before[x] + gate[x];
+    sum[x] = y;
+    outside |= !(std::abs(y) <= kMaxLogDecay);
+  }
   return outside == 0;
 }
 
@@ -80,13 +96,15 @@ HWY_ATTR Index sum_all_gates(std::span<const Rows> gates, Index count, Index wid
   std::fill_n(sums, width, 0.0f);
   for (Index t = 1; t < count; ++t) {
     float* const sum = sums + t * width;
-    std::copy_n(sum - width, width, sum);
+    const float* before = sum - width;
+    bool inside = true;
     for (const Rows& gate : gates) {
       if (!gate) continue;
       ask_ahead(gate, t, count, width);
-      add_row(gate.row(t), width, sum);
+      inside = add_gates(before, gate.row(t), width, sum);
+      before = sum;
     }
-    if (!in_range(sum, width)) return t;
+    if (!inside) return t;
   }
   return count;
 }
@@ -114,9 +132,9 @@ HWY_ATTR void carry_row(const float* __restrict a, const float* __restrict b,
   }
 }
 
-HWY_ATTR void sum_all_back(const RowPair& plus, const RowPair& minus, Index count, Index width,
+HWY_ATTR void sum_all_back(const RowPair& plus, const RowPair& minus, Range tokens, Index width,
                            double* carry, float* sums, double* totals) {
-  for (Index t = count; t-- > 1;) {
+  for (Index t = tokens.end; t-- > tokens.begin;) {
     carry_row(plus.a.row(t), plus.b.row(t), minus.a.row(t), minus.b.row(t), width, carry,
               sums + t * width);
     if (totals) totals[t] = sum_lanes(carry, width);
@@ -156,6 +174,7 @@ HWY_AFTER_NAMESPACE();
 namespace maskctl::attention {
 
 HWY_EXPORT(scale_all_rows);
+HWY_EXPORT(mask_all_later);
 HWY_EXPORT(sum_all_gates);
 HWY_EXPORT(sum_all_back);
 HWY_EXPORT(sum_all_products);
@@ -165,13 +184,18 @@ void scale_rows(const Rows& from, Index count, Index width, const Scaling& by,
   HWY_DYNAMIC_DISPATCH(scale_all_rows)(from, count, width, by, to, adds);
 }
 
+void mask_later(const RowsOf<float>& scores, Range tokens, const float* pair, Index pair_stride,
+                float* own) {
+  HWY_DYNAMIC_DISPATCH(mask_all_later)(scores, tokens, pair, pair_stride, own);
+}
+
 Index sum_gates(std::span<const Rows> gates, Index count, Index width, float* sums) {
   return HWY_DYNAMIC_DISPATCH(sum_all_gates)(gates, count, width, sums);
 }
 
-void sum_back(const RowPair& plus, const RowPair& minus, Index count, Index width, double* carry,
+void sum_back(const RowPair& plus, const RowPair& minus, Range tokens, Index width, double* carry,
               float* sums, double* totals) {
-  HWY_DYNAMIC_DISPATCH(sum_all_back)(plus, minus, count, width, carry, sums, totals);
+  HWY_DYNAMIC_DISPATCH(sum_all_back)(plus, minus, tokens, width, carry, sums, totals);
 }
 
 void sum_products(const float* a, const float* b, Index stride, Index rows, Index columns,

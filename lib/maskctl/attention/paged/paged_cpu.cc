@@ -7,8 +7,8 @@
 
 #include "maskctl/attention/core/cpu_heads.h"
 #include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/core/row_products.h"
 #include "maskctl/attention/paged/paged_backends.h"
-#include "maskctl/attention/paged/paged_products.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention {
@@ -17,6 +17,7 @@ namespace {
 constexpr float kClosed = -std::numeric_limits<float>::infinity();
 constexpr Index kStreamedRows = 4;  // a gathered sequence costs about as much as five rows
 constexpr Index kTaskKeys = 512;    // of a row; divides by every piece
+constexpr Index kShares = 8;        // of the tasks for each thread
 constexpr Index kMostKeys = 256;    // of a piece; a power of two of kColumnGroup
 // Of the keys of a piece; they, their values and the next keys wait in the second cache.
 constexpr Index kPieceBytes = Index{1} << 17;
@@ -48,40 +49,70 @@ struct Partials {
   std::vector<float, AlignedAllocator<float>> sum;
 };
 
-/// All heads of one row over the keys of one task.
+/// Some keys of a row. Its number among all tasks is that of its partial results.
+struct Task {
+  const Row* row;
+  Range keys;
+};
+
+/// All heads of the rows of some tasks, each over its keys.
 class Stream {
  public:
-  Stream(const PagedCall& call, const Floats& queries, Partials& partials)
-      : c_(call), queries_(queries), partials_(partials) {}
+  Stream(const PagedCall& call, const Floats& queries, const std::vector<Task>& tasks,
+         Partials& partials)
+      : c_(call), queries_(queries), tasks_(tasks), partials_(partials) {}
 
-  void run(const Row& row, Range keys, Index task) {
-    const Index size = piece_keys(c_.cache);
-    const auto piece = [&](Index begin) {
-      return Range{std::min(begin, keys.end), std::min(begin + size, keys.end)};
-    };
-    c_.elements(*row.sequence, piece(keys.begin), offsets_);
-    for (Index k = keys.begin; k < keys.end; k += size) {
-      c_.elements(*row.sequence, piece(k + size), next_);
-      add(row.row, task * c_.q_heads);
+  /// Tasks one after the other; the keys that come next are asked for across their ends.
+  void run(Range tasks) {
+    const std::vector<Piece> pieces = pieces_of(tasks);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (i == 0) locate(pieces[i], offsets_);
+      next_.clear();
+      if (i + 1 < pieces.size()) locate(pieces[i + 1], next_);
+      add(pieces[i]);
       offsets_.swap(next_);
     }
   }
 
  private:
+  /// Keys of a task that are read together.
+  struct Piece {
+    Index task;
+    Range keys;
+  };
+
+  std::vector<Piece> pieces_of(Range tasks) const {
+    const Index size = piece_keys(c_.cache);
+    std::vector<Piece> pieces;
+    for (Index n = tasks.begin; n < tasks.end; ++n) {
+      const Range keys = tasks_[as_size(n)].keys;
+      for (Index k = keys.begin; k < keys.end; k += size) {
+        pieces.push_back({n, {k, std::min(k + size, keys.end)}});
+      }
+    }
+    return pieces;
+  }
+
+  void locate(const Piece& piece, std::vector<Index>& offsets) const {
+    c_.elements(*tasks_[as_size(piece.task)].row->sequence, piece.keys, offsets);
+  }
+
   /// The keys at offsets_. Their values are asked for while the keys are read, the keys at next_
-  /// while the values are. Partial results of the heads are numbered from `first` on.
-  void add(Index row, Index first) {
-    const KeyRows keys = rows_of(c_.cache.keys, offsets_), later = rows_of(c_.cache.keys, next_);
-    const KeyRows values = rows_of(c_.cache.values, offsets_);
-    const Index width = round_up(keys.count(), kColumnGroup);
+  /// while the values are.
+  void add(const Piece& piece) {
+    const KeyRows keys = rows_of(c_.cache.keys, offsets_),
+                  values = rows_of(c_.cache.values, offsets_);
+    const KeyRows later = rows_of(c_.cache.keys, next_);
+    const Index width = round_up(keys.count(), kColumnGroup), group = c_.group();
+    const Index row = tasks_[as_size(piece.task)].row->row, first = piece.task * c_.q_heads;
     scores_.resize(as_size(c_.q_heads * width));
-    paged_dots(keys, queries_.data() + row * c_.q_heads * c_.cache.dim, c_.group(), scores_.data(),
-               width, &values);
+    row_dots(keys, queries_.data() + row * c_.q_heads * c_.cache.dim, group, scores_.data(), width,
+             &values);
     for (Index h = 0; h < c_.q_heads; ++h) {
       weigh(scores_.data() + h * width, keys.count(), width, first + h);
     }
-    paged_sums(values, scores_.data(), width, c_.group(),
-               partials_.sum.data() + first * c_.cache.dim, &later);
+    row_sums(values, scores_.data(), width, group, partials_.sum.data() + first * c_.cache.dim,
+             &later);
   }
 
   KeyRows rows_of(const std::byte* array, const std::vector<Index>& offsets) const {
@@ -111,6 +142,7 @@ class Stream {
 
   const PagedCall& c_;
   const Floats& queries_;
+  const std::vector<Task>& tasks_;
   Partials& partials_;
   std::vector<Index> offsets_, next_;  // of the keys that are read now, and then
   std::vector<float> scores_;
@@ -134,12 +166,6 @@ void merge(const PagedCall& c, const Partials& partials, Range tasks, Index h,
     for (Index x = 0; x < c.cache.dim; ++x) out[x] += factor * sum[x];
   }
 }
-
-/// Some keys of a row. Its number among all tasks is that of its partial results.
-struct Task {
-  const Row* row;
-  Range keys;
-};
 
 /// The rows of sequences of at most kStreamedRows rows.
 std::vector<Row> streamed_rows(const PagedCall& c) {
@@ -170,9 +196,10 @@ void stream(const PagedCall& c, Tensor& out) {
   const std::vector<Task> tasks = tasks_of(rows);
   const Floats queries(c.queries), sinks(c.sinks);
   Partials partials(tasks.size(), c.q_heads, c.cache.dim);
-  parallel_for(static_cast<Index>(tasks.size()), [&](Index n) {
-    const Task& task = tasks[as_size(n)];
-    Stream(c, queries, partials).run(*task.row, task.keys, n);
+  const Index count = static_cast<Index>(tasks.size());
+  const Index share = std::max<Index>(count / (kShares * threads()), 1);
+  parallel_for(ceil_div(count, share), [&](Index n) {
+    Stream(c, queries, tasks, partials).run({n * share, std::min((n + 1) * share, count)});
   });
   parallel_for(static_cast<Index>(rows.size()), [&](Index n) {
     const Row& row = rows[as_size(n)];
