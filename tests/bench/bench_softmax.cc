@@ -2,8 +2,9 @@
 // algorithm on OpenBLAS where that is linked. Usage: bench_softmax [threads [pairs]]
 //
 // One line a case: useful GFLOP/s (open cells), executed GFLOP/s (all cells of the groups of rows
-// and columns that hold an open one), both over the FMA peak, medians of the pairs; and how much
-// longer the twin takes.
+// and columns that hold an open one), both over the FMA peak, medians of the pairs; the executed
+// rate over that of the dense mask, which runs in each pair too; and how much longer the twin
+// takes.
 #include <cmath>
 #include <cstdlib>
 #include <optional>
@@ -75,7 +76,8 @@ class Case {
         k_(random_normal({1, s, kHeads, dim}, 2)),
         v_(random_normal({1, s, kHeads, dim}, 3)),
         d_out_(random_normal({1, s, kHeads, dim}, 4)),
-        mask_(pattern.plane) {}
+        mask_(pattern.plane),
+        full_(full_plane(s, s)) {}
 
   void run(int pairs) {
     forward(pairs);
@@ -83,7 +85,13 @@ class Case {
   }
 
  private:
-  SoftmaxInputs inputs() const { return {&q_, &k_, &v_, &mask_, nullptr, nullptr}; }
+  /// One of each for every pair.
+  struct Rates {
+    std::vector<double> useful, share, of_dense, twin;
+  };
+
+  SoftmaxInputs inputs() const { return under(mask_); }
+  SoftmaxInputs under(const Mask& mask) const { return {&q_, &k_, &v_, &mask, nullptr, nullptr}; }
 
   void forward(int pairs) {
     SoftmaxResult result = softmax_forward(inputs());
@@ -95,46 +103,58 @@ class Case {
     const float* const added = mask ? mask->as<float>().data() : nullptr;
     check_equal(result.out, twin.run(pattern_.causal, added));
 #endif
-    const double flops = 4.0 * static_cast<double>(mask_.count() * kHeads * dim_);
+    const SoftmaxInputs dense = under(full_);
+    Rates rates;
     for (int n = 0; n < pairs; ++n) {
       const double peak = bench::fma_peak();
       const double spent = bench::seconds([&] { result = softmax_forward(inputs()); });
-      useful.push_back(flops / spent / 1e9);
-      share.push_back(flops / spent / 1e9 / peak);
+      const double spent_dense = bench::seconds([&] { bench::keep(softmax_forward(dense)); });
+      add(4, peak, spent, spent_dense, rates);
 #ifdef MASKCTL_OPENBLAS
-      ratio.push_back(bench::seconds([&] { bench::keep(twin.run(pattern_.causal, added)); }) /
-                      spent);
+      rates.twin.push_back(bench::seconds([&] { bench::keep(twin.run(pattern_.causal, added)); }) /
+                           spent);
 #endif
     }
-    print("forward", useful, share, ratio, kRowGroup, kColumnGroup);
+    print("forward", rates, kRowGroup, kColumnGroup);
   }
 
   void backward(int pairs) {
-    const SoftmaxResult result = softmax_forward(inputs());
-    const double flops = 10.0 * static_cast<double>(mask_.count() * kHeads * dim_);
-    std::vector<double> useful, share;
+    const SoftmaxInputs dense = under(full_);
+    const SoftmaxResult result = softmax_forward(inputs()), of_dense = softmax_forward(dense);
+    Rates rates;
     for (int n = 0; n < pairs; ++n) {
       const double peak = bench::fma_peak();
       const double spent =
           bench::seconds([&] { bench::keep(softmax_backward(inputs(), result, d_out_)); });
-      useful.push_back(flops / spent / 1e9);
-      share.push_back(flops / spent / 1e9 / peak);
+      const double spent_dense =
+          bench::seconds([&] { bench::keep(softmax_backward(dense, of_dense, d_out_)); });
+      add(10, peak, spent, spent_dense, rates);
     }
-    print("backward", useful, share, {}, kColumnGroup, kRowGroup);
+    print("backward", rates, kColumnGroup, kRowGroup);
   }
 
-  void print(const char* pass, const std::vector<double>& useful, const std::vector<double>& share,
-             const std::vector<double>& ratio, Index q_tile, Index k_tile) const {
+  void add(double flops_of_cell, double peak, double spent, double spent_dense,
+           Rates& rates) const {
+    const auto rate = [&](const Mask& mask, double seconds) {
+      return flops_of_cell * static_cast<double>(mask.count() * kHeads * dim_) / seconds / 1e9;
+    };
+    rates.useful.push_back(rate(mask_, spent));
+    rates.share.push_back(rates.useful.back() / peak);
+    rates.of_dense.push_back(rates.useful.back() / rate(full_, spent_dense));
+  }
+
+  void print(const char* pass, const Rates& rates, Index q_tile, Index k_tile) const {
     const BlockSize group{q_tile, k_tile};
     const PlaneStats cells = mask_stats(mask_, std::span(&group, 1)).total;
     const double waste =
         static_cast<double>(cells.blocks[0].executed) / static_cast<double>(cells.open);
+    const double useful = median(rates.useful), share = median(rates.share);
     std::printf(
         "D %-3lld S %-5lld %-9s %-8s useful %6.1f GFLOP/s  executed %6.1f  of peak %.2f "
-        "(executed %.2f)  waste %.2f",
+        "(executed %.2f)  of dense %.2f  waste %.2f",
         static_cast<long long>(dim_), static_cast<long long>(q_.extent(1)), pattern_.name, pass,
-        median(useful), median(useful) * waste, median(share), median(share) * waste, waste - 1);
-    if (!ratio.empty()) std::printf("  twin/ours %.2f", median(ratio));
+        useful, useful * waste, share, share * waste, median(rates.of_dense) * waste, waste - 1);
+    if (!rates.twin.empty()) std::printf("  twin/ours %.2f", median(rates.twin));
     std::printf("\n");
     std::fflush(stdout);
   }
@@ -142,7 +162,7 @@ class Case {
   Index dim_;
   const Pattern& pattern_;
   Tensor q_, k_, v_, d_out_;
-  Mask mask_;
+  Mask mask_, full_;
 };
 
 }  // namespace

@@ -111,12 +111,20 @@ TEST_CASE("a million random pairs of 4x4 masks combine cell by cell") {
 }
 
 TEST_CASE("bands and shared lists of few runs combine to bands, of many they do not") {
-  const Index n = 96;
-  std::vector<std::int32_t> turns(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < turns.size(); ++i) turns[i] = static_cast<std::int32_t>(i / 2 % 2);
-  const PlanePtr lists = equal_ids(turns, turns, -1, Side::kNone);
+  constexpr std::int32_t n = 960, kRow = 160, kRun = 30;  // 6 stretches of rows of 16 runs
+  std::vector<Run> runs;
+  std::vector<Index> offsets = {0};
+  for (const std::int32_t first : {0, kRun}) {
+    for (auto key = first; key < n; key += 2 * kRun) runs.push_back({key, key + kRun});
+    offsets.push_back(std::ssize(runs));
+  }
+  std::vector<RowRef> refs;
+  for (std::int32_t row = 0; row < n; ++row) {
+    refs.push_back({static_cast<std::uint32_t>(row / kRow % 2), 0, n});
+  }
+  const PlanePtr lists = row_lists(n, runs, offsets, refs);
   REQUIRE(slabs_of(*lists) == nullptr);
-  for (const Index high : {-n, Index{-3}, Index{0}, Index{40}, n}) {
+  for (const Index high : {-n, -3, 0, 40, n}) {
     const PlanePtr lines = diagonal_band(n, n, -20, high);
     for (const Op op : kOps) {
       for (const bool swapped : {false, true}) {

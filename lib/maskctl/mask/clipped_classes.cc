@@ -40,9 +40,10 @@ void each_run(std::span<const std::int32_t> classes, F&& f) {
   }
 }
 
-template <typename Clip>
-PlanePtr plane_of(std::span<const std::int32_t> q, std::span<const std::int32_t> k,
-                  std::int32_t count, const Clip& clip) {
+/// ref_of(row) for each of `queries` rows, with lists as the classes of keys.
+template <typename F>
+PlanePtr plane_of(Index queries, std::span<const std::int32_t> k, std::int32_t count,
+                  const F& ref_of) {
   const auto none = static_cast<std::size_t>(count);  // a list without keys
   std::vector<Index> offsets(none + 2);
   each_run(k, [&](std::size_t id, Run) { ++offsets[id + 1]; });
@@ -51,13 +52,16 @@ PlanePtr plane_of(std::span<const std::int32_t> q, std::span<const std::int32_t>
   auto runs = filled_vector(static_cast<std::size_t>(offsets.back()), Run{});
   each_run(k, [&](std::size_t id, Run run) { runs[static_cast<std::size_t>(next[id]++)] = run; });
   std::vector<RowRef> refs;
-  reserve_huge(refs, q.size());
-  for (std::size_t row = 0; row < q.size(); ++row) {
-    const auto list = static_cast<std::uint32_t>(q[row] < 0 ? count : q[row]);
-    const Run keys = clip(row);
-    refs.push_back({list, keys.begin, keys.end});
+  reserve_huge(refs, static_cast<std::size_t>(queries));
+  for (std::size_t row = 0; row < static_cast<std::size_t>(queries); ++row) {
+    refs.push_back(ref_of(row));
   }
   return row_lists(std::ssize(k), std::move(runs), std::move(offsets), std::move(refs));
+}
+
+/// A row that sees class `id`, -1 for none of `count`, inside a clip.
+RowRef ref_of_class(std::int32_t id, std::int32_t count, const Run& clip) {
+  return {static_cast<std::uint32_t>(id < 0 ? count : id), clip.begin, clip.end};
 }
 
 Run common(const Run& a, const Run& b) {
@@ -130,13 +134,15 @@ std::optional<ClippedClasses> clipped_rows(const Plane& plane) {
 }
 
 PlanePtr plane_of(const ClippedClasses& classes) {
-  return plane_of(classes.q, classes.k, classes.count,
-                  [&](std::size_t row) { return classes.clip[row]; });
+  return plane_of(std::ssize(classes.q), classes.k, classes.count, [&](std::size_t row) {
+    return ref_of_class(classes.q[row], classes.count, classes.clip[row]);
+  });
 }
 
 PlanePtr plane_of(std::span<const std::int32_t> q, std::span<const std::int32_t> k,
                   std::int32_t count, Run clip) {
-  return plane_of(q, k, count, [clip](std::size_t) { return clip; });
+  return plane_of(std::ssize(q), k, count,
+                  [&](std::size_t row) { return ref_of_class(q[row], count, clip); });
 }
 
 bool held_alike(const Plane& a, const Plane& b) {
@@ -145,16 +151,26 @@ bool held_alike(const Plane& a, const Plane& b) {
   return &a == &b || (lists_a && lists_b && lists_a->is_alike(*lists_b));
 }
 
-std::optional<ClippedClasses> product(ClippedClasses a, const ClippedClasses& b) {
-  if (Index{a.count} * b.count > kMostPairs) return std::nullopt;
-  PairNumbers numbers(a.count, b.count);
-  for (std::size_t i = 0; i < a.k.size(); ++i) a.k[i] = numbers.add(a.k[i], b.k[i]);
-  for (std::size_t i = 0; i < a.q.size(); ++i) {
-    a.q[i] = numbers.find(a.q[i], b.q[i]);
-    a.clip[i] = common(a.clip[i], b.clip[i]);
-  }
-  a.count = numbers.count();
-  return a;
+PlanePtr product(const Plane& a, const Plane& b) {
+  const auto* lists_a = dynamic_cast<const RowLists*>(&a);
+  const auto* lists_b = dynamic_cast<const RowLists*>(&b);
+  if (!lists_a || !lists_b) return nullptr;
+  const auto count_of = [](const RowLists& plane) {
+    return static_cast<std::int32_t>(plane.lists().offsets.size()) - 1;
+  };
+  if (Index{count_of(*lists_a)} * count_of(*lists_b) > kMostPairs) return nullptr;
+  auto keys = list_of_keys(lists_a->lists(), a.keys());
+  const auto keys_b = keys ? list_of_keys(lists_b->lists(), b.keys()) : std::nullopt;
+  if (!keys_b) return nullptr;
+  PairNumbers numbers(count_of(*lists_a), count_of(*lists_b));
+  for (std::size_t i = 0; i < keys->size(); ++i) (*keys)[i] = numbers.add((*keys)[i], (*keys_b)[i]);
+  return plane_of(a.queries(), *keys, numbers.count(), [&](std::size_t row) {
+    const RowRef &in_a = lists_a->refs()[row], &in_b = lists_b->refs()[row];
+    const std::int32_t pair =
+        numbers.find(static_cast<std::int32_t>(in_a.list), static_cast<std::int32_t>(in_b.list));
+    return ref_of_class(pair, numbers.count(),
+                        common({in_a.begin, in_a.end}, {in_b.begin, in_b.end}));
+  });
 }
 
 }  // namespace maskctl

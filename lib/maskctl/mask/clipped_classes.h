@@ -37,7 +37,8 @@ PlanePtr plane_of(std::span<const std::int32_t> q, std::span<const std::int32_t>
 /// not only then. O(queries + runs).
 bool held_alike(const Plane& a, const Plane& b);
 
-/// Open in both: O(queries + keys). Nothing when there are too many pairs of classes to number.
-std::optional<ClippedClasses> product(ClippedClasses a, const ClippedClasses& b);
+/// Open in both of two planes of equal shape: O(queries + keys). Null for planes that are not held
+/// so, for lists that share keys, and when there are too many pairs of classes to number.
+PlanePtr product(const Plane& a, const Plane& b);
 
 }  // namespace maskctl

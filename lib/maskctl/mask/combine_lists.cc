@@ -69,29 +69,20 @@ PlanePtr combine_clips(Op op, const PlanePtr& a, const PlanePtr& b) {
   return in_a->with_rows(std::move(refs));
 }
 
-/// An intersection of two planes of disjoint lists. Null for others.
-PlanePtr product_lists(const PlanePtr& a, const PlanePtr& b) {
-  if (!as<RowLists>(a) || !as<RowLists>(b)) return nullptr;
-  auto both = clipped_classes(*a);
-  if (both) {
-    const auto in_b = clipped_classes(*b);
-    both = in_b ? product(std::move(*both), *in_b) : std::nullopt;
-  }
-  return both ? plane_of(*both) : nullptr;
-}
-
 /// What two planes have both open, where one of them clips shared lists and that has a closed form.
 /// Null otherwise.
 PlanePtr clipped_both(const PlanePtr& a, const PlanePtr& b) {
   if (PlanePtr plane = clip_lists(a, b)) return plane;
   if (PlanePtr plane = clip_lists(b, a)) return plane;
-  return product_lists(a, b);
+  return product(*a, *b);
 }
 
-/// Rows of shared lists as slabs, where that takes few bands. Null otherwise.
+/// Rows of shared lists as slabs, where that takes few bands: far fewer than rows, which are else
+/// as quickly read one by one. Null otherwise.
 PlanePtr few_bands(const RowLists& plane) {
+  constexpr Index kRowsPerBand = 8;
   std::vector<Slab> slabs;
-  Index left = kBandBudget / 2;
+  Index left = std::min(kBandBudget / 2, plane.queries() / kRowsPerBand);
   const auto refs = plane.refs();
   for (std::size_t row = 0; row < refs.size() && left >= 0;) {
     std::size_t end = row + 1;
