@@ -121,9 +121,10 @@ PairDiff diff_all_rows(const Plane& a, const Plane& b, const Plane& both) {
 /// what both have open has no closed form.
 std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, Index block) {
   if (!a->knows_sizes() && !b->knows_sizes()) return std::nullopt;
-  const PlanePtr both = combine(Op::kAnd, a, b);
+  PlanePtr both = combine(Op::kAnd, a, b);
   if (!both->knows_sizes()) return std::nullopt;
   PairDiff out = diff_all_rows(*a, *b, *both);
+  both.reset();  // makes room: fresh pages cost as much as the work
   if (out.rows == 0) return out;
   const auto blocks = differing_blocks(*a, *b, block);
   if (!blocks) return std::nullopt;

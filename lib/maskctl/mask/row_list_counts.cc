@@ -38,7 +38,7 @@ class ListCounts {
   ListCounts(const RowLists::Lists& lists, std::span<const Index> edges, std::span<Index> out)
       : lists_(lists), edges_(edges), out_(out) {}
 
-  void add(const RowGroup& group) {
+  void add(const ClipGroup& group) {
     const Index begin = std::max<Index>(group.ref.begin, edges_.front());
     const Index end = std::min<Index>(group.ref.end, edges_.back());
     if (begin >= end) return;
@@ -103,7 +103,7 @@ class ListCounts {
       run = end;
     }
   }
-  void add_part(const RowGroup& group, std::ptrdiff_t interval, Index begin, Index end) {
+  void add_part(const ClipGroup& group, std::ptrdiff_t interval, Index begin, Index end) {
     const std::uint32_t before = below_near(group.ref.list, begin);
     out_[static_cast<std::size_t>(interval)] +=
         group.rows * Index{below_near(group.ref.list, end) - before};

@@ -9,8 +9,8 @@ namespace maskctl {
 namespace {
 
 /// Groups of equal neighbours in ascending order of lists; empty clips are left out.
-std::vector<RowGroup> by_list(std::span<const RowRef> refs, std::size_t lists) {
-  std::vector<RowGroup> out;
+std::vector<ClipGroup> by_list(std::span<const RowRef> refs, std::size_t lists) {
+  std::vector<ClipGroup> out;
   for (const RowRef& ref : refs) {
     if (ref.begin >= ref.end) continue;
     if (!out.empty() && out.back().ref == ref) {
@@ -19,21 +19,21 @@ std::vector<RowGroup> by_list(std::span<const RowRef> refs, std::size_t lists) {
       out.push_back({ref, 1});
     }
   }
-  const auto list = [](const RowGroup& group) { return group.ref.list; };
+  const auto list = [](const ClipGroup& group) { return group.ref.list; };
   if (std::ranges::is_sorted(out, {}, list)) return out;
   if (lists > out.size()) {
     std::ranges::stable_sort(out, {}, list);
     return out;
   }
   std::vector<std::size_t> next(lists + 1);
-  for (const RowGroup& group : out) ++next[group.ref.list + 1];
+  for (const ClipGroup& group : out) ++next[group.ref.list + 1];
   std::partial_sum(next.begin(), next.end(), next.begin());
-  std::vector<RowGroup> sorted(out.size());
-  for (const RowGroup& group : out) sorted[next[group.ref.list]++] = group;
+  std::vector<ClipGroup> sorted(out.size());
+  for (const ClipGroup& group : out) sorted[next[group.ref.list]++] = group;
   return sorted;
 }
 
-void merge_equal(std::vector<RowGroup>& groups) {
+void merge_equal(std::vector<ClipGroup>& groups) {
   std::size_t last = 0;
   for (std::size_t i = 1; i < groups.size(); ++i) {
     if (groups[i].ref == groups[last].ref) {
@@ -47,11 +47,11 @@ void merge_equal(std::vector<RowGroup>& groups) {
 
 }  // namespace
 
-std::vector<RowGroup> grouped(std::span<const RowRef> refs, std::size_t lists) {
-  const auto place = [](const RowGroup& g) {
+std::vector<ClipGroup> grouped(std::span<const RowRef> refs, std::size_t lists) {
+  const auto place = [](const ClipGroup& g) {
     return std::tuple(g.ref.list, g.ref.begin, g.ref.end);
   };
-  std::vector<RowGroup> out = by_list(refs, lists);
+  std::vector<ClipGroup> out = by_list(refs, lists);
   merge_equal(out);
   if (std::ranges::is_sorted(out, {}, place)) return out;
   std::ranges::sort(out, {}, place);

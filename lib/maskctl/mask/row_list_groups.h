@@ -9,13 +9,13 @@
 namespace maskctl {
 
 /// Rows of one list and one clip.
-struct RowGroup {
+struct ClipGroup {
   RowRef ref;
   Index rows = 0;
 };
 
 /// In ascending order of lists, then of clips; empty clips are left out. `lists`: how many there
 /// are. Linear where rows come in that order or lists are few.
-std::vector<RowGroup> grouped(std::span<const RowRef> refs, std::size_t lists);
+std::vector<ClipGroup> grouped(std::span<const RowRef> refs, std::size_t lists);
 
 }  // namespace maskctl

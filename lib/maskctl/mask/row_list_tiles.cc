@@ -81,18 +81,18 @@ class TileRow {
   }
 
   /// All groups of one list: the keys that all of them see are looked at once.
-  void add(std::span<const RowGroup> groups) {
+  void add(std::span<const ClipGroup> groups) {
     RowRef shared = groups.front().ref;
-    for (const RowGroup& group : groups) {
+    for (const ClipGroup& group : groups) {
       shared.begin = std::max(shared.begin, group.ref.begin);
       shared.end = std::min(shared.end, group.ref.end);
     }
     if (shared.begin >= shared.end) {
-      for (const RowGroup& group : groups) add(group.ref);
+      for (const ClipGroup& group : groups) add(group.ref);
       return;
     }
     add(shared);
-    for (const RowGroup& group : groups) {
+    for (const ClipGroup& group : groups) {
       touch(shared.list, {group.ref.begin, shared.begin});
       touch(shared.list, {shared.end, group.ref.end});
     }
@@ -208,7 +208,7 @@ void RowLists::tiles(Range q, Index key_tile, std::vector<TileRun>& out) const {
   const auto list_tiles = lists_->tiles(keys(), key_tile);
   TileRow row(*lists_, *list_tiles, keys());
   Index rows = 0;
-  const std::vector<RowGroup> groups = grouped(refs, lists_->offsets.size() - 1);
+  const std::vector<ClipGroup> groups = grouped(refs, lists_->offsets.size() - 1);
   for (std::size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
     for (; end < groups.size() && groups[end].ref.list == groups[begin].ref.list; ++end) {
       rows += groups[end].rows;
