@@ -196,12 +196,8 @@ Touched touched(const Plane& plane) {
 }
 
 std::vector<Range> ranges_of(std::span<const std::uint8_t> flags) {
-  std::vector<std::uint64_t> words(static_cast<std::size_t>(words_for(std::ssize(flags))));
-  pack_bytes(flags, words);
-  std::vector<Run> runs;
-  words_to_runs(words, runs);
   std::vector<Range> out;
-  for (const Run& run : runs) out.push_back({run.begin, run.end});
+  for (const Run& run : byte_runs(flags)) out.push_back({run.begin, run.end});
   return out;
 }
 

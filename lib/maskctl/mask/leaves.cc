@@ -98,14 +98,6 @@ class RandomPlane final : public Plane {
   std::uint32_t threshold_;
 };
 
-std::vector<Run> runs_of(std::span<const std::uint8_t> flags) {
-  std::vector<std::uint64_t> words(static_cast<std::size_t>(words_for(std::ssize(flags))));
-  pack_bytes(flags, words);
-  std::vector<Run> runs;
-  words_to_runs(words, runs);
-  return runs;
-}
-
 std::vector<Band> bands_of(std::span<const Run> runs) {
   std::vector<Band> bands;
   for (const Run& run : runs) bands.push_back({run.begin, run.end, 0, 0});
@@ -163,7 +155,7 @@ PlanePtr random_plane(Index queries, Index keys, ThreefryKey key, std::uint64_t 
 
 PlanePtr key_flags(Index queries, std::span<const std::uint8_t> flags) {
   const auto keys = static_cast<Index>(flags.size());
-  std::vector<Run> runs = runs_of(flags);
+  std::vector<Run> runs = byte_runs(flags);
   if (runs.size() <= kBandsPerSlab) return bands(queries, keys, {{{0, queries}, bands_of(runs)}});
   std::vector<Index> offsets{0, static_cast<Index>(runs.size())};
   std::vector<RowRef> refs(static_cast<std::size_t>(queries),
@@ -173,7 +165,8 @@ PlanePtr key_flags(Index queries, std::span<const std::uint8_t> flags) {
 
 PlanePtr query_flags(std::span<const std::uint8_t> flags, Index keys) {
   std::vector<Slab> slabs;
-  for (const Run& run : runs_of(flags)) slabs.push_back({{run.begin, run.end}, {{0, keys, 0, 0}}});
+  for (const Run& run : byte_runs(flags))
+    slabs.push_back({{run.begin, run.end}, {{0, keys, 0, 0}}});
   return bands(static_cast<Index>(flags.size()), keys, std::move(slabs));
 }
 
@@ -194,8 +187,8 @@ PlanePtr block_grid(Index queries, Index keys, Index q_size, Index k_size,
   std::vector<RowRef> refs;
   refs.reserve(static_cast<std::size_t>(queries));
   for (Index row = 0; row < map_rows; ++row) {
-    for (const Run& run : runs_of(map.subspan(static_cast<std::size_t>(row * map_columns),
-                                              static_cast<std::size_t>(map_columns)))) {
+    for (const Run& run : byte_runs(map.subspan(static_cast<std::size_t>(row * map_columns),
+                                                static_cast<std::size_t>(map_columns)))) {
       runs.push_back({static_cast<std::int32_t>(run.begin * k_size),
                       static_cast<std::int32_t>(std::min(run.end * k_size, keys))});
     }

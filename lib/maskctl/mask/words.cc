@@ -192,6 +192,14 @@ void unpack_bytes(std::span<const std::uint64_t> words, std::span<std::uint8_t> 
   std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(n), bytes.end(), std::uint8_t{0});
 }
 
+std::vector<Run> byte_runs(std::span<const std::uint8_t> bytes) {
+  std::vector<std::uint64_t> words(static_cast<std::size_t>(words_for(std::ssize(bytes))));
+  pack_bytes(bytes, words);
+  std::vector<Run> runs;
+  words_to_runs(words, runs);
+  return runs;
+}
+
 void combine_words(Op op, std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
                    std::span<std::uint64_t> out) {
   const std::size_t n = std::min({a.size(), b.size(), out.size()});

@@ -25,6 +25,8 @@ Index popcount(std::span<const std::uint64_t> words, Range bits);
 
 /// Appends the runs of set bits; equal to `Keys::runs` of the row.
 void words_to_runs(std::span<const std::uint64_t> words, std::vector<Run>& runs);
+/// The runs of bytes that are not 0.
+std::vector<Run> byte_runs(std::span<const std::uint8_t> bytes);
 /// Number of runs of set bits.
 Index count_runs(std::span<const std::uint64_t> words);
 /// Zeroes words and sets the bits of the runs.
