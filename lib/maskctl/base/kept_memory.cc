@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstdint>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -13,6 +13,8 @@
 namespace maskctl {
 namespace {
 
+constexpr std::align_val_t kSmall{64}, kLarge{kHugePage};
+
 struct Spare {
   void* data;
   std::size_t bytes;
@@ -21,6 +23,8 @@ struct Spare {
 /// Large buffers that were given back, of any sizes, newest last.
 class Spares {
  public:
+  Spares() { spares_.reserve(kMost / kHugePage + 1); }
+
   void* take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     const auto found = std::find_if(spares_.rbegin(), spares_.rend(),
@@ -31,18 +35,24 @@ class Spares {
     spares_.erase(std::next(found).base());
     return data;
   }
-  bool keep(void* data, std::size_t bytes) {
-    constexpr std::size_t kMost = std::size_t{64} << 20;
+  /// The oldest make room.
+  void keep(Spare spare) {
+    if (spare.bytes > kMost) return ::operator delete(spare.data, kLarge);
     const std::lock_guard lock(mutex_);
-    if (held_ + bytes > kMost) return false;
-    spares_.push_back({data, bytes});
-    held_ += bytes;
-    return true;
+    spares_.push_back(spare);
+    held_ += spare.bytes;
+    while (held_ > kMost) {
+      held_ -= spares_.front().bytes;
+      ::operator delete(spares_.front().data, kLarge);
+      spares_.erase(spares_.begin());
+    }
   }
 
  private:
+  static constexpr std::size_t kMost = std::size_t{64} << 20;
+
   std::mutex mutex_;
-  std::vector<Spare> spares_;
+  std::vector<Spare> spares_;  // never more than it has room for: each is a huge page or more
   std::size_t held_ = 0;
 };
 
@@ -54,30 +64,29 @@ Spares& spares() {
 
 bool is_large(std::size_t bytes) { return bytes >= kHugePage / 2; }
 
-void* allocate(std::size_t bytes) {
-  if (is_large(bytes)) {
-    if (void* spare = spares().take(bytes)) return spare;
-  }
-  void* data = std::aligned_alloc(is_large(bytes) ? kHugePage : 64, bytes);
-  if (!data) throw std::bad_alloc();
-  // Advice only: where it is refused the buffer works with small pages.
-  if (is_large(bytes)) madvise(data, bytes, MADV_HUGEPAGE);
-  return data;
-}
-
 std::size_t rounded(std::size_t bytes) {
   const std::size_t unit = is_large(bytes) ? kHugePage : 64;
+  if (bytes > SIZE_MAX - unit) throw std::bad_alloc();
   return std::max((bytes + unit - 1) / unit * unit, unit);
 }
 
 }  // namespace
 
-KeptMemory::KeptMemory(std::size_t bytes) : data_(nullptr, {rounded(bytes)}) {
-  data_.reset(allocate(data_.get_deleter().bytes));
+void* take_memory(std::size_t bytes) {
+  const std::size_t size = rounded(bytes);
+  if (!is_large(bytes)) return ::operator new(size, kSmall);
+  if (void* spare = spares().take(size)) return spare;
+  void* data = ::operator new(size, kLarge);
+  madvise(data, size, MADV_HUGEPAGE);  // advice only: refused, it works with small pages
+  return data;
 }
 
-void KeptMemory::GiveBack::operator()(void* data) const {
-  if (!is_large(bytes) || !spares().keep(data, bytes)) std::free(data);
+void give_back_memory(void* data, std::size_t bytes) noexcept {
+  if (is_large(bytes)) {
+    spares().keep({data, rounded(bytes)});
+  } else {
+    ::operator delete(data, kSmall);
+  }
 }
 
 }  // namespace maskctl

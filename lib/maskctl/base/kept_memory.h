@@ -7,12 +7,17 @@
 namespace maskctl {
 
 /// Bytes, aligned to a cache line, whose contents are undefined until written. From 1 MiB on they
-/// are aligned for huge pages, and up to 64 MiB that were given back are kept for the next of the
-/// same size: the kernel clearing fresh pages costs as much as combining two masks. Throws
+/// are aligned for huge pages, and the newest 64 MiB that were given back are kept for the next of
+/// the same size: the kernel clearing fresh pages costs as much as combining two masks. Throws
 /// std::bad_alloc.
+void* take_memory(std::size_t bytes);
+/// `bytes` as taken.
+void give_back_memory(void* data, std::size_t bytes) noexcept;
+
+/// The same, given back at the end of its scope.
 class KeptMemory {
  public:
-  explicit KeptMemory(std::size_t bytes);
+  explicit KeptMemory(std::size_t bytes) : data_(take_memory(bytes), {bytes}) {}
 
   template <typename T>
   T* as() const {
@@ -22,7 +27,7 @@ class KeptMemory {
  private:
   struct GiveBack {
     std::size_t bytes = 0;
-    void operator()(void* data) const;
+    void operator()(void* data) const { give_back_memory(data, bytes); }
   };
   std::unique_ptr<void, GiveBack> data_;
 };

@@ -9,7 +9,6 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
-#include "maskctl/base/huge_pages.h"
 
 namespace maskctl {
 namespace {
@@ -29,10 +28,7 @@ Tensor::Tensor(DType dtype, std::vector<Index> shape, Unwritten)
     : dtype_(dtype), shape_(std::move(shape)), elements_(checked_elements(shape_)) {
   const auto bytes = checked_mul(elements_, size_bytes(dtype_));
   if (!bytes) throw Error(Errc::kShape, "shape " + shape_text(shape_) + " is too large");
-  const auto size = static_cast<std::size_t>(*bytes);
-  data_.reserve(size);
-  ask_for_huge_pages(data_.data(), size);
-  data_.resize(size);
+  data_.resize(static_cast<std::size_t>(*bytes));
 }
 
 Tensor::Tensor(DType dtype, std::vector<Index> shape)

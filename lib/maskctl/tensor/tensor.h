@@ -9,20 +9,21 @@
 #include <vector>
 
 #include "maskctl/base/index.h"
+#include "maskctl/base/kept_memory.h"
 #include "maskctl/tensor/dtype.h"
 
 namespace maskctl {
 
-/// Cache-line aligned storage for std::vector, whose new elements hold no value until written.
+/// Cache-line aligned storage for std::vector, kept for the next when large; its new elements hold
+/// no value until written.
 template <typename T>
 struct AlignedAllocator {
   using value_type = T;
-  static constexpr std::align_val_t kAlignment{64};
   AlignedAllocator() = default;
   template <typename U>
   AlignedAllocator(const AlignedAllocator<U>&) {}
-  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kAlignment)); }
-  void deallocate(T* p, std::size_t) { ::operator delete(p, kAlignment); }
+  T* allocate(std::size_t n) { return static_cast<T*>(take_memory(n * sizeof(T))); }
+  void deallocate(T* p, std::size_t n) { give_back_memory(p, n * sizeof(T)); }
   template <typename U>
   void construct(U* p) {
     ::new (p) U;
