@@ -139,9 +139,8 @@ std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, Index b
 
 PairDiff diff_planes(const PlanePtr& a, const PlanePtr& b, Index block) {
   PairDiff out;
-  const Index in_a = a->count();
   if (held_alike(*a, *b)) {
-    out.both = in_a;
+    out.both = a->count();
     return out;
   }
   if (auto found = diff_sizes(a, b, block)) return *found;
@@ -150,7 +149,7 @@ PairDiff diff_planes(const PlanePtr& a, const PlanePtr& b, Index block) {
     if (PlanePtr kept = stored(*differing, kStoredRuns)) differing = std::move(kept);
   }
   const Index different = differing->count();
-  const Index in_b = b->count();
+  const Index in_a = a->count(), in_b = b->count();
   out.only_a = (different + in_a - in_b) / 2;
   out.only_b = different - out.only_a;
   out.both = in_a - out.only_a;

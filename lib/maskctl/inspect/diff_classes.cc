@@ -22,22 +22,17 @@ class TileMarks {
  public:
   enum Kind { kOnlyA, kOnlyB, kEither };
 
-  TileMarks(const ClippedClasses& a, const ClippedClasses& b, Index block)
+  TileMarks(const ClippedRows& a, const ClippedRows& b, Index block)
       : a_(a), b_(b), block_(block), tiles_(ceil_div(std::ssize(a.k), block)) {
-    const auto width = static_cast<std::size_t>(b.count) + 1;
-    const std::size_t table = (static_cast<std::size_t>(a.count) + 1) * width;
+    const std::size_t table = as_size(a.count) * as_size(b.count);
     if (table <= kMostNumbers) numbers_.resize(table, -1);
-    pair_.reserve(a.q.size());
-    for (std::size_t i = 0; i < a.q.size(); ++i) {
-      const std::size_t place =
-          static_cast<std::size_t>(a.q[i] + 1) * width + static_cast<std::size_t>(b.q[i] + 1);
-      std::int32_t& number =
-          numbers_.empty() ? hashed_.try_emplace(place, -1).first->second : numbers_[place];
-      if (number < 0) {
-        number = static_cast<std::int32_t>(pairs_.size());
-        pairs_.push_back({a.q[i], b.q[i]});
-      }
-      pair_.push_back(number);
+    for (std::size_t row = 0; row < a.rows.size(); ++row) {
+      const Pair pair = pair_of(row);
+      std::int32_t& number = numbers_.empty() ? hashed_.try_emplace(place(pair), -1).first->second
+                                              : numbers_[place(pair)];
+      if (number >= 0) continue;
+      number = static_cast<std::int32_t>(pairs_.size());
+      pairs_.push_back(pair);
     }
   }
 
@@ -62,6 +57,12 @@ class TileMarks {
     }
   }
 
+  /// The number of a row's pair of classes.
+  std::size_t pair_number(Index row) const {
+    const std::size_t at = place(pair_of(as_size(row)));
+    return as_size(numbers_.empty() ? hashed_.find(at)->second : numbers_[at]);
+  }
+
   /// What was marked last for a pair and a kind, in the tile row that begins at `row`.
   struct Told {
     Index row = -1;
@@ -69,37 +70,38 @@ class TileMarks {
   };
   std::size_t told_size() const { return pairs_.size() * 3; }
 
-  /// Marks the tiles of `keys`, none of which the clips of the row cut, that differ for this row.
-  void add(Index tile_row, Index row, Range keys, bool in_a, bool in_b, std::span<Told> told,
+  /// Marks the tiles of `keys`, none of which the clips of the row cut, that differ for a row of
+  /// this pair.
+  void add(Index tile_row, std::size_t pair, Range keys, bool in_a, bool in_b, std::span<Told> told,
            std::span<std::uint64_t> seen) const {
     if (keys.empty() || (!in_a && !in_b)) return;
     const Range whole{ceil_div(keys.begin, block_),
                       keys.end == std::ssize(a_.k) ? tiles_ : keys.end / block_};
     if (!whole.empty()) {
       const Kind kind = in_a && in_b ? kEither : in_a ? kOnlyA : kOnlyB;
-      const auto pair = static_cast<std::size_t>(pair_[static_cast<std::size_t>(row)]);
       Told& last = told[pair * 3 + kind];
       if (last.row != tile_row || intersect(last.tiles, whole) != whole) {
         or_range(marks(pair, kind), whole, seen);
         last = {tile_row, whole};
       }
     }
-    look(row, {keys.begin, std::min(whole.begin * block_, keys.end)}, in_a, in_b, seen);
-    look(row, {std::max(whole.end * block_, keys.begin), keys.end}, in_a, in_b, seen);
+    look(pair, {keys.begin, std::min(whole.begin * block_, keys.end)}, in_a, in_b, seen);
+    look(pair, {std::max(whole.end * block_, keys.begin), keys.end}, in_a, in_b, seen);
   }
 
  private:
   /// Classes of a query in A and in B.
   struct Pair {
-    std::int32_t a, b;
+    std::uint32_t a, b;
   };
+  Pair pair_of(std::size_t row) const { return {a_.rows[row].list, b_.rows[row].list}; }
+  std::size_t place(const Pair& pair) const { return pair.a * as_size(b_.count) + pair.b; }
 
   /// Marks where a class has keys, for every pair that it is in.
-  void mark_classes(const ClippedClasses& side, std::int32_t Pair::*member, Kind kind) {
+  void mark_classes(const ClippedRows& side, std::uint32_t Pair::*member, Kind kind) {
     std::vector<std::vector<std::size_t>> pairs_of(static_cast<std::size_t>(side.count));
     for (std::size_t p = 0; p < pairs_.size(); ++p) {
-      const std::int32_t id = pairs_[p].*member;
-      if (id >= 0) pairs_of[static_cast<std::size_t>(id)].push_back(p);
+      pairs_of[pairs_[p].*member].push_back(p);
     }
     std::vector<Index> last(pairs_of.size(), -1);
     for (Index key = 0; key < std::ssize(side.k); ++key) {
@@ -119,8 +121,8 @@ class TileMarks {
     }
     return false;
   }
-  static bool opens(const ClippedClasses& classes, std::int32_t id, Index key) {
-    return id >= 0 && classes.k[static_cast<std::size_t>(key)] == id;
+  static bool opens(const ClippedRows& side, std::uint32_t list, Index key) {
+    return side.k[as_size(key)] == static_cast<std::int32_t>(list);
   }
   std::span<std::uint64_t> marks(std::size_t pair, Kind kind) {
     const auto size = static_cast<std::size_t>(words());
@@ -142,41 +144,46 @@ class TileMarks {
     }
   }
   /// Key by key, in part of one tile.
-  void look(Index row, Range keys, bool in_a, bool in_b, std::span<std::uint64_t> seen) const {
+  void look(std::size_t pair, Range keys, bool in_a, bool in_b,
+            std::span<std::uint64_t> seen) const {
     if (keys.empty()) return;
     const Index tile = keys.begin / block_;
     std::uint64_t& word = seen[static_cast<std::size_t>(tile / 64)];
     const std::uint64_t bit = std::uint64_t{1} << (tile % 64);
-    const std::int32_t id_a = in_a ? a_.q[static_cast<std::size_t>(row)] : -1;
-    const std::int32_t id_b = in_b ? b_.q[static_cast<std::size_t>(row)] : -1;
+    const auto [list_a, list_b] = pairs_[pair];
     for (Index key = keys.begin; key < keys.end && !(word & bit); ++key) {
-      if (opens(a_, id_a, key) != opens(b_, id_b, key)) word |= bit;
+      if ((in_a && opens(a_, list_a, key)) != (in_b && opens(b_, list_b, key))) word |= bit;
     }
   }
 
-  const ClippedClasses& a_;
-  const ClippedClasses& b_;
+  const ClippedRows& a_;
+  const ClippedRows& b_;
   Index block_, tiles_;
   std::vector<std::int32_t> numbers_;  // of pairs; empty where a table would be large
   std::unordered_map<std::size_t, std::int32_t> hashed_;
   std::vector<Pair> pairs_;
-  std::vector<std::int32_t> pair_;  // of each row
   std::vector<std::uint64_t> marks_;
 };
 
-Index blocks_of_rows(const ClippedClasses& a, const ClippedClasses& b, const TileMarks& marks,
-                     Range rows, std::span<TileMarks::Told> told) {
+/// Where the clips of a row in A and in B begin and end, ascending.
+std::array<Index, 4> sorted_edges(const Range& a, const Range& b) {
+  const auto [first, second] = std::minmax(a.begin, b.begin);
+  const auto [third, fourth] = std::minmax(a.end, b.end);
+  return {first, std::min(second, third), std::max(second, third), fourth};
+}
+
+Range clip_of(const RowRef& row) { return {row.begin, std::max(row.begin, row.end)}; }
+
+Index blocks_of_rows(const ClippedRows& a, const ClippedRows& b, const TileMarks& marks, Range rows,
+                     std::span<TileMarks::Told> told) {
   std::vector<std::uint64_t> seen(static_cast<std::size_t>(marks.words()));
   for (Index row = rows.begin; row < rows.end; ++row) {
-    const Run in_a = a.clip[static_cast<std::size_t>(row)],
-              in_b = b.clip[static_cast<std::size_t>(row)];
-    std::array<Index, 4> edges{in_a.begin, in_a.end, in_b.begin, in_b.end};
-    std::ranges::sort(edges);
+    const Range in_a = clip_of(a.rows[as_size(row)]), in_b = clip_of(b.rows[as_size(row)]);
+    const std::size_t pair = marks.pair_number(row);
+    const std::array<Index, 4> edges = sorted_edges(in_a, in_b);
     for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
-      const auto holds = [&](const Run& run) {
-        return run.begin <= edges[i] && edges[i] < run.end;
-      };
-      marks.add(rows.begin, row, {edges[i], edges[i + 1]}, holds(in_a), holds(in_b), told, seen);
+      marks.add(rows.begin, pair, {edges[i], edges[i + 1]}, in_a.contains(edges[i]),
+                in_b.contains(edges[i]), told, seen);
     }
   }
   return popcount(seen);

@@ -34,8 +34,9 @@ class BandsPlane final : public Plane {
   template <typename F>
   void each_interval(F&& f) const {
     for (const Slab& slab : slabs_) {
-      for (Index row = slab.q.begin; !slab.bands.empty() && row < slab.q.end; ++row) {
-        const Band& band = slab.bands.front();
+      if (slab.bands.empty()) continue;
+      const Band band = slab.bands.front();
+      for (Index row = slab.q.begin; row < slab.q.end; ++row) {
         f(row, Run{static_cast<std::int32_t>(band.begin_at(row)),
                    static_cast<std::int32_t>(band.end_at(row))});
       }

@@ -27,6 +27,10 @@ std::optional<std::vector<std::int32_t>> list_of_keys(const RowLists::Lists& lis
   return out;
 }
 
+std::int32_t count_of(const RowLists& plane) {
+  return static_cast<std::int32_t>(plane.lists().offsets.size()) - 1;
+}
+
 /// f(class, run of keys of that class), ascending.
 template <typename F>
 void each_run(std::span<const std::int32_t> classes, F&& f) {
@@ -51,11 +55,8 @@ PlanePtr plane_of(Index queries, std::span<const std::int32_t> k, std::int32_t c
   std::vector<Index> next(offsets.begin(), offsets.end() - 1);
   auto runs = filled_vector(static_cast<std::size_t>(offsets.back()), Run{});
   each_run(k, [&](std::size_t id, Run run) { runs[static_cast<std::size_t>(next[id]++)] = run; });
-  std::vector<RowRef> refs;
-  reserve_huge(refs, static_cast<std::size_t>(queries));
-  for (std::size_t row = 0; row < static_cast<std::size_t>(queries); ++row) {
-    refs.push_back(ref_of(row));
-  }
+  auto refs = filled_vector(as_size(queries), RowRef{});
+  for (std::size_t row = 0; row < refs.size(); ++row) refs[row] = ref_of(row);
   return row_lists(std::ssize(k), std::move(runs), std::move(offsets), std::move(refs));
 }
 
@@ -105,12 +106,14 @@ std::optional<ClippedClasses> clipped_classes(const Plane& plane) {
   if (!keys) return std::nullopt;
   ClippedClasses out;
   out.k = std::move(*keys);
-  out.count = static_cast<std::int32_t>(lists->lists().offsets.size()) - 1;
-  reserve_huge(out.q, lists->refs().size());
-  reserve_huge(out.clip, lists->refs().size());
-  for (const RowRef& ref : lists->refs()) {
-    out.q.push_back(static_cast<std::int32_t>(ref.list));
-    out.clip.push_back({ref.begin, std::max(ref.begin, ref.end)});
+  out.count = count_of(*lists);
+  const std::span<const RowRef> refs = lists->refs();
+  out.q = filled_vector(refs.size(), 0);
+  out.clip = filled_vector(refs.size(), Run{});
+  for (std::size_t row = 0; row < refs.size(); ++row) {
+    const RowRef& ref = refs[row];
+    out.q[row] = static_cast<std::int32_t>(ref.list);
+    out.clip[row] = {ref.begin, std::max(ref.begin, ref.end)};
   }
   return out;
 }
@@ -120,16 +123,25 @@ bool has_clipped_classes(const Plane& plane) {
   return lists && list_of_keys(lists->lists(), plane.keys()).has_value();
 }
 
-std::optional<ClippedClasses> clipped_rows(const Plane& plane) {
+std::optional<ClippedRows> clipped_rows(const Plane& plane) {
+  ClippedRows out;
+  if (const auto* lists = dynamic_cast<const RowLists*>(&plane)) {
+    auto keys = list_of_keys(lists->lists(), plane.keys());
+    if (!keys) return std::nullopt;
+    out.k = std::move(*keys);
+    out.count = count_of(*lists);
+    out.rows = lists->refs();
+    return out;
+  }
   const auto* lines = dynamic_cast<const BandsPlane*>(&plane);
-  if (!lines || !lines->single_runs()) return clipped_classes(plane);
-  ClippedClasses out;
+  if (!lines || !lines->single_runs()) return std::nullopt;
   out.count = 1;
-  out.q = filled_vector(static_cast<std::size_t>(plane.queries()), 0);
   out.k = filled_vector(static_cast<std::size_t>(plane.keys()), 0);
-  out.clip = filled_vector(out.q.size(), Run{});
-  lines->each_interval(
-      [&](Index row, Run keys) { out.clip[static_cast<std::size_t>(row)] = keys; });
+  out.made = filled_vector(static_cast<std::size_t>(plane.queries()), RowRef{});
+  lines->each_interval([&](Index row, Run keys) {
+    out.made[static_cast<std::size_t>(row)] = {0, keys.begin, keys.end};
+  });
+  out.rows = out.made;
   return out;
 }
 
@@ -155,15 +167,13 @@ PlanePtr product(const Plane& a, const Plane& b) {
   const auto* lists_a = dynamic_cast<const RowLists*>(&a);
   const auto* lists_b = dynamic_cast<const RowLists*>(&b);
   if (!lists_a || !lists_b) return nullptr;
-  const auto count_of = [](const RowLists& plane) {
-    return static_cast<std::int32_t>(plane.lists().offsets.size()) - 1;
-  };
   if (Index{count_of(*lists_a)} * count_of(*lists_b) > kMostPairs) return nullptr;
   auto keys = list_of_keys(lists_a->lists(), a.keys());
-  const auto keys_b = keys ? list_of_keys(lists_b->lists(), b.keys()) : std::nullopt;
+  auto keys_b = keys ? list_of_keys(lists_b->lists(), b.keys()) : std::nullopt;
   if (!keys_b) return nullptr;
   PairNumbers numbers(count_of(*lists_a), count_of(*lists_b));
   for (std::size_t i = 0; i < keys->size(); ++i) (*keys)[i] = numbers.add((*keys)[i], (*keys_b)[i]);
+  keys_b.reset();  // its memory serves what follows
   return plane_of(a.queries(), *keys, numbers.count(), [&](std::size_t row) {
     const RowRef &in_a = lists_a->refs()[row], &in_b = lists_b->refs()[row];
     const std::int32_t pair =

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "maskctl/mask/plane.h"
+#include "maskctl/mask/rows.h"
 
 namespace maskctl {
 
@@ -24,8 +25,23 @@ std::optional<ClippedClasses> clipped_classes(const Plane& plane);
 
 bool has_clipped_classes(const Plane& plane);
 
-/// Bands of at most one run a row as one class; else clipped_classes().
-std::optional<ClippedClasses> clipped_rows(const Plane& plane);
+/// The same, with rows read where the plane holds them: query i sees key j where k[j] ==
+/// rows[i].list and rows[i].begin <= j < rows[i].end. Lists are 0 .. count - 1, some without keys.
+/// Valid as long as the plane; moved, never copied.
+struct ClippedRows {
+  ClippedRows() = default;
+  ClippedRows(ClippedRows&&) = default;
+  ClippedRows& operator=(ClippedRows&&) = default;
+
+  std::span<const RowRef> rows;
+  std::vector<std::int32_t> k;
+  std::int32_t count = 0;
+  std::vector<RowRef> made;  // what `rows` shows where the plane holds bands
+};
+
+/// O(queries + keys). Of clipped classes, and of bands of at most one run a row, which are one
+/// class.
+std::optional<ClippedRows> clipped_rows(const Plane& plane);
 
 /// The plane again, as shared lists.
 PlanePtr plane_of(const ClippedClasses& classes);

@@ -176,16 +176,18 @@ PlanePtr RowLists::sliced(Range q, Range k) const {
 PlanePtr RowLists::clipped(const BandsPlane& limits) const {
   std::vector<RowRef> refs;
   reserve_huge(refs, refs_.size());
-  const auto keep_closed = [&](Index rows) {
-    while (std::ssize(refs) < rows) refs.push_back({refs_[refs.size()].list, 0, 0});
+  refs = refs_;
+  Index done = 0;
+  const auto close_until = [&](Index row) {
+    for (; done < row; ++done) refs[as_size(done)] = {refs[as_size(done)].list, 0, 0};
   };
   limits.each_interval([&](Index row, Run clip) {
-    keep_closed(row);
-    const RowRef& ref = refs_[static_cast<std::size_t>(row)];
-    const std::int32_t begin = std::max(ref.begin, clip.begin);
-    refs.push_back({ref.list, begin, std::max(begin, std::min(ref.end, clip.end))});
+    close_until(row);
+    RowRef& ref = refs[as_size(done++)];
+    ref.begin = std::max(ref.begin, clip.begin);
+    ref.end = std::max(ref.begin, std::min(ref.end, clip.end));
   });
-  keep_closed(queries());
+  close_until(queries());
   return with_rows(std::move(refs));
 }
 
