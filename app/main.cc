@@ -6,6 +6,7 @@
 
 #include "app/cli/cli.h"
 #include "maskctl/base/atomic_file.h"
+#include "maskctl/base/kept_memory.h"
 
 namespace {
 
@@ -28,8 +29,10 @@ void install_signals() {
   sigaction(SIGPIPE, &closed_pipe, nullptr);
 }
 
-/// Freed memory stays with the process: large arrays come and go, and each new page costs a fault.
+/// Freed memory stays with the process, for arrays of any kind and size: they come and go, and each
+/// new page costs a fault.
 void keep_freed_memory() {
+  maskctl::set_kept_memory(0);
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that is allowed; larger arrays are given back
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }

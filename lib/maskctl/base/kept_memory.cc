@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <new>
-#include <vector>
 
 #include "maskctl/base/huge_pages.h"
 
@@ -23,8 +23,6 @@ struct Spare {
 /// Large buffers that were given back, of any sizes, newest last.
 class Spares {
  public:
-  Spares() { spares_.reserve(kMost / kHugePage + 1); }
-
   void* take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     const auto found = std::find_if(spares_.rbegin(), spares_.rend(),
@@ -37,23 +35,30 @@ class Spares {
   }
   /// The oldest make room.
   void keep(Spare spare) {
-    if (spare.bytes > kMost) return ::operator delete(spare.data, kLarge);
     const std::lock_guard lock(mutex_);
+    if (spare.bytes > most_) return ::operator delete(spare.data, kLarge);
+    shrink(most_ - spare.bytes);
     spares_.push_back(spare);
     held_ += spare.bytes;
-    while (held_ > kMost) {
-      held_ -= spares_.front().bytes;
-      ::operator delete(spares_.front().data, kLarge);
-      spares_.erase(spares_.begin());
-    }
+  }
+  void limit(std::size_t most) {
+    const std::lock_guard lock(mutex_);
+    most_ = most;
+    shrink(most);
   }
 
  private:
-  static constexpr std::size_t kMost = std::size_t{64} << 20;
+  void shrink(std::size_t most) {
+    while (held_ > most) {
+      held_ -= spares_.front().bytes;
+      ::operator delete(spares_.front().data, kLarge);
+      spares_.pop_front();
+    }
+  }
 
   std::mutex mutex_;
-  std::vector<Spare> spares_;  // never more than it has room for: each is a huge page or more
-  std::size_t held_ = 0;
+  std::deque<Spare> spares_;
+  std::size_t held_ = 0, most_ = std::size_t{64} << 20;
 };
 
 /// Never destroyed: users in static storage may outlive it.
@@ -88,5 +93,7 @@ void give_back_memory(void* data, std::size_t bytes) noexcept {
     ::operator delete(data, kSmall);
   }
 }
+
+void set_kept_memory(std::size_t bytes) { spares().limit(bytes); }
 
 }  // namespace maskctl

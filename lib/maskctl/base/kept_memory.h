@@ -14,7 +14,11 @@ void* take_memory(std::size_t bytes);
 /// `bytes` as taken.
 void give_back_memory(void* data, std::size_t bytes) noexcept;
 
-/// The same, given back at the end of its scope.
+/// The most that is kept from now on; 0 hands everything to the allocator, for who has told that to
+/// keep it.
+void set_kept_memory(std::size_t bytes);
+
+/// Memory as taken, given back at the end of its scope.
 class KeptMemory {
  public:
   explicit KeptMemory(std::size_t bytes) : data_(take_memory(bytes), {bytes}) {}

@@ -81,9 +81,17 @@ bool holds_padding(const Tensor& ids, std::int32_t pad_id) {
   return std::ranges::find(ids.as<std::int32_t>(), pad_id) != ids.as<std::int32_t>().end();
 }
 
-/// Where runs of equal ids begin, and the end.
+/// How many runs of equal ids there are.
+Index stretches(std::span<const std::int32_t> ids) {
+  Index out = ids.empty() ? 0 : 1;
+  for (std::size_t i = 1; i < ids.size(); ++i) out += ids[i] != ids[i - 1];
+  return out;
+}
+
+/// Where they begin, and the end.
 std::vector<Index> borders(std::span<const std::int32_t> ids) {
   std::vector<Index> out;
+  out.reserve(as_size(stretches(ids)) + 1);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (i == 0 || ids[i] != ids[i - 1]) out.push_back(static_cast<Index>(i));
   }
@@ -109,12 +117,12 @@ class PairCounts {
   /// Adds a plane that `heads` heads of a batch share; false when there are too many stretches.
   bool add(Index batch, Index first_head, Index heads, const Plane& plane) {
     const auto q_ids = ids_of_batch(ids_.q, batch), k_ids = ids_of_batch(ids_.kv, batch);
+    looked_at_ += stretches(q_ids) * stretches(k_ids);
+    if (looked_at_ > kMostCounts) return false;
     const std::vector<Index> rows = borders(q_ids), edges = borders(k_ids);
     std::vector<Index> counts(edges.size() - 1);
     for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
       const Range q{rows[i], rows[i + 1]};
-      looked_at_ += static_cast<Index>(counts.size());
-      if (looked_at_ > kMostCounts) return false;
       std::ranges::fill(counts, Index{0});
       plane.counts(q, edges, counts);
       for (std::size_t j = 0; j < counts.size(); ++j) {

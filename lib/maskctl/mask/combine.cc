@@ -15,7 +15,10 @@ namespace maskctl {
 namespace {
 
 constexpr Index kReadRuns = Index{1} << 22;  // read without asking whether the result can be kept
-constexpr Index kBlockRows = 128;            // rows of one operand held while the other is read
+// Rows of both operands that are held at once: at most, at first, and how many runs and words they
+// may hold before there are fewer.
+constexpr Index kBlockRows = 128, kFirstBlockRows = 8;
+constexpr std::size_t kBlockSize = std::size_t{1} << 17;
 
 /// A few rows of a plane, kept.
 class RowBlock {
@@ -36,6 +39,8 @@ class RowBlock {
     });
     next_ = 0;
   }
+  /// Runs and words that are kept.
+  std::size_t size() const { return runs_.size() + words_.size(); }
   /// The keys of `row`, and the end of the rows alike; rows must be asked for in ascending order.
   Keys at(Index row, Index& end) {
     while (entries_[next_].rows.end <= row) ++next_;
@@ -95,10 +100,13 @@ class Combined final : public Plane {
   void rows(Range q, const RowSink& sink) const override {
     RowBlock block_a, block_b;
     RowOp row_op(op_, keys());
-    for (Index begin = q.begin; begin < q.end; begin += kBlockRows) {
-      const Range block{begin, std::min(begin + kBlockRows, q.end)};
+    Index rows = kFirstBlockRows;
+    for (Range block{q.begin, q.begin}; block.end < q.end;) {
+      block = {block.end, std::min(block.end + rows, q.end)};
       block_a.read(*a_, block);
       block_b.read(*b_, block);
+      const bool is_large = block_a.size() + block_b.size() > kBlockSize / 2;
+      rows = std::clamp<Index>(is_large ? rows / 2 : rows * 2, 1, kBlockRows);
       for (Index row = block.begin; row < block.end;) {
         Index end = block.end;
         const Keys in_a = block_a.at(row, end);
