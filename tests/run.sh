@@ -81,7 +81,8 @@ run_programs() {
   done
 }
 
-# run_conformance BUILD: replays the golden data; the last line of the program counts the cases.
+# run_conformance BUILD SUFFIX: replays the golden data; the last line of the program counts the
+# cases.
 run_conformance() {
   local log=$1/tests/conformance.log good bad
   "$1/tests/conformance" >"$log" 2>&1
@@ -89,7 +90,7 @@ run_conformance() {
   bad=$(tail -n 1 "$log" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\2/p')
   count "conformance" "${good:-0}" "${bad:-1}"
   [ "${bad:-1}" -eq 0 ] || cat "$log"
-  printf '%-7s conformance: %s golden cases\n' "$([ "${bad:-1}" -eq 0 ] && echo ok || echo FAILED)" "${good:-0}"
+  printf '%-7s conformance%s: %s golden cases\n' "$([ "${bad:-1}" -eq 0 ] && echo ok || echo FAILED)" "$2" "${good:-0}"
 }
 
 # test_programs BUILD: the names that CMake knows.
@@ -124,7 +125,15 @@ check "library and command build without warnings" build build/release maskctl m
 check "tests and benchmarks build without warnings" build build/release all || finish
 mapfile -t programs < <(test_programs build/release)
 run_programs build/release "" "${programs[@]}"
-run_conformance build/release
+run_conformance build/release ""
+
+headline "the other instruction sets of vector code"
+for target in $(grep -qw avx2 /proc/cpuinfo && echo AVX2) baseline; do
+  export MASKCTL_TEST_CPU_TARGET=$target
+  run_programs build/release " ($target)" mask_tests attention_tests
+  run_conformance build/release " ($target)"
+done
+unset MASKCTL_TEST_CPU_TARGET
 
 headline "headers, package, samples, documentation"
 check "each header compiles alone" build build/release all_verify_interface_header_sets

@@ -84,7 +84,8 @@ void check_gradients(const LinearAttentionGradients& seen, const LinearAttention
   check_close(seen.key, expected.key, tolerance, "d_key");
   check_close(seen.value, expected.value, tolerance, "d_value");
   check_equal_or_absent(seen.g, expected.g, tolerance, "d_g");
-  check_equal_or_absent(seen.g_gamma, expected.g_gamma, tolerance, "d_g_gamma");
+  // The sum of d_g over all tokens and channels, up to 30 000 here, which cancel.
+  check_equal_or_absent(seen.g_gamma, expected.g_gamma, 10 * tolerance, "d_g_gamma");
   check_equal_or_absent(seen.gk, expected.gk, tolerance, "d_gk");
   check_equal_or_absent(seen.gv, expected.gv, tolerance, "d_gv");
   check_equal_or_absent(seen.initial_state, expected.initial_state, tolerance, "d_initial_state");
