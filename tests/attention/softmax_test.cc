@@ -14,6 +14,7 @@
 #include "maskctl/mask/dense.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
+#include "support/leaf_maker.h"
 #include "support/slopes.h"
 
 namespace {
@@ -106,6 +107,22 @@ TEST_CASE("the CPU path equals the float64 twin, forward and backward") {
   for (unsigned seed = 0; seed < 150; ++seed) {
     INFO("seed " << seed);
     compare_backends(problem(seed), 2e-5);
+  }
+}
+
+TEST_CASE("the CPU path equals the float64 twin under planes of every kind") {
+  std::mt19937 random(4);
+  const twin::Pick pick = twin::pick_from(random);
+  for (int n = 0; n < 4 * twin::kLeaves; ++n) {
+    INFO("leaf " << n % twin::kLeaves << " number " << n);
+    Random r(static_cast<unsigned>(n));
+    const Index tq = pick(1, 220), tk = pick(1, 420), d = pick(1, 20);
+    Problem p;
+    p.query = r.normal({1, tq, 2, d}), p.key = r.normal({1, tk, 1, d});
+    p.value = r.normal({1, tk, 1, d}), p.d_out = r.normal({1, tq, 2, d});
+    p.mask = Mask(twin::make_leaf(static_cast<twin::Leaf>(n % twin::kLeaves), pick, tq, tk).plane);
+    if (n % 3 == 0) p.bias = r.normal({1, 1, tq, tk});
+    compare_backends(std::move(p), 2e-5);
   }
 }
 

@@ -3,8 +3,8 @@
 //
 // One line a case: useful GFLOP/s (open cells), executed GFLOP/s (all cells of the groups of rows
 // and columns that hold an open one), both over the FMA peak, medians of the pairs; the executed
-// rate over that of the dense mask, which runs in each pair too; and how much longer the twin
-// takes.
+// rate over that of the dense mask, which runs in each pair just before; and how much longer the
+// twin takes, which runs just after: each finds q, k and v as the one before left them.
 #include <cmath>
 #include <cstdlib>
 #include <optional>
@@ -107,8 +107,8 @@ class Case {
     Rates rates;
     for (int n = 0; n < pairs; ++n) {
       const double peak = bench::fma_peak();
-      const double spent = bench::seconds([&] { result = softmax_forward(inputs()); });
       const double spent_dense = bench::seconds([&] { bench::keep(softmax_forward(dense)); });
+      const double spent = bench::seconds([&] { result = softmax_forward(inputs()); });
       add(4, peak, spent, spent_dense, rates);
 #ifdef MASKCTL_OPENBLAS
       rates.twin.push_back(bench::seconds([&] { bench::keep(twin.run(pattern_.causal, added)); }) /
@@ -124,10 +124,10 @@ class Case {
     Rates rates;
     for (int n = 0; n < pairs; ++n) {
       const double peak = bench::fma_peak();
-      const double spent =
-          bench::seconds([&] { bench::keep(softmax_backward(inputs(), result, d_out_)); });
       const double spent_dense =
           bench::seconds([&] { bench::keep(softmax_backward(dense, of_dense, d_out_)); });
+      const double spent =
+          bench::seconds([&] { bench::keep(softmax_backward(inputs(), result, d_out_)); });
       add(10, peak, spent, spent_dense, rates);
     }
     print("backward", rates, kColumnGroup, kRowGroup);

@@ -26,13 +26,8 @@ Buffer buffer(Index n) { return Buffer(static_cast<std::size_t>(n)); }
 /// Rows of a head as kTile full rows, zero past the last.
 void copy_tile(const float* src, Index stride, Index rows, Index columns, float factor,
                float* out) {
-  for (Index r = 0; r < kTile; ++r, out += columns) {
-    if (r >= rows) {
-      std::fill_n(out, columns, 0.0f);
-      continue;
-    }
-    for (Index x = 0; x < columns; ++x) out[x] = src[r * stride + x] * factor;
-  }
+  for (Index r = 0; r < rows; ++r) scale(src + r * stride, columns, factor, out + r * columns);
+  std::fill(out + rows * columns, out + kTile * columns, 0.0f);
 }
 
 /// Both operands of one tile of queries, packed for the products that read them.
@@ -84,15 +79,10 @@ class Task {
         slope_(c.options.soft_cap ? buffer(kTile * kTile) : Buffer()) {
     std::fill_n(d_key_, tiles_ * kTile * (dim_columns_ + value_columns_), 0.0f);
     HeadRows head(c, b, u);
+    load_keys(head);
+    if (all_finite(key_rows_, tiles_ * kTile * (c.d.dim + c.d.value_dim))) return;
     head.clean();
-    for (Index t = 0; t < tiles_; ++t) {
-      const Index first = t * kTile, rows = std::min(kTile, c.d.keys - first);
-      float* const keys = key_rows_ + first * c.d.dim;
-      copy_tile(head.key(first), head.key_stride(), rows, c.d.dim, 1, keys);
-      copy_tile(head.value(first), head.value_stride(), rows, c.d.value_dim, 1,
-                value_rows_ + first * c.d.value_dim);
-      pack_rows(keys, c.d.dim, kTile, c.d.dim, packed_keys_ + first * dim_columns_);
-    }
+    load_keys(head);
   }
 
   /// Adds tile number `tile` of query head h; writes d_query rows, adds to d_bias.
@@ -105,22 +95,36 @@ class Task {
     float* out = d_query.as<float>().data() +
                  ((b_ * c_.d.queries + rows.begin) * c_.d.q_heads + h) * c_.d.dim;
     for (Index r = 0; r < rows.size(); ++r, out += c_.query_stride()) {
-      const float* sum = d_query_.data() + r * dim_columns_;
-      for (Index x = 0; x < c_.d.dim; ++x) out[x] = sum[x] * c_.scale;
+      scale(d_query_.data() + r * dim_columns_, c_.d.dim, c_.scale, out);
     }
   }
 
-  /// Adds the sums of this task to the gradients of K and V.
-  void flush(Tensor& d_key, Tensor& d_value) const {
+  /// The sums of this task to the gradients of K and V: written, or added.
+  void flush(Tensor& d_key, Tensor& d_value, bool add) const {
     float* dk = d_key.as<float>().data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.dim;
     float* dv = d_value.as<float>().data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.value_dim;
-    for (Index j = 0; j < c_.d.keys; ++j, dk += c_.key_stride(), dv += c_.value_stride()) {
-      for (Index x = 0; x < c_.d.dim; ++x) dk[x] += d_key_[j * dim_columns_ + x];
-      for (Index x = 0; x < c_.d.value_dim; ++x) dv[x] += d_value_[j * value_columns_ + x];
+    const auto put = [add](const float* sum, Index n, float* out) {
+      if (!add) std::copy_n(sum, n, out);
+      for (Index x = 0; add && x < n; ++x) out[x] += sum[x];
+    };
+    for (Index j = 0; j < c_.d.keys; ++j) {
+      put(d_key_ + j * dim_columns_, c_.d.dim, dk + j * c_.key_stride());
+      put(d_value_ + j * value_columns_, c_.d.value_dim, dv + j * c_.value_stride());
     }
   }
 
  private:
+  void load_keys(const HeadRows& head) {
+    for (Index t = 0; t < tiles_; ++t) {
+      const Index first = t * kTile, rows = std::min(kTile, c_.d.keys - first);
+      float* const keys = key_rows_ + first * c_.d.dim;
+      copy_tile(head.key(first), head.key_stride(), rows, c_.d.dim, 1, keys);
+      copy_tile(head.value(first), head.value_stride(), rows, c_.d.value_dim, 1,
+                value_rows_ + first * c_.d.value_dim);
+      pack_rows(keys, c_.d.dim, kTile, c_.d.dim, packed_keys_ + first * dim_columns_);
+    }
+  }
+
   void load(Index h, Range rows) {
     const Index n = rows.size(), vd = c_.d.value_dim, stride = c_.d.q_heads * vd;
     copy_tile(c_.query(b_, h) + rows.begin * c_.query_stride(), c_.query_stride(), n, c_.d.dim,
@@ -140,10 +144,7 @@ class Task {
   }
 
   float delta(Index out_at, Index lse_at) const {
-    float sum = 0;
-    for (Index x = 0; x < c_.d.value_dim; ++x) {
-      sum += d_out_.data()[out_at + x] * out_.data()[out_at + x];
-    }
+    const float sum = dot(d_out_.data() + out_at, out_.data() + out_at, c_.d.value_dim);
     return d_lse_ ? sum - d_lse_.data()[lse_at] : sum;
   }
 
@@ -151,30 +152,28 @@ class Task {
     const Index first = tile.keys.begin;
     set_spans(rows.size(), tile);
     multiply_columns(key_rows_ + first * c_.d.dim, c_.d.dim, c_.d.dim, q_.columns_q.data(),
-                     query_spans_, p_.data(), kTile);
+                     query_columns_, p_.data(), kTile);
     if (c_.adjusts_logits()) adjust(h, rows, tile.keys);
     for (Index j = 0; j < kTile; ++j) {
-      const Range span = query_spans_[as_size(j / kRowGroup)];
-      if (span.empty()) continue;
+      const Range span = query_columns_[as_size(j / kRowGroup)];
       exp_shifted(p_.data() + j * kTile + span.begin, q_.lse.data() + span.begin, span.size());
     }
-    close(tile, p_);
+    close(rows.size(), tile, p_);
     multiply_columns(value_rows_ + first * c_.d.value_dim, c_.d.value_dim, c_.d.value_dim,
-                     q_.columns_out.data(), query_spans_, dp_.data(), kTile);
+                     q_.columns_out.data(), query_columns_, dp_.data(), kTile);
     if (c_.options.dropout > 0) drop(h, rows, tile.keys);  // dp and, for dV, a copy of p
     const Buffer& weights = c_.options.dropout > 0 ? turned_ : p_;
     multiply_depths(weights.data(), kTile, kTile, q_.packed_out.data(), value_columns_,
-                    query_spans_, d_value_ + first * value_columns_, value_columns_);
+                    query_depths_, d_value_ + first * value_columns_, value_columns_);
     for (Index j = 0; j < kTile; ++j) {
-      const Range span = query_spans_[as_size(j / kRowGroup)];
-      float* const dp = dp_.data() + j * kTile + span.begin;
-      if (span.empty()) continue;
-      softmax_slope(p_.data() + j * kTile + span.begin, dp, q_.delta.data() + span.begin, dp,
+      const Range span = query_columns_[as_size(j / kRowGroup)];
+      const Index at = j * kTile + span.begin;
+      softmax_slope(p_.data() + at, dp_.data() + at, q_.delta.data() + span.begin, dp_.data() + at,
                     span.size());
     }
-    close(tile, dp_);
+    close(rows.size(), tile, dp_);
     add_logit_slopes(h, rows, tile.keys, d_bias);
-    multiply_depths(dp_.data(), kTile, kTile, q_.packed_q.data(), dim_columns_, query_spans_,
+    multiply_depths(dp_.data(), kTile, kTile, q_.packed_q.data(), dim_columns_, query_depths_,
                     d_key_ + first * dim_columns_, dim_columns_);
     turn(dp_, turned_);
     multiply_depths(turned_.data(), kTile, kTile, packed_keys_ + first * dim_columns_, dim_columns_,
@@ -186,27 +185,50 @@ class Task {
   void set_spans(Index queries, const KeyTile& tile) {
     constexpr Index kGroups = kTile / kRowGroup;
     const Range all{0, kTile}, none{kTile, 0};
-    query_spans_.assign(as_size(kGroups), tile.full ? all : none);
+    query_depths_.assign(as_size(kGroups), tile.full ? all : none);
     key_spans_.assign(as_size(kGroups), tile.full ? all : none);
     for (Index i = 0; !tile.full && i < queries; ++i) {
       const Range open = open_.span(i, tile.keys);
       if (open.empty()) continue;
       const Range keys{open.begin - tile.keys.begin, open.end - tile.keys.begin};
       widen(keys, key_spans_[as_size(i / kRowGroup)]);
-      const Index column = i / kColumnGroup * kColumnGroup;
       for (Index g = keys.begin / kRowGroup; g * kRowGroup < keys.end; ++g) {
-        widen({column, column + kColumnGroup}, query_spans_[as_size(g)]);
+        widen({i, i + 1}, query_depths_[as_size(g)]);
       }
     }
+    query_columns_.clear();
+    for (const Range& depth : query_depths_) query_columns_.push_back(whole_vectors(depth));
   }
   static void widen(Range by, Range& span) {
     span = {std::min(span.begin, by.begin), std::max(span.end, by.end)};
   }
 
-  /// Zeroes closed cells and the rows past the last key.
-  void close(const KeyTile& tile, Buffer& x) const {
-    if (!tile.full) open_.close_columns(tile.keys, 0, x.data(), kTile);
+  /// Zeroes the closed cells that will be read, and the rows past the last key.
+  void close(Index queries, const KeyTile& tile, Buffer& x) const {
+    const Range all{0, tile.keys.size()};
+    for (Index i = 0; !tile.full && i < queries; i += kVector) {
+      const Range block{i, std::min(i + kVector, queries)};
+      const Range keys = c_.adjusts_logits() ? all : intersect(keys_read(block), all);
+      if (keys.empty()) continue;
+      const Range of_mask{tile.keys.begin + keys.begin, tile.keys.begin + keys.end};
+      for (Index r = block.begin; r < block.end; ++r) {
+        open_.close_column(r, of_mask, 0, x.data() + keys.begin * kTile + r, kTile);
+      }
+    }
     std::fill(x.begin() + tile.keys.size() * kTile, x.end(), 0.0f);
+  }
+
+  /// The keys whose cells with some of these queries a product reads.
+  Range keys_read(Range queries) const {
+    Range keys{kTile, 0};
+    for (Index g = 0; g * kRowGroup < kTile; ++g) {
+      if (intersect(query_columns_[as_size(g)], queries).empty()) continue;
+      widen({g * kRowGroup, (g + 1) * kRowGroup}, keys);
+    }
+    for (Index g = queries.begin / kRowGroup; g * kRowGroup < queries.end; ++g) {
+      if (!key_spans_[as_size(g)].empty()) widen(key_spans_[as_size(g)], keys);
+    }
+    return keys;
   }
 
   static void turn(const Buffer& from, Buffer& to) { transpose(from.data(), kTile, to.data()); }
@@ -254,7 +276,8 @@ class Task {
   Index b_, u_;
   QueryTile q_;
   QueryBlock open_;
-  std::vector<Range> query_spans_, key_spans_;  // of groups of keys, of groups of queries
+  std::vector<Range> query_depths_, query_columns_;  // of groups of keys
+  std::vector<Range> key_spans_;                     // of groups of queries
   Index tiles_, dim_columns_, value_columns_;
   KeptMemory memory_;  // of the arrays of all keys
   float *key_rows_, *value_rows_, *packed_keys_, *d_key_, *d_value_;
@@ -276,8 +299,11 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
                               const Tensor* d_lse, const Dims& d) {
   const CpuCall c(in, options, d);
   const Floats cotangent(&d_out), out(&forward.out), lse_cotangent(d_lse);
-  Tensor d_query(DType::kFloat32, in.query->shape()), d_key(DType::kFloat32, in.key->shape()),
-      d_value(DType::kFloat32, in.value->shape());
+  const auto gradient_of = [](const Tensor& t) {
+    return Tensor::unwritten(DType::kFloat32, t.shape());
+  };
+  Tensor d_query = gradient_of(*in.query), d_key = gradient_of(*in.key),
+         d_value = gradient_of(*in.value);
   std::vector<float> d_bias(static_cast<std::size_t>(in.bias ? in.bias->elements() : 0));
   const Index heads = d.batch * d.kv_heads;
   const Index tiles = ceil_div(d.queries, kTile);
@@ -291,7 +317,7 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
       for (Index t = n % parts; t < tiles; t += parts) task->add(h, t, d_query, d_bias);
     }
     if (parts == 1) {
-      task->flush(d_key, d_value);
+      task->flush(d_key, d_value, false);
     } else {
       tasks[static_cast<std::size_t>(n)] = std::move(task);
     }
@@ -301,12 +327,15 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
   } else {
     parallel_for(heads * parts, work);
   }
-  for (const auto& task : tasks) {
-    if (task) task->flush(d_key, d_value);  // in order, so that equal calls give equal bits
+  for (Index n = 0; parts > 1 && n < heads * parts; ++n) {  // in order: equal calls, equal bits
+    tasks[as_size(n)]->flush(d_key, d_value, n % parts != 0);
   }
   add_mean_gradient(c, forward, cotangent, d_value);
-  SoftmaxGradients gradients{astype(d_query, in.query->dtype()), astype(d_key, in.key->dtype()),
-                             astype(d_value, in.value->dtype()), std::nullopt, std::nullopt};
+  const auto as = [](Tensor& gradient, const Tensor& t) {
+    return t.dtype() == DType::kFloat32 ? std::move(gradient) : astype(gradient, t.dtype());
+  };
+  SoftmaxGradients gradients{as(d_query, *in.query), as(d_key, *in.key), as(d_value, *in.value),
+                             std::nullopt, std::nullopt};
   if (in.bias) gradients.bias = bias_gradient(*in.bias, d_bias);
   if (in.sinks) {
     gradients.sinks = sink_gradient(c, forward, cotangent, out, lse_cotangent, *in.sinks);

@@ -1,5 +1,6 @@
 // Forward attention on the CPU: blocks of queries against the tiles of keys that the mask opens.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -50,20 +51,23 @@ class Block {
         query_(buffer(tiles.rows * c.d.dim)),
         scores_(buffer(tiles.rows * tiles.keys)),
         sum_(buffer(tiles.rows * value_columns_)),
+        scale_(as_size(tiles.rows), c.scale),
         max_(buffer(tiles.rows)),
-        weight_(buffer(tiles.rows)) {}
+        weight_(buffer(round_up(tiles.rows, kColumnGroup))),
+        log_(weight_.size()),
+        factor_(buffer(tiles.rows)) {}
 
   void run(Index b, Index h, Range rows, PackedHead& head, SoftmaxResult& result) {
     b_ = b, h_ = h, rows_ = rows;
     out_ = result.out.as<float>().data() + (b * c_.d.queries * c_.d.q_heads + h) * c_.d.value_dim;
     lse_ = result.lse.as<float>().data() + (b * c_.d.q_heads + h) * c_.d.queries;
     open_.read(*c_.mask.plane(b, h), rows, tile_keys_);
-    const bool narrow = is_narrow();
-    const Index step = narrow ? std::min(kStrip, rows.size()) : rows.size();
+    at_once_ = is_narrow();
+    const Index step = at_once_ ? std::min(kStrip, rows.size()) : rows.size();
     for (Index first = 0; first < rows.size(); first += step) {
       strip_ = {first, std::min(first + step, rows.size())};
       start();
-      if (narrow) {
+      if (at_once_) {
         add_at_once(head);
       } else {
         for (const KeyTile& tile : open_.tiles()) add(tile, head);
@@ -96,12 +100,11 @@ class Block {
   Index out_stride() const { return c_.d.q_heads * c_.d.value_dim; }
 
   void start() {
-    for (Index r = 0; r < strip_.size(); ++r) {
-      scale(query_row(query(r)), c_.d.dim, c_.scale, query_.data() + r * c_.d.dim);
-    }
+    scale_rows(query_row(query(0)), c_.query_stride(), strip_.size(), c_.d.dim, scale_.data(),
+               query_.data(), c_.d.dim);
     const Index padded = groups() * kRowGroup;
     std::fill(query_.begin() + strip_.size() * c_.d.dim, query_.begin() + padded * c_.d.dim, 0.0f);
-    std::fill_n(sum_.begin(), padded * value_columns_, 0.0f);
+    if (!at_once_) std::fill_n(sum_.begin(), padded * value_columns_, 0.0f);
     std::fill_n(max_.begin(), padded, kClosed);
     std::fill_n(weight_.begin(), padded, 0.0f);
     ahead_.clear();
@@ -133,16 +136,16 @@ class Block {
     set_spans(tile);
     multiply_columns(query_.data(), c_.d.dim, c_.d.dim, head.keys(first), columns_, scores_.data(),
                      stride, &ahead_);
-    for (Index r = 0; r < strip_.size(); ++r) {
-      const Range span = columns_[as_size(r / kRowGroup)];
-      if (!span.empty()) update(r, tile, span, scores_.data() + r * stride + span.begin);
+    for (Index g = 0; g < groups(); ++g) {
+      const Range span = columns_[as_size(g)];
+      if (!span.empty()) update(g, tile, span, scores_.data() + g * kRowGroup * stride, stride);
     }
     multiply_depths(scores_.data(), stride, head.panel_rows(), head.values(first), value_columns_,
-                    depths_, sum_.data(), value_columns_, &ahead_);
+                    depths_, sum_.data(), value_columns_, !at_once_, &ahead_);
   }
 
   /// What each group of rows needs of the tile: its weights of depths, from the first to the last
-  /// open key, and for them scores of columns, in whole groups.
+  /// open key, and for them scores of columns, in whole vectors.
   void set_spans(const KeyTile& tile) {
     const Range all{0, tile.keys.size()}, none{all.end, 0};
     depths_.assign(as_size(groups()), tile.full ? all : none);
@@ -153,68 +156,84 @@ class Block {
             depths_[as_size(r / kRowGroup)]);
     }
     columns_.clear();
-    for (const Range& depth : depths_) {
-      columns_.push_back(depth.empty() ? Range{}
-                                       : Range{depth.begin / kColumnGroup * kColumnGroup,
-                                               round_up(depth.end, kColumnGroup)});
-    }
+    for (const Range& depth : depths_) columns_.push_back(whole_vectors(depth));
   }
   static void widen(Range by, Range& range) {
     if (!by.empty()) range = {std::min(range.begin, by.begin), std::max(range.end, by.end)};
   }
 
-  /// Scores x to weights in the columns `span` of the tile; earlier sums shrink when the maximum
-  /// grows.
-  void update(Index r, const KeyTile& tile, Range span, float* x) {
+  /// Scores x of a group of rows to weights, in the columns `span` of the tile.
+  void update(Index g, const KeyTile& tile, Range span, float* x, Index stride) {
+    const Range rows{g * kRowGroup, std::min((g + 1) * kRowGroup, strip_.size())};
     const Range keys =
         intersect({tile.keys.begin + span.begin, tile.keys.begin + span.end}, tile.keys);
-    if (c_.adjusts_logits()) c_.adjust(x, b_, h_, query(r), keys, span.size(), nullptr);
-    if (!tile.full) open_.close_row(strip_.begin + r, keys, kClosed, x);
-    std::fill(x + keys.size(), x + span.size(), kClosed);
+    x += span.begin;
+    for (Index r = rows.begin; r < rows.end; ++r) {
+      float* const row = x + (r - rows.begin) * stride;
+      if (c_.adjusts_logits()) c_.adjust(row, b_, h_, query(r), keys, span.size(), nullptr);
+      if (!tile.full) open_.close_row(strip_.begin + r, keys, kClosed, row);
+      std::fill(row + keys.size(), row + span.size(), kClosed);
+    }
+    std::array<float, kRowGroup> most, shift, sum;
+    max_of_group(x, stride, span.size(), most.data());
+    for (std::size_t r = 0; r < kRowGroup; ++r) {
+      shift[r] = raise_max(rows.begin + static_cast<Index>(r), most[r]);
+    }
+    exp_and_sum_group(x, stride, span.size(), shift.data(), sum.data());
+    for (std::size_t r = 0; r < kRowGroup; ++r) weight_[as_size(rows.begin) + r] += sum[r];
+    for (Index r = rows.begin; c_.options.dropout > 0 && r < rows.end; ++r) {
+      c_.drop(x + (r - rows.begin) * stride, b_, h_, query(r), keys);
+    }
+  }
+
+  /// Earlier sums of row r shrink when its maximum grows. What logits are to be shifted by.
+  float raise_max(Index r, float now) {
     float& top = max_[as_size(r)];
-    float& weight = weight_[as_size(r)];
-    const float now = std::max(top, max_of(x, span.size()));
     if (now > top) {
       if (top != kClosed) {
         const float factor = std::exp(top - now);
-        weight *= factor;
+        weight_[as_size(r)] *= factor;
         scale_by(sum_.data() + r * value_columns_, value_columns_, factor);
       }
       top = now;
     }
-    weight += exp_and_sum(x, span.size(), top == kClosed ? 0.0f : top);
-    if (c_.options.dropout > 0) c_.drop(x, b_, h_, query(r), keys);
+    return top == kClosed ? 0.0f : top;
   }
 
+  /// Sums to results.
   void finish() {
-    for (Index r = 0; r < strip_.size(); ++r) finish_row(r, out_row(query(r)), lse_[query(r)]);
+    const Index n = strip_.size();
+    for (Index r = 0; r < n; ++r) {
+      const bool seen = max_[as_size(r)] != kClosed;
+      if (!seen) std::fill_n(sum_.begin() + r * value_columns_, value_columns_, 0.0f);
+      const float shrunk = c_.sink_array ? add_sinks(r) : 1;
+      factor_[as_size(r)] = !seen ? 0 : c_.options.normalize ? shrunk / weight_[as_size(r)] : 1;
+    }
+    scale_rows(sum_.data(), value_columns_, n, c_.d.value_dim, factor_.data(), out_row(query(0)),
+               out_stride());
+    log_all(weight_.data(), round_up(n, kColumnGroup), log_.data());
+    for (Index r = 0; r < n; ++r) lse_[query(r)] = max_[as_size(r)] + log_[as_size(r)];
   }
 
-  void finish_row(Index r, float* out, float& lse) {
-    const float keys_top = max_[static_cast<std::size_t>(r)];
-    float top = keys_top, weight = weight_[static_cast<std::size_t>(r)];
-    if (c_.sink_array) {
-      const float* sinks = c_.sinks.data() + first_sink(*c_.sink_array, c_.d, h_);
-      const Index n = sink_count(c_.sink_array);
-      for (Index t = 0; t < n; ++t) top = std::max(top, sinks[t]);
-      weight = keys_top == kClosed ? 0 : weight * std::exp(keys_top - top);
-      for (Index t = 0; t < n; ++t) weight += std::exp(sinks[t] - top);
-    }
-    const bool empty = weight == 0;
-    lse = empty ? kClosed : top + std::log(weight);
-    float factor = c_.options.normalize ? 1 / weight : 1;
-    if (c_.options.normalize && c_.sink_array) factor *= std::exp(keys_top - top);
-    if (empty || keys_top == kClosed) {
-      std::fill_n(out, c_.d.value_dim, 0.0f);
-    } else {
-      scale(sum_.data() + r * value_columns_, c_.d.value_dim, factor, out);
-    }
+  /// Adds the sinks to the weight of row r; by what its maximum has shrunk the earlier sums.
+  float add_sinks(Index r) {
+    float &top = max_[as_size(r)], &weight = weight_[as_size(r)];
+    const float* const sinks = c_.sinks.data() + first_sink(*c_.sink_array, c_.d, h_);
+    const Index n = sink_count(c_.sink_array);
+    const float keys_top = top;
+    for (Index t = 0; t < n; ++t) top = std::max(top, sinks[t]);
+    const float factor = keys_top == kClosed ? 0 : std::exp(keys_top - top);
+    weight *= factor;
+    for (Index t = 0; t < n; ++t) weight += std::exp(sinks[t] - top);
+    return factor;
   }
 
   const CpuCall& c_;
   Index tile_keys_, value_columns_;
-  Buffer query_, scores_, sum_, max_, weight_;
-  std::vector<Range> columns_, depths_;  // of each group of rows
+  bool at_once_ = false;  // all keys of a strip
+  Buffer query_, scores_, sum_;
+  Buffer scale_, max_, weight_, log_, factor_;  // of each row
+  std::vector<Range> columns_, depths_;         // of each group of rows
   RowsAhead ahead_;
   QueryBlock open_;
   Index b_ = 0, h_ = 0;

@@ -48,31 +48,51 @@ HWY_ATTR void pack_rows_all(const float* src, Index stride, Index rows, Index co
 /// Edge of the squares that a transpose goes by: a cache line of floats.
 constexpr Index kSquare = 16;
 
-/// out[c * out_stride + w] = src[w * stride + c] for c, w < 4.
-HWY_INLINE HWY_ATTR void transpose_four(const float* src, Index stride, float* out,
+#if HWY_TARGET != HWY_SCALAR
+/// Four floats at src, src + stride, ...: as many as fill a vector of the type of d.
+template <class Tag>
+HWY_INLINE HWY_ATTR hn::Vec<Tag> load_fours(Tag d, const float* src, Index stride) {
+  if constexpr (hn::MaxLanes(Tag()) <= 4) {
+    return hn::LoadU(d, src);
+  } else {
+    const hn::Half<Tag> half;
+    const float* const upper = src + static_cast<Index>(hn::MaxLanes(d) / 8) * stride;
+    return hn::Combine(d, load_fours(half, upper, stride), load_fours(half, src, stride));
+  }
+}
+#endif
+
+/// out[c * out_stride + w] = src[w * stride + c] for c < 4 and w of one vector.
+HWY_INLINE HWY_ATTR void transpose_four(const float* src, [[maybe_unused]] Index stride, float* out,
                                         Index out_stride) {
 #if HWY_TARGET == HWY_SCALAR
-  for (Index c = 0; c < 4; ++c) {
-    for (Index w = 0; w < 4; ++w) out[c * out_stride + w] = src[w * stride + c];
-  }
+  for (Index c = 0; c < 4; ++c) out[c * out_stride] = src[c];
 #else
-  const hn::FixedTag<float, 4> d;
-  const auto r0 = hn::LoadU(d, src), r1 = hn::LoadU(d, src + stride);
-  const auto r2 = hn::LoadU(d, src + 2 * stride), r3 = hn::LoadU(d, src + 3 * stride);
-  const auto low01 = hn::InterleaveLower(d, r0, r1), high01 = hn::InterleaveUpper(d, r0, r1);
-  const auto low23 = hn::InterleaveLower(d, r2, r3), high23 = hn::InterleaveUpper(d, r2, r3);
-  hn::StoreU(hn::ConcatLowerLower(d, low23, low01), d, out);
-  hn::StoreU(hn::ConcatUpperUpper(d, low23, low01), d, out + out_stride);
-  hn::StoreU(hn::ConcatLowerLower(d, high23, high01), d, out + 2 * out_stride);
-  hn::StoreU(hn::ConcatUpperUpper(d, high23, high01), d, out + 3 * out_stride);
+  const D d;
+  const auto load = [&](Index w) HWY_ATTR { return load_fours(d, src + w * stride, 4 * stride); };
+  const hn::RepartitionToWide<D> pairs;
+  const auto lower = [&](V a, V b)
+                         HWY_ATTR { return hn::BitCast(pairs, hn::InterleaveLower(d, a, b)); };
+  const auto upper = [&](V a, V b)
+                         HWY_ATTR { return hn::BitCast(pairs, hn::InterleaveUpper(d, a, b)); };
+  const V r0 = load(0), r1 = load(1), r2 = load(2), r3 = load(3);
+  const auto low01 = lower(r0, r1), low23 = lower(r2, r3);
+  const auto high01 = upper(r0, r1), high23 = upper(r2, r3);
+  const auto store = [&](Index c, auto column)
+                         HWY_ATTR { hn::StoreU(hn::BitCast(d, column), d, out + c * out_stride); };
+  store(0, hn::InterleaveLower(pairs, low01, low23));
+  store(1, hn::InterleaveUpper(pairs, low01, low23));
+  store(2, hn::InterleaveLower(pairs, high01, high23));
+  store(3, hn::InterleaveUpper(pairs, high01, high23));
 #endif
 }
 
 /// out[c * out_stride + w] = src[w * stride + c] for c, w < kSquare.
 HWY_INLINE HWY_ATTR void transpose_square(const float* src, Index stride, Index out_stride,
                                           float* out) {
+  const auto step = static_cast<Index>(hn::Lanes(D()));
   for (Index c = 0; c < kSquare; c += 4) {
-    for (Index w = 0; w < kSquare; w += 4) {
+    for (Index w = 0; w < kSquare; w += step) {
       transpose_four(src + w * stride + c, stride, out + c * out_stride + w, out_stride);
     }
   }
@@ -111,9 +131,10 @@ HWY_ATTR void transpose_all(const float* x, Index n, float* out) {
   }
 }
 
-/// Six rows of C times one panel; a is A's first cell, or A^T's with kTurned. Named accumulators:
+/// Six rows of C times one panel; a is A's first cell, or A^T's with kTurned. With kHalf only the
+/// vector of each row that lies at `panel` and c; the compiler drops the other. Named accumulators:
 /// an array of vectors is spilled by GCC 12.
-template <bool kTurned = false>
+template <bool kTurned = false, bool kHalf = false>
 HWY_NOINLINE HWY_ATTR void multiply_six(const float* a, Index a_stride, Index depth,
                                         const float* panel, float* c, Index c_stride,
                                         bool accumulate) {
@@ -151,12 +172,12 @@ HWY_NOINLINE HWY_ATTR void multiply_six(const float* a, Index a_stride, Index de
     x = hn::Set(d, a[5 * stride]);
     c50 = hn::MulAdd(x, b0, c50), c51 = hn::MulAdd(x, b1, c51);
   }
-  hn::StoreU(c00, d, r0), hn::StoreU(c01, d, r0 + n);
-  hn::StoreU(c10, d, r1), hn::StoreU(c11, d, r1 + n);
-  hn::StoreU(c20, d, r2), hn::StoreU(c21, d, r2 + n);
-  hn::StoreU(c30, d, r3), hn::StoreU(c31, d, r3 + n);
-  hn::StoreU(c40, d, r4), hn::StoreU(c41, d, r4 + n);
-  hn::StoreU(c50, d, r5), hn::StoreU(c51, d, r5 + n);
+  const auto store = [&](V left, V right, float* row) HWY_ATTR {
+    hn::StoreU(left, d, row);
+    if constexpr (!kHalf) hn::StoreU(right, d, row + n);
+  };
+  store(c00, c01, r0), store(c10, c11, r1), store(c20, c21, r2);
+  store(c30, c31, r3), store(c40, c41, r4), store(c50, c51, r5);
 }
 
 /// Fetches the next panel into the cache piece by piece, while groups work on this one. Few groups
@@ -208,15 +229,19 @@ HWY_ATTR void multiply_columns_all(const float* a, Index a_stride, Index depth,
   const Index width = panel_width();
   const Range all = hull(spans);
   PanelAhead next(width * depth, spans.size());
-  for (Index first = all.begin; first < all.end; first += width) {
+  for (Index first = all.begin / width * width; first < all.end; first += width) {
     next.start(packed_b + (first + width) * depth);
     for (std::size_t g = 0; g < spans.size(); ++g) {
-      if (!spans[g].contains(first)) continue;
+      const Range part = intersect(spans[g], {first, first + width});
+      if (part.empty()) continue;
       next.step();
       if (ahead) ahead->step(depth);
       const Index row = static_cast<Index>(g) * kRowGroup;
-      multiply_six(a + row * a_stride, a_stride, depth, packed_b + first * depth,
-                   c + row * c_stride + first, c_stride, false);
+      const float* const from = a + row * a_stride;
+      const float* const panel = packed_b + first * depth + (part.begin - first);
+      float* const to = c + row * c_stride + part.begin;
+      auto* const multiply = part.size() == width ? &multiply_six<> : &multiply_six<false, true>;
+      multiply(from, a_stride, depth, panel, to, c_stride, false);
     }
   }
 }
@@ -224,7 +249,7 @@ HWY_ATTR void multiply_columns_all(const float* a, Index a_stride, Index depth,
 HWY_ATTR void multiply_depths_all(const float* a, Index a_stride, Index depth,
                                   const float* packed_b, Index columns,
                                   std::span<const Range> spans, float* c, Index c_stride,
-                                  RowsAhead* ahead) {
+                                  bool accumulate, RowsAhead* ahead) {
   const Index width = panel_width();
   const Range all = hull(spans);
   PanelAhead next(width * std::max<Index>(all.size(), 0), spans.size());
@@ -237,7 +262,7 @@ HWY_ATTR void multiply_depths_all(const float* a, Index a_stride, Index depth,
       if (ahead) ahead->step(span.size());
       const Index row = static_cast<Index>(g) * kRowGroup;
       multiply_six(a + row * a_stride + span.begin, a_stride, span.size(),
-                   packed_b + span.begin * width, c + row * c_stride + first, c_stride, true);
+                   packed_b + span.begin * width, c + row * c_stride + first, c_stride, accumulate);
     }
   }
 }
@@ -305,9 +330,9 @@ void multiply_columns(const float* a, Index a_stride, Index depth, const float* 
 
 void multiply_depths(const float* a, Index a_stride, Index depth, const float* packed_b,
                      Index columns, std::span<const Range> spans, float* c, Index c_stride,
-                     RowsAhead* ahead) {
+                     bool accumulate, RowsAhead* ahead) {
   HWY_DYNAMIC_DISPATCH(multiply_depths_all)
-  (a, a_stride, depth, packed_b, columns, spans, c, c_stride, ahead);
+  (a, a_stride, depth, packed_b, columns, spans, c, c_stride, accumulate, ahead);
 }
 
 void multiply_turned(const float* a, Index a_stride, Index depth, const float* packed_b,

@@ -28,72 +28,101 @@ void QueryBlock::read_rows(const Plane& plane, Range queries) {
   runs_.clear();
   words_.clear();
   plane.rows(queries, [&](Range equal_rows, const Keys& keys) {
-    Row row;
-    row.is_words = keys.is_words();
-    row.begin = row.is_words ? words_.size() : runs_.size();
-    words_.insert(words_.end(), keys.words.begin(), keys.words.end());
-    runs_.insert(runs_.end(), keys.runs.begin(), keys.runs.end());
-    row.end = row.is_words ? words_.size() : runs_.size();
-    rows_.insert(rows_.end(), static_cast<std::size_t>(equal_rows.size()), row);
+    const Row row = row_of(keys);
+    for (Index i = 0; i < equal_rows.size(); ++i) rows_.push_back(row);
   });
 }
 
+namespace {
+
+/// From the first to the last bit that is set inside `keys`.
+Range hull_of(std::span<const std::uint64_t> words, Range keys) {
+  Range hull;
+  for (Index w = keys.begin / 64; w * 64 < keys.end; ++w) {
+    const Index before = std::max<Index>(keys.begin - w * 64, 0);
+    const Index after = std::max<Index>((w + 1) * 64 - keys.end, 0);
+    const std::uint64_t word =
+        words[as_size(w)] & (~std::uint64_t{0} << before) & (~std::uint64_t{0} >> after);
+    if (word == 0) continue;
+    if (hull.empty()) hull.begin = w * 64 + std::countr_zero(word);
+    hull.end = (w + 1) * 64 - std::countl_zero(word);
+  }
+  return hull;
+}
+
+template <class T>
+void append(std::span<const T> values, std::vector<T>& to) {
+  to.insert(to.end(), values.begin(), values.end());
+}
+
+}  // namespace
+
+QueryBlock::Row QueryBlock::row_of(const Keys& keys) {
+  if (keys.is_words()) {
+    const std::size_t begin = words_.size();
+    append(keys.words, words_);
+    return {hull_of(keys.words, {0, static_cast<Index>(keys.words.size()) * 64}), begin,
+            words_.size(), true};
+  }
+  if (keys.runs.empty()) return {};
+  const Range hull{keys.runs.front().begin, keys.runs.back().end};
+  if (keys.runs.size() == 1) return {hull};
+  const std::size_t begin = runs_.size();
+  append(keys.runs, runs_);
+  return {hull, begin, runs_.size(), false};
+}
+
 bool QueryBlock::sees(Index row) const {
-  if (any_full_) return true;
-  if (rows_.empty()) return false;
-  const Row& r = rows_[static_cast<std::size_t>(row)];
-  if (!r.is_words) return r.end > r.begin;
-  return std::any_of(words_.begin() + static_cast<std::ptrdiff_t>(r.begin),
-                     words_.begin() + static_cast<std::ptrdiff_t>(r.end),
-                     [](std::uint64_t word) { return word != 0; });
+  return any_full_ || (!rows_.empty() && !rows_[as_size(row)].keys.empty());
 }
 
-std::vector<Run>::const_iterator QueryBlock::last_run(const Row& row) const {
-  return runs_.begin() + static_cast<std::ptrdiff_t>(row.end);
-}
-
-std::vector<Run>::const_iterator QueryBlock::first_run(const Row& row, Index key) const {
-  return std::partition_point(runs_.begin() + static_cast<std::ptrdiff_t>(row.begin), last_run(row),
-                              [key](const Run& run) { return Index{run.end} <= key; });
+std::span<const Run> QueryBlock::runs_from(const Row& row, Index key) const {
+  const auto end = runs_.begin() + static_cast<std::ptrdiff_t>(row.end);
+  return {std::partition_point(runs_.begin() + static_cast<std::ptrdiff_t>(row.begin), end,
+                               [key](const Run& run) { return Index{run.end} <= key; }),
+          end};
 }
 
 template <class F>
 void QueryBlock::for_each_gap(const Row& row, Range keys, F&& f) const {
   if (row.is_words) {
     for (Index k = keys.begin; k < keys.end; ++k) {
-      const std::uint64_t word = words_[row.begin + static_cast<std::size_t>(k / 64)];
+      const std::uint64_t word = words_[row.begin + as_size(k / 64)];
       if ((word >> (k % 64) & 1) == 0) f(Range{k, k + 1});
     }
     return;
   }
   Index next = keys.begin;
-  for (auto run = first_run(row, keys.begin); run != last_run(row) && run->begin < keys.end;
-       ++run) {
-    if (run->begin > next) f(Range{next, run->begin});
-    next = run->end;
+  const auto skip = [&](Range open) {
+    if (open.begin > next) f(Range{next, open.begin});
+    next = open.end;
+  };
+  if (row.is_one_run()) {
+    const Range open = intersect(row.keys, keys);
+    if (!open.empty()) skip(open);
+  } else {
+    for (const Run& run : runs_from(row, keys.begin)) {
+      if (run.begin >= keys.end) break;
+      skip({run.begin, run.end});
+    }
   }
   if (next < keys.end) f(Range{next, keys.end});
 }
 
 Range QueryBlock::span(Index row, Range keys) const {
   const Row& r = rows_[as_size(row)];
-  Index begin = keys.end, end = keys.begin;
-  const auto add = [&](Range open) {
-    open = intersect(open, keys);
-    if (open.empty()) return;
-    begin = std::min(begin, open.begin), end = std::max(end, open.end);
-  };
+  const Range inside = intersect(r.keys, keys);
+  if (inside.empty() || r.is_one_run() || inside == r.keys) return inside;
   if (r.is_words) {
-    for (Index w = keys.begin / 64; w * 64 < keys.end; ++w) {
-      const std::uint64_t word = words_[r.begin + as_size(w)];
-      if (word != 0) add({w * 64 + std::countr_zero(word), (w + 1) * 64 - std::countl_zero(word)});
-    }
-    return {begin, end};
+    return hull_of(std::span(words_).subspan(r.begin, r.end - r.begin), inside);
   }
-  for (auto run = first_run(r, keys.begin); run != last_run(r) && run->begin < keys.end; ++run) {
-    add({run->begin, run->end});
+  Range hull;
+  for (const Run& run : runs_from(r, inside.begin)) {
+    if (run.begin >= inside.end) break;
+    const Range open = intersect({run.begin, run.end}, inside);
+    hull = {hull.empty() ? open.begin : hull.begin, open.end};
   }
-  return {begin, end};
+  return hull;
 }
 
 void QueryBlock::close_row(Index row, Range keys, float value, float* x) const {
@@ -102,13 +131,10 @@ void QueryBlock::close_row(Index row, Range keys, float value, float* x) const {
   });
 }
 
-void QueryBlock::close_columns(Range keys, float value, float* x, Index stride) const {
-  for (const Row& row : rows_) {
-    for_each_gap(row, keys, [&](Range gap) {
-      for (Index k = gap.begin; k < gap.end; ++k) x[(k - keys.begin) * stride] = value;
-    });
-    ++x;
-  }
+void QueryBlock::close_column(Index row, Range keys, float value, float* x, Index stride) const {
+  for_each_gap(rows_[as_size(row)], keys, [&](Range gap) {
+    for (Index k = gap.begin; k < gap.end; ++k) x[(k - keys.begin) * stride] = value;
+  });
 }
 
 }  // namespace maskctl::attention

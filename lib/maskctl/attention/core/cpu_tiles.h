@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "maskctl/mask/plane.h"
@@ -28,18 +29,19 @@ class QueryBlock {
   Range span(Index row, Range keys) const;
   /// Writes `value` over the closed keys of a row of a partial tile: x[key - keys.begin].
   void close_row(Index row, Range keys, float value, float* x) const;
-  /// Writes `value` over the closed cells of a partial tile held by keys: x[(key - keys.begin) *
-  /// stride + row].
-  void close_columns(Range keys, float value, float* x, Index stride) const;
+  /// The same where the row is a column: x[(key - keys.begin) * stride].
+  void close_column(Index row, Range keys, float value, float* x, Index stride) const;
 
  private:
   struct Row {
-    std::size_t begin = 0, end = 0;  // of runs_ or words_
+    Range keys;                      // from the first to the last open one
+    std::size_t begin = 0, end = 0;  // of runs_ or words_, if some keys in between are closed
     bool is_words = false;
+    bool is_one_run() const { return begin == end; }
   };
-  /// The first run of a row that ends past `key`, and the end of its runs.
-  std::vector<Run>::const_iterator first_run(const Row& row, Index key) const;
-  std::vector<Run>::const_iterator last_run(const Row& row) const;
+  Row row_of(const Keys& keys);
+  /// The runs of a row that end past `key`.
+  std::span<const Run> runs_from(const Row& row, Index key) const;
   /// f(key range) for each closed range inside `keys`.
   template <class F>
   void for_each_gap(const Row& row, Range keys, F&& f) const;

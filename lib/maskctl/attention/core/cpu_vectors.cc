@@ -1,5 +1,6 @@
 // Vectors of exponentials and what goes with them, compiled for several instruction sets at once.
 #include <cmath>
+#include <limits>
 
 #include "maskctl/attention/core/cpu_kernel.h"
 #include "maskctl/attention/core/simd_targets.h"
@@ -8,6 +9,8 @@
 #define HWY_TARGET_INCLUDE "maskctl/attention/core/cpu_vectors.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+// Needs highway.h.
+#include "hwy/contrib/math/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maskctl::attention {
@@ -51,6 +54,18 @@ HWY_ATTR bool all_finite_all(const float* x, Index n) {
   return sum == 0;
 }
 
+HWY_ATTR float dot_all(const float* x, const float* y, Index n) {
+  const D d;
+  const auto step = static_cast<Index>(hn::Lanes(d));
+  V sums = hn::Zero(d);
+  Index i = 0;
+  for (; i + step <= n; i += step)
+    sums = hn::MulAdd(hn::LoadU(d, x + i), hn::LoadU(d, y + i), sums);
+  float sum = hn::GetLane(hn::SumOfLanes(d, sums));
+  for (; i < n; ++i) sum += x[i] * y[i];
+  return sum;
+}
+
 // Two vectors at a time: n divides by two of any instruction set.
 
 HWY_ATTR float max_all(const float* x, Index n) {
@@ -80,6 +95,40 @@ HWY_ATTR float exp_sum_all(float* x, Index n, float shift) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
 }
 
+HWY_ATTR void max_group(const float* x, Index stride, Index n, float* most) {
+  const D d;
+  const auto step = static_cast<Index>(hn::Lanes(d));
+  for (Index r = 0; r < kRowGroup; ++r, x += stride) {
+    V all = hn::LoadU(d, x);
+    for (Index i = step; i < n; i += step) all = hn::Max(all, hn::LoadU(d, x + i));
+    most[r] = hn::GetLane(hn::MaxOfLanes(d, all));
+  }
+}
+
+// Three rows at a time: the steps of one exponential wait for each other.
+HWY_ATTR void exp_sum_group(float* x, Index stride, Index n, const float* shift, float* sum) {
+  const D d;
+  const auto step = static_cast<Index>(hn::Lanes(d));
+  for (Index r = 0; r < kRowGroup; r += 3) {
+    float* const row0 = x + r * stride;
+    float* const row1 = row0 + stride;
+    float* const row2 = row1 + stride;
+    const V s0 = hn::Set(d, shift[r]), s1 = hn::Set(d, shift[r + 1]), s2 = hn::Set(d, shift[r + 2]);
+    V sum0 = hn::Zero(d), sum1 = sum0, sum2 = sum0;
+    for (Index i = 0; i < n; i += step) {
+      const V e0 = exp_of(d, hn::Sub(hn::LoadU(d, row0 + i), s0));
+      const V e1 = exp_of(d, hn::Sub(hn::LoadU(d, row1 + i), s1));
+      const V e2 = exp_of(d, hn::Sub(hn::LoadU(d, row2 + i), s2));
+      hn::StoreU(e0, d, row0 + i), sum0 = hn::Add(sum0, e0);
+      hn::StoreU(e1, d, row1 + i), sum1 = hn::Add(sum1, e1);
+      hn::StoreU(e2, d, row2 + i), sum2 = hn::Add(sum2, e2);
+    }
+    sum[r] = hn::GetLane(hn::SumOfLanes(d, sum0));
+    sum[r + 1] = hn::GetLane(hn::SumOfLanes(d, sum1));
+    sum[r + 2] = hn::GetLane(hn::SumOfLanes(d, sum2));
+  }
+}
+
 HWY_ATTR void exp_shifted_all(float* x, const float* shift, Index n) {
   const D d;
   const auto step = static_cast<Index>(hn::Lanes(d));
@@ -95,6 +144,23 @@ HWY_ATTR void scale_all(const float* x, Index n, float factor, float* out) {
   Index i = 0;
   for (; i + step <= n; i += step) hn::StoreU(hn::Mul(hn::LoadU(d, x + i), f), d, out + i);
   for (; i < n; ++i) out[i] = x[i] * factor;
+}
+
+HWY_ATTR void scale_rows_all(const float* x, Index stride, Index rows, Index n,
+                             const float* factors, float* out, Index out_stride) {
+  for (Index r = 0; r < rows; ++r) scale_all(x + r * stride, n, factors[r], out + r * out_stride);
+}
+
+HWY_ATTR void log_vector(const float* x, Index n, float* out) {
+  const D d;
+  const auto step = static_cast<Index>(hn::Lanes(d));
+  for (Index i = 0; i < n; i += step) {
+    const V v = hn::LoadU(d, x + i);
+    const V finite = hn::IfThenElse(hn::Gt(v, hn::Zero(d)), hn::Log(d, v), hn::Sub(v, v));
+    hn::StoreU(hn::IfThenElse(hn::Eq(v, hn::Zero(d)),
+                              hn::Set(d, -std::numeric_limits<float>::infinity()), finite),
+               d, out + i);
+  }
 }
 
 /// tanh(y) = sign(y) * (1 - e) / (1 + e), e = exp(-2|y|): nothing overflows. Near 0, where the
@@ -138,13 +204,22 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maskctl::attention {
 
+HWY_EXPORT(dot_all);
 HWY_EXPORT(all_finite_all);
 HWY_EXPORT(max_all);
 HWY_EXPORT(exp_sum_all);
+HWY_EXPORT(max_group);
+HWY_EXPORT(exp_sum_group);
 HWY_EXPORT(exp_shifted_all);
 HWY_EXPORT(scale_all);
+HWY_EXPORT(scale_rows_all);
+HWY_EXPORT(log_vector);
 HWY_EXPORT(soft_cap_vector);
 HWY_EXPORT(softmax_slope_all);
+
+float dot(const float* x, const float* y, Index n) {
+  return HWY_DYNAMIC_DISPATCH(dot_all)(x, y, n);
+}
 
 bool all_finite(const float* x, Index n) { return HWY_DYNAMIC_DISPATCH(all_finite_all)(x, n); }
 
@@ -154,6 +229,14 @@ float exp_and_sum(float* x, Index n, float shift) {
   return HWY_DYNAMIC_DISPATCH(exp_sum_all)(x, n, shift);
 }
 
+void max_of_group(const float* x, Index stride, Index n, float* most) {
+  HWY_DYNAMIC_DISPATCH(max_group)(x, stride, n, most);
+}
+
+void exp_and_sum_group(float* x, Index stride, Index n, const float* shift, float* sum) {
+  HWY_DYNAMIC_DISPATCH(exp_sum_group)(x, stride, n, shift, sum);
+}
+
 void exp_shifted(float* x, const float* shift, Index n) {
   HWY_DYNAMIC_DISPATCH(exp_shifted_all)(x, shift, n);
 }
@@ -161,6 +244,13 @@ void exp_shifted(float* x, const float* shift, Index n) {
 void scale(const float* x, Index n, float factor, float* out) {
   HWY_DYNAMIC_DISPATCH(scale_all)(x, n, factor, out);
 }
+
+void scale_rows(const float* x, Index stride, Index rows, Index n, const float* factors, float* out,
+                Index out_stride) {
+  HWY_DYNAMIC_DISPATCH(scale_rows_all)(x, stride, rows, n, factors, out, out_stride);
+}
+
+void log_all(const float* x, Index n, float* out) { HWY_DYNAMIC_DISPATCH(log_vector)(x, n, out); }
 
 void soft_cap_all(float* x, Index n, float cap, float* slope) {
   HWY_DYNAMIC_DISPATCH(soft_cap_vector)(x, n, cap, slope);
