@@ -9,12 +9,14 @@
 #include "maskctl/attention/core/softmax.h"
 #include "maskctl/attention/paged/ragged_page_attention.h"
 #include "maskctl/mask/bands.h"
+#include "support/catch_compat.h"
 #include "support/tensors.h"
 
 namespace maskctl::attention::paging {
 
-using test::i32;
-using test::RandomTensors;
+// What all tests of paged attention name.
+using namespace test;
+using Catch::Matchers::Contains;
 
 inline DType any_float(RandomTensors& r) {
   return std::array{DType::kFloat32, DType::kFloat16, DType::kBFloat16}[as_size(r.below(3))];

@@ -3,22 +3,16 @@
 #include "attention/paged_batches.h"
 #include "maskctl/attention/paged/page_attention.h"
 #include "maskctl/base/threads.h"
-#include "support/catch_compat.h"
 #include "support/error_of.h"
 
+namespace maskctl::attention::paging {
 namespace {
-
-using namespace maskctl;
-using namespace maskctl::attention;
-using namespace maskctl::attention::paging;
-using namespace maskctl::test;
-using Catch::Matchers::Contains;
 
 TEST_CASE("ragged pages are softmax attention over the gathered tokens") {
   for (unsigned seed = 0; seed < 150; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);
-    const Batch b = batch(r, r.chance(0.3) ? 700 : 40, 12);
+    const Batch b = batch(r, r.chance(0.3) ? 1300 : 40, 12);
     const Rules with = rules(r, b, true);
     const Tensor expected = gathered_twin(b, with);
     check_close(ragged(b, with, Backend::kReference), expected, tolerance(b.dtype), "reference");
@@ -29,7 +23,7 @@ TEST_CASE("ragged pages are softmax attention over the gathered tokens") {
 TEST_CASE("results do not depend on the number of threads") {
   for (unsigned seed = 0; seed < 20; ++seed) {
     RandomTensors r(seed);
-    const Batch b = batch(r, 700, 12);
+    const Batch b = batch(r, 1300, 12);
     const Rules with = rules(r, b, true);
     set_threads(1);
     const Tensor one = ragged(b, with, Backend::kCpu);
@@ -57,7 +51,7 @@ TEST_CASE("page attention is ragged attention of one row each, in both layouts a
   for (unsigned seed = 0; seed < 100; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);
-    Batch b = batch(r, r.chance(0.3) ? 700 : 40, 0);
+    Batch b = batch(r, r.chance(0.3) ? 1300 : 40, 0);
     Rules with = rules(r, b, false);
     with.window.reset();
     b.queries = r.normal({b.count(), b.q_heads, b.dim}, b.dtype);
@@ -222,3 +216,4 @@ TEST_CASE("bad ragged batches are one error before any work") {
 }
 
 }  // namespace
+}  // namespace maskctl::attention::paging

@@ -4,16 +4,10 @@
 
 #include "attention/paged_batches.h"
 #include "maskctl/attention/paged/ragged_page_attention_v3.h"
-#include "support/catch_compat.h"
 #include "support/error_of.h"
 
+namespace maskctl::attention::paging {
 namespace {
-
-using namespace maskctl;
-using namespace maskctl::attention;
-using namespace maskctl::attention::paging;
-using namespace maskctl::test;
-using Catch::Matchers::Contains;
 
 struct V3 {
   Batch b;
@@ -188,3 +182,4 @@ TEST_CASE("a bad call of version 3 leaves the cache as it was") {
 }
 
 }  // namespace
+}  // namespace maskctl::attention::paging

@@ -2,16 +2,10 @@
 #include "attention/paged_batches.h"
 #include "maskctl/attention/paged/ragged_decode_attention.h"
 #include "maskctl/mask/dense.h"
-#include "support/catch_compat.h"
 #include "support/error_of.h"
 
+namespace maskctl::attention::paging {
 namespace {
-
-using namespace maskctl;
-using namespace maskctl::attention;
-using namespace maskctl::attention::paging;
-using namespace maskctl::test;
-using Catch::Matchers::Contains;
 
 TEST_CASE("ragged decoding is softmax attention of one row over its range") {
   for (unsigned seed = 0; seed < 150; ++seed) {
@@ -81,3 +75,4 @@ TEST_CASE("bad ranges of ragged decoding are one error before any work") {
 }
 
 }  // namespace
+}  // namespace maskctl::attention::paging

@@ -31,10 +31,10 @@ struct Problem {
         drawn.push_back(r.below(places) * (beside ? heads * dim : dim));
       return drawn;
     };
-    offsets = draw(1 + r.below(35)), later = draw(r.below(40));
-    rows = {dtype, array.bytes().data(), offsets, heads, beside ? dim : places * dim,
-            dim,   1 + r.below(20)};
-    ahead = rows, ahead.offsets = later;
+    offsets = draw(1 + r.below(35));
+    const RowArray rows_of{dtype, array.bytes().data(), heads, beside ? dim : places * dim,
+                           dim,   1 + r.below(20)};
+    rows.place(rows_of, offsets), ahead.place(rows_of, draw(r.below(40)));
     stride = round_up(rows.count(), 4) + 4 * r.below(3);
     queries = r.normal({heads * group, dim}), out = r.normal({heads * group, dim});
     weights = r.normal({heads * group, stride});
@@ -45,13 +45,14 @@ struct Problem {
   Problem(const Problem&) = delete;  // rows refer to the members
 
   float element(Index j, Index h, Index x) const {
-    return wide.as<float>()[as_size(offsets[as_size(j)] + h / group * rows.head_stride + x)];
+    return wide
+        .as<float>()[as_size(offsets[as_size(j)] + h / group * rows.array().head_stride + x)];
   }
   float& weight(Index h, Index j) { return weights.as<float>()[as_size(h * stride + j)]; }
 
   Index group, dim, stride;
   Tensor array, wide, queries, weights, out;
-  std::vector<Index> offsets, later;
+  std::vector<Index> offsets;
   KeyRows rows, ahead;
 };
 
@@ -66,7 +67,7 @@ TEST_CASE("row products of all dtypes and edges are those of plain loops") {
     row_sums(p.rows, p.weights.as<float>().data(), p.stride, p.group, sums.as<float>().data(),
              ahead);
     Tensor wanted_scores = scores, wanted_sums = p.out;  // past the rows: of no meaning
-    for (Index h = 0; h < p.rows.heads * p.group; ++h) {
+    for (Index h = 0; h < p.rows.array().heads * p.group; ++h) {
       for (Index j = 0; j < p.rows.count(); ++j) {
         float dot = 0;
         for (Index x = 0; x < p.dim; ++x) {
@@ -87,8 +88,8 @@ TEST_CASE("rows past the last one are neither read nor written beyond four") {
   std::vector<Index> offsets;
   for (Index j = 0; j < count; ++j) offsets.push_back(j * dim);
   std::vector<float> scores(as_size(stride), -7);
-  row_dots({DType::kFloat32, rows.data(), offsets, 1, 0, dim}, query.data(), 1, scores.data(),
-           stride, nullptr);
+  row_dots(KeyRows({DType::kFloat32, rows.data(), 1, 0, dim}, offsets), query.data(), 1,
+           scores.data(), stride);
   for (Index j = 0; j < stride; ++j) {
     if (j < count) CHECK(scores[as_size(j)] == 5);
     if (j >= 8) CHECK(scores[as_size(j)] == -7);
@@ -125,8 +126,8 @@ TEST_CASE("a score depends on its two vectors alone") {
     const std::vector<Index> offsets(as_size(count), 0);
     const Index stride = round_up(count, 4);
     std::vector<float> scores(as_size(3 * stride));
-    row_dots({DType::kFloat32, row.bytes().data(), offsets, 1, 0, dim}, query.as<float>().data(), 3,
-             scores.data(), stride);
+    row_dots(KeyRows({DType::kFloat32, row.bytes().data(), 1, 0, dim}, offsets),
+             query.as<float>().data(), 3, scores.data(), stride);
     for (Index g = 0; g < 3; ++g) {
       for (Index j = 1; j < count; ++j) {
         CHECK(scores[as_size(g * stride + j)] == scores[as_size(g * stride)]);

@@ -2,9 +2,10 @@
 #include "maskctl/attention/core/row_products.h"
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <type_traits>
 
+#include "maskctl/attention/core/fours_ahead.h"
 #include "maskctl/attention/core/simd_targets.h"
 #include "maskctl/tensor/convert.h"
 
@@ -31,9 +32,6 @@ HWY_INLINE HWY_ATTR V load(D d, const Half* p) {
 HWY_INLINE float scalar(float x) { return x; }
 HWY_INLINE float scalar(hwy::bfloat16_t x) { return float_from_bfloat16(x.bits); }
 HWY_INLINE float scalar(hwy::float16_t x) { return float_from_half(x.bits); }
-
-template <class T>
-using Four = std::array<const T*, 4>;
 
 #if HWY_TARGET == HWY_SCALAR
 
@@ -76,6 +74,18 @@ struct FourVectors {
   V v0, v1, v2, v3;
 };
 
+/// Four rows' vectors for each of up to four queries or outputs.
+struct FourByFour {
+  FourVectors a, b, c, e;
+};
+
+/// The lanes from x on of four rows.
+template <class T>
+HWY_INLINE HWY_ATTR FourVectors four_vectors(const Four<T>& row, Index x) {
+  const D d;
+  return {load(d, row[0] + x), load(d, row[1] + x), load(d, row[2] + x), load(d, row[3] + x)};
+}
+
 /// sums += y * r.
 HWY_INLINE HWY_ATTR void add_products(V y, const FourVectors& r, FourVectors& sums) {
   sums.v0 = hn::MulAdd(y, r.v0, sums.v0), sums.v1 = hn::MulAdd(y, r.v1, sums.v1);
@@ -92,65 +102,41 @@ HWY_INLINE HWY_ATTR void finish_dots(const FourVectors& sums, const Four<T>& row
   }
 }
 
-/// out[g * stride + i] = row i . query g of kQueries (1, 2 or 4) queries.
+/// sums += the products of the lanes from x on, with kQueries (1, 2 or 4) queries.
 template <int kQueries, class T>
-HWY_INLINE HWY_ATTR void dots_of_four(const Four<T>& row, const float* q, Index dim, float* out,
-                                      Index stride) {
+HWY_INLINE HWY_ATTR void add_dots(const Four<T>& row, const float* q, Index dim, Index x,
+                                  FourByFour& sums) {
   const D d;
-  const auto n = static_cast<Index>(hn::Lanes(d));
-  const V zero = hn::Zero(d);
-  FourVectors a{zero, zero, zero, zero}, b = a, c = a, e = a;
-  Index x = 0;
-  for (; x + n <= dim; x += n) {
-    const FourVectors r{load(d, row[0] + x), load(d, row[1] + x), load(d, row[2] + x),
-                        load(d, row[3] + x)};
-    add_products(hn::LoadU(d, q + x), r, a);
-    if constexpr (kQueries > 1) add_products(hn::LoadU(d, q + dim + x), r, b);
-    if constexpr (kQueries > 2) {
-      add_products(hn::LoadU(d, q + 2 * dim + x), r, c);
-      add_products(hn::LoadU(d, q + 3 * dim + x), r, e);
-    }
-  }
-  finish_dots(a, row, q, x, dim, out);
-  if constexpr (kQueries > 1) finish_dots(b, row, q + dim, x, dim, out + stride);
+  const FourVectors r = four_vectors(row, x);
+  add_products(hn::LoadU(d, q + x), r, sums.a);
+  if constexpr (kQueries > 1) add_products(hn::LoadU(d, q + dim + x), r, sums.b);
   if constexpr (kQueries > 2) {
-    finish_dots(c, row, q + 2 * dim, x, dim, out + 2 * stride);
-    finish_dots(e, row, q + 3 * dim, x, dim, out + 3 * stride);
+    add_products(hn::LoadU(d, q + 2 * dim + x), r, sums.c);
+    add_products(hn::LoadU(d, q + 3 * dim + x), r, sums.e);
   }
 }
 
-/// Rows first .. first + 3 of head u; past the last row, the last one again.
-template <class T>
-HWY_INLINE Four<T> four_rows(const KeyRows& rows, Index first, Index u) {
-  const T* const head = static_cast<const T*>(rows.data) + u * rows.head_stride;
-  Four<T> four;
-  for (Index i = 0; i < 4; ++i) {
-    four[as_size(i)] = head + rows.offsets[as_size(std::min(first + i, rows.count() - 1))];
+/// out[g * stride + i] = row i . query g.
+template <int kQueries, class T>
+HWY_INLINE HWY_ATTR void dots_of_four(const Four<T>& row, const Asks& asks, const float* q,
+                                      Index dim, float* out, Index stride) {
+  const auto n = static_cast<Index>(hn::Lanes(D()));
+  const V zero = hn::Zero(D());
+  FourByFour sums{{zero, zero, zero, zero},
+                  {zero, zero, zero, zero},
+                  {zero, zero, zero, zero},
+                  {zero, zero, zero, zero}};
+  Index x = 0;
+  while (x + kLine<T> <= dim) {
+    asks.line(row, x);
+    for (const Index end = x + kLine<T>; x < end; x += n) add_dots<kQueries>(row, q, dim, x, sums);
   }
-  return four;
-}
-
-/// Asks for four rows to come into the second cache.
-template <class T>
-HWY_INLINE void ask_for(const Four<T>& rows, Index dim) {
-  constexpr Index kLine = 64 / static_cast<Index>(sizeof(T));
-  for (const T* row : rows) {
-    for (Index x = 0; x < dim; x += kLine) __builtin_prefetch(row + x, 0, 2);
-  }
-}
-
-/// f(rows j .. j + 3 of head u, j, u) for all rows, those that lie together together.
-template <class T, class F>
-HWY_INLINE HWY_ATTR void for_each_four(const KeyRows& rows, const KeyRows* ahead, F&& f) {
-  const Index block = std::max<Index>(rows.together / 4 * 4, 4);
-  for (Index begin = 0; begin < rows.count(); begin += block) {
-    const Index end = std::min(begin + block, rows.count());
-    for (Index u = 0; u < rows.heads; ++u) {
-      for (Index j = begin; j < end; j += 4) {
-        if (ahead && j < ahead->count()) ask_for(four_rows<T>(*ahead, j, u), ahead->dim);
-        f(four_rows<T>(rows, j, u), j, u);
-      }
-    }
+  for (; x + n <= dim; x += n) add_dots<kQueries>(row, q, dim, x, sums);
+  finish_dots(sums.a, row, q, x, dim, out);
+  if constexpr (kQueries > 1) finish_dots(sums.b, row, q + dim, x, dim, out + stride);
+  if constexpr (kQueries > 2) {
+    finish_dots(sums.c, row, q + 2 * dim, x, dim, out + 2 * stride);
+    finish_dots(sums.e, row, q + 3 * dim, x, dim, out + 3 * stride);
   }
 }
 
@@ -162,15 +148,34 @@ HWY_INLINE HWY_ATTR void for_fours(Index begin, Index end, F&& f) {
   for (; begin < end; ++begin) f(std::integral_constant<int, 1>(), begin);
 }
 
+/// f(four rows, what to ask for, how many queries, the first of them, the first row) for all rows
+/// and queries.
+template <class T, class F>
+HWY_INLINE HWY_ATTR void for_each_four(const KeyRows& rows, const KeyRows* ahead, Index group,
+                                       F&& f) {
+  constexpr Index kNear = 6 * (4 / Index{sizeof(T)});  // about as many bytes of all types
+  const FoursAhead later(rows.fours(), ahead, kNear);
+  for (std::size_t i = 0; i < rows.fours().size(); ++i) {
+    const FourRows& four = rows.fours()[i];
+    const auto row = [&](std::size_t k) { return reinterpret_cast<const T*>(four.at[k]); };
+    const Four<T> typed{row(0), row(1), row(2), row(3)};
+    const Index begin = four.head * group, end = begin + group;
+    for_fours(begin, end, [&](auto at_once, Index h) HWY_ATTR {
+      f(typed, later.at(i, h == begin, h + at_once() == end), at_once, h, four.first);
+    });
+  }
+}
+
 template <class T>
 HWY_ATTR void dots_of(const KeyRows& rows, const float* queries, Index group, float* scores,
                       Index stride, const KeyRows* ahead) {
-  const Index dim = rows.dim;
-  for_each_four<T>(rows, ahead, [&](const Four<T>& four, Index j, Index u) HWY_ATTR {
-    for_fours(u * group, (u + 1) * group, [&](auto at_once, Index h) HWY_ATTR {
-      dots_of_four<at_once()>(four, queries + h * dim, dim, scores + h * stride + j, stride);
-    });
-  });
+  const Index dim = rows.array().dim;
+  for_each_four<T>(rows, ahead, group,
+                   [&](const Four<T>& four, const Asks& asks, auto at_once, Index h, Index j)
+                       HWY_ATTR {
+                         dots_of_four<at_once()>(four, asks, queries + h * dim, dim,
+                                                 scores + h * stride + j, stride);
+                       });
 }
 
 /// Four weights from w on, 0 past `inside`, each on all lanes.
@@ -199,25 +204,34 @@ struct Weights {
   Index output_step, row_step, inside = 4;
 };
 
-/// out[g * stride] += the sum of weight * row over four rows, of kOutputs (1, 2 or 4) outputs.
+/// out[g * stride] += the sum of weight * row over four rows, of the lanes from x on, of kOutputs
+/// (1, 2 or 4) outputs.
 template <int kOutputs, class T>
-HWY_INLINE HWY_ATTR void add_four(const Four<T>& row, const Weights& weights, Index dim, float* out,
-                                  Index stride) {
-  const D d;
-  const auto n = static_cast<Index>(hn::Lanes(d));
-  constexpr Index k1 = kOutputs > 1, k2 = kOutputs > 2 ? 2 : 0, k3 = kOutputs > 2 ? 3 : 0;
-  const FourVectors a = weights.of(0), b = weights.of(k1), c = weights.of(k2), e = weights.of(k3);
-  Index x = 0;
-  for (; x + n <= dim; x += n) {
-    const FourVectors r{load(d, row[0] + x), load(d, row[1] + x), load(d, row[2] + x),
-                        load(d, row[3] + x)};
-    add_rows(a, r, out + x);
-    if constexpr (kOutputs > 1) add_rows(b, r, out + stride + x);
-    if constexpr (kOutputs > 2) {
-      add_rows(c, r, out + 2 * stride + x);
-      add_rows(e, r, out + 3 * stride + x);
-    }
+HWY_INLINE HWY_ATTR void add_sums(const Four<T>& row, const FourByFour& weights, Index x,
+                                  float* out, Index stride) {
+  const FourVectors r = four_vectors(row, x);
+  add_rows(weights.a, r, out + x);
+  if constexpr (kOutputs > 1) add_rows(weights.b, r, out + stride + x);
+  if constexpr (kOutputs > 2) {
+    add_rows(weights.c, r, out + 2 * stride + x);
+    add_rows(weights.e, r, out + 3 * stride + x);
   }
+}
+
+/// The same of all lanes.
+template <int kOutputs, class T>
+HWY_INLINE HWY_ATTR void add_four(const Four<T>& row, const Asks& asks, const Weights& weights,
+                                  Index dim, float* out, Index stride) {
+  const auto n = static_cast<Index>(hn::Lanes(D()));
+  constexpr Index k1 = kOutputs > 1, k2 = kOutputs > 2 ? 2 : 0, k3 = kOutputs > 2 ? 3 : 0;
+  const FourByFour w{weights.of(0), weights.of(k1), weights.of(k2), weights.of(k3)};
+  Index x = 0;
+  while (x + kLine<T> <= dim) {
+    asks.line(row, x);
+    for (const Index end = x + kLine<T>; x < end; x += n)
+      add_sums<kOutputs>(row, w, x, out, stride);
+  }
+  for (; x + n <= dim; x += n) add_sums<kOutputs>(row, w, x, out, stride);
   for (; x < dim; ++x) {
     for (Index g = 0; g < kOutputs; ++g) {
       for (Index i = 0; i < weights.inside; ++i) {
@@ -231,13 +245,13 @@ HWY_INLINE HWY_ATTR void add_four(const Four<T>& row, const Weights& weights, In
 template <class T>
 HWY_ATTR void sums_of(const KeyRows& rows, const float* weights, Index stride, Index group,
                       float* out, const KeyRows* ahead) {
-  const Index dim = rows.dim;
-  for_each_four<T>(rows, ahead, [&](const Four<T>& four, Index j, Index u) HWY_ATTR {
-    for_fours(u * group, (u + 1) * group, [&](auto at_once, Index h) HWY_ATTR {
-      add_four<at_once()>(four, Weights{weights + h * stride + j, stride, 1}, dim, out + h * dim,
-                          dim);
-    });
-  });
+  const Index dim = rows.array().dim;
+  for_each_four<T>(rows, ahead, group,
+                   [&](const Four<T>& four, const Asks& asks, auto at_once, Index h, Index j)
+                       HWY_ATTR {
+                         const Weights of_four{weights + h * stride + j, stride, 1};
+                         add_four<at_once()>(four, asks, of_four, dim, out + h * dim, dim);
+                       });
 }
 
 HWY_ATTR void outer_all(const float* weights, Index stride, const float* vectors, Index group,
@@ -247,8 +261,8 @@ HWY_ATTR void outer_all(const float* weights, Index stride, const float* vectors
     for (Index i = 0; i < 4; ++i) four[as_size(i)] = vectors + std::min(g + i, group - 1) * dim;
     const Index inside = std::min<Index>(4, group - g);
     for_fours(0, count, [&](auto at_once, Index j) HWY_ATTR {
-      add_four<at_once()>(four, Weights{weights + g * stride + j, 1, stride, inside}, dim,
-                          rows + j * row_stride, row_stride);
+      const Weights of_row{weights + g * stride + j, 1, stride, inside};
+      add_four<at_once()>(four, Asks(), of_row, dim, rows + j * row_stride, row_stride);
     });
   }
 }
@@ -267,14 +281,14 @@ HWY_INLINE void with_element(DType dtype, F&& f) {
 
 HWY_ATTR void dots_all(const KeyRows& rows, const float* queries, Index group, float* scores,
                        Index stride, const KeyRows* ahead) {
-  with_element(rows.dtype, [&](auto element) HWY_ATTR {
+  with_element(rows.array().dtype, [&](auto element) HWY_ATTR {
     dots_of<decltype(element)>(rows, queries, group, scores, stride, ahead);
   });
 }
 
 HWY_ATTR void sums_all(const KeyRows& rows, const float* weights, Index stride, Index group,
                        float* out, const KeyRows* ahead) {
-  with_element(rows.dtype, [&](auto element) HWY_ATTR {
+  with_element(rows.array().dtype, [&](auto element) HWY_ATTR {
     sums_of<decltype(element)>(rows, weights, stride, group, out, ahead);
   });
 }

@@ -2,33 +2,16 @@
 // decoding and block-sparse attention are made of.
 #pragma once
 
-#include <span>
-
-#include "maskctl/base/index.h"
-#include "maskctl/tensor/dtype.h"
+#include "maskctl/attention/core/key_rows.h"
 
 namespace maskctl::attention {
-
-/// Row j of head u is the `dim` elements from data + offsets[j] + u * head_stride on. Rows that are
-/// not listed are never read.
-struct KeyRows {
-  DType dtype = DType::kFloat32;  // or kFloat16, kBFloat16
-  const void* data = nullptr;
-  std::span<const Index> offsets;  // in elements
-  Index heads = 1, head_stride = 0;
-  Index dim = 0;
-  Index together = 1;  // so many rows of one head lie beside each other; a hint
-
-  Index count() const { return static_cast<Index>(offsets.size()); }
-};
 
 // Query number u * group + g goes with head u. Its vector is at `dim` times its number, its scores
 // or weights, one for each row, at `stride` times it.
 //
-// `ahead`, when not null, are rows with the dtype and heads of `rows`: those that the next call
-// reads. They are asked for between the products, in equal shares, so that neither the memory nor
-// the arithmetic waits for the other; no more of them than of `rows`. Where `rows` were asked for
-// by the call before, they are in the second cache by now.
+// `ahead`, when not null, are rows with the dtype of `rows`: those that the next call reads. They
+// are asked for between the products, in equal shares, so that neither the memory nor the
+// arithmetic waits for the other; no more of them than of `rows`.
 
 /// scores = query . row; stride >= rows.count() rounded up to 4: those of the at most three rows
 /// past the last one are of no meaning. The bits of a score depend on its two vectors alone.

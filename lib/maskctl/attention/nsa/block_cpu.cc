@@ -38,19 +38,20 @@ class TokenRows {
         value_offsets_.push_back(row * c_.d.value_dim);
       }
     }
-    count_ = static_cast<Index>(key_offsets_.size());
-    width_ = round_up(count_, kColumnGroup);
-    return count_ > 0;
+    keys_.place({DType::kFloat32, arrays_.key.data(), 1, 0, c_.d.dim}, key_offsets_);
+    values_.place({DType::kFloat32, arrays_.value.data(), 1, 0, c_.d.value_dim}, value_offsets_);
+    width_ = round_up(keys_.count(), kColumnGroup);
+    return keys_.count() > 0;
   }
 
   /// [group, width]: scale * q.k + ln(times); -inf past the last key.
   void logits(std::vector<float>& out) const {
     out.assign(as_size(c_.d.group() * width_), 0.0f);
-    row_dots(keys(), query(), c_.d.group(), out.data(), width_);
+    row_dots(keys_, query(), c_.d.group(), out.data(), width_);
     for (Index g = 0; g < c_.d.group(); ++g) {
       float* row = out.data() + g * width_;
       scale_by(row, width_, static_cast<float>(c_.scale));
-      std::fill(row + count_, row + width_, kClosed);
+      std::fill(row + keys_.count(), row + width_, kClosed);
       for (const KeyBlock& block : blocks_) {
         const Index size = block.keys.size();
         if (block.times > 1) {
@@ -62,12 +63,8 @@ class TokenRows {
     }
   }
 
-  KeyRows keys() const {
-    return {DType::kFloat32, arrays_.key.data(), key_offsets_, 1, 0, c_.d.dim};
-  }
-  KeyRows values() const {
-    return {DType::kFloat32, arrays_.value.data(), value_offsets_, 1, 0, c_.d.value_dim};
-  }
+  const KeyRows& keys() const { return keys_; }
+  const KeyRows& values() const { return values_; }
   const std::vector<KeyBlock>& blocks() const { return blocks_; }
   Index width() const { return width_; }
 
@@ -88,7 +85,8 @@ class TokenRows {
   Index batch_ = 0, token_ = 0, u_ = 0;
   std::vector<KeyBlock> blocks_;
   std::vector<Index> key_offsets_, value_offsets_;
-  Index count_ = 0, width_ = 0;
+  KeyRows keys_, values_;
+  Index width_ = 0;
 };
 
 /// Output and lse of one token and key head.

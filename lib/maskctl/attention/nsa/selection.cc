@@ -71,8 +71,8 @@ class CpuRanking : public Ranking {
     }
     const Index width = round_up(place.seen, kColumnGroup);
     scores_.assign(as_size(group * width), 0.0f);
-    row_dots({DType::kFloat32, keys_.as<float>().data(), offsets_, 1, 0, dim},
-             query_.data() + place.query_row * dim, group, scores_.data(), width);
+    rows_.place({DType::kFloat32, keys_.as<float>().data(), 1, 0, dim}, offsets_);
+    row_dots(rows_, query_.data() + place.query_row * dim, group, scores_.data(), width);
     for (Index g = 0; g < group; ++g) {
       float* const row = scores_.data() + g * width;
       scale_by(row, width, static_cast<float>(c_.scale));
@@ -89,6 +89,7 @@ class CpuRanking : public Ranking {
   const Tensor& keys_;
   const Floats& query_;
   std::vector<Index> offsets_;
+  KeyRows rows_;
   std::vector<float> scores_;
 };
 

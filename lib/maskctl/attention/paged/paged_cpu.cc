@@ -1,6 +1,7 @@
 // Attention over pages on the CPU. Sequences of few rows are streamed: every key is read once,
 // where it lies, by all query heads, and the tasks of a row are merged. Longer ones are gathered
 // and go to the tiles of softmax attention.
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -16,8 +17,7 @@ namespace {
 
 constexpr float kClosed = -std::numeric_limits<float>::infinity();
 constexpr Index kStreamedRows = 4;  // a gathered sequence costs about as much as five rows
-constexpr Index kTaskKeys = 512;    // of a row; divides by every piece
-constexpr Index kShares = 8;        // of the tasks for each thread
+constexpr Index kTaskKeys = 1024;   // of a row; divides by every piece
 constexpr Index kMostKeys = 256;    // of a piece; a power of two of kColumnGroup
 // Of the keys of a piece; they, their values and the next keys wait in the second cache.
 constexpr Index kPieceBytes = Index{1} << 17;
@@ -55,70 +55,70 @@ struct Task {
   Range keys;
 };
 
-/// All heads of the rows of some tasks, each over its keys.
+/// What one thread does: all heads of the rows of some tasks, each over its keys. Threads share
+/// `next_task`.
 class Stream {
  public:
   Stream(const PagedCall& call, const Floats& queries, const std::vector<Task>& tasks,
-         Partials& partials)
-      : c_(call), queries_(queries), tasks_(tasks), partials_(partials) {}
+         std::atomic<Index>& next_task, Partials& partials)
+      : c_(call), queries_(queries), tasks_(tasks), next_task_(next_task), partials_(partials) {}
 
-  /// Tasks one after the other; the keys that come next are asked for across their ends.
-  void run(Range tasks) {
-    const std::vector<Piece> pieces = pieces_of(tasks);
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (i == 0) locate(pieces[i], offsets_);
-      next_.clear();
-      if (i + 1 < pieces.size()) locate(pieces[i + 1], next_);
-      add(pieces[i]);
-      offsets_.swap(next_);
+  /// Whatever task comes next, until none is left; the keys that come next are asked for across the
+  /// ends of tasks.
+  void run() {
+    Piece piece = take();
+    locate(piece);
+    while (!piece.keys.empty()) {
+      std::swap(keys_, next_keys_), std::swap(values_, next_values_);
+      const Piece next = take();
+      locate(next);
+      add(piece);
+      piece = next;
     }
   }
 
  private:
-  /// Keys of a task that are read together.
+  /// Keys of a task that are read together; none when no task is left.
   struct Piece {
-    Index task;
-    Range keys;
+    Index task = 0;
+    Range keys{0, 0};
   };
 
-  std::vector<Piece> pieces_of(Range tasks) const {
-    const Index size = piece_keys(c_.cache);
-    std::vector<Piece> pieces;
-    for (Index n = tasks.begin; n < tasks.end; ++n) {
-      const Range keys = tasks_[as_size(n)].keys;
-      for (Index k = keys.begin; k < keys.end; k += size) {
-        pieces.push_back({n, {k, std::min(k + size, keys.end)}});
-      }
+  Piece take() {
+    if (left_.keys.empty()) {
+      const Index task = next_task_++;
+      if (task >= static_cast<Index>(tasks_.size())) return {};
+      left_ = {task, tasks_[as_size(task)].keys};
     }
-    return pieces;
+    const Index begin = left_.keys.begin;
+    left_.keys.begin = std::min(begin + piece_keys(c_.cache), left_.keys.end);
+    return {left_.task, {begin, left_.keys.begin}};
   }
 
-  void locate(const Piece& piece, std::vector<Index>& offsets) const {
-    c_.elements(*tasks_[as_size(piece.task)].row->sequence, piece.keys, offsets);
+  /// The rows that come next.
+  void locate(const Piece& piece) {
+    const PagedCache& cache = c_.cache;
+    c_.elements(*tasks_[as_size(piece.task)].row->sequence, piece.keys, offsets_);
+    RowArray array{cache.dtype,       cache.keys, cache.heads,
+                   cache.head_stride, cache.dim,  cache.heads_first() ? cache.page_size : 1};
+    next_keys_.place(array, offsets_);
+    array.data = cache.values;
+    next_values_.place(array, offsets_);
   }
 
-  /// The keys at offsets_. Their values are asked for while the keys are read, the keys at next_
-  /// while the values are.
+  /// One piece. Its values are asked for while its keys are read, the next keys while the values
+  /// are.
   void add(const Piece& piece) {
-    const KeyRows keys = rows_of(c_.cache.keys, offsets_),
-                  values = rows_of(c_.cache.values, offsets_);
-    const KeyRows later = rows_of(c_.cache.keys, next_);
-    const Index width = round_up(keys.count(), kColumnGroup), group = c_.group();
+    const Index width = round_up(keys_.count(), kColumnGroup), group = c_.group();
     const Index row = tasks_[as_size(piece.task)].row->row, first = piece.task * c_.q_heads;
     scores_.resize(as_size(c_.q_heads * width));
-    row_dots(keys, queries_.data() + row * c_.q_heads * c_.cache.dim, group, scores_.data(), width,
-             &values);
+    row_dots(keys_, queries_.data() + row * c_.q_heads * c_.cache.dim, group, scores_.data(), width,
+             &values_);
     for (Index h = 0; h < c_.q_heads; ++h) {
-      weigh(scores_.data() + h * width, keys.count(), width, first + h);
+      weigh(scores_.data() + h * width, keys_.count(), width, first + h);
     }
-    row_sums(values, scores_.data(), width, group, partials_.sum.data() + first * c_.cache.dim,
-             &later);
-  }
-
-  KeyRows rows_of(const std::byte* array, const std::vector<Index>& offsets) const {
-    const Index together = c_.cache.heads_first() ? c_.cache.page_size : 1;
-    return {c_.cache.dtype,       array,        offsets, c_.cache.heads,
-            c_.cache.head_stride, c_.cache.dim, together};
+    row_sums(values_, scores_.data(), width, group, partials_.sum.data() + first * c_.cache.dim,
+             &next_keys_);
   }
 
   /// Logits to weights; earlier sums shrink when the maximum grows.
@@ -143,8 +143,12 @@ class Stream {
   const PagedCall& c_;
   const Floats& queries_;
   const std::vector<Task>& tasks_;
+  std::atomic<Index>& next_task_;
   Partials& partials_;
-  std::vector<Index> offsets_, next_;  // of the keys that are read now, and then
+  Piece left_;                       // of the task at hand
+  KeyRows keys_, values_;            // that are read now
+  KeyRows next_keys_, next_values_;  // and then
+  std::vector<Index> offsets_;
   std::vector<float> scores_;
 };
 
@@ -196,11 +200,9 @@ void stream(const PagedCall& c, Tensor& out) {
   const std::vector<Task> tasks = tasks_of(rows);
   const Floats queries(c.queries), sinks(c.sinks);
   Partials partials(tasks.size(), c.q_heads, c.cache.dim);
-  const Index count = static_cast<Index>(tasks.size());
-  const Index share = std::max<Index>(count / (kShares * threads()), 1);
-  parallel_for(ceil_div(count, share), [&](Index n) {
-    Stream(c, queries, tasks, partials).run({n * share, std::min((n + 1) * share, count)});
-  });
+  std::atomic<Index> next_task = 0;
+  parallel_for(std::min<Index>(threads(), static_cast<Index>(tasks.size())),
+               [&](Index) { Stream(c, queries, tasks, next_task, partials).run(); });
   parallel_for(static_cast<Index>(rows.size()), [&](Index n) {
     const Row& row = rows[as_size(n)];
     if (row.keys.empty()) return;
