@@ -96,6 +96,17 @@ TEST_CASE("documents that are missing or merged are named", "[diff][cause]") {
         "into one");
 }
 
+TEST_CASE("padding rows that see all keys are no longer document", "[diff][cause]") {
+  step::DocumentLengths packed;
+  packed.lengths = {5, 4, 3};
+  const Mask a = made(16, 16, {{packed}, causal(Align::kUnset)});
+  const Mask rows(rectangle(16, 16, {12, 16}, {0, 16}));
+  CHECK(cause_text(a, zip(Op::kOr, a, rows)) ==
+        "padding: B = A with padding rows open: queries 12 to 15");
+  CHECK(cause_text(zip(Op::kOr, a, rows), a) ==
+        "padding: B = A with padding rows closed: queries 12 to 15");
+}
+
 TEST_CASE("documents that differ in no simple way are told by the first token", "[diff][cause]") {
   const auto documents = [](std::vector<std::int32_t> q, std::vector<std::int32_t> k) {
     step::Document rule;

@@ -48,20 +48,35 @@ MaybeReason pad_length_rule(const PlanePair& pair) {
                 fmt::format("{}pad length {}", left ? "left " : "", instead(valid_b, valid_a))};
 }
 
-MaybeReason padding_rows_rule(const PlanePair& pair) {
+/// Rows that only one of both planes opens, where they are all the difference; else none.
+std::vector<Range> rows_of_one(const PlanePair& pair) {
   const Range a = hull_of(*pair.a).q, b = hull_of(*pair.b).q;
-  if (a == b) return std::nullopt;
   const auto rows = [&pair](Range q) {
     return rectangle(pair.queries(), pair.keys(), q, {0, pair.keys()});
   };
-  if (!kept_by(pair, rows(a), rows(b))) return std::nullopt;
+  if (a == b || !kept_by(pair, rows(a), rows(b))) return {};
   const Range wide = a.size() > b.size() ? a : b, narrow = a.size() > b.size() ? b : a;
   std::vector<Range> ends;
   if (wide.begin < narrow.begin) ends.push_back({wide.begin, narrow.begin});
   if (narrow.end < wide.end) ends.push_back({narrow.end, wide.end});
+  return ends;
+}
+
+MaybeReason padding_rows_rule(const PlanePair& pair) {
+  const std::vector<Range> rows = rows_of_one(pair);
+  if (rows.empty()) return std::nullopt;
   return Reason{"padding",
-                fmt::format("padding rows {}: {}", a.size() < b.size() ? "open" : "closed",
-                            ranges_words("query", ends))};
+                fmt::format("padding rows {}: {}", is_empty(pair.only_a) ? "open" : "closed",
+                            ranges_words("query", rows))};
+}
+
+/// Such rows that see all keys, as no longer document does.
+MaybeReason whole_rows_rule(const PlanePair& pair) {
+  const PlanePtr& wide = is_empty(pair.only_a) ? pair.b : pair.a;
+  for (const Range& rows : rows_of_one(pair)) {
+    if (wide->classify(rows, {0, pair.keys()}) != Fill::kFull) return std::nullopt;
+  }
+  return padding_rows_rule(pair);
 }
 
 MaybeReason documents_rule(const PlanePair& pair) {
@@ -191,8 +206,8 @@ namespace {
 
 MaybeReason simplest_rule(const PlanePair& pair) {
   MaybeReason best;
-  for (const auto rule : {diagonals_rule, first_keys_rule, documents_rule, stride_rule,
-                          pad_length_rule, chunk_rule, padding_rows_rule}) {
+  for (const auto rule : {whole_rows_rule, diagonals_rule, first_keys_rule, documents_rule,
+                          stride_rule, pad_length_rule, chunk_rule, padding_rows_rule}) {
     auto found = rule(pair);
     if (found && (!best || found->changes < best->changes)) best = std::move(found);
     if (best && best->changes == 1) break;
