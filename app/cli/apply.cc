@@ -15,6 +15,7 @@ namespace {
 std::string pipeline_as_understood(const std::vector<std::string>& texts) {
   std::string out;
   for (const std::string& text : texts) {
+    if (is_blank(text)) continue;
     out += (out.empty() ? "" : " | ") + print(parse(pipeline_text(text)));
   }
   return out;

@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "app/cli/parse.h"
 #include "maskctl/base/error.h"
@@ -72,6 +75,32 @@ AxisExtents given_axes(const std::string& text) {
   return out;
 }
 
+/// The axes of "B Tq Hq D|Tq Hq D" of all arrays.
+std::set<std::string> axes_of(const NamedOperation& operation) {
+  std::set<std::string> out;
+  for (const attention::NamedArray& array : operation.arrays) {
+    std::string axis;
+    for (const char c : array.axes) {
+      if (c != ' ' && c != '|') {
+        axis += c;
+      } else {
+        out.insert(std::exchange(axis, ""));
+      }
+    }
+    out.insert(axis);
+  }
+  return out;
+}
+
+void check_axes(const NamedOperation& operation, const AxisExtents& given) {
+  const std::set<std::string> known = axes_of(operation);
+  for (const auto& [axis, extent] : given) {
+    if (known.contains(axis)) continue;
+    throw Error(Errc::kInvalidArgument, fmt::format("--axes {}={}: no array of {} has this axis",
+                                                    axis, extent, operation.name));
+  }
+}
+
 /// A mask of one batch or head serves all; its other extents are those of the arrays. Throws where
 /// --axes says another.
 void take_extents(const Mask& mask, const AxisExtents& given, AxisExtents& extents) {
@@ -87,7 +116,6 @@ void take_extents(const Mask& mask, const AxisExtents& given, AxisExtents& exten
   if (mask.heads() > 1) take("Hq", mask.heads());
   take("Tq", mask.queries());
   take("Tk", mask.keys());
-  if (!given.contains("Hkv") && extents["Hq"] % extents["Hkv"] != 0) extents["Hkv"] = extents["Hq"];
 }
 
 }  // namespace
@@ -103,6 +131,7 @@ const NamedOperation& operation_named(const std::string& name) {
 
 AxisExtents parse_axes(const std::string& text) {
   AxisExtents out = given_axes(text);
+  if (const auto dim = out.find("D"); dim != out.end()) out.try_emplace("Dv", dim->second);
   out.insert(default_axes().begin(), default_axes().end());
   return out;
 }
@@ -112,12 +141,14 @@ NamedArguments read_call(const NamedOperation& operation, const CallOptions& opt
   NamedArguments arguments;
   for (const std::string& word : options.words) add_word(operation, word, loader, arguments);
   const AxisExtents given = given_axes(options.axes);
+  check_axes(operation, given);
   AxisExtents extents = parse_axes(options.axes);
   if (!options.mask.empty()) {
     arguments.mask = loader.transformed(loader.read(options.mask).mask);
     if (contains(operation.options, "causal")) arguments.options.try_emplace("causal", "false");
     take_extents(*arguments.mask, given, extents);
   }
+  if (!given.contains("Hkv") && extents["Hq"] % extents["Hkv"] != 0) extents["Hkv"] = extents["Hq"];
   add_random_arrays(operation,
                     {.extents = std::move(extents),
                      .wanted = given,

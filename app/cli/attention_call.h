@@ -19,7 +19,7 @@ const attention::NamedOperation& operation_named(const std::string& name);
 attention::NamedArguments read_call(const attention::NamedOperation& operation,
                                     const CallOptions& options, Loader& loader);
 
-/// "B=2+Tq=64" over the defaults B 1, T 128, heads 4, D 64.
+/// "B=2+Tq=64" over the defaults B 1, T 128, heads 4, D 64, and Dv as D.
 attention::AxisExtents parse_axes(const std::string& text);
 
 /// "reference", "cpu".

@@ -10,7 +10,6 @@
 #include "app/cli/machine.h"
 #include "app/cli/output.h"
 #include "maskctl/attention/core/cpu_kernel.h"
-#include "maskctl/inspect/cost.h"
 #include "maskctl/inspect/stats.h"
 #include "maskctl/mask/bands.h"
 
@@ -110,10 +109,13 @@ class Bench {
     static constexpr BlockSize kGroups[] = {{kRowGroup, kColumnGroup}, {kColumnGroup, kRowGroup}};
     const PlaneStats cells = mask_stats(mask, kGroups).total;
     const Index copies = (axes_.at("B") / mask.batch()) * (axes_.at("Hq") / mask.heads());
+    const auto dim = static_cast<double>(axes_.at("D"));
+    const auto value_dim = static_cast<double>(axes_.at("Dv"));
+    // q k, p v; backward: q k again, dq, dk, and dp, dv.
+    const double forward_work = 2 * (dim + value_dim), backward_work = 6 * dim + 4 * value_dim;
     const auto rate = [&](Index forward_cells, Index backward_cells) {
-      const Index dim = axes_.at("D");
-      const double work =
-          flops(forward_cells, dim).forward + (backward ? flops(backward_cells, dim).backward : 0);
+      const double work = forward_work * static_cast<double>(forward_cells) +
+                          (backward ? backward_work * static_cast<double>(backward_cells) : 0);
       return static_cast<double>(copies) * work / line.median * 1e-9;
     };
     line.useful = rate(cells.open, cells.open);

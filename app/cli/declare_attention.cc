@@ -65,8 +65,10 @@ void declare_verify(OptionList& list, VerifyOptions& verify) {
   list.text("--op", "OPERATION", "what is called (flash_attention)", verify.operation);
   backend(list, "--backend", "whom to judge (cpu)", verify.backend);
   backend(list, "--against", "the judge (reference)", verify.against);
-  list.text("--given", "SOURCE", "judge this output instead; give query, key and value too",
-            verify.given);
+  list.repeated("--given", "[NAME=]SOURCE",
+                "judge this output, or result of that name (lse, grad_query with cotangent_out=), "
+                "instead; give query, key and value too; may be repeated",
+                verify.given);
   list.value(
       "--rtol", "X", "relative tolerance; without both, those of docs/numerics.md",
       [&verify](const std::string& text) { verify.relative = parse_number(text, "--rtol"); });

@@ -42,7 +42,7 @@ struct VerifyOptions {
   std::string operation = "flash_attention";
   attention::Backend backend = attention::Backend::kCpu;
   attention::Backend against = attention::Backend::kReference;
-  std::string given;  // an output that was made elsewhere
+  std::vector<std::string> given;  // [NAME=]SOURCE: results that were made elsewhere
   std::optional<double> relative, absolute;
   bool no_gradients = false;
   bool json = false;

@@ -60,9 +60,10 @@ std::string meaning_of(const MaskArguments& mask) {
     if (mask.right) out = fmt::format("a query sees all before its own, and {} after", *mask.right);
   }
   if (mask.chunk) out += fmt::format("; of its chunk of {}", *mask.chunk);
-  if (mask.documents) out += "; of its document";
+  if (mask.chunk && mask.align == Align::kBottomRight) out += ", queries counted from row 0";
   if (mask.sinks > 0) out += fmt::format("; and the first {}", mask.sinks);
   if (mask.prefix > 0) out += fmt::format("; every query sees the first {}", mask.prefix);
+  if (mask.documents) out += "; of its document";
   if (!mask.rest.empty()) out = "no single band: " + mask.rest;
   return out;
 }

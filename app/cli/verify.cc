@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "app/cli/attention_call.h"
 #include "app/cli/attention_commands.h"
@@ -41,6 +44,31 @@ bool mask_alone(const VerifyOptions& options) {
          });
 }
 
+bool has_word(const VerifyOptions& options, std::string_view start) {
+  return std::ranges::any_of(options.call.words,
+                             [start](const std::string& word) { return word.starts_with(start); });
+}
+
+/// A name is letters, digits and underscores: anything else before '=' belongs to a file.
+attention::NamedResults given_results(const VerifyOptions& options, Loader& loader) {
+  attention::NamedResults out;
+  for (const std::string& given : options.given) {
+    const std::size_t mark = given.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789");
+    const bool named = mark != given.npos && mark > 0 && given[mark] == '=';
+    const std::string name = named ? given.substr(0, mark) : "out";
+    if (out.contains(name)) {
+      throw Error(Errc::kInvalidArgument, fmt::format("--given: {} is given twice", name));
+    }
+    if (name.starts_with("grad_") && has_word(options, "query=") &&
+        !has_word(options, "cotangent_")) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("--given {}: gradients of what? give cotangent_out=SOURCE", given));
+    }
+    out[name] = loader.array(named ? given.substr(mark + 1) : given);
+  }
+  return out;
+}
+
 }  // namespace
 
 int verify(const VerifyOptions& options, const GlobalOptions& globals) {
@@ -60,7 +88,7 @@ int verify(const VerifyOptions& options, const GlobalOptions& globals) {
   if (mask_alone(options)) request.declared = request.arguments.mask;
   const std::vector<VerifyCheck> checks =
       options.given.empty() ? attention::verify(request)
-                            : std::vector{verify_output(request, loader.array(options.given))};
+                            : verify_given(request, given_results(options, loader));
   write_stdout(options.json ? verify_json(std::string(request.operation->name), checks)
                             : checks_text(checks));
   return all_passed(checks) ? 0 : 1;

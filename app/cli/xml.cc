@@ -1,26 +1,21 @@
 #include "app/cli/xml.h"
 
+#include <algorithm>
+
+#include "maskctl/render/markup.h"
+
 namespace maskctl::app {
 
 std::string xml_escaped(std::string_view text, bool lines) {
+  if (!lines) return escape_markup(text);
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else if (c == '\n' && lines) {
-      out += c;
-    } else {
-      out += byte < 0x20 || byte > 0x7e ? '?' : c;
-    }
+  while (true) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    out += escape_markup(text.substr(0, end));
+    if (end == text.size()) return out;
+    out += '\n';
+    text.remove_prefix(end + 1);
   }
-  return out;
 }
 
 }  // namespace maskctl::app

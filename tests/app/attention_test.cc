@@ -82,6 +82,27 @@ TEST_CASE("attend writes what it computes, and equal seeds give equal bytes") {
             .run("maskctl verify gen:causal:n=12 --axes Hq=4+Hkv=2+D=8 --given a.npz:out && "
                  "! maskctl verify gen:full:n=12 --axes Hq=4+Hkv=2+D=8 --given a.npz:out")
             .status == 0);
+  const std::string given =
+      "maskctl verify gen:causal:n=12 --axes Hq=4+Hkv=2+D=8 --given a.npz:out --given ";
+  const Outcome both = sandbox.run(given + "grad_key=a.npz:grad_key");
+  CHECK(both.status == 0);
+  CHECK(contains(both.out, "gradients         ok"));
+  const Outcome wrong = sandbox.run(given + "grad_key=c.npz:grad_key");
+  CHECK(wrong.status == 1);
+  CHECK(contains(wrong.out, "forward           ok"));
+  CHECK(contains(wrong.out, "gradients         FAILED"));
+  check_refused(sandbox, given + "grad_bias=a.npz:grad_key", "no result 'grad_bias'");
+}
+
+TEST_CASE("values have the head dim of the queries unless --axes says another") {
+  const Sandbox sandbox;
+  const std::string call = "maskctl attend flash_attention --axes Tq=6+Tk=6+D=8";
+  CHECK(contains(sandbox.run(call).out, "(1, 6, 4, 8)"));
+  CHECK(!contains(sandbox.run(call).out, ", 64)"));
+  CHECK(contains(sandbox.run(call + "+Dv=5").out, "(1, 6, 4, 5)"));
+  CHECK(contains(sandbox.run(call + "+Hq=3").out, "(1, 6, 3, 8)"));
+  check_refused(sandbox, "maskctl attend flash_attention --axes T=6",
+                "--axes T=6: no array of flash_attention has this axis");
 }
 
 TEST_CASE("attend lists operations and arguments, and names mistakes") {
@@ -97,6 +118,7 @@ TEST_CASE("attend lists operations and arguments, and names mistakes") {
       {"flash_attention casual=true", "no argument 'casual'"},
       {"flash_attention causal", "'causal' is not NAME=SOURCE or NAME=VALUE"},
       {"flash_attention query=none.npy", "none.npy"},
+      {"blocksparse_attention block_size=0", "block_size 0 is below 1"},
       {"flash_attention --axes X=3", "--axes: 'X=3'"},
       {"flash_attention sliding_window=-1", "sliding_window"},
       {"page_attention", "give context_lens=SOURCE"},

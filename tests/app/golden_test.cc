@@ -31,6 +31,16 @@ void rewrite(const fs::path& path, const std::string& text) {
 
 std::string status_text(int status) { return status == 0 ? "" : std::to_string(status) + "\n"; }
 
+TEST_CASE("JUnit of golden check keeps names that are not ASCII") {
+  const Sandbox sandbox;
+  spit(sandbox.work() / "m.toml",
+       "[[golden]]\nname = \"Fenster <\u00fc>\"\nsource = \"gen:causal:n=4\"\n"
+       "expect = { drawing = \"d.txt\" }\n");
+  CHECK(sandbox.run("maskctl golden update m.toml && maskctl golden check m.toml --junit j.xml")
+            .status == 0);
+  CHECK(contains(slurp(sandbox.work() / "j.xml"), "name=\"Fenster &lt;\u00fc&gt;\""));
+}
+
 TEST_CASE("commands print what their golden files hold") {
   const bool update = std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr;
   const auto folders = cases();

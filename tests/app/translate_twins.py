@@ -329,6 +329,16 @@ def pipelines():
                      "window:keys=2 | chunk:size=4", "dilated:stride=2 | causal",
                      "causal | not", "causal | global:tokens=2-3"):
             yield (9, 9), head + tail, lengths
+    # Two steps that read tensors, each its own; padding; steps without alignment.
+    for pipeline in ("doc:lens=4+5 | sinks:n=2 | doc:lens=6+3", "doc:lens=4+5 | doc:lens=4+5",
+                     "causal | pad:lens=6,side=right", "causal | pad:lens=6,side=left",
+                     "pad:lens=6,side=right | prefix:n=2 | pad:lens=8,side=left"):
+        yield (9, 9), pipeline, []
+    for shape in ((4, 9), (9, 6)):
+        yield shape, "dilated:stride=2 | causal:align=top-left", []
+        yield shape, "causal:align=top-left | window:keys=3,align=bottom-right", []
+        yield shape, "chunk:size=3", []
+        yield shape, "chunk:size=3 | causal:align=bottom-right", []
 
 
 def command(program, *words):
@@ -350,8 +360,10 @@ def main():
             said.setdefault(name, 0)
             if not entry["ok"]:
                 continue
-            if queries != keys and (name == "flashmask" or "XLA does" in " ".join(entry["notes"])):
-                continue  # it says so in a note
+            said_in_note = any("XLA does" in note or "written for Q = K" in note
+                               for note in entry["notes"])
+            if queries != keys and said_in_note:
+                continue
             wanted = want
             alone = any("documents: " in note for note in entry["notes"]) or name == "ck_tile"
             if lengths and alone:

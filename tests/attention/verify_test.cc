@@ -138,12 +138,30 @@ TEST_CASE("verify: values with more channels show the same mask, in fewer passes
 TEST_CASE("verify: an output made elsewhere is judged") {
   VerifyRequest request = request_for("flash_attention", causal(12, 12));
   Tensor out = run(*request.operation, request.arguments).at("out");
-  CHECK(verify_output(request, out).state == State::kPassed);
+  CHECK(verify_given(request, {{"out", out}}).at(0).state == State::kPassed);
   out.as<float>()[5] += 0.01F;
-  const VerifyCheck check = verify_output(request, out);
+  const VerifyCheck check = verify_given(request, {{"out", out}}).at(0);
   CHECK(check.state == State::kFailed);
   CHECK(check.detail.find("(0, 0, 0, 5)") != std::string::npos);
-  CHECK_THROWS_AS(verify_output(request, Tensor(DType::kFloat32, {1})), Error);
+  CHECK_THROWS_AS(verify_given(request, {{"out", Tensor(DType::kFloat32, {1})}}), Error);
+  CHECK_THROWS_AS(verify_given(request, {{"output", out}}), Error);
+}
+
+TEST_CASE("verify: gradients made elsewhere are judged, alone or beside the output") {
+  VerifyRequest request = request_for("flash_attention", causal(12, 12));
+  NamedArguments arguments = request.arguments;
+  arguments.gradient_seed = request.seed;
+  NamedResults results = run(*request.operation, arguments);
+  std::vector<VerifyCheck> checks = verify_given(request, results);
+  REQUIRE(checks.size() == 2);
+  CHECK(all_passed(checks));
+  results.at("grad_key").as<float>()[3] += 0.01F;
+  checks = verify_given(request, results);
+  CHECK(state_of(checks, "forward") == State::kPassed);
+  CHECK(state_of(checks, "gradients") == State::kFailed);
+  checks = verify_given(request, {{"grad_key", results.at("grad_key")}});
+  REQUIRE(checks.size() == 1);
+  CHECK(state_of(checks, "gradients") == State::kFailed);
 }
 
 TEST_CASE("verify: without a declared mask the judge says what is open") {

@@ -27,6 +27,11 @@ TEST_CASE("layer_types name each layer") {
   CHECK(config.layers[0] == HfLayer{"sliding_attention", 128, {}});
   CHECK(config.layers[1] == HfLayer{"full_attention", {}, {}});
   CHECK(config.layers[2].type == "linear_attention");
+  CHECK(config.notes.empty());
+  const HfConfig uneven =
+      read_hf_config(R"({"num_hidden_layers": 2, "layer_types": ["full_attention"]})");
+  REQUIRE(uneven.notes.size() == 1);
+  CHECK(uneven.notes[0] == "layer_types names 1 layers, num_hidden_layers is 2");
 }
 
 TEST_CASE("older configs say it in other words") {

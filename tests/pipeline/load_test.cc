@@ -39,6 +39,11 @@ TEST_CASE("several arguments join in order, as one text would") {
   const Chain chain = load_chain(args, test::context());
   CHECK(to_text(chain) == "causal | window:keys=2 | sinks:n=1 | not | not");
   CHECK(load_chain({}, test::context()).empty());
+  const std::string blank[] = {"", "causal", " \t"};
+  CHECK(to_text(load_chain(blank, test::context())) == "causal");
+  const TemporaryFile empty("");
+  const std::string no_steps[] = {empty.arg()};
+  CHECK_THROWS_AS(load_chain(no_steps, test::context()), Error);
 }
 
 TEST_CASE("a mistake is shown in the argument that holds it") {

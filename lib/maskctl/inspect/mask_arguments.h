@@ -11,8 +11,8 @@
 
 namespace maskctl {
 
-/// ((band and chunk and documents) or key < sinks) and causal, or
-/// (band and chunk) or key < prefix, and documents. The band: -left <= k - (q + shift(align)) <=
+/// ((band and chunk) or key < sinks) and causal and documents, or
+/// ((band and chunk) or key < prefix) and documents. The band: -left <= k - (q + shift(align)) <=
 /// right, nothing = unbounded; causal is right = 0.
 struct MaskArguments {
   std::optional<Index> left, right;

@@ -21,6 +21,7 @@ void fa(const MaskArguments& mask, Translation& out) {
   if (mask.chunk) {
     args += fmt::format(", attention_chunk={}", *mask.chunk);
     out.notes.push_back("attention_chunk: flash-attn 3 (hopper) only");
+    note_chunks(mask, out);
   }
   if (mask.documents) {
     out.code = {fmt::format("cu = {}", cu_seqlens(mask)),
@@ -150,6 +151,9 @@ void vllm(const MaskArguments& mask, Translation& out) {
 void ck_tile(const MaskArguments& mask, Translation& out) {
   if (mask.chunk) return refuse(out, "no mask for chunks");
   if (mask.prefix > 0) return refuse_keys(out);
+  if (mask.sinks > 0 && mask.documents) {
+    return refuse(out, "sink tokens would be the first of each document, not of the first only");
+  }
   const char type = mask.align == Align::kBottomRight ? 'b' : 't';
   std::string text = "0";
   if (mask.sinks > 0) {

@@ -22,8 +22,4 @@ struct Translation {
 /// never an approximation.
 Translation translate(const Chain& chain, Library library, const StepName& name);
 
-/// Expression of PyTorch code in q_idx and kv_idx for any chain of formulas; empty when a step has
-/// no formula (`rest` is why).
-std::string flex_expression(const Chain& chain, const StepName& name, std::string& rest);
-
 }  // namespace maskctl

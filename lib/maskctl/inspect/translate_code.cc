@@ -4,10 +4,9 @@
 
 #include <algorithm>
 
-#include "maskctl/tensor/convert.h"
+#include "maskctl/inspect/translate_formula.h"
 
 namespace maskctl {
-namespace {
 
 std::string joined(const std::vector<Index>& values, std::string_view separator) {
   std::string out;
@@ -18,101 +17,14 @@ std::string joined(const std::vector<Index>& values, std::string_view separator)
   return out;
 }
 
-/// "q_idx", "(q_idx + 3)".
-std::string plus(const std::string& term, Index offset) {
-  if (offset == 0) return term;
-  return fmt::format("({} {} {})", term, offset < 0 ? '-' : '+', std::abs(offset));
-}
-
-/// The query's place on the keys' axis.
-std::string query_at(Align align, Index offset) {
-  const bool bottom = align == Align::kBottomRight;
-  return plus(bottom ? "(q_idx + KV_LEN - Q_LEN)" : "q_idx", offset);
-}
-
-/// Terms in q_idx and kv_idx, each in parentheses; "" when a rule has no formula.
-std::string term(const step::Causal& rule) {
-  if (rule.offsets.array.elements() > 1) return "";
-  Index offset = 0;
-  if (rule.offsets.array.elements() == 1) offset = as_int64(rule.offsets.array, "offset").front();
-  return fmt::format("(kv_idx <= {})", query_at(rule.align, offset));
-}
-std::string term(const step::Window& rule) {
-  const std::string q = query_at(rule.align, rule.offset);
-  std::string out;
-  if (rule.left) out += fmt::format("({} - kv_idx <= {})", q, *rule.left);
-  if (rule.right) {
-    out += fmt::format("{}(kv_idx - {} <= {})", out.empty() ? "" : " & ", q, *rule.right);
-  }
-  return out.empty() ? "(kv_idx >= 0)" : out;
-}
-std::string term(const step::Chunk& rule) {
-  return fmt::format("({} // {} == kv_idx // {})", plus("q_idx", rule.offset), rule.size,
-                     rule.size);
-}
-std::string term(const step::Document& rule) {
-  const char* keys = rule.shared ? "doc_id" : "kv_doc_id";
-  return fmt::format("(doc_id[q_idx] == {}[kv_idx]) & (doc_id[q_idx] != {})", keys, rule.pad_id);
-}
-std::string term(const step::DocumentLengths&) { return "(doc_id[q_idx] == doc_id[kv_idx])"; }
-std::string term(const step::Pad& rule) {
-  if (rule.both || !rule.is_lengths) return "";
-  return rule.left ? "(kv_idx >= KV_LEN - length[b])" : "(kv_idx < length[b])";
-}
-std::string term(const step::Dilated& rule) {
-  return fmt::format("((kv_idx - q_idx) % {} == 0)", rule.stride);
-}
-std::string term(const step::Prefix& rule) { return fmt::format("(kv_idx < {})", rule.n); }
-std::string term(const step::Sinks& rule) { return fmt::format("(kv_idx < {})", rule.n); }
-std::string term(const step::Global& rule) {
-  std::string out;
-  for (const Range& range : rule.tokens) {
-    for (const char* axis : {"q_idx", "kv_idx"}) {
-      out += fmt::format("{}(({} >= {}) & ({} < {}))", out.empty() ? "" : " | ", axis, range.begin,
-                         axis, range.end);
-    }
-  }
-  return out;
-}
-std::string term(const auto&) { return ""; }
-
-bool opens(const Step& step) {
-  return std::holds_alternative<step::Prefix>(step.rule) ||
-         std::holds_alternative<step::Sinks>(step.rule) ||
-         std::holds_alternative<step::Global>(step.rule);
-}
-
-/// For functions whose q_idx counts from the first cached token: nothing is left to align.
-Chain in_absolute_positions(Chain chain) {
-  for (Step& step : chain) {
-    if (auto* causal = std::get_if<step::Causal>(&step.rule)) causal->align = Align::kUnset;
-    if (auto* window = std::get_if<step::Window>(&step.rule)) window->align = Align::kUnset;
-  }
-  return chain;
-}
-
-/// The tensor of ids that the expression reads; none without documents.
-std::vector<std::string> doc_ids(const Chain& chain) {
-  for (const Step& step : chain) {
-    if (const auto* given = std::get_if<step::DocumentLengths>(&step.rule)) {
-      return {fmt::format(
-          "doc_id = torch.repeat_interleave(torch.arange({}), torch.tensor([{}])).to(device)",
-          given->lengths.size(), joined(given->lengths, ", "))};
-    }
-    if (const auto* ids = std::get_if<step::Document>(&step.rule)) {
-      if (ids->shared) return {fmt::format("doc_id = ...  # {}", ids->q.text)};
-      return {fmt::format("doc_id = ...  # {}", ids->q.text),
-              fmt::format("kv_doc_id = ...  # {}", ids->kv.text)};
-    }
-  }
-  return {};
-}
-
-}  // namespace
-
 void refuse(Translation& out, std::string why) { out.refusal = std::move(why); }
 void refuse_keys(Translation& out) {
   refuse(out, "no argument for keys that are open beside the window");
+}
+
+void note_chunks(const MaskArguments& mask, Translation& out) {
+  if (mask.banded() && mask.align == Align::kUnset) return;  // Q = K as it is
+  out.notes.push_back("written for Q = K: its chunks count queries from the first cached token");
 }
 
 std::string lengths_list(const MaskArguments& mask) {
@@ -130,43 +42,13 @@ std::string cu_seqlens(const MaskArguments& mask) {
   return fmt::format("torch.tensor([{}], dtype=torch.int32, device=q.device)", joined(ends, ", "));
 }
 
-std::string flex_expression(const Chain& chain, const StepName& name, std::string& rest) {
-  std::string out;
-  bool open = true;  // the mask so far is all open: `out` is empty
-  char last = '&';   // of out
-  for (const Step& step : chain) {
-    if (std::holds_alternative<step::Not>(step.rule)) {
-      out = open ? "(kv_idx < 0)" : fmt::format("~({})", out);
-      open = false;
-      last = '&';
-      continue;
-    }
-    const std::string next =
-        std::visit([](const auto& rule) -> std::string { return term(rule); }, step.rule);
-    if (next.empty()) {
-      rest = fmt::format("{} has no formula", name(step));
-      return "";
-    }
-    const char op = opens(step) ? '|' : '&';
-    if (open && op == '|') continue;  // nothing left to open
-    if (open) {
-      out = next;
-    } else {
-      out = fmt::format("{} {} {}", op == last || op == '|' ? out : "(" + out + ")", op, next);
-    }
-    last = op;
-    open = false;
-  }
-  return open ? "kv_idx >= 0" : out;
-}
-
 void write_flex(const Chain& chain, const StepName& name, Translation& out) {
-  std::string rest;
-  const std::string expression = flex_expression(chain, name, rest);
-  if (expression.empty()) return refuse(out, rest);
-  out.code = doc_ids(chain);
+  Formula formula = formula_of(chain, name);
+  if (!formula.missing.empty()) return refuse(out, formula.missing);
+  out.code = std::move(formula.tensors);
+  out.notes = std::move(formula.notes);
   out.code.push_back("def mask_mod(b, h, q_idx, kv_idx):");
-  out.code.push_back("    return " + expression);
+  out.code.push_back("    return " + formula.expression);
   out.code.push_back("block_mask = create_block_mask(mask_mod, None, None, Q_LEN, KV_LEN)");
 }
 
@@ -189,6 +71,7 @@ void write_hf(const Chain& chain, const MaskArguments& mask, const StepName& nam
                                           "\"sliding_attention\"",
                                           *mask.left + 1)
                             : "# layer_types: \"full_attention\", causal by default"};
+    if (mask.chunk) note_chunks(mask, out);
     if (mask.left) {
       out.notes.push_back(fmt::format("{} keys, the own one included", *mask.left + 1));
     }
@@ -205,16 +88,12 @@ void write_hf(const Chain& chain, const MaskArguments& mask, const StepName& nam
     out.code = {"create_bidirectional_mask(**mask_kwargs)"};
     return;
   }
-  if (mask.align == Align::kTopLeft) {
-    return refuse(out, "the diagonal is bottom-right; this mask is top-left");
-  }
-  std::string rest;
-  const std::string expression = flex_expression(in_absolute_positions(chain), name, rest);
-  if (expression.empty()) return refuse(out, rest);
-  out.notes.clear();
-  out.code = doc_ids(chain);
+  Formula formula = formula_in_absolute_positions(chain, name);
+  if (!formula.missing.empty()) return refuse(out, formula.missing);
+  out.notes = std::move(formula.notes);
+  out.code = std::move(formula.tensors);
   out.code.push_back("def pattern(b, h, q_idx, kv_idx):");
-  out.code.push_back("    return " + expression);
+  out.code.push_back("    return " + formula.expression);
   const bool causal = mask.rest.empty() && mask.causal() && mask.prefix == 0;
   out.code.push_back(fmt::format("create_{}_mask(**mask_kwargs, and_mask_function=pattern)",
                                  causal ? "causal" : "bidirectional"));

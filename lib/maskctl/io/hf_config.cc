@@ -70,6 +70,11 @@ void read_types(const Json& config, const Json& types, HfConfig& out) {
     if (!type.is_string()) refuse("layer_types: expected a list of names");
     out.layers.push_back(layer_of(config, printable(type.get<std::string>())));
   }
+  const auto layers = number(config, "num_hidden_layers", 1);
+  if (layers && *layers != static_cast<Index>(types.size())) {
+    out.notes.push_back(
+        fmt::format("layer_types names {} layers, num_hidden_layers is {}", types.size(), *layers));
+  }
 }
 
 /// Llama 4: a layer without rotary positions reads everything, the others their chunk.

@@ -46,9 +46,12 @@ std::string pipeline_text(const std::string& arg) {
   return text;
 }
 
+bool is_blank(std::string_view arg) { return arg.find_first_not_of(" \t\r\n") == arg.npos; }
+
 Chain load_chain(std::span<const std::string> args, const BindContext& context) {
   Chain chain;
   for (const std::string& arg : args) {
+    if (is_blank(arg)) continue;
     Chain part = bind(parse(pipeline_text(arg)), context);
     chain.insert(chain.end(), std::make_move_iterator(part.begin()),
                  std::make_move_iterator(part.end()));

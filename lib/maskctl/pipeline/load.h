@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "maskctl/pipeline/bind.h"
 
@@ -12,8 +13,11 @@ namespace maskctl {
 /// Throws Error(kIo) when the file cannot be read, Error(kLimit) above kMaxPipelineBytes.
 std::string pipeline_text(const std::string& arg);
 
-/// The steps of all arguments in order, as if joined by '|'. Each is parsed alone, so that a caret
-/// stands under what was typed.
+/// An argument without a step: the pipeline that `recognise` finds for an all-open mask.
+bool is_blank(std::string_view arg);
+
+/// The steps of all arguments that are not blank, in order, as if joined by '|'. Each is parsed
+/// alone, so that a caret stands under what was typed.
 Chain load_chain(std::span<const std::string> args, const BindContext& context);
 
 }  // namespace maskctl

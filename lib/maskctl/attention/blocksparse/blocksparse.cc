@@ -66,6 +66,9 @@ struct Call {
 
  private:
   void set_arrays(const Options& o) {
+    if (o.block_size < 1) {
+      throw Error(Errc::kInvalidArgument, fmt::format("block_size {} is below 1", o.block_size));
+    }
     mask.block_mask = o.block_mask;
     mask.block_size = o.block_size;
     mask.block_map = o.block_map;

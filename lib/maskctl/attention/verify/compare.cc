@@ -28,9 +28,9 @@ double largest_finite(std::span<const double> values) {
   return most;
 }
 
-bool is_gradient(const std::string& name) { return name.starts_with("grad_"); }
-
 }  // namespace
+
+bool is_gradient(const std::string& name) { return name.starts_with("grad_"); }
 
 Tolerance usual_tolerance(DType dtype, bool gradient) {
   if (dtype == DType::kBFloat16) return gradient ? Tolerance{2e-2, 2e-2} : Tolerance{1e-2, 1e-2};

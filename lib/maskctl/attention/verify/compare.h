@@ -16,6 +16,8 @@ struct Distance {
 /// Throws Error(kShape) for shapes that differ.
 Distance distance(const Tensor& seen, const Tensor& expected, const Tolerance& tolerance);
 
+bool is_gradient(const std::string& name);
+
 /// Of the arrays that both have, gradients or others: one check.
 VerifyCheck compare_results(const std::string& name, const NamedResults& seen,
                             const NamedResults& expected, bool gradients,

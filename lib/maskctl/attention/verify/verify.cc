@@ -41,6 +41,21 @@ NamedArguments on(Backend backend, const VerifyRequest& request) {
   return out;
 }
 
+/// Throws for a result that cannot be compared.
+void check_given(const std::string& name, const Tensor& given, const NamedResults& expected) {
+  const auto found = expected.find(name);
+  if (found == expected.end()) {
+    std::string names;
+    for (const auto& [other, array] : expected) names += (names.empty() ? "" : ", ") + other;
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("no result '{}' to compare; there are {}", name, names));
+  }
+  if (given.shape() == found->second.shape()) return;
+  throw Error(Errc::kShape,
+              fmt::format("{} is {}, expected {}", name == "out" ? "the output" : name,
+                          shape_text(given.shape()), shape_text(found->second.shape())));
+}
+
 bool is_dense_family(const VerifyRequest& request) {
   return request.operation->takes_mask && request.arguments.arrays.contains("key");
 }
@@ -98,13 +113,25 @@ std::vector<VerifyCheck> verify(const VerifyRequest& request) {
   return checks;
 }
 
-VerifyCheck verify_output(const VerifyRequest& request, const Tensor& given) {
-  NamedResults seen;
-  seen["out"] = given;
+std::vector<VerifyCheck> verify_given(const VerifyRequest& request, const NamedResults& given) {
+  const bool gradients =
+      std::ranges::any_of(given, [](const auto& result) { return is_gradient(result.first); });
   NamedArguments arguments = on(request.against, request);
-  arguments.gradient_seed.reset();
-  return compare_results("forward", seen, run(*request.operation, arguments), false,
-                         request.tolerance);
+  if (!gradients) arguments.gradient_seed.reset();
+  const NamedResults expected = run(*request.operation, arguments);
+  bool forward = false;
+  for (const auto& [name, array] : given) {
+    check_given(name, array, expected);
+    forward = forward || !is_gradient(name);
+  }
+  std::vector<VerifyCheck> checks;
+  if (forward) {
+    checks.push_back(compare_results("forward", given, expected, false, request.tolerance));
+  }
+  if (gradients) {
+    checks.push_back(compare_results("gradients", given, expected, true, request.tolerance));
+  }
+  return checks;
 }
 
 bool all_passed(const std::vector<VerifyCheck>& checks) {

@@ -49,8 +49,11 @@ struct VerifyRequest {
 /// than 2^33 open pairs of a query and a key over all batches and heads.
 std::vector<VerifyCheck> verify(const VerifyRequest& request);
 
-/// One check, "forward": the output of `against` and one that was made elsewhere.
-VerifyCheck verify_output(const VerifyRequest& request, const Tensor& given);
+/// Results that were made elsewhere, "out", "lse" or "grad_query", against those of `against`: the
+/// checks "forward" and "gradients", as far as something is given for them. Gradients are of the
+/// cotangents in the arguments, or of the seed's. Throws Error(kInvalidArgument) for a name that
+/// the operation does not give, Error(kShape) for another shape.
+std::vector<VerifyCheck> verify_given(const VerifyRequest& request, const NamedResults& given);
 
 bool all_passed(const std::vector<VerifyCheck>& checks);
 
