@@ -59,6 +59,9 @@ std::string meaning_of(const MaskArguments& mask) {
     if (mask.left) out = fmt::format("a query sees {} before its own, and all after", *mask.left);
     if (mask.right) out = fmt::format("a query sees all before its own, and {} after", *mask.right);
   }
+  if ((mask.left || mask.right) && mask.align == Align::kUnset) {
+    out += " (where Q = K; else give align=)";
+  }
   if (mask.chunk) out += fmt::format("; of its chunk of {}", *mask.chunk);
   if (mask.chunk && mask.align == Align::kBottomRight) out += ", queries counted from row 0";
   if (mask.sinks > 0) out += fmt::format("; and the first {}", mask.sinks);
