@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "maskctl/attention/core/rows_ahead.h"
 #include "maskctl/attention/core/simd_targets.h"
@@ -132,8 +131,8 @@ HWY_ATTR void transpose_all(const float* x, Index n, float* out) {
 }
 
 /// Six rows of C times one panel; a is A's first cell, or A^T's with kTurned. With kHalf only the
-/// vector of each row that lies at `panel` and c; the compiler drops the other. Named accumulators:
-/// an array of vectors is spilled by GCC 12.
+/// vector of each row that lies at `panel` and c; the compiler drops the sums of the other, which
+/// is never read or written. Named accumulators: an array of vectors is spilled by GCC 12.
 template <bool kTurned = false, bool kHalf = false>
 HWY_NOINLINE HWY_ATTR void multiply_six(const float* a, Index a_stride, Index depth,
                                         const float* panel, float* c, Index c_stride,
@@ -146,19 +145,26 @@ HWY_NOINLINE HWY_ATTR void multiply_six(const float* a, Index a_stride, Index de
   float* const r3 = c + 3 * c_stride;
   float* const r4 = c + 4 * c_stride;
   float* const r5 = c + 5 * c_stride;
+  const auto load_right = [&](const float* row) HWY_ATTR {
+    if constexpr (kHalf) {
+      return hn::Zero(d);
+    } else {
+      return hn::LoadU(d, row + n);
+    }
+  };
   V c00 = hn::Zero(d), c01 = c00, c10 = c00, c11 = c00, c20 = c00, c21 = c00;
   V c30 = c00, c31 = c00, c40 = c00, c41 = c00, c50 = c00, c51 = c00;
   if (accumulate) {
-    c00 = hn::LoadU(d, r0), c01 = hn::LoadU(d, r0 + n);
-    c10 = hn::LoadU(d, r1), c11 = hn::LoadU(d, r1 + n);
-    c20 = hn::LoadU(d, r2), c21 = hn::LoadU(d, r2 + n);
-    c30 = hn::LoadU(d, r3), c31 = hn::LoadU(d, r3 + n);
-    c40 = hn::LoadU(d, r4), c41 = hn::LoadU(d, r4 + n);
-    c50 = hn::LoadU(d, r5), c51 = hn::LoadU(d, r5 + n);
+    c00 = hn::LoadU(d, r0), c01 = load_right(r0);
+    c10 = hn::LoadU(d, r1), c11 = load_right(r1);
+    c20 = hn::LoadU(d, r2), c21 = load_right(r2);
+    c30 = hn::LoadU(d, r3), c31 = load_right(r3);
+    c40 = hn::LoadU(d, r4), c41 = load_right(r4);
+    c50 = hn::LoadU(d, r5), c51 = load_right(r5);
   }
   const Index stride = kTurned ? 1 : a_stride, step = kTurned ? a_stride : 1;
   for (Index k = 0; k < depth; ++k, panel += 2 * n, a += step) {
-    const V b0 = hn::LoadU(d, panel), b1 = hn::LoadU(d, panel + n);
+    const V b0 = hn::LoadU(d, panel), b1 = load_right(panel);
     V x = hn::Set(d, a[0]);
     c00 = hn::MulAdd(x, b0, c00), c01 = hn::MulAdd(x, b1, c01);
     x = hn::Set(d, a[stride]);
@@ -203,10 +209,10 @@ class PanelAhead {
 
 /// From the first to the last index that any of the spans holds.
 HWY_INLINE Range hull(std::span<const Range> spans) {
-  Range all{std::numeric_limits<Index>::max(), 0};
+  Range all;
   for (const Range& span : spans) {
     if (span.empty()) continue;
-    all = {std::min(all.begin, span.begin), std::max(all.end, span.end)};
+    all = all.empty() ? span : Range{std::min(all.begin, span.begin), std::max(all.end, span.end)};
   }
   return all;
 }
@@ -252,7 +258,7 @@ HWY_ATTR void multiply_depths_all(const float* a, Index a_stride, Index depth,
                                   bool accumulate, RowsAhead* ahead) {
   const Index width = panel_width();
   const Range all = hull(spans);
-  PanelAhead next(width * std::max<Index>(all.size(), 0), spans.size());
+  PanelAhead next(width * all.size(), spans.size());
   for (Index first = 0; first < columns; first += width, packed_b += width * depth) {
     next.start(packed_b + width * (depth + all.begin));
     for (std::size_t g = 0; g < spans.size(); ++g) {
