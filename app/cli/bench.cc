@@ -10,6 +10,7 @@
 #include "app/cli/machine.h"
 #include "app/cli/output.h"
 #include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/inspect/cost.h"
 #include "maskctl/inspect/stats.h"
 #include "maskctl/mask/bands.h"
 
@@ -109,13 +110,10 @@ class Bench {
     static constexpr BlockSize kGroups[] = {{kRowGroup, kColumnGroup}, {kColumnGroup, kRowGroup}};
     const PlaneStats cells = mask_stats(mask, kGroups).total;
     const Index copies = (axes_.at("B") / mask.batch()) * (axes_.at("Hq") / mask.heads());
-    const auto dim = static_cast<double>(axes_.at("D"));
-    const auto value_dim = static_cast<double>(axes_.at("Dv"));
-    // q k, p v; backward: q k again, dq, dk, and dp, dv.
-    const double forward_work = 2 * (dim + value_dim), backward_work = 6 * dim + 4 * value_dim;
     const auto rate = [&](Index forward_cells, Index backward_cells) {
-      const double work = forward_work * static_cast<double>(forward_cells) +
-                          (backward ? backward_work * static_cast<double>(backward_cells) : 0);
+      const Index dim = axes_.at("D"), value_dim = axes_.at("Dv");
+      const double work = flops(forward_cells, dim, value_dim).forward +
+                          (backward ? flops(backward_cells, dim, value_dim).backward : 0);
       return static_cast<double>(copies) * work / line.median * 1e-9;
     };
     line.useful = rate(cells.open, cells.open);

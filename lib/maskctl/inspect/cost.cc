@@ -139,7 +139,7 @@ BlockCost block_cost(const BlockStats& tiles, Index pairs, Index head_dim) {
   out.tiles = tiles;
   const auto executed = static_cast<double>(tiles.executed);
   if (pairs > 0) out.waste = executed / static_cast<double>(pairs);
-  out.executed = flops(tiles.executed, head_dim);
+  out.executed = flops(tiles.executed, head_dim, head_dim);
   out.weighted = executed * (1 + kRowLoad / static_cast<double>(tiles.size.q) +
                              kRowLoad / static_cast<double>(tiles.size.k));
   return out;
@@ -209,9 +209,10 @@ Balance balance_of(const Figures& figures, Split split, Index ranks, Index pairs
 
 }  // namespace
 
-Flops flops(Index pairs, Index head_dim) {
-  const double products = static_cast<double>(pairs) * static_cast<double>(head_dim);
-  return {4 * products, 10 * products};
+Flops flops(Index pairs, Index head_dim, Index value_dim) {
+  const auto n = static_cast<double>(pairs), d = static_cast<double>(head_dim),
+             dv = static_cast<double>(value_dim);
+  return {2 * (d + dv) * n, (6 * d + 4 * dv) * n};
 }
 
 std::string_view name(Split split) {
@@ -232,7 +233,7 @@ Cost mask_cost(const Mask& mask, const CostQuery& query) {
   cost.head_dim = query.head_dim;
   const Figures figures = figures_of(mask, query, copies);
   add_spreads(figures, cost);
-  cost.useful = flops(cost.pairs, cost.head_dim);
+  cost.useful = flops(cost.pairs, cost.head_dim, cost.head_dim);
   add_blocks(mask, figures, query, cost);
   add_forms(mask, figures, cost);
   for (const Split split : {Split::kContiguous, Split::kZigzag, Split::kStriped}) {

@@ -32,15 +32,15 @@ struct Spread {
   std::array<double, kQuantiles.size()> quantiles{};
 };
 
-/// Multiplications and additions of the two matrix products of attention (Q K^T and P V) forward,
-/// 2 * D each for a pair of query and key, and of the five of the backward pass:
-/// forward = 4 * D * pairs, backward = 10 * D * pairs. Softmax is not counted. As doubles, exact up
-/// to 2^53.
+/// Multiplications and additions of the two matrix products of attention forward, Q K^T (2 * D for
+/// a pair of query and key) and P V (2 * Dv), and of the five of the backward pass, Q K^T again and
+/// those of dQ, dK, dP and dV: forward = 2 * (D + Dv) * pairs, backward = (6 * D + 4 * Dv) * pairs.
+/// Softmax is not counted. As doubles, exact up to 2^53.
 struct Flops {
   double forward = 0;
   double backward = 0;
 };
-Flops flops(Index pairs, Index head_dim);
+Flops flops(Index pairs, Index head_dim, Index value_dim);
 
 /// A kernel that computes every cell of the tiles that are not empty.
 struct BlockCost {

@@ -62,21 +62,25 @@ std::vector<Range> rows_of_one(const PlanePair& pair) {
   return ends;
 }
 
-MaybeReason padding_rows_rule(const PlanePair& pair) {
-  const std::vector<Range> rows = rows_of_one(pair);
+MaybeReason padding_rows(const PlanePair& pair, const std::vector<Range>& rows) {
   if (rows.empty()) return std::nullopt;
   return Reason{"padding",
                 fmt::format("padding rows {}: {}", is_empty(pair.only_a) ? "open" : "closed",
                             ranges_words("query", rows))};
 }
 
+MaybeReason padding_rows_rule(const PlanePair& pair) {
+  return padding_rows(pair, rows_of_one(pair));
+}
+
 /// Such rows that see all keys, as no longer document does.
 MaybeReason whole_rows_rule(const PlanePair& pair) {
+  const std::vector<Range> rows = rows_of_one(pair);
   const PlanePtr& wide = is_empty(pair.only_a) ? pair.b : pair.a;
-  for (const Range& rows : rows_of_one(pair)) {
-    if (wide->classify(rows, {0, pair.keys()}) != Fill::kFull) return std::nullopt;
-  }
-  return padding_rows_rule(pair);
+  const bool whole = std::ranges::all_of(rows, [&](const Range& range) {
+    return wide->classify(range, {0, pair.keys()}) == Fill::kFull;
+  });
+  return whole ? padding_rows(pair, rows) : std::nullopt;
 }
 
 MaybeReason documents_rule(const PlanePair& pair) {

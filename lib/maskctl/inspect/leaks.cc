@@ -91,7 +91,6 @@ Index stretches(std::span<const std::int32_t> ids) {
 /// Where they begin, and the end.
 std::vector<Index> borders(std::span<const std::int32_t> ids) {
   std::vector<Index> out;
-  out.reserve(as_size(stretches(ids)) + 1);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (i == 0 || ids[i] != ids[i - 1]) out.push_back(static_cast<Index>(i));
   }

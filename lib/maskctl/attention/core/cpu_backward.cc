@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "maskctl/attention/core/backends.h"
@@ -9,9 +10,9 @@
 #include "maskctl/attention/core/cpu_kernel.h"
 #include "maskctl/attention/core/cpu_small_gradients.h"
 #include "maskctl/attention/core/cpu_tiles.h"
+#include "maskctl/attention/core/rounded.h"
 #include "maskctl/base/kept_memory.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
 namespace {
@@ -331,11 +332,9 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
     tasks[as_size(n)]->flush(d_key, d_value, n % parts != 0);
   }
   add_mean_gradient(c, forward, cotangent, d_value);
-  const auto as = [](Tensor& gradient, const Tensor& t) {
-    return t.dtype() == DType::kFloat32 ? std::move(gradient) : astype(gradient, t.dtype());
-  };
-  SoftmaxGradients gradients{as(d_query, *in.query), as(d_key, *in.key), as(d_value, *in.value),
-                             std::nullopt, std::nullopt};
+  SoftmaxGradients gradients{
+      rounded(std::move(d_query), in.query->dtype()), rounded(std::move(d_key), in.key->dtype()),
+      rounded(std::move(d_value), in.value->dtype()), std::nullopt, std::nullopt};
   if (in.bias) gradients.bias = bias_gradient(*in.bias, d_bias);
   if (in.sinks) {
     gradients.sinks = sink_gradient(c, forward, cotangent, out, lse_cotangent, *in.sinks);

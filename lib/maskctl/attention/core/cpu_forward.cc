@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "maskctl/attention/core/backends.h"
@@ -12,9 +13,9 @@
 #include "maskctl/attention/core/cpu_kernel.h"
 #include "maskctl/attention/core/cpu_packed_heads.h"
 #include "maskctl/attention/core/cpu_tiles.h"
+#include "maskctl/attention/core/rounded.h"
 #include "maskctl/attention/core/rows_ahead.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
 namespace {
@@ -333,9 +334,7 @@ SoftmaxResult cpu_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& opt
     workers.give_back(std::move(worker));
   });
   apply_policy(c, result);
-  if (inputs.query->dtype() != DType::kFloat32) {
-    result.out = astype(result.out, inputs.query->dtype());
-  }
+  result.out = rounded(std::move(result.out), inputs.query->dtype());
   return result;
 }
 

@@ -2,13 +2,14 @@
 // token sees, where these lie.
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "maskctl/attention/core/cpu_heads.h"
 #include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/core/rounded.h"
 #include "maskctl/attention/core/row_products.h"
 #include "maskctl/attention/nsa/block_call.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
 namespace {
@@ -159,10 +160,6 @@ class Backward {
   SoftmaxGradients& sums_;
   std::vector<float> weights_, slopes_, deltas_;
 };
-
-Tensor rounded(Tensor sums, DType dtype) {
-  return dtype == DType::kFloat32 ? std::move(sums) : astype(sums, dtype);
-}
 
 }  // namespace
 

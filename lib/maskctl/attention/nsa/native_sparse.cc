@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "maskctl/attention/core/cpu_heads.h"
+#include "maskctl/attention/core/rounded.h"
 #include "maskctl/attention/nsa/block_call.h"
 #include "maskctl/attention/nsa/compression.h"
 #include "maskctl/base/error.h"
@@ -173,7 +175,7 @@ NativeSparseResult native_sparse_attention(const Inputs& in, const Options& opti
       blocks_forward(gated_call.selected_call(result.selected_block_indices), options.backend);
   result.out = gated(in.g_slc, result.selected.out);
   if (in.g_cmp) add_gated(in.g_cmp, result.compressed->out, result.out);
-  if (in.query->dtype() != DType::kFloat32) result.out = astype(result.out, in.query->dtype());
+  result.out = rounded(std::move(result.out), in.query->dtype());
   return result;
 }
 

@@ -2,9 +2,10 @@
 #include "maskctl/attention/paged/paged_call.h"
 
 #include <cmath>
+#include <utility>
 
+#include "maskctl/attention/core/rounded.h"
 #include "maskctl/attention/paged/paged_backends.h"
-#include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
 
@@ -67,7 +68,7 @@ double default_scale(Index dim) {
 
 Tensor paged_attention(const PagedCall& call, Backend backend) {
   Tensor out = backend == Backend::kReference ? paged_reference(call) : paged_cpu(call);
-  if (call.queries->dtype() != DType::kFloat32) out = astype(out, call.queries->dtype());
+  out = rounded(std::move(out), call.queries->dtype());
   out.reshape(call.queries->shape());
   return out;
 }
