@@ -50,7 +50,7 @@ class Sandbox {
 
   /// The same with stdin, stdout and stderr on a terminal of 24 x 100; `out` is all it shows.
   Outcome run_on_terminal(const std::string& line) const {
-    spit(root_ / "script", prologue() + "unset COLUMNS CI\nTERM=xterm-256color\n" + line + "\n");
+    spit(root_ / "script", prologue() + "unset COLUMNS\nTERM=xterm-256color\n" + line + "\n");
     const std::string script = (root_ / "script").string();
     winsize size{24, 100, 0, 0};
     int terminal = -1;
@@ -76,7 +76,8 @@ class Sandbox {
   std::string prologue() const {
     const std::string folder = fs::path(MASKCTL_COMMAND).parent_path().string();
     return "cd '" + work().string() + "' || exit 99\n" +
-           "unset NO_COLOR CLICOLOR_FORCE TERM MASKCTL_COLOR MASKCTL_THREADS MASKCTL_MAX_BYTES "
+           "unset CI GITHUB_ACTIONS NO_COLOR CLICOLOR_FORCE TERM MASKCTL_COLOR MASKCTL_THREADS "
+           "MASKCTL_MAX_BYTES "
            "EJKERNEL_MASK_DEBUG EJKERNEL_AUTOTUNE_POLICY EJKERNEL_LOG_AUTOTUNE "
            "EJKERNEL_OPS_RECORD EJKERNEL_OPS_STAMP EJKERNEL_OPS_PREFIX\n"
            "export LC_ALL=C.UTF-8 COLUMNS=80 PATH='" +
