@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "support/catch_compat.h"
@@ -46,6 +47,32 @@ TEST_CASE("parallel_for works again after a failure and inside a task") {
   std::atomic<Index> sum{0};
   parallel_for(10, [&](Index i) { parallel_for(10, [&](Index j) { sum += i * 10 + j; }); });
   CHECK(sum == 99 * 100 / 2);
+}
+
+TEST_CASE("several threads may call parallel_for at once and again and again") {
+  const Threads count(3);
+  std::atomic<Index> ran{0};
+  {
+    std::vector<std::jthread> callers;
+    for (int caller = 0; caller < 4; ++caller) {
+      callers.emplace_back([&] {
+        for (Index tasks = 0; tasks < 300; ++tasks) parallel_for(tasks, [&](Index) { ++ran; });
+      });
+    }
+  }
+  CHECK(ran == 4 * 300 * 299 / 2);
+}
+
+TEST_CASE("tasks that wait for each other run at the same time") {
+  const Threads count(3);
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    std::atomic<int> arrived{0};
+    parallel_for(3, [&](Index) {
+      ++arrived;
+      while (arrived < 3) std::this_thread::yield();
+    });
+    CHECK(arrived == 3);
+  }
 }
 
 TEST_CASE("the number of threads is as set and at least one by default") {

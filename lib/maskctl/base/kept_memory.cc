@@ -46,6 +46,10 @@ class Spares {
     most_ = most;
     shrink(most);
   }
+  bool keeps(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    return bytes <= most_;
+  }
 
  private:
   void shrink(std::size_t most) {
@@ -82,6 +86,9 @@ void* take_memory(std::size_t bytes) {
   if (!is_large(bytes)) return ::operator new(size, kSmall);
   if (void* spare = spares().take(size)) return spare;
   void* data = ::operator new(size, kLarge);
+  // What the allocator lent before lies on small pages: let go, it comes back on huge ones. Not
+  // where the allocator itself is to keep memory: the kernel would clear it anew each time.
+  if (spares().keeps(size)) madvise(data, size, MADV_DONTNEED);
   madvise(data, size, MADV_HUGEPAGE);  // advice only: refused, it works with small pages
   return data;
 }

@@ -1,10 +1,13 @@
+// A team of threads that lasts as long as the process.
 #include "maskctl/base/threads.h"
 
+#include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <exception>
+#include <list>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 namespace maskctl {
 namespace {
@@ -14,17 +17,22 @@ thread_local bool inside_task = false;
 
 /// One call of parallel_for: whoever takes part draws task numbers until none is left.
 struct Job {
-  Index tasks;
-  const std::function<void(Index)>* task;
+  Job(Index count, const std::function<void(Index)>& f, Index helpers)
+      : tasks(count), task(f), wanted(helpers) {}
+
+  const Index tasks;
+  const std::function<void(Index)>& task;
   std::atomic<Index> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
+  // Guarded by the team: helpers that may still join, and those at work.
+  Index wanted, active = 0;
 
   void work() {
     inside_task = true;
     for (Index i = next++; i < tasks; i = next++) {
       try {
-        (*task)(i);
+        task(i);
       } catch (...) {
         const std::lock_guard lock(mutex);
         if (!failure) failure = std::current_exception();
@@ -34,6 +42,53 @@ struct Job {
     inside_task = false;
   }
 };
+
+/// Helpers sleep between jobs, which is cheaper than to start them anew. A caller begins at once
+/// and never waits for helpers that have not come yet: a short job is done before one wakes, and a
+/// job is done even where none can come (in the child of a fork).
+class Team {
+ public:
+  void run(Job& job) {
+    invite(job);
+    job.work();
+    std::unique_lock lock(mutex_);
+    open_.remove(&job);
+    left_.wait(lock, [&] { return job.active == 0; });
+  }
+
+ private:
+  void invite(Job& job) {
+    const std::lock_guard lock(mutex_);
+    for (; helpers_ < job.wanted; ++helpers_) std::thread([this] { help(); }).detach();
+    open_.push_back(&job);
+    for (Index i = 0; i < job.wanted; ++i) invited_.notify_one();
+  }
+
+  [[noreturn]] void help() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      invited_.wait(lock, [this] { return !open_.empty(); });
+      Job& job = *open_.front();
+      if (--job.wanted == 0) open_.pop_front();
+      ++job.active;
+      lock.unlock();
+      job.work();
+      lock.lock();
+      if (--job.active == 0) left_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable invited_, left_;
+  std::list<Job*> open_;  // jobs that want helpers
+  Index helpers_ = 0;
+};
+
+/// Never destroyed: its helpers sleep until the process ends.
+Team& team() {
+  static Team* const instance = new Team;
+  return *instance;
+}
 
 }  // namespace
 
@@ -54,13 +109,8 @@ void parallel_for(Index tasks, const std::function<void(Index)>& task) {
     for (Index i = 0; i < tasks; ++i) task(i);
     return;
   }
-  Job job{tasks, &task, {}, {}, {}};
-  {
-    std::vector<std::jthread> team;
-    team.reserve(static_cast<std::size_t>(helpers));
-    for (Index i = 0; i < helpers; ++i) team.emplace_back([&job] { job.work(); });
-    job.work();
-  }
+  Job job(tasks, task, helpers);
+  team().run(job);
   if (job.failure) std::rethrow_exception(job.failure);
 }
 
