@@ -129,21 +129,31 @@ TEST_CASE("the CPU path equals the float64 twin under planes of every kind") {
 TEST_CASE("gradients have the same bits for every number of threads") {
   Random r(5);
   // Long enough that the queries of a head are shared by several tasks.
-  const Index n = 2000;
-  const Tensor q = r.normal({1, n, 2, 8}), k = r.normal({1, n, 1, 8}), v = r.normal({1, n, 1, 8});
+  const Index n = 700;
+  const Tensor q = r.normal({2, n, 4, 8}), k = r.normal({2, n, 2, 8}), v = r.normal({2, n, 2, 8});
   const Mask mask(diagonal_band(n, n, -300, 0));
-  const SoftmaxInputs inputs{&q, &k, &v, &mask, nullptr, nullptr};
-  const SoftmaxResult forward = softmax_forward(inputs);
-  const auto with = [&](int count) {
-    set_threads(count);
-    SoftmaxGradients gradients = softmax_backward(inputs, forward, forward.out);
-    set_threads(0);
-    return gradients;
+  const auto check = [&](const Tensor* bias) {
+    const SoftmaxInputs inputs{&q, &k, &v, &mask, bias, nullptr};
+    const SoftmaxResult forward = softmax_forward(inputs);
+    const auto with = [&](int count) {
+      set_threads(count);
+      SoftmaxGradients gradients = softmax_backward(inputs, forward, forward.out);
+      set_threads(0);
+      return gradients;
+    };
+    const SoftmaxGradients one = with(1), three = with(3);
+    CHECK(std::ranges::equal(one.key.bytes(), three.key.bytes()));
+    CHECK(std::ranges::equal(one.value.bytes(), three.value.bytes()));
+    CHECK(std::ranges::equal(one.query.bytes(), three.query.bytes()));
+    if (bias) CHECK(std::ranges::equal(one.bias->bytes(), three.bias->bytes()));
   };
-  const SoftmaxGradients one = with(1), three = with(3);
-  CHECK(std::ranges::equal(one.key.bytes(), three.key.bytes()));
-  CHECK(std::ranges::equal(one.value.bytes(), three.value.bytes()));
-  CHECK(std::ranges::equal(one.query.bytes(), three.query.bytes()));
+  check(nullptr);
+  const std::vector<std::vector<Index>> shapes{{2, 4, n, n}, {1, 1, n, n}, {1, 4, n, n},
+                                               {2, 1, n, n}, {1, 4, 1, n}, {1, 1, 1, n}};
+  for (const std::vector<Index>& shape : shapes) {
+    const Tensor bias = r.normal(shape);
+    check(&bias);
+  }
 }
 
 TEST_CASE(

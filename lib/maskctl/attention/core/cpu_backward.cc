@@ -285,12 +285,20 @@ class Task {
   Buffer d_query_, p_, dp_, turned_, slope_;
 };
 
-/// How many tasks share the queries of a key head, each with sums of its own: few heads would leave
-/// cores idle. It does not depend on the number of threads, so that the gradients of K and V are
-/// added in one order. All tasks share the gradient of a bias: then nothing is split.
-Index parts_of_head(const SoftmaxInputs& in, Index heads) {
+/// Whether key heads add to the same cells of the gradient of the bias: then they go in turn.
+bool heads_share_bias(const CpuCall& c) {
+  return c.bias && ((c.d.batch > 1 && c.bias_at.stride[0] == 0) ||
+                    (c.d.kv_heads > 1 && c.bias_at.stride[1] == 0));
+}
+
+/// How many tasks share the queries of a key head, each with sums of its own: few heads at a time
+/// would leave cores idle. It does not depend on the number of threads, so that the gradients of K
+/// and V are added in one order. Where all queries share the bias, so must one task have them all.
+Index parts_of_head(const CpuCall& c) {
   constexpr Index kTasks = 8, kMost = 4;
-  return in.bias ? 1 : std::clamp<Index>(kTasks / std::max<Index>(heads, 1), 1, kMost);
+  if (c.bias && c.bias_at.stride[2] == 0) return 1;
+  const Index heads = heads_share_bias(c) ? 1 : c.d.batch * c.d.kv_heads;
+  return std::clamp<Index>(kTasks / std::max<Index>(heads, 1), 1, kMost);
 }
 
 }  // namespace
@@ -308,7 +316,7 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
   std::vector<float> d_bias(static_cast<std::size_t>(in.bias ? in.bias->elements() : 0));
   const Index heads = d.batch * d.kv_heads;
   const Index tiles = ceil_div(d.queries, kTile);
-  const Index parts = parts_of_head(in, heads);
+  const Index parts = parts_of_head(c);
   std::vector<std::unique_ptr<Task>> tasks(static_cast<std::size_t>(heads * parts));
   const auto work = [&](Index n) {
     const Index head = n / parts, u = head % d.kv_heads;
@@ -323,14 +331,16 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
       tasks[static_cast<std::size_t>(n)] = std::move(task);
     }
   };
-  if (in.bias) {
-    for (Index n = 0; n < heads; ++n) work(n);
-  } else {
-    parallel_for(heads * parts, work);
-  }
-  for (Index n = 0; parts > 1 && n < heads * parts; ++n) {  // in order: equal calls, equal bits
-    tasks[as_size(n)]->flush(d_key, d_value, n % parts != 0);
-  }
+  const auto run = [&](Range some) {  // of the heads
+    const Range all{some.begin * parts, some.end * parts};
+    parallel_for(all.size(), [&](Index n) { work(all.begin + n); });
+    for (Index n = all.begin; parts > 1 && n < all.end; ++n) {  // in order: equal calls, equal bits
+      tasks[as_size(n)]->flush(d_key, d_value, n % parts != 0);
+      tasks[as_size(n)].reset();
+    }
+  };
+  const Index together = heads_share_bias(c) ? 1 : std::max<Index>(heads, 1);
+  for (Index head = 0; head < heads; head += together) run({head, head + together});
   add_mean_gradient(c, forward, cotangent, d_value);
   SoftmaxGradients gradients{
       rounded(std::move(d_query), in.query->dtype()), rounded(std::move(d_key), in.key->dtype()),
