@@ -93,6 +93,18 @@ TEST_CASE("stats of bands agree with counting cells") {
   check_against_cells(Mask(full_plane(9, 200)), kSizes);
 }
 
+TEST_CASE(
+    "stats of block sizes in any order, some multiples of others, agree with counting cells") {
+  const std::vector<BlockSize> sizes = {{64, 64}, {3, 5},  {16, 16}, {16, 16},  {6, 20},
+                                        {32, 16}, {2, 64}, {48, 48}, {12, 100}, {128, 1 << 20}};
+  for (const double density : {0.02, 0.5, 0.98, 1.0}) {
+    check_against_cells(irregular_mask({1, 2, 150, 210}, density, 5), sizes);
+  }
+  check_against_cells(Mask(diagonal_band(150, 210, -kUnbounded, 0)), sizes);
+  check_against_cells(Mask(rectangle(200, 190, {32, 160}, {16, 190})), sizes);
+  check_against_cells(Mask(full_plane(100, 97)), sizes);
+}
+
 TEST_CASE("stats of computed planes agree with counting cells") {
   check_against_cells(Mask(dilated(60, 90, 7, 2)), kSizes);
   check_against_cells(Mask(random_plane(33, 70, prng_key(3), 0, 0.3F)), kSizes);

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "maskctl/mask/bands.h"
+#include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/leaves.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
@@ -96,6 +97,33 @@ TEST_CASE("segment ids of large masks agree with the pairwise rule in every tier
     const auto computed =
         twin::matrix(queries, keys, [&](Index q, Index k) { return (k - q + 700) % 7 == 0; });
     check(computed, dilated(queries, keys, 7, 0));
+  }
+}
+
+TEST_CASE("segment ids of classes that rows see whole, in part or not agree with the pairwise rule",
+          "[segment_ids]") {
+  std::mt19937 random(17);
+  const auto below = [&](Index n) { return static_cast<std::int32_t>(random() % n); };
+  for (int round = 0; round < 600; ++round) {
+    const Index queries = 1 + below(12), keys = 1 + below(20);
+    const auto all = static_cast<std::int32_t>(keys);
+    ClippedClasses classes;
+    classes.count = 1 + below(4);
+    for (Index key = 0; key < keys; ++key) classes.k.push_back(below(classes.count + 1) - 1);
+    for (Index row = 0; row < queries; ++row) {
+      classes.q.push_back(below(classes.count + 1) - 1);
+      const std::int32_t begin = below(keys + 1);
+      const Run clips[] = {{0, all}, {begin, begin}, {begin, all}, {0, begin}};
+      classes.clip.push_back(clips[round % 3 == 0 ? 0 : round % 3 == 1 ? below(2) : below(4)]);
+    }
+    const auto dense = twin::matrix(queries, keys, [&](Index q, Index k) {
+      const auto row = static_cast<std::size_t>(q);
+      return classes.q[row] >= 0 && classes.q[row] == classes.k[static_cast<std::size_t>(k)] &&
+             k >= classes.clip[row].begin && k < classes.clip[row].end;
+    });
+    const auto [q, k] = segment_ids_of_mask(*plane_of(classes));
+    REQUIRE(q == slow_row_classes(dense));
+    REQUIRE(k == slow_row_classes(twin::transposed(dense)));
   }
 }
 

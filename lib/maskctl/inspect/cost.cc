@@ -7,6 +7,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/block_table.h"
 #include "maskctl/inspect/cost_documents.h"
 #include "maskctl/inspect/cost_rows.h"
 #include "maskctl/inspect/row_stats.h"
@@ -76,7 +77,7 @@ Figures figures_of(const Mask& mask, const CostQuery& query, Index copies) {
     PlaneFigures& figures = out.planes[i];
     figures.lengths = row_figures(*plane).groups;
     figures.rows = row_cost(*plane, query.ranks);
-    for (const BlockSize& size : query.blocks) figures.blocks.push_back(block_stats(*plane, size));
+    figures.blocks = block_table(*plane, query.blocks);
   });
   return out;
 }

@@ -6,9 +6,11 @@
 #include <span>
 #include <vector>
 
+#include "maskctl/base/huge_pages.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/clipped_classes.h"
+#include "maskctl/mask/gallop.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/nearest.h"
 #include "maskctl/mask/open_tokens.h"
@@ -36,7 +38,8 @@ std::span<const Run> as_runs(const Keys& keys, std::vector<Run>& scratch) {
   return scratch;
 }
 
-/// first_keys() of rows that see key j where k[j] is their class, within their clip.
+/// first_keys() of rows that see key j where k[j] is their class, within their clip. Clips of one
+/// class mostly move a little: each search starts where the last one ended.
 std::vector<std::int32_t> first_keys(const ClippedClasses& classes) {
   std::vector<std::size_t> offsets(static_cast<std::size_t>(classes.count) + 1);
   for (const auto id : classes.k) {
@@ -49,22 +52,24 @@ std::vector<std::int32_t> first_keys(const ClippedClasses& classes) {
     if (classes.k[key] < 0) continue;
     keys[next[static_cast<std::size_t>(classes.k[key])]++] = static_cast<std::int32_t>(key);
   }
-  std::vector<std::int32_t> out(classes.q.size(), kNothing);
+  std::vector<std::size_t> last(static_cast<std::size_t>(classes.count));  // found in each class
+  auto out = filled_vector(classes.q.size(), kNothing);
   for (std::size_t row = 0; row < out.size(); ++row) {
     if (classes.q[row] < 0) continue;
     const auto id = static_cast<std::size_t>(classes.q[row]);
-    const std::span all(keys.begin() + static_cast<std::ptrdiff_t>(offsets[id]),
-                        keys.begin() + static_cast<std::ptrdiff_t>(offsets[id + 1]));
-    const auto first = std::ranges::lower_bound(all, classes.clip[row].begin);
-    if (first != all.end() && *first < classes.clip[row].end) out[row] = *first;
+    const Run clip = classes.clip[row];
+    const auto all =
+        std::span<const std::int32_t>(keys).subspan(offsets[id], offsets[id + 1] - offsets[id]);
+    std::size_t& at = last[id];
+    if (at > 0 && all[at - 1] >= clip.begin) at = 0;
+    at = gallop(all, at, [&](std::int32_t key) { return key < clip.begin; });
+    if (at < all.size() && all[at] < clip.end) out[row] = all[at];
   }
   return out;
 }
 
-/// The first key that each row sees, kNothing where there is none. Rows of shared lists are not
-/// read: that would copy the runs of each row that its clip cuts.
-std::vector<std::int32_t> first_keys(const Plane& plane) {
-  if (const auto classes = clipped_classes(plane)) return first_keys(*classes);
+/// The first key that each row sees, kNothing where there is none.
+std::vector<std::int32_t> read_first_keys(const Plane& plane) {
   std::vector<std::int32_t> out(static_cast<std::size_t>(plane.queries()), kNothing);
   each_open_row(plane, [&](Range equal, Range keys) {
     std::fill(out.begin() + equal.begin, out.begin() + equal.end,
@@ -73,11 +78,18 @@ std::vector<std::int32_t> first_keys(const Plane& plane) {
   return out;
 }
 
+/// The same. Rows of shared lists are not read: that would copy the runs of each row that its clip
+/// cuts.
+std::vector<std::int32_t> first_keys(const Plane& plane) {
+  if (const auto classes = clipped_classes(plane)) return first_keys(*classes);
+  return read_first_keys(plane);
+}
+
 /// False when two rows that share their first key do not see equally many, which those of documents
 /// do.
-bool sizes_agree(const Plane& plane) {
-  const auto first = first_keys(plane);
-  std::vector<Index> seen(static_cast<std::size_t>(plane.keys()));  // by rows with this first key
+bool sizes_agree(const Plane& plane, std::span<const std::int32_t> first) {
+  // By rows with this first key.
+  auto seen = filled_vector(static_cast<std::size_t>(plane.keys()), Index{0});
   bool agree = true;
   plane.sizes({0, plane.queries()}, [&](Range equal, const Plane::RowSize& size) {
     if (size.keys == 0) return;
@@ -89,9 +101,8 @@ bool sizes_agree(const Plane& plane) {
 }
 
 /// False as soon as two rows that follow each other share some keys but not all, which documents
-/// never do: most masks are told apart by their first rows.
+/// never do.
 bool neighbours_agree(const Plane& plane) {
-  if (plane.knows_sizes() && !sizes_agree(plane)) return false;
   constexpr Index kRows = 128;
   bool agree = true;
   std::vector<Run> last, now, both, scratch;
@@ -107,6 +118,15 @@ bool neighbours_agree(const Plane& plane) {
     });
   }
   return agree;
+}
+
+/// False for most masks that are not documents: these are told apart without the work of finding
+/// the nearest ones. Rows of planes that know their sizes have too many runs to compare.
+bool may_be_documents(const Plane& plane) {
+  constexpr Index kFewRows = 128;  // which tell most masks apart
+  if (!plane.knows_sizes()) return neighbours_agree(plane);
+  const PlanePtr few = plane.sliced({0, std::min(kFewRows, plane.queries())}, {0, plane.keys()});
+  return sizes_agree(*few, read_first_keys(*few)) && sizes_agree(plane, first_keys(plane));
 }
 
 /// Whether row q of the mask holds the keys up to q of row q of `documents`, for each of its rows.
@@ -182,7 +202,7 @@ std::optional<Index> cu_seqlens_bytes(const Mask& documents) {
 DocumentForms document_forms(const Mask& mask) {
   DocumentForms forms;
   if (mask.cells() == 0 || !heads_agree(mask)) return forms;
-  if (std::ranges::all_of(mask.distinct(), [](const auto& p) { return neighbours_agree(*p); })) {
+  if (std::ranges::all_of(mask.distinct(), [](const auto& p) { return may_be_documents(*p); })) {
     forms.segments = bytes_of(nearest_segments(mask));
     if (forms.segments) forms.cu_seqlens = cu_seqlens_bytes(mask);
     if (forms.segments) return forms;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "maskctl/base/threads.h"
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/mask/leaves.h"
 
@@ -194,15 +195,21 @@ BlockGrid touched_blocks(const Plane& plane, Size size) {
   BlockGrid grid{
       size.q, size.k, ceil_div(plane.queries(), size.q), ceil_div(plane.keys(), size.k), {}};
   grid.map.resize(static_cast<std::size_t>(grid.rows * grid.columns));
-  std::vector<TileRun> tiles;
-  for (Index row = 0; row < grid.rows; ++row) {
+  const auto touch = [&](Index row, std::vector<TileRun>& tiles) {
     tiles.clear();
     plane.tiles({row * size.q, std::min((row + 1) * size.q, plane.queries())}, size.k, tiles);
     for (const TileRun& tile : tiles) {
       const auto first = grid.map.begin() + row * grid.columns + tile.first;
       if (tile.fill != Fill::kEmpty) std::fill(first, first + tile.count, 1);
     }
-  }
+  };
+  const Index tasks = std::min<Index>(grid.rows, Index{threads()} * 8);
+  parallel_for(tasks, [&](Index task) {
+    std::vector<TileRun> tiles;
+    for (Index row = task * grid.rows / tasks; row < (task + 1) * grid.rows / tasks; ++row) {
+      touch(row, tiles);
+    }
+  });
   return grid;
 }
 

@@ -103,16 +103,27 @@ PlanePtr compacted(const PlanePtr& plane, Index max_cells) {
 }
 
 PlanePtr bounding_lines(std::span<const Run> intervals, Index keys) {
-  SlabMaker maker;
-  for (std::size_t row = 0; row < intervals.size() && !maker.failed();) {
-    std::size_t end = row + 1;
-    while (end < intervals.size() && intervals[end] == intervals[row]) ++end;
-    const bool open = intervals[row].begin < intervals[row].end;
-    maker.add({static_cast<Index>(row), static_cast<Index>(end)},
-              intervals.subspan(row, open ? 1 : 0));
-    row = end;
+  const auto step_to = [&](std::size_t row) {
+    const Run &now = intervals[row], &before = intervals[row - 1];
+    return Run{now.begin - before.begin, now.end - before.end};
+  };
+  const auto is_slope = [](std::int32_t step) { return step == 0 || step == 1; };
+  std::vector<Slab> slabs;
+  for (std::size_t row = 0, end = 0; row < intervals.size(); row = end) {
+    Run slope;
+    if (++end < intervals.size()) {
+      const Run step = step_to(end);
+      if (is_slope(step.begin) && is_slope(step.end)) slope = step;
+      while (end < intervals.size() && step_to(end) == slope) ++end;
+    }
+    const Range q{static_cast<Index>(row), static_cast<Index>(end)};
+    slabs.push_back(
+        {q,
+         {{intervals[row].begin - slope.begin * q.begin, intervals[row].end - slope.end * q.begin,
+           static_cast<std::uint8_t>(slope.begin), static_cast<std::uint8_t>(slope.end)}}});
+    if (std::ssize(slabs) > kMostBands / 2) return nullptr;
   }
-  return maker.failed() ? nullptr : bands(std::ssize(intervals), keys, maker.take());
+  return bands(std::ssize(intervals), keys, std::move(slabs));
 }
 
 std::optional<Diagonals> diagonals(const Plane& plane) {

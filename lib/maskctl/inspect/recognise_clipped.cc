@@ -32,9 +32,11 @@ void renumber(ClippedClasses& classes) {
 }
 
 /// Whether the ids are 0, 1, ..., stride - 1, 0, 1, ...
-bool takes_turns(const Ids& ids, Index stride) {
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] != static_cast<Index>(i) % stride) return false;
+bool takes_turns(const Ids& ids, std::int32_t stride) {
+  std::int32_t turn = 0;
+  for (const std::int32_t id : ids) {
+    if (id != turn) return false;
+    if (++turn == stride) turn = 0;
   }
   return true;
 }
@@ -46,7 +48,7 @@ NamedArray array_of(const Ids& ids) {
 }
 
 Step step_of(const ClippedClasses& classes) {
-  const Index stride = classes.count;
+  const std::int32_t stride = classes.count;
   if (stride > 1 && takes_turns(classes.q, stride) && takes_turns(classes.k, stride)) {
     return {step::Dilated{stride}};
   }

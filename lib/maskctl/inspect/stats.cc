@@ -1,6 +1,7 @@
 // Stats of each distinct plane once, and their sum over batches and heads.
 #include "maskctl/inspect/stats.h"
 
+#include "maskctl/inspect/block_table.h"
 #include "maskctl/inspect/row_stats.h"
 #include "maskctl/inspect/stats_parts.h"
 
@@ -14,9 +15,7 @@ struct PlaneFigures {
 
 PlaneFigures figures_of(const PlanePtr& plane, std::span<const BlockSize> blocks) {
   const PlanePtr read = blocks.empty() ? plane : readable(plane);
-  PlaneFigures out{row_figures(*read), {}};
-  for (const BlockSize& size : blocks) out.blocks.push_back(block_stats(*read, size));
-  return out;
+  return {row_figures(*read), block_table(*read, blocks)};
 }
 
 PlaneStats summary(const std::vector<LengthGroup>& groups, Index keys) {

@@ -1,4 +1,5 @@
-// What stats and cost share: tiles of one plane, and how often each plane counts.
+// What stats and cost share: block sizes that are allowed, planes to read and how often each
+// counts.
 #pragma once
 
 #include <functional>
@@ -13,11 +14,6 @@ namespace maskctl {
 
 /// Throws Error(kInvalidArgument) for a block size below 1.
 void check_blocks(std::span<const BlockSize> blocks);
-
-/// Counts the tiles of one size in one parallel pass over the tile rows.
-BlockStats block_stats(const Plane& plane, BlockSize size);
-/// total += part * times; sizes agree.
-void add_block(BlockStats& total, const BlockStats& part, Index times);
 
 /// A plane to read several times: a computed one is stored where that fits.
 PlanePtr readable(const PlanePtr& plane);

@@ -13,7 +13,7 @@ namespace {
 constexpr Index kMostPairs = Index{1} << 22;  // of classes, which a table numbers
 
 /// The list of each key; nothing when a key is in two of them.
-std::optional<std::vector<std::int32_t>> list_of_keys(const RowLists::Lists& lists, Index keys) {
+std::optional<std::vector<std::int32_t>> lists_by_key(const RowLists::Lists& lists, Index keys) {
   auto out = filled_vector(static_cast<std::size_t>(keys), std::int32_t{-1});
   for (std::size_t list = 0; list + 1 < lists.offsets.size(); ++list) {
     for (const Run& run : lists.list(static_cast<std::uint32_t>(list))) {
@@ -24,6 +24,13 @@ std::optional<std::vector<std::int32_t>> list_of_keys(const RowLists::Lists& lis
       }
     }
   }
+  return out;
+}
+
+std::vector<std::int32_t> copy_of(const std::vector<std::int32_t>& ids) {
+  std::vector<std::int32_t> out;
+  reserve_huge(out, ids.size());
+  out = ids;
   return out;
 }
 
@@ -99,13 +106,17 @@ class PairNumbers {
 
 }  // namespace
 
+const std::vector<std::int32_t>* RowLists::Lists::list_of_keys(Index keys) const {
+  std::call_once(keys_made_, [&] { list_of_keys_ = lists_by_key(*this, keys); });
+  return list_of_keys_ ? &*list_of_keys_ : nullptr;
+}
+
 std::optional<ClippedClasses> clipped_classes(const Plane& plane) {
   const auto* lists = dynamic_cast<const RowLists*>(&plane);
-  if (!lists) return std::nullopt;
-  auto keys = list_of_keys(lists->lists(), plane.keys());
+  const auto* keys = lists ? lists->lists().list_of_keys(plane.keys()) : nullptr;
   if (!keys) return std::nullopt;
   ClippedClasses out;
-  out.k = std::move(*keys);
+  out.k = copy_of(*keys);
   out.count = count_of(*lists);
   const std::span<const RowRef> refs = lists->refs();
   out.q = filled_vector(refs.size(), 0);
@@ -120,15 +131,15 @@ std::optional<ClippedClasses> clipped_classes(const Plane& plane) {
 
 bool has_clipped_classes(const Plane& plane) {
   const auto* lists = dynamic_cast<const RowLists*>(&plane);
-  return lists && list_of_keys(lists->lists(), plane.keys()).has_value();
+  return lists && lists->lists().list_of_keys(plane.keys());
 }
 
 std::optional<ClippedRows> clipped_rows(const Plane& plane) {
   ClippedRows out;
   if (const auto* lists = dynamic_cast<const RowLists*>(&plane)) {
-    auto keys = list_of_keys(lists->lists(), plane.keys());
+    const auto* keys = lists->lists().list_of_keys(plane.keys());
     if (!keys) return std::nullopt;
-    out.k = std::move(*keys);
+    out.k = *keys;
     out.count = count_of(*lists);
     out.rows = lists->refs();
     return out;
@@ -136,12 +147,13 @@ std::optional<ClippedRows> clipped_rows(const Plane& plane) {
   const auto* lines = dynamic_cast<const BandsPlane*>(&plane);
   if (!lines || !lines->single_runs()) return std::nullopt;
   out.count = 1;
-  out.k = filled_vector(static_cast<std::size_t>(plane.keys()), 0);
-  out.made = filled_vector(static_cast<std::size_t>(plane.queries()), RowRef{});
+  out.made_k = filled_vector(static_cast<std::size_t>(plane.keys()), 0);
+  out.k = out.made_k;
+  out.made_rows = filled_vector(static_cast<std::size_t>(plane.queries()), RowRef{});
   lines->each_interval([&](Index row, Run keys) {
-    out.made[static_cast<std::size_t>(row)] = {0, keys.begin, keys.end};
+    out.made_rows[static_cast<std::size_t>(row)] = {0, keys.begin, keys.end};
   });
-  out.rows = out.made;
+  out.rows = out.made_rows;
   return out;
 }
 
@@ -168,13 +180,16 @@ PlanePtr product(const Plane& a, const Plane& b) {
   const auto* lists_b = dynamic_cast<const RowLists*>(&b);
   if (!lists_a || !lists_b) return nullptr;
   if (Index{count_of(*lists_a)} * count_of(*lists_b) > kMostPairs) return nullptr;
-  auto keys = list_of_keys(lists_a->lists(), a.keys());
-  auto keys_b = keys ? list_of_keys(lists_b->lists(), b.keys()) : std::nullopt;
-  if (!keys_b) return nullptr;
+  const auto* keys_a = lists_a->lists().list_of_keys(a.keys());
+  const auto* keys_b = lists_b->lists().list_of_keys(b.keys());
+  if (!keys_a || !keys_b) return nullptr;
   PairNumbers numbers(count_of(*lists_a), count_of(*lists_b));
-  for (std::size_t i = 0; i < keys->size(); ++i) (*keys)[i] = numbers.add((*keys)[i], (*keys_b)[i]);
-  keys_b.reset();  // its memory serves what follows
-  return plane_of(a.queries(), *keys, numbers.count(), [&](std::size_t row) {
+  std::vector<std::int32_t> keys;
+  reserve_huge(keys, keys_a->size());
+  for (std::size_t i = 0; i < keys_a->size(); ++i) {
+    keys.push_back(numbers.add((*keys_a)[i], (*keys_b)[i]));
+  }
+  return plane_of(a.queries(), keys, numbers.count(), [&](std::size_t row) {
     const RowRef &in_a = lists_a->refs()[row], &in_b = lists_b->refs()[row];
     const std::int32_t pair =
         numbers.find(static_cast<std::int32_t>(in_a.list), static_cast<std::int32_t>(in_b.list));

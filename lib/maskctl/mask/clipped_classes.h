@@ -34,9 +34,11 @@ struct ClippedRows {
   ClippedRows& operator=(ClippedRows&&) = default;
 
   std::span<const RowRef> rows;
-  std::vector<std::int32_t> k;
+  std::span<const std::int32_t> k;
   std::int32_t count = 0;
-  std::vector<RowRef> made;  // what `rows` shows where the plane holds bands
+  // What both show where the plane holds bands.
+  std::vector<RowRef> made_rows;
+  std::vector<std::int32_t> made_k;
 };
 
 /// O(queries + keys). Of clipped classes, and of bands of at most one run a row, which are one

@@ -186,15 +186,20 @@ PlanePtr block_grid(Index queries, Index keys, Index q_size, Index k_size,
   std::vector<Index> offsets{0};
   std::vector<RowRef> refs;
   refs.reserve(static_cast<std::size_t>(queries));
+  std::span<const std::uint8_t> above;
   for (Index row = 0; row < map_rows; ++row) {
-    for (const Run& run : byte_runs(map.subspan(static_cast<std::size_t>(row * map_columns),
-                                                static_cast<std::size_t>(map_columns)))) {
-      runs.push_back({static_cast<std::int32_t>(run.begin * k_size),
-                      static_cast<std::int32_t>(std::min(run.end * k_size, keys))});
+    const auto line = map.subspan(as_size(row * map_columns), as_size(map_columns));
+    if (row == 0 || !std::ranges::equal(line, above)) {  // else its list serves these rows too
+      for (const Run& run : byte_runs(line)) {
+        runs.push_back({static_cast<std::int32_t>(run.begin * k_size),
+                        static_cast<std::int32_t>(std::min(run.end * k_size, keys))});
+      }
+      offsets.push_back(std::ssize(runs));
     }
-    offsets.push_back(static_cast<Index>(runs.size()));
-    refs.resize(static_cast<std::size_t>(std::min((row + 1) * q_size, queries)),
-                {static_cast<std::uint32_t>(row), 0, static_cast<std::int32_t>(keys)});
+    above = line;
+    refs.resize(
+        as_size(std::min((row + 1) * q_size, queries)),
+        {static_cast<std::uint32_t>(offsets.size() - 2), 0, static_cast<std::int32_t>(keys)});
   }
   return row_lists(keys, std::move(runs), std::move(offsets), std::move(refs));
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -49,6 +51,22 @@ class ListTiles {
     return {both.first(width_), both.last(width_)};
   }
 
+  /// What make() tells of rows that see all keys of these lists: kept for the next tile row, which
+  /// mostly is of the same lists. Null where the last call asked for others: lists that do not come
+  /// together twice are not worth it.
+  using Tiles = std::shared_ptr<const std::vector<TileRun>>;
+  template <typename Make>
+  Tiles together(std::vector<std::uint32_t> lists, const Make& make) const {
+    const std::lock_guard lock(mutex_);
+    if (lists != last_lists_) {
+      last_lists_ = std::move(lists);
+      last_tiles_.reset();
+      return nullptr;
+    }
+    if (!last_tiles_) last_tiles_ = std::make_shared<const std::vector<TileRun>>(make());
+    return last_tiles_;
+  }
+
  private:
   static constexpr std::size_t kShort = ~std::size_t{0};
 
@@ -66,6 +84,9 @@ class ListTiles {
   std::size_t width_;
   std::vector<std::size_t> places_;
   std::vector<std::uint64_t> bits_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::uint32_t> last_lists_;  // of the last call
+  mutable Tiles last_tiles_;                       // null before they are asked for again
 };
 
 }  // namespace maskctl

@@ -32,6 +32,23 @@ Index RowLists::Lists::keys_in(std::uint32_t number, Index begin, Index end) con
 
 namespace {
 
+/// Open keys of a list below keys that mostly ascend by little: each search starts where the last
+/// one ended.
+class KeysBelow {
+ public:
+  std::uint32_t operator()(const RowLists::Lists& lists, std::uint32_t list, Index key) {
+    const std::span<const Run> runs = lists.list(list);
+    if (list != list_ || (run_ > 0 && runs[run_ - 1].end > key)) run_ = 0;
+    list_ = list;
+    run_ = first_behind(runs, run_, key);
+    return lists.keys_below(list, run_, key);
+  }
+
+ private:
+  std::uint32_t list_ = 0;
+  std::size_t run_ = 0;
+};
+
 /// The open keys of one list in the intervals between edges, times the rows that see them.
 class ListCounts {
  public:
@@ -44,14 +61,23 @@ class ListCounts {
     if (begin >= end) return;
     const auto first = std::ranges::lower_bound(edges_, begin) - edges_.begin();
     const auto last = std::ranges::upper_bound(edges_, end) - edges_.begin() - 1;
-    if (first > last) return add_part(group, last, begin, end);
+    const std::uint32_t list = group.ref.list;
+    const auto add_part = [&](std::ptrdiff_t interval, std::uint32_t before, std::uint32_t after) {
+      out_[static_cast<std::size_t>(interval)] += group.rows * Index{after - before};
+    };
+    if (first > last) {
+      return add_part(last, below_begin_(lists_, list, begin), below_end_(lists_, list, end));
+    }
     step(begins_, static_cast<std::size_t>(first), group.rows);
     step(ends_, static_cast<std::size_t>(last), -group.rows);
-    if (edges_[static_cast<std::size_t>(first)] > begin) {
-      add_part(group, first - 1, begin, edges_[static_cast<std::size_t>(first)]);
+    const Index after_begin = edges_[static_cast<std::size_t>(first)];
+    const Index before_end = edges_[static_cast<std::size_t>(last)];
+    if (after_begin > begin) {
+      add_part(first - 1, below_begin_(lists_, list, begin),
+               below_first_edge_(lists_, list, after_begin));
     }
-    if (edges_[static_cast<std::size_t>(last)] < end) {
-      add_part(group, last, edges_[static_cast<std::size_t>(last)], end);
+    if (before_end < end) {
+      add_part(last, below_last_edge_(lists_, list, before_end), below_end_(lists_, list, end));
     }
   }
 
@@ -67,7 +93,6 @@ class ListCounts {
     }
     begins_.clear();
     ends_.clear();
-    near_ = 0;
   }
 
  private:
@@ -103,24 +128,13 @@ class ListCounts {
       run = end;
     }
   }
-  void add_part(const ClipGroup& group, std::ptrdiff_t interval, Index begin, Index end) {
-    const std::uint32_t before = below_near(group.ref.list, begin);
-    out_[static_cast<std::size_t>(interval)] +=
-        group.rows * Index{below_near(group.ref.list, end) - before};
-  }
-  /// Searches from where the last search ended: parts of one list lie close together.
-  std::uint32_t below_near(std::uint32_t list, Index key) {
-    const std::span<const Run> runs = lists_.list(list);
-    if (near_ > runs.size() || (near_ > 0 && runs[near_ - 1].end > key)) near_ = 0;
-    near_ = first_behind(runs, near_, key);
-    return lists_.keys_below(list, near_, key);
-  }
 
   const RowLists::Lists& lists_;
   std::span<const Index> edges_;
   std::span<Index> out_;
   std::vector<Step> begins_, ends_;
-  std::size_t near_ = 0;  // the run at which the last part of an interval ended
+  KeysBelow below_begin_, below_end_;             // of clips
+  KeysBelow below_first_edge_, below_last_edge_;  // inside them
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Tiles of shared run lists: each list is looked at once for all rows that it serves.
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "maskctl/mask/list_tiles.h"
@@ -80,8 +81,16 @@ class TileRow {
     set_bits(filled_, {0, tiles.tiles()});
   }
 
-  /// All groups of one list: the keys that all of them see are looked at once.
+  /// Groups in order of lists.
   void add(std::span<const ClipGroup> groups) {
+    for (std::size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
+      while (end < groups.size() && groups[end].ref.list == groups[begin].ref.list) ++end;
+      add_list(groups.subspan(begin, end - begin));
+    }
+  }
+
+  /// All groups of one list: the keys that all of them see are looked at once.
+  void add_list(std::span<const ClipGroup> groups) {
     RowRef shared = groups.front().ref;
     for (const ClipGroup& group : groups) {
       shared.begin = std::max(shared.begin, group.ref.begin);
@@ -188,6 +197,96 @@ class TileRow {
   std::vector<std::uint64_t> touched_, filled_, scratch_;
 };
 
+/// Keys inside a clip of any group and of all of them.
+struct Clips {
+  Range any, all;
+};
+Clips clips_of(std::span<const ClipGroup> groups) {
+  const RowRef& first = groups.front().ref;
+  Clips out{{first.begin, first.end}, {first.begin, first.end}};
+  for (const ClipGroup& group : groups) {
+    out.any = {std::min<Index>(out.any.begin, group.ref.begin),
+               std::max<Index>(out.any.end, group.ref.end)};
+    out.all = intersect(out.all, {group.ref.begin, group.ref.end});
+  }
+  return out;
+}
+
+/// Tile rows of the same lists under clips that move a little: what the lists touch and fill
+/// together is asked once for all of them.
+class SharedTiles {
+ public:
+  SharedTiles(const RowLists::Lists& lists, const ListTiles& tiles, Index keys)
+      : lists_(lists), tiles_(tiles), keys_(keys) {}
+
+  /// False when the lists are not those of the last tile row, or the clips differ by much.
+  bool put(std::span<const ClipGroup> groups, bool all_rows, std::vector<TileRun>& out) const {
+    constexpr Index kCutTiles = 64;  // which are looked at one by one
+    if (groups.empty()) return true;
+    const Clips clips = clips_of(groups);
+    if (clips.any.size() - clips.all.size() > kCutTiles * tiles_.key_tile()) return false;
+    const ListTiles::Tiles shared =
+        tiles_.together(lists_of(groups), [&] { return whole(groups); });
+    if (!shared) return false;
+    put(groups, clips, all_rows, *shared, out);
+    return true;
+  }
+
+ private:
+  static std::vector<std::uint32_t> lists_of(std::span<const ClipGroup> groups) {
+    std::vector<std::uint32_t> out;
+    for (const ClipGroup& group : groups) {
+      if (out.empty() || out.back() != group.ref.list) out.push_back(group.ref.list);
+    }
+    return out;
+  }
+  std::vector<TileRun> whole(std::span<const ClipGroup> groups) const {
+    TileRow row(lists_, tiles_, keys_);
+    for (const std::uint32_t list : lists_of(groups)) {
+      row.add({list, 0, static_cast<std::int32_t>(keys_)});
+    }
+    std::vector<TileRun> out;
+    row.finish(true, out);
+    return out;
+  }
+
+  /// Tiles that no clip cuts are as they are `shared`, but for rows that see nothing; others are
+  /// not full.
+  void put(std::span<const ClipGroup> groups, const Clips& clips, bool all_rows,
+           std::span<const TileRun> shared, std::vector<TileRun>& out) const {
+    const Index tile = tiles_.key_tile();
+    const std::size_t row_start = out.size();
+    const Range any{clips.any.begin / tile, ceil_div(clips.any.end, tile)};
+    const Range all{ceil_div(clips.all.begin, tile),
+                    clips.all.end == keys_ ? tiles_.tiles() : clips.all.end / tile};
+    if (all.empty()) return look(groups, any, row_start, out);
+    look(groups, {any.begin, all.begin}, row_start, out);
+    auto run = std::ranges::partition_point(
+        shared, [&](const TileRun& r) { return r.first + r.count <= all.begin; });
+    for (; run != shared.end() && run->first < all.end; ++run) {
+      const Range inside = intersect({run->first, Index{run->first} + run->count}, all);
+      append_tile(out, row_start, inside.begin, inside.size(),
+                  all_rows ? run->fill : Fill::kPartial);
+    }
+    look(groups, {all.end, any.end}, row_start, out);
+  }
+  void look(std::span<const ClipGroup> groups, Range tiles, std::size_t row_start,
+            std::vector<TileRun>& out) const {
+    for (Index i = tiles.begin; i < tiles.end; ++i) {
+      const Range keys{i * tiles_.key_tile(), (i + 1) * tiles_.key_tile()};
+      const bool touched = std::ranges::any_of(groups, [&](const ClipGroup& group) {
+        const Range seen = intersect(keys, {group.ref.begin, group.ref.end});
+        return lists_.keys_in(group.ref.list, seen.begin, seen.end) > 0;
+      });
+      if (touched) append_tile(out, row_start, i, 1, Fill::kPartial);
+    }
+  }
+
+  const RowLists::Lists& lists_;
+  const ListTiles& tiles_;
+  Index keys_;
+};
+
 }  // namespace
 
 void RowLists::tiles(Range q, Index key_tile, std::vector<TileRun>& out) const {
@@ -206,16 +305,14 @@ void RowLists::tiles(Range q, Index key_tile, std::vector<TileRun>& out) const {
     return tiles_of_list(*alone, lists_->list(alone->list), keys(), key_tile, out);
   }
   const auto list_tiles = lists_->tiles(keys(), key_tile);
-  TileRow row(*lists_, *list_tiles, keys());
-  Index rows = 0;
   const std::vector<ClipGroup> groups = grouped(refs, lists_->offsets.size() - 1);
-  for (std::size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
-    for (; end < groups.size() && groups[end].ref.list == groups[begin].ref.list; ++end) {
-      rows += groups[end].rows;
-    }
-    row.add(std::span(groups).subspan(begin, end - begin));
-  }
-  row.finish(rows == q.size(), out);
+  const Index rows = std::accumulate(groups.begin(), groups.end(), Index{0},
+                                     [](Index sum, const ClipGroup& g) { return sum + g.rows; });
+  const bool all_rows = rows == q.size();
+  if (SharedTiles(*lists_, *list_tiles, keys()).put(groups, all_rows, out)) return;
+  TileRow row(*lists_, *list_tiles, keys());
+  row.add(groups);
+  row.finish(all_rows, out);
 }
 
 }  // namespace maskctl

@@ -1,7 +1,9 @@
 #include "maskctl/mask/segment_ids.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/column_classes.h"
 #include "maskctl/mask/equal_lines.h"
 #include "maskctl/mask/row_groups.h"
@@ -47,6 +49,52 @@ Ids ids_of_columns(const Plane& plane, const RowScan& scan, std::span<const Inde
   return ids;
 }
 
+/// For each query the class that it sees whole, -1 for none; nothing when one sees part of a class.
+std::optional<Ids> seen_whole(const ClippedClasses& classes) {
+  std::vector<Run> hulls(static_cast<std::size_t>(classes.count));
+  for (std::size_t key = 0; key < classes.k.size(); ++key) {
+    if (classes.k[key] < 0) continue;
+    Run& hull = hulls[static_cast<std::size_t>(classes.k[key])];
+    const auto at = static_cast<std::int32_t>(key);
+    hull = {hull.begin < hull.end ? hull.begin : at, at + 1};
+  }
+  Ids out(classes.q.size(), -1);
+  for (std::size_t row = 0; row < out.size(); ++row) {
+    if (classes.q[row] < 0) continue;
+    const Run hull = hulls[static_cast<std::size_t>(classes.q[row])], clip = classes.clip[row];
+    if (std::max(hull.begin, clip.begin) >= std::min(hull.end, clip.end)) continue;
+    if (clip.begin > hull.begin || clip.end < hull.end) return std::nullopt;
+    out[row] = classes.q[row];
+  }
+  return out;
+}
+
+/// Numbers ids from 0 by first appearance; -1 stays, and becomes of what is not `open`.
+void renumber(Ids& ids, const std::vector<bool>& open) {
+  Ids numbers(open.size(), -1);
+  std::int32_t count = 0;
+  for (std::int32_t& id : ids) {
+    if (id < 0) continue;
+    std::int32_t& number = numbers[static_cast<std::size_t>(id)];
+    if (number < 0 && open[static_cast<std::size_t>(id)]) number = count++;
+    id = number;
+  }
+}
+
+/// Documents that come back hold too many runs to hash. Nothing for other planes.
+std::optional<std::pair<Ids, Ids>> ids_of_documents(const Plane& plane) {
+  auto classes = clipped_classes(plane);
+  auto q = classes ? seen_whole(*classes) : std::nullopt;
+  if (!q) return std::nullopt;
+  std::vector<bool> seen(static_cast<std::size_t>(classes->count));
+  for (const std::int32_t id : *q) {
+    if (id >= 0) seen[static_cast<std::size_t>(id)] = true;
+  }
+  renumber(*q, seen);
+  renumber(classes->k, seen);
+  return std::pair(std::move(*q), std::move(classes->k));
+}
+
 }  // namespace
 
 std::vector<std::int32_t> row_classes(const Plane& plane) {
@@ -56,6 +104,7 @@ std::vector<std::int32_t> row_classes(const Plane& plane) {
 
 std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> segment_ids_of_mask(
     const Plane& plane) {
+  if (auto ids = ids_of_documents(plane)) return std::move(*ids);
   const RowScan scan = scan_rows(plane, true);
   const auto first = first_groups(plane, scan.groups);
   return {ids_of_rows(plane, scan.groups, first),

@@ -35,10 +35,15 @@ class RowLists final : public Plane {
     Index keys_in(std::uint32_t number, Index begin, Index end) const;
     /// The tiles of the lists, made at the first call with this size and kept for the next.
     std::shared_ptr<const ListTiles> tiles(Index keys, Index key_tile) const;
+    /// The list that each key is in, -1 for none; made at the first call and kept. Null when a key
+    /// is in two lists.
+    const std::vector<std::int32_t>* list_of_keys(Index keys) const;
 
    private:
     mutable std::mutex mutex_;
     mutable std::shared_ptr<const ListTiles> tiles_;
+    mutable std::once_flag keys_made_;
+    mutable std::optional<std::vector<std::int32_t>> list_of_keys_;
   };
   RowLists(Index keys, std::shared_ptr<const Lists> lists, std::vector<RowRef> refs);
 
