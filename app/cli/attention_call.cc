@@ -129,8 +129,11 @@ const NamedOperation& operation_named(const std::string& name) {
   return attention::named_operations()[parse_choice(name, "operation", names)];
 }
 
-AxisExtents parse_axes(const std::string& text) {
+AxisExtents parse_axes(const std::string& text, std::optional<Index> size) {
   AxisExtents out = given_axes(text);
+  if (size) {
+    for (const char* axis : {"T", "Tq", "Tk", "S", "M"}) out.try_emplace(axis, *size);
+  }
   if (const auto dim = out.find("D"); dim != out.end()) out.try_emplace("Dv", dim->second);
   out.insert(default_axes().begin(), default_axes().end());
   return out;

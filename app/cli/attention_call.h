@@ -1,6 +1,7 @@
 // Calls of operations as the command line words them, shared by attend, verify and bench.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "app/cli/load.h"
@@ -19,8 +20,9 @@ const attention::NamedOperation& operation_named(const std::string& name);
 attention::NamedArguments read_call(const attention::NamedOperation& operation,
                                     const CallOptions& options, Loader& loader);
 
-/// "B=2+Tq=64" over the defaults B 1, T 128, heads 4, D 64, and Dv as D.
-attention::AxisExtents parse_axes(const std::string& text);
+/// "B=2+Tq=64" over `size`, where it is given, for axes of tokens, rows and lengths, and over the
+/// defaults B 1, T 128, heads 4, D 64, and Dv as D.
+attention::AxisExtents parse_axes(const std::string& text, std::optional<Index> size = {});
 
 /// "reference", "cpu".
 std::string_view name(attention::Backend backend);

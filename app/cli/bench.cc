@@ -52,13 +52,13 @@ BenchLine timed(const NamedOperation& operation, const NamedArguments& arguments
 class Bench {
  public:
   Bench(const BenchOptions& options, const GlobalOptions& globals)
-      : options_(options), globals_(globals), axes_(parse_axes(options.axes)) {}
+      : options_(options), globals_(globals) {}
 
   std::vector<BenchLine> run() {
     for (const std::string& name : options_.operations) {
       const NamedOperation& operation = operation_named(name);
       for (const Index size : options_.sizes) {
-        for (const char* axis : {"T", "Tq", "Tk", "S", "M"}) axes_[axis] = size;
+        axes_ = parse_axes(options_.axes, size);
         run_masks(operation, size);
       }
     }
@@ -75,7 +75,7 @@ class Bench {
       SourceOptions source;
       if (pipeline != "full") source.transforms = {pipeline};
       Loader loader(source, globals_);
-      const Mask mask = loader.transformed(Mask(full_plane(size, size)));
+      const Mask mask = loader.transformed(Mask(full_plane(axes_.at("Tq"), axes_.at("Tk"))));
       run_backends(operation, size, pipeline, &mask);
     }
   }

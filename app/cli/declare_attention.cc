@@ -113,7 +113,7 @@ void declare_bench(OptionList& list, BenchOptions& bench) {
                  bench.sizes.push_back(parse_integer(part, "--size", 1, kMaxArgument));
                }
              });
-  list.text("--axes", "B=2+D=128", "other extents", bench.axes);
+  list.text("--axes", "B=2+D=128", "other extents; Tq=1 goes before --size", bench.axes);
   list.value("--backend", "NAME+NAME", "reference, cpu (cpu)", [&bench](const std::string& text) {
     bench.backends.clear();
     for (const std::string& part : parts_of(text)) {

@@ -30,11 +30,24 @@ std::string checks_text(const std::vector<VerifyCheck>& checks) {
 }
 
 /// Arguments that close no cell.
-constexpr std::string_view kOpen[] = {
-    "query",         "key",           "value",           "bias",
-    "softmax_aux",   "softmax_scale", "logits_soft_cap", "empty_row",
-    "q_blocksize",   "kv_blocksize",  "ring_size",       "query_chunk_size",
-    "key_chunk_size"};
+constexpr std::string_view kOpen[] = {"query",
+                                      "key",
+                                      "value",
+                                      "key_value",
+                                      "w_kc",
+                                      "w_vc",
+                                      "b_q",
+                                      "b_k",
+                                      "bias",
+                                      "softmax_aux",
+                                      "softmax_scale",
+                                      "logits_soft_cap",
+                                      "empty_row",
+                                      "q_blocksize",
+                                      "kv_blocksize",
+                                      "ring_size",
+                                      "query_chunk_size",
+                                      "key_chunk_size"};
 
 /// Whether the mask alone says what is open.
 bool mask_alone(const VerifyOptions& options) {

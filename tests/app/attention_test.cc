@@ -216,6 +216,15 @@ TEST_CASE("bench and backends report on this machine") {
   CHECK(sandbox.run("maskctl backends nonsense").status == 2);
 }
 
+TEST_CASE("an axis that bench is told goes before the size") {
+  const Sandbox sandbox;
+  const std::string decode = "maskctl bench --size 64 --axes Tq=1 --repeat 1 --mask causal";
+  const Outcome unclear = sandbox.run(decode);
+  CHECK(unclear.status == 2);
+  CHECK(contains(unclear.err, "1 queries and 64 keys"));
+  CHECK(sandbox.run(decode + ":align=bottom-right").status == 0);
+}
+
 TEST_CASE("each command that runs attention has a help page with examples before options") {
   const Sandbox sandbox;
   for (const std::string name : {"attend", "verify", "probe", "bench", "backends"}) {

@@ -209,8 +209,7 @@ TEST_CASE("the grouped product refuses what does not fit, before any work") {
   };
   using P = Problem;
   CHECK(message([](P&) {}) == "no error");
-  CHECK(message([](P& p) { p.lhs = p.rhs; }) ==
-        "lhs is (3, 1, 2) and rhs (3, 1, 2), expected 2 and 3 axes");
+  CHECK(message([](P& p) { p.lhs = p.rhs; }) == "lhs is (3, 1, 2), expected 2 axes");
   CHECK(message([](P& p) { p.options.transpose_rhs = true; }) ==
         "lhs is (4, 1) and rhs (3, 1, 2), transposed: the inner extents differ");
   CHECK(message([](P& p) { p.rhs = astype(p.rhs, DType::kFloat16); }) ==

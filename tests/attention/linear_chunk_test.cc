@@ -13,9 +13,6 @@ using namespace maskctl;
 using namespace maskctl::attention;
 using namespace maskctl::test;
 
-const float* data(const Tensor& t) { return t.as<float>().data(); }
-float* data(Tensor& t) { return t.as<float>().data(); }
-
 /// Gates of a chunk: weak, strong or both, and now and then one that forgets all.
 Tensor gates(RandomTensors& r, Index count, Index width) {
   const float low = r.chance(0.5) ? -0.3f : -6.0f;

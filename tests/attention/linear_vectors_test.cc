@@ -13,8 +13,7 @@ using namespace maskctl;
 using namespace maskctl::attention;
 using namespace maskctl::test;
 
-const float* data(const Tensor& t) { return t.as<float>().data(); }
-float* data(Tensor& t) { return t.as<float>().data(); }
+using maskctl::test::data;
 const float* data(const std::optional<Tensor>& t) { return t ? data(*t) : nullptr; }
 float at(const std::optional<Tensor>& t, Index i) { return t ? t->as<float>()[as_size(i)] : 1; }
 

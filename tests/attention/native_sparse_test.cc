@@ -378,6 +378,32 @@ TEST_CASE("keys that no token sees may be NaN") {
   }
 }
 
+TEST_CASE(
+    "one head is shared by several tasks: gradients of the twin, the same bits on any threads") {
+  RandomTensors r(9);
+  for (const Index t : {1, 64, 65, 400}) {
+    Problem p;
+    p.options.block_size = 16;
+    p.query = r.normal({1, t, 4, 24}), p.key = r.normal({1, t, 1, 24});
+    p.value = r.normal({1, t, 1, 24}), p.d_out = r.normal({1, t, 4, 24});
+    p.block_indices.emplace(DType::kInt32, std::vector<Index>{1, t, 1, 3});
+    for (auto& n : p.block_indices->as<std::int32_t>()) {
+      n = static_cast<std::int32_t>(r.below(ceil_div(t, 16)));
+    }
+    const SoftmaxResult forward = apply_native_sparse_attention(p.inputs(), p.options);
+    const auto slopes = [&](Backend backend, int count) {
+      set_threads(count);
+      auto found =
+          apply_native_sparse_attention_backward(p.inputs(), forward, p.d_out, p.with(backend));
+      set_threads(0);
+      return found;
+    };
+    const SoftmaxGradients one = slopes(Backend::kCpu, 1);
+    check_gradients(one, slopes(Backend::kReference, 1), 5e-6);
+    for (const int count : {2, 3, 8}) check_gradients(slopes(Backend::kCpu, count), one, 0);
+  }
+}
+
 TEST_CASE("bad calls of native sparse attention are one error before any work") {
   RandomTensors r(1);
   const Tensor query = r.normal({2, 6, 4, 8}), key = r.normal({2, 6, 2, 8});

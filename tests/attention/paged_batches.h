@@ -197,7 +197,10 @@ inline Tensor ragged(const Batch& b, const Rules& rules, Backend backend) {
                starts = b.start_loc();
   RaggedPageAttentionInputs in{&b.queries, &pages, &lens, &tables, &starts};
   if (rules.sinks) in.softmax_aux = &*rules.sinks;
-  return ragged_page_attention(in, {rules.scale, rules.soft_cap, rules.window, backend});
+  return ragged_page_attention(in, {.softmax_scale = rules.scale,
+                                    .logits_soft_cap = rules.soft_cap,
+                                    .sliding_window = rules.window,
+                                    .backend = backend});
 }
 
 }  // namespace maskctl::attention::paging

@@ -32,7 +32,8 @@ VerifyRequest request_for(const char* name, const Mask& mask) {
                                  {"Hq", 4},
                                  {"Hkv", 2},
                                  {"D", 8},
-                                 {"Dv", 8}},
+                                 {"Dv", 8},
+                                 {"R", 6}},
                      .seed = 3},
                     request.arguments);
   request.declared = mask;
@@ -47,7 +48,7 @@ State state_of(const std::vector<VerifyCheck>& checks, const std::string& name) 
 
 TEST_CASE("verify: the fast path passes for every operation that takes a mask") {
   for (const char* name : {"flash_attention", "scaled_dot_product_attention", "attention",
-                           "ring_attention", "blocksparse_attention"}) {
+                           "ring_attention", "blocksparse_attention", "mla_attention"}) {
     for (const Mask& mask : {causal(20, 20), Mask(diagonal_band(9, 17, -2, 3))}) {
       const std::vector<VerifyCheck> checks = verify(request_for(name, mask));
       for (const VerifyCheck& check : checks) {
@@ -60,59 +61,81 @@ TEST_CASE("verify: the fast path passes for every operation that takes a mask") 
   }
 }
 
+TEST_CASE("verify: rotary parts of a latent belong to its keys") {
+  VerifyRequest request = request_for("mla_attention", Mask(rectangle(10, 12, {0, 10}, {3, 9})));
+  request.arguments.arrays["b_q"] = random_normal({2, 10, 40}, 5);
+  request.arguments.arrays["b_k"] = random_normal({2, 12, 40}, 6);
+  const std::vector<VerifyCheck> checks = verify(request);
+  for (const VerifyCheck& check : checks) {
+    INFO(check.name << ": " << check.detail);
+    CHECK(check.state == State::kPassed);
+  }
+}
+
 TEST_CASE("verify: keys that nobody sees are poisoned") {
   const Mask mask(rectangle(10, 12, {0, 10}, {3, 9}));
-  const auto checks = verify(request_for("flash_attention", mask));
-  CHECK(state_of(checks, "unseen keys") == State::kPassed);
+  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    for (const char* name : {"flash_attention", "mla_attention"}) {
+      VerifyRequest request = request_for(name, mask);
+      request.backend = backend;
+      CHECK(state_of(verify(request), "unseen keys") == State::kPassed);
+    }
+  }
   CHECK(state_of(verify(request_for("flash_attention", causal(8, 8))), "unseen keys") ==
         State::kSkipped);
 }
 
-// Kernels with faults: flash_attention under arguments that were changed first.
+// Kernels with faults: operations under arguments that were changed first.
 using Fault = std::function<void(NamedArguments&)>;
+const NamedOperation* good = nullptr;
 Fault planted;
 
 NamedResults run_faulty(Call& call) {
-  const auto& good = *find_operation("flash_attention");
   NamedArguments arguments = call.arguments();
   for (const auto& [name, array] : arguments.arrays) call.optional_array(name);
+  std::string text;
+  for (const auto& [name, value] : arguments.options) call.read(name, text);
   call.mask();
   if (arguments.backend == Backend::kCpu) planted(arguments);
   Call changed(arguments);
-  return good.run(changed);
+  return good->run(changed);
 }
 
-std::vector<VerifyCheck> verify_faulty(const Mask& mask, Fault fault) {
+std::vector<VerifyCheck> verify_faulty(VerifyRequest request, Fault fault) {
+  good = request.operation;
   planted = std::move(fault);
-  NamedOperation faulty = *find_operation("flash_attention");
+  NamedOperation faulty = *good;
   faulty.run = run_faulty;
-  VerifyRequest request = request_for("flash_attention", mask);
   request.operation = &faulty;
-  std::vector<VerifyCheck> checks = verify(request);
-  return checks;
+  return verify(request);
 }
 
 TEST_CASE(
     "verify: a window that is off by one fails every check of the mask but the declared one") {
   const Mask mask(diagonal_band(16, 16, -4, 0));
-  const auto checks = verify_faulty(
-      mask, [](NamedArguments& arguments) { arguments.mask = Mask(diagonal_band(16, 16, -5, 0)); });
-  CHECK(state_of(checks, "declared mask") == State::kPassed);
-  for (const char* name : {"forward", "gradients", "weights", "gradient support", "closed keys"}) {
-    INFO(name);
-    CHECK(state_of(checks, name) == State::kFailed);
+  for (const char* operation : {"flash_attention", "mla_attention"}) {
+    const auto checks = verify_faulty(request_for(operation, mask), [](NamedArguments& arguments) {
+      arguments.mask = Mask(diagonal_band(16, 16, -5, 0));
+    });
+    CHECK(state_of(checks, "declared mask") == State::kPassed);
+    for (const char* name :
+         {"forward", "gradients", "weights", "gradient support", "closed keys"}) {
+      INFO(operation << ": " << name);
+      CHECK(state_of(checks, name) == State::kFailed);
+    }
+    CHECK_FALSE(all_passed(checks));
   }
-  CHECK_FALSE(all_passed(checks));
 }
 
 TEST_CASE("verify: a mask that closes by a finite bias is caught by poison only") {
   const Mask mask(rectangle(8, 12, {0, 8}, {0, 6}));
-  const auto checks = verify_faulty(mask, [](NamedArguments& arguments) {
-    Tensor bias(DType::kFloat32, {1, 1, 1, 12});
-    std::fill(bias.as<float>().begin() + 6, bias.as<float>().end(), -1e9F);
-    arguments.arrays["bias"] = bias;
-    arguments.mask.reset();
-  });
+  const auto checks =
+      verify_faulty(request_for("flash_attention", mask), [](NamedArguments& arguments) {
+        Tensor bias(DType::kFloat32, {1, 1, 1, 12});
+        std::fill(bias.as<float>().begin() + 6, bias.as<float>().end(), -1e9F);
+        arguments.arrays["bias"] = bias;
+        arguments.mask.reset();
+      });
   for (const char* name : {"forward", "weights", "gradient support"}) {
     INFO(name);
     CHECK(state_of(checks, name) == State::kPassed);
@@ -171,7 +194,118 @@ TEST_CASE("verify: without a declared mask the judge says what is open") {
   request.arguments.options = {{"causal", "true"}, {"sliding_window", "3+0"}};
   const auto checks = verify(request);
   CHECK(all_passed(checks));
-  CHECK(checks.size() == 6);
+  CHECK(checks.size() == 7);
+  CHECK(state_of(checks, "declared mask") == State::kSkipped);
+}
+
+Tensor i32(const std::vector<Index>& shape, const std::vector<std::int32_t>& values) {
+  Tensor out(DType::kInt32, shape);
+  std::ranges::copy(values, out.as<std::int32_t>().begin());
+  return out;
+}
+
+/// A small call of any operation, with inputs that it must not read where it has such.
+VerifyRequest small_request(const NamedOperation& operation) {
+  if (operation.takes_mask) {
+    return request_for(std::string(operation.name).c_str(),
+                       Mask(rectangle(10, 12, {0, 10}, {3, 9})));
+  }
+  VerifyRequest request;
+  request.operation = &operation;
+  auto& arrays = request.arguments.arrays;
+  const std::string name(operation.name);
+  const auto has = [&](std::string_view array) {
+    return std::ranges::any_of(operation.arrays, [&](const auto& a) { return a.name == array; });
+  };
+  if (has("context_lens")) {
+    arrays["context_lens"] = i32({2}, {5, 7});
+    arrays["block_tables"] = i32({2, 2}, {3, 1, 0, 4});
+  }
+  if (has("block_indices")) arrays["block_indices"] = i32({1, 3, 1, 1}, {0, 0, 2});
+  if (has("sequence_start")) {
+    arrays["sequence_start"] = i32({2}, {1, 4}), arrays["sequence_end"] = i32({2}, {6, 8});
+  }
+  if (name == "ragged_page_attention") arrays["query_start_loc"] = i32({3}, {0, 2, 8});
+  if (name == "grouped_matmul") arrays["group_sizes"] = i32({4}, {2, 0, 5, 1});
+  if (name == "mean_pooling") {
+    arrays["attention_mask"] = i32({2, 12}, std::vector<std::int32_t>(24, 1));
+    arrays["attention_mask"].as<std::int32_t>()[3] = 0;
+  }
+  if (name == "ragged_page_attention_v3") {
+    arrays["query"] = random_normal({8, 4, 8}, 1);
+    arrays["key_pages"] = random_normal({6, 4, 2, 8}, 2);
+    arrays["value_pages"] = random_normal({6, 4, 2, 8}, 3);
+    arrays["cu_seqlens_q"] = i32({3}, {0, 2, 8}), arrays["cu_seqlens_k"] = i32({3}, {0, 5, 12});
+    arrays["page_indices"] = i32({2, 2}, {3, 1, 0, 4});
+  }
+  if (has("g_gamma") || has("decay")) {
+    arrays["cu_seqlens"] = i32({3}, {0, 4, 11});
+    arrays[has("decay") ? "decay" : "g_gamma"] = Tensor(DType::kFloat32, {4});
+    request.arguments.options["softmax_scale"] = "0.5";
+  }
+  if (name.ends_with("native_sparse_attention")) request.arguments.options["block_size"] = "4";
+  add_random_arrays(
+      operation,
+      {.extents = {{"B", arrays.contains("cu_seqlens") || has("block_indices") ? 1 : 2},
+                   {"T", name == "ragged_page_attention" ? 8 : 12},
+                   {"N", 2},
+                   {"Hq", 4},
+                   {"Hkv", 2},
+                   {"H", 4},
+                   {"D", 8},
+                   {"K", 8},
+                   {"V", 8},
+                   {"S", 10},
+                   {"pages", 6},
+                   {"page_size", 4},
+                   {"2Hkv", 4},
+                   {"M", 9},
+                   {"G", 4},
+                   {"C", 5}},
+       .seed = 4},
+      request.arguments);
+  return request;
+}
+
+TEST_CASE("verify: every operation makes each check or says why it does not apply") {
+  for (const NamedOperation& operation : named_operations()) {
+    const VerifyRequest request = small_request(operation);
+    for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+      VerifyRequest on_backend = request;
+      on_backend.backend = backend;
+      const std::vector<VerifyCheck> checks = verify(on_backend);
+      CHECK(checks.size() == 7);
+      for (const VerifyCheck& check : checks) {
+        INFO(operation.name << ": " << check.name << ": " << check.detail);
+        CHECK(check.state != State::kFailed);
+        CHECK_FALSE(check.detail.empty());
+      }
+      const bool selects = std::string(operation.name).ends_with("native_sparse_attention");
+      const bool masked = operation.takes_mask || selects;
+      INFO(operation.name);
+      CHECK(state_of(checks, "weights") == (masked ? State::kPassed : State::kSkipped));
+      CHECK(state_of(checks, masked ? "unseen keys" : "unread inputs") == State::kPassed);
+      CHECK(state_of(checks, masked ? "closed keys" : "other outputs") == State::kPassed);
+    }
+  }
+}
+
+TEST_CASE("verify: a call that reads slots past the end of a sequence is caught") {
+  const auto checks = verify_faulty(
+      small_request(*find_operation("page_attention")), [](NamedArguments& arguments) {
+        arguments.arrays.at("context_lens").as<std::int32_t>()[0] += 1;
+      });
+  CHECK(state_of(checks, "forward") == State::kFailed);
+  CHECK(state_of(checks, "unread inputs") == State::kFailed);
+  CHECK(state_of(checks, "other outputs") == State::kPassed);
+}
+
+TEST_CASE("verify: a recurrence that looks ahead is caught") {
+  const auto checks =
+      verify_faulty(small_request(*find_operation("recurrent_attention")),
+                    [](NamedArguments& arguments) { arguments.options["reverse"] = "true"; });
+  CHECK(state_of(checks, "unread inputs") == State::kPassed);
+  CHECK(state_of(checks, "other outputs") == State::kFailed);
 }
 
 TEST_CASE("verify: more pairs than the judge can look at are refused before any work") {

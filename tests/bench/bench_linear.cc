@@ -9,7 +9,7 @@
 // threads.
 //
 // Operations are multiplications and additions of the products of the chunked form, chunks of C =
-// 96 tokens, width D of keys and values: a product of the pairs (t, s <= t) of a chunk is C D for
+// 64 tokens, width D of keys and values: a product of the pairs (t, s <= t) of a chunk is C D for
 // each token, one with the state 2 D^2. Forward does two of each (scores and what they read;
 // reading and updating the state), backward five: scores, their gradient, d_query, d_key, d_value;
 // d_query, d_key, d_value, the gradient of the state, and the states again. Decays per value make
@@ -98,7 +98,7 @@ Tensor numbers(std::vector<Index> shape, float low, float high) {
 }
 
 constexpr Index kTokens = 2048, kHeads = 8;
-constexpr double kChunkTokens = 96;
+constexpr double kChunkTokens = 64;
 
 struct Gates {
   const char* name;

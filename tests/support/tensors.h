@@ -55,6 +55,10 @@ Tensor tensor_of(DType dtype, std::vector<Index> shape, const std::vector<T>& va
   std::copy(values.begin(), values.end(), t.as<T>().begin());
   return t;
 }
+/// The first element of an array of floats.
+inline const float* data(const Tensor& t) { return t.as<float>().data(); }
+inline float* data(Tensor& t) { return t.as<float>().data(); }
+
 inline Tensor f32(std::vector<Index> shape, const std::vector<float>& values) {
   return tensor_of(DType::kFloat32, std::move(shape), values);
 }

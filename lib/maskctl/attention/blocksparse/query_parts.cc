@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/attention/core/dims.h"
 #include "maskctl/attention/core/slices.h"
 #include "maskctl/base/error.h"

@@ -275,11 +275,13 @@ HWY_ATTR void multiply_depths_all(const float* a, Index a_stride, Index depth,
 
 HWY_ATTR void multiply_turned_all(const float* a, Index a_stride, Index depth,
                                   const float* packed_b, Index columns,
-                                  std::span<const Range> spans, float* c, Index c_stride) {
+                                  std::span<const Range> spans, float* c, Index c_stride,
+                                  RowsAhead* ahead) {
   const Index width = panel_width();
   for (Index first = 0; first < columns; first += width, packed_b += width * depth) {
     for (std::size_t g = 0; g < spans.size(); ++g) {
       if (spans[g].empty()) continue;
+      if (ahead) ahead->step(spans[g].size());
       const Index row = static_cast<Index>(g) * kRowGroup;
       multiply_six<true>(a + spans[g].begin * a_stride + row, a_stride, spans[g].size(),
                          packed_b + spans[g].begin * width, c + row * c_stride + first, c_stride,
@@ -342,9 +344,10 @@ void multiply_depths(const float* a, Index a_stride, Index depth, const float* p
 }
 
 void multiply_turned(const float* a, Index a_stride, Index depth, const float* packed_b,
-                     Index columns, std::span<const Range> spans, float* c, Index c_stride) {
+                     Index columns, std::span<const Range> spans, float* c, Index c_stride,
+                     RowsAhead* ahead) {
   HWY_DYNAMIC_DISPATCH(multiply_turned_all)
-  (a, a_stride, depth, packed_b, columns, spans, c, c_stride);
+  (a, a_stride, depth, packed_b, columns, spans, c, c_stride, ahead);
 }
 
 const char* cpu_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }

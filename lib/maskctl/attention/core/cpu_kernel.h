@@ -62,7 +62,8 @@ void multiply_depths(const float* a, Index a_stride, Index depth, const float* p
 /// multiply_depths of A's transpose: A[row][k] = a[k * a_stride + row]. Columns of A^T past the
 /// last row that C needs are read and written like others.
 void multiply_turned(const float* a, Index a_stride, Index depth, const float* packed_b,
-                     Index columns, std::span<const Range> spans, float* c, Index c_stride);
+                     Index columns, std::span<const Range> spans, float* c, Index c_stride,
+                     RowsAhead* ahead = nullptr);
 
 float dot(const float* x, const float* y, Index n);
 /// Whether none of n floats is NaN or infinite; any n.

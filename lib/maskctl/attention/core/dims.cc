@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::attention {
@@ -13,28 +14,6 @@ namespace {
 using Shape = std::vector<Index>;
 
 [[noreturn]] void refuse_shape(const std::string& message) { throw Error(Errc::kShape, message); }
-
-void check_dtypes(const SoftmaxInputs& in) {
-  const DType dtype = in.query->dtype();
-  if (dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBFloat16) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("query is {}, expected float32, float16 or bfloat16", name(dtype)));
-  }
-  for (const Tensor* other : {in.key, in.value}) {
-    if (other->dtype() != dtype) {
-      throw Error(Errc::kInvalidArgument,
-                  fmt::format("query is {} and {} is {}; convert one", name(dtype),
-                              other == in.key ? "key" : "value", name(other->dtype())));
-    }
-  }
-  for (const Tensor* other : {in.bias, in.sinks}) {
-    if (other && !is_floating(other->dtype())) {
-      throw Error(Errc::kInvalidArgument,
-                  fmt::format("{} is {}, expected a float", other == in.bias ? "bias" : "sinks",
-                              name(other->dtype())));
-    }
-  }
-}
 
 void check_mask(const Mask& mask, const Dims& d) {
   const bool fits = (mask.batch() == 1 || mask.batch() == d.batch) &&
@@ -47,10 +26,7 @@ void check_mask(const Mask& mask, const Dims& d) {
 }
 
 void check_options(const SoftmaxOptions& o) {
-  if (o.soft_cap && !(*o.soft_cap > 0)) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("soft cap {} is not above 0; leave it out for none", *o.soft_cap));
-  }
+  check_soft_cap(o.soft_cap);
   if (o.scale && !std::isfinite(*o.scale)) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("scale {} is not finite; leave it out for 1 / sqrt(D)", *o.scale));
@@ -62,15 +38,8 @@ void check_options(const SoftmaxOptions& o) {
 
 }  // namespace
 
-void check_rank(const char* what, const Tensor* tensor, Index rank) {
-  if (!tensor) throw Error(Errc::kInvalidArgument, fmt::format("{} is missing", what));
-  if (tensor->rank() != rank) {
-    refuse_shape(
-        fmt::format("{} is {}, expected {} axes", what, shape_text(tensor->shape()), rank));
-  }
-}
-
 void check_bias(const Tensor& bias, const Dims& d) {
+  check_float("bias", bias);
   const std::array<Index, 4> full{d.batch, d.q_heads, d.queries, d.keys};
   bool fits = bias.rank() == 4;
   for (Index axis = 0; fits && axis < 4; ++axis) {
@@ -83,6 +52,7 @@ void check_bias(const Tensor& bias, const Dims& d) {
 }
 
 void check_sinks(const Tensor& sinks, const Dims& d) {
+  check_float("sinks", sinks);
   const bool fits =
       sinks.rank() == 1 ||
       (sinks.rank() == 2 && (sinks.extent(0) == d.q_heads || sinks.extent(0) == d.kv_heads));
@@ -92,26 +62,16 @@ void check_sinks(const Tensor& sinks, const Dims& d) {
   }
 }
 
-void check_shape(const char* what, const Tensor& tensor, std::span<const Index> expected) {
-  if (!std::equal(tensor.shape().begin(), tensor.shape().end(), expected.begin(), expected.end())) {
-    refuse_shape(fmt::format("{} is {}, expected {}", what, shape_text(tensor.shape()),
-                             shape_text(expected)));
-  }
-}
-
 Dims checked_dims(const SoftmaxInputs& in, const SoftmaxOptions& options) {
   check_rank("query", in.query, 4);
   check_rank("key", in.key, 4);
   check_rank("value", in.value, 4);
-  check_dtypes(in);
+  check_dtypes({{"query", in.query}, {"key", in.key}, {"value", in.value}});
   const Dims d{in.query->extent(0), in.query->extent(1), in.key->extent(1),  in.query->extent(2),
                in.key->extent(2),   in.query->extent(3), in.value->extent(3)};
   check_shape("key", *in.key, Shape{d.batch, d.keys, d.kv_heads, d.dim});
   check_shape("value", *in.value, Shape{d.batch, d.keys, d.kv_heads, d.value_dim});
-  if (d.kv_heads == 0 || d.q_heads % d.kv_heads != 0) {
-    refuse_shape(fmt::format("{} query heads do not divide into groups of {} key heads", d.q_heads,
-                             d.kv_heads));
-  }
+  check_head_groups(d.q_heads, d.kv_heads);
   if (in.mask) check_mask(*in.mask, d);
   if (in.bias) check_bias(*in.bias, d);
   if (in.sinks) check_sinks(*in.sinks, d);

@@ -22,7 +22,7 @@ struct Dims {
 /// Throws what softmax_forward documents.
 Dims checked_dims(const SoftmaxInputs& inputs, const SoftmaxOptions& options);
 
-/// Throws Error(kShape) unless each axis of the bias is 1 or that of [B,Hq,Tq,Tk].
+/// Throws unless the bias is of floats and each of its axes is 1 or that of [B,Hq,Tq,Tk].
 void check_bias(const Tensor& bias, const Dims& dims);
 
 /// The scale of the options, or 1 / sqrt(D).
@@ -42,11 +42,7 @@ Index sink_count(const Tensor* sinks);
 /// The first sink of a query head in the array ([n], [Hkv, n] or [Hq, n]).
 Index first_sink(const Tensor& sinks, const Dims& dims, Index q_head);
 
-/// Throws Error(kInvalidArgument) for an array that is missing, Error(kShape) for another rank.
-void check_rank(const char* what, const Tensor* tensor, Index rank);
-/// Throws Error(kShape) unless sinks are [n], [Hq, n] or [Hkv, n].
+/// Throws unless sinks are floats [n], [Hq, n] or [Hkv, n].
 void check_sinks(const Tensor& sinks, const Dims& dims);
-/// Throws Error(kShape): "d_out is (1, 2, 3), expected (1, 2, 4)".
-void check_shape(const char* what, const Tensor& tensor, std::span<const Index> expected);
 
 }  // namespace maskctl::attention

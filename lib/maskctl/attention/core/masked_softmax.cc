@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "maskctl/attention/core/backends.h"
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/attention/core/dims.h"
 
 namespace maskctl::attention {

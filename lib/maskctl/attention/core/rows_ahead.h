@@ -13,16 +13,19 @@ namespace maskctl::attention {
 /// head's rows lie apart, so that no hardware foresees them. Wrong guesses cost time alone.
 class RowsAhead {
  public:
+  /// How fast: floats for each step of depth of a product of six rows and two vectors.
+  explicit RowsAhead(Index floats_of_depth = 6) : floats_of_depth_(floats_of_depth) {}
+
   void clear() { count_ = at_ = 0; }
   /// `count` rows of n floats, `stride` floats apart; nothing when count <= 0. At most kMost calls
   /// after clear(); they are served in order.
   void ask(const float* row, Index stride, Index count, Index n) {
     if (count > 0) asked_[count_++] = {row, row + count * stride, stride, n};
   }
-  /// Fetches what arrives during a product of six rows, two vectors and this depth.
+  /// Fetches what is due during one such product of this depth.
   void step(Index depth) {
-    for (Index floats = depth * kFloatsOfDepth; floats > 0 && at_ < count_;) {
-      Rows& rows = asked_[at_];
+    for (Index floats = depth * floats_of_depth_; floats > 0 && at_ < count_;) {
+      Asked& rows = asked_[at_];
       const float* row = rows.next;
       for (; floats > 0 && row != rows.end; row += rows.stride, floats -= rows.n) {
         for (Index x = 0; x < rows.n; x += kLine) __builtin_prefetch(row + x, 0, 2);
@@ -32,16 +35,17 @@ class RowsAhead {
     }
   }
 
-  static constexpr std::size_t kMost = 4;
+  static constexpr std::size_t kMost = 10;
 
  private:
-  static constexpr Index kFloatsOfDepth = 6, kLine = 16;  // a line holds 16 floats
-  struct Rows {
+  static constexpr Index kLine = 16;  // floats
+  struct Asked {
     const float *next = nullptr, *end = nullptr;
     Index stride = 0, n = 0;
   };
 
-  std::array<Rows, kMost> asked_;
+  Index floats_of_depth_;
+  std::array<Asked, kMost> asked_;
   std::size_t count_ = 0, at_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "maskctl/attention/core/softmax.h"
 
 #include "maskctl/attention/core/backends.h"
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
 

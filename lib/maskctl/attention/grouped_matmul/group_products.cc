@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "maskctl/attention/core/cpu_kernel.h"
-#include "maskctl/attention/core/transpose.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention {
@@ -13,22 +12,19 @@ namespace {
 
 using Buffer = std::vector<float>;
 
-constexpr Index kColumns = 128;  // of a tile of the result; B's part of it stays in the L2 cache
-constexpr Index kDepth = 256;    // summed before moving on
-constexpr Index kRows = 96;      // rows of A at a time, a multiple of kRowGroup
-constexpr Index kTileRows = 4 * kRows;
+constexpr Index kRows = 96;  // of A at a time, a multiple of kRowGroup
 
 struct Tile {
   Index matrix = 0;
   Range rows, columns;  // of the result; rows are places when the result is by rows of groups
 };
 
-void append_tiles(Index matrix, Range rows, Index row_step, Index columns,
+void append_tiles(Index matrix, Range rows, Index row_step, Index columns, Index column_step,
                   std::vector<Tile>& tiles) {
   for (Index r = rows.begin; r < rows.end; r += row_step) {
-    for (Index c = 0; c < columns; c += kColumns) {
+    for (Index c = 0; c < columns; c += column_step) {
       tiles.push_back(
-          {matrix, {r, std::min(r + row_step, rows.end)}, {c, std::min(c + kColumns, columns)}});
+          {matrix, {r, std::min(r + row_step, rows.end)}, {c, std::min(c + column_step, columns)}});
     }
   }
 }
@@ -50,18 +46,18 @@ void for_each_part(Range range, Index step, F&& f) {
 }  // namespace
 
 void multiply_groups(const RowGroups& groups, const float* lhs, Index depth, const float* rhs,
-                     bool transposed, Index width, float* out) {
+                     bool transposed, Index width, const ProductTiles& by, float* out) {
   std::vector<Tile> tiles;
   for (Index g = 0; g < groups.matrices(); ++g) {
-    append_tiles(g, groups.places[as_size(g)], kTileRows, width, tiles);
+    append_tiles(g, groups.places[as_size(g)], by.rows, width, by.columns, tiles);
   }
   parallel_for(static_cast<Index>(tiles.size()), [&](Index n) {
     const Tile& tile = tiles[as_size(n)];
     const float* const matrix = rhs + tile.matrix * depth * width;
     const Index columns = tile.columns.size(), padded = round_up(columns, kColumnGroup);
-    Buffer a(as_size(kRows * kDepth)), b(as_size(kDepth * kColumns));
-    Buffer sums(as_size(round_up(tile.rows.size(), kRowGroup) * kColumns));
-    for_each_part({0, depth}, kDepth, [&](Range part) {
+    Buffer a(as_size(kRows * by.depth)), b(as_size(by.depth * by.columns));
+    Buffer sums(as_size(round_up(tile.rows.size(), kRowGroup) * by.columns));
+    for_each_part({0, depth}, by.depth, [&](Range part) {
       if (transposed) {
         pack_columns(matrix + tile.columns.begin * depth + part.begin, depth, columns, part.size(),
                      b.data());
@@ -70,40 +66,42 @@ void multiply_groups(const RowGroups& groups, const float* lhs, Index depth, con
                   b.data());
       }
       for_each_part(tile.rows, kRows, [&](Range rows) {
-        gather(groups, lhs, depth, rows, part, a.data(), kDepth);
-        multiply(a.data(), kDepth, round_up(rows.size(), kRowGroup), part.size(), b.data(), padded,
-                 sums.data() + (rows.begin - tile.rows.begin) * kColumns, kColumns, true);
+        gather(groups, lhs, depth, rows, part, a.data(), by.depth);
+        multiply(a.data(), by.depth, round_up(rows.size(), kRowGroup), part.size(), b.data(),
+                 padded, sums.data() + (rows.begin - tile.rows.begin) * by.columns, by.columns,
+                 true);
       });
     });
     for (Index r = 0; r < tile.rows.size(); ++r) {
       float* const row = out + groups.row(tile.rows.begin + r) * width + tile.columns.begin;
-      for (Index c = 0; c < columns; ++c) row[c] += sums[as_size(r * kColumns + c)];
+      for (Index c = 0; c < columns; ++c) row[c] += sums[as_size(r * by.columns + c)];
     }
   });
 }
 
 void multiply_within_groups(const RowGroups& groups, const float* a, Index height, const float* b,
-                            Index width, float* out) {
+                            Index width, const ProductTiles& by, float* out) {
   std::vector<Tile> tiles;
-  for (Index g = 0; g < groups.matrices(); ++g) append_tiles(g, {0, height}, kRows, width, tiles);
+  for (Index g = 0; g < groups.matrices(); ++g)
+    append_tiles(g, {0, height}, kRows, width, by.columns, tiles);
   parallel_for(static_cast<Index>(tiles.size()), [&](Index n) {
     const Tile& tile = tiles[as_size(n)];
     const Index rows = tile.rows.size(), columns = tile.columns.size();
-    Buffer gathered_a(as_size(kDepth * kRows)), gathered_b(as_size(kDepth * kColumns));
-    Buffer turned(as_size(kRows * kDepth)), packed(gathered_b.size());
-    Buffer sums(as_size(kRows * kColumns));
-    for_each_part(groups.places[as_size(tile.matrix)], kDepth, [&](Range part) {
+    Buffer gathered_a(as_size(by.depth * kRows)), gathered_b(as_size(by.depth * by.columns));
+    Buffer packed(gathered_b.size());
+    Buffer sums(as_size(kRows * by.columns));
+    for_each_part(groups.places[as_size(tile.matrix)], by.depth, [&](Range part) {
       gather(groups, a, height, part, tile.rows, gathered_a.data(), kRows);
-      transpose(gathered_a.data(), kRows, part.size(), rows, turned.data(), kDepth);
-      gather(groups, b, width, part, tile.columns, gathered_b.data(), kColumns);
-      pack_rows(gathered_b.data(), kColumns, part.size(), columns, packed.data());
-      multiply(turned.data(), kDepth, round_up(rows, kRowGroup), part.size(), packed.data(),
-               round_up(columns, kColumnGroup), sums.data(), kColumns, true);
+      gather(groups, b, width, part, tile.columns, gathered_b.data(), by.columns);
+      pack_rows(gathered_b.data(), by.columns, part.size(), columns, packed.data());
+      const std::vector<Range> depths(as_size(ceil_div(rows, kRowGroup)), {0, part.size()});
+      multiply_turned(gathered_a.data(), kRows, part.size(), packed.data(),
+                      round_up(columns, kColumnGroup), depths, sums.data(), by.columns);
     });
     float* const first =
         out + (tile.matrix * height + tile.rows.begin) * width + tile.columns.begin;
     for (Index r = 0; r < rows; ++r) {
-      std::copy_n(sums.data() + r * kColumns, columns, first + r * width);
+      std::copy_n(sums.data() + r * by.columns, columns, first + r * width);
     }
   });
 }

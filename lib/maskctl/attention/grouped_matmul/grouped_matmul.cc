@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/attention/core/cpu_heads.h"
-#include "maskctl/attention/core/dims.h"
+#include "maskctl/attention/core/cpu_kernel.h"
 #include "maskctl/attention/core/doubles.h"
 #include "maskctl/attention/core/rounded.h"
 #include "maskctl/attention/grouped_matmul/group_products.h"
@@ -61,12 +62,21 @@ Tensor reference_forward(const GroupedMatmulInputs& in, const GroupedMatmulOptio
   return out;
 }
 
+/// Panels of a product are whole groups of columns; more than this leaves the caches.
+ProductTiles tiles_of(const GroupedMatmulOptions& o) {
+  ProductTiles tiles;
+  if (o.block_m > 0) tiles.rows = std::min<Index>(o.block_m, 4096);
+  if (o.block_n > 0) tiles.columns = round_up(std::min<Index>(o.block_n, 512), kColumnGroup);
+  if (o.block_k > 0) tiles.depth = std::min<Index>(o.block_k, 1024);
+  return tiles;
+}
+
 Tensor cpu_forward(const GroupedMatmulInputs& in, const GroupedMatmulOptions& options,
                    const RowGroups& groups) {
   const Floats lhs(in.lhs), rhs(in.rhs);
   Tensor out = start(in, options, groups, DType::kFloat32);
   multiply_groups(groups, lhs.data(), groups.inner, rhs.data(), options.transpose_rhs,
-                  groups.columns, out.as<float>().data());
+                  groups.columns, tiles_of(options), out.as<float>().data());
   return out;
 }
 
@@ -95,13 +105,14 @@ void cpu_backward(const GroupedMatmulInputs& in, const Tensor& d_out,
                   GroupedMatmulGradients& gradients) {
   const Floats lhs(in.lhs), rhs(in.rhs), slope(&d_out);
   Tensor d_lhs(DType::kFloat32, in.lhs->shape()), d_rhs(DType::kFloat32, in.rhs->shape());
+  const ProductTiles tiles = tiles_of(options);
   multiply_groups(groups, slope.data(), groups.columns, rhs.data(), !options.transpose_rhs,
-                  groups.inner, d_lhs.as<float>().data());
+                  groups.inner, tiles, d_lhs.as<float>().data());
   if (options.transpose_rhs) {
-    multiply_within_groups(groups, slope.data(), groups.columns, lhs.data(), groups.inner,
+    multiply_within_groups(groups, slope.data(), groups.columns, lhs.data(), groups.inner, tiles,
                            d_rhs.as<float>().data());
   } else {
-    multiply_within_groups(groups, lhs.data(), groups.inner, slope.data(), groups.columns,
+    multiply_within_groups(groups, lhs.data(), groups.inner, slope.data(), groups.columns, tiles,
                            d_rhs.as<float>().data());
   }
   gradients.lhs = rounded(std::move(d_lhs), in.lhs->dtype());

@@ -29,6 +29,8 @@ struct GroupedMatmulOptions {
   std::optional<DType> preferred_element_type;  // of the result; that of lhs
   bool transpose_rhs = false;
   ExistingOutMode existing_out_mode = ExistingOutMode::kAdd;
+  /// Hints, 0 = automatic: rows, columns and depth of a tile of the product, or of gradients.
+  Index block_m = 0, block_n = 0, block_k = 0;
   Backend backend = Backend::kCpu;
 };
 

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-#include "maskctl/attention/core/dims.h"
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
@@ -17,19 +17,9 @@ namespace {
 }
 
 void check_operands(const GroupedMatmulInputs& in) {
-  if (!in.lhs || !in.rhs) refuse(fmt::format("{} is missing", in.lhs ? "rhs" : "lhs"));
-  if (in.lhs->rank() != 2 || in.rhs->rank() != 3) {
-    throw Error(Errc::kShape,
-                fmt::format("lhs is {} and rhs {}, expected 2 and 3 axes",
-                            shape_text(in.lhs->shape()), shape_text(in.rhs->shape())));
-  }
-  const DType dtype = in.lhs->dtype();
-  if (dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBFloat16) {
-    refuse(fmt::format("lhs is {}, expected float32, float16 or bfloat16", name(dtype)));
-  }
-  if (in.rhs->dtype() != dtype) {
-    refuse(fmt::format("lhs is {} and rhs is {}; convert one", name(dtype), name(in.rhs->dtype())));
-  }
+  check_rank("lhs", in.lhs, 2);
+  check_rank("rhs", in.rhs, 3);
+  check_dtypes({{"lhs", in.lhs}, {"rhs", in.rhs}});
 }
 
 /// The elements of a 1-D int32 array.

@@ -20,7 +20,7 @@ PairSpans::PairSpans(Range segment)
   for (std::size_t g = 0; g < groups_; ++g) {
     const Index end =
         std::min(segment.begin + (static_cast<Index>(g) + 1) * kRowGroup, segment.end);
-    columns_[g] = {0, round_up(end, kColumnGroup)};
+    columns_[g] = whole_vectors({0, end});
     earlier_[g] = {0, end};
   }
   for (std::size_t g = 0; g < later_groups_; ++g) {
@@ -30,7 +30,8 @@ PairSpans::PairSpans(Range segment)
 }
 
 Chunk::Chunk(const LinearDims& d, Index capacity)
-    : keys_(d.key_dim, capacity),
+    : capacity_(capacity),
+      keys_(d.key_dim, capacity),
       values_(d.value_dim, capacity),
       query_(as_size(pair_rows(capacity) * d.key_dim)),
       moved_query_(query_.size()),
@@ -46,7 +47,7 @@ void Chunk::load(const LinearHead& head, Index first) {
 }
 
 void Chunk::load_bounds(const LinearHead& head, Index first) {
-  const Index count = std::min(head.tokens - first, kChunk);
+  const Index count = std::min(head.tokens - first, capacity_);
   keys_.decays().start({head.key_gates[0].from(first), head.key_gates[1].from(first)});
   values_.decays().start({head.value_gates.from(first), {}});
   bounds_.assign(1, 0);

@@ -1,17 +1,26 @@
 // A stretch of tokens of one head with its decays taken out, so that it is matrix products.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <vector>
 
 #include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/linear/linear_dims.h"
 #include "maskctl/attention/linear/reach.h"
 
 namespace maskctl::attention {
 
 /// Most tokens of a chunk; divides by kRowGroup and kColumnGroup.
 inline constexpr Index kChunk = 96;
+
+/// Tokens of a chunk of a call; the last one of a sequence may have fewer.
+inline Index chunk_tokens(const LinearDims& d) {
+  constexpr Index kUsual = 64;  // more pairs cost more than the larger products gain
+  const Index wanted = d.chunk_size > 0 ? std::min(d.chunk_size, kChunk) : kUsual;
+  return std::clamp<Index>(d.longest(), 1, wanted);
+}
 
 /// Rows that products of pairs of tokens touch where there is room for `capacity` tokens: the
 /// groups of a segment may begin at any token.
@@ -47,7 +56,7 @@ class Chunk {
   /// `capacity` tokens at most, itself at most kChunk.
   Chunk(const LinearDims& d, Index capacity);
 
-  /// Takes kChunk tokens from `first` on, or all that are left: what the state needs of them.
+  /// Takes `capacity` tokens from `first` on, or all that are left: what the state needs of them.
   void load(const LinearHead& head, Index first);
   /// The queries of the same tokens.
   void load_queries(const LinearHead& head, Index first);
@@ -94,6 +103,7 @@ class Chunk {
   void load_pairs(const LinearHead& head, Index first);
   const float* pair_row(Index t) const { return pair_.data() + t * kChunk; }
 
+  Index capacity_;
   bool by_head_ = false;
   std::vector<Index> bounds_;  // of the segments
   Reach keys_, values_;

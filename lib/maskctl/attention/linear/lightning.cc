@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
@@ -12,16 +13,13 @@ namespace maskctl::attention {
 namespace {
 
 Index head_count(const Tensor* query) {
-  if (query && query->rank() == 4) return query->extent(2);
-  throw Error(Errc::kShape, "query is missing or has not 4 axes: batch, tokens, heads, width");
+  check_rank("query", query, 4);
+  return query->extent(2);
 }
 
 /// One given decay for each head.
 Tensor decay_of_heads(const Tensor& decay, Index heads) {
-  if (!is_floating(decay.dtype())) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("decay is {}, expected a float", name(decay.dtype())));
-  }
+  check_float("decay", decay);
   if (decay.rank() > 1 || (decay.elements() != 1 && decay.elements() != heads)) {
     throw Error(Errc::kShape, fmt::format("decay is {}, expected one number or ({},)",
                                           shape_text(decay.shape()), heads));
@@ -54,7 +52,7 @@ RecurrentAttentionInputs recurrence(const LightningAttentionInputs& in, const Te
 }
 
 RecurrentAttentionOptions recurrence(const LightningAttentionOptions& o) {
-  return {o.softmax_scale, o.reverse, o.return_state, o.backend};
+  return {o.softmax_scale, o.reverse, o.return_state, o.chunk_size, o.backend};
 }
 
 }  // namespace

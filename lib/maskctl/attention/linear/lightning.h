@@ -24,6 +24,7 @@ struct LightningAttentionOptions {
   std::optional<double> softmax_scale;
   bool reverse = false;
   bool return_state = false;
+  Index chunk_size = 0;  // as in RecurrentAttentionOptions
   Backend backend = Backend::kCpu;
 };
 

@@ -23,7 +23,7 @@ class Worker {
         values_(d.value_dim),
         key_stride_(round_up(keys_, kColumnGroup)),
         scale_(static_cast<float>(d.scale)),
-        capacity_(std::min(d.longest(), kChunk)),
+        capacity_(chunk_tokens(d)),
         rows_(pair_rows(capacity_)),
         chunk_(d, capacity_),
         state_(d),
@@ -47,10 +47,11 @@ class Worker {
     keep_states(head, initial_state);
     d_state_.load(d_final_state);
     if (slopes.any_gates) gates_.carry(state_.data(), d_state_.data());
-    for (Index n = ceil_div(head.tokens, kChunk); n-- > 0;) {
-      chunk_.load(head, n * kChunk);
-      chunk_.load_queries(head, n * kChunk);
-      undo(n * kChunk, entered(n), d_out, slopes);
+    for (Index n = ceil_div(head.tokens, capacity_); n-- > 0;) {
+      chunk_.load(head, n * capacity_);
+      chunk_.load_queries(head, n * capacity_);
+      ask_ahead(head, n, d_out, slopes);
+      undo(n * capacity_, entered(n), d_out, slopes);
     }
     d_state_.store(slopes.initial_state);
   }
@@ -62,14 +63,33 @@ class Worker {
   /// entered() of all chunks; state_: after the last.
   void keep_states(const LinearHead& head, const float* initial_state) {
     state_.load(initial_state);
-    const Index chunks = ceil_div(head.tokens, kChunk);
+    const Index chunks = ceil_div(head.tokens, capacity_);
     states_.resize(std::max(states_.size(), as_size(chunks) * state_.cells().size()));
     for (Index n = 0; n < chunks; ++n) {
-      chunk_.load(head, n * kChunk);
+      chunk_.load(head, n * capacity_);
+      ahead_.clear();
+      ahead_.ask_keys(head, tokens_of(head, n + 1), keys_, values_);
       chunk_.enter(state_.data(), state_.stride());
       std::ranges::copy(state_.cells(), entered(n));
-      state_.leave(chunk_, packed_.data());
+      state_.leave(chunk_, packed_.data(), &ahead_);
     }
+  }
+
+  /// None where there is no such chunk.
+  Range tokens_of(const LinearHead& head, Index n) const {
+    return {std::max<Index>(n * capacity_, 0), std::min((n + 1) * capacity_, head.tokens)};
+  }
+
+  /// While chunk n is undone: what the one before it will read, and the rows that will be written.
+  void ask_ahead(const LinearHead& head, Index n, const Rows& d_out, const HeadSlopes& slopes) {
+    const Range next = tokens_of(head, n - 1), tokens = tokens_of(head, n);
+    ahead_.clear();
+    ahead_.ask_keys(head, next, keys_, values_);
+    ahead_.ask(head.q, next, keys_);
+    ahead_.ask(d_out, next, values_);
+    ahead_.ask(slopes.q, tokens, keys_);
+    ahead_.ask(slopes.k, tokens, keys_);
+    ahead_.ask(slopes.v, tokens, values_);
   }
 
   /// All gradients of the loaded chunk; d_state_ goes from after its last token to before its
@@ -146,15 +166,16 @@ class Worker {
     const float *const keys = chunk_.meet_keys(j), *const values = chunk_.meet_values(j);
     pack_columns(keys, keys_, tokens.end, keys_, packed_.data());
     multiply_columns(chunk_.query() + tokens.begin * keys_, keys_, keys_, packed_.data(),
-                     spans.columns(), scores_.data() + row, kChunk);
+                     spans.columns(), scores_.data() + row, kChunk, &ahead_);
     chunk_.weigh(j, scores_.data(), own_scores_.data());
     pack_columns(values, values_, tokens.end, values_, packed_.data());
     multiply_columns(out_slope_.data() + tokens.begin * values_, values_, values_, packed_.data(),
-                     spans.columns(), score_slopes_.data() + row, kChunk);
+                     spans.columns(), score_slopes_.data() + row, kChunk, &ahead_);
     chunk_.weigh(j, score_slopes_.data(), own_slopes_.data());
     pack_rows(keys, keys_, tokens.end, keys_, packed_.data());
     multiply_depths(score_slopes_.data() + row, kChunk, tokens.end, packed_.data(), key_stride_,
-                    spans.earlier(), d_query_.data() + tokens.begin * key_stride_, key_stride_);
+                    spans.earlier(), d_query_.data() + tokens.begin * key_stride_, key_stride_,
+                    true, &ahead_);
     if (!by_value) return;
     pack_rows(values, values_, tokens.end, values_, packed_.data());
     multiply_depths(scores_.data() + row, kChunk, tokens.end, packed_.data(), stride,
@@ -171,13 +192,13 @@ class Worker {
           {.by_column = chunk_.keys().decays().across(j)});
     pack_rows(chunk_.query() + tokens.begin * keys_, keys_, tokens.size(), keys_, packed_.data());
     multiply_turned(score_slopes_.data() + row, kChunk, tokens.size(), packed_.data(), key_stride_,
-                    spans.later(), d_key_.data(), key_stride_);
+                    spans.later(), d_key_.data(), key_stride_, &ahead_);
     scale({d_value_.data(), stride}, tokens.end, values_,
           {.by_column = chunk_.values().decays().across(j)});
     pack_rows(out_slope_.data() + tokens.begin * values_, values_, tokens.size(), values_,
               packed_.data());
     multiply_turned(scores_.data() + row, kChunk, tokens.size(), packed_.data(), stride,
-                    spans.later(), d_value_.data(), stride);
+                    spans.later(), d_value_.data(), stride, &ahead_);
   }
 
   static void scale(const RowsOf<float>& rows, Index count, Index width, const Scaling& by) {
@@ -220,6 +241,7 @@ class Worker {
   Index capacity_, rows_;
   Chunk chunk_;
   LinearState state_, d_state_;
+  LinearRowsAhead ahead_;
   Buffer packed_, out_slope_, state_slope_, scores_, score_slopes_;
   Buffer own_scores_, own_slopes_;  // of each token with itself, which the others lack
   Buffer d_query_, d_key_, d_value_;

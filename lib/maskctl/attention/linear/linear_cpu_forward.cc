@@ -18,7 +18,7 @@ class Worker {
       : keys_(d.key_dim),
         values_(d.value_dim),
         scale_(static_cast<float>(d.scale)),
-        capacity_(std::min(d.longest(), kChunk)),
+        capacity_(chunk_tokens(d)),
         chunk_(d, capacity_),
         state_(d),
         packed_keys_(buffer(keys_ * round_up(capacity_, kColumnGroup))),
@@ -33,16 +33,27 @@ class Worker {
     for (Index first = 0; first < head.tokens; first += chunk_.count()) {
       chunk_.load(head, first);
       chunk_.load_queries(head, first);
+      ask_ahead(head, first, out);
       chunk_.enter(state_.data(), state_.stride());
       read_state(chunk_, state_.data(), state_.stride(), packed_state_.data(), sums_.data());
       for (Index j = 0; j < chunk_.segments(); ++j) read_tokens(j);
       write(first, out);
-      state_.leave(chunk_, packed_values_.data());
+      state_.leave(chunk_, packed_values_.data(), &ahead_);
     }
     state_.store(final_state);
   }
 
  private:
+  /// While the chunk works: the rows that it will write, and what the next one will read.
+  void ask_ahead(const LinearHead& head, Index first, const RowsOf<float>& out) {
+    const Index end = first + chunk_.count();
+    const Range next{end, std::min(end + capacity_, head.tokens)};
+    ahead_.clear();
+    ahead_.ask_keys(head, next, keys_, values_);
+    ahead_.ask(head.q, next, keys_);
+    ahead_.ask(out, {first, end}, values_);
+  }
+
   /// sums_ += what the tokens of a segment read of the chunk.
   void read_tokens(Index j) {
     const Index stride = state_.stride();
@@ -51,14 +62,14 @@ class Worker {
     float* const scores = scores_.data() + tokens.begin * kChunk;
     pack_columns(chunk_.meet_keys(j), keys_, tokens.end, keys_, packed_keys_.data());
     multiply_columns(chunk_.query() + tokens.begin * keys_, keys_, keys_, packed_keys_.data(),
-                     spans.columns(), scores, kChunk);
+                     spans.columns(), scores, kChunk, &ahead_);
     chunk_.weigh(j, scores_.data());
     const Index n = chunk_.count();
     if (j == 0 || chunk_.values().decays().cells()) {  // else they are those of segment 0
       pack_rows(chunk_.meet_values(j), values_, n, values_, packed_values_.data());
     }
     multiply_depths(scores, kChunk, n, packed_values_.data(), stride, spans.earlier(),
-                    sums_.data() + tokens.begin * stride, stride);
+                    sums_.data() + tokens.begin * stride, stride, true, &ahead_);
   }
 
   void write(Index first, const RowsOf<float>& out) const {
@@ -71,6 +82,7 @@ class Worker {
   Index capacity_;
   Chunk chunk_;
   LinearState state_;
+  LinearRowsAhead ahead_;
   Buffer packed_keys_, packed_values_, packed_state_, scores_, sums_;
 };
 

@@ -21,6 +21,7 @@ struct LinearDims {
   double scale = 1;
   bool reverse = false;
   bool g_per_head = false;  // g is [B,T,H]
+  Index chunk_size = 0;     // a hint; 0 = automatic
   std::vector<LinearSequence> sequences;
 
   Index kv_head(Index head) const { return head / (heads / kv_heads); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "maskctl/attention/core/cpu_heads.h"
+#include "maskctl/attention/core/rows_ahead.h"
 #include "maskctl/attention/linear/linear_dims.h"
 
 namespace maskctl::attention {
@@ -27,6 +28,30 @@ struct LinearHead {
   Rows value_gates;     // [V]
   Rows head_gates;      // [1]
   float head_gate = 0;  // g_gamma
+};
+
+/// Rows that will soon be read or written, asked for while a chunk works. Each token has many for
+/// few products: they are fetched faster than those of softmax attention.
+class LinearRowsAhead : public RowsAhead {
+ public:
+  LinearRowsAhead() : RowsAhead(kFloatsOfDepth) {}
+
+  /// The rows of some tokens; none of none.
+  template <class T>
+  void ask(const RowsOf<T>& rows, Range tokens, Index width) {
+    if (rows && !tokens.empty())
+      RowsAhead::ask(rows.row(tokens.begin), rows.stride, tokens.size(), width);
+  }
+  /// What the state needs of some tokens of a head.
+  void ask_keys(const LinearHead& head, Range tokens, Index keys, Index values) {
+    for (const Rows& gates : head.key_gates) ask(gates, tokens, keys);
+    ask(head.value_gates, tokens, values);
+    ask(head.k, tokens, keys);
+    ask(head.v, tokens, values);
+  }
+
+ private:
+  static constexpr Index kFloatsOfDepth = 16;
 };
 
 /// Everything a task of forward or backward reads.

@@ -19,16 +19,17 @@ void LinearState::store(float* state) const {
     std::copy_n(data() + x * stride(), values_, state + x * values_);
 }
 
-void LinearState::add_product(const float* rows, Index count, const float* packed_b) {
+void LinearState::add_product(const float* rows, Index count, const float* packed_b,
+                              RowsAhead* ahead) {
   std::ranges::fill(all_, Range{0, count});
-  multiply_turned(rows, keys_, count, packed_b, stride(), all_, data(), stride());
+  multiply_turned(rows, keys_, count, packed_b, stride(), all_, data(), stride(), ahead);
 }
 
-void LinearState::leave(Chunk& chunk, float* packed) {
+void LinearState::leave(Chunk& chunk, float* packed, RowsAhead* ahead) {
   chunk.leave(data(), stride());
   const float* const keys = chunk.leave_keys();
   pack_rows(chunk.leave_values(), values_, chunk.count(), values_, packed);
-  add_product(keys, chunk.count(), packed);
+  add_product(keys, chunk.count(), packed, ahead);
 }
 
 void read_state(const Chunk& chunk, const float* state, Index stride, float* packed, float* sums) {

@@ -24,11 +24,12 @@ class LinearState {
   void store(float* state) const;
 
   /// From what the chunk enters with to the state after its last token. packed holds
-  /// kChunk * stride() floats.
-  void leave(Chunk& chunk, float* packed);
+  /// chunk.count() * stride() floats.
+  void leave(Chunk& chunk, float* packed, RowsAhead* ahead = nullptr);
   /// += rows^T b, rows [count,K], readable up to kRowGroup floats past their end, and b [count,V]
   /// packed by rows.
-  void add_product(const float* rows, Index count, const float* packed_b);
+  void add_product(const float* rows, Index count, const float* packed_b,
+                   RowsAhead* ahead = nullptr);
 
  private:
   Index keys_, values_;

@@ -1,7 +1,7 @@
 // The recurrence: aliases, checks, choice of the backend.
 #include "maskctl/attention/linear/recurrent.h"
 
-#include "maskctl/attention/core/dims.h"
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/attention/linear/linear_backends.h"
 #include "maskctl/base/error.h"
 

@@ -34,6 +34,7 @@ struct RecurrentAttentionOptions {
   std::optional<double> softmax_scale;  // 1 / sqrt(K)
   bool reverse = false;                 // time runs from the last token of a sequence to its first
   bool return_state = false;
+  Index chunk_size = 0;  // a hint, tokens that kCpu takes together; 0 = automatic
   Backend backend = Backend::kCpu;
 };
 

@@ -1,12 +1,10 @@
 // Latent attention: rebuilds keys and values, appends the rotary parts, and calls the core.
 #include "maskctl/attention/mla/mla.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
-#include "maskctl/attention/core/dims.h"
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/attention/core/masked_softmax.h"
 #include "maskctl/attention/mla/projection.h"
 #include "maskctl/base/error.h"
@@ -22,18 +20,12 @@ struct MlaDims {
   Index tokens() const { return batch * keys; }
 };
 
-void check_rank(const char* what, const Tensor& x, Index rank) {
-  if (x.rank() == rank) return;
-  throw Error(Errc::kShape,
-              fmt::format("{} is {}, expected {} axes", what, shape_text(x.shape()), rank));
-}
-
 MlaDims checked(const Tensor& query, const Tensor& key_value, const Tensor& w_kc,
                 const Tensor& w_vc, const MlaAttentionOptions& o) {
-  check_rank("query", query, 4);
-  check_rank("key_value", key_value, 3);
-  check_rank("w_kc", w_kc, 3);
-  check_rank("w_vc", w_vc, 3);
+  check_rank("query", &query, 4);
+  check_rank("key_value", &key_value, 3);
+  check_rank("w_kc", &w_kc, 3);
+  check_rank("w_vc", &w_vc, 3);
   MlaDims d{query.extent(0), query.extent(1),     key_value.extent(1),
             query.extent(2), w_kc.extent(1),      query.extent(3),
             w_vc.extent(2),  key_value.extent(2), 0};
@@ -44,19 +36,17 @@ MlaDims checked(const Tensor& query, const Tensor& key_value, const Tensor& w_kc
     throw Error(Errc::kInvalidArgument, "b_q and b_k are given one without the other");
   }
   if (o.b_q) {
-    check_rank("b_q", *o.b_q, 3);
+    check_rank("b_q", o.b_q, 3);
     d.rotary = o.b_q->extent(2);
     check_shape("b_q", *o.b_q, std::array{d.batch, d.queries, d.rotary});
     check_shape("b_k", *o.b_k, std::array{d.batch, d.keys, d.rotary});
   }
-  const std::pair<const char*, const Tensor*> others[] = {
-      {"key_value", &key_value}, {"w_kc", &w_kc}, {"w_vc", &w_vc}, {"b_q", o.b_q}, {"b_k", o.b_k}};
-  for (const auto& [what, other] : others) {
-    if (!other || other->dtype() == query.dtype()) continue;
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("query is {} and {} is {}; convert one", name(query.dtype()), what,
-                            name(other->dtype())));
-  }
+  check_dtypes({{"query", &query},
+                {"key_value", &key_value},
+                {"w_kc", &w_kc},
+                {"w_vc", &w_vc},
+                {"b_q", o.b_q},
+                {"b_k", o.b_k}});
   return d;
 }
 
@@ -134,6 +124,19 @@ struct Call {
   static MatrixView turned(MatrixView m) {
     return {m.data, m.columns, m.rows, m.stride, !m.transposed};
   }
+  /// Latent rows that no query sees count as 0, so that NaN in them stays where it is: their
+  /// slopes, those of keys and values rebuilt of them, are all 0.
+  void drop_unseen(const Tensor& d_key, const Tensor& d_value) {
+    const auto is_zero = [](const Tensor& slopes, Index row, Index rows) {
+      const auto n = as_size(slopes.elements() / rows);
+      return std::ranges::all_of(slopes.as<float>().subspan(as_size(row) * n, n),
+                                 [](float x) { return x == 0; });
+    };
+    for (Index t = 0; t < d.tokens(); ++t) {
+      if (!is_zero(d_key, t, d.tokens()) || !is_zero(d_value, t, d.tokens())) continue;
+      std::fill_n(latent.as<float>().begin() + t * d.rank, d.rank, 0.0f);
+    }
+  }
   /// What the gradient of rebuild(w) gives to the latent (added) and to w.
   Tensor pull_back(const Tensor& gradient, const Tensor& w, bool accumulate,
                    Tensor& d_latent) const {
@@ -167,12 +170,13 @@ MlaGradients mla_attention_backward(const Tensor& query, const Tensor& key_value
                                     const Tensor& w_kc, const Tensor& w_vc,
                                     const SoftmaxResult& forward, const Tensor& d_out,
                                     const MlaAttentionOptions& options) {
-  const Call call(query, key_value, w_kc, w_vc, options);
+  Call call(query, key_value, w_kc, w_vc, options);
   const DType dtype = query.dtype();
   const SoftmaxResult wide{astype(forward.out, DType::kFloat32), forward.lse};
   const SoftmaxGradients g =
       masked_backward(call.inputs, call.mask, wide, astype(d_out, DType::kFloat32), call.softmax);
   const Split d_query = split(g.query, call.d.dim), d_key = split(g.key, call.d.dim);
+  call.drop_unseen(d_key.heads, g.value);
   Tensor d_latent(DType::kFloat32, call.latent.shape());
   const Tensor d_w_kc = call.pull_back(d_key.heads, call.w_kc, false, d_latent);
   const Tensor d_w_vc = call.pull_back(g.value, call.w_vc, true, d_latent);

@@ -1,6 +1,7 @@
 // What the descriptions of operations share.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -80,6 +81,36 @@ std::vector<Config> block_candidates() {
   }
   return candidates;
 }
+
+/// Numbers of pages that are worth reading at a time: 64 to 512 keys. `axis` of the cache is that
+/// of slots; where it is missing, the operation refuses the call.
+inline std::vector<Index> page_counts(const Tensor* cache, Index axis) {
+  const Index page_size = cache && cache->rank() > axis ? cache->extent(axis) : 1;
+  std::vector<Index> counts;
+  for (const Index keys : {64, 128, 512}) {
+    const Index pages = ceil_div(keys, std::max<Index>(page_size, 1));
+    if (counts.empty() || counts.back() != pages) counts.push_back(pages);
+  }
+  return counts;
+}
+
+/// Hints of the ragged operations over pages.
+struct RaggedPageOp {
+  template <class Config, class Options>
+  static void apply(const Config& config, Options& o, bool) {
+    o.num_kv_pages_per_block = config.num_kv_pages_per_block.value_or(o.num_kv_pages_per_block);
+    o.num_queries_per_block = config.num_queries_per_block.value_or(o.num_queries_per_block);
+  }
+  template <class Config>
+  static std::vector<Config> candidates_of(const Tensor* cache) {
+    std::vector<Config> candidates;
+    for (const Index pages : page_counts(cache, 1)) {
+      candidates.push_back({.num_kv_pages_per_block = pages});
+    }
+    for (const Index queries : {96, 288}) candidates.push_back({.num_queries_per_block = queries});
+    return candidates;
+  }
+};
 
 /// Weights are dropped by their place in the whole call: says where a shard of it begins.
 template <class Options>

@@ -6,11 +6,11 @@
 
 namespace maskctl::attention {
 
-struct GLAttentionOp : LinearOp {
+struct GLAttentionOp : LinearOp<GLAttentionConfig> {
   using Inputs = GlaAttentionInputs;
   using Options = GlaAttentionOptions;
-  using Config = GLAttentionConfig;
-  static constexpr OpInfo kInfo{.id = "gla", .algorithm = "gla", .cache_name = "gla"};
+  static constexpr OpInfo kInfo{
+      .id = "gla", .algorithm = "gla", .cache_name = "gla", .version = "1"};
 
   template <class I, class O, class F>
   static void arrays(I& in, O&, F&& f) {

@@ -10,7 +10,7 @@ namespace maskctl::attention {
 
 /// The sharded form splits rows (m) and columns (n); each device computes the sizes of the groups
 /// in its rows.
-struct GroupedMatmulOp : NoHints {
+struct GroupedMatmulOp {
   using Inputs = GroupedMatmulInputs;
   using Options = GroupedMatmulOptions;
   using Output = Tensor;
@@ -19,6 +19,7 @@ struct GroupedMatmulOp : NoHints {
   static constexpr OpInfo kInfo{.id = "grouped_matmul",
                                 .algorithm = "grouped_matmul",
                                 .cache_name = "grouped-matmul",
+                                .version = "1",
                                 .splittable = "m n"};
   static constexpr std::string_view kOutLabels = "m n";
 
@@ -51,6 +52,21 @@ struct GroupedMatmulOp : NoHints {
   static Gradients backward(const Inputs& in, const Output&, const Cotangents& d,
                             const Options& o) {
     return grouped_matmul_backward(in, *d.out, o);
+  }
+  static void apply(const Config& config, Options& o, bool) {
+    o.block_m = config.block_m, o.block_n = config.block_n, o.block_k = config.block_k;
+  }
+  static Config heuristic() { return {.block_m = 384, .block_n = 128, .block_k = 256}; }
+  static std::vector<Config> candidates(const Inputs&, const Options&) {
+    std::vector<Config> candidates;
+    for (const Index m : {96, 384}) {
+      for (const Index n : {64, 256}) {
+        for (const Index k : {128, 512}) {
+          candidates.push_back({.block_m = m, .block_n = n, .block_k = k});
+        }
+      }
+    }
+    return candidates;
   }
   static void localise(Inputs& in, Options& o, const Shard& shard, const ShardPlan& plan,
                        OwnedArrays& owned);

@@ -6,12 +6,13 @@
 
 namespace maskctl::attention {
 
-struct LightningAttentionOp : LinearOp {
+struct LightningAttentionOp : LinearOp<LightningAttentionConfig> {
   using Inputs = LightningAttentionInputs;
   using Options = LightningAttentionOptions;
-  using Config = LightningAttentionConfig;
-  static constexpr OpInfo kInfo{
-      .id = "lightning_attn", .algorithm = "lightning_attn", .cache_name = "lightning-attention"};
+  static constexpr OpInfo kInfo{.id = "lightning_attn",
+                                .algorithm = "lightning_attn",
+                                .cache_name = "lightning-attention",
+                                .version = "1"};
 
   template <class I, class O, class F>
   static void arrays(I& in, O&, F&& f) {

@@ -8,7 +8,10 @@
 
 namespace maskctl::attention {
 
-struct LinearOp : NoHints {
+/// Config: the tokens of a chunk are its block_q.
+template <class C>
+struct LinearOp {
+  using Config = C;
   using Output = LinearAttentionResult;
   using Gradients = LinearAttentionGradients;
   static constexpr std::string_view kOutLabels = "b t h v";
@@ -40,6 +43,16 @@ struct LinearOp : NoHints {
     f("gk", gradients.gk);
     f("gv", gradients.gv);
     f("initial_state", gradients.initial_state);
+  }
+  template <class Options>
+  static void apply(const Config& config, Options& o, bool) {
+    o.chunk_size = config.block_q;
+  }
+  template <class Inputs, class Options>
+  static std::vector<Config> candidates(const Inputs&, const Options&) {
+    std::vector<Config> candidates;
+    for (const Index tokens : {32, 48, 96}) candidates.push_back({.block_q = tokens});
+    return candidates;
   }
 };
 

@@ -17,6 +17,7 @@ struct PageAttentionOp {
   static constexpr OpInfo kInfo{.id = "page_attention",
                                 .algorithm = "page_attention",
                                 .cache_name = "page-attention",
+                                .version = "1",
                                 .tune_backward = false,
                                 .splittable = "n h u"};
   static constexpr std::string_view kOutLabels = "n h d";
@@ -47,10 +48,15 @@ struct PageAttentionOp {
   static Output forward(const Inputs& in, const Options& o) { return page_attention(in, o); }
   static void apply(const Config& config, Options& o, bool) {
     if (config.num_splits > 0) o.num_splits = config.num_splits;
+    o.pages_per_compute_block = config.pages_per_compute_block.value_or(o.pages_per_compute_block);
   }
-  static std::vector<Config> candidates(const Inputs&, const Options&) {
+  static std::vector<Config> candidates(const Inputs& in, const Options& o) {
     std::vector<Config> candidates;
     for (const Index splits : {1, 2, 4, 8}) candidates.push_back({.num_splits = splits});
+    const bool heads_first = o.kv_layout == KvLayout::kHeadsFirst;
+    for (const Index pages : page_counts(in.key_cache, heads_first ? 2 : 1)) {
+      candidates.push_back({.pages_per_compute_block = pages});
+    }
     return candidates;
   }
 };

@@ -17,6 +17,7 @@ struct RaggedDecodeAttentionOp {
   static constexpr OpInfo kInfo{.id = "ragged_decode_attention",
                                 .algorithm = "ragged_decode_attention",
                                 .cache_name = "ragged-decode-attention",
+                                .version = "1",
                                 .tune_backward = false};
   static constexpr std::string_view kOutLabels = "b h d";
   static std::string_view out_labels(const Inputs& in) {

@@ -8,7 +8,7 @@
 
 namespace maskctl::attention {
 
-struct RaggedPageAttentionOp : NoHints {
+struct RaggedPageAttentionOp : RaggedPageOp {
   using Inputs = RaggedPageAttentionInputs;
   using Options = RaggedPageAttentionOptions;
   using Output = Tensor;
@@ -17,6 +17,7 @@ struct RaggedPageAttentionOp : NoHints {
   static constexpr OpInfo kInfo{.id = "ragged_page_attention",
                                 .algorithm = "ragged_page_attention",
                                 .cache_name = "ragged-page-attention",
+                                .version = "1",
                                 .tune_backward = false,
                                 .splittable = "h u"};
   static constexpr std::string_view kOutLabels = "t h d";
@@ -42,6 +43,9 @@ struct RaggedPageAttentionOp : NoHints {
     f("out", out, "t h d");
   }
   static Output forward(const Inputs& in, const Options& o) { return ragged_page_attention(in, o); }
+  static std::vector<Config> candidates(const Inputs& in, const Options&) {
+    return candidates_of<Config>(in.kv_pages);
+  }
 };
 using RaggedPageAttention = Module<RaggedPageAttentionOp>;
 

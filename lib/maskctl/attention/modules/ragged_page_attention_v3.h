@@ -13,7 +13,7 @@ struct RaggedPageAttentionV3Call : RaggedPageAttentionV3Inputs {
   Tensor* kv_cache = nullptr;
 };
 
-struct RaggedPageAttentionv3Op : NoHints {
+struct RaggedPageAttentionv3Op : RaggedPageOp {
   using Inputs = RaggedPageAttentionV3Call;
   using Options = RaggedPageAttentionV3Options;
   using Output = Tensor;
@@ -22,6 +22,7 @@ struct RaggedPageAttentionv3Op : NoHints {
   static constexpr OpInfo kInfo{.id = "ragged_page_attention_v3",
                                 .algorithm = "ragged_page_attention_v3",
                                 .cache_name = "ragged-page-attention-v3",
+                                .version = "1",
                                 .tune_backward = false,
                                 .splittable = "h u",
                                 .out_specs = 2};
@@ -58,11 +59,14 @@ struct RaggedPageAttentionv3Op : NoHints {
   static Output forward(const Inputs& in, const Options& o) {
     return ragged_page_attention_v3(in, *in.kv_cache, o);
   }
+  static std::vector<Config> candidates(const Inputs& in, const Options&) {
+    return candidates_of<Config>(in.kv_cache);
+  }
 };
 using RaggedPageAttentionv3 = Module<RaggedPageAttentionv3Op>;
 
 /// Seed 003's call: keys and values are in the pages already.
-struct RaggedPageAttentionv3PagesOp : NoHints {
+struct RaggedPageAttentionv3PagesOp : RaggedPageOp {
   using Inputs = RaggedPageAttentionV3PagesInputs;
   using Options = RaggedPageAttentionV3PagesOptions;
   using Output = Tensor;
@@ -71,6 +75,7 @@ struct RaggedPageAttentionv3PagesOp : NoHints {
   static constexpr OpInfo kInfo{.id = "ragged_page_attention_v3_pages",
                                 .algorithm = "ragged_page_attention_v3",
                                 .cache_name = "ragged-page-attention-v3",
+                                .version = "1",
                                 .tune_backward = false,
                                 .splittable = "h u"};
   static constexpr std::string_view kOutLabels = "t h d";
@@ -97,6 +102,9 @@ struct RaggedPageAttentionv3PagesOp : NoHints {
   }
   static Output forward(const Inputs& in, const Options& o) {
     return ragged_page_attention_v3(in, o);
+  }
+  static std::vector<Config> candidates(const Inputs& in, const Options&) {
+    return candidates_of<Config>(in.key_pages);
   }
 };
 using RaggedPageAttentionv3Pages = Module<RaggedPageAttentionv3PagesOp>;

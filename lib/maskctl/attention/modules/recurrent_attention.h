@@ -6,12 +6,11 @@
 
 namespace maskctl::attention {
 
-struct RecurrentAttentionOp : LinearOp {
+struct RecurrentAttentionOp : LinearOp<RecurrentAttentionConfig> {
   using Inputs = RecurrentAttentionInputs;
   using Options = RecurrentAttentionOptions;
-  using Config = RecurrentAttentionConfig;
   static constexpr OpInfo kInfo{
-      .id = "recurrent", .algorithm = "recurrent", .cache_name = "recurrent"};
+      .id = "recurrent", .algorithm = "recurrent", .cache_name = "recurrent", .version = "1"};
 
   template <class I, class O, class F>
   static void arrays(I& in, O&, F&& f) {

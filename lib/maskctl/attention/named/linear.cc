@@ -34,11 +34,12 @@ constexpr NamedOption kRecurrentOptions[] = {
     {"softmax_scale", "number; 1/sqrt(K)"},
     {"reverse", "true, false"},
     {"return_state", "true, false"},
+    {"chunk_size", "a hint; 0"},
 };
 constexpr NamedOption kLightningOptions[] = {
     {"layer_idx", "whole number"},          {"num_layers", "whole number above layer_idx"},
     {"softmax_scale", "number; 1/sqrt(K)"}, {"reverse", "true, false"},
-    {"return_state", "true, false"},
+    {"return_state", "true, false"},        {"chunk_size", "a hint; 0"},
 };
 
 template <class Options>
@@ -46,6 +47,7 @@ void read_common(Call& call, Options& options) {
   call.read("softmax_scale", options.softmax_scale);
   call.read("reverse", options.reverse);
   call.read("return_state", options.return_state);
+  call.read("chunk_size", options.chunk_size);
 }
 
 NamedResults run_recurrent(Call& call) {

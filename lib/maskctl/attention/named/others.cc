@@ -20,6 +20,9 @@ constexpr NamedOption kMatmulOptions[] = {
     {"transpose_rhs", "true: rhs is [G, N, K]"},
     {"existing_out_mode", "add (default), keep_unprocessed"},
     {"preferred_element_type", "dtype of the result; that of lhs"},
+    {"block_m", "a hint; 0"},
+    {"block_n", "a hint; 0"},
+    {"block_k", "a hint; 0"},
 };
 constexpr NamedArray kPoolingArrays[] = {
     {"x", "B T C", true},
@@ -37,6 +40,9 @@ NamedResults run_matmul(Call& call) {
   call.read("transpose_rhs", options.transpose_rhs);
   static constexpr std::string_view kModes[] = {"add", "keep_unprocessed"};
   call.read("existing_out_mode", options.existing_out_mode, kModes);
+  call.read("block_m", options.block_m);
+  call.read("block_n", options.block_n);
+  call.read("block_k", options.block_k);
   std::optional<std::string> type;
   call.read("preferred_element_type", type);
   if (type) options.preferred_element_type = dtype_from_name(*type);

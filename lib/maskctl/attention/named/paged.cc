@@ -47,6 +47,7 @@ constexpr NamedOption kPageOptions[] = {
     {"kv_layout", "heads_first (default), tokens_first"},
     {"max_context_len", "whole number"},
     {"num_splits", "a hint; 0"},
+    {"pages_per_compute_block", "a hint; 0"},
 };
 constexpr NamedArray kRaggedArrays[] = {
     {"queries", "T Hq D", true},
@@ -61,6 +62,8 @@ constexpr NamedOption kRaggedOptions[] = {
     {"softmax_scale", "number; 1/sqrt(D)"},
     {"logits_soft_cap", "number above 0"},
     {"sliding_window", "keys, the row's own counted"},
+    {"num_kv_pages_per_block", "a hint; 0"},
+    {"num_queries_per_block", "a hint; 0"},
 };
 constexpr NamedArray kRaggedV3Arrays[] = {
     {"queries", "T Hq D"},
@@ -84,6 +87,8 @@ constexpr NamedOption kRaggedV3Options[] = {
     {"softmax_scale", "number; 1 with kv_cache, 1/sqrt(D) with key_pages"},
     {"logits_soft_cap", "number above 0"},
     {"sliding_window", "keys, the row's own counted"},
+    {"num_kv_pages_per_block", "a hint; 0"},
+    {"num_queries_per_block", "a hint; 0"},
     {"q_scale", "number"},
     {"k_scale", "number"},
     {"v_scale", "number"},
@@ -143,6 +148,7 @@ NamedResults run_page(Call& call) {
   call.read("kv_layout", options.kv_layout, kLayouts);
   call.read("max_context_len", options.max_context_len);
   call.read("num_splits", options.num_splits);
+  call.read("pages_per_compute_block", options.pages_per_compute_block);
   return run_op(call, bound);
 }
 
@@ -151,6 +157,8 @@ void read_ragged(Call& call, Options& options) {
   call.read("softmax_scale", options.softmax_scale);
   call.read("logits_soft_cap", options.logits_soft_cap);
   call.read("sliding_window", options.sliding_window);
+  call.read("num_kv_pages_per_block", options.num_kv_pages_per_block);
+  call.read("num_queries_per_block", options.num_queries_per_block);
 }
 
 NamedResults run_ragged(Call& call) {

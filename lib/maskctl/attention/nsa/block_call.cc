@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/attention/core/packed_sequences.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
@@ -49,9 +50,7 @@ TokenLists::TokenLists(const char* what, const Tensor& array, Index axes, const 
   const bool by_block = array.extent(1) == block_rows && block_rows != d.queries;
   if (by_block) expected[1] = block_rows;
   check_shape(what, array, expected);
-  if (!is_integer(array.dtype())) {
-    refuse(fmt::format("{} is {}, expected integers", what, name(array.dtype())));
-  }
+  check_integer(what, array);
   values_ = as_int32(array, what);
   heads_ = d.kv_heads;
   width_ = axes == 4 ? array.extent(3) : 1;
@@ -90,13 +89,12 @@ std::vector<KeyBlock> BlockCall::blocks(std::size_t n, Index t, Index u) const {
 }
 
 std::vector<TokenTask> BlockCall::tasks() const {
-  constexpr Index kTokens = 64;
   std::vector<TokenTask> pieces;
   for (std::size_t n = 0; n < sequences.size(); ++n) {
     const Index tokens = sequences[n].tokens.size();
     for (Index u = 0; u < d.kv_heads; ++u) {
-      for (Index t = 0; t < tokens; t += kTokens) {
-        pieces.push_back({n, u, {t, std::min(t + kTokens, tokens)}});
+      for (Index t = 0; t < tokens; t += kTaskTokens) {
+        pieces.push_back({n, u, {t, std::min(t + kTaskTokens, tokens)}});
       }
     }
   }

@@ -46,7 +46,8 @@ struct KeyBlock {
   Index times = 1;
 };
 
-/// Some tokens of sequence number `sequence` and one key head: a unit of work.
+/// Some tokens of sequence number `sequence` and one key head, kTaskTokens at most: a unit of work.
+inline constexpr Index kTaskTokens = 64;
 struct TokenTask {
   std::size_t sequence = 0;
   Index u = 0;

@@ -1,6 +1,8 @@
 // Attention over listed blocks on the CPU: the query heads of a key head against all keys that the
 // token sees, where these lie.
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -105,16 +107,21 @@ void attend(const BlockCall& c, const TokenRows& rows, std::vector<float>& score
            result.out.as<float>().data() + rows.first_row() * c.d.value_dim);
 }
 
-/// The gradients of one key head, f32, token by token.
+/// Where gradients are summed, f32, in the shapes of the inputs.
+struct Slopes {
+  float *query, *key, *value;
+};
+
+/// The gradients that some tokens of one key head give, token by token.
 class Backward {
  public:
   Backward(const BlockCall& call, const Arrays& arrays, const SoftmaxResult& forward,
-           const Floats& out, const Floats& d_out, SoftmaxGradients& sums)
+           const Floats& out, const Floats& d_out, const Slopes& sums)
       : c_(call), rows_(call, arrays), forward_(forward), out_(out), d_out_(d_out), sums_(sums) {}
 
-  void run(std::size_t sequence, Index u) {
-    for (Index t = 0; t < c_.sequences[sequence].tokens.size(); ++t) {
-      if (rows_.read(sequence, t, u)) add_token();
+  void run(const TokenTask& task) {
+    for (Index t = task.tokens.begin; t < task.tokens.end; ++t) {
+      if (rows_.read(task.sequence, t, task.u)) add_token();
     }
   }
 
@@ -126,15 +133,14 @@ class Backward {
     slopes_.assign(weights_.size(), 0.0f);
     row_dots(rows_.values(), slope, group, slopes_.data(), width);
     for (Index g = 0; g < group; ++g) differentiate(g, slope + g * n);
-    row_sums(rows_.keys(), slopes_.data(), width, group,
-             sums_.query.as<float>().data() + rows_.first_row() * dim);
+    row_sums(rows_.keys(), slopes_.data(), width, group, sums_.query + rows_.first_row() * dim);
     Index first = 0;
     for (const KeyBlock& block : rows_.blocks()) {
       const Index row = rows_.key_row(block.keys.begin), size = block.keys.size();
-      add_outer(slopes_.data() + first, width, rows_.query(), group, dim,
-                sums_.key.as<float>().data() + row * dim, c_.d.kv_heads * dim, size);
-      add_outer(weights_.data() + first, width, slope, group, n,
-                sums_.value.as<float>().data() + row * n, c_.d.kv_heads * n, size);
+      add_outer(slopes_.data() + first, width, rows_.query(), group, dim, sums_.key + row * dim,
+                c_.d.kv_heads * dim, size);
+      add_outer(weights_.data() + first, width, slope, group, n, sums_.value + row * n,
+                c_.d.kv_heads * n, size);
       first += size;
     }
   }
@@ -157,9 +163,26 @@ class Backward {
   TokenRows rows_;
   const SoftmaxResult& forward_;
   const Floats &out_, &d_out_;
-  SoftmaxGradients& sums_;
+  Slopes sums_;
   std::vector<float> weights_, slopes_, deltas_;
 };
+
+/// How many tasks share the tokens of a sequence and key head, each with sums of its own: few heads
+/// would leave cores idle. It does not depend on the number of threads, so that the gradients of K
+/// and V are added in one order.
+Index parts_of_head(Index heads) {
+  constexpr Index kTasks = 8, kMost = 4;
+  return std::clamp<Index>(kTasks / std::max<Index>(heads, 1), 1, kMost);
+}
+
+/// The first of the sums, the others added in order.
+Tensor total(std::vector<Tensor>& parts) {
+  const auto sums = parts.front().as<float>();
+  for (std::size_t p = 1; p < parts.size(); ++p) {
+    std::ranges::transform(sums, parts[p].as<float>(), sums.begin(), std::plus<>());
+  }
+  return std::move(parts.front());
+}
 
 }  // namespace
 
@@ -186,18 +209,24 @@ SoftmaxGradients blocks_cpu_backward(const BlockCall& c, const SoftmaxResult& fo
                                      const Tensor& d_out) {
   const Arrays arrays(c);
   const Floats out(&forward.out), slopes(&d_out);
-  SoftmaxGradients sums{Tensor(DType::kFloat32, c.query->shape()),
-                        Tensor(DType::kFloat32, c.key->shape()),
-                        Tensor(DType::kFloat32, c.value->shape()), std::nullopt, std::nullopt};
-  const Index sequences = static_cast<Index>(c.sequences.size());
-  // Tokens of one sequence and head share keys: they stay in one task.
-  parallel_for(sequences * c.d.kv_heads, [&](Index i) {
-    Backward(c, arrays, forward, out, slopes, sums)
-        .run(as_size(i / c.d.kv_heads), i % c.d.kv_heads);
+  const Index heads = static_cast<Index>(c.sequences.size()) * c.d.kv_heads;
+  const Index parts = parts_of_head(heads);
+  Tensor d_query(DType::kFloat32, c.query->shape());
+  std::vector<Tensor> d_key(as_size(parts), Tensor(DType::kFloat32, c.key->shape()));
+  std::vector<Tensor> d_value(as_size(parts), Tensor(DType::kFloat32, c.value->shape()));
+  // Pieces of one sequence and head add to the same keys: those of a part stay in one task.
+  parallel_for(heads * parts, [&](Index i) {
+    const std::size_t sequence = as_size(i / parts / c.d.kv_heads), part = as_size(i % parts);
+    const Index u = i / parts % c.d.kv_heads, tokens = c.sequences[sequence].tokens.size();
+    Backward task(c, arrays, forward, out, slopes,
+                  {d_query.as<float>().data(), d_key[part].as<float>().data(),
+                   d_value[part].as<float>().data()});
+    for (Index t = i % parts * kTaskTokens; t < tokens; t += parts * kTaskTokens) {
+      task.run({sequence, u, {t, std::min(t + kTaskTokens, tokens)}});
+    }
   });
-  return {rounded(std::move(sums.query), c.query->dtype()),
-          rounded(std::move(sums.key), c.key->dtype()),
-          rounded(std::move(sums.value), c.value->dtype()), std::nullopt, std::nullopt};
+  return {rounded(std::move(d_query), c.query->dtype()), rounded(total(d_key), c.key->dtype()),
+          rounded(total(d_value), c.value->dtype()), std::nullopt, std::nullopt};
 }
 
 }  // namespace maskctl::attention

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/attention/core/cpu_heads.h"
 #include "maskctl/attention/core/rounded.h"
 #include "maskctl/attention/nsa/block_call.h"
@@ -35,9 +36,7 @@ void check_gate(const char* what, const Tensor* gate, const Dims& d) {
   if (!gate) return;
   check_rank(what, gate, 3);
   check_shape(what, *gate, std::vector<Index>{d.batch, d.queries, d.q_heads});
-  if (is_floating(gate->dtype())) return;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{} is {}, expected a float", what, name(gate->dtype())));
+  check_float(what, *gate);
 }
 
 /// How many blocks the compressed branch chooses.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/attention/paged/paged_checks.h"
 #include "maskctl/base/error.h"
 
@@ -24,7 +25,7 @@ void check_caches(const PageAttentionInputs& in, Index dim) {
   expected[3] = dim;
   check_shape("key_cache", *in.key_cache, expected);
   check_shape("value_cache", *in.value_cache, expected);
-  check_floats({{"query", in.query}, {"key_cache", in.key_cache}, {"value_cache", in.value_cache}});
+  check_dtypes({{"query", in.query}, {"key_cache", in.key_cache}, {"value_cache", in.value_cache}});
 }
 
 void check_hints(const PageAttentionOptions& options, std::span<const std::int32_t> lengths) {
@@ -58,6 +59,7 @@ Tensor page_attention(const PageAttentionInputs& in, const PageAttentionOptions&
   const auto lengths = integers("context_lens", in.context_lens, {{rows}});
   auto tables = integers("block_tables", in.block_tables, {{rows, -1}});
   check_hints(options, lengths);
+  call.tiles = {keys_of_pages(options.pages_per_compute_block, call.cache), options.num_splits};
   std::vector<Range> owned;
   for (Index n = 0; n < rows; ++n) owned.push_back({n, n + (lengths[as_size(n)] != 0)});
   add_sequences(call, {"context_lens", "block_tables"}, owned, lengths, std::move(tables),

@@ -30,7 +30,8 @@ struct PageAttentionOptions {
   std::optional<double> attn_logits_soft_cap;  // cap * tanh(s / cap), above 0
   KvLayout kv_layout = KvLayout::kHeadsFirst;
   std::optional<Index> max_context_len;  // when given, no sequence may be longer
-  Index num_splits = 0;                  // a hint; 0 = automatic
+  /// Hints, 0 = automatic: parts of a sequence that threads share, pages that are read at a time.
+  Index num_splits = 0, pages_per_compute_block = 0;
   Backend backend = Backend::kCpu;
 };
 

@@ -2,6 +2,7 @@
 // and values lie in slots of pages.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -35,6 +36,19 @@ struct PagedSequence {
   Index table = 0;  // where its page numbers begin in PagedCall::tables
 };
 
+/// How kCpu cuts a call, whatever it is rounded to; 0 is its own choice.
+struct PagedTiles {
+  Index keys = 0;     // of a row that are read at a time
+  Index splits = 0;   // parts of the keys of a row, each a task
+  Index queries = 0;  // of a tile, of sequences that are gathered
+};
+
+/// Hints in pages, as the keys of them.
+inline Index keys_of_pages(Index pages, const PagedCache& cache) {
+  constexpr Index kMost = 1024;
+  return std::clamp<Index>(pages, 0, kMost) * cache.page_size;
+}
+
 /// One call, checked.
 struct PagedCall {
   const Tensor* queries = nullptr;  // [.., Hq, D]: rows of Hq * D elements
@@ -46,6 +60,7 @@ struct PagedCall {
   double scale = 1, value_scale = 1;
   std::optional<double> soft_cap;
   const Tensor* sinks = nullptr;  // [n], [Hkv,n] or [Hq,n]
+  PagedTiles tiles;
 
   Index rows() const { return queries->elements() / std::max<Index>(q_heads * cache.dim, 1); }
   Index group() const { return q_heads / cache.heads; }

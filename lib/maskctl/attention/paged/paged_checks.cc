@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/attention/core/packed_sequences.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
@@ -30,21 +31,6 @@ void check_pages(const PagedCall& call, const PagedSequence& s, std::size_t n, c
 
 }  // namespace
 
-void check_floats(std::initializer_list<NamedFloats> arrays) {
-  const NamedFloats first = *arrays.begin();
-  for (const NamedFloats& other : arrays) {
-    const DType dtype = other.array->dtype();
-    if (dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBFloat16) {
-      refuse(
-          fmt::format("{} is {}, expected float32, float16 or bfloat16", other.name, name(dtype)));
-    }
-    if (dtype != first.array->dtype()) {
-      refuse(fmt::format("{} is {} and {} is {}; convert one", first.name,
-                         name(first.array->dtype()), other.name, name(dtype)));
-    }
-  }
-}
-
 std::vector<std::int32_t> integers(const char* what, const Tensor* array,
                                    std::span<const Index> shape) {
   check_rank(what, array, static_cast<Index>(shape.size()));
@@ -53,9 +39,7 @@ std::vector<std::int32_t> integers(const char* what, const Tensor* array,
     if (expected[axis] < 0) expected[axis] = array->shape()[axis];
   }
   check_shape(what, *array, expected);
-  if (!is_integer(array->dtype())) {
-    refuse(fmt::format("{} is {}, expected integers", what, name(array->dtype())));
-  }
+  check_integer(what, *array);
   return as_int32(*array, what);
 }
 
@@ -67,20 +51,11 @@ Index one_integer(const char* what, const Tensor& array) {
 }
 
 void check_call(const PagedCall& call) {
-  const Index heads = call.cache.heads;
-  if (heads == 0 || call.q_heads % heads != 0) {
-    refuse_shape(fmt::format("{} query heads do not divide into groups of {} key heads",
-                             call.q_heads, heads));
-  }
-  if (call.soft_cap && !(*call.soft_cap > 0)) {
-    refuse(fmt::format("soft cap {} is not above 0; leave it out for none", *call.soft_cap));
-  }
+  check_head_groups(call.q_heads, call.cache.heads);
+  check_soft_cap(call.soft_cap);
   if (!call.sinks) return;
-  if (!is_floating(call.sinks->dtype())) {
-    refuse(fmt::format("sinks are {}, expected a float", name(call.sinks->dtype())));
-  }
   Dims dims;
-  dims.q_heads = call.q_heads, dims.kv_heads = heads;
+  dims.q_heads = call.q_heads, dims.kv_heads = call.cache.heads;
   check_sinks(*call.sinks, dims);
 }
 

@@ -1,21 +1,12 @@
 // Checks of arrays that describe pages, before any work. All throw Error(kShape, kInvalidArgument).
 #pragma once
 
-#include <initializer_list>
 #include <span>
 #include <vector>
 
 #include "maskctl/attention/paged/paged_call.h"
 
 namespace maskctl::attention {
-
-struct NamedFloats {
-  const char* name;
-  const Tensor* array;
-};
-
-/// All are f32, f16 or bf16, of one dtype.
-void check_floats(std::initializer_list<NamedFloats> arrays);
 
 /// An array of integers of the given shape; extents of -1 fit any.
 std::vector<std::int32_t> integers(const char* name, const Tensor* array,

@@ -17,8 +17,8 @@ namespace {
 
 constexpr float kClosed = -std::numeric_limits<float>::infinity();
 constexpr Index kStreamedRows = 4;  // a gathered sequence costs about as much as five rows
-constexpr Index kTaskKeys = 1024;   // of a row; divides by every piece
-constexpr Index kMostKeys = 256;    // of a piece; a power of two of kColumnGroup
+constexpr Index kTaskKeys = 1024;   // of a row
+constexpr Index kMostKeys = 256;    // of a piece, unless more are asked for; divides kTaskKeys
 // Of the keys of a piece; they, their values and the next keys wait in the second cache.
 constexpr Index kPieceBytes = Index{1} << 17;
 
@@ -27,15 +27,26 @@ struct Row {
   const PagedSequence* sequence;
   Index row;
   Range keys;
-  Index first;
+  Index first, task_keys;
+
+  Index tasks() const { return ceil_div(keys.size(), task_keys); }
 };
 
 /// Keys that a task reads at a time.
-Index piece_keys(const PagedCache& cache) {
+Index piece_keys(const PagedCall& call) {
+  if (call.tiles.keys > 0) return std::min(round_up(call.tiles.keys, kColumnGroup), kTaskKeys);
+  const PagedCache& cache = call.cache;
   const Index row = cache.heads * cache.dim * size_bytes(cache.dtype);
   Index keys = kMostKeys;
   while (keys > kColumnGroup && keys * row > kPieceBytes) keys /= 2;
   return keys;
+}
+
+/// Keys of a task of a row that sees so many: whole pieces.
+Index task_keys(const PagedCall& call, Index keys) {
+  const Index wanted =
+      call.tiles.splits > 0 ? std::max<Index>(ceil_div(keys, call.tiles.splits), 1) : kTaskKeys;
+  return round_up(wanted, piece_keys(call));
 }
 
 /// The softmax of each query head over the keys of each task: the maximum, the sum of the weights
@@ -91,7 +102,7 @@ class Stream {
       left_ = {task, tasks_[as_size(task)].keys};
     }
     const Index begin = left_.keys.begin;
-    left_.keys.begin = std::min(begin + piece_keys(c_.cache), left_.keys.end);
+    left_.keys.begin = std::min(begin + piece_keys(c_), left_.keys.end);
     return {left_.task, {begin, left_.keys.begin}};
   }
 
@@ -178,8 +189,9 @@ std::vector<Row> streamed_rows(const PagedCall& c) {
   for (const PagedSequence& s : c.sequences) {
     if (s.rows.size() > kStreamedRows) continue;
     for (Index r = s.rows.begin; r < s.rows.end; ++r) {
-      rows.push_back({&s, r, c.visible(s, r), tasks});
-      tasks += ceil_div(rows.back().keys.size(), kTaskKeys);
+      const Range keys = c.visible(s, r);
+      rows.push_back({&s, r, keys, tasks, task_keys(c, keys.size())});
+      tasks += rows.back().tasks();
     }
   }
   return rows;
@@ -188,8 +200,8 @@ std::vector<Row> streamed_rows(const PagedCall& c) {
 std::vector<Task> tasks_of(const std::vector<Row>& rows) {
   std::vector<Task> tasks;
   for (const Row& row : rows) {
-    for (Index k = row.keys.begin; k < row.keys.end; k += kTaskKeys) {
-      tasks.push_back({&row, {k, std::min(k + kTaskKeys, row.keys.end)}});
+    for (Index k = row.keys.begin; k < row.keys.end; k += row.task_keys) {
+      tasks.push_back({&row, {k, std::min(k + row.task_keys, row.keys.end)}});
     }
   }
   return tasks;
@@ -206,7 +218,7 @@ void stream(const PagedCall& c, Tensor& out) {
   parallel_for(static_cast<Index>(rows.size()), [&](Index n) {
     const Row& row = rows[as_size(n)];
     if (row.keys.empty()) return;
-    const Range parts{row.first, row.first + ceil_div(row.keys.size(), kTaskKeys)};
+    const Range parts{row.first, row.first + row.tasks()};
     for (Index h = 0; h < c.q_heads; ++h) {
       merge(c, partials, parts, h, c.sinks_of(sinks.data(), h),
             out.as<float>().data() + (row.row * c.q_heads + h) * c.cache.dim);

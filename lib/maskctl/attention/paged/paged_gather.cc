@@ -44,6 +44,7 @@ void gathered_attention(const PagedCall& c, const PagedSequence& s, Tensor& out)
       diagonal_band(s.rows.size(), read.size(), c.left ? last - *c.left : -kUnbounded, last));
   SoftmaxOptions options;
   options.scale = c.scale, options.soft_cap = c.soft_cap;
+  options.q_block = c.tiles.queries;
   const SoftmaxResult result =
       softmax_forward({&query, &key, &value, &mask, nullptr, c.sinks}, options);
   const auto from = result.out.as<float>();

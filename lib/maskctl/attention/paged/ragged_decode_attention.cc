@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/attention/paged/paged_checks.h"
 #include "maskctl/base/error.h"
 
@@ -23,7 +24,7 @@ void check_arrays(const RaggedDecodeAttentionInputs& in) {
   expected[0] = in.query->extent(0), expected[3] = in.query->extent(in.query->rank() - 1);
   check_shape("key", *in.key, expected);
   check_shape("value", *in.value, expected);
-  check_floats({{"query", in.query}, {"key", in.key}, {"value", in.value}});
+  check_dtypes({{"query", in.query}, {"key", in.key}, {"value", in.value}});
 }
 
 /// The query is the last token that it may see, so nothing is to the right of it.
@@ -69,6 +70,7 @@ Tensor ragged_decode_attention(const RaggedDecodeAttentionInputs& in,
   call.soft_cap = options.logits_soft_cap;
   call.left = left_of(options.sliding_window);
   call.sinks = in.softmax_aux;
+  call.tiles.keys = options.kv_blocksize;
   check_call(call);
   add_ranges(call, in);
   return paged_attention(call, options.backend);

@@ -27,7 +27,7 @@ struct RaggedDecodeAttentionOptions {
   std::optional<double> softmax_scale;         // 1 / sqrt(D)
   std::optional<DecodeWindow> sliding_window;  // not negative
   std::optional<double> logits_soft_cap;       // cap * tanh(s / cap), above 0
-  Index kv_blocksize = 0;                      // a hint; 0 = automatic
+  Index kv_blocksize = 0;  // a hint, keys that are read at a time; 0 = automatic
   Backend backend = Backend::kCpu;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/attention/paged/paged_checks.h"
 #include "maskctl/base/error.h"
 
@@ -32,7 +33,7 @@ Tensor ragged_page_attention(const RaggedPageAttentionInputs& in,
   std::vector<Index> expected = in.kv_pages->shape();
   expected[3] = dim;
   check_shape("kv_pages", *in.kv_pages, expected);
-  check_floats({{"queries", in.queries}, {"kv_pages", in.kv_pages}});
+  check_dtypes({{"queries", in.queries}, {"kv_pages", in.kv_pages}});
   PagedCall call;
   call.queries = in.queries;
   call.q_heads = in.queries->extent(1);
@@ -41,6 +42,8 @@ Tensor ragged_page_attention(const RaggedPageAttentionInputs& in,
   call.soft_cap = options.logits_soft_cap;
   call.left = left_of_window(options.sliding_window);
   call.sinks = in.softmax_aux;
+  call.tiles = {.keys = keys_of_pages(options.num_kv_pages_per_block, call.cache),
+                .queries = options.num_queries_per_block};
   check_call(call);
   const auto lengths = integers("context_lens", in.context_lens, {{-1}});
   const Index listed = in.context_lens->extent(0);

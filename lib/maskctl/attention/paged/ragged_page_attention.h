@@ -26,6 +26,9 @@ struct RaggedPageAttentionOptions {
   std::optional<double> softmax_scale;    // 1 / sqrt(D)
   std::optional<double> logits_soft_cap;  // cap * tanh(s / cap), above 0
   std::optional<Index> sliding_window;    // w keys, the row's own included; 1 or more
+  /// Hints, 0 = automatic: pages that are read at a time where a sequence has few rows, and rows of
+  /// a tile where it has many.
+  Index num_kv_pages_per_block = 0, num_queries_per_block = 0;
   Backend backend = Backend::kCpu;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/attention/core/packed_sequences.h"
 #include "maskctl/attention/paged/paged_checks.h"
 #include "maskctl/base/error.h"
@@ -31,7 +32,7 @@ void check_arrays(const Inputs& in, const Tensor& kv_cache) {
   check_shape("keys", *in.keys, expected);
   check_rank("values", in.values, 3);
   check_shape("values", *in.values, expected);
-  check_floats(
+  check_dtypes(
       {{"queries", in.queries}, {"keys", in.keys}, {"values", in.values}, {"kv_cache", &kv_cache}});
   const Index packing = 4 / size_bytes(kv_cache.dtype());
   check_shape(
@@ -148,6 +149,8 @@ Tensor ragged_page_attention_v3(const Inputs& in, Tensor& kv_cache, const Option
   call.left = left_of_window(options.sliding_window);
   const auto sinks = sinks_per_head("attention_sink", in.attention_sink, call.q_heads);
   if (sinks) call.sinks = &*sinks;
+  call.tiles = {.keys = keys_of_pages(options.num_kv_pages_per_block, call.cache),
+                .queries = options.num_queries_per_block};
   check_call(call);
   add_v3_sequences(call, in);
   write_rows(call, *in.keys, 0, kv_cache);
@@ -167,7 +170,7 @@ Tensor ragged_page_attention_v3(const RaggedPageAttentionV3PagesInputs& in,
   expected[3] = dim;
   check_shape("key_pages", *in.key_pages, expected);
   check_shape("value_pages", *in.value_pages, expected);
-  check_floats({{"query", in.query}, {"key_pages", in.key_pages}, {"value_pages", in.value_pages}});
+  check_dtypes({{"query", in.query}, {"key_pages", in.key_pages}, {"value_pages", in.value_pages}});
   PagedCall call;
   call.queries = in.query;
   call.q_heads = in.query->extent(1);
@@ -177,6 +180,8 @@ Tensor ragged_page_attention_v3(const RaggedPageAttentionV3PagesInputs& in,
   call.left = left_of_window(options.sliding_window);
   const auto sinks = sinks_per_head("softmax_aux", in.softmax_aux, call.q_heads);
   if (sinks) call.sinks = &*sinks;
+  call.tiles = {.keys = keys_of_pages(options.num_kv_pages_per_block, call.cache),
+                .queries = options.num_queries_per_block};
   check_call(call);
   check_rank("cu_seqlens_q", in.cu_seqlens_q, 1);
   const Index count = std::max<Index>(in.cu_seqlens_q->extent(0) - 1, 0);

@@ -32,6 +32,7 @@ struct RaggedPageAttentionV3Options {
   /// multiplied by q_scale and k_scale before the cap, the result by v_scale. Rows of the cache are
   /// not rescaled.
   std::optional<double> q_scale, k_scale, v_scale;
+  Index num_kv_pages_per_block = 0, num_queries_per_block = 0;  // as RaggedPageAttentionOptions
   Backend backend = Backend::kCpu;
 };
 
@@ -59,6 +60,7 @@ struct RaggedPageAttentionV3PagesOptions {
   std::optional<double> softmax_scale;  // 1 / sqrt(D), unlike the form above
   std::optional<Index> sliding_window;
   std::optional<double> logits_soft_cap;
+  Index num_kv_pages_per_block = 0, num_queries_per_block = 0;  // as RaggedPageAttentionOptions
   Backend backend = Backend::kCpu;
 };
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/attention/core/cpu_heads.h"
-#include "maskctl/attention/core/dims.h"
 #include "maskctl/attention/core/doubles.h"
 #include "maskctl/attention/core/packed_sequences.h"
 #include "maskctl/attention/core/rounded.h"
@@ -40,10 +40,7 @@ struct Pooling {
 
 void check_inputs(const MeanPoolingInputs& in, const MeanPoolingOptions& options) {
   if (!in.x) refuse("x is missing");
-  const DType dtype = in.x->dtype();
-  if (dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBFloat16) {
-    refuse(fmt::format("x is {}, expected float32, float16 or bfloat16", name(dtype)));
-  }
+  check_dtypes({{"x", in.x}});
   if (in.cu_seqlens && in.attention_mask) {
     refuse("cu_seqlens and attention_mask are given, expected one at most");
   }

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <vector>
 
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/dense.h"
@@ -124,9 +125,8 @@ ProbeReading read(const WeightView& view, double threshold, float evenness) {
 }
 
 Tensor as_floats(const Tensor& tensor, const char* what) {
-  if (is_floating(tensor.dtype())) return astype(tensor, DType::kFloat32);
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{} is {}, expected a float", what, name(tensor.dtype())));
+  check_float(what, tensor);
+  return astype(tensor, DType::kFloat32);
 }
 
 }  // namespace

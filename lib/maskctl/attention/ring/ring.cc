@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "maskctl/attention/core/checks.h"
 #include "maskctl/attention/core/masked_softmax.h"
 #include "maskctl/attention/core/slices.h"
 #include "maskctl/attention/ring/ring_shard.h"

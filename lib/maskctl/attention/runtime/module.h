@@ -23,6 +23,7 @@ namespace maskctl::attention {
 ///   backward(inputs, output, cotangents, options)
 ///   apply(config, options, backward)             hints of the config, for that pass
 ///   candidates(inputs, options)                  configs worth measuring; absent: the default only
+///   heuristic()                                  the config without measuring; absent: Config{}
 template <class Op>
 class Module {
  public:
@@ -50,8 +51,15 @@ class Module {
                         prepared(options, config, kernels, platform, true));
   }
 
-  /// The kernels choose well on their own: the defaults of the class.
-  Config heuristic_cfg() const { return Config{}; }
+  /// What is best most often: what the operation says, or the defaults of the class, with which its
+  /// kernels choose on their own.
+  Config heuristic_cfg() const {
+    if constexpr (requires { Op::heuristic(); }) {
+      return Op::heuristic();
+    } else {
+      return Config{};
+    }
+  }
 
   /// The heuristic one first. The reference has nothing to tune.
   std::vector<Config> candidate_cfgs(const Inputs& inputs, const Options& options) const {

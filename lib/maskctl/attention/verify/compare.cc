@@ -87,4 +87,18 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && std::ranges::equal(a.bytes(), b.bytes());
 }
 
+NamedArguments without_gradients(NamedArguments arguments) {
+  std::erase_if(arguments.arrays,
+                [](const auto& entry) { return entry.first.starts_with("cotangent_"); });
+  arguments.gradient_seed.reset();
+  return arguments;
+}
+
+void fill_row(Tensor& tensor, Index n, float value) {
+  Tensor row(DType::kFloat32, {tensor.shape().back()});
+  std::ranges::fill(row.as<float>(), value);
+  const Tensor bits = astype(row, tensor.dtype());
+  std::ranges::copy(bits.bytes(), tensor.bytes().begin() + n * std::ssize(bits.bytes()));
+}
+
 }  // namespace maskctl::attention

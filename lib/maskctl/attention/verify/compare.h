@@ -1,4 +1,4 @@
-// Arrays compared element by element; private to verify.
+// Arrays compared element by element, and arguments changed; private to verify.
 #pragma once
 
 #include <string>
@@ -24,5 +24,11 @@ VerifyCheck compare_results(const std::string& name, const NamedResults& seen,
                             const std::optional<Tolerance>& tolerance);
 
 bool same_bits(const Tensor& a, const Tensor& b);
+
+/// A call of which no gradients are asked for.
+NamedArguments without_gradients(NamedArguments arguments);
+
+/// Sets row n of an array of floats; rows are those of the last axis.
+void fill_row(Tensor& tensor, Index n, float value);
 
 }  // namespace maskctl::attention

@@ -6,30 +6,12 @@
 #include <limits>
 
 #include "maskctl/attention/verify/compare.h"
-#include "maskctl/attention/verify/reach.h"
-#include "maskctl/tensor/convert.h"
+#include "maskctl/attention/verify/key_side.h"
 
 namespace maskctl::attention {
 namespace {
 
 using State = VerifyCheck::State;
-
-/// A tensor of vectors [B,T,H,D] or [B,H,T,D], changed vector by vector.
-void fill_vector(Tensor& tensor, Layout layout, Index b, Index t, Index h, float value) {
-  const bool heads_last = layout == Layout::kBthd;
-  const Index first = heads_last ? t : h, second = heads_last ? h : t;
-  const Index at = ((b * tensor.extent(1) + first) * tensor.extent(2) + second) * tensor.extent(3);
-  Tensor one(DType::kFloat32, {tensor.extent(3)});
-  std::ranges::fill(one.as<float>(), value);
-  const Tensor bits = astype(one, tensor.dtype());
-  std::ranges::copy(bits.bytes(), tensor.bytes().begin() + at * size_bytes(tensor.dtype()));
-}
-
-void fill_key(NamedArguments& arguments, Layout layout, Index b, Index j, Index u, float value) {
-  for (const char* name : {"key", "value"}) {
-    fill_vector(arguments.arrays.at(name), layout, b, j, u, value);
-  }
-}
 
 /// Marks the keys that some query of a plane sees.
 void mark_seen(const Plane& plane, std::vector<bool>& seen) {
@@ -95,7 +77,7 @@ VerifyCheck check_unseen_keys(const NamedOperation& operation, const NamedArgume
       for (Index j = 0; j < shape.keys; ++j) {
         if (seen[as_size(j)]) continue;
         ++unseen;
-        fill_key(poisoned, shape.layout, b, j, u, std::numeric_limits<float>::quiet_NaN());
+        fill_key(poisoned, shape, b, j, u, std::numeric_limits<float>::quiet_NaN());
       }
     }
   }
@@ -115,10 +97,7 @@ VerifyCheck check_closed_keys(const NamedOperation& operation, const NamedArgume
                               const Mask& mask) {
   constexpr Index kTried = 8;
   const ProbeShape shape = shape_of_call(operation, arguments);
-  NamedArguments forward = arguments;
-  forward.gradient_seed.reset();
-  std::erase_if(forward.arrays,
-                [](const auto& entry) { return entry.first.starts_with("cotangent_"); });
+  const NamedArguments forward = without_gradients(arguments);
   const Tensor clean = run(operation, forward).at("out");
   const Index tried = std::min(kTried, shape.keys);
   for (Index n = 0; n < tried; ++n) {
@@ -126,7 +105,7 @@ VerifyCheck check_closed_keys(const NamedOperation& operation, const NamedArgume
     NamedArguments changed = forward;
     for (Index b = 0; b < shape.batch; ++b) {
       for (Index u = 0; u < shape.kv_heads; ++u) {
-        fill_key(changed, shape.layout, b, j, u, n % 2 == 0 ? 1000.F : -1000.F);
+        fill_key(changed, shape, b, j, u, n % 2 == 0 ? 1000.F : -1000.F);
       }
     }
     const std::string row = changed_row(clean, run(operation, changed).at("out"), shape, mask, j);

@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
-#include "maskctl/tensor/convert.h"
+#include "maskctl/attention/verify/key_side.h"
 
 namespace maskctl::attention {
 namespace {
-
-/// Element (b, t, h) of [B,T,H,D] or [B,H,T,D], in vectors of D.
-Index vector_at(Layout layout, Index b, Index t, Index h, Index tokens, Index heads) {
-  return layout == Layout::kBthd ? (b * tokens + t) * heads + h : (b * heads + h) * tokens + t;
-}
 
 /// The values of pass p for all batches and heads.
 Tensor values_of_pass(const Probe& probe, const ProbeShape& shape, Index pass) {
@@ -29,15 +24,6 @@ Tensor values_of_pass(const Probe& probe, const ProbeShape& shape, Index pass) {
     }
   }
   return out;
-}
-
-void use_probe(const Probe& probe, NamedArguments& arguments) {
-  arguments.arrays["query"] = probe.query;
-  arguments.arrays["key"] = probe.key;
-  arguments.arrays["value"] = probe.key;  // of the right shape
-  std::erase_if(arguments.arrays,
-                [](const auto& entry) { return entry.first.starts_with("cotangent_"); });
-  arguments.gradient_seed.reset();
 }
 
 /// One row of every batch and key head per channel: rows [first, first + D), query head `member` of
@@ -89,29 +75,14 @@ Index widest_values(const ProbeShape& shape) {
 
 }  // namespace
 
-ProbeShape shape_of_call(const NamedOperation& operation, const NamedArguments& arguments) {
-  const Tensor &query = arguments.arrays.at("query"), &key = arguments.arrays.at("key");
-  ProbeShape shape;
-  const bool heads_first = operation.arrays.front().axes == "B Hq Tq D";
-  shape.layout = heads_first ? Layout::kBhtd : Layout::kBthd;
-  shape.batch = query.extent(0);
-  shape.queries = query.extent(heads_first ? 2 : 1);
-  shape.heads = query.extent(heads_first ? 1 : 2);
-  shape.keys = key.extent(heads_first ? 2 : 1);
-  shape.kv_heads = key.extent(heads_first ? 1 : 2);
-  shape.dim = query.extent(3);
-  return shape;
-}
-
 ProbeReading read_weights_reach(const NamedOperation& operation, NamedArguments arguments,
                                 bool wide) {
   ProbeShape shape = shape_of_call(operation, arguments);
-  if (wide) shape.value_dim = widest_values(shape);
+  if (wide && !has_latent(arguments)) shape.value_dim = widest_values(shape);
   const Probe probe = make_probe(shape);
-  use_probe(probe, arguments);
   Tensor stacked(DType::kFloat32, {0});
   for (Index pass = 0; pass < shape.passes(); ++pass) {
-    arguments.arrays["value"] = values_of_pass(probe, shape, pass);
+    use_probe(probe, values_of_pass(probe, shape, pass), arguments);
     const Tensor out = run(operation, arguments).at("out");
     if (pass == 0) {
       std::vector<Index> extents = out.shape();
@@ -125,12 +96,14 @@ ProbeReading read_weights_reach(const NamedOperation& operation, NamedArguments 
 
 ProbeReading read_gradient_reach(const NamedOperation& operation, NamedArguments arguments) {
   const ProbeShape shape = shape_of_call(operation, arguments);
-  use_probe(make_probe(shape), arguments);
+  const Probe probe = make_probe(shape);
+  use_probe(probe, probe.key, arguments);  // values of the right shape
   Tensor weights(DType::kFloat32, {shape.batch, shape.heads, shape.queries, shape.keys});
   for (Index member = 0; member < shape.heads / shape.kv_heads; ++member) {
     for (Index first = 0; first < shape.queries; first += shape.dim) {
       arguments.arrays["cotangent_out"] = one_hot_cotangent(shape, first, member);
-      collect(run(operation, arguments).at("grad_value"), shape, first, member, weights);
+      NamedResults results = run(operation, arguments);
+      collect(value_gradient(results, shape), shape, first, member, weights);
     }
   }
   return read_weights(weights);

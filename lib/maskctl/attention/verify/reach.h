@@ -6,12 +6,10 @@
 
 namespace maskctl::attention {
 
-/// Extents of the arrays query and key of an operation of the dense family, in its layout.
-ProbeShape shape_of_call(const NamedOperation& operation, const NamedArguments& arguments);
-
 /// The mask that the outputs for one-hot values show: `arguments` with the probe's arrays. `wide`:
 /// values have as many channels as fit, not those of the call, so that the logits of each row are
-/// computed once or a few times; for the judge, whose arithmetic does not depend on them.
+/// computed once or a few times; for the judge, whose arithmetic does not depend on them. Not of a
+/// latent, whose projection to more channels would cost more than the logits.
 ProbeReading read_weights_reach(const NamedOperation& operation, NamedArguments arguments,
                                 bool wide = false);
 

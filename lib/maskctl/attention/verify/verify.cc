@@ -6,6 +6,8 @@
 #include <array>
 
 #include "maskctl/attention/verify/compare.h"
+#include "maskctl/attention/verify/inputs.h"
+#include "maskctl/attention/verify/key_side.h"
 #include "maskctl/attention/verify/poison.h"
 #include "maskctl/attention/verify/reach.h"
 #include "maskctl/base/checked.h"
@@ -56,8 +58,11 @@ void check_given(const std::string& name, const Tensor& given, const NamedResult
                           shape_text(given.shape()), shape_text(found->second.shape())));
 }
 
-bool is_dense_family(const VerifyRequest& request) {
-  return request.operation->takes_mask && request.arguments.arrays.contains("key");
+/// The softmax of queries over single keys, whose weights are 0 where a cell is closed.
+bool has_weights(const VerifyRequest& request) {
+  const auto& arrays = request.arguments.arrays;
+  const bool selects = arrays.contains("block_indices") && !arrays.contains("g_cmp");
+  return request.operation->takes_mask || selects;
 }
 
 /// Throws Error(kLimit) where the judge would take hours.
@@ -76,40 +81,82 @@ void check_pairs(const VerifyRequest& request) {
                   shape.queries, shape.keys, planes, kMostPairs));
 }
 
+/// Why there are no gradients; empty when there are.
+std::string no_gradients(const VerifyRequest& request) {
+  if (!request.operation->has_gradients) return "the operation has none";
+  return request.gradients ? "" : "gradients are not asked for";
+}
+
+/// Why the weights of a call cannot be read; empty when they can.
+std::string no_weights(const VerifyRequest& request) {
+  if (request.arguments.arrays.contains("g_cmp")) {
+    return "the keys themselves say which blocks of them are seen";
+  }
+  if (!has_weights(request)) return "the operation has no mask";
+  const ProbeShape shape = shape_of_call(*request.operation, request.arguments);
+  const Index cells = shape.batch * shape.heads * shape.queries * shape.keys;
+  return cells > kMostCells ? fmt::format("{} cells are more than {}", cells, kMostCells) : "";
+}
+
+void skip(std::initializer_list<const char*> names, const std::string& reason,
+          std::vector<VerifyCheck>& checks) {
+  for (const char* name : names) checks.push_back({name, State::kSkipped, reason});
+}
+
 void verify_mask(const VerifyRequest& request, std::vector<VerifyCheck>& checks) {
   const NamedOperation& operation = *request.operation;
-  const ProbeShape shape = shape_of_call(operation, request.arguments);
-  const Index cells = shape.batch * shape.heads * shape.queries * shape.keys;
-  if (cells > kMostCells) {
-    checks.push_back(
-        {"weights", State::kSkipped, fmt::format("{} cells are more than {}", cells, kMostCells)});
-    return;
-  }
   const ProbeReading applied = read_weights_reach(operation, on(request.against, request), true);
   const Mask& mask = request.declared ? *request.declared : applied.mask;
-  if (request.declared) checks.push_back(compare_reach("declared mask", applied, mask));
+  if (request.declared) {
+    checks.push_back(compare_reach("declared mask", applied, mask));
+  } else {
+    skip({"declared mask"}, "none is given, or other arguments close cells too", checks);
+  }
   const NamedArguments arguments = on(request.backend, request);
   checks.push_back(compare_reach("weights", read_weights_reach(operation, arguments), mask));
   if (arguments.gradient_seed) {
     checks.push_back(
         compare_reach("gradient support", read_gradient_reach(operation, arguments), mask));
+  } else {
+    skip({"gradient support"}, no_gradients(request), checks);
   }
   checks.push_back(check_unseen_keys(operation, arguments, mask));
   checks.push_back(check_closed_keys(operation, arguments, mask));
 }
 
+void verify_inputs(const VerifyRequest& request, std::vector<VerifyCheck>& checks) {
+  if (request.arguments.arrays.contains("g_cmp")) {
+    return skip({"unread inputs", "other outputs"}, no_weights(request), checks);
+  }
+  const NamedArguments arguments = on(request.backend, request);
+  checks.push_back(check_unread_inputs(*request.operation, arguments, request.against));
+  checks.push_back(check_other_outputs(*request.operation, arguments, request.against));
+}
+
 }  // namespace
 
 std::vector<VerifyCheck> verify(const VerifyRequest& request) {
-  if (is_dense_family(request)) check_pairs(request);
+  if (has_weights(request)) check_pairs(request);
   const NamedResults seen = run(*request.operation, on(request.backend, request));
   const NamedResults expected = run(*request.operation, on(request.against, request));
   std::vector<VerifyCheck> checks{
       compare_results("forward", seen, expected, false, request.tolerance)};
-  if (request.gradients && request.operation->has_gradients) {
+  if (const std::string reason = no_gradients(request); reason.empty()) {
     checks.push_back(compare_results("gradients", seen, expected, true, request.tolerance));
+  } else {
+    skip({"gradients"}, reason, checks);
   }
-  if (is_dense_family(request)) verify_mask(request, checks);
+  const std::string reason = no_weights(request);
+  if (reason.empty()) {
+    verify_mask(request, checks);
+    return checks;
+  }
+  skip({"declared mask", "weights", "gradient support"}, reason, checks);
+  if (has_weights(request)) {
+    skip({"unseen keys", "closed keys"}, reason, checks);
+  } else {
+    verify_inputs(request, checks);
+  }
   return checks;
 }
 

@@ -22,8 +22,7 @@ Tolerance usual_tolerance(DType dtype, bool gradient);
 struct VerifyCheck {
   enum class State : std::uint8_t { kPassed, kFailed, kSkipped };
 
-  std::string name;  // "forward", "gradients", "declared mask", "weights", "gradient support",
-                     // "unseen keys", "closed keys"
+  std::string name;  // as `verify` lists them
   State state = State::kPassed;
   std::string detail;  // figures; where and how much it failed; why it was skipped
 };
@@ -39,14 +38,20 @@ struct VerifyRequest {
   std::uint64_t seed = 0;  // of cotangents and of the keys that are changed
 };
 
-/// The checks in the order of VerifyCheck::name; those of the mask are made for operations of the
-/// dense family:
-///   weights           the mask read from one-hot values, as `probe` does, is the mask
-///   gradient support  the value gradients of one-hot cotangents reach the cells of the mask
-///   unseen keys       NaN in keys that no query sees changes no bit of results and gradients
-///   closed keys       large changes of a key change no bit of a row that does not see it
-/// Throws what the operation throws, and Error(kLimit) for operations of the dense family with more
-/// than 2^33 open pairs of a query and a key over all batches and heads.
+/// All checks that a call can have, in this order; those that do not apply are skipped and say why.
+///   forward, gradients the results agree within the tolerance
+///   declared mask      `against` applies the mask that was declared
+///   weights            the mask read from one-hot values, as `probe` does, is the mask
+///   gradient support   the value gradients of one-hot cotangents reach the cells of the mask
+/// and for softmax attention over single keys
+///   unseen keys        NaN in keys that no query sees changes no bit of results and gradients
+///   closed keys        large changes of a key change no bit of a row that does not see it
+/// or for other operations, which no mask describes
+///   unread inputs      NaN in rows of inputs that `against` does not read changes no bit
+///   other outputs      large changes of a row change no bit that it has no part in
+/// A key is one vector of K and V, or one row of a latent (and of its rotary part).
+/// Throws what the operation throws, and Error(kLimit) for softmax attention with more than 2^33
+/// open pairs of a query and a key over all batches and heads.
 std::vector<VerifyCheck> verify(const VerifyRequest& request);
 
 /// Results that were made elsewhere, "out", "lse" or "grad_query", against those of `against`: the

@@ -1,0 +1,201 @@
+// Every candidate config of the operations that are tuned gives the result of the float64 loops,
+// and those that cut sums elsewhere round otherwise, so that they do change what runs.
+#include <set>
+
+#include "attention/arrays.h"
+#include "attention/paged_batches.h"
+#include "maskctl/attention/modules/gla_attention.h"
+#include "maskctl/attention/modules/grouped_matmul.h"
+#include "maskctl/attention/modules/lightning_attention.h"
+#include "maskctl/attention/modules/page_attention.h"
+#include "maskctl/attention/modules/ragged_decode_attention.h"
+#include "maskctl/attention/modules/ragged_page_attention.h"
+#include "maskctl/attention/modules/ragged_page_attention_v3.h"
+#include "maskctl/attention/modules/recurrent_attention.h"
+#include "maskctl/attention/runtime/config_text.h"
+
+namespace {
+
+using namespace attention_test;
+using maskctl::test::f32;
+using maskctl::test::i32;
+using maskctl::test::RandomTensors;
+
+std::string bits_of(const Tensor& tensor) {
+  const auto bytes = tensor.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+template <class Options>
+Options on_reference() {
+  Options options;
+  options.backend = Backend::kReference;
+  return options;
+}
+
+/// All results, or gradients, by name.
+using Results = std::map<std::string, Tensor>;
+
+template <class Op>
+Results results_of(typename Op::Output output) {
+  Results all;
+  Op::outputs(output, [&all](std::string_view name, auto& array, std::string_view) {
+    if constexpr (std::is_same_v<decltype(array), Tensor&>) all[std::string(name)] = array;
+  });
+  return all;
+}
+
+template <class Op>
+Results gradients_of(typename Op::Gradients gradients) {
+  Results all;
+  Op::gradients(gradients, [&all](std::string_view name, auto& array) {
+    if constexpr (std::is_same_v<decltype(array), Tensor&>) {
+      all[std::string(name)] = array;
+    } else if (array) {
+      all[std::string(name)] = *array;
+    }
+  });
+  return all;
+}
+
+void check_results(const Results& seen, const Results& expected, double tolerance) {
+  CHECK(seen.size() == expected.size());
+  for (const auto& [name, array] : expected)
+    check_close(seen.at(name), array, tolerance, name.c_str());
+}
+
+/// `kinds`: how many different bits the candidates give, forward and backward.
+template <class Op>
+void check_candidates(const typename Op::Inputs& in, typename Op::Options options,
+                      std::size_t candidates, std::size_t kinds, double tolerance) {
+  INFO(Op::kInfo.id);
+  const Module<Op> module;
+  options.backend = Backend::kReference;
+  const auto twin = Op::forward(in, options);
+  const Results expected = results_of<Op>(twin);
+  Results slopes;
+  const Cotangents cotangents{.out = &expected.at("out")};
+  if constexpr (Module<Op>::kHasBackward) {
+    slopes = gradients_of<Op>(Op::backward(in, twin, cotangents, options));
+  }
+  options.backend = Backend::kCpu;
+  const auto configs = module.candidate_cfgs(in, options);
+  CHECK(configs.size() == candidates);
+  std::set<std::string> rounded;
+  for (const auto& config : configs) {
+    INFO(to_text(config));
+    const auto output = module.run(in, options, config, builtin_kernels());
+    std::string bits = bits_of(results_of<Op>(output).at("out"));
+    check_results(results_of<Op>(output), expected, tolerance);
+    if constexpr (Module<Op>::kHasBackward) {
+      const Results seen = gradients_of<Op>(
+          module.run_backward(in, output, cotangents, options, config, builtin_kernels()));
+      check_results(seen, slopes, 10 * tolerance);
+      for (const auto& [name, array] : seen) bits += bits_of(array);
+    }
+    rounded.insert(bits);
+  }
+  CHECK(rounded.size() == kinds);
+  // The kernels' own choice is that of the heuristic config.
+  CHECK(bits_of(results_of<Op>(Op::forward(in, options)).at("out")) ==
+        bits_of(results_of<Op>(module.run(in, options, module.heuristic_cfg(), builtin_kernels()))
+                    .at("out")));
+}
+
+TEST_CASE("candidates: lengths of the chunks of linear attention") {
+  RandomTensors r(1);
+  for (const Index tokens : {230, 7}) {
+    const Tensor q = r.normal({2, tokens, 4, 20}), k = r.normal({2, tokens, 2, 20}),
+                 v = r.normal({2, tokens, 2, 12}), g = r.uniform({2, tokens, 4, 20}, -0.5f, 0),
+                 decay = r.uniform({4}, -0.3f, 0);
+    const std::size_t kinds = tokens > 24 ? 4 : 1;
+    check_candidates<GLAttentionOp>({.query = &q, .key = &k, .value = &v, .g = &g}, {}, 4, kinds,
+                                    2e-6);
+    check_candidates<LightningAttentionOp>({.query = &q, .key = &k, .value = &v, .decay = &decay},
+                                           {}, 4, kinds, 2e-6);
+    RecurrentAttentionOptions reverse;
+    reverse.reverse = true;
+    check_candidates<RecurrentAttentionOp>(
+        {.query = &q, .key = &k, .value = &v, .g_gamma = &decay, .gk = &g}, reverse, 4, kinds,
+        2e-6);
+  }
+}
+
+TEST_CASE("candidates: chunks of any length, from one token on") {
+  RandomTensors r(2);
+  const Tensor q = r.normal({1, 130, 2, 9}), g = r.uniform({1, 130, 2, 9}, -3.0f, 0);
+  const RecurrentAttentionInputs in{.query = &q, .key = &q, .value = &q, .gk = &g, .gv = &g};
+  const auto slow = on_reference<RecurrentAttentionOptions>();
+  const Tensor expected = recurrent_attention(in, slow).out;
+  const LinearAttentionGradients slopes = recurrent_attention_backward(in, q, slow);
+  for (const Index size : {1, 2, 5, 6, 7, 31, 32, 33, 95, 96, 97, 1 << 20}) {
+    RecurrentAttentionOptions options;
+    options.chunk_size = size;
+    check_close(recurrent_attention(in, options).out, expected, 2e-6, "out");
+    const LinearAttentionGradients seen = recurrent_attention_backward(in, q, options);
+    check_close(seen.key, slopes.key, 1e-5, "d_key");
+    check_close(*seen.gk, *slopes.gk, 1e-5, "d_gk");
+  }
+}
+
+TEST_CASE("candidates: tiles of the grouped product") {
+  RandomTensors r(3);
+  const Tensor lhs = r.normal({700, 600}), rhs = r.normal({3, 600, 300}),
+               sizes = i32({500, 0, 190});
+  // Each sum is added up in the same order whatever the tiles.
+  check_candidates<GroupedMatmulOp>({.lhs = &lhs, .rhs = &rhs, .group_sizes = &sizes}, {}, 9, 1,
+                                    2e-6);
+  GroupedMatmulOptions options;
+  const Tensor expected =
+      grouped_matmul({&lhs, &rhs, &sizes}, on_reference<GroupedMatmulOptions>());
+  for (const Index size : {1, 33, 1 << 20}) {
+    options.block_m = options.block_n = options.block_k = size;
+    check_close(grouped_matmul({&lhs, &rhs, &sizes}, options), expected, 2e-6, "out");
+  }
+}
+
+TEST_CASE("candidates: pieces and parts of a sequence of pages") {
+  RandomTensors r(4);
+  const Tensor query = r.normal({2, 6, 16}), keys = r.normal({320, 2, 8, 16}),
+               values = r.normal({320, 2, 8, 16}), lens = i32({2500, 60});
+  Tensor tables(DType::kInt32, {2, 313});
+  for (Index i = 0; i < tables.elements(); ++i) {
+    tables.as<std::int32_t>()[as_size(i)] = static_cast<std::int32_t>(i * 7 % 320);
+  }
+  check_candidates<PageAttentionOp>({&query, &keys, &values, &lens, &tables}, {}, 8, 8, 2e-6);
+  const Tensor start = i32({3, 0}), end = i32({900, 7}), key = r.normal({2, 900, 2, 16});
+  check_candidates<RaggedDecodeAttentionOp>({&query, &key, &key, &start, &end}, {}, 5, 4, 2e-6);
+}
+
+TEST_CASE("candidates: pages read together, and tiles of prefill") {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    RandomTensors r(seed);
+    const paging::Batch b = paging::batch(r, 1300, 400);
+    const Tensor pages = b.interleaved(), lens = b.lens(), tables = b.tables(),
+                 starts = b.start_loc();
+    RaggedPageAttentionInputs in{&b.queries, &pages, &lens, &tables, &starts};
+    const Module<RaggedPageAttentionOp> module;
+    const Tensor expected = ragged_page_attention(in, on_reference<RaggedPageAttentionOptions>());
+    for (const auto& config : module.candidate_cfgs(in, {})) {
+      check_close(module.run(in, {}, config, builtin_kernels()), expected,
+                  paging::tolerance(b.dtype), "out");
+    }
+  }
+  RandomTensors r(5);
+  const Tensor queries = r.normal({302, 4, 16}), key_pages = r.normal({100, 16, 2, 16}),
+               value_pages = r.normal({100, 16, 2, 16}), rows = i32({0, 2, 302}),
+               tokens = i32({0, 900, 1300});
+  Tensor tables(DType::kInt32, {2, 60});
+  for (Index i = 0; i < 120; ++i)
+    tables.as<std::int32_t>()[as_size(i)] = static_cast<std::int32_t>(i % 100);
+  // Rows of a tile are alone: their number does not change how they are rounded.
+  check_candidates<RaggedPageAttentionv3PagesOp>(
+      {&queries, &key_pages, &value_pages, &rows, &tokens, &tables}, {}, 6, 4, 2e-6);
+}
+
+TEST_CASE("candidates: a call that will be refused has candidates all the same") {
+  CHECK(PageAttention().candidate_cfgs({}, {}).size() == 8);
+  CHECK(RaggedPageAttention().candidate_cfgs({}, {}).size() == 6);
+}
+
+}  // namespace
