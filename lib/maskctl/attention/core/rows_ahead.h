@@ -17,10 +17,11 @@ class RowsAhead {
   explicit RowsAhead(Index floats_of_depth = 6) : floats_of_depth_(floats_of_depth) {}
 
   void clear() { count_ = at_ = 0; }
-  /// `count` rows of n floats, `stride` floats apart; nothing when count <= 0. At most kMost calls
-  /// after clear(); they are served in order.
+  /// `count` rows of n floats, `stride` floats apart; nothing when count <= 0. Served in order; of
+  /// many calls after clear() only the first kMost.
   void ask(const float* row, Index stride, Index count, Index n) {
-    if (count > 0) asked_[count_++] = {row, row + count * stride, stride, n};
+    if (count <= 0 || count_ == kMost) return;
+    asked_[count_++] = {row, row + count * stride, stride, n};
   }
   /// Fetches what is due during one such product of this depth.
   void step(Index depth) {
