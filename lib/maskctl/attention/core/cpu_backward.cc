@@ -291,14 +291,10 @@ bool heads_share_bias(const CpuCall& c) {
                     (c.d.kv_heads > 1 && c.bias_at.stride[1] == 0));
 }
 
-/// How many tasks share the queries of a key head, each with sums of its own: few heads at a time
-/// would leave cores idle. It does not depend on the number of threads, so that the gradients of K
-/// and V are added in one order. Where all queries share the bias, so must one task have them all.
-Index parts_of_head(const CpuCall& c) {
-  constexpr Index kTasks = 8, kMost = 4;
+/// parts_of_head() of a call: where all queries share the bias, one task must have them all.
+Index parts_of(const CpuCall& c) {
   if (c.bias && c.bias_at.stride[2] == 0) return 1;
-  const Index heads = heads_share_bias(c) ? 1 : c.d.batch * c.d.kv_heads;
-  return std::clamp<Index>(kTasks / std::max<Index>(heads, 1), 1, kMost);
+  return parts_of_head(heads_share_bias(c) ? 1 : c.d.batch * c.d.kv_heads);
 }
 
 }  // namespace
@@ -316,7 +312,7 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
   std::vector<float> d_bias(static_cast<std::size_t>(in.bias ? in.bias->elements() : 0));
   const Index heads = d.batch * d.kv_heads;
   const Index tiles = ceil_div(d.queries, kTile);
-  const Index parts = parts_of_head(c);
+  const Index parts = parts_of(c);
   std::vector<std::unique_ptr<Task>> tasks(static_cast<std::size_t>(heads * parts));
   const auto work = [&](Index n) {
     const Index head = n / parts, u = head % d.kv_heads;

@@ -86,6 +86,11 @@ void HeadRows::clean() {
   key_stride_ = d.dim, value_stride_ = d.value_dim;
 }
 
+Index parts_of_head(Index heads) {
+  constexpr Index kTasks = 8, kMost = 4;
+  return std::clamp<Index>(kTasks / std::max<Index>(heads, 1), 1, kMost);
+}
+
 void CpuCall::adjust(float* logits, Index b, Index h, Index i, Range keys, Index width,
                      float* slope) const {
   const auto add_bias = [&] {

@@ -74,6 +74,11 @@ class HeadRows {
   std::vector<float> clean_;
 };
 
+/// How many backward tasks share the queries of a key head, each with sums of its own, where
+/// `heads` are worked on at a time: few would leave cores idle. It does not depend on the number of
+/// threads, so that the gradients of K and V are added in one order.
+Index parts_of_head(Index heads);
+
 /// What a row without keys and sinks holds: the mean (or sum) of V, or NaN.
 std::vector<float> empty_row_value(const CpuCall& call, Index b, Index h);
 

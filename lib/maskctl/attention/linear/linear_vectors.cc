@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 #include <utility>
 
 #include "maskctl/attention/core/simd_targets.h"
@@ -17,23 +16,12 @@ HWY_BEFORE_NAMESPACE();
 namespace maskctl::attention {
 namespace HWY_NAMESPACE {
 
-/// Rows may lie a page apart, which no hardware follows: asks for the one that is needed soon.
-template <class T>
-HWY_INLINE void ask_ahead(const RowsOf<T>& rows, Index t, Index count, Index width) {
-  constexpr Index kAhead = 6, kLine = 64 / sizeof(float);
-  if (t + kAhead >= count || rows.stride == width) return;
-  T* const later = rows.row(t + kAhead);
-  for (Index x = 0; x < width; x += kLine) __builtin_prefetch(later + x, !std::is_const_v<T>);
-}
-
 enum class Cells { kNone, kMultiply, kDivide };
 
 template <Cells kCells, bool kColumns, bool kAdds>
 HWY_ATTR void scale_as(const Rows& from, Index count, Index width, const Scaling& by,
                        const RowsOf<float>& to) {
   for (Index t = 0; t < count; ++t) {
-    ask_ahead(from, t, count, width);
-    ask_ahead(to, t, count, width);
     const float factor = by.by_row ? by.factor * by.by_row[t] : by.factor;
     const float *const in = from.row(t), *const cells = by.cells + (by.cells ? t * width : 0);
     float* const out = to.row(t);
@@ -100,7 +88,6 @@ HWY_ATTR Index sum_all_gates(std::span<const Rows> gates, Index count, Index wid
     bool inside = true;
     for (const Rows& gate : gates) {
       if (!gate) continue;
-      ask_ahead(gate, t, count, width);
       inside = add_gates(before, gate.row(t), width, sum);
       before = sum;
     }

@@ -167,14 +167,6 @@ class Backward {
   std::vector<float> weights_, slopes_, deltas_;
 };
 
-/// How many tasks share the tokens of a sequence and key head, each with sums of its own: few heads
-/// would leave cores idle. It does not depend on the number of threads, so that the gradients of K
-/// and V are added in one order.
-Index parts_of_head(Index heads) {
-  constexpr Index kTasks = 8, kMost = 4;
-  return std::clamp<Index>(kTasks / std::max<Index>(heads, 1), 1, kMost);
-}
-
 /// The first of the sums, the others added in order.
 Tensor total(std::vector<Tensor>& parts) {
   const auto sums = parts.front().as<float>();
