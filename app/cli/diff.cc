@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include "app/cli/chain_arrays.h"
 #include "app/cli/commands.h"
 #include "app/cli/load.h"
 #include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "app/cli/terminal.h"
 #include "maskctl/base/error.h"
+#include "maskctl/pipeline/bind.h"
 #include "maskctl/pipeline/picture.h"
 
 namespace maskctl::app {
@@ -42,10 +44,44 @@ std::string first_text(const MaskDiff& diff) {
   return fmt::format("{}: open in {} only", cell_text(*diff.first), diff.first_in_a ? "A" : "B");
 }
 
-std::string cause_text(const std::optional<DiffCause>& cause) {
-  if (!cause) return "not found";
-  if (cause->unexplained == 0) return cause->text;
-  return fmt::format("{}, but for {} cells", cause->text, cause->unexplained);
+std::string chain_line(const char* label, const std::string& chain, const Residue& residue) {
+  std::string out = fmt::format("{:<8}{}", label, chain.empty() ? "every cell open" : chain);
+  if (residue.cells > 0) {
+    out += fmt::format(", but for {} cell{}", residue.cells, residue.cells == 1 ? "" : "s");
+  }
+  return out + "\n";
+}
+
+/// The cause, and what to apply to see it.
+std::string cause_text(const CauseReport& report) {
+  const DiffCause& cause = report.cause;
+  std::string out = fmt::format("cause   {}\n", cause.text);
+  if (cause.by_pipelines) {
+    return out + chain_line("A is", report.pipeline_a, cause.residue_a) +
+           chain_line("B is", report.pipeline_b, cause.residue_b);
+  }
+  if (!report.edit.empty()) out += chain_line("edit", report.edit, cause.edit_residue);
+  return out;
+}
+
+/// Names the arrays of the chains, and writes them where a file was asked for.
+CauseReport cause_of(const DiffOptions& options, const GlobalOptions& globals, DiffCause cause) {
+  CauseReport report{std::move(cause), false, {}, {}, {}, {}};
+  ChainArrays arrays("diff", options.dest);
+  if (report.cause.by_pipelines) {
+    arrays.name(report.cause.pipeline_a);
+    arrays.name(report.cause.pipeline_b);
+  }
+  const bool written = arrays.write({.force = options.force});
+  if (!arrays.empty() && !written) {
+    note("the arrays of the pipelines are not written; --write diff.npz does it", globals);
+  }
+  report.by_pipelines = report.cause.by_pipelines && (written || arrays.empty());
+  report.pipeline_a = to_text(report.cause.pipeline_a);
+  report.pipeline_b = to_text(report.cause.pipeline_b);
+  report.edit = to_text(report.cause.edit);
+  report.arrays = written ? arrays.sources() : std::vector<std::string>{};
+  return report;
 }
 
 /// One line for each batch and head that differs; of many only the first.
@@ -75,7 +111,7 @@ std::string diff_text(const DiffReport& report) {
   out += fmt::format("rows    {} of {} differ\n", diff.rows, batch * heads * queries);
   out += fmt::format("blocks  {} of {} differ, {}x{} each\n", diff.blocks, blocks_of(report),
                      diff.block, diff.block);
-  out += fmt::format("cause   {}\n", cause_text(report.cause));
+  if (report.cause) out += cause_text(*report.cause);
   if (batch * heads > 1) out += planes_text(diff);
   return out;
 }
@@ -114,7 +150,9 @@ int diff(const DiffOptions& options, const GlobalOptions& globals) {
   const Both masks = read_both(options, globals);
   DiffReport report{options.a, options.b, common_shape(masks), {}, {}};
   report.diff = maskctl::diff(masks.a, masks.b, options.block);
-  if (!report.diff.equal()) report.cause = diff_cause(masks.a, masks.b, report.diff);
+  if (auto cause = diff_cause(masks.a, masks.b, report.diff)) {
+    report.cause = cause_of(options, globals, std::move(*cause));
+  }
   const bool drawable = masks.a.cells() > 0 && masks.b.cells() > 0;
   if (!options.output.empty() && drawable) write_picture_of(options, masks, report);
   std::string text = options.json ? diff_json(report) : diff_text(report);

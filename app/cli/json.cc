@@ -144,6 +144,29 @@ std::string stats_json(std::string_view source, const Mask& mask, const Stats& s
   return text_of(out);
 }
 
+/// What can be applied: chains that name arrays only where these were written, else an edit of A.
+Json json_of(const CauseReport& report) {
+  const DiffCause& cause = report.cause;
+  Json out{{"kind", cause.kind}, {"text", cause.text}};
+  const Residue& residue = report.by_pipelines ? cause.residue_b : cause.edit_residue;
+  const Residue none;
+  const Residue& residue_a = report.by_pipelines ? cause.residue_a : none;
+  if (report.by_pipelines) {
+    out["pipeline_a"] = report.pipeline_a;
+    out["pipeline_b"] = report.pipeline_b;
+  } else {
+    out["edit"] = report.edit;
+  }
+  out["arrays"] = report.arrays;
+  out["residue_cells"] = residue.cells;
+  out["residue"] = json_of(residue);
+  out["residue_a_cells"] = residue_a.cells;
+  out["residue_a"] = json_of(residue_a);
+  out["exact"] = residue.cells == 0 && residue_a.cells == 0;
+  out["unexplained"] = residue.cells;
+  return out;
+}
+
 std::string diff_json(const DiffReport& report) {
   const MaskDiff& diff = report.diff;
   Json out{{"schema", "maskctl.diff/1"}, {"a", report.a},         {"b", report.b},
@@ -159,11 +182,7 @@ std::string diff_json(const DiffReport& report) {
                              {"only_b", plane.only_b}});
   }
   out["cause"] = nullptr;
-  if (report.cause) {
-    out["cause"] = {{"kind", report.cause->kind},
-                    {"text", report.cause->text},
-                    {"unexplained", report.cause->unexplained}};
-  }
+  if (report.cause) out["cause"] = json_of(*report.cause);
   return text_of(out);
 }
 

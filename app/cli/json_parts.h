@@ -34,6 +34,15 @@ inline Json json_of(const std::optional<Cell>& cell) {
   return cell ? json_of(*cell) : Json(nullptr);
 }
 
+/// The cells listed, each as [batch, head, query, key].
+inline Json json_of(const Residue& residue) {
+  Json out = Json::array();
+  for (const Cell& cell : residue.first) {
+    out.push_back({cell.batch, cell.head, cell.query, cell.key});
+  }
+  return out;
+}
+
 /// The first cell that differs and which of the two masks, by these names, it is open in; null
 /// when none does.
 inline Json first_difference(const MaskDiff& diff, const char* a, const char* b) {

@@ -146,6 +146,7 @@ struct DiffOptions {
   bool show = false;
   Style style = Style::kAuto;
   std::string output;  // of a picture
+  std::string dest;    // of the arrays that the chains of the cause read
   bool force = false;
   bool json = false;
 };

@@ -93,8 +93,7 @@ int read(const ProbeOptions& options, Loader& loader, const Mask& declared,
   report.averaged_rows = reading.averaged_rows;
   report.nan_rows = reading.nan_rows;
   if (!report.diff.equal()) {
-    const auto cause = diff_cause(declared, reading.mask, report.diff);
-    if (cause && cause->unexplained == 0) report.cause = cause->text;
+    report.cause = diff_cause(declared, reading.mask, report.diff)->text;
   }
   if (!options.output.dest.empty()) write_output(reading.mask, options.output, globals);
   write_stdout(options.json ? probe_json(report) : report_text(report));

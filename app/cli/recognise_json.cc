@@ -15,11 +15,11 @@ std::string recognise_json(const RecogniseReport& report) {
            {"pipeline", report.pipeline},
            {"arrays", report.arrays},
            {"arrays_written", report.written},
-           {"unexplained", report.found.unexplained},
+           {"unexplained", report.found.residue.cells},
            {"rows_unexplained", report.differs.rows},
            {"only_in_mask", report.differs.only_a},
            {"only_in_pipeline", report.differs.only_b}};
-  out["first_unexplained"] = json_of(report.found.first_unexplained);
+  out["residue"] = json_of(report.found.residue);
   out["planes"] = Json::array();  // batches and heads with unexplained cells
   for (const PlaneDiff& plane : report.differs.planes) {
     out["planes"].push_back({{"batch", plane.batch},

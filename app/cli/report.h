@@ -79,12 +79,21 @@ struct BlockmapReport {
   std::vector<ArrayReport> arrays;
 };
 
+/// A cause, and the form in which it can be applied: its chains as text where all arrays that they
+/// read are in files, else the edit.
+struct CauseReport {
+  DiffCause cause;
+  bool by_pipelines = false;
+  std::string pipeline_a, pipeline_b, edit;
+  std::vector<std::string> arrays;  // SOURCEs that the pipelines read
+};
+
 /// What `diff` found out.
 struct DiffReport {
   std::string a, b;  // SOURCEs
   std::array<Index, 4> shape{};
   MaskDiff diff;
-  std::optional<DiffCause> cause;
+  std::optional<CauseReport> cause;
 };
 
 /// One object, ended by a line feed: {"schema": "maskctl.info/1", ...}.

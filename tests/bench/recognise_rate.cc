@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
     // Judged by the dense definition of apply, not by what recognise says about itself.
     const Index differ = changed_cells(sample.mask, maskctl::apply(sample.full, found.chain));
     const bool is_longer = found.chain.size() > sample.chain.size();
-    wrong += differ != found.unexplained;
+    wrong += differ != found.residue.cells;
     unexplained += differ != 0;
     longer += differ == 0 && is_longer;
     good += differ == 0 && !is_longer;

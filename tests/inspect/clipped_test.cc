@@ -234,12 +234,12 @@ TEST_CASE("large block grids are recognised without a look at their cells") {
   for (const Index size : {16384, 2048}) {
     const PlanePtr grid = draw_grid(random, n, n, size, size);
     const Recognised alone = recognise(Mask(grid));
-    CHECK(alone.unexplained == 0);
+    CHECK(alone.residue.cells == 0);
     REQUIRE(alone.chain.size() == 1);
     CHECK(std::get<step::Block>(alone.chain[0].rule).q_size == size);
     const Recognised causal =
         recognise(Mask(combine(Op::kAnd, grid, diagonal_band(n, n, -kUnbounded, 0))));
-    CHECK(causal.unexplained == 0);
+    CHECK(causal.residue.cells == 0);
     REQUIRE(causal.chain.size() == 2);
     CHECK(std::holds_alternative<step::Block>(causal.chain[0].rule));
     CHECK(std::holds_alternative<step::Causal>(causal.chain[1].rule));
@@ -269,7 +269,7 @@ TEST_CASE("large dilated and interleaved masks are recognised without a look at 
   const Index n = 1 << 20;
   const PlanePtr wide = dilated(n, n, 4, 0);
   const Recognised found = recognise(Mask(combine(Op::kAnd, wide, diagonal_band(n, n, -4095, 0))));
-  CHECK(found.unexplained == 0);
+  CHECK(found.residue.cells == 0);
   REQUIRE(found.chain.size() == 2);
   CHECK(std::get<step::Dilated>(found.chain[0].rule).stride == 4);
   CHECK(std::get<step::Window>(found.chain[1].rule).left == Index{4095});
@@ -277,7 +277,7 @@ TEST_CASE("large dilated and interleaved masks are recognised without a look at 
   std::vector<std::int32_t> ids(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i % 7);
   const Recognised documents = recognise(Mask(equal_ids(ids, ids, -1, Side::kBoth)));
-  CHECK(documents.unexplained == 0);
+  CHECK(documents.residue.cells == 0);
   REQUIRE(documents.chain.size() == 1);
   CHECK(std::get<step::Document>(documents.chain[0].rule).shared);
 }

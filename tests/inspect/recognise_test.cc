@@ -40,8 +40,8 @@ Index slow_difference(const Mask& a, const Mask& b) {
 void check_claim(const Mask& mask, const Recognised& found) {
   const Mask again =
       maskctl::apply(full(mask.queries(), mask.keys(), mask.batch(), mask.heads()), found.chain);
-  CHECK(slow_difference(mask, again) == found.unexplained);
-  CHECK(found.first_unexplained.has_value() == (found.unexplained > 0));
+  CHECK(slow_difference(mask, again) == found.residue.cells);
+  CHECK(!found.residue.first.empty() == (found.residue.cells > 0));
 }
 
 struct Named {
@@ -80,7 +80,7 @@ TEST_CASE("plain masks get the words that people use for them") {
     const Mask mask = made(want.pipeline, full(want.queries, want.keys));
     const Recognised found = recognise(mask);
     CHECK(to_text(found.chain) == want.pipeline);
-    CHECK(found.unexplained == 0);
+    CHECK(found.residue.cells == 0);
     CHECK_FALSE(found.irregular);
     check_claim(mask, found);
   }
@@ -90,15 +90,15 @@ TEST_CASE("a full mask needs no step and an empty one needs one") {
   for (const auto& [queries, keys] : {std::pair<Index, Index>{1, 1}, {1, 7}, {7, 1}, {20, 30}}) {
     const Recognised open = recognise(full(queries, keys));
     CHECK(open.chain.empty());
-    CHECK(open.unexplained == 0);
+    CHECK(open.residue.cells == 0);
     const Mask closed(empty_plane(queries, keys));
     const Recognised found = recognise(closed);
     CHECK(found.chain.size() == 1);
-    CHECK(found.unexplained == 0);
+    CHECK(found.residue.cells == 0);
     check_claim(closed, found);
   }
   CHECK(recognise(full(0, 5)).chain.empty());
-  CHECK(recognise(full(4, 4, 0, 2)).unexplained == 0);
+  CHECK(recognise(full(4, 4, 0, 2)).residue.cells == 0);
 }
 
 TEST_CASE("interleaved documents, types and block grids come with their arrays") {
@@ -112,18 +112,18 @@ TEST_CASE("interleaved documents, types and block grids come with their arrays")
   for (auto& flag : map) flag = random() % 2 == 0;
 
   const Recognised packed = recognise(Mask(combine(Op::kAnd, documents, causal)));
-  CHECK(packed.unexplained == 0);
+  CHECK(packed.residue.cells == 0);
   REQUIRE(packed.chain.size() == 2);
   CHECK(std::holds_alternative<step::Document>(packed.chain[0].rule));
   CHECK(std::get<step::Document>(packed.chain[0].rule).shared);
 
   const Recognised joined = recognise(Mask(combine(Op::kOr, causal, types)));
-  CHECK(joined.unexplained == 0);
+  CHECK(joined.residue.cells == 0);
   REQUIRE(joined.chain.size() == 2);
   CHECK(std::holds_alternative<step::Tokens>(joined.chain[1].rule));
 
   const Recognised blocks = recognise(Mask(block_grid(90, 90, 10, 10, map, 9)));
-  CHECK(blocks.unexplained == 0);
+  CHECK(blocks.residue.cells == 0);
   REQUIRE(blocks.chain.size() == 1);
   CHECK(std::get<step::Block>(blocks.chain[0].rule).q_size == 10);
 }
@@ -142,7 +142,7 @@ TEST_CASE("random chains are explained, and no explanation is claimed falsely") 
     const Recognised found = recognise(mask);
     CAPTURE(i, to_text(chain));
     check_claim(mask, found);
-    explained += found.unexplained == 0 && found.chain.size() <= chain.size();
+    explained += found.residue.cells == 0 && found.chain.size() <= chain.size();
   }
   CHECK(explained * 100 >= kChains * 98);
 }
@@ -175,9 +175,9 @@ TEST_CASE("cells that fit no chain are counted and the first is named") {
   const Mask mask(combine(Op::kSub, causal, hole));
   const Recognised found = recognise(mask, {.max_steps = 1});
   CHECK(to_text(found.chain) == "causal");
-  CHECK(found.unexplained == 2);
-  REQUIRE(found.first_unexplained);
-  CHECK(*found.first_unexplained == Cell{0, 0, 70, 20});
+  CHECK(found.residue.cells == 2);
+  REQUIRE(found.residue.first.size() == 2);
+  CHECK(found.residue.first.front() == Cell{0, 0, 70, 20});
   check_claim(mask, found);
 }
 
@@ -186,7 +186,7 @@ TEST_CASE("stray open cells do not hide the band") {
   const Mask mask(combine(Op::kOr, causal, rectangle(100, 100, {3, 4}, {90, 91})));
   const Recognised found = recognise(mask, {.max_steps = 1});
   CHECK(to_text(found.chain) == "causal");
-  CHECK(found.unexplained == 1);
+  CHECK(found.residue.cells == 1);
   check_claim(mask, found);
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("a mask without structure is irregular") {
   const Recognised found = recognise(mask);
   CHECK(found.irregular);
   CHECK(found.chain.empty());
-  CHECK(found.unexplained == mask.cells() - mask.count());
+  CHECK(found.residue.cells == mask.cells() - mask.count());
   check_claim(mask, found);
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("masks of a million tokens are recognised without being expanded") {
         "pad:lens=1000000 | window:keys=4096", "doc:lens=300000+400000+348576 | causal"}) {
     const Recognised found = recognise(made(text, full(kTokens, kTokens)));
     CHECK(to_text(found.chain) == text);
-    CHECK(found.unexplained == 0);
+    CHECK(found.residue.cells == 0);
   }
 }
 
@@ -224,7 +224,7 @@ TEST_CASE("images of a million tokens are recognised as token types") {
     const Mask mask = maskctl::apply(Mask(full_plane(kTokens, kTokens)), chain);
     const Recognised found = recognise(mask);
     CHECK(found.chain.size() == 2);
-    CHECK(found.unexplained == 0);
+    CHECK(found.residue.cells == 0);
     CHECK(zip(Op::kXor, mask, maskctl::apply(full(kTokens, kTokens), found.chain)).count() == 0);
   }
 }

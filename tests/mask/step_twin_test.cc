@@ -124,6 +124,23 @@ TEST_CASE("global tokens on all masks to 4x4") {
   });
 }
 
+TEST_CASE("opened and closed regions on all masks to 4x4") {
+  for_all_masks([](Judge& judge, Index q, Index k, bool large) {
+    for (const bool open : {true, false}) {
+      judge({step::Region{open, {}, {}}}, "region of all");
+      for (Index begin = -1; begin <= 4; ++begin) {
+        for (Index end = begin; end <= 5; ++end) {
+          judge({step::Region{open, {{begin, end}}, {}}}, "rows" + text(begin) + text(end));
+          judge({step::Region{open, {}, {{begin, end}}}}, "columns" + text(begin) + text(end));
+          if (large || q == 0 || k == 0) continue;
+          judge({step::Region{open, {{begin, end}}, {{k - 1, k}}}}, "part" + text(begin));
+          judge({step::Region{open, {{0, 1}, {q - 1, q}}, {{begin, end}}}}, "two rows");
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("slices of all masks to 4x4") {
   std::mt19937 random(2);
   for_all_masks([&](Judge& judge, Index q, Index k, bool large) {

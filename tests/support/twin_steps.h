@@ -212,6 +212,23 @@ inline Dense run_rule(const Dense& m, const step::Global& s) {
   });
 }
 
+inline Dense run_rule(const Dense& m, const step::Region& s) {
+  const auto checked = [](const std::vector<Range>& ranges, Index extent) {
+    for (const Range& r : ranges) {
+      need(r.begin >= 0 && r.begin < r.end && r.end <= extent, "region");
+    }
+    return [&ranges](Index i) {
+      bool named = ranges.empty();
+      for (const Range& r : ranges) named |= i >= r.begin && i < r.end;
+      return named;
+    };
+  };
+  const auto in_q = checked(s.q, m.q), in_k = checked(s.k, m.k);
+  return make(m.b, m.h, m.q, m.k, [&](Index b, Index h, Index q, Index k) {
+    return in_q(q) && in_k(k) ? s.open : m.get(b, h, q, k);
+  });
+}
+
 inline Dense run_rule(const Dense& m, const step::Combine& s) {
   const Dense other = dense_of(s.mask);
   need(m.q == other.q && m.k == other.k, "extents");

@@ -84,7 +84,7 @@ std::string lines_detail(const std::string& want, const std::string& have) {
 std::string diff_detail(const Mask& want, const Mask& have, const MaskDiff& found) {
   std::string out = fmt::format("{} cells only in the golden mask (A), {} only in this one (B)\n",
                                 found.only_a, found.only_b);
-  if (const auto cause = diff_cause(want, have, found); cause && cause->unexplained == 0) {
+  if (const auto cause = diff_cause(want, have, found)) {
     out += fmt::format("cause: {}\n", cause->text);
   }
   DrawOptions options = drawing_options();

@@ -33,19 +33,29 @@ struct MaskDiff {
 /// Throws Error(kShape) with both shapes: not comparable is not "different".
 MaskDiff diff(const Mask& a, const Mask& b, Index block = 128);
 
-/// Why b is not a, proven: `text` is one line ("B = A with window left 128 instead of 127").
-/// Some mask with the one number, rule or order is a exactly, and the same mask with the other is b
-/// exactly (`unexplained` == 0) or but for that many cells.
+/// Why b is not a: a claim that can be applied. Either `pipeline_a` and `pipeline_b`, chains that
+/// give A and B when applied to an all-open mask; or `edit`, a chain that gives B when applied to A.
+/// Each but for its residue, cells that are counted by applying it: never assumed. Of all claims
+/// that were tried it is the one with the shortest description: a moved number costs little, arrays
+/// their size, and a cell that is left over its coordinates. `text` is one line ("B = A with window
+/// left 128 instead of 127, and query 200, key 5 open").
 struct DiffCause {
-  std::string kind;  // "parameter", "alignment", "shift", "document", "polarity", "heads",
-                     // "padding", "transposed", "step", "other"
+  /// "parameter", "alignment", "document", "padding", "step": what moved in a chain; "region": rows,
+  /// columns or rectangles; "cells": single cells only; "polarity", "heads", "transposed", "shift":
+  /// the mask as a whole; "other": several of these; "irregular": nothing plain lies between.
+  std::string kind;
   std::string text;
-  Index unexplained = 0;
+  bool by_pipelines = false;  // else by edit; an edit without arrays is there in both cases
+  Chain pipeline_a, pipeline_b;
+  Residue residue_a, residue_b;
+  Chain edit;  // on A broadcast to the common shape; empty where every cell is residue
+  Residue edit_residue;
 };
 
-/// The simplest cause that explains all differences; nothing when none is found.
-/// Masks of more than 2^26 cells that are held as bits (they have more runs than that would take)
-/// are not searched for rules: polarity, order of heads, rows, columns and rectangles are tried.
+/// Nothing for equal masks; else always a claim, if only that the cells that differ do. Of more than
+/// 256 pairs of planes that differ, those past the first are left to the residue. Masks of more than
+/// 2^26 cells that are held as bits (they have more runs than that would take) are not searched for
+/// rules.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b);
 /// The same where diff(a, b) is known.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found);

@@ -1,85 +1,255 @@
-// Why two masks differ: whole masks first, then each pair of planes that differ.
+// Why two masks differ: each pair of planes explained, then put together as one claim.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
-#include <span>
 
 #include "maskctl/inspect/diff.h"
-#include "maskctl/inspect/diff_reason.h"
+#include "maskctl/inspect/diff_change.h"
+#include "maskctl/inspect/diff_pair.h"
 #include "maskctl/inspect/diff_whole.h"
+#include "maskctl/inspect/recognise_scopes.h"
+#include "maskctl/mask/bands.h"
 
 namespace maskctl {
 namespace {
 
-/// Pairs of planes that are explained; of more, the first ones speak for all.
-constexpr std::size_t kMostPairs = 16;
+constexpr std::size_t kMostPairs = 256, kCellsInWords = 4;
 
-/// Bits that no runs can replace, and many: reading them for each rule would take longer than
-/// reading the files did.
-bool is_bulk(const PlanePtr& plane) {
-  constexpr Index kManyCells = Index{1} << 26;
-  const Index cells = plane->queries() * plane->keys();
-  return cells > kManyCells && plane->bytes() >= cells / 16;
+Mask full_mask(Index batch, Index heads, Index queries, Index keys) {
+  const PlanePtr full = full_plane(queries, keys);
+  return Mask::make(batch, heads, queries, keys, [&](Index, Index) { return full; });
 }
 
-/// Rows of so many runs that only the numbers of their rules can be compared.
-bool is_clipped(const PlanePtr& plane) {
-  constexpr Index kManyCells = Index{1} << 30;
-  return plane->knows_sizes() && plane->queries() * plane->keys() > kManyCells;
-}
-
-MaybeReason plane_reason(const PlanePtr& a, const PlanePtr& b, const PlaneDiff& found) {
-  using Way = MaybeReason (*)(const PlanePair&);
-  static constexpr Way kWays[] = {documents_reason, alignment_reason, chains_reason, cell_reason,
-                                  rules_reason,     regions_reason,   shift_reason};
-  static constexpr Way kBulkWays[] = {cell_reason, regions_reason};
-  static constexpr Way kClippedWays[] = {chains_reason};
-  const bool bulk = is_bulk(a) || is_bulk(b);
-  // What is left for bulk fills a region or empties it: cells of both sides have no such reason.
-  if (bulk && found.only_a > 0 && found.only_b > 0) return std::nullopt;
-  const PlanePair pair = pair_of(a, b);
-  const auto ways = bulk                             ? std::span<const Way>(kBulkWays)
-                    : is_clipped(a) || is_clipped(b) ? std::span<const Way>(kClippedWays)
-                                                     : std::span<const Way>(kWays);
-  MaybeReason best;
-  for (const Way way : ways) {
-    auto reason = way(pair);
-    if (reason && (!best || reason->changes < best->changes)) best = std::move(reason);
-    if (best && best->changes == 1) break;
+/// Planes of both masks at every batch and head of the common shape, pairs of equal ones numbered.
+class Claim {
+ public:
+  Claim(const Mask& a, const Mask& b, const MaskDiff& found)
+      : a_(a),
+        b_(b),
+        found_(found),
+        batch_(std::max(a.batch(), b.batch())),
+        heads_(std::max(a.heads(), b.heads())) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
+    for (Index n = 0; n < batch_; ++n) {
+      for (Index h = 0; h < heads_; ++h) {
+        const std::pair key(a.index_of(n, h), b.index_of(n, h));
+        const auto [at, is_new] = numbers.emplace(key, static_cast<std::uint32_t>(pairs_.size()));
+        if (is_new) pairs_.push_back({a.plane(n, h), b.plane(n, h), {}, false});
+        pair_of_.push_back(at->second);
+      }
+    }
   }
-  return best;
-}
 
-/// Planes with one explanation, and where they are.
-struct Explained {
-  Reason reason;
-  std::vector<PlaneDiff> planes;
+  DiffCause make(const MaybeReason& whole) {
+    if (whole) {
+      out_.kind = whole->kind;
+      out_.text = whole->words;
+      if (whole->kind == "polarity") {
+        out_.edit = {{step::Not{}}};
+      } else {
+        by_rules();
+      }
+      measure();
+      return std::move(out_);
+    }
+    explain();
+    chains(&PairCause::edit, out_.edit);
+    if (wants_pipelines()) pipelines();
+    measure();
+    out_.kind = kind();
+    out_.text = text();
+    return std::move(out_);
+  }
+
+ private:
+  struct PlanePair {
+    PlanePtr a, b;
+    PairCause cause;
+    bool differs = false;
+  };
+
+  const Recognised& recognised(const PlanePtr& plane) {
+    auto& known = known_[plane.get()];
+    if (!known) known = is_bulk(*plane) ? irregular() : recognise(Mask(plane));
+    return *known;
+  }
+  static Recognised irregular() {
+    Recognised out;
+    out.irregular = true;
+    return out;
+  }
+  /// Bits that no runs can replace, and many: reading them for each rule would take longer than
+  /// reading the files did.
+  static bool is_bulk(const Plane& plane) {
+    constexpr Index kManyCells = Index{1} << 26;
+    const Index cells = plane.queries() * plane.keys();
+    return cells > kManyCells && plane.bytes() >= cells / 16;
+  }
+
+  void explain() {
+    std::size_t explained = 0;
+    for (const PlaneDiff& plane : found_.planes) {
+      PlanePair& pair = pairs_[pair_of_[index(plane.batch, plane.head)]];
+      if (pair.differs) continue;
+      pair.differs = true;
+      if (++explained > kMostPairs) continue;
+      pair.cause = explain_pair(pair.a, pair.b, recognised(pair.a), recognised(pair.b));
+    }
+  }
+
+  std::size_t index(Index batch, Index head) const {
+    return static_cast<std::size_t>(batch * heads_ + head);
+  }
+
+  bool wants_pipelines() const {
+    return std::ranges::any_of(pairs_, [](const PlanePair& pair) { return pair.cause.chains.has_value(); });
+  }
+
+  void chains(Chain PairCause::*member, Chain& out) const {
+    std::vector<Chain> each;
+    for (const PlanePair& pair : pairs_) each.push_back(pair.cause.*member);
+    out = recognising::scoped(each, pair_of_, batch_, heads_);
+  }
+
+  /// Chains of all planes, those that are equal too.
+  void pipelines() {
+    std::vector<Chain> a, b;
+    for (const PlanePair& pair : pairs_) {
+      a.push_back(pair.cause.chains ? pair.cause.chains->a : recognised(pair.a).chain);
+      b.push_back(pair.cause.chains ? pair.cause.chains->b : recognised(pair.b).chain);
+    }
+    out_.by_pipelines = true;
+    out_.pipeline_a = recognising::scoped(a, pair_of_, batch_, heads_);
+    out_.pipeline_b = recognising::scoped(b, pair_of_, batch_, heads_);
+  }
+  /// The same where the reason is one of the whole mask: each side by its own rule.
+  void by_rules() {
+    const bool told = std::ranges::all_of(pairs_, [&](const PlanePair& pair) {
+      return !recognised(pair.a).irregular && !recognised(pair.b).irregular;
+    });
+    if (told) pipelines();
+  }
+
+  void measure() {
+    const Mask full = full_mask(batch_, heads_, a_.queries(), a_.keys());
+    out_.edit_residue = residue_of(b_, maskctl::apply(out_.edit.empty() ? a_ : zip(Op::kAnd, a_, full), out_.edit));
+    if (!out_.by_pipelines) return;
+    made_a_ = maskctl::apply(full, out_.pipeline_a);
+    made_b_ = maskctl::apply(full, out_.pipeline_b);
+    out_.residue_a = residue_of(a_, made_a_);
+    out_.residue_b = residue_of(b_, made_b_);
+    const Index left = out_.residue_a.cells + out_.residue_b.cells;
+    // Planes without a rule weigh more than what the rules of the others tell.
+    if (left > out_.edit_residue.cells) out_.by_pipelines = false;
+  }
+
+  std::string kind() const {
+    std::string kind;
+    for (const PlanePair& pair : pairs_) {
+      if (!pair.differs || pair.cause.kind.empty()) continue;
+      kind = kind.empty() || kind == pair.cause.kind ? pair.cause.kind : "other";
+    }
+    return kind.empty() ? "irregular" : kind;
+  }
+
+  std::string text() const {
+    std::vector<std::string> words;
+    std::vector<std::vector<PlaneDiff>> where;
+    for (const PlaneDiff& plane : found_.planes) {
+      const PairCause& cause = pairs_[pair_of_[index(plane.batch, plane.head)]].cause;
+      if (cause.words.empty()) continue;
+      const auto at = std::ranges::find(words, cause.words);
+      if (at == words.end()) {
+        words.push_back(cause.words);
+        where.push_back({plane});
+      } else {
+        where[static_cast<std::size_t>(at - words.begin())].push_back(plane);
+      }
+    }
+    std::string out;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      out += (i > 0 ? "; " : "") + words[i];
+      const bool everywhere = words.size() == 1 && std::ssize(where[i]) == batch_ * heads_;
+      if (!everywhere) out += fmt::format(" ({})", where_words(where[i]));
+    }
+    return with_cells(std::move(out));
+  }
+
+  std::string where_words(const std::vector<PlaneDiff>& planes) const {
+    constexpr std::size_t kMost = 4;
+    std::string out;
+    for (std::size_t i = 0; i < std::min(planes.size(), kMost); ++i) {
+      out += (i > 0 ? "; " : "") + plane_words(planes[i].batch, planes[i].head);
+    }
+    if (planes.size() > kMost) out += fmt::format("; {} more", planes.size() - kMost);
+    return out;
+  }
+  std::string plane_words(Index batch, Index head) const {
+    std::string out;
+    if (batch_ > 1) out += fmt::format("batch {}", batch);
+    if (batch_ > 1 && heads_ > 1) out += ", ";
+    if (heads_ > 1) out += fmt::format("head {}", head);
+    return out;
+  }
+
+  /// The change that the claim does not tell: what differs between A and B beside it.
+  Residue untold() const {
+    if (!out_.by_pipelines) return out_.edit_residue;
+    if (out_.residue_a.cells == 0) return out_.residue_b;
+    return residue_of(zip(Op::kXor, a_, b_), zip(Op::kXor, made_a_, made_b_));
+  }
+
+  std::string with_cells(std::string words) const {
+    const Residue cells = untold();
+    if (cells.cells == 0) return "B = A with " + words;
+    if (words.empty() && cells.cells > static_cast<Index>(Residue::kListed)) {
+      return fmt::format("irregular: no rule, row, column or rectangle tells the {} cells that differ", cells.cells);
+    }
+    std::string list;
+    if (cells.cells <= static_cast<Index>(kCellsInWords)) {
+      for (std::size_t i = 0; i < cells.first.size(); ++i) {
+        list += (i == 0 ? "" : i + 1 < cells.first.size() ? "; " : " and ") + cell_words(cells.first[i]);
+      }
+    } else {
+      list = fmt::format("{} cells, the first {}", cells.cells, cell_words(cells.first.front()));
+    }
+    return words.empty() ? "B = A with " + list : fmt::format("B = A with {}, and {}", words, list);
+  }
+
+  std::string cell_words(const Cell& cell) const {
+    const Index batch = std::min(cell.batch, b_.batch() - 1), head = std::min(cell.head, b_.heads() - 1);
+    const bool open = b_.plane(batch, head)->count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) > 0;
+    std::string place = plane_words(cell.batch, cell.head);
+    if (!place.empty()) place += ", ";
+    return fmt::format("{}query {}, key {} {}{}", place, cell.query, cell.key, open ? "open" : "closed",
+                       document_words(cell));
+  }
+
+  /// Which document sees which, where documents are known.
+  std::string document_words(const Cell& cell) const {
+    const PlanePair& pair = pairs_[pair_of_[index(cell.batch, cell.head)]];
+    for (const PlanePtr& plane : {pair.b, pair.a}) {
+      const auto known = known_.find(plane.get());
+      if (known == known_.end() || !known->second) continue;
+      for (const Step& step : known->second->chain) {
+        const auto documents = documents_of(step, cell, b_.keys());
+        if (documents) return fmt::format(" (document {} sees document {})", documents->first, documents->second);
+      }
+    }
+    return "";
+  }
+
+  const Mask& a_;
+  const Mask& b_;
+  const MaskDiff& found_;
+  Index batch_, heads_;
+  std::vector<PlanePair> pairs_;
+  std::vector<std::uint32_t> pair_of_;
+  std::map<const Plane*, std::optional<Recognised>> known_;
+  Mask made_a_, made_b_;
+  DiffCause out_;
 };
-
-std::string where(const std::vector<PlaneDiff>& planes, Index batch, Index heads) {
-  constexpr std::size_t kMost = 4;
-  std::string out;
-  for (std::size_t i = 0; i < std::min(planes.size(), kMost); ++i) {
-    if (i > 0) out += "; ";
-    if (batch > 1) out += fmt::format("batch {}", planes[i].batch);
-    if (batch > 1 && heads > 1) out += ", ";
-    if (heads > 1) out += fmt::format("head {}", planes[i].head);
-  }
-  if (planes.size() > kMost) out += fmt::format("; {} more", planes.size() - kMost);
-  return out;
-}
-
-std::string sentence(const std::vector<Explained>& parts, Index batch, Index heads) {
-  std::string out = "B = A with ";
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0) out += "; ";
-    out += parts[i].reason.words;
-    const bool everywhere = parts.size() == 1 && std::ssize(parts[i].planes) == batch * heads;
-    if (!everywhere) out += fmt::format(" ({})", where(parts[i].planes, batch, heads));
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -89,38 +259,7 @@ std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b) {
 
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found) {
   if (found.equal()) return std::nullopt;
-  if (auto whole = whole_cause(a, b, found)) return whole;
-  const Index batch = std::max(a.batch(), b.batch()), heads = std::max(a.heads(), b.heads());
-  std::map<std::pair<std::uint32_t, std::uint32_t>, MaybeReason> by_pair;
-  std::vector<Explained> parts;
-  Index unexplained = 0;
-  for (const PlaneDiff& plane : found.planes) {
-    const std::pair key(a.index_of(plane.batch, plane.head), b.index_of(plane.batch, plane.head));
-    const bool few = by_pair.size() < kMostPairs;
-    const auto [at, is_new] = by_pair.try_emplace(key);
-    if (is_new && few) {
-      at->second = plane_reason(a.distinct()[key.first], b.distinct()[key.second], plane);
-    }
-    const MaybeReason& reason = at->second;
-    if (!reason) {
-      unexplained += plane.only_a + plane.only_b;
-      continue;
-    }
-    const auto same = std::find_if(parts.begin(), parts.end(), [&](const Explained& part) {
-      return part.reason.words == reason->words;
-    });
-    if (same != parts.end()) {
-      same->planes.push_back(plane);
-    } else {
-      parts.push_back({*reason, {plane}});
-    }
-  }
-  if (parts.empty()) return std::nullopt;
-  const bool one_kind = std::all_of(parts.begin(), parts.end(), [&](const Explained& part) {
-    return part.reason.kind == parts.front().reason.kind;
-  });
-  return DiffCause{one_kind ? parts.front().reason.kind : "other", sentence(parts, batch, heads),
-                   unexplained};
+  return Claim(a, b, found).make(whole_reason(a, b, found));
 }
 
 }  // namespace maskctl

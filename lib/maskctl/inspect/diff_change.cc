@@ -143,6 +143,18 @@ Reason tokens_change(const step::Tokens& a, const step::Tokens& b) {
   return out;
 }
 
+/// "the rows of queries 3 to 5 closed", "query 4, keys 0 to 7 open".
+std::string region_words(const step::Region& rule) {
+  const char* state = rule.open ? "open" : "closed";
+  const auto lines = [&](const char* line, const char* what, const std::vector<Range>& ranges) {
+    const bool one = ranges.size() == 1 && ranges.front().size() == 1;
+    return fmt::format("the {}{} of {} {}", line, one ? "" : "s", ranges_words(what, ranges), state);
+  };
+  if (rule.k.empty()) return lines("row", "query", rule.q);
+  if (rule.q.empty()) return lines("column", "key", rule.k);
+  return fmt::format("{}, {} {}", ranges_words("query", rule.q), ranges_words("key", rule.k), state);
+}
+
 Index first_keys(const Step& step) {
   if (const auto* prefix = std::get_if<step::Prefix>(&step.rule)) return prefix->n;
   return std::get<step::Sinks>(step.rule).n;
@@ -169,6 +181,9 @@ std::optional<Limits> limits_of(const Step& step, Index shift) {
   return out;
 }
 
+namespace {
+
+/// `shift` is K - Q: a move by that is the other alignment.
 MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
   if (a.low == b.low && a.high == b.high) return std::nullopt;
   const bool sides =
@@ -206,6 +221,29 @@ MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
   }
   if (out.changes == 1 && !sides) out.kind = "step";
   return by_shift ? as_alignment(out, by, shift) : out;
+}
+
+}  // namespace
+
+std::optional<std::pair<Index, Index>> documents_of(const Step& step, const Cell& cell,
+                                                    Index keys) {
+  if (rule_number(step) != kDocuments) return std::nullopt;
+  const Ids ids = ids_of_step(step, keys);
+  const auto number = [&](const std::vector<std::int32_t>& side, Index at) -> Index {
+    if (at >= std::ssize(side)) return -1;
+    const std::int32_t id = side[static_cast<std::size_t>(at)];
+    if (id == ids.none) return -1;
+    std::vector<std::int32_t> order;
+    for (const std::int32_t other : ids.k) {
+      if (other == ids.none || std::ranges::find(order, other) != order.end()) continue;
+      if (other == id) return std::ssize(order);
+      order.push_back(other);
+    }
+    return -1;
+  };
+  const Index query = number(ids.q, cell.query), key = number(ids.k, cell.key);
+  if (query < 0 || key < 0 || query == key) return std::nullopt;
+  return std::pair(query, key);
 }
 
 std::size_t rule_number(const Step& step) {
@@ -284,13 +322,6 @@ Reason step_change(const Step& a, const Step& b, Index queries, Index keys) {
   return {"step", "another step", 8};
 }
 
-Index step_changes(const Step& step) {
-  const bool list = rule_number(step) == kDocuments ||
-                    std::holds_alternative<step::Tokens>(step.rule) ||
-                    std::holds_alternative<step::Block>(step.rule);
-  return list ? 3 : 1;
-}
-
 std::string step_words(const Step& step, Index shift) {
   if (const auto limits = limits_of(step, shift)) {
     if (limits->causal) return "causal";
@@ -321,6 +352,7 @@ std::string step_words(const Step& step, Index shift) {
     std::string operator()(const step::Global& rule) const {
       return fmt::format("global tokens {}", tokens_text(rule.tokens));
     }
+    std::string operator()(const step::Region& rule) const { return region_words(rule); }
     std::string operator()(const step::Combine&) const { return "another mask"; }
     std::string operator()(const step::Tokens&) const { return "token types"; }
     std::string operator()(const step::Not&) const { return "not"; }

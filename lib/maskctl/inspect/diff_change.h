@@ -5,7 +5,8 @@
 #include <span>
 #include <string>
 
-#include "maskctl/inspect/diff_reason.h"
+#include "maskctl/inspect/diff_words.h"
+#include "maskctl/inspect/recognise.h"
 #include "maskctl/mask/step.h"
 
 namespace maskctl {
@@ -21,9 +22,6 @@ struct Limits {
 /// Nothing for other steps, and for offsets that differ between batches.
 std::optional<Limits> limits_of(const Step& step, Index shift);
 
-/// Nothing when they are equal. `shift` is K - Q: a move by that is the other alignment.
-MaybeReason limits_change(const Limits& a, const Limits& b, Index shift);
-
 /// The ids of one side of a document or type mask; `none` belongs to nothing.
 struct Ids {
   std::vector<std::int32_t> q, k;
@@ -37,10 +35,12 @@ MaybeReason documents_change(const Ids& a, const Ids& b);
 /// `changes` is 0 when they do the same.
 Reason step_change(const Step& a, const Step& b, Index queries, Index keys);
 
+/// The documents of the cell's query and key by first appearance, where the step is one of documents
+/// and both are in one, not the same.
+std::optional<std::pair<Index, Index>> documents_of(const Step& step, const Cell& cell, Index keys);
+
 /// Steps of equal number can be compared by step_change.
 std::size_t rule_number(const Step& step);
-/// How much a step says that only one side has: 1, and more for lists that can hold any mask.
-Index step_changes(const Step& step);
 /// "chunk size 8", for a step that only one side has.
 std::string step_words(const Step& step, Index shift);
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "maskctl/inspect/diff_reason.h"
 
 namespace maskctl {
 namespace {
@@ -27,7 +26,7 @@ class PlaneNumbers {
   std::size_t number_of(const PlanePtr& plane) {
     const Index open = plane->count();
     for (std::size_t i = 0; i < planes_.size(); ++i) {
-      if (open_[i] == open && same_open(planes_[i], plane)) return i;
+      if (open_[i] == open && combine(Op::kXor, planes_[i], plane)->count() == 0) return i;
     }
     planes_.push_back(plane);
     open_.push_back(open);
@@ -80,17 +79,17 @@ std::string permutation_words(const char* what, const std::vector<std::size_t>& 
     list += fmt::format("{}{} is A's {}", moved > 1 ? ", " : "", i, from[i]);
   }
   if (moved > kMost) list += fmt::format(", and {} more", moved - kMost);
-  return fmt::format("B = A with {} permuted: B's {}", what, list);
+  return fmt::format("{} permuted: B's {}", what, list);
 }
 
-std::optional<DiffCause> permuted(const Mask& a, const Mask& b) {
+MaybeReason permuted(const Mask& a, const Mask& b) {
   if (a.batch() != b.batch() || a.heads() != b.heads()) return std::nullopt;
   PlaneNumbers numbers;
   const auto in_a = numbers.of(a), in_b = numbers.of(b);
   for (const bool by_head : {true, false}) {
     const auto from = permutation(lines_of(in_a, a.batch(), a.heads(), by_head),
                                   lines_of(in_b, a.batch(), a.heads(), by_head));
-    if (from) return DiffCause{"heads", permutation_words(by_head ? "heads" : "batches", *from)};
+    if (from) return Reason{"heads", permutation_words(by_head ? "heads" : "batches", *from)};
   }
   return std::nullopt;
 }
@@ -98,32 +97,32 @@ std::optional<DiffCause> permuted(const Mask& a, const Mask& b) {
 bool same_masks(const Mask& a, const Mask& b) { return diff(a, b).equal(); }
 
 /// What a library that merges or drops heads makes of A.
-std::optional<DiffCause> merged_heads(const Mask& a, const Mask& b) {
+MaybeReason merged_heads(const Mask& a, const Mask& b) {
   if (a.heads() < 2) return std::nullopt;
   const Range all_q{0, a.queries()}, all_k{0, a.keys()}, batches{0, a.batch()};
   if (same_masks(sliced(a, batches, {0, 1}, all_q, all_k), b)) {
-    return DiffCause{"heads", "B = A with head 0 for all heads"};
+    return Reason{"heads", "head 0 for all heads"};
   }
   if (same_masks(reduce_heads(Op::kAnd, a), b)) {
-    return DiffCause{"heads", "B = A with what is open in all heads for each head"};
+    return Reason{"heads", "what is open in all heads for each head"};
   }
   if (same_masks(reduce_heads(Op::kOr, a), b)) {
-    return DiffCause{"heads", "B = A with what is open in any head for each head"};
+    return Reason{"heads", "what is open in any head for each head"};
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<DiffCause> whole_cause(const Mask& a, const Mask& b, const MaskDiff& found) {
+MaybeReason whole_reason(const Mask& a, const Mask& b, const MaskDiff& found) {
   const Index broadcast = std::max(a.batch(), b.batch()) * std::max(a.heads(), b.heads());
   const Index cells = broadcast * a.queries() * a.keys();
   const Index open_a = found.both + found.only_a, open_b = found.both + found.only_b;
   if (open_a + open_b == cells && same_masks(complement(a), b)) {
-    return DiffCause{"polarity", "polarity inverted: B is open where A is closed"};
+    return Reason{"polarity", "polarity inverted: B is open where A is closed"};
   }
   if (open_a == open_b && a.queries() == a.keys() && same_masks(transposed(a), b)) {
-    return DiffCause{"transposed", "q and k swapped: B is A transposed"};
+    return Reason{"transposed", "q and k swapped: B is A transposed"};
   }
   if (open_a == open_b) {
     if (auto order = permuted(a, b)) return order;

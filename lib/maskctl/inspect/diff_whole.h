@@ -1,14 +1,12 @@
-// Causes that need all planes of two masks; private to inspect.
+// Reasons that lie in a mask as a whole, not in one of its planes; private to inspect.
 #pragma once
 
-#include <optional>
-
 #include "maskctl/inspect/diff.h"
+#include "maskctl/inspect/diff_words.h"
 
 namespace maskctl {
 
-/// Polarity, query and key swapped, heads or batches in another order, one head for all. `found` is
-/// diff(a, b).
-std::optional<DiffCause> whole_cause(const Mask& a, const Mask& b, const MaskDiff& found);
+/// The other polarity, queries and keys swapped, heads or batches in another order or merged.
+MaybeReason whole_reason(const Mask& a, const Mask& b, const MaskDiff& found);
 
 }  // namespace maskctl

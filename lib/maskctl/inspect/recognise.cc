@@ -4,6 +4,8 @@
 #include <map>
 
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/fit.h"
+#include "maskctl/inspect/lone_cells.h"
 #include "maskctl/inspect/recognise_clipped.h"
 #include "maskctl/inspect/recognise_names.h"
 #include "maskctl/inspect/recognise_scopes.h"
@@ -18,18 +20,14 @@ namespace {
 constexpr Index kSearchedCells = Index{1} << 24;  // few enough to look at each run
 constexpr Index kFewBands = 64;                   // of planes too large to look at each run
 
-struct PlaneChain {
-  Chain chain;
-  bool irregular = false;
-};
-
 /// The explanation that is cheapest to read among those of equal length.
 Chain cheapest(const PlanePtr& plane, const std::vector<Moves>& found) {
+  const Description description({plane->queries(), plane->keys()});
   Chain best;
   Index best_cost = -1;
   for (const Moves& moves : found) {
     Chain chain = named(plane, moves, 0);
-    const Index its_cost = cost(chain);
+    const Index its_cost = description.of(chain);
     if (best_cost >= 0 && its_cost >= best_cost) continue;
     best = std::move(chain);
     best_cost = its_cost;
@@ -48,87 +46,118 @@ Chain plainer(const PlanePtr& plane, Chain chain, Index max_steps) {
   const Explained plain = explain(plane, steps + 1, true);
   if (plain.exact.empty()) return chain;
   Chain other = cheapest(plane, plain.exact);
-  return has_arrays(other) || cost(other) >= cost(chain) ? chain : other;
+  const Description description({plane->queries(), plane->keys()});
+  return has_arrays(other) || description.of(other) >= description.of(chain) ? chain : other;
 }
 
-/// The diagonal that most of the given ones lie on.
-Index commonest(const std::map<Index, Index>& times) {
-  return std::max_element(times.begin(), times.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; })
-      ->first;
-}
+/// What a plane may be, by how much there is to tell: the chain, and the cells that it misses.
+class Candidates {
+ public:
+  explicit Candidates(const PlanePtr& plane)
+      : plane_(plane),
+        extent_{plane->queries(), plane->keys()},
+        description_(extent_),
+        open_(plane->count()) {}
 
-/// The plane less what lies outside the band in which most rows begin and end: a few stray cells
-/// would otherwise hide it.
-PlanePtr without_strays(const PlanePtr& plane) {
-  std::map<Index, Index> lows, highs;
-  each_hull(*plane, [&](Range rows, const Band& band) {
-    if (rows.size() > 1 && !(band.begin_slope && band.end_slope)) return;
-    lows[band.begin_at(rows.begin) - rows.begin] += rows.size();
-    highs[band.end_at(rows.begin) - 1 - rows.begin] += rows.size();
-  });
-  if (highs.empty()) return plane;
-  const Index queries = plane->queries(), keys = plane->keys();
-  const auto inside = [&](Index low, Index high) {
-    return combine(Op::kAnd, plane, diagonal_band(queries, keys, low, high));
-  };
-  PlanePtr best = plane;
-  const Index most = plane->count() / 50;
-  for (const PlanePtr& kept :
-       {inside(-queries, commonest(highs)), inside(commonest(lows), commonest(highs))}) {
-    if (plane->count() - kept->count() <= most) best = kept;
+  void add(Chain chain) {
+    const PlanePtr given = made(chain, extent_);
+    if (given) add({std::move(chain), {}, 0, combine(Op::kXor, given, plane_)->count()});
   }
-  return best;
-}
+  /// The shortest one bent to the plane where that helps.
+  void fit_best() {
+    if (best_.residue == 0) return;
+    const Fit fit{plane_, [this](const Fitted& one) { return description_.of(one.chain); }, {},
+                  affordable_trials(*plane_)};
+    const std::vector<Fitted> found = fitted(fit, best_.chain);
+    if (!found.empty()) add(found.front());
+  }
 
-/// The chain that leaves the fewest cells unexplained.
-Chain nearest(const PlanePtr& plane, const Explained& nearly, Index max_steps) {
-  Chain chain = named(plane, nearly.nearest, nearly.left);
-  const PlanePtr cleaned = without_strays(plane);
-  if (cleaned == plane) return chain;
-  const Explained found = explain(cleaned, max_steps);
-  Chain other = found.exact.empty() ? named(cleaned, found.nearest, found.left)
-                                    : cheapest(cleaned, found.exact);
-  const bool better = unexplained_cells(plane, other) < unexplained_cells(plane, chain);
-  return better ? other : chain;
-}
+  const Chain& chain() const { return best_.chain; }
+  bool exact() const { return best_.residue == 0; }
+  Index length() const { return length_; }
+  /// Nothing shorter leaves cells over: a rule, and one cell.
+  bool is_short() const { return exact() && length_ <= description_.cell() + description_.step(); }
+  /// The chain tells little more than that all is open, or all closed; or it is told at as great a
+  /// length as the cells themselves.
+  bool irregular() const {
+    const Index cells = extent_.queries * extent_.keys;
+    const Index few = std::min(open_, cells - open_);
+    return best_.residue * 4 > few || (best_.residue > 0 && length_ > few * description_.cell());
+  }
 
-/// Whether all open or all closed, which is off by the fewer cells, tells nearly as much.
-bool is_irregular(const PlanePtr& plane, const Chain& chain) {
-  const Index open = plane->count();
-  const Index closed = plane->queries() * plane->keys() - open;
-  return unexplained_cells(plane, chain) * 4 > std::min(open, closed);
+ private:
+  void add(Fitted one) {
+    const bool exact = one.residue == 0;
+    // A cell left over has to pay: chance finds short chains for small masks.
+    const Index doubt = exact ? 0 : description_.cell() / 2;
+    const Index its = description_.of(one.chain) + one.residue * description_.cell() + doubt;
+    if (length_ >= 0 && its >= length_) return;
+    length_ = its;
+    best_ = std::move(one);
+  }
+
+  PlanePtr plane_;
+  Extent extent_;
+  Description description_;
+  Index open_;
+  Fitted best_;
+  Index length_ = -1;
+};
+
+/// The best of what a search found, by its own measure, and what it found nearest.
+void add_found(const PlanePtr& plane, Explained found, Index max_steps, Candidates& out) {
+  if (!found.exact.empty()) {
+    out.add(plainer(plane, cheapest(plane, found.exact), max_steps));
+    return;
+  }
+  for (const Nearest& near : found.nearest) out.add(named(plane, near.moves, near.left));
 }
 
 /// By shared lists of keys and the lines that clip them; nothing unless that is how the plane is
 /// held. A block grid may hide a plainer chain: it is for planes that are not searched.
-std::optional<PlaneChain> recognise_clipped(const PlanePtr& plane,
-                                            const RecogniseOptions& options) {
+std::optional<Chain> recognise_clipped(const PlanePtr& plane, const RecogniseOptions& options) {
   const Index cells = plane->queries() * plane->keys();
   if (slabs_of(*plane) || cells <= kSearchedCells) return std::nullopt;
   const auto split = split_clipped(*plane, cells > options.max_cells);
   if (!split) return std::nullopt;
   Chain chain{split->shared};
   const Explained found = explain(split->lines, options.max_steps - 1);
-  const bool exact = !found.exact.empty();
-  const Chain lines =
-      exact ? cheapest(split->lines, found.exact) : named(split->lines, found.nearest, found.left);
+  const Chain lines = found.exact.empty()
+                          ? named(split->lines, found.nearest.back().moves, found.nearest.back().left)
+                          : cheapest(split->lines, found.exact);
   chain.insert(chain.end(), lines.begin(), lines.end());
-  if (!exact && is_irregular(plane, chain)) return PlaneChain{{}, true};
-  return PlaneChain{std::move(chain), false};
+  return chain;
 }
 
+struct PlaneChain {
+  Chain chain;
+  bool irregular = false;
+};
+
 PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options) {
-  if (auto clipped = recognise_clipped(plane, options)) return std::move(*clipped);
-  const Index max_steps = options.max_steps;
-  const Explained found = explain(plane, max_steps);
-  if (!found.exact.empty()) {
-    return {plainer(plane, cheapest(plane, found.exact), max_steps), false};
+  Candidates candidates(plane);
+  if (auto clipped = recognise_clipped(plane, options)) {
+    candidates.add(std::move(*clipped));
+    return {candidates.chain(), candidates.irregular()};
   }
-  Chain chain = nearest(plane, found, max_steps);
-  const bool irregular = is_irregular(plane, chain);
-  if (irregular) chain.clear();
-  return {std::move(chain), irregular};
+  const bool large = plane->queries() * plane->keys() > kSearchedCells;
+  add_found(plane, explain(plane, options.max_steps), options.max_steps, candidates);
+  const bool certain = candidates.exact() && !has_arrays(candidates.chain());
+  if (candidates.is_short() || (large && certain)) {
+    return {candidates.chain(), candidates.irregular()};
+  }
+  for (const PlanePtr& cleaned : without_lone_cells(plane)) {
+    add_found(cleaned, explain(cleaned, options.max_steps, true), options.max_steps, candidates);
+  }
+  const PlanePtr inverse = compacted(complement(plane), options.max_cells);
+  const Explained inverted = explain(inverse, options.max_steps - 1, true);
+  if (!inverted.exact.empty()) {
+    Chain chain = cheapest(inverse, inverted.exact);
+    chain.push_back({step::Not{}});
+    candidates.add(std::move(chain));
+  }
+  candidates.fit_best();
+  return {candidates.chain(), candidates.irregular()};
 }
 
 bool same_plane(const PlanePtr& a, const PlanePtr& b) {
@@ -179,17 +208,6 @@ Mask full_like(const Mask& mask) {
                     [&](Index, Index) { return full; });
 }
 
-/// The first open cell; the plane must have one.
-Cell first_cell(const Plane& plane) {
-  Cell cell;
-  each_row_while(plane, [&](Range rows, const Keys& keys) {
-    cell.query = rows.begin;
-    cell.key = hull_of(keys).begin;
-    return hull_of(keys).empty();
-  });
-  return cell;
-}
-
 /// Known without looking at cells.
 bool held_alike(const Mask& a, const Mask& b) {
   for (Index n = 0; n < a.batch(); ++n) {
@@ -200,24 +218,46 @@ bool held_alike(const Mask& a, const Mask& b) {
   return true;
 }
 
-void compare(const Mask& mask, Recognised& out) {
-  const Mask applied = maskctl::apply(full_like(mask), out.chain);
-  if (held_alike(mask, applied)) return;
-  const Mask differ = zip(Op::kXor, mask, applied);
-  out.unexplained = differ.count();
-  if (out.unexplained == 0) return;
-  for (Index b = 0; b < mask.batch() && !out.first_unexplained; ++b) {
-    for (Index h = 0; h < mask.heads() && !out.first_unexplained; ++h) {
-      if (differ.plane(b, h)->count() == 0) continue;
-      out.first_unexplained = first_cell(*differ.plane(b, h));
-      out.first_unexplained->batch = b;
-      out.first_unexplained->head = h;
+/// The first open cells of a plane.
+void list_cells(const Plane& plane, Index batch, Index head, std::vector<Cell>& out) {
+  each_row_while(plane, [&](Range rows, const Keys& keys) {
+    std::vector<Run> runs(keys.runs.begin(), keys.runs.end());
+    if (keys.is_words()) words_to_runs(keys.words, runs);
+    for (Index q = rows.begin; q < rows.end; ++q) {
+      for (const Run& run : runs) {
+        for (Index k = run.begin; k < run.end && out.size() < Residue::kListed; ++k) {
+          out.push_back({batch, head, q, k});
+        }
+      }
+      if (out.size() == Residue::kListed) return false;
     }
-  }
+    return true;
+  });
 }
 
 }  // namespace
 }  // namespace recognising
+
+Residue residue_of(const Mask& mask, const Mask& given) {
+  Residue out;
+  if (mask.batch() == given.batch() && mask.heads() == given.heads() &&
+      recognising::held_alike(mask, given)) {
+    return out;
+  }
+  const Mask differ = zip(Op::kXor, mask, given);
+  out.cells = differ.count();
+  for (Index b = 0; b < differ.batch() && out.cells > 0; ++b) {
+    for (Index h = 0; h < differ.heads(); ++h) {
+      if (out.first.size() == Residue::kListed) return out;
+      recognising::list_cells(*differ.plane(b, h), b, h, out.first);
+    }
+  }
+  return out;
+}
+
+Residue residue_of(const Mask& mask, const Chain& chain) {
+  return residue_of(mask, maskctl::apply(recognising::full_like(mask), chain));
+}
 
 Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
   using namespace recognising;
@@ -233,7 +273,7 @@ Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
   }
   out.irregular = irregular == static_cast<Index>(planes.distinct.size());
   out.chain = scoped(chains, planes.of, mask.batch(), mask.heads());
-  compare(mask, out);
+  out.residue = residue_of(mask, out.chain);
   return out;
 }
 

@@ -24,20 +24,32 @@ struct RecogniseOptions {
   Index max_cells = Index{1} << 31;
 };
 
+/// Cells that a chain gives otherwise than a mask has them: how many, counted by applying the chain,
+/// and the first ones by batch, head, query and key.
+struct Residue {
+  static constexpr std::size_t kListed = 64;
+  Index cells = 0;
+  std::vector<Cell> first;
+};
+/// Shapes must be equal; batches and heads broadcast.
+Residue residue_of(const Mask& mask, const Mask& given);
+Residue residue_of(const Mask& mask, const Chain& chain);  // applied to an all-open mask
+
 /// What a mask is. `chain` applied to an all-open mask of the same shape gives `mask` but for
-/// `unexplained` cells; 0 is proven by comparing the two, never assumed.
+/// the cells of `residue`, which are counted by comparing the two, never assumed.
 struct Recognised {
   Chain chain;  // empty: all open
-  Index unexplained = 0;
-  std::optional<Cell> first_unexplained;
-  /// Nothing fits better than counting: the chain is empty and the statistics are the answer.
+  Residue residue;
+  /// No rule tells much: the chain is the nearest one, and the statistics are the answer.
   bool irregular = false;
 };
 
 /// Full, empty, causal, window, chunk, documents, padding, prefix, sinks, global tokens, dilated,
-/// token types, block grids and chains of up to max_steps of them; heads and batches that differ
-/// come as heads: and batch: scopes. Every candidate is verified on lazy planes: no n^2 work for
-/// structured masks.
+/// token types, block grids and chains of up to max_steps of them, also inverted; heads and batches
+/// that differ come as lists, or as heads: and batch: scopes. The answer is the shortest
+/// description: numbers cost little, arrays their size, and a cell that the chain does not give its
+/// coordinates. So a leak among documents is documents and one unexplained cell, not a rule bent
+/// around it. Every candidate is verified on lazy planes: no n^2 work for structured masks.
 /// Throws Error(kLimit) beyond max_cells.
 Recognised recognise(const Mask& mask, const RecogniseOptions& options = {});
 

@@ -6,17 +6,25 @@
 #include <optional>
 #include <utility>
 
+#include "maskctl/inspect/description.h"
 #include "maskctl/inspect/recognise_steps.h"
 #include "maskctl/mask/nearest.h"
 
 namespace maskctl::recognising {
 namespace {
 
-/// What a list must have too many for two plain steps to be told instead.
+/// What a list must have too many, in bits, for two plain steps to be told instead.
 constexpr Index kWorthAStep = 32;
 
 std::vector<Chain> band_forms(const Diagonals& span, const Extent& extent) {
   std::vector<Chain> forms;
+  if (extent.queries == 1) {  // one row says nothing of a diagonal
+    const Step right = pad(span.high + 1, false, false);
+    const Step left = pad(extent.keys - span.low, true, false);
+    if (span.low <= 0) return {{right}};
+    if (span.high + 1 == extent.keys) return {{left}};
+    return {{left, right}};
+  }
   for (const Index high : {Index{0}, extent.keys - extent.queries}) {
     if (high > span.high) forms.push_back({causal(extent, high)});
   }
@@ -222,6 +230,7 @@ Index unexplained_cells(const PlanePtr& plane, const Chain& chain) {
 
 Chain named(const PlanePtr& plane, const Moves& moves, Index allowed) {
   const Extent extent{plane->queries(), plane->keys()};
+  const Description description(extent);
   std::vector<Chain> parts(moves.size());
   for (std::size_t i = 0; i < moves.size(); ++i) parts[i].push_back(literal(moves[i], extent));
   for (std::size_t i = 0; i < moves.size(); ++i) {
@@ -235,7 +244,7 @@ Chain named(const PlanePtr& plane, const Moves& moves, Index allowed) {
     for (Chain& form : forms) {
       const bool longer = form.size() > parts[i].size();
       const Index gain = longer ? kWorthAStep : 0;
-      if (cost(form) + gain >= cost(parts[i]) || (longer && steps > 3)) continue;
+      if (description.of(form) + gain >= description.of(parts[i]) || (longer && steps > 3)) continue;
       std::swap(parts[i], form);
       if (!explains(plane, parts, allowed)) std::swap(parts[i], form);
     }

@@ -70,11 +70,11 @@ class Search {
     start_.open_cells = plane->count();
     start_.closed_cells = queries_ * keys_ - start_.open_cells;
     readings_ = std::clamp(kWork / weight_of(*plane), kFewestReadings, kMostReadings);
-    best_left_ = start_.closed_cells;
+    nearest_.push_back({{}, start_.closed_cells});
   }
 
   Explained run(Index max_steps, bool plain) {
-    if (start_.closed_cells == 0) return {{{}}, {}, 0};
+    if (start_.closed_cells == 0) return {{{}}, {}};
     // Kinds whose places are guessed are dear: at each length they come last, and for large masks
     // after all lengths.
     const bool large = queries_ * keys_ > kLargeCells;
@@ -85,7 +85,7 @@ class Search {
     for (Index steps = 1; large && !plain && steps <= max_steps && found_.empty(); ++steps) {
       look(steps, true);
     }
-    return {std::move(found_), std::move(nearest_), best_left_};
+    return {std::move(found_), std::move(nearest_)};
   }
 
  private:
@@ -144,9 +144,9 @@ class Search {
   void note(const Left& left) {
     if (left.closed_cells == 0) {
       found_.emplace_back(path_.rbegin(), path_.rend());
-    } else if (left.closed_cells < best_left_) {
-      best_left_ = left.closed_cells;
-      nearest_.assign(path_.rbegin(), path_.rend());
+    } else if (left.closed_cells < nearest_.back().left) {
+      while (nearest_.back().moves.size() >= path_.size()) nearest_.pop_back();
+      nearest_.push_back({{path_.rbegin(), path_.rend()}, left.closed_cells});
     }
   }
 
@@ -204,8 +204,7 @@ class Search {
   bool guess_ = false;
   Moves path_;  // from the last step backwards
   std::vector<Moves> found_;
-  Moves nearest_;
-  Index best_left_ = 0;
+  std::vector<Nearest> nearest_;
 };
 
 }  // namespace

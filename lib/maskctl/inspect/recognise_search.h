@@ -33,12 +33,17 @@ struct Move {
 };
 using Moves = std::vector<Move>;  // in the order in which a chain applies them
 
+/// A chain that leaves cells open that should be closed: `left` of them.
+struct Nearest {
+  Moves moves;
+  Index left = 0;
+};
+
 /// What a search found: chains of equal length that give the mask exactly, or, when there are
-/// none, the one that leaves the fewest cells open that should be closed: `left` of them.
+/// none, those that leave fewer cells over than any shorter one, from no step on.
 struct Explained {
   std::vector<Moves> exact;
-  Moves nearest;
-  Index left = 0;
+  std::vector<Nearest> nearest;
 };
 /// `plain`: no block grids and no types, whose places are guessed and which come with arrays.
 Explained explain(const PlanePtr& plane, Index max_steps, bool plain = false);

@@ -26,48 +26,6 @@ Align align_for(const Extent& extent, Index diagonal, Index& offset) {
   return bottom ? Align::kBottomRight : Align::kTopLeft;
 }
 
-Index changes_in(const NamedArray& ids) {
-  if (ids.array.dtype() != DType::kInt32) return ids.array.elements();
-  const auto values = ids.array.as<std::int32_t>();
-  Index runs = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) runs += i == 0 || values[i] != values[i - 1];
-  return runs;
-}
-
-Index cost(const Step& step) {
-  struct Visitor {
-    Index operator()(const step::Document& rule) const {
-      return 4 + 2 * (changes_in(rule.q) + changes_in(rule.kv));
-    }
-    Index operator()(const step::Tokens& rule) const {
-      return 4 + 2 * (changes_in(rule.q) + changes_in(rule.kv));
-    }
-    Index operator()(const step::DocumentLengths& rule) const {
-      return 1 + static_cast<Index>(rule.lengths.size());
-    }
-    Index operator()(const step::Global& rule) const {
-      return static_cast<Index>(rule.tokens.size());
-    }
-    Index operator()(const step::Block& rule) const { return 4 + rule.map.array.elements(); }
-    Index operator()(const step::Chunk& rule) const { return 1 + (rule.offset != 0); }
-    Index operator()(const step::Window& rule) const {
-      return rule.left.has_value() + rule.right.has_value() + 2 * (rule.offset != 0);
-    }
-    Index operator()(const step::Causal& rule) const { return rule.offsets.array.elements(); }
-    Index operator()(const step::Pad& rule) const { return 1 + rule.both; }
-    Index operator()(const step::Scoped& rule) const { return recognising::cost(rule.chain); }
-    Index operator()(const step::Prefix&) const { return 1; }
-    Index operator()(const step::Dilated&) const { return 1; }
-    Index operator()(const step::Sinks&) const { return 1; }
-    Index operator()(const step::Random&) const { return 1; }
-    Index operator()(const step::Combine&) const { return 1; }
-    Index operator()(const step::Not&) const { return 1; }
-    Index operator()(const step::Slice&) const { return 1; }
-    Index operator()(const step::KvLengths&) const { return 1; }
-  };
-  return 8 + std::visit(Visitor{}, step.rule);
-}
-
 Step types(const Classes& classes, const Extent& extent) {
   step::Tokens rule;
   rule.q = array_of(ids_of(classes.q, extent.queries, 1, 0));
@@ -148,12 +106,6 @@ Step literal(const Move& move, const Extent& extent) {
     Step operator()(const Types& found) const { return types(found.classes, extent); }
   };
   return std::visit(Visitor{extent}, move.rule);
-}
-
-Index cost(const Chain& chain) {
-  Index sum = 0;
-  for (const Step& step : chain) sum += cost(step);
-  return sum;
 }
 
 bool has_arrays(const Chain& chain) {

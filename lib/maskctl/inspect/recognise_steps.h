@@ -1,4 +1,4 @@
-// Moves spelled out as steps, and what steps cost to read; private to inspect.
+// Moves spelled out as steps; private to inspect.
 #pragma once
 
 #include <optional>
@@ -24,8 +24,6 @@ Step document(const Classes& classes, const Extent& extent);
 /// Each move as it is.
 Step literal(const Move& move, const Extent& extent);
 
-/// How much there is to read in a chain: numbers, and something for each step.
-Index cost(const Chain& chain);
 /// Whether a step reads an array of ids, types or blocks.
 bool has_arrays(const Chain& chain);
 

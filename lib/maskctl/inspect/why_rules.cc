@@ -244,6 +244,17 @@ Verdict judged(const step::Global& rule, const PairShape& shape, const Cell& cel
   return open(rule, shape, cell, before);
 }
 
+Verdict judged(const step::Region& rule, const PairShape&, const Cell& cell, bool before) {
+  const auto named = [](const std::vector<Range>& ranges, Index i) {
+    return ranges.empty() ||
+           std::ranges::any_of(ranges, [i](const Range& range) { return range.contains(i); });
+  };
+  const bool inside = named(rule.q, cell.query) && named(rule.k, cell.key);
+  return {inside ? rule.open : before,
+          fmt::format("query {}, key {} is {} the region that is {}", cell.query, cell.key,
+                      inside ? "in" : "outside", rule.open ? "opened" : "closed")};
+}
+
 Verdict judged(const step::Tokens& rule, const PairShape& shape, const Cell& cell, bool before) {
   if (rule.join == step::Tokens::Join::kUnion) return open(rule, shape, cell, before);
   const bool replace = rule.join == step::Tokens::Join::kReplace;

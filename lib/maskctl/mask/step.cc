@@ -2,11 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "maskctl/base/error.h"
 #include "maskctl/mask/step_rules.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
+
+bool operator==(const NamedArray& a, const NamedArray& b) {
+  return a.text == b.text && a.array.dtype() == b.array.dtype() &&
+         a.array.shape() == b.array.shape() && std::ranges::equal(a.array.bytes(), b.array.bytes());
+}
+
+namespace step {
+
+bool operator==(const Combine& a, const Combine& b) {
+  return a.op == b.op && a.text == b.text && shape_text(a.mask) == shape_text(b.mask) &&
+         zip(Op::kXor, a.mask, b.mask).count() == 0;
+}
+
+bool operator==(const Scoped& a, const Scoped& b) {
+  return a.axis == b.axis && a.members == b.members && a.chain == b.chain;
+}
+
+}  // namespace step
 
 void refuse(std::string_view step, const std::string& why) {
   throw Error(Errc::kInvalidArgument, fmt::format("step {}: {}", step, why));

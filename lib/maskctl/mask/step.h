@@ -20,6 +20,7 @@ enum class Align : std::uint8_t { kUnset, kTopLeft, kBottomRight };
 struct NamedArray {
   Tensor array;
   std::string text;
+  friend bool operator==(const NamedArray& a, const NamedArray& b);
 };
 
 namespace step {
@@ -30,6 +31,7 @@ namespace step {
 struct Causal {
   Align align = Align::kUnset;
   NamedArray offsets;  // empty array: 0
+  friend bool operator==(const Causal&, const Causal&) = default;
 };
 /// Keeps -left <= k - (q + shift + offset) <= right; nullopt = unbounded.
 /// keys=N reads as left = N - 1, right = 0; both=N as left = right = N.
@@ -38,21 +40,25 @@ struct Window {
   Align align = Align::kUnset;
   Index offset = 0;
   enum class Spelling : std::uint8_t { kSides, kKeys, kBoth } spelling = Spelling::kSides;
+  friend bool operator==(const Window&, const Window&) = default;
 };
 /// Keeps floor((q + offset) / size) == floor(k / size); not causal by itself.
 struct Chunk {
   Index size = 0;
   Index offset = 0;
+  friend bool operator==(const Chunk&, const Chunk&) = default;
 };
 /// Keeps equal ids, neither being pad_id. Ids are [S] or [B,S].
 struct Document {
   NamedArray q, kv;
   bool shared = false;  // one SOURCE for both sides
   std::int32_t pad_id = -1;
+  friend bool operator==(const Document&, const Document&) = default;
 };
 /// Document lengths, shared by all batches: doc:lens=3+5. Tokens past the last are closed.
 struct DocumentLengths {
   std::vector<Index> lengths;
+  friend bool operator==(const DocumentLengths&, const DocumentLengths&) = default;
 };
 /// Keeps valid positions. `valid`: [S] or [B,S] flags when bool or 2-D; otherwise [B] lengths of
 /// the valid part that starts (kRight padding) or ends (kLeft) the sequence. both: queries too.
@@ -61,16 +67,19 @@ struct Pad {
   bool is_lengths = false;
   bool left = false;
   bool both = false;
+  friend bool operator==(const Pad&, const Pad&) = default;
 };
 /// Keeps (k - q) divisible by stride.
 struct Dilated {
   Index stride = 1;
+  friend bool operator==(const Dilated&, const Dilated&) = default;
 };
 /// Keeps cells whose block is nonzero. map: [Qb,Kb], [B,Qb,Kb] or [B,H,Qb,Kb].
 struct Block {
   NamedArray map;
   Index q_size = 0;
   Index k_size = 0;
+  friend bool operator==(const Block&, const Block&) = default;
 };
 /// Keeps jax.random.bernoulli(PRNGKey(seed), 1 - sparsity, [B,H,Q,K]), computed when read; or of
 /// numpy's legacy stream np.random.seed(seed); np.random.binomial(1, 1 - sparsity, [B,H,Q,K]),
@@ -80,6 +89,7 @@ struct Random {
   std::uint64_t seed = 0;
   enum class Stream : std::uint8_t { kJax, kNumpy } stream = Stream::kJax;
   Index max_bytes = Index{4} << 30;  // limit of the bits that kNumpy holds
+  friend bool operator==(const Random&, const Random&) = default;
 };
 
 // Steps that open cells (or).
@@ -87,13 +97,23 @@ struct Random {
 /// Opens keys [0, n) for every query: a prefix all may read (prefix-LM), or attention sinks.
 struct Prefix {
   Index n = 0;
+  friend bool operator==(const Prefix&, const Prefix&) = default;
 };
 struct Sinks {
   Index n = 0;
+  friend bool operator==(const Sinks&, const Sinks&) = default;
 };
 /// Opens the rows and the columns of these tokens.
 struct Global {
   std::vector<Range> tokens;
+  friend bool operator==(const Global&, const Global&) = default;
+};
+/// Opens, or closes, every cell of the named queries and keys; a side without ranges means all.
+/// For edits by hand: rows, columns, rectangles and single cells. Ranges must lie in the mask.
+struct Region {
+  bool open = true;
+  std::vector<Range> q, k;
+  friend bool operator==(const Region&, const Region&) = default;
 };
 
 // Steps with a rule of their own.
@@ -103,6 +123,7 @@ struct Combine {
   Op op = Op::kAnd;
   Mask mask;
   std::string text;
+  friend bool operator==(const Combine& a, const Combine& b);  // equal cells
 };
 /// Equal token types, joined to the current mask; zero: the side on which type 0 matches nothing.
 struct Tokens {
@@ -110,10 +131,14 @@ struct Tokens {
   bool shared = true;
   enum class Join : std::uint8_t { kUnion, kIntersect, kReplace } join = Join::kUnion;
   enum class Zero : std::uint8_t { kQ, kKv, kBoth, kNone } zero = Zero::kQ;
+  friend bool operator==(const Tokens&, const Tokens&) = default;
 };
-struct Not {};
+struct Not {
+  friend bool operator==(const Not&, const Not&) = default;
+};
 struct Slice {
   std::optional<Range> b, h, q, k;
+  friend bool operator==(const Slice&, const Slice&) = default;
 };
 /// Closes keys >= length; with q_len keeps that many last queries of each batch, the last at
 /// end - 1 (end = the length unless given); with window keeps that many last keys.
@@ -121,6 +146,7 @@ struct KvLengths {
   NamedArray lengths;  // [1] or [B]
   std::optional<Index> q_len, window;
   NamedArray end;  // empty: the lengths; else [1] or [B]
+  friend bool operator==(const KvLengths&, const KvLengths&) = default;
 };
 
 }  // namespace step
@@ -134,15 +160,17 @@ struct Scoped {
   enum class Axis : std::uint8_t { kHeads, kBatch } axis = Axis::kHeads;
   std::vector<Range> members;
   Chain chain;
+  friend bool operator==(const Scoped& a, const Scoped& b);
 };
 }  // namespace step
 
 struct Step {
   using Rule = std::variant<step::Causal, step::Window, step::Chunk, step::Document,
                             step::DocumentLengths, step::Pad, step::Dilated, step::Block,
-                            step::Random, step::Prefix, step::Sinks, step::Global, step::Combine,
-                            step::Tokens, step::Not, step::Slice, step::KvLengths, step::Scoped>;
+                            step::Random, step::Prefix, step::Sinks, step::Global, step::Region,
+                            step::Combine,                            step::Tokens, step::Not, step::Slice, step::KvLengths, step::Scoped>;
   Rule rule;
+  friend bool operator==(const Step&, const Step&) = default;
 };
 
 /// One step, or all from left to right. A message names the rule and what does not fit.

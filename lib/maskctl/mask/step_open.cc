@@ -118,6 +118,22 @@ Mask apply_rule(const Mask& mask, const step::Global& rule) {
   return zip(Op::kOr, mask, zip(Op::kOr, rows, columns));
 }
 
+Mask apply_rule(const Mask& mask, const step::Region& rule) {
+  const char* name = rule.open ? "open" : "close";
+  const auto checked = [&](const std::vector<Range>& ranges, Index extent, char axis) {
+    for (const Range& range : ranges) {
+      if (range.begin >= 0 && range.end <= extent && !range.empty()) continue;
+      refuse(name, fmt::format("{}={}-{}: expected numbers from 0 to {}", axis, range.begin,
+                               range.end - 1, extent - 1));
+    }
+    const Range all{0, extent};
+    return flags_of(ranges.empty() ? std::span(&all, 1) : std::span(ranges), extent);
+  };
+  const PlanePtr rows = query_flags(checked(rule.q, mask.queries(), 'q'), mask.keys());
+  const PlanePtr columns = key_flags(mask.queries(), checked(rule.k, mask.keys(), 'k'));
+  return zip(rule.open ? Op::kOr : Op::kSub, mask, Mask(combine(Op::kAnd, rows, columns)));
+}
+
 Mask apply_rule(const Mask& mask, const step::Combine& rule) {
   return zip(rule.op, mask, rule.mask);
 }

@@ -20,6 +20,7 @@ Mask apply_rule(const Mask& mask, const step::Random& rule);
 Mask apply_rule(const Mask& mask, const step::Prefix& rule);
 Mask apply_rule(const Mask& mask, const step::Sinks& rule);
 Mask apply_rule(const Mask& mask, const step::Global& rule);
+Mask apply_rule(const Mask& mask, const step::Region& rule);
 Mask apply_rule(const Mask& mask, const step::Combine& rule);
 Mask apply_rule(const Mask& mask, const step::Tokens& rule);
 Mask apply_rule(const Mask& mask, const step::Not& rule);

@@ -111,6 +111,20 @@ Step bind_prefix(StepArguments& arguments) { return {step::Prefix{arguments.inte
 Step bind_sinks(StepArguments& arguments) { return {step::Sinks{arguments.integer("n")}}; }
 Step bind_global(StepArguments& arguments) { return {step::Global{arguments.ranges("tokens")}}; }
 
+namespace {
+
+Step bind_region(bool open, StepArguments& arguments) {
+  step::Region rule{open, {}, {}};
+  if (arguments.has("q")) rule.q = arguments.ranges("q");
+  if (arguments.has("k")) rule.k = arguments.ranges("k");
+  return {std::move(rule)};
+}
+
+}  // namespace
+
+Step bind_open(StepArguments& arguments) { return bind_region(true, arguments); }
+Step bind_close(StepArguments& arguments) { return bind_region(false, arguments); }
+
 Step bind_tokens(StepArguments& arguments) {
   step::Tokens rule;
   bind_sides(arguments, rule);

@@ -18,6 +18,8 @@ Step bind_and(StepArguments& arguments);
 Step bind_prefix(StepArguments& arguments);
 Step bind_sinks(StepArguments& arguments);
 Step bind_global(StepArguments& arguments);
+Step bind_open(StepArguments& arguments);
+Step bind_close(StepArguments& arguments);
 Step bind_or(StepArguments& arguments);
 Step bind_tokens(StepArguments& arguments);
 Step bind_xor(StepArguments& arguments);

@@ -106,6 +106,10 @@ constexpr std::array kFirstKeys = {
 constexpr std::array kGlobal = {
     keyed("tokens", ArgType::kRanges, "token numbers and ranges, both ends included")};
 
+constexpr std::array kRegion = {
+    grouped(1, optional("q", ArgType::kRanges, "queries, both ends included; all if absent")),
+    grouped(1, optional("k", ArgType::kRanges, "keys, both ends included; all if absent"))};
+
 constexpr std::array kTokens = {
     kIds, grouped(2, keyed("q", ArgType::kSource, "types of the queries")),
     grouped(2, keyed("kv", ArgType::kSource, "types of the keys")),
@@ -158,12 +162,16 @@ constexpr std::array kOps = {
            bind_random},
     OpInfo{"and", OpKind::kAnd, "keeps the cells that are open in another mask too",
            "mask and other", "and:other.npy", kOneMask, false, bind_and},
+    OpInfo{"close", OpKind::kAnd, "closes rows, columns, a rectangle or single cells",
+           "not (q in q= and k in k=)", "close:q=0-3,k=8-15", kRegion, false, bind_close},
     OpInfo{"prefix", OpKind::kOr, "opens the first keys for every query (prefix LM)", "k < n",
            "prefix:n=16", kFirstKeys, false, bind_prefix},
     OpInfo{"sinks", OpKind::kOr, "opens the first keys for every query (attention sinks)", "k < n",
            "sinks:n=4", kFirstKeys, false, bind_sinks},
     OpInfo{"global", OpKind::kOr, "opens the rows and the columns of some tokens",
            "q in tokens or k in tokens", "global:tokens=0+5-9", kGlobal, false, bind_global},
+    OpInfo{"open", OpKind::kOr, "opens rows, columns, a rectangle or single cells",
+           "q in q= and k in k=", "open:q=17,k=3", kRegion, false, bind_open},
     OpInfo{"or", OpKind::kOr, "opens the cells that are open in another mask", "mask or other",
            "or:other.npy", kOneMask, false, bind_or},
     OpInfo{"tokens", OpKind::kOwn, "joins the cells of equal token type to the mask",

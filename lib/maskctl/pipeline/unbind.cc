@@ -134,6 +134,13 @@ StepText text_of(const step::Global& rule) {
   return Writer("global").arg("tokens", ranges_text(rule.tokens));
 }
 
+StepText text_of(const step::Region& rule) {
+  Writer out(rule.open ? "open" : "close");
+  if (!rule.q.empty()) out.arg("q", ranges_text(rule.q));
+  if (!rule.k.empty()) out.arg("k", ranges_text(rule.k));
+  return out;
+}
+
 StepText text_of(const step::Combine& rule) {
   const char* names[] = {"and", "or", "xor", "sub"};
   return Writer(names[static_cast<int>(rule.op)]).source("", rule.text);

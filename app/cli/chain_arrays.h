@@ -1,0 +1,44 @@
+// The arrays that chains read: named as members of one container, and written there on request.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/io/array_io.h"
+#include "maskctl/mask/step.h"
+
+namespace maskctl::app {
+
+/// Names arrays so that the chains print. Equal arrays have one name.
+class ChainArrays {
+ public:
+  /// `dest` is where they will be written; "" for a name that says that they are not.
+  ChainArrays(std::string_view command, std::string dest);
+
+  void name(Chain& chain);
+
+  bool empty() const { return arrays_.empty(); }
+  /// A SOURCE for each array.
+  std::vector<std::string> sources() const;
+  /// Writes them where a file was named; false where none was, or there are none. The chains must
+  /// still be where they were named. Throws Error for several arrays and a .npy file.
+  bool write(const WriteOptions& options) const;
+
+ private:
+  void add(NamedArray& array, const char* kind);
+  void name_in(step::Document& rule);
+  void name_in(step::Tokens& rule);
+  void name_in(step::Block& rule);
+  void name_in(step::Causal& rule);
+  void name_in(step::Scoped& rule);
+  template <typename Rule>
+  void name_in(Rule&) {}
+  bool is_single() const;
+  std::string source_of(const ArrayRef& array) const;
+
+  std::string command_, dest_;
+  std::vector<ArrayRef> arrays_;
+};
+
+}  // namespace maskctl::app

@@ -1,0 +1,87 @@
+#include "maskctl/inspect/description.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::recognising {
+namespace {
+
+constexpr Index kArrayName = 12;
+
+/// The numbers of a rule, in bits.
+struct Numbers {
+  Index number;
+
+  Index signed_number(Index value) const { return value == 0 ? 0 : number + 1; }
+  /// Lists of numbers; one that says nothing is free.
+  Index list(const NamedArray& values) const {
+    const Tensor& array = values.array;
+    if (array.elements() != 1) return array.elements() * (number + 1);
+    return signed_number(as_int64(array, "values").front());
+  }
+  Index ranges(const std::vector<Range>& ranges) const {
+    Index bits = 0;
+    for (const Range& range : ranges) bits += range.size() == 1 ? number : 2 * number;
+    return bits;
+  }
+  /// Each run of equal values: how long it is, and which value.
+  Index runs(const NamedArray& ids) const {
+    if (ids.array.elements() == 0) return 0;
+    const auto values = as_int64(ids.array, "ids");
+    Index runs = 1;
+    for (std::size_t i = 1; i < values.size(); ++i) runs += values[i] != values[i - 1];
+    return kArrayName + runs * (number + 3);
+  }
+
+  Index operator()(const step::Causal& rule) const { return list(rule.offsets); }
+  Index operator()(const step::Window& rule) const {
+    return (rule.left ? std::max<Index>(signed_number(*rule.left), 1) : 0) +
+           (rule.right ? std::max<Index>(signed_number(*rule.right), 1) : 0) +
+           signed_number(rule.offset);
+  }
+  Index operator()(const step::Chunk& rule) const { return number + signed_number(rule.offset); }
+  Index operator()(const step::Document& rule) const { return runs(rule.q) + runs(rule.kv); }
+  Index operator()(const step::DocumentLengths& rule) const {
+    return std::ssize(rule.lengths) * number;
+  }
+  Index operator()(const step::Pad& rule) const {
+    return (rule.is_lengths ? list(rule.valid) : runs(rule.valid)) + rule.left + rule.both;
+  }
+  Index operator()(const step::Dilated&) const { return number; }
+  Index operator()(const step::Block& rule) const {
+    return kArrayName + rule.map.array.elements() + 2 * number;
+  }
+  Index operator()(const step::Random&) const { return 64; }
+  Index operator()(const step::Prefix&) const { return number; }
+  Index operator()(const step::Sinks&) const { return number; }
+  Index operator()(const step::Global& rule) const { return ranges(rule.tokens); }
+  Index operator()(const step::Region& rule) const { return ranges(rule.q) + ranges(rule.k); }
+  Index operator()(const step::Combine& rule) const { return rule.mask.cells(); }
+  Index operator()(const step::Tokens& rule) const { return runs(rule.q) + runs(rule.kv); }
+  Index operator()(const step::Not&) const { return 0; }
+  Index operator()(const step::Slice&) const { return 4 * number; }
+  Index operator()(const step::KvLengths& rule) const {
+    return list(rule.lengths) + list(rule.end) + 2 * number;
+  }
+  Index operator()(const step::Scoped& rule) const { return ranges(rule.members); }
+};
+
+}  // namespace
+
+Description::Description(const Extent& extent)
+    : number_(std::bit_width(static_cast<std::uint64_t>(std::max(extent.queries, extent.keys)))) {}
+
+Index Description::of(const Step& one) const {
+  const auto* scoped = std::get_if<step::Scoped>(&one.rule);
+  return step() + std::visit(Numbers{number_}, one.rule) + (scoped ? of(scoped->chain) : 0);
+}
+
+Index Description::of(const Chain& chain) const {
+  Index bits = 0;
+  for (const Step& one : chain) bits += of(one);
+  return bits;
+}
+
+}  // namespace maskctl::recognising

@@ -1,0 +1,26 @@
+// Description length: how many bits it takes to tell a chain, or a cell that no chain tells; private
+// to inspect. Of two claims about a mask the shorter one is made.
+#pragma once
+
+#include "maskctl/inspect/recognise_steps.h"
+#include "maskctl/mask/step.h"
+
+namespace maskctl::recognising {
+
+/// A number is as long as the longer side of the mask, a cell is its two coordinates, a step is the
+/// name of its rule and its numbers, an array is as long as its runs of equal values.
+class Description {
+ public:
+  explicit Description(const Extent& extent);
+
+  Index number() const { return number_; }
+  Index cell() const { return 2 * number_ + 1; }
+  Index step() const { return 4; }
+  Index of(const Step& step) const;
+  Index of(const Chain& chain) const;
+
+ private:
+  Index number_;
+};
+
+}  // namespace maskctl::recognising

@@ -1,0 +1,242 @@
+// A is described by its rule. B is described from A in each of these ways: the rule's numbers moved,
+// steps gone or come; rows, columns and rectangles opened or closed; a rule on top of A, whatever A
+// is; and the cells that are left, one by one. The shortest description is the cause.
+#include "maskctl/inspect/diff_pair.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/inspect/diff_change.h"
+#include "maskctl/inspect/diff_regions.h"
+#include "maskctl/inspect/fit.h"
+#include "maskctl/inspect/recognise_cells.h"
+#include "maskctl/inspect/recognise_clipped.h"
+#include "maskctl/mask/bands.h"
+
+namespace maskctl {
+namespace {
+
+using recognising::Description;
+using recognising::Extent;
+using recognising::Fit;
+using recognising::Fitted;
+using recognising::made;
+
+/// What a step became; one side is missing where it went or came.
+struct StepChange {
+  const Step* a = nullptr;
+  const Step* b = nullptr;
+};
+
+/// The steps of two chains beside each other; b.from says where those of b come from in `a`.
+std::vector<StepChange> changes_between(const Chain& a, const Fitted& b) {
+  std::vector<StepChange> out;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto at = std::ranges::find(b.from, static_cast<Index>(i));
+    const Step* now = at == b.from.end() ? nullptr : &b.chain[static_cast<std::size_t>(at - b.from.begin())];
+    if (!now || !(*now == a[i])) out.push_back({&a[i], now});
+  }
+  for (std::size_t j = 0; j < b.chain.size(); ++j) {
+    if (b.from[j] < 0) out.push_back({nullptr, &b.chain[j]});
+  }
+  return out;
+}
+
+/// Steps of equal rules taken for each other, in order.
+std::vector<Index> matched(const Chain& a, const Chain& b) {
+  std::vector<Index> from(b.size(), -1);
+  std::vector<bool> used(a.size());
+  const auto match = [&](bool equal) {
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      for (std::size_t i = 0; i < a.size() && from[j] < 0; ++i) {
+        if (used[i] || !(equal ? a[i] == b[j] : rule_number(a[i]) == rule_number(b[j]))) continue;
+        from[j] = static_cast<Index>(i);
+        used[i] = true;
+      }
+    }
+  };
+  match(true);
+  match(false);
+  return from;
+}
+
+class Pair {
+ public:
+  Pair(const PlanePtr& a, const PlanePtr& b)
+      : a_(a), b_(b), extent_{a->queries(), a->keys()}, description_(extent_) {}
+
+  PairCause run(const Recognised& a_is, const Recognised& b_is) {
+    const bool searchable = is_searchable(*a_) && is_searchable(*b_);
+    by_edit(searchable);
+    if (searchable && a_is.irregular) by_rule_on_top();
+    plainest_a_ = description_.of(a_is.chain);
+    if (!a_is.irregular && !b_is.irregular) {
+      Fitted other{b_is.chain, matched(a_is.chain, b_is.chain), 0, b_is.residue.cells};
+      by_chains(a_is.chain, other, a_is.residue.cells);
+    }
+    if (searchable) {
+      if (!a_is.irregular) by_fit(a_is, b_is.chain, b_, false);
+      if (!b_is.irregular) by_fit(b_is, a_is.chain, a_, true);
+    }
+    return std::move(best_);
+  }
+
+ private:
+  /// Rows of shared lists of very many keys, and very many bits: too dear to be read often.
+  static bool is_searchable(const Plane& plane) {
+    constexpr Index kManyCells = Index{1} << 26;
+    return slabs_of(plane) || plane.queries() * plane.keys() <= kManyCells;
+  }
+
+  Index shift() const { return extent_.keys - extent_.queries; }
+
+  void offer(Index length, PairCause cause) {
+    if (best_length_ >= 0 && length >= best_length_) return;
+    best_length_ = length;
+    cause.edit = best_.edit;  // what by_edit found holds beside any chains
+    best_ = std::move(cause);
+  }
+
+  void by_edit(bool searchable) {
+    Regions regions;
+    regions.residue = combine(Op::kXor, a_, b_)->count();
+    if (searchable) regions = regions_between(a_, b_);
+    best_length_ = regions.bits + regions.residue * description_.cell();
+    best_.kind = !regions.chain.empty() ? "region" : regions.residue > Index{Residue::kListed} ? "irregular" : "cells";
+    best_.words = words_of({}, regions.chain);
+    best_.edit = regions.chain;
+  }
+
+  /// What A lacks to be B, as a rule that closes it.
+  void by_rule_on_top() {
+    const PlanePtr only_b = combine(Op::kSub, b_, a_);
+    const auto span = recognising::diagonals(*b_);
+    if (only_b->count() > 0 || !span) return;
+    const recognising::Hull hull = recognising::hull_of(*b_);
+    Chain steps{recognising::causal(extent_, span->high),
+                recognising::window(extent_, span->low, std::nullopt),
+                recognising::window(extent_, span->low, span->high),
+                recognising::pad(hull.k.end, false, false),
+                recognising::pad(extent_.keys - hull.k.begin, true, false)};
+    for (Step& step : steps) {
+      const PlanePtr kept = made({step}, extent_);
+      const Index left = combine(Op::kXor, combine(Op::kAnd, a_, kept), b_)->count();
+      const Index length = description_.of(step) + left * description_.cell();
+      if (length >= best_length_) continue;
+      best_length_ = length;
+      best_ = {"step", step_words(step, shift()) + " added", std::nullopt, {step}};
+    }
+  }
+
+  void by_fit(const Recognised& from_is, const Chain& other, const PlanePtr& target, bool reversed) {
+    Fit fit{target,
+            [&](const Fitted& one) {
+              return bits_of(changes_between(from_is.chain, one), reversed);
+            },
+            {other},
+            recognising::affordable_trials(*target)};
+    constexpr std::size_t kMost = 4;
+    std::vector<Fitted> found = recognising::fitted(fit, from_is.chain);
+    if (found.size() > kMost) found.resize(kMost);
+    for (Fitted& one : found) {
+      const Regions regions = regions_between(made(one.chain, extent_), target);
+      by_chains(from_is.chain, one, from_is.residue.cells, regions, reversed);
+    }
+  }
+
+  /// `b` is bent from `a`; with `reversed` it is A that was bent from B.
+  void by_chains(const Chain& a, const Fitted& b, Index residue_a, const Regions& regions = {},
+                 bool reversed = false) {
+    std::vector<StepChange> changes = changes_between(a, b);
+    if (reversed) {
+      for (StepChange& change : changes) std::swap(change.a, change.b);
+    }
+    const Index left = regions.chain.empty() ? b.residue : regions.residue;
+    if (changes.empty() && regions.chain.empty()) return;
+    Chain bent = b.chain;
+    bent.insert(bent.end(), regions.chain.begin(), regions.chain.end());
+    // A is given; telling it in a longer way than it needs is part of the claim.
+    const Index detour = description_.of(reversed ? bent : a) - plainest_a_;
+    const Index length = std::max<Index>(detour, 0) + bits_of(changes, false) +
+                         (reversed ? 0 : regions.bits) + (residue_a + left) * description_.cell();
+    PairCause cause{kind_of(changes, !regions.chain.empty()),
+                    words_of(changes, reversed ? inverted(regions.chain) : regions.chain),
+                    reversed ? ChainPair{bent, a} : ChainPair{a, bent},
+                    {}};
+    offer(length, std::move(cause));
+  }
+
+  static Chain inverted(Chain chain) {
+    for (Step& step : chain) {
+      auto& rule = std::get<step::Region>(step.rule);
+      rule.open = !rule.open;
+    }
+    return chain;
+  }
+
+  Reason reason_of(const StepChange& change) const {
+    if (change.a && change.b) return step_change(*change.a, *change.b, extent_.queries, extent_.keys);
+    const Step& step = change.a ? *change.a : *change.b;
+    return {"step", fmt::format("{} {}", step_words(step, shift()), change.a ? "missing" : "added"),
+            1};
+  }
+
+  /// A number that moved is its new value and where it stands.
+  Index bits_of(const std::vector<StepChange>& changes, bool swapped) const {
+    Index bits = 0;
+    for (const StepChange& given : changes) {
+      const StepChange change = swapped ? StepChange{given.b, given.a} : given;
+      if (change.a && change.b) {
+        const Index moved = reason_of(change).changes * (description_.number() + 2);
+        bits += std::min(moved, description_.of(*change.b) + 2);
+      } else {
+        bits += 2 + (change.b ? description_.of(*change.b) : description_.step());
+      }
+    }
+    return bits;
+  }
+
+  std::string kind_of(const std::vector<StepChange>& changes, bool regions) const {
+    std::string kind = regions ? "region" : "";
+    for (const StepChange& change : changes) {
+      const Reason reason = reason_of(change);
+      if (reason.changes == 0) continue;
+      kind = kind.empty() || kind == reason.kind ? reason.kind : "other";
+    }
+    return kind;
+  }
+
+  std::string words_of(const std::vector<StepChange>& changes, const Chain& regions) const {
+    std::vector<std::string> parts;
+    for (const StepChange& change : changes) {
+      const Reason reason = reason_of(change);
+      if (reason.changes > 0) parts.push_back(reason.words);
+    }
+    for (const Step& region : regions) parts.push_back(step_words(region, shift()));
+    std::string out;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (std::find(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(i), parts[i]) !=
+          parts.begin() + static_cast<std::ptrdiff_t>(i)) {
+        continue;
+      }
+      out += (out.empty() ? "" : " and ") + parts[i];
+    }
+    return out;
+  }
+
+  PlanePtr a_, b_;
+  Extent extent_;
+  Description description_;
+  PairCause best_;
+  Index best_length_ = -1, plainest_a_ = 0;
+};
+
+}  // namespace
+
+PairCause explain_pair(const PlanePtr& a, const PlanePtr& b, const Recognised& a_is,
+                       const Recognised& b_is) {
+  return Pair(a, b).run(a_is, b_is);
+}
+
+}  // namespace maskctl
