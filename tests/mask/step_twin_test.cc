@@ -100,6 +100,67 @@ TEST_CASE("chunk on all masks to 4x4") {
   });
 }
 
+TEST_CASE("chunks with an alignment and an origin on all masks to 4x4") {
+  std::mt19937 random(2);
+  for_all_masks([&](Judge& judge, Index, Index, bool large) {
+    for (Align align : kAligns) {
+      for (Index size = 1; size <= 5; ++size) {
+        for (Index origin = -5; origin <= 5; ++origin) {
+          if (large && (size + origin) % 3 != 0) continue;
+          judge({step::Chunk{size, origin % 2, align, ints({origin})}},
+                "chunk" + text(static_cast<Index>(align)) + text(size) + text(origin));
+        }
+        judge({step::Chunk{size, 0, align, ints(random_values(judge.batch(), -5, 5, random))}},
+              "chunk, an origin per batch" + text(size));
+      }
+    }
+  });
+}
+
+TEST_CASE("windows and first keys with a number for each batch on all masks to 4x4") {
+  std::mt19937 random(3);
+  for_all_masks([&](Judge& judge, Index, Index, bool) {
+    for (Align align : {Align::kTopLeft, Align::kBottomRight}) {
+      step::Window window{1, 0, align};
+      window.offsets = ints(random_values(judge.batch(), -5, 5, random));
+      judge({window}, "window per batch");
+    }
+    judge({step::Prefix{0, ints(random_values(judge.batch(), 0, 5, random))}}, "prefix per batch");
+    judge({step::Sinks{0, ints(random_values(judge.batch(), 0, 5, random))}}, "sinks per batch");
+  });
+}
+
+TEST_CASE("chains inside documents on all masks to 4x4") {
+  std::mt19937 random(4);
+  for_all_masks([&](Judge& judge, Index q, Index k, bool large) {
+    const step::Causal bottom{Align::kBottomRight, {}}, top{Align::kTopLeft, {}};
+    const step::Window window{1, 1, Align::kBottomRight};
+    const std::vector<Chain> chains = {{},
+                                       {{bottom}},
+                                       {{top}, {step::Prefix{1}}},
+                                       {{window}},
+                                       {{step::Chunk{2}}, {bottom}},
+                                       {{step::Random{0.5, 3}}}};
+    for (const Chain& chain : chains) {
+      for (Index round = 0; round < (large ? 2 : 12); ++round) {
+        step::Within rule;
+        rule.chain = chain;
+        for (Index n = round % 4; n > 0; --n) {
+          rule.lengths.push_back(static_cast<Index>(random() % 4));
+          rule.kv_lengths.push_back(static_cast<Index>(random() % 4));
+        }
+        judge({rule}, "within lengths" + text(round));
+        step::Within ids;
+        ids.chain = chain;
+        ids.shared = q == k && round % 2 == 0;
+        ids.q = ints(random_values(q, -1, 1, random));
+        if (!ids.shared) ids.kv = ints(random_values(k, -1, 1, random));
+        judge({ids}, "within ids" + text(round));
+      }
+    }
+  });
+}
+
 TEST_CASE("dilated, prefix, sinks, not on all masks to 4x4") {
   for_all_masks([](Judge& judge, Index, Index, bool) {
     for (Index n = -1; n <= 5; ++n) {

@@ -170,6 +170,46 @@ TEST_CASE("heads and batch bind their members and chain") {
   CHECK(std::get<step::Scoped>(heads.chain[1].rule).axis == step::Scoped::Axis::kBatch);
 }
 
+TEST_CASE("within binds lengths of one or both sides, ids, and an empty chain") {
+  const auto one = only<step::Within>("within:lens=3+5{chunk:size=2 | causal}");
+  CHECK(one.lengths == std::vector<Index>{3, 5});
+  CHECK(one.kv_lengths.empty());
+  CHECK(one.chain.size() == 2);
+  const auto two = only<step::Within>("within:q-lens=1+2,kv-lens=4+6{}");
+  CHECK(two.lengths == std::vector<Index>{1, 2});
+  CHECK(two.kv_lengths == std::vector<Index>{4, 6});
+  CHECK(two.chain.empty());
+  const auto ids = only<step::Within>("within:ids4.npy,pad-id=0{causal}");
+  CHECK(ids.shared);
+  CHECK(ids.pad_id == 0);
+  CHECK_FALSE(only<step::Within>("within:q=ids4.npy,kv=ids6.npy{causal}").shared);
+  for (const char* text : {"within:lens=3+5{chunk:size=2 | causal}",
+                           "within:q-lens=1+2,kv-lens=4+6{}", "within:ids4.npy,pad-id=0{causal}",
+                           "within:q=ids4.npy,kv=ids6.npy{window:keys=2,align=bottom-right}"}) {
+    CHECK(to_text(bound(text)) == text);
+  }
+  CHECK(
+      bind_failure("within:q-lens=1+2,kv-lens=4{}").find("2 documents of queries and 1 of keys") !=
+      std::string::npos);
+  CHECK(bind_failure("within:lens=1+2,pad-id=0{}").find("not with lengths") != std::string::npos);
+  CHECK(bind_failure("within:lens=1+2").find("needs a chain in braces") != std::string::npos);
+}
+
+TEST_CASE("numbers per batch are lists or sources, and print as they were") {
+  CHECK(values(only<step::Window>("window:keys=2,offset=0+-3").offsets) ==
+        std::vector<Index>{0, -3});
+  CHECK(values(only<step::Causal>("causal:offset=1+2").offsets) == std::vector<Index>{1, 2});
+  CHECK(values(only<step::Prefix>("prefix:n=lens.npy").each) == std::vector<Index>{3, 4});
+  CHECK(only<step::Chunk>("chunk:size=4").align == Align::kUnset);
+  for (const char* text :
+       {"window:keys=2,align=bottom-right,offset=0+-3", "causal:offset=1+2", "prefix:n=16+0",
+        "sinks:n=lens.npy", "chunk:size=4,offset=1,align=bottom-right,origin=0+3",
+        "chunk:size=4,origin=3"}) {
+    CHECK(to_text(bound(text)) == text);
+  }
+  CHECK(bind_failure("prefix:n=3+-1").find("must be 0 to") != std::string::npos);
+}
+
 TEST_CASE("a chain keeps the order of its steps and acts from left to right") {
   const Chain chain = bound("window:keys=2 | sinks:n=1 | causal");
   REQUIRE(chain.size() == 3);

@@ -82,8 +82,10 @@ inline Dense run_rule(const Dense& m, const step::Window& s) {
   const Index shift = diagonal(m, s.align);
   need(!s.left || *s.left >= 0, "left");
   need(!s.right || *s.right >= 0, "right");
-  return keep(m, [&](Index, Index, Index q, Index k) {
-    const Index distance = k - (q + shift + s.offset);
+  const bool listed = s.offsets.array.elements() > 0;
+  if (listed) need_per_batch(m, s.offsets.array);
+  return keep(m, [&](Index b, Index, Index q, Index k) {
+    const Index distance = k - (q + shift + (listed ? per_batch(s.offsets.array, b) : s.offset));
     return (!s.left || distance >= -*s.left) && (!s.right || distance <= *s.right);
   });
 }
@@ -102,8 +104,14 @@ inline Dense run_rule(const Dense& m, const step::Chunk& s) {
     }
     return chunk;
   };
-  return keep(m,
-              [&](Index, Index, Index q, Index k) { return floored(q + s.offset) == floored(k); });
+  // Without an alignment rows are counted from the first, whatever the shape.
+  const Index shift = s.align == Align::kUnset ? 0 : diagonal(m, s.align);
+  const bool listed = s.origins.array.elements() > 0;
+  if (listed) need_per_batch(m, s.origins.array);
+  return keep(m, [&](Index b, Index, Index q, Index k) {
+    const Index origin = listed ? per_batch(s.origins.array, b) : 0;
+    return floored(q + shift + s.offset - origin) == floored(k - origin);
+  });
 }
 
 inline Dense run_rule(const Dense& m, const step::Document& s) {
@@ -189,13 +197,20 @@ inline Dense run_rule(const Dense& m, const step::Random& s) {
   });
 }
 
-inline Dense open_first(const Dense& m, Index n) {
-  need(n >= 0, "n");
-  return make(m.b, m.h, m.q, m.k,
-              [&](Index b, Index h, Index q, Index k) { return m.get(b, h, q, k) || k < n; });
+inline Dense open_first(const Dense& m, Index n, const Tensor& each) {
+  const bool listed = each.elements() > 0;
+  if (listed) need_per_batch(m, each);
+  for (Index b = 0; b < m.b; ++b) need((listed ? per_batch(each, b) : n) >= 0, "n");
+  return make(m.b, m.h, m.q, m.k, [&](Index b, Index h, Index q, Index k) {
+    return m.get(b, h, q, k) || k < (listed ? per_batch(each, b) : n);
+  });
 }
-inline Dense run_rule(const Dense& m, const step::Prefix& s) { return open_first(m, s.n); }
-inline Dense run_rule(const Dense& m, const step::Sinks& s) { return open_first(m, s.n); }
+inline Dense run_rule(const Dense& m, const step::Prefix& s) {
+  return open_first(m, s.n, s.each.array);
+}
+inline Dense run_rule(const Dense& m, const step::Sinks& s) {
+  return open_first(m, s.n, s.each.array);
+}
 
 inline Dense run_rule(const Dense& m, const step::Global& s) {
   for (const Range& r : s.tokens) {
@@ -326,6 +341,79 @@ inline Dense run_rule(const Dense& m, const step::Scoped& s) {
 
 inline Dense run_step(const Dense& m, const Step& step) {
   return std::visit([&](const auto& rule) { return run_rule(m, rule); }, step.rule);
+}
+
+/// The ranges of the tokens of each document, by lengths.
+inline std::vector<Range> ranges(const std::vector<Index>& lengths, Index extent) {
+  std::vector<Range> out;
+  Index at = 0;
+  for (const Index length : lengths) {
+    need(length >= 0 && at + length <= extent, "lengths");
+    out.push_back({at, at + length});
+    at += length;
+  }
+  return out;
+}
+
+/// The ranges of the tokens of each id in batch b, in order.
+inline std::vector<std::pair<Index, Range>> ranges(const Tensor& ids, Index b, Index pad) {
+  std::vector<std::pair<Index, Range>> out;
+  for (Index i = 0; i < ids.extent(ids.rank() - 1); ++i) {
+    const Index id = per_token(ids, b, i);
+    if (id == pad) continue;
+    if (!out.empty() && out.back().first == id && out.back().second.end == i) {
+      ++out.back().second.end;
+      continue;
+    }
+    for (const auto& [other, range] : out) need(other != id, "an id comes back");
+    out.push_back({id, {i, i + 1}});
+  }
+  return out;
+}
+
+inline Dense run_rule(const Dense& m, const step::Within& s) {
+  const bool by_ids = s.q.array.elements() > 0;
+  const Tensor& kv = s.shared ? s.q.array : s.kv.array;
+  if (by_ids) need_per_token(m, s.q.array, m.q);
+  if (by_ids) need_per_token(m, kv, m.k);
+  // With documents of all batches alike the chain sees all batches at once, else one by one.
+  const bool alone = by_ids && ((s.q.array.rank() == 2 && s.q.array.extent(0) > 1) ||
+                                (kv.rank() == 2 && kv.extent(0) > 1));
+  Dense out = make(m.b, m.h, m.q, m.k, [](Index, Index, Index, Index) { return false; });
+  for (Index b = 0; b < (alone ? m.b : std::min<Index>(m.b, 1)); ++b) {
+    std::vector<std::pair<Range, Range>> pairs;
+    if (by_ids) {
+      const auto keys = ranges(kv, b, s.pad_id);
+      for (const auto& [id, q] : ranges(s.q.array, b, s.pad_id)) {
+        for (const auto& [other, k] : keys) {
+          if (id == other) pairs.push_back({q, k});
+        }
+      }
+    } else {
+      const auto q = ranges(s.lengths, m.q);
+      const auto k = ranges(s.kv_lengths.empty() ? s.lengths : s.kv_lengths, m.k);
+      need(q.size() == k.size(), "documents");
+      for (std::size_t i = 0; i < q.size(); ++i) pairs.push_back({q[i], k[i]});
+    }
+    for (const auto& [q, k] : pairs) {
+      if (q.empty() || k.empty()) continue;
+      const Range batches = alone ? Range{b, b + 1} : Range{0, m.b};
+      const Dense part = sliced(m, batches, {0, m.h}, q, k);
+      const Dense changed = run_chain(part, s.chain);
+      need(changed.b == part.b && changed.h == part.h && changed.q == part.q && changed.k == part.k,
+           "shape");
+      for (Index c = batches.begin; c < batches.end; ++c) {
+        for (Index h = 0; h < m.h; ++h) {
+          for (Index i = 0; i < q.size(); ++i) {
+            for (Index j = 0; j < k.size(); ++j) {
+              out.set(c, h, q.begin + i, k.begin + j, changed.get(c - batches.begin, h, i, j));
+            }
+          }
+        }
+      }
+    }
+  }
+  return out;
 }
 
 inline Dense run_chain(Dense m, const Chain& chain) {

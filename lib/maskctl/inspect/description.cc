@@ -18,6 +18,7 @@ struct Numbers {
   /// Lists of numbers; one that says nothing is free.
   Index list(const NamedArray& values) const {
     const Tensor& array = values.array;
+    if (array.elements() == 0) return 0;
     if (array.elements() != 1) return array.elements() * (number + 1);
     return signed_number(as_int64(array, "values").front());
   }
@@ -39,9 +40,11 @@ struct Numbers {
   Index operator()(const step::Window& rule) const {
     return (rule.left ? std::max<Index>(signed_number(*rule.left), 1) : 0) +
            (rule.right ? std::max<Index>(signed_number(*rule.right), 1) : 0) +
-           signed_number(rule.offset);
+           signed_number(rule.offset) + list(rule.offsets);
   }
-  Index operator()(const step::Chunk& rule) const { return number + signed_number(rule.offset); }
+  Index operator()(const step::Chunk& rule) const {
+    return number + signed_number(rule.offset) + list(rule.origins);
+  }
   Index operator()(const step::Document& rule) const { return runs(rule.q) + runs(rule.kv); }
   Index operator()(const step::DocumentLengths& rule) const {
     return std::ssize(rule.lengths) * number;
@@ -54,8 +57,8 @@ struct Numbers {
     return kArrayName + rule.map.array.elements() + 2 * number;
   }
   Index operator()(const step::Random&) const { return 64; }
-  Index operator()(const step::Prefix&) const { return number; }
-  Index operator()(const step::Sinks&) const { return number; }
+  Index operator()(const step::Prefix& rule) const { return number + list(rule.each); }
+  Index operator()(const step::Sinks& rule) const { return number + list(rule.each); }
   Index operator()(const step::Global& rule) const { return ranges(rule.tokens); }
   Index operator()(const step::Region& rule) const { return ranges(rule.q) + ranges(rule.k); }
   Index operator()(const step::Combine& rule) const { return rule.mask.cells(); }
@@ -66,6 +69,10 @@ struct Numbers {
     return list(rule.lengths) + list(rule.end) + 2 * number;
   }
   Index operator()(const step::Scoped& rule) const { return ranges(rule.members); }
+  Index operator()(const step::Within& rule) const {
+    return std::ssize(rule.lengths) * number + std::ssize(rule.kv_lengths) * number +
+           runs(rule.q) + runs(rule.kv);
+  }
 };
 
 }  // namespace
@@ -74,8 +81,10 @@ Description::Description(const Extent& extent)
     : number_(std::bit_width(static_cast<std::uint64_t>(std::max(extent.queries, extent.keys)))) {}
 
 Index Description::of(const Step& one) const {
-  const auto* scoped = std::get_if<step::Scoped>(&one.rule);
-  return step() + std::visit(Numbers{number_}, one.rule) + (scoped ? of(scoped->chain) : 0);
+  Index bits = step() + std::visit(Numbers{number_}, one.rule);
+  if (const auto* scoped = std::get_if<step::Scoped>(&one.rule)) bits += of(scoped->chain);
+  if (const auto* within = std::get_if<step::Within>(&one.rule)) bits += of(within->chain);
+  return bits;
 }
 
 Index Description::of(const Chain& chain) const {

@@ -359,6 +359,7 @@ std::string step_words(const Step& step, Index shift) {
     std::string operator()(const step::Slice&) const { return "slice"; }
     std::string operator()(const step::KvLengths&) const { return "kv lengths"; }
     std::string operator()(const step::Scoped&) const { return "heads or batches"; }
+    std::string operator()(const step::Within&) const { return "documents"; }
     std::string operator()(const step::Causal&) const { return "causal"; }
     std::string operator()(const step::Window&) const { return "window"; }
   };

@@ -32,7 +32,7 @@ bool only_closes(const Step& step) {
 bool closes_documents(const Step& step) {
   return std::visit(
       []<typename Rule>(const Rule&) {
-        return is_one_of<Rule, step::Document, step::DocumentLengths, step::Pad>;
+        return is_one_of<Rule, step::Document, step::DocumentLengths, step::Pad, step::Within>;
       },
       step.rule);
 }

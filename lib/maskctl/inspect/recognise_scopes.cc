@@ -149,8 +149,24 @@ std::optional<Step> with_offsets(std::vector<const step::Causal*> rules) {
   return Step{step::Causal{rules.front()->align, std::move(*offsets)}};
 }
 
+/// One number per batch.
+template <typename Rule>
+std::optional<Step> with_first_keys(const std::vector<const Rule*>& rules) {
+  if (rules.empty()) return std::nullopt;
+  Rule out;
+  out.each.array = Tensor(DType::kInt64, {std::ssize(rules)});
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i]->each.array.elements() > 0) return std::nullopt;
+    out.each.array.template as<std::int64_t>()[i] = rules[i]->n;
+  }
+  return Step{std::move(out)};
+}
+
 /// One step for all batches, from that of each; nothing where the rule has no such form.
 std::optional<Step> merged(const std::vector<const Step*>& steps) {
+  const bool equal =
+      std::ranges::all_of(steps, [&](const Step* step) { return *step == *steps.front(); });
+  if (equal) return *steps.front();
   if (auto step = with_offsets(rules_of<step::Causal>(steps))) return step;
   if (auto step = with_ids(rules_of<step::Document>(steps))) return step;
   if (auto step = with_ids(rules_of<step::Tokens>(steps))) return step;
@@ -162,43 +178,51 @@ std::optional<Step> merged(const std::vector<const Step*>& steps) {
       return Step{std::move(out)};
     }
   }
-  const auto windows = rules_of<step::Window>(steps);
-  const auto same_window = [&](const step::Window* rule) {
-    const step::Window& first = *windows.front();
-    return rule->left == first.left && rule->right == first.right && rule->align == first.align &&
-           rule->offset == first.offset;
-  };
-  if (!windows.empty() && std::all_of(windows.begin(), windows.end(), same_window)) {
-    return *steps.front();
+  if (auto step = with_first_keys<step::Prefix>(rules_of<step::Prefix>(steps))) return step;
+  return with_first_keys<step::Sinks>(rules_of<step::Sinks>(steps));
+}
+
+/// A step that does nothing beside one of a list; nothing where no number says so.
+std::optional<Step> neutral(const Step& step, const Extent& extent) {
+  if (const auto* rule = std::get_if<step::Pad>(&step.rule); rule && rule->is_lengths) {
+    return pad(extent.keys, rule->left, rule->both);
   }
-  const auto chunks = rules_of<step::Chunk>(steps);
-  const auto same_chunk = [&](const step::Chunk* rule) {
-    return rule->size == chunks.front()->size && rule->offset == chunks.front()->offset;
-  };
-  if (!chunks.empty() && std::all_of(chunks.begin(), chunks.end(), same_chunk)) {
-    return *steps.front();
-  }
-  const auto same_first = [](const auto& rules) {
-    return !rules.empty() && std::all_of(rules.begin(), rules.end(), [&](const auto* rule) {
-      return rule->n == rules.front()->n;
-    });
-  };
-  if (same_first(rules_of<step::Prefix>(steps)) || same_first(rules_of<step::Sinks>(steps))) {
-    return *steps.front();
-  }
+  if (std::holds_alternative<step::Prefix>(step.rule)) return Step{step::Prefix{0}};
+  if (std::holds_alternative<step::Sinks>(step.rule)) return Step{step::Sinks{0}};
   return std::nullopt;
 }
 
-/// Chains of equal length whose steps all merge.
-std::optional<Chain> merged(const std::vector<Chain>& chains) {
-  const bool equal = std::all_of(chains.begin(), chains.end(), [&](const Chain& chain) {
-    return chain.size() == chains.front().size();
-  });
-  if (!equal) return std::nullopt;
+/// The chain with the steps of `longest` that it lacks, as ones that do nothing.
+std::optional<Chain> filled(const Chain& chain, const Chain& longest, const Extent& extent) {
   Chain out;
-  for (std::size_t i = 0; i < chains.front().size(); ++i) {
+  std::size_t at = 0;
+  for (const Step& step : longest) {
+    if (at < chain.size() && chain[at].rule.index() == step.rule.index()) {
+      out.push_back(chain[at++]);
+      continue;
+    }
+    const auto nothing = neutral(step, extent);
+    if (!nothing) return std::nullopt;
+    out.push_back(*nothing);
+  }
+  if (at < chain.size()) return std::nullopt;
+  return out;
+}
+
+/// Chains whose steps all merge, one by one.
+std::optional<Chain> merged(const std::vector<Chain>& chains, const Extent& extent) {
+  const Chain& longest = *std::ranges::max_element(
+      chains, [](const Chain& a, const Chain& b) { return a.size() < b.size(); });
+  std::vector<Chain> equal;
+  for (const Chain& chain : chains) {
+    auto whole = filled(chain, longest, extent);
+    if (!whole) return std::nullopt;
+    equal.push_back(std::move(*whole));
+  }
+  Chain out;
+  for (std::size_t i = 0; i < longest.size(); ++i) {
     std::vector<const Step*> steps;
-    for (const Chain& chain : chains) steps.push_back(&chain[i]);
+    for (const Chain& chain : equal) steps.push_back(&chain[i]);
     auto step = merged(steps);
     if (!step) return std::nullopt;
     out.push_back(std::move(*step));
@@ -206,15 +230,38 @@ std::optional<Chain> merged(const std::vector<Chain>& chains) {
   return out;
 }
 
-}  // namespace
+/// Equal chains have one number.
+std::vector<std::uint32_t> numbered(const std::vector<Chain>& chains,
+                                    const std::vector<std::uint32_t>& of) {
+  std::vector<std::uint32_t> first;
+  for (const Chain& chain : chains) {
+    first.push_back(static_cast<std::uint32_t>(std::ranges::find(chains, chain) - chains.begin()));
+  }
+  std::vector<std::uint32_t> out;
+  for (const std::uint32_t i : of) out.push_back(first[i]);
+  return out;
+}
 
-Chain scoped(const std::vector<Chain>& chains, const std::vector<std::uint32_t>& of, Index batch,
-             Index heads) {
-  const auto plane = [&](Index b, Index h) { return of[static_cast<std::size_t>(b * heads + h)]; };
+/// Steps that all chains begin with, taken off them; with `at_end`, that they end with.
+Chain taken_off(std::vector<Chain>& chains, bool at_end) {
+  Chain out;
+  const auto edge = [at_end](Chain& chain) { return at_end ? chain.end() - 1 : chain.begin(); };
+  while (std::ranges::none_of(chains, &Chain::empty) &&
+         std::ranges::all_of(chains, [&](Chain& chain) {
+           return *edge(chain) == *edge(chains.front());
+         })) {
+    out.insert(at_end ? out.begin() : out.end(), *edge(chains.front()));
+    for (Chain& chain : chains) chain.erase(edge(chain));
+  }
+  return out;
+}
+
+Chain scopes_of(const std::vector<Chain>& chains, const std::vector<std::uint32_t>& of, Index batch,
+                Index heads, const Extent& extent) {
   std::vector<Key> by_batch(static_cast<std::size_t>(batch));
   for (Index b = 0; b < batch; ++b) {
     for (Index h = 0; h < heads; ++h) {
-      by_batch[static_cast<std::size_t>(b)].push_back(plane(b, h));
+      by_batch[static_cast<std::size_t>(b)].push_back(of[static_cast<std::size_t>(b * heads + h)]);
     }
   }
   const auto single = [&](std::uint32_t i) { return chains[i]; };
@@ -225,7 +272,7 @@ Chain scoped(const std::vector<Chain>& chains, const std::vector<std::uint32_t>&
     std::vector<Chain> each;
     for (const Key& key : by_batch) each.push_back(single(key.front()));
     if (!each.empty() && groups_of(by_batch, [](const Key&) { return Chain{}; }).size() > 1) {
-      if (auto chain = merged(each)) return *chain;
+      if (auto chain = merged(each, extent)) return *chain;
     }
   }
   const auto chain_of_batch = [&](const Key& key) {
@@ -234,6 +281,20 @@ Chain scoped(const std::vector<Chain>& chains, const std::vector<std::uint32_t>&
     return scopes(Axis::kHeads, groups_of(planes, [&](const Key& one) { return single(one[0]); }));
   };
   return scopes(Axis::kBatch, groups_of(by_batch, chain_of_batch));
+}
+
+}  // namespace
+
+Chain scoped(std::vector<Chain> chains, const std::vector<std::uint32_t>& of, Index batch,
+             Index heads, const Extent& extent) {
+  if (chains.empty()) return {};
+  const std::vector<std::uint32_t> numbers = numbered(chains, of);
+  Chain out = taken_off(chains, false);
+  const Chain end = taken_off(chains, true);
+  const Chain middle = scopes_of(chains, numbers, batch, heads, extent);
+  out.insert(out.end(), middle.begin(), middle.end());
+  out.insert(out.end(), end.begin(), end.end());
+  return out;
 }
 
 }  // namespace maskctl::recognising

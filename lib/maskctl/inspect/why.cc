@@ -7,6 +7,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/why_rules.h"
 #include "maskctl/mask/bands.h"
+#include "maskctl/mask/within.h"
 
 namespace maskctl {
 namespace {
@@ -32,6 +33,11 @@ Step hollow(const Step& step) {
   if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
     step::Scoped out{scoped->axis, scoped->members, {}};
     for (const Step& inner : scoped->chain) out.chain.push_back(hollow(inner));
+    return {std::move(out)};
+  }
+  if (const auto* within = std::get_if<step::Within>(&step.rule)) {
+    step::Within out = *within;
+    for (Step& inner : out.chain) inner = hollow(inner);
     return {std::move(out)};
   }
   return step;
@@ -100,6 +106,7 @@ class Walk {
 
  private:
   bool follow_scope(const step::Scoped& scope, const Mask& mask, std::size_t at, int depth);
+  bool follow_document(const step::Within& within, const Mask& mask, std::size_t at, int depth);
 
   const StepName& name_;
 };
@@ -128,6 +135,8 @@ bool Walk::follow(const Mask& source, const Chain& chain, const Cell& end, int d
     open = verdict.after;
     if (const auto* scope = std::get_if<step::Scoped>(&chain[i].rule)) {
       open = follow_scope(*scope, masks[i], at, depth);
+    } else if (const auto* within = std::get_if<step::Within>(&chain[i].rule)) {
+      open = follow_document(*within, masks[i], at, depth);
     }
   }
   return open;
@@ -150,6 +159,33 @@ bool Walk::follow_scope(const step::Scoped& scope, const Mask& mask, std::size_t
   (on_heads ? inner.head : inner.batch) = *place;
   const bool after =
       follow(part, scope.chain, inner, depth + 1, [&](const Cell&) { return before; });
+  steps[at].after = after;
+  return after;
+}
+
+bool Walk::follow_document(const step::Within& within, const Mask& mask, std::size_t at,
+                           int depth) {
+  const Cell cell = steps[at].from;
+  const bool before = steps[at].before;
+  const auto documents = document_ranges(within, mask, cell.batch);
+  const auto own = std::ranges::find_if(
+      documents, [&](const DocumentRanges& one) { return one.q.contains(cell.query); });
+  steps[at].after = false;
+  if (own == documents.end()) {
+    steps[at].reason = fmt::format("query {} is in no document", cell.query);
+    return false;
+  }
+  steps[at].reason = fmt::format("query {} is in document {}, keys [{}, {}): key {} is {}",
+                                 cell.query, own - documents.begin(), own->k.begin, own->k.end,
+                                 cell.key, own->k.contains(cell.key) ? "one of them" : "none");
+  if (!own->k.contains(cell.key)) return false;
+  const bool shared = shares_documents(within);
+  const Range batches = shared ? Range{0, mask.batch()} : Range{cell.batch, cell.batch + 1};
+  const Mask part = sliced(mask, batches, {0, mask.heads()}, own->q, own->k);
+  const Cell inner{shared ? cell.batch : 0, cell.head, cell.query - own->q.begin,
+                   cell.key - own->k.begin};
+  const bool after =
+      follow(part, within.chain, inner, depth + 1, [&](const Cell&) { return before; });
   steps[at].after = after;
   return after;
 }

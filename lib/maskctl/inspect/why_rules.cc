@@ -67,13 +67,14 @@ Holds holds(const step::Causal& rule, const PairShape& shape, const Cell& cell) 
 
 Holds holds(const step::Window& rule, const PairShape& shape, const Cell& cell) {
   const Index shift = shift_of(shape, rule.align);
-  const Index centre = cell.query + shift + rule.offset;
+  const bool listed = rule.offsets.array.elements() > 0;
+  const Index offset = listed ? of_batch(rule.offsets.array, cell.batch) : rule.offset;
+  const Index centre = cell.query + shift + offset;
   const Index distance = cell.key - centre;
   const auto side = distance < 0 ? rule.left : rule.right;
-  const std::string where =
-      shift == 0 && rule.offset == 0
-          ? fmt::format("query {}", cell.query)
-          : fmt::format("{}{}", centre, diagonal_text(cell, shift, rule.offset));
+  const std::string where = shift == 0 && offset == 0
+                                ? fmt::format("query {}", cell.query)
+                                : fmt::format("{}{}", centre, diagonal_text(cell, shift, offset));
   if (distance == 0) return {true, fmt::format("key {} is the key at {}", cell.key, where)};
   const Index away = std::abs(distance);
   const char* name = distance < 0 ? "left" : "right";
@@ -81,12 +82,18 @@ Holds holds(const step::Window& rule, const PairShape& shape, const Cell& cell) 
                                               where, name, side ? std::to_string(*side) : "none")};
 }
 
-Holds holds(const step::Chunk& rule, const PairShape&, const Cell& cell) {
-  const Index q = floor_div(cell.query + rule.offset, rule.size);
-  const Index k = floor_div(cell.key, rule.size);
-  const std::string moved = rule.offset == 0 ? "" : fmt::format(" + offset {}", rule.offset);
-  return {q == k, fmt::format("query {}{} is in chunk {}, key {} in chunk {} (size={})", cell.query,
-                              moved, q, cell.key, k, rule.size)};
+Holds holds(const step::Chunk& rule, const PairShape& shape, const Cell& cell) {
+  const Index shift = shift_of(shape, rule.align);
+  const bool listed = rule.origins.array.elements() > 0;
+  const Index origin = listed ? of_batch(rule.origins.array, cell.batch) : 0;
+  const Index q = floor_div(cell.query + shift + rule.offset - origin, rule.size);
+  const Index k = floor_div(cell.key - origin, rule.size);
+  std::string moved =
+      shift == 0 ? "" : fmt::format(" {} {} from K - Q", shift < 0 ? '-' : '+', std::abs(shift));
+  if (rule.offset != 0) moved += fmt::format(" + offset {}", rule.offset);
+  const std::string from = origin == 0 ? "" : fmt::format(", origin={}", origin);
+  return {q == k, fmt::format("query {}{} is in chunk {}, key {} in chunk {} (size={}{})",
+                              cell.query, moved, q, cell.key, k, rule.size, from)};
 }
 
 Holds holds(const step::Document& rule, const PairShape&, const Cell& cell) {
@@ -191,11 +198,17 @@ Holds below(const Cell& cell, Index n) {
   return {cell.key < n,
           fmt::format("key {} is {} n={}", cell.key, cell.key < n ? "below" : "not below", n)};
 }
+/// prefix and sinks.
+template <typename Rule>
+Holds below_first(const Rule& rule, const Cell& cell) {
+  const bool listed = rule.each.array.elements() > 0;
+  return below(cell, listed ? of_batch(rule.each.array, cell.batch) : rule.n);
+}
 Holds holds(const step::Prefix& rule, const PairShape&, const Cell& cell) {
-  return below(cell, rule.n);
+  return below_first(rule, cell);
 }
 Holds holds(const step::Sinks& rule, const PairShape&, const Cell& cell) {
-  return below(cell, rule.n);
+  return below_first(rule, cell);
 }
 
 Holds holds(const step::Global& rule, const PairShape&, const Cell& cell) {
@@ -295,6 +308,9 @@ Verdict judged(const step::KvLengths& rule, const PairShape&, const Cell& cell, 
 }
 
 Verdict judged(const step::Scoped&, const PairShape&, const Cell&, bool before) {
+  return {before, ""};
+}
+Verdict judged(const step::Within&, const PairShape&, const Cell&, bool before) {
   return {before, ""};
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
+#include "maskctl/mask/bands.h"
 #include "maskctl/mask/step_rules.h"
 #include "maskctl/tensor/convert.h"
 
@@ -24,6 +25,11 @@ bool operator==(const Combine& a, const Combine& b) {
 
 bool operator==(const Scoped& a, const Scoped& b) {
   return a.axis == b.axis && a.members == b.members && a.chain == b.chain;
+}
+
+bool operator==(const Within& a, const Within& b) {
+  return a.lengths == b.lengths && a.kv_lengths == b.kv_lengths && a.q == b.q && a.kv == b.kv &&
+         a.shared == b.shared && a.pad_id == b.pad_id && a.chain == b.chain;
 }
 
 }  // namespace step
@@ -51,6 +57,17 @@ std::vector<Index> per_batch(const Mask& mask, const NamedArray& array, std::str
                              shape_text(array.array.shape()), shape_text(mask), batch));
   }
   return {values.begin(), values.end()};
+}
+
+std::vector<Index> per_batch_offsets(const Mask& mask, const NamedArray& array,
+                                     std::string_view step, const char* what) {
+  std::vector<Index> out = per_batch(mask, array, step, what);
+  for (const Index offset : out) {
+    if (offset < -kUnbounded || offset > kUnbounded) {
+      refuse(step, fmt::format("offset {} is out of range", offset));
+    }
+  }
+  return out;
 }
 
 void check_batched(const Mask& mask, const Tensor& array, Index length, std::string_view step,

@@ -40,12 +40,16 @@ struct Window {
   Align align = Align::kUnset;
   Index offset = 0;
   enum class Spelling : std::uint8_t { kSides, kKeys, kBoth } spelling = Spelling::kSides;
+  NamedArray offsets = {};  // [B], one per batch, in place of `offset`; empty: all have that
   friend bool operator==(const Window&, const Window&) = default;
 };
-/// Keeps floor((q + offset) / size) == floor(k / size); not causal by itself.
+/// Keeps floor((q + shift + offset - origin) / size) == floor((k - origin) / size); not causal by
+/// itself. Without align rows are counted from the first (shift 0), also when Q != K.
 struct Chunk {
   Index size = 0;
   Index offset = 0;
+  Align align = Align::kUnset;
+  NamedArray origins = {};  // the key where a chunk starts: [1] or one per batch; empty: 0
   friend bool operator==(const Chunk&, const Chunk&) = default;
 };
 /// Keeps equal ids, neither being pad_id. Ids are [S] or [B,S].
@@ -97,10 +101,12 @@ struct Random {
 /// Opens keys [0, n) for every query: a prefix all may read (prefix-LM), or attention sinks.
 struct Prefix {
   Index n = 0;
+  NamedArray each = {};  // [B], one per batch, in place of `n`; empty: all have that
   friend bool operator==(const Prefix&, const Prefix&) = default;
 };
 struct Sinks {
   Index n = 0;
+  NamedArray each = {};
   friend bool operator==(const Sinks&, const Sinks&) = default;
 };
 /// Opens the rows and the columns of these tokens.
@@ -162,13 +168,25 @@ struct Scoped {
   Chain chain;
   friend bool operator==(const Scoped& a, const Scoped& b);
 };
+/// Applies a chain inside each document, as to a mask of its own (its queries x its keys); all
+/// other cells are closed. Documents are lengths from the first token on, or ids [S] or [B,S] of
+/// which equal ones lie together; queries and keys of one id belong together, pad_id to nothing.
+struct Within {
+  std::vector<Index> lengths, kv_lengths;  // kv_lengths empty: those of the queries
+  NamedArray q, kv;                        // ids, in place of lengths
+  bool shared = true;                      // one SOURCE of ids for both sides
+  std::int32_t pad_id = -1;
+  Chain chain;
+  friend bool operator==(const Within& a, const Within& b);
+};
 }  // namespace step
 
 struct Step {
-  using Rule = std::variant<step::Causal, step::Window, step::Chunk, step::Document,
-                            step::DocumentLengths, step::Pad, step::Dilated, step::Block,
-                            step::Random, step::Prefix, step::Sinks, step::Global, step::Region,
-                            step::Combine,                            step::Tokens, step::Not, step::Slice, step::KvLengths, step::Scoped>;
+  using Rule =
+      std::variant<step::Causal, step::Window, step::Chunk, step::Document, step::DocumentLengths,
+                   step::Pad, step::Dilated, step::Block, step::Random, step::Prefix, step::Sinks,
+                   step::Global, step::Region, step::Combine, step::Tokens, step::Not,
+                   step::Slice, step::KvLengths, step::Scoped, step::Within>;
   Rule rule;
   friend bool operator==(const Step&, const Step&) = default;
 };

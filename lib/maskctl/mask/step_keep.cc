@@ -95,12 +95,7 @@ Mask apply_rule(const Mask& mask, const step::Causal& rule) {
     return diagonal_band(mask.queries(), mask.keys(), -kUnbounded, shift + offset);
   };
   if (rule.offsets.array.elements() == 0) return keep(mask, plane(0));
-  const std::vector<Index> offsets = per_batch(mask, rule.offsets, "causal", "offsets");
-  for (const Index offset : offsets) {
-    if (offset < -kUnbounded || offset > kUnbounded) {
-      refuse("causal", fmt::format("offset {} is out of range", offset));
-    }
-  }
+  const auto offsets = per_batch_offsets(mask, rule.offsets, "causal", "offsets");
   return zip(Op::kAnd, mask, per_value(mask, offsets, plane));
 }
 
@@ -110,10 +105,16 @@ Mask apply_rule(const Mask& mask, const step::Window& rule) {
       refuse("window", fmt::format("a side of {} keys: expected at least 0, or none", *side));
     }
   }
-  const Index centre = align_shift(mask, rule.align, "window") + rule.offset;
-  const Index low = rule.left && *rule.left < kUnbounded ? centre - *rule.left : -kUnbounded;
-  const Index high = rule.right && *rule.right < kUnbounded ? centre + *rule.right : kUnbounded;
-  return keep(mask, diagonal_band(mask.queries(), mask.keys(), low, high));
+  const Index shift = align_shift(mask, rule.align, "window");
+  const auto plane = [&](Index offset) {
+    const Index centre = shift + offset;
+    const Index low = rule.left && *rule.left < kUnbounded ? centre - *rule.left : -kUnbounded;
+    const Index high = rule.right && *rule.right < kUnbounded ? centre + *rule.right : kUnbounded;
+    return diagonal_band(mask.queries(), mask.keys(), low, high);
+  };
+  if (rule.offsets.array.elements() == 0) return keep(mask, plane(rule.offset));
+  const auto offsets = per_batch_offsets(mask, rule.offsets, "window", "offsets");
+  return zip(Op::kAnd, mask, per_value(mask, offsets, plane));
 }
 
 Mask apply_rule(const Mask& mask, const step::Chunk& rule) {
@@ -124,14 +125,20 @@ Mask apply_rule(const Mask& mask, const step::Chunk& rule) {
   if (rule.offset < -kUnbounded || rule.offset > kUnbounded) {
     refuse("chunk", fmt::format("offset {} is out of range", rule.offset));
   }
-  std::vector<Slab> slabs;
+  const Index shift =
+      rule.offset + (rule.align == Align::kUnset ? 0 : align_shift(mask, rule.align, "chunk"));
   const Index size = std::min(rule.size, 4 * kUnbounded);
-  for (Index start = 0; start < keys; start += size) {  // chunk [start, end) of keys
-    const Index end = std::min(start + size, keys);
-    const Range rows = intersect({start - rule.offset, start + size - rule.offset}, {0, queries});
-    if (!rows.empty()) slabs.push_back({rows, {{start, end, 0, 0}}});
-  }
-  return keep(mask, bands(queries, keys, std::move(slabs)));
+  const auto plane = [&](Index origin) {
+    std::vector<Slab> slabs;
+    for (Index start = origin - ceil_div(origin, size) * size; start < keys; start += size) {
+      const Range rows = intersect({start - shift, start + size - shift}, {0, queries});
+      if (!rows.empty()) slabs.push_back({rows, {{start, start + size, 0, 0}}});
+    }
+    return bands(queries, keys, std::move(slabs));
+  };
+  if (rule.origins.array.elements() == 0) return keep(mask, plane(0));
+  const auto origins = per_batch_offsets(mask, rule.origins, "chunk", "origins");
+  return zip(Op::kAnd, mask, per_value(mask, origins, plane));
 }
 
 Mask apply_rule(const Mask& mask, const step::Document& rule) {

@@ -12,11 +12,18 @@
 namespace maskctl {
 namespace {
 
-Mask open_first_keys(const Mask& mask, Index n, std::string_view step) {
-  if (n < 0) refuse(step, fmt::format("n={}: expected at least 0", n));
-  const Range keys{0, std::min(n, mask.keys())};
-  return zip(Op::kOr, mask,
-             Mask(rectangle(mask.queries(), mask.keys(), {0, mask.queries()}, keys)));
+/// Keys [0, n), of each batch its own n where `each` has one.
+Mask open_first_keys(const Mask& mask, Index n, const NamedArray& each, std::string_view step) {
+  const auto first = [&](Index count) {
+    if (count < 0) refuse(step, fmt::format("n={}: expected at least 0", count));
+    return rectangle(mask.queries(), mask.keys(), {0, mask.queries()},
+                     {0, std::min(count, mask.keys())});
+  };
+  if (each.array.elements() == 0) return zip(Op::kOr, mask, Mask(first(n)));
+  const auto counts = per_batch(mask, each, step, "n");
+  return mask.map_batch(mask.batch(), [&](Index b, const PlanePtr& plane) {
+    return combine(Op::kOr, plane, first(counts[static_cast<std::size_t>(b)]));
+  });
 }
 
 std::vector<std::uint8_t> flags_of(std::span<const Range> tokens, Index size) {
@@ -98,11 +105,11 @@ std::vector<Index> members_of(const step::Scoped& rule, Index extent, std::strin
 }  // namespace
 
 Mask apply_rule(const Mask& mask, const step::Prefix& rule) {
-  return open_first_keys(mask, rule.n, "prefix");
+  return open_first_keys(mask, rule.n, rule.each, "prefix");
 }
 
 Mask apply_rule(const Mask& mask, const step::Sinks& rule) {
-  return open_first_keys(mask, rule.n, "sinks");
+  return open_first_keys(mask, rule.n, rule.each, "sinks");
 }
 
 Mask apply_rule(const Mask& mask, const step::Global& rule) {

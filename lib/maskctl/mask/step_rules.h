@@ -27,11 +27,16 @@ Mask apply_rule(const Mask& mask, const step::Not& rule);
 Mask apply_rule(const Mask& mask, const step::Slice& rule);
 Mask apply_rule(const Mask& mask, const step::KvLengths& rule);
 Mask apply_rule(const Mask& mask, const step::Scoped& rule);
+Mask apply_rule(const Mask& mask, const step::Within& rule);
 
 /// Throws Error(kInvalidArgument) "step NAME: ...".
 [[noreturn]] void refuse(std::string_view step, const std::string& why);
 /// How far the diagonal is moved: 0, or K - Q.
 Index align_shift(const Mask& mask, Align align, std::string_view step);
+/// One value per batch of the mask from an array of 1 or B values, which are in range for an offset
+/// (+-2^40).
+std::vector<Index> per_batch_offsets(const Mask& mask, const NamedArray& array,
+                                     std::string_view step, const char* what);
 /// One value per batch of the mask from an array of 1 or B values.
 std::vector<Index> per_batch(const Mask& mask, const NamedArray& array, std::string_view step,
                              const char* what);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "maskctl/pipeline/values.h"
 
 namespace maskctl {
@@ -16,6 +18,14 @@ std::vector<std::string_view> split(std::string_view text, char sign) {
     begin = end + 1;
   }
   return parts;
+}
+
+/// "0+3", "-1+2": numbers joined by '+', two or more.
+bool is_number_list(std::string_view text) {
+  const auto parts = list_parts(text);
+  return parts.size() > 1 && std::ranges::all_of(parts, [](const ListPart& part) {
+           return is_integer_text(part.text);
+         });
 }
 
 std::string joined_or(const std::vector<std::string_view>& words) {
@@ -203,9 +213,34 @@ NamedArray StepArguments::array(std::string_view name) const {
 
 NamedArray StepArguments::integer_or_array(std::string_view name) const {
   const Arg* arg = find(name);
-  if (!arg || !is_integer_text(arg->value)) return array(name);
+  if (!arg) return {};
+  if (is_number_list(arg->value)) {
+    const OpArg& spec = declared(name);
+    std::vector<Index> values;
+    for (const ListPart& part : list_parts(arg->value)) {
+      const auto value = integer_from(part.text);
+      if (!value || *value < spec.min) {
+        refuse_value(*arg,
+                     fmt::format("{} must be {} to {}, got {}", label(spec), spec.min, kMaxArgument,
+                                 shown(part.text)),
+                     part.begin);
+      }
+      values.push_back(*value);
+    }
+    return {tensor_of(values), list_text(values)};
+  }
+  if (!is_integer_text(arg->value)) return array(name);
   const Index value = checked_integer(*arg, declared(name), "a whole number or a file");
   return {tensor_of({value}), std::to_string(value)};
+}
+
+void StepArguments::number_or_each(std::string_view name, Index& number, NamedArray& each) const {
+  const Arg* arg = find(name);
+  if (!arg || is_integer_text(arg->value)) {
+    number = integer(name);
+  } else {
+    each = integer_or_array(name);
+  }
 }
 
 NamedArray StepArguments::list(std::string_view name) const {

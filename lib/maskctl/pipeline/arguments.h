@@ -38,7 +38,10 @@ class StepArguments {
   std::pair<Index, Index> block_size(std::string_view name) const;
   /// The array of a SOURCE; of an absent argument an empty one.
   NamedArray array(std::string_view name) const;
+  /// A number, a "0+3" list or a SOURCE, of one value per batch.
   NamedArray integer_or_array(std::string_view name) const;
+  /// The same into two fields: a number, or an array of one per batch.
+  void number_or_each(std::string_view name, Index& number, NamedArray& each) const;
   /// The lengths of a "3+5" list as int64 [n].
   NamedArray list(std::string_view name) const;
   Mask mask(std::string_view name) const;

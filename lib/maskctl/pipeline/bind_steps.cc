@@ -37,7 +37,7 @@ Step bind_causal(StepArguments& arguments) {
 Step bind_window(StepArguments& arguments) {
   step::Window rule;
   rule.align = align_of(arguments);
-  rule.offset = arguments.integer("offset");
+  arguments.number_or_each("offset", rule.offset, rule.offsets);
   if (arguments.has("keys")) {
     rule.spelling = step::Window::Spelling::kKeys;
     rule.left = arguments.integer("keys") - 1;
@@ -53,7 +53,8 @@ Step bind_window(StepArguments& arguments) {
 }
 
 Step bind_chunk(StepArguments& arguments) {
-  return {step::Chunk{arguments.integer("size"), arguments.integer("offset")}};
+  return {step::Chunk{arguments.integer("size"), arguments.integer("offset"), align_of(arguments),
+                      arguments.integer_or_array("origin")}};
 }
 
 Step bind_doc(StepArguments& arguments) {
@@ -107,8 +108,16 @@ Step bind_or(StepArguments& arguments) { return combine_with(Op::kOr, arguments)
 Step bind_xor(StepArguments& arguments) { return combine_with(Op::kXor, arguments); }
 Step bind_sub(StepArguments& arguments) { return combine_with(Op::kSub, arguments); }
 
-Step bind_prefix(StepArguments& arguments) { return {step::Prefix{arguments.integer("n")}}; }
-Step bind_sinks(StepArguments& arguments) { return {step::Sinks{arguments.integer("n")}}; }
+Step bind_prefix(StepArguments& arguments) {
+  step::Prefix rule;
+  arguments.number_or_each("n", rule.n, rule.each);
+  return {std::move(rule)};
+}
+Step bind_sinks(StepArguments& arguments) {
+  step::Sinks rule;
+  arguments.number_or_each("n", rule.n, rule.each);
+  return {std::move(rule)};
+}
 Step bind_global(StepArguments& arguments) { return {step::Global{arguments.ranges("tokens")}}; }
 
 namespace {
@@ -151,6 +160,26 @@ Step bind_kv_lengths(StepArguments& arguments) {
 
 Step bind_heads(StepArguments& arguments) {
   return scoped_to(step::Scoped::Axis::kHeads, arguments);
+}
+
+Step bind_within(StepArguments& arguments) {
+  step::Within rule;
+  rule.chain = arguments.nested();
+  if (arguments.has("lens") || arguments.has("q-lens")) {
+    if (arguments.has("pad-id")) {
+      arguments.refuse("pad-id", "pad-id= of within goes with ids, not with lengths");
+    }
+    rule.lengths = arguments.lengths(arguments.has("lens") ? "lens" : "q-lens");
+    if (arguments.has("kv-lens")) rule.kv_lengths = arguments.lengths("kv-lens");
+    if (!rule.kv_lengths.empty() && rule.kv_lengths.size() != rule.lengths.size()) {
+      arguments.refuse("kv-lens", fmt::format("within: {} documents of queries and {} of keys",
+                                              rule.lengths.size(), rule.kv_lengths.size()));
+    }
+    return {std::move(rule)};
+  }
+  bind_sides(arguments, rule);
+  rule.pad_id = static_cast<std::int32_t>(arguments.integer("pad-id"));
+  return {std::move(rule)};
 }
 
 Step bind_batch(StepArguments& arguments) {

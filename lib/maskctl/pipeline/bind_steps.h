@@ -29,5 +29,6 @@ Step bind_slice(StepArguments& arguments);
 Step bind_kv_lengths(StepArguments& arguments);
 Step bind_heads(StepArguments& arguments);
 Step bind_batch(StepArguments& arguments);
+Step bind_within(StepArguments& arguments);
 
 }  // namespace maskctl

@@ -114,6 +114,8 @@ class Parser {
     }
     take('{');
     out.has_nested = true;
+    skip_blanks();
+    if (take('}')) return;
     out.nested = chain(depth + 1);
     if (!take('}')) expected(out.nested.back(), "'}'");
   }

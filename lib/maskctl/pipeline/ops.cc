@@ -52,8 +52,9 @@ constexpr OpArg positional(std::string_view name, ArgType type, std::string_view
 }
 
 constexpr std::array kCausal = {
-    kAlign, optional("offset", ArgType::kIntegerOrSource,
-                     "keys past the diagonal: a number, or a SOURCE of one per batch", "0", kAny)};
+    kAlign,
+    optional("offset", ArgType::kIntegerOrSource,
+             "keys past the diagonal: a number, or one per batch (0+3 or a SOURCE)", "0", kAny)};
 
 constexpr std::array kWindow = {
     grouped(1, optional("left", ArgType::kSide, "keys before the own one, or none", "none")),
@@ -61,11 +62,22 @@ constexpr std::array kWindow = {
     grouped(2, keyed("keys", ArgType::kInteger, "left = keys - 1, right = 0", 1)),
     grouped(3, keyed("both", ArgType::kInteger, "left = right = both")),
     kAlign,
-    optional("offset", ArgType::kInteger, "moves the window towards later keys", "0", kAny)};
+    optional("offset", ArgType::kIntegerOrSource,
+             "moves the window towards later keys: a number, or one per batch", "0", kAny)};
 
-constexpr std::array kChunk = {keyed("size", ArgType::kInteger, "tokens in a chunk", 1),
-                               optional("offset", ArgType::kInteger,
-                                        "added to the query before its chunk is found", "0", kAny)};
+constexpr OpArg kChunkAlign{.name = "align",
+                            .type = ArgType::kChoice,
+                            .help =
+                                "which key row 0 sits at when Q != K: 0 (also when left out), "
+                                "or K - Q",
+                            .choices = "top-left|bottom-right"};
+constexpr std::array kChunk = {
+    keyed("size", ArgType::kInteger, "tokens in a chunk", 1),
+    optional("offset", ArgType::kInteger, "added to the query before its chunk is found", "0",
+             kAny),
+    kChunkAlign,
+    optional("origin", ArgType::kIntegerOrSource,
+             "a key where a chunk starts: a number, or one per batch", "0", kAny)};
 
 constexpr std::array kDoc = {
     kIds, grouped(2, keyed("lens", ArgType::kLengths, "document lengths, from the first token on")),
@@ -101,7 +113,8 @@ constexpr std::array kRandom = {
 constexpr std::array kOneMask = {kMask};
 
 constexpr std::array kFirstKeys = {
-    keyed("n", ArgType::kInteger, "number of keys, from the first on")};
+    keyed("n", ArgType::kIntegerOrSource,
+          "number of keys, from the first on; or one per batch (3+0 or a SOURCE)")};
 
 constexpr std::array kGlobal = {
     keyed("tokens", ArgType::kRanges, "token numbers and ranges, both ends included")};
@@ -139,6 +152,15 @@ constexpr std::array kHeads = {
 constexpr std::array kBatch = {
     positional("LIST", ArgType::kRanges, "batches and ranges of batches, both ends included")};
 
+constexpr std::array kWithin = {
+    kIds,
+    grouped(2, keyed("lens", ArgType::kLengths, "document lengths, from the first token on")),
+    grouped(3, keyed("q-lens", ArgType::kLengths, "lengths of the documents' queries")),
+    grouped(3, keyed("kv-lens", ArgType::kLengths, "lengths of their keys")),
+    grouped(4, keyed("q", ArgType::kSource, "ids of the queries")),
+    grouped(4, keyed("kv", ArgType::kSource, "ids of the keys")),
+    optional("pad-id", ArgType::kInteger, "the id of tokens in no document", "-1", kAny)};
+
 constexpr std::array kOps = {
     OpInfo{"causal", OpKind::kAnd, "keeps the keys up to the own position",
            "k <= q + shift + offset", "causal:align=bottom-right", kCausal, false, bind_causal},
@@ -146,8 +168,8 @@ constexpr std::array kOps = {
            "-left <= k - (q + shift + offset) <= right", "window:keys=128", kWindow, false,
            bind_window},
     OpInfo{"chunk", OpKind::kAnd, "keeps the keys of the own chunk; not causal by itself",
-           "floor((q + offset) / size) == floor(k / size)", "chunk:size=8192", kChunk, false,
-           bind_chunk},
+           "floor((q + shift + offset - origin) / size) == floor((k - origin) / size)",
+           "chunk:size=8192", kChunk, false, bind_chunk},
     OpInfo{"doc", OpKind::kAnd, "keeps the keys of the own document (segment)",
            "id[q] == id[k] and neither is pad-id", "doc:lens=300+724", kDoc, false, bind_doc},
     OpInfo{"pad", OpKind::kAnd, "closes padding", "valid[k], with of=both also valid[q]",
@@ -200,6 +222,10 @@ constexpr std::array kOps = {
            bind_heads},
     OpInfo{"batch", OpKind::kOwn, "applies a chain to some batches; the others stay",
            "chain(mask[b]) for b in LIST", "batch:0{causal}", kBatch, true, bind_batch},
+    OpInfo{"within", OpKind::kOwn,
+           "applies a chain inside each document, as to a mask of its own; closes the rest",
+           "chain(mask[:, :, q of document, k of document]) for each document",
+           "within:q-lens=2+3,kv-lens=5+3{causal:align=bottom-right}", kWithin, true, bind_within},
 };
 
 }  // namespace

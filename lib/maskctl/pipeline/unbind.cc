@@ -43,8 +43,8 @@ class Writer {
   Writer& numbers(const char* key, const NamedArray& array) {
     if (array.array.elements() == 0) return *this;
     if (!array.text.empty()) return source(key, array.text);
-    if (array.array.elements() > 1) return source(key, "");
-    return integer(key, as_int64(array.array, key).front());
+    // Values made in the program carry no text: they are spelled out.
+    return arg(key, list_text(as_int64(array.array, key)));
   }
   Writer& nested(const Chain& chain) {
     text_.has_nested = true;
@@ -75,11 +75,17 @@ StepText text_of(const step::Window& rule) {
     if (rule.left || !rule.right) out.arg("left", side_text(rule.left));
     if (rule.right) out.arg("right", side_text(rule.right));
   }
-  return out.align(rule.align).integer_unless(0, "offset", rule.offset);
+  out.align(rule.align);
+  return rule.offsets.array.elements() > 0 ? out.numbers("offset", rule.offsets)
+                                           : out.integer_unless(0, "offset", rule.offset);
 }
 
 StepText text_of(const step::Chunk& rule) {
-  return Writer("chunk").integer("size", rule.size).integer_unless(0, "offset", rule.offset);
+  return Writer("chunk")
+      .integer("size", rule.size)
+      .integer_unless(0, "offset", rule.offset)
+      .align(rule.align)
+      .numbers("origin", rule.origins);
 }
 
 template <typename Rule>
@@ -127,8 +133,13 @@ StepText text_of(const step::Random& rule) {
   return out;
 }
 
-StepText text_of(const step::Prefix& rule) { return Writer("prefix").integer("n", rule.n); }
-StepText text_of(const step::Sinks& rule) { return Writer("sinks").integer("n", rule.n); }
+template <typename Rule>
+StepText first_keys(const char* name, const Rule& rule) {
+  if (rule.each.array.elements() > 0) return Writer(name).numbers("n", rule.each);
+  return Writer(name).integer("n", rule.n);
+}
+StepText text_of(const step::Prefix& rule) { return first_keys("prefix", rule); }
+StepText text_of(const step::Sinks& rule) { return first_keys("sinks", rule); }
 
 StepText text_of(const step::Global& rule) {
   return Writer("global").arg("tokens", ranges_text(rule.tokens));
@@ -180,6 +191,18 @@ StepText text_of(const step::Scoped& rule) {
   return Writer(rule.axis == step::Scoped::Axis::kHeads ? "heads" : "batch")
       .arg("", ranges_text(rule.members))
       .nested(rule.chain);
+}
+
+StepText text_of(const step::Within& rule) {
+  Writer out("within");
+  if (rule.q.array.elements() > 0) {
+    out = sides("within", rule).integer_unless(-1, "pad-id", rule.pad_id);
+  } else if (rule.kv_lengths.empty()) {
+    out.arg("lens", list_text(rule.lengths));
+  } else {
+    out.arg("q-lens", list_text(rule.lengths)).arg("kv-lens", list_text(rule.kv_lengths));
+  }
+  return out.nested(rule.chain);
 }
 
 }  // namespace
