@@ -106,10 +106,15 @@ class Claim {
     return std::ranges::any_of(pairs_, [](const PlanePair& pair) { return pair.cause.chains.has_value(); });
   }
 
+  Chain scoped(std::vector<Chain> chains) const {
+    return recognising::scoped(std::move(chains), pair_of_, batch_, heads_,
+                               {a_.queries(), a_.keys()});
+  }
+
   void chains(Chain PairCause::*member, Chain& out) const {
     std::vector<Chain> each;
     for (const PlanePair& pair : pairs_) each.push_back(pair.cause.*member);
-    out = recognising::scoped(each, pair_of_, batch_, heads_);
+    out = scoped(std::move(each));
   }
 
   /// Chains of all planes, those that are equal too.
@@ -120,8 +125,8 @@ class Claim {
       b.push_back(pair.cause.chains ? pair.cause.chains->b : recognised(pair.b).chain);
     }
     out_.by_pipelines = true;
-    out_.pipeline_a = recognising::scoped(a, pair_of_, batch_, heads_);
-    out_.pipeline_b = recognising::scoped(b, pair_of_, batch_, heads_);
+    out_.pipeline_a = scoped(std::move(a));
+    out_.pipeline_b = scoped(std::move(b));
   }
   /// The same where the reason is one of the whole mask: each side by its own rule.
   void by_rules() {

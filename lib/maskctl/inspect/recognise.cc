@@ -272,7 +272,8 @@ Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
     chains.push_back(std::move(found.chain));
   }
   out.irregular = irregular == static_cast<Index>(planes.distinct.size());
-  out.chain = scoped(chains, planes.of, mask.batch(), mask.heads());
+  out.chain = scoped(std::move(chains), planes.of, mask.batch(), mask.heads(),
+                     {mask.queries(), mask.keys()});
   out.residue = residue_of(mask, out.chain);
   return out;
 }
