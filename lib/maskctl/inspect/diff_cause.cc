@@ -71,12 +71,21 @@ class Claim {
 
   const Recognised& recognised(const PlanePtr& plane) {
     auto& known = known_[plane.get()];
-    if (!known) known = is_bulk(*plane) ? irregular() : recognise(Mask(plane));
+    if (!known) known = is_bulk(*plane) ? irregular() : recognise(Mask(plane), {.guess = false});
     return *known;
+  }
+  /// Both planes of a pair: where one is known exactly the other is told from it, and nothing has to
+  /// be guessed.
+  void recognise_pair(const PlanePtr& a, const PlanePtr& b) {
+    if (recognised(a).residue.cells == 0 || recognised(b).residue.cells == 0) return;
+    for (const PlanePtr& plane : {a, b}) {
+      if (!is_bulk(*plane)) known_[plane.get()] = recognise(Mask(plane));
+    }
   }
   static Recognised irregular() {
     Recognised out;
     out.irregular = true;
+    out.residue.cells = 1;
     return out;
   }
   /// Bits that no runs can replace, and many: reading them for each rule would take longer than
@@ -94,6 +103,7 @@ class Claim {
       if (pair.differs) continue;
       pair.differs = true;
       if (++explained > kMostPairs) continue;
+      recognise_pair(pair.a, pair.b);
       pair.cause = explain_pair(pair.a, pair.b, recognised(pair.a), recognised(pair.b));
     }
   }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
@@ -81,6 +84,13 @@ Reason pad_change(const step::Pad& a, const step::Pad& b) {
     const auto before = as_int64(a.valid.array, "lengths"),
                after = as_int64(b.valid.array, "lengths");
     if (before.size() == 1 && after.size() == 1) compare(out, "pad length", before[0], after[0]);
+  } else if (a.is_lengths && b.is_lengths) {
+    const auto words = [](const step::Pad& rule) {
+      const auto lengths = as_int64(rule.valid.array, "lengths");
+      return fmt::format("{}pad length{}", rule.left ? "left " : "right ",
+                         lengths.size() == 1 ? fmt::format(" {}", lengths.front()) : "s");
+    };
+    join(out, fmt::format("{} instead of {}", words(b), words(a)));
   } else {
     join(out, "other padding");
   }
@@ -218,6 +228,10 @@ MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
     };
     join(out, fmt::format("window right {} instead of {}", side_words(right(b.high)),
                           side_words(right(a.high))));
+    // A window that ends at the diagonal is causal as well.
+    if (b.high && a.high == a.centre) {
+      out.words += fmt::format(" (causal offset {})", instead(*b.high - *a.high, 0));
+    }
   }
   if (out.changes == 1 && !sides) out.kind = "step";
   return by_shift ? as_alignment(out, by, shift) : out;
@@ -320,6 +334,42 @@ Reason step_change(const Step& a, const Step& b, Index queries, Index keys) {
     return both(static_cast<step::Tokens*>(nullptr), tokens_change);
   }
   return {"step", "another step", 8};
+}
+
+namespace {
+
+/// Borders that stand elsewhere, or lengths that are others; whichever is less.
+Index moved_borders(const std::vector<Index>& a, const std::vector<Index>& b) {
+  const auto borders = [](const std::vector<Index>& lengths) {
+    std::vector<Index> out(lengths.size());
+    std::inclusive_scan(lengths.begin(), lengths.end(), out.begin());
+    return out;
+  };
+  const std::vector<Index> in_a = borders(a), in_b = borders(b);
+  std::vector<Index> both;
+  std::ranges::set_intersection(in_a, in_b, std::back_inserter(both));
+  const Index moved = std::ssize(std::max(in_a, in_b, [](const auto& x, const auto& y) {
+                        return x.size() < y.size();
+                      })) - std::ssize(both);
+  const auto head = std::ranges::mismatch(a, b);
+  const Index same = head.in1 - a.begin();
+  Index tail = 0;
+  while (tail < std::min(std::ssize(a), std::ssize(b)) - same &&
+         *(a.end() - 1 - tail) == *(b.end() - 1 - tail)) {
+    ++tail;
+  }
+  return std::min(moved, std::max(std::ssize(a), std::ssize(b)) - same - tail);
+}
+
+}  // namespace
+
+Index moved_numbers(const Step& a, const Step& b, Index queries, Index keys) {
+  const auto* lengths_a = std::get_if<step::DocumentLengths>(&a.rule);
+  const auto* lengths_b = std::get_if<step::DocumentLengths>(&b.rule);
+  if (lengths_a && lengths_b) return moved_borders(lengths_a->lengths, lengths_b->lengths);
+  constexpr Index kMany = 1 << 20;
+  if (rule_number(a) == kDocuments) return a == b ? 0 : kMany;
+  return step_change(a, b, queries, keys).changes;
 }
 
 std::string step_words(const Step& step, Index shift) {

@@ -136,7 +136,7 @@ class Pair {
             },
             {other},
             recognising::affordable_trials(*target)};
-    constexpr std::size_t kMost = 4;
+    constexpr std::size_t kMost = 12;
     std::vector<Fitted> found = recognising::fitted(fit, from_is.chain);
     if (found.size() > kMost) found.resize(kMost);
     for (Fitted& one : found) {
@@ -188,7 +188,8 @@ class Pair {
     for (const StepChange& given : changes) {
       const StepChange change = swapped ? StepChange{given.b, given.a} : given;
       if (change.a && change.b) {
-        const Index moved = reason_of(change).changes * (description_.number() + 2);
+        const Index moved = moved_numbers(*change.a, *change.b, extent_.queries, extent_.keys) *
+                            (description_.number() + 2);
         bits += std::min(moved, description_.of(*change.b) + 2);
       } else {
         bits += 2 + (change.b ? description_.of(*change.b) : description_.step());

@@ -27,9 +27,9 @@ std::vector<Piece> pieces_of(const Plane& differ) {
   constexpr std::size_t kMostRuns = 1 << 14, kMostPieces = 256;
   std::vector<Piece> out;
   std::size_t runs = 0;
-  recognising::each_run(differ, {0, differ.queries()}, [&](Range rows, const Band& band) {
+  recognising::each_band(differ, [&](Range rows, const Band& band) {
     if (++runs > kMostRuns || out.size() > kMostPieces) return;
-    Piece piece{rows, {band.begin, band.end}};
+    Piece piece{rows, recognising::keys_of(rows, band)};
     for (std::size_t i = 0; i < out.size();) {
       if (touch(out[i].q, piece.q) && touch(out[i].k, piece.k)) {
         piece = {hull(out[i].q, piece.q), hull(out[i].k, piece.k)};

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kEdges = 6, kWidth = 3;
 constexpr int kMostEdits = 8;
+constexpr Index kLongArray = 1 << 15;
 
 bool opens(const Step& step) {
   return std::holds_alternative<step::Prefix>(step.rule) ||
@@ -54,9 +55,6 @@ class Forms {
     for (const Index edge : edges_.diagonals) {
       out_.push_back(causal(extent_, edge - 1));
       out_.push_back(window(extent_, edge, std::nullopt));
-      for (const Index low : edges_.diagonals) {
-        if (low < edge) out_.push_back(window(extent_, low, edge - 1));
-      }
     }
     for (const Index edge : edges_.keys) {
       if (edge <= 0 || edge >= extent_.keys) continue;
@@ -70,15 +68,23 @@ class Forms {
       if (extent_.square()) {
         out_.push_back({step::DocumentLengths{{edge, extent_.keys - edge}}});
       }
-      for (const Index end : edges_.keys) {
-        if (end > edge && end <= extent_.keys) out_.push_back({step::Global{{{edge, end}}}});
-      }
+      const Index next = next_edge(edge);
+      if (next <= extent_.keys) out_.push_back({step::Global{{{edge, next}}}});
     }
     out_.push_back({step::Not{}});
     return std::move(out_);
   }
 
  private:
+  /// The nearest edge of keys past this one.
+  Index next_edge(Index edge) const {
+    Index next = extent_.keys + 1;
+    for (const Index other : edges_.keys) {
+      if (other > edge) next = std::min(next, other);
+    }
+    return next;
+  }
+
   void add_band(std::optional<Index> low, std::optional<Index> high, bool is_causal) {
     if (low && high && *low > *high) return;
     out_.push_back(is_causal ? causal(extent_, *high) : window(extent_, low, high));
@@ -260,9 +266,17 @@ class Search {
       : fit_(fit),
         extent_{fit.target->queries(), fit.target->keys()},
         description_(extent_),
-        left_(fit.trials) {}
+        left_(fit.trials) {
+    for (const Chain& hint : fit.hints) {
+      for (const Step& step : hint) {
+        if (!is_bulky({step})) hints_.push_back(step);
+      }
+    }
+  }
 
   std::vector<Fitted> run(const Chain& start) {
+    constexpr Index kFew = 8;
+    if (is_bulky(start)) left_ = std::min(left_, kFew);
     Fitted first{start, {}, 0, 0};
     for (std::size_t i = 0; i < start.size(); ++i) first.from.push_back(static_cast<Index>(i));
     if (!measure(first)) return {};
@@ -277,6 +291,10 @@ class Search {
   }
 
  private:
+  /// Arrays so long that each chain with them is dear.
+  bool is_bulky(const Chain& chain) const {
+    return std::max(extent_.queries, extent_.keys) > kLongArray && has_arrays(chain);
+  }
   Index length(const Fitted& one) const {
     return one.bits + one.residue * description_.cell();
   }
@@ -322,9 +340,9 @@ class Search {
       remove(state, i);
       take_over(state, i);
     }
-    std::vector<Step> steps = forms.new_steps();
-    for (const Chain& hint : fit_.hints) steps.insert(steps.begin(), hint.begin(), hint.end());
-    for (const Step& step : steps) insert(state, step);
+    for (const Step& step : hints_) insert(state, step);
+    if (!next_.empty()) return;  // what is there already is bent first
+    for (const Step& step : forms.new_steps()) insert(state, step);
   }
 
   void replace(const Fitted& state, std::size_t i, Step step) {
@@ -339,11 +357,9 @@ class Search {
     consider(std::move(next));
   }
   void take_over(const Fitted& state, std::size_t i) {
-    for (const Chain& hint : fit_.hints) {
-      for (const Step& step : hint) {
-        const bool alike = rule_number(step) == rule_number(state.chain[i]);
-        if (alike && !(step == state.chain[i])) replace(state, i, step);
-      }
+    for (const Step& step : hints_) {
+      const bool alike = rule_number(step) == rule_number(state.chain[i]);
+      if (alike && !(step == state.chain[i])) replace(state, i, step);
     }
   }
   /// Steps that keep commute, and so do steps that open: a step comes before or after all of a kind.
@@ -369,6 +385,7 @@ class Search {
   Extent extent_;
   Description description_;
   Index left_;
+  Chain hints_;  // steps
   const Fitted* parent_ = nullptr;
   std::vector<Fitted> next_, found_;
 };

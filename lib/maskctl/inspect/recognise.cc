@@ -74,6 +74,8 @@ class Candidates {
 
   const Chain& chain() const { return best_.chain; }
   bool exact() const { return best_.residue == 0; }
+  /// The cells that the chain does not give.
+  PlanePtr left() const { return combine(Op::kXor, made(best_.chain, extent_), plane_); }
   Index length() const { return length_; }
   /// Nothing shorter leaves cells over: a rule, and one cell.
   bool is_short() const { return exact() && length_ <= description_.cell() + description_.step(); }
@@ -134,29 +136,62 @@ struct PlaneChain {
   bool irregular = false;
 };
 
-PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options) {
-  Candidates candidates(plane);
-  if (auto clipped = recognise_clipped(plane, options)) {
-    candidates.add(std::move(*clipped));
-    return {candidates.chain(), candidates.irregular()};
+/// Two rows share two keys, as all that types or blocks open do. Lone cells do not.
+bool has_products(const Plane& cells) {
+  constexpr Index kFewCells = 64;
+  if (cells.count() > kFewCells) return true;
+  std::map<Index, std::vector<Index>> rows;
+  each_run(cells, {0, cells.queries()}, [&](Range at, const Band& band) {
+    for (Index q = at.begin; q < at.end; ++q) {
+      for (Index k = band.begin; k < band.end; ++k) rows[q].push_back(k);
+    }
+  });
+  for (auto i = rows.begin(); i != rows.end(); ++i) {
+    for (auto j = std::next(i); j != rows.end(); ++j) {
+      std::vector<Index> both;
+      std::ranges::set_intersection(i->second, j->second, std::back_inserter(both));
+      if (both.size() > 1) return true;
+    }
   }
-  const bool large = plane->queries() * plane->keys() > kSearchedCells;
-  add_found(plane, explain(plane, options.max_steps), options.max_steps, candidates);
-  const bool certain = candidates.exact() && !has_arrays(candidates.chain());
-  if (candidates.is_short() || (large && certain)) {
-    return {candidates.chain(), candidates.irregular()};
-  }
+  return false;
+}
+
+/// Rules whose numbers the plane tells; then the same without lone cells, and inverted.
+void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
+  add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
+  const bool certain = out.exact() && !has_arrays(out.chain());
+  if (out.is_short() || (certain && plane->queries() * plane->keys() > kSearchedCells)) return;
   for (const PlanePtr& cleaned : without_lone_cells(plane)) {
-    add_found(cleaned, explain(cleaned, options.max_steps, true), options.max_steps, candidates);
+    add_found(cleaned, explain(cleaned, options.max_steps, true), options.max_steps, out);
   }
   const PlanePtr inverse = compacted(complement(plane), options.max_cells);
   const Explained inverted = explain(inverse, options.max_steps - 1, true);
   if (!inverted.exact.empty()) {
     Chain chain = cheapest(inverse, inverted.exact);
     chain.push_back({step::Not{}});
-    candidates.add(std::move(chain));
+    out.add(std::move(chain));
   }
-  candidates.fit_best();
+  out.fit_best();
+}
+
+/// Rules whose places are guessed, where they may be shorter than what was found.
+void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
+  const auto steps = static_cast<Index>(out.chain().size());
+  const bool may_be_shorter = out.exact() ? steps > 2 : has_products(*out.left());
+  if (!may_be_shorter) return;
+  const Index longest = out.exact() ? steps - 1 : options.max_steps;
+  add_found(plane, explain(plane, longest), options.max_steps, out);
+  if (!out.exact()) out.fit_best();
+}
+
+PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options) {
+  Candidates candidates(plane);
+  if (auto clipped = recognise_clipped(plane, options)) {
+    candidates.add(std::move(*clipped));
+  } else {
+    search_plain(plane, options, candidates);
+    if (options.guess) search_guessed(plane, options, candidates);
+  }
   return {candidates.chain(), candidates.irregular()};
 }
 

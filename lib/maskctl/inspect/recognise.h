@@ -22,6 +22,8 @@ struct RecogniseOptions {
   /// Planes that neither few straight lines bound nor shared lists of keys make (documents in turn,
   /// dilation, block grids) are read cell by cell, and refused when they have more cells than this.
   Index max_cells = Index{1} << 31;
+  /// Look for token types and block grids too: their places are guessed, which takes longest.
+  bool guess = true;
 };
 
 /// Cells that a chain gives otherwise than a mask has them: how many, counted by applying the chain,
