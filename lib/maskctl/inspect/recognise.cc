@@ -18,6 +18,7 @@ namespace recognising {
 namespace {
 
 constexpr Index kSearchedCells = Index{1} << 24;  // few enough to look at each run
+constexpr Index kLoneCells = 4;  // as many may be odd ones out in any mask
 constexpr Index kFewBands = 64;                   // of planes too large to look at each run
 
 /// The explanation that is cheapest to read among those of equal length.
@@ -90,8 +91,11 @@ class Candidates {
  private:
   void add(Fitted one) {
     const bool exact = one.residue == 0;
-    // A cell left over has to pay: chance finds short chains for small masks.
-    const Index doubt = exact ? 0 : description_.cell() / 2;
+    // Chance finds short chains for masks of few cells: what is left over has to be the exception,
+    // or no chain gives it.
+    const Index few = std::min(open_, extent_.queries * extent_.keys - open_);
+    const bool rare = one.residue * (one.residue <= kLoneCells ? 6 : 64) <= few;
+    const Index doubt = exact ? 0 : rare ? description_.cell() / 2 : Index{1} << 40;
     const Index its = description_.of(one.chain) + one.residue * description_.cell() + doubt;
     if (length_ >= 0 && its >= length_) return;
     length_ = its;
@@ -160,6 +164,25 @@ bool has_products(const Plane& cells) {
   return false;
 }
 
+/// A mask that opens the future and no query's own key is an inverted one; so may be one that no
+/// rule gives.
+void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
+  const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
+  const auto opens = [&](Index low, Index high) {
+    return combine(Op::kAnd, plane, diagonal_band(queries, keys, low, high))->count();
+  };
+  const bool future = std::max<Index>(shift, 0) + 1 < keys &&
+                      opens(shift + 1, keys) == diagonal_band(queries, keys, shift + 1, keys)->count();
+  if (out.exact() && !(future && opens(shift, shift) == 0)) return;
+  const PlanePtr inverse = compacted(complement(plane), options.max_cells);
+  const Explained inverted = explain(inverse, options.max_steps - 1, true);
+  if (inverted.exact.empty()) return;
+  Chain chain = cheapest(inverse, inverted.exact);
+  if (has_arrays(chain)) return;
+  chain.push_back({step::Not{}});
+  out.add(std::move(chain));
+}
+
 /// Rules whose numbers the plane tells; then the same without lone cells, and inverted.
 void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
@@ -170,20 +193,15 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
     add_found(cleaned, found, options.max_steps, out);
     if (!found.exact.empty() && !has_arrays(out.chain())) break;
   }
-  const PlanePtr inverse = compacted(complement(plane), options.max_cells);
-  const Explained inverted = explain(inverse, options.max_steps - 1, true);
-  if (!inverted.exact.empty()) {
-    Chain chain = cheapest(inverse, inverted.exact);
-    chain.push_back({step::Not{}});
-    out.add(std::move(chain));
-  }
   out.fit_best();
+  search_inverse(plane, options, out);
 }
 
 /// Rules whose places are guessed, where they may be shorter than what was found.
 void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const auto steps = static_cast<Index>(out.chain().size());
-  const bool may_be_shorter = out.exact() ? steps > 2 : has_products(*out.left());
+  const bool may_be_shorter =
+      out.exact() ? steps > (has_arrays(out.chain()) ? 1 : 2) : has_products(*out.left());
   if (!may_be_shorter) return;
   const Index longest = out.exact() ? steps - 1 : options.max_steps;
   add_found(plane, explain(plane, longest), options.max_steps, out);

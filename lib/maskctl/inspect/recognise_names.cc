@@ -13,8 +13,8 @@
 namespace maskctl::recognising {
 namespace {
 
-/// What a list must have too many, in bits, for two plain steps to be told instead.
-constexpr Index kWorthAStep = 32;
+/// How many numbers a list must have too many for two plain steps to be told instead.
+constexpr Index kWorthAStep = 12;
 
 std::vector<Chain> band_forms(const Diagonals& span, const Extent& extent) {
   std::vector<Chain> forms;
@@ -246,7 +246,7 @@ Chain named(const PlanePtr& plane, const Moves& moves, Index allowed) {
     }
     for (Chain& form : forms) {
       const bool longer = form.size() > parts[i].size();
-      const Index gain = longer ? kWorthAStep : 0;
+      const Index gain = longer ? kWorthAStep * description.number() : 0;
       if (description.of(form) + gain >= description.of(parts[i]) || (longer && steps > 3)) continue;
       std::swap(parts[i], form);
       if (!explains(plane, parts, allowed)) std::swap(parts[i], form);
