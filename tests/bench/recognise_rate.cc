@@ -1,4 +1,4 @@
-// How often recognise explains random chains: recognise_rate [--count N] [--seed N] [--show].
+// How often recognise explains random chains: recognise_rate [--count N] [--seed N] [--first N] [--show].
 #include <fmt/format.h>
 
 #include <chrono>
@@ -20,6 +20,7 @@ using namespace maskctl;
 
 struct Options {
   Index count = 20000;
+  Index first = 0;
   std::uint64_t seed = 1;
   bool show = false;
 };
@@ -31,6 +32,7 @@ Options parse(int argc, char** argv) {
     if (name == "--show") options.show = true;
     if (i + 1 == argc) break;
     if (name == "--count") options.count = integer_from(argv[i + 1]).value_or(1);
+    if (name == "--first") options.first = integer_from(argv[i + 1]).value_or(0);
     if (name == "--seed") options.seed = seed_from(argv[i + 1]).value_or(1);
   }
   return options;
@@ -91,7 +93,7 @@ int main(int argc, char** argv) {
   Index good = 0, longer = 0, unexplained = 0, wrong = 0;
   double slowest = 0;
   std::map<std::string, Index> failures;
-  for (Index i = 0; i < options.count; ++i) {
+  for (Index i = options.first; i < options.first + options.count; ++i) {
     const std::uint64_t seed = options.seed * 1000003 + static_cast<std::uint64_t>(i);
     const Sample sample = draw(seed);
     const auto start = std::chrono::steady_clock::now();
