@@ -51,7 +51,9 @@ class Rows {
       above = std::move(row);
       row = std::move(below);
       below = std::move(next);
-      if (q >= 0) f(q, above.empty() ? flipped(row) : above, row, below.empty() ? flipped(row) : below);
+      if (q >= 0) {
+        f(q, above.empty() ? flipped(row) : above, row, below.empty() ? flipped(row) : below);
+      }
       ++q;
     };
     plane_.rows({0, plane_.queries()}, [&](Range rows, const Keys& keys) {
@@ -86,12 +88,19 @@ class Lone {
  public:
   explicit Lone(Index keys) : keys_(keys) {}
 
-  void look(Index q, const Words& above, const Words& row, const Words& below) {
+  /// `at_top`, `at_bottom`: there is no row above, or below, and what is given stands for none.
+  void look(Index q, const Words& above, const Words& row, const Words& below, bool at_top,
+            bool at_bottom) {
     for (std::size_t w = 0; w < row.size(); ++w) {
       const std::uint64_t c = row[w];
-      const std::uint64_t by_row = (c ^ left(row, w, ~c)) & (c ^ right(row, w, ~c));
-      const std::uint64_t by_column = (c ^ above[w]) & (c ^ below[w]);
-      const std::uint64_t by_diagonal = (c ^ left(above, w, ~c)) & (c ^ right(below, w, ~c));
+      std::uint64_t by_row = (c ^ left(row, w, ~c)) & (c ^ right(row, w, ~c));
+      std::uint64_t by_column = (c ^ above[w]) & (c ^ below[w]);
+      std::uint64_t by_diagonal = (c ^ left(above, w, ~c)) & (c ^ right(below, w, ~c));
+      // Without any neighbour on a line a cell cannot stand against them.
+      if (keys_ == 1) by_row = 0;
+      if (at_top && at_bottom) by_column = 0;
+      if (at_top && w + 1 == row.size()) by_diagonal &= ~(std::uint64_t{1} << ((keys_ - 1) % 64));
+      if (at_bottom && w == 0) by_diagonal &= ~std::uint64_t{1};
       std::uint64_t any = by_row | by_column | by_diagonal;
       while (any != 0) {
         const int bit = std::countr_zero(any);
@@ -155,8 +164,9 @@ bool look_at_slabs(const Plane& plane, Lone& lone) {
   const Rows reader(plane);
   for (const Index q : rows) {
     const Words row = reader.read(q);
-    lone.look(q, q > 0 ? reader.read(q - 1) : Rows::flipped(row), row,
-              q + 1 < plane.queries() ? reader.read(q + 1) : Rows::flipped(row));
+    const bool at_top = q == 0, at_bottom = q + 1 == plane.queries();
+    lone.look(q, at_top ? Rows::flipped(row) : reader.read(q - 1), row,
+              at_bottom ? Rows::flipped(row) : reader.read(q + 1), at_top, at_bottom);
   }
   return true;
 }
@@ -181,7 +191,7 @@ std::vector<PlanePtr> without_lone_cells(const PlanePtr& plane) {
   Lone lone(plane->keys());
   if (cells <= kReadFromBands || (!slabs_of(*plane) && cells <= kMostCells)) {
     Rows(*plane).each([&](Index q, const Words& above, const Words& row, const Words& below) {
-      lone.look(q, above, row, below);
+      lone.look(q, above, row, below, q == 0, q + 1 == plane->queries());
     });
   } else if (!look_at_slabs(*plane, lone)) {
     return {};

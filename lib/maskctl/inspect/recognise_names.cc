@@ -14,7 +14,7 @@ namespace maskctl::recognising {
 namespace {
 
 /// How many numbers a list must have too many for two plain steps to be told instead.
-constexpr Index kWorthAStep = 12;
+constexpr Index kWorthAStep = 3;
 
 std::vector<Chain> band_forms(const Diagonals& span, const Extent& extent) {
   std::vector<Chain> forms;
@@ -129,22 +129,27 @@ void chunk_forms(const std::vector<Stretch>& found, const Extent& extent,
   }
 }
 
-/// Contiguous documents that tile the tokens from the first one.
-void length_forms(const std::vector<Stretch>& found, const Extent& extent,
-                  std::vector<Step>& forms) {
-  if (!extent.square()) return;
+/// Whose the tokens between two documents are, where no cell tells it.
+enum class Gap : std::uint8_t { kNobody, kBefore, kAfter };
+
+/// Contiguous documents that tile the tokens from the first one. Tokens of nobody are documents of
+/// their own, but for those at the end, which are closed.
+void length_forms(const std::vector<Stretch>& found, Gap gap, std::vector<Step>& forms) {
   step::DocumentLengths rule;
   Index at = 0;
   for (const Stretch& stretch : found) {
-    const Index begin = std::min(stretch.q.begin, stretch.k.begin);
+    Index begin = std::min(stretch.q.begin, stretch.k.begin);
     const Index end = std::max(stretch.q.end, stretch.k.end);
     if (begin < at) return;
-    rule.lengths.insert(rule.lengths.end(), static_cast<std::size_t>(begin - at), 1);
+    if (gap == Gap::kBefore && !rule.lengths.empty()) rule.lengths.back() += begin - at;
+    if (gap == Gap::kNobody || (gap == Gap::kBefore && rule.lengths.empty())) {
+      rule.lengths.insert(rule.lengths.end(), static_cast<std::size_t>(begin - at), 1);
+    }
+    if (gap == Gap::kAfter) begin = at;
     rule.lengths.push_back(end - begin);
     at = end;
   }
-  // Tokens outside any document: closed at the end, alone elsewhere, which is checked like the
-  // rest.
+  // What the stretches do not tell is checked like the rest.
   forms.push_back({rule});
 }
 
@@ -156,7 +161,11 @@ std::vector<Chain> class_forms(const Move& move, const Extent& extent) {
     if (stride > 1) plain.push_back({step::Dilated{stride}});
     const std::vector<Stretch> found = stretches(classes);
     chunk_forms(found, extent, plain);
-    length_forms(found, extent, plain);
+    if (extent.square()) {
+      for (const Gap gap : {Gap::kNobody, Gap::kBefore, Gap::kAfter}) {
+        length_forms(found, gap, plain);
+      }
+    }
   }
   std::vector<Chain> forms;
   for (const Step& step : plain) forms.push_back({step});
