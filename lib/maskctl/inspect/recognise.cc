@@ -90,6 +90,7 @@ class Candidates {
 
  private:
   void add(Fitted one) {
+    if (getenv("DBG")) { fprintf(stderr, "cand bits=%ld res=%ld:", (long)description_.of(one.chain), (long)one.residue); for (auto& st : one.chain) fprintf(stderr, " %zu(%ld)", st.rule.index(), (long)description_.of(st)); fprintf(stderr, "\n"); }
     const bool exact = one.residue == 0;
     // Chance finds short chains for masks of few cells: what is left over has to be the exception,
     // or no chain gives it.
@@ -186,12 +187,12 @@ void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Cand
 /// Rules whose numbers the plane tells; then the same without lone cells, and inverted.
 void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
-  const bool certain = out.exact() && !has_arrays(out.chain());
-  if (out.is_short() || (certain && plane->queries() * plane->keys() > kSearchedCells)) return;
+  const bool large = plane->queries() * plane->keys() > kSearchedCells;
+  if (out.is_short() || (large && out.exact() && !has_arrays(out.chain()))) return;
   for (const PlanePtr& cleaned : without_lone_cells(plane)) {
     const Explained found = explain(cleaned, options.max_steps, true);
     add_found(cleaned, found, options.max_steps, out);
-    if (!found.exact.empty() && !has_arrays(out.chain())) break;
+    if (large && !found.exact.empty() && !has_arrays(out.chain())) break;
   }
   out.fit_best();
   search_inverse(plane, options, out);

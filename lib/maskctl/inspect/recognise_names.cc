@@ -14,7 +14,7 @@ namespace maskctl::recognising {
 namespace {
 
 /// How many numbers a list must have too many for two plain steps to be told instead.
-constexpr Index kWorthAStep = 3;
+constexpr Index kWorthAStep = 1;
 
 std::vector<Chain> band_forms(const Diagonals& span, const Extent& extent) {
   std::vector<Chain> forms;
@@ -92,18 +92,22 @@ bool holds(const std::vector<Stretch>& found, Index size) {
 /// Keys are cut at multiples of the size. Borders of stretches that touch are such places; of a
 /// single stretch its ends are.
 std::vector<Index> chunk_sizes(const std::vector<Stretch>& found, const Extent& extent) {
-  Index common = 0, widest = 0;
+  Index common = 0, common_rows = 0, widest = 0, highest = 0;
   for (std::size_t i = 0; i < found.size(); ++i) {
     widest = std::max(widest, found[i].k.size());
-    const bool touches = i + 1 < found.size() && found[i].k.end == found[i + 1].k.begin;
-    if (touches) common = std::gcd(common, found[i].k.end);
+    highest = std::max(highest, found[i].q.size());
+    if (i + 1 == found.size()) break;
+    if (found[i].k.end == found[i + 1].k.begin) common = std::gcd(common, found[i].k.end);
+    if (found[i].q.end == found[i + 1].q.begin) common_rows = std::gcd(common_rows, found[i].q.end);
   }
   if (common == 0) common = found.front().k.begin;
   if (common == 0 && found.front().k.end < extent.keys) common = found.front().k.end;
+  if (common_rows == 0) common_rows = found.front().q.begin;
+  if (common_rows == 0 && found.front().q.end < extent.queries) common_rows = found.front().q.end;
   std::vector<Index> sizes;
   // Many more chunks than stretches are no explanation, and dear to try.
   const Index most = 2 * std::ssize(found) + 64;
-  for (const Index size : {common, widest}) {
+  for (const Index size : {common, widest, common_rows, highest}) {
     if (size > 0 && extent.keys / size > most) continue;
     if (holds(found, size) && std::find(sizes.begin(), sizes.end(), size) == sizes.end()) {
       sizes.push_back(size);
