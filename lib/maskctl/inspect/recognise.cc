@@ -64,13 +64,12 @@ class Candidates {
     const PlanePtr given = made(chain, extent_);
     if (given) add({std::move(chain), {}, 0, combine(Op::kXor, given, plane_)->count()});
   }
-  /// The shortest one bent to the plane where that helps.
-  void fit_best() {
-    if (best_.residue == 0) return;
+  /// A chain bent to the plane.
+  void fit(const Chain& start) {
     const Fit fit{plane_, [this](const Fitted& one) { return description_.of(one.chain); }, {},
                   affordable_trials(*plane_)};
-    const std::vector<Fitted> found = fitted(fit, best_.chain);
-    if (!found.empty()) add(found.front());
+    std::vector<Fitted> found = fitted(fit, start);
+    if (!found.empty()) add(std::move(found.front()));
   }
 
   const Chain& chain() const { return best_.chain; }
@@ -90,7 +89,6 @@ class Candidates {
 
  private:
   void add(Fitted one) {
-    if (getenv("DBG")) { fprintf(stderr, "cand bits=%ld res=%ld:", (long)description_.of(one.chain), (long)one.residue); for (auto& st : one.chain) fprintf(stderr, " %zu(%ld)", st.rule.index(), (long)description_.of(st)); fprintf(stderr, "\n"); }
     const bool exact = one.residue == 0;
     // Chance finds short chains for masks of few cells: what is left over has to be the exception,
     // or no chain gives it.
@@ -165,6 +163,41 @@ bool has_products(const Plane& cells) {
   return false;
 }
 
+/// The largest stride that nearly as many open cells agree with as with any other; 1 for none.
+Index likely_stride(const Plane& plane) {
+  constexpr Index kMostStride = 64, kRows = 128;
+  std::vector<Index> agree(kMostStride + 1);
+  Index open = 0;
+  const Index step = std::max<Index>(1, plane.queries() / kRows);
+  for (Index q = 0; q < plane.queries(); q += step) {
+    each_run(plane, {q, q + 1}, [&](Range, const Band& band) {
+      open += band.end - band.begin;
+      for (Index stride = 2; stride <= kMostStride; ++stride) {
+        agree[as_size(stride)] +=
+            floor_div(band.end - 1 - q, stride) - floor_div(band.begin - 1 - q, stride);
+      }
+    });
+  }
+  Index best = 1;
+  for (Index stride = 2; stride <= kMostStride; ++stride) {
+    const Index its = agree[as_size(stride)], others = agree[as_size(best)];
+    if (its * 2 > open && (best == 1 || its * 10 >= others * 9)) best = stride;
+  }
+  return best;
+}
+
+/// What a chain of numbers may have begun with, where arrays or many odd cells were found instead.
+std::vector<Chain> skeletons(const Plane& plane, const Chain& found) {
+  std::vector<Chain> out{{}};
+  if (const Index stride = likely_stride(plane); stride > 1) out.push_back({{step::Dilated{stride}}});
+  Chain plain;
+  for (const Step& step : found) {
+    if (!has_arrays({step})) plain.push_back(step);
+  }
+  if (!plain.empty() && plain.size() < found.size()) out.push_back(std::move(plain));
+  return out;
+}
+
 /// A mask that opens the future and no query's own key is an inverted one; so may be one that no
 /// rule gives.
 void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
@@ -194,7 +227,10 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
     add_found(cleaned, found, options.max_steps, out);
     if (large && !found.exact.empty() && !has_arrays(out.chain())) break;
   }
-  out.fit_best();
+  if (!out.exact()) out.fit(out.chain());
+  if (!large && (has_arrays(out.chain()) || !out.exact())) {
+    for (const Chain& start : skeletons(*plane, out.chain())) out.fit(start);
+  }
   search_inverse(plane, options, out);
 }
 
@@ -206,7 +242,7 @@ void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Cand
   if (!may_be_shorter) return;
   const Index longest = out.exact() ? steps - 1 : options.max_steps;
   add_found(plane, explain(plane, longest), options.max_steps, out);
-  if (!out.exact()) out.fit_best();
+  if (!out.exact()) out.fit(out.chain());
 }
 
 PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options) {
