@@ -163,7 +163,8 @@ bool has_products(const Plane& cells) {
   return false;
 }
 
-/// The largest stride that nearly as many open cells agree with as with any other; 1 for none.
+/// The largest stride that nearly as many keys without open neighbours agree with as with any other;
+/// 1 for none.
 Index likely_stride(const Plane& plane) {
   constexpr Index kMostStride = 64, kRows = 128;
   std::vector<Index> agree(kMostStride + 1);
@@ -171,10 +172,10 @@ Index likely_stride(const Plane& plane) {
   const Index step = std::max<Index>(1, plane.queries() / kRows);
   for (Index q = 0; q < plane.queries(); q += step) {
     each_run(plane, {q, q + 1}, [&](Range, const Band& band) {
-      open += band.end - band.begin;
+      if (band.end - band.begin > 1) return;
+      ++open;
       for (Index stride = 2; stride <= kMostStride; ++stride) {
-        agree[as_size(stride)] +=
-            floor_div(band.end - 1 - q, stride) - floor_div(band.begin - 1 - q, stride);
+        agree[as_size(stride)] += (band.begin - q) % stride == 0;
       }
     });
   }
