@@ -176,8 +176,13 @@ std::vector<Chain> class_forms(const Move& move, const Extent& extent) {
   for (std::size_t i = 0; i < plain.size(); ++i) {
     for (std::size_t j = i + 1; j < plain.size(); ++j) forms.push_back({plain[i], plain[j]});
   }
-  if (extent.square())
-    forms.emplace_back().push_back(document(connected(*move.open, true), extent));
+  // First keys in front of a padding on the left: keys of two stretches that all rows see.
+  const auto& keys = classes.k;
+  if (classes.count == 1 && keys.size() == 2 && keys[0].at.begin == 0 &&
+      keys[1].at.end == extent.keys) {
+    forms.push_back({pad(keys[1].at.size(), true, false), {step::Prefix{keys[0].at.end}}});
+  }
+  if (extent.square()) forms.push_back({document(connected(*move.open, true), extent)});
   return forms;
 }
 
