@@ -1,11 +1,13 @@
 // What recognise and diff read off whole rows and columns, for planes of every kind, against a look
 // at each cell.
 #include <algorithm>
-#include <numeric>
+#include <random>
 
 #include "inspect/random_masks.h"
-#include "maskctl/inspect/diff_reason.h"
+#include "maskctl/inspect/diff_regions.h"
+#include "maskctl/inspect/lone_cells.h"
 #include "maskctl/inspect/recognise_cells.h"
+#include "maskctl/mask/bands.h"
 #include "support/catch_compat.h"
 
 using namespace maskctl;
@@ -20,23 +22,6 @@ void each_open(const twin::Dense& dense, F&& f) {
       if (dense.get(q, k)) f(static_cast<std::size_t>(q), static_cast<std::size_t>(k));
     }
   }
-}
-
-/// Less the rows and columns that are full in both.
-twin::Dense slow_uncovered(const twin::Dense& a, const twin::Dense& b) {
-  std::vector<Index> in_row(static_cast<std::size_t>(a.q)),
-      in_column(static_cast<std::size_t>(a.k));
-  each_open(twin::zip(Op::kAnd, a, b), [&](std::size_t q, std::size_t k) {
-    ++in_row[q];
-    ++in_column[k];
-  });
-  twin::Dense out = a;
-  each_open(a, [&](std::size_t q, std::size_t k) {
-    if (in_row[q] == a.k || in_column[k] == a.q) {
-      out.set(0, 0, static_cast<Index>(q), static_cast<Index>(k), false);
-    }
-  });
-  return out;
 }
 
 }  // namespace
@@ -60,36 +45,44 @@ TEST_CASE("touched queries and keys are those with an open cell", "[recognise]")
   }
 }
 
-TEST_CASE("rows and columns that are open in both masks are taken from both", "[diff]") {
-  std::mt19937 random(42);
-  const twin::Pick pick = twin::pick_from(random);
-  int covered = 0;
-  for (int n = 0; n < 600; ++n) {
-    const Index queries = pick(1, 24), keys = pick(1, 24);
-    const auto some = [&] {
-      auto leaf =
-          twin::make_leaf(static_cast<twin::Leaf>(pick(2, twin::kLeaves - 1)), pick, queries, keys);
-      const Range q{pick(0, queries), queries}, k{0, pick(0, keys)};
-      const auto add = [&](Range rows, Range columns) {
-        leaf.plane = combine(Op::kOr, leaf.plane, rectangle(queries, keys, rows, columns));
-        leaf.dense = twin::zip(
-            Op::kOr, leaf.dense, twin::matrix(queries, keys, [&](Index i, Index j) {
-              return rows.begin <= i && i < rows.end && columns.begin <= j && j < columns.end;
-            }));
-      };
-      if (pick(0, 1)) add(q, {0, keys});
-      if (pick(0, 1)) add({0, queries}, k);
-      return leaf;
-    };
-    const auto a = some(), b = some();
-    const auto rest = uncovered(pair_of(a.plane, b.plane));
-    const twin::Dense in_a = slow_uncovered(a.dense, b.dense),
-                      in_b = slow_uncovered(b.dense, a.dense);
-    covered += rest.has_value();
-    REQUIRE(rest.has_value() == (in_a.cells != a.dense.cells));
-    if (!rest) continue;
-    REQUIRE(twin::dense_of(*rest->a).cells == in_a.cells);
-    REQUIRE(twin::dense_of(*rest->b).cells == in_b.cells);
+TEST_CASE("regions turn one mask into the other but for the cells that they count", "[diff]") {
+  std::mt19937_64 random(3);
+  const auto number = [&](Index low, Index high) {
+    return std::uniform_int_distribution<Index>(low, high)(random);
+  };
+  const auto part = [&](Index extent) {
+    const Index begin = number(0, extent - 1);
+    return Range{begin, number(begin + 1, extent)};
+  };
+  for (int i = 0; i < 300; ++i) {
+    const Index queries = number(1, 40), keys = number(1, 70);
+    PlanePtr a = diagonal_band(queries, keys, -number(0, 60), number(0, 10)), b = a;
+    for (Index n = number(0, 3); n > 0; --n) {
+      const Op op = number(0, 1) == 0 ? Op::kOr : Op::kSub;
+      b = combine(op, b, rectangle(queries, keys, part(queries), part(keys)));
+    }
+    const Regions found = regions_between(a, b);
+    const PlanePtr made = maskctl::apply(Mask(a), found.chain).plane(0, 0);
+    CHECK(combine(Op::kXor, made, b)->count() == found.residue);
+    CHECK(found.residue <= combine(Op::kXor, a, b)->count());
   }
-  REQUIRE(covered > 100);
+}
+
+TEST_CASE("lone cells are those that both neighbours on a line differ from", "[recognise]") {
+  const PlanePtr documents = combine(Op::kOr, rectangle(70, 70, {0, 30}, {0, 30}),
+                                     rectangle(70, 70, {30, 70}, {30, 70}));
+  const PlanePtr rule = combine(Op::kAnd, documents, diagonal_band(70, 70, -kUnbounded, 0));
+  const PlanePtr cells =
+      combine(Op::kOr, rectangle(70, 70, {50, 51}, {3, 4}), rectangle(70, 70, {20, 21}, {9, 10}));
+  const auto cleaned = recognising::without_lone_cells(combine(Op::kXor, rule, cells));
+  CHECK(std::ranges::any_of(cleaned, [&](const PlanePtr& plane) {
+    return combine(Op::kXor, plane, rule)->count() == 0;
+  }));
+  // The same in a mask that is too large to be read as bits.
+  constexpr Index kTokens = 1 << 20;
+  const PlanePtr large = diagonal_band(kTokens, kTokens, -4095, 0);
+  const PlanePtr leak = rectangle(kTokens, kTokens, {700000, 700001}, {5, 6});
+  const auto large_cleaned = recognising::without_lone_cells(combine(Op::kXor, large, leak));
+  REQUIRE(!large_cleaned.empty());
+  CHECK(combine(Op::kXor, large_cleaned.front(), large)->count() == 0);
 }

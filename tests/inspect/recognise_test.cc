@@ -5,6 +5,7 @@
 #include <string>
 
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/recognise_steps.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/mask/leaves.h"
@@ -142,7 +143,10 @@ TEST_CASE("random chains are explained, and no explanation is claimed falsely") 
     const Recognised found = recognise(mask);
     CAPTURE(i, to_text(chain));
     check_claim(mask, found);
-    explained += found.residue.cells == 0 && found.chain.size() <= chain.size();
+    // More steps that take numbers only are no worse than fewer with arrays.
+    const bool longer =
+        found.chain.size() > chain.size() && recognising::has_arrays(found.chain);
+    explained += found.residue.cells == 0 && !longer;
   }
   CHECK(explained * 100 >= kChains * 98);
 }
@@ -194,8 +198,7 @@ TEST_CASE("a mask without structure is irregular") {
   const Mask mask(random_plane(150, 150, prng_key(4), 0, 0.5F));
   const Recognised found = recognise(mask);
   CHECK(found.irregular);
-  CHECK(found.chain.empty());
-  CHECK(found.residue.cells == mask.cells() - mask.count());
+  CHECK(found.residue.first.size() == Residue::kListed);
   check_claim(mask, found);
 }
 
@@ -227,6 +230,51 @@ TEST_CASE("images of a million tokens are recognised as token types") {
     CHECK(found.residue.cells == 0);
     CHECK(zip(Op::kXor, mask, maskctl::apply(full(kTokens, kTokens), found.chain)).count() == 0);
   }
+}
+
+TEST_CASE("odd cells are residue, and rules are not bent around them") {
+  const Mask documents = made("doc:lens=20+13+25 | causal", full(64, 64));
+  const auto with = [](const Mask& mask, const char* edit) { return made(edit, mask); };
+  struct Want {
+    Mask mask;
+    const char* pipeline;
+    std::vector<Cell> residue;
+  };
+  const std::vector<Want> wants{
+      {with(documents, "open:q=30,k=3"), "doc:lens=20+13+25 | causal", {{0, 0, 30, 3}}},
+      {with(documents, "close:q=50,k=35"), "doc:lens=20+13+25 | causal", {{0, 0, 50, 35}}},
+      {with(made("causal", full(64, 64)), "close:q=35,k=35"), "causal", {{0, 0, 35, 35}}},
+      {with(made("causal", full(16, 16)), "open:q=0,k=5 | open:q=1,k=7"),
+       "causal",
+       {{0, 0, 0, 5}, {0, 0, 1, 7}}},
+      {made("causal | not", full(64, 64)), "causal | not", {}},
+      {made("doc:lens=84+33+11 | prefix:n=13", full(128, 128)), "doc:lens=84+33+11 | prefix:n=13",
+       {}},
+      {made("chunk:size=222 | sinks:n=25", full(400, 400)), "chunk:size=222 | prefix:n=25", {}},
+      {with(made("doc:lens=300000+400000+348576 | causal", full(1 << 20, 1 << 20)),
+            "open:q=900000,k=7"),
+       "doc:lens=300000+400000+348576 | causal",
+       {{0, 0, 900000, 7}}},
+  };
+  for (const Want& want : wants) {
+    const Recognised found = recognise(want.mask);
+    CHECK(to_text(found.chain) == want.pipeline);
+    CHECK(found.residue.first == want.residue);
+    CHECK_FALSE(found.irregular);
+  }
+}
+
+TEST_CASE("paddings of many batches are one list, though some have none") {
+  std::vector<PlanePtr> planes;
+  for (Index b = 0; b < 32; ++b) {
+    planes.push_back(combine(Op::kAnd, diagonal_band(64, 64, -kUnbounded, 0),
+                             rectangle(64, 64, {0, 64}, {0, b == 7 ? 64 : 20 + b})));
+  }
+  const Mask mask = Mask::make(32, 1, 64, 64, [&](Index b, Index) { return planes[as_size(b)]; });
+  const Recognised found = recognise(mask);
+  CHECK(found.residue.cells == 0);
+  REQUIRE(found.chain.size() == 2);
+  CHECK(std::get<step::Pad>(found.chain[0].rule).valid.array.elements() == 32);
 }
 
 TEST_CASE("irregular masks beyond the limit of cells are refused") {

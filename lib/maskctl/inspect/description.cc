@@ -52,7 +52,7 @@ struct Numbers {
   }
   Index operator()(const step::Document& rule) const { return runs(rule.q) + runs(rule.kv); }
   Index operator()(const step::DocumentLengths& rule) const {
-    return std::ssize(rule.lengths) * number;
+    return std::ssize(rule.lengths) * number + 3;  // one document is a padding
   }
   Index operator()(const step::Pad& rule) const {
     return (rule.is_lengths ? list(rule.valid) : runs(rule.valid)) + rule.left + rule.both;
@@ -71,7 +71,7 @@ struct Numbers {
   }
   Index operator()(const step::Combine& rule) const { return rule.mask.cells(); }
   Index operator()(const step::Tokens& rule) const { return runs(rule.q) + runs(rule.kv); }
-  Index operator()(const step::Not&) const { return 0; }
+  Index operator()(const step::Not&) const { return -4; }  // half a step: it has no other form
   Index operator()(const step::Slice&) const { return 4 * number; }
   Index operator()(const step::KvLengths& rule) const {
     return list(rule.lengths) + list(rule.end) + 2 * number;

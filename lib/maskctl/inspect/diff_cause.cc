@@ -44,7 +44,7 @@ class Claim {
   DiffCause make(const MaybeReason& whole) {
     if (whole) {
       out_.kind = whole->kind;
-      out_.text = whole->words;
+      out_.text = whole->kind == "heads" ? "B = A with " + whole->words : whole->words;
       if (whole->kind == "polarity") {
         out_.edit = {{step::Not{}}};
       } else {
@@ -59,6 +59,13 @@ class Claim {
     measure();
     out_.kind = kind();
     out_.text = text();
+    const bool plain = out_.kind != "irregular" && out_.kind != "other";
+    if (!plain && pairs_.size() == 1) {
+      if (const auto shift = shift_reason(pairs_[0].a, pairs_[0].b)) {
+        out_.kind = shift->kind;
+        out_.text = "B = A with " + shift->words;
+      }
+    }
     return std::move(out_);
   }
 

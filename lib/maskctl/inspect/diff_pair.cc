@@ -102,12 +102,32 @@ class Pair {
 
   void by_edit(bool searchable) {
     Regions regions;
-    regions.residue = combine(Op::kXor, a_, b_)->count();
-    if (searchable) regions = regions_between(a_, b_);
+    const Index only_a = combine(Op::kSub, a_, b_)->count();
+    const Index only_b = combine(Op::kSub, b_, a_)->count();
+    regions.residue = only_a + only_b;
+    // What is left for bulk fills a region or empties it.
+    const bool one_sided = (only_a == 0 || only_b == 0) && !a_->knows_sizes() && !b_->knows_sizes();
+    if (searchable || one_sided) regions = regions_between(a_, b_);
     best_length_ = regions.bits + regions.residue * description_.cell();
     best_.kind = !regions.chain.empty() ? "region" : regions.residue > Index{Residue::kListed} ? "irregular" : "cells";
     best_.words = words_of({}, regions.chain);
     best_.edit = regions.chain;
+    name_document();
+  }
+
+  /// Rows that see nothing but themselves, and are seen by no other, are a document.
+  void name_document() {
+    if (best_.edit.size() != 1 || extent_.queries != extent_.keys) return;
+    const auto& rule = std::get<step::Region>(best_.edit.front().rule);
+    const auto& lines = rule.k.empty() ? rule.q : rule.k;
+    if ((!rule.q.empty() && !rule.k.empty()) || lines.size() != 1) return;
+    const Range at = lines.front(), all{0, extent_.queries};
+    const Plane& fuller = rule.open ? *b_ : *a_;
+    const Index inside = fuller.count(at, at);
+    if (inside == 0 || fuller.count(at, all) != inside || fuller.count(all, at) != inside) return;
+    best_.kind = "document";
+    best_.words = fmt::format("the document of {} {}", range_words("token", at),
+                              rule.open ? "added" : "missing");
   }
 
   /// What A lacks to be B, as a rule that closes it.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "maskctl/inspect/recognise_cells.h"
+
 
 namespace maskctl {
 namespace {
@@ -112,7 +114,36 @@ MaybeReason merged_heads(const Mask& a, const Mask& b) {
   return std::nullopt;
 }
 
+/// b at (q + down, k + right) is a at (q, k) wherever both are cells, and b is closed in the rows
+/// and columns that come in.
+bool is_shifted(const PlanePtr& a, const PlanePtr& b, Index down, Index right) {
+  const auto kept = [](Index extent, Index by) {
+    return Range{std::max<Index>(0, -by), extent - std::max<Index>(0, by)};
+  };
+  const Range from_q = kept(a->queries(), down), from_k = kept(a->keys(), right);
+  if (from_q.empty() || from_k.empty()) return false;
+  const PlanePtr moved = b->sliced({from_q.begin + down, from_q.end + down},
+                                   {from_k.begin + right, from_k.end + right});
+  const Index open = moved->count();
+  return open > 0 && open == b->count() &&
+         combine(Op::kXor, a->sliced(from_q, from_k), moved)->count() == 0;
+}
+
 }  // namespace
+
+MaybeReason shift_reason(const PlanePtr& a, const PlanePtr& b) {
+  const recognising::Hull in_a = recognising::hull_of(*a), in_b = recognising::hull_of(*b);
+  if (in_a.q.empty() || in_b.q.empty()) return std::nullopt;
+  for (const Index by : {in_b.k.begin - in_a.k.begin, in_b.k.end - in_a.k.end}) {
+    if (by == 0 || !is_shifted(a, b, 0, by)) continue;
+    return Reason{"shift", fmt::format("all cells moved by {} keys", by)};
+  }
+  for (const Index by : {in_b.q.begin - in_a.q.begin, in_b.q.end - in_a.q.end}) {
+    if (by == 0 || !is_shifted(a, b, by, 0)) continue;
+    return Reason{"shift", fmt::format("all cells moved by {} queries", by)};
+  }
+  return std::nullopt;
+}
 
 MaybeReason whole_reason(const Mask& a, const Mask& b, const MaskDiff& found) {
   const Index broadcast = std::max(a.batch(), b.batch()) * std::max(a.heads(), b.heads());

@@ -96,7 +96,10 @@ class Candidates {
     const bool rare = one.residue * (one.residue <= kLoneCells ? 6 : 64) <= few;
     const Index doubt = exact ? 0 : rare ? description_.cell() / 2 : Index{1} << 40;
     const Index its = description_.of(one.chain) + one.residue * description_.cell() + doubt;
-    if (length_ >= 0 && its >= length_) return;
+    // Of two with arrays that give all, the one of fewer steps is the rule.
+    const bool both = length_ >= 0 && exact && this->exact() && has_arrays(one.chain) &&
+                      has_arrays(best_.chain) && one.chain.size() != best_.chain.size();
+    if (both ? one.chain.size() > best_.chain.size() : length_ >= 0 && its >= length_) return;
     length_ = its;
     best_ = std::move(one);
   }
@@ -213,7 +216,11 @@ void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Cand
   const Explained inverted = explain(inverse, options.max_steps - 1, true);
   if (inverted.exact.empty()) return;
   Chain chain = cheapest(inverse, inverted.exact);
-  if (has_arrays(chain)) return;
+  const bool listed = std::ranges::any_of(chain, [](const Step& step) {
+    const auto* global = std::get_if<step::Global>(&step.rule);
+    return global && global->tokens.size() > 2;
+  });
+  if (has_arrays(chain) || listed) return;
   chain.push_back({step::Not{}});
   out.add(std::move(chain));
 }
@@ -222,6 +229,7 @@ void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Cand
 void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
+  if (out.exact() && (!large || slabs_of(*plane))) search_inverse(plane, options, out);
   if (out.is_short() || (large && out.exact() && !has_arrays(out.chain()))) return;
   for (const PlanePtr& cleaned : without_lone_cells(plane)) {
     const Explained found = explain(cleaned, options.max_steps, true);
@@ -232,7 +240,7 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   if (!large && (has_arrays(out.chain()) || !out.exact())) {
     for (const Chain& start : skeletons(*plane, out.chain())) out.fit(start);
   }
-  search_inverse(plane, options, out);
+  if (!out.exact()) search_inverse(plane, options, out);
 }
 
 /// Rules whose places are guessed, where they may be shorter than what was found.
