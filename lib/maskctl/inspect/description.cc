@@ -48,7 +48,7 @@ struct Numbers {
            signed_number(rule.offset) + list(rule.offsets);
   }
   Index operator()(const step::Chunk& rule) const {
-    return number + signed_number(rule.offset) + list(rule.origins);
+    return number + 2 + signed_number(rule.offset) + list(rule.origins);  // one chunk is a padding
   }
   Index operator()(const step::Document& rule) const { return runs(rule.q) + runs(rule.kv); }
   Index operator()(const step::DocumentLengths& rule) const {

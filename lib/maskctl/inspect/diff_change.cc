@@ -170,6 +170,11 @@ Index first_keys(const Step& step) {
   return std::get<step::Sinks>(step.rule).n;
 }
 
+/// The key where chunks start; of several batches the first one's.
+Index origin_of(const step::Chunk& rule) {
+  return rule.origins.array.elements() == 0 ? 0 : as_int64(rule.origins.array, "origins").front();
+}
+
 constexpr std::size_t kPrefix = 100, kDocuments = 101, kLimits = 102;
 
 }  // namespace
@@ -309,6 +314,7 @@ Reason step_change(const Step& a, const Step& b, Index queries, Index keys) {
       Reason out = unchanged();
       compare(out, "chunk size", x.size, y.size);
       compare(out, "chunk offset", x.offset, y.offset);
+      compare(out, "chunk origin", origin_of(x), origin_of(y));
       return out;
     });
   }

@@ -226,7 +226,8 @@ class Pair {
                             (description_.number() + 2);
         bits += std::min(moved, description_.of(*change.b) + 2);
       } else {
-        bits += 2 + (change.b ? description_.of(*change.b) : description_.step());
+        // A step that is gone is told by its place.
+        bits += change.b ? 2 + description_.of(*change.b) : description_.number() / 2;
       }
     }
     return bits;

@@ -149,6 +149,12 @@ class Forms {
     for (const Index offset : offsets) {
       if (offset != rule.offset) out_.push_back({step::Chunk{rule.size, offset}});
     }
+    for (const Index edge : edges_.keys) {
+      const Index origin = edge % rule.size;
+      if (origin != 0) {
+        out_.push_back({step::Chunk{rule.size, rule.offset, rule.align, one_number(origin)}});
+      }
+    }
   }
 
   void add(const step::DocumentLengths& rule) {

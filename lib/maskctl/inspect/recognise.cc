@@ -84,7 +84,8 @@ class Candidates {
   bool irregular() const {
     const Index cells = extent_.queries * extent_.keys;
     const Index few = std::min(open_, cells - open_);
-    return best_.residue * 4 > few || (best_.residue > 0 && length_ > few * description_.cell());
+    const Index length = description_.of(best_.chain) + best_.residue * description_.cell();
+    return best_.residue * 4 > few || (best_.residue > 0 && length > few * description_.cell());
   }
 
  private:

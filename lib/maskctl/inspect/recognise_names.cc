@@ -133,6 +133,20 @@ void chunk_forms(const std::vector<Stretch>& found, const Extent& extent,
   }
 }
 
+/// Chunks that start at another key than the first: borders a whole number of chunks apart.
+void origin_form(const std::vector<Stretch>& found, const Extent& extent,
+                 std::vector<Step>& forms) {
+  if (found.size() < 4) return;  // documents of any lengths look like that with fewer
+  Index size = 0;
+  for (const Stretch& stretch : found) size = std::max(size, stretch.k.size());
+  const Index origin = found[1].k.begin % size;
+  if (origin == 0 || extent.keys / size > 2 * std::ssize(found) + 64) return;
+  step::Chunk rule{size, 0};
+  rule.origins.array = Tensor(DType::kInt64, {1});
+  rule.origins.array.as<std::int64_t>().front() = origin;
+  forms.push_back({std::move(rule)});
+}
+
 /// Whose the tokens between two documents are, where no cell tells it.
 enum class Gap : std::uint8_t { kNobody, kBefore, kAfter };
 
@@ -165,6 +179,7 @@ std::vector<Chain> class_forms(const Move& move, const Extent& extent) {
     if (stride > 1) plain.push_back({step::Dilated{stride}});
     const std::vector<Stretch> found = stretches(classes);
     chunk_forms(found, extent, plain);
+    origin_form(found, extent, plain);
     if (extent.square()) {
       for (const Gap gap : {Gap::kNobody, Gap::kBefore, Gap::kAfter}) {
         length_forms(found, gap, plain);

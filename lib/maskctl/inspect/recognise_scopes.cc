@@ -162,12 +162,31 @@ std::optional<Step> with_first_keys(const std::vector<const Rule*>& rules) {
   return Step{std::move(out)};
 }
 
+/// Chunks of one size that start at a key per batch.
+std::optional<Step> with_origins(const std::vector<const step::Chunk*>& rules) {
+  if (rules.empty()) return std::nullopt;
+  step::Chunk out = *rules.front();
+  out.origins = {Tensor(DType::kInt64, {std::ssize(rules)}), ""};
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const step::Chunk& rule = *rules[i];
+    if (rule.size != out.size || rule.offset != out.offset || rule.align != out.align ||
+        rule.origins.array.elements() > 1) {
+      return std::nullopt;
+    }
+    if (rule.origins.array.elements() == 1) {
+      out.origins.array.as<std::int64_t>()[i] = rule.origins.array.as<std::int64_t>().front();
+    }
+  }
+  return Step{std::move(out)};
+}
+
 /// One step for all batches, from that of each; nothing where the rule has no such form.
 std::optional<Step> merged(const std::vector<const Step*>& steps) {
   const bool equal =
       std::ranges::all_of(steps, [&](const Step* step) { return *step == *steps.front(); });
   if (equal) return *steps.front();
   if (auto step = with_offsets(rules_of<step::Causal>(steps))) return step;
+  if (auto step = with_origins(rules_of<step::Chunk>(steps))) return step;
   if (auto step = with_ids(rules_of<step::Document>(steps))) return step;
   if (auto step = with_ids(rules_of<step::Tokens>(steps))) return step;
   if (const auto pads = rules_of<step::Pad>(steps); !pads.empty() && all_alike(pads)) {
