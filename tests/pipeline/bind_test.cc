@@ -188,11 +188,11 @@ TEST_CASE("within binds lengths of one or both sides, ids, and an empty chain") 
                            "within:q=ids4.npy,kv=ids6.npy{window:keys=2,align=bottom-right}"}) {
     CHECK(to_text(bound(text)) == text);
   }
-  CHECK(
-      bind_failure("within:q-lens=1+2,kv-lens=4{}").find("2 documents of queries and 1 of keys") !=
-      std::string::npos);
-  CHECK(bind_failure("within:lens=1+2,pad-id=0{}").find("not with lengths") != std::string::npos);
-  CHECK(bind_failure("within:lens=1+2").find("needs a chain in braces") != std::string::npos);
+  CHECK(test::bind_failure("within:q-lens=1+2,kv-lens=4{}")
+            .find("2 documents of queries and 1 of keys") != std::string::npos);
+  CHECK(test::bind_failure("within:lens=1+2,pad-id=0{}").find("not with lengths") !=
+        std::string::npos);
+  CHECK(test::bind_failure("within:lens=1+2").find("needs a chain in braces") != std::string::npos);
 }
 
 TEST_CASE("numbers per batch are lists or sources, and print as they were") {
@@ -207,7 +207,7 @@ TEST_CASE("numbers per batch are lists or sources, and print as they were") {
         "chunk:size=4,origin=3"}) {
     CHECK(to_text(bound(text)) == text);
   }
-  CHECK(bind_failure("prefix:n=3+-1").find("must be 0 to") != std::string::npos);
+  CHECK(test::bind_failure("prefix:n=3+-1").find("must be 0 to") != std::string::npos);
 }
 
 TEST_CASE("a chain keeps the order of its steps and acts from left to right") {
