@@ -44,6 +44,27 @@ SMALL = {
 }
 WINDOWS = {"sliding_window": 6, "attention_chunk_size": 8, "local_attention": 12, "window_size": 6,
            "attention_window_size": 6, "attention_window": 8, "block_size": 4}
+# Keys that turn a model's masks, beside the defaults of its class.
+VARIANTS = [
+    ("gemma3_text", {"use_bidirectional_attention": True}), ("llama", {"is_causal": False}),
+    ("mistral", {"is_causal": False}), ("gemma2", {"is_causal": False}),
+    ("bert", {"is_decoder": True}), ("roberta", {"is_decoder": True}),
+    ("qwen2", {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 3}),
+    ("qwen3", {"use_sliding_window": True, "sliding_window": 6}),
+    ("qwen2_moe", {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 5}),
+    ("qwen3_moe", {"use_sliding_window": True, "sliding_window": 6}),
+    ("smollm3", {"use_sliding_window": True, "sliding_window": 6}),
+    ("smollm3", {"use_sliding_window": True, "sliding_window": 6, "no_rope_layer_interval": 3}),
+    ("phi3", {"sliding_window": 6}), ("mixtral", {"sliding_window": 6}),
+    ("starcoder2", {"sliding_window": 6}), ("ministral3", {"sliding_window": 6}),
+    ("phimoe", {"sliding_window": 6}), ("doge", {"sliding_window": 6}),
+    ("mistral", {"sliding_window": None}), ("llama4_text", {"no_rope_layer_interval": 3}),
+    ("cohere2", {"sliding_window_pattern": 3}), ("gemma3_text", {"sliding_window_pattern": 3}),
+    ("exaone4", {"sliding_window_pattern": 2}), ("afmoe", {"global_attn_every_n_layers": 3}),
+    ("modernbert", {"global_attn_every_n_layers": 2}),
+    ("gpt_neo", {"attention_types": [[["global", "local"], 4]]}),
+    ("llama", {"sliding_window": 6}), ("cwm", {"sliding_window": 9}), ("olmo3", {"sliding_window": 9}),
+]
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers",
           "decoder_layers", "num_decoder_layers", "num_encoder_layers")
 
@@ -84,9 +105,9 @@ def masks_of(model, tokens):
     return kinds
 
 
-def made(model_type, layers):
+def made(model_type, layers, extra):
     """A tiny model and the keys given; text parts of larger models too."""
-    given = overrides(CONFIG_MAPPING[model_type](), layers)
+    given = {**overrides(CONFIG_MAPPING[model_type](), layers), **extra}
     torch.manual_seed(0)
     for drop in ((), ("head_dim",), ("num_key_value_heads",)):
         keys = {key: value for key, value in given.items() if key not in drop}
@@ -120,19 +141,21 @@ def main():
     done = failed = 0
     types = {**MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, **MODEL_FOR_MASKED_LM_MAPPING_NAMES,
              **MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES}
-    for model_type in sys.argv[2:] or sorted(types):
-        if os.path.exists(os.path.join(where, model_type + ".json")):
+    jobs = [(name, {}) for name in sys.argv[2:] or sorted(types)]
+    for number, (model_type, extra) in enumerate(jobs + ([] if sys.argv[2:] else VARIANTS)):
+        name = model_type + (f"-{number}" if extra else "") + ".json"
+        if os.path.exists(os.path.join(where, name)):
             done += 1
             continue
         try:
             signal.alarm(60)
             default = CONFIG_MAPPING[model_type]().to_dict()
             layers = 30 if "max_window_layers" in default else 8
-            model, given = made(model_type, layers)
+            model, given = made(model_type, layers, extra)
             tokens = torch.randint(3, 60, (1, TOKENS))
             kinds = masks_of(model, tokens)
             saved = json.loads(model.config.to_json_string(use_diff=False))
-            with open(os.path.join(where, model_type + ".json"), "w") as file:
+            with open(os.path.join(where, name), "w") as file:
                 json.dump({"model_type": model_type, "given": given, "saved": saved,
                            "masks": kinds}, file)
             done += 1

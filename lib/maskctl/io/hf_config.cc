@@ -108,10 +108,14 @@ class Reader {
   std::optional<Index> causal() const { return causal_ ? std::optional<Index>(0) : std::nullopt; }
   Index layer_count() const {
     return checked_layers(first_number(
-        config_, {"num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers"}));
+        config_, {"decoder_layers", "num_hidden_layers", "n_layer", "n_layers", "num_layers"}));
   }
   std::optional<Index> window_or_default(const char* key) const {
-    if (config_.contains(key)) return number(config_, key, 1);
+    const bool off = !flag(config_, "use_sliding_window", true);
+    if (config_.contains(key)) {
+      const auto window = number(config_, key, off ? 0 : 1);  // 0 is saved where it is off
+      return window == Index{0} ? std::nullopt : window;
+    }
     return model_.window > 0 ? std::optional(model_.window) : std::nullopt;
   }
   void note(std::string text) { out_.notes.push_back(std::move(text)); }
@@ -351,6 +355,12 @@ void Reader::read_longformer() {
 }
 
 void Reader::read_encoder_decoder() {
+  if (!flag(config_, "is_encoder_decoder", true)) {
+    note("is_encoder_decoder is false: a decoder alone");
+    const Index layers = layer_count();
+    for (Index i = 0; i < layers; ++i) out_.layers.push_back(full());
+    return;
+  }
   const Index encoder = checked_layers(first_number(
       config_, {"encoder_layers", "num_layers", "num_encoder_layers", "num_hidden_layers"}));
   const Index decoder = checked_layers(
@@ -371,12 +381,16 @@ void Reader::read() {
   read_direction();
   const bool local = model_.family == F::kEncoderWindow && !config_.contains("sliding_window");
   window_ = window_or_default(local ? "local_attention" : "sliding_window");
+  if (model_.type == "modernbert-decoder" && !config_.contains("sliding_window")) {
+    if (const auto both = number(config_, "local_attention", 2)) window_ = *both / 2;
+  }
   // local_attention counts both sides; a sliding_window that is saved, one.
   if (model_.family == F::kEncoderWindow) half_window_ = local && model_.type == "modernbert";
   if (model_.family == F::kEncoderDecoder) return read_encoder_decoder();
   const bool switched = model_.family == F::kWindow && model_.type == "qwen3_moe";
   if (switched && !flag(config_, "use_sliding_window", false)) window_.reset();
-  if (const auto types = words(config_, "layer_types")) return read_types(*types);
+  const auto types = words(config_, "layer_types");
+  if (types && model_.family != F::kOwn) return read_types(*types);
   switch (model_.family) {
     case F::kCausal:
     case F::kEncoder:

@@ -149,7 +149,7 @@ constexpr HfModel kModels[] = {
     {"nanochat", k::kCausal},
     {"nemotron", k::kCausal},
     {"nemotron_h", k::kHybrid},
-    {"neomme", k::kEncoderWindow, 256, {6, 5, false, true}},
+    {"neomme", k::kOwn},
     {"nllb-moe", k::kEncoderDecoder},
     {"nomic_bert", k::kEncoder},
     {"nystromformer", k::kEncoder},
