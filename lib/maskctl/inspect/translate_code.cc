@@ -99,7 +99,8 @@ void write_flex(const Chain& chain, const StepName& name, Translation& out) {
   out.code.push_back("def mask_mod(b, h, q_idx, kv_idx):");
   out.code.push_back("    return " + expression);
   out.code.push_back(
-      fmt::format("block_mask = create_block_mask(mask_mod, {}, {}, {})", batch, heads, lengths));
+      fmt::format("block_mask = create_block_mask(mask_mod, {}, {}, {}, device=q.device)", batch,
+                  heads, lengths));
 }
 
 void write_dense(const Chain& chain, const StepName& name, Translation& out) {
@@ -126,7 +127,10 @@ void write_dense(const Chain& chain, const StepName& name, Translation& out) {
   for (std::string& line : formula.tensors) out.code.push_back(std::move(line));
   for (std::string& line : formula.notes) out.notes.push_back(std::move(line));
   for (Translation::Array& array : formula.arrays) out.arrays.push_back(std::move(array));
-  out.code.push_back("mask = " + expression);
+  // A mask has all its rows, also where they are alike.
+  const bool rows = expression.find("q_idx") != expression.npos;
+  out.code.push_back(rows ? "mask = " + expression
+                          : fmt::format("mask = ({}) & (q_idx >= 0)", expression));
   switch (out.library) {
     case Library::kMha:
       out.code.emplace_back("mha(query, key, value, attn_mask=~mask)");
@@ -163,13 +167,13 @@ bool write_hf_keys(const MaskForm& mask, Translation& out) {
       function = "create_sliding_window_causal_mask";
       out.notes.push_back(fmt::format("{} keys, the own one included", *mask.left + 1));
     }
-    std::string args = "**mask_kwargs";
+    std::string args;  // in place of those of mask_kwargs
     if (mask.padded()) {
       out.code.emplace_back("KV_LEN = k.shape[-2]");
       out.code.push_back(
           fmt::format("attention_mask = torch.arange(KV_LEN) {} torch.tensor([{}])[:, None]",
                       mask.pad_left ? ">= KV_LEN -" : "<", joined(mask.padding, ", ")));
-      args += ", attention_mask=attention_mask";
+      args = "attention_mask=attention_mask";
       if (mask.pad_queries) return out.code.clear(), out.notes.clear(), false;
       if (mask.chunk && mask.pad_left) return out.code.clear(), out.notes.clear(), false;
     }
@@ -186,11 +190,12 @@ bool write_hf_keys(const MaskForm& mask, Translation& out) {
         out.code.push_back(
             fmt::format("position_ids = torch.tensor([[{}]])", joined(positions, ", ")));
       }
-      args += ", position_ids=position_ids, attention_mask=None";
+      args = "position_ids=position_ids, attention_mask=None";
       out.notes.emplace_back(
           "attention_mask=None: an all-ones attention_mask turns the packing off");
     }
-    out.code.push_back(fmt::format("{}({})", function, args));
+    out.code.push_back(args.empty() ? function + "(**mask_kwargs)"
+                                    : fmt::format("{}(**mask_kwargs | dict({}))", function, args));
     return true;
   }
   if (mask.chunk || mask.documents || mask.padded()) return false;

@@ -457,6 +457,10 @@ std::string absolute(Chain& chain) {
     if (auto* scope = std::get_if<step::Scoped>(&step.rule)) {
       if (const std::string why = absolute(scope->chain); !why.empty()) return why;
     }
+    const auto* within = std::get_if<step::Within>(&step.rule);
+    const auto* ids = std::get_if<step::Document>(&step.rule);
+    const bool by_row = (within && !within->kv_lengths.empty()) || (ids && !ids->shared);
+    if (by_row) return "queries count from the first cached token; these documents name rows";
     Align* align = align_of(step);
     const bool chunk = std::holds_alternative<step::Chunk>(step.rule);
     if (align && *align == Align::kTopLeft && !chunk) {

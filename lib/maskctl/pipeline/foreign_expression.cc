@@ -173,6 +173,9 @@ Part Expression::at_most(const Linear& form, Index position) {
     rule.offset = std::max<Index>(form.number, 0);
     return {{{rule}}};
   }
+  if (form.q == -1 && form.k == 0 && form.keys == 0 && form.queries == 0 && form.number <= 0) {
+    return {};  // q >= 0
+  }
   const bool keys_only = form.q == 0 && form.queries == 0;
   if (keys_only && form.k == 1 && form.keys == 0) {  // k < n
     return {{{step::Prefix{std::max<Index>(1 - form.number, 0)}}}, true};

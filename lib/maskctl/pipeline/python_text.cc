@@ -128,7 +128,14 @@ class Parser {
   /// `name=value` or a value into a call.
   void argument(Python& call) {
     if (take("**") || take("*")) {
-      expression();  // arguments that are given elsewhere
+      // Arguments that are given elsewhere, but for those of `elsewhere | dict(a=1)`.
+      const Python given = expression();
+      const bool joined = given.kind == Kind::kOperator && given.text == "|" &&
+                          given.items.back().text == "dict";
+      if (joined) {
+        const auto& own = given.items.back().named;
+        call.named.insert(call.named.end(), own.begin(), own.end());
+      }
       return;
     }
     const std::size_t begin = at_;
