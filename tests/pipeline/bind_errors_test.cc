@@ -21,7 +21,8 @@ TEST_CASE("unknown steps and keys name the nearest") {
       Row{"heads:0{casual}", 8, "unknown step 'casual'; did you mean 'causal'?"},
       Row{"transmogrify", 0,
           "unknown step 'transmogrify'; known: causal, window, chunk, doc, pad, dilated, block, "
-          "random, and, prefix, sinks, global, or, tokens, xor, sub, not, slice, kv-lengths, "
+          "random, and, close, prefix, sinks, global, open, or, tokens, xor, sub, not, slice, "
+          "kv-lengths, "
           "heads, "
           "batch, within"},
       Row{"window:key=3", 7,

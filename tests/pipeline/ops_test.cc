@@ -29,7 +29,7 @@ TEST_CASE("the table has every step once, with all that help needs") {
     }
     CHECK(positional <= 1);
   }
-  CHECK(names.size() == 22);
+  CHECK(names.size() == 24);
   CHECK(find_op("casual") == nullptr);
 }
 

@@ -91,6 +91,9 @@ struct Convention {
   std::vector<Argument> arguments;
   std::string_view overrides;  // what the library changes in what it is given
   std::string_view source;
+  /// Refuses documents with rows that would see no key: more queries than keys counted from the
+  /// bottom right, or past the window from the top left.
+  bool no_empty_rows = false;
   bool written = true;            // no: another call is written for the same mask
   std::string_view object = {};   // the line that makes what the call is made on
   std::string_view spelled = {};  // the call as written; empty: `call`

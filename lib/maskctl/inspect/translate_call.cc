@@ -60,6 +60,12 @@ std::string CallWriter::misfit_documents() const {
   if (form_.lengths.empty() && form_.ids.array.elements() > 0) {
     return "these ids are no lengths of documents that follow each other";
   }
+  for (std::size_t i = 0; row_.no_empty_rows && i < form_.kv_lengths.size(); ++i) {
+    const Index reach = row_.align == Align::kTopLeft ? form_.left.value_or(0) + 1 : 1;
+    if (form_.lengths[i] - reach >= form_.kv_lengths[i]) {
+      return "it refuses a document whose first or last queries see no key";
+    }
+  }
   const bool own_keys = takes({Says::kKeyLengths, Says::kKeyEnds});
   return form_.kv_lengths.empty() || own_keys ? "" : "no lengths of the keys' own";
 }

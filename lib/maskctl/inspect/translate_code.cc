@@ -133,7 +133,11 @@ void write_dense(const Chain& chain, const StepName& name, Translation& out) {
                           : fmt::format("mask = ({}) & (q_idx >= 0)", expression));
   switch (out.library) {
     case Library::kMha:
-      out.code.emplace_back("mha(query, key, value, attn_mask=~mask)");
+      out.code.emplace_back(
+          formula.heads || formula.batches > 1
+              ? "mha(query, key, value, attn_mask=~mask.expand(q.shape[0], q.shape[1], -1, "
+                "-1).flatten(0, 1))"
+              : "mha(query, key, value, attn_mask=~mask)");
       out.notes.emplace_back("True is closed here; q and k stand for the sizes only");
       return;
     case Library::kJax:
