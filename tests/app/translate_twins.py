@@ -292,7 +292,8 @@ class Twins:
 
     # transformers: q_idx counts from the first cached token; position_ids that start again hide
     # other documents and count from each one's start, in causal masks only.
-    def hf(self, rule, causal, and_mask_function=None, attention_mask=None, position_ids=None):
+    def hf(self, rule, causal, inputs_embeds, and_mask_function=None, attention_mask=None,
+           position_ids=None):
         i, j = self.grid(True)
         self.mask = self.full()
         if position_ids is not None and causal:
@@ -362,7 +363,7 @@ class Twins:
             "create_sliding_window_causal_mask": made(window, True),
             "create_chunked_causal_mask": made(chunk, True),
             "create_bidirectional_sliding_window_mask": made(near, False),
-            "config": config, "mask_kwargs": {},
+            "config": config, "mask_kwargs": {"inputs_embeds": q},
         }
 
 class DocumentsMask:

@@ -1,6 +1,8 @@
 // Masks as other programs spell them: the keys that they mean, and errors with a caret.
 #include "maskctl/pipeline/foreign.h"
 
+#include <algorithm>
+#include <cctype>
 #include <string>
 #include <utility>
 
@@ -131,6 +133,60 @@ std::string failure(Library library, const std::string& text) {
     return std::string(error.what()) + "\n" + error.display();
   }
   return "";
+}
+
+TEST_CASE("the window table and the readers agree on every library's keys") {
+  const std::pair<const char*, Library> names[] = {
+      {"hf", Library::kHf},         {"xformers", Library::kXformers},
+      {"cudnn", Library::kCudnn},   {"flashmask", Library::kFlashmask},
+      {"vllm", Library::kVllm},     {"ejkernel-ragged", Library::kEjkernelRagged},
+      {"fa", Library::kFa},         {"flashinfer", Library::kFlashinfer},
+      {"splash", Library::kSplash}, {"flex", Library::kFlex}};
+  int read_rows = 0;
+  for (const WindowConvention& row : window_conventions()) {
+    std::string api(row.api.substr(0, row.api.find(',')));
+    const auto found =
+        std::ranges::find_if(names, [&](const auto& entry) { return entry.first == api; });
+    if (found == std::end(names)) continue;  // a reference program, or MaskInfo's methods
+    std::string text(row.parameter);
+    for (std::size_t at = 0; (at = text.find('W', at)) != text.npos; ++at) {
+      const bool name =
+          at + 1 < text.size() && std::islower(static_cast<unsigned char>(text[at + 1]));
+      if (!name) text.replace(at, 1, "4");
+    }
+    if (row.api.find("Causal") != row.api.npos) {
+      text = "LowerTriangularFromBottomRightLocalAttentionMask(4)";
+    }
+    if (row.api == "hf, bidirectional") text += ", is_causal=False";
+    if (row.api.find("global and dilated") != row.api.npos) {
+      text = "generate_dilated_sliding_window(4, 1)";
+    }
+    INFO(row.api << ": " << text);
+    const auto [before, after] = sides(found->second, text);
+    const step::Window want = window_of(row.rule, 4);
+    CHECK(before == *want.left);
+    // A bound on one side alone leaves the other open.
+    CHECK((after == *want.right || after == 31));
+    ++read_rows;
+  }
+  CHECK(read_rows >= 11);
+}
+
+TEST_CASE("names that stand for themselves or for too much end in a message") {
+  CHECK(failure(Library::kSplash, "mask = mask & CausalMask()\nmask") != "");
+  CHECK(failure(Library::kFa,
+                "a = torch.tensor(b)\nb = torch.tensor(a)\n"
+                "flash_attn_varlen_func(q, k, v, a, b, 1, 1)")
+            .find("list of numbers") != std::string::npos);
+  std::string doubled = "m0 = q_idx >= kv_idx\n";
+  for (int i = 1; i < 20; ++i) {
+    const std::string last = "m" + std::to_string(i - 1);
+    doubled += "m" + std::to_string(i) + " = " + last + " & " + last + "\n";
+  }
+  CHECK(failure(Library::kFlex, doubled + "m19").find("more than 1000 parts") != std::string::npos);
+  std::string lambdas;
+  for (int i = 0; i < 5000; ++i) lambdas += "lambda:";
+  CHECK(failure(Library::kFlex, lambdas).find("levels") != std::string::npos);
 }
 
 TEST_CASE("mistakes are shown with a caret") {

@@ -40,7 +40,7 @@ constexpr std::array kLibraries = {
                              "flash_attention_2 0",
                 .dense = "attention_mask=mask[:, None] as a 4-D bool tensor (not with "
                          "flash_attention_2)",
-                .array = "torch.tensor([{}])"},
+                .array = "torch.tensor([{}], device=device)"},
     LibraryInfo{.id = Library::kFa,
                 .name = "fa",
                 .title = "flash-attn 2, 3, 4",
@@ -126,7 +126,7 @@ constexpr std::array kLibraries = {
                 .name = "mha",
                 .title = "torch.nn.MultiheadAttention",
                 .align = Align::kTopLeft,
-                .empty_row = "NaN",
+                .empty_row = "NaN where weights are asked for, else 0 (torch 2.15)",
                 .dense = "mha(q, k, v, attn_mask=~mask) (True is closed)",
                 .array = "torch.tensor([{}], device=q.device)"},
     LibraryInfo{.id = Library::kJax,

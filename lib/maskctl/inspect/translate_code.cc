@@ -109,15 +109,16 @@ void write_dense(const Chain& chain, const StepName& name, Translation& out) {
   const std::string module = out.library == Library::kJax ? "jnp" : "torch";
   out.code.emplace_back(out.library == Library::kJax ? "Q_LEN, KV_LEN = q.shape[-3], k.shape[-3]"
                                                      : kLengthsLine);
-  out.code.push_back(fmt::format("q_idx = {}.arange(Q_LEN)[:, None]", module));
-  out.code.push_back(fmt::format("kv_idx = {}.arange(KV_LEN)[None]", module));
+  const std::string at = out.library == Library::kJax ? "" : ", device=q.device";
+  out.code.push_back(fmt::format("q_idx = {}.arange(Q_LEN{})[:, None]", module, at));
+  out.code.push_back(fmt::format("kv_idx = {}.arange(KV_LEN{})[None]", module, at));
   if (formula.batches > 1) {
     out.code.push_back(
-        fmt::format("b = {}.arange({})[:, None, None, None]", module, formula.batches));
+        fmt::format("b = {}.arange({}{})[:, None, None, None]", module, formula.batches, at));
   }
   if (formula.heads) {
-    out.code.push_back(fmt::format("h = {}.arange(q.shape[{}])[:, None, None]", module,
-                                   out.library == Library::kJax ? "-2" : "1"));
+    out.code.push_back(fmt::format("h = {}.arange(q.shape[{}]{})[:, None, None]", module,
+                                   out.library == Library::kJax ? "-2" : "1", at));
   }
   const std::string expression = formula.expression;
   if (!formula.tensors.empty())
@@ -221,6 +222,9 @@ void write_hf(const Chain& chain, const MaskForm& mask, const StepName& name, Tr
   Formula formula = formula_in_absolute_positions(chain, name, out.library);
   if (!formula.missing.empty()) return refuse(out, formula.missing);
   const std::string expression = formula.expression;
+  if (!formula.tensors.empty()) {
+    out.code.emplace_back("device = mask_kwargs[\"inputs_embeds\"].device");
+  }
   add_formula(std::move(formula), out);
   out.code.push_back("def pattern(b, h, q_idx, kv_idx):");
   out.code.push_back("    return " + expression);

@@ -90,7 +90,7 @@ class Arrays {
     if (library_ == Library::kJax) {
       return fmt::format("jnp.repeat(jnp.arange({}), jnp.array([{}]))", lengths.size(), list);
     }
-    const char* device = library_ == Library::kHf ? "" : ".to(q.device)";
+    const char* device = library_ == Library::kHf ? ".to(device)" : ".to(q.device)";
     return fmt::format("torch.repeat_interleave(torch.arange({}), torch.tensor([{}])){}",
                        lengths.size(), list, device);
   }
@@ -271,14 +271,13 @@ std::string Writer::term(const step::Global& rule) {
   }
   // As many tokens as there can be indices.
   const std::string_view module = arrays_.module();
-  const char* device = arrays_.library() == Library::kFlex ? ", device=q.device" : "";
+  const char* device = module == "jnp"                     ? ""
+                       : arrays_.library() == Library::kHf ? ", device=device"
+                                                           : ", device=q.device";
   const std::string name = arrays_.named(
-      "is_global",
-      fmt::format("{0}.isin({0}.arange(max(Q_LEN, KV_LEN){1}), {2})", module, device,
-                  fmt::format(fmt::runtime(module == "jnp" ? "jnp.array([{}])"
-                                           : *device       ? "torch.tensor([{}], device=q.device)"
-                                                           : "torch.tensor([{}])"),
-                              joined(tokens, ", "))));
+      "is_global", fmt::format("{0}.isin({0}.arange(max(Q_LEN, KV_LEN){1}), {2})", module, device,
+                               fmt::format(fmt::runtime(info_of(arrays_.library()).array),
+                                           joined(tokens, ", "))));
   return fmt::format("({0}[{1}] | {0}[{2}])", name, q_, k_);
 }
 

@@ -469,8 +469,13 @@ void ForeignSource::fail(Index position, const std::string& why) const {
   throw PipelineError(fmt::format("translate: {}", why), given, position);
 }
 
+void ForeignSource::count(Index position) const {
+  constexpr int kMostParts = 1000;
+  if (++parts > kMostParts) fail(position, fmt::format("more than {} parts", kMostParts));
+}
+
 ForeignSource read_foreign(Library library, std::string_view given) {
-  return {library, given, parse_python(given, "translate")};
+  return {library, given, parse_python(given, "translate"), 0};
 }
 
 MaskForm form_of_call(const ForeignSource& source, const Python& call) {

@@ -16,6 +16,9 @@ struct ForeignSource {
   PythonText text;
 
   [[noreturn]] void fail(Index position, const std::string& why) const;
+  /// Counts a part that is read: names may stand for each other many times over.
+  void count(Index position) const;
+  mutable int parts = 0;
 };
 ForeignSource read_foreign(Library library, std::string_view given);
 

@@ -391,6 +391,7 @@ Part Expression::both(const Python& given, int depth) {
 
 Part Expression::node(const Python& given, int depth) {
   if (depth > 64) source_.fail(given.position, "more than 64 levels");
+  source_.count(given.position);
   if (given.kind == Kind::kOperator) {
     if (given.items.size() == 1 && given.text == "~") {
       Part inner = node(given.items[0], depth + 1);
@@ -665,7 +666,7 @@ std::optional<std::vector<Index>> packed_lengths(const ForeignSource& source, co
 }
 
 Chain parse_mask_expression(std::string_view text) {
-  ForeignSource source{Library::kFlex, text, parse_python(text, "expression")};
+  ForeignSource source{Library::kFlex, text, parse_python(text, "expression"), 0};
   Python mask = source.text.last;
   if (const auto mod = source.text.names.find("mask_mod"); mod != source.text.names.end()) {
     mask = mod->second;

@@ -34,6 +34,7 @@ void join(const ForeignSource& source, MaskForm& out, const MaskForm& part, Inde
 }
 
 MaskForm splash_form(const ForeignSource& source, const Python& given) {
+  source.count(given.position);
   const Python mask = resolved(source.text, given);
   if (mask.kind == Kind::kOperator && mask.text == "&" && mask.items.size() == 2) {
     MaskForm out = splash_form(source, mask.items[0]);
@@ -70,7 +71,7 @@ void apply_method(const ForeignSource& source, std::string_view method,
     shape.items = {Python{}, Python{}};
     moved.items = items;
     moved.items.insert(moved.items.begin(), shape);
-    ForeignSource as_splash{Library::kSplash, source.given, source.text};
+    ForeignSource as_splash{Library::kSplash, source.given, source.text, 0};
     join(source, out, form_of_call(as_splash, moved), call.position);
   };
   if (method == "apply_causal") return splash("CausalMask");
@@ -97,7 +98,7 @@ void apply_method(const ForeignSource& source, std::string_view method,
     zero.kind = Kind::kNumber;
     moved.items.push_back(zero);
   }
-  ForeignSource as_splash{Library::kSplash, source.given, source.text};
+  ForeignSource as_splash{Library::kSplash, source.given, source.text, 0};
   join(source, out, form_of_call(as_splash, moved), call.position);
 }
 

@@ -94,7 +94,8 @@ class Parser {
     }
     const bool read = out.last.kind != Kind::kCall || !out.last.text.empty();
     if (call.named.size() == 1 && call.items.empty()) {
-      out.names[call.named.front().first] = call.named.front().second;
+      // As Python does: by the values that names have here.
+      out.names[call.named.front().first] = resolved(out, call.named.front().second);
       if (read) return;  // after what it belongs to
     }
     const bool alone = call.items.size() == 1 && call.named.empty();
@@ -130,8 +131,8 @@ class Parser {
     if (take("**") || take("*")) {
       // Arguments that are given elsewhere, but for those of `elsewhere | dict(a=1)`.
       const Python given = expression();
-      const bool joined = given.kind == Kind::kOperator && given.text == "|" &&
-                          given.items.back().text == "dict";
+      const bool joined =
+          given.kind == Kind::kOperator && given.text == "|" && given.items.back().text == "dict";
       if (joined) {
         const auto& own = given.items.back().named;
         call.named.insert(call.named.end(), own.begin(), own.end());
@@ -284,7 +285,10 @@ class Parser {
     if (word == "lambda") {
       at_ = std::min(text_.find(':', at_), text_.size());
       need(":");
-      return expression();
+      level_up();
+      out = expression();
+      --levels_;
+      return out;
     }
     if (!is_digit(word.front())) {
       out.text = word;
@@ -355,7 +359,20 @@ PythonText parse_python(std::string_view text, std::string_view subject) {
   return Parser(text, subject).read();
 }
 
-Python resolved(const PythonText& text, const Python& value) {
+namespace {
+
+constexpr int kMostNames = 64;  // that stand for each other in turn
+Python resolved_in(const PythonText& text, const Python& value, int depth);
+std::optional<std::vector<Index>> numbers_at(const PythonText& text, const Python& value,
+                                             int depth);
+
+std::optional<Index> number_at(const PythonText& text, const Python& value, int depth) {
+  if (depth > kMostNames) return std::nullopt;
+  const Python out = resolved_in(text, value, depth);
+  return out.kind == Kind::kNumber ? std::optional(out.number) : std::nullopt;
+}
+
+Python resolved_in(const PythonText& text, const Python& value, int depth) {
   Python out = value;
   for (int steps = 0; out.kind == Kind::kWord && steps < 16; ++steps) {
     const auto found = text.names.find(out.text);
@@ -363,11 +380,11 @@ Python resolved(const PythonText& text, const Python& value) {
     out = found->second;
   }
   if (out.kind != Kind::kOperator || out.items.empty()) return out;
-  const auto first = number_in(text, out.items.front());
+  const auto first = number_at(text, out.items.front(), depth + 1);
   std::optional<Index> result;
   if (out.items.size() == 1 && first && out.text == "-") result = -*first;
   if (out.items.size() == 2 && first) {
-    const auto second = number_in(text, out.items.back());
+    const auto second = number_at(text, out.items.back(), depth + 1);
     if (second) result = arithmetic(out.text, *first, *second);
   }
   if (!result) return out;
@@ -378,28 +395,35 @@ Python resolved(const PythonText& text, const Python& value) {
   return number;
 }
 
-std::optional<Index> number_in(const PythonText& text, const Python& value) {
-  const Python out = resolved(text, value);
-  return out.kind == Kind::kNumber ? std::optional(out.number) : std::nullopt;
-}
-
-std::optional<std::vector<Index>> numbers_in(const PythonText& text, const Python& value) {
-  const Python out = resolved(text, value);
+std::optional<std::vector<Index>> numbers_at(const PythonText& text, const Python& value,
+                                             int depth) {
+  if (depth > kMostNames) return std::nullopt;
+  const Python out = resolved_in(text, value, depth);
   static constexpr std::string_view kMakers[] = {"tensor", "array", "asarray",   "int32",  "int64",
                                                  "to",     "cuda",  "to_tensor", "reshape"};
   if (out.kind == Kind::kCall && !out.items.empty()) {
     const std::string_view name = std::string_view(out.text).substr(out.text.rfind('.') + 1);
     if (std::ranges::find(kMakers, name) == std::end(kMakers)) return std::nullopt;
-    return numbers_in(text, out.items.front());
+    return numbers_at(text, out.items.front(), depth + 1);
   }
   if (out.kind != Kind::kList) return std::nullopt;
   std::vector<Index> numbers;
   for (const Python& item : out.items) {
-    const auto number = number_in(text, item);
+    const auto number = number_at(text, item, depth + 1);
     if (!number) return std::nullopt;
     numbers.push_back(*number);
   }
   return numbers;
+}
+
+}  // namespace
+
+Python resolved(const PythonText& text, const Python& value) { return resolved_in(text, value, 0); }
+std::optional<Index> number_in(const PythonText& text, const Python& value) {
+  return number_at(text, value, 0);
+}
+std::optional<std::vector<Index>> numbers_in(const PythonText& text, const Python& value) {
+  return numbers_at(text, value, 0);
 }
 
 }  // namespace maskctl
