@@ -262,6 +262,20 @@ TEST_CASE("Transformer Engine: the mask type overrides") {
 TEST_CASE("torch SDPA and jax.nn") {
   check_read(Library::kSdpa, "scaled_dot_product_attention(q, k, v, is_causal=True)",
              [](Index q, Index k, Index, Index) { return k <= q; });
+  check_read(Library::kSdpa,
+             "scaled_dot_product_attention(q, k, v, attn_mask=None, is_causal=True)",
+             [](Index q, Index k, Index, Index) { return k <= q; });
+  CHECK(failure(Library::kSdpa,
+                "scaled_dot_product_attention(q, k, v, attn_mask=kv_idx < 3, is_causal=True)")
+            .find("together are refused") != std::string::npos);
+  CHECK(failure(Library::kSdpa, "scaled_dot_product_attention(q, k, v, None, 0.0, True)")
+            .find("by name") != std::string::npos);
+  check_read(
+      Library::kFa, "flash_attn_func(q, k, v, 0.0, None, True, (2, 0))",
+      [](Index q, Index k, Index Q, Index K) { return k <= q + K - Q && k >= q + K - Q - 2; });
+  check_read(Library::kJax,
+             "dot_product_attention(q, k, v, mask=kv_idx < 3, is_causal=True, local_window_size=1)",
+             [](Index q, Index k, Index, Index) { return k < 3 && k <= q && k >= q - 1; });
   check_read(Library::kSdpa, "causal_lower_right(3, 5)",
              [](Index q, Index k, Index Q, Index K) { return k <= q + K - Q; });
   check_read(Library::kSdpa, "causal_upper_left(3, 5)",

@@ -44,6 +44,8 @@ struct LibraryInfo {
   std::string_view use = {};
   /// Where documents have no argument because each is a call of its own; empty: they have.
   std::string_view apart = {};
+  /// Its rows list arguments in the order of the calls, so that they may stand by place.
+  bool by_place = false;
 };
 
 /// What an argument says about the mask.

@@ -51,10 +51,14 @@ Chain xformers(const ForeignSource& source) {
 /// is_causal, a CausalBias, or a mask as an expression.
 Chain sdpa(const ForeignSource& source, bool true_is_open) {
   const Python* given = named(source.text.last, "attn_mask");
+  if (given && resolved(source.text, *given).is_word("None")) given = nullptr;
+  const Python* causal = named(source.text.last, "is_causal");
+  if (given && causal && resolved(source.text, *causal).is_word("True") && true_is_open) {
+    source.fail(causal->position, "attn_mask and is_causal together are refused by torch");
+  }
   const Python mask = given ? resolved(source.text, *given) : source.text.last;
   const bool call = mask.kind == Kind::kCall;
   const std::string_view name = last_name(mask.text);
-  if (given && mask.is_word("None")) return {};
   const bool causal_bias = call && name.starts_with("causal_");
   const bool attention = call && (mask.text.empty() || name == "scaled_dot_product_attention");
   if (true_is_open && (causal_bias || attention)) return chain_of(form_of_call(source, mask));
@@ -186,8 +190,12 @@ Chain parse_foreign(Library library, std::string_view text) {
     case Library::kHf:
       return hf(source);
     case Library::kJax:
-      if (named(source.text.last, "mask")) {
-        return chain_of_expression(source, mask_argument(source, "mask"), Align::kTopLeft);
+      if (const Python* dense = named(source.text.last, "mask");
+          dense && !resolved(source.text, *dense).is_word("None")) {
+        // The other arguments only close cells: they come after.
+        Chain out = chain_of_expression(source, resolved(source.text, *dense), Align::kTopLeft);
+        append(out, chain_of_keywords(source));
+        return out;
       }
       break;
     case Library::kFlashmask:

@@ -333,6 +333,10 @@ void Call::take_positional(const Convention& row, Said& said) {
       said.align = Align::kTopLeft;
     }
   }
+  if (!values.empty() && !info_of(row.library).by_place && !call_.text.empty()) {
+    source_.fail(values.front()->position,
+                 fmt::format("give arguments of {} after {} by name", row.call, row.leading));
+  }
   std::size_t next = 0;
   for (const Python* item : values) {
     // A method's number comes after the lists of the call before it.

@@ -295,8 +295,9 @@ class Parser {
       return out;
     }
     if (at_ < text_.size() && text_[at_] == '.') {  // a number that is no whole one
+      const auto begin = static_cast<std::size_t>(out.position);
       while (at_ < text_.size() && (is_digit(text_[at_]) || text_[at_] == '.')) ++at_;
-      out.text = "...";
+      out.text = text_.substr(begin, at_ - begin);
       return out;
     }
     const auto value = integer_from(word);
