@@ -125,5 +125,20 @@ TEST_CASE("what is written for a library reads back as the same mask") {
   }
 }
 
+TEST_CASE("packed batches become one row of documents") {
+  step::Document rule;
+  rule.shared = true;
+  rule.q = {test::i32({2, 4}, {1, 1, 2, 2, 5, 6, 6, 6}), "ids.npy"};
+  const Translation fa = translate({{rule}, {step::Causal{}}}, Library::kFa, name_of);
+  INFO(code_of(fa));
+  REQUIRE(fa.ok());
+  CHECK(code_of(fa).find("[0, 2, 4, 5, 8]") != std::string::npos);
+  const Chain back = parse_foreign(Library::kFa, code_of(fa));
+  const Chain want = test::bound("doc:lens=2+2+1+3 | causal");
+  CHECK(same(want, back, {8, 8}));
+  rule.q.array = test::i32({2, 4}, {1, 2, 1, 2, 5, 6, 6, 6});
+  CHECK(!translate({{rule}}, Library::kFa, name_of).ok());
+}
+
 }  // namespace
 }  // namespace maskctl

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "maskctl/inspect/translate_code.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl {
 namespace {
@@ -291,6 +293,45 @@ MaskForm unpadded(const MaskForm& form, Translation& out) {
   return documents;
 }
 
+/// Lengths of the documents of all rows, one row after another; nothing where padding lies in a row
+/// or an id comes back in it.
+std::optional<std::vector<Index>> flattened_lengths(const Tensor& ids) {
+  const Index rows = ids.extent(0), tokens = ids.extent(1);
+  const auto values = as_int32(ids, "ids");
+  std::vector<Index> out;
+  for (Index row = 0; row < rows; ++row) {
+    std::set<std::int32_t> seen;
+    for (Index i = 0; i < tokens; ++i) {
+      const auto at = static_cast<std::size_t>(row * tokens + i);
+      const bool goes_on = i > 0 && values[at] == values[at - 1];
+      if (values[at] == -1 || (!goes_on && !seen.insert(values[at]).second)) return std::nullopt;
+      if (!goes_on) out.push_back(0);
+      ++out.back();
+    }
+  }
+  return out;
+}
+
+/// Documents that differ between batch entries, as one row of all entries; the form as it is where
+/// that cannot be.
+MaskForm flattened(const MaskForm& form, Translation& out) {
+  const Tensor& ids = form.ids.array;
+  const bool batched = form.documents && form.lengths.empty() && ids.elements() > 0 &&
+                       ids.rank() == 2 && form.kv_ids.array.elements() == 0;
+  if (!batched || form.chunk || form.sinks > 0 || form.prefix > 0) return form;
+  const auto lengths = flattened_lengths(ids);
+  if (!lengths) return form;
+  MaskForm documents = form;
+  documents.lengths = *lengths;
+  documents.inside = true;
+  documents.align = Align::kUnset;  // one SOURCE of ids: as many queries as keys
+  out.notes.push_back(
+      fmt::format("q, k and v hold the {} batch entries of {} tokens one after "
+                  "another",
+                  ids.extent(0), ids.extent(1)));
+  return documents;
+}
+
 bool takes_documents(Library library) {
   return std::ranges::any_of(conventions(), [&](const Convention& row) {
     return row.library == library && row.documents && row.written;
@@ -315,6 +356,7 @@ void write_call(const MaskForm& given, Translation& out) {
     const bool square = form.align == Align::kUnset && !form.chunk;
     if (square) form = unpadded(form, out);
   }
+  if (takes_documents(out.library) || !info.apart.empty()) form = flattened(form, out);
   const bool apart = form.documents && !info.apart.empty() && form.kv_lengths.empty();
   if (apart) {
     form.documents = false;
