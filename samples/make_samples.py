@@ -91,7 +91,7 @@ def heads_apart():
 def layers_config():
     """The keys of a Hugging Face config.json that say what each layer attends."""
     full, sliding = "full_attention", "sliding_attention"
-    return json.dumps({"model_type": "example", "num_hidden_layers": 8, "sliding_window": 512,
+    return json.dumps({"model_type": "gemma3_text", "num_hidden_layers": 8, "sliding_window": 512,
                        "layer_types": [full if i % 4 == 3 else sliding for i in range(8)]}) + "\n"
 
 

@@ -69,7 +69,7 @@ def rewrite(text, folder):
 def main():
     program = os.path.abspath(sys.argv[1])
     pages = sys.argv[2:] or [os.path.join(ROOT, "README.md"), os.path.join(ROOT, "samples/README.md"),
-                             *sorted(glob.glob(os.path.join(ROOT, "docs/*.md")))]
+                             *sorted(glob.glob(os.path.join(ROOT, "docs/**/*.md"), recursive=True))]
     update = os.environ.get("MASKCTL_UPDATE_GOLDEN") == "1"
     total, stale = 0, 0
     for page in pages:

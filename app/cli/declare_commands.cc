@@ -103,8 +103,23 @@ void convert_options(OptionList& list, Request& request) {
   list.flag("--roundtrip", "read the result back; exit 1 when cells changed", convert.roundtrip);
 }
 
+void declare_config(OptionList& list, ModelConfigOptions& config, const std::string& help) {
+  list.text("--hf-config", "FILE", help, config.file);
+  list.value("--assume", "causal", "what a model type that is not known is taken for",
+             [&config](const std::string& text) {
+               static constexpr std::string_view kWords[] = {"causal"};
+               parse_choice(text, "--assume", kWords);
+               config.assume_causal = true;
+             });
+}
+
 void gen_options(OptionList& list, Request& request) {
   list.operand("STEP", request.gen.step);
+  declare_config(list, request.gen.config,
+                 "the mask of a layer of this Hugging Face config.json; STEP is then the size, as "
+                 "in n=4096");
+  list.text("--layer", "N", "which layer, from 0 on; encoder:N, decoder:N, cross:N",
+            request.gen.layer);
   declare_transforms(list, request.gen.source);
   declare_output(list, request.gen.output);
 }
@@ -149,8 +164,7 @@ void diff_options(OptionList& list, Request& request) {
   list.choice("--style", kStyles, "characters of --show",
               [&diff](std::size_t i) { diff.style = i == 0 ? Style::kShade : Style::kAscii; });
   list.text("-o,--output", "FILE.png", "a picture of both: .png, .svg or .html", diff.output);
-  list.text("--write", "FILE", "write the arrays that the pipelines of the cause read",
-            diff.dest);
+  list.text("--write", "FILE", "write the arrays that the pipelines of the cause read", diff.dest);
   list.flag("-f,--force", "replace an existing file", diff.force);
   list.flag("--json", "print JSON (maskctl.diff/1)", diff.json);
 }
@@ -231,13 +245,16 @@ void translate_options(OptionList& list, Request& request) {
   declare_transforms(list, translate.source);
   list.text("--from", "LIBRARY",
             "whose arguments ARGUMENTS are: ejkernel, ejkernel-flash, ejkernel-ragged, hf, fa, te, "
-            "cudnn, xformers, flashinfer, flex, splash, vllm, ck_tile, flashmask",
+            "cudnn, xformers, flashinfer, flex, splash, vllm, ck_tile, flashmask, sdpa, mha, jax",
             translate.from);
   list.text("--to", "LIBRARY+...", "what to write it for (all)", translate.to);
-  list.text("--hf-config", "FILE", "the masks of the layers of a Hugging Face config.json",
-            translate.hf_config);
-  list.integer("--table", 1, "how many keys a window of N is, for each library",
-               [&translate](Index n) { translate.table = n; });
+  declare_config(list, translate.config, "the masks of the layers of a Hugging Face config.json");
+  list.text("--table", "W",
+            "how many keys a window of W is, for each library; all: every argument of every "
+            "library",
+            translate.table);
+  list.text("--write", "DIR", "where to write arrays that are too long for the code",
+            translate.write);
   list.flag("--json", "print JSON (maskctl.translate/1)", translate.json);
 }
 

@@ -1,18 +1,65 @@
-// maskctl gen: masks and segment ids from one step.
+// maskctl gen: masks and segment ids from one step, or the mask of a model's layer.
+#include <fmt/format.h>
+
+#include <span>
 #include <variant>
 
 #include "app/cli/commands.h"
 #include "app/cli/load.h"
 #include "app/cli/output.h"
+#include "app/cli/parse.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/hf_config.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/pipeline/generate.h"
 
 namespace maskctl::app {
 
+namespace {
+
+/// Layer "5" or "decoder:5" of the config.
+Chain layer_chain(const GenOptions& options, const GlobalOptions& globals) {
+  const HfConfig config = load_hf_config(options.config.file, {options.config.assume_causal});
+  for (const std::string& text : config.notes) note(text, globals);
+  const std::size_t colon = options.layer.find(':');
+  const std::string part = colon == std::string::npos ? "" : options.layer.substr(0, colon);
+  std::vector<HfLayer> layers;
+  for (const HfLayer& layer : config.layers) {
+    if (layer.part == part) layers.push_back(layer);
+  }
+  if (layers.empty()) {
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("--layer {}: expected encoder:N, decoder:N or cross:N for {}, and N for "
+                    "models of one stack",
+                    options.layer, config.model_type));
+  }
+  const Index at = parse_integer(options.layer.substr(colon == std::string::npos ? 0 : colon + 1),
+                                 "--layer", 0, static_cast<Index>(layers.size()) - 1);
+  const HfLayer& layer = layers[static_cast<std::size_t>(at)];
+  if (!layer.has_mask) {
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("layer {} is {}: it has no mask, or none that is known", at, layer.type));
+  }
+  return chain_of(layer);
+}
+
+}  // namespace
+
 void gen(const GenOptions& options, const GlobalOptions& globals) {
   require_output(options.output, "gen");
+  const bool layered = !options.config.file.empty();
+  if (layered != !options.layer.empty()) {
+    throw Error(Errc::kInvalidArgument, "gen: --hf-config FILE and --layer N go together");
+  }
   Loader loader(options.source, globals);
-  Generated made = generate(options.step, loader.context());
+  const std::string step = layered ? "full:" + options.step : options.step;
+  Generated made = generate(step, loader.context());
+  if (layered) {
+    const Chain chain = layer_chain(options, globals);
+    made = apply(std::get<Mask>(std::move(made)), std::span<const Step>(chain));
+  }
   const auto* ids = std::get_if<Tensor>(&made);
   if (ids && options.source.transforms.empty()) {
     write_output(*ids, options.output);

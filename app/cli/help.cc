@@ -36,7 +36,8 @@ constexpr CommandHelp kCommands[] = {
     {"gen", "STEP", "make a mask or segment ids from nothing",
      "  maskctl gen causal:n=1024 -o causal.npy\n"
      "  maskctl gen segments:n=4096,docs=7,seed=1 -o seg.npy\n"
-     "  maskctl gen full:n=512 -t doc:lens=300+212 -t causal -o -\n"},
+     "  maskctl gen full:n=512 -t doc:lens=300+212 -t causal -o -\n"
+     "  maskctl gen --hf-config config.json --layer 5 n=4096 -o layer5.npy\n"},
     {"stats", "SOURCE", "count open cells, keys per row, empty rows and columns, tiles",
      "  maskctl stats mask.npy\n"
      "  maskctl stats seg.npy --as segments -t causal --block 64+128x64 --json\n"},
@@ -69,7 +70,8 @@ constexpr CommandHelp kCommands[] = {
      "  maskctl translate --from hf 'sliding_window=4096' --to fa+te+cudnn+xformers\n"
      "  maskctl translate -t 'window:keys=128' --to flex\n"
      "  maskctl translate --hf-config config.json\n"
-     "  maskctl translate --table 4\n"},
+     "  maskctl translate --table 4\n"
+     "  maskctl translate --table all\n"},
     {"audit", "SOURCE MAP", "a kernel's map of blocks against the mask: what it drops and leaks",
      "  maskctl audit gen:window:keys=101,n=512 map.npy --block 64\n"
      "  maskctl audit seg.npy kept.npy --as segments -t causal --block 128x64\n"},

@@ -45,6 +45,16 @@ std::string audit_json(const std::string& source, const std::string& map, const 
   return text_of(out);
 }
 
+namespace {
+
+std::vector<std::string> names_of(const std::vector<Translation::Array>& arrays) {
+  std::vector<std::string> out;
+  for (const Translation::Array& array : arrays) out.push_back(array.name);
+  return out;
+}
+
+}  // namespace
+
 std::string translate_json(const std::vector<TranslateReport>& reports) {
   Json out{{"schema", "maskctl.translate/1"}};
   out["masks"] = Json::array();
@@ -58,6 +68,7 @@ std::string translate_json(const std::vector<TranslateReport>& reports) {
       mask["libraries"].push_back({{"name", info.name},
                                    {"ok", one.ok()},
                                    {"code", one.code},
+                                   {"arrays", names_of(one.arrays)},
                                    {"refusal", one.ok() ? Json(nullptr) : Json(one.refusal)},
                                    {"notes", one.notes},
                                    {"empty_row", info.empty_row}});

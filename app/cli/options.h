@@ -88,9 +88,17 @@ struct ApplyOptions {
   bool print = false;
 };
 
+/// A config.json of a model, and what is assumed where its type is not known.
+struct ModelConfigOptions {
+  std::string file;
+  bool assume_causal = false;
+};
+
 struct GenOptions {
   SourceOptions source;
-  std::string step;
+  std::string step;  // with a model config: the size
+  ModelConfigOptions config;
+  std::string layer;  // of the config: "5", "decoder:5"
   OutputOptions output;
 };
 
@@ -177,8 +185,9 @@ struct TranslateOptions {
   SourceOptions source;
   std::string arguments;  // of the library `from`
   std::string from, to;
-  std::string hf_config;
-  std::optional<Index> table;  // --table W: the meanings of a window of W
+  ModelConfigOptions config;
+  std::string table;  // --table W: the meanings of a window of W; --table all: all conventions
+  std::string write;  // the folder of the arrays that the code reads
   bool json = false;
 };
 

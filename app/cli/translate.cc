@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "app/cli/commands.h"
 #include "app/cli/json_explain.h"
@@ -11,6 +12,7 @@
 #include "app/cli/output.h"
 #include "app/cli/parse.h"
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/mask_form.h"
 #include "maskctl/io/hf_config.h"
 #include "maskctl/pipeline/foreign.h"
 #include "maskctl/pipeline/values.h"
@@ -19,6 +21,7 @@ namespace maskctl::app {
 namespace {
 
 constexpr std::size_t kNameWidth = 17;
+constexpr Index kMostKeys = (Index{1} << 31) - 1;
 
 std::string step_text(const Step& step) { return to_text(Chain{step}); }
 
@@ -46,7 +49,7 @@ std::vector<Library> parse_targets(std::string_view text) {
 std::string keys_text(Index keys) { return fmt::format("{} {}", keys, keys == 1 ? "key" : "keys"); }
 
 /// How many keys a query far from both ends sees.
-std::string meaning_of(const MaskArguments& mask) {
+std::string meaning_of(const MaskForm& mask) {
   std::string out;
   if (mask.left && mask.right) {
     const Index keys = std::max<Index>(*mask.left + *mask.right + 1, 0);
@@ -59,14 +62,18 @@ std::string meaning_of(const MaskArguments& mask) {
     if (mask.left) out = fmt::format("a query sees {} before its own, and all after", *mask.left);
     if (mask.right) out = fmt::format("a query sees all before its own, and {} after", *mask.right);
   }
-  if ((mask.left || mask.right) && mask.align == Align::kUnset) {
+  const bool square = mask.documents && mask.inside && mask.kv_lengths.empty();
+  if ((mask.left || mask.right) && mask.align == Align::kUnset && !square) {
     out += " (where Q = K; else give align=)";
   }
   if (mask.chunk) out += fmt::format("; of its chunk of {}", *mask.chunk);
-  if (mask.chunk && mask.align == Align::kBottomRight) out += ", queries counted from row 0";
+  const bool rows = mask.chunk && mask.chunk_align != Align::kBottomRight && !mask.documents;
+  if (rows && mask.align == Align::kBottomRight) out += ", queries counted from row 0";
   if (mask.sinks > 0) out += fmt::format("; and the first {}", mask.sinks);
   if (mask.prefix > 0) out += fmt::format("; every query sees the first {}", mask.prefix);
-  if (mask.documents) out += "; of its document";
+  if (mask.documents)
+    out += mask.inside ? "; of its document" : "; of its document (all counted over documents)";
+  if (mask.padded()) out += "; none of padding";
   if (!mask.rest.empty()) out = "no single band: " + mask.rest;
   return out;
 }
@@ -74,23 +81,11 @@ std::string meaning_of(const MaskArguments& mask) {
 TranslateReport report_of(const Chain& chain, const std::vector<Library>& targets) {
   TranslateReport out;
   out.pipeline = to_text(chain);
-  out.meaning = meaning_of(mask_arguments(chain, step_text));
+  out.meaning = meaning_of(mask_form(chain, step_text));
   for (const Library target : targets) {
     out.translations.push_back(translate(chain, target, step_text));
   }
   return out;
-}
-
-/// The steps of one layer; nothing for one that is no softmax attention.
-std::optional<Chain> chain_of_layer(const HfLayer& layer) {
-  if (layer.window) {
-    return parse_foreign(Library::kHf, fmt::format("sliding_window={}", *layer.window));
-  }
-  if (layer.chunk) {
-    return parse_foreign(Library::kHf, fmt::format("attention_chunk_size={}", *layer.chunk));
-  }
-  if (layer.type == "full_attention") return parse_foreign(Library::kHf, "is_causal=True");
-  return std::nullopt;
 }
 
 /// Layers of equal masks together, in the order of their first.
@@ -102,20 +97,22 @@ std::vector<TranslateReport> config_reports(const HfConfig& config,
     if (std::ranges::find(seen, layer) != seen.end()) continue;
     seen.push_back(layer);
     std::vector<Range> members;
-    for (std::size_t i = 0; i < config.layers.size(); ++i) {
-      if (config.layers[i] != layer) continue;
-      const auto at = static_cast<Index>(i);
+    Index at = -1;  // layers count within their part
+    for (const HfLayer& other : config.layers) {
+      at += other.part == layer.part;
+      if (other != layer) continue;
       if (!members.empty() && members.back().end == at) {
         ++members.back().end;
       } else {
         members.push_back({at, at + 1});
       }
     }
-    const auto chain = chain_of_layer(layer);
-    TranslateReport report = chain ? report_of(*chain, targets) : TranslateReport{};
-    if (!chain)
+    TranslateReport report =
+        layer.has_mask ? report_of(chain_of(layer), targets) : TranslateReport{};
+    if (!layer.has_mask) {
       report.meaning = layer.type + ": not full, sliding or chunked attention; no mask is known";
-    report.layers = ranges_text(members);
+    }
+    report.layers = layer.part + (layer.part.empty() ? "" : " ") + ranges_text(members);
     out.push_back(std::move(report));
   }
   return out;
@@ -160,14 +157,66 @@ std::string conventions_text(Index w) {
   return out + "keys: seen by a query far from both ends, its own included\n";
 }
 
+/// The table of conventions: a call, its arguments, and what the library changes in them.
+std::string arguments_text() {
+  std::string out;
+  for (const Convention& row : conventions()) {
+    const auto aligned = [&](Align align, const char* text) {
+      return row.align == align ? text : "";
+    };
+    out += fmt::format("{}: {}{}{}{}{}\n", info_of(row.library).name, row.call,
+                       aligned(Align::kTopLeft, ", top-left"),
+                       aligned(Align::kBottomRight, ", bottom-right"), row.causal ? ", causal" : "",
+                       row.documents ? ", inside each document" : "");
+    for (const Argument& argument : row.arguments) {
+      if (argument.says == Says::kNothing) continue;
+      out += fmt::format(
+          "    {:<28}{}{}\n", argument.name, meaning(argument.says),
+          argument.fallback.empty() ? "" : fmt::format("; default {}", argument.fallback));
+    }
+    if (!row.overrides.empty()) out += fmt::format("    # {}\n", row.overrides);
+    out += fmt::format("    source: {}\n", row.source);
+  }
+  return out;
+}
+
+/// Writes the arrays that code reads, or says how.
+void place_arrays(const TranslateOptions& options, const std::vector<TranslateReport>& reports,
+                  const GlobalOptions& globals) {
+  std::map<std::string, const Tensor*> arrays;
+  for (const TranslateReport& report : reports) {
+    for (const Translation& one : report.translations) {
+      for (const Translation::Array& array : one.arrays) {
+        const auto [at, fresh] = arrays.emplace(array.name, &array.array);
+        if (!fresh && !std::ranges::equal(at->second->bytes(), array.array.bytes())) {
+          throw Error(Errc::kInvalidArgument,
+                      fmt::format("translate: {}.npy would hold different arrays for different "
+                                  "libraries; give one library in --to",
+                                  array.name));
+        }
+      }
+    }
+  }
+  if (options.write.empty()) {
+    if (!arrays.empty())
+      note("the arrays of the code are not written; --write DIR does it", globals);
+    return;
+  }
+  for (const auto& [name, array] : arrays) {
+    OutputOptions output;
+    output.dest = fmt::format("{}/{}.npy", options.write, name);
+    write_output(*array, output);
+  }
+}
+
 std::vector<TranslateReport> reports_of(const TranslateOptions& options,
                                         const GlobalOptions& globals) {
-  const bool config = !options.hf_config.empty();
+  const bool config = !options.config.file.empty();
   // A config alone asks for the masks, not for all libraries.
   const auto targets =
       config && options.to.empty() ? std::vector<Library>{} : parse_targets(options.to);
   if (config) {
-    const HfConfig read = load_hf_config(options.hf_config);
+    const HfConfig read = load_hf_config(options.config.file, {options.config.assume_causal});
     for (const std::string& text : read.notes) note(text, globals);
     return config_reports(read, targets);
   }
@@ -182,12 +231,12 @@ std::vector<TranslateReport> reports_of(const TranslateOptions& options,
 }
 
 void check_inputs(const TranslateOptions& options) {
-  const int inputs = !options.from.empty() + !options.hf_config.empty() +
-                     !options.source.transforms.empty() + options.table.has_value();
+  const int inputs = !options.from.empty() + !options.config.file.empty() +
+                     !options.source.transforms.empty() + !options.table.empty();
   if (inputs != 1) {
     throw Error(Errc::kInvalidArgument,
                 "translate: expected one of --from LIBRARY 'ARGUMENTS', -t PIPELINE, --hf-config "
-                "FILE, --table W");
+                "FILE, --table W or all");
   }
   if (options.from.empty() && !options.arguments.empty()) {
     throw Error(Errc::kInvalidArgument,
@@ -199,8 +248,10 @@ void check_inputs(const TranslateOptions& options) {
 
 int translate(const TranslateOptions& options, const GlobalOptions& globals) {
   check_inputs(options);
-  if (options.table) {
-    write_stdout(conventions_text(*options.table));
+  if (!options.table.empty()) {
+    const bool all = options.table == "all";
+    write_stdout(all ? arguments_text()
+                     : conventions_text(parse_integer(options.table, "--table", 1, kMostKeys)));
     return 0;
   }
   const std::vector<TranslateReport> reports = reports_of(options, globals);
@@ -208,6 +259,7 @@ int translate(const TranslateOptions& options, const GlobalOptions& globals) {
   for (const TranslateReport& report : reports) {
     out += (out.empty() ? "" : "\n") + text_of_report(report);
   }
+  place_arrays(options, reports, globals);
   write_stdout(options.json ? translate_json(reports) : out);
   const bool all = std::ranges::all_of(reports, [](const TranslateReport& report) {
     return std::ranges::all_of(report.translations, &Translation::ok);

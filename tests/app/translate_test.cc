@@ -27,12 +27,58 @@ TEST_CASE("translate takes exactly one input") {
 
 TEST_CASE("layers of a config that are no attention of a known kind have no mask, and say so") {
   const Sandbox sandbox;
-  const Outcome outcome = sandbox.run(
-      R"(echo '{"layer_types": ["chunked_attention", "linear_attention"],)"
-      R"( "attention_chunk_size": 8}' > config.json; maskctl translate --hf-config config.json)");
+  const Outcome outcome =
+      sandbox.run(R"(echo '{"model_type": "llama4_text", "layer_types": ["chunked_attention", )"
+                  R"("linear_attention"], "attention_chunk_size": 8}' > config.json; )"
+                  R"(maskctl translate --hf-config config.json)");
   CHECK(outcome.status != 2);
-  CHECK(contains(outcome.out, "causal:align=bottom-right | chunk:size=8"));
+  CHECK(contains(outcome.out, "causal:align=bottom-right | chunk:size=8,align=bottom-right"));
   CHECK(contains(outcome.out, "linear_attention: not full, sliding or chunked attention"));
+}
+
+TEST_CASE("model types that are not known are refused by name, unless assumed causal") {
+  const Sandbox sandbox;
+  const std::string made =
+      R"(echo '{"model_type": "mixnet", "num_hidden_layers": 2}' > config.json; )";
+  const Outcome refused = sandbox.run(made + "maskctl translate --hf-config config.json");
+  CHECK(refused.status == 2);
+  CHECK(contains(refused.err, "model_type 'mixnet'"));
+  CHECK(contains(refused.err, "num_hidden_layers 2"));
+  const Outcome assumed =
+      sandbox.run(made + "maskctl translate --hf-config config.json --assume causal");
+  CHECK(assumed.status == 0);
+  CHECK(contains(assumed.out, "causal:align=bottom-right"));
+  CHECK(sandbox.run(made + "maskctl translate --hf-config config.json --assume full").status == 2);
+  CHECK(sandbox.run("echo '[1]' > c.json; maskctl translate --hf-config c.json").status == 2);
+}
+
+TEST_CASE("a layer of a config is a mask that gen writes") {
+  const Sandbox sandbox;
+  const std::string made =
+      R"(echo '{"model_type": "gemma2", "num_hidden_layers": 2, "sliding_window": 3}' > c.json; )";
+  const Outcome same =
+      sandbox.run(made +
+                  "maskctl gen --hf-config c.json --layer 0 n=9 -o a.npy && maskctl gen "
+                  "window:keys=3,n=9 -o b.npy && maskctl diff a.npy b.npy");
+  CHECK(same.status == 0);
+  CHECK(sandbox.run(made + "maskctl gen --hf-config c.json --layer 2 n=9 -o a.npy").status == 2);
+  CHECK(sandbox.run(made + "maskctl gen --hf-config c.json n=9 -o a.npy").status == 2);
+  CHECK(
+      sandbox.run(made + "maskctl gen --hf-config c.json --layer decoder:0 n=9 -o a.npy").status ==
+      2);
+  CHECK(sandbox.run("maskctl gen --layer 2 n=9 -o a.npy").status == 2);
+}
+
+TEST_CASE("arrays that are too long for the code are written beside it") {
+  const Sandbox sandbox;
+  std::string lengths = "1";
+  for (int i = 0; i < 70; ++i) lengths += "+2";
+  const Outcome outcome = sandbox.run("mkdir arrays; maskctl translate -t 'doc:lens=" + lengths +
+                                      " | causal' --to fa --write arrays; maskctl seq lens "
+                                      "arrays/cu_seqlens_q.npy");
+  CHECK(contains(outcome.out, "np.load(\"cu_seqlens_q.npy\")"));
+  CHECK(outcome.status == 0);
+  CHECK(sandbox.run("maskctl translate --table all").status == 0);
 }
 
 TEST_CASE("exit 1 says that a library cannot") {

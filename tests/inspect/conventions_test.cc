@@ -6,7 +6,7 @@
 #include <string>
 
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/mask_arguments.h"
+#include "maskctl/inspect/mask_form.h"
 #include "maskctl/mask/bands.h"
 #include "support/catch_compat.h"
 
@@ -79,7 +79,7 @@ TEST_CASE("the form of arguments is the mask of the chain, or says what is left 
       text += " " + std::to_string(chain.back().rule.index());
     }
     INFO(text);
-    const MaskArguments arguments = mask_arguments(chain, no_name);
+    const MaskForm arguments = mask_form(chain, no_name);
     if (!arguments.rest.empty()) {
       ++rest;
       continue;
@@ -93,7 +93,7 @@ TEST_CASE("the form of arguments is the mask of the chain, or says what is left 
 }
 
 TEST_CASE("what has no place is named with the reason") {
-  const auto rest = [](Chain chain) { return mask_arguments(chain, no_name).rest; };
+  const auto rest = [](Chain chain) { return mask_form(chain, no_name).rest; };
   CHECK(rest({{step::Dilated{2}}}) == "step has no argument of its own");
   step::Causal top, bottom;
   top.align = Align::kTopLeft;

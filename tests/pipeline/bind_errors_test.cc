@@ -21,15 +21,16 @@ TEST_CASE("unknown steps and keys name the nearest") {
       Row{"heads:0{casual}", 8, "unknown step 'casual'; did you mean 'causal'?"},
       Row{"transmogrify", 0,
           "unknown step 'transmogrify'; known: causal, window, chunk, doc, pad, dilated, block, "
-          "random, and, prefix, sinks, global, or, tokens, xor, sub, not, slice, kv-lengths, "
+          "random, and, close, prefix, sinks, global, open, or, tokens, xor, sub, not, slice, "
+          "kv-lengths, "
           "heads, "
-          "batch"},
+          "batch, within"},
       Row{"window:key=3", 7,
           "unknown key 'key' of window; did you mean 'keys'? known: left, right, keys, both, "
           "align, offset"},
       Row{"doc:ids.npy,padid=0", 12,
           "unknown key 'padid' of doc; did you mean 'pad-id'? known: lens, q, kv, pad-id"},
-      Row{"chunk:length=3", 6, "unknown key 'length' of chunk; known: size, offset"},
+      Row{"chunk:length=3", 6, "unknown key 'length' of chunk; known: size, offset, align, origin"},
       Row{"not:x=1", 4, "unknown key 'x' of not; it takes none"},
       Row{"and:SRC=other.npy", 4, "unknown key 'SRC' of and; it takes none"},
   }));

@@ -188,10 +188,10 @@ TEST_CASE("within binds lengths of one or both sides, ids, and an empty chain") 
                            "within:q=ids4.npy,kv=ids6.npy{window:keys=2,align=bottom-right}"}) {
     CHECK(to_text(bound(text)) == text);
   }
-  CHECK(
-      test::bind_failure("within:q-lens=1+2,kv-lens=4{}").find("2 documents of queries and 1 of keys") !=
-      std::string::npos);
-  CHECK(test::bind_failure("within:lens=1+2,pad-id=0{}").find("not with lengths") != std::string::npos);
+  CHECK(test::bind_failure("within:q-lens=1+2,kv-lens=4{}")
+            .find("2 documents of queries and 1 of keys") != std::string::npos);
+  CHECK(test::bind_failure("within:lens=1+2,pad-id=0{}").find("not with lengths") !=
+        std::string::npos);
   CHECK(test::bind_failure("within:lens=1+2").find("needs a chain in braces") != std::string::npos);
 }
 
@@ -237,8 +237,7 @@ TEST_CASE("a bound chain prints to a text that binds to an equal chain") {
       "pad:flags2d.npy,of=both", "dilated:stride=3", "block:map.npy,size=64x128",
       "random:sparsity=0.1", "random:sparsity=1e-30,seed=18446744073709551615", "and:other.npy",
       "or:other.npy", "xor:other.npy", "sub:other.npy", "prefix:n=16", "sinks:n=0",
-      "global:tokens=0+5-9", "open:q=17,k=3", "close:q=0-3+9", "close:k=8-15",
-      "tokens:ids4.npy",
+      "global:tokens=0+5-9", "open:q=17,k=3", "close:q=0-3+9", "close:k=8-15", "tokens:ids4.npy",
       "tokens:q=ids4.npy,kv=ids6.npy,combine=replace,zero=none",
       "tokens:ids4.npy,combine=intersect,zero=both", "not", "slice:b=1,h=0:2,q=0:128,k=7:7",
       "kv-lengths:lens.npy", "kv-lengths:lens=3+4,q_len=1,window=2,end=3",

@@ -1,6 +1,8 @@
 // Masks as other programs spell them: the keys that they mean, and errors with a caret.
 #include "maskctl/pipeline/foreign.h"
 
+#include <algorithm>
+#include <cctype>
 #include <string>
 #include <utility>
 
@@ -65,7 +67,9 @@ TEST_CASE("what translate writes for splash is read back as the same mask") {
     const Translation there =
         translate(chain, Library::kSplash, [](const Step& step) { return to_text(Chain{step}); });
     REQUIRE(there.ok());
-    const Chain back = parse_foreign(Library::kSplash, there.code.front());
+    std::string code;
+    for (const std::string& line : there.code) code += line + "\n";
+    const Chain back = parse_foreign(Library::kSplash, code);
     for (const auto& [queries, keys] : {std::pair<Index, Index>{24, 24}, {16, 24}}) {
       const Mask full(full_plane(queries, keys));
       const bool needs_align =
@@ -88,7 +92,8 @@ TEST_CASE("the alignment is that of the library") {
              "diagonal_alignment=cudnn.diagonal_alignment.TOP_LEFT, diagonal_band_right_bound=0") ==
         "causal:align=top-left");
   CHECK(read(Library::kXformers, "LowerTriangularMask()") == "causal:align=top-left");
-  CHECK(read(Library::kHf, "attention_chunk_size=8") == "causal:align=bottom-right | chunk:size=8");
+  CHECK(read(Library::kHf, "attention_chunk_size=8") ==
+        "causal:align=bottom-right | chunk:size=8,align=bottom-right");
   CHECK(read(Library::kHf, "sliding_window=None") == "causal:align=bottom-right");
 }
 
@@ -130,6 +135,60 @@ std::string failure(Library library, const std::string& text) {
   return "";
 }
 
+TEST_CASE("the window table and the readers agree on every library's keys") {
+  const std::pair<const char*, Library> names[] = {
+      {"hf", Library::kHf},         {"xformers", Library::kXformers},
+      {"cudnn", Library::kCudnn},   {"flashmask", Library::kFlashmask},
+      {"vllm", Library::kVllm},     {"ejkernel-ragged", Library::kEjkernelRagged},
+      {"fa", Library::kFa},         {"flashinfer", Library::kFlashinfer},
+      {"splash", Library::kSplash}, {"flex", Library::kFlex}};
+  int read_rows = 0;
+  for (const WindowConvention& row : window_conventions()) {
+    std::string api(row.api.substr(0, row.api.find(',')));
+    const auto found =
+        std::ranges::find_if(names, [&](const auto& entry) { return entry.first == api; });
+    if (found == std::end(names)) continue;  // a reference program, or MaskInfo's methods
+    std::string text(row.parameter);
+    for (std::size_t at = 0; (at = text.find('W', at)) != text.npos; ++at) {
+      const bool name =
+          at + 1 < text.size() && std::islower(static_cast<unsigned char>(text[at + 1]));
+      if (!name) text.replace(at, 1, "4");
+    }
+    if (row.api.find("Causal") != row.api.npos) {
+      text = "LowerTriangularFromBottomRightLocalAttentionMask(4)";
+    }
+    if (row.api == "hf, bidirectional") text += ", is_causal=False";
+    if (row.api.find("global and dilated") != row.api.npos) {
+      text = "generate_dilated_sliding_window(4, 1)";
+    }
+    INFO(row.api << ": " << text);
+    const auto [before, after] = sides(found->second, text);
+    const step::Window want = window_of(row.rule, 4);
+    CHECK(before == *want.left);
+    // A bound on one side alone leaves the other open.
+    CHECK((after == *want.right || after == 31));
+    ++read_rows;
+  }
+  CHECK(read_rows >= 11);
+}
+
+TEST_CASE("names that stand for themselves or for too much end in a message") {
+  CHECK(failure(Library::kSplash, "mask = mask & CausalMask()\nmask") != "");
+  CHECK(failure(Library::kFa,
+                "a = torch.tensor(b)\nb = torch.tensor(a)\n"
+                "flash_attn_varlen_func(q, k, v, a, b, 1, 1)")
+            .find("list of numbers") != std::string::npos);
+  std::string doubled = "m0 = q_idx >= kv_idx\n";
+  for (int i = 1; i < 20; ++i) {
+    const std::string last = "m" + std::to_string(i - 1);
+    doubled += "m" + std::to_string(i) + " = " + last + " & " + last + "\n";
+  }
+  CHECK(failure(Library::kFlex, doubled + "m19").find("more than 1000 parts") != std::string::npos);
+  std::string lambdas;
+  for (int i = 0; i < 5000; ++i) lambdas += "lambda:";
+  CHECK(failure(Library::kFlex, lambdas).find("levels") != std::string::npos);
+}
+
 TEST_CASE("mistakes are shown with a caret") {
   CHECK(failure(Library::kHf, "sliding_widow=4") ==
         "translate: unknown argument 'sliding_widow' of hf; did you mean 'sliding_window'?\n"
@@ -140,27 +199,28 @@ TEST_CASE("mistakes are shown with a caret") {
         "  causal=maybe\n"
         "         ^");
   CHECK(failure(Library::kHf, "sliding_window=0") ==
-        "translate: too small for sliding_window\n"
+        "translate: 0: expected at least 1\n"
         "  sliding_window=0\n"
         "                 ^");
   CHECK(failure(Library::kFa, "window_size=(4").find("expected ','") != std::string::npos);
   CHECK(failure(Library::kCkTile, "q:1,2").find("expected t, b, xt, xb or g") != std::string::npos);
   CHECK(failure(Library::kCkTile, "g:0,2").find("Y of at least 1") != std::string::npos);
-  CHECK(failure(Library::kFlex, "and_masks(causal").find("expected ')'") != std::string::npos);
+  CHECK(failure(Library::kFlex, "and_masks(causal").find("expected ',' or ')'") !=
+        std::string::npos);
   CHECK(failure(Library::kFlex, "casual").find("did you mean 'causal'?") != std::string::npos);
   CHECK(failure(Library::kFlex, "or_masks(causal, document(3))").find("or:FILE") !=
         std::string::npos);
-  CHECK(failure(Library::kXformers, "SomeMask(3)").find("unknown class") != std::string::npos);
-  CHECK(failure(Library::kSplash, "LocalMask(4)").find("expected 2 numbers") != std::string::npos);
-  CHECK(failure(Library::kSplash, "LocalMask((4, x))").find("expected 2 numbers") !=
+  CHECK(failure(Library::kXformers, "SomeMask(3)").find("unknown call") != std::string::npos);
+  CHECK(failure(Library::kSplash, "LocalMask(4)").find("expected (L, R)") != std::string::npos);
+  CHECK(failure(Library::kSplash, "LocalMask((4, x))").find("expected a whole number") !=
         std::string::npos);
   CHECK(failure(Library::kSplash, "CausalMask(offset=KV)").find("KV_LEN - Q_LEN") !=
         std::string::npos);
   CHECK(failure(Library::kSplash, "CausalMask() & LocalMask((1, 1), offset=KV_LEN - Q_LEN)")
             .find("one offset") != std::string::npos);
   std::string deep;
-  for (int i = 0; i < 40; ++i) deep += "and_masks(";
-  CHECK(failure(Library::kFlex, deep).find("more than 16 levels") != std::string::npos);
+  for (int i = 0; i < 100; ++i) deep += "and_masks(";
+  CHECK(failure(Library::kFlex, deep).find("more than 64 levels") != std::string::npos);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ TEST_CASE("the table has every step once, with all that help needs") {
     }
     CHECK(positional <= 1);
   }
-  CHECK(names.size() == 21);
+  CHECK(names.size() == 24);
   CHECK(find_op("casual") == nullptr);
 }
 
@@ -54,13 +54,13 @@ TEST_CASE("every example binds and prints as it stands") {
 TEST_CASE("usage has one line for each way to write a step") {
   const auto of = [](std::string_view name) { return usage(*find_op(name)); };
   CHECK(of("not") == "not");
-  CHECK(of("sinks") == "sinks:n=N");
+  CHECK(of("sinks") == "sinks:n=N|SRC");
   CHECK(of("causal") == "causal[:align=top-left|bottom-right][,offset=N|SRC]");
   CHECK(of("doc") == "doc:SRC[,pad-id=N]\ndoc:lens=N+N[,pad-id=N]\ndoc:q=SRC,kv=SRC[,pad-id=N]");
   CHECK(of("window") ==
-        "window:left=N|none,right=N|none[,align=top-left|bottom-right][,offset=N]\n"
-        "window:keys=N[,align=top-left|bottom-right][,offset=N]\n"
-        "window:both=N[,align=top-left|bottom-right][,offset=N]");
+        "window:left=N|none,right=N|none[,align=top-left|bottom-right][,offset=N|SRC]\n"
+        "window:keys=N[,align=top-left|bottom-right][,offset=N|SRC]\n"
+        "window:both=N[,align=top-left|bottom-right][,offset=N|SRC]");
   CHECK(of("heads") == "heads:LIST{PIPELINE}");
   CHECK(of("block") == "block:SRC,size=NxN");
 }
@@ -70,10 +70,10 @@ TEST_CASE("the help page of a step shows all it has") {
         "sinks: opens the first keys for every query (attention sinks) (only opens cells)\n"
         "\n"
         "Usage:\n"
-        "  sinks:n=N\n"
+        "  sinks:n=N|SRC\n"
         "\n"
         "Arguments:\n"
-        "  n=N  number of keys, from the first on\n"
+        "  n=N|SRC  number of keys, from the first on; or one per batch (3+0 or a SOURCE)\n"
         "\n"
         "Cells:    k < n\n"
         "Example:  sinks:n=4\n");

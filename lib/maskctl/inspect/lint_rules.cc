@@ -87,8 +87,10 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "kernels the last",
      "use align=bottom-right, or an offset of keys - queries"},
     {"empty-rows", kWarning, "queries see no key",
-     "softmax over nothing: -inf everywhere gives NaN, finfo.min gives the mean of V, "
-     "flash-attention and Triton give 0; NaN spreads to all gradients",
+     "softmax over nothing: -inf everywhere gives NaN (0 in torch 2.15), finfo.min gives the mean "
+     "of V "
+     "(f16's in SDPA the unmasked row), flash-attention and Triton give 0; NaN spreads to all "
+     "gradients",
      "let such rows see themselves, or zero their output and loss"},
     {"padding-rows-empty", kNote, "padding tokens see no key",
      "their outputs are NaN, 0 or the mean of V; NaN times a loss weight of 0 is still NaN",

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "maskctl/inspect/conventions.h"
-#include "maskctl/inspect/mask_arguments.h"
+#include "maskctl/inspect/mask_form.h"
 
 namespace maskctl {
 
@@ -14,6 +14,12 @@ struct Translation {
   std::vector<std::string> code;   // lines; empty when refused
   std::vector<std::string> notes;  // where the code means another mask, or needs more
   std::string refusal;             // why there are no such arguments; empty: there are
+  /// Arrays too long for a line: the code reads each from the file NAME.npy.
+  struct Array {
+    std::string name;
+    Tensor array;
+  };
+  std::vector<Array> arrays;
   bool ok() const { return refusal.empty(); }
 };
 

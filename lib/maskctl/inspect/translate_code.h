@@ -12,23 +12,24 @@ namespace maskctl {
 void refuse(Translation& out, std::string why);
 /// Keys open to all have no argument.
 void refuse_keys(Translation& out);
-/// For libraries whose chunks follow the bottom-right diagonal: those of a mask count rows.
-void note_chunks(const MaskArguments& mask, Translation& out);
 
 /// "3, 5".
 std::string joined(const std::vector<Index>& values, std::string_view separator);
-/// "[3, 5]", or "lengths" when only a source names the documents.
-std::string lengths_code(const MaskArguments& mask);
-/// "3,5", or "...".
-std::string lengths_list(const MaskArguments& mask);
-/// Cumulative lengths as an int32 tensor.
-std::string cu_seqlens(const MaskArguments& mask);
+/// 0 and the sums of the first 1, 2, ... lengths.
+std::vector<Index> ends_of(const std::vector<Index>& lengths);
+/// Numbers as the library's array: written out, or beside the code in NAME.npy when they are many.
+std::string array_code(Translation& out, const std::string& name, const std::vector<Index>& values);
+
+/// The first call of the table that can say the form; a refusal with the reason otherwise.
+void write_call(const MaskForm& form, Translation& out);
 
 void write_flex(const Chain& chain, const StepName& name, Translation& out);
-void write_hf(const Chain& chain, const MaskArguments& mask, const StepName& name,
-              Translation& out);
-void write_splash(const MaskArguments& mask, Translation& out);
-void write_mask_info(const MaskArguments& mask, Translation& out);
-void write_flashmask(const MaskArguments& mask, Translation& out);
+/// A dense mask by broadcast terms, for libraries that take one.
+void write_dense(const Chain& chain, const StepName& name, Translation& out);
+void write_hf(const Chain& chain, const MaskForm& mask, const StepName& name, Translation& out);
+void write_splash(const MaskForm& mask, Translation& out);
+void write_mask_info(const MaskForm& mask, Translation& out);
+void write_flashmask(const MaskForm& mask, Translation& out);
+void write_ck_tile(const MaskForm& mask, Translation& out);
 
 }  // namespace maskctl

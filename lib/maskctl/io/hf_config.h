@@ -7,30 +7,39 @@
 #include <vector>
 
 #include "maskctl/base/index.h"
+#include "maskctl/mask/step.h"
 
 namespace maskctl {
 
-/// `type`: "full_attention", "sliding_attention", "chunked_attention", or another word of
-/// layer_types, which is no softmax attention. A window of W is W keys, the own one included.
+/// The mask of one layer: a band, or chunks that are causal.
 struct HfLayer {
-  std::string type;
-  std::optional<Index> window;
+  std::string type;  // "full_attention", "sliding_attention", "chunked_attention", or as named
+  std::string part;  // "encoder", "decoder", "cross"; empty: the model has one stack
+  std::optional<Index> left, right;  // keys before and after the own one; nothing: unbounded
   std::optional<Index> chunk;
+  bool has_mask = true;  // no: not softmax attention over all tokens, or not known
   friend bool operator==(const HfLayer&, const HfLayer&) = default;
 };
+/// The steps of a layer that has a mask. Causal ones are aligned bottom-right: queries are the last
+/// tokens of a cache.
+Chain chain_of(const HfLayer& layer);
 
 struct HfConfig {
   std::string model_type;
-  std::vector<HfLayer> layers;
-  std::vector<std::string> notes;  // which key said which layers slide, when layer_types does not
+  std::vector<HfLayer> layers;     // of an encoder-decoder its encoder, decoder and cross layers
+  std::vector<std::string> notes;  // which key said what, and what the config leaves open
 };
 
-/// layer_types when present; otherwise sliding_window with use_sliding_window, max_window_layers,
-/// sliding_window_pattern, and attention_chunk_size with no_rope_layers, as the library derives
-/// layer_types from them. A nested text_config is read when the top level names no layers.
-/// Throws Error(kFormat) for other content, at most 16 MiB and 10000 layers.
-HfConfig read_hf_config(std::string_view json);
+struct HfConfigOptions {
+  bool assume_causal = false;  // of model types that are not known
+};
+
+/// What the model type's class makes of the config, its defaults included (transformers 5.23). A
+/// nested text_config is read where it names the layers. Throws Error(kFormat) for other content, a
+/// model type that is not known, and one whose masks no keys describe; at most 16 MiB, 10000
+/// layers.
+HfConfig read_hf_config(std::string_view json, const HfConfigOptions& options = {});
 /// From a file, or "-". Throws Error(kIo) too.
-HfConfig load_hf_config(const std::string& path);
+HfConfig load_hf_config(const std::string& path, const HfConfigOptions& options = {});
 
 }  // namespace maskctl

@@ -3,296 +3,248 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
-#include "maskctl/inspect/mask_arguments.h"
+#include "maskctl/inspect/mask_form.h"
 #include "maskctl/pipeline/diagnostic.h"
+#include "maskctl/pipeline/foreign_call.h"
+#include "maskctl/pipeline/foreign_expression.h"
 #include "maskctl/pipeline/foreign_text.h"
 
 namespace maskctl {
 namespace {
 
-/// What an argument says.
-enum class Role {
-  kCausal,
-  kKeys,       // W keys, the own one included
-  kInclusive,  // W or (L, R): W keys before the own one; with a pair both sides
-  kEither,     // W: both sides unless causal; or (L, R)
-  kExclusiveLeft,
-  kRight,
-  kChunk,
-  kMaskType,
-  kAlignment,
-  kBottomRight,
-};
+using Kind = Python::Kind;
 
-struct Parameter {
-  Library library;
-  std::string_view name;
-  Role role;
-};
-constexpr Parameter kParameters[] = {
-    {Library::kHf, "sliding_window", Role::kKeys},
-    {Library::kHf, "attention_chunk_size", Role::kChunk},
-    {Library::kHf, "is_causal", Role::kCausal},
-    {Library::kFa, "causal", Role::kCausal},
-    {Library::kFa, "window_size", Role::kInclusive},
-    {Library::kFa, "attention_chunk", Role::kChunk},
-    {Library::kTe, "attn_mask_type", Role::kMaskType},
-    {Library::kTe, "window_size", Role::kInclusive},
-    {Library::kTe, "bottom_right_diagonal", Role::kBottomRight},
-    {Library::kCudnn, "diagonal_band_left_bound", Role::kExclusiveLeft},
-    {Library::kCudnn, "diagonal_band_right_bound", Role::kRight},
-    {Library::kCudnn, "diagonal_alignment", Role::kAlignment},
-    {Library::kFlashinfer, "causal", Role::kCausal},
-    {Library::kFlashinfer, "window_left", Role::kInclusive},
-    {Library::kVllm, "sliding_window", Role::kKeys},
-    {Library::kFlashmask, "causal", Role::kCausal},
-    {Library::kFlashmask, "window_size", Role::kKeys},
-    {Library::kEjkernel, "causal", Role::kCausal},
-    {Library::kEjkernel, "sliding_window", Role::kEither},
-    {Library::kEjkernel, "chunk_size", Role::kChunk},
-    {Library::kEjkernelFlash, "causal", Role::kCausal},
-    {Library::kEjkernelFlash, "sliding_window", Role::kEither},
-    {Library::kEjkernelRagged, "sliding_window", Role::kKeys},
-};
+std::string_view last_name(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-/// -1 of flash-attn: unbounded.
-std::optional<Index> fa_side(std::optional<Index> side) {
-  return side && *side < 0 ? std::nullopt : side;
+const Python* named(const Python& call, std::string_view name) {
+  for (const auto& [key, value] : call.named) {
+    if (key == name) return &value;
+  }
+  return nullptr;
 }
 
-/// What the arguments said, before the rules of the library join them.
-struct Said {
-  bool causal = false;
-  std::optional<Index> left, right;
-  std::optional<Index> both_unless_causal;
-  std::optional<Index> keys;
-  std::optional<Index> chunk;
-  Align align = Align::kUnset;
-};
-
-void take_mask_type(ForeignText& text, Said& said) {
-  const Index begin = text.position();
-  const char quote = text.peek() == '"' || text.peek() == '\'' ? text.peek() : '\0';
-  if (quote) text.take(quote);
-  const std::string type = text.word();
-  if (quote) text.need(quote);
-  const bool known = type == "no_mask" || type == "padding" || type.ends_with("causal") ||
-                     type.ends_with("causal_bottom_right");
-  if (!known) {
-    text.fail_at(begin,
-                 "expected no_mask, padding, causal, padding_causal, causal_bottom_right or "
-                 "padding_causal_bottom_right");
-  }
-  said.causal = type.find("causal") != type.npos;
-  said.align =
-      type.ends_with("bottom_right") || !said.causal ? Align::kBottomRight : Align::kTopLeft;
+/// The value of an argument that holds the mask, or the call itself.
+Python mask_argument(const ForeignSource& source, std::string_view name) {
+  const Python& last = source.text.last;
+  const Python* given = named(last, name);
+  return given ? resolved(source.text, *given) : resolved(source.text, last);
 }
 
-void take_alignment(ForeignText& text, Said& said) {
-  const Index begin = text.position();
-  const std::string value = text.word();
-  if (value.ends_with("TOP_LEFT")) {
-    said.align = Align::kTopLeft;
-  } else if (value.ends_with("BOTTOM_RIGHT")) {
-    said.align = Align::kBottomRight;
-  } else {
-    text.fail_at(begin, "expected TOP_LEFT or BOTTOM_RIGHT");
+void append(Chain& to, Chain from) { std::ranges::move(from, std::back_inserter(to)); }
+
+/// An attention bias object, or nothing.
+Chain xformers(const ForeignSource& source) {
+  const Python bias = mask_argument(source, "attn_bias");
+  if (bias.is_word("None")) return {};
+  if (bias.kind == Kind::kWord) {  // a class without its parentheses
+    Python call = bias;
+    call.kind = Kind::kCall;
+    return chain_of(form_of_call(source, call));
   }
+  if (bias.kind != Kind::kCall) source.fail(bias.position, "expected a class of attn_bias");
+  return chain_of(form_of_call(source, bias));
 }
 
-void take_pair(ForeignText& text, Said& said, bool either) {
-  const bool is_pair = text.peek() == '(' || text.peek() == '[';
-  const auto [left, right] = text.pair();
-  said.left = fa_side(left);
-  said.right = fa_side(right);
-  if (!is_pair && either) {
-    said.both_unless_causal = said.left;
-    said.left.reset();
+/// is_causal, a CausalBias, or a mask as an expression.
+Chain sdpa(const ForeignSource& source, bool true_is_open) {
+  const Python* given = named(source.text.last, "attn_mask");
+  if (given && resolved(source.text, *given).is_word("None")) given = nullptr;
+  const Python* causal = named(source.text.last, "is_causal");
+  if (given && causal && resolved(source.text, *causal).is_word("True") && true_is_open) {
+    source.fail(causal->position, "attn_mask and is_causal together are refused by torch");
   }
-}
-
-void take_value(ForeignText& text, Role role, Said& said) {
-  switch (role) {
-    case Role::kCausal:
-      said.causal = text.boolean();
-      return;
-    case Role::kKeys:
-      said.keys = text.number();
-      return;
-    case Role::kInclusive:
-      return take_pair(text, said, false);
-    case Role::kEither:
-      return take_pair(text, said, true);
-    case Role::kExclusiveLeft:
-      said.left = text.required_number() - 1;
-      return;
-    case Role::kRight:
-      said.right = text.number();
-      return;
-    case Role::kChunk:
-      said.chunk = text.number();
-      return;
-    case Role::kMaskType:
-      return take_mask_type(text, said);
-    case Role::kAlignment:
-      return take_alignment(text, said);
-    case Role::kBottomRight:
-      said.align = text.boolean() ? Align::kBottomRight : Align::kTopLeft;
-      return;
+  const Python mask = given ? resolved(source.text, *given) : source.text.last;
+  const bool call = mask.kind == Kind::kCall;
+  const std::string_view name = last_name(mask.text);
+  const bool causal_bias = call && name.starts_with("causal_");
+  const bool attention = call && (mask.text.empty() || name == "scaled_dot_product_attention");
+  if (true_is_open && (causal_bias || attention)) return chain_of(form_of_call(source, mask));
+  if (call && !true_is_open && !given) {
+    source.fail(mask.position, "expected attn_mask=, where True is closed");
   }
-}
-
-const Parameter& parameter_of(ForeignText& text, Library library) {
-  text.at_end();
-  const Index begin = text.position();
-  const std::string word = text.word();
-  std::vector<std::string_view> names;
-  for (const Parameter& parameter : kParameters) {
-    if (parameter.library != library) continue;
-    if (parameter.name == word) return parameter;
-    names.push_back(parameter.name);
+  const bool inverted = mask.kind == Kind::kOperator && mask.text == "~" && mask.items.size() == 1;
+  if (!true_is_open && inverted) {
+    return chain_of_expression(source, mask.items.front(), Align::kTopLeft);
   }
-  text.fail_at(begin, fmt::format("unknown argument '{}' of {}; {}", shown(word),
-                                  info_of(library).name, hint(word, names)));
-}
-
-Said read_keywords(ForeignText& text, Library library) {
-  Said said;
-  said.causal = library == Library::kHf || library == Library::kVllm ||
-                library == Library::kFlashmask || library == Library::kEjkernelRagged;
-  said.align = info_of(library).align;
-  while (!text.at_end()) {
-    const Parameter& parameter = parameter_of(text, library);
-    text.need('=');
-    text.at_end();
-    const Index begin = text.position();
-    take_value(text, parameter.role, said);
-    const bool too_small = (said.keys && *said.keys < 1) || (said.left && *said.left < 0) ||
-                           (said.chunk && *said.chunk < 1) || (said.right && *said.right < 0) ||
-                           (said.both_unless_causal && *said.both_unless_causal < 0);
-    if (too_small) text.fail_at(begin, fmt::format("too small for {}", parameter.name));
-    if (!text.at_end()) text.need(',');
-  }
-  return said;
-}
-
-Chain chain_of_said(const Said& said) {
-  MaskArguments mask;
-  mask.align = said.align;
-  mask.left = said.left;
-  mask.right = said.right;
-  if (said.keys) mask.left = said.causal ? *said.keys - 1 : *said.keys;
-  if (said.keys && !said.causal) mask.right = *said.keys;
-  if (said.both_unless_causal) {
-    mask.left = said.both_unless_causal;
-    mask.right = said.both_unless_causal;
-  }
-  if (said.causal) mask.right = 0;
-  mask.chunk = said.chunk;
-  return chain_of(mask);
-}
-
-/// (L, R), (window_left=L, window_right=R), (W), (): as many numbers as there are.
-std::vector<Index> call_numbers(ForeignText& text) {
-  std::vector<Index> out;
-  if (!text.take('(')) return out;
-  while (!text.take(')')) {
-    if (!out.empty()) text.take(',');
-    if (text.take(')')) break;
-    const Index begin = text.position();
-    if (text.take('(')) {
-      out.push_back(text.required_number());
-      text.need(',');
-      out.push_back(text.required_number());
-      text.need(')');
-      continue;
-    }
-    const std::string word = text.word();
-    if (text.take('=')) {
-      out.push_back(text.required_number());
-      continue;
-    }
-    ForeignText number(word, "translate");
-    const auto value = word.empty() ? std::nullopt : number.number();
-    if (!value) text.fail_at(begin, "expected a whole number");
-    out.push_back(*value);
-  }
+  Chain out = chain_of_expression(source, mask, Align::kTopLeft);
+  if (!true_is_open) out.push_back({step::Not{}});
   return out;
 }
 
-void need_numbers(ForeignText& text, Index begin, const std::vector<Index>& numbers,
-                  std::size_t count, Index least) {
-  const bool small = std::ranges::any_of(numbers, [least](Index n) { return n < least; });
-  if (numbers.size() == count && !small) return;
-  if (count == 0) text.fail_at(begin, "expected no numbers");
-  text.fail_at(begin, fmt::format("expected {} {} of at least {} and no others", count,
-                                  count == 1 ? "number" : "numbers", least));
+/// The transforms of MaskInfo from left to right, or its keywords.
+Chain mask_info(const ForeignSource& source) {
+  const auto made = source.text.names.find("mask_info");
+  const Python call = made != source.text.names.end() ? made->second : source.text.last;
+  if (call.text.find("MaskInfo") == call.text.npos) return chain_of(form_of_call(source, call));
+  return chain_of_mask_info(source, call);
 }
 
-Chain parse_xformers(std::string_view given) {
-  ForeignText text(given, "translate");
-  text.at_end();
-  const Index begin = text.position();
-  const std::string name = text.word();
-  const auto numbers = call_numbers(text);
-  MaskArguments mask;
-  mask.align = name.find("BottomRight") != name.npos ? Align::kBottomRight : Align::kTopLeft;
-  const bool local = name.find("Local") != name.npos;
-  if (name == "LocalAttentionFromBottomRightMask") {
-    need_numbers(text, begin, numbers, 2, 0);
-    mask.left = numbers[0];
-    mask.right = numbers[1];
-  } else if (name.starts_with("LowerTriangular") || name.find("Causal") != name.npos) {
-    need_numbers(text, begin, numbers, local ? 1 : 0, 1);
-    mask.right = 0;
-    if (local) mask.left = numbers[0] - 1;
-  } else {
-    text.fail_at(begin, fmt::format("unknown class '{}'; known: LowerTriangularMask, "
-                                    "LowerTriangularFromBottomRightMask, "
-                                    "LowerTriangularFromBottomRightLocalAttentionMask(W), "
-                                    "LocalAttentionFromBottomRightMask(L, R)",
-                                    shown(name)));
+/// An attention_mask, also one of all ones, turns the packing by position_ids off.
+bool padding_given(const ForeignSource& source, const Python* padding) {
+  return padding && !resolved(source.text, *padding).is_word("None");
+}
+
+Chain chain_of_keywords(const ForeignSource& source) {
+  const Python& last = source.text.last;
+  if (last.kind != Kind::kCall) source.fail(last.position, "expected arguments or a call");
+  return chain_of(form_of_call(source, last));
+}
+
+/// attention_mask of two axes: arange(KV_LEN) < lengths[:, None], or >= KV_LEN - lengths[:, None].
+Step padding_step(const ForeignSource& source, const Python& given) {
+  const Python mask = resolved(source.text, given);
+  const bool compares = mask.kind == Kind::kOperator && mask.items.size() == 2 &&
+                        (mask.text == "<" || mask.text == ">=") &&
+                        mask.items[0].kind == Kind::kCall &&
+                        last_name(mask.items[0].text) == "arange";
+  step::Pad rule;
+  rule.is_lengths = true;
+  rule.left = compares && mask.text == ">=";
+  const Python* length = compares ? &mask.items[1] : nullptr;
+  if (length && rule.left) {
+    const bool end = length->kind == Kind::kOperator && length->text == "-" &&
+                     length->items.size() == 2 && length->items[0].is_word("KV_LEN");
+    length = end ? &length->items[1] : nullptr;
   }
-  if (!text.at_end()) text.fail("expected the end");
-  return chain_of(mask);
+  if (length && length->kind == Kind::kSubscript) length = &length->items[0];
+  const auto lengths = length ? numbers_in(source.text, *length) : std::nullopt;
+  if (!lengths) {
+    source.fail(given.position,
+                "attention_mask: expected None, or torch.arange(KV_LEN) < torch.tensor([...])[:, "
+                "None]; of an array give the file to the other commands");
+  }
+  Tensor array(DType::kInt64, {static_cast<Index>(lengths->size())});
+  std::ranges::copy(*lengths, array.as<std::int64_t>().begin());
+  rule.valid = {std::move(array), ""};
+  return {std::move(rule)};
+}
+
+/// A mask function of masking_utils with its patterns, or keys of a config.
+Chain hf(const ForeignSource& source) {
+  const Python& last = source.text.last;
+  const std::string_view name = last_name(last.text);
+  if (!name.starts_with("create_")) return chain_of_keywords(source);
+  Python keys;
+  keys.kind = Kind::kCall;
+  keys.position = last.position;
+  Python flag;
+  flag.text = name.find("bidirectional") == name.npos ? "True" : "False";
+  keys.named.emplace_back("is_causal", flag);
+  const auto window = source.text.names.find("sliding_window");
+  if (name.find("sliding_window") != name.npos) {
+    if (window == source.text.names.end()) {
+      source.fail(last.position, fmt::format("{} needs config.sliding_window", name));
+    }
+    keys.named.emplace_back("sliding_window", window->second);
+  }
+  const auto chunk = source.text.names.find("attention_chunk_size");
+  if (name.find("chunked") != name.npos && chunk != source.text.names.end()) {
+    keys.named.emplace_back("attention_chunk_size", chunk->second);
+  }
+  Chain out = chain_of(form_of_call(source, keys));
+  if (const Python* pattern = named(last, "and_mask_function")) {
+    append(out, chain_of_expression(source, resolved(source.text, *pattern), Align::kBottomRight));
+  }
+  const Python* padding = named(last, "attention_mask");
+  if (padding_given(source, padding)) {
+    out.push_back(padding_step(source, *padding));
+  }
+  for (const char* unread : {"or_mask_function", "block_sequence_ids"}) {
+    if (const Python* given = named(last, unread)) {
+      source.fail(given->position, fmt::format("{} is not read", unread));
+    }
+  }
+  if (const Python* ids = named(last, "position_ids"); ids && !padding_given(source, padding)) {
+    const auto lengths = packed_lengths(source, *ids);
+    if (!lengths) source.fail(ids->position, "position_ids: expected a list of numbers");
+    if (name.find("bidirectional") != name.npos) return out;  // which ignores them
+    MaskForm form = mask_form(out, [](const Step&) { return "a step"; });
+    form.documents = form.inside = true;
+    form.lengths = *lengths;
+    form.align = form.chunk_align = Align::kUnset;
+    return chain_of(form);
+  }
+  return out;
 }
 
 }  // namespace
 
 Chain parse_foreign(Library library, std::string_view text) {
+  if (library == Library::kCkTile) return parse_ck_tile(text);
+  if (library == Library::kFlex) return parse_mask_expression(text);
+  const ForeignSource source = read_foreign(library, text);
   switch (library) {
-    case Library::kCkTile:
-      return parse_ck_tile(text);
-    case Library::kFlex:
-      return parse_mask_expression(text);
     case Library::kXformers:
-      return parse_xformers(text);
+      return xformers(source);
     case Library::kSplash:
-      return parse_splash(text);
+      return chain_of_splash(source);
+    case Library::kSdpa:
+      return sdpa(source, true);
+    case Library::kMha:
+      return sdpa(source, false);
+    case Library::kEjkernel:
+      return mask_info(source);
+    case Library::kHf:
+      return hf(source);
+    case Library::kJax:
+      if (const Python* dense = named(source.text.last, "mask");
+          dense && !resolved(source.text, *dense).is_word("None")) {
+        // The other arguments only close cells: they come after.
+        Chain out = chain_of_expression(source, resolved(source.text, *dense), Align::kTopLeft);
+        append(out, chain_of_keywords(source));
+        return out;
+      }
+      break;
+    case Library::kFlashmask:
+      if (named(source.text.last, "startend_row_indices")) {
+        source.fail(source.text.last.position,
+                    "startend_row_indices are not read as text: give the array as a file");
+      }
+      break;
     default:
       break;
   }
-  ForeignText keywords(text, "translate");
-  return chain_of_said(read_keywords(keywords, library));
+  return chain_of_keywords(source);
 }
 
 Chain parse_ck_tile(std::string_view given) {
   std::string_view body = given;
-  if (body.starts_with("-mask=")) body.remove_prefix(6);
+  std::vector<Index> lengths;
+  const std::size_t at = given.find("-mask=");
+  if (at != given.npos) {  // a command line
+    body = given.substr(at + 6);
+    const std::size_t end = body.find(' ');
+    const std::size_t sizes = given.find("-s=");
+    if (given.find("-mode=1") != given.npos && sizes != given.npos) {
+      ForeignText list(given.substr(sizes + 3, given.find(' ', sizes) - sizes - 3), "ck_tile");
+      do {
+        lengths.push_back(list.required_number());
+      } while (list.take(','));
+    }
+    body = body.substr(0, end);
+  }
   ForeignText text(body, "ck_tile");
   const std::string kind = text.word();
-  MaskArguments mask;
+  MaskForm mask;
+  mask.documents = mask.inside = !lengths.empty();
+  mask.lengths = std::move(lengths);
   mask.align = kind == "b" || kind == "xb" || kind == "2" ? Align::kBottomRight : Align::kTopLeft;
+  if (mask.documents) mask.align = Align::kUnset;
   if (text.at_end()) {
-    if (kind.empty() || kind == "0") return {};
+    if (kind.empty() || kind == "0") {
+      mask.align = Align::kUnset;
+      return chain_of(mask);
+    }
     if (kind != "t" && kind != "b" && kind != "1" && kind != "2") {
       text.fail_at(0, "expected 0, 1, 2, t, b, t:L,R, b:L,R, xt:W, xb:W or g:Y,X");
     }
     mask.right = 0;
     return chain_of(mask);
   }
+  const auto side = [](Index n) { return n < 0 ? std::nullopt : std::optional(n); };
   text.need(':');
   const Index first = text.required_number();
   if (kind == "xt" || kind == "xb") {
@@ -304,8 +256,8 @@ Chain parse_ck_tile(std::string_view given) {
   } else if (kind == "t" || kind == "b" || kind == "g") {
     text.need(',');
     const Index second = text.required_number();
-    mask.left = kind == "g" ? std::optional(first - 1) : fa_side(first);
-    mask.right = kind == "g" ? std::optional(second - 1) : fa_side(second);
+    mask.left = kind == "g" ? std::optional(first - 1) : side(first);
+    mask.right = kind == "g" ? std::optional(second - 1) : side(second);
     if (kind != "g" && text.take(',')) mask.sinks = std::max<Index>(text.required_number(), 0);
     if (mask.left && *mask.left < 0) text.fail_at(2, "g:Y,X needs Y of at least 1");
     if (mask.right && *mask.right < 0) text.fail_at(2, "g:Y,X needs X of at least 1");

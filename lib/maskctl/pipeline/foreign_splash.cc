@@ -1,130 +1,136 @@
-// The mask classes of JAX splash attention, read as a chain of steps.
+// The mask classes of JAX splash attention and the transforms of ejkernel's MaskInfo.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
-#include "maskctl/inspect/mask_arguments.h"
 #include "maskctl/pipeline/diagnostic.h"
-#include "maskctl/pipeline/foreign.h"
-#include "maskctl/pipeline/foreign_text.h"
-#include "maskctl/pipeline/values.h"
+#include "maskctl/pipeline/foreign_expression.h"
 
 namespace maskctl {
 namespace {
 
+using Kind = Python::Kind;
 using Side = std::optional<Index>;
-
-/// What stands between the parentheses of one class.
-struct SplashCall {
-  std::vector<std::pair<std::string, std::string>> tuples;  // a shape, the sides of a window
-  Side number;
-  Index offset = 0;  // is added to the query
-  Align align = Align::kUnset;
-};
-
-void take_offset(ForeignText& text, SplashCall& call) {
-  const Index begin = text.position();
-  std::string value = text.word();
-  while (text.peek() != ',' && text.peek() != ')' && !text.at_end()) {
-    const std::string more = text.word();
-    if (more.empty()) break;
-    value += more;
-  }
-  const auto number = integer_from(value);
-  if (!number && value != "KV_LEN-Q_LEN") {
-    text.fail_at(begin, "expected a number or KV_LEN - Q_LEN");
-  }
-  call.offset = number.value_or(0);
-  call.align = number ? Align::kTopLeft : Align::kBottomRight;
-}
-
-/// A tuple or a number; a name may stand before it: shape=, window_size=, chunk_size= are told by
-/// their form.
-void take_value(ForeignText& text, SplashCall& call) {
-  Index begin = text.position();
-  std::string word = text.word();
-  if (!word.empty() && text.take('=')) {
-    if (word == "offset") return take_offset(text, call);
-    begin = text.position();
-    word = text.word();
-  }
-  if (word.empty() && text.take('(')) {
-    std::string first = text.word();
-    text.need(',');
-    call.tuples.emplace_back(std::move(first), text.word());
-    return text.need(')');
-  }
-  call.number = integer_from(word);
-  if (!call.number) text.fail_at(begin, "expected a number or (L, R)");
-}
-
-SplashCall call_of(ForeignText& text) {
-  SplashCall out;
-  if (!text.take('(') || text.take(')')) return out;
-  do {
-    take_value(text, out);
-  } while (text.take(','));
-  text.need(')');
-  return out;
-}
-
-/// "4" or "None".
-Side side_of(ForeignText& text, Index begin, const std::string& word) {
-  const auto number = integer_from(word);
-  if ((number && *number >= 0) || word == "None") return number;
-  text.fail_at(begin, "expected 2 numbers of at least 0, or None");
-}
 
 Side narrower(Side a, Side b) { return a && b ? std::min(*a, *b) : a ? a : b; }
 
-/// Keeps -left <= key - (query + offset) <= right.
-void keep(MaskArguments& mask, Side left, Side right, Index offset) {
-  if (left) mask.left = narrower(mask.left, *left - offset);
-  if (right) mask.right = narrower(mask.right, *right + offset);
+/// A call with the name of the table's row.
+Python renamed(Python call, std::string_view name) {
+  call.text = name;
+  return call;
 }
 
-void take_class(ForeignText& text, MaskArguments& mask) {
-  text.at_end();
-  const Index begin = text.position();
-  const std::string name = text.word();
-  SplashCall call = call_of(text);
-  const bool has_shape = call.tuples.size() > (name == "LocalMask" ? 1 : 0);
-  if (has_shape && call.align == Align::kUnset) call.align = Align::kTopLeft;
-  if (mask.banded() && mask.align != call.align) {
-    text.fail_at(begin, "masks joined by & must have one offset");
+/// Both at once; they count from one diagonal.
+void join(const ForeignSource& source, MaskForm& out, const MaskForm& part, Index position) {
+  if (out.banded() && part.banded() && out.align != part.align) {
+    source.fail(position, "masks joined by & must have one offset");
   }
-  mask.align = call.align;
-  if (name == "CausalMask") {
-    if (call.number) text.fail_at(begin, "expected no numbers");
-    keep(mask, std::nullopt, 0, call.offset);
-  } else if (name == "LocalMask") {
-    if (call.tuples.empty()) text.fail_at(begin, "expected 2 numbers: LocalMask((L, R))");
-    const auto& [left, right] = call.tuples.back();
-    keep(mask, side_of(text, begin, left), side_of(text, begin, right), call.offset);
-  } else if (name == "ChunkedCausalMask") {
-    if (!call.number || *call.number < 1) text.fail_at(begin, "expected 1 number of at least 1");
-    keep(mask, std::nullopt, 0, 0);
-    mask.chunk = call.number;
-  } else if (name != "FullMask") {
-    text.fail_at(begin, fmt::format("unknown mask '{}'; known: FullMask, CausalMask, "
-                                    "LocalMask((L, R)), ChunkedCausalMask(N)",
-                                    shown(name)));
+  if (part.chunk && out.chunk) source.fail(position, "two masks with chunks");
+  if (part.banded()) out.align = part.align;
+  out.left = narrower(out.left, part.left);
+  out.right = narrower(out.right, part.right);
+  if (part.chunk) out.chunk = part.chunk;
+}
+
+MaskForm splash_form(const ForeignSource& source, const Python& given) {
+  source.count(given.position);
+  const Python mask = resolved(source.text, given);
+  if (mask.kind == Kind::kOperator && mask.text == "&" && mask.items.size() == 2) {
+    MaskForm out = splash_form(source, mask.items[0]);
+    join(source, out, splash_form(source, mask.items[1]), mask.position);
+    return out;
   }
+  if (mask.kind != Kind::kCall) source.fail(mask.position, "expected a mask class with (...)");
+  return form_of_call(source, mask);
+}
+
+/// Where the kernel is given segment ids: their lengths.
+std::optional<std::vector<Index>> segments_of(const ForeignSource& source) {
+  for (const auto& [key, value] : source.text.last.named) {
+    if (key != "segment_ids") continue;
+    const Python ids = resolved(source.text, value);
+    for (const auto& [side, array] : ids.named) {
+      if (side != "q") continue;
+      const auto lengths = id_lengths(source, array);
+      if (!lengths) source.fail(array.position, "the values of the ids are needed");
+      return lengths;
+    }
+    source.fail(value.position, "expected SegmentIds(q=IDS, kv=IDS)");
+  }
+  return std::nullopt;
+}
+
+/// apply_causal(offset), apply_sliding_window(W or (L, R), offset), apply_chunked(N).
+void apply_method(const ForeignSource& source, std::string_view method,
+                  const std::vector<Python>& items, Python call, MaskForm& out) {
+  const auto splash = [&](std::string_view name) {
+    Python moved = renamed(call, name);
+    Python shape;
+    shape.kind = Kind::kList;
+    shape.items = {Python{}, Python{}};
+    moved.items = items;
+    moved.items.insert(moved.items.begin(), shape);
+    ForeignSource as_splash{Library::kSplash, source.given, source.text, 0};
+    join(source, out, form_of_call(as_splash, moved), call.position);
+  };
+  if (method == "apply_causal") return splash("CausalMask");
+  if (method == "apply_chunked") return splash("ChunkedCausalMask");
+  if (method != "apply_sliding_window") {
+    source.fail(call.position, fmt::format("unknown transform '{}' of MaskInfo", shown(method)));
+  }
+  // An integer is both sides.
+  std::vector<Python> window = items;
+  if (!window.empty() && number_in(source.text, window.front())) {
+    Python pair;
+    pair.kind = Kind::kList;
+    pair.items = {window.front(), window.front()};
+    window.front() = pair;
+  }
+  Python moved = renamed(call, "LocalMask");
+  Python shape;
+  shape.kind = Kind::kList;
+  shape.items = {Python{}, Python{}};
+  moved.items = window;
+  moved.items.insert(moved.items.begin(), shape);
+  if (moved.items.size() < 3 && moved.named.empty()) {
+    Python zero;
+    zero.kind = Kind::kNumber;
+    moved.items.push_back(zero);
+  }
+  ForeignSource as_splash{Library::kSplash, source.given, source.text, 0};
+  join(source, out, form_of_call(as_splash, moved), call.position);
 }
 
 }  // namespace
 
-Chain parse_splash(std::string_view given) {
-  if (const auto at = given.find('='); given.substr(0, at).find('(') == given.npos) {
-    given.remove_prefix(at == given.npos ? 0 : at + 1);  // "mask = ..."
+Chain chain_of_splash(const ForeignSource& source) {
+  const auto made = source.text.names.find("mask");
+  MaskForm out =
+      splash_form(source, made != source.text.names.end() ? made->second : source.text.last);
+  if (const auto lengths = segments_of(source)) {
+    out.documents = true;
+    out.lengths = *lengths;
   }
-  ForeignText text(given, "translate");
-  MaskArguments mask;
-  do {
-    take_class(text, mask);
-  } while (text.take('&'));
-  if (!text.at_end()) text.fail("expected '&' or the end");
-  return chain_of(mask);
+  return chain_of(out);
+}
+
+Chain chain_of_mask_info(const ForeignSource& source, const Python& call) {
+  MaskForm out;
+  if (call.methods.empty()) source.fail(call.position, "expected MaskInfo.from_...(...)");
+  for (const Python& method : call.methods) {
+    const std::string_view name = std::string_view(method.text).substr(method.text.rfind('.') + 1);
+    if (name == "from_segments") {
+      const auto lengths =
+          method.items.empty() ? std::nullopt : id_lengths(source, method.items[0]);
+      if (!lengths) source.fail(method.position, "the values of the segment ids are needed");
+      out.documents = true;
+      out.lengths = *lengths;
+    } else if (name != "from_attention_mask") {
+      apply_method(source, name, method.items, method, out);
+    }
+  }
+  return chain_of(out);
 }
 
 }  // namespace maskctl

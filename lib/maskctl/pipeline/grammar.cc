@@ -115,7 +115,8 @@ class Parser {
     take('{');
     out.has_nested = true;
     skip_blanks();
-    if (take('}')) return;
+    // Documents alone, without a step inside them, are a mask; heads and batches are not.
+    if (out.name == "within" && take('}')) return;
     out.nested = chain(depth + 1);
     if (!take('}')) expected(out.nested.back(), "'}'");
   }

@@ -1,0 +1,56 @@
+// Which mask each model type of transformers has, and the defaults of its config class; private to
+// io.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "maskctl/base/index.h"
+
+namespace maskctl {
+
+/// How a model type's layers come by their masks.
+enum class HfFamily {
+  kCausal,          // every layer causal, whatever windows the config names
+  kWindow,          // every layer slides where sliding_window is set
+  kTypes,           // layer_types, or the pattern of the class
+  kLateWindow,      // slides from layer max_window_layers on, with use_sliding_window
+  kEvenWindow,      // qwen2_moe: even layers below max_window_layers slide, with use_sliding_window
+  kNoRopeWindow,    // layers without rotary positions slide, with use_sliding_window
+  kChunked,         // layers with rotary positions see their chunk, the others all
+  kEncoder,         // every layer sees all; causal with is_decoder
+  kEncoderWindow,   // the pattern's sliding layers see a window on either side
+  kEncoderDecoder,  // encoder all, decoder causal, cross attention all
+  kLocalLayers,     // gpt_neo: attention_layers name "local" and "global"
+  kRecurrent,       // recurrent_gemma: every third layer slides, the others are recurrent
+  kHybrid,          // causal where layer_types says attention; the others have no mask
+  kLongformer,      // a window on either side, and global tokens that an argument names
+  kNoAttention,     // state-space and other models without a mask
+  kOwn,             // a mask of its own that no keys describe
+};
+
+/// Layer i is full when (i + 1) % every == 0 shifted by `first`: i % every == first.
+struct HfPattern {
+  Index every = 0;  // 0: no pattern, every layer is full
+  Index first = 0;
+  bool starts_full = false;  // the first layer besides
+  bool ends_full = false;    // the last layer besides
+
+  bool full(Index i, Index layers) const {
+    return every == 0 || i % every == first || (starts_full && i == 0) ||
+           (ends_full && i + 1 == layers);
+  }
+};
+
+struct HfModel {
+  std::string_view type;
+  HfFamily family = HfFamily::kCausal;
+  Index window = 0;  // of the class, where the config has none; 0: none
+  HfPattern pattern = {};
+};
+
+/// Null for an unknown type. Source: the configuration and modeling files of transformers 5.23.
+const HfModel* find_hf_model(std::string_view type);
+std::span<const HfModel> hf_models();
+
+}  // namespace maskctl

@@ -1,0 +1,28 @@
+// Calls of libraries looked up in the table of conventions; private to the pipeline.
+#pragma once
+
+#include <string_view>
+
+#include "maskctl/inspect/conventions.h"
+#include "maskctl/inspect/mask_form.h"
+#include "maskctl/pipeline/python_text.h"
+
+namespace maskctl {
+
+/// What reads a library's text and fails with a caret in it.
+struct ForeignSource {
+  Library library;
+  std::string_view given;
+  PythonText text;
+
+  [[noreturn]] void fail(Index position, const std::string& why) const;
+  /// Counts a part that is read: names may stand for each other many times over.
+  void count(Index position) const;
+  mutable int parts = 0;
+};
+ForeignSource read_foreign(Library library, std::string_view given);
+
+/// The mask that the call makes; keywords alone are a call without a name.
+MaskForm form_of_call(const ForeignSource& source, const Python& call);
+
+}  // namespace maskctl

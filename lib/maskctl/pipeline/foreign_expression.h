@@ -1,0 +1,25 @@
+// Masks as expressions: functions of attention-gym and terms in q_idx and kv_idx; private to the
+// pipeline.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "maskctl/pipeline/foreign_call.h"
+
+namespace maskctl {
+
+/// The chain of an expression on an all-open mask. `rows`: where q_idx counts from when Q != K, the
+/// first row (kTopLeft) or the first cached token (kBottomRight). Fails for what no chain can hold.
+Chain chain_of_expression(const ForeignSource& source, const Python& expression, Align rows);
+/// Lengths of documents that an array of ids names: a list, or repeat(arange(n), [3, 5]).
+std::optional<std::vector<Index>> id_lengths(const ForeignSource& source, const Python& ids);
+/// Lengths of documents by positions that start again at 0.
+std::optional<std::vector<Index>> packed_lengths(const ForeignSource& source, const Python& ids);
+
+/// CausalMask(...) & LocalMask(...), with the segment ids of the kernel that takes it.
+Chain chain_of_splash(const ForeignSource& source);
+/// MaskInfo.from_segments(...).apply_causal(...).
+Chain chain_of_mask_info(const ForeignSource& source, const Python& call);
+
+}  // namespace maskctl
