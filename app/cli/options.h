@@ -30,9 +30,9 @@ struct GlobalOptions {
 struct SourceOptions {
   std::optional<Kind> as;
   bool as_mask_info = false;
-  bool as_bf16 = false;
   bool keep_value_is_zero = false;
   std::int32_t pad_id = -1;
+  std::optional<double> closed_below;  // numbers of a bias that close
   std::optional<std::vector<Index>> shape;
   std::optional<BlockSize> block;  // tile of --as blockmap:QxK
   std::vector<std::string> transforms;

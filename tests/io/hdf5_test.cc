@@ -96,10 +96,9 @@ TEST_CASE("hdf5: packed rows of a chunked dataset are those of a plain one") {
   CHECK(std::ranges::equal(dense_from_mask(chunked, 1 << 20).bytes(), plain.bytes()));
 }
 
-TEST_CASE("hdf5: bfloat16 is opaque unless asked for, or a float of its shape") {
+TEST_CASE("hdf5: bfloat16 is two opaque bytes, or a float of its shape") {
   const Scratch& scratch = arrays().scratch;
-  CHECK(contains(read_error(scratch / "bf16.h5:/v2"), "bfloat16"));
-  const Tensor opaque = read_array(scratch / "bf16.h5:/v2", {.as_bf16 = true});
+  const Tensor opaque = read_array(scratch / "bf16.h5:/v2");
   const Tensor typed = read_array(scratch / "bf16.h5:/float");
   check_equal(opaque, typed);
   CHECK(astype(typed, DType::kFloat32).as<float>()[0] == 1.0F);
@@ -176,9 +175,7 @@ TEST_CASE("hdf5: h5py reads what is written") {
     std::string flat = name;
     std::ranges::replace(flat, '/', '_');
     write_array(scratch / flat + ".npy", tensor);
-    ReadOptions options;
-    options.as_bf16 = true;
-    check_equal(read_array(file + ":" + name, options), tensor);
+    check_equal(read_array(file + ":" + name), tensor);
   };
   std::size_t count = 0;
   for (const DType dtype : dtypes) {

@@ -48,9 +48,10 @@ SourceName split(std::string_view text, std::size_t colon) {
 
 void check_no_append(const DestName& dest, const WriteOptions& options) {
   if (!options.append) return;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: --append adds to a container; name an .npz or a .safetensors file",
-                          dest.path));
+  throw Error(
+      Errc::kInvalidArgument,
+      fmt::format("{}: --append adds to a container; name an .npz, .safetensors or .h5 file",
+                  dest.path));
 }
 
 void check_gzip(const DestName& dest, const WriteOptions& options) {
@@ -62,6 +63,21 @@ void check_gzip(const DestName& dest, const WriteOptions& options) {
   throw Error(
       Errc::kInvalidArgument,
       fmt::format("{}: --gzip packs the arrays of an .npz or .h5; name one of these", dest.path));
+}
+
+/// Suffixes of formats that are not written: a name must not promise what the bytes do not hold.
+constexpr std::array<std::string_view, 22> kForeign = {
+    ".pt",    ".pth",  ".bin", ".ckpt", ".pkl", ".pickle", ".csv",  ".tsv",
+    ".txt",   ".json", ".mat", ".gz",   ".zip", ".tar",    ".gguf", ".parquet",
+    ".arrow", ".zarr", ".png", ".jpg",  ".svg", ".html"};
+
+void check_suffix(std::string_view path) {
+  for (const std::string_view suffix : kForeign) {
+    if (!path.ends_with(suffix)) continue;
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("{}: no {} is written; name a .npy, .npz, .safetensors or .h5", path, suffix));
+  }
 }
 
 std::string names_of(std::span<const ArrayRef> arrays) {
@@ -159,8 +175,8 @@ Tensor read_array(const std::string& source, const ReadOptions& options,
   }
   if (content != Content::kNpy) {
     throw Error(Errc::kFormat,
-                fmt::format("{}: it looks like {}; expected .npy, .npz or .safetensors",
-                            bytes.name(), describe(content)));
+                fmt::format("{}: it looks like {}{}; expected .npy, .npz, .safetensors or HDF5",
+                            bytes.name(), describe(content), remedy(content)));
   }
   if (!name.member.empty()) {
     throw Error(Errc::kInvalidArgument, fmt::format("{}: a .npy file is one array; drop ':{}'",
@@ -177,6 +193,7 @@ DestName parse_dest_name(std::string_view text) {
     const auto member = colon == std::string_view::npos ? "" : text.substr(colon + 1);
     return {std::string(path), std::string(member), suffix.format};
   }
+  check_suffix(text);
   return {std::string(text), "", Format::kNpy};
 }
 

@@ -29,8 +29,11 @@ struct MaskReadOptions {
   std::int32_t pad_id = -1;
   /// Of the blocks of a block map.
   std::optional<BlockExtent> block;
+  /// Elements of a bias at or below this number are closed, other finite ones open.
+  std::optional<double> closed_below;
   /// [B,H,Q,K]: gives what the array does not carry (queries of key-padding, extents of cu_seqlens,
-  /// pairs and block maps, all of bits); a batch or head axis of 1 is repeated. Anything else must
+  /// pairs and block maps, all of bits); an axis of 1 of batches, heads
+  /// or queries is repeated. Anything else must
   /// agree.
   std::optional<std::vector<Index>> shape;
   /// max_bytes limits the packed form of a dense mask, not its file.
@@ -57,8 +60,8 @@ struct LoadedMask {
 /// a KEY, arrays KEY/q and so on. Data of .npy and safetensors files is streamed for dense masks
 /// and biases: read by several threads from files, in order from pipes, and held only packed.
 /// Values other than 0 and 1 in dense and padding arrays are an Error naming the first (nonzero
-/// bytes of a bool are true, with a note), as are values of a bias other than 0, -inf and the least
-/// finite number. Throws Error; messages start with the source.
+/// bytes of a bool are true, with a note), as are values of a bias that neither open nor close
+/// (mask/bias.h). Throws Error; messages start with the source.
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
 
 struct MaskWriteOptions {
