@@ -13,6 +13,7 @@
 #include "maskctl/io/npz.h"
 #include "maskctl/io/printable.h"
 #include "maskctl/io/safetensors.h"
+#include "maskctl/mask/elements.h"
 #include "maskctl/pipeline/generate.h"
 
 namespace maskctl::app {
@@ -39,6 +40,9 @@ InfoReport hdf5_report(const std::string& source, const ReadOptions& options) {
   for (const Hdf5Dataset& dataset : listing.datasets) {
     report.arrays.push_back({printable(dataset.path), dtype_text(dataset.dtype),
                              dataset.shape.value_or(std::vector<Index>())});
+  }
+  for (const Hdf5Unreadable& object : listing.unreadable) {
+    report.notes.push_back(printable(fmt::format("{}: {}", object.path, object.reason), 400));
   }
   for (const Hdf5Attribute& attribute : listing.attributes) {
     report.notes.push_back(
@@ -140,7 +144,9 @@ std::optional<ArrayReport> outline(const std::string& source, const ReadOptions&
 /// Whether the array can be read at all, and what its finite numbers are where it is a bias.
 void describe_numbers(const std::string& source, const ReadOptions& options, InfoReport& report) {
   const Tensor array = read_array(source, options);
-  if (!is_floating(array.dtype()) || array.rank() < 2 || array.rank() > 4) return;
+  const bool is_bias = is_floating(array.dtype()) && array.rank() >= 2 && array.rank() <= 4 &&
+                       first_not_binary(array.dtype(), array.bytes());
+  if (!is_bias) return;
   const BiasForm form = bias_form(array);
   report.bias = bias_text(form);
   report.reason = report.reason.substr(0, report.reason.find("; "));  // the lines below say more

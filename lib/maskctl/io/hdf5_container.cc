@@ -104,6 +104,8 @@ void add_line(const std::vector<std::string>& fields, const std::string& name, H
     out.groups.push_back(fields[1]);
   } else if (kind == "link" && fields.size() == 3) {
     out.links.push_back(fields[1]);
+  } else if (kind == "unreadable" && fields.size() == 3) {
+    out.unreadable.push_back({fields[1], fields[2]});
   } else if (kind == "attribute" && fields.size() == 4) {
     out.attributes.push_back({fields[1], fields[2], fields[3]});
   } else if (kind == "dataset" && fields.size() >= 5) {
