@@ -41,6 +41,13 @@ def window_with_sinks():
     return (k <= q) & ((q - k < 8) | (k < 2))
 
 
+def alibi():
+    """Two heads over 8 tokens: causal, and 1/4 or 1/16 less for each token of distance."""
+    q, k = np.ogrid[:8, :8]
+    slopes = np.array([1 / 4, 1 / 16])[None, :, None, None]
+    return np.where(k <= q, -slopes * (q - k), -np.inf).astype(np.float32)
+
+
 def leaked_pair():
     """The first packed row with causal attention, and one pair too many: token 17 sees token 3."""
     ids = packed_ids()[0]
@@ -102,6 +109,7 @@ SAMPLES = {
     "cross.npy": cross_attention,
     "window_sinks.npy": window_with_sinks,
     "leaked.npy": leaked_pair,
+    "alibi.npy": alibi,
     "hf_config.json": layers_config,
     "bugs/window_train.npy": lambda: window(32, 9),
     "bugs/window_decode.npy": lambda: window(32, 8),

@@ -9,6 +9,7 @@
 #include "maskctl/inspect/stats.h"
 #include "maskctl/io/kind.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/mask/varlen.h"
 #include "maskctl/render/draw.h"
 #include "maskctl/tensor/dtype.h"
 
@@ -103,7 +104,9 @@ struct ConvertOptions {
   std::optional<BlockSize> block;                                  // of --to blockmap
   enum class Fill { kDefault, kInf, kMin } fill = Fill::kDefault;  // closed cells of --to bias
   bool write_zero_as_keep = false;  // --write-keep-value 0: 0 may attend in what is written
+  PaddingTokens padding = PaddingTokens::kSegments;  // of the cu_seqlens of a batch
   bool roundtrip = false;
+  bool lossy = false;  // write the nearest where the kind cannot hold the mask
 };
 
 struct StatsOptions {

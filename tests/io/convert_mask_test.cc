@@ -107,6 +107,7 @@ TEST_CASE("convert: what is written means what was promised, in every format") {
     for (const Kind kind : kWritable) {
       CAPTURE(format, name, maskctl::name(kind));
       if (kind == Kind::kPadding && mask.queries() != mask.keys()) continue;
+      if (kind == Kind::kCuSeqlens && mask.batch() > 1) continue;  // rows end to end: varlen_test
       const MaskWriteOptions options = writing(kind);
       const ConvertedMask converted = convert_mask(mask, options);
       REQUIRE(converted.changed == differing(mask, in_full(converted.mask, mask)));
@@ -128,6 +129,7 @@ TEST_CASE("convert: every kind to every kind") {
         CAPTURE(maskctl::name(from), maskctl::name(to), name);
         const bool square = mask.queries() == mask.keys();
         if (!square && (from == Kind::kPadding || to == Kind::kPadding)) continue;
+        if (from == Kind::kCuSeqlens && mask.batch() > 1) continue;
         const std::string first = folder / "first.npz";
         MaskWriteOptions options = writing(from);
         options.force = true;

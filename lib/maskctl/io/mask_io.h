@@ -11,6 +11,7 @@
 #include "maskctl/io/read_options.h"
 #include "maskctl/mask/bias.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/mask/varlen.h"
 
 namespace maskctl {
 
@@ -71,10 +72,11 @@ struct MaskWriteOptions {
   std::int32_t pad_id = -1;               // of segments
   BiasFill fill = BiasFill::kInf;         // of closed cells of a bias
   std::optional<BlockExtent> block = {};  // of a block map
-  Index max_bytes = Index{4} << 30;       // for what is allocated: whole arrays; rows of dense
-  bool force = false;                     // replace an existing file
-  bool append = false;                    // keep the other arrays of an existing container
-  int gzip = 0;                           // level that packs HDF5 and .npz; 0: not packed
+  PaddingTokens padding = PaddingTokens::kSegments;  // of the cu_seqlens of a batch
+  Index max_bytes = Index{4} << 30;  // for what is allocated: whole arrays; rows of dense
+  bool force = false;                // replace an existing file
+  bool append = false;               // keep the other arrays of an existing container
+  int gzip = 0;                      // level that packs HDF5 and .npz; 0: not packed
   std::function<void(double fraction)> progress = {};
 };
 
@@ -86,8 +88,13 @@ struct ConvertedMask {
   Mask mask;
   /// Cells of `source` that differ in it.
   Index changed = 0;
+  /// Of these, cells that are lost: not those that a kernel's causal flag brings back, nor the
+  /// padding of a packed batch, which becomes segments of its own or is dropped.
+  Index lost = 0;
   /// The arrays, for the kinds that are not made while they are written. Two are called q and kv.
   std::vector<NamedTensor> arrays;
+  /// What goes beside them into a container without a key: the longest segments, for cu_seqlens.
+  std::vector<NamedTensor> beside;
   /// What reading the arrays back needs: "--shape 1+1+8+8".
   std::vector<std::string> notes;
 };
@@ -96,6 +103,9 @@ struct ConvertedMask {
 /// (mask/nearest.h). Throws Error(kUnsupported) for kinds that are read only,
 /// Error(kInvalidArgument) for options that the kind does not have.
 ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options);
+
+/// Segment ids as they were read, where no step has changed the mask.
+ConvertedMask kept_segments(const LoadedMask& loaded, const MaskWriteOptions& options);
 
 /// Dense, bias and block maps: [B,H,Q,K], byte for byte as np.save writes them, made and written by
 /// parts; bits likewise, [N]. Runs and arrays that differ for queries and keys need a container or
