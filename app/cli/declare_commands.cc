@@ -168,6 +168,8 @@ void golden_options(OptionList& list, Request& request) {
   list.operand("ACTION", golden.action);
   list.operand("MANIFEST", golden.manifest);
   list.operands("NAME", golden.names);
+  list.value("--as", "KIND", "how init reads its SOURCEs",
+             [&golden](const std::string& text) { golden.as = name(parse_kind(text, "--as")); });
   list.text("--junit", "FILE.xml", "write the results as JUnit XML too (check)", golden.junit);
   list.flag("-f,--force", "update even where CI is set", golden.force);
   list.flag("--json", "print JSON (maskctl.golden/1, golden-update/1, golden-list/1)", golden.json);

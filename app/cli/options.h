@@ -131,9 +131,10 @@ struct CombineOptions {
 };
 
 struct GoldenOptions {
-  std::string action;  // check, update or list
+  std::string action;  // init, check, update or list
   std::string manifest;
-  std::vector<std::string> names;  // of entries; none: all
+  std::vector<std::string> names;  // of entries, none: all; of init SOURCEs
+  std::string as;                  // how init reads them
   std::string junit;               // file to write
   bool force = false;
   bool json = false;

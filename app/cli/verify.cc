@@ -84,7 +84,7 @@ attention::NamedResults given_results(const VerifyOptions& options, Loader& load
 
 }  // namespace
 
-int verify(const VerifyOptions& options, const GlobalOptions& globals) {
+std::vector<VerifyCheck> verify_checks(const VerifyOptions& options, const GlobalOptions& globals) {
   attention::VerifyRequest request;
   request.operation = &operation_named(options.operation);
   CallOptions call = options.call;
@@ -99,11 +99,14 @@ int verify(const VerifyOptions& options, const GlobalOptions& globals) {
     request.tolerance = {options.relative.value_or(0), options.absolute.value_or(0)};
   }
   if (mask_alone(options)) request.declared = request.arguments.mask;
-  const std::vector<VerifyCheck> checks =
-      options.given.empty() ? attention::verify(request)
-                            : verify_given(request, given_results(options, loader));
-  write_stdout(options.json ? verify_json(std::string(request.operation->name), checks)
-                            : checks_text(checks));
+  if (options.given.empty()) return attention::verify(request);
+  return verify_given(request, given_results(options, loader));
+}
+
+int verify(const VerifyOptions& options, const GlobalOptions& globals) {
+  const std::vector<VerifyCheck> checks = verify_checks(options, globals);
+  const std::string operation(operation_named(options.operation).name);
+  write_stdout(options.json ? verify_json(operation, checks) : checks_text(checks));
   return all_passed(checks) ? 0 : 1;
 }
 
