@@ -114,6 +114,16 @@ TEST_CASE("varlen: what neither documents nor causality explain is lost") {
   CHECK_FALSE(made.needs_causal);
 }
 
+TEST_CASE("varlen: without heads, rows or tokens there are no documents") {
+  for (const std::vector<Index>& shape :
+       {std::vector<Index>{2, 0, 3, 3}, {0, 1, 3, 3}, {2, 1, 0, 0}, {2, 1, 3, 0}}) {
+    const Varlen made = varlen_batch(mask_from_dense(Tensor(DType::kBool, shape)));
+    CHECK(made.documents == 0);
+    CHECK(made.lost == 0);
+    CHECK(made.padding == shape[0] * shape[2]);
+  }
+}
+
 TEST_CASE("varlen: queries and keys of their own, and heads that differ") {
   // Two rows of 4 queries and 6 keys: documents (2 x 3, 2 x 3) and (4 x 5), one key of padding.
   Tensor cells(DType::kBool, {2, 2, 4, 6});

@@ -222,7 +222,7 @@ Kind choose_kind(OpenArray& array, const MaskReadOptions& options,
     throw Error(Errc::kShape, fmt::format("{}: the shape {} is no mask; expected 1 to 4 axes",
                                           array.name, shape_text(array.shape)));
   }
-  if (options.closed_below) return Kind::kBias;
+  if (options.closed_below && is_floating(array.dtype)) return Kind::kBias;
   if (choice.kinds.size() > 1) refuse(array, choice.kinds);
   if (choice.kinds[0] == Kind::kDense && is_additive(array, options)) return Kind::kBias;
   return choice.kinds[0];

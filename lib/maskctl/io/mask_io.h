@@ -30,7 +30,8 @@ struct MaskReadOptions {
   std::int32_t pad_id = -1;
   /// Of the blocks of a block map.
   std::optional<BlockExtent> block;
-  /// Elements of a bias at or below this number are closed, other finite ones open.
+  /// Elements of a bias at or below this number are closed, other finite ones open. Arrays of
+  /// other types than floats have none of either.
   std::optional<double> closed_below;
   /// [B,H,Q,K]: gives what the array does not carry (queries of key-padding, extents of cu_seqlens,
   /// pairs and block maps, all of bits); an axis of 1 of batches, heads

@@ -92,7 +92,7 @@ LoadedMask load_runs(Container& container, const std::string& group,
 }
 
 void check_polarity(Kind kind, const MaskReadOptions& options) {
-  if (options.closed_below && kind != Kind::kBias) {
+  if (options.closed_below && options.as && kind != Kind::kBias) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("--closed-below is for floats to add (--as bias), not for the kind {}",
                             name(kind)));

@@ -12,6 +12,7 @@ namespace {
 
 /// The plane of a row that is open where any head is.
 PlanePtr any_head(const Mask& mask, Index batch) {
+  if (mask.heads() == 0) return empty_plane(mask.queries(), mask.keys());
   PlanePtr out = mask.plane(batch, 0);
   for (Index h = 1; h < mask.heads(); ++h) {
     if (mask.index_of(batch, h) != mask.index_of(batch, 0)) {
