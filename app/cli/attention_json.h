@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "maskctl/attention/named/call.h"
-#include "maskctl/attention/verify/verify.h"
+#include "maskctl/attention/verify/judge.h"
 #include "maskctl/inspect/diff.h"
 
 namespace maskctl::app {
@@ -54,8 +54,7 @@ struct MachineReport {
 std::string probe_json(const ProbeReport& report);
 std::string attend_json(const std::string& operation, const std::string& backend,
                         std::span<const ArraySummary> arrays);
-std::string verify_json(const std::string& operation,
-                        std::span<const attention::VerifyCheck> checks);
+std::string verify_json(const std::string& operation, const attention::GivenReport& report);
 std::string bench_json(const MachineReport& machine, std::span<const BenchLine> lines);
 std::string backends_json(const MachineReport& machine, std::span<const BackendLine> lines);
 

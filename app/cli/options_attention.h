@@ -22,6 +22,7 @@ struct CallOptions {
   std::vector<std::string> words;     // NAME=SOURCE or NAME=VALUE
   std::string axes;                   // "Tq=64+D=128": extents of random arrays
   std::optional<DType> random_dtype;  // of random arrays; float32
+  std::optional<attention::Layout> layout;  // of arrays that are given; absent: the operation's
   std::uint64_t seed = 0;
 };
 
