@@ -32,8 +32,8 @@ bool is_array(const NamedOperation& operation, std::string_view name, std::strin
   return contains(operation.arrays, name) && !(contains(operation.options, name) && digits);
 }
 
-void add_word(const NamedOperation& operation, const CallOptions& options,
-              const std::string& word, Loader& loader, NamedArguments& arguments) {
+void add_word(const NamedOperation& operation, const CallOptions& options, const std::string& word,
+              Loader& loader, NamedArguments& arguments) {
   const std::size_t mark = word.find('=');
   if (mark == word.npos || mark == 0) {
     throw Error(Errc::kInvalidArgument, fmt::format("'{}' is not NAME=SOURCE or NAME=VALUE", word));
@@ -106,8 +106,8 @@ void check_axes(const NamedOperation& operation, const AxisExtents& given) {
 void check_layout(const NamedOperation& operation, const CallOptions& options, const Mask& mask,
                   const NamedArguments& arguments) {
   const auto query = arguments.arrays.find("query");
-  const bool comparable = !options.layout && query != arguments.arrays.end() &&
-                          query->second.rank() == 4;
+  const bool comparable =
+      !options.layout && query != arguments.arrays.end() && query->second.rank() == 4;
   if (!comparable) return;
   const bool heads_first = own_layout(operation) == attention::Layout::kBhtd;
   const std::size_t time = heads_first ? 2 : 1, heads = heads_first ? 1 : 2;

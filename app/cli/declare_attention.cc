@@ -31,8 +31,9 @@ void call(OptionList& list, CallOptions& call) {
              [&call](const std::string& text) {
                call.random_dtype = parse_dtype(text, "--random-dtype");
              });
-  layout(list, "axes of the arrays that are given, and of results: time or heads first (as the "
-               "operation has them: bthd, but blocksparse_attention)",
+  layout(list,
+         "axes of the arrays that are given, and of results: time or heads first (as the "
+         "operation has them: bthd, but blocksparse_attention)",
          call.layout);
   list.integer("--seed", 0, "of random arrays (0)",
                [&call](Index n) { call.seed = static_cast<std::uint64_t>(n); });

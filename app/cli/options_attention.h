@@ -17,11 +17,11 @@ inline constexpr std::string_view kPolicies[] = {"autotune", "heuristics"};
 
 /// One call of an operation by name.
 struct CallOptions {
-  SourceOptions source;               // how masks are read; steps for them
-  std::string mask;                   // SOURCE; empty: none
-  std::vector<std::string> words;     // NAME=SOURCE or NAME=VALUE
-  std::string axes;                   // "Tq=64+D=128": extents of random arrays
-  std::optional<DType> random_dtype;  // of random arrays; float32
+  SourceOptions source;                     // how masks are read; steps for them
+  std::string mask;                         // SOURCE; empty: none
+  std::vector<std::string> words;           // NAME=SOURCE or NAME=VALUE
+  std::string axes;                         // "Tq=64+D=128": extents of random arrays
+  std::optional<DType> random_dtype;        // of random arrays; float32
   std::optional<attention::Layout> layout;  // of arrays that are given; absent: the operation's
   std::uint64_t seed = 0;
 };

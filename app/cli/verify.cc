@@ -114,8 +114,8 @@ attention::NamedResults given_results(const VerifyOptions& options, Loader& load
                   fmt::format("--given {}: gradients of what? give cotangent_out=SOURCE", given));
     }
     Tensor array = loader.array(named ? given.substr(mark + 1) : given);
-    out[name] = turned(operation_named(options.operation), name, std::move(array),
-                       options.call.layout);
+    out[name] =
+        turned(operation_named(options.operation), name, std::move(array), options.call.layout);
   }
   return out;
 }
@@ -160,8 +160,8 @@ GivenReport judge_backend(const VerifyRequest& request) {
   arguments.gradient_seed.reset();
   const NamedResults results = run(*request.operation, arguments);
   out.judgement = judge_given(request, {{"out", results.at("out")}}).judgement;
-  const bool agrees = out.judgement.verdict == Verdict::kObeys ||
-                      out.judgement.verdict == Verdict::kUnclear;
+  const bool agrees =
+      out.judgement.verdict == Verdict::kObeys || out.judgement.verdict == Verdict::kUnclear;
   if (!agrees) return out;
   out.judgement.verdict = Verdict::kNone;
   out.judgement.text = "the output agrees, and a check fails";

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "maskctl/attention/verify/judge.h"
 #include "maskctl/attention/verify/reach.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "maskctl/base/error.h"
@@ -120,6 +121,12 @@ class Edits {
     drop("chunks");
     move("chunk size", rule, 1, [](auto& c) -> Index& { return c.size; });
     move("chunk offset", rule, -kUnbounded, [](auto& c) -> Index& { return c.offset; });
+    if (!square_ || rule.offset != 0) return;
+    step::DocumentLengths documents;  // as many of equal length
+    for (Index left = keys_; left > 0; left -= rule.size) {
+      documents.lengths.push_back(std::min(left, rule.size));
+    }
+    join(documents);
   }
   void add(const step::Document& rule) {
     drop("documents");
@@ -137,18 +144,23 @@ class Edits {
       put(fmt::format("documents {} and {} as one", n - 1, n), std::move(copy));
     }
   }
-  void add(const step::DocumentLengths& rule) {
-    drop("documents");
+  void join(const step::DocumentLengths& rule) {
     for (std::size_t n = 1; n < std::min(rule.lengths.size(), kMostDocuments); ++n) {
       step::DocumentLengths copy = rule;
       copy.lengths[n - 1] += copy.lengths[n];
       copy.lengths.erase(copy.lengths.begin() + static_cast<std::ptrdiff_t>(n));
       put(fmt::format("documents {} and {} as one", n - 1, n), std::move(copy));
     }
+  }
+  void add(const step::DocumentLengths& rule) {
+    drop("documents");
+    join(rule);
     for (const Index by : {Index{1}, Index{-1}}) {
       step::DocumentLengths copy = rule;
-      if (copy.lengths.size() < 2 || copy.lengths.front() + by < 1) continue;
+      if (copy.lengths.size() < 2) continue;
       copy.lengths.front() += by;
+      copy.lengths.back() -= by;
+      if (std::min(copy.lengths.front(), copy.lengths.back()) < 1) continue;
       put(fmt::format("documents moved by a token to the {}", by > 0 ? "right" : "left"),
           std::move(copy));
     }
@@ -212,15 +224,31 @@ class Edits {
   std::vector<Edit> out_;
 };
 
-/// Causal and windows all aligned the other way.
-Chain turned(Chain chain) {
+/// f of every causal and window step, those of some heads or batch entries too.
+template <typename F>
+Chain with_diagonals(Chain chain, const F& f) {
   for (Step& step : chain) {
-    if (auto* causal = std::get_if<step::Causal>(&step.rule)) causal->align = turned(causal->align);
-    if (auto* window = std::get_if<step::Window>(&step.rule)) window->align = turned(window->align);
-    if (auto* scoped = std::get_if<step::Scoped>(&step.rule)) scoped->chain = turned(scoped->chain);
+    if (auto* causal = std::get_if<step::Causal>(&step.rule)) f(*causal);
+    if (auto* window = std::get_if<step::Window>(&step.rule)) f(*window);
+    if (auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
+      scoped->chain = with_diagonals(std::move(scoped->chain), f);
+    }
   }
   return chain;
 }
+
+struct TurnAlign {
+  template <typename Rule>
+  void operator()(Rule& rule) const {
+    rule.align = turned(rule.align);
+  }
+};
+
+struct MoveDiagonal {
+  Index by;
+  void operator()(step::Causal& rule) const { rule.offsets = moved_offsets(rule.offsets, by); }
+  void operator()(step::Window& rule) const { rule.offset += by; }
+};
 
 /// Every key where the one before it (by = 1) or after it (-1) was.
 Mask shifted(const Mask& mask, Index by) {
@@ -238,17 +266,18 @@ Mask shifted(const Mask& mask, Index by) {
 }
 
 Mask reversed(const Mask& mask, bool heads) {
-  return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(),
-                    [&](Index b, Index h) {
-                      return heads ? mask.plane(b, mask.heads() - 1 - h)
-                                   : mask.plane(mask.batch() - 1 - b, h);
-                    });
+  return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(), [&](Index b, Index h) {
+    return heads ? mask.plane(b, mask.heads() - 1 - h) : mask.plane(mask.batch() - 1 - b, h);
+  });
 }
 
 class Finder {
  public:
   explicit Finder(const Mask& mask)
-      : mask_(mask), full_(full_plane(mask.queries(), mask.keys())), square_(square(mask)) {
+      : mask_(mask),
+        full_(mask.map(
+            [](const PlanePtr& plane) { return full_plane(plane->queries(), plane->keys()); })),
+        square_(square(mask)) {
     known_.emplace(mask.count(), mask);
   }
 
@@ -289,18 +318,56 @@ class Finder {
       return;
     }
     if (found.unexplained > 0) residue_ = zip(Op::kXor, mask_, maskctl::apply(full_, found.chain));
+    if (!square_) put_chain("aligned the other way", with_diagonals(found.chain, TurnAlign{}));
+    of_all_scopes(found.chain);
     for (std::size_t i = 0; i < found.chain.size(); ++i) {
-      for (Edit& edit : Edits(mask_.queries(), mask_.keys()).of(found.chain[i])) {
-        Chain chain = found.chain;
-        if (edit.step) {
-          chain[i] = *edit.step;
-        } else {
-          chain.erase(chain.begin() + static_cast<std::ptrdiff_t>(i));
-        }
-        put_chain(std::move(edit.text), chain);
+      for (Edit& edit : edits_of(found.chain[i])) {
+        put_chain(std::move(edit.text), edited(found.chain, i, edit.step));
       }
     }
-    if (!square_) put_chain("aligned the other way", turned(found.chain));
+    for (const Index by : {Index{1}, Index{-1}}) {
+      put_chain(
+          by > 0 ? "diagonals moved by a key to the right" : "diagonals moved by a key to the left",
+          with_diagonals(found.chain, MoveDiagonal{by}));
+    }
+  }
+
+  std::vector<Edit> edits_of(const Step& step) const {
+    return Edits(mask_.queries(), mask_.keys()).of(step);
+  }
+
+  /// `step` in the place of step i; none: it is left out.
+  static Chain edited(Chain chain, std::size_t i, const std::optional<Step>& step) {
+    if (step) {
+      chain[i] = *step;
+    } else {
+      chain.erase(chain.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    return chain;
+  }
+
+  /// Changes that each scope of some heads or batch entries allows, made in all of them.
+  void of_all_scopes(const Chain& chain) {
+    std::map<std::string, Chain> changed;
+    std::map<std::string, std::size_t> times;
+    std::size_t scopes = 0;
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      const auto* scoped = std::get_if<step::Scoped>(&chain[i].rule);
+      if (!scoped) continue;
+      ++scopes;
+      std::set<std::string> seen;
+      for (std::size_t j = 0; j < scoped->chain.size(); ++j) {
+        for (const Edit& edit : edits_of(scoped->chain[j])) {
+          if (!seen.insert(edit.text).second) continue;
+          Chain& all = changed.try_emplace(edit.text, chain).first->second;
+          std::get<step::Scoped>(all[i].rule).chain = edited(scoped->chain, j, edit.step);
+          ++times[edit.text];
+        }
+      }
+    }
+    for (const auto& [text, all] : changed) {
+      if (scopes > 1 && times[text] > 1) put_chain(text, all);
+    }
   }
 
   void of_the_whole() {

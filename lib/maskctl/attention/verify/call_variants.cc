@@ -13,10 +13,10 @@ namespace {
 
 /// Arguments that say what is closed, beside a mask.
 constexpr std::string_view kClosing[] = {
-    "causal",         "causal_alignment", "sliding_window", "attention_mask",
-    "q_segment_ids",  "kv_segment_ids",   "cum_seqlens_q",  "cum_seqlens_k",
-    "cu_seqlens",     "query_lengths",    "key_lengths",    "block_mask",
-    "block_size",     "chunk_size",       "q_positions",    "kv_positions",
+    "causal",          "causal_alignment",  "sliding_window",     "attention_mask",
+    "q_segment_ids",   "kv_segment_ids",    "cum_seqlens_q",      "cum_seqlens_k",
+    "cu_seqlens",      "query_lengths",     "key_lengths",        "block_mask",
+    "block_size",      "chunk_size",        "q_positions",        "kv_positions",
     "segment_padding", "causal_block_size", "attention_sink_size"};
 
 constexpr std::string_view kDropping[] = {"dropout_prob", "dropout_seed", "dropout_rng", "pdrop",

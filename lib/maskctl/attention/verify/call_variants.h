@@ -39,8 +39,8 @@ class CallVariants {
   NamedResults under(const Mask& mask) const;
   /// The declared call with each value times 1 or -1; absent for a latent.
   std::optional<NamedResults> with_random_signs() const;
-  /// Other policies for rows without a key, where there are such; key heads taken in turn instead of
-  /// in groups.
+  /// Other policies for rows without a key, where there are such; key heads taken in turn instead
+  /// of in groups.
   std::vector<CallVariant> others() const;
   NamedResults run(const NamedArguments& arguments) const;
 

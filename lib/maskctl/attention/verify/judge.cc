@@ -26,7 +26,7 @@ constexpr double kDecisive = 15;
 constexpr double kShareSlack = 0.1;
 /// A row whose residual is this many times as large as rounding makes the others is off.
 constexpr double kOutlier = 30;
-constexpr double kLeastNoise = 0.05;  // squared, in units of the model: results may be exact
+constexpr double kLeastNoise = 0.05;   // squared, in units of the model: results may be exact
 constexpr std::size_t kClustered = 8;  // rows from which their scatter is a standard error too
 
 /// Sums over some of the rows in which two masks differ.
@@ -135,9 +135,7 @@ class Judge {
   bool is_off(double misfit, bool off) const {
     return off || misfit > kOutlier * kOutlier * std::max(noise_, 1.0);
   }
-  bool declared_off(Index row) const {
-    return is_off(residuals_.misfit(row), residuals_.off(row));
-  }
+  bool declared_off(Index row) const { return is_off(residuals_.misfit(row), residuals_.off(row)); }
 
   Evidence evidence(const Tried& tried) const {
     Evidence out;
@@ -240,8 +238,10 @@ class Judge {
     }
     std::string out;
     if (residuals_.batches() > 1) out += fmt::format("batch {}, ", ranges_text(batches));
+    const bool one = times.size() == 1;
     return out + fmt::format("head{} {}, {} {}", heads.size() > 1 ? "s" : "", ranges_text(heads),
-                             gradients_ ? "rows" : "queries", ranges_text(times));
+                             gradients_ ? (one ? "row" : "rows") : (one ? "query" : "queries"),
+                             ranges_text(times));
   }
 
   Judgement unclear() {
@@ -289,8 +289,8 @@ class Judge {
       out_.text += "; what is off is too small to be seen row by row";
       return std::move(out_);
     }
-    out_.where = fmt::format("{} of {} rows are off: {}", rows.size(), residuals_.rows(),
-                             where_text(rows));
+    out_.where =
+        fmt::format("{} of {} rows are off: {}", rows.size(), residuals_.rows(), where_text(rows));
     if (only_noisy && 2 * std::ssize(rows) > residuals_.rows()) {
       out_.text +=
           "; the declared one fits best, and all rows are off alike, as products in a lower "
@@ -344,8 +344,8 @@ bool agrees(const NamedResults& declared, const NamedResults& judged, const Name
   });
 }
 
-Judgement judge(const VerifyRequest& request, const NamedResults& given,
-                const NamedResults& judged, std::span<const Alternative> alternatives) {
+Judgement judge(const VerifyRequest& request, const NamedResults& given, const NamedResults& judged,
+                std::span<const Alternative> alternatives) {
   CallVariants variants(request, given, applied_mask(request));
   NamedResults declared = variants.declared();
   if (variants.can_change_mask() && !agrees(declared, judged, given)) {
@@ -355,15 +355,14 @@ Judgement judge(const VerifyRequest& request, const NamedResults& given,
   const std::optional<NamedResults> spread = variants.with_random_signs();
   const Residuals residuals(request, given, judged, declared, spread ? &*spread : nullptr);
   std::vector<Tried> tried;
-  const auto add = [&](const std::string& text, const NamedResults& results) {
-    bool less = false;
-    std::vector<RowResidual> rows = residuals.under(results, less);
-    if (less || !rows.empty()) tried.push_back({text, std::move(rows)});
-  };
   if (variants.can_change_mask()) {
-    for (const Alternative& other : alternatives) add(other.text, variants.under(other.mask));
+    for (const Alternative& other : alternatives) {
+      tried.push_back({other.text, residuals.under(variants.under(other.mask))});
+    }
   }
-  for (const CallVariant& other : variants.others()) add(other.text, variants.run(other.arguments));
+  for (const CallVariant& other : variants.others()) {
+    tried.push_back({other.text, residuals.under(variants.run(other.arguments))});
+  }
   return Judge(residuals, std::move(tried), std::ranges::all_of(given, is_given_gradient)).run();
 }
 

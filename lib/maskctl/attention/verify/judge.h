@@ -1,4 +1,5 @@
-// Which mask an output obeys: the declared one, another one, or none, as far as its precision tells.
+// Which mask an output obeys: the declared one, another one, or none, as far as its precision
+// tells.
 #pragma once
 
 #include <span>
@@ -13,7 +14,7 @@ namespace maskctl::attention {
 /// A mask that a kernel may have applied instead of the declared one.
 struct Alternative {
   std::string text;  // "window left 32 instead of 31"
-  Mask mask;         // broadcasts
+  Mask mask;         // broadcasts; another one than the declared
 };
 
 /// kObeys: the results are the declared mask's but for rounding, and those of no other one that was
@@ -44,7 +45,7 @@ struct Judgement {
   /// Of kAnother: the rows in which the two masks differ; of kNone: those out of the tolerance.
   /// "heads 0-3, queries 31-63".
   std::string where;
-  std::vector<Comparison> comparisons;  // alternatives of equal results are left out
+  std::vector<Comparison> comparisons;
 };
 std::string_view name(Comparison::State state);  // "rejected", "fits", "undecided"
 
@@ -55,8 +56,8 @@ struct GivenReport {
 
 /// Judges results that were made elsewhere, "out", "lse" or "grad_query", against those of
 /// `request.against`: within the tolerance, and which mask they obey. Beside `alternatives` the
-/// other policies for rows without keys are tried, and key heads taken in turn. Gradients are of the
-/// cotangents in the arguments, or of the seed's.
+/// other policies for rows without keys are tried, and key heads taken in turn. Gradients are of
+/// the cotangents in the arguments, or of the seed's.
 ///
 /// The residual of each row is projected on the difference between what the two masks give, both
 /// measured in the rounding that the precision of the arrays makes; the noise itself is estimated

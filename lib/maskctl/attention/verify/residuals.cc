@@ -109,7 +109,8 @@ void Residuals::add(const VerifyRequest& request, const std::string& name, const
   array.count = array.length == 0 ? 0 : std::ssize(array.given) / array.length;
   array.first = rows();
   const DType precision = precision_of(given);
-  const double weights = roundoff(inputs_precision(request.arguments)), stored = roundoff(precision);
+  const double weights = roundoff(inputs_precision(request.arguments)),
+               stored = roundoff(precision);
   array.element_noise = square(stored) / 3;
   const std::vector<double> judge = doubles_of(judged);
   const Tolerance tolerance =
@@ -126,8 +127,7 @@ void Residuals::add(const VerifyRequest& request, const std::string& name, const
     };
     const double size = mean_square(part(mixed));
     const double logits = name == "lse" ? 1 : 0;  // an lse is a logit, and as exact
-    array.row_sums.push_back(square(kSums) *
-                             (size + mean_square(part(array.declared)) + logits));
+    array.row_sums.push_back(square(kSums) * (size + mean_square(part(array.declared)) + logits));
     array.row_noise.push_back(square(weights) / 3 * size * (1 - logits) + array.row_sums.back() +
                               floor);
   }
@@ -151,8 +151,8 @@ void Residuals::add(const VerifyRequest& request, const std::string& name, const
 
 void Residuals::add_places(const VerifyRequest& request, const Tensor& tensor, const Array& array) {
   // [B,T,H,D] or [B,H,T,D]; [B,T,R] of a latent has one head; an lse is [B,H,T].
-  const bool bhtd = !request.operation->arrays.empty() &&
-                    request.operation->arrays.front().axes == "B Hq Tq D";
+  const bool bhtd =
+      !request.operation->arrays.empty() && request.operation->arrays.front().axes == "B Hq Tq D";
   const bool heads_first = bhtd || array.name == "lse";
   std::vector<Index> extents = tensor.shape();
   if (array.name != "lse" && !extents.empty()) extents.pop_back();
@@ -173,19 +173,18 @@ double Residuals::noise(const Array& array, Index row, double value) const {
          (std::isfinite(value) ? array.element_noise * square(value) : 0);
 }
 
-std::vector<RowResidual> Residuals::under(const NamedResults& other, bool& less) const {
+std::vector<RowResidual> Residuals::under(const NamedResults& other) const {
   std::vector<RowResidual> out;
   for (const Array& array : arrays_) {
     const std::vector<double> others = doubles_of(other.at(array.name));
     for (Index row = 0; row < array.count; ++row) {
       RowResidual sums;
       sums.row = array.first + row;
-      bool differs = false, clashes = false;
+      bool clashes = false;
       double distance = 0;
       for (Index e = row * array.length; e < (row + 1) * array.length; ++e) {
         const double a = array.given[as_size(e)], d = array.declared[as_size(e)];
         const double x = others[as_size(e)];
-        differs = differs || (d != x && !both_nan(d, x));
         sums.off = sums.off || clash(a, x) ||
                    std::abs(a - x) > array.absolute + array.relative * std::abs(x);
         if (clash(a, x)) sums.misfit = std::numeric_limits<double>::infinity();
@@ -199,11 +198,7 @@ std::vector<RowResidual> Residuals::under(const NamedResults& other, bool& less)
       }
       sums.misfit /= static_cast<double>(array.length);
       const double sums_alone = array.row_sums[as_size(row)] * static_cast<double>(array.length);
-      if (clashes || distance > kAboveSums * sums_alone) {
-        out.push_back(sums);
-      } else {
-        less = less || differs;
-      }
+      if (clashes || distance > kAboveSums * sums_alone) out.push_back(sums);
     }
   }
   return out;

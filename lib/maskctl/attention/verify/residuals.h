@@ -50,8 +50,8 @@ class Residuals {
   Index batches() const { return batches_; }
 
   /// The rows whose results under another mask differ from those under the declared one, by more
-  /// than the f32 sums of both may; `less`: others differ by less than that.
-  std::vector<RowResidual> under(const NamedResults& other, bool& less) const;
+  /// than the f32 sums of both may.
+  std::vector<RowResidual> under(const NamedResults& other) const;
 
  private:
   struct Array {

@@ -127,8 +127,7 @@ void verify_mask(const VerifyRequest& request, std::vector<VerifyCheck>& checks)
   }
   const NamedArguments arguments = on(request.backend, request);
   const NamedArguments kept = without_dropout(arguments);
-  checks.push_back(
-      compare_reach("weights", read_weights_reach(operation, kept), mask, nan_rows));
+  checks.push_back(compare_reach("weights", read_weights_reach(operation, kept), mask, nan_rows));
   if (const std::string reason = no_gradient_support(request, mask); reason.empty()) {
     checks.push_back(
         compare_reach("gradient support", read_gradient_reach(operation, kept), mask, 0));
