@@ -46,6 +46,7 @@ std::string probe_json(const ProbeReport& report) {
   out["cause"] = report.cause.empty() ? Json(nullptr) : Json(report.cause);
   out["averaged_rows"] = report.averaged_rows;
   out["nan_rows"] = report.nan_rows;
+  out["untold"] = report.untold;
   return text_of(out);
 }
 

@@ -215,9 +215,8 @@ class Edits {
       }
     }
   }
-  void add(const step::Random&) {}
-  void add(const step::Combine&) {}
-  void add(const step::Slice&) {}
+  template <typename Rule>
+  void add(const Rule&) {}
 
   Index keys_;
   bool square_;

@@ -33,11 +33,6 @@ std::vector<double> doubles_of(const Tensor& tensor) {
   return {values.begin(), values.end()};
 }
 
-bool survives(const Tensor& tensor, DType precision) {
-  const Tensor back = astype(astype(tensor, precision), tensor.dtype());
-  return same_bits(back, tensor);
-}
-
 /// The coarsest precision among the arrays that a kernel multiplies.
 DType inputs_precision(const NamedArguments& arguments) {
   DType out = DType::kFloat32;
@@ -77,16 +72,6 @@ bool clash(double a, double b) {
 }
 
 }  // namespace
-
-DType precision_of(const Tensor& tensor) {
-  if (tensor.dtype() != DType::kFloat32 && tensor.dtype() != DType::kFloat64) {
-    return tensor.dtype();
-  }
-  for (const DType precision : {DType::kBFloat16, DType::kFloat16}) {
-    if (survives(tensor, precision)) return precision;
-  }
-  return DType::kFloat32;
-}
 
 Residuals::Residuals(const VerifyRequest& request, const NamedResults& given,
                      const NamedResults& judged, const NamedResults& declared,

@@ -11,9 +11,6 @@
 
 namespace maskctl::attention {
 
-/// The dtype whose values all elements are: arrays of bf16 are often saved as f32.
-DType precision_of(const Tensor& tensor);
-
 /// A row of a result, and where it stands. Rows are those of the last axis; an lse has one element
 /// in each. Time and head are of queries or keys, whichever the result is for.
 struct RowPlace {
