@@ -18,7 +18,7 @@ struct ProbeReport {
   MaskDiff diff;      // of the declared mask (a) and the applied one (b)
   std::string cause;  // empty: none that explains all
   Index averaged_rows = 0, nan_rows = 0;
-  Index untold = 0;  // cells declared open whose weight of 0 proves nothing
+  Index untold = 0;                   // cells declared open whose weight of 0 proves nothing
   DType precision = DType::kFloat32;  // of the kernel's outputs
 };
 

@@ -130,7 +130,11 @@ void declare_bench(OptionList& list, BenchOptions& bench) {
           static_cast<attention::Backend>(parse_choice(part, "--backend", kBackends)));
     }
   });
-  list.flag("--backward", "time forward and backward together too", bench.backward);
+  list.flag("--backward", "time the backward pass too", bench.backward);
+  layout(list,
+         "axes of the arrays: time or heads first; turning them is timed too, where the "
+         "operation takes the other",
+         bench.layout);
   list.integer("--repeat", 1, "runs that are timed, after one that is not (5)",
                [&bench](Index n) { bench.repeats = n; });
   list.flag("--json", "print JSON (maskctl.bench/1)", bench.json);

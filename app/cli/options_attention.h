@@ -68,6 +68,7 @@ struct BenchOptions {
   std::vector<std::string> masks;       // pipelines on an open mask; none: full, causal, window
   std::vector<Index> sizes{1024};       // queries and keys, or tokens
   std::vector<attention::Backend> backends{attention::Backend::kCpu};
+  std::optional<attention::Layout> layout;  // of the arrays; absent: the operation's
   std::string axes;
   bool backward = false;
   Index repeats = 5;

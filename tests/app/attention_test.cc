@@ -208,6 +208,9 @@ TEST_CASE("bench and backends report on this machine") {
     ++runs;
   }
   CHECK(runs == 2 * 2 * 2 + 2 * 2);  // masks, backends, passes; and without masks
+  CHECK(contains(bench.out, "\"pass\": \"backward\""));
+  const std::string turned = "maskctl bench --size 64 --repeat 1 --backward --layout bhtd";
+  CHECK(sandbox.run(turned).status == 0);
   const Outcome backends = sandbox.run("maskctl backends gla_attention");
   CHECK(backends.status == 0);
   CHECK(contains(backends.out, "* xla     cpu   cpu"));

@@ -39,7 +39,7 @@ Probe make_probe(const ProbeShape& shape, DType dtype = DType::kFloat32);
 
 /// The mask that was applied, and rows that show none.
 struct ProbeReading {
-  Mask mask;                // [B,H,Q,K]; rows of the two kinds below are empty in it
+  Mask mask;  // [B,H,Q,K]; rows of the two kinds below are empty in it
   /// Cells that weigh 0 where that proves nothing: they may be closed, or so unlikely that their
   /// weight is below the least number of the array. Of probes there are none.
   Mask untold;
