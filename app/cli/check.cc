@@ -133,7 +133,7 @@ class Lint {
     if (raw) return read_raw(loader_.array(options_.name));
     LoadedMask loaded = loader_.read(options_.name);
     add(lint_reading({loaded.odd_bools, loaded.bias_seen.inf, loaded.bias_seen.min}));
-    gives_nan_ = loaded.kind != Kind::kBias || loaded.bias_seen.inf;
+    gives_nan_ = loaded.kind != Kind::kBias || !loaded.bias_seen.min;
     mask_ = std::move(loaded.mask);
     if (loaded.kind != Kind::kSegments || !loaded.q_segment_ids) return true;
     own_ = DocumentSource{DocumentForm::kSegments, std::move(*loaded.q_segment_ids),

@@ -38,27 +38,6 @@ std::string checks_text(const std::vector<VerifyCheck>& checks) {
   return out;
 }
 
-std::string verdict_text(const Judgement& judgement) {
-  std::string out = fmt::format("{:<18}", "verdict");
-  switch (judgement.verdict) {
-    case Verdict::kObeys:
-      out += "obeys its mask: ";
-      break;
-    case Verdict::kAnother:
-      out += "obeys another mask: ";
-      break;
-    case Verdict::kNone:
-      out += "obeys no mask that was tried: ";
-      break;
-    case Verdict::kUnclear:
-      out += "cannot be told at this precision: these fit as well: ";
-      break;
-  }
-  out += judgement.text;
-  if (!judgement.where.empty()) out += fmt::format(" ({})", judgement.where);
-  return out + "\n";
-}
-
 /// Arguments that close no cell.
 constexpr std::string_view kOpen[] = {"query",
                                       "key",
@@ -175,7 +154,28 @@ int status_of(Verdict verdict) {
 
 }  // namespace
 
-int verify(const VerifyOptions& options, const GlobalOptions& globals) {
+std::string verdict_text(const Judgement& judgement) {
+  std::string out;
+  switch (judgement.verdict) {
+    case Verdict::kObeys:
+      out += "obeys its mask: ";
+      break;
+    case Verdict::kAnother:
+      out += "obeys another mask: ";
+      break;
+    case Verdict::kNone:
+      out += "obeys no mask that was tried: ";
+      break;
+    case Verdict::kUnclear:
+      out += "cannot be told at this precision: these fit as well: ";
+      break;
+  }
+  out += judgement.text;
+  if (!judgement.where.empty()) out += fmt::format(" ({})", judgement.where);
+  return out;
+}
+
+GivenReport verify_report(const VerifyOptions& options, const GlobalOptions& globals) {
   attention::VerifyRequest request;
   request.operation = &operation_named(options.operation);
   CallOptions call = options.call;
@@ -191,11 +191,16 @@ int verify(const VerifyOptions& options, const GlobalOptions& globals) {
     request.tolerance = {options.relative.value_or(0), options.absolute.value_or(0)};
   }
   if (mask_alone(options)) request.declared = request.arguments.mask;
-  const GivenReport report = options.given.empty()
-                                 ? judge_backend(request)
-                                 : judge_given(request, given_results(options, loader));
-  write_stdout(options.json ? verify_json(std::string(request.operation->name), report)
-                            : checks_text(report.checks) + verdict_text(report.judgement));
+  return options.given.empty() ? judge_backend(request)
+                               : judge_given(request, given_results(options, loader));
+}
+
+int verify(const VerifyOptions& options, const GlobalOptions& globals) {
+  const GivenReport report = verify_report(options, globals);
+  const std::string operation(operation_named(options.operation).name);
+  write_stdout(options.json ? verify_json(operation, report)
+                            : checks_text(report.checks) +
+                                  fmt::format("{:<18}{}\n", "verdict", verdict_text(report.judgement)));
   return status_of(report.judgement.verdict);
 }
 

@@ -18,7 +18,6 @@ MaskReadOptions options_of(std::uint8_t kind, std::uint8_t more) {
   const std::size_t choice = (kind & 0x3F) % (kinds.size() + 1);
   if (choice < kinds.size()) options.as = kinds[choice];
   options.keep_value_is_zero = (kind & 0x80) != 0;
-  options.read.as_bf16 = (kind & 0x40) != 0;
   if ((more & 1) != 0) options.shape = {1, 1, 12, 16};
   if ((more & 2) != 0) options.shape = {2, 1, 0x7FFFFFFF, 0x7FFFFFFF};
   if ((more & 4) != 0) options.block = BlockExtent{4, 8};

@@ -11,7 +11,6 @@ namespace {
 bool read_whole(ByteSource source, bool strict) {
   ReadOptions options = fuzz::read_options();
   options.strict = strict;
-  options.as_bf16 = strict;
   std::vector<std::string> notes;
   try {
     const Tensor tensor = read_npy(std::move(source), options, &notes);

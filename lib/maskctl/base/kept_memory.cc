@@ -38,7 +38,11 @@ class Spares {
     const std::lock_guard lock(mutex_);
     if (spare.bytes > most_) return ::operator delete(spare.data, kLarge);
     shrink(most_ - spare.bytes);
-    spares_.push_back(spare);
+    try {
+      spares_.push_back(spare);
+    } catch (const std::bad_alloc&) {  // giving memory back may not fail where memory is short
+      return ::operator delete(spare.data, kLarge);
+    }
     held_ += spare.bytes;
   }
   void limit(std::size_t most) {

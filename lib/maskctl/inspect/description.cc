@@ -30,10 +30,15 @@ struct Numbers {
   /// Each run of equal values: how long it is, and which value.
   Index runs(const NamedArray& ids) const {
     if (ids.array.elements() == 0) return 0;
-    const auto values = as_int64(ids.array, "ids");
+    const Index runs = ids.array.dtype() == DType::kInt32
+                           ? count_runs(ids.array.as<std::int32_t>())
+                           : count_runs(as_int64(ids.array, "ids"));
+    return kArrayName + runs * (number + 3);
+  }
+  static Index count_runs(const auto& values) {
     Index runs = 1;
     for (std::size_t i = 1; i < values.size(); ++i) runs += values[i] != values[i - 1];
-    return kArrayName + runs * (number + 3);
+    return runs;
   }
 
   Index operator()(const step::Causal& rule) const { return list(rule.offsets); }
@@ -60,7 +65,10 @@ struct Numbers {
   Index operator()(const step::Prefix& rule) const { return number + list(rule.each); }
   Index operator()(const step::Sinks& rule) const { return number + list(rule.each); }
   Index operator()(const step::Global& rule) const { return ranges(rule.tokens); }
-  Index operator()(const step::Region& rule) const { return ranges(rule.q) + ranges(rule.k); }
+  /// A range says which line it begins with, and that it is there: a moved number is shorter.
+  Index operator()(const step::Region& rule) const {
+    return ranges(rule.q) + ranges(rule.k) + 4 * (std::ssize(rule.q) + std::ssize(rule.k));
+  }
   Index operator()(const step::Combine& rule) const { return rule.mask.cells(); }
   Index operator()(const step::Tokens& rule) const { return runs(rule.q) + runs(rule.kv); }
   Index operator()(const step::Not&) const { return 0; }

@@ -208,6 +208,11 @@ MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
   Reason out = unchanged();
   if (sides && together && a.low && a.high) {
     compare(out, a.causal ? "window and causal offset" : "window offset", a.offset, a.offset + by);
+    if (a.high == a.centre && a.offset == 0) {
+      // Said of a window and a causal rule, which such a window is.
+      out.words += fmt::format(", as by window left {} and causal offset {}",
+                               instead(a.centre - *b.low, a.centre - *a.low), instead(by, 0));
+    }
     return out;
   }
   if (a.low != b.low) {

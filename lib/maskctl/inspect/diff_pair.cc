@@ -61,6 +61,14 @@ std::vector<Index> matched(const Chain& a, const Chain& b) {
   return from;
 }
 
+/// The chain of one side, and that of the other bent from it; `reversed`: A's from B's.
+struct Bent {
+  Chain straight;
+  Fitted bent;
+  Chain regions;
+  bool reversed = false;
+};
+
 class Pair {
  public:
   Pair(const PlanePtr& a, const PlanePtr& b)
@@ -79,6 +87,7 @@ class Pair {
       if (!a_is.irregular) by_fit(a_is, b_is.chain, b_, false);
       if (!b_is.irregular) by_fit(b_is, a_is.chain, a_, true);
     }
+    if (bent_) tell(*bent_);
     return std::move(best_);
   }
 
@@ -90,13 +99,6 @@ class Pair {
   }
 
   Index shift() const { return extent_.keys - extent_.queries; }
-
-  void offer(Index length, PairCause cause) {
-    if (best_length_ >= 0 && length >= best_length_) return;
-    best_length_ = length;
-    cause.edit = best_.edit;  // what by_edit found holds beside any chains
-    best_ = std::move(cause);
-  }
 
   void by_edit(bool searchable) {
     Regions regions;
@@ -136,7 +138,7 @@ class Pair {
             },
             {other},
             recognising::affordable_trials(*target)};
-    constexpr std::size_t kMost = 12;
+    constexpr std::size_t kMost = 24;
     std::vector<Fitted> found = recognising::fitted(fit, from_is.chain);
     if (found.size() > kMost) found.resize(kMost);
     for (Fitted& one : found) {
@@ -154,17 +156,29 @@ class Pair {
     }
     const Index left = regions.chain.empty() ? b.residue : regions.residue;
     if (changes.empty() && regions.chain.empty()) return;
-    Chain bent = b.chain;
-    bent.insert(bent.end(), regions.chain.begin(), regions.chain.end());
     // A is given; telling it in a longer way than it needs is part of the claim.
-    const Index detour = description_.of(reversed ? bent : a) - plainest_a_;
+    const Index detour = reversed
+                             ? description_.of(b.chain) + regions.bits - plainest_a_
+                             : description_.of(a) - plainest_a_;
     const Index length = std::max<Index>(detour, 0) + bits_of(changes, false) +
                          (reversed ? 0 : regions.bits) + (residue_a + left) * description_.cell();
-    PairCause cause{kind_of(changes, !regions.chain.empty()),
-                    words_of(changes, reversed ? inverted(regions.chain) : regions.chain),
-                    reversed ? ChainPair{bent, a} : ChainPair{a, bent},
-                    {}};
-    offer(length, std::move(cause));
+    if (length >= best_length_) return;
+    best_length_ = length;
+    bent_ = Bent{a, b, regions.chain, reversed};
+  }
+
+  /// Chains in words, in place of the edit; that stays beside them.
+  void tell(const Bent& bent) {
+    std::vector<StepChange> changes = changes_between(bent.straight, bent.bent);
+    if (bent.reversed) {
+      for (StepChange& change : changes) std::swap(change.a, change.b);
+    }
+    best_.kind = kind_of(changes, !bent.regions.empty());
+    best_.words = words_of(changes, bent.reversed ? inverted(bent.regions) : bent.regions);
+    Chain other = bent.bent.chain;
+    other.insert(other.end(), bent.regions.begin(), bent.regions.end());
+    best_.chains = bent.reversed ? ChainPair{std::move(other), bent.straight}
+                                 : ChainPair{bent.straight, std::move(other)};
   }
 
   static Chain inverted(Chain chain) {
@@ -229,6 +243,7 @@ class Pair {
   PlanePtr a_, b_;
   Extent extent_;
   Description description_;
+  std::optional<Bent> bent_;
   PairCause best_;
   Index best_length_ = -1, plainest_a_ = 0;
 };

@@ -15,6 +15,16 @@ namespace {
 constexpr std::size_t kEdges = 6, kWidth = 3;
 constexpr int kMostEdits = 8;
 constexpr Index kLongArray = 1 << 15;
+constexpr Index kWeightOfATrial = 1 << 11;
+
+/// Bands, or words of memory: what looking at a plane takes.
+Index weight_of(const Plane& plane) {
+  const auto* slabs = slabs_of(plane);
+  if (!slabs) return plane.bytes() / 8 + 16;
+  Index weight = 16;
+  for (const Slab& slab : *slabs) weight += 1 + std::ssize(slab.bands);
+  return weight;
+}
 
 bool opens(const Step& step) {
   return std::holds_alternative<step::Prefix>(step.rule) ||
@@ -59,7 +69,7 @@ class Forms {
     for (const Index edge : edges_.keys) {
       if (edge <= 0 || edge >= extent_.keys) continue;
       out_.push_back({step::Prefix{edge}});
-      out_.push_back({step::Chunk{edge, 0}});
+      add_chunk(edge, 0);
       for (const bool both : {false, true}) {
         if (both && !extent_.square()) continue;
         out_.push_back(pad(edge, false, both));
@@ -118,6 +128,11 @@ class Forms {
     }
   }
 
+  /// More chunks than this would take longer than all else.
+  void add_chunk(Index size, Index offset) {
+    constexpr Index kMostChunks = 1 << 13;
+    if (size > 0 && extent_.keys / size <= kMostChunks) out_.push_back({step::Chunk{size, offset}});
+  }
   void add(const step::Chunk& rule) {
     std::vector<Index> sizes{rule.size + 1, rule.size - 1, rule.size * 2, rule.size / 2};
     std::vector<Index> offsets{0, rule.offset + 1, rule.offset - 1, -rule.offset};
@@ -129,7 +144,7 @@ class Forms {
       join(offsets, {edge, rule.offset + edge % rule.size});
     }
     for (const Index size : sizes) {
-      if (size > 0 && size != rule.size) out_.push_back({step::Chunk{size, rule.offset}});
+      if (size != rule.size) add_chunk(size, rule.offset);
     }
     for (const Index offset : offsets) {
       if (offset != rule.offset) out_.push_back({step::Chunk{rule.size, offset}});
@@ -275,8 +290,7 @@ class Search {
   }
 
   std::vector<Fitted> run(const Chain& start) {
-    constexpr Index kFew = 8;
-    if (is_bulky(start)) left_ = std::min(left_, kFew);
+    if (is_bulky(start)) left_ = 1;  // it is measured, not bent
     Fitted first{start, {}, 0, 0};
     for (std::size_t i = 0; i < start.size(); ++i) first.from.push_back(static_cast<Index>(i));
     if (!measure(first)) return {};
@@ -303,6 +317,7 @@ class Search {
     --left_;
     const PlanePtr plane = made(one.chain, extent_);
     if (!plane) return false;
+    left_ -= weight_of(*plane) / kWeightOfATrial;
     one.residue = combine(Op::kXor, plane, fit_.target)->count();
     one.bits = fit_.bits(one);
     return true;
@@ -346,11 +361,13 @@ class Search {
   }
 
   void replace(const Fitted& state, std::size_t i, Step step) {
+    if (left_ <= 0) return;
     Fitted next{state.chain, state.from, 0, 0};
     next.chain[i] = std::move(step);
     consider(std::move(next));
   }
   void remove(const Fitted& state, std::size_t i) {
+    if (left_ <= 0) return;
     Fitted next{state.chain, state.from, 0, 0};
     next.chain.erase(next.chain.begin() + static_cast<std::ptrdiff_t>(i));
     next.from.erase(next.from.begin() + static_cast<std::ptrdiff_t>(i));
@@ -364,7 +381,7 @@ class Search {
   }
   /// Steps that keep commute, and so do steps that open: a step comes before or after all of a kind.
   void insert(const Fitted& state, const Step& step) {
-    for (std::size_t i = 0; i <= state.chain.size(); ++i) {
+    for (std::size_t i = 0; i <= state.chain.size() && left_ > 0; ++i) {
       const bool same_before = i > 0 && opens(state.chain[i - 1]) == opens(step);
       if (same_before) continue;
       Fitted next{state.chain, state.from, 0, 0};
@@ -375,7 +392,7 @@ class Search {
   }
 
   void consider(Fitted next) {
-    if (left_ <= 0 || next.chain == parent_->chain) return;
+    if (next.chain == parent_->chain) return;
     next.bits = fit_.bits(next);
     if (next.bits >= length(*parent_)) return;
     if (measure(next) && length(next) < length(*parent_)) next_.push_back(std::move(next));
@@ -404,14 +421,9 @@ PlanePtr made(const Chain& chain, const Extent& extent) {
 }
 
 Index affordable_trials(const Plane& plane) {
-  constexpr Index kWork = Index{1} << 22;  // bands or words
-  Index weight = 16;
-  if (const auto* slabs = slabs_of(plane)) {
-    for (const Slab& slab : *slabs) weight += 1 + std::ssize(slab.bands);
-  } else {
-    weight += plane.bytes() / 8;
-  }
-  return std::clamp<Index>(kWork / weight, 12, 2000);
+  constexpr Index kLargeCells = Index{1} << 24;
+  const Index work = Index{1} << (plane.queries() * plane.keys() > kLargeCells ? 20 : 22);
+  return std::clamp<Index>(work / weight_of(plane), 12, 2000);
 }
 
 }  // namespace maskctl::recognising

@@ -107,12 +107,16 @@ class Candidates {
 };
 
 /// The best of what a search found, by its own measure, and what it found nearest.
-void add_found(const PlanePtr& plane, Explained found, Index max_steps, Candidates& out) {
+void add_found(const PlanePtr& plane, const Explained& found, Index max_steps, Candidates& out) {
   if (!found.exact.empty()) {
     out.add(plainer(plane, cheapest(plane, found.exact), max_steps));
     return;
   }
-  for (const Nearest& near : found.nearest) out.add(named(plane, near.moves, near.left));
+  // Names are dear for large masks: there only the nearest chain gets one.
+  const bool large = plane->queries() * plane->keys() > kSearchedCells;
+  for (const Nearest& near : std::span(found.nearest).last(large ? 1 : found.nearest.size())) {
+    out.add(named(plane, near.moves, near.left));
+  }
 }
 
 /// By shared lists of keys and the lines that clip them; nothing unless that is how the plane is
@@ -162,7 +166,9 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   const bool certain = out.exact() && !has_arrays(out.chain());
   if (out.is_short() || (certain && plane->queries() * plane->keys() > kSearchedCells)) return;
   for (const PlanePtr& cleaned : without_lone_cells(plane)) {
-    add_found(cleaned, explain(cleaned, options.max_steps, true), options.max_steps, out);
+    const Explained found = explain(cleaned, options.max_steps, true);
+    add_found(cleaned, found, options.max_steps, out);
+    if (!found.exact.empty() && !has_arrays(out.chain())) break;
   }
   const PlanePtr inverse = compacted(complement(plane), options.max_cells);
   const Explained inverted = explain(inverse, options.max_steps - 1, true);

@@ -101,7 +101,10 @@ std::vector<Index> chunk_sizes(const std::vector<Stretch>& found, const Extent& 
   if (common == 0) common = found.front().k.begin;
   if (common == 0 && found.front().k.end < extent.keys) common = found.front().k.end;
   std::vector<Index> sizes;
+  // Many more chunks than stretches are no explanation, and dear to try.
+  const Index most = 2 * std::ssize(found) + 64;
   for (const Index size : {common, widest}) {
+    if (size > 0 && extent.keys / size > most) continue;
     if (holds(found, size) && std::find(sizes.begin(), sizes.end(), size) == sizes.end()) {
       sizes.push_back(size);
     }

@@ -13,7 +13,7 @@ namespace {
 constexpr NamedArray kApplySparseArrays[] = {
     {"query", "B T Hq D", true},
     {"key", "B T Hkv D", true},
-    {"value", "B T Hkv D", true},
+    {"value", "B T Hkv Dv", true},
     {"block_indices", "B T Hkv S|B R Hkv S", true, true},
     {"block_counts", "B T Hkv|B R Hkv", false, true},
     {"cu_seqlens", "N+1", false, true},
@@ -21,7 +21,7 @@ constexpr NamedArray kApplySparseArrays[] = {
 constexpr NamedArray kSparseArrays[] = {
     {"query", "B T Hq D", true},
     {"key", "B T Hkv D", true},
-    {"value", "B T Hkv D", true},
+    {"value", "B T Hkv Dv", true},
     {"g_cmp", "B T Hq"},
     {"g_slc", "B T Hq"},
     {"block_indices", "B T Hkv S|B R Hkv S", false, true},
