@@ -173,13 +173,13 @@ class Lint {
       report_.leaks = maskctl::leaks(mask_, *documents);
     }
     add(lint_mask(mask_, documents ? &*documents : nullptr, gives_nan_));
+    if (report_.leaks) add(lint_documents(mask_, *documents, *report_.leaks));
     lint_pattern_of_mask();
     add_not_looked_at(documents.has_value());
-    if (report_.leaks) add(lint_documents(mask_, *documents, *report_.leaks));
     if (!options_.bias.empty()) add(lint_bias(mask_, read_bias()));
   }
 
-  /// What a few steps nearly make. Polarity is told once.
+  /// What a few steps nearly make; polarity and leaks are told once.
   void lint_pattern_of_mask() {
     if (mask_.count() == 0) return;
     Recognised found;
@@ -187,7 +187,8 @@ class Lint {
       found = recognise(mask_, {.guess = false});
     } catch (const Error& error) {
       if (error.code() != Errc::kLimit) throw;
-      report_.not_looked_at.push_back({"single cells beside a pattern", "fewer cells: -t slice:..."});
+      report_.not_looked_at.push_back(
+          {"single cells beside a pattern", "fewer cells: -t slice:..."});
       return;
     }
     ChainArrays("check", "").name(found.chain);

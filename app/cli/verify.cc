@@ -198,9 +198,10 @@ GivenReport verify_report(const VerifyOptions& options, const GlobalOptions& glo
 int verify(const VerifyOptions& options, const GlobalOptions& globals) {
   const GivenReport report = verify_report(options, globals);
   const std::string operation(operation_named(options.operation).name);
-  write_stdout(options.json ? verify_json(operation, report)
-                            : checks_text(report.checks) +
-                                  fmt::format("{:<18}{}\n", "verdict", verdict_text(report.judgement)));
+  write_stdout(options.json
+                   ? verify_json(operation, report)
+                   : checks_text(report.checks) +
+                         fmt::format("{:<18}{}\n", "verdict", verdict_text(report.judgement)));
   return status_of(report.judgement.verdict);
 }
 

@@ -65,9 +65,9 @@ Findings lint_positions(const Tensor& array);
 Findings lint_positions_against_segments(const Tensor& positions, const Tensor& segments,
                                          std::int32_t pad_id);
 
-/// The mask alone: polarity, direction, alignment, rows without keys. `documents`, where given, tell
-/// which rows are padding. `gives_nan`: what is closed weighs exactly 0, so that rows without keys
-/// are NaN in a plain softmax; not so of a bias that closes with a finite number.
+/// The mask alone: polarity, direction, alignment, rows without keys. `documents`, where given,
+/// tell which rows are padding. `gives_nan`: what is closed weighs exactly 0, so that rows without
+/// keys are NaN in a plain softmax; not so of a bias that closes with a finite number.
 Findings lint_mask(const Mask& mask, const Documents* documents, bool gives_nan = true);
 /// A mask that is nearly what a few steps make: the cells that they do not explain. `words` and
 /// `text` name the steps, "documents and causal" and "doc:lens=9+6+7 | causal".

@@ -59,7 +59,8 @@ bool looks_inverted_diagonal(const PlanePtr& plane) {
 /// Queries see themselves and later keys, and hardly any earlier one: a causal mask turned round.
 bool looks_transposed(const PlanePtr& plane) {
   if (plane->queries() != plane->keys()) return false;
-  const PlanePtr past = diagonals(*plane, -kUnbounded, -1), future = diagonals(*plane, 1, kUnbounded);
+  const PlanePtr past = diagonals(*plane, -kUnbounded, -1),
+                 future = diagonals(*plane, 1, kUnbounded);
   const Index before = open_in(plane, past);
   if (before == 0) return open_in(plane, future) > 0;
   return 2 * before < past->count() && holds_all(plane, diagonals(*plane, 0, kUnbounded));
@@ -162,20 +163,29 @@ void lint_opened_rows(const Mask& mask, const std::vector<PlanePlace>& places, F
   }
 }
 
+/// In no head and no batch entry does the only query see another key than the first.
+void lint_decode(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
+  const Index keys = mask.keys();
+  const bool first_alone = std::ranges::all_of(mask.distinct(), [keys](const PlanePtr& plane) {
+    return plane->count({0, 1}, {0, 1}) == 1 && plane->count({0, 1}, {1, keys}) == 0;
+  });
+  if (!first_alone) return;
+  out.push_back({&lint_rule("decode-first-key"),
+                 fmt::format("the only query sees key 0 alone of {} keys", keys),
+                 {places[0].batch, places[0].head, 0, {}, {}, {}},
+                 1});
+}
+
 void lint_alignment(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
   const Index queries = mask.queries(), keys = mask.keys();
   if (queries >= keys || queries == 0) return;
+  if (queries == 1) return lint_decode(mask, places, out);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const PlanePtr& plane = mask.distinct()[i];
     // The last query at the diagonal tells a causal mask from one that is merely short.
     if (plane->count({queries - 1, queries}, {queries - 1, queries}) == 0) continue;
     if (!holds_all(diagonals(*plane, -kUnbounded, 0), plane)) continue;
     const Where where{places[i].batch, places[i].head, 0, {}, {}, {}};
-    if (queries == 1) {
-      out.push_back({&lint_rule("decode-first-key"),
-                     fmt::format("the only query sees key 0 alone of {} keys", keys), where, 1});
-      return;
-    }
     const Index seen = plane->count({0, 1}, {0, keys});
     out.push_back({&lint_rule("top-left"),
                    fmt::format("query 0 of {} sees {} of {} keys, and keys from {} on are seen by "
@@ -259,11 +269,11 @@ class EmptyRows {
  private:
   void add(Index b, Index h, std::uint32_t plane) {
     const std::vector<Range>& ranges = ranges_[plane];
-    if (!ranges.empty() && ranges[0].size() == mask_.queries()) return;  // told by lint_empty_planes
+    if (!ranges.empty() && ranges[0].size() == mask_.queries())
+      return;  // told by lint_empty_planes
     const auto put = [&](Range rows, bool padding) {
       const bool left = padding && rows.begin == 0 && gives_nan_;
-      (left ? of_left_padding_ : padding ? of_padding_ : real_)
-          .add(b, h, rows.begin, rows.size());
+      (left ? of_left_padding_ : padding ? of_padding_ : real_).add(b, h, rows.begin, rows.size());
     };
     if (documents_) {
       each_part(ranges, ids_of_batch(documents_->q, b), documents_->pad_id, put);

@@ -10,8 +10,8 @@
 namespace maskctl {
 namespace {
 
-/// More unexplained cells than one of so many are a pattern of their own; sooner where the steps have
-/// arrays, which bend round what they should not explain.
+/// More unexplained cells than one of so many are a pattern of their own; sooner where the steps
+/// have arrays, which bend round what they should not explain.
 constexpr Index kMostOfNumbers = 64, kMostOfArrays = 1024;
 constexpr Index kAlways = 2;  // few enough in any mask
 constexpr std::size_t kListed = 4;
@@ -77,8 +77,10 @@ Findings lint_pattern(const Recognised& found, const std::string& words, const s
   if (found.chain.empty()) return out;
   if (found.residue.cells == 0) {
     if (is_inverse(found.chain) && is_plain(found.chain) && hides_selves(mask)) {
-      out.push_back({&lint_rule("polarity"), fmt::format("the mask is the inverse of one: {}", text),
-                     {}, cells});
+      out.push_back({&lint_rule("polarity"),
+                     fmt::format("the mask is the inverse of one: {}", text),
+                     {},
+                     cells});
     }
     return out;
   }

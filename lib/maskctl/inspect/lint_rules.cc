@@ -90,15 +90,16 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "by hand, a leak between documents",
      "recognise prints the steps; compare with diff, or make the mask from the steps"},
     {"rows-opened", kWarning, "rows of a causal mask see every key",
-     "such rows see the future, and other documents and padding",
-     "close them: -t causal"},
+     "such rows see the future, and other documents and padding", "close them: -t causal"},
     {"padding-rows-opened", kNote, "padding rows see every key",
-     "how Hugging Face avoids rows without a key (_unmask_unattended); harmless where their outputs "
+     "how Hugging Face avoids rows without a key (_unmask_unattended); harmless where their "
+     "outputs "
      "are dropped, but a tool that compares masks sees it",
      "nothing, if the loss ignores padding"},
     {"top-left", kNote, "a causal mask with fewer queries than keys is aligned top-left",
      "right for the first tokens of a static cache, whose later slots are still empty; wrong where "
-     "the queries are the last tokens: torch's is_causal and ejkernel's XLA attention see the first "
+     "the queries are the last tokens: torch's is_causal and ejkernel's XLA attention see the "
+     "first "
      "keys only, flash-attention and the Triton kernels the last",
      "for the last tokens use align=bottom-right, or an offset of keys - queries"},
     {"decode-first-key", kWarning, "a single query sees the first key only",
@@ -116,7 +117,8 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "their outputs are NaN, 0 or the mean of V; NaN times a loss weight of 0 is still NaN",
      "let padding see itself, or select the loss with where instead of a product"},
     {"left-padding-nan", kWarning, "left padding sees no key, and what is closed weighs 0",
-     "the first rows are NaN in torch's and JAX's softmax; their NaN keys and values reach every row "
+     "the first rows are NaN in torch's and JAX's softmax; their NaN keys and values reach every "
+     "row "
      "of the next layer, because 0 times NaN is NaN",
      "let padding see itself, or close with the least finite number"},
     {"first-block", kNote, "rows have keys, but none in the first block that is computed for them",

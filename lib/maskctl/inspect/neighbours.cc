@@ -316,7 +316,8 @@ class Finder {
       if (error.code() != Errc::kLimit) throw;
       return;
     }
-    if (found.residue.cells > 0) residue_ = zip(Op::kXor, mask_, maskctl::apply(full_, found.chain));
+    if (found.residue.cells > 0)
+      residue_ = zip(Op::kXor, mask_, maskctl::apply(full_, found.chain));
     if (!square_) put_chain("aligned the other way", with_diagonals(found.chain, TurnAlign{}));
     of_all_scopes(found.chain);
     for (std::size_t i = 0; i < found.chain.size(); ++i) {
