@@ -157,8 +157,7 @@ void diff_options(OptionList& list, Request& request) {
   list.choice("--style", kStyles, "characters of --show",
               [&diff](std::size_t i) { diff.style = i == 0 ? Style::kShade : Style::kAscii; });
   list.text("-o,--output", "FILE.png", "a picture of both: .png, .svg or .html", diff.output);
-  list.text("--write", "FILE", "write the arrays that the pipelines of the cause read",
-            diff.dest);
+  list.text("--write", "FILE", "write the arrays that the pipelines of the cause read", diff.dest);
   list.flag("-f,--force", "replace an existing file", diff.force);
   list.flag("--json", "print JSON (maskctl.diff/1)", diff.json);
 }

@@ -46,15 +46,19 @@ VerifyOptions verify_options(const GoldenEntry& entry, const SourceOptions& how)
 GoldenResult judge_kernel(const GoldenEntry& entry, const SourceOptions& how,
                           const GlobalOptions& globals) {
   using Status = GoldenResult::Status;
-  const auto checks = verify_checks(verify_options(entry, how), globals);
+  const attention::GivenReport report = verify_report(verify_options(entry, how), globals);
+  const attention::Verdict verdict = report.judgement.verdict;
   GoldenResult out;
-  for (const attention::VerifyCheck& check : checks) {
+  for (const attention::VerifyCheck& check : report.checks) {
     out.detail += fmt::format("{}: {}\n", check.name, check.detail);
-    if (check.state != attention::VerifyCheck::State::kFailed) continue;
-    out.status = Status::kDiffers;
-    out.message = "the kernel does not obey its mask";
-    out.cause += fmt::format("{}{}: {}", out.cause.empty() ? "" : "; ", check.name, check.detail);
   }
+  out.detail += fmt::format("verdict: {}\n", verdict_text(report.judgement));
+  if (verdict == attention::Verdict::kObeys) return out;
+  const bool unclear = verdict == attention::Verdict::kUnclear;
+  out.status = unclear ? Status::kError : Status::kDiffers;
+  out.message =
+      unclear ? "the kernel's arrays do not tell its mask" : "the kernel does not obey its mask";
+  out.cause = verdict_text(report.judgement);
   return out;
 }
 

@@ -48,7 +48,8 @@ constexpr CommandHelp kCommands[] = {
      "  maskctl diff have.npy want.npy\n"
      "  maskctl diff seg.npy mask.npy --as segments --as-b dense -t causal --show\n"
      "  maskctl diff have.npy want.npy -o both.png\n"},
-    {"golden", "check|update|list|init MANIFEST [NAME...]", "test that masks are still what they were",
+    {"golden", "check|update|list|init MANIFEST [NAME...]",
+     "test that masks are still what they were",
      "  maskctl golden check samples/golden.toml\n"
      "  maskctl golden check golden.toml --junit golden.xml\n"
      "  maskctl golden update golden.toml packed\n"

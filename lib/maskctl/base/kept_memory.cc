@@ -66,7 +66,7 @@ class Spares {
 
   std::mutex mutex_;
   std::deque<Spare> spares_;
-  std::size_t held_ = 0, most_ = std::size_t{64} << 20;
+  std::size_t held_ = 0, most_ = kUsualKeptMemory;
 };
 
 /// Never destroyed: users in static storage may outlive it.

@@ -124,12 +124,15 @@ NamedResults run_sparse(Call& call) {
 NamedResults run_apply_sparse(Call& call) {
   auto bound = bind<NativeSparseAttentionOp>(call);
   read_sparse(call, bound);
-  const auto& [in, options] = bound;
-  SoftmaxResult forward = apply_native_sparse_attention(in, options);
+  const auto& in = bound.in;
+  const auto& options = bound.options;
+  SoftmaxResult forward =
+      call.timed(&CallTimes::forward, [&] { return apply_native_sparse_attention(in, options); });
   NamedResults results;
   if (const Tensor* d_out = call.cotangent("out", forward.out)) {
-    SoftmaxGradients gradients =
-        apply_native_sparse_attention_backward(in, forward, *d_out, options);
+    SoftmaxGradients gradients = call.timed(&CallTimes::backward, [&] {
+      return apply_native_sparse_attention_backward(in, forward, *d_out, options);
+    });
     add_result(results, "grad_query", gradients.query);
     add_result(results, "grad_key", gradients.key);
     add_result(results, "grad_value", gradients.value);
