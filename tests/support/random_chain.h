@@ -22,6 +22,19 @@ class ChainMaker {
     for (Index i = 0; i < steps; ++i) out.push_back({rule()});
     return out;
   }
+  /// Of steps that take numbers only.
+  Chain plain_chain(Index steps) {
+    Chain out;
+    while (std::ssize(out) < steps) {
+      Step step{rule()};
+      const bool arrays = std::holds_alternative<step::Document>(step.rule) ||
+                          std::holds_alternative<step::Block>(step.rule) ||
+                          std::holds_alternative<step::Tokens>(step.rule);
+      const auto* pad = std::get_if<step::Pad>(&step.rule);
+      if (!arrays && !(pad && !pad->is_lengths)) out.push_back(std::move(step));
+    }
+    return out;
+  }
 
  private:
   Index draw(Index low, Index high) {

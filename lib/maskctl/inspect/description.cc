@@ -8,7 +8,7 @@
 namespace maskctl::recognising {
 namespace {
 
-constexpr Index kArrayName = 12;
+constexpr Index kArrayName = 4;
 
 /// The numbers of a rule, in bits.
 struct Numbers {

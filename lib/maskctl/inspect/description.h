@@ -15,7 +15,7 @@ class Description {
 
   Index number() const { return number_; }
   Index cell() const { return 2 * number_ + 1; }
-  Index step() const { return 4; }
+  Index step() const { return 10; }
   Index of(const Step& step) const;
   Index of(const Chain& chain) const;
 

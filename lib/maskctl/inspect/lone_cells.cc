@@ -42,7 +42,7 @@ class Rows {
  public:
   explicit Rows(const Plane& plane) : plane_(plane), words_(words_of(plane.keys())) {}
 
-  /// f(q, row above, row, row below); rows outside the plane are the complement of the row.
+  /// f(q, row above, row, row below); no words stand for rows outside the plane.
   template <typename F>
   void each(F&& f) {
     Words above, row, below;
@@ -51,7 +51,7 @@ class Rows {
       above = std::move(row);
       row = std::move(below);
       below = std::move(next);
-      if (q >= 0) f(q, above.empty() ? flipped(row) : above, row, below.empty() ? flipped(row) : below);
+      if (q >= 0) f(q, above, row, below);
       ++q;
     };
     plane_.rows({0, plane_.queries()}, [&](Range rows, const Keys& keys) {
@@ -64,10 +64,6 @@ class Rows {
     Words out(words_);
     plane_.rows({q, q + 1}, [&](Range, const Keys& keys) { out = bits(keys); });
     return out;
-  }
-  static Words flipped(Words words) {
-    for (std::uint64_t& word : words) word = ~word;
-    return words;
   }
 
  private:
@@ -86,12 +82,21 @@ class Lone {
  public:
   explicit Lone(Index keys) : keys_(keys) {}
 
+  /// No words stand for no row above, or below. A neighbour that is not there counts as differing.
   void look(Index q, const Words& above, const Words& row, const Words& below) {
+    const bool at_top = above.empty(), at_bottom = below.empty();
     for (std::size_t w = 0; w < row.size(); ++w) {
+      constexpr std::uint64_t kAll = ~std::uint64_t{0};
       const std::uint64_t c = row[w];
-      const std::uint64_t by_row = (c ^ left(row, w, ~c)) & (c ^ right(row, w, ~c));
-      const std::uint64_t by_column = (c ^ above[w]) & (c ^ below[w]);
-      const std::uint64_t by_diagonal = (c ^ left(above, w, ~c)) & (c ^ right(below, w, ~c));
+      std::uint64_t by_row = (c ^ left(row, w, ~c)) & (c ^ right(row, w, ~c));
+      std::uint64_t by_column = (at_top ? kAll : c ^ above[w]) & (at_bottom ? kAll : c ^ below[w]);
+      std::uint64_t by_diagonal = (at_top ? kAll : c ^ left(above, w, ~c)) &
+                                  (at_bottom ? kAll : c ^ right(below, w, ~c));
+      // Without any neighbour on a line a cell cannot stand against them.
+      if (keys_ == 1) by_row = 0;
+      if (at_top && at_bottom) by_column = 0;
+      if (at_top && w + 1 == row.size()) by_diagonal &= ~(std::uint64_t{1} << ((keys_ - 1) % 64));
+      if (at_bottom && w == 0) by_diagonal &= ~std::uint64_t{1};
       std::uint64_t any = by_row | by_column | by_diagonal;
       while (any != 0) {
         const int bit = std::countr_zero(any);
@@ -154,9 +159,8 @@ bool look_at_slabs(const Plane& plane, Lone& lone) {
   if (rows.size() > kMostRows) return false;
   const Rows reader(plane);
   for (const Index q : rows) {
-    const Words row = reader.read(q);
-    lone.look(q, q > 0 ? reader.read(q - 1) : Rows::flipped(row), row,
-              q + 1 < plane.queries() ? reader.read(q + 1) : Rows::flipped(row));
+    lone.look(q, q > 0 ? reader.read(q - 1) : Words(), reader.read(q),
+              q + 1 < plane.queries() ? reader.read(q + 1) : Words());
   }
   return true;
 }

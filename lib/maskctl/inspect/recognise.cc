@@ -18,6 +18,7 @@ namespace recognising {
 namespace {
 
 constexpr Index kSearchedCells = Index{1} << 24;  // few enough to look at each run
+constexpr Index kLoneCells = 4;  // as many may be odd ones out in any mask
 constexpr Index kFewBands = 64;                   // of planes too large to look at each run
 
 /// The explanation that is cheapest to read among those of equal length.
@@ -63,13 +64,12 @@ class Candidates {
     const PlanePtr given = made(chain, extent_);
     if (given) add({std::move(chain), {}, 0, combine(Op::kXor, given, plane_)->count()});
   }
-  /// The shortest one bent to the plane where that helps.
-  void fit_best() {
-    if (best_.residue == 0) return;
+  /// A chain bent to the plane.
+  void fit(const Chain& start) {
     const Fit fit{plane_, [this](const Fitted& one) { return description_.of(one.chain); }, {},
                   affordable_trials(*plane_)};
-    const std::vector<Fitted> found = fitted(fit, best_.chain);
-    if (!found.empty()) add(found.front());
+    std::vector<Fitted> found = fitted(fit, start);
+    if (!found.empty()) add(std::move(found.front()));
   }
 
   const Chain& chain() const { return best_.chain; }
@@ -90,8 +90,11 @@ class Candidates {
  private:
   void add(Fitted one) {
     const bool exact = one.residue == 0;
-    // A cell left over has to pay: chance finds short chains for small masks.
-    const Index doubt = exact ? 0 : description_.cell() / 2;
+    // Chance finds short chains for masks of few cells: what is left over has to be the exception,
+    // or no chain gives it.
+    const Index few = std::min(open_, extent_.queries * extent_.keys - open_);
+    const bool rare = one.residue * (one.residue <= kLoneCells ? 6 : 64) <= few;
+    const Index doubt = exact ? 0 : rare ? description_.cell() / 2 : Index{1} << 40;
     const Index its = description_.of(one.chain) + one.residue * description_.cell() + doubt;
     if (length_ >= 0 && its >= length_) return;
     length_ = its;
@@ -160,34 +163,86 @@ bool has_products(const Plane& cells) {
   return false;
 }
 
+/// The largest stride that nearly as many open cells agree with as with any other; 1 for none.
+Index likely_stride(const Plane& plane) {
+  constexpr Index kMostStride = 64, kRows = 128;
+  std::vector<Index> agree(kMostStride + 1);
+  Index open = 0;
+  const Index step = std::max<Index>(1, plane.queries() / kRows);
+  for (Index q = 0; q < plane.queries(); q += step) {
+    each_run(plane, {q, q + 1}, [&](Range, const Band& band) {
+      open += band.end - band.begin;
+      for (Index stride = 2; stride <= kMostStride; ++stride) {
+        agree[as_size(stride)] +=
+            floor_div(band.end - 1 - q, stride) - floor_div(band.begin - 1 - q, stride);
+      }
+    });
+  }
+  Index best = 1;
+  for (Index stride = 2; stride <= kMostStride; ++stride) {
+    const Index its = agree[as_size(stride)], others = agree[as_size(best)];
+    if (its * 2 > open && (best == 1 || its * 10 >= others * 9)) best = stride;
+  }
+  return best;
+}
+
+/// What a chain of numbers may have begun with, where arrays or many odd cells were found instead.
+std::vector<Chain> skeletons(const Plane& plane, const Chain& found) {
+  std::vector<Chain> out{{}};
+  if (const Index stride = likely_stride(plane); stride > 1) out.push_back({{step::Dilated{stride}}});
+  Chain plain;
+  for (const Step& step : found) {
+    if (!has_arrays({step})) plain.push_back(step);
+  }
+  if (!plain.empty() && plain.size() < found.size()) out.push_back(std::move(plain));
+  return out;
+}
+
+/// A mask that opens the future and no query's own key is an inverted one; so may be one that no
+/// rule gives.
+void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
+  const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
+  const auto opens = [&](Index low, Index high) {
+    return combine(Op::kAnd, plane, diagonal_band(queries, keys, low, high))->count();
+  };
+  const bool future = std::max<Index>(shift, 0) + 1 < keys &&
+                      opens(shift + 1, keys) == diagonal_band(queries, keys, shift + 1, keys)->count();
+  if (out.exact() && !(future && opens(shift, shift) == 0)) return;
+  const PlanePtr inverse = compacted(complement(plane), options.max_cells);
+  const Explained inverted = explain(inverse, options.max_steps - 1, true);
+  if (inverted.exact.empty()) return;
+  Chain chain = cheapest(inverse, inverted.exact);
+  if (has_arrays(chain)) return;
+  chain.push_back({step::Not{}});
+  out.add(std::move(chain));
+}
+
 /// Rules whose numbers the plane tells; then the same without lone cells, and inverted.
 void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
-  const bool certain = out.exact() && !has_arrays(out.chain());
-  if (out.is_short() || (certain && plane->queries() * plane->keys() > kSearchedCells)) return;
+  const bool large = plane->queries() * plane->keys() > kSearchedCells;
+  if (out.is_short() || (large && out.exact() && !has_arrays(out.chain()))) return;
   for (const PlanePtr& cleaned : without_lone_cells(plane)) {
     const Explained found = explain(cleaned, options.max_steps, true);
     add_found(cleaned, found, options.max_steps, out);
-    if (!found.exact.empty() && !has_arrays(out.chain())) break;
+    if (large && !found.exact.empty() && !has_arrays(out.chain())) break;
   }
-  const PlanePtr inverse = compacted(complement(plane), options.max_cells);
-  const Explained inverted = explain(inverse, options.max_steps - 1, true);
-  if (!inverted.exact.empty()) {
-    Chain chain = cheapest(inverse, inverted.exact);
-    chain.push_back({step::Not{}});
-    out.add(std::move(chain));
+  if (!out.exact()) out.fit(out.chain());
+  if (!large && (has_arrays(out.chain()) || !out.exact())) {
+    for (const Chain& start : skeletons(*plane, out.chain())) out.fit(start);
   }
-  out.fit_best();
+  search_inverse(plane, options, out);
 }
 
 /// Rules whose places are guessed, where they may be shorter than what was found.
 void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const auto steps = static_cast<Index>(out.chain().size());
-  const bool may_be_shorter = out.exact() ? steps > 2 : has_products(*out.left());
+  const bool may_be_shorter =
+      out.exact() ? steps > (has_arrays(out.chain()) ? 1 : 2) : has_products(*out.left());
   if (!may_be_shorter) return;
   const Index longest = out.exact() ? steps - 1 : options.max_steps;
   add_found(plane, explain(plane, longest), options.max_steps, out);
-  if (!out.exact()) out.fit_best();
+  if (!out.exact()) out.fit(out.chain());
 }
 
 PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options) {

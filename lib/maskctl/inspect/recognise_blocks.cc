@@ -21,8 +21,8 @@ struct Size {
 struct Extent {
   Index queries, keys;
   Index blocks(Size size) const { return ceil_div(queries, size.q) * ceil_div(keys, size.k); }
-  /// A map with about as many entries as cells explains nothing.
-  bool worth(Size size) const { return blocks(size) * 2 <= queries * keys; }
+  /// A map with nearly as many entries as there are cells is the mask itself: it explains nothing.
+  bool worth(Size size) const { return blocks(size) * 8 <= queries * keys; }
 };
 
 /// f(row, column, rows, keys) of each block until it returns false.

@@ -13,8 +13,8 @@
 namespace maskctl::recognising {
 namespace {
 
-/// What a list must have too many, in bits, for two plain steps to be told instead.
-constexpr Index kWorthAStep = 32;
+/// How many numbers a list must have too many for two plain steps to be told instead.
+constexpr Index kWorthAStep = 1;
 
 std::vector<Chain> band_forms(const Diagonals& span, const Extent& extent) {
   std::vector<Chain> forms;
@@ -92,18 +92,22 @@ bool holds(const std::vector<Stretch>& found, Index size) {
 /// Keys are cut at multiples of the size. Borders of stretches that touch are such places; of a
 /// single stretch its ends are.
 std::vector<Index> chunk_sizes(const std::vector<Stretch>& found, const Extent& extent) {
-  Index common = 0, widest = 0;
+  Index common = 0, common_rows = 0, widest = 0, highest = 0;
   for (std::size_t i = 0; i < found.size(); ++i) {
     widest = std::max(widest, found[i].k.size());
-    const bool touches = i + 1 < found.size() && found[i].k.end == found[i + 1].k.begin;
-    if (touches) common = std::gcd(common, found[i].k.end);
+    highest = std::max(highest, found[i].q.size());
+    if (i + 1 == found.size()) break;
+    if (found[i].k.end == found[i + 1].k.begin) common = std::gcd(common, found[i].k.end);
+    if (found[i].q.end == found[i + 1].q.begin) common_rows = std::gcd(common_rows, found[i].q.end);
   }
   if (common == 0) common = found.front().k.begin;
   if (common == 0 && found.front().k.end < extent.keys) common = found.front().k.end;
+  if (common_rows == 0) common_rows = found.front().q.begin;
+  if (common_rows == 0 && found.front().q.end < extent.queries) common_rows = found.front().q.end;
   std::vector<Index> sizes;
   // Many more chunks than stretches are no explanation, and dear to try.
   const Index most = 2 * std::ssize(found) + 64;
-  for (const Index size : {common, widest}) {
+  for (const Index size : {common, widest, common_rows, highest}) {
     if (size > 0 && extent.keys / size > most) continue;
     if (holds(found, size) && std::find(sizes.begin(), sizes.end(), size) == sizes.end()) {
       sizes.push_back(size);
@@ -129,22 +133,27 @@ void chunk_forms(const std::vector<Stretch>& found, const Extent& extent,
   }
 }
 
-/// Contiguous documents that tile the tokens from the first one.
-void length_forms(const std::vector<Stretch>& found, const Extent& extent,
-                  std::vector<Step>& forms) {
-  if (!extent.square()) return;
+/// Whose the tokens between two documents are, where no cell tells it.
+enum class Gap : std::uint8_t { kNobody, kBefore, kAfter };
+
+/// Contiguous documents that tile the tokens from the first one. Tokens of nobody are documents of
+/// their own, but for those at the end, which are closed.
+void length_forms(const std::vector<Stretch>& found, Gap gap, std::vector<Step>& forms) {
   step::DocumentLengths rule;
   Index at = 0;
   for (const Stretch& stretch : found) {
-    const Index begin = std::min(stretch.q.begin, stretch.k.begin);
+    Index begin = std::min(stretch.q.begin, stretch.k.begin);
     const Index end = std::max(stretch.q.end, stretch.k.end);
     if (begin < at) return;
-    rule.lengths.insert(rule.lengths.end(), static_cast<std::size_t>(begin - at), 1);
+    if (gap == Gap::kBefore && !rule.lengths.empty()) rule.lengths.back() += begin - at;
+    if (gap == Gap::kNobody || (gap == Gap::kBefore && rule.lengths.empty())) {
+      rule.lengths.insert(rule.lengths.end(), static_cast<std::size_t>(begin - at), 1);
+    }
+    if (gap == Gap::kAfter) begin = at;
     rule.lengths.push_back(end - begin);
     at = end;
   }
-  // Tokens outside any document: closed at the end, alone elsewhere, which is checked like the
-  // rest.
+  // What the stretches do not tell is checked like the rest.
   forms.push_back({rule});
 }
 
@@ -156,7 +165,11 @@ std::vector<Chain> class_forms(const Move& move, const Extent& extent) {
     if (stride > 1) plain.push_back({step::Dilated{stride}});
     const std::vector<Stretch> found = stretches(classes);
     chunk_forms(found, extent, plain);
-    length_forms(found, extent, plain);
+    if (extent.square()) {
+      for (const Gap gap : {Gap::kNobody, Gap::kBefore, Gap::kAfter}) {
+        length_forms(found, gap, plain);
+      }
+    }
   }
   std::vector<Chain> forms;
   for (const Step& step : plain) forms.push_back({step});
@@ -246,7 +259,7 @@ Chain named(const PlanePtr& plane, const Moves& moves, Index allowed) {
     }
     for (Chain& form : forms) {
       const bool longer = form.size() > parts[i].size();
-      const Index gain = longer ? kWorthAStep : 0;
+      const Index gain = longer ? kWorthAStep * description.number() : 0;
       if (description.of(form) + gain >= description.of(parts[i]) || (longer && steps > 3)) continue;
       std::swap(parts[i], form);
       if (!explains(plane, parts, allowed)) std::swap(parts[i], form);
