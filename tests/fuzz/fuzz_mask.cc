@@ -10,7 +10,8 @@ namespace {
 
 constexpr Index kMostCells = Index{1} << 22;
 
-/// Byte 0: the kind, its highest bits the polarity and a limit of what closes. Byte 1: shape, block, pad id.
+/// Byte 0: the kind, its highest bits the polarity and a limit of what closes. Byte 1: shape,
+/// block, pad id.
 MaskReadOptions options_of(std::uint8_t kind, std::uint8_t more) {
   MaskReadOptions options;
   options.read = fuzz::read_options();
