@@ -54,7 +54,11 @@ TEST_CASE("additive: zeros alone are a 0/1 mask, other numbers are refused by pl
   const Folder folder;
   const std::string path = folder / "m.npy";
   write_array(path, Tensor(DType::kFloat32, {4, 4}), {.force = true});
-  CHECK(read_mask(path).kind == Kind::kDense);
+  const LoadedMask zeros = read_mask(path);
+  CHECK(zeros.kind == Kind::kDense);
+  REQUIRE(zeros.notes.size() == 1);
+  CHECK(contains(zeros.notes[0], "--as bias"));
+  CHECK(read_mask(path, as(Kind::kDense)).notes.empty());
   Tensor alibi(DType::kFloat32, {1, 1, 2, 2});
   alibi.as<float>()[1] = -INFINITY;
   alibi.as<float>()[2] = -0.25F;

@@ -177,8 +177,8 @@ LoadedMask load_bits(OpenArray& array, const MaskReadOptions& options) {
   return out;
 }
 
-/// The first element that is not 0, of an array or of the first MiB of a pipe; 0 where there is
-/// none.
+/// The first element that is not 0; 0 where there is none, NaN where it is past the first MiB of a
+/// pipe.
 double first_not_zero(OpenArray& array) {
   constexpr Index kPart = Index{1} << 20;
   const Index size = size_bytes(array.dtype);
@@ -189,17 +189,26 @@ double first_not_zero(OpenArray& array) {
     if (array.tensor) {
       std::ranges::copy(array.tensor->bytes().subspan(as_size(at), part.size()), part.begin());
     } else if (!array.reader->look(at / size, part)) {
-      return 0;
+      return std::numeric_limits<double>::quiet_NaN();
     }
     if (const auto value = first_nonzero(array.dtype, part)) return *value;
   }
   return 0;
 }
 
-/// Floats to add: what is not open is negative.
-bool is_additive(OpenArray& array, const MaskReadOptions& options) {
-  if (!is_floating(array.dtype) || options.keep_value_is_zero) return false;
-  return first_not_zero(array) < 0;
+/// Floats to add are 0 or negative. Zeros alone are told of: every cell would be open.
+Kind dense_or_bias(OpenArray& array, const MaskReadOptions& options,
+                   std::vector<std::string>& notes) {
+  if (!is_floating(array.dtype) || options.keep_value_is_zero) return Kind::kDense;
+  const double first = first_not_zero(array);
+  if (first < 0) return Kind::kBias;
+  if (first == 0 && checked_product(array.shape) != 0) {
+    notes.push_back(
+        fmt::format("{}: zeros alone are closed everywhere as a 0/1 mask; as floats to "
+                    "add (--as bias) they are open everywhere",
+                    array.name));
+  }
+  return Kind::kDense;
 }
 
 }  // namespace
@@ -224,7 +233,7 @@ Kind choose_kind(OpenArray& array, const MaskReadOptions& options,
   }
   if (options.closed_below && is_floating(array.dtype)) return Kind::kBias;
   if (choice.kinds.size() > 1) refuse(array, choice.kinds);
-  if (choice.kinds[0] == Kind::kDense && is_additive(array, options)) return Kind::kBias;
+  if (choice.kinds[0] == Kind::kDense) return dense_or_bias(array, options, notes);
   return choice.kinds[0];
 }
 
