@@ -41,6 +41,13 @@ def window_with_sinks():
     return (k <= q) & ((q - k < 8) | (k < 2))
 
 
+def alibi():
+    """Two heads over 8 tokens: causal, and 1/4 or 1/16 less for each token of distance."""
+    q, k = np.ogrid[:8, :8]
+    slopes = np.array([1 / 4, 1 / 16])[None, :, None, None]
+    return np.where(k <= q, -slopes * (q - k), -np.inf).astype(np.float32)
+
+
 def leaked_pair():
     """The first packed row with causal attention, and one pair too many: token 17 sees token 3."""
     ids = packed_ids()[0]
@@ -88,6 +95,18 @@ def heads_apart():
     return np.stack([documents[:, None] == documents, window(8, 8)])[None]
 
 
+def kernel_run(name):
+    """q, k, v and the output of a kernel with two heads over 64 tokens, in float16, whose window has
+    33 keys though 32 were meant."""
+    rng = np.random.default_rng(15)
+    run = {key: rng.standard_normal((1, 64, 2, 8)).astype(np.float16) for key in "qkv"}
+    q, k, v = (run[key].astype(np.float64) for key in "qkv")
+    logits = np.where(window(64, 33), np.einsum("bihd,bjhd->bhij", q, k) / np.sqrt(8), -np.inf)
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    out = np.einsum("bhij,bjhd->bihd", weights / weights.sum(-1, keepdims=True), v)
+    return dict(run, out=out.astype(np.float16))[name]
+
+
 def layers_config():
     """The keys of a Hugging Face config.json that say what each layer attends."""
     full, sliding = "full_attention", "sliding_attention"
@@ -102,6 +121,7 @@ SAMPLES = {
     "cross.npy": cross_attention,
     "window_sinks.npy": window_with_sinks,
     "leaked.npy": leaked_pair,
+    "alibi.npy": alibi,
     "hf_config.json": layers_config,
     "bugs/window_train.npy": lambda: window(32, 9),
     "bugs/window_decode.npy": lambda: window(32, 8),
@@ -121,6 +141,10 @@ SAMPLES = {
     "bugs/types.npy": lambda: np.array([[0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0]], np.int32),
     "bugs/labels.npy": lambda: np.repeat([1, 101], [6, 6]).astype(np.int32)[None],
     "bugs/heads.npy": heads_apart,
+    "bugs/kernel_q.npy": lambda: kernel_run("q"),
+    "bugs/kernel_k.npy": lambda: kernel_run("k"),
+    "bugs/kernel_v.npy": lambda: kernel_run("v"),
+    "bugs/kernel_out.npy": lambda: kernel_run("out"),
 }
 
 

@@ -191,5 +191,27 @@ TEST_CASE("every name of the seed's attention is mapped") {
   }
 }
 
+TEST_CASE("diagnose leads from each symptom to a section with a command") {
+  const std::string page = page_of("diagnose.md");
+  std::istringstream lines(page.substr(0, page.find("\n## ")));
+  int symptoms = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t link = line.find("](#");
+    if (!line.starts_with("| ") || link == std::string::npos) continue;
+    const std::size_t open = line.rfind('[', link);
+    const std::string heading = "\n## " + line.substr(open + 1, link - open - 1) + "\n";
+    INFO(line);
+    const std::size_t section = page.find(heading);
+    REQUIRE(section != std::string::npos);
+    const std::string text = page.substr(section + 1, page.find("\n## ", section + 1) - section);
+    // The commands themselves are run by tests/check_docs.py.
+    const bool leads = text.find("$ maskctl ") != std::string::npos ||
+                       text.find("(commands.md)") != std::string::npos;
+    CHECK(leads);
+    ++symptoms;
+  }
+  CHECK(symptoms >= 12);
+}
+
 }  // namespace
 }  // namespace maskctl::test

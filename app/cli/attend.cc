@@ -9,6 +9,7 @@
 #include "app/cli/attention_commands.h"
 #include "app/cli/attention_json.h"
 #include "app/cli/attention_runtime.h"
+#include "app/cli/layout.h"
 #include "app/cli/output.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
@@ -115,7 +116,10 @@ void attend(const AttendOptions& options, const GlobalOptions& globals) {
   if (options.gradients) arguments.gradient_seed = options.call.seed;
   const auto runtime = make_runtime(options, globals);
   arguments.runtime = runtime.get();
-  const attention::NamedResults results = run(operation, arguments);
+  attention::NamedResults results = run(operation, arguments);
+  for (auto& [name, tensor] : results) {
+    tensor = turned(operation, name, std::move(tensor), options.call.layout);
+  }
   if (runtime) print_recorded(*runtime);
   std::vector<ArraySummary> summaries;
   for (const auto& [name, tensor] : results) summaries.push_back(summary_of(name, tensor));

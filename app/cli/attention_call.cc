@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "app/cli/layout.h"
 #include "app/cli/parse.h"
 #include "maskctl/base/error.h"
 #include "maskctl/pipeline/values.h"
@@ -31,8 +32,8 @@ bool is_array(const NamedOperation& operation, std::string_view name, std::strin
   return contains(operation.arrays, name) && !(contains(operation.options, name) && digits);
 }
 
-void add_word(const NamedOperation& operation, const std::string& word, Loader& loader,
-              NamedArguments& arguments) {
+void add_word(const NamedOperation& operation, const CallOptions& options, const std::string& word,
+              Loader& loader, NamedArguments& arguments) {
   const std::size_t mark = word.find('=');
   if (mark == word.npos || mark == 0) {
     throw Error(Errc::kInvalidArgument, fmt::format("'{}' is not NAME=SOURCE or NAME=VALUE", word));
@@ -42,7 +43,7 @@ void add_word(const NamedOperation& operation, const std::string& word, Loader& 
     throw Error(Errc::kInvalidArgument, fmt::format("{}: given more than once", name));
   }
   if (is_array(operation, name, value)) {
-    arguments.arrays[name] = loader.array(value);
+    arguments.arrays[name] = turned(operation, name, loader.array(value), options.layout);
   } else {
     arguments.options[name] = value;
   }
@@ -101,6 +102,24 @@ void check_axes(const NamedOperation& operation, const AxisExtents& given) {
   }
 }
 
+/// Throws where the queries of a mask stand on the axis of heads.
+void check_layout(const NamedOperation& operation, const CallOptions& options, const Mask& mask,
+                  const NamedArguments& arguments) {
+  const auto query = arguments.arrays.find("query");
+  const bool comparable =
+      !options.layout && query != arguments.arrays.end() && query->second.rank() == 4;
+  if (!comparable) return;
+  const bool heads_first = own_layout(operation) == attention::Layout::kBhtd;
+  const std::size_t time = heads_first ? 2 : 1, heads = heads_first ? 1 : 2;
+  const Tensor& array = query->second;
+  if (array.extent(time) == mask.queries() || array.extent(heads) != mask.queries()) return;
+  throw Error(Errc::kShape,
+              fmt::format("query is {}, and the {} queries of the mask stand where {} takes heads: "
+                          "--layout {}",
+                          shape_text(array.shape()), mask.queries(), operation.name,
+                          heads_first ? "bthd" : "bhtd"));
+}
+
 /// A mask of one batch or head serves all; its other extents are those of the arrays. Throws where
 /// --axes says another.
 void take_extents(const Mask& mask, const AxisExtents& given, AxisExtents& extents) {
@@ -142,13 +161,16 @@ AxisExtents parse_axes(const std::string& text, std::optional<Index> size) {
 NamedArguments read_call(const NamedOperation& operation, const CallOptions& options,
                          Loader& loader) {
   NamedArguments arguments;
-  for (const std::string& word : options.words) add_word(operation, word, loader, arguments);
+  for (const std::string& word : options.words) {
+    add_word(operation, options, word, loader, arguments);
+  }
   const AxisExtents given = given_axes(options.axes);
   check_axes(operation, given);
   AxisExtents extents = parse_axes(options.axes);
   if (!options.mask.empty()) {
     arguments.mask = loader.transformed(loader.read(options.mask).mask);
     if (contains(operation.options, "causal")) arguments.options.try_emplace("causal", "false");
+    check_layout(operation, options, *arguments.mask, arguments);
     take_extents(*arguments.mask, given, extents);
   }
   if (!given.contains("Hkv") && extents["Hq"] % extents["Hkv"] != 0) extents["Hkv"] = extents["Hq"];

@@ -1,5 +1,7 @@
 #include "app/cli/attention_json.h"
 
+#include <cmath>
+
 #include "app/cli/json_parts.h"
 
 namespace maskctl::app {
@@ -25,6 +27,8 @@ Json json_of(const MachineReport& machine) {
 
 Json or_null(double value) { return value > 0 ? Json(value) : Json(nullptr); }
 
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
 }  // namespace
 
 std::string probe_json(const ProbeReport& report) {
@@ -42,6 +46,7 @@ std::string probe_json(const ProbeReport& report) {
   out["cause"] = report.cause.empty() ? Json(nullptr) : Json(report.cause);
   out["averaged_rows"] = report.averaged_rows;
   out["nan_rows"] = report.nan_rows;
+  out["untold"] = report.untold;
   return text_of(out);
 }
 
@@ -61,17 +66,27 @@ std::string attend_json(const std::string& operation, const std::string& backend
   return text_of(out);
 }
 
-std::string verify_json(const std::string& operation, std::span<const VerifyCheck> checks) {
-  Json out{{"schema", "maskctl.verify/1"}, {"operation", operation}};
-  bool ok = true;
-  Json lines = Json::array();
-  for (const VerifyCheck& check : checks) {
-    ok = ok && check.state != VerifyCheck::State::kFailed;
-    lines.push_back(
+std::string verify_json(const std::string& operation, const attention::GivenReport& report) {
+  const attention::Judgement& judgement = report.judgement;
+  Json out{{"schema", "maskctl.verify/1"},
+           {"operation", operation},
+           {"ok", judgement.verdict == attention::Verdict::kObeys},
+           {"verdict", name(judgement.verdict)},
+           {"text", judgement.text},
+           {"where", judgement.where}};
+  out["checks"] = Json::array();
+  for (const VerifyCheck& check : report.checks) {
+    out["checks"].push_back(
         {{"name", check.name}, {"state", state_name(check.state)}, {"detail", check.detail}});
   }
-  out["ok"] = ok;
-  out["checks"] = std::move(lines);
+  out["alternatives"] = Json::array();
+  for (const attention::Comparison& line : judgement.comparisons) {
+    out["alternatives"].push_back({{"text", line.text},
+                                   {"state", name(line.state)},
+                                   {"share", finite_or_null(line.share)},
+                                   {"error", finite_or_null(line.error)},
+                                   {"rows", line.rows}});
+  }
   return text_of(out);
 }
 

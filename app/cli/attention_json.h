@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "maskctl/attention/named/call.h"
-#include "maskctl/attention/verify/verify.h"
+#include "maskctl/attention/verify/judge.h"
 #include "maskctl/inspect/diff.h"
 
 namespace maskctl::app {
@@ -18,6 +18,8 @@ struct ProbeReport {
   MaskDiff diff;      // of the declared mask (a) and the applied one (b)
   std::string cause;  // empty: none that explains all
   Index averaged_rows = 0, nan_rows = 0;
+  Index untold = 0;                   // cells declared open whose weight of 0 proves nothing
+  DType precision = DType::kFloat32;  // of the kernel's outputs
 };
 
 /// An array in figures; NaN and infinities are counted and left out of the others.
@@ -54,8 +56,7 @@ struct MachineReport {
 std::string probe_json(const ProbeReport& report);
 std::string attend_json(const std::string& operation, const std::string& backend,
                         std::span<const ArraySummary> arrays);
-std::string verify_json(const std::string& operation,
-                        std::span<const attention::VerifyCheck> checks);
+std::string verify_json(const std::string& operation, const attention::GivenReport& report);
 std::string bench_json(const MachineReport& machine, std::span<const BenchLine> lines);
 std::string backends_json(const MachineReport& machine, std::span<const BackendLine> lines);
 

@@ -3,16 +3,21 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <optional>
 
 #include "app/cli/attention_call.h"
 #include "app/cli/attention_commands.h"
 #include "app/cli/attention_json.h"
+#include "app/cli/layout.h"
 #include "app/cli/machine.h"
 #include "app/cli/output.h"
 #include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/base/kept_memory.h"
 #include "maskctl/inspect/cost.h"
 #include "maskctl/inspect/stats.h"
 #include "maskctl/mask/bands.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
 namespace {
@@ -21,32 +26,109 @@ using attention::Backend;
 using attention::NamedArguments;
 using attention::NamedOperation;
 
-double bytes_of(const NamedArguments& arguments, const attention::NamedResults& results) {
+double bytes_of(const NamedArguments& arguments, const attention::NamedResults& results,
+                bool backward) {
   std::size_t bytes = 0;
-  for (const auto& [name, tensor] : arguments.arrays) bytes += tensor.bytes().size();
-  for (const auto& [name, tensor] : results) bytes += tensor.bytes().size();
+  for (const auto& [name, tensor] : arguments.arrays) {
+    if (backward || !name.starts_with("cotangent_")) bytes += tensor.bytes().size();
+  }
+  for (const auto& [name, tensor] : results) {
+    if (backward || !name.starts_with("grad_")) bytes += tensor.bytes().size();
+  }
   return static_cast<double>(bytes);
 }
 
-BenchLine timed(const NamedOperation& operation, const NamedArguments& arguments, Index repeats) {
-  const attention::NamedResults warm = run(operation, arguments);
-  std::vector<double> seconds;
-  for (Index i = 0; i < repeats; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    run(operation, arguments);
-    seconds.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// Seconds of each pass of a call: the operation alone, and turning its arrays where they stand in
+/// another layout than it takes.
+class Timer {
+ public:
+  Timer(const NamedOperation& operation, NamedArguments arguments,
+        std::optional<attention::Layout> layout)
+      : operation_(operation), arguments_(std::move(arguments)), layout_(layout) {
+    for (auto& [name, array] : arguments_.arrays) {
+      array = turned(operation_, name, std::move(array), layout_);
+    }
   }
+
+  attention::CallTimes run(attention::NamedResults& results) const {
+    attention::CallTimes times;
+    NamedArguments arguments = arguments_;
+    arguments.times = &times;
+    attention::CallTimes turning;
+    for (auto& [name, array] : arguments.arrays) {
+      turn(name, array, name.starts_with("cotangent_"), turning);
+    }
+    results = attention::run(operation_, arguments);
+    for (auto& [name, array] : results) turn(name, array, name.starts_with("grad_"), turning);
+    return {times.forward + turning.forward, times.backward + turning.backward};
+  }
+
+ private:
+  void turn(const std::string& name, Tensor& array, bool backward,
+            attention::CallTimes& seconds) const {
+    if (!layout_) return;
+    (backward ? seconds.backward : seconds.forward) +=
+        seconds_of([&] { array = turned(operation_, name, std::move(array), layout_); });
+  }
+
+  const NamedOperation& operation_;
+  NamedArguments arguments_;
+  std::optional<attention::Layout> layout_;
+};
+
+BenchLine line_of(std::vector<double> seconds, double bytes) {
   std::ranges::sort(seconds);
   BenchLine line;
-  line.operation = operation.name;
-  line.backend = name(arguments.backend);
-  line.repeats = repeats;
+  line.repeats = std::ssize(seconds);
   line.median = seconds[seconds.size() / 2];
   line.least = seconds.front();
   line.most = seconds.back();
-  line.bandwidth = bytes_of(arguments, warm) / line.median * 1e-9;
+  line.bandwidth = bytes / line.median * 1e-9;
   return line;
+}
+
+/// Forward, and backward where a cotangent is among the arguments.
+std::vector<BenchLine> timed(const NamedOperation& operation, const NamedArguments& arguments,
+                             const BenchOptions& options) {
+  const Timer timer(operation, arguments, options.layout);
+  attention::NamedResults results;
+  timer.run(results);
+  std::vector<double> forward, backward;
+  for (Index i = 0; i < options.repeats; ++i) {
+    const attention::CallTimes times = timer.run(results);
+    forward.push_back(times.forward);
+    backward.push_back(times.backward);
+  }
+  std::vector<BenchLine> out{line_of(forward, bytes_of(arguments, results, false))};
+  out[0].pass = "forward";
+  if (arguments.arrays.contains("cotangent_out")) {
+    out.push_back(line_of(backward, bytes_of(arguments, results, true)));
+    out[1].pass = "backward";
+  }
+  for (BenchLine& line : out) {
+    line.operation = operation.name;
+    line.backend = name(arguments.backend);
+  }
+  return out;
+}
+
+/// Random cotangents, made before anything is timed.
+void add_cotangents(const NamedOperation& operation, NamedArguments& arguments) {
+  const attention::NamedResults results = run(operation, arguments);
+  std::uint64_t seed = 1;
+  for (const char* name : {"out", "final_state"}) {
+    const auto found = results.find(name);
+    if (found == results.end()) continue;
+    const Tensor& like = found->second;
+    arguments.arrays[std::string("cotangent_") + name] =
+        astype(attention::random_normal(like.shape(), seed++), like.dtype());
+  }
 }
 
 class Bench {
@@ -87,17 +169,14 @@ class Bench {
     if (mask && operation.name == "blocksparse_attention") arguments.options["causal"] = "false";
     add_random_arrays(operation, {.extents = axes_, .seed = 1, .max_bytes = globals_.max_bytes},
                       arguments);
+    arguments.backend = options_.backends.front();
+    if (options_.backward && operation.has_gradients) add_cotangents(operation, arguments);
     for (const Backend backend : options_.backends) {
       arguments.backend = backend;
-      for (const bool backward : {false, true}) {
-        if (backward && !(options_.backward && operation.has_gradients)) continue;
-        arguments.gradient_seed.reset();
-        if (backward) arguments.gradient_seed = 1;
-        BenchLine line = timed(operation, arguments, options_.repeats);
+      for (BenchLine& line : timed(operation, arguments, options_)) {
         line.mask = label;
         line.size = size;
-        line.pass = backward ? "both" : "forward";
-        if (mask) add_rates(*mask, backend, backward, line);
+        if (mask) add_rates(*mask, backend, line);
         lines_.push_back(std::move(line));
       }
     }
@@ -105,20 +184,19 @@ class Bench {
 
   /// Useful are the products of the open cells, executed those of all groups of cells that hold
   /// one: the CPU path skips the others, in rows and columns turned round in its backward pass.
-  void add_rates(const Mask& mask, Backend backend, bool backward, BenchLine& line) const {
+  void add_rates(const Mask& mask, Backend backend, BenchLine& line) const {
     using attention::kColumnGroup, attention::kRowGroup;
     static constexpr BlockSize kGroups[] = {{kRowGroup, kColumnGroup}, {kColumnGroup, kRowGroup}};
     const PlaneStats cells = mask_stats(mask, kGroups).total;
     const Index copies = (axes_.at("B") / mask.batch()) * (axes_.at("Hq") / mask.heads());
-    const auto rate = [&](Index forward_cells, Index backward_cells) {
-      const Index dim = axes_.at("D"), value_dim = axes_.at("Dv");
-      const double work = flops(forward_cells, dim, value_dim).forward +
-                          (backward ? flops(backward_cells, dim, value_dim).backward : 0);
-      return static_cast<double>(copies) * work / line.median * 1e-9;
+    const bool backward = line.pass == "backward";
+    const auto rate = [&](Index done) {
+      const auto work = flops(done, axes_.at("D"), axes_.at("Dv"));
+      return static_cast<double>(copies) * (backward ? work.backward : work.forward) / line.median *
+             1e-9;
     };
-    line.useful = rate(cells.open, cells.open);
-    if (backend != Backend::kCpu) return;
-    line.executed = rate(cells.blocks[0].executed, cells.blocks[1].executed);
+    line.useful = rate(cells.open);
+    if (backend == Backend::kCpu) line.executed = rate(cells.blocks[backward ? 1 : 0].executed);
   }
 
   const BenchOptions& options_;
@@ -150,6 +228,7 @@ void bench(const BenchOptions& given, const GlobalOptions& globals) {
   BenchOptions options = given;
   if (options.operations.empty()) options.operations = {"flash_attention"};
   if (options.masks.empty()) options.masks = {"full", "causal", "window:keys=256"};
+  set_kept_memory(kUsualKeptMemory);  // as a program that calls the library has it
   const std::vector<BenchLine> lines = Bench(options, globals).run();
   const MachineReport machine = machine_report();
   write_stdout(options.json ? bench_json(machine, lines) : bench_text(machine, lines));

@@ -1,8 +1,11 @@
 // maskctl check: what a mask should be, or what looks wrong with it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
+#include "app/cli/chain_arrays.h"
 #include "app/cli/check_report.h"
 #include "app/cli/commands.h"
 #include "app/cli/load.h"
@@ -69,6 +72,30 @@ std::vector<Expected> check_all(const Mask& mask, const CheckOptions& options, L
   return out;
 }
 
+/// The words of steps, those of some heads or batch entries too, each once.
+void add_words(const Chain& chain, std::vector<std::string>& words) {
+  static const std::map<std::string, std::string> kWords = {
+      {"doc", "documents"}, {"pad", "padding"}, {"chunk", "chunks"}, {"tokens", "token types"}};
+  for (const Step& step : chain) {
+    if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
+      add_words(scoped->chain, words);
+      continue;
+    }
+    const std::string text = to_text(Chain{step});
+    const std::string name = text.substr(0, text.find_first_of(":{ "));
+    const auto found = kWords.find(name);
+    const std::string word = found == kWords.end() ? name : found->second;
+    if (std::ranges::find(words, word) == words.end()) words.push_back(word);
+  }
+}
+
+/// "documents and causal".
+std::string words_of(const Chain& chain) {
+  std::vector<std::string> words;
+  add_words(chain, words);
+  return fmt::format("{}", fmt::join(words, " and "));
+}
+
 bool has_error(const Findings& findings) {
   return std::ranges::any_of(
       findings, [](const Finding& finding) { return finding.rule->severity == Severity::kError; });
@@ -106,6 +133,7 @@ class Lint {
     if (raw) return read_raw(loader_.array(options_.name));
     LoadedMask loaded = loader_.read(options_.name);
     add(lint_reading({loaded.odd_bools, loaded.bias_seen.inf, loaded.bias_seen.min}));
+    gives_nan_ = loaded.kind != Kind::kBias || !loaded.bias_seen.min;
     mask_ = std::move(loaded.mask);
     if (loaded.kind != Kind::kSegments || !loaded.q_segment_ids) return true;
     own_ = DocumentSource{DocumentForm::kSegments, std::move(*loaded.q_segment_ids),
@@ -144,9 +172,44 @@ class Lint {
     if (documents && may_leak) {
       report_.leaks = maskctl::leaks(mask_, *documents);
     }
-    add(lint_mask(mask_, documents ? &*documents : nullptr));
+    add(lint_mask(mask_, documents ? &*documents : nullptr, gives_nan_));
     if (report_.leaks) add(lint_documents(mask_, *documents, *report_.leaks));
+    lint_pattern_of_mask();
+    add_not_looked_at(documents.has_value());
     if (!options_.bias.empty()) add(lint_bias(mask_, read_bias()));
+  }
+
+  /// What a few steps nearly make; polarity and leaks are told once.
+  void lint_pattern_of_mask() {
+    if (mask_.count() == 0) return;
+    Recognised found;
+    try {
+      found = recognise(mask_, {.guess = false});
+    } catch (const Error& error) {
+      if (error.code() != Errc::kLimit) throw;
+      report_.not_looked_at.push_back(
+          {"single cells beside a pattern", "fewer cells: -t slice:..."});
+      return;
+    }
+    ChainArrays("check", "").name(found.chain);
+    const bool told = std::ranges::any_of(report_.findings, [](const Finding& finding) {
+      return finding.rule->id == "polarity" || finding.rule->id == "anti-causal" ||
+             finding.rule->id == "document-leak";
+    });
+    if (told) return;
+    add(lint_pattern(found, words_of(found.chain), to_text(found.chain), mask_));
+  }
+
+  void add_not_looked_at(bool documents) {
+    const auto put = [this](const char* what, const char* option) {
+      report_.not_looked_at.push_back({what, option});
+    };
+    if (!documents) {
+      put("leaks between documents and padding that is seen",
+          "--segments, --cu-seqlens or --positions SOURCE");
+    }
+    if (options_.bias.empty()) put("a bias that is added beside the mask", "--bias SOURCE");
+    put("what the mask must be", "--expect RULE");
   }
 
   /// The documents that were given; else the SOURCE's own, while they still fit.
@@ -214,6 +277,7 @@ class Lint {
   Mask mask_;
   std::optional<DocumentSource> own_;  // of the SOURCE
   std::optional<Index> own_tokens_;    // that its cu_seqlens are for
+  bool gives_nan_ = true;              // what is closed weighs exactly 0
   CheckReport report_;
 };
 

@@ -132,6 +132,10 @@ std::string check_json(const CheckReport& report) {
   out["findings"] = Json::array();
   for (const Finding& finding : report.findings) out["findings"].push_back(json_of(finding));
   out["leaks"] = report.leaks ? json_of(*report.leaks) : Json(nullptr);
+  out["not_looked_at"] = Json::array();
+  for (const NotLookedAt& question : report.not_looked_at) {
+    out["not_looked_at"].push_back({{"what", question.what}, {"option", question.option}});
+  }
   return text_of(out);
 }
 

@@ -11,6 +11,11 @@
 
 namespace maskctl::app {
 
+/// A question that was not asked, and what asks it.
+struct NotLookedAt {
+  std::string what, option;
+};
+
 struct CheckReport {
   std::string source;
   std::optional<std::array<Index, 4>> shape;  // absent where the arrays are too wrong for a mask
@@ -18,6 +23,7 @@ struct CheckReport {
   std::vector<Expected> expected;
   Findings findings;  // errors first
   std::optional<Leaks> leaks;
+  std::vector<NotLookedAt> not_looked_at;  // of a lint
 
   /// All expectations hold, and no finding is an error or a warning.
   bool ok() const;

@@ -52,16 +52,28 @@ std::string finding_text(const Finding& finding, const std::optional<Leaks>& lea
   return out;
 }
 
+/// "not looked at: leaks between documents (--segments SOURCE), ...".
+std::string not_looked_at_text(const CheckReport& report) {
+  std::string out;
+  for (const NotLookedAt& question : report.not_looked_at) {
+    out += fmt::format("{}{} ({})", out.empty() ? "not looked at: " : ", ", question.what,
+                       question.option);
+  }
+  return out.empty() ? out : out + "\n";
+}
+
 std::string findings_text(const CheckReport& report) {
-  if (report.findings.empty()) return "no findings\n";
+  if (report.findings.empty()) return "no findings\n" + not_looked_at_text(report);
   std::string out;
   std::array<Index, 3> counts{};
   for (const Finding& finding : report.findings) {
     out += finding_text(finding, report.leaks);
     ++counts[static_cast<std::size_t>(finding.rule->severity)];
   }
-  return out + fmt::format("{}, {}, {}\n", plural(counts[0], "errors"),
-                           plural(counts[1], "warnings"), plural(counts[2], "notes"));
+  return out +
+         fmt::format("{}, {}, {}\n", plural(counts[0], "errors"), plural(counts[1], "warnings"),
+                     plural(counts[2], "notes")) +
+         not_looked_at_text(report);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "app/cli/load.h"
 #include "app/cli/output.h"
 #include "maskctl/base/error.h"
+#include "maskctl/mask/dense.h"
 
 namespace maskctl::app {
 
@@ -21,7 +22,9 @@ void combine(const CombineOptions& options, const GlobalOptions& globals) {
   Loader loader(options.source, globals);
   Mask mask = loader.read(options.names.front()).mask;
   for (std::size_t i = 1; i < options.names.size(); ++i) {
-    const Mask next = loader.read(options.names[i]).mask;
+    Mask next = loader.read(options.names[i]).mask;
+    if (mask.queries() == 1) mask = repeated_queries(mask, next.queries());
+    if (next.queries() == 1) next = repeated_queries(next, mask.queries());
     try {
       mask = zip(*options.op, mask, next);
     } catch (const Error& error) {

@@ -6,7 +6,8 @@
 
 namespace maskctl::app {
 
-void info(const InfoOptions& options, const GlobalOptions& globals);
+/// 2 when one of several SOURCEs could not be read; the others are reported.
+int info(const InfoOptions& options, const GlobalOptions& globals);
 void show(const ShowOptions& options, const GlobalOptions& globals);
 void apply(const ApplyOptions& options, const GlobalOptions& globals);
 void gen(const GenOptions& options, const GlobalOptions& globals);

@@ -30,6 +30,7 @@ MaskWriteOptions write_options(const ConvertOptions& options, Kind to,
   if (options.fill == ConvertOptions::Fill::kMin) out.fill = BiasFill::kMin;
   const auto block = options.block || to != Kind::kBlockmap ? options.block : options.source.block;
   if (block) out.block = BlockExtent{block->q, block->k};
+  out.padding = options.padding;
   out.max_bytes = globals.max_bytes;
   out.force = options.output.force;
   out.append = options.output.append;
@@ -37,10 +38,25 @@ MaskWriteOptions write_options(const ConvertOptions& options, Kind to,
   return out;
 }
 
-std::string loss_text(const ConvertedMask& converted) {
+std::string loss_text(Index lost, const ConvertedMask& converted) {
   const Index cells = converted.source.cells();
-  return fmt::format("{} of {} cells ({})", converted.changed, cells,
-                     percent(converted.changed, cells));
+  return fmt::format("{} of {} cells ({})", lost, cells, percent(lost, cells));
+}
+
+/// Arrays that do not say what the mask said are written only when asked for.
+void check_loss(const ConvertedMask& converted, const ConvertOptions& options, bool strict) {
+  const Index lost = strict ? converted.changed : converted.lost;
+  if (lost == 0) return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: {} cannot hold this mask: {} would change; nothing is written {}",
+                          options.name, name(converted.kind), loss_text(lost, converted),
+                          strict ? "with --strict" : "without --lossy, which takes the nearest"));
+}
+
+ConvertedMask converted_mask(Loader& loader, LoadedMask loaded, const MaskWriteOptions& how) {
+  const bool same_ids = how.kind == Kind::kSegments && loaded.kind == Kind::kSegments;
+  if (same_ids && loader.chain().empty()) return kept_segments(loaded, how);
+  return convert_mask(loader.transformed(std::move(loaded.mask)), how);
 }
 
 /// On stdout, unless the data goes there.
@@ -61,27 +77,26 @@ int convert(const ConvertOptions& options, const GlobalOptions& globals) {
   LoadedMask loaded = loader.read(options.name);
   const Kind to = options.to.value_or(same_kind(loaded));
   MaskWriteOptions how = write_options(options, to, globals);
-  const ConvertedMask converted = convert_mask(loader.transformed(std::move(loaded.mask)), how);
-  const bool lossy = converted.changed > 0;
-  if (lossy && globals.strict) {
-    throw Error(Errc::kInvalidArgument, fmt::format("{}: as {} {} would change; nothing is written "
-                                                    "with --strict",
-                                                    options.name, name(to), loss_text(converted)));
-  }
-  if (!options.output.dest.empty()) {
+  const ConvertedMask converted = converted_mask(loader, std::move(loaded), how);
+  const bool may_lose = options.lossy && !globals.strict;
+  if (!options.roundtrip && !may_lose) check_loss(converted, options, globals.strict);
+  if (!options.output.dest.empty() && (may_lose || converted.lost == 0)) {
     ProgressLine progress("writing", globals);
     how.progress = progress.callback();
     write_mask(options.output.dest, converted, how);
     for (const std::string& text : converted.notes) note(text, globals);
   }
+  const bool lossy = converted.changed > 0;
   if (options.roundtrip) {
-    const std::string verdict = lossy ? "lossy: a round trip changes " + loss_text(converted)
-                                      : "lossless: a round trip changes no cell";
+    const std::string verdict =
+        lossy ? "lossy: a round trip changes " + loss_text(converted.changed, converted)
+              : "lossless: a round trip changes no cell";
     print_verdict(fmt::format("{}: {}", name(to), verdict), options.output, globals);
     return lossy ? 1 : 0;
   }
-  if (lossy) {
-    note(fmt::format("{} cannot hold this mask: {} changed", name(to), loss_text(converted)),
+  if (converted.lost > 0) {
+    note(fmt::format("{} cannot hold this mask: {} changed", name(to),
+                     loss_text(converted.lost, converted)),
          globals);
   }
   return 0;

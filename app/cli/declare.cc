@@ -67,15 +67,15 @@ void declare_transforms(OptionList& list, SourceOptions& source) {
 void declare_source(OptionList& list, SourceOptions& source) {
   declare_transforms(list, source);
   list.value("--as", "KIND",
-             fmt::format("how to read the array: {}; blockmap:QxK gives its blocks too; bf16 "
-                         "for 2-byte elements of no known type; mask-info for what "
+             fmt::format("how to read the array: {}; blockmap:QxK gives its blocks too; "
+                         "mask-info for what "
                          "--to mask-info wrote, from a pipe",
                          fmt::join(kind_names(), ", ")),
              [&source](const std::string& text) {
                if (text == "mask-info") {
                  source.as_mask_info = true;
                } else if (text == "bf16" || text == "bfloat16") {
-                 source.as_bf16 = true;
+                 // as two bytes of no type are read in any case
                } else if (text.starts_with("blockmap:")) {
                  source.as = Kind::kBlockmap;
                  source.block = parse_block(text.substr(9), "--as blockmap");
@@ -86,6 +86,11 @@ void declare_source(OptionList& list, SourceOptions& source) {
   static constexpr std::string_view kKeep[] = {"0", "1"};
   list.choice("--keep-value", kKeep, "the value that may attend (1)",
               [&source](std::size_t i) { source.keep_value_is_zero = i == 0; });
+  list.value("--closed-below", "X",
+             "numbers of a bias at or below X are closed, all others open (as -1e4)",
+             [&source](const std::string& text) {
+               source.closed_below = parse_negative(text, "--closed-below");
+             });
   list.value("--shape", "B+H+Q+K", "extents that the array does not carry",
              [&source](const std::string& text) { source.shape = parse_shape(text, "--shape"); });
 }

@@ -17,6 +17,11 @@ void backend(OptionList& list, const std::string& name, const std::string& help,
               [&target](std::size_t i) { target = static_cast<attention::Backend>(i); });
 }
 
+void layout(OptionList& list, const std::string& help, std::optional<attention::Layout>& target) {
+  list.choice("--layout", kLayouts, help,
+              [&target](std::size_t i) { target = static_cast<attention::Layout>(i); });
+}
+
 void call(OptionList& list, CallOptions& call) {
   list.operands("NAME=VALUE", call.words);
   declare_source(list, call.source);
@@ -26,6 +31,10 @@ void call(OptionList& list, CallOptions& call) {
              [&call](const std::string& text) {
                call.random_dtype = parse_dtype(text, "--random-dtype");
              });
+  layout(list,
+         "axes of the arrays that are given, and of results: time or heads first (as the "
+         "operation has them: bthd, but blocksparse_attention)",
+         call.layout);
   list.integer("--seed", 0, "of random arrays (0)",
                [&call](Index n) { call.seed = static_cast<std::uint64_t>(n); });
 }
@@ -121,7 +130,11 @@ void declare_bench(OptionList& list, BenchOptions& bench) {
           static_cast<attention::Backend>(parse_choice(part, "--backend", kBackends)));
     }
   });
-  list.flag("--backward", "time forward and backward together too", bench.backward);
+  list.flag("--backward", "time the backward pass too", bench.backward);
+  layout(list,
+         "axes of the arrays: time or heads first; turning them is timed too, where the "
+         "operation takes the other",
+         bench.layout);
   list.integer("--repeat", 1, "runs that are timed, after one that is not (5)",
                [&bench](Index n) { bench.repeats = n; });
   list.flag("--json", "print JSON (maskctl.bench/1)", bench.json);

@@ -100,7 +100,15 @@ void convert_options(OptionList& list, Request& request) {
   static constexpr std::string_view kKeep[] = {"0", "1"};
   list.choice("--write-keep-value", kKeep, "the value that may attend in what is written (1)",
               [&convert](std::size_t i) { convert.write_zero_as_keep = i == 0; });
-  list.flag("--roundtrip", "read the result back; exit 1 when cells changed", convert.roundtrip);
+  static constexpr std::string_view kPadding[] = {"segments", "drop"};
+  list.choice("--padding", kPadding,
+              "tokens outside documents in the cu_seqlens of a batch: segments of their own, or "
+              "left out",
+              [&convert](std::size_t i) { convert.padding = static_cast<PaddingTokens>(i); });
+  list.flag("--lossy", "write the nearest array where the kind cannot hold the mask",
+            convert.lossy);
+  list.flag("--roundtrip", "say whether the array holds the mask; exit 1 when cells changed",
+            convert.roundtrip);
 }
 
 void declare_config(OptionList& list, ModelConfigOptions& config, const std::string& help) {
@@ -174,6 +182,8 @@ void golden_options(OptionList& list, Request& request) {
   list.operand("ACTION", golden.action);
   list.operand("MANIFEST", golden.manifest);
   list.operands("NAME", golden.names);
+  list.value("--as", "KIND", "how init reads its SOURCEs",
+             [&golden](const std::string& text) { golden.as = name(parse_kind(text, "--as")); });
   list.text("--junit", "FILE.xml", "write the results as JUnit XML too (check)", golden.junit);
   list.flag("-f,--force", "update even where CI is set", golden.force);
   list.flag("--json", "print JSON (maskctl.golden/1, golden-update/1, golden-list/1)", golden.json);

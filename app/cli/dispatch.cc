@@ -25,8 +25,7 @@ void need_source(const std::string& name, std::string_view command) {
 
 int run_info(Request& request) {
   need_source(request.info.sources.empty() ? "" : request.info.sources.front(), "info");
-  info(request.info, request.globals);
-  return 0;
+  return info(request.info, request.globals);
 }
 
 int run_show(Request& request) {

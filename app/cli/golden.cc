@@ -7,13 +7,18 @@
 #include <filesystem>
 
 #include "app/cli/commands.h"
+#include "app/cli/golden_kernel.h"
 #include "app/cli/golden_report.h"
 #include "app/cli/load.h"
 #include "app/cli/output.h"
 #include "app/cli/parse.h"
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
+#include "maskctl/golden/digest.h"
+#include "maskctl/io/array_io.h"
 #include "maskctl/pipeline/diagnostic.h"
+#include "maskctl/pipeline/expectations.h"
+#include "maskctl/pipeline/generate.h"
 
 namespace maskctl::app {
 namespace {
@@ -33,14 +38,21 @@ auto at_key(const std::string& manifest, Index line, const char* key, Read read)
 
 GoldenContext context_for(const GoldenOptions& options, const GlobalOptions& globals) {
   GoldenContext out;
-  out.load = [&options, &globals](const GoldenEntry& entry) {
+  const auto source_of = [&options](const GoldenEntry& entry) {
     SourceOptions source;
     if (!entry.as.empty()) {
       source.as = at_key(options.manifest, entry.as_line, "as",
                          [&] { return parse_kind(entry.as, "kind"); });
     }
     source.pad_id = entry.pad_id;
+    source.keep_value_is_zero = entry.keep_value_is_zero;
+    source.closed_below = entry.closed_below;
+    source.shape = entry.shape;
     source.transforms = entry.transforms;
+    return source;
+  };
+  out.load = [&options, &globals, source_of](const GoldenEntry& entry) {
+    const SourceOptions source = source_of(entry);  // the loader refers to it
     Loader loader(source, globals);
     const Mask mask = loader.read(entry.source).mask;
     if (entry.transforms.empty()) return mask;
@@ -50,6 +62,21 @@ GoldenContext context_for(const GoldenOptions& options, const GlobalOptions& glo
   out.load_array = [&globals](const std::string& file) {
     const SourceOptions plain;
     return Loader(plain, globals).read(file).mask;
+  };
+  out.expectations = [&globals, source_of](const GoldenEntry& entry, const Mask& mask) {
+    const SourceOptions source = source_of(entry);  // the loader refers to it
+    Loader loader(source, globals);
+    ExpectationContext context;
+    context.bind = loader.context();
+    context.pad_id = entry.pad_id;
+    std::vector<Expected> answers;
+    for (const std::string& text : entry.holds) {
+      answers.push_back(maskctl::check(mask, parse_expectation(text, context)));
+    }
+    return answers;
+  };
+  out.judge = [&globals, source_of](const GoldenEntry& entry) {
+    return judge_kernel(entry, source_of(entry), globals);
   };
   out.write_new = !options.ci;
   return out;
@@ -122,6 +149,51 @@ int update(const GoldenOptions& options, const GlobalOptions& globals, const Man
   return 0;
 }
 
+/// "../masks/a.npz:mask" of a SOURCE, from the folder of the manifest.
+std::string from_folder(const std::string& source, const fs::path& folder) {
+  if (is_generator(source) || source.starts_with("q=") || source.starts_with("kv=")) return source;
+  const SourceName named = parse_source_name(source);
+  const std::string path =
+      fs::absolute(named.path).lexically_normal().lexically_relative(folder).string();
+  return named.member.empty() ? path : path + ":" + named.member;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+/// A manifest of these SOURCEs as they are now, each by the digest of its content.
+int init(const GoldenOptions& options, const GlobalOptions& globals) {
+  if (options.names.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "golden init: which masks? maskctl golden init MANIFEST SOURCE...");
+  }
+  if (fs::exists(options.manifest) && !options.force) {
+    throw Error(Errc::kIo, fmt::format("{} exists; use --force to overwrite", options.manifest));
+  }
+  const fs::path folder = fs::absolute(options.manifest).lexically_normal().parent_path();
+  std::string text = "# maskctl golden check " + options.manifest + "\n";
+  SourceOptions how;
+  if (!options.as.empty()) how.as = parse_kind(options.as, "--as");
+  for (const std::string& source : options.names) {
+    const std::string digest = content_digest(Loader(how, globals).read(source).mask);
+    text += fmt::format("\n[[golden]]\nname = {0}\nsource = {0}\n",
+                        quoted(from_folder(source, folder)));
+    if (!options.as.empty()) text += fmt::format("as = {}\n", quoted(options.as));
+    text += fmt::format("expect = {{ sha256 = \"{}\" }}\n", digest);
+  }
+  parse_manifest(options.manifest, text);  // two of one name, names that TOML cannot say
+  fs::create_directories(folder);
+  write_text(options.manifest, text);
+  write_stdout(fmt::format("{}: {} entries\n", options.manifest, options.names.size()));
+  return 0;
+}
+
 int list(const GoldenOptions& options, const Manifest& manifest) {
   const std::vector<GoldenEntry> entries = chosen(manifest, options.names);
   if (options.json) {
@@ -139,11 +211,12 @@ int list(const GoldenOptions& options, const Manifest& manifest) {
 }  // namespace
 
 int golden(const GoldenOptions& options, const GlobalOptions& globals) {
-  static constexpr std::string_view kActions[] = {"check", "update", "list"};
+  static constexpr std::string_view kActions[] = {"check", "update", "list", "init"};
   if (options.manifest.empty()) {
     throw Error(Errc::kInvalidArgument, "golden: say what to do: maskctl golden check MANIFEST");
   }
   const std::size_t action = parse_choice(options.action, "golden", kActions);
+  if (action == 3) return init(options, globals);
   const Manifest manifest = read_manifest(options.manifest);
   if (action == 0) return check(options, globals, manifest);
   return action == 1 ? update(options, globals, manifest) : list(options, manifest);

@@ -56,7 +56,7 @@ int GoldenReport::exit_status() const {
 }
 
 std::string_view expect_name(GoldenEntry::Expect expect) {
-  constexpr std::string_view kNames[] = {"drawing", "sha256", "stats", "array"};
+  constexpr std::string_view kNames[] = {"drawing", "sha256", "stats", "array", "holds", "verdict"};
   return kNames[static_cast<std::size_t>(expect)];
 }
 
@@ -101,10 +101,12 @@ std::string golden_annotations(const GoldenReport& report) {
   std::string out;
   for (const GoldenCase& one : report.cases) {
     if (one.result.status == Status::kPassed) continue;
-    out += fmt::format("::error file={},line={},title={}::{}\n",
-                       command_escaped(report.manifest, true), one.entry.line,
-                       command_escaped("golden " + one.entry.name, true),
-                       command_escaped(one.result.message, false));
+    out += fmt::format(
+        "::error file={},line={},title={}::{}\n", command_escaped(report.manifest, true),
+        one.entry.line, command_escaped("golden " + one.entry.name, true),
+        command_escaped(one.result.cause.empty() ? one.result.message
+                                                 : one.result.message + ": " + one.result.cause,
+                        false));
   }
   return out;
 }
@@ -121,6 +123,7 @@ std::string golden_json(const GoldenReport& report) {
                               {"expect", expect_name(one.entry.expect)},
                               {"status", name_of(one.result.status)},
                               {"message", one.result.message},
+                              {"cause", one.result.cause},
                               {"detail", one.result.detail}});
   }
   return text_of(out);

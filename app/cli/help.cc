@@ -13,6 +13,7 @@ namespace {
 constexpr CommandHelp kCommands[] = {
     {"info", "SOURCE...", "shape, type, kind, density and size of masks",
      "  maskctl info mask.npy\n"
+     "  maskctl info run/*.npy\n"
      "  maskctl info seg.npy --as segments --json\n"
      "  maskctl info seg.npy --as segments --semantics ejkernel --mesh dp=2+tp=4\n"},
     {"show", "SOURCE", "draw a mask",
@@ -26,7 +27,7 @@ constexpr CommandHelp kCommands[] = {
      "  maskctl apply seg.npy --as segments --semantics ejkernel "
      "-t window:both=4,mode=decode,index=9 -o out.npy\n"},
     {"convert", "SOURCE", "write a mask in another form, exactly or with the loss counted",
-     "  maskctl convert seg.npy --as segments --to cu_seqlens -o cu.npy\n"
+     "  maskctl convert seg.npy --as segments --to cu_seqlens -o cu.npz\n"
      "  maskctl convert mask.npy --to blockmap --block 128 -o map.npz\n"
      "  maskctl convert mask.npy --to bias --dtype float16 --fill min -o bias.npy\n"
      "  maskctl convert mask.npy --to segments --roundtrip -o seg.npy\n"},
@@ -48,10 +49,12 @@ constexpr CommandHelp kCommands[] = {
      "  maskctl diff have.npy want.npy\n"
      "  maskctl diff seg.npy mask.npy --as segments --as-b dense -t causal --show\n"
      "  maskctl diff have.npy want.npy -o both.png\n"},
-    {"golden", "check|update|list MANIFEST [NAME...]", "test that masks are still what they were",
+    {"golden", "check|update|list|init MANIFEST [NAME...]",
+     "test that masks are still what they were",
      "  maskctl golden check samples/golden.toml\n"
      "  maskctl golden check golden.toml --junit golden.xml\n"
-     "  maskctl golden update golden.toml packed\n"},
+     "  maskctl golden update golden.toml packed\n"
+     "  maskctl golden init ci/golden.toml masks/*.npy\n"},
     {"why", "SOURCE QUERY KEY", "which step opened or closed one pair, and with which numbers",
      "  maskctl why gen:full:n=1024 -t window:keys=128 -t causal 812 40\n"
      "  maskctl why seg.npy --as segments -t causal 17 3 --batch 1\n"},

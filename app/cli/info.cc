@@ -11,6 +11,8 @@
 #include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "maskctl/base/error.h"
+#include "maskctl/mask/bias.h"
+#include "maskctl/pipeline/diagnostic.h"
 
 namespace maskctl::app {
 namespace {
@@ -23,6 +25,9 @@ InfoReport mask_report(const std::string& source, Loader& loader, const SourceOp
   report.polarity = how.keep_value_is_zero ? "0" : "1";
   report.arrays.push_back({"", loaded.dtype, loaded.array_shape});
   report.notes = std::move(loaded.notes);
+  if (const auto dtype = dtype_from_name(loaded.dtype)) {
+    report.closed_by = closed_by(loaded.bias_seen, *dtype);
+  }
   report.mask = loader.transformed(std::move(loaded.mask));
   report.open = report.mask->count();
   report.tier = tier(*report.mask);
@@ -55,8 +60,30 @@ InfoReport report_on(const std::string& source, Loader& loader, const InfoOption
   if (options.source.ejkernel || !options.mesh.empty()) {
     return ejkernel_report(source, loader, options, globals);
   }
-  auto arrays = arrays_only(source, options.source, globals);
-  return arrays ? std::move(*arrays) : mask_report(source, loader, options.source);
+  try {
+    auto arrays = arrays_only(source, options.source, globals);
+    return arrays ? std::move(*arrays) : mask_report(source, loader, options.source);
+  } catch (const Error& error) {
+    auto report = no_mask(source, error, options.source, globals);
+    if (!report) throw;
+    return std::move(*report);
+  }
+}
+
+/// The report, or what is wrong with the SOURCE: the others are still looked at.
+InfoReport report_or_error(const std::string& source, Loader& loader, const InfoOptions& options,
+                           const GlobalOptions& globals) {
+  try {
+    return report_on(source, loader, options, globals);
+  } catch (const PipelineError&) {
+    throw;  // the steps are the same for all
+  } catch (const Error& error) {
+    if (options.sources.size() == 1) throw;
+    InfoReport report;
+    report.source = source;
+    report.error = error.what();
+    return report;
+  }
 }
 
 std::string line(std::string_view label, std::string_view value) {
@@ -73,9 +100,13 @@ std::string arrays_text(const InfoReport& report) {
   }
   if (!report.fits.empty()) {
     out += line("kind", fmt::format("fits {}; say which with --as", fmt::join(report.fits, ", ")));
+  } else if (!report.reason.empty()) {
+    out += line("kind", "no mask: " + report.reason);
   } else if (report.arrays.size() == 1) {
     out += line("kind", "no kind of mask has this shape and these values");
   }
+  if (!report.closed_by.empty()) out += line("closed by", report.closed_by);
+  for (const std::string& text : report.bias) out += line("adds", text);
   for (const std::string& text : report.notes) out += line("note", text);
   return out;
 }
@@ -87,6 +118,7 @@ std::string mask_text(const InfoReport& report) {
   out += line("array", fmt::format("{} {}", report.arrays.front().dtype,
                                    shape_text(report.arrays.front().shape)));
   out += line("kind", report.kind);
+  if (!report.closed_by.empty()) out += line("closed by", report.closed_by);
   out += line("polarity", fmt::format("{} = may attend", report.polarity));
   out += line("density", fmt::format("{}: {} of {} cells open", percent(report.open, mask.cells()),
                                      report.open, mask.cells()));
@@ -109,23 +141,29 @@ void check_options(const InfoOptions& options) {
 
 }  // namespace
 
-void info(const InfoOptions& options, const GlobalOptions& globals) {
+int info(const InfoOptions& options, const GlobalOptions& globals) {
   check_options(options);
   Loader loader(options.source, globals);
   std::vector<InfoReport> reports;
   for (const std::string& source : options.sources) {
-    reports.push_back(report_on(source, loader, options, globals));
+    reports.push_back(report_or_error(source, loader, options, globals));
+    if (!reports.back().error.empty())
+      write_stderr(fmt::format("maskctl: error: {}\n", reports.back().error));
   }
+  const bool failed =
+      std::ranges::any_of(reports, [](const InfoReport& report) { return !report.error.empty(); });
   if (options.json) {
     write_stdout(info_json(reports));
-    return;
+    return failed ? 2 : 0;
   }
   std::string out;
   for (const InfoReport& report : reports) {
+    if (!report.error.empty()) continue;
     if (!out.empty()) out += '\n';
     out += report.mask ? mask_text(report) : arrays_text(report);
   }
   write_stdout(out);
+  return failed ? 2 : 0;
 }
 
 }  // namespace maskctl::app

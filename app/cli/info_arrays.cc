@@ -6,24 +6,27 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/bias_form.h"
 #include "maskctl/io/container.h"
 #include "maskctl/io/hdf5.h"
 #include "maskctl/io/npy_descr.h"
 #include "maskctl/io/npz.h"
 #include "maskctl/io/printable.h"
+#include "maskctl/io/safetensors.h"
+#include "maskctl/mask/elements.h"
 #include "maskctl/pipeline/generate.h"
 
 namespace maskctl::app {
 namespace {
 
-ReadOptions read_options(const SourceOptions& source, const GlobalOptions& globals) {
-  return {globals.max_bytes, globals.strict, source.as_bf16};
+ReadOptions read_options(const GlobalOptions& globals) {
+  return {globals.max_bytes, globals.strict};
 }
 
 /// "bool" for "|b1", as for every other file; classes without a dtype as they are.
 std::string dtype_text(const std::string& descr) {
   try {
-    return std::string(name(parse_npy_descr(descr, false).dtype));
+    return std::string(name(parse_npy_descr(descr).dtype));
   } catch (const Error&) {
     return printable(descr);
   }
@@ -38,6 +41,9 @@ InfoReport hdf5_report(const std::string& source, const ReadOptions& options) {
     report.arrays.push_back({printable(dataset.path), dtype_text(dataset.dtype),
                              dataset.shape.value_or(std::vector<Index>())});
   }
+  for (const Hdf5Unreadable& object : listing.unreadable) {
+    report.notes.push_back(printable(fmt::format("{}: {}", object.path, object.reason), 400));
+  }
   for (const Hdf5Attribute& attribute : listing.attributes) {
     report.notes.push_back(
         printable(fmt::format("{} @{} = {}", attribute.object, attribute.name, attribute.value)));
@@ -45,21 +51,19 @@ InfoReport hdf5_report(const std::string& source, const ReadOptions& options) {
   return report;
 }
 
-/// The tensors of a safetensors file, from its header.
-InfoReport tensors_report(const std::string& source, ByteSource bytes, Content content,
-                          const ReadOptions& options) {
-  const auto container = open_container(bytes, content, options);
+/// The tensors of a safetensors file, from its header, also those of types that are not read.
+InfoReport tensors_report(const std::string& source, ByteSource bytes, const ReadOptions& options) {
   InfoReport report;
   report.source = source;
-  for (const std::string& key : container->keys()) {
-    const OpenArray array = container->open(key, options, report.notes);
-    report.arrays.push_back({printable(key), std::string(name(array.dtype)), array.shape});
+  for (const SafetensorsEntry& entry : read_safetensors_header(bytes, options).entries) {
+    const auto dtype = entry.dtype ? std::string(name(*entry.dtype)) : printable(entry.dtype_name);
+    report.arrays.push_back({printable(entry.name), dtype, entry.shape});
   }
   return report;
 }
 
-ArrayReport array_report(const std::string& key, const NpyHeader& header) {
-  return {printable(key), std::string(name(header.dtype)), header.shape};
+ArrayReport array_report(const std::string& key, const NpyOutline& outline) {
+  return {printable(key), dtype_text(outline.descr), outline.shape};
 }
 
 InfoReport npz_report(const std::string& source, const ReadOptions& options) {
@@ -67,7 +71,7 @@ InfoReport npz_report(const std::string& source, const ReadOptions& options) {
   InfoReport report;
   report.source = source;
   for (const std::string& key : archive.keys()) {
-    report.arrays.push_back(array_report(key, archive.header(key, options)));
+    report.arrays.push_back(array_report(key, archive.outline(key)));
   }
   if (archive.contains("maskinfo")) {
     report.notes.emplace_back("a stored MaskInfo; read it with --semantics ejkernel");
@@ -89,6 +93,9 @@ bool is_one_mask(const std::vector<ArrayReport>& arrays) {
 
 /// Nothing for a container that reads as one mask.
 std::optional<InfoReport> if_several(InfoReport report) {
+  if (report.arrays.empty()) {
+    throw Error(Errc::kFormat, fmt::format("{}: holds no arrays", report.source));
+  }
   if (is_one_mask(report.arrays)) return std::nullopt;
   const bool stored_info = std::ranges::count(report.arrays, "maskinfo", &ArrayReport::name) > 0;
   if (!report.arrays.empty() && !stored_info) {
@@ -107,16 +114,68 @@ std::optional<InfoReport> npy_report(const std::string& source, const ReadOption
   if (choice.kinds.size() == 1) return std::nullopt;
   InfoReport report;
   report.source = source;
-  report.arrays.push_back(array_report("", header));
+  report.arrays.push_back({"", std::string(name(header.dtype)), header.shape});
   for (const Kind kind : choice.kinds) report.fits.emplace_back(name(kind));
   return report;
 }
 
+/// The only array of a SOURCE, or the named one, as its header has it.
+std::optional<ArrayReport> outline(const std::string& source, const ReadOptions& options) {
+  const SourceName named = parse_source_name(source);
+  if (named.path == "-") return std::nullopt;
+  ByteSource bytes(named.path);
+  const Content content = sniff(bytes);
+  if (content == Content::kNpy) return array_report("", read_npy_outline(bytes));
+  InfoReport all;
+  if (content == Content::kZip) all = npz_report(named.path, options);
+  if (content == Content::kHdf5) all = hdf5_report(named.path, options);
+  if (content == Content::kSafetensors) {
+    all = tensors_report(named.path, std::move(bytes), options);
+  }
+  for (ArrayReport& array : all.arrays) {
+    const bool wanted = named.member.empty() ? all.arrays.size() == 1
+                                             : array.name == printable(named.member) ||
+                                                   array.name == "/" + printable(named.member);
+    if (wanted) return {{"", array.dtype, array.shape}};
+  }
+  return std::nullopt;
+}
+
+/// Whether the array can be read at all, and what its finite numbers are where it is a bias.
+void describe_numbers(const std::string& source, const ReadOptions& options, InfoReport& report) {
+  const Tensor array = read_array(source, options);
+  const bool is_bias = is_floating(array.dtype()) && array.rank() >= 2 && array.rank() <= 4 &&
+                       first_not_binary(array.dtype(), array.bytes());
+  if (!is_bias) return;
+  const BiasForm form = bias_form(array);
+  report.bias = bias_text(form);
+  report.reason = report.reason.substr(0, report.reason.find("; "));  // the lines below say more
+  if (form.closed_cells == 0) return;
+  report.closed_by = closed_by(form.closed, array.dtype());
+}
+
 }  // namespace
+
+std::optional<InfoReport> no_mask(const std::string& source, const Error& reason,
+                                  const SourceOptions& how, const GlobalOptions& globals) {
+  if (is_generator(source) || source.starts_with("q=") || source.starts_with("kv=")) return {};
+  if (how.as && how.as != Kind::kBias) return {};
+  const ReadOptions options = read_options(globals);
+  std::optional<ArrayReport> array = outline(source, options);
+  if (!array) return {};
+  InfoReport report;
+  report.source = source;
+  const std::string_view message = reason.what();
+  const std::string named = source + ": ";
+  report.reason = message.substr(message.starts_with(named) ? named.size() : 0);
+  if (dtype_from_name(array->dtype)) describe_numbers(source, options, report);
+  report.arrays.push_back(std::move(*array));
+  return report;
+}
 
 std::optional<InfoReport> arrays_only(const std::string& source, const SourceOptions& how,
                                       const GlobalOptions& globals) {
-  const ReadOptions options = read_options(how, globals);
+  const ReadOptions options = read_options(globals);
   if (how.as || how.shape || is_generator(source) || source.starts_with("q=") ||
       source.starts_with("kv="))
     return std::nullopt;
@@ -128,7 +187,7 @@ std::optional<InfoReport> arrays_only(const std::string& source, const SourceOpt
   if (content == Content::kZip) return if_several(npz_report(source, options));
   if (content == Content::kHdf5) return if_several(hdf5_report(source, options));
   if (content == Content::kSafetensors) {
-    return if_several(tensors_report(source, std::move(bytes), content, options));
+    return if_several(tensors_report(source, std::move(bytes), options));
   }
   if (content == Content::kNpy) return npy_report(source, options);
   return std::nullopt;

@@ -24,6 +24,8 @@ Json json_of(const ArrayReport& array) {
 
 Json or_null(const std::optional<Index>& value) { return value ? Json(*value) : Json(nullptr); }
 
+Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
 Json json_of(const MaskInfoReport& report) {
   Json out{{"repr", report.repr}};
   out["shape"] = {or_null(report.shape[0]), or_null(report.shape[1]), or_null(report.shape[2])};
@@ -78,6 +80,10 @@ Json json_of(const InfoReport& report) {
     out["kind"] = nullptr;
     out["fits"] = report.fits;
   }
+  out["closed_by"] = or_null(report.closed_by);
+  out["adds"] = report.bias;
+  out["reason"] = or_null(report.reason);
+  out["error"] = or_null(report.error);
   out["arrays"] = Json::array();
   for (const ArrayReport& array : report.arrays) out["arrays"].push_back(json_of(array));
   out["notes"] = report.notes;

@@ -39,11 +39,11 @@ MaskReadOptions Loader::options() const {
   out.as = source_.as;
   out.keep_value_is_zero = source_.keep_value_is_zero;
   out.pad_id = source_.pad_id;
+  out.closed_below = source_.closed_below;
   out.shape = source_.shape;
   if (source_.block) out.block = BlockExtent{source_.block->q, source_.block->k};
   out.read.max_bytes = globals_.max_bytes;
   out.read.strict = globals_.strict;
-  out.read.as_bf16 = source_.as_bf16;
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include "maskctl/inspect/stats.h"
 #include "maskctl/io/kind.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/mask/varlen.h"
 #include "maskctl/render/draw.h"
 #include "maskctl/tensor/dtype.h"
 
@@ -30,9 +31,9 @@ struct GlobalOptions {
 struct SourceOptions {
   std::optional<Kind> as;
   bool as_mask_info = false;
-  bool as_bf16 = false;
   bool keep_value_is_zero = false;
   std::int32_t pad_id = -1;
+  std::optional<double> closed_below;  // numbers of a bias that close
   std::optional<std::vector<Index>> shape;
   std::optional<BlockSize> block;  // tile of --as blockmap:QxK
   std::vector<std::string> transforms;
@@ -111,7 +112,9 @@ struct ConvertOptions {
   std::optional<BlockSize> block;                                  // of --to blockmap
   enum class Fill { kDefault, kInf, kMin } fill = Fill::kDefault;  // closed cells of --to bias
   bool write_zero_as_keep = false;  // --write-keep-value 0: 0 may attend in what is written
+  PaddingTokens padding = PaddingTokens::kSegments;  // of the cu_seqlens of a batch
   bool roundtrip = false;
+  bool lossy = false;  // write the nearest where the kind cannot hold the mask
 };
 
 struct StatsOptions {
@@ -136,9 +139,10 @@ struct CombineOptions {
 };
 
 struct GoldenOptions {
-  std::string action;  // check, update or list
+  std::string action;  // init, check, update or list
   std::string manifest;
-  std::vector<std::string> names;  // of entries; none: all
+  std::vector<std::string> names;  // of entries, none: all; of init SOURCEs
+  std::string as;                  // how init reads them
   std::string junit;               // file to write
   bool force = false;
   bool json = false;

@@ -17,11 +17,12 @@ inline constexpr std::string_view kPolicies[] = {"autotune", "heuristics"};
 
 /// One call of an operation by name.
 struct CallOptions {
-  SourceOptions source;               // how masks are read; steps for them
-  std::string mask;                   // SOURCE; empty: none
-  std::vector<std::string> words;     // NAME=SOURCE or NAME=VALUE
-  std::string axes;                   // "Tq=64+D=128": extents of random arrays
-  std::optional<DType> random_dtype;  // of random arrays; float32
+  SourceOptions source;                     // how masks are read; steps for them
+  std::string mask;                         // SOURCE; empty: none
+  std::vector<std::string> words;           // NAME=SOURCE or NAME=VALUE
+  std::string axes;                         // "Tq=64+D=128": extents of random arrays
+  std::optional<DType> random_dtype;        // of random arrays; float32
+  std::optional<attention::Layout> layout;  // of arrays that are given; absent: the operation's
   std::uint64_t seed = 0;
 };
 
@@ -67,6 +68,7 @@ struct BenchOptions {
   std::vector<std::string> masks;       // pipelines on an open mask; none: full, causal, window
   std::vector<Index> sizes{1024};       // queries and keys, or tokens
   std::vector<attention::Backend> backends{attention::Backend::kCpu};
+  std::optional<attention::Layout> layout;  // of the arrays; absent: the operation's
   std::string axes;
   bool backward = false;
   Index repeats = 5;

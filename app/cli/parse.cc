@@ -72,6 +72,11 @@ double parse_number(std::string_view text, std::string_view option) {
   refuse(option, text, "a number from 0");
 }
 
+double parse_negative(std::string_view text, std::string_view option) {
+  if (const auto value = real_from(text); value && *value < 0) return *value;
+  refuse(option, text, "a number below 0");
+}
+
 Index parse_size(std::string_view text, std::string_view option) {
   constexpr std::string_view kWanted = "a size as 4GiB, 512MB or 65536";
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());

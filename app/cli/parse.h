@@ -18,6 +18,8 @@ inline constexpr Index kMostThreads = 4096;
 /// `option` ("--head") starts every message. All throw Error(kInvalidArgument).
 /// Finite, 0 or more.
 double parse_number(std::string_view text, std::string_view option);
+/// Finite and below 0.
+double parse_negative(std::string_view text, std::string_view option);
 Index parse_integer(std::string_view text, std::string_view option, Index low, Index high);
 /// Bytes: "4GiB", "512MB", "65536"; K, KiB = 1024, KB = 1000.
 Index parse_size(std::string_view text, std::string_view option);

@@ -9,6 +9,7 @@
 #include "app/cli/output.h"
 #include "app/cli/parse.h"
 #include "maskctl/base/error.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
 namespace {
@@ -59,7 +60,15 @@ std::string report_text(const ProbeReport& report) {
                        report.averaged_rows);
   }
   if (report.nan_rows > 0) out += fmt::format("{:<10}{} give NaN\n", "rows", report.nan_rows);
-  if (diff.equal()) return out + fmt::format("{:<10}in no cell\n", "differ");
+  if (report.untold > 0) {
+    out += fmt::format(
+        "{:<10}{} cells declared open weigh 0: closed, or too unlikely for {} to hold; cannot be "
+        "told without `probe make`\n",
+        "untold", report.untold, name(report.precision));
+  }
+  if (diff.equal()) {
+    return out + fmt::format("{:<10}in no {}cell\n", "differ", report.untold > 0 ? "other " : "");
+  }
   out +=
       fmt::format("{:<10}in {} cells: {} declared open are closed, {} declared closed are open\n",
                   "differ", diff.only_a + diff.only_b, diff.only_a, diff.only_b);
@@ -70,7 +79,7 @@ std::string report_text(const ProbeReport& report) {
 
 attention::ProbeReading reading_of(const Tensor& given, const Mask& declared,
                                    const ProbeOptions& options) {
-  if (options.weights) return attention::read_weights(given, options.threshold);
+  if (options.weights) return attention::read_weights(given, options.threshold, &declared);
   return attention::read_probe(given, declared.keys(), options.layout, options.threshold);
 }
 
@@ -80,10 +89,16 @@ int read(const ProbeOptions& options, Loader& loader, const Mask& declared,
     throw Error(Errc::kInvalidArgument,
                 "probe read: no output of the kernel: maskctl probe read SOURCE OUT");
   }
-  const attention::ProbeReading reading = reading_of(loader.array(options.out), declared, options);
+  const Tensor given = loader.array(options.out);
+  attention::ProbeReading reading = reading_of(given, declared, options);
   ProbeReport report;
   report.declared = options.name;
   report.applied = options.out;
+  report.precision = precision_of(given);
+  // What cannot be told is taken to be as declared.
+  const Mask untold = zip(Op::kAnd, reading.untold, declared);
+  report.untold = untold.count();
+  if (report.untold > 0) reading.mask = zip(Op::kOr, reading.mask, untold);
   report.diff = maskctl::diff(declared, reading.mask);
   const Index copies =
       (reading.mask.batch() / declared.batch()) * (reading.mask.heads() / declared.heads());
@@ -97,7 +112,8 @@ int read(const ProbeOptions& options, Loader& loader, const Mask& declared,
   }
   if (!options.output.dest.empty()) write_output(reading.mask, options.output, globals);
   write_stdout(options.json ? probe_json(report) : report_text(report));
-  return report.diff.equal() && reading.nan_rows == 0 ? 0 : 1;
+  if (!report.diff.equal() || reading.nan_rows > 0) return 1;
+  return report.untold > 0 ? 2 : 0;
 }
 
 }  // namespace

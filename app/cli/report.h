@@ -59,6 +59,10 @@ struct InfoReport {
   std::string tier;
   Index bytes = 0;
   std::vector<ArrayReport> arrays;  // of the source
+  std::string closed_by;            // what closes the cells of a bias
+  std::vector<std::string> bias;    // what its finite numbers are
+  std::string reason;               // why it is no mask
+  std::string error;                // why nothing can be told of it
   std::vector<std::string> fits;    // kinds to choose from with --as
   std::vector<std::string> notes;
   std::optional<MaskInfoReport> mask_info;  // --semantics ejkernel

@@ -11,13 +11,22 @@
 #include "app/cli/attention_call.h"
 #include "app/cli/attention_commands.h"
 #include "app/cli/attention_json.h"
+#include "app/cli/layout.h"
 #include "app/cli/output.h"
+#include "maskctl/attention/verify/judge.h"
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/neighbours.h"
 
 namespace maskctl::app {
 namespace {
 
+using attention::Alternative;
+using attention::GivenReport;
+using attention::Judgement;
+using attention::NamedResults;
+using attention::Verdict;
 using attention::VerifyCheck;
+using attention::VerifyRequest;
 
 std::string checks_text(const std::vector<VerifyCheck>& checks) {
   static constexpr const char* kStates[] = {"ok", "FAILED", "skipped"};
@@ -43,6 +52,12 @@ constexpr std::string_view kOpen[] = {"query",
                                       "softmax_scale",
                                       "logits_soft_cap",
                                       "empty_row",
+                                      "normalize_output",
+                                      "dropout_prob",
+                                      "dropout_seed",
+                                      "dropout_rng",
+                                      "pdrop",
+                                      "deterministic",
                                       "q_blocksize",
                                       "kv_blocksize",
                                       "ring_size",
@@ -77,18 +92,95 @@ attention::NamedResults given_results(const VerifyOptions& options, Loader& load
       throw Error(Errc::kInvalidArgument,
                   fmt::format("--given {}: gradients of what? give cotangent_out=SOURCE", given));
     }
-    out[name] = loader.array(named ? given.substr(mark + 1) : given);
+    Tensor array = loader.array(named ? given.substr(mark + 1) : given);
+    out[name] =
+        turned(operation_named(options.operation), name, std::move(array), options.call.layout);
   }
   return out;
 }
 
+/// An output says nothing beside random inputs.
+void check_inputs(const attention::NamedOperation& operation, const VerifyOptions& options) {
+  std::string missing;
+  for (const attention::NamedArray& array : operation.arrays) {
+    if (!array.required || has_word(options, std::string(array.name) + "=")) continue;
+    missing += fmt::format("{}{}=SOURCE", missing.empty() ? "" : " ", array.name);
+  }
+  if (missing.empty()) return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("verify --given: judged against what? give the inputs of the kernel too: "
+                          "{}",
+                          missing));
+}
+
+std::vector<Alternative> alternatives_of(const VerifyRequest& request) {
+  std::vector<Alternative> out;
+  if (!request.declared) return out;
+  for (Neighbour& neighbour : neighbours(*request.declared)) {
+    out.push_back({std::move(neighbour.text), std::move(neighbour.mask)});
+  }
+  return out;
+}
+
+GivenReport judge_given(VerifyRequest request, const NamedResults& given) {
+  request.declared = applied_mask(request);
+  return verify_given(request, given, alternatives_of(request));
+}
+
+/// All checks of a backend; the masks that it may have applied are looked for when one fails.
+GivenReport judge_backend(const VerifyRequest& request) {
+  GivenReport out{attention::verify(request), {}};
+  if (all_passed(out.checks)) {
+    out.judgement.text = "all checks hold";
+    return out;
+  }
+  attention::NamedArguments arguments = request.arguments;
+  arguments.backend = request.backend;
+  arguments.gradient_seed.reset();
+  const NamedResults results = run(*request.operation, arguments);
+  out.judgement = judge_given(request, {{"out", results.at("out")}}).judgement;
+  const bool agrees =
+      out.judgement.verdict == Verdict::kObeys || out.judgement.verdict == Verdict::kUnclear;
+  if (!agrees) return out;
+  out.judgement.verdict = Verdict::kNone;
+  out.judgement.text = "the output agrees, and a check fails";
+  return out;
+}
+
+int status_of(Verdict verdict) {
+  if (verdict == Verdict::kObeys) return 0;
+  return verdict == Verdict::kUnclear ? 2 : 1;
+}
+
 }  // namespace
 
-int verify(const VerifyOptions& options, const GlobalOptions& globals) {
+std::string verdict_text(const Judgement& judgement) {
+  std::string out;
+  switch (judgement.verdict) {
+    case Verdict::kObeys:
+      out += "obeys its mask: ";
+      break;
+    case Verdict::kAnother:
+      out += "obeys another mask: ";
+      break;
+    case Verdict::kNone:
+      out += "obeys no mask that was tried: ";
+      break;
+    case Verdict::kUnclear:
+      out += "cannot be told at this precision: these fit as well: ";
+      break;
+  }
+  out += judgement.text;
+  if (!judgement.where.empty()) out += fmt::format(" ({})", judgement.where);
+  return out;
+}
+
+GivenReport verify_report(const VerifyOptions& options, const GlobalOptions& globals) {
   attention::VerifyRequest request;
   request.operation = &operation_named(options.operation);
   CallOptions call = options.call;
   if (call.mask == "none") call.mask.clear();
+  if (!options.given.empty()) check_inputs(*request.operation, options);
   Loader loader(call.source, globals);
   request.arguments = read_call(*request.operation, call, loader);
   request.backend = options.backend;
@@ -99,12 +191,18 @@ int verify(const VerifyOptions& options, const GlobalOptions& globals) {
     request.tolerance = {options.relative.value_or(0), options.absolute.value_or(0)};
   }
   if (mask_alone(options)) request.declared = request.arguments.mask;
-  const std::vector<VerifyCheck> checks =
-      options.given.empty() ? attention::verify(request)
-                            : verify_given(request, given_results(options, loader));
-  write_stdout(options.json ? verify_json(std::string(request.operation->name), checks)
-                            : checks_text(checks));
-  return all_passed(checks) ? 0 : 1;
+  return options.given.empty() ? judge_backend(request)
+                               : judge_given(request, given_results(options, loader));
+}
+
+int verify(const VerifyOptions& options, const GlobalOptions& globals) {
+  const GivenReport report = verify_report(options, globals);
+  const std::string operation(operation_named(options.operation).name);
+  write_stdout(options.json
+                   ? verify_json(operation, report)
+                   : checks_text(report.checks) +
+                         fmt::format("{:<18}{}\n", "verdict", verdict_text(report.judgement)));
+  return status_of(report.judgement.verdict);
 }
 
 }  // namespace maskctl::app

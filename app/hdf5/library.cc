@@ -73,7 +73,11 @@ void open_no_more_files() {
 std::string last_error() {
   std::string text;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_text, &text);
-  return text.empty() ? "the HDF5 library gives no reason" : text;
+  if (text.empty()) return "the HDF5 library gives no reason";
+  if (text.find("bad version number") == std::string::npos) return text;
+  return text +
+         "; if a newer HDF5 wrote it, h5py.File(name, 'w', libver=('earliest', 'v110')) "
+         "writes what is read here";
 }
 
 void fail(const std::string& what) {

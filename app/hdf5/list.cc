@@ -98,6 +98,17 @@ herr_t take_name(hid_t, const char* name, const H5A_info_t*, void* names) {
   return 0;
 }
 
+/// What of an object cannot be read hides nothing else of the file.
+template <typename F>
+void put_or_say_why(const std::string& path, const F& f) {
+  try {
+    f();
+  } catch (const Failure& failure) {
+    if (failure.code != std::string_view(hdf5_protocol::kFormat)) throw;
+    put({"unreadable", path, failure.text});
+  }
+}
+
 void put_attributes(hid_t file, const std::string& path) {
   const Handle object = checked(H5Oopen(file, path.c_str(), H5P_DEFAULT), "open " + path);
   std::vector<std::string> names;
@@ -139,10 +150,14 @@ void put_object(hid_t file, const Object& object) {
       return put({"link", object.path, "other"});
     case Object::Kind::kGroup:
       put({"group", object.path});
-      return put_attributes(file, object.path);
+      return put_or_say_why(object.path, [&] { put_attributes(file, object.path); });
     case Object::Kind::kDataset:
-      put_dataset(file, object.path);
-      return put_attributes(file, object.path);
+      return put_or_say_why(object.path, [&] {
+        put_dataset(file, object.path);
+        put_attributes(file, object.path);
+      });
+    case Object::Kind::kUnreadable:
+      return put({"unreadable", object.path, object.reason});
   }
 }
 

@@ -51,11 +51,11 @@ class Walk {
   std::vector<Object> take() { return std::move(found_); }
 
  private:
-  bool add(const std::string& path, Object::Kind kind) {
+  bool add(const std::string& path, Object::Kind kind, std::string reason = {}) {
     if (found_.size() >= kMaxObjects) {
       throw Failure{kLimit, "more than " + std::to_string(kMaxObjects) + " objects"};
     }
-    found_.push_back({path, kind});
+    found_.push_back({path, kind, std::move(reason)});
     return false;
   }
 
@@ -65,7 +65,9 @@ class Walk {
     if (type == H5L_TYPE_EXTERNAL) return add(path, Object::Kind::kExternalLink);
     if (type != H5L_TYPE_HARD) return add(path, Object::Kind::kOther);
     H5O_info_t info{};
-    check(H5Oget_info_by_name(file_, path.c_str(), &info, H5P_DEFAULT), "read the object " + path);
+    if (H5Oget_info_by_name(file_, path.c_str(), &info, H5P_DEFAULT) < 0) {
+      return add(path, Object::Kind::kUnreadable, last_error());  // the others may be sound
+    }
     if (!seen_.insert(info.addr).second) return false;
     if (info.type == H5O_TYPE_DATASET) return add(path, Object::Kind::kDataset);
     if (info.type != H5O_TYPE_GROUP) return add(path, Object::Kind::kOther);
@@ -87,9 +89,12 @@ std::string list_of(const std::vector<std::string>& names) {
   return names.size() > kShown ? out + ", ..." : out;
 }
 
+constexpr int kUnknownRank = 2;  // of what cannot be opened: it may be the one that is meant
+
 /// -1 where the shape would be read from other files.
 int rank_of(hid_t file, const std::string& path) {
-  const Handle id = checked(H5Dopen2(file, path.c_str(), H5P_DEFAULT), "open the dataset " + path);
+  const Handle id(H5Dopen2(file, path.c_str(), H5P_DEFAULT));
+  if (!id.valid()) return kUnknownRank;
   const Handle plist = checked(H5Dget_create_plist(id.get()), "read the layout of " + path);
   if (H5Pget_layout(plist.get()) == H5D_VIRTUAL) return -1;
   const Handle space = checked(H5Dget_space(id.get()), "read the shape of " + path);
@@ -129,8 +134,9 @@ std::vector<std::string> dataset_names(hid_t file, const std::string& group) {
   const std::string prefix = group == "/" ? group : group + "/";
   std::vector<std::string> out;
   for (const Object& object : all_objects(file)) {
-    const bool below = object.path.starts_with(prefix);
-    if (object.kind == Object::Kind::kDataset && below) out.push_back(object.path);
+    const bool may_be =
+        object.kind == Object::Kind::kDataset || object.kind == Object::Kind::kUnreadable;
+    if (may_be && object.path.starts_with(prefix)) out.push_back(object.path);
   }
   return out;
 }
@@ -156,7 +162,8 @@ void refuse_missing(hid_t file, const std::string& path) {
     if (slash == std::string::npos) break;
   }
   const std::vector<std::string> names = dataset_names(file, "/");
-  if (std::ranges::find(names, path) != names.end()) {
+  const bool linked = H5Lexists(file, path.c_str(), H5P_DEFAULT) > 0;  // by any of its names
+  if (linked) {
     throw Failure{kFormat, "cannot open it: " + reason};
   }
   throw Failure{kArgument, "no dataset of this name; " + known_datasets(names)};

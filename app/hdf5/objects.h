@@ -9,9 +9,10 @@
 namespace maskctl::hdf5 {
 
 struct Object {
-  enum class Kind { kGroup, kDataset, kSoftLink, kExternalLink, kOther };
+  enum class Kind { kGroup, kDataset, kSoftLink, kExternalLink, kOther, kUnreadable };
   std::string path;
   Kind kind;
+  std::string reason = {};  // why it is kUnreadable
 };
 
 /// Every object once, in the order of names, however many links lead to it; links are not followed.

@@ -196,6 +196,81 @@ TEST_CASE("verify answers with its exit status") {
   CHECK(sandbox.run("maskctl verify").status == 2);
 }
 
+TEST_CASE("verify tells the mask of an output, and asks for the inputs of the kernel") {
+  const Sandbox sandbox;
+  const std::string bugs = std::string(MASKCTL_SOURCE_DIR) + "/samples/bugs/";
+  const std::string inputs = " query=" + bugs + "kernel_q.npy key=" + bugs +
+                             "kernel_k.npy value=" + bugs + "kernel_v.npy --given " + bugs +
+                             "kernel_out.npy";
+  const Outcome wrong = sandbox.run("maskctl verify gen:window:keys=32,n=64" + inputs);
+  CHECK(wrong.status == 1);
+  CHECK(contains(wrong.out,
+                 "obeys another mask: window left 32 instead of 31 (heads 0-1, queries 32-63)"));
+  const Outcome right = sandbox.run("maskctl verify gen:window:keys=33,n=64 --json" + inputs);
+  CHECK(right.status == 0);
+  CHECK(contains(right.out, "\"verdict\": \"obeys\""));
+  const Outcome words = sandbox.run("maskctl verify none causal=true sliding_window=31+0" + inputs);
+  CHECK(contains(words.out, "window left 32 instead of 31"));
+  const Outcome missing =
+      sandbox.run("maskctl verify gen:causal:n=64 --given " + bugs + "kernel_out.npy");
+  CHECK(missing.status == 2);
+  CHECK(contains(missing.err, "query=SOURCE key=SOURCE value=SOURCE"));
+  const Outcome turned = sandbox.run("maskctl verify gen:causal:q=2,k=64 -t slice:q=0:2" + inputs);
+  CHECK(turned.status == 2);
+  CHECK(contains(turned.err, "--layout bhtd"));
+}
+
+TEST_CASE("verify takes heads before time, and calls out arrays that cannot tell") {
+  const Sandbox sandbox;
+  const std::string make =
+      "maskctl attend flash_attention query=q.npy key=k.npy value=v.npy --layout bhtd "
+      "--mask gen:window:keys=5,n=16 -o out.npy > /dev/null";
+  sandbox.run(
+      "/usr/bin/python3 -c \"import numpy as np; r = np.random.default_rng(3); "
+      "[np.save(n, r.standard_normal((1, 2, 16, 8)).astype('f4')) for n in 'qkv']; "
+      "np.save('ones', np.ones((1, 2, 16, 8), 'f4'))\"");
+  REQUIRE(sandbox.run(make).status == 0);
+  const std::string arrays = " query=q.npy key=k.npy --layout bhtd ";
+  CHECK(
+      sandbox.run("maskctl verify gen:window:keys=5,n=16" + arrays + "value=v.npy --given out.npy")
+          .status == 0);
+  const Outcome wrong =
+      sandbox.run("maskctl verify gen:window:keys=6,n=16" + arrays + "value=v.npy --given out.npy");
+  CHECK(wrong.status == 1);
+  CHECK(contains(wrong.out, "window left 4 instead of 5"));
+  const Outcome unclear = sandbox.run("maskctl verify gen:window:keys=5,n=16" + arrays +
+                                      "value=ones.npy --given ones.npy");
+  CHECK(unclear.status == 2);
+  CHECK(contains(unclear.out, "cannot be told at this precision: these fit as well: window"));
+}
+
+TEST_CASE("verify knows dropout and rows without a key") {
+  const Sandbox sandbox;
+  CHECK(sandbox.run("maskctl verify gen:causal:n=32 dropout_prob=0.3").status == 0);
+  for (const std::string policy : {"zero", "mean", "nan"}) {
+    INFO(policy);
+    CHECK(sandbox
+              .run("maskctl verify gen:full:n=24 -t pad:lens=10,side=left,of=both empty_row=" +
+                   policy)
+              .status == 0);
+  }
+}
+
+TEST_CASE("probe read takes weights that underflow for no evidence") {
+  const Sandbox sandbox;
+  sandbox.run(
+      "/usr/bin/python3 -c \"import numpy as np; r = np.random.default_rng(3); "
+      "s = np.where(np.tri(64, dtype=bool), 12 * r.standard_normal((1, 1, 64, 64)), -np.inf); "
+      "w = np.exp(s - s.max(-1, keepdims=True)); w /= w.sum(-1, keepdims=True); "
+      "np.save('sharp', w.astype('f2')); w[0, 0, 9, 40] = 0.1; np.save('leak', w.astype('f2'))\"");
+  const Outcome sharp = sandbox.run("maskctl probe read gen:causal:n=64 sharp.npy --weights");
+  CHECK(sharp.status == 2);
+  CHECK(contains(sharp.out, "cells declared open weigh 0"));
+  const Outcome leak = sandbox.run("maskctl probe read gen:causal:n=64 leak.npy --weights");
+  CHECK(leak.status == 1);
+  CHECK(contains(leak.out, "in 1 cells: 0 declared open are closed, 1 declared closed are open"));
+}
+
 TEST_CASE("bench and backends report on this machine") {
   const Sandbox sandbox;
   const Outcome bench = sandbox.run(
@@ -208,6 +283,9 @@ TEST_CASE("bench and backends report on this machine") {
     ++runs;
   }
   CHECK(runs == 2 * 2 * 2 + 2 * 2);  // masks, backends, passes; and without masks
+  CHECK(contains(bench.out, "\"pass\": \"backward\""));
+  const std::string turned = "maskctl bench --size 64 --repeat 1 --backward --layout bhtd";
+  CHECK(sandbox.run(turned).status == 0);
   const Outcome backends = sandbox.run("maskctl backends gla_attention");
   CHECK(backends.status == 0);
   CHECK(contains(backends.out, "* xla     cpu   cpu"));

@@ -11,20 +11,26 @@ namespace {
 const std::string kMakeDocuments = "maskctl gen segments:lens=3+2+3 -o seg.npy\n";
 const std::string kMakeCausal = "maskctl gen causal:n=4 -o causal.npy\n";
 
-TEST_CASE("convert: a loss is counted, and only strict makes an error of it") {
+TEST_CASE("convert: a loss is counted, and nothing is written unless --lossy asks for it") {
   const Sandbox sandbox;
   const Outcome lossy =
-      sandbox.run(kMakeCausal + "maskctl convert causal.npy --to padding -o p.npy");
+      sandbox.run(kMakeCausal + "maskctl convert causal.npy --to padding --lossy -o p.npy");
   CHECK(lossy.status == 0);
   CHECK(lossy.out.empty());
   CHECK(lossy.err ==
         "maskctl: note: padding cannot hold this mask: 6 of 16 cells (37.50 %) changed\n");
+  const Outcome refused = sandbox.run("maskctl convert causal.npy --to padding -o refused.npy");
+  CHECK(refused.status == 2);
+  CHECK(refused.err ==
+        "maskctl: error: causal.npy: padding cannot hold this mask: 6 of 16 cells (37.50 %) would "
+        "change; nothing is written without --lossy, which takes the nearest\n");
+  CHECK_FALSE(fs::exists(sandbox.work() / "refused.npy"));
   const Outcome strict =
-      sandbox.run("maskctl convert causal.npy --to padding --strict -o strict.npy");
+      sandbox.run("maskctl convert causal.npy --to padding --lossy --strict -o strict.npy");
   CHECK(strict.status == 2);
   CHECK(strict.err ==
-        "maskctl: error: causal.npy: as padding 6 of 16 cells (37.50 %) would change; nothing is "
-        "written with --strict\n");
+        "maskctl: error: causal.npy: padding cannot hold this mask: 6 of 16 cells (37.50 %) would "
+        "change; nothing is written with --strict\n");
   CHECK_FALSE(fs::exists(sandbox.work() / "strict.npy"));
   CHECK(sandbox.run("maskctl convert causal.npy --to bits --strict -o b.npy").status == 0);
 }
@@ -47,9 +53,49 @@ TEST_CASE("convert: roundtrip answers for every kind, with and without a file") 
     CHECK(contains(other.out, ": lossy: a round trip changes "));
   }
   const Outcome written =
-      sandbox.run("maskctl convert causal.npy --to pairs --roundtrip -o - | wc -c");
+      sandbox.run("maskctl convert causal.npy --to pairs --roundtrip --lossy -o - | wc -c");
   CHECK(contains(written.err, "pairs: lossy: a round trip changes 6 of 16 cells"));
   CHECK(written.out == "136\n");
+  CHECK(sandbox.run("maskctl convert causal.npy --to pairs --roundtrip -o - | wc -c").out == "0\n");
+}
+
+TEST_CASE("convert: segment ids stay as they are in a change of format") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(
+      "python3 -c \"import numpy as np; np.save('a.npy', np.array([1, 1, 2, 2, -1, 7]))\"\n"
+      "maskctl convert a.npy --as segments --dtype int64 -o b.npy && cmp a.npy b.npy\n"
+      "maskctl convert a.npy --as segments --pad-id 2 -o m.safetensors:ids\n"
+      "maskctl convert m.safetensors:ids --as segments --dtype int64 -o c.npy && cmp a.npy c.npy\n"
+      "maskctl convert a.npy --as segments -t 'doc:lens=2+4' -o d.npy\n"
+      "maskctl info d.npy --as segments | grep density");
+  CHECK(outcome.err == "");
+  CHECK(outcome.out == "  density   25.00 %: 9 of 36 cells open\n");
+}
+
+TEST_CASE("convert: a packed batch becomes what variable-length kernels take") {
+  const Sandbox sandbox;
+  const std::string make =
+      "python3 -c \"import numpy as np; s = np.array([[1, 1, 1, 2, 0, 0], [0, 3, 3, 4, 4, 4]]);"
+      "np.save('s.npy', s); m = (s[:, :, None] == s[:, None]) & (s[:, :, None] != 0);"
+      "np.save('m.npy', (m & np.tri(6, dtype=bool))[:, None])\"\n";
+  const Outcome ids =
+      sandbox.run(make +
+                  "maskctl convert s.npy --as segments --pad-id 0 --to cu_seqlens -o cu.npy\n"
+                  "python3 -c \"import numpy as np; print(*np.load('cu.npy'))\"");
+  CHECK(ids.out == "0 3 4 6 7 9 12\n");
+  CHECK(contains(ids.err, "2 rows are laid end to end"));
+  CHECK(contains(ids.err, "4 documents, max_seqlen 3; 3 tokens of padding are segments"));
+  const Outcome causal = sandbox.run(
+      "maskctl convert m.npy --to cu_seqlens --padding drop -o cu.npz\n"
+      "python3 -c \"import numpy as np; c = np.load('cu.npz'); print(c['cu_seqlens'], "
+      "c['max_seqlen'], c['indices'])\"");
+  CHECK(causal.out == "[0 3 4 6 9] 3 [ 0  1  2  3  7  8  9 10 11]\n");
+  CHECK(contains(causal.err, "causal=True"));
+  const Outcome window =
+      sandbox.run("maskctl convert m.npy -t window:keys=2 --to cu_seqlens -o w.npy");
+  CHECK(window.status == 2);
+  CHECK(contains(window.err, "nothing is written without --lossy"));
+  CHECK_FALSE(fs::exists(sandbox.work() / "w.npy"));
 }
 
 TEST_CASE("convert: what is written reads back as the same mask") {

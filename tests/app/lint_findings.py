@@ -31,6 +31,13 @@ CASES = {
     "mask-empty": "gen:empty:n=6",
     "mask-full": "gen:full:n=6",
     "polarity": "gen:causal:n=16 -t not",
+    "anti-causal": "gen:full:n=16 -t window:left=0",
+    "nearly": "one_cell.npy --as dense",
+    "rows-opened": "row_opened.npy --as dense",
+    "padding-rows-opened": "padding_opened.npy --as dense",
+    "decode-first-key": "gen:full:q=1,k=6 -t causal:align=top-left",
+    "plane-empty": "entry_closed.npy --as dense",
+    "left-padding-nan": "left_padded.npy --as dense",
     "top-left": "gen:full:q=2,k=6 -t causal:align=top-left",
     "empty-rows": "gen:causal:n=16 -t slice:q=4:8,k=6:16",
     "padding-rows-empty": "padded.npy --as segments",
@@ -74,6 +81,12 @@ def write_arrays():
     np.save("causal.npy", causal)
     np.save("only_padding.npy", only_padding)
     np.save("zeros.npy", np.zeros((6, 6), np.float32))
+    np.save("one_cell.npy", np.tril(np.ones((32, 32), bool)) | (np.arange(1024).reshape(32, 32) == 40))
+    np.save("row_opened.npy", causal | (np.arange(6)[:, None] == 2))
+    left = causal & (np.arange(6)[None] >= 2)
+    np.save("left_padded.npy", left)
+    np.save("padding_opened.npy", left | (np.arange(6)[:, None] < 2))
+    np.save("entry_closed.npy", np.stack([causal, causal & False])[:, None])
     bias[0, 5] = np.finfo(np.float32).min
     np.save("mixed.npy", bias)
     np.save("odd.npy", causal)

@@ -25,5 +25,12 @@ TEST_CASE("each finding can be provoked, and says what, where, why and what to d
   CHECK(outcome.status == 0);
 }
 
+TEST_CASE("check finds each planted fault, and has no alarm on masks that stacks make") {
+  const std::string script = std::string(MASKCTL_SOURCE_DIR) + "/tests/app/check_faults.py";
+  const Outcome outcome = Sandbox().run("/usr/bin/python3 '" + script + "' --rounds 3");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+}
+
 }  // namespace
 }  // namespace maskctl::test

@@ -1,6 +1,9 @@
 // Autotuner, FNAutotuner, benchmark and autotune_recorded.
 #include "maskctl/attention/runtime/autotuner.h"
 
+#include <chrono>
+#include <future>
+
 #include "attention/arrays.h"
 #include "maskctl/attention/modules/functions.h"
 #include "support/error_of.h"
@@ -118,6 +121,30 @@ TEST_CASE("autotune_recorded: recorded calls are tuned when their arrays are gon
   CHECK(*executor.chain().cache().get(result.entries[0].key) == result.entries[0].config);
   const OverlayCache overlay(result.as_overlay());
   CHECK(*OverlayCache::find(result.entries[0].key) == result.entries[0].config);
+}
+
+TEST_CASE("autotune_recorded: a runtime answers while it tunes") {
+  Runtime* tuning = nullptr;
+  int events = 0, answers = 0;
+  std::vector<std::future<void>> asked;
+  RuntimeOptions options;
+  options.cache_miss = CacheMiss::kHeuristics;
+  options.tuner = {.warmup = 0, .iters = 1, .budget_seconds = 1};
+  options.executor.record = true;
+  options.on_event = [&](const SelectionEvent&) {
+    if (!tuning) return;
+    ++events;
+    asked.push_back(std::async(std::launch::async, [&] { (void)tuning->recorded(); }));
+    answers += asked.back().wait_for(std::chrono::seconds(5)) == std::future_status::ready;
+  };
+  Runtime runtime(options);
+  Random random(2);
+  const Tensor x = random.normal({1, 8, 2, 8});
+  modules::flash_attention(x, x, x, {}, {}, runtime);
+  tuning = &runtime;
+  (void)runtime.autotune_recorded();
+  CHECK(events > 0);
+  CHECK(answers == events);
 }
 
 TEST_CASE("autotune_recorded: a runtime tunes what all its executors recorded") {

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <random>
+#include <vector>
 
 #include "maskctl/attention/core/softmax.h"
 #include "maskctl/base/error.h"
+#include "maskctl/mask/bands.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
@@ -124,6 +127,53 @@ TEST_CASE("probe: weights are read at a threshold of the largest of the row") {
   CHECK(all.mask.count() == 3);
   CHECK(all.averaged_rows == 1);
   CHECK(read_weights(weights, 1e-3).mask.count() == 2);
+}
+
+/// Softmax weights of normal logits under a mask, rounded to a dtype.
+Tensor weights_of(const Mask& mask, double sigma, DType dtype) {
+  const Index keys = mask.keys();
+  std::mt19937 engine(4);
+  std::normal_distribution<double> logit(0, sigma);
+  const Tensor cells = dense_from_mask(mask, 1 << 20);
+  Tensor out(DType::kFloat32, {1, 1, mask.queries(), keys});
+  for (Index i = 0; i < mask.queries(); ++i) {
+    std::vector<double> row(as_size(keys));
+    double sum = 0;
+    for (Index j = 0; j < keys; ++j) {
+      const bool open = cells.as<std::uint8_t>()[as_size(i * keys + j)] != 0;
+      row[as_size(j)] = open ? std::exp(logit(engine)) : 0;
+      sum += row[as_size(j)];
+    }
+    for (Index j = 0; j < keys && sum > 0; ++j) {
+      out.as<float>()[as_size(i * keys + j)] = static_cast<float>(row[as_size(j)] / sum);
+    }
+  }
+  return astype(astype(out, dtype), DType::kFloat32);
+}
+
+TEST_CASE("probe: weights that f16 cannot hold prove nothing, those outside the mask do") {
+  const Mask causal(diagonal_band(64, 64, -kUnbounded, 0));
+  const Mask shorter(diagonal_band(64, 64, -20, 0));
+  const ProbeReading sharp = read_weights(weights_of(causal, 12, DType::kFloat16), 0, &causal);
+  CHECK(zip(Op::kSub, sharp.mask, causal).count() == 0);
+  const Mask lost = zip(Op::kSub, causal, sharp.mask);
+  CHECK(lost.count() > 500);
+  CHECK(zip(Op::kSub, lost, sharp.untold).count() == 0);
+  // Of soft weights every 0 is a closed cell, in short rows too.
+  const ProbeReading soft = read_weights(weights_of(shorter, 1, DType::kFloat16), 0, &causal);
+  CHECK(zip(Op::kXor, soft.mask, shorter).count() == 0);
+  CHECK(soft.untold.count() == 0);
+  const ProbeReading full = read_weights(weights_of(causal, 1, DType::kFloat32), 0, &shorter);
+  CHECK(zip(Op::kSub, full.mask, shorter).count() == zip(Op::kSub, causal, shorter).count());
+}
+
+TEST_CASE("probe: equal weights of a row that is declared open see all keys") {
+  Tensor weights(DType::kFloat32, {1, 1, 2, 4});
+  std::ranges::fill(weights.as<float>(), 0.25F);
+  const Mask open(full_plane(2, 4)), causal(diagonal_band(2, 4, -kUnbounded, 0));
+  CHECK(read_weights(weights, 0, &open).mask.count() == 8);
+  CHECK(read_weights(weights, 0, &causal).averaged_rows == 2);
+  CHECK_THROWS_AS(read_weights(weights, 0, std::make_unique<Mask>(full_plane(3, 4)).get()), Error);
 }
 
 TEST_CASE("probe: wrong requests are refused") {

@@ -2,10 +2,13 @@
 #include "maskctl/attention/ring/ring.h"
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "attention/arrays.h"
 #include "maskctl/base/error.h"
 #include "support/error_of.h"
+#include "support/little_memory.h"
 
 namespace {
 
@@ -178,3 +181,50 @@ TEST_CASE("lengths that a ring cannot share are refused") {
   o.ring_size = 0;
   CHECK(error_of([&] { ring_attention(x, x, x, o); }) == "ring_size 0 is below 1");
 }
+
+TEST_CASE("a ring: a rank that fails takes nothing from the one that copies") {
+  std::vector<std::byte> sent(64, std::byte{1});
+  std::vector<std::byte> received(64, std::byte{0});
+  std::atomic<bool> gone{false};
+  // Stands for a buffer that goes when its rank unwinds; a neighbour may be copying just then.
+  struct Buffer {
+    std::vector<std::byte>& bytes;
+    std::atomic<bool>& is_gone;
+    ~Buffer() {
+      std::ranges::fill(bytes, std::byte{0x55});
+      is_gone = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  };
+  CHECK_THROWS_AS(run_ring(2,
+                           [&](Communicator& self) {
+                             std::vector<std::byte> other(64);
+                             if (self.rank() == 0) {
+                               const Buffer buffer{sent, gone};
+                               self.start(sent, other);
+                               throw std::runtime_error("rank 0 fails");
+                             }
+                             self.start(other, received);
+                             while (!gone) std::this_thread::yield();
+                             self.finish();
+                           }),
+                  std::runtime_error);
+  CHECK(std::ranges::count(received, std::byte{0x55}) == 0);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("a ring: ranks do not wait for one whose thread did not start") {
+  CHECK(maskctl::test::holds_where_threads_fail([] {
+    try {
+      run_ring(64, [](Communicator& self) {
+        std::vector<std::byte> out(8), in(8);
+        self.start(out, in);
+        self.finish();
+      });
+    } catch (const std::system_error&) {
+      return true;
+    }
+    return false;
+  }));
+}
+#endif

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "maskctl/attention/verify/judge.h"
 #include "maskctl/attention/verify/reach.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
@@ -161,9 +162,9 @@ TEST_CASE("verify: values with more channels show the same mask, in fewer passes
 TEST_CASE("verify: an output made elsewhere is judged") {
   VerifyRequest request = request_for("flash_attention", causal(12, 12));
   Tensor out = run(*request.operation, request.arguments).at("out");
-  CHECK(verify_given(request, {{"out", out}}).at(0).state == State::kPassed);
+  CHECK(verify_given(request, {{"out", out}}).checks.at(0).state == State::kPassed);
   out.as<float>()[5] += 0.01F;
-  const VerifyCheck check = verify_given(request, {{"out", out}}).at(0);
+  const VerifyCheck check = verify_given(request, {{"out", out}}).checks.at(0);
   CHECK(check.state == State::kFailed);
   CHECK(check.detail.find("(0, 0, 0, 5)") != std::string::npos);
   CHECK_THROWS_AS(verify_given(request, {{"out", Tensor(DType::kFloat32, {1})}}), Error);
@@ -175,14 +176,14 @@ TEST_CASE("verify: gradients made elsewhere are judged, alone or beside the outp
   NamedArguments arguments = request.arguments;
   arguments.gradient_seed = request.seed;
   NamedResults results = run(*request.operation, arguments);
-  std::vector<VerifyCheck> checks = verify_given(request, results);
+  std::vector<VerifyCheck> checks = verify_given(request, results).checks;
   REQUIRE(checks.size() == 2);
   CHECK(all_passed(checks));
   results.at("grad_key").as<float>()[3] += 0.01F;
-  checks = verify_given(request, results);
+  checks = verify_given(request, results).checks;
   CHECK(state_of(checks, "forward") == State::kPassed);
   CHECK(state_of(checks, "gradients") == State::kFailed);
-  checks = verify_given(request, {{"grad_key", results.at("grad_key")}});
+  checks = verify_given(request, {{"grad_key", results.at("grad_key")}}).checks;
   REQUIRE(checks.size() == 1);
   CHECK(state_of(checks, "gradients") == State::kFailed);
 }

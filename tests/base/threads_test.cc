@@ -1,12 +1,14 @@
 // Work split over threads.
 #include "maskctl/base/threads.h"
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "support/catch_compat.h"
+#include "support/little_memory.h"
 
 using namespace maskctl;
 
@@ -84,3 +86,14 @@ TEST_CASE("the number of threads is as set and at least one by default") {
   const Threads negative(-5);
   CHECK(threads() >= 1);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these map without a limit
+TEST_CASE("a job is done where the system starts no more helpers") {
+  CHECK(maskctl::test::holds_where_threads_fail([] {
+    set_threads(200);
+    std::vector<int> done(1000);
+    parallel_for(1000, [&](Index i) { ++done[static_cast<std::size_t>(i)]; });
+    return std::count(done.begin(), done.end(), 1) == 1000;
+  }));
+}
+#endif

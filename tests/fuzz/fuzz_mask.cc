@@ -10,7 +10,8 @@ namespace {
 
 constexpr Index kMostCells = Index{1} << 22;
 
-/// Byte 0: the kind, its highest bit the polarity. Byte 1: shape, block, pad id.
+/// Byte 0: the kind, its highest bits the polarity and a limit of what closes. Byte 1: shape,
+/// block, pad id.
 MaskReadOptions options_of(std::uint8_t kind, std::uint8_t more) {
   MaskReadOptions options;
   options.read = fuzz::read_options();
@@ -18,7 +19,7 @@ MaskReadOptions options_of(std::uint8_t kind, std::uint8_t more) {
   const std::size_t choice = (kind & 0x3F) % (kinds.size() + 1);
   if (choice < kinds.size()) options.as = kinds[choice];
   options.keep_value_is_zero = (kind & 0x80) != 0;
-  options.read.as_bf16 = (kind & 0x40) != 0;
+  if ((kind & 0x40) != 0) options.closed_below = -1e4;
   if ((more & 1) != 0) options.shape = {1, 1, 12, 16};
   if ((more & 2) != 0) options.shape = {2, 1, 0x7FFFFFFF, 0x7FFFFFFF};
   if ((more & 4) != 0) options.block = BlockExtent{4, 8};
@@ -49,7 +50,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 2) return 0;
   const fuzz::MemoryFile file(data + 2, size - 2);
   try {
-    walk(read_mask(file.name(), options_of(data[0], data[1])).mask);
+    const LoadedMask loaded = read_mask(file.name(), options_of(data[0], data[1]));
+    walk(loaded.mask);
+    if (const auto dtype = dtype_from_name(loaded.dtype)) closed_by(loaded.bias_seen, *dtype);
+    if (loaded.mask.cells() <= 1 << 16) varlen_batch(loaded.mask, PaddingTokens::kDrop);
     return 0;
   } catch (const Error&) {
     return -1;

@@ -17,7 +17,7 @@ bool read_all(ByteSource source) {
     const NpzArchive archive(std::move(source), options);
     for (const std::string& key : archive.keys()) {
       try {
-        archive.header(key, options);
+        archive.outline(key);
         archive.read(key, options, &notes);
       } catch (const Error&) {
         good = false;

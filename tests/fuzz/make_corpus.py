@@ -55,6 +55,10 @@ ids = np.array([[1, 1, 1, 2, 2, 2, 2, 3, 3, -1, -1, -1]], np.int32)
 bias = np.where(causal, np.float32(0), np.float32(-np.inf))
 
 
+alibi = np.where(causal, np.float32(-0.25) * np.abs(np.arange(12)[:, None] - np.arange(16)),
+                 np.float32(-np.inf))[None, None]
+
+
 def add(target, name, data):
     files[f"{target}/{name}"] = data
 
@@ -71,6 +75,9 @@ def add_npy():
     add("npy", "version3.npy", npy(causal, (3, 0)))
     add("npy", "bf16.npy", npy(np.zeros((2, 3), "V2")))
     add("npy", "records.npy", npy(np.zeros(2, "i4,f8")))
+    add("npy", "complex.npy", npy(np.zeros((2, 3), np.complex64)))
+    add("npy", "alibi.npy", npy(alibi))
+    add("npy", "table.npy", npy(np.array([[1, 2], [3, 1]], np.float16)))
     odd = b"{ \"shape\":(3L,4,) ,\"fortran_order\" : False, 'descr':'?' }\n"
     add("npy", "odd.npy", b"\x93NUMPY\1\0" + len(odd).to_bytes(2, "little") + odd + bytes(12))
 
@@ -82,6 +89,10 @@ def add_npz():
     add("npz", "runs.npz", npz(True, **runs(causal)))
     add("npz", "member.npy", npy(causal))
     add("npz", "empty.npz", npz())
+    torch = io.BytesIO()
+    with zipfile.ZipFile(torch, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo("t/data.pkl"), b"\x80\2N.")
+    add("npz", "torch.npz", torch.getvalue())
     out = io.BytesIO()
 
     class Pipe(io.RawIOBase):
@@ -127,6 +138,7 @@ def add_mask():
                        "two": npz(q=np.array([0, 3, 7]), kv=np.array([0, 4, 16]))},
         "pairs": {"i64": npy(np.array([0, 5, 2, 12], np.int64))},
         "bias": {"f32": npy(bias), "f16": npy(bias.astype(np.float16)),
+                 "alibi": npy(alibi), "bert": npy(bias[:2, None, None, :12]),
                  "least": npy(np.where(causal, 0, np.finfo(np.float64).min))},
         "blockmap": {"i8": npy(np.array([[1, 0], [2, 1], [2, 2]], np.int8)),
                      "bool": npy(np.array([[1, 0], [1, 1], [1, 1]], bool))},
@@ -134,7 +146,7 @@ def add_mask():
         "runs": {"packed": npz(True, **runs(causal)), "stored": npz(**runs(causal))},
         "token-types": {"i32": npy(ids)},
     }
-    more = {"padding": [0, 32], "key-padding": [1, 0], "cu_seqlens": [0, 1], "pairs": [1, 2],
+    more = {"bias": [0, 1], "padding": [0, 32], "key-padding": [1, 0], "cu_seqlens": [0, 1], "pairs": [1, 2],
             "blockmap": [5, 4, 8], "bits": [1], "segments": [0, 16]}
     for number, kind in enumerate(KINDS):
         for name, data in arrays[kind].items():
@@ -142,8 +154,23 @@ def add_mask():
                 add("mask", f"{kind}_{name}_{option}", bytes([number, option]) + data)
             if kind in ("dense", "segments", "runs", "bias"):
                 add("mask", f"any_{kind}_{name}", bytes([len(KINDS), 0]) + data)
+            if kind == "bias":  # with a limit of what closes
+                add("mask", f"{kind}_{name}_below", bytes([number + 64, 0]) + data)
             if kind in ("dense", "padding"):
                 add("mask", f"{kind}_{name}_inverse", bytes([number + 128, 0]) + data)
+
+
+def add_manifest():
+    read = ('[[golden]]\nname = "a"\nsource = "a.npy"\nas = "segments"\ntransforms = ["causal"]\n'
+            'pad_id = 0\nkeep_value = 0\nclosed_below = -1e4\nshape = [1, 1, 8, 8]\n'
+            f'expect = {{ sha256 = "{"0" * 64}" }}\n')
+    more = ('[[golden]]\nname = "k"\nsource = "gen:causal:n=8"\n'
+            'kernel = { q = "r.npz:q", causal = true, softmax_scale = 0.5, ring_size = 2 }\n'
+            'expect.verdict = "obeys"\n\n'
+            '[[golden]]\nname = "h"\nsource = "x"\nexpect = { holds = ["causal", "no-empty-rows"] }\n\n'
+            '[[golden]]\nname = "d"\nsource = "x"\nbatch = 1\nexpect.drawing = "d.txt"\n')
+    add("manifest", "digest.toml", read.encode())
+    add("manifest", "others.toml", more.encode())
 
 
 def add_pipeline():
@@ -189,7 +216,8 @@ def add_hdf5():
 
     listing = (b"group\t/a\nlink\t/s\tsoft\nattribute\t/\tkind\tdense%0A\n"
                b"dataset\t/a/mask\t|b1\t12,16\tchunked 4,4\tgzip 4\tshuffle\n"
-               b"dataset\t/v\tcompound\tnull\tvirtual\n")
+               b"dataset\t/v\tcompound\tnull\tvirtual\n"
+               b"unreadable\t/n\tbad version number\n")
     data = b"array\t/mask\t<i4\t1,12\ndata\n" + ids.tobytes()
     for pad in range(2):  # odd sizes are read as data, even ones as lists
         blank = b"\n" * pad
@@ -230,13 +258,14 @@ add_npz()
 add_safetensors()
 add_mask()
 add_pipeline()
+add_manifest()
 add_mask_info()
 add_hdf5()
 add_hdf5_file()
 if sys.argv[1:] == ["--check"]:
     found = {str(p.relative_to(CORPUS)): p.read_bytes() for p in CORPUS.glob("*/*")}
     # Packed members and HDF5 files depend on the versions of their libraries.
-    fixed = [name for name in files if name.split("/")[0] in ("npy", "pipeline", "hdf5", "safetensors")]
+    fixed = [name for name in files if name.split("/")[0] in ("npy", "pipeline", "hdf5", "safetensors", "manifest")]
     wrong = sorted(set(found) ^ set(files)) + [name for name in fixed if found.get(name) != files[name]]
     sys.exit("differs: " + ", ".join(wrong) if wrong else 0)
 for name, data in files.items():

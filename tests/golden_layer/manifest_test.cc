@@ -44,6 +44,53 @@ TEST_CASE("a manifest gives its entries", "[golden]") {
   CHECK(second.value == "drawn.txt");
 }
 
+TEST_CASE("a manifest says how a source is read, what must hold, and what a kernel gave",
+          "[golden]") {
+  const Manifest manifest = parse_manifest("m.toml", R"([[golden]]
+name = "bert"
+source = "bert.npy"
+shape = [3, 1, 64, 64]
+closed_below = -1e4
+keep_value = 0
+expect.holds = ["no-empty-rows", "causal"]
+
+[[golden]]
+name = "kernel"
+source = "gen:causal:n=8"
+kernel = { q = "run.npz:q", out = "run.npz:out", softmax_scale = 0.5, causal = true, ring_size = 2 }
+expect = { verdict = "obeys" }
+)");
+  const GoldenEntry& first = manifest.entries[0];
+  CHECK(first.shape == std::vector<Index>{3, 1, 64, 64});
+  CHECK(first.closed_below == -1e4);
+  CHECK(first.keep_value_is_zero);
+  CHECK(first.expect == GoldenEntry::Expect::kHolds);
+  CHECK(first.holds == std::vector<std::string>{"no-empty-rows", "causal"});
+  const GoldenEntry& second = manifest.entries[1];
+  CHECK(second.expect == GoldenEntry::Expect::kVerdict);
+  std::map<std::string, std::string> kernel(second.kernel.begin(), second.kernel.end());
+  CHECK(kernel == std::map<std::string, std::string>{{"q", "run.npz:q"},
+                                                     {"out", "run.npz:out"},
+                                                     {"softmax_scale", "0.5"},
+                                                     {"causal", "true"},
+                                                     {"ring_size", "2"}});
+  const auto mistake = [](const std::string& lines) {
+    return test::error_of(
+        [&] { parse_manifest("m.toml", "[[golden]]\nname = \"a\"\nsource = \"b\"\n" + lines); });
+  };
+  CHECK(mistake("shape = [1, 2]\nexpect.sha256 = \"\"") ==
+        "m.toml:4: key 'shape': expected [B, H, Q, K], as [2, 1, 512, 512]");
+  CHECK(mistake("closed_below = 3\nexpect.sha256 = \"\"") ==
+        "m.toml:4: key 'closed_below': expected a number below 0");
+  CHECK(mistake("expect.verdict = \"another\"") == "m.toml:4: key 'verdict': expected \"obeys\"");
+  CHECK(mistake("expect.verdict = \"obeys\"") ==
+        "m.toml:1: a kernel and expect = { verdict = \"obeys\" } go together");
+  CHECK(mistake("kernel = { q = [1] }\nexpect.verdict = \"obeys\"") ==
+        "m.toml:4: key 'q': expected a text or a number");
+  CHECK(mistake("expect.holds = []") ==
+        "m.toml:4: key 'holds': expected expectations, as [\"causal\"]");
+}
+
 TEST_CASE("a digest is replaced where it stands and nothing else changes", "[golden]") {
   const Manifest manifest = parse_manifest("m.toml", kGood);
   std::string want = kGood;
@@ -64,7 +111,8 @@ TEST_CASE("a mistake in a manifest names file, line and key", "[golden]") {
       {"[[golden]]\nname = 'a'\nsource = 's'\nexpect = 'x'\n",
        "m.toml:4: key 'expect': expected a table, as { sha256 = \"\" }"},
       {"[[golden]]\nname = 'a'\nsource = 's'\nexpect = { sha256 = '', array = 'x' }\n",
-       "m.toml:4: key 'expect': expected exactly one of drawing, sha256, stats, array"},
+       "m.toml:4: key 'expect': expected exactly one of drawing, sha256, stats, array, "
+       "holds, verdict"},
       {"[[golden]]\nname = 'a'\nsource = 's'\nexpect = { array = '' }\n",
        "m.toml:4: key 'array': expected a file name"},
       {"[[golden]]\nname = 'a'\nsource = 's'\nexpect = { sha256 = '00FF' }\n",

@@ -7,7 +7,9 @@
 #include <sstream>
 
 #include "inspect/random_masks.h"
+#include "maskctl/inspect/recognise.h"
 #include "maskctl/inspect/row_safety.h"
+#include "maskctl/mask/bands.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {
@@ -114,9 +116,41 @@ TEST_CASE("an inverted mask is suspected, its complement is not", "[lint]") {
   CHECK(of_mask(made(16, 16, "causal:offset=-1")) == Ids{"empty-rows"});
 }
 
+TEST_CASE("masks turned round, opened rows and entries that see nothing are told", "[lint]") {
+  CHECK(of_mask(made(16, 16, "window:left=0")) == Ids{"anti-causal"});
+  CHECK(of_mask(transposed(made(16, 16, "doc:lens=5+11 | causal"))) == Ids{"anti-causal"});
+  CHECK(of_mask(transposed(made(16, 16, "causal | prefix:n=4"))) == Ids{"anti-causal"});
+  CHECK(of_mask(made(16, 16, "causal | prefix:n=4")).empty());
+  const Mask left = made(16, 16, "pad:lens=12,side=left | causal");
+  CHECK(of_mask(left) == Ids{"left-padding-nan"});
+  CHECK(ids(lint_mask(left, nullptr, false)) == Ids{"padding-rows-empty"});
+  const Mask rows(rectangle(16, 16, {0, 4}, {0, 16}));
+  CHECK(of_mask(zip(Op::kOr, left, rows)) == Ids{"padding-rows-opened"});
+  CHECK(of_mask(zip(Op::kOr, made(16, 16, "causal"), rows)) == Ids{"rows-opened"});
+  const PlanePtr causal = made(16, 16, "causal").plane(0, 0);
+  CHECK(of_mask(Mask::make(2, 1, 16, 16, [&](Index b, Index) {
+          return b == 0 ? causal : empty_plane(16, 16);
+        })) == Ids{"plane-empty"});
+}
+
+TEST_CASE("single cells beside a pattern are told, and rules of many cells are not", "[lint]") {
+  const auto nearly = [](const Mask& mask) {
+    return ids(lint_pattern(recognise(mask), "causal", "causal", mask));
+  };
+  const Mask causal = made(32, 32, "causal");
+  const Mask cell(rectangle(32, 32, {3, 4}, {20, 21}));
+  CHECK(nearly(causal).empty());
+  CHECK(nearly(zip(Op::kXor, causal, cell)) == Ids{"nearly"});
+  const Finding leak = only(lint_pattern(recognise(zip(Op::kXor, causal, cell)), "causal", "causal",
+                                         zip(Op::kXor, causal, cell)));
+  CHECK(leak.message == "causal but for 1 cell: 3,20");
+  CHECK(leak.where.key == 20);
+  CHECK(nearly(zip(Op::kSub, causal, Mask(rectangle(32, 32, {10, 32}, {7, 8})))).empty());
+}
+
 TEST_CASE("causal masks for decoding must end at the last key", "[lint]") {
   CHECK(of_mask(made(4, 16, "causal:align=top-left")) == Ids{"top-left"});
-  CHECK(of_mask(made(1, 16, "causal:align=top-left")) == Ids{"top-left"});
+  CHECK(of_mask(made(1, 16, "causal:align=top-left")) == Ids{"decode-first-key"});
   CHECK(of_mask(made(4, 16, "causal:align=bottom-right")).empty());
   CHECK(of_mask(made(16, 4, "causal:align=bottom-right")) == Ids{"empty-rows"});
 }

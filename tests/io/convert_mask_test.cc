@@ -107,6 +107,7 @@ TEST_CASE("convert: what is written means what was promised, in every format") {
     for (const Kind kind : kWritable) {
       CAPTURE(format, name, maskctl::name(kind));
       if (kind == Kind::kPadding && mask.queries() != mask.keys()) continue;
+      if (kind == Kind::kCuSeqlens && mask.batch() > 1) continue;  // rows end to end: varlen_test
       const MaskWriteOptions options = writing(kind);
       const ConvertedMask converted = convert_mask(mask, options);
       REQUIRE(converted.changed == differing(mask, in_full(converted.mask, mask)));
@@ -128,6 +129,7 @@ TEST_CASE("convert: every kind to every kind") {
         CAPTURE(maskctl::name(from), maskctl::name(to), name);
         const bool square = mask.queries() == mask.keys();
         if (!square && (from == Kind::kPadding || to == Kind::kPadding)) continue;
+        if (from == Kind::kCuSeqlens && mask.batch() > 1) continue;
         const std::string first = folder / "first.npz";
         MaskWriteOptions options = writing(from);
         options.force = true;
@@ -265,13 +267,15 @@ TEST_CASE("kinds: positions, bias and token types are read as they say") {
   const LoadedMask mixed = read_mask(folder / "b.npy", as(Kind::kBias));
   CHECK(cells_of(mixed.mask) == Cells{1, 0, 1, 1, 1, 0});
   REQUIRE(mixed.notes.size() == 1);
-  CHECK(contains(mixed.notes[0], "closed cells hold both -inf and -3.40282347e+38"));
+  CHECK(contains(mixed.notes[0],
+                 "closed cells hold -inf and -3.40282347e+38 (the minimum of float32)"));
   bias.as<float>()[4] = -10000;
   save(folder / "b.npy", bias, true, true);
-  CHECK(error_of(folder / "b.npy", as(Kind::kBias)) ==
-        (folder / "b.npy") +
-            ": values other than 0 and -inf, the first is -10000 at (1, 1); expected 0 (open), "
-            "-inf or -3.40282347e+38 (closed)");
+  CHECK(contains(error_of(folder / "b.npy", as(Kind::kBias)), "-1e4 beside other numbers"));
+  bias.as<float>()[4] = -3;
+  save(folder / "b.npy", bias, true, true);
+  CHECK(contains(error_of(folder / "b.npy", as(Kind::kBias)),
+                 ": values other than 0 and -inf, the first is -3 at (1, 1); expected 0 (open)"));
 }
 
 TEST_CASE("kinds: safetensors are streamed from files and pipes") {

@@ -74,6 +74,9 @@ TEST_CASE("values other than 0 and 1 are an error that names the first") {
   bias.as<float>()[3] = -INFINITY;
   bias.as<float>()[9] = 7;
   write_array(path, bias);
+  CHECK(contains(error_of(path), "values other than 0 and -inf, the first is 7 at (1, 4)"));
+  bias.as<float>()[1] = 1;
+  write_array(path, bias, {.force = true});
   const std::string expected = path +
                                ": values other than 0 and 1, the first is -inf at (0, 3); "
                                "expected a 0/1 mask; additive masks need --as bias";

@@ -208,7 +208,7 @@ TEST_CASE("npy: versions 1.0, 2.0 and 3.0 are read and others refused") {
 
 TEST_CASE("npy: something else is refused by what it looks like") {
   const auto looks_like = [](const std::string& bytes, const std::string& what) {
-    return refusal(bytes) == "m.npy: not a .npy file; it looks like " + what;
+    return refusal(bytes).starts_with("m.npy: not a .npy file; it looks like " + what);
   };
   CHECK(looks_like("", "an empty file"));
   CHECK(looks_like("PK\3\4rest", "a zip archive (.npz)"));

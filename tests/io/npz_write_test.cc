@@ -79,10 +79,8 @@ TEST_CASE("npz: every dtype comes back as it was written") {
   }
   const std::string bytes = written(arrays);
   const NpzArchive archive(ByteSource::from_memory("m.npz", as_bytes(bytes)));
-  ReadOptions options;
-  options.as_bf16 = true;
   for (const NamedTensor& array : arrays) {
-    const Tensor back = archive.read(array.name, options);
+    const Tensor back = archive.read(array.name);
     CHECK(back.dtype() == array.tensor.dtype());
     CHECK(text_of(back.bytes()) == text_of(array.tensor.bytes()));
   }

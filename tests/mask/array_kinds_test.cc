@@ -106,7 +106,7 @@ TEST_CASE("bias: each dtype, fill and length packs as numbers say") {
   }
   std::vector<std::uint64_t> words(static_cast<std::size_t>((n + 63) / 64), ~std::uint64_t{0});
   BiasSeen seen;
-  REQUIRE(pack_bias(dtype, bias.bytes(), words, seen));
+  REQUIRE(pack_bias({dtype}, bias.bytes(), words, seen));
   bool any_closed = false;
   for (Index i = 0; i < n; ++i) {
     const auto at = static_cast<std::size_t>(i);
@@ -116,20 +116,93 @@ TEST_CASE("bias: each dtype, fill and length packs as numbers say") {
   if (n % 64 != 0) CHECK(words.back() >> (n % 64) == 0);
   CHECK(seen.inf == (any_closed && fill == BiasFill::kInf));
   CHECK(seen.min == (any_closed && fill == BiasFill::kMin));
-  CHECK_FALSE(first_not_bias(dtype, bias.bytes()));
+  CHECK_FALSE(first_not_bias({dtype}, bias.bytes()));
 }
 
 TEST_CASE("bias: other numbers are found, and minus zero is open") {
   const DType dtype = GENERATE(DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64);
   Tensor numbers(DType::kFloat64, {70});
   numbers.as<double>()[0] = -0.0;
-  numbers.as<double>()[66] = GENERATE(1.0, -1.0, INFINITY, NAN, -10000.0);
+  numbers.as<double>()[66] = GENERATE(1.0, -1.0, INFINITY, NAN, -32000.0, 40000.0);
   const Tensor bias = astype(numbers, dtype);
   std::vector<std::uint64_t> words(2);
   BiasSeen seen;
-  CHECK_FALSE(pack_bias(dtype, bias.bytes(), words, seen));
+  CHECK_FALSE(pack_bias({dtype}, bias.bytes(), words, seen));
   CHECK((words[0] & 1) == 1);
-  CHECK(first_not_bias(dtype, bias.bytes()) == 66);
+  CHECK(first_not_bias({dtype}, bias.bytes()) == 66);
+}
+
+TEST_CASE("bias: what stacks write for closed is closed, and named by who writes it") {
+  struct Written {
+    double number;
+    DType of, held;  // written as one type, saved as another
+    std::string name;
+  };
+  const Written all[] = {
+      {-65504.0, DType::kFloat16, DType::kFloat32, "the minimum of float16"},
+      {-0x1.fep127, DType::kBFloat16, DType::kFloat32, "the minimum of bfloat16"},
+      {-0x1.fep127, DType::kBFloat16, DType::kFloat64, "the minimum of bfloat16"},
+      {-0x1.fffffep127, DType::kFloat32, DType::kFloat64, "the minimum of float32"},
+      {-2.3819763e38, DType::kFloat32, DType::kFloat32, "0.7 of the minimum of float32"},
+      {-2.3819763e38, DType::kBFloat16, DType::kFloat32, "0.7 of the minimum of float32"},
+      {-1e9, DType::kFloat32, DType::kFloat32, "-1e9"},
+      {-1e9, DType::kBFloat16, DType::kFloat32, "-1e9"},
+      {-1e4, DType::kFloat16, DType::kFloat16, "-1e4"},
+      {-1e4, DType::kBFloat16, DType::kBFloat16, "-1e4"},
+      {-1e4, DType::kBFloat16, DType::kFloat32, "-1e4"},
+      {-1e4, DType::kFloat32, DType::kFloat64, "-1e4"},
+  };
+  for (const Written& written : all) {
+    CAPTURE(written.number, name(written.of), name(written.held));
+    Tensor numbers(DType::kFloat64, {100});
+    numbers.as<double>()[7] = numbers.as<double>()[99] = written.number;
+    const Tensor bias = astype(astype(numbers, written.of), written.held);
+    std::vector<std::uint64_t> words(2);
+    BiasSeen seen;
+    REQUIRE(pack_bias({written.held}, bias.bytes(), words, seen));
+    CHECK(words[0] == ~(std::uint64_t{1} << 7));
+    CHECK(words[1] == (std::uint64_t{1} << 35) - 1);
+    CHECK_FALSE(seen.is_mixed());
+    const std::string text = closed_by(seen, written.held);
+    CAPTURE(text);
+    CHECK(text.find("(" + written.name) != std::string::npos);
+  }
+}
+
+TEST_CASE("bias: -1e4 beside larger numbers is a penalty, and a limit says what closes") {
+  Tensor numbers(DType::kFloat32, {5});
+  const auto values = numbers.as<float>();
+  values[1] = -10000;
+  values[2] = -1e9F;
+  std::vector<std::uint64_t> words(1);
+  BiasSeen seen;
+  CHECK(pack_bias({DType::kFloat32}, numbers.bytes(), words, seen));
+  CHECK(seen.is_mixed());
+  values[3] = 2.5F;
+  seen = {};
+  CHECK(pack_bias({DType::kFloat32, -20000.0}, numbers.bytes(), words, seen));
+  CHECK(words[0] == 0b11011);
+  CHECK(seen.nearest == -1e9);
+  CHECK(pack_bias({DType::kFloat32, -10000.0}, numbers.bytes(), words, seen));
+  CHECK(words[0] == 0b11001);
+  values[4] = NAN;
+  CHECK_FALSE(pack_bias({DType::kFloat32, -10000.0}, numbers.bytes(), words, seen));
+  CHECK(first_not_bias({DType::kFloat32, -10000.0}, numbers.bytes()) == 4);
+}
+
+TEST_CASE("flags of tokens: axes of one and additive floats") {
+  Tensor bias(DType::kFloat32, {2, 1, 1, 3});
+  bias.as<float>()[2] = -10000;
+  bias.as<float>()[4] = -10000;
+  const Tensor flags = token_flags(bias);
+  REQUIRE(flags.dtype() == DType::kBool);
+  REQUIRE(flags.shape() == Shape{2, 3});
+  const auto open = flags.as<std::uint8_t>();
+  CHECK(std::vector<int>(open.begin(), open.end()) == std::vector<int>{1, 1, 0, 1, 0, 1});
+  bias.as<float>()[4] = -3;  // no additive mask: as it is
+  CHECK(token_flags(bias).dtype() == DType::kFloat32);
+  CHECK(token_flags(Tensor(DType::kInt64, {2, 1, 4})).shape() == Shape{2, 4});
+  CHECK(token_flags(Tensor(DType::kInt64, {2, 3, 4})).shape() == Shape{2, 3, 4});
 }
 
 TEST_CASE("positions: a document starts wherever the count does not go on") {

@@ -38,7 +38,11 @@ class Spares {
     const std::lock_guard lock(mutex_);
     if (spare.bytes > most_) return ::operator delete(spare.data, kLarge);
     shrink(most_ - spare.bytes);
-    spares_.push_back(spare);
+    try {
+      spares_.push_back(spare);
+    } catch (const std::bad_alloc&) {  // giving memory back may not fail where memory is short
+      return ::operator delete(spare.data, kLarge);
+    }
     held_ += spare.bytes;
   }
   void limit(std::size_t most) {
@@ -62,7 +66,7 @@ class Spares {
 
   std::mutex mutex_;
   std::deque<Spare> spares_;
-  std::size_t held_ = 0, most_ = std::size_t{64} << 20;
+  std::size_t held_ = 0, most_ = kUsualKeptMemory;
 };
 
 /// Never destroyed: users in static storage may outlive it.

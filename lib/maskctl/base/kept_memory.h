@@ -6,10 +6,13 @@
 
 namespace maskctl {
 
+/// The most that is kept unless it is set.
+inline constexpr std::size_t kUsualKeptMemory = std::size_t{64} << 20;
+
 /// Bytes, aligned to a cache line, whose contents are undefined until written. From 1 MiB on they
-/// are aligned for huge pages, and the newest 64 MiB that were given back are kept for the next of
-/// the same size: the kernel clearing fresh pages costs as much as combining two masks. Throws
-/// std::bad_alloc.
+/// are aligned for huge pages, and the newest 64 MiB (kUsualKeptMemory) that were given back are
+/// kept for the next of the same size: the kernel clearing fresh pages costs as much as combining
+/// two masks. Throws std::bad_alloc.
 void* take_memory(std::size_t bytes);
 /// `bytes` as taken.
 void give_back_memory(void* data, std::size_t bytes) noexcept;

@@ -1,12 +1,15 @@
 // A team of threads that lasts as long as the process.
 #include "maskctl/base/threads.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <list>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace maskctl {
@@ -45,7 +48,7 @@ struct Job {
 
 /// Helpers sleep between jobs, which is cheaper than to start them anew. A caller begins at once
 /// and never waits for helpers that have not come yet: a short job is done before one wakes, and a
-/// job is done even where none can come (in the child of a fork).
+/// job is done even where none can come.
 class Team {
  public:
   void run(Job& job) {
@@ -59,7 +62,11 @@ class Team {
  private:
   void invite(Job& job) {
     const std::lock_guard lock(mutex_);
-    for (; helpers_ < job.wanted; ++helpers_) std::thread([this] { help(); }).detach();
+    try {
+      for (; helpers_ < job.wanted; ++helpers_) std::thread([this] { help(); }).detach();
+    } catch (const std::system_error&) {
+      // The system starts no more threads: those that there are, or the caller alone, do the job.
+    }
     open_.push_back(&job);
     for (Index i = 0; i < job.wanted; ++i) invited_.notify_one();
   }
@@ -84,9 +91,13 @@ class Team {
   Index helpers_ = 0;
 };
 
-/// Never destroyed: its helpers sleep until the process ends.
+/// Never destroyed: its helpers sleep until the process ends. The child of a fork has none of them
+/// and gets a team of its own; locks and conditions of the old one wait for threads that are gone.
 Team& team() {
-  static Team* const instance = new Team;
+  static Team* instance = [] {
+    pthread_atfork(nullptr, nullptr, [] { instance = new Team; });
+    return new Team;
+  }();
   return *instance;
 }
 

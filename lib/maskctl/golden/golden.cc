@@ -96,8 +96,17 @@ std::string diff_detail(const Mask& want, const Mask& have, const MaskDiff& foun
   return out + draw_text(*want.plane(found.first->batch, found.first->head), options);
 }
 
-GoldenResult differs(std::string message, std::string detail) {
-  return {Status::kDiffers, std::move(message), std::move(detail)};
+/// `detail` starts with lines that say how it differs; all but a drawing are the cause.
+GoldenResult differs(std::string message, std::string detail, std::size_t cause_lines = 4) {
+  std::string cause;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < cause_lines && begin < detail.size(); ++i) {
+    const std::size_t end = std::min(detail.find('\n', begin), detail.size());
+    const std::size_t first = std::min(detail.find_first_not_of(' ', begin), end);
+    cause += (cause.empty() ? "" : "; ") + detail.substr(first, end - first);
+    begin = end + 1;
+  }
+  return {Status::kDiffers, std::move(message), std::move(cause), std::move(detail)};
 }
 
 GoldenResult check_text(const GoldenEntry& entry, const Mask& mask, bool write_new) {
@@ -129,12 +138,35 @@ GoldenResult check_array(const GoldenEntry& entry, const Mask& mask, const Golde
     return differs(fmt::format("{} differs", entry.value),
                    fmt::format("golden {}\nnow    {}\n", shape_text(want), shape_text(mask)));
   }
-  return differs(fmt::format("{} differs", entry.value), diff_detail(want, mask, found));
+  const std::string detail = diff_detail(want, mask, found);
+  const bool named = detail.find("\ncause: ") != std::string::npos;
+  return differs(fmt::format("{} differs", entry.value), detail, named ? 2 : 1);
+}
+
+GoldenResult check_expectations(const GoldenEntry& entry, const Mask& mask,
+                                const GoldenContext& context) {
+  std::string lines;
+  Index failed = 0;
+  for (const Expected& one : context.expectations(entry, mask)) {
+    if (one.holds) continue;
+    ++failed;
+    lines += fmt::format(
+        "{}: {} {}{}{}\n", one.text, one.count, one.unit,
+        one.first ? fmt::format(", the first at batch {}, head {}, query {}, key {}",
+                                one.first->batch, one.first->head, one.first->query, one.first->key)
+                  : "",
+        one.detail.empty() ? "" : ", " + one.detail);
+  }
+  if (failed == 0) return {};
+  return differs(fmt::format("{} of {} expectations do not hold", failed, entry.holds.size()),
+                 lines);
 }
 
 GoldenResult checked(const GoldenEntry& entry, const GoldenContext& context) {
+  if (entry.expect == Expect::kVerdict) return context.judge(entry);
   const Mask mask = context.load(entry);
   if (entry.expect == Expect::kSha256) return check_digest(entry, mask);
+  if (entry.expect == Expect::kHolds) return check_expectations(entry, mask, context);
   if (!file_exists(entry.value)) {
     return differs(fmt::format("{} is missing; `maskctl golden update` writes it", entry.value),
                    "");
@@ -151,7 +183,7 @@ GoldenResult check_golden(const GoldenEntry& entry, const GoldenContext& context
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    return {Status::kError, error.what(), ""};
+    return {Status::kError, error.what(), "", ""};
   }
 }
 
@@ -159,8 +191,15 @@ GoldenUpdate update_golden(const GoldenEntry& entry, const GoldenContext& contex
   GoldenContext quiet = context;
   quiet.write_new = false;
   GoldenUpdate out;
-  out.changed = check_golden(entry, quiet).status != Status::kPassed;
+  const GoldenResult now = check_golden(entry, quiet);
+  out.changed = now.status != Status::kPassed;
   if (!out.changed) return out;
+  if (entry.expect == Expect::kHolds || entry.expect == Expect::kVerdict) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("'{}': {}; update writes no expectations: change the source or the "
+                            "manifest",
+                            entry.name, now.message));
+  }
   const Mask mask = context.load(entry);
   if (entry.expect != Expect::kSha256) make_folder_of(entry.value);
   if (entry.expect == Expect::kSha256) {

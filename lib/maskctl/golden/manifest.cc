@@ -18,9 +18,11 @@
 namespace maskctl {
 namespace {
 
-constexpr std::string_view kEntryKeys[] = {"name",   "source", "as",   "transforms",
-                                           "pad_id", "batch",  "head", "expect"};
-constexpr std::string_view kExpectKeys[] = {"drawing", "sha256", "stats", "array"};
+constexpr std::string_view kEntryKeys[] = {"name",   "source",     "as",           "transforms",
+                                           "pad_id", "keep_value", "closed_below", "shape",
+                                           "batch",  "head",       "kernel",       "expect"};
+constexpr std::string_view kExpectKeys[] = {"drawing", "sha256", "stats",
+                                            "array",   "holds",  "verdict"};
 constexpr std::string_view kTopKeys[] = {"golden"};
 
 Index line_of(const toml::node& node) { return static_cast<Index>(node.source().begin.line); }
@@ -78,6 +80,51 @@ class Reader {
     return *value;
   }
 
+  std::optional<double> number(const char* key) const {
+    const toml::node* node = table_.get(key);
+    if (!node) return std::nullopt;
+    const auto value = node->is_number() ? node->value<double>() : std::nullopt;
+    if (!value || !(*value < 0)) {
+      refuse(line_of(*node), fmt::format("key '{}': expected a number below 0", key));
+    }
+    return value;
+  }
+
+  std::optional<std::vector<Index>> shape(const char* key) const {
+    const toml::node* node = table_.get(key);
+    if (!node) return std::nullopt;
+    std::vector<Index> out;
+    if (const toml::array* list = node->as_array()) {
+      for (const toml::node& item : *list) out.push_back(item.value<std::int64_t>().value_or(-1));
+    }
+    const bool counts = std::ranges::all_of(out, [](Index extent) { return extent >= 0; });
+    if (out.size() == 4 && counts) return out;
+    refuse(line_of(*node),
+           fmt::format("key '{}': expected [B, H, Q, K], as [2, 1, 512, 512]", key));
+  }
+
+  /// All keys, with their values as a command line words them.
+  std::vector<std::pair<std::string, std::string>> words() const {
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const auto& [key, node] : table_) {
+      const std::string name(key.str());
+      if (node.is_string()) {
+        out.emplace_back(name, *node.value<std::string>());
+      } else if (node.is_integer()) {
+        out.emplace_back(name, std::to_string(*node.value<std::int64_t>()));
+      } else if (node.is_floating_point()) {
+        out.emplace_back(name, fmt::format("{}", *node.value<double>()));
+      } else if (node.is_boolean()) {
+        out.emplace_back(name, *node.value<bool>() ? "true" : "false");
+      } else {
+        refuse(line_of(node), fmt::format("key '{}': expected a text or a number", name));
+      }
+    }
+    return out;
+  }
+
+  bool has(const char* key) const { return table_.contains(key); }
+
   const toml::table& table(const char* key) const {
     const toml::node* node = table_.get(key);
     if (!node) refuse(line_of(table_), fmt::format("key '{}' is missing", key));
@@ -108,14 +155,25 @@ void read_expect(const std::string& path, const toml::table& table, GoldenEntry&
   reader.only(kExpectKeys);
   if (table.size() != 1) {
     reader.refuse(line_of(table),
-                  "key 'expect': expected exactly one of drawing, sha256, stats, array");
+                  "key 'expect': expected exactly one of drawing, sha256, stats, array, holds, "
+                  "verdict");
   }
   for (std::size_t i = 0; i < std::size(kExpectKeys); ++i) {
     const toml::node* node = table.get(kExpectKeys[i]);
     if (!node) continue;
     entry.expect = static_cast<GoldenEntry::Expect>(i);
-    entry.value = reader.text(kExpectKeys[i].data(), true);
     entry.value_line = line_of(*node);
+    if (entry.expect == GoldenEntry::Expect::kHolds) {
+      entry.holds = reader.texts("holds");
+      if (entry.holds.empty()) {
+        reader.refuse(entry.value_line, "key 'holds': expected expectations, as [\"causal\"]");
+      }
+      continue;
+    }
+    entry.value = reader.text(kExpectKeys[i].data(), true);
+    if (entry.expect == GoldenEntry::Expect::kVerdict && entry.value != "obeys") {
+      reader.refuse(entry.value_line, "key 'verdict': expected \"obeys\"");
+    }
     if (entry.value.empty() && entry.expect != GoldenEntry::Expect::kSha256) {
       reader.refuse(entry.value_line,
                     fmt::format("key '{}': expected a file name", kExpectKeys[i]));
@@ -143,9 +201,17 @@ GoldenEntry read_entry(const std::string& path, const toml::table& table) {
   entry.transforms = reader.texts("transforms");
   entry.transforms_line = reader.line("transforms");
   entry.pad_id = static_cast<std::int32_t>(reader.integer("pad_id", -(Index{1} << 31), -1));
+  entry.keep_value_is_zero = reader.integer("keep_value", 0, 1) == 0;
+  entry.closed_below = reader.number("closed_below");
+  entry.shape = reader.shape("shape");
   entry.batch = reader.integer("batch", 0, 0);
   entry.head = reader.integer("head", 0, 0);
   read_expect(path, reader.table("expect"), entry);
+  if (reader.has("kernel")) entry.kernel = Reader(path, reader.table("kernel")).words();
+  const bool judged = entry.expect == GoldenEntry::Expect::kVerdict;
+  if (judged != reader.has("kernel")) {
+    reader.refuse(entry.line, "a kernel and expect = { verdict = \"obeys\" } go together");
+  }
   return entry;
 }
 

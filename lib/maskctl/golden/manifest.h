@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "maskctl/base/index.h"
@@ -17,6 +19,8 @@ struct GoldenEntry {
     kSha256,   // content_digest()
     kStats,    // a JSON file: golden_stats()
     kArray,    // a file of a mask
+    kHolds,    // expectations, as `check --expect` has them
+    kVerdict,  // a kernel's run obeys the mask
   };
 
   std::string name;                     // unique in its manifest
@@ -24,9 +28,15 @@ struct GoldenEntry {
   std::string as;                       // kind; empty: told by the content
   std::vector<std::string> transforms;  // pipelines, in order
   std::int32_t pad_id = -1;
-  Index batch = 0, head = 0;  // which plane is drawn (kDrawing)
+  bool keep_value_is_zero = false;
+  std::optional<double> closed_below;
+  std::optional<std::vector<Index>> shape;  // [B,H,Q,K], what the array does not carry
+  /// Of kVerdict: NAME and value of what a kernel was called with and gave, as `verify` has them.
+  std::vector<std::pair<std::string, std::string>> kernel;
+  std::vector<std::string> holds;  // of kHolds
+  Index batch = 0, head = 0;       // which plane is drawn (kDrawing)
   Expect expect = Expect::kSha256;
-  std::string value;                       // the digest, or the file
+  std::string value;                       // the digest, the file or the verdict
   Index line = 0;                          // of the entry
   Index value_line = 0;                    // of `value`
   Index as_line = 0, transforms_line = 0;  // of these keys; 0: absent

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "maskctl/inspect/leaks.h"
+#include "maskctl/inspect/recognise.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/step.h"
 
@@ -64,9 +65,14 @@ Findings lint_positions(const Tensor& array);
 Findings lint_positions_against_segments(const Tensor& positions, const Tensor& segments,
                                          std::int32_t pad_id);
 
-/// The mask alone: polarity, alignment, rows without keys. `documents`, where given, tell which
-/// rows are padding.
-Findings lint_mask(const Mask& mask, const Documents* documents);
+/// The mask alone: polarity, direction, alignment, rows without keys. `documents`, where given,
+/// tell which rows are padding. `gives_nan`: what is closed weighs exactly 0, so that rows without
+/// keys are NaN in a plain softmax; not so of a bias that closes with a finite number.
+Findings lint_mask(const Mask& mask, const Documents* documents, bool gives_nan = true);
+/// A mask that is nearly what a few steps make: the cells that they do not explain. `words` and
+/// `text` name the steps, "documents and causal" and "doc:lens=9+6+7 | causal".
+Findings lint_pattern(const Recognised& found, const std::string& words, const std::string& text,
+                      const Mask& mask);
 /// The mask against documents: leaks, attended padding. `leaks` are those of both.
 Findings lint_documents(const Mask& mask, const Documents& documents, const Leaks& leaks);
 /// A mask and an additive bias that are given together; `bias`: what it leaves open.

@@ -31,24 +31,39 @@ struct RowTally {
   }
 };
 
-/// The diagonal on which a query sees itself: of the last queries where they are fewer.
-Index own_shift(const Plane& plane) { return std::max<Index>(plane.keys() - plane.queries(), 0); }
-
-PlanePtr causal(const Plane& plane, Index shift) {
-  return diagonal_band(plane.queries(), plane.keys(), -kUnbounded, shift);
+PlanePtr diagonals(const Plane& plane, Index low, Index high) {
+  return diagonal_band(plane.queries(), plane.keys(), low, high);
+}
+Index open_in(const PlanePtr& plane, const PlanePtr& region) {
+  return combine(Op::kAnd, plane, region)->count();
+}
+bool holds_all(const PlanePtr& plane, const PlanePtr& region) {
+  return combine(Op::kSub, region, plane)->count() == 0;
 }
 
-/// No query sees itself, and what is closed is what a mask usually opens: all keys up to the query,
-/// or the lesser part of the cells.
+/// All later keys are open and queries do not see themselves; or the greater part is open, and most
+/// queries do not. Where queries are the last tokens, the first of the two alone tells: masks of
+/// ranks and of drafts lie in other ways.
 bool looks_inverted_diagonal(const PlanePtr& plane) {
-  const Index shift = own_shift(*plane);
-  const PlanePtr own = diagonal_band(plane->queries(), plane->keys(), shift, shift);
-  const Index open = plane->count();
-  if (own->count() == 0 || open == 0) return false;
-  if (combine(Op::kAnd, plane, own)->count() != 0) return false;
-  if (2 * open > plane->queries() * plane->keys()) return true;
-  const PlanePtr future = complement(causal(*plane, shift));
-  return future->count() > 0 && combine(Op::kSub, future, plane)->count() == 0;
+  const Index shift = plane->keys() - plane->queries();
+  if (plane->queries() < 2 || shift < 0) return false;
+  const PlanePtr own = diagonals(*plane, shift, shift);
+  const PlanePtr future = diagonals(*plane, shift + 1, kUnbounded);
+  const Index selves = open_in(plane, own);
+  const bool sees_future = future->count() > 0 && holds_all(plane, future);
+  if (shift > 0) return sees_future && 2 * selves < plane->queries();
+  if (sees_future) return selves < plane->queries();
+  return 2 * plane->count() > plane->queries() * plane->keys() && 2 * selves < plane->queries();
+}
+
+/// Queries see themselves and later keys, and hardly any earlier one: a causal mask turned round.
+bool looks_transposed(const PlanePtr& plane) {
+  if (plane->queries() != plane->keys()) return false;
+  const PlanePtr past = diagonals(*plane, -kUnbounded, -1),
+                 future = diagonals(*plane, 1, kUnbounded);
+  const Index before = open_in(plane, past);
+  if (before == 0) return open_in(plane, future) > 0;
+  return 2 * before < past->count() && holds_all(plane, diagonals(*plane, 0, kUnbounded));
 }
 
 /// Closed is one square from the first token on, as the valid part of a padded sequence.
@@ -63,47 +78,140 @@ bool looks_inverted_padding(const PlanePtr& plane) {
          combine(Op::kAnd, plane, square)->count() == 0;
 }
 
-void lint_polarity(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
+/// A rule that looks at one plane after the other. `say(planes, all)` makes its text.
+template <typename Suspect, typename Say>
+void lint_planes(std::string_view id, const Mask& mask, const std::vector<PlanePlace>& places,
+                 const Suspect& suspect, const Say& say, Findings& out) {
   Where first;
   Index planes = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    const PlanePtr& plane = mask.distinct()[i];
-    if (!looks_inverted_diagonal(plane) && !looks_inverted_padding(plane)) continue;
+    if (places[i].times == 0 || !suspect(mask.distinct()[i])) continue;
     if (planes == 0) first = {places[i].batch, places[i].head, {}, {}, {}, {}};
     planes += places[i].times;
   }
   if (planes == 0) return;
-  out.push_back({&lint_rule("polarity"),
-                 fmt::format("no query sees itself and the closed cells look like a mask, in {} of "
-                             "{} planes",
-                             planes, mask.batch() * mask.heads()),
-                 first, planes});
+  const std::string where = fmt::format("in {} of {} planes", planes, mask.batch() * mask.heads());
+  out.push_back({&lint_rule(id), say(where), first, planes});
+}
+
+void lint_polarity(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
+  lint_planes(
+      "polarity", mask, places,
+      [](const PlanePtr& plane) {
+        return looks_inverted_diagonal(plane) || looks_inverted_padding(plane);
+      },
+      [](const std::string& where) {
+        return "queries do not see themselves and the closed cells look like a mask, " + where;
+      },
+      out);
+}
+
+void lint_direction(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
+  lint_planes(
+      "anti-causal", mask, places,
+      [](const PlanePtr& plane) {
+        return looks_transposed(plane) && !looks_inverted_diagonal(plane);
+      },
+      [](const std::string& where) {
+        return "queries see themselves and later keys instead of earlier ones, " + where;
+      },
+      out);
+}
+
+/// Rows that see every key in a mask that is causal but for them; the last row does by right.
+std::vector<Range> opened_rows(const PlanePtr& plane) {
+  const Index tokens = plane->keys();
+  std::vector<Range> full;
+  if (plane->queries() != tokens || tokens < 3) return full;
+  plane->sizes({0, tokens - 1}, [&](Range rows, const Plane::RowSize& size) {
+    if (size.keys == tokens) full.push_back(rows);
+  });
+  PlanePtr rest = plane;
+  for (const Range& rows : full) {
+    rest = combine(Op::kSub, rest, rectangle(tokens, tokens, rows, {0, tokens}));
+  }
+  const bool causal = open_in(rest, diagonals(*plane, 1, kUnbounded)) == 0;
+  return causal && rest->count({0, tokens - 1}, {0, tokens}) > 0 ? full : std::vector<Range>{};
+}
+
+/// Padding that sees all keys, as older Hugging Face masks have it, and other rows that do.
+void lint_opened_rows(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
+  RowTally padding, others;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const PlanePtr& plane = mask.distinct()[i];
+    const std::vector<Range> full = opened_rows(plane);
+    Index open = 0;
+    for (const Range& rows : full) open += rows.size();
+    for (const Range& rows : full) {
+      // A column that opened rows and the last one alone see belongs to padding.
+      const Index seen = plane->count({0, plane->queries()}, rows) - open * rows.size();
+      (seen == 0 ? padding : others)
+          .add(places[i].batch, places[i].head, rows.begin, rows.size() * places[i].times);
+    }
+  }
+  if (padding.count > 0) {
+    out.push_back({&lint_rule("padding-rows-opened"),
+                   fmt::format("{} of padding see{} all keys, later ones too",
+                               rows_text(padding.count), padding.count == 1 ? "s" : ""),
+                   padding.first, padding.count});
+  }
+  if (others.count > 0) {
+    out.push_back({&lint_rule("rows-opened"),
+                   fmt::format("{} see{} all keys, later ones too, and the others are causal",
+                               rows_text(others.count), others.count == 1 ? "s" : ""),
+                   others.first, others.count});
+  }
+}
+
+/// In no head and no batch entry does the only query see another key than the first.
+void lint_decode(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
+  const Index keys = mask.keys();
+  const bool first_alone = std::ranges::all_of(mask.distinct(), [keys](const PlanePtr& plane) {
+    return plane->count({0, 1}, {0, 1}) == 1 && plane->count({0, 1}, {1, keys}) == 0;
+  });
+  if (!first_alone) return;
+  out.push_back({&lint_rule("decode-first-key"),
+                 fmt::format("the only query sees key 0 alone of {} keys", keys),
+                 {places[0].batch, places[0].head, 0, {}, {}, {}},
+                 1});
 }
 
 void lint_alignment(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
   const Index queries = mask.queries(), keys = mask.keys();
   if (queries >= keys || queries == 0) return;
+  if (queries == 1) return lint_decode(mask, places, out);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const PlanePtr& plane = mask.distinct()[i];
-    const PlanePtr top_left = causal(*plane, 0);
     // The last query at the diagonal tells a causal mask from one that is merely short.
     if (plane->count({queries - 1, queries}, {queries - 1, queries}) == 0) continue;
-    if (combine(Op::kSub, plane, top_left)->count() > 0) continue;
+    if (!holds_all(diagonals(*plane, -kUnbounded, 0), plane)) continue;
+    const Where where{places[i].batch, places[i].head, 0, {}, {}, {}};
     const Index seen = plane->count({0, 1}, {0, keys});
     out.push_back({&lint_rule("top-left"),
                    fmt::format("query 0 of {} sees {} of {} keys, and keys from {} on are seen by "
                                "none",
                                queries, seen, keys, queries),
-                   {places[i].batch, places[i].head, 0, {}, {}, {}},
-                   1});
+                   where, 1});
     return;
   }
+}
+
+/// Batch entries, or heads, that see nothing while others see something.
+void lint_empty_planes(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
+  lint_planes(
+      "plane-empty", mask, places, [](const PlanePtr& plane) { return plane->count() == 0; },
+      [](const std::string& where) { return "no cell is open " + where; }, out);
 }
 
 /// Which of the empty rows are padding: their own columns are empty too.
 std::vector<bool> own_columns_empty(const Plane& plane, const std::vector<Range>& ranges) {
   std::vector<bool> out(ranges.size(), false);
-  if (plane.queries() != plane.keys() || ranges.size() > kMostRanges) return out;
+  if (plane.queries() != plane.keys()) {
+    // Of other sequences than the keys: the last queries are padding where no key is.
+    if (!ranges.empty()) out.back() = ranges.back().end == plane.queries();
+    return out;
+  }
+  if (ranges.size() > kMostRanges) return out;
   std::vector<Index> edges;
   for (const Range& range : ranges) {
     edges.push_back(range.begin);
@@ -134,7 +242,8 @@ void each_part(const std::vector<Range>& ranges, std::span<const std::int32_t> i
 /// Empty rows of each plane, told apart by documents, or without them by empty columns.
 class EmptyRows {
  public:
-  EmptyRows(const Mask& mask, const Documents* documents) : mask_(mask), documents_(documents) {
+  EmptyRows(const Mask& mask, const Documents* documents, bool gives_nan)
+      : mask_(mask), documents_(documents), gives_nan_(gives_nan) {
     for (const PlanePtr& plane : mask.distinct()) {
       ranges_.push_back(empty_rows(*plane));
       padding_.push_back(own_columns_empty(*plane, ranges_.back()));
@@ -153,14 +262,18 @@ class EmptyRows {
                      rows.count});
     };
     tell("empty-rows", "", real_);
+    tell("left-padding-nan", " of left padding", of_left_padding_);
     tell("padding-rows-empty", " of padding", of_padding_);
   }
 
  private:
   void add(Index b, Index h, std::uint32_t plane) {
     const std::vector<Range>& ranges = ranges_[plane];
+    if (!ranges.empty() && ranges[0].size() == mask_.queries())
+      return;  // told by lint_empty_planes
     const auto put = [&](Range rows, bool padding) {
-      (padding ? of_padding_ : real_).add(b, h, rows.begin, rows.size());
+      const bool left = padding && rows.begin == 0 && gives_nan_;
+      (left ? of_left_padding_ : padding ? of_padding_ : real_).add(b, h, rows.begin, rows.size());
     };
     if (documents_) {
       each_part(ranges, ids_of_batch(documents_->q, b), documents_->pad_id, put);
@@ -173,7 +286,8 @@ class EmptyRows {
   const Documents* documents_;
   std::vector<std::vector<Range>> ranges_;
   std::vector<std::vector<bool>> padding_;
-  RowTally real_, of_padding_;
+  bool gives_nan_;
+  RowTally real_, of_padding_, of_left_padding_;
 };
 
 void lint_first_block(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
@@ -236,7 +350,7 @@ void add_padding_cells(const Mask& mask, const LeakMasks& masks, const Leaks& le
 
 }  // namespace
 
-Findings lint_mask(const Mask& given, const Documents* documents) {
+Findings lint_mask(const Mask& given, const Documents* documents, bool gives_nan) {
   const Mask mask = given.map(readable);
   Findings out;
   if (mask.cells() == 0) return out;
@@ -257,11 +371,14 @@ Findings lint_mask(const Mask& given, const Documents* documents) {
   }
   const std::vector<PlanePlace> places = plane_places(mask);
   lint_polarity(mask, places, out);
+  lint_direction(mask, places, out);
+  lint_opened_rows(mask, places, out);
   lint_alignment(mask, places, out);
+  lint_empty_planes(mask, places, out);
   if (documents && documents->q.extent(0) != 1 && documents->q.extent(0) != mask.batch()) {
     documents = nullptr;  // a row that is padding in one batch is none in another
   }
-  EmptyRows(mask, documents).report(out);
+  EmptyRows(mask, documents, gives_nan).report(out);
   lint_first_block(mask, places, out);
   return out;
 }

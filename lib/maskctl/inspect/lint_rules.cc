@@ -81,11 +81,34 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "torch SDPA and JAX read true as may attend; torch MultiheadAttention and Transformer Engine "
      "read true as closed, so a mask of one shows the other exactly what it should not see",
      "read it with --keep-value 0, or invert it: -t not"},
-    {"top-left", kWarning, "a causal mask with fewer queries than keys is aligned top-left",
-     "the queries are usually the last tokens (decoding with a cache): torch's is_causal and "
-     "ejkernel's XLA attention then see the first keys only, flash-attention and the Triton "
-     "kernels the last",
-     "use align=bottom-right, or an offset of keys - queries"},
+    {"anti-causal", kWarning, "the mask looks transposed: queries see later keys only",
+     "a causal mask with its axes exchanged; each token is predicted from what follows it, and the "
+     "last sees itself alone",
+     "exchange queries and keys, or -t not where closed and open were exchanged"},
+    {"nearly", kWarning, "a few steps make the mask but for some cells",
+     "single cells of a regular mask are rarely meant: an index that is off by one, a cell written "
+     "by hand, a leak between documents",
+     "recognise prints the steps; compare with diff, or make the mask from the steps"},
+    {"rows-opened", kWarning, "rows of a causal mask see every key",
+     "such rows see the future, and other documents and padding", "close them: -t causal"},
+    {"padding-rows-opened", kNote, "padding rows see every key",
+     "how Hugging Face avoids rows without a key (_unmask_unattended); harmless where their "
+     "outputs "
+     "are dropped, but a tool that compares masks sees it",
+     "nothing, if the loss ignores padding"},
+    {"top-left", kNote, "a causal mask with fewer queries than keys is aligned top-left",
+     "right for the first tokens of a static cache, whose later slots are still empty; wrong where "
+     "the queries are the last tokens: torch's is_causal and ejkernel's XLA attention see the "
+     "first "
+     "keys only, flash-attention and the Triton kernels the last",
+     "for the last tokens use align=bottom-right, or an offset of keys - queries"},
+    {"decode-first-key", kWarning, "a single query sees the first key only",
+     "a decoding step with is_causal aligned top-left attends to token 0 and forgets the context",
+     "leave causal out of decoding steps, or use align=bottom-right"},
+    {"plane-empty", kWarning, "a batch entry or head sees nothing while others do",
+     "all its rows are NaN, 0 or the mean of V; key_padding_mask of torch marks what is closed, so "
+     "that read the other way its longest sequence is closed wholly",
+     "read flags of padding with --keep-value 0, or leave the entry out"},
     {"empty-rows", kWarning, "queries see no key",
      "softmax over nothing: -inf everywhere gives NaN (0 in torch 2.15), finfo.min gives the mean "
      "of V "
@@ -95,6 +118,11 @@ constexpr std::array kRules = std::to_array<LintRule>({
     {"padding-rows-empty", kNote, "padding tokens see no key",
      "their outputs are NaN, 0 or the mean of V; NaN times a loss weight of 0 is still NaN",
      "let padding see itself, or select the loss with where instead of a product"},
+    {"left-padding-nan", kWarning, "left padding sees no key, and what is closed weighs 0",
+     "the first rows are NaN in torch's and JAX's softmax; their NaN keys and values reach every "
+     "row "
+     "of the next layer, because 0 times NaN is NaN",
+     "let padding see itself, or close with the least finite number"},
     {"first-block", kNote, "rows have keys, but none in the first block that is computed for them",
      "the running maximum of online softmax is -inf after that block: FlexAttention with "
      "ROWS_GUARANTEED_SAFE and kernels without the guard give NaN",

@@ -6,6 +6,7 @@
 
 #include "maskctl/base/mt19937.h"
 #include "maskctl/mask/bands.h"
+#include "maskctl/mask/elements.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/tensor/convert.h"
 
@@ -22,13 +23,21 @@ Index shift_of(const PairShape& shape, Align align) {
   return align == Align::kBottomRight ? shape.keys - shape.queries : 0;
 }
 
+std::span<const std::byte> bytes_of(const Tensor& array, Index i) {
+  const std::size_t size = as_size(size_bytes(array.dtype()));
+  return array.bytes().subspan(as_size(i) * size, size);
+}
+
 /// Element i of any whole-number array.
 Index element(const Tensor& array, Index i) {
   Tensor one(array.dtype(), {1});
-  const auto size = array.bytes().size() / static_cast<std::size_t>(array.elements());
-  std::ranges::copy(array.bytes().subspan(static_cast<std::size_t>(i) * size, size),
-                    one.bytes().begin());
+  std::ranges::copy(bytes_of(array, i), one.bytes().begin());
   return as_int64(one, "values").front();
+}
+
+/// Element i is not 0. One element is looked at, however large the array is.
+bool is_set(const Tensor& array, Index i) {
+  return first_nonzero(array.dtype(), bytes_of(array, i)).has_value();
 }
 
 /// The value of batch b in [1] or [B].
@@ -36,10 +45,14 @@ Index of_batch(const Tensor& array, Index b) {
   return element(array, array.elements() == 1 ? 0 : b);
 }
 
-/// The value of token i of batch b in [S], [1,S] or [B,S].
-Index of_token(const Tensor& array, Index b, Index i) {
+/// Where token i of batch b stands in [S], [1,S] or [B,S].
+Index place_of_token(const Tensor& array, Index b, Index i) {
   const Index length = array.extent(array.rank() - 1);
-  return element(array, array.elements() == length ? i : b * length + i);
+  return array.elements() == length ? i : b * length + i;
+}
+
+Index of_token(const Tensor& array, Index b, Index i) {
+  return element(array, place_of_token(array, b, i));
 }
 
 /// " = query 5 + K - Q 4 + offset 2", for a diagonal that is moved.
@@ -130,7 +143,7 @@ Holds holds(const step::DocumentLengths& rule, const PairShape&, const Cell& cel
 /// Whether token i is valid, and the words for it.
 Holds valid(const step::Pad& rule, const PairShape& shape, Index b, Index i) {
   if (!rule.is_lengths) {
-    const bool yes = of_token(astype(rule.valid.array, DType::kBool), b, i) != 0;
+    const bool yes = is_set(rule.valid.array, place_of_token(rule.valid.array, b, i));
     return {yes, yes ? "is flagged valid" : "is flagged as padding"};
   }
   const Index length = of_batch(rule.valid.array, b);
@@ -165,7 +178,7 @@ Holds holds(const step::Block& rule, const PairShape&, const Cell& cell) {
   const Index rows = map.extent(rank - 2), columns = map.extent(rank - 1);
   const Index row = cell.query / rule.q_size, column = cell.key / rule.k_size;
   const Index at = ((b * heads + h) * rows + row) * columns + column;
-  const bool yes = astype(map, DType::kBool).as<std::uint8_t>()[static_cast<std::size_t>(at)] != 0;
+  const bool yes = is_set(map, at);
   return {yes, fmt::format("block row {}, column {} of {}x{} is {}", row, column, rule.q_size,
                            rule.k_size, yes ? "set" : "0")};
 }

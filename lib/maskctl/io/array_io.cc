@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -48,9 +51,10 @@ SourceName split(std::string_view text, std::size_t colon) {
 
 void check_no_append(const DestName& dest, const WriteOptions& options) {
   if (!options.append) return;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: --append adds to a container; name an .npz or a .safetensors file",
-                          dest.path));
+  throw Error(
+      Errc::kInvalidArgument,
+      fmt::format("{}: --append adds to a container; name an .npz, .safetensors or .h5 file",
+                  dest.path));
 }
 
 void check_gzip(const DestName& dest, const WriteOptions& options) {
@@ -62,6 +66,63 @@ void check_gzip(const DestName& dest, const WriteOptions& options) {
   throw Error(
       Errc::kInvalidArgument,
       fmt::format("{}: --gzip packs the arrays of an .npz or .h5; name one of these", dest.path));
+}
+
+/// Suffixes of formats that are not written: a name must not promise what the bytes do not hold.
+constexpr std::array<std::string_view, 22> kForeign = {
+    ".pt",    ".pth",  ".bin", ".ckpt", ".pkl", ".pickle", ".csv",  ".tsv",
+    ".txt",   ".json", ".mat", ".gz",   ".zip", ".tar",    ".gguf", ".parquet",
+    ".arrow", ".zarr", ".png", ".jpg",  ".svg", ".html"};
+
+void check_suffix(std::string_view path) {
+  for (const std::string_view suffix : kForeign) {
+    if (!path.ends_with(suffix)) continue;
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("{}: no {} is written; name a .npy, .npz, .safetensors or .h5", path, suffix));
+  }
+}
+
+/// "4 GiB", "931.3 GiB".
+std::string size_text(Index bytes) {
+  static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024; value /= 1024) ++unit;
+  return fmt::format("{:.4g} {}", value, kUnits[unit]);
+}
+
+/// Free bytes of the disk that `dest` goes to; nothing for pipes.
+std::optional<Index> free_bytes(const DestName& dest) {
+  struct statvfs disk {};
+  struct stat info {};
+  if (dest.path == "-") {
+    if (::fstat(STDOUT_FILENO, &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+    if (::fstatvfs(STDOUT_FILENO, &disk) != 0) return std::nullopt;
+  } else {
+    const std::string folder = std::filesystem::path(dest.path).parent_path().string();
+    if (::stat(dest.path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return std::nullopt;
+    if (::statvfs(folder.empty() ? "." : folder.c_str(), &disk) != 0) return std::nullopt;
+  }
+  return checked_mul(static_cast<Index>(disk.f_bavail), static_cast<Index>(disk.f_frsize));
+}
+
+/// A lazy mask is small and its dense array may fill the disk: refused before the first byte.
+void check_space(const DestName& dest, DType dtype, std::span<const Index> shape, Index max_bytes) {
+  const auto elements = checked_product(shape);
+  const auto bytes = elements ? checked_mul(*elements, size_bytes(dtype)) : std::nullopt;
+  const bool held = dest.format == Format::kNpz;
+  const auto space = held ? max_bytes : free_bytes(dest);
+  if (!space) return;
+  const Index least = std::min(*space, max_bytes);
+  if (bytes && *bytes <= least) return;
+  const std::string size = bytes ? size_text(*bytes) : "more than 2^63 bytes";
+  const std::string why = bytes && *bytes <= max_bytes
+                              ? fmt::format("{} are free there", size_text(*space))
+                              : fmt::format("the limit is {} (--max-bytes)", size_text(max_bytes));
+  throw Error(Errc::kLimit, fmt::format("{}: the array {} takes {}, and {}; a mask is small at any "
+                                        "size with --to runs",
+                                        dest.path, shape_text(shape), size, why));
 }
 
 std::string names_of(std::span<const ArrayRef> arrays) {
@@ -90,6 +151,7 @@ ArrayWriter::ArrayWriter(const std::string& dest, DType dtype, std::vector<Index
   impl_->dest = parse_dest_name(dest);
   impl_->options = options;
   check_gzip(impl_->dest, options);
+  check_space(impl_->dest, dtype, shape, max_bytes);
   impl_->key = impl_->dest.member.empty() ? default_key : impl_->dest.member;
   if (impl_->dest.format == Format::kNpy) {
     check_no_append(impl_->dest, options);
@@ -101,15 +163,6 @@ ArrayWriter::ArrayWriter(const std::string& dest, DType dtype, std::vector<Index
     impl_->hdf5.emplace(impl_->dest.path, options);
     impl_->hdf5->begin(impl_->key, dtype, shape);
   } else {
-    const auto elements = checked_product(shape);
-    const auto bytes = elements ? checked_mul(*elements, size_bytes(dtype)) : std::nullopt;
-    if (!bytes || *bytes > max_bytes) {
-      throw Error(
-          Errc::kLimit,
-          fmt::format("{}: the array {} takes more than {} bytes, and an .npz is written as "
-                      "a whole; write an .npy or .safetensors, or --to runs",
-                      dest, shape_text(shape), max_bytes));
-    }
     impl_->whole = Tensor(dtype, std::move(shape));
   }
 }
@@ -159,8 +212,8 @@ Tensor read_array(const std::string& source, const ReadOptions& options,
   }
   if (content != Content::kNpy) {
     throw Error(Errc::kFormat,
-                fmt::format("{}: it looks like {}; expected .npy, .npz or .safetensors",
-                            bytes.name(), describe(content)));
+                fmt::format("{}: it looks like {}{}; expected .npy, .npz, .safetensors or HDF5",
+                            bytes.name(), describe(content), remedy(content)));
   }
   if (!name.member.empty()) {
     throw Error(Errc::kInvalidArgument, fmt::format("{}: a .npy file is one array; drop ':{}'",
@@ -177,6 +230,7 @@ DestName parse_dest_name(std::string_view text) {
     const auto member = colon == std::string_view::npos ? "" : text.substr(colon + 1);
     return {std::string(path), std::string(member), suffix.format};
   }
+  check_suffix(text);
   return {std::string(text), "", Format::kNpy};
 }
 

@@ -88,8 +88,9 @@ class NpyWriter {
 /// containers, which need checksums first, as a whole.
 class ArrayWriter {
  public:
-  /// A tensor without a name is called `default_key`. Throws Error(kLimit) where the array must be
-  /// held whole and takes more than max_bytes.
+  /// A tensor without a name is called `default_key`. Throws Error(kLimit), before anything is
+  /// written, where a file would take more than max_bytes or than the disk has free, or the array
+  /// must be held whole and takes more than max_bytes.
   ArrayWriter(const std::string& dest, DType dtype, std::vector<Index> shape,
               const WriteOptions& options, Index max_bytes,
               const std::string& default_key = kDefaultKey);

@@ -82,5 +82,8 @@ Content sniff(ByteSource& source);
 bool is_npy(ByteSource& source);
 /// For messages: "an HDF5 file", "text", "an empty file".
 const char* describe(Content content);
+/// How to make arrays of such a file: "; np.loadtxt reads it in Python, ..."; empty where nothing
+/// is known.
+const char* remedy(Content content);
 
 }  // namespace maskctl

@@ -12,6 +12,9 @@
 namespace maskctl {
 namespace {
 
+constexpr const char* kCausalNote =
+    "the documents are exact; that they are causal is a flag of the kernel (causal=True)";
+
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(Errc::kInvalidArgument, message);
 }
@@ -113,6 +116,39 @@ void take(ConvertedMask& out, Nearest nearest, const MaskWriteOptions& options, 
   if (two) out.arrays.push_back({"kv", in_dtype(nearest.kv, dtype, out.kind)});
   out.mask = std::move(nearest.mask);
   out.changed = nearest.changed;
+  out.lost = nearest.changed;
+}
+
+/// A batch of packed rows as one row, which is how variable-length kernels take it.
+void convert_batch(ConvertedMask& out, const MaskWriteOptions& options) {
+  Varlen made = varlen_batch(out.source, options.padding);
+  const bool one = same(made.cu_q, made.cu_kv);
+  const DType dtype = options.dtype.value_or(DType::kInt32);
+  const auto whole = [](Index value) {
+    Tensor number(DType::kInt32, {});
+    number.as<std::int32_t>()[0] = static_cast<std::int32_t>(value);
+    return number;
+  };
+  const auto add = [&](const char* side, Tensor cumulative, Index longest, Tensor indices) {
+    const std::string suffix = one ? "" : fmt::format("_{}", side);
+    out.arrays.push_back({"cu_seqlens" + suffix, in_dtype(cumulative, dtype, out.kind)});
+    out.beside.push_back({"max_seqlen" + suffix, whole(longest)});
+    if (indices.rank() == 1) out.beside.push_back({"indices" + suffix, std::move(indices)});
+  };
+  const bool dropped = options.padding == PaddingTokens::kDrop;
+  const Tensor none(DType::kInt64, {});
+  add("q", made.cu_q, made.max_q, dropped ? made.q_indices : none);
+  if (!one) add("kv", made.cu_kv, made.max_kv, dropped ? made.kv_indices : none);
+  out.notes.push_back(fmt::format(
+      "{} rows are laid end to end, as variable-length kernels take them: {} documents, max_seqlen "
+      "{}; {} tokens of padding {}",
+      out.source.batch(), made.documents,
+      one ? fmt::format("{}", made.max_q) : fmt::format("{} and {}", made.max_q, made.max_kv),
+      made.padding, dropped ? "are dropped (indices says which tokens stay)" : "are segments"));
+  if (made.needs_causal) out.notes.push_back(kCausalNote);
+  out.mask = std::move(made.mask);
+  out.changed = made.changed;
+  out.lost = made.lost;
 }
 
 void convert_lengths(ConvertedMask& out, Nearest nearest, const MaskWriteOptions& options) {
@@ -121,6 +157,10 @@ void convert_lengths(ConvertedMask& out, Nearest nearest, const MaskWriteOptions
   const bool batches = out.kind == Kind::kPairs || mask.batch() == 1;
   note_shape(out, extents && batches && mask.heads() == 1);
   take(out, std::move(nearest), options, DType::kInt32);
+  if (out.kind == Kind::kCuSeqlens && out.changed > 0 && is_causal_part(mask, out.mask)) {
+    out.notes.push_back(kCausalNote);
+    out.lost = 0;
+  }
 }
 
 void convert_runs(ConvertedMask& out, const MaskWriteOptions& options) {
@@ -132,6 +172,23 @@ void convert_runs(ConvertedMask& out, const MaskWriteOptions& options) {
 }
 
 }  // namespace
+
+ConvertedMask kept_segments(const LoadedMask& loaded, const MaskWriteOptions& options) {
+  ConvertedMask out;
+  out.kind = Kind::kSegments;
+  out.source = out.mask = loaded.mask;
+  const DType dtype = options.dtype.value_or(DType::kInt32);
+  const auto as_read = [&](Tensor ids) {
+    if (loaded.array_shape.size() == 1) ids.reshape({ids.elements()});
+    return in_dtype(ids, dtype, out.kind);
+  };
+  const Tensor& q = *loaded.q_segment_ids;
+  const Tensor& kv = *loaded.kv_segment_ids;
+  const bool two = !same(q, kv);
+  out.arrays.push_back({two ? "q" : "", as_read(q)});
+  if (two) out.arrays.push_back({"kv", as_read(kv)});
+  return out;
+}
 
 ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options) {
   check_options(options);
@@ -153,6 +210,10 @@ ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options) {
       take(out, nearest_segments(mask, options.pad_id), options, DType::kInt32);
       break;
     case Kind::kCuSeqlens:
+      if (mask.batch() > 1) {
+        convert_batch(out, options);
+        break;
+      }
       convert_lengths(out, nearest_cu_seqlens(mask), options);
       break;
     case Kind::kPairs:
@@ -160,7 +221,7 @@ ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options) {
       break;
     case Kind::kBlockmap:
       out.mask = opened_blocks(mask, options.block->q, options.block->k);
-      out.changed = out.mask.count() - mask.count();
+      out.changed = out.lost = out.mask.count() - mask.count();
       note_shape(out,
                  mask.queries() % options.block->q == 0 && mask.keys() % options.block->k == 0);
       break;

@@ -33,33 +33,39 @@ const char* hint(DType dtype) {
 }  // namespace
 
 ValueCheck::ValueCheck(std::string name, DType dtype, std::vector<Index> shape, bool fortran_order,
-                       Values values)
+                       Values values, std::optional<double> closed_below)
     : name_(std::move(name)),
       dtype_(dtype),
       shape_(std::move(shape)),
       fortran_order_(fortran_order),
       values_(values),
+      rule_{dtype, closed_below},
       first_bad_(std::numeric_limits<Index>::max()) {}
 
 bool ValueCheck::pack(Index first, std::span<const std::byte> elements,
                       std::span<std::uint64_t> words) {
-  BiasSeen seen;
-  const bool fine = values_ == Values::kBias ? pack_bias(dtype_, elements, words, seen)
-                                             : pack_elements(dtype_, elements, words);
-  if (seen.inf) seen_inf_.store(true, std::memory_order_relaxed);
-  if (seen.min) seen_min_.store(true, std::memory_order_relaxed);
+  bool fine = false;
+  if (values_ == Values::kBias) {
+    BiasSeen seen;
+    fine = pack_bias(rule_, elements, words, seen);
+    const std::lock_guard lock(mutex_);
+    seen_.add(seen);
+  } else {
+    fine = pack_elements(dtype_, elements, words);
+  }
   if (!fine) found(first, elements);
   return fine;
 }
 
 std::optional<Index> ValueCheck::first_bad(std::span<const std::byte> elements) const {
-  return values_ == Values::kBias ? first_not_bias(dtype_, elements)
+  return values_ == Values::kBias ? first_not_bias(rule_, elements)
                                   : first_not_binary(dtype_, elements);
 }
 
 std::string ValueCheck::expected() const {
   if (values_ == Values::kBinary) return hint(dtype_);
-  return fmt::format("expected 0 (open), -inf or {:.9g} (closed)", least_finite(dtype_));
+  return "expected 0 (open) and -inf or a large negative number (closed); --closed-below X says "
+         "which numbers close, and info describes the others";
 }
 
 void ValueCheck::found(Index first, std::span<const std::byte> elements) {
@@ -94,9 +100,14 @@ void ValueCheck::check() const {
 
 void ValueCheck::finish(std::vector<std::string>& notes) const {
   check();
-  if (seen_inf_ && seen_min_) {
-    notes.push_back(
-        fmt::format("{}: closed cells hold both -inf and {:.9g}", name_, least_finite(dtype_)));
+  if (seen_.is_mixed()) {
+    throw Error(Errc::kFormat,
+                fmt::format("{}: -1e4 beside other numbers ({}): a penalty or a closed cell? "
+                            "--closed-below -9984 closes both, --closed-below {} only the larger",
+                            name_, closed_by(seen_, dtype_), kAlwaysCloses));
+  }
+  if (seen_.min && (seen_.inf || seen_.nearest != seen_.farthest)) {
+    notes.push_back(fmt::format("{}: closed cells hold {}", name_, closed_by(seen_, dtype_)));
   }
   if (odd_bools_ == 0) return;
   notes.push_back(fmt::format("{}: {} non-canonical bool byte{} (neither 0 nor 1) count as true",

@@ -23,7 +23,7 @@ class ValueCheck {
  public:
   /// `shape`: of the array, in the order its elements are stored (its last axis fastest).
   ValueCheck(std::string name, DType dtype, std::vector<Index> shape, bool fortran_order,
-             Values values = Values::kBinary);
+             Values values = Values::kBinary, std::optional<double> closed_below = {});
   /// Bit i of words = element i is open. False when other values are among them, the first element
   /// being number `first` of the array.
   bool pack(Index first, std::span<const std::byte> elements, std::span<std::uint64_t> words);
@@ -36,7 +36,7 @@ class ValueCheck {
   /// check(), and a note of odd bytes and of closed cells of two kinds.
   void finish(std::vector<std::string>& notes) const;
   Index odd_bools() const { return odd_bools_; }
-  BiasSeen bias_seen() const { return {seen_inf_, seen_min_}; }
+  const BiasSeen& bias_seen() const { return seen_; }
 
  private:
   std::vector<Index> position(Index element) const;
@@ -48,7 +48,8 @@ class ValueCheck {
   std::vector<Index> shape_;
   bool fortran_order_;
   Values values_;
-  std::atomic<bool> seen_inf_{false}, seen_min_{false};
+  BiasRule rule_;
+  BiasSeen seen_;
   std::atomic<Index> first_bad_;
   std::atomic<Index> odd_bools_{0};
   std::mutex mutex_;

@@ -36,11 +36,17 @@ struct Hdf5Attribute {
   std::string value;  // text; numbers in decimal, several as [1, 2]
 };
 
+/// An object that the library refuses, of a newer version say; the others are listed all the same.
+struct Hdf5Unreadable {
+  std::string path, reason;
+};
+
 struct Hdf5Listing {
   std::vector<Hdf5Dataset> datasets;  // every one once, under its first name
   std::vector<std::string> groups;    // without the root
   std::vector<std::string> links;     // soft and external links, which are not followed
   std::vector<Hdf5Attribute> attributes;
+  std::vector<Hdf5Unreadable> unreadable;
 
   const Hdf5Dataset* find(std::string_view path) const;
   /// Nothing when the object has no such attribute.

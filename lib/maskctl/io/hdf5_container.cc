@@ -71,12 +71,11 @@ std::vector<std::string> datasets_from(std::vector<std::string> fields, const st
   return fields;
 }
 
-NpyHeader header_from(const std::vector<std::string>& fields, const std::string& name,
-                      bool as_bf16) {
+NpyHeader header_from(const std::vector<std::string>& fields, const std::string& name) {
   NpyHeader out;
   out.shape = shape_from(fields[3], name);
   try {
-    const NpyElement element = parse_npy_descr(fields[2], as_bf16);
+    const NpyElement element = parse_npy_descr(fields[2]);
     out.dtype = element.dtype;
     out.big_endian = element.big_endian;
   } catch (const Error& error) {
@@ -105,6 +104,8 @@ void add_line(const std::vector<std::string>& fields, const std::string& name, H
     out.groups.push_back(fields[1]);
   } else if (kind == "link" && fields.size() == 3) {
     out.links.push_back(fields[1]);
+  } else if (kind == "unreadable" && fields.size() == 3) {
+    out.unreadable.push_back({fields[1], fields[2]});
   } else if (kind == "attribute" && fields.size() == 4) {
     out.attributes.push_back({fields[1], fields[2], fields[3]});
   } else if (kind == "dataset" && fields.size() >= 5) {
@@ -154,7 +155,7 @@ std::shared_ptr<NpyReader> Hdf5Container::reader(const std::string& key) const {
   if (head.size() != 4 || head[0] != "array") fail_protocol(asked);
   const auto where = read_line(*process, asked);
   const std::string name = label(head[1]);
-  NpyHeader header = header_from(head, name, options_.as_bf16);
+  NpyHeader header = header_from(head, name);
   if (where[0] != "at" || where.size() != 2) {
     auto source =
         std::make_shared<ByteSource>(name, std::make_unique<HelperStream>(std::move(process)));

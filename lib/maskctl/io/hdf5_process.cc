@@ -63,7 +63,9 @@ std::string find_helper(const std::string& file) {
   if (runs(installed)) return installed;
   throw Error(Errc::kUnsupported,
               fmt::format("{}: HDF5 needs the program {}, which is neither beside this one nor in "
-                          "{}; build and install it with -DMASKCTL_HDF5=ON",
+                          "{}; build and install it with -DMASKCTL_HDF5=ON; a program that has it "
+                          "elsewhere names it "
+                          "with set_hdf5_helper",
                           file, name, MASKCTL_LIBEXEC));
 }
 

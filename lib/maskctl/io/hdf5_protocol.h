@@ -14,7 +14,7 @@ namespace maskctl::hdf5_protocol {
 //
 // list FILE: writes, one line each,
 //   group PATH | link PATH soft|external|other | attribute OBJECT NAME VALUE
-//   dataset PATH DTYPE SHAPE STORAGE FILTER...
+//   dataset PATH DTYPE SHAPE STORAGE FILTER... | unreadable PATH REASON
 // read FILE [DATASET]: writes "array PATH DTYPE SHAPE", then "at OFFSET" when the elements lie
 //   unbroken in the file at that offset, or "data" and the elements in C order. Without DATASET it
 //   chooses, and writes "datasets PATH..." with all there are before anything else.

@@ -41,7 +41,8 @@ bool has_two_sides(Kind kind);
 
 /// The kinds that an array of this dtype and rank may be whatever its values, and whether the
 /// values are needed to choose among them. Nothing fits ranks 0 and above 4. Bits and block maps
-/// are never guessed (--as), nor is a bias (--as bias).
+/// are never guessed (--as). A dense array of floats whose first number other than 0 is negative is
+/// a bias.
 /// - rank 3 and 4: dense.
 /// - rank 2, Q == K: dense (other numbers than 0 and 1 are then an error that names segments).
 /// - rank 2, Q != K, bool or float: dense, padding, key-padding: refused.

@@ -95,7 +95,7 @@ LoadedMask load_dense(OpenArray& array, Kind kind, const MaskReadOptions& option
   const auto rows =
       array.tensor ? tensor_rows(*array.tensor, stored[3]) : npy_rows(array.reader, stored[3]);
   ValueCheck check(array.name, array.dtype, array.shape, turned,
-                   kind == Kind::kBias ? Values::kBias : Values::kBinary);
+                   kind == Kind::kBias ? Values::kBias : Values::kBinary, options.closed_below);
   Mask mask = dense_mask(*rows, stored, options.keep_value_is_zero, check, options.progress);
   check.finish(notes);
   if (array.reader) array.reader->finish(options.read, &notes);
@@ -108,7 +108,13 @@ LoadedMask load_dense(OpenArray& array, Kind kind, const MaskReadOptions& option
 
 LoadedMask load_padding(OpenArray& array, Kind kind, const MaskReadOptions& options) {
   std::vector<std::string> notes;
-  const Tensor& given = array.load(options.read, notes);
+  const Tensor& read = array.load(options.read, notes);
+  const Tensor given = token_flags(read);
+  if (options.keep_value_is_zero && given.dtype() != read.dtype()) {
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("{}: floats to add, in which 0 is open; drop --keep-value", array.name));
+  }
   const Index odd_bools = check_binary(given, array.name, notes);
   const Tensor valid = options.keep_value_is_zero ? not_valid(given) : given;
   const auto queries = [&] {
@@ -171,6 +177,40 @@ LoadedMask load_bits(OpenArray& array, const MaskReadOptions& options) {
   return out;
 }
 
+/// The first element that is not 0; 0 where there is none, NaN where it is past the first MiB of a
+/// pipe.
+double first_not_zero(OpenArray& array) {
+  constexpr Index kPart = Index{1} << 20;
+  const Index size = size_bytes(array.dtype);
+  const Index total = checked_product(array.shape).value_or(0) * size;
+  std::vector<std::byte> part;
+  for (Index at = 0; at < total; at += kPart) {
+    part.resize(as_size(std::min(kPart, total - at)));
+    if (array.tensor) {
+      std::ranges::copy(array.tensor->bytes().subspan(as_size(at), part.size()), part.begin());
+    } else if (!array.reader->look(at / size, part)) {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    if (const auto value = first_nonzero(array.dtype, part)) return *value;
+  }
+  return 0;
+}
+
+/// Floats to add are 0 or negative. Zeros alone are told of: every cell would be open.
+Kind dense_or_bias(OpenArray& array, const MaskReadOptions& options,
+                   std::vector<std::string>& notes) {
+  if (!is_floating(array.dtype) || options.keep_value_is_zero) return Kind::kDense;
+  const double first = first_not_zero(array);
+  if (first < 0) return Kind::kBias;
+  if (first == 0 && checked_product(array.shape) != 0) {
+    notes.push_back(
+        fmt::format("{}: zeros alone are closed everywhere as a 0/1 mask; as floats to "
+                    "add (--as bias) they are open everywhere",
+                    array.name));
+  }
+  return Kind::kDense;
+}
+
 }  // namespace
 
 Kind choose_kind(OpenArray& array, const MaskReadOptions& options,
@@ -191,7 +231,9 @@ Kind choose_kind(OpenArray& array, const MaskReadOptions& options,
     throw Error(Errc::kShape, fmt::format("{}: the shape {} is no mask; expected 1 to 4 axes",
                                           array.name, shape_text(array.shape)));
   }
+  if (options.closed_below && is_floating(array.dtype)) return Kind::kBias;
   if (choice.kinds.size() > 1) refuse(array, choice.kinds);
+  if (choice.kinds[0] == Kind::kDense) return dense_or_bias(array, options, notes);
   return choice.kinds[0];
 }
 

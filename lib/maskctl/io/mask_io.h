@@ -11,6 +11,7 @@
 #include "maskctl/io/read_options.h"
 #include "maskctl/mask/bias.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/mask/varlen.h"
 
 namespace maskctl {
 
@@ -29,8 +30,12 @@ struct MaskReadOptions {
   std::int32_t pad_id = -1;
   /// Of the blocks of a block map.
   std::optional<BlockExtent> block;
+  /// Elements of a bias at or below this number are closed, other finite ones open. Arrays of
+  /// other types than floats have none of either.
+  std::optional<double> closed_below;
   /// [B,H,Q,K]: gives what the array does not carry (queries of key-padding, extents of cu_seqlens,
-  /// pairs and block maps, all of bits); a batch or head axis of 1 is repeated. Anything else must
+  /// pairs and block maps, all of bits); an axis of 1 of batches, heads
+  /// or queries is repeated. Anything else must
   /// agree.
   std::optional<std::vector<Index>> shape;
   /// max_bytes limits the packed form of a dense mask, not its file.
@@ -57,8 +62,8 @@ struct LoadedMask {
 /// a KEY, arrays KEY/q and so on. Data of .npy and safetensors files is streamed for dense masks
 /// and biases: read by several threads from files, in order from pipes, and held only packed.
 /// Values other than 0 and 1 in dense and padding arrays are an Error naming the first (nonzero
-/// bytes of a bool are true, with a note), as are values of a bias other than 0, -inf and the least
-/// finite number. Throws Error; messages start with the source.
+/// bytes of a bool are true, with a note), as are values of a bias that neither open nor close
+/// (mask/bias.h). Throws Error; messages start with the source.
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
 
 struct MaskWriteOptions {
@@ -68,10 +73,11 @@ struct MaskWriteOptions {
   std::int32_t pad_id = -1;               // of segments
   BiasFill fill = BiasFill::kInf;         // of closed cells of a bias
   std::optional<BlockExtent> block = {};  // of a block map
-  Index max_bytes = Index{4} << 30;       // for what is allocated: whole arrays; rows of dense
-  bool force = false;                     // replace an existing file
-  bool append = false;                    // keep the other arrays of an existing container
-  int gzip = 0;                           // level that packs HDF5 and .npz; 0: not packed
+  PaddingTokens padding = PaddingTokens::kSegments;  // of the cu_seqlens of a batch
+  Index max_bytes = Index{4} << 30;  // for what is allocated: whole arrays; rows of dense
+  bool force = false;                // replace an existing file
+  bool append = false;               // keep the other arrays of an existing container
+  int gzip = 0;                      // level that packs HDF5 and .npz; 0: not packed
   std::function<void(double fraction)> progress = {};
 };
 
@@ -83,8 +89,13 @@ struct ConvertedMask {
   Mask mask;
   /// Cells of `source` that differ in it.
   Index changed = 0;
+  /// Of these, cells that are lost: not those that a kernel's causal flag brings back, nor the
+  /// padding of a packed batch, which becomes segments of its own or is dropped.
+  Index lost = 0;
   /// The arrays, for the kinds that are not made while they are written. Two are called q and kv.
   std::vector<NamedTensor> arrays;
+  /// What goes beside them into a container without a key: the longest segments, for cu_seqlens.
+  std::vector<NamedTensor> beside;
   /// What reading the arrays back needs: "--shape 1+1+8+8".
   std::vector<std::string> notes;
 };
@@ -93,6 +104,9 @@ struct ConvertedMask {
 /// (mask/nearest.h). Throws Error(kUnsupported) for kinds that are read only,
 /// Error(kInvalidArgument) for options that the kind does not have.
 ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options);
+
+/// Segment ids as they were read, where no step has changed the mask.
+ConvertedMask kept_segments(const LoadedMask& loaded, const MaskWriteOptions& options);
 
 /// Dense, bias and block maps: [B,H,Q,K], byte for byte as np.save writes them, made and written by
 /// parts; bits likewise, [N]. Runs and arrays that differ for queries and keys need a container or

@@ -29,7 +29,16 @@ struct NpyHeader {
 /// Parses the dictionary of a header (the text after HEADER_LEN); data_offset stays 0. Keys in any
 /// order, either quote, any blanks. Throws Error(kFormat or kUnsupported), without a file name.
 /// Source: numpy/lib/format.py; at most 8 dimensions.
-NpyHeader parse_npy_header(std::string_view text, bool as_bf16 = false);
+NpyHeader parse_npy_header(std::string_view text);
+
+/// What a header says of an array of any element type, read or not.
+struct NpyOutline {
+  std::string descr;  // "<c8", "[('a', '<f4')]"
+  std::vector<Index> shape;
+};
+NpyOutline parse_npy_outline(std::string_view text);
+/// Of the .npy at the position of `source`. Throws as NpyReader, but for no element type.
+NpyOutline read_npy_outline(ByteSource& source);
 
 /// Magic, length and padded dictionary, byte for byte as numpy 1.24 writes them: version 1.0, or
 /// 2.0 when the header exceeds 65535 bytes; little endian; bfloat16 is '<V2'.
@@ -58,6 +67,10 @@ class NpyReader {
   /// seekable(). Throws Error(kInvalidArgument) for an out-of-order call on a pipe, Error(kFormat)
   /// when the data ends early.
   void read_rows(Index first_element, std::span<std::byte> out);
+
+  /// The same elements without moving on. False where a pipe has passed them or may not be held so
+  /// far ahead.
+  bool look(Index first_element, std::span<std::byte> out);
 
   /// After the last element of a pipe: bytes that follow are a note or, if strict, an Error. Does
   /// nothing where the constructor could tell.

@@ -75,7 +75,7 @@ std::string_view reason(std::string_view code) {
 
 }  // namespace
 
-NpyElement parse_npy_descr(std::string_view descr, bool as_bf16) {
+NpyElement parse_npy_descr(std::string_view descr) {
   constexpr bool kNativeIsBig = std::endian::native == std::endian::big;
   if (const auto dtype = dtype_from_name(descr)) {
     return {*dtype, kNativeIsBig && size_bytes(*dtype) > 1};
@@ -86,13 +86,7 @@ NpyElement parse_npy_descr(std::string_view descr, bool as_bf16) {
     order = code.front();
     code.remove_prefix(1);
   }
-  if (code == "V2" && order != '>') {
-    if (as_bf16) return {DType::kBFloat16, kNativeIsBig};
-    throw Error(Errc::kUnsupported,
-                fmt::format("dtype '{}' is two raw bytes, how numpy stores bfloat16; use --as bf16 "
-                            "if it is that",
-                            printable(descr)));
-  }
+  if (code == "V2" && order != '>') return {DType::kBFloat16, kNativeIsBig};
   const auto dtype = find_code(code);
   if (!dtype) refuse(descr, code);
   const bool big = order == '>' || (order != '<' && kNativeIsBig);

@@ -13,9 +13,10 @@ struct NpyElement {
   bool big_endian;
 };
 
-/// "<f4", "|b1", "?", "bfloat16", ... as numpy's dtype() reads them. Throws Error(kUnsupported)
-/// naming what it is for the dtypes of numpy that are not read.
-NpyElement parse_npy_descr(std::string_view descr, bool as_bf16);
+/// "<f4", "|b1", "?", "bfloat16", ... as numpy's dtype() reads them. Two bytes of no type
+/// (`|V2`) are how numpy and h5py store ml_dtypes' bfloat16, and are read as that. Throws
+/// Error(kUnsupported) naming what it is for the dtypes of numpy that are not read.
+NpyElement parse_npy_descr(std::string_view descr);
 
 /// As numpy writes it, little endian.
 std::string npy_descr(DType dtype);

@@ -26,9 +26,20 @@ constexpr std::size_t kMaxDimensions = 8;
 /// a subset of Python that holds all that numpy ever wrote.
 class HeaderParser {
  public:
-  HeaderParser(std::string_view text, bool as_bf16) : text_(text), as_bf16_(as_bf16) {}
+  explicit HeaderParser(std::string_view text) : text_(text) {}
 
-  NpyHeader parse() {
+  NpyHeader header() {
+    parse();
+    return finish();
+  }
+
+  NpyOutline outline() {
+    parse();
+    return {std::string(*descr_), *shape_};
+  }
+
+ private:
+  void parse() {
     expect('{');
     while (!accept('}')) {
       pair();
@@ -38,10 +49,13 @@ class HeaderParser {
     }
     skip_blanks();
     if (at_ < text_.size()) bad_header(fmt::format("{} after the dictionary", seen()));
-    return finish();
+    for (const auto& [present, key] : {std::pair(descr_.has_value(), "descr"),
+                                       std::pair(fortran_order_.has_value(), "fortran_order"),
+                                       std::pair(shape_.has_value(), "shape")}) {
+      if (!present) bad_header(fmt::format("key '{}' is missing", key));
+    }
   }
 
- private:
   void pair() {
     const std::string_view key = string("a key in quotes");
     expect(':');
@@ -66,13 +80,25 @@ class HeaderParser {
 
   std::string_view descr() {
     skip_blanks();
-    if (peek() == '[') {
-      throw Error(Errc::kUnsupported, "structured dtype (records); save one field as an array");
-    }
-    if (peek() == '(') {
-      throw Error(Errc::kUnsupported, "subarray dtype; save it as a plain array");
-    }
+    if (peek() == '[' || peek() == '(') return nested();
     return string("a dtype in quotes");
+  }
+
+  /// A list or tuple of Python as it stands, up to its closing bracket.
+  std::string_view nested() {
+    const std::size_t start = at_;
+    int depth = 0;
+    do {
+      const char c = peek();
+      if (c == '\'' || c == '"') {
+        string("a string");
+        continue;
+      }
+      if (at_ >= text_.size()) bad_header("dtype without its closing bracket");
+      depth += static_cast<int>(c == '[' || c == '(') - static_cast<int>(c == ']' || c == ')');
+      ++at_;
+    } while (depth > 0);
+    return text_.substr(start, at_ - start);
   }
 
   bool boolean() {
@@ -134,12 +160,13 @@ class HeaderParser {
   }
 
   NpyHeader finish() const {
-    for (const auto& [present, key] : {std::pair(descr_.has_value(), "descr"),
-                                       std::pair(fortran_order_.has_value(), "fortran_order"),
-                                       std::pair(shape_.has_value(), "shape")}) {
-      if (!present) bad_header(fmt::format("key '{}' is missing", key));
+    if (descr_->starts_with('[')) {
+      throw Error(Errc::kUnsupported, "structured dtype (records); save one field as an array");
     }
-    const NpyElement element = parse_npy_descr(*descr_, as_bf16_);
+    if (descr_->starts_with('(')) {
+      throw Error(Errc::kUnsupported, "subarray dtype; save it as a plain array");
+    }
+    const NpyElement element = parse_npy_descr(*descr_);
     NpyHeader header;
     header.dtype = element.dtype;
     header.big_endian = element.big_endian;
@@ -176,7 +203,6 @@ class HeaderParser {
   }
 
   std::string_view text_;
-  bool as_bf16_;
   std::size_t at_ = 0;
   std::optional<std::string_view> descr_;
   std::optional<bool> fortran_order_;
@@ -197,9 +223,9 @@ void append_little_endian(std::string& out, std::size_t value, int bytes) {
 
 }  // namespace
 
-NpyHeader parse_npy_header(std::string_view text, bool as_bf16) {
-  return HeaderParser(text, as_bf16).parse();
-}
+NpyHeader parse_npy_header(std::string_view text) { return HeaderParser(text).header(); }
+
+NpyOutline parse_npy_outline(std::string_view text) { return HeaderParser(text).outline(); }
 
 std::vector<std::byte> npy_header_bytes(DType dtype, std::span<const Index> shape,
                                         bool fortran_order) {

@@ -49,12 +49,13 @@ Index read_header_length(ByteSource& source) {
   return read_length(length_span);
 }
 
-NpyHeader read_header(ByteSource& source, bool as_bf16) {
+/// The dictionary, with the source at the data after it.
+std::string read_dictionary(ByteSource& source) {
   const Content content = sniff(source);
   if (content != Content::kNpy) {
-    throw Error(Errc::kFormat, fmt::format("not a .npy file; it looks like {}", describe(content)));
+    throw Error(Errc::kFormat, fmt::format("not a .npy file; it looks like {}{}", describe(content),
+                                           remedy(content)));
   }
-  const Index start = source.position();
   const Index length = read_header_length(source);
   if (source.size() && length > *source.size() - source.position()) {
     throw Error(Errc::kFormat, fmt::format("the .npy header claims {} bytes, the file has {} more",
@@ -66,7 +67,12 @@ NpyHeader read_header(ByteSource& source, bool as_bf16) {
   }
   std::string text(static_cast<std::size_t>(length), '\0');
   read_header_part(source, std::as_writable_bytes(std::span(text)));
-  NpyHeader header = parse_npy_header(text, as_bf16);
+  return text;
+}
+
+NpyHeader read_header(ByteSource& source) {
+  const Index start = source.position();
+  NpyHeader header = parse_npy_header(read_dictionary(source));
   header.data_offset = source.position() - start;
   return header;
 }
@@ -107,10 +113,14 @@ void report_spare(const std::string& text, const ReadOptions& options,
 
 }  // namespace
 
+NpyOutline read_npy_outline(ByteSource& source) {
+  return parse_npy_outline(read_dictionary(source));
+}
+
 NpyReader::NpyReader(ByteSource source, const ReadOptions& options, std::vector<std::string>* notes)
     : source_(std::make_shared<ByteSource>(std::move(source))), name_(source_->name()) {
   try {
-    header_ = read_header(*source_, options.as_bf16);
+    header_ = read_header(*source_);
   } catch (const Error& error) {
     const std::string_view message = error.what();
     if (error.code() == Errc::kIo || message.starts_with(name() + ":")) throw;  // named already
@@ -166,6 +176,24 @@ void NpyReader::read_rows(Index first_element, std::span<std::byte> out) {
   }
   const bool native_big = std::endian::native == std::endian::big;
   if (header_.big_endian != native_big) swap_bytes(out, element);
+}
+
+bool NpyReader::look(Index first_element, std::span<std::byte> out) {
+  if (source_->seekable()) {
+    read_rows(first_element, out);
+    return true;
+  }
+  constexpr Index kFarthest = Index{1} << 20;
+  const Index first = first_element * size_bytes(header_.dtype) - next_byte_;
+  const Index end = first + static_cast<Index>(out.size());
+  if (first < 0 || end > kFarthest) return false;
+  const auto ahead = source_->peek(end);
+  if (static_cast<Index>(ahead.size()) < end) return false;
+  std::ranges::copy(ahead.subspan(static_cast<std::size_t>(first)), out.begin());
+  if (header_.big_endian != (std::endian::native == std::endian::big)) {
+    swap_bytes(out, size_bytes(header_.dtype));
+  }
+  return true;
 }
 
 void NpyReader::finish(const ReadOptions& options, std::vector<std::string>* notes) {

@@ -54,10 +54,20 @@ struct NpzArchive::Impl {
                                              source.name(), describe(content)));
     }
     for (ZipMember& member : read_zip_directory(source)) {
+      check_not_torch(member.name);
       if (!member.name.ends_with(kSuffix)) continue;
       keys.push_back(member.name.substr(0, member.name.size() - kSuffix.size()));
       members.push_back(std::move(member));
     }
+  }
+
+  void check_not_torch(std::string_view member) const {
+    if (!member.ends_with("/data.pkl")) return;
+    throw Error(Errc::kUnsupported,
+                fmt::format("{}: a PyTorch file (torch.save), which holds a pickle and is never "
+                            "executed; in Python, np.save(\"m.npy\", tensor.numpy()) or "
+                            "safetensors.torch.save_file writes its tensors",
+                            source.name()));
   }
 
   const ZipMember& find(const std::string& key) const {
@@ -98,8 +108,11 @@ Tensor NpzArchive::read(const std::string& key, const ReadOptions& options,
   return read_npy(reader, options, notes);
 }
 
-NpyHeader NpzArchive::header(const std::string& key, const ReadOptions& options) const {
-  return impl_->open(key, options).header();
+NpyOutline NpzArchive::outline(const std::string& key) const {
+  const std::string label = name() + ":" + printable(key);
+  const ZipMember& member = impl_->find(key);
+  ByteSource bytes(label, open_zip_member(impl_->source, member, label), member.bytes);
+  return read_npy_outline(bytes);
 }
 
 }  // namespace maskctl

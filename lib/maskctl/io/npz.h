@@ -44,8 +44,8 @@ class NpzArchive {
   /// than stored and deflated.
   Tensor read(const std::string& key, const ReadOptions& options = {},
               std::vector<std::string>* notes = nullptr) const;
-  /// Only its header: dtype and shape, at the cost of the first inflated bytes.
-  NpyHeader header(const std::string& key, const ReadOptions& options = {}) const;
+  /// Only its header, of any element type, at the cost of the first inflated bytes.
+  NpyOutline outline(const std::string& key) const;
 
  private:
   struct Impl;

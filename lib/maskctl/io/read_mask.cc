@@ -92,6 +92,11 @@ LoadedMask load_runs(Container& container, const std::string& group,
 }
 
 void check_polarity(Kind kind, const MaskReadOptions& options) {
+  if (options.closed_below && options.as && kind != Kind::kBias) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("--closed-below is for floats to add (--as bias), not for the kind {}",
+                            name(kind)));
+  }
   if (!options.keep_value_is_zero) return;
   if (kind == Kind::kDense || kind == Kind::kPadding || kind == Kind::kKeyPadding) return;
   throw Error(Errc::kInvalidArgument,
@@ -208,7 +213,7 @@ Mask in_shape(const Mask& mask, const std::vector<Index>& shape, Index max_bytes
   const auto planes = checked_mul(shape[0], shape[1]);
   const auto fits = [](Index has, Index wanted) { return has == wanted || has == 1; };
   if (!fits(mask.batch(), shape[0]) || !fits(mask.heads(), shape[1]) ||
-      mask.queries() != shape[2] || mask.keys() != shape[3]) {
+      !fits(mask.queries(), shape[2]) || mask.keys() != shape[3]) {
     throw Error(Errc::kShape,
                 fmt::format("the mask is {}, but --shape asks for {}+{}+{}+{}", shape_text(mask),
                             shape[0], shape[1], shape[2], shape[3]));
@@ -218,8 +223,9 @@ Mask in_shape(const Mask& mask, const std::vector<Index>& shape, Index max_bytes
                                           "many for the limit of {} bytes",
                                           shape[0], shape[1], max_bytes));
   }
+  const Mask rows = mask.queries() == shape[2] ? mask : repeated_queries(mask, shape[2]);
   return Mask::make(shape[0], shape[1], shape[2], shape[3],
-                    [&](Index b, Index h) { return mask.plane(b, h); });
+                    [&](Index b, Index h) { return rows.plane(b, h); });
 }
 
 void check_shape_option(const std::optional<std::vector<Index>>& shape) {

@@ -10,8 +10,6 @@ struct ReadOptions {
   Index max_bytes = Index{4} << 30;
   /// What is otherwise a note (bytes after the data) becomes an Error.
   bool strict = false;
-  /// Two-byte void elements (`|V2`, how numpy stores ml_dtypes' bfloat16) are bfloat16.
-  bool as_bf16 = false;
 };
 
 }  // namespace maskctl

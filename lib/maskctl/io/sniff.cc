@@ -90,4 +90,18 @@ const char* describe(Content content) {
   return "unknown data";
 }
 
+const char* remedy(Content content) {
+  switch (content) {
+    case Content::kPickle:
+      return " (pickle.dump, or an old torch.save), which is never executed; in Python, np.save or "
+             "safetensors' save_file writes its arrays";
+    case Content::kText:
+      return "; np.save(\"m.npy\", np.loadtxt(\"m.csv\", delimiter=\",\")) makes an array of CSV";
+    case Content::kGzip:
+      return "; unpack it first (gunzip)";
+    default:
+      return "";
+  }
+}
+
 }  // namespace maskctl

@@ -181,11 +181,16 @@ void write_mask(const std::string& dest, const ConvertedMask& converted,
     default:
       break;
   }
-  if (converted.arrays.size() == 1) {
+  const DestName name = parse_dest_name(dest);
+  const bool all = name.format != Format::kNpy && name.member.empty();
+  if (converted.arrays.size() == 1 && !(all && !converted.beside.empty())) {
     return write_array(dest, converted.arrays.front().tensor, write_options(options));
   }
   std::vector<ArrayRef> arrays;
   for (const NamedTensor& array : converted.arrays) arrays.push_back({array.name, &array.tensor});
+  if (all) {
+    for (const NamedTensor& array : converted.beside) arrays.push_back({array.name, &array.tensor});
+  }
   write_arrays(dest, arrays, write_options(options));
 }
 

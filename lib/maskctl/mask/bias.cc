@@ -1,10 +1,16 @@
 #include "maskctl/mask/bias.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "maskctl/mask/words.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl {
 namespace {
@@ -39,62 +45,189 @@ U load(std::span<const std::byte> elements, std::size_t i) {
   return value;
 }
 
+/// A number as the bits of a dtype, and back.
+std::uint64_t to_bits(DType dtype, double value) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return half_from_float(static_cast<float>(value));
+    case DType::kBFloat16:
+      return bfloat16_from_float(static_cast<float>(value));
+    case DType::kFloat32:
+      return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    default:
+      return std::bit_cast<std::uint64_t>(value);
+  }
+}
+
+double from_bits(DType dtype, std::uint64_t bits) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return float_from_half(static_cast<std::uint16_t>(bits));
+    case DType::kBFloat16:
+      return float_from_bfloat16(static_cast<std::uint16_t>(bits));
+    case DType::kFloat32:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    default:
+      return std::bit_cast<double>(bits);
+  }
+}
+
+double rounded(DType dtype, double value) { return from_bits(dtype, to_bits(dtype, value)); }
+
+/// The number of the dtype that is nearest to `limit` and not above it. Limits are negative, and
+/// of negative numbers the larger bits are the lower number.
+std::uint64_t bits_at_or_below(DType dtype, double limit) {
+  const std::uint64_t bits = to_bits(dtype, limit);
+  return from_bits(dtype, bits) <= limit ? bits : bits + 1;
+}
+
+constexpr double kTenThousand = -10000;
+
+/// A BiasRule in bits: closed from `threshold` to `minus_inf`, where -1e4 may close too.
 template <typename U>
-struct Sums {
-  U other = 0, inf = 0, least = 0;
+struct Closing {
+  BiasBits<U> bits;
+  U threshold, ten_thousand, ten_thousand_bfloat16;
+  bool rest_is_open;
+
+  Closing(BiasBits<U> of_dtype, const BiasRule& rule)
+      : bits(of_dtype),
+        threshold(static_cast<U>(
+            bits_at_or_below(rule.dtype, rule.closed_below.value_or(kAlwaysCloses)))),
+        ten_thousand(static_cast<U>(to_bits(rule.dtype, kTenThousand))),
+        ten_thousand_bfloat16(
+            static_cast<U>(to_bits(rule.dtype, rounded(DType::kBFloat16, kTenThousand)))),
+        rest_is_open(rule.closed_below.has_value()) {}
+
+  bool closed(U value) const {
+    const bool penalty = (value == ten_thousand) | (value == ten_thousand_bfloat16);
+    return ((value >= threshold) & (value <= bits.minus_inf)) | (penalty & !rest_is_open);
+  }
+  /// Of values that are not closed. The bits of minus_inf without the sign are those of infinity.
+  bool open(U value) const {
+    const U magnitude = static_cast<U>(value & bits.magnitude);
+    const bool finite = magnitude < static_cast<U>(bits.minus_inf & bits.magnitude);
+    return (magnitude == 0) | (finite & rest_is_open);
+  }
 };
 
-/// bytes[i] = element i is zero. Free of branches, so that the compiler vectorises it.
 template <typename U>
-void zero_bytes(BiasBits<U> bits, std::span<const std::byte> elements,
-                std::span<std::uint8_t> bytes, Sums<U>& sums) {
-  U other = 0, inf = 0, least = 0;
+struct Seen {
+  U other = 0, inf = 0, nearest = std::numeric_limits<U>::max(), farthest = 0;
+};
+
+/// bytes[i] = element i is open. Free of branches, so that the compiler vectorises it.
+template <typename U>
+void open_bytes(const Closing<U>& rule, std::span<const std::byte> elements,
+                std::span<std::uint8_t> bytes, Seen<U>& all) {
+  const Closing<U> closing = rule;  // by value: the compiler knows that nothing writes it
+  Seen<U> seen = all;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const U value = load<U>(elements, i);
-    const bool zero = (value & bits.magnitude) == 0;
-    const bool is_inf = value == bits.minus_inf;
-    const bool is_least = value == bits.least;
-    bytes[i] = static_cast<std::uint8_t>(zero);
-    inf = static_cast<U>(inf | static_cast<U>(is_inf));
-    least = static_cast<U>(least | static_cast<U>(is_least));
-    other = static_cast<U>(other | static_cast<U>(!(zero | is_inf | is_least)));
+    const bool closed = closing.closed(value);
+    const bool open = !closed & closing.open(value);
+    const bool is_inf = value == closing.bits.minus_inf;
+    const U number = static_cast<U>(value * static_cast<U>(closed & !is_inf));
+    bytes[i] = static_cast<std::uint8_t>(open);
+    seen.inf = static_cast<U>(seen.inf | static_cast<U>(is_inf));
+    seen.other = static_cast<U>(seen.other | static_cast<U>(!(open | closed)));
+    seen.farthest = std::max(seen.farthest, number);
+    seen.nearest = std::min(seen.nearest, static_cast<U>(number - 1));  // 0 becomes the largest
   }
-  sums.other = static_cast<U>(sums.other | other);
-  sums.inf = static_cast<U>(sums.inf | inf);
-  sums.least = static_cast<U>(sums.least | least);
+  all = seen;
+}
+
+/// Numbers that stacks write for "closed".
+struct Origin {
+  double number;
+  std::string_view words;
+};
+constexpr std::array kOrigins{
+    Origin{-65504.0, "the minimum of float16"},
+    Origin{-0x1.fep127, "the minimum of bfloat16"},
+    Origin{-0x1.fffffep127, "the minimum of float32"},
+    Origin{-0x1.fffffffffffffp1023, "the minimum of float64"},
+    Origin{-0x1.fffffep127 / 2, "half of the minimum of float32"},
+    Origin{-2.3819763e38, "0.7 of the minimum of float32, as Gemma and JAX kernels have it"},
+    Origin{-1e30, "-1e30"},
+    Origin{-1e10, "-1e10"},
+    Origin{-1e9, "-1e9"},
+    Origin{-1e4, "-1e4"},
+};
+
+/// The origin as it arrives in `dtype`: as written, rounded, or through a narrower type.
+bool arrives_as(double origin, double number, DType dtype) {
+  const auto is = [&](double value) { return rounded(dtype, value) == number; };
+  return is(origin) || is(rounded(DType::kFloat32, origin)) ||
+         is(rounded(DType::kBFloat16, origin)) || is(rounded(DType::kFloat16, origin));
+}
+
+std::string number_text(double number, DType dtype) {
+  if (!std::isfinite(number)) return "-inf";
+  const std::string text = fmt::format("{:.9g}", number);
+  for (const Origin& origin : kOrigins) {
+    if (arrives_as(origin.number, number, dtype)) {
+      return fmt::format("{} ({})", text, origin.words);
+    }
+  }
+  return text;
 }
 
 }  // namespace
 
-bool pack_bias(DType dtype, std::span<const std::byte> elements, std::span<std::uint64_t> words,
-               BiasSeen& seen) {
-  return visit_bias(dtype, [&]<typename U>(BiasBits<U> bits) {
+void BiasSeen::add(const BiasSeen& other) {
+  inf |= other.inf;
+  if (!other.min) return;
+  nearest = min ? std::max(nearest, other.nearest) : other.nearest;
+  farthest = min ? std::min(farthest, other.farthest) : other.farthest;
+  min = true;
+}
+
+bool pack_bias(const BiasRule& rule, std::span<const std::byte> elements,
+               std::span<std::uint64_t> words, BiasSeen& seen) {
+  return visit_bias(rule.dtype, [&]<typename U>(BiasBits<U> bits) {
     constexpr std::size_t kBlock = 4096;
     std::array<std::uint8_t, kBlock> bytes;
-    Sums<U> sums;
+    const Closing<U> closing(bits, rule);
+    Seen<U> all;
     const std::size_t total = elements.size() / sizeof(U);
     for (std::size_t at = 0; at < total; at += kBlock) {
       const std::size_t n = std::min(kBlock, total - at);
       const std::span part = std::span(bytes).first(n);
-      zero_bytes(bits, elements.subspan(at * sizeof(U), n * sizeof(U)), part, sums);
+      open_bytes(closing, elements.subspan(at * sizeof(U), n * sizeof(U)), part, all);
       pack_bytes(part, words.subspan(at / 64, (n + 63) / 64));
     }
-    seen.inf |= sums.inf != 0;
-    seen.min |= sums.least != 0;
-    return sums.other == 0;
+    BiasSeen found{.inf = all.inf != 0, .min = all.farthest != 0};
+    if (found.min) {
+      found.nearest = from_bits(rule.dtype, std::uint64_t{all.nearest} + 1);
+      found.farthest = from_bits(rule.dtype, all.farthest);
+    }
+    seen.add(found);
+    return all.other == 0;
   });
 }
 
-std::optional<Index> first_not_bias(DType dtype, std::span<const std::byte> elements) {
-  return visit_bias(dtype, [&]<typename U>(BiasBits<U> bits) -> std::optional<Index> {
+std::optional<Index> first_not_bias(const BiasRule& rule, std::span<const std::byte> elements) {
+  return visit_bias(rule.dtype, [&]<typename U>(BiasBits<U> bits) -> std::optional<Index> {
+    const Closing<U> closing(bits, rule);
     for (std::size_t i = 0; i < elements.size() / sizeof(U); ++i) {
       const U value = load<U>(elements, i);
-      const bool known =
-          (value & bits.magnitude) == 0 || value == bits.minus_inf || value == bits.least;
-      if (!known) return static_cast<Index>(i);
+      if (!closing.closed(value) && !closing.open(value)) return static_cast<Index>(i);
     }
     return std::nullopt;
   });
+}
+
+std::string closed_by(const BiasSeen& seen, DType dtype) {
+  std::string numbers;
+  if (seen.min && seen.nearest == seen.farthest) {
+    numbers = number_text(seen.nearest, dtype);
+  } else if (seen.min) {
+    numbers = fmt::format("numbers from {} to {}", number_text(seen.farthest, dtype),
+                          number_text(seen.nearest, dtype));
+  }
+  if (!seen.inf) return numbers;
+  return numbers.empty() ? "-inf" : "-inf and " + numbers;
 }
 
 void expand_bias(DType dtype, std::span<const std::uint8_t> bytes, std::span<std::byte> elements,

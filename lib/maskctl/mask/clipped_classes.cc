@@ -107,7 +107,12 @@ class PairNumbers {
 }  // namespace
 
 const std::vector<std::int32_t>* RowLists::Lists::list_of_keys(Index keys) const {
-  std::call_once(keys_made_, [&] { list_of_keys_ = lists_by_key(*this, keys); });
+  std::call_once(keys_made_, [&] {
+    list_of_keys_ = lists_by_key(*this, keys);
+    if (list_of_keys_) {
+      kept_bytes_ += static_cast<Index>(list_of_keys_->size() * sizeof(std::int32_t));
+    }
+  });
   return list_of_keys_ ? &*list_of_keys_ : nullptr;
 }
 

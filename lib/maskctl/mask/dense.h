@@ -25,10 +25,17 @@ void dense_rows(const Plane& plane, Range q, std::span<std::uint8_t> out);
 /// All rows, on all cores.
 void dense_plane(const Plane& plane, std::span<std::uint8_t> out);
 
+/// Flags of tokens as stacks save them, as (S,) or (B, S): [B,1,S] and [B,1,1,S] lose their axes of
+/// one, and floats that are an additive mask (bias.h) become bool. Other arrays come back as they
+/// are.
+Tensor token_flags(const Tensor& array);
 /// [S] or [B,S] validity, nonzero = valid -> Q x K: both sides valid (the seed's padding mask), or
 /// only the key. Equal rows are shared. Throws Error(kShape) for other ranks.
 Mask mask_from_padding(const Tensor& valid);
 Mask mask_from_key_padding(const Tensor& valid, Index queries);
+/// A mask of one query for all of so many, as [B,1,1,K] broadcasts over scores. Throws
+/// Error(kShape) when it has another number of queries.
+Mask repeated_queries(const Mask& mask, Index queries);
 /// Ids [Sq] or [B,Sq], and [Sk] or [B,Sk]: open where equal and not pad_id. A batch of 1 on one
 /// side serves all batches of the other. Throws Error(kShape) for other ranks or batches.
 Mask mask_from_segments(const Tensor& q_ids, const Tensor& kv_ids, std::int32_t pad_id);

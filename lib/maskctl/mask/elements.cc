@@ -125,6 +125,19 @@ Index count_not_binary(DType dtype, std::span<const std::byte> elements) {
   });
 }
 
+std::optional<double> first_nonzero(DType dtype, std::span<const std::byte> elements) {
+  const auto at = visit_bits(dtype, [&]<typename U>(BitsOf<U> bits) -> std::optional<std::size_t> {
+    for (std::size_t i = 0; i < elements.size() / sizeof(U); ++i) {
+      if ((load<U>(elements, i) & bits.magnitude) != 0) return i;
+    }
+    return std::nullopt;
+  });
+  if (!at) return std::nullopt;
+  Tensor one(dtype, {1});
+  std::memcpy(one.bytes().data(), elements.data() + *at * one.bytes().size(), one.bytes().size());
+  return astype(one, DType::kFloat64).as<double>()[0];
+}
+
 void expand_elements(DType dtype, std::span<const std::uint8_t> bytes,
                      std::span<std::byte> elements) {
   visit_bits(dtype, [&]<typename U>(BitsOf<U> bits) {

@@ -23,6 +23,9 @@ std::optional<Index> first_not_binary(DType dtype, std::span<const std::byte> el
 /// How many are neither 0 nor 1.
 Index count_not_binary(DType dtype, std::span<const std::byte> elements);
 
+/// The first element that is not 0 (NaN is not), as a number.
+std::optional<double> first_nonzero(DType dtype, std::span<const std::byte> elements);
+
 /// Elements 0 and 1 of a dtype from as many bytes 0 and 1.
 void expand_elements(DType dtype, std::span<const std::uint8_t> bytes,
                      std::span<std::byte> elements);

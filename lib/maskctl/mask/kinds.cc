@@ -3,8 +3,11 @@
 
 #include <cstring>
 #include <map>
+#include <optional>
 
+#include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/mask/bias.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/mask/elements.h"
 #include "maskctl/mask/leaves.h"
@@ -55,7 +58,31 @@ std::vector<T> flags_of(const Tensor& valid) {
   return {bytes.begin(), bytes.end()};
 }
 
+/// The shape without axes of one between the batch and the tokens.
+std::vector<Index> flat_shape(const Tensor& array) {
+  std::vector<Index> shape = array.shape();
+  while (shape.size() > 2 && shape[shape.size() - 2] == 1) shape.erase(shape.end() - 2);
+  return shape;
+}
+
+/// Open where an additive mask is; nothing for floats that are none.
+std::optional<Tensor> additive_flags(const Tensor& array) {
+  if (!is_floating(array.dtype()) || !first_not_binary(array.dtype(), array.bytes())) return {};
+  std::vector<std::uint64_t> words(as_size(words_for(array.elements())));
+  BiasSeen seen;
+  if (!pack_bias({array.dtype()}, array.bytes(), words, seen) || seen.is_mixed()) return {};
+  Tensor flags(DType::kBool, array.shape());
+  unpack_bytes(words, flags.as<std::uint8_t>());
+  return flags;
+}
+
 }  // namespace
+
+Tensor token_flags(const Tensor& array) {
+  Tensor out = additive_flags(array).value_or(array);
+  out.reshape(flat_shape(array));
+  return out;
+}
 
 Mask mask_from_padding(const Tensor& valid) {
   const Rows shape = batch_rows(valid, "a padding mask");
@@ -75,6 +102,21 @@ Mask mask_from_key_padding(const Tensor& valid, Index queries) {
   return per_distinct_row(
       distinct_rows(std::as_bytes(all), shape.batch), shape.batch, queries, shape.length,
       [&](Index row) { return key_flags(queries, row_of(all, row, shape.length)); });
+}
+
+Mask repeated_queries(const Mask& mask, Index queries) {
+  if (mask.queries() != 1) {
+    throw Error(Errc::kShape, fmt::format("the mask {} has {} queries; only one can be repeated",
+                                          shape_text(mask), mask.queries()));
+  }
+  std::vector<PlanePtr> planes;
+  std::vector<std::uint8_t> flags(as_size(mask.keys()));
+  for (const PlanePtr& plane : mask.distinct()) {
+    dense_rows(*plane, {0, 1}, flags);
+    planes.push_back(key_flags(queries, flags));
+  }
+  return Mask::make(mask.batch(), mask.heads(), queries, mask.keys(),
+                    [&](Index b, Index h) { return planes[mask.index_of(b, h)]; });
 }
 
 Mask mask_from_segments(const Tensor& q_ids, const Tensor& kv_ids, std::int32_t pad_id) {

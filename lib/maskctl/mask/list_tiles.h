@@ -51,6 +51,11 @@ class ListTiles {
     return {both.first(width_), both.last(width_)};
   }
 
+  Index bytes() const {
+    return static_cast<Index>(places_.size() * sizeof(std::size_t) +
+                              bits_.size() * sizeof(std::uint64_t));
+  }
+
   /// What make() tells of rows that see all keys of these lists: kept for the next tile row, which
   /// mostly is of the same lists. Null where the last call asked for others: lists that do not come
   /// together twice are not worth it.

@@ -50,6 +50,9 @@ Mask::Mask(Index batch, Index heads, std::vector<PlanePtr> distinct,
            std::vector<std::uint32_t> which)
     : batch_(batch), heads_(heads), distinct_(std::move(distinct)), which_(std::move(which)) {
   if (distinct_.empty()) throw Error(Errc::kShape, "a mask needs at least one plane");
+  for (const PlanePtr& plane : distinct_) {
+    if (!plane) throw Error(Errc::kInvalidArgument, "a plane of a mask is null");
+  }
   queries_ = distinct_.front()->queries();
   keys_ = distinct_.front()->keys();
   for (const PlanePtr& plane : distinct_) {
@@ -57,6 +60,19 @@ Mask::Mask(Index batch, Index heads, std::vector<PlanePtr> distinct,
       throw Error(Errc::kShape, fmt::format("planes of {} x {} and {} x {} in one mask: expected "
                                             "equal extents",
                                             queries_, keys_, plane->queries(), plane->keys()));
+    }
+  }
+  const auto planes = checked_mul(batch_, heads_);
+  if (batch_ < 0 || heads_ < 0 || !planes || *planes != std::ssize(which_)) {
+    throw Error(Errc::kShape,
+                fmt::format("a mask of {} batches and {} heads with {} numbers of planes: expected "
+                            "one for each batch and head",
+                            batch_, heads_, which_.size()));
+  }
+  for (const std::uint32_t number : which_) {
+    if (number >= distinct_.size()) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("plane number {} of {} planes", number, distinct_.size()));
     }
   }
   const Index extents[] = {batch_, heads_, queries_, keys_};

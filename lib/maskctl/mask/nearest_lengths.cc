@@ -4,32 +4,14 @@
 
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/dense.h"
+#include "maskctl/mask/document_ranges.h"
 #include "maskctl/mask/nearest.h"
 #include "maskctl/mask/open_tokens.h"
 
 namespace maskctl {
 namespace {
 
-struct Document {
-  Range q, k;
-};
-
-/// Documents that ascend along both axes, none touched by the keys of another. A row group that
-/// reaches back joins all documents from the one that it reaches on.
-std::vector<Document> documents_of(const Plane& plane) {
-  std::vector<Document> documents;
-  each_open_row(plane, [&](Range equal, Range keys) {
-    Document now{equal, keys};
-    while (!documents.empty() && now.k.begin < documents.back().k.end) {
-      const Document& last = documents.back();
-      now.q.begin = last.q.begin;
-      now.k = {std::min(now.k.begin, last.k.begin), std::max(now.k.end, last.k.end)};
-      documents.pop_back();
-    }
-    documents.push_back(now);
-  });
-  return documents;
-}
+using Document = DocumentRange;
 
 /// The smallest rectangle around all open cells; empty ranges if there are none.
 Document rectangle_of(const Plane& plane) {
@@ -86,9 +68,24 @@ PlanePtr any_plane(const Mask& mask) {
 
 }  // namespace
 
+std::vector<DocumentRange> document_ranges(const Plane& plane) {
+  std::vector<DocumentRange> documents;
+  each_open_row(plane, [&](Range equal, Range keys) {
+    DocumentRange now{equal, keys};
+    while (!documents.empty() && now.k.begin < documents.back().k.end) {
+      const DocumentRange& last = documents.back();
+      now.q.begin = last.q.begin;
+      now.k = {std::min(now.k.begin, last.k.begin), std::max(now.k.end, last.k.end)};
+      documents.pop_back();
+    }
+    documents.push_back(now);
+  });
+  return documents;
+}
+
 Nearest nearest_cu_seqlens(const Mask& mask) {
   Ends ends;
-  for (const Document& document : documents_of(*any_plane(mask))) ends.add(document);
+  for (const Document& document : document_ranges(*any_plane(mask))) ends.add(document);
   Nearest out;
   out.q = list(ends.q);
   out.kv = list(ends.k);

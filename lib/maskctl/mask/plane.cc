@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <numeric>
 
 #include "maskctl/base/error.h"
@@ -67,16 +68,20 @@ Fill Plane::classify(Range q, Range k) const {
 }
 
 void Plane::tiles(Range q, Index key_tile, std::vector<TileRun>& out) const {
-  thread_local TileSums sums;
-  sums.start(q.size(), keys_, key_tile);
+  // Kept from call to call for its memory. Taken out meanwhile: rows() may ask for the tiles of
+  // another plane, and one that throws leaves sums behind that nobody may go on with.
+  thread_local std::unique_ptr<TileSums> kept;
+  std::unique_ptr<TileSums> sums = kept ? std::move(kept) : std::make_unique<TileSums>();
+  sums->start(q.size(), keys_, key_tile);
   rows(q, [&](Range r, const Keys& keys) {
     if (keys.is_words()) {
-      sums.add_words(keys.words, r.size());
+      sums->add_words(keys.words, r.size());
     } else {
-      sums.add_runs(keys.runs, r.size());
+      sums->add_runs(keys.runs, r.size());
     }
   });
-  sums.finish(out);
+  sums->finish(out);
+  kept = std::move(sums);
 }
 
 void Plane::counts(Range q, std::span<const Index> edges, std::span<Index> out) const {

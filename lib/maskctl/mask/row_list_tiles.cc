@@ -12,7 +12,9 @@ namespace maskctl {
 std::shared_ptr<const ListTiles> RowLists::Lists::tiles(Index keys, Index key_tile) const {
   const std::lock_guard lock(mutex_);
   if (tiles_ == nullptr || tiles_->key_tile() != key_tile) {
+    const Index before = tiles_ ? tiles_->bytes() : 0;
     tiles_ = std::make_shared<ListTiles>(*this, keys, key_tile);
+    kept_bytes_ += tiles_->bytes() - before;
   }
   return tiles_;
 }

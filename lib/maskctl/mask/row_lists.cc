@@ -206,7 +206,9 @@ PlanePtr RowLists::with_rows(std::vector<RowRef> refs) const {
 
 Index RowLists::bytes() const {
   return static_cast<Index>(lists_->runs.size() * (sizeof(Run) + sizeof(std::uint32_t)) +
-                            lists_->offsets.size() * sizeof(Index) + refs_.size() * sizeof(RowRef));
+                            lists_->offsets.size() * sizeof(Index) +
+                            refs_.size() * sizeof(RowRef)) +
+         lists_->kept_bytes();
 }
 
 PlanePtr row_lists(Index keys, std::vector<Run> runs, std::vector<Index> list_offsets,

@@ -105,6 +105,9 @@ Mask apply_rule(const Mask& mask, const step::Window& rule) {
       refuse("window", fmt::format("a side of {} keys: expected at least 0, or none", *side));
     }
   }
+  if (rule.offset < -kUnbounded || rule.offset > kUnbounded) {
+    refuse("window", fmt::format("offset {} is out of range", rule.offset));
+  }
   const Index shift = align_shift(mask, rule.align, "window");
   const auto plane = [&](Index offset) {
     const Index centre = shift + offset;

@@ -1,6 +1,7 @@
 // The planes behind stored rows; private to the mask layer.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,8 +40,11 @@ class RowLists final : public Plane {
     /// is in two lists.
     const std::vector<std::int32_t>* list_of_keys(Index keys) const;
 
+    Index kept_bytes() const { return kept_bytes_; }
+
    private:
     mutable std::mutex mutex_;
+    mutable std::atomic<Index> kept_bytes_{0};  // of what is made later
     mutable std::shared_ptr<const ListTiles> tiles_;
     mutable std::once_flag keys_made_;
     mutable std::optional<std::vector<std::int32_t>> list_of_keys_;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "maskctl/mask/dense.h"
+
 namespace maskctl {
 namespace {
 
@@ -75,6 +77,7 @@ Step bind_pad(StepArguments& arguments) {
   rule.valid = arguments.has("lens") ? arguments.list("lens") : arguments.array("SRC");
   const Tensor& array = rule.valid.array;
   rule.is_lengths = arguments.has("lens") || (array.dtype() != DType::kBool && array.rank() < 2);
+  if (!rule.is_lengths) rule.valid.array = token_flags(array);
   if (arguments.has("side") && !rule.is_lengths) {
     arguments.refuse("side", fmt::format("side= of pad goes with lengths, but the array is {} {}: "
                                          "one flag per key",

@@ -152,6 +152,17 @@ Tensor astype(const Tensor& tensor, DType dtype) {
   return out;
 }
 
+DType precision_of(const Tensor& tensor) {
+  if (tensor.dtype() != DType::kFloat32 && tensor.dtype() != DType::kFloat64) {
+    return tensor.dtype();
+  }
+  for (const DType narrow : {DType::kBFloat16, DType::kFloat16}) {
+    const Tensor back = astype(astype(tensor, narrow), tensor.dtype());
+    if (std::ranges::equal(back.bytes(), tensor.bytes())) return narrow;
+  }
+  return tensor.dtype();
+}
+
 std::vector<std::int64_t> as_int64(const Tensor& tensor, const char* what) {
   return as_whole<std::int64_t>(tensor, what);
 }

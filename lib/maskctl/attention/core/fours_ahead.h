@@ -22,9 +22,10 @@ struct Asks {
   template <class T>
   [[gnu::always_inline]] void line(const Four<T>& rows, Index x) const {
     for (const T* row : rows) {
-      const auto* const at = reinterpret_cast<const std::byte*>(row + x);
-      if (near) __builtin_prefetch(at + near, 0, 2);
-      if (far) __builtin_prefetch(at + far, 0, 2);
+      // As numbers: the line asked for may lie in another array, where no pointer may be moved to.
+      const auto at = reinterpret_cast<std::intptr_t>(row + x);
+      if (near) __builtin_prefetch(reinterpret_cast<const void*>(at + near), 0, 2);
+      if (far) __builtin_prefetch(reinterpret_cast<const void*>(at + far), 0, 2);
     }
   }
   Index near = 0, far = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "maskctl/base/index.h"
 
@@ -21,15 +22,18 @@ class RowsAhead {
   /// many calls after clear() only the first kMost.
   void ask(const float* row, Index stride, Index count, Index n) {
     if (count <= 0 || count_ == kMost) return;
-    asked_[count_++] = {row, row + count * stride, stride, n};
+    const auto begin = reinterpret_cast<std::intptr_t>(row);
+    asked_[count_++] = {begin, begin + count * stride * kFloat, stride * kFloat, n};
   }
   /// Fetches what is due during one such product of this depth.
   void step(Index depth) {
     for (Index floats = depth * floats_of_depth_; floats > 0 && at_ < count_;) {
       Asked& rows = asked_[at_];
-      const float* row = rows.next;
+      std::intptr_t row = rows.next;
       for (; floats > 0 && row != rows.end; row += rows.stride, floats -= rows.n) {
-        for (Index x = 0; x < rows.n; x += kLine) __builtin_prefetch(row + x, 0, 2);
+        for (Index x = 0; x < rows.n; x += kLine) {
+          __builtin_prefetch(reinterpret_cast<const void*>(row + x * kFloat), 0, 2);
+        }
       }
       rows.next = row;
       if (row == rows.end) ++at_;
@@ -40,9 +44,13 @@ class RowsAhead {
 
  private:
   static constexpr Index kLine = 16;  // floats
+  static constexpr Index kFloat = sizeof(float);
   struct Asked {
-    const float *next = nullptr, *end = nullptr;
-    Index stride = 0, n = 0;
+    // Addresses as numbers: rows past the end of an array are asked for too, where no pointer may
+    // be.
+    std::intptr_t next = 0, end = 0;
+    Index stride = 0;  // in bytes
+    Index n = 0;       // floats
   };
 
   Index floats_of_depth_;

@@ -1,6 +1,7 @@
 // The arguments of one call by name, as a command line or a manifest gives them, and its results.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,6 +23,11 @@ class Runtime;
 /// "out", "lse", "weights", "final_state", ..., and "grad_NAME" of the input NAME.
 using NamedResults = std::map<std::string, Tensor>;
 
+/// Seconds that the passes of a call took: the operation alone, without making random cotangents.
+struct CallTimes {
+  double forward = 0, backward = 0;
+};
+
 /// What is passed to an operation that is chosen by name.
 struct NamedArguments {
   std::map<std::string, Tensor> arrays;        // inputs, and "cotangent_NAME" of outputs
@@ -32,6 +38,7 @@ struct NamedArguments {
   Runtime* runtime = nullptr;  // chooses configs, and tunes; null: the operation itself runs
   /// Gradients are computed where a cotangent is given; with a seed, missing cotangents are random.
   std::optional<std::uint64_t> gradient_seed;
+  CallTimes* times = nullptr;  // where they are written; null: nobody asks
 };
 
 /// Normally distributed f32 numbers, the same for equal seeds but for the last bit of log and cos.
@@ -76,6 +83,18 @@ class Call {
   /// "2" = "2+2": keys to the left and to the right, "none" = unbounded.
   std::optional<std::pair<std::optional<Index>, std::optional<Index>>> window(
       const std::string& name);
+
+  /// f(), whose seconds are added to CallTimes::forward, or backward.
+  template <class F>
+  auto timed(double CallTimes::*pass, F&& f) const {
+    const auto begin = std::chrono::steady_clock::now();
+    auto result = f();
+    if (arguments_.times) {
+      arguments_.times->*pass +=
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+    return result;
+  }
 
   /// The cotangent of an output; null when its gradient is not asked for. Valid while this lives.
   const Tensor* cotangent(const std::string& output, const Tensor& like);

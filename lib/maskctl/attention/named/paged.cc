@@ -13,7 +13,7 @@ namespace {
 constexpr NamedArray kApplySparseArrays[] = {
     {"query", "B T Hq D", true},
     {"key", "B T Hkv D", true},
-    {"value", "B T Hkv D", true},
+    {"value", "B T Hkv Dv", true},
     {"block_indices", "B T Hkv S|B R Hkv S", true, true},
     {"block_counts", "B T Hkv|B R Hkv", false, true},
     {"cu_seqlens", "N+1", false, true},
@@ -21,7 +21,7 @@ constexpr NamedArray kApplySparseArrays[] = {
 constexpr NamedArray kSparseArrays[] = {
     {"query", "B T Hq D", true},
     {"key", "B T Hkv D", true},
-    {"value", "B T Hkv D", true},
+    {"value", "B T Hkv Dv", true},
     {"g_cmp", "B T Hq"},
     {"g_slc", "B T Hq"},
     {"block_indices", "B T Hkv S|B R Hkv S", false, true},
@@ -124,12 +124,15 @@ NamedResults run_sparse(Call& call) {
 NamedResults run_apply_sparse(Call& call) {
   auto bound = bind<NativeSparseAttentionOp>(call);
   read_sparse(call, bound);
-  const auto& [in, options] = bound;
-  SoftmaxResult forward = apply_native_sparse_attention(in, options);
+  const auto& in = bound.in;
+  const auto& options = bound.options;
+  SoftmaxResult forward =
+      call.timed(&CallTimes::forward, [&] { return apply_native_sparse_attention(in, options); });
   NamedResults results;
   if (const Tensor* d_out = call.cotangent("out", forward.out)) {
-    SoftmaxGradients gradients =
-        apply_native_sparse_attention_backward(in, forward, *d_out, options);
+    SoftmaxGradients gradients = call.timed(&CallTimes::backward, [&] {
+      return apply_native_sparse_attention_backward(in, forward, *d_out, options);
+    });
     add_result(results, "grad_query", gradients.query);
     add_result(results, "grad_key", gradients.key);
     add_result(results, "grad_value", gradients.value);

@@ -62,16 +62,21 @@ Cotangents cotangents_of(Call& call, typename Op::Output& output) {
 /// cotangent is taken too.
 template <class Op>
 NamedResults run_op(Call& call, const Bound<Op>& bound, bool lse = false) {
-  const auto& [in, options] = bound;
+  const auto& in = bound.in;
+  const auto& options = bound.options;
   Runtime* runtime = call.runtime();
-  typename Op::Output output = runtime ? runtime->call<Op>(in, options) : Op::forward(in, options);
+  typename Op::Output output = call.timed(&CallTimes::forward, [&] {
+    return runtime ? runtime->call<Op>(in, options) : Op::forward(in, options);
+  });
   NamedResults results;
   if constexpr (Module<Op>::kHasBackward) {
     Cotangents cotangents = cotangents_of<Op>(call, output);
     if (lse) cotangents.lse = call.optional_array("cotangent_lse");
     if (cotangents.out) {
-      auto gradients = runtime ? runtime->call_backward<Op>(in, output, cotangents, options)
-                               : Op::backward(in, output, cotangents, options);
+      auto gradients = call.timed(&CallTimes::backward, [&] {
+        return runtime ? runtime->call_backward<Op>(in, output, cotangents, options)
+                       : Op::backward(in, output, cotangents, options);
+      });
       Op::gradients(gradients, [&results](std::string_view name, auto& array) {
         add_result(results, "grad_" + std::string(name), array);
       });

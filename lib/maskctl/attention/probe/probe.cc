@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "maskctl/attention/core/checks.h"
@@ -104,24 +106,88 @@ RowKind read_row(const std::vector<float>& weights, double threshold, float even
   return RowKind::kWeights;
 }
 
-ProbeReading read(const WeightView& view, double threshold, float evenness) {
+/// Sums over the logarithms of weights above 0.
+struct LogMoments {
+  double count = 0, sum = 0, squares = 0;
+
+  void add(std::span<const float> weights) {
+    for (const float w : weights) {
+      if (!(w > 0)) continue;
+      const double x = std::log(static_cast<double>(w));
+      ++count;
+      sum += x;
+      squares += x * x;
+    }
+  }
+  double mean() const { return sum / count; }
+  /// Of deviations from the mean, summed.
+  double scatter() const { return std::max(squares - sum * sum / count, 0.0); }
+};
+
+/// Which weights of 0 prove nothing, of rows that see some key.
+class Underflow {
+ public:
+  Underflow(const WeightView& view, DType precision, Index plane)
+      : least_(precision == DType::kFloat16 ? -25 * std::numbers::ln2 : -126 * std::numbers::ln2) {
+    std::vector<float> weights(as_size(view.keys));
+    double scatter = 0, freedom = 0;
+    for (Index i = 0; i < view.queries; ++i) {
+      view.row(plane / view.heads, plane % view.heads, i, weights);
+      LogMoments row;
+      row.add(weights);
+      if (row.count < 2) continue;
+      scatter += row.scatter();
+      freedom += row.count - 1;
+    }
+    if (freedom > 0) spread_ = std::sqrt(scatter / freedom);
+  }
+
+  /// False for a row of zeros: its weights would be 1 together.
+  bool possible(std::span<const float> weights) const {
+    LogMoments row;
+    row.add(weights);
+    if (row.count == 0) return false;
+    const double own = row.count < kFew ? 0 : std::sqrt(row.scatter() / (row.count - 1));
+    return row.mean() - kDeviations * std::max({own, spread_, kLeastSpread}) < least_;
+  }
+
+ private:
+  static constexpr double kDeviations = 8, kFew = 8, kLeastSpread = 0.5;
+  double least_, spread_ = 0;  // logarithms
+};
+
+ProbeReading read(const WeightView& view, double threshold, float evenness,
+                  const std::optional<DType>& precision, const Mask* declared) {
   if (!(threshold >= 0 && threshold < 1)) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("threshold is {}, expected 0 up to less than 1", threshold));
   }
   Tensor dense(DType::kBool, {view.batch_extent, view.heads, view.queries, view.keys});
+  Tensor untold(DType::kBool, dense.shape());
   std::vector<RowKind> kinds(as_size(view.batch_extent * view.heads * view.queries));
   parallel_for(view.batch_extent * view.heads, [&](Index plane) {
+    const Index batch = plane / view.heads, head = plane % view.heads;
+    std::optional<Underflow> underflow;
+    if (precision) underflow.emplace(view, *precision, plane);
     std::vector<float> weights(as_size(view.keys));
     for (Index i = 0; i < view.queries; ++i) {
-      view.row(plane / view.heads, plane % view.heads, i, weights);
+      view.row(batch, head, i, weights);
       const Index row = plane * view.queries + i;
       std::uint8_t* open = dense.as<std::uint8_t>().data() + row * view.keys;
-      kinds[as_size(row)] = read_row(weights, threshold, evenness, open);
+      RowKind& kind = kinds[as_size(row)];
+      kind = read_row(weights, threshold, evenness, open);
+      if (kind == RowKind::kAveraged && declared &&
+          declared->plane(batch, head)->count({i, i + 1}, {0, view.keys}) == view.keys) {
+        kind = RowKind::kWeights;
+        std::fill_n(open, view.keys, std::uint8_t{1});
+      }
+      if (kind != RowKind::kWeights || !underflow || !underflow->possible(weights)) continue;
+      std::uint8_t* const out = untold.as<std::uint8_t>().data() + row * view.keys;
+      for (std::size_t j = 0; j < weights.size(); ++j) out[j] = weights[j] == 0 ? 1 : 0;
     }
   });
-  return {mask_from_dense(dense), std::ranges::count(kinds, RowKind::kAveraged),
-          std::ranges::count(kinds, RowKind::kNan)};
+  return {mask_from_dense(dense), mask_from_dense(untold),
+          std::ranges::count(kinds, RowKind::kAveraged), std::ranges::count(kinds, RowKind::kNan)};
 }
 
 Tensor as_floats(const Tensor& tensor, const char* what) {
@@ -158,19 +224,28 @@ ProbeReading read_probe(const Tensor& outputs, Index keys, Layout layout, double
   return read({floats.as<float>().data(), outputs.extent(1), heads, queries, keys, dim,
                outputs.extent(1) * plane, plane, heads_last ? dim : queries * dim,
                heads_last ? heads * dim : dim},
-              threshold, 1.25F);
+              threshold, 1.25F, {}, nullptr);
 }
 
-ProbeReading read_weights(const Tensor& weights, double threshold) {
+ProbeReading read_weights(const Tensor& weights, double threshold, const Mask* declared) {
   if (weights.rank() != 4 || weights.elements() == 0) {
     throw Error(Errc::kShape, fmt::format("weights are {}, expected (batch, heads, queries, keys)",
                                           shape_text(weights.shape())));
+  }
+  const auto fits = [](Index extent, Index of) { return extent == 1 || extent == of; };
+  const bool comparable = declared && declared->queries() == weights.extent(2) &&
+                          declared->keys() == weights.extent(3) &&
+                          fits(declared->batch(), weights.extent(0)) &&
+                          fits(declared->heads(), weights.extent(1));
+  if (declared && !comparable) {
+    throw Error(Errc::kShape, fmt::format("weights are {}, the declared mask is {}",
+                                          shape_text(weights.shape()), shape_text(*declared)));
   }
   const Tensor floats = as_floats(weights, "the array of weights");
   const Index heads = weights.extent(1), queries = weights.extent(2), keys = weights.extent(3);
   return read({floats.as<float>().data(), weights.extent(0), heads, queries, keys, keys, 0,
                heads * queries * keys, queries * keys, keys},
-              threshold, 1.000001F);
+              threshold, 1.000001F, precision_of(weights), declared);
 }
 
 }  // namespace maskctl::attention

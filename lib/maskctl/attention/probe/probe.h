@@ -39,7 +39,10 @@ Probe make_probe(const ProbeShape& shape, DType dtype = DType::kFloat32);
 
 /// The mask that was applied, and rows that show none.
 struct ProbeReading {
-  Mask mask;                // [B,H,Q,K]; rows of the two kinds below are empty in it
+  Mask mask;  // [B,H,Q,K]; rows of the two kinds below are empty in it
+  /// Cells that weigh 0 where that proves nothing: they may be closed, or so unlikely that their
+  /// weight is below the least number of the array. Of probes there are none.
+  Mask untold;
   Index averaged_rows = 0;  // all keys weigh the same: the mean of V stands for no key
   Index nan_rows = 0;
 };
@@ -51,7 +54,12 @@ struct ProbeReading {
 /// outside [0, 1).
 ProbeReading read_probe(const Tensor& outputs, Index keys, Layout layout, double threshold = 0);
 
-/// The same from weights [B,H,Q,K] of any queries and keys.
-ProbeReading read_weights(const Tensor& weights, double threshold = 0);
+/// The same from weights [B,H,Q,K] of any queries and keys. A weight of 0 says that a key is closed
+/// only where the other weights exclude that it is too small to be stored: where the least number
+/// that the array has (16-bit floats that were saved as f32 are known by their values) is eight
+/// standard deviations of the logarithms below their mean in its row. A row of equal weights sees
+/// all keys where `declared` (broadcast) opens all of them, else it averages.
+ProbeReading read_weights(const Tensor& weights, double threshold = 0,
+                          const Mask* declared = nullptr);
 
 }  // namespace maskctl::attention

@@ -1,9 +1,10 @@
-// A ring of threads: neighbours copy straight from each other's buffers.
+// A ring of threads: what a rank sends is copied once by the ring, once by its neighbour.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -19,8 +20,10 @@ struct Ring {
   explicit Ring(Index size) : ranks(as_size(size)) {}
 
   struct Rank {
-    std::vector<std::span<const std::byte>> sent;  // of this step
-    std::size_t taken = 0;                         // of them by the next rank
+    // Of this step. Owned here: a rank that fails unwinds, and its buffers are gone while the next
+    // rank still copies.
+    std::vector<std::shared_ptr<const std::vector<std::byte>>> sent;
+    std::size_t taken = 0;  // of them by the next rank
     Index step = 0;
   };
   std::mutex mutex;
@@ -36,8 +39,9 @@ class InProcessRank final : public Communicator {
   Index size() const override { return static_cast<Index>(ring_.ranks.size()); }
 
   void start(std::span<const std::byte> out, std::span<std::byte> in) override {
+    auto sent = std::make_shared<const std::vector<std::byte>>(out.begin(), out.end());
     const std::lock_guard lock(ring_.mutex);
-    mine().sent.push_back(out);
+    mine().sent.push_back(std::move(sent));
     in_.push_back(in);
     ring_.changed.notify_all();
   }
@@ -59,18 +63,18 @@ class InProcessRank final : public Communicator {
 
   /// Copies transfer number n of the previous rank.
   void take(std::size_t n) {
-    std::span<const std::byte> from;
+    std::shared_ptr<const std::vector<std::byte>> from;
     {
       std::unique_lock lock(ring_.mutex);
       wait(lock,
            [this, n] { return previous().step == mine().step && previous().sent.size() > n; });
       from = previous().sent[n];
     }
-    if (from.size() != in_[n].size()) {
+    if (from->size() != in_[n].size()) {
       throw Error(Errc::kShape, fmt::format("rank {} receives {} bytes where it expects {}", rank_,
-                                            from.size(), in_[n].size()));
+                                            from->size(), in_[n].size()));
     }
-    std::ranges::copy(from, in_[n].begin());
+    std::ranges::copy(*from, in_[n].begin());
     const std::lock_guard lock(ring_.mutex);
     ++previous().taken;
     ring_.changed.notify_all();
@@ -92,19 +96,26 @@ class InProcessRank final : public Communicator {
 void run_ring(Index size, const std::function<void(Communicator&)>& f) {
   if (size < 1) throw Error(Errc::kInvalidArgument, fmt::format("a ring of {} ranks", size));
   Ring ring(size);
+  const auto failed = [&ring] {
+    const std::lock_guard lock(ring.mutex);
+    if (!ring.failure) ring.failure = std::current_exception();
+    ring.changed.notify_all();
+  };
   {
     std::vector<std::jthread> team;
-    for (Index rank = 0; rank < size; ++rank) {
-      team.emplace_back([&ring, &f, rank] {
-        InProcessRank self(ring, rank);
-        try {
-          f(self);
-        } catch (...) {
-          const std::lock_guard lock(ring.mutex);
-          if (!ring.failure) ring.failure = std::current_exception();
-          ring.changed.notify_all();
-        }
-      });
+    try {
+      for (Index rank = 0; rank < size; ++rank) {
+        team.emplace_back([&ring, &f, &failed, rank] {
+          InProcessRank self(ring, rank);
+          try {
+            f(self);
+          } catch (...) {
+            failed();
+          }
+        });
+      }
+    } catch (...) {
+      failed();  // ranks that have started would wait for one that never comes
     }
   }
   if (ring.failure) std::rethrow_exception(ring.failure);

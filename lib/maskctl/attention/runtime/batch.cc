@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
 #include <exception>
 #include <thread>
 
@@ -45,23 +47,29 @@ void put_element(const Tensor& element, Index axis, Index i, Tensor& whole) {
   write_slice(slice, axis, i, whole);
 }
 
+/// Elements at work at one time, each of which uses all cores: more would only wait for them.
+constexpr Index kMostAtOnce = 16;
+
 void run_elements(Index n, bool at_once, const std::function<void(Index)>& f) {
   if (!at_once) {
     for (Index i = 0; i < n; ++i) f(i);
     return;
   }
   std::vector<std::exception_ptr> failures(as_size(n));
+  std::atomic<Index> next{0};
+  const auto work = [&] {
+    for (Index i = next++; i < n; i = next++) {
+      try {
+        f(i);
+      } catch (...) {
+        failures[as_size(i)] = std::current_exception();
+      }
+    }
+  };
   {
     std::vector<std::jthread> team;
-    for (Index i = 0; i < n; ++i) {
-      team.emplace_back([&, i] {
-        try {
-          f(i);
-        } catch (...) {
-          failures[as_size(i)] = std::current_exception();
-        }
-      });
-    }
+    for (Index i = 1; i < std::min<Index>(n, kMostAtOnce); ++i) team.emplace_back(work);
+    work();
   }
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);

@@ -47,7 +47,8 @@ class ElementCount {
 Tensor element_of(const Tensor& whole, Index axis, Index i);
 void put_element(const Tensor& element, Index axis, Index i, Tensor& whole);
 
-/// f(i) for i below n, one after another or each on a thread of its own. Rethrows the first error.
+/// f(i) for i below n, one after another or up to 16 at a time, each on a thread of its own.
+/// Rethrows the first error.
 void run_elements(Index n, bool at_once, const std::function<void(Index)>& f);
 
 /// The calls of all elements. Masks and MaskInfo are shared; arrays that the operation updates are

@@ -57,10 +57,15 @@ std::vector<RecordedCall> Runtime::recorded() const {
 }
 
 AutotuningResult Runtime::autotune_recorded() const {
-  const std::lock_guard lock(mutex_);
+  // Tuning takes seconds and tells events: calls go on meanwhile. Executors are never removed.
+  std::vector<const Executor*> executors;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, executor] : executors_) executors.push_back(&executor);
+  }
   AutotuningResult all{device_fingerprint(), {}};
-  for (const auto& [name, executor] : executors_) {
-    AutotuningResult part = attention::autotune_recorded(executor);
+  for (const Executor* executor : executors) {
+    AutotuningResult part = attention::autotune_recorded(*executor);
     std::ranges::move(part.entries, std::back_inserter(all.entries));
   }
   return all;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "maskctl/attention/verify/call_variants.h"
 #include "maskctl/attention/verify/compare.h"
 #include "maskctl/attention/verify/key_side.h"
 
@@ -23,11 +24,6 @@ void mark_seen(const Plane& plane, std::vector<bool>& seen) {
   }
 }
 
-bool zero_rows_only(const NamedArguments& arguments) {
-  const auto found = arguments.options.find("empty_row");
-  return found == arguments.options.end() || found->second == "zero" || found->second == "none";
-}
-
 /// Whether the row of an output is the same, bit by bit.
 bool same_row(const Tensor& a, const Tensor& b, Layout layout, Index batch, Index i, Index head) {
   const bool heads_last = layout == Layout::kBthd;
@@ -39,13 +35,15 @@ bool same_row(const Tensor& a, const Tensor& b, Layout layout, Index batch, Inde
 }
 
 /// "batch 0, head 1, query 5", of the first row that changed although it does not see key j.
+/// `mean`: rows without a key see all values.
 std::string changed_row(const Tensor& clean, const Tensor& changed, const ProbeShape& shape,
-                        const Mask& mask, Index j) {
+                        const Mask& mask, bool mean, Index j) {
   for (Index b = 0; b < shape.batch; ++b) {
     for (Index h = 0; h < shape.heads; ++h) {
       const Plane& plane = *mask.plane(mask.batch() == 1 ? 0 : b, mask.heads() == 1 ? 0 : h);
       for (Index i = 0; i < shape.queries; ++i) {
         if (plane.count({i, i + 1}, {j, j + 1}) > 0) continue;
+        if (mean && plane.count({i, i + 1}, {0, plane.keys()}) == 0) continue;
         if (!same_row(clean, changed, shape.layout, b, i, h)) {
           return fmt::format("batch {}, head {}, query {}", b, h, i);
         }
@@ -60,8 +58,8 @@ std::string changed_row(const Tensor& clean, const Tensor& changed, const ProbeS
 VerifyCheck check_unseen_keys(const NamedOperation& operation, const NamedArguments& arguments,
                               const Mask& mask) {
   VerifyCheck check{"unseen keys", State::kSkipped, "every key is seen"};
-  if (!zero_rows_only(arguments)) {
-    check.detail = "rows without a key read all values under this empty_row";
+  if (empty_row_policy(arguments) != "zero" && has_empty_rows(mask)) {
+    check.detail = "rows without a key read all values, or give NaN, under this empty_row";
     return check;
   }
   const ProbeShape shape = shape_of_call(operation, arguments);
@@ -99,6 +97,7 @@ VerifyCheck check_closed_keys(const NamedOperation& operation, const NamedArgume
   const ProbeShape shape = shape_of_call(operation, arguments);
   const NamedArguments forward = without_gradients(arguments);
   const Tensor clean = run(operation, forward).at("out");
+  const bool mean = empty_row_policy(arguments) == "mean";
   const Index tried = std::min(kTried, shape.keys);
   for (Index n = 0; n < tried; ++n) {
     const Index j = n * (shape.keys - 1) / std::max<Index>(tried - 1, 1);
@@ -108,7 +107,8 @@ VerifyCheck check_closed_keys(const NamedOperation& operation, const NamedArgume
         fill_key(changed, shape, b, j, u, n % 2 == 0 ? 1000.F : -1000.F);
       }
     }
-    const std::string row = changed_row(clean, run(operation, changed).at("out"), shape, mask, j);
+    const std::string row =
+        changed_row(clean, run(operation, changed).at("out"), shape, mask, mean, j);
     if (!row.empty()) {
       return {"closed keys", State::kFailed,
               fmt::format("key {} changes {}, which does not see it", j, row)};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "maskctl/attention/verify/call_variants.h"
 #include "maskctl/attention/verify/compare.h"
 #include "maskctl/attention/verify/inputs.h"
 #include "maskctl/attention/verify/key_side.h"
@@ -24,15 +25,32 @@ constexpr Index kMostPairs = Index{1} << 33;
 
 Index differing_cells(const Mask& a, const Mask& b) { return zip(Op::kXor, a, b).count(); }
 
+/// Rows of a call that see no key, and give NaN for that.
+Index expected_nan_rows(const NamedArguments& arguments, const Mask& mask, const Mask& shape) {
+  if (empty_row_policy(arguments) != "nan" || arguments.arrays.contains("softmax_aux")) return 0;
+  Index rows = 0;
+  for (Index b = 0; b < shape.batch(); ++b) {
+    for (Index h = 0; h < shape.heads(); ++h) {
+      const Plane& plane = *mask.plane(mask.batch() == 1 ? 0 : b, mask.heads() == 1 ? 0 : h);
+      plane.sizes({0, plane.queries()}, [&rows](Range equal, const Plane::RowSize& size) {
+        if (size.keys == 0) rows += equal.size();
+      });
+    }
+  }
+  return rows;
+}
+
 /// What a reading shows against the mask that it should show.
-VerifyCheck compare_reach(const std::string& name, const ProbeReading& reading, const Mask& mask) {
+VerifyCheck compare_reach(const std::string& name, const ProbeReading& reading, const Mask& mask,
+                          Index nan_rows) {
   const Index differing = differing_cells(reading.mask, mask);
-  if (differing == 0 && reading.nan_rows == 0) {
+  if (differing == 0 && reading.nan_rows == nan_rows) {
     return {name, State::kPassed,
             fmt::format("all {} open cells and no other", reading.mask.count())};
   }
   return {name, State::kFailed,
-          fmt::format("{} cells differ, {} rows give NaN", differing, reading.nan_rows)};
+          fmt::format("{} cells differ, {} rows give NaN, {} should", differing, reading.nan_rows,
+                      nan_rows)};
 }
 
 NamedArguments on(Backend backend, const VerifyRequest& request) {
@@ -41,21 +59,6 @@ NamedArguments on(Backend backend, const VerifyRequest& request) {
   out.gradient_seed.reset();
   if (request.gradients && request.operation->has_gradients) out.gradient_seed = request.seed;
   return out;
-}
-
-/// Throws for a result that cannot be compared.
-void check_given(const std::string& name, const Tensor& given, const NamedResults& expected) {
-  const auto found = expected.find(name);
-  if (found == expected.end()) {
-    std::string names;
-    for (const auto& [other, array] : expected) names += (names.empty() ? "" : ", ") + other;
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("no result '{}' to compare; there are {}", name, names));
-  }
-  if (given.shape() == found->second.shape()) return;
-  throw Error(Errc::kShape,
-              fmt::format("{} is {}, expected {}", name == "out" ? "the output" : name,
-                          shape_text(given.shape()), shape_text(found->second.shape())));
 }
 
 /// The softmax of queries over single keys, whose weights are 0 where a cell is closed.
@@ -103,22 +106,33 @@ void skip(std::initializer_list<const char*> names, const std::string& reason,
   for (const char* name : names) checks.push_back({name, State::kSkipped, reason});
 }
 
+/// Gradients of rows that are NaN are NaN everywhere.
+std::string no_gradient_support(const VerifyRequest& request, const Mask& mask) {
+  if (const std::string reason = no_gradients(request); !reason.empty()) return reason;
+  return expected_nan_rows(request.arguments, mask, mask) > 0
+             ? "rows without a key give NaN, which spreads to all gradients"
+             : "";
+}
+
 void verify_mask(const VerifyRequest& request, std::vector<VerifyCheck>& checks) {
   const NamedOperation& operation = *request.operation;
-  const ProbeReading applied = read_weights_reach(operation, on(request.against, request), true);
+  const NamedArguments judged = without_dropout(on(request.against, request));
+  const ProbeReading applied = read_weights_reach(operation, judged, true);
   const Mask& mask = request.declared ? *request.declared : applied.mask;
+  const Index nan_rows = expected_nan_rows(request.arguments, mask, applied.mask);
   if (request.declared) {
-    checks.push_back(compare_reach("declared mask", applied, mask));
+    checks.push_back(compare_reach("declared mask", applied, mask, nan_rows));
   } else {
     skip({"declared mask"}, "none is given, or other arguments close cells too", checks);
   }
   const NamedArguments arguments = on(request.backend, request);
-  checks.push_back(compare_reach("weights", read_weights_reach(operation, arguments), mask));
-  if (arguments.gradient_seed) {
+  const NamedArguments kept = without_dropout(arguments);
+  checks.push_back(compare_reach("weights", read_weights_reach(operation, kept), mask, nan_rows));
+  if (const std::string reason = no_gradient_support(request, mask); reason.empty()) {
     checks.push_back(
-        compare_reach("gradient support", read_gradient_reach(operation, arguments), mask));
+        compare_reach("gradient support", read_gradient_reach(operation, kept), mask, 0));
   } else {
-    skip({"gradient support"}, no_gradients(request), checks);
+    skip({"gradient support"}, reason, checks);
   }
   checks.push_back(check_unseen_keys(operation, arguments, mask));
   checks.push_back(check_closed_keys(operation, arguments, mask));
@@ -160,25 +174,11 @@ std::vector<VerifyCheck> verify(const VerifyRequest& request) {
   return checks;
 }
 
-std::vector<VerifyCheck> verify_given(const VerifyRequest& request, const NamedResults& given) {
-  const bool gradients =
-      std::ranges::any_of(given, [](const auto& result) { return is_gradient(result.first); });
-  NamedArguments arguments = on(request.against, request);
-  if (!gradients) arguments.gradient_seed.reset();
-  const NamedResults expected = run(*request.operation, arguments);
-  bool forward = false;
-  for (const auto& [name, array] : given) {
-    check_given(name, array, expected);
-    forward = forward || !is_gradient(name);
-  }
-  std::vector<VerifyCheck> checks;
-  if (forward) {
-    checks.push_back(compare_results("forward", given, expected, false, request.tolerance));
-  }
-  if (gradients) {
-    checks.push_back(compare_results("gradients", given, expected, true, request.tolerance));
-  }
-  return checks;
+std::optional<Mask> applied_mask(const VerifyRequest& request) {
+  if (request.declared) return request.declared;
+  if (!request.operation->takes_mask || !no_weights(request).empty()) return {};
+  const NamedArguments arguments = without_dropout(on(request.against, request));
+  return read_weights_reach(*request.operation, arguments, true).mask;
 }
 
 bool all_passed(const std::vector<VerifyCheck>& checks) {

@@ -49,16 +49,16 @@ struct VerifyRequest {
 /// or for other operations, which no mask describes
 ///   unread inputs      NaN in rows of inputs that `against` does not read changes no bit
 ///   other outputs      large changes of a row change no bit that it has no part in
+/// Weights that are dropped at random are no part of a mask: the checks of the mask go without.
+/// Where rows without a key give NaN, or the mean of all values, the checks expect that.
 /// A key is one vector of K and V, or one row of a latent (and of its rotary part).
 /// Throws what the operation throws, and Error(kLimit) for softmax attention with more than 2^33
 /// open pairs of a query and a key over all batches and heads.
 std::vector<VerifyCheck> verify(const VerifyRequest& request);
 
-/// Results that were made elsewhere, "out", "lse" or "grad_query", against those of `against`: the
-/// checks "forward" and "gradients", as far as something is given for them. Gradients are of the
-/// cotangents in the arguments, or of the seed's. Throws Error(kInvalidArgument) for a name that
-/// the operation does not give, Error(kShape) for another shape.
-std::vector<VerifyCheck> verify_given(const VerifyRequest& request, const NamedResults& given);
+/// The mask that a call applies, other arguments that close cells included: `declared`, or what the
+/// weights of the judge show. Absent for operations without a mask, and beyond 2^26 cells.
+std::optional<Mask> applied_mask(const VerifyRequest& request);
 
 bool all_passed(const std::vector<VerifyCheck>& checks);
 

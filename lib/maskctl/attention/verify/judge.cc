@@ -1,0 +1,396 @@
+#include "maskctl/attention/verify/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "maskctl/attention/verify/call_variants.h"
+#include "maskctl/attention/verify/compare.h"
+#include "maskctl/attention/verify/residuals.h"
+#include "maskctl/base/error.h"
+
+namespace maskctl::attention {
+namespace {
+
+using State = Comparison::State;
+
+/// Log-likelihood ratio from which one of two masks is rejected: odds of 3 million to 1.
+constexpr double kDecisive = 15;
+/// How far the share of a mask that fits may be from 0 or 1, beyond six standard errors: kernels
+/// have small systematic errors.
+constexpr double kShareSlack = 0.1;
+/// A row whose residual is this many times as large as rounding makes the others is off.
+constexpr double kOutlier = 30;
+constexpr double kLeastNoise = 0.05;   // squared, in units of the model: results may be exact
+constexpr std::size_t kClustered = 8;  // rows from which their scatter is a standard error too
+
+/// Sums over some of the rows in which two masks differ.
+struct Evidence {
+  double along = 0, squared = 0;
+  std::vector<const RowResidual*> rows;
+  Index broken_declared = 0, broken_other = 0;  // rows that are NaN under one mask alone
+
+  void add(const RowResidual& row, double declared_misfit) {
+    rows.push_back(&row);
+    along += row.along;
+    squared += row.squared;
+    if (std::isinf(declared_misfit) && !std::isinf(row.misfit)) ++broken_declared;
+    if (std::isinf(row.misfit) && !std::isinf(declared_misfit)) ++broken_other;
+  }
+  double share() const { return squared > 0 ? along / squared : 0; }
+  /// The larger of what the noise says and what the scatter between rows says.
+  double error(double noise) const {
+    if (squared <= 0) return std::numeric_limits<double>::infinity();
+    double scatter = 0;
+    if (rows.size() >= kClustered) {
+      const double a = share();
+      for (const RowResidual* row : rows) {
+        scatter += std::pow(row->along - a * row->squared, 2);
+      }
+    }
+    return std::max(std::sqrt(noise / squared), std::sqrt(scatter) / squared);
+  }
+  /// Above 0: the alternative is likelier than the declared mask.
+  double ratio(double noise) const {
+    if (broken_declared != broken_other) {
+      return broken_declared > broken_other ? 2 * kDecisive : -2 * kDecisive;
+    }
+    if (squared <= 0) return 0;
+    return (2 * share() - 1) / (2 * std::pow(error(noise), 2));
+  }
+  bool near(double expected, double noise) const {
+    return broken_declared + broken_other > 0 || squared <= 0 ||
+           std::abs(share() - expected) <= kShareSlack + 6 * error(noise);
+  }
+};
+
+struct Tried {
+  std::string text;
+  std::vector<RowResidual> rows;
+};
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+/// Numbers as ranges, "0-3+7".
+std::string ranges_text(const std::set<Index>& numbers) {
+  constexpr int kMostRanges = 6;
+  std::string out;
+  int ranges = 0;
+  for (auto at = numbers.begin(); at != numbers.end();) {
+    if (ranges++ == kMostRanges) return out + "+...";
+    const Index first = *at;
+    Index last = first;
+    while (++at != numbers.end() && *at == last + 1) last = *at;
+    out += fmt::format("{}{}", out.empty() ? "" : "+", first);
+    if (last > first) out += fmt::format("-{}", last);
+  }
+  return out;
+}
+
+/// One call's results against the declared mask and all that were tried.
+class Judge {
+ public:
+  Judge(const Residuals& residuals, std::vector<Tried> tried, bool gradients)
+      : residuals_(residuals), tried_(std::move(tried)), gradients_(gradients), noise_(noise()) {}
+
+  Judgement run() {
+    for (const Tried& tried : tried_) compare(tried);
+    const bool fits = declared_fits();
+    if (fits && undecided_.empty() && preferred_.empty()) {
+      out_.text = out_.comparisons.empty()
+                      ? "no other mask was tried"
+                      : fmt::format("the other masks, {}, are rejected", out_.comparisons.size());
+      return std::move(out_);
+    }
+    if (preferred_.empty() && fits) return unclear();
+    if (const Tried* best = best_fit()) return another(*best);
+    if (const Tried* part = fit_in_parts()) return another_in_parts(*part);
+    return none();
+  }
+
+ private:
+  /// Squared, in units of the model: the median row of the mask that fits best.
+  double noise() const {
+    std::vector<double> misfits;
+    for (Index row = 0; row < residuals_.rows(); ++row) misfits.push_back(residuals_.misfit(row));
+    double least = median(misfits);
+    for (const Tried& tried : tried_) {
+      std::vector<double> others = misfits;
+      for (const RowResidual& row : tried.rows) others[as_size(row.row)] = row.misfit;
+      least = std::min(least, median(std::move(others)));
+    }
+    return std::isfinite(least) ? std::max(least, kLeastNoise) : 1;
+  }
+
+  bool is_off(double misfit, bool off) const {
+    return off || misfit > kOutlier * kOutlier * std::max(noise_, 1.0);
+  }
+  bool declared_off(Index row) const { return is_off(residuals_.misfit(row), residuals_.off(row)); }
+
+  Evidence evidence(const Tried& tried) const {
+    Evidence out;
+    for (const RowResidual& row : tried.rows) out.add(row, residuals_.misfit(row.row));
+    return out;
+  }
+
+  void compare(const Tried& tried) {
+    const Evidence all = evidence(tried);
+    const double ratio = all.ratio(noise_);
+    Comparison line{tried.text, State::kUndecided, all.share(), all.error(noise_),
+                    std::ssize(tried.rows)};
+    if (ratio > kDecisive) {
+      preferred_.push_back(&tried);
+      line.state = fits(tried) ? State::kFits : State::kRejected;
+    } else if (!preferring(tried).empty()) {
+      preferred_.push_back(&tried);
+    } else if (ratio < -kDecisive) {
+      line.state = State::kRejected;
+    } else {
+      undecided_.push_back(&tried);
+    }
+    out_.comparisons.push_back(std::move(line));
+  }
+
+  std::map<Index, Evidence> by_group(const Tried& tried) const {
+    std::map<Index, Evidence> out;
+    for (const RowResidual& row : tried.rows) {
+      out[residuals_.group(row.row)].add(row, residuals_.misfit(row.row));
+    }
+    return out;
+  }
+
+  bool declared_fits() const {
+    for (Index row = 0; row < residuals_.rows(); ++row) {
+      if (declared_off(row)) return false;
+    }
+    return std::ranges::all_of(
+        tried_, [this](const Tried& tried) { return evidence(tried).near(0, noise_); });
+  }
+
+  /// Whether all rows are those of an alternative.
+  bool fits(const Tried& tried) const {
+    std::vector<bool> differs(as_size(residuals_.rows()), false);
+    for (const RowResidual& row : tried.rows) {
+      differs[as_size(row.row)] = true;
+      if (is_off(row.misfit, row.off)) return false;
+    }
+    for (Index row = 0; row < residuals_.rows(); ++row) {
+      if (!differs[as_size(row)] && declared_off(row)) return false;
+    }
+    return evidence(tried).near(1, noise_);
+  }
+
+  double total_misfit(const Tried& tried) const {
+    double out = 0;
+    for (const RowResidual& row : tried.rows) out += row.misfit - residuals_.misfit(row.row);
+    return std::isnan(out) ? std::numeric_limits<double>::infinity() : out;
+  }
+
+  const Tried* best_fit() const {
+    const Tried* best = nullptr;
+    for (const Tried* tried : preferred_) {
+      if (evidence(*tried).ratio(noise_) <= kDecisive || !fits(*tried)) continue;
+      if (!best || total_misfit(*tried) < total_misfit(*best)) best = tried;
+    }
+    return best;
+  }
+
+  /// The alternative that explains each head of which the declared mask does not hold.
+  const Tried* fit_in_parts() const {
+    for (const Tried* tried : preferred_) {
+      const std::set<Index> groups = preferring(*tried);
+      std::vector<bool> good(as_size(residuals_.rows()));
+      for (Index row = 0; row < residuals_.rows(); ++row) good[as_size(row)] = !declared_off(row);
+      for (const RowResidual& row : tried->rows) {
+        if (!groups.contains(residuals_.group(row.row))) continue;
+        good[as_size(row.row)] = !is_off(row.misfit, row.off);
+      }
+      if (!groups.empty() && std::ranges::all_of(good, [](bool g) { return g; })) return tried;
+    }
+    return nullptr;
+  }
+  /// The heads that obey the alternative, whatever all together do.
+  std::set<Index> preferring(const Tried& tried) const {
+    std::set<Index> out;
+    for (const auto& [group, sums] : by_group(tried)) {
+      if (sums.ratio(noise_) > kDecisive) out.insert(group);
+    }
+    return out;
+  }
+
+  std::string where_text(const std::vector<Index>& rows) const {
+    std::set<Index> batches, heads, times;
+    for (const Index row : rows) {
+      const RowPlace& place = residuals_.place(row);
+      batches.insert(place.batch);
+      heads.insert(place.head);
+      times.insert(place.time);
+    }
+    std::string out;
+    if (residuals_.batches() > 1) out += fmt::format("batch {}, ", ranges_text(batches));
+    const bool one = times.size() == 1;
+    return out + fmt::format("head{} {}, {} {}", heads.size() > 1 ? "s" : "", ranges_text(heads),
+                             gradients_ ? (one ? "row" : "rows") : (one ? "query" : "queries"),
+                             ranges_text(times));
+  }
+
+  Judgement unclear() {
+    out_.verdict = Verdict::kUnclear;
+    for (const Tried* tried : undecided_) {
+      out_.text += (out_.text.empty() ? "" : "; ") + tried->text;
+    }
+    return std::move(out_);
+  }
+
+  Judgement another(const Tried& best) {
+    out_.verdict = Verdict::kAnother;
+    out_.text = best.text;
+    std::vector<Index> rows;
+    for (const RowResidual& row : best.rows) {
+      // Elsewhere the two differ by rounding alone.
+      if (row.squared > noise_ || std::isinf(residuals_.misfit(row.row))) rows.push_back(row.row);
+    }
+    out_.where = where_text(rows);
+    return std::move(out_);
+  }
+
+  Judgement another_in_parts(const Tried& part) {
+    out_.verdict = Verdict::kAnother;
+    out_.text = part.text + ", in a part only";
+    const std::set<Index> groups = preferring(part);
+    std::vector<Index> rows;
+    for (const RowResidual& row : part.rows) {
+      const bool counts = row.squared > noise_ || std::isinf(residuals_.misfit(row.row));
+      if (counts && groups.contains(residuals_.group(row.row))) rows.push_back(row.row);
+    }
+    out_.where = where_text(rows);
+    return std::move(out_);
+  }
+
+  Judgement none() {
+    out_.verdict = Verdict::kNone;
+    std::vector<Index> rows;
+    for (Index row = 0; row < residuals_.rows(); ++row) {
+      if (declared_off(row)) rows.push_back(row);
+    }
+    const bool only_noisy = preferred_.empty() && undecided_.empty() && !tried_.empty();
+    out_.text = fmt::format("none of {} masks fits", tried_.size() + 1);
+    if (rows.empty()) {
+      out_.text += "; what is off is too small to be seen row by row";
+      return std::move(out_);
+    }
+    out_.where =
+        fmt::format("{} of {} rows are off: {}", rows.size(), residuals_.rows(), where_text(rows));
+    if (only_noisy && 2 * std::ssize(rows) > residuals_.rows()) {
+      out_.text +=
+          "; the declared one fits best, and all rows are off alike, as products in a lower "
+          "precision make them: --rtol and --atol allow that";
+    }
+    return std::move(out_);
+  }
+
+  const Residuals& residuals_;
+  std::vector<Tried> tried_;
+  bool gradients_;
+  double noise_;
+  std::vector<const Tried*> preferred_, undecided_;
+  Judgement out_;
+};
+
+/// Throws for a result that cannot be compared.
+void check_given(const std::string& name, const Tensor& given, const NamedResults& expected) {
+  const auto found = expected.find(name);
+  if (found == expected.end()) {
+    std::string names;
+    for (const auto& [other, array] : expected) names += (names.empty() ? "" : ", ") + other;
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("no result '{}' to compare; there are {}", name, names));
+  }
+  if (given.shape() == found->second.shape()) return;
+  throw Error(Errc::kShape,
+              fmt::format("{} is {}, expected {}", name == "out" ? "the output" : name,
+                          shape_text(given.shape()), shape_text(found->second.shape())));
+}
+
+bool is_given_gradient(const NamedResults::value_type& result) { return is_gradient(result.first); }
+
+/// What `against` gives, rounded to f32 only.
+NamedResults expected_results(const VerifyRequest& request, const NamedResults& given) {
+  NamedArguments arguments = in_f32(request.arguments);
+  arguments.backend = request.against;
+  arguments.gradient_seed.reset();
+  if (std::ranges::any_of(given, is_given_gradient)) arguments.gradient_seed = request.seed;
+  NamedResults expected = attention::run(*request.operation, arguments);
+  for (const auto& [name, array] : given) check_given(name, array, expected);
+  return expected;
+}
+
+/// The declared mask as the fast path applies it gives what the judge gives: else something beside
+/// the mask closes cells, and other masks would be compared with the wrong one.
+bool agrees(const NamedResults& declared, const NamedResults& judged, const NamedResults& given) {
+  return std::ranges::all_of(given, [&](const auto& result) {
+    const Tolerance loose{1e-3, 1e-3};
+    return distance(declared.at(result.first), judged.at(result.first), loose).bad == 0;
+  });
+}
+
+Judgement judge(const VerifyRequest& request, const NamedResults& given, const NamedResults& judged,
+                std::span<const Alternative> alternatives) {
+  CallVariants variants(request, given, applied_mask(request));
+  NamedResults declared = variants.declared();
+  if (variants.can_change_mask() && !agrees(declared, judged, given)) {
+    variants = CallVariants(request, given, std::nullopt);
+    declared = variants.declared();
+  }
+  const std::optional<NamedResults> spread = variants.with_random_signs();
+  const Residuals residuals(request, given, judged, declared, spread ? &*spread : nullptr);
+  std::vector<Tried> tried;
+  if (variants.can_change_mask()) {
+    for (const Alternative& other : alternatives) {
+      tried.push_back({other.text, residuals.under(variants.under(other.mask))});
+    }
+  }
+  for (const CallVariant& other : variants.others()) {
+    tried.push_back({other.text, residuals.under(variants.run(other.arguments))});
+  }
+  return Judge(residuals, std::move(tried), std::ranges::all_of(given, is_given_gradient)).run();
+}
+
+}  // namespace
+
+std::string_view name(Verdict verdict) {
+  constexpr std::array<std::string_view, 4> kNames{"obeys", "another", "none", "unclear"};
+  return kNames[static_cast<std::size_t>(verdict)];
+}
+
+std::string_view name(Comparison::State state) {
+  constexpr std::array<std::string_view, 3> kNames{"rejected", "fits", "undecided"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+GivenReport verify_given(const VerifyRequest& request, const NamedResults& given,
+                         std::span<const Alternative> alternatives) {
+  const NamedResults expected = expected_results(request, given);
+  GivenReport out;
+  for (const bool gradients : {false, true}) {
+    const bool any = std::ranges::any_of(
+        given, [&](const auto& result) { return is_given_gradient(result) == gradients; });
+    if (!any) continue;
+    out.checks.push_back(compare_results(gradients ? "gradients" : "forward", given, expected,
+                                         gradients, request.tolerance));
+  }
+  out.judgement = judge(request, given, expected, alternatives);
+  return out;
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,73 @@
+// Which mask an output obeys: the declared one, another one, or none, as far as its precision
+// tells.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/attention/verify/verify.h"
+
+namespace maskctl::attention {
+
+/// A mask that a kernel may have applied instead of the declared one.
+struct Alternative {
+  std::string text;  // "window left 32 instead of 31"
+  Mask mask;         // broadcasts; another one than the declared
+};
+
+/// kObeys: the results are the declared mask's but for rounding, and those of no other one that was
+/// tried. kAnother: they are those of another one, and not the declared mask's. kNone: of no mask
+/// that was tried. kUnclear: of the declared mask, and as well of others, whose results differ by
+/// less than can be told from rounding.
+enum class Verdict : std::uint8_t { kObeys, kAnother, kNone, kUnclear };
+/// "obeys", "another", "none", "unclear".
+std::string_view name(Verdict verdict);
+
+/// The declared mask beside one alternative.
+struct Comparison {
+  enum class State : std::uint8_t { kRejected, kFits, kUndecided };
+
+  std::string text;
+  State state = State::kRejected;
+  /// How far the results lie on the way from those under the declared mask (0) to those under the
+  /// alternative (1), in units of rounding, and the standard error of that.
+  double share = 0, error = 0;
+  Index rows = 0;  // whose results differ under the two
+};
+
+struct Judgement {
+  Verdict verdict = Verdict::kObeys;
+  /// Of kAnother: how the mask that fits differs. Of kUnclear: those that fit as well. Of kNone:
+  /// what is known.
+  std::string text;
+  /// Of kAnother: the rows in which the two masks differ; of kNone: those out of the tolerance.
+  /// "heads 0-3, queries 31-63".
+  std::string where;
+  std::vector<Comparison> comparisons;
+};
+std::string_view name(Comparison::State state);  // "rejected", "fits", "undecided"
+
+struct GivenReport {
+  std::vector<VerifyCheck> checks;  // "forward" and "gradients", as far as something is given
+  Judgement judgement;
+};
+
+/// Judges results that were made elsewhere, "out", "lse" or "grad_query", against those of
+/// `request.against`: within the tolerance, and which mask they obey. Beside `alternatives` the
+/// other policies for rows without keys are tried, and key heads taken in turn. Gradients are of
+/// the cotangents in the arguments, or of the seed's.
+///
+/// The residual of each row is projected on the difference between what the two masks give, both
+/// measured in the rounding that the precision of the arrays makes; the noise itself is estimated
+/// from the rows of the mask that fits best. So many rows with a difference below rounding each
+/// still tell. docs/numerics.md has the model.
+///
+/// Costs a run of `request.against`, and one of the fast path for each alternative. Throws
+/// Error(kInvalidArgument) for a result that the operation does not give, Error(kShape) for another
+/// shape.
+GivenReport verify_given(const VerifyRequest& request, const NamedResults& given,
+                         std::span<const Alternative> alternatives = {});
+
+}  // namespace maskctl::attention

@@ -1,0 +1,77 @@
+// What separates results that were made elsewhere from those under a mask, row by row, in units of
+// the rounding that their precision makes; private to verify.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "maskctl/attention/verify/verify.h"
+
+namespace maskctl::attention {
+
+/// A row of a result, and where it stands. Rows are those of the last axis; an lse has one element
+/// in each. Time and head are of queries or keys, whichever the result is for.
+struct RowPlace {
+  std::size_t array = 0;
+  Index batch = 0, head = 0, time = 0;
+};
+
+/// One row under a mask x whose results differ from those under the declared mask d:
+/// sums over its elements e of (out - d)(x - d) / s^2, (x - d)^2 / s^2 and (out - x)^2 / s^2, the
+/// last divided by the number of elements. s is the rounding that is expected.
+struct RowResidual {
+  Index row = 0;
+  double along = 0, squared = 0, misfit = 0;
+  bool off = false;  // out of the tolerance, or finite where the mask says NaN and the reverse
+};
+
+/// The results that are judged, against those under the declared mask.
+class Residuals {
+ public:
+  /// `judged`: of the judge, with which tolerances are kept. `declared`, `spread`: of the fast path
+  /// in f32; `spread` with values of random signs, as large as what rounding of weights does.
+  Residuals(const VerifyRequest& request, const NamedResults& given, const NamedResults& judged,
+            const NamedResults& declared, const NamedResults* spread);
+
+  Index rows() const { return static_cast<Index>(misfit_.size()); }
+  const RowPlace& place(Index row) const { return places_[as_size(row)]; }
+  /// (batch, head) of an array as one number.
+  Index group(Index row) const { return groups_[as_size(row)]; }
+  Index groups() const { return group_count_; }
+  /// Of the declared mask.
+  double misfit(Index row) const { return misfit_[as_size(row)]; }
+  bool off(Index row) const { return off_[as_size(row)]; }
+
+  Index batches() const { return batches_; }
+
+  /// The rows whose results under another mask differ from those under the declared one, by more
+  /// than the f32 sums of both may.
+  std::vector<RowResidual> under(const NamedResults& other) const;
+
+ private:
+  struct Array {
+    std::string name;
+    std::vector<double> given, declared;
+    std::vector<double> row_noise;  // squared, of each row
+    std::vector<double> row_sums;   // the part of it that f32 sums have
+    double element_noise = 0;       // relative to the element, squared
+    double relative = 0, absolute = 0;
+    Index first = 0, count = 0, length = 0;  // rows
+  };
+
+  void add(const VerifyRequest& request, const std::string& name, const Tensor& given,
+           const Tensor& judged, const Tensor& declared, const Tensor* spread);
+  void add_places(const VerifyRequest& request, const Tensor& tensor, const Array& array);
+  double noise(const Array& array, Index row, double value) const;
+
+  std::vector<Array> arrays_;
+  std::vector<RowPlace> places_;
+  std::vector<Index> groups_;
+  std::vector<double> misfit_;
+  std::vector<bool> off_;
+  Index group_count_ = 0, batches_ = 1;
+};
+
+}  // namespace maskctl::attention

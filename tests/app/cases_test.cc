@@ -1,0 +1,70 @@
+// What `info` and `check` say of every array of tests/cases, made anew: tests/cases/info.txt and
+// check.txt hold it for a person to read. MASKCTL_UPDATE_GOLDEN=1 rewrites them.
+#include <cstdlib>
+#include <string>
+
+#include "app/process.h"
+#include "support/catch_compat.h"
+
+namespace maskctl::test {
+namespace {
+
+const fs::path kCases = fs::path(MASKCTL_SOURCE_DIR) / "tests" / "cases";
+
+/// The folders of the makers, in the working folder.
+std::string make_cases() {
+  std::string lines;
+  for (const char* maker : {"real_masks", "mask_pairs", "user_arrays"}) {
+    lines += "/usr/bin/python3 -W ignore '" + (kCases / maker).string() + ".py' " + maker + "\n";
+  }
+  return lines;
+}
+
+TEST_CASE("cases: info tells what every array is") {
+  const Sandbox sandbox;
+  const Outcome outcome =
+      sandbox.run(make_cases() +
+                  "export LC_ALL=C\n"
+                  "maskctl info real_masks/*.npy mask_pairs/*.npy user_arrays/*.np[yz] "
+                  "user_arrays/batch.h5 2>&1");
+  CHECK(outcome.status == 0);
+  CHECK_FALSE(contains(outcome.out, "error"));
+  if (std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr) spit(kCases / "info.txt", outcome.out);
+  CHECK(outcome.out == slurp(kCases / "info.txt"));
+}
+
+/// Arrays that fit several kinds, and how each is read.
+constexpr const char* kKinds = R"sh(
+kind() {
+  case $1 in
+    */cu.npy) echo cu_seqlens ;;
+    */position_ids.npy) echo positions ;;
+    */hf_attention_mask.npy | */mha_kpm.npy | */attention_mask_2d.npy) echo key-padding ;;
+    */flex_012.npy) echo segments ;;
+    *) echo dense ;;
+  esac
+}
+for file in real_masks/*.npy mask_pairs/*.npy user_arrays/*.npy; do
+  as=''
+  status=0
+  maskctl check $file > out.txt 2> err.txt || status=$?
+  if grep -q 'fits several kinds\|looks like position\|ids need' err.txt; then
+    as=" --as $(kind $file)"
+    status=0
+    maskctl check $file$as > out.txt 2> err.txt || status=$?
+  fi
+  echo "== $file$as: $status"
+  grep -hv '^      why\|^      fix\|^not looked at' out.txt err.txt || true
+done
+)sh";
+
+TEST_CASE("cases: check finds what is wrong with every array, and nothing else") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(make_cases() + "export LC_ALL=C" + kKinds);
+  INFO(outcome.err);
+  if (std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr) spit(kCases / "check.txt", outcome.out);
+  CHECK(outcome.out == slurp(kCases / "check.txt"));
+}
+
+}  // namespace
+}  // namespace maskctl::test

@@ -1,0 +1,100 @@
+// Finite biases described: slopes, tables, and what is neither.
+#include "maskctl/inspect/bias_form.h"
+
+#include <cmath>
+#include <random>
+
+#include "maskctl/tensor/convert.h"
+#include "support/catch_compat.h"
+#include "support/contains.h"
+#include "support/error_of.h"
+
+using namespace maskctl;
+using maskctl::test::contains;
+using maskctl::test::error_of;
+
+namespace {
+
+template <typename F>
+Tensor made(DType dtype, Index heads, Index queries, Index keys, const F& value) {
+  Tensor out(DType::kFloat64, {1, heads, queries, keys});
+  std::size_t i = 0;
+  for (Index h = 0; h < heads; ++h) {
+    for (Index q = 0; q < queries; ++q) {
+      for (Index k = 0; k < keys; ++k) out.as<double>()[i++] = value(h, q, k);
+    }
+  }
+  return astype(out, dtype);
+}
+
+double slope_of(Index head) { return std::exp2(-2.0 * static_cast<double>(head + 1)); }
+
+/// T5's buckets of a bidirectional layer with 32 buckets up to a distance of 128.
+Index bucket(Index relative) {
+  Index out = relative > 0 ? 16 : 0;
+  const Index distance = std::abs(relative);
+  if (distance < 8) return out + distance;
+  const double far = std::log(static_cast<double>(distance) / 8.0) / std::log(128.0 / 8.0) * 8.0;
+  return out + std::min<Index>(15, 8 + static_cast<Index>(far));
+}
+
+}  // namespace
+
+TEST_CASE("bias form: ALiBi in each float, symmetric, causal and by key") {
+  const DType dtype = GENERATE(DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64);
+  CAPTURE(name(dtype));
+  using Form = BiasPlane::Form;
+  const auto far = [](Index q, Index k) { return static_cast<double>(std::abs(q - k)); };
+  const BiasForm symmetric = bias_form(
+      made(dtype, 4, 40, 40, [&](Index h, Index q, Index k) { return -slope_of(h) * far(q, k); }));
+  REQUIRE(symmetric.planes.size() == 4);
+  for (Index h = 0; h < 4; ++h) {
+    const BiasPlane& plane = symmetric.planes[static_cast<std::size_t>(h)];
+    CHECK(plane.form == Form::kDistance);
+    CHECK(std::abs(plane.slope + slope_of(h)) < 0.01 * slope_of(h));
+  }
+  CHECK(symmetric.closed_cells == 0);
+  const BiasForm causal = bias_form(made(dtype, 2, 40, 40, [&](Index h, Index q, Index k) {
+    return k > q ? -INFINITY : -slope_of(h) * far(q, k);
+  }));
+  CHECK(causal.planes[1].form == Form::kDistance);
+  CHECK(causal.closed_cells == 2 * 40 * 39 / 2);
+  CHECK(causal.closed.inf);
+  CHECK(contains(bias_text(causal).front(), "ALiBi: -m * |key - query|, slopes m 0.25 0.0625"));
+  const BiasForm by_key = bias_form(made(dtype, 2, 1, 40, [&](Index h, Index, Index k) {
+    return slope_of(h) * static_cast<double>(k + 0);
+  }));
+  CHECK(by_key.planes[0].slope == 0.25);
+}
+
+TEST_CASE("bias form: tables by distance, zeros, and numbers that follow nothing") {
+  using Form = BiasPlane::Form;
+  std::mt19937 random(1);
+  std::normal_distribution<double> normal;
+  std::vector<double> table(32);
+  for (double& value : table) value = normal(random);
+  const BiasForm buckets =
+      bias_form(made(DType::kFloat32, 1, 300, 300, [&](Index, Index q, Index k) {
+        return table[static_cast<std::size_t>(bucket(k - q))];
+      }));
+  CHECK(buckets.planes[0].form == Form::kTable);
+  CHECK(buckets.planes[0].numbers == 31);  // bucket 16 is that of no distance
+  CHECK(contains(bias_text(buckets).front(), "T5's buckets: 31 numbers"));
+  CHECK(bias_form(Tensor(DType::kFloat32, {3, 3})).planes[0].form == Form::kZero);
+  const BiasForm free = bias_form(made(DType::kFloat32, 2, 20, 20, [&](Index h, Index, Index) {
+    return h == 0 ? 0.0 : normal(random);
+  }));
+  CHECK(free.planes[1].form == Form::kIrregular);
+  REQUIRE(bias_text(free).size() == 2);
+  CHECK(contains(bias_text(free)[1], "follow neither distance nor key (1 of 2 heads)"));
+  CHECK(contains(error_of([] { bias_form(Tensor(DType::kInt32, {3, 3})); }), "not int32"));
+  CHECK(contains(error_of([] { bias_form(Tensor(DType::kFloat32, {3})); }), "not (3,)"));
+}
+
+TEST_CASE("bias form: a slope with one cell off is no ALiBi") {
+  const auto off = [](Index, Index q, Index k) {
+    return -0.5 * static_cast<double>(std::abs(q - k)) - (q == 7 && k == 3 ? 0.25 : 0.0);
+  };
+  CHECK(bias_form(made(DType::kFloat32, 1, 30, 30, off)).planes[0].form ==
+        BiasPlane::Form::kIrregular);
+}

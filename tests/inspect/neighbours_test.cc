@@ -1,0 +1,95 @@
+// Neighbours of a mask: those that a kernel is easily made to apply, each once.
+#include "maskctl/inspect/neighbours.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "maskctl/mask/bands.h"
+#include "maskctl/mask/dense.h"
+#include "maskctl/mask/step.h"
+#include "support/catch_compat.h"
+
+namespace {
+
+using namespace maskctl;
+
+const Mask* named(const std::vector<Neighbour>& all, const std::string& text) {
+  const auto found = std::ranges::find(all, text, &Neighbour::text);
+  return found == all.end() ? nullptr : &found->mask;
+}
+
+bool same(const Mask& a, const Mask& b) { return zip(Op::kXor, a, b).count() == 0; }
+
+Mask causal_window(Index n, Index left, Index right = 0) {
+  return Mask(diagonal_band(n, n, -left, right));
+}
+
+TEST_CASE("neighbours: a window has longer, shorter, none, both sides and moved ones") {
+  const auto all = neighbours(causal_window(40, 7));
+  const auto check = [&](const char* text, const Mask& mask) {
+    INFO(text);
+    REQUIRE(named(all, text));
+    CHECK(same(*named(all, text), mask));
+  };
+  check("window left 8 instead of 7", causal_window(40, 8));
+  check("window left 6 instead of 7", causal_window(40, 6));
+  check("window open to the left", causal_window(40, kUnbounded));
+  check("window to both sides", causal_window(40, 7, 7));
+  check("inverted", complement(causal_window(40, 7)));
+  check("window right 1 instead of 0", causal_window(40, 7, 1));
+}
+
+TEST_CASE("neighbours: none is the mask itself or another neighbour") {
+  for (const Mask& mask : {causal_window(30, 4), Mask(full_plane(5, 9)), Mask(empty_plane(6, 6)),
+                           Mask(diagonal_band(9, 20, -kUnbounded, 11))}) {
+    const auto all = neighbours(mask);
+    CHECK_FALSE(all.empty());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      CHECK_FALSE(same(all[i].mask, mask));
+      for (std::size_t j = 0; j < i; ++j) {
+        INFO(all[i].text << " and " << all[j].text);
+        CHECK_FALSE(same(all[i].mask, all[j].mask));
+      }
+    }
+  }
+}
+
+TEST_CASE("neighbours: documents left out, joined and moved") {
+  const auto causal_documents = [](const std::vector<Index>& lengths) {
+    const Chain chain{{step::DocumentLengths{lengths}}, {step::Causal{}}};
+    return maskctl::apply(Mask(full_plane(60, 60)), chain);
+  };
+  const auto all = neighbours(causal_documents({20, 13, 27}));
+  REQUIRE(named(all, "without documents"));
+  CHECK(same(*named(all, "without documents"), causal_window(60, kUnbounded)));
+  REQUIRE(named(all, "documents 1 and 2 as one"));
+  CHECK(same(*named(all, "documents 1 and 2 as one"), causal_documents({20, 40})));
+  REQUIRE(named(all, "without causal"));
+}
+
+TEST_CASE("neighbours: a cell that no step explains stays") {
+  const Mask declared = causal_window(40, kUnbounded);
+  Tensor cells = dense_from_mask(declared, 1 << 20);
+  cells.as<std::uint8_t>()[3 * 40 + 30] = 1;
+  const auto all = neighbours(mask_from_dense(cells));
+  CHECK(std::ranges::any_of(all, [](const Neighbour& other) {
+    return other.mask.plane(0, 0)->count({3, 4}, {30, 31}) == 1 && other.text != "no mask";
+  }));
+}
+
+TEST_CASE("neighbours: the other alignment, and heads in reverse") {
+  const auto all = neighbours(Mask(diagonal_band(9, 20, -kUnbounded, 11)));
+  CHECK(std::ranges::any_of(all, [](const Neighbour& other) {
+    return same(other.mask, Mask(diagonal_band(9, 20, -kUnbounded, 0)));
+  }));
+  const Mask two = Mask::make(1, 2, 30, 30, [](Index, Index h) {
+    return causal_window(30, h == 0 ? 5 : kUnbounded).plane(0, 0);
+  });
+  const auto heads = neighbours(two);
+  REQUIRE(named(heads, "heads in reverse"));
+  CHECK(named(heads, "heads in reverse")->plane(0, 0)->count() ==
+        causal_window(30, kUnbounded).count());
+}
+
+}  // namespace

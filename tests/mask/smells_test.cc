@@ -1,0 +1,108 @@
+// What must hold where something fails or a caller is wrong: planes that throw, masks put together
+// wrongly, offsets out of range.
+#include <stdexcept>
+
+#include "maskctl/mask/bands.h"
+#include "maskctl/mask/mask.h"
+#include "maskctl/mask/rows.h"
+#include "maskctl/mask/step.h"
+#include "support/catch_compat.h"
+#include "support/error_of.h"
+
+using namespace maskctl;
+using maskctl::test::error_of;
+
+namespace {
+
+/// Rows of which the second throws, as where memory or a file ends.
+class Failing final : public Plane {
+ public:
+  Failing() : Plane(2, 64) {}
+  void rows(Range q, const RowSink& sink) const override {
+    const Run all{0, 64};
+    Keys keys;
+    keys.runs = std::span(&all, 1);
+    sink({q.begin, q.begin + 1}, keys);
+    throw std::runtime_error("no more rows");
+  }
+  PlanePtr sliced(Range, Range) const override { throw std::logic_error("not asked for"); }
+  Index bytes() const override { return 0; }
+};
+
+/// Rows that ask for the tiles of another plane before they come.
+class Asking final : public Plane {
+ public:
+  explicit Asking(PlanePtr other) : Plane(2, 64), other_(std::move(other)) {}
+  void rows(Range q, const RowSink& sink) const override {
+    const Run first{0, 16};
+    Keys keys;
+    keys.runs = std::span(&first, 1);
+    sink({q.begin, q.begin + 1}, keys);
+    std::vector<TileRun> tiles;
+    other_->Plane::tiles({0, 2}, 16, tiles);
+    sink({q.begin + 1, q.end}, keys);
+  }
+  PlanePtr sliced(Range, Range) const override { throw std::logic_error("not asked for"); }
+  Index bytes() const override { return 0; }
+
+ private:
+  PlanePtr other_;
+};
+
+std::vector<TileRun> tiles_of(const Plane& plane) {
+  std::vector<TileRun> out;
+  plane.Plane::tiles({0, 2}, 16, out);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("tiles: rows that throw leave nothing behind for the next call") {
+  const PlanePtr empty = empty_plane(2, 64);
+  REQUIRE(tiles_of(*empty).empty());
+  CHECK_THROWS_AS(tiles_of(Failing()), std::runtime_error);
+  CHECK(tiles_of(*empty).empty());
+}
+
+TEST_CASE("tiles: rows may ask for the tiles of another plane") {
+  const std::vector<TileRun> seen = tiles_of(Asking(full_plane(2, 64)));
+  REQUIRE(seen.size() == 1);
+  CHECK(seen[0].first == 0);
+  CHECK(seen[0].count == 1);
+  CHECK(seen[0].fill == Fill::kFull);
+}
+
+TEST_CASE("mask: planes and their numbers are checked") {
+  const PlanePtr plane = full_plane(2, 3);
+  CHECK(error_of([&] {
+          Mask(2, 2, {plane}, {0, 0, 0});
+        }) ==
+        "a mask of 2 batches and 2 heads with 3 numbers of planes: expected one for each batch and "
+        "head");
+  CHECK(error_of([&] { Mask(1, 2, {plane}, {0, 1}); }) == "plane number 1 of 1 planes");
+  CHECK(error_of([&] { Mask(1, 1, {nullptr}, {0}); }) == "a plane of a mask is null");
+  CHECK_THROWS_AS(Mask(-1, -1, {plane}, {0}), Error);
+}
+
+TEST_CASE("window: an offset out of range is refused, whatever its sides") {
+  step::Window rule;
+  rule.left = 3;
+  rule.right = 0;
+  for (const Index offset : {INT64_MAX, INT64_MIN, kUnbounded + 1}) {
+    rule.offset = offset;
+    CHECK(error_of([&] { apply(Mask(full_plane(4, 4)), {Step{rule}}); }).find("is out of range") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("bytes: what a plane keeps for later calls is counted") {
+  // Two lists of many runs: their tiles are kept.
+  std::vector<Run> runs;
+  for (std::int32_t k = 0; k < 4000; k += 2) runs.push_back({k, k + 1});
+  std::vector<RowRef> refs(64, RowRef{0, 0, 4000});
+  const PlanePtr plane = row_lists(4000, runs, {0, 2000}, refs);
+  const Index before = plane->bytes();
+  std::vector<TileRun> out;
+  plane->tiles({0, 64}, 64, out);
+  CHECK(plane->bytes() > before);
+}
