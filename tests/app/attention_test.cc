@@ -215,7 +215,7 @@ TEST_CASE("verify tells the mask of an output, and asks for the inputs of the ke
       sandbox.run("maskctl verify gen:causal:n=64 --given " + bugs + "kernel_out.npy");
   CHECK(missing.status == 2);
   CHECK(contains(missing.err, "query=SOURCE key=SOURCE value=SOURCE"));
-  const Outcome turned = sandbox.run("maskctl verify gen:causal:q=2,k=64 -t slice:q=0:2" + inputs);
+  const Outcome turned = sandbox.run("maskctl verify gen:full:q=2,k=64" + inputs);
   CHECK(turned.status == 2);
   CHECK(contains(turned.err, "--layout bhtd"));
 }
