@@ -73,7 +73,7 @@ std::string verify_json(const std::string& operation, const attention::GivenRepo
            {"ok", judgement.verdict == attention::Verdict::kObeys},
            {"verdict", name(judgement.verdict)},
            {"text", judgement.text},
-           {"where", judgement.where}};
+           {"rows", judgement.where}};
   out["checks"] = Json::array();
   for (const VerifyCheck& check : report.checks) {
     out["checks"].push_back(

@@ -163,7 +163,7 @@ TEST_CASE("bad input: wrong calls end with exit 2 and one line, and leave nothin
       {attend + "-o /dev/full", "No space left on device"},
       {"verify none.npy", "cannot read none.npy"},
       {"verify m.npy --rtol -1", "--rtol '-1': expected a number from 0"},
-      {"verify m.npy --given other.npy", "the output is (1, 1, 9, 9), expected (1, 8, 4, 64)"},
+      {"verify m.npy --given other.npy", "query=SOURCE key=SOURCE value=SOURCE"},
       {"verify m.npy --op flash", "operation 'flash'"},
       {"probe make m.npy -o p.npy", "an .npy holds one array, these are 3"},
       {"probe make m.npy --dtype int8 -o p.npz", "a probe is floating-point"},

@@ -23,6 +23,8 @@ maskctl -q blockmap gen:full:n=64 --block 16 -o map.npz
 printf '[[golden]]\\nname = "a"\\nsource = "gen:causal:n=4"\\nexpect.sha256 = ""\\n' > m.toml
 """
 TYPES = "-t 'causal | tokens:samples/bugs/types.npy'"
+KERNEL = ("query=samples/bugs/kernel_q.npy key=samples/bugs/kernel_k.npy "
+          "value=samples/bugs/kernel_v.npy --given samples/bugs/kernel_out.npy")
 COMMANDS = f"""
 info samples/padded.npy
 info samples/packed.npy --as segments --semantics ejkernel --mesh dp=2 -t causal
@@ -46,6 +48,7 @@ blockmap gen:causal:n=64 --block 16
 ops
 attend flash_attention --axes Tq=8+Tk=8
 verify gen:causal:n=8
+verify gen:window:keys=32,n=64 {KERNEL}
 probe read gen:window:keys=4,n=8 w.npz:weights --weights
 bench flash_attention --size 64 --repeat 1
 backends flash_attention

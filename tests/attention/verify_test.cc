@@ -254,6 +254,7 @@ VerifyRequest small_request(const NamedOperation& operation) {
                    {"Hkv", 2},
                    {"H", 4},
                    {"D", 8},
+                   {"Dv", 8},
                    {"K", 8},
                    {"V", 8},
                    {"S", 10},

@@ -69,8 +69,9 @@ VerifyCheck compare_results(const std::string& name, const NamedResults& seen,
   std::string bad, good;
   for (const auto& [key, array] : expected) {
     if (is_gradient(key) != gradients || !seen.contains(key)) continue;
-    const Distance found = distance(
-        seen.at(key), array, tolerance.value_or(usual_tolerance(seen.at(key).dtype(), gradients)));
+    const Distance found =
+        distance(seen.at(key), array,
+                 tolerance.value_or(usual_tolerance(precision_of(seen.at(key)), gradients)));
     good += fmt::format("{}{} {:.2g}", good.empty() ? "largest error: " : ", ", key, found.worst);
     if (found.bad > 0) {
       bad += fmt::format("{}{} elements of {} are off, the first at {}", bad.empty() ? "" : "; ",

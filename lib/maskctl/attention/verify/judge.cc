@@ -26,6 +26,8 @@ constexpr double kDecisive = 15;
 constexpr double kShareSlack = 0.1;
 /// A row whose residual is this many times as large as rounding makes the others is off.
 constexpr double kOutlier = 30;
+/// Noise up to which the tolerance gives way to the noise itself, and how far from it a row may be.
+constexpr double kNoisy = 16, kAlike = 6;
 constexpr double kLeastNoise = 0.05;   // squared, in units of the model: results may be exact
 constexpr std::size_t kClustered = 8;  // rows from which their scatter is a standard error too
 
@@ -132,8 +134,12 @@ class Judge {
     return std::isfinite(least) ? std::max(least, kLeastNoise) : 1;
   }
 
+  /// Out of the tolerance, where not all rows are about as noisy as kernels that round their logits
+  /// too; or far more off than the others.
   bool is_off(double misfit, bool off) const {
-    return off || misfit > kOutlier * kOutlier * std::max(noise_, 1.0);
+    const double usual = std::max(noise_, 1.0);
+    const bool as_the_rest = noise_ <= kNoisy * kNoisy && misfit <= kAlike * kAlike * usual;
+    return (off && !as_the_rest) || misfit > kOutlier * kOutlier * usual;
   }
   bool declared_off(Index row) const { return is_off(residuals_.misfit(row), residuals_.off(row)); }
 
