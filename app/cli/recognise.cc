@@ -39,7 +39,9 @@ std::string where_text(const RecogniseReport& report) {
 }
 
 std::string pipeline_text(const RecogniseReport& report) {
-  if (report.found.irregular) return "irregular";
+  if (report.found.irregular) {
+    return "irregular; nearest: " + (report.pipeline.empty() ? "every cell open" : report.pipeline);
+  }
   return report.pipeline.empty() ? "none: every cell is open" : report.pipeline;
 }
 

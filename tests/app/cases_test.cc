@@ -1,5 +1,5 @@
-// What `info` and `check` say of every array of tests/cases, made anew: tests/cases/info.txt and
-// check.txt hold it for a person to read. MASKCTL_UPDATE_GOLDEN=1 rewrites them.
+// What `info`, `check`, `recognise` and `diff` say of every array and pair of tests/cases, made anew:
+// info.txt, check.txt and causes.txt there hold it for a person to read. MASKCTL_UPDATE_GOLDEN=1 rewrites them.
 #include <cstdlib>
 #include <string>
 
@@ -64,6 +64,25 @@ TEST_CASE("cases: check finds what is wrong with every array, and nothing else")
   INFO(outcome.err);
   if (std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr) spit(kCases / "check.txt", outcome.out);
   CHECK(outcome.out == slurp(kCases / "check.txt"));
+}
+
+TEST_CASE("cases: recognise and diff say what holds, or that they cannot tell") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(make_cases() + "export LC_ALL=C" + R"sh(
+for file in real_masks/*.npy; do
+  echo "== $file"
+  maskctl -q recognise $file > out.txt 2> /dev/null
+  [ $? -lt 2 ] || maskctl -q recognise $file --as dense > out.txt 2> /dev/null
+  grep '^pipeline\|^unexplained' out.txt || echo 'not a mask'
+done
+for a in mask_pairs/*_a.npy; do
+  echo "== ${a%_a.npy}"
+  maskctl -q diff $a ${a%_a.npy}_b.npy | grep '^cause\|^A is\|^B is\|^edit'
+done
+)sh");
+  INFO(outcome.err);
+  if (std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr) spit(kCases / "causes.txt", outcome.out);
+  CHECK(outcome.out == slurp(kCases / "causes.txt"));
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ check samples/bugs/documents.npy --as segments {TYPES}
 check samples/bugs/documents.npy --as segments {TYPES} --expect no-leak:samples/bugs/documents.npy
 check gen:causal:n=12 -t window:both=0
 diff gen:causal:n=8 gen:window:keys=4,n=8
+diff gen:random:sparsity=0.5,n=64,seed=1 gen:random:sparsity=0.5,n=64,seed=2
 recognise gen:causal:n=8
 recognise gen:random:sparsity=0.5,n=64,seed=3
 why samples/packed.npy --as segments -t causal 3 5

@@ -53,7 +53,7 @@ TEST_CASE("the exit status tells recognised from not recognised from trouble") {
   CHECK(box.run("maskctl recognize gen:causal:n=16").status == 0);
   const Outcome irregular = box.run("maskctl recognise gen:random:sparsity=0.5,n=64,seed=3");
   CHECK(irregular.status == 1);
-  CHECK(field(irregular.out, "pipeline") == "irregular");
+  CHECK(field(irregular.out, "pipeline").starts_with("irregular; nearest: "));
   CHECK(box.run("maskctl recognise missing.npy").status == 2);
   CHECK(box.run("maskctl recognise").status == 2);
 }
@@ -79,7 +79,7 @@ TEST_CASE("JSON names the cells that are not explained") {
   CHECK(found.status == 1);
   CHECK(contains(found.out, "\"schema\": \"maskctl.recognise/1\""));
   CHECK(contains(found.out, "\"pipeline\": \"causal\""));
-  CHECK(contains(found.out, "\"first_unexplained\": {"));
+  CHECK(contains(found.out, "\"residue\": [\n"));
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "maskctl/inspect/lint.h"
 #include "maskctl/mask/bands.h"
@@ -41,16 +41,16 @@ bool hides_selves(const Mask& mask) {
   });
 }
 
-/// Most of many cells lie in one row or column: a rule of their own, as global tokens.
-bool is_line(const Residue& residue) {
+/// Many cells share few rows or columns: a rule of their own, as global tokens or a prefix inside
+/// documents, not cells that went astray.
+bool is_crowded(const Residue& residue) {
   if (residue.cells <= 8) return false;
-  const auto most_alike = [&](Index Cell::*coordinate) {
-    std::map<Index, std::size_t> times;
-    std::size_t most = 0;
-    for (const Cell& cell : residue.first) most = std::max(most, ++times[cell.*coordinate]);
-    return most;
+  const auto lines = [&](Index Cell::*coordinate) {
+    std::set<Index> seen;
+    for (const Cell& cell : residue.first) seen.insert(cell.*coordinate);
+    return seen.size();
   };
-  return 2 * std::max(most_alike(&Cell::query), most_alike(&Cell::key)) > residue.first.size();
+  return 2 * std::min(lines(&Cell::query), lines(&Cell::key)) < residue.first.size();
 }
 
 /// "17,3; 17,4 and 12 more"; batch and head where they are not 0.
@@ -86,7 +86,7 @@ Findings lint_pattern(const Recognised& found, const std::string& words, const s
   }
   const Index share = is_plain(found.chain) ? kMostOfNumbers : kMostOfArrays;
   const bool few = found.residue.cells <= std::max(kAlways, cells / share);
-  if (found.irregular || !few || is_line(found.residue) || found.residue.first.empty()) return out;
+  if (found.irregular || !few || is_crowded(found.residue) || found.residue.first.empty()) return out;
   const Cell& at = found.residue.first.front();
   out.push_back({&lint_rule("nearly"),
                  fmt::format("{}{} but for {} cell{}: {}", words,
