@@ -1,5 +1,6 @@
-// What `info`, `check`, `recognise` and `diff` say of every array and pair of tests/cases, made anew:
-// info.txt, check.txt and causes.txt there hold it for a person to read. MASKCTL_UPDATE_GOLDEN=1 rewrites them.
+// What `info`, `check`, `recognise` and `diff` say of every array and pair of tests/cases, made
+// anew: info.txt, check.txt and causes.txt there hold it for a person to read.
+// MASKCTL_UPDATE_GOLDEN=1 rewrites them.
 #include <cstdlib>
 #include <string>
 

@@ -1,5 +1,5 @@
-// Whether the causes that diff names hold when they are applied, and name all that moved, for random
-// masks with random edits: diff_cause_rate [--count N] [--seed N] [--first N] [--show].
+// Whether the causes that diff names hold when they are applied, and name all that moved, for
+// random masks with random edits: diff_cause_rate [--count N] [--seed N] [--first N] [--show].
 #include <fmt/format.h>
 
 #include <chrono>
@@ -55,11 +55,12 @@ int main(int argc, char** argv) {
                verdict.small ? "" : "residue ", verdict.complete ? "" : "incomplete",
                cause ? cause->kind : "", cause ? cause->text : "nothing");
   }
-  fmt::print("{} pairs: {:.2f} % true, {:.2f} % with no more residue than cells, {:.2f} % name all "
-             "that moved; slowest {:.0f} ms, of a million tokens {:.0f} ms\n",
-             count, share(are_true, count), share(are_small, count), share(are_complete, count),
-             slowest * 1e3, slowest_large * 1e3);
-  const bool good = are_true == count && share(are_small, count) >= 95 &&
-                    share(are_complete, count) >= 95;
+  fmt::print(
+      "{} pairs: {:.2f} % true, {:.2f} % with no more residue than cells, {:.2f} % name all "
+      "that moved; slowest {:.0f} ms, of a million tokens {:.0f} ms\n",
+      count, share(are_true, count), share(are_small, count), share(are_complete, count),
+      slowest * 1e3, slowest_large * 1e3);
+  const bool good =
+      are_true == count && share(are_small, count) >= 95 && share(are_complete, count) >= 95;
   return good ? 0 : 1;
 }

@@ -1,5 +1,6 @@
-// How often recognise explains random chains, or, with --flips, finds chains of plain numbers and the
-// 0 to 4 cells that were flipped in them: recognise_rate [--flips] [--count N] [--seed N] [--first N] [--show].
+// How often recognise explains random chains, or, with --flips, finds chains of plain numbers and
+// the 0 to 4 cells that were flipped in them: recognise_rate [--flips] [--count N] [--seed N]
+// [--first N] [--show].
 #include <fmt/format.h>
 
 #include <chrono>
@@ -115,8 +116,7 @@ Sample draw_plain(std::uint64_t seed, Mask& flipped, Index& flips) {
     PlanePtr plane = out.mask.plane(0, 0);
     for (Index left = number(0, 4); left > 0; --left) {
       const Index q = number(0, out.queries - 1), k = number(0, out.keys - 1);
-      plane = combine(Op::kXor, plane,
-                      rectangle(out.queries, out.keys, {q, q + 1}, {k, k + 1}));
+      plane = combine(Op::kXor, plane, rectangle(out.queries, out.keys, {q, q + 1}, {k, k + 1}));
     }
     flipped = Mask(plane);
     flips = changed_cells(flipped, out.mask);
@@ -137,9 +137,8 @@ int flips(const Options& options) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     slowest = std::max(slowest, spent.count());
     const bool no_arrays = !has_arrays(found.chain);
-    const bool same =
-        found.residue.cells == flips &&
-        changed_cells(sample.mask, maskctl::apply(sample.full, found.chain)) == 0;
+    const bool same = found.residue.cells == flips &&
+                      changed_cells(sample.mask, maskctl::apply(sample.full, found.chain)) == 0;
     plain += no_arrays;
     exact += no_arrays && same;
     if (!options.show || (no_arrays && same)) continue;
@@ -148,10 +147,11 @@ int flips(const Options& options) {
                to_text(sample.chain), flips, to_text(found.chain), found.residue.cells);
   }
   const double all = static_cast<double>(options.count);
-  fmt::print("{} chains: {:.2f} % without arrays, {:.2f} % with exactly the flipped cells; slowest "
-             "{:.0f} ms\n",
-             options.count, 100.0 * static_cast<double>(plain) / all,
-             100.0 * static_cast<double>(exact) / all, slowest * 1e3);
+  fmt::print(
+      "{} chains: {:.2f} % without arrays, {:.2f} % with exactly the flipped cells; slowest "
+      "{:.0f} ms\n",
+      options.count, 100.0 * static_cast<double>(plain) / all,
+      100.0 * static_cast<double>(exact) / all, slowest * 1e3);
   return static_cast<double>(exact) >= 0.97 * all ? 0 : 1;
 }
 

@@ -69,8 +69,8 @@ TEST_CASE("regions turn one mask into the other but for the cells that they coun
 }
 
 TEST_CASE("lone cells are those that both neighbours on a line differ from", "[recognise]") {
-  const PlanePtr documents = combine(Op::kOr, rectangle(70, 70, {0, 30}, {0, 30}),
-                                     rectangle(70, 70, {30, 70}, {30, 70}));
+  const PlanePtr documents =
+      combine(Op::kOr, rectangle(70, 70, {0, 30}, {0, 30}), rectangle(70, 70, {30, 70}, {30, 70}));
   const PlanePtr rule = combine(Op::kAnd, documents, diagonal_band(70, 70, -kUnbounded, 0));
   const PlanePtr cells =
       combine(Op::kOr, rectangle(70, 70, {50, 51}, {3, 4}), rectangle(70, 70, {20, 21}, {9, 10}));

@@ -144,8 +144,7 @@ TEST_CASE("random chains are explained, and no explanation is claimed falsely") 
     CAPTURE(i, to_text(chain));
     check_claim(mask, found);
     // More steps that take numbers only are no worse than fewer with arrays.
-    const bool longer =
-        found.chain.size() > chain.size() && recognising::has_arrays(found.chain);
+    const bool longer = found.chain.size() > chain.size() && recognising::has_arrays(found.chain);
     explained += found.residue.cells == 0 && !longer;
   }
   CHECK(explained * 100 >= kChains * 98);
@@ -248,7 +247,8 @@ TEST_CASE("odd cells are residue, and rules are not bent around them") {
        "causal",
        {{0, 0, 0, 5}, {0, 0, 1, 7}}},
       {made("causal | not", full(64, 64)), "causal | not", {}},
-      {made("doc:lens=84+33+11 | prefix:n=13", full(128, 128)), "doc:lens=84+33+11 | prefix:n=13",
+      {made("doc:lens=84+33+11 | prefix:n=13", full(128, 128)),
+       "doc:lens=84+33+11 | prefix:n=13",
        {}},
       {made("chunk:size=222 | sinks:n=25", full(400, 400)), "chunk:size=222 | prefix:n=25", {}},
       {with(made("doc:lens=300000+400000+348576 | causal", full(1 << 20, 1 << 20)),

@@ -25,9 +25,9 @@ struct EditedPair {
 
 /// What an answer got right.
 struct Verdict {
-  bool is_true = true;    // applying it gives what it says
-  bool small = true;      // no more residue than cells were turned over
-  bool complete = true;   // each rule whose number moved is named
+  bool is_true = true;   // applying it gives what it says
+  bool small = true;     // no more residue than cells were turned over
+  bool complete = true;  // each rule whose number moved is named
 };
 
 inline Mask full_like(const Mask& mask) {
@@ -137,18 +137,53 @@ class Editor {
     Chain chain;
     const auto then = [&](Step step) { chain.push_back(std::move(step)); };
     switch (number(0, 11)) {
-      case 0: then(causal()); break;
-      case 1: then(window()); break;
-      case 2: then(documents()); break;
-      case 3: then(documents()); then(causal()); break;
-      case 4: then({step::Chunk{number(4, keys_ / 2), 0}}); then(causal()); break;
-      case 5: then(causal()); then({step::Prefix{number(2, keys_ / 2)}}); break;
-      case 6: then(window()); then({step::Sinks{number(1, 6)}}); then(causal()); break;
-      case 7: then(window()); then({step::Global{{global_token()}}}); break;
-      case 8: then(pad()); then(causal()); break;
-      case 9: then(documents()); then(window()); break;
-      case 10: then(pad()); then(window()); break;
-      default: then(documents()); then(window()); then(causal()); break;
+      case 0:
+        then(causal());
+        break;
+      case 1:
+        then(window());
+        break;
+      case 2:
+        then(documents());
+        break;
+      case 3:
+        then(documents());
+        then(causal());
+        break;
+      case 4:
+        then({step::Chunk{number(4, keys_ / 2), 0}});
+        then(causal());
+        break;
+      case 5:
+        then(causal());
+        then({step::Prefix{number(2, keys_ / 2)}});
+        break;
+      case 6:
+        then(window());
+        then({step::Sinks{number(1, 6)}});
+        then(causal());
+        break;
+      case 7:
+        then(window());
+        then({step::Global{{global_token()}}});
+        break;
+      case 8:
+        then(pad());
+        then(causal());
+        break;
+      case 9:
+        then(documents());
+        then(window());
+        break;
+      case 10:
+        then(pad());
+        then(window());
+        break;
+      default:
+        then(documents());
+        then(window());
+        then(causal());
+        break;
     }
     return chain;
   }
@@ -272,7 +307,8 @@ class Editor {
 
   Range part(Index extent) {
     const Index begin = number(0, extent - 2);
-    return {begin, begin + number(1, std::min<Index>(extent - begin, std::max<Index>(extent / 4, 2)))};
+    return {begin,
+            begin + number(1, std::min<Index>(extent - begin, std::max<Index>(extent / 4, 2)))};
   }
   /// A row, a column or a rectangle, opened or closed.
   PlanePtr region(const PlanePtr& b) {
@@ -306,9 +342,8 @@ class Editor {
     const Index at = number(0, batch * heads - 1);
     const bool all = number(0, 2) == 0;
     out_.a = Mask::make(batch, heads, queries_, keys_, [&](Index, Index) { return a; });
-    out_.b = Mask::make(batch, heads, queries_, keys_, [&](Index n, Index h) {
-      return all || n * heads + h == at ? b : a;
-    });
+    out_.b = Mask::make(batch, heads, queries_, keys_,
+                        [&](Index n, Index h) { return all || n * heads + h == at ? b : a; });
     if (all) out_.cells *= batch * heads;
   }
 

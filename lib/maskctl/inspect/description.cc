@@ -30,9 +30,8 @@ struct Numbers {
   /// Each run of equal values: how long it is, and which value.
   Index runs(const NamedArray& ids) const {
     if (ids.array.elements() == 0) return 0;
-    const Index runs = ids.array.dtype() == DType::kInt32
-                           ? count_runs(ids.array.as<std::int32_t>())
-                           : count_runs(as_int64(ids.array, "ids"));
+    const Index runs = ids.array.dtype() == DType::kInt32 ? count_runs(ids.array.as<std::int32_t>())
+                                                          : count_runs(as_int64(ids.array, "ids"));
     return kArrayName + runs * (number + 3);
   }
   static Index count_runs(const auto& values) {
@@ -78,8 +77,8 @@ struct Numbers {
   }
   Index operator()(const step::Scoped& rule) const { return ranges(rule.members); }
   Index operator()(const step::Within& rule) const {
-    return std::ssize(rule.lengths) * number + std::ssize(rule.kv_lengths) * number +
-           runs(rule.q) + runs(rule.kv);
+    return std::ssize(rule.lengths) * number + std::ssize(rule.kv_lengths) * number + runs(rule.q) +
+           runs(rule.kv);
   }
 };
 

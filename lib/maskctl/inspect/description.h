@@ -1,5 +1,5 @@
-// Description length: how many bits it takes to tell a chain, or a cell that no chain tells; private
-// to inspect. Of two claims about a mask the shorter one is made.
+// Description length: how many bits it takes to tell a chain, or a cell that no chain tells;
+// private to inspect. Of two claims about a mask the shorter one is made.
 #pragma once
 
 #include "maskctl/inspect/recognise_steps.h"

@@ -81,8 +81,8 @@ class Claim {
     if (!known) known = is_bulk(*plane) ? irregular() : recognise(Mask(plane), {.guess = false});
     return *known;
   }
-  /// Both planes of a pair: where one is known exactly the other is told from it, and nothing has to
-  /// be guessed.
+  /// Both planes of a pair: where one is known exactly the other is told from it, and nothing has
+  /// to be guessed.
   void recognise_pair(const PlanePtr& a, const PlanePtr& b) {
     if (recognised(a).residue.cells == 0 || recognised(b).residue.cells == 0) return;
     for (const PlanePtr& plane : {a, b}) {
@@ -111,7 +111,7 @@ class Claim {
       pair.differs = true;
       if (++explained > kMostPairs) continue;
       recognise_pair(pair.a, pair.b);
-      pair.cause = explain_pair(pair.a, pair.b, recognised(pair.a), recognised(pair.b));
+      pair.cause = explain_pair(pair.a, pair.b, plane, recognised(pair.a), recognised(pair.b));
     }
   }
 
@@ -120,7 +120,8 @@ class Claim {
   }
 
   bool wants_pipelines() const {
-    return std::ranges::any_of(pairs_, [](const PlanePair& pair) { return pair.cause.chains.has_value(); });
+    return std::ranges::any_of(pairs_,
+                               [](const PlanePair& pair) { return pair.cause.chains.has_value(); });
   }
 
   Chain scoped(std::vector<Chain> chains) const {
@@ -153,17 +154,42 @@ class Claim {
     if (told) pipelines();
   }
 
+  /// What recognise() counted of the only plane counts for the mask.
+  Residue claimed(const Mask& mask, const Chain& chain) {
+    if (pair_of_.size() == 1) {
+      const Recognised& known = recognised(mask.plane(0, 0));
+      if (known.chain == chain) return known.residue;
+    }
+    return residue_of(mask,
+                      maskctl::apply(full_mask(batch_, heads_, a_.queries(), a_.keys()), chain));
+  }
+
   void measure() {
     const Mask full = full_mask(batch_, heads_, a_.queries(), a_.keys());
-    out_.edit_residue = residue_of(b_, maskctl::apply(out_.edit.empty() ? a_ : zip(Op::kAnd, a_, full), out_.edit));
+    out_.edit_residue = out_.edit.empty()
+                            ? differences()
+                            : residue_of(b_, maskctl::apply(zip(Op::kAnd, a_, full), out_.edit));
     if (!out_.by_pipelines) return;
-    made_a_ = maskctl::apply(full, out_.pipeline_a);
-    made_b_ = maskctl::apply(full, out_.pipeline_b);
-    out_.residue_a = residue_of(a_, made_a_);
-    out_.residue_b = residue_of(b_, made_b_);
+    out_.residue_a = claimed(a_, out_.pipeline_a);
+    out_.residue_b = claimed(b_, out_.pipeline_b);
     const Index left = out_.residue_a.cells + out_.residue_b.cells;
     // Planes without a rule weigh more than what the rules of the others tell.
     if (left > out_.edit_residue.cells) out_.by_pipelines = false;
+  }
+
+  /// All cells that differ; the first ones are found from the first one on, without a plane of all.
+  Residue differences() const {
+    Residue out;
+    out.cells = found_.only_a + found_.only_b;
+    Index from = found_.first->query;
+    for (const PlaneDiff& plane : found_.planes) {
+      const PlanePtr& a = a_.plane(plane.batch, plane.head);
+      const PlanePtr& b = b_.plane(plane.batch, plane.head);
+      list_differences(*a, *b, {from, a->queries()}, plane.batch, plane.head, out.first);
+      if (out.first.size() == Residue::kListed) break;
+      from = 0;
+    }
+    return out;
   }
 
   std::string kind() const {
@@ -219,19 +245,26 @@ class Claim {
   Residue untold() const {
     if (!out_.by_pipelines) return out_.edit_residue;
     if (out_.residue_a.cells == 0) return out_.residue_b;
-    return residue_of(zip(Op::kXor, a_, b_), zip(Op::kXor, made_a_, made_b_));
+    const Mask full = full_mask(batch_, heads_, a_.queries(), a_.keys());
+    return residue_of(zip(Op::kXor, a_, b_), zip(Op::kXor, maskctl::apply(full, out_.pipeline_a),
+                                                 maskctl::apply(full, out_.pipeline_b)));
   }
 
   std::string with_cells(std::string words) const {
     const Residue cells = untold();
     if (cells.cells == 0) return "B = A with " + words;
     if (words.empty() && cells.cells > static_cast<Index>(Residue::kListed)) {
-      return fmt::format("irregular: no rule, row, column or rectangle tells the {} cells that differ", cells.cells);
+      return fmt::format(
+          "irregular: no rule, row, column or rectangle tells the {} cells that differ",
+          cells.cells);
     }
     std::string list;
     if (cells.cells <= static_cast<Index>(kCellsInWords)) {
       for (std::size_t i = 0; i < cells.first.size(); ++i) {
-        list += (i == 0 ? "" : i + 1 < cells.first.size() ? "; " : " and ") + cell_words(cells.first[i]);
+        list += (i == 0                       ? ""
+                 : i + 1 < cells.first.size() ? "; "
+                                              : " and ") +
+                cell_words(cells.first[i]);
       }
     } else {
       list = fmt::format("{} cells, the first {}", cells.cells, cell_words(cells.first.front()));
@@ -240,12 +273,14 @@ class Claim {
   }
 
   std::string cell_words(const Cell& cell) const {
-    const Index batch = std::min(cell.batch, b_.batch() - 1), head = std::min(cell.head, b_.heads() - 1);
-    const bool open = b_.plane(batch, head)->count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) > 0;
+    const Index batch = std::min(cell.batch, b_.batch() - 1),
+                head = std::min(cell.head, b_.heads() - 1);
+    const bool open =
+        b_.plane(batch, head)->count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) > 0;
     std::string place = plane_words(cell.batch, cell.head);
     if (!place.empty()) place += ", ";
-    return fmt::format("{}query {}, key {} {}{}", place, cell.query, cell.key, open ? "open" : "closed",
-                       document_words(cell));
+    return fmt::format("{}query {}, key {} {}{}", place, cell.query, cell.key,
+                       open ? "open" : "closed", document_words(cell));
   }
 
   /// Which document sees which, where documents are known.
@@ -256,7 +291,9 @@ class Claim {
       if (known == known_.end() || !known->second) continue;
       for (const Step& step : known->second->chain) {
         const auto documents = documents_of(step, cell, b_.keys());
-        if (documents) return fmt::format(" (document {} sees document {})", documents->first, documents->second);
+        if (documents)
+          return fmt::format(" (document {} sees document {})", documents->first,
+                             documents->second);
       }
     }
     return "";
@@ -269,7 +306,6 @@ class Claim {
   std::vector<PlanePair> pairs_;
   std::vector<std::uint32_t> pair_of_;
   std::map<const Plane*, std::optional<Recognised>> known_;
-  Mask made_a_, made_b_;
   DiffCause out_;
 };
 

@@ -158,11 +158,13 @@ std::string region_words(const step::Region& rule) {
   const char* state = rule.open ? "open" : "closed";
   const auto lines = [&](const char* line, const char* what, const std::vector<Range>& ranges) {
     const bool one = ranges.size() == 1 && ranges.front().size() == 1;
-    return fmt::format("the {}{} of {} {}", line, one ? "" : "s", ranges_words(what, ranges), state);
+    return fmt::format("the {}{} of {} {}", line, one ? "" : "s", ranges_words(what, ranges),
+                       state);
   };
   if (rule.k.empty()) return lines("row", "query", rule.q);
   if (rule.q.empty()) return lines("column", "key", rule.k);
-  return fmt::format("{}, {} {}", ranges_words("query", rule.q), ranges_words("key", rule.k), state);
+  return fmt::format("{}, {} {}", ranges_words("query", rule.q), ranges_words("key", rule.k),
+                     state);
 }
 
 Index first_keys(const Step& step) {
@@ -359,9 +361,10 @@ Index moved_borders(const std::vector<Index>& a, const std::vector<Index>& b) {
   const std::vector<Index> in_a = borders(a), in_b = borders(b);
   std::vector<Index> both;
   std::ranges::set_intersection(in_a, in_b, std::back_inserter(both));
-  const Index moved = std::ssize(std::max(in_a, in_b, [](const auto& x, const auto& y) {
-                        return x.size() < y.size();
-                      })) - std::ssize(both);
+  const Index moved =
+      std::ssize(
+          std::max(in_a, in_b, [](const auto& x, const auto& y) { return x.size() < y.size(); })) -
+      std::ssize(both);
   const auto head = std::ranges::mismatch(a, b);
   const Index same = head.in1 - a.begin();
   Index tail = 0;

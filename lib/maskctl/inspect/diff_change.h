@@ -35,12 +35,12 @@ MaybeReason documents_change(const Ids& a, const Ids& b);
 /// `changes` is 0 when they do the same.
 Reason step_change(const Step& a, const Step& b, Index queries, Index keys);
 
-/// How many numbers are not the same in two steps of one rule: what `changes` of step_change counts,
-/// without looking at each token of documents.
+/// How many numbers are not the same in two steps of one rule: what `changes` of step_change
+/// counts, without looking at each token of documents.
 Index moved_numbers(const Step& a, const Step& b, Index queries, Index keys);
 
-/// The documents of the cell's query and key by first appearance, where the step is one of documents
-/// and both are in one, not the same.
+/// The documents of the cell's query and key by first appearance, where the step is one of
+/// documents and both are in one, not the same.
 std::optional<std::pair<Index, Index>> documents_of(const Step& step, const Cell& cell, Index keys);
 
 /// Steps of equal number can be compared by step_change.

@@ -1,6 +1,6 @@
-// A is described by its rule. B is described from A in each of these ways: the rule's numbers moved,
-// steps gone or come; rows, columns and rectangles opened or closed; a rule on top of A, whatever A
-// is; and the cells that are left, one by one. The shortest description is the cause.
+// A is described by its rule. B is described from A in each of these ways: the rule's numbers
+// moved, steps gone or come; rows, columns and rectangles opened or closed; a rule on top of A,
+// whatever A is; and the cells that are left, one by one. The shortest description is the cause.
 #include "maskctl/inspect/diff_pair.h"
 
 #include <fmt/format.h>
@@ -23,6 +23,8 @@ using recognising::Fit;
 using recognising::Fitted;
 using recognising::made;
 
+constexpr Index kLargeCells = Index{1} << 24;
+
 /// What a step became; one side is missing where it went or came.
 struct StepChange {
   const Step* a = nullptr;
@@ -34,7 +36,8 @@ std::vector<StepChange> changes_between(const Chain& a, const Fitted& b) {
   std::vector<StepChange> out;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const auto at = std::ranges::find(b.from, static_cast<Index>(i));
-    const Step* now = at == b.from.end() ? nullptr : &b.chain[static_cast<std::size_t>(at - b.from.begin())];
+    const Step* now =
+        at == b.from.end() ? nullptr : &b.chain[static_cast<std::size_t>(at - b.from.begin())];
     if (!now || !(*now == a[i])) out.push_back({&a[i], now});
   }
   for (std::size_t j = 0; j < b.chain.size(); ++j) {
@@ -71,8 +74,8 @@ struct Bent {
 
 class Pair {
  public:
-  Pair(const PlanePtr& a, const PlanePtr& b)
-      : a_(a), b_(b), extent_{a->queries(), a->keys()}, description_(extent_) {}
+  Pair(const PlanePtr& a, const PlanePtr& b, const PlaneDiff& found)
+      : a_(a), b_(b), found_(found), extent_{a->queries(), a->keys()}, description_(extent_) {}
 
   PairCause run(const Recognised& a_is, const Recognised& b_is) {
     const bool searchable = is_searchable(*a_) && is_searchable(*b_);
@@ -83,7 +86,10 @@ class Pair {
       Fitted other{b_is.chain, matched(a_is.chain, b_is.chain), 0, b_is.residue.cells};
       by_chains(a_is.chain, other, a_is.residue.cells);
     }
-    if (searchable) {
+    // Two rules that give large masks wholly are compared; bending one to the other is dear there.
+    const bool large = extent_.queries * extent_.keys > kLargeCells;
+    const bool known = a_is.residue.cells == 0 && b_is.residue.cells == 0 && bent_;
+    if (searchable && !(large && known)) {
       if (!a_is.irregular) by_fit(a_is, b_is.chain, b_, false);
       if (!b_is.irregular) by_fit(b_is, a_is.chain, a_, true);
     }
@@ -102,14 +108,15 @@ class Pair {
 
   void by_edit(bool searchable) {
     Regions regions;
-    const Index only_a = combine(Op::kSub, a_, b_)->count();
-    const Index only_b = combine(Op::kSub, b_, a_)->count();
-    regions.residue = only_a + only_b;
+    regions.residue = found_.only_a + found_.only_b;
     // What is left for bulk fills a region or empties it.
-    const bool one_sided = (only_a == 0 || only_b == 0) && !a_->knows_sizes() && !b_->knows_sizes();
+    const bool one_sided =
+        (found_.only_a == 0 || found_.only_b == 0) && !a_->knows_sizes() && !b_->knows_sizes();
     if (searchable || one_sided) regions = regions_between(a_, b_);
     best_length_ = regions.bits + regions.residue * description_.cell();
-    best_.kind = !regions.chain.empty() ? "region" : regions.residue > Index{Residue::kListed} ? "irregular" : "cells";
+    best_.kind = !regions.chain.empty()                      ? "region"
+                 : regions.residue > Index{Residue::kListed} ? "irregular"
+                                                             : "cells";
     best_.words = words_of({}, regions.chain);
     best_.edit = regions.chain;
     name_document();
@@ -132,9 +139,8 @@ class Pair {
 
   /// What A lacks to be B, as a rule that closes it.
   void by_rule_on_top() {
-    const PlanePtr only_b = combine(Op::kSub, b_, a_);
     const auto span = recognising::diagonals(*b_);
-    if (only_b->count() > 0 || !span) return;
+    if (found_.only_b > 0 || !span) return;
     const recognising::Hull hull = recognising::hull_of(*b_);
     Chain steps{recognising::causal(extent_, span->high),
                 recognising::window(extent_, span->low, std::nullopt),
@@ -151,13 +157,13 @@ class Pair {
     }
   }
 
-  void by_fit(const Recognised& from_is, const Chain& other, const PlanePtr& target, bool reversed) {
-    Fit fit{target,
-            [&](const Fitted& one) {
-              return bits_of(changes_between(from_is.chain, one), reversed);
-            },
-            {other},
-            recognising::affordable_trials(*target)};
+  void by_fit(const Recognised& from_is, const Chain& other, const PlanePtr& target,
+              bool reversed) {
+    Fit fit{
+        target,
+        [&](const Fitted& one) { return bits_of(changes_between(from_is.chain, one), reversed); },
+        {other},
+        recognising::affordable_trials(*target)};
     constexpr std::size_t kMost = 24;
     std::vector<Fitted> found = recognising::fitted(fit, from_is.chain);
     if (found.size() > kMost) found.resize(kMost);
@@ -177,9 +183,8 @@ class Pair {
     const Index left = regions.chain.empty() ? b.residue : regions.residue;
     if (changes.empty() && regions.chain.empty()) return;
     // A is given; telling it in a longer way than it needs is part of the claim.
-    const Index detour = reversed
-                             ? description_.of(b.chain) + regions.bits - plainest_a_
-                             : description_.of(a) - plainest_a_;
+    const Index detour = reversed ? description_.of(b.chain) + regions.bits - plainest_a_
+                                  : description_.of(a) - plainest_a_;
     const Index length = std::max<Index>(detour, 0) + bits_of(changes, false) +
                          (reversed ? 0 : regions.bits) + (residue_a + left) * description_.cell();
     if (length >= best_length_) return;
@@ -210,7 +215,8 @@ class Pair {
   }
 
   Reason reason_of(const StepChange& change) const {
-    if (change.a && change.b) return step_change(*change.a, *change.b, extent_.queries, extent_.keys);
+    if (change.a && change.b)
+      return step_change(*change.a, *change.b, extent_.queries, extent_.keys);
     const Step& step = change.a ? *change.a : *change.b;
     return {"step", fmt::format("{} {}", step_words(step, shift()), change.a ? "missing" : "added"),
             1};
@@ -262,6 +268,7 @@ class Pair {
   }
 
   PlanePtr a_, b_;
+  PlaneDiff found_;
   Extent extent_;
   Description description_;
   std::optional<Bent> bent_;
@@ -271,9 +278,9 @@ class Pair {
 
 }  // namespace
 
-PairCause explain_pair(const PlanePtr& a, const PlanePtr& b, const Recognised& a_is,
-                       const Recognised& b_is) {
-  return Pair(a, b).run(a_is, b_is);
+PairCause explain_pair(const PlanePtr& a, const PlanePtr& b, const PlaneDiff& found,
+                       const Recognised& a_is, const Recognised& b_is) {
+  return Pair(a, b, found).run(a_is, b_is);
 }
 
 }  // namespace maskctl

@@ -82,7 +82,8 @@ class Cover {
       while (!range.empty() && !at(range.begin)) ++range.begin;
       while (!range.empty() && !at(range.end - 1)) --range.end;
       if (range.empty()) continue;
-      const Piece piece = rows ? Piece{range, {0, extent_.keys}} : Piece{{0, extent_.queries}, range};
+      const Piece piece =
+          rows ? Piece{range, {0, extent_.keys}} : Piece{{0, extent_.queries}, range};
       const Index bits = description_.number() * (range.size() == 1 ? 1 : 2) + 4;
       if (gain(piece) <= bits + description_.number()) continue;
       (rows ? rule.q : rule.k).push_back(range);

@@ -6,8 +6,8 @@
 
 namespace maskctl {
 
-/// A chain of open: and close: steps, of rows, of columns, and of rectangles, that turns `from` into
-/// `to` but for `residue` cells. A region is named only where that is shorter than its cells.
+/// A chain of open: and close: steps, of rows, of columns, and of rectangles, that turns `from`
+/// into `to` but for `residue` cells. A region is named only where that is shorter than its cells.
 struct Regions {
   Chain chain;
   Index bits = 0;

@@ -7,7 +7,6 @@
 
 #include "maskctl/inspect/recognise_cells.h"
 
-
 namespace maskctl {
 namespace {
 

@@ -197,7 +197,9 @@ class Forms {
     }
   }
   /// A border at an edge or beside it.
-  bool near(Index border) const { return std::ranges::find(edges_.keys, border) != edges_.keys.end(); }
+  bool near(Index border) const {
+    return std::ranges::find(edges_.keys, border) != edges_.keys.end();
+  }
 
   void add(const step::Pad& rule) {
     if (!rule.is_lengths || rule.valid.array.elements() != 1) return;
@@ -315,9 +317,7 @@ class Search {
   bool is_bulky(const Chain& chain) const {
     return std::max(extent_.queries, extent_.keys) > kLongArray && has_arrays(chain);
   }
-  Index length(const Fitted& one) const {
-    return one.bits + one.residue * description_.cell();
-  }
+  Index length(const Fitted& one) const { return one.bits + one.residue * description_.cell(); }
 
   bool measure(Fitted& one) {
     --left_;
@@ -341,8 +341,8 @@ class Search {
     std::ranges::stable_sort(better, {}, [this](const Fitted& one) { return length(one); });
     std::vector<Fitted> kept;
     for (Fitted& one : better) {
-      const bool is_new = std::ranges::none_of(
-          kept, [&](const Fitted& other) { return other.chain == one.chain; });
+      const bool is_new =
+          std::ranges::none_of(kept, [&](const Fitted& other) { return other.chain == one.chain; });
       if (is_new) kept.push_back(std::move(one));
       if (kept.size() == kWidth) break;
     }
@@ -385,7 +385,8 @@ class Search {
       if (alike && !(step == state.chain[i])) replace(state, i, step);
     }
   }
-  /// Steps that keep commute, and so do steps that open: a step comes before or after all of a kind.
+  /// Steps that keep commute, and so do steps that open: a step comes before or after all of a
+  /// kind.
   void insert(const Fitted& state, const Step& step) {
     for (std::size_t i = 0; i <= state.chain.size() && left_ > 0; ++i) {
       const bool same_before = i > 0 && opens(state.chain[i - 1]) == opens(step);

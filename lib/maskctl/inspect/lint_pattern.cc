@@ -86,7 +86,8 @@ Findings lint_pattern(const Recognised& found, const std::string& words, const s
   }
   const Index share = is_plain(found.chain) ? kMostOfNumbers : kMostOfArrays;
   const bool few = found.residue.cells <= std::max(kAlways, cells / share);
-  if (found.irregular || !few || is_crowded(found.residue) || found.residue.first.empty()) return out;
+  if (found.irregular || !few || is_crowded(found.residue) || found.residue.first.empty())
+    return out;
   const Cell& at = found.residue.first.front();
   out.push_back({&lint_rule("nearly"),
                  fmt::format("{}{} but for {} cell{}: {}", words,

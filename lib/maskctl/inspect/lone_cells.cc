@@ -10,7 +10,7 @@
 namespace maskctl::recognising {
 namespace {
 
-constexpr Index kMostCells = Index{1} << 28;   // read as bits
+constexpr Index kMostCells = Index{1} << 28;      // read as bits
 constexpr Index kReadFromBands = Index{1} << 22;  // from here on bands tell which rows to read
 constexpr std::size_t kMostLone = 48;
 
@@ -90,8 +90,8 @@ class Lone {
       const std::uint64_t c = row[w];
       std::uint64_t by_row = (c ^ left(row, w, ~c)) & (c ^ right(row, w, ~c));
       std::uint64_t by_column = (at_top ? kAll : c ^ above[w]) & (at_bottom ? kAll : c ^ below[w]);
-      std::uint64_t by_diagonal = (at_top ? kAll : c ^ left(above, w, ~c)) &
-                                  (at_bottom ? kAll : c ^ right(below, w, ~c));
+      std::uint64_t by_diagonal =
+          (at_top ? kAll : c ^ left(above, w, ~c)) & (at_bottom ? kAll : c ^ right(below, w, ~c));
       // Without any neighbour on a line a cell cannot stand against them.
       if (keys_ == 1) by_row = 0;
       if (at_top && at_bottom) by_column = 0;
@@ -101,7 +101,9 @@ class Lone {
       while (any != 0) {
         const int bit = std::countr_zero(any);
         any &= any - 1;
-        const auto is = [bit](std::uint64_t word) { return static_cast<unsigned>(word >> bit & 1); };
+        const auto is = [bit](std::uint64_t word) {
+          return static_cast<unsigned>(word >> bit & 1);
+        };
         const Index k = static_cast<Index>(w) * 64 + bit;
         if (k >= keys_) break;
         note({q, k}, is(by_row) * kRow + is(by_column) * kColumn + is(by_diagonal) * kDiagonal);

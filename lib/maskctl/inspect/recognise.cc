@@ -10,7 +10,6 @@
 #include "maskctl/inspect/recognise_names.h"
 #include "maskctl/inspect/recognise_scopes.h"
 #include "maskctl/inspect/recognise_steps.h"
-#include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/nearest.h"
 
 namespace maskctl {
@@ -18,7 +17,7 @@ namespace recognising {
 namespace {
 
 constexpr Index kSearchedCells = Index{1} << 24;  // few enough to look at each run
-constexpr Index kLoneCells = 4;  // as many may be odd ones out in any mask
+constexpr Index kLoneCells = 4;                   // as many may be odd ones out in any mask
 constexpr Index kFewBands = 64;                   // of planes too large to look at each run
 
 /// The explanation that is cheapest to read among those of equal length.
@@ -66,7 +65,9 @@ class Candidates {
   }
   /// A chain bent to the plane.
   void fit(const Chain& start) {
-    const Fit fit{plane_, [this](const Fitted& one) { return description_.of(one.chain); }, {},
+    const Fit fit{plane_,
+                  [this](const Fitted& one) { return description_.of(one.chain); },
+                  {},
                   affordable_trials(*plane_)};
     std::vector<Fitted> found = fitted(fit, start);
     if (!found.empty()) add(std::move(found.front()));
@@ -135,9 +136,9 @@ std::optional<Chain> recognise_clipped(const PlanePtr& plane, const RecogniseOpt
   if (!split) return std::nullopt;
   Chain chain{split->shared};
   const Explained found = explain(split->lines, options.max_steps - 1);
-  const Chain lines = found.exact.empty()
-                          ? named(split->lines, found.nearest.back().moves, found.nearest.back().left)
-                          : cheapest(split->lines, found.exact);
+  const Chain lines = found.exact.empty() ? named(split->lines, found.nearest.back().moves,
+                                                  found.nearest.back().left)
+                                          : cheapest(split->lines, found.exact);
   chain.insert(chain.end(), lines.begin(), lines.end());
   return chain;
 }
@@ -167,8 +168,8 @@ bool has_products(const Plane& cells) {
   return false;
 }
 
-/// The largest stride that nearly as many keys without open neighbours agree with as with any other;
-/// 1 for none.
+/// The largest stride that nearly as many keys without open neighbours agree with as with any
+/// other; 1 for none.
 Index likely_stride(const Plane& plane) {
   constexpr Index kMostStride = 64, kRows = 128;
   std::vector<Index> agree(kMostStride + 1);
@@ -194,7 +195,8 @@ Index likely_stride(const Plane& plane) {
 /// What a chain of numbers may have begun with, where arrays or many odd cells were found instead.
 std::vector<Chain> skeletons(const Plane& plane, const Chain& found) {
   std::vector<Chain> out{{}};
-  if (const Index stride = likely_stride(plane); stride > 1) out.push_back({{step::Dilated{stride}}});
+  if (const Index stride = likely_stride(plane); stride > 1)
+    out.push_back({{step::Dilated{stride}}});
   Chain plain;
   for (const Step& step : found) {
     if (!has_arrays({step})) plain.push_back(step);
@@ -210,8 +212,9 @@ void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Cand
   const auto opens = [&](Index low, Index high) {
     return combine(Op::kAnd, plane, diagonal_band(queries, keys, low, high))->count();
   };
-  const bool future = std::max<Index>(shift, 0) + 1 < keys &&
-                      opens(shift + 1, keys) == diagonal_band(queries, keys, shift + 1, keys)->count();
+  const bool future =
+      std::max<Index>(shift, 0) + 1 < keys &&
+      opens(shift + 1, keys) == diagonal_band(queries, keys, shift + 1, keys)->count();
   if (out.exact() && !(future && opens(shift, shift) == 0)) return;
   const PlanePtr inverse = compacted(complement(plane), options.max_cells);
   const Explained inverted = explain(inverse, options.max_steps - 1, true);
@@ -230,7 +233,7 @@ void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Cand
 void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
-  if (out.exact() && (!large || slabs_of(*plane))) search_inverse(plane, options, out);
+  if (out.exact()) search_inverse(plane, options, out);
   if (out.is_short() || (large && out.exact() && !has_arrays(out.chain()))) return;
   for (const PlanePtr& cleaned : without_lone_cells(plane)) {
     const Explained found = explain(cleaned, options.max_steps, true);
@@ -256,9 +259,15 @@ void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Cand
 }
 
 PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options) {
+  const bool large = plane->queries() * plane->keys() > kSearchedCells;
+  auto clipped = recognise_clipped(plane, options);
+  // Rows without lines are too dear to be read often.
+  if (!clipped && large && !slabs_of(*plane) && !options.guess) return {{}, true};
   Candidates candidates(plane);
-  if (auto clipped = recognise_clipped(plane, options)) {
+  if (clipped) {
     candidates.add(std::move(*clipped));
+  } else if (large && !slabs_of(*plane)) {
+    add_found(plane, explain(plane, options.max_steps), options.max_steps, candidates);
   } else {
     search_plain(plane, options, candidates);
     if (options.guess) search_guessed(plane, options, candidates);
@@ -308,62 +317,8 @@ Planes planes_of(const Mask& mask, Index max_cells) {
   return out;
 }
 
-Mask full_like(const Mask& mask) {
-  const PlanePtr full = full_plane(mask.queries(), mask.keys());
-  return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(),
-                    [&](Index, Index) { return full; });
-}
-
-/// Known without looking at cells.
-bool held_alike(const Mask& a, const Mask& b) {
-  for (Index n = 0; n < a.batch(); ++n) {
-    for (Index h = 0; h < a.heads(); ++h) {
-      if (!maskctl::held_alike(*a.plane(n, h), *b.plane(n, h))) return false;
-    }
-  }
-  return true;
-}
-
-/// The first open cells of a plane.
-void list_cells(const Plane& plane, Index batch, Index head, std::vector<Cell>& out) {
-  each_row_while(plane, [&](Range rows, const Keys& keys) {
-    std::vector<Run> runs(keys.runs.begin(), keys.runs.end());
-    if (keys.is_words()) words_to_runs(keys.words, runs);
-    for (Index q = rows.begin; q < rows.end; ++q) {
-      for (const Run& run : runs) {
-        for (Index k = run.begin; k < run.end && out.size() < Residue::kListed; ++k) {
-          out.push_back({batch, head, q, k});
-        }
-      }
-      if (out.size() == Residue::kListed) return false;
-    }
-    return true;
-  });
-}
-
 }  // namespace
 }  // namespace recognising
-
-Residue residue_of(const Mask& mask, const Mask& given) {
-  Residue out;
-  if (mask.batch() == given.batch() && mask.heads() == given.heads() &&
-      recognising::held_alike(mask, given)) {
-    return out;
-  }
-  const Mask differ = zip(Op::kXor, mask, given);
-  out.cells = differ.count();
-  for (Index b = 0; b < differ.batch() && out.cells > 0; ++b) {
-    for (Index h = 0; h < differ.heads(); ++h) {
-      if (out.first.size() == Residue::kListed) return out;
-      recognising::list_cells(*differ.plane(b, h), b, h, out.first);
-    }
-  }
-  return out;
-}
-
-Residue residue_of(const Mask& mask, const Chain& chain) {
-  return residue_of(mask, maskctl::apply(recognising::full_like(mask), chain));
-}
 
 Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
   using namespace recognising;

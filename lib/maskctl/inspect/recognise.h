@@ -1,20 +1,11 @@
 // Names for masks: the shortest chain of steps that explains what is open.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
+#include "maskctl/inspect/residue.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/step.h"
 
 namespace maskctl {
-
-/// One cell of a mask.
-struct Cell {
-  Index batch = 0, head = 0, query = 0, key = 0;
-  friend bool operator==(const Cell&, const Cell&) = default;
-};
 
 struct RecogniseOptions {
   /// Chains with more steps than this are not tried.
@@ -25,17 +16,6 @@ struct RecogniseOptions {
   /// Look for token types and block grids too: their places are guessed, which takes longest.
   bool guess = true;
 };
-
-/// Cells that a chain gives otherwise than a mask has them: how many, counted by applying the chain,
-/// and the first ones by batch, head, query and key.
-struct Residue {
-  static constexpr std::size_t kListed = 64;
-  Index cells = 0;
-  std::vector<Cell> first;
-};
-/// Shapes must be equal; batches and heads broadcast.
-Residue residue_of(const Mask& mask, const Mask& given);
-Residue residue_of(const Mask& mask, const Chain& chain);  // applied to an all-open mask
 
 /// What a mask is. `chain` applied to an all-open mask of the same shape gives `mask` but for
 /// the cells of `residue`, which are counted by comparing the two, never assumed.

@@ -280,7 +280,8 @@ Chain named(const PlanePtr& plane, const Moves& moves, Index allowed) {
     for (Chain& form : forms) {
       const bool longer = form.size() > parts[i].size();
       const Index gain = longer ? kWorthAStep * description.number() : 0;
-      if (description.of(form) + gain >= description.of(parts[i]) || (longer && steps > 3)) continue;
+      if (description.of(form) + gain >= description.of(parts[i]) || (longer && steps > 3))
+        continue;
       std::swap(parts[i], form);
       if (!explains(plane, parts, allowed)) std::swap(parts[i], form);
     }

@@ -266,9 +266,8 @@ Chain taken_off(std::vector<Chain>& chains, bool at_end) {
   Chain out;
   const auto edge = [at_end](Chain& chain) { return at_end ? chain.end() - 1 : chain.begin(); };
   while (std::ranges::none_of(chains, &Chain::empty) &&
-         std::ranges::all_of(chains, [&](Chain& chain) {
-           return *edge(chain) == *edge(chains.front());
-         })) {
+         std::ranges::all_of(chains,
+                             [&](Chain& chain) { return *edge(chain) == *edge(chains.front()); })) {
     out.insert(at_end ? out.begin() : out.end(), *edge(chains.front()));
     for (Chain& chain : chains) chain.erase(edge(chain));
   }

@@ -185,8 +185,8 @@ struct Step {
   using Rule =
       std::variant<step::Causal, step::Window, step::Chunk, step::Document, step::DocumentLengths,
                    step::Pad, step::Dilated, step::Block, step::Random, step::Prefix, step::Sinks,
-                   step::Global, step::Region, step::Combine, step::Tokens, step::Not,
-                   step::Slice, step::KvLengths, step::Scoped, step::Within>;
+                   step::Global, step::Region, step::Combine, step::Tokens, step::Not, step::Slice,
+                   step::KvLengths, step::Scoped, step::Within>;
   Rule rule;
   friend bool operator==(const Step&, const Step&) = default;
 };
