@@ -59,33 +59,35 @@ class Forms {
     return std::move(out_);
   }
 
-  /// Steps that a chain may lack.
+  /// Steps that a chain may lack, those of the heaviest edges first.
   std::vector<Step> new_steps() {
     out_.clear();
-    for (const Index edge : edges_.diagonals) {
-      out_.push_back(causal(extent_, edge - 1));
-      out_.push_back(window(extent_, edge, std::nullopt));
-    }
-    for (const Index edge : edges_.keys) {
-      if (edge <= 0 || edge >= extent_.keys) continue;
-      out_.push_back({step::Prefix{edge}});
-      add_chunk(edge, 0);
-      for (const bool both : {false, true}) {
-        if (both && !extent_.square()) continue;
-        out_.push_back(pad(edge, false, both));
-        out_.push_back(pad(extent_.keys - edge, true, both));
+    for (std::size_t i = 0; i < std::max(edges_.keys.size(), edges_.diagonals.size()); ++i) {
+      if (i < edges_.keys.size()) add_at_key(edges_.keys[i]);
+      if (i < edges_.diagonals.size()) {
+        out_.push_back(causal(extent_, edges_.diagonals[i] - 1));
+        out_.push_back(window(extent_, edges_.diagonals[i], std::nullopt));
       }
-      if (extent_.square()) {
-        out_.push_back({step::DocumentLengths{{edge, extent_.keys - edge}}});
-      }
-      const Index next = next_edge(edge);
-      if (next <= extent_.keys) out_.push_back({step::Global{{{edge, next}}}});
     }
     out_.push_back({step::Not{}});
     return std::move(out_);
   }
 
  private:
+  void add_at_key(Index edge) {
+    if (edge <= 0 || edge >= extent_.keys) return;
+    out_.push_back({step::Prefix{edge}});
+    add_chunk(edge, 0);
+    for (const bool both : {false, true}) {
+      if (both && !extent_.square()) continue;
+      out_.push_back(pad(edge, false, both));
+      out_.push_back(pad(extent_.keys - edge, true, both));
+    }
+    if (extent_.square()) out_.push_back({step::DocumentLengths{{edge, extent_.keys - edge}}});
+    const Index next = next_edge(edge);
+    if (next <= extent_.keys) out_.push_back({step::Global{{{edge, next}}}});
+  }
+
   /// The nearest edge of keys past this one.
   Index next_edge(Index edge) const {
     Index next = extent_.keys + 1;
@@ -358,11 +360,12 @@ class Search {
     Forms forms(extent_, edges);
     for (std::size_t i = 0; i < state.chain.size(); ++i) {
       for (Step& step : forms.of(state.chain[i])) replace(state, i, std::move(step));
-      remove(state, i);
       take_over(state, i);
     }
     for (const Step& step : hints_) insert(state, step);
-    if (!next_.empty()) return;  // what is there already is bent first
+    const bool bent = !next_.empty();
+    for (std::size_t i = 0; i < state.chain.size(); ++i) remove(state, i);
+    if (bent) return;  // what is there already is bent first
     for (const Step& step : forms.new_steps()) insert(state, step);
   }
 

@@ -168,6 +168,14 @@ bool has_products(const Plane& cells) {
   return false;
 }
 
+/// Global tokens of so many ranges that odd cells may have made them.
+bool has_long_lists(const Chain& chain) {
+  return std::ranges::any_of(chain, [](const Step& step) {
+    const auto* global = std::get_if<step::Global>(&step.rule);
+    return global && global->tokens.size() > 2;
+  });
+}
+
 /// The largest stride that nearly as many keys without open neighbours agree with as with any
 /// other; 1 for none.
 Index likely_stride(const Plane& plane) {
@@ -220,11 +228,7 @@ void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Cand
   const Explained inverted = explain(inverse, options.max_steps - 1, true);
   if (inverted.exact.empty()) return;
   Chain chain = cheapest(inverse, inverted.exact);
-  const bool listed = std::ranges::any_of(chain, [](const Step& step) {
-    const auto* global = std::get_if<step::Global>(&step.rule);
-    return global && global->tokens.size() > 2;
-  });
-  if (has_arrays(chain) || listed) return;
+  if (has_arrays(chain) || has_long_lists(chain)) return;
   chain.push_back({step::Not{}});
   out.add(std::move(chain));
 }
@@ -241,7 +245,8 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
     if (large && !found.exact.empty() && !has_arrays(out.chain())) break;
   }
   if (!out.exact()) out.fit(out.chain());
-  if (!large && (has_arrays(out.chain()) || !out.exact())) {
+  const bool doubtful = has_arrays(out.chain()) || has_long_lists(out.chain()) || !out.exact();
+  if (!large && doubtful) {
     for (const Chain& start : skeletons(*plane, out.chain())) out.fit(start);
   }
   if (!out.exact()) search_inverse(plane, options, out);

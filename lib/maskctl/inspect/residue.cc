@@ -46,8 +46,7 @@ void list_cells(const Plane& plane, Index batch, Index head, Index top, std::vec
 
 Residue residue_of(const Mask& mask, const Mask& given) {
   Residue out;
-  if (mask.batch() == given.batch() && mask.heads() == given.heads() &&
-      held_alike(mask, given)) {
+  if (mask.batch() == given.batch() && mask.heads() == given.heads() && held_alike(mask, given)) {
     return out;
   }
   const Mask differ = zip(Op::kXor, mask, given);
