@@ -59,8 +59,8 @@ class Claim {
     measure();
     out_.kind = kind();
     out_.text = text();
-    const bool plain = out_.kind != "irregular" && out_.kind != "other";
-    if (!plain && pairs_.size() == 1) {
+    const bool regions = out_.kind == "region" && out_.edit.size() > 1;
+    if ((out_.kind == "irregular" || out_.kind == "other" || regions) && pairs_.size() == 1) {
       if (const auto shift = shift_reason(pairs_[0].a, pairs_[0].b)) {
         out_.kind = shift->kind;
         out_.text = "B = A with " + shift->words;
@@ -158,7 +158,7 @@ class Claim {
   Residue claimed(const Mask& mask, const Chain& chain) {
     if (pair_of_.size() == 1) {
       const Recognised& known = recognised(mask.plane(0, 0));
-      if (known.chain == chain) return known.residue;
+      if (!known.irregular && known.chain == chain) return known.residue;
     }
     return residue_of(mask,
                       maskctl::apply(full_mask(batch_, heads_, a_.queries(), a_.keys()), chain));
@@ -192,11 +192,16 @@ class Claim {
     return out;
   }
 
+  const Said& said(const PairCause& cause) const {
+    return out_.by_pipelines && cause.chains ? cause.chains->said : cause.said;
+  }
+
   std::string kind() const {
     std::string kind;
     for (const PlanePair& pair : pairs_) {
-      if (!pair.differs || pair.cause.kind.empty()) continue;
-      kind = kind.empty() || kind == pair.cause.kind ? pair.cause.kind : "other";
+      const std::string& its = said(pair.cause).kind;
+      if (!pair.differs || its.empty()) continue;
+      kind = kind.empty() || kind == its ? its : "other";
     }
     return kind.empty() ? "irregular" : kind;
   }
@@ -205,11 +210,11 @@ class Claim {
     std::vector<std::string> words;
     std::vector<std::vector<PlaneDiff>> where;
     for (const PlaneDiff& plane : found_.planes) {
-      const PairCause& cause = pairs_[pair_of_[index(plane.batch, plane.head)]].cause;
-      if (cause.words.empty()) continue;
-      const auto at = std::ranges::find(words, cause.words);
+      const std::string& its = said(pairs_[pair_of_[index(plane.batch, plane.head)]].cause).words;
+      if (its.empty()) continue;
+      const auto at = std::ranges::find(words, its);
       if (at == words.end()) {
-        words.push_back(cause.words);
+        words.push_back(its);
         where.push_back({plane});
       } else {
         where[static_cast<std::size_t>(at - words.begin())].push_back(plane);

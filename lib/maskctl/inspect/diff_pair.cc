@@ -114,10 +114,11 @@ class Pair {
         (found_.only_a == 0 || found_.only_b == 0) && !a_->knows_sizes() && !b_->knows_sizes();
     if (searchable || one_sided) regions = regions_between(a_, b_);
     best_length_ = regions.bits + regions.residue * description_.cell();
-    best_.kind = !regions.chain.empty()                      ? "region"
-                 : regions.residue > Index{Residue::kListed} ? "irregular"
-                                                             : "cells";
-    best_.words = words_of({}, regions.chain);
+    const bool many = regions.residue > Index{Residue::kListed};
+    best_.said = {!regions.chain.empty() ? "region"
+                  : many                 ? "irregular"
+                                         : "cells",
+                  words_of({}, regions.chain)};
     best_.edit = regions.chain;
     name_document();
   }
@@ -132,9 +133,8 @@ class Pair {
     const Plane& fuller = rule.open ? *b_ : *a_;
     const Index inside = fuller.count(at, at);
     if (inside == 0 || fuller.count(at, all) != inside || fuller.count(all, at) != inside) return;
-    best_.kind = "document";
-    best_.words = fmt::format("the document of {} {}", range_words("token", at),
-                              rule.open ? "added" : "missing");
+    best_.said = {"document", fmt::format("the document of {} {}", range_words("token", at),
+                                          rule.open ? "added" : "missing")};
   }
 
   /// What A lacks to be B, as a rule that closes it.
@@ -153,7 +153,7 @@ class Pair {
       const Index length = description_.of(step) + left * description_.cell();
       if (length >= best_length_) continue;
       best_length_ = length;
-      best_ = {"step", step_words(step, shift()) + " added", std::nullopt, {step}};
+      best_ = {{"step", step_words(step, shift()) + " added"}, {step}, std::nullopt};
     }
   }
 
@@ -192,18 +192,18 @@ class Pair {
     bent_ = Bent{a, b, regions.chain, reversed};
   }
 
-  /// Chains in words, in place of the edit; that stays beside them.
+  /// Chains in words, beside the edit.
   void tell(const Bent& bent) {
     std::vector<StepChange> changes = changes_between(bent.straight, bent.bent);
     if (bent.reversed) {
       for (StepChange& change : changes) std::swap(change.a, change.b);
     }
-    best_.kind = kind_of(changes, !bent.regions.empty());
-    best_.words = words_of(changes, bent.reversed ? inverted(bent.regions) : bent.regions);
     Chain other = bent.bent.chain;
     other.insert(other.end(), bent.regions.begin(), bent.regions.end());
-    best_.chains = bent.reversed ? ChainPair{std::move(other), bent.straight}
-                                 : ChainPair{bent.straight, std::move(other)};
+    Said said{kind_of(changes, !bent.regions.empty()),
+              words_of(changes, bent.reversed ? inverted(bent.regions) : bent.regions)};
+    best_.chains = bent.reversed ? ChainPair{std::move(said), std::move(other), bent.straight}
+                                 : ChainPair{std::move(said), bent.straight, std::move(other)};
   }
 
   static Chain inverted(Chain chain) {

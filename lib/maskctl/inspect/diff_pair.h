@@ -9,17 +9,23 @@
 
 namespace maskctl {
 
+/// What a claim says, without "B = A with" and without the cells that it leaves over.
+struct Said {
+  std::string kind, words;
+};
+
 /// Chains from an all-open plane. They give A and B but for cells that are counted by applying
 /// them.
 struct ChainPair {
+  Said said;
   Chain a, b;
 };
 
+/// The shortest description of B from A as an edit, and as chains where these are shorter.
 struct PairCause {
-  std::string kind;
-  std::string words;                // without "B = A with"; without the cells
-  std::optional<ChainPair> chains;  // nothing where A and B have no rule in common
-  Chain edit;                       // of open: and close: steps and rules that turn A into B
+  Said said;   // of the edit
+  Chain edit;  // of open: and close: steps and rules that turn A into B
+  std::optional<ChainPair> chains;
 };
 
 /// `a` and `b` differ as `found` says. `a_is`, `b_is`: what recognise() says of them.
