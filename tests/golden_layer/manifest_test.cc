@@ -134,6 +134,17 @@ TEST_CASE("text that is no TOML names its line", "[golden]") {
         }).starts_with("m.toml:2: "));
 }
 
+TEST_CASE("letters past ASCII belong in strings and comments", "[golden]") {
+  CHECK(test::error_of([] {
+          parse_manifest("m.toml", "# größe\ngröße = 1\n");
+        }).starts_with("m.toml:2: a letter outside ASCII stands outside quotes"));
+  for (const char* text : {"# größe\n", "\"größe\" = 1\n", "a = \"\"\"é\n\\\"é\"\"\"\n",
+                           "a = 'é\\'\n", "\xEF\xBB\xBF"}) {
+    const std::string error = test::error_of([&] { parse_manifest("m.toml", text); });
+    CHECK(error.find("outside quotes") == std::string::npos);
+  }
+}
+
 TEST_CASE("a manifest that is not there is an error", "[golden]") {
   CHECK_THROWS_AS(read_manifest("/nonexistent/m.toml"), Error);
 }

@@ -3,9 +3,16 @@
 
 #include <fmt/format.h>
 
+// In release builds toml++ tells the compiler that its assertions hold. Hostile files break one of
+// them (a key that begins with no key character), which would be undefined behaviour: without
+// NDEBUG nothing is assumed, and the parser reports such a key as the error that it is.
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_ASSERT(expr) static_cast<void>(0)
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 #include <algorithm>
 #include <set>
@@ -215,7 +222,43 @@ GoldenEntry read_entry(const std::string& path, const toml::table& table) {
   return entry;
 }
 
+/// Past the string that begins at `at`; its quotes may be three. An unended one ends with its line,
+/// or with the text.
+std::size_t past_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const std::string triple(3, quote);
+  const bool lines = text.substr(at, 3) == triple;
+  for (at += lines ? 3 : 1; at < text.size(); ++at) {
+    if (text[at] == '\\' && quote == '"') {
+      ++at;
+    } else if (lines ? text.substr(at, 3) == triple : text[at] == quote || text[at] == '\n') {
+      return at + (lines ? 3 : 1);
+    }
+  }
+  return text.size();
+}
+
+/// Letters past ASCII stand in strings and comments only; on some others toml++ has undefined
+/// behaviour.
+void refuse_stray_letters(const std::string& path, std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  std::size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  while (at < text.size()) {
+    if (text[at] == '"' || text[at] == '\'') {
+      at = past_string(text, at);
+    } else if (text[at] == '#') {
+      at = std::min(text.find('\n', at), text.size());
+    } else if (static_cast<unsigned char>(text[at++]) >= 0x80) {
+      const auto line = std::ranges::count(text.substr(0, at), '\n') + 1;
+      throw Error(Errc::kFormat, fmt::format("{}:{}: a letter outside ASCII stands outside quotes; "
+                                             "quote the key or value",
+                                             path, line));
+    }
+  }
+}
+
 toml::table parsed(const std::string& path, const std::string& text) {
+  refuse_stray_letters(path, text);
   try {
     return toml::parse(text, path);
   } catch (const toml::parse_error& error) {
