@@ -239,15 +239,24 @@ void write_hf(const Chain& chain, const MaskForm& mask, const StepName& name, Tr
       "mask functions reach eager, sdpa and flex; flash_attention_2 ignores them");
 }
 
+/// A band that holds the diagonal, and documents that are lengths, are all that can be said here.
+bool refuses_shape(const MaskForm& mask, Translation& out) {
+  if (splits(mask)) {
+    refuse_keys(out);
+  } else if (const std::string why = unusual(mask); !why.empty()) {
+    refuse(out, why);
+  } else if (negative(mask)) {
+    refuse(out, "the band does not hold the diagonal: its sides cannot be negative");
+  } else if (mask.documents && mask.lengths.empty()) {
+    refuse(out, "these ids are no lengths of documents that follow each other");
+  } else {
+    return false;
+  }
+  return true;
+}
+
 void write_splash(const MaskForm& mask, Translation& out) {
-  if (splits(mask)) return refuse_keys(out);
-  if (const std::string why = unusual(mask); !why.empty()) return refuse(out, why);
-  if (negative(mask)) {
-    return refuse(out, "the band does not hold the diagonal: its sides cannot be negative");
-  }
-  if (mask.documents && mask.lengths.empty()) {
-    return refuse(out, "these ids are no lengths of documents that follow each other");
-  }
+  if (refuses_shape(mask, out)) return;
   const bool moved = mask.align == Align::kBottomRight;
   const std::string offset = moved ? ", offset=KV_LEN - Q_LEN" : "";
   const auto side = [](std::optional<Index> n) { return n ? std::to_string(*n) : "None"; };
@@ -279,14 +288,7 @@ void write_splash(const MaskForm& mask, Translation& out) {
 }
 
 void write_mask_info(const MaskForm& mask, Translation& out) {
-  if (splits(mask)) return refuse_keys(out);
-  if (const std::string why = unusual(mask); !why.empty()) return refuse(out, why);
-  if (negative(mask)) {
-    return refuse(out, "the band does not hold the diagonal: its sides cannot be negative");
-  }
-  if (mask.documents && mask.lengths.empty()) {
-    return refuse(out, "these ids are no lengths of documents that follow each other");
-  }
+  if (refuses_shape(mask, out)) return;
   const bool window = mask.left || (mask.right && !mask.causal());
   if (mask.chunk && !mask.causal()) return refuse(out, "apply_chunked is causal too");
   const bool moved = mask.align == Align::kBottomRight;
