@@ -3,6 +3,7 @@
 
 #include "app/cli/declare.h"
 #include "app/cli/parse.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/values.h"
 
 namespace maskctl::app {
@@ -37,16 +38,6 @@ void call(OptionList& list, CallOptions& call) {
          call.layout);
   list.integer("--seed", 0, "of random arrays (0)",
                [&call](Index n) { call.seed = static_cast<std::uint64_t>(n); });
-}
-
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> out;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('+', begin), text.size());
-    out.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return out;
 }
 
 }  // namespace
@@ -118,14 +109,14 @@ void declare_bench(OptionList& list, BenchOptions& bench) {
   list.value("--size", "N+N", "queries and keys, or tokens (1024)",
              [&bench](const std::string& text) {
                bench.sizes.clear();
-               for (const std::string& part : parts_of(text)) {
+               for (const std::string_view part : split(text, '+')) {
                  bench.sizes.push_back(parse_integer(part, "--size", 1, kMaxArgument));
                }
              });
   list.text("--axes", "B=2+D=128", "other extents; Tq=1 goes before --size", bench.axes);
   list.value("--backend", "NAME+NAME", "reference, cpu (cpu)", [&bench](const std::string& text) {
     bench.backends.clear();
-    for (const std::string& part : parts_of(text)) {
+    for (const std::string_view part : split(text, '+')) {
       bench.backends.push_back(
           static_cast<attention::Backend>(parse_choice(part, "--backend", kBackends)));
     }

@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
-
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/diagnostic.h"
 #include "maskctl/pipeline/values.h"
 
@@ -17,23 +16,6 @@ namespace {
 [[noreturn]] void refuse(std::string_view option, std::string_view text, std::string_view wanted) {
   throw Error(Errc::kInvalidArgument,
               fmt::format("{} '{}': expected {}", option, shown(text), wanted));
-}
-
-std::optional<Index> whole_number(std::string_view text) {
-  Index value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = text.find(separator, begin);
-    parts.push_back(text.substr(begin, end == text.npos ? text.npos : end - begin));
-    if (end == text.npos) return parts;
-    begin = end + 1;
-  }
 }
 
 struct Unit {
@@ -60,7 +42,7 @@ constexpr Unit kUnits[] = {
 }  // namespace
 
 Index parse_integer(std::string_view text, std::string_view option, Index low, Index high) {
-  const auto value = whole_number(text);
+  const auto value = number_from<Index>(text);
   if (!value || *value < low || *value > high) {
     refuse(option, text, fmt::format("a whole number from {} to {}", low, high));
   }
@@ -80,7 +62,7 @@ double parse_negative(std::string_view text, std::string_view option) {
 Index parse_size(std::string_view text, std::string_view option) {
   constexpr std::string_view kWanted = "a size as 4GiB, 512MB or 65536";
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const auto number = whole_number(text.substr(0, digits));
+  const auto number = number_from<Index>(text.substr(0, digits));
   if (!number) refuse(option, text, kWanted);
   for (const Unit& unit : kUnits) {
     if (unit.name != text.substr(digits)) continue;
@@ -91,8 +73,8 @@ Index parse_size(std::string_view text, std::string_view option) {
 
 BlockSize parse_block(std::string_view text, std::string_view option) {
   const auto sides = split(text, 'x');
-  const auto q = whole_number(sides.front());
-  const auto k = whole_number(sides.back());
+  const auto q = number_from<Index>(sides.front());
+  const auto k = number_from<Index>(sides.back());
   const bool inside = q && k && *q >= 1 && *k >= 1 && *q <= kMaxArgument && *k <= kMaxArgument;
   if (sides.size() > 2 || !inside)
     refuse(option, text, "a block size as 64 or 64x128 (queries x keys)");
@@ -108,7 +90,7 @@ std::vector<BlockSize> parse_blocks(std::string_view text, std::string_view opti
 std::vector<Index> parse_shape(std::string_view text, std::string_view option) {
   std::vector<Index> shape;
   for (const std::string_view part : split(text, '+')) {
-    const auto extent = whole_number(part);
+    const auto extent = number_from<Index>(part);
     if (!extent || *extent < 0) refuse(option, text, "four extents as B+H+Q+K, 2+1+512+512");
     shape.push_back(*extent);
   }

@@ -5,12 +5,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <clocale>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 
+#include "maskctl/base/text.h"
 #include "maskctl/render/term.h"
 
 namespace maskctl::app {
@@ -26,11 +26,7 @@ winsize stdout_size() {
 
 Index columns_of_stdout() {
   const std::string_view text = environment("COLUMNS");
-  int columns = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), columns);
-  if (parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size() && columns > 0) {
-    return columns;
-  }
+  if (const auto columns = number_from<int>(text); columns && *columns > 0) return *columns;
   const winsize size = stdout_size();
   return size.ws_col > 0 ? size.ws_col : 80;
 }

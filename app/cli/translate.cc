@@ -12,6 +12,7 @@
 #include "app/cli/output.h"
 #include "app/cli/parse.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/mask_form.h"
 #include "maskctl/io/hf_config.h"
 #include "maskctl/pipeline/foreign.h"
@@ -42,7 +43,7 @@ std::vector<Library> parse_targets(std::string_view text) {
     for (const LibraryInfo& info : libraries()) out.push_back(info.id);
     return out;
   }
-  for (const ListPart& part : list_parts(text)) out.push_back(parse_library(part.text, "--to"));
+  for (const auto part : split(text, '+')) out.push_back(parse_library(part, "--to"));
   return out;
 }
 

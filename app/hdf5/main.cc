@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <new>
 
 #include "app/hdf5/streams.h"
 #include "app/hdf5/verbs.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::hdf5 {
 
@@ -34,12 +34,9 @@ constexpr Index kBaseBytes = Index{190} << 20;
 constexpr Index kMostBytes = Index{1} << 30;
 
 Index number(const char* text) {
-  Index value = 0;
-  const auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
-  if (error != std::errc() || *end != '\0' || value < 0) {
-    throw Failure{kArgument, std::string("'") + text + "' is no number"};
-  }
-  return value;
+  const auto value = number_from<Index>(text);
+  if (value && *value >= 0) return *value;
+  throw Failure{kArgument, std::string("'") + text + "' is no number"};
 }
 
 Request parse(int count, char** arguments) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "../support/random_chain.h"
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/recognise.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/nearest.h"
@@ -36,7 +37,7 @@ Options parse(int argc, char** argv) {
     if (i + 1 == argc) break;
     if (name == "--count") options.count = integer_from(argv[i + 1]).value_or(1);
     if (name == "--first") options.first = integer_from(argv[i + 1]).value_or(0);
-    if (name == "--seed") options.seed = seed_from(argv[i + 1]).value_or(1);
+    if (name == "--seed") options.seed = number_from<std::uint64_t>(argv[i + 1]).value_or(1);
   }
   return options;
 }

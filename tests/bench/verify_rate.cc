@@ -7,6 +7,7 @@
 #include <string>
 
 #include "../support/judged_problem.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/values.h"
 #include "maskctl/tensor/dtype.h"
 
@@ -43,7 +44,7 @@ int main(int argc, char** argv) {
     if (i + 1 == argc) break;
     if (name == "--count") count = integer_from(argv[i + 1]).value_or(count);
     if (name == "--longest") longest = integer_from(argv[i + 1]).value_or(longest);
-    if (name == "--seed") seed = seed_from(argv[i + 1]).value_or(seed);
+    if (name == "--seed") seed = number_from<std::uint64_t>(argv[i + 1]).value_or(seed);
   }
   std::map<std::string, Counts> counts;
   Index false_answers = 0, unclear_f32 = 0, f32 = 0;

@@ -13,7 +13,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -22,6 +21,7 @@
 #include <system_error>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl {
 namespace {
@@ -68,10 +68,8 @@ std::optional<int> descriptor_of(std::string_view path) {
   if (path == "/dev/stderr") return STDERR_FILENO;
   for (std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
     if (!path.starts_with(folder)) continue;
-    const std::string_view digits = path.substr(folder.size());
-    int fd = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), fd);
-    if (error == std::errc() && end == digits.data() + digits.size() && fd >= 0) return fd;
+    const auto fd = number_from<int>(path.substr(folder.size()));
+    if (fd && *fd >= 0) return fd;
   }
   return std::nullopt;
 }

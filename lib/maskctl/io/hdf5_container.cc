@@ -4,12 +4,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/io/hdf5_protocol.h"
 #include "maskctl/io/npy_descr.h"
 #include "maskctl/io/printable.h"
@@ -43,10 +43,9 @@ OwnedFd copy_to_memory(ByteSource& source, Index max_bytes) {
 
 /// Numbers from the helper, which a hostile file may have taken over.
 Index number(std::string_view text, const std::string& name) {
-  Index value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) fail_protocol(name);
-  return value;
+  const auto value = number_from<Index>(text);
+  if (!value || *value < 0) fail_protocol(name);
+  return *value;
 }
 
 std::vector<Index> shape_from(std::string_view text, const std::string& name) {

@@ -5,27 +5,16 @@
 
 #include <algorithm>
 
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/values.h"
 
 namespace maskctl {
 namespace {
 
-std::vector<std::string_view> split(std::string_view text, char sign) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(sign, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 /// "0+3", "-1+2": numbers joined by '+', two or more.
 bool is_number_list(std::string_view text) {
-  const auto parts = list_parts(text);
-  return parts.size() > 1 && std::ranges::all_of(parts, [](const ListPart& part) {
-           return is_integer_text(part.text);
-         });
+  const auto parts = split(text, '+');
+  return parts.size() > 1 && std::ranges::all_of(parts, is_integer_text);
 }
 
 std::string joined_or(const std::vector<std::string_view>& words) {
@@ -69,12 +58,13 @@ void StepArguments::refuse(std::string_view name, const std::string& message) co
 }
 
 void StepArguments::refuse_value(const Arg& arg, const std::string& message,
-                                 std::size_t offset) const {
+                                 std::string_view part) const {
   // Inside quotes bytes of the value and of the text need not agree.
   const auto begin = static_cast<std::size_t>(arg.value_begin);
   const bool quoted = begin < pipeline_.text.size() &&
                       (pipeline_.text[begin] == '\'' || pipeline_.text[begin] == '"');
-  fail_at(pipeline_, arg.value_begin + (quoted ? 0 : static_cast<Index>(offset)), message);
+  const Index offset = quoted || !part.data() ? 0 : part.data() - arg.value.data();
+  fail_at(pipeline_, arg.value_begin + offset, message);
 }
 
 Index StepArguments::checked_integer(const Arg& arg, const OpArg& spec,
@@ -119,8 +109,8 @@ double StepArguments::real(std::string_view name, double min, double max) const 
 std::uint64_t StepArguments::seed(std::string_view name) const {
   const OpArg& spec = declared(name);
   const Arg* arg = find(name);
-  if (!arg) return seed_from(spec.fallback).value_or(0);
-  const auto value = seed_from(arg->value);
+  if (!arg) return number_from<std::uint64_t>(spec.fallback).value_or(0);
+  const auto value = number_from<std::uint64_t>(arg->value);
   if (!value) {
     refuse_value(*arg, fmt::format("{} expects a whole number from 0 to {}, got '{}'", label(spec),
                                    UINT64_MAX, shown(arg->value)));
@@ -148,13 +138,13 @@ std::vector<Index> StepArguments::lengths(std::string_view name) const {
   std::vector<Index> values;
   const Arg* arg = find(name);
   if (!arg) return values;
-  for (const ListPart& part : list_parts(arg->value)) {
-    const auto value = integer_from(part.text);
+  for (const std::string_view part : split(arg->value, '+')) {
+    const auto value = integer_from(part);
     if (!value || *value < 0) {
       refuse_value(*arg,
                    fmt::format("{} expects lengths of 0 to {} joined by '+', got '{}'", label(spec),
-                               kMaxArgument, shown(part.text)),
-                   part.begin);
+                               kMaxArgument, shown(part)),
+                   part);
     }
     values.push_back(*value);
   }
@@ -166,13 +156,13 @@ std::vector<Range> StepArguments::ranges(std::string_view name) const {
   std::vector<Range> values;
   const Arg* arg = find(name);
   if (!arg) return values;
-  for (const ListPart& part : list_parts(arg->value)) {
-    const auto value = range_from(part.text);
+  for (const std::string_view part : split(arg->value, '+')) {
+    const auto value = range_from(part);
     if (!value) {
       refuse_value(*arg,
                    fmt::format("{} expects numbers and ranges as in 0-3+7, got '{}'", label(spec),
-                               shown(part.text)),
-                   part.begin);
+                               shown(part)),
+                   part);
     }
     values.push_back(*value);
   }
@@ -217,13 +207,13 @@ NamedArray StepArguments::integer_or_array(std::string_view name) const {
   if (is_number_list(arg->value)) {
     const OpArg& spec = declared(name);
     std::vector<Index> values;
-    for (const ListPart& part : list_parts(arg->value)) {
-      const auto value = integer_from(part.text);
+    for (const std::string_view part : split(arg->value, '+')) {
+      const auto value = integer_from(part);
       if (!value || *value < spec.min) {
         refuse_value(*arg,
                      fmt::format("{} must be {} to {}, got {}", label(spec), spec.min, kMaxArgument,
-                                 shown(part.text)),
-                     part.begin);
+                                 shown(part)),
+                     part);
       }
       values.push_back(*value);
     }

@@ -57,8 +57,9 @@ class StepArguments {
   const Arg* find(std::string_view name) const;
   const OpArg& declared(std::string_view name) const;
   std::string label(const OpArg& spec) const;
+  /// The place of the mistake is `part`, a view into the value; without one, the whole value.
   [[noreturn]] void refuse_value(const Arg& arg, const std::string& message,
-                                 std::size_t offset = 0) const;
+                                 std::string_view part = {}) const;
   Index checked_integer(const Arg& arg, const OpArg& spec, std::string_view expected) const;
 
   const OpArg& spec_of(const Arg& arg) const;

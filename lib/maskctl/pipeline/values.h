@@ -21,14 +21,6 @@ bool is_integer_text(std::string_view text);
 std::optional<Index> integer_from(std::string_view text);
 /// Finite numbers in decimal or scientific form.
 std::optional<double> real_from(std::string_view text);
-std::optional<std::uint64_t> seed_from(std::string_view text);
-
-/// A part of a '+' list, and the byte where it starts.
-struct ListPart {
-  std::string_view text;
-  std::size_t begin = 0;
-};
-std::vector<ListPart> list_parts(std::string_view text);
 
 /// "3" = [3, 4), "0-3" = [0, 4): both ends included. Nothing when malformed or descending.
 std::optional<Range> range_from(std::string_view text);

@@ -5,9 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "maskctl/base/checked.h"
+#include "maskctl/base/text.h"
 #include "maskctl/mask/info/debug_trace.h"
 #include "maskctl/mask/info/python_error.h"
 
@@ -96,14 +96,13 @@ void add_axis(std::string_view text, std::string_view part, Mesh& mesh) {
   }
   const std::string name(part.substr(0, equals));
   const std::string_view digits = part.substr(equals + 1);
-  Index size = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
-  if (error != std::errc() || end != digits.data() + digits.size() || size < 1) {
+  const auto size = number_from<Index>(digits);
+  if (!size || *size < 1) {
     bad_mesh(text, fmt::format("axis {} has size '{}', not a positive number", name, digits));
   }
   if (axis_of(mesh, name)) bad_mesh(text, fmt::format("axis {} appears twice", name));
   mesh.axis_names.push_back(name);
-  mesh.axis_sizes.push_back(size);
+  mesh.axis_sizes.push_back(*size);
 }
 
 void check_names(const AxisName& entry, std::string_view label, const Mesh& mesh) {
@@ -159,11 +158,7 @@ Index Mesh::devices() const {
 
 Mesh mesh_from_text(std::string_view text) {
   Mesh mesh;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('+', begin), text.size());
-    add_axis(text, text.substr(begin, end - begin), mesh);
-    begin = end + 1;
-  }
+  for (const std::string_view part : split(text, '+')) add_axis(text, part, mesh);
   mesh.devices();
   return mesh;
 }
