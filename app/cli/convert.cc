@@ -28,8 +28,7 @@ MaskWriteOptions write_options(const ConvertOptions& options, Kind to,
                 fmt::format("--fill is for --to bias, not for {}", name(to)));
   }
   if (options.fill == ConvertOptions::Fill::kMin) out.fill = BiasFill::kMin;
-  const auto block = options.block || to != Kind::kBlockmap ? options.block : options.source.block;
-  if (block) out.block = BlockExtent{block->q, block->k};
+  out.block = options.block || to != Kind::kBlockmap ? options.block : options.source.block;
   out.padding = options.padding;
   out.max_bytes = globals.max_bytes;
   out.force = options.output.force;

@@ -41,7 +41,7 @@ MaskReadOptions Loader::options() const {
   out.pad_id = source_.pad_id;
   out.closed_below = source_.closed_below;
   out.shape = source_.shape;
-  if (source_.block) out.block = BlockExtent{source_.block->q, source_.block->k};
+  out.block = source_.block;
   out.read.max_bytes = globals_.max_bytes;
   out.read.strict = globals_.strict;
   return out;

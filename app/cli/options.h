@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "maskctl/inspect/cost.h"
-#include "maskctl/inspect/stats.h"
 #include "maskctl/io/kind.h"
+#include "maskctl/mask/block_size.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/varlen.h"
 #include "maskctl/render/draw.h"

@@ -6,11 +6,8 @@
 
 #include "app/cli/options.h"
 #include "maskctl/io/array_io.h"
+#include "maskctl/mask/cell.h"
 #include "maskctl/tensor/tensor.h"
-
-namespace maskctl {
-struct Cell;
-}
 
 namespace maskctl::app {
 

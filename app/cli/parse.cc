@@ -72,13 +72,8 @@ Index parse_size(std::string_view text, std::string_view option) {
 }
 
 BlockSize parse_block(std::string_view text, std::string_view option) {
-  const auto sides = split(text, 'x');
-  const auto q = number_from<Index>(sides.front());
-  const auto k = number_from<Index>(sides.back());
-  const bool inside = q && k && *q >= 1 && *k >= 1 && *q <= kMaxArgument && *k <= kMaxArgument;
-  if (sides.size() > 2 || !inside)
-    refuse(option, text, "a block size as 64 or 64x128 (queries x keys)");
-  return {*q, *k};
+  if (const auto size = block_size_from(text)) return *size;
+  refuse(option, text, "a block size as 64 or 64x128 (queries x keys)");
 }
 
 std::vector<BlockSize> parse_blocks(std::string_view text, std::string_view option) {

@@ -106,7 +106,7 @@ DrawOptions draw_options(const ShowOptions& options, const GlobalOptions& global
   DrawOptions out = stdout_drawing(options.style, globals.color);
   if (options.max_rows) out.max_rows = *options.max_rows;
   if (options.max_columns) out.max_columns = *options.max_columns;
-  if (options.block) out.block = Block{options.block->q, options.block->k};
+  out.block = options.block;
   out.agg = options.agg;
   out.palette = options.palette;
   out.grid = options.grid;

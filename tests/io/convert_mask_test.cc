@@ -18,7 +18,7 @@ const std::vector<Kind> kWritable = [] {
   return out;
 }();
 
-constexpr BlockExtent kBlock{2, 3};
+constexpr BlockSize kBlock{2, 3};
 
 MaskWriteOptions writing(Kind kind) {
   MaskWriteOptions options;
@@ -295,7 +295,7 @@ TEST_CASE("kinds: a block map without room for its rows is refused") {
   const Folder folder;
   write_array(folder / "m.npy", int_tensor({1, 1}, {2}));
   MaskReadOptions options = as(Kind::kBlockmap);
-  options.block = BlockExtent{(Index{1} << 31) - 1, 1};
+  options.block = BlockSize{(Index{1} << 31) - 1, 1};
   options.read.max_bytes = 1 << 20;
   CHECK(contains(error_of(folder / "m.npy", options), "raise --max-bytes"));
 }

@@ -38,7 +38,7 @@ const std::vector<KindCase> kCases = {
 
 MaskReadOptions reading(Kind kind) {
   MaskReadOptions options = as(kind);
-  if (kind == Kind::kBlockmap) options.block = BlockExtent{2, 3};
+  if (kind == Kind::kBlockmap) options.block = BlockSize{2, 3};
   return options;
 }
 

@@ -66,7 +66,7 @@ TEST_CASE("numpy: masks of every kind mean the same there") {
     write_mask(folder / ("bias_" + std::string(name(dtype)) + ".npy"), mask, options);
   }
   MaskWriteOptions blocks = writing(Kind::kBlockmap);
-  blocks.block = BlockExtent{2, 3};
+  blocks.block = BlockSize{2, 3};
   write_mask(folder / "blockmap.npy", mask, blocks);
   Tensor q(DType::kInt32, {1, 4}), kv(DType::kInt32, {1, 6});
   std::ranges::copy(std::vector{3, 3, 5, 9}, q.as<std::int32_t>().begin());

@@ -31,7 +31,8 @@ PlanePtr plane_of(const Rows& rows) {
       twin::matrix(static_cast<Index>(rows.size()), static_cast<Index>(rows.front().size()), open));
 }
 
-std::string cells(const Rows& rows, Style style, Block block = {}, DrawOptions options = {}) {
+std::string cells(const Rows& rows, Style style, BlockSize block = kOneElement,
+                  DrawOptions options = {}) {
   options.style = style;
   return draw_cells(density(*plane_of(rows), block.q, block.k), options).text();
 }

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "maskctl/inspect/recognise.h"
-#include "maskctl/inspect/stats.h"
+#include "maskctl/mask/block_size.h"
+#include "maskctl/mask/cell.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor.h"
 

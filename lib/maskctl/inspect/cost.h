@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "maskctl/inspect/stats.h"
+#include "maskctl/mask/block_size.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl {

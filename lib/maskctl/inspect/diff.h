@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/inspect/recognise.h"
+#include "maskctl/inspect/residue.h"
+#include "maskctl/mask/cell.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/mask/step.h"
 
 namespace maskctl {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "maskctl/inspect/diff_words.h"
-#include "maskctl/inspect/recognise.h"
+#include "maskctl/mask/cell.h"
 #include "maskctl/mask/step.h"
 
 namespace maskctl {

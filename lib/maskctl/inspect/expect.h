@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "maskctl/inspect/leaks.h"
-#include "maskctl/inspect/recognise.h"
-#include "maskctl/inspect/stats.h"
+#include "maskctl/mask/block_size.h"
+#include "maskctl/mask/cell.h"
 #include "maskctl/mask/step.h"
 
 namespace maskctl {

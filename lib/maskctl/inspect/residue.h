@@ -4,16 +4,11 @@
 #include <span>
 #include <vector>
 
+#include "maskctl/mask/cell.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/step.h"
 
 namespace maskctl {
-
-/// One cell of a mask.
-struct Cell {
-  Index batch = 0, head = 0, query = 0, key = 0;
-  friend bool operator==(const Cell&, const Cell&) = default;
-};
 
 /// How many cells, and the first ones by batch, head, query and key.
 struct Residue {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "maskctl/inspect/recognise.h"
-#include "maskctl/inspect/stats.h"
+#include "maskctl/mask/block_size.h"
+#include "maskctl/mask/cell.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl {

@@ -6,15 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "maskctl/mask/block_size.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl {
-
-struct BlockSize {
-  Index q = 0;
-  Index k = 0;
-  friend bool operator==(const BlockSize&, const BlockSize&) = default;
-};
 
 /// Tiles of one size by what they hold. Tiles at the edge are cut to the mask: one whose cells are
 /// all open is full. `executed` = cells of the tiles that are not empty, what a block-sparse kernel

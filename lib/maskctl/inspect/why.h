@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/inspect/recognise.h"
+#include "maskctl/mask/cell.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/step.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "maskctl/inspect/recognise.h"
+#include "maskctl/mask/cell.h"
 #include "maskctl/mask/step.h"
 
 namespace maskctl {

@@ -10,16 +10,11 @@
 #include "maskctl/io/kind.h"
 #include "maskctl/io/read_options.h"
 #include "maskctl/mask/bias.h"
+#include "maskctl/mask/block_size.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/varlen.h"
 
 namespace maskctl {
-
-/// Queries and keys of one block.
-struct BlockExtent {
-  Index q = 0;
-  Index k = 0;
-};
 
 struct MaskReadOptions {
   /// What the array is; without it the rule of kind.h decides or refuses.
@@ -29,7 +24,7 @@ struct MaskReadOptions {
   /// The segment id that sees nothing.
   std::int32_t pad_id = -1;
   /// Of the blocks of a block map.
-  std::optional<BlockExtent> block;
+  std::optional<BlockSize> block;
   /// Elements of a bias at or below this number are closed, other finite ones open. Arrays of
   /// other types than floats have none of either.
   std::optional<double> closed_below;
@@ -67,12 +62,12 @@ struct LoadedMask {
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
 
 struct MaskWriteOptions {
-  Kind kind = Kind::kDense;               // any that is_writable()
-  std::optional<DType> dtype = {};        // of the elements; without it that of the kind
-  bool keep_value_is_zero = false;        // 0 = open (dense), 0 = valid (padding, key-padding)
-  std::int32_t pad_id = -1;               // of segments
-  BiasFill fill = BiasFill::kInf;         // of closed cells of a bias
-  std::optional<BlockExtent> block = {};  // of a block map
+  Kind kind = Kind::kDense;             // any that is_writable()
+  std::optional<DType> dtype = {};      // of the elements; without it that of the kind
+  bool keep_value_is_zero = false;      // 0 = open (dense), 0 = valid (padding, key-padding)
+  std::int32_t pad_id = -1;             // of segments
+  BiasFill fill = BiasFill::kInf;       // of closed cells of a bias
+  std::optional<BlockSize> block = {};  // of a block map
   PaddingTokens padding = PaddingTokens::kSegments;  // of the cu_seqlens of a batch
   Index max_bytes = Index{4} << 30;  // for what is allocated: whole arrays; rows of dense
   bool force = false;                // replace an existing file

@@ -181,7 +181,7 @@ std::optional<Range> StepArguments::slice(std::string_view name) const {
   return value;
 }
 
-std::pair<Index, Index> StepArguments::block_size(std::string_view name) const {
+BlockSize StepArguments::block_size(std::string_view name) const {
   const Arg* arg = find(name);
   if (!arg) return {0, 0};
   const auto value = block_size_from(arg->value);

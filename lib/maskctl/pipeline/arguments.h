@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "maskctl/mask/block_size.h"
 #include "maskctl/pipeline/bind.h"
 #include "maskctl/pipeline/grammar.h"
 #include "maskctl/pipeline/ops.h"
@@ -35,7 +35,7 @@ class StepArguments {
   std::vector<Index> lengths(std::string_view name) const;
   std::vector<Range> ranges(std::string_view name) const;
   std::optional<Range> slice(std::string_view name) const;
-  std::pair<Index, Index> block_size(std::string_view name) const;
+  BlockSize block_size(std::string_view name) const;
   /// The array of a SOURCE; of an absent argument an empty one.
   NamedArray array(std::string_view name) const;
   /// A number, a "0+3" list or a SOURCE, of one value per batch.

@@ -56,7 +56,7 @@ std::string whole_argument(const std::string& text, std::string_view rest) {
 expect::Rule parse_block_aligned(std::string_view text, std::string_view rest) {
   const auto size = block_size_from(rest);
   if (!size) refuse(text, "expected block-aligned:N or block-aligned:QxK");
-  return expect::BlockAligned{{size->first, size->second}};
+  return expect::BlockAligned{*size};
 }
 
 expect::Rule parse_row_safe(std::string_view text, std::string_view rest) {
@@ -64,7 +64,7 @@ expect::Rule parse_row_safe(std::string_view text, std::string_view rest) {
   const auto size =
       rest.starts_with(kKey) ? block_size_from(rest.substr(kKey.size())) : std::nullopt;
   if (!size) refuse(text, "expected row-safe:block=N or row-safe:block=QxK");
-  return expect::RowSafe{{size->first, size->second}};
+  return expect::RowSafe{*size};
 }
 
 /// "0.25" or "25%"; nothing for an empty text.

@@ -55,11 +55,11 @@ std::optional<Range> slice_from(std::string_view text) {
   return Range{*a, single ? *a + 1 : *b};
 }
 
-std::optional<std::pair<Index, Index>> block_size_from(std::string_view text) {
+std::optional<BlockSize> block_size_from(std::string_view text) {
   const auto [first, last] = halves(text, 'x');
   const auto q = natural_from(first), k = natural_from(last);
   if (!q || !k || *q < 1 || *k < 1) return std::nullopt;
-  return std::pair{*q, *k};
+  return BlockSize{*q, *k};
 }
 
 std::string real_text(double value) {

@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "maskctl/base/index.h"
+#include "maskctl/mask/block_size.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {
@@ -27,7 +27,7 @@ std::optional<Range> range_from(std::string_view text);
 /// "0:128" = [0, 128), "5" = [5, 6). Nothing when malformed or descending; empty is allowed.
 std::optional<Range> slice_from(std::string_view text);
 /// "64x128", or "64" for both; at least 1 each.
-std::optional<std::pair<Index, Index>> block_size_from(std::string_view text);
+std::optional<BlockSize> block_size_from(std::string_view text);
 
 /// Shortest text that reads back as the same number.
 std::string real_text(double value);

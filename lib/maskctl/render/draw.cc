@@ -172,7 +172,7 @@ Canvas draw(const Plane& plane, const DrawOptions& options) {
   if (wanted.other && wanted.style != Style::kAscii) wanted.style = Style::kShade;
   const Layout layout = lay_out(plane, wanted);
   if (layout.q.empty() || layout.k.empty()) return message("(empty)");
-  const Block block = layout.block;
+  const BlockSize block = layout.block;
   const DensityGrid grid = density(plane, layout.q, layout.k, block.q, block.k);
   UsedSigns used;
   std::optional<DensityGrid> marks;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "maskctl/mask/block_size.h"
 #include "maskctl/mask/plane.h"
 #include "maskctl/render/canvas.h"
 #include "maskctl/render/density.h"
@@ -26,21 +27,17 @@ enum class Agg : std::uint8_t { kAny, kAll, kMajority };
 
 enum class Palette : std::uint8_t { kCividis, kViridis, kGrey };
 
-/// Elements per pixel.
-struct Block {
-  Index q = 1;
-  Index k = 1;
-  friend bool operator==(const Block&, const Block&) = default;
-};
+/// A pixel for each element.
+inline constexpr BlockSize kOneElement{1, 1};
 
 struct DrawOptions {
   Style style = Style::kAuto;
   /// Characters that the whole drawing may take, rulers and legend included; 0 = no limit.
   Index max_rows = 0;
   Index max_columns = 0;
-  /// Absent: the smallest powers of two that fit, equal on both axes where the shorter axis still
-  /// gets enough pixels. Without limits it is 1 x 1.
-  std::optional<Block> block;
+  /// Elements per pixel. Absent: the smallest powers of two that fit, equal on both axes where the
+  /// shorter axis still gets enough pixels. Without limits it is 1 x 1.
+  std::optional<BlockSize> block;
   Agg agg = Agg::kAny;
   bool color = false;  // colours in the canvas; the glyphs stay meaningful without
   Palette palette = Palette::kCividis;

@@ -40,7 +40,7 @@ std::vector<std::string> title_words(const Plane& plane, const DensityGrid& grid
 struct UsedSigns {
   bool mixed = false, padding = false, too_long = false, highlight = false;
 };
-std::vector<std::string> legend_words(const DrawOptions& options, Block block, UsedSigns used);
+std::vector<std::string> legend_words(const DrawOptions& options, BlockSize block, UsedSigns used);
 
 /// Words with `gap` blanks between them (one after , ; and :), broken into lines of at most `width`
 /// characters; 0 = one line. A word longer than that stays whole.

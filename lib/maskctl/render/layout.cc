@@ -20,7 +20,7 @@ constexpr Index kEnoughPixels = 8;
 struct Room {
   Index q = 0;
   Index k = 0;
-  bool holds(Range queries, Range keys, Block block) const {
+  bool holds(Range queries, Range keys, BlockSize block) const {
     return ceil_div(queries.size(), block.q) <= q && ceil_div(keys.size(), block.k) <= k;
   }
 };
@@ -60,7 +60,7 @@ void check(const Plane& plane, const DrawOptions& options, const Layout& layout)
                             "more",
                             options.max_rows, options.max_columns));
   }
-  const Block block = options.block.value_or(Block{});
+  const BlockSize block = options.block.value_or(kOneElement);
   if (block.q < 1 || block.k < 1 || block.q > kMaxBlock || block.k > kMaxBlock) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("a block of {}x{} elements: expected 1 to {} on each axis", block.q,
@@ -80,7 +80,7 @@ Index text_lines(const Plane& plane, const Layout& layout) {
     lines += static_cast<Index>(fill_lines(words, 1, options.max_columns).size());
   }
   const bool ids = !options.q_segments.empty() || !options.k_segments.empty();
-  const Block block{std::max<Index>(layout.q.size(), 2), std::max<Index>(layout.k.size(), 2)};
+  const BlockSize block{std::max<Index>(layout.q.size(), 2), std::max<Index>(layout.k.size(), 2)};
   const auto words = legend_words(options, options.block.value_or(block),
                                   {ids, ids, ids, options.highlight != nullptr});
   return lines + static_cast<Index>(fill_lines(words, 2, options.max_columns).size());
@@ -115,7 +115,7 @@ Index refine(Index step, Index extent, Index room) {
   return step;
 }
 
-Block choose_block(Range q, Range k, Room room) {
+BlockSize choose_block(Range q, Range k, Room room) {
   const Index step =
       std::max(round_step(ceil_div(q.size(), room.q)), round_step(ceil_div(k.size(), room.k)));
   return {refine(step, q.size(), room.q), refine(step, k.size(), room.k)};
@@ -127,7 +127,7 @@ Style resolve_style(const Plane& plane, Layout layout) {
   if (requested != Style::kAuto) return requested;
   layout.options.style = Style::kHalf;
   if (layout.options.block) {
-    return *layout.options.block == Block{} ? Style::kHalf : Style::kShade;
+    return *layout.options.block == kOneElement ? Style::kHalf : Style::kShade;
   }
   const bool fits = room_for(plane, layout).holds(layout.q, layout.k, {1, 1});
   return fits ? Style::kHalf : Style::kShade;
@@ -169,7 +169,7 @@ Layout lay_out(const Plane& plane, const DrawOptions& options) {
   const Room room = room_for(plane, layout);
   layout.block = options.block.value_or(choose_block(layout.q, layout.k, room));
   if (!room.holds(layout.q, layout.k, layout.block)) {
-    const Block fit = choose_block(layout.q, layout.k, room);
+    const BlockSize fit = choose_block(layout.q, layout.k, room);
     throw Error(Errc::kInvalidArgument,
                 fmt::format("blocks of {}x{} elements do not fit into {} rows and {} columns; use "
                             "{}x{} or larger, or allow a larger drawing",

@@ -8,7 +8,7 @@ namespace maskctl {
 struct Layout {
   DrawOptions options;  // with the style that kAuto stands for
   Range q, k;           // the part that is drawn
-  Block block;
+  BlockSize block = kOneElement;
   Index index_width = 0;    // characters of the query numbers on the left
   Index segment_width = 0;  // of the query ids, 0 = not shown
   Index top_lines = 0;      // rulers and border above the cells
