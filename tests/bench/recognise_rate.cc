@@ -120,7 +120,7 @@ Sample draw_plain(std::uint64_t seed, Mask& flipped, Index& flips) {
       plane = combine(Op::kXor, plane, rectangle(out.queries, out.keys, {q, q + 1}, {k, k + 1}));
     }
     flipped = Mask(plane);
-    flips = changed_cells(flipped, out.mask);
+    flips = differing_cells(flipped, out.mask);
     return out;
   }
 }
@@ -139,7 +139,7 @@ int flips(const Options& options) {
     slowest = std::max(slowest, spent.count());
     const bool no_arrays = !has_arrays(found.chain);
     const bool same = found.residue.cells == flips &&
-                      changed_cells(sample.mask, maskctl::apply(sample.full, found.chain)) == 0;
+                      differing_cells(sample.mask, maskctl::apply(sample.full, found.chain)) == 0;
     plain += no_arrays;
     exact += no_arrays && same;
     if (!options.show || (no_arrays && same)) continue;
@@ -172,7 +172,7 @@ int main(int argc, char** argv) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     slowest = std::max(slowest, spent.count());
     // Judged by the dense definition of apply, not by what recognise says about itself.
-    const Index differ = changed_cells(sample.mask, maskctl::apply(sample.full, found.chain));
+    const Index differ = differing_cells(sample.mask, maskctl::apply(sample.full, found.chain));
     // More steps that take numbers only are no worse than fewer with arrays.
     const bool is_longer = found.chain.size() > sample.chain.size() && has_arrays(found.chain);
     wrong += differ != found.residue.cells;

@@ -30,12 +30,6 @@ struct Verdict {
   bool complete = true;  // each rule whose number moved is named
 };
 
-inline Mask full_like(const Mask& mask) {
-  const PlanePtr full = full_plane(mask.queries(), mask.keys());
-  return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(),
-                    [&](Index, Index) { return full; });
-}
-
 /// The residue is what comparing gives, cell by cell as far as it is listed.
 inline bool holds(const Mask& mask, const Mask& given, const Residue& residue) {
   const Mask differ = zip(Op::kXor, mask, given);

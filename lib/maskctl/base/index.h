@@ -27,6 +27,12 @@ constexpr Range intersect(Range a, Range b) {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
 
+/// The smallest range around both; an empty one adds nothing.
+constexpr Range hull(Range a, Range b) {
+  if (a.empty() || b.empty()) return a.empty() ? b : a;
+  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
+
 constexpr Index ceil_div(Index n, Index d) { return n / d + (n % d > 0); }
 
 /// Rounds towards minus infinity, unlike `/`. d > 0.

@@ -13,7 +13,7 @@
 #include "maskctl/mask/gallop.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/nearest.h"
-#include "maskctl/mask/open_tokens.h"
+#include "maskctl/mask/row_keys.h"
 #include "maskctl/mask/words.h"
 
 namespace maskctl {
@@ -154,7 +154,7 @@ bool is_causal_part(const PlanePtr& mask, const PlanePtr& documents) {
   const bool closed_form = slabs_of(*mask) || mask->knows_sizes();
   if (!closed_form) return rows_are_causal_part(*mask, *documents);
   const PlanePtr causal = diagonal_band(mask->queries(), mask->keys(), -kUnbounded, 0);
-  return combine(Op::kXor, mask, combine(Op::kAnd, documents, causal))->count() == 0;
+  return differing_cells(mask, combine(Op::kAnd, documents, causal)) == 0;
 }
 
 /// Documents whose causal part is the plane, or null: the first key that a token sees is the first

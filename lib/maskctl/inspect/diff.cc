@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <mutex>
 
@@ -12,6 +11,7 @@
 #include "maskctl/base/threads.h"
 #include "maskctl/inspect/diff_classes.h"
 #include "maskctl/mask/clipped_classes.h"
+#include "maskctl/mask/row_keys.h"
 #include "maskctl/mask/rows.h"
 
 namespace maskctl {
@@ -28,14 +28,6 @@ struct PairDiff {
 };
 
 using Pair = std::pair<std::uint32_t, std::uint32_t>;
-
-Index first_key(const Keys& keys) {
-  if (!keys.is_words()) return keys.runs.empty() ? -1 : keys.runs.front().begin;
-  for (std::size_t i = 0; i < keys.words.size(); ++i) {
-    if (keys.words[i] != 0) return static_cast<Index>(i) * 64 + std::countr_zero(keys.words[i]);
-  }
-  return -1;
-}
 
 /// Ranges of whole tile rows, a few for each thread.
 template <typename Task>
@@ -57,7 +49,7 @@ void locate(const Plane& differing, Index block, PairDiff& out) {
     Index rows = 0, blocks = 0;
     Cell found{0, 0, differing.queries(), 0};
     differing.rows(range, [&](Range equal, const Keys& keys) {
-      const Index key = first_key(keys);
+      const Index key = first_open_key(keys);
       if (key < 0) return;
       if (rows == 0) found = {0, 0, equal.begin, key};
       rows += equal.size();
@@ -131,7 +123,7 @@ std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, Index b
   out.blocks = *blocks;
   const Index q = out.first.query;
   combine(Op::kXor, a, b)->rows({q, q + 1}, [&](Range, const Keys& keys) {
-    out.first.key = first_key(keys);
+    out.first.key = first_open_key(keys);
   });
   out.first_in_a = a->count({q, q + 1}, {out.first.key, out.first.key + 1}) == 1;
   return out;

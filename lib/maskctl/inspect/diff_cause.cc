@@ -9,17 +9,11 @@
 #include "maskctl/inspect/diff_pair.h"
 #include "maskctl/inspect/diff_whole.h"
 #include "maskctl/inspect/recognise_scopes.h"
-#include "maskctl/mask/bands.h"
 
 namespace maskctl {
 namespace {
 
 constexpr std::size_t kMostPairs = 256, kCellsInWords = 4;
-
-Mask full_mask(Index batch, Index heads, Index queries, Index keys) {
-  const PlanePtr full = full_plane(queries, keys);
-  return Mask::make(batch, heads, queries, keys, [&](Index, Index) { return full; });
-}
 
 /// Planes of both masks at every batch and head of the common shape, pairs of equal ones numbered.
 class Claim {

@@ -149,7 +149,7 @@ class Pair {
                 recognising::pad(extent_.keys - hull.k.begin, true, false)};
     for (Step& step : steps) {
       const PlanePtr kept = made({step}, extent_);
-      const Index left = combine(Op::kXor, combine(Op::kAnd, a_, kept), b_)->count();
+      const Index left = differing_cells(combine(Op::kAnd, a_, kept), b_);
       const Index length = description_.of(step) + left * description_.cell();
       if (length >= best_length_) continue;
       best_length_ = length;

@@ -16,9 +16,6 @@ struct Piece {
   Range q, k;
 };
 
-Range hull(const Range& a, const Range& b) {
-  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
-}
 /// They overlap or are neighbours, corners too.
 bool touch(const Range& a, const Range& b) { return a.begin <= b.end && b.begin <= a.end; }
 
@@ -144,7 +141,7 @@ Regions regions_between(const PlanePtr& from, const PlanePtr& to) {
   if (closed->count() > 1) Cover(false, closed, to).run(out.chain);
   if (opened->count() > 1) Cover(true, opened, complement(to)).run(out.chain);
   const Mask made = maskctl::apply(Mask(from), out.chain);
-  out.residue = combine(Op::kXor, made.plane(0, 0), to)->count();
+  out.residue = differing_cells(made.plane(0, 0), to);
   out.bits = Description(extent).of(out.chain);
   return out;
 }

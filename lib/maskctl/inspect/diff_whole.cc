@@ -27,7 +27,7 @@ class PlaneNumbers {
   std::size_t number_of(const PlanePtr& plane) {
     const Index open = plane->count();
     for (std::size_t i = 0; i < planes_.size(); ++i) {
-      if (open_[i] == open && combine(Op::kXor, planes_[i], plane)->count() == 0) return i;
+      if (open_[i] == open && differing_cells(planes_[i], plane) == 0) return i;
     }
     planes_.push_back(plane);
     open_.push_back(open);
@@ -124,8 +124,7 @@ bool is_shifted(const PlanePtr& a, const PlanePtr& b, Index down, Index right) {
   const PlanePtr moved = b->sliced({from_q.begin + down, from_q.end + down},
                                    {from_k.begin + right, from_k.end + right});
   const Index open = moved->count();
-  return open > 0 && open == b->count() &&
-         combine(Op::kXor, a->sliced(from_q, from_k), moved)->count() == 0;
+  return open > 0 && open == b->count() && differing_cells(a->sliced(from_q, from_k), moved) == 0;
 }
 
 }  // namespace

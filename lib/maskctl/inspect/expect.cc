@@ -5,7 +5,6 @@
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/row_safety.h"
 #include "maskctl/inspect/stats_parts.h"
-#include "maskctl/mask/bands.h"
 #include "maskctl/mask/block_map.h"
 
 namespace maskctl {
@@ -22,7 +21,7 @@ Expected none_open(const Mask& wrong) {
 }
 
 Mask applied(const Mask& mask, const Chain& chain) {
-  Mask made = maskctl::apply(all_open_like(mask), chain);
+  Mask made = maskctl::apply(full_like(mask), chain);
   if (made.queries() == mask.queries() && made.keys() == mask.keys()) return made;
   throw Error(Errc::kShape, fmt::format("the expected mask is {} and cannot be compared with {}",
                                         shape_text(made), shape_text(mask)));
@@ -142,12 +141,6 @@ Expected answer(const Mask& mask, const expect::Density& rule) {
 }
 
 }  // namespace
-
-Mask all_open_like(const Mask& mask) {
-  const PlanePtr open = full_plane(mask.queries(), mask.keys());
-  return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(),
-                    [&open](Index, Index) { return open; });
-}
 
 Expected check(const Mask& mask, const Expectation& expectation) {
   Expected out =

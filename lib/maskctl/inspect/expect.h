@@ -76,7 +76,4 @@ struct Expected {
 /// not fit. Not comparable is not "violated".
 Expected check(const Mask& mask, const Expectation& expectation);
 
-/// [B, H, Q, K] of the mask, all open.
-Mask all_open_like(const Mask& mask);
-
 }  // namespace maskctl

@@ -15,16 +15,7 @@ namespace {
 constexpr std::size_t kEdges = 6, kWidth = 3;
 constexpr int kMostEdits = 8;
 constexpr Index kLongArray = 1 << 15;
-constexpr Index kWeightOfATrial = 1 << 11;
-
-/// Bands, or words of memory: what looking at a plane takes.
-Index weight_of(const Plane& plane) {
-  const auto* slabs = slabs_of(plane);
-  if (!slabs) return plane.bytes() / 8 + 16;
-  Index weight = 16;
-  for (const Slab& slab : *slabs) weight += 1 + std::ssize(slab.bands);
-  return weight;
-}
+constexpr Index kLeastWeight = 16, kWeightOfATrial = 1 << 11;  // as weight_of() counts
 
 bool opens(const Step& step) {
   return std::holds_alternative<step::Prefix>(step.rule) ||
@@ -325,8 +316,8 @@ class Search {
     --left_;
     const PlanePtr plane = made(one.chain, extent_);
     if (!plane) return false;
-    left_ -= weight_of(*plane) / kWeightOfATrial;
-    one.residue = combine(Op::kXor, plane, fit_.target)->count();
+    left_ -= (kLeastWeight + weight_of(*plane)) / kWeightOfATrial;
+    one.residue = differing_cells(plane, fit_.target);
     one.bits = fit_.bits(one);
     return true;
   }
@@ -433,7 +424,7 @@ PlanePtr made(const Chain& chain, const Extent& extent) {
 Index affordable_trials(const Plane& plane) {
   constexpr Index kLargeCells = Index{1} << 24;
   const Index work = Index{1} << (plane.queries() * plane.keys() > kLargeCells ? 20 : 22);
-  return std::clamp<Index>(work / weight_of(plane), 12, 2000);
+  return std::clamp<Index>(work / (kLeastWeight + weight_of(plane)), 12, 2000);
 }
 
 }  // namespace maskctl::recognising

@@ -8,6 +8,7 @@
 #include "maskctl/inspect/row_safety.h"
 #include "maskctl/inspect/stats_parts.h"
 #include "maskctl/mask/bands.h"
+#include "maskctl/mask/row_keys.h"
 
 namespace maskctl {
 namespace {

@@ -272,11 +272,7 @@ Mask reversed(const Mask& mask, bool heads) {
 
 class Finder {
  public:
-  explicit Finder(const Mask& mask)
-      : mask_(mask),
-        full_(mask.map(
-            [](const PlanePtr& plane) { return full_plane(plane->queries(), plane->keys()); })),
-        square_(square(mask)) {
+  explicit Finder(const Mask& mask) : mask_(mask), full_(full_like(mask)), square_(square(mask)) {
     known_.emplace(mask.count(), mask);
   }
 
@@ -293,9 +289,8 @@ class Finder {
     if (out_.size() >= kMostNeighbours) return;
     const Index open = mask.count();
     const auto [begin, end] = known_.equal_range(open);
-    const bool is_known = std::any_of(begin, end, [&](const auto& entry) {
-      return zip(Op::kXor, entry.second, mask).count() == 0;
-    });
+    const bool is_known = std::any_of(
+        begin, end, [&](const auto& entry) { return differing_cells(entry.second, mask) == 0; });
     if (is_known) return;
     known_.emplace(open, mask);
     out_.push_back({std::move(text), mask});

@@ -61,7 +61,7 @@ class Candidates {
 
   void add(Chain chain) {
     const PlanePtr given = made(chain, extent_);
-    if (given) add({std::move(chain), {}, 0, combine(Op::kXor, given, plane_)->count()});
+    if (given) add({std::move(chain), {}, 0, differing_cells(given, plane_)});
   }
   /// A chain bent to the plane.
   void fit(const Chain& start) {
@@ -281,7 +281,7 @@ PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& option
 }
 
 bool same_plane(const PlanePtr& a, const PlanePtr& b) {
-  return a == b || (a->count() == b->count() && combine(Op::kXor, a, b)->count() == 0);
+  return a == b || (a->count() == b->count() && differing_cells(a, b) == 0);
 }
 
 /// Planes made apart may be equal; each is looked at once.

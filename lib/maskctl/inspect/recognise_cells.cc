@@ -1,7 +1,6 @@
 #include "maskctl/inspect/recognise_cells.h"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 #include "maskctl/mask/rows.h"
@@ -81,19 +80,6 @@ PlanePtr as_bands(const Plane& plane) {
 
 }  // namespace
 
-Range hull_of(const Keys& keys) {
-  if (!keys.is_words()) {
-    if (keys.runs.empty()) return {};
-    return {keys.runs.front().begin, keys.runs.back().end};
-  }
-  const auto used = [](std::uint64_t word) { return word != 0; };
-  const auto first = std::find_if(keys.words.begin(), keys.words.end(), used);
-  if (first == keys.words.end()) return {};
-  const auto last = std::find_if(keys.words.rbegin(), keys.words.rend(), used);
-  return {(first - keys.words.begin()) * 64 + std::countr_zero(*first),
-          (keys.words.rend() - last) * 64 - std::countl_zero(*last)};
-}
-
 PlanePtr compacted(const PlanePtr& plane, Index max_cells) {
   if (slabs_of(*plane)) return plane;
   if (PlanePtr lines = as_bands(*plane)) return lines;
@@ -143,9 +129,7 @@ Hull hull_of(const Plane& plane) {
   Hull out;
   each_hull(plane, [&](Range rows, const Band& band) {
     const Range keys = keys_of(rows, band);
-    if (out.q.empty()) out = {rows, keys};
-    out.q = {std::min(out.q.begin, rows.begin), std::max(out.q.end, rows.end)};
-    out.k = {std::min(out.k.begin, keys.begin), std::max(out.k.end, keys.end)};
+    out = {hull(out.q, rows), hull(out.k, keys)};
   });
   return out;
 }
@@ -210,6 +194,14 @@ std::vector<Range> ranges_of(std::span<const std::uint8_t> flags) {
   std::vector<Range> out;
   for (const Run& run : byte_runs(flags)) out.push_back({run.begin, run.end});
   return out;
+}
+
+Index weight_of(const Plane& plane) {
+  const auto* slabs = slabs_of(plane);
+  if (!slabs) return plane.bytes() / 8;
+  Index bands = 0;
+  for (const Slab& slab : *slabs) bands += std::ssize(slab.bands);
+  return bands;
 }
 
 Index common_stride(const Plane& plane) {

@@ -7,12 +7,10 @@
 #include <vector>
 
 #include "maskctl/mask/bands.h"
+#include "maskctl/mask/row_keys.h"
 #include "maskctl/mask/words.h"
 
 namespace maskctl::recognising {
-
-/// From the first to past the last key of a row; empty without keys.
-Range hull_of(const Keys& keys);
 
 /// f(rows, band) for each run of keys of the rows `q`, row by row.
 template <typename F>
@@ -45,10 +43,7 @@ void each_band(const Plane& plane, F&& f) {
 template <typename F>
 void each_hull(const Plane& plane, F&& f) {
   if (slabs_of(plane)) return each_band(plane, f);
-  plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
-    const Range hull = hull_of(keys);
-    if (!hull.empty()) f(rows, Band{hull.begin, hull.end, 0, 0});
-  });
+  each_open_row(plane, [&](Range rows, Range keys) { f(rows, Band{keys.begin, keys.end, 0, 0}); });
 }
 
 /// f(rows, keys) from the first row on, until it returns false; true when it never does. Few rows
@@ -102,6 +97,9 @@ struct Touched {
 Touched touched(const Plane& plane);
 /// Stretches of neighbours whose flag is not 0.
 std::vector<Range> ranges_of(std::span<const std::uint8_t> flags);
+
+/// What one reading of the plane takes: its bands, or the words of its memory.
+Index weight_of(const Plane& plane);
 
 /// The greatest stride such that all key - query are multiples of it; 0 for no cells or only the
 /// main diagonal. Of large planes only some rows are looked at.

@@ -216,7 +216,7 @@ class RowClasses {
     return static_cast<std::int32_t>(at);
   }
   void add_words(std::size_t row, std::span<const std::uint64_t> words) {
-    const auto first = static_cast<std::size_t>(hull_of({{}, words}).begin);
+    const auto first = static_cast<std::size_t>(first_open_key(Keys{{}, words}));
     link(row, first);
     std::vector<std::uint64_t> seen = std::move(seen_[sets_.root(row)]);
     seen.resize(words.size());

@@ -34,16 +34,14 @@ std::vector<Chain> band_forms(const Diagonals& span, const Extent& extent) {
   return forms;
 }
 
-std::vector<Step> pad_forms(const Hull& hull, const Extent& extent) {
+std::vector<Step> pad_forms(const Hull& seen, const Extent& extent) {
   std::vector<Step> forms;
   const auto add = [&](Range valid, bool both) {
     if (valid.end < extent.keys) forms.push_back(pad(valid.end, false, both));
     if (valid.begin > 0) forms.push_back(pad(extent.keys - valid.begin, true, both));
   };
-  add(hull.k, false);
-  if (extent.square()) {
-    add({std::min(hull.q.begin, hull.k.begin), std::max(hull.q.end, hull.k.end)}, true);
-  }
+  add(seen.k, false);
+  if (extent.square()) add(hull(seen.q, seen.k), true);
   return forms;
 }
 
@@ -54,23 +52,21 @@ struct Stretch {
 };
 std::vector<Stretch> stretches(const Classes& classes) {
   std::vector<Stretch> hulls(static_cast<std::size_t>(classes.count));
-  const auto extend = [](Range& hull, Range at) {
-    hull = hull.empty() ? at : Range{std::min(hull.begin, at.begin), std::max(hull.end, at.end)};
-  };
+  const auto extend = [](Range& range, Range at) { range = hull(range, at); };
   for (const ClassRun& run : classes.q) extend(hulls[static_cast<std::size_t>(run.id)].q, run.at);
   for (const ClassRun& run : classes.k) extend(hulls[static_cast<std::size_t>(run.id)].k, run.at);
   std::sort(hulls.begin(), hulls.end(),
             [](const Stretch& a, const Stretch& b) { return a.k.begin < b.k.begin; });
   std::vector<Stretch> out;
-  for (const Stretch& hull : hulls) {
+  for (const Stretch& stretch : hulls) {
     const bool joins =
-        !out.empty() && (hull.k.begin < out.back().k.end || hull.q.begin < out.back().q.end);
+        !out.empty() && (stretch.k.begin < out.back().k.end || stretch.q.begin < out.back().q.end);
     if (!joins) {
-      out.push_back(hull);
+      out.push_back(stretch);
       continue;
     }
-    extend(out.back().q, hull.q);
-    extend(out.back().k, hull.k);
+    extend(out.back().q, stretch.q);
+    extend(out.back().k, stretch.k);
     // A join may reach back over earlier stretches along the other axis.
     while (out.size() > 1 && (out.back().q.begin < out[out.size() - 2].q.end)) {
       const Stretch last = out.back();
@@ -220,11 +216,9 @@ void name_sinks(Chain& chain) {
   }
 }
 
-Mask full_mask(const PlanePtr& like) { return Mask(full_plane(like->queries(), like->keys())); }
-
 /// All parts but one, applied to an all-open mask.
 Mask applied(const PlanePtr& like, const std::vector<Chain>& parts, std::size_t without) {
-  Mask made = full_mask(like);
+  Mask made = full_like(Mask(like));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (i != without) made = maskctl::apply(made, parts[i]);
   }
@@ -232,7 +226,7 @@ Mask applied(const PlanePtr& like, const std::vector<Chain>& parts, std::size_t 
 }
 
 bool explains(const PlanePtr& plane, const std::vector<Chain>& parts, Index allowed) {
-  return changed_cells(Mask(plane), applied(plane, parts, parts.size())) <= allowed;
+  return differing_cells(Mask(plane), applied(plane, parts, parts.size())) <= allowed;
 }
 
 /// Open tokens that something depends on: those whose column, or else row, holds a cell that the
@@ -261,7 +255,7 @@ Chain needed_tokens(const PlanePtr& plane, const Mask& others, const OpenTokens&
 }  // namespace
 
 Index unexplained_cells(const PlanePtr& plane, const Chain& chain) {
-  return changed_cells(Mask(plane), maskctl::apply(full_mask(plane), chain));
+  return differing_cells(Mask(plane), maskctl::apply(full_like(Mask(plane)), chain));
 }
 
 Chain named(const PlanePtr& plane, const Moves& moves, Index allowed) {

@@ -25,15 +25,6 @@ constexpr Index kWork = Index{1} << 25;  // bands or words read
 constexpr Index kFewestReadings = 16, kMostReadings = 3000;
 constexpr Index kGridReadings = 8, kTypeReadings = 64;
 
-/// Bands, or words of memory: what one reading of the plane takes.
-Index weight_of(const Plane& plane) {
-  const auto* slabs = slabs_of(plane);
-  if (!slabs) return plane.bytes() / 8 + 1;
-  Index bands = 1;
-  for (const Slab& slab : *slabs) bands += static_cast<Index>(slab.bands.size());
-  return bands;
-}
-
 struct Left {
   PlanePtr open, closed;
   Index open_cells = 0, closed_cells = 0;
@@ -69,7 +60,7 @@ class Search {
     start_.closed = compacted(complement(plane), queries_ * keys_);
     start_.open_cells = plane->count();
     start_.closed_cells = queries_ * keys_ - start_.open_cells;
-    readings_ = std::clamp(kWork / weight_of(*plane), kFewestReadings, kMostReadings);
+    readings_ = std::clamp(kWork / (1 + weight_of(*plane)), kFewestReadings, kMostReadings);
     nearest_.push_back({{}, start_.closed_cells});
   }
 

@@ -9,12 +9,6 @@
 namespace maskctl {
 namespace {
 
-Mask full_like(const Mask& mask) {
-  const PlanePtr full = full_plane(mask.queries(), mask.keys());
-  return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(),
-                    [&](Index, Index) { return full; });
-}
-
 /// Known without looking at cells.
 bool held_alike(const Mask& a, const Mask& b) {
   for (Index n = 0; n < a.batch(); ++n) {

@@ -11,11 +11,6 @@
 
 namespace maskctl {
 
-/// The first open key of a row, -1 without one.
-Index first_open_key(const Keys& keys);
-/// The first of them in a range.
-Index first_open_key(const Keys& keys, Range range);
-
 /// The open cell of lowest batch, head, query and key. Reads no more than it must.
 std::optional<Cell> first_cell(const Mask& mask);
 std::optional<Cell> first_cell(const Plane& plane);  // batch and head 0

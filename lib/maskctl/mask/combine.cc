@@ -258,4 +258,8 @@ PlanePtr complement(const PlanePtr& plane) {
   return std::make_shared<Complement>(plane);
 }
 
+Index differing_cells(const PlanePtr& a, const PlanePtr& b) {
+  return combine(Op::kXor, a, b)->count();
+}
+
 }  // namespace maskctl

@@ -185,6 +185,17 @@ Mask reduce_heads(Op op, const Mask& mask) {
   return reduced;
 }
 
+Mask full_mask(Index batch, Index heads, Index queries, Index keys) {
+  const PlanePtr full = full_plane(queries, keys);
+  return Mask::make(batch, heads, queries, keys, [&](Index, Index) { return full; });
+}
+
+Mask full_like(const Mask& mask) {
+  return full_mask(mask.batch(), mask.heads(), mask.queries(), mask.keys());
+}
+
+Index differing_cells(const Mask& a, const Mask& b) { return zip(Op::kXor, a, b).count(); }
+
 std::string shape_text(const Mask& mask) {
   return fmt::format("[B {}, H {}, Q {}, K {}]", mask.batch(), mask.heads(), mask.queries(),
                      mask.keys());

@@ -57,6 +57,15 @@ Mask sliced(const Mask& mask, Range b, Range h, Range q, Range k);
 /// kOr: open for any head; kAnd: open for all heads. The result has one head.
 Mask reduce_heads(Op op, const Mask& mask);
 
+/// Every cell open.
+Mask full_mask(Index batch, Index heads, Index queries, Index keys);
+/// The same in the shape of another mask.
+Mask full_like(const Mask& mask);
+
+/// How many cells differ; batches and heads broadcast. Planes that a closed form can combine cost
+/// no more than that. Throws Error(kShape) for shapes that do not broadcast.
+Index differing_cells(const Mask& a, const Mask& b);
+
 /// "[B 1, H 1, Q 4, K 4]": how every message names a shape.
 std::string shape_text(const Mask& mask);
 

@@ -55,8 +55,4 @@ Mask opened_blocks(const Mask& mask, Index q_size, Index k_size);
 void blockmap_rows(const Plane& plane, Range block_rows, Index q_size, Index k_size,
                    std::span<std::uint8_t> out);
 
-/// How many cells differ; batches and heads broadcast. Planes that a closed form can combine cost
-/// no more than that.
-Index changed_cells(const Mask& a, const Mask& b);
-
 }  // namespace maskctl

@@ -8,6 +8,7 @@
 #include "maskctl/mask/dense.h"
 #include "maskctl/mask/nearest.h"
 #include "maskctl/mask/open_tokens.h"
+#include "maskctl/mask/row_keys.h"
 #include "maskctl/mask/rows.h"
 
 namespace maskctl {

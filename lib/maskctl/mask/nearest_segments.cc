@@ -4,7 +4,7 @@
 
 #include "maskctl/mask/dense.h"
 #include "maskctl/mask/nearest.h"
-#include "maskctl/mask/open_tokens.h"
+#include "maskctl/mask/row_keys.h"
 #include "maskctl/mask/segment_ids.h"
 
 namespace maskctl {
@@ -87,7 +87,7 @@ Nearest nearest_segments(const Mask& mask, std::int32_t pad_id) {
     write_ids(classes.k, pad_id, row(out.kv));
   }
   out.mask = mask_from_segments(out.q, out.kv, pad_id);
-  out.changed = changed_cells(mask, out.mask);
+  out.changed = differing_cells(mask, out.mask);
   return out;
 }
 

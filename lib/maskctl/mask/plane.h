@@ -105,5 +105,7 @@ class Plane : public std::enable_shared_from_this<Plane> {
 /// read. Throws Error(kShape) for unequal extents.
 PlanePtr combine(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs = Index{1} << 24);
 PlanePtr complement(const PlanePtr& plane);
+/// How many cells differ. Throws Error(kShape) for unequal extents.
+Index differing_cells(const PlanePtr& a, const PlanePtr& b);
 
 }  // namespace maskctl

@@ -79,7 +79,7 @@ PlanePtr plane_of(const std::vector<DocumentRange>& segments, Index queries, Ind
 bool is_causal_part(const Mask& mask, const Mask& documents) {
   if (mask.queries() != mask.keys()) return false;
   const Mask causal(diagonal_band(mask.queries(), mask.keys(), -kUnbounded, 0));
-  return changed_cells(mask, zip(Op::kAnd, documents, causal)) == 0;
+  return differing_cells(mask, zip(Op::kAnd, documents, causal)) == 0;
 }
 
 Varlen varlen_batch(const Mask& mask, PaddingTokens padding) {
@@ -115,9 +115,9 @@ Varlen varlen_batch(const Mask& mask, PaddingTokens padding) {
     out.kv_indices = kv_side.indices();
   }
   out.mask = batch_of(segments_too);
-  out.changed = changed_cells(mask, out.mask);
+  out.changed = differing_cells(mask, out.mask);
   const Mask documents = batch_of(documents_only);
-  out.lost = changed_cells(mask, documents);
+  out.lost = differing_cells(mask, documents);
   out.needs_causal = out.lost > 0 && is_causal_part(mask, documents);
   if (out.needs_causal) out.lost = 0;
   return out;

@@ -229,7 +229,7 @@ BlockInfo process_mask(const Mask& mask, Index batch, const BlockInfoOptions& op
       // An equal plane adds no number, so that it may be numbered before it is dropped.
       NumberedBlocks own = numbers.add(mask.plane(batch, head));
       const auto equal = std::find_if(masks.distinct.begin(), masks.distinct.end(),
-                                      [&](const auto& other) { return same_cells(own, other); });
+                                      [&](const auto& other) { return same_blocks(own, other); });
       known->second = static_cast<std::size_t>(equal - masks.distinct.begin());
       if (equal == masks.distinct.end()) masks.distinct.push_back(std::move(own));
     }

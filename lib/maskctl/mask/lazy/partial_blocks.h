@@ -22,7 +22,7 @@ struct NumberedBlocks {
   /// The number of block `tile` in the partial run `run`, one of row().
   std::uint32_t number_of(const TileRun& run, Index tile) const;
   /// The same cells, when both were numbered together.
-  friend bool same_cells(const NumberedBlocks& a, const NumberedBlocks& b);
+  friend bool same_blocks(const NumberedBlocks& a, const NumberedBlocks& b);
 };
 
 /// Numbers the partial blocks of plane after plane. Blocks are found equal by a hash and then by
