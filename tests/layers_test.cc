@@ -36,7 +36,7 @@ const std::map<std::string, Layer> kLayers = {
       {"fmt", "png.h", "zlib.h", "nlohmann"},
       {"container.h", "hdf5_protocol.h", "npy_descr.h", "png.h", "printable.h"}}},
     {"render", {{"base", "tensor", "mask"}, {"fmt"}, {"markup.h"}}},
-    {"attention", {{"base", "tensor", "mask"}, {"fmt", "hwy"}, {"core/cpu_kernel.h"}}},
+    {"attention", {{"base", "tensor", "mask"}, {"fmt", "hwy"}, {"cpu/kernel.h"}}},
     {"pipeline", {{"base", "tensor", "mask", "inspect", "io", "render"}, {"fmt"}}},
     {"golden",
      {{"base", "tensor", "mask", "inspect", "io", "render", "pipeline"},
