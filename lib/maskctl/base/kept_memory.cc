@@ -20,7 +20,7 @@ struct Spare {
   std::size_t bytes;
 };
 
-/// Large buffers that were given back, of any sizes, newest last.
+/// Large buffers that were given back, newest last.
 class Spares {
  public:
   void* take(std::size_t bytes) {
@@ -33,14 +33,14 @@ class Spares {
     spares_.erase(std::next(found).base());
     return data;
   }
-  /// The oldest make room.
+  /// Adds a buffer, dropping the oldest ones to make room.
   void keep(Spare spare) {
     const std::lock_guard lock(mutex_);
     if (spare.bytes > most_) return ::operator delete(spare.data, kLarge);
     shrink(most_ - spare.bytes);
     try {
       spares_.push_back(spare);
-    } catch (const std::bad_alloc&) {  // giving memory back may not fail where memory is short
+    } catch (const std::bad_alloc&) {  // giving memory back must not fail when memory is short
       return ::operator delete(spare.data, kLarge);
     }
     held_ += spare.bytes;
@@ -90,10 +90,11 @@ void* take_memory(std::size_t bytes) {
   if (!is_large(bytes)) return ::operator new(size, kSmall);
   if (void* spare = spares().take(size)) return spare;
   void* data = ::operator new(size, kLarge);
-  // What the allocator lent before lies on small pages: let go, it comes back on huge ones. Not
-  // where the allocator itself is to keep memory: the kernel would clear it anew each time.
+  // Memory that the allocator has lent before lies on small pages; once dropped, it returns on huge
+  // ones. This is not done when the allocator itself is to keep memory: the kernel would clear the
+  // pages each time.
   if (spares().keeps(size)) madvise(data, size, MADV_DONTNEED);
-  madvise(data, size, MADV_HUGEPAGE);  // advice only: refused, it works with small pages
+  madvise(data, size, MADV_HUGEPAGE);  // only advice: if refused, small pages work too
   return data;
 }
 

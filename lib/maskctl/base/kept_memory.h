@@ -1,4 +1,4 @@
-// Large uninitialised storage that outlives its users.
+// A pool of large uninitialised buffers, reused instead of returned to the system.
 #pragma once
 
 #include <cstddef>
@@ -6,22 +6,22 @@
 
 namespace maskctl {
 
-/// The most that is kept unless it is set.
+/// Bytes that are kept by default.
 inline constexpr std::size_t kUsualKeptMemory = std::size_t{64} << 20;
 
-/// Bytes, aligned to a cache line, whose contents are undefined until written. From 1 MiB on they
-/// are aligned for huge pages, and the newest 64 MiB (kUsualKeptMemory) that were given back are
-/// kept for the next of the same size: the kernel clearing fresh pages costs as much as combining
-/// two masks. Throws std::bad_alloc.
+/// Uninitialised bytes, aligned to a cache line. Blocks of 1 MiB or more are aligned for huge
+/// pages, and when they are given back the newest are kept, up to kUsualKeptMemory bytes in all,
+/// for the next request of the same size: clearing fresh pages costs the kernel as much time as
+/// combining two masks. Throws std::bad_alloc.
 void* take_memory(std::size_t bytes);
-/// `bytes` as taken.
+/// `bytes` must be the size that was taken.
 void give_back_memory(void* data, std::size_t bytes) noexcept;
 
-/// The most that is kept from now on; 0 hands everything to the allocator, for who has told that to
-/// keep it.
+/// Sets how many bytes are kept from now on. With 0 all memory goes back to the allocator, for
+/// programs that tell the allocator to keep it.
 void set_kept_memory(std::size_t bytes);
 
-/// Memory as taken, given back at the end of its scope.
+/// Memory from take_memory, given back at the end of its scope.
 class KeptMemory {
  public:
   explicit KeptMemory(std::size_t bytes) : data_(take_memory(bytes), {bytes}) {}

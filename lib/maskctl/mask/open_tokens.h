@@ -8,14 +8,14 @@
 
 namespace maskctl {
 
-/// f(equal_rows, keys from the first open one to past the last) for the rows that see any key.
+/// Calls f(equal_rows, range from the first open key to past the last) for rows that see any key.
 template <typename F>
 void each_open_row(const Plane& plane, F&& f);
 
 /// Runs of keys that any query sees.
 std::vector<Run> open_keys(const Plane& plane);
 
-/// From the first open key of a row to past the last; empty if none is.
+/// The range from the first open key of a row to past the last; empty if no key is open.
 Range hull(const Keys& keys);
 
 template <typename F>
