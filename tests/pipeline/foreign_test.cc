@@ -20,7 +20,7 @@ std::string read(Library library, const std::string& text) {
   return to_text(parse_foreign(library, text));
 }
 
-/// Keys before the own one, and after it, of a query far from the ends.
+/// Keys before the query's own, and after it, of a query far from the ends.
 std::pair<Index, Index> sides(Library library, const std::string& text) {
   const Mask mask = maskctl::apply(Mask(full_plane(64, 64)), parse_foreign(library, text));
   return {mask.plane(0, 0)->count({32, 33}, {0, 32}), mask.plane(0, 0)->count({32, 33}, {33, 64})};

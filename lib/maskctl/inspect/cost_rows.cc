@@ -9,7 +9,7 @@
 namespace maskctl {
 namespace {
 
-/// Sums of neighbouring rows, added in ascending order.
+/// Sums over parts of neighbouring rows, which are added in ascending order.
 class Sums {
  public:
   Sums(Index queries, Index ranks)
@@ -51,7 +51,7 @@ class Sums {
   }
 
   Index queries_, ranks_;
-  Index part_ = -1, part_end_ = 0;  // the part of the last row
+  Index part_ = -1, part_end_ = 0;  // the part that the last row is in
   RowCost cost_;
 };
 

@@ -1,6 +1,6 @@
-// A is described by its rule. B is described from A in each of these ways: the rule's numbers
-// moved, steps gone or come; rows, columns and rectangles opened or closed; a rule on top of A,
-// whatever A is; and the cells that are left, one by one. The shortest description is the cause.
+// A is described by its rule. B is described from A in each of these ways: with numbers of the rule
+// moved and steps added or removed; with rows, columns and rectangles opened or closed; by a rule
+// on top of A, whatever A is; and cell by cell for the rest. The shortest description is the cause.
 #include "maskctl/inspect/diff_pair.h"
 
 #include <fmt/format.h>
@@ -25,13 +25,13 @@ using recognising::made;
 
 constexpr Index kLargeCells = Index{1} << 24;
 
-/// What a step became; one side is missing where it went or came.
+/// What a step became; one side is missing if the step was removed or added.
 struct StepChange {
   const Step* a = nullptr;
   const Step* b = nullptr;
 };
 
-/// The steps of two chains beside each other; b.from says where those of b come from in `a`.
+/// The steps of two chains side by side; b.from says which step of `a` each step of b comes from.
 std::vector<StepChange> changes_between(const Chain& a, const Fitted& b) {
   std::vector<StepChange> out;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -46,7 +46,7 @@ std::vector<StepChange> changes_between(const Chain& a, const Fitted& b) {
   return out;
 }
 
-/// Steps of equal rules taken for each other, in order.
+/// Matches steps of equal rules, in order.
 std::vector<Index> matched(const Chain& a, const Chain& b) {
   std::vector<Index> from(b.size(), -1);
   std::vector<bool> used(a.size());
@@ -64,7 +64,7 @@ std::vector<Index> matched(const Chain& a, const Chain& b) {
   return from;
 }
 
-/// The chain of one side, and that of the other bent from it; `reversed`: A's from B's.
+/// The chain of one side, and that of the other derived from it; `reversed`: A's derived from B's.
 struct Bent {
   Chain straight;
   Fitted bent;
@@ -86,7 +86,7 @@ class Pair {
       Fitted other{b_is.chain, matched(a_is.chain, b_is.chain), 0, b_is.residue.cells};
       by_chains(a_is.chain, other, a_is.residue.cells);
     }
-    // Two rules that give large masks wholly are compared; bending one to the other is dear there.
+    // Two rules that give large masks exactly are compared; deriving one from the other is costly.
     const bool large = extent_.queries * extent_.keys > kLargeCells;
     const bool known = a_is.residue.cells == 0 && b_is.residue.cells == 0 && bent_;
     if (searchable && !(large && known)) {
@@ -98,7 +98,8 @@ class Pair {
   }
 
  private:
-  /// Rows of shared lists of very many keys, and very many bits: too dear to be read often.
+  /// False for rows of shared lists with very many keys and for very many bits, which are too
+  /// costly to read often.
   static bool is_searchable(const Plane& plane) {
     constexpr Index kManyCells = Index{1} << 26;
     return slabs_of(plane) || plane.queries() * plane.keys() <= kManyCells;
@@ -109,7 +110,7 @@ class Pair {
   void by_edit(bool searchable) {
     Regions regions;
     regions.residue = found_.only_a + found_.only_b;
-    // What is left for bulk fills a region or empties it.
+    // For a plane of many bits, the only claim left is a filled or emptied region.
     const bool one_sided =
         (found_.only_a == 0 || found_.only_b == 0) && !a_->knows_sizes() && !b_->knows_sizes();
     if (searchable || one_sided) regions = regions_between(a_, b_);
@@ -123,7 +124,7 @@ class Pair {
     name_document();
   }
 
-  /// Rows that see nothing but themselves, and are seen by no other, are a document.
+  /// Rows that see only each other, and are seen by no other row, are a document.
   void name_document() {
     if (best_.edit.size() != 1 || extent_.queries != extent_.keys) return;
     const auto& rule = std::get<step::Region>(best_.edit.front().rule);
@@ -137,7 +138,7 @@ class Pair {
                                           rule.open ? "added" : "missing")};
   }
 
-  /// What A lacks to be B, as a rule that closes it.
+  /// Describes what A lacks to be B as a rule that closes it.
   void by_rule_on_top() {
     const auto span = recognising::diagonals(*b_);
     if (found_.only_b > 0 || !span) return;
@@ -173,7 +174,7 @@ class Pair {
     }
   }
 
-  /// `b` is bent from `a`; with `reversed` it is A that was bent from B.
+  /// `b` is derived from `a`; with `reversed`, A was derived from B.
   void by_chains(const Chain& a, const Fitted& b, Index residue_a, const Regions& regions = {},
                  bool reversed = false) {
     std::vector<StepChange> changes = changes_between(a, b);
@@ -182,7 +183,7 @@ class Pair {
     }
     const Index left = regions.chain.empty() ? b.residue : regions.residue;
     if (changes.empty() && regions.chain.empty()) return;
-    // A is given; telling it in a longer way than it needs is part of the claim.
+    // A is given, so describing it in a longer way than needed counts as part of the claim.
     const Index detour = reversed ? description_.of(b.chain) + regions.bits - plainest_a_
                                   : description_.of(a) - plainest_a_;
     const Index length = std::max<Index>(detour, 0) + bits_of(changes, false) +
@@ -192,7 +193,7 @@ class Pair {
     bent_ = Bent{a, b, regions.chain, reversed};
   }
 
-  /// Chains in words, beside the edit.
+  /// Puts the chains into words, besides the edit.
   void tell(const Bent& bent) {
     std::vector<StepChange> changes = changes_between(bent.straight, bent.bent);
     if (bent.reversed) {
@@ -222,7 +223,7 @@ class Pair {
             1};
   }
 
-  /// A number that moved is its new value and where it stands.
+  /// A number that moved costs its new value and its place.
   Index bits_of(const std::vector<StepChange>& changes, bool swapped) const {
     Index bits = 0;
     for (const StepChange& given : changes) {
@@ -232,7 +233,7 @@ class Pair {
                             (description_.number() + 2);
         bits += std::min(moved, description_.of(*change.b) + 2);
       } else {
-        // A step that is gone is told by its place.
+        // A removed step costs its place.
         bits += change.b ? 2 + description_.of(*change.b) : description_.number() / 2;
       }
     }

@@ -11,7 +11,7 @@
 namespace maskctl {
 namespace {
 
-/// Open cells of `wrong` are the counter-examples.
+/// Holds if `wrong` has no open cell; open cells are the counter-examples.
 Expected none_open(const Mask& wrong) {
   Expected out;
   out.unit = "cells";
@@ -64,7 +64,7 @@ Expected answer(const Mask& mask, const expect::Symmetric&) {
   return none_open(zip(Op::kSub, mask, transposed(mask)));
 }
 
-/// Counter-examples of each distinct plane, added up over batches and heads.
+/// The counter-examples in each distinct plane, added up over batches and heads.
 struct PlaneAnswer {
   Index count = 0;
   Cell first;  // batch and head unset

@@ -15,7 +15,7 @@ Mask full_like(const Mask& mask) {
                     [&](Index, Index) { return full; });
 }
 
-/// Known without looking at cells.
+/// True when the masks are known to be equal without comparing cells.
 bool held_alike(const Mask& a, const Mask& b) {
   for (Index n = 0; n < a.batch(); ++n) {
     for (Index h = 0; h < a.heads(); ++h) {
@@ -25,7 +25,7 @@ bool held_alike(const Mask& a, const Mask& b) {
   return true;
 }
 
-/// The first open cells of a plane, whose first row is `top`.
+/// Appends the first open cells of a plane whose first row is row `top` of the mask.
 void list_cells(const Plane& plane, Index batch, Index head, Index top, std::vector<Cell>& out) {
   recognising::each_row_while(plane, [&](Range rows, const Keys& keys) {
     std::vector<Run> runs(keys.runs.begin(), keys.runs.end());

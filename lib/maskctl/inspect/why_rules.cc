@@ -13,7 +13,7 @@
 namespace maskctl {
 namespace {
 
-/// A rule that keeps only some cells, or opens some.
+/// The result of a rule that keeps or opens some cells: whether it holds for the pair, and why.
 struct Holds {
   bool yes = false;
   std::string reason;
@@ -28,24 +28,24 @@ std::span<const std::byte> bytes_of(const Tensor& array, Index i) {
   return array.bytes().subspan(as_size(i) * size, size);
 }
 
-/// Element i of any whole-number array.
+/// Element i of an array of whole numbers.
 Index element(const Tensor& array, Index i) {
   Tensor one(array.dtype(), {1});
   std::ranges::copy(bytes_of(array, i), one.bytes().begin());
   return as_int64(one, "values").front();
 }
 
-/// Element i is not 0. One element is looked at, however large the array is.
+/// True when element i is not 0. Reads only that element, however large the array is.
 bool is_set(const Tensor& array, Index i) {
   return first_nonzero(array.dtype(), bytes_of(array, i)).has_value();
 }
 
-/// The value of batch b in [1] or [B].
+/// The value of batch b in an array [1] or [B].
 Index of_batch(const Tensor& array, Index b) {
   return element(array, array.elements() == 1 ? 0 : b);
 }
 
-/// Where token i of batch b stands in [S], [1,S] or [B,S].
+/// The index of token i of batch b in an array [S], [1,S] or [B,S].
 Index place_of_token(const Tensor& array, Index b, Index i) {
   const Index length = array.extent(array.rank() - 1);
   return array.elements() == length ? i : b * length + i;
@@ -55,7 +55,7 @@ Index of_token(const Tensor& array, Index b, Index i) {
   return element(array, place_of_token(array, b, i));
 }
 
-/// " = query 5 + K - Q 4 + offset 2", for a diagonal that is moved.
+/// For example " = query 5 + K - Q 4 + offset 2", for a diagonal that is shifted.
 std::string diagonal_text(const Cell& cell, Index shift, Index offset) {
   if (shift == 0 && offset == 0) return "";
   std::string out = fmt::format(" (query {}", cell.query);
@@ -140,7 +140,7 @@ Holds holds(const step::DocumentLengths& rule, const PairShape&, const Cell& cel
           fmt::format("query {} is {}, key {} is {}", cell.query, of_query, cell.key, of_key)};
 }
 
-/// Whether token i is valid, and the words for it.
+/// Whether token i is valid, and words for it.
 Holds valid(const step::Pad& rule, const PairShape& shape, Index b, Index i) {
   if (!rule.is_lengths) {
     const bool yes = is_set(rule.valid.array, place_of_token(rule.valid.array, b, i));
@@ -183,7 +183,7 @@ Holds holds(const step::Block& rule, const PairShape&, const Cell& cell) {
                            rule.k_size, yes ? "set" : "0")};
 }
 
-/// One draw of numpy's stream, which must be drawn up to it.
+/// One draw from numpy's stream, for which all earlier ones must be drawn.
 bool numpy_draw(const step::Random& rule, const PairShape& shape, const Cell& cell) {
   NumpyRandomState random(static_cast<std::int64_t>(rule.seed));
   std::vector<std::uint8_t> row(static_cast<std::size_t>(shape.keys));
@@ -327,7 +327,7 @@ Verdict judged(const step::Within&, const PairShape&, const Cell&, bool before) 
   return {before, ""};
 }
 
-/// The first of the `size` positions that end before `end`, moved to lie in [0, extent).
+/// The first of the `size` positions before `end`, shifted to lie in [0, extent).
 Index first_before(Index end, Index size, Index extent) {
   return std::clamp<Index>(end - size, 0, extent - size);
 }
@@ -360,7 +360,7 @@ Cell cell_before(const Step& step, const PairShape& shape, const Cell& to) {
   } else if (const auto* lengths = std::get_if<step::KvLengths>(&step.rule)) {
     cell = moved(*lengths, shape, cell);
   }
-  if (shape.batch == 1) cell.batch = 0;  // a step with more batches or heads repeats the one
+  if (shape.batch == 1) cell.batch = 0;  // a step with more batches or heads repeats the only one
   if (shape.heads == 1) cell.head = 0;
   return cell;
 }

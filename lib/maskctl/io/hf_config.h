@@ -15,7 +15,7 @@ namespace maskctl {
 struct HfLayer {
   std::string type;  // "full_attention", "sliding_attention", "chunked_attention", or as named
   std::string part;  // "encoder", "decoder", "cross"; empty: the model has one stack
-  std::optional<Index> left, right;  // keys before and after the own one; nothing: unbounded
+  std::optional<Index> left, right;  // Keys before and after the query's own; nothing: unbounded
   std::optional<Index> chunk;
   bool has_mask = true;  // no: not softmax attention over all tokens, or not known
   friend bool operator==(const HfLayer&, const HfLayer&) = default;

@@ -109,10 +109,9 @@ std::vector<std::pair<std::int32_t, Range>> ranges_of_ids(const NamedArray& ids,
     if (!out.empty() && out.back().first == id && out.back().second.end == i) {
       ++out.back().second.end;
     } else if (seen.contains(id)) {
-      refuse("within",
-             fmt::format("id {} comes back at token {}: the tokens of a document must lie "
-                         "together",
-                         id, i));
+      refuse("within", fmt::format("id {} recurs at token {}: the tokens of a document must lie "
+                                   "together",
+                                   id, i));
     } else {
       seen[id] = i;
       out.push_back({id, {i, i + 1}});

@@ -39,8 +39,8 @@ constexpr OpArg choice(std::string_view name, std::string_view choices, std::str
 
 constexpr std::array kCausal = {number_or_file("offset", "one, or one per batch")};
 constexpr std::array kWindow = {
-    number("left", "keys before the own one", kAny, 1, true),
-    number("right", "keys after the own one", kAny, 1, true),
+    number("left", "keys before the query's own", kAny, 1, true),
+    number("right", "keys after the query's own", kAny, 1, true),
     number("both", "the seed's int: left = right", kAny, 2, true),
     number("keys", "left = keys - 1, right = 0", 1, 3, true),
     number_or_file("offset", "one, or one per batch"),

@@ -57,8 +57,8 @@ constexpr std::array kCausal = {
              "keys past the diagonal: a number, or one per batch (0+3 or a SOURCE)", "0", kAny)};
 
 constexpr std::array kWindow = {
-    grouped(1, optional("left", ArgType::kSide, "keys before the own one, or none", "none")),
-    grouped(1, optional("right", ArgType::kSide, "keys after the own one, or none", "none")),
+    grouped(1, optional("left", ArgType::kSide, "keys before the query's own, or none", "none")),
+    grouped(1, optional("right", ArgType::kSide, "keys after the query's own, or none", "none")),
     grouped(2, keyed("keys", ArgType::kInteger, "left = keys - 1, right = 0", 1)),
     grouped(3, keyed("both", ArgType::kInteger, "left = right = both")),
     kAlign,
@@ -162,19 +162,19 @@ constexpr std::array kWithin = {
     optional("pad-id", ArgType::kInteger, "the id of tokens in no document", "-1", kAny)};
 
 constexpr std::array kOps = {
-    OpInfo{"causal", OpKind::kAnd, "keeps the keys up to the own position",
+    OpInfo{"causal", OpKind::kAnd, "keeps the keys up to the query's position",
            "k <= q + shift + offset", "causal:align=bottom-right", kCausal, false, bind_causal},
-    OpInfo{"window", OpKind::kAnd, "keeps the keys near the own position",
+    OpInfo{"window", OpKind::kAnd, "keeps the keys near the query's position",
            "-left <= k - (q + shift + offset) <= right", "window:keys=128", kWindow, false,
            bind_window},
-    OpInfo{"chunk", OpKind::kAnd, "keeps the keys of the own chunk; not causal by itself",
+    OpInfo{"chunk", OpKind::kAnd, "keeps the keys in the query's chunk; not causal by itself",
            "floor((q + shift + offset - origin) / size) == floor((k - origin) / size)",
            "chunk:size=8192", kChunk, false, bind_chunk},
-    OpInfo{"doc", OpKind::kAnd, "keeps the keys of the own document (segment)",
+    OpInfo{"doc", OpKind::kAnd, "keeps the keys in the query's document (segment)",
            "id[q] == id[k] and neither is pad-id", "doc:lens=300+724", kDoc, false, bind_doc},
     OpInfo{"pad", OpKind::kAnd, "closes padding", "valid[k], with of=both also valid[q]",
            "pad:lens=5+8,side=right", kPad, false, bind_pad},
-    OpInfo{"dilated", OpKind::kAnd, "keeps every stride-th key, counted from the own one",
+    OpInfo{"dilated", OpKind::kAnd, "keeps every stride-th key, counted from the query's own",
            "(k - q) mod stride == 0", "dilated:stride=4", kDilated, false, bind_dilated},
     OpInfo{"block", OpKind::kAnd, "keeps the blocks that a map names",
            "map[floor(q / Qsize), floor(k / Ksize)] != 0", "block:map.npy,size=64x128", kBlock,
