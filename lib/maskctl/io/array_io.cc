@@ -68,7 +68,8 @@ void check_gzip(const DestName& dest, const WriteOptions& options) {
       fmt::format("{}: --gzip packs the arrays of an .npz or .h5; name one of these", dest.path));
 }
 
-/// Suffixes of formats that are not written: a name must not promise what the bytes do not hold.
+/// Suffixes of formats that are not written: a file name must not promise a format that it does not
+/// hold.
 constexpr std::array<std::string_view, 22> kForeign = {
     ".pt",    ".pth",  ".bin", ".ckpt", ".pkl", ".pickle", ".csv",  ".tsv",
     ".txt",   ".json", ".mat", ".gz",   ".zip", ".tar",    ".gguf", ".parquet",
@@ -92,7 +93,7 @@ std::string size_text(Index bytes) {
   return fmt::format("{:.4g} {}", value, kUnits[unit]);
 }
 
-/// Free bytes of the disk that `dest` goes to; nothing for pipes.
+/// Free bytes on the disk of `dest`; nothing for pipes.
 std::optional<Index> free_bytes(const DestName& dest) {
   struct statvfs disk {};
   struct stat info {};
@@ -107,7 +108,7 @@ std::optional<Index> free_bytes(const DestName& dest) {
   return checked_mul(static_cast<Index>(disk.f_bavail), static_cast<Index>(disk.f_frsize));
 }
 
-/// A lazy mask is small and its dense array may fill the disk: refused before the first byte.
+/// Refuses before the first byte: a lazy mask is small, but its dense array may fill the disk.
 void check_space(const DestName& dest, DType dtype, std::span<const Index> shape, Index max_bytes) {
   const auto elements = checked_product(shape);
   const auto bytes = elements ? checked_mul(*elements, size_bytes(dtype)) : std::nullopt;
@@ -140,8 +141,8 @@ struct ArrayWriter::Impl {
   std::optional<NpyWriter> npy;
   std::optional<SafetensorsWriter> safetensors;
   std::optional<Hdf5Writer> hdf5;
-  Tensor whole;            // of the other formats
-  std::size_t filled = 0;  // bytes of it
+  Tensor whole;            // for formats that are not written by parts
+  std::size_t filled = 0;  // bytes of `whole`
 };
 
 ArrayWriter::ArrayWriter(const std::string& dest, DType dtype, std::vector<Index> shape,

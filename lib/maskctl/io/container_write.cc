@@ -28,13 +28,13 @@ void check_new(const std::string& path, const std::vector<std::string>& has,
                                      path, printable(name)));
 }
 
-/// The file that arrays are added to, when there is one.
+/// The file to which arrays are added, if it exists.
 std::optional<ByteSource> existing(const std::string& path, Content expected, const char* format,
                                    const WriteOptions& options) {
   if (!options.append || !exists(path)) return std::nullopt;
   ByteSource source(path);
   if (!source.seekable()) {
-    throw Error(Errc::kInvalidArgument, path + ": is no regular file; --append needs one");
+    throw Error(Errc::kInvalidArgument, path + ": is not a regular file; --append needs one");
   }
   const Content content = sniff(source);
   if (content != expected) refuse_other(source, content, format);

@@ -1,4 +1,4 @@
-// A mask as arrays of another kind, and what that changes.
+// A mask as arrays of another kind, and what is lost.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace maskctl {
 namespace {
 
 constexpr const char* kCausalNote =
-    "the documents are exact; that they are causal is a flag of the kernel (causal=True)";
+    "the documents are exact; set the kernel's own flag for causal (causal=True)";
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(Errc::kInvalidArgument, message);
@@ -70,7 +70,7 @@ void check_options(const MaskWriteOptions& options) {
   }
 }
 
-/// Every value must survive the cast.
+/// Casts the array; every value must survive.
 Tensor in_dtype(const Tensor& array, DType dtype, Kind kind) {
   if (array.dtype() == dtype) return array;
   Tensor out = astype(array, dtype);
@@ -101,7 +101,7 @@ std::int32_t last_of(const Tensor& list) {
   return values.empty() ? 0 : *std::ranges::max_element(values);
 }
 
-/// The note that reading needs the shape: heads that differ are lost in any case.
+/// Adds the note that reading needs the shape; heads that differ are lost in any case.
 void note_shape(ConvertedMask& out, bool carried) {
   if (carried) return;
   out.notes.push_back(
@@ -119,7 +119,7 @@ void take(ConvertedMask& out, Nearest nearest, const MaskWriteOptions& options, 
   out.lost = nearest.changed;
 }
 
-/// A batch of packed rows as one row, which is how variable-length kernels take it.
+/// Converts a batch of packed rows to one row, which is how variable-length kernels take it.
 void convert_batch(ConvertedMask& out, const MaskWriteOptions& options) {
   Varlen made = varlen_batch(out.source, options.padding);
   const bool one = same(made.cu_q, made.cu_kv);

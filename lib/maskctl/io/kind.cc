@@ -1,4 +1,4 @@
-// Names of the kinds, and the rule that chooses one.
+// The names of the kinds, and the rule that chooses one.
 #include "maskctl/io/kind.h"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// Loading the mask of one array, kind by kind.
+// Loads the mask of one array, kind by kind.
 #include "maskctl/io/mask_arrays.h"
 
 #include <fmt/core.h>
@@ -20,7 +20,7 @@
 namespace maskctl {
 namespace {
 
-/// Refuses before reading when the packed rows and what describes them exceed the limit.
+/// Refuses, before reading, a mask whose packed rows exceed the limit.
 void check_packed(const std::string& name, std::span<const Index> shape, bool both_ways,
                   Index max_bytes) {
   constexpr Index kPerRow = 16;
@@ -88,7 +88,7 @@ LoadedMask load_dense(OpenArray& array, Kind kind, const MaskReadOptions& option
   const bool one_plane = shape[0] == 1 && shape[1] == 1;
   std::vector<std::string> notes;
   if (array.fortran_order && !one_plane) array.load(options.read, notes);
-  // One plane in Fortran order is its transpose in C order, row by row.
+  // A plane in Fortran order is its transpose in C order.
   const bool turned = array.fortran_order;
   const std::vector<Index> stored = turned ? std::vector<Index>{1, 1, shape[3], shape[2]} : shape;
   check_packed(array.name, shape, turned, options.read.max_bytes);
@@ -111,9 +111,8 @@ LoadedMask load_padding(OpenArray& array, Kind kind, const MaskReadOptions& opti
   const Tensor& read = array.load(options.read, notes);
   const Tensor given = token_flags(read);
   if (options.keep_value_is_zero && given.dtype() != read.dtype()) {
-    throw Error(
-        Errc::kInvalidArgument,
-        fmt::format("{}: floats to add, in which 0 is open; drop --keep-value", array.name));
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: a bias, in which 0 is open; drop --keep-value", array.name));
   }
   const Index odd_bools = check_binary(given, array.name, notes);
   const Tensor valid = options.keep_value_is_zero ? not_valid(given) : given;
@@ -129,7 +128,7 @@ LoadedMask load_padding(OpenArray& array, Kind kind, const MaskReadOptions& opti
   return out;
 }
 
-/// Refuses extents that cost more than the map: a row of a mask takes what a RowRef takes.
+/// Refuses extents whose rows exceed the limit, however small the map is: each row takes a RowRef.
 void check_rows(const std::string& name, Index rows, Index max_bytes) {
   if (rows <= max_bytes / static_cast<Index>(sizeof(RowRef))) return;
   throw Error(Errc::kLimit, fmt::format("{}: {} rows of queries take more than {} bytes; raise "
@@ -177,8 +176,7 @@ LoadedMask load_bits(OpenArray& array, const MaskReadOptions& options) {
   return out;
 }
 
-/// The first element that is not 0; 0 where there is none, NaN where it is past the first MiB of a
-/// pipe.
+/// The first nonzero element; 0 if there is none, NaN if it is past the first MiB of a pipe.
 double first_not_zero(OpenArray& array) {
   constexpr Index kPart = Index{1} << 20;
   const Index size = size_bytes(array.dtype);
@@ -196,7 +194,8 @@ double first_not_zero(OpenArray& array) {
   return 0;
 }
 
-/// Floats to add are 0 or negative. Zeros alone are told of: every cell would be open.
+/// A bias has floats that are 0 or negative. An array of zeros alone gets a note, since every cell
+/// would be open.
 Kind dense_or_bias(OpenArray& array, const MaskReadOptions& options,
                    std::vector<std::string>& notes) {
   if (!is_floating(array.dtype) || options.keep_value_is_zero) return Kind::kDense;
@@ -204,8 +203,8 @@ Kind dense_or_bias(OpenArray& array, const MaskReadOptions& options,
   if (first < 0) return Kind::kBias;
   if (first == 0 && checked_product(array.shape) != 0) {
     notes.push_back(
-        fmt::format("{}: zeros alone are closed everywhere as a 0/1 mask; as floats to "
-                    "add (--as bias) they are open everywhere",
+        fmt::format("{}: all zeros, which is closed everywhere as a 0/1 mask; as "
+                    "a bias (--as bias) it is open everywhere",
                     array.name));
   }
   return Kind::kDense;
@@ -228,7 +227,7 @@ Kind choose_kind(OpenArray& array, const MaskReadOptions& options,
     }
   }
   if (choice.kinds.empty()) {
-    throw Error(Errc::kShape, fmt::format("{}: the shape {} is no mask; expected 1 to 4 axes",
+    throw Error(Errc::kShape, fmt::format("{}: the shape {} is not a mask; expected 1 to 4 axes",
                                           array.name, shape_text(array.shape)));
   }
   if (options.closed_below && is_floating(array.dtype)) return Kind::kBias;
@@ -260,7 +259,7 @@ LoadedMask load_sequences(OpenArray& q, OpenArray& kv, Kind kind, const MaskRead
   } else {
     if (!options.shape) {
       notes.push_back(
-          fmt::format("{}: the lengths are the largest ends; --shape gives others", q.name));
+          fmt::format("{}: the extents are the largest ends; --shape gives others", q.name));
     }
     const Index queries = extent(2) ? *extent(2) : last_end(q_array);
     const Index keys = extent(3) ? *extent(3) : last_end(kv_array);
@@ -290,7 +289,7 @@ LoadedMask load_array(OpenArray& array, Kind kind, const MaskReadOptions& option
                       array.name));
     case Kind::kTokenTypes:
       throw Error(Errc::kInvalidArgument,
-                  fmt::format("{}: token types are no mask but join one; give a mask and "
+                  fmt::format("{}: token types are not a mask but extend one; give a mask and "
                               "-t tokens:{}",
                               array.name, array.name));
     default:

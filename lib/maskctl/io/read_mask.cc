@@ -1,4 +1,4 @@
-// A SOURCE text to the arrays it names, and their mask.
+// Reads the arrays that a SOURCE text names, and their mask.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 namespace maskctl {
 namespace {
 
-/// Puts the name of the source before messages of the mask layer, which knows none.
+/// Prefixes messages of the mask layer with the name of the source, which that layer does not know.
 template <typename F>
 auto named(const std::string& source, const F& f) {
   try {
@@ -31,7 +31,7 @@ struct TwoSources {
   std::string q, kv;
 };
 
-/// Takes "NAME=SOURCE" off the front of `text`, and the comma after it.
+/// Takes "NAME=SOURCE" and the comma after it off the front of `text`.
 std::pair<std::string, std::string> take_item(std::string_view& text) {
   const std::size_t equals = text.find('=');
   std::string key(text.substr(0, equals));
@@ -93,9 +93,9 @@ LoadedMask load_runs(Container& container, const std::string& group,
 
 void check_polarity(Kind kind, const MaskReadOptions& options) {
   if (options.closed_below && options.as && kind != Kind::kBias) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("--closed-below is for floats to add (--as bias), not for the kind {}",
-                            name(kind)));
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("--closed-below is for biases (--as bias), not for the kind {}", name(kind)));
   }
   if (!options.keep_value_is_zero) return;
   if (kind == Kind::kDense || kind == Kind::kPadding || kind == Kind::kKeyPadding) return;
@@ -105,7 +105,7 @@ void check_polarity(Kind kind, const MaskReadOptions& options) {
                           name(kind)));
 }
 
-/// Arrays of one axis that both sides fit, of the kinds that take two arrays.
+/// Chooses among the kinds that take two arrays; both arrays must fit.
 Kind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions& options,
                         std::vector<std::string>& notes) {
   constexpr std::array kTwo{Kind::kSegments, Kind::kPositions, Kind::kCuSeqlens, Kind::kPairs};
@@ -157,7 +157,8 @@ LoadedMask load_one(OpenArray array, const MaskReadOptions& options,
   return out;
 }
 
-/// One array of a container, or the group of arrays that the key names; no key is the group of all.
+/// Loads one array of a container, or the group of arrays that the key names; no key means the
+/// group of all arrays.
 LoadedMask load_container(Container& container, const std::string& member,
                           const MaskReadOptions& options) {
   const bool one = !member.empty() && container.contains(member);
@@ -183,10 +184,10 @@ LoadedMask load_container(Container& container, const std::string& member,
   return load_one(std::move(array), options, std::move(notes));
 }
 
-/// A large pipe lets the writer run on while rows are packed. Where it is refused, or standard
-/// input is no pipe, reading works as before.
+/// A large pipe lets the writer run ahead while rows are packed. If enlarging is refused, or
+/// standard input is not a pipe, reading works as before.
 void enlarge_stdin_pipe() {
-  constexpr int kPipeBytes = 1 << 20;  // the most that Linux grants everyone
+  constexpr int kPipeBytes = 1 << 20;  // the most that Linux grants without privileges
   (void)fcntl(STDIN_FILENO, F_SETPIPE_SZ, kPipeBytes);
 }
 
@@ -199,16 +200,16 @@ LoadedMask load_source(const std::string& source, const MaskReadOptions& options
     return load_container(*container, name.member, options);
   }
   if (!name.member.empty()) {
-    throw Error(
-        Errc::kInvalidArgument,
-        fmt::format("{}: is no container of arrays, so it has no '{}'", bytes.name(), name.member));
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: is not a container of arrays, so it has no '{}'", bytes.name(),
+                            name.member));
   }
   std::vector<std::string> notes;
   auto reader = std::make_shared<NpyReader>(std::move(bytes), options.read, &notes);
   return load_one(open_array(std::move(reader)), options, std::move(notes));
 }
 
-/// The mask in the shape asked for: an axis of 1 is repeated, all else must agree.
+/// Gives the mask the requested shape: an axis of 1 is repeated, all others must agree.
 Mask in_shape(const Mask& mask, const std::vector<Index>& shape, Index max_bytes) {
   const auto planes = checked_mul(shape[0], shape[1]);
   const auto fits = [](Index has, Index wanted) { return has == wanted || has == 1; };

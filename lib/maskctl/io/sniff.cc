@@ -1,4 +1,4 @@
-// What the first bytes of a source look like.
+// Recognises the type of a file by its first bytes.
 #include <algorithm>
 #include <string_view>
 
@@ -18,7 +18,7 @@ bool is_text(std::string_view bytes) {
   });
 }
 
-/// Protocols 2 to 5 start with PROTO; the older ones have no mark.
+/// Protocols 2 to 5 start with PROTO; older ones have no mark.
 bool is_pickle(std::string_view head) {
   return head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
 }

@@ -1,4 +1,4 @@
-// Masks to files and pipes.
+// Writes masks to files and pipes.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,13 +18,13 @@ namespace maskctl {
 namespace {
 
 constexpr Index kBandBytes = Index{4} << 20;    // written at once
-constexpr Index kTaskBytes = Index{256} << 10;  // made by one task
+constexpr Index kTaskBytes = Index{256} << 10;  // made per task
 
 std::vector<Index> shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
 }
 
-/// Makes the elements of bands of rows.
+/// Makes the elements of one band of rows at a time.
 class BandMaker {
  public:
   BandMaker(Index keys, DType dtype, const MaskWriteOptions& options)
@@ -45,7 +45,7 @@ class BandMaker {
     return std::max<Index>(1, bytes / std::max<Index>(1, keys_ * size_bytes(dtype_)));
   }
 
-  /// The rows q; valid until the next call.
+  /// The elements of the rows q; valid until the next call.
   std::span<const std::byte> make(const Plane& plane, Range q) {
     const auto cells = static_cast<std::size_t>(q.size() * keys_);
     cells_.resize(std::max(cells_.size(), cells));
@@ -85,7 +85,7 @@ class BandMaker {
   std::vector<std::byte> elements_;
 };
 
-/// Names the options of `write_mask` to array_io.
+/// Translates the options of `write_mask` to those of array_io.
 WriteOptions write_options(const MaskWriteOptions& options) {
   return {.force = options.force, .append = options.append, .gzip = options.gzip};
 }
@@ -123,7 +123,7 @@ void write_bits(const std::string& dest, const Mask& mask, const MaskWriteOption
   writer.commit();
 }
 
-/// 0, 1 and 2 in another dtype; bool is true for 1 and 2.
+/// The values 0, 1 and 2 in another dtype; as bool, 1 and 2 are true.
 Tensor block_values(std::span<const std::uint8_t> values, DType dtype) {
   Tensor bytes(DType::kUInt8, {std::ssize(values)});
   std::ranges::copy(values, bytes.as<std::uint8_t>().begin());
