@@ -1,4 +1,4 @@
-// Typed reading of arguments, each failure with its place in the text.
+// Reads arguments by type; each failure has its place in the text.
 #include "maskctl/pipeline/arguments.h"
 
 #include <fmt/format.h>
@@ -70,7 +70,7 @@ void StepArguments::refuse(std::string_view name, const std::string& message) co
 
 void StepArguments::refuse_value(const Arg& arg, const std::string& message,
                                  std::size_t offset) const {
-  // Inside quotes bytes of the value and of the text need not agree.
+  // Inside quotes, the bytes of the value and of the text need not correspond.
   const auto begin = static_cast<std::size_t>(arg.value_begin);
   const bool quoted = begin < pipeline_.text.size() &&
                       (pipeline_.text[begin] == '\'' || pipeline_.text[begin] == '"');
@@ -207,7 +207,7 @@ NamedArray StepArguments::array(std::string_view name) const {
   if (!arg) return {};
   if (arg->value.empty())
     refuse_value(*arg, label(declared(name)) + " expects a file, got nothing");
-  if (!context_.read_array) refuse_value(*arg, "no arrays can be read here");
+  if (!context_.read_array) refuse_value(*arg, "arrays cannot be read here");
   return {context_.read_array(arg->value), arg->value};
 }
 
@@ -254,7 +254,7 @@ Mask StepArguments::mask(std::string_view name) const {
   if (!arg) return {};
   if (arg->value.empty())
     refuse_value(*arg, label(declared(name)) + " expects a file, got nothing");
-  if (!context_.read_mask) refuse_value(*arg, "no masks can be read here");
+  if (!context_.read_mask) refuse_value(*arg, "masks cannot be read here");
   return context_.read_mask(arg->value);
 }
 

@@ -1,4 +1,4 @@
-// Steps looked up in the table and bound one after the other.
+// Looks up steps in the table and binds them one after the other.
 #include "maskctl/pipeline/bind.h"
 
 #include <fmt/format.h>

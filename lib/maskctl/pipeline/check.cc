@@ -1,4 +1,4 @@
-// Which arguments a step may have together, before any is read.
+// Checks which arguments a step has together, before any of them is read.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -86,7 +86,7 @@ std::string known_keys(const OpInfo& op) {
   fail_at(pipeline, arg.position.begin, message);
 }
 
-/// "3+5" where a file is expected is a list whose key was left out.
+/// A "3+5" where a file is expected is a list without its key.
 void check_not_a_list(const Pipeline& pipeline, const OpInfo& op, const Arg& arg) {
   const bool has_lens = std::any_of(op.args.begin(), op.args.end(),
                                     [](const OpArg& spec) { return spec.name == "lens"; });
@@ -118,7 +118,7 @@ const OpArg& StepArguments::spec_of(const Arg& arg) const {
 }
 
 void StepArguments::check_repeated() const {
-  std::vector<const OpArg*> seen;  // never longer than the table entry
+  std::vector<const OpArg*> seen;  // never more than in the table entry
   for (const Arg& arg : step_.args) {
     const OpArg& spec = spec_of(arg);
     if (std::find(seen.begin(), seen.end(), &spec) != seen.end()) {

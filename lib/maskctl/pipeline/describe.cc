@@ -1,4 +1,4 @@
-// Usage lines and help pages of steps, written from the table.
+// Generates usage lines and help pages of steps from the table.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,11 +14,11 @@ std::string spelled(const OpArg& arg) {
   return arg.positional ? std::string(arg.name) : fmt::format("{}={}", arg.name, value);
 }
 
-/// The step with the arguments of one group; optional ones in brackets.
+/// The step with the arguments of one group, optional ones in brackets.
 std::string usage_line(const OpInfo& op, int group) {
   std::string required, rest;
   const auto member = [group](const OpArg& arg) { return arg.group == group && group != 0; };
-  // A group without a required argument needs any of its arguments.
+  // A group without a required argument needs at least one of its arguments.
   const bool any = std::none_of(op.args.begin(), op.args.end(), [&](const OpArg& arg) {
     return (member(arg) || arg.group == 0) && arg.required;
   });

@@ -1,4 +1,4 @@
-// The table of MaskInfo's methods as steps, and their binding.
+// The table of MaskInfo's methods as steps, and how they are bound.
 #include "maskctl/pipeline/ejkernel_chain.h"
 
 #include <fmt/format.h>
@@ -41,11 +41,11 @@ constexpr std::array kCausal = {number_or_file("offset", "one, or one per batch"
 constexpr std::array kWindow = {
     number("left", "keys before the query's own", kAny, 1, true),
     number("right", "keys after the query's own", kAny, 1, true),
-    number("both", "the seed's int: left = right", kAny, 2, true),
+    number("both", "ejkernel's single int: left = right", kAny, 2, true),
     number("keys", "left = keys - 1, right = 0", 1, 3, true),
     number_or_file("offset", "one, or one per batch"),
     choice("mode", "decode|prefill|default", "cut the mask to what a decoder or prefill reads"),
-    number_or_file("index", "the query that is decoded, one or one per batch")};
+    number_or_file("index", "the query being decoded, one or one per batch")};
 constexpr std::array kChunk = {number("size", "tokens in a chunk", kAny, 0, true),
                                number("offset", "added to the queries", kAny)};
 constexpr std::array kTokens = {
@@ -75,7 +75,7 @@ const OpInfo* find_method(std::string_view name) {
   return found == kOps.end() ? nullptr : &*found;
 }
 
-/// Numbers of a text are one for all batches, also those of a file with one element without axes.
+/// A number in the text applies to all batches; so does a file with a single element without axes.
 PerBatch per_batch(const StepArguments& arguments, std::string_view name) {
   if (is_integer_text(arguments.text(name))) {
     return arguments.integer_or_array(name).array.as<Index>()[0];

@@ -26,7 +26,7 @@ const Python* named(const Python& call, std::string_view name) {
   return nullptr;
 }
 
-/// The value of an argument that holds the mask, or the call itself.
+/// The value of the argument that contains the mask, or else the call itself.
 Python mask_argument(const ForeignSource& source, std::string_view name) {
   const Python& last = source.text.last;
   const Python* given = named(last, name);
@@ -35,7 +35,7 @@ Python mask_argument(const ForeignSource& source, std::string_view name) {
 
 void append(Chain& to, Chain from) { std::ranges::move(from, std::back_inserter(to)); }
 
-/// An attention bias object, or nothing.
+/// Reads an attention bias object, or nothing.
 Chain xformers(const ForeignSource& source) {
   const Python bias = mask_argument(source, "attn_bias");
   if (bias.is_word("None")) return {};
@@ -48,7 +48,7 @@ Chain xformers(const ForeignSource& source) {
   return chain_of(form_of_call(source, bias));
 }
 
-/// is_causal, a CausalBias, or a mask as an expression.
+/// Reads is_causal, a CausalBias, or a mask given as an expression.
 Chain sdpa(const ForeignSource& source, bool true_is_open) {
   const Python* given = named(source.text.last, "attn_mask");
   if (given && resolved(source.text, *given).is_word("None")) given = nullptr;
@@ -74,7 +74,7 @@ Chain sdpa(const ForeignSource& source, bool true_is_open) {
   return out;
 }
 
-/// The transforms of MaskInfo from left to right, or its keywords.
+/// Reads the transforms of MaskInfo from left to right, or its keywords.
 Chain mask_info(const ForeignSource& source) {
   const auto made = source.text.names.find("mask_info");
   const Python call = made != source.text.names.end() ? made->second : source.text.last;
@@ -82,7 +82,7 @@ Chain mask_info(const ForeignSource& source) {
   return chain_of_mask_info(source, call);
 }
 
-/// An attention_mask, also one of all ones, turns the packing by position_ids off.
+/// Any attention_mask, even one of all ones, turns off the packing by position_ids.
 bool padding_given(const ForeignSource& source, const Python* padding) {
   return padding && !resolved(source.text, *padding).is_word("None");
 }
@@ -93,7 +93,8 @@ Chain chain_of_keywords(const ForeignSource& source) {
   return chain_of(form_of_call(source, last));
 }
 
-/// attention_mask of two axes: arange(KV_LEN) < lengths[:, None], or >= KV_LEN - lengths[:, None].
+/// Reads an attention_mask with two axes: arange(KV_LEN) < lengths[:, None], or >= KV_LEN -
+/// lengths[:, None].
 Step padding_step(const ForeignSource& source, const Python& given) {
   const Python mask = resolved(source.text, given);
   const bool compares = mask.kind == Kind::kOperator && mask.items.size() == 2 &&
@@ -122,7 +123,7 @@ Step padding_step(const ForeignSource& source, const Python& given) {
   return {std::move(rule)};
 }
 
-/// A mask function of masking_utils with its patterns, or keys of a config.
+/// Reads a mask function of masking_utils with its patterns, or keys of a config.
 Chain hf(const ForeignSource& source) {
   const Python& last = source.text.last;
   const std::string_view name = last_name(last.text);
@@ -160,7 +161,7 @@ Chain hf(const ForeignSource& source) {
   if (const Python* ids = named(last, "position_ids"); ids && !padding_given(source, padding)) {
     const auto lengths = packed_lengths(source, *ids);
     if (!lengths) source.fail(ids->position, "position_ids: expected a list of numbers");
-    if (name.find("bidirectional") != name.npos) return out;  // which ignores them
+    if (name.find("bidirectional") != name.npos) return out;  // it ignores position_ids
     MaskForm form = mask_form(out, [](const Step&) { return "a step"; });
     form.documents = form.inside = true;
     form.lengths = *lengths;
@@ -192,7 +193,7 @@ Chain parse_foreign(Library library, std::string_view text) {
     case Library::kJax:
       if (const Python* dense = named(source.text.last, "mask");
           dense && !resolved(source.text, *dense).is_word("None")) {
-        // The other arguments only close cells: they come after.
+        // The other arguments only close cells, so they come later.
         Chain out = chain_of_expression(source, resolved(source.text, *dense), Align::kTopLeft);
         append(out, chain_of_keywords(source));
         return out;
@@ -214,7 +215,7 @@ Chain parse_ck_tile(std::string_view given) {
   std::string_view body = given;
   std::vector<Index> lengths;
   const std::size_t at = given.find("-mask=");
-  if (at != given.npos) {  // a command line
+  if (at != given.npos) {  // given as a command line
     body = given.substr(at + 6);
     const std::size_t end = body.find(' ');
     const std::size_t sizes = given.find("-s=");

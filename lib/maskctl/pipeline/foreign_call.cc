@@ -13,7 +13,7 @@ namespace {
 using Kind = Python::Kind;
 using Side = std::optional<Index>;
 
-// Arguments that say nothing about which cells are open.
+// Arguments that do not affect which cells are open.
 constexpr std::string_view kBeside[] = {"softmax_scale",
                                         "dropout_p",
                                         "scale",
@@ -42,7 +42,7 @@ bool takes_list(const Argument& argument) {
 
 std::string_view last_name(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-/// What the arguments of one call said.
+/// What the arguments of one call mean.
 struct Said {
   bool causal = false;
   Side left, right, keys, both, chunk;
@@ -83,7 +83,7 @@ class Call {
   const Python& call_;
 };
 
-/// The library's name for what is called, through variables and constructors.
+/// The library's name for what is called, resolved through variables and constructors.
 std::string Call::callee() const {
   const auto made = source_.text.names.find(call_.text);
   if (made != source_.text.names.end() && made->second.kind == Kind::kCall) {
@@ -106,7 +106,7 @@ const Convention& Call::row() {
   for (const Convention& row : conventions()) {
     if (row.library != source_.library) continue;
     if (row.written) calls.push_back(row.call);
-    // Of a class with methods the whole chain counts; of an object's method its name.
+    // For a class with methods the whole chain counts; for a method of an object, its name.
     const bool object = row.library != Library::kXformers && last_name(name) == last_name(row.call);
     if (!name.empty() && name != row.call && !object &&
         !name.ends_with("." + std::string(row.call))) {
@@ -135,7 +135,7 @@ const Convention& Call::row() {
                  fmt::format("unknown argument '{}' of {}; {}", shown(key),
                              info_of(source_.library).name, hint(key, arguments)));
   }
-  source_.fail(call_.position, "arguments of different calls together");
+  source_.fail(call_.position, "arguments of different calls cannot be combined");
 }
 
 Index Call::number(const Python& given, Index least) const {
@@ -147,7 +147,7 @@ Index Call::number(const Python& given, Index least) const {
   return *out;
 }
 
-/// Nothing for None, and for numbers below 0, which flash-attn and others take for unbounded.
+/// Nothing for None, and for negative numbers, which flash-attn and others read as unbounded.
 Side Call::side(const Python& given, Index least) const {
   if (is_none(given)) return std::nullopt;
   const Index out = number(given, std::numeric_limits<Index>::min());
@@ -181,12 +181,13 @@ std::vector<Index> Call::differences(const Python& given) const {
   const std::vector<Index> ends = list(given);
   std::vector<Index> out;
   const bool ascends = !ends.empty() && ends.front() == 0 && std::ranges::is_sorted(ends);
-  if (!ascends) source_.fail(given.position, "expected numbers that start at 0 and do not fall");
+  if (!ascends)
+    source_.fail(given.position, "expected numbers that start at 0 and do not decrease");
   for (std::size_t i = 1; i < ends.size(); ++i) out.push_back(ends[i] - ends[i - 1]);
   return out;
 }
 
-/// (L, R), or W for both sides.
+/// Reads (L, R), or W for both sides.
 void Call::take_pair(const Python& given, bool both, Said& said) {
   const Python pair = value(given);
   if (pair.is_word("None")) return;
@@ -222,7 +223,7 @@ void Call::take_mask_type(const Python& given, Said& said) {
   }
 }
 
-/// A number, or KV_LEN - Q_LEN.
+/// Reads a number, or KV_LEN - Q_LEN.
 void Call::take_offset(const Python& given, Said& said) {
   const Python out = value(given);
   const bool moved = out.kind == Kind::kOperator && out.text == "-" && out.items.size() == 2 &&
@@ -279,7 +280,7 @@ void Call::take(const Argument& argument, const Python& given, Said& said) {
       return;
     }
     case Says::kBottomRight:
-      // A causal type decides; so does the default, which is bottom-right.
+      // A causal type decides first; otherwise the default is bottom-right.
       if (said.align == Align::kUnset && !is_none(given)) {
         said.align = boolean(given) ? Align::kBottomRight : Align::kTopLeft;
       }
@@ -312,7 +313,7 @@ void Call::take(const Argument& argument, const Python& given, Said& said) {
   }
 }
 
-/// Values by position: those before the arguments of the table are tensors and shapes.
+/// Reads positional values; those before the arguments of the table are tensors and shapes.
 void Call::take_positional(const Convention& row, Said& said) {
   std::vector<const Python*> values;
   for (const Python& item : call_.items) {
@@ -339,7 +340,7 @@ void Call::take_positional(const Convention& row, Said& said) {
   }
   std::size_t next = 0;
   for (const Python* item : values) {
-    // A method's number comes after the lists of the call before it.
+    // A number of a method comes after the lists of the preceding call.
     const bool is_number = number_in(source_.text, *item).has_value();
     while (is_number && next < row.arguments.size() && takes_list(row.arguments[next])) ++next;
     if (next == row.arguments.size()) {
@@ -359,7 +360,7 @@ void Call::take_positional(const Convention& row, Said& said) {
   }
 }
 
-/// check_set_window_size of Transformer Engine.
+/// Applies check_set_window_size of Transformer Engine.
 void Call::check_te(Said& said) {
   if (said.causal) {
     said.right = 0;
@@ -368,14 +369,14 @@ void Call::check_te(Said& said) {
   if (!said.sides_given) return;
   const bool only_left_open = !said.left && said.right == Index{0};
   if (only_left_open) {
-    said.right.reset();  // (-1, 0) is taken for (-1, -1)
+    said.right.reset();  // (-1, 0) is read as (-1, -1)
   } else if (said.left.has_value() != said.right.has_value()) {
     source_.fail(call_.position,
                  "Transformer Engine refuses a window with one side for no_mask and padding");
   }
 }
 
-/// Between two documents one without queries stands for the keys that are left out.
+/// Between two documents, adds one without queries for the keys that are left out.
 void Call::stride_keys(MaskForm& form, Index stride) const {
   const std::vector<Index> lengths = form.lengths;
   const std::vector<Index> keys = form.kv_lengths.empty() ? form.lengths : form.kv_lengths;
@@ -383,7 +384,8 @@ void Call::stride_keys(MaskForm& form, Index stride) const {
   form.kv_lengths.clear();
   for (std::size_t i = 0; i < std::min(lengths.size(), keys.size()); ++i) {
     if (keys[i] > stride) {
-      source_.fail(call_.position, fmt::format("{} keys in a place of {}", keys[i], stride));
+      source_.fail(call_.position,
+                   fmt::format("{} keys do not fit into {} places", keys[i], stride));
     }
     form.lengths.insert(form.lengths.end(), {lengths[i], 0});
     form.kv_lengths.insert(form.kv_lengths.end(), {keys[i], stride - keys[i]});
@@ -433,7 +435,7 @@ MaskForm Call::read() {
   Said said;
   said.causal = row.causal;
   for (const Argument& argument : row.arguments) {
-    // A default that turns something on.
+    // A default can turn something on.
     const bool on = argument.fallback == "True" && argument.says == Says::kCausal;
     if (on) said.causal = true;
     if (argument.says == Says::kMaskType) {
@@ -446,7 +448,7 @@ MaskForm Call::read() {
   const bool shaped = source_.library == Library::kSplash;
   if (shaped) said.align = Align::kUnset;
   take_positional(row, said);
-  // In the order of the table: what is overridden comes after what overrides it.
+  // In the order of the table, where an argument comes after those that override it.
   bool typed = false;
   for (const Argument& argument : row.arguments) {
     if (argument.says == Says::kMaskType) said.align = Align::kTopLeft;

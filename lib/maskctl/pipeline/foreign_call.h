@@ -1,4 +1,4 @@
-// Calls of libraries looked up in the table of conventions; private to the pipeline.
+// Looks up library calls in the table of conventions; private to the pipeline.
 #pragma once
 
 #include <string_view>
@@ -9,20 +9,20 @@
 
 namespace maskctl {
 
-/// What reads a library's text and fails with a caret in it.
+/// Reads a library's text; failures have a caret in it.
 struct ForeignSource {
   Library library;
   std::string_view given;
   PythonText text;
 
   [[noreturn]] void fail(Index position, const std::string& why) const;
-  /// Counts a part that is read: names may stand for each other many times over.
+  /// Counts a part that has been read: names may expand to each other many times over.
   void count(Index position) const;
   mutable int parts = 0;
 };
 ForeignSource read_foreign(Library library, std::string_view given);
 
-/// The mask that the call makes; keywords alone are a call without a name.
+/// The mask that the call makes; keywords alone are read as a call without a name.
 MaskForm form_of_call(const ForeignSource& source, const Python& call);
 
 }  // namespace maskctl

@@ -1,5 +1,5 @@
-// Masks as expressions: functions of attention-gym and terms in q_idx and kv_idx; private to the
-// pipeline.
+// Reads masks given as expressions: functions of attention-gym and terms in q_idx and kv_idx;
+// private to the pipeline.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,18 @@
 
 namespace maskctl {
 
-/// The chain of an expression on an all-open mask. `rows`: where q_idx counts from when Q != K, the
-/// first row (kTopLeft) or the first cached token (kBottomRight). Fails for what no chain can hold.
+/// The chain of an expression, for an all-open mask. `rows` says where q_idx counts from when Q !=
+/// K: the first row (kTopLeft) or the first cached token (kBottomRight). Fails for what no chain
+/// can express.
 Chain chain_of_expression(const ForeignSource& source, const Python& expression, Align rows);
-/// Lengths of documents that an array of ids names: a list, or repeat(arange(n), [3, 5]).
+/// The document lengths in an array of ids: a list, or repeat(arange(n), [3, 5]).
 std::optional<std::vector<Index>> id_lengths(const ForeignSource& source, const Python& ids);
-/// Lengths of documents by positions that start again at 0.
+/// The document lengths in positions that restart at 0.
 std::optional<std::vector<Index>> packed_lengths(const ForeignSource& source, const Python& ids);
 
-/// CausalMask(...) & LocalMask(...), with the segment ids of the kernel that takes it.
+/// Reads CausalMask(...) & LocalMask(...), with the segment ids of the kernel that takes the mask.
 Chain chain_of_splash(const ForeignSource& source);
-/// MaskInfo.from_segments(...).apply_causal(...).
+/// Reads MaskInfo.from_segments(...).apply_causal(...).
 Chain chain_of_mask_info(const ForeignSource& source, const Python& call);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// The mask classes of JAX splash attention and the transforms of ejkernel's MaskInfo.
+// Reads the mask classes of JAX splash attention and the transforms of ejkernel's MaskInfo.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,13 +15,13 @@ using Side = std::optional<Index>;
 
 Side narrower(Side a, Side b) { return a && b ? std::min(*a, *b) : a ? a : b; }
 
-/// A call with the name of the table's row.
+/// The call with its name replaced by that of the table's row.
 Python renamed(Python call, std::string_view name) {
   call.text = name;
   return call;
 }
 
-/// Both at once; they count from one diagonal.
+/// Adds the rules of `part` to `out`; both must count from the same diagonal.
 void join(const ForeignSource& source, MaskForm& out, const MaskForm& part, Index position) {
   if (out.banded() && part.banded() && out.align != part.align) {
     source.fail(position, "masks joined by & must have one offset");
@@ -45,7 +45,7 @@ MaskForm splash_form(const ForeignSource& source, const Python& given) {
   return form_of_call(source, mask);
 }
 
-/// Where the kernel is given segment ids: their lengths.
+/// The document lengths in the segment ids that the kernel is given.
 std::optional<std::vector<Index>> segments_of(const ForeignSource& source) {
   for (const auto& [key, value] : source.text.last.named) {
     if (key != "segment_ids") continue;
@@ -61,7 +61,7 @@ std::optional<std::vector<Index>> segments_of(const ForeignSource& source) {
   return std::nullopt;
 }
 
-/// apply_causal(offset), apply_sliding_window(W or (L, R), offset), apply_chunked(N).
+/// Applies apply_causal(offset), apply_sliding_window(W or (L, R), offset) or apply_chunked(N).
 void apply_method(const ForeignSource& source, std::string_view method,
                   const std::vector<Python>& items, Python call, MaskForm& out) {
   const auto splash = [&](std::string_view name) {
@@ -79,7 +79,7 @@ void apply_method(const ForeignSource& source, std::string_view method,
   if (method != "apply_sliding_window") {
     source.fail(call.position, fmt::format("unknown transform '{}' of MaskInfo", shown(method)));
   }
-  // An integer is both sides.
+  // An integer means both sides.
   std::vector<Python> window = items;
   if (!window.empty() && number_in(source.text, window.front())) {
     Python pair;

@@ -1,4 +1,4 @@
-// One step and a size to a mask, and segment ids.
+// Makes a mask from one step and a size, and makes segment ids.
 #include "maskctl/pipeline/generate.h"
 
 #include <fmt/format.h>
@@ -92,7 +92,7 @@ Size read_size(const StepArguments& arguments) {
   return {read("n"), read("b"), read("h"), read("q"), read("k")};
 }
 
-/// Takes the size arguments off the step, but for keys that the step has itself.
+/// Takes the size arguments off the step, except for keys that the step itself has.
 Size take_size(const Pipeline& pipeline, StepText& step, const OpInfo& op,
                const BindContext& context) {
   StepText taken{.name = step.name, .position = step.position};
@@ -108,7 +108,7 @@ Index last_extent(const NamedArray& ids) {
   return ids.array.rank() == 0 ? 0 : ids.array.extent(ids.array.rank() - 1);
 }
 
-/// What the arguments of doc say about the size when none is given.
+/// Infers the size from the arguments of doc when none is given.
 void infer_size(const Step& step, Size& size) {
   if (const auto* lengths = std::get_if<step::DocumentLengths>(&step.rule)) {
     if (!size.n && !size.q && !size.k) {
@@ -122,7 +122,7 @@ void infer_size(const Step& step, Size& size) {
   }
 }
 
-/// "n=, or q= and k=", less the keys of the step.
+/// "n=, or q= and k=", without the keys that the step itself has.
 std::string size_keys(const OpInfo& op) {
   if (op.bind != nullptr && owns(op, "n"))
     return "q= and k= (n= belongs to " + std::string(op.name) + ")";
@@ -136,7 +136,7 @@ Mask uniform_mask(const Size& size, Index queries, Index keys, bool open) {
                     [&](Index, Index) { return plane; });
 }
 
-/// Checks that batches x heads planes can be listed and cells counted before anything is made.
+/// Checks, before anything is made, that the planes can be listed and the cells counted.
 Mask start_mask(const Pipeline& pipeline, const OpInfo& op, const Size& size, bool open,
                 const BindContext& context) {
   const auto queries = size.n ? size.n : size.q, keys = size.n ? size.n : size.k;
@@ -155,7 +155,7 @@ Mask start_mask(const Pipeline& pipeline, const OpInfo& op, const Size& size, bo
   return uniform_mask(size, *queries, *keys, open);
 }
 
-/// Steps that open cells, or add another mask, start from nothing.
+/// False for steps that open cells or add another mask: they start from an empty mask.
 bool starts_open(const OpInfo& op, const Step& step) {
   if (const auto* tokens = std::get_if<step::Tokens>(&step.rule)) {
     return tokens->join != step::Tokens::Join::kUnion;
@@ -163,20 +163,21 @@ bool starts_open(const OpInfo& op, const Step& step) {
   return op.kind != OpKind::kOr && op.name != "xor";
 }
 
-/// `tokens` per batch: n=, or the sum of the lengths and the padding.
+/// Tokens per batch: n=, or the sum of the lengths and the padding.
 Index segment_tokens(const StepArguments& arguments, const std::vector<Index>& lengths) {
   const Index pad = arguments.integer("pad");
   if (arguments.has("docs")) {
     if (!arguments.has("n")) arguments.refuse("docs", "segments with docs= needs n= too");
     const Index n = arguments.integer("n"), docs = arguments.integer("docs");
     if (docs > n - pad) {
-      arguments.refuse("docs", fmt::format("docs={} of segments: {} tokens less {} of padding hold "
-                                           "at most {}",
-                                           docs, n, pad, std::max<Index>(n - pad, 0)));
+      arguments.refuse("docs",
+                       fmt::format("docs={} of segments: {} tokens minus {} of padding hold "
+                                   "at most {}",
+                                   docs, n, pad, std::max<Index>(n - pad, 0)));
     }
     return n;
   }
-  // At most 2^19 lengths fit into a text, each below 2^31: the sum cannot overflow.
+  // A text has room for at most 2^19 lengths, each below 2^31, so the sum cannot overflow.
   const Index sum = std::accumulate(lengths.begin(), lengths.end(), pad);
   if (arguments.has("n") && arguments.integer("n") != sum) {
     arguments.refuse("n", fmt::format("n={} of segments: lens= and pad= add up to {}",
@@ -231,7 +232,7 @@ const OpInfo& find_generator(const Pipeline& pipeline, const StepText& step) {
           fmt::format("unknown step '{}'; {}", shown(step.name), hint(step.name, names)));
 }
 
-/// Each level of "gen:" inside "gen:" is a call inside a call.
+/// Limits "gen:" inside "gen:", because each level is a nested call.
 void check_nesting(const Pipeline& pipeline) {
   int depth = 0;
   for (std::size_t at = 0; (at = pipeline.text.find(kPrefix, at)) != std::string::npos; ++at) {

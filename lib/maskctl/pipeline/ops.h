@@ -12,7 +12,7 @@ namespace maskctl {
 
 class StepArguments;  // arguments.h
 
-/// What a step does with the current mask: closes cells, opens cells, or a rule of its own.
+/// Whether a step closes cells, opens cells, or has a rule of its own.
 enum class OpKind : std::uint8_t { kAnd, kOr, kOwn };
 /// "and", "or", "own".
 std::string_view name(OpKind kind);
@@ -35,15 +35,15 @@ enum class ArgType : std::uint8_t {
 std::string_view placeholder(ArgType type);
 
 /// One argument. Arguments of groups 1, 2, ... are alternatives: exactly one group is used, with
-/// all its required arguments; group 0 goes with any. A positional argument is written without a
-/// key, and `name` is only what messages call it.
+/// all its required arguments; arguments of group 0 go with any. A positional argument is written
+/// without a key, and `name` is used only in messages.
 struct OpArg {
   std::string_view name;
   ArgType type = ArgType::kInteger;
   std::string_view help;
   bool required = false;
-  std::string_view fallback = {};  // the default as text; empty: absent
-  Index min = 0;                   // of kInteger, kSide, kIntegerOrSource
+  std::string_view fallback = {};  // the default as text; empty means absent
+  Index min = 0;                   // for kInteger, kSide, kIntegerOrSource
   std::string_view choices = {};   // "a|b|c"
   int group = 0;
   bool positional = false;
@@ -54,7 +54,7 @@ struct OpInfo {
   OpKind kind = OpKind::kAnd;
   std::string_view meaning = {};  // one line
   std::string_view formula = {};  // the cells it keeps or opens
-  std::string_view example = {};  // binds as it stands, but for files
+  std::string_view example = {};  // can be bound as it is, except for files
   std::span<const OpArg> args = {};
   bool nested = false;  // takes {...}
   Step (*bind)(StepArguments& arguments) = nullptr;
@@ -64,10 +64,10 @@ struct OpInfo {
 std::span<const OpInfo> ops();
 /// nullptr for an unknown name.
 const OpInfo* find_op(std::string_view name);
-/// One line for each way to write the step: "window:keys=N[,align=...][,offset=N]".
+/// One line for each way to write the step, such as "window:keys=N[,align=...][,offset=N]".
 std::string usage(const OpInfo& op);
-/// The page that `maskctl ops NAME` prints: meaning, usage, arguments, formula, example. Ends in a
-/// line end.
+/// The page that `maskctl ops NAME` prints: meaning, usage, arguments, formula, example. Ends with
+/// a newline.
 std::string describe(const OpInfo& op);
 
 }  // namespace maskctl
