@@ -8,7 +8,7 @@
 #include "app/cli/attention_json.h"
 #include "app/cli/machine.h"
 #include "app/cli/output.h"
-#include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/attention/runtime/registry.h"
 #include "maskctl/base/threads.h"
 

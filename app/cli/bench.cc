@@ -12,7 +12,7 @@
 #include "app/cli/layout.h"
 #include "app/cli/machine.h"
 #include "app/cli/output.h"
-#include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/base/kept_memory.h"
 #include "maskctl/inspect/cost.h"
 #include "maskctl/inspect/stats.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "maskctl/attention/named/operations.h"
-#include "maskctl/attention/probe/probe.h"
+#include "maskctl/attention/verify/probe.h"
 
 namespace maskctl::app {
 

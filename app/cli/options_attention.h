@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "app/cli/options.h"
-#include "maskctl/attention/core/softmax.h"
-#include "maskctl/attention/probe/probe.h"
 #include "maskctl/attention/runtime/selector.h"
+#include "maskctl/attention/softmax/softmax.h"
+#include "maskctl/attention/verify/probe.h"
 
 namespace maskctl::app {
 

@@ -1,5 +1,5 @@
 // maskctl probe: inputs that make a kernel show its mask, and the mask read from what it gave.
-#include "maskctl/attention/probe/probe.h"
+#include "maskctl/attention/verify/probe.h"
 
 #include <fmt/format.h>
 

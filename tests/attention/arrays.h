@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "maskctl/attention/core/softmax.h"
+#include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/mask/dense.h"
 #include "support/tensors.h"
 

@@ -1,9 +1,8 @@
 // The inner loops of CPU attention against plain loops, at every edge.
-#include "maskctl/attention/core/cpu_kernel.h"
-
 #include <cmath>
 #include <limits>
 
+#include "maskctl/attention/cpu/kernel.h"
 #include "support/catch_compat.h"
 #include "support/tensors.h"
 

@@ -1,6 +1,5 @@
 // What CPU attention reads of a block of queries, against a dense twin.
-#include "maskctl/attention/core/cpu_tiles.h"
-
+#include "maskctl/attention/cpu/tiles.h"
 #include "support/catch_compat.h"
 #include "support/leaf_maker.h"
 

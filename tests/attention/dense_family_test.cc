@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "attention/arrays.h"
-#include "maskctl/attention/attention/attention.h"
-#include "maskctl/attention/blocksparse/blocksparse.h"
-#include "maskctl/attention/core/head_groups.h"
-#include "maskctl/attention/flash/flash.h"
-#include "maskctl/attention/sdpa/sdpa.h"
+#include "maskctl/attention/operations/attention/attention.h"
+#include "maskctl/attention/operations/blocksparse/blocksparse.h"
+#include "maskctl/attention/operations/flash/flash.h"
+#include "maskctl/attention/operations/sdpa/sdpa.h"
+#include "maskctl/attention/softmax/head_groups.h"
 #include "support/error_of.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // The grouped product against its float64 loops, values by hand and finite differences.
-#include "maskctl/attention/grouped_matmul/grouped_matmul.h"
+#include "maskctl/attention/operations/grouped_matmul/grouped_matmul.h"
 
 #include <algorithm>
 #include <limits>

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "maskctl/attention/linear/chunk.h"
+#include "maskctl/attention/cpu/linear/chunk.h"
 #include "support/catch_compat.h"
 #include "support/tensors.h"
 
@@ -54,7 +54,7 @@ TEST_CASE("tokens of any two segments of a chunk meet with the decays between th
     RandomTensors r(seed);
     const Index count = 1 + r.below(kChunk), width = 1 + r.below(40);
     const Tensor g = gates(r, count, width), k = r.normal({count, width});
-    Reach reach(width, count);
+    DecayedRows reach(width, count);
     const std::vector<Index> bounds = bounds_of(reach.decays(), g, count);
     reach.load({data(k), width}, count);
     const auto key = [&](Index s, Index x) {
@@ -133,8 +133,8 @@ TEST_CASE("pairs of tokens of a segment are products over the spans of their gro
     multiply_depths(data(scores) + begin * kChunk, kChunk, end, packed.data(), columns,
                     spans.earlier(), read.data(), columns);
     pack_rows(data(b) + begin * columns, columns, end - begin, columns, packed.data());
-    multiply_turned(data(scores) + begin * kChunk, kChunk, end - begin, packed.data(), columns,
-                    spans.later(), passed.data(), columns);
+    multiply_transposed(data(scores) + begin * kChunk, kChunk, end - begin, packed.data(), columns,
+                        spans.later(), passed.data(), columns);
     for (Index c = 0; c < columns; ++c) {
       const auto cell = [&](Index row) {
         return static_cast<double>(b.as<float>()[as_size(row * columns + c)]);

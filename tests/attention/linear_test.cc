@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "maskctl/attention/linear/gla.h"
-#include "maskctl/attention/linear/lightning.h"
-#include "maskctl/attention/linear/recurrent.h"
+#include "maskctl/attention/operations/linear/gla.h"
+#include "maskctl/attention/operations/linear/lightning.h"
+#include "maskctl/attention/operations/linear/recurrent.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "support/catch_compat.h"

@@ -1,9 +1,8 @@
 // What the linear family does to rows besides products, against plain loops.
-#include "maskctl/attention/linear/linear_vectors.h"
-
 #include <limits>
 #include <optional>
 
+#include "maskctl/attention/cpu/linear/vectors.h"
 #include "support/catch_compat.h"
 #include "support/tensors.h"
 

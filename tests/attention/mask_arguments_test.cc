@@ -1,5 +1,5 @@
 // Composed masks against the rule of each cell.
-#include "maskctl/attention/core/mask_arguments.h"
+#include "maskctl/attention/softmax/mask_arguments.h"
 
 #include "attention/arrays.h"
 #include "support/error_of.h"

@@ -1,5 +1,5 @@
 // Mean pooling against its float64 loops, values by hand and finite differences.
-#include "maskctl/attention/pooling/mean_pooling.h"
+#include "maskctl/attention/operations/mean_pooling/mean_pooling.h"
 
 #include <limits>
 #include <optional>

@@ -4,11 +4,11 @@
 #include <new>
 
 #include "attention/arrays.h"
-#include "maskctl/attention/blocksparse/blocksparse.h"
-#include "maskctl/attention/flash/flash.h"
-#include "maskctl/attention/mla/mla.h"
-#include "maskctl/attention/ring/ring.h"
-#include "maskctl/attention/sdpa/sdpa.h"
+#include "maskctl/attention/operations/blocksparse/blocksparse.h"
+#include "maskctl/attention/operations/flash/flash.h"
+#include "maskctl/attention/operations/mla/mla.h"
+#include "maskctl/attention/operations/ring/ring.h"
+#include "maskctl/attention/operations/sdpa/sdpa.h"
 
 namespace {
 

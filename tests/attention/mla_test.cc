@@ -1,9 +1,9 @@
 // Latent attention against keys and values rebuilt by hand, and against slopes of its output.
-#include "maskctl/attention/mla/mla.h"
+#include "maskctl/attention/operations/mla/mla.h"
 
 #include "attention/arrays.h"
-#include "maskctl/attention/mla/projection.h"
 #include "maskctl/attention/modules/mla_attention.h"
+#include "maskctl/attention/operations/mla/projection.h"
 #include "support/error_of.h"
 #include "support/slopes.h"
 

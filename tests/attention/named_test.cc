@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "maskctl/attention/flash/flash.h"
 #include "maskctl/attention/named/operations.h"
+#include "maskctl/attention/operations/flash/flash.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/dense.h"

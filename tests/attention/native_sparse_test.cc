@@ -1,6 +1,6 @@
 // Native sparse attention: the fast path against float64, that against softmax attention under the
 // mask of the blocks, values by hand and finite differences; every call form; bad input.
-#include "maskctl/attention/nsa/native_sparse.h"
+#include "maskctl/attention/operations/native_sparse/native_sparse.h"
 
 #include <array>
 #include <limits>

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "maskctl/attention/core/softmax.h"
-#include "maskctl/attention/paged/ragged_page_attention.h"
+#include "maskctl/attention/operations/paged/ragged_page_attention.h"
+#include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/mask/bands.h"
 #include "support/catch_compat.h"
 #include "support/tensors.h"

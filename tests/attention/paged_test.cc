@@ -1,7 +1,7 @@
 // Attention over pages: the fast path against float64, that against softmax attention over the
 // gathered tokens and values by hand; both call forms; bad input.
 #include "attention/paged_batches.h"
-#include "maskctl/attention/paged/page_attention.h"
+#include "maskctl/attention/operations/paged/page_attention.h"
 #include "maskctl/base/threads.h"
 #include "support/error_of.h"
 

@@ -1,5 +1,5 @@
 // The mask that a probe shows is the mask that was applied, whatever it is.
-#include "maskctl/attention/probe/probe.h"
+#include "maskctl/attention/verify/probe.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "maskctl/attention/core/softmax.h"
+#include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/dense.h"

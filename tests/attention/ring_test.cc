@@ -1,5 +1,5 @@
 // A ring of ranks against one device, and the ring itself.
-#include "maskctl/attention/ring/ring.h"
+#include "maskctl/attention/operations/ring/ring.h"
 
 #include <atomic>
 #include <chrono>

@@ -1,9 +1,9 @@
 // Products with rows where they lie, against plain loops.
-#include "maskctl/attention/core/row_products.h"
+#include "maskctl/attention/cpu/row_products.h"
 
 #include <array>
 
-#include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/cpu/kernel.h"
 #include "support/catch_compat.h"
 #include "support/tensors.h"
 

@@ -1,5 +1,5 @@
 // The fast CPU path against the float64 twin, and the twin against finite differences.
-#include "maskctl/attention/core/softmax.h"
+#include "maskctl/attention/softmax/softmax.h"
 
 #include <cmath>
 #include <limits>
@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "attention/arrays.h"
-#include "maskctl/attention/core/backends.h"
+#include "maskctl/attention/softmax/backends.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/bands.h"

@@ -22,9 +22,9 @@
 
 #include "bench.h"
 #include "fma_peak.h"
-#include "maskctl/attention/core/cpu_kernel.h"
-#include "maskctl/attention/grouped_matmul/grouped_matmul.h"
-#include "maskctl/attention/linear/recurrent.h"
+#include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/operations/grouped_matmul/grouped_matmul.h"
+#include "maskctl/attention/operations/linear/recurrent.h"
 #include "maskctl/base/threads.h"
 
 namespace {

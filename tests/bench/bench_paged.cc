@@ -7,8 +7,8 @@
 #include <random>
 
 #include "bench.h"
-#include "maskctl/attention/paged/page_attention.h"
-#include "maskctl/attention/paged/ragged_page_attention.h"
+#include "maskctl/attention/operations/paged/page_attention.h"
+#include "maskctl/attention/operations/paged/ragged_page_attention.h"
 #include "maskctl/base/threads.h"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/tensor/tensor.h"
 

@@ -1,8 +1,8 @@
 // attention as a module.
 #pragma once
 
-#include "maskctl/attention/attention/attention.h"
 #include "maskctl/attention/modules/describe.h"
+#include "maskctl/attention/operations/attention/attention.h"
 #include "maskctl/attention/runtime/module.h"
 #include "maskctl/attention/sharded/shard_map.h"
 

@@ -1,8 +1,8 @@
 // blocksparse_attention as a module.
 #pragma once
 
-#include "maskctl/attention/blocksparse/blocksparse.h"
 #include "maskctl/attention/modules/describe.h"
+#include "maskctl/attention/operations/blocksparse/blocksparse.h"
 #include "maskctl/attention/runtime/module.h"
 #include "maskctl/attention/sharded/shard_map.h"
 

@@ -5,10 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include "maskctl/attention/core/softmax.h"
 #include "maskctl/attention/runtime/configs.h"
 #include "maskctl/attention/runtime/op_info.h"
 #include "maskctl/attention/sharded/plan.h"
+#include "maskctl/attention/softmax/softmax.h"
 
 namespace maskctl::attention {
 

@@ -1,8 +1,8 @@
 // flash_attention as a module.
 #pragma once
 
-#include "maskctl/attention/flash/flash.h"
 #include "maskctl/attention/modules/describe.h"
+#include "maskctl/attention/operations/flash/flash.h"
 #include "maskctl/attention/runtime/module.h"
 #include "maskctl/attention/sharded/shard_map.h"
 

@@ -1,8 +1,8 @@
 // gla_attention as a module.
 #pragma once
 
-#include "maskctl/attention/linear/gla.h"
 #include "maskctl/attention/modules/linear_op.h"
+#include "maskctl/attention/operations/linear/gla.h"
 
 namespace maskctl::attention {
 

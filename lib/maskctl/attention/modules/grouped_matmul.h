@@ -1,8 +1,8 @@
 // grouped_matmul as a module.
 #pragma once
 
-#include "maskctl/attention/grouped_matmul/grouped_matmul.h"
 #include "maskctl/attention/modules/describe.h"
+#include "maskctl/attention/operations/grouped_matmul/grouped_matmul.h"
 #include "maskctl/attention/runtime/module.h"
 #include "maskctl/attention/sharded/shard_map.h"
 

@@ -1,8 +1,8 @@
 // lightning_attention as a module.
 #pragma once
 
-#include "maskctl/attention/linear/lightning.h"
 #include "maskctl/attention/modules/linear_op.h"
+#include "maskctl/attention/operations/linear/lightning.h"
 
 namespace maskctl::attention {
 

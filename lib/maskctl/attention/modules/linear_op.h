@@ -1,8 +1,8 @@
 // What the modules of the linear family share.
 #pragma once
 
-#include "maskctl/attention/linear/recurrent.h"
 #include "maskctl/attention/modules/describe.h"
+#include "maskctl/attention/operations/linear/recurrent.h"
 #include "maskctl/attention/runtime/module.h"
 #include "maskctl/attention/sharded/shard_map.h"
 

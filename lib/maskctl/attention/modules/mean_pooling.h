@@ -2,7 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/modules/describe.h"
-#include "maskctl/attention/pooling/mean_pooling.h"
+#include "maskctl/attention/operations/mean_pooling/mean_pooling.h"
 #include "maskctl/attention/runtime/module.h"
 #include "maskctl/attention/sharded/shard_map.h"
 

@@ -1,8 +1,8 @@
 // mla_attention as a module.
 #pragma once
 
-#include "maskctl/attention/mla/mla.h"
 #include "maskctl/attention/modules/describe.h"
+#include "maskctl/attention/operations/mla/mla.h"
 #include "maskctl/attention/runtime/module.h"
 #include "maskctl/attention/sharded/shard_map.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/modules/describe.h"
-#include "maskctl/attention/nsa/native_sparse.h"
+#include "maskctl/attention/operations/native_sparse/native_sparse.h"
 #include "maskctl/attention/runtime/module.h"
 #include "maskctl/attention/sharded/shard_map.h"
 

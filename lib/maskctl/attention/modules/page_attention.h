@@ -2,7 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/modules/describe.h"
-#include "maskctl/attention/paged/page_attention.h"
+#include "maskctl/attention/operations/paged/page_attention.h"
 #include "maskctl/attention/runtime/module.h"
 #include "maskctl/attention/sharded/shard_map.h"
 

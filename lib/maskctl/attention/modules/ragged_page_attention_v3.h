@@ -2,7 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/modules/describe.h"
-#include "maskctl/attention/paged/ragged_page_attention_v3.h"
+#include "maskctl/attention/operations/paged/ragged_page_attention_v3.h"
 #include "maskctl/attention/runtime/module.h"
 #include "maskctl/attention/sharded/shard_map.h"
 

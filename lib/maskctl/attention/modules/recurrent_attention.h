@@ -1,8 +1,8 @@
 // recurrent_attention as a module.
 #pragma once
 
-#include "maskctl/attention/linear/recurrent.h"
 #include "maskctl/attention/modules/linear_op.h"
+#include "maskctl/attention/operations/linear/recurrent.h"
 
 namespace maskctl::attention {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "maskctl/attention/modules/describe.h"
+#include "maskctl/attention/operations/sdpa/sdpa.h"
 #include "maskctl/attention/runtime/module.h"
-#include "maskctl/attention/sdpa/sdpa.h"
 #include "maskctl/attention/sharded/shard_map.h"
 
 namespace maskctl::attention {

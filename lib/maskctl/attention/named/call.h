@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "maskctl/attention/core/softmax.h"
+#include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/mask/lazy/lazy_mask.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor.h"

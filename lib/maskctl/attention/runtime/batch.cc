@@ -7,7 +7,7 @@
 #include <exception>
 #include <thread>
 
-#include "maskctl/attention/core/slices.h"
+#include "maskctl/attention/arrays/slices.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::attention {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "maskctl/attention/core/cpu_kernel.h"
+#include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention {

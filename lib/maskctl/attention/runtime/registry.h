@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "maskctl/attention/core/softmax.h"
 #include "maskctl/attention/runtime/platform.h"
+#include "maskctl/attention/softmax/softmax.h"
 
 namespace maskctl::attention {
 

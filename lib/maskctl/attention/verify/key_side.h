@@ -2,7 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/named/operations.h"
-#include "maskctl/attention/probe/probe.h"
+#include "maskctl/attention/verify/probe.h"
 
 namespace maskctl::attention {
 

@@ -1,0 +1,66 @@
+#include "maskctl/attention/arrays/checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "maskctl/base/error.h"
+
+namespace maskctl::attention {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(Errc::kInvalidArgument, message);
+}
+[[noreturn]] void refuse_shape(const std::string& message) { throw Error(Errc::kShape, message); }
+
+}  // namespace
+
+void check_rank(const char* what, const Tensor* tensor, Index rank) {
+  if (!tensor) refuse(fmt::format("{} is missing", what));
+  if (tensor->rank() == rank) return;
+  refuse_shape(fmt::format("{} is {}, expected {} axes", what, shape_text(tensor->shape()), rank));
+}
+
+void check_shape(const char* what, const Tensor& tensor, std::span<const Index> expected) {
+  if (std::ranges::equal(tensor.shape(), expected)) return;
+  refuse_shape(
+      fmt::format("{} is {}, expected {}", what, shape_text(tensor.shape()), shape_text(expected)));
+}
+
+void check_dtypes(std::initializer_list<NamedTensor> tensors) {
+  const NamedTensor first = *tensors.begin();
+  const DType dtype = first.tensor->dtype();
+  if (dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBFloat16) {
+    refuse(fmt::format("{} is {}, expected float32, float16 or bfloat16", first.name, name(dtype)));
+  }
+  for (const NamedTensor& other : tensors) {
+    if (!other.tensor || other.tensor->dtype() == dtype) continue;
+    refuse(fmt::format("{} is {} and {} is {}; convert one", first.name, name(dtype), other.name,
+                       name(other.tensor->dtype())));
+  }
+}
+
+void check_float(const char* what, const Tensor& tensor) {
+  if (is_floating(tensor.dtype())) return;
+  refuse(fmt::format("{} is {}, expected a float", what, name(tensor.dtype())));
+}
+
+void check_integer(const char* what, const Tensor& tensor) {
+  if (is_integer(tensor.dtype())) return;
+  refuse(fmt::format("{} is {}, expected integers", what, name(tensor.dtype())));
+}
+
+void check_head_groups(Index q_heads, Index kv_heads) {
+  if (kv_heads != 0 && q_heads % kv_heads == 0) return;
+  refuse_shape(
+      fmt::format("{} query heads do not divide into groups of {} key heads", q_heads, kv_heads));
+}
+
+void check_soft_cap(std::optional<double> cap) {
+  if (!cap || *cap > 0) return;
+  refuse(fmt::format("soft cap {} is not above 0; leave it out for none", *cap));
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,224 @@
+// Attention over listed blocks on the CPU: the query heads of a key head against all keys that the
+// token sees, where these lie.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include "maskctl/attention/arrays/round_to.h"
+#include "maskctl/attention/cpu/heads.h"
+#include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cpu/row_products.h"
+#include "maskctl/attention/operations/native_sparse/block_call.h"
+#include "maskctl/base/threads.h"
+
+namespace maskctl::attention {
+namespace {
+
+constexpr float kClosed = -std::numeric_limits<float>::infinity();
+
+struct Arrays {
+  explicit Arrays(const BlockCall& c) : query(c.query), key(c.key), value(c.value) {}
+  Floats query, key, value;
+};
+
+/// One token and key head at a time: its keys and the logits of the query heads that read them.
+class TokenRows {
+ public:
+  TokenRows(const BlockCall& call, const Arrays& arrays) : c_(call), arrays_(arrays) {}
+
+  /// False when the token sees nothing.
+  bool read(std::size_t sequence, Index t, Index u) {
+    const TokenSequence& s = c_.sequences[sequence];
+    batch_ = s.batch, token_ = s.tokens.begin + t, u_ = u;
+    blocks_ = c_.blocks(sequence, t, u);
+    key_offsets_.clear(), value_offsets_.clear();
+    for (const KeyBlock& block : blocks_) {
+      for (Index j = block.keys.begin; j < block.keys.end; ++j) {
+        const Index row = (batch_ * c_.d.keys + j) * c_.d.kv_heads + u;
+        key_offsets_.push_back(row * c_.d.dim);
+        value_offsets_.push_back(row * c_.d.value_dim);
+      }
+    }
+    keys_.place({DType::kFloat32, arrays_.key.data(), 1, 0, c_.d.dim}, key_offsets_);
+    values_.place({DType::kFloat32, arrays_.value.data(), 1, 0, c_.d.value_dim}, value_offsets_);
+    width_ = round_up(keys_.count(), kColumnGroup);
+    return keys_.count() > 0;
+  }
+
+  /// [group, width]: scale * q.k + ln(times); -inf past the last key.
+  void logits(std::vector<float>& out) const {
+    out.assign(as_size(c_.d.group() * width_), 0.0f);
+    row_dots(keys_, query(), c_.d.group(), out.data(), width_);
+    for (Index g = 0; g < c_.d.group(); ++g) {
+      float* row = out.data() + g * width_;
+      scale_by(row, width_, static_cast<float>(c_.scale));
+      std::fill(row + keys_.count(), row + width_, kClosed);
+      for (const KeyBlock& block : blocks_) {
+        const Index size = block.keys.size();
+        if (block.times > 1) {
+          const float extra = std::log(static_cast<float>(block.times));
+          for (Index j = 0; j < size; ++j) row[j] += extra;
+        }
+        row += size;
+      }
+    }
+  }
+
+  const KeyRows& keys() const { return keys_; }
+  const KeyRows& values() const { return values_; }
+  const std::vector<KeyBlock>& blocks() const { return blocks_; }
+  Index width() const { return width_; }
+
+  const float* query() const { return arrays_.query.data() + first_row() * c_.d.dim; }
+  /// The first query head of the token in [B,T,Hq].
+  Index first_row() const {
+    return (batch_ * c_.d.queries + token_) * c_.d.q_heads + u_ * c_.d.group();
+  }
+  /// The row of a key in [B,T,Hkv].
+  Index key_row(Index j) const { return (batch_ * c_.d.keys + j) * c_.d.kv_heads + u_; }
+  Index lse_at(Index g) const {
+    return (batch_ * c_.d.q_heads + u_ * c_.d.group() + g) * c_.d.queries + token_;
+  }
+
+ private:
+  const BlockCall& c_;
+  const Arrays& arrays_;
+  Index batch_ = 0, token_ = 0, u_ = 0;
+  std::vector<KeyBlock> blocks_;
+  std::vector<Index> key_offsets_, value_offsets_;
+  KeyRows keys_, values_;
+  Index width_ = 0;
+};
+
+/// Output and lse of one token and key head.
+void attend(const BlockCall& c, const TokenRows& rows, std::vector<float>& scores,
+            SoftmaxResult& result) {
+  rows.logits(scores);
+  for (Index g = 0; g < c.d.group(); ++g) {
+    float* const row = scores.data() + g * rows.width();
+    const float top = max_of(row, rows.width());
+    const float sum = exp_and_sum(row, rows.width(), top);
+    scale_by(row, rows.width(), 1 / sum);
+    result.lse.as<float>()[as_size(rows.lse_at(g))] = top + std::log(sum);
+  }
+  row_sums(rows.values(), scores.data(), rows.width(), c.d.group(),
+           result.out.as<float>().data() + rows.first_row() * c.d.value_dim);
+}
+
+/// Where gradients are summed, f32, in the shapes of the inputs.
+struct Slopes {
+  float *query, *key, *value;
+};
+
+/// The gradients that some tokens of one key head give, token by token.
+class Backward {
+ public:
+  Backward(const BlockCall& call, const Arrays& arrays, const SoftmaxResult& forward,
+           const Floats& out, const Floats& d_out, const Slopes& sums)
+      : c_(call), rows_(call, arrays), forward_(forward), out_(out), d_out_(d_out), sums_(sums) {}
+
+  void run(const TokenTask& task) {
+    for (Index t = task.tokens.begin; t < task.tokens.end; ++t) {
+      if (rows_.read(task.sequence, t, task.u)) add_token();
+    }
+  }
+
+ private:
+  void add_token() {
+    const Index group = c_.d.group(), width = rows_.width(), dim = c_.d.dim, n = c_.d.value_dim;
+    const float* const slope = d_out_.data() + rows_.first_row() * n;
+    rows_.logits(weights_);
+    slopes_.assign(weights_.size(), 0.0f);
+    row_dots(rows_.values(), slope, group, slopes_.data(), width);
+    for (Index g = 0; g < group; ++g) differentiate(g, slope + g * n);
+    row_sums(rows_.keys(), slopes_.data(), width, group, sums_.query + rows_.first_row() * dim);
+    Index first = 0;
+    for (const KeyBlock& block : rows_.blocks()) {
+      const Index row = rows_.key_row(block.keys.begin), size = block.keys.size();
+      add_outer(slopes_.data() + first, width, rows_.query(), group, dim, sums_.key + row * dim,
+                c_.d.kv_heads * dim, size);
+      add_outer(weights_.data() + first, width, slope, group, n, sums_.value + row * n,
+                c_.d.kv_heads * n, size);
+      first += size;
+    }
+  }
+
+  /// Logits to weights, and their gradients d_out . v to those of q . k.
+  void differentiate(Index g, const float* slope) {
+    const Index width = rows_.width(), n = c_.d.value_dim;
+    float* const p = weights_.data() + g * width;
+    float* const ds = slopes_.data() + g * width;
+    const float* const out = out_.data() + (rows_.first_row() + g) * n;
+    exp_and_sum(p, width, forward_.lse.as<float>()[as_size(rows_.lse_at(g))]);
+    float delta = 0;
+    for (Index x = 0; x < n; ++x) delta += slope[x] * out[x];
+    deltas_.assign(as_size(width), delta);
+    softmax_slope(p, ds, deltas_.data(), ds, width);
+    scale_by(ds, width, static_cast<float>(c_.scale));
+  }
+
+  const BlockCall& c_;
+  TokenRows rows_;
+  const SoftmaxResult& forward_;
+  const Floats &out_, &d_out_;
+  Slopes sums_;
+  std::vector<float> weights_, slopes_, deltas_;
+};
+
+/// The first of the sums, the others added in order.
+Tensor total(std::vector<Tensor>& parts) {
+  const auto sums = parts.front().as<float>();
+  for (std::size_t p = 1; p < parts.size(); ++p) {
+    std::ranges::transform(sums, parts[p].as<float>(), sums.begin(), std::plus<>());
+  }
+  return std::move(parts.front());
+}
+
+}  // namespace
+
+SoftmaxResult blocks_cpu_forward(const BlockCall& c) {
+  const Arrays arrays(c);
+  SoftmaxResult result{
+      Tensor(DType::kFloat32, {c.d.batch, c.d.queries, c.d.q_heads, c.d.value_dim}),
+      Tensor(DType::kFloat32, {c.d.batch, c.d.q_heads, c.d.queries})};
+  std::fill(result.lse.as<float>().begin(), result.lse.as<float>().end(), kClosed);
+  const std::vector<TokenTask> tasks = c.tasks();
+  parallel_for(static_cast<Index>(tasks.size()), [&](Index i) {
+    const auto& [sequence, u, tokens] = tasks[as_size(i)];
+    TokenRows rows(c, arrays);
+    std::vector<float> scores;
+    for (Index t = tokens.begin; t < tokens.end; ++t) {
+      if (rows.read(sequence, t, u)) attend(c, rows, scores, result);
+    }
+  });
+  result.out = rounded(std::move(result.out), c.query->dtype());
+  return result;
+}
+
+SoftmaxGradients blocks_cpu_backward(const BlockCall& c, const SoftmaxResult& forward,
+                                     const Tensor& d_out) {
+  const Arrays arrays(c);
+  const Floats out(&forward.out), slopes(&d_out);
+  const Index heads = static_cast<Index>(c.sequences.size()) * c.d.kv_heads;
+  const Index parts = parts_of_head(heads);
+  Tensor d_query(DType::kFloat32, c.query->shape());
+  std::vector<Tensor> d_key(as_size(parts), Tensor(DType::kFloat32, c.key->shape()));
+  std::vector<Tensor> d_value(as_size(parts), Tensor(DType::kFloat32, c.value->shape()));
+  // Pieces of one sequence and head add to the same keys: those of a part stay in one task.
+  parallel_for(heads * parts, [&](Index i) {
+    const std::size_t sequence = as_size(i / parts / c.d.kv_heads), part = as_size(i % parts);
+    const Index u = i / parts % c.d.kv_heads, tokens = c.sequences[sequence].tokens.size();
+    Backward task(c, arrays, forward, out, slopes,
+                  {d_query.as<float>().data(), d_key[part].as<float>().data(),
+                   d_value[part].as<float>().data()});
+    for (Index t = i % parts * kTaskTokens; t < tokens; t += parts * kTaskTokens) {
+      task.run({sequence, u, {t, std::min(t + kTaskTokens, tokens)}});
+    }
+  });
+  return {rounded(std::move(d_query), c.query->dtype()), rounded(total(d_key), c.key->dtype()),
+          rounded(total(d_value), c.value->dtype()), std::nullopt, std::nullopt};
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,85 @@
+// The arrays of one call as CPU attention wants them: f32, one head at a time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "maskctl/attention/softmax/dims.h"
+
+namespace maskctl::attention {
+
+/// A tensor as f32: itself, or a converted copy.
+class Floats {
+ public:
+  Floats() = default;
+  explicit Floats(const Tensor* tensor);
+  const float* data() const { return data_; }
+  explicit operator bool() const { return data_ != nullptr; }
+
+ private:
+  std::unique_ptr<Tensor> copy_;
+  const float* data_ = nullptr;
+};
+
+/// Everything a task of forward or backward reads.
+struct CpuCall {
+  CpuCall(const SoftmaxInputs& inputs, const SoftmaxOptions& options, const Dims& dims);
+
+  /// Rows of one head: element (i, x) is at [i * stride + x].
+  const float* query(Index b, Index h) const;
+  const float* key(Index b, Index u) const;
+  const float* value(Index b, Index u) const;
+  Index query_stride() const { return d.q_heads * d.dim; }
+  Index key_stride() const { return d.kv_heads * d.dim; }
+  Index value_stride() const { return d.kv_heads * d.value_dim; }
+
+  bool adjusts_logits() const { return bias || options.soft_cap; }
+  /// Adds the bias and caps the logits of query i for keys; slope as in soft_cap_all. `width` is
+  /// keys.size() rounded up.
+  void adjust(float* logits, Index b, Index h, Index i, Range keys, Index width,
+              float* slope) const;
+  float dropout_at(Index b, Index h, Index i, Index j) const;
+  /// Multiplies the weights of query i by the dropout multipliers.
+  void drop(float* weights, Index b, Index h, Index i, Range keys) const;
+
+  /// Keys of one key head that hold NaN or infinity and that no query sees: they are taken as 0, so
+  /// that 0 * NaN reaches nobody.
+  std::vector<Index> poisoned_keys(Index b, Index u) const;
+
+  Dims d;
+  SoftmaxOptions options;
+  float scale;
+  Mask mask;
+  Floats q, k, v, bias, sinks;
+  BroadcastStrides bias_at;
+  const Tensor* sink_array;
+};
+
+/// K and V of one key head, row by row.
+class HeadRows {
+ public:
+  HeadRows(const CpuCall& call, Index b, Index u);
+  /// Takes the poisoned keys as 0; copies all rows when there are some.
+  void clean();
+  const float* key(Index j) const { return key_ + j * key_stride_; }
+  const float* value(Index j) const { return value_ + j * value_stride_; }
+  Index key_stride() const { return key_stride_; }
+  Index value_stride() const { return value_stride_; }
+
+ private:
+  const CpuCall& call_;
+  Index b_, u_;
+  const float *key_, *value_;
+  Index key_stride_, value_stride_;
+  std::vector<float> clean_;
+};
+
+/// How many backward tasks share the queries of a key head, each with sums of its own, where
+/// `heads` are worked on at a time: few would leave cores idle. It does not depend on the number of
+/// threads, so that the gradients of K and V are added in one order.
+Index parts_of_head(Index heads);
+
+/// What a row without keys and sinks holds: the mean (or sum) of V, or NaN.
+std::vector<float> empty_row_value(const CpuCall& call, Index b, Index h);
+
+}  // namespace maskctl::attention

@@ -1,0 +1,98 @@
+// The inner loops of CPU attention: packed matrix products (cpu_kernel.cc) and vectors of
+// exponentials (cpu_vectors.cc), f32.
+#pragma once
+
+#include <span>
+
+#include "maskctl/base/index.h"
+
+namespace maskctl::attention {
+
+class PrefetchQueue;
+
+/// Rows of a product come in groups of this many; both operands are padded to it.
+inline constexpr Index kRowGroup = 6;
+/// Every tile edge is a multiple of this, whatever the instruction set (two vectors of 16 lanes).
+inline constexpr Index kColumnGroup = 32;
+/// Floats of the longest vector.
+inline constexpr Index kVector = 16;
+
+constexpr Index round_up(Index n, Index unit) { return ceil_div(n, unit) * unit; }
+/// The whole vectors that hold these columns.
+constexpr Range whole_vectors(Range columns) {
+  if (columns.empty()) return {};
+  return {columns.begin / kVector * kVector, round_up(columns.end, kVector)};
+}
+
+/// Columns of one panel: two vectors of the instruction set in use.
+Index panel_columns();
+
+/// B = src [rows, columns] in panels: out[p][row][w] = src[row][p * W + w], zero past `columns`.
+/// Each panel takes panel_rows * W floats, of which the first rows * W are written.
+void pack_rows(const float* src, Index stride, Index rows, Index columns, Index panel_rows,
+               float* out);
+inline void pack_rows(const float* src, Index stride, Index rows, Index columns, float* out) {
+  pack_rows(src, stride, rows, columns, rows, out);
+}
+/// B = transpose of src: out[p][column][w] = src[p * W + w][column], zero past `rows`.
+/// out holds columns * round_up(rows, kColumnGroup) floats.
+void pack_columns(const float* src, Index stride, Index rows, Index columns, float* out);
+
+/// out[c * n + r] = x[r * n + c] for r, c < n; n divides by kColumnGroup.
+void transpose(const float* x, Index n, float* out);
+
+/// C[rows, columns] = A[rows, depth] * B, or += ; rows divide by kRowGroup, columns by
+/// kColumnGroup; B as packed with `depth` rows.
+void multiply(const float* a, Index a_stride, Index rows, Index depth, const float* packed_b,
+              Index columns, float* c, Index c_stride, bool accumulate);
+
+// The same where each group of kRowGroup rows needs only a part: spans[g] belongs to rows
+// [g * kRowGroup, (g + 1) * kRowGroup), and may be empty. `ahead` is stepped on the way.
+
+/// C = A * B in the columns of each group's span; those divide by kVector. Others stay.
+void multiply_columns(const float* a, Index a_stride, Index depth, const float* packed_b,
+                      std::span<const Range> spans, float* c, Index c_stride,
+                      PrefetchQueue* ahead = nullptr);
+/// C += A * B over the rows of B (columns of A) in each group's span, or C = A * B there. B has
+/// panels of `depth` rows. Rows of C with an empty span stay.
+void multiply_depths(const float* a, Index a_stride, Index depth, const float* packed_b,
+                     Index columns, std::span<const Range> spans, float* c, Index c_stride,
+                     bool accumulate = true, PrefetchQueue* ahead = nullptr);
+
+/// multiply_depths of A's transpose: A[row][k] = a[k * a_stride + row]. Columns of A^T past the
+/// last row that C needs are read and written like others.
+void multiply_transposed(const float* a, Index a_stride, Index depth, const float* packed_b,
+                         Index columns, std::span<const Range> spans, float* c, Index c_stride,
+                         PrefetchQueue* ahead = nullptr);
+
+float dot(const float* x, const float* y, Index n);
+/// Whether none of n floats is NaN or infinite; any n.
+bool all_finite(const float* x, Index n);
+/// out = factor * x; any n, out may be x.
+void scale(const float* x, Index n, float factor, float* out);
+/// The same for each of `rows` rows, row r by factors[r].
+void scale_rows(const float* x, Index stride, Index rows, Index n, const float* factors, float* out,
+                Index out_stride);
+inline void scale_by(float* x, Index n, float factor) { scale(x, n, factor, x); }
+
+// Vectors of n floats; n divides by kVector, in the first two by kColumnGroup.
+
+float max_of(const float* x, Index n);
+/// x = exp(x - shift), exactly 0 for -inf; the sum of the results.
+float exp_and_sum(float* x, Index n, float shift);
+/// The same for each row of a group: x, its first, `stride` floats apart.
+void max_of_group(const float* x, Index stride, Index n, float* most);
+void exp_and_sum_group(float* x, Index stride, Index n, const float* shift, float* sum);
+/// x[i] = exp(x[i] - shift[i]).
+void exp_shifted(float* x, const float* shift, Index n);
+/// out = log(x), x >= 0: -inf at 0.
+void log_all(const float* x, Index n, float* out);
+/// x = cap * tanh(x / cap); slope, when given, gets 1 - (x / cap)^2 of the result.
+void soft_cap_all(float* x, Index n, float cap, float* slope);
+/// ds[i] = p[i] * (dp[i] - delta[i]).
+void softmax_slope(const float* p, const float* dp, const float* delta, float* ds, Index n);
+
+/// The instruction set in use, as Highway names it.
+const char* cpu_target();
+
+}  // namespace maskctl::attention

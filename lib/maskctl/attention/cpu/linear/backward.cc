@@ -1,0 +1,336 @@
+// Gradients of the linear family on the CPU: the state of every chunk is kept on the way forward,
+// and chunks are undone from the last to the first.
+#include <algorithm>
+#include <vector>
+
+#include "maskctl/attention/arrays/round_to.h"
+#include "maskctl/attention/arrays/to_double.h"
+#include "maskctl/attention/cpu/linear/gate_gradients.h"
+#include "maskctl/attention/cpu/linear/state.h"
+#include "maskctl/attention/cpu/linear/tasks.h"
+#include "maskctl/attention/operations/linear/linear_backends.h"
+
+namespace maskctl::attention {
+namespace {
+
+Buffer buffer(Index n) { return Buffer(as_size(n)); }
+
+/// One head of one sequence, in the notation of Chunk.
+class Worker {
+ public:
+  explicit Worker(const LinearDims& d)
+      : keys_(d.key_dim),
+        values_(d.value_dim),
+        key_stride_(round_up(keys_, kColumnGroup)),
+        scale_(static_cast<float>(d.scale)),
+        capacity_(chunk_tokens(d)),
+        rows_(pair_rows(capacity_)),
+        chunk_(d, capacity_),
+        state_(d),
+        d_state_(d),
+        packed_(buffer(std::max({capacity_, keys_, values_}) *
+                       std::max({kChunk, key_stride_, state_.stride()}))),
+        out_slope_(buffer(rows_ * values_)),
+        state_slope_(out_slope_.size()),
+        scores_(buffer(rows_ * kChunk)),
+        score_slopes_(scores_.size()),
+        own_scores_(buffer(capacity_)),
+        own_slopes_(buffer(capacity_)),
+        d_query_(buffer(rows_ * key_stride_)),
+        d_key_(d_query_.size()),
+        d_value_(buffer(rows_ * state_.stride())),
+        sums_(d_value_.size()),
+        gates_(d, capacity_) {}
+
+  void run(const LinearHead& head, const float* initial_state, Rows d_out,
+           const float* d_final_state, HeadGradients& slopes) {
+    keep_states(head, initial_state);
+    d_state_.load(d_final_state);
+    if (slopes.any_gates) gates_.carry(state_.data(), d_state_.data());
+    for (Index n = ceil_div(head.tokens, capacity_); n-- > 0;) {
+      chunk_.load(head, n * capacity_);
+      chunk_.load_queries(head, n * capacity_);
+      ask_ahead(head, n, d_out, slopes);
+      undo(n * capacity_, entered(n), d_out, slopes);
+    }
+    d_state_.store(slopes.initial_state);
+  }
+
+ private:
+  /// The state that chunk n was entered with.
+  float* entered(Index n) { return states_.data() + as_size(n) * state_.cells().size(); }
+
+  /// entered() of all chunks; state_: after the last.
+  void keep_states(const LinearHead& head, const float* initial_state) {
+    state_.load(initial_state);
+    const Index chunks = ceil_div(head.tokens, capacity_);
+    states_.resize(std::max(states_.size(), as_size(chunks) * state_.cells().size()));
+    for (Index n = 0; n < chunks; ++n) {
+      chunk_.load(head, n * capacity_);
+      ahead_.clear();
+      ahead_.ask_keys(head, tokens_of(head, n + 1), keys_, values_);
+      chunk_.enter(state_.data(), state_.stride());
+      std::ranges::copy(state_.cells(), entered(n));
+      state_.leave(chunk_, packed_.data(), &ahead_);
+    }
+  }
+
+  /// None where there is no such chunk.
+  Range tokens_of(const LinearHead& head, Index n) const {
+    return {std::max<Index>(n * capacity_, 0), std::min((n + 1) * capacity_, head.tokens)};
+  }
+
+  /// While chunk n is undone: what the one before it will read, and the rows that will be written.
+  void ask_ahead(const LinearHead& head, Index n, const Rows& d_out, const HeadGradients& slopes) {
+    const Range next = tokens_of(head, n - 1), tokens = tokens_of(head, n);
+    ahead_.clear();
+    ahead_.ask_keys(head, next, keys_, values_);
+    ahead_.ask(head.q, next, keys_);
+    ahead_.ask(d_out, next, values_);
+    ahead_.ask(slopes.q, tokens, keys_);
+    ahead_.ask(slopes.k, tokens, keys_);
+    ahead_.ask(slopes.v, tokens, values_);
+  }
+
+  /// All gradients of the loaded chunk; d_state_ goes from after its last token to before its
+  /// first.
+  void undo(Index first, const float* entered, const Rows& d_out, HeadGradients& slopes) {
+    const bool by_value = bool(slopes.value_gates);
+    load_out_slope(first, d_out);
+    find_d_query(entered);
+    if (by_value) read_state(chunk_, entered, state_.stride(), packed_.data(), sums_.data());
+    for (Index j = 0; j < chunk_.segments(); ++j) find_scores(j, by_value);
+    find_d_key();
+    find_d_value();
+    for (Index j = chunk_.segments(); j-- > 0;) pass_back(j);
+    if (slopes.any_gates) find_gates(by_value);
+    add_own();
+    chunk_.leave(d_state_.data(), d_state_.stride());
+    pack_rows(state_slope(), values_, chunk_.count(), values_, packed_.data());
+    d_state_.add_product(chunk_.state_query(), chunk_.count(), packed_.data());
+    if (slopes.any_gates) {
+      gates_.carry(entered, d_state_.data());
+      gates_.write(chunk_.count(), first, slopes);
+    }
+    write_rows(first, slopes);
+    chunk_.enter(d_state_.data(), d_state_.stride());
+  }
+
+  void load_out_slope(Index first, const Rows& d_out) {
+    const Decays& decays = chunk_.values().decays();
+    scale_rows(d_out.from(first), chunk_.count(), values_,
+               {.factor = scale_, .cells = decays.cells()}, {out_slope_.data(), values_});
+    if (state_slope() == out_slope_.data()) return;
+    chunk_.scale_before(decays, nullptr, {out_slope_.data(), values_},
+                        {state_slope_.data(), values_});
+  }
+
+  /// out_slope_ as the state meets it.
+  const float* state_slope() const {
+    const bool is_one = !chunk_.values().decays().before(chunk_.segments() - 1);
+    return is_one ? out_slope_.data() : state_slope_.data();
+  }
+
+  // What the state does to the gradients of the chunk. `entered` and the rows that `leave` gives
+  // carry all decays in between.
+
+  void find_d_query(const float* entered) {
+    pack_columns(entered, state_.stride(), keys_, values_, packed_.data());
+    multiply(state_slope(), values_, chunk_.rows(), values_, packed_.data(), key_stride_,
+             d_query_.data(), key_stride_, false);
+    chunk_.scale_before(chunk_.keys().decays(), chunk_.from_start(), {d_query_.data(), key_stride_},
+                        {d_query_.data(), key_stride_});
+  }
+
+  void find_d_key() {
+    pack_columns(d_state_.data(), d_state_.stride(), keys_, values_, packed_.data());
+    multiply(chunk_.leave_values(), values_, chunk_.rows(), values_, packed_.data(), key_stride_,
+             d_key_.data(), key_stride_, false);
+    scale({d_key_.data(), key_stride_}, chunk_.count(), keys_, {.by_row = chunk_.to_end()});
+  }
+
+  void find_d_value() {
+    const Index stride = state_.stride();
+    pack_rows(d_state_.data(), stride, keys_, values_, packed_.data());
+    multiply(chunk_.leave_keys(), keys_, chunk_.rows(), keys_, packed_.data(), stride,
+             d_value_.data(), stride, false);
+  }
+
+  // What pairs of tokens do.
+
+  /// What the tokens of a segment read of the chunk, its gradient, and d_query_ of that.
+  void find_scores(Index j, bool by_value) {
+    const Range tokens = chunk_.segment(j);
+    const Index row = tokens.begin * kChunk, stride = state_.stride();
+    const PairSpans spans(tokens);
+    const float *const keys = chunk_.meet_keys(j), *const values = chunk_.meet_values(j);
+    pack_columns(keys, keys_, tokens.end, keys_, packed_.data());
+    multiply_columns(chunk_.query() + tokens.begin * keys_, keys_, keys_, packed_.data(),
+                     spans.columns(), scores_.data() + row, kChunk, &ahead_);
+    chunk_.weigh(j, scores_.data(), own_scores_.data());
+    pack_columns(values, values_, tokens.end, values_, packed_.data());
+    multiply_columns(out_slope_.data() + tokens.begin * values_, values_, values_, packed_.data(),
+                     spans.columns(), score_slopes_.data() + row, kChunk, &ahead_);
+    chunk_.weigh(j, score_slopes_.data(), own_slopes_.data());
+    pack_rows(keys, keys_, tokens.end, keys_, packed_.data());
+    multiply_depths(score_slopes_.data() + row, kChunk, tokens.end, packed_.data(), key_stride_,
+                    spans.earlier(), d_query_.data() + tokens.begin * key_stride_, key_stride_,
+                    true, &ahead_);
+    if (!by_value) return;
+    pack_rows(values, values_, tokens.end, values_, packed_.data());
+    multiply_depths(scores_.data() + row, kChunk, tokens.end, packed_.data(), stride,
+                    spans.earlier(), sums_.data() + tokens.begin * stride, stride);
+  }
+
+  /// d_key_ and d_value_ of the tokens up to a segment: from what later segments meet of them to
+  /// what this one does, which adds its part.
+  void pass_back(Index j) {
+    const Range tokens = chunk_.segment(j);
+    const Index row = tokens.begin * kChunk, stride = state_.stride();
+    const PairSpans spans(tokens);
+    scale({d_key_.data(), key_stride_}, tokens.end, keys_,
+          {.by_column = chunk_.keys().decays().across(j)});
+    pack_rows(chunk_.query() + tokens.begin * keys_, keys_, tokens.size(), keys_, packed_.data());
+    multiply_transposed(score_slopes_.data() + row, kChunk, tokens.size(), packed_.data(),
+                        key_stride_, spans.later(), d_key_.data(), key_stride_, &ahead_);
+    scale({d_value_.data(), stride}, tokens.end, values_,
+          {.by_column = chunk_.values().decays().across(j)});
+    pack_rows(out_slope_.data() + tokens.begin * values_, values_, tokens.size(), values_,
+              packed_.data());
+    multiply_transposed(scores_.data() + row, kChunk, tokens.size(), packed_.data(), stride,
+                        spans.later(), d_value_.data(), stride, &ahead_);
+  }
+
+  static void scale(const RowsOf<float>& rows, Index count, Index width, const Scaling& by) {
+    if (!by.is_one()) scale_rows({rows.data, rows.stride}, count, width, by, rows);
+  }
+
+  void find_gates(bool by_value) {
+    const Index stride = state_.stride();
+    const GateGradients::Terms keys{{{chunk_.query(), keys_}, {d_query_.data(), key_stride_}},
+                                    {{chunk_.keys().rows(), keys_}, {d_key_.data(), key_stride_}}};
+    const GateGradients::Terms values{
+        {{out_slope_.data(), values_}, {sums_.data(), stride}},
+        {{chunk_.values().rows(), values_}, {d_value_.data(), stride}}};
+    gates_.find(chunk_, keys, by_value ? &values : nullptr);
+  }
+
+  /// What tokens read of themselves. Before it, d_query_, d_key_ and d_value_ lack that, and so do
+  /// the gradients of gates: it would cancel in them, but for rounding, and no decay makes it less.
+  void add_own() {
+    const Index n = chunk_.count(), stride = state_.stride();
+    const Scaling by_slope{.by_row = own_slopes_.data()}, by_score{.by_row = own_scores_.data()};
+    scale_rows({chunk_.keys().rows(), keys_}, n, keys_, by_slope, {d_query_.data(), key_stride_},
+               true);
+    scale_rows({chunk_.query(), keys_}, n, keys_, by_slope, {d_key_.data(), key_stride_}, true);
+    scale_rows({out_slope_.data(), values_}, n, values_, by_score, {d_value_.data(), stride}, true);
+  }
+
+  void write_rows(Index first, const HeadGradients& slopes) const {
+    const Index n = chunk_.count();
+    const Scaling by_keys{.cells = chunk_.keys().decays().cells(), .divides = true};
+    const Scaling by_values{.cells = chunk_.values().decays().cells(), .divides = true};
+    scale_rows({d_query_.data(), key_stride_}, n, keys_, {.cells = by_keys.cells},
+               slopes.q.from(first));
+    scale_rows({d_key_.data(), key_stride_}, n, keys_, by_keys, slopes.k.from(first), slopes.adds);
+    scale_rows({d_value_.data(), state_.stride()}, n, values_, by_values, slopes.v.from(first),
+               slopes.adds);
+  }
+
+  Index keys_, values_, key_stride_;
+  float scale_;
+  Index capacity_, rows_;
+  Chunk chunk_;
+  LinearState state_, d_state_;
+  LinearRowsAhead ahead_;
+  Buffer packed_, out_slope_, state_slope_, scores_, score_slopes_;
+  Buffer own_scores_, own_slopes_;  // of each token with itself, which the others lack
+  Buffer d_query_, d_key_, d_value_;
+  Buffer sums_;  // o_t / (softmax_scale * R_t), what out_slope_ is the gradient of
+  GateGradients gates_;
+  Buffer states_;  // side by side
+};
+
+/// The gradients of a call, in f32.
+struct Sums {
+  Sums(const RecurrentAttentionInputs& in, const LinearDims& d)
+      : query(like(in.query, d)),
+        key(like(in.key, d)),
+        value(like(in.value, d)),
+        g(like(in.g, d)),
+        gk(like(in.gk, d)),
+        gv(like(in.gv, d)),
+        initial_state(Tensor::unwritten(DType::kFloat32, d.state_shape())),
+        g_gamma(as_size(static_cast<Index>(d.sequences.size()) * d.heads)) {}
+
+  static Tensor like(const Tensor* array, const LinearDims& d) {
+    return array ? d.of_tokens(array->shape()) : Tensor();
+  }
+
+  HeadGradients head(const LinearCpuCall& c, Index n, Index h) {
+    const LinearDims& d = c.d;
+    const auto rows = [&](Tensor& array, Index heads, Index of, Index width) {
+      return c.rows(array.elements() ? array.as<float>().data() : nullptr, n, heads, of, width);
+    };
+    HeadGradients slopes;
+    slopes.q = rows(query, d.heads, h, d.key_dim);
+    slopes.k = rows(key, d.kv_heads, d.kv_head(h), d.key_dim);
+    slopes.v = rows(value, d.kv_heads, d.kv_head(h), d.value_dim);
+    if (d.g_per_head) {
+      slopes.head_gates = rows(g, d.heads, h, 1);
+    } else {
+      slopes.key_gates[0] = rows(g, d.heads, h, d.key_dim);
+    }
+    slopes.key_gates[1] = rows(gk, d.heads, h, d.key_dim);
+    slopes.value_gates = rows(gv, d.heads, h, d.value_dim);
+    slopes.by_head = c.g_gamma || d.g_per_head;
+    slopes.any_gates = c.g || c.g_gamma || c.gk || c.gv;
+    slopes.initial_state =
+        initial_state.as<float>().data() + (n * d.heads + h) * d.key_dim * d.value_dim;
+    return slopes;
+  }
+
+  Tensor query, key, value, g, gk, gv, initial_state;
+  std::vector<double> g_gamma;  // [N,H]
+};
+
+/// The gradient of g_gamma, summed over the sequences in order.
+Tensor gamma_gradient(const std::vector<double>& of_sequences, const Tensor& g_gamma) {
+  std::vector<double> sums(as_size(g_gamma.elements()));
+  for (std::size_t n = 0; n < of_sequences.size(); ++n) sums[n % sums.size()] += of_sequences[n];
+  return tensor_of(sums, g_gamma);
+}
+
+}  // namespace
+
+LinearAttentionGradients cpu_linear_backward(const RecurrentAttentionInputs& in,
+                                             const Tensor& d_out, const Tensor* d_final_state,
+                                             const LinearDims& d) {
+  const LinearCpuCall call(in, d);
+  const Floats out_slope(&d_out), state_slope(d_final_state);
+  Sums sums(in, d);
+  const Index group = d.heads / d.kv_heads;
+  for_each_linear_task<Worker>(d, d.kv_heads, [&](Worker& worker, Index n, Index u) {
+    for (Index h = u * group; h < (u + 1) * group; ++h) {
+      HeadGradients slopes = sums.head(call, n, h);
+      slopes.adds = h > u * group;
+      worker.run(call.head(n, h), call.state(call.initial_state, n, h),
+                 call.rows(out_slope.data(), n, d.heads, h, d.value_dim),
+                 call.state(state_slope, n, h), slopes);
+      sums.g_gamma[as_size(n * d.heads + h)] = slopes.g_gamma;
+    }
+  });
+  LinearAttentionGradients gradients;
+  gradients.query = rounded(std::move(sums.query), in.query->dtype());
+  gradients.key = rounded(std::move(sums.key), in.key->dtype());
+  gradients.value = rounded(std::move(sums.value), in.value->dtype());
+  if (in.g) gradients.g = rounded(std::move(sums.g), in.g->dtype());
+  if (in.g_gamma) gradients.g_gamma = gamma_gradient(sums.g_gamma, *in.g_gamma);
+  if (in.gk) gradients.gk = rounded(std::move(sums.gk), in.gk->dtype());
+  if (in.gv) gradients.gv = rounded(std::move(sums.gv), in.gv->dtype());
+  if (in.initial_state)
+    gradients.initial_state = rounded(std::move(sums.initial_state), in.initial_state->dtype());
+  return gradients;
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,117 @@
+// A stretch of tokens of one head with its decays taken out, so that it is matrix products.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
+#include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cpu/linear/decayed_rows.h"
+#include "maskctl/attention/operations/linear/linear_dims.h"
+
+namespace maskctl::attention {
+
+/// Most tokens of a chunk; divides by kRowGroup and kColumnGroup.
+inline constexpr Index kChunk = 96;
+
+/// Tokens of a chunk of a call; the last one of a sequence may have fewer.
+inline Index chunk_tokens(const LinearDims& d) {
+  constexpr Index kUsual = 64;  // more pairs cost more than the larger products gain
+  const Index wanted = d.chunk_size > 0 ? std::min(d.chunk_size, kChunk) : kUsual;
+  return std::clamp<Index>(d.longest(), 1, wanted);
+}
+
+/// Rows that products of pairs of tokens touch where there is room for `capacity` tokens: the
+/// groups of a segment may begin at any token.
+constexpr Index pair_rows(Index capacity) { return round_up(capacity, kRowGroup) + kRowGroup; }
+
+/// What each group of kRowGroup rows of a product of the pairs (t, s <= t), t of a segment, needs,
+/// as in cpu_kernel.h.
+class PairSpans {
+ public:
+  explicit PairSpans(Range segment);
+  // Rows are tokens t, from segment.begin on.
+  std::span<const Range> columns() const { return {columns_.data(), groups_}; }  // of scores
+  std::span<const Range> earlier() const { return {earlier_.data(), groups_}; }  // s <= t
+  // Rows are tokens s, from 0 on; in numbers of t since segment.begin.
+  std::span<const Range> later() const { return {later_.data(), later_groups_}; }  // t >= s
+
+ private:
+  std::size_t groups_, later_groups_;
+  std::array<Range, kChunk / kRowGroup> columns_, earlier_, later_;
+};
+
+// In the notation of Decays, with P of the gates per key, R those of gv, and pair[t][s] the
+// product of the decays per head after token s up to token t. The decays of the first token act on
+// the state before it (`enter`). For the state h that was entered with and the last token L, within
+// one segment,
+//   o_t = R_t * (pair[t][0] (q_t P_t) h + sum_(s <= t) pair[t][s] (q_t P_t).(k_s / P_s) v_s / R_s)
+//   next state = R_L * (pair[L][0] P_L h + sum_s (pair[L][s] P_L k_s / P_s) (v_s / R_s)^T);
+// with more of them h gets the factors before(j), k / P and v / R those of DecayedRows. Terms only
+// ever meet others with the same factor, so nothing cancels that did not before. pair is made by
+// multiplication, which any decay can take, exp(-inf) = 0 too.
+class Chunk {
+ public:
+  /// `capacity` tokens at most, itself at most kChunk.
+  Chunk(const LinearDims& d, Index capacity);
+
+  /// Takes `capacity` tokens from `first` on, or all that are left: what the state needs of them.
+  void load(const LinearHead& head, Index first);
+  /// The queries of the same tokens.
+  void load_queries(const LinearHead& head, Index first);
+
+  Index count() const { return bounds_.back(); }
+  /// count() rounded up to the rows of a product.
+  Index rows() const { return round_up(count(), kRowGroup); }
+  Index segments() const { return static_cast<Index>(bounds_.size()) - 1; }
+  Range segment(Index j) const { return {bounds_[as_size(j)], bounds_[as_size(j) + 1]}; }
+
+  // [pair_rows, K]; rows past count() hold anything.
+  const float* query() const { return query_.data(); }       // q P
+  const float* state_query() const { return state_query_; }  // q P before(j) pair[t][0]
+
+  /// Whether the decay per head of the first token of segment j is 0; such tokens begin one.
+  bool forgets(Index j) const;
+
+  const DecayedRows& keys() const { return keys_; }
+  const DecayedRows& values() const { return values_; }
+  const float* meet_keys(Index j) { return keys_.meet(j, segment(j)); }
+  const float* meet_values(Index j) { return values_.meet(j, segment(j)); }
+  /// Times pair[L][s].
+  const float* leave_keys() { return keys_.leave(bounds_, to_end()); }
+  const float* leave_values() { return values_.leave(bounds_, nullptr); }
+
+  /// scores[t * kChunk + s] *= pair[t][s], and 0 for s > t and in the rows of the last group past
+  /// the segment; only within earlier() and later(). Those of s = t go to own[t] instead, if given.
+  void weigh(Index j, float* scores, float* own = nullptr) const;
+
+  // State [K, stride]: multiplied by the decays of the first token, by those up to the last.
+  void enter(float* state, Index stride) const;
+  void leave(float* state, Index stride) const;
+
+  /// Rows [count, stride] of keys or values times before(j) of their segments, and by_row.
+  void scale_before(const Decays& decays, const float* by_row, const Rows& from,
+                    const RowsOf<float>& to) const;
+
+  // Factors of the tokens, null where all are 1.
+  const float* from_start() const { return by_head_ ? from_start_.data() : nullptr; }  // pair[t][0]
+  const float* to_end() const { return by_head_ ? pair_row(count() - 1) : nullptr; }   // pair[L][t]
+
+ private:
+  void load_bounds(const LinearHead& head, Index first);
+  void load_pairs(const LinearHead& head, Index first);
+  const float* pair_row(Index t) const { return pair_.data() + t * kChunk; }
+
+  Index capacity_;
+  bool by_head_ = false;
+  std::vector<Index> bounds_;  // of the segments
+  DecayedRows keys_, values_;
+  Buffer query_, moved_query_, pair_, from_start_;
+  const float* state_query_ = nullptr;
+  float enter_head_ = 1;
+  float pair_gate_ = 0;  // g_gamma that pair_ was made of; NaN: of gates that vary
+  Index pair_rows_ = 1;  // of pair_, that are made
+};
+
+}  // namespace maskctl::attention

@@ -1,0 +1,60 @@
+// Products of the decays of a chunk of tokens, per key or per value.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "maskctl/attention/cpu/linear/vectors.h"
+
+namespace maskctl::attention {
+
+using Buffer = std::vector<float>;
+
+// The chunk falls into segments. P_t is the product of the decays after the first token of t's
+// segment, up to t; it and its inverse fit f32. across(j) are the decays after the first token of
+// segment j up to the first one of the next, or, in the last segment, up to the last token. So
+// token s of segment i reaches t of a later segment j by
+//   1 / P_s * across(i) * ... * across(j - 1) * P_t,
+// in which each product from the left is that of decays: strong ones end at 0, and nothing
+// overflows that the recurrence would not.
+class Decays {
+ public:
+  /// `capacity` tokens at most.
+  Decays(Index width, Index capacity);
+
+  /// The gates, which add up, from the first token of a chunk on; those without data are 0.
+  void start(const std::array<Rows, 2>& gates);
+  /// Takes the segment that starts with token `begin`, and returns where it must end: `end` or
+  /// before, after `begin`.
+  Index add_segment(Index begin, Index end);
+  /// Multiplies: segment j is of the tokens [bounds[j], bounds[j + 1]), the first of them 0.
+  void finish(std::span<const Index> bounds);
+
+  Index width() const { return width_; }
+
+  // Null where all are 1.
+  const float* enter() const { return any_ ? enter_.data() : nullptr; }  // of the first token
+  const float* cells() const { return any_ ? cells_.data() : nullptr; }  // P_t, [count, width]
+  const float* across(Index j) const { return any_ ? across_.data() + j * width_ : nullptr; }
+  /// From the first token to that of segment j.
+  const float* before(Index j) const {
+    return any_ && j > 0 ? before_.data() + j * width_ : nullptr;
+  }
+  /// From the first token of segment j to the last token.
+  const float* after(Index j) const { return any_ ? after_.data() + j * width_ : nullptr; }
+
+ private:
+  /// exp of the gates of one token; `to` has room for a multiple of kColumnGroup.
+  void put_decays(Index token, float* to) const;
+  /// Row j of `to` is row a of `from` times row b of `by`.
+  void multiply_rows(const Buffer& from, Index a, const Buffer& by, Index b, Buffer& to,
+                     Index j) const;
+
+  Index width_;
+  bool any_ = false;
+  std::array<Rows, 2> gates_;
+  Buffer enter_, cells_, across_, before_, after_;
+};
+
+}  // namespace maskctl::attention

@@ -1,0 +1,103 @@
+// The linear family on the CPU: chunks of tokens as matrix products, the state between them.
+#include <algorithm>
+
+#include "maskctl/attention/arrays/round_to.h"
+#include "maskctl/attention/cpu/linear/state.h"
+#include "maskctl/attention/cpu/linear/tasks.h"
+#include "maskctl/attention/operations/linear/linear_backends.h"
+
+namespace maskctl::attention {
+namespace {
+
+Buffer buffer(Index n) { return Buffer(as_size(n)); }
+
+/// One head of one sequence from its first token to its last.
+class Worker {
+ public:
+  explicit Worker(const LinearDims& d)
+      : keys_(d.key_dim),
+        values_(d.value_dim),
+        scale_(static_cast<float>(d.scale)),
+        capacity_(chunk_tokens(d)),
+        chunk_(d, capacity_),
+        state_(d),
+        packed_keys_(buffer(keys_ * round_up(capacity_, kColumnGroup))),
+        packed_values_(buffer(capacity_ * state_.stride())),
+        packed_state_(buffer(keys_ * state_.stride())),
+        scores_(buffer(pair_rows(capacity_) * kChunk)),
+        sums_(buffer(pair_rows(capacity_) * state_.stride())) {}
+
+  void run(const LinearHead& head, const float* initial_state, RowsOf<float> out,
+           float* final_state) {
+    state_.load(initial_state);
+    for (Index first = 0; first < head.tokens; first += chunk_.count()) {
+      chunk_.load(head, first);
+      chunk_.load_queries(head, first);
+      ask_ahead(head, first, out);
+      chunk_.enter(state_.data(), state_.stride());
+      read_state(chunk_, state_.data(), state_.stride(), packed_state_.data(), sums_.data());
+      for (Index j = 0; j < chunk_.segments(); ++j) read_tokens(j);
+      write(first, out);
+      state_.leave(chunk_, packed_values_.data(), &ahead_);
+    }
+    state_.store(final_state);
+  }
+
+ private:
+  /// While the chunk works: the rows that it will write, and what the next one will read.
+  void ask_ahead(const LinearHead& head, Index first, const RowsOf<float>& out) {
+    const Index end = first + chunk_.count();
+    const Range next{end, std::min(end + capacity_, head.tokens)};
+    ahead_.clear();
+    ahead_.ask_keys(head, next, keys_, values_);
+    ahead_.ask(head.q, next, keys_);
+    ahead_.ask(out, {first, end}, values_);
+  }
+
+  /// sums_ += what the tokens of a segment read of the chunk.
+  void read_tokens(Index j) {
+    const Index stride = state_.stride();
+    const Range tokens = chunk_.segment(j);
+    const PairSpans spans(tokens);
+    float* const scores = scores_.data() + tokens.begin * kChunk;
+    pack_columns(chunk_.meet_keys(j), keys_, tokens.end, keys_, packed_keys_.data());
+    multiply_columns(chunk_.query() + tokens.begin * keys_, keys_, keys_, packed_keys_.data(),
+                     spans.columns(), scores, kChunk, &ahead_);
+    chunk_.weigh(j, scores_.data());
+    const Index n = chunk_.count();
+    if (j == 0 || chunk_.values().decays().cells()) {  // else they are those of segment 0
+      pack_rows(chunk_.meet_values(j), values_, n, values_, packed_values_.data());
+    }
+    multiply_depths(scores, kChunk, n, packed_values_.data(), stride, spans.earlier(),
+                    sums_.data() + tokens.begin * stride, stride, true, &ahead_);
+  }
+
+  void write(Index first, const RowsOf<float>& out) const {
+    scale_rows({sums_.data(), state_.stride()}, chunk_.count(), values_,
+               {.factor = scale_, .cells = chunk_.values().decays().cells()}, out.from(first));
+  }
+
+  Index keys_, values_;
+  float scale_;
+  Index capacity_;
+  Chunk chunk_;
+  LinearState state_;
+  LinearRowsAhead ahead_;
+  Buffer packed_keys_, packed_values_, packed_state_, scores_, sums_;
+};
+
+}  // namespace
+
+LinearAttentionResult cpu_linear_forward(const RecurrentAttentionInputs& in, const LinearDims& d) {
+  const LinearCpuCall call(in, d);
+  Tensor out = d.of_tokens(d.out_shape());
+  Tensor final_state = Tensor::unwritten(DType::kFloat32, d.state_shape());
+  for_each_linear_task<Worker>(d, d.heads, [&](Worker& worker, Index sequence, Index h) {
+    worker.run(call.head(sequence, h), call.state(call.initial_state, sequence, h),
+               call.rows(out.as<float>().data(), sequence, d.heads, h, d.value_dim),
+               final_state.as<float>().data() + (sequence * d.heads + h) * d.key_dim * d.value_dim);
+  });
+  return {rounded(std::move(out), in.value->dtype()), std::move(final_state)};
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,52 @@
+// Gradients of the gates of one chunk, from those of its queries, keys and values.
+#pragma once
+
+#include <vector>
+
+#include "maskctl/attention/cpu/linear/chunk.h"
+
+namespace maskctl::attention {
+
+/// Where the gradients of one head go.
+struct HeadGradients {
+  RowsOf<float> q, k, v;
+  bool adds = false;  // to k and v, which hold those of other query heads
+  RowsOf<float> key_gates[2], value_gates, head_gates;  // as in LinearHead
+  double g_gamma = 0;
+  bool any_gates = false, by_head = false;  // by_head: g_gamma or g per head
+  float* initial_state = nullptr;
+};
+
+// The gradient of the logarithm of a decay per key is sum_v of state times gradient of the state
+// just after the decay; from one token back to the one before that grows by q dq - k dk (per value:
+// by o do - v dv, summed over keys). Each chunk starts that sum anew from the states.
+class GateGradients {
+ public:
+  /// `capacity` tokens at most.
+  GateGradients(const LinearDims& d, Index capacity);
+
+  /// Starts the sums from a state and its gradient, [K, V] in rows of round_up(V, kColumnGroup):
+  /// those after the last token of a chunk, or those just after the decays of its first one.
+  void carry(const float* state, const float* d_state);
+
+  /// The products of rows that the sums grow by, and those that they fall by.
+  struct Terms {
+    RowPair plus, minus;
+  };
+  /// All tokens but the first, from what `carry` took after the last. The terms lack what tokens
+  /// read of themselves: it would cancel, but for rounding, and no decay makes it less. values:
+  /// null without gates per value.
+  void find(const Chunk& chunk, const Terms& keys, const Terms* values);
+
+  /// The first token, from what `carry` took last; and the way out, tokens from `first` on.
+  void write(Index count, Index first, HeadGradients& slopes);
+
+ private:
+  void forget(const Chunk& chunk, Index j);
+
+  Index keys_, values_, stride_;
+  Buffer key_gates_, value_gates_;
+  std::vector<double> key_carry_, value_carry_, head_gates_;
+};
+
+}  // namespace maskctl::attention

@@ -1,0 +1,40 @@
+// Where the rows of a head are.
+#include "maskctl/attention/cpu/linear/heads.h"
+
+namespace maskctl::attention {
+
+LinearCpuCall::LinearCpuCall(const RecurrentAttentionInputs& in, const LinearDims& dims)
+    : d(dims),
+      q(in.query),
+      k(in.key),
+      v(in.value),
+      g(in.g),
+      g_gamma(in.g_gamma),
+      gk(in.gk),
+      gv(in.gv),
+      initial_state(in.initial_state) {}
+
+LinearHead LinearCpuCall::head(Index sequence, Index h) const {
+  const Index u = d.kv_head(h);
+  LinearHead head;
+  head.tokens = d.sequences[as_size(sequence)].tokens.size();
+  head.q = rows(q.data(), sequence, d.heads, h, d.key_dim);
+  head.k = rows(k.data(), sequence, d.kv_heads, u, d.key_dim);
+  head.v = rows(v.data(), sequence, d.kv_heads, u, d.value_dim);
+  if (d.g_per_head) {
+    head.head_gates = rows(g.data(), sequence, d.heads, h, 1);
+  } else {
+    head.key_gates[0] = rows(g.data(), sequence, d.heads, h, d.key_dim);
+  }
+  head.key_gates[1] = rows(gk.data(), sequence, d.heads, h, d.key_dim);
+  head.value_gates = rows(gv.data(), sequence, d.heads, h, d.value_dim);
+  if (g_gamma) head.head_gate = g_gamma.data()[h];
+  return head;
+}
+
+const float* LinearCpuCall::state(const Floats& states, Index sequence, Index h) const {
+  if (!states) return nullptr;
+  return states.data() + (sequence * d.heads + h) * d.key_dim * d.value_dim;
+}
+
+}  // namespace maskctl::attention

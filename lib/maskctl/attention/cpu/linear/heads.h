@@ -1,0 +1,78 @@
+// The arrays of one call of the linear family as the CPU path wants them: f32, one head of one
+// sequence at a time, in order of time.
+#pragma once
+
+#include "maskctl/attention/cpu/heads.h"
+#include "maskctl/attention/cpu/prefetch_queue.h"
+#include "maskctl/attention/operations/linear/linear_dims.h"
+
+namespace maskctl::attention {
+
+/// Rows of one array: that of step n starts at data + n * stride. stride is negative in reverse.
+template <class T>
+struct RowsOf {
+  T* data = nullptr;
+  Index stride = 0;
+  T* row(Index step) const { return data + step * stride; }
+  /// The rows from a step on; none of none.
+  RowsOf from(Index step) const { return {data ? row(step) : nullptr, stride}; }
+  explicit operator bool() const { return data != nullptr; }
+};
+using Rows = RowsOf<const float>;
+
+/// One head of one sequence. Absent gates have no data.
+struct LinearHead {
+  Index tokens = 0;
+  Rows q, k, v;
+  Rows key_gates[2];    // [K] each: per-key g and gk
+  Rows value_gates;     // [V]
+  Rows head_gates;      // [1]
+  float head_gate = 0;  // g_gamma
+};
+
+/// Rows that will soon be read or written, asked for while a chunk works. Each token has many for
+/// few products: they are fetched faster than those of softmax attention.
+class LinearRowsAhead : public PrefetchQueue {
+ public:
+  LinearRowsAhead() : PrefetchQueue(kFloatsOfDepth) {}
+
+  /// The rows of some tokens; none of none.
+  template <class T>
+  void ask(const RowsOf<T>& rows, Range tokens, Index width) {
+    if (rows && !tokens.empty())
+      PrefetchQueue::ask(rows.row(tokens.begin), rows.stride, tokens.size(), width);
+  }
+  /// What the state needs of some tokens of a head.
+  void ask_keys(const LinearHead& head, Range tokens, Index keys, Index values) {
+    for (const Rows& gates : head.key_gates) ask(gates, tokens, keys);
+    ask(head.value_gates, tokens, values);
+    ask(head.k, tokens, keys);
+    ask(head.v, tokens, values);
+  }
+
+ private:
+  static constexpr Index kFloatsOfDepth = 16;
+};
+
+/// Everything a task of forward or backward reads.
+struct LinearCpuCall {
+  LinearCpuCall(const RecurrentAttentionInputs& inputs, const LinearDims& dims);
+
+  LinearHead head(Index sequence, Index h) const;
+  /// Rows of head h of an array [B,T,heads,width], in the order of a sequence; none of an absent
+  /// array.
+  template <class T>
+  RowsOf<T> rows(T* array, Index sequence, Index heads, Index h, Index width) const {
+    const LinearSequence& s = d.sequences[as_size(sequence)];
+    if (!array || s.tokens.empty()) return {};
+    const Index stride = heads * width;
+    return {array + d.token(s, 0) * stride + h * width, d.reverse ? -stride : stride};
+  }
+  /// [K,V] of an array of states; null when absent.
+  const float* state(const Floats& states, Index sequence, Index h) const;
+
+  LinearDims d;
+  Floats q, k, v, g, g_gamma, gk, gv, initial_state;
+};
+
+}  // namespace maskctl::attention

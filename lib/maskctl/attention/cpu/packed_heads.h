@@ -1,0 +1,59 @@
+// K and V of the key heads of one call, packed for products as tasks come to need them.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "maskctl/attention/cpu/heads.h"
+#include "maskctl/base/kept_memory.h"
+
+namespace maskctl::attention {
+
+/// One key head. Tasks share it: whoever first needs some keys packs them, and finds them in its
+/// own cache.
+class PackedHead {
+ public:
+  static constexpr Index kUnit = 64;  // keys that are packed at once; divides by kColumnGroup
+  /// Key head number b * kv_heads + u; `call` must outlive it.
+  PackedHead(const CpuCall& call, Index head);
+  /// Packs what is still missing of these keys.
+  void need(Range keys);
+  /// Keys from j on as columns (pack_columns); j divides by kColumnGroup.
+  const float* keys(Index j) const { return keys_ + j * d_.dim; }
+  /// Values from key j on as rows (pack_rows), in panels of panel_rows() rows.
+  const float* values(Index j) const { return values_ + j * panel_; }
+  Index panel_rows() const { return panel_rows_; }
+
+ private:
+  void pack(Index first);
+  /// Whether all that was packed is finite.
+  bool pack(const HeadRows& rows, Index first);
+
+  const Dims& d_;
+  HeadRows rows_, clean_rows_;
+  Index panel_, panel_rows_;
+  KeptMemory memory_;
+  float *keys_, *values_;
+  std::vector<std::once_flag> packed_;  // units of keys
+  std::once_flag cleaned_;
+};
+
+/// Every key head of a call, each held from its first task to its last.
+class PackedHeads {
+ public:
+  /// Each head will be taken `tasks` times.
+  PackedHeads(const CpuCall& call, Index tasks);
+  std::shared_ptr<PackedHead> take(Index head);
+
+ private:
+  struct Head {
+    std::shared_ptr<PackedHead> packed;
+    Index tasks = 0;  // still to come
+  };
+  const CpuCall& call_;
+  std::mutex mutex_;
+  std::vector<Head> heads_;
+};
+
+}  // namespace maskctl::attention

@@ -1,0 +1,240 @@
+// Attention over pages on the CPU. Sequences of few rows are streamed: every key is read once,
+// where it lies, by all query heads, and the tasks of a row are merged. Longer ones are gathered
+// and go to the tiles of softmax attention.
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "maskctl/attention/cpu/heads.h"
+#include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cpu/row_products.h"
+#include "maskctl/attention/operations/paged/paged_backends.h"
+#include "maskctl/base/threads.h"
+
+namespace maskctl::attention {
+namespace {
+
+constexpr float kClosed = -std::numeric_limits<float>::infinity();
+constexpr Index kStreamedRows = 4;  // a gathered sequence costs about as much as five rows
+constexpr Index kTaskKeys = 1024;   // of a row
+constexpr Index kMostKeys = 256;    // of a piece, unless more are asked for; divides kTaskKeys
+// Of the keys of a piece; they, their values and the next keys wait in the second cache.
+constexpr Index kPieceBytes = Index{1} << 17;
+
+/// A row of a streamed sequence and what it sees; its tasks are numbered from `first` on.
+struct Row {
+  const PagedSequence* sequence;
+  Index row;
+  Range keys;
+  Index first, task_keys;
+
+  Index tasks() const { return ceil_div(keys.size(), task_keys); }
+};
+
+/// Keys that a task reads at a time.
+Index piece_keys(const PagedCall& call) {
+  if (call.tiles.keys > 0) return std::min(round_up(call.tiles.keys, kColumnGroup), kTaskKeys);
+  const PagedCache& cache = call.cache;
+  const Index row = cache.heads * cache.dim * size_bytes(cache.dtype);
+  Index keys = kMostKeys;
+  while (keys > kColumnGroup && keys * row > kPieceBytes) keys /= 2;
+  return keys;
+}
+
+/// Keys of a task of a row that sees so many: whole pieces.
+Index task_keys(const PagedCall& call, Index keys) {
+  const Index wanted =
+      call.tiles.splits > 0 ? std::max<Index>(ceil_div(keys, call.tiles.splits), 1) : kTaskKeys;
+  return round_up(wanted, piece_keys(call));
+}
+
+/// The softmax of each query head over the keys of each task: the maximum, the sum of the weights
+/// and the weighted sum of the values.
+struct Partials {
+  Partials(std::size_t tasks, Index q_heads, Index dim)
+      : max(tasks * as_size(q_heads), kClosed),
+        weight(tasks * as_size(q_heads)),
+        sum(tasks * as_size(q_heads * dim), 0.0f) {}
+  std::vector<float> max, weight;
+  std::vector<float, AlignedAllocator<float>> sum;
+};
+
+/// Some keys of a row. Its number among all tasks is that of its partial results.
+struct Task {
+  const Row* row;
+  Range keys;
+};
+
+/// What one thread does: all heads of the rows of some tasks, each over its keys. Threads share
+/// `next_task`.
+class Stream {
+ public:
+  Stream(const PagedCall& call, const Floats& queries, const std::vector<Task>& tasks,
+         std::atomic<Index>& next_task, Partials& partials)
+      : c_(call), queries_(queries), tasks_(tasks), next_task_(next_task), partials_(partials) {}
+
+  /// Whatever task comes next, until none is left; the keys that come next are asked for across the
+  /// ends of tasks.
+  void run() {
+    Piece piece = take();
+    locate(piece);
+    while (!piece.keys.empty()) {
+      std::swap(keys_, next_keys_), std::swap(values_, next_values_);
+      const Piece next = take();
+      locate(next);
+      add(piece);
+      piece = next;
+    }
+  }
+
+ private:
+  /// Keys of a task that are read together; none when no task is left.
+  struct Piece {
+    Index task = 0;
+    Range keys{0, 0};
+  };
+
+  Piece take() {
+    if (left_.keys.empty()) {
+      const Index task = next_task_++;
+      if (task >= static_cast<Index>(tasks_.size())) return {};
+      left_ = {task, tasks_[as_size(task)].keys};
+    }
+    const Index begin = left_.keys.begin;
+    left_.keys.begin = std::min(begin + piece_keys(c_), left_.keys.end);
+    return {left_.task, {begin, left_.keys.begin}};
+  }
+
+  /// The rows that come next.
+  void locate(const Piece& piece) {
+    const PagedCache& cache = c_.cache;
+    c_.elements(*tasks_[as_size(piece.task)].row->sequence, piece.keys, offsets_);
+    RowArray array{cache.dtype,       cache.keys, cache.heads,
+                   cache.head_stride, cache.dim,  cache.heads_first() ? cache.page_size : 1};
+    next_keys_.place(array, offsets_);
+    array.data = cache.values;
+    next_values_.place(array, offsets_);
+  }
+
+  /// One piece. Its values are asked for while its keys are read, the next keys while the values
+  /// are.
+  void add(const Piece& piece) {
+    const Index width = round_up(keys_.count(), kColumnGroup), group = c_.group();
+    const Index row = tasks_[as_size(piece.task)].row->row, first = piece.task * c_.q_heads;
+    scores_.resize(as_size(c_.q_heads * width));
+    row_dots(keys_, queries_.data() + row * c_.q_heads * c_.cache.dim, group, scores_.data(), width,
+             &values_);
+    for (Index h = 0; h < c_.q_heads; ++h) {
+      weigh(scores_.data() + h * width, keys_.count(), width, first + h);
+    }
+    row_sums(values_, scores_.data(), width, group, partials_.sum.data() + first * c_.cache.dim,
+             &next_keys_);
+  }
+
+  /// Logits to weights; earlier sums shrink when the maximum grows.
+  void weigh(float* x, Index count, Index width, Index partial) {
+    std::fill(x + count, x + width, 0.0f);
+    scale_by(x, width, static_cast<float>(c_.scale));
+    if (c_.soft_cap) soft_cap_all(x, width, static_cast<float>(*c_.soft_cap), nullptr);
+    std::fill(x + count, x + width, kClosed);
+    float& top = partials_.max[as_size(partial)];
+    float& weight = partials_.weight[as_size(partial)];
+    const float now = std::max(top, max_of(x, width));
+    if (now > top && top != kClosed) {
+      const float factor = std::exp(top - now);
+      weight *= factor;
+      float* const sum = partials_.sum.data() + partial * c_.cache.dim;
+      for (Index i = 0; i < c_.cache.dim; ++i) sum[i] *= factor;
+    }
+    top = now;
+    weight += exp_and_sum(x, width, top);
+  }
+
+  const PagedCall& c_;
+  const Floats& queries_;
+  const std::vector<Task>& tasks_;
+  std::atomic<Index>& next_task_;
+  Partials& partials_;
+  Piece left_;                       // of the task at hand
+  KeyRows keys_, values_;            // that are read now
+  KeyRows next_keys_, next_values_;  // and then
+  std::vector<Index> offsets_;
+  std::vector<float> scores_;
+};
+
+/// Partial results `tasks` of one head, and the sinks, as one softmax.
+void merge(const PagedCall& c, const Partials& partials, Range tasks, Index h,
+           std::span<const float> sinks, float* out) {
+  const auto place = [&](Index task) { return as_size(task * c.q_heads + h); };
+  float top = kClosed, weight = 0;
+  for (const float sink : sinks) top = std::max(top, sink);
+  for (Index i = tasks.begin; i < tasks.end; ++i) top = std::max(top, partials.max[place(i)]);
+  for (const float sink : sinks) weight += std::exp(sink - top);
+  for (Index i = tasks.begin; i < tasks.end; ++i) {
+    weight += partials.weight[place(i)] * std::exp(partials.max[place(i)] - top);
+  }
+  for (Index i = tasks.begin; i < tasks.end; ++i) {
+    const float factor =
+        std::exp(partials.max[place(i)] - top) / weight * static_cast<float>(c.value_scale);
+    const float* const sum = partials.sum.data() + place(i) * as_size(c.cache.dim);
+    for (Index x = 0; x < c.cache.dim; ++x) out[x] += factor * sum[x];
+  }
+}
+
+/// The rows of sequences of at most kStreamedRows rows.
+std::vector<Row> streamed_rows(const PagedCall& c) {
+  std::vector<Row> rows;
+  Index tasks = 0;
+  for (const PagedSequence& s : c.sequences) {
+    if (s.rows.size() > kStreamedRows) continue;
+    for (Index r = s.rows.begin; r < s.rows.end; ++r) {
+      const Range keys = c.visible(s, r);
+      rows.push_back({&s, r, keys, tasks, task_keys(c, keys.size())});
+      tasks += rows.back().tasks();
+    }
+  }
+  return rows;
+}
+
+std::vector<Task> tasks_of(const std::vector<Row>& rows) {
+  std::vector<Task> tasks;
+  for (const Row& row : rows) {
+    for (Index k = row.keys.begin; k < row.keys.end; k += row.task_keys) {
+      tasks.push_back({&row, {k, std::min(k + row.task_keys, row.keys.end)}});
+    }
+  }
+  return tasks;
+}
+
+void stream(const PagedCall& c, Tensor& out) {
+  const std::vector<Row> rows = streamed_rows(c);
+  const std::vector<Task> tasks = tasks_of(rows);
+  const Floats queries(c.queries), sinks(c.sinks);
+  Partials partials(tasks.size(), c.q_heads, c.cache.dim);
+  std::atomic<Index> next_task = 0;
+  parallel_for(std::min<Index>(threads(), static_cast<Index>(tasks.size())),
+               [&](Index) { Stream(c, queries, tasks, next_task, partials).run(); });
+  parallel_for(static_cast<Index>(rows.size()), [&](Index n) {
+    const Row& row = rows[as_size(n)];
+    if (row.keys.empty()) return;
+    const Range parts{row.first, row.first + row.tasks()};
+    for (Index h = 0; h < c.q_heads; ++h) {
+      merge(c, partials, parts, h, c.sinks_of(sinks.data(), h),
+            out.as<float>().data() + (row.row * c.q_heads + h) * c.cache.dim);
+    }
+  });
+}
+
+}  // namespace
+
+Tensor paged_cpu(const PagedCall& c) {
+  Tensor out(DType::kFloat32, {c.rows(), c.q_heads, c.cache.dim});
+  stream(c, out);
+  for (const PagedSequence& s : c.sequences) {
+    if (s.rows.size() > kStreamedRows) gathered_attention(c, s, out);
+  }
+  return out;
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,74 @@
+// Gradients of empty rows, sinks and the bias array.
+#include "maskctl/attention/cpu/small_gradients.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::attention {
+void add_mean_gradient(const CpuCall& c, const SoftmaxResult& forward, const Floats& d_out,
+                       Tensor& d_value) {
+  if (c.options.empty_row != EmptyRow::kMean || sink_count(c.sink_array) > 0) return;
+  const auto lse = forward.lse.as<float>();
+  const auto dv = d_value.as<float>();
+  for (Index b = 0; b < c.d.batch; ++b) {
+    for (Index h = 0; h < c.d.q_heads; ++h) {
+      std::vector<double> sum(as_size(c.d.value_dim));
+      bool any = false;
+      for (Index i = 0; i < c.d.queries; ++i) {
+        if (lse[as_size((b * c.d.q_heads + h) * c.d.queries + i)] !=
+            -std::numeric_limits<float>::infinity()) {
+          continue;
+        }
+        any = true;
+        const float* slope =
+            d_out.data() + ((b * c.d.queries + i) * c.d.q_heads + h) * c.d.value_dim;
+        for (std::size_t x = 0; x < sum.size(); ++x) sum[x] += static_cast<double>(slope[x]);
+      }
+      for (Index j = 0; any && j < c.d.keys; ++j) {
+        const Index first = ((b * c.d.keys + j) * c.d.kv_heads + c.d.kv_head(h)) * c.d.value_dim;
+        for (std::size_t x = 0; x < sum.size(); ++x) {
+          dv[as_size(first) + x] += static_cast<float>(sum[x] / static_cast<double>(c.d.keys));
+        }
+      }
+    }
+  }
+}
+
+Tensor sink_gradient(const CpuCall& c, const SoftmaxResult& forward, const Floats& d_out,
+                     const Floats& out, const Floats& d_lse, const Tensor& sinks) {
+  std::vector<double> sums(as_size(sinks.elements()));
+  const auto lse = forward.lse.as<float>();
+  for (Index b = 0; b < c.d.batch; ++b) {
+    for (Index h = 0; h < c.d.q_heads; ++h) {
+      const Index first = first_sink(sinks, c.d, h);
+      for (Index i = 0; i < c.d.queries; ++i) {
+        const Index row = (b * c.d.q_heads + h) * c.d.queries + i;
+        const Index place = ((b * c.d.queries + i) * c.d.q_heads + h) * c.d.value_dim;
+        double delta = d_lse ? -static_cast<double>(d_lse.data()[row]) : 0;
+        for (Index x = 0; x < c.d.value_dim; ++x) {
+          delta += static_cast<double>(d_out.data()[place + x]) *
+                   static_cast<double>(out.data()[place + x]);
+        }
+        for (Index t = 0; t < sink_count(&sinks); ++t) {
+          const double logit = static_cast<double>(c.sinks.data()[first + t]);
+          sums[as_size(first + t)] -=
+              std::exp(logit - static_cast<double>(lse[as_size(row)])) * delta;
+        }
+      }
+    }
+  }
+  Tensor wide(DType::kFloat64, sinks.shape());
+  std::copy(sums.begin(), sums.end(), wide.as<double>().begin());
+  return astype(wide, sinks.dtype());
+}
+
+Tensor bias_gradient(const Tensor& bias, const std::vector<float>& sums) {
+  Tensor wide(DType::kFloat32, bias.shape());
+  std::copy(sums.begin(), sums.end(), wide.as<float>().begin());
+  return astype(wide, bias.dtype());
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,341 @@
+// Forward attention on the CPU: blocks of queries against the tiles of keys that the mask opens.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "maskctl/attention/arrays/round_to.h"
+#include "maskctl/attention/cpu/heads.h"
+#include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cpu/packed_heads.h"
+#include "maskctl/attention/cpu/prefetch_queue.h"
+#include "maskctl/attention/cpu/tiles.h"
+#include "maskctl/attention/softmax/backends.h"
+#include "maskctl/base/threads.h"
+
+namespace maskctl::attention {
+namespace {
+
+constexpr float kClosed = -std::numeric_limits<float>::infinity();
+
+using Buffer = std::vector<float>;
+
+Buffer buffer(Index n) { return Buffer(static_cast<std::size_t>(n)); }
+
+/// What is worked on at once: rows of queries, a multiple of kRowGroup, and keys, one of
+/// kColumnGroup. Scores of that size, and K and V of a tile, stay in the second-level cache.
+struct Tiles {
+  Tiles(const SoftmaxOptions& o, const Dims& d)
+      : rows(chosen(o.q_block, 192, 288, kRowGroup, d.queries)),
+        keys(chosen(o.k_block, 256, 512, kColumnGroup, d.keys)) {}
+  Index rows, keys;
+
+ private:
+  static Index chosen(Index hint, Index usual, Index most, Index unit, Index extent) {
+    const Index wanted = hint > 0 ? std::min(hint, most) : usual;
+    return round_up(std::clamp<Index>(extent, 1, wanted), unit);
+  }
+};
+
+/// The softmax of a block of queries: in one piece, tile by tile of keys; or, where the block sees
+/// few keys, in strips of rows that take all their keys at once.
+class Block {
+ public:
+  Block(const CpuCall& c, const Tiles& tiles)
+      : c_(c),
+        tile_keys_(tiles.keys),
+        value_columns_(round_up(c.d.value_dim, kColumnGroup)),
+        query_(buffer(tiles.rows * c.d.dim)),
+        scores_(buffer(tiles.rows * tiles.keys)),
+        sum_(buffer(tiles.rows * value_columns_)),
+        scale_(as_size(tiles.rows), c.scale),
+        max_(buffer(tiles.rows)),
+        weight_(buffer(round_up(tiles.rows, kColumnGroup))),
+        log_(weight_.size()),
+        factor_(buffer(tiles.rows)) {}
+
+  void run(Index b, Index h, Range rows, PackedHead& head, SoftmaxResult& result) {
+    b_ = b, h_ = h, rows_ = rows;
+    out_ = result.out.as<float>().data() + (b * c_.d.queries * c_.d.q_heads + h) * c_.d.value_dim;
+    lse_ = result.lse.as<float>().data() + (b * c_.d.q_heads + h) * c_.d.queries;
+    open_.read(*c_.mask.plane(b, h), rows, tile_keys_);
+    at_once_ = is_narrow();
+    const Index step = at_once_ ? std::min(kStrip, rows.size()) : rows.size();
+    for (Index first = 0; first < rows.size(); first += step) {
+      strip_ = {first, std::min(first + step, rows.size())};
+      start();
+      if (at_once_) {
+        add_at_once(head);
+      } else {
+        for (const KeyTile& tile : open_.tiles()) add(tile, head);
+      }
+      finish();
+    }
+  }
+
+ private:
+  static constexpr Index kStrip = 24;
+
+  /// Whether K and V of all keys that the block sees stay in the second-level cache, and scores of
+  /// a strip with them fit. Full tiles, or closed ones in between, want tiles.
+  bool is_narrow() const {
+    constexpr Index kFloats = 192 * 1024;  // 3/4 of 1 MiB
+    const std::vector<KeyTile>& tiles = open_.tiles();
+    if (std::ranges::all_of(tiles, &KeyTile::full)) return false;
+    const Index width = tiles.back().keys.end - tiles.front().keys.begin;
+    return width * (c_.d.dim + c_.d.value_dim) <= kFloats &&
+           kStrip * round_up(width, kColumnGroup) <= static_cast<Index>(scores_.size()) &&
+           ceil_div(width, tile_keys_) == static_cast<Index>(tiles.size());
+  }
+
+  // Of the strip: rows, groups of rows, and the place of its row r.
+  Index groups() const { return ceil_div(strip_.size(), kRowGroup); }
+  Index query(Index r) const { return rows_.begin + strip_.begin + r; }
+  Range open(Index r, Range keys) const { return open_.span(strip_.begin + r, keys); }
+  const float* query_row(Index i) const { return c_.query(b_, h_) + i * c_.query_stride(); }
+  float* out_row(Index i) const { return out_ + i * out_stride(); }
+  Index out_stride() const { return c_.d.q_heads * c_.d.value_dim; }
+
+  void start() {
+    scale_rows(query_row(query(0)), c_.query_stride(), strip_.size(), c_.d.dim, scale_.data(),
+               query_.data(), c_.d.dim);
+    const Index padded = groups() * kRowGroup;
+    std::fill(query_.begin() + strip_.size() * c_.d.dim, query_.begin() + padded * c_.d.dim, 0.0f);
+    if (!at_once_) std::fill_n(sum_.begin(), padded * value_columns_, 0.0f);
+    std::fill_n(max_.begin(), padded, kClosed);
+    std::fill_n(weight_.begin(), padded, 0.0f);
+    ahead_.clear();
+  }
+
+  void add_at_once(PackedHead& head) {
+    Range keys{c_.d.keys, 0};
+    for (Index r = 0; r < strip_.size(); ++r) widen(open(r, {0, c_.d.keys}), keys);
+    if (keys.empty()) return;
+    keys.begin = keys.begin / kColumnGroup * kColumnGroup;
+    ask_ahead(keys.end);
+    add({keys, false}, head);
+  }
+
+  /// While the strip works: the rows that it will write, and what the next one will read: its
+  /// keys are taken to lie behind, as under most masks, and are packed in whole units.
+  void ask_ahead(Index keys_end) {
+    const Index i = query(0), next = i + strip_.size(), u = c_.d.kv_head(h_);
+    const Index key = keys_end + PackedHead::kUnit, keys = std::min(kStrip, c_.d.keys - key);
+    ahead_.ask(out_row(i), out_stride(), strip_.size(), c_.d.value_dim);
+    ahead_.ask(query_row(next), c_.query_stride(), std::min(kStrip, c_.d.queries - next), c_.d.dim);
+    ahead_.ask(c_.key(b_, u) + key * c_.key_stride(), c_.key_stride(), keys, c_.d.dim);
+    ahead_.ask(c_.value(b_, u) + key * c_.value_stride(), c_.value_stride(), keys, c_.d.value_dim);
+  }
+
+  void add(const KeyTile& tile, PackedHead& head) {
+    const Index first = tile.keys.begin, stride = round_up(tile.keys.size(), kColumnGroup);
+    head.need(tile.keys);
+    set_spans(tile);
+    multiply_columns(query_.data(), c_.d.dim, c_.d.dim, head.keys(first), columns_, scores_.data(),
+                     stride, &ahead_);
+    for (Index g = 0; g < groups(); ++g) {
+      const Range span = columns_[as_size(g)];
+      if (!span.empty()) update(g, tile, span, scores_.data() + g * kRowGroup * stride, stride);
+    }
+    multiply_depths(scores_.data(), stride, head.panel_rows(), head.values(first), value_columns_,
+                    depths_, sum_.data(), value_columns_, !at_once_, &ahead_);
+  }
+
+  /// What each group of rows needs of the tile: its weights of depths, from the first to the last
+  /// open key, and for them scores of columns, in whole vectors.
+  void set_spans(const KeyTile& tile) {
+    const Range all{0, tile.keys.size()}, none{all.end, 0};
+    depths_.assign(as_size(groups()), tile.full ? all : none);
+    for (Index r = 0; !tile.full && r < strip_.size(); ++r) {
+      const Range seen = open(r, tile.keys);
+      if (seen.empty()) continue;
+      widen({seen.begin - tile.keys.begin, seen.end - tile.keys.begin},
+            depths_[as_size(r / kRowGroup)]);
+    }
+    columns_.clear();
+    for (const Range& depth : depths_) columns_.push_back(whole_vectors(depth));
+  }
+  static void widen(Range by, Range& range) {
+    if (!by.empty()) range = {std::min(range.begin, by.begin), std::max(range.end, by.end)};
+  }
+
+  /// Scores x of a group of rows to weights, in the columns `span` of the tile.
+  void update(Index g, const KeyTile& tile, Range span, float* x, Index stride) {
+    const Range rows{g * kRowGroup, std::min((g + 1) * kRowGroup, strip_.size())};
+    const Range keys =
+        intersect({tile.keys.begin + span.begin, tile.keys.begin + span.end}, tile.keys);
+    x += span.begin;
+    for (Index r = rows.begin; r < rows.end; ++r) {
+      float* const row = x + (r - rows.begin) * stride;
+      if (c_.adjusts_logits()) c_.adjust(row, b_, h_, query(r), keys, span.size(), nullptr);
+      if (!tile.full) open_.close_row(strip_.begin + r, keys, kClosed, row);
+      std::fill(row + keys.size(), row + span.size(), kClosed);
+    }
+    std::array<float, kRowGroup> most, shift, sum;
+    max_of_group(x, stride, span.size(), most.data());
+    for (std::size_t r = 0; r < kRowGroup; ++r) {
+      shift[r] = raise_max(rows.begin + static_cast<Index>(r), most[r]);
+    }
+    exp_and_sum_group(x, stride, span.size(), shift.data(), sum.data());
+    for (std::size_t r = 0; r < kRowGroup; ++r) weight_[as_size(rows.begin) + r] += sum[r];
+    for (Index r = rows.begin; c_.options.dropout > 0 && r < rows.end; ++r) {
+      c_.drop(x + (r - rows.begin) * stride, b_, h_, query(r), keys);
+    }
+  }
+
+  /// Earlier sums of row r shrink when its maximum grows. What logits are to be shifted by.
+  float raise_max(Index r, float now) {
+    float& top = max_[as_size(r)];
+    if (now > top) {
+      if (top != kClosed) {
+        const float factor = std::exp(top - now);
+        weight_[as_size(r)] *= factor;
+        scale_by(sum_.data() + r * value_columns_, value_columns_, factor);
+      }
+      top = now;
+    }
+    return top == kClosed ? 0.0f : top;
+  }
+
+  /// Sums to results.
+  void finish() {
+    const Index n = strip_.size();
+    for (Index r = 0; r < n; ++r) {
+      const bool seen = max_[as_size(r)] != kClosed;
+      if (!seen) std::fill_n(sum_.begin() + r * value_columns_, value_columns_, 0.0f);
+      const float shrunk = c_.sink_array ? add_sinks(r) : 1;
+      factor_[as_size(r)] = !seen ? 0 : c_.options.normalize ? shrunk / weight_[as_size(r)] : 1;
+    }
+    scale_rows(sum_.data(), value_columns_, n, c_.d.value_dim, factor_.data(), out_row(query(0)),
+               out_stride());
+    log_all(weight_.data(), round_up(n, kColumnGroup), log_.data());
+    for (Index r = 0; r < n; ++r) lse_[query(r)] = max_[as_size(r)] + log_[as_size(r)];
+  }
+
+  /// Adds the sinks to the weight of row r; by what its maximum has shrunk the earlier sums.
+  float add_sinks(Index r) {
+    float &top = max_[as_size(r)], &weight = weight_[as_size(r)];
+    const float* const sinks = c_.sinks.data() + first_sink(*c_.sink_array, c_.d, h_);
+    const Index n = sink_count(c_.sink_array);
+    const float keys_top = top;
+    for (Index t = 0; t < n; ++t) top = std::max(top, sinks[t]);
+    const float factor = keys_top == kClosed ? 0 : std::exp(keys_top - top);
+    weight *= factor;
+    for (Index t = 0; t < n; ++t) weight += std::exp(sinks[t] - top);
+    return factor;
+  }
+
+  const CpuCall& c_;
+  Index tile_keys_, value_columns_;
+  bool at_once_ = false;  // all keys of a strip
+  Buffer query_, scores_, sum_;
+  Buffer scale_, max_, weight_, log_, factor_;  // of each row
+  std::vector<Range> columns_, depths_;         // of each group of rows
+  PrefetchQueue ahead_;
+  QueryBlock open_;
+  Index b_ = 0, h_ = 0;
+  Range rows_, strip_;                     // of the head, of the block
+  float *out_ = nullptr, *lse_ = nullptr;  // of the head's first query
+};
+
+/// Blocks that tasks take and give back: as many as work at once.
+class Blocks {
+ public:
+  Blocks(const CpuCall& c, const Tiles& tiles) : c_(c), tiles_(tiles) {}
+  std::unique_ptr<Block> take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return std::make_unique<Block>(c_, tiles_);
+    std::unique_ptr<Block> block = std::move(free_.back());
+    free_.pop_back();
+    return block;
+  }
+  void give_back(std::unique_ptr<Block> block) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(block));
+  }
+
+ private:
+  const CpuCall& c_;
+  Tiles tiles_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Block>> free_;
+};
+
+/// Neighbouring blocks share keys, and each asks for the rows of the next: a task takes some, if
+/// there are enough for all threads.
+Index blocks_of_task(Index blocks) {
+  constexpr Index kTasksOfThread = 8, kMost = 4;
+  return std::clamp<Index>(blocks / (kTasksOfThread * threads()), 1, kMost);
+}
+
+/// Rows without keys and sinks, where the policy is not zero.
+void apply_policy(const CpuCall& c, SoftmaxResult& result) {
+  const EmptyRow policy = c.options.empty_row;
+  if (policy == EmptyRow::kZero || sink_count(c.sink_array) > 0) return;
+  const auto lse = result.lse.as<float>();
+  parallel_for(c.d.batch * c.d.q_heads, [&](Index n) {
+    const Index b = n / c.d.q_heads, h = n % c.d.q_heads;
+    std::vector<float> mean;
+    for (Index i = 0; i < c.d.queries; ++i) {
+      if (lse[static_cast<std::size_t>(n * c.d.queries + i)] != kClosed) continue;
+      if (mean.empty()) mean = empty_row_value(c, b, h);
+      std::copy(mean.begin(), mean.end(),
+                result.out.as<float>().begin() +
+                    ((b * c.d.queries + i) * c.d.q_heads + h) * c.d.value_dim);
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<float> empty_row_value(const CpuCall& c, Index b, Index h) {
+  const auto n = static_cast<std::size_t>(c.d.value_dim);
+  if (c.options.empty_row == EmptyRow::kNan || c.d.keys == 0) {
+    return std::vector<float>(n, c.options.empty_row == EmptyRow::kNan ? std::nanf("") : 0.0f);
+  }
+  std::vector<double> sum(n);
+  const float* v = c.value(b, c.d.kv_head(h));
+  for (Index j = 0; j < c.d.keys; ++j, v += c.value_stride()) {
+    for (std::size_t x = 0; x < n; ++x) sum[x] += static_cast<double>(v[x]);
+  }
+  const double weight = c.options.normalize ? 1 / static_cast<double>(c.d.keys) : 1;
+  std::vector<float> mean(n);
+  for (std::size_t x = 0; x < n; ++x) mean[x] = static_cast<float>(sum[x] * weight);
+  return mean;
+}
+
+SoftmaxResult cpu_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& options,
+                          const Dims& d) {
+  const CpuCall c(inputs, options, d);
+  const Tiles tiles(options, d);
+  SoftmaxResult result{
+      Tensor::unwritten(DType::kFloat32, {d.batch, d.queries, d.q_heads, d.value_dim}),
+      Tensor::unwritten(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
+  const Index blocks = ceil_div(d.queries, tiles.rows);
+  const Index together = blocks_of_task(d.batch * d.q_heads * blocks);
+  const Index parts = ceil_div(blocks, together);
+  PackedHeads heads(c, d.group() * parts);
+  Blocks workers(c, tiles);
+  // Head by head, whose keys then stay in the cache; later blocks see more under a causal mask and
+  // go first.
+  parallel_for(d.batch * d.q_heads * parts, [&](Index n) {
+    const Index first = (parts - 1 - n % parts) * together;
+    const Index b = n / parts / d.q_heads, h = n / parts % d.q_heads;
+    const std::shared_ptr<PackedHead> head = heads.take(b * d.kv_heads + d.kv_head(h));
+    std::unique_ptr<Block> worker = workers.take();
+    for (Index block = first; block < std::min(first + together, blocks); ++block) {
+      const Range rows{block * tiles.rows, std::min((block + 1) * tiles.rows, d.queries)};
+      worker->run(b, h, rows, *head, result);
+    }
+    workers.give_back(std::move(worker));
+  });
+  apply_policy(c, result);
+  result.out = rounded(std::move(result.out), inputs.query->dtype());
+  return result;
+}
+
+}  // namespace maskctl::attention

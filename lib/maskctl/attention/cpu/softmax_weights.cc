@@ -1,0 +1,111 @@
+// The weights of attention on the CPU: scores of a few queries with all keys, turned where they
+// lie.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "maskctl/attention/cpu/heads.h"
+#include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cpu/tiles.h"
+#include "maskctl/attention/softmax/backends.h"
+#include "maskctl/base/threads.h"
+
+namespace maskctl::attention {
+namespace {
+
+constexpr float kClosed = -std::numeric_limits<float>::infinity();
+
+/// One group of query rows against all keys of its head.
+class RowGroup {
+ public:
+  RowGroup(const CpuCall& c, Index b, Index h, Index first)
+      : c_(c), b_(b), h_(h), rows_{first, std::min(first + kRowGroup, c.d.queries)} {
+    open_.read(*c.mask.plane(b, h), rows_, c.d.keys);
+  }
+
+  /// out: the rows of the group, zero.
+  void run(const float* packed_keys, float* out) {
+    if (!open_.tiles().empty()) score(packed_keys);
+    for (Index r = 0; r < rows_.size(); ++r) {
+      float* const weights = out + r * c_.d.keys;
+      if (open_.tiles().empty() || !open_.sees(r)) {
+        apply_policy(weights);
+      } else {
+        weigh(r, scores_.data() + r * width());
+        std::copy_n(scores_.data() + r * width(), c_.d.keys, weights);
+      }
+    }
+  }
+
+ private:
+  Index width() const { return round_up(c_.d.keys, kColumnGroup); }
+
+  void score(const float* packed_keys) {
+    std::vector<float> query(as_size(kRowGroup * c_.d.dim));
+    for (Index r = 0; r < rows_.size(); ++r) {
+      const float* row = c_.query(b_, h_) + (rows_.begin + r) * c_.query_stride();
+      for (Index x = 0; x < c_.d.dim; ++x) query[as_size(r * c_.d.dim + x)] = row[x] * c_.scale;
+    }
+    scores_.resize(as_size(kRowGroup * width()));
+    multiply(query.data(), c_.d.dim, kRowGroup, c_.d.dim, packed_keys, width(), scores_.data(),
+             width(), false);
+  }
+
+  void weigh(Index r, float* x) {
+    const Range keys{0, c_.d.keys};
+    if (c_.adjusts_logits()) c_.adjust(x, b_, h_, rows_.begin + r, keys, width(), nullptr);
+    if (!open_.tiles().front().full) open_.close_row(r, keys, kClosed, x);
+    std::fill(x + c_.d.keys, x + width(), kClosed);
+    float top = max_of(x, width());
+    const Index sinks = sink_count(c_.sink_array);
+    const float* sink =
+        sinks > 0 ? c_.sinks.data() + first_sink(*c_.sink_array, c_.d, h_) : nullptr;
+    for (Index t = 0; t < sinks; ++t) top = std::max(top, sink[t]);
+    float sum = exp_and_sum(x, width(), top);
+    for (Index t = 0; t < sinks; ++t) sum += std::exp(sink[t] - top);
+    scale_by(x, width(), 1 / sum);
+  }
+
+  void apply_policy(float* weights) const {
+    const EmptyRow policy = c_.options.empty_row;
+    if (policy == EmptyRow::kZero || sink_count(c_.sink_array) > 0) return;
+    const float even = 1 / static_cast<float>(c_.d.keys);
+    std::fill_n(weights, c_.d.keys, policy == EmptyRow::kMean ? even : std::nanf(""));
+  }
+
+  const CpuCall& c_;
+  Index b_, h_;
+  Range rows_;
+  QueryBlock open_;
+  std::vector<float> scores_;
+};
+
+}  // namespace
+
+Tensor cpu_weights(const SoftmaxInputs& inputs, const SoftmaxOptions& options, const Dims& d) {
+  const CpuCall c(inputs, options, d);
+  Tensor weights(DType::kFloat32, {d.batch, d.q_heads, d.queries, d.keys});
+  if (weights.elements() == 0) return weights;
+  std::vector<std::vector<float>> packed(as_size(d.batch * d.kv_heads));
+  parallel_for(d.batch * d.kv_heads, [&](Index n) {
+    HeadRows rows(c, n / d.kv_heads, n % d.kv_heads);
+    rows.clean();
+    std::vector<float>& keys = packed[as_size(n)];
+    keys.resize(as_size(d.dim * round_up(d.keys, kColumnGroup)));
+    pack_columns(rows.key(0), rows.key_stride(), d.keys, d.dim, keys.data());
+  });
+  const Index groups = ceil_div(d.queries, kRowGroup);
+  float* const out = weights.as<float>().data();
+  parallel_for(d.batch * d.q_heads * groups, [&](Index n) {
+    const Index head = n / groups, first = n % groups * kRowGroup;
+    const Index b = head / d.q_heads, h = head % d.q_heads;
+    RowGroup(c, b, h, first)
+        .run(packed[as_size(b * d.kv_heads + d.kv_head(h))].data(),
+             out + (head * d.queries + first) * d.keys);
+  });
+  return weights;
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,62 @@
+// Linear attention as a gated recurrence with an explicit state, O(T).
+#pragma once
+
+#include <optional>
+
+#include "maskctl/attention/softmax/softmax.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl::attention {
+
+// For each sequence and query head, with state h [K,V] and logarithmic decays:
+//   h_t = exp(g_t[k] + g_gamma + gk_t[k] + gv_t[v]) * h_(t-1) + k_t v_t^T,   h_0 = initial_state
+//   o_t = softmax_scale * q_t^T h_t                     (after the update: a token sees itself)
+// Query head h reads key head h / (H / Hkv). Decays above 0 grow; -inf forgets all before.
+
+/// Borrowed arrays, heads after time. query, key and value are f32, f16 or bf16, all of one dtype;
+/// the rest is of any float dtype.
+struct RecurrentAttentionInputs {
+  const Tensor* query = nullptr;          // [B,T,H,K]
+  const Tensor* key = nullptr;            // [B,T,Hkv,K]
+  const Tensor* value = nullptr;          // [B,T,Hkv,V]
+  const Tensor* g = nullptr;              // [B,T,H,K], or [B,T,H]: one decay for all keys
+  const Tensor* g_gamma = nullptr;        // [H]
+  const Tensor* gk = nullptr;             // [B,T,H,K]
+  const Tensor* gv = nullptr;             // [B,T,H,V]
+  const Tensor* initial_state = nullptr;  // [B,H,K,V], or [N,H,K,V] with cu_seqlens; absent: 0
+  /// [N+1] integers from 0 that never fall: B is 1 and each sequence is alone. Tokens past the last
+  /// belong to none: their output and gradients are 0.
+  const Tensor* cu_seqlens = nullptr;
+  const Tensor* state = nullptr;  // seed 003's name of initial_state; the result then has the state
+};
+
+struct RecurrentAttentionOptions {
+  std::optional<double> softmax_scale;  // 1 / sqrt(K)
+  bool reverse = false;                 // time runs from the last token of a sequence to its first
+  bool return_state = false;
+  Index chunk_size = 0;  // a hint, tokens that kCpu takes together; 0 = automatic
+  Backend backend = Backend::kCpu;
+};
+
+struct LinearAttentionResult {
+  Tensor out;                         // [B,T,H,V] in the dtype of value
+  std::optional<Tensor> final_state;  // [B or N,H,K,V] f32; with return_state or `state`
+};
+
+/// Throws Error(kShape, kInvalidArgument) before any work: ranks and extents that do not fit, H not
+/// divisible by Hkv, mixed dtypes, cu_seqlens with B != 1, both names of one array.
+LinearAttentionResult recurrent_attention(const RecurrentAttentionInputs& inputs,
+                                          const RecurrentAttentionOptions& options = {});
+
+struct LinearAttentionGradients {
+  Tensor query, key, value;                                 // as the inputs
+  std::optional<Tensor> g, g_gamma, gk, gv, initial_state;  // as given, under either name
+};
+
+/// Gradients of sum(out * d_out) (+ sum(final_state * d_final_state) when given).
+LinearAttentionGradients recurrent_attention_backward(const RecurrentAttentionInputs& inputs,
+                                                      const Tensor& d_out,
+                                                      const RecurrentAttentionOptions& options = {},
+                                                      const Tensor* d_final_state = nullptr);
+
+}  // namespace maskctl::attention

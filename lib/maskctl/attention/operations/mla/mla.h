@@ -1,0 +1,47 @@
+// ejkernel's mla_attention: keys and values rebuilt from one low-rank latent.
+#pragma once
+
+#include <optional>
+
+#include "maskctl/attention/softmax/mask_arguments.h"
+#include "maskctl/attention/softmax/softmax.h"
+
+namespace maskctl::attention {
+
+/// The seed's parameters; every tensor may be absent.
+struct MlaAttentionOptions {
+  const Tensor* b_q = nullptr;         // [B,Tq,P], both or none: rotary parts, shared by all heads
+  const Tensor* b_k = nullptr;         // [B,Tk,P]
+  const Tensor* cu_seqlens = nullptr;  // [N+1], of queries and keys: see MaskArguments
+  const Tensor* attention_mask = nullptr;
+  const MaskInfo* mask_info = nullptr;
+  const Mask* mask = nullptr;
+  std::optional<double> softmax_scale;  // 1 / sqrt(D + P)
+  bool causal = false;
+  Align causal_alignment = Align::kUnset;
+  EmptyRow empty_row = EmptyRow::kZero;
+  /// Hints, 0 = our choice: rows and depth of a tile of the products that rebuild keys and values,
+  /// and tiles of the attention. Never change the result.
+  Index q_blocksize = 0, kv_blocksize = 0;
+  Backend backend = Backend::kCpu;
+};
+
+/// query [B,Tq,Hq,D], key_value [B,Tk,R], w_kc [R,Hkv,D], w_vc [R,Hkv,Dv], all of one dtype.
+///   key = key_value w_kc, value = key_value w_vc, logits scale * (q.k + b_q.b_k)
+/// -> out [B,Tq,Hq,Dv]. Computed in f32, rounded once at the end.
+/// Throws Error(kShape, kInvalidArgument) before any work.
+SoftmaxResult mla_attention(const Tensor& query, const Tensor& key_value, const Tensor& w_kc,
+                            const Tensor& w_vc, const MlaAttentionOptions& options = {});
+
+struct MlaGradients {
+  Tensor query, key_value, w_kc, w_vc;
+  std::optional<Tensor> b_q, b_k;
+};
+
+/// Gradients of sum(out * d_out). `forward` is what the same inputs and options gave.
+MlaGradients mla_attention_backward(const Tensor& query, const Tensor& key_value,
+                                    const Tensor& w_kc, const Tensor& w_vc,
+                                    const SoftmaxResult& forward, const Tensor& d_out,
+                                    const MlaAttentionOptions& options = {});
+
+}  // namespace maskctl::attention

@@ -1,0 +1,139 @@
+#include "maskctl/attention/operations/native_sparse/block_call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/attention/arrays/checks.h"
+#include "maskctl/attention/arrays/packed_sequences.h"
+#include "maskctl/base/error.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::attention {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(Errc::kInvalidArgument, message);
+}
+
+std::vector<TokenSequence> sequences_of(const Tensor* cu_seqlens, const Dims& d) {
+  std::vector<TokenSequence> sequences;
+  if (!cu_seqlens) {
+    for (Index b = 0; b < d.batch; ++b) sequences.push_back({b, {0, d.queries}});
+    return sequences;
+  }
+  if (d.batch != 1) {
+    throw Error(Errc::kShape,
+                fmt::format("cu_seqlens with a batch of {}, expected a batch of 1", d.batch));
+  }
+  for (const Range tokens : packed_sequences(*cu_seqlens, d.queries)) {
+    sequences.push_back({0, tokens});
+  }
+  return sequences;
+}
+
+void check_positive(const char* name, Index value) {
+  if (value < 1) refuse(fmt::format("{} is {}, expected 1 or more", name, value));
+}
+
+}  // namespace
+
+TokenLists::TokenLists(const char* what, const Tensor& array, Index axes, const Dims& d,
+                       const std::vector<TokenSequence>& sequences, Index block_size) {
+  check_rank(what, &array, axes);
+  Index block_rows = 0;  // of one row of the batch
+  for (const TokenSequence& s : sequences) {
+    if (s.batch == 0) block_rows += ceil_div(s.tokens.size(), block_size);
+  }
+  std::vector<Index> expected{d.batch, d.queries, d.kv_heads};
+  if (axes == 4) expected.push_back(array.extent(3));
+  const bool by_block = array.extent(1) == block_rows && block_rows != d.queries;
+  if (by_block) expected[1] = block_rows;
+  check_shape(what, array, expected);
+  check_integer(what, array);
+  values_ = as_int32(array, what);
+  heads_ = d.kv_heads;
+  width_ = axes == 4 ? array.extent(3) : 1;
+  tokens_per_row_ = by_block ? block_size : 1;
+  Index packed = 0;
+  for (const TokenSequence& s : sequences) {
+    const Index in_row = by_block ? packed : s.tokens.begin;
+    first_rows_.push_back(s.batch * expected[1] + (s.batch == 0 ? in_row : 0));
+    packed += ceil_div(s.tokens.size(), tokens_per_row_);
+  }
+}
+
+const std::int32_t* TokenLists::at(std::size_t n, Index t, Index u) const {
+  return values_.data() + ((first_rows_[n] + t / tokens_per_row_) * heads_ + u) * width_;
+}
+
+std::vector<KeyBlock> BlockCall::blocks(std::size_t n, Index t, Index u) const {
+  const std::int32_t* const listed = indices.at(n, t, u);
+  const Index wanted = counts.empty() ? count : Index{*counts.at(n, t, u)};
+  std::vector<Index> found;
+  for (Index i = 0; i < std::min(wanted, indices.width()); ++i) {
+    if (listed[i] >= 0 && listed[i] * block_size <= t) found.push_back(listed[i]);
+  }
+  std::sort(found.begin(), found.end());
+  const Index start = sequences[n].tokens.begin;
+  std::vector<KeyBlock> merged;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (i > 0 && found[i] == found[i - 1]) {
+      if (duplicates == DuplicateBlocks::kCount) ++merged.back().times;
+      continue;
+    }
+    const Index first = found[i] * block_size;
+    merged.push_back({{start + first, start + std::min(first + block_size, t + 1)}, 1});
+  }
+  return merged;
+}
+
+std::vector<TokenTask> BlockCall::tasks() const {
+  std::vector<TokenTask> pieces;
+  for (std::size_t n = 0; n < sequences.size(); ++n) {
+    const Index tokens = sequences[n].tokens.size();
+    for (Index u = 0; u < d.kv_heads; ++u) {
+      for (Index t = 0; t < tokens; t += kTaskTokens) {
+        pieces.push_back({n, u, {t, std::min(t + kTaskTokens, tokens)}});
+      }
+    }
+  }
+  return pieces;
+}
+
+BlockCall checked_block_call(const NativeSparseInputs& in, const NativeSparseOptions& options) {
+  SoftmaxOptions softmax;
+  softmax.scale = options.softmax_scale;
+  BlockCall call;
+  call.d = checked_dims({in.query, in.key, in.value}, softmax);
+  if (call.d.keys != call.d.queries) {
+    throw Error(Errc::kShape, fmt::format("{} queries and {} keys, expected as many",
+                                          call.d.queries, call.d.keys));
+  }
+  check_positive("block_size", options.block_size);
+  check_positive("block_counts", options.block_counts);
+  call.query = in.query, call.key = in.key, call.value = in.value;
+  call.scale = effective_scale(softmax, call.d);
+  call.block_size = options.block_size;
+  call.count = options.block_counts;
+  call.duplicates = options.duplicate_blocks;
+  call.sequences = sequences_of(in.cu_seqlens, call.d);
+  return call;
+}
+
+BlockCall checked_selected_call(const NativeSparseInputs& in, const NativeSparseOptions& options) {
+  BlockCall call = checked_block_call(in, options);
+  if (!in.block_indices) {
+    refuse("neither block_indices nor g_cmp; one of them says which blocks a token sees");
+  }
+  call.indices =
+      TokenLists("block_indices", *in.block_indices, 4, call.d, call.sequences, call.block_size);
+  if (!in.block_counts) return call;
+  call.counts =
+      TokenLists("block_counts", *in.block_counts, 3, call.d, call.sequences, call.block_size);
+  const auto negative = call.counts.least();
+  if (negative < 0) refuse(fmt::format("block_counts holds {}, expected 0 or more", negative));
+  return call;
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,86 @@
+// Attention of tokens over listed blocks of keys, checked: sequences, lists and what they mean.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "maskctl/attention/operations/native_sparse/native_sparse.h"
+#include "maskctl/attention/softmax/dims.h"
+
+namespace maskctl::attention {
+
+/// Tokens that see only each other, in one row of the batch. Tokens of a sequence count from its
+/// start, and so do its blocks.
+struct TokenSequence {
+  Index batch = 0;
+  Range tokens;
+};
+
+/// Integers [.., Hkv, width] of each token, or of each block of queries.
+class TokenLists {
+ public:
+  TokenLists() = default;
+  /// Throws Error(kShape, kInvalidArgument). `axes` 4: [B,rows,Hkv,width]; 3: width is 1.
+  TokenLists(const char* name, const Tensor& array, Index axes, const Dims& dims,
+             const std::vector<TokenSequence>& sequences, Index block_size);
+
+  bool empty() const { return values_.empty(); }
+  Index width() const { return width_; }
+  std::int32_t least() const {
+    return values_.empty() ? 0 : *std::min_element(values_.begin(), values_.end());
+  }
+  /// The integers of token t (of sequence number n) and key head u.
+  const std::int32_t* at(std::size_t n, Index t, Index u) const;
+
+ private:
+  std::vector<std::int32_t> values_;
+  std::vector<Index> first_rows_;  // of each sequence
+  Index heads_ = 1, width_ = 1;
+  Index tokens_per_row_ = 1;
+};
+
+/// Keys of one row of the batch that a token sees, so many times.
+struct KeyBlock {
+  Range keys;
+  Index times = 1;
+};
+
+/// Some tokens of sequence number `sequence` and one key head, kTaskTokens at most: a unit of work.
+inline constexpr Index kTaskTokens = 64;
+struct TokenTask {
+  std::size_t sequence = 0;
+  Index u = 0;
+  Range tokens;
+};
+
+struct BlockCall {
+  Dims d;
+  const Tensor *query = nullptr, *key = nullptr, *value = nullptr;
+  double scale = 1;
+  Index block_size = 0;
+  Index count = 0;  // when there is no list of counts
+  DuplicateBlocks duplicates = DuplicateBlocks::kCount;
+  std::vector<TokenSequence> sequences;
+  TokenLists indices, counts;
+
+  /// What token t of sequence n sees by key head u: ascending blocks, the last one up to t.
+  std::vector<KeyBlock> blocks(std::size_t n, Index t, Index u) const;
+  /// All tokens and key heads, cut into pieces.
+  std::vector<TokenTask> tasks() const;
+};
+
+/// Everything but the lists. Throws what apply_native_sparse_attention documents.
+BlockCall checked_block_call(const NativeSparseInputs& inputs, const NativeSparseOptions& options);
+/// And the lists.
+BlockCall checked_selected_call(const NativeSparseInputs& inputs,
+                                const NativeSparseOptions& options);
+
+SoftmaxResult blocks_reference_forward(const BlockCall& call);
+SoftmaxResult blocks_cpu_forward(const BlockCall& call);
+/// Gradients of query, key and value.
+SoftmaxGradients blocks_reference_backward(const BlockCall& call, const Tensor& d_out);
+SoftmaxGradients blocks_cpu_backward(const BlockCall& call, const SoftmaxResult& forward,
+                                     const Tensor& d_out);
+
+}  // namespace maskctl::attention

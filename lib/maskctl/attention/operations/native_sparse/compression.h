@@ -1,0 +1,28 @@
+// The compressed branch: attention over the means of whole blocks, and the choice of blocks by it.
+#pragma once
+
+#include <vector>
+
+#include "maskctl/attention/operations/native_sparse/block_call.h"
+
+namespace maskctl::attention {
+
+/// Means of the whole blocks of all sequences, back to back, f32.
+struct BlockMeans {
+  Tensor key;                // [B,C,Hkv,D]
+  Tensor value;              // [B,C,Hkv,Dv]
+  std::vector<Index> first;  // the first block of each sequence
+  Mask mask;                 // [1,1,T,C]: token t of a sequence sees its first (t + 1) / block_size
+};
+
+BlockMeans block_means(const BlockCall& call);
+
+/// Adds each mean's gradient, divided by the block size, to all tokens of its block. `means` and
+/// `sums` are f32, [B,C,Hkv,n] and [B,T,Hkv,n].
+void add_mean_gradient(const BlockCall& call, const BlockMeans& blocks, const Tensor& means,
+                       Tensor& sums);
+
+/// [B,T,Hkv,call.count] int32: see native_sparse_attention.
+Tensor select_blocks(const BlockCall& call, const BlockMeans& means, Backend backend);
+
+}  // namespace maskctl::attention

@@ -1,0 +1,203 @@
+#include "maskctl/attention/operations/native_sparse/native_sparse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "maskctl/attention/arrays/checks.h"
+#include "maskctl/attention/arrays/round_to.h"
+#include "maskctl/attention/cpu/heads.h"
+#include "maskctl/attention/operations/native_sparse/block_call.h"
+#include "maskctl/attention/operations/native_sparse/compression.h"
+#include "maskctl/base/error.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::attention {
+namespace {
+
+using Inputs = NativeSparseInputs;
+using Options = NativeSparseOptions;
+
+SoftmaxResult blocks_forward(const BlockCall& call, Backend backend) {
+  return backend == Backend::kReference ? blocks_reference_forward(call) : blocks_cpu_forward(call);
+}
+
+SoftmaxGradients blocks_backward(const BlockCall& call, const SoftmaxResult& forward,
+                                 const Tensor& d_out, Backend backend) {
+  check_shape("d_out", d_out,
+              std::vector<Index>{call.d.batch, call.d.queries, call.d.q_heads, call.d.value_dim});
+  check_shape("out", forward.out, d_out.shape());
+  return backend == Backend::kReference ? blocks_reference_backward(call, d_out)
+                                        : blocks_cpu_backward(call, forward, d_out);
+}
+
+void check_gate(const char* what, const Tensor* gate, const Dims& d) {
+  if (!gate) return;
+  check_rank(what, gate, 3);
+  check_shape(what, *gate, std::vector<Index>{d.batch, d.queries, d.q_heads});
+  check_float(what, *gate);
+}
+
+/// How many blocks the compressed branch chooses.
+Index selection_size(const Inputs& in, const Options& options) {
+  if (!in.block_counts) return options.block_counts;
+  if (in.block_counts->elements() == 0 || !is_integer(in.block_counts->dtype())) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("block_counts is {} of shape {}, expected integers, of which the first "
+                            "counts beside g_cmp",
+                            name(in.block_counts->dtype()), shape_text(in.block_counts->shape())));
+  }
+  const Index count = as_int64(*in.block_counts, "block_counts")[0];
+  if (count >= 1) return count;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("block_counts begins with {}, expected 1 or more", count));
+}
+
+/// A gated call in f32, checked: both branches read the same arrays.
+class GatedCall {
+ public:
+  GatedCall(const Inputs& in, const Options& options) : in_(in), options_(options) {
+    const Dims d = checked_block_call(in, options).d;
+    check_gate("g_cmp", in.g_cmp, d);
+    check_gate("g_slc", in.g_slc, d);
+    if (in.g_cmp) {
+      options_.block_counts = selection_size(in, options);
+      in_.block_indices = nullptr, in_.block_counts = nullptr;
+    } else {
+      checked_selected_call(in, options);
+    }
+    query_ = astype(*in.query, DType::kFloat32);
+    key_ = astype(*in.key, DType::kFloat32);
+    value_ = astype(*in.value, DType::kFloat32);
+    in_.query = &query_, in_.key = &key_, in_.value = &value_;
+  }
+  GatedCall(const GatedCall&) = delete;
+  GatedCall& operator=(const GatedCall&) = delete;
+
+  BlockCall call() const { return checked_block_call(in_, options_); }
+  /// With the blocks chosen, or those given.
+  BlockCall selected_call(const std::optional<Tensor>& chosen) const {
+    Inputs in = in_;
+    if (chosen) in.block_indices = &*chosen;
+    return checked_selected_call(in, options_);
+  }
+  SoftmaxInputs compressed_inputs(const BlockMeans& means) const {
+    return {&query_, &means.key, &means.value, &means.mask};
+  }
+  SoftmaxOptions compressed_options() const {
+    SoftmaxOptions options;
+    options.scale = call().scale;
+    options.backend = options_.backend;
+    return options;
+  }
+
+ private:
+  Inputs in_;
+  Options options_;
+  Tensor query_, key_, value_;
+};
+
+/// rows[i] += gate[i] * from[i] (1 without a gate), rows of n elements.
+void add_gated(const Tensor* gate, const Tensor& from, Tensor& rows) {
+  const Floats gates(gate);
+  const Index n = from.extent(3);
+  const auto x = from.as<float>();
+  const auto out = rows.as<float>();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    out[i] += gates ? gates.data()[i / as_size(n)] * x[i] : x[i];
+  }
+}
+
+Tensor gated(const Tensor* gate, const Tensor& from) {
+  Tensor rows(DType::kFloat32, from.shape());
+  add_gated(gate, from, rows);
+  return rows;
+}
+
+/// d_out . out of each row, as the gate.
+std::optional<Tensor> gate_gradient(const Tensor* gate, const Tensor& out, const Tensor& d_out) {
+  if (!gate) return std::nullopt;
+  Tensor sums(DType::kFloat32, gate->shape());
+  const std::size_t n = as_size(out.extent(3));
+  for (std::size_t i = 0; i < as_size(out.elements()); ++i) {
+    sums.as<float>()[i / n] += out.as<float>()[i] * d_out.as<float>()[i];
+  }
+  return astype(sums, gate->dtype());
+}
+
+void add(const Tensor& from, Tensor& to) {
+  const auto a = from.as<float>();
+  const auto b = to.as<float>();
+  std::transform(a.begin(), a.end(), b.begin(), b.begin(), std::plus<>());
+}
+
+/// Adds the gradients that pass through the means.
+void add_compressed_gradients(const GatedCall& gated_call, const SoftmaxResult& forward,
+                              const Tensor& d_out, SoftmaxGradients& sums) {
+  const BlockCall call = gated_call.call();
+  const BlockMeans means = block_means(call);
+  const SoftmaxGradients gradients = softmax_backward(gated_call.compressed_inputs(means), forward,
+                                                      d_out, gated_call.compressed_options());
+  add(gradients.query, sums.query);
+  add_mean_gradient(call, means, gradients.key, sums.key);
+  add_mean_gradient(call, means, gradients.value, sums.value);
+}
+
+}  // namespace
+
+SoftmaxResult apply_native_sparse_attention(const Inputs& in, const Options& options) {
+  if (in.g_cmp || in.g_slc) {
+    throw Error(Errc::kInvalidArgument, "gates; use native_sparse_attention");
+  }
+  return blocks_forward(checked_selected_call(in, options), options.backend);
+}
+
+SoftmaxGradients apply_native_sparse_attention_backward(const Inputs& in,
+                                                        const SoftmaxResult& forward,
+                                                        const Tensor& d_out,
+                                                        const Options& options) {
+  return blocks_backward(checked_selected_call(in, options), forward, d_out, options.backend);
+}
+
+NativeSparseResult native_sparse_attention(const Inputs& in, const Options& options) {
+  const GatedCall gated_call(in, options);
+  NativeSparseResult result;
+  if (in.g_cmp) {
+    const BlockCall call = gated_call.call();
+    const BlockMeans means = block_means(call);
+    result.compressed =
+        softmax_forward(gated_call.compressed_inputs(means), gated_call.compressed_options());
+    result.selected_block_indices = select_blocks(call, means, options.backend);
+  }
+  result.selected =
+      blocks_forward(gated_call.selected_call(result.selected_block_indices), options.backend);
+  result.out = gated(in.g_slc, result.selected.out);
+  if (in.g_cmp) add_gated(in.g_cmp, result.compressed->out, result.out);
+  result.out = rounded(std::move(result.out), in.query->dtype());
+  return result;
+}
+
+NativeSparseGradients native_sparse_attention_backward(const Inputs& in,
+                                                       const NativeSparseResult& forward,
+                                                       const Tensor& d_out,
+                                                       const Options& options) {
+  const GatedCall gated_call(in, options);
+  check_shape("d_out", d_out, forward.out.shape());
+  const Tensor slopes = astype(d_out, DType::kFloat32);
+  SoftmaxGradients sums =
+      blocks_backward(gated_call.selected_call(forward.selected_block_indices), forward.selected,
+                      gated(in.g_slc, slopes), options.backend);
+  NativeSparseGradients gradients;
+  gradients.g_slc = gate_gradient(in.g_slc, forward.selected.out, slopes);
+  if (in.g_cmp) {
+    gradients.g_cmp = gate_gradient(in.g_cmp, forward.compressed->out, slopes);
+    add_compressed_gradients(gated_call, *forward.compressed, gated(in.g_cmp, slopes), sums);
+  }
+  gradients.query = astype(sums.query, in.query->dtype());
+  gradients.key = astype(sums.key, in.key->dtype());
+  gradients.value = astype(sums.value, in.value->dtype());
+  return gradients;
+}
+
+}  // namespace maskctl::attention

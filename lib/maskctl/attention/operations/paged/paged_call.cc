@@ -1,0 +1,76 @@
+// Where rows, pages and positions are, and the way to the backends.
+#include "maskctl/attention/operations/paged/paged_call.h"
+
+#include <cmath>
+#include <utility>
+
+#include "maskctl/attention/arrays/round_to.h"
+#include "maskctl/attention/operations/paged/paged_backends.h"
+
+namespace maskctl::attention {
+
+PagedCache heads_first_cache(const Tensor& keys, const Tensor& values) {
+  const Index heads = keys.extent(1), size = keys.extent(2), dim = keys.extent(3);
+  return {keys.dtype(),
+          keys.bytes().data(),
+          values.bytes().data(),
+          keys.extent(0),
+          size,
+          heads,
+          dim,
+          heads * size * dim,
+          dim,
+          size * dim};
+}
+
+PagedCache tokens_first_cache(const Tensor& keys, const Tensor& values) {
+  const Index size = keys.extent(1), heads = keys.extent(2), dim = keys.extent(3);
+  return {keys.dtype(),
+          keys.bytes().data(),
+          values.bytes().data(),
+          keys.extent(0),
+          size,
+          heads,
+          dim,
+          size * heads * dim,
+          heads * dim,
+          dim};
+}
+
+Range PagedCall::visible(const PagedSequence& s, Index row) const {
+  const Index position = s.keys.end - s.rows.end + row;
+  const Index first = left ? position - *left : s.keys.begin;
+  return {std::max(first, s.keys.begin), position + 1};
+}
+
+Range PagedCall::read(const PagedSequence& s) const {
+  if (s.rows.empty() || s.keys.empty()) return {};
+  return {visible(s, s.rows.begin).begin, s.keys.end};
+}
+
+Index PagedCall::element(const PagedSequence& s, Index position) const {
+  const Index page = tables[as_size(s.table + position / cache.page_size)];
+  return page * cache.page_stride + position % cache.page_size * cache.slot_stride;
+}
+
+void PagedCall::elements(const PagedSequence& s, Range positions, std::vector<Index>& out) const {
+  out.resize(as_size(positions.size()));
+  Index page = positions.begin / cache.page_size, slot = positions.begin % cache.page_size;
+  for (Index& element : out) {
+    element = tables[as_size(s.table + page)] * cache.page_stride + slot * cache.slot_stride;
+    if (++slot == cache.page_size) slot = 0, ++page;
+  }
+}
+
+double default_scale(Index dim) {
+  return 1 / std::sqrt(static_cast<double>(std::max<Index>(dim, 1)));
+}
+
+Tensor paged_attention(const PagedCall& call, Backend backend) {
+  Tensor out = backend == Backend::kReference ? paged_reference(call) : paged_cpu(call);
+  out = rounded(std::move(out), call.queries->dtype());
+  out.reshape(call.queries->shape());
+  return out;
+}
+
+}  // namespace maskctl::attention

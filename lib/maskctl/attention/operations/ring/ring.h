@@ -1,0 +1,79 @@
+// ejkernel's ring_attention: keys and values travel round a ring of devices that hold the queries.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "maskctl/attention/ring/communicator.h"
+#include "maskctl/attention/softmax/mask_arguments.h"
+#include "maskctl/attention/softmax/softmax.h"
+
+namespace maskctl::attention {
+
+/// The seed's parameters; every tensor may be absent. Logits are cap(scale * q.k) + bias. Bias,
+/// masks and segment ids are of the whole sequence on every rank; places count in the whole
+/// sequence. The seed's cache_idx, float32_logits, dtype, policy, precision and prevent_cse do not
+/// change the mathematics and have no part here.
+struct RingAttentionOptions {
+  const Tensor* bias = nullptr;            // [B or 1, Hq or 1, Tq or 1, Tk or 1]
+  const Tensor* softmax_aux = nullptr;     // sinks, counted once: [n], or [Hq, n] or [Hkv, n]
+  const Tensor* attention_mask = nullptr;  // see MaskArguments
+  const Tensor* q_segment_ids = nullptr;   // [B,Tq]
+  const Tensor* kv_segment_ids = nullptr;
+  SegmentPadding segment_padding = SegmentPadding::kNegative;
+  const MaskInfo* mask_info = nullptr;  // its stored segment ids; without any, its mask
+  const Mask* mask = nullptr;
+  /// The mesh axis of the ring, for the sharded form; without a mesh it names nothing.
+  std::string axis_name;
+  /// Ranks of the ring that ring_attention makes inside the process; must divide Tq and Tk.
+  Index ring_size = 1;
+  std::optional<double> softmax_scale;  // 1 / sqrt(D)
+  std::optional<double> logits_soft_cap;
+  bool causal = false;  // exact for each token
+  /// Only when not causal: causal between blocks, see MaskArguments.
+  std::optional<Index> causal_block_size;
+  std::optional<Index> chunk_size;  // a chunked-causal mask, see MaskArguments
+  std::optional<Window> sliding_window;
+  Index attention_sink_size = 0;  // keys that stay inside the window
+  bool deterministic = true;      // false: weights are dropped with pdrop
+  double pdrop = 0;
+  std::uint64_t dropout_rng = 0;  // seed
+  /// Where this call stands in one of which it is a part; dropout alone depends on it.
+  Index first_batch = 0, first_head = 0;
+  EmptyRow empty_row = EmptyRow::kZero;
+  Index query_chunk_size = 512, key_chunk_size = 512;  // hints; never change the result
+  /// kReference: each rank collects all keys and values on their way, then attends in float64.
+  Backend backend = Backend::kCpu;
+};
+
+/// Whole sequences: query [B,Tq,Hq,D], key [B,Tk,Hkv,D], value [B,Tk,Hkv,Dv] -> out [B,Tq,Hq,Dv],
+/// equal to one device. With ring_size n rank a holds queries [a, a + 1) * Tq / n and keys
+/// likewise. Throws what softmax_forward and compose throw, and Error(kShape) for extents that n
+/// does not divide, before any work.
+SoftmaxResult ring_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                             const RingAttentionOptions& options = {});
+
+/// Gradients of sum(out * d_out) + sum(lse * d_lse) for query, key, value, bias and softmax_aux.
+SoftmaxGradients ring_attention_backward(const Tensor& query, const Tensor& key,
+                                         const Tensor& value, const SoftmaxResult& forward,
+                                         const Tensor& d_out,
+                                         const RingAttentionOptions& options = {},
+                                         const Tensor* d_lse = nullptr);
+
+/// What one rank does, its arrays being shards of the time axis. At step t it holds the keys and
+/// values of rank (a - t) mod n; the transfer of the next ones overlaps the work on these; partial
+/// results are merged by their lse. Options as above but for ring_size: the size is the ring's.
+SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, const Tensor& key,
+                                   const Tensor& value, const RingAttentionOptions& options);
+
+/// The gradients of this rank's shards: those of keys and values travel with them and come home
+/// after n steps. Gradients of bias and softmax_aux are this rank's part, in the whole shape: their
+/// sum over the ranks is the gradient.
+SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor& query,
+                                               const Tensor& key, const Tensor& value,
+                                               const SoftmaxResult& forward, const Tensor& d_out,
+                                               const RingAttentionOptions& options,
+                                               const Tensor* d_lse = nullptr);
+
+}  // namespace maskctl::attention

@@ -1,0 +1,65 @@
+// Attention over pages in float64 and plain loops: the judge of the fast path.
+#include <cmath>
+#include <limits>
+
+#include "maskctl/attention/arrays/to_double.h"
+#include "maskctl/attention/operations/paged/paged_backends.h"
+
+namespace maskctl::attention {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double number(DType dtype, const std::byte* array, Index i) {
+  if (dtype == DType::kFloat32)
+    return static_cast<double>(reinterpret_cast<const float*>(array)[i]);
+  const std::uint16_t bits = reinterpret_cast<const std::uint16_t*>(array)[i];
+  return static_cast<double>(dtype == DType::kFloat16 ? float_from_half(bits)
+                                                      : float_from_bfloat16(bits));
+}
+
+/// out += softmax(logits, with the sinks below the line) * values of one row and head.
+void attend(const PagedCall& c, const PagedSequence& s, Index row, Index h, const double* query,
+            std::span<const double> sinks, double* out) {
+  const Index head = h / c.group() * c.cache.head_stride;
+  const Range keys = c.visible(s, row);
+  std::vector<double> logits;
+  double top = -kInfinity, sum = 0;
+  for (Index p = keys.begin; p < keys.end; ++p) {
+    double z = 0;
+    for (Index x = 0; x < c.cache.dim; ++x) {
+      z += query[x] * number(c.cache.dtype, c.cache.keys, c.element(s, p) + head + x);
+    }
+    z *= c.scale;
+    logits.push_back(c.soft_cap ? *c.soft_cap * std::tanh(z / *c.soft_cap) : z);
+  }
+  for (const double z : logits) top = std::max(top, z);
+  for (const double z : sinks) top = std::max(top, z);
+  for (const double z : logits) sum += std::exp(z - top);
+  for (const double z : sinks) sum += std::exp(z - top);
+  for (Index p = keys.begin; p < keys.end; ++p) {
+    const double weight = std::exp(logits[as_size(p - keys.begin)] - top) / sum;
+    for (Index x = 0; x < c.cache.dim; ++x) {
+      out[x] += c.value_scale * weight *
+                number(c.cache.dtype, c.cache.values, c.element(s, p) + head + x);
+    }
+  }
+}
+
+}  // namespace
+
+Tensor paged_reference(const PagedCall& c) {
+  const std::vector<double> queries = doubles(c.queries), sinks = doubles(c.sinks);
+  std::vector<double> out(queries.size());
+  for (const PagedSequence& s : c.sequences) {
+    for (Index row = s.rows.begin; row < s.rows.end; ++row) {
+      for (Index h = 0; h < c.q_heads; ++h) {
+        const Index at = (row * c.q_heads + h) * c.cache.dim;
+        attend(c, s, row, h, queries.data() + at, c.sinks_of(sinks.data(), h), out.data() + at);
+      }
+    }
+  }
+  return tensor_of(out, DType::kFloat32, {c.rows(), c.q_heads, c.cache.dim});
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,96 @@
+#include "maskctl/attention/reference/ring.h"
+
+#include "maskctl/attention/arrays/slices.h"
+#include "maskctl/attention/ring/rotating_buffer.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::attention {
+namespace {
+
+constexpr Index kTime = 1;
+
+/// The shards of all ranks along the time axis, in f32.
+Tensor collected(Communicator& ring, const RingShard& shard, const Tensor& own) {
+  RotatingBuffer part(astype(own, DType::kFloat32));
+  std::vector<Index> shape = own.shape();
+  shape[kTime] = shard.all_keys().size();
+  Tensor whole(DType::kFloat32, shape);
+  for (Index t = 0; t < shard.ranks(); ++t) {
+    write_slice(part.held, kTime, shard.keys(shard.owner(t)).begin, whole);
+    if (t + 1 == shard.ranks()) break;
+    part.start(ring);
+    ring.finish();
+    part.arrive();
+  }
+  return whole;
+}
+
+/// Each rank has a gradient of all keys: gives the sum over the ranks, of the own keys.
+Tensor sum_of_own(Communicator& ring, const RingShard& shard, const Tensor& mine) {
+  std::vector<Index> shape = mine.shape();
+  shape[kTime] = shard.dims().keys;
+  RotatingBuffer sum(Tensor(DType::kFloat32, shape));
+  for (Index t = 0; t < shard.ranks(); ++t) {
+    const Tensor part = slice_of(mine, kTime, shard.keys(shard.owner(t)));
+    const auto to = sum.held.as<float>();
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += part.as<float>()[i];
+    sum.start(ring);
+    ring.finish();
+    sum.arrive();
+  }
+  return std::move(sum.held);
+}
+
+/// The rank's queries with the keys of all.
+struct Call {
+  Call(Communicator& ring, const RingShard& shard, const Tensor& q, const Tensor& k,
+       const Tensor& v, const RingAttentionOptions& o)
+      : query(astype(q, DType::kFloat32)),
+        key(collected(ring, shard, k)),
+        value(collected(ring, shard, v)),
+        mask(shard.mask(shard.all_keys())),
+        bias(shard.bias(shard.all_keys())),
+        softmax(shard.softmax(shard.all_keys(), o.empty_row)) {
+    inputs = {&query, &key, &value, &mask, bias ? &*bias : nullptr, o.softmax_aux};
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  Tensor query, key, value;
+  Mask mask;
+  std::optional<Tensor> bias;
+  SoftmaxOptions softmax;
+  SoftmaxInputs inputs;
+};
+
+}  // namespace
+
+SoftmaxResult ring_reference(Communicator& ring, const RingShard& shard, const Tensor& query,
+                             const Tensor& key, const Tensor& value,
+                             const RingAttentionOptions& options) {
+  const Call call(ring, shard, query, key, value, options);
+  SoftmaxResult result = softmax_forward(call.inputs, call.softmax);
+  result.out = astype(result.out, query.dtype());
+  return result;
+}
+
+SoftmaxGradients ring_reference_backward(Communicator& ring, const RingShard& shard,
+                                         const Tensor& query, const Tensor& key,
+                                         const Tensor& value, const SoftmaxResult& forward,
+                                         const Tensor& d_out, const RingAttentionOptions& options,
+                                         const Tensor* d_lse) {
+  const Call call(ring, shard, query, key, value, options);
+  const SoftmaxResult result{astype(forward.out, DType::kFloat32), forward.lse};
+  const SoftmaxGradients mine =
+      softmax_backward(call.inputs, result, astype(d_out, DType::kFloat32), call.softmax, d_lse);
+  SoftmaxGradients gradients{
+      astype(mine.query, query.dtype()), astype(sum_of_own(ring, shard, mine.key), key.dtype()),
+      astype(sum_of_own(ring, shard, mine.value), value.dtype()), std::nullopt, mine.sinks};
+  if (!mine.bias) return gradients;
+  Tensor d_bias(DType::kFloat32, options.bias->shape());
+  shard.add_bias_gradient(astype(*mine.bias, DType::kFloat32), shard.all_keys(), d_bias);
+  gradients.bias = astype(d_bias, options.bias->dtype());
+  return gradients;
+}
+
+}  // namespace maskctl::attention

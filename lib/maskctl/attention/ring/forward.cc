@@ -1,0 +1,155 @@
+// The forward pass of one rank: partial results of all shards of keys, merged by their lse.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "maskctl/attention/cpu/heads.h"
+#include "maskctl/attention/reference/ring.h"
+#include "maskctl/attention/ring/shard.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::attention {
+namespace {
+
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
+
+/// ln(exp(a) + exp(b)), and what each part weighs in the sum.
+struct Merged {
+  float lse, a, b;
+};
+Merged merge(float a, float b) {
+  const float top = std::max(a, b);
+  if (top == kNothing) return {kNothing, 0, 0};
+  const float lse = top + std::log1p(std::exp(std::min(a, b) - top));
+  return {lse, std::exp(a - lse), std::exp(b - lse)};
+}
+
+/// Rows of a result, [B,T,H,D] beside [B,H,T]: f(lse, out) of each with its number in the lse.
+template <class F>
+void for_each_row(SoftmaxResult& result, F&& f) {
+  const Index queries = result.out.extent(1), heads = result.out.extent(2);
+  const Index n = result.out.extent(3);
+  for (Index row = 0; row < result.lse.elements(); ++row) {
+    const Index i = row % queries, h = row / queries % heads, b = row / queries / heads;
+    float* const out = result.out.as<float>().data() + ((b * queries + i) * heads + h) * n;
+    f(row, result.lse.as<float>()[as_size(row)], std::span(out, as_size(n)));
+  }
+}
+
+void add(const SoftmaxResult& part, SoftmaxResult& sum) {
+  for_each_row(sum, [&](Index row, float& lse, std::span<float> out) {
+    const Merged m = merge(lse, part.lse.as<float>()[as_size(row)]);
+    lse = m.lse;
+    const float* const from =
+        part.out.as<float>().data() + (out.data() - sum.out.as<float>().data());
+    for (std::size_t x = 0; x < out.size(); ++x) out[x] = m.a * out[x] + m.b * from[x];
+  });
+}
+
+/// Sinks weigh in once, after all keys.
+void finish(const Tensor* sinks, const Dims& d, SoftmaxResult& result) {
+  const Floats logits(sinks);
+  const Index queries = d.queries, count = sink_count(sinks);
+  for_each_row(result, [&](Index row, float& lse, std::span<float> out) {
+    const Index h = row / queries % d.q_heads;
+    float of_sinks = kNothing;
+    for (Index t = 0; t < count; ++t) {
+      of_sinks = merge(of_sinks, logits.data()[first_sink(*sinks, d, h) + t]).lse;
+    }
+    const Merged m = merge(lse, of_sinks);
+    lse = m.lse;
+    if (count > 0) {
+      for (float& x : out) x *= m.a;
+    }
+  });
+}
+
+/// The sums of all values that have passed, for each batch and key head.
+class ValueSums {
+ public:
+  explicit ValueSums(const Dims& d) : d_(d), sums_(as_size(d.batch * d.kv_heads * d.value_dim)) {}
+  void add(const Tensor& value) {
+    const auto row = d_.kv_heads * d_.value_dim;
+    const auto from = value.as<float>();
+    for (Index n = 0; n < value.elements(); ++n) {
+      sums_[as_size(n / (row * d_.keys) * row + n % row)] += static_cast<double>(from[as_size(n)]);
+    }
+  }
+  /// [B,Hkv,Dv].
+  std::vector<float> mean(Index keys) const {
+    std::vector<float> mean(sums_.size());
+    if (keys == 0) return mean;
+    std::ranges::transform(sums_, mean.begin(), [keys](double sum) {
+      return static_cast<float>(sum / static_cast<double>(keys));
+    });
+    return mean;
+  }
+
+ private:
+  Dims d_;
+  std::vector<double> sums_;
+};
+
+/// Rows that saw no key of any rank follow the policy; `means` is [B,Hkv,Dv] under kMean.
+void fill_empty_rows(const Dims& d, EmptyRow policy, std::span<const float> means,
+                     SoftmaxResult& result) {
+  if (policy == EmptyRow::kZero) return;
+  for_each_row(result, [&](Index row, float& lse, std::span<float> out) {
+    if (lse != kNothing) return;
+    if (policy == EmptyRow::kNan) {
+      std::ranges::fill(out, std::nanf(""));
+      return;
+    }
+    const Index h = row / d.queries % d.q_heads, b = row / d.queries / d.q_heads;
+    const Index first = (b * d.kv_heads + d.kv_head(h)) * d.value_dim;
+    std::ranges::copy(means.subspan(as_size(first), out.size()), out.begin());
+  });
+}
+
+}  // namespace
+
+SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, const Tensor& key,
+                                   const Tensor& value, const RingAttentionOptions& options) {
+  const RingShard shard(ring, query, key, value, options);
+  if (options.backend == Backend::kReference) {
+    return ring_reference(ring, shard, query, key, value, options);
+  }
+  const Dims& d = shard.dims();
+  const Tensor q = astype(query, DType::kFloat32);
+  Tensor k = astype(key, DType::kFloat32), v = astype(value, DType::kFloat32);
+  Tensor next_k(DType::kFloat32, k.shape()), next_v(DType::kFloat32, v.shape());
+  SoftmaxResult sum{Tensor(DType::kFloat32, {d.batch, d.queries, d.q_heads, d.value_dim}),
+                    Tensor(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
+  std::ranges::fill(sum.lse.as<float>(), kNothing);
+  std::optional<ValueSums> values;
+  if (options.empty_row == EmptyRow::kMean) values.emplace(d);
+  for (Index t = 0; t < shard.ranks(); ++t) {
+    const bool more = t + 1 < shard.ranks();
+    if (more) {
+      ring.start(k.bytes(), next_k.bytes());
+      ring.start(v.bytes(), next_v.bytes());
+    }
+    if (values) values->add(v);
+    const Range keys = shard.keys(shard.owner(t));
+    const Mask mask = shard.mask(keys);
+    if (mask.count() > 0) {
+      const std::optional<Tensor> bias = shard.bias(keys);
+      add(softmax_forward({&q, &k, &v, &mask, bias ? &*bias : nullptr, nullptr},
+                          shard.softmax(keys)),
+          sum);
+    }
+    if (!more) break;
+    ring.finish();
+    std::swap(k, next_k), std::swap(v, next_v);
+  }
+  finish(options.softmax_aux, d, sum);
+  if (sink_count(options.softmax_aux) == 0) {
+    std::vector<float> means;
+    if (values) means = values->mean(shard.all_keys().size());
+    fill_empty_rows(d, options.empty_row, means, sum);
+  }
+  sum.out = astype(sum.out, query.dtype());
+  return sum;
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,104 @@
+// Checks of shapes and options, before any work.
+#include "maskctl/attention/softmax/dims.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "maskctl/attention/arrays/checks.h"
+#include "maskctl/base/error.h"
+
+namespace maskctl::attention {
+namespace {
+
+using Shape = std::vector<Index>;
+
+[[noreturn]] void refuse_shape(const std::string& message) { throw Error(Errc::kShape, message); }
+
+void check_mask(const Mask& mask, const Dims& d) {
+  const bool fits = (mask.batch() == 1 || mask.batch() == d.batch) &&
+                    (mask.heads() == 1 || mask.heads() == d.q_heads) &&
+                    mask.queries() == d.queries && mask.keys() == d.keys;
+  if (!fits) {
+    refuse_shape(fmt::format("the mask is {}, expected [B 1 or {}, H 1 or {}, Q {}, K {}]",
+                             shape_text(mask), d.batch, d.q_heads, d.queries, d.keys));
+  }
+}
+
+void check_options(const SoftmaxOptions& o) {
+  check_soft_cap(o.soft_cap);
+  if (o.scale && !std::isfinite(*o.scale)) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("scale {} is not finite; leave it out for 1 / sqrt(D)", *o.scale));
+  }
+  if (!(o.dropout >= 0 && o.dropout < 1)) {
+    throw Error(Errc::kInvalidArgument, fmt::format("dropout {} is outside [0, 1)", o.dropout));
+  }
+}
+
+}  // namespace
+
+void check_bias(const Tensor& bias, const Dims& d) {
+  check_float("bias", bias);
+  const std::array<Index, 4> full{d.batch, d.q_heads, d.queries, d.keys};
+  bool fits = bias.rank() == 4;
+  for (Index axis = 0; fits && axis < 4; ++axis) {
+    fits = bias.extent(axis) == 1 || bias.extent(axis) == full[as_size(axis)];
+  }
+  if (!fits) {
+    refuse_shape(fmt::format("bias is {}, expected {} with any axis 1", shape_text(bias.shape()),
+                             shape_text(full)));
+  }
+}
+
+void check_sinks(const Tensor& sinks, const Dims& d) {
+  check_float("sinks", sinks);
+  const bool fits =
+      sinks.rank() == 1 ||
+      (sinks.rank() == 2 && (sinks.extent(0) == d.q_heads || sinks.extent(0) == d.kv_heads));
+  if (!fits) {
+    refuse_shape(fmt::format("sinks are {}, expected (n,), ({}, n) or ({}, n)",
+                             shape_text(sinks.shape()), d.q_heads, d.kv_heads));
+  }
+}
+
+Dims checked_dims(const SoftmaxInputs& in, const SoftmaxOptions& options) {
+  check_rank("query", in.query, 4);
+  check_rank("key", in.key, 4);
+  check_rank("value", in.value, 4);
+  check_dtypes({{"query", in.query}, {"key", in.key}, {"value", in.value}});
+  const Dims d{in.query->extent(0), in.query->extent(1), in.key->extent(1),  in.query->extent(2),
+               in.key->extent(2),   in.query->extent(3), in.value->extent(3)};
+  check_shape("key", *in.key, Shape{d.batch, d.keys, d.kv_heads, d.dim});
+  check_shape("value", *in.value, Shape{d.batch, d.keys, d.kv_heads, d.value_dim});
+  check_head_groups(d.q_heads, d.kv_heads);
+  if (in.mask) check_mask(*in.mask, d);
+  if (in.bias) check_bias(*in.bias, d);
+  if (in.sinks) check_sinks(*in.sinks, d);
+  check_options(options);
+  return d;
+}
+
+double effective_scale(const SoftmaxOptions& options, const Dims& dims) {
+  return options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<Index>(dims.dim, 1))));
+}
+
+BroadcastStrides broadcast_strides(std::span<const Index> shape) {
+  BroadcastStrides strides;
+  Index step = 1;
+  for (std::size_t axis = 4; axis-- > 0;) {
+    strides.stride[axis] = shape[axis] == 1 ? 0 : step;
+    step *= shape[axis];
+  }
+  return strides;
+}
+
+Index sink_count(const Tensor* sinks) { return sinks ? sinks->extent(sinks->rank() - 1) : 0; }
+
+Index first_sink(const Tensor& sinks, const Dims& dims, Index q_head) {
+  if (sinks.rank() == 1) return 0;
+  const Index row = sinks.extent(0) == dims.q_heads ? q_head : dims.kv_head(q_head);
+  return row * sinks.extent(1);
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,48 @@
+// Extents of one softmax attention call, checked, and broadcast access to bias and sinks.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "maskctl/attention/softmax/softmax.h"
+#include "maskctl/base/index.h"
+
+namespace maskctl::attention {
+
+struct Dims {
+  Index batch = 0, queries = 0, keys = 0;
+  Index q_heads = 0, kv_heads = 0;
+  Index dim = 0, value_dim = 0;
+
+  Index group() const { return q_heads / kv_heads; }
+  Index kv_head(Index q_head) const { return q_head / group(); }
+};
+
+/// Throws what softmax_forward documents.
+Dims checked_dims(const SoftmaxInputs& inputs, const SoftmaxOptions& options);
+
+/// Throws unless the bias is of floats and each of its axes is 1 or that of [B,Hq,Tq,Tk].
+void check_bias(const Tensor& bias, const Dims& dims);
+
+/// The scale of the options, or 1 / sqrt(D).
+double effective_scale(const SoftmaxOptions& options, const Dims& dims);
+
+/// Where element (b, h, q, k) of an array with extents of 1 or more is; stride 0 along axes of 1.
+struct BroadcastStrides {
+  std::array<Index, 4> stride{};
+  Index at(Index b, Index h, Index q, Index k) const {
+    return b * stride[0] + h * stride[1] + q * stride[2] + k * stride[3];
+  }
+};
+BroadcastStrides broadcast_strides(std::span<const Index> shape);
+
+/// Number of sinks of each row; 0 without sinks.
+Index sink_count(const Tensor* sinks);
+/// The first sink of a query head in the array ([n], [Hkv, n] or [Hq, n]).
+Index first_sink(const Tensor& sinks, const Dims& dims, Index q_head);
+
+/// Throws unless sinks are floats [n], [Hq, n] or [Hkv, n].
+void check_sinks(const Tensor& sinks, const Dims& dims);
+
+}  // namespace maskctl::attention
