@@ -1,4 +1,4 @@
-// check as JSON and as SARIF.
+// The JSON and SARIF forms of check.
 #include <algorithm>
 
 #include "app/cli/check_report.h"
@@ -115,7 +115,7 @@ Json sarif_results(const CheckReport& report) {
   for (const Expected& expected : report.expected) {
     if (expected.holds) continue;
     const std::string message = expected.text + " does not hold: " + counter_example(expected);
-    // The place stands in the message already.
+    // The message already contains the place.
     out.push_back(sarif_result(report.source, "expectation", "error", message, {}));
   }
   return out;

@@ -1,4 +1,4 @@
-// check for people.
+// The text form of check.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::string plural(Index count, std::string_view unit) {
   return fmt::format("{} {}", count, unit);
 }
 
-/// Pairs of documents, most cells first.
+/// The pairs of documents, those with the most cells first.
 std::string pairs_text(const Leaks& leaks) {
   std::string out;
   const std::size_t lines = std::min(leaks.pairs.size(), kPairLines);

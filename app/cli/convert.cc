@@ -1,4 +1,4 @@
-// maskctl convert: a mask as another kind of array, exactly or with the loss counted.
+// maskctl convert: writes a mask as another kind of array, exactly or with the loss counted.
 #include <fmt/format.h>
 
 #include "app/cli/commands.h"
@@ -10,7 +10,7 @@
 namespace maskctl::app {
 namespace {
 
-/// The kind of the source, where a mask can be written so.
+/// The kind of the source, if masks can be written as that kind.
 Kind same_kind(const LoadedMask& loaded) {
   if (loaded.kind == Kind::kPositions) return Kind::kSegments;
   return is_writable(loaded.kind) ? loaded.kind : Kind::kDense;
@@ -43,7 +43,7 @@ std::string loss_text(Index lost, const ConvertedMask& converted) {
   return fmt::format("{} of {} cells ({})", lost, cells, percent(lost, cells));
 }
 
-/// Arrays that do not say what the mask said are written only when asked for.
+/// Refuses to write arrays that do not mean the same mask, unless that was requested.
 void check_loss(const ConvertedMask& converted, const ConvertOptions& options, bool strict) {
   const Index lost = strict ? converted.changed : converted.lost;
   if (lost == 0) return;
@@ -59,7 +59,7 @@ ConvertedMask converted_mask(Loader& loader, LoadedMask loaded, const MaskWriteO
   return convert_mask(loader.transformed(std::move(loaded.mask)), how);
 }
 
-/// On stdout, unless the data goes there.
+/// Prints on stdout, unless the data goes there.
 void print_verdict(const std::string& text, const OutputOptions& output,
                    const GlobalOptions& globals) {
   if (output.dest == "-") {

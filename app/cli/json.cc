@@ -6,7 +6,7 @@
 namespace maskctl::app {
 namespace {
 
-/// Whole numbers, nested as the array is.
+/// Whole numbers, nested like the axes of the array.
 Json numbers(const Tensor& tensor) {
   const auto values = as_int64(tensor, "values");
   if (tensor.rank() < 2) return values;
@@ -150,7 +150,7 @@ std::string stats_json(std::string_view source, const Mask& mask, const Stats& s
   return text_of(out);
 }
 
-/// What can be applied: chains that name arrays only where these were written, else an edit of A.
+/// What can be applied: chains, if the arrays that they name were written, else an edit of A.
 Json json_of(const CauseReport& report) {
   const DiffCause& cause = report.cause;
   Json out{{"kind", cause.kind}, {"text", cause.text}};

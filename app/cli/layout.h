@@ -1,4 +1,4 @@
-// Arrays whose heads stand before time, or after, for operations that want the other.
+// Arrays with heads before or after time, for operations that require the other order.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace maskctl::app {
 
-/// The layout that an operation takes: [B,H,T,D] where its first array says so.
+/// The layout of an operation: [B,H,T,D] if its first array is declared so.
 attention::Layout own_layout(const attention::NamedOperation& operation);
 
 /// Transposes an argument ("key", "cotangent_out") or result ("out", "grad_key") between `layout`

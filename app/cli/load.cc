@@ -1,4 +1,4 @@
-// SOURCEs to masks.
+// Loads SOURCEs as masks.
 #include "app/cli/load.h"
 
 #include <fmt/format.h>

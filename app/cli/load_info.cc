@@ -1,4 +1,4 @@
-// SOURCEs as ejkernel's MaskInfo.
+// Loads SOURCEs as ejkernel's MaskInfo.
 #include <fmt/format.h>
 
 #include "app/cli/load.h"

@@ -1,4 +1,4 @@
-// maskctl ops: the steps of pipelines, listed or explained.
+// maskctl ops: lists the steps of pipelines, or explains one.
 #include "maskctl/pipeline/ops.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Text and arrays on their way out.
+// Writes text and arrays.
 #include "app/cli/output.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Values of options from text.
+// Parses the values of options.
 #include "app/cli/parse.h"
 
 #include <fmt/format.h>
@@ -69,7 +69,7 @@ Index parse_integer(std::string_view text, std::string_view option, Index low, I
 
 double parse_number(std::string_view text, std::string_view option) {
   if (const auto value = real_from(text); value && *value >= 0) return *value;
-  refuse(option, text, "a number from 0");
+  refuse(option, text, "a number of at least 0");
 }
 
 double parse_negative(std::string_view text, std::string_view option) {
@@ -78,7 +78,7 @@ double parse_negative(std::string_view text, std::string_view option) {
 }
 
 Index parse_size(std::string_view text, std::string_view option) {
-  constexpr std::string_view kWanted = "a size as 4GiB, 512MB or 65536";
+  constexpr std::string_view kWanted = "a size such as 4GiB, 512MB or 65536";
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const auto number = whole_number(text.substr(0, digits));
   if (!number) refuse(option, text, kWanted);
@@ -95,7 +95,7 @@ BlockSize parse_block(std::string_view text, std::string_view option) {
   const auto k = whole_number(sides.back());
   const bool inside = q && k && *q >= 1 && *k >= 1 && *q <= kMaxArgument && *k <= kMaxArgument;
   if (sides.size() > 2 || !inside)
-    refuse(option, text, "a block size as 64 or 64x128 (queries x keys)");
+    refuse(option, text, "a block size such as 64 or 64x128 (queries x keys)");
   return {*q, *k};
 }
 
@@ -109,10 +109,10 @@ std::vector<Index> parse_shape(std::string_view text, std::string_view option) {
   std::vector<Index> shape;
   for (const std::string_view part : split(text, '+')) {
     const auto extent = whole_number(part);
-    if (!extent || *extent < 0) refuse(option, text, "four extents as B+H+Q+K, 2+1+512+512");
+    if (!extent || *extent < 0) refuse(option, text, "four extents B+H+Q+K, such as 2+1+512+512");
     shape.push_back(*extent);
   }
-  if (shape.size() != 4) refuse(option, text, "four extents as B+H+Q+K, 2+1+512+512");
+  if (shape.size() != 4) refuse(option, text, "four extents B+H+Q+K, such as 2+1+512+512");
   return shape;
 }
 

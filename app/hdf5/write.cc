@@ -1,4 +1,4 @@
-// The verbs "create" and "append": arrays and attributes from standard input into a file.
+// The verbs "create" and "append": write arrays and attributes from standard input into a file.
 #include <algorithm>
 #include <charconv>
 
@@ -20,7 +20,7 @@ hsize_t number(std::string_view text) {
   hsize_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    throw Failure{kArgument, "'" + std::string(text) + "' is no number"};
+    throw Failure{kArgument, "'" + std::string(text) + "' is not a number"};
   }
   return value;
 }
@@ -35,7 +35,7 @@ Extents extents_from(std::string_view text) {
   return out;
 }
 
-/// About 256 KiB: rows of the last axis, whole if they are not longer, as many as fit.
+/// Chunks of about 256 KiB: as many rows of the last axis as fit; a longer row is cut.
 Extents chunk_for(const Extents& extents, hsize_t element_bytes) {
   Extents chunk(extents.size(), 1);
   hsize_t left = std::max<hsize_t>(1, kChunkBytes / element_bytes);
