@@ -13,7 +13,7 @@
 #include "app/cli/machine.h"
 #include "app/cli/output.h"
 #include "maskctl/attention/cpu/kernel.h"
-#include "maskctl/base/kept_memory.h"
+#include "maskctl/base/buffer_pool.h"
 #include "maskctl/inspect/cost.h"
 #include "maskctl/inspect/stats.h"
 #include "maskctl/mask/bands.h"
@@ -228,7 +228,7 @@ void bench(const BenchOptions& given, const GlobalOptions& globals) {
   BenchOptions options = given;
   if (options.operations.empty()) options.operations = {"flash_attention"};
   if (options.masks.empty()) options.masks = {"full", "causal", "window:keys=256"};
-  set_kept_memory(kUsualKeptMemory);  // as in a program that calls the library
+  set_pool_limit(kDefaultPoolLimit);  // as in a program that calls the library
   const std::vector<BenchLine> lines = Bench(options, globals).run();
   const MachineReport machine = machine_report();
   write_stdout(options.json ? bench_json(machine, lines) : bench_text(machine, lines));

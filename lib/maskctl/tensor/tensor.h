@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "maskctl/base/buffer_pool.h"
 #include "maskctl/base/index.h"
-#include "maskctl/base/kept_memory.h"
 #include "maskctl/tensor/dtype.h"
 
 namespace maskctl {
@@ -22,8 +22,8 @@ struct AlignedAllocator {
   AlignedAllocator() = default;
   template <typename U>
   AlignedAllocator(const AlignedAllocator<U>&) {}
-  T* allocate(std::size_t n) { return static_cast<T*>(take_memory(n * sizeof(T))); }
-  void deallocate(T* p, std::size_t n) { give_back_memory(p, n * sizeof(T)); }
+  T* allocate(std::size_t n) { return static_cast<T*>(take_buffer(n * sizeof(T))); }
+  void deallocate(T* p, std::size_t n) { return_buffer(p, n * sizeof(T)); }
   template <typename U>
   void construct(U* p) {
     ::new (p) U;

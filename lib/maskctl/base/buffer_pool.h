@@ -7,24 +7,24 @@
 namespace maskctl {
 
 /// Bytes that are kept by default.
-inline constexpr std::size_t kUsualKeptMemory = std::size_t{64} << 20;
+inline constexpr std::size_t kDefaultPoolLimit = std::size_t{64} << 20;
 
 /// Uninitialised bytes, aligned to a cache line. Blocks of 1 MiB or more are aligned for huge
-/// pages, and when they are given back the newest are kept, up to kUsualKeptMemory bytes in all,
+/// pages, and when they are given back the newest are kept, up to kDefaultPoolLimit bytes in all,
 /// for the next request of the same size: clearing fresh pages costs the kernel as much time as
 /// combining two masks. Throws std::bad_alloc.
-void* take_memory(std::size_t bytes);
+void* take_buffer(std::size_t bytes);
 /// `bytes` must be the size that was taken.
-void give_back_memory(void* data, std::size_t bytes) noexcept;
+void return_buffer(void* data, std::size_t bytes) noexcept;
 
 /// Sets how many bytes are kept from now on. With 0 all memory goes back to the allocator, for
 /// programs that tell the allocator to keep it.
-void set_kept_memory(std::size_t bytes);
+void set_pool_limit(std::size_t bytes);
 
-/// Memory from take_memory, given back at the end of its scope.
-class KeptMemory {
+/// A buffer from take_buffer, returned at the end of its scope.
+class PooledBuffer {
  public:
-  explicit KeptMemory(std::size_t bytes) : data_(take_memory(bytes), {bytes}) {}
+  explicit PooledBuffer(std::size_t bytes) : data_(take_buffer(bytes), {bytes}) {}
 
   template <typename T>
   T* as() const {
@@ -32,11 +32,11 @@ class KeptMemory {
   }
 
  private:
-  struct GiveBack {
+  struct Return {
     std::size_t bytes = 0;
-    void operator()(void* data) const { give_back_memory(data, bytes); }
+    void operator()(void* data) const { return_buffer(data, bytes); }
   };
-  std::unique_ptr<void, GiveBack> data_;
+  std::unique_ptr<void, Return> data_;
 };
 
 }  // namespace maskctl
