@@ -109,7 +109,7 @@ TEST_CASE("clipped classes have the cells, counts, sizes and seen keys of their 
     const Range part{queries / 3, queries};
     const auto sizes = [&](const Plane& plane) {
       std::vector<std::pair<Index, Index>> out;
-      plane.sizes(part, [&](Range rows, const Plane::RowSize& size) {
+      plane.row_sizes(part, [&](Range rows, const Plane::RowSize& size) {
         out.insert(out.end(), static_cast<std::size_t>(rows.size()), {size.keys, size.runs});
       });
       return out;

@@ -90,7 +90,7 @@ bool sizes_agree(const Plane& plane, std::span<const std::int32_t> first) {
   // Number of keys seen by rows with this first key.
   auto seen = filled_vector(static_cast<std::size_t>(plane.keys()), Index{0});
   bool agree = true;
-  plane.sizes({0, plane.queries()}, [&](Range equal, const Plane::RowSize& size) {
+  plane.row_sizes({0, plane.queries()}, [&](Range equal, const Plane::RowSize& size) {
     if (size.keys == 0) return;
     Index& same = seen[static_cast<std::size_t>(first[static_cast<std::size_t>(equal.begin)])];
     if (same == 0) same = size.keys;
@@ -119,10 +119,10 @@ bool neighbours_agree(const Plane& plane) {
 }
 
 /// A cheap test that is false for most masks that are not documents, so that the nearest documents
-/// need not be found for them. Rows of planes that know their sizes have too many runs to compare.
+/// need not be found for them. Planes with a row index have too many runs to compare.
 bool may_be_documents(const Plane& plane) {
   constexpr Index kFewRows = 128;  // enough to tell most masks apart
-  if (!plane.knows_sizes()) return neighbours_agree(plane);
+  if (!plane.has_row_index()) return neighbours_agree(plane);
   const PlanePtr few = plane.sliced({0, std::min(kFewRows, plane.queries())}, {0, plane.keys()});
   return sizes_agree(*few, read_first_keys(*few)) && sizes_agree(plane, first_keys(plane));
 }
@@ -149,7 +149,7 @@ bool rows_are_causal_part(const Plane& mask, const Plane& documents) {
 }
 
 bool is_causal_part(const PlanePtr& mask, const PlanePtr& documents) {
-  const bool closed_form = slabs_of(*mask) || mask->knows_sizes();
+  const bool closed_form = slabs_of(*mask) || mask->has_row_index();
   if (!closed_form) return rows_are_causal_part(*mask, *documents);
   const PlanePtr causal = diagonal_band(mask->queries(), mask->keys(), -kUnbounded, 0);
   return combine(Op::kXor, mask, combine(Op::kAnd, documents, causal))->count() == 0;

@@ -66,7 +66,7 @@ RowCost row_cost(const Plane& plane, Index ranks) {
   parallel_for(ceil_div(queries, step), [&](Index task) {
     const Range range = intersect({task * step, (task + 1) * step}, {0, queries});
     Sums sums(queries, ranks);
-    plane.sizes(range, [&](Range equal, const Plane::RowSize& size) { sums.add(equal, size); });
+    plane.row_sizes(range, [&](Range equal, const Plane::RowSize& size) { sums.add(equal, size); });
     const std::lock_guard lock(mutex);
     sums.add_to(total);
   });

@@ -80,7 +80,7 @@ void locate(const Plane& differing, Index block, PairDiff& out) {
 PairDiff diff_rows(const Plane& a, const Plane& b, const Plane& both, Range range) {
   const auto keys_of = [range](const Plane& plane) {
     std::vector<std::int32_t> out(static_cast<std::size_t>(range.size()));
-    plane.sizes(range, [&](Range rows, const Plane::RowSize& size) {
+    plane.row_sizes(range, [&](Range rows, const Plane::RowSize& size) {
       std::fill(out.begin() + (rows.begin - range.begin), out.begin() + (rows.end - range.begin),
                 static_cast<std::int32_t>(size.keys));
     });
@@ -120,9 +120,9 @@ PairDiff diff_all_rows(const Plane& a, const Plane& b, const Plane& both) {
 /// For planes of shared lists: compares how many keys each row sees in either and in both. Nothing
 /// when the intersection has no closed form.
 std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, Index block) {
-  if (!a->knows_sizes() && !b->knows_sizes()) return std::nullopt;
+  if (!a->has_row_index() && !b->has_row_index()) return std::nullopt;
   PlanePtr both = combine(Op::kAnd, a, b);
-  if (!both->knows_sizes()) return std::nullopt;
+  if (!both->has_row_index()) return std::nullopt;
   PairDiff out = diff_all_rows(*a, *b, *both);
   both.reset();  // frees its buffers for reuse: fresh pages cost as much as the work
   if (out.rows == 0) return out;

@@ -112,7 +112,7 @@ class Pair {
     regions.residue = found_.only_a + found_.only_b;
     // For a plane of many bits, the only claim left is a filled or emptied region.
     const bool one_sided =
-        (found_.only_a == 0 || found_.only_b == 0) && !a_->knows_sizes() && !b_->knows_sizes();
+        (found_.only_a == 0 || found_.only_b == 0) && !a_->has_row_index() && !b_->has_row_index();
     if (searchable || one_sided) regions = regions_between(a_, b_);
     best_length_ = regions.bits + regions.residue * description_.cell();
     const bool many = regions.residue > Index{Residue::kListed};

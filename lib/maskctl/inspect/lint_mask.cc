@@ -124,7 +124,7 @@ std::vector<Range> opened_rows(const PlanePtr& plane) {
   const Index tokens = plane->keys();
   std::vector<Range> full;
   if (plane->queries() != tokens || tokens < 3) return full;
-  plane->sizes({0, tokens - 1}, [&](Range rows, const Plane::RowSize& size) {
+  plane->row_sizes({0, tokens - 1}, [&](Range rows, const Plane::RowSize& size) {
     if (size.keys == tokens) full.push_back(rows);
   });
   PlanePtr rest = plane;

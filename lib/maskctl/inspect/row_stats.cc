@@ -206,7 +206,7 @@ RowFigures row_figures(const Plane& plane) {
   const Index tasks = std::min<Index>(queries, Index{threads()} * 8);
   const Index step = tasks > 0 ? ceil_div(queries, tasks) : 1;
   const Index parts = ceil_div(queries, step);
-  const bool by_lists = plane.knows_sizes();  // each list is read once for all rows
+  const bool by_lists = plane.has_row_index();  // each list is read once for all rows
   parallel_for(by_lists && columns && parts > 0 ? parts + 1 : parts, [&](Index task) {
     auto seen = columns ? pool.take() : nullptr;
     LengthBatch batch(lengths);
@@ -214,7 +214,7 @@ RowFigures row_figures(const Plane& plane) {
     if (by_lists && task == parts) {
       plane.mark_seen({0, queries}, seen->bits());
     } else if (by_lists) {
-      plane.sizes(range, [&](Range equal, const Plane::RowSize& size) {
+      plane.row_sizes(range, [&](Range equal, const Plane::RowSize& size) {
         batch.add(size.keys, equal.size());
       });
     } else {

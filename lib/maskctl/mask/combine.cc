@@ -208,12 +208,12 @@ PlanePtr combine_stack(Op op, const PlanePtr& a, const PlanePtr& b, Index budget
 
 /// True when rows of shared lists have too many runs to be read.
 bool has_too_many_runs(const Plane& plane, Index most) {
-  if (!plane.knows_sizes()) return false;
+  if (!plane.has_row_index()) return false;
   constexpr Index kRowsAsked = 256;
   const Index step = std::max<Index>(1, plane.queries() / kRowsAsked);
   Index runs = 0;
   for (Index row = 0; row < plane.queries(); row += step) {
-    plane.sizes({row, row + 1}, [&](Range, const Plane::RowSize& size) { runs += size.runs; });
+    plane.row_sizes({row, row + 1}, [&](Range, const Plane::RowSize& size) { runs += size.runs; });
   }
   return runs > most / step;
 }

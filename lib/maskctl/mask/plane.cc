@@ -97,7 +97,7 @@ void Plane::counts(Range q, std::span<const Index> edges, std::span<Index> out) 
   });
 }
 
-void Plane::sizes(Range q, const SizeSink& sink) const {
+void Plane::row_sizes(Range q, const SizeSink& sink) const {
   rows(q, [&](Range r, const Keys& keys) {
     if (keys.is_words()) return sink(r, {popcount(keys.words), count_runs(keys.words)});
     sink(r, {open_keys(keys, {0, keys_}), static_cast<Index>(keys.runs.size())});

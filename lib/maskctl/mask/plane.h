@@ -80,11 +80,11 @@ class Plane : public std::enable_shared_from_this<Plane> {
     Index keys = 0, runs = 0;
   };
   using SizeSink = std::function<void(Range equal_rows, const RowSize&)>;
-  virtual void sizes(Range q, const SizeSink& sink) const;
+  virtual void row_sizes(Range q, const SizeSink& sink) const;
   /// Sets the bit of every key that any of the rows sees.
   virtual void mark_seen(Range q, std::span<std::uint64_t> words) const;
-  /// True when sizes() and mark_seen() need not visit each run of a row.
-  virtual bool knows_sizes() const { return false; }
+  /// True when an index of its runs lets row_sizes() and mark_seen() skip the single runs of a row.
+  virtual bool has_row_index() const { return false; }
 
   virtual PlanePtr transposed() const;
   /// The rectangle as a plane of its own, indices re-based to 0.

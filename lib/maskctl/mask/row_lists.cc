@@ -127,7 +127,7 @@ Index RowLists::count(Range q, Range k) const {
   return std::accumulate(sums.begin(), sums.end(), Index{0});
 }
 
-void RowLists::sizes(Range q, const SizeSink& sink) const {
+void RowLists::row_sizes(Range q, const SizeSink& sink) const {
   ListCursor cursor(lists_->offsets.size() - 1);
   for (Index row = q.begin; row < q.end;) {
     const RowRef& ref = refs_[static_cast<std::size_t>(row)];

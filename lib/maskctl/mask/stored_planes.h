@@ -56,9 +56,9 @@ class RowLists final : public Plane {
   Index count(Range q, Range k) const override;
   void tiles(Range q, Index key_tile, std::vector<TileRun>& out) const override;
   void counts(Range q, std::span<const Index> edges, std::span<Index> out) const override;
-  void sizes(Range q, const SizeSink& sink) const override;
+  void row_sizes(Range q, const SizeSink& sink) const override;
   void mark_seen(Range q, std::span<std::uint64_t> words) const override;
-  bool knows_sizes() const override { return true; }
+  bool has_row_index() const override { return true; }
   PlanePtr sliced(Range q, Range k) const override;
   Index bytes() const override;
 
