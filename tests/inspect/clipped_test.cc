@@ -130,7 +130,7 @@ TEST_CASE("two planes of clipped classes combine as their bits do") {
   for (int i = 0; i < 200; ++i) {
     const Index queries = 1 + i % 50, keys = 1 + i * 5 % 70;
     const Drawn a = draw(random, queries, keys), b = draw(random, queries, keys);
-    const PlanePtr both = product(*a.listed, *b.listed);
+    const PlanePtr both = intersect_classes(*a.listed, *b.listed);
     REQUIRE(both);
     CHECK(words_of(*both) == words_of(*combine(Op::kAnd, a.bits, b.bits)));
     for (const Op op : {Op::kAnd, Op::kOr, Op::kXor, Op::kSub}) {
@@ -255,13 +255,13 @@ TEST_CASE("planes held alike open the same cells, and one other row or list is t
     for (std::int32_t& id : k) id = static_cast<std::int32_t>(random() % 3);
     const Run all{0, static_cast<std::int32_t>(n)};
     const PlanePtr plane = plane_of(q, k, 3, all);
-    CHECK(held_alike(*plane, *plane_of(q, k, 3, all)));
+    CHECK(same_representation(*plane, *plane_of(q, k, 3, all)));
     auto other = i % 2 == 0 ? q : k;
     std::int32_t& id = other[random() % other.size()];
     id = (id + 1) % 3;
     const PlanePtr changed = i % 2 == 0 ? plane_of(other, k, 3, all) : plane_of(q, other, 3, all);
-    CHECK_FALSE(held_alike(*plane, *changed));
-    CHECK_FALSE(held_alike(*plane, *plane_of(q, k, 3, {0, all.end - 1})));
+    CHECK_FALSE(same_representation(*plane, *changed));
+    CHECK_FALSE(same_representation(*plane, *plane_of(q, k, 3, {0, all.end - 1})));
   }
 }
 

@@ -139,7 +139,7 @@ std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, Index b
 
 PairDiff diff_planes(const PlanePtr& a, const PlanePtr& b, Index block) {
   PairDiff out;
-  if (held_alike(*a, *b)) {
+  if (same_representation(*a, *b)) {
     out.both = a->count();
     return out;
   }

@@ -16,10 +16,10 @@ Mask full_like(const Mask& mask) {
 }
 
 /// True when the masks are known to be equal without comparing cells.
-bool held_alike(const Mask& a, const Mask& b) {
+bool same_representation(const Mask& a, const Mask& b) {
   for (Index n = 0; n < a.batch(); ++n) {
     for (Index h = 0; h < a.heads(); ++h) {
-      if (!maskctl::held_alike(*a.plane(n, h), *b.plane(n, h))) return false;
+      if (!maskctl::same_representation(*a.plane(n, h), *b.plane(n, h))) return false;
     }
   }
   return true;
@@ -46,7 +46,8 @@ void list_cells(const Plane& plane, Index batch, Index head, Index top, std::vec
 
 Residue residue_of(const Mask& mask, const Mask& given) {
   Residue out;
-  if (mask.batch() == given.batch() && mask.heads() == given.heads() && held_alike(mask, given)) {
+  if (mask.batch() == given.batch() && mask.heads() == given.heads() &&
+      same_representation(mask, given)) {
     return out;
   }
   const Mask differ = zip(Op::kXor, mask, given);

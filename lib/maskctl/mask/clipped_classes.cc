@@ -174,13 +174,13 @@ PlanePtr plane_of(std::span<const std::int32_t> q, std::span<const std::int32_t>
                   [&](std::size_t row) { return ref_of_class(q[row], count, clip); });
 }
 
-bool held_alike(const Plane& a, const Plane& b) {
+bool same_representation(const Plane& a, const Plane& b) {
   const auto* lists_a = dynamic_cast<const RowLists*>(&a);
   const auto* lists_b = dynamic_cast<const RowLists*>(&b);
-  return &a == &b || (lists_a && lists_b && lists_a->is_alike(*lists_b));
+  return &a == &b || (lists_a && lists_b && lists_a->same_representation(*lists_b));
 }
 
-PlanePtr product(const Plane& a, const Plane& b) {
+PlanePtr intersect_classes(const Plane& a, const Plane& b) {
   const auto* lists_a = dynamic_cast<const RowLists*>(&a);
   const auto* lists_b = dynamic_cast<const RowLists*>(&b);
   if (!lists_a || !lists_b) return nullptr;

@@ -53,10 +53,10 @@ PlanePtr plane_of(std::span<const std::int32_t> q, std::span<const std::int32_t>
 
 /// True for the same plane and for planes with the same shared lists and rows. Such planes have
 /// equal cells; planes with equal cells need not be such. O(queries + runs).
-bool held_alike(const Plane& a, const Plane& b);
+bool same_representation(const Plane& a, const Plane& b);
 
 /// The intersection of two planes of equal shape in O(queries + keys). Null for planes that have no
 /// such form, for lists that share keys, and when there are too many pairs of classes to number.
-PlanePtr product(const Plane& a, const Plane& b);
+PlanePtr intersect_classes(const Plane& a, const Plane& b);
 
 }  // namespace maskctl

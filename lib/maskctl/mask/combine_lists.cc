@@ -75,7 +75,7 @@ PlanePtr combine_clips(Op op, const PlanePtr& a, const PlanePtr& b) {
 PlanePtr clipped_both(const PlanePtr& a, const PlanePtr& b) {
   if (PlanePtr plane = clip_lists(a, b)) return plane;
   if (PlanePtr plane = clip_lists(b, a)) return plane;
-  return product(*a, *b);
+  return intersect_classes(*a, *b);
 }
 
 /// Converts shared lists to slabs, if few bands suffice: far fewer than there are rows, since

@@ -197,7 +197,7 @@ bool RowLists::shares_lists(const RowLists& other) const {
          (lists_->offsets == other.lists_->offsets && lists_->runs == other.lists_->runs);
 }
 
-bool RowLists::is_alike(const RowLists& other) const {
+bool RowLists::same_representation(const RowLists& other) const {
   return keys() == other.keys() && std::ranges::equal(refs_, other.refs_) && shares_lists(other);
 }
 

@@ -73,7 +73,7 @@ class RowLists final : public Plane {
   bool shares_lists(const RowLists& other) const;
   /// True when lists and rows are equal. Then the cells are equal too, but the reverse need not
   /// hold.
-  bool is_alike(const RowLists& other) const;
+  bool same_representation(const RowLists& other) const;
 
  private:
   std::shared_ptr<const Lists> lists_;
