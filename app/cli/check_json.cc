@@ -9,7 +9,7 @@
 namespace maskctl::app {
 namespace {
 
-Json json_of(const Where& where) {
+Json json_of(const Location& where) {
   Json out = Json::object();
   const auto add = [&out](const char* key, const std::optional<Index>& value) {
     if (value) out[key] = *value;
@@ -84,7 +84,7 @@ std::string uri_of(const std::string& source) {
 }
 
 Json sarif_result(const std::string& source, std::string_view rule, std::string_view level,
-                  const std::string& message, const Where& where) {
+                  const std::string& message, const Location& where) {
   Json location = Json::object();
   if (const std::string uri = uri_of(source); !uri.empty()) {
     location["physicalLocation"] = {{"artifactLocation", {{"uri", uri}}}};

@@ -30,7 +30,7 @@ struct CheckReport {
 };
 
 /// The place of a counter-example: "batch 0, head 0, query 3, key 7".
-Where where_of(const Cell& cell);
+Location where_of(const Cell& cell);
 /// "3 cells, the first at batch 0, head 0, query 3, key 7"; with the detail, if any.
 std::string counter_example(const Expected& expected);
 

@@ -85,8 +85,8 @@ bool CheckReport::ok() const {
          });
 }
 
-Where where_of(const Cell& cell) {
-  Where where{cell.batch, cell.head, cell.query, {}, {}, {}};
+Location where_of(const Cell& cell) {
+  Location where{cell.batch, cell.head, cell.query, {}, {}, {}};
   if (cell.key >= 0) where.key = cell.key;
   return where;
 }

@@ -32,18 +32,18 @@ std::span<const LintRule> lint_rules();
 const LintRule& lint_rule(std::string_view id);
 
 /// Where a finding is; parts that do not apply are absent.
-struct Where {
+struct Location {
   std::optional<Index> batch, head, query, key;
   std::optional<Index> entry;  // index in the last axis of an array
   std::optional<Index> step;   // step of the chain, from 1
 };
 /// For example "batch 0, head 0, query 3"; empty when nothing is known.
-std::string to_text(const Where& where);
+std::string to_text(const Location& where);
 
 struct Finding {
   const LintRule* rule = nullptr;
   std::string message;
-  Where where;
+  Location where;
   Index count = 0;  // of cells, rows or entries, whichever the message counts
 };
 using Findings = std::vector<Finding>;

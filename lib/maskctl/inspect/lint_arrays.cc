@@ -35,7 +35,7 @@ IdRows rows_of(const Tensor& array, const char* what) {
 /// Counts the findings of one rule and describes the first one.
 struct Tally {
   Index count = 0;
-  Where first;
+  Location first;
   std::string text;  // describes the first
 
   /// `say` makes the text for the first place.

@@ -55,8 +55,8 @@ bool same_shape(const Mask& a, const Mask& b) {
          fits(a.heads(), b.heads());
 }
 
-Where step_at(std::size_t number) {
-  Where where;
+Location step_at(std::size_t number) {
+  Location where;
   where.step = static_cast<Index>(number) + 1;
   return where;
 }
@@ -116,7 +116,7 @@ class ChainLint {
       const Mask reopened = zip(Op::kAnd, opened, zip(Op::kSub, earlier.before, earlier.after));
       const Index cells = reopened.count();
       if (cells == 0) continue;
-      Where where = step_at(i);
+      Location where = step_at(i);
       const auto at = first_cell(reopened);
       where.batch = at->batch;
       where.head = at->head;

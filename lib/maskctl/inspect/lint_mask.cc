@@ -23,7 +23,7 @@ std::string rows_text(Index rows) { return fmt::format("{} row{}", rows, rows ==
 /// Counts the rows that a rule finds, over all planes.
 struct RowTally {
   Index count = 0;
-  Where first;
+  Location first;
 
   void add(Index batch, Index head, Index query, Index rows) {
     if (count == 0) first = {batch, head, query, {}, {}, {}};
@@ -83,7 +83,7 @@ bool looks_inverted_padding(const PlanePtr& plane) {
 template <typename Suspect, typename Say>
 void lint_planes(std::string_view id, const Mask& mask, const std::vector<PlanePlace>& places,
                  const Suspect& suspect, const Say& say, Findings& out) {
-  Where first;
+  Location first;
   Index planes = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i].times == 0 || !suspect(mask.distinct()[i])) continue;
@@ -186,7 +186,7 @@ void lint_alignment(const Mask& mask, const std::vector<PlanePlace>& places, Fin
     // If the last query reaches the diagonal, the mask is causal and not merely short.
     if (plane->count({queries - 1, queries}, {queries - 1, queries}) == 0) continue;
     if (!holds_all(diagonals(*plane, -kUnbounded, 0), plane)) continue;
-    const Where where{places[i].batch, places[i].head, 0, {}, {}, {}};
+    const Location where{places[i].batch, places[i].head, 0, {}, {}, {}};
     const Index seen = plane->count({0, 1}, {0, keys});
     out.push_back({&lint_rule("top-left"),
                    fmt::format("query 0 of {} sees {} of {} keys, and keys from {} on are seen by "
@@ -329,7 +329,7 @@ void lint_only_padding(const Documents& documents, const LeakMasks& masks, Findi
                  rows.first, rows.count});
 }
 
-Where at_first(const Mask& cells) {
+Location at_first(const Mask& cells) {
   const auto at = first_cell(cells);
   return {at->batch, at->head, at->query, at->key, {}, {}};
 }

@@ -171,7 +171,7 @@ const LintRule& lint_rule(std::string_view id) {
   return *found;
 }
 
-std::string to_text(const Where& where) {
+std::string to_text(const Location& where) {
   std::string out;
   const auto add = [&out](std::string_view label, const std::optional<Index>& value) {
     if (value) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", label, *value);
