@@ -53,7 +53,8 @@ struct DocumentOptions {
   }
 };
 
-std::vector<Expected> check_all(const Mask& mask, const CheckOptions& options, Loader& loader) {
+std::vector<ExpectationResult> check_all(const Mask& mask, const CheckOptions& options,
+                                         Loader& loader) {
   ExpectationContext context;
   context.bind = loader.context();
   context.pad_id = options.source.pad_id;
@@ -65,7 +66,7 @@ std::vector<Expected> check_all(const Mask& mask, const CheckOptions& options, L
   for (const std::string& text : texts) {
     expectations.push_back(parse_expectation(text, context));
   }
-  std::vector<Expected> out;
+  std::vector<ExpectationResult> out;
   for (const Expectation& expectation : expectations) {
     out.push_back(maskctl::check(mask, expectation));
   }

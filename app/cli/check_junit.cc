@@ -16,7 +16,7 @@ struct Case {
 
 std::vector<Case> cases_of(const CheckReport& report) {
   std::vector<Case> out;
-  for (const Expected& expected : report.expected) {
+  for (const ExpectationResult& expected : report.expected) {
     if (expected.holds) {
       out.push_back({expected.text, "", expected.detail, ""});
     } else {

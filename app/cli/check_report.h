@@ -20,7 +20,7 @@ struct CheckReport {
   std::string source;
   std::optional<std::array<Index, 4>> shape;  // absent if the arrays do not make a mask
   bool linted = false;                        // else only `expected` was evaluated
-  std::vector<Expected> expected;
+  std::vector<ExpectationResult> expected;
   Findings findings;  // errors first
   std::optional<Leaks> leaks;
   std::vector<NotLookedAt> not_looked_at;  // only for a lint
@@ -32,7 +32,7 @@ struct CheckReport {
 /// The place of a counter-example: "batch 0, head 0, query 3, key 7".
 Location where_of(const Cell& cell);
 /// "3 cells, the first at batch 0, head 0, query 3, key 7"; with the detail, if any.
-std::string counter_example(const Expected& expected);
+std::string counter_example(const ExpectationResult& expected);
 
 std::string check_text(const CheckReport& report);
 /// {"schema": "maskctl.check/1", ...}.

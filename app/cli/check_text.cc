@@ -32,7 +32,7 @@ std::string pairs_text(const Leaks& leaks) {
   return out;
 }
 
-std::string expected_text(const Expected& expected) {
+std::string expected_text(const ExpectationResult& expected) {
   if (expected.holds) {
     const bool tells = !expected.detail.empty();
     return fmt::format("ok    {}{}{}\n", expected.text, tells ? ": " : "", expected.detail);
@@ -79,7 +79,7 @@ std::string findings_text(const CheckReport& report) {
 }  // namespace
 
 bool CheckReport::ok() const {
-  return std::ranges::all_of(expected, &Expected::holds) &&
+  return std::ranges::all_of(expected, &ExpectationResult::holds) &&
          std::ranges::all_of(findings, [](const Finding& finding) {
            return finding.rule->severity == Severity::kNote;
          });
@@ -91,7 +91,7 @@ Location where_of(const Cell& cell) {
   return where;
 }
 
-std::string counter_example(const Expected& expected) {
+std::string counter_example(const ExpectationResult& expected) {
   std::string out;
   if (expected.first) {
     out = fmt::format("{}, the first at {}", plural(expected.count, expected.unit),
@@ -104,7 +104,7 @@ std::string counter_example(const Expected& expected) {
 std::string check_text(const CheckReport& report) {
   if (report.linted) return findings_text(report);
   std::string out;
-  for (const Expected& expected : report.expected) out += expected_text(expected);
+  for (const ExpectationResult& expected : report.expected) out += expected_text(expected);
   return out;
 }
 

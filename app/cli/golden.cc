@@ -69,7 +69,7 @@ GoldenContext context_for(const GoldenOptions& options, const GlobalOptions& glo
     ExpectationContext context;
     context.bind = loader.context();
     context.pad_id = entry.pad_id;
-    std::vector<Expected> answers;
+    std::vector<ExpectationResult> answers;
     for (const std::string& text : entry.holds) {
       answers.push_back(maskctl::check(mask, parse_expectation(text, context)));
     }

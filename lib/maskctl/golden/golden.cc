@@ -147,7 +147,7 @@ GoldenResult check_expectations(const GoldenEntry& entry, const Mask& mask,
                                 const GoldenContext& context) {
   std::string lines;
   Index failed = 0;
-  for (const Expected& one : context.expectations(entry, mask)) {
+  for (const ExpectationResult& one : context.expectations(entry, mask)) {
     if (one.holds) continue;
     ++failed;
     lines += fmt::format(

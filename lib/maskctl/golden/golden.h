@@ -25,7 +25,7 @@ struct GoldenContext {
   /// Loads the mask of the file in `array`.
   std::function<Mask(const std::string& file)> load_array;
   /// Evaluates the expectations of an entry (kHolds).
-  std::function<std::vector<Expected>(const GoldenEntry&, const Mask&)> expectations;
+  std::function<std::vector<ExpectationResult>(const GoldenEntry&, const Mask&)> expectations;
   /// Checks whether the recorded run of a kernel obeys the mask of the entry (kVerdict).
   std::function<GoldenResult(const GoldenEntry&)> judge;
   /// Write the current mask next to a golden file that it does not match, as FILE.new before the

@@ -12,7 +12,7 @@ namespace maskctl {
 namespace {
 
 /// Holds if `wrong` has no open cell; open cells are the counter-examples.
-Expected none_open(const Mask& wrong) {
+ExpectationResult none_open(const Mask& wrong) {
   Expected out;
   out.unit = "cells";
   out.count = wrong.count();
@@ -28,15 +28,15 @@ Mask applied(const Mask& mask, const Chain& chain) {
                                         shape_text(made), shape_text(mask)));
 }
 
-Expected answer(const Mask& mask, const expect::Within& rule) {
+ExpectationResult answer(const Mask& mask, const expect::Within& rule) {
   return none_open(zip(Op::kSub, mask, applied(mask, rule.chain)));
 }
 
-Expected answer(const Mask& mask, const expect::SubsetOf& rule) {
+ExpectationResult answer(const Mask& mask, const expect::SubsetOf& rule) {
   return none_open(zip(Op::kSub, mask, rule.mask));
 }
 
-Expected answer(const Mask& mask, const expect::Equals& rule) {
+ExpectationResult answer(const Mask& mask, const expect::Equals& rule) {
   const Mask wanted = applied(mask, rule.chain);
   Expected out = none_open(zip(Op::kXor, mask, wanted));
   if (out.holds) return out;
@@ -46,7 +46,7 @@ Expected answer(const Mask& mask, const expect::Equals& rule) {
   return out;
 }
 
-Expected answer(const Mask& mask, const expect::NoLeak& rule) {
+ExpectationResult answer(const Mask& mask, const expect::NoLeak& rule) {
   Expected out;
   out.unit = "cells";
   out.leaks = leaks(mask, documents_of(rule.documents, mask.queries(), mask.keys()));
@@ -56,7 +56,7 @@ Expected answer(const Mask& mask, const expect::NoLeak& rule) {
   return out;
 }
 
-Expected answer(const Mask& mask, const expect::Symmetric&) {
+ExpectationResult answer(const Mask& mask, const expect::Symmetric&) {
   if (mask.queries() != mask.keys()) {
     throw Error(Errc::kShape, fmt::format("symmetric: expected as many queries as keys, got {}",
                                           shape_text(mask)));
@@ -70,7 +70,8 @@ struct PlaneAnswer {
   Cell first;  // batch and head unset
 };
 template <typename AnswerPlane>
-Expected sum_planes(const Mask& mask, std::string_view unit, const AnswerPlane& answer_plane) {
+ExpectationResult sum_planes(const Mask& mask, std::string_view unit,
+                             const AnswerPlane& answer_plane) {
   std::vector<PlaneAnswer> answers;
   for (const PlanePtr& plane : mask.distinct()) answers.push_back(answer_plane(*plane));
   Expected out;
@@ -88,7 +89,7 @@ Expected sum_planes(const Mask& mask, std::string_view unit, const AnswerPlane& 
   return out;
 }
 
-Expected answer(const Mask& mask, const expect::NoEmptyRows&) {
+ExpectationResult answer(const Mask& mask, const expect::NoEmptyRows&) {
   return sum_planes(mask, "rows", [](const Plane& plane) {
     PlaneAnswer out;
     const std::vector<Range> ranges = empty_rows(plane);
@@ -98,7 +99,7 @@ Expected answer(const Mask& mask, const expect::NoEmptyRows&) {
   });
 }
 
-Expected answer(const Mask& mask, const expect::BlockAligned& rule) {
+ExpectationResult answer(const Mask& mask, const expect::BlockAligned& rule) {
   const BlockSize size = rule.block;
   return sum_planes(mask, "blocks", [size](const Plane& plane) {
     const TileMap map = tile_map(plane, size.q, size.k);
@@ -114,7 +115,7 @@ Expected answer(const Mask& mask, const expect::BlockAligned& rule) {
   });
 }
 
-Expected answer(const Mask& mask, const expect::RowSafe& rule) {
+ExpectationResult answer(const Mask& mask, const expect::RowSafe& rule) {
   Index empty = 0;
   const std::vector<Index> uses = plane_uses(mask);
   std::size_t plane_number = 0;
@@ -130,7 +131,7 @@ Expected answer(const Mask& mask, const expect::RowSafe& rule) {
   return out;
 }
 
-Expected answer(const Mask& mask, const expect::Density& rule) {
+ExpectationResult answer(const Mask& mask, const expect::Density& rule) {
   Expected out;
   out.unit = "cells";
   out.count = mask.count();
@@ -149,7 +150,7 @@ Mask all_open_like(const Mask& mask) {
                     [&open](Index, Index) { return open; });
 }
 
-Expected check(const Mask& mask, const Expectation& expectation) {
+ExpectationResult check(const Mask& mask, const Expectation& expectation) {
   Expected out =
       std::visit([&mask](const auto& rule) { return answer(mask, rule); }, expectation.rule);
   out.text = expectation.text;

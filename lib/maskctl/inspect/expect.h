@@ -59,7 +59,7 @@ struct Expectation {
   std::string text;  // as the user wrote it
 };
 
-struct Expected {
+struct ExpectationResult {
   std::string text;
   bool holds = false;
   Index count = 0;        // counter-examples; for density, open cells
@@ -73,7 +73,7 @@ struct Expected {
 /// Answers without n^2 work on structured masks. Throws Error(kShape) for questions that make no
 /// sense for the shape: symmetric when queries and keys differ in number, chains and ids that do
 /// not fit. Such a question is not a violation.
-Expected check(const Mask& mask, const Expectation& expectation);
+ExpectationResult check(const Mask& mask, const Expectation& expectation);
 
 /// An all-open mask with the extents [B, H, Q, K] of the mask.
 Mask all_open_like(const Mask& mask);
