@@ -194,14 +194,14 @@ class Claim {
     return out;
   }
 
-  const Said& said(const PairCause& cause) const {
-    return out_.by_pipelines && cause.chains ? cause.chains->said : cause.said;
+  const Wording& wording(const PairCause& cause) const {
+    return out_.by_pipelines && cause.chains ? cause.chains->wording : cause.wording;
   }
 
   std::string kind() const {
     std::string kind;
     for (const PlanePair& pair : pairs_) {
-      const std::string& its = said(pair.cause).kind;
+      const std::string& its = wording(pair.cause).kind;
       if (!pair.differs || its.empty()) continue;
       kind = kind.empty() || kind == its ? its : "other";
     }
@@ -212,7 +212,8 @@ class Claim {
     std::vector<std::string> words;
     std::vector<std::vector<PlaneDiff>> where;
     for (const PlaneDiff& plane : found_.planes) {
-      const std::string& its = said(pairs_[pair_of_[index(plane.batch, plane.head)]].cause).words;
+      const std::string& its =
+          wording(pairs_[pair_of_[index(plane.batch, plane.head)]].cause).words;
       if (its.empty()) continue;
       const auto at = std::ranges::find(words, its);
       if (at == words.end()) {

@@ -116,10 +116,10 @@ class Pair {
     if (searchable || one_sided) regions = regions_between(a_, b_);
     best_length_ = regions.bits + regions.residue * description_.cell();
     const bool many = regions.residue > Index{Residue::kListed};
-    best_.said = {!regions.chain.empty() ? "region"
-                  : many                 ? "irregular"
-                                         : "cells",
-                  words_of({}, regions.chain)};
+    best_.wording = {!regions.chain.empty() ? "region"
+                     : many                 ? "irregular"
+                                            : "cells",
+                     words_of({}, regions.chain)};
     best_.edit = regions.chain;
     name_document();
   }
@@ -134,8 +134,8 @@ class Pair {
     const Plane& fuller = rule.open ? *b_ : *a_;
     const Index inside = fuller.count(at, at);
     if (inside == 0 || fuller.count(at, all) != inside || fuller.count(all, at) != inside) return;
-    best_.said = {"document", fmt::format("the document of {} {}", range_words("token", at),
-                                          rule.open ? "added" : "missing")};
+    best_.wording = {"document", fmt::format("the document of {} {}", range_words("token", at),
+                                             rule.open ? "added" : "missing")};
   }
 
   /// Describes what A lacks to be B as a rule that closes it.
@@ -201,10 +201,10 @@ class Pair {
     }
     Chain other = bent.bent.chain;
     other.insert(other.end(), bent.regions.begin(), bent.regions.end());
-    Said said{kind_of(changes, !bent.regions.empty()),
-              words_of(changes, bent.reversed ? inverted(bent.regions) : bent.regions)};
-    best_.chains = bent.reversed ? ChainPair{std::move(said), std::move(other), bent.straight}
-                                 : ChainPair{std::move(said), bent.straight, std::move(other)};
+    Wording wording{kind_of(changes, !bent.regions.empty()),
+                    words_of(changes, bent.reversed ? inverted(bent.regions) : bent.regions)};
+    best_.chains = bent.reversed ? ChainPair{std::move(wording), std::move(other), bent.straight}
+                                 : ChainPair{std::move(wording), bent.straight, std::move(other)};
   }
 
   static Chain inverted(Chain chain) {

@@ -10,20 +10,20 @@
 namespace maskctl {
 
 /// The words of a claim, without "B = A with" and without the remaining cells.
-struct Said {
+struct Wording {
   std::string kind, words;
 };
 
 /// Chains from an all-open plane. They give A and B up to a residue, counted by applying them.
 struct ChainPair {
-  Said said;
+  Wording wording;
   Chain a, b;
 };
 
 /// The shortest description of B from A as an edit, and as chains if these are shorter.
 struct PairCause {
-  Said said;   // describes the edit
-  Chain edit;  // open: and close: steps and rules that turn A into B
+  Wording wording;  // describes the edit
+  Chain edit;       // open: and close: steps and rules that turn A into B
   std::optional<ChainPair> chains;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 /// Holds if `wrong` has no open cell; open cells are the counter-examples.
 ExpectationResult none_open(const Mask& wrong) {
-  Expected out;
+  ExpectationResult out;
   out.unit = "cells";
   out.count = wrong.count();
   out.holds = out.count == 0;
@@ -38,7 +38,7 @@ ExpectationResult answer(const Mask& mask, const expect::SubsetOf& rule) {
 
 ExpectationResult answer(const Mask& mask, const expect::Equals& rule) {
   const Mask wanted = applied(mask, rule.chain);
-  Expected out = none_open(zip(Op::kXor, mask, wanted));
+  ExpectationResult out = none_open(zip(Op::kXor, mask, wanted));
   if (out.holds) return out;
   const Index too_many = zip(Op::kSub, mask, wanted).count();
   out.detail = fmt::format("{} open that should be closed, {} closed that should be open", too_many,
@@ -47,7 +47,7 @@ ExpectationResult answer(const Mask& mask, const expect::Equals& rule) {
 }
 
 ExpectationResult answer(const Mask& mask, const expect::NoLeak& rule) {
-  Expected out;
+  ExpectationResult out;
   out.unit = "cells";
   out.leaks = leaks(mask, documents_of(rule.documents, mask.queries(), mask.keys()));
   out.count = out.leaks->cross;
@@ -74,7 +74,7 @@ ExpectationResult sum_planes(const Mask& mask, std::string_view unit,
                              const AnswerPlane& answer_plane) {
   std::vector<PlaneAnswer> answers;
   for (const PlanePtr& plane : mask.distinct()) answers.push_back(answer_plane(*plane));
-  Expected out;
+  ExpectationResult out;
   out.unit = unit;
   for (Index b = 0; b < mask.batch(); ++b) {
     for (Index h = 0; h < mask.heads(); ++h) {
@@ -119,7 +119,7 @@ ExpectationResult answer(const Mask& mask, const expect::RowSafe& rule) {
   Index empty = 0;
   const std::vector<Index> uses = plane_uses(mask);
   std::size_t plane_number = 0;
-  Expected out = sum_planes(mask, "rows", [&](const Plane& plane) {
+  ExpectationResult out = sum_planes(mask, "rows", [&](const Plane& plane) {
     const RowSafety safety = row_safety(plane, rule.block);
     empty += safety.empty * uses[plane_number++];
     return PlaneAnswer{safety.empty + safety.late, {0, 0, safety.first.value_or(0), -1}};
@@ -132,7 +132,7 @@ ExpectationResult answer(const Mask& mask, const expect::RowSafe& rule) {
 }
 
 ExpectationResult answer(const Mask& mask, const expect::Density& rule) {
-  Expected out;
+  ExpectationResult out;
   out.unit = "cells";
   out.count = mask.count();
   if (mask.cells() == 0) throw Error(Errc::kShape, "density: the mask has no cells");
@@ -151,7 +151,7 @@ Mask all_open_like(const Mask& mask) {
 }
 
 ExpectationResult check(const Mask& mask, const Expectation& expectation) {
-  Expected out =
+  ExpectationResult out =
       std::visit([&mask](const auto& rule) { return answer(mask, rule); }, expectation.rule);
   out.text = expectation.text;
   return out;

@@ -43,7 +43,7 @@ bool takes_list(const Argument& argument) {
 std::string_view last_name(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
 /// What the arguments of one call mean.
-struct Said {
+struct ParsedArguments {
   bool causal = false;
   Side left, right, keys, both, chunk;
   bool sides_given = false;
@@ -62,13 +62,13 @@ class Call {
   const Convention& row();
   std::string callee() const;
   bool knows(const Convention& row, std::string_view name) const;
-  void take_positional(const Convention& row, Said& said);
-  void take(const Argument& argument, const Python& value, Said& said);
-  void take_pair(const Python& value, bool both, Said& said);
-  void take_mask_type(const Python& value, Said& said);
-  void take_offset(const Python& value, Said& said);
-  MaskForm form(Said& said);
-  void check_te(Said& said);
+  void take_positional(const Convention& row, ParsedArguments& parsed);
+  void take(const Argument& argument, const Python& value, ParsedArguments& parsed);
+  void take_pair(const Python& value, bool both, ParsedArguments& parsed);
+  void take_mask_type(const Python& value, ParsedArguments& parsed);
+  void take_offset(const Python& value, ParsedArguments& parsed);
+  MaskForm form(ParsedArguments& parsed);
+  void check_te(ParsedArguments& parsed);
   void stride_keys(MaskForm& form, Index stride) const;
 
   Python value(const Python& given) const { return resolved(source_.text, given); }
@@ -188,21 +188,21 @@ std::vector<Index> Call::differences(const Python& given) const {
 }
 
 /// Reads (L, R), or W for both sides.
-void Call::take_pair(const Python& given, bool both, Said& said) {
+void Call::take_pair(const Python& given, bool both, ParsedArguments& parsed) {
   const Python pair = value(given);
   if (pair.is_word("None")) return;
-  said.sides_given = true;
+  parsed.sides_given = true;
   if (pair.kind == Kind::kList && pair.items.size() == 2) {
-    said.left = side(pair.items[0], 0);
-    said.right = side(pair.items[1], 0);
+    parsed.left = side(pair.items[0], 0);
+    parsed.right = side(pair.items[1], 0);
   } else if (both && number_in(source_.text, given)) {
-    said.both = number(given, 0);
+    parsed.both = number(given, 0);
   } else {
     source_.fail(given.position, both ? "expected (L, R) or W" : "expected (L, R)");
   }
 }
 
-void Call::take_mask_type(const Python& given, Said& said) {
+void Call::take_mask_type(const Python& given, ParsedArguments& parsed) {
   const Python out = value(given);
   std::string type = out.text;
   static constexpr std::string_view kTypes[] = {"no_mask",
@@ -217,96 +217,96 @@ void Call::take_mask_type(const Python& given, Said& said) {
                  "expected no_mask, padding, causal, padding_causal, causal_bottom_right or "
                  "padding_causal_bottom_right");
   }
-  said.causal = type.find("causal") != type.npos;
-  if (said.causal) {
-    said.align = type.ends_with("bottom_right") ? Align::kBottomRight : Align::kTopLeft;
+  parsed.causal = type.find("causal") != type.npos;
+  if (parsed.causal) {
+    parsed.align = type.ends_with("bottom_right") ? Align::kBottomRight : Align::kTopLeft;
   }
 }
 
 /// Reads a number, or KV_LEN - Q_LEN.
-void Call::take_offset(const Python& given, Said& said) {
+void Call::take_offset(const Python& given, ParsedArguments& parsed) {
   const Python out = value(given);
   const bool moved = out.kind == Kind::kOperator && out.text == "-" && out.items.size() == 2 &&
                      (out.items[0].is_word("KV_LEN") || out.items[0].is_word("kv_len")) &&
                      (out.items[1].is_word("Q_LEN") || out.items[1].is_word("q_len"));
   if (moved) {
-    said.align = Align::kBottomRight;
+    parsed.align = Align::kBottomRight;
     return;
   }
   if (!number_in(source_.text, given)) {
     source_.fail(given.position, "expected a number or KV_LEN - Q_LEN");
   }
-  said.offset = *number_in(source_.text, given);
-  said.align = Align::kTopLeft;
+  parsed.offset = *number_in(source_.text, given);
+  parsed.align = Align::kTopLeft;
 }
 
-void Call::take(const Argument& argument, const Python& given, Said& said) {
+void Call::take(const Argument& argument, const Python& given, ParsedArguments& parsed) {
   switch (argument.says) {
     case Says::kCausal:
-      said.causal = boolean(given);
+      parsed.causal = boolean(given);
       return;
     case Says::kKeys:
-      said.keys = is_none(given) ? std::nullopt : Side(number(given, 1));
+      parsed.keys = is_none(given) ? std::nullopt : Side(number(given, 1));
       return;
     case Says::kSides:
-      return take_pair(given, false, said);
+      return take_pair(given, false, parsed);
     case Says::kSidesOrBoth:
-      return take_pair(given, true, said);
+      return take_pair(given, true, parsed);
     case Says::kLeft:
-      said.left = side(given, 0);
+      parsed.left = side(given, 0);
       return;
     case Says::kLeftKeys:
-      said.left = is_none(given) ? std::nullopt : Side(number(given, 1) - 1);
+      parsed.left = is_none(given) ? std::nullopt : Side(number(given, 1) - 1);
       return;
     case Says::kRight:
-      said.right = is_none(given) ? std::nullopt : Side(number(given, 0));
+      parsed.right = is_none(given) ? std::nullopt : Side(number(given, 0));
       return;
     case Says::kChunk:
     case Says::kCausalChunk:
-      said.chunk = is_none(given) ? std::nullopt : Side(number(given, 0));
-      if (said.chunk == Index{0} && argument.fallback == "0") said.chunk.reset();
-      if (said.chunk == Index{0}) source_.fail(given.position, "0: expected at least 1");
-      if (said.chunk && argument.says == Says::kCausalChunk) said.causal = true;
+      parsed.chunk = is_none(given) ? std::nullopt : Side(number(given, 0));
+      if (parsed.chunk == Index{0} && argument.fallback == "0") parsed.chunk.reset();
+      if (parsed.chunk == Index{0}) source_.fail(given.position, "0: expected at least 1");
+      if (parsed.chunk && argument.says == Says::kCausalChunk) parsed.causal = true;
       return;
     case Says::kMaskType:
-      return take_mask_type(given, said);
+      return take_mask_type(given, parsed);
     case Says::kAlignment: {
       const Python out = value(given);
       const bool top = out.text.ends_with("TOP_LEFT");
       if (!top && !out.text.ends_with("BOTTOM_RIGHT")) {
         source_.fail(given.position, "expected TOP_LEFT or BOTTOM_RIGHT");
       }
-      said.align = top ? Align::kTopLeft : Align::kBottomRight;
+      parsed.align = top ? Align::kTopLeft : Align::kBottomRight;
       return;
     }
     case Says::kBottomRight:
       // A causal type decides first; otherwise the default is bottom-right.
-      if (said.align == Align::kUnset && !is_none(given)) {
-        said.align = boolean(given) ? Align::kBottomRight : Align::kTopLeft;
+      if (parsed.align == Align::kUnset && !is_none(given)) {
+        parsed.align = boolean(given) ? Align::kBottomRight : Align::kTopLeft;
       }
       return;
     case Says::kOffset:
-      return take_offset(given, said);
+      return take_offset(given, parsed);
     case Says::kLengths:
-      said.lengths = list(given);
+      parsed.lengths = list(given);
       return;
     case Says::kKeyLengths:
-      if (!is_none(given)) said.key_lengths = list(given);
+      if (!is_none(given)) parsed.key_lengths = list(given);
       return;
     case Says::kKeyStride:
-      said.key_stride = number(given, 0);
+      parsed.key_stride = number(given, 0);
       return;
     case Says::kEnds:
-      if (!is_none(given)) said.lengths = differences(given);
+      if (!is_none(given)) parsed.lengths = differences(given);
       return;
     case Says::kKeyEnds:
-      if (!is_none(given)) said.key_lengths = differences(given);
+      if (!is_none(given)) parsed.key_lengths = differences(given);
       return;
     case Says::kValidQueries:
-      if (!is_none(given)) said.valid_queries = list(given);
+      if (!is_none(given)) parsed.valid_queries = list(given);
       return;
     case Says::kValidKeys:
-      if (!is_none(given)) said.valid_keys = list(given);
+      if (!is_none(given)) parsed.valid_keys = list(given);
       return;
     case Says::kNothing:
       return;
@@ -314,7 +314,7 @@ void Call::take(const Argument& argument, const Python& given, Said& said) {
 }
 
 /// Reads positional values; those before the arguments of the table are tensors and shapes.
-void Call::take_positional(const Convention& row, Said& said) {
+void Call::take_positional(const Convention& row, ParsedArguments& parsed) {
   std::vector<const Python*> values;
   for (const Python& item : call_.items) {
     if (!item.is_word("...")) values.push_back(&item);
@@ -331,7 +331,7 @@ void Call::take_positional(const Convention& row, Said& said) {
     const bool shaped = value(*values.front()).kind == Kind::kList && tuples > (window ? 1 : 0);
     if (shaped || values.front()->kind == Kind::kWord) {
       values.erase(values.begin());
-      said.align = Align::kTopLeft;
+      parsed.align = Align::kTopLeft;
     }
   }
   if (!values.empty() && !info_of(row.library).by_place && !call_.text.empty()) {
@@ -347,7 +347,7 @@ void Call::take_positional(const Convention& row, Said& said) {
       source_.fail(item->position, fmt::format("{} takes {} argument{} here", row.call, next,
                                                next == 1 ? "" : "s"));
     }
-    take(row.arguments[next++], *item, said);
+    take(row.arguments[next++], *item, parsed);
   }
   for (const Argument& argument : row.arguments) {
     const bool due = argument.fallback.empty() && argument.says != Says::kNothing;
@@ -361,16 +361,16 @@ void Call::take_positional(const Convention& row, Said& said) {
 }
 
 /// Applies check_set_window_size of Transformer Engine.
-void Call::check_te(Said& said) {
-  if (said.causal) {
-    said.right = 0;
+void Call::check_te(ParsedArguments& parsed) {
+  if (parsed.causal) {
+    parsed.right = 0;
     return;
   }
-  if (!said.sides_given) return;
-  const bool only_left_open = !said.left && said.right == Index{0};
+  if (!parsed.sides_given) return;
+  const bool only_left_open = !parsed.left && parsed.right == Index{0};
   if (only_left_open) {
-    said.right.reset();  // (-1, 0) is read as (-1, -1)
-  } else if (said.left.has_value() != said.right.has_value()) {
+    parsed.right.reset();  // (-1, 0) is read as (-1, -1)
+  } else if (parsed.left.has_value() != parsed.right.has_value()) {
     source_.fail(call_.position,
                  "Transformer Engine refuses a window with one side for no_mask and padding");
   }
@@ -392,25 +392,26 @@ void Call::stride_keys(MaskForm& form, Index stride) const {
   }
 }
 
-MaskForm Call::form(Said& said) {
+MaskForm Call::form(ParsedArguments& parsed) {
   MaskForm out;
-  out.align = said.align;
-  out.left = said.left;
-  out.right = said.right;
-  if (said.keys) out.left = said.causal ? *said.keys - 1 : *said.keys;
-  if (said.keys && !said.causal) out.right = *said.keys;
-  if (said.both) out.left = out.right = said.both;
-  if (said.causal) out.right = 0;
-  if (out.left) *out.left -= said.offset;
-  if (out.right) *out.right += said.offset;
-  out.chunk = said.chunk;
-  if (said.chunk && said.align == Align::kBottomRight) out.chunk_align = said.align;
-  if (said.lengths) {
+  out.align = parsed.align;
+  out.left = parsed.left;
+  out.right = parsed.right;
+  if (parsed.keys) out.left = parsed.causal ? *parsed.keys - 1 : *parsed.keys;
+  if (parsed.keys && !parsed.causal) out.right = *parsed.keys;
+  if (parsed.both) out.left = out.right = parsed.both;
+  if (parsed.causal) out.right = 0;
+  if (out.left) *out.left -= parsed.offset;
+  if (out.right) *out.right += parsed.offset;
+  out.chunk = parsed.chunk;
+  if (parsed.chunk && parsed.align == Align::kBottomRight) out.chunk_align = parsed.align;
+  if (parsed.lengths) {
     out.documents = true;
     out.inside = true;
-    out.lengths = *said.lengths;
-    if (said.key_lengths && said.key_lengths != said.lengths) out.kv_lengths = *said.key_lengths;
-    if (said.key_stride) stride_keys(out, *said.key_stride);
+    out.lengths = *parsed.lengths;
+    if (parsed.key_lengths && parsed.key_lengths != parsed.lengths)
+      out.kv_lengths = *parsed.key_lengths;
+    if (parsed.key_stride) stride_keys(out, *parsed.key_stride);
     if (out.kv_lengths.empty()) {
       out.align = Align::kUnset;
     } else if (out.kv_lengths.size() != out.lengths.size()) {
@@ -418,55 +419,55 @@ MaskForm Call::form(Said& said) {
                                                out.lengths.size(), out.kv_lengths.size()));
     }
   }
-  if (said.valid_keys || said.valid_queries) {
-    out.padding = said.valid_keys.value_or(*said.valid_queries);
+  if (parsed.valid_keys || parsed.valid_queries) {
+    out.padding = parsed.valid_keys.value_or(*parsed.valid_queries);
     const bool same =
-        !said.valid_queries || !said.valid_keys || said.valid_queries == said.valid_keys;
-    if (!said.valid_keys || !same) {
+        !parsed.valid_queries || !parsed.valid_keys || parsed.valid_queries == parsed.valid_keys;
+    if (!parsed.valid_keys || !same) {
       source_.fail(call_.position, "lengths of queries without equal ones of keys are not read");
     }
-    out.pad_queries = said.valid_queries.has_value();
+    out.pad_queries = parsed.valid_queries.has_value();
   }
   return out;
 }
 
 MaskForm Call::read() {
   const Convention& row = this->row();
-  Said said;
-  said.causal = row.causal;
+  ParsedArguments parsed;
+  parsed.causal = row.causal;
   for (const Argument& argument : row.arguments) {
     // A default can turn something on.
     const bool on = argument.fallback == "True" && argument.says == Says::kCausal;
-    if (on) said.causal = true;
+    if (on) parsed.causal = true;
     if (argument.says == Says::kMaskType) {
-      said.causal = true;
-      said.align = Align::kTopLeft;
+      parsed.causal = true;
+      parsed.align = Align::kTopLeft;
     }
   }
-  if (row.align != Align::kUnset) said.align = row.align;
-  if (source_.library == Library::kCudnn) said.align = Align::kTopLeft;
+  if (row.align != Align::kUnset) parsed.align = row.align;
+  if (source_.library == Library::kCudnn) parsed.align = Align::kTopLeft;
   const bool shaped = source_.library == Library::kSplash;
-  if (shaped) said.align = Align::kUnset;
-  take_positional(row, said);
+  if (shaped) parsed.align = Align::kUnset;
+  take_positional(row, parsed);
   // In the order of the table, where an argument comes after those that override it.
   bool typed = false;
   for (const Argument& argument : row.arguments) {
-    if (argument.says == Says::kMaskType) said.align = Align::kTopLeft;
+    if (argument.says == Says::kMaskType) parsed.align = Align::kTopLeft;
     for (const auto& [key, given] : call_.named) {
       if (key != argument.name) continue;
       if (argument.says == Says::kMaskType) {
-        said.align = Align::kUnset;
+        parsed.align = Align::kUnset;
         typed = true;
       }
-      take(argument, given, said);
+      take(argument, given, parsed);
     }
   }
   if (source_.library == Library::kTe) {
-    if (!typed && said.align == Align::kUnset) said.align = Align::kTopLeft;
-    if (said.align == Align::kUnset) said.align = Align::kBottomRight;
-    check_te(said);
+    if (!typed && parsed.align == Align::kUnset) parsed.align = Align::kTopLeft;
+    if (parsed.align == Align::kUnset) parsed.align = Align::kBottomRight;
+    check_te(parsed);
   }
-  return form(said);
+  return form(parsed);
 }
 
 }  // namespace
