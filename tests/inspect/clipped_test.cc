@@ -197,7 +197,7 @@ TEST_CASE("classes split from their lines make the plane again") {
   for (int i = 0; i < 120; ++i) {
     const Index queries = 1 + i % 60, keys = 1 + i * 3 % 80;
     const Drawn drawn = draw(random, queries, keys);
-    const auto split = recognising::split_clipped(*drawn.listed, false);
+    const auto split = recognition::split_clipped(*drawn.listed, false);
     REQUIRE(split);
     const Mask again = maskctl::apply(Mask(split->lines), split->shared);
     CHECK(words_of(*again.plane(0, 0)) == words_of(*drawn.bits));
@@ -221,7 +221,7 @@ TEST_CASE("block grids split from their lines make the plane again") {
     const PlanePtr grid = draw_grid(random, queries, keys, q_size, k_size);
     const PlanePtr lines = diagonal_band(queries, keys, i % 4 == 0 ? -30 : -kUnbounded, 5);
     const PlanePtr plane = combine(Op::kAnd, grid, lines);
-    const auto split = recognising::split_clipped(*plane, true);
+    const auto split = recognition::split_clipped(*plane, true);
     REQUIRE(split);
     const Mask again = maskctl::apply(Mask(split->lines), split->shared);
     CHECK(words_of(*again.plane(0, 0)) == words_of(*plane));

@@ -5,7 +5,7 @@
 
 #include "maskctl/tensor/convert.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 constexpr Index kArrayName = 4;
@@ -101,4 +101,4 @@ Index Description::of(const Chain& chain) const {
   return bits;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -5,7 +5,7 @@
 #include "maskctl/inspect/recognise_steps.h"
 #include "maskctl/mask/step.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 /// A number costs as many bits as an index on the longer side of the mask, a cell its two
 /// coordinates, a step the name of its rule and its numbers, an array its runs of equal values.
@@ -23,4 +23,4 @@ class Description {
   Index number_;
 };
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -126,7 +126,7 @@ class Claim {
   }
 
   Chain scoped(std::vector<Chain> chains) const {
-    return recognising::scoped(std::move(chains), pair_of_, batch_, heads_,
+    return recognition::scoped(std::move(chains), pair_of_, batch_, heads_,
                                {a_.queries(), a_.keys()});
   }
 

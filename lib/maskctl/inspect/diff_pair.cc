@@ -17,11 +17,11 @@
 namespace maskctl {
 namespace {
 
-using recognising::Description;
-using recognising::Extent;
-using recognising::Fit;
-using recognising::Fitted;
-using recognising::made;
+using recognition::Description;
+using recognition::Extent;
+using recognition::Fit;
+using recognition::Fitted;
+using recognition::made;
 
 constexpr Index kLargeCells = Index{1} << 24;
 
@@ -140,14 +140,14 @@ class Pair {
 
   /// Describes what A lacks to be B as a rule that closes it.
   void by_rule_on_top() {
-    const auto span = recognising::diagonals(*b_);
+    const auto span = recognition::diagonals(*b_);
     if (found_.only_b > 0 || !span) return;
-    const recognising::Hull hull = recognising::hull_of(*b_);
-    Chain steps{recognising::causal(extent_, span->high),
-                recognising::window(extent_, span->low, std::nullopt),
-                recognising::window(extent_, span->low, span->high),
-                recognising::pad(hull.k.end, false, false),
-                recognising::pad(extent_.keys - hull.k.begin, true, false)};
+    const recognition::Hull hull = recognition::hull_of(*b_);
+    Chain steps{recognition::causal(extent_, span->high),
+                recognition::window(extent_, span->low, std::nullopt),
+                recognition::window(extent_, span->low, span->high),
+                recognition::pad(hull.k.end, false, false),
+                recognition::pad(extent_.keys - hull.k.begin, true, false)};
     for (Step& step : steps) {
       const PlanePtr kept = made({step}, extent_);
       const Index left = combine(Op::kXor, combine(Op::kAnd, a_, kept), b_)->count();
@@ -164,9 +164,9 @@ class Pair {
         target,
         [&](const Fitted& one) { return bits_of(changes_between(from_is.chain, one), reversed); },
         {other},
-        recognising::affordable_trials(*target)};
+        recognition::affordable_trials(*target)};
     constexpr std::size_t kMost = 24;
-    std::vector<Fitted> found = recognising::fitted(fit, from_is.chain);
+    std::vector<Fitted> found = recognition::fitted(fit, from_is.chain);
     if (found.size() > kMost) found.resize(kMost);
     for (Fitted& one : found) {
       const Regions regions = regions_between(made(one.chain, extent_), target);

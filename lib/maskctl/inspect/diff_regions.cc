@@ -8,8 +8,8 @@
 namespace maskctl {
 namespace {
 
-using recognising::Description;
-using recognising::Extent;
+using recognition::Description;
+using recognition::Extent;
 
 /// A rectangle around cells that differ, and how many of its cells do.
 struct Piece {
@@ -28,9 +28,9 @@ std::vector<Piece> pieces_of(const Plane& differ) {
   constexpr std::size_t kMostRuns = 1 << 14, kMostPieces = 256;
   std::vector<Piece> out;
   std::size_t runs = 0;
-  recognising::each_band(differ, [&](Range rows, const Band& band) {
+  recognition::each_band(differ, [&](Range rows, const Band& band) {
     if (++runs > kMostRuns || out.size() > kMostPieces) return;
-    Piece piece{rows, recognising::keys_of(rows, band)};
+    Piece piece{rows, recognition::keys_of(rows, band)};
     for (std::size_t i = 0; i < out.size();) {
       if (touch(out[i].q, piece.q) && touch(out[i].k, piece.k)) {
         piece = {hull(out[i].q, piece.q), hull(out[i].k, piece.k)};
@@ -70,12 +70,12 @@ class Cover {
 
   /// Changes ranges of whole lines that may be changed, if that explains enough cells.
   void lines(bool rows, Chain& chain) {
-    const auto touched = recognising::touched(*extra_);
-    const auto wrong = recognising::touched(*against_);
+    const auto touched = recognition::touched(*extra_);
+    const auto wrong = recognition::touched(*against_);
     std::vector<std::uint8_t> free = rows ? wrong.q : wrong.k;
     for (std::uint8_t& flag : free) flag = flag == 0;
     step::Region rule{open_, {}, {}};
-    for (Range range : recognising::ranges_of(free)) {
+    for (Range range : recognition::ranges_of(free)) {
       if (range.size() == (rows ? extent_.queries : extent_.keys)) continue;
       // Cut the range to lines that have something to change.
       const auto& flags = rows ? touched.q : touched.k;

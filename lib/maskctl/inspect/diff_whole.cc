@@ -132,7 +132,7 @@ bool is_shifted(const PlanePtr& a, const PlanePtr& b, Index down, Index right) {
 }  // namespace
 
 MaybeReason shift_reason(const PlanePtr& a, const PlanePtr& b) {
-  const recognising::Hull in_a = recognising::hull_of(*a), in_b = recognising::hull_of(*b);
+  const recognition::Hull in_a = recognition::hull_of(*a), in_b = recognition::hull_of(*b);
   if (in_a.q.empty() || in_b.q.empty()) return std::nullopt;
   for (const Index by : {in_b.k.begin - in_a.k.begin, in_b.k.end - in_a.k.end}) {
     if (by == 0 || !is_shifted(a, b, 0, by)) continue;

@@ -6,7 +6,7 @@
 
 #include "maskctl/mask/plane.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 /// Edge e of keys lies between keys e - 1 and e; an edge of diagonals between key - query = e - 1
 /// and e. Edges shared by the most rows come first.
@@ -17,4 +17,4 @@ struct Edges {
 /// At most `most` of each kind. For large planes that are not bands, only some rows are read.
 Edges edges_of(const Plane& plane, std::size_t most);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

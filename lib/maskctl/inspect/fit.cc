@@ -9,7 +9,7 @@
 #include "maskctl/mask/bands.h"
 #include "maskctl/tensor/convert.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 constexpr std::size_t kEdges = 6, kWidth = 3;
@@ -436,4 +436,4 @@ Index affordable_trials(const Plane& plane) {
   return std::clamp<Index>(work / weight_of(plane), 12, 2000);
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

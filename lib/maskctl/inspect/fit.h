@@ -10,7 +10,7 @@
 #include "maskctl/inspect/description.h"
 #include "maskctl/mask/plane.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 /// A chain derived from another one.
 struct Fitted {
@@ -40,4 +40,4 @@ PlanePtr made(const Chain& chain, const Extent& extent);
 /// How many chains can be applied to a plane like this one in a moment.
 Index affordable_trials(const Plane& plane);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -7,7 +7,7 @@
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/mask/bands.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 constexpr Index kMostCells = Index{1} << 28;      // the most that are read as bits
@@ -198,4 +198,4 @@ std::vector<PlanePtr> without_lone_cells(const PlanePtr& plane) {
   return out;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -6,7 +6,7 @@
 
 #include "maskctl/mask/plane.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 /// The plane with its lone cells flipped. A cell is lone along a line (its row, column or diagonal)
 /// when both neighbours on that line differ from it. Which lines matter depends on the mask:
@@ -15,4 +15,4 @@ namespace maskctl::recognising {
 /// only if they are stored as bands.
 std::vector<PlanePtr> without_lone_cells(const PlanePtr& plane);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

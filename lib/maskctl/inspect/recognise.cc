@@ -13,7 +13,7 @@
 #include "maskctl/mask/nearest.h"
 
 namespace maskctl {
-namespace recognising {
+namespace recognition {
 namespace {
 
 constexpr Index kSearchedCells = Index{1} << 24;  // few enough to read every run
@@ -326,10 +326,10 @@ Planes planes_of(const Mask& mask, Index max_cells) {
 }
 
 }  // namespace
-}  // namespace recognising
+}  // namespace recognition
 
 Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
-  using namespace recognising;
+  using namespace recognition;
   Recognised out;
   if (mask.cells() == 0) return out;
   const Planes planes = planes_of(mask, options.max_cells);

@@ -8,7 +8,7 @@
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/mask/leaves.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 constexpr Index kMostBlocks = Index{1} << 24;
@@ -268,4 +268,4 @@ std::vector<BlockGrid> likely_grids(const Plane& open, const Plane& closed) {
   return grids;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -6,7 +6,7 @@
 
 #include "maskctl/mask/plane.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 /// Blocks of q_size x k_size; map[row * columns + column] is 1 for open blocks.
 struct BlockGrid {
@@ -38,4 +38,4 @@ class AreaSums {
   std::vector<std::int32_t> sums_;
 };
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -6,7 +6,7 @@
 
 #include "maskctl/mask/rows.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 constexpr Index kMostBands = Index{1} << 17;  // above this, bands are no longer cheap
@@ -237,4 +237,4 @@ Index common_stride(const Plane& plane) {
   return stride;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

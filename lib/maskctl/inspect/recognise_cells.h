@@ -10,7 +10,7 @@
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/words.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 /// The range from the first to past the last key of a row; empty without keys.
 Range hull_of(const Keys& keys);
@@ -109,4 +109,4 @@ std::vector<Range> ranges_of(std::span<const std::uint8_t> flags);
 /// diagonal. Large planes are sampled by some of their rows.
 Index common_stride(const Plane& plane);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -9,7 +9,7 @@
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/rows.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 /// Puts all queries of `q` and keys of `k` into one class.
@@ -365,4 +365,4 @@ std::vector<std::int32_t> ids_of(const std::vector<ClassRun>& runs, Index size, 
   return ids;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -7,7 +7,7 @@
 
 #include "maskctl/mask/plane.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 struct ClassRun {
   Range at;
@@ -34,4 +34,4 @@ PlanePtr plane_of(const Classes& classes, Index queries, Index keys);
 std::vector<std::int32_t> ids_of(const std::vector<ClassRun>& runs, Index size, std::int32_t first,
                                  std::int32_t none);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -7,7 +7,7 @@
 #include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/clipped_grid.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
@@ -92,4 +92,4 @@ std::optional<ClippedSplit> split_clipped(const Plane& plane, bool grids) {
   return out;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

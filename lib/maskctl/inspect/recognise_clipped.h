@@ -7,7 +7,7 @@
 #include "maskctl/mask/plane.h"
 #include "maskctl/mask/step.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 /// The plane is the result of applying the step to `lines`.
 struct ClippedSplit {
@@ -23,4 +23,4 @@ bool is_clipped(const Plane& plane);
 /// grid, and for clips that few lines do not bound. O(queries + keys + runs + blocks).
 std::optional<ClippedSplit> split_clipped(const Plane& plane, bool grids);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -10,7 +10,7 @@
 #include "maskctl/inspect/recognise_steps.h"
 #include "maskctl/mask/nearest.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 /// How many more numbers a list must have before two plain steps are preferred.
@@ -293,4 +293,4 @@ Chain named(const PlanePtr& plane, const Moves& moves, Index allowed) {
   return chain;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -4,7 +4,7 @@
 #include "maskctl/inspect/recognise_search.h"
 #include "maskctl/mask/step.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 /// The moves as a chain with as few numbers as the mask allows: classes become chunks, paddings,
 /// dilations or contiguous documents if they are no more than that. The moves differ from `plane`
@@ -14,4 +14,4 @@ Chain named(const PlanePtr& plane, const Moves& moves, Index allowed);
 /// The number of cells in which the chain, applied to an all-open mask, differs from the plane.
 Index unexplained_cells(const PlanePtr& plane, const Chain& chain);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -8,7 +8,7 @@
 #include "maskctl/mask/rows.h"
 #include "maskctl/mask/words.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 constexpr Index kMostCells = Index{1} << 20;
@@ -151,4 +151,4 @@ std::vector<PlanePtr> common_rectangles(const Plane& closed) {
   return out;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -5,7 +5,7 @@
 
 #include "maskctl/mask/plane.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 /// Unions of rectangles (each of any queries and any keys) that contain no closed cell and share no
 /// query and perhaps no key. When rows are unions of two things, the intersection of two rows is
@@ -14,4 +14,4 @@ namespace maskctl::recognising {
 /// see every key carry no information and are left out.
 std::vector<PlanePtr> common_rectangles(const Plane& closed);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 using Axis = step::Scoped::Axis;
@@ -316,4 +316,4 @@ Chain scoped(std::vector<Chain> chains, const std::vector<std::uint32_t>& of, In
   return out;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -6,7 +6,7 @@
 
 #include "maskctl/inspect/recognise_steps.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 /// `chains[i]` is the chain of plane i, and plane of[b * heads + h] belongs to batch b and head h.
 /// Steps that all chains begin or end with appear once. Chains that differ between batches only in
@@ -15,4 +15,4 @@ namespace maskctl::recognising {
 Chain scoped(std::vector<Chain> chains, const std::vector<std::uint32_t>& of, Index batch,
              Index heads, const Extent& extent);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

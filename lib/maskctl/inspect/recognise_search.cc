@@ -14,7 +14,7 @@
 #include "maskctl/inspect/recognise_types.h"
 #include "maskctl/mask/leaves.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 constexpr std::size_t kBand = 0, kClasses = 1, kGrid = 2, kFirst = 3, kTokens = 4, kTypes = 5;
@@ -214,4 +214,4 @@ Explained explain(const PlanePtr& plane, Index max_steps, bool plain) {
   return Search(plane).run(max_steps, plain);
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

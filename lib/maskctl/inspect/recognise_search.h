@@ -8,7 +8,7 @@
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/inspect/recognise_classes.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 /// First keys that all queries see.
 struct FirstKeys {
@@ -48,4 +48,4 @@ struct Explained {
 /// `plain`: without block grids and types, whose places are guessed and which need arrays.
 Explained explain(const PlanePtr& plane, Index max_steps, bool plain = false);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 NamedArray array_of(const std::vector<std::int32_t>& values) {
@@ -116,4 +116,4 @@ bool has_arrays(const Chain& chain) {
   });
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

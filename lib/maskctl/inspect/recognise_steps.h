@@ -6,7 +6,7 @@
 #include "maskctl/inspect/recognise_search.h"
 #include "maskctl/mask/step.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 struct Extent {
   Index queries, keys;
@@ -27,4 +27,4 @@ Step literal(const Move& move, const Extent& extent);
 /// True when a step has an array of ids, types or blocks.
 bool has_arrays(const Chain& chain);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -11,7 +11,7 @@
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/rows.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 constexpr std::size_t kBlockSizes = 8;  // block sizes tried below the types
@@ -215,4 +215,4 @@ std::vector<Classes> likely_types(const PlanePtr& open, const PlanePtr& closed) 
   return guesses.take();
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

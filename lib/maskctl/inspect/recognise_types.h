@@ -5,10 +5,10 @@
 
 #include "maskctl/inspect/recognise_classes.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 /// Classes whose squares avoid `closed` and contain cells of `open` that no band, documents,
 /// stride, padding or block grid below them is likely to contain. Guesses, the best first.
 std::vector<Classes> likely_types(const PlanePtr& open, const PlanePtr& closed);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

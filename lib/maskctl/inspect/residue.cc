@@ -27,7 +27,7 @@ bool same_representation(const Mask& a, const Mask& b) {
 
 /// Appends the first open cells of a plane whose first row is row `top` of the mask.
 void list_cells(const Plane& plane, Index batch, Index head, Index top, std::vector<Cell>& out) {
-  recognising::each_row_while(plane, [&](Range rows, const Keys& keys) {
+  recognition::each_row_while(plane, [&](Range rows, const Keys& keys) {
     std::vector<Run> runs(keys.runs.begin(), keys.runs.end());
     if (keys.is_words()) words_to_runs(keys.words, runs);
     for (Index q = rows.begin; q < rows.end; ++q) {
