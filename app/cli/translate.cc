@@ -14,7 +14,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/mask_form.h"
 #include "maskctl/io/hf_config.h"
-#include "maskctl/pipeline/foreign.h"
+#include "maskctl/pipeline/library_syntax.h"
 #include "maskctl/pipeline/values.h"
 
 namespace maskctl::app {
@@ -222,7 +222,7 @@ std::vector<TranslateReport> reports_of(const TranslateOptions& options,
   }
   Chain chain;
   if (!options.from.empty()) {
-    chain = parse_foreign(parse_library(options.from, "--from"), options.arguments);
+    chain = parse_library_syntax(parse_library(options.from, "--from"), options.arguments);
   } else {
     Loader loader(options.source, globals);
     chain = loader.chain();

@@ -25,7 +25,7 @@ namespace maskctl {
 ///   ejkernel  causal=BOOL, sliding_window=W or (L, R), chunk_size=N; ejkernel-flash the same;
 ///   ejkernel-ragged sliding_window=W
 /// The alignment is the library's own. Throws PipelineError with the caret.
-Chain parse_foreign(Library library, std::string_view text);
+Chain parse_library_syntax(Library library, std::string_view text);
 
 /// ROCm ck_tile: 0 or empty, 1 or t (causal, top-left), 2 or b (bottom-right), t:L,R and b:L,R (a
 /// third number: sink tokens), xt:W and xb:W (xformers: W keys around the query), g:Y,X (keys q - Y

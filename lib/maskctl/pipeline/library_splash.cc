@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "maskctl/pipeline/diagnostic.h"
-#include "maskctl/pipeline/foreign_expression.h"
+#include "maskctl/pipeline/library_expression.h"
 
 namespace maskctl {
 namespace {
@@ -22,7 +22,7 @@ Python renamed(Python call, std::string_view name) {
 }
 
 /// Adds the rules of `part` to `out`; both must count from the same diagonal.
-void join(const ForeignSource& source, MaskForm& out, const MaskForm& part, Index position) {
+void join(const LibrarySource& source, MaskForm& out, const MaskForm& part, Index position) {
   if (out.banded() && part.banded() && out.align != part.align) {
     source.fail(position, "masks joined by & must have one offset");
   }
@@ -33,7 +33,7 @@ void join(const ForeignSource& source, MaskForm& out, const MaskForm& part, Inde
   if (part.chunk) out.chunk = part.chunk;
 }
 
-MaskForm splash_form(const ForeignSource& source, const Python& given) {
+MaskForm splash_form(const LibrarySource& source, const Python& given) {
   source.count(given.position);
   const Python mask = resolved(source.text, given);
   if (mask.kind == Kind::kOperator && mask.text == "&" && mask.items.size() == 2) {
@@ -46,7 +46,7 @@ MaskForm splash_form(const ForeignSource& source, const Python& given) {
 }
 
 /// The document lengths in the segment ids that the kernel is given.
-std::optional<std::vector<Index>> segments_of(const ForeignSource& source) {
+std::optional<std::vector<Index>> segments_of(const LibrarySource& source) {
   for (const auto& [key, value] : source.text.last.named) {
     if (key != "segment_ids") continue;
     const Python ids = resolved(source.text, value);
@@ -62,7 +62,7 @@ std::optional<std::vector<Index>> segments_of(const ForeignSource& source) {
 }
 
 /// Applies apply_causal(offset), apply_sliding_window(W or (L, R), offset) or apply_chunked(N).
-void apply_method(const ForeignSource& source, std::string_view method,
+void apply_method(const LibrarySource& source, std::string_view method,
                   const std::vector<Python>& items, Python call, MaskForm& out) {
   const auto splash = [&](std::string_view name) {
     Python moved = renamed(call, name);
@@ -71,7 +71,7 @@ void apply_method(const ForeignSource& source, std::string_view method,
     shape.items = {Python{}, Python{}};
     moved.items = items;
     moved.items.insert(moved.items.begin(), shape);
-    ForeignSource as_splash{Library::kSplash, source.given, source.text, 0};
+    LibrarySource as_splash{Library::kSplash, source.given, source.text, 0};
     join(source, out, form_of_call(as_splash, moved), call.position);
   };
   if (method == "apply_causal") return splash("CausalMask");
@@ -98,13 +98,13 @@ void apply_method(const ForeignSource& source, std::string_view method,
     zero.kind = Kind::kNumber;
     moved.items.push_back(zero);
   }
-  ForeignSource as_splash{Library::kSplash, source.given, source.text, 0};
+  LibrarySource as_splash{Library::kSplash, source.given, source.text, 0};
   join(source, out, form_of_call(as_splash, moved), call.position);
 }
 
 }  // namespace
 
-Chain chain_of_splash(const ForeignSource& source) {
+Chain chain_of_splash(const LibrarySource& source) {
   const auto made = source.text.names.find("mask");
   MaskForm out =
       splash_form(source, made != source.text.names.end() ? made->second : source.text.last);
@@ -115,7 +115,7 @@ Chain chain_of_splash(const ForeignSource& source) {
   return chain_of(out);
 }
 
-Chain chain_of_mask_info(const ForeignSource& source, const Python& call) {
+Chain chain_of_mask_info(const LibrarySource& source, const Python& call) {
   MaskForm out;
   if (call.methods.empty()) source.fail(call.position, "expected MaskInfo.from_...(...)");
   for (const Python& method : call.methods) {

@@ -1,4 +1,4 @@
-#include "maskctl/pipeline/foreign_call.h"
+#include "maskctl/pipeline/library_call.h"
 
 #include <fmt/format.h>
 
@@ -55,7 +55,7 @@ struct ParsedArguments {
 
 class Call {
  public:
-  Call(const ForeignSource& source, const Python& call) : source_(source), call_(call) {}
+  Call(const LibrarySource& source, const Python& call) : source_(source), call_(call) {}
   MaskForm read();
 
  private:
@@ -79,7 +79,7 @@ class Call {
   std::vector<Index> list(const Python& given) const;
   std::vector<Index> differences(const Python& given) const;
 
-  const ForeignSource& source_;
+  const LibrarySource& source_;
   const Python& call_;
 };
 
@@ -472,20 +472,20 @@ MaskForm Call::read() {
 
 }  // namespace
 
-void ForeignSource::fail(Index position, const std::string& why) const {
+void LibrarySource::fail(Index position, const std::string& why) const {
   throw PipelineError(fmt::format("translate: {}", why), given, position);
 }
 
-void ForeignSource::count(Index position) const {
+void LibrarySource::count(Index position) const {
   constexpr int kMostParts = 1000;
   if (++parts > kMostParts) fail(position, fmt::format("more than {} parts", kMostParts));
 }
 
-ForeignSource read_foreign(Library library, std::string_view given) {
+LibrarySource read_library_source(Library library, std::string_view given) {
   return {library, given, parse_python(given, "translate"), 0};
 }
 
-MaskForm form_of_call(const ForeignSource& source, const Python& call) {
+MaskForm form_of_call(const LibrarySource& source, const Python& call) {
   return Call(source, call).read();
 }
 

@@ -10,7 +10,7 @@
 namespace maskctl {
 
 /// Reads a library's text; failures have a caret in it.
-struct ForeignSource {
+struct LibrarySource {
   Library library;
   std::string_view given;
   PythonText text;
@@ -20,9 +20,9 @@ struct ForeignSource {
   void count(Index position) const;
   mutable int parts = 0;
 };
-ForeignSource read_foreign(Library library, std::string_view given);
+LibrarySource read_library_source(Library library, std::string_view given);
 
 /// The mask that the call makes; keywords alone are read as a call without a name.
-MaskForm form_of_call(const ForeignSource& source, const Python& call);
+MaskForm form_of_call(const LibrarySource& source, const Python& call);
 
 }  // namespace maskctl

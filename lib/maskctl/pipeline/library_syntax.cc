@@ -1,4 +1,4 @@
-#include "maskctl/pipeline/foreign.h"
+#include "maskctl/pipeline/library_syntax.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 
 #include "maskctl/inspect/mask_form.h"
 #include "maskctl/pipeline/diagnostic.h"
-#include "maskctl/pipeline/foreign_call.h"
-#include "maskctl/pipeline/foreign_expression.h"
-#include "maskctl/pipeline/foreign_text.h"
+#include "maskctl/pipeline/library_call.h"
+#include "maskctl/pipeline/library_expression.h"
+#include "maskctl/pipeline/library_text.h"
 
 namespace maskctl {
 namespace {
@@ -27,7 +27,7 @@ const Python* named(const Python& call, std::string_view name) {
 }
 
 /// The value of the argument that contains the mask, or else the call itself.
-Python mask_argument(const ForeignSource& source, std::string_view name) {
+Python mask_argument(const LibrarySource& source, std::string_view name) {
   const Python& last = source.text.last;
   const Python* given = named(last, name);
   return given ? resolved(source.text, *given) : resolved(source.text, last);
@@ -36,7 +36,7 @@ Python mask_argument(const ForeignSource& source, std::string_view name) {
 void append(Chain& to, Chain from) { std::ranges::move(from, std::back_inserter(to)); }
 
 /// Reads an attention bias object, or nothing.
-Chain xformers(const ForeignSource& source) {
+Chain xformers(const LibrarySource& source) {
   const Python bias = mask_argument(source, "attn_bias");
   if (bias.is_word("None")) return {};
   if (bias.kind == Kind::kWord) {  // a class without its parentheses
@@ -49,7 +49,7 @@ Chain xformers(const ForeignSource& source) {
 }
 
 /// Reads is_causal, a CausalBias, or a mask given as an expression.
-Chain sdpa(const ForeignSource& source, bool true_is_open) {
+Chain sdpa(const LibrarySource& source, bool true_is_open) {
   const Python* given = named(source.text.last, "attn_mask");
   if (given && resolved(source.text, *given).is_word("None")) given = nullptr;
   const Python* causal = named(source.text.last, "is_causal");
@@ -75,7 +75,7 @@ Chain sdpa(const ForeignSource& source, bool true_is_open) {
 }
 
 /// Reads the transforms of MaskInfo from left to right, or its keywords.
-Chain mask_info(const ForeignSource& source) {
+Chain mask_info(const LibrarySource& source) {
   const auto made = source.text.names.find("mask_info");
   const Python call = made != source.text.names.end() ? made->second : source.text.last;
   if (call.text.find("MaskInfo") == call.text.npos) return chain_of(form_of_call(source, call));
@@ -83,11 +83,11 @@ Chain mask_info(const ForeignSource& source) {
 }
 
 /// Any attention_mask, even one of all ones, turns off the packing by position_ids.
-bool padding_given(const ForeignSource& source, const Python* padding) {
+bool padding_given(const LibrarySource& source, const Python* padding) {
   return padding && !resolved(source.text, *padding).is_word("None");
 }
 
-Chain chain_of_keywords(const ForeignSource& source) {
+Chain chain_of_keywords(const LibrarySource& source) {
   const Python& last = source.text.last;
   if (last.kind != Kind::kCall) source.fail(last.position, "expected arguments or a call");
   return chain_of(form_of_call(source, last));
@@ -95,7 +95,7 @@ Chain chain_of_keywords(const ForeignSource& source) {
 
 /// Reads an attention_mask with two axes: arange(KV_LEN) < lengths[:, None], or >= KV_LEN -
 /// lengths[:, None].
-Step padding_step(const ForeignSource& source, const Python& given) {
+Step padding_step(const LibrarySource& source, const Python& given) {
   const Python mask = resolved(source.text, given);
   const bool compares = mask.kind == Kind::kOperator && mask.items.size() == 2 &&
                         (mask.text == "<" || mask.text == ">=") &&
@@ -124,7 +124,7 @@ Step padding_step(const ForeignSource& source, const Python& given) {
 }
 
 /// Reads a mask function of masking_utils with its patterns, or keys of a config.
-Chain hf(const ForeignSource& source) {
+Chain hf(const LibrarySource& source) {
   const Python& last = source.text.last;
   const std::string_view name = last_name(last.text);
   if (!name.starts_with("create_")) return chain_of_keywords(source);
@@ -173,10 +173,10 @@ Chain hf(const ForeignSource& source) {
 
 }  // namespace
 
-Chain parse_foreign(Library library, std::string_view text) {
+Chain parse_library_syntax(Library library, std::string_view text) {
   if (library == Library::kCkTile) return parse_ck_tile(text);
   if (library == Library::kFlex) return parse_mask_expression(text);
-  const ForeignSource source = read_foreign(library, text);
+  const LibrarySource source = read_library_source(library, text);
   switch (library) {
     case Library::kXformers:
       return xformers(source);
@@ -220,14 +220,14 @@ Chain parse_ck_tile(std::string_view given) {
     const std::size_t end = body.find(' ');
     const std::size_t sizes = given.find("-s=");
     if (given.find("-mode=1") != given.npos && sizes != given.npos) {
-      ForeignText list(given.substr(sizes + 3, given.find(' ', sizes) - sizes - 3), "ck_tile");
+      LibraryText list(given.substr(sizes + 3, given.find(' ', sizes) - sizes - 3), "ck_tile");
       do {
         lengths.push_back(list.required_number());
       } while (list.take(','));
     }
     body = body.substr(0, end);
   }
-  ForeignText text(body, "ck_tile");
+  LibraryText text(body, "ck_tile");
   const std::string kind = text.word();
   MaskForm mask;
   mask.documents = mask.inside = !lengths.empty();

@@ -1,4 +1,4 @@
-#include "maskctl/pipeline/foreign_expression.h"
+#include "maskctl/pipeline/library_expression.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "maskctl/pipeline/diagnostic.h"
-#include "maskctl/pipeline/foreign.h"
+#include "maskctl/pipeline/library_syntax.h"
 
 namespace maskctl {
 namespace {
@@ -61,7 +61,7 @@ NamedArray one_number(Index value) { return number_array({value}); }
 
 class Expression {
  public:
-  Expression(const ForeignSource& source, Align rows) : source_(source), rows_(rows) {}
+  Expression(const LibrarySource& source, Align rows) : source_(source), rows_(rows) {}
 
   Chain read(const Python& given) {
     Chain out = standing(node(given, 0));
@@ -97,7 +97,7 @@ class Expression {
   }
   Align aligned(Index shift, Index position) const;
 
-  const ForeignSource& source_;
+  const LibrarySource& source_;
   Align rows_;
   std::vector<std::string> documents_, padded_ids_;
 };
@@ -601,15 +601,15 @@ Part Expression::any_of(std::vector<Part> parts, Index position) {
 
 }  // namespace
 
-Chain chain_of_expression(const ForeignSource& source, const Python& expression, Align rows) {
-  ForeignSource bare = source;
+Chain chain_of_expression(const LibrarySource& source, const Python& expression, Align rows) {
+  LibrarySource bare = source;
   for (const char* index : {"q_idx", "kv_idx", "Q_LEN", "KV_LEN", "b", "h", "q", "k"}) {
     bare.text.names.erase(index);
   }
   return Expression(bare, rows).read(expression);
 }
 
-std::optional<std::vector<Index>> id_lengths(const ForeignSource& source, const Python& ids) {
+std::optional<std::vector<Index>> id_lengths(const LibrarySource& source, const Python& ids) {
   Python value = resolved(source.text, ids);
   const auto is = [&](std::string_view name) { return last_name(value.text) == name; };
   for (int steps = 0; steps < 8; ++steps) {
@@ -649,7 +649,7 @@ std::optional<std::vector<Index>> id_lengths(const ForeignSource& source, const 
   return out;
 }
 
-std::optional<std::vector<Index>> packed_lengths(const ForeignSource& source, const Python& ids) {
+std::optional<std::vector<Index>> packed_lengths(const LibrarySource& source, const Python& ids) {
   Python value = resolved(source.text, ids);
   // The only row of a batch.
   if (value.kind == Kind::kCall && !value.items.empty())
@@ -667,7 +667,7 @@ std::optional<std::vector<Index>> packed_lengths(const ForeignSource& source, co
 }
 
 Chain parse_mask_expression(std::string_view text) {
-  ForeignSource source{Library::kFlex, text, parse_python(text, "expression"), 0};
+  LibrarySource source{Library::kFlex, text, parse_python(text, "expression"), 0};
   Python mask = source.text.last;
   if (const auto mod = source.text.names.find("mask_mod"); mod != source.text.names.end()) {
     mask = mod->second;

@@ -12,9 +12,9 @@
 namespace maskctl {
 
 /// Reads a text from left to right; all failures are PipelineErrors with the caret at the place.
-class ForeignText {
+class LibraryText {
  public:
-  ForeignText(std::string_view text, std::string_view subject) : text_(text), subject_(subject) {}
+  LibraryText(std::string_view text, std::string_view subject) : text_(text), subject_(subject) {}
 
   /// Skips blanks, as all functions do before they read.
   bool at_end();
