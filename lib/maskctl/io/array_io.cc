@@ -70,13 +70,13 @@ void check_gzip(const DestName& dest, const WriteOptions& options) {
 
 /// Suffixes of formats that are not written: a file name must not promise a format that it does not
 /// hold.
-constexpr std::array<std::string_view, 22> kForeign = {
+constexpr std::array<std::string_view, 22> kUnwritten = {
     ".pt",    ".pth",  ".bin", ".ckpt", ".pkl", ".pickle", ".csv",  ".tsv",
     ".txt",   ".json", ".mat", ".gz",   ".zip", ".tar",    ".gguf", ".parquet",
     ".arrow", ".zarr", ".png", ".jpg",  ".svg", ".html"};
 
 void check_suffix(std::string_view path) {
-  for (const std::string_view suffix : kForeign) {
+  for (const std::string_view suffix : kUnwritten) {
     if (!path.ends_with(suffix)) continue;
     throw Error(
         Errc::kInvalidArgument,
