@@ -116,7 +116,7 @@ Json json_of(const PlaneStats& stats, Index keys) {
   return out;
 }
 
-Json json_of(const OpArg& arg) {
+Json json_of(const ArgumentInfo& arg) {
   Json out{{"name", arg.name},         {"value", placeholder(arg.type)}, {"help", arg.help},
            {"required", arg.required}, {"positional", arg.positional},   {"group", arg.group}};
   out["default"] = arg.fallback.empty() ? Json(nullptr) : Json(arg.fallback);
@@ -124,11 +124,11 @@ Json json_of(const OpArg& arg) {
   return out;
 }
 
-Json json_of(const OpInfo& op) {
-  Json out{{"name", op.name},       {"kind", name(op.kind)}, {"meaning", op.meaning},
-           {"formula", op.formula}, {"usage", usage(op)},    {"example", op.example}};
+Json json_of(const StepInfo& info) {
+  Json out{{"name", info.name},       {"kind", name(info.kind)}, {"meaning", info.meaning},
+           {"formula", info.formula}, {"usage", usage(info)},    {"example", info.example}};
   out["arguments"] = Json::array();
-  for (const OpArg& arg : op.args) out["arguments"].push_back(json_of(arg));
+  for (const ArgumentInfo& arg : info.args) out["arguments"].push_back(json_of(arg));
   return out;
 }
 
@@ -216,10 +216,10 @@ std::string blockmap_json(const BlockmapReport& report) {
   return text_of(out);
 }
 
-std::string ops_json(std::span<const OpInfo* const> ops) {
+std::string ops_json(std::span<const StepInfo* const> ops) {
   Json out{{"schema", "maskctl.ops/1"}};
   out["steps"] = Json::array();
-  for (const OpInfo* op : ops) out["steps"].push_back(json_of(*op));
+  for (const StepInfo* info : ops) out["steps"].push_back(json_of(*info));
   return text_of(out);
 }
 

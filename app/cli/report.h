@@ -14,7 +14,7 @@
 #include "maskctl/inspect/stats.h"
 #include "maskctl/mask/info/sharding.h"
 #include "maskctl/mask/mask.h"
-#include "maskctl/pipeline/ops.h"
+#include "maskctl/pipeline/step_infos.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl::app {
@@ -107,7 +107,7 @@ std::string cost_json(std::string_view source, const Mask& mask, const Cost& cos
 std::string diff_json(const DiffReport& report);
 std::string seq_json(std::string_view what, const Tensor& values);
 std::string blockmap_json(const BlockmapReport& report);
-std::string ops_json(std::span<const OpInfo* const> ops);
+std::string ops_json(std::span<const StepInfo* const> ops);
 
 /// How a mask is stored: "bands", "runs", "words", "computed"; several are joined by "+".
 std::string tier(const Mask& mask);

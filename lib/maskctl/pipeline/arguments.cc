@@ -44,23 +44,23 @@ void fail_at(const Pipeline& pipeline, Index position, const std::string& messag
 }
 
 const Arg* StepArguments::find(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   for (const Arg& arg : step_.args) {
     if (spec.positional ? arg.key.empty() : arg.key == name) return &arg;
   }
   return nullptr;
 }
 
-const OpArg& StepArguments::declared(std::string_view name) const {
-  for (const OpArg& spec : op_.args) {
+const ArgumentInfo& StepArguments::declared(std::string_view name) const {
+  for (const ArgumentInfo& spec : info_.args) {
     if (spec.name == name) return spec;
   }
-  throw std::logic_error(fmt::format("{} has no argument {}", op_.name, name));
+  throw std::logic_error(fmt::format("{} has no argument {}", info_.name, name));
 }
 
-std::string StepArguments::label(const OpArg& spec) const {
-  return spec.positional ? fmt::format("{} of {}", spec.name, op_.name)
-                         : fmt::format("{}= of {}", spec.name, op_.name);
+std::string StepArguments::label(const ArgumentInfo& spec) const {
+  return spec.positional ? fmt::format("{} of {}", spec.name, info_.name)
+                         : fmt::format("{}= of {}", spec.name, info_.name);
 }
 
 void StepArguments::refuse(std::string_view name, const std::string& message) const {
@@ -77,7 +77,7 @@ void StepArguments::refuse_value(const Arg& arg, const std::string& message,
   fail_at(pipeline_, arg.value_begin + (quoted ? 0 : static_cast<Index>(offset)), message);
 }
 
-Index StepArguments::checked_integer(const Arg& arg, const OpArg& spec,
+Index StepArguments::checked_integer(const Arg& arg, const ArgumentInfo& spec,
                                      std::string_view expected) const {
   if (!is_integer_text(arg.value)) {
     refuse_value(arg,
@@ -92,7 +92,7 @@ Index StepArguments::checked_integer(const Arg& arg, const OpArg& spec,
 }
 
 Index StepArguments::integer(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   const Arg* arg = find(name);
   return arg ? checked_integer(*arg, spec, "a whole number")
              : integer_from(spec.fallback).value_or(0);
@@ -105,7 +105,7 @@ std::optional<Index> StepArguments::side(std::string_view name) const {
 }
 
 double StepArguments::real(std::string_view name, double min, double max) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   const Arg* arg = find(name);
   if (!arg) return real_from(spec.fallback).value_or(0.0);
   const auto value = real_from(arg->value);
@@ -117,7 +117,7 @@ double StepArguments::real(std::string_view name, double min, double max) const 
 }
 
 std::uint64_t StepArguments::seed(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   const Arg* arg = find(name);
   if (!arg) return seed_from(spec.fallback).value_or(0);
   const auto value = seed_from(arg->value);
@@ -129,7 +129,7 @@ std::uint64_t StepArguments::seed(std::string_view name) const {
 }
 
 std::optional<int> StepArguments::choice(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   const Arg* arg = find(name);
   const std::string_view value = arg ? std::string_view(arg->value) : spec.fallback;
   if (value.empty() && !arg) return std::nullopt;
@@ -144,7 +144,7 @@ std::optional<int> StepArguments::choice(std::string_view name) const {
 }
 
 std::vector<Index> StepArguments::lengths(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   std::vector<Index> values;
   const Arg* arg = find(name);
   if (!arg) return values;
@@ -162,7 +162,7 @@ std::vector<Index> StepArguments::lengths(std::string_view name) const {
 }
 
 std::vector<Range> StepArguments::ranges(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   std::vector<Range> values;
   const Arg* arg = find(name);
   if (!arg) return values;
@@ -215,7 +215,7 @@ NamedArray StepArguments::integer_or_array(std::string_view name) const {
   const Arg* arg = find(name);
   if (!arg) return {};
   if (is_number_list(arg->value)) {
-    const OpArg& spec = declared(name);
+    const ArgumentInfo& spec = declared(name);
     std::vector<Index> values;
     for (const ListPart& part : list_parts(arg->value)) {
       const auto value = integer_from(part.text);

@@ -9,19 +9,19 @@
 
 #include "maskctl/pipeline/bind.h"
 #include "maskctl/pipeline/grammar.h"
-#include "maskctl/pipeline/ops.h"
+#include "maskctl/pipeline/step_infos.h"
 
 namespace maskctl {
 
 /// Throws "pipeline: <message>" with the caret at a byte of the text.
 [[noreturn]] void fail_at(const Pipeline& pipeline, Index position, const std::string& message);
 
-/// What the bind functions of the table read. Names are those of OpInfo::args; an absent argument
+/// What the bind functions of the table read. Names are those of StepInfo::args; an absent argument
 /// has its default. All errors are PipelineErrors with the caret at the argument.
 class StepArguments {
  public:
   /// Checks keys, repetitions, groups, required arguments and {...}.
-  StepArguments(const Pipeline& pipeline, const StepText& step, const OpInfo& op,
+  StepArguments(const Pipeline& pipeline, const StepText& step, const StepInfo& info,
                 const BindContext& context);
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
@@ -55,20 +55,20 @@ class StepArguments {
 
  private:
   const Arg* find(std::string_view name) const;
-  const OpArg& declared(std::string_view name) const;
-  std::string label(const OpArg& spec) const;
+  const ArgumentInfo& declared(std::string_view name) const;
+  std::string label(const ArgumentInfo& spec) const;
   [[noreturn]] void refuse_value(const Arg& arg, const std::string& message,
                                  std::size_t offset = 0) const;
-  Index checked_integer(const Arg& arg, const OpArg& spec, std::string_view expected) const;
+  Index checked_integer(const Arg& arg, const ArgumentInfo& spec, std::string_view expected) const;
 
-  const OpArg& spec_of(const Arg& arg) const;
+  const ArgumentInfo& spec_of(const Arg& arg) const;
   void check_repeated() const;
   void check_groups() const;
   void check_nested() const;
 
   const Pipeline& pipeline_;
   const StepText& step_;
-  const OpInfo& op_;
+  const StepInfo& info_;
   const BindContext& context_;
 };
 

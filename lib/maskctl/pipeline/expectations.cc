@@ -162,9 +162,9 @@ expect::Rule parse_rule(const std::string& text, const ExpectationContext& conte
     const std::string pipeline = whole_argument(text, rest);
     return expect::Equals{load_chain(std::span(&pipeline, 1), context.bind)};
   }
-  const OpInfo* op = find_op(name);
-  if (op && op->kind == OpKind::kAnd) return parse_step(text, context);
-  if (op) {
+  const StepInfo* info = find_step(name);
+  if (info && info->kind == StepKind::kAnd) return parse_step(text, context);
+  if (info) {
     refuse(text,
            fmt::format("{} opens cells or has a rule of its own; write equals:PIPELINE", name));
   }

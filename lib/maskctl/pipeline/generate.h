@@ -8,7 +8,7 @@
 
 #include "maskctl/mask/mask.h"
 #include "maskctl/pipeline/bind.h"
-#include "maskctl/pipeline/ops.h"
+#include "maskctl/pipeline/step_infos.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {
@@ -17,7 +17,8 @@ namespace maskctl {
 using Generated = std::variant<Mask, Tensor>;
 
 /// Makes what "STEP" says; a leading "gen:" is skipped. STEP is one of
-///   - a step of ops.h with its own arguments and a size: n= (queries and keys), or q= and k=; b=
+///   - a step of step_infos.h with its own arguments and a size: n= (queries and keys), or q= and
+///   k=; b=
 ///     and h= default to 1. A key that the step itself has (n of prefix and sinks, q of doc) keeps
 ///     that meaning, so the size must use the other keys. doc takes its size from its ids if none
 ///     is given. Steps that close cells start from a full mask, steps that open cells
@@ -31,9 +32,9 @@ using Generated = std::variant<Mask, Tensor>;
 /// Throws PipelineError for text, Error(kLimit) for ids above context.max_bytes.
 Generated generate(std::string_view text, const BindContext& context);
 
-/// What generate() makes in addition to the steps of ops(): full, empty, segments. Their `bind` is
-/// null.
-std::span<const OpInfo> generators();
+/// What generate() makes in addition to the steps of step_infos(): full, empty, segments. Their
+/// `bind` is null.
+std::span<const StepInfo> generators();
 
 /// True for a SOURCE that generate() makes: it starts with "gen:".
 bool is_generator(std::string_view source);

@@ -46,10 +46,10 @@ Cell cell_before(const EjkernelCall& call, const MaskInfo& info, const Mask& bef
   return cell;
 }
 
-const OpInfo& method_of(const std::string& name) {
-  const OpInfo* op = ejkernel_ops().data();
-  while (op->name != name) ++op;
-  return *op;
+const StepInfo& method_of(const std::string& name) {
+  const StepInfo* entry = ejkernel_step_infos().data();
+  while (entry->name != name) ++entry;
+  return *entry;
 }
 
 Index value_of(const StepArguments& arguments, std::string_view name, Index batch) {
