@@ -129,14 +129,14 @@ class Lint {
 
   /// Checks position ids and cu_seqlens before they become a mask; false when they cannot.
   bool read_source() {
-    const bool raw = (source_.as == Kind::kPositions || source_.as == Kind::kCuSeqlens) &&
+    const bool raw = (source_.as == ArrayKind::kPositions || source_.as == ArrayKind::kCuSeqlens) &&
                      !names_two(options_.name);
     if (raw) return read_raw(loader_.array(options_.name));
     LoadedMask loaded = loader_.read(options_.name);
     add(lint_reading({loaded.odd_bools, loaded.bias_seen.inf, loaded.bias_seen.min}));
-    gives_nan_ = loaded.kind != Kind::kBias || !loaded.bias_seen.min;
+    gives_nan_ = loaded.kind != ArrayKind::kBias || !loaded.bias_seen.min;
     mask_ = std::move(loaded.mask);
-    if (loaded.kind != Kind::kSegments || !loaded.q_segment_ids) return true;
+    if (loaded.kind != ArrayKind::kSegments || !loaded.q_segment_ids) return true;
     own_ = DocumentSource{DocumentForm::kSegments, std::move(*loaded.q_segment_ids),
                           std::move(loaded.kv_segment_ids), source_.pad_id, options_.name};
     return true;
@@ -146,7 +146,7 @@ class Lint {
     const auto extent = [this](std::size_t axis) {
       return source_.shape ? std::optional((*source_.shape)[axis]) : std::nullopt;
     };
-    if (source_.as == Kind::kPositions) {
+    if (source_.as == ArrayKind::kPositions) {
       const Tensor ids = documents_from_positions(array);
       mask_ = mask_from_segments(ids, ids, -1);
       own_ = DocumentSource{DocumentForm::kPositions, std::move(array), {}, -1, options_.name};
@@ -233,7 +233,7 @@ class Lint {
   }
 
   Mask read_bias() {
-    source_.as = Kind::kBias;  // the loader reads with these options; the SOURCE has been read
+    source_.as = ArrayKind::kBias;  // the loader reads with these options; the SOURCE has been read
     source_.keep_value_is_zero = false;
     source_.shape.reset();
     return loader_.read(options_.bias).mask;

@@ -77,7 +77,7 @@ void declare_source(OptionList& list, SourceOptions& source) {
                } else if (text == "bf16" || text == "bfloat16") {
                  // two untyped bytes are read as bfloat16 anyway
                } else if (text.starts_with("blockmap:")) {
-                 source.as = Kind::kBlockmap;
+                 source.as = ArrayKind::kBlockmap;
                  source.block = parse_block(text.substr(9), "--as blockmap");
                } else {
                  source.as = parse_kind(text, "--as");

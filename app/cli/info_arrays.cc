@@ -115,7 +115,7 @@ std::optional<InfoReport> npy_report(const std::string& source, const ReadOption
   InfoReport report;
   report.source = source;
   report.arrays.push_back({"", std::string(name(header.dtype)), header.shape});
-  for (const Kind kind : choice.kinds) report.fits.emplace_back(name(kind));
+  for (const ArrayKind kind : choice.kinds) report.fits.emplace_back(name(kind));
   return report;
 }
 
@@ -159,7 +159,7 @@ void describe_numbers(const std::string& source, const ReadOptions& options, Inf
 std::optional<InfoReport> no_mask(const std::string& source, const Error& reason,
                                   const SourceOptions& how, const GlobalOptions& globals) {
   if (is_generator(source) || source.starts_with("q=") || source.starts_with("kv=")) return {};
-  if (how.as && how.as != Kind::kBias) return {};
+  if (how.as && how.as != ArrayKind::kBias) return {};
   const ReadOptions options = read_options(globals);
   std::optional<ArrayReport> array = outline(source, options);
   if (!array) return {};

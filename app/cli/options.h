@@ -29,7 +29,7 @@ struct GlobalOptions {
 
 /// How SOURCEs are read, and the transforms that follow.
 struct SourceOptions {
-  std::optional<Kind> as;
+  std::optional<ArrayKind> as;
   bool as_mask_info = false;
   bool keep_value_is_zero = false;
   std::int32_t pad_id = -1;
@@ -107,7 +107,7 @@ struct GenOptions {
 struct ConvertOptions {
   SourceOptions source;
   std::string name;
-  std::optional<Kind> to;                                          // absent: the kind of the source
+  std::optional<ArrayKind> to;                                     // absent: the kind of the source
   OutputOptions output;                                            // `form` is not used
   std::optional<BlockSize> block;                                  // for --to blockmap
   enum class Fill { kDefault, kInf, kMin } fill = Fill::kDefault;  // for --to bias
@@ -153,7 +153,7 @@ struct GoldenOptions {
 struct DiffOptions {
   SourceOptions source;
   std::string a, b;
-  std::optional<Kind> as_b;  // how to read b, if not like a
+  std::optional<ArrayKind> as_b;  // how to read b, if not like a
   Index block = 128;
   bool show = false;
   Style style = Style::kAuto;

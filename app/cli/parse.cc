@@ -125,13 +125,13 @@ DType parse_dtype(std::string_view text, std::string_view option) {
 
 std::vector<std::string_view> kind_names() {
   std::vector<std::string_view> names;
-  for (const Kind kind : all_kinds()) names.push_back(name(kind));
+  for (const ArrayKind kind : all_kinds()) names.push_back(name(kind));
   return names;
 }
 
-Kind parse_kind(std::string_view text, std::string_view option) {
+ArrayKind parse_kind(std::string_view text, std::string_view option) {
   std::string spelled(text);
-  for (const Kind kind : all_kinds()) {
+  for (const ArrayKind kind : all_kinds()) {
     std::string plain(name(kind));
     for (std::string* word : {&plain, &spelled}) {
       for (char& c : *word) c = c == '_' ? '-' : c;

@@ -32,7 +32,7 @@ std::vector<Index> parse_shape(std::string_view text, std::string_view option);
 DType parse_dtype(std::string_view text, std::string_view option);
 /// The names of all kinds.
 std::vector<std::string_view> kind_names();
-Kind parse_kind(std::string_view text, std::string_view option);
+ArrayKind parse_kind(std::string_view text, std::string_view option);
 /// The index of the text in `names`; for a mistyped one the message suggests the nearest.
 std::size_t parse_choice(std::string_view text, std::string_view option,
                          std::span<const std::string_view> names);

@@ -12,7 +12,7 @@
 namespace maskctl {
 
 /// How an array says which cells are open.
-enum class Kind : std::uint8_t {
+enum class ArrayKind : std::uint8_t {
   kDense,       // [Q,K], [B,Q,K] or [B,H,Q,K] of bool or 0 / 1
   kPadding,     // [S] or [B,S]: query and key both valid
   kKeyPadding,  // [S] or [B,S]: key valid
@@ -29,15 +29,15 @@ enum class Kind : std::uint8_t {
 
 /// "dense", "padding", "key-padding", "segments", "positions", "cu_seqlens", "pairs", "bias",
 /// "blockmap", "bits", "runs", "token-types".
-std::string_view name(Kind kind);
+std::string_view name(ArrayKind kind);
 /// "-" and "_" are equivalent. Throws Error(kInvalidArgument) with the list of names.
-Kind kind_from_name(std::string_view name);
+ArrayKind kind_from_name(std::string_view name);
 /// All of them, in the order of the enumeration.
-std::span<const Kind> all_kinds();
+std::span<const ArrayKind> all_kinds();
 /// True for kinds in which a mask can be written: all but positions and token-types.
-bool is_writable(Kind kind);
+bool is_writable(ArrayKind kind);
 /// True for kinds with one array for the queries and one for the keys.
-bool has_two_sides(Kind kind);
+bool has_two_sides(ArrayKind kind);
 
 /// The kinds that an array of this dtype and rank may be, whatever its values, and whether the
 /// values are needed to choose. Ranks 0 and above 4 fit nothing. Bits and block maps are never
@@ -48,7 +48,7 @@ bool has_two_sides(Kind kind);
 /// - rank 2, Q != K, integers: by their values, see fitting_kinds.
 /// - rank 1: by the values; bool and floats fit padding and key-padding: refused.
 struct KindChoice {
-  std::vector<Kind> kinds;
+  std::vector<ArrayKind> kinds;
   bool needs_values = false;
 };
 KindChoice kinds_of_shape(DType dtype, std::span<const Index> shape);
@@ -59,13 +59,13 @@ KindChoice kinds_of_shape(DType dtype, std::span<const Index> shape);
 /// - Rank 1: segments; cu_seqlens when it starts with 0 and never decreases, unless it has repeats
 ///   and only steps of at most 1 (0 0 1 1 2: nobody packs documents of 0 and 1 tokens); pairs when
 ///   it has an even number of entries and each pair rises from at least 0.
-std::vector<Kind> fitting_kinds(const Tensor& array);
+std::vector<ArrayKind> fitting_kinds(const Tensor& array);
 
 /// True when every row counts up from 0 and starts over at 0, reaching 2 or more somewhere:
 /// position ids, which read as segments would make no sense.
 bool looks_like_positions(const Tensor& array);
 
 /// "--as dense, --as padding or --as segments".
-std::string as_options(std::span<const Kind> kinds);
+std::string as_options(std::span<const ArrayKind> kinds);
 
 }  // namespace maskctl

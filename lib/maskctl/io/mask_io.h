@@ -23,7 +23,7 @@ struct BlockExtent {
 
 struct MaskReadOptions {
   /// The kind of the array; if not set, the rule of kind.h decides or refuses.
-  std::optional<Kind> as;
+  std::optional<ArrayKind> as;
   /// 0 = may attend (dense), 0 = valid (padding, key-padding).
   bool keep_value_is_zero = false;
   /// The segment id that sees nothing.
@@ -45,7 +45,7 @@ struct MaskReadOptions {
 
 struct LoadedMask {
   Mask mask;
-  Kind kind = Kind::kDense;
+  ArrayKind kind = ArrayKind::kDense;
   std::string dtype;               // dtype of the array
   std::vector<Index> array_shape;  // as stored
   /// [B,S] int32, for segments, and for positions (numbers of documents).
@@ -66,7 +66,7 @@ struct LoadedMask {
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
 
 struct MaskWriteOptions {
-  Kind kind = Kind::kDense;               // any that is_writable()
+  ArrayKind kind = ArrayKind::kDense;     // any that is_writable()
   std::optional<DType> dtype = {};        // of the elements; if not set, the default of the kind
   bool keep_value_is_zero = false;        // 0 = open (dense), 0 = valid (padding, key-padding)
   std::int32_t pad_id = -1;               // for segments
@@ -82,7 +82,7 @@ struct MaskWriteOptions {
 
 /// A mask converted to a kind of array.
 struct ConvertedMask {
-  Kind kind = Kind::kDense;
+  ArrayKind kind = ArrayKind::kDense;
   Mask source;  // the mask as given
   /// The mask that the arrays mean; one head stands for all if the kind has no heads.
   Mask mask;

@@ -84,21 +84,22 @@ LoadedMask load_runs(Container& container, const std::string& group,
   const RunArrays runs{std::move(read[0]), std::move(read[1]), std::move(read[2]),
                        std::move(read[3])};
   out.mask = named(container.name(), [&] { return mask_from_runs(runs); });
-  out.kind = Kind::kRuns;
+  out.kind = ArrayKind::kRuns;
   out.dtype = name(runs.begin.dtype());
   const auto shape = as_int64(runs.shape, "shape");
   out.array_shape.assign(shape.begin(), shape.end());
   return out;
 }
 
-void check_polarity(Kind kind, const MaskReadOptions& options) {
-  if (options.closed_below && options.as && kind != Kind::kBias) {
+void check_polarity(ArrayKind kind, const MaskReadOptions& options) {
+  if (options.closed_below && options.as && kind != ArrayKind::kBias) {
     throw Error(
         Errc::kInvalidArgument,
         fmt::format("--closed-below is for biases (--as bias), not for the kind {}", name(kind)));
   }
   if (!options.keep_value_is_zero) return;
-  if (kind == Kind::kDense || kind == Kind::kPadding || kind == Kind::kKeyPadding) return;
+  if (kind == ArrayKind::kDense || kind == ArrayKind::kPadding || kind == ArrayKind::kKeyPadding)
+    return;
   throw Error(Errc::kInvalidArgument,
               fmt::format("--keep-value 0 has no meaning for the kind {}; it is for dense, padding "
                           "and key-padding",
@@ -106,21 +107,22 @@ void check_polarity(Kind kind, const MaskReadOptions& options) {
 }
 
 /// Chooses among the kinds that take two arrays; both arrays must fit.
-Kind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions& options,
-                        std::vector<std::string>& notes) {
-  constexpr std::array kTwo{Kind::kSegments, Kind::kPositions, Kind::kCuSeqlens, Kind::kPairs};
+ArrayKind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions& options,
+                             std::vector<std::string>& notes) {
+  constexpr std::array kTwo{ArrayKind::kSegments, ArrayKind::kPositions, ArrayKind::kCuSeqlens,
+                            ArrayKind::kPairs};
   if (options.as) {
     if (has_two_sides(*options.as)) return *options.as;
     throw Error(Errc::kInvalidArgument,
                 fmt::format("q=,kv= gives two arrays, but the kind {} has one; expected {}",
                             name(*options.as), as_options(kTwo)));
   }
-  const auto fits = [&](OpenArray& array, Kind kind) {
+  const auto fits = [&](OpenArray& array, ArrayKind kind) {
     const auto kinds = fitting_kinds(array.load(options.read, notes));
     return std::ranges::find(kinds, kind) != kinds.end();
   };
-  std::vector<Kind> kinds;
-  for (const Kind kind : kTwo) {
+  std::vector<ArrayKind> kinds;
+  for (const ArrayKind kind : kTwo) {
     if (fits(q, kind) && fits(kv, kind)) kinds.push_back(kind);
   }
   if (kinds.size() == 1) return kinds[0];
@@ -130,7 +132,7 @@ Kind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions& opti
 
 LoadedMask load_two(OpenArray q, OpenArray kv, const MaskReadOptions& options,
                     std::vector<std::string> notes) {
-  const Kind kind = choose_kind_of_two(q, kv, options, notes);
+  const ArrayKind kind = choose_kind_of_two(q, kv, options, notes);
   check_polarity(kind, options);
   LoadedMask out = load_sequences(q, kv, kind, options);
   out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
@@ -150,7 +152,7 @@ LoadedMask load_two(const TwoSources& sources, const MaskReadOptions& options) {
 
 LoadedMask load_one(OpenArray array, const MaskReadOptions& options,
                     std::vector<std::string> notes) {
-  const Kind kind = choose_kind(array, options, notes);
+  const ArrayKind kind = choose_kind(array, options, notes);
   check_polarity(kind, options);
   LoadedMask out = named(array.name, [&] { return load_array(array, kind, options); });
   out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
@@ -162,10 +164,10 @@ LoadedMask load_one(OpenArray array, const MaskReadOptions& options,
 LoadedMask load_container(Container& container, const std::string& member,
                           const MaskReadOptions& options) {
   const bool one = !member.empty() && container.contains(member);
-  const auto wanted = [&](Kind kind) { return !options.as || *options.as == kind; };
-  if (!one && wanted(Kind::kRuns) &&
+  const auto wanted = [&](ArrayKind kind) { return !options.as || *options.as == kind; };
+  if (!one && wanted(ArrayKind::kRuns) &&
       holds(container, member, {"indptr", "begin", "end", "shape"})) {
-    check_polarity(Kind::kRuns, options);
+    check_polarity(ArrayKind::kRuns, options);
     return load_runs(container, member, options);
   }
   const bool two_wanted =

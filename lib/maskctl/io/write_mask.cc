@@ -30,7 +30,7 @@ class BandMaker {
   BandMaker(Index keys, DType dtype, const MaskWriteOptions& options)
       : keys_(keys),
         dtype_(dtype),
-        bias_(options.kind == Kind::kBias),
+        bias_(options.kind == ArrayKind::kBias),
         fill_(options.fill),
         invert_(options.keep_value_is_zero) {
     const auto row = checked_mul(keys, size_bytes(dtype_) + 1);
@@ -92,7 +92,7 @@ WriteOptions write_options(const MaskWriteOptions& options) {
 
 void write_dense(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
   const DType dtype =
-      options.dtype.value_or(options.kind == Kind::kBias ? DType::kFloat32 : DType::kBool);
+      options.dtype.value_or(options.kind == ArrayKind::kBias ? DType::kFloat32 : DType::kBool);
   BandMaker maker(mask.keys(), dtype, options);
   ArrayWriter writer(dest, dtype, shape_of(mask), write_options(options), options.max_bytes);
   const Index planes = mask.cells() == 0 ? 0 : mask.batch() * mask.heads();
@@ -171,12 +171,12 @@ void write_blockmap(const std::string& dest, const Mask& mask, const MaskWriteOp
 void write_mask(const std::string& dest, const ConvertedMask& converted,
                 const MaskWriteOptions& options) {
   switch (converted.kind) {
-    case Kind::kDense:
-    case Kind::kBias:
+    case ArrayKind::kDense:
+    case ArrayKind::kBias:
       return write_dense(dest, converted.source, options);
-    case Kind::kBits:
+    case ArrayKind::kBits:
       return write_bits(dest, converted.source, options);
-    case Kind::kBlockmap:
+    case ArrayKind::kBlockmap:
       return write_blockmap(dest, converted.source, options);
     default:
       break;
