@@ -124,12 +124,12 @@ std::optional<ArrayReport> outline(const std::string& source, const ReadOptions&
   const SourceName named = parse_source_name(source);
   if (named.path == "-") return std::nullopt;
   ByteSource bytes(named.path);
-  const Content content = sniff(bytes);
-  if (content == Content::kNpy) return array_report("", read_npy_outline(bytes));
+  const FileType type = sniff(bytes);
+  if (type == FileType::kNpy) return array_report("", read_npy_outline(bytes));
   InfoReport all;
-  if (content == Content::kZip) all = npz_report(named.path, options);
-  if (content == Content::kHdf5) all = hdf5_report(named.path, options);
-  if (content == Content::kSafetensors) {
+  if (type == FileType::kZip) all = npz_report(named.path, options);
+  if (type == FileType::kHdf5) all = hdf5_report(named.path, options);
+  if (type == FileType::kSafetensors) {
     all = tensors_report(named.path, std::move(bytes), options);
   }
   for (ArrayReport& array : all.arrays) {
@@ -183,13 +183,13 @@ std::optional<InfoReport> arrays_only(const std::string& source, const SourceOpt
   if (named.path == "-" || !named.member.empty()) return std::nullopt;
   ByteSource bytes(named.path);
   if (!bytes.seekable()) return std::nullopt;
-  const Content content = sniff(bytes);
-  if (content == Content::kZip) return if_several(npz_report(source, options));
-  if (content == Content::kHdf5) return if_several(hdf5_report(source, options));
-  if (content == Content::kSafetensors) {
+  const FileType type = sniff(bytes);
+  if (type == FileType::kZip) return if_several(npz_report(source, options));
+  if (type == FileType::kHdf5) return if_several(hdf5_report(source, options));
+  if (type == FileType::kSafetensors) {
     return if_several(tensors_report(source, std::move(bytes), options));
   }
-  if (content == Content::kNpy) return npy_report(source, options);
+  if (type == FileType::kNpy) return npy_report(source, options);
   return std::nullopt;
 }
 

@@ -49,7 +49,7 @@ bool is_runs(const std::string& file) { return file.ends_with(".npz"); }
 
 void write_array_file(const std::string& file, const Mask& mask) {
   MaskWriteOptions options;
-  options.kind = is_runs(file) ? Kind::kRuns : Kind::kDense;
+  options.kind = is_runs(file) ? ArrayKind::kRuns : ArrayKind::kDense;
   options.force = true;
   write_mask(file, mask, options);
 }

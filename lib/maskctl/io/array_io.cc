@@ -205,16 +205,16 @@ Tensor read_array(const std::string& source, const ReadOptions& options,
                   std::vector<std::string>* notes) {
   const SourceName name = parse_source_name(source);
   ByteSource bytes(name.path);
-  const Content content = sniff(bytes);
-  if (const auto container = open_container(bytes, content, options)) {
+  const FileType type = sniff(bytes);
+  if (const auto container = open_container(bytes, type, options)) {
     std::vector<std::string> unread;
     const std::string& key = name.member.empty() ? container->only_key() : name.member;
     return container->read(key, options, notes != nullptr ? *notes : unread);
   }
-  if (content != Content::kNpy) {
+  if (type != FileType::kNpy) {
     throw Error(Errc::kFormat,
                 fmt::format("{}: it looks like {}{}; expected .npy, .npz, .safetensors or HDF5",
-                            bytes.name(), describe(content), remedy(content)));
+                            bytes.name(), describe(type), remedy(type)));
   }
   if (!name.member.empty()) {
     throw Error(Errc::kInvalidArgument, fmt::format("{}: a .npy file is one array; drop ':{}'",

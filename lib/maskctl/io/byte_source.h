@@ -63,7 +63,7 @@ class ByteSource {
 };
 
 /// The type of a file, as its first bytes suggest.
-enum class Content {
+enum class FileType {
   kEmpty,
   kNpy,
   kZip,
@@ -77,13 +77,13 @@ enum class Content {
 };
 
 /// Looks at the first bytes without consuming them; works for pipes.
-Content sniff(ByteSource& source);
+FileType sniff(ByteSource& source);
 /// True when the source starts with the magic of a .npy file.
 bool is_npy(ByteSource& source);
 /// For messages: "an HDF5 file", "text", "an empty file".
-const char* describe(Content content);
+const char* describe(FileType type);
 /// How to get arrays out of such a file: "; np.loadtxt reads it in Python, ..."; empty when nothing
 /// is known.
-const char* remedy(Content content);
+const char* remedy(FileType type);
 
 }  // namespace maskctl

@@ -54,7 +54,7 @@ class Container {
 };
 
 /// Opens `source` as the container that its content says (see sniff()); null when it is none.
-std::unique_ptr<Container> open_container(ByteSource& source, Content content,
+std::unique_ptr<Container> open_container(ByteSource& source, FileType type,
                                           const ReadOptions& options);
 
 }  // namespace maskctl

@@ -64,9 +64,9 @@ struct Hdf5Writer::Impl {
     if (in_memory()) {
       throw Error(Errc::kInvalidArgument, dest + ": is not a regular file; --append needs one");
     }
-    if (const Content content = sniff(old); content != Content::kHdf5) {
+    if (const FileType type = sniff(old); type != FileType::kHdf5) {
       throw Error(Errc::kFormat, fmt::format("{}: it looks like {}; --append needs an HDF5 file",
-                                             dest, describe(content)));
+                                             dest, describe(type)));
     }
     copy_bytes_to(old, file);
   }

@@ -110,12 +110,12 @@ struct Group {
 std::optional<Group> open_group(const std::string& source, const ReadOptions& options) {
   const SourceName named = parse_source_name(source);
   ByteSource bytes(named.path);
-  const Content content = sniff(bytes);
-  Group group{open_container(bytes, content, options), ""};
+  const FileType type = sniff(bytes);
+  Group group{open_container(bytes, type, options), ""};
   if (!group.container) return std::nullopt;
   if (!named.member.empty()) {
     group.prefix = group.container->key_of(named.member) + "/";
-  } else if (content == Content::kHdf5) {
+  } else if (type == FileType::kHdf5) {
     group.prefix = "/";
   }
   return group;

@@ -51,10 +51,10 @@ Index read_header_length(ByteSource& source) {
 
 /// Reads the dictionary; the source is then at the data.
 std::string read_dictionary(ByteSource& source) {
-  const Content content = sniff(source);
-  if (content != Content::kNpy) {
-    throw Error(Errc::kFormat, fmt::format("not a .npy file; it looks like {}{}", describe(content),
-                                           remedy(content)));
+  const FileType type = sniff(source);
+  if (type != FileType::kNpy) {
+    throw Error(Errc::kFormat,
+                fmt::format("not a .npy file; it looks like {}{}", describe(type), remedy(type)));
   }
   const Index length = read_header_length(source);
   if (source.size() && length > *source.size() - source.position()) {

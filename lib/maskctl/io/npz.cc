@@ -48,10 +48,10 @@ struct NpzArchive::Impl {
       held = read_whole(source, options.max_bytes);
       source = ByteSource::from_memory(source.name(), held);
     }
-    const Content content = sniff(source);
-    if (content != Content::kZip) {
+    const FileType type = sniff(source);
+    if (type != FileType::kZip) {
       throw Error(Errc::kFormat, fmt::format("{}: not an .npz file; it looks like {}",
-                                             source.name(), describe(content)));
+                                             source.name(), describe(type)));
     }
     for (ZipMember& member : read_zip_directory(source)) {
       check_not_torch(member.name);
