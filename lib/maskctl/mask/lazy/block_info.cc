@@ -18,7 +18,7 @@ constexpr Index kMostArrayBytes = Index{4} << 30;
 /// Which errors are raised. ejkernel fails without a text when nothing is left to launch, and fails
 /// to join the shards of a shrunk mask without partial blocks. For our own masks the former has a
 /// text, and the latter leaves mask_next absent.
-enum class Errors : std::uint8_t { kSeed, kOwn };
+enum class Errors : std::uint8_t { kEjkernel, kOwn };
 
 /// The masks of the heads, each distinct one once.
 struct HeadMasks {
@@ -121,7 +121,7 @@ class Assembly {
   }
 
   [[noreturn]] void refuse_empty(Index q_shard) const {
-    if (errors_ == Errors::kSeed) throw PythonError(PythonType::kAssertionError, "");
+    if (errors_ == Errors::kEjkernel) throw PythonError(PythonType::kAssertionError, "");
     throw PythonError(
         PythonType::kAssertionError,
         fmt::format(
@@ -136,7 +136,7 @@ class Assembly {
       if (own == 0) refuse_empty(q_shard);
       extent = std::max(extent, own);
     }
-    if (errors_ == Errors::kSeed && options_.q_seq_shards > 1 && partial_blocks_ == 0) {
+    if (errors_ == Errors::kEjkernel && options_.q_seq_shards > 1 && partial_blocks_ == 0) {
       throw PythonError(PythonType::kValueError, "need at least one array to concatenate");
     }
     BlockArrays out = zeros(
@@ -202,7 +202,7 @@ BlockInfo process_mask(const MaskPtr& mask, const BlockInfoOptions& options) {
     distinct.push_back(head);
     masks.distinct.push_back(numbers.add(head->mask().plane(0, 0)));
   }
-  BlockInfo info = assembled(masks, grid, numbers, options, Errors::kSeed);
+  BlockInfo info = assembled(masks, grid, numbers, options, Errors::kEjkernel);
   if (distinct.size() == 1 && distinct.front()->is_computable()) {
     info.has_mask_function = true;
     info.q_sequence = positions(shape[1]);
