@@ -27,7 +27,7 @@ bool contains(const Entries& entries, std::string_view name) {
 
 bool is_array(const NamedOperation& operation, std::string_view name, std::string_view value) {
   if (name.starts_with("cotangent_")) return true;
-  // An argument that is an array or a number: block_counts.
+  // For arguments that may be an array or a number, such as block_counts.
   const bool digits = value.find_first_not_of("0123456789") == value.npos;
   return contains(operation.arrays, name) && !(contains(operation.options, name) && digits);
 }
@@ -76,7 +76,7 @@ AxisExtents given_axes(const std::string& text) {
   return out;
 }
 
-/// The axes of "B Tq Hq D|Tq Hq D" of all arrays.
+/// The axes of all arrays of an operation, each given as "B Tq Hq D|Tq Hq D".
 std::set<std::string> axes_of(const NamedOperation& operation) {
   std::set<std::string> out;
   for (const attention::NamedArray& array : operation.arrays) {
@@ -102,7 +102,8 @@ void check_axes(const NamedOperation& operation, const AxisExtents& given) {
   }
 }
 
-/// Throws where the queries of a mask stand on the axis of heads.
+/// Throws when the number of queries of a mask is found on the axis that the operation reads as
+/// heads.
 void check_layout(const NamedOperation& operation, const CallOptions& options, const Mask& mask,
                   const NamedArguments& arguments) {
   const auto query = arguments.arrays.find("query");
@@ -114,14 +115,13 @@ void check_layout(const NamedOperation& operation, const CallOptions& options, c
   const Tensor& array = query->second;
   if (array.extent(time) == mask.queries() || array.extent(heads) != mask.queries()) return;
   throw Error(Errc::kShape,
-              fmt::format("query is {}, and the {} queries of the mask stand where {} takes heads: "
+              fmt::format("query is {}, and the {} queries of the mask are where {} has heads: "
                           "--layout {}",
                           shape_text(array.shape()), mask.queries(), operation.name,
                           heads_first ? "bthd" : "bhtd"));
 }
 
-/// A mask of one batch or head serves all; its other extents are those of the arrays. Throws where
-/// --axes says another.
+/// Adopts the extents of a mask; one batch or head serves all. Throws when --axes says otherwise.
 void take_extents(const Mask& mask, const AxisExtents& given, AxisExtents& extents) {
   const auto take = [&](const char* axis, Index extent) {
     const auto found = given.find(axis);

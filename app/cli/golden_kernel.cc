@@ -14,7 +14,7 @@ bool is_result(std::string_view name) {
   return name == "out" || name == "lse" || name.starts_with("grad_");
 }
 
-/// q, k and v are what most kernels call them.
+/// Most kernels call them q, k and v.
 std::string_view full_name(std::string_view name) {
   if (name == "q") return "query";
   if (name == "k") return "key";

@@ -39,7 +39,7 @@ AxisName axis_of(Names names) {
   return names;
 }
 
-/// Drops the names that the mesh lacks and says so once each.
+/// Drops names that the mesh lacks, and notes each once.
 AxisName in_mesh(const AxisName& axis, const Mesh& mesh, Names& dropped) {
   Names kept;
   for (const std::string& name : names_of(axis)) {

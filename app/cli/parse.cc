@@ -1,4 +1,4 @@
-// Values of options from text.
+// Parses the values of options.
 #include "app/cli/parse.h"
 
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ Index parse_integer(std::string_view text, std::string_view option, Index low, I
 
 double parse_number(std::string_view text, std::string_view option) {
   if (const auto value = real_from(text); value && *value >= 0) return *value;
-  refuse(option, text, "a number from 0");
+  refuse(option, text, "a number of at least 0");
 }
 
 double parse_negative(std::string_view text, std::string_view option) {
@@ -60,7 +60,7 @@ double parse_negative(std::string_view text, std::string_view option) {
 }
 
 Index parse_size(std::string_view text, std::string_view option) {
-  constexpr std::string_view kWanted = "a size as 4GiB, 512MB or 65536";
+  constexpr std::string_view kWanted = "a size such as 4GiB, 512MB or 65536";
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const auto number = number_from<Index>(text.substr(0, digits));
   if (!number) refuse(option, text, kWanted);
@@ -73,7 +73,7 @@ Index parse_size(std::string_view text, std::string_view option) {
 
 BlockSize parse_block(std::string_view text, std::string_view option) {
   if (const auto size = block_size_from(text)) return *size;
-  refuse(option, text, "a block size as 64 or 64x128 (queries x keys)");
+  refuse(option, text, "a block size such as 64 or 64x128 (queries x keys)");
 }
 
 std::vector<BlockSize> parse_blocks(std::string_view text, std::string_view option) {
@@ -86,10 +86,10 @@ std::vector<Index> parse_shape(std::string_view text, std::string_view option) {
   std::vector<Index> shape;
   for (const std::string_view part : split(text, '+')) {
     const auto extent = number_from<Index>(part);
-    if (!extent || *extent < 0) refuse(option, text, "four extents as B+H+Q+K, 2+1+512+512");
+    if (!extent || *extent < 0) refuse(option, text, "four extents B+H+Q+K, such as 2+1+512+512");
     shape.push_back(*extent);
   }
-  if (shape.size() != 4) refuse(option, text, "four extents as B+H+Q+K, 2+1+512+512");
+  if (shape.size() != 4) refuse(option, text, "four extents B+H+Q+K, such as 2+1+512+512");
   return shape;
 }
 
@@ -102,13 +102,13 @@ DType parse_dtype(std::string_view text, std::string_view option) {
 
 std::vector<std::string_view> kind_names() {
   std::vector<std::string_view> names;
-  for (const Kind kind : all_kinds()) names.push_back(name(kind));
+  for (const ArrayKind kind : all_kinds()) names.push_back(name(kind));
   return names;
 }
 
-Kind parse_kind(std::string_view text, std::string_view option) {
+ArrayKind parse_kind(std::string_view text, std::string_view option) {
   std::string spelled(text);
-  for (const Kind kind : all_kinds()) {
+  for (const ArrayKind kind : all_kinds()) {
     std::string plain(name(kind));
     for (std::string* word : {&plain, &spelled}) {
       for (char& c : *word) c = c == '_' ? '-' : c;

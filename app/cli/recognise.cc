@@ -1,4 +1,4 @@
-// maskctl recognise: the pipeline that a mask would have come from.
+// maskctl recognise: finds the pipeline that a mask may have come from.
 #include "maskctl/inspect/recognise.h"
 
 #include <fmt/format.h>

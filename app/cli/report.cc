@@ -1,4 +1,4 @@
-// How a mask is held.
+// How a mask is stored.
 #include "app/cli/report.h"
 
 #include <set>

@@ -1,4 +1,4 @@
-// The terminal, asked.
+// Queries the terminal.
 #include "app/cli/terminal.h"
 
 #include <langinfo.h>
@@ -48,7 +48,7 @@ bool use_color(When when) {
 
 bool utf8_locale() {
   if (std::setlocale(LC_CTYPE, "")) return std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-  // A locale that is asked for but not installed: its name still tells what the terminal shows.
+  // The locale is set but not installed; its name still says what the terminal shows.
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string_view locale = environment(name);
     if (locale.empty()) continue;

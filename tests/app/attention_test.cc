@@ -152,7 +152,7 @@ TEST_CASE("a mask of one batch serves as many as --axes says") {
   CHECK(sandbox.run("maskctl verify gen:causal:n=8 --axes B=2+D=8").status == 0);
 }
 
-TEST_CASE("attend tunes once and remembers, as options and the seed's variables say") {
+TEST_CASE("attend tunes once and remembers, as options and ejkernel's variables say") {
   const Sandbox sandbox;
   const std::string call = "maskctl attend flash_attention --axes Tq=8+Tk=8+D=8 -q ";
   const std::string log = "EJKERNEL_LOG_AUTOTUNE=1 ";
@@ -253,7 +253,7 @@ TEST_CASE("verify takes heads before time, and calls out arrays that cannot tell
   const Outcome unclear = sandbox.run("maskctl verify gen:window:keys=5,n=16" + arrays +
                                       "value=ones.npy --given ones.npy");
   CHECK(unclear.status == 2);
-  CHECK(contains(unclear.out, "cannot be told at this precision: these fit as well: window"));
+  CHECK(contains(unclear.out, "undecided at this precision, as these fit as well: window"));
 }
 
 TEST_CASE("verify knows dropout and rows without a key") {

@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     for (const auto& [verdict, n] : sum.verdicts) fmt::print(" {} {}", verdict, n);
     fmt::print(", false {}, named rightly {}\n", sum.wrong_answers, sum.named);
   }
-  fmt::print("{} problems: {} false answers; cannot be told: {} of {} in f32; slowest {:.1f} s\n",
-             count, false_answers, unclear_f32, f32, slowest);
+  fmt::print("{} problems: {} false answers; undecided: {} of {} in f32; slowest {:.1f} s\n", count,
+             false_answers, unclear_f32, f32, slowest);
   return false_answers == 0 && 20 * unclear_f32 <= f32 ? 0 : 1;
 }

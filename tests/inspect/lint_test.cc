@@ -56,7 +56,7 @@ TEST_CASE("cumulative lengths are judged entry by entry", "[lint]") {
   CHECK(ids(lint_cu_seqlens(wide, 4)) == Ids{"cu-dtype"});
 }
 
-TEST_CASE("segment ids that come back and zeros at the end are told", "[lint]") {
+TEST_CASE("segment ids that recur and zeros at the end are reported", "[lint]") {
   CHECK(lint_segments(i32({3, 3, 1, 1, 2, -1}), -1).empty());
   CHECK(lint_segments(i32({1, -1, 2, -1, -1}), -1).empty());
   const Finding back = only(lint_segments(i32({2, 5}, {1, 1, 2, 2, 3, 1, 2, 1, 2, 3}), -1));
@@ -143,7 +143,7 @@ TEST_CASE("single cells beside a pattern are told, and rules of many cells are n
   CHECK(nearly(zip(Op::kXor, causal, cell)) == Ids{"nearly"});
   const Finding leak = only(lint_pattern(recognise(zip(Op::kXor, causal, cell)), "causal", "causal",
                                          zip(Op::kXor, causal, cell)));
-  CHECK(leak.message == "causal but for 1 cell: 3,20");
+  CHECK(leak.message == "causal except for 1 cell: 3,20");
   CHECK(leak.where.key == 20);
   CHECK(nearly(zip(Op::kSub, causal, Mask(rectangle(32, 32, {10, 32}, {7, 8})))).empty());
 }

@@ -70,7 +70,7 @@ TEST_CASE("hdf5: no other file is opened and no bomb goes off") {
   CHECK(read_array(scratch / "hostile.h5:/g/up/g/again/mask_again").elements() == 64);
   CHECK(contains(error_of([&] {
                    MaskReadOptions options;
-                   options.as = Kind::kDense;
+                   options.as = ArrayKind::kDense;
                    read_mask(scratch / "hostile.h5:/shape_bomb", options);
                  }),
                  "over the limit"));

@@ -90,7 +90,7 @@ TEST_CASE("hdf5: a pipe is held within the limit") {
 TEST_CASE("hdf5: packed rows of a chunked dataset are those of a plain one") {
   const Scratch& scratch = arrays().scratch;
   MaskReadOptions options;
-  options.as = Kind::kDense;
+  options.as = ArrayKind::kDense;
   const Mask chunked = read_mask(scratch / "arrays.h5:/rank/4", options).mask;
   const Tensor plain = read_array(scratch / "arrays.h5:/rank/4");
   CHECK(std::ranges::equal(dense_from_mask(chunked, 1 << 20).bytes(), plain.bytes()));
@@ -267,10 +267,10 @@ TEST_CASE("hdf5: a file appears whole or not at all, and keeps what it holds") {
   SECTION("runs are a group of arrays") {
     const Mask mask = mask_from_dense(tensor);
     MaskWriteOptions options;
-    options.kind = Kind::kRuns;
+    options.kind = ArrayKind::kRuns;
     write_mask(scratch / "runs.h5:/g", mask, options);
     const LoadedMask back = read_mask(scratch / "runs.h5:/g");
-    CHECK(back.kind == Kind::kRuns);
+    CHECK(back.kind == ArrayKind::kRuns);
     CHECK(std::ranges::equal(dense_from_mask(back.mask, 1 << 20).bytes(), tensor.bytes()));
   }
 }

@@ -25,7 +25,7 @@ std::string layers(const std::string& json, const HfConfigOptions& options = {})
   return out;
 }
 
-/// Keys before and after the own one in the first layer with a window.
+/// Keys before and after the query's own in the first layer with a window.
 std::pair<Index, Index> sides(const std::string& json) {
   for (const HfLayer& layer : read_hf_config(json).layers) {
     if (layer.left) return {*layer.left, *layer.right};

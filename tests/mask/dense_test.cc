@@ -266,7 +266,7 @@ TEST_CASE("hostile runs are refused") {
   }
 }
 
-TEST_CASE("rows of ids that come back are the same copied or made", "[dense]") {
+TEST_CASE("rows of recurring ids are the same copied or made", "[dense]") {
   std::mt19937 random(21);
   constexpr Index kRows = 500, kKeys = 333;
   for (const int kinds : {2, 40, 400}) {

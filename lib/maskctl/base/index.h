@@ -9,7 +9,7 @@ namespace maskctl {
 
 using Index = std::int64_t;
 
-/// For subscripts and sizes of the standard library; n is not negative.
+/// Casts n, which must not be negative, for subscripts and sizes of the standard library.
 constexpr std::size_t as_size(Index n) { return static_cast<std::size_t>(n); }
 
 /// Half open: [begin, end). Empty when end <= begin.

@@ -1,4 +1,4 @@
-// The table of findings.
+// The table of lint rules.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "may not agree (seq --keep-empty)",
      "drop repeated entries, unless they pad the array to a fixed size"},
     // Segment ids and position ids.
-    {"segments-return", kWarning, "a segment id comes back after another one",
+    {"segments-return", kWarning, "a segment id recurs after another one",
      "ids mean one document in two parts to dense and Flex masks, but two documents to anything "
      "that goes by cu_seqlens (varlen kernels)",
      "sort the tokens by document or give the second part an id of its own"},
@@ -85,7 +85,7 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "a causal mask with its axes exchanged; each token is predicted from what follows it, and the "
      "last sees itself alone",
      "exchange queries and keys, or -t not where closed and open were exchanged"},
-    {"nearly", kWarning, "a few steps make the mask but for some cells",
+    {"nearly", kWarning, "a few steps make the mask except for some cells",
      "single cells of a regular mask are rarely meant: an index that is off by one, a cell written "
      "by hand, a leak between documents",
      "recognise prints the steps; compare with diff, or make the mask from the steps"},
@@ -171,7 +171,7 @@ const LintRule& lint_rule(std::string_view id) {
   return *found;
 }
 
-std::string to_text(const Where& where) {
+std::string to_text(const Location& where) {
   std::string out;
   const auto add = [&out](std::string_view label, const std::optional<Index>& value) {
     if (value) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", label, *value);

@@ -5,14 +5,14 @@
 
 #include "maskctl/mask/rows.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
-constexpr Index kMostBands = Index{1} << 17;  // beyond, bands are no longer the cheap form
-constexpr std::size_t kBandsPerRow = 16;      // many bands under a diagonal split quadratically
+constexpr Index kMostBands = Index{1} << 17;  // above this, bands are no longer cheap
+constexpr std::size_t kBandsPerRow = 16;      // more would split quadratically under a diagonal
 constexpr Index kStoredRuns = Index{1} << 26;
 
-/// Joins rows to slabs: ends that move by one key from row to row are lines of slope 1.
+/// Joins rows into slabs: ends that move by one key per row are lines of slope 1.
 class SlabMaker {
  public:
   void add(Range rows, std::span<const Run> runs) {
@@ -31,11 +31,12 @@ class SlabMaker {
     count_ += static_cast<Index>(slab.bands.size()) + 1;
     slabs_.push_back(std::move(slab));
   }
-  /// Extends the last slab when its lines go on through these rows.
+  /// Extends the last slab if its lines continue through these rows.
   bool joins(Range rows, std::span<const Run> runs) {
     if (slabs_.empty() || runs.size() != last_.size()) return false;
     Slab& slab = slabs_.back();
-    const bool free = slab.q.size() == 1 && rows.size() == 1;  // one row fixes no slope
+    const bool free =
+        slab.q.size() == 1 && rows.size() == 1;  // a single row does not determine the slopes
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const Index begin = runs[i].begin - last_[i].begin, end = runs[i].end - last_[i].end;
       const Band& band = slab.bands[i];
@@ -62,7 +63,7 @@ class SlabMaker {
   bool failed_ = false;
 };
 
-/// Nothing when too many bands would be needed.
+/// Null when too many bands would be needed.
 PlanePtr as_bands(const Plane& plane) {
   SlabMaker maker;
   std::vector<Run> scratch;
@@ -72,7 +73,7 @@ PlanePtr as_bands(const Plane& plane) {
       words_to_runs(keys.words, scratch);
     }
     maker.add(rows, keys.is_words() ? std::span<const Run>(scratch) : keys.runs);
-    return !maker.failed();  // most planes that are no bands show it soon
+    return !maker.failed();  // most planes that do not consist of bands show it early
   });
   if (!few) return nullptr;
   return bands(plane.queries(), plane.keys(), maker.take());
@@ -141,7 +142,7 @@ Index first_key(const Plane& plane) {
 
 namespace {
 
-/// 1 in any of the ranges.
+/// 1 for each position in any of the ranges.
 std::vector<std::uint8_t> flags_of(std::vector<Range> ranges, Index size) {
   std::ranges::sort(ranges, {}, &Range::begin);
   std::vector<std::uint8_t> flags(static_cast<std::size_t>(size));
@@ -171,7 +172,8 @@ Touched touched(const Plane& plane) {
   Touched out{std::vector<std::uint8_t>(static_cast<std::size_t>(plane.queries())),
               std::vector<std::uint8_t>(static_cast<std::size_t>(plane.keys()))};
   std::vector<std::uint64_t> seen(static_cast<std::size_t>(words_for(plane.keys())));
-  std::vector<std::int32_t> begins(out.k.size() + 1);  // runs that begin at a key less those ended
+  std::vector<std::int32_t> begins(out.k.size() +
+                                   1);  // runs that begin at a key minus those that end
   plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
     if (hull_of(keys).empty()) return;
     std::fill(out.q.begin() + rows.begin, out.q.begin() + rows.end, std::uint8_t{1});
@@ -227,4 +229,4 @@ Index common_stride(const Plane& plane) {
   return stride;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

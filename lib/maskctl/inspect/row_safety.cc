@@ -13,7 +13,7 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kFirstRows = 64;  // looked at first, and twice as many each time
+constexpr Index kFirstRows = 64;  // read first; doubled each time
 constexpr Index kChunkRows = 4096;
 
 /// The rows that no slab covers.
@@ -37,7 +37,7 @@ void append(std::vector<Range>& ranges, Range next) {
   }
 }
 
-/// The block of the first key of rows that are equal; no block without keys.
+/// The block of the first key for equal rows; none if they see no key.
 struct RowsAt {
   Range rows;
   Index block = 0;

@@ -1,4 +1,4 @@
-// Cumulative lengths and start-end pairs: documents from the first to the last open cell.
+// Cumulative lengths and start-end pairs: documents range from the first to the last open cell.
 #include <algorithm>
 #include <limits>
 
@@ -31,8 +31,8 @@ Tensor list(const std::vector<Index>& values) {
   return out;
 }
 
-/// Ends of documents along both axes. Tokens between documents form ones that are empty on the
-/// other side.
+/// The ends of documents along both axes. Tokens between documents form documents that are empty on
+/// the other side.
 struct Ends {
   std::vector<Index> q{0}, k{0};
 
@@ -51,7 +51,7 @@ struct Ends {
   }
 };
 
-/// One plane for all batches and heads: open where any of them is.
+/// The union of the planes of all batches and heads.
 PlanePtr any_plane(const Mask& mask) {
   if (mask.distinct().empty()) return empty_plane(mask.queries(), mask.keys());
   PlanePtr out = mask.distinct().front();

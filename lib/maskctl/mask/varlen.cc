@@ -10,7 +10,7 @@
 namespace maskctl {
 namespace {
 
-/// The plane of a row that is open where any head is.
+/// The union of the heads of one batch.
 PlanePtr any_head(const Mask& mask, Index batch) {
   if (mask.heads() == 0) return empty_plane(mask.queries(), mask.keys());
   PlanePtr out = mask.plane(batch, 0);
@@ -47,7 +47,7 @@ class Side {
   Index longest_ = 0;
 };
 
-/// Documents of one row and, between them, what is none: both sides in turn.
+/// The documents of one row with the gaps between them as documents of their own, along both sides.
 std::vector<DocumentRange> with_gaps(const std::vector<DocumentRange>& documents, Index queries,
                                      Index keys) {
   std::vector<DocumentRange> out;

@@ -1,4 +1,4 @@
-// Typed reading of arguments, each failure with its place in the text.
+// Reads arguments by type; each failure has its place in the text.
 #include "maskctl/pipeline/arguments.h"
 
 #include <fmt/format.h>
@@ -33,23 +33,23 @@ void fail_at(const Pipeline& pipeline, Index position, const std::string& messag
 }
 
 const Arg* StepArguments::find(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   for (const Arg& arg : step_.args) {
     if (spec.positional ? arg.key.empty() : arg.key == name) return &arg;
   }
   return nullptr;
 }
 
-const OpArg& StepArguments::declared(std::string_view name) const {
-  for (const OpArg& spec : op_.args) {
+const ArgumentInfo& StepArguments::declared(std::string_view name) const {
+  for (const ArgumentInfo& spec : info_.args) {
     if (spec.name == name) return spec;
   }
-  throw std::logic_error(fmt::format("{} has no argument {}", op_.name, name));
+  throw std::logic_error(fmt::format("{} has no argument {}", info_.name, name));
 }
 
-std::string StepArguments::label(const OpArg& spec) const {
-  return spec.positional ? fmt::format("{} of {}", spec.name, op_.name)
-                         : fmt::format("{}= of {}", spec.name, op_.name);
+std::string StepArguments::label(const ArgumentInfo& spec) const {
+  return spec.positional ? fmt::format("{} of {}", spec.name, info_.name)
+                         : fmt::format("{}= of {}", spec.name, info_.name);
 }
 
 void StepArguments::refuse(std::string_view name, const std::string& message) const {
@@ -59,7 +59,7 @@ void StepArguments::refuse(std::string_view name, const std::string& message) co
 
 void StepArguments::refuse_value(const Arg& arg, const std::string& message,
                                  std::string_view part) const {
-  // Inside quotes bytes of the value and of the text need not agree.
+  // Inside quotes, the bytes of the value and of the text need not correspond.
   const auto begin = static_cast<std::size_t>(arg.value_begin);
   const bool quoted = begin < pipeline_.text.size() &&
                       (pipeline_.text[begin] == '\'' || pipeline_.text[begin] == '"');
@@ -67,7 +67,7 @@ void StepArguments::refuse_value(const Arg& arg, const std::string& message,
   fail_at(pipeline_, arg.value_begin + offset, message);
 }
 
-Index StepArguments::checked_integer(const Arg& arg, const OpArg& spec,
+Index StepArguments::checked_integer(const Arg& arg, const ArgumentInfo& spec,
                                      std::string_view expected) const {
   if (!is_integer_text(arg.value)) {
     refuse_value(arg,
@@ -82,7 +82,7 @@ Index StepArguments::checked_integer(const Arg& arg, const OpArg& spec,
 }
 
 Index StepArguments::integer(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   const Arg* arg = find(name);
   return arg ? checked_integer(*arg, spec, "a whole number")
              : integer_from(spec.fallback).value_or(0);
@@ -95,7 +95,7 @@ std::optional<Index> StepArguments::side(std::string_view name) const {
 }
 
 double StepArguments::real(std::string_view name, double min, double max) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   const Arg* arg = find(name);
   if (!arg) return real_from(spec.fallback).value_or(0.0);
   const auto value = real_from(arg->value);
@@ -107,7 +107,7 @@ double StepArguments::real(std::string_view name, double min, double max) const 
 }
 
 std::uint64_t StepArguments::seed(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   const Arg* arg = find(name);
   if (!arg) return number_from<std::uint64_t>(spec.fallback).value_or(0);
   const auto value = number_from<std::uint64_t>(arg->value);
@@ -119,7 +119,7 @@ std::uint64_t StepArguments::seed(std::string_view name) const {
 }
 
 std::optional<int> StepArguments::choice(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   const Arg* arg = find(name);
   const std::string_view value = arg ? std::string_view(arg->value) : spec.fallback;
   if (value.empty() && !arg) return std::nullopt;
@@ -134,7 +134,7 @@ std::optional<int> StepArguments::choice(std::string_view name) const {
 }
 
 std::vector<Index> StepArguments::lengths(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   std::vector<Index> values;
   const Arg* arg = find(name);
   if (!arg) return values;
@@ -152,7 +152,7 @@ std::vector<Index> StepArguments::lengths(std::string_view name) const {
 }
 
 std::vector<Range> StepArguments::ranges(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   std::vector<Range> values;
   const Arg* arg = find(name);
   if (!arg) return values;
@@ -197,7 +197,7 @@ NamedArray StepArguments::array(std::string_view name) const {
   if (!arg) return {};
   if (arg->value.empty())
     refuse_value(*arg, label(declared(name)) + " expects a file, got nothing");
-  if (!context_.read_array) refuse_value(*arg, "no arrays can be read here");
+  if (!context_.read_array) refuse_value(*arg, "arrays cannot be read here");
   return {context_.read_array(arg->value), arg->value};
 }
 
@@ -205,7 +205,7 @@ NamedArray StepArguments::integer_or_array(std::string_view name) const {
   const Arg* arg = find(name);
   if (!arg) return {};
   if (is_number_list(arg->value)) {
-    const OpArg& spec = declared(name);
+    const ArgumentInfo& spec = declared(name);
     std::vector<Index> values;
     for (const std::string_view part : split(arg->value, '+')) {
       const auto value = integer_from(part);
@@ -244,7 +244,7 @@ Mask StepArguments::mask(std::string_view name) const {
   if (!arg) return {};
   if (arg->value.empty())
     refuse_value(*arg, label(declared(name)) + " expects a file, got nothing");
-  if (!context_.read_mask) refuse_value(*arg, "no masks can be read here");
+  if (!context_.read_mask) refuse_value(*arg, "masks cannot be read here");
   return context_.read_mask(arg->value);
 }
 

@@ -1,4 +1,4 @@
-// Numbers, ranges and lists as argument values spell them.
+// Numbers, ranges and lists in argument values.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,12 @@
 
 namespace maskctl {
 
-/// The largest integer of an argument: extents are at most this (plane.h).
+/// The largest integer that an argument may have, as extents are at most this (plane.h).
 inline constexpr Index kMaxArgument = (Index{1} << 31) - 1;
 
 /// An optional '-' and digits only, of any length.
 bool is_integer_text(std::string_view text);
-/// Nothing for other text, and for a value outside +-kMaxArgument.
+/// Nothing for other text, and for values outside +-kMaxArgument.
 std::optional<Index> integer_from(std::string_view text);
 /// Finite numbers in decimal or scientific form.
 std::optional<double> real_from(std::string_view text);
@@ -29,12 +29,12 @@ std::optional<Range> slice_from(std::string_view text);
 /// "64x128", or "64" for both; at least 1 each.
 std::optional<BlockSize> block_size_from(std::string_view text);
 
-/// Shortest text that reads back as the same number.
+/// The shortest text that reads back as the same number.
 std::string real_text(double value);
 std::string list_text(const std::vector<Index>& values);
 std::string ranges_text(const std::vector<Range>& ranges);
 std::string slice_text(Range range);
-/// Digits and '+' only: a list of lengths rather than a file.
+/// True for digits and '+' only: a list of lengths rather than a file.
 bool is_list_text(std::string_view text);
 
 /// int64 [n].

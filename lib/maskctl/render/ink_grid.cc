@@ -22,7 +22,7 @@ Index refine(Index step, Index extent, Index room) {
   return step;
 }
 
-/// Units of the picture (cells, tiles) per unit of the grid.
+/// The units of the picture (cells, tiles) per unit of the grid.
 BlockSize choose_step(Index rows, Index columns, Index max_rows, Index max_columns) {
   const Index step =
       std::max(round_step(ceil_div(rows, max_rows)), round_step(ceil_div(columns, max_columns)));
@@ -72,7 +72,7 @@ void fill_overlay(const PictureInput& input, InkGrid& grid) {
   }
 }
 
-/// One row of the grid: how many of its tiles are full and how many are not empty.
+/// One row of the grid: how many of its tiles are full, and how many are not empty.
 void fill_tile_row(const TileMap& map, Range tile_rows, BlockSize step,
                    std::span<std::uint8_t> out) {
   std::vector<Index> full(out.size()), open(out.size());

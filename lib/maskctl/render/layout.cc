@@ -16,7 +16,7 @@ constexpr Index kMaxBlock = std::numeric_limits<std::int32_t>::max();
 /// The shorter axis gets at least this many pixels before blocks are made square.
 constexpr Index kEnoughPixels = 8;
 
-/// Room for pixels on both axes.
+/// How many pixels fit on both axes.
 struct Room {
   Index q = 0;
   Index k = 0;
@@ -68,7 +68,7 @@ void check(const Plane& plane, const DrawOptions& options, const Layout& layout)
   }
 }
 
-/// Lines that title and legend may take at most, whatever the block.
+/// The most lines that title and legend can take, whatever the block.
 Index text_lines(const Plane& plane, const Layout& layout) {
   const DrawOptions& options = layout.options;
   DensityGrid grid{layout.q, layout.k, 1, 1, 0, 0, {}};
@@ -107,7 +107,7 @@ Room room_for(const Plane& plane, const Layout& layout) {
   return room;
 }
 
-/// Halves the step of an axis that has fewer pixels than enough, while they fit.
+/// Halves the step of an axis that has too few pixels, as long as they fit.
 Index refine(Index step, Index extent, Index room) {
   while (step > 1 && ceil_div(extent, step) < kEnoughPixels && ceil_div(extent, step / 2) <= room) {
     step /= 2;
@@ -121,7 +121,7 @@ BlockSize choose_block(Range q, Range k, Room room) {
   return {refine(step, q.size(), room.q), refine(step, k.size(), room.k)};
 }
 
-/// kAuto: half blocks when every element gets a pixel.
+/// kAuto becomes half blocks if every element gets a pixel.
 Style resolve_style(const Plane& plane, Layout layout) {
   const Style requested = layout.options.style;
   if (requested != Style::kAuto) return requested;

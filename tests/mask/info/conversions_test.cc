@@ -136,7 +136,7 @@ TEST_CASE("masks of pairs are open from start to end, clipped to the length", "[
   }
 }
 
-TEST_CASE("pairs that cannot be read are refused with the seed's text", "[conversions]") {
+TEST_CASE("pairs that cannot be read are refused with ejkernel's text", "[conversions]") {
   CHECK(python_error_of([] {
           cu_seqlens_to_mask(list({0, 1}), -3);
         }) == "ValueError: max_len must be non-negative, got -3.");
@@ -170,7 +170,7 @@ TEST_CASE("anchors are numbered in ascending order", "[conversions]") {
   const Tensor padding = bools({6}, {0, 0, 1, 0, 0, 0});
   CHECK(values(compress_ids_from_anchors(list({4, 0, 0, 2, 4, -1}), padding)) ==
         Values{3, 1, -1, 2, 3, 0});
-  // 7 = n + 1 is what the seed gives padding.
+  // 7 = n + 1 is what ejkernel gives padding.
   CHECK(values(compress_ids_from_anchors(list({7, 0, 0, 8, 0, 0}), padding)) ==
         Values{-1, 0, -1, 1, 0, 0});
 }

@@ -1,4 +1,4 @@
-// Packed-sequence utilities against the array expressions of the seed in plain loops.
+// Packed-sequence utilities against the array expressions of ejkernel in plain loops.
 #include "maskctl/mask/info/packed.h"
 
 #include <functional>

@@ -65,7 +65,7 @@ Index part_of(Index n, std::mt19937& random) {
   return part;
 }
 
-/// Blocks drawn from a few, so that contents come back.
+/// Blocks drawn from a few, so that contents recur.
 Dense patchwork(Index rows, Index columns, Index bq, Index bk, std::mt19937& random) {
   const auto kinds = 2 + random() % 4;
   std::vector<Dense> tiles = {Dense(1, 1, bq, bk, false), Dense(1, 1, bq, bk, true)};

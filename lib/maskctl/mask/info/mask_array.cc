@@ -1,4 +1,4 @@
-// Arrays that are masks: made, read as elements, cast.
+// Arrays that are masks: making, reading and casting them.
 #include "maskctl/mask/info/mask_array.h"
 
 #include <fmt/core.h>
@@ -16,11 +16,11 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kBandCells = Index{1} << 18;  // expanded by one task
+constexpr Index kBandCells = Index{1} << 18;  // expanded per task
 
 bool lazy_rank(Index rank) { return rank >= 2 && rank <= 4; }
 
-/// [B,Q,K] is read as one batch of B heads, so that axes line up from the last.
+/// Reads [B,Q,K] as one batch of B heads, so that axes line up from the last.
 Mask aligned_mask(const Tensor& tensor) {
   Mask mask = mask_from_dense(tensor);
   if (tensor.rank() != 3) return mask;
@@ -39,7 +39,7 @@ std::vector<Index> shape_of(const Mask& mask, Index rank) {
   return {all.end() - rank, all.end()};
 }
 
-/// 0 and 1 of any dtype, unpacked band by band.
+/// The cells as 0 and 1 of any dtype, unpacked band by band.
 Tensor elements_of(const Mask& mask, DType dtype, const std::vector<Index>& shape) {
   Tensor out(dtype, shape);
   if (out.elements() == 0) return out;
