@@ -194,7 +194,7 @@ TEST_CASE("bad input: wrong calls end with exit 2 and one line, and leave nothin
   CHECK(sandbox.run("ls -AR").out == before);
 }
 
-TEST_CASE("bad input: spare bytes, odd bools and arrays without cells are read, and said") {
+TEST_CASE("bad input: spare bytes, odd bools and arrays without cells are read, and reported") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(
       "/usr/bin/python3 -c \"import numpy as np\n"

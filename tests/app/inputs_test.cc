@@ -1,4 +1,5 @@
-// Arrays as stacks leave them: what info tells of any, what is refused and with which words.
+// Arrays as other programs leave them: what info says about each, and which are refused with which
+// words.
 #include <string>
 
 #include "app/process.h"

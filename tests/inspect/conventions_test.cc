@@ -28,7 +28,7 @@ TEST_CASE("a window of 4 is 4, 5 or 9 keys for a query far from the ends") {
   CHECK(keys_seen(window_of(WindowRule::kInclusive, 0)) == 1);
 }
 
-TEST_CASE("libraries are found by name and stand in the order of their numbers") {
+TEST_CASE("libraries are found by name and are in the order of their numbers") {
   for (std::size_t i = 0; i < libraries().size(); ++i) {
     CHECK(static_cast<std::size_t>(libraries()[i].id) == i);
     CHECK(library_from_name(libraries()[i].name) == libraries()[i].id);

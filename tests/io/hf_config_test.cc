@@ -91,7 +91,7 @@ TEST_CASE("each class fills in what its config leaves out") {
   CHECK(layers(with("mamba", R"("num_hidden_layers": 2)")) == "--");
 }
 
-TEST_CASE("encoders look both ways, and so do models that are turned") {
+TEST_CASE("encoders look both ways, and so do models made bidirectional") {
   CHECK(layers(R"({"model_type": "bert", "num_hidden_layers": 2})") == "ee");
   CHECK(layers(R"({"model_type": "bert", "num_hidden_layers": 2, "is_decoder": true})") == "ff");
   const std::string modern =

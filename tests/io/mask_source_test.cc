@@ -135,7 +135,7 @@ TEST_CASE("kinds have names that read back") {
         "cu_seqlens, pairs, bias, blockmap, bits, runs, token-types");
 }
 
-TEST_CASE("files that are no arrays are refused") {
+TEST_CASE("files that are not arrays are refused") {
   const Folder folder;
   std::ofstream(folder / "t.npy") << "hello";
   CHECK(contains(error_of(folder / "t.npy"), "t.npy"));

@@ -215,7 +215,7 @@ TEST_CASE("a chain keeps the order of its steps and acts from left to right") {
   REQUIRE(chain.size() == 3);
   CHECK(std::holds_alternative<step::Window>(chain[0].rule));
   CHECK(std::holds_alternative<step::Sinks>(chain[1].rule));
-  // Row q of 5: the own key, the one before, and key 0.
+  // Row q of 5: the query's own key, the one before, and key 0.
   CHECK(maskctl::apply(Mask(full_plane(5, 5)), chain).count() == 1 + 2 + 3 + 3 + 3);
 }
 
