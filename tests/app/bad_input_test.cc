@@ -162,7 +162,7 @@ TEST_CASE("bad input: wrong calls end with exit 2 and one line, and leave nothin
       {attend + "-o m.npy", "m.npy exists"},
       {attend + "-o /dev/full", "No space left on device"},
       {"verify none.npy", "cannot read none.npy"},
-      {"verify m.npy --rtol -1", "--rtol '-1': expected a number from 0"},
+      {"verify m.npy --rtol -1", "--rtol '-1': expected a number of at least 0"},
       {"verify m.npy --given other.npy", "query=SOURCE key=SOURCE value=SOURCE"},
       {"verify m.npy --op flash", "operation 'flash'"},
       {"probe make m.npy -o p.npy", "an .npy holds one array, these are 3"},

@@ -83,7 +83,7 @@ TEST_CASE("missing and repeated values are named") {
   check_refused("maskctl combine --op and a b", "combine: no destination");
   check_refused("maskctl show x --head", "--head: a value is missing");
   check_refused("maskctl show x --head 1 --head 2", "--head: given more than once");
-  check_refused("maskctl apply x --print -o -", "both want standard output");
+  check_refused("maskctl apply x --print -o -", "both use standard output");
 }
 
 TEST_CASE("values of options are checked") {

@@ -98,9 +98,9 @@ TEST_CASE("what has no place is named with the reason") {
   step::Causal top, bottom;
   top.align = Align::kTopLeft;
   bottom.align = Align::kBottomRight;
-  CHECK(rest({{top}, {bottom}}) == "step is aligned unlike another step");
+  CHECK(rest({{top}, {bottom}}) == "step is aligned differently from another step");
   CHECK(rest({{step::DocumentLengths{{3}}}, {step::Prefix{2}}}) ==
-        "step opens keys of other documents");
+        "step opens keys in other documents");
 }
 
 }  // namespace
