@@ -72,7 +72,7 @@ make("bomb.npz", archive(("a.npy", npy(shape="(40000, 40000)", data=bytes(10**8)
 
 def safetensors(text, data=b""):
     return struct.pack("<Q", len(text)) + text.encode() + data
-make("hole.safetensors", safetensors('{"a":{"dtype":"BOOL","shape":[4],"data_offsets":[4,8]}}', b"\1" * 8), "past the data")
+make("hole.safetensors", safetensors('{"a":{"dtype":"BOOL","shape":[4],"data_offsets":[4,8]}}', b"\1" * 8), "past the previous data")
 make("claim.safetensors", struct.pack("<Q", 10**8) + b"{", "")
 make("names.safetensors", safetensors('{"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}}', b"\1"), "two entries 'a'")
 make("fp8.safetensors", safetensors('{"a":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}}', b"\1"), "F8_E4M3")

@@ -39,7 +39,7 @@ TEST_CASE("an array that fits more than one kind is refused with the kinds") {
   CHECK(message(int_tensor({3}, {0, 3, 8})) == "--as segments or --as cu_seqlens");
   CHECK(message(int_tensor({4}, {0, 3, 5, 9})) == "--as segments, --as cu_seqlens or --as pairs");
   CHECK(contains(message(int_tensor({4}, {0, 1, 2, 0})), "looks like position ids"));
-  CHECK(contains(message(Tensor(DType::kBool, {1, 1, 1, 2, 2})), "is no mask"));
+  CHECK(contains(message(Tensor(DType::kBool, {1, 1, 1, 2, 2})), "is not a mask"));
   CHECK(contains(message(int_tensor({2, 2}, {0, 1, 2, 3})), "--as segments"));
 }
 

@@ -141,9 +141,10 @@ TEST_CASE("safetensors: hostile files are refused") {
       {"{" + tensor("a", "I32", "4", "0,4") + "}", "xxxx", "takes 16 bytes"},
       {"{" + tensor("a", "?!", "4", "4,0") + "}", "xxxx", "from 4 to 0"},
       {"{" + tensor("a", "U8", "4", "1,5") + "}", "xxxxx", "past the previous data"},
-      {"{" + good + "," + tensor("b", "U8", "4", "2,6") + "}", "xxxxxx", "inside the data"},
-      {"{" + good + "," + tensor("b", "U8", "4", "0,4") + "}", "xxxx", "inside the data"},
-      {"{" + good + "," + tensor("b", "U8", "2", "5,7") + "}", "xxxxxxx", "past the data"},
+      {"{" + good + "," + tensor("b", "U8", "4", "2,6") + "}", "xxxxxx",
+       "inside the previous data"},
+      {"{" + good + "," + tensor("b", "U8", "4", "0,4") + "}", "xxxx", "inside the previous data"},
+      {"{" + good + "," + tensor("b", "U8", "2", "5,7") + "}", "xxxxxxx", "past the previous data"},
       {"{" + good + "}", "xxx", "expected 4 bytes of data, got 3"},
       {"{" + good + "}", "xxxxx", "expected 4 bytes of data, got 5"},
   }));
