@@ -200,7 +200,7 @@ TEST_CASE("layers: a planted fault is found and names the file", "[project]") {
   CHECK(found[0].starts_with(path));
 }
 
-TEST_CASE("layers: what a layer may use is no fault", "[project]") {
+TEST_CASE("layers: what a layer may use is not reported", "[project]") {
   const auto [path, line] = GENERATE(table<std::string, std::string>({
       {"lib/maskctl/io/x.cc", "#include \"maskctl/mask/mask.h\""},
       {"lib/maskctl/io/x.cc", "#include <zlib.h>"},

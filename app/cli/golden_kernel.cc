@@ -56,8 +56,8 @@ GoldenResult judge_kernel(const GoldenEntry& entry, const SourceOptions& how,
   if (verdict == attention::Verdict::kObeys) return out;
   const bool unclear = verdict == attention::Verdict::kUnclear;
   out.status = unclear ? Status::kError : Status::kDiffers;
-  out.message =
-      unclear ? "the kernel's arrays do not tell its mask" : "the kernel does not obey its mask";
+  out.message = unclear ? "the kernel's arrays do not determine its mask"
+                        : "the kernel does not obey its mask";
   out.cause = verdict_text(report.judgement);
   return out;
 }

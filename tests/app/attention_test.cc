@@ -208,7 +208,7 @@ TEST_CASE("verify answers with its exit status") {
   CHECK(sandbox.run("maskctl verify").status == 2);
 }
 
-TEST_CASE("verify tells the mask of an output, and asks for the inputs of the kernel") {
+TEST_CASE("verify finds the mask of an output, and requires the inputs of the kernel") {
   const Sandbox sandbox;
   const std::string bugs = std::string(MASKCTL_SOURCE_DIR) + "/samples/bugs/";
   const std::string inputs = " query=" + bugs + "kernel_q.npy key=" + bugs +
@@ -232,7 +232,7 @@ TEST_CASE("verify tells the mask of an output, and asks for the inputs of the ke
   CHECK(contains(turned.err, "--layout bhtd"));
 }
 
-TEST_CASE("verify takes heads before time, and calls out arrays that cannot tell") {
+TEST_CASE("verify takes heads before time, and reports arrays that do not decide") {
   const Sandbox sandbox;
   const std::string make =
       "maskctl attend flash_attention query=q.npy key=k.npy value=v.npy --layout bhtd "
@@ -306,7 +306,7 @@ TEST_CASE("bench and backends report on this machine") {
   CHECK(sandbox.run("maskctl backends nonsense").status == 2);
 }
 
-TEST_CASE("an axis that bench is told goes before the size") {
+TEST_CASE("an axis given to bench overrides the size") {
   const Sandbox sandbox;
   const std::string decode = "maskctl bench --size 64 --axes Tq=1 --repeat 1 --mask causal";
   const Outcome unclear = sandbox.run(decode);

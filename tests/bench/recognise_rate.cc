@@ -173,7 +173,7 @@ int main(int argc, char** argv) {
     slowest = std::max(slowest, spent.count());
     // Judged by the dense definition of apply, not by what recognise says about itself.
     const Index differ = differing_cells(sample.mask, maskctl::apply(sample.full, found.chain));
-    // More steps that take numbers only are no worse than fewer with arrays.
+    // More steps with only numbers are no worse than fewer steps with arrays.
     const bool is_longer = found.chain.size() > sample.chain.size() && has_arrays(found.chain);
     wrong += differ != found.residue.cells;
     unexplained += differ != 0;

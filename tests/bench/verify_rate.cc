@@ -1,4 +1,4 @@
-// How often verify tells the mask of a random kernel's output:
+// How often verify finds the mask of a random kernel's output:
 // verify_rate [--count N] [--seed N] [--longest T] [--show].
 #include <fmt/format.h>
 

@@ -246,7 +246,7 @@ TEST_CASE("large block grids are recognised without a look at their cells") {
   }
 }
 
-TEST_CASE("planes held alike open the same cells, and one other row or list is told") {
+TEST_CASE("planes of the same representation are recognised, and so is one differing row or list") {
   std::mt19937_64 random(9);
   for (int i = 0; i < 50; ++i) {
     const Index n = 20 + i;

@@ -153,7 +153,7 @@ TEST_CASE("cost of documents held as clipped classes agrees with counting cells"
   CHECK(std::min({alone, causal, neither}) > 20);
 }
 
-TEST_CASE("cost of a million tokens of documents in turn reads no runs") {
+TEST_CASE("cost of a million tokens of interleaved documents reads no runs") {
   const Index n = Index{1} << 20, turns = 7;
   std::vector<std::int32_t> values;
   for (Index i = 0; i < n; ++i) values.push_back(static_cast<std::int32_t>(i % turns));

@@ -45,7 +45,7 @@ TEST_CASE("touched queries and keys are those with an open cell", "[recognise]")
   }
 }
 
-TEST_CASE("regions turn one mask into the other but for the cells that they count", "[diff]") {
+TEST_CASE("regions turn one mask into the other except for the cells that they count", "[diff]") {
   std::mt19937_64 random(3);
   const auto number = [&](Index low, Index high) {
     return std::uniform_int_distribution<Index>(low, high)(random);

@@ -50,7 +50,7 @@ TEST_CASE("additive: floats that are 0 or negative are read as a bias, from file
   CHECK(contains(error_of(path, turned), "values other than 0 and 1"));
 }
 
-TEST_CASE("additive: zeros alone are a 0/1 mask, other numbers are refused by place") {
+TEST_CASE("additive: all zeros are a 0/1 mask, other numbers are refused by place") {
   const Folder folder;
   const std::string path = folder / "m.npy";
   write_array(path, Tensor(DType::kFloat32, {4, 4}), {.force = true});
@@ -69,7 +69,7 @@ TEST_CASE("additive: zeros alone are a 0/1 mask, other numbers are refused by pl
   options.closed_below = -1e4;
   CHECK(cells_of(read_mask(path, options).mask) == Cells{1, 0, 1, 1});
   options.as = ArrayKind::kSegments;
-  CHECK(contains(error_of(path, options), "--closed-below is for floats to add"));
+  CHECK(contains(error_of(path, options), "--closed-below is for biases"));
 }
 
 TEST_CASE("additive: two bytes of no type are bfloat16 in every kind") {

@@ -145,7 +145,7 @@ TEST_CASE("hdf5: what is not an array of numbers is refused by name") {
   CHECK(contains(text("liar"), "enumeration (FALSE, TRUE)"));
 }
 
-TEST_CASE("hdf5: a list tells shapes, storage and attributes") {
+TEST_CASE("hdf5: a list contains shapes, storage and attributes") {
   const Scratch& scratch = arrays().scratch;
   const Hdf5Listing list = list_hdf5(ByteSource(scratch / "arrays.h5"));
   const Hdf5Dataset* dataset = list.find("/gzip9_shuffle/d7");
@@ -165,7 +165,7 @@ TEST_CASE("hdf5: a list tells shapes, storage and attributes") {
   CHECK_FALSE(unread.find("/null")->shape);
 }
 
-TEST_CASE("hdf5: names that do not stand for one dataset are answered with those that do") {
+TEST_CASE("hdf5: names that do not mean one dataset are answered with those that do") {
   const Scratch scratch;
   const std::string path = scratch / "m.h5";
   {

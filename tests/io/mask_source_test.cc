@@ -39,7 +39,7 @@ TEST_CASE("an array that fits more than one kind is refused with the kinds") {
   CHECK(message(int_tensor({3}, {0, 3, 8})) == "--as segments or --as cu_seqlens");
   CHECK(message(int_tensor({4}, {0, 3, 5, 9})) == "--as segments, --as cu_seqlens or --as pairs");
   CHECK(contains(message(int_tensor({4}, {0, 1, 2, 0})), "looks like position ids"));
-  CHECK(contains(message(Tensor(DType::kBool, {1, 1, 1, 2, 2})), "is no mask"));
+  CHECK(contains(message(Tensor(DType::kBool, {1, 1, 1, 2, 2})), "is not a mask"));
   CHECK(contains(message(int_tensor({2, 2}, {0, 1, 2, 3})), "--as segments"));
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("kinds have names that read back") {
         "cu_seqlens, pairs, bias, blockmap, bits, runs, token-types");
 }
 
-TEST_CASE("files that are no arrays are refused") {
+TEST_CASE("files that are not arrays are refused") {
   const Folder folder;
   std::ofstream(folder / "t.npy") << "hello";
   CHECK(contains(error_of(folder / "t.npy"), "t.npy"));

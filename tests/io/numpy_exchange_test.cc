@@ -1,4 +1,4 @@
-// Files go to numpy and come back: numpy_exchange.py writes and checks them.
+// Files exchanged with numpy: numpy_exchange.py writes and checks them.
 #include <algorithm>
 #include <filesystem>
 

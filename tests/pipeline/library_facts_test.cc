@@ -204,7 +204,8 @@ TEST_CASE("chunks follow the bottom-right diagonal in transformers and flash-att
 
 // transformers: remap_positions_for_packed_sequence gives chunked_overlay the places in documents;
 // flash-attn's varlen kernels know one sequence at a time.
-TEST_CASE("documents with chunks over all of them are no arguments, those inside them are") {
+TEST_CASE(
+    "documents with chunks counted over all of them cannot be arguments, chunks inside them can") {
   for (const Library library : {Library::kFa}) {
     const Translation over = written("doc:lens=3+5 | chunk:size=4 | causal", library);
     CHECK(!over.ok());

@@ -172,7 +172,7 @@ TEST_CASE("the window table and the readers agree on every library's keys") {
   CHECK(read_rows >= 11);
 }
 
-TEST_CASE("names that stand for themselves or for too much end in a message") {
+TEST_CASE("names that stand for themselves or for too much give a message") {
   CHECK(failure(Library::kSplash, "mask = mask & CausalMask()\nmask") != "");
   CHECK(failure(Library::kFa,
                 "a = torch.tensor(b)\nb = torch.tensor(a)\n"

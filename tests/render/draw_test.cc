@@ -69,7 +69,7 @@ TEST_CASE("a mask that does not fit is drawn in shades of square blocks", "[draw
         "1 char pair = 128x128 elements; ' ' none  ░ <1/3  ▒ <2/3  ▓ <all  █ all\n");
 }
 
-TEST_CASE("segment ids stand at their starts in full, mixed and padding as signs", "[draw]") {
+TEST_CASE("segment ids are shown in full at their starts, mixed and padding as signs", "[draw]") {
   std::vector<std::int32_t> q(12, 101), k(24, -1);
   std::fill(q.begin() + 5, q.end(), 1);
   std::fill(k.begin(), k.begin() + 7, 101);
@@ -235,7 +235,7 @@ TEST_CASE("refused drawings say what would fit", "[draw]") {
   CHECK(message(causal(4), options) == "keys 2:9 to draw: expected a part of 0:4");
 }
 
-TEST_CASE("a terminal without UTF-8 gets ascii unless a style is asked for", "[draw]") {
+TEST_CASE("a terminal without UTF-8 gets ascii unless a style is requested", "[draw]") {
   CHECK(choose_style(Style::kAuto, {false, true, 80, 24}) == Style::kAscii);
   CHECK(choose_style(Style::kAuto, {true, true, 80, 24}) == Style::kAuto);
   CHECK(choose_style(Style::kHalf, {false, true, 80, 24}) == Style::kHalf);

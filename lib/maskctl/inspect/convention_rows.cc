@@ -283,8 +283,8 @@ std::string_view meaning(Says says) {
       "N: the keys of document i start at i N",
       "where documents end, 0 first",
       "where the documents' keys end, 0 first",
-      "queries of each batch entry that are no padding",
-      "keys of each batch entry that are no padding",
+      "queries of each batch entry that are not padding",
+      "keys of each batch entry that are not padding",
       "no part of the mask",
   };
   return kMeanings[static_cast<std::size_t>(says)];

@@ -257,7 +257,7 @@ class Claim {
     if (cells.cells == 0) return "B = A with " + words;
     if (words.empty() && cells.cells > static_cast<Index>(Residue::kListed)) {
       return fmt::format(
-          "irregular: no rule, row, column or rectangle tells the {} cells that differ",
+          "irregular: no rule, row, column or rectangle explains the {} cells that differ",
           cells.cells);
     }
     std::string list;

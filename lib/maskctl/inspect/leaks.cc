@@ -39,7 +39,7 @@ Tensor ids_of_cu_seqlens(const Tensor& array, Index tokens) {
   const auto ends = as_int64(array, "cu_seqlens");
   if (ends.front() != 0 || !std::ranges::is_sorted(ends)) {
     throw Error(Errc::kInvalidArgument,
-                "cu_seqlens start with 0 and never fall; maskctl check "
+                "cu_seqlens start with 0 and never decrease; maskctl check "
                 "--cu-seqlens names the entry");
   }
   if (ends.back() > tokens) {

@@ -90,7 +90,7 @@ Findings lint_pattern(const Recognised& found, const std::string& words, const s
     return out;
   const Cell& at = found.residue.first.front();
   out.push_back({&lint_rule("nearly"),
-                 fmt::format("{}{} but for {} cell{}: {}", words,
+                 fmt::format("{}{} except for {} cell{}: {}", words,
                              words == text ? "" : " (" + text + ")", found.residue.cells,
                              found.residue.cells == 1 ? "" : "s", cells_text(found.residue)),
                  {at.batch, at.head, at.query, at.key, {}, {}},

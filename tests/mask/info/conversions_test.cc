@@ -89,7 +89,7 @@ TEST_CASE("segment ids that are fractions compare as numbers", "[conversions]") 
   });
 }
 
-TEST_CASE("separate masks mark ids above -1 in the dtype asked for", "[conversions]") {
+TEST_CASE("separate masks mark ids above -1 in the requested dtype", "[conversions]") {
   const QkvMasks masks = segment_ids_to_qkv_masks(make_array(row({2, -1, 0, -5})),
                                                   make_array(row({0, 2})), DType::kFloat16);
   CHECK(masks.q->dtype() == DType::kFloat16);

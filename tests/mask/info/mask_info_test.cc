@@ -82,7 +82,7 @@ TEST_CASE("Transforms fill the mask of the receiver, and apply_chunked its ids")
   CHECK(stored(causal) == "M");
 }
 
-TEST_CASE("The cached mask has the dtype that was asked for first") {
+TEST_CASE("The cached mask has the dtype that was requested first") {
   MaskInfo info = packed();
   info.get_or_compute_attention_mask(DType::kFloat32);
   CHECK(info.attention_mask().dtype() == DType::kFloat32);

@@ -99,7 +99,7 @@ TEST_CASE("ids of a structured mask of a million tokens need no dense array", "[
   CHECK(values(back.kv) == values(ids));
 }
 
-TEST_CASE("padding ids tell lines that are open for any head", "[conversions]") {
+TEST_CASE("padding ids mark lines that are open for any head", "[conversions]") {
   const Tensor mask = i32({1, 2, 2, 3}, {0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 3});
   CHECK(values(attention_mask_to_padding_segment_ids(MaskArray(mask)).q) == Values{-1, 0});
   CHECK(values(attention_mask_to_padding_segment_ids(MaskArray(mask)).kv) == Values{-1, 0, 0});

@@ -227,7 +227,7 @@ TEST_CASE("equal cells are one block whatever plane they come from", "[block_inf
   const BlockInfo info = process_mask(multi_head_mask(heads), options);
   REQUIRE(info.block_mask.shape() == std::vector<Index>{3, 4, 4});
   REQUIRE(info.partial_mask_blocks->shape() == std::vector<Index>{1, 8, 8});
-  // Ours are told apart by their cells: one mask, so that its grid shrinks.
+  // Ours are compared by their cells: it is one mask, so its grid shrinks.
   options.head_shards = 3;
   const BlockInfo own = process_mask(multi_head_mask(heads)->mask(), 0, options);
   REQUIRE(own.block_mask.shape() == std::vector<Index>{3, 4, 4});

@@ -31,10 +31,11 @@ Mask aligned_mask(const Tensor& tensor) {
 std::vector<Index> shape_of(const Mask& mask, Index rank) {
   const std::vector<Index> all{mask.batch(), mask.heads(), mask.queries(), mask.keys()};
   if (!lazy_rank(rank) || (rank < 4 && all[0] != 1) || (rank < 3 && all[1] != 1)) {
-    throw Error(Errc::kShape,
-                fmt::format("the mask {} is no array of rank {}; expected rank 2 to 4 and extents "
-                            "of 1 on the axes left out",
-                            shape_text(mask), rank));
+    throw Error(
+        Errc::kShape,
+        fmt::format("the mask {} is not an array of rank {}; expected rank 2 to 4 and extents "
+                    "of 1 on the axes left out",
+                    shape_text(mask), rank));
   }
   return {all.end() - rank, all.end()};
 }
@@ -79,9 +80,9 @@ MaskArray::MaskArray(const Tensor& tensor) : dtype_(tensor.dtype()), shape_(tens
 Mask MaskArray::mask() const {
   if (const Mask* mask = std::get_if<Mask>(&content_)) return *mask;
   if (!lazy_rank(rank())) {
-    throw PythonError(
-        PythonType::kTypeError,
-        fmt::format("an array of shape {} is no mask; expected rank 2 to 4", shape_text(shape_)));
+    throw PythonError(PythonType::kTypeError,
+                      fmt::format("an array of shape {} is not a mask; expected rank 2 to 4",
+                                  shape_text(shape_)));
   }
   return aligned_mask(*std::get<Array>(content_));
 }
