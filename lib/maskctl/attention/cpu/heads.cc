@@ -23,6 +23,7 @@ CpuCall::CpuCall(const SoftmaxInputs& in, const SoftmaxOptions& o, const Dims& d
       options(o),
       scale(static_cast<float>(effective_scale(o, dims))),
       mask(in.mask ? *in.mask : open_mask(dims.queries, dims.keys)),
+      block_map(in.block_map),
       q(in.query),
       k(in.key),
       v(in.value),

@@ -50,6 +50,7 @@ struct CpuCall {
   SoftmaxOptions options;
   float scale;
   Mask mask;
+  const BlockMap* block_map;  // of one of its planes, or null
   Floats q, k, v, bias, sinks;
   BroadcastStrides bias_at;
   const Tensor* sink_array;

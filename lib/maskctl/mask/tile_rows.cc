@@ -1,0 +1,174 @@
+#include "maskctl/mask/tile_rows.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace maskctl {
+namespace {
+
+/// From the first to the last bit that is set.
+Range span_of(std::span<const std::uint64_t> words) {
+  const auto is_set = [](std::uint64_t word) { return word != 0; };
+  const auto first = std::ranges::find_if(words, is_set);
+  if (first == words.end()) return {};
+  const auto last = std::find_if(words.rbegin(), words.rend(), is_set);
+  return {(first - words.begin()) * 64 + std::countr_zero(*first),
+          (words.rend() - last) * 64 - std::countl_zero(*last)};
+}
+
+/// Bits [first, first + 64 * out.size()) of a row, of which the last `size` % 64 count.
+void cut_words(std::span<const std::uint64_t> row, Index first, Index size,
+               std::span<std::uint64_t> out) {
+  const std::size_t word = as_size(first / 64);
+  const auto shift = static_cast<unsigned>(first % 64);
+  const auto at = [&](std::size_t i) { return i < row.size() ? row[i] : 0; };
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = at(word + i) >> shift;
+    if (shift > 0) out[i] |= at(word + i + 1) << (64 - shift);
+  }
+  if (size % 64 > 0) out.back() &= (std::uint64_t{1} << (size % 64)) - 1;
+}
+
+template <class T>
+void grow(std::vector<T>& values, std::size_t size) {
+  if (values.size() < size) values.resize(size);
+}
+
+}  // namespace
+
+std::span<const Run> TilePayloads::intervals_of(PayloadId id) const {
+  return std::span(intervals).subspan(as_size(Index{id} * rows), as_size(rows));
+}
+
+std::span<const std::uint64_t> TilePayloads::words_of(PayloadId id) const {
+  const Index size = rows * words_per_row();
+  return std::span(words).subspan(as_size(Index{~id} * size), as_size(size));
+}
+
+TileCells::TileCells(const TilePayloads& pools, PayloadId id)
+    : words_per_row_(pools.words_per_row()) {
+  if (id >= 0) {
+    intervals_ = pools.intervals_of(id).data();
+  } else {
+    words_ = pools.words_of(id).data();
+  }
+}
+
+Range TileCells::span_of_words(Index row) const {
+  return span_of({words_ + row * words_per_row_, as_size(words_per_row_)});
+}
+
+Index TileCells::find(Index row, Range keys, bool open) const {
+  const std::uint64_t* const words = words_ + row * words_per_row_;
+  for (Index k = keys.begin; k < keys.end; k = (k / 64 + 1) * 64) {
+    const std::uint64_t word = (open ? words[k / 64] : ~words[k / 64]) >> (k % 64);
+    if (word != 0) return std::min(k + std::countr_zero(word), keys.end);
+  }
+  return keys.end;
+}
+
+TileRowReader::TileRowReader(Index q_tile, Index k_tile)
+    : payloads_{q_tile, k_tile, {}, {}}, row_(as_size(words_for(k_tile))) {}
+
+TileRow TileRowReader::read(const Plane& plane, Range q) {
+  runs_.clear();
+  if (plane.keys() > 0) plane.tiles(q, payloads_.keys, runs_);
+  return read(plane, q, runs_);
+}
+
+TileRow TileRowReader::read(const Plane& plane, Range q, std::span<const TileRun> runs) {
+  start(runs);
+  if (!ids_.empty()) {
+    plane.rows(q, [&](Range equal_rows, const Keys& keys) {
+      const Range rows{equal_rows.begin - q.begin, equal_rows.end - q.begin};
+      if (keys.is_words()) {
+        put_words(rows, keys.words);
+      } else {
+        put_runs(rows, keys.runs);
+      }
+    });
+    put_runs({q.size(), payloads_.rows}, {});
+  }
+  return {runs, ids_, &payloads_};
+}
+
+void TileRowReader::start(std::span<const TileRun> runs) {
+  columns_.clear();
+  ids_.clear();
+  words_used_ = 0;
+  for (const TileRun& run : runs) {
+    if (run.fill != Fill::kPartial) continue;
+    for (Index i = 0; i < run.count; ++i) {
+      columns_.push_back(run.first + i);
+      ids_.push_back(static_cast<PayloadId>(ids_.size()));
+    }
+  }
+  grow(payloads_.intervals, ids_.size() * as_size(payloads_.rows));
+}
+
+void TileRowReader::put_runs(Range rows, std::span<const Run> runs) {
+  if (rows.empty()) return;
+  auto run = runs.begin();
+  for (std::size_t tile = 0; tile < columns_.size(); ++tile) {
+    const Index start = start_of(tile), end = start + payloads_.keys;
+    while (run != runs.end() && run->end <= start) ++run;
+    auto last = run;
+    while (last != runs.end() && last->begin < end) ++last;
+    const auto inside = [&](const Run& r) {
+      return Run{static_cast<std::int32_t>(std::max<Index>(r.begin - start, 0)),
+                 static_cast<std::int32_t>(std::min(r.end - start, payloads_.keys))};
+    };
+    if (last - run <= 1) {
+      put(tile, rows, run == last ? Run{} : inside(*run));
+      continue;
+    }
+    std::fill(row_.begin(), row_.end(), 0);
+    for (auto r = run; r != last; ++r) set_bits(row_, {inside(*r).begin, inside(*r).end});
+    put(tile, rows, row_);
+  }
+}
+
+void TileRowReader::put_words(Range rows, std::span<const std::uint64_t> words) {
+  for (std::size_t tile = 0; tile < columns_.size(); ++tile) {
+    cut_words(words, start_of(tile), payloads_.keys, row_);
+    const Range open = span_of(row_);
+    if (popcount(row_) == open.size()) {
+      put(tile, rows,
+          Run{static_cast<std::int32_t>(open.begin), static_cast<std::int32_t>(open.end)});
+    } else {
+      put(tile, rows, row_);
+    }
+  }
+}
+
+void TileRowReader::put(std::size_t tile, Range rows, Run open) {
+  if (ids_[tile] >= 0) {
+    const auto row = payloads_.intervals.begin() + Index{ids_[tile]} * payloads_.rows;
+    std::fill(row + rows.begin, row + rows.end, open);
+    return;
+  }
+  std::fill(row_.begin(), row_.end(), 0);
+  set_bits(row_, {open.begin, open.end});
+  put(tile, rows, row_);
+}
+
+void TileRowReader::put(std::size_t tile, Range rows, std::span<const std::uint64_t> words) {
+  if (ids_[tile] >= 0) change_to_words(tile, rows.begin);
+  const Index width = payloads_.words_per_row();
+  auto row = payloads_.words.begin() + (Index{~ids_[tile]} * payloads_.rows + rows.begin) * width;
+  for (Index i = 0; i < rows.size(); ++i) row = std::ranges::copy(words, row).out;
+}
+
+void TileRowReader::change_to_words(std::size_t tile, Index rows) {
+  const auto from = payloads_.intervals.begin() + Index{ids_[tile]} * payloads_.rows;
+  const std::size_t width = as_size(payloads_.words_per_row());
+  ids_[tile] = ~words_used_++;
+  const std::size_t size = as_size(payloads_.rows) * width;
+  grow(payloads_.words, as_size(words_used_) * size);
+  const auto to = std::span(payloads_.words).subspan(as_size(~ids_[tile]) * size, size);
+  for (Index i = 0; i < rows; ++i) {
+    runs_to_words({&from[i], as_size(from[i].end > 0)}, to.subspan(as_size(i) * width, width));
+  }
+}
+
+}  // namespace maskctl
