@@ -1,5 +1,11 @@
-// What CPU attention reads of a block of queries, against a dense twin.
+// What CPU attention reads of a block of queries, against a dense twin; and that it reads block
+// maps.
+#include <atomic>
+
+#include "attention/arrays.h"
+#include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/attention/cpu/tiles.h"
+#include "maskctl/attention/softmax/masked_softmax.h"
 #include "support/catch_compat.h"
 #include "support/leaf_maker.h"
 
@@ -29,7 +35,6 @@ void check_rows(const KeyTile& tile, const twin::Dense& dense, Range queries) {
       std::vector<Index> closed, closed_in_twin;
       tile.each_closed(row, among, [&](Range range) {
         REQUIRE(!range.empty());
-        REQUIRE((closed.empty() || closed.back() + 1 < range.begin));
         for (Index k = range.begin; k < range.end; ++k) closed.push_back(k);
       });
       const Range inside = intersect(among, tile.keys);
@@ -37,6 +42,18 @@ void check_rows(const KeyTile& tile, const twin::Dense& dense, Range queries) {
         if (!dense.get(i, k)) closed_in_twin.push_back(k);
       }
       REQUIRE(closed == closed_in_twin);
+    }
+  }
+}
+
+/// What close_row() leaves of ones in `among`, which starts a multiple of kVector into the tile.
+void check_closing(const KeyTile& tile, const twin::Dense& dense, Range queries, Range among) {
+  for (Index i = queries.begin; i < queries.end; ++i) {
+    std::vector<float> x(as_size(among.size() + kVector), 1);
+    tile.close_row(i - queries.begin, among, 7, x.data());
+    for (Index k = among.begin; k < among.end; ++k) {
+      const bool closed = tile.keys.contains(k) && !dense.get(i, k);
+      REQUIRE(x[as_size(k - among.begin)] == static_cast<float>(closed ? 7 : 1));
     }
   }
 }
@@ -49,6 +66,13 @@ void check_block(const QueryBlock& block, const twin::Dense& dense, Range rows) 
     last = tile.keys.end;
     REQUIRE(tile.full == (twin::classify(dense, rows, tile.keys) == Fill::kFull));
     check_rows(tile, dense, rows);
+    const bool whole_vectors = tile.keys.end % kVector == 0 || tile.keys.end == dense.k;
+    if (tile.keys.begin % kVector != 0 || !whole_vectors) continue;
+    check_closing(tile, dense, rows, tile.keys);
+    check_closing(tile, dense, rows, {0, std::min(tile.keys.end + 40, dense.k)});
+    check_closing(tile, dense, rows, {tile.keys.begin + kVector, tile.keys.end});
+  }
+  for (const KeyTile& tile : block.tiles()) {
     for (Index k = tile.keys.begin; k < tile.keys.end; ++k) covered[as_size(k)] = true;
   }
   for (Index i = rows.begin; i < rows.end; ++i) {
@@ -64,7 +88,7 @@ TEST_CASE("a block of queries knows its tiles, spans and closed cells, whatever 
     const twin::Pair pair =
         twin::make_leaf(static_cast<twin::Leaf>(n % twin::kLeaves), pick, queries, keys);
     INFO("leaf " << n % twin::kLeaves << " number " << n);
-    const Index q_tile = pick(1, 30), k_tile = pick(1, 90);
+    const Index q_tile = pick(1, 30), k_tile = pick(0, 1) ? 16 * pick(1, 6) : pick(1, 90);
     QueryBlock block(q_tile, k_tile);
     const Index first = pick(0, queries - 1);
     for (int again = 0; again < 2; ++again) {  // nothing of the earlier block may stay
@@ -88,7 +112,7 @@ class CountedPlane : public Plane {
   }
   Index bytes() const override { return 0; }
 
-  mutable int reads = 0;
+  mutable std::atomic<int> reads = 0;  // attention reads it from several threads
 };
 
 TEST_CASE("a block of queries comes from a block map that is of its plane and has its tiles") {
@@ -101,6 +125,49 @@ TEST_CASE("a block of queries comes from a block map that is of its plane and ha
     CHECK((plane->reads == 0) == (given == &map));
     check_block(block, twin::dense_of(*plane), {16, 24});
   }
+}
+
+TEST_CASE("attention under a block map has the bits of its plane, which kernels need not read") {
+  constexpr Index kTokens = 200;
+  attention_test::Random r(3);
+  const Tensor query = r.normal({1, kTokens, 2, 16}), key = r.normal({1, kTokens, 2, 16}),
+               value = r.normal({1, kTokens, 2, 16}), d_out = r.normal({1, kTokens, 2, 16});
+  const auto plane = std::make_shared<CountedPlane>(kTokens);
+  const Mask mask(plane);
+  const SoftmaxInputs inputs{&query, &key, &value, &mask};
+  const SoftmaxResult wanted = softmax_forward(inputs);
+  const SoftmaxGradients gradients = softmax_backward(inputs, wanted, d_out);
+  // Of forward, whose tiles fit the sizes of the call, of backward, and of neither.
+  const BlockMap forward_map(plane, 192, 224), backward_map(plane, 96, 96), other(plane, 128, 128);
+  for (const BlockMap* map : {&forward_map, &backward_map, &other}) {
+    MaskArguments arguments;
+    arguments.block_map = map;
+    plane->reads = 0;
+    const SoftmaxResult result = masked_forward(inputs, arguments, {});
+    CHECK((plane->reads == 0) == (map == &forward_map));
+    CHECK(std::ranges::equal(result.out.bytes(), wanted.out.bytes()));
+    CHECK(std::ranges::equal(result.lse.bytes(), wanted.lse.bytes()));
+    plane->reads = 0;
+    const SoftmaxGradients got = masked_backward(inputs, arguments, result, d_out, {});
+    CHECK((plane->reads == 0) == (map == &backward_map));
+    CHECK(std::ranges::equal(got.query.bytes(), gradients.query.bytes()));
+    CHECK(std::ranges::equal(got.key.bytes(), gradients.key.bytes()));
+    CHECK(std::ranges::equal(got.value.bytes(), gradients.value.bytes()));
+  }
+}
+
+TEST_CASE("a block map and a rule close together what either closes") {
+  constexpr Index kTokens = 200;
+  const auto plane = std::make_shared<CountedPlane>(kTokens);
+  const BlockMap map(plane, 192, 224);
+  MaskArguments arguments;
+  arguments.block_map = &map;
+  arguments.window = Window(3);
+  const MaskExtents extents{1, 2, 2, kTokens, kTokens};
+  const PlanePtr composed = compose(arguments, extents).mask.plane(0, 0);
+  CHECK(twin::dense_of(*composed) == twin::dense_of(*diagonal_band(kTokens, kTokens, -3, 0)));
+  arguments.window.reset();
+  CHECK(compose(arguments, extents).mask.plane(0, 0) == plane);
 }
 
 }  // namespace

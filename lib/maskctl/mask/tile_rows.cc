@@ -29,6 +29,13 @@ void cut_words(std::span<const std::uint64_t> row, Index first, Index size,
   if (size % 64 > 0) out.back() &= (std::uint64_t{1} << (size % 64)) - 1;
 }
 
+/// set_bits() of what mostly lies in one word.
+void set_run(std::span<std::uint64_t> words, Run run) {
+  if (run.begin / 64 != (run.end - 1) / 64) return set_bits(words, {run.begin, run.end});
+  words[as_size(run.begin / 64)] |= ~std::uint64_t{0} >> (64 - (run.end - run.begin))
+                                                             << (run.begin % 64);
+}
+
 template <class T>
 void grow(std::vector<T>& values, std::size_t size) {
   if (values.size() < size) values.resize(size);
@@ -55,16 +62,7 @@ TileCells::TileCells(const TilePayloads& pools, PayloadId id)
 }
 
 Range TileCells::span_of_words(Index row) const {
-  return span_of({words_ + row * words_per_row_, as_size(words_per_row_)});
-}
-
-Index TileCells::find(Index row, Range keys, bool open) const {
-  const std::uint64_t* const words = words_ + row * words_per_row_;
-  for (Index k = keys.begin; k < keys.end; k = (k / 64 + 1) * 64) {
-    const std::uint64_t word = (open ? words[k / 64] : ~words[k / 64]) >> (k % 64);
-    if (word != 0) return std::min(k + std::countr_zero(word), keys.end);
-  }
-  return keys.end;
+  return span_of({words(row), as_size(words_per_row_)});
 }
 
 TileRowReader::TileRowReader(Index q_tile, Index k_tile)
@@ -93,13 +91,13 @@ TileRow TileRowReader::read(const Plane& plane, Range q, std::span<const TileRun
 }
 
 void TileRowReader::start(std::span<const TileRun> runs) {
-  columns_.clear();
+  starts_.clear();
   ids_.clear();
   words_used_ = 0;
   for (const TileRun& run : runs) {
     if (run.fill != Fill::kPartial) continue;
     for (Index i = 0; i < run.count; ++i) {
-      columns_.push_back(run.first + i);
+      starts_.push_back((run.first + i) * payloads_.keys);
       ids_.push_back(static_cast<PayloadId>(ids_.size()));
     }
   }
@@ -107,32 +105,32 @@ void TileRowReader::start(std::span<const TileRun> runs) {
 }
 
 void TileRowReader::put_runs(Range rows, std::span<const Run> runs) {
-  if (rows.empty()) return;
+  const auto size = static_cast<std::int32_t>(payloads_.keys);
   auto run = runs.begin();
-  for (std::size_t tile = 0; tile < columns_.size(); ++tile) {
-    const Index start = start_of(tile), end = start + payloads_.keys;
+  for (std::size_t tile = 0; tile < starts_.size() && !rows.empty(); ++tile) {
+    const auto start = static_cast<std::int32_t>(starts_[tile]);
     while (run != runs.end() && run->end <= start) ++run;
-    auto last = run;
-    while (last != runs.end() && last->begin < end) ++last;
+    const auto meets = [&](auto r) { return r != runs.end() && r->begin - start < size; };
     const auto inside = [&](const Run& r) {
-      return Run{static_cast<std::int32_t>(std::max<Index>(r.begin - start, 0)),
-                 static_cast<std::int32_t>(std::min(r.end - start, payloads_.keys))};
+      return Run{std::max(r.begin - start, 0), std::min(r.end - start, size)};
     };
-    if (last - run <= 1) {
-      put(tile, rows, run == last ? Run{} : inside(*run));
-      continue;
+    if (!meets(run)) {
+      put(tile, rows, Run{});
+    } else if (!meets(run + 1)) {
+      put(tile, rows, inside(*run));
+    } else {
+      std::fill(row_.begin(), row_.end(), 0);
+      for (auto r = run; meets(r); ++r) set_run(row_, inside(*r));
+      put(tile, rows, row_);
     }
-    std::fill(row_.begin(), row_.end(), 0);
-    for (auto r = run; r != last; ++r) set_bits(row_, {inside(*r).begin, inside(*r).end});
-    put(tile, rows, row_);
   }
 }
 
 void TileRowReader::put_words(Range rows, std::span<const std::uint64_t> words) {
-  for (std::size_t tile = 0; tile < columns_.size(); ++tile) {
-    cut_words(words, start_of(tile), payloads_.keys, row_);
-    const Range open = span_of(row_);
-    if (popcount(row_) == open.size()) {
+  for (std::size_t tile = 0; tile < starts_.size(); ++tile) {
+    cut_words(words, starts_[tile], payloads_.keys, row_);
+    const Range open = is_words(tile) ? Range{} : span_of(row_);
+    if (!is_words(tile) && popcount(row_) == open.size()) {
       put(tile, rows,
           Run{static_cast<std::int32_t>(open.begin), static_cast<std::int32_t>(open.end)});
     } else {
@@ -142,18 +140,18 @@ void TileRowReader::put_words(Range rows, std::span<const std::uint64_t> words) 
 }
 
 void TileRowReader::put(std::size_t tile, Range rows, Run open) {
-  if (ids_[tile] >= 0) {
-    const auto row = payloads_.intervals.begin() + Index{ids_[tile]} * payloads_.rows;
-    std::fill(row + rows.begin, row + rows.end, open);
+  if (!is_words(tile)) {
+    Run* const row = payloads_.intervals.data() + Index{ids_[tile]} * payloads_.rows;
+    for (Index i = rows.begin; i < rows.end; ++i) row[i] = open;
     return;
   }
   std::fill(row_.begin(), row_.end(), 0);
-  set_bits(row_, {open.begin, open.end});
+  if (open.end > 0) set_run(row_, open);
   put(tile, rows, row_);
 }
 
 void TileRowReader::put(std::size_t tile, Range rows, std::span<const std::uint64_t> words) {
-  if (ids_[tile] >= 0) change_to_words(tile, rows.begin);
+  if (!is_words(tile)) change_to_words(tile, rows.begin);
   const Index width = payloads_.words_per_row();
   auto row = payloads_.words.begin() + (Index{~ids_[tile]} * payloads_.rows + rows.begin) * width;
   for (Index i = 0; i < rows.size(); ++i) row = std::ranges::copy(words, row).out;

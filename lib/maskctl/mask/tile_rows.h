@@ -2,6 +2,8 @@
 // masks.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -38,15 +40,19 @@ class TileCells {
 
   /// From the first to the last open key of a row; empty without any.
   Range span(Index row) const { return words_ ? span_of_words(row) : span_of_interval(row); }
-  /// f(range) for each closed range of a row inside `keys`, ascending.
+  /// f(range) for ranges that ascend and together are the closed keys of a row inside `keys`.
   template <class F>
   void each_closed(Index row, Range keys, F&& f) const;
+  /// The words of a row, or null where the tile is one of intervals.
+  const std::uint64_t* words(Index row) const {
+    return words_ ? words_ + row * words_per_row_ : nullptr;
+  }
 
  private:
   Range span_of_interval(Index row) const { return {intervals_[row].begin, intervals_[row].end}; }
   Range span_of_words(Index row) const;
-  /// The first key in [keys.begin, keys.end) that is open, or closed; keys.end without one.
-  Index find(Index row, Range keys, bool open) const;
+  template <class F>
+  static void each_clear(const std::uint64_t* words, Range bits, F&& f);
 
   const Run* intervals_ = nullptr;
   const std::uint64_t* words_ = nullptr;
@@ -63,6 +69,7 @@ struct TileRow {
 /// Reads tile rows of any plane into memory that is reused from row to row.
 class TileRowReader {
  public:
+  /// Sizes of 1 to 2^31 - 1.
   TileRowReader(Index q_tile, Index k_tile);
 
   /// The tile row of queries q, at most q_tile of them. Valid until the next call.
@@ -79,10 +86,10 @@ class TileRowReader {
   void put(std::size_t tile, Range rows, std::span<const std::uint64_t> words);
   /// Makes a tile one of words, given how many of its rows are written.
   void change_to_words(std::size_t tile, Index rows);
-  Index start_of(std::size_t tile) const { return columns_[tile] * payloads_.keys; }
+  bool is_words(std::size_t tile) const { return ids_[tile] < 0; }
 
   std::vector<TileRun> runs_;
-  std::vector<Index> columns_;  // of the partial tiles
+  std::vector<Index> starts_;   // of the partial tiles, in keys
   std::vector<PayloadId> ids_;  // of the same: tile i has intervals number i, or words
   TilePayloads payloads_;       // its pools only grow
   PayloadId words_used_ = 0;
@@ -91,14 +98,7 @@ class TileRowReader {
 
 template <class F>
 void TileCells::each_closed(Index row, Range keys, F&& f) const {
-  if (words_) {
-    for (Index k = find(row, keys, false); k < keys.end;) {
-      const Index end = find(row, {k, keys.end}, true);
-      f(Range{k, end});
-      k = find(row, {end, keys.end}, false);
-    }
-    return;
-  }
+  if (words_) return each_clear(words(row), keys, f);
   const Range open = intersect(span_of_interval(row), keys);
   if (open.empty()) {
     if (!keys.empty()) f(keys);
@@ -106,6 +106,23 @@ void TileCells::each_closed(Index row, Range keys, F&& f) const {
   }
   if (keys.begin < open.begin) f(Range{keys.begin, open.begin});
   if (open.end < keys.end) f(Range{open.end, keys.end});
+}
+
+/// Ranges end where a word ends.
+template <class F>
+void TileCells::each_clear(const std::uint64_t* words, Range bits, F&& f) {
+  for (Index first = bits.begin; first < bits.end;) {
+    const Index end = std::min(bits.end, (first / 64 + 1) * 64);
+    std::uint64_t clear = ~words[first / 64] >> (first % 64);
+    if (end - first < 64) clear &= (std::uint64_t{1} << (end - first)) - 1;
+    for (Index at = first; clear != 0;) {
+      const int skip = std::countr_zero(clear), size = std::countr_one(clear >> skip);
+      f(Range{at + skip, at + skip + size});
+      at += skip + size;
+      clear = skip + size < 64 ? clear >> (skip + size) : 0;
+    }
+    first = end;
+  }
 }
 
 }  // namespace maskctl

@@ -43,10 +43,10 @@ struct QueryTile {
         lse(buffer(kTile)),
         delta(buffer(kTile)) {}
 
-  Buffer rows_q, rows_out;        // scaled queries, cotangents
+  Buffer rows_q, rows_out;        // scaled queries, d_out
   Buffer columns_q, columns_out;  // as B with the queries as columns
   Buffer packed_q, packed_out;    // as B with the queries as rows
-  Buffer lse, delta;              // delta: of the softmax, less the cotangent of lse
+  Buffer lse, delta;              // delta: out . d_out, less d_lse
 };
 
 /// Gradients of some tiles of queries against one key head; keys and values are padded to tiles.
@@ -77,7 +77,7 @@ class Task {
         p_(buffer(kTile * kTile)),
         dp_(buffer(kTile * kTile)),
         transposed_(buffer(kTile * kTile)),
-        cap_gradient_(c.options.soft_cap ? buffer(kTile * kTile) : Buffer()),
+        cap_derivative_(c.options.soft_cap ? buffer(kTile * kTile) : Buffer()),
         block_(kTile, kTile) {
     std::fill_n(d_key_, tiles_ * kTile * (dim_columns_ + value_columns_), 0.0f);
     HeadRows head(c, b, u);
@@ -170,8 +170,8 @@ class Task {
     for (Index j = 0; j < kTile; ++j) {
       const Range span = query_columns_[as_size(j / kRowGroup)];
       const Index at = j * kTile + span.begin;
-      softmax_slope(p_.data() + at, dp_.data() + at, q_.delta.data() + span.begin, dp_.data() + at,
-                    span.size());
+      softmax_gradient(p_.data() + at, dp_.data() + at, q_.delta.data() + span.begin,
+                       dp_.data() + at, span.size());
     }
     close(rows.size(), tile, dp_);
     add_logit_gradients(h, rows, tile.keys, d_bias);
@@ -245,8 +245,8 @@ class Task {
   void adjust(Index h, Range rows, Range keys) {
     transpose_tile(p_, transposed_);
     for (Index r = 0; r < rows.size(); ++r) {
-      float* const gradient = c_.options.soft_cap ? cap_gradient_.data() + r * kTile : nullptr;
-      c_.adjust(transposed_.data() + r * kTile, b_, h, rows.begin + r, keys, kTile, gradient);
+      float* const derivative = c_.options.soft_cap ? cap_derivative_.data() + r * kTile : nullptr;
+      c_.adjust(transposed_.data() + r * kTile, b_, h, rows.begin + r, keys, kTile, derivative);
     }
     transpose_tile(transposed_, p_);
   }
@@ -270,7 +270,7 @@ class Task {
     for (Index r = 0; r < rows.size(); ++r) {
       for (Index j = 0; j < keys.size(); ++j) {
         float& ds = dp_[as_size(j * kTile + r)];
-        const float dz = c_.options.soft_cap ? ds * cap_gradient_[as_size(r * kTile + j)] : ds;
+        const float dz = c_.options.soft_cap ? ds * cap_derivative_[as_size(r * kTile + j)] : ds;
         if (c_.bias) {
           d_bias[as_size(c_.bias_at.at(b_, h, rows.begin + r, keys.begin + j))] += before ? dz : ds;
         }
@@ -289,7 +289,7 @@ class Task {
   Index tiles_, dim_columns_, value_columns_;
   KeptMemory memory_;  // of the arrays of all keys
   float *key_rows_, *value_rows_, *packed_keys_, *d_key_, *d_value_;
-  Buffer d_query_, p_, dp_, transposed_, cap_gradient_;
+  Buffer d_query_, p_, dp_, transposed_, cap_derivative_;
   QueryBlock block_;
 };
 
@@ -311,7 +311,7 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
                               const Tensor& d_out, const SoftmaxOptions& options,
                               const Tensor* d_lse, const Dims& d) {
   const CpuCall c(in, options, d);
-  const Floats cotangent(&d_out), out(&forward.out), lse_cotangent(d_lse);
+  const Floats d_out_rows(&d_out), out(&forward.out), d_lse_rows(d_lse);
   const auto gradient_of = [](const Tensor& t) {
     return Tensor::unwritten(DType::kFloat32, t.shape());
   };
@@ -325,7 +325,7 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
   const auto work = [&](Index n) {
     const Index head = n / parts, u = head % d.kv_heads;
     auto task =
-        std::make_unique<Task>(c, forward, cotangent, out, lse_cotangent, head / d.kv_heads, u);
+        std::make_unique<Task>(c, forward, d_out_rows, out, d_lse_rows, head / d.kv_heads, u);
     for (Index h = u * d.group(); h < (u + 1) * d.group(); ++h) {
       for (Index t = n % parts; t < tiles; t += parts) task->add(h, t, d_query, d_bias);
     }
@@ -345,13 +345,13 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
   };
   const Index together = heads_share_bias(c) ? 1 : std::max<Index>(heads, 1);
   for (Index head = 0; head < heads; head += together) run({head, head + together});
-  add_mean_gradient(c, forward, cotangent, d_value);
+  add_mean_gradient(c, forward, d_out_rows, d_value);
   SoftmaxGradients gradients{
       rounded(std::move(d_query), in.query->dtype()), rounded(std::move(d_key), in.key->dtype()),
       rounded(std::move(d_value), in.value->dtype()), std::nullopt, std::nullopt};
   if (in.bias) gradients.bias = bias_gradient(*in.bias, d_bias);
   if (in.sinks) {
-    gradients.sinks = sink_gradient(c, forward, cotangent, out, lse_cotangent, *in.sinks);
+    gradients.sinks = sink_gradient(c, forward, d_out_rows, out, d_lse_rows, *in.sinks);
   }
   return gradients;
 }

@@ -143,11 +143,11 @@ class QueryBlockWorker {
   void prefetch(Index keys_end) {
     const Index i = query(0), next = i + strip_.size(), u = c_.d.kv_head(h_);
     const Index key = keys_end + PackedHead::kUnit, keys = std::min(kStrip, c_.d.keys - key);
-    prefetches_.ask(out_row(i), out_stride(), strip_.size(), c_.d.value_dim);
-    prefetches_.ask(query_row(next), c_.query_stride(), std::min(kStrip, c_.d.queries - next),
+    prefetches_.add(out_row(i), out_stride(), strip_.size(), c_.d.value_dim);
+    prefetches_.add(query_row(next), c_.query_stride(), std::min(kStrip, c_.d.queries - next),
                     c_.d.dim);
-    prefetches_.ask(c_.key(b_, u) + key * c_.key_stride(), c_.key_stride(), keys, c_.d.dim);
-    prefetches_.ask(c_.value(b_, u) + key * c_.value_stride(), c_.value_stride(), keys,
+    prefetches_.add(c_.key(b_, u) + key * c_.key_stride(), c_.key_stride(), keys, c_.d.dim);
+    prefetches_.add(c_.value(b_, u) + key * c_.value_stride(), c_.value_stride(), keys,
                     c_.d.value_dim);
   }
 
@@ -192,7 +192,7 @@ class QueryBlockWorker {
     for (Index r = rows.begin; r < rows.end; ++r) {
       float* const row = x + (r - rows.begin) * stride;
       if (c_.adjusts_logits()) c_.adjust(row, b_, h_, query(r), keys, span.size(), nullptr);
-      if (!step.full) close(r, step.tiles, keys, row);
+      for (const KeyTile& tile : step.tiles) tile.close_row(strip_.begin + r, keys, kClosed, row);
       std::fill(row + keys.size(), row + span.size(), kClosed);
     }
     std::array<float, kRowGroup> most, shift, sum;
@@ -204,15 +204,6 @@ class QueryBlockWorker {
     for (std::size_t r = 0; r < kRowGroup; ++r) weight_[as_size(rows.begin) + r] += sum[r];
     for (Index r = rows.begin; c_.options.dropout > 0 && r < rows.end; ++r) {
       c_.drop(x + (r - rows.begin) * stride, b_, h_, query(r), keys);
-    }
-  }
-
-  /// Scores x of row r with `keys`: -inf where closed.
-  void close(Index r, std::span<const KeyTile> tiles, Range keys, float* x) const {
-    for (const KeyTile& tile : tiles) {
-      tile.each_closed(strip_.begin + r, keys, [&](Range closed) {
-        std::fill(x + (closed.begin - keys.begin), x + (closed.end - keys.begin), kClosed);
-      });
     }
   }
 

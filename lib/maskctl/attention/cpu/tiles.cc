@@ -2,7 +2,21 @@
 
 #include <algorithm>
 
+#include "maskctl/attention/cpu/kernel.h"
+
 namespace maskctl::attention {
+
+void KeyTile::close_row(Index row, Range among, float value, float* x) const {
+  const Range inside = intersect(among, keys);
+  if (full || inside.empty()) return;
+  if (const std::uint64_t* const open = cells.words(row)) {
+    return fill_closed(open, inside.begin - keys.begin, inside.size(), value,
+                       x + (inside.begin - among.begin));
+  }
+  each_closed(row, inside, [&](Range closed) {
+    std::fill(x + (closed.begin - among.begin), x + (closed.end - among.begin), value);
+  });
+}
 
 void QueryBlock::read(const PlanePtr& plane, const BlockMap* compiled, Range q) {
   const bool fits = compiled && compiled->plane() == plane && compiled->tiles().q_tile == q_tile_ &&

@@ -16,9 +16,13 @@ struct KeyTile {
 
   /// From the first to the last open key of a row; empty without any.
   Range span(Index row) const;
-  /// f(range) for each closed range of a row inside `among`, ascending.
+  /// f(range) for ranges that ascend and together are the closed keys of a row inside `among`.
   template <class F>
   void each_closed(Index row, Range among, F&& f) const;
+  /// Writes `value` over what a row has for its closed keys inside `among`: x[key - among.begin].
+  /// What follows `among` up to a whole vector may get it too. among.begin, where it lies in the
+  /// tile, and the sizes of tiles divide by kVector.
+  void close_row(Index row, Range among, float value, float* x) const;
 };
 
 /// The tiles of a block of queries.
