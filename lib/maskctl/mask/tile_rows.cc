@@ -36,6 +36,11 @@ void set_run(std::span<std::uint64_t> words, Run run) {
                                                              << (run.begin % 64);
 }
 
+/// A run relative to a tile and cut to it; not a run when they do not meet.
+Run inside(const Run& run, std::int32_t start, std::int32_t size) {
+  return {std::max(run.begin - start, 0), std::min(run.end - start, size)};
+}
+
 template <class T>
 void grow(std::vector<T>& values, std::size_t size) {
   if (values.size() < size) values.resize(size);
@@ -79,13 +84,11 @@ TileRow TileRowReader::read(const Plane& plane, Range q, std::span<const TileRun
   if (!ids_.empty()) {
     plane.rows(q, [&](Range equal_rows, const Keys& keys) {
       const Range rows{equal_rows.begin - q.begin, equal_rows.end - q.begin};
-      if (keys.is_words()) {
-        put_words(rows, keys.words);
-      } else {
-        put_runs(rows, keys.runs);
-      }
+      if (keys.is_words()) return put_words(rows, keys.words);
+      if (keys.runs.size() == 1) return put_run(rows, keys.runs.front());
+      put_runs(rows, keys.runs);
     });
-    put_runs({q.size(), payloads_.rows}, {});
+    put_run({q.size(), payloads_.rows}, {});
   }
   return {runs, ids_, &payloads_};
 }
@@ -97,30 +100,51 @@ void TileRowReader::start(std::span<const TileRun> runs) {
   for (const TileRun& run : runs) {
     if (run.fill != Fill::kPartial) continue;
     for (Index i = 0; i < run.count; ++i) {
-      starts_.push_back((run.first + i) * payloads_.keys);
+      starts_.push_back(static_cast<std::int32_t>((run.first + i) * payloads_.keys));
       ids_.push_back(static_cast<PayloadId>(ids_.size()));
     }
   }
   grow(payloads_.intervals, ids_.size() * as_size(payloads_.rows));
 }
 
+inline void TileRowReader::put(std::size_t tile, Range rows, Run open) {
+  if (is_words(tile)) return put_into_words(tile, rows, open);
+  Run* const row = payloads_.intervals.data() + static_cast<Index>(tile) * payloads_.rows;
+  for (Index i = rows.begin; i < rows.end; ++i) row[i] = open;
+}
+
+void TileRowReader::put_run(Range rows, Run run) {
+  if (rows.empty()) return;
+  const auto size = static_cast<std::int32_t>(payloads_.keys);
+  const std::span<const std::int32_t> starts = starts_;
+  const std::span<const PayloadId> ids = ids_;
+  Run* row = payloads_.intervals.data() + rows.begin;
+  for (std::size_t tile = 0; tile < starts.size(); ++tile, row += payloads_.rows) {
+    const Run open = inside(run, starts[tile], size);
+    const bool meets = open.begin < open.end;
+    if (ids[tile] < 0) {
+      put_into_words(tile, rows, meets ? open : Run{});
+      continue;
+    }
+    *row = {meets ? open.begin : 0, meets ? open.end : 0};
+    if (rows.size() > 1) std::fill_n(row + 1, rows.size() - 1, *row);
+  }
+}
+
 void TileRowReader::put_runs(Range rows, std::span<const Run> runs) {
   const auto size = static_cast<std::int32_t>(payloads_.keys);
   auto run = runs.begin();
-  for (std::size_t tile = 0; tile < starts_.size() && !rows.empty(); ++tile) {
-    const auto start = static_cast<std::int32_t>(starts_[tile]);
+  for (std::size_t tile = 0; tile < starts_.size(); ++tile) {
+    const std::int32_t start = starts_[tile];
     while (run != runs.end() && run->end <= start) ++run;
     const auto meets = [&](auto r) { return r != runs.end() && r->begin - start < size; };
-    const auto inside = [&](const Run& r) {
-      return Run{std::max(r.begin - start, 0), std::min(r.end - start, size)};
-    };
     if (!meets(run)) {
       put(tile, rows, Run{});
     } else if (!meets(run + 1)) {
-      put(tile, rows, inside(*run));
+      put(tile, rows, inside(*run, start, size));
     } else {
-      std::fill(row_.begin(), row_.end(), 0);
-      for (auto r = run; meets(r); ++r) set_run(row_, inside(*r));
+      std::ranges::fill(row_, 0);
+      for (auto r = run; meets(r); ++r) set_run(row_, inside(*r, start, size));
       put(tile, rows, row_);
     }
   }
@@ -139,13 +163,8 @@ void TileRowReader::put_words(Range rows, std::span<const std::uint64_t> words) 
   }
 }
 
-void TileRowReader::put(std::size_t tile, Range rows, Run open) {
-  if (!is_words(tile)) {
-    Run* const row = payloads_.intervals.data() + Index{ids_[tile]} * payloads_.rows;
-    for (Index i = rows.begin; i < rows.end; ++i) row[i] = open;
-    return;
-  }
-  std::fill(row_.begin(), row_.end(), 0);
+void TileRowReader::put_into_words(std::size_t tile, Range rows, Run open) {
+  std::ranges::fill(row_, 0);
   if (open.end > 0) set_run(row_, open);
   put(tile, rows, row_);
 }

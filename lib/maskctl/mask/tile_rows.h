@@ -39,14 +39,13 @@ class TileCells {
   TileCells(const TilePayloads& pools, PayloadId id);
 
   /// From the first to the last open key of a row; empty without any.
-  Range span(Index row) const { return words_ ? span_of_words(row) : span_of_interval(row); }
+  Range span(Index row) const { return is_words() ? span_of_words(row) : span_of_interval(row); }
   /// f(range) for ranges that ascend and together are the closed keys of a row inside `keys`.
   template <class F>
   void each_closed(Index row, Range keys, F&& f) const;
-  /// The words of a row, or null where the tile is one of intervals.
-  const std::uint64_t* words(Index row) const {
-    return words_ ? words_ + row * words_per_row_ : nullptr;
-  }
+  bool is_words() const { return words_ != nullptr; }
+  /// The words of a row, where is_words().
+  const std::uint64_t* words(Index row) const { return words_ + row * words_per_row_; }
 
  private:
   Range span_of_interval(Index row) const { return {intervals_[row].begin, intervals_[row].end}; }
@@ -79,26 +78,28 @@ class TileRowReader {
 
  private:
   void start(std::span<const TileRun> runs);
+  void put_run(Range rows, Run run);
   void put_runs(Range rows, std::span<const Run> runs);
   void put_words(Range rows, std::span<const std::uint64_t> words);
   // The same keys of a partial tile in each of the rows, relative to the tile.
   void put(std::size_t tile, Range rows, Run open);
+  void put_into_words(std::size_t tile, Range rows, Run open);
   void put(std::size_t tile, Range rows, std::span<const std::uint64_t> words);
   /// Makes a tile one of words, given how many of its rows are written.
   void change_to_words(std::size_t tile, Index rows);
   bool is_words(std::size_t tile) const { return ids_[tile] < 0; }
 
   std::vector<TileRun> runs_;
-  std::vector<Index> starts_;   // of the partial tiles, in keys
-  std::vector<PayloadId> ids_;  // of the same: tile i has intervals number i, or words
-  TilePayloads payloads_;       // its pools only grow
+  std::vector<std::int32_t> starts_;  // the first keys of the partial tiles
+  std::vector<PayloadId> ids_;        // of the same: tile i has intervals number i, or words
+  TilePayloads payloads_;             // its pools only grow
   PayloadId words_used_ = 0;
   std::vector<std::uint64_t> row_;  // of a tile
 };
 
 template <class F>
 void TileCells::each_closed(Index row, Range keys, F&& f) const {
-  if (words_) return each_clear(words(row), keys, f);
+  if (is_words()) return each_clear(words(row), keys, f);
   const Range open = intersect(span_of_interval(row), keys);
   if (open.empty()) {
     if (!keys.empty()) f(keys);

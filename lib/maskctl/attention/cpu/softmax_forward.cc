@@ -58,6 +58,7 @@ class QueryBlockWorker {
         weight_(buffer(round_up(tiles.rows, kColumnGroup))),
         log_(weight_.size()),
         factor_(buffer(tiles.rows)),
+        spans_(as_size(tiles.rows)),
         block_(tiles.rows, tiles.keys) {}
 
   void run(Index b, Index h, Range rows, PackedHead& head, SoftmaxResult& result) {
@@ -73,7 +74,10 @@ class QueryBlockWorker {
       if (at_once_) {
         add_at_once(head);
       } else {
-        for (const KeyTile& tile : block_.tiles()) add({tile.keys, {&tile, 1}, tile.full}, head);
+        for (const KeyTile& tile : block_.tiles()) {
+          if (!tile.full) find_spans({&tile, 1});
+          add({tile.keys, {&tile, 1}, tile.full}, head);
+        }
       }
       finish();
     }
@@ -87,6 +91,18 @@ class QueryBlockWorker {
     Range keys;
     std::span<const KeyTile> tiles;  // that hold the keys
     bool full;
+  };
+
+  /// From the first to the last open key of a row, and whether all in between are known to be open.
+  struct RowSpan {
+    Range keys;
+    bool all_open = true;
+
+    void append(Range further, bool may_have_gaps) {
+      if (further.empty()) return;
+      all_open = all_open && !may_have_gaps && (keys.empty() || keys.end == further.begin);
+      keys = {keys.empty() ? further.begin : keys.begin, further.end};
+    }
   };
 
   /// Whether K and V of all keys that the block sees stay in the second-level cache and the scores
@@ -105,15 +121,6 @@ class QueryBlockWorker {
   // Of the strip: rows, groups of rows, and the place of its row r.
   Index groups() const { return ceil_div(strip_.size(), kRowGroup); }
   Index query(Index r) const { return rows_.begin + strip_.begin + r; }
-  /// From the first to the last key that row r sees in the tiles.
-  Range span(Index r, std::span<const KeyTile> tiles) const {
-    Range all;
-    for (const KeyTile& tile : tiles) {
-      const Range here = tile.span(strip_.begin + r);
-      if (!here.empty()) all = {all.empty() ? here.begin : all.begin, here.end};
-    }
-    return all;
-  }
   const float* query_row(Index i) const { return c_.query(b_, h_) + i * c_.query_stride(); }
   float* out_row(Index i) const { return out_ + i * out_stride(); }
   Index out_stride() const { return c_.d.q_heads * c_.d.value_dim; }
@@ -131,7 +138,8 @@ class QueryBlockWorker {
 
   void add_at_once(PackedHead& head) {
     Range keys{c_.d.keys, 0};
-    for (Index r = 0; r < strip_.size(); ++r) widen(span(r, block_.tiles()), keys);
+    find_spans(block_.tiles());
+    for (Index r = 0; r < strip_.size(); ++r) widen(spans_[as_size(r)].keys, keys);
     if (keys.empty()) return;
     keys.begin = keys.begin / kColumnGroup * kColumnGroup;
     prefetch(keys.end);
@@ -154,7 +162,7 @@ class QueryBlockWorker {
   void add(const KeyStep& step, PackedHead& head) {
     const Index first = step.keys.begin, stride = round_up(step.keys.size(), kColumnGroup);
     head.need(step.keys);
-    set_spans(step);
+    set_group_spans(step);
     multiply_columns(query_.data(), c_.d.dim, c_.d.dim, head.keys(first), columns_, scores_.data(),
                      stride, &prefetches_);
     for (Index g = 0; g < groups(); ++g) {
@@ -165,13 +173,24 @@ class QueryBlockWorker {
                     depths_, sum_.data(), value_columns_, !at_once_, &prefetches_);
   }
 
+  /// What each row of the strip sees of the tiles.
+  void find_spans(std::span<const KeyTile> tiles) {
+    std::fill_n(spans_.begin(), strip_.size(), RowSpan());
+    for (const KeyTile& tile : tiles) {
+      const bool is_words = tile.cells.is_words();
+      for (Index r = 0; r < strip_.size(); ++r) {
+        spans_[as_size(r)].append(tile.span(strip_.begin + r), is_words);
+      }
+    }
+  }
+
   /// What each group of rows needs of the step: weights of the keys from its first to its last open
   /// one, and for them scores of the same columns in whole vectors.
-  void set_spans(const KeyStep& step) {
+  void set_group_spans(const KeyStep& step) {
     const Range all{0, step.keys.size()}, none{all.end, 0};
     depths_.assign(as_size(groups()), step.full ? all : none);
     for (Index r = 0; !step.full && r < strip_.size(); ++r) {
-      const Range seen = span(r, step.tiles);
+      const Range seen = spans_[as_size(r)].keys;
       if (seen.empty()) continue;
       widen({seen.begin - step.keys.begin, seen.end - step.keys.begin},
             depths_[as_size(r / kRowGroup)]);
@@ -192,7 +211,7 @@ class QueryBlockWorker {
     for (Index r = rows.begin; r < rows.end; ++r) {
       float* const row = x + (r - rows.begin) * stride;
       if (c_.adjusts_logits()) c_.adjust(row, b_, h_, query(r), keys, span.size(), nullptr);
-      for (const KeyTile& tile : step.tiles) tile.close_row(strip_.begin + r, keys, kClosed, row);
+      if (!step.full) close(r, step.tiles, keys, row);
       std::fill(row + keys.size(), row + span.size(), kClosed);
     }
     std::array<float, kRowGroup> most, shift, sum;
@@ -205,6 +224,19 @@ class QueryBlockWorker {
     for (Index r = rows.begin; c_.options.dropout > 0 && r < rows.end; ++r) {
       c_.drop(x + (r - rows.begin) * stride, b_, h_, query(r), keys);
     }
+  }
+
+  /// Scores x of row r with `keys`: -inf where closed.
+  void close(Index r, std::span<const KeyTile> tiles, Range keys, float* x) const {
+    const RowSpan& seen = spans_[as_size(r)];
+    if (!seen.all_open) {
+      for (const KeyTile& tile : tiles) tile.close_row(strip_.begin + r, keys, kClosed, x);
+      return;
+    }
+    const Index first = std::clamp(seen.keys.begin, keys.begin, keys.end) - keys.begin,
+                last = std::clamp(seen.keys.end, keys.begin, keys.end) - keys.begin;
+    std::fill(x, x + first, kClosed);
+    std::fill(x + std::max(first, last), x + keys.size(), kClosed);
   }
 
   /// Shrinks the sums of row r when its maximum grows to `now`. Returns what its logits are to be
@@ -255,6 +287,7 @@ class QueryBlockWorker {
   bool at_once_ = false;  // a strip takes all its keys in one step
   Buffer query_, scores_, sum_;
   Buffer scale_, max_, weight_, log_, factor_;  // of each row
+  std::vector<RowSpan> spans_;                  // of each row of the strip in the step
   std::vector<Range> columns_, depths_;         // of each group of rows
   PrefetchQueue prefetches_;
   QueryBlock block_;

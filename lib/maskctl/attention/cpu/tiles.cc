@@ -9,8 +9,8 @@ namespace maskctl::attention {
 void KeyTile::close_row(Index row, Range among, float value, float* x) const {
   const Range inside = intersect(among, keys);
   if (full || inside.empty()) return;
-  if (const std::uint64_t* const open = cells.words(row)) {
-    return fill_closed(open, inside.begin - keys.begin, inside.size(), value,
+  if (cells.is_words()) {
+    return fill_closed(cells.words(row), inside.begin - keys.begin, inside.size(), value,
                        x + (inside.begin - among.begin));
   }
   each_closed(row, inside, [&](Range closed) {
