@@ -11,8 +11,8 @@
 
 namespace maskctl {
 
-/// The tile classes of a plane: non-empty tiles of tile row t are runs[row_offsets[t] ..
-/// row_offsets[t + 1]). O(tile runs), never O(tiles).
+/// The tile classes of a plane: runs[row_offsets[t] .. row_offsets[t + 1]) are the non-empty tiles
+/// of tile row t. Costs O(tile runs), never O(tiles).
 struct TileMap {
   Index queries = 0, keys = 0, q_tile = 0, k_tile = 0;
   std::vector<Index> row_offsets;
@@ -24,12 +24,12 @@ struct TileMap {
     return {tile_row * q_tile, std::min((tile_row + 1) * q_tile, queries)};
   }
   std::span<const TileRun> row(Index tile_row) const;
-  /// Tiles of each fill.
+  /// How many tiles are full; the next one: partial.
   Index full() const;
   Index partial() const;
   Index empty() const { return tile_rows() * tile_columns() - full() - partial(); }
 };
-/// Tiles at the edge may be smaller and count as full when all their cells are open.
+/// Tiles at the edge may be smaller; they count as full when all their cells are open.
 TileMap tile_map(const Plane& plane, Index q_tile, Index k_tile);
 
 /// All tile rows of a plane as flat arrays that a device can copy as they are. Equal payloads are

@@ -75,7 +75,7 @@ std::uint32_t NumberedBlocks::number_of(const TileRun& run, Index tile) const {
   return numbers[as_size(before + tile - run.first)];
 }
 
-bool same_cells(const NumberedBlocks& a, const NumberedBlocks& b) {
+bool same_blocks(const NumberedBlocks& a, const NumberedBlocks& b) {
   return a.tiles.row_offsets == b.tiles.row_offsets && a.tiles.runs == b.tiles.runs &&
          a.numbers == b.numbers;
 }
