@@ -6,6 +6,7 @@
 
 #include "maskctl/mask/block_map.h"
 #include "maskctl/mask/stored_planes.h"
+#include "maskctl/mask/words.h"
 
 namespace maskctl {
 namespace {

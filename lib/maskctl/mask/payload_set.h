@@ -12,6 +12,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bit_tiles.h"
 #include "maskctl/mask/tile_rows.h"
+#include "maskctl/mask/words.h"
 
 namespace maskctl {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "maskctl/mask/words.h"
+
 namespace maskctl {
 namespace {
 

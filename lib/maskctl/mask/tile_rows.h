@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "maskctl/mask/plane.h"
-#include "maskctl/mask/words.h"
 
 namespace maskctl {
 
@@ -24,10 +23,10 @@ struct TilePayloads {
   /// Tiles that every row enters and leaves at most once: keys [begin, end) of each row, relative
   /// to the tile; {0, 0} for none.
   std::vector<Run> intervals;
-  /// All other tiles: row-major, words_for(keys) words a row.
+  /// All other tiles: row-major, words_per_row() words a row; key k is bit k % 64 of word k / 64.
   std::vector<std::uint64_t> words;
 
-  Index words_per_row() const { return words_for(keys); }
+  Index words_per_row() const { return ceil_div(keys, 64); }
   std::span<const Run> intervals_of(PayloadId id) const;
   std::span<const std::uint64_t> words_of(PayloadId id) const;
 };
