@@ -247,7 +247,9 @@ std::vector<Case> other_cases() {
       {"group_ids",
        ones({9}),
        {{"group_sizes", {}}, {"group_ids", i32({0, 1, 2, 3, 0, 1, 2, 3, 0})}}},
-      {"group_offset", i32({1}), {{"group_sizes", i32({2, 0, 4, 1, 1})}}},
+      {"group_offset",
+       i32({1}),
+       {{"group_sizes", i32({2, 0, 4, 1, 1})}, {"group_offset", i32({0})}}},
       {"transpose_rhs", "true"},  // of square matrices
       {"existing_out_mode", "keep_unprocessed", {{"existing_out", random({9, 6})}}},
       {"preferred_element_type", "float16"},
