@@ -12,8 +12,8 @@ void set_threads(int count);
 int threads();
 
 /// Calls task(0) .. task(tasks - 1), each once, in any order, on up to threads() threads including
-/// the caller's. Returns when all are done. The first exception of a task stops the hand-out of
-/// further tasks and is rethrown here. Calls from inside a task run on the calling thread alone.
+/// the caller's. Returns when all are done. If a task throws, no further tasks are started and the
+/// first exception is rethrown here. A call from inside a task runs on the calling thread alone.
 void parallel_for(Index tasks, const std::function<void(Index)>& task);
 
 }  // namespace maskctl

@@ -16,14 +16,14 @@ std::uint16_t bfloat16_from_float(float value);  // round to nearest even; NaN s
 /// Numpy's astype: to bool nonzero is true (NaN too); floats to integers truncate; integers wrap.
 Tensor astype(const Tensor& tensor, DType dtype);
 
-/// The narrowest of bf16, f16 and its own dtype that holds all elements of an array of floats as
-/// they are: 16-bit arrays are often saved as f32. Other arrays: their dtype.
+/// For an array of floats, the narrowest of bf16, f16 and its own dtype that holds every element
+/// exactly: 16-bit arrays are often saved as f32. For other arrays, their dtype.
 DType precision_of(const Tensor& tensor);
 
-/// Every element as int64, exactly. Floats must be whole numbers. `what` names the array in the
-/// message. Throws Error(kInvalidArgument) for a value that is not a whole number that fits.
+/// Every element as int64, exactly. `what` names the array in the message. Throws
+/// Error(kInvalidArgument) for an element that is not a whole number or does not fit.
 std::vector<std::int64_t> as_int64(const Tensor& tensor, const char* what);
-/// As above, in int32 (segment ids, lengths).
+/// As above, as int32 (segment ids, lengths).
 std::vector<std::int32_t> as_int32(const Tensor& tensor, const char* what);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-#include "maskctl/base/kept_memory.h"
+#include "maskctl/base/buffer_pool.h"
 
 #include <sys/mman.h>
 
@@ -20,8 +20,8 @@ struct Spare {
   std::size_t bytes;
 };
 
-/// Large buffers that were given back, of any sizes, newest last.
-class Spares {
+/// Large buffers that were returned, newest last.
+class BufferPool {
  public:
   void* take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -33,14 +33,14 @@ class Spares {
     spares_.erase(std::next(found).base());
     return data;
   }
-  /// The oldest make room.
+  /// Adds a buffer, dropping the oldest ones to make room.
   void keep(Spare spare) {
     const std::lock_guard lock(mutex_);
     if (spare.bytes > most_) return ::operator delete(spare.data, kLarge);
     shrink(most_ - spare.bytes);
     try {
       spares_.push_back(spare);
-    } catch (const std::bad_alloc&) {  // giving memory back may not fail where memory is short
+    } catch (const std::bad_alloc&) {  // giving memory back must not fail when memory is short
       return ::operator delete(spare.data, kLarge);
     }
     held_ += spare.bytes;
@@ -66,12 +66,12 @@ class Spares {
 
   std::mutex mutex_;
   std::deque<Spare> spares_;
-  std::size_t held_ = 0, most_ = kUsualKeptMemory;
+  std::size_t held_ = 0, most_ = kDefaultPoolLimit;
 };
 
 /// Never destroyed: users in static storage may outlive it.
-Spares& spares() {
-  static Spares* const instance = new Spares;
+BufferPool& pool() {
+  static BufferPool* const instance = new BufferPool;
   return *instance;
 }
 
@@ -85,26 +85,27 @@ std::size_t rounded(std::size_t bytes) {
 
 }  // namespace
 
-void* take_memory(std::size_t bytes) {
+void* take_buffer(std::size_t bytes) {
   const std::size_t size = rounded(bytes);
   if (!is_large(bytes)) return ::operator new(size, kSmall);
-  if (void* spare = spares().take(size)) return spare;
+  if (void* spare = pool().take(size)) return spare;
   void* data = ::operator new(size, kLarge);
-  // What the allocator lent before lies on small pages: let go, it comes back on huge ones. Not
-  // where the allocator itself is to keep memory: the kernel would clear it anew each time.
-  if (spares().keeps(size)) madvise(data, size, MADV_DONTNEED);
-  madvise(data, size, MADV_HUGEPAGE);  // advice only: refused, it works with small pages
+  // Memory that the allocator has lent before lies on small pages; once dropped, it returns on huge
+  // ones. This is not done when the allocator itself is to keep memory: the kernel would clear the
+  // pages each time.
+  if (pool().keeps(size)) madvise(data, size, MADV_DONTNEED);
+  madvise(data, size, MADV_HUGEPAGE);  // only advice: if refused, small pages work too
   return data;
 }
 
-void give_back_memory(void* data, std::size_t bytes) noexcept {
+void return_buffer(void* data, std::size_t bytes) noexcept {
   if (is_large(bytes)) {
-    spares().keep({data, rounded(bytes)});
+    pool().keep({data, rounded(bytes)});
   } else {
     ::operator delete(data, kSmall);
   }
 }
 
-void set_kept_memory(std::size_t bytes) { spares().limit(bytes); }
+void set_pool_limit(std::size_t bytes) { pool().limit(bytes); }
 
 }  // namespace maskctl
