@@ -1,105 +1,17 @@
-// Rows of operations: they are well formed, and every argument that they list does what it says.
-#include "maskctl/attention/operations.h"
-
-#include <algorithm>
-#include <fstream>
-#include <map>
+// Every argument that an operation lists does something to its result, or it is said why not.
+#include <array>
 #include <set>
-#include <sstream>
-#include <variant>
 
+#include "attention/small_calls.h"
 #include "maskctl/attention/axes.h"
-#include "maskctl/attention/by_name.h"
-#include "maskctl/attention/fields.h"
 #include "maskctl/base/error.h"
-#include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
-#include "support/tensors.h"
 
 namespace {
 
 using namespace maskctl;
-using namespace maskctl::attention;
+using namespace maskctl::attention_test;
 using maskctl::test::check_close;
-using maskctl::test::i32;
-
-/// All rows; an operation of two forms has two.
-std::vector<const Operation*> forms() {
-  std::vector<const Operation*> all;
-  for (const Operation* row : operations()) {
-    all.push_back(row);
-    if (row->other_form) all.push_back(row->other_form);
-  }
-  return all;
-}
-
-// Small calls.
-
-/// What an argument is set to; std::monostate: it is left out.
-using Value = std::variant<std::monostate, std::string, Tensor>;
-using Settings = std::map<std::string, Value>;
-
-void set(const Settings& settings, NamedArguments& arguments) {
-  for (const auto& [name, value] : settings) {
-    if (std::holds_alternative<std::monostate>(value)) {
-      arguments.arrays.erase(name);
-      arguments.options.erase(name);
-    } else if (const auto* array = std::get_if<Tensor>(&value)) {
-      arguments.arrays[name] = *array;
-    } else {
-      arguments.options[name] = std::get<std::string>(value);
-    }
-  }
-}
-
-const AxisExtents kExtents = {
-    {"B", 2},     {"T", 8},       {"Tq", 6},        {"Tk", 8},    {"S", 8},     {"Hq", 4},
-    {"Hkv", 2},   {"D", 8},       {"Dv", 6},        {"K", 6},     {"V", 5},     {"R", 7},
-    {"P", 3},     {"C", 5},       {"M", 9},         {"N", 6},     {"sinks", 3}, {"G", 4},
-    {"pages", 9}, {"packing", 1}, {"page_size", 2}, {"Dpad", 128}};
-
-/// The arrays of integers that an operation needs, and what else it does not run without.
-Settings needed_by(const Operation& form) {
-  const auto has = [&form](std::string_view name) { return form.has(name); };
-  Settings needed;
-  if (has("context_lens")) {
-    needed["context_lens"] = i32({5, 7});
-    needed["block_tables"] = i32({2, 4}, {3, 1, 0, -1, 4, 2, 8, 7});
-  }
-  if (has("query_start_loc")) needed["query_start_loc"] = i32({0, 2, 8});
-  if (has("kv_lens")) {
-    needed["kv_lens"] = i32({5, 7});
-    needed["block_tables"] = i32({3, 1, 0, -1, 4, 2, 8, 7});
-    needed["distribution"] = i32({0, 0, 2});
-  }
-  if (has("page_indices")) {
-    needed["cu_seqlens_q"] = i32({0, 2, 8}), needed["cu_seqlens_k"] = i32({0, 5, 12});
-    needed["page_indices"] = i32({2, 4}, {3, 1, 0, -1, 4, 2, 8, 7});
-  }
-  if (has("sequence_start")) {
-    needed["sequence_start"] = i32({1, 3}), needed["sequence_end"] = i32({6, 8});
-  }
-  if (has("block_indices")) {  // for each of 8 tokens and 2 heads, blocks of 2 tokens
-    needed["block_indices"] = i32({1, 8, 2, 2}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 0,
-                                                 0, 2, 1, 2, 0, 2, 1, 2, 0, 3, 1, 3, 0, 3, 1, 3});
-    needed["block_size"] = "2";
-  }
-  if (has("decay")) needed["decay"] = test::f32({4}, {-0.1F, -0.2F, -0.3F, 0});
-  if (has("group_sizes")) needed["group_sizes"] = i32({2, 0, 5, 1});
-  return needed;
-}
-
-NamedArguments small_call(const Operation& form) {
-  NamedArguments arguments;
-  set(needed_by(form), arguments);
-  AxisExtents extents = kExtents;
-  const bool packs = form.has("cu_seqlens") && !form.has("key_value") && !form.has("x");
-  if (packs) extents["B"] = 1;
-  add_random_arrays(form, {.extents = extents, .seed = 4}, arguments);
-  return arguments;
-}
-
-// What each argument does.
 
 enum class Effect {
   kChanges,   // some bit of an output
@@ -302,14 +214,6 @@ Case case_of(const std::vector<Case>& cases, const Operation& form, const Field&
   return {name, other_floats(field, call)};
 }
 
-bool same_bits(const NamedResults& a, const NamedResults& b) {
-  return std::ranges::all_of(a, [&b](const auto& result) {
-    const auto other = b.find(result.first);
-    return other == b.end() || (other->second.shape() == result.second.shape() &&
-                                std::ranges::equal(other->second.bytes(), result.second.bytes()));
-  });
-}
-
 void check_effect(const Operation& form, const Case& row, NamedArguments before) {
   set(row.also, before);
   NamedArguments after = before;
@@ -326,16 +230,6 @@ void check_effect(const Operation& form, const Case& row, NamedArguments before)
   if (!rounds) CHECK(same_bits(seen, expected) == (row.effect == Effect::kAdds));
   for (const auto& [name, array] : rounds ? expected : NamedResults()) {
     check_close(seen.at(name), array, 2e-6, name.c_str());
-  }
-}
-
-/// f(form, field) for each argument that is listed.
-template <class F>
-void for_each_argument(F&& f) {
-  for (const Operation* const form : forms()) {
-    for (const Field& field : form->fields) {
-      if (field.listed()) f(*form, field);
-    }
   }
 }
 
@@ -365,30 +259,6 @@ TEST_CASE("operations: every case is that of an argument") {
   }
 }
 
-std::string error_of(const Operation& form, const NamedArguments& call) {
-  try {
-    run(form, call);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
-TEST_CASE("operations: text that is no value of an option, and options as arrays, are refused") {
-  for_each_argument([](const Operation& form, const Field& field) {
-    const std::string name(field.name);
-    const bool is_both = field.is_array && name == "block_counts";
-    if (is_both) return;
-    NamedArguments call = small_call(form);
-    INFO(form.name << ": " << name);
-    call.options[name] = "?";
-    const std::string text = error_of(form, call);
-    CHECK(text.starts_with(name + ": '?' is not") != field.is_array);
-    const bool is_named = text.find("'" + name + "'") != text.npos;
-    CHECK(is_named == field.is_array);
-  });
-}
-
 /// Values of all arguments that belong to dropping weights.
 const std::map<std::string, std::string> kDropping = {{"dropout_prob", "0.5"},
                                                       {"pdrop", "0.5"},
@@ -414,113 +284,6 @@ TEST_CASE("operations: weights are dropped with a probability alone, and where i
       if (without.options.erase(name)) CHECK(same_bits(run(*form, without), whole));
     }
   }
-}
-
-// Rows.
-
-bool is_listed_input(const Operation& form, std::string_view name) {
-  return std::ranges::any_of(form.fields, [name](const Field& field) {
-    return field.listed() && field.is_array && field.name == name;
-  });
-}
-
-/// Each axis is a name of letters, or a number alone.
-void check_axes(std::string_view axes) {
-  INFO("axes " << axes);
-  const auto is_letter = [](unsigned char c) { return std::isalpha(c) || c == '_' || c == '/'; };
-  for (const std::vector<Axis>& alternative : axes_alternatives(axes)) {
-    for (const Axis& axis : alternative) {
-      CHECK(axis.factor > 0);
-      CHECK(std::ranges::all_of(axis.name, is_letter));
-      CHECK_FALSE((axis.name.empty() && axis.cumulative));
-    }
-  }
-}
-
-TEST_CASE("operations: axes of arguments and results can be read, and options have help") {
-  for (const Operation* const form : forms()) {
-    INFO(form->name);
-    CHECK_FALSE(form->summary.empty());
-    for (const Field& field : form->fields) {
-      INFO(field.name);
-      check_axes(axes_of(field, form->empty_call()));
-      check_axes(field.axes);
-      if (field.listed()) CHECK(field.is_array != field.axes.empty());
-      if (field.listed()) CHECK(field.is_array == field.help.empty());
-      CHECK(field.is(kHint) == (field.help.starts_with("a hint")));
-      CHECK(field.is(kHint) == !field.config.empty());
-      for (const std::string_view word : field.words) {
-        const bool is_unset = word == "unset";
-        if (field.listed() && !is_unset) CHECK(field.help.find(word) != field.help.npos);
-      }
-    }
-    for (const ResultField& output : form->outputs) check_axes(output.axes);
-  }
-}
-
-/// Those of a call: rows may list more, that are for other operations.
-void check_gradients(const Operation& form) {
-  NamedArguments call = small_call(form);
-  call.gradient_seed = 5;
-  const NamedResults results = run(form, call);
-  for (const auto& [name, array] : results) {
-    if (!name.starts_with("grad_")) continue;
-    INFO(name);
-    REQUIRE(is_listed_input(form, name.substr(5)));
-    CHECK(array.shape() == call.arrays.at(name.substr(5)).shape());
-  }
-  for (const Field& field : form.fields) {
-    const bool expected = form.has_gradients() && field.is(kRequired) && !field.is(kIntegers);
-    if (expected) CHECK(results.contains("grad_" + std::string(field.name)));
-  }
-}
-
-TEST_CASE("operations: gradients are those of inputs, and flow in through outputs") {
-  for (const Operation* const form : forms()) {
-    INFO(form->name);
-    CHECK(form->has_gradients() == !form->gradients.empty());
-    check_gradients(*form);
-    std::istringstream words{std::string(form->cotangents)};
-    for (std::string name; words >> name;) {
-      INFO(name);
-      CHECK(std::ranges::count(form->outputs, name, &ResultField::name) == 1);
-    }
-  }
-}
-
-TEST_CASE("operations: names are unique") {
-  std::set<std::string_view> operation_names;
-  for (const Operation* const row : operations()) {
-    CHECK(operation_names.insert(row->name).second);
-    if (row->id != row->name) CHECK(operation_names.insert(row->id).second);
-    if (row->other_form) CHECK(row->other_form->name == row->name);
-  }
-  for (const Operation* const form : forms()) {
-    std::set<std::pair<std::string_view, bool>> arguments;
-    std::set<std::string_view> results;
-    for (const Field& field : form->fields) {
-      INFO(form->name << ": " << field.name);
-      CHECK(arguments.emplace(field.name, field.is_array).second);
-    }
-    for (const ResultField& output : form->outputs) CHECK(results.insert(output.name).second);
-  }
-}
-
-/// The block of docs/attention.md that shows `maskctl attend NAME --list`.
-std::string documented(std::string_view operation) {
-  std::ifstream file(MASKCTL_SOURCE_DIR "/docs/attention.md");
-  const std::string page{std::istreambuf_iterator<char>(file), {}};
-  const std::size_t begin = page.find("$ maskctl attend " + std::string(operation) + " --list\n");
-  return begin == page.npos ? "" : page.substr(begin, page.find("\n```", begin) - begin);
-}
-
-TEST_CASE("operations: the documentation lists every argument") {
-  for_each_argument([](const Operation& form, const Field& field) {
-    INFO(form.name << ": " << field.name);
-    const std::string line = "\n  " + std::string(field.name) + " ";
-    const bool is_documented = documented(form.name).find(line) != std::string::npos;
-    CHECK(is_documented);
-  });
 }
 
 }  // namespace
