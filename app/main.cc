@@ -32,7 +32,7 @@ void install_signals() {
 /// Freed memory stays with the process, for arrays of any kind and size: they come and go, and each
 /// new page costs a fault.
 void keep_freed_memory() {
-  maskctl::set_kept_memory(0);
+  maskctl::process_pool().limit(0);
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that is allowed; larger arrays are given back
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }

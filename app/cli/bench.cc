@@ -228,7 +228,7 @@ void bench(const BenchOptions& given, const GlobalOptions& globals) {
   BenchOptions options = given;
   if (options.operations.empty()) options.operations = {"flash_attention"};
   if (options.masks.empty()) options.masks = {"full", "causal", "window:keys=256"};
-  set_kept_memory(kUsualKeptMemory);  // as a program that calls the library has it
+  process_pool().limit(kUsualKeptMemory);  // as a program that calls the library has it
   const std::vector<BenchLine> lines = Bench(options, globals).run();
   const MachineReport machine = machine_report();
   write_stdout(options.json ? bench_json(machine, lines) : bench_text(machine, lines));

@@ -4,76 +4,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
-#include <mutex>
 #include <new>
 
 #include "maskctl/base/huge_pages.h"
+#include "maskctl/base/work_scope.h"
 
 namespace maskctl {
 namespace {
 
 constexpr std::align_val_t kSmall{64}, kLarge{kHugePage};
-
-struct Spare {
-  void* data;
-  std::size_t bytes;
-};
-
-/// Large buffers that were given back, of any sizes, newest last.
-class Spares {
- public:
-  void* take(std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(spares_.rbegin(), spares_.rend(),
-                                    [bytes](const Spare& spare) { return spare.bytes == bytes; });
-    if (found == spares_.rend()) return nullptr;
-    void* data = found->data;
-    held_ -= bytes;
-    spares_.erase(std::next(found).base());
-    return data;
-  }
-  /// The oldest make room.
-  void keep(Spare spare) {
-    const std::lock_guard lock(mutex_);
-    if (spare.bytes > most_) return ::operator delete(spare.data, kLarge);
-    shrink(most_ - spare.bytes);
-    try {
-      spares_.push_back(spare);
-    } catch (const std::bad_alloc&) {  // giving memory back may not fail where memory is short
-      return ::operator delete(spare.data, kLarge);
-    }
-    held_ += spare.bytes;
-  }
-  void limit(std::size_t most) {
-    const std::lock_guard lock(mutex_);
-    most_ = most;
-    shrink(most);
-  }
-  bool keeps(std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    return bytes <= most_;
-  }
-
- private:
-  void shrink(std::size_t most) {
-    while (held_ > most) {
-      held_ -= spares_.front().bytes;
-      ::operator delete(spares_.front().data, kLarge);
-      spares_.pop_front();
-    }
-  }
-
-  std::mutex mutex_;
-  std::deque<Spare> spares_;
-  std::size_t held_ = 0, most_ = kUsualKeptMemory;
-};
-
-/// Never destroyed: users in static storage may outlive it.
-Spares& spares() {
-  static Spares* const instance = new Spares;
-  return *instance;
-}
 
 bool is_large(std::size_t bytes) { return bytes >= kHugePage / 2; }
 
@@ -83,28 +22,83 @@ std::size_t rounded(std::size_t bytes) {
   return std::max((bytes + unit - 1) / unit * unit, unit);
 }
 
+MemoryPool& pool_in_use() {
+  MemoryPool* const of_scope = WorkScope::pool();
+  return of_scope ? *of_scope : process_pool();
+}
+
 }  // namespace
 
-void* take_memory(std::size_t bytes) {
+void* MemoryPool::reuse(std::size_t bytes) {
+  const auto found = std::find_if(spares_.rbegin(), spares_.rend(),
+                                  [bytes](const Spare& spare) { return spare.bytes == bytes; });
+  if (found == spares_.rend()) return nullptr;
+  void* data = found->data;
+  held_ -= bytes;
+  spares_.erase(std::next(found).base());
+  return data;
+}
+
+void* MemoryPool::take(std::size_t bytes) {
   const std::size_t size = rounded(bytes);
   if (!is_large(bytes)) return ::operator new(size, kSmall);
-  if (void* spare = spares().take(size)) return spare;
+  bool keeps = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (void* spare = reuse(size)) return spare;
+    keeps = size <= most_;
+  }
   void* data = ::operator new(size, kLarge);
-  // What the allocator lent before lies on small pages: let go, it comes back on huge ones. Not
-  // where the allocator itself is to keep memory: the kernel would clear it anew each time.
-  if (spares().keeps(size)) madvise(data, size, MADV_DONTNEED);
+  // What the allocator lent before lies on small pages; once dropped, it is mapped again on huge
+  // ones. Not where the allocator itself is to keep memory: the kernel would clear it each time.
+  if (keeps) madvise(data, size, MADV_DONTNEED);
   madvise(data, size, MADV_HUGEPAGE);  // advice only: refused, it works with small pages
   return data;
 }
 
-void give_back_memory(void* data, std::size_t bytes) noexcept {
-  if (is_large(bytes)) {
-    spares().keep({data, rounded(bytes)});
-  } else {
-    ::operator delete(data, kSmall);
+void MemoryPool::give_back(void* data, std::size_t bytes) noexcept {
+  if (!is_large(bytes)) return ::operator delete(data, kSmall);
+  const std::size_t size = rounded(bytes);
+  const std::lock_guard lock(mutex_);
+  if (size > most_) return ::operator delete(data, kLarge);
+  shrink(most_ - size);  // the oldest make room
+  try {
+    spares_.push_back({data, size});
+  } catch (const std::bad_alloc&) {  // giving memory back may not fail where memory is short
+    return ::operator delete(data, kLarge);
+  }
+  held_ += size;
+}
+
+void MemoryPool::limit(std::size_t most) {
+  const std::lock_guard lock(mutex_);
+  most_ = most;
+  shrink(most);
+}
+
+std::size_t MemoryPool::kept() const {
+  const std::lock_guard lock(mutex_);
+  return held_;
+}
+
+void MemoryPool::shrink(std::size_t most) {
+  while (held_ > most) {
+    held_ -= spares_.front().bytes;
+    ::operator delete(spares_.front().data, kLarge);
+    spares_.pop_front();
   }
 }
 
-void set_kept_memory(std::size_t bytes) { spares().limit(bytes); }
+/// Never destroyed: users in static storage may outlive it.
+MemoryPool& process_pool() {
+  static MemoryPool* const instance = new MemoryPool;
+  return *instance;
+}
+
+void* take_memory(std::size_t bytes) { return pool_in_use().take(bytes); }
+
+void give_back_memory(void* data, std::size_t bytes) noexcept {
+  pool_in_use().give_back(data, bytes);
+}
 
 }  // namespace maskctl
