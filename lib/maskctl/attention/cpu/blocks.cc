@@ -6,11 +6,10 @@
 #include <limits>
 #include <utility>
 
-#include "maskctl/attention/arrays/round_to.h"
 #include "maskctl/attention/cpu/heads.h"
 #include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/attention/cpu/row_products.h"
-#include "maskctl/attention/operations/native_sparse/block_call.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention {
@@ -19,14 +18,14 @@ namespace {
 constexpr float kClosed = -std::numeric_limits<float>::infinity();
 
 struct Arrays {
-  explicit Arrays(const BlockCall& c) : query(c.query), key(c.key), value(c.value) {}
+  explicit Arrays(const BlockProblem& c) : query(c.query), key(c.key), value(c.value) {}
   Floats query, key, value;
 };
 
 /// One token and key head at a time: its keys and the logits of the query heads that read them.
 class TokenRows {
  public:
-  TokenRows(const BlockCall& call, const Arrays& arrays) : c_(call), arrays_(arrays) {}
+  TokenRows(const BlockProblem& call, const Arrays& arrays) : c_(call), arrays_(arrays) {}
 
   /// False when the token sees nothing.
   bool read(std::size_t sequence, Index t, Index u) {
@@ -83,7 +82,7 @@ class TokenRows {
   }
 
  private:
-  const BlockCall& c_;
+  const BlockProblem& c_;
   const Arrays& arrays_;
   Index batch_ = 0, token_ = 0, u_ = 0;
   std::vector<KeyBlock> blocks_;
@@ -93,31 +92,31 @@ class TokenRows {
 };
 
 /// Output and lse of one token and key head.
-void attend(const BlockCall& c, const TokenRows& rows, std::vector<float>& scores,
-            SoftmaxResult& result) {
+void attend(const BlockProblem& c, const TokenRows& rows, std::vector<float>& scores, float* out,
+            float* lse) {
   rows.logits(scores);
   for (Index g = 0; g < c.d.group(); ++g) {
     float* const row = scores.data() + g * rows.width();
     const float top = max_of(row, rows.width());
     const float sum = exp_and_sum(row, rows.width(), top);
     scale_by(row, rows.width(), 1 / sum);
-    result.lse.as<float>()[as_size(rows.lse_at(g))] = top + std::log(sum);
+    lse[rows.lse_at(g)] = top + std::log(sum);
   }
   row_sums(rows.values(), scores.data(), rows.width(), c.d.group(),
-           result.out.as<float>().data() + rows.first_row() * c.d.value_dim);
+           out + rows.first_row() * c.d.value_dim);
 }
 
 /// Where gradients are summed, f32, in the shapes of the inputs.
-struct Slopes {
+struct GradientSums {
   float *query, *key, *value;
 };
 
 /// The gradients that some tokens of one key head give, token by token.
 class Backward {
  public:
-  Backward(const BlockCall& call, const Arrays& arrays, const SoftmaxResult& forward,
-           const Floats& out, const Floats& d_out, const Slopes& sums)
-      : c_(call), rows_(call, arrays), forward_(forward), out_(out), d_out_(d_out), sums_(sums) {}
+  Backward(const BlockProblem& call, const Arrays& arrays, std::span<const float> lse,
+           const Floats& out, const Floats& d_out, const GradientSums& sums)
+      : c_(call), rows_(call, arrays), lse_(lse), out_(out), d_out_(d_out), sums_(sums) {}
 
   void run(const TokenTask& task) {
     for (Index t = task.tokens.begin; t < task.tokens.end; ++t) {
@@ -128,97 +127,109 @@ class Backward {
  private:
   void add_token() {
     const Index group = c_.d.group(), width = rows_.width(), dim = c_.d.dim, n = c_.d.value_dim;
-    const float* const slope = d_out_.data() + rows_.first_row() * n;
+    const float* const d_row = d_out_.data() + rows_.first_row() * n;
     rows_.logits(weights_);
-    slopes_.assign(weights_.size(), 0.0f);
-    row_dots(rows_.values(), slope, group, slopes_.data(), width);
-    for (Index g = 0; g < group; ++g) differentiate(g, slope + g * n);
-    row_sums(rows_.keys(), slopes_.data(), width, group, sums_.query + rows_.first_row() * dim);
+    d_scores_.assign(weights_.size(), 0.0f);
+    row_dots(rows_.values(), d_row, group, d_scores_.data(), width);
+    for (Index g = 0; g < group; ++g) differentiate(g, d_row + g * n);
+    row_sums(rows_.keys(), d_scores_.data(), width, group, sums_.query + rows_.first_row() * dim);
     Index first = 0;
     for (const KeyBlock& block : rows_.blocks()) {
       const Index row = rows_.key_row(block.keys.begin), size = block.keys.size();
-      add_outer(slopes_.data() + first, width, rows_.query(), group, dim, sums_.key + row * dim,
+      add_outer(d_scores_.data() + first, width, rows_.query(), group, dim, sums_.key + row * dim,
                 c_.d.kv_heads * dim, size);
-      add_outer(weights_.data() + first, width, slope, group, n, sums_.value + row * n,
+      add_outer(weights_.data() + first, width, d_row, group, n, sums_.value + row * n,
                 c_.d.kv_heads * n, size);
       first += size;
     }
   }
 
   /// Logits to weights, and their gradients d_out . v to those of q . k.
-  void differentiate(Index g, const float* slope) {
+  void differentiate(Index g, const float* d_row) {
     const Index width = rows_.width(), n = c_.d.value_dim;
     float* const p = weights_.data() + g * width;
-    float* const ds = slopes_.data() + g * width;
+    float* const ds = d_scores_.data() + g * width;
     const float* const out = out_.data() + (rows_.first_row() + g) * n;
-    exp_and_sum(p, width, forward_.lse.as<float>()[as_size(rows_.lse_at(g))]);
+    exp_and_sum(p, width, lse_[as_size(rows_.lse_at(g))]);
     float delta = 0;
-    for (Index x = 0; x < n; ++x) delta += slope[x] * out[x];
+    for (Index x = 0; x < n; ++x) delta += d_row[x] * out[x];
     deltas_.assign(as_size(width), delta);
     softmax_slope(p, ds, deltas_.data(), ds, width);
     scale_by(ds, width, static_cast<float>(c_.scale));
   }
 
-  const BlockCall& c_;
+  const BlockProblem& c_;
   TokenRows rows_;
-  const SoftmaxResult& forward_;
+  std::span<const float> lse_;
   const Floats &out_, &d_out_;
-  Slopes sums_;
-  std::vector<float> weights_, slopes_, deltas_;
+  GradientSums sums_;
+  std::vector<float> weights_, d_scores_, deltas_;
 };
 
-/// The first of the sums, the others added in order.
-Tensor total(std::vector<Tensor>& parts) {
-  const auto sums = parts.front().as<float>();
-  for (std::size_t p = 1; p < parts.size(); ++p) {
-    std::ranges::transform(sums, parts[p].as<float>(), sums.begin(), std::plus<>());
+/// A gradient that several tasks add to at once, each to a part of its own.
+class PartSums {
+ public:
+  PartSums(const MutableTensorView& gradient, Index parts)
+      : first_(gradient),
+        others_(as_size(parts - 1), std::vector<float>(as_size(gradient.elements()))) {
+    first_.fill(0);
   }
-  return std::move(parts.front());
-}
+  float* part(std::size_t p) { return p == 0 ? first_.data() : others_[p - 1].data(); }
+  /// Adds the parts in order.
+  void finish() {
+    for (const std::vector<float>& other : others_) {
+      std::ranges::transform(first_.values(), other, first_.data(), std::plus<>());
+    }
+    first_.finish();
+  }
+
+ private:
+  FloatOutput first_;
+  std::vector<std::vector<float>> others_;
+};
 
 }  // namespace
 
-SoftmaxResult blocks_cpu_forward(const BlockCall& c) {
+void cpu::blocks_forward(const BlockProblem& c, const SoftmaxOutputs& outputs, const Context&) {
   const Arrays arrays(c);
-  SoftmaxResult result{
-      Tensor(DType::kFloat32, {c.d.batch, c.d.queries, c.d.q_heads, c.d.value_dim}),
-      Tensor(DType::kFloat32, {c.d.batch, c.d.q_heads, c.d.queries})};
-  std::fill(result.lse.as<float>().begin(), result.lse.as<float>().end(), kClosed);
+  FloatOutput out(outputs.out);
+  out.fill(0);
+  std::ranges::fill(outputs.lse.as<float>(), kClosed);
   const std::vector<TokenTask> tasks = c.tasks();
   parallel_for(static_cast<Index>(tasks.size()), [&](Index i) {
     const auto& [sequence, u, tokens] = tasks[as_size(i)];
     TokenRows rows(c, arrays);
     std::vector<float> scores;
     for (Index t = tokens.begin; t < tokens.end; ++t) {
-      if (rows.read(sequence, t, u)) attend(c, rows, scores, result);
+      if (rows.read(sequence, t, u))
+        attend(c, rows, scores, out.data(), outputs.lse.as<float>().data());
     }
   });
-  result.out = rounded(std::move(result.out), c.query->dtype());
-  return result;
+  out.finish();
 }
 
-SoftmaxGradients blocks_cpu_backward(const BlockCall& c, const SoftmaxResult& forward,
-                                     const Tensor& d_out) {
+void cpu::blocks_backward(const BlockProblem& c, const SoftmaxBackwardInputs& inputs,
+                          const SoftmaxGradientOutputs& gradients, const Context&) {
   const Arrays arrays(c);
-  const Floats out(&forward.out), slopes(&d_out);
+  const Floats out(inputs.out), d_out(inputs.d_out);
   const Index heads = static_cast<Index>(c.sequences.size()) * c.d.kv_heads;
   const Index parts = parts_of_head(heads);
-  Tensor d_query(DType::kFloat32, c.query->shape());
-  std::vector<Tensor> d_key(as_size(parts), Tensor(DType::kFloat32, c.key->shape()));
-  std::vector<Tensor> d_value(as_size(parts), Tensor(DType::kFloat32, c.value->shape()));
+  FloatOutput d_query(gradients.query);
+  d_query.fill(0);
+  PartSums d_key(gradients.key, parts), d_value(gradients.value, parts);
   // Pieces of one sequence and head add to the same keys: those of a part stay in one task.
   parallel_for(heads * parts, [&](Index i) {
     const std::size_t sequence = as_size(i / parts / c.d.kv_heads), part = as_size(i % parts);
     const Index u = i / parts % c.d.kv_heads, tokens = c.sequences[sequence].tokens.size();
-    Backward task(c, arrays, forward, out, slopes,
-                  {d_query.as<float>().data(), d_key[part].as<float>().data(),
-                   d_value[part].as<float>().data()});
+    Backward task(c, arrays, inputs.lse.as<float>(), out, d_out,
+                  {d_query.data(), d_key.part(part), d_value.part(part)});
     for (Index t = i % parts * kTaskTokens; t < tokens; t += parts * kTaskTokens) {
       task.run({sequence, u, {t, std::min(t + kTaskTokens, tokens)}});
     }
   });
-  return {rounded(std::move(d_query), c.query->dtype()), rounded(total(d_key), c.key->dtype()),
-          rounded(total(d_value), c.value->dtype()), std::nullopt, std::nullopt};
+  d_query.finish();
+  d_key.finish();
+  d_value.finish();
 }
 
 }  // namespace maskctl::attention

@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "maskctl/attention/arrays/round_to.h"
 #include "maskctl/attention/cpu/heads.h"
 #include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/attention/cpu/packed_heads.h"
 #include "maskctl/attention/cpu/prefetch_queue.h"
 #include "maskctl/attention/cpu/tiles.h"
-#include "maskctl/attention/softmax/backends.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/base/work_scope.h"
 
 namespace maskctl::attention {
 namespace {
@@ -58,7 +58,7 @@ class Block {
         log_(weight_.size()),
         factor_(buffer(tiles.rows)) {}
 
-  void run(Index b, Index h, Range rows, PackedHead& head, SoftmaxResult& result) {
+  void run(Index b, Index h, Range rows, PackedHead& head, const SoftmaxOutputs& result) {
     b_ = b, h_ = h, rows_ = rows;
     out_ = result.out.as<float>().data() + (b * c_.d.queries * c_.d.q_heads + h) * c_.d.value_dim;
     lse_ = result.lse.as<float>().data() + (b * c_.d.q_heads + h) * c_.d.queries;
@@ -66,6 +66,7 @@ class Block {
     at_once_ = is_narrow();
     const Index step = at_once_ ? std::min(kStrip, rows.size()) : rows.size();
     for (Index first = 0; first < rows.size(); first += step) {
+      throw_if_stopped();
       strip_ = {first, std::min(first + step, rows.size())};
       start();
       if (at_once_) {
@@ -273,7 +274,7 @@ Index blocks_of_task(Index blocks) {
 }
 
 /// Rows without keys and sinks, where the policy is not zero.
-void apply_policy(const CpuCall& c, SoftmaxResult& result) {
+void apply_policy(const CpuCall& c, const SoftmaxOutputs& result) {
   const EmptyRow policy = c.options.empty_row;
   if (policy == EmptyRow::kZero || sink_count(c.sink_array) > 0) return;
   const auto lse = result.lse.as<float>();
@@ -308,13 +309,13 @@ std::vector<float> empty_row_value(const CpuCall& c, Index b, Index h) {
   return mean;
 }
 
-SoftmaxResult cpu_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& options,
-                          const Dims& d) {
-  const CpuCall c(inputs, options, d);
-  const Tiles tiles(options, d);
-  SoftmaxResult result{
-      Tensor::unwritten(DType::kFloat32, {d.batch, d.queries, d.q_heads, d.value_dim}),
-      Tensor::unwritten(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
+void cpu::softmax_forward(const SoftmaxProblem& problem, const SoftmaxOutputs& outputs,
+                          const Context&) {
+  const CpuCall c(problem);
+  const Dims& d = c.d;
+  const Tiles tiles(c.options, d);
+  FloatOutput out(outputs.out);
+  const SoftmaxOutputs result{out.view(), outputs.lse};
   const Index blocks = ceil_div(d.queries, tiles.rows);
   const Index together = blocks_of_task(d.batch * d.q_heads * blocks);
   const Index parts = ceil_div(blocks, together);
@@ -334,8 +335,7 @@ SoftmaxResult cpu_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& opt
     workers.give_back(std::move(worker));
   });
   apply_policy(c, result);
-  result.out = rounded(std::move(result.out), inputs.query->dtype());
-  return result;
+  out.finish();
 }
 
 }  // namespace maskctl::attention

@@ -1,6 +1,7 @@
 // Softmax attention under mask-like arguments: what the dense operations share.
 #pragma once
 
+#include "maskctl/attention/context.h"
 #include "maskctl/attention/softmax/mask_arguments.h"
 #include "maskctl/attention/softmax/softmax.h"
 
@@ -11,7 +12,7 @@ namespace maskctl::attention {
 SoftmaxResult masked_forward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                              const SoftmaxOptions& options);
 
-/// Its gradients; the cotangents of void queries are ignored.
+/// Its gradients; those of the outputs of void queries are ignored.
 SoftmaxGradients masked_backward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                                  const SoftmaxResult& forward, const Tensor& d_out,
                                  const SoftmaxOptions& options, const Tensor* d_lse = nullptr);

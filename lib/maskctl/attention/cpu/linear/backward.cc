@@ -1,14 +1,14 @@
 // Gradients of the linear family on the CPU: the state of every chunk is kept on the way forward,
 // and chunks are undone from the last to the first.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
-#include "maskctl/attention/arrays/round_to.h"
 #include "maskctl/attention/arrays/to_double.h"
+#include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/attention/cpu/linear/gate_gradients.h"
 #include "maskctl/attention/cpu/linear/state.h"
 #include "maskctl/attention/cpu/linear/tasks.h"
-#include "maskctl/attention/operations/linear/linear_backends.h"
 
 namespace maskctl::attention {
 namespace {
@@ -30,12 +30,12 @@ class Worker {
         d_state_(d),
         packed_(buffer(std::max({capacity_, keys_, values_}) *
                        std::max({kChunk, key_stride_, state_.stride()}))),
-        out_slope_(buffer(rows_ * values_)),
-        state_slope_(out_slope_.size()),
+        d_out_(buffer(rows_ * values_)),
+        state_d_out_(d_out_.size()),
         scores_(buffer(rows_ * kChunk)),
-        score_slopes_(scores_.size()),
+        d_scores_(scores_.size()),
         own_scores_(buffer(capacity_)),
-        own_slopes_(buffer(capacity_)),
+        own_d_scores_(buffer(capacity_)),
         d_query_(buffer(rows_ * key_stride_)),
         d_key_(d_query_.size()),
         d_value_(buffer(rows_ * state_.stride())),
@@ -43,17 +43,17 @@ class Worker {
         gates_(d, capacity_) {}
 
   void run(const LinearHead& head, const float* initial_state, Rows d_out,
-           const float* d_final_state, HeadGradients& slopes) {
+           const float* d_final_state, HeadGradients& gradients) {
     keep_states(head, initial_state);
     d_state_.load(d_final_state);
-    if (slopes.any_gates) gates_.carry(state_.data(), d_state_.data());
+    if (gradients.any_gates) gates_.carry(state_.data(), d_state_.data());
     for (Index n = ceil_div(head.tokens, capacity_); n-- > 0;) {
       chunk_.load(head, n * capacity_);
       chunk_.load_queries(head, n * capacity_);
-      ask_ahead(head, n, d_out, slopes);
-      undo(n * capacity_, entered(n), d_out, slopes);
+      ask_ahead(head, n, d_out, gradients);
+      undo(n * capacity_, entered(n), d_out, gradients);
     }
-    d_state_.store(slopes.initial_state);
+    d_state_.store(gradients.initial_state);
   }
 
  private:
@@ -81,54 +81,54 @@ class Worker {
   }
 
   /// While chunk n is undone: what the one before it will read, and the rows that will be written.
-  void ask_ahead(const LinearHead& head, Index n, const Rows& d_out, const HeadGradients& slopes) {
+  void ask_ahead(const LinearHead& head, Index n, const Rows& d_out,
+                 const HeadGradients& gradients) {
     const Range next = tokens_of(head, n - 1), tokens = tokens_of(head, n);
     ahead_.clear();
     ahead_.ask_keys(head, next, keys_, values_);
     ahead_.ask(head.q, next, keys_);
     ahead_.ask(d_out, next, values_);
-    ahead_.ask(slopes.q, tokens, keys_);
-    ahead_.ask(slopes.k, tokens, keys_);
-    ahead_.ask(slopes.v, tokens, values_);
+    ahead_.ask(gradients.q, tokens, keys_);
+    ahead_.ask(gradients.k, tokens, keys_);
+    ahead_.ask(gradients.v, tokens, values_);
   }
 
   /// All gradients of the loaded chunk; d_state_ goes from after its last token to before its
   /// first.
-  void undo(Index first, const float* entered, const Rows& d_out, HeadGradients& slopes) {
-    const bool by_value = bool(slopes.value_gates);
-    load_out_slope(first, d_out);
+  void undo(Index first, const float* entered, const Rows& d_out, HeadGradients& gradients) {
+    const bool by_value = bool(gradients.value_gates);
+    load_d_out(first, d_out);
     find_d_query(entered);
     if (by_value) read_state(chunk_, entered, state_.stride(), packed_.data(), sums_.data());
     for (Index j = 0; j < chunk_.segments(); ++j) find_scores(j, by_value);
     find_d_key();
     find_d_value();
     for (Index j = chunk_.segments(); j-- > 0;) pass_back(j);
-    if (slopes.any_gates) find_gates(by_value);
+    if (gradients.any_gates) find_gates(by_value);
     add_own();
     chunk_.leave(d_state_.data(), d_state_.stride());
-    pack_rows(state_slope(), values_, chunk_.count(), values_, packed_.data());
+    pack_rows(state_d_out(), values_, chunk_.count(), values_, packed_.data());
     d_state_.add_product(chunk_.state_query(), chunk_.count(), packed_.data());
-    if (slopes.any_gates) {
+    if (gradients.any_gates) {
       gates_.carry(entered, d_state_.data());
-      gates_.write(chunk_.count(), first, slopes);
+      gates_.write(chunk_.count(), first, gradients);
     }
-    write_rows(first, slopes);
+    write_rows(first, gradients);
     chunk_.enter(d_state_.data(), d_state_.stride());
   }
 
-  void load_out_slope(Index first, const Rows& d_out) {
+  void load_d_out(Index first, const Rows& d_out) {
     const Decays& decays = chunk_.values().decays();
     scale_rows(d_out.from(first), chunk_.count(), values_,
-               {.factor = scale_, .cells = decays.cells()}, {out_slope_.data(), values_});
-    if (state_slope() == out_slope_.data()) return;
-    chunk_.scale_before(decays, nullptr, {out_slope_.data(), values_},
-                        {state_slope_.data(), values_});
+               {.factor = scale_, .cells = decays.cells()}, {d_out_.data(), values_});
+    if (state_d_out() == d_out_.data()) return;
+    chunk_.scale_before(decays, nullptr, {d_out_.data(), values_}, {state_d_out_.data(), values_});
   }
 
-  /// out_slope_ as the state meets it.
-  const float* state_slope() const {
+  /// d_out_ as the state meets it.
+  const float* state_d_out() const {
     const bool is_one = !chunk_.values().decays().before(chunk_.segments() - 1);
-    return is_one ? out_slope_.data() : state_slope_.data();
+    return is_one ? d_out_.data() : state_d_out_.data();
   }
 
   // What the state does to the gradients of the chunk. `entered` and the rows that `leave` gives
@@ -136,7 +136,7 @@ class Worker {
 
   void find_d_query(const float* entered) {
     pack_columns(entered, state_.stride(), keys_, values_, packed_.data());
-    multiply(state_slope(), values_, chunk_.rows(), values_, packed_.data(), key_stride_,
+    multiply(state_d_out(), values_, chunk_.rows(), values_, packed_.data(), key_stride_,
              d_query_.data(), key_stride_, false);
     chunk_.scale_before(chunk_.keys().decays(), chunk_.from_start(), {d_query_.data(), key_stride_},
                         {d_query_.data(), key_stride_});
@@ -169,11 +169,11 @@ class Worker {
                      spans.columns(), scores_.data() + row, kChunk, &ahead_);
     chunk_.weigh(j, scores_.data(), own_scores_.data());
     pack_columns(values, values_, tokens.end, values_, packed_.data());
-    multiply_columns(out_slope_.data() + tokens.begin * values_, values_, values_, packed_.data(),
-                     spans.columns(), score_slopes_.data() + row, kChunk, &ahead_);
-    chunk_.weigh(j, score_slopes_.data(), own_slopes_.data());
+    multiply_columns(d_out_.data() + tokens.begin * values_, values_, values_, packed_.data(),
+                     spans.columns(), d_scores_.data() + row, kChunk, &ahead_);
+    chunk_.weigh(j, d_scores_.data(), own_d_scores_.data());
     pack_rows(keys, keys_, tokens.end, keys_, packed_.data());
-    multiply_depths(score_slopes_.data() + row, kChunk, tokens.end, packed_.data(), key_stride_,
+    multiply_depths(d_scores_.data() + row, kChunk, tokens.end, packed_.data(), key_stride_,
                     spans.earlier(), d_query_.data() + tokens.begin * key_stride_, key_stride_,
                     true, &ahead_);
     if (!by_value) return;
@@ -191,11 +191,11 @@ class Worker {
     scale({d_key_.data(), key_stride_}, tokens.end, keys_,
           {.by_column = chunk_.keys().decays().across(j)});
     pack_rows(chunk_.query() + tokens.begin * keys_, keys_, tokens.size(), keys_, packed_.data());
-    multiply_transposed(score_slopes_.data() + row, kChunk, tokens.size(), packed_.data(),
-                        key_stride_, spans.later(), d_key_.data(), key_stride_, &ahead_);
+    multiply_transposed(d_scores_.data() + row, kChunk, tokens.size(), packed_.data(), key_stride_,
+                        spans.later(), d_key_.data(), key_stride_, &ahead_);
     scale({d_value_.data(), stride}, tokens.end, values_,
           {.by_column = chunk_.values().decays().across(j)});
-    pack_rows(out_slope_.data() + tokens.begin * values_, values_, tokens.size(), values_,
+    pack_rows(d_out_.data() + tokens.begin * values_, values_, tokens.size(), values_,
               packed_.data());
     multiply_transposed(scores_.data() + row, kChunk, tokens.size(), packed_.data(), stride,
                         spans.later(), d_value_.data(), stride, &ahead_);
@@ -210,7 +210,7 @@ class Worker {
     const GateGradients::Terms keys{{{chunk_.query(), keys_}, {d_query_.data(), key_stride_}},
                                     {{chunk_.keys().rows(), keys_}, {d_key_.data(), key_stride_}}};
     const GateGradients::Terms values{
-        {{out_slope_.data(), values_}, {sums_.data(), stride}},
+        {{d_out_.data(), values_}, {sums_.data(), stride}},
         {{chunk_.values().rows(), values_}, {d_value_.data(), stride}}};
     gates_.find(chunk_, keys, by_value ? &values : nullptr);
   }
@@ -219,22 +219,24 @@ class Worker {
   /// the gradients of gates: it would cancel in them, but for rounding, and no decay makes it less.
   void add_own() {
     const Index n = chunk_.count(), stride = state_.stride();
-    const Scaling by_slope{.by_row = own_slopes_.data()}, by_score{.by_row = own_scores_.data()};
-    scale_rows({chunk_.keys().rows(), keys_}, n, keys_, by_slope, {d_query_.data(), key_stride_},
+    const Scaling by_d_score{.by_row = own_d_scores_.data()},
+        by_score{.by_row = own_scores_.data()};
+    scale_rows({chunk_.keys().rows(), keys_}, n, keys_, by_d_score, {d_query_.data(), key_stride_},
                true);
-    scale_rows({chunk_.query(), keys_}, n, keys_, by_slope, {d_key_.data(), key_stride_}, true);
-    scale_rows({out_slope_.data(), values_}, n, values_, by_score, {d_value_.data(), stride}, true);
+    scale_rows({chunk_.query(), keys_}, n, keys_, by_d_score, {d_key_.data(), key_stride_}, true);
+    scale_rows({d_out_.data(), values_}, n, values_, by_score, {d_value_.data(), stride}, true);
   }
 
-  void write_rows(Index first, const HeadGradients& slopes) const {
+  void write_rows(Index first, const HeadGradients& gradients) const {
     const Index n = chunk_.count();
     const Scaling by_keys{.cells = chunk_.keys().decays().cells(), .divides = true};
     const Scaling by_values{.cells = chunk_.values().decays().cells(), .divides = true};
     scale_rows({d_query_.data(), key_stride_}, n, keys_, {.cells = by_keys.cells},
-               slopes.q.from(first));
-    scale_rows({d_key_.data(), key_stride_}, n, keys_, by_keys, slopes.k.from(first), slopes.adds);
-    scale_rows({d_value_.data(), state_.stride()}, n, values_, by_values, slopes.v.from(first),
-               slopes.adds);
+               gradients.q.from(first));
+    scale_rows({d_key_.data(), key_stride_}, n, keys_, by_keys, gradients.k.from(first),
+               gradients.adds);
+    scale_rows({d_value_.data(), state_.stride()}, n, values_, by_values, gradients.v.from(first),
+               gradients.adds);
   }
 
   Index keys_, values_, key_stride_;
@@ -243,94 +245,101 @@ class Worker {
   Chunk chunk_;
   LinearState state_, d_state_;
   LinearRowsAhead ahead_;
-  Buffer packed_, out_slope_, state_slope_, scores_, score_slopes_;
-  Buffer own_scores_, own_slopes_;  // of each token with itself, which the others lack
+  Buffer packed_, d_out_, state_d_out_, scores_, d_scores_;
+  Buffer own_scores_, own_d_scores_;  // of each token with itself, which the others lack
   Buffer d_query_, d_key_, d_value_;
-  Buffer sums_;  // o_t / (softmax_scale * R_t), what out_slope_ is the gradient of
+  Buffer sums_;  // o_t / (softmax_scale * R_t), what d_out_ is the gradient of
   GateGradients gates_;
   Buffer states_;  // side by side
 };
 
 /// The gradients of a call, in f32.
-struct Sums {
-  Sums(const RecurrentAttentionInputs& in, const LinearDims& d)
-      : query(like(in.query, d)),
-        key(like(in.key, d)),
-        value(like(in.value, d)),
-        g(like(in.g, d)),
-        gk(like(in.gk, d)),
-        gv(like(in.gv, d)),
-        initial_state(Tensor::unwritten(DType::kFloat32, d.state_shape())),
-        g_gamma(as_size(static_cast<Index>(d.sequences.size()) * d.heads)) {}
-
-  static Tensor like(const Tensor* array, const LinearDims& d) {
-    return array ? d.of_tokens(array->shape()) : Tensor();
+class Sums {
+ public:
+  Sums(const LinearGradientOutputs& outputs, const LinearDims& d)
+      : query_(outputs.query),
+        key_(outputs.key),
+        value_(outputs.value),
+        g_gamma_output_(outputs.g_gamma),
+        g_gamma_(as_size(static_cast<Index>(d.sequences.size()) * d.heads)) {
+    if (outputs.g) g_.emplace(*outputs.g);
+    if (outputs.gk) gk_.emplace(*outputs.gk);
+    if (outputs.gv) gv_.emplace(*outputs.gv);
+    if (!outputs.initial_state) unused_ = Tensor::unwritten(DType::kFloat32, d.state_shape());
+    initial_state_.emplace(outputs.initial_state.value_or(unused_));
+    if (d.covers_tokens()) return;
+    for (const FloatOutput* rows : {&query_, &key_, &value_}) rows->fill(0);
+    for (const auto* rows : {&g_, &gk_, &gv_}) {
+      if (*rows) (*rows)->fill(0);
+    }
   }
 
   HeadGradients head(const LinearCpuCall& c, Index n, Index h) {
     const LinearDims& d = c.d;
-    const auto rows = [&](Tensor& array, Index heads, Index of, Index width) {
-      return c.rows(array.elements() ? array.as<float>().data() : nullptr, n, heads, of, width);
+    const auto gates = [&](const std::optional<FloatOutput>& array, Index width) {
+      return c.rows(array ? array->data() : nullptr, n, d.heads, h, width);
     };
-    HeadGradients slopes;
-    slopes.q = rows(query, d.heads, h, d.key_dim);
-    slopes.k = rows(key, d.kv_heads, d.kv_head(h), d.key_dim);
-    slopes.v = rows(value, d.kv_heads, d.kv_head(h), d.value_dim);
-    if (d.g_per_head) {
-      slopes.head_gates = rows(g, d.heads, h, 1);
-    } else {
-      slopes.key_gates[0] = rows(g, d.heads, h, d.key_dim);
-    }
-    slopes.key_gates[1] = rows(gk, d.heads, h, d.key_dim);
-    slopes.value_gates = rows(gv, d.heads, h, d.value_dim);
-    slopes.by_head = c.g_gamma || d.g_per_head;
-    slopes.any_gates = c.g || c.g_gamma || c.gk || c.gv;
-    slopes.initial_state =
-        initial_state.as<float>().data() + (n * d.heads + h) * d.key_dim * d.value_dim;
-    return slopes;
+    HeadGradients head;
+    head.q = c.rows(query_.data(), n, d.heads, h, d.key_dim);
+    head.k = c.rows(key_.data(), n, d.kv_heads, d.kv_head(h), d.key_dim);
+    head.v = c.rows(value_.data(), n, d.kv_heads, d.kv_head(h), d.value_dim);
+    (d.g_per_head ? head.head_gates : head.key_gates[0]) = gates(g_, d.g_per_head ? 1 : d.key_dim);
+    head.key_gates[1] = gates(gk_, d.key_dim);
+    head.value_gates = gates(gv_, d.value_dim);
+    head.by_head = c.g_gamma || d.g_per_head;
+    head.any_gates = c.g || c.g_gamma || c.gk || c.gv;
+    head.initial_state = initial_state_->data() + (n * d.heads + h) * d.key_dim * d.value_dim;
+    return head;
   }
 
-  Tensor query, key, value, g, gk, gv, initial_state;
-  std::vector<double> g_gamma;  // [N,H]
-};
+  /// Of g_gamma, by one head of one sequence.
+  double& g_gamma(Index sequence, Index heads, Index h) {
+    return g_gamma_[as_size(sequence * heads + h)];
+  }
 
-/// The gradient of g_gamma, summed over the sequences in order.
-Tensor gamma_gradient(const std::vector<double>& of_sequences, const Tensor& g_gamma) {
-  std::vector<double> sums(as_size(g_gamma.elements()));
-  for (std::size_t n = 0; n < of_sequences.size(); ++n) sums[n % sums.size()] += of_sequences[n];
-  return tensor_of(sums, g_gamma);
-}
+  void finish() {
+    for (const FloatOutput* rows : {&query_, &key_, &value_}) rows->finish();
+    for (const auto* rows : {&g_, &gk_, &gv_, &initial_state_}) {
+      if (*rows) (*rows)->finish();
+    }
+    if (g_gamma_output_) finish_gamma();
+  }
+
+ private:
+  /// Adds up the sequences in order.
+  void finish_gamma() {
+    std::vector<double> sums(as_size(g_gamma_output_->elements()));
+    for (std::size_t n = 0; n < g_gamma_.size(); ++n) sums[n % sums.size()] += g_gamma_[n];
+    store(sums, *g_gamma_output_);
+  }
+
+  FloatOutput query_, key_, value_;
+  std::optional<FloatOutput> g_, gk_, gv_, initial_state_;
+  Tensor unused_;  // the gradient of an initial state that there is not
+  std::optional<MutableTensorView> g_gamma_output_;
+  std::vector<double> g_gamma_;  // [N,H]
+};
 
 }  // namespace
 
-LinearAttentionGradients cpu_linear_backward(const RecurrentAttentionInputs& in,
-                                             const Tensor& d_out, const Tensor* d_final_state,
-                                             const LinearDims& d) {
-  const LinearCpuCall call(in, d);
-  const Floats out_slope(&d_out), state_slope(d_final_state);
-  Sums sums(in, d);
+void cpu::linear_backward(const LinearProblem& problem, const LinearBackwardInputs& inputs,
+                          const LinearGradientOutputs& gradients, const Context&) {
+  const LinearCpuCall call(problem);
+  const LinearDims& d = call.d;
+  const Floats d_out(inputs.d_out), d_final_state(inputs.d_final_state);
+  Sums sums(gradients, d);
   const Index group = d.heads / d.kv_heads;
   for_each_linear_task<Worker>(d, d.kv_heads, [&](Worker& worker, Index n, Index u) {
     for (Index h = u * group; h < (u + 1) * group; ++h) {
-      HeadGradients slopes = sums.head(call, n, h);
-      slopes.adds = h > u * group;
+      HeadGradients head = sums.head(call, n, h);
+      head.adds = h > u * group;
       worker.run(call.head(n, h), call.state(call.initial_state, n, h),
-                 call.rows(out_slope.data(), n, d.heads, h, d.value_dim),
-                 call.state(state_slope, n, h), slopes);
-      sums.g_gamma[as_size(n * d.heads + h)] = slopes.g_gamma;
+                 call.rows(d_out.data(), n, d.heads, h, d.value_dim),
+                 call.state(d_final_state, n, h), head);
+      sums.g_gamma(n, d.heads, h) = head.g_gamma;
     }
   });
-  LinearAttentionGradients gradients;
-  gradients.query = rounded(std::move(sums.query), in.query->dtype());
-  gradients.key = rounded(std::move(sums.key), in.key->dtype());
-  gradients.value = rounded(std::move(sums.value), in.value->dtype());
-  if (in.g) gradients.g = rounded(std::move(sums.g), in.g->dtype());
-  if (in.g_gamma) gradients.g_gamma = gamma_gradient(sums.g_gamma, *in.g_gamma);
-  if (in.gk) gradients.gk = rounded(std::move(sums.gk), in.gk->dtype());
-  if (in.gv) gradients.gv = rounded(std::move(sums.gv), in.gv->dtype());
-  if (in.initial_state)
-    gradients.initial_state = rounded(std::move(sums.initial_state), in.initial_state->dtype());
-  return gradients;
+  sums.finish();
 }
 
 }  // namespace maskctl::attention

@@ -39,7 +39,7 @@ class GateGradients {
   void find(const Chunk& chunk, const Terms& keys, const Terms* values);
 
   /// The first token, from what `carry` took last; and the way out, tokens from `first` on.
-  void write(Index count, Index first, HeadGradients& slopes);
+  void write(Index count, Index first, HeadGradients& gradients);
 
  private:
   void forget(const Chunk& chunk, Index j);
