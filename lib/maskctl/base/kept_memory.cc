@@ -22,6 +22,8 @@ std::size_t rounded(std::size_t bytes) {
   return std::max((bytes + unit - 1) / unit * unit, unit);
 }
 
+void* take_small(std::size_t bytes) { return ::operator new(rounded(bytes), kSmall); }
+
 MemoryPool& pool_in_use() {
   MemoryPool* const of_scope = WorkScope::pool();
   return of_scope ? *of_scope : process_pool();
@@ -40,8 +42,8 @@ void* MemoryPool::reuse(std::size_t bytes) {
 }
 
 void* MemoryPool::take(std::size_t bytes) {
+  if (!is_large(bytes)) return take_small(bytes);
   const std::size_t size = rounded(bytes);
-  if (!is_large(bytes)) return ::operator new(size, kSmall);
   bool keeps = false;
   {
     const std::lock_guard lock(mutex_);
@@ -95,9 +97,12 @@ MemoryPool& process_pool() {
   return *instance;
 }
 
-void* take_memory(std::size_t bytes) { return pool_in_use().take(bytes); }
+void* take_memory(std::size_t bytes) {
+  return is_large(bytes) ? pool_in_use().take(bytes) : take_small(bytes);
+}
 
 void give_back_memory(void* data, std::size_t bytes) noexcept {
+  if (!is_large(bytes)) return ::operator delete(data, kSmall);
   pool_in_use().give_back(data, bytes);
 }
 

@@ -9,16 +9,18 @@ thread_local const WorkLimits* innermost = nullptr;
 
 }  // namespace
 
-WorkScope::WorkScope(const WorkLimits& limits) : limits_(limits), outer_(innermost) {
+void WorkScope::enter(const WorkLimits& limits) {
+  limits_ = limits;
+  outer_ = innermost;
   if (outer_) {
-    if (limits_.threads <= 0) limits_.threads = outer_->threads;
-    if (!limits_.pool) limits_.pool = outer_->pool;
-    if (!limits_.stop.stop_possible()) limits_.stop = outer_->stop;
+    if (limits_->threads <= 0) limits_->threads = outer_->threads;
+    if (!limits_->pool) limits_->pool = outer_->pool;
+    if (!limits_->stop.stop_possible()) limits_->stop = outer_->stop;
   }
-  innermost = &limits_;
+  innermost = &*limits_;
 }
 
-WorkScope::~WorkScope() { innermost = outer_; }
+void WorkScope::leave() { innermost = outer_; }
 
 WorkLimits WorkScope::current() { return innermost ? *innermost : WorkLimits{}; }
 int WorkScope::threads() { return innermost ? innermost->threads : 0; }

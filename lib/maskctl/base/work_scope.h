@@ -1,6 +1,7 @@
 // What the work of one call may use: threads, spare memory, and how it is told to stop.
 #pragma once
 
+#include <optional>
 #include <stop_token>
 
 namespace maskctl {
@@ -12,6 +13,8 @@ struct WorkLimits {
   int threads = 0;             // 0: left out
   MemoryPool* pool = nullptr;  // where large buffers come from and go back to
   std::stop_token stop = {};   // parallel_for and throw_if_stopped heed it
+
+  bool sets_any() const { return threads > 0 || pool || stop.stop_possible(); }
 };
 
 /// Sets the limits of everything this thread does until the end of the scope, tasks of
@@ -19,8 +22,12 @@ struct WorkLimits {
 /// the same time.
 class WorkScope {
  public:
-  explicit WorkScope(const WorkLimits& limits);
-  ~WorkScope();
+  explicit WorkScope(const WorkLimits& limits) {
+    if (limits.sets_any()) enter(limits);
+  }
+  ~WorkScope() {
+    if (limits_) leave();
+  }
   WorkScope(const WorkScope&) = delete;
   WorkScope& operator=(const WorkScope&) = delete;
 
@@ -30,8 +37,11 @@ class WorkScope {
   static MemoryPool* pool();
 
  private:
-  WorkLimits limits_;
-  const WorkLimits* outer_;
+  void enter(const WorkLimits& limits);
+  void leave();
+
+  std::optional<WorkLimits> limits_;  // of a scope that sets some
+  const WorkLimits* outer_ = nullptr;
 };
 
 /// Throws Error(kCancelled) when the current scope has been asked to stop.

@@ -59,12 +59,13 @@ class BasicTensorView {
   /// are contiguous and on the host.
   template <class T, class Element = std::conditional_t<std::is_const_v<Byte>, const T, T>>
   std::span<Element> as() const {
-    check_readable();
+    if (place_.space != MemorySpace::kHost || !contiguous_) refuse_reading();
     return {reinterpret_cast<Element*>(data_), as_size(elements_)};
   }
 
  private:
-  void check_readable() const;
+  void set_shape(std::span<const Index> shape);
+  [[noreturn]] void refuse_reading() const;
 
   Byte* data_;
   DType dtype_;

@@ -27,8 +27,9 @@ Floats::Floats(const std::optional<TensorView>& array) {
   data_ = copy_->as<float>().data();
 }
 
-FloatOutput::FloatOutput(const MutableTensorView& output) : output_(output), floats_(output) {
-  if (output.dtype() != DType::kFloat32) floats_ = wide_.emplace(unwritten_floats(output.shape()));
+FloatOutput::FloatOutput(const MutableTensorView& output) : output_(output) {
+  if (output.dtype() != DType::kFloat32) wide_ = unwritten_floats(output.shape());
+  floats_ = wide_ ? wide_->as<float>() : output.as<float>();
 }
 
 void FloatOutput::finish() const {

@@ -30,16 +30,16 @@ class FloatOutput {
   FloatOutput(const FloatOutput&) = delete;
   FloatOutput& operator=(const FloatOutput&) = delete;
 
-  /// In the shape of the output, not written yet.
-  const MutableTensorView& view() const { return floats_; }
-  std::span<float> values() const { return floats_.as<float>(); }
-  float* data() const { return values().data(); }
-  void fill(float value) const { std::ranges::fill(values(), value); }
+  /// All elements, not written yet.
+  std::span<float> values() const { return floats_; }
+  float* data() const { return floats_.data(); }
+  void fill(float value) const { std::ranges::fill(floats_, value); }
   void finish() const;
 
  private:
-  MutableTensorView output_, floats_;
-  std::optional<Tensor> wide_;
+  MutableTensorView output_;
+  std::optional<Tensor> wide_;  // where the output is of another dtype
+  std::span<float> floats_;
 };
 
 /// Everything a task of forward or backward reads.

@@ -26,6 +26,11 @@ using Buffer = std::vector<float>;
 
 Buffer buffer(Index n) { return Buffer(static_cast<std::size_t>(n)); }
 
+/// Where results go: [B,Tq,Hq,Dv] and [B,Hq,Tq].
+struct Results {
+  float *out, *lse;
+};
+
 /// What is worked on at once: rows of queries, a multiple of kRowGroup, and keys, one of
 /// kColumnGroup. Scores of that size, and K and V of a tile, stay in the second-level cache.
 struct Tiles {
@@ -58,10 +63,10 @@ class Block {
         log_(weight_.size()),
         factor_(buffer(tiles.rows)) {}
 
-  void run(Index b, Index h, Range rows, PackedHead& head, const SoftmaxOutputs& result) {
+  void run(Index b, Index h, Range rows, PackedHead& head, const Results& results) {
     b_ = b, h_ = h, rows_ = rows;
-    out_ = result.out.as<float>().data() + (b * c_.d.queries * c_.d.q_heads + h) * c_.d.value_dim;
-    lse_ = result.lse.as<float>().data() + (b * c_.d.q_heads + h) * c_.d.queries;
+    out_ = results.out + (b * c_.d.queries * c_.d.q_heads + h) * c_.d.value_dim;
+    lse_ = results.lse + (b * c_.d.q_heads + h) * c_.d.queries;
     open_.read(*c_.mask.plane(b, h), rows, tile_keys_);
     at_once_ = is_narrow();
     const Index step = at_once_ ? std::min(kStrip, rows.size()) : rows.size();
@@ -274,19 +279,17 @@ Index blocks_of_task(Index blocks) {
 }
 
 /// Rows without keys and sinks, where the policy is not zero.
-void apply_policy(const CpuCall& c, const SoftmaxOutputs& result) {
+void apply_policy(const CpuCall& c, const Results& results) {
   const EmptyRow policy = c.options.empty_row;
   if (policy == EmptyRow::kZero || sink_count(c.sink_array) > 0) return;
-  const auto lse = result.lse.as<float>();
   parallel_for(c.d.batch * c.d.q_heads, [&](Index n) {
     const Index b = n / c.d.q_heads, h = n % c.d.q_heads;
     std::vector<float> mean;
     for (Index i = 0; i < c.d.queries; ++i) {
-      if (lse[static_cast<std::size_t>(n * c.d.queries + i)] != kClosed) continue;
+      if (results.lse[n * c.d.queries + i] != kClosed) continue;
       if (mean.empty()) mean = empty_row_value(c, b, h);
       std::copy(mean.begin(), mean.end(),
-                result.out.as<float>().begin() +
-                    ((b * c.d.queries + i) * c.d.q_heads + h) * c.d.value_dim);
+                results.out + ((b * c.d.queries + i) * c.d.q_heads + h) * c.d.value_dim);
     }
   });
 }
@@ -315,7 +318,7 @@ void cpu::softmax_forward(const SoftmaxProblem& problem, const SoftmaxOutputs& o
   const Dims& d = c.d;
   const Tiles tiles(c.options, d);
   FloatOutput out(outputs.out);
-  const SoftmaxOutputs result{out.view(), outputs.lse};
+  const Results results{out.data(), outputs.lse.as<float>().data()};
   const Index blocks = ceil_div(d.queries, tiles.rows);
   const Index together = blocks_of_task(d.batch * d.q_heads * blocks);
   const Index parts = ceil_div(blocks, together);
@@ -330,11 +333,11 @@ void cpu::softmax_forward(const SoftmaxProblem& problem, const SoftmaxOutputs& o
     std::unique_ptr<Block> worker = workers.take();
     for (Index block = first; block < std::min(first + together, blocks); ++block) {
       const Range rows{block * tiles.rows, std::min((block + 1) * tiles.rows, d.queries)};
-      worker->run(b, h, rows, *head, result);
+      worker->run(b, h, rows, *head, results);
     }
     workers.give_back(std::move(worker));
   });
-  apply_policy(c, result);
+  apply_policy(c, results);
   out.finish();
 }
 

@@ -11,19 +11,17 @@ namespace {
 
 /// A call under its composed mask, checked.
 struct MaskedProblem {
-  Context context;
   SoftmaxProblem softmax;
   std::vector<Index> query_ends;  // see ComposedMask
 };
 
 MaskedProblem masked(SoftmaxInputs inputs, const MaskArguments& arguments,
-                     const SoftmaxOptions& options) {
-  const Context context{options.backend};
+                     const SoftmaxOptions& options, const Context& context) {
   const WorkScope scope(context.limits());
   inputs.mask = nullptr;
   const Dims d = checked_dims(inputs, options);
   ComposedMask composed = compose(arguments, {d.batch, d.q_heads, d.kv_heads, d.queries, d.keys});
-  return {context, softmax_problem(inputs, options, d, std::move(composed.mask)),
+  return {softmax_problem(inputs, options, d, std::move(composed.mask)),
           std::move(composed.query_ends)};
 }
 
@@ -48,8 +46,9 @@ void clear_void(const std::vector<Index>& query_ends, Index axis, Tensor& x) {
 
 SoftmaxResult masked_forward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                              const SoftmaxOptions& options) {
-  const MaskedProblem problem = masked(inputs, arguments, options);
-  SoftmaxResult result = softmax_forward(problem.softmax, problem.context);
+  const Context context{options.backend};
+  const MaskedProblem problem = masked(inputs, arguments, options, context);
+  SoftmaxResult result = softmax_forward(problem.softmax, context);
   clear_void(problem.query_ends, 1, result.out);
   return result;
 }
@@ -57,24 +56,26 @@ SoftmaxResult masked_forward(const SoftmaxInputs& inputs, const MaskArguments& a
 SoftmaxGradients masked_backward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                                  const SoftmaxResult& forward, const Tensor& d_out,
                                  const SoftmaxOptions& options, const Tensor* d_lse) {
-  const MaskedProblem problem = masked(inputs, arguments, options);
+  const Context context{options.backend};
+  const MaskedProblem problem = masked(inputs, arguments, options, context);
   if (problem.query_ends.empty()) {
-    return softmax_backward(problem.softmax, forward, d_out, d_lse, problem.context);
+    return softmax_backward(problem.softmax, forward, d_out, d_lse, context);
   }
   check_shape("d_out", d_out, forward.out.shape());
   Tensor live_out = d_out;
   clear_void(problem.query_ends, 1, live_out);
-  if (!d_lse) return softmax_backward(problem.softmax, forward, live_out, nullptr, problem.context);
+  if (!d_lse) return softmax_backward(problem.softmax, forward, live_out, nullptr, context);
   check_shape("d_lse", *d_lse, forward.lse.shape());
   Tensor live_lse = *d_lse;
   clear_void(problem.query_ends, 2, live_lse);
-  return softmax_backward(problem.softmax, forward, live_out, &live_lse, problem.context);
+  return softmax_backward(problem.softmax, forward, live_out, &live_lse, context);
 }
 
 Tensor masked_weights(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                       const SoftmaxOptions& options) {
-  const MaskedProblem problem = masked(inputs, arguments, options);
-  Tensor weights = softmax_weights(problem.softmax, problem.context);
+  const Context context{options.backend};
+  const MaskedProblem problem = masked(inputs, arguments, options, context);
+  Tensor weights = softmax_weights(problem.softmax, context);
   clear_void(problem.query_ends, 2, weights);
   return weights;
 }
