@@ -184,8 +184,4 @@ NamedArguments read_call(const NamedOperation& operation, const CallOptions& opt
   return arguments;
 }
 
-std::string_view name(attention::Backend backend) {
-  return backend == attention::Backend::kReference ? "reference" : "cpu";
-}
-
 }  // namespace maskctl::app

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <iterator>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,11 +30,6 @@ std::span<const BackendRow> backends();
 /// Throws Error(kUnsupported) for a backend that has no row.
 std::span<const BackendRow>::iterator row_of(std::span<const BackendRow> rows, Backend backend);
 inline const BackendRow& backend_row(Backend backend) { return *row_of(backends(), backend); }
-
-/// "reference", "cpu".
-std::string_view name(Backend backend);
-/// Nothing for an unknown name.
-std::optional<Backend> backend_from_name(std::string_view name);
 
 /// Whether a backend has a kernel at all; a problem may still be refused.
 template <class Problem, class... Arrays>

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "maskctl/base/kept_memory.h"
 #include "maskctl/base/work_scope.h"
@@ -15,6 +17,11 @@ namespace maskctl::attention {
 /// kReference: float64 in plain loops, the judge of all others. kCpu: f32 tiles, vectorised and on
 /// all threads, skipping what the mask closes.
 enum class Backend : std::uint8_t { kReference, kCpu };
+
+/// "reference", "cpu". Throws Error(kUnsupported) for a backend that this build was made without.
+std::string_view name(Backend backend);
+/// Nothing for an unknown name.
+std::optional<Backend> backend_from_name(std::string_view name);
 
 /// Belongs to the caller, who may share it between calls and threads. By default a call runs on the
 /// CPU with the threads and the memory pool of the process, and is never stopped.
