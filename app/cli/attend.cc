@@ -17,29 +17,44 @@
 namespace maskctl::app {
 namespace {
 
-using attention::NamedOperation;
+using attention::Operation;
 
 std::string operations_text() {
   std::string out;
-  for (const NamedOperation& operation : attention::named_operations()) {
-    out += fmt::format("{:<31}{}{}\n", operation.name, operation.summary,
-                       operation.has_gradients ? "" : " (no gradients)");
+  for (const Operation* operation : attention::operations()) {
+    out += fmt::format("{:<31}{}{}\n", operation->name, operation->summary,
+                       operation->has_gradients() ? "" : " (no gradients)");
   }
   return out;
 }
 
-std::string arguments_text(const NamedOperation& operation) {
+std::string line_of(const attention::Field& field) {
+  if (!field.is_array) return fmt::format("  {:<26}{}\n", field.name, field.help);
+  std::string axes = "[" + std::string(field.axes) + "]";
+  for (std::size_t at; (at = axes.find('|')) != axes.npos;) axes.replace(at, 1, "] or [");
+  return fmt::format("  {:<26}{}{}{}\n", field.name, axes,
+                     field.is(attention::kIntegers) ? " integers" : "",
+                     field.is(attention::kRequired) ? ", needed" : "");
+}
+
+std::string fields_text(const Operation& operation) {
+  std::string out;
+  for (const bool arrays : {true, false}) {
+    for (const attention::Field& field : operation.fields) {
+      if (field.listed() && field.is_array == arrays) out += line_of(field);
+    }
+  }
+  return out;
+}
+
+std::string arguments_text(const Operation& operation) {
   std::string out = fmt::format("{}: {}\n", operation.name, operation.summary);
-  for (const attention::NamedArray& array : operation.arrays) {
-    std::string axes = "[" + std::string(array.axes) + "]";
-    for (std::size_t at; (at = axes.find('|')) != axes.npos;) axes.replace(at, 1, "] or [");
-    out += fmt::format("  {:<26}{}{}{}\n", array.name, axes, array.integers ? " integers" : "",
-                       array.required ? ", needed" : "");
+  out += fields_text(operation);
+  if (operation.other_form) {
+    out +=
+        fmt::format("or {}\n{}", operation.other_form->summary, fields_text(*operation.other_form));
   }
-  for (const attention::NamedOption& option : operation.options) {
-    out += fmt::format("  {:<26}{}\n", option.name, option.values);
-  }
-  if (operation.takes_mask) out += "  a mask: --mask SOURCE, with -t steps\n";
+  if (operation.takes_mask()) out += "  a mask: --mask SOURCE, with -t steps\n";
   return out;
 }
 
@@ -101,8 +116,8 @@ void attend(const AttendOptions& options, const GlobalOptions& globals) {
     throw Error(Errc::kInvalidArgument,
                 "attend: no operation; `maskctl attend --list` names them all");
   }
-  const NamedOperation& operation = operation_named(options.operation);
-  if (options.gradients && !operation.has_gradients) {
+  const Operation& operation = operation_named(options.operation);
+  if (options.gradients && !operation.has_gradients()) {
     throw Error(Errc::kInvalidArgument, fmt::format("{} has no gradients", operation.name));
   }
   if (options.output.dtype && !is_floating(*options.output.dtype)) {

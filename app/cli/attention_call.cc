@@ -10,6 +10,7 @@
 
 #include "app/cli/layout.h"
 #include "app/cli/parse.h"
+#include "maskctl/attention/axes.h"
 #include "maskctl/base/error.h"
 #include "maskctl/pipeline/values.h"
 
@@ -18,21 +19,26 @@ namespace {
 
 using attention::AxisExtents;
 using attention::NamedArguments;
-using attention::NamedOperation;
+using attention::Operation;
 
-template <class Entries>
-bool contains(const Entries& entries, std::string_view name) {
-  return std::ranges::any_of(entries, [name](const auto& entry) { return entry.name == name; });
+/// Whether an argument of that name is an array, or an option.
+bool has(const Operation& operation, std::string_view name, bool is_array) {
+  const auto in = [&](const Operation& form) {
+    return std::ranges::any_of(form.fields, [&](const attention::Field& field) {
+      return field.name == name && field.is_array == is_array && field.listed();
+    });
+  };
+  return in(operation) || (operation.other_form && in(*operation.other_form));
 }
 
-bool is_array(const NamedOperation& operation, std::string_view name, std::string_view value) {
+bool is_array(const Operation& operation, std::string_view name, std::string_view value) {
   if (name.starts_with("cotangent_")) return true;
   // An argument that is an array or a number: block_counts.
   const bool digits = value.find_first_not_of("0123456789") == value.npos;
-  return contains(operation.arrays, name) && !(contains(operation.options, name) && digits);
+  return has(operation, name, true) && !(has(operation, name, false) && digits);
 }
 
-void add_word(const NamedOperation& operation, const CallOptions& options, const std::string& word,
+void add_word(const Operation& operation, const CallOptions& options, const std::string& word,
               Loader& loader, NamedArguments& arguments) {
   const std::size_t mark = word.find('=');
   if (mark == word.npos || mark == 0) {
@@ -49,24 +55,17 @@ void add_word(const NamedOperation& operation, const CallOptions& options, const
   }
 }
 
-const AxisExtents& default_axes() {
-  static const AxisExtents kDefaults = {
-      {"B", 1},   {"T", 128}, {"Tq", 128}, {"Tk", 128}, {"S", 128}, {"Hq", 4},
-      {"Hkv", 4}, {"H", 4},   {"D", 64},   {"Dv", 64},  {"K", 64},  {"V", 64},
-      {"R", 64},  {"P", 32},  {"C", 64},   {"M", 128},  {"N", 64},  {"G", 4}};
-  return kDefaults;
-}
-
 AxisExtents given_axes(const std::string& text) {
+  const AxisExtents& usual = attention::usual_extents();
   AxisExtents out;
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::string_view part = rest.substr(0, rest.find('+'));
     rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-    const std::string axis(part.substr(0, part.find('=')));
-    if (axis.size() == part.size() || !default_axes().contains(axis)) {
+    std::string axis(part.substr(0, part.find('=')));
+    if (axis.size() == part.size() || !usual.contains(axis)) {
       std::vector<std::string> known;
-      for (const auto& [name, extent] : default_axes()) known.push_back(name);
+      for (const auto& [name, extent] : usual) known.push_back(name);
       throw Error(Errc::kInvalidArgument,
                   fmt::format("--axes: '{}' is not AXIS=N with one of the axes {}", part,
                               fmt::join(known, ", ")));
@@ -76,24 +75,18 @@ AxisExtents given_axes(const std::string& text) {
   return out;
 }
 
-/// The axes of "B Tq Hq D|Tq Hq D" of all arrays.
-std::set<std::string> axes_of(const NamedOperation& operation) {
+/// The names of the axes of all arrays.
+std::set<std::string> axes_of(const Operation& operation) {
   std::set<std::string> out;
-  for (const attention::NamedArray& array : operation.arrays) {
-    std::string axis;
-    for (const char c : array.axes) {
-      if (c != ' ' && c != '|') {
-        axis += c;
-      } else {
-        out.insert(std::exchange(axis, ""));
-      }
+  for (const attention::Field& field : operation.fields) {
+    for (const auto& alternative : attention::axes_alternatives(field.axes)) {
+      for (const attention::Axis& axis : alternative) out.insert(axis.name);
     }
-    out.insert(axis);
   }
   return out;
 }
 
-void check_axes(const NamedOperation& operation, const AxisExtents& given) {
+void check_axes(const Operation& operation, const AxisExtents& given) {
   const std::set<std::string> known = axes_of(operation);
   for (const auto& [axis, extent] : given) {
     if (known.contains(axis)) continue;
@@ -103,13 +96,13 @@ void check_axes(const NamedOperation& operation, const AxisExtents& given) {
 }
 
 /// Throws where the queries of a mask stand on the axis of heads.
-void check_layout(const NamedOperation& operation, const CallOptions& options, const Mask& mask,
+void check_layout(const Operation& operation, const CallOptions& options, const Mask& mask,
                   const NamedArguments& arguments) {
   const auto query = arguments.arrays.find("query");
   const bool comparable =
       !options.layout && query != arguments.arrays.end() && query->second.rank() == 4;
   if (!comparable) return;
-  const bool heads_first = own_layout(operation) == attention::Layout::kBhtd;
+  const bool heads_first = operation.heads_first();
   const std::size_t time = heads_first ? 2 : 1, heads = heads_first ? 1 : 2;
   const Tensor& array = query->second;
   if (array.extent(time) == mask.queries() || array.extent(heads) != mask.queries()) return;
@@ -139,13 +132,11 @@ void take_extents(const Mask& mask, const AxisExtents& given, AxisExtents& exten
 
 }  // namespace
 
-const NamedOperation& operation_named(const std::string& name) {
-  if (const NamedOperation* found = attention::find_operation(name)) return *found;
+const Operation& operation_named(const std::string& name) {
+  if (const Operation* found = attention::find_operation(name)) return *found;
   std::vector<std::string_view> names;
-  for (const NamedOperation& operation : attention::named_operations()) {
-    names.push_back(operation.name);
-  }
-  return attention::named_operations()[parse_choice(name, "operation", names)];
+  for (const Operation* operation : attention::operations()) names.push_back(operation->name);
+  return *attention::operations()[parse_choice(name, "operation", names)];
 }
 
 AxisExtents parse_axes(const std::string& text, std::optional<Index> size) {
@@ -154,12 +145,11 @@ AxisExtents parse_axes(const std::string& text, std::optional<Index> size) {
     for (const char* axis : {"T", "Tq", "Tk", "S", "M"}) out.try_emplace(axis, *size);
   }
   if (const auto dim = out.find("D"); dim != out.end()) out.try_emplace("Dv", dim->second);
-  out.insert(default_axes().begin(), default_axes().end());
+  out.insert(attention::usual_extents().begin(), attention::usual_extents().end());
   return out;
 }
 
-NamedArguments read_call(const NamedOperation& operation, const CallOptions& options,
-                         Loader& loader) {
+NamedArguments read_call(const Operation& operation, const CallOptions& options, Loader& loader) {
   NamedArguments arguments;
   for (const std::string& word : options.words) {
     add_word(operation, options, word, loader, arguments);
@@ -169,7 +159,7 @@ NamedArguments read_call(const NamedOperation& operation, const CallOptions& opt
   AxisExtents extents = parse_axes(options.axes);
   if (!options.mask.empty()) {
     arguments.mask = loader.transformed(loader.read(options.mask).mask);
-    if (contains(operation.options, "causal")) arguments.options.try_emplace("causal", "false");
+    if (operation.has("causal")) arguments.options.try_emplace("causal", "false");
     check_layout(operation, options, *arguments.mask, arguments);
     take_extents(*arguments.mask, given, extents);
   }

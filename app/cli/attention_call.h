@@ -6,18 +6,18 @@
 
 #include "app/cli/load.h"
 #include "app/cli/options_attention.h"
-#include "maskctl/attention/named/operations.h"
+#include "maskctl/attention/by_name.h"
 
 namespace maskctl::app {
 
 /// Throws Error(kInvalidArgument), with the nearest name.
-const attention::NamedOperation& operation_named(const std::string& name);
+const attention::Operation& operation_named(const std::string& name);
 
 /// The arrays and options of NAME=... words, the mask after its steps, and random arrays for those
 /// that are missing; the extents of a mask are those of the arrays. Operations that are causal by
 /// default are not when a mask is given, unless a word says so. Throws Error(kInvalidArgument) for
 /// a name given twice, Error(kShape) for --axes that contradict the mask.
-attention::NamedArguments read_call(const attention::NamedOperation& operation,
+attention::NamedArguments read_call(const attention::Operation& operation,
                                     const CallOptions& options, Loader& loader);
 
 /// "B=2+Tq=64" over `size`, where it is given, for axes of tokens, rows and lengths, and over the

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/named/call.h"
+#include "maskctl/attention/by_name.h"
 #include "maskctl/attention/verify/judge.h"
 #include "maskctl/inspect/diff.h"
 

@@ -63,8 +63,8 @@ void backends(const BackendsOptions& options) {
     lines.insert(lines.end(), more.begin(), more.end());
   }
   if (lines.empty()) {  // by the name of the function, or mistyped
-    const attention::NamedOperation& operation = operation_named(options.operation);
-    lines = lines_of(operation.registry.empty() ? operation.name : operation.registry);
+    const attention::Operation& operation = operation_named(options.operation);
+    lines = lines_of(operation.id);
   }
   const MachineReport machine = machine_report();
   write_stdout(options.json ? backends_json(machine, lines) : backends_text(machine, lines));

@@ -24,7 +24,7 @@ namespace {
 
 using attention::Backend;
 using attention::NamedArguments;
-using attention::NamedOperation;
+using attention::Operation;
 
 double bytes_of(const NamedArguments& arguments, const attention::NamedResults& results,
                 bool backward) {
@@ -48,7 +48,7 @@ double seconds_of(const std::function<void()>& work) {
 /// another layout than it takes.
 class Timer {
  public:
-  Timer(const NamedOperation& operation, NamedArguments arguments,
+  Timer(const Operation& operation, NamedArguments arguments,
         std::optional<attention::Layout> layout)
       : operation_(operation), arguments_(std::move(arguments)), layout_(layout) {
     for (auto& [name, array] : arguments_.arrays) {
@@ -77,7 +77,7 @@ class Timer {
         seconds_of([&] { array = turned(operation_, name, std::move(array), layout_); });
   }
 
-  const NamedOperation& operation_;
+  const Operation& operation_;
   NamedArguments arguments_;
   std::optional<attention::Layout> layout_;
 };
@@ -94,7 +94,7 @@ BenchLine line_of(std::vector<double> seconds, double bytes) {
 }
 
 /// Forward, and backward where a cotangent is among the arguments.
-std::vector<BenchLine> timed(const NamedOperation& operation, const NamedArguments& arguments,
+std::vector<BenchLine> timed(const Operation& operation, const NamedArguments& arguments,
                              const BenchOptions& options) {
   const Timer timer(operation, arguments, options.layout);
   attention::NamedResults results;
@@ -119,7 +119,7 @@ std::vector<BenchLine> timed(const NamedOperation& operation, const NamedArgumen
 }
 
 /// Random cotangents, made before anything is timed.
-void add_cotangents(const NamedOperation& operation, NamedArguments& arguments) {
+void add_cotangents(const Operation& operation, NamedArguments& arguments) {
   const attention::NamedResults results = run(operation, arguments);
   std::uint64_t seed = 1;
   for (const char* name : {"out", "final_state"}) {
@@ -138,7 +138,7 @@ class Bench {
 
   std::vector<BenchLine> run() {
     for (const std::string& name : options_.operations) {
-      const NamedOperation& operation = operation_named(name);
+      const Operation& operation = operation_named(name);
       for (const Index size : options_.sizes) {
         axes_ = parse_axes(options_.axes, size);
         run_masks(operation, size);
@@ -148,8 +148,8 @@ class Bench {
   }
 
  private:
-  void run_masks(const NamedOperation& operation, Index size) {
-    if (!operation.takes_mask) {
+  void run_masks(const Operation& operation, Index size) {
+    if (!operation.takes_mask()) {
       run_backends(operation, size, "-", nullptr);
       return;
     }
@@ -162,15 +162,17 @@ class Bench {
     }
   }
 
-  void run_backends(const NamedOperation& operation, Index size, const std::string& label,
+  void run_backends(const Operation& operation, Index size, const std::string& label,
                     const Mask* mask) {
     NamedArguments arguments;
-    if (mask) arguments.mask = *mask;
-    if (mask && operation.name == "blocksparse_attention") arguments.options["causal"] = "false";
+    if (mask) {
+      arguments = without_closing(operation, std::move(arguments));
+      arguments.mask = *mask;
+    }
     add_random_arrays(operation, {.extents = axes_, .seed = 1, .max_bytes = globals_.max_bytes},
                       arguments);
     arguments.backend = options_.backends.front();
-    if (options_.backward && operation.has_gradients) add_cotangents(operation, arguments);
+    if (options_.backward && operation.has_gradients()) add_cotangents(operation, arguments);
     for (const Backend backend : options_.backends) {
       arguments.backend = backend;
       for (BenchLine& line : timed(operation, arguments, options_)) {

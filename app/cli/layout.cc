@@ -7,7 +7,7 @@ namespace maskctl::app {
 namespace {
 
 using attention::Layout;
-using attention::NamedOperation;
+using attention::Operation;
 
 /// "B Tq Hq D" or "B Hq Tq D".
 bool has_heads_beside_time(std::string_view axes) {
@@ -16,11 +16,11 @@ bool has_heads_beside_time(std::string_view axes) {
 }
 
 /// The axes of the argument that an argument or a result is like.
-std::string_view axes_of(const NamedOperation& operation, std::string_view name) {
+std::string_view axes_of(const Operation& operation, std::string_view name) {
   if (name.starts_with("grad_")) name.remove_prefix(5);
-  if (name == "out" || name == "cotangent_out") return operation.arrays.front().axes;
-  const auto found = std::ranges::find(operation.arrays, name, &attention::NamedArray::name);
-  return found == operation.arrays.end() ? "" : found->axes;
+  if (name == "out" || name == "cotangent_out") return operation.fields.front().axes;
+  const auto found = std::ranges::find(operation.fields, name, &attention::Field::name);
+  return found == operation.fields.end() ? "" : found->axes;
 }
 
 /// Axes 1 and 2 exchanged.
@@ -41,11 +41,11 @@ Tensor exchanged(const Tensor& from) {
 
 }  // namespace
 
-Layout own_layout(const NamedOperation& operation) {
-  return operation.arrays.front().axes.starts_with("B H") ? Layout::kBhtd : Layout::kBthd;
+Layout own_layout(const Operation& operation) {
+  return operation.heads_first() ? Layout::kBhtd : Layout::kBthd;
 }
 
-Tensor turned(const NamedOperation& operation, const std::string& name, Tensor tensor,
+Tensor turned(const Operation& operation, const std::string& name, Tensor tensor,
               std::optional<Layout> layout) {
   const bool stays = !layout || *layout == own_layout(operation) || tensor.rank() != 4 ||
                      name == "bias" || !has_heads_beside_time(axes_of(operation, name));

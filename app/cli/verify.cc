@@ -100,11 +100,14 @@ attention::NamedResults given_results(const VerifyOptions& options, Loader& load
 }
 
 /// An output says nothing beside random inputs.
-void check_inputs(const attention::NamedOperation& operation, const VerifyOptions& options) {
+void check_inputs(const attention::Operation& operation, const VerifyOptions& options) {
+  const auto is_given = [&](std::string_view name) {
+    return has_word(options, std::string(name) + "=");
+  };
   std::string missing;
-  for (const attention::NamedArray& array : operation.arrays) {
-    if (!array.required || has_word(options, std::string(array.name) + "=")) continue;
-    missing += fmt::format("{}{}=SOURCE", missing.empty() ? "" : " ", array.name);
+  for (const attention::Field& field : form_of(operation, is_given).fields) {
+    if (!field.is(attention::kRequired) || is_given(field.name)) continue;
+    missing += fmt::format("{}{}=SOURCE", missing.empty() ? "" : " ", field.name);
   }
   if (missing.empty()) return;
   throw Error(Errc::kInvalidArgument,

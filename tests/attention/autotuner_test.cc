@@ -5,7 +5,7 @@
 #include <future>
 
 #include "attention/arrays.h"
-#include "maskctl/attention/modules/functions.h"
+#include "maskctl/attention/runtime/modules.h"
 #include "support/error_of.h"
 
 namespace {
@@ -98,11 +98,11 @@ TEST_CASE("autotune_recorded: recorded calls are tuned when their arrays are gon
     const MaskInfo info = MaskInfo::from_segments(random.integers({1, 16}, 2));
     const BlockMap map(mask.plane(0, 0), 8, 8);
     FlashAttentionOptions flash;
-    flash.mask = &mask, flash.mask_info = &info;
+    flash.mask.mask = &mask, flash.mask.mask_info = &info;
     executor(FlashAttention(), {&x, &x, &x}, flash);
     executor(FlashAttention(), {&x, &x, &x}, flash);
     BlocksparseAttentionOptions sparse;
-    sparse.block_map = &map;
+    sparse.mask.block_map = &map;
     executor(BlockSparseAttention(), {&turned, &turned, &turned}, sparse);
     const Tensor bias = random.normal({1, 1, 16, 16});
     ScaledDotProductAttentionOptions plain;
@@ -140,7 +140,7 @@ TEST_CASE("autotune_recorded: a runtime answers while it tunes") {
   Runtime runtime(options);
   Random random(2);
   const Tensor x = random.normal({1, 8, 2, 8});
-  modules::flash_attention(x, x, x, {}, {}, runtime);
+  runtime.call<FlashAttentionOp>({&x, &x, &x});
   tuning = &runtime;
   (void)runtime.autotune_recorded();
   CHECK(events > 0);
@@ -155,10 +155,10 @@ TEST_CASE("autotune_recorded: a runtime tunes what all its executors recorded") 
   Runtime runtime(options);
   Random random(2);
   const Tensor x = random.normal({1, 8, 2, 8});
-  modules::flash_attention(x, x, x, {}, {}, runtime);
-  modules::ring_attention(x, x, x, {}, {}, runtime);
+  runtime.call<FlashAttentionOp>({&x, &x, &x});
+  runtime.call<RingAttentionOp>({&x, &x, &x});
   CHECK(runtime.autotune_recorded().entries.size() == 2);
-  CHECK(runtime.executor(FlashAttentionOp::kInfo).chain().tuned().entries.size() == 1);
+  CHECK(runtime.executor(FlashAttentionOp::operation()).chain().tuned().entries.size() == 1);
 }
 
 }  // namespace

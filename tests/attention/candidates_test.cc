@@ -4,15 +4,8 @@
 
 #include "attention/arrays.h"
 #include "attention/paged_batches.h"
-#include "maskctl/attention/modules/gla_attention.h"
-#include "maskctl/attention/modules/grouped_matmul.h"
-#include "maskctl/attention/modules/lightning_attention.h"
-#include "maskctl/attention/modules/page_attention.h"
-#include "maskctl/attention/modules/ragged_decode_attention.h"
-#include "maskctl/attention/modules/ragged_page_attention.h"
-#include "maskctl/attention/modules/ragged_page_attention_v3.h"
-#include "maskctl/attention/modules/recurrent_attention.h"
 #include "maskctl/attention/runtime/config_text.h"
+#include "maskctl/attention/runtime/modules.h"
 
 namespace {
 
@@ -36,26 +29,19 @@ Options on_reference() {
 /// All results, or gradients, by name.
 using Results = std::map<std::string, Tensor>;
 
-template <class Op>
-Results results_of(typename Op::Output output) {
+Results by_name(std::span<const ResultField> fields, void* of) {
   Results all;
-  Op::outputs(output, [&all](std::string_view name, auto& array, std::string_view) {
-    if constexpr (std::is_same_v<decltype(array), Tensor&>) all[std::string(name)] = array;
-  });
+  for (const ResultArray& array : arrays_of(fields, of))
+    all[std::string(array.name)] = *array.tensor;
   return all;
 }
-
+template <class Op>
+Results results_of(typename Op::Output output) {
+  return by_name(Op::operation().outputs, &output);
+}
 template <class Op>
 Results gradients_of(typename Op::Gradients gradients) {
-  Results all;
-  Op::gradients(gradients, [&all](std::string_view name, auto& array) {
-    if constexpr (std::is_same_v<decltype(array), Tensor&>) {
-      all[std::string(name)] = array;
-    } else if (array) {
-      all[std::string(name)] = *array;
-    }
-  });
-  return all;
+  return by_name(Op::operation().gradients, &gradients);
 }
 
 void check_results(const Results& seen, const Results& expected, double tolerance) {
@@ -68,7 +54,7 @@ void check_results(const Results& seen, const Results& expected, double toleranc
 template <class Op>
 void check_candidates(const typename Op::Inputs& in, typename Op::Options options,
                       std::size_t candidates, std::size_t kinds, double tolerance) {
-  INFO(Op::kInfo.id);
+  INFO(Op::operation().id);
   const Module<Op> module;
   options.backend = Backend::kReference;
   const auto twin = Op::forward(in, options);

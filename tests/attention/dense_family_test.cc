@@ -57,8 +57,8 @@ TEST_CASE("sdpa is the core under causal, window, mask, lengths and bias") {
     const Tensor lengths = i32({17, 9});
     const bool causal = seed % 2 == 0, made = seed % 3 == 0;
     ScaledDotProductAttentionOptions o;
-    o.attention_mask = &keys, o.key_lengths = &lengths, o.causal = causal;
-    o.sliding_window = {6, 3}, o.softmax_scale = 0.3;
+    o.mask.attention_mask = &keys, o.mask.key_lengths = &lengths, o.mask.causal = causal;
+    o.mask.window = {6, 3}, o.softmax.scale = 0.3;
     if (made)
       o.init_bias = [&bias] { return bias; };
     else
@@ -72,7 +72,7 @@ TEST_CASE("sdpa is the core under causal, window, mask, lengths and bias") {
     a.check(
         mask, core, &bias, nullptr,
         [&](Backend backend) {
-          o.backend = backend;
+          o.softmax.backend = backend;
           return scaled_dot_product_attention(a.query, a.key, a.value, o);
         },
         [&](Backend, const SoftmaxResult& r) {
@@ -87,8 +87,8 @@ TEST_CASE("sdpa gives 0 past query_lengths whatever empty rows give, and no grad
   for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
     for (const EmptyRow policy : {EmptyRow::kMean, EmptyRow::kNan}) {
       ScaledDotProductAttentionOptions o;
-      o.query_lengths = &lengths, o.key_lengths = &keys;
-      o.empty_row = policy, o.backend = backend;
+      o.mask.query_lengths = &lengths, o.mask.key_lengths = &keys;
+      o.softmax.empty_row = policy, o.softmax.backend = backend;
       const SoftmaxResult r = scaled_dot_product_attention(a.query, a.key, a.value, o);
       const auto row = [&](const Tensor& x, Index i) {
         return x.as<float>()[as_size((13 + i) * 24)];
@@ -118,8 +118,9 @@ TEST_CASE("attention adds its bias after the cap, for heads, key heads or all, a
     const Tensor whole = repeat_heads(bias, 4 / heads);
     for (const MaskWithBias rule : {MaskWithBias::kAnd, MaskWithBias::kIgnore}) {
       AttentionOptions o;
-      o.bias = &bias, o.softmax_aux = &sinks, o.attention_mask = &flags, o.mask_with_bias = rule;
-      o.logits_soft_cap = 2.0, o.sliding_window = 5, o.causal = true;
+      o.bias = &bias, o.softmax_aux = &sinks, o.mask.attention_mask = &flags,
+      o.mask_with_bias = rule;
+      o.softmax.soft_cap = 2.0, o.mask.window = 5, o.mask.causal = true;
       const Mask mask = mask_of_rule(2, 4, 13, 17, [&](Index b, Index h, Index i, Index j) {
         const bool flag = flags.as<std::uint8_t>()[as_size(((b * 2 + h / 2) * 13 + i) * 17 + j)];
         return (flag || rule == MaskWithBias::kIgnore) && j <= i && i - j <= 5;
@@ -132,7 +133,7 @@ TEST_CASE("attention adds its bias after the cap, for heads, key heads or all, a
       SoftmaxGradients slopes = softmax_backward(inputs, expected, a.d_out, core);
       slopes.bias = sum_head_groups(*slopes.bias, heads);
       for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
-        o.backend = backend;
+        o.softmax.backend = backend;
         const AttentionResult seen = maskctl::attention::attention(a.query, a.key, a.value, o);
         check_close(seen.out, expected.out, 1e-5, "out");
         // The weights are those that make the output.
@@ -157,7 +158,7 @@ TEST_CASE("attention adds its bias after the cap, for heads, key heads or all, a
 TEST_CASE("attention drops weights only when it is not deterministic") {
   Arrays a(5);
   AttentionOptions o;
-  o.dropout_prob = 0.5, o.dropout_rng = 3;
+  o.softmax.dropout = 0.5, o.softmax.dropout_seed = 3;
   const Tensor plain = maskctl::attention::attention(a.query, a.key, a.value, {}).out;
   check_close(maskctl::attention::attention(a.query, a.key, a.value, o).out, plain, 0, "out");
   o.deterministic = false;
@@ -172,10 +173,11 @@ TEST_CASE("flash is the core with the bias before the cap, sinks, segments and m
     const Tensor q_ids = a.random.integers({2, 13}, 3), kv_ids = a.random.integers({2, 17}, 3);
     const Mask lazy = a.random.mask(2, 4, 13, 17, 0.9);
     FlashAttentionOptions o;
-    o.bias = &bias, o.softmax_aux = &sinks, o.q_segment_ids = &q_ids, o.kv_segment_ids = &kv_ids;
-    o.mask = &lazy, o.logits_soft_cap = 3.0, o.causal = true;
-    o.causal_alignment = seed % 2 ? Align::kBottomRight : Align::kUnset;
-    o.dropout_prob = seed % 3 == 0 ? 0.2 : 0, o.dropout_seed = seed;
+    o.bias = &bias, o.softmax_aux = &sinks, o.mask.q_segment_ids = &q_ids,
+    o.mask.kv_segment_ids = &kv_ids;
+    o.mask.mask = &lazy, o.softmax.soft_cap = 3.0, o.mask.causal = true;
+    o.mask.align = seed % 2 ? Align::kBottomRight : Align::kUnset;
+    o.softmax.dropout = seed % 3 == 0 ? 0.2 : 0, o.softmax.dropout_seed = seed;
     const Index shift = seed % 2 ? 4 : 0;
     const Mask mask = mask_of_rule(2, 4, 13, 17, [&](Index b, Index h, Index i, Index j) {
       return j <= i + shift &&
@@ -184,11 +186,11 @@ TEST_CASE("flash is the core with the bias before the cap, sinks, segments and m
              lazy.plane(b, h)->classify({i, i + 1}, {j, j + 1}) == Fill::kFull;
     });
     SoftmaxOptions core;
-    core.soft_cap = 3.0, core.dropout = o.dropout_prob, core.dropout_seed = seed;
+    core.soft_cap = 3.0, core.dropout = o.softmax.dropout, core.dropout_seed = seed;
     a.check(
         mask, core, &bias, &sinks,
         [&](Backend backend) {
-          o.backend = backend;
+          o.softmax.backend = backend;
           return flash_attention(a.query, a.key, a.value, o);
         },
         [&](Backend, const SoftmaxResult& r) {
@@ -206,10 +208,10 @@ TEST_CASE("packed sequences give what each sequence gives alone, padded ones too
   Tensor padded_q(DType::kFloat32, {3, 7, 2, 4}), padded_k(DType::kFloat32, {3, 9, 1, 4}),
       padded_v(DType::kFloat32, {3, 9, 1, 4});
   FlashAttentionOptions o;
-  o.causal = true, o.causal_alignment = Align::kBottomRight, o.sliding_window = {3, 0};
+  o.mask.causal = true, o.mask.align = Align::kBottomRight, o.mask.window = {3, 0};
   FlashAttentionOptions together = o;
-  together.cum_seqlens_q = &cum_q, together.cum_seqlens_k = &cum_k;
-  together.causal_alignment = Align::kUnset;
+  together.mask.cum_seqlens_q = &cum_q, together.mask.cum_seqlens_k = &cum_k;
+  together.mask.align = Align::kUnset;
   const SoftmaxResult packed = flash_attention(query, key, value, together);
   const SoftmaxGradients slopes =
       flash_attention_backward(query, key, value, packed, d_out, together);
@@ -273,14 +275,14 @@ TEST_CASE("block-sparse masks: lazy, built for each head, of blocks, chunks, win
   const MaskInfo segments = MaskInfo::from_segments(ids);
   const Case cases[] = {
       {"causal by default", {}, [](Index, Index, Index i, Index j) { return j <= i; }},
-      {"full", with([](auto& o) { o.causal = false; }),
+      {"full", with([](auto& o) { o.mask.causal = false; }),
        [](Index, Index, Index, Index) { return true; }},
-      {"window and causal", with([](auto& o) { o.sliding_window = 3; }),
+      {"window and causal", with([](auto& o) { o.mask.window = 3; }),
        [](Index, Index, Index i, Index j) { return j <= i && i - j <= 3; }},
-      {"chunks alone", with([](auto& o) { o.chunk_size = 6, o.sliding_window = 1; }),
+      {"chunks alone", with([](auto& o) { o.mask.chunk_size = 6, o.mask.window = 1; }),
        [](Index, Index, Index i, Index j) { return j <= i && i / 6 == j / 6; }},
       {"a lazy mask in place of causal", with([&](auto& o) {
-         o.mask = lazy::local_mask(shape, {2, 4}, 0);
+         o.static_mask = lazy::local_mask(shape, {2, 4}, 0);
        }),
        [](Index, Index, Index i, Index j) { return in_window(i, j, 2, 4); }},
       {"a builder", with([&](auto& o) {
@@ -291,22 +293,24 @@ TEST_CASE("block-sparse masks: lazy, built for each head, of blocks, chunks, win
          };
        }),
        [](Index, Index h, Index i, Index j) { return j <= i + h; }},
-      {"blocks under causal", with([&](auto& o) { o.block_mask = &blocks, o.block_size = 5; }),
+      {"blocks under causal",
+       with([&](auto& o) { o.mask.block_mask = &blocks, o.mask.block_size = 5; }),
        [&](Index, Index h, Index i, Index j) {
          return j <= i && blocks.as<std::uint8_t>()[as_size(h * 16 + i / 5 * 4 + j / 5)] != 0;
        }},
-      {"a block map", with([&](auto& o) { o.block_map = &map, o.causal = false; }),
+      {"a block map", with([&](auto& o) { o.mask.block_map = &map, o.mask.causal = false; }),
        [&](Index, Index, Index i, Index j) {
          return map.plane()->classify({i, i + 1}, {j, j + 1}) == Fill::kFull;
        }},
-      {"segments", with([&](auto& o) { o.q_segment_ids = &ids, o.kv_segment_ids = &ids; }),
+      {"segments",
+       with([&](auto& o) { o.mask.q_segment_ids = &ids, o.mask.kv_segment_ids = &ids; }),
        [&](Index b, Index, Index i, Index j) { return j <= i && id(b, i) == id(b, j); }},
       {"positions under window", with([&](auto& o) {
-         o.q_positions = &positions, o.kv_positions = &positions, o.sliding_window = {4, 0};
+         o.mask.q_positions = &positions, o.mask.kv_positions = &positions, o.mask.window = {4, 0};
        }),
        [&](Index b, Index, Index i, Index j) { return in_window(place(b, i), place(b, j), 4, 0); }},
       {"a mask info, whose positions restart at each change of the id",
-       with([&](auto& o) { o.mask_info = &segments; }),
+       with([&](auto& o) { o.mask.mask_info = &segments; }),
        [&](Index b, Index, Index i, Index j) {
          const auto since_change = [&](Index t) {
            Index first = t;
@@ -321,7 +325,7 @@ TEST_CASE("block-sparse masks: lazy, built for each head, of blocks, chunks, win
     const Arrays a(3, n, n);
     const Tensor sinks = r.normal({2});
     BlocksparseAttentionOptions o = c.options;
-    o.softmax_aux = &sinks, o.logits_soft_cap = 4.0;
+    o.softmax_aux = &sinks, o.softmax.soft_cap = 4.0;
     SoftmaxOptions core;
     core.soft_cap = 4.0;
     const Tensor q = swap_heads_and_time(a.query, "q"), k = swap_heads_and_time(a.key, "k"),
@@ -329,7 +333,7 @@ TEST_CASE("block-sparse masks: lazy, built for each head, of blocks, chunks, win
     a.check(
         mask_of_rule(2, 4, n, n, c.open), core, nullptr, &sinks,
         [&](Backend backend) {
-          o.backend = backend;
+          o.softmax.backend = backend;
           SoftmaxResult result = blocksparse_attention(q, k, v, o);
           result.out = swap_heads_and_time(result.out, "out");
           return result;
@@ -354,11 +358,11 @@ TEST_CASE("calls that do not fit are refused before any work") {
   CHECK(error_of([&] { blocksparse_attention(flat, a.key, a.value); }) ==
         "query is (13, 4, 5), expected 4 axes");
   FlashAttentionOptions o;
-  o.logits_soft_cap = 0.0;
+  o.softmax.soft_cap = 0.0;
   CHECK(error_of([&] { flash_attention(a.query, a.key, a.value, o); }) ==
         "soft cap 0 is not above 0; leave it out for none");
   FlashAttentionOptions unscaled;
-  unscaled.softmax_scale = std::nan("");
+  unscaled.softmax.scale = std::nan("");
   CHECK(error_of([&] { flash_attention(a.query, a.key, a.value, unscaled); }) ==
         "scale nan is not finite; leave it out for 1 / sqrt(D)");
   const Tensor three(DType::kFloat32, {2, 17, 3, 5});

@@ -62,31 +62,32 @@ std::vector<std::pair<const char*, std::size_t>> bytes_of_all(Index tokens) {
   const auto note = [&out](const char* what, auto&& f) { out.emplace_back(what, bytes_of(f)); };
   note("sdpa", [&] {
     ScaledDotProductAttentionOptions o;
-    o.sliding_window = 64, o.causal = true;
+    o.mask.window = 64, o.mask.causal = true;
     const auto result = scaled_dot_product_attention(x, x, x, o);
     scaled_dot_product_attention_backward(x, x, x, result, x, o);
   });
   note("flash", [&] {
     FlashAttentionOptions o;
-    o.sliding_window = 64, o.q_segment_ids = &ids;
+    o.mask.window = 64, o.mask.q_segment_ids = &ids;
     flash_attention_backward(x, x, x, flash_attention(x, x, x, o), x, o);
   });
   note("blocksparse", [&] {
     BlocksparseAttentionOptions o;
-    o.sliding_window = 64, o.q_positions = &ids, o.kv_positions = &ids, o.causal = false;
-    o.mask = lazy::chunked_causal_mask({tokens, tokens}, 128);
+    o.mask.window = 64, o.mask.q_positions = &ids, o.mask.kv_positions = &ids,
+    o.mask.causal = false;
+    o.static_mask = lazy::chunked_causal_mask({tokens, tokens}, 128);
     blocksparse_attention_backward(turned, turned, turned,
                                    blocksparse_attention(turned, turned, turned, o), turned, o);
   });
   note("ring", [&] {
     RingAttentionOptions o;
-    o.sliding_window = 64, o.causal = true, o.ring_size = 4;
+    o.mask.window = 64, o.mask.causal = true, o.ring_size = 4;
     ring_attention_backward(x, x, x, ring_attention(x, x, x, o), x, o);
   });
   note("latent", [&] {
     MlaAttentionOptions o;
     const Tensor cum = i32({0, 100, static_cast<std::int32_t>(tokens)});
-    o.causal = true, o.cu_seqlens = &cum;
+    o.mask.causal = true, o.cu_seqlens = &cum;
     const auto result = mla_attention(x, latent, w, w, o);
     mla_attention_backward(x, latent, w, w, result, x, o);
   });

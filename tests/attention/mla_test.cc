@@ -3,7 +3,7 @@
 
 #include "attention/arrays.h"
 #include "maskctl/attention/backends.h"
-#include "maskctl/attention/modules/mla_attention.h"
+#include "maskctl/attention/runtime/modules.h"
 #include "support/error_of.h"
 #include "support/slopes.h"
 
@@ -60,7 +60,7 @@ TEST_CASE("latent attention is attention over rebuilt keys and values") {
     for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
       const Problem p(rotary ? 1 : 2);
       MlaAttentionOptions o;
-      o.causal = true, o.backend = backend;
+      o.mask.causal = true, o.softmax.backend = backend;
       if (rotary) o.b_q = &p.b_q, o.b_k = &p.b_k;
       const Tensor query = rotary ? with_rotary(p.query, p.b_q) : p.query;
       const Tensor plain = rebuilt(p.latent, p.w_kc);
@@ -83,7 +83,7 @@ TEST_CASE("gradients of latent attention are the slopes of its output") {
   for (const bool rotary : {false, true}) {
     Problem p(rotary ? 3 : 4);
     MlaAttentionOptions o;
-    o.causal = true, o.backend = Backend::kReference, o.softmax_scale = 0.35;
+    o.mask.causal = true, o.softmax.backend = Backend::kReference, o.softmax.scale = 0.35;
     if (rotary) o.b_q = &p.b_q, o.b_k = &p.b_k;
     const SoftmaxResult forward = mla_attention(p.query, p.latent, p.w_kc, p.w_vc, o);
     const MlaGradients g =
@@ -95,7 +95,7 @@ TEST_CASE("gradients of latent attention are the slopes of its output") {
       maskctl::test::check_slopes(*array, *gradient, [&] { return p.objective(o); }, "mla",
                                   {.elements = 62});
     }
-    o.backend = Backend::kCpu;
+    o.softmax.backend = Backend::kCpu;
     const MlaGradients fast =
         mla_attention_backward(p.query, p.latent, p.w_kc, p.w_vc,
                                mla_attention(p.query, p.latent, p.w_kc, p.w_vc, o), p.d_out, o);
@@ -132,7 +132,7 @@ TEST_CASE("every candidate config of latent attention gives its results") {
   const Problem p(3);
   const MlaInputs inputs{&p.query, &p.latent, &p.w_kc, &p.w_vc};
   MlaAttentionOptions o;
-  o.causal = true;
+  o.mask.causal = true;
   const SoftmaxResult expected = mla_attention(p.query, p.latent, p.w_kc, p.w_vc, o);
   const MlaGradients slopes =
       mla_attention_backward(p.query, p.latent, p.w_kc, p.w_vc, expected, p.d_out, o);
@@ -154,7 +154,7 @@ TEST_CASE("packed sequences of latents see only themselves") {
   const Tensor query = r.normal({1, 9, 2, 4}), latent = r.normal({1, 9, 3}),
                w = r.normal({3, 1, 4}), cum = i32({0, 4, 9});
   MlaAttentionOptions o;
-  o.cu_seqlens = &cum, o.causal = true;
+  o.cu_seqlens = &cum, o.mask.causal = true;
   const Tensor together = mla_attention(query, latent, w, w, o).out;
   Tensor bent = latent;
   bent.as<float>()[0] += 5;  // a token of the first sequence

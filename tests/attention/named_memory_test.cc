@@ -1,7 +1,7 @@
 // A mask that is given to an operation by name stays lazy: 128k tokens in O(n) memory.
 #include <sys/resource.h>
 
-#include "maskctl/attention/named/operations.h"
+#include "maskctl/attention/by_name.h"
 #include "maskctl/mask/bands.h"
 #include "support/catch_compat.h"
 
@@ -21,7 +21,7 @@ TEST_CASE("named operations: a window over 128k tokens takes memory for tokens, 
   constexpr Index kMost = Index{1} << 30;  // cells are 16 GiB as bytes
   for (const char* name : {"scaled_dot_product_attention", "ring_attention", "mla_attention",
                            "flash_attention", "blocksparse_attention"}) {
-    const NamedOperation& operation = *find_operation(name);
+    const Operation& operation = *find_operation(name);
     NamedArguments arguments;
     add_random_arrays(operation,
                       {.extents = {{"B", 1},

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "maskctl/attention/named/operations.h"
+#include "maskctl/attention/by_name.h"
 #include "maskctl/attention/operations/flash/flash.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
@@ -18,13 +18,13 @@ const AxisExtents kExtents = {{"B", 2},   {"T", 8}, {"Tq", 8}, {"Tk", 8}, {"Hq",
                               {"Hkv", 2}, {"H", 4}, {"D", 4},  {"Dv", 4}, {"K", 4},
                               {"V", 4},   {"R", 4}, {"C", 4}};
 
-NamedArguments random_arguments(const NamedOperation& operation, std::uint64_t seed = 1) {
+NamedArguments random_arguments(const Operation& operation, std::uint64_t seed = 1) {
   NamedArguments arguments;
   add_random_arrays(operation, {.extents = kExtents, .seed = seed}, arguments);
   return arguments;
 }
 
-std::string error_of(const NamedOperation& operation, const NamedArguments& arguments) {
+std::string error_of(const Operation& operation, const NamedArguments& arguments) {
   try {
     run(operation, arguments);
   } catch (const Error& error) {
@@ -62,22 +62,8 @@ TEST_CASE("named operations: every name of seed 003 is there, under both names")
   CHECK(find_operation("") == nullptr);
 }
 
-TEST_CASE("named operations: every option that is listed is read") {
-  for (const char* name : {"flash_attention", "ring_attention", "scaled_dot_product_attention",
-                           "attention", "blocksparse_attention", "mla_attention", "gla_attention",
-                           "recurrent_attention", "mean_pooling"}) {
-    const NamedOperation& operation = *find_operation(name);
-    NamedArguments arguments = random_arguments(operation);
-    for (const NamedOption& option : operation.options) {
-      arguments.options[std::string(option.name)] = "none";
-    }
-    INFO(name);
-    CHECK(error_of(operation, arguments).empty());
-  }
-}
-
 TEST_CASE("named operations: a call by name is the call") {
-  const NamedOperation& operation = *find_operation("flash_attention");
+  const Operation& operation = *find_operation("flash_attention");
   NamedArguments arguments = random_arguments(operation);
   arguments.options = {{"causal", "true"},
                        {"sliding_window", "3+none"},
@@ -85,10 +71,10 @@ TEST_CASE("named operations: a call by name is the call") {
                        {"logits_soft_cap", "none"}};
   arguments.mask = Mask(diagonal_band(8, 8, -2, 5));
   FlashAttentionOptions options;
-  options.causal = true;
-  options.sliding_window = Window(3, std::nullopt);
-  options.softmax_scale = 0.5;
-  options.mask = &*arguments.mask;
+  options.mask.causal = true;
+  options.mask.window = Window(3, std::nullopt);
+  options.softmax.scale = 0.5;
+  options.mask.mask = &*arguments.mask;
   const SoftmaxResult direct =
       flash_attention(arguments.arrays.at("query"), arguments.arrays.at("key"),
                       arguments.arrays.at("value"), options);
@@ -107,7 +93,7 @@ TEST_CASE("named operations: a mask is the array attention_mask, of any head and
                          [](float x) { return x > 0.4F ? 1 : 0; });  // some rows see nothing
   for (const char* name : {"flash_attention", "scaled_dot_product_attention", "attention",
                            "ring_attention", "mla_attention"}) {
-    const NamedOperation& operation = *find_operation(name);
+    const Operation& operation = *find_operation(name);
     NamedArguments by_array = random_arguments(operation);
     by_array.gradient_seed = 3;
     by_array.options["empty_row"] = "mean";
@@ -124,7 +110,7 @@ TEST_CASE("named operations: a mask is the array attention_mask, of any head and
 }
 
 TEST_CASE("named operations: wrong arguments are named") {
-  const NamedOperation& operation = *find_operation("flash_attention");
+  const Operation& operation = *find_operation("flash_attention");
   const std::vector<std::pair<std::pair<std::string, std::string>, std::string>> table = {
       {{"causal", "yes"}, "causal: 'yes' is not true or false"},
       {{"softmax_scale", "0.5x"}, "softmax_scale: '0.5x' is not a number"},
@@ -148,7 +134,7 @@ TEST_CASE("named operations: wrong arguments are named") {
 }
 
 TEST_CASE("named operations: random arrays have the extents of their axes and of given arrays") {
-  const NamedOperation& operation = *find_operation("flash_attention");
+  const Operation& operation = *find_operation("flash_attention");
   NamedArguments arguments;
   arguments.arrays["key"] = random_normal({3, 17, 1, 5}, 9);
   add_random_arrays(operation, {.extents = kExtents, .dtype = DType::kFloat16}, arguments);

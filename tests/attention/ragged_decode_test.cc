@@ -19,7 +19,7 @@ TEST_CASE("ragged decoding is softmax attention of one row over its range") {
     const Tensor value = r.normal({batch, keys, kv, dim}, dtype);
     Tensor start(DType::kInt32, {batch}), end(DType::kInt32, {batch});
     RaggedDecodeAttentionOptions options;
-    if (r.chance(0.5)) options.sliding_window.emplace();
+    if (r.chance(0.5)) options.sliding_window.emplace(std::nullopt, std::nullopt);
     if (options.sliding_window && r.chance(0.8)) options.sliding_window->left = r.below(9);
     if (options.sliding_window && r.chance(0.5)) options.sliding_window->right = r.below(3);
     if (r.chance(0.3)) options.logits_soft_cap = 2;
@@ -70,7 +70,7 @@ TEST_CASE("bad ranges of ragged decoding are one error before any work") {
   CHECK_THAT(error(i32({0}), i32({5, 5})), Contains("sequence_start is (1,)"));
   CHECK_THAT(error(f32({2}, {0, 0}), i32({5, 5})), Contains("expected integers"));
   RaggedDecodeAttentionOptions options;
-  options.sliding_window = DecodeWindow{-1, 0};
+  options.sliding_window = Window{-1, 0};
   CHECK_THAT(error(i32({0, 0}), i32({5, 5}), options), Contains("sliding_window holds -1"));
 }
 

@@ -21,7 +21,7 @@ void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys =
                value = r.normal({2, keys, 2, 5}), d_out = r.normal({2, 12, 4, 5}),
                d_lse = r.normal({2, 4, 12});
   RingAttentionOptions one = options;
-  one.backend = Backend::kReference;
+  one.softmax.backend = Backend::kReference;
   const SoftmaxResult expected = ring_attention(query, key, value, one);
   const SoftmaxGradients slopes =
       ring_attention_backward(query, key, value, expected, d_out, one, &d_lse);
@@ -35,7 +35,7 @@ void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys =
     check_gradients(ring_attention_backward(query, key, value, seen, d_out, o, &d_lse), slopes,
                     3e-5);
     // The reference on the ring sums each row as one device does; gradients of keys over ranks.
-    o.backend = Backend::kReference;
+    o.softmax.backend = Backend::kReference;
     const SoftmaxResult again = ring_attention(query, key, value, o);
     check_close(again.out, expected.out, 0, "reference out");
     check_close(again.lse, expected.lse, 0, "reference lse");
@@ -53,13 +53,13 @@ TEST_CASE("a ring equals one device: plain, causal, windows, chunks, blocks, sin
     return o;
   };
   check_ring(1, {});
-  check_ring(2, with([](auto& o) { o.causal = true; }));
-  check_ring(3, with([](auto& o) { o.causal = true, o.sliding_window = {3, 0}; }), 12);
+  check_ring(2, with([](auto& o) { o.mask.causal = true; }));
+  check_ring(3, with([](auto& o) { o.mask.causal = true, o.mask.window = {3, 0}; }), 12);
   check_ring(
-      4, with([](auto& o) { o.causal = true, o.sliding_window = 2, o.attention_sink_size = 2; }));
-  check_ring(5, with([](auto& o) { o.chunk_size = 5; }), 12);
-  check_ring(6, with([](auto& o) { o.causal_block_size = 4; }), 12);
-  check_ring(7, with([](auto& o) { o.causal = true, o.causal_block_size = 4; }), 12);
+      4, with([](auto& o) { o.mask.causal = true, o.mask.window = 2, o.mask.sink_tokens = 2; }));
+  check_ring(5, with([](auto& o) { o.mask.chunk_size = 5; }), 12);
+  check_ring(6, with([](auto& o) { o.mask.causal_block_size = 4; }), 12);
+  check_ring(7, with([](auto& o) { o.mask.causal = true, o.mask.causal_block_size = 4; }), 12);
 }
 
 TEST_CASE("a ring equals one device: bias of any broadcast shape, sinks, cap, dropout") {
@@ -68,13 +68,13 @@ TEST_CASE("a ring equals one device: bias of any broadcast shape, sinks, cap, dr
        {std::vector<Index>{2, 4, 12, 24}, {1, 1, 12, 1}, {1, 4, 1, 24}, {2, 1, 1, 1}}) {
     const Tensor bias = r.normal(shape), sinks = r.normal({4, 2});
     RingAttentionOptions o;
-    o.bias = &bias, o.softmax_aux = &sinks, o.logits_soft_cap = 2.5, o.softmax_scale = 0.4;
-    o.deterministic = false, o.pdrop = 0.3, o.dropout_rng = 5;
+    o.bias = &bias, o.softmax_aux = &sinks, o.softmax.soft_cap = 2.5, o.softmax.scale = 0.4;
+    o.deterministic = false, o.softmax.dropout = 0.3, o.softmax.dropout_seed = 5;
     check_ring(2, o);
   }
   const Tensor shared = r.normal({3});
   RingAttentionOptions o;
-  o.softmax_aux = &shared, o.causal = true;
+  o.softmax_aux = &shared, o.mask.causal = true;
   check_ring(3, o);
 }
 
@@ -83,25 +83,26 @@ TEST_CASE("a ring equals one device: masks, segments of either padding, a mask i
   const Tensor mask = r.flags({2, 1, 12, 24}, 0.2);  // with rows that see nothing
   const Tensor q_ids = r.integers({2, 12}, 3), kv_ids = r.integers({2, 24}, 3);
   RingAttentionOptions o;
-  o.attention_mask = &mask;
+  o.mask.attention_mask = &mask;
   check_ring(4, o);
   o = {};
-  o.q_segment_ids = &q_ids, o.kv_segment_ids = &kv_ids, o.segment_padding = SegmentPadding::kZero;
+  o.mask.q_segment_ids = &q_ids, o.mask.kv_segment_ids = &kv_ids,
+  o.mask.segment_padding = SegmentPadding::kZero;
   check_ring(5, o);
   const MaskInfo info = MaskInfo::from_segments(q_ids, make_array(kv_ids));
   for (const SegmentPadding padding : {SegmentPadding::kNegative, SegmentPadding::kZero}) {
     o = {};
-    o.mask_info = &info, o.segment_padding = padding;
+    o.mask.mask_info = &info, o.mask.segment_padding = padding;
     check_ring(6, o);
   }
   o = {};
-  o.attention_mask = &mask, o.empty_row = EmptyRow::kMean;
+  o.mask.attention_mask = &mask, o.softmax.empty_row = EmptyRow::kMean;
   check_ring(7, o);
   const Tensor sinks = r.normal({2});
   o.softmax_aux = &sinks;  // no row is empty
   check_ring(8, o);
   o = {};
-  o.attention_mask = &mask, o.empty_row = EmptyRow::kNan;
+  o.mask.attention_mask = &mask, o.softmax.empty_row = EmptyRow::kNan;
   Random again(4);
   const Tensor query = again.normal({2, 12, 4, 8}), key = again.normal({2, 24, 2, 8});
   const Tensor alone = ring_attention(query, key, key, o).out;
@@ -164,10 +165,10 @@ TEST_CASE("a ring takes a lazy mask, and drops the weights of its place in a lar
   Random r(6);
   const Mask mask = r.mask(2, 4, 12, 24, 0.5);
   RingAttentionOptions o;
-  o.mask = &mask, o.causal = true;
+  o.mask.mask = &mask, o.mask.causal = true;
   check_ring(9, o);
-  o.deterministic = false, o.pdrop = 0.4, o.dropout_rng = 3;
-  o.first_batch = 5, o.first_head = 8;
+  o.deterministic = false, o.softmax.dropout = 0.4, o.softmax.dropout_seed = 3;
+  o.softmax.first_batch = 5, o.softmax.first_head = 8;
   check_ring(10, o);
 }
 

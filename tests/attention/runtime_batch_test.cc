@@ -1,8 +1,7 @@
 // vmap_with_config and pmap_with_config against a loop over the elements.
 #include "attention/arrays.h"
-#include "maskctl/attention/modules/flash_attention.h"
-#include "maskctl/attention/modules/ragged_page_attention_v3.h"
 #include "maskctl/attention/runtime/batch.h"
+#include "maskctl/attention/runtime/modules.h"
 #include "support/error_of.h"
 
 namespace {
@@ -19,7 +18,7 @@ struct Batch {
   QkvInputs inputs() const { return {&query, &key, &value}; }
   FlashAttentionOptions options() const {
     FlashAttentionOptions o;
-    o.bias = &bias, o.causal = true, o.dropout_prob = 0.2;
+    o.bias = &bias, o.mask.causal = true, o.softmax.dropout = 0.2;
     return o;
   }
 };

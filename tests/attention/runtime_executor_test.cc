@@ -3,8 +3,8 @@
 
 #include "attention/arrays.h"
 #include "base/scratch.h"
-#include "maskctl/attention/modules/functions.h"
 #include "maskctl/attention/runtime/executor.h"
+#include "maskctl/attention/runtime/modules.h"
 #include "support/error_of.h"
 
 namespace {
@@ -35,11 +35,11 @@ TEST_CASE("function form: tunes on the first call, not on the second", "[attenti
   Lines events;
   Runtime runtime(quick(events));
   FlashAttentionOptions options;
-  options.causal = true;
+  options.mask.causal = true;
   const SoftmaxResult expected = flash_attention(a.query, a.key, a.value, options);
   const auto run = [&] {
     const SoftmaxResult seen =
-        modules::flash_attention(a.query, a.key, a.value, options, {}, runtime);
+        runtime.call<FlashAttentionOp>({&a.query, &a.key, &a.value}, options);
     check_close(seen.out, expected.out, 1e-6, "out");
     check_close(seen.lse, expected.lse, 1e-6, "lse");
   };
@@ -47,7 +47,7 @@ TEST_CASE("function form: tunes on the first call, not on the second", "[attenti
   CHECK(events == Lines{"autotune_start", "autotune_finish"});
   run();
   CHECK(events == Lines{"autotune_start", "autotune_finish", "cache_hit"});
-  const auto tuned = runtime.executor(FlashAttentionOp::kInfo).chain().tuned();
+  const auto tuned = runtime.executor(FlashAttentionOp::operation()).chain().tuned();
   REQUIRE(tuned.entries.size() == 1);
   CHECK(tuned.entries[0].measurements.size() == 7);
   for (const Measurement& one : tuned.entries[0].measurements) CHECK(one.runs == 1);
@@ -59,13 +59,13 @@ TEST_CASE("function form: the policy heuristics measures nothing", "[attention]"
   RuntimeOptions settings = quick(events);
   settings.cache_miss = CacheMiss::kHeuristics;
   Runtime runtime(settings);
-  modules::flash_attention(a.query, a.key, a.value, {}, {}, runtime);
-  modules::scaled_dot_product_attention(a.query, a.key, a.value, {}, {}, runtime);
+  runtime.call<FlashAttentionOp>({&a.query, &a.key, &a.value});
+  runtime.call<ScaledDotProductAttentionOp>({&a.query, &a.key, &a.value});
   CHECK(events == Lines{"heuristics", "heuristics"});
   Runtime tuning(quick(events));
   events.clear();
-  modules::attention(a.query, a.key, a.value, {}, {}, tuning);
-  modules::scaled_dot_product_attention(a.query, a.key, a.value, {}, {}, tuning);
+  tuning.call<AttentionOp>({&a.query, &a.key, &a.value});
+  tuning.call<ScaledDotProductAttentionOp>({&a.query, &a.key, &a.value});
   CHECK(events == Lines{"heuristics", "heuristics"});
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("function form: a folder keeps what one runtime tuned for the next", "
   settings.cache_folder = folder.folder();
   for (int i = 0; i < 2; ++i) {
     Runtime runtime(settings);
-    modules::flash_attention(a.query, a.key, a.value, {}, {}, runtime);
+    runtime.call<FlashAttentionOp>({&a.query, &a.key, &a.value});
   }
   CHECK(std::filesystem::exists(folder / "flash-attn.txt"));
   CHECK(events == Lines{"autotune_start", "autotune_finish", "cache_hit"});
@@ -88,13 +88,13 @@ TEST_CASE("executor: no tile size changes a result", "[attention]") {
   const Executor executor;
   const FlashAttention module;
   FlashAttentionOptions options;
-  options.causal = true;
+  options.mask.causal = true;
   const SoftmaxResult expected = flash_attention(a.query, a.key, a.value, options);
   const SoftmaxGradients gradients =
       flash_attention_backward(a.query, a.key, a.value, expected, expected.out, options);
   for (const Index q : {1, 7, 64}) {
     for (const Index kv : {1, 33, 1000}) {
-      CallOptions<FlashAttentionConfig> call;
+      CallOptions call;
       call.cfg =
           FlashAttentionConfig{.fwd_params = FwdParams{.q_blocksize = q, .kv_blocksize = kv},
                                .bwd_params = BwdParams{.q_blocksize = kv, .kv_blocksize = q}};
@@ -110,10 +110,10 @@ TEST_CASE("executor: no tile size changes a result", "[attention]") {
 TEST_CASE("executor: platforms of seed 003", "[attention]") {
   const Arrays a;
   const Executor executor;
-  const auto with = [&](CallOptions<FlashAttentionConfig> call) {
+  const auto with = [&](CallOptions call) {
     return error_of([&] { executor(FlashAttention(), a.inputs(), {}, call); });
   };
-  CallOptions<FlashAttentionConfig> call;
+  CallOptions call;
   call.platform = Platform::kXla;
   CHECK(with(call) == "no error");
   call.platform = Platform::kTriton;
@@ -137,8 +137,7 @@ TEST_CASE("executor: bad input throws what the operation throws, tuned or not", 
   CHECK(expected != "no error");
   Lines events;
   Runtime runtime(quick(events));
-  CHECK(error_of([&] { modules::flash_attention(a.query, a.key, wrong, {}, {}, runtime); }) ==
-        expected);
+  CHECK(error_of([&] { runtime.call<FlashAttentionOp>({&a.query, &a.key, &wrong}); }) == expected);
 }
 
 TEST_CASE("executor: calls of equal meaning share a key, others do not", "[attention]") {
@@ -147,21 +146,25 @@ TEST_CASE("executor: calls of equal meaning share a key, others do not", "[atten
   FlashAttentionOptions options;
   const std::string plain = module.call_text(a.inputs(), options);
   CHECK(plain ==
-        "query=float32[2,40,4,16] key=float32[2,40,2,16] value=float32[2,40,2,16] dropout_prob=0 "
-        "causal_alignment=0 empty_row=0 backend=1");
-  options.causal = true;
+        "query=float32[2,40,4,16] key=float32[2,40,2,16] value=float32[2,40,2,16]");
+  options.softmax.backend = Backend::kReference;
+  CHECK(module.call_text(a.inputs(), options) == plain + " backend=reference");
+  options.softmax.backend = Backend::kCpu;
+  options.softmax.q_block = 64;  // a hint is what the key is for
+  CHECK(module.call_text(a.inputs(), options) == plain);
+  options.mask.causal = true;
   CHECK(module.call_text(a.inputs(), options) != plain);
-  options.causal = false;
-  options.sliding_window = Window(3, std::nullopt);
-  CHECK(module.call_text(a.inputs(), options).find("sliding_window=1 window_left=3 ") !=
+  options.mask.causal = false;
+  options.mask.window = Window(3, std::nullopt);
+  CHECK(module.call_text(a.inputs(), options).find(" sliding_window=3+none") !=
         std::string::npos);
   const Tensor half = astype(a.query, DType::kBFloat16);
   CHECK(module.call_text({&half, &a.key, &a.value}, {}) != plain);
   const Tensor ids(DType::kInt32, {2, 40});
   const MaskInfo info = MaskInfo::from_segments(ids);
   options = {};
-  options.mask_info = &info;
-  CHECK(module.call_text(a.inputs(), options).find("mask_info=1 q_segment_ids=int32[2,40]") !=
+  options.mask.mask_info = &info;
+  CHECK(module.call_text(a.inputs(), options).find("mask_info=true q_segment_ids=int32[2,40]") !=
         std::string::npos);
 }
 
@@ -200,12 +203,13 @@ TEST_CASE("executor: records and stamps calls when asked to", "[attention]") {
 TEST_CASE("executor: a compiled call keeps its config", "[attention]") {
   const Arrays a;
   const Executor executor;
-  CallOptions<FlashAttentionConfig> call;
+  CallOptions call;
   call.cfg = FlashAttentionConfig{.fwd_params = FwdParams{.q_blocksize = 8}};
   const auto compiled = executor.compile(FlashAttention(), a.inputs(), {}, call);
   const SoftmaxResult seen = compiled(a.inputs(), {});
   check_close(seen.out, flash_attention(a.query, a.key, a.value).out, 1e-6, "out");
-  CHECK(executor.choose_config(FlashAttention(), a.inputs()) == *call.cfg);  // remembered
+  CHECK(AnyConfig(executor.choose_config(FlashAttention(), a.inputs())) ==
+        *call.cfg);  // remembered
 }
 
 TEST_CASE("executor: a remembered config of another operation is refused", "[attention]") {
@@ -225,7 +229,7 @@ TEST_CASE("modules: candidates begin with the heuristic config; the reference ha
   FlashAttentionOptions options;
   CHECK(FlashAttention().candidate_cfgs(a.inputs(), options).size() == 7);
   CHECK(FlashAttention().candidate_cfgs(a.inputs(), options)[0] == FlashAttentionConfig{});
-  options.backend = Backend::kReference;
+  options.softmax.backend = Backend::kReference;
   CHECK(FlashAttention().candidate_cfgs(a.inputs(), options).size() == 1);
   CHECK(NativeSparseAttention().candidate_cfgs({}, {}).size() == 1);
 }
@@ -234,7 +238,7 @@ TEST_CASE("modules: a kReference option stays the reference", "[attention]") {
   const Arrays a;
   const Executor executor;
   FlashAttentionOptions options;
-  options.backend = Backend::kReference;
+  options.softmax.backend = Backend::kReference;
   const SoftmaxResult expected = flash_attention(a.query, a.key, a.value, options);
   const SoftmaxResult seen = executor(FlashAttention(), a.inputs(), options);
   check_close(seen.out, expected.out, 0, "out");

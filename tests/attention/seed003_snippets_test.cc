@@ -4,8 +4,8 @@
 #include <functional>
 #include <optional>
 
-#include "maskctl/attention/modules/functions.h"
-#include "maskctl/attention/named/call.h"
+#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/runtime/modules.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/info/mask_info.h"
 #include "support/catch_compat.h"
@@ -129,7 +129,7 @@ Runtime& plain() {
 
 FlashAttentionOptions causal_flash() {
   FlashAttentionOptions options;
-  options.causal = true;
+  options.mask.causal = true;
   return options;
 }
 
@@ -137,8 +137,7 @@ TEST_CASE("seed 003: function API and module API") {
   const auto [query, key, value] = qkv(2, 12, 4, 2, 8);
   const Tensor expected = attention_twin(query, key, value, kCausal);
   // output = flash_attention(query, key, value, causal=True)
-  check_close(modules::flash_attention(query, key, value, causal_flash(), {}, plain()).out,
-              expected);
+  check_close(plain().call<FlashAttentionOp>({&query, &key, &value}, causal_flash()).out, expected);
   // executor = Executor(ConfigSelectorChain(cache=ConfigCache()))
   // attn_module = FlashAttention()
   // output = executor(attn_module, query=query, key=key, value=value, causal=True)
@@ -153,13 +152,13 @@ TEST_CASE("seed 003: function API and module API") {
 TEST_CASE("seed 003: the platform is chosen, or named") {
   const auto [query, key, value] = qkv(1, 10, 2, 2, 8);
   // output = flash_attention(query, key, value, platform="xla")
-  CallOptions<FlashAttentionConfig> call;
+  CallOptions call;
   call.platform = Platform::kXla;
-  check_close(modules::flash_attention(query, key, value, {}, call, plain()).out,
+  check_close(plain().call<FlashAttentionOp>({&query, &key, &value}, {}, call).out,
               attention_twin(query, key, value, kAll));
   // output = flash_attention(query, key, value, platform="triton"): a clear error here
   call.platform = Platform::kTriton;
-  CHECK_THROWS_AS(modules::flash_attention(query, key, value, {}, call, plain()), Error);
+  CHECK_THROWS_AS(plain().call<FlashAttentionOp>({&query, &key, &value}, {}, call), Error);
 }
 
 TEST_CASE("seed 003: the first call tunes, the second one remembers") {
@@ -173,16 +172,16 @@ TEST_CASE("seed 003: the first call tunes, the second one remembers") {
   };
   Runtime runtime(options);
   const Tensor expected = attention_twin(query, key, value, kAll);
-  check_close(modules::flash_attention(query, key, value, {}, {}, runtime).out, expected);
+  check_close(runtime.call<FlashAttentionOp>({&query, &key, &value}).out, expected);
   CHECK(tuned == 1);
-  check_close(modules::flash_attention(query, key, value, {}, {}, runtime).out, expected);
+  check_close(runtime.call<FlashAttentionOp>({&query, &key, &value}).out, expected);
   CHECK(tuned == 1);
 }
 
 TEST_CASE("seed 003: flash_attention") {
   const auto [query, key, value] = qkv(1, 300, 2, 1, 8);
   const auto call = [&](const FlashAttentionOptions& options) {
-    return modules::flash_attention(query, key, value, options, {}, plain()).out;
+    return plain().call<FlashAttentionOp>({&query, &key, &value}, options).out;
   };
   // output = flash_attention(query, key, value)
   check_close(call({}), attention_twin(query, key, value, kAll));
@@ -190,7 +189,7 @@ TEST_CASE("seed 003: flash_attention") {
   check_close(call(causal_flash()), attention_twin(query, key, value, kCausal));
   // output = flash_attention(query, key, value, sliding_window=256)
   FlashAttentionOptions window;
-  window.sliding_window = 256;
+  window.mask.window = 256;
   check_close(call(window), attention_twin(query, key, value, [](Index, Index, Index i, Index j) {
                 return i - 256 <= j && j <= i + 256;
               }));
@@ -207,10 +206,10 @@ TEST_CASE("seed 003: flash_attention with variable lengths") {
   // output = flash_attention(query, key, value, cum_seqlens_q=[0, 128, 300, 512],
   // cum_seqlens_k=...)
   FlashAttentionOptions options;
-  options.cum_seqlens_q = &cu_seqlens;
-  options.cum_seqlens_k = &cu_seqlens;
+  options.mask.cum_seqlens_q = &cu_seqlens;
+  options.mask.cum_seqlens_k = &cu_seqlens;
   const auto sequence = [](Index i) { return i < 128 ? 0 : i < 300 ? 1 : 2; };
-  check_close(modules::flash_attention(query, key, value, options, {}, plain()).out,
+  check_close(plain().call<FlashAttentionOp>({&query, &key, &value}, options).out,
               attention_twin(query, key, value, [&](Index, Index, Index i, Index j) {
                 return sequence(i) == sequence(j);
               }));
@@ -223,11 +222,11 @@ TEST_CASE("seed 003: flash_attention with a MaskInfo") {
   const MaskInfo mask_info = MaskInfo::from_segments(segment_ids);
   // output = flash_attention(query, key, value, mask_info=mask_info)
   FlashAttentionOptions options;
-  options.mask_info = &mask_info;
+  options.mask.mask_info = &mask_info;
   const auto id = [&](Index b, Index i) {
     return segment_ids.as<std::int32_t>()[as_size(b * 6 + i)];
   };
-  check_close(modules::flash_attention(query, key, value, options, {}, plain()).out,
+  check_close(plain().call<FlashAttentionOp>({&query, &key, &value}, options).out,
               attention_twin(query, key, value, [&](Index b, Index, Index i, Index j) {
                 return id(b, i) == id(b, j) && id(b, i) >= 0;
               }));
@@ -247,19 +246,19 @@ TEST_CASE("seed 003: ring_attention") {
   // with mesh: output = ring_attention(query, key, value, axis_name='sp', causal=True)
   RingAttentionOptions options;
   options.axis_name = "sp";
-  options.causal = true;
-  CallOptions<RingAttentionConfig> call;
+  options.mask.causal = true;
+  CallOptions call;
   call.mesh = Mesh{{"sp"}, {4}};
   const PartitionSpec sequence = spec({"", "sp", "", ""});
   call.in_specs = {sequence, sequence, sequence};
   call.out_specs = {sequence};
   const Tensor expected = attention_twin(query, key, value, kCausal);
-  check_close(modules::ring_attention(query, key, value, options, call, plain()).out, expected);
+  check_close(plain().call<RingAttentionOp>({&query, &key, &value}, options, call).out, expected);
   options.ring_size = 4;  // ranks inside the process, without a mesh
-  check_close(modules::ring_attention(query, key, value, options, {}, plain()).out, expected);
+  check_close(plain().call<RingAttentionOp>({&query, &key, &value}, options).out, expected);
   // chunk_size, sliding_window and softmax_aux of the list of parameters
-  options.chunk_size = 5;
-  check_close(modules::ring_attention(query, key, value, options, {}, plain()).out,
+  options.mask.chunk_size = 5;
+  check_close(plain().call<RingAttentionOp>({&query, &key, &value}, options).out,
               attention_twin(query, key, value, [](Index, Index, Index i, Index j) {
                 return i / 5 == j / 5 && j <= i;
               }));
@@ -286,7 +285,7 @@ TEST_CASE("seed 003: native_sparse_attention") {
     const auto* ids = &block_indices.as<std::int32_t>()[as_size((t * 2 + head) * 3)];
     return std::count(ids, ids + 3, static_cast<std::int32_t>(block)) > 0;
   };
-  check_close(modules::native_sparse_attention(inputs, options, {}, plain()).out,
+  check_close(plain().call<NativeSparseAttentionOp>(inputs, options).out,
               attention_twin(query, key, value, [&](Index, Index h, Index i, Index j) {
                 return j <= i && listed(i, h / 2, j / 64);
               }));
@@ -294,7 +293,7 @@ TEST_CASE("seed 003: native_sparse_attention") {
   const Tensor cu_seqlens = i32({0, 100, 256});
   inputs.cu_seqlens = &cu_seqlens;
   const auto start = [](Index i) { return i < 100 ? Index{0} : Index{100}; };
-  check_close(modules::native_sparse_attention(inputs, options, {}, plain()).out,
+  check_close(plain().call<NativeSparseAttentionOp>(inputs, options).out,
               attention_twin(query, key, value, [&](Index, Index h, Index i, Index j) {
                 return start(i) == start(j) && j <= i && listed(i, h / 2, (j - start(j)) / 64);
               }));
@@ -323,8 +322,8 @@ TEST_CASE("seed 003: page_attention") {
   // output = page_attention(query, key_cache, value_cache, context_lens, block_tables)
   PageAttentionOptions options;
   options.kv_layout = KvLayout::kTokensFirst;  // [num_blocks, block_size, num_kv_heads, head_dim]
-  const Tensor out = modules::page_attention(
-      {&query, &key_cache, &value_cache, &context_lens, &block_tables}, options, {}, plain());
+  const Tensor out = plain().call<PageAttentionOp>(
+      {&query, &key_cache, &value_cache, &context_lens, &block_tables}, options);
   check_close(out,
               attention_twin(query, gathered(key_cache, block_tables, 8),
                              gathered(value_cache, block_tables, 8),
@@ -339,10 +338,8 @@ TEST_CASE("seed 003: ragged_page_attention_v3") {
   const Tensor page_indices = i32({2, 2}, {3, 1, 4, -1});
   // output = ragged_page_attention_v3(query, key_pages, value_pages, cu_seqlens_q=cu_q,
   //                                   cu_seqlens_k=cu_k, page_indices=page_indices)
-  const Tensor out = modules::ragged_page_attention_v3(
-      RaggedPageAttentionV3PagesInputs{&query, &key_pages, &value_pages, &cu_q, &cu_k,
-                                       &page_indices, nullptr},
-      {}, {}, plain());
+  const Tensor out = plain().call<RaggedPageAttentionv3PagesOp>(RaggedPageAttentionV3PagesInputs{
+      &query, &key_pages, &value_pages, &cu_q, &cu_k, &page_indices, nullptr});
   // Row r of sequence n as a batch of its own: rows 0, 1 end at token 5; rows 2 to 4 at token 2.
   Tensor rows = query, tables = i32({5, 2}, {3, 1, 3, 1, 4, -1, 4, -1, 4, -1});
   rows.reshape({5, 1, 4, 8});
@@ -359,9 +356,9 @@ TEST_CASE("seed 003: scaled_dot_product_attention") {
   for (Index i = 0; i < mask.elements(); ++i) mask.as<std::uint8_t>()[as_size(i)] = i % 3 != 1;
   // output = scaled_dot_product_attention(query, key, value, attention_mask=mask, causal=True)
   ScaledDotProductAttentionOptions options;
-  options.attention_mask = &mask;
-  options.causal = true;
-  check_close(modules::scaled_dot_product_attention(query, key, value, options, {}, plain()).out,
+  options.mask.attention_mask = &mask;
+  options.mask.causal = true;
+  check_close(plain().call<ScaledDotProductAttentionOp>({&query, &key, &value}, options).out,
               attention_twin(query, key, value, [&](Index b, Index, Index i, Index j) {
                 return j <= i && mask.as<std::uint8_t>()[as_size((b * 9 + i) * 9 + j)] != 0;
               }));
@@ -385,11 +382,10 @@ TEST_CASE("seed 003: blocksparse_attention") {
   for (const std::size_t open : {0, 4, 6, 8}) block_mask.as<std::uint8_t>()[open] = 1;
   // output = blocksparse_attention(query, key, value, block_mask=block_mask, block_size=64)
   BlocksparseAttentionOptions options;
-  options.block_mask = &block_mask;
-  options.block_size = 64;
-  const Tensor out = modules::blocksparse_attention(swapped(query), swapped(key), swapped(value),
-                                                    options, {}, plain())
-                         .out;
+  options.mask.block_mask = &block_mask;
+  options.mask.block_size = 64;
+  const Tensor q = swapped(query), k = swapped(key), v = swapped(value);
+  const Tensor out = plain().call<BlockSparseAttentionOp>({&q, &k, &v}, options).out;
   check_close(swapped(out), attention_twin(query, key, value, [&](Index, Index, Index i, Index j) {
                 return j <= i && block_mask.as<std::uint8_t>()[as_size(i / 64 * 3 + j / 64)] != 0;
               }));
@@ -408,7 +404,7 @@ TEST_CASE("seed 003: gla_attention") {
   const auto twin = recurrence_twin(query, key, value, [&](Index b, Index t, Index h, Index d) {
     return at(gate_values, b, t, h, d);
   });
-  check_close(modules::gla_attention(inputs, {}, {}, plain()).out, twin.out, 1e-4);
+  check_close(plain().call<GLAttentionOp>(inputs).out, twin.out, 1e-4);
 }
 
 TEST_CASE("seed 003: lightning_attention") {
@@ -424,7 +420,7 @@ TEST_CASE("seed 003: lightning_attention") {
   const auto twin = recurrence_twin(query, key, value, [&](Index, Index, Index h, Index) {
     return static_cast<double>(decay_factor.as<float>()[as_size(h)]);
   });
-  check_close(modules::lightning_attention(inputs, {}, {}, plain()).out, twin.out, 1e-4);
+  check_close(plain().call<LightningAttentionOp>(inputs).out, twin.out, 1e-4);
 }
 
 TEST_CASE("seed 003: recurrent_attention") {
@@ -436,7 +432,7 @@ TEST_CASE("seed 003: recurrent_attention") {
   inputs.key = &key;
   inputs.value = &value;
   inputs.state = &previous_state;
-  const auto [output, new_state] = modules::recurrent_attention(inputs, {}, {}, plain());
+  const auto [output, new_state] = plain().call<RecurrentAttentionOp>(inputs);
   const auto twin = recurrence_twin(
       query, key, value, [](Index, Index, Index, Index) { return 0.0; }, &previous_state);
   check_close(output, twin.out, 1e-4);
@@ -464,7 +460,7 @@ TEST_CASE("seed 003: grouped_matmul") {
       expected.as<float>()[as_size(row * 4 + n)] = static_cast<float>(sum);
     }
   }
-  check_close(modules::grouped_matmul(in, {}, {}, plain()), expected);
+  check_close(plain().call<GroupedMatmulOp>(in), expected);
 }
 
 TEST_CASE("seed 003: mean_pooling") {
@@ -477,20 +473,20 @@ TEST_CASE("seed 003: mean_pooling") {
   MeanPoolingInputs in;
   in.x = &hidden_states;
   in.attention_mask = &attention_mask;
-  check_close(modules::mean_pooling(in, {}, {}, plain()), expected, 1e-6);
+  check_close(plain().call<MeanPoolingOp>(in), expected, 1e-6);
 }
 
 TEST_CASE("seed 003: distributed execution") {
   const auto [query, key, value] = qkv(4, 10, 8, 4, 8);
   // mesh = Mesh(devices.reshape(2, 4), axis_names=('dp', 'tp'))
-  CallOptions<FlashAttentionConfig> call;
+  CallOptions call;
   call.mesh = Mesh{{"dp", "tp"}, {2, 4}};
   // output = flash_attention(query, key, value, mesh=mesh,
   //     in_specs=(P('dp', None, 'tp', None), ...), out_specs=P('dp', None, 'tp', None))
   const PartitionSpec split = spec({"dp", "", "tp", ""});
   call.in_specs = {split, split, split};
   call.out_specs = {split};
-  check_close(modules::flash_attention(query, key, value, {}, call, plain()).out,
+  check_close(plain().call<FlashAttentionOp>({&query, &key, &value}, {}, call).out,
               attention_twin(query, key, value, kAll));
 }
 
@@ -511,12 +507,13 @@ TEST_CASE("seed 003: configuration classes") {
   config.platform = Platform::kTriton;
   config.backend = DeviceKind::kGpu;
   // output = flash_attention(query, key, value, cfg=config): no such kernel here
-  CallOptions<FlashAttentionConfig> call;
+  CallOptions call;
   call.cfg = config;
-  CHECK_THROWS_AS(modules::flash_attention(query, key, value, {}, call, plain()), Error);
-  call.cfg->platform = Platform::kAuto;
-  call.cfg->backend = DeviceKind::kAny;
-  check_close(modules::flash_attention(query, key, value, {}, call, plain()).out,
+  CHECK_THROWS_AS(plain().call<FlashAttentionOp>({&query, &key, &value}, {}, call), Error);
+  config.platform = Platform::kAuto;
+  config.backend = DeviceKind::kAny;
+  call.cfg = config;
+  check_close(plain().call<FlashAttentionOp>({&query, &key, &value}, {}, call).out,
               attention_twin(query, key, value, kAll));
 }
 
@@ -526,8 +523,8 @@ TEST_CASE("seed 003: MaskInfo for complex masking") {
   const Tensor segment_ids = i32({1, 6}, {0, 0, 0, 1, 1, 1});
   FlashAttentionOptions options;
   const MaskInfo segments = MaskInfo::from_segments(segment_ids);
-  options.mask_info = &segments;
-  check_close(modules::flash_attention(query, key, value, options, {}, plain()).out,
+  options.mask.mask_info = &segments;
+  check_close(plain().call<FlashAttentionOp>({&query, &key, &value}, options).out,
               attention_twin(query, key, value,
                              [](Index, Index, Index i, Index j) { return i / 3 == j / 3; }));
   // mask_info = MaskInfo.from_attention_mask(attention_mask)
@@ -536,9 +533,9 @@ TEST_CASE("seed 003: MaskInfo for complex masking") {
     attention_mask.as<std::uint8_t>()[as_size(n)] = n % 6 <= n / 6 && n != 12;
   }
   const MaskInfo dense = MaskInfo::from_attention_mask(MaskArray(attention_mask));
-  options.mask_info = &dense;
+  options.mask.mask_info = &dense;
   // output = flash_attention(query, key, value, mask_info=mask_info)
-  check_close(modules::flash_attention(query, key, value, options, {}, plain()).out,
+  check_close(plain().call<FlashAttentionOp>({&query, &key, &value}, options).out,
               attention_twin(query, key, value, [](Index, Index, Index i, Index j) {
                 return j <= i && i * 6 + j != 12;
               }));

@@ -4,7 +4,7 @@
 #include <list>
 
 #include "attention/arrays.h"
-#include "maskctl/attention/modules/functions.h"
+#include "maskctl/attention/runtime/modules.h"
 
 namespace sharded_test {
 
@@ -23,10 +23,9 @@ inline Executor heuristics() {
 }
 
 template <class Op>
-CallOptions<typename Op::Config> on(const char* mesh,
-                                    std::vector<std::optional<PartitionSpec>> in_specs,
-                                    std::vector<PartitionSpec> out_specs) {
-  CallOptions<typename Op::Config> call;
+CallOptions on(const char* mesh, std::vector<std::optional<PartitionSpec>> in_specs,
+               std::vector<PartitionSpec> out_specs) {
+  CallOptions call;
   call.mesh = mesh_from_text(mesh);
   call.in_specs = std::move(in_specs);
   call.out_specs = std::move(out_specs);
@@ -45,14 +44,12 @@ inline void check_same(const std::vector<ResultArray>& seen,
 /// cotangents of out, lse and final_state.
 template <class Op>
 void check_sharded(const typename Op::Inputs& inputs, const typename Op::Options& options,
-                   const CallOptions<typename Op::Config>& call, double tolerance = 2e-6) {
+                   const CallOptions& call, double tolerance = 2e-6) {
   const Executor executor = heuristics();
   const Module<Op> module;
   auto expected = executor(module, inputs, options);
   auto seen = executor(module, inputs, options, call);
-  const auto arrays = [](auto& output) {
-    return result_arrays([&](auto&& f) { Op::outputs(output, f); });
-  };
+  const auto arrays = [](auto& output) { return arrays_of(Op::operation().outputs, &output); };
   check_same(arrays(seen), arrays(expected), tolerance);
   if constexpr (Module<Op>::kHasBackward) {
     Random random(11);
@@ -67,9 +64,7 @@ void check_sharded(const typename Op::Inputs& inputs, const typename Op::Options
     }
     auto one = executor.backward(module, inputs, expected, d, options);
     auto parts = executor.backward(module, inputs, seen, d, options, call);
-    const auto gradients = [](auto& all) {
-      return result_arrays([&](auto&& f) { Op::gradients(all, f); });
-    };
+    const auto gradients = [](auto& all) { return arrays_of(Op::operation().gradients, &all); };
     check_same(gradients(parts), gradients(one), 4 * tolerance);
   }
 }

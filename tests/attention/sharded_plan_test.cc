@@ -18,52 +18,52 @@ PartitionSpec spec(std::vector<AxisName> axes) { return {std::move(axes)}; }
 const AxisName kWhole;
 
 TEST_CASE("plan: batches over dp and heads over tp, as seed 003", "[attention]") {
-  ShardPlan plan("op", mesh_from_text("dp=2+tp=4"), "b h u");
+  ShardPlan plan("op", mesh_from_text("dp=2+tp=4"), "B Hq Hkv");
   const PartitionSpec p = spec({"dp", kWhole, "tp", kWhole});
-  plan.add_input("query", Shape{4, 6, 8, 5}, "b q h d", &p);
-  plan.add_input("key", Shape{4, 7, 4, 5}, "b k u d", &p);
-  plan.add_input("bias", Shape{1, 8, 6, 7}, "b h q k", nullptr);
-  plan.add_output("out", "b q h d", p);
+  plan.add_input("query", Shape{4, 6, 8, 5}, "B Tq Hq D", &p);
+  plan.add_input("key", Shape{4, 7, 4, 5}, "B Tk Hkv D", &p);
+  plan.add_input("bias", Shape{1, 8, 6, 7}, "B Hq Tq Tk", nullptr);
+  plan.add_output("out", "B Tq Hq D", p);
   const std::vector<Shard> shards = plan.shards();
   REQUIRE(shards.size() == 8);
-  CHECK(shards[0].part(Shape{4, 6, 8, 5}, "b q h d") ==
+  CHECK(shards[0].part(Shape{4, 6, 8, 5}, "B Tq Hq D") ==
         std::vector<Range>{{0, 2}, {0, 6}, {0, 2}, {0, 5}});
-  CHECK(shards[7].part(Shape{4, 7, 4, 5}, "b k u d") ==
+  CHECK(shards[7].part(Shape{4, 7, 4, 5}, "B Tk Hkv D") ==
         std::vector<Range>{{2, 4}, {0, 7}, {3, 4}, {0, 5}});
-  CHECK(shards[6].part(Shape{1, 8, 6, 7}, "b h q k") ==
+  CHECK(shards[6].part(Shape{1, 8, 6, 7}, "B Hq Tq Tk") ==
         std::vector<Range>{{0, 1}, {4, 6}, {0, 6}, {0, 7}});
-  CHECK(shards[6].part(Shape{4, 3}, "H s") == std::vector<Range>{{2, 3}, {0, 3}});
-  CHECK(shards[6].part(Shape{8, 3}, "H s") == std::vector<Range>{{4, 6}, {0, 3}});
-  CHECK(shards[6].part(Shape{9, 2, 8, 4}, "p s 2u d") ==
+  CHECK(shards[6].part(Shape{4, 3}, "Hq/Hkv S") == std::vector<Range>{{2, 3}, {0, 3}});
+  CHECK(shards[6].part(Shape{8, 3}, "Hq/Hkv S") == std::vector<Range>{{4, 6}, {0, 3}});
+  CHECK(shards[6].part(Shape{9, 2, 8, 4}, "pages S 2Hkv D") ==
         std::vector<Range>{{0, 9}, {0, 2}, {4, 6}, {0, 4}});
-  CHECK(shards[7].part(Shape{5}, "b+") == std::vector<Range>{{2, 5}});
-  CHECK(shards[7].whole(Shape{2, 6, 2, 5}, "b q h d") == Shape{4, 6, 8, 5});
+  CHECK(shards[7].part(Shape{5}, "B+1") == std::vector<Range>{{2, 5}});
+  CHECK(shards[7].whole(Shape{2, 6, 2, 5}, "B Tq Hq D") == Shape{4, 6, 8, 5});
 }
 
 TEST_CASE("plan: devices along an axis that splits nothing repeat no work", "[attention]") {
-  ShardPlan plan("op", mesh_from_text("dp=2+pp=3+tp=2"), "b h u");
+  ShardPlan plan("op", mesh_from_text("dp=2+pp=3+tp=2"), "B Hq Hkv");
   const PartitionSpec p = spec({std::vector<std::string>{"dp", "tp"}});
-  plan.add_input("query", Shape{8, 6, 8, 5}, "b q h d", &p);
-  plan.add_output("out", "b q h d", p);
+  plan.add_input("query", Shape{8, 6, 8, 5}, "B Tq Hq D", &p);
+  plan.add_output("out", "B Tq Hq D", p);
   const std::vector<Shard> shards = plan.shards();
   REQUIRE(shards.size() == 4);
-  for (Index i = 0; i < 4; ++i) CHECK(shards[as_size(i)].range("b") == Range{2 * i, 2 * i + 2});
-  CHECK(shards[0].range("h") == Range{0, 8});
+  for (Index i = 0; i < 4; ++i) CHECK(shards[as_size(i)].range("B") == Range{2 * i, 2 * i + 2});
+  CHECK(shards[0].range("Hq") == Range{0, 8});
 }
 
 TEST_CASE("plan: whole key heads follow the query heads of a device", "[attention]") {
   const PartitionSpec p = spec({kWhole, kWhole, "tp", kWhole});
-  ShardPlan plan("op", mesh_from_text("tp=4"), "b h u");
-  plan.add_input("query", Shape{1, 6, 8, 5}, "b q h d", &p);
-  plan.add_input("key", Shape{1, 7, 2, 5}, "b k u d", nullptr);
-  plan.add_output("out", "b q h d", p);
+  ShardPlan plan("op", mesh_from_text("tp=4"), "B Hq Hkv");
+  plan.add_input("query", Shape{1, 6, 8, 5}, "B Tq Hq D", &p);
+  plan.add_input("key", Shape{1, 7, 2, 5}, "B Tk Hkv D", nullptr);
+  plan.add_output("out", "B Tq Hq D", p);
   const std::vector<Shard> shards = plan.shards();
-  CHECK(shards[0].range("u") == Range{0, 1});
-  CHECK(shards[1].range("u") == Range{0, 1});
-  CHECK(shards[3].range("u") == Range{1, 2});
-  ShardPlan crossing("op", mesh_from_text("tp=2"), "b h u");
-  crossing.add_input("query", Shape{1, 6, 6, 5}, "b q h d", &p);
-  crossing.add_input("key", Shape{1, 7, 3, 5}, "b k u d", nullptr);
+  CHECK(shards[0].range("Hkv") == Range{0, 1});
+  CHECK(shards[1].range("Hkv") == Range{0, 1});
+  CHECK(shards[3].range("Hkv") == Range{1, 2});
+  ShardPlan crossing("op", mesh_from_text("tp=2"), "B Hq Hkv");
+  crossing.add_input("query", Shape{1, 6, 6, 5}, "B Tq Hq D", &p);
+  crossing.add_input("key", Shape{1, 7, 3, 5}, "B Tk Hkv D", nullptr);
   CHECK(error_of([&] { crossing.shards(); }) ==
         "sharded op: 3 query heads a device do not fit 2 query heads of a key head");
 }
@@ -72,41 +72,43 @@ TEST_CASE("plan: specs that mean nothing are refused with a reason", "[attention
   const Mesh mesh = mesh_from_text("dp=2+tp=4+sp=3");
   const Shape shape{4, 6, 8, 5};
   const auto first = [&](const PartitionSpec& p, const Shape& s) {
-    return error_of([&] { ShardPlan("op", mesh, "b h u").add_input("query", s, "b q h d", &p); });
+    return error_of(
+        [&] { ShardPlan("op", mesh, "B Hq Hkv").add_input("query", s, "B Tq Hq D", &p); });
   };
-  CHECK(first(spec({kWhole, "sp"}), shape) ==
-        "sharded op: query splits axis q over 'sp'; a shard on its own can split (b, h, u) only");
+  CHECK(
+      first(spec({kWhole, "sp"}), shape) ==
+      "sharded op: query splits axis Tq over 'sp'; a shard on its own can split (B, Hkv, Hq) only");
   CHECK(first(spec({"xx"}), shape) ==
         "sharded op: query is split over 'xx', which is no axis of the mesh (dp, tp, sp)");
   CHECK(first(spec({"sp"}), shape) ==
-        "sharded op: query has extent 4 along axis b, which 3 devices do not divide");
+        "sharded op: query has extent 4 along axis B, which 3 devices do not divide");
   CHECK(first(spec({"dp", kWhole, "dp"}), shape) ==
-        "sharded op: query splits axis h over 'dp', which splits axis b of query");
+        "sharded op: query splits axis Hq over 'dp', which splits axis B of query");
   CHECK(
       first(spec({"dp", kWhole, kWhole, kWhole, kWhole}), shape) ==
       "sharded op: PartitionSpec('dp', None, None, None, None) of query has more entries than its "
       "shape (4, 6, 8, 5)");
   CHECK(first(spec({"dp"}), Shape{1, 6, 8, 5}) ==
-        "sharded op: query has one element along axis b, which cannot be split");
+        "sharded op: query has one element along axis B, which cannot be split");
 
   const PartitionSpec p = spec({"dp", kWhole, "tp"}), other = spec({"tp", kWhole, "dp"}), none;
   const auto second = [&](const PartitionSpec& of_key, const Shape& key, const PartitionSpec& out) {
     return error_of([&] {
-      ShardPlan plan("op", mesh, "b h u");
-      plan.add_input("query", shape, "b q h d", &p);
-      plan.add_input("key", key, "b k u d", &of_key);
-      plan.add_output("out", "b q h d", out);
+      ShardPlan plan("op", mesh, "B Hq Hkv");
+      plan.add_input("query", shape, "B Tq Hq D", &p);
+      plan.add_input("key", key, "B Tk Hkv D", &of_key);
+      plan.add_output("out", "B Tq Hq D", out);
       plan.shards();
     });
   };
   CHECK(second(p, {4, 7, 4, 5}, p) == "no error");
   CHECK(second(other, {4, 7, 4, 5}, p) ==
-        "sharded op: key splits axis b over (tp), but query over (dp)");
-  CHECK(second(p, {2, 7, 4, 5}, p) == "sharded op: key has extent 2 along axis b, expected 4");
+        "sharded op: key splits axis B over (tp), but query over (dp)");
+  CHECK(second(p, {2, 7, 4, 5}, p) == "sharded op: key has extent 2 along axis B, expected 4");
   CHECK(second(p, {4, 7, 4, 5}, none) ==
-        "sharded op: out has axis b over (), but the inputs split it over (dp)");
+        "sharded op: out has axis B over (), but the inputs split it over (dp)");
   CHECK(second(p, {4, 7, 4, 5}, spec({"dp", "sp", "tp"})) ==
-        "sharded op: out has axis q over (sp), but the inputs split it over ()");
+        "sharded op: out has axis Tq over (sp), but the inputs split it over ()");
 }
 
 TEST_CASE("slices: parts put together are the whole", "[attention]") {
@@ -136,8 +138,8 @@ TEST_CASE("slices: parts put together are the whole", "[attention]") {
 }
 
 TEST_CASE("slices: cumulative lengths count from 0 in each part", "[attention]") {
-  Shard shard{{{"b", {1, 3}}}, {{"b", 4}}};
-  const Tensor part = shard_of(test::i32({0, 2, 5, 5, 9}), "b+", shard);
+  Shard shard{{{"B", {1, 3}}}, {{"B", 4}}};
+  const Tensor part = shard_of(test::i32({0, 2, 5, 5, 9}), "B+1", shard);
   CHECK(part.dtype() == DType::kInt32);
   CHECK(part.shape() == Shape{3});
   CHECK(part.as<std::int32_t>()[0] == 0);

@@ -18,22 +18,22 @@ TEST_CASE("sharded: seed 003's flash attention on a mesh of 2 x 4", "[attention]
   const Tensor kv_ids = random.integers({4, 11}, 3);
   const auto call = on<FlashAttentionOp>("dp=2+tp=4", kThree, {kTokens});
   std::vector<FlashAttentionOptions> all(6);
-  all[0].causal = true;
+  all[0].mask.causal = true;
   all[1].bias = &per_head;
   all[1].softmax_aux = &sinks;
   all[2].bias = &shared;
   all[2].softmax_aux = &few;
-  all[2].sliding_window = Window(3);
-  all[3].attention_mask = &mask;
+  all[2].mask.window = Window(3);
+  all[3].mask.attention_mask = &mask;
   all[3].softmax_aux = &key_sinks;
-  all[3].logits_soft_cap = 2;
-  all[4].attention_mask = &padding;
-  all[4].empty_row = EmptyRow::kMean;
-  all[5].q_segment_ids = &ids;
-  all[5].kv_segment_ids = &kv_ids;
+  all[3].softmax.soft_cap = 2;
+  all[4].mask.attention_mask = &padding;
+  all[4].softmax.empty_row = EmptyRow::kMean;
+  all[5].mask.q_segment_ids = &ids;
+  all[5].mask.kv_segment_ids = &kv_ids;
   for (FlashAttentionOptions& options : all) {
     for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
-      options.backend = backend;
+      options.softmax.backend = backend;
       check_sharded<FlashAttentionOp>(a.inputs(), options, call);
     }
   }
@@ -44,7 +44,7 @@ TEST_CASE("sharded: key heads whole, one key head, and 16-bit floats", "[attenti
   for (const Index kv_heads : {1, 2}) {
     const Qkv a(random, 2, 9, 9, 8, kv_heads, DType::kBFloat16);
     FlashAttentionOptions options;
-    options.causal = true;
+    options.mask.causal = true;
     check_sharded<FlashAttentionOp>(
         a.inputs(), options,
         on<FlashAttentionOp>("dp=2+tp=4", {kTokens, kBatch, kBatch}, {kTokens}), 0.01);
@@ -64,9 +64,9 @@ TEST_CASE("sharded: cumulative lengths of padded sequences", "[attention]") {
   const Qkv a(random, 4, 8, 10, 4, 2);
   const Tensor cu_q = test::i32({0, 8, 11, 11, 16}), cu_k = test::i32({0, 9, 13, 13, 23});
   FlashAttentionOptions options;
-  options.cum_seqlens_q = &cu_q;
-  options.cum_seqlens_k = &cu_k;
-  options.causal = true;
+  options.mask.cum_seqlens_q = &cu_q;
+  options.mask.cum_seqlens_k = &cu_k;
+  options.mask.causal = true;
   check_sharded<FlashAttentionOp>(a.inputs(), options,
                                   on<FlashAttentionOp>("dp=2+tp=2", kThree, {kTokens}));
 }
@@ -77,13 +77,13 @@ TEST_CASE("sharded: a lazy mask and a MaskInfo", "[attention]") {
   const auto call = on<FlashAttentionOp>("dp=2+tp=2", kThree, {kTokens});
   FlashAttentionOptions options;
   const Mask mask = random.mask(4, 4, 9, 9, 0.6);
-  options.mask = &mask;
+  options.mask.mask = &mask;
   check_sharded<FlashAttentionOp>(a.inputs(), options, call);
-  options.mask = nullptr;
+  options.mask.mask = nullptr;
   const MaskInfo segments = MaskInfo::from_segments(random.integers({4, 9}, 3));
   const MaskInfo dense = MaskInfo::from_attention_mask(MaskArray(random.mask(4, 1, 9, 9, 0.6)));
   for (const MaskInfo* info : {&segments, &dense}) {
-    options.mask_info = info;
+    options.mask.mask_info = info;
     check_sharded<FlashAttentionOp>(a.inputs(), options, call);
   }
 }
@@ -94,8 +94,8 @@ TEST_CASE("sharded: scaled_dot_product_attention", "[attention]") {
   const Tensor lengths = test::i32({9, 3, 0, 5}), q_lengths = test::i32({7, 0, 4, 5});
   const Tensor bias = random.normal({4, 4, 7, 9});
   ScaledDotProductAttentionOptions options;
-  options.key_lengths = &lengths;
-  options.query_lengths = &q_lengths;
+  options.mask.key_lengths = &lengths;
+  options.mask.query_lengths = &q_lengths;
   options.init_bias = [&] { return bias; };
   check_sharded<ScaledDotProductAttentionOp>(
       a.inputs(), options,
@@ -109,7 +109,7 @@ TEST_CASE("sharded: attention with its weights", "[attention]") {
   const Tensor bias = random.normal({2, 2, 7, 9});
   AttentionOptions options;
   options.bias = &bias;
-  options.causal = true;
+  options.mask.causal = true;
   check_sharded<AttentionOp>(a.inputs(), options, on<AttentionOp>("dp=2+tp=2", kThree, {kTokens}));
 }
 
@@ -125,10 +125,10 @@ TEST_CASE("sharded: blocksparse_attention with masks for each head", "[attention
   BlocksparseAttentionOptions options;
   const auto call = on<BlockSparseAttentionOp>("dp=2+tp=2", {kHeads, kHeads, kHeads}, {kHeads});
   const QkvInputs inputs{&query, &key, &value};
-  options.mask = lazy::multi_head_mask(heads);
+  options.static_mask = lazy::multi_head_mask(heads);
   options.softmax_aux = &sinks;
   check_sharded<BlockSparseAttentionOp>(inputs, options, call);
-  options.mask = nullptr;
+  options.mask.mask = nullptr;
   options.mask_builder = [&](Index, Index, Index count, Index head, Index reps) {
     CHECK(count == 4);
     CHECK(reps == 2);
@@ -136,8 +136,8 @@ TEST_CASE("sharded: blocksparse_attention with masks for each head", "[attention
   };
   check_sharded<BlockSparseAttentionOp>(inputs, options, call);
   options.mask_builder = {};
-  options.block_mask = &block_mask;
-  options.block_size = 4;
+  options.mask.block_mask = &block_mask;
+  options.mask.block_size = 4;
   check_sharded<BlockSparseAttentionOp>(inputs, options, call);
 }
 
@@ -154,16 +154,18 @@ TEST_CASE("sharded: blocksparse_attention with its queries split over devices", 
   const PartitionSpec q = spec({"dp", "tp", "sp"});
   std::vector<BlocksparseAttentionOptions> all(7);
   all[0].bias = &bias, all[0].softmax_aux = &sinks;
-  all[1].bias = &key_bias, all[1].sliding_window = Window(3), all[1].logits_soft_cap = 2;
-  all[2].q_segment_ids = &ids, all[2].kv_segment_ids = &kv_ids, all[2].causal = false;
-  all[3].q_positions = &places, all[3].kv_positions = &kv_places;
-  all[4].block_mask = &block_mask, all[4].block_size = 3, all[4].empty_row = EmptyRow::kMean;
-  all[5].chunk_size = 5;
-  all[6].mask = lazy::local_mask({12, 10}, {2, 1}, 0), all[6].cell_mask = &cells;
+  all[1].bias = &key_bias, all[1].mask.window = Window(3), all[1].softmax.soft_cap = 2;
+  all[2].mask.q_segment_ids = &ids, all[2].mask.kv_segment_ids = &kv_ids,
+  all[2].mask.causal = false;
+  all[3].mask.q_positions = &places, all[3].mask.kv_positions = &kv_places;
+  all[4].mask.block_mask = &block_mask, all[4].mask.block_size = 3,
+  all[4].softmax.empty_row = EmptyRow::kMean;
+  all[5].mask.chunk_size = 5;
+  all[6].static_mask = lazy::local_mask({12, 10}, {2, 1}, 0), all[6].mask.mask = &cells;
   for (BlocksparseAttentionOptions& options : all) {
     options.sequence_parallelism_mesh_axis_name = "sp";
     for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
-      options.backend = backend;
+      options.softmax.backend = backend;
       for (const char* mesh : {"dp=2+sp=3+tp=2", "sp=12+dp=1+tp=1", "dp=1+sp=1+tp=2"}) {
         check_sharded<BlockSparseAttentionOp>(
             inputs, options, on<BlockSparseAttentionOp>(mesh, {q, kHeads, kHeads}, {q}));
@@ -178,7 +180,7 @@ TEST_CASE("sharded: blocksparse_attention with its queries split over devices", 
     });
   };
   CHECK(refused(kHeads, "dp=2+sp=3+tp=2") ==
-        "sharded blocksparse_attention: the queries are split over (sp), expected "
+        "sharded blocksparse_attention: axis Tq is split over (sp), expected "
         "sequence_parallelism_mesh_axis_name ''");
   options.sequence_parallelism_mesh_axis_name = "sp";
   CHECK(refused(kHeads, "dp=2+sp=3+tp=2") == "no error");
@@ -198,8 +200,8 @@ TEST_CASE("sharded: ring_attention over the sequence axis", "[attention]") {
   const Tensor ids = random.integers({2, 12}, 3), bias = random.normal({2, 4, 12, 12});
   RingAttentionOptions options;
   options.axis_name = "sp";
-  options.causal = true;
-  options.q_segment_ids = options.kv_segment_ids = &ids;
+  options.mask.causal = true;
+  options.mask.q_segment_ids = options.mask.kv_segment_ids = &ids;
   options.bias = &bias;
   for (const char* mesh : {"dp=2+sp=3+tp=2", "sp=4+dp=1+tp=1", "dp=2+sp=1+tp=1"}) {
     check_sharded<RingAttentionOp>(a.inputs(), options, on<RingAttentionOp>(mesh, {p, p, p}, {p}),
@@ -207,10 +209,10 @@ TEST_CASE("sharded: ring_attention over the sequence axis", "[attention]") {
   }
   options.bias = nullptr;
   const Mask mask = random.mask(2, 4, 12, 12, 0.3);  // with rows that see nothing
-  options.mask = &mask;
-  options.empty_row = EmptyRow::kMean;
+  options.mask.mask = &mask;
+  options.softmax.empty_row = EmptyRow::kMean;
   for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
-    options.backend = backend;
+    options.softmax.backend = backend;
     check_sharded<RingAttentionOp>(a.inputs(), options,
                                    on<RingAttentionOp>("dp=2+sp=3+tp=2", {p, p, p}, {p}), 1e-5);
   }
@@ -223,10 +225,10 @@ TEST_CASE("sharded: ring_attention over the sequence axis", "[attention]") {
   };
   CHECK(refused(p, p, "sp") == "no error");
   CHECK(refused(p, p, "ring") ==
-        "sharded ring_attention: the sequence of query is split over (sp), expected axis_name "
+        "sharded ring_attention: axis Tq is split over (sp), expected axis_name "
         "'ring'");
   CHECK(refused(kTokens, kTokens, "sp") ==
-        "sharded ring_attention: the sequence of query is split over (), expected axis_name 'sp'");
+        "sharded ring_attention: axis Tq is split over (), expected axis_name 'sp'");
 }
 
 TEST_CASE("sharded: mla_attention", "[attention]") {
@@ -237,7 +239,7 @@ TEST_CASE("sharded: mla_attention", "[attention]") {
   MlaAttentionOptions options;
   options.b_q = &b_q;
   options.b_k = &b_k;
-  options.causal = true;
+  options.mask.causal = true;
   const PartitionSpec weights = spec({kWhole, "tp"});
   check_sharded<FlashMLAOp>(
       {&query, &latent, &w_kc, &w_vc}, options,
@@ -249,16 +251,18 @@ TEST_CASE("sharded: weights are dropped where the unsharded call drops them", "[
   const Qkv a(random, 4, 12, 12, 4, 2);
   for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
     FlashAttentionOptions flash;
-    flash.dropout_prob = 0.4, flash.dropout_seed = 7, flash.causal = true, flash.backend = backend;
+    flash.softmax.dropout = 0.4, flash.softmax.dropout_seed = 7, flash.mask.causal = true,
+    flash.softmax.backend = backend;
     check_sharded<FlashAttentionOp>(
         a.inputs(), flash, on<FlashAttentionOp>("dp=2+tp=4", {kTokens, kBatch, kBatch}, {kTokens}));
     AttentionOptions plain;
-    plain.deterministic = false, plain.dropout_prob = 0.4, plain.dropout_rng = 8;
-    plain.backend = backend;
+    plain.deterministic = false, plain.softmax.dropout = 0.4, plain.softmax.dropout_seed = 8;
+    plain.softmax.backend = backend;
     check_sharded<AttentionOp>(a.inputs(), plain, on<AttentionOp>("dp=4+tp=2", kThree, {kTokens}));
     RingAttentionOptions ring;
-    ring.deterministic = false, ring.pdrop = 0.4, ring.dropout_rng = 9, ring.axis_name = "sp";
-    ring.backend = backend;
+    ring.deterministic = false, ring.softmax.dropout = 0.4, ring.softmax.dropout_seed = 9,
+    ring.axis_name = "sp";
+    ring.softmax.backend = backend;
     const PartitionSpec p = spec({"dp", "sp", "tp"});
     check_sharded<RingAttentionOp>(a.inputs(), ring,
                                    on<RingAttentionOp>("dp=2+sp=3+tp=2", {p, p, p}, {p}), 1e-5);
@@ -283,19 +287,19 @@ TEST_CASE("sharded: numbers of specs and incomplete calls", "[attention]") {
               {kTokens}) == "no error");
   FlashAttentionOptions options;
   const Mask mask = random.mask(3, 1, 5, 5, 0.5);
-  options.mask = &mask;
+  options.mask.mask = &mask;
   const auto masked = [&] {
     heuristics()(FlashAttention(), a.inputs(), options,
                  on<FlashAttentionOp>("dp=2+tp=2", kThree, {kTokens}));
   };
-  CHECK(error_of(masked) == "sharded flash_attention: mask has extent 3 along axis b, expected 2");
+  CHECK(error_of(masked) == "sharded flash_attention: mask has extent 3 along axis B, expected 2");
   const MaskInfo info = MaskInfo::from_segments(random.integers({3, 5}, 2));
-  options.mask = nullptr;
-  options.mask_info = &info;
+  options.mask.mask = nullptr;
+  options.mask.mask_info = &info;
   CHECK(error_of(masked) ==
-        "sharded flash_attention: mask_info has extent 3 along axis b, expected 2");
+        "sharded flash_attention: mask_info has extent 3 along axis B, expected 2");
   // Without all of mesh, in_specs and out_specs the call is a plain one, as in the seed.
-  CallOptions<FlashAttentionConfig> call;
+  CallOptions call;
   call.mesh = mesh_from_text("dp=7");
   CHECK_NOTHROW(heuristics()(FlashAttention(), a.inputs(), {}, call));
 }

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "bench.h"
-#include "maskctl/attention/modules/flash_attention.h"
-#include "maskctl/attention/named/call.h"
+#include "maskctl/attention/runtime/modules.h"
+#include "maskctl/attention/by_name.h"
 #include "maskctl/attention/runtime/executor.h"
 
 namespace {
@@ -32,10 +32,10 @@ void compare(const char* name, Through&& through, Alone&& alone) {
 /// Options that every key has to spell out.
 FlashAttentionOptions many_options(const Tensor& sinks) {
   FlashAttentionOptions options;
-  options.causal = true;
-  options.softmax_scale = 0.125;
-  options.logits_soft_cap = 50;
-  options.sliding_window = Window(4, 0);
+  options.mask.causal = true;
+  options.softmax.scale = 0.125;
+  options.softmax.soft_cap = 50;
+  options.mask.window = Window(4, 0);
   options.softmax_aux = &sinks;
   return options;
 }

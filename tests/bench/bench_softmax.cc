@@ -15,7 +15,7 @@
 #include "blas_attention.h"
 #include "fma_peak.h"
 #include "maskctl/attention/cpu/kernel.h"
-#include "maskctl/attention/named/call.h"
+#include "maskctl/attention/by_name.h"
 #include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/inspect/stats.h"
 #include "maskctl/mask/bands.h"

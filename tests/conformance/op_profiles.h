@@ -8,7 +8,7 @@
 namespace conformance {
 
 struct OpProfile {
-  std::string function;  // its name in named_operations()
+  std::string function;  // its name in operations()
   /// Parameters that describe a case and are no argument, beside those named *_effective.
   std::set<std::string> notes = {};
   /// Options that every case has: where the golden data settles what the library leaves open.

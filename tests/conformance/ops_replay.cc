@@ -13,7 +13,7 @@
 #include "conformance/ops_mask.h"
 #include "conformance/replay.h"
 #include "conformance/value.h"
-#include "maskctl/attention/named/operations.h"
+#include "maskctl/attention/by_name.h"
 #include "maskctl/io/npz.h"
 #include "maskctl/tensor/convert.h"
 

@@ -50,7 +50,7 @@ struct WholeKeys {
         value(collected(ring, shard, v)),
         mask(shard.mask(shard.all_keys())),
         bias(shard.bias(shard.all_keys())),
-        softmax(shard.softmax(shard.all_keys(), o.empty_row)) {
+        softmax(shard.softmax(shard.all_keys(), o.softmax.empty_row)) {
     inputs = {&query, &key, &value, &mask, bias ? &*bias : nullptr, o.softmax_aux};
   }
   WholeKeys(const WholeKeys&) = delete;

@@ -22,7 +22,8 @@ void add(const Tensor& part, Tensor& sum) {
 /// of this rank's rows that see no key of any rank. [B,Hkv,Dv]; nothing under other policies.
 std::optional<Tensor> share_of_mean(const RingShard& shard, const Tensor& lse, const Tensor& d_out,
                                     const RingAttentionOptions& options) {
-  if (options.empty_row != EmptyRow::kMean || sink_count(view_of(options.softmax_aux)) > 0) {
+  if (options.softmax.empty_row != EmptyRow::kMean ||
+      sink_count(view_of(options.softmax_aux)) > 0) {
     return std::nullopt;
   }
   const Dims& d = shard.dims();
@@ -58,7 +59,7 @@ SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor&
                                                const RingAttentionOptions& options,
                                                const Tensor* d_lse) {
   const RingShard shard(ring, query, key, value, options);
-  if (backend_row(options.backend).is_judge) {
+  if (backend_row(options.softmax.backend).is_judge) {
     return ring_reference_backward(ring, shard, query, key, value, forward, d_out, options, d_lse);
   }
   const Tensor q = astype(query, DType::kFloat32), wide_d_out = astype(d_out, DType::kFloat32);

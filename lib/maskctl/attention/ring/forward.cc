@@ -112,7 +112,7 @@ void fill_empty_rows(const Dims& d, EmptyRow policy, std::span<const float> mean
 SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, const Tensor& key,
                                    const Tensor& value, const RingAttentionOptions& options) {
   const RingShard shard(ring, query, key, value, options);
-  if (backend_row(options.backend).is_judge) {
+  if (backend_row(options.softmax.backend).is_judge) {
     return ring_reference(ring, shard, query, key, value, options);
   }
   const Dims& d = shard.dims();
@@ -123,7 +123,7 @@ SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, cons
                     Tensor(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
   std::ranges::fill(sum.lse.as<float>(), kNothing);
   std::optional<ValueSums> values;
-  if (options.empty_row == EmptyRow::kMean) values.emplace(d);
+  if (options.softmax.empty_row == EmptyRow::kMean) values.emplace(d);
   for (Index t = 0; t < shard.ranks(); ++t) {
     const bool more = t + 1 < shard.ranks();
     if (more) {
@@ -147,7 +147,7 @@ SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, cons
   if (sink_count(view_of(options.softmax_aux)) == 0) {
     std::vector<float> means;
     if (values) means = values->mean(shard.all_keys().size());
-    fill_empty_rows(d, options.empty_row, means, sum);
+    fill_empty_rows(d, options.softmax.empty_row, means, sum);
   }
   sum.out = astype(sum.out, query.dtype());
   return sum;

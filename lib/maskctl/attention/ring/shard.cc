@@ -16,37 +16,21 @@ Range on_axis(const Tensor& bias, Index axis, Range range) {
 }  // namespace
 
 MaskArguments ring_mask(const RingAttentionOptions& o) {
-  MaskArguments mask;
-  mask.attention_mask = o.attention_mask;
-  mask.mask_info = o.mask_info;
-  mask.mask = o.mask;
-  mask.causal = o.causal;
-  mask.window = o.sliding_window;
-  mask.sink_tokens = o.attention_sink_size;
-  mask.chunk_size = o.chunk_size;
-  if (!o.causal) mask.causal_block_size = o.causal_block_size;
-  mask.q_segment_ids = o.q_segment_ids;
-  mask.kv_segment_ids = o.kv_segment_ids;
-  mask.segment_padding = o.segment_padding;
-  if (!o.mask_info || o.mask_info->fields().attention_mask || o.q_segment_ids) return mask;
+  MaskArguments mask = o.mask;
+  if (mask.causal) mask.causal_block_size.reset();
+  const MaskInfo* const info = mask.mask_info;
+  if (!info || info->fields().attention_mask || mask.q_segment_ids) return mask;
   // Ids that are stored alone follow segment_padding.
   mask.mask_info = nullptr;
-  mask.q_segment_ids = o.mask_info->fields().q_segment_ids.get();
-  mask.kv_segment_ids = o.mask_info->fields().kv_segment_ids.get();
+  mask.q_segment_ids = info->fields().q_segment_ids.get();
+  mask.kv_segment_ids = info->fields().kv_segment_ids.get();
   return mask;
 }
 
 SoftmaxOptions ring_softmax(const RingAttentionOptions& o) {
-  SoftmaxOptions softmax;
-  softmax.scale = o.softmax_scale;
-  softmax.soft_cap = o.logits_soft_cap;
+  SoftmaxOptions softmax = o.softmax;
   softmax.bias_order = BiasOrder::kAfterCap;
-  softmax.empty_row = o.empty_row;
-  softmax.dropout = o.deterministic ? 0 : o.pdrop;
-  softmax.dropout_seed = o.dropout_rng;
-  softmax.first_batch = o.first_batch;
-  softmax.first_head = o.first_head;
-  softmax.backend = o.backend;
+  if (o.deterministic) softmax.dropout = 0;
   softmax.q_block = o.query_chunk_size;
   softmax.k_block = o.key_chunk_size;
   return softmax;

@@ -5,31 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <thread>
 
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/base/error.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
-
-void ElementCount::add(std::string_view name, const Tensor& array, Index axis) {
-  if (axis < 0 || axis >= array.rank()) {
-    throw Error(Errc::kShape, fmt::format("{} is {}, which has no axis {} to take elements from",
-                                          name, shape_text(array.shape()), axis));
-  }
-  const Index count = array.extent(axis);
-  if (count == 0 || count_.value_or(count) != count) {
-    throw Error(Errc::kShape,
-                fmt::format("{} has {} elements along axis {}, expected {}", name, count, axis,
-                            count == 0 ? "1 or more" : std::to_string(*count_)));
-  }
-  count_ = count;
-}
-
-Index ElementCount::get() const {
-  if (count_) return *count_;
-  throw Error(Errc::kInvalidArgument, "no array has an axis of elements; give one an axis");
-}
 
 Tensor element_of(const Tensor& whole, Index axis, Index i) {
   Tensor element = slice_of(whole, axis, {i, i + 1});
@@ -39,6 +22,34 @@ Tensor element_of(const Tensor& whole, Index axis, Index i) {
   return element;
 }
 
+namespace {
+
+/// How many elements arrays have.
+class ElementCount {
+ public:
+  void add(std::string_view name, const Tensor& array, Index axis) {
+    if (axis < 0 || axis >= array.rank()) {
+      throw Error(Errc::kShape, fmt::format("{} is {}, which has no axis {} to take elements from",
+                                            name, shape_text(array.shape()), axis));
+    }
+    const Index count = array.extent(axis);
+    if (count == 0 || count_.value_or(count) != count) {
+      throw Error(Errc::kShape,
+                  fmt::format("{} has {} elements along axis {}, expected {}", name, count, axis,
+                              count == 0 ? "1 or more" : std::to_string(*count_)));
+    }
+    count_ = count;
+  }
+  Index get() const {
+    if (count_) return *count_;
+    throw Error(Errc::kInvalidArgument, "no array has an axis of elements; give one an axis");
+  }
+
+ private:
+  std::optional<Index> count_;
+};
+
+/// Puts it back.
 void put_element(const Tensor& element, Index axis, Index i, Tensor& whole) {
   Tensor slice = element;
   std::vector<Index> shape = element.shape();
@@ -50,6 +61,7 @@ void put_element(const Tensor& element, Index axis, Index i, Tensor& whole) {
 /// Elements at work at one time, each of which uses all cores: more would only wait for them.
 constexpr Index kMostAtOnce = 16;
 
+/// f(i) for i below n. Rethrows the first error.
 void run_elements(Index n, bool at_once, const std::function<void(Index)>& f) {
   if (!at_once) {
     for (Index i = 0; i < n; ++i) f(i);
@@ -74,6 +86,138 @@ void run_elements(Index n, bool at_once, const std::function<void(Index)>& f) {
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }
+}
+
+/// Room for `n` elements like this one.
+Tensor stack_of(const Tensor& element, Index axis, std::size_t n) {
+  std::vector<Index> shape = element.shape();
+  shape.insert(shape.begin() + axis, static_cast<Index>(n));
+  return Tensor(element.dtype(), shape);
+}
+
+void add_to(const Tensor& part, Tensor& sum) {
+  const Tensor wide = astype(part, DType::kFloat32);
+  std::ranges::transform(wide.as<float>(), sum.as<float>(), sum.as<float>().begin(), std::plus<>());
+}
+
+}  // namespace
+
+/// The call of one element.
+struct ElementCalls::Element {
+  struct Update {
+    Tensor* whole;
+    Tensor* part;
+    Index axis;
+  };
+
+  Element(const ElementCalls& calls, const void* whole, Index i)
+      : call(calls.operation_->copy_call(whole)) {
+    std::size_t number = 0;
+    for (const Field& field : calls.operation_->fields) {
+      const std::optional<Index> axis = field.is_array ? calls.axes_.of(number++) : std::nullopt;
+      if (!axis) continue;
+      visit_member(field, call.get(), [&](auto& member) {
+        if constexpr (requires { take(member, *axis, i); }) {
+          if (member) take(member, *axis, i);
+        }
+      });
+    }
+  }
+  void take(const Tensor*& array, Index axis, Index i) {
+    array = owned.keep(element_of(*array, axis, i));
+  }
+  void take(Tensor*& array, Index axis, Index i) {
+    Tensor* const part = owned.keep(element_of(*array, axis, i));
+    updates.push_back({array, part, axis});
+    array = part;
+  }
+
+  AnyValue call;
+  OwnedArrays owned;
+  std::vector<Update> updates;
+};
+
+std::optional<Index> ElementCalls::axis_of(std::string_view array) const {
+  std::size_t number = 0;
+  for (const Field& field : operation_->fields) {
+    if (!field.is_array) continue;
+    if (field.name == array) return axes_.of(number);
+    ++number;
+  }
+  return std::nullopt;
+}
+
+Index ElementCalls::count(const void* call) const {
+  ElementCount elements;
+  for_each_array(*operation_, call, [&](const Field& field, const Tensor& array) {
+    if (const auto axis = axis_of(field.name)) elements.add(field.name, array, *axis);
+  });
+  return elements.get();
+}
+
+AnyConfig ElementCalls::choose(const void* call, const CallOptions& how) const {
+  const Element first(*this, call, 0);
+  return executor_.config_of(*operation_, first.call.get(), how);
+}
+
+AnyValue ElementCalls::forward(const void* call, const CallOptions& how) const {
+  std::vector<AnyValue> parts(as_size(count(call)));
+  const AnyConfig config = choose(call, how);
+  const ConfiguredCall configured{executor_.kernels(), *operation_, config, how};
+  run_elements(static_cast<Index>(parts.size()), at_once_, [&](Index i) {
+    const Element one(*this, call, i);
+    parts[as_size(i)] = configured.forward(one.call.get());
+    for (const auto& [whole, part, axis] : one.updates) put_element(*part, axis, i, *whole);
+  });
+  AnyValue whole = operation_->copy_output(parts[0].get());
+  const auto wholes = arrays_of(operation_->outputs, whole.get());
+  for (const ResultArray& array : wholes) *array.tensor = stack_of(*array.tensor, 0, parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto own = arrays_of(operation_->outputs, parts[i].get());
+    for (std::size_t n = 0; n < own.size(); ++n) {
+      put_element(*own[n].tensor, 0, static_cast<Index>(i), *wholes[n].tensor);
+    }
+  }
+  return whole;
+}
+
+AnyValue ElementCalls::backward(const void* call, const void* output, const Cotangents& d,
+                                const CallOptions& how) const {
+  std::vector<AnyValue> parts(as_size(count(call)));
+  const AnyConfig config = choose(call, how);
+  const ConfiguredCall configured{executor_.kernels(), *operation_, config, how};
+  run_elements(static_cast<Index>(parts.size()), at_once_, [&](Index i) {
+    const Element one(*this, call, i);
+    const AnyValue out = operation_->copy_output(output);
+    for (const ResultArray& array : arrays_of(operation_->outputs, out.get())) {
+      *array.tensor = element_of(*array.tensor, 0, i);
+    }
+    OwnedArrays owned;
+    const auto part_of = [&](const Tensor* whole) -> const Tensor* {
+      return whole ? owned.keep(element_of(*whole, 0, i)) : nullptr;
+    };
+    const Cotangents part{part_of(d.out), part_of(d.lse), part_of(d.final_state)};
+    parts[as_size(i)] = configured.backward(one.call.get(), out.get(), part);
+  });
+  return joined(parts);
+}
+
+AnyValue ElementCalls::joined(std::vector<AnyValue>& gradients) const {
+  std::vector<std::vector<ResultArray>> parts;
+  for (const AnyValue& one : gradients)
+    parts.push_back(arrays_of(operation_->gradients, one.get()));
+  for (std::size_t n = 0; n < parts[0].size(); ++n) {
+    const Tensor& first = *parts[0][n].tensor;
+    const std::optional<Index> axis = axis_of(parts[0][n].name);
+    Tensor whole =
+        axis ? stack_of(first, *axis, parts.size()) : Tensor(DType::kFloat32, first.shape());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Tensor& part = *parts[i][n].tensor;
+      axis ? put_element(part, *axis, static_cast<Index>(i), whole) : add_to(part, whole);
+    }
+    *parts[0][n].tensor = astype(whole, first.dtype());
+  }
+  return gradients[0];
 }
 
 }  // namespace maskctl::attention

@@ -13,7 +13,7 @@ namespace maskctl::attention {
 struct ConfigKey {
   std::string device;     // device_fingerprint()
   std::string operation;  // "flash_attention@v0"
-  std::string call;       // CallText
+  std::string call;       // call_key of fields.h
   friend bool operator==(const ConfigKey&, const ConfigKey&) = default;
 };
 

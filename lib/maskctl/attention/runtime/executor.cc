@@ -20,6 +20,28 @@ std::string label_of(const ExecutorOptions& options, const ConfigKey& key) {
   return fmt::format("{}{}:{}", options.stamp_prefix, key.operation, hash);
 }
 
+std::string sharding_text(const Sharding& sharding) {
+  std::string text = " mesh=";
+  for (std::size_t i = 0; i < sharding.mesh.axis_names.size(); ++i) {
+    text += fmt::format("{}{}={}", i > 0 ? "+" : "", sharding.mesh.axis_names[i],
+                        sharding.mesh.axis_sizes[i]);
+  }
+  for (const auto& spec : sharding.in_specs) text += " " + (spec ? to_text(*spec) : "None");
+  for (const PartitionSpec& spec : sharding.out_specs) text += " -> " + to_text(spec);
+  return text;
+}
+
+std::string versioned(const Operation& operation) {
+  return fmt::format("{}@v{}", operation.id, operation.version);
+}
+
+void check_class(const Operation& operation, const AnyConfig& config) {
+  if (config.index() == operation.heuristic().index()) return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{} was given the config of another operation: {}", versioned(operation),
+                          to_text(config)));
+}
+
 }  // namespace
 
 struct Executor::Record {
@@ -34,6 +56,38 @@ Executor::Executor(std::shared_ptr<ConfigSelectorChain> chain, ExecutorOptions o
       options_(std::move(options)),
       kernels_(&kernels),
       record_(std::make_shared<Record>()) {}
+
+ConfigKey Executor::key_of(const Operation& operation, const void* call,
+                           const CallOptions& how) const {
+  std::string key = call_key(operation, call);
+  if (how.platform) key.append(" platform=").append(name(*how.platform));
+  if (const auto sharding = how.sharding()) key += sharding_text(*sharding);
+  return {device_fingerprint(), versioned(operation), std::move(key)};
+}
+
+AnyConfig Executor::config_of(const Operation& operation, const void* call,
+                              const CallOptions& how) const {
+  if (how.cfg) check_class(operation, *how.cfg);
+  const OpCall tunable(*kernels_, operation, call, how);
+  const Invocation invocation{key_of(operation, call, how), how.cfg};
+  AnyConfig config = chain_->choose(invocation, tunable);
+  check_class(operation, config);
+  observe(invocation.key, config, [&]() -> std::shared_ptr<const TunableCall> {
+    return std::make_shared<KeptCall>(*kernels_, operation, call, how);
+  });
+  return config;
+}
+
+AnyValue Executor::run(const Operation& operation, const void* call, const CallOptions& how) const {
+  const AnyConfig config = config_of(operation, call, how);
+  return ConfiguredCall{*kernels_, operation, config, how}.forward(call);
+}
+
+AnyValue Executor::run_backward(const Operation& operation, const void* call, const void* output,
+                                const Cotangents& d, const CallOptions& how) const {
+  const AnyConfig config = config_of(operation, call, how);
+  return ConfiguredCall{*kernels_, operation, config, how}.backward(call, output, d);
+}
 
 std::vector<RecordedCall> Executor::recorded() const {
   const std::lock_guard lock(record_->mutex);
@@ -59,27 +113,6 @@ AutotuningResult autotune_recorded(const Executor& executor) {
     result.entries.push_back(executor.chain().tune(recorded.key, *recorded.call));
   }
   return result;
-}
-
-std::string Executor::operation_name(const OpInfo& info) {
-  return fmt::format("{}@v{}", info.id, info.version);
-}
-
-std::string Executor::sharding_text(const Sharding& sharding) {
-  std::string text = " mesh=";
-  for (std::size_t i = 0; i < sharding.mesh.axis_names.size(); ++i) {
-    text += fmt::format("{}{}={}", i > 0 ? "+" : "", sharding.mesh.axis_names[i],
-                        sharding.mesh.axis_sizes[i]);
-  }
-  for (const auto& spec : sharding.in_specs) text += " " + (spec ? to_text(*spec) : "None");
-  for (const PartitionSpec& spec : sharding.out_specs) text += " -> " + to_text(spec);
-  return text;
-}
-
-void Executor::throw_wrong_config(const ConfigKey& key, const AnyConfig& config) {
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{} was given the config of another operation: {}", key.operation,
-                          to_text(config)));
 }
 
 }  // namespace maskctl::attention

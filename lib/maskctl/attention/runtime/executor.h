@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/runtime/op_call.h"
+#include "maskctl/attention/runtime/module.h"
 
 namespace maskctl::attention {
 
@@ -43,51 +43,49 @@ class Executor {
                     const KernelRegistry& kernels = builtin_kernels());
   Executor() : Executor(std::make_shared<ConfigSelectorChain>()) {}
 
-  /// The module's result. Throws what the chain, the registry and the operation throw.
-  template <class Op>
-  auto operator()(const Module<Op>& module, const typename Op::Inputs& inputs,
-                  const typename Op::Options& options = {},
-                  const CallOptions<typename Op::Config>& call = {}) const -> typename Op::Output {
-    const auto config = choose_config(module, inputs, options, call);
-    return run_call(*kernels_, module, inputs, options, config, call);
-  }
-
-  /// The gradients of the same call. `forward` is what it gave.
-  template <class Op>
-  auto backward(const Module<Op>& module, const typename Op::Inputs& inputs,
-                const typename Op::Output& forward, const Cotangents& cotangents,
-                const typename Op::Options& options = {},
-                const CallOptions<typename Op::Config>& call = {}) const -> typename Op::Gradients {
-    const auto config = choose_config(module, inputs, options, call);
-    return run_call_backward(*kernels_, module, inputs, forward, cotangents, options, config, call);
-  }
-
+  /// The output, and the gradients of the same call. Throw what the chain, the registry and the
+  /// operation throw.
+  AnyValue run(const Operation& operation, const void* call, const CallOptions& how = {}) const;
+  AnyValue run_backward(const Operation& operation, const void* call, const void* output,
+                        const Cotangents& d, const CallOptions& how = {}) const;
   /// Only the config that a call would get.
+  AnyConfig config_of(const Operation& operation, const void* call,
+                      const CallOptions& how = {}) const;
+
+  // The same with types.
   template <class Op>
-  auto choose_config(const Module<Op>& module, const typename Op::Inputs& inputs,
-                     const typename Op::Options& options = {},
-                     const CallOptions<typename Op::Config>& call = {}) const ->
-      typename Op::Config {
-    const OpCall<Op> tunable(*kernels_, module, inputs, options, call);
-    Invocation invocation{key_of(module, inputs, options, call), {}};
-    if (call.cfg) invocation.override_cfg = *call.cfg;
-    const AnyConfig config = chain_->choose(invocation, tunable);
-    observe(invocation.key, config, [&]() -> std::shared_ptr<const TunableCall> {
-      const auto kept = std::make_shared<KeptCall<Op>>(*kernels_, module, inputs, options, call);
-      return {kept, &kept->call};
-    });
-    return of_type<typename Op::Config>(invocation.key, config);
+  typename Op::Output operator()(const Module<Op>&, const typename Op::Inputs& inputs,
+                                 const typename Op::Options& options = {},
+                                 const CallOptions& how = {}) const {
+    const typename Op::Call call{inputs, options};
+    return taken<typename Op::Output>(run(Op::operation(), &call, how));
+  }
+  template <class Op>
+  typename Op::Gradients backward(const Module<Op>&, const typename Op::Inputs& inputs,
+                                  const typename Op::Output& forward, const Cotangents& d,
+                                  const typename Op::Options& options = {},
+                                  const CallOptions& how = {}) const {
+    const typename Op::Call call{inputs, options};
+    return taken<typename Op::Gradients>(run_backward(Op::operation(), &call, &forward, d, how));
+  }
+  template <class Op>
+  typename Op::Config choose_config(const Module<Op>&, const typename Op::Inputs& inputs,
+                                    const typename Op::Options& options = {},
+                                    const CallOptions& how = {}) const {
+    const typename Op::Call call{inputs, options};
+    return std::get<typename Op::Config>(config_of(Op::operation(), &call, how));
   }
 
   /// Chooses once; the function then runs calls like the example with that config.
   template <class Op>
   auto compile(const Module<Op>& module, const typename Op::Inputs& inputs,
-               const typename Op::Options& options = {},
-               const CallOptions<typename Op::Config>& call = {}) const {
+               const typename Op::Options& options = {}, const CallOptions& how = {}) const {
     return
-        [kernels = kernels_, module, call, config = choose_config(module, inputs, options, call)](
+        [kernels = kernels_, how, config = AnyConfig(choose_config(module, inputs, options, how))](
             const typename Op::Inputs& in, const typename Op::Options& o) {
-          return run_call(*kernels, module, in, o, config, call);
+          const typename Op::Call call{in, o};
+          return taken<typename Op::Output>(
+              ConfiguredCall{*kernels, Op::operation(), config, how}.forward(&call));
         };
   }
 
@@ -96,25 +94,7 @@ class Executor {
   std::vector<RecordedCall> recorded() const;
 
  private:
-  template <class Op>
-  ConfigKey key_of(const Module<Op>& module, const typename Op::Inputs& inputs,
-                   const typename Op::Options& options,
-                   const CallOptions<typename Op::Config>& call) const {
-    std::string text = module.call_text(inputs, options);
-    if (call.platform) text.append(" platform=").append(name(*call.platform));
-    if (const auto sharding = call.sharding()) text += sharding_text(*sharding);
-    return {device_fingerprint(), operation_name(Op::kInfo), std::move(text)};
-  }
-
-  template <class Config>
-  static Config of_type(const ConfigKey& key, const AnyConfig& config) {
-    if (const auto* own = std::get_if<Config>(&config)) return *own;
-    throw_wrong_config(key, config);
-  }
-
-  static std::string operation_name(const OpInfo& info);
-  static std::string sharding_text(const Sharding& sharding);
-  [[noreturn]] static void throw_wrong_config(const ConfigKey& key, const AnyConfig& config);
+  ConfigKey key_of(const Operation& operation, const void* call, const CallOptions& how) const;
   /// Recording and stamping; `keep` gives a copy of a call that was not recorded before.
   void observe(const ConfigKey& key, const AnyConfig& config,
                const std::function<std::shared_ptr<const TunableCall>()>& keep) const;

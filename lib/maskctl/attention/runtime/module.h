@@ -1,29 +1,24 @@
-// The module form of an operation: run it with a config, and say which configs it can have.
+// The module form of an operation: its types, for callers in C++.
 #pragma once
 
 #include <optional>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "maskctl/attention/runtime/call_text.h"
-#include "maskctl/attention/runtime/op_info.h"
-#include "maskctl/attention/runtime/registry.h"
-#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/attention/fields.h"
+#include "maskctl/attention/runtime/op_call.h"
 
 namespace maskctl::attention {
 
-/// Op is a struct of static members that describes one operation (modules/*.h):
-///   Inputs, Options, Output, Gradients, Config   types; NoGradients without a backward pass
-///   OpInfo kInfo; kOutLabels                     names; axes of the result "out"
-///   arrays(inputs, options, f)                   f(name, pointer, labels) for each array, in the
-///                                                order of in_specs (sharded/plan.h has the labels)
-///   scalars(options, f)                          f(name, value) for every other option
-///   outputs(output, f), gradients(gradients, f)  f(name, array, labels) for each array
-///   forward(inputs, options)                     the operation
-///   backward(inputs, output, cotangents, options)
-///   apply(config, options, backward)             hints of the config, for that pass
-///   candidates(inputs, options)                  configs worth measuring; absent: the default only
-///   heuristic()                                  the config without measuring; absent: Config{}
+/// What lies in an AnyValue of this type.
+template <class T>
+T taken(const AnyValue& value) {
+  return std::move(*static_cast<T*>(value.get()));
+}
+
+/// Op is a struct of operations/*/spec.h: FlashAttentionOp and its like.
 template <class Op>
 class Module {
  public:
@@ -32,85 +27,49 @@ class Module {
   using Output = typename Op::Output;
   using Gradients = typename Op::Gradients;
   using Config = typename Op::Config;
+  using Call = typename Op::Call;
   static constexpr bool kHasBackward = !std::is_same_v<Gradients, NoGradients>;
 
-  static constexpr const OpInfo& info() { return Op::kInfo; }
+  static const Operation& operation() { return Op::operation(); }
 
-  /// `platform` wins over the config's, for any device. Throws what KernelRegistry::find and the
-  /// operation throw.
+  /// `platform` wins over the config's, for any device. Throws what ConfiguredCall throws.
   Output run(const Inputs& inputs, const Options& options, const Config& config,
              const KernelRegistry& kernels, std::optional<Platform> platform = {}) const {
-    return Op::forward(inputs, prepared(options, config, kernels, platform, false));
+    const Call call{inputs, options};
+    const AnyConfig any = config;
+    const CallOptions how{.platform = platform};
+    return taken<Output>(ConfiguredCall{kernels, operation(), any, how}.forward(&call));
   }
 
-  Gradients run_backward(const Inputs& inputs, const Output& forward, const Cotangents& cotangents,
+  Gradients run_backward(const Inputs& inputs, const Output& forward, const Cotangents& d,
                          const Options& options, const Config& config,
                          const KernelRegistry& kernels,
                          std::optional<Platform> platform = {}) const {
-    return Op::backward(inputs, forward, cotangents,
-                        prepared(options, config, kernels, platform, true));
+    const Call call{inputs, options};
+    const AnyConfig any = config;
+    const CallOptions how{.platform = platform};
+    return taken<Gradients>(
+        ConfiguredCall{kernels, operation(), any, how}.backward(&call, &forward, d));
   }
 
   /// What is best most often: what the operation says, or the defaults of the class, with which its
   /// kernels choose on their own.
-  Config heuristic_cfg() const {
-    if constexpr (requires { Op::heuristic(); }) {
-      return Op::heuristic();
-    } else {
-      return Config{};
-    }
-  }
+  Config heuristic_cfg() const { return std::get<Config>(operation().heuristic()); }
 
   /// The heuristic one first. The reference has nothing to tune.
   std::vector<Config> candidate_cfgs(const Inputs& inputs, const Options& options) const {
-    std::vector<Config> candidates = {heuristic_cfg()};
-    if constexpr (requires { Op::candidates(inputs, options); }) {
-      if (options.backend == Backend::kReference) return candidates;
-      for (Config& config : Op::candidates(inputs, options)) {
-        candidates.push_back(std::move(config));
-      }
+    const Call call{inputs, options};
+    std::vector<Config> candidates;
+    for (const AnyConfig& config : attention::candidate_cfgs(operation(), &call)) {
+      candidates.push_back(std::get<Config>(config));
     }
     return candidates;
   }
 
   /// What caches know a call by.
   std::string call_text(const Inputs& inputs, const Options& options) const {
-    CallText text;
-    Op::arrays(inputs, options, [&](std::string_view name, const auto& array, std::string_view) {
-      if constexpr (std::is_same_v<decltype(array), const MaskInfo* const&>) {
-        if (array) add_stored(name, array->fields(), text);
-      } else {
-        text.add(name, array);
-      }
-    });
-    Op::scalars(options, [&](std::string_view name, const auto& value) { text.add(name, value); });
-    text.add("backend", options.backend);
-    return text.text();
-  }
-
- private:
-  static Options prepared(const Options& options, const Config& config,
-                          const KernelRegistry& kernels, std::optional<Platform> platform,
-                          bool backward) {
-    const KernelSpec& kernel =
-        platform ? kernels.find(Op::kInfo.algorithm, *platform)
-                 : kernels.find(Op::kInfo.algorithm, config.platform, config.backend);
-    Options with_hints = options;
-    // The reference is asked for by name and stays.
-    if (options.backend != Backend::kReference) with_hints.backend = kernel.implementation;
-    Op::apply(config, with_hints, backward);
-    return with_hints;
-  }
-
-  static void add_stored(std::string_view name, const MaskInfoFields& fields, CallText& text) {
-    text.add(name, true);
-    if (fields.attention_mask) {
-      const Mask mask = fields.attention_mask->mask();
-      text.add("attention_mask", &mask);
-    }
-    text.add("q_segment_ids", fields.q_segment_ids.get());
-    text.add("kv_segment_ids", fields.kv_segment_ids.get());
-    text.add("q_positions", fields.q_positions.get());
+    const Call call{inputs, options};
+    return call_key(operation(), &call);
   }
 };
 

@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
+#include "maskctl/attention/operation.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::attention {
@@ -116,25 +116,9 @@ std::vector<KernelChoice> KernelRegistry::explain(std::string_view algorithm, Pl
 
 const KernelRegistry& builtin_kernels() {
   static const KernelRegistry registry = [] {
-    constexpr std::array kAlgorithms = {"scaled_dot_product_attention",
-                                        "attention",
-                                        "flash_attention",
-                                        "blocksparse_attention",
-                                        "ring_attention",
-                                        "native_sparse_attention",
-                                        "apply_native_sparse_attention",
-                                        "page_attention",
-                                        "ragged_page_attention",
-                                        "ragged_page_attention_v3",
-                                        "ragged_decode_attention",
-                                        "recurrent",
-                                        "gla",
-                                        "lightning_attn",
-                                        "flash_mla",
-                                        "grouped_matmul",
-                                        "mean_pooling"};
     KernelRegistry built;
-    for (const char* algorithm : kAlgorithms) {
+    for (const Operation* operation : operations()) {
+      const std::string algorithm(operation->id);
       built.add({Platform::kXla, DeviceKind::kCpu, algorithm, 10, Backend::kCpu});
       built.add({Platform::kXla, DeviceKind::kCpu, algorithm, 0, Backend::kReference});
       built.add({Platform::kCuda, DeviceKind::kGpu, algorithm, 20, Backend::kReference,

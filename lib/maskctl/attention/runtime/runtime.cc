@@ -24,7 +24,7 @@ DefaultRuntime& default_state() {
 
 Runtime::Runtime(RuntimeOptions options) : options_(std::move(options)) {}
 
-Executor Runtime::make_executor(const OpInfo& info) const {
+Executor Runtime::make_executor(const Operation& operation) const {
   ConfigSelectorChain::Options chain;
   chain.policy.cache_miss_fallback = options_.cache_miss;
   chain.policy.validate_backward = true;
@@ -35,16 +35,16 @@ Executor Runtime::make_executor(const OpInfo& info) const {
       if (on_event) on_event({.name = "note", .message = text});
     };
     chain.persistent = std::make_shared<PersistentCache>(
-        *options_.cache_folder + "/" + std::string(info.cache_name) + ".txt", note);
+        *options_.cache_folder + "/" + std::string(operation.cache_name) + ".txt", note);
   }
   return Executor(std::make_shared<ConfigSelectorChain>(std::move(chain)), options_.executor);
 }
 
-const Executor& Runtime::executor(const OpInfo& info) {
+const Executor& Runtime::executor(const Operation& operation) {
   const std::lock_guard lock(mutex_);
-  const auto found = executors_.find(info.cache_name);
+  const auto found = executors_.find(operation.cache_name);
   if (found != executors_.end()) return found->second;
-  return executors_.emplace(info.cache_name, make_executor(info)).first->second;
+  return executors_.emplace(operation.cache_name, make_executor(operation)).first->second;
 }
 
 std::vector<RecordedCall> Runtime::recorded() const {

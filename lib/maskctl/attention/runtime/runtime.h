@@ -31,29 +31,31 @@ class Runtime {
   Runtime& operator=(const Runtime&) = delete;
 
   /// The executor of an operation: its own chain and persistent cache.
-  const Executor& executor(const OpInfo& info);
+  const Executor& executor(const Operation& operation);
   /// Of all operations, in the order of their names.
   std::vector<RecordedCall> recorded() const;
   /// Tunes all of them: the function of that name for each executor.
   AutotuningResult autotune_recorded() const;
 
-  /// The function form: `runtime.call<FlashAttentionOp>(inputs, options, call)`.
+  /// The function form: `runtime.call<FlashAttentionOp>(inputs, options, how)` tunes on the first
+  /// call with new shapes, remembers, and takes `platform`, `cfg`, `mesh`, `in_specs` and
+  /// `out_specs` in `how`; the functions of the operations themselves run at once with what their
+  /// options say.
   template <class Op>
-  typename Op::Output call(const typename Op::Inputs& inputs, const typename Op::Options& options,
-                           const CallOptions<typename Op::Config>& call = {}) {
-    return executor(Op::kInfo)(Module<Op>(), inputs, options, call);
+  typename Op::Output call(const typename Op::Inputs& inputs,
+                           const typename Op::Options& options = {}, const CallOptions& how = {}) {
+    return executor(Op::operation())(Module<Op>(), inputs, options, how);
   }
   template <class Op>
   typename Op::Gradients call_backward(const typename Op::Inputs& inputs,
-                                       const typename Op::Output& forward,
-                                       const Cotangents& cotangents,
-                                       const typename Op::Options& options,
-                                       const CallOptions<typename Op::Config>& call = {}) {
-    return executor(Op::kInfo).backward(Module<Op>(), inputs, forward, cotangents, options, call);
+                                       const typename Op::Output& forward, const Cotangents& d,
+                                       const typename Op::Options& options = {},
+                                       const CallOptions& how = {}) {
+    return executor(Op::operation()).backward(Module<Op>(), inputs, forward, d, options, how);
   }
 
  private:
-  Executor make_executor(const OpInfo& info) const;
+  Executor make_executor(const Operation& operation) const;
 
   RuntimeOptions options_;
   mutable std::mutex mutex_;

@@ -5,22 +5,23 @@
 
 #include <algorithm>
 
-#include "maskctl/attention/sharded/labels.h"
+#include "maskctl/attention/axes.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::attention {
 namespace {
 
-/// Which label an axis has: itself, or what "H" stands for; empty for one that stays whole.
+/// Which label an axis has: its name, or the one that "Hq/Hkv" stands for; empty for one that stays
+/// whole.
 template <class Extents>
-std::string resolved(const AxisLabel& axis, Index extent, const Extents& extents) {
+std::string resolved(const Axis& axis, Index extent, const Extents& extents) {
   if (extent == 1 && !axis.cumulative) return "";
-  if (axis.name != "H") return axis.name;
-  const auto heads = extents.find("h");
-  return heads != extents.end() && heads->second == extent ? "h" : "u";
+  if (!axis.is_either()) return axis.name;
+  const auto heads = extents.find("Hq");
+  return heads != extents.end() && heads->second == extent ? "Hq" : "Hkv";
 }
 
-Range scaled(Range range, const AxisLabel& axis) {
+Range scaled(Range range, const Axis& axis) {
   return {range.begin * axis.factor, range.end * axis.factor + (axis.cumulative ? 1 : 0)};
 }
 
@@ -32,9 +33,7 @@ std::vector<std::string> names_of(const AxisName& entry) {
 
 std::set<std::string, std::less<>> label_set(std::string_view labels) {
   std::set<std::string, std::less<>> set;
-  const auto words = static_cast<std::size_t>(std::ranges::count(labels, ' ')) + 1;
-  if (labels.empty()) return set;
-  for (const AxisLabel& axis : axis_labels(labels, words)) set.insert(axis.name);
+  for (const Axis& axis : first_axes(labels)) set.insert(axis.name);
   return set;
 }
 
@@ -43,7 +42,7 @@ bool related(std::string_view a, std::string_view b) {
   const auto pair = [&](std::string_view x, std::string_view y) {
     return (a == x && b == y) || (a == y && b == x);
   };
-  return pair("h", "u") || pair("q", "k");
+  return pair("Hq", "Hkv") || pair("Tq", "Tk");
 }
 
 }  // namespace
@@ -55,7 +54,7 @@ Range Shard::range(std::string_view label) const {
 
 std::vector<Range> Shard::part(std::span<const Index> shape, std::string_view labels) const {
   std::vector<Range> parts;
-  const std::vector<AxisLabel> axes = axis_labels(labels, shape.size());
+  const std::vector<Axis> axes = checked_axes(labels, shape.size());
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const auto found = ranges.find(resolved(axes[i], shape[i], extents));
     parts.push_back(found == ranges.end() ? Range{0, shape[i]} : scaled(found->second, axes[i]));
@@ -65,7 +64,7 @@ std::vector<Range> Shard::part(std::span<const Index> shape, std::string_view la
 
 std::vector<Index> Shard::whole(std::span<const Index> part_shape, std::string_view labels) const {
   std::vector<Index> shape(part_shape.begin(), part_shape.end());
-  const std::vector<AxisLabel> axes = axis_labels(labels, shape.size());
+  const std::vector<Axis> axes = checked_axes(labels, shape.size());
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (splits(axes[i].name)) shape[i] = extents.find(axes[i].name)->second * axes[i].factor;
   }
@@ -126,7 +125,7 @@ void ShardPlan::check_extent(std::string_view array, const std::string& label, I
 
 void ShardPlan::add_input(std::string_view name, std::span<const Index> shape,
                           std::string_view labels, const PartitionSpec* spec) {
-  const std::vector<AxisLabel> axes = axis_labels(labels, shape.size(), name);
+  const std::vector<Axis> axes = checked_axes(labels, shape.size(), name);
   if (spec && spec->axes.size() > shape.size()) {
     fail(fmt::format("{} of {} has more entries than its shape {}", to_text(*spec), name,
                      shape_text(shape)));
@@ -158,8 +157,8 @@ void ShardPlan::agree(std::string_view array, const std::string& label, const Na
 
 void ShardPlan::add_output(std::string_view name, std::string_view labels,
                            const PartitionSpec& spec) {
-  const auto rank = static_cast<std::size_t>(std::ranges::count(labels, ' ')) + 1;
-  const std::vector<AxisLabel> axes = axis_labels(labels, rank);
+  const std::vector<Axis> axes = first_axes(labels);
+  const std::size_t rank = axes.size();
   std::set<std::string> seen;
   for (std::size_t i = 0; i < std::max(rank, spec.axes.size()); ++i) {
     const Names names = i < spec.axes.size() ? checked_names(name, spec.axes[i]) : Names();
@@ -194,6 +193,13 @@ std::vector<std::string> ShardPlan::axes_of(std::string_view label) const {
   return found == split_.end() ? Names() : found->second;
 }
 
+void ShardPlan::check_split(std::string_view label, std::string_view option,
+                            const std::string& axis) const {
+  if (axes_of(label) == Names{axis}) return;
+  fail(fmt::format("axis {} is split over ({}), expected {} '{}'", label,
+                   fmt::join(axes_of(label), ", "), option, axis));
+}
+
 Index ShardPlan::parts(std::string_view label) const {
   Index parts = 1;
   for (const std::string& name : axes_of(label)) parts *= mesh_.axis_sizes[mesh_axis(name)];
@@ -211,18 +217,18 @@ Range ShardPlan::range_of(const std::string& label, const std::vector<Index>& pl
 }
 
 void ShardPlan::check_heads() const {
-  if (axes_of("u") != Names() && axes_of("u") != axes_of("h")) {
-    fail("key heads (u) are split, and query heads (h) not over the same axes");
+  if (axes_of("Hkv") != Names() && axes_of("Hkv") != axes_of("Hq")) {
+    fail("key heads (Hkv) are split, and query heads (Hq) not over the same axes");
   }
   const auto extent_of = [&](std::string_view label) {
     const auto found = extents_.find(label);
     return found == extents_.end() ? Index{1} : found->second;  // axes of 1 have no label
   };
-  const Index heads = extent_of("h"), key_heads = extent_of("u");
+  const Index heads = extent_of("Hq"), key_heads = extent_of("Hkv");
   if (heads == 0 || key_heads == 0 || heads % key_heads != 0) {
     fail(fmt::format("{} query heads do not divide by {} key heads", heads, key_heads));
   }
-  const Index mine = heads / parts("h"), group = heads / key_heads;
+  const Index mine = heads / parts("Hq"), group = heads / key_heads;
   if (mine % group != 0 && group % mine != 0) {
     fail(fmt::format("{} query heads a device do not fit {} query heads of a key head", mine,
                      group));
@@ -250,8 +256,8 @@ bool ShardPlan::repeats(const std::vector<Index>& place) const {
 }
 
 std::vector<Shard> ShardPlan::shards() const {
-  const bool grouped = split_.contains("h") && extents_.contains("u");
-  if (grouped || split_.contains("u")) check_heads();
+  const bool grouped = split_.contains("Hq") && extents_.contains("Hkv");
+  if (grouped || split_.contains("Hkv")) check_heads();
   std::vector<Shard> shards;
   for (Index device = 0; device < mesh_.devices(); ++device) {
     const std::vector<Index> place = place_of(device);
@@ -261,9 +267,9 @@ std::vector<Shard> ShardPlan::shards() const {
       if (!collective_.contains(label)) shard.ranges[label] = range_of(label, place);
     }
     if (grouped) {
-      const Range heads = shard.ranges.at("h");
-      const Index group = extents_.at("h") / extents_.at("u");
-      shard.ranges["u"] = {heads.begin / group, ceil_div(heads.end, group)};
+      const Range heads = shard.ranges.at("Hq");
+      const Index group = extents_.at("Hq") / extents_.at("Hkv");
+      shard.ranges["Hkv"] = {heads.begin / group, ceil_div(heads.end, group)};
     }
     shards.push_back(std::move(shard));
   }

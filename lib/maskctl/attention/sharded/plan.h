@@ -12,13 +12,8 @@
 
 namespace maskctl::attention {
 
-// Labels name the axes of an array: "b q h d". Axes of equal labels are split alike. Notation:
-//   "h s; s"  alternatives, told apart by their rank
-//   "2u"      twice as long as u (keys and values interleaved)
-//   "b+"      cumulative lengths of the b sequences: one longer, and counted from 0 in each part
-//   "H"       h or u, whichever has that extent
-// An axis of extent 1 is broadcast and stays whole. h are query heads, u the key heads that
-// h / (h extent / u extent) reads.
+// Axes are named as in operation.h; axes of one name are split alike. An axis of extent 1 is
+// broadcast and stays whole, and cumulative lengths are counted from 0 in each part.
 
 /// What one device works on: a range of every label that is split.
 struct Shard {
@@ -39,9 +34,9 @@ struct Shard {
 /// Checks specs and makes shards. Add the arrays in the order of their specs, outputs last.
 class ShardPlan {
  public:
-  /// `splittable`: the labels that an operation can split, as "b h u". Splitting u is tied to h.
-  /// `collective`: labels that the operation splits itself: specs may name them, but shards hold
-  /// them whole, one shard for all devices along their axes.
+  /// `splittable`: the labels that an operation can split, as "B Hq Hkv". Splitting Hkv is tied to
+  /// Hq. `collective`: labels that the operation splits itself: specs may name them, but shards
+  /// hold them whole, one shard for all devices along their axes.
   ShardPlan(std::string_view operation, const Mesh& mesh, std::string_view splittable,
             std::string_view collective = "");
 
@@ -57,6 +52,9 @@ class ShardPlan {
   std::vector<Shard> shards() const;
   /// The mesh axes that split a label; none for whole.
   std::vector<std::string> axes_of(std::string_view label) const;
+  /// Throws Error(kInvalidArgument) unless a label is split over one mesh axis, which `option`
+  /// names.
+  void check_split(std::string_view label, std::string_view option, const std::string& axis) const;
   /// Into how many parts a label is split; 1 for whole.
   Index parts(std::string_view label) const;
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "maskctl/attention/sharded/labels.h"
+#include "maskctl/attention/axes.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -70,7 +70,7 @@ void add(const Tensor& part, std::span<const Range> place, Tensor& whole) {
 
 Tensor shard_of(const Tensor& whole, std::string_view labels, const Shard& shard) {
   Tensor part = take(whole, shard.part(whole.shape(), labels));
-  const std::vector<AxisLabel> axes = axis_labels(labels, whole.shape().size());
+  const std::vector<Axis> axes = checked_axes(labels, whole.shape().size());
   if (axes.size() != 1 || !axes[0].cumulative || !shard.splits(axes[0].name)) return part;
   const std::vector<std::int64_t> sums = as_int64(part, "cumulative lengths");
   Tensor from_zero(DType::kInt64, part.shape());
@@ -82,7 +82,7 @@ Tensor shard_of(const Tensor& whole, std::string_view labels, const Shard& shard
 
 Mask shard_of(const Mask& whole, const Shard& shard) {
   const std::vector<Index> shape = {whole.batch(), whole.heads(), whole.queries(), whole.keys()};
-  const std::vector<Range> part = shard.part(shape, "b H q k");
+  const std::vector<Range> part = shard.part(shape, "B Hq/Hkv Tq Tk");
   return sliced(whole, part[0], part[1], part[2], part[3]);
 }
 
@@ -92,10 +92,10 @@ MaskInfo shard_of(const MaskInfo& whole, const Shard& shard) {
   if (bare) source.attention_mask();
   MaskInfoFields fields = source.fields();
   fields.attention_mask = shard_of_array(fields.attention_mask, shard);
-  fields.q_segment_ids = shard_of_array(fields.q_segment_ids, "b q", shard);
-  fields.kv_segment_ids = shard_of_array(fields.kv_segment_ids, "b k", shard);
-  fields.q_positions = shard_of_array(fields.q_positions, "b q", shard);
-  fields.kv_positions = shard_of_array(fields.kv_positions, "b k", shard);
+  fields.q_segment_ids = shard_of_array(fields.q_segment_ids, "B Tq", shard);
+  fields.kv_segment_ids = shard_of_array(fields.kv_segment_ids, "B Tk", shard);
+  fields.q_positions = shard_of_array(fields.q_positions, "B Tq", shard);
+  fields.kv_positions = shard_of_array(fields.kv_positions, "B Tk", shard);
   fields.cu_seqlens_q = fields.cu_seqlens_kv = nullptr;
   return MaskInfo(std::move(fields));
 }

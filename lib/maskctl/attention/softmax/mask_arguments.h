@@ -21,6 +21,7 @@ struct Window {
   Window(std::optional<Index> to_left, std::optional<Index> to_right)
       : left(to_left), right(to_right) {}
   std::optional<Index> left, right;
+  friend bool operator==(const Window&, const Window&) = default;
 };
 
 /// Which segment ids mark padding, that sees nothing and is seen by nothing.

@@ -11,31 +11,6 @@
 namespace maskctl::attention {
 namespace {
 
-/// Arguments that say what is closed, beside a mask.
-constexpr std::string_view kClosing[] = {
-    "causal",          "causal_alignment",  "sliding_window",     "attention_mask",
-    "q_segment_ids",   "kv_segment_ids",    "cum_seqlens_q",      "cum_seqlens_k",
-    "cu_seqlens",      "query_lengths",     "key_lengths",        "block_mask",
-    "block_size",      "chunk_size",        "q_positions",        "kv_positions",
-    "segment_padding", "causal_block_size", "attention_sink_size"};
-
-constexpr std::string_view kDropping[] = {"dropout_prob", "dropout_seed", "dropout_rng", "pdrop",
-                                          "deterministic"};
-
-template <typename Names>
-void erase_named(const Names& names, NamedArguments& arguments) {
-  const auto is_one = [&names](const auto& entry) {
-    return std::ranges::find(names, std::string_view(entry.first)) != std::end(names);
-  };
-  std::erase_if(arguments.arrays, is_one);
-  std::erase_if(arguments.options, is_one);
-}
-
-bool has_option(const NamedOperation& operation, std::string_view name) {
-  return std::ranges::any_of(operation.options,
-                             [name](const NamedOption& option) { return option.name == name; });
-}
-
 /// [B,K,Hq,D] of [B,K,Hkv,D], or heads first: query head h has key head h % Hkv.
 Tensor heads_in_turn(const Tensor& tensor, const ProbeShape& shape) {
   std::vector<Index> extents = tensor.shape();
@@ -80,11 +55,6 @@ NamedArguments in_f32(NamedArguments arguments) {
   return arguments;
 }
 
-NamedArguments without_dropout(NamedArguments arguments) {
-  erase_named(kDropping, arguments);
-  return arguments;
-}
-
 CallVariants::CallVariants(const VerifyRequest& request, const NamedResults& given,
                            const std::optional<Mask>& mask)
     : operation_(request.operation), arguments_(in_f32(request.arguments)) {
@@ -98,10 +68,8 @@ CallVariants::CallVariants(const VerifyRequest& request, const NamedResults& giv
   } else {
     arguments_ = without_gradients(std::move(arguments_));
   }
-  if (!operation_->takes_mask || !mask) return;
-  erase_named(kClosing, arguments_);
-  if (operation_->name == "blocksparse_attention") arguments_.options["causal"] = "false";
-  arguments_.lazy_mask = nullptr;
+  if (!operation_->takes_mask() || !mask) return;
+  arguments_ = without_closing(*operation_, std::move(arguments_));
   arguments_.mask = mask;
   mask_ = mask;
 }
@@ -135,7 +103,7 @@ std::optional<NamedResults> CallVariants::with_random_signs() const {
 std::vector<CallVariant> CallVariants::others() const {
   std::vector<CallVariant> out;
   if (!mask_) return out;
-  if (has_option(*operation_, "empty_row") && has_empty_rows(*mask_)) {
+  if (operation_->has("empty_row") && has_empty_rows(*mask_)) {
     for (const char* policy : {"zero", "mean", "nan"}) {
       if (policy == empty_row_policy(arguments_)) continue;
       NamedArguments changed = arguments_;

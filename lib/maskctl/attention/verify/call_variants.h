@@ -18,9 +18,6 @@ bool has_empty_rows(const Mask& mask);
 /// "zero", "mean" or "nan": what rows without a key give.
 std::string_view empty_row_policy(const NamedArguments& arguments);
 
-/// Without the random dropping of weights, which is no part of a mask.
-NamedArguments without_dropout(NamedArguments arguments);
-
 /// A way to do a call that is not about its mask.
 struct CallVariant {
   std::string text;
@@ -45,7 +42,7 @@ class CallVariants {
   NamedResults run(const NamedArguments& arguments) const;
 
  private:
-  const NamedOperation* operation_;
+  const Operation* operation_;
   NamedArguments arguments_;
   std::optional<Mask> mask_;
   bool gradients_ = false;

@@ -18,23 +18,19 @@ using State = VerifyCheck::State;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-/// Arrays of vectors that only some results read. Gates and queries are not among them: gates say
-/// where a chunk is cut, and so change roundings of all that is in it.
-constexpr std::string_view kReadInParts[] = {"key",       "value",       "keys",     "values",
-                                             "key_cache", "value_cache", "kv_pages", "kv_cache",
-                                             "key_pages", "value_pages", "lhs",      "rhs",
-                                             "x"};
-
 /// Some rows of arrays that have equally many: keys and values, or one of them.
 struct InputRows {
   std::vector<std::string> arrays;
   Range rows;
 };
 
-std::vector<InputRows> all_inputs(const NamedArguments& arguments) {
+/// Of arrays of which results read only some rows. Gates and queries are not among them: gates say
+/// where a chunk is cut, and so change roundings of all that is in it.
+std::vector<InputRows> all_inputs(const Operation& operation, const NamedArguments& arguments) {
   std::map<Index, InputRows> by_rows;
-  for (const std::string_view name : kReadInParts) {
-    const auto found = arguments.arrays.find(std::string(name));
+  for (const Field& field : form_of(operation, arguments).fields) {
+    if (!field.is(kByRows)) continue;
+    const auto found = arguments.arrays.find(std::string(field.name));
     if (found == arguments.arrays.end() || found->second.elements() == 0) continue;
     const Index rows = found->second.elements() / found->second.shape().back();
     InputRows& input = by_rows[rows];
@@ -60,8 +56,7 @@ NamedArguments filled(NamedArguments arguments, const InputRows& input, float va
 }
 
 /// Without the cache that a call updates: it keeps what nobody reads.
-NamedResults results_on(Backend backend, const NamedOperation& operation,
-                        NamedArguments arguments) {
+NamedResults results_on(Backend backend, const Operation& operation, NamedArguments arguments) {
   arguments.backend = backend;
   NamedResults results = run(operation, arguments);
   results.erase("kv_cache");
@@ -83,10 +78,10 @@ Index most_calls(const NamedArguments& arguments) {
   return std::clamp<Index>((Index{1} << 24) / elements, 16, 512);
 }
 
-std::vector<InputRows> unread_inputs(const NamedOperation& operation,
-                                     const NamedArguments& arguments, Backend judge) {
+std::vector<InputRows> unread_inputs(const Operation& operation, const NamedArguments& arguments,
+                                     Backend judge) {
   const NamedResults clean = results_on(judge, operation, arguments);
-  const std::vector<InputRows> all = all_inputs(arguments);
+  const std::vector<InputRows> all = all_inputs(operation, arguments);
   std::deque<InputRows> left(all.begin(), all.end());
   std::vector<InputRows> unread;
   for (Index calls = most_calls(arguments); calls > 0 && !left.empty(); --calls) {
@@ -129,7 +124,7 @@ std::string changed_beside(const Change& seen, const Change& judged) {
 
 }  // namespace
 
-VerifyCheck check_unread_inputs(const NamedOperation& operation, const NamedArguments& arguments,
+VerifyCheck check_unread_inputs(const Operation& operation, const NamedArguments& arguments,
                                 Backend against) {
   const std::vector<InputRows> unread = unread_inputs(operation, arguments, against);
   if (unread.empty()) return {"unread inputs", State::kSkipped, "every row is read"};
@@ -151,13 +146,13 @@ VerifyCheck check_unread_inputs(const NamedOperation& operation, const NamedArgu
           fmt::format("{}, which the judge does not read, changes {}", where, changed)};
 }
 
-VerifyCheck check_other_outputs(const NamedOperation& operation, const NamedArguments& arguments,
+VerifyCheck check_other_outputs(const Operation& operation, const NamedArguments& arguments,
                                 Backend against) {
   const NamedArguments forward = without_gradients(arguments);
   const NamedResults clean = results_on(forward.backend, operation, forward),
                      judged = results_on(against, operation, forward);
   Index tried = 0;
-  for (const auto& [arrays, rows] : all_inputs(arguments)) {
+  for (const auto& [arrays, rows] : all_inputs(operation, arguments)) {
     for (const Index n : std::set<Index>{0, rows.size() / 2, rows.size() - 1}) {
       const InputRows one{arrays, {n, n + 1}};
       const float value = ++tried % 2 == 0 ? 1000.F : -1000.F;

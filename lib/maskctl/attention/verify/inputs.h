@@ -12,11 +12,11 @@ namespace maskctl::attention {
 
 /// "unread inputs": NaN in the rows that the judge does not read. They are looked for by halves, in
 /// a limited number of calls, so that of very scattered ones some are left out.
-VerifyCheck check_unread_inputs(const NamedOperation& operation, const NamedArguments& arguments,
+VerifyCheck check_unread_inputs(const Operation& operation, const NamedArguments& arguments,
                                 Backend against);
 /// "other outputs": large finite changes of some rows, one at a time, against the elements that NaN
 /// in them leaves as they are at the judge.
-VerifyCheck check_other_outputs(const NamedOperation& operation, const NamedArguments& arguments,
+VerifyCheck check_other_outputs(const Operation& operation, const NamedArguments& arguments,
                                 Backend against);
 
 }  // namespace maskctl::attention

@@ -62,9 +62,9 @@ void use_latent(const Probe& probe, const Tensor& values, NamedArguments& argume
 
 bool has_latent(const NamedArguments& arguments) { return arguments.arrays.contains("key_value"); }
 
-ProbeShape shape_of_call(const NamedOperation& operation, const NamedArguments& arguments) {
+ProbeShape shape_of_call(const Operation& operation, const NamedArguments& arguments) {
   const bool latent = has_latent(arguments);
-  const bool heads_first = operation.arrays.front().axes == "B Hq Tq D";
+  const bool heads_first = operation.heads_first();
   const Tensor& query = arguments.arrays.at("query");
   const Tensor& key = arguments.arrays.at(latent ? "key_value" : "key");
   ProbeShape shape;

@@ -1,7 +1,7 @@
 // Keys and values of a call, whether they are two arrays or one latent; private to verify.
 #pragma once
 
-#include "maskctl/attention/named/operations.h"
+#include "maskctl/attention/by_name.h"
 #include "maskctl/attention/verify/probe.h"
 
 namespace maskctl::attention {
@@ -10,7 +10,7 @@ bool has_latent(const NamedArguments& arguments);
 
 /// Extents of the queries and keys of a call, in its layout. A latent is one key head, which all
 /// query heads read.
-ProbeShape shape_of_call(const NamedOperation& operation, const NamedArguments& arguments);
+ProbeShape shape_of_call(const Operation& operation, const NamedArguments& arguments);
 
 /// Vector (b, t, h) of [B,T,H,D] or [B,H,T,D], in vectors of D.
 Index vector_at(Layout layout, Index b, Index t, Index h, Index tokens, Index heads);

@@ -55,7 +55,7 @@ std::string changed_row(const Tensor& clean, const Tensor& changed, const ProbeS
 
 }  // namespace
 
-VerifyCheck check_unseen_keys(const NamedOperation& operation, const NamedArguments& arguments,
+VerifyCheck check_unseen_keys(const Operation& operation, const NamedArguments& arguments,
                               const Mask& mask) {
   VerifyCheck check{"unseen keys", State::kSkipped, "every key is seen"};
   if (empty_row_policy(arguments) != "zero" && has_empty_rows(mask)) {
@@ -91,7 +91,7 @@ VerifyCheck check_unseen_keys(const NamedOperation& operation, const NamedArgume
   return check;
 }
 
-VerifyCheck check_closed_keys(const NamedOperation& operation, const NamedArguments& arguments,
+VerifyCheck check_closed_keys(const Operation& operation, const NamedArguments& arguments,
                               const Mask& mask) {
   constexpr Index kTried = 8;
   const ProbeShape shape = shape_of_call(operation, arguments);

@@ -6,10 +6,10 @@
 namespace maskctl::attention {
 
 /// NaN in the keys and values that no query of `mask` sees.
-VerifyCheck check_unseen_keys(const NamedOperation& operation, const NamedArguments& arguments,
+VerifyCheck check_unseen_keys(const Operation& operation, const NamedArguments& arguments,
                               const Mask& mask);
 /// Large finite changes of some keys and values, one key at a time.
-VerifyCheck check_closed_keys(const NamedOperation& operation, const NamedArguments& arguments,
+VerifyCheck check_closed_keys(const Operation& operation, const NamedArguments& arguments,
                               const Mask& mask);
 
 }  // namespace maskctl::attention

@@ -75,8 +75,7 @@ Index widest_values(const ProbeShape& shape) {
 
 }  // namespace
 
-ProbeReading read_weights_reach(const NamedOperation& operation, NamedArguments arguments,
-                                bool wide) {
+ProbeReading read_weights_reach(const Operation& operation, NamedArguments arguments, bool wide) {
   ProbeShape shape = shape_of_call(operation, arguments);
   if (wide && !has_latent(arguments)) shape.value_dim = widest_values(shape);
   const Probe probe = make_probe(shape);
@@ -94,7 +93,7 @@ ProbeReading read_weights_reach(const NamedOperation& operation, NamedArguments 
   return read_probe(stacked, shape.keys, shape.layout);
 }
 
-ProbeReading read_gradient_reach(const NamedOperation& operation, NamedArguments arguments) {
+ProbeReading read_gradient_reach(const Operation& operation, NamedArguments arguments) {
   const ProbeShape shape = shape_of_call(operation, arguments);
   const Probe probe = make_probe(shape);
   use_probe(probe, probe.key, arguments);  // values of the right shape

@@ -136,9 +136,7 @@ void Residuals::add(const VerifyRequest& request, const std::string& name, const
 
 void Residuals::add_places(const VerifyRequest& request, const Tensor& tensor, const Array& array) {
   // [B,T,H,D] or [B,H,T,D]; [B,T,R] of a latent has one head; an lse is [B,H,T].
-  const bool bhtd =
-      !request.operation->arrays.empty() && request.operation->arrays.front().axes == "B Hq Tq D";
-  const bool heads_first = bhtd || array.name == "lse";
+  const bool heads_first = request.operation->heads_first() || array.name == "lse";
   std::vector<Index> extents = tensor.shape();
   if (array.name != "lse" && !extents.empty()) extents.pop_back();
   while (extents.size() < 3) extents.push_back(1);

@@ -57,7 +57,7 @@ NamedArguments on(Backend backend, const VerifyRequest& request) {
   NamedArguments out = request.arguments;
   out.backend = backend;
   out.gradient_seed.reset();
-  if (request.gradients && request.operation->has_gradients) out.gradient_seed = request.seed;
+  if (request.gradients && request.operation->has_gradients()) out.gradient_seed = request.seed;
   return out;
 }
 
@@ -65,7 +65,7 @@ NamedArguments on(Backend backend, const VerifyRequest& request) {
 bool has_weights(const VerifyRequest& request) {
   const auto& arrays = request.arguments.arrays;
   const bool selects = arrays.contains("block_indices") && !arrays.contains("g_cmp");
-  return request.operation->takes_mask || selects;
+  return request.operation->takes_mask() || selects;
 }
 
 /// Throws Error(kLimit) where the judge would take hours.
@@ -86,7 +86,7 @@ void check_pairs(const VerifyRequest& request) {
 
 /// Why there are no gradients; empty when there are.
 std::string no_gradients(const VerifyRequest& request) {
-  if (!request.operation->has_gradients) return "the operation has none";
+  if (!request.operation->has_gradients()) return "the operation has none";
   return request.gradients ? "" : "gradients are not asked for";
 }
 
@@ -115,8 +115,8 @@ std::string no_gradient_support(const VerifyRequest& request, const Mask& mask) 
 }
 
 void verify_mask(const VerifyRequest& request, std::vector<VerifyCheck>& checks) {
-  const NamedOperation& operation = *request.operation;
-  const NamedArguments judged = without_dropout(on(request.against, request));
+  const Operation& operation = *request.operation;
+  const NamedArguments judged = without(*request.operation, kDrops, on(request.against, request));
   const ProbeReading applied = read_weights_reach(operation, judged, true);
   const Mask& mask = request.declared ? *request.declared : applied.mask;
   const Index nan_rows = expected_nan_rows(request.arguments, mask, applied.mask);
@@ -126,7 +126,7 @@ void verify_mask(const VerifyRequest& request, std::vector<VerifyCheck>& checks)
     skip({"declared mask"}, "none is given, or other arguments close cells too", checks);
   }
   const NamedArguments arguments = on(request.backend, request);
-  const NamedArguments kept = without_dropout(arguments);
+  const NamedArguments kept = without(operation, kDrops, arguments);
   checks.push_back(compare_reach("weights", read_weights_reach(operation, kept), mask, nan_rows));
   if (const std::string reason = no_gradient_support(request, mask); reason.empty()) {
     checks.push_back(
@@ -176,8 +176,9 @@ std::vector<VerifyCheck> verify(const VerifyRequest& request) {
 
 std::optional<Mask> applied_mask(const VerifyRequest& request) {
   if (request.declared) return request.declared;
-  if (!request.operation->takes_mask || !no_weights(request).empty()) return {};
-  const NamedArguments arguments = without_dropout(on(request.against, request));
+  if (!request.operation->takes_mask() || !no_weights(request).empty()) return {};
+  const NamedArguments arguments =
+      without(*request.operation, kDrops, on(request.against, request));
   return read_weights_reach(*request.operation, arguments, true).mask;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/named/operations.h"
+#include "maskctl/attention/by_name.h"
 
 namespace maskctl::attention {
 
@@ -28,7 +28,7 @@ struct VerifyCheck {
 };
 
 struct VerifyRequest {
-  const NamedOperation* operation = nullptr;
+  const Operation* operation = nullptr;
   NamedArguments arguments;  // all arrays that it needs
   Backend backend = Backend::kCpu, against = Backend::kReference;
   /// What the operation must apply; absent: what `against` applies. Broadcasts.

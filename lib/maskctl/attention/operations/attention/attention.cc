@@ -9,48 +9,38 @@
 namespace maskctl::attention {
 namespace {
 
-/// The call as the core takes it; holds the bias that was made for it.
-struct Call {
-  Call(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& o) {
-    set_bias(query, key, o);
-    inputs.query = &query, inputs.key = &key, inputs.value = &value;
-    inputs.sinks = o.softmax_aux;
-    if (!inputs.bias || o.mask_with_bias == MaskWithBias::kAnd) {
-      mask.attention_mask = o.attention_mask;
-      mask.mask_info = o.mask_info;
-      mask.mask = o.mask;
+/// The call as masked_forward takes it; holds the bias that was made for it.
+struct DenseCall {
+  DenseCall(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& o)
+      : made_bias(o.bias, o.init_bias), mask(o.mask), softmax(o.softmax) {
+    inputs = {&query, &key, &value, nullptr, made_bias.get(), o.softmax_aux};
+    repeat_bias();
+    if (inputs.bias && o.mask_with_bias == MaskWithBias::kIgnore) {
+      mask.attention_mask = nullptr, mask.mask_info = nullptr, mask.mask = nullptr;
     }
-    mask.causal = o.causal;
-    mask.window = o.sliding_window;
-    mask.align = o.causal_alignment;
-    softmax.scale = o.softmax_scale;
-    softmax.soft_cap = o.logits_soft_cap;
     softmax.bias_order = BiasOrder::kAfterCap;
-    softmax.empty_row = o.empty_row;
-    softmax.dropout = o.deterministic ? 0 : o.dropout_prob;
-    softmax.dropout_seed = o.dropout_rng;
-    softmax.first_batch = o.first_batch;
-    softmax.first_head = o.first_head;
-    softmax.backend = o.backend;
+    if (o.deterministic) softmax.dropout = 0;
   }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  DenseCall(const DenseCall&) = delete;
+  DenseCall& operator=(const DenseCall&) = delete;
 
-  std::optional<Tensor> made_bias;
+  MadeBias made_bias;
+  std::optional<Tensor> repeated_bias;
   Index bias_heads = 0;  // key heads when the bias was given for those, else 0
   SoftmaxInputs inputs;
   MaskArguments mask;
   SoftmaxOptions softmax;
 
  private:
-  void set_bias(const Tensor& query, const Tensor& key, const AttentionOptions& o) {
-    if (!o.bias && o.init_bias) made_bias = o.init_bias();
-    inputs.bias = made_bias ? &*made_bias : o.bias;
-    if (!inputs.bias || inputs.bias->rank() != 4 || query.rank() != 4 || key.rank() != 4) return;
-    const Index q_heads = query.extent(2), kv_heads = key.extent(2), heads = inputs.bias->extent(1);
+  /// A bias for key heads serves their query heads.
+  void repeat_bias() {
+    if (!inputs.bias || inputs.bias->rank() != 4) return;
+    if (inputs.query->rank() != 4 || inputs.key->rank() != 4) return;
+    const Index q_heads = inputs.query->extent(2), kv_heads = inputs.key->extent(2);
+    const Index heads = inputs.bias->extent(1);
     if (heads != kv_heads || heads == 1 || heads == q_heads || q_heads % kv_heads != 0) return;
-    made_bias = repeat_heads(*inputs.bias, q_heads / kv_heads);
-    inputs.bias = &*made_bias;
+    repeated_bias = repeat_heads(*inputs.bias, q_heads / kv_heads);
+    inputs.bias = &*repeated_bias;
     bias_heads = kv_heads;
   }
 };
@@ -59,7 +49,7 @@ struct Call {
 
 AttentionResult attention(const Tensor& query, const Tensor& key, const Tensor& value,
                           const AttentionOptions& options) {
-  const Call call(query, key, value, options);
+  const DenseCall call(query, key, value, options);
   SoftmaxResult result = masked_forward(call.inputs, call.mask, call.softmax);
   return {std::move(result.out), masked_weights(call.inputs, call.mask, call.softmax),
           std::move(result.lse)};
@@ -68,7 +58,7 @@ AttentionResult attention(const Tensor& query, const Tensor& key, const Tensor& 
 SoftmaxGradients attention_backward(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionResult& forward, const Tensor& d_out,
                                     const AttentionOptions& options) {
-  const Call call(query, key, value, options);
+  const DenseCall call(query, key, value, options);
   SoftmaxGradients gradients =
       masked_backward(call.inputs, call.mask, {forward.out, forward.lse}, d_out, call.softmax);
   if (call.bias_heads > 0) gradients.bias = sum_head_groups(*gradients.bias, call.bias_heads);

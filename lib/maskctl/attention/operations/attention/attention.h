@@ -3,10 +3,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 
-#include "maskctl/attention/softmax/mask_arguments.h"
-#include "maskctl/attention/softmax/softmax.h"
+#include "maskctl/attention/softmax/masked_softmax.h"
 
 namespace maskctl::attention {
 
@@ -14,29 +12,13 @@ namespace maskctl::attention {
 /// ignored (causal and sliding_window are not).
 enum class MaskWithBias : std::uint8_t { kAnd, kIgnore };
 
-/// The seed's parameters; every tensor may be absent. Logits are cap(scale * q.k) + bias. The
-/// seed's dtype and softmax_dtype have no part: logits are f32 (f64 in the reference).
-struct AttentionOptions {
-  const Tensor* bias = nullptr;            // [B or 1, 1 or Hkv or Hq, Tq or 1, Tk or 1]
-  const Tensor* softmax_aux = nullptr;     // sinks: [n], or [Hkv, n] or [Hq, n]
-  const Tensor* attention_mask = nullptr;  // see MaskArguments
-  const MaskInfo* mask_info = nullptr;
-  const Mask* mask = nullptr;
+/// Logits are cap(scale * q.k) + bias; a bias may have key heads, [B or 1, Hkv, ...]. ejkernel's
+/// dtype and softmax_dtype have no part: logits are f32 (f64 in the reference).
+struct AttentionOptions : DenseOptions {
   /// Makes the bias when none is given; called once in each pass.
   std::function<Tensor()> init_bias;
-  bool deterministic = true;  // false: weights are dropped with dropout_prob
-  double dropout_prob = 0;
-  std::uint64_t dropout_rng = 0;  // seed
-  /// Where this call stands in one of which it is a part; dropout alone depends on it.
-  Index first_batch = 0, first_head = 0;
-  std::optional<double> softmax_scale;  // 1 / sqrt(D)
-  std::optional<double> logits_soft_cap;
-  bool causal = false;
-  std::optional<Window> sliding_window;
-  Align causal_alignment = Align::kTopLeft;
+  bool deterministic = true;  // false: weights are dropped with softmax.dropout
   MaskWithBias mask_with_bias = MaskWithBias::kAnd;
-  EmptyRow empty_row = EmptyRow::kZero;
-  Backend backend = Backend::kCpu;
 };
 
 struct AttentionResult {

@@ -28,27 +28,26 @@ lazy::MaskPtr build_mask(const MaskBuilder& build, const Tensor& query, const Te
   return lazy::multi_head_mask(std::move(heads));
 }
 
-/// The call as the core takes it: heads after time.
-struct Call {
-  Call(const Tensor& q, const Tensor& k, const Tensor& v, const Options& o)
+/// The call as masked_forward takes it: heads after time.
+struct TimeFirst {
+  TimeFirst(const Tensor& q, const Tensor& k, const Tensor& v, const Options& o)
       : query(swap_heads_and_time(q, "query")),
         key(swap_heads_and_time(k, "key")),
-        value(swap_heads_and_time(v, "value")) {
-    const lazy::MaskPtr lazy_mask =
-        !o.mask && o.mask_builder ? build_mask(o.mask_builder, q, k) : o.mask;
-    if (lazy_mask) static_mask = lazy_mask->mask();
+        value(swap_heads_and_time(v, "value")),
+        mask(o.mask),
+        softmax(o.softmax) {
     inputs = {&query, &key, &value, nullptr, o.bias, o.softmax_aux};
-    set_arrays(o);
-    set_rules(o);
-    softmax.scale = o.softmax_scale;
-    softmax.soft_cap = o.logits_soft_cap;
-    softmax.empty_row = o.empty_row;
-    softmax.backend = o.backend;
-    softmax.q_block = o.q_blocksize;
-    softmax.k_block = o.kv_blocksize;
+    if (mask.block_size < 1) {
+      throw Error(Errc::kInvalidArgument, fmt::format("block_size {} is below 1", mask.block_size));
+    }
+    const lazy::MaskPtr lazy_mask =
+        !o.static_mask && o.mask_builder ? build_mask(o.mask_builder, q, k) : o.static_mask;
+    if (lazy_mask) set_static_mask(lazy_mask->mask());
+    if (mask.mask_info) set_info(*mask.mask_info);
+    drop_rules();
   }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  TimeFirst(const TimeFirst&) = delete;
+  TimeFirst& operator=(const TimeFirst&) = delete;
 
   /// The mask of all queries, for calls that are computed in parts.
   void compose_mask() {
@@ -65,28 +64,16 @@ struct Call {
   SoftmaxOptions softmax;
 
  private:
-  void set_arrays(const Options& o) {
-    if (o.block_size < 1) {
-      throw Error(Errc::kInvalidArgument, fmt::format("block_size {} is below 1", o.block_size));
-    }
-    mask.block_mask = o.block_mask;
-    mask.block_size = o.block_size;
-    mask.block_map = o.block_map;
-    mask.mask = o.cell_mask;
-    mask.q_segment_ids = o.q_segment_ids;
-    mask.kv_segment_ids = o.kv_segment_ids;
-    mask.q_positions = o.q_positions;
-    mask.kv_positions = o.kv_positions;
-    if (static_mask && o.cell_mask) static_mask = zip(Op::kAnd, *static_mask, *o.cell_mask);
-    if (static_mask) mask.mask = &*static_mask;
-    if (o.mask_info) set_info(*o.mask_info);
+  void set_static_mask(Mask given) {
+    static_mask = mask.mask ? zip(Op::kAnd, given, *mask.mask) : std::move(given);
+    mask.mask = &*static_mask;
   }
   /// A mask, or ids that stand for one; positions where it stores them or where ids give them.
   void set_info(const MaskInfo& given) {
     const MaskInfoFields& info = given.fields();
     const bool has_ids = info.q_segment_ids && info.kv_segment_ids;
     const bool has_positions = info.q_positions && info.kv_positions;
-    if (info.attention_mask || has_ids) mask.mask_info = &given;
+    if (!info.attention_mask && !has_ids) mask.mask_info = nullptr;
     if (mask.q_positions || mask.kv_positions) return;  // the caller's own win
     // Ids beside a mask may have been derived from it, and then restart anywhere.
     if (!has_positions && (!has_ids || info.attention_mask)) return;
@@ -94,14 +81,14 @@ struct Call {
     mask.q_positions = positions.q.get();
     mask.kv_positions = positions.kv.get();
   }
-  void set_rules(const Options& o) {
-    const bool chunked = o.chunk_size && !static_mask;
-    if (chunked) mask.chunk_size = o.chunk_size;
-    const bool by_index = !static_mask && !chunked;
-    const bool by_position = mask.q_positions || mask.kv_positions;
-    if (!by_index && !by_position) return;
-    mask.causal = o.causal;
-    mask.window = o.sliding_window;
+  /// A static mask takes the place of chunks; it and chunks take that of causal and window, which
+  /// go on where they compare positions.
+  void drop_rules() {
+    if (static_mask) mask.chunk_size.reset();
+    const bool by_index = !static_mask && !mask.chunk_size;
+    if (by_index || mask.q_positions || mask.kv_positions) return;
+    mask.causal = false;
+    mask.window.reset();
   }
 };
 
@@ -109,7 +96,7 @@ struct Call {
 
 SoftmaxResult blocksparse_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const Options& options) {
-  Call call(query, key, value, options);
+  TimeFirst call(query, key, value, options);
   SoftmaxResult result;
   if (options.sequence_parts == 1) {
     result = masked_forward(call.inputs, call.mask, call.softmax);
@@ -125,16 +112,16 @@ SoftmaxGradients blocksparse_attention_backward(const Tensor& query, const Tenso
                                                 const Tensor& value, const SoftmaxResult& forward,
                                                 const Tensor& d_out, const Options& options,
                                                 const Tensor* d_lse) {
-  Call call(query, key, value, options);
-  const SoftmaxResult turned{swap_heads_and_time(forward.out, "out"), forward.lse};
-  const Tensor slope = swap_heads_and_time(d_out, "d_out");
+  TimeFirst call(query, key, value, options);
+  const SoftmaxResult time_first{swap_heads_and_time(forward.out, "out"), forward.lse};
+  const Tensor gradient = swap_heads_and_time(d_out, "d_out");
   SoftmaxGradients gradients;
   if (options.sequence_parts == 1) {
-    gradients = masked_backward(call.inputs, call.mask, turned, slope, call.softmax, d_lse);
+    gradients = masked_backward(call.inputs, call.mask, time_first, gradient, call.softmax, d_lse);
   } else {
     call.compose_mask();
-    gradients =
-        backward_in_parts(call.inputs, turned, slope, call.softmax, d_lse, options.sequence_parts);
+    gradients = backward_in_parts(call.inputs, time_first, gradient, call.softmax, d_lse,
+                                  options.sequence_parts);
   }
   for (Tensor* x : {&gradients.query, &gradients.key, &gradients.value}) {
     *x = swap_heads_and_time(*x, "gradient");

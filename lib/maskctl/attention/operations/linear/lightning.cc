@@ -51,10 +51,6 @@ RecurrentAttentionInputs recurrence(const LightningAttentionInputs& in, const Te
   return out;
 }
 
-RecurrentAttentionOptions recurrence(const LightningAttentionOptions& o) {
-  return {o.softmax_scale, o.reverse, o.return_state, o.chunk_size, o.backend};
-}
-
 }  // namespace
 
 Tensor lightning_decay(Index heads, Index layer_idx, Index num_layers) {
@@ -74,7 +70,7 @@ Tensor lightning_decay(Index heads, Index layer_idx, Index num_layers) {
 LinearAttentionResult lightning_attention(const LightningAttentionInputs& inputs,
                                           const LightningAttentionOptions& options) {
   const Tensor decay = decay_of(inputs, options);
-  return recurrent_attention(recurrence(inputs, decay), recurrence(options));
+  return recurrent_attention(recurrence(inputs, decay), options);
 }
 
 LinearAttentionGradients lightning_attention_backward(const LightningAttentionInputs& inputs,
@@ -82,8 +78,8 @@ LinearAttentionGradients lightning_attention_backward(const LightningAttentionIn
                                                       const LightningAttentionOptions& options,
                                                       const Tensor* d_final_state) {
   const Tensor decay = decay_of(inputs, options);
-  LinearAttentionGradients gradients = recurrent_attention_backward(
-      recurrence(inputs, decay), d_out, recurrence(options), d_final_state);
+  LinearAttentionGradients gradients =
+      recurrent_attention_backward(recurrence(inputs, decay), d_out, options, d_final_state);
   gradients.g_gamma.reset();
   return gradients;
 }

@@ -18,14 +18,9 @@ struct LightningAttentionInputs {
 };
 
 /// Exactly one of inputs.decay and (layer_idx, num_layers) is given.
-struct LightningAttentionOptions {
+struct LightningAttentionOptions : RecurrentAttentionOptions {
   std::optional<Index> layer_idx;   // from 0
   std::optional<Index> num_layers;  // above layer_idx
-  std::optional<double> softmax_scale;
-  bool reverse = false;
-  bool return_state = false;
-  Index chunk_size = 0;  // as in RecurrentAttentionOptions
-  Backend backend = Backend::kCpu;
 };
 
 /// [heads] f32: g_gamma[h] = -(8 / heads) * (1 - layer_idx / num_layers) * h; head 0 keeps all.

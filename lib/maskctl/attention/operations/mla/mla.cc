@@ -82,24 +82,16 @@ Split split(const Tensor& gradient, Index x) {
 }
 
 /// The call in f32, keys and values rebuilt.
-struct Call {
-  Call(const Tensor& q, const Tensor& latent_in, const Tensor& w_k, const Tensor& w_v,
-       const MlaAttentionOptions& o)
+struct WideCall {
+  WideCall(const Tensor& q, const Tensor& latent_in, const Tensor& w_k, const Tensor& w_v,
+           const MlaAttentionOptions& o)
       : d(checked(q, latent_in, w_k, w_v, o)),
         latent(astype(latent_in, DType::kFloat32)),
         w_kc(astype(w_k, DType::kFloat32)),
-        w_vc(astype(w_v, DType::kFloat32)) {
-    softmax.scale = o.softmax_scale;
-    softmax.empty_row = o.empty_row;
-    softmax.backend = o.backend;
-    softmax.q_block = o.q_blocksize;
-    softmax.k_block = o.kv_blocksize;
-    mask.attention_mask = o.attention_mask;
-    mask.mask_info = o.mask_info;
-    mask.mask = o.mask;
-    mask.causal = o.causal;
-    mask.align = o.causal_alignment;
-    mask.cum_seqlens_q = mask.cum_seqlens_k = o.cu_seqlens;
+        w_vc(astype(w_v, DType::kFloat32)),
+        mask(o.mask),
+        softmax(o.softmax) {
+    if (o.cu_seqlens) mask.cum_seqlens_q = mask.cum_seqlens_k = o.cu_seqlens;
     std::optional<Tensor> b_q, b_k;
     if (o.b_q) b_q = astype(*o.b_q, DType::kFloat32), b_k = astype(*o.b_k, DType::kFloat32);
     query = append(astype(q, DType::kFloat32), b_q ? &*b_q : nullptr);
@@ -107,8 +99,8 @@ struct Call {
     value = rebuild(w_vc);
     inputs = {&query, &key, &value, nullptr, nullptr, nullptr};
   }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  WideCall(const WideCall&) = delete;
+  WideCall& operator=(const WideCall&) = delete;
 
   /// [B,T,R] by [R,H,X] -> [B,T,H,X].
   Tensor rebuild(const Tensor& w) const {
@@ -125,7 +117,7 @@ struct Call {
     return {m.data, m.columns, m.rows, m.stride, !m.transposed};
   }
   /// Latent rows that no query sees count as 0, so that NaN in them stays where it is: their
-  /// gradients, those of keys and values rebuilt of them, are all 0.
+  /// gradients, those of keys and values rebuilt from them, are all 0.
   void drop_unseen(const Tensor& d_key, const Tensor& d_value) {
     const auto is_zero = [](const Tensor& gradient, Index row, Index rows) {
       const auto n = as_size(gradient.elements() / rows);
@@ -161,7 +153,7 @@ struct Call {
 
 SoftmaxResult mla_attention(const Tensor& query, const Tensor& key_value, const Tensor& w_kc,
                             const Tensor& w_vc, const MlaAttentionOptions& options) {
-  const Call call(query, key_value, w_kc, w_vc, options);
+  const WideCall call(query, key_value, w_kc, w_vc, options);
   SoftmaxResult result = masked_forward(call.inputs, call.mask, call.softmax);
   result.out = astype(result.out, query.dtype());
   return result;
@@ -171,7 +163,7 @@ MlaGradients mla_attention_backward(const Tensor& query, const Tensor& key_value
                                     const Tensor& w_kc, const Tensor& w_vc,
                                     const SoftmaxResult& forward, const Tensor& d_out,
                                     const MlaAttentionOptions& options) {
-  Call call(query, key_value, w_kc, w_vc, options);
+  WideCall call(query, key_value, w_kc, w_vc, options);
   const DType dtype = query.dtype();
   const SoftmaxResult wide{astype(forward.out, DType::kFloat32), forward.lse};
   const SoftmaxGradients g =

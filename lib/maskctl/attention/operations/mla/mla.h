@@ -8,22 +8,14 @@
 
 namespace maskctl::attention {
 
-/// The seed's parameters; every tensor may be absent.
+/// softmax.scale is 1 / sqrt(D + P) unless given. The tile hints of `softmax` are also rows and
+/// depth of a tile of the products that rebuild keys and values.
 struct MlaAttentionOptions {
   const Tensor* b_q = nullptr;         // [B,Tq,P], both or none: rotary parts, shared by all heads
   const Tensor* b_k = nullptr;         // [B,Tk,P]
   const Tensor* cu_seqlens = nullptr;  // [N+1], of queries and keys: see MaskArguments
-  const Tensor* attention_mask = nullptr;
-  const MaskInfo* mask_info = nullptr;
-  const Mask* mask = nullptr;
-  std::optional<double> softmax_scale;  // 1 / sqrt(D + P)
-  bool causal = false;
-  Align causal_alignment = Align::kUnset;
-  EmptyRow empty_row = EmptyRow::kZero;
-  /// Hints, 0 = our choice: rows and depth of a tile of the products that rebuild keys and values,
-  /// and tiles of the attention. Never change the result.
-  Index q_blocksize = 0, kv_blocksize = 0;
-  Backend backend = Backend::kCpu;
+  MaskArguments mask;
+  SoftmaxOptions softmax;
 };
 
 /// query [B,Tq,Hq,D], key_value [B,Tk,R], w_kc [R,Hkv,D], w_vc [R,Hkv,Dv], all of one dtype.

@@ -28,7 +28,7 @@ void check_arrays(const RaggedDecodeAttentionInputs& in) {
 }
 
 /// The query is the last token that it may see, so nothing is to the right of it.
-std::optional<Index> left_of(const std::optional<DecodeWindow>& window) {
+std::optional<Index> left_of(const std::optional<Window>& window) {
   if (!window) return std::nullopt;
   for (const auto& side : {window->left, window->right}) {
     if (side && *side < 0) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "maskctl/attention/softmax/mask_arguments.h"
 #include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/tensor/tensor.h"
 
@@ -18,16 +19,11 @@ struct RaggedDecodeAttentionInputs {
   const Tensor* softmax_aux = nullptr;     // sinks, [n], [Hkv,n] or [Hq,n]
 };
 
-/// Keys from `left` before the query to `right` after it; unbounded where absent.
-struct DecodeWindow {
-  std::optional<Index> left, right;
-};
-
 struct RaggedDecodeAttentionOptions {
-  std::optional<double> softmax_scale;         // 1 / sqrt(D)
-  std::optional<DecodeWindow> sliding_window;  // not negative
-  std::optional<double> logits_soft_cap;       // cap * tanh(s / cap), above 0
-  Index kv_blocksize = 0;  // a hint, keys that are read at a time; 0 = automatic
+  std::optional<double> softmax_scale;    // 1 / sqrt(D)
+  std::optional<Window> sliding_window;   // not negative
+  std::optional<double> logits_soft_cap;  // cap * tanh(s / cap), above 0
+  Index kv_blocksize = 0;                 // a hint, keys that are read at a time; 0 = automatic
   Backend backend = Backend::kCpu;
 };
 

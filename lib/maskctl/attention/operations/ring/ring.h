@@ -1,50 +1,26 @@
 // ejkernel's ring_attention: keys and values travel round a ring of devices that hold the queries.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 
 #include "maskctl/attention/ring/communicator.h"
-#include "maskctl/attention/softmax/mask_arguments.h"
-#include "maskctl/attention/softmax/softmax.h"
+#include "maskctl/attention/softmax/masked_softmax.h"
 
 namespace maskctl::attention {
 
-/// The seed's parameters; every tensor may be absent. Logits are cap(scale * q.k) + bias. Bias,
-/// masks and segment ids are of the whole sequence on every rank; places count in the whole
-/// sequence. The seed's cache_idx, float32_logits, dtype, policy, precision and prevent_cse do not
-/// change the mathematics and have no part here.
-struct RingAttentionOptions {
-  const Tensor* bias = nullptr;            // [B or 1, Hq or 1, Tq or 1, Tk or 1]
-  const Tensor* softmax_aux = nullptr;     // sinks, counted once: [n], or [Hq, n] or [Hkv, n]
-  const Tensor* attention_mask = nullptr;  // see MaskArguments
-  const Tensor* q_segment_ids = nullptr;   // [B,Tq]
-  const Tensor* kv_segment_ids = nullptr;
-  SegmentPadding segment_padding = SegmentPadding::kNegative;
-  const MaskInfo* mask_info = nullptr;  // its stored segment ids; without any, its mask
-  const Mask* mask = nullptr;
+/// Logits are cap(scale * q.k) + bias. Bias, masks and segment ids are of the whole sequence on
+/// every rank; places count in the whole sequence. A mask_info gives its stored segment ids;
+/// without any, its mask. mask.causal_block_size counts only without causal. ejkernel's cache_idx,
+/// float32_logits, dtype, policy, precision and prevent_cse do not change the mathematics and have
+/// no part here. With the reference, each rank collects all keys and values on their way, then
+/// attends in float64.
+struct RingAttentionOptions : DenseOptions {
   /// The mesh axis of the ring, for the sharded form; without a mesh it names nothing.
   std::string axis_name;
   /// Ranks of the ring that ring_attention makes inside the process; must divide Tq and Tk.
   Index ring_size = 1;
-  std::optional<double> softmax_scale;  // 1 / sqrt(D)
-  std::optional<double> logits_soft_cap;
-  bool causal = false;  // exact for each token
-  /// Only when not causal: causal between blocks, see MaskArguments.
-  std::optional<Index> causal_block_size;
-  std::optional<Index> chunk_size;  // a chunked-causal mask, see MaskArguments
-  std::optional<Window> sliding_window;
-  Index attention_sink_size = 0;  // keys that stay inside the window
-  bool deterministic = true;      // false: weights are dropped with pdrop
-  double pdrop = 0;
-  std::uint64_t dropout_rng = 0;  // seed
-  /// Where this call stands in one of which it is a part; dropout alone depends on it.
-  Index first_batch = 0, first_head = 0;
-  EmptyRow empty_row = EmptyRow::kZero;
+  bool deterministic = true;  // false: weights are dropped with softmax.dropout
   Index query_chunk_size = 512, key_chunk_size = 512;  // hints; never change the result
-  /// kReference: each rank collects all keys and values on their way, then attends in float64.
-  Backend backend = Backend::kCpu;
 };
 
 /// Whole sequences: query [B,Tq,Hq,D], key [B,Tk,Hkv,D], value [B,Tk,Hkv,Dv] -> out [B,Tq,Hq,Dv],

@@ -1,0 +1,339 @@
+#include "maskctl/attention/by_name.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numbers>
+
+#include "maskctl/attention/axes.h"
+#include "maskctl/attention/fields.h"
+#include "maskctl/attention/runtime/runtime.h"
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/threefry.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::attention {
+namespace {
+
+constexpr std::string_view kCotangent = "cotangent_";
+
+bool has_output(const Operation& operation, std::string_view name) {
+  const std::string_view all = operation.cotangents;
+  const std::size_t at = all.find(name);
+  return operation.has_gradients() && !name.empty() && at != all.npos &&
+         (at == 0 || all[at - 1] == ' ') &&
+         (at + name.size() == all.size() || all[at + name.size()] == ' ');
+}
+
+/// A listed argument of that name.
+const Field* find_field(const Operation& operation, std::string_view name, bool is_array) {
+  const auto found = std::ranges::find_if(operation.fields, [&](const Field& field) {
+    return field.name == name && field.is_array == is_array && field.listed();
+  });
+  return found == operation.fields.end() ? nullptr : &*found;
+}
+
+std::vector<std::string_view> names_of(const Operation& operation) {
+  std::vector<std::string_view> names;
+  for (const Field& field : operation.fields) {
+    const bool again = std::ranges::find(names, field.name) != names.end();
+    if (field.listed() && !again) names.push_back(field.name);
+  }
+  return names;
+}
+
+[[noreturn]] void refuse_name(const Operation& operation, std::string_view name) {
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{} has no argument '{}'; it has {}", operation.name, name,
+                          fmt::join(names_of(operation), ", ")));
+}
+
+[[noreturn]] void refuse_missing(const Field& field) {
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: this array is needed; give {}=SOURCE", field.name, field.name));
+}
+
+/// A call struct that is filled by name.
+class BoundCall {
+ public:
+  BoundCall(const Operation& operation, const NamedArguments& arguments)
+      : operation_(operation), values_(operation.copy_call(operation.empty_call())) {
+    operation.backend(values_.get()) = arguments.backend;
+    for (const auto& [name, array] : arguments.arrays) {
+      if (!name.starts_with(kCotangent)) set(name, array);
+    }
+    for (const auto& [name, text] : arguments.options) {
+      const Field* const field = find_field(operation, name, false);
+      if (!field) refuse_name(operation, name);
+      read_text(*field, text, get());
+    }
+    set_masks(arguments);
+  }
+
+  void* get() const { return values_.get(); }
+
+  void check_required() const {
+    for (const Field& field : operation_.fields) {
+      if (field.is(kRequired) && !array_of(field, get())) refuse_missing(field);
+    }
+  }
+
+  /// The arrays that the call has updated.
+  void move_updated(NamedResults& results) {
+    for (auto& [name, array] : updated_) results[name] = std::move(array);
+  }
+
+ private:
+  void set(const std::string& name, const Tensor& array) {
+    const Field* const field = find_field(operation_, name, true);
+    if (!field) refuse_name(operation_, name);
+    visit_member(*field, get(), [&](auto& member) {
+      using Member = std::decay_t<decltype(member)>;
+      if constexpr (std::is_same_v<Member, const Tensor*>) {
+        member = &array;
+      } else if constexpr (std::is_same_v<Member, Tensor*>) {
+        member = &updated_.emplace(name, array).first->second;
+      }
+    });
+  }
+  void set_masks(const NamedArguments& arguments) {
+    bool takes_mask = false, takes_lazy_mask = false;
+    for (const Field& field : operation_.fields) {
+      visit_member(field, get(), [&](auto& member) {
+        using Member = std::decay_t<decltype(member)>;
+        if constexpr (std::is_same_v<Member, const Mask*>) {
+          takes_mask = true;
+          member = arguments.mask ? &*arguments.mask : nullptr;
+        } else if constexpr (std::is_same_v<Member, lazy::MaskPtr>) {
+          takes_lazy_mask = true;
+          member = arguments.lazy_mask;
+        }
+      });
+    }
+    if ((arguments.mask && !takes_mask) || (arguments.lazy_mask && !takes_lazy_mask)) {
+      throw Error(Errc::kInvalidArgument, fmt::format("{} takes no mask", operation_.name));
+    }
+  }
+
+  const Operation& operation_;
+  AnyValue values_;
+  NamedResults updated_;
+};
+
+/// f(), and its seconds added to `target` where there is one.
+template <class F>
+AnyValue timed(double* target, F&& f) {
+  const auto begin = std::chrono::steady_clock::now();
+  AnyValue result = f();
+  if (target) {
+    *target += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  return result;
+}
+
+/// The cotangents of a call: those that are given, and random ones where a seed asks for them.
+class CallCotangents {
+ public:
+  CallCotangents(const Operation& operation, const NamedArguments& arguments, void* output) {
+    if (!operation.has_gradients()) return;
+    for (const ResultField& result : operation.outputs) {
+      const Tensor* const like = result.array(output);
+      if (!like || !has_output(operation, result.name)) continue;
+      if (const Tensor* const d = find(result.name, arguments, *like)) member(result.name) = d;
+    }
+  }
+  const Cotangents& get() const { return cotangents_; }
+
+ private:
+  const Tensor* find(std::string_view name, const NamedArguments& arguments, const Tensor& like) {
+    const auto given = arguments.arrays.find(std::string(kCotangent) + std::string(name));
+    if (given != arguments.arrays.end()) return &given->second;
+    if (!arguments.gradient_seed || name == "lse") return nullptr;
+    const std::uint64_t seed = *arguments.gradient_seed + random_.tensors.size();
+    return random_.keep(astype(random_normal(like.shape(), seed), like.dtype()));
+  }
+  const Tensor*& member(std::string_view name) {
+    if (name == "lse") return cotangents_.lse;
+    return name == "out" ? cotangents_.out : cotangents_.final_state;
+  }
+
+  Cotangents cotangents_;
+  OwnedArrays random_;
+};
+
+void check_cotangents(const Operation& operation, const NamedArguments& arguments) {
+  for (const auto& [name, array] : arguments.arrays) {
+    if (!name.starts_with(kCotangent)) continue;
+    if (!has_output(operation, std::string_view(name).substr(kCotangent.size()))) {
+      refuse_name(operation, name);
+    }
+  }
+}
+
+void move_results(std::span<const ResultField> fields, void* from, std::string_view prefix,
+                  NamedResults& results) {
+  for (const ResultArray& array : arrays_of(fields, from)) {
+    results[std::string(prefix) + std::string(array.name)] = std::move(*array.tensor);
+  }
+}
+
+// Random arrays.
+
+/// Takes the extents of an array that is given; an array of a rank that is not listed is left to
+/// the operation.
+void learn(const Field& field, const Tensor& tensor, const void* call, const AxisExtents& wanted,
+           AxisExtents& extents) {
+  const auto axes = axes_of_rank(axes_of(field, call), tensor.shape().size());
+  if (!axes) return;
+  for (std::size_t i = 0; i < axes->size(); ++i) {
+    const Axis& axis = (*axes)[i];
+    if (axis.name.empty() || axis.is_either() || axis.cumulative) continue;
+    const Index extent = tensor.shape()[i] / axis.factor;
+    const auto found = wanted.find(axis.name);
+    if (found != wanted.end() && found->second != extent) {
+      throw Error(Errc::kShape,
+                  fmt::format("{}: its axis {} has {}, but {}={} was asked for", field.name,
+                              axis.name, extent, axis.name, found->second));
+    }
+    extents[axis.name] = extent;
+  }
+}
+
+Index extent_of(const Axis& axis, const Field& field, const AxisExtents& extents) {
+  if (axis.name.empty()) return axis.factor;
+  const auto found = extents.find(axis.name);
+  if (found != extents.end()) return found->second * axis.factor + (axis.cumulative ? 1 : 0);
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: the extent of its axis {} is not known; give {}=SOURCE", field.name,
+                          axis.name, field.name));
+}
+
+Tensor random_array(const Field& field, const void* call, const AxisExtents& extents,
+                    const RandomArrays& random, std::uint64_t seed) {
+  std::vector<Index> shape;
+  for (const Axis& axis : first_axes(axes_of(field, call))) {
+    shape.push_back(extent_of(axis, field, extents));
+  }
+  // Normal numbers are f32 before they are anything else.
+  const auto elements = checked_product(shape);
+  if (!elements || *elements > random.max_bytes / Index{sizeof(float)}) {
+    throw Error(Errc::kLimit,
+                fmt::format("{}: {} random numbers take more than {} bytes; use smaller extents or "
+                            "raise the limit",
+                            field.name, shape_text(shape), random.max_bytes));
+  }
+  return astype(random_normal(shape, seed), random.dtype);
+}
+
+}  // namespace
+
+Tensor random_normal(std::vector<Index> shape, std::uint64_t seed) {
+  Tensor out(DType::kFloat32, std::move(shape));
+  const auto all = out.as<float>();
+  std::vector<std::uint32_t> bits(2 * all.size());
+  random_bits(prng_key(seed), 0, bits);
+  for (std::size_t i = 0; i < all.size(); ++i) {  // Box and Muller
+    const float radius = std::sqrt(-2 * std::log1p(-uniform_from_bits(bits[2 * i])));
+    all[i] = radius * std::cos(2 * std::numbers::pi_v<float> * uniform_from_bits(bits[2 * i + 1]));
+  }
+  return out;
+}
+
+const Operation& form_of(const Operation& operation,
+                         const std::function<bool(std::string_view array)>& is_given) {
+  if (!operation.other_form) return operation;
+  const bool other = std::ranges::any_of(operation.other_form->fields, [&](const Field& field) {
+    return field.is_array && !find_field(operation, field.name, true) && is_given(field.name);
+  });
+  return other ? *operation.other_form : operation;
+}
+
+const Operation& form_of(const Operation& operation, const NamedArguments& arguments) {
+  return form_of(operation, [&](std::string_view array) {
+    return arguments.arrays.contains(std::string(array));
+  });
+}
+
+NamedResults run(const Operation& operation, const NamedArguments& arguments) {
+  const Operation& form = form_of(operation, arguments);
+  check_cotangents(form, arguments);
+  BoundCall call(form, arguments);
+  call.check_required();
+  const Executor* const executor =
+      arguments.runtime && form.heuristic ? &arguments.runtime->executor(form) : nullptr;
+  CallTimes* const times = arguments.times;
+  const AnyValue output = timed(times ? &times->forward : nullptr, [&] {
+    return executor ? executor->run(form, call.get()) : form.forward(call.get());
+  });
+  NamedResults results;
+  const CallCotangents cotangents(form, arguments, output.get());
+  if (cotangents.get().out) {
+    const AnyValue gradients = timed(times ? &times->backward : nullptr, [&] {
+      return executor ? executor->run_backward(form, call.get(), output.get(), cotangents.get())
+                      : form.backward(call.get(), output.get(), cotangents.get());
+    });
+    move_results(form.gradients, gradients.get(), "grad_", results);
+  }
+  move_results(form.outputs, output.get(), "", results);
+  call.move_updated(results);
+  return results;
+}
+
+NamedArguments without(const Operation& operation, Role role, NamedArguments arguments) {
+  for (const Field& field : operation.fields) {
+    if (!field.is(role)) continue;
+    arguments.arrays.erase(std::string(field.name));
+    arguments.options.erase(std::string(field.name));
+  }
+  return arguments;
+}
+
+NamedArguments without_closing(const Operation& operation, NamedArguments arguments) {
+  arguments = without(operation, kCloses, std::move(arguments));
+  arguments.lazy_mask = nullptr;
+  for (const Field& field : operation.fields) {
+    if (!field.is(kCloses)) continue;
+    visit_member(field, operation.empty_call(), [&](const auto& usual) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(usual)>, bool>) {
+        if (usual) arguments.options[std::string(field.name)] = "false";
+      }
+    });
+  }
+  return arguments;
+}
+
+const AxisExtents& usual_extents() {
+  static const AxisExtents kUsual = {{"B", 1},  {"T", 128}, {"Tq", 128}, {"Tk", 128}, {"S", 128},
+                                     {"Hq", 4}, {"Hkv", 4}, {"D", 64},   {"Dv", 64},  {"K", 64},
+                                     {"V", 64}, {"R", 64},  {"P", 32},   {"C", 64},   {"M", 128},
+                                     {"N", 64}, {"G", 4}};
+  return kUsual;
+}
+
+void add_random_arrays(const Operation& operation, const RandomArrays& random,
+                       NamedArguments& arguments) {
+  const Operation& form = form_of(operation, arguments);
+  AxisExtents extents = random.extents;
+  const BoundCall call(form, arguments);
+  for (const Field& field : form.fields) {
+    if (const Tensor* const given = array_of(field, call.get())) {
+      learn(field, *given, call.get(), random.wanted, extents);
+    } else if (field.is(kRequired) && field.is(kIntegers)) {
+      refuse_missing(field);
+    }
+  }
+  std::uint64_t seed = random.seed;
+  for (const Field& field : form.fields) {
+    if (!field.is_array) continue;
+    ++seed;
+    if (!field.is(kRequired) || array_of(field, call.get())) continue;
+    arguments.arrays[std::string(field.name)] =
+        random_array(field, call.get(), extents, random, seed);
+  }
+}
+
+}  // namespace maskctl::attention

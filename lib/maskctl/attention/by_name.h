@@ -1,0 +1,79 @@
+// Operations called by name, as a command line or a manifest does: arguments and results by name.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/attention/operation.h"
+#include "maskctl/mask/lazy/lazy_mask.h"
+#include "maskctl/mask/mask.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl::attention {
+
+class Runtime;
+
+/// "out", "lse", "weights", "final_state", ..., "grad_NAME" of the input NAME, and arrays that the
+/// operation updates.
+using NamedResults = std::map<std::string, Tensor>;
+
+/// Seconds that the passes of a call took: the operation alone, without making random cotangents.
+struct CallTimes {
+  double forward = 0, backward = 0;
+};
+
+/// What is passed to an operation that is chosen by name.
+struct NamedArguments {
+  std::map<std::string, Tensor> arrays;        // inputs, and "cotangent_NAME" of outputs
+  std::map<std::string, std::string> options;  // as text: "true", "0.5", "3+1", "none"
+  std::optional<Mask> mask;                    // of operations that take one
+  lazy::MaskPtr lazy_mask;                     // ejkernel's form, of blocksparse_attention
+  Backend backend = Backend::kCpu;
+  Runtime* runtime = nullptr;  // chooses configs, and tunes; null: the operation itself runs
+  /// Gradients are computed where a cotangent is given; with a seed, missing cotangents are random.
+  std::optional<std::uint64_t> gradient_seed;
+  CallTimes* times = nullptr;  // where they are written; null: nobody asks
+};
+
+/// The form of an operation for which arrays of these names are given.
+const Operation& form_of(const Operation& operation,
+                         const std::function<bool(std::string_view array)>& is_given);
+const Operation& form_of(const Operation& operation, const NamedArguments& arguments);
+
+/// Binds all arguments, then runs the operation. Throws Error(kInvalidArgument) for a name that the
+/// operation does not have, a required array that is missing, and text that is no value of its
+/// option; and what the operation throws.
+NamedResults run(const Operation& operation, const NamedArguments& arguments);
+
+/// Without the arguments that have this role.
+NamedArguments without(const Operation& operation, Role role, NamedArguments arguments);
+/// Without all that closes cells: a mask in their place says alone what is open.
+NamedArguments without_closing(const Operation& operation, NamedArguments arguments);
+
+/// Normally distributed f32 numbers, the same for equal seeds but for the last bit of log and cos.
+Tensor random_normal(std::vector<Index> shape, std::uint64_t seed);
+
+/// Extents of the axes that random inputs have.
+using AxisExtents = std::map<std::string, Index>;
+/// Those that an array has unless something else says so, of every axis that may be asked for.
+const AxisExtents& usual_extents();
+
+struct RandomArrays {
+  AxisExtents extents;      // of axes that no given array fixes
+  AxisExtents wanted = {};  // of axes on which a given array must agree
+  std::uint64_t seed = 0;
+  DType dtype = DType::kFloat32;
+  Index max_bytes = Index{4} << 30;  // of one array
+};
+/// Fills the required arrays of floats that are not given, of the extents of their axes; each array
+/// has a stream of its own. Throws Error(kInvalidArgument) for required arrays of integers, which
+/// cannot be made up, Error(kShape) for a given array that has another extent than is wanted,
+/// Error(kLimit) for an array over max_bytes.
+void add_random_arrays(const Operation& operation, const RandomArrays& random,
+                       NamedArguments& arguments);
+
+}  // namespace maskctl::attention

@@ -1,0 +1,249 @@
+#include "maskctl/attention/fields.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "maskctl/base/error.h"
+
+namespace maskctl::attention {
+namespace {
+
+// Reading text.
+
+[[noreturn]] void refuse(const Field& field, std::string_view seen, std::string_view wanted) {
+  throw Error(Errc::kInvalidArgument, fmt::format("{}: '{}' is not {}", field.name, seen, wanted));
+}
+
+template <class T>
+void read_number(const Field& field, std::string_view text, std::string_view wanted, T& target) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), target);
+  if (error != std::errc() || end != text.data() + text.size()) refuse(field, text, wanted);
+}
+
+void read(const Field& field, std::string_view text, Index& target) {
+  read_number(field, text, "a whole number", target);
+}
+void read(const Field& field, std::string_view text, std::uint64_t& target) {
+  read_number(field, text, "a whole number", target);
+}
+void read(const Field& field, std::string_view text, double& target) {
+  read_number(field, text, "a number", target);
+  if (std::isnan(target)) refuse(field, text, "a number");
+}
+void read(const Field& field, std::string_view text, bool& target) {
+  if (text != "true" && text != "false") refuse(field, text, "true or false");
+  target = text == "true";
+}
+void read(const Field& field, std::string_view text, DType& target) {
+  const auto type = dtype_from_name(text);
+  if (!type) refuse(field, text, "a dtype");
+  target = *type;
+}
+/// "2" is "2+2"; "none" on a side: no limit.
+void read(const Field& field, std::string_view text, Window& target) {
+  const auto side = [&](std::string_view part) {
+    std::optional<Index> keys;
+    if (part != "none") read_number(field, part, "a whole number", keys.emplace());
+    return keys;
+  };
+  const std::size_t plus = text.find('+');
+  const std::string_view left = text.substr(0, plus);
+  const std::string_view right = plus == text.npos ? left : text.substr(plus + 1);
+  if (right.find('+') != right.npos) refuse(field, text, "a window as 4 or 4+0");
+  target = Window(side(left), side(right));
+}
+/// A word of an enumeration.
+void read(const Field& field, std::string_view text, std::uint8_t& target) {
+  const auto found = std::ranges::find(field.words, text);
+  if (found == field.words.end()) {
+    refuse(field, text, fmt::format("one of {}", fmt::join(field.words, ", ")));
+  }
+  target = static_cast<std::uint8_t>(found - field.words.begin());
+}
+template <class T>
+void read(const Field& field, std::string_view text, std::optional<T>& target) {
+  if constexpr (std::is_same_v<T, Window>) {
+    read(field, text, target.emplace(Index{0}));
+  } else {
+    read(field, text, target.emplace());
+  }
+}
+template <class T>
+void read(const Field& field, std::string_view text, T&) {
+  refuse(field, text, "an option; it is an array or a mask");
+}
+
+// Keys.
+
+template <class Number>
+void append_number(std::string& key, Number value) {
+  std::array<char, 32> digits;
+  const auto [end, error] = std::to_chars(digits.begin(), digits.end(), value);
+  key.append(digits.begin(), end);
+}
+
+void begin(std::string& key, std::string_view name) {
+  if (!key.empty()) key += ' ';
+  key.append(name) += '=';
+}
+
+void append_array(std::string& key, std::string_view name, std::string_view kind,
+                  std::span<const Index> shape) {
+  begin(key, name);
+  key.append(kind) += '[';
+  for (const Index extent : shape) {
+    if (key.back() != '[') key += ',';
+    append_number(key, extent);
+  }
+  key += ']';
+}
+
+void append(std::string& key, const Field& field, const Tensor* array) {
+  if (array) append_array(key, field.name, name(array->dtype()), array->shape());
+}
+void append_mask(std::string& key, std::string_view name, const Mask& mask) {
+  append_array(key, name, "mask",
+               std::array{mask.batch(), mask.heads(), mask.queries(), mask.keys()});
+}
+void append(std::string& key, const Field& field, const Mask* mask) {
+  if (mask) append_mask(key, field.name, *mask);
+}
+void append(std::string& key, const Field& field, const BlockMap* map) {
+  if (!map) return;
+  append_array(key, field.name, "map", std::array{map->plane()->queries(), map->plane()->keys()});
+}
+void append(std::string& key, const Field& field, const lazy::MaskPtr& mask) {
+  if (mask) begin(key, field.name), key += "true";
+}
+/// What it stores.
+void append(std::string& key, const Field& field, const MaskInfo* info) {
+  if (!info) return;
+  begin(key, field.name), key += "true";
+  const MaskInfoFields& stored = info->fields();
+  if (stored.attention_mask) append_mask(key, "attention_mask", stored.attention_mask->mask());
+  const auto add = [&key](std::string_view name, const auto& array) {
+    if (array) append_array(key, name, maskctl::name(array->dtype()), array->shape());
+  };
+  add("q_segment_ids", stored.q_segment_ids);
+  add("kv_segment_ids", stored.kv_segment_ids);
+  add("q_positions", stored.q_positions);
+}
+
+void append_value(std::string& key, const Field&, bool value) { key += value ? "true" : "false"; }
+void append_value(std::string& key, const Field&, Index value) { append_number(key, value); }
+void append_value(std::string& key, const Field&, std::uint64_t value) {
+  append_number(key, value);
+}
+void append_value(std::string& key, const Field&, double value) { append_number(key, value); }
+void append_value(std::string& key, const Field&, DType value) { key += name(value); }
+void append_value(std::string& key, const Field& field, std::uint8_t value) {
+  key += field.words[value];
+}
+void append_value(std::string& key, const Field&, const Window& window) {
+  const auto side = [&key](const std::optional<Index>& keys) {
+    keys ? append_number(key, *keys) : void(key += "none");
+  };
+  side(window.left), key += '+', side(window.right);
+}
+template <class T>
+void append_value(std::string& key, const Field& field, const std::optional<T>& value) {
+  value ? append_value(key, field, *value) : void(key += "none");
+}
+/// Options; `field` is of both calls.
+template <class T>
+void append(std::string& key, const Field& field, const T& value, const T& usual) {
+  if (value == usual) return;
+  begin(key, field.name);
+  append_value(key, field, value);
+}
+
+// Configs.
+
+/// The number that a config has under a name, by itself or in the params of a pass.
+std::optional<Index> number_in(const AnyConfig& config, std::string_view name, bool backward) {
+  std::optional<Index> found;
+  const auto look = [&](std::string_view field, const auto& value) {
+    using Value = std::decay_t<decltype(value)>;
+    constexpr bool number =
+        std::is_same_v<Value, Index> || std::is_same_v<Value, std::optional<Index>>;
+    if constexpr (number) {
+      if (field == name) found = value;
+    }
+  };
+  const auto look_inside = [&](std::string_view field, const auto& value) {
+    look(field, value);
+    if constexpr (requires { value->fields(); }) {
+      const bool pass = field == (backward ? "bwd_params" : "fwd_params");
+      if (pass && value) for_each_field(*value, look);
+    }
+  };
+  std::visit([&](const auto& own) { for_each_field(own, look_inside); }, config);
+  return found;
+}
+
+}  // namespace
+
+bool Operation::takes_mask() const {
+  return std::ranges::any_of(fields, [this](const Field& field) {
+    return std::holds_alternative<const Mask**>(
+        field.slot(const_cast<void*>(empty_call())));  // NOLINT: only its type is looked at
+  });
+}
+
+bool Operation::has(std::string_view argument) const {
+  return std::ranges::any_of(
+      fields, [argument](const Field& field) { return field.name == argument && field.listed(); });
+}
+
+const Tensor* array_of(const Field& field, const void* call) {
+  return visit_member(field, call, [](const auto& member) -> const Tensor* {
+    if constexpr (std::is_convertible_v<decltype(member), const Tensor*>) {
+      return member;
+    } else {
+      return nullptr;
+    }
+  });
+}
+
+std::string_view axes_of(const Field& field, const void* call) {
+  return field.axes_in ? field.axes_in(call) : field.axes;
+}
+
+void read_text(const Field& field, std::string_view text, void* call) {
+  if (text == "none") return;
+  visit_member(field, call, [&](auto& member) { read(field, text, member); });
+}
+
+std::string call_key(const Operation& operation, const void* call) {
+  std::string key;
+  for (const Field& field : operation.fields) {
+    if (field.is(kHint)) continue;
+    visit_member(field, call, [&](const auto& member) {
+      using Member = std::decay_t<decltype(member)>;
+      if constexpr (requires { append(key, field, member); }) {
+        append(key, field, member);
+      } else {
+        const Slot usual = field.slot(const_cast<void*>(operation.empty_call()));
+        append(key, field, member, *std::get<Member*>(usual));
+      }
+    });
+  }
+  const Backend backend = operation.backend(const_cast<void*>(call));  // NOLINT: only read here
+  if (backend == Backend::kReference) key += " backend=reference";
+  return key;
+}
+
+void apply_config(const Operation& operation, const AnyConfig& config, bool backward, void* call) {
+  for (const Field& field : operation.fields) {
+    if (field.config.empty()) continue;
+    const std::optional<Index> number = number_in(config, field.config, backward);
+    if (number && *number > 0)
+      **std::get_if<Index*>(&static_cast<const Slot&>(field.slot(call))) = *number;
+  }
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,281 @@
+// Writing the rows of operations, and reading members of calls through them.
+#pragma once
+
+#include <array>
+#include <string>
+#include <type_traits>
+
+#include "maskctl/attention/operation.h"
+
+namespace maskctl::attention {
+
+/// Inputs and options of one call.
+template <class I, class O>
+struct CallOf {
+  using Inputs = I;
+  using Options = O;
+  Inputs in = {};
+  Options options = {};
+};
+
+template <class Class, class Member>
+Class class_of(Member Class::*);
+
+/// The member at the end of a path of members.
+template <auto first, auto... rest, class Object>
+auto& member_of(Object& object) {
+  if constexpr (sizeof...(rest) == 0) {
+    return object.*first;
+  } else {
+    return member_of<rest...>(object.*first);
+  }
+}
+/// The same in an object of the first one's class.
+template <auto first, auto... rest>
+auto& member_at(void* object) {
+  return member_of<first, rest...>(*static_cast<decltype(class_of(first))*>(object));
+}
+
+template <auto... path>
+Slot slot_at(void* call) {
+  auto* const member = &member_at<path...>(call);
+  if constexpr (std::is_enum_v<std::remove_pointer_t<decltype(member)>>) {
+    static_assert(sizeof(*member) == 1);
+    return reinterpret_cast<std::uint8_t*>(member);
+  } else {
+    return member;
+  }
+}
+
+// Rows; `path` leads from the call to the member.
+
+template <auto... path>
+constexpr Field array(std::string_view name, std::string_view axes, unsigned roles = 0) {
+  return {.name = name, .is_array = true, .axes = axes, .roles = roles, .slot = slot_at<path...>};
+}
+/// `axes_in`: the axes in a call.
+template <auto axes_in, auto... path>
+constexpr Field array_by(std::string_view name, std::string_view axes, unsigned roles = 0) {
+  Field row = array<path...>(name, axes, roles);
+  row.axes_in = axes_in;
+  return row;
+}
+template <auto... path>
+constexpr Field option(std::string_view name, std::string_view help, unsigned roles = 0) {
+  return {.name = name, .help = help, .roles = roles, .slot = slot_at<path...>};
+}
+template <auto... path>
+constexpr Field choice(std::string_view name, std::span<const std::string_view> words,
+                       std::string_view help, unsigned roles = 0) {
+  return {.name = name, .help = help, .roles = roles, .slot = slot_at<path...>, .words = words};
+}
+/// A number that `config`, of the config of a call, sets.
+template <auto... path>
+constexpr Field hint(std::string_view name, std::string_view config,
+                     std::string_view help = "a hint; 0") {
+  return {.name = name, .help = help, .roles = kHint, .slot = slot_at<path...>, .config = config};
+}
+/// What callers in C++ alone can give.
+template <auto... path>
+constexpr Field unlisted(std::string_view name, unsigned roles = 0) {
+  return {.name = name, .roles = roles | kUnlisted, .slot = slot_at<path...>};
+}
+
+/// A row of a shared list, under another name or with other axes or help where given.
+struct Pick {
+  consteval Pick(const char* row) : Pick(row, row) {}  // NOLINT: most rows are taken as they are
+  consteval Pick(const char* row, const char* other, const char* words = "")
+      : name(row), as(other), text(words) {}
+  std::string_view name, as, text;
+};
+
+/// The rows of a shared list that an operation has, in this order. Does not compile for a name that
+/// the list lacks.
+template <std::size_t all, std::size_t n>
+consteval std::array<Field, n> pick(const std::array<Field, all>& list, const Pick (&picks)[n]) {
+  std::array<Field, n> out;
+  for (std::size_t i = 0; i < n; ++i) {
+    std::size_t at = 0;
+    while (list[at].name != picks[i].name) ++at;
+    out[i] = list[at];
+    out[i].name = picks[i].as;
+    if (!picks[i].text.empty()) (out[i].is_array ? out[i].axes : out[i].help) = picks[i].text;
+  }
+  return out;
+}
+
+template <std::size_t... n>
+consteval std::array<Field, (n + ...)> join(const std::array<Field, n>&... lists) {
+  std::array<Field, (n + ...)> out;
+  std::size_t at = 0;
+  const auto add = [&](const auto& list) {
+    for (const Field& field : list) out[at++] = field;
+  };
+  (add(lists), ...);
+  return out;
+}
+
+/// A row for an array of a result.
+template <auto... path>
+constexpr ResultField result(std::string_view name, std::string_view axes = {}) {
+  return {name, axes, [](void* object) -> Tensor* {
+            auto& member = member_at<path...>(object);
+            if constexpr (requires { member.has_value(); }) {
+              return member ? &*member : nullptr;
+            } else {
+              return &member;
+            }
+          }};
+}
+/// Of results that are one array.
+constexpr ResultField whole_result(std::string_view name, std::string_view axes = {}) {
+  return {name, axes, [](void* object) { return static_cast<Tensor*>(object); }};
+}
+
+/// Of operations that have no backward pass, and that have no config.
+struct NoGradients {};
+struct NoConfig {};
+
+/// Completes a call that has init_bias instead of a bias.
+template <class Options>
+void make_bias(Options& o, OwnedArrays& owned) {
+  if (o.bias || !o.init_bias) return;
+  o.bias = owned.keep(o.init_bias());
+  o.init_bias = nullptr;
+}
+
+template <class Options>
+Backend& backend_of(Options& options) {
+  if constexpr (requires { options.softmax; }) {
+    return options.softmax.backend;
+  } else {
+    return options.backend;
+  }
+}
+
+/// The functions of an operation that every Op has.
+template <class Op>
+consteval void add_passes(Operation& row) {
+  using Call = typename Op::Call;
+  using Output = typename Op::Output;
+  row.empty_call = []() -> const void* {
+    static const Call empty;
+    return &empty;
+  };
+  row.copy_call = [](const void* call) -> AnyValue {
+    return std::make_shared<Call>(*static_cast<const Call*>(call));
+  };
+  row.copy_output = [](const void* output) -> AnyValue {
+    return std::make_shared<Output>(*static_cast<const Output*>(output));
+  };
+  row.backend = [](void* call) -> Backend& {
+    return backend_of(static_cast<Call*>(call)->options);
+  };
+  row.forward = [](const void* call) -> AnyValue {
+    const auto& [in, options] = *static_cast<const Call*>(call);
+    return std::make_shared<Output>(Op::forward(in, options));
+  };
+  using Gradients = typename Op::Gradients;
+  if constexpr (!std::is_same_v<Gradients, NoGradients>) {
+    row.backward = [](const void* call, const void* output, const Cotangents& d) -> AnyValue {
+      const auto& [in, options] = *static_cast<const Call*>(call);
+      return std::make_shared<Gradients>(
+          Op::backward(in, *static_cast<const Output*>(output), d, options));
+    };
+  }
+}
+
+/// The configs of an operation.
+template <class Op>
+consteval void add_configs(Operation& row) {
+  using Call = typename Op::Call;
+  if constexpr (!std::is_same_v<typename Op::Config, NoConfig>) {
+    row.heuristic = []() -> AnyConfig {
+      if constexpr (requires { Op::heuristic(); }) {
+        return Op::heuristic();
+      } else {
+        return typename Op::Config{};
+      }
+    };
+  }
+  if constexpr (requires(const Call& c) { Op::candidates(c.in, c.options); }) {
+    row.candidates = [](const void* call) -> std::vector<AnyConfig> {
+      const auto& [in, options] = *static_cast<const Call*>(call);
+      const auto own = Op::candidates(in, options);
+      return {own.begin(), own.end()};
+    };
+  }
+}
+
+/// What some operations do beside: see Operation.
+template <class Op>
+consteval void add_hooks(Operation& row) {
+  using Call = typename Op::Call;
+  if constexpr (requires(Call & c, OwnedArrays & o) { Op::complete(c.in, c.options, o); }) {
+    row.complete = [](void* call, OwnedArrays& owned) {
+      auto& [in, options] = *static_cast<Call*>(call);
+      Op::complete(in, options, owned);
+    };
+  }
+  if constexpr (requires(const Call& c, const ShardPlan& p) { Op::check_sharding(c.options, p); }) {
+    row.check_sharding = [](const void* call, const ShardPlan& plan) {
+      Op::check_sharding(static_cast<const Call*>(call)->options, plan);
+    };
+  }
+  if constexpr (requires(Call & c, const Shard& s, const ShardPlan& p, OwnedArrays& o) {
+                  Op::localise(c.in, c.options, s, p, o);
+                }) {
+    row.localise = [](void* call, const Shard& shard, const ShardPlan& plan, OwnedArrays& owned) {
+      auto& [in, options] = *static_cast<Call*>(call);
+      Op::localise(in, options, shard, plan, owned);
+    };
+  }
+}
+
+/// Completes a row with the typed half of Op, a struct of static members:
+///   Inputs, Options, Output, Gradients, Config    types; Call = CallOf<Inputs, Options>
+///   forward(inputs, options)
+///   backward(inputs, output, cotangents, options) unless Gradients are NoGradients
+///   heuristic(), candidates(inputs, options)      configs; absent: Config{}, and no others
+///   complete, check_sharding, localise            as in Operation; absent: nothing to do
+template <class Op>
+consteval Operation describe(Operation row) {
+  if (row.id.empty()) row.id = row.name;
+  add_passes<Op>(row);
+  add_configs<Op>(row);
+  add_hooks<Op>(row);
+  return row;
+}
+
+/// f(member) with the member of a field, of its own type.
+template <class F>
+decltype(auto) visit_member(const Field& field, const void* call, F&& f) {
+  return std::visit([&f](auto* member) -> decltype(auto) { return f(*member); },
+                    field.slot(const_cast<void*>(call)));
+}
+
+/// The array of a field; null for other fields and arrays that are not given.
+const Tensor* array_of(const Field& field, const void* call);
+/// f(field, array) for each array that is given.
+template <class F>
+void for_each_array(const Operation& operation, const void* call, F&& f) {
+  for (const Field& field : operation.fields) {
+    if (const Tensor* array = array_of(field, call)) f(field, *array);
+  }
+}
+/// The axes of a field, in a call where they depend on it.
+std::string_view axes_of(const Field& field, const void* call);
+
+/// Sets an option from text: "true", "0.5", "3+1", a word of an enumeration; "none" leaves it as it
+/// is. Throws Error(kInvalidArgument) that starts with its name.
+void read_text(const Field& field, std::string_view text, void* call);
+
+/// "query=f32[1,128,8,64] causal=true ...": shapes and dtypes of arrays, and options that are
+/// neither hints nor as in a call of nothing. Contents of arrays do not take part, so that calls
+/// that cost the same share a text.
+std::string call_key(const Operation& operation, const void* call);
+
+/// Sets the hints of a call from a config, those of the backward pass where it has its own.
+void apply_config(const Operation& operation, const AnyConfig& config, bool backward, void* call);
+
+}  // namespace maskctl::attention

@@ -1,0 +1,154 @@
+// An operation as one row: what it takes, what it gives, how it runs. Binding by name, listings,
+// random arrays, keys of caches, hints of configs, shards and documentation follow from it.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "maskctl/attention/runtime/configs.h"
+#include "maskctl/attention/softmax/mask_arguments.h"
+#include "maskctl/attention/softmax/softmax.h"
+#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/mask/lazy/lazy_mask.h"
+#include "maskctl/mask/mask.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl::attention {
+
+struct Shard;
+class ShardPlan;
+
+/// What an argument is to its operation; any number of these hold.
+enum Role : unsigned {
+  kRequired = 1,   // the operation does not run without it
+  kIntegers = 2,   // an array of integers or booleans: random numbers cannot stand in for it
+  kCloses = 4,     // says which cells are closed; a mask can take its place
+  kDrops = 8,      // belongs to the random dropping of weights
+  kHint = 16,      // changes speed and rounding only
+  kByRows = 32,    // an array of rows, of which each result reads only some
+  kUnlisted = 64,  // for callers in C++: it cannot be written as text
+};
+
+/// A member of a call, by its type. The last one is an enumeration of one byte.
+using Slot = std::variant<const Tensor**, Tensor**, const Mask**, const MaskInfo**,
+                          const BlockMap**, lazy::MaskPtr*, bool*, Index*, double*, std::uint64_t*,
+                          std::optional<Index>*, std::optional<double>*, std::optional<Window>*,
+                          std::optional<DType>*, std::uint8_t*>;
+
+/// One argument.
+///
+/// `axes` names the extents of an array: "B Tq Hq D". Axes of one name have one extent. "A|B" are
+/// alternatives, told apart by their rank; "Hq/Hkv" is one of two extents; "2Hkv" is twice Hkv;
+/// "N+1" are cumulative lengths of N sequences; digits are a fixed extent; an empty list is a
+/// single number. An axis of extent 1 broadcasts. Hq (H in the linear family) are query heads, Hkv
+/// the key heads that they share.
+struct Field {
+  std::string_view name = {};
+  bool is_array = false;
+  std::string_view axes = {};  // of an array
+  std::string_view help = {};  // of an option: its values and default
+  unsigned roles = 0;
+  Slot (*slot)(void* call) = nullptr;
+  std::span<const std::string_view> words = {};  // of an enumeration, in its order
+  std::string_view config = {};                  // of a hint: the number of the config that sets it
+  /// The alternative of `axes` that holds for a call, where the rank does not tell.
+  std::string_view (*axes_in)(const void* call) = nullptr;
+
+  bool is(Role role) const { return (roles & role) != 0; }
+  bool listed() const { return !is(kUnlisted); }
+};
+
+/// One array of an output or of gradients; those have the name of their input, and its axes.
+struct ResultField {
+  std::string_view name;
+  std::string_view axes;
+  Tensor* (*array)(void* result);  // null where this result lacks it
+};
+
+/// Gradients of a loss with respect to what an operation gave; null where none flows in.
+struct Cotangents {
+  const Tensor* out = nullptr;
+  const Tensor* lse = nullptr;
+  const Tensor* final_state = nullptr;
+};
+
+/// Arrays that live as long as a changed copy of a call.
+struct OwnedArrays {
+  std::list<Tensor> tensors;
+  std::list<Mask> masks;
+  std::list<MaskInfo> infos;
+  std::list<BlockMap> block_maps;
+
+  // Copies.
+  Tensor* keep(const Tensor& tensor) { return &tensors.emplace_back(tensor); }
+  Mask* keep(const Mask& mask) { return &masks.emplace_back(mask); }
+  MaskInfo* keep(const MaskInfo& info) { return &infos.emplace_back(info); }
+  BlockMap* keep(const BlockMap& map) { return &block_maps.emplace_back(map); }
+};
+
+/// A call, an output or gradients, whose type the operation knows.
+using AnyValue = std::shared_ptr<void>;
+
+/// Rows are written in operations/*/spec.cc and completed by describe() of fields.h.
+struct Operation {
+  std::string_view name;     // of ejkernel's function
+  std::string_view id = {};  // of ejkernel's kernels, in registries and keys; absent: name
+  std::string_view summary = {};
+  std::span<const Field> fields = {};  // arrays in the order of in_specs
+  std::span<const ResultField> outputs = {}, gradients = {};
+  std::string_view cotangents = "out";  // the outputs whose gradients flow in
+  /// Another form of the call, under the same name: used when an array is given that it alone has.
+  const Operation* other_form = nullptr;
+
+  // Runtime: the file of the persistent cache and the version of its entries; whether calls are
+  // tuned, and by both passes together.
+  std::string_view cache_name = {};
+  std::string_view version = "0";
+  bool tunes = true;
+  bool tune_backward = true;
+
+  // Sharded form: axes that it splits; axes that the operation splits itself, by a ring of the
+  // devices along them; how many in_specs are needed; axes of the array that is updated.
+  std::string_view splittable = "B Hq Hkv";
+  std::string_view collective = {};
+  std::size_t least_specs = 3;
+  std::string_view updated_axes = {};
+
+  // The typed half, made by describe().
+  const void* (*empty_call)() = nullptr;
+  AnyValue (*copy_call)(const void* call) = nullptr;
+  AnyValue (*copy_output)(const void* output) = nullptr;
+  AnyValue (*forward)(const void* call) = nullptr;
+  AnyValue (*backward)(const void* call, const void* output, const Cotangents& d) = nullptr;
+  Backend& (*backend)(void* call) = nullptr;
+  /// The config without measuring, and others worth measuring; null for what has no config.
+  AnyConfig (*heuristic)() = nullptr;
+  std::vector<AnyConfig> (*candidates)(const void* call) = nullptr;
+  /// Puts arrays under one name each and makes those that follow from other arguments.
+  void (*complete)(void* call, OwnedArrays& owned) = nullptr;
+  /// Throws Error(kInvalidArgument) for a split that the operation cannot do.
+  void (*check_sharding)(const void* call, const ShardPlan& plan) = nullptr;
+  /// Changes what depends on the place of a shard in the whole.
+  void (*localise)(void* call, const Shard& shard, const ShardPlan& plan,
+                   OwnedArrays& owned) = nullptr;
+
+  bool takes_mask() const;                    // a lazy mask
+  bool has(std::string_view argument) const;  // one that is listed
+  /// Its arrays have heads before time: [B,H,T,D].
+  bool heads_first() const { return fields.front().axes.starts_with("B H"); }
+  bool has_gradients() const { return backward != nullptr; }
+};
+
+/// All of them, in ejkernel's order.
+std::span<const Operation* const> operations();
+/// By its name or id; null when there is none.
+const Operation* find_operation(std::string_view name);
+
+}  // namespace maskctl::attention

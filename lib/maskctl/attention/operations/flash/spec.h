@@ -1,0 +1,53 @@
+// The row of flash_attention.
+#pragma once
+
+#include "maskctl/attention/operations/flash/flash.h"
+#include "maskctl/attention/softmax/fields.h"
+
+namespace maskctl::attention {
+
+struct FlashAttentionOp {
+  using Inputs = QkvInputs;
+  using Options = FlashAttentionOptions;
+  using Call = CallOf<Inputs, Options>;
+  using Output = SoftmaxResult;
+  using Gradients = SoftmaxGradients;
+  using Config = FlashAttentionConfig;
+  static const Operation& operation();
+
+  static Output forward(const Inputs& in, const Options& o) {
+    return flash_attention(*in.query, *in.key, *in.value, o);
+  }
+  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
+                            const Options& o) {
+    return flash_attention_backward(*in.query, *in.key, *in.value, out, *d.out, o, d.lse);
+  }
+  static std::vector<Config> candidates(const Inputs&, const Options&) {
+    return block_candidates<Config>();
+  }
+  static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan&, OwnedArrays&) {
+    place(shard, o.softmax);
+  }
+
+  static constexpr std::array kFields = join(
+      kDenseArrays<Call>, kBiasAndSinks<Call>,
+      pick(kMaskFields<&Call::options, &Options::mask>,
+           {"cum_seqlens_q", "cum_seqlens_k", "attention_mask", "q_segment_ids", "kv_segment_ids",
+            "causal", "sliding_window", "causal_alignment", "mask", "mask_info"}),
+      pick(kSoftmaxFields<&Call::options, &Options::softmax>,
+           {"softmax_scale", "logits_soft_cap", "empty_row", "normalize_output", "dropout_prob",
+            "dropout_seed", "q_blocksize", "kv_blocksize"}));
+};
+
+inline constexpr Operation kFlashAttention = describe<FlashAttentionOp>({
+    .name = "flash_attention",
+    .summary = "exact attention in O(T) memory",
+    .fields = FlashAttentionOp::kFields,
+    .outputs = kSoftmaxOutputs,
+    .gradients = kSoftmaxGradients,
+    .cotangents = "out lse",
+    .cache_name = "flash-attn",
+});
+inline const Operation& FlashAttentionOp::operation() { return kFlashAttention; }
+
+}  // namespace maskctl::attention

@@ -1,0 +1,40 @@
+#include "maskctl/attention/operations/grouped_matmul/spec.h"
+
+#include <algorithm>
+
+#include "maskctl/attention/sharded/plan.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::attention {
+
+std::vector<GroupedMatmulConfig> GroupedMatmulOp::candidates(const Inputs&, const Options&) {
+  std::vector<Config> candidates;
+  for (const Index m : {96, 384}) {
+    for (const Index n : {64, 256}) {
+      for (const Index k : {128, 512}) {
+        candidates.push_back({.block_m = m, .block_n = n, .block_k = k});
+      }
+    }
+  }
+  return candidates;
+}
+
+void GroupedMatmulOp::localise(Inputs& in, Options&, const Shard& shard, const ShardPlan&,
+                               OwnedArrays& owned) {
+  if (!in.group_sizes || !shard.splits("M")) return;
+  const Range rows = shard.range("M");
+  std::vector<std::int32_t> sizes = as_int32(*in.group_sizes, "group_sizes");
+  Index begin = 0;
+  for (std::int32_t& size : sizes) {
+    const Range group = intersect({begin, begin + size}, rows);
+    begin += size;
+    size = static_cast<std::int32_t>(group.size());
+  }
+  // Sizes that do not fit stay as they are, for the operation to refuse.
+  if (begin > shard.extents.at("M")) return;
+  Tensor local(DType::kInt32, in.group_sizes->shape());
+  std::ranges::copy(sizes, local.as<std::int32_t>().begin());
+  in.group_sizes = &owned.tensors.emplace_back(std::move(local));
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,78 @@
+// The row of mla_attention.
+#pragma once
+
+#include "maskctl/attention/operations/mla/mla.h"
+#include "maskctl/attention/softmax/fields.h"
+
+namespace maskctl::attention {
+
+struct MlaInputs {
+  const Tensor* query = nullptr;
+  const Tensor* key_value = nullptr;
+  const Tensor* w_kc = nullptr;
+  const Tensor* w_vc = nullptr;
+};
+
+struct FlashMLAOp {
+  using Inputs = MlaInputs;
+  using Options = MlaAttentionOptions;
+  using Call = CallOf<Inputs, Options>;
+  using Output = SoftmaxResult;
+  using Gradients = MlaGradients;
+  using Config = FlashMLAConfig;
+  static const Operation& operation();
+
+  static Output forward(const Inputs& in, const Options& o) {
+    return mla_attention(*in.query, *in.key_value, *in.w_kc, *in.w_vc, o);
+  }
+  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
+                            const Options& o) {
+    return mla_attention_backward(*in.query, *in.key_value, *in.w_kc, *in.w_vc, out, *d.out, o);
+  }
+  static std::vector<Config> candidates(const Inputs&, const Options&) {
+    std::vector<Config> candidates;
+    for (const Index q : {48, 96, 192}) {
+      for (const Index k : {64, 256}) candidates.push_back({.block_q = q, .block_k = k});
+    }
+    return candidates;
+  }
+
+  static constexpr std::array kFields = join(
+      std::array{
+          array<&Call::in, &Inputs::query>("query", "B Tq Hq D", kRequired),
+          array<&Call::in, &Inputs::key_value>("key_value", "B Tk R", kRequired),
+          array<&Call::in, &Inputs::w_kc>("w_kc", "R Hkv D", kRequired),
+          array<&Call::in, &Inputs::w_vc>("w_vc", "R Hkv Dv", kRequired),
+          array<&Call::options, &Options::b_q>("b_q", "B Tq P"),
+          array<&Call::options, &Options::b_k>("b_k", "B Tk P"),
+          array<&Call::options, &Options::cu_seqlens>("cu_seqlens", "B+1|N+1", kIntegers | kCloses),
+      },
+      pick(kMaskFields<&Call::options, &Options::mask>,
+           {"attention_mask", "causal", "causal_alignment", "mask", "mask_info"}),
+      pick(kSoftmaxFields<&Call::options, &Options::softmax>,
+           {{"softmax_scale", "softmax_scale", "number; 1/sqrt(D + P)"}, "empty_row"}),
+      std::array{
+          hint<&Call::options, &Options::softmax, &SoftmaxOptions::q_block>("q_blocksize",
+                                                                            "block_q"),
+          hint<&Call::options, &Options::softmax, &SoftmaxOptions::k_block>("kv_blocksize",
+                                                                            "block_k"),
+      });
+};
+
+inline constexpr ResultField kMlaGradients[] = {
+    result<&MlaGradients::query>("query"), result<&MlaGradients::key_value>("key_value"),
+    result<&MlaGradients::w_kc>("w_kc"),   result<&MlaGradients::w_vc>("w_vc"),
+    result<&MlaGradients::b_q>("b_q"),     result<&MlaGradients::b_k>("b_k"),
+};
+inline constexpr Operation kMlaAttention = describe<FlashMLAOp>({
+    .name = "mla_attention",
+    .id = "flash_mla",
+    .summary = "keys and values rebuilt from a latent",
+    .fields = FlashMLAOp::kFields,
+    .outputs = kSoftmaxOutputs,
+    .gradients = kMlaGradients,
+    .cache_name = "mla",
+});
+inline const Operation& FlashMLAOp::operation() { return kMlaAttention; }
+
+}  // namespace maskctl::attention

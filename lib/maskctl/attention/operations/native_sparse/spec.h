@@ -1,0 +1,126 @@
+// The rows of native_sparse_attention and of its selected part alone.
+#pragma once
+
+#include "maskctl/attention/fields.h"
+#include "maskctl/attention/operations/native_sparse/native_sparse.h"
+
+namespace maskctl::attention {
+
+template <class Call>
+inline constexpr std::array kSparseQkv = {
+    array<&Call::in, &NativeSparseInputs::query>("query", "B T Hq D", kRequired),
+    array<&Call::in, &NativeSparseInputs::key>("key", "B T Hkv D", kRequired | kByRows),
+    array<&Call::in, &NativeSparseInputs::value>("value", "B T Hkv Dv", kRequired | kByRows),
+};
+inline constexpr std::string_view kDuplicateWords[] = {"count", "once"};
+
+/// `required`: whether block_indices must be given.
+template <class Call, unsigned required>
+inline constexpr std::array kSparseBlocks = {
+    array<&Call::in, &NativeSparseInputs::block_indices>("block_indices", "B T Hkv S",
+                                                         required | kIntegers),
+    array<&Call::in, &NativeSparseInputs::block_counts>("block_counts", "B T Hkv", kIntegers),
+    array<&Call::in, &NativeSparseInputs::cu_seqlens>("cu_seqlens", "N+1", kIntegers),
+    option<&Call::options, &NativeSparseOptions::block_size>("block_size", "tokens of a block; 64"),
+    option<&Call::options, &NativeSparseOptions::block_counts>("block_counts",
+                                                               "blocks that count; 16"),
+    option<&Call::options, &NativeSparseOptions::softmax_scale>("softmax_scale",
+                                                                "number; 1/sqrt(D)"),
+    choice<&Call::options, &NativeSparseOptions::duplicate_blocks>(
+        "duplicate_blocks", kDuplicateWords, "count (default), once"),
+};
+
+struct NativeSparseAttentionOp {
+  using Inputs = NativeSparseInputs;
+  using Options = NativeSparseOptions;
+  using Call = CallOf<Inputs, Options>;
+  using Output = NativeSparseResult;
+  using Gradients = NativeSparseGradients;
+  using Config = NativeSparseAttentionConfig;
+  static const Operation& operation();
+
+  static Output forward(const Inputs& in, const Options& o) {
+    return native_sparse_attention(in, o);
+  }
+  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
+                            const Options& o) {
+    return native_sparse_attention_backward(in, out, *d.out, o);
+  }
+
+  static constexpr std::array kFields =
+      join(kSparseQkv<Call>,
+           std::array{
+               array<&Call::in, &Inputs::g_cmp>("g_cmp", "B T Hq"),
+               array<&Call::in, &Inputs::g_slc>("g_slc", "B T Hq"),
+           },
+           kSparseBlocks<Call, 0>);
+};
+
+/// It has no config and is never tuned.
+struct ApplyNativeSparseAttentionOp {
+  using Inputs = NativeSparseInputs;
+  using Options = NativeSparseOptions;
+  using Call = CallOf<Inputs, Options>;
+  using Output = SoftmaxResult;
+  using Gradients = SoftmaxGradients;
+  using Config = NoConfig;
+
+  static Output forward(const Inputs& in, const Options& o) {
+    return apply_native_sparse_attention(in, o);
+  }
+  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
+                            const Options& o) {
+    return apply_native_sparse_attention_backward(in, out, *d.out, o);
+  }
+
+  static constexpr std::array kFields = join(kSparseQkv<Call>, kSparseBlocks<Call, kRequired>);
+};
+
+/// An array of the compressed branch, where it ran.
+template <auto array>
+Tensor* compressed(void* result) {
+  auto& branch = static_cast<NativeSparseResult*>(result)->compressed;
+  return branch ? &((*branch).*array) : nullptr;
+}
+
+inline constexpr ResultField kNativeSparseOutputs[] = {
+    result<&NativeSparseResult::out>("out", "B T Hq Dv"),
+    result<&NativeSparseResult::selected, &SoftmaxResult::out>("selected_out", "B T Hq Dv"),
+    result<&NativeSparseResult::selected, &SoftmaxResult::lse>("selected_lse", "B Hq T"),
+    {"compressed_out", "B T Hq Dv", compressed<&SoftmaxResult::out>},
+    {"compressed_lse", "B Hq T", compressed<&SoftmaxResult::lse>},
+    result<&NativeSparseResult::selected_block_indices>("selected_block_indices", "B T Hkv S"),
+};
+inline constexpr ResultField kNativeSparseGradients[] = {
+    result<&NativeSparseGradients::query>("query"), result<&NativeSparseGradients::key>("key"),
+    result<&NativeSparseGradients::value>("value"), result<&NativeSparseGradients::g_cmp>("g_cmp"),
+    result<&NativeSparseGradients::g_slc>("g_slc"),
+};
+inline constexpr Operation kNativeSparseAttention = describe<NativeSparseAttentionOp>({
+    .name = "native_sparse_attention",
+    .summary = "blocks of keys for each token, given or ranked",
+    .fields = NativeSparseAttentionOp::kFields,
+    .outputs = kNativeSparseOutputs,
+    .gradients = kNativeSparseGradients,
+    .cache_name = "nsa",
+});
+inline const Operation& NativeSparseAttentionOp::operation() { return kNativeSparseAttention; }
+
+inline constexpr ResultField kApplySparseOutputs[] = {
+    result<&SoftmaxResult::out>("out", "B T Hq Dv"),
+    result<&SoftmaxResult::lse>("lse", "B Hq T"),
+};
+inline constexpr ResultField kApplySparseGradients[] = {
+    result<&SoftmaxGradients::query>("query"),
+    result<&SoftmaxGradients::key>("key"),
+    result<&SoftmaxGradients::value>("value"),
+};
+inline constexpr Operation kApplyNativeSparseAttention = describe<ApplyNativeSparseAttentionOp>({
+    .name = "apply_native_sparse_attention",
+    .summary = "its selected part alone",
+    .fields = ApplyNativeSparseAttentionOp::kFields,
+    .outputs = kApplySparseOutputs,
+    .gradients = kApplySparseGradients,
+});
+
+}  // namespace maskctl::attention

@@ -1,0 +1,311 @@
+// The rows of attention over pages and over ranges of a cache: decoding and ragged prefill.
+#pragma once
+
+#include "maskctl/attention/fields.h"
+#include "maskctl/attention/operations/paged/page_attention.h"
+#include "maskctl/attention/operations/paged/ragged_decode_attention.h"
+#include "maskctl/attention/operations/paged/ragged_page_attention.h"
+#include "maskctl/attention/operations/paged/ragged_page_attention_v3.h"
+
+namespace maskctl::attention {
+
+/// Numbers of pages that are worth reading at a time: 64 to 512 keys. `axis` of the cache is that
+/// of slots; where it is missing, the operation refuses the call.
+inline std::vector<Index> page_counts(const Tensor* cache, Index axis) {
+  const Index page_size = cache && cache->rank() > axis ? cache->extent(axis) : 1;
+  std::vector<Index> counts;
+  for (const Index keys : {64, 128, 512}) {
+    const Index pages = ceil_div(keys, std::max<Index>(page_size, 1));
+    if (counts.empty() || counts.back() != pages) counts.push_back(pages);
+  }
+  return counts;
+}
+
+template <class Config>
+std::vector<Config> ragged_candidates(const Tensor* cache) {
+  std::vector<Config> candidates;
+  for (const Index pages : page_counts(cache, 1)) {
+    candidates.push_back({.num_kv_pages_per_block = pages});
+  }
+  for (const Index queries : {96, 288}) candidates.push_back({.num_queries_per_block = queries});
+  return candidates;
+}
+
+/// Options that the ragged forms share.
+template <class Call>
+inline constexpr std::array kRaggedOptions = {
+    option<&Call::options, &Call::Options::softmax_scale>("softmax_scale", "number; 1/sqrt(D)"),
+    option<&Call::options, &Call::Options::logits_soft_cap>("logits_soft_cap", "number above 0"),
+    option<&Call::options, &Call::Options::sliding_window>("sliding_window",
+                                                           "keys, the row's own counted"),
+    hint<&Call::options, &Call::Options::num_kv_pages_per_block>("num_kv_pages_per_block",
+                                                                 "num_kv_pages_per_block"),
+    hint<&Call::options, &Call::Options::num_queries_per_block>("num_queries_per_block",
+                                                                "num_queries_per_block"),
+};
+
+inline constexpr std::string_view kLayoutWords[] = {"heads_first", "tokens_first"};
+
+struct PageAttentionOp {
+  using Inputs = PageAttentionInputs;
+  using Options = PageAttentionOptions;
+  using Call = CallOf<Inputs, Options>;
+  using Output = Tensor;
+  using Gradients = NoGradients;
+  using Config = PageAttentionConfig;
+  static const Operation& operation();
+
+  static Output forward(const Inputs& in, const Options& o) { return page_attention(in, o); }
+  static std::vector<Config> candidates(const Inputs& in, const Options& o) {
+    std::vector<Config> candidates;
+    for (const Index splits : {1, 2, 4, 8}) candidates.push_back({.num_splits = splits});
+    const bool heads_first = o.kv_layout == KvLayout::kHeadsFirst;
+    for (const Index pages : page_counts(in.key_cache, heads_first ? 2 : 1)) {
+      candidates.push_back({.pages_per_compute_block = pages});
+    }
+    return candidates;
+  }
+  static std::string_view cache_axes(const void* call) {
+    const Options& o = static_cast<const Call*>(call)->options;
+    return o.kv_layout == KvLayout::kHeadsFirst ? "pages Hkv page_size D" : "pages page_size Hkv D";
+  }
+
+  static constexpr std::array kFields = {
+      array<&Call::in, &Inputs::query>("query", "N Hq D|N 1 Hq D", kRequired),
+      array_by<cache_axes, &Call::in, &Inputs::key_cache>(
+          "key_cache", "pages Hkv page_size D|pages page_size Hkv D", kRequired | kByRows),
+      array_by<cache_axes, &Call::in, &Inputs::value_cache>(
+          "value_cache", "pages Hkv page_size D|pages page_size Hkv D", kRequired | kByRows),
+      array<&Call::in, &Inputs::context_lens>("context_lens", "N", kRequired | kIntegers),
+      array<&Call::in, &Inputs::block_tables>("block_tables", "N P", kRequired | kIntegers),
+      option<&Call::options, &Options::attn_scale>("attn_scale", "number; 1/sqrt(D)"),
+      option<&Call::options, &Options::attn_logits_soft_cap>("attn_logits_soft_cap",
+                                                             "number above 0"),
+      choice<&Call::options, &Options::kv_layout>("kv_layout", kLayoutWords,
+                                                  "heads_first (default), tokens_first"),
+      option<&Call::options, &Options::max_context_len>("max_context_len", "whole number"),
+      hint<&Call::options, &Options::num_splits>("num_splits", "num_splits"),
+      hint<&Call::options, &Options::pages_per_compute_block>("pages_per_compute_block",
+                                                              "pages_per_compute_block"),
+  };
+};
+
+inline constexpr ResultField kPageOutputs[] = {whole_result("out", "N Hq D|N 1 Hq D")};
+inline constexpr Operation kPageAttention = describe<PageAttentionOp>({
+    .name = "page_attention",
+    .summary = "decoding over a paged cache",
+    .fields = PageAttentionOp::kFields,
+    .outputs = kPageOutputs,
+    .cache_name = "page-attention",
+    .version = "1",
+    .tune_backward = false,
+    .splittable = "N Hq Hkv",
+});
+inline const Operation& PageAttentionOp::operation() { return kPageAttention; }
+
+/// Version 2.
+struct RaggedPageAttentionOp {
+  using Inputs = RaggedPageAttentionInputs;
+  using Options = RaggedPageAttentionOptions;
+  using Call = CallOf<Inputs, Options>;
+  using Output = Tensor;
+  using Gradients = NoGradients;
+  using Config = RaggedPageAttentionConfig;
+  static const Operation& operation();
+
+  static Output forward(const Inputs& in, const Options& o) { return ragged_page_attention(in, o); }
+  static std::vector<Config> candidates(const Inputs& in, const Options&) {
+    return ragged_candidates<Config>(in.kv_pages);
+  }
+
+  static constexpr std::array kFields = join(
+      std::array{
+          array<&Call::in, &Inputs::queries>("queries", "T Hq D", kRequired),
+          array<&Call::in, &Inputs::kv_pages>("kv_pages", "pages page_size 2Hkv D",
+                                              kRequired | kByRows),
+          array<&Call::in, &Inputs::context_lens>("context_lens", "N", kRequired | kIntegers),
+          array<&Call::in, &Inputs::block_tables>("block_tables", "N P", kRequired | kIntegers),
+          array<&Call::in, &Inputs::query_start_loc>("query_start_loc", "N+1",
+                                                     kRequired | kIntegers),
+          array<&Call::in, &Inputs::num_seqs>("num_seqs", "1|", kIntegers),
+          array<&Call::in, &Inputs::softmax_aux>("softmax_aux", "S|Hq/Hkv S"),
+      },
+      kRaggedOptions<Call>);
+};
+
+inline constexpr ResultField kRaggedOutputs[] = {whole_result("out", "T Hq D")};
+inline constexpr Operation kRaggedPageAttention = describe<RaggedPageAttentionOp>({
+    .name = "ragged_page_attention",
+    .summary = "packed prefill and decoding over pages (v2)",
+    .fields = RaggedPageAttentionOp::kFields,
+    .outputs = kRaggedOutputs,
+    .cache_name = "ragged-page-attention",
+    .version = "1",
+    .tune_backward = false,
+    .splittable = "Hq Hkv",
+});
+inline const Operation& RaggedPageAttentionOp::operation() { return kRaggedPageAttention; }
+
+/// Version 3 on pages that hold keys and values already.
+struct RaggedPageAttentionv3PagesOp {
+  using Inputs = RaggedPageAttentionV3PagesInputs;
+  using Options = RaggedPageAttentionV3PagesOptions;
+  using Call = CallOf<Inputs, Options>;
+  using Output = Tensor;
+  using Gradients = NoGradients;
+  using Config = RaggedPageAttentionv3Config;
+  static const Operation& operation();
+
+  static Output forward(const Inputs& in, const Options& o) {
+    return ragged_page_attention_v3(in, o);
+  }
+  static std::vector<Config> candidates(const Inputs& in, const Options&) {
+    return ragged_candidates<Config>(in.key_pages);
+  }
+
+  static constexpr std::array kFields = join(
+      std::array{
+          array<&Call::in, &Inputs::query>("query", "T Hq D", kRequired),
+          array<&Call::in, &Inputs::key_pages>("key_pages", "pages page_size Hkv D",
+                                               kRequired | kByRows),
+          array<&Call::in, &Inputs::value_pages>("value_pages", "pages page_size Hkv D",
+                                                 kRequired | kByRows),
+          array<&Call::in, &Inputs::cu_seqlens_q>("cu_seqlens_q", "N+1", kRequired | kIntegers),
+          array<&Call::in, &Inputs::cu_seqlens_k>("cu_seqlens_k", "N+1", kRequired | kIntegers),
+          array<&Call::in, &Inputs::page_indices>("page_indices", "N P", kRequired | kIntegers),
+          array<&Call::in, &Inputs::softmax_aux>("softmax_aux", "Hq"),
+      },
+      kRaggedOptions<Call>);
+};
+
+inline constexpr Operation kRaggedPageAttentionV3Pages = describe<RaggedPageAttentionv3PagesOp>({
+    .name = "ragged_page_attention_v3",
+    .summary = "the same on pages that are up to date",
+    .fields = RaggedPageAttentionv3PagesOp::kFields,
+    .outputs = kRaggedOutputs,
+    .cache_name = "ragged-page-attention-v3",
+    .version = "1",
+    .tune_backward = false,
+    .splittable = "Hq Hkv",
+});
+inline const Operation& RaggedPageAttentionv3PagesOp::operation() {
+  return kRaggedPageAttentionV3Pages;
+}
+
+/// The arrays of a call and the cache that it updates.
+struct RaggedPageAttentionV3Call : RaggedPageAttentionV3Inputs {
+  Tensor* kv_cache = nullptr;
+};
+
+/// Version 3, which writes new keys and values to the cache first.
+struct RaggedPageAttentionv3Op {
+  using Inputs = RaggedPageAttentionV3Call;
+  using Options = RaggedPageAttentionV3Options;
+  using Call = CallOf<Inputs, Options>;
+  using Output = Tensor;
+  using Gradients = NoGradients;
+  using Config = RaggedPageAttentionv3Config;
+  static const Operation& operation();
+
+  static Output forward(const Inputs& in, const Options& o) {
+    return ragged_page_attention_v3(in, *in.kv_cache, o);
+  }
+  static std::vector<Config> candidates(const Inputs& in, const Options&) {
+    return ragged_candidates<Config>(in.kv_cache);
+  }
+  /// 16-bit elements are packed in pairs, so that K and V of a head share an entry.
+  static std::string_view cache_axes(const void* call) {
+    const Inputs& in = static_cast<const Call*>(call)->in;
+    const bool pairs = in.queries && size_bytes(in.queries->dtype()) == 2;
+    return pairs ? "pages page_size Hkv packing Dpad" : "pages page_size 2Hkv packing Dpad";
+  }
+
+  static constexpr std::array kFields = join(
+      std::array{
+          array<&Call::in, &Inputs::queries>("queries", "T Hq D", kRequired),
+          array<&Call::in, &Inputs::keys>("keys", "T Hkv D", kRequired | kByRows),
+          array<&Call::in, &Inputs::values>("values", "T Hkv D", kRequired | kByRows),
+          array_by<cache_axes, &Call::in, &Inputs::kv_cache>(
+              "kv_cache", "pages page_size 2Hkv/packing packing Dpad", kRequired | kByRows),
+          array<&Call::in, &Inputs::kv_lens>("kv_lens", "N", kRequired | kIntegers),
+          array<&Call::in, &Inputs::block_tables>("block_tables", "NP", kRequired | kIntegers),
+          array<&Call::in, &Inputs::query_start_loc>("query_start_loc", "N+1",
+                                                     kRequired | kIntegers),
+          array<&Call::in, &Inputs::distribution>("distribution", "3", kRequired | kIntegers),
+          array<&Call::in, &Inputs::attention_sink>("attention_sink", "Hq"),
+      },
+      pick(kRaggedOptions<Call>,
+           {{"softmax_scale", "softmax_scale", "number; 1 with kv_cache, 1/sqrt(D) with key_pages"},
+            "logits_soft_cap",
+            "sliding_window",
+            "num_kv_pages_per_block",
+            "num_queries_per_block"}),
+      std::array{
+          option<&Call::options, &Options::q_scale>("q_scale", "number"),
+          option<&Call::options, &Options::k_scale>("k_scale", "number"),
+          option<&Call::options, &Options::v_scale>("v_scale", "number"),
+      });
+};
+
+inline constexpr Operation kRaggedPageAttentionV3 = describe<RaggedPageAttentionv3Op>({
+    .name = "ragged_page_attention_v3",
+    .summary = "the same with an update of the cache, or on pages that are up to date",
+    .fields = RaggedPageAttentionv3Op::kFields,
+    .outputs = kRaggedOutputs,
+    .other_form = &kRaggedPageAttentionV3Pages,
+    .cache_name = "ragged-page-attention-v3",
+    .version = "1",
+    .tune_backward = false,
+    .splittable = "Hq Hkv",
+    .updated_axes = "pages page_size Hkv packing Dpad",
+});
+inline const Operation& RaggedPageAttentionv3Op::operation() { return kRaggedPageAttentionV3; }
+
+struct RaggedDecodeAttentionOp {
+  using Inputs = RaggedDecodeAttentionInputs;
+  using Options = RaggedDecodeAttentionOptions;
+  using Call = CallOf<Inputs, Options>;
+  using Output = Tensor;
+  using Gradients = NoGradients;
+  using Config = RaggedDecodeAttentionConfig;
+  static const Operation& operation();
+
+  static Output forward(const Inputs& in, const Options& o) {
+    return ragged_decode_attention(in, o);
+  }
+  static std::vector<Config> candidates(const Inputs&, const Options&) {
+    std::vector<Config> candidates;
+    for (const Index size : {64, 128, 256, 512}) {
+      candidates.push_back({.fwd_params = FwdParams{.kv_blocksize = size}});
+    }
+    return candidates;
+  }
+
+  static constexpr std::array kFields = {
+      array<&Call::in, &Inputs::query>("query", "B Hq D|B 1 Hq D", kRequired),
+      array<&Call::in, &Inputs::key>("key", "B S Hkv D", kRequired | kByRows),
+      array<&Call::in, &Inputs::value>("value", "B S Hkv D", kRequired | kByRows),
+      array<&Call::in, &Inputs::sequence_start>("sequence_start", "B", kRequired | kIntegers),
+      array<&Call::in, &Inputs::sequence_end>("sequence_end", "B", kRequired | kIntegers),
+      array<&Call::in, &Inputs::softmax_aux>("softmax_aux", "sinks|Hq/Hkv sinks"),
+      option<&Call::options, &Options::softmax_scale>("softmax_scale", "number; 1/sqrt(D)"),
+      option<&Call::options, &Options::logits_soft_cap>("logits_soft_cap", "number above 0"),
+      option<&Call::options, &Options::sliding_window>("sliding_window",
+                                                       "W or LEFT+RIGHT around the query"),
+      hint<&Call::options, &Options::kv_blocksize>("kv_blocksize", "kv_blocksize"),
+  };
+};
+
+inline constexpr ResultField kDecodeOutputs[] = {whole_result("out", "B Hq D|B 1 Hq D")};
+inline constexpr Operation kRaggedDecodeAttention = describe<RaggedDecodeAttentionOp>({
+    .name = "ragged_decode_attention",
+    .summary = "decoding over a range of a dense cache",
+    .fields = RaggedDecodeAttentionOp::kFields,
+    .outputs = kDecodeOutputs,
+    .cache_name = "ragged-decode-attention",
+    .version = "1",
+    .tune_backward = false,
+});
+inline const Operation& RaggedDecodeAttentionOp::operation() { return kRaggedDecodeAttention; }
+
+}  // namespace maskctl::attention

@@ -1,0 +1,26 @@
+#include "maskctl/attention/operations/ring/spec.h"
+
+#include <fmt/format.h>
+
+#include "maskctl/attention/sharded/plan.h"
+#include "maskctl/base/error.h"
+
+namespace maskctl::attention {
+
+void RingAttentionOp::check_sharding(const Options& o, const ShardPlan& plan) {
+  for (const char* axis : {"Tq", "Tk"}) plan.check_split(axis, "axis_name", o.axis_name);
+  if (!o.mask.mask_info) return;
+  if (o.mask.mask_info->fields().axes.sequence == AxisName(o.axis_name)) return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("sharded ring_attention: the sequence axis of mask_info is not axis_name "
+                          "'{}'",
+                          o.axis_name));
+}
+
+void RingAttentionOp::localise(Inputs&, Options& o, const Shard& shard, const ShardPlan& plan,
+                               OwnedArrays&) {
+  place(shard, o.softmax);
+  o.ring_size = plan.parts("Tq");
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,71 @@
+// The row of ring_attention.
+#pragma once
+
+#include "maskctl/attention/operations/ring/ring.h"
+#include "maskctl/attention/softmax/fields.h"
+
+namespace maskctl::attention {
+
+/// The sharded form splits the sequences over `axis_name`, by a ring of the devices along it.
+struct RingAttentionOp {
+  using Inputs = QkvInputs;
+  using Options = RingAttentionOptions;
+  using Call = CallOf<Inputs, Options>;
+  using Output = SoftmaxResult;
+  using Gradients = SoftmaxGradients;
+  using Config = RingAttentionConfig;
+  static const Operation& operation();
+
+  static Output forward(const Inputs& in, const Options& o) {
+    return ring_attention(*in.query, *in.key, *in.value, o);
+  }
+  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
+                            const Options& o) {
+    return ring_attention_backward(*in.query, *in.key, *in.value, out, *d.out, o, d.lse);
+  }
+  static std::vector<Config> candidates(const Inputs&, const Options&) {
+    std::vector<Config> candidates;
+    for (const Index size : {128, 256, 1024}) {
+      candidates.push_back({.query_chunk_size = size, .key_chunk_size = size});
+    }
+    return candidates;
+  }
+  static void check_sharding(const Options& o, const ShardPlan& plan);
+  static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan& plan,
+                       OwnedArrays&);
+
+  static constexpr std::array kFields = join(
+      kDenseArrays<Call>, kBiasAndSinks<Call>,
+      pick(kMaskFields<&Call::options, &Options::mask>,
+           {"attention_mask", "q_segment_ids", "kv_segment_ids", "causal", "sliding_window",
+            "causal_block_size", "chunk_size", "attention_sink_size", "segment_padding", "mask",
+            "mask_info"}),
+      pick(kSoftmaxFields<&Call::options, &Options::softmax>, {"softmax_scale",
+                                                               "logits_soft_cap",
+                                                               "empty_row",
+                                                               {"dropout_prob", "pdrop"},
+                                                               {"dropout_seed", "dropout_rng"}}),
+      std::array{
+          option<&Call::options, &Options::deterministic>("deterministic",
+                                                          "true (default): no dropout", kDrops),
+          option<&Call::options, &Options::ring_size>("ring_size", "ranks; 1"),
+          hint<&Call::options, &Options::query_chunk_size>("query_chunk_size", "query_chunk_size",
+                                                           "a hint; 512"),
+          hint<&Call::options, &Options::key_chunk_size>("key_chunk_size", "key_chunk_size",
+                                                         "a hint; 512"),
+      });
+};
+
+inline constexpr Operation kRingAttention = describe<RingAttentionOp>({
+    .name = "ring_attention",
+    .summary = "keys and values travel round a ring of ranks",
+    .fields = RingAttentionOp::kFields,
+    .outputs = kSoftmaxOutputs,
+    .gradients = kSoftmaxGradients,
+    .cotangents = "out lse",
+    .cache_name = "ring-attention",
+    .collective = "Tq Tk",
+});
+inline const Operation& RingAttentionOp::operation() { return kRingAttention; }
+
+}  // namespace maskctl::attention

@@ -1,0 +1,75 @@
+#include "maskctl/attention/runtime/op_call.h"
+
+#include "maskctl/attention/fields.h"
+
+namespace maskctl::attention {
+
+std::optional<Sharding> CallOptions::sharding() const {
+  if (!mesh || in_specs.empty() || out_specs.empty()) return std::nullopt;
+  return Sharding{*mesh, in_specs, out_specs};
+}
+
+AnyValue ConfiguredCall::prepared(const void* call, bool backward) const {
+  const auto [platform, device] =
+      std::visit([](const auto& own) { return std::pair(own.platform, own.backend); }, config);
+  const KernelSpec& kernel = how.platform ? kernels.find(operation.id, *how.platform)
+                                          : kernels.find(operation.id, platform, device);
+  AnyValue copy = operation.copy_call(call);
+  // The reference is asked for by name and stays.
+  Backend& backend = operation.backend(copy.get());
+  if (backend != Backend::kReference) backend = kernel.implementation;
+  apply_config(operation, config, backward, copy.get());
+  return copy;
+}
+
+AnyValue ConfiguredCall::forward(const void* call) const {
+  const auto run = [this](const void* one) {
+    return operation.forward(prepared(one, false).get());
+  };
+  const std::optional<Sharding> sharding = how.sharding();
+  return sharding ? ShardMap(operation, call, *sharding).forward(run) : run(call);
+}
+
+AnyValue ConfiguredCall::backward(const void* call, const void* output, const Cotangents& d) const {
+  const auto run = [this](const void* one, const void* out, const Cotangents& of_one) {
+    return operation.backward(prepared(one, true).get(), out, of_one);
+  };
+  const std::optional<Sharding> sharding = how.sharding();
+  return sharding ? ShardMap(operation, call, *sharding).backward(output, d, run)
+                  : run(call, output, d);
+}
+
+std::vector<AnyConfig> candidate_cfgs(const Operation& operation, const void* call) {
+  std::vector<AnyConfig> candidates = {operation.heuristic()};
+  const bool reference =
+      operation.backend(const_cast<void*>(call)) == Backend::kReference;  // NOLINT: only read
+  if (reference || !operation.candidates) return candidates;
+  for (AnyConfig& config : operation.candidates(call)) candidates.push_back(std::move(config));
+  return candidates;
+}
+
+void OpCall::run(const AnyConfig& config, bool with_backward) const {
+  const ConfiguredCall configured{kernels_, operation_, config, how_};
+  const AnyValue output = configured.forward(call_);
+  if (!with_backward || !operation_.backward || !operation_.tune_backward) return;
+  // The gradient of sum(out) with respect to out; its values do not matter to a clock.
+  const Tensor ones = *operation_.outputs.front().array(output.get());
+  configured.backward(call_, output.get(), {.out = &ones});
+}
+
+KeptCall::KeptCall(const KernelRegistry& kernels, const Operation& operation, const void* call,
+                   const CallOptions& how)
+    : values_(operation.copy_call(call)),
+      how_(how),
+      call_(kernels, operation, values_.get(), how_) {
+  if (operation.complete) operation.complete(values_.get(), owned_);
+  for (const Field& field : operation.fields) {
+    visit_member(field, values_.get(), [this](auto& member) {
+      if constexpr (requires { member = owned_.keep(*member); }) {
+        if (member) member = owned_.keep(*member);
+      }
+    });
+  }
+}
+
+}  // namespace maskctl::attention

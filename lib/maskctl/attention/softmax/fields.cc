@@ -1,0 +1,12 @@
+#include "maskctl/attention/softmax/fields.h"
+
+#include "maskctl/attention/sharded/plan.h"
+
+namespace maskctl::attention {
+
+void place(const Shard& shard, SoftmaxOptions& softmax) {
+  softmax.first_batch += shard.first("B");
+  softmax.first_head += shard.first("Hq");
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,107 @@
+// Rows of arguments that operations of the dense family share; each picks those that it has.
+#pragma once
+
+#include "maskctl/attention/fields.h"
+#include "maskctl/attention/softmax/masked_softmax.h"
+
+namespace maskctl::attention {
+
+inline constexpr std::string_view kAlignWords[] = {"unset", "top-left", "bottom-right"};
+inline constexpr std::string_view kEmptyRowWords[] = {"zero", "mean", "nan"};
+inline constexpr std::string_view kPaddingWords[] = {"negative", "zero"};
+
+/// MaskArguments at the end of a path.
+template <auto... mask>
+inline constexpr std::array kMaskFields = {
+    array<mask..., &MaskArguments::attention_mask>("attention_mask", "B Hq/Hkv Tq Tk|B Tq Tk|B Tk",
+                                                   kIntegers | kCloses),
+    array<mask..., &MaskArguments::block_mask>("block_mask", "nq nk|Hq/Hkv nq nk|B Hq/Hkv nq nk",
+                                               kIntegers | kCloses),
+    array<mask..., &MaskArguments::query_lengths>("query_lengths", "B", kIntegers | kCloses),
+    array<mask..., &MaskArguments::key_lengths>("key_lengths", "B", kIntegers | kCloses),
+    array<mask..., &MaskArguments::cum_seqlens_q>("cum_seqlens_q", "B+1|N+1", kIntegers | kCloses),
+    array<mask..., &MaskArguments::cum_seqlens_k>("cum_seqlens_k", "B+1|N+1", kIntegers | kCloses),
+    array<mask..., &MaskArguments::q_segment_ids>("q_segment_ids", "B Tq|Tq", kIntegers | kCloses),
+    array<mask..., &MaskArguments::kv_segment_ids>("kv_segment_ids", "B Tk|Tk",
+                                                   kIntegers | kCloses),
+    array<mask..., &MaskArguments::q_positions>("q_positions", "B Tq|Tq", kIntegers | kCloses),
+    array<mask..., &MaskArguments::kv_positions>("kv_positions", "B Tk|Tk", kIntegers | kCloses),
+    option<mask..., &MaskArguments::causal>("causal", "true, false (default)", kCloses),
+    option<mask..., &MaskArguments::window>("sliding_window",
+                                            "W or LEFT+RIGHT keys beside the own one", kCloses),
+    choice<mask..., &MaskArguments::align>("causal_alignment", kAlignWords,
+                                           "top-left, bottom-right", kCloses),
+    option<mask..., &MaskArguments::sink_tokens>("attention_sink_size",
+                                                 "keys that stay inside the window; 0", kCloses),
+    option<mask..., &MaskArguments::chunk_size>("chunk_size", "tokens of chunked-causal attention",
+                                                kCloses),
+    option<mask..., &MaskArguments::causal_block_size>("causal_block_size",
+                                                       "tokens, without causal", kCloses),
+    option<mask..., &MaskArguments::block_size>("block_size", "tokens of a block of block_mask; 64",
+                                                kCloses),
+    choice<mask..., &MaskArguments::segment_padding>("segment_padding", kPaddingWords,
+                                                     "negative (default), zero", kCloses),
+    unlisted<mask..., &MaskArguments::mask>("mask"),
+    unlisted<mask..., &MaskArguments::mask_info>("mask_info", kCloses),
+    unlisted<mask..., &MaskArguments::block_map>("block_map", kCloses),
+};
+
+/// SoftmaxOptions at the end of a path.
+template <auto... softmax>
+inline constexpr std::array kSoftmaxFields = {
+    option<softmax..., &SoftmaxOptions::scale>("softmax_scale", "number; 1/sqrt(D)"),
+    option<softmax..., &SoftmaxOptions::soft_cap>("logits_soft_cap", "number above 0"),
+    choice<softmax..., &SoftmaxOptions::empty_row>("empty_row", kEmptyRowWords,
+                                                   "zero (default), mean, nan"),
+    option<softmax..., &SoftmaxOptions::normalize>("normalize_output", "true (default), false"),
+    option<softmax..., &SoftmaxOptions::dropout>("dropout_prob", "number in [0, 1)", kDrops),
+    option<softmax..., &SoftmaxOptions::dropout_seed>("dropout_seed", "seed", kDrops),
+    hint<softmax..., &SoftmaxOptions::q_block>("q_blocksize", "q_blocksize"),
+    hint<softmax..., &SoftmaxOptions::k_block>("kv_blocksize", "kv_blocksize"),
+};
+
+/// The three arrays that dense operations have; the rest is in their options.
+struct QkvInputs {
+  const Tensor* query = nullptr;
+  const Tensor* key = nullptr;
+  const Tensor* value = nullptr;
+};
+
+template <class Call>
+inline constexpr std::array kDenseArrays = {
+    array<&Call::in, &QkvInputs::query>("query", "B Tq Hq D", kRequired),
+    array<&Call::in, &QkvInputs::key>("key", "B Tk Hkv D", kRequired | kByRows),
+    array<&Call::in, &QkvInputs::value>("value", "B Tk Hkv Dv", kRequired | kByRows),
+};
+template <class Call>
+inline constexpr std::array kBiasAndSinks = {
+    array<&Call::options, &DenseOptions::bias>("bias", "B Hq/Hkv Tq Tk"),
+    array<&Call::options, &DenseOptions::softmax_aux>("softmax_aux", "S|Hq/Hkv S"),
+};
+inline constexpr ResultField kSoftmaxOutputs[] = {
+    result<&SoftmaxResult::out>("out", "B Tq Hq Dv"),
+    result<&SoftmaxResult::lse>("lse", "B Hq Tq"),
+};
+inline constexpr ResultField kSoftmaxGradients[] = {
+    result<&SoftmaxGradients::query>("query"),       result<&SoftmaxGradients::key>("key"),
+    result<&SoftmaxGradients::value>("value"),       result<&SoftmaxGradients::bias>("bias"),
+    result<&SoftmaxGradients::sinks>("softmax_aux"),
+};
+
+/// Weights are dropped by their place in the whole call: says where a shard of it begins.
+void place(const Shard& shard, SoftmaxOptions& softmax);
+
+/// ejkernel's tiles for its portable path, in both passes.
+template <class Config>
+std::vector<Config> block_candidates() {
+  std::vector<Config> candidates;
+  for (const Index q : {128, 256}) {
+    for (const Index kv : {128, 256, 512}) {
+      candidates.push_back({.fwd_params = FwdParams{.q_blocksize = q, .kv_blocksize = kv},
+                            .bwd_params = BwdParams{.q_blocksize = q, .kv_blocksize = kv}});
+    }
+  }
+  return candidates;
+}
+
+}  // namespace maskctl::attention
