@@ -158,7 +158,7 @@ TEST_CASE("autotune_recorded: a runtime tunes what all its executors recorded") 
   runtime.call<FlashAttentionOp>({&x, &x, &x});
   runtime.call<RingAttentionOp>({&x, &x, &x});
   CHECK(runtime.autotune_recorded().entries.size() == 2);
-  CHECK(runtime.executor(FlashAttentionOp::operation()).chain().tuned().entries.size() == 1);
+  CHECK(runtime.executor(kOperation<FlashAttentionOp>).chain().tuned().entries.size() == 1);
 }
 
 }  // namespace

@@ -37,11 +37,11 @@ Results by_name(std::span<const ResultField> fields, void* of) {
 }
 template <class Op>
 Results results_of(typename Op::Output output) {
-  return by_name(Op::operation().outputs, &output);
+  return by_name(kOperation<Op>.outputs, &output);
 }
 template <class Op>
 Results gradients_of(typename Op::Gradients gradients) {
-  return by_name(Op::operation().gradients, &gradients);
+  return by_name(kOperation<Op>.gradients, &gradients);
 }
 
 void check_results(const Results& seen, const Results& expected, double tolerance) {
@@ -54,7 +54,7 @@ void check_results(const Results& seen, const Results& expected, double toleranc
 template <class Op>
 void check_candidates(const typename Op::Inputs& in, typename Op::Options options,
                       std::size_t candidates, std::size_t kinds, double tolerance) {
-  INFO(Op::operation().id);
+  INFO(kOperation<Op>.id);
   const Module<Op> module;
   options.backend = Backend::kReference;
   const auto twin = Op::forward(in, options);

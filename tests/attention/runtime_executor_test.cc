@@ -47,7 +47,7 @@ TEST_CASE("function form: tunes on the first call, not on the second", "[attenti
   CHECK(events == Lines{"autotune_start", "autotune_finish"});
   run();
   CHECK(events == Lines{"autotune_start", "autotune_finish", "cache_hit"});
-  const auto tuned = runtime.executor(FlashAttentionOp::operation()).chain().tuned();
+  const auto tuned = runtime.executor(kOperation<FlashAttentionOp>).chain().tuned();
   REQUIRE(tuned.entries.size() == 1);
   CHECK(tuned.entries[0].measurements.size() == 7);
   for (const Measurement& one : tuned.entries[0].measurements) CHECK(one.runs == 1);
@@ -145,8 +145,7 @@ TEST_CASE("executor: calls of equal meaning share a key, others do not", "[atten
   const FlashAttention module;
   FlashAttentionOptions options;
   const std::string plain = module.call_text(a.inputs(), options);
-  CHECK(plain ==
-        "query=float32[2,40,4,16] key=float32[2,40,2,16] value=float32[2,40,2,16]");
+  CHECK(plain == "query=float32[2,40,4,16] key=float32[2,40,2,16] value=float32[2,40,2,16]");
   options.softmax.backend = Backend::kReference;
   CHECK(module.call_text(a.inputs(), options) == plain + " backend=reference");
   options.softmax.backend = Backend::kCpu;
@@ -156,8 +155,7 @@ TEST_CASE("executor: calls of equal meaning share a key, others do not", "[atten
   CHECK(module.call_text(a.inputs(), options) != plain);
   options.mask.causal = false;
   options.mask.window = Window(3, std::nullopt);
-  CHECK(module.call_text(a.inputs(), options).find(" sliding_window=3+none") !=
-        std::string::npos);
+  CHECK(module.call_text(a.inputs(), options).find(" sliding_window=3+none") != std::string::npos);
   const Tensor half = astype(a.query, DType::kBFloat16);
   CHECK(module.call_text({&half, &a.key, &a.value}, {}) != plain);
   const Tensor ids(DType::kInt32, {2, 40});

@@ -49,7 +49,7 @@ void check_sharded(const typename Op::Inputs& inputs, const typename Op::Options
   const Module<Op> module;
   auto expected = executor(module, inputs, options);
   auto seen = executor(module, inputs, options, call);
-  const auto arrays = [](auto& output) { return arrays_of(Op::operation().outputs, &output); };
+  const auto arrays = [](auto& output) { return arrays_of(kOperation<Op>.outputs, &output); };
   check_same(arrays(seen), arrays(expected), tolerance);
   if constexpr (Module<Op>::kHasBackward) {
     Random random(11);
@@ -64,7 +64,7 @@ void check_sharded(const typename Op::Inputs& inputs, const typename Op::Options
     }
     auto one = executor.backward(module, inputs, expected, d, options);
     auto parts = executor.backward(module, inputs, seen, d, options, call);
-    const auto gradients = [](auto& all) { return arrays_of(Op::operation().gradients, &all); };
+    const auto gradients = [](auto& all) { return arrays_of(kOperation<Op>.gradients, &all); };
     check_same(gradients(parts), gradients(one), 4 * tolerance);
   }
 }

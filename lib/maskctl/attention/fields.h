@@ -247,6 +247,22 @@ consteval Operation describe(Operation row) {
   return row;
 }
 
+/// The row of an operation, complete. Op::kRow is its plain half.
+template <class Op>
+inline constexpr Operation kOperation = describe<Op>(Op::kRow);
+
+/// Types of an operation whose function takes inputs and options; it has no gradients.
+template <auto function, class I, class O, class C>
+struct ForwardOp {
+  using Inputs = I;
+  using Options = O;
+  using Call = CallOf<I, O>;
+  using Output = Tensor;
+  using Gradients = NoGradients;
+  using Config = C;
+  static Tensor forward(const I& in, const O& o) { return function(in, o); }
+};
+
 /// f(member) with the member of a field, of its own type.
 template <class F>
 decltype(auto) visit_member(const Field& field, const void* call, F&& f) {

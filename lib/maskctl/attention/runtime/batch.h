@@ -67,7 +67,7 @@ template <class Op>
 class BatchedCall {
  public:
   BatchedCall(const Executor& executor, InAxes axes, bool at_once)
-      : calls_(executor, Op::operation(), std::move(axes), at_once) {}
+      : calls_(executor, kOperation<Op>, std::move(axes), at_once) {}
 
   typename Op::Output operator()(const typename Op::Inputs& inputs,
                                  const typename Op::Options& options = {},

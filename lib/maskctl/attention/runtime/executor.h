@@ -58,7 +58,7 @@ class Executor {
                                  const typename Op::Options& options = {},
                                  const CallOptions& how = {}) const {
     const typename Op::Call call{inputs, options};
-    return taken<typename Op::Output>(run(Op::operation(), &call, how));
+    return taken<typename Op::Output>(run(kOperation<Op>, &call, how));
   }
   template <class Op>
   typename Op::Gradients backward(const Module<Op>&, const typename Op::Inputs& inputs,
@@ -66,14 +66,14 @@ class Executor {
                                   const typename Op::Options& options = {},
                                   const CallOptions& how = {}) const {
     const typename Op::Call call{inputs, options};
-    return taken<typename Op::Gradients>(run_backward(Op::operation(), &call, &forward, d, how));
+    return taken<typename Op::Gradients>(run_backward(kOperation<Op>, &call, &forward, d, how));
   }
   template <class Op>
   typename Op::Config choose_config(const Module<Op>&, const typename Op::Inputs& inputs,
                                     const typename Op::Options& options = {},
                                     const CallOptions& how = {}) const {
     const typename Op::Call call{inputs, options};
-    return std::get<typename Op::Config>(config_of(Op::operation(), &call, how));
+    return std::get<typename Op::Config>(config_of(kOperation<Op>, &call, how));
   }
 
   /// Chooses once; the function then runs calls like the example with that config.
@@ -85,7 +85,7 @@ class Executor {
             const typename Op::Inputs& in, const typename Op::Options& o) {
           const typename Op::Call call{in, o};
           return taken<typename Op::Output>(
-              ConfiguredCall{*kernels, Op::operation(), config, how}.forward(&call));
+              ConfiguredCall{*kernels, kOperation<Op>, config, how}.forward(&call));
         };
   }
 

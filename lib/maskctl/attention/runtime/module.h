@@ -30,7 +30,7 @@ class Module {
   using Call = typename Op::Call;
   static constexpr bool kHasBackward = !std::is_same_v<Gradients, NoGradients>;
 
-  static const Operation& operation() { return Op::operation(); }
+  static const Operation& operation() { return kOperation<Op>; }
 
   /// `platform` wins over the config's, for any device. Throws what ConfiguredCall throws.
   Output run(const Inputs& inputs, const Options& options, const Config& config,

@@ -44,14 +44,14 @@ class Runtime {
   template <class Op>
   typename Op::Output call(const typename Op::Inputs& inputs,
                            const typename Op::Options& options = {}, const CallOptions& how = {}) {
-    return executor(Op::operation())(Module<Op>(), inputs, options, how);
+    return executor(kOperation<Op>)(Module<Op>(), inputs, options, how);
   }
   template <class Op>
   typename Op::Gradients call_backward(const typename Op::Inputs& inputs,
                                        const typename Op::Output& forward, const Cotangents& d,
                                        const typename Op::Options& options = {},
                                        const CallOptions& how = {}) {
-    return executor(Op::operation()).backward(Module<Op>(), inputs, forward, d, options, how);
+    return executor(kOperation<Op>).backward(Module<Op>(), inputs, forward, d, options, how);
   }
 
  private:

@@ -78,6 +78,29 @@ inline constexpr std::array kBiasAndSinks = {
     array<&Call::options, &DenseOptions::bias>("bias", "B Hq/Hkv Tq Tk"),
     array<&Call::options, &DenseOptions::softmax_aux>("softmax_aux", "S|Hq/Hkv S"),
 };
+/// Types and passes of an operation on query, key and value.
+template <auto function, auto gradients, class O, class R, class C>
+struct DenseOp {
+  using Inputs = QkvInputs;
+  using Options = O;
+  using Call = CallOf<Inputs, Options>;
+  using Output = R;
+  using Gradients = SoftmaxGradients;
+  using Config = C;
+
+  static Output forward(const Inputs& in, const Options& o) {
+    return function(*in.query, *in.key, *in.value, o);
+  }
+  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
+                            const Options& o) {
+    if constexpr (requires { gradients(*in.query, *in.key, *in.value, out, *d.out, o, d.lse); }) {
+      return gradients(*in.query, *in.key, *in.value, out, *d.out, o, d.lse);
+    } else {
+      return gradients(*in.query, *in.key, *in.value, out, *d.out, o);
+    }
+  }
+};
+
 inline constexpr ResultField kSoftmaxOutputs[] = {
     result<&SoftmaxResult::out>("out", "B Tq Hq Dv"),
     result<&SoftmaxResult::lse>("lse", "B Hq Tq"),

@@ -8,22 +8,14 @@ namespace maskctl::attention {
 
 inline constexpr std::string_view kMaskWithBiasWords[] = {"and", "ignore"};
 
-struct AttentionOp {
-  using Inputs = QkvInputs;
-  using Options = AttentionOptions;
-  using Call = CallOf<Inputs, Options>;
-  using Output = AttentionResult;
-  using Gradients = SoftmaxGradients;
-  using Config = AttentionConfig;
-  static const Operation& operation();
+inline constexpr ResultField kAttentionOutputs[] = {
+    result<&AttentionResult::out>("out", "B Tq Hq Dv"),
+    result<&AttentionResult::lse>("lse", "B Hq Tq"),
+    result<&AttentionResult::weights>("weights", "B Hq Tq Tk"),
+};
 
-  static Output forward(const Inputs& in, const Options& o) {
-    return maskctl::attention::attention(*in.query, *in.key, *in.value, o);
-  }
-  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
-                            const Options& o) {
-    return attention_backward(*in.query, *in.key, *in.value, out, *d.out, o);
-  }
+struct AttentionOp : DenseOp<maskctl::attention::attention, attention_backward, AttentionOptions,
+                             AttentionResult, AttentionConfig> {
   static void complete(Inputs&, Options& o, OwnedArrays& owned) { make_bias(o, owned); }
   static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan&, OwnedArrays&) {
     place(shard, o.softmax);
@@ -45,22 +37,16 @@ struct AttentionOp {
           option<&Call::options, &Options::deterministic>("deterministic",
                                                           "true (default): no dropout", kDrops),
       });
-};
 
-inline constexpr ResultField kAttentionOutputs[] = {
-    result<&AttentionResult::out>("out", "B Tq Hq Dv"),
-    result<&AttentionResult::lse>("lse", "B Hq Tq"),
-    result<&AttentionResult::weights>("weights", "B Hq Tq Tk"),
+  static constexpr Operation kRow = {
+      .name = "attention",
+      .summary = "dense attention that returns its weights",
+      .fields = kFields,
+      .outputs = kAttentionOutputs,
+      .gradients = kSoftmaxGradients,
+      .cache_name = "attention",
+      .tunes = false,
+  };
 };
-inline constexpr Operation kAttention = describe<AttentionOp>({
-    .name = "attention",
-    .summary = "dense attention that returns its weights",
-    .fields = AttentionOp::kFields,
-    .outputs = kAttentionOutputs,
-    .gradients = kSoftmaxGradients,
-    .cache_name = "attention",
-    .tunes = false,
-});
-inline const Operation& AttentionOp::operation() { return kAttention; }
 
 }  // namespace maskctl::attention

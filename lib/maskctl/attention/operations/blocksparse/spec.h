@@ -6,24 +6,16 @@
 
 namespace maskctl::attention {
 
+inline constexpr ResultField kBlocksparseOutputs[] = {
+    result<&SoftmaxResult::out>("out", "B Hq Tq Dv"),
+    result<&SoftmaxResult::lse>("lse", "B Hq Tq"),
+};
+
 /// Heads before time. The sharded form may split the queries over
 /// sequence_parallelism_mesh_axis_name.
-struct BlockSparseAttentionOp {
-  using Inputs = QkvInputs;
-  using Options = BlocksparseAttentionOptions;
-  using Call = CallOf<Inputs, Options>;
-  using Output = SoftmaxResult;
-  using Gradients = SoftmaxGradients;
-  using Config = BlockSparseAttentionConfig;
-  static const Operation& operation();
-
-  static Output forward(const Inputs& in, const Options& o) {
-    return blocksparse_attention(*in.query, *in.key, *in.value, o);
-  }
-  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
-                            const Options& o) {
-    return blocksparse_attention_backward(*in.query, *in.key, *in.value, out, *d.out, o, d.lse);
-  }
+struct BlockSparseAttentionOp
+    : DenseOp<blocksparse_attention, blocksparse_attention_backward, BlocksparseAttentionOptions,
+              SoftmaxResult, BlockSparseAttentionConfig> {
   static std::vector<Config> candidates(const Inputs&, const Options&) {
     return block_candidates<Config>();
   }
@@ -57,22 +49,17 @@ struct BlockSparseAttentionOp {
            },
            pick(kSoftmaxFields<&Call::options, &Options::softmax>,
                 {"softmax_scale", "logits_soft_cap", "empty_row", "q_blocksize", "kv_blocksize"}));
-};
 
-inline constexpr ResultField kBlocksparseOutputs[] = {
-    result<&SoftmaxResult::out>("out", "B Hq Tq Dv"),
-    result<&SoftmaxResult::lse>("lse", "B Hq Tq"),
+  static constexpr Operation kRow = {
+      .name = "blocksparse_attention",
+      .summary = "lazy masks and maps of blocks, heads before time",
+      .fields = kFields,
+      .outputs = kBlocksparseOutputs,
+      .gradients = kSoftmaxGradients,
+      .cotangents = "out lse",
+      .cache_name = "blocksparse",
+      .collective = "Tq",
+  };
 };
-inline constexpr Operation kBlocksparseAttention = describe<BlockSparseAttentionOp>({
-    .name = "blocksparse_attention",
-    .summary = "lazy masks and maps of blocks, heads before time",
-    .fields = BlockSparseAttentionOp::kFields,
-    .outputs = kBlocksparseOutputs,
-    .gradients = kSoftmaxGradients,
-    .cotangents = "out lse",
-    .cache_name = "blocksparse",
-    .collective = "Tq",
-});
-inline const Operation& BlockSparseAttentionOp::operation() { return kBlocksparseAttention; }
 
 }  // namespace maskctl::attention

@@ -6,22 +6,8 @@
 
 namespace maskctl::attention {
 
-struct FlashAttentionOp {
-  using Inputs = QkvInputs;
-  using Options = FlashAttentionOptions;
-  using Call = CallOf<Inputs, Options>;
-  using Output = SoftmaxResult;
-  using Gradients = SoftmaxGradients;
-  using Config = FlashAttentionConfig;
-  static const Operation& operation();
-
-  static Output forward(const Inputs& in, const Options& o) {
-    return flash_attention(*in.query, *in.key, *in.value, o);
-  }
-  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
-                            const Options& o) {
-    return flash_attention_backward(*in.query, *in.key, *in.value, out, *d.out, o, d.lse);
-  }
+struct FlashAttentionOp : DenseOp<flash_attention, flash_attention_backward, FlashAttentionOptions,
+                                  SoftmaxResult, FlashAttentionConfig> {
   static std::vector<Config> candidates(const Inputs&, const Options&) {
     return block_candidates<Config>();
   }
@@ -37,17 +23,16 @@ struct FlashAttentionOp {
       pick(kSoftmaxFields<&Call::options, &Options::softmax>,
            {"softmax_scale", "logits_soft_cap", "empty_row", "normalize_output", "dropout_prob",
             "dropout_seed", "q_blocksize", "kv_blocksize"}));
-};
 
-inline constexpr Operation kFlashAttention = describe<FlashAttentionOp>({
-    .name = "flash_attention",
-    .summary = "exact attention in O(T) memory",
-    .fields = FlashAttentionOp::kFields,
-    .outputs = kSoftmaxOutputs,
-    .gradients = kSoftmaxGradients,
-    .cotangents = "out lse",
-    .cache_name = "flash-attn",
-});
-inline const Operation& FlashAttentionOp::operation() { return kFlashAttention; }
+  static constexpr Operation kRow = {
+      .name = "flash_attention",
+      .summary = "exact attention in O(T) memory",
+      .fields = kFields,
+      .outputs = kSoftmaxOutputs,
+      .gradients = kSoftmaxGradients,
+      .cotangents = "out lse",
+      .cache_name = "flash-attn",
+  };
+};
 
 }  // namespace maskctl::attention

@@ -8,6 +8,14 @@ namespace maskctl::attention {
 
 inline constexpr std::string_view kExistingOutWords[] = {"add", "keep_unprocessed"};
 
+inline constexpr ResultField kMatmulOutputs[] = {whole_result("out", "M N")};
+
+inline constexpr ResultField kMatmulGradients[] = {
+    result<&GroupedMatmulGradients::lhs>("lhs"),
+    result<&GroupedMatmulGradients::rhs>("rhs"),
+    result<&GroupedMatmulGradients::existing_out>("existing_out"),
+};
+
 /// The sharded form splits rows (M) and columns (N); each device computes the sizes of the groups
 /// in its rows.
 struct GroupedMatmulOp {
@@ -17,7 +25,6 @@ struct GroupedMatmulOp {
   using Output = Tensor;
   using Gradients = GroupedMatmulGradients;
   using Config = GroupedMatmulConfig;
-  static const Operation& operation();
 
   static Output forward(const Inputs& in, const Options& o) { return grouped_matmul(in, o); }
   static Gradients backward(const Inputs& in, const Output&, const Cotangents& d,
@@ -49,24 +56,17 @@ struct GroupedMatmulOp {
       hint<&Call::options, &Options::block_n>("block_n", "block_n"),
       hint<&Call::options, &Options::block_k>("block_k", "block_k"),
   };
-};
 
-inline constexpr ResultField kMatmulOutputs[] = {whole_result("out", "M N")};
-inline constexpr ResultField kMatmulGradients[] = {
-    result<&GroupedMatmulGradients::lhs>("lhs"),
-    result<&GroupedMatmulGradients::rhs>("rhs"),
-    result<&GroupedMatmulGradients::existing_out>("existing_out"),
+  static constexpr Operation kRow = {
+      .name = "grouped_matmul",
+      .summary = "each group of rows times its own matrix (experts)",
+      .fields = kFields,
+      .outputs = kMatmulOutputs,
+      .gradients = kMatmulGradients,
+      .cache_name = "grouped-matmul",
+      .version = "1",
+      .splittable = "M N",
+  };
 };
-inline constexpr Operation kGroupedMatmul = describe<GroupedMatmulOp>({
-    .name = "grouped_matmul",
-    .summary = "each group of rows times its own matrix (experts)",
-    .fields = GroupedMatmulOp::kFields,
-    .outputs = kMatmulOutputs,
-    .gradients = kMatmulGradients,
-    .cache_name = "grouped-matmul",
-    .version = "1",
-    .splittable = "M N",
-});
-inline const Operation& GroupedMatmulOp::operation() { return kGroupedMatmul; }
 
 }  // namespace maskctl::attention

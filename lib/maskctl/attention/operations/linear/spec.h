@@ -61,7 +61,6 @@ struct RecurrentAttentionOp : LinearOp<RecurrentAttentionConfig> {
   using Inputs = RecurrentAttentionInputs;
   using Options = RecurrentAttentionOptions;
   using Call = CallOf<Inputs, Options>;
-  static const Operation& operation();
 
   static Output forward(const Inputs& in, const Options& o) { return recurrent_attention(in, o); }
   static Gradients backward(const Inputs& in, const Output&, const Cotangents& d,
@@ -87,27 +86,25 @@ struct RecurrentAttentionOp : LinearOp<RecurrentAttentionConfig> {
                array<&Call::in, &Inputs::state>("state", "B Hq K V"),
            },
            kLinearOptions<Call>);
-};
 
-inline constexpr Operation kRecurrentAttention = describe<RecurrentAttentionOp>({
-    .name = "recurrent_attention",
-    .id = "recurrent",
-    .summary = "linear attention as a recurrence, state in and out",
-    .fields = RecurrentAttentionOp::kFields,
-    .outputs = kLinearOutputs,
-    .gradients = kLinearGradients,
-    .cotangents = "out final_state",
-    .cache_name = "recurrent",
-    .version = "1",
-    .splittable = "B Hq Hkv",
-});
-inline const Operation& RecurrentAttentionOp::operation() { return kRecurrentAttention; }
+  static constexpr Operation kRow = {
+      .name = "recurrent_attention",
+      .id = "recurrent",
+      .summary = "linear attention as a recurrence, state in and out",
+      .fields = kFields,
+      .outputs = kLinearOutputs,
+      .gradients = kLinearGradients,
+      .cotangents = "out final_state",
+      .cache_name = "recurrent",
+      .version = "1",
+      .splittable = "B Hq Hkv",
+  };
+};
 
 struct GLAttentionOp : LinearOp<GLAttentionConfig> {
   using Inputs = GlaAttentionInputs;
   using Options = GlaAttentionOptions;
   using Call = CallOf<Inputs, Options>;
-  static const Operation& operation();
 
   static Output forward(const Inputs& in, const Options& o) { return gla_attention(in, o); }
   static Gradients backward(const Inputs& in, const Output&, const Cotangents& d,
@@ -129,27 +126,25 @@ struct GLAttentionOp : LinearOp<GLAttentionConfig> {
                array<&Call::in, &Inputs::gate>("gate", "B T Hq K|B T Hq"),
            },
            kLinearOptions<Call>);
-};
 
-inline constexpr Operation kGlaAttention = describe<GLAttentionOp>({
-    .name = "gla_attention",
-    .id = "gla",
-    .summary = "linear attention with gates, O(T)",
-    .fields = GLAttentionOp::kFields,
-    .outputs = kLinearOutputs,
-    .gradients = kLinearGradients,
-    .cotangents = "out final_state",
-    .cache_name = "gla",
-    .version = "1",
-    .splittable = "B Hq Hkv",
-});
-inline const Operation& GLAttentionOp::operation() { return kGlaAttention; }
+  static constexpr Operation kRow = {
+      .name = "gla_attention",
+      .id = "gla",
+      .summary = "linear attention with gates, O(T)",
+      .fields = kFields,
+      .outputs = kLinearOutputs,
+      .gradients = kLinearGradients,
+      .cotangents = "out final_state",
+      .cache_name = "gla",
+      .version = "1",
+      .splittable = "B Hq Hkv",
+  };
+};
 
 struct LightningAttentionOp : LinearOp<LightningAttentionConfig> {
   using Inputs = LightningAttentionInputs;
   using Options = LightningAttentionOptions;
   using Call = CallOf<Inputs, Options>;
-  static const Operation& operation();
 
   static Output forward(const Inputs& in, const Options& o) { return lightning_attention(in, o); }
   static Gradients backward(const Inputs& in, const Output&, const Cotangents& d,
@@ -173,20 +168,19 @@ struct LightningAttentionOp : LinearOp<LightningAttentionConfig> {
                                                             "whole number above layer_idx"),
            },
            kLinearOptions<Call>);
-};
 
-inline constexpr Operation kLightningAttention = describe<LightningAttentionOp>({
-    .name = "lightning_attention",
-    .id = "lightning_attn",
-    .summary = "linear attention with one decay per head, O(T)",
-    .fields = LightningAttentionOp::kFields,
-    .outputs = kLinearOutputs,
-    .gradients = kLinearGradients,
-    .cotangents = "out final_state",
-    .cache_name = "lightning-attention",
-    .version = "1",
-    .splittable = "B Hq Hkv",
-});
-inline const Operation& LightningAttentionOp::operation() { return kLightningAttention; }
+  static constexpr Operation kRow = {
+      .name = "lightning_attention",
+      .id = "lightning_attn",
+      .summary = "linear attention with one decay per head, O(T)",
+      .fields = kFields,
+      .outputs = kLinearOutputs,
+      .gradients = kLinearGradients,
+      .cotangents = "out final_state",
+      .cache_name = "lightning-attention",
+      .version = "1",
+      .splittable = "B Hq Hkv",
+  };
+};
 
 }  // namespace maskctl::attention

@@ -8,6 +8,11 @@ namespace maskctl::attention {
 
 inline constexpr std::string_view kPoolingWords[] = {"per_sequence", "per_chunk"};
 
+inline constexpr ResultField kPoolingOutputs[] = {
+    whole_result("out", "B|B T|B T C|B T C D|B T C D E")};
+
+inline constexpr ResultField kPoolingGradients[] = {whole_result("x")};
+
 struct MeanPoolingOp {
   using Inputs = MeanPoolingInputs;
   using Options = MeanPoolingOptions;
@@ -15,7 +20,6 @@ struct MeanPoolingOp {
   using Output = Tensor;
   using Gradients = Tensor;  // of x
   using Config = MeanPoolingConfig;
-  static const Operation& operation();
 
   static Output forward(const Inputs& in, const Options& o) { return mean_pooling(in, o); }
   static Gradients backward(const Inputs& in, const Output&, const Cotangents& d,
@@ -35,21 +39,17 @@ struct MeanPoolingOp {
                                              "per_sequence (default), per_chunk"),
       option<&Call::options, &Options::chunk_size>("chunk_size", "tokens of a chunk; 32"),
   };
-};
 
-inline constexpr ResultField kPoolingOutputs[] = {
-    whole_result("out", "B|B T|B T C|B T C D|B T C D E")};
-inline constexpr ResultField kPoolingGradients[] = {whole_result("x")};
-inline constexpr Operation kMeanPooling = describe<MeanPoolingOp>({
-    .name = "mean_pooling",
-    .summary = "means over tokens of sequences or chunks",
-    .fields = MeanPoolingOp::kFields,
-    .outputs = kPoolingOutputs,
-    .gradients = kPoolingGradients,
-    .cache_name = "pooling",
-    .splittable = "B",
-    .least_specs = 1,
-});
-inline const Operation& MeanPoolingOp::operation() { return kMeanPooling; }
+  static constexpr Operation kRow = {
+      .name = "mean_pooling",
+      .summary = "means over tokens of sequences or chunks",
+      .fields = kFields,
+      .outputs = kPoolingOutputs,
+      .gradients = kPoolingGradients,
+      .cache_name = "pooling",
+      .splittable = "B",
+      .least_specs = 1,
+  };
+};
 
 }  // namespace maskctl::attention

@@ -13,6 +13,12 @@ struct MlaInputs {
   const Tensor* w_vc = nullptr;
 };
 
+inline constexpr ResultField kMlaGradients[] = {
+    result<&MlaGradients::query>("query"), result<&MlaGradients::key_value>("key_value"),
+    result<&MlaGradients::w_kc>("w_kc"),   result<&MlaGradients::w_vc>("w_vc"),
+    result<&MlaGradients::b_q>("b_q"),     result<&MlaGradients::b_k>("b_k"),
+};
+
 struct FlashMLAOp {
   using Inputs = MlaInputs;
   using Options = MlaAttentionOptions;
@@ -20,7 +26,6 @@ struct FlashMLAOp {
   using Output = SoftmaxResult;
   using Gradients = MlaGradients;
   using Config = FlashMLAConfig;
-  static const Operation& operation();
 
   static Output forward(const Inputs& in, const Options& o) {
     return mla_attention(*in.query, *in.key_value, *in.w_kc, *in.w_vc, o);
@@ -57,22 +62,16 @@ struct FlashMLAOp {
           hint<&Call::options, &Options::softmax, &SoftmaxOptions::k_block>("kv_blocksize",
                                                                             "block_k"),
       });
-};
 
-inline constexpr ResultField kMlaGradients[] = {
-    result<&MlaGradients::query>("query"), result<&MlaGradients::key_value>("key_value"),
-    result<&MlaGradients::w_kc>("w_kc"),   result<&MlaGradients::w_vc>("w_vc"),
-    result<&MlaGradients::b_q>("b_q"),     result<&MlaGradients::b_k>("b_k"),
+  static constexpr Operation kRow = {
+      .name = "mla_attention",
+      .id = "flash_mla",
+      .summary = "keys and values rebuilt from a latent",
+      .fields = kFields,
+      .outputs = kSoftmaxOutputs,
+      .gradients = kMlaGradients,
+      .cache_name = "mla",
+  };
 };
-inline constexpr Operation kMlaAttention = describe<FlashMLAOp>({
-    .name = "mla_attention",
-    .id = "flash_mla",
-    .summary = "keys and values rebuilt from a latent",
-    .fields = FlashMLAOp::kFields,
-    .outputs = kSoftmaxOutputs,
-    .gradients = kMlaGradients,
-    .cache_name = "mla",
-});
-inline const Operation& FlashMLAOp::operation() { return kMlaAttention; }
 
 }  // namespace maskctl::attention

@@ -30,6 +30,28 @@ inline constexpr std::array kSparseBlocks = {
         "duplicate_blocks", kDuplicateWords, "count (default), once"),
 };
 
+/// An array of the compressed branch, where it ran.
+template <auto array>
+Tensor* compressed(void* result) {
+  auto& branch = static_cast<NativeSparseResult*>(result)->compressed;
+  return branch ? &((*branch).*array) : nullptr;
+}
+
+inline constexpr ResultField kNativeSparseOutputs[] = {
+    result<&NativeSparseResult::out>("out", "B T Hq Dv"),
+    result<&NativeSparseResult::selected, &SoftmaxResult::out>("selected_out", "B T Hq Dv"),
+    result<&NativeSparseResult::selected, &SoftmaxResult::lse>("selected_lse", "B Hq T"),
+    {"compressed_out", "B T Hq Dv", compressed<&SoftmaxResult::out>},
+    {"compressed_lse", "B Hq T", compressed<&SoftmaxResult::lse>},
+    result<&NativeSparseResult::selected_block_indices>("selected_block_indices", "B T Hkv S"),
+};
+
+inline constexpr ResultField kNativeSparseGradients[] = {
+    result<&NativeSparseGradients::query>("query"), result<&NativeSparseGradients::key>("key"),
+    result<&NativeSparseGradients::value>("value"), result<&NativeSparseGradients::g_cmp>("g_cmp"),
+    result<&NativeSparseGradients::g_slc>("g_slc"),
+};
+
 struct NativeSparseAttentionOp {
   using Inputs = NativeSparseInputs;
   using Options = NativeSparseOptions;
@@ -37,7 +59,6 @@ struct NativeSparseAttentionOp {
   using Output = NativeSparseResult;
   using Gradients = NativeSparseGradients;
   using Config = NativeSparseAttentionConfig;
-  static const Operation& operation();
 
   static Output forward(const Inputs& in, const Options& o) {
     return native_sparse_attention(in, o);
@@ -54,6 +75,26 @@ struct NativeSparseAttentionOp {
                array<&Call::in, &Inputs::g_slc>("g_slc", "B T Hq"),
            },
            kSparseBlocks<Call, 0>);
+
+  static constexpr Operation kRow = {
+      .name = "native_sparse_attention",
+      .summary = "blocks of keys for each token, given or ranked",
+      .fields = kFields,
+      .outputs = kNativeSparseOutputs,
+      .gradients = kNativeSparseGradients,
+      .cache_name = "nsa",
+  };
+};
+
+inline constexpr ResultField kApplySparseOutputs[] = {
+    result<&SoftmaxResult::out>("out", "B T Hq Dv"),
+    result<&SoftmaxResult::lse>("lse", "B Hq T"),
+};
+
+inline constexpr ResultField kApplySparseGradients[] = {
+    result<&SoftmaxGradients::query>("query"),
+    result<&SoftmaxGradients::key>("key"),
+    result<&SoftmaxGradients::value>("value"),
 };
 
 /// It has no config and is never tuned.
@@ -74,53 +115,14 @@ struct ApplyNativeSparseAttentionOp {
   }
 
   static constexpr std::array kFields = join(kSparseQkv<Call>, kSparseBlocks<Call, kRequired>);
-};
 
-/// An array of the compressed branch, where it ran.
-template <auto array>
-Tensor* compressed(void* result) {
-  auto& branch = static_cast<NativeSparseResult*>(result)->compressed;
-  return branch ? &((*branch).*array) : nullptr;
-}
-
-inline constexpr ResultField kNativeSparseOutputs[] = {
-    result<&NativeSparseResult::out>("out", "B T Hq Dv"),
-    result<&NativeSparseResult::selected, &SoftmaxResult::out>("selected_out", "B T Hq Dv"),
-    result<&NativeSparseResult::selected, &SoftmaxResult::lse>("selected_lse", "B Hq T"),
-    {"compressed_out", "B T Hq Dv", compressed<&SoftmaxResult::out>},
-    {"compressed_lse", "B Hq T", compressed<&SoftmaxResult::lse>},
-    result<&NativeSparseResult::selected_block_indices>("selected_block_indices", "B T Hkv S"),
+  static constexpr Operation kRow = {
+      .name = "apply_native_sparse_attention",
+      .summary = "its selected part alone",
+      .fields = kFields,
+      .outputs = kApplySparseOutputs,
+      .gradients = kApplySparseGradients,
+  };
 };
-inline constexpr ResultField kNativeSparseGradients[] = {
-    result<&NativeSparseGradients::query>("query"), result<&NativeSparseGradients::key>("key"),
-    result<&NativeSparseGradients::value>("value"), result<&NativeSparseGradients::g_cmp>("g_cmp"),
-    result<&NativeSparseGradients::g_slc>("g_slc"),
-};
-inline constexpr Operation kNativeSparseAttention = describe<NativeSparseAttentionOp>({
-    .name = "native_sparse_attention",
-    .summary = "blocks of keys for each token, given or ranked",
-    .fields = NativeSparseAttentionOp::kFields,
-    .outputs = kNativeSparseOutputs,
-    .gradients = kNativeSparseGradients,
-    .cache_name = "nsa",
-});
-inline const Operation& NativeSparseAttentionOp::operation() { return kNativeSparseAttention; }
-
-inline constexpr ResultField kApplySparseOutputs[] = {
-    result<&SoftmaxResult::out>("out", "B T Hq Dv"),
-    result<&SoftmaxResult::lse>("lse", "B Hq T"),
-};
-inline constexpr ResultField kApplySparseGradients[] = {
-    result<&SoftmaxGradients::query>("query"),
-    result<&SoftmaxGradients::key>("key"),
-    result<&SoftmaxGradients::value>("value"),
-};
-inline constexpr Operation kApplyNativeSparseAttention = describe<ApplyNativeSparseAttentionOp>({
-    .name = "apply_native_sparse_attention",
-    .summary = "its selected part alone",
-    .fields = ApplyNativeSparseAttentionOp::kFields,
-    .outputs = kApplySparseOutputs,
-    .gradients = kApplySparseGradients,
-});
 
 }  // namespace maskctl::attention

@@ -46,16 +46,10 @@ inline constexpr std::array kRaggedOptions = {
 
 inline constexpr std::string_view kLayoutWords[] = {"heads_first", "tokens_first"};
 
-struct PageAttentionOp {
-  using Inputs = PageAttentionInputs;
-  using Options = PageAttentionOptions;
-  using Call = CallOf<Inputs, Options>;
-  using Output = Tensor;
-  using Gradients = NoGradients;
-  using Config = PageAttentionConfig;
-  static const Operation& operation();
+inline constexpr ResultField kPageOutputs[] = {whole_result("out", "N Hq D|N 1 Hq D")};
 
-  static Output forward(const Inputs& in, const Options& o) { return page_attention(in, o); }
+struct PageAttentionOp
+    : ForwardOp<page_attention, PageAttentionInputs, PageAttentionOptions, PageAttentionConfig> {
   static std::vector<Config> candidates(const Inputs& in, const Options& o) {
     std::vector<Config> candidates;
     for (const Index splits : {1, 2, 4, 8}) candidates.push_back({.num_splits = splits});
@@ -88,32 +82,24 @@ struct PageAttentionOp {
       hint<&Call::options, &Options::pages_per_compute_block>("pages_per_compute_block",
                                                               "pages_per_compute_block"),
   };
+
+  static constexpr Operation kRow = {
+      .name = "page_attention",
+      .summary = "decoding over a paged cache",
+      .fields = kFields,
+      .outputs = kPageOutputs,
+      .cache_name = "page-attention",
+      .version = "1",
+      .tune_backward = false,
+      .splittable = "N Hq Hkv",
+  };
 };
 
-inline constexpr ResultField kPageOutputs[] = {whole_result("out", "N Hq D|N 1 Hq D")};
-inline constexpr Operation kPageAttention = describe<PageAttentionOp>({
-    .name = "page_attention",
-    .summary = "decoding over a paged cache",
-    .fields = PageAttentionOp::kFields,
-    .outputs = kPageOutputs,
-    .cache_name = "page-attention",
-    .version = "1",
-    .tune_backward = false,
-    .splittable = "N Hq Hkv",
-});
-inline const Operation& PageAttentionOp::operation() { return kPageAttention; }
+inline constexpr ResultField kRaggedOutputs[] = {whole_result("out", "T Hq D")};
 
 /// Version 2.
-struct RaggedPageAttentionOp {
-  using Inputs = RaggedPageAttentionInputs;
-  using Options = RaggedPageAttentionOptions;
-  using Call = CallOf<Inputs, Options>;
-  using Output = Tensor;
-  using Gradients = NoGradients;
-  using Config = RaggedPageAttentionConfig;
-  static const Operation& operation();
-
-  static Output forward(const Inputs& in, const Options& o) { return ragged_page_attention(in, o); }
+struct RaggedPageAttentionOp : ForwardOp<ragged_page_attention, RaggedPageAttentionInputs,
+                                         RaggedPageAttentionOptions, RaggedPageAttentionConfig> {
   static std::vector<Config> candidates(const Inputs& in, const Options&) {
     return ragged_candidates<Config>(in.kv_pages);
   }
@@ -131,20 +117,18 @@ struct RaggedPageAttentionOp {
           array<&Call::in, &Inputs::softmax_aux>("softmax_aux", "S|Hq/Hkv S"),
       },
       kRaggedOptions<Call>);
-};
 
-inline constexpr ResultField kRaggedOutputs[] = {whole_result("out", "T Hq D")};
-inline constexpr Operation kRaggedPageAttention = describe<RaggedPageAttentionOp>({
-    .name = "ragged_page_attention",
-    .summary = "packed prefill and decoding over pages (v2)",
-    .fields = RaggedPageAttentionOp::kFields,
-    .outputs = kRaggedOutputs,
-    .cache_name = "ragged-page-attention",
-    .version = "1",
-    .tune_backward = false,
-    .splittable = "Hq Hkv",
-});
-inline const Operation& RaggedPageAttentionOp::operation() { return kRaggedPageAttention; }
+  static constexpr Operation kRow = {
+      .name = "ragged_page_attention",
+      .summary = "packed prefill and decoding over pages (v2)",
+      .fields = kFields,
+      .outputs = kRaggedOutputs,
+      .cache_name = "ragged-page-attention",
+      .version = "1",
+      .tune_backward = false,
+      .splittable = "Hq Hkv",
+  };
+};
 
 /// Version 3 on pages that hold keys and values already.
 struct RaggedPageAttentionv3PagesOp {
@@ -154,7 +138,6 @@ struct RaggedPageAttentionv3PagesOp {
   using Output = Tensor;
   using Gradients = NoGradients;
   using Config = RaggedPageAttentionv3Config;
-  static const Operation& operation();
 
   static Output forward(const Inputs& in, const Options& o) {
     return ragged_page_attention_v3(in, o);
@@ -176,21 +159,18 @@ struct RaggedPageAttentionv3PagesOp {
           array<&Call::in, &Inputs::softmax_aux>("softmax_aux", "Hq"),
       },
       kRaggedOptions<Call>);
-};
 
-inline constexpr Operation kRaggedPageAttentionV3Pages = describe<RaggedPageAttentionv3PagesOp>({
-    .name = "ragged_page_attention_v3",
-    .summary = "the same on pages that are up to date",
-    .fields = RaggedPageAttentionv3PagesOp::kFields,
-    .outputs = kRaggedOutputs,
-    .cache_name = "ragged-page-attention-v3",
-    .version = "1",
-    .tune_backward = false,
-    .splittable = "Hq Hkv",
-});
-inline const Operation& RaggedPageAttentionv3PagesOp::operation() {
-  return kRaggedPageAttentionV3Pages;
-}
+  static constexpr Operation kRow = {
+      .name = "ragged_page_attention_v3",
+      .summary = "the same on pages that are up to date",
+      .fields = kFields,
+      .outputs = kRaggedOutputs,
+      .cache_name = "ragged-page-attention-v3",
+      .version = "1",
+      .tune_backward = false,
+      .splittable = "Hq Hkv",
+  };
+};
 
 /// The arrays of a call and the cache that it updates.
 struct RaggedPageAttentionV3Call : RaggedPageAttentionV3Inputs {
@@ -205,7 +185,6 @@ struct RaggedPageAttentionv3Op {
   using Output = Tensor;
   using Gradients = NoGradients;
   using Config = RaggedPageAttentionv3Config;
-  static const Operation& operation();
 
   static Output forward(const Inputs& in, const Options& o) {
     return ragged_page_attention_v3(in, *in.kv_cache, o);
@@ -245,34 +224,26 @@ struct RaggedPageAttentionv3Op {
           option<&Call::options, &Options::k_scale>("k_scale", "number"),
           option<&Call::options, &Options::v_scale>("v_scale", "number"),
       });
+
+  static constexpr Operation kRow = {
+      .name = "ragged_page_attention_v3",
+      .summary = "the same with an update of the cache, or on pages that are up to date",
+      .fields = kFields,
+      .outputs = kRaggedOutputs,
+      .other_form = &kOperation<RaggedPageAttentionv3PagesOp>,
+      .cache_name = "ragged-page-attention-v3",
+      .version = "1",
+      .tune_backward = false,
+      .splittable = "Hq Hkv",
+      .updated_axes = "pages page_size Hkv packing Dpad",
+  };
 };
 
-inline constexpr Operation kRaggedPageAttentionV3 = describe<RaggedPageAttentionv3Op>({
-    .name = "ragged_page_attention_v3",
-    .summary = "the same with an update of the cache, or on pages that are up to date",
-    .fields = RaggedPageAttentionv3Op::kFields,
-    .outputs = kRaggedOutputs,
-    .other_form = &kRaggedPageAttentionV3Pages,
-    .cache_name = "ragged-page-attention-v3",
-    .version = "1",
-    .tune_backward = false,
-    .splittable = "Hq Hkv",
-    .updated_axes = "pages page_size Hkv packing Dpad",
-});
-inline const Operation& RaggedPageAttentionv3Op::operation() { return kRaggedPageAttentionV3; }
+inline constexpr ResultField kDecodeOutputs[] = {whole_result("out", "B Hq D|B 1 Hq D")};
 
-struct RaggedDecodeAttentionOp {
-  using Inputs = RaggedDecodeAttentionInputs;
-  using Options = RaggedDecodeAttentionOptions;
-  using Call = CallOf<Inputs, Options>;
-  using Output = Tensor;
-  using Gradients = NoGradients;
-  using Config = RaggedDecodeAttentionConfig;
-  static const Operation& operation();
-
-  static Output forward(const Inputs& in, const Options& o) {
-    return ragged_decode_attention(in, o);
-  }
+struct RaggedDecodeAttentionOp
+    : ForwardOp<ragged_decode_attention, RaggedDecodeAttentionInputs, RaggedDecodeAttentionOptions,
+                RaggedDecodeAttentionConfig> {
   static std::vector<Config> candidates(const Inputs&, const Options&) {
     std::vector<Config> candidates;
     for (const Index size : {64, 128, 256, 512}) {
@@ -294,18 +265,16 @@ struct RaggedDecodeAttentionOp {
                                                        "W or LEFT+RIGHT around the query"),
       hint<&Call::options, &Options::kv_blocksize>("kv_blocksize", "kv_blocksize"),
   };
-};
 
-inline constexpr ResultField kDecodeOutputs[] = {whole_result("out", "B Hq D|B 1 Hq D")};
-inline constexpr Operation kRaggedDecodeAttention = describe<RaggedDecodeAttentionOp>({
-    .name = "ragged_decode_attention",
-    .summary = "decoding over a range of a dense cache",
-    .fields = RaggedDecodeAttentionOp::kFields,
-    .outputs = kDecodeOutputs,
-    .cache_name = "ragged-decode-attention",
-    .version = "1",
-    .tune_backward = false,
-});
-inline const Operation& RaggedDecodeAttentionOp::operation() { return kRaggedDecodeAttention; }
+  static constexpr Operation kRow = {
+      .name = "ragged_decode_attention",
+      .summary = "decoding over a range of a dense cache",
+      .fields = kFields,
+      .outputs = kDecodeOutputs,
+      .cache_name = "ragged-decode-attention",
+      .version = "1",
+      .tune_backward = false,
+  };
+};
 
 }  // namespace maskctl::attention

@@ -7,22 +7,8 @@
 namespace maskctl::attention {
 
 /// The sharded form splits the sequences over `axis_name`, by a ring of the devices along it.
-struct RingAttentionOp {
-  using Inputs = QkvInputs;
-  using Options = RingAttentionOptions;
-  using Call = CallOf<Inputs, Options>;
-  using Output = SoftmaxResult;
-  using Gradients = SoftmaxGradients;
-  using Config = RingAttentionConfig;
-  static const Operation& operation();
-
-  static Output forward(const Inputs& in, const Options& o) {
-    return ring_attention(*in.query, *in.key, *in.value, o);
-  }
-  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
-                            const Options& o) {
-    return ring_attention_backward(*in.query, *in.key, *in.value, out, *d.out, o, d.lse);
-  }
+struct RingAttentionOp : DenseOp<ring_attention, ring_attention_backward, RingAttentionOptions,
+                                 SoftmaxResult, RingAttentionConfig> {
   static std::vector<Config> candidates(const Inputs&, const Options&) {
     std::vector<Config> candidates;
     for (const Index size : {128, 256, 1024}) {
@@ -54,18 +40,17 @@ struct RingAttentionOp {
           hint<&Call::options, &Options::key_chunk_size>("key_chunk_size", "key_chunk_size",
                                                          "a hint; 512"),
       });
-};
 
-inline constexpr Operation kRingAttention = describe<RingAttentionOp>({
-    .name = "ring_attention",
-    .summary = "keys and values travel round a ring of ranks",
-    .fields = RingAttentionOp::kFields,
-    .outputs = kSoftmaxOutputs,
-    .gradients = kSoftmaxGradients,
-    .cotangents = "out lse",
-    .cache_name = "ring-attention",
-    .collective = "Tq Tk",
-});
-inline const Operation& RingAttentionOp::operation() { return kRingAttention; }
+  static constexpr Operation kRow = {
+      .name = "ring_attention",
+      .summary = "keys and values travel round a ring of ranks",
+      .fields = kFields,
+      .outputs = kSoftmaxOutputs,
+      .gradients = kSoftmaxGradients,
+      .cotangents = "out lse",
+      .cache_name = "ring-attention",
+      .collective = "Tq Tk",
+  };
+};
 
 }  // namespace maskctl::attention

@@ -6,22 +6,9 @@
 
 namespace maskctl::attention {
 
-struct ScaledDotProductAttentionOp {
-  using Inputs = QkvInputs;
-  using Options = ScaledDotProductAttentionOptions;
-  using Call = CallOf<Inputs, Options>;
-  using Output = SoftmaxResult;
-  using Gradients = SoftmaxGradients;
-  using Config = ScaledDotProductAttentionConfig;
-  static const Operation& operation();
-
-  static Output forward(const Inputs& in, const Options& o) {
-    return scaled_dot_product_attention(*in.query, *in.key, *in.value, o);
-  }
-  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
-                            const Options& o) {
-    return scaled_dot_product_attention_backward(*in.query, *in.key, *in.value, out, *d.out, o);
-  }
+struct ScaledDotProductAttentionOp
+    : DenseOp<scaled_dot_product_attention, scaled_dot_product_attention_backward,
+              ScaledDotProductAttentionOptions, SoftmaxResult, ScaledDotProductAttentionConfig> {
   static void complete(Inputs&, Options& o, OwnedArrays& owned) { make_bias(o, owned); }
 
   static constexpr std::array kFields =
@@ -30,19 +17,16 @@ struct ScaledDotProductAttentionOp {
                 {"query_lengths", "key_lengths", "attention_mask", "causal", "sliding_window",
                  "causal_alignment", "mask", "mask_info"}),
            pick(kSoftmaxFields<&Call::options, &Options::softmax>, {"softmax_scale", "empty_row"}));
-};
 
-inline constexpr Operation kScaledDotProductAttention = describe<ScaledDotProductAttentionOp>({
-    .name = "scaled_dot_product_attention",
-    .summary = "the baseline",
-    .fields = ScaledDotProductAttentionOp::kFields,
-    .outputs = kSoftmaxOutputs,
-    .gradients = kSoftmaxGradients,
-    .cache_name = "sdpa",
-    .tunes = false,
-});
-inline const Operation& ScaledDotProductAttentionOp::operation() {
-  return kScaledDotProductAttention;
-}
+  static constexpr Operation kRow = {
+      .name = "scaled_dot_product_attention",
+      .summary = "the baseline",
+      .fields = kFields,
+      .outputs = kSoftmaxOutputs,
+      .gradients = kSoftmaxGradients,
+      .cache_name = "sdpa",
+      .tunes = false,
+  };
+};
 
 }  // namespace maskctl::attention
