@@ -1,4 +1,4 @@
-// The program: signals, memory, then the command line.
+// The program: sets up signals and memory, then runs the command line.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -6,11 +6,11 @@
 
 #include "app/cli/cli.h"
 #include "maskctl/base/atomic_file.h"
-#include "maskctl/base/kept_memory.h"
+#include "maskctl/base/buffer_pool.h"
 
 namespace {
 
-/// Leaves nothing half-written behind, then ends as the shell expects of the signal.
+/// Removes half-written files, then ends the way the shell expects for the signal.
 extern "C" void on_signal(int number) {
   maskctl::remove_temporary_files();
   _exit(128 + number);
@@ -22,18 +22,18 @@ void install_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction old {};
     sigaction(number, nullptr, &old);
-    if (old.sa_handler != SIG_IGN) sigaction(number, &ending, nullptr);  // nohup stays nohup
+    if (old.sa_handler != SIG_IGN) sigaction(number, &ending, nullptr);  // keep the effect of nohup
   }
   struct sigaction closed_pipe {};
-  closed_pipe.sa_handler = SIG_DFL;  // die quietly, also under a parent that ignores it
+  closed_pipe.sa_handler = SIG_DFL;  // die quietly, even if the parent ignores the signal
   sigaction(SIGPIPE, &closed_pipe, nullptr);
 }
 
-/// Freed memory stays with the process, for arrays of any kind and size: they come and go, and each
-/// new page costs a fault.
+/// Keeps freed memory in the process: arrays of all kinds and sizes come and go, and each new page
+/// costs a page fault.
 void keep_freed_memory() {
   maskctl::process_pool().limit(0);
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that is allowed; larger arrays are given back
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the allowed maximum; larger arrays are given back
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 

@@ -58,7 +58,7 @@ def leaked_pair():
 
 
 def window(tokens, keys):
-    """Causal window of so many keys, the own one included."""
+    """Causal window of so many keys including the query's own."""
     q, k = np.ogrid[:tokens, :tokens]
     return (k <= q) & (q - k < keys)
 

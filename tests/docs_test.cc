@@ -1,4 +1,4 @@
-// docs/seed.md and docs/attention.md name everything that the seed has.
+// docs/ejkernel.md and docs/attention.md name everything that ejkernel has.
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -15,8 +15,8 @@ std::string page_of(const std::string& name) {
   return text.str();
 }
 
-TEST_CASE("every name of the seed is mapped") {
-  const std::string page = page_of("seed.md");
+TEST_CASE("every name of ejkernel is mapped") {
+  const std::string page = page_of("ejkernel.md");
   for (const std::string name : {"MaskInfo",
                                  "MaskInfo.from_segments",
                                  "MaskInfo.from_attention_mask",
@@ -111,7 +111,7 @@ TEST_CASE("every name of the seed is mapped") {
   }
 }
 
-TEST_CASE("every name of the seed's attention is mapped") {
+TEST_CASE("every name of ejkernel's attention is mapped") {
   const std::string page = page_of("attention.md");
   for (const std::string name : {"flash_attention",
                                  "FlashAttention",

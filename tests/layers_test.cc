@@ -1,4 +1,4 @@
-// The layers of the library, kept by reading every #include.
+// The layers of the library and its public headers, kept by reading every #include.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -18,21 +18,30 @@ using Names = std::set<std::string>;
 struct Layer {
   Names sees;         // other layers
   Names third_party;  // first part of an angled include, .cc files only
+  Names shared = {};  // headers that are not public, for other layers and the command too
 };
 
 // The table of docs/architecture.md. A layer also sees itself.
 const std::map<std::string, Layer> kLayers = {
-    {"base", {{}, {"fmt"}}},
+    {"base", {{}, {"fmt"}, {"atomic_file.h", "checked.h", "huge_pages.h", "mt19937.h", "text.h"}}},
     {"tensor", {{"base"}, {"fmt"}}},
-    {"mask", {{"base", "tensor"}, {"fmt", "hwy"}}},
-    {"inspect", {{"base", "tensor", "mask"}, {"fmt"}}},
-    {"io", {{"base", "tensor", "mask"}, {"fmt", "png.h", "zlib.h", "nlohmann"}}},
-    {"render", {{"base", "tensor", "mask"}, {"fmt"}}},
-    {"attention", {{"base", "tensor", "mask"}, {"fmt", "hwy"}}},
+    {"mask",
+     {{"base", "tensor"},
+      {"fmt", "hwy"},
+      {"clipped_classes.h", "clipped_grid.h", "elements.h", "gallop.h", "info/debug_trace.h",
+       "row_keys.h", "shared_planes.h", "within.h", "words.h"}}},
+    {"inspect", {{"base", "tensor", "mask"}, {"fmt"}, {"why_rules.h"}}},
+    {"io",
+     {{"base", "tensor", "mask"},
+      {"fmt", "png.h", "zlib.h", "nlohmann"},
+      {"container.h", "hdf5_protocol.h", "npy_descr.h", "png.h", "printable.h"}}},
+    {"render", {{"base", "tensor", "mask"}, {"fmt"}, {"markup.h"}}},
+    {"attention", {{"base", "tensor", "mask"}, {"fmt", "hwy"}, {"cpu/kernel.h"}}},
     {"pipeline", {{"base", "tensor", "mask", "inspect", "io", "render"}, {"fmt"}}},
     {"golden",
      {{"base", "tensor", "mask", "inspect", "io", "render", "pipeline"},
-      {"fmt", "sha256.h", "toml++"}}},
+      {"fmt", "sha256.h", "toml++"},
+      {"digest.h"}}},
 };
 
 bool is_header(const std::string& path) { return path.ends_with(".h"); }
@@ -56,16 +65,54 @@ std::vector<std::string> includes(const std::string& text) {
   return found;
 }
 
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// "maskctl/base/error.h" and so on: what is installed.
+const Names& public_headers() {
+  static const Names names = [] {
+    std::istringstream lines(read(fs::path(MASKCTL_SOURCE_DIR) / "lib/public_headers.txt"));
+    Names found;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("maskctl/")) found.insert(line);
+    }
+    return found;
+  }();
+  return names;
+}
+
+/// The layer of "lib/maskctl/mask/x.h" or "maskctl/mask/x.h"; empty for files of no layer.
+std::string layer_of(const std::string& path) {
+  static const std::regex own(R"((?:lib/)?maskctl/(\w+)/.+)");
+  std::smatch part;
+  return std::regex_match(path, part, own) ? part[1].str() : "";
+}
+
+/// A header of the library, included by any file but a test.
+std::string header_problem(const std::string& path, const std::string& header) {
+  if (public_headers().contains(header)) return "";
+  if (path.starts_with("lib/") && public_headers().contains(path.substr(4))) {
+    return "is not public, as what includes it";
+  }
+  const std::string layer = layer_of(header);
+  if (layer == layer_of(path) || !kLayers.contains(layer)) return "";
+  const std::string name = header.substr(std::string("maskctl/" + layer + "/").size());
+  return kLayers.at(layer).shared.contains(name) ? "" : "is private to " + layer;
+}
+
 std::string library_include_problem(const std::string& path, const std::string& layer,
                                     const std::string& include) {
   const std::string name = include.substr(1);
   const bool third_party = kLayers.at(layer).third_party.contains(name.substr(0, name.find('/')));
   if (include[0] == '"' && !third_party) {
-    static const std::regex own(R"(maskctl/(\w+)/.+)");
-    std::smatch part;
-    if (!std::regex_match(name, part, own)) return "is not maskctl/<layer>/<file>";
-    const bool seen = part[1] == layer || kLayers.at(layer).sees.contains(part[1]);
-    return seen ? "" : "is not to the left of " + layer;
+    const std::string other = layer_of(name);
+    if (other.empty()) return "is not maskctl/<layer>/<file>";
+    const bool seen = other == layer || kLayers.at(layer).sees.contains(other);
+    return seen ? header_problem(path, name) : "is not to the left of " + layer;
   }
   const bool standard = name.find_first_of("./") == std::string::npos;
   if (standard) {
@@ -80,7 +127,8 @@ std::string app_include_problem(const std::string& path, const std::string& incl
   if (include.starts_with("<CLI/") && path != "app/cli/cli.cc") {
     return "may stand in app/cli/cli.cc only";
   }
-  const bool own = include.starts_with("\"app/") || include.starts_with("\"maskctl/");
+  if (include.starts_with("\"maskctl/")) return header_problem(path, include.substr(1));
+  const bool own = include.starts_with("\"app/");
   return include[0] == '"' && !own ? "is neither app/ nor maskctl/" : "";
 }
 
@@ -89,7 +137,7 @@ std::vector<std::string> faults(const std::string& path, const std::string& sour
   std::vector<std::string> found;
   const std::string text = without_comments(source);
   const bool library = path.starts_with("lib/maskctl/");
-  const std::string layer = library ? path.substr(12, path.find('/', 12) - 12) : "";
+  const std::string layer = layer_of(path);
   if (library && !kLayers.contains(layer)) return {path + ": unknown layer"};
   for (const std::string& include : includes(text)) {
     const std::string problem = library ? library_include_problem(path, layer, include)
@@ -103,13 +151,6 @@ std::vector<std::string> faults(const std::string& path, const std::string& sour
     found.push_back(path + ": the library may not call " + call[1].str());
   }
   return found;
-}
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 std::map<std::string, std::string> sources(const Names& folders) {
@@ -147,6 +188,9 @@ TEST_CASE("layers: a planted fault is found and names the file", "[project]") {
       {"lib/maskctl/io/x.cc", "const char* f() { return getenv(\"X\"); }"},
       {"lib/maskctl/io/x.cc", "void f() { exit (1); }"},
       {"lib/maskctl/new_layer/x.cc", "#include <vector>"},
+      {"lib/maskctl/mask/mask.h", "#include \"maskctl/mask/words.h\""},
+      {"lib/maskctl/inspect/x.cc", "#include \"maskctl/mask/stored_planes.h\""},
+      {"app/cli/show.cc", "#include \"maskctl/mask/stored_planes.h\""},
       {"app/cli/show.cc", "#include <CLI/CLI.hpp>"},
       {"app/cli/show.cc", "#include \"cli/output.h\""},
   }));
@@ -156,18 +200,55 @@ TEST_CASE("layers: a planted fault is found and names the file", "[project]") {
   CHECK(found[0].starts_with(path));
 }
 
-TEST_CASE("layers: what a layer may use is no fault", "[project]") {
+TEST_CASE("layers: what a layer may use is not reported", "[project]") {
   const auto [path, line] = GENERATE(table<std::string, std::string>({
       {"lib/maskctl/io/x.cc", "#include \"maskctl/mask/mask.h\""},
       {"lib/maskctl/io/x.cc", "#include <zlib.h>"},
       {"lib/maskctl/io/x.cc", "// #include <iostream>"},
       {"lib/maskctl/io/x.cc", "void f() { std::snprintf(b, 2, \"x\"); on_exit(); }"},
       {"lib/maskctl/mask/x.cc", "#include <hwy/highway.h>"},
+      {"lib/maskctl/mask/x.cc", "#include \"maskctl/mask/stored_planes.h\""},
+      {"lib/maskctl/inspect/x.cc", "#include \"maskctl/mask/words.h\""},
+      {"app/cli/show.cc", "#include \"maskctl/base/checked.h\""},
       {"app/cli/cli.cc", "#include <CLI/CLI.hpp>"},
       {"app/main.cc", "#include <iostream>"},
   }));
   CAPTURE(path, line);
   CHECK(faults(path, line + "\n").empty());
+}
+
+TEST_CASE("layers: listed headers exist, and are listed for a reason", "[project]") {
+  const auto files = sources({"lib", "app", "tests/package"});
+  REQUIRE(public_headers().size() > 50);
+  for (const std::string& header : public_headers()) {
+    CAPTURE(header);
+    CHECK(files.contains("lib/" + header));
+  }
+  std::map<std::string, Names> users;  // the layers that include a header; empty for the command
+  for (const auto& [path, text] : files) {
+    for (const std::string& include : includes(without_comments(text))) {
+      users[include.substr(1)].insert(layer_of(path));
+    }
+  }
+  for (const auto& [layer, about] : kLayers) {
+    for (const std::string& name : about.shared) {
+      const std::string header = "maskctl/" + layer + "/" + name;
+      CAPTURE(header);
+      CHECK_FALSE(public_headers().contains(header));
+      users[header].erase(layer);
+      CHECK_FALSE(users[header].empty());
+    }
+  }
+}
+
+TEST_CASE("layers: a project that installed the library finds what it includes", "[project]") {
+  for (const auto& [path, text] : sources({"tests/package"})) {
+    for (const std::string& include : includes(without_comments(text))) {
+      if (!include.starts_with("\"maskctl/")) continue;
+      CAPTURE(path, include);
+      CHECK(public_headers().contains(include.substr(1)));
+    }
+  }
 }
 
 TEST_CASE("sources: each opens with its purpose and leaves nothing for later", "[project]") {

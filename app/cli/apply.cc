@@ -11,7 +11,7 @@
 namespace maskctl::app {
 namespace {
 
-/// What all -t options say, in the canonical spelling.
+/// The steps of all -t options, in the canonical spelling.
 std::string pipeline_as_understood(const std::vector<std::string>& texts) {
   std::string out;
   for (const std::string& text : texts) {
@@ -32,7 +32,7 @@ void write_mask_array(const MaskArray& array, OutputOptions output, const Global
   }
 }
 
-/// The chain as calls of MaskInfo's methods.
+/// Applies the chain as calls of MaskInfo's methods.
 void apply_as_ejkernel(const ApplyOptions& options, const GlobalOptions& globals) {
   Loader loader(options.source, globals);
   MaskInfo info = loader.transformed(loader.mask_info(options.name));
@@ -55,7 +55,7 @@ void apply_as_ejkernel(const ApplyOptions& options, const GlobalOptions& globals
 
 void apply(const ApplyOptions& options, const GlobalOptions& globals) {
   if (options.print && options.output.dest == "-") {
-    throw Error(Errc::kInvalidArgument, "apply: --print and -o - both want standard output");
+    throw Error(Errc::kInvalidArgument, "apply: --print and -o - both use standard output");
   }
   if (!options.print) require_output(options.output, "apply");
   if (options.source.ejkernel) {

@@ -100,7 +100,7 @@ void write_results(const attention::NamedResults& results, const OutputOptions& 
     write_arrays(output.dest, arrays, write_options(output));
     return;
   }
-  const auto out = std::ranges::find(arrays, "out", &ArrayRef::name);  // of an .npy, which has one
+  const auto out = std::ranges::find(arrays, "out", &ArrayRef::name);  // an .npy has room for one
   write_array(output.dest, *out->tensor, write_options(output));
 }
 

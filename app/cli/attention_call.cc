@@ -33,7 +33,7 @@ bool has(const Operation& operation, std::string_view name, bool is_array) {
 
 bool is_array(const Operation& operation, std::string_view name, std::string_view value) {
   if (name.starts_with("cotangent_")) return true;
-  // An argument that is an array or a number: block_counts.
+  // For arguments that may be an array or a number, such as block_counts.
   const bool digits = value.find_first_not_of("0123456789") == value.npos;
   return has(operation, name, true) && !(has(operation, name, false) && digits);
 }
@@ -95,7 +95,8 @@ void check_axes(const Operation& operation, const AxisExtents& given) {
   }
 }
 
-/// Throws where the queries of a mask stand on the axis of heads.
+/// Throws when the number of queries of a mask is found on the axis that the operation reads as
+/// heads.
 void check_layout(const Operation& operation, const CallOptions& options, const Mask& mask,
                   const NamedArguments& arguments) {
   const auto query = arguments.arrays.find("query");
@@ -107,14 +108,13 @@ void check_layout(const Operation& operation, const CallOptions& options, const 
   const Tensor& array = query->second;
   if (array.extent(time) == mask.queries() || array.extent(heads) != mask.queries()) return;
   throw Error(Errc::kShape,
-              fmt::format("query is {}, and the {} queries of the mask stand where {} takes heads: "
+              fmt::format("query is {}, and the {} queries of the mask are where {} has heads: "
                           "--layout {}",
                           shape_text(array.shape()), mask.queries(), operation.name,
                           heads_first ? "bthd" : "bhtd"));
 }
 
-/// A mask of one batch or head serves all; its other extents are those of the arrays. Throws where
-/// --axes says another.
+/// Adopts the extents of a mask; one batch or head serves all. Throws when --axes says otherwise.
 void take_extents(const Mask& mask, const AxisExtents& given, AxisExtents& extents) {
   const auto take = [&](const char* axis, Index extent) {
     const auto found = given.find(axis);

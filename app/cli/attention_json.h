@@ -1,4 +1,4 @@
-// What the commands that run attention found out, and its JSON form.
+// The results of the commands that run attention, and their JSON form.
 #pragma once
 
 #include <span>
@@ -11,18 +11,18 @@
 
 namespace maskctl::app {
 
-/// What `probe read` found out.
+/// The result of `probe read`.
 struct ProbeReport {
   std::string declared, applied;  // SOURCEs
   Index declared_open = 0, applied_open = 0, cells = 0;
-  MaskDiff diff;      // of the declared mask (a) and the applied one (b)
-  std::string cause;  // empty: none that explains all
+  MaskDiff diff;      // between the declared mask (a) and the applied one (b)
+  std::string cause;  // empty if none explains everything
   Index averaged_rows = 0, nan_rows = 0;
-  Index untold = 0;                   // cells declared open whose weight of 0 proves nothing
-  DType precision = DType::kFloat32;  // of the kernel's outputs
+  Index untold = 0;                   // cells declared open, but of weight 0, which proves nothing
+  DType precision = DType::kFloat32;  // dtype of the kernel's outputs
 };
 
-/// An array in figures; NaN and infinities are counted and left out of the others.
+/// Figures of an array; NaN and infinities are counted, and left out of the other figures.
 struct ArraySummary {
   std::string name;
   std::string dtype;
@@ -37,8 +37,8 @@ struct BenchLine {
   Index size = 0;
   Index repeats = 0;
   double median = 0, least = 0, most = 0;  // seconds
-  double useful = 0, executed = 0;         // GFLOP/s; 0: not known
-  double bandwidth = 0;                    // GB/s of the arrays read and written once
+  double useful = 0, executed = 0;         // GFLOP/s; 0 if unknown
+  double bandwidth = 0;                    // GB/s, if each array is read or written once
 };
 
 /// One kernel of an operation.
@@ -47,7 +47,7 @@ struct BackendLine {
   bool chosen = false;
   std::string reason;
 };
-/// What `backends` says of this machine.
+/// What `backends` reports about this machine.
 struct MachineReport {
   std::string instructions;
   int threads = 0;

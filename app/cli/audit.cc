@@ -1,4 +1,4 @@
-// maskctl audit: a kernel's map of blocks against the mask.
+// maskctl audit: compares a kernel's block map with the mask.
 #include "maskctl/inspect/audit.h"
 
 #include <fmt/format.h>

@@ -62,7 +62,7 @@ void backends(const BackendsOptions& options) {
     const std::vector<BackendLine> more = lines_of(algorithm);
     lines.insert(lines.end(), more.begin(), more.end());
   }
-  if (lines.empty()) {  // by the name of the function, or mistyped
+  if (lines.empty()) {  // given as the name of a function, or mistyped
     const attention::Operation& operation = operation_named(options.operation);
     lines = lines_of(operation.id);
   }

@@ -1,4 +1,4 @@
-// maskctl bench: operations timed over sizes, masks and backends.
+// maskctl bench: times operations over sizes, masks and backends.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "app/cli/machine.h"
 #include "app/cli/output.h"
 #include "maskctl/attention/cpu/kernel.h"
-#include "maskctl/base/kept_memory.h"
+#include "maskctl/base/buffer_pool.h"
 #include "maskctl/inspect/cost.h"
 #include "maskctl/inspect/stats.h"
 #include "maskctl/mask/bands.h"
@@ -44,8 +44,8 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// Seconds of each pass of a call: the operation alone, and turning its arrays where they stand in
-/// another layout than it takes.
+/// The seconds of each pass of a call: the operation alone, and with transposing its arrays if they
+/// have a layout other than the operation's.
 class Timer {
  public:
   Timer(const Operation& operation, NamedArguments arguments,
@@ -93,7 +93,7 @@ BenchLine line_of(std::vector<double> seconds, double bytes) {
   return line;
 }
 
-/// Forward, and backward where a cotangent is among the arguments.
+/// Times forward, and backward if a cotangent is among the arguments.
 std::vector<BenchLine> timed(const Operation& operation, const NamedArguments& arguments,
                              const BenchOptions& options) {
   const Timer timer(operation, arguments, options.layout);
@@ -118,7 +118,7 @@ std::vector<BenchLine> timed(const Operation& operation, const NamedArguments& a
   return out;
 }
 
-/// Random cotangents, made before anything is timed.
+/// Adds random cotangents, made before anything is timed.
 void add_cotangents(const Operation& operation, NamedArguments& arguments) {
   const attention::NamedResults results = run(operation, arguments);
   std::uint64_t seed = 1;
@@ -184,8 +184,8 @@ class Bench {
     }
   }
 
-  /// Useful are the products of the open cells, executed those of all groups of cells that hold
-  /// one: the CPU path skips the others, in rows and columns turned round in its backward pass.
+  /// "Useful" counts the products of open cells, "executed" those of all groups of cells with an
+  /// open cell: the CPU path skips the others, with rows and columns swapped in its backward pass.
   void add_rates(const Mask& mask, Backend backend, BenchLine& line) const {
     using attention::kColumnGroup, attention::kRowGroup;
     static constexpr BlockSize kGroups[] = {{kRowGroup, kColumnGroup}, {kColumnGroup, kRowGroup}};
@@ -230,7 +230,7 @@ void bench(const BenchOptions& given, const GlobalOptions& globals) {
   BenchOptions options = given;
   if (options.operations.empty()) options.operations = {"flash_attention"};
   if (options.masks.empty()) options.masks = {"full", "causal", "window:keys=256"};
-  process_pool().limit(kUsualKeptMemory);  // as a program that calls the library has it
+  process_pool().limit(kDefaultPoolLimit);  // as in a program that calls the library
   const std::vector<BenchLine> lines = Bench(options, globals).run();
   const MachineReport machine = machine_report();
   write_stdout(options.json ? bench_json(machine, lines) : bench_text(machine, lines));

@@ -19,7 +19,7 @@ void check_options(const BlockmapOptions& options, const Mask& mask) {
   const BlockSize& block = *options.block;
   if (mask.queries() % block.q != 0 || mask.keys() % block.k != 0) {
     throw Error(Errc::kShape, fmt::format("blockmap: blocks of {}x{} do not divide {}; the kernel "
-                                          "wants whole blocks",
+                                          "needs whole blocks",
                                           block.q, block.k, shape_text(mask)));
   }
   if (options.batch >= mask.batch()) {
@@ -27,7 +27,7 @@ void check_options(const BlockmapOptions& options, const Mask& mask) {
                                                     options.batch, mask.batch()));
   }
   if (options.json && options.dest == "-") {
-    throw Error(Errc::kInvalidArgument, "blockmap: --json and -o - both want standard output");
+    throw Error(Errc::kInvalidArgument, "blockmap: --json and -o - both use standard output");
   }
 }
 
@@ -43,7 +43,7 @@ lazy::BlockInfoOptions info_options(const BlockmapOptions& options) {
   return out;
 }
 
-/// [H,Q,K] of one batch, for the dynamic form.
+/// The heads [H,Q,K] of one batch, for the dynamic form.
 Tensor dense_heads(const Mask& mask, Index batch, Index max_bytes) {
   const Mask one =
       sliced(mask, {batch, batch + 1}, {0, mask.heads()}, {0, mask.queries()}, {0, mask.keys()});

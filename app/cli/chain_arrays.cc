@@ -39,7 +39,7 @@ void ChainArrays::name_in(step::Tokens& rule) {
 }
 void ChainArrays::name_in(step::Block& rule) { add(rule.map, "map"); }
 void ChainArrays::name_in(step::Causal& rule) {
-  // One offset is a number of its own.
+  // A single offset is printed as a number.
   if (rule.offsets.array.elements() > 1) add(rule.offsets, "offsets");
 }
 void ChainArrays::name_in(step::Scoped& rule) { name(rule.chain); }

@@ -1,4 +1,4 @@
-// The arrays that chains read: named as members of one container, and written there on request.
+// The arrays that chains read: named as members of one container, and written to it on request.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace maskctl::app {
 
-/// Names arrays so that the chains print. Equal arrays have one name.
+/// Names arrays so that chains can be printed. Equal arrays get one name.
 class ChainArrays {
  public:
-  /// `dest` is where they will be written; "" for a name that says that they are not.
+  /// `dest` is the file to write; with "" the names say that the arrays are not written.
   ChainArrays(std::string_view command, std::string dest);
 
   void name(Chain& chain);
 
   bool empty() const { return arrays_.empty(); }
-  /// A SOURCE for each array.
+  /// One SOURCE per array.
   std::vector<std::string> sources() const;
-  /// Writes them where a file was named; false where none was, or there are none. The chains must
-  /// still be where they were named. Throws Error for several arrays and a .npy file.
+  /// Writes the arrays if a file was given; false if not, or if there are none. The chains must not
+  /// have moved since they were named. Throws Error for several arrays and a .npy file.
   bool write(const WriteOptions& options) const;
 
  private:

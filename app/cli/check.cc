@@ -1,4 +1,4 @@
-// maskctl check: what a mask should be, or what looks wrong with it.
+// maskctl check: whether a mask is what it should be, or what looks wrong with it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,7 +22,7 @@ bool names_two(const std::string& source) {
   return source.starts_with("q=") || source.starts_with("kv=");
 }
 
-/// Ids of a SOURCE of one or two arrays.
+/// The ids of a SOURCE of one or two arrays.
 DocumentSource read_segments(Loader& loader, const std::string& source, std::int32_t pad_id) {
   LoadedMask loaded = loader.read_segments(source);
   if (!loaded.q_segment_ids) {
@@ -47,13 +47,14 @@ struct DocumentOptions {
     if (!options.cu_seqlens.empty()) cu_seqlens = one(options.cu_seqlens, DocumentForm::kCuSeqlens);
   }
 
-  /// The one that leaks are counted against.
+  /// The one in which leaks are counted.
   std::optional<DocumentSource> best() const {
     return segments ? segments : cu_seqlens ? cu_seqlens : positions;
   }
 };
 
-std::vector<Expected> check_all(const Mask& mask, const CheckOptions& options, Loader& loader) {
+std::vector<ExpectationResult> check_all(const Mask& mask, const CheckOptions& options,
+                                         Loader& loader) {
   ExpectationContext context;
   context.bind = loader.context();
   context.pad_id = options.source.pad_id;
@@ -61,18 +62,18 @@ std::vector<Expected> check_all(const Mask& mask, const CheckOptions& options, L
   std::vector<std::string> texts = options.expectations;
   const bool asked = std::ranges::find(texts, "no-leak") != texts.end();
   if (context.documents && !asked) texts.emplace_back("no-leak");
-  std::vector<Expectation> expectations;  // all are read before any is answered
+  std::vector<Expectation> expectations;  // all are parsed before any is evaluated
   for (const std::string& text : texts) {
     expectations.push_back(parse_expectation(text, context));
   }
-  std::vector<Expected> out;
+  std::vector<ExpectationResult> out;
   for (const Expectation& expectation : expectations) {
     out.push_back(maskctl::check(mask, expectation));
   }
   return out;
 }
 
-/// The words of steps, those of some heads or batch entries too, each once.
+/// The words for steps, including those inside scopes, each once.
 void add_words(const Chain& chain, std::vector<std::string>& words) {
   static const std::map<std::string, std::string> kWords = {
       {"doc", "documents"}, {"pad", "padding"}, {"chunk", "chunks"}, {"tokens", "token types"}};
@@ -89,7 +90,7 @@ void add_words(const Chain& chain, std::vector<std::string>& words) {
   }
 }
 
-/// "documents and causal".
+/// For example "documents and causal".
 std::string words_of(const Chain& chain) {
   std::vector<std::string> words;
   add_words(chain, words);
@@ -101,7 +102,7 @@ bool has_error(const Findings& findings) {
       findings, [](const Finding& finding) { return finding.rule->severity == Severity::kError; });
 }
 
-/// Findings of one SOURCE, arrays first, then steps, then the mask.
+/// The findings in one SOURCE: arrays first, then steps, then the mask.
 class Lint {
  public:
   Lint(const CheckOptions& options, const GlobalOptions& globals)
@@ -126,16 +127,16 @@ class Lint {
                             std::make_move_iterator(findings.end()));
   }
 
-  /// Position ids and cu_seqlens are judged before they become a mask; false when they cannot.
+  /// Checks position ids and cu_seqlens before they become a mask; false when they cannot.
   bool read_source() {
-    const bool raw = (source_.as == Kind::kPositions || source_.as == Kind::kCuSeqlens) &&
+    const bool raw = (source_.as == ArrayKind::kPositions || source_.as == ArrayKind::kCuSeqlens) &&
                      !names_two(options_.name);
     if (raw) return read_raw(loader_.array(options_.name));
     LoadedMask loaded = loader_.read(options_.name);
     add(lint_reading({loaded.odd_bools, loaded.bias_seen.inf, loaded.bias_seen.min}));
-    gives_nan_ = loaded.kind != Kind::kBias || !loaded.bias_seen.min;
+    gives_nan_ = loaded.kind != ArrayKind::kBias || !loaded.bias_seen.min;
     mask_ = std::move(loaded.mask);
-    if (loaded.kind != Kind::kSegments || !loaded.q_segment_ids) return true;
+    if (loaded.kind != ArrayKind::kSegments || !loaded.q_segment_ids) return true;
     own_ = DocumentSource{DocumentForm::kSegments, std::move(*loaded.q_segment_ids),
                           std::move(loaded.kv_segment_ids), source_.pad_id, options_.name};
     return true;
@@ -145,7 +146,7 @@ class Lint {
     const auto extent = [this](std::size_t axis) {
       return source_.shape ? std::optional((*source_.shape)[axis]) : std::nullopt;
     };
-    if (source_.as == Kind::kPositions) {
+    if (source_.as == ArrayKind::kPositions) {
       const Tensor ids = documents_from_positions(array);
       mask_ = mask_from_segments(ids, ids, -1);
       own_ = DocumentSource{DocumentForm::kPositions, std::move(array), {}, -1, options_.name};
@@ -168,7 +169,8 @@ class Lint {
     add(std::move(steps.findings));
     report_.shape = {mask_.batch(), mask_.heads(), mask_.queries(), mask_.keys()};
     const std::optional<Documents> documents = usable_documents();
-    const bool may_leak = documents_.best() || steps.opened;  // its own documents were never left
+    const bool may_leak =
+        documents_.best() || steps.opened;  // without that, the mask never leaves its own documents
     if (documents && may_leak) {
       report_.leaks = maskctl::leaks(mask_, *documents);
     }
@@ -179,7 +181,7 @@ class Lint {
     if (!options_.bias.empty()) add(lint_bias(mask_, read_bias()));
   }
 
-  /// What a few steps nearly make; polarity and leaks are told once.
+  /// Finds masks that a few steps nearly explain; polarity and leaks are reported only once.
   void lint_pattern_of_mask() {
     if (mask_.count() == 0) return;
     Recognised found;
@@ -212,7 +214,7 @@ class Lint {
     put("what the mask must be", "--expect RULE");
   }
 
-  /// The documents that were given; else the SOURCE's own, while they still fit.
+  /// The documents that were given; else those of the SOURCE, while they still fit.
   std::optional<Documents> usable_documents() const {
     if (const auto given = documents_.best()) {
       const bool is_cu = given->form == DocumentForm::kCuSeqlens;
@@ -231,7 +233,7 @@ class Lint {
   }
 
   Mask read_bias() {
-    source_.as = Kind::kBias;  // the loader reads by these; the SOURCE is done
+    source_.as = ArrayKind::kBias;  // the loader reads with these options; the SOURCE has been read
     source_.keep_value_is_zero = false;
     source_.shape.reset();
     return loader_.read(options_.bias).mask;
@@ -257,7 +259,7 @@ class Lint {
     }
   }
 
-  /// Position ids against segment ids, whichever of them the SOURCE itself is.
+  /// Compares position ids with segment ids, whichever of them the SOURCE itself is.
   void compare_positions() {
     const auto pick = [this](const std::optional<DocumentSource>& given,
                              DocumentForm form) -> const DocumentSource* {
@@ -275,9 +277,9 @@ class Lint {
   Loader loader_;
   DocumentOptions documents_;
   Mask mask_;
-  std::optional<DocumentSource> own_;  // of the SOURCE
-  std::optional<Index> own_tokens_;    // that its cu_seqlens are for
-  bool gives_nan_ = true;              // what is closed weighs exactly 0
+  std::optional<DocumentSource> own_;  // documents of the SOURCE
+  std::optional<Index> own_tokens_;    // number of tokens for its cu_seqlens
+  bool gives_nan_ = true;              // closed cells weigh exactly 0
   CheckReport report_;
 };
 

@@ -1,4 +1,4 @@
-// check as JSON and as SARIF.
+// The JSON and SARIF forms of check.
 #include <algorithm>
 
 #include "app/cli/check_report.h"
@@ -9,7 +9,7 @@
 namespace maskctl::app {
 namespace {
 
-Json json_of(const Where& where) {
+Json json_of(const Location& where) {
   Json out = Json::object();
   const auto add = [&out](const char* key, const std::optional<Index>& value) {
     if (value) out[key] = *value;
@@ -45,7 +45,7 @@ Json json_of(const Leaks& leaks) {
   return out;
 }
 
-Json json_of(const Expected& expected) {
+Json json_of(const ExpectationResult& expected) {
   Json out{{"text", expected.text},
            {"holds", expected.holds},
            {"count", expected.count},
@@ -84,7 +84,7 @@ std::string uri_of(const std::string& source) {
 }
 
 Json sarif_result(const std::string& source, std::string_view rule, std::string_view level,
-                  const std::string& message, const Where& where) {
+                  const std::string& message, const Location& where) {
   Json location = Json::object();
   if (const std::string uri = uri_of(source); !uri.empty()) {
     location["physicalLocation"] = {{"artifactLocation", {{"uri", uri}}}};
@@ -112,10 +112,10 @@ Json sarif_results(const CheckReport& report) {
     out.push_back(sarif_result(report.source, finding.rule->id, name(finding.rule->severity),
                                finding.message, finding.where));
   }
-  for (const Expected& expected : report.expected) {
+  for (const ExpectationResult& expected : report.expected) {
     if (expected.holds) continue;
     const std::string message = expected.text + " does not hold: " + counter_example(expected);
-    // The place stands in the message already.
+    // The message already contains the place.
     out.push_back(sarif_result(report.source, "expectation", "error", message, {}));
   }
   return out;
@@ -128,7 +128,8 @@ std::string check_json(const CheckReport& report) {
   out["shape"] = report.shape ? Json(*report.shape) : Json(nullptr);
   out["ok"] = report.ok();
   out["expectations"] = Json::array();
-  for (const Expected& expected : report.expected) out["expectations"].push_back(json_of(expected));
+  for (const ExpectationResult& expected : report.expected)
+    out["expectations"].push_back(json_of(expected));
   out["findings"] = Json::array();
   for (const Finding& finding : report.findings) out["findings"].push_back(json_of(finding));
   out["leaks"] = report.leaks ? json_of(*report.leaks) : Json(nullptr);
@@ -146,7 +147,7 @@ std::string check_sarif(const CheckReport& report) {
         report.findings, [&rule](const Finding& finding) { return finding.rule == &rule; });
     if (found) driver["rules"].push_back(sarif_rule(rule));
   }
-  if (!std::ranges::all_of(report.expected, &Expected::holds)) {
+  if (!std::ranges::all_of(report.expected, &ExpectationResult::holds)) {
     driver["rules"].push_back({{"id", "expectation"},
                                {"shortDescription", {{"text", "an expectation does not hold"}}},
                                {"defaultConfiguration", {{"level", "error"}}}});

@@ -1,4 +1,4 @@
-// check as JUnit XML, which build servers show.
+// The JUnit XML form of check, which build servers show.
 #include <fmt/format.h>
 
 #include "app/cli/check_report.h"
@@ -9,14 +9,14 @@ namespace {
 
 struct Case {
   std::string name;
-  std::string type;     // of a failure; empty: passed
-  std::string message;  // of a failure, or what a passing case has to say
+  std::string type;     // of a failure; empty if passed
+  std::string message;  // of a failure, or a remark of a passing case
   std::string body;
 };
 
 std::vector<Case> cases_of(const CheckReport& report) {
   std::vector<Case> out;
-  for (const Expected& expected : report.expected) {
+  for (const ExpectationResult& expected : report.expected) {
     if (expected.holds) {
       out.push_back({expected.text, "", expected.detail, ""});
     } else {

@@ -1,4 +1,4 @@
-// What check found out, and its forms.
+// The result of check, and its forms.
 #pragma once
 
 #include <array>
@@ -11,35 +11,35 @@
 
 namespace maskctl::app {
 
-/// A question that was not asked, and what asks it.
+/// A question that was not examined, and how to ask it.
 struct NotLookedAt {
   std::string what, option;
 };
 
 struct CheckReport {
   std::string source;
-  std::optional<std::array<Index, 4>> shape;  // absent where the arrays are too wrong for a mask
-  bool linted = false;                        // else asked for `expected`
-  std::vector<Expected> expected;
+  std::optional<std::array<Index, 4>> shape;  // absent if the arrays do not make a mask
+  bool linted = false;                        // else only `expected` was evaluated
+  std::vector<ExpectationResult> expected;
   Findings findings;  // errors first
   std::optional<Leaks> leaks;
-  std::vector<NotLookedAt> not_looked_at;  // of a lint
+  std::vector<NotLookedAt> not_looked_at;  // only for a lint
 
-  /// All expectations hold, and no finding is an error or a warning.
+  /// True when all expectations hold, and no finding is an error or a warning.
   bool ok() const;
 };
 
 /// The place of a counter-example: "batch 0, head 0, query 3, key 7".
-Where where_of(const Cell& cell);
+Location where_of(const Cell& cell);
 /// "3 cells, the first at batch 0, head 0, query 3, key 7"; with the detail, if any.
-std::string counter_example(const Expected& expected);
+std::string counter_example(const ExpectationResult& expected);
 
 std::string check_text(const CheckReport& report);
 /// {"schema": "maskctl.check/1", ...}.
 std::string check_json(const CheckReport& report);
-/// SARIF 2.1.0, a result for each finding and each expectation that does not hold.
+/// SARIF 2.1.0, one result for each finding and each expectation that does not hold.
 std::string check_sarif(const CheckReport& report);
-/// JUnit XML, a test case for each expectation, or for each finding; notes pass.
+/// JUnit XML, one test case for each expectation, or for each finding; notes pass.
 std::string check_junit(const CheckReport& report);
 
 }  // namespace maskctl::app

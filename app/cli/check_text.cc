@@ -1,4 +1,4 @@
-// check for people.
+// The text form of check.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::string plural(Index count, std::string_view unit) {
   return fmt::format("{} {}", count, unit);
 }
 
-/// Pairs of documents, most cells first.
+/// The pairs of documents, those with the most cells first.
 std::string pairs_text(const Leaks& leaks) {
   std::string out;
   const std::size_t lines = std::min(leaks.pairs.size(), kPairLines);
@@ -32,7 +32,7 @@ std::string pairs_text(const Leaks& leaks) {
   return out;
 }
 
-std::string expected_text(const Expected& expected) {
+std::string expected_text(const ExpectationResult& expected) {
   if (expected.holds) {
     const bool tells = !expected.detail.empty();
     return fmt::format("ok    {}{}{}\n", expected.text, tells ? ": " : "", expected.detail);
@@ -79,19 +79,19 @@ std::string findings_text(const CheckReport& report) {
 }  // namespace
 
 bool CheckReport::ok() const {
-  return std::ranges::all_of(expected, &Expected::holds) &&
+  return std::ranges::all_of(expected, &ExpectationResult::holds) &&
          std::ranges::all_of(findings, [](const Finding& finding) {
            return finding.rule->severity == Severity::kNote;
          });
 }
 
-Where where_of(const Cell& cell) {
-  Where where{cell.batch, cell.head, cell.query, {}, {}, {}};
+Location where_of(const Cell& cell) {
+  Location where{cell.batch, cell.head, cell.query, {}, {}, {}};
   if (cell.key >= 0) where.key = cell.key;
   return where;
 }
 
-std::string counter_example(const Expected& expected) {
+std::string counter_example(const ExpectationResult& expected) {
   std::string out;
   if (expected.first) {
     out = fmt::format("{}, the first at {}", plural(expected.count, expected.unit),
@@ -104,7 +104,7 @@ std::string counter_example(const Expected& expected) {
 std::string check_text(const CheckReport& report) {
   if (report.linted) return findings_text(report);
   std::string out;
-  for (const Expected& expected : report.expected) out += expected_text(expected);
+  for (const ExpectationResult& expected : report.expected) out += expected_text(expected);
   return out;
 }
 

@@ -1,4 +1,4 @@
-// The command line read by CLI11; the only file that sees it.
+// Parses the command line with CLI11; the only file that includes it.
 #include "app/cli/cli.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ std::string option_lines(const CLI::App& app) {
   return out;
 }
 
-/// Examples first, then options.
+/// Puts examples first, then options.
 class HelpText : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
@@ -50,8 +50,8 @@ std::string version_text() {
                      FMT_VERSION % 100, CLI11_VERSION);
 }
 
-/// CLI11 takes "-:KEY", an array of a container on standard input, for an option. A blank in front
-/// makes it a value.
+/// CLI11 would read "-:KEY", an array of a container on standard input, as an option. A blank in
+/// front makes it a value.
 constexpr std::string_view kStdinKey = "-:";
 constexpr std::string_view kMarkedKey = " -:";
 
@@ -59,7 +59,7 @@ std::string unmarked(std::string text) {
   return text.starts_with(kMarkedKey) ? text.substr(1) : text;
 }
 
-/// Declarations of one command, handed to CLI11.
+/// Hands the options of one command to CLI11.
 class ParserOptions final : public OptionList {
  public:
   explicit ParserOptions(CLI::App& app) : app_(app) {}
@@ -106,7 +106,7 @@ CommandLine::CommandLine() {
   app_.require_subcommand(0, 1);
   app_.allow_extras();
   app_.formatter(std::make_shared<HelpText>());
-  app_.set_help_flag("-h,--help", "this text, or with a command that command's");
+  app_.set_help_flag("-h,--help", "this text, or with a command its help");
   app_.set_version_flag("-V,--version", version_text(), "the version");
   ParserOptions globals(app_);
   declare_globals(globals, request_.globals);
@@ -123,10 +123,10 @@ CommandLine::CommandLine() {
   throw Error(Errc::kInvalidArgument, message);
 }
 
-/// What neither the program nor the command knows.
+/// Refuses words that neither the program nor the command knows.
 void CommandLine::refuse_extras() const {
   auto extras = app_.remaining(true);
-  std::erase(extras, "--");  // CLI11 leaves the mark itself among them
+  std::erase(extras, "--");  // CLI11 leaves the "--" itself among them
   if (extras.empty()) return;
   std::vector<const CLI::App*> known{&app_};
   for (const CLI::App* app : app_.get_subcommands()) known.push_back(app);
@@ -139,7 +139,7 @@ void CommandLine::refuse_extras() const {
   usage_error(unknown_word(extras.front(), known.size() > 1 ? known[1]->get_name() : "", options));
 }
 
-/// CLI11's own messages, in our words.
+/// Replaces CLI11's messages by ours.
 [[noreturn]] void rephrase(const CLI::ParseError& error) {
   const std::string text = error.what();
   const std::string option = text.substr(0, text.find(':'));
@@ -149,7 +149,7 @@ void CommandLine::refuse_extras() const {
   usage_error(lower_first(text));
 }
 
-/// `help CMD` is `CMD --help`.
+/// Turns `help CMD` into `CMD --help`.
 std::vector<std::string> arguments(int argc, char** argv) {
   std::vector<std::string> out(argv + 1, argv + argc);
   if (!out.empty() && out.front() == "help") {
@@ -159,7 +159,7 @@ std::vector<std::string> arguments(int argc, char** argv) {
   for (std::string& text : out) {
     if (text.starts_with(kStdinKey)) text.insert(text.begin(), ' ');
   }
-  std::reverse(out.begin(), out.end());  // as CLI11 wants them
+  std::reverse(out.begin(), out.end());  // the order that CLI11 expects
   return out;
 }
 
@@ -191,7 +191,7 @@ int fail(std::string_view message) {
   return 2;
 }
 
-/// One line, whatever the message of an exception of the seed holds.
+/// One line, whatever the message of an exception of ejkernel contains.
 std::string error_text(const PythonError& error) {
   std::string text = fmt::format("ejkernel raises {}", name(error.type()));
   if (*error.what() != '\0') text += fmt::format(": {}", error.what());

@@ -3,7 +3,8 @@
 
 namespace maskctl::app {
 
-/// The whole run: 0 done, 2 trouble (one line on stderr says what). Never throws.
+/// Runs the whole program: returns 0 for success, 1 for a negative answer, 2 for trouble (with one
+/// line on stderr). Never throws.
 int run(int argc, char** argv);
 
 }  // namespace maskctl::app

@@ -1,4 +1,4 @@
-// maskctl combine: two or more masks into one.
+// maskctl combine: combines two or more masks into one.
 #include <fmt/format.h>
 
 #include "app/cli/commands.h"

@@ -1,4 +1,4 @@
-// One function for each command; all throw, none exits. Those that answer a question return the
+// One function per command; all may throw, none exits. Commands that answer a question return the
 // exit status of the answer: 0 yes, 1 no.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace maskctl::app {
 
-/// 2 when one of several SOURCEs could not be read; the others are reported.
+/// Returns 2 when one of several SOURCEs could not be read; the others are reported.
 int info(const InfoOptions& options, const GlobalOptions& globals);
 void show(const ShowOptions& options, const GlobalOptions& globals);
 void apply(const ApplyOptions& options, const GlobalOptions& globals);
@@ -17,21 +17,21 @@ void combine(const CombineOptions& options, const GlobalOptions& globals);
 void seq(const SeqOptions& options, const GlobalOptions& globals);
 void blockmap(const BlockmapOptions& options, const GlobalOptions& globals);
 void ops(const OpsOptions& options);
-/// 1 when cells are left unexplained.
+/// Returns 1 when cells remain unexplained.
 int recognise(const RecogniseCommand& options, const GlobalOptions& globals);
-/// 1 when the masks differ.
+/// Returns 1 when the masks differ.
 int diff(const DiffOptions& options, const GlobalOptions& globals);
-/// 1 when a mask is not what it was.
+/// Returns 1 when a mask has changed.
 int golden(const GoldenOptions& options, const GlobalOptions& globals);
-/// 1 when the pair is closed.
+/// Returns 1 when the pair is closed.
 int why(const WhyOptions& options, const GlobalOptions& globals);
-/// 1 when an expectation does not hold, or a finding is an error or a warning.
+/// Returns 1 when an expectation does not hold, or a finding is an error or a warning.
 int check(const CheckOptions& options, const GlobalOptions& globals);
-/// 1 when a library cannot say the mask.
+/// Returns 1 when a library cannot express the mask.
 int translate(const TranslateOptions& options, const GlobalOptions& globals);
-/// 1 when the map loses or gains attention.
+/// Returns 1 when the map loses or gains attention.
 int audit(const AuditOptions& options, const GlobalOptions& globals);
-/// 1 when --roundtrip finds a loss.
+/// Returns 1 when --roundtrip finds a loss.
 int convert(const ConvertOptions& options, const GlobalOptions& globals);
 
 }  // namespace maskctl::app

@@ -1,4 +1,4 @@
-// maskctl convert: a mask as another kind of array, exactly or with the loss counted.
+// maskctl convert: writes a mask as another kind of array, exactly or with the loss counted.
 #include <fmt/format.h>
 
 #include "app/cli/commands.h"
@@ -10,26 +10,25 @@
 namespace maskctl::app {
 namespace {
 
-/// The kind of the source, where a mask can be written so.
-Kind same_kind(const LoadedMask& loaded) {
-  if (loaded.kind == Kind::kPositions) return Kind::kSegments;
-  return is_writable(loaded.kind) ? loaded.kind : Kind::kDense;
+/// The kind of the source, if masks can be written as that kind.
+ArrayKind same_kind(const LoadedMask& loaded) {
+  if (loaded.kind == ArrayKind::kPositions) return ArrayKind::kSegments;
+  return is_writable(loaded.kind) ? loaded.kind : ArrayKind::kDense;
 }
 
-MaskWriteOptions write_options(const ConvertOptions& options, Kind to,
+MaskWriteOptions write_options(const ConvertOptions& options, ArrayKind to,
                                const GlobalOptions& globals) {
   MaskWriteOptions out;
   out.kind = to;
   out.dtype = options.output.dtype;
   out.keep_value_is_zero = options.write_zero_as_keep;
   out.pad_id = options.source.pad_id;
-  if (options.fill != ConvertOptions::Fill::kDefault && to != Kind::kBias) {
+  if (options.fill != ConvertOptions::Fill::kDefault && to != ArrayKind::kBias) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("--fill is for --to bias, not for {}", name(to)));
   }
   if (options.fill == ConvertOptions::Fill::kMin) out.fill = BiasFill::kMin;
-  const auto block = options.block || to != Kind::kBlockmap ? options.block : options.source.block;
-  if (block) out.block = BlockExtent{block->q, block->k};
+  out.block = options.block || to != ArrayKind::kBlockmap ? options.block : options.source.block;
   out.padding = options.padding;
   out.max_bytes = globals.max_bytes;
   out.force = options.output.force;
@@ -43,7 +42,7 @@ std::string loss_text(Index lost, const ConvertedMask& converted) {
   return fmt::format("{} of {} cells ({})", lost, cells, percent(lost, cells));
 }
 
-/// Arrays that do not say what the mask said are written only when asked for.
+/// Refuses to write arrays that do not mean the same mask, unless that was requested.
 void check_loss(const ConvertedMask& converted, const ConvertOptions& options, bool strict) {
   const Index lost = strict ? converted.changed : converted.lost;
   if (lost == 0) return;
@@ -54,12 +53,12 @@ void check_loss(const ConvertedMask& converted, const ConvertOptions& options, b
 }
 
 ConvertedMask converted_mask(Loader& loader, LoadedMask loaded, const MaskWriteOptions& how) {
-  const bool same_ids = how.kind == Kind::kSegments && loaded.kind == Kind::kSegments;
+  const bool same_ids = how.kind == ArrayKind::kSegments && loaded.kind == ArrayKind::kSegments;
   if (same_ids && loader.chain().empty()) return kept_segments(loaded, how);
   return convert_mask(loader.transformed(std::move(loaded.mask)), how);
 }
 
-/// On stdout, unless the data goes there.
+/// Prints on stdout, unless the data goes there.
 void print_verdict(const std::string& text, const OutputOptions& output,
                    const GlobalOptions& globals) {
   if (output.dest == "-") {
@@ -75,7 +74,7 @@ int convert(const ConvertOptions& options, const GlobalOptions& globals) {
   if (!options.roundtrip) require_output(options.output, "convert");
   Loader loader(options.source, globals);
   LoadedMask loaded = loader.read(options.name);
-  const Kind to = options.to.value_or(same_kind(loaded));
+  const ArrayKind to = options.to.value_or(same_kind(loaded));
   MaskWriteOptions how = write_options(options, to, globals);
   const ConvertedMask converted = converted_mask(loader, std::move(loaded), how);
   const bool may_lose = options.lossy && !globals.strict;

@@ -52,7 +52,7 @@ std::string spread_line(const std::string& label, const Spread& spread) {
   return out + fmt::format(" {:>9} {:>9}\n", spread.max, number_text(spread.mean));
 }
 
-/// One line for each batch and head; of many only the first.
+/// One line for each batch and head; only the first ones if there are many.
 std::string spreads_text(const Mask& mask, const Cost& cost) {
   std::string out =
       fmt::format("{:<16} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "distribution", "min",

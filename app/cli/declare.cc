@@ -1,4 +1,4 @@
-// Options that several commands share, and those of every command.
+// The options that several commands share, and those of every command.
 #include "app/cli/declare.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace maskctl::app {
 namespace {
 
-/// "--output" of "-o,--output": how messages name it.
+/// "--output" for "-o,--output": the name used in messages.
 std::string long_name(const std::string& names) { return names.substr(names.rfind("--")); }
 
 }  // namespace
@@ -50,7 +50,7 @@ void declare_globals(OptionList& list, GlobalOptions& globals) {
   static constexpr std::string_view kProgress[] = {"auto", "never"};
   list.choice("--progress", kProgress, "a line on stderr during long work",
               [&globals](std::size_t i) { globals.progress = i == 0; });
-  list.flag("--strict", "make an error of what is otherwise a note", globals.strict);
+  list.flag("--strict", "turn notes into errors", globals.strict);
   list.flag("--trace", "print on stderr which functions of MaskInfo are called", globals.trace);
   list.flag("-q,--quiet", "no notes and no progress on stderr", globals.quiet);
   list.flag("-v,--verbose", "say on stderr what is read and how long it took", globals.verbose);
@@ -75,9 +75,9 @@ void declare_source(OptionList& list, SourceOptions& source) {
                if (text == "mask-info") {
                  source.as_mask_info = true;
                } else if (text == "bf16" || text == "bfloat16") {
-                 // as two bytes of no type are read in any case
+                 // two untyped bytes are read as bfloat16 anyway
                } else if (text.starts_with("blockmap:")) {
-                 source.as = Kind::kBlockmap;
+                 source.as = ArrayKind::kBlockmap;
                  source.block = parse_block(text.substr(9), "--as blockmap");
                } else {
                  source.as = parse_kind(text, "--as");
@@ -87,7 +87,7 @@ void declare_source(OptionList& list, SourceOptions& source) {
   list.choice("--keep-value", kKeep, "the value that may attend (1)",
               [&source](std::size_t i) { source.keep_value_is_zero = i == 0; });
   list.value("--closed-below", "X",
-             "numbers of a bias at or below X are closed, all others open (as -1e4)",
+             "numbers of a bias at or below X close cells, all others open them (-1e4)",
              [&source](const std::string& text) {
                source.closed_below = parse_negative(text, "--closed-below");
              });
@@ -98,12 +98,12 @@ void declare_source(OptionList& list, SourceOptions& source) {
 void declare_semantics(OptionList& list, SourceOptions& source) {
   static constexpr std::string_view kSemantics[] = {"own", "ejkernel"};
   list.choice("--semantics", kSemantics,
-              "whose rules: ours (default), or those of ejkernel's MaskInfo, oddities included",
+              "rules to apply: ours (default), or those of ejkernel's MaskInfo, oddities included",
               [&source](std::size_t i) { source.ejkernel = i == 1; });
 }
 
 void declare_gzip(OptionList& list, int& gzip) {
-  list.value("--gzip", "LEVEL", "pack the arrays of an .npz or .h5, 1 (fast) to 9 (small)",
+  list.value("--gzip", "LEVEL", "compress the arrays of an .npz or .h5, 1 (fast) to 9 (small)",
              [&gzip](const std::string& text) {
                gzip = static_cast<int>(parse_integer(text, "--gzip", 1, 9));
              });

@@ -3,6 +3,7 @@
 
 #include "app/cli/declare.h"
 #include "app/cli/parse.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/values.h"
 
 namespace maskctl::app {
@@ -25,28 +26,18 @@ void layout(OptionList& list, const std::string& help, std::optional<attention::
 void call(OptionList& list, CallOptions& call) {
   list.operands("NAME=VALUE", call.words);
   declare_source(list, call.source);
-  list.text("--axes", "Tq=64+D=128", "extents of random arrays, for those that are not given",
+  list.text("--axes", "Tq=64+D=128", "extents of the random arrays that stand in for missing ones",
             call.axes);
   list.value("--random-dtype", "TYPE", "type of random arrays (float32)",
              [&call](const std::string& text) {
                call.random_dtype = parse_dtype(text, "--random-dtype");
              });
   layout(list,
-         "axes of the arrays that are given, and of results: time or heads first (as the "
-         "operation has them: bthd, but blocksparse_attention)",
+         "axes of given arrays and of results: time or heads first (default: that of the "
+         "operation, bthd except for blocksparse_attention)",
          call.layout);
-  list.integer("--seed", 0, "of random arrays (0)",
+  list.integer("--seed", 0, "seed of random arrays (0)",
                [&call](Index n) { call.seed = static_cast<std::uint64_t>(n); });
-}
-
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> out;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('+', begin), text.size());
-    out.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return out;
 }
 
 }  // namespace
@@ -54,14 +45,15 @@ std::vector<std::string> parts_of(const std::string& text) {
 void declare_attend(OptionList& list, AttendOptions& attend) {
   list.operand("OPERATION", attend.operation);
   call(list, attend.call);
-  list.text("--mask", "SOURCE", "a mask, beside what the arguments close", attend.call.mask);
-  backend(list, "--backend", "who computes: float64 in plain loops, or the fast path (cpu)",
+  list.text("--mask", "SOURCE", "a mask, in addition to what the arguments close",
+            attend.call.mask);
+  backend(list, "--backend", "how to compute: float64 in plain loops, or the fast path (cpu)",
           attend.backend);
   list.choice("--policy", kPolicies,
               "choose a config first: by measuring, or the usual one (no config)",
               [&attend](std::size_t i) { attend.policy = static_cast<attention::CacheMiss>(i); });
   list.text("--cache", "FOLDER", "keep tuned configs there", attend.cache);
-  list.flag("--gradients", "gradients too, of random cotangents or cotangent_NAME=SOURCE",
+  list.flag("--gradients", "compute gradients too, for random cotangents or cotangent_NAME=SOURCE",
             attend.gradients);
   list.flag("--list", "list the operations, or the arguments of one", attend.list);
   declare_destination(list, attend.output, "FILE.npz or another container; an .npy holds `out`");
@@ -71,18 +63,18 @@ void declare_attend(OptionList& list, AttendOptions& attend) {
 void declare_verify(OptionList& list, VerifyOptions& verify) {
   list.operand("SOURCE", verify.call.mask);
   call(list, verify.call);
-  list.text("--op", "OPERATION", "what is called (flash_attention)", verify.operation);
-  backend(list, "--backend", "whom to judge (cpu)", verify.backend);
-  backend(list, "--against", "the judge (reference)", verify.against);
+  list.text("--op", "OPERATION", "the operation to call (flash_attention)", verify.operation);
+  backend(list, "--backend", "the backend to judge (cpu)", verify.backend);
+  backend(list, "--against", "the backend to compare it with (reference)", verify.against);
   list.repeated("--given", "[NAME=]SOURCE",
-                "judge this output, or result of that name (lse, grad_query with cotangent_out=), "
-                "instead; give query, key and value too; may be repeated",
+                "judge this output instead, or the result of that name (lse, grad_query with "
+                "cotangent_out=); give query, key and value too; may be repeated",
                 verify.given);
   list.value(
       "--rtol", "X", "relative tolerance; without both, those of docs/numerics.md",
       [&verify](const std::string& text) { verify.relative = parse_number(text, "--rtol"); });
   list.value(
-      "--atol", "X", "absolute tolerance, times the largest value where that is above 1",
+      "--atol", "X", "absolute tolerance, times the largest value if that is above 1",
       [&verify](const std::string& text) { verify.absolute = parse_number(text, "--atol"); });
   list.flag("--no-gradients", "forward only", verify.no_gradients);
   list.flag("--json", "print JSON (maskctl.verify/1)", verify.json);
@@ -93,17 +85,17 @@ void declare_probe(OptionList& list, ProbeOptions& probe) {
   list.operand("SOURCE", probe.name);
   list.operand("OUT", probe.out);
   declare_source(list, probe.source);
-  list.integer("--heads", 1, "query heads; those of the mask",
+  list.integer("--heads", 1, "query heads (those of the mask)",
                [&probe](Index n) { probe.heads = n; });
-  list.integer("--kv-heads", 1, "key heads; as many as query heads",
+  list.integer("--kv-heads", 1, "key heads (as many as query heads)",
                [&probe](Index n) { probe.kv_heads = n; });
-  list.integer("--head-dim", 1, "head_dim of the kernel: keys that one pass shows (64)",
+  list.integer("--head-dim", 1, "head_dim of the kernel: how many keys one pass reveals (64)",
                [&probe](Index n) { probe.head_dim = n; });
   list.choice("--layout", kLayouts, "axes of the arrays: time or heads first (bthd)",
               [&probe](std::size_t i) { probe.layout = static_cast<attention::Layout>(i); });
   list.flag("--weights", "OUT holds attention weights [B,H,Q,K]", probe.weights);
   list.value(
-      "--threshold", "X", "open: more than X times the largest weight of the row (0)",
+      "--threshold", "X", "a weight above X times the largest of its row means open (0)",
       [&probe](const std::string& text) { probe.threshold = parse_number(text, "--threshold"); });
   declare_output(list, probe.output);
   list.flag("--json", "print JSON (maskctl.probe/1)", probe.json);
@@ -112,30 +104,30 @@ void declare_probe(OptionList& list, ProbeOptions& probe) {
 void declare_bench(OptionList& list, BenchOptions& bench) {
   list.operands("OPERATION", bench.operations);
   list.repeated("--mask", "PIPELINE",
-                "a mask to time: full, or steps on it; may be repeated (full, causal, "
+                "a mask to time: full, or steps applied to it; may be repeated (full, causal, "
                 "window:keys=256)",
                 bench.masks);
   list.value("--size", "N+N", "queries and keys, or tokens (1024)",
              [&bench](const std::string& text) {
                bench.sizes.clear();
-               for (const std::string& part : parts_of(text)) {
+               for (const std::string_view part : split(text, '+')) {
                  bench.sizes.push_back(parse_integer(part, "--size", 1, kMaxArgument));
                }
              });
-  list.text("--axes", "B=2+D=128", "other extents; Tq=1 goes before --size", bench.axes);
+  list.text("--axes", "B=2+D=128", "other extents; Tq=1 overrides --size", bench.axes);
   list.value("--backend", "NAME+NAME", "reference, cpu (cpu)", [&bench](const std::string& text) {
     bench.backends.clear();
-    for (const std::string& part : parts_of(text)) {
+    for (const std::string_view part : split(text, '+')) {
       bench.backends.push_back(
           static_cast<attention::Backend>(parse_choice(part, "--backend", kBackends)));
     }
   });
   list.flag("--backward", "time the backward pass too", bench.backward);
   layout(list,
-         "axes of the arrays: time or heads first; turning them is timed too, where the "
-         "operation takes the other",
+         "axes of the arrays: time or heads first; transposing them is timed too, if the "
+         "operation has the other layout",
          bench.layout);
-  list.integer("--repeat", 1, "runs that are timed, after one that is not (5)",
+  list.integer("--repeat", 1, "timed runs, after one that is not timed (5)",
                [&bench](Index n) { bench.repeats = n; });
   list.flag("--json", "print JSON (maskctl.bench/1)", bench.json);
 }

@@ -69,7 +69,7 @@ void apply_options(OptionList& list, Request& request) {
   declare_source(list, request.apply.source);
   declare_semantics(list, request.apply.source);
   declare_output(list, request.apply.output, true);
-  list.flag("--print", "print the pipeline as it was understood", request.apply.print);
+  list.flag("--print", "print the pipeline in canonical form", request.apply.print);
 }
 
 void combine_options(OptionList& list, Request& request) {
@@ -105,15 +105,14 @@ void convert_options(OptionList& list, Request& request) {
               "tokens outside documents in the cu_seqlens of a batch: segments of their own, or "
               "left out",
               [&convert](std::size_t i) { convert.padding = static_cast<PaddingTokens>(i); });
-  list.flag("--lossy", "write the nearest array where the kind cannot hold the mask",
-            convert.lossy);
+  list.flag("--lossy", "write the nearest array if the kind cannot hold the mask", convert.lossy);
   list.flag("--roundtrip", "say whether the array holds the mask; exit 1 when cells changed",
             convert.roundtrip);
 }
 
 void declare_config(OptionList& list, ModelConfigOptions& config, const std::string& help) {
   list.text("--hf-config", "FILE", help, config.file);
-  list.value("--assume", "causal", "what a model type that is not known is taken for",
+  list.value("--assume", "causal", "what to assume for an unknown model type",
              [&config](const std::string& text) {
                static constexpr std::string_view kWords[] = {"causal"};
                parse_choice(text, "--assume", kWords);
@@ -153,7 +152,7 @@ void cost_options(OptionList& list, Request& request) {
                [&query](Index n) { query.heads = n; });
   list.integer("--head-dim", 1, "numbers in a query, key or value (128)",
                [&query](Index n) { query.head_dim = n; });
-  list.integer("--ranks", 1, "devices that the queries are dealt out to (8)",
+  list.integer("--ranks", 1, "devices that share the queries (8)",
                [&query](Index n) { query.ranks = n; });
   list.flag("--json", "print JSON (maskctl.cost/1)", cost.json);
 }
@@ -167,7 +166,7 @@ void diff_options(OptionList& list, Request& request) {
              [&diff](const std::string& text) { diff.as_b = parse_kind(text, "--as-b"); });
   list.integer("--block", 1, "size of the blocks that are counted (128)",
                [&diff](Index n) { diff.block = n; });
-  list.flag("--show", "draw both masks over each other, where they differ first", diff.show);
+  list.flag("--show", "draw both masks over each other, at the first difference", diff.show);
   static constexpr std::string_view kStyles[] = {"shade", "ascii"};
   list.choice("--style", kStyles, "characters of --show",
               [&diff](std::size_t i) { diff.style = i == 0 ? Style::kShade : Style::kAscii; });
@@ -203,7 +202,7 @@ void blockmap_options(OptionList& list, Request& request) {
   list.flag("--no-shrink", "keep the columns that no row needs", map.no_shrink);
   list.flag("--no-downcast", "int32 indices, however small they are", map.no_downcast);
   list.flag("--dkv", "in the order of the backward pass: by key blocks", map.dkv);
-  list.flag("--dynamic", "the form for masks known only at run time: every block kept",
+  list.flag("--dynamic", "the form for masks known only at run time: keeps every block",
             map.dynamic);
   list.text("-o,--output", "DEST", "FILE.npz for the arrays, or -", map.dest);
   list.flag("-f,--force", "replace an existing file", map.force);
@@ -230,16 +229,16 @@ void check_options(OptionList& list, Request& request) {
   list.repeated("-e,--expect", "EXPECTATION",
                 "what must hold, may be repeated: causal, window:keys=N or any step that closes "
                 "cells; no-empty-rows, no-leak:SRC, symmetric, block-aligned:N, row-safe:block=N, "
-                "density:MIN..MAX, subset-of:SRC, equals:PIPELINE; without it mistakes are looked "
-                "for",
+                "density:MIN..MAX, subset-of:SRC, equals:PIPELINE; without it, check looks for "
+                "mistakes",
                 check.expectations);
   list.text("--segments", "SOURCE", "segment ids: no open cell may join two documents",
             check.segments);
-  list.text("--positions", "SOURCE", "position ids, which tell the documents too", check.positions);
-  list.text("--cu-seqlens", "SOURCE", "cumulative lengths, which tell the documents too",
+  list.text("--positions", "SOURCE", "position ids, another way to give the documents",
+            check.positions);
+  list.text("--cu-seqlens", "SOURCE", "cumulative lengths, another way to give the documents",
             check.cu_seqlens);
-  list.text("--bias", "SOURCE", "an additive bias that is given together with the mask",
-            check.bias);
+  list.text("--bias", "SOURCE", "an additive bias that is used together with the mask", check.bias);
   static constexpr std::string_view kFormats[] = {"text", "json", "junit", "sarif"};
   const auto choose = [&check](std::size_t i) {
     check.format = static_cast<CheckOptions::Format>(i);
@@ -254,10 +253,10 @@ void translate_options(OptionList& list, Request& request) {
   list.operand("ARGUMENTS", translate.arguments);
   declare_transforms(list, translate.source);
   list.text("--from", "LIBRARY",
-            "whose arguments ARGUMENTS are: ejkernel, ejkernel-flash, ejkernel-ragged, hf, fa, te, "
+            "the library of ARGUMENTS: ejkernel, ejkernel-flash, ejkernel-ragged, hf, fa, te, "
             "cudnn, xformers, flashinfer, flex, splash, vllm, ck_tile, flashmask, sdpa, mha, jax",
             translate.from);
-  list.text("--to", "LIBRARY+...", "what to write it for (all)", translate.to);
+  list.text("--to", "LIBRARY+...", "the libraries to write for (all)", translate.to);
   declare_config(list, translate.config, "the masks of the layers of a Hugging Face config.json");
   list.text("--table", "W",
             "how many keys a window of W is, for each library; all: every argument of every "
@@ -287,7 +286,7 @@ void seq_options(OptionList& list, Request& request) {
               [&seq](std::size_t i) { seq.from_mask = i == 1; });
   list.integer("--chunk", 1, "tokens in a chunk, for chunk-indices and chunk-offsets",
                [&seq](Index n) { seq.chunk = n; });
-  list.flag("--keep-empty", "number the sequences without tokens too", seq.keep_empty);
+  list.flag("--keep-empty", "number sequences without tokens too", seq.keep_empty);
   declare_destination(list, seq.output, "FILE.npy, FILE.npz:KEY, or - instead of text");
   list.flag("--json", "print JSON (maskctl.seq/1)", seq.json);
 }

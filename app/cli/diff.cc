@@ -1,4 +1,4 @@
-// maskctl diff: two masks compared, and why they differ.
+// maskctl diff: compares two masks and says why they differ.
 #include "maskctl/inspect/diff.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,8 @@ struct Both {
 };
 
 Both read_both(const DiffOptions& options, const GlobalOptions& globals) {
-  SourceOptions source = options.source;  // of A, then of B: one loader serves standard input once
+  SourceOptions source =
+      options.source;  // those of A, then of B: one loader, as standard input is read once
   Loader loader(source, globals);
   Mask a = loader.transformed(loader.read(options.a).mask);
   if (options.as_b) source.as = options.as_b;
@@ -47,12 +48,12 @@ std::string first_text(const MaskDiff& diff) {
 std::string chain_line(const char* label, const std::string& chain, const Residue& residue) {
   std::string out = fmt::format("{:<8}{}", label, chain.empty() ? "every cell open" : chain);
   if (residue.cells > 0) {
-    out += fmt::format(", but for {} cell{}", residue.cells, residue.cells == 1 ? "" : "s");
+    out += fmt::format(", except for {} cell{}", residue.cells, residue.cells == 1 ? "" : "s");
   }
   return out + "\n";
 }
 
-/// The cause, and what to apply to see it.
+/// The cause, and what can be applied to see it.
 std::string cause_text(const CauseReport& report) {
   const DiffCause& cause = report.cause;
   std::string out = fmt::format("cause   {}\n", cause.text);
@@ -64,7 +65,7 @@ std::string cause_text(const CauseReport& report) {
   return out;
 }
 
-/// Names the arrays of the chains, and writes them where a file was asked for.
+/// Names the arrays of the chains, and writes them if a file was given.
 CauseReport cause_of(const DiffOptions& options, const GlobalOptions& globals, DiffCause cause) {
   CauseReport report{std::move(cause), false, {}, {}, {}, {}};
   ChainArrays arrays("diff", options.dest);
@@ -84,7 +85,7 @@ CauseReport cause_of(const DiffOptions& options, const GlobalOptions& globals, D
   return report;
 }
 
-/// One line for each batch and head that differs; of many only the first.
+/// One line for each batch and head that differs; only the first ones if there are many.
 std::string planes_text(const MaskDiff& diff) {
   std::string out = fmt::format("\n{:<12}{:>14}{:>14}\n", "batch head", "only in A", "only in B");
   const std::size_t lines = std::min(diff.planes.size(), kPlaneLines);
@@ -116,7 +117,7 @@ std::string diff_text(const DiffReport& report) {
   return out;
 }
 
-/// The batch and head that differ first; 0 and 0 when none does.
+/// The first batch and head that differ; 0 and 0 when none does.
 Cell shown_plane(const MaskDiff& diff) { return diff.first.value_or(Cell{}); }
 
 std::string drawing(const DiffOptions& options, const GlobalOptions& globals, const Both& masks,

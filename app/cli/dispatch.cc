@@ -1,4 +1,4 @@
-// Variables, operands, commands.
+// Applies environment variables, checks operands and runs commands.
 #include "app/cli/dispatch.h"
 
 #include <fmt/format.h>
@@ -116,7 +116,7 @@ int run_check(Request& request) {
 
 int run_seq(Request& request) {
   if (request.seq.what.empty()) {
-    throw Error(Errc::kInvalidArgument, "seq: nothing asked; `maskctl seq --help` has examples");
+    throw Error(Errc::kInvalidArgument, "seq: nothing to do; `maskctl seq --help` has examples");
   }
   seq(request.seq, request.globals);
   return 0;
@@ -193,7 +193,8 @@ constexpr Command kCommands[] = {
     {"backends", run_backends},
 };
 
-/// Lines of MaskInfo to stderr; the variable alone announces nothing, as in the seed.
+/// Sends the trace of MaskInfo to stderr; with the variable alone it is not announced, as in
+/// ejkernel.
 void start_trace(bool announce) {
   const auto print = [](std::string_view line) { write_stderr(std::string(line) + "\n"); };
   if (announce) set_debug_sink(print);

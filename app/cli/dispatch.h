@@ -1,4 +1,4 @@
-// From options to the command that was asked for.
+// From options to the requested command.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace maskctl::app {
 
-/// All options of a command line; those of one command are used.
+/// The options of all commands; only those of the requested one are used.
 struct Request {
   GlobalOptions globals;
   InfoOptions info;
@@ -36,18 +36,19 @@ struct Request {
   BackendsOptions backends;
 };
 
-/// Options that stand on the command line, which variables do not change.
+/// Which options were given on the command line, so that variables do not override them.
 struct Given {
   bool max_bytes = false;
   bool threads = false;
   bool color = false;
 };
 
-/// MASKCTL_MAX_BYTES, MASKCTL_THREADS, MASKCTL_COLOR, EJKERNEL_MASK_DEBUG. Throws Error naming the
-/// variable.
+/// Reads MASKCTL_MAX_BYTES, MASKCTL_THREADS, MASKCTL_COLOR, EJKERNEL_MASK_DEBUG. Throws Error
+/// naming the variable.
 void read_environment(GlobalOptions& globals, const Given& given);
 
-/// Checks the operands and runs the command. Returns the exit status: 0, or 1 for the answer no.
+/// Checks the operands and runs the command. Returns the exit status: 0, or 1 for a negative
+/// answer.
 int dispatch(std::string_view command, Request& request);
 
 }  // namespace maskctl::app

@@ -1,4 +1,4 @@
-// maskctl gen: masks and segment ids from one step, or the mask of a model's layer.
+// maskctl gen: makes masks and segment ids from one step, or the mask of a model's layer.
 #include <fmt/format.h>
 
 #include <span>
@@ -38,9 +38,8 @@ Chain layer_chain(const GenOptions& options, const GlobalOptions& globals) {
                                  "--layer", 0, static_cast<Index>(layers.size()) - 1);
   const HfLayer& layer = layers[static_cast<std::size_t>(at)];
   if (!layer.has_mask) {
-    throw Error(
-        Errc::kInvalidArgument,
-        fmt::format("layer {} is {}: it has no mask, or none that is known", at, layer.type));
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("layer {} is {}: it has no mask, or an unknown one", at, layer.type));
   }
   return chain_of(layer);
 }

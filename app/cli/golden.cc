@@ -1,4 +1,4 @@
-// maskctl golden: masks that must stay what they were.
+// maskctl golden: checks that masks stay what they were.
 #include "maskctl/golden/golden.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A mistake in what a key says, with the place of the key in front.
+/// Calls `read`, and puts the place of the key in front of its error.
 template <typename Read>
 auto at_key(const std::string& manifest, Index line, const char* key, Read read) {
   try {
@@ -69,7 +69,7 @@ GoldenContext context_for(const GoldenOptions& options, const GlobalOptions& glo
     ExpectationContext context;
     context.bind = loader.context();
     context.pad_id = entry.pad_id;
-    std::vector<Expected> answers;
+    std::vector<ExpectationResult> answers;
     for (const std::string& text : entry.holds) {
       answers.push_back(maskctl::check(mask, parse_expectation(text, context)));
     }
@@ -82,7 +82,7 @@ GoldenContext context_for(const GoldenOptions& options, const GlobalOptions& glo
   return out;
 }
 
-/// All entries, or those named.
+/// All entries, or those that are named.
 std::vector<GoldenEntry> chosen(const Manifest& manifest, const std::vector<std::string>& names) {
   if (names.empty()) return manifest.entries;
   std::vector<std::string_view> known;
@@ -105,7 +105,7 @@ void write_text(const fs::path& path, const std::string& text) {
   file.commit();
 }
 
-/// Sources and golden files are named from the folder of their manifest.
+/// Changes to the folder of the manifest, to which sources and golden files are relative.
 void enter_folder_of(const std::string& manifest) {
   const fs::path folder = fs::path(manifest).parent_path();
   if (!folder.empty()) fs::current_path(folder);
@@ -149,7 +149,7 @@ int update(const GoldenOptions& options, const GlobalOptions& globals, const Man
   return 0;
 }
 
-/// "../masks/a.npz:mask" of a SOURCE, from the folder of the manifest.
+/// A SOURCE relative to the folder of the manifest: "../masks/a.npz:mask".
 std::string from_folder(const std::string& source, const fs::path& folder) {
   if (is_generator(source) || source.starts_with("q=") || source.starts_with("kv=")) return source;
   const SourceName named = parse_source_name(source);
@@ -167,7 +167,7 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-/// A manifest of these SOURCEs as they are now, each by the digest of its content.
+/// Writes a manifest of these SOURCEs as they are now, each with the digest of its content.
 int init(const GoldenOptions& options, const GlobalOptions& globals) {
   if (options.names.empty()) {
     throw Error(Errc::kInvalidArgument,
@@ -187,7 +187,8 @@ int init(const GoldenOptions& options, const GlobalOptions& globals) {
     if (!options.as.empty()) text += fmt::format("as = {}\n", quoted(options.as));
     text += fmt::format("expect = {{ sha256 = \"{}\" }}\n", digest);
   }
-  parse_manifest(options.manifest, text);  // two of one name, names that TOML cannot say
+  parse_manifest(options.manifest,
+                 text);  // catches duplicate names, and names that TOML cannot hold
   fs::create_directories(folder);
   write_text(options.manifest, text);
   write_stdout(fmt::format("{}: {} entries\n", options.manifest, options.names.size()));

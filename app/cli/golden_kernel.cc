@@ -14,7 +14,7 @@ bool is_result(std::string_view name) {
   return name == "out" || name == "lse" || name.starts_with("grad_");
 }
 
-/// q, k and v are what most kernels call them.
+/// Most kernels call them q, k and v.
 std::string_view full_name(std::string_view name) {
   if (name == "q") return "query";
   if (name == "k") return "key";
@@ -56,8 +56,8 @@ GoldenResult judge_kernel(const GoldenEntry& entry, const SourceOptions& how,
   if (verdict == attention::Verdict::kObeys) return out;
   const bool unclear = verdict == attention::Verdict::kUnclear;
   out.status = unclear ? Status::kError : Status::kDiffers;
-  out.message =
-      unclear ? "the kernel's arrays do not tell its mask" : "the kernel does not obey its mask";
+  out.message = unclear ? "the kernel's arrays do not determine its mask"
+                        : "the kernel does not obey its mask";
   out.cause = verdict_text(report.judgement);
   return out;
 }

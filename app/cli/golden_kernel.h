@@ -1,4 +1,4 @@
-// Entries of golden manifests that hold a kernel's run: whether it obeys the declared mask.
+// Golden entries with a kernel's run: checks whether it obeys the declared mask.
 #pragma once
 
 #include "app/cli/options.h"
@@ -6,8 +6,8 @@
 
 namespace maskctl::app {
 
-/// `how`: how the mask of the entry is read, steps included. The arrays and options of
-/// entry.kernel are those of `verify`; out, lse and grad_* are what the kernel gave.
+/// `how` says how the mask of the entry is read, including steps. The arrays and options of
+/// entry.kernel are those of `verify`; out, lse and grad_* are results of the kernel.
 GoldenResult judge_kernel(const GoldenEntry& entry, const SourceOptions& how,
                           const GlobalOptions& globals);
 

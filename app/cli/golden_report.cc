@@ -1,4 +1,4 @@
-// golden as text, JUnit XML, annotations of GitHub and JSON.
+// The forms of golden: text, JUnit XML, GitHub annotations and JSON.
 #include "app/cli/golden_report.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ std::string indented(const std::string& lines) {
   return out;
 }
 
-/// As GitHub wants texts in its command lines.
+/// Escapes text the way GitHub requires in its workflow commands.
 std::string command_escaped(std::string_view text, bool property) {
   std::string out;
   for (const char c : text) {

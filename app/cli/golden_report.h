@@ -1,4 +1,4 @@
-// What golden found out, and its forms.
+// The result of golden, and its forms.
 #pragma once
 
 #include <string>
@@ -19,16 +19,16 @@ struct GoldenReport {
   std::vector<GoldenCase> cases;
 
   Index count(GoldenResult::Status status) const;
-  /// 0 all passed, 1 some differ, 2 some could not be compared.
+  /// 0 if all passed, 1 if some differ, 2 if some could not be compared.
   int exit_status() const;
 };
 
 std::string_view expect_name(GoldenEntry::Expect expect);
 
 std::string golden_text(const GoldenReport& report);
-/// JUnit XML, a test case for each entry.
+/// JUnit XML, one test case per entry.
 std::string golden_junit(const GoldenReport& report);
-/// Lines "::error file=FILE,line=N::..." of entries that did not pass.
+/// Lines "::error file=FILE,line=N::..." for entries that did not pass.
 std::string golden_annotations(const GoldenReport& report);
 /// {"schema": "maskctl.golden/1", ...}.
 std::string golden_json(const GoldenReport& report);
@@ -41,7 +41,7 @@ std::string golden_update_text(const std::vector<GoldenWritten>& written);
 /// {"schema": "maskctl.golden-update/1", ...}.
 std::string golden_update_json(const std::string& manifest,
                                const std::vector<GoldenWritten>& written);
-/// {"schema": "maskctl.golden-list/1", ...}: entries as the manifest has them.
+/// {"schema": "maskctl.golden-list/1", ...}: the entries as in the manifest.
 std::string golden_list_json(const std::string& manifest, const std::vector<GoldenEntry>& entries);
 
 }  // namespace maskctl::app

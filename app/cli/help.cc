@@ -1,4 +1,4 @@
-// Summaries, examples and their layout.
+// The summaries and examples of commands, and their layout.
 #include "app/cli/help.h"
 
 #include <fmt/format.h>
@@ -82,7 +82,7 @@ constexpr CommandHelp kCommands[] = {
      "  maskctl seq lens cu.npy\n"
      "  maskctl seq cu-seqlens valid.npy --as padding -o cu.npy\n"
      "  maskctl seq chunk-indices cu.npy --chunk 64\n"},
-    {"blockmap", "SOURCE", "what a block-sparse kernel loads: classes of blocks, prefetch order",
+    {"blockmap", "SOURCE", "what a block-sparse kernel loads: block classes, prefetch order",
      "  maskctl blockmap mask.npy --block 128\n"
      "  maskctl blockmap seg.npy --as segments -t causal --block 128x256 -o map.npz\n"},
     {"ops", "[NAME]", "list the steps of pipelines, or explain one",
@@ -117,7 +117,7 @@ constexpr std::string_view kExamples =
     "  maskctl gen causal:n=1024 -o causal.npy\n";
 constexpr std::string_view kConcepts =
     "SOURCE is FILE.npy, FILE.npz:KEY, FILE.h5:/DATASET, FILE.safetensors:NAME, - (standard\n"
-    "input), gen:STEP (made on the spot), or q=SOURCE,kv=SOURCE for two arrays.\n"
+    "input), gen:STEP (generated), or q=SOURCE,kv=SOURCE for two arrays.\n"
     "PIPELINE is STEP | STEP ...; a STEP is NAME:VALUE,KEY=VALUE. -t may be repeated instead of\n"
     "writing '|', and -t @FILE reads a file. `maskctl ops` lists the steps.\n";
 
@@ -196,7 +196,7 @@ std::string unknown_word(std::string_view word, std::string_view command,
                      : command.empty() ? "unknown command"
                                        : "unexpected argument";
   auto near = nearest(word, names);
-  const bool is_short = word.size() < 6;  // two edits make nearly anything of "--jsn"
+  const bool is_short = word.size() < 6;  // two edits turn "--jsn" into nearly anything
   if (is_option && is_short && near && near->substr(0, 3) != word.substr(0, 3)) near.reset();
   const char* gap = command.empty() ? "" : " ";
   return fmt::format("{}{}{} '{}'; {}", command, command.empty() ? "" : ": ", what, shown(word),

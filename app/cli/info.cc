@@ -1,4 +1,4 @@
-// maskctl info: what a SOURCE is and holds.
+// maskctl info: what a SOURCE is and contains.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -35,7 +35,7 @@ InfoReport mask_report(const std::string& source, Loader& loader, const SourceOp
   return report;
 }
 
-/// A MaskInfo and, when asked for, how a mesh splits it.
+/// A MaskInfo and, if requested, how a mesh splits it.
 InfoReport ejkernel_report(const std::string& source, Loader& loader, const InfoOptions& options,
                            const GlobalOptions& globals) {
   const MaskInfo info = with_axes(loader.transformed(loader.mask_info(source)), options.axes);
@@ -70,13 +70,13 @@ InfoReport report_on(const std::string& source, Loader& loader, const InfoOption
   }
 }
 
-/// The report, or what is wrong with the SOURCE: the others are still looked at.
+/// The report, or what is wrong with the SOURCE, so that the others are still examined.
 InfoReport report_or_error(const std::string& source, Loader& loader, const InfoOptions& options,
                            const GlobalOptions& globals) {
   try {
     return report_on(source, loader, options, globals);
   } catch (const PipelineError&) {
-    throw;  // the steps are the same for all
+    throw;  // the steps are wrong for all SOURCEs
   } catch (const Error& error) {
     if (options.sources.size() == 1) throw;
     InfoReport report;
@@ -101,7 +101,7 @@ std::string arrays_text(const InfoReport& report) {
   if (!report.fits.empty()) {
     out += line("kind", fmt::format("fits {}; say which with --as", fmt::join(report.fits, ", ")));
   } else if (!report.reason.empty()) {
-    out += line("kind", "no mask: " + report.reason);
+    out += line("kind", "not a mask: " + report.reason);
   } else if (report.arrays.size() == 1) {
     out += line("kind", "no kind of mask has this shape and these values");
   }

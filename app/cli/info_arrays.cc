@@ -1,4 +1,4 @@
-// The arrays of a SOURCE that is no mask, by their headers.
+// The arrays of a SOURCE that is not a mask, from their headers.
 #include "app/cli/info_arrays.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ ReadOptions read_options(const GlobalOptions& globals) {
   return {globals.max_bytes, globals.strict};
 }
 
-/// "bool" for "|b1", as for every other file; classes without a dtype as they are.
+/// "bool" for "|b1", as for other files; classes without a dtype unchanged.
 std::string dtype_text(const std::string& descr) {
   try {
     return std::string(name(parse_npy_descr(descr).dtype));
@@ -32,7 +32,7 @@ std::string dtype_text(const std::string& descr) {
   }
 }
 
-/// Shape, dtype and attributes of what an HDF5 file holds, without reading any data.
+/// The shapes, dtypes and attributes in an HDF5 file, without reading any data.
 InfoReport hdf5_report(const std::string& source, const ReadOptions& options) {
   const Hdf5Listing listing = list_hdf5(ByteSource(source), options);
   InfoReport report;
@@ -51,7 +51,7 @@ InfoReport hdf5_report(const std::string& source, const ReadOptions& options) {
   return report;
 }
 
-/// The tensors of a safetensors file, from its header, also those of types that are not read.
+/// The tensors of a safetensors file, from its header, including types that cannot be read.
 InfoReport tensors_report(const std::string& source, ByteSource bytes, const ReadOptions& options) {
   InfoReport report;
   report.source = source;
@@ -79,7 +79,7 @@ InfoReport npz_report(const std::string& source, const ReadOptions& options) {
   return report;
 }
 
-/// One array, or the arrays that together are runs or ids of both sides.
+/// True for one array, or arrays that together are runs or the ids of both sides.
 bool is_one_mask(const std::vector<ArrayReport>& arrays) {
   const auto has = [&](std::string_view wanted) {
     return std::ranges::any_of(arrays, [&](const ArrayReport& array) {
@@ -91,7 +91,7 @@ bool is_one_mask(const std::vector<ArrayReport>& arrays) {
          (has("indptr") && has("begin") && has("end") && has("shape"));
 }
 
-/// Nothing for a container that reads as one mask.
+/// Nothing for a container that can be read as one mask.
 std::optional<InfoReport> if_several(InfoReport report) {
   if (report.arrays.empty()) {
     throw Error(Errc::kFormat, fmt::format("{}: holds no arrays", report.source));
@@ -105,7 +105,7 @@ std::optional<InfoReport> if_several(InfoReport report) {
   return report;
 }
 
-/// An array that fits several kinds of mask, or none.
+/// Reports an array that fits several kinds of mask, or none.
 std::optional<InfoReport> npy_report(const std::string& source, const ReadOptions& options) {
   const NpyReader reader(ByteSource(source), options);
   const NpyHeader& header = reader.header();
@@ -115,21 +115,21 @@ std::optional<InfoReport> npy_report(const std::string& source, const ReadOption
   InfoReport report;
   report.source = source;
   report.arrays.push_back({"", std::string(name(header.dtype)), header.shape});
-  for (const Kind kind : choice.kinds) report.fits.emplace_back(name(kind));
+  for (const ArrayKind kind : choice.kinds) report.fits.emplace_back(name(kind));
   return report;
 }
 
-/// The only array of a SOURCE, or the named one, as its header has it.
+/// The only array of a SOURCE, or the named one, as described by its header.
 std::optional<ArrayReport> outline(const std::string& source, const ReadOptions& options) {
   const SourceName named = parse_source_name(source);
   if (named.path == "-") return std::nullopt;
   ByteSource bytes(named.path);
-  const Content content = sniff(bytes);
-  if (content == Content::kNpy) return array_report("", read_npy_outline(bytes));
+  const FileType type = sniff(bytes);
+  if (type == FileType::kNpy) return array_report("", read_npy_outline(bytes));
   InfoReport all;
-  if (content == Content::kZip) all = npz_report(named.path, options);
-  if (content == Content::kHdf5) all = hdf5_report(named.path, options);
-  if (content == Content::kSafetensors) {
+  if (type == FileType::kZip) all = npz_report(named.path, options);
+  if (type == FileType::kHdf5) all = hdf5_report(named.path, options);
+  if (type == FileType::kSafetensors) {
     all = tensors_report(named.path, std::move(bytes), options);
   }
   for (ArrayReport& array : all.arrays) {
@@ -141,7 +141,7 @@ std::optional<ArrayReport> outline(const std::string& source, const ReadOptions&
   return std::nullopt;
 }
 
-/// Whether the array can be read at all, and what its finite numbers are where it is a bias.
+/// Checks that the array can be read at all, and describes its finite numbers if it is a bias.
 void describe_numbers(const std::string& source, const ReadOptions& options, InfoReport& report) {
   const Tensor array = read_array(source, options);
   const bool is_bias = is_floating(array.dtype()) && array.rank() >= 2 && array.rank() <= 4 &&
@@ -159,7 +159,7 @@ void describe_numbers(const std::string& source, const ReadOptions& options, Inf
 std::optional<InfoReport> no_mask(const std::string& source, const Error& reason,
                                   const SourceOptions& how, const GlobalOptions& globals) {
   if (is_generator(source) || source.starts_with("q=") || source.starts_with("kv=")) return {};
-  if (how.as && how.as != Kind::kBias) return {};
+  if (how.as && how.as != ArrayKind::kBias) return {};
   const ReadOptions options = read_options(globals);
   std::optional<ArrayReport> array = outline(source, options);
   if (!array) return {};
@@ -183,13 +183,13 @@ std::optional<InfoReport> arrays_only(const std::string& source, const SourceOpt
   if (named.path == "-" || !named.member.empty()) return std::nullopt;
   ByteSource bytes(named.path);
   if (!bytes.seekable()) return std::nullopt;
-  const Content content = sniff(bytes);
-  if (content == Content::kZip) return if_several(npz_report(source, options));
-  if (content == Content::kHdf5) return if_several(hdf5_report(source, options));
-  if (content == Content::kSafetensors) {
+  const FileType type = sniff(bytes);
+  if (type == FileType::kZip) return if_several(npz_report(source, options));
+  if (type == FileType::kHdf5) return if_several(hdf5_report(source, options));
+  if (type == FileType::kSafetensors) {
     return if_several(tensors_report(source, std::move(bytes), options));
   }
-  if (content == Content::kNpy) return npy_report(source, options);
+  if (type == FileType::kNpy) return npy_report(source, options);
   return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// What `info` says about a SOURCE that holds arrays but does not say which mask they are.
+// What `info` says about a SOURCE whose arrays do not determine a mask.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace maskctl::app {
 
-/// Nothing where the SOURCE reads as one mask, or where only reading it can tell.
+/// Nothing if the SOURCE can be read as one mask, or if only reading it can tell.
 std::optional<InfoReport> arrays_only(const std::string& source, const SourceOptions& how,
                                       const GlobalOptions& globals);
 
-/// What can be told of an array that is no mask, for `reason`: dtype, shape, what its numbers are.
-/// Nothing where it is not one array of a file, or was asked for as another kind. Throws Error when
-/// its elements cannot be read though their type can.
+/// What can be said about an array that is not a mask, for `reason`: dtype, shape, its numbers.
+/// Nothing if it is not a single array of a file, or was requested as another kind. Throws Error
+/// when its elements cannot be read although their type can.
 std::optional<InfoReport> no_mask(const std::string& source, const Error& reason,
                                   const SourceOptions& how, const GlobalOptions& globals);
 

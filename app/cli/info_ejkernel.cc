@@ -9,6 +9,7 @@
 
 #include "app/cli/output.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/mask/info/sharding.h"
 #include "maskctl/pipeline/diagnostic.h"
 #include "maskctl/tensor/convert.h"
@@ -38,17 +39,7 @@ AxisName axis_of(Names names) {
   return names;
 }
 
-Names split(std::string_view text, char separator) {
-  Names parts;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.emplace_back(text.substr(begin, end - begin));
-    if (end == text.size()) return parts;
-    begin = end + 1;
-  }
-}
-
-/// Drops the names that the mesh lacks and says so once each.
+/// Drops names that the mesh lacks, and notes each once.
 AxisName in_mesh(const AxisName& axis, const Mesh& mesh, Names& dropped) {
   Names kept;
   for (const std::string& name : names_of(axis)) {
@@ -140,10 +131,13 @@ MaskInfo with_axes(const MaskInfo& info, const std::string& axes) {
   MaskInfoFields fields = info.fields();
   AxisName* targets[] = {&fields.axes.batch, &fields.axes.qheads, &fields.axes.kvheads,
                          &fields.axes.sequence};
-  for (const std::string& part : split(axes, ',')) {
+  for (const std::string_view part : split(axes, ',')) {
     const std::size_t equals = std::min(part.find('='), part.size());
-    const auto found = std::ranges::find(kAxes, std::string_view(part).substr(0, equals));
-    Names names = equals < part.size() ? split(part.substr(equals + 1), '+') : Names();
+    const auto found = std::ranges::find(kAxes, part.substr(0, equals));
+    Names names;
+    if (equals < part.size()) {
+      for (const auto name : split(part.substr(equals + 1), '+')) names.emplace_back(name);
+    }
     if (found == kAxes.end() || names.empty() || std::ranges::count(names, "") > 0) {
       throw Error(Errc::kInvalidArgument,
                   fmt::format("--axes '{}': expected batch=, heads=, kv-heads= or sequence= with "

@@ -1,4 +1,4 @@
-// What `info` says about a MaskInfo: the seed's properties, and how a mesh of devices splits it.
+// What `info` says about a MaskInfo: ejkernel's properties, and how a mesh of devices splits it.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace maskctl::app {
 
-/// Each property read on a copy of its own, since reading one may change the next.
+/// Reads each property on a separate copy, because reading one may change the next.
 MaskInfoReport report_of(const MaskInfo& info);
-/// The axis names of --axes put in place of those that `info` has.
+/// Replaces the axis names of `info` by those of --axes.
 MaskInfo with_axes(const MaskInfo& info, const std::string& axes);
-/// Axes that the mesh lacks are dropped with a note, unless --strict.
+/// Drops axes that the mesh lacks, with a note, unless --strict is given.
 MeshReport mesh_report(const MaskInfo& info, const InfoOptions& options,
                        const GlobalOptions& globals);
 
-/// Lines under the heading of a source.
+/// The lines below the heading of a source.
 std::string mask_info_text(const MaskInfoReport& report);
 std::string mesh_text(const MeshReport& report);
 

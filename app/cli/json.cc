@@ -6,7 +6,7 @@
 namespace maskctl::app {
 namespace {
 
-/// Whole numbers, nested as the array is.
+/// Whole numbers, nested like the axes of the array.
 Json numbers(const Tensor& tensor) {
   const auto values = as_int64(tensor, "values");
   if (tensor.rank() < 2) return values;
@@ -116,7 +116,7 @@ Json json_of(const PlaneStats& stats, Index keys) {
   return out;
 }
 
-Json json_of(const OpArg& arg) {
+Json json_of(const ArgumentInfo& arg) {
   Json out{{"name", arg.name},         {"value", placeholder(arg.type)}, {"help", arg.help},
            {"required", arg.required}, {"positional", arg.positional},   {"group", arg.group}};
   out["default"] = arg.fallback.empty() ? Json(nullptr) : Json(arg.fallback);
@@ -124,11 +124,11 @@ Json json_of(const OpArg& arg) {
   return out;
 }
 
-Json json_of(const OpInfo& op) {
-  Json out{{"name", op.name},       {"kind", name(op.kind)}, {"meaning", op.meaning},
-           {"formula", op.formula}, {"usage", usage(op)},    {"example", op.example}};
+Json json_of(const StepInfo& info) {
+  Json out{{"name", info.name},       {"kind", name(info.kind)}, {"meaning", info.meaning},
+           {"formula", info.formula}, {"usage", usage(info)},    {"example", info.example}};
   out["arguments"] = Json::array();
-  for (const OpArg& arg : op.args) out["arguments"].push_back(json_of(arg));
+  for (const ArgumentInfo& arg : info.args) out["arguments"].push_back(json_of(arg));
   return out;
 }
 
@@ -150,7 +150,7 @@ std::string stats_json(std::string_view source, const Mask& mask, const Stats& s
   return text_of(out);
 }
 
-/// What can be applied: chains that name arrays only where these were written, else an edit of A.
+/// What can be applied: chains, if the arrays that they name were written, else an edit of A.
 Json json_of(const CauseReport& report) {
   const DiffCause& cause = report.cause;
   Json out{{"kind", cause.kind}, {"text", cause.text}};
@@ -216,10 +216,10 @@ std::string blockmap_json(const BlockmapReport& report) {
   return text_of(out);
 }
 
-std::string ops_json(std::span<const OpInfo* const> ops) {
+std::string ops_json(std::span<const StepInfo* const> ops) {
   Json out{{"schema", "maskctl.ops/1"}};
   out["steps"] = Json::array();
-  for (const OpInfo* op : ops) out["steps"].push_back(json_of(*op));
+  for (const StepInfo* info : ops) out["steps"].push_back(json_of(*info));
   return text_of(out);
 }
 

@@ -17,7 +17,7 @@ std::string why_json(const std::string& source, const Why& why);
 std::string audit_json(const std::string& source, const std::string& map, const Mask& mask,
                        const BlockAudit& audit);
 
-/// One mask and what to write for it in each library. `layers`: those of a model, else empty.
+/// One mask, and the code for each library. `layers`: those of a model with this mask, else empty.
 struct TranslateReport {
   std::string layers;
   std::string pipeline;

@@ -1,4 +1,4 @@
-// What all JSON reports share. Include it only where JSON is made: nlohmann-json is slow to
+// What all JSON reports share. Include it only where JSON is made, because nlohmann-json is slow to
 // compile.
 #pragma once
 
@@ -13,7 +13,8 @@ namespace maskctl::app {
 
 using Json = nlohmann::ordered_json;
 
-/// Ended by a line feed. Bytes of a file name that are not UTF-8 become the replacement character.
+/// The JSON text with a newline. Bytes of a file name that are not UTF-8 become the replacement
+/// character.
 inline std::string text_of(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -34,7 +35,7 @@ inline Json json_of(const std::optional<Cell>& cell) {
   return cell ? json_of(*cell) : Json(nullptr);
 }
 
-/// The cells listed, each as [batch, head, query, key].
+/// The listed cells, each as [batch, head, query, key].
 inline Json json_of(const Residue& residue) {
   Json out = Json::array();
   for (const Cell& cell : residue.first) {
@@ -43,15 +44,15 @@ inline Json json_of(const Residue& residue) {
   return out;
 }
 
-/// The first cell that differs and which of the two masks, by these names, it is open in; null
-/// when none does.
+/// The first cell that differs, and the mask (by these names) in which it is open; null if none
+/// differs.
 inline Json first_difference(const MaskDiff& diff, const char* a, const char* b) {
   Json out = json_of(diff.first);
   if (diff.first) out["open_in"] = diff.first_in_a ? a : b;
   return out;
 }
 
-/// [batch][head] -> number of the plane.
+/// [batch][head] -> index of the plane.
 inline Json plane_numbers(const Mask& mask) {
   Json out = Json::array();
   for (Index b = 0; b < mask.batch(); ++b) {

@@ -15,7 +15,7 @@ bool has_heads_beside_time(std::string_view axes) {
                                  : axes.starts_with("B H") && axes.find(" T") != axes.npos;
 }
 
-/// The axes of the argument that an argument or a result is like.
+/// The axes of the argument whose layout an argument or result shares.
 std::string_view axes_of(const Operation& operation, std::string_view name) {
   if (name.starts_with("grad_")) name.remove_prefix(5);
   if (name == "out" || name == "cotangent_out") return operation.fields.front().axes;
@@ -23,7 +23,7 @@ std::string_view axes_of(const Operation& operation, std::string_view name) {
   return found == operation.fields.end() ? "" : found->axes;
 }
 
-/// Axes 1 and 2 exchanged.
+/// Swaps axes 1 and 2.
 Tensor exchanged(const Tensor& from) {
   const Index batch = from.extent(0), outer = from.extent(1), inner = from.extent(2);
   Tensor to(from.dtype(), {batch, inner, outer, from.extent(3)});

@@ -1,4 +1,4 @@
-// Arrays whose heads stand before time, or after, for operations that want the other.
+// Arrays with heads before or after time, for operations that require the other order.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace maskctl::app {
 
-/// The layout that an operation takes: [B,H,T,D] where its first array says so.
+/// The layout of an operation: [B,H,T,D] if its first array is declared so.
 attention::Layout own_layout(const attention::Operation& operation);
 
-/// An argument ("key", "cotangent_out") or result ("out", "grad_key") turned from `layout` to the
-/// operation's, or back, which is the same; those without an axis of heads beside time, and all
-/// where `layout` is absent or the operation's own, stay.
+/// Transposes an argument ("key", "cotangent_out") or result ("out", "grad_key") between `layout`
+/// and the operation's; both directions are the same. Arrays without axes of heads and time stay,
+/// and so do all when `layout` is absent or the operation's own.
 Tensor turned(const attention::Operation& operation, const std::string& name, Tensor tensor,
               std::optional<attention::Layout> layout);
 

@@ -1,4 +1,4 @@
-// SOURCEs to masks.
+// Loads SOURCEs as masks.
 #include "app/cli/load.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ MaskReadOptions Loader::options() const {
   out.pad_id = source_.pad_id;
   out.closed_below = source_.closed_below;
   out.shape = source_.shape;
-  if (source_.block) out.block = BlockExtent{source_.block->q, source_.block->k};
+  out.block = source_.block;
   out.read.max_bytes = globals_.max_bytes;
   out.read.strict = globals_.strict;
   return out;
@@ -60,7 +60,7 @@ LoadedMask Loader::read(const std::string& source) {
 
 LoadedMask Loader::read_segments(const std::string& source) {
   MaskReadOptions as_segments;
-  as_segments.as = Kind::kSegments;
+  as_segments.as = ArrayKind::kSegments;
   as_segments.pad_id = source_.pad_id;
   as_segments.read = options().read;
   return read_as(source, as_segments);
@@ -81,11 +81,11 @@ LoadedMask Loader::from_generator(const std::string& source, const MaskReadOptio
   Generated made = generate(source, context());
   LoadedMask out;
   if (auto* ids = std::get_if<Tensor>(&made)) {
-    if (options.as.value_or(Kind::kSegments) != Kind::kSegments) {
+    if (options.as.value_or(ArrayKind::kSegments) != ArrayKind::kSegments) {
       throw Error(Errc::kInvalidArgument,
                   fmt::format("{}: makes segment ids; leave --as out", source));
     }
-    out.kind = Kind::kSegments;
+    out.kind = ArrayKind::kSegments;
     out.dtype = name(ids->dtype());
     out.array_shape = ids->shape();
     out.mask = mask_from_segments(*ids, *ids, options.pad_id);
@@ -94,7 +94,7 @@ LoadedMask Loader::from_generator(const std::string& source, const MaskReadOptio
     return out;
   }
   out.mask = std::get<Mask>(std::move(made));
-  if (options.as.value_or(Kind::kDense) != Kind::kDense) {
+  if (options.as.value_or(ArrayKind::kDense) != ArrayKind::kDense) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("{}: makes a mask, not {}", source, name(*options.as)));
   }

@@ -1,4 +1,4 @@
-// SOURCEs of the command line: files, pipes, generated masks, and the steps applied to them.
+// The SOURCEs of a command line: files, pipes, generated masks, and the steps applied to them.
 #pragma once
 
 #include <memory>
@@ -12,25 +12,25 @@
 
 namespace maskctl::app {
 
-/// Reads the sources of one command. Standard input serves one of them.
+/// Reads the sources of one command. Only one of them may be standard input.
 class Loader {
  public:
   Loader(const SourceOptions& source, const GlobalOptions& globals)
       : source_(source), globals_(globals) {}
 
-  /// An array as it is, for commands that read no mask.
+  /// An array as stored, for commands that read no mask.
   Tensor array(const std::string& source);
-  /// A mask as --as and its companions say, without transforms.
+  /// A mask as --as and related options say, without transforms.
   LoadedMask read(const std::string& source);
-  /// The ids along both axes that a SOURCE names, as a segments mask would have them.
+  /// The ids along both axes from a SOURCE, as a segments mask would have them.
   LoadedMask read_segments(const std::string& source);
   /// The chain of all -t options.
   Chain chain();
   /// The mask after the chain.
   Mask transformed(Mask mask);
-  /// MaskInfo of a SOURCE: a stored one, or made by the constructor of its kind.
+  /// The MaskInfo of a SOURCE: a stored one, or made by the constructor for its kind.
   MaskInfo mask_info(const std::string& source);
-  /// The MaskInfo after all -t options as calls of its methods.
+  /// The MaskInfo after all -t options, applied as calls of its methods.
   MaskInfo transformed(MaskInfo info);
   /// How steps read their SOURCEs.
   BindContext context();

@@ -1,4 +1,4 @@
-// SOURCEs as ejkernel's MaskInfo.
+// Loads SOURCEs as ejkernel's MaskInfo.
 #include <fmt/format.h>
 
 #include "app/cli/load.h"
@@ -28,11 +28,11 @@ MaskInfo Loader::mask_info(const std::string& source) {
     take_stdin(source);
     return read_mask_info(source, options().read);
   }
-  if (source_.as == Kind::kPadding && !generated) {
+  if (source_.as == ArrayKind::kPadding && !generated) {
     const MaskArray valid(array(source));
     return MaskInfo::from_attention_mask(valid, !source_.keep_value_is_zero);
   }
-  if (source_.as == Kind::kPairs && source_.shape && !two && !generated) {
+  if (source_.as == ArrayKind::kPairs && source_.shape && !two && !generated) {
     const Index queries = (*source_.shape)[2], keys = (*source_.shape)[3];
     return MaskInfo::from_cu_seqlens(array(source), queries, nullptr, keys);
   }

@@ -1,4 +1,4 @@
-// What attention runs on here.
+// The machine that attention runs on.
 #pragma once
 
 #include "app/cli/attention_json.h"

@@ -1,6 +1,4 @@
-// maskctl ops: the steps of pipelines, listed or explained.
-#include "maskctl/pipeline/ops.h"
-
+// maskctl ops: lists the steps of pipelines, or explains one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,17 +8,18 @@
 #include "app/cli/report.h"
 #include "maskctl/base/error.h"
 #include "maskctl/pipeline/diagnostic.h"
+#include "maskctl/pipeline/step_infos.h"
 
 namespace maskctl::app {
 namespace {
 
-std::string_view heading(OpKind kind) {
+std::string_view heading(StepKind kind) {
   switch (kind) {
-    case OpKind::kAnd:
+    case StepKind::kAnd:
       return "close cells (keep only what the step names)";
-    case OpKind::kOr:
+    case StepKind::kOr:
       return "open cells (what the step names is added)";
-    case OpKind::kOwn:
+    case StepKind::kOwn:
       return "have a rule of their own";
   }
   return "";
@@ -28,21 +27,21 @@ std::string_view heading(OpKind kind) {
 
 std::string listing() {
   std::size_t width = 0;
-  for (const OpInfo& op : maskctl::ops()) width = std::max(width, op.name.size());
+  for (const StepInfo& info : maskctl::step_infos()) width = std::max(width, info.name.size());
   std::string out = "Steps of -t, applied left to right. `maskctl ops NAME` explains one.\n";
-  for (const OpKind kind : {OpKind::kAnd, OpKind::kOr, OpKind::kOwn}) {
+  for (const StepKind kind : {StepKind::kAnd, StepKind::kOr, StepKind::kOwn}) {
     out += fmt::format("\nSteps that {}:\n", heading(kind));
-    for (const OpInfo& op : maskctl::ops()) {
-      if (op.kind == kind) out += fmt::format("  {:<{}}  {}\n", op.name, width, op.meaning);
+    for (const StepInfo& info : maskctl::step_infos()) {
+      if (info.kind == kind) out += fmt::format("  {:<{}}  {}\n", info.name, width, info.meaning);
     }
   }
   return out;
 }
 
-const OpInfo& known(const std::string& name) {
-  if (const OpInfo* op = find_op(name)) return *op;
+const StepInfo& known(const std::string& name) {
+  if (const StepInfo* info = find_step(name)) return *info;
   std::vector<std::string_view> names;
-  for (const OpInfo& op : maskctl::ops()) names.push_back(op.name);
+  for (const StepInfo& info : maskctl::step_infos()) names.push_back(info.name);
   const auto near = nearest(name, names);
   throw Error(Errc::kInvalidArgument, fmt::format("ops: unknown step '{}'; {}", shown(name),
                                                   near ? fmt::format("did you mean '{}'?", *near)
@@ -52,11 +51,11 @@ const OpInfo& known(const std::string& name) {
 }  // namespace
 
 void ops(const OpsOptions& options) {
-  std::vector<const OpInfo*> chosen;
+  std::vector<const StepInfo*> chosen;
   if (!options.name.empty()) {
     chosen.push_back(&known(options.name));
   } else {
-    for (const OpInfo& op : maskctl::ops()) chosen.push_back(&op);
+    for (const StepInfo& info : maskctl::step_infos()) chosen.push_back(&info);
   }
   if (options.json) {
     write_stdout(ops_json(chosen));

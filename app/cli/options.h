@@ -1,4 +1,4 @@
-// What the command line asked for, as plain data.
+// The options of the command line, as plain data.
 #pragma once
 
 #include <optional>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "maskctl/inspect/cost.h"
-#include "maskctl/inspect/stats.h"
 #include "maskctl/io/kind.h"
+#include "maskctl/mask/block_size.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/varlen.h"
 #include "maskctl/render/draw.h"
@@ -29,11 +29,11 @@ struct GlobalOptions {
 
 /// How SOURCEs are read, and the transforms that follow.
 struct SourceOptions {
-  std::optional<Kind> as;
+  std::optional<ArrayKind> as;
   bool as_mask_info = false;
   bool keep_value_is_zero = false;
   std::int32_t pad_id = -1;
-  std::optional<double> closed_below;  // numbers of a bias that close
+  std::optional<double> closed_below;  // threshold for a bias
   std::optional<std::vector<Index>> shape;
   std::optional<BlockSize> block;  // tile of --as blockmap:QxK
   std::vector<std::string> transforms;
@@ -48,7 +48,7 @@ struct OutputOptions {
   std::optional<DType> dtype;
   bool force = false;   // replace an existing file
   bool append = false;  // add to an existing container
-  int gzip = 0;         // level that packs the arrays of a container
+  int gzip = 0;         // compression level for the arrays of a container
 };
 
 struct InfoOptions {
@@ -75,9 +75,9 @@ struct ShowOptions {
   bool ascii = false;
   bool no_segments = false;
   bool no_fit = false;
-  std::string output;  // of a picture
+  std::string output;  // file of a picture
   bool force = false;
-  Index scale = 0;  // 0: chosen
+  Index scale = 0;  // 0: automatic
   std::string overlay;
   std::optional<BlockSize> tiles;
 };
@@ -89,7 +89,7 @@ struct ApplyOptions {
   bool print = false;
 };
 
-/// A config.json of a model, and what is assumed where its type is not known.
+/// The config.json of a model, and what to assume if its type is unknown.
 struct ModelConfigOptions {
   std::string file;
   bool assume_causal = false;
@@ -97,24 +97,24 @@ struct ModelConfigOptions {
 
 struct GenOptions {
   SourceOptions source;
-  std::string step;  // with a model config: the size
+  std::string step;  // with a model config, only the size
   ModelConfigOptions config;
-  std::string layer;  // of the config: "5", "decoder:5"
+  std::string layer;  // layer of the config: "5", "decoder:5"
   OutputOptions output;
 };
 
-/// Its --strict is GlobalOptions::strict, its --pad-id (of both sides) that of `source`.
+/// Its --strict is GlobalOptions::strict; its --pad-id (for both sides) is that of `source`.
 struct ConvertOptions {
   SourceOptions source;
   std::string name;
-  std::optional<Kind> to;                                          // absent: the kind of the source
+  std::optional<ArrayKind> to;                                     // absent: the kind of the source
   OutputOptions output;                                            // `form` is not used
-  std::optional<BlockSize> block;                                  // of --to blockmap
-  enum class Fill { kDefault, kInf, kMin } fill = Fill::kDefault;  // closed cells of --to bias
-  bool write_zero_as_keep = false;  // --write-keep-value 0: 0 may attend in what is written
-  PaddingTokens padding = PaddingTokens::kSegments;  // of the cu_seqlens of a batch
+  std::optional<BlockSize> block;                                  // for --to blockmap
+  enum class Fill { kDefault, kInf, kMin } fill = Fill::kDefault;  // for --to bias
+  bool write_zero_as_keep = false;                   // --write-keep-value 0: write 0 for open
+  PaddingTokens padding = PaddingTokens::kSegments;  // for the cu_seqlens of a batch
   bool roundtrip = false;
-  bool lossy = false;  // write the nearest where the kind cannot hold the mask
+  bool lossy = false;  // write the nearest if the kind cannot hold the mask
 };
 
 struct StatsOptions {
@@ -141,24 +141,24 @@ struct CombineOptions {
 struct GoldenOptions {
   std::string action;  // init, check, update or list
   std::string manifest;
-  std::vector<std::string> names;  // of entries, none: all; of init SOURCEs
+  std::vector<std::string> names;  // entries (empty: all); for init, SOURCEs
   std::string as;                  // how init reads them
   std::string junit;               // file to write
   bool force = false;
   bool json = false;
-  bool ci = false;      // CI is set: nothing is written
-  bool github = false;  // GITHUB_ACTIONS is set: annotations
+  bool ci = false;      // CI is set: golden files are not updated
+  bool github = false;  // GITHUB_ACTIONS is set: print annotations
 };
 
 struct DiffOptions {
   SourceOptions source;
   std::string a, b;
-  std::optional<Kind> as_b;  // how to read b, where it is not as a
+  std::optional<ArrayKind> as_b;  // how to read b, if not like a
   Index block = 128;
   bool show = false;
   Style style = Style::kAuto;
-  std::string output;  // of a picture
-  std::string dest;    // of the arrays that the chains of the cause read
+  std::string output;  // file of a picture
+  std::string dest;    // file for the arrays of the cause
   bool force = false;
   bool json = false;
 };
@@ -187,11 +187,11 @@ struct CheckOptions {
 
 struct TranslateOptions {
   SourceOptions source;
-  std::string arguments;  // of the library `from`
+  std::string arguments;  // arguments for the library `from`
   std::string from, to;
   ModelConfigOptions config;
-  std::string table;  // --table W: the meanings of a window of W; --table all: all conventions
-  std::string write;  // the folder of the arrays that the code reads
+  std::string table;  // --table W: what a window of W means; --table all: all conventions
+  std::string write;  // folder for the arrays that the code reads
   bool json = false;
 };
 
@@ -234,7 +234,7 @@ struct RecogniseCommand {
   SourceOptions source;
   std::string name;
   Index max_steps = 4;
-  std::string dest;  // of the arrays that the pipeline reads
+  std::string dest;  // file for the arrays that the pipeline reads
   bool force = false;
   int gzip = 0;
   bool json = false;

@@ -1,4 +1,4 @@
-// What the command line asked of the commands that run attention, as plain data.
+// The options of the commands that run attention, as plain data.
 #pragma once
 
 #include <optional>
@@ -12,17 +12,17 @@
 
 namespace maskctl::app {
 
-/// The names of attention::CacheMiss, in its order.
+/// The names of attention::CacheMiss, in order.
 inline constexpr std::string_view kPolicies[] = {"autotune", "heuristics"};
 
-/// One call of an operation by name.
+/// A call of an operation by name.
 struct CallOptions {
-  SourceOptions source;                     // how masks are read; steps for them
-  std::string mask;                         // SOURCE; empty: none
+  SourceOptions source;                     // how masks are read, and steps for them
+  std::string mask;                         // SOURCE; may be empty
   std::vector<std::string> words;           // NAME=SOURCE or NAME=VALUE
   std::string axes;                         // "Tq=64+D=128": extents of random arrays
-  std::optional<DType> random_dtype;        // of random arrays; float32
-  std::optional<attention::Layout> layout;  // of arrays that are given; absent: the operation's
+  std::optional<DType> random_dtype;        // of random arrays; default float32
+  std::optional<attention::Layout> layout;  // of given arrays; absent: the operation's
   std::uint64_t seed = 0;
 };
 
@@ -43,7 +43,7 @@ struct VerifyOptions {
   std::string operation = "flash_attention";
   attention::Backend backend = attention::Backend::kCpu;
   attention::Backend against = attention::Backend::kReference;
-  std::vector<std::string> given;  // [NAME=]SOURCE: results that were made elsewhere
+  std::vector<std::string> given;  // [NAME=]SOURCE: results to judge
   std::optional<double> relative, absolute;
   bool no_gradients = false;
   bool json = false;
@@ -64,8 +64,8 @@ struct ProbeOptions {
 };
 
 struct BenchOptions {
-  std::vector<std::string> operations;  // none: flash_attention
-  std::vector<std::string> masks;       // pipelines on an open mask; none: full, causal, window
+  std::vector<std::string> operations;  // empty: flash_attention
+  std::vector<std::string> masks;       // pipelines on a full mask; empty: full, causal, window
   std::vector<Index> sizes{1024};       // queries and keys, or tokens
   std::vector<attention::Backend> backends{attention::Backend::kCpu};
   std::optional<attention::Layout> layout;  // of the arrays; absent: the operation's

@@ -1,4 +1,4 @@
-// Text and arrays on their way out.
+// Writes text and arrays.
 #include "app/cli/output.h"
 
 #include <fmt/format.h>
@@ -93,7 +93,7 @@ void write_output(const Mask& mask, const OutputOptions& output, const GlobalOpt
   }
   ProgressLine progress("writing", globals);
   MaskWriteOptions options;
-  options.kind = output.form == OutputOptions::Form::kRuns ? Kind::kRuns : Kind::kDense;
+  options.kind = output.form == OutputOptions::Form::kRuns ? ArrayKind::kRuns : ArrayKind::kDense;
   options.dtype = output.dtype;
   options.max_bytes = globals.max_bytes;
   options.force = output.force;

@@ -1,13 +1,12 @@
-// Values of options from text.
+// Parses the values of options.
 #include "app/cli/parse.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
-
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/diagnostic.h"
 #include "maskctl/pipeline/values.h"
 
@@ -17,23 +16,6 @@ namespace {
 [[noreturn]] void refuse(std::string_view option, std::string_view text, std::string_view wanted) {
   throw Error(Errc::kInvalidArgument,
               fmt::format("{} '{}': expected {}", option, shown(text), wanted));
-}
-
-std::optional<Index> whole_number(std::string_view text) {
-  Index value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = text.find(separator, begin);
-    parts.push_back(text.substr(begin, end == text.npos ? text.npos : end - begin));
-    if (end == text.npos) return parts;
-    begin = end + 1;
-  }
 }
 
 struct Unit {
@@ -60,7 +42,7 @@ constexpr Unit kUnits[] = {
 }  // namespace
 
 Index parse_integer(std::string_view text, std::string_view option, Index low, Index high) {
-  const auto value = whole_number(text);
+  const auto value = number_from<Index>(text);
   if (!value || *value < low || *value > high) {
     refuse(option, text, fmt::format("a whole number from {} to {}", low, high));
   }
@@ -69,7 +51,7 @@ Index parse_integer(std::string_view text, std::string_view option, Index low, I
 
 double parse_number(std::string_view text, std::string_view option) {
   if (const auto value = real_from(text); value && *value >= 0) return *value;
-  refuse(option, text, "a number from 0");
+  refuse(option, text, "a number of at least 0");
 }
 
 double parse_negative(std::string_view text, std::string_view option) {
@@ -78,9 +60,9 @@ double parse_negative(std::string_view text, std::string_view option) {
 }
 
 Index parse_size(std::string_view text, std::string_view option) {
-  constexpr std::string_view kWanted = "a size as 4GiB, 512MB or 65536";
+  constexpr std::string_view kWanted = "a size such as 4GiB, 512MB or 65536";
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const auto number = whole_number(text.substr(0, digits));
+  const auto number = number_from<Index>(text.substr(0, digits));
   if (!number) refuse(option, text, kWanted);
   for (const Unit& unit : kUnits) {
     if (unit.name != text.substr(digits)) continue;
@@ -90,13 +72,8 @@ Index parse_size(std::string_view text, std::string_view option) {
 }
 
 BlockSize parse_block(std::string_view text, std::string_view option) {
-  const auto sides = split(text, 'x');
-  const auto q = whole_number(sides.front());
-  const auto k = whole_number(sides.back());
-  const bool inside = q && k && *q >= 1 && *k >= 1 && *q <= kMaxArgument && *k <= kMaxArgument;
-  if (sides.size() > 2 || !inside)
-    refuse(option, text, "a block size as 64 or 64x128 (queries x keys)");
-  return {*q, *k};
+  if (const auto size = block_size_from(text)) return *size;
+  refuse(option, text, "a block size such as 64 or 64x128 (queries x keys)");
 }
 
 std::vector<BlockSize> parse_blocks(std::string_view text, std::string_view option) {
@@ -108,11 +85,11 @@ std::vector<BlockSize> parse_blocks(std::string_view text, std::string_view opti
 std::vector<Index> parse_shape(std::string_view text, std::string_view option) {
   std::vector<Index> shape;
   for (const std::string_view part : split(text, '+')) {
-    const auto extent = whole_number(part);
-    if (!extent || *extent < 0) refuse(option, text, "four extents as B+H+Q+K, 2+1+512+512");
+    const auto extent = number_from<Index>(part);
+    if (!extent || *extent < 0) refuse(option, text, "four extents B+H+Q+K, such as 2+1+512+512");
     shape.push_back(*extent);
   }
-  if (shape.size() != 4) refuse(option, text, "four extents as B+H+Q+K, 2+1+512+512");
+  if (shape.size() != 4) refuse(option, text, "four extents B+H+Q+K, such as 2+1+512+512");
   return shape;
 }
 
@@ -125,13 +102,13 @@ DType parse_dtype(std::string_view text, std::string_view option) {
 
 std::vector<std::string_view> kind_names() {
   std::vector<std::string_view> names;
-  for (const Kind kind : all_kinds()) names.push_back(name(kind));
+  for (const ArrayKind kind : all_kinds()) names.push_back(name(kind));
   return names;
 }
 
-Kind parse_kind(std::string_view text, std::string_view option) {
+ArrayKind parse_kind(std::string_view text, std::string_view option) {
   std::string spelled(text);
-  for (const Kind kind : all_kinds()) {
+  for (const ArrayKind kind : all_kinds()) {
     std::string plain(name(kind));
     for (std::string* word : {&plain, &spelled}) {
       for (char& c : *word) c = c == '_' ? '-' : c;

@@ -1,4 +1,4 @@
-// Values of options: text to numbers, sizes and names, with messages that name the option.
+// Parses the values of options into numbers, sizes and names; messages name the option.
 #pragma once
 
 #include <optional>
@@ -11,29 +11,29 @@
 
 namespace maskctl::app {
 
-/// The names of When, in its order.
+/// The names of When, in order.
 inline constexpr std::string_view kWhens[] = {"auto", "always", "never"};
 inline constexpr Index kMostThreads = 4096;
 
-/// `option` ("--head") starts every message. All throw Error(kInvalidArgument).
-/// Finite, 0 or more.
+/// `option` ("--head") starts every message. All functions throw Error(kInvalidArgument).
+/// A finite number, 0 or more.
 double parse_number(std::string_view text, std::string_view option);
-/// Finite and below 0.
+/// A finite number below 0.
 double parse_negative(std::string_view text, std::string_view option);
 Index parse_integer(std::string_view text, std::string_view option, Index low, Index high);
 /// Bytes: "4GiB", "512MB", "65536"; K, KiB = 1024, KB = 1000.
 Index parse_size(std::string_view text, std::string_view option);
 /// "64x128", or "64" for 64x64.
 BlockSize parse_block(std::string_view text, std::string_view option);
-/// "64+128x64": what `+` separates.
+/// A list separated by `+`: "64+128x64".
 std::vector<BlockSize> parse_blocks(std::string_view text, std::string_view option);
 /// "B+H+Q+K".
 std::vector<Index> parse_shape(std::string_view text, std::string_view option);
 DType parse_dtype(std::string_view text, std::string_view option);
 /// The names of all kinds.
 std::vector<std::string_view> kind_names();
-Kind parse_kind(std::string_view text, std::string_view option);
-/// The number of the name among `names`; a mistyped one is answered with the nearest.
+ArrayKind parse_kind(std::string_view text, std::string_view option);
+/// The index of the text in `names`; for a mistyped one the message suggests the nearest.
 std::size_t parse_choice(std::string_view text, std::string_view option,
                          std::span<const std::string_view> names);
 

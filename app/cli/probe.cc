@@ -1,4 +1,4 @@
-// maskctl probe: inputs that make a kernel show its mask, and the mask read from what it gave.
+// maskctl probe: makes inputs that reveal a kernel's mask, and reads the mask from its outputs.
 #include "maskctl/attention/verify/probe.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ int make(const ProbeOptions& options, const Mask& mask, const GlobalOptions& glo
       attention::make_probe(shape, options.output.dtype.value_or(DType::kFloat32));
   const ArrayRef arrays[] = {{"q", &probe.query}, {"k", &probe.key}, {"v", &probe.value}};
   write_arrays(options.output.dest, arrays, write_options(options.output));
-  note(fmt::format("call the kernel {} with v[p], p = 0 to {}, stack what it gives, and read it "
+  note(fmt::format("call the kernel {} with v[p], p = 0 to {}, stack its outputs, and read them "
                    "back with: maskctl probe read SOURCE OUT",
                    shape.passes() == 1 ? "once" : fmt::format("{} times", shape.passes()),
                    shape.passes() - 1),
@@ -62,8 +62,8 @@ std::string report_text(const ProbeReport& report) {
   if (report.nan_rows > 0) out += fmt::format("{:<10}{} give NaN\n", "rows", report.nan_rows);
   if (report.untold > 0) {
     out += fmt::format(
-        "{:<10}{} cells declared open weigh 0: closed, or too unlikely for {} to hold; cannot be "
-        "told without `probe make`\n",
+        "{:<10}{} cells declared open weigh 0: closed, or too small for {}; only "
+        "`probe make` can decide\n",
         "untold", report.untold, name(report.precision));
   }
   if (diff.equal()) {
@@ -95,7 +95,7 @@ int read(const ProbeOptions& options, Loader& loader, const Mask& declared,
   report.declared = options.name;
   report.applied = options.out;
   report.precision = precision_of(given);
-  // What cannot be told is taken to be as declared.
+  // Cells that cannot be decided are assumed to be as declared.
   const Mask untold = zip(Op::kAnd, reading.untold, declared);
   report.untold = untold.count();
   if (report.untold > 0) reading.mask = zip(Op::kOr, reading.mask, untold);

@@ -1,4 +1,4 @@
-// The progress line.
+// Draws the progress line.
 #include "app/cli/progress.h"
 
 #include <fmt/format.h>

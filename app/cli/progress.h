@@ -1,4 +1,4 @@
-// A line on stderr for work that takes long enough to wonder.
+// A line on stderr for work that takes a while.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,9 @@
 
 namespace maskctl::app {
 
-/// Drawn first after half a second, at most ten times a second, cleared at the end; only when
-/// stderr is a terminal that can clear a line, and neither --quiet, --progress never nor CI is set.
+/// First drawn after half a second, then at most ten times a second, and cleared at the end; only
+/// if stderr is a terminal that can clear a line, and none of --quiet, --progress never and CI is
+/// set.
 class ProgressLine {
  public:
   ProgressLine(std::string label, const GlobalOptions& globals);
@@ -19,7 +20,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// Empty when nothing is to be drawn. The callback must not outlive this object.
+  /// Empty if nothing is to be drawn. The callback must not outlive this object.
   std::function<void(double fraction)> callback();
 
  private:

@@ -1,4 +1,4 @@
-// maskctl recognise: the pipeline that a mask would have come from.
+// maskctl recognise: finds the pipeline that a mask may have come from.
 #include "maskctl/inspect/recognise.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,6 @@
 #include "app/cli/load.h"
 #include "app/cli/output.h"
 #include "app/cli/recognise_report.h"
-#include "maskctl/mask/bands.h"
 #include "maskctl/pipeline/bind.h"
 #include "maskctl/pipeline/diagnostic.h"
 
@@ -53,12 +52,6 @@ std::string report_text(const RecogniseReport& report) {
   return out + where_text(report);
 }
 
-Mask all_open(const Mask& like) {
-  const PlanePtr full = full_plane(like.queries(), like.keys());
-  return Mask::make(like.batch(), like.heads(), like.queries(), like.keys(),
-                    [&](Index, Index) { return full; });
-}
-
 }  // namespace
 
 int recognise(const RecogniseCommand& options, const GlobalOptions& globals) {
@@ -69,7 +62,7 @@ int recognise(const RecogniseCommand& options, const GlobalOptions& globals) {
   report.open = report.mask.count();
   report.found = maskctl::recognise(report.mask, {.max_steps = options.max_steps});
   if (report.found.residue.cells > 0) {
-    report.differs = diff(report.mask, maskctl::apply(all_open(report.mask), report.found.chain));
+    report.differs = diff(report.mask, maskctl::apply(full_like(report.mask), report.found.chain));
   }
   ChainArrays arrays("recognised", options.dest);
   arrays.name(report.found.chain);

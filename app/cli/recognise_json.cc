@@ -1,4 +1,4 @@
-// The JSON form of what recognise found out.
+// The JSON form of the result of recognise.
 #include "app/cli/json_parts.h"
 #include "app/cli/recognise_report.h"
 

@@ -1,4 +1,4 @@
-// What recognise found out, and its JSON form.
+// The result of recognise, and its JSON form.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ struct RecogniseReport {
   Mask mask;
   Index open = 0;
   Recognised found;
-  std::string pipeline;             // empty: no step
+  std::string pipeline;             // empty if there is no step
   std::vector<std::string> arrays;  // SOURCEs that the pipeline reads
-  bool written = false;             // they are in files
-  MaskDiff differs;                 // of the mask (a) and what the pipeline gives (b)
+  bool written = false;             // the arrays are in files
+  MaskDiff differs;                 // between the mask (a) and the pipeline's (b)
 };
 
 /// {"schema": "maskctl.recognise/1", ...}, ended by a line feed.

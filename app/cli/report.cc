@@ -1,9 +1,9 @@
-// How a mask is held.
+// How a mask is stored.
 #include "app/cli/report.h"
 
 #include <set>
 
-#include "maskctl/mask/bands_plane.h"
+#include "maskctl/mask/bands.h"
 
 namespace maskctl::app {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 constexpr Index kRowsLookedAt = 64;
 
 std::string tier_of(const Plane& plane) {
-  if (dynamic_cast<const BandsPlane*>(&plane)) return "bands";
+  if (slabs_of(plane)) return "bands";
   if (plane.computed()) return "computed";
   bool words = false;
   const Index rows = std::min(plane.queries(), kRowsLookedAt);

@@ -1,4 +1,4 @@
-// What info, stats and ops found out, and its JSON form.
+// The results of info, stats and ops, and their JSON form.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 #include "maskctl/inspect/stats.h"
 #include "maskctl/mask/info/sharding.h"
 #include "maskctl/mask/mask.h"
-#include "maskctl/pipeline/ops.h"
+#include "maskctl/pipeline/step_infos.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl::app {
@@ -38,7 +38,7 @@ struct MeshReport {
   std::vector<ShardReport> arrays;
 };
 
-/// The seed's properties.
+/// ejkernel's properties.
 struct MaskInfoReport {
   std::string repr;
   std::array<std::optional<Index>, 3> shape;  // batch, queries, keys
@@ -49,7 +49,7 @@ struct MaskInfoReport {
   std::vector<std::pair<std::string, Array>> lengths;  // null: None
 };
 
-/// One SOURCE of `info`: a mask, or arrays that do not say which mask they are.
+/// One SOURCE of `info`: a mask, or arrays that do not determine a mask.
 struct InfoReport {
   std::string source;
   std::optional<Mask> mask;
@@ -59,10 +59,10 @@ struct InfoReport {
   std::string tier;
   Index bytes = 0;
   std::vector<ArrayReport> arrays;  // of the source
-  std::string closed_by;            // what closes the cells of a bias
-  std::vector<std::string> bias;    // what its finite numbers are
-  std::string reason;               // why it is no mask
-  std::string error;                // why nothing can be told of it
+  std::string closed_by;            // the numbers that close cells of a bias
+  std::vector<std::string> bias;    // what its other finite numbers are
+  std::string reason;               // why it is not a mask
+  std::string error;                // why nothing can be said about it
   std::vector<std::string> fits;    // kinds to choose from with --as
   std::vector<std::string> notes;
   std::optional<MaskInfoReport> mask_info;  // --semantics ejkernel
@@ -73,7 +73,7 @@ struct BlockCounts {
   Index empty = 0, partial = 0, full = 0;
 };
 
-/// What `blockmap` found out; an array without a dtype is absent.
+/// The result of `blockmap`; an array without a dtype is absent.
 struct BlockmapReport {
   std::string source;
   Mask mask;
@@ -83,7 +83,7 @@ struct BlockmapReport {
   std::vector<ArrayReport> arrays;
 };
 
-/// A cause, and the form in which it can be applied: its chains as text where all arrays that they
+/// A cause, and the form in which it can be applied: its chains as text if all arrays that they
 /// read are in files, else the edit.
 struct CauseReport {
   DiffCause cause;
@@ -92,7 +92,7 @@ struct CauseReport {
   std::vector<std::string> arrays;  // SOURCEs that the pipelines read
 };
 
-/// What `diff` found out.
+/// The result of `diff`.
 struct DiffReport {
   std::string a, b;  // SOURCEs
   std::array<Index, 4> shape{};
@@ -100,18 +100,18 @@ struct DiffReport {
   std::optional<CauseReport> cause;
 };
 
-/// One object, ended by a line feed: {"schema": "maskctl.info/1", ...}.
+/// One object and a newline: {"schema": "maskctl.info/1", ...}.
 std::string info_json(std::span<const InfoReport> reports);
 std::string stats_json(std::string_view source, const Mask& mask, const Stats& stats);
 std::string cost_json(std::string_view source, const Mask& mask, const Cost& cost);
 std::string diff_json(const DiffReport& report);
 std::string seq_json(std::string_view what, const Tensor& values);
 std::string blockmap_json(const BlockmapReport& report);
-std::string ops_json(std::span<const OpInfo* const> ops);
+std::string ops_json(std::span<const StepInfo* const> ops);
 
-/// How a mask is held: "bands", "runs", "words", "computed"; several joined by "+".
+/// How a mask is stored: "bands", "runs", "words", "computed"; several are joined by "+".
 std::string tier(const Mask& mask);
-/// Bytes of its distinct planes.
+/// The bytes of its distinct planes.
 Index bytes_held(const Mask& mask);
 
 }  // namespace maskctl::app

@@ -32,20 +32,21 @@ void check_options(const SeqOptions& options, What what) {
   if (!chunks && options.chunk) refuse(fmt::format("{} takes no --chunk", kWhats[what]));
   const bool numbers = what == kSequences || what == kTokens || what == kChunks;
   if (options.keep_empty && !numbers) {
-    refuse(fmt::format("--keep-empty is about numbers of sequences; {} has none", kWhats[what]));
+    refuse(fmt::format("--keep-empty is for numbers of sequences, which {} does not have",
+                       kWhats[what]));
   }
   if (what == kCuSeqlens && !options.from_mask) refuse("cu-seqlens reads a mask: --as padding");
   if (options.json && !options.output.dest.empty()) refuse("--json and -o exclude each other");
 }
 
-/// What the functions assume: 0 first, never falling.
+/// Checks what the functions assume: 0 first, never decreasing.
 void check_cu_seqlens(const Tensor& cu, const std::string& source) {
   const auto bad = [&](const std::string& why) {
     throw Error(Errc::kInvalidArgument, fmt::format("{}: {}", source, why));
   };
   if (cu.rank() != 1 || cu.elements() == 0 || !is_integer(cu.dtype())) {
     bad(
-        fmt::format("{} {} are no cumulative lengths; expected integers [N+1], or a mask [B,S] "
+        fmt::format("{} {} are not cumulative lengths; expected integers [N+1], or a mask [B,S] "
                     "with --as padding",
                     name(cu.dtype()), shape_text(cu.shape())));
   }
@@ -54,7 +55,7 @@ void check_cu_seqlens(const Tensor& cu, const std::string& source) {
     bad(fmt::format("starts with {}; cumulative lengths start with 0", values[0]));
   for (std::size_t i = 1; i < values.size(); ++i) {
     if (values[i] < values[i - 1]) {
-      bad(fmt::format("entry {} falls from {} to {}; cumulative lengths never fall", i,
+      bad(fmt::format("entry {} falls from {} to {}; cumulative lengths never decrease", i,
                       values[i - 1], values[i]));
     }
   }
@@ -74,7 +75,7 @@ Tensor cu_seqlens_of(Loader& loader, const SeqOptions& options) {
                                       options.output.dtype.value_or(DType::kInt32));
 }
 
-/// Two columns of 8 bytes a token or chunk at most, in the result and on the way.
+/// At most two columns of 8 bytes per token or chunk, both in the result and on the way.
 void check_size(Index rows, const GlobalOptions& globals) {
   const auto bytes = checked_mul(rows, 32);
   if (bytes && *bytes <= globals.max_bytes) return;
@@ -95,7 +96,7 @@ Tensor result(What what, const Tensor& cu, const SeqOptions& options,
   return prepare_chunk_indices(cu, *options.chunk, options.keep_empty);
 }
 
-/// A line for each entry of the first axis, as np.savetxt writes it.
+/// One line for each entry of the first axis, as np.savetxt writes it.
 std::string lines_of(const Tensor& tensor) {
   const auto values = as_int64(tensor, "values");
   const auto columns = static_cast<std::size_t>(tensor.rank() == 2 ? tensor.extent(1) : 1);

@@ -1,4 +1,4 @@
-// maskctl show: a mask drawn in characters.
+// maskctl show: draws a mask in characters.
 #include <fmt/format.h>
 
 #include <span>
@@ -15,7 +15,7 @@
 namespace maskctl::app {
 namespace {
 
-/// Ids along the axes, [B,S] each.
+/// The ids along the axes, [B,S] each.
 struct AxisIds {
   std::optional<Tensor> q, kv;
 };
@@ -29,7 +29,7 @@ void check_member(std::string_view axis, Index index, Index count) {
           : fmt::format("--{} {} is out of range: the mask has 0 to {}", axis, index, count - 1));
 }
 
-/// The row of batch b; one row serves all batches.
+/// The row of batch b; a single row serves all batches.
 std::span<const std::int32_t> row_of(const std::optional<Tensor>& ids, Index b) {
   if (!ids) return {};
   const Index row = ids->extent(0) == 1 ? 0 : b;
@@ -41,7 +41,7 @@ std::span<const std::int32_t> row_of(const std::optional<Tensor>& ids, Index b) 
   return ids->as<std::int32_t>().subspan(static_cast<std::size_t>(row) * extent, extent);
 }
 
-/// Ids that came with the mask label it only while no step has changed its extents.
+/// The ids that came with the mask label it only if no step has changed its extents.
 AxisIds ids_for(const ShowOptions& options, LoadedMask& loaded, const Mask& mask, Loader& loader) {
   if (!options.segments.empty()) {
     LoadedMask named = loader.read_segments(options.segments);
@@ -89,7 +89,7 @@ std::string visualized(const ShowOptions& options, MaskInfo info) {
   return visualize(info, out);
 }
 
-/// What a MaskInfo stores, for our drawing of it.
+/// What a MaskInfo stores, in the form of a loaded mask, for our own drawing.
 LoadedMask loaded_from(MaskInfo info) {
   LoadedMask out;
   const auto ids = [](const Array& array) {
@@ -106,7 +106,7 @@ DrawOptions draw_options(const ShowOptions& options, const GlobalOptions& global
   DrawOptions out = stdout_drawing(options.style, globals.color);
   if (options.max_rows) out.max_rows = *options.max_rows;
   if (options.max_columns) out.max_columns = *options.max_columns;
-  if (options.block) out.block = Block{options.block->q, options.block->k};
+  out.block = options.block;
   out.agg = options.agg;
   out.palette = options.palette;
   out.grid = options.grid;

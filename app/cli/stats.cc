@@ -33,7 +33,7 @@ std::string blocks_text(const PlaneStats& stats) {
   return out;
 }
 
-/// One line for each batch and head; of many only the first.
+/// One line for each batch and head; only the first ones if there are many.
 std::string planes_text(const Mask& mask, const Stats& stats) {
   std::string out =
       fmt::format("{:<12}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}\n", "batch head", "density",
@@ -67,7 +67,7 @@ std::string stats_text(const Mask& mask, const Stats& stats) {
                      total.median_keys, total.max_keys);
   out += fmt::format("{:<12}{}\n\n", "columns", columns_text(total, planes * mask.keys()));
   out += blocks_text(total);
-  out += "executed = cells of tiles that are not empty; waste = executed / open cells\n";
+  out += "executed = cells of non-empty tiles; waste = executed / open cells\n";
   if (stats.planes.size() > 1) out += fmt::format("\n{}", planes_text(mask, stats));
   return out;
 }

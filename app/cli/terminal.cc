@@ -1,16 +1,16 @@
-// The terminal, asked.
+// Queries the terminal.
 #include "app/cli/terminal.h"
 
 #include <langinfo.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <clocale>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 
+#include "maskctl/base/text.h"
 #include "maskctl/render/term.h"
 
 namespace maskctl::app {
@@ -26,11 +26,7 @@ winsize stdout_size() {
 
 Index columns_of_stdout() {
   const std::string_view text = environment("COLUMNS");
-  int columns = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), columns);
-  if (parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size() && columns > 0) {
-    return columns;
-  }
+  if (const auto columns = number_from<int>(text); columns && *columns > 0) return *columns;
   const winsize size = stdout_size();
   return size.ws_col > 0 ? size.ws_col : 80;
 }
@@ -52,7 +48,7 @@ bool use_color(When when) {
 
 bool utf8_locale() {
   if (std::setlocale(LC_CTYPE, "")) return std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-  // A locale that is asked for but not installed: its name still tells what the terminal shows.
+  // The locale is set but not installed; its name still says what the terminal shows.
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string_view locale = environment(name);
     if (locale.empty()) continue;

@@ -7,10 +7,10 @@
 namespace maskctl::app {
 
 bool is_terminal(int fd);
-/// How to draw on stdout in that style. UTF-8: as the locale says. Colour: as `color` says; kAuto
-/// asks NO_COLOR, CLICOLOR_FORCE, TERM=dumb, in that order, then whether stdout is a terminal.
-/// Columns: COLUMNS when it is a number above 0, else the terminal's, else 80. Rows: the
-/// terminal's, else 48.
+/// How to draw on stdout in that style. UTF-8 is decided by the locale. Colour is decided by
+/// `color`; for kAuto by NO_COLOR, CLICOLOR_FORCE, TERM=dumb, in that order, then by whether stdout
+/// is a terminal. Columns are COLUMNS if that is a number above 0, else the terminal's, else 80.
+/// Rows are the terminal's, else 48.
 DrawOptions stdout_drawing(Style style, When color);
 /// The variable, or "" when unset.
 const char* environment(const char* name);

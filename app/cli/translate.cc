@@ -1,4 +1,4 @@
-// maskctl translate: one mask in the arguments of other libraries.
+// maskctl translate: expresses one mask in the arguments of other libraries.
 #include "maskctl/inspect/translate.h"
 
 #include <fmt/format.h>
@@ -12,9 +12,10 @@
 #include "app/cli/output.h"
 #include "app/cli/parse.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/mask_form.h"
 #include "maskctl/io/hf_config.h"
-#include "maskctl/pipeline/foreign.h"
+#include "maskctl/pipeline/library_syntax.h"
 #include "maskctl/pipeline/values.h"
 
 namespace maskctl::app {
@@ -42,13 +43,13 @@ std::vector<Library> parse_targets(std::string_view text) {
     for (const LibraryInfo& info : libraries()) out.push_back(info.id);
     return out;
   }
-  for (const ListPart& part : list_parts(text)) out.push_back(parse_library(part.text, "--to"));
+  for (const auto part : split(text, '+')) out.push_back(parse_library(part, "--to"));
   return out;
 }
 
 std::string keys_text(Index keys) { return fmt::format("{} {}", keys, keys == 1 ? "key" : "keys"); }
 
-/// How many keys a query far from both ends sees.
+/// In words, how many keys a query far from both ends sees.
 std::string meaning_of(const MaskForm& mask) {
   std::string out;
   if (mask.left && mask.right) {
@@ -88,7 +89,7 @@ TranslateReport report_of(const Chain& chain, const std::vector<Library>& target
   return out;
 }
 
-/// Layers of equal masks together, in the order of their first.
+/// Groups layers with equal masks, in the order of their first layer.
 std::vector<TranslateReport> config_reports(const HfConfig& config,
                                             const std::vector<Library>& targets) {
   std::vector<TranslateReport> out;
@@ -97,7 +98,7 @@ std::vector<TranslateReport> config_reports(const HfConfig& config,
     if (std::ranges::find(seen, layer) != seen.end()) continue;
     seen.push_back(layer);
     std::vector<Range> members;
-    Index at = -1;  // layers count within their part
+    Index at = -1;  // layers are numbered within their part
     for (const HfLayer& other : config.layers) {
       at += other.part == layer.part;
       if (other != layer) continue;
@@ -110,7 +111,7 @@ std::vector<TranslateReport> config_reports(const HfConfig& config,
     TranslateReport report =
         layer.has_mask ? report_of(chain_of(layer), targets) : TranslateReport{};
     if (!layer.has_mask) {
-      report.meaning = layer.type + ": not full, sliding or chunked attention; no mask is known";
+      report.meaning = layer.type + ": not full, sliding or chunked attention; its mask is unknown";
     }
     report.layers = layer.part + (layer.part.empty() ? "" : " ") + ranges_text(members);
     out.push_back(std::move(report));
@@ -157,7 +158,7 @@ std::string conventions_text(Index w) {
   return out + "keys: seen by a query far from both ends, its own included\n";
 }
 
-/// The table of conventions: a call, its arguments, and what the library changes in them.
+/// Prints the table of conventions: each call, its arguments, and what the library changes in them.
 std::string arguments_text() {
   std::string out;
   for (const Convention& row : conventions()) {
@@ -180,7 +181,7 @@ std::string arguments_text() {
   return out;
 }
 
-/// Writes the arrays that code reads, or says how.
+/// Writes the arrays that the code reads, or says how to.
 void place_arrays(const TranslateOptions& options, const std::vector<TranslateReport>& reports,
                   const GlobalOptions& globals) {
   std::map<std::string, const Tensor*> arrays;
@@ -212,7 +213,7 @@ void place_arrays(const TranslateOptions& options, const std::vector<TranslateRe
 std::vector<TranslateReport> reports_of(const TranslateOptions& options,
                                         const GlobalOptions& globals) {
   const bool config = !options.config.file.empty();
-  // A config alone asks for the masks, not for all libraries.
+  // With a config alone, print the masks but no code.
   const auto targets =
       config && options.to.empty() ? std::vector<Library>{} : parse_targets(options.to);
   if (config) {
@@ -222,7 +223,7 @@ std::vector<TranslateReport> reports_of(const TranslateOptions& options,
   }
   Chain chain;
   if (!options.from.empty()) {
-    chain = parse_foreign(parse_library(options.from, "--from"), options.arguments);
+    chain = parse_library_syntax(parse_library(options.from, "--from"), options.arguments);
   } else {
     Loader loader(options.source, globals);
     chain = loader.chain();

@@ -1,4 +1,4 @@
-// maskctl verify: proof that a backend, or an output made elsewhere, obeys a mask.
+// maskctl verify: proves that a backend, or an output made elsewhere, obeys a mask.
 #include "maskctl/attention/verify/verify.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ std::string checks_text(const std::vector<VerifyCheck>& checks) {
   return out;
 }
 
-/// Arguments that close no cell.
+/// Arguments that close no cells.
 constexpr std::string_view kOpen[] = {"query",
                                       "key",
                                       "value",
@@ -64,7 +64,7 @@ constexpr std::string_view kOpen[] = {"query",
                                       "query_chunk_size",
                                       "key_chunk_size"};
 
-/// Whether the mask alone says what is open.
+/// True when the mask alone determines the open cells.
 bool mask_alone(const VerifyOptions& options) {
   return options.call.mask != "none" &&
          std::ranges::all_of(options.call.words, [](const std::string& word) {
@@ -77,7 +77,7 @@ bool has_word(const VerifyOptions& options, std::string_view start) {
                              [start](const std::string& word) { return word.starts_with(start); });
 }
 
-/// A name is letters, digits and underscores: anything else before '=' belongs to a file.
+/// A name consists of letters, digits and underscores; anything else before '=' belongs to a file.
 attention::NamedResults given_results(const VerifyOptions& options, Loader& loader) {
   attention::NamedResults out;
   for (const std::string& given : options.given) {
@@ -99,7 +99,7 @@ attention::NamedResults given_results(const VerifyOptions& options, Loader& load
   return out;
 }
 
-/// An output says nothing beside random inputs.
+/// Refuses an output with random inputs, about which it would say nothing.
 void check_inputs(const attention::Operation& operation, const VerifyOptions& options) {
   const auto is_given = [&](std::string_view name) {
     return has_word(options, std::string(name) + "=");
@@ -130,7 +130,7 @@ GivenReport judge_given(VerifyRequest request, const NamedResults& given) {
   return verify_given(request, given, alternatives_of(request));
 }
 
-/// All checks of a backend; the masks that it may have applied are looked for when one fails.
+/// Runs all checks of a backend; when one fails, looks for masks that it may have applied.
 GivenReport judge_backend(const VerifyRequest& request) {
   GivenReport out{attention::verify(request), {}};
   if (all_passed(out.checks)) {
@@ -170,7 +170,7 @@ std::string verdict_text(const Judgement& judgement) {
       out += "obeys no mask that was tried: ";
       break;
     case Verdict::kUnclear:
-      out += "cannot be told at this precision: these fit as well: ";
+      out += "undecided at this precision, as these fit as well: ";
       break;
   }
   out += judgement.text;

@@ -1,4 +1,4 @@
-// Text inside XML.
+// Escapes text inside XML.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace maskctl::app {
 
-/// As escape_markup(); line feeds stay where `lines` is set.
+/// As escape_markup(); line feeds are kept if `lines` is set.
 std::string xml_escaped(std::string_view text, bool lines = false);
 
 }  // namespace maskctl::app

@@ -108,12 +108,12 @@ void check_storage(hid_t plist) {
   const H5D_layout_t layout = H5Pget_layout(plist);
   if (layout == H5D_VIRTUAL) {
     throw Failure{kUnsupported,
-                  "a virtual dataset, whose data are in other datasets or files; "
+                  "a virtual dataset, whose data is in other datasets or files; "
                   "copy it into a plain one first"};
   }
   if (H5Pget_external_count(plist) > 0) {
     throw Failure{kUnsupported,
-                  "its data are in another file (external storage), which is never "
+                  "its data is in another file (external storage), which is never "
                   "opened; copy it into a plain dataset first"};
   }
   if (layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED && layout != H5D_COMPACT) {
@@ -145,7 +145,7 @@ void read_shape(Dataset& out, hid_t plist, Index max_bytes) {
   if (H5Pget_layout(plist) != H5D_CHUNKED) return;
   out.chunk = chunk_of(plist);
   if (out.chunk.size() != out.extents.size()) {
-    throw Failure{kFormat, "chunks of another rank than the array"};
+    throw Failure{kFormat, "chunks with another rank than the array"};
   }
   check_chunk(out.chunk, out.element_bytes, max_bytes);
 }
@@ -158,7 +158,7 @@ Dataset open_dataset(hid_t file, const std::string& path, Index max_bytes) {
   const Handle object(H5Oopen(file, path.c_str(), H5P_DEFAULT));
   if (!object.valid()) refuse_missing(file, path);
   if (H5Iget_type(object.get()) != H5I_DATASET) refuse_group(file, path);
-  // A cache would copy every chunk once more; where boxes cut chunks it saves unpacking them again.
+  // A cache copies every chunk once more, but saves unpacking it again when boxes cut chunks.
   const Handle access = checked(H5Pcreate(H5P_DATASET_ACCESS), "set up reading");
   H5Pset_chunk_cache(access.get(), 521, std::size_t{16} << 20U, 1.0);
   out.id = checked(H5Dopen2(file, path.c_str(), access.get()), "open the dataset");

@@ -1,4 +1,4 @@
-// Opening a dataset whose elements can be read safely.
+// Opens a dataset whose elements can be read safely.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ namespace maskctl::hdf5 {
 struct Dataset {
   std::string path;
   Handle id, type;
-  std::string descr;  // of element.h
+  std::string descr;  // see element.h
   hsize_t element_bytes = 0;
   Extents extents, chunk;  // `chunk` is empty unless the data is chunked
 };
 
-/// Throws Failure for a missing name, a group (both list the datasets), elements that are not read,
-/// data in other files (virtual, external storage), unknown filters, more than 8 axes, sizes that
-/// do not fit an Index, and chunks of more than 256 MiB or `max_bytes`.
+/// Throws Failure for a missing name, a group (both list the datasets), unreadable elements, data
+/// in other files (virtual, external storage), unknown filters, more than 8 axes, sizes that do not
+/// fit an Index, and chunks of more than 256 MiB or `max_bytes`.
 Dataset open_dataset(hid_t file, const std::string& path, Index max_bytes);
 
 /// "2,3", "" for a scalar, "null".

@@ -7,7 +7,7 @@
 namespace maskctl::hdf5 {
 namespace {
 
-/// Where the parts of a float lie, in bits.
+/// Where the parts of a float are, in bits.
 struct FloatLayout {
   const char* code;
   std::size_t bytes, sign, exponent_at, exponent, mantissa_at, mantissa;
@@ -29,7 +29,7 @@ std::optional<char> order_of(hid_t type) {
   return std::nullopt;
 }
 
-/// No padding bits around the number.
+/// True when there are no padding bits around the number.
 bool fills_its_bytes(hid_t type) {
   return H5Tget_precision(type) == 8 * H5Tget_size(type) && H5Tget_offset(type) == 0;
 }
@@ -86,7 +86,7 @@ std::vector<std::string> member_names(hid_t type) {
 bool is_bool(hid_t type) {
   if (H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
   if (member_names(type) != std::vector<std::string>{"FALSE", "TRUE"}) return false;
-  // The value is copied in the size of the base type, which is one byte here.
+  // The value is copied in the size of the base type, here one byte.
   for (unsigned i = 0; i < 2; ++i) {
     unsigned char value = 0xFF;
     if (H5Tget_member_value(type, i, &value) < 0 || value != i) return false;
@@ -137,7 +137,8 @@ Handle bool_type() {
   return type;
 }
 
-/// The types of the library that have a descr; H5T_* are read when asked, after the start.
+/// The HDF5 types that have a descr. A function, because H5T_* may be read only after the library
+/// has started.
 hid_t standard_type(std::string_view descr) {
   if (descr == "|i1") return H5T_STD_I8LE;
   if (descr == "<i2") return H5T_STD_I16LE;

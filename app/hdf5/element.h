@@ -1,4 +1,4 @@
-// Element types of HDF5 and the dtype texts of numpy.
+// The element types of HDF5 and the dtype texts of numpy.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,15 @@
 
 namespace maskctl::hdf5 {
 
-/// The numpy descr of a type, "bfloat16", or nothing for a type that is not read: booleans as h5py
-/// (enumeration of FALSE and TRUE) and PyTables (8-bit field) write them, integers and IEEE floats
-/// of either byte order, two opaque bytes.
+/// The numpy descr of a type, "bfloat16", or nothing for a type that cannot be read. Booleans are
+/// those of h5py (an enumeration of FALSE and TRUE) and PyTables (an 8-bit field); further integers
+/// and IEEE floats of either byte order, and two opaque bytes.
 std::optional<std::string> descr_of(hid_t type);
 
-/// What a type without descr is: "compound", "string", "enumeration (RED, GREEN)".
+/// Describes a type without a descr: "compound", "string", "enumeration (RED, GREEN)".
 std::string class_of(hid_t type);
 
-/// The type as h5py writes it. Throws Failure(argument) for a descr that is not little-endian.
+/// The type that h5py writes. Throws Failure(argument) for a descr that is not little-endian.
 Handle type_of(const std::string& descr);
 
 }  // namespace maskctl::hdf5

@@ -16,7 +16,7 @@ herr_t take_text(unsigned, const H5E_error2_t* error, void* text) {
   return 0;
 }
 
-/// The library reads its environment when it starts.
+/// Starts the library, which reads its environment at that time.
 void start_library(const char* locking) {
   setenv("HDF5_USE_FILE_LOCKING", locking, 1);
   H5dont_atexit();
@@ -39,7 +39,7 @@ hid_t open_with(hid_t plist, const std::string& path, Access access) {
   return H5Fopen(path.c_str(), H5F_ACC_RDONLY, plist);
 }
 
-/// The error is taken before the next call, even one that closes an id, clears it.
+/// The error must be taken before the next call: even closing an id clears it.
 struct Opened {
   Handle file;
   std::string error;
@@ -47,7 +47,7 @@ struct Opened {
 
 Opened try_open(const std::string& path, Access access) {
   const Handle plist(H5Pcreate(H5P_FILE_ACCESS));
-  // Files name drivers of their own, some of which read further files; this is the plain one.
+  // Files can name drivers, some of which read further files; this is the plain driver.
   H5Pset_fapl_sec2(plist.get());
   const bool in_memory = path == kStandardInput || path == kStandardOutput;
   if (path == kStandardInput) use_standard_input(plist.get());
@@ -57,7 +57,7 @@ Opened try_open(const std::string& path, Access access) {
   return out;
 }
 
-/// File systems without locks; a file that someone else has locked is another matter.
+/// True for file systems without locks; a file that is locked by someone else is another matter.
 bool lock_is_impossible(const std::string& error) {
   return error.find("lock") != std::string::npos &&
          error.find("temporarily unavailable") == std::string::npos;
@@ -94,7 +94,7 @@ void check(herr_t status, const std::string& what) {
 }
 
 void prepare_library() {
-  clearenv();  // HDF5_PLUGIN_PATH, HDF5_DRIVER and the like
+  clearenv();  // removes HDF5_PLUGIN_PATH, HDF5_DRIVER and so on
   start_library("BEST_EFFORT");
 }
 

@@ -1,4 +1,4 @@
-// The HDF5 library tamed: owned ids, errors as exceptions, one file and no other.
+// Wraps the HDF5 library: owned ids, errors as exceptions, one file and no other.
 #pragma once
 
 #include <hdf5.h>
@@ -10,13 +10,13 @@
 
 namespace maskctl::hdf5 {
 
-/// What ends the program with status 1.
+/// An error that ends the program with status 1.
 struct Failure {
-  const char* code;  // of hdf5_protocol.h
+  const char* code;  // see hdf5_protocol.h
   std::string text;
 };
 
-/// Closes what an id refers to.
+/// Owns an id and closes what it refers to.
 class Handle {
  public:
   Handle() = default;
@@ -44,13 +44,13 @@ std::string last_error();
 Handle checked(hid_t id, const std::string& what);
 void check(herr_t status, const std::string& what);
 
-/// Silences the library, keeps it from loading plugins and from following links to other files,
+/// Silences the library, prevents it from loading plugins and from following links to other files,
 /// and adds the lzf filter.
 void prepare_library();
 
 enum class Access { kRead, kCreate, kAppend };
 
-/// Opens the file; from then on this process can open no other.
+/// Opens the file; from then on this process cannot open any other.
 Handle open_file(const std::string& path, Access access);
 
 }  // namespace maskctl::hdf5

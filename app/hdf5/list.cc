@@ -1,4 +1,4 @@
-// The verb "list": objects, and attributes as text.
+// The verb "list": lists objects, and attributes as text.
 #include <array>
 #include <cinttypes>
 #include <cstdio>
@@ -92,13 +92,13 @@ std::string value_text(hid_t attribute, hid_t type, hid_t space) {
   return class_of(type);
 }
 
-/// Names first: an exception may not pass through the library.
+/// Only collects names, because an exception must not pass through the library.
 herr_t take_name(hid_t, const char* name, const H5A_info_t*, void* names) {
   static_cast<std::vector<std::string>*>(names)->emplace_back(name);
   return 0;
 }
 
-/// What of an object cannot be read hides nothing else of the file.
+/// Calls f; an object part that cannot be read must not hide the rest of the file.
 template <typename F>
 void put_or_say_why(const std::string& path, const F& f) {
   try {
@@ -127,7 +127,7 @@ void put_dataset(hid_t file, const std::string& path) {
   const Handle id = checked(H5Dopen2(file, path.c_str(), H5P_DEFAULT), "open " + path);
   const Handle plist = checked(H5Dget_create_plist(id.get()), "read the layout of " + path);
   const Handle type = checked(H5Dget_type(id.get()), "read the element type of " + path);
-  // Asking a virtual dataset for its shape looks into its sources.
+  // Asking a virtual dataset for its shape would open its sources.
   std::string shape = "null";
   if (H5Pget_layout(plist.get()) != H5D_VIRTUAL) {
     const Handle space = checked(H5Dget_space(id.get()), "read the shape of " + path);

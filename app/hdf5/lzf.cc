@@ -6,13 +6,14 @@
 namespace maskctl::hdf5 {
 namespace {
 
-constexpr std::size_t kMaxRatio = 100;  // three bytes give at most 264
+constexpr std::size_t kMaxRatio = 100;  // three bytes expand to at most 264
 
 using Byte = unsigned char;
 
-/// The format: a control byte c < 32 is followed by c + 1 literal bytes; otherwise c >> 5 (7: plus
-/// the next byte) + 2 bytes are repeated from ((c & 31) << 8 | next byte) + 1 bytes ago. Returns
-/// the bytes made, 0 when the data is corrupt or `capacity` too small (`*full`).
+/// The format: a control byte c < 32 is followed by c + 1 literal bytes; any other c repeats (c >>
+/// 5) + 2 bytes (if c >> 5 is 7, plus the next byte) from ((c & 31) << 8 | next byte) + 1 bytes
+/// ago. Returns the number of bytes made, or 0 when the data is corrupt or `capacity` is too small
+/// (`*full`).
 std::size_t decompress(const Byte* in, std::size_t size, Byte* out, std::size_t capacity,
                        bool* full) {
   const Byte* const end = in + size;
@@ -41,7 +42,7 @@ std::size_t decompress(const Byte* in, std::size_t size, Byte* out, std::size_t 
   return made;
 }
 
-/// The third client value is the size of a chunk where h5py wrote it; without it the buffer grows.
+/// The third client value is the size of a chunk, if h5py wrote it; without it the buffer grows.
 std::size_t lzf_filter(unsigned flags, std::size_t count, const unsigned* values, std::size_t bytes,
                        std::size_t* buffer_size, void** buffer) {
   if ((flags & H5Z_FLAG_REVERSE) == 0) return 0;

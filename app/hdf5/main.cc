@@ -1,17 +1,18 @@
-// The program that opens HDF5 files for maskctl: a crash of the library ends this process only.
+// The program that opens HDF5 files for maskctl, so that a crash of the library ends only this
+// process.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <new>
 
 #include "app/hdf5/streams.h"
 #include "app/hdf5/verbs.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::hdf5 {
 
@@ -27,19 +28,16 @@ namespace {
 
 using namespace hdf5_protocol;
 
-// Beside what is read at once: the library, a box of 32 to 128 MiB, its metadata. Damaged files
-// make the library take all that it gets.
+// In addition to what is read at once: the library, a box of 32 to 128 MiB, and its metadata. With
+// damaged files the library takes all the memory it can get.
 constexpr Index kBaseBytes = Index{190} << 20;
-// No more is needed however large the arrays are: they are never held whole.
+// Never more than this, however large the arrays are: they are not held whole.
 constexpr Index kMostBytes = Index{1} << 30;
 
 Index number(const char* text) {
-  Index value = 0;
-  const auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
-  if (error != std::errc() || *end != '\0' || value < 0) {
-    throw Failure{kArgument, std::string("'") + text + "' is no number"};
-  }
-  return value;
+  const auto value = number_from<Index>(text);
+  if (value && *value >= 0) return *value;
+  throw Failure{kArgument, std::string("'") + text + "' is not a number"};
 }
 
 Request parse(int count, char** arguments) {
@@ -68,7 +66,7 @@ Request parse(int count, char** arguments) {
   return out;
 }
 
-/// Standard input is mapped when it is the file.
+/// How much of standard input is mapped, if that is the file.
 Index mapped_bytes(const Request& request) {
   struct stat info {};
   return request.file == kStandardInput && ::fstat(STDIN_FILENO, &info) == 0 ? info.st_size : 0;
@@ -112,7 +110,7 @@ int guarded(int count, char** arguments) {
   } catch (const Failure& failure) {
     return report(failure.code, failure.text);
   } catch (const std::bad_alloc&) {
-    return report(kLimit, "needs more memory than a sound file would");
+    return report(kLimit, "needs more memory than an intact file would");
   }
 }
 
@@ -120,6 +118,6 @@ int guarded(int count, char** arguments) {
 }  // namespace maskctl::hdf5
 
 int main(int count, char** arguments) {
-  // The exit handlers of the library crash on what it left open.
+  // Skips the exit handlers of the library, which crash on objects that are still open.
   _exit(maskctl::hdf5::guarded(count, arguments));
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kGrowth = std::size_t{1} << 20U;
 
-// The library copies an image from the list into the file through these; all give the same memory.
+// The library copies an image from the list into the file with these; all return the same memory.
 void* give_map(size_t, H5FD_file_image_op_t, void* map) { return map; }
 void* copy_nothing(void* to, const void*, size_t, H5FD_file_image_op_t, void*) { return to; }
 void* never_grow(void*, size_t, H5FD_file_image_op_t, void*) { return nullptr; }
@@ -27,7 +27,7 @@ herr_t keep_data(void*) { return 0; }
 void use_standard_input(hid_t access_plist) {
   struct stat info {};
   if (::fstat(STDIN_FILENO, &info) != 0 || info.st_size <= 0) {
-    throw Failure{hdf5_protocol::kIo, "standard input is no file"};
+    throw Failure{hdf5_protocol::kIo, "standard input is not a file"};
   }
   const auto size = static_cast<std::size_t>(info.st_size);
   void* map = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, STDIN_FILENO, 0);

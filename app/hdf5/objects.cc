@@ -16,7 +16,7 @@ struct Link {
   H5L_type_t type;
 };
 
-/// Exceptions may not pass through the library, so the limit ends the iteration quietly.
+/// Exceptions must not pass through the library, so the limit ends the iteration quietly.
 herr_t take_link(hid_t, const char* name, const H5L_info_t* info, void* data) {
   auto& links = *static_cast<std::vector<Link>*>(data);
   links.push_back({name, info->type});
@@ -39,7 +39,8 @@ class Walk {
     const Handle id = checked(H5Gopen2(file_, path.c_str(), H5P_DEFAULT), "open the group " + path);
     check(H5Literate(id.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, take_link, &links),
           "list the group " + path);
-    // What lies here comes before what lies deeper, so that shared objects get their short names.
+    // Objects at this level come before deeper ones, so that shared objects get their shortest
+    // names.
     std::vector<std::string> groups;
     for (const Link& link : links) {
       const std::string name = (path == "/" ? "" : path) + "/" + link.name;
@@ -59,14 +60,14 @@ class Walk {
     return false;
   }
 
-  /// True for a group that was not seen before.
+  /// True for a group that has not been visited.
   bool visit(const std::string& path, H5L_type_t type) {
     if (type == H5L_TYPE_SOFT) return add(path, Object::Kind::kSoftLink);
     if (type == H5L_TYPE_EXTERNAL) return add(path, Object::Kind::kExternalLink);
     if (type != H5L_TYPE_HARD) return add(path, Object::Kind::kOther);
     H5O_info_t info{};
     if (H5Oget_info_by_name(file_, path.c_str(), &info, H5P_DEFAULT) < 0) {
-      return add(path, Object::Kind::kUnreadable, last_error());  // the others may be sound
+      return add(path, Object::Kind::kUnreadable, last_error());  // the others may be intact
     }
     if (!seen_.insert(info.addr).second) return false;
     if (info.type == H5O_TYPE_DATASET) return add(path, Object::Kind::kDataset);
@@ -89,9 +90,10 @@ std::string list_of(const std::vector<std::string>& names) {
   return names.size() > kShown ? out + ", ..." : out;
 }
 
-constexpr int kUnknownRank = 2;  // of what cannot be opened: it may be the one that is meant
+constexpr int kUnknownRank =
+    2;  // rank of an object that cannot be opened, but may be the one meant
 
-/// -1 where the shape would be read from other files.
+/// The rank; -1 if the shape would have to be read from other files.
 int rank_of(hid_t file, const std::string& path) {
   const Handle id(H5Dopen2(file, path.c_str(), H5P_DEFAULT));
   if (!id.valid()) return kUnknownRank;
@@ -106,7 +108,8 @@ std::string known_datasets(const std::vector<std::string>& names) {
   return (names.size() == 1 ? "the only dataset is " : "the datasets are ") + list_of(names);
 }
 
-/// How the link is meant, or nothing when it exists and leads on.
+/// Throws if the path is a link that must not or cannot be followed; returns if it is fine or
+/// missing.
 void check_link(hid_t file, const std::string& path) {
   if (H5Lexists(file, path.c_str(), H5P_DEFAULT) <= 0) return;
   H5L_info_t info{};
@@ -162,7 +165,7 @@ void refuse_missing(hid_t file, const std::string& path) {
     if (slash == std::string::npos) break;
   }
   const std::vector<std::string> names = dataset_names(file, "/");
-  const bool linked = H5Lexists(file, path.c_str(), H5P_DEFAULT) > 0;  // by any of its names
+  const bool linked = H5Lexists(file, path.c_str(), H5P_DEFAULT) > 0;  // under any of its names
   if (linked) {
     throw Failure{kFormat, "cannot open it: " + reason};
   }

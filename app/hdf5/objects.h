@@ -1,4 +1,4 @@
-// The objects of a file: walking them, and naming them where one is missing.
+// The objects of a file: lists them, and names the existing ones when one is missing.
 #pragma once
 
 #include <string>
@@ -22,14 +22,14 @@ std::vector<Object> all_objects(hid_t file);
 /// The paths of the datasets in this group and below.
 std::vector<std::string> dataset_names(hid_t file, const std::string& group);
 
-/// Of all datasets of a file (`names`) the one that the file alone stands for: the only one of two
+/// From the datasets of a file (`names`), the one meant by the file alone: the only one with two
 /// axes or more, or the only one at all. Throws Failure(argument) listing the candidates.
 std::string only_dataset(hid_t file, std::vector<std::string> names, const std::string& file_name);
 
-/// Throws Failure saying why the path cannot be opened: no such name (with the datasets there are),
-/// a link to another file, a link that leads nowhere.
+/// Throws Failure saying why the path cannot be opened: no such name (listing the existing
+/// datasets), a link to another file, a broken link.
 [[noreturn]] void refuse_missing(hid_t file, const std::string& path);
-/// Throws Failure: a group, with the datasets in it.
+/// Throws Failure for a group, listing the datasets in it.
 [[noreturn]] void refuse_group(hid_t file, const std::string& path);
 
 }  // namespace maskctl::hdf5

@@ -14,7 +14,7 @@ hsize_t chunk_extent(const Extents& chunk, std::size_t axis) {
   return chunk.empty() ? 1 : std::max<hsize_t>(1, chunk[axis]);
 }
 
-/// True when the axes before this one have chunks of one index, so that none is cut.
+/// True when chunks have extent one on all axes before this one, so that boxes cut none.
 bool uncut_before(const Extents& chunk, std::size_t axis) {
   for (std::size_t i = 0; i < axis; ++i) {
     if (chunk_extent(chunk, i) != 1) return false;
@@ -22,7 +22,7 @@ bool uncut_before(const Extents& chunk, std::size_t axis) {
   return true;
 }
 
-/// The next start of the axes before `axis`; false after the last.
+/// Advances to the next start on the axes before `axis`; false after the last.
 bool advance(Extents& start, const Extents& extents, std::size_t axis) {
   while (axis-- > 0) {
     if (++start[axis] < extents[axis]) return true;
@@ -35,13 +35,13 @@ bool advance(Extents& start, const Extents& extents, std::size_t axis) {
 
 SlabPlan plan_slabs(const Extents& extents, const Extents& chunk, hsize_t element_bytes) {
   if (extents.empty() || is_empty(extents)) return {0, 1, element_bytes, true};
-  std::vector<hsize_t> behind(extents.size(), element_bytes);  // bytes of one index of each axis
+  std::vector<hsize_t> behind(extents.size(), element_bytes);  // bytes per index of each axis
   for (std::size_t axis = extents.size() - 1; axis-- > 0;) {
     behind[axis] = behind[axis + 1] * extents[axis + 1];
   }
   std::size_t axis = 0;
   while (axis + 1 < extents.size() && behind[axis] > kSlabBytes) ++axis;
-  // An axis earlier whole chunks may still fit, or one of a larger step.
+  // Whole chunks may still fit with an earlier axis or a larger step.
   for (std::size_t i = 0; i <= axis; ++i) {
     const hsize_t rows = std::min(chunk_extent(chunk, i), extents[i]);
     if (behind[i] > kLargestSlab / rows || !uncut_before(chunk, i)) continue;

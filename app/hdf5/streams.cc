@@ -22,7 +22,7 @@ void write_output(std::span<const char> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) fail_io(std::string("cannot hand over the data: ") + std::strerror(errno));
+    if (written <= 0) fail_io(std::string("cannot send the data: ") + std::strerror(errno));
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
 }
@@ -34,7 +34,7 @@ void Input::fill() {
   do {
     got = ::read(STDIN_FILENO, buffer_.data(), buffer_.size());
   } while (got < 0 && errno == EINTR);
-  if (got < 0) fail_io(std::string("cannot take the data: ") + std::strerror(errno));
+  if (got < 0) fail_io(std::string("cannot receive the data: ") + std::strerror(errno));
   if (got == 0) fail_io("the data to write ended early");
   begin_ = 0;
   end_ = static_cast<std::size_t>(got);

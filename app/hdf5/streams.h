@@ -11,11 +11,11 @@ namespace maskctl::hdf5 {
 /// Throws Failure(io).
 void write_output(std::span<const char> bytes);
 
-/// Standard input, read ahead.
+/// Standard input with read-ahead.
 class Input {
  public:
   Input();
-  /// Without its newline. Throws Failure(io) when the input ends or a line is overlong.
+  /// A line without its newline. Throws Failure(io) when the input ends or the line is too long.
   std::string line();
   /// Fills `out`. Throws Failure(io) when the input ends early.
   void read(std::span<char> out);

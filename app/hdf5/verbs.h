@@ -1,4 +1,4 @@
-// What the helper does with a file.
+// What the helper can do with a file.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace maskctl::hdf5 {
 
 struct Request {
   Index max_bytes = 0;
-  Index seconds = 0;  // of computing between two signs of progress
+  Index seconds = 0;  // of computing allowed between two signs of progress
   bool replace = false;
   std::string verb, file, dataset;
 
-  /// For messages: standard input is "-".
+  /// The name in messages: standard input is "-".
   std::string display_name() const { return file == kStandardInput ? "-" : file; }
 };
 
@@ -23,7 +23,7 @@ void list_objects(const Request& request);
 void read_dataset(const Request& request);
 void write_datasets(const Request& request, Access access);
 
-/// Grants another `seconds` of computing.
+/// Allows another `seconds` of computing.
 void renew_time_limit(Index seconds);
 
 }  // namespace maskctl::hdf5

@@ -1,12 +1,12 @@
-// The verbs "create" and "append": arrays and attributes from standard input into a file.
+// The verbs "create" and "append": write arrays and attributes from standard input into a file.
 #include <algorithm>
-#include <charconv>
 
 #include "app/hdf5/element.h"
 #include "app/hdf5/memory_file.h"
 #include "app/hdf5/slabs.h"
 #include "app/hdf5/streams.h"
 #include "app/hdf5/verbs.h"
+#include "maskctl/base/text.h"
 #include "maskctl/io/hdf5_protocol.h"
 
 namespace maskctl::hdf5 {
@@ -17,12 +17,8 @@ using namespace hdf5_protocol;
 constexpr hsize_t kChunkBytes = hsize_t{256} << 10U;
 
 hsize_t number(std::string_view text) {
-  hsize_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    throw Failure{kArgument, "'" + std::string(text) + "' is no number"};
-  }
-  return value;
+  if (const auto value = number_from<hsize_t>(text)) return *value;
+  throw Failure{kArgument, "'" + std::string(text) + "' is not a number"};
 }
 
 Extents extents_from(std::string_view text) {
@@ -35,7 +31,7 @@ Extents extents_from(std::string_view text) {
   return out;
 }
 
-/// About 256 KiB: rows of the last axis, whole if they are not longer, as many as fit.
+/// Chunks of about 256 KiB: as many rows of the last axis as fit; a longer row is cut.
 Extents chunk_for(const Extents& extents, hsize_t element_bytes) {
   Extents chunk(extents.size(), 1);
   hsize_t left = std::max<hsize_t>(1, kChunkBytes / element_bytes);

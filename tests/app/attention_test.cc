@@ -152,7 +152,7 @@ TEST_CASE("a mask of one batch serves as many as --axes says") {
   CHECK(sandbox.run("maskctl verify gen:causal:n=8 --axes B=2+D=8").status == 0);
 }
 
-TEST_CASE("attend tunes once and remembers, as options and the seed's variables say") {
+TEST_CASE("attend tunes once and remembers, as options and ejkernel's variables say") {
   const Sandbox sandbox;
   const std::string call = "maskctl attend flash_attention --axes Tq=8+Tk=8+D=8 -q ";
   const std::string log = "EJKERNEL_LOG_AUTOTUNE=1 ";
@@ -208,7 +208,7 @@ TEST_CASE("verify answers with its exit status") {
   CHECK(sandbox.run("maskctl verify").status == 2);
 }
 
-TEST_CASE("verify tells the mask of an output, and asks for the inputs of the kernel") {
+TEST_CASE("verify finds the mask of an output, and requires the inputs of the kernel") {
   const Sandbox sandbox;
   const std::string bugs = std::string(MASKCTL_SOURCE_DIR) + "/samples/bugs/";
   const std::string inputs = " query=" + bugs + "kernel_q.npy key=" + bugs +
@@ -232,7 +232,7 @@ TEST_CASE("verify tells the mask of an output, and asks for the inputs of the ke
   CHECK(contains(turned.err, "--layout bhtd"));
 }
 
-TEST_CASE("verify takes heads before time, and calls out arrays that cannot tell") {
+TEST_CASE("verify takes heads before time, and reports arrays that do not decide") {
   const Sandbox sandbox;
   const std::string make =
       "maskctl attend flash_attention query=q.npy key=k.npy value=v.npy --layout bhtd "
@@ -253,7 +253,7 @@ TEST_CASE("verify takes heads before time, and calls out arrays that cannot tell
   const Outcome unclear = sandbox.run("maskctl verify gen:window:keys=5,n=16" + arrays +
                                       "value=ones.npy --given ones.npy");
   CHECK(unclear.status == 2);
-  CHECK(contains(unclear.out, "cannot be told at this precision: these fit as well: window"));
+  CHECK(contains(unclear.out, "undecided at this precision, as these fit as well: window"));
 }
 
 TEST_CASE("verify knows dropout and rows without a key") {
@@ -306,7 +306,7 @@ TEST_CASE("bench and backends report on this machine") {
   CHECK(sandbox.run("maskctl backends nonsense").status == 2);
 }
 
-TEST_CASE("an axis that bench is told goes before the size") {
+TEST_CASE("an axis given to bench overrides the size") {
   const Sandbox sandbox;
   const std::string decode = "maskctl bench --size 64 --axes Tq=1 --repeat 1 --mask causal";
   const Outcome unclear = sandbox.run(decode);

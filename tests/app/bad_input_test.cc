@@ -72,7 +72,7 @@ make("bomb.npz", archive(("a.npy", npy(shape="(40000, 40000)", data=bytes(10**8)
 
 def safetensors(text, data=b""):
     return struct.pack("<Q", len(text)) + text.encode() + data
-make("hole.safetensors", safetensors('{"a":{"dtype":"BOOL","shape":[4],"data_offsets":[4,8]}}', b"\1" * 8), "past the data")
+make("hole.safetensors", safetensors('{"a":{"dtype":"BOOL","shape":[4],"data_offsets":[4,8]}}', b"\1" * 8), "past the previous data")
 make("claim.safetensors", struct.pack("<Q", 10**8) + b"{", "")
 make("names.safetensors", safetensors('{"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}}', b"\1"), "two entries 'a'")
 make("fp8.safetensors", safetensors('{"a":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}}', b"\1"), "F8_E4M3")
@@ -162,7 +162,7 @@ TEST_CASE("bad input: wrong calls end with exit 2 and one line, and leave nothin
       {attend + "-o m.npy", "m.npy exists"},
       {attend + "-o /dev/full", "No space left on device"},
       {"verify none.npy", "cannot read none.npy"},
-      {"verify m.npy --rtol -1", "--rtol '-1': expected a number from 0"},
+      {"verify m.npy --rtol -1", "--rtol '-1': expected a number of at least 0"},
       {"verify m.npy --given other.npy", "query=SOURCE key=SOURCE value=SOURCE"},
       {"verify m.npy --op flash", "operation 'flash'"},
       {"probe make m.npy -o p.npy", "an .npy holds one array, these are 3"},
@@ -194,7 +194,7 @@ TEST_CASE("bad input: wrong calls end with exit 2 and one line, and leave nothin
   CHECK(sandbox.run("ls -AR").out == before);
 }
 
-TEST_CASE("bad input: spare bytes, odd bools and arrays without cells are read, and said") {
+TEST_CASE("bad input: spare bytes, odd bools and arrays without cells are read, and reported") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(
       "/usr/bin/python3 -c \"import numpy as np\n"

@@ -21,7 +21,7 @@ std::string make_cases() {
   return lines;
 }
 
-TEST_CASE("cases: info tells what every array is") {
+TEST_CASE("cases: info says what every array is") {
   const Sandbox sandbox;
   const Outcome outcome =
       sandbox.run(make_cases() +
@@ -67,7 +67,7 @@ TEST_CASE("cases: check finds what is wrong with every array, and nothing else")
   CHECK(outcome.out == slurp(kCases / "check.txt"));
 }
 
-TEST_CASE("cases: recognise and diff say what holds, or that they cannot tell") {
+TEST_CASE("cases: recognise and diff say what holds, or that they do not know") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(make_cases() + "export LC_ALL=C" + R"sh(
 for file in real_masks/*.npy; do

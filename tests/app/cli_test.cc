@@ -73,7 +73,7 @@ TEST_CASE("missing and repeated values are named") {
   check_refused("maskctl stats", "stats: no SOURCE");
   check_refused("maskctl convert", "convert: no SOURCE");
   check_refused("maskctl blockmap", "blockmap: no SOURCE");
-  check_refused("maskctl seq", "seq: nothing asked");
+  check_refused("maskctl seq", "seq: nothing to do");
   check_refused("maskctl seq lens", "seq: no SOURCE");
   check_refused("maskctl gen", "gen: no STEP");
   check_refused("maskctl gen causal:n=4", "gen: no destination");
@@ -83,7 +83,7 @@ TEST_CASE("missing and repeated values are named") {
   check_refused("maskctl combine --op and a b", "combine: no destination");
   check_refused("maskctl show x --head", "--head: a value is missing");
   check_refused("maskctl show x --head 1 --head 2", "--head: given more than once");
-  check_refused("maskctl apply x --print -o -", "both want standard output");
+  check_refused("maskctl apply x --print -o -", "both use standard output");
 }
 
 TEST_CASE("values of options are checked") {

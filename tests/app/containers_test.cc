@@ -92,7 +92,7 @@ TEST_CASE("gzip: formats without it and levels that are none are refused") {
   CHECK(sandbox.run("ls").out.find("x.") == std::string::npos);
 }
 
-TEST_CASE("gzip: append packs what it adds and copies the rest as it is") {
+TEST_CASE("gzip: append compresses what it adds and copies the rest unchanged") {
   const Sandbox sandbox;
   for (const std::string file : {"m.npz", "m.h5"}) {
     const Outcome outcome = sandbox.run("maskctl gen causal:n=200 -o " + file +

@@ -11,7 +11,7 @@ namespace {
 const std::string kMakeDocuments = "maskctl gen segments:lens=3+2+3 -o seg.npy\n";
 const std::string kMakeCausal = "maskctl gen causal:n=4 -o causal.npy\n";
 
-TEST_CASE("convert: a loss is counted, and nothing is written unless --lossy asks for it") {
+TEST_CASE("convert: a loss is counted, and nothing is written without --lossy") {
   const Sandbox sandbox;
   const Outcome lossy =
       sandbox.run(kMakeCausal + "maskctl convert causal.npy --to padding --lossy -o p.npy");
@@ -59,7 +59,7 @@ TEST_CASE("convert: roundtrip answers for every kind, with and without a file") 
   CHECK(sandbox.run("maskctl convert causal.npy --to pairs --roundtrip -o - | wc -c").out == "0\n");
 }
 
-TEST_CASE("convert: segment ids stay as they are in a change of format") {
+TEST_CASE("convert: segment ids stay unchanged when only the format changes") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(
       "python3 -c \"import numpy as np; np.save('a.npy', np.array([1, 1, 2, 2, -1, 7]))\"\n"

@@ -1,4 +1,4 @@
-// The commands that go through MaskInfo, against the seed's golden data and numpy.
+// The commands that go through MaskInfo, against ejkernel's golden data and numpy.
 #include <string>
 
 #include "app/process.h"
@@ -9,7 +9,7 @@ namespace {
 
 const std::string kPacked = " samples/packed.npy --as segments --semantics ejkernel ";
 
-TEST_CASE("the golden chains of the seed replay through the command") {
+TEST_CASE("ejkernel's golden chains replay through the command") {
   const fs::path root = MASKCTL_SOURCE_DIR;
   const Outcome outcome =
       Sandbox().run("/usr/bin/python3 '" + (root / "tests/app/replay_golden.py").string() + "' '" +
@@ -33,7 +33,7 @@ TEST_CASE("a stored MaskInfo loads with all that it held") {
   CHECK(contains(piped.out, "\"open\""));
 }
 
-TEST_CASE("the debug lines of the seed go to stderr") {
+TEST_CASE("the debug lines of ejkernel go to stderr") {
   const Sandbox sandbox;
   const std::string line = "maskctl apply" + kPacked + "-t causal -o m.npy -f";
   const std::string first = "[MaskInfo Debug] Calling type.from_segments()\n";

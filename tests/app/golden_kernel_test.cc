@@ -89,7 +89,7 @@ expect.holds = "equals:causal"
   CHECK(contains(outcome.out, "title=golden leaky::1 of 2 expectations do not hold: subset-of:"));
 }
 
-TEST_CASE("golden: init writes a manifest of masks as they are") {
+TEST_CASE("golden: init writes a manifest of masks as they are now") {
   const Sandbox sandbox;
   const Outcome made = sandbox.run(
       "maskctl golden init ci/golden.toml samples/heads.npy gen:causal:n=8 "

@@ -1,4 +1,5 @@
-// Arrays as stacks leave them: what info tells of any, what is refused and with which words.
+// Arrays as other programs leave them: what info says about each, and which are refused with which
+// words.
 #include <string>
 
 #include "app/process.h"
@@ -25,7 +26,7 @@ TEST_CASE("info: type and shape of anything, and bad files hide nothing") {
   CHECK(outcome.status == 2);
   CHECK(contains(outcome.err, "maskctl: error: cannot read missing.npy"));
   CHECK(contains(outcome.err, "maskctl: error: cut.npy: expected 96 bytes of data, got 88"));
-  CHECK(contains(outcome.out, "complex.npy\n  array     <c8 (2, 3)\n  kind      no mask: "));
+  CHECK(contains(outcome.out, "complex.npy\n  array     <c8 (2, 3)\n  kind      not a mask: "));
   CHECK(contains(outcome.out, "free.npy\n  array     float64 (1, 3, 4)\n"));
   CHECK(contains(outcome.out, "  adds      numbers from -2 to 3.5 that follow neither"));
   CHECK(contains(outcome.out, "five.npy\n  array     float64 (1, 1, 1, 2, 2)\n"));

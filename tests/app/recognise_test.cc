@@ -48,7 +48,7 @@ TEST_CASE("the printed pipeline makes the mask again from an all-open one") {
   }
 }
 
-TEST_CASE("the exit status tells recognised from not recognised from trouble") {
+TEST_CASE("the exit status distinguishes recognised, not recognised and trouble") {
   const Sandbox box;
   CHECK(box.run("maskctl recognize gen:causal:n=16").status == 0);
   const Outcome irregular = box.run("maskctl recognise gen:random:sparsity=0.5,n=64,seed=3");

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Replays chains of the seed's golden data through `maskctl apply --semantics ejkernel`, and compares
+"""Replays chains of ejkernel's golden data through `maskctl apply --semantics ejkernel`, and compares
 the arrays that it writes. Prints "N replayed, N differ"; exits 1 when any differs.
 
     replay_golden.py PROGRAM FOLDER
@@ -47,7 +47,7 @@ class Case:
             if mask.ndim not in (2, 4) or not np.isin(mask, (0, 1)).all():
                 raise Skip
             if mask.ndim == 4 and mask.dtype != np.bool_:
-                raise Skip  # its dtype stays in the seed, files of masks become bool
+                raise Skip  # its dtype stays in ejkernel, files of masks become bool
             keep = ["--keep-value", "0"] if args.get("mask_is_valid") is False else []
             return [path, "--as", "padding" if mask.ndim == 2 else "dense", *keep]
         if op == "from_cu_seqlens" and set(args) == {"cu_seqlens_q", "max_q_len"}:

@@ -12,7 +12,7 @@ namespace {
 
 const fs::path kSamples = fs::path(MASKCTL_SOURCE_DIR) / "samples";
 
-/// What stands in backquotes or behind "$ " after the name of the command.
+/// The text in backquotes, or after "$ ", that follows the name of the command.
 std::string commands_of(const fs::path& page) {
   std::istringstream lines(slurp(page));
   std::string out;

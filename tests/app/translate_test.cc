@@ -25,7 +25,7 @@ TEST_CASE("translate takes exactly one input") {
   CHECK(sandbox.run("maskctl translate --hf-config nowhere.json").status == 2);
 }
 
-TEST_CASE("layers of a config that are no attention of a known kind have no mask, and say so") {
+TEST_CASE("layers of a config without attention of a known kind have no mask, and say so") {
   const Sandbox sandbox;
   const Outcome outcome =
       sandbox.run(R"(echo '{"model_type": "llama4_text", "layer_types": ["chunked_attention", )"
@@ -69,7 +69,7 @@ TEST_CASE("a layer of a config is a mask that gen writes") {
   CHECK(sandbox.run("maskctl gen --layer 2 n=9 -o a.npy").status == 2);
 }
 
-TEST_CASE("arrays that are too long for the code are written beside it") {
+TEST_CASE("arrays that are too long for the code are written to files") {
   const Sandbox sandbox;
   std::string lengths = "1";
   for (int i = 0; i < 70; ++i) lengths += "+2";

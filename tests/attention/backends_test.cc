@@ -139,7 +139,7 @@ TEST_CASE("a call keeps to the threads and the pool of its context") {
   const SoftmaxResult expected = softmax_forward(problem, {});
   const Tensor d_out = expected.out;
   const SoftmaxGradients gradients = softmax_backward(problem, expected, d_out, nullptr, {});
-  const auto pool = std::make_shared<MemoryPool>();
+  const auto pool = std::make_shared<BufferPool>();
   for (const int count : {1, 3}) {
     const Context context{.threads = count, .scratch = pool};
     const SoftmaxResult seen = softmax_forward(problem, context);
@@ -152,7 +152,7 @@ TEST_CASE("a call keeps to the threads and the pool of its context") {
 
 TEST_CASE("large scratch comes from the pool of the context") {
   const Arrays arrays(6000, 1);  // keys and values of a head take more than 1 MiB
-  const auto pool = std::make_shared<MemoryPool>();
+  const auto pool = std::make_shared<BufferPool>();
   const SoftmaxResult result = softmax_forward(arrays.problem(), {.threads = 1, .scratch = pool});
   CHECK(pool->kept() > 0);
   CHECK(result.out.elements() == 6000 * 16);
@@ -173,7 +173,7 @@ TEST_CASE("a stop request ends the passes between two blocks, and leaves nothing
   const Arrays arrays(tokens, 1);
   const SoftmaxResult whole{Tensor(DType::kFloat32, {1, tokens, 1, 16}),
                             Tensor(DType::kFloat32, {1, 1, tokens})};
-  const auto pool = std::make_shared<MemoryPool>();
+  const auto pool = std::make_shared<BufferPool>();
   // One thread and few tasks: it is the blocks inside of a task that must look.
   const auto rows_until_stop = [&](const auto& work) {
     std::stop_source stop;

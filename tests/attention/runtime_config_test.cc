@@ -32,7 +32,9 @@ class Scramble {
     if (engine_() % 2 == 0) (*this)(x.emplace());
   }
   template <class Class>
-  requires requires { Class::fields(); }
+  requires requires(Class x) { x.num_stages; } || requires(Class x) {
+    x.platform;
+  }
   void operator()(Class& x) {
     for_each_field(x, [&](std::string_view, auto& value) { (*this)(value); });
   }

@@ -106,7 +106,7 @@ TEST_CASE("new files honour the umask and replaced files keep their mode") {
   CHECK((info.st_mode & 0777) == 0604);
 }
 
-TEST_CASE("targets that are no regular files are written directly") {
+TEST_CASE("targets that are not regular files are written directly") {
   const Scratch scratch;
   CHECK_NOTHROW(write_file("/dev/null", "x"));
   CHECK(error_of([] { write_file("/dev/full", "x"); }) ==

@@ -5,8 +5,8 @@
 #include <set>
 #include <thread>
 
+#include "maskctl/base/buffer_pool.h"
 #include "maskctl/base/error.h"
-#include "maskctl/base/kept_memory.h"
 #include "maskctl/base/threads.h"
 #include "support/catch_compat.h"
 
@@ -58,7 +58,7 @@ TEST_CASE("a scope sets the number of threads, and its end restores it") {
 }
 
 TEST_CASE("what a scope leaves out is that of the scope around it") {
-  MemoryPool pool;
+  BufferPool pool;
   std::stop_source stop;
   const WorkScope outer({.threads = 2, .pool = &pool, .stop = stop.get_token()});
   const WorkScope inner({});
@@ -86,7 +86,7 @@ TEST_CASE("two threads work under different limits at once") {
 }
 
 TEST_CASE("tasks on other threads have the limits of their caller, and lose them after it") {
-  MemoryPool pool;
+  BufferPool pool;
   std::atomic<int> with{0};
   {
     const WorkScope scope({.threads = 3, .pool = &pool});

@@ -52,7 +52,7 @@ struct Times {
   double median() const { return bench::median(runs); }
 };
 
-/// `runs` runs of each side, one after the other in turn, so that both see the same machine.
+/// Runs both sides `runs` times, alternating, so that both see the same state of the machine.
 struct Pair {
   Times a, b;
   /// Of b / a, run by run.

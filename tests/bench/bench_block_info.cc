@@ -26,7 +26,7 @@ Tensor packed_ids(Index n, Index docs) {
   return ids;
 }
 
-// Segments, causal, the seed's window of `window` keys to each side, chunks.
+// Segments, causal, ejkernel's window of `window` keys to each side, chunks.
 Mask masked(const Tensor& ids, Index window, Index chunk) {
   const Index n = ids.extent(1);
   step::Document documents;

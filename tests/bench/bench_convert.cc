@@ -1,4 +1,4 @@
-// Bits of a dense 16384 x 16384 mask on demand: convert_bench.py asks in turn with numpy.
+// Converts a dense 16384 x 16384 mask to bits on demand: convert_bench.py alternates it with numpy.
 //   bench_convert THREADS    then lines "pack", "unpack", "pack bytes", "unpack bytes"; each gives
 //                            the seconds
 // pack and unpack go between a mask, which holds a dense array as words, and the array of bits;

@@ -1,4 +1,5 @@
-// and, count and classify at 16384 x 16384 on demand: tests/bench/run.py asks in turn with numpy.
+// and, count and classify at 16384 x 16384 on demand: tests/bench/run.py alternates them with
+// numpy.
 //   bench_ops THREADS    then lines "and structured", "count packed", ... ; each gives the seconds
 // First prints what both sides must agree on, as "verify NAME NUMBER" lines, and "ready".
 #include <cstdint>
@@ -25,7 +26,7 @@ std::uint64_t scrambled(std::uint64_t x) {  // splitmix64's finaliser
   return x ^ (x >> 31);
 }
 
-// Random bits, but for tiles that are empty or full where the tile's number says so.
+// Random bits, except in tiles that are empty or full according to their number.
 PlanePtr irregular(std::uint64_t seed) {
   return stored_rows(kSize, kSize, false, [seed](Range rows, std::span<std::uint64_t> words) {
     constexpr Index kWords = kSize / 64;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "../support/edited_pair.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/bind.h"
 #include "maskctl/pipeline/values.h"
 
@@ -29,7 +30,8 @@ int main(int argc, char** argv) {
     show |= name == "--show";
     if (name == "--count" && i + 1 < argc) count = integer_from(argv[i + 1]).value_or(count);
     if (name == "--first" && i + 1 < argc) first = integer_from(argv[i + 1]).value_or(first);
-    if (name == "--seed" && i + 1 < argc) seed = seed_from(argv[i + 1]).value_or(seed);
+    if (name == "--seed" && i + 1 < argc)
+      seed = number_from<std::uint64_t>(argv[i + 1]).value_or(seed);
   }
   Index are_true = 0, are_small = 0, are_complete = 0;
   double slowest = 0, slowest_large = 0;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "../support/random_chain.h"
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/recognise.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/nearest.h"
@@ -36,7 +37,7 @@ Options parse(int argc, char** argv) {
     if (i + 1 == argc) break;
     if (name == "--count") options.count = integer_from(argv[i + 1]).value_or(1);
     if (name == "--first") options.first = integer_from(argv[i + 1]).value_or(0);
-    if (name == "--seed") options.seed = seed_from(argv[i + 1]).value_or(1);
+    if (name == "--seed") options.seed = number_from<std::uint64_t>(argv[i + 1]).value_or(1);
   }
   return options;
 }
@@ -119,7 +120,7 @@ Sample draw_plain(std::uint64_t seed, Mask& flipped, Index& flips) {
       plane = combine(Op::kXor, plane, rectangle(out.queries, out.keys, {q, q + 1}, {k, k + 1}));
     }
     flipped = Mask(plane);
-    flips = changed_cells(flipped, out.mask);
+    flips = differing_cells(flipped, out.mask);
     return out;
   }
 }
@@ -138,7 +139,7 @@ int flips(const Options& options) {
     slowest = std::max(slowest, spent.count());
     const bool no_arrays = !has_arrays(found.chain);
     const bool same = found.residue.cells == flips &&
-                      changed_cells(sample.mask, maskctl::apply(sample.full, found.chain)) == 0;
+                      differing_cells(sample.mask, maskctl::apply(sample.full, found.chain)) == 0;
     plain += no_arrays;
     exact += no_arrays && same;
     if (!options.show || (no_arrays && same)) continue;
@@ -171,8 +172,8 @@ int main(int argc, char** argv) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     slowest = std::max(slowest, spent.count());
     // Judged by the dense definition of apply, not by what recognise says about itself.
-    const Index differ = changed_cells(sample.mask, maskctl::apply(sample.full, found.chain));
-    // More steps that take numbers only are no worse than fewer with arrays.
+    const Index differ = differing_cells(sample.mask, maskctl::apply(sample.full, found.chain));
+    // More steps with only numbers are no worse than fewer steps with arrays.
     const bool is_longer = found.chain.size() > sample.chain.size() && has_arrays(found.chain);
     wrong += differ != found.residue.cells;
     unexplained += differ != 0;

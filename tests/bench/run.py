@@ -111,15 +111,15 @@ def table(program):
             for name, *values in (line.split("\t") for line in text.splitlines())}
 
 
-def seed(options):
-    for name, (ratio, ours, other) in table(f"{options.build}/tests/bench_seed").items():
+def segment_ids(options):
+    for name, (ratio, ours, other) in table(f"{options.build}/tests/bench_segment_ids").items():
         kind, size, example = name.split(" ", 2)
         if kind == "ids":
             bar(f"mask_to_segment_ids, {size}, {example}", ours * 1e3, {"2048": 1, "16384": 30}[size], "ms")
             note(f"one core reads the bytes in {other * 1e3:.3f} ms")
-        elif kind == "seed":
-            bar(f"mask_to_segment_ids, {size}, {example}: seed's way", ratio, 300, "x", True)
-            note(f"ours {ours * 1e3:.3f} ms, the seed's way {other * 1e3:.1f} ms")
+        elif kind == "ejkernel":
+            bar(f"mask_to_segment_ids, {size}, {example}: ejkernel's way", ratio, 300, "x", True)
+            note(f"ours {ours * 1e3:.3f} ms, ejkernel's way {other * 1e3:.1f} ms")
         else:
             bar(f"ids to dense, {size}, {example}, against memset", 1 / ratio, 3 if "random" in example else 1.5, "x")
             note(f"ours {ours * 1e3:.3f} ms, memset {other * 1e3:.3f} ms")
@@ -242,7 +242,7 @@ def main():
     parser.add_argument("--folder")
     options = parser.parse_args()
     options.program = os.path.join(options.build, "app/maskctl")
-    for part in (core, growth, seed, numpy_ops, pipeline, start_up, big_file):
+    for part in (core, growth, segment_ids, numpy_ops, pipeline, start_up, big_file):
         if options.only in part.__name__:
             part(options)
     print(f"{sum(rows)} bars met, {len(rows) - sum(rows)} missed")

@@ -1,4 +1,4 @@
-// How often verify tells the mask of a random kernel's output:
+// How often verify finds the mask of a random kernel's output:
 // verify_rate [--count N] [--seed N] [--longest T] [--show].
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "../support/judged_problem.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/values.h"
 #include "maskctl/tensor/dtype.h"
 
@@ -43,7 +44,7 @@ int main(int argc, char** argv) {
     if (i + 1 == argc) break;
     if (name == "--count") count = integer_from(argv[i + 1]).value_or(count);
     if (name == "--longest") longest = integer_from(argv[i + 1]).value_or(longest);
-    if (name == "--seed") seed = seed_from(argv[i + 1]).value_or(seed);
+    if (name == "--seed") seed = number_from<std::uint64_t>(argv[i + 1]).value_or(seed);
   }
   std::map<std::string, Counts> counts;
   Index false_answers = 0, unclear_f32 = 0, f32 = 0;
@@ -81,7 +82,7 @@ int main(int argc, char** argv) {
     for (const auto& [verdict, n] : sum.verdicts) fmt::print(" {} {}", verdict, n);
     fmt::print(", false {}, named rightly {}\n", sum.wrong_answers, sum.named);
   }
-  fmt::print("{} problems: {} false answers; cannot be told: {} of {} in f32; slowest {:.1f} s\n",
-             count, false_answers, unclear_f32, f32, slowest);
+  fmt::print("{} problems: {} false answers; undecided: {} of {} in f32; slowest {:.1f} s\n", count,
+             false_answers, unclear_f32, f32, slowest);
   return false_answers == 0 && 20 * unclear_f32 <= f32 ? 0 : 1;
 }

@@ -24,7 +24,7 @@ class Args {
   bool given(const std::string& name);
   /// Throws when it was not passed.
   const Value& value(const std::string& name);
-  /// Throws Mismatch for arguments that nothing has asked for.
+  /// Throws Mismatch for arguments that nothing has read.
   void check_all_used() const;
 
   maskctl::Index integer(const std::string& name);

@@ -33,7 +33,7 @@ constexpr const char* kHelp =
     "MASKCTL_GOLDEN_OPS.\n"
     "Prints a line for each failing case; exits with 1 when there is one.\n";
 
-/// Nothing for what is no option.
+/// Nothing for words that are not options.
 std::optional<Filter> filter_of(const std::vector<std::string>& args) {
   Filter filter;
   for (std::size_t i = 0; i < args.size(); i += 2) {
@@ -49,7 +49,7 @@ std::optional<Filter> filter_of(const std::vector<std::string>& args) {
   return filter;
 }
 
-/// Replays the sets whose variable is set, or all of them where none is.
+/// Replays the sets whose variable is set, or all of them if none is.
 Report replay_all(const Filter& filter) {
   bool chosen = false;
   for (const GoldenSet& set : kSets) chosen = chosen || std::getenv(set.variable);

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using maskctl::MaskInfo;
 
-/// Where a chain has come to: an object, or what a function returned.
+/// The current value of a chain: an object, or what a function returned.
 struct State {
   std::optional<MaskInfo> info;
   std::optional<Outputs> outputs;

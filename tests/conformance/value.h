@@ -14,7 +14,8 @@ class Value {
  public:
   using List = std::vector<Value>;
   using Dict = std::vector<std::pair<std::string, Value>>;
-  using Content = std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Dict>;
+  using FileType =
+      std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Dict>;
 
   Value() = default;  // None
   Value(bool value) : content_(value) {}
@@ -52,7 +53,7 @@ class Value {
  private:
   [[noreturn]] void throw_type() const;
 
-  Content content_;
+  FileType content_;
 };
 
 /// The text in quotes, with line feeds and quotes escaped.

@@ -1,4 +1,4 @@
-// What a helper program may answer when it is asked for an HDF5 file.
+// Answers that a helper program may give for an HDF5 file.
 #include "fuzz/memory_file.h"
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"

@@ -22,8 +22,8 @@ MaskReadOptions options_of(std::uint8_t kind, std::uint8_t more) {
   if ((kind & 0x40) != 0) options.closed_below = -1e4;
   if ((more & 1) != 0) options.shape = {1, 1, 12, 16};
   if ((more & 2) != 0) options.shape = {2, 1, 0x7FFFFFFF, 0x7FFFFFFF};
-  if ((more & 4) != 0) options.block = BlockExtent{4, 8};
-  if ((more & 8) != 0) options.block = BlockExtent{0x40000000, 1};
+  if ((more & 4) != 0) options.block = BlockSize{4, 8};
+  if ((more & 8) != 0) options.block = BlockSize{0x40000000, 1};
   if ((more & 16) != 0) options.pad_id = 0;
   options.read.strict = (more & 32) != 0;
   return options;

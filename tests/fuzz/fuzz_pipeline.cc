@@ -1,4 +1,4 @@
-// Texts of pipelines: parsed, printed, bound, applied, and told back.
+// Texts of pipelines: parsed, printed, bound, applied, and written back.
 #include <cstdlib>
 
 #include "fuzz/target.h"
@@ -12,7 +12,7 @@ using namespace maskctl;
 
 namespace {
 
-/// Arrays of every rank and range that a step may ask for, chosen by the last letter of the name.
+/// Arrays of every rank and range that a step may need, chosen by the last letter of the name.
 Tensor array_of(const std::string& source) {
   const int choice = source.empty() ? 0 : static_cast<unsigned char>(source.back()) % 8;
   const std::vector<std::vector<Index>> shapes = {{},      {1},  {12},   {1, 12},

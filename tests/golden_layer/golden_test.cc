@@ -72,7 +72,9 @@ TEST_CASE("golden files are written by update, and pass then", "[golden]") {
   CHECK(check_golden(entry, giving(causal(20, 2))).status == Status::kDiffers);
 }
 
-TEST_CASE("an array that differs shows the cause and a drawing, and is kept beside", "[golden]") {
+TEST_CASE(
+    "an array that differs shows the cause and a drawing, and is written next to the golden file",
+    "[golden]") {
   const test::Scratch scratch;
   const std::string file = scratch / "m.npy";
   const GoldenEntry entry = entry_of(Expect::kArray, file);

@@ -122,7 +122,7 @@ TEST_CASE("a mistake in a manifest names file, line and key", "[golden]") {
        "m.toml:4: key 'head': expected an integer from 0 to 2147483647"},
       {"[[golden]]\nname = 'a'\nsource = 's'\nexpect = { sha256 = '' }\n"
        "[[golden]]\nname = 'a'\nsource = 's'\nexpect = { sha256 = '' }\n",
-       "m.toml:5: key 'name': 'a' comes twice"},
+       "m.toml:5: key 'name': 'a' appears twice"},
       {"", "m.toml: no golden masks; start each with a line [[golden]]"},
   }));
   CHECK_THROWS_WITH(parse_manifest("m.toml", text), message);
@@ -137,7 +137,7 @@ TEST_CASE("text that is no TOML names its line", "[golden]") {
 TEST_CASE("letters past ASCII belong in strings and comments", "[golden]") {
   CHECK(test::error_of([] {
           parse_manifest("m.toml", "# größe\ngröße = 1\n");
-        }).starts_with("m.toml:2: a letter outside ASCII stands outside quotes"));
+        }).starts_with("m.toml:2: a letter outside ASCII is outside quotes"));
   for (const char* text : {"# größe\n", "\"größe\" = 1\n", "a = \"\"\"é\n\\\"é\"\"\"\n",
                            "a = 'é\\'\n", "\xEF\xBB\xBF"}) {
     const std::string error = test::error_of([&] { parse_manifest("m.toml", text); });

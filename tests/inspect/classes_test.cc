@@ -54,9 +54,9 @@ namespace {
 
 void check_classes(const PlanePtr& plane, Index size) {
   for (const bool shared : {true, false}) {
-    const recognising::Classes found = recognising::connected(*plane, shared);
-    const auto q = recognising::ids_of(found.q, size, 0, -1);
-    const auto k = recognising::ids_of(found.k, size, 0, -1);
+    const recognition::Classes found = recognition::connected(*plane, shared);
+    const auto q = recognition::ids_of(found.q, size, 0, -1);
+    const auto k = recognition::ids_of(found.k, size, 0, -1);
     const std::vector<Index> of = slow_classes(*plane, shared);
     for (Index i = 0; i < size; ++i) {
       for (Index j = 0; j < size; ++j) {

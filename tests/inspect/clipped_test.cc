@@ -109,7 +109,7 @@ TEST_CASE("clipped classes have the cells, counts, sizes and seen keys of their 
     const Range part{queries / 3, queries};
     const auto sizes = [&](const Plane& plane) {
       std::vector<std::pair<Index, Index>> out;
-      plane.sizes(part, [&](Range rows, const Plane::RowSize& size) {
+      plane.row_sizes(part, [&](Range rows, const Plane::RowSize& size) {
         out.insert(out.end(), static_cast<std::size_t>(rows.size()), {size.keys, size.runs});
       });
       return out;
@@ -130,7 +130,7 @@ TEST_CASE("two planes of clipped classes combine as their bits do") {
   for (int i = 0; i < 200; ++i) {
     const Index queries = 1 + i % 50, keys = 1 + i * 5 % 70;
     const Drawn a = draw(random, queries, keys), b = draw(random, queries, keys);
-    const PlanePtr both = product(*a.listed, *b.listed);
+    const PlanePtr both = intersect_classes(*a.listed, *b.listed);
     REQUIRE(both);
     CHECK(words_of(*both) == words_of(*combine(Op::kAnd, a.bits, b.bits)));
     for (const Op op : {Op::kAnd, Op::kOr, Op::kXor, Op::kSub}) {
@@ -197,7 +197,7 @@ TEST_CASE("classes split from their lines make the plane again") {
   for (int i = 0; i < 120; ++i) {
     const Index queries = 1 + i % 60, keys = 1 + i * 3 % 80;
     const Drawn drawn = draw(random, queries, keys);
-    const auto split = recognising::split_clipped(*drawn.listed, false);
+    const auto split = recognition::split_clipped(*drawn.listed, false);
     REQUIRE(split);
     const Mask again = maskctl::apply(Mask(split->lines), split->shared);
     CHECK(words_of(*again.plane(0, 0)) == words_of(*drawn.bits));
@@ -221,7 +221,7 @@ TEST_CASE("block grids split from their lines make the plane again") {
     const PlanePtr grid = draw_grid(random, queries, keys, q_size, k_size);
     const PlanePtr lines = diagonal_band(queries, keys, i % 4 == 0 ? -30 : -kUnbounded, 5);
     const PlanePtr plane = combine(Op::kAnd, grid, lines);
-    const auto split = recognising::split_clipped(*plane, true);
+    const auto split = recognition::split_clipped(*plane, true);
     REQUIRE(split);
     const Mask again = maskctl::apply(Mask(split->lines), split->shared);
     CHECK(words_of(*again.plane(0, 0)) == words_of(*plane));
@@ -246,7 +246,7 @@ TEST_CASE("large block grids are recognised without a look at their cells") {
   }
 }
 
-TEST_CASE("planes held alike open the same cells, and one other row or list is told") {
+TEST_CASE("planes of the same representation are recognised, and so is one differing row or list") {
   std::mt19937_64 random(9);
   for (int i = 0; i < 50; ++i) {
     const Index n = 20 + i;
@@ -255,13 +255,13 @@ TEST_CASE("planes held alike open the same cells, and one other row or list is t
     for (std::int32_t& id : k) id = static_cast<std::int32_t>(random() % 3);
     const Run all{0, static_cast<std::int32_t>(n)};
     const PlanePtr plane = plane_of(q, k, 3, all);
-    CHECK(held_alike(*plane, *plane_of(q, k, 3, all)));
+    CHECK(same_representation(*plane, *plane_of(q, k, 3, all)));
     auto other = i % 2 == 0 ? q : k;
     std::int32_t& id = other[random() % other.size()];
     id = (id + 1) % 3;
     const PlanePtr changed = i % 2 == 0 ? plane_of(other, k, 3, all) : plane_of(q, other, 3, all);
-    CHECK_FALSE(held_alike(*plane, *changed));
-    CHECK_FALSE(held_alike(*plane, *plane_of(q, k, 3, {0, all.end - 1})));
+    CHECK_FALSE(same_representation(*plane, *changed));
+    CHECK_FALSE(same_representation(*plane, *plane_of(q, k, 3, {0, all.end - 1})));
   }
 }
 

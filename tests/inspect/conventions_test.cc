@@ -28,7 +28,7 @@ TEST_CASE("a window of 4 is 4, 5 or 9 keys for a query far from the ends") {
   CHECK(keys_seen(window_of(WindowRule::kInclusive, 0)) == 1);
 }
 
-TEST_CASE("libraries are found by name and stand in the order of their numbers") {
+TEST_CASE("libraries are found by name and are in the order of their numbers") {
   for (std::size_t i = 0; i < libraries().size(); ++i) {
     CHECK(static_cast<std::size_t>(libraries()[i].id) == i);
     CHECK(library_from_name(libraries()[i].name) == libraries()[i].id);
@@ -98,9 +98,9 @@ TEST_CASE("what has no place is named with the reason") {
   step::Causal top, bottom;
   top.align = Align::kTopLeft;
   bottom.align = Align::kBottomRight;
-  CHECK(rest({{top}, {bottom}}) == "step is aligned unlike another step");
+  CHECK(rest({{top}, {bottom}}) == "step is aligned differently from another step");
   CHECK(rest({{step::DocumentLengths{{3}}}, {step::Prefix{2}}}) ==
-        "step opens keys of other documents");
+        "step opens keys in other documents");
 }
 
 }  // namespace

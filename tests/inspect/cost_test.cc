@@ -144,7 +144,7 @@ TEST_CASE("cost of documents held as clipped classes agrees with counting cells"
     if (i % 5 == 0) classes.q[static_cast<std::size_t>(number(0, tokens - 1))] = 0;
     if (i % 7 == 0) classes.clip[static_cast<std::size_t>(number(0, tokens - 1))] = {0, tokens};
     const Mask mask(plane_of(classes));
-    REQUIRE(mask.plane(0, 0)->knows_sizes());
+    REQUIRE(mask.plane(0, 0)->has_row_index());
     CAPTURE(i);
     check_against_cells(mask);
     const Cost cost = mask_cost(mask);
@@ -153,7 +153,7 @@ TEST_CASE("cost of documents held as clipped classes agrees with counting cells"
   CHECK(std::min({alone, causal, neither}) > 20);
 }
 
-TEST_CASE("cost of a million tokens of documents in turn reads no runs") {
+TEST_CASE("cost of a million tokens of interleaved documents reads no runs") {
   const Index n = Index{1} << 20, turns = 7;
   std::vector<std::int32_t> values;
   for (Index i = 0; i < n; ++i) values.push_back(static_cast<std::int32_t>(i % turns));

@@ -107,7 +107,8 @@ TEST_CASE("padding rows that see all keys are no longer document", "[diff][cause
         "region: B = A with the rows of queries 12 to 15 closed");
 }
 
-TEST_CASE("documents that differ in no simple way are told by the first token", "[diff][cause]") {
+TEST_CASE("documents that differ in no simple way are described by the first token",
+          "[diff][cause]") {
   const auto documents = [](std::vector<std::int32_t> q, std::vector<std::int32_t> k) {
     step::Document rule;
     for (auto [side, ids] : {std::pair{&rule.q, &q}, std::pair{&rule.kv, &k}}) {

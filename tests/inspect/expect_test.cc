@@ -85,14 +85,14 @@ Slow slow_partial_blocks(const twin::Dense& mask, BlockSize block) {
   return out;
 }
 
-void check_same(const Expected& fast, const Slow& slow) {
+void check_same(const ExpectationResult& fast, const Slow& slow) {
   INFO(fast.text);
   CHECK(fast.count == slow.count);
   CHECK(fast.holds == (slow.count == 0));
   CHECK(fast.first == slow.first);
 }
 
-Expected ask(const Mask& mask, expect::Rule rule, std::string text) {
+ExpectationResult ask(const Mask& mask, expect::Rule rule, std::string text) {
   return check(mask, {std::move(rule), std::move(text)});
 }
 
@@ -174,7 +174,7 @@ TEST_CASE("what cannot be asked of a shape is an error, not an answer", "[expect
 }
 
 TEST_CASE("a plain window breaks row safety, as FlexAttention users found", "[expect]") {
-  const Expected found =
+  const ExpectationResult found =
       ask(test::made(256, 256, "window:keys=8"), expect::RowSafe{{128, 128}}, "row-safe");
   CHECK(found.count == 121);  // rows 135 to 255: their 8 keys begin after 127
   CHECK(found.first == Cell{0, 0, 135, -1});

@@ -95,7 +95,7 @@ TEST_CASE("pairs name a cell of theirs and come with most cells first", "[leaks]
   CHECK(found.pairs[2].first == Cell{0, 0, 4, 3});
 }
 
-TEST_CASE("documents come from segment ids, positions and cumulative lengths alike", "[leaks]") {
+TEST_CASE("documents come from segment ids, positions or cumulative lengths", "[leaks]") {
   const Mask mask = test::made(6, 6, "causal");
   const DocumentSource sources[] = {
       {DocumentForm::kSegments, i32({5, 5, 5, 9, 9, -1}), {}, -1, ""},

@@ -36,16 +36,16 @@ TEST_CASE("touched queries and keys are those with an open cell", "[recognise]")
     std::vector<std::uint8_t> q(static_cast<std::size_t>(queries)),
         k(static_cast<std::size_t>(keys));
     each_open(dense, [&](std::size_t i, std::size_t j) { q[i] = k[j] = 1; });
-    const recognising::Touched found = recognising::touched(*plane);
+    const recognition::Touched found = recognition::touched(*plane);
     REQUIRE(found.q == q);
     REQUIRE(found.k == k);
     Index in_ranges = 0;
-    for (const Range& range : recognising::ranges_of(found.k)) in_ranges += range.size();
+    for (const Range& range : recognition::ranges_of(found.k)) in_ranges += range.size();
     REQUIRE(in_ranges == std::accumulate(k.begin(), k.end(), Index{0}));
   }
 }
 
-TEST_CASE("regions turn one mask into the other but for the cells that they count", "[diff]") {
+TEST_CASE("regions turn one mask into the other except for the cells that they count", "[diff]") {
   std::mt19937_64 random(3);
   const auto number = [&](Index low, Index high) {
     return std::uniform_int_distribution<Index>(low, high)(random);
@@ -74,7 +74,7 @@ TEST_CASE("lone cells are those that both neighbours on a line differ from", "[r
   const PlanePtr rule = combine(Op::kAnd, documents, diagonal_band(70, 70, -kUnbounded, 0));
   const PlanePtr cells =
       combine(Op::kOr, rectangle(70, 70, {50, 51}, {3, 4}), rectangle(70, 70, {20, 21}, {9, 10}));
-  const auto cleaned = recognising::without_lone_cells(combine(Op::kXor, rule, cells));
+  const auto cleaned = recognition::without_lone_cells(combine(Op::kXor, rule, cells));
   CHECK(std::ranges::any_of(cleaned, [&](const PlanePtr& plane) {
     return combine(Op::kXor, plane, rule)->count() == 0;
   }));
@@ -82,7 +82,7 @@ TEST_CASE("lone cells are those that both neighbours on a line differ from", "[r
   constexpr Index kTokens = 1 << 20;
   const PlanePtr large = diagonal_band(kTokens, kTokens, -4095, 0);
   const PlanePtr leak = rectangle(kTokens, kTokens, {700000, 700001}, {5, 6});
-  const auto large_cleaned = recognising::without_lone_cells(combine(Op::kXor, large, leak));
+  const auto large_cleaned = recognition::without_lone_cells(combine(Op::kXor, large, leak));
   REQUIRE(!large_cleaned.empty());
   CHECK(combine(Op::kXor, large_cleaned.front(), large)->count() == 0);
 }

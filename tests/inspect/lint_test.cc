@@ -56,7 +56,7 @@ TEST_CASE("cumulative lengths are judged entry by entry", "[lint]") {
   CHECK(ids(lint_cu_seqlens(wide, 4)) == Ids{"cu-dtype"});
 }
 
-TEST_CASE("segment ids that come back and zeros at the end are told", "[lint]") {
+TEST_CASE("segment ids that recur and zeros at the end are reported", "[lint]") {
   CHECK(lint_segments(i32({3, 3, 1, 1, 2, -1}), -1).empty());
   CHECK(lint_segments(i32({1, -1, 2, -1, -1}), -1).empty());
   const Finding back = only(lint_segments(i32({2, 5}, {1, 1, 2, 2, 3, 1, 2, 1, 2, 3}), -1));
@@ -116,7 +116,8 @@ TEST_CASE("an inverted mask is suspected, its complement is not", "[lint]") {
   CHECK(of_mask(made(16, 16, "causal:offset=-1")) == Ids{"empty-rows"});
 }
 
-TEST_CASE("masks turned round, opened rows and entries that see nothing are told", "[lint]") {
+TEST_CASE("inverted and transposed masks, opened rows and entries that see nothing are reported",
+          "[lint]") {
   CHECK(of_mask(made(16, 16, "window:left=0")) == Ids{"anti-causal"});
   CHECK(of_mask(transposed(made(16, 16, "doc:lens=5+11 | causal"))) == Ids{"anti-causal"});
   CHECK(of_mask(transposed(made(16, 16, "causal | prefix:n=4"))) == Ids{"anti-causal"});
@@ -133,7 +134,7 @@ TEST_CASE("masks turned round, opened rows and entries that see nothing are told
         })) == Ids{"plane-empty"});
 }
 
-TEST_CASE("single cells beside a pattern are told, and rules of many cells are not", "[lint]") {
+TEST_CASE("single cells beside a pattern are reported, and rules of many cells are not", "[lint]") {
   const auto nearly = [](const Mask& mask) {
     return ids(lint_pattern(recognise(mask), "causal", "causal", mask));
   };
@@ -143,7 +144,7 @@ TEST_CASE("single cells beside a pattern are told, and rules of many cells are n
   CHECK(nearly(zip(Op::kXor, causal, cell)) == Ids{"nearly"});
   const Finding leak = only(lint_pattern(recognise(zip(Op::kXor, causal, cell)), "causal", "causal",
                                          zip(Op::kXor, causal, cell)));
-  CHECK(leak.message == "causal but for 1 cell: 3,20");
+  CHECK(leak.message == "causal except for 1 cell: 3,20");
   CHECK(leak.where.key == 20);
   CHECK(nearly(zip(Op::kSub, causal, Mask(rectangle(32, 32, {10, 32}, {7, 8})))).empty());
 }
@@ -166,7 +167,7 @@ TEST_CASE("rows without keys are padding when nothing sees them either", "[lint]
   CHECK(ids(lint_mask(mask, &documents)) == Ids{"empty-rows"});
 }
 
-TEST_CASE("documents of other batches do not tell padding", "[lint]") {
+TEST_CASE("documents of other batches do not decide what is padding", "[lint]") {
   const PlanePtr plane = made(4, 4, "pad:lens=3,side=right,of=both").plane(0, 0);
   const Mask mask = Mask::make(3, 1, 4, 4, [&](Index, Index) { return plane; });
   const Tensor rows = i32({2, 4}, {1, 1, 1, 1, 1, 1, 1, 1});
@@ -187,7 +188,7 @@ TEST_CASE("rows that a kernel reaches late are noted", "[lint]") {
   CHECK(late.where.query == 135);
 }
 
-TEST_CASE("padding and leaks are told apart", "[lint]") {
+TEST_CASE("padding and leaks are distinguished", "[lint]") {
   const Tensor rows = i32({1, 6}, {1, 1, 2, 2, -1, -1});
   const Documents documents{rows, rows};
   const auto findings = [&documents](const Mask& mask) {
@@ -263,7 +264,7 @@ TEST_CASE("empty rows agree with looking at every cell", "[lint]") {
   }
 }
 
-TEST_CASE("a bias beside a mask tells what is lost with the mask", "[lint]") {
+TEST_CASE("a bias used with a mask shows what is lost with the mask", "[lint]") {
   const Mask causal = made(4, 4, "causal");
   const Finding lost = only(lint_bias(causal, Mask(full_plane(4, 4))));
   CHECK(lost.count == 6);
@@ -286,7 +287,7 @@ TEST_CASE("steps that do nothing, and steps that reopen", "[lint]") {
   CHECK(of_chain(open, "doc:lens=5+7 | slice:q=0:6,k=0:6 | prefix:n=6").empty());
 }
 
-TEST_CASE("a window of nothing is told, one key is not", "[lint]") {
+TEST_CASE("a window of nothing is reported, one key is not", "[lint]") {
   const Mask open(full_plane(4, 4));
   CHECK(ids(of_chain(open, "window:left=0,right=0")) == Ids{"window-zero"});
   CHECK(ids(of_chain(open, "window:both=0")) == Ids{"window-zero"});

@@ -36,7 +36,7 @@ inline MaskPair random_mask(std::mt19937& random, Index queries, Index keys) {
   return out;
 }
 
-/// Ids -1 (padding), 0, 1, 2 in stretches of up to 4 tokens, which come back.
+/// Ids -1 (padding), 0, 1, 2 in stretches of up to 4 tokens, which recur.
 inline Tensor random_ids(std::mt19937& random, Index batch, Index tokens) {
   Tensor out(DType::kInt32, {batch, tokens});
   std::int32_t id = 0;

@@ -143,8 +143,8 @@ TEST_CASE("random chains are explained, and no explanation is claimed falsely") 
     const Recognised found = recognise(mask);
     CAPTURE(i, to_text(chain));
     check_claim(mask, found);
-    // More steps that take numbers only are no worse than fewer with arrays.
-    const bool longer = found.chain.size() > chain.size() && recognising::has_arrays(found.chain);
+    // More steps with only numbers are no worse than fewer steps with arrays.
+    const bool longer = found.chain.size() > chain.size() && recognition::has_arrays(found.chain);
     explained += found.residue.cells == 0 && !longer;
   }
   CHECK(explained * 100 >= kChains * 98);

@@ -31,7 +31,7 @@ TEST_CASE("rows in no common rectangle stay closed", "[recognise]") {
             {{{0, 10}, {{0, 10, 0, 0}, own}}, {{10, 20}, {{10, 20, 0, 0}, own}}, {{20, n}, {own}}});
   const PlanePtr closed = combine(Op::kSub, full_plane(n, all), open);
   leave_ones(n * words_for(all));
-  const std::vector<PlanePtr> found = recognising::common_rectangles(*closed);
+  const std::vector<PlanePtr> found = recognition::common_rectangles(*closed);
   REQUIRE(!found.empty());
   for (const PlanePtr& plane : found) {
     CHECK(combine(Op::kAnd, plane, closed)->count() == 0);

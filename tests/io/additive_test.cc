@@ -35,7 +35,7 @@ TEST_CASE("additive: floats that are 0 or negative are read as a bias, from file
       CAPTURE(name(dtype), closed);
       write_array(path, causal(dtype, {1, 1, 3, 3}, closed), {.force = true});
       const LoadedMask read = read_mask(path);
-      CHECK(read.kind == Kind::kBias);
+      CHECK(read.kind == ArrayKind::kBias);
       CHECK(cells_of(read.mask) == expected);
       CHECK(read.bias_seen.inf == std::isinf(closed));
       const Fifo pipe(folder, path);
@@ -45,20 +45,20 @@ TEST_CASE("additive: floats that are 0 or negative are read as a bias, from file
   // A first row that is all open does not hide what the others hold.
   write_array(path, causal(DType::kFloat32, {1, 1, 300, 300}, -1e9), {.force = true});
   MaskReadOptions turned;
-  CHECK(read_mask(path).kind == Kind::kBias);
+  CHECK(read_mask(path).kind == ArrayKind::kBias);
   turned.keep_value_is_zero = true;
   CHECK(contains(error_of(path, turned), "values other than 0 and 1"));
 }
 
-TEST_CASE("additive: zeros alone are a 0/1 mask, other numbers are refused by place") {
+TEST_CASE("additive: all zeros are a 0/1 mask, other numbers are refused by place") {
   const Folder folder;
   const std::string path = folder / "m.npy";
   write_array(path, Tensor(DType::kFloat32, {4, 4}), {.force = true});
   const LoadedMask zeros = read_mask(path);
-  CHECK(zeros.kind == Kind::kDense);
+  CHECK(zeros.kind == ArrayKind::kDense);
   REQUIRE(zeros.notes.size() == 1);
   CHECK(contains(zeros.notes[0], "--as bias"));
-  CHECK(read_mask(path, as(Kind::kDense)).notes.empty());
+  CHECK(read_mask(path, as(ArrayKind::kDense)).notes.empty());
   Tensor alibi(DType::kFloat32, {1, 1, 2, 2});
   alibi.as<float>()[1] = -INFINITY;
   alibi.as<float>()[2] = -0.25F;
@@ -68,8 +68,8 @@ TEST_CASE("additive: zeros alone are a 0/1 mask, other numbers are refused by pl
   MaskReadOptions options;
   options.closed_below = -1e4;
   CHECK(cells_of(read_mask(path, options).mask) == Cells{1, 0, 1, 1});
-  options.as = Kind::kSegments;
-  CHECK(contains(error_of(path, options), "--closed-below is for floats to add"));
+  options.as = ArrayKind::kSegments;
+  CHECK(contains(error_of(path, options), "--closed-below is for biases"));
 }
 
 TEST_CASE("additive: two bytes of no type are bfloat16 in every kind") {
@@ -79,11 +79,11 @@ TEST_CASE("additive: two bytes of no type are bfloat16 in every kind") {
   for (float& value : ones.as<float>()) value = 1;
   ones.as<float>()[2] = 0;
   write_array(path, astype(ones, DType::kBFloat16));  // |V2, as numpy has it
-  CHECK(cells_of(read_mask(path, as(Kind::kDense)).mask) == Cells{1, 1, 0, 1, 1, 1});
-  CHECK(cells_of(read_mask(path, as(Kind::kKeyPadding)).mask).size() == 2 * 3 * 3);
+  CHECK(cells_of(read_mask(path, as(ArrayKind::kDense)).mask) == Cells{1, 1, 0, 1, 1, 1});
+  CHECK(cells_of(read_mask(path, as(ArrayKind::kKeyPadding)).mask).size() == 2 * 3 * 3);
   write_array(path, causal(DType::kBFloat16, {2, 3}, std::numeric_limits<float>::lowest()),
               {.force = true});
-  CHECK(cells_of(read_mask(path, as(Kind::kBias)).mask) == Cells{1, 0, 0, 1, 1, 0});
+  CHECK(cells_of(read_mask(path, as(ArrayKind::kBias)).mask) == Cells{1, 0, 0, 1, 1, 0});
 }
 
 TEST_CASE("additive: [B,1,1,K] is a key padding, or one query for all") {
@@ -93,19 +93,19 @@ TEST_CASE("additive: [B,1,1,K] is a key padding, or one query for all") {
   bert.as<float>()[5] = -10000;
   write_array(path, bert, {.force = true});
   const Cells keys{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0};
-  CHECK(cells_of(read_mask(path, as(Kind::kKeyPadding)).mask) == keys);
+  CHECK(cells_of(read_mask(path, as(ArrayKind::kKeyPadding)).mask) == keys);
   MaskReadOptions options;
   options.shape = std::vector<Index>{2, 1, 3, 3};
   CHECK(cells_of(read_mask(path, options).mask) == keys);
-  options.as = Kind::kKeyPadding;
+  options.as = ArrayKind::kKeyPadding;
   options.shape = std::vector<Index>{2, 4, 3, 3};
   CHECK(read_mask(path, options).mask.heads() == 4);
-  CHECK(cells_of(read_mask(path, as(Kind::kPadding)).mask) ==
+  CHECK(cells_of(read_mask(path, as(ArrayKind::kPadding)).mask) ==
         Cells{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 0});
   options.keep_value_is_zero = true;
   CHECK(contains(error_of(path, options), "drop --keep-value"));
   Tensor penalty(DType::kFloat32, {2, 1, 1, 3});
   penalty.as<float>()[5] = -3;
   write_array(path, penalty, {.force = true});
-  CHECK(contains(error_of(path, as(Kind::kKeyPadding)), "the first is -3"));
+  CHECK(contains(error_of(path, as(ArrayKind::kKeyPadding)), "the first is -3"));
 }

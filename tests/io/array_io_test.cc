@@ -42,7 +42,7 @@ void save(const std::string& path, const std::vector<std::string>& keys) {
 
 }  // namespace
 
-TEST_CASE("arrays: every dtype and shape comes back from .npy and .npz, and numpy agrees") {
+TEST_CASE("arrays: every dtype and shape survives .npy and .npz, and numpy agrees") {
   const Scratch scratch;
   std::string script;
   int n = 0;
@@ -71,7 +71,7 @@ TEST_CASE("arrays: every dtype and shape comes back from .npy and .npz, and nump
   CHECK_NOTHROW(python(scratch, script));
 }
 
-TEST_CASE("arrays: an .npz with several arrays asks for a choice") {
+TEST_CASE("arrays: an .npz with several arrays requires a choice") {
   const Scratch scratch;
   const std::string path = scratch / "m.npz";
   save(path, {"mask", "seg", "lens"});
@@ -209,7 +209,7 @@ TEST_CASE("arrays: full devices and existing files are errors") {
   CHECK(scratch.entries() == 1);
 }
 
-TEST_CASE("arrays: .npz goes through a FIFO and has the key asked for") {
+TEST_CASE("arrays: .npz goes through a FIFO and has the requested key") {
   const Scratch scratch;
   write_array(scratch / "m.npz", counting(DType::kBool, {2}));
   CHECK(NpzArchive(ByteSource(scratch / "m.npz")).keys() == std::vector<std::string>{"arr_0"});

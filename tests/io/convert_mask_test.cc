@@ -12,18 +12,18 @@ using namespace maskctl::test;
 
 namespace {
 
-const std::vector<Kind> kWritable = [] {
-  std::vector<Kind> out;
+const std::vector<ArrayKind> kWritable = [] {
+  std::vector<ArrayKind> out;
   std::ranges::copy_if(all_kinds(), std::back_inserter(out), is_writable);
   return out;
 }();
 
-constexpr BlockExtent kBlock{2, 3};
+constexpr BlockSize kBlock{2, 3};
 
-MaskWriteOptions writing(Kind kind) {
+MaskWriteOptions writing(ArrayKind kind) {
   MaskWriteOptions options;
   options.kind = kind;
-  if (kind == Kind::kBlockmap) {
+  if (kind == ArrayKind::kBlockmap) {
     options.block = kBlock;
     options.dtype = DType::kBool;  // partial blocks cannot be read back
   }
@@ -35,10 +35,10 @@ std::vector<Index> shape_of(const Mask& mask) {
 }
 
 // All that no array carries.
-MaskReadOptions reading(Kind kind, const Mask& mask) {
+MaskReadOptions reading(ArrayKind kind, const Mask& mask) {
   MaskReadOptions options = as(kind);
   options.shape = shape_of(mask);
-  if (kind == Kind::kBlockmap) options.block = kBlock;
+  if (kind == ArrayKind::kBlockmap) options.block = kBlock;
   return options;
 }
 
@@ -104,10 +104,11 @@ TEST_CASE("convert: what is written means what was promised, in every format") {
   const std::string format = GENERATE(".npy", ".npz", ".safetensors", ".npz:group/x");
   int written = 0;
   for (const auto& [name, mask] : samples()) {
-    for (const Kind kind : kWritable) {
+    for (const ArrayKind kind : kWritable) {
       CAPTURE(format, name, maskctl::name(kind));
-      if (kind == Kind::kPadding && mask.queries() != mask.keys()) continue;
-      if (kind == Kind::kCuSeqlens && mask.batch() > 1) continue;  // rows end to end: varlen_test
+      if (kind == ArrayKind::kPadding && mask.queries() != mask.keys()) continue;
+      if (kind == ArrayKind::kCuSeqlens && mask.batch() > 1)
+        continue;  // rows end to end: varlen_test
       const MaskWriteOptions options = writing(kind);
       const ConvertedMask converted = convert_mask(mask, options);
       REQUIRE(converted.changed == differing(mask, in_full(converted.mask, mask)));
@@ -123,13 +124,13 @@ TEST_CASE("convert: what is written means what was promised, in every format") {
 
 TEST_CASE("convert: every kind to every kind") {
   const Folder folder;
-  for (const Kind from : kWritable) {
-    for (const Kind to : kWritable) {
+  for (const ArrayKind from : kWritable) {
+    for (const ArrayKind to : kWritable) {
       for (const auto& [name, mask] : samples()) {
         CAPTURE(maskctl::name(from), maskctl::name(to), name);
         const bool square = mask.queries() == mask.keys();
-        if (!square && (from == Kind::kPadding || to == Kind::kPadding)) continue;
-        if (from == Kind::kCuSeqlens && mask.batch() > 1) continue;
+        if (!square && (from == ArrayKind::kPadding || to == ArrayKind::kPadding)) continue;
+        if (from == ArrayKind::kCuSeqlens && mask.batch() > 1) continue;
         const std::string first = folder / "first.npz";
         MaskWriteOptions options = writing(from);
         options.force = true;
@@ -145,7 +146,8 @@ TEST_CASE("convert: every kind to every kind") {
 
 TEST_CASE("convert: kinds that hold any mask lose nothing") {
   for (const auto& [name, mask] : samples()) {
-    for (const Kind kind : {Kind::kDense, Kind::kBias, Kind::kBits, Kind::kRuns}) {
+    for (const ArrayKind kind :
+         {ArrayKind::kDense, ArrayKind::kBias, ArrayKind::kBits, ArrayKind::kRuns}) {
       CAPTURE(name, maskctl::name(kind));
       CHECK(convert_mask(mask, writing(kind)).changed == 0);
     }
@@ -163,18 +165,18 @@ TEST_CASE("convert: polarity, pad id, fill and dtype reach the file") {
   CHECK(dense.dtype() == DType::kInt32);
   CHECK(dense.as<std::int32_t>()[0] == 0);
   CHECK(dense.as<std::int32_t>()[2] == 1);
-  options.kind = Kind::kKeyPadding;
+  options.kind = ArrayKind::kKeyPadding;
   write_mask(folder / "k.npy", mask, options);
   CHECK(std::ranges::equal(read_array(folder / "k.npy").as<std::int32_t>(),
                            std::vector<std::int32_t>{0, 0, 0, 1}));
-  options = writing(Kind::kSegments);
+  options = writing(ArrayKind::kSegments);
   options.pad_id = 0;
   write_mask(folder / "s.npy", mask, options);
   CHECK(std::ranges::equal(read_array(folder / "s.npy").as<std::int32_t>(),
                            std::vector<std::int32_t>{1, 1, 2, 0}));
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
     for (const BiasFill fill : {BiasFill::kInf, BiasFill::kMin}) {
-      options = writing(Kind::kBias);
+      options = writing(ArrayKind::kBias);
       options.dtype = dtype;
       options.fill = fill;
       options.force = true;
@@ -183,12 +185,12 @@ TEST_CASE("convert: polarity, pad id, fill and dtype reach the file") {
       const Tensor bias = astype(read_array(path), DType::kFloat64);
       CHECK(bias.as<double>()[0] == 0);
       CHECK(bias.as<double>()[2] == (fill == BiasFill::kInf ? -INFINITY : least_finite(dtype)));
-      const LoadedMask back = read_mask(path, as(Kind::kBias));
+      const LoadedMask back = read_mask(path, as(ArrayKind::kBias));
       CHECK(differing(back.mask, mask) == 0);
       CHECK(back.notes.empty());
     }
   }
-  options = writing(Kind::kBlockmap);
+  options = writing(ArrayKind::kBlockmap);
   options.dtype.reset();
   write_mask(folder / "m.npy", Mask(diagonal_band(4, 6, -kUnbounded, 0)), options);
   CHECK(std::ranges::equal(read_array(folder / "m.npy").as<std::uint8_t>(),
@@ -206,27 +208,27 @@ TEST_CASE("convert: options that a kind does not have are refused") {
     return std::string("no error");
   };
   MaskWriteOptions options;
-  options.kind = Kind::kPositions;
+  options.kind = ArrayKind::kPositions;
   CHECK(error(options) == "a mask cannot be written as positions; that kind is read only");
-  options.kind = Kind::kTokenTypes;
+  options.kind = ArrayKind::kTokenTypes;
   CHECK(contains(error(options), "read only"));
-  options.kind = Kind::kBlockmap;
+  options.kind = ArrayKind::kBlockmap;
   CHECK(contains(error(options), "give --block QxK"));
-  options.kind = Kind::kSegments;
+  options.kind = ArrayKind::kSegments;
   options.block = kBlock;
   CHECK(contains(error(options), "--block is for --to blockmap"));
   options.block.reset();
   options.dtype = DType::kFloat32;
   CHECK(error(options) == "--to segments writes integers, not float32");
-  options.kind = Kind::kBias;
+  options.kind = ArrayKind::kBias;
   options.dtype = DType::kInt8;
   CHECK(contains(error(options), "--to bias writes floats"));
-  options.kind = Kind::kPairs;
+  options.kind = ArrayKind::kPairs;
   CHECK(error(options) == "--dtype int8 cannot hold 300, a value of the pairs of this mask");
   options.dtype.reset();
   options.keep_value_is_zero = true;
   CHECK(contains(error(options), "0 cannot mean open in the kind pairs"));
-  options.kind = Kind::kRuns;
+  options.kind = ArrayKind::kRuns;
   options.keep_value_is_zero = false;
   options.dtype = DType::kInt32;
   CHECK(contains(error(options), "--to runs has its own types"));
@@ -235,13 +237,14 @@ TEST_CASE("convert: options that a kind does not have are refused") {
 TEST_CASE("convert: two arrays need a container") {
   const Folder folder;
   const Mask cross = documents({0, 0, 1}, {0, 1, 1, 1});
-  CHECK(contains(error_of([&] { write_mask(folder / "s.npy", cross, writing(Kind::kSegments)); }),
-                 "an .npy holds one array, these are 2 (q, kv)"));
+  CHECK(contains(
+      error_of([&] { write_mask(folder / "s.npy", cross, writing(ArrayKind::kSegments)); }),
+      "an .npy holds one array, these are 2 (q, kv)"));
   CHECK_FALSE(std::filesystem::exists(folder / "s.npy"));
-  write_mask(folder / "s.npz", cross, writing(Kind::kSegments));
-  CHECK(differing(read_mask(folder / "s.npz", as(Kind::kSegments)).mask, cross) == 0);
+  write_mask(folder / "s.npz", cross, writing(ArrayKind::kSegments));
+  CHECK(differing(read_mask(folder / "s.npz", as(ArrayKind::kSegments)).mask, cross) == 0);
   CHECK(differing(read_mask("q=" + (folder / "s.npz") + ":q,kv=" + (folder / "s.npz") + ":kv",
-                            as(Kind::kSegments))
+                            as(ArrayKind::kSegments))
                       .mask,
                   cross) == 0);
 }
@@ -249,32 +252,32 @@ TEST_CASE("convert: two arrays need a container") {
 TEST_CASE("kinds: positions, bias and token types are read as they say") {
   const Folder folder;
   write_array(folder / "p.npy", int_tensor({2, 5}, {0, 1, 2, 0, 1, 0, 1, 0, 1, 2}));
-  const LoadedMask positions = read_mask(folder / "p.npy", as(Kind::kPositions));
+  const LoadedMask positions = read_mask(folder / "p.npy", as(ArrayKind::kPositions));
   CHECK(cells_of(positions.mask) ==
         cells_of(mask_from_segments(int_tensor({2, 5}, {0, 0, 0, 1, 1, 0, 0, 1, 1, 1}),
                                     int_tensor({2, 5}, {0, 0, 0, 1, 1, 0, 0, 1, 1, 1}), -1)));
   REQUIRE(positions.q_segment_ids);
   CHECK(contains(error_of(folder / "p.npy"), "looks like position ids; give --as positions"));
-  CHECK(contains(error_of(folder / "p.npy", as(Kind::kTokenTypes)), "-t tokens:"));
-  CHECK(contains(error_of(folder / "p.npy", as(Kind::kBias)), "a bias is float16"));
-  CHECK(contains(error_of(folder / "p.npy", as(Kind::kBlockmap)), "give --block QxK"));
-  CHECK(contains(error_of(folder / "p.npy", as(Kind::kBits)), "give --shape"));
+  CHECK(contains(error_of(folder / "p.npy", as(ArrayKind::kTokenTypes)), "-t tokens:"));
+  CHECK(contains(error_of(folder / "p.npy", as(ArrayKind::kBias)), "a bias is float16"));
+  CHECK(contains(error_of(folder / "p.npy", as(ArrayKind::kBlockmap)), "give --block QxK"));
+  CHECK(contains(error_of(folder / "p.npy", as(ArrayKind::kBits)), "give --shape"));
 
   Tensor bias(DType::kFloat32, {2, 3});
   bias.as<float>()[1] = -INFINITY;
   bias.as<float>()[5] = -3.4028234663852886e38F;
   write_array(folder / "b.npy", bias);
-  const LoadedMask mixed = read_mask(folder / "b.npy", as(Kind::kBias));
+  const LoadedMask mixed = read_mask(folder / "b.npy", as(ArrayKind::kBias));
   CHECK(cells_of(mixed.mask) == Cells{1, 0, 1, 1, 1, 0});
   REQUIRE(mixed.notes.size() == 1);
   CHECK(contains(mixed.notes[0],
                  "closed cells hold -inf and -3.40282347e+38 (the minimum of float32)"));
   bias.as<float>()[4] = -10000;
   save(folder / "b.npy", bias, true, true);
-  CHECK(contains(error_of(folder / "b.npy", as(Kind::kBias)), "-1e4 beside other numbers"));
+  CHECK(contains(error_of(folder / "b.npy", as(ArrayKind::kBias)), "-1e4 beside other numbers"));
   bias.as<float>()[4] = -3;
   save(folder / "b.npy", bias, true, true);
-  CHECK(contains(error_of(folder / "b.npy", as(Kind::kBias)),
+  CHECK(contains(error_of(folder / "b.npy", as(ArrayKind::kBias)),
                  ": values other than 0 and -inf, the first is -3 at (1, 1); expected 0 (open)"));
 }
 
@@ -294,8 +297,8 @@ TEST_CASE("kinds: safetensors are streamed from files and pipes") {
 TEST_CASE("kinds: a block map without room for its rows is refused") {
   const Folder folder;
   write_array(folder / "m.npy", int_tensor({1, 1}, {2}));
-  MaskReadOptions options = as(Kind::kBlockmap);
-  options.block = BlockExtent{(Index{1} << 31) - 1, 1};
+  MaskReadOptions options = as(ArrayKind::kBlockmap);
+  options.block = BlockSize{(Index{1} << 31) - 1, 1};
   options.read.max_bytes = 1 << 20;
   CHECK(contains(error_of(folder / "m.npy", options), "raise --max-bytes"));
 }

@@ -70,7 +70,7 @@ TEST_CASE("hdf5: no other file is opened and no bomb goes off") {
   CHECK(read_array(scratch / "hostile.h5:/g/up/g/again/mask_again").elements() == 64);
   CHECK(contains(error_of([&] {
                    MaskReadOptions options;
-                   options.as = Kind::kDense;
+                   options.as = ArrayKind::kDense;
                    read_mask(scratch / "hostile.h5:/shape_bomb", options);
                  }),
                  "over the limit"));
@@ -152,13 +152,13 @@ TEST_CASE("hdf5: a helper that crashes, hangs, lies or is missing is one clear e
   SECTION("silence") {
     const OtherHelper helper(scratch, "exec sleep 30", 1);
     const double seconds =
-        seconds_of([&] { CHECK(contains(read_error(source), "no sign of life for 1 s")); });
+        seconds_of([&] { CHECK(contains(read_error(source), "made no progress for 1 s")); });
     CHECK(seconds < 10);
   }
   SECTION("silence within the data") {
     const OtherHelper helper(scratch,
                              "printf 'array\\t/m\\t|b1\\t300,300\\ndata\\n1234'\nexec sleep 30", 1);
-    CHECK(contains(read_error(source), "no sign of life for 1 s"));
+    CHECK(contains(read_error(source), "made no progress for 1 s"));
   }
   SECTION("too few elements") {
     const OtherHelper helper(scratch, "printf 'array\\t/m\\t|b1\\t300,300\\ndata\\n1234'", 5);

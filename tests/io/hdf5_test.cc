@@ -90,7 +90,7 @@ TEST_CASE("hdf5: a pipe is held within the limit") {
 TEST_CASE("hdf5: packed rows of a chunked dataset are those of a plain one") {
   const Scratch& scratch = arrays().scratch;
   MaskReadOptions options;
-  options.as = Kind::kDense;
+  options.as = ArrayKind::kDense;
   const Mask chunked = read_mask(scratch / "arrays.h5:/rank/4", options).mask;
   const Tensor plain = read_array(scratch / "arrays.h5:/rank/4");
   CHECK(std::ranges::equal(dense_from_mask(chunked, 1 << 20).bytes(), plain.bytes()));
@@ -145,7 +145,7 @@ TEST_CASE("hdf5: what is not an array of numbers is refused by name") {
   CHECK(contains(text("liar"), "enumeration (FALSE, TRUE)"));
 }
 
-TEST_CASE("hdf5: a list tells shapes, storage and attributes") {
+TEST_CASE("hdf5: a list contains shapes, storage and attributes") {
   const Scratch& scratch = arrays().scratch;
   const Hdf5Listing list = list_hdf5(ByteSource(scratch / "arrays.h5"));
   const Hdf5Dataset* dataset = list.find("/gzip9_shuffle/d7");
@@ -165,7 +165,7 @@ TEST_CASE("hdf5: a list tells shapes, storage and attributes") {
   CHECK_FALSE(unread.find("/null")->shape);
 }
 
-TEST_CASE("hdf5: names that do not stand for one dataset are answered with those that do") {
+TEST_CASE("hdf5: names that do not mean one dataset are answered with those that do") {
   const Scratch scratch;
   const std::string path = scratch / "m.h5";
   {
@@ -267,10 +267,10 @@ TEST_CASE("hdf5: a file appears whole or not at all, and keeps what it holds") {
   SECTION("runs are a group of arrays") {
     const Mask mask = mask_from_dense(tensor);
     MaskWriteOptions options;
-    options.kind = Kind::kRuns;
+    options.kind = ArrayKind::kRuns;
     write_mask(scratch / "runs.h5:/g", mask, options);
     const LoadedMask back = read_mask(scratch / "runs.h5:/g");
-    CHECK(back.kind == Kind::kRuns);
+    CHECK(back.kind == ArrayKind::kRuns);
     CHECK(std::ranges::equal(dense_from_mask(back.mask, 1 << 20).bytes(), tensor.bytes()));
   }
 }

@@ -25,7 +25,7 @@ std::string layers(const std::string& json, const HfConfigOptions& options = {})
   return out;
 }
 
-/// Keys before and after the own one in the first layer with a window.
+/// Keys before and after the query's own in the first layer with a window.
 std::pair<Index, Index> sides(const std::string& json) {
   for (const HfLayer& layer : read_hf_config(json).layers) {
     if (layer.left) return {*layer.left, *layer.right};
@@ -91,7 +91,7 @@ TEST_CASE("each class fills in what its config leaves out") {
   CHECK(layers(with("mamba", R"("num_hidden_layers": 2)")) == "--");
 }
 
-TEST_CASE("encoders look both ways, and so do models that are turned") {
+TEST_CASE("encoders look both ways, and so do models made bidirectional") {
   CHECK(layers(R"({"model_type": "bert", "num_hidden_layers": 2})") == "ee");
   CHECK(layers(R"({"model_type": "bert", "num_hidden_layers": 2, "is_decoder": true})") == "ff");
   const std::string modern =
@@ -148,13 +148,13 @@ TEST_CASE("other files are refused in one line") {
   CHECK(llama(R"("layer_types": [3])").find("list of names") != std::string::npos);
   CHECK(refused(R"({"model_type": "gemma", "num_hidden_layers": 2,
                     "use_bidirectional_attention": true})")
-            .find("its masks are not known") != std::string::npos);
+            .find("its masks are unknown") != std::string::npos);
   CHECK(refused(R"({"model_type": "big_bird", "num_hidden_layers": 2})").find("masks of its own") !=
         std::string::npos);
   const std::string unknown = R"({"model_type": "mixnet", "num_hidden_layers": 2,
                                   "sliding_window": 4})";
   CHECK(refused(unknown) ==
-        "model_type 'mixnet': its masks are not known, and nothing is assumed; read "
+        "model_type 'mixnet': its masks are unknown, and nothing is assumed; read "
         "num_hidden_layers 2, sliding_window 4; --assume causal goes on");
   CHECK(layers(unknown, {true}) == "ss");
   const std::string deep(100000, '[');

@@ -16,29 +16,29 @@ bool is_float(DType dtype) {
          dtype == DType::kFloat64;
 }
 struct KindCase {
-  Kind kind;
+  ArrayKind kind;
   std::vector<Index> shape;
   Values values;
   bool flags;  // 0 and 1 are all that it holds
 };
 
 const std::vector<KindCase> kCases = {
-    {Kind::kDense,
+    {ArrayKind::kDense,
      {2, 2, 3, 2},
      {1, 0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 1, 0, 1, 0, 1, 1, 0, 0, 0, 1},
      true},
-    {Kind::kPadding, {2, 4}, {1, 1, 0, 1, 1, 0, 0, 0}, true},
-    {Kind::kKeyPadding, {2, 4}, {1, 1, 0, 1, 1, 0, 0, 0}, true},
-    {Kind::kSegments, {2, 5}, {0, 0, 1, 1, 7, 3, 3, 0, 3, 3}, false},
-    {Kind::kPositions, {2, 5}, {0, 1, 2, 0, 1, 0, 0, 1, 2, 3}, false},
-    {Kind::kCuSeqlens, {4}, {0, 3, 3, 7}, false},
-    {Kind::kPairs, {4}, {0, 3, 2, 5}, false},
-    {Kind::kBlockmap, {1, 2, 2, 2}, {2, 0, 2, 2, 0, 2, 2, 0}, false},
+    {ArrayKind::kPadding, {2, 4}, {1, 1, 0, 1, 1, 0, 0, 0}, true},
+    {ArrayKind::kKeyPadding, {2, 4}, {1, 1, 0, 1, 1, 0, 0, 0}, true},
+    {ArrayKind::kSegments, {2, 5}, {0, 0, 1, 1, 7, 3, 3, 0, 3, 3}, false},
+    {ArrayKind::kPositions, {2, 5}, {0, 1, 2, 0, 1, 0, 0, 1, 2, 3}, false},
+    {ArrayKind::kCuSeqlens, {4}, {0, 3, 3, 7}, false},
+    {ArrayKind::kPairs, {4}, {0, 3, 2, 5}, false},
+    {ArrayKind::kBlockmap, {1, 2, 2, 2}, {2, 0, 2, 2, 0, 2, 2, 0}, false},
 };
 
-MaskReadOptions reading(Kind kind) {
+MaskReadOptions reading(ArrayKind kind) {
   MaskReadOptions options = as(kind);
-  if (kind == Kind::kBlockmap) options.block = BlockExtent{2, 3};
+  if (kind == ArrayKind::kBlockmap) options.block = BlockSize{2, 3};
   return options;
 }
 
@@ -62,7 +62,7 @@ TEST_CASE(
       if (dtype == DType::kBool && !flags) continue;
       CAPTURE(name(kind), name(dtype));
       write_array(path, astype(array, dtype), {.force = true});
-      if (kind == Kind::kBlockmap && is_float(dtype)) {
+      if (kind == ArrayKind::kBlockmap && is_float(dtype)) {
         CHECK(contains(error_of(path, reading(kind)), "a block map is bool or integers"));
         continue;
       }
@@ -81,7 +81,7 @@ TEST_CASE("kinds: a bool block map is full where true, a bias is closed where -i
   const std::string path = folder / "a.safetensors";
   const Cells map{1, 0, 1, 1};
   write_array(path, bool_tensor({2, 2}, map));
-  const Cells blocks = cells_of(read_mask(path, reading(Kind::kBlockmap)).mask);
+  const Cells blocks = cells_of(read_mask(path, reading(ArrayKind::kBlockmap)).mask);
   REQUIRE(blocks.size() == 24);
   for (std::size_t i = 0; i < blocks.size(); ++i) CHECK(blocks[i] == map[i / 12 * 2 + i % 6 / 3]);
   for (const DType dtype : all_dtypes()) {
@@ -90,10 +90,10 @@ TEST_CASE("kinds: a bool block map is full where true, a bias is closed where -i
     for (std::size_t i = 0; i < 4; ++i) values.as<double>()[i] = map[i] != 0 ? 0.0 : -INFINITY;
     if (is_float(dtype)) {
       write_array(path, astype(values, dtype), {.force = true});
-      CHECK(cells_of(read_mask(path, as(Kind::kBias)).mask) == map);
+      CHECK(cells_of(read_mask(path, as(ArrayKind::kBias)).mask) == map);
     } else {
       write_array(path, astype(bool_tensor({2, 2}, map), dtype), {.force = true});
-      CHECK(contains(error_of(path, as(Kind::kBias)), "a bias is float16"));
+      CHECK(contains(error_of(path, as(ArrayKind::kBias)), "a bias is float16"));
     }
   }
 }
@@ -101,7 +101,7 @@ TEST_CASE("kinds: a bool block map is full where true, a bias is closed where -i
 TEST_CASE("kinds: bits are bytes and nothing else") {
   const Folder folder;
   const std::string path = folder / "a.safetensors";
-  MaskReadOptions options = as(Kind::kBits);
+  MaskReadOptions options = as(ArrayKind::kBits);
   options.shape = std::vector<Index>{1, 1, 3, 4};
   for (const DType dtype : all_dtypes()) {
     CAPTURE(name(dtype));

@@ -124,7 +124,7 @@ inline std::string error_of(const std::string& source, const MaskReadOptions& op
   return error_of([&] { read_mask(source, options); });
 }
 
-inline MaskReadOptions as(Kind kind) {
+inline MaskReadOptions as(ArrayKind kind) {
   MaskReadOptions options;
   options.as = kind;
   return options;

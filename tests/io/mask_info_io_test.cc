@@ -97,7 +97,7 @@ Tensor text(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("what is stored comes back, and what is not stays None") {
+TEST_CASE("what is stored is read back, and what is not stays None") {
   check_round_trip(MaskInfo());
   check_round_trip(chained());
   check_round_trip(MaskInfo::from_segments(row({1, 1, 2})));
@@ -110,7 +110,7 @@ TEST_CASE("what is stored comes back, and what is not stays None") {
   check_round_trip(filled);
 }
 
-TEST_CASE("masks of every rank and dtype come back") {
+TEST_CASE("masks of every rank and dtype survive a round trip") {
   const auto info_of = [](MaskArray mask) { return MaskInfo({.attention_mask = std::move(mask)}); };
   check_round_trip(info_of(MaskArray(bools({2, 3}, {1, 0, 1, 0, 0, 1}))));
   check_round_trip(info_of(MaskArray(bools({3, 1, 2}, {1, 0, 1, 0, 0, 1}))));
@@ -123,7 +123,7 @@ TEST_CASE("masks of every rank and dtype come back") {
   }
 }
 
-TEST_CASE("flags and axis names of every form come back") {
+TEST_CASE("flags and axis names of every form survive a round trip") {
   MaskInfo::Replacement fields;
   fields.baked_in = BakedInMasks{.chunked = true, .token_type_ids = true};
   fields.batch_axis = AxisName();

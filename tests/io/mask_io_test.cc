@@ -27,7 +27,7 @@ TEST_CASE("a streamed file of any dtype and layout equals the array in memory") 
   const std::string path = folder / "m.npy";
   save(path, astype(bool_tensor(shape, cells), dtype), fortran, big_endian);
   const LoadedMask loaded = read_mask(path);
-  CHECK(loaded.kind == Kind::kDense);
+  CHECK(loaded.kind == ArrayKind::kDense);
   CHECK(loaded.dtype == name(dtype));
   CHECK(loaded.array_shape == shape);
   CHECK(loaded.notes.empty());
@@ -59,10 +59,10 @@ TEST_CASE("keep-value 0 turns dense and padding masks around") {
   options.keep_value_is_zero = true;
   CHECK(cells_of(read_mask(folder / "m.npy", options).mask) == inverted);
   write_array(folder / "p.npy", int_tensor({1, 4}, {0, 0, 1, 0}));
-  options.as = Kind::kKeyPadding;
+  options.as = ArrayKind::kKeyPadding;
   options.shape = std::vector<Index>{1, 1, 1, 4};
   CHECK(cells_of(read_mask(folder / "p.npy", options).mask) == Cells{1, 1, 0, 1});
-  options.as = Kind::kSegments;
+  options.as = ArrayKind::kSegments;
   CHECK(
       contains(error_of(folder / "p.npy", options), "--keep-value 0 has no meaning for the kind"));
 }
@@ -187,7 +187,7 @@ TEST_CASE("masks without cells are written and read") {
   const Mask mask(empty_plane(0, 5));
   write_mask(folder / "m.npy", mask, {});
   CHECK(shape_text(read_mask(folder / "m.npy").mask) == "[B 1, H 1, Q 0, K 5]");
-  write_mask(folder / "m.npz", mask, {.kind = Kind::kRuns});
+  write_mask(folder / "m.npz", mask, {.kind = ArrayKind::kRuns});
   CHECK(shape_text(read_mask(folder / "m.npz").mask) == "[B 1, H 1, Q 0, K 5]");
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("an existing file stays unless forced") {
 TEST_CASE("kinds that cannot be written and rows over the limit are refused") {
   const Folder folder;
   const Mask mask(full_plane(2, 1000));
-  CHECK_THROWS_AS(write_mask(folder / "m.npy", mask, {.kind = Kind::kSegments}), Error);
+  CHECK_THROWS_AS(write_mask(folder / "m.npy", mask, {.kind = ArrayKind::kSegments}), Error);
   CHECK_THROWS_AS(write_mask(folder / "m.npy", mask, {.max_bytes = 999}), Error);
   CHECK_FALSE(std::filesystem::exists(folder / "m.npy"));
 }
@@ -213,12 +213,12 @@ TEST_CASE("runs go through an npz and a pipe") {
   const Folder folder;
   const Cells cells = random_cells(2 * 3 * 50 * 90, 9, 0.2);
   const Mask mask = mask_from_dense(bool_tensor({2, 3, 50, 90}, cells));
-  write_mask(folder / "r.npz", mask, {.kind = Kind::kRuns});
+  write_mask(folder / "r.npz", mask, {.kind = ArrayKind::kRuns});
   const LoadedMask loaded = read_mask(folder / "r.npz");
-  CHECK(loaded.kind == Kind::kRuns);
+  CHECK(loaded.kind == ArrayKind::kRuns);
   CHECK(loaded.array_shape == std::vector<Index>{2, 3, 50, 90});
   CHECK(cells_of(loaded.mask) == cells);
-  CHECK(contains(error_of(folder / "r.npz", as(Kind::kDense)),
+  CHECK(contains(error_of(folder / "r.npz", as(ArrayKind::kDense)),
                  "4 arrays (indptr, begin, end, shape)"));
   const Fifo fifo(folder, folder / "r.npz");
   CHECK(cells_of(read_mask(fifo.path).mask) == cells);

@@ -17,7 +17,7 @@ TEST_CASE("an array of an npz is chosen by its key") {
   write_npz(path, arrays);
   CHECK(cells_of(read_mask(path + ":mask").mask) == cells);
   const LoadedMask ids = read_mask(path + ":ids");
-  CHECK(ids.kind == Kind::kSegments);
+  CHECK(ids.kind == ArrayKind::kSegments);
   CHECK(ids.mask.count() == 5);
   CHECK(error_of(path) == path + ": 2 arrays (mask, ids); choose one: " + path + ":mask");
 }
@@ -39,7 +39,7 @@ TEST_CASE("an array that fits more than one kind is refused with the kinds") {
   CHECK(message(int_tensor({3}, {0, 3, 8})) == "--as segments or --as cu_seqlens");
   CHECK(message(int_tensor({4}, {0, 3, 5, 9})) == "--as segments, --as cu_seqlens or --as pairs");
   CHECK(contains(message(int_tensor({4}, {0, 1, 2, 0})), "looks like position ids"));
-  CHECK(contains(message(Tensor(DType::kBool, {1, 1, 1, 2, 2})), "is no mask"));
+  CHECK(contains(message(Tensor(DType::kBool, {1, 1, 1, 2, 2})), "is not a mask"));
   CHECK(contains(message(int_tensor({2, 2}, {0, 1, 2, 3})), "--as segments"));
 }
 
@@ -50,10 +50,10 @@ TEST_CASE("an array that fits one kind is taken for it") {
     write_array(path, tensor, {.force = true});
     return read_mask(path).kind;
   };
-  CHECK(kind(int_tensor({2, 3}, {0, 0, 2, 1, 1, -1}, DType::kInt8)) == Kind::kSegments);
-  CHECK(kind(int_tensor({5}, {0, 0, 1, 1, 2})) == Kind::kSegments);
-  CHECK(kind(bool_tensor({3, 3}, Cells(9))) == Kind::kDense);
-  CHECK(kind(bool_tensor({2, 3, 5}, Cells(30))) == Kind::kDense);
+  CHECK(kind(int_tensor({2, 3}, {0, 0, 2, 1, 1, -1}, DType::kInt8)) == ArrayKind::kSegments);
+  CHECK(kind(int_tensor({5}, {0, 0, 1, 1, 2})) == ArrayKind::kSegments);
+  CHECK(kind(bool_tensor({3, 3}, Cells(9))) == ArrayKind::kDense);
+  CHECK(kind(bool_tensor({2, 3, 5}, Cells(30))) == ArrayKind::kDense);
 }
 
 TEST_CASE("each kind reads as its rule says") {
@@ -63,26 +63,27 @@ TEST_CASE("each kind reads as its rule says") {
     write_array(path, tensor, {.force = true});
     return read_mask(path, options);
   };
-  CHECK(cells_of(load(int_tensor({1, 3}, {1, 1, 0}), as(Kind::kPadding)).mask) ==
+  CHECK(cells_of(load(int_tensor({1, 3}, {1, 1, 0}), as(ArrayKind::kPadding)).mask) ==
         Cells{1, 1, 0, 1, 1, 0, 0, 0, 0});
-  CHECK(cells_of(load(int_tensor({1, 3}, {1, 1, 0}), as(Kind::kKeyPadding)).mask) ==
+  CHECK(cells_of(load(int_tensor({1, 3}, {1, 1, 0}), as(ArrayKind::kKeyPadding)).mask) ==
         Cells{1, 1, 0, 1, 1, 0, 1, 1, 0});
-  CHECK(load(int_tensor({3}, {0, 3, 8}), as(Kind::kCuSeqlens)).mask.count() == 9 + 25);
-  const LoadedMask pairs = load(int_tensor({4}, {0, 3, 2, 5}), as(Kind::kPairs));
+  CHECK(load(int_tensor({3}, {0, 3, 8}), as(ArrayKind::kCuSeqlens)).mask.count() == 9 + 25);
+  const LoadedMask pairs = load(int_tensor({4}, {0, 3, 2, 5}), as(ArrayKind::kPairs));
   CHECK(shape_text(pairs.mask) == "[B 2, H 1, Q 5, K 5]");
   CHECK(pairs.notes.size() == 1);
-  const LoadedMask segments = load(int_tensor({4}, {3, 3, 0, -1}), as(Kind::kSegments));
+  const LoadedMask segments = load(int_tensor({4}, {3, 3, 0, -1}), as(ArrayKind::kSegments));
   CHECK(segments.mask.count() == 5);
   REQUIRE(segments.q_segment_ids);
   CHECK(segments.q_segment_ids->shape() == std::vector<Index>{1, 4});
   CHECK(as_int64(*segments.kv_segment_ids, "ids") == Values{3, 3, 0, -1});
-  MaskReadOptions pad = as(Kind::kSegments);
+  MaskReadOptions pad = as(ArrayKind::kSegments);
   pad.pad_id = 3;
   CHECK(load(int_tensor({4}, {3, 3, 0, -1}), pad).mask.count() == 2);
-  CHECK(contains(error_of(path, as(Kind::kRuns)), "one array cannot be runs"));
-  CHECK(contains(error_of(path, as(Kind::kPadding)), "the first is 3 at (0,)"));
-  CHECK(contains(error_of(path, as(Kind::kDense)), "a dense mask has the shape"));
-  CHECK(error_of(path, as(Kind::kCuSeqlens)) == path + ": cu_seqlens starts with 3; expected 0");
+  CHECK(contains(error_of(path, as(ArrayKind::kRuns)), "one array cannot be runs"));
+  CHECK(contains(error_of(path, as(ArrayKind::kPadding)), "the first is 3 at (0,)"));
+  CHECK(contains(error_of(path, as(ArrayKind::kDense)), "a dense mask has the shape"));
+  CHECK(error_of(path, as(ArrayKind::kCuSeqlens)) ==
+        path + ": cu_seqlens starts with 3; expected 0");
 }
 
 TEST_CASE("two arrays give the ids of queries and of keys") {
@@ -92,16 +93,17 @@ TEST_CASE("two arrays give the ids of queries and of keys") {
   const std::string q = folder / "q.npy";
   const std::string kv = "'" + (folder / "k,v.npy") + "'";
   const LoadedMask loaded = read_mask("q=" + q + ",kv=" + kv);
-  CHECK(loaded.kind == Kind::kSegments);
+  CHECK(loaded.kind == ArrayKind::kSegments);
   CHECK(cells_of(loaded.mask) == Cells{0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1});
   CHECK(cells_of(read_mask("kv=" + kv + ",q=" + q).mask) == cells_of(loaded.mask));
   write_array(folder / "cu.npy", int_tensor({3}, {0, 1, 3}));
   write_array(folder / "ck.npy", int_tensor({3}, {0, 2, 4}));
   const std::string both = "q=" + (folder / "cu.npy") + ",kv=" + (folder / "ck.npy");
-  CHECK(cells_of(read_mask(both, as(Kind::kCuSeqlens)).mask) ==
+  CHECK(cells_of(read_mask(both, as(ArrayKind::kCuSeqlens)).mask) ==
         Cells{1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1});
   CHECK(contains(error_of(both), "--as segments or --as cu_seqlens"));
-  CHECK(contains(error_of(both, as(Kind::kDense)), "gives two arrays, but the kind dense has one"));
+  CHECK(contains(error_of(both, as(ArrayKind::kDense)),
+                 "gives two arrays, but the kind dense has one"));
   CHECK(contains(error_of("q=a.npy"), "expected q=SOURCE,kv=SOURCE"));
   CHECK(contains(error_of("q=-,kv=-"), "standard input twice"));
 }
@@ -125,15 +127,15 @@ TEST_CASE("a shape repeats axes of 1 and refuses others") {
 }
 
 TEST_CASE("kinds have names that read back") {
-  for (const Kind kind : all_kinds()) CHECK(kind_from_name(name(kind)) == kind);
-  CHECK(kind_from_name("key_padding") == Kind::kKeyPadding);
-  CHECK(kind_from_name("cu-seqlens") == Kind::kCuSeqlens);
+  for (const ArrayKind kind : all_kinds()) CHECK(kind_from_name(name(kind)) == kind);
+  CHECK(kind_from_name("key_padding") == ArrayKind::kKeyPadding);
+  CHECK(kind_from_name("cu-seqlens") == ArrayKind::kCuSeqlens);
   CHECK(error_of([] { kind_from_name("desne"); }) ==
         "unknown kind 'desne'; expected one of dense, padding, key-padding, segments, positions, "
         "cu_seqlens, pairs, bias, blockmap, bits, runs, token-types");
 }
 
-TEST_CASE("files that are no arrays are refused") {
+TEST_CASE("files that are not arrays are refused") {
   const Folder folder;
   std::ofstream(folder / "t.npy") << "hello";
   CHECK(contains(error_of(folder / "t.npy"), "t.npy"));

@@ -88,9 +88,12 @@ TEST_CASE("npy: parts can be read in any order and from several threads") {
     }
   }
   CHECK(text_of(all) == text_of(tensor.bytes()));
-  CHECK(contains(error_of([&] { reader.read_rows(99999, std::span(all).first(8)); }), "asked of"));
-  CHECK(contains(error_of([&] { reader.read_rows(-1, std::span(all).first(4)); }), "asked of"));
-  CHECK(contains(error_of([&] { reader.read_rows(0, std::span(all).first(3)); }), "asked of"));
+  CHECK(contains(error_of([&] { reader.read_rows(99999, std::span(all).first(8)); }),
+                 "requested from"));
+  CHECK(
+      contains(error_of([&] { reader.read_rows(-1, std::span(all).first(4)); }), "requested from"));
+  CHECK(
+      contains(error_of([&] { reader.read_rows(0, std::span(all).first(3)); }), "requested from"));
 }
 
 TEST_CASE("npy: a pipe is read front to back only") {

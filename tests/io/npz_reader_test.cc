@@ -77,7 +77,7 @@ for i, v in enumerate(arrays.values()):
   }
 }
 
-TEST_CASE("npz: members that are no arrays are skipped") {
+TEST_CASE("npz: members that are not arrays are skipped") {
   const std::string bytes =
       archive("put(made([('readme.txt', b'x'), ('a.npy', small), ('d/', b'')]))");
   CHECK(NpzArchive(ByteSource::from_memory("m.npz", as_bytes(bytes))).keys() ==

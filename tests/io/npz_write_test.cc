@@ -71,7 +71,7 @@ TEST_CASE("npz: names that an archive cannot hold are refused") {
   CHECK(contains(error_of([&] { written({{std::string("a\0b", 3), tensor}}); }), "cannot name"));
 }
 
-TEST_CASE("npz: every dtype comes back as it was written") {
+TEST_CASE("npz: every dtype is read as it was written") {
   std::vector<NamedTensor> arrays;
   for (int i = 0; i <= static_cast<int>(DType::kFloat64); ++i) {
     const auto dtype = static_cast<DType>(i);

@@ -1,4 +1,4 @@
-// Files go to numpy and come back: numpy_exchange.py writes and checks them.
+// Files exchanged with numpy: numpy_exchange.py writes and checks them.
 #include <algorithm>
 #include <filesystem>
 
@@ -17,7 +17,7 @@ std::string exchange(const Scratch& folder, const std::string& what) {
                                   "/tests/io/numpy_exchange.py', '" + what + "'])\n");
 }
 
-MaskWriteOptions writing(Kind kind) {
+MaskWriteOptions writing(ArrayKind kind) {
   MaskWriteOptions options;
   options.kind = kind;
   return options;
@@ -54,26 +54,26 @@ TEST_CASE("numpy: masks of every kind mean the same there") {
   }
   write_array(folder / "mask.npy", square);
   const Mask mask = mask_from_dense(square);
-  write_mask(folder / "dense.npy", mask, writing(Kind::kDense));
-  write_mask(folder / "bits.npy", mask, writing(Kind::kBits));
-  write_mask(folder / "runs.npz", mask, writing(Kind::kRuns));
-  write_mask(folder / "padding.npy", mask, writing(Kind::kPadding));
-  write_mask(folder / "key-padding.npy", mask, writing(Kind::kKeyPadding));
+  write_mask(folder / "dense.npy", mask, writing(ArrayKind::kDense));
+  write_mask(folder / "bits.npy", mask, writing(ArrayKind::kBits));
+  write_mask(folder / "runs.npz", mask, writing(ArrayKind::kRuns));
+  write_mask(folder / "padding.npy", mask, writing(ArrayKind::kPadding));
+  write_mask(folder / "key-padding.npy", mask, writing(ArrayKind::kKeyPadding));
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
-    MaskWriteOptions options = writing(Kind::kBias);
+    MaskWriteOptions options = writing(ArrayKind::kBias);
     options.dtype = dtype;
     options.fill = dtype == DType::kFloat16 ? BiasFill::kMin : BiasFill::kInf;
     write_mask(folder / ("bias_" + std::string(name(dtype)) + ".npy"), mask, options);
   }
-  MaskWriteOptions blocks = writing(Kind::kBlockmap);
-  blocks.block = BlockExtent{2, 3};
+  MaskWriteOptions blocks = writing(ArrayKind::kBlockmap);
+  blocks.block = BlockSize{2, 3};
   write_mask(folder / "blockmap.npy", mask, blocks);
   Tensor q(DType::kInt32, {1, 4}), kv(DType::kInt32, {1, 6});
   std::ranges::copy(std::vector{3, 3, 5, 9}, q.as<std::int32_t>().begin());
   std::ranges::copy(std::vector{3, 5, 5, 5, 9, 9}, kv.as<std::int32_t>().begin());
   const Mask documents = mask_from_segments(q, kv, -1);
   write_mask(folder / "documents.npy", documents);
-  write_mask(folder / "segments.npz", documents, writing(Kind::kSegments));
-  write_mask(folder / "cu_seqlens.npz", documents, writing(Kind::kCuSeqlens));
+  write_mask(folder / "segments.npz", documents, writing(ArrayKind::kSegments));
+  write_mask(folder / "cu_seqlens.npz", documents, writing(ArrayKind::kCuSeqlens));
   CHECK(exchange(folder, "kinds") == "equal\n");
 }

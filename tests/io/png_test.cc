@@ -52,7 +52,7 @@ std::vector<std::string> chunk_names(const std::vector<std::byte>& png) {
 
 }  // namespace
 
-TEST_CASE("png: pixels come back for palettes of every depth", "[png]") {
+TEST_CASE("png: pixels survive for palettes of every depth", "[png]") {
   std::mt19937 random(2);
   for (const std::size_t n : {1u, 2u, 3u, 4u, 5u, 16u, 17u, 256u}) {
     for (const auto& [width, height] :

@@ -243,7 +243,7 @@ TEST_CASE("block maps: full blocks open, cut at the extents") {
           mask_from_blockmap(ints({2, 2}, {0, 2, 1, 0}), 8, 8);
         }) ==
         "block (1, 0) is 1 (partial), and a block map does not say which of its cells are open; "
-        "give a bool map if 1 is to open all of them");
+        "give a bool map if 1 means that all are open");
   CHECK(error_of([] {
           mask_from_blockmap(ints({1, 2}, {0, 3}), 8, 8);
         }) == "block (0, 1) is 3; expected 0 (empty), 1 (partial) or 2 (full)");

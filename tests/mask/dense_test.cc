@@ -69,7 +69,7 @@ Errc code_of(const RunArrays& arrays) {
 
 }  // namespace
 
-TEST_CASE("a dense array of any dtype comes back as it was") {
+TEST_CASE("a dense array of any dtype survives a round trip") {
   const DType dtype = GENERATE(from_range(std::begin(kAllTypes), std::end(kAllTypes)));
   const Index keys = GENERATE(1, 63, 64, 65, 200, 5000);
   CAPTURE(name(dtype), keys);
@@ -110,7 +110,7 @@ TEST_CASE("equal planes are shared and others are not") {
   CHECK(cells_of(mask) == cells);
 }
 
-TEST_CASE("planes that differ in one cell only are told apart") {
+TEST_CASE("planes that differ in a single cell are distinguished") {
   Cells cells(2 * 8 * 8, 1);
   cells[8 * 8 + 63] = 0;
   const Mask mask = mask_from_dense(bool_tensor({2, 8, 8}, cells));
@@ -130,7 +130,7 @@ TEST_CASE("nonzero elements are open whatever their value") {
   CHECK(element_text(DType::kFloat32, array.bytes(), 5) == "-inf");
 }
 
-TEST_CASE("packing tells whether all elements are 0 or 1 in every dtype") {
+TEST_CASE("packing reports whether all elements are 0 or 1 in every dtype") {
   const DType dtype = GENERATE(from_range(std::begin(kAllTypes), std::end(kAllTypes)));
   CAPTURE(name(dtype));
   Tensor numbers(DType::kInt64, {130});
@@ -161,7 +161,7 @@ TEST_CASE("expanded elements are those of astype") {
   CHECK(std::memcmp(out.bytes().data(), expected.bytes().data(), out.bytes().size()) == 0);
 }
 
-TEST_CASE("rows of words and rows of runs unpack alike") {
+TEST_CASE("rows of words and rows of runs unpack to the same bytes") {
   const Cells cells = random_cells(300 * 300, 5, 0.5);
   const Mask dense = mask_from_dense(bool_tensor({300, 300}, cells));
   const PlanePtr causal = diagonal_band(300, 300, -kUnbounded, 0);
@@ -266,7 +266,7 @@ TEST_CASE("hostile runs are refused") {
   }
 }
 
-TEST_CASE("rows of ids that come back are the same copied or made", "[dense]") {
+TEST_CASE("rows of recurring ids are the same copied or made", "[dense]") {
   std::mt19937 random(21);
   constexpr Index kRows = 500, kKeys = 333;
   for (const int kinds : {2, 40, 400}) {

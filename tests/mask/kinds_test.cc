@@ -132,13 +132,13 @@ TEST_CASE("bad cumulative lengths name the first bad entry") {
   };
   CHECK(message({1, 3}) == "cu_seqlens starts with 1; expected 0");
   CHECK(message({0, 5, 3, 2}) ==
-        "cu_seqlens falls from 5 to 3 at entry 2; expected ends that never fall");
+        "cu_seqlens falls from 5 to 3 at entry 2; expected ends that never decrease");
   CHECK(message({}) == "cu_seqlens is empty; expected 0 and the end of each document");
   CHECK(message({0}) == "no error");
   const Tensor three = tensor({3}, {0, 1, 2});
   const Tensor two = tensor({2}, {0, 2});
   CHECK(error_of([&] { mask_from_cu_seqlens(three, two); }) ==
-        "cu_seqlens has 2 documents for queries and 1 for keys; expected as many");
+        "cu_seqlens has 2 documents for queries and 1 for keys; expected the same number");
   CHECK(error_of([&] { mask_from_cu_seqlens(two, two, 1, 2); }) ==
         "cu_seqlens ends at 2, past the 1 queries; expected at most that");
   CHECK_THROWS_AS(mask_from_cu_seqlens(tensor({1, 2}, {0, 2}), two), Error);
@@ -165,5 +165,5 @@ TEST_CASE("bad pairs are refused with their number") {
         "pair 0 is -1 to 2; expected 0 <= start <= end <= 5, the number of queries");
   CHECK(message({0, 6}) ==
         "pair 0 is 0 to 6; expected 0 <= start <= end <= 5, the number of queries");
-  CHECK(message({0, 1, 2}) == "3 entries are no start-end pairs; expected 2B");
+  CHECK(message({0, 1, 2}) == "3 entries are not start-end pairs; expected 2B");
 }

@@ -127,7 +127,7 @@ TEST_CASE("planes of the same lists under other clips combine cell by cell") {
       if (!first.empty()) break;
       const PlanePtr plane = combine(op, plane_of(a), plane_of(b));
       first = check_reading(*plane, zip(op, twin(a), twin(b)), random, 4);
-      if (alike && op != Op::kOr) CHECK(plane->knows_sizes());
+      if (alike && op != Op::kOr) CHECK(plane->has_row_index());
     }
   }
   REQUIRE(first == "");
@@ -150,7 +150,7 @@ TEST_CASE("keys of lists that add up to more than 2^32 are counted") {
   std::vector<Index> counts(3);
   plane->counts({0, 6}, edges, counts);
   CHECK(counts == std::vector<Index>{6 * 10, 6 * (Index{n} - 16), 6 * 5});
-  plane->sizes({0, 6}, [&](Range, const Plane::RowSize& size) {
+  plane->row_sizes({0, 6}, [&](Range, const Plane::RowSize& size) {
     CHECK(size.keys == Index{n} - 1);
     CHECK(size.runs == 2);
   });

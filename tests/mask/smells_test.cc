@@ -29,7 +29,7 @@ class Failing final : public Plane {
   Index bytes() const override { return 0; }
 };
 
-/// Rows that ask for the tiles of another plane before they come.
+/// A plane whose rows() reads the tiles of another plane first.
 class Asking final : public Plane {
  public:
   explicit Asking(PlanePtr other) : Plane(2, 64), other_(std::move(other)) {}

@@ -24,7 +24,7 @@ from transformers.models.auto.modeling_auto import (MODEL_FOR_CAUSAL_LM_MAPPING_
 
 TOKENS = 40
 MOST_PARAMETERS = 20_000_000
-# Sizes only: what decides the mask stays as the class has it, but for windows that TOKENS exceed.
+# Only sizes change: what decides the mask stays as in the class, except windows larger than TOKENS.
 SMALL = {
     "vocab_size": 64, "hidden_size": 32, "n_embd": 32, "d_model": 32, "dim": 32, "emb_dim": 32,
     "intermediate_size": 48, "ffn_dim": 48, "d_ff": 48, "n_inner": 48, "hidden_dim": 48,

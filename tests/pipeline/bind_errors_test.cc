@@ -159,7 +159,7 @@ TEST_CASE("values of another type or out of range are named") {
   check(text, column, message);
 }
 
-TEST_CASE("a value is repeated in a message only as far as it is safe and short") {
+TEST_CASE("a message repeats only as much of a value as is safe and short") {
   const std::string failure = bind_failure("chunk:size='\x1B]0;x" + std::string(5000, 'y') + "'");
   CHECK(failure.size() < 400);
   CHECK(failure.find('\x1B') == std::string::npos);

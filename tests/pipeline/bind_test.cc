@@ -215,14 +215,14 @@ TEST_CASE("a chain keeps the order of its steps and acts from left to right") {
   REQUIRE(chain.size() == 3);
   CHECK(std::holds_alternative<step::Window>(chain[0].rule));
   CHECK(std::holds_alternative<step::Sinks>(chain[1].rule));
-  // Row q of 5: the own key, the one before, and key 0.
+  // Row q of 5: the query's own key, the one before, and key 0.
   CHECK(maskctl::apply(Mask(full_plane(5, 5)), chain).count() == 1 + 2 + 3 + 3 + 3);
 }
 
 TEST_CASE("what a reader throws passes through, and a missing reader is a message") {
   CHECK_THROWS_WITH(bound("doc:none.npy"), "none.npy: no such file");
-  CHECK_THROWS_WITH(bind(parse("doc:a.npy"), {}), "pipeline: no arrays can be read here");
-  CHECK_THROWS_WITH(bind(parse("or:a.npy"), {}), "pipeline: no masks can be read here");
+  CHECK_THROWS_WITH(bind(parse("doc:a.npy"), {}), "pipeline: arrays cannot be read here");
+  CHECK_THROWS_WITH(bind(parse("or:a.npy"), {}), "pipeline: masks cannot be read here");
   CHECK(bind(parse("causal:offset=2"), {}).size() == 1);
 }
 

@@ -112,7 +112,7 @@ TEST_CASE("our own steps know which arguments are only of MaskInfo") {
   CHECK_THROWS_WITH(bind(parse("window:both=2,mode=decode"), context()),
                     "pipeline: mode= of window is an argument of MaskInfo; it goes with "
                     "--semantics ejkernel");
-  for (const OpInfo& op : ejkernel_ops()) CHECK(find_op(op.name) != nullptr);
+  for (const StepInfo& info : ejkernel_step_infos()) CHECK(find_step(info.name) != nullptr);
 }
 
 TEST_CASE("the stream of random cells is kept in texts") {

@@ -43,7 +43,7 @@ rc::Gen<StepText> any_step(int depth) {
   });
 }
 
-TEST_CASE("any tree prints to a text that parses to it and prints alike") {
+TEST_CASE("any tree prints to a text that parses to it and prints the same again") {
   const bool holds = rc::check([] {
     Pipeline tree;
     for (int i = *rc::gen::inRange(1, 4); i > 0; --i) tree.steps.push_back(*any_step(3));

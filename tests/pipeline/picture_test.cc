@@ -33,7 +33,8 @@ TEST_CASE("picture: the suffix chooses the format", "[picture]") {
                     "a.jpg?: pictures are .png, .svg or .html; give a name that ends in one");
 }
 
-TEST_CASE("picture: files hold the bytes of their format and replace only when told", "[picture]") {
+TEST_CASE("picture: files hold the bytes of their format and replace only with force",
+          "[picture]") {
   const test::Scratch folder;
   const PictureInput input = causal(50);
   for (const auto& [name, format, start] :

@@ -8,7 +8,7 @@
 #include "maskctl/mask/bands.h"
 #include "maskctl/pipeline/bind.h"
 #include "maskctl/pipeline/diagnostic.h"
-#include "maskctl/pipeline/foreign.h"
+#include "maskctl/pipeline/library_syntax.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
 
@@ -99,7 +99,7 @@ TEST_CASE("what is written for a library reads back as the same mask") {
       INFO(name << ": " << one.pipeline << "\n" << code_of(there));
       Chain back;
       try {
-        back = parse_foreign(info.id, code_of(there));
+        back = parse_library_syntax(info.id, code_of(there));
       } catch (const PipelineError& error) {
         // Arrays that only a file can hold, and functions of places in documents.
         const std::string code = code_of(there);
@@ -133,7 +133,7 @@ TEST_CASE("packed batches become one row of documents") {
   INFO(code_of(fa));
   REQUIRE(fa.ok());
   CHECK(code_of(fa).find("[0, 2, 4, 5, 8]") != std::string::npos);
-  const Chain back = parse_foreign(Library::kFa, code_of(fa));
+  const Chain back = parse_library_syntax(Library::kFa, code_of(fa));
   const Chain want = test::bound("doc:lens=2+2+1+3 | causal");
   CHECK(same(want, back, {8, 8}));
   rule.q.array = test::i32({2, 4}, {1, 2, 1, 2, 5, 6, 6, 6});

@@ -56,7 +56,7 @@ void check_all(const std::string& text) {
   }
 }
 
-TEST_CASE("states are those of the seed through methods that cut") {
+TEST_CASE("states are those of ejkernel through methods that cut") {
   check_all("causal");
   check_all("causal | window:both=2");
   check_all("causal | window:both=2,mode=prefill");
@@ -77,7 +77,7 @@ TEST_CASE("positions through a cut are those of the array that was cut") {
   CHECK(prefill.source == Cell{0, 0, 3, 7});
 }
 
-TEST_CASE("the chunk number of the seed does not use the offset") {
+TEST_CASE("ejkernel's chunk number does not use the offset") {
   const Why found = asked("chunk:size=3,offset=1", {1, 0, 2, 3});
   CHECK(!found.open);
   CHECK(found.steps[0].reason.find("query 2 is in chunk 0, key 3 in chunk 1") == 0);

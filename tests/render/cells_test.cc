@@ -31,7 +31,8 @@ PlanePtr plane_of(const Rows& rows) {
       twin::matrix(static_cast<Index>(rows.size()), static_cast<Index>(rows.front().size()), open));
 }
 
-std::string cells(const Rows& rows, Style style, Block block = {}, DrawOptions options = {}) {
+std::string cells(const Rows& rows, Style style, BlockSize block = kOneElement,
+                  DrawOptions options = {}) {
   options.style = style;
   return draw_cells(density(*plane_of(rows), block.q, block.k), options).text();
 }
@@ -115,9 +116,9 @@ TEST_CASE("pixels of blocks follow the aggregation", "[cells]") {
 TEST_CASE("the grid puts a dot where nothing is open", "[cells]") {
   DrawOptions options;
   options.grid = true;
-  CHECK(cells(kTall, Style::kShade, {}, options) == "██·\n████\n· ██\n· ·\n████\n");
-  CHECK(cells(kTall, Style::kAscii, {}, options) == "##-\n####\n- ##\n- -\n####\n");
-  CHECK(cells(kTall, Style::kHalf, {}, options) == "█▄\n·▀\n▀▀\n");
+  CHECK(cells(kTall, Style::kShade, kOneElement, options) == "██·\n████\n· ██\n· ·\n████\n");
+  CHECK(cells(kTall, Style::kAscii, kOneElement, options) == "##-\n####\n- ##\n- -\n####\n");
+  CHECK(cells(kTall, Style::kHalf, kOneElement, options) == "█▄\n·▀\n▀▀\n");
 }
 
 TEST_CASE("coloured half cells show the density of both pixels", "[cells]") {

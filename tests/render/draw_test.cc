@@ -69,7 +69,7 @@ TEST_CASE("a mask that does not fit is drawn in shades of square blocks", "[draw
         "1 char pair = 128x128 elements; ' ' none  ░ <1/3  ▒ <2/3  ▓ <all  █ all\n");
 }
 
-TEST_CASE("segment ids stand at their starts in full, mixed and padding as signs", "[draw]") {
+TEST_CASE("segment ids are shown in full at their starts, mixed and padding as signs", "[draw]") {
   std::vector<std::int32_t> q(12, 101), k(24, -1);
   std::fill(q.begin() + 5, q.end(), 1);
   std::fill(k.begin(), k.begin() + 7, 101);
@@ -78,7 +78,7 @@ TEST_CASE("segment ids stand at their starts in full, mixed and padding as signs
   DrawOptions options = bare(Style::kAscii, 0, 80);
   options.q_segments = q;
   options.k_segments = k;
-  options.block = Block{2, 2};
+  options.block = BlockSize{2, 2};
   const PlanePtr plane = equal_ids(q, k, -1, Side::kBoth);
   CHECK(draw_text(*plane, options) ==
         "        0   4   8   12  16  20\n"
@@ -211,13 +211,13 @@ TEST_CASE("refused drawings say what would fit", "[draw]") {
     return test::error_of([&] { draw(*plane, options); });
   };
   DrawOptions options = bare(Style::kShade, 24, 80);
-  options.block = Block{16, 16};
+  options.block = BlockSize{16, 16};
   CHECK(message(causal(1024), options) ==
         "blocks of 16x16 elements do not fit into 24 rows and 80 columns; use 64x64 or larger, or "
         "allow a larger drawing");
-  options.block = Block{64, 64};
+  options.block = BlockSize{64, 64};
   CHECK(message(causal(1024), options) == "no error");
-  options.block = Block{0, 1};
+  options.block = BlockSize{0, 1};
   CHECK(message(causal(4), options).find("a block of 0x1 elements") == 0);
   CHECK(message(causal(4), bare(Style::kAuto, 4, 80)).find("no room for a drawing") == 0);
   CHECK(message(causal(4), bare(Style::kAuto, 24, 3)).find("no room for a drawing") == 0);
@@ -235,7 +235,7 @@ TEST_CASE("refused drawings say what would fit", "[draw]") {
   CHECK(message(causal(4), options) == "keys 2:9 to draw: expected a part of 0:4");
 }
 
-TEST_CASE("a terminal without UTF-8 gets ascii unless a style is asked for", "[draw]") {
+TEST_CASE("a terminal without UTF-8 gets ascii unless a style is requested", "[draw]") {
   CHECK(choose_style(Style::kAuto, {false, true, 80, 24}) == Style::kAscii);
   CHECK(choose_style(Style::kAuto, {true, true, 80, 24}) == Style::kAuto);
   CHECK(choose_style(Style::kHalf, {false, true, 80, 24}) == Style::kHalf);

@@ -99,7 +99,7 @@ TEST_CASE("html: more numbers stand on the rulers at higher zoom", "[html]") {
   CHECK(shown("z8") < 1024);
 }
 
-TEST_CASE("html: pictures of pixels stand in the page as data", "[html]") {
+TEST_CASE("html: pictures of pixels are embedded in the page as data", "[html]") {
   const std::vector<std::byte> bytes = {std::byte{1}, std::byte{2}, std::byte{3}};
   CHECK(png_element(bytes) == "<img alt=\"\" src=\"data:image/png;base64,AQID\">\n");
   PictureInput input;

@@ -34,7 +34,7 @@ TEST_CASE("overlay: one differing element decides its pixel, and both kinds are 
   const PlanePtr other = combine(Op::kSub, more, rectangle(8, 8, {7, 8}, {0, 1}));
   const PlanePtr moved = combine(Op::kXor, other, rectangle(8, 8, {4, 5}, {4, 6}));
   DrawOptions options = overlay(moved, Style::kHalf);  // drawn as shade
-  options.block = Block{2, 2};
+  options.block = BlockSize{2, 2};
   CHECK(
       draw_text(*a, options) ==
       "8 queries x 8 keys\n"

@@ -1,5 +1,5 @@
 // A random mask and the same mask edited: numbers of its rule moved, cells, rows, columns and
-// rectangles turned over; and what a true and complete answer to "why do they differ" must say.
+// rectangles flipped; and what a true and complete answer to "why do they differ" must say.
 #pragma once
 
 #include <algorithm>
@@ -19,24 +19,18 @@ struct EditedPair {
   Mask a, b;
   Chain before, after;             // of the batch or head that was edited; without the cells
   std::vector<std::string> moved;  // words of rules whose number moved and changed cells
-  Index cells = 0;                 // turned over one by one
+  Index cells = 0;                 // flipped one by one
   std::string what;
 };
 
 /// What an answer got right.
 struct Verdict {
   bool is_true = true;   // applying it gives what it says
-  bool small = true;     // no more residue than cells were turned over
+  bool small = true;     // no more residue than flipped cells
   bool complete = true;  // each rule whose number moved is named
 };
 
-inline Mask full_like(const Mask& mask) {
-  const PlanePtr full = full_plane(mask.queries(), mask.keys());
-  return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(),
-                    [&](Index, Index) { return full; });
-}
-
-/// The residue is what comparing gives, cell by cell as far as it is listed.
+/// The residue equals the result of comparing, cell by cell as far as it is listed.
 inline bool holds(const Mask& mask, const Mask& given, const Residue& residue) {
   const Mask differ = zip(Op::kXor, mask, given);
   if (differ.count() != residue.cells) return false;

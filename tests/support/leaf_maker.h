@@ -157,7 +157,7 @@ inline Pair make_words(const Pick& pick, Index q, Index k, std::mt19937& random)
   return {std::move(plane), std::move(dense)};
 }
 
-/// Ids that run, come back, and are closed on some side.
+/// Ids that run, recur, and are closed on some side.
 inline Pair make_equal_ids(const Pick& pick, Index q, Index k, std::mt19937& random) {
   const unsigned values = static_cast<unsigned>(pick(1, 5)),
                  change_every = static_cast<unsigned>(pick(1, 20));

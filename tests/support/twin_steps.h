@@ -376,7 +376,7 @@ inline Dense run_rule(const Dense& m, const step::Within& s) {
   const Tensor& kv = s.shared ? s.q.array : s.kv.array;
   if (by_ids) need_per_token(m, s.q.array, m.q);
   if (by_ids) need_per_token(m, kv, m.k);
-  // With documents of all batches alike the chain sees all batches at once, else one by one.
+  // If all batches have the same documents, the chain sees all batches at once, else one by one.
   const bool alone = by_ids && ((s.q.array.rank() == 2 && s.q.array.extent(0) > 1) ||
                                 (kv.rank() == 2 && kv.extent(0) > 1));
   Dense out = make(m.b, m.h, m.q, m.k, [](Index, Index, Index, Index) { return false; });

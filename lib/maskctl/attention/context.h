@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "maskctl/base/kept_memory.h"
+#include "maskctl/base/buffer_pool.h"
 #include "maskctl/base/work_scope.h"
 
 namespace maskctl::attention {
@@ -28,7 +28,7 @@ std::optional<Backend> backend_from_name(std::string_view name);
 struct Context {
   Backend backend = Backend::kCpu;
   int threads = 0;                           // 0: as maskctl::threads() says
-  std::shared_ptr<MemoryPool> scratch = {};  // null: the pool of the process
+  std::shared_ptr<BufferPool> scratch = {};  // null: the pool of the process
   /// A call that is asked to stop throws Error(kCancelled) soon after and gives no result. Arrays
   /// that it updates in place (the cache of ragged_page_attention_v3) may be updated already.
   std::stop_token stop = {};

@@ -176,7 +176,7 @@ std::optional<Index> number_in(const AnyConfig& config, std::string_view name, b
   };
   const auto look_inside = [&](std::string_view field, const auto& value) {
     look(field, value);
-    if constexpr (requires { value->fields(); }) {
+    if constexpr (requires { value->num_warps; }) {
       const bool pass = field == (backward ? "bwd_params" : "fwd_params");
       if (pass && value) for_each_field(*value, look);
     }

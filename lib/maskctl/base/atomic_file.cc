@@ -13,7 +13,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -22,6 +21,7 @@
 #include <system_error>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl {
 namespace {
@@ -35,16 +35,18 @@ namespace {
   throw Error(Errc::kIo, what + " exists; use --force to overwrite");
 }
 
-/// Paths for remove_temporary_files. A slot is free, being filled (or emptied), or listed.
+/// Paths for remove_temporary_files. A slot is free, in use by one thread (being filled or
+/// emptied), or listed.
 enum SlotState : int { kFree, kBusy, kListed };
 struct Slot {
   std::atomic<int> state{kFree};
   char path[PATH_MAX];
 };
 std::array<Slot, 16> slots;
-static_assert(std::atomic<int>::is_always_lock_free, "signal handlers read it");
+static_assert(std::atomic<int>::is_always_lock_free, "the signal handler reads it");
 
-/// -1 when the table is full or the path too long: the file is then unknown to signal handlers.
+/// Returns -1 when the table is full or the path too long; signal handlers then do not know the
+/// file.
 int list_temporary(const std::string& path) {
   if (path.size() >= PATH_MAX) return -1;
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -61,17 +63,15 @@ void unlist_temporary(int slot) {
   if (slot >= 0) slots[static_cast<std::size_t>(slot)].state = kFree;
 }
 
-/// The descriptor that /dev/stdout and its kin name. Opening them by path would start a redirected
-/// file at its beginning, and renaming over it would cut it off from its descriptor.
+/// The descriptor that /dev/stdout and its kin name. Opening the path would write over a redirected
+/// file from its beginning, and renaming over it would detach the file from its descriptor.
 std::optional<int> descriptor_of(std::string_view path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
   for (std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
     if (!path.starts_with(folder)) continue;
-    const std::string_view digits = path.substr(folder.size());
-    int fd = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), fd);
-    if (error == std::errc() && end == digits.data() + digits.size() && fd >= 0) return fd;
+    const auto fd = number_from<int>(path.substr(folder.size()));
+    if (fd && *fd >= 0) return fd;
   }
   return std::nullopt;
 }
@@ -81,9 +81,9 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
 }
 
-/// Follows symbolic links in the last component, also to a target that does not exist yet.
+/// Follows symbolic links in the last component, even to a target that does not exist yet.
 std::string follow_links(std::string path, const std::string& what) {
-  constexpr int kMaxLinks = 40;  // as Linux
+  constexpr int kMaxLinks = 40;  // the limit of Linux
   for (int i = 0; i < kMaxLinks; ++i) {
     char link[PATH_MAX];
     const ssize_t length = ::readlink(path.c_str(), link, sizeof link);
@@ -134,7 +134,7 @@ AtomicFile::AtomicFile(const std::string& path, bool force)
   }
   if (exists && !force) fail_exists(name_);
   open_temporary();
-  // A replaced file keeps its permissions; where that is not allowed the umask's are as good.
+  // A replaced file keeps its permissions; where fchmod is not allowed, those of the umask will do.
   if (exists) (void)!::fchmod(fd_, info.st_mode & 0777);
 }
 
@@ -151,7 +151,7 @@ void AtomicFile::open_direct() {
 
 void AtomicFile::open_temporary() {
   temporary_ = temporary_beside(target_);
-  slot_ = list_temporary(temporary_);  // before it exists: no moment in which a signal misses it
+  slot_ = list_temporary(temporary_);  // listed before it exists, so that no signal can miss it
   fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd_ >= 0) return;
   const int code = errno;
@@ -178,7 +178,7 @@ void AtomicFile::publish() {
       code = errno;
     if (code == EEXIST) fail_exists(name_);
   }
-  // Some file systems know no RENAME_NOREPLACE; there the check at the start has to do.
+  // Some file systems lack RENAME_NOREPLACE; there the check at the start has to do.
   const bool plain = force_ || code == EINVAL || code == ENOSYS;
   if (plain) code = ::rename(temporary_.c_str(), target_.c_str()) == 0 ? 0 : errno;
   if (code != 0) fail(name_, code);

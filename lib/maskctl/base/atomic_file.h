@@ -1,4 +1,4 @@
-// Files that appear whole or not at all, and checked writing.
+// Files that appear whole or not at all, and writes whose errors are checked.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace maskctl {
 
-/// Writes all bytes to a descriptor, through interruptions and short writes. `what` names the
-/// target in the message: "cannot write out.npy: No space left on device". Throws Error(kIo).
+/// Writes all bytes to a descriptor, retrying after interruptions and short writes. `what` names
+/// the target in the message: "cannot write out.npy: No space left on device". Throws Error(kIo).
 void write_all(int fd, std::span<const std::byte> bytes, const std::string& what);
 
-/// Bytes go to a temporary file beside the target; commit() gives it the target's name. A symbolic
-/// link is followed and what it points to is replaced. Targets that are not regular files
+/// Writes to a temporary file beside the target; commit() renames it to the target. A symbolic link
+/// is followed, and the file it points to is replaced. Targets that are not regular files
 /// (/dev/null, FIFOs) and /dev/stdout, /dev/stderr, /dev/fd/N are written directly.
 class AtomicFile {
  public:
@@ -25,13 +25,13 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
-  /// Flushes to disk, closes, renames; every error is checked. Without `force` a file that appeared
-  /// meanwhile is kept and an Error is thrown. Call once, last.
+  /// Flushes to disk, closes and renames, checking every error. Without `force`, a file that has
+  /// appeared in the meantime is kept and an Error is thrown. Call it once, as the last thing.
   void commit();
-  /// The file that gets the target's name, for another program to write to instead of write();
-  /// empty when the target is written directly.
+  /// The temporary file, for another program to write to instead of calling write(); empty when the
+  /// target is written directly.
   const std::string& temporary() const { return temporary_; }
-  /// True when the bytes end on a terminal.
+  /// True when the target is a terminal.
   bool is_terminal() const;
 
  private:
@@ -47,10 +47,10 @@ class AtomicFile {
   int slot_ = -1;  // in the table of remove_temporary_files
 };
 
-/// Held while a file is read and replaced by what was made of it; whoever else wants to do so
-/// waits. It locks the folder of the file (symbolic links followed), so the file need not exist yet
-/// and no lock file is left behind. Folders that cannot be locked, on some network file systems,
-/// are not.
+/// A lock to hold while a file is read and then replaced by something made from it; others that
+/// want to do the same wait. It locks the folder that holds the file (symbolic links are followed),
+/// so the file need not exist yet and no lock file is left behind. Folders that cannot be locked,
+/// as on some network file systems, are left unlocked.
 class ReplaceLock {
  public:
   explicit ReplaceLock(const std::string& path);

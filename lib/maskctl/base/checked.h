@@ -9,7 +9,7 @@
 
 namespace maskctl {
 
-/// Nothing when the exact result does not fit.
+/// Nothing when the product does not fit.
 constexpr std::optional<Index> checked_mul(Index a, Index b) {
   Index out = 0;
   if (__builtin_mul_overflow(a, b, &out)) return std::nullopt;

@@ -9,7 +9,7 @@ namespace maskctl {
 
 using Index = std::int64_t;
 
-/// For subscripts and sizes of the standard library; n is not negative.
+/// Casts n, which must not be negative, for subscripts and sizes of the standard library.
 constexpr std::size_t as_size(Index n) { return static_cast<std::size_t>(n); }
 
 /// Half open: [begin, end). Empty when end <= begin.
@@ -25,6 +25,12 @@ struct Range {
 
 constexpr Range intersect(Range a, Range b) {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+
+/// The smallest range around both; an empty one adds nothing.
+constexpr Range hull(Range a, Range b) {
+  if (a.empty() || b.empty()) return a.empty() ? b : a;
+  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
 }
 
 constexpr Index ceil_div(Index n, Index d) { return n / d + (n % d > 0); }

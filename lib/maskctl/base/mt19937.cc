@@ -35,7 +35,7 @@ class Inversion {
     double u = random.random_sample();
     while (u > mass) {
       ++x;
-      if (x > bound_) {  // past the last outcome by rounding: draw anew
+      if (x > bound_) {  // rounding went past the last outcome: draw again
         x = 0;
         mass = none_;
         u = random.random_sample();
@@ -54,7 +54,7 @@ class Inversion {
 
 }  // namespace
 
-// std::mt19937 seeds with Knuth's recurrence, as NumPy does for one integer.
+// std::mt19937 and NumPy both seed from one integer with Knuth's recurrence.
 NumpyRandomState::NumpyRandomState(std::int64_t seed) : engine_(checked_seed(seed)) {}
 
 double NumpyRandomState::random_sample() {

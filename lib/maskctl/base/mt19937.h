@@ -14,8 +14,8 @@ class NumpyRandomState {
  public:
   /// Throws Error(kInvalidArgument) unless 0 <= seed < 2^32.
   explicit NumpyRandomState(std::int64_t seed);
-  double random_sample();  // [0, 1) of 53 bits
-  /// binomial(1, p), one draw for each element: 0 or 1. p in [0, 1].
+  double random_sample();  // in [0, 1), 53 random bits
+  /// Draws binomial(1, p), 0 or 1, for each element. p in [0, 1].
   void bernoulli(double p, std::span<std::uint8_t> out);
 
  private:

@@ -20,7 +20,7 @@ namespace {
 std::atomic<int> requested{0};
 thread_local bool inside_task = false;
 
-/// One call of parallel_for: whoever takes part draws task numbers until none is left.
+/// One call of parallel_for: each thread that takes part draws task numbers until none is left.
 struct Job {
   Job(Index count, const std::function<void(Index)>& f, Index helpers)
       : tasks(count), task(f), wanted(helpers) {}
@@ -31,7 +31,7 @@ struct Job {
   std::atomic<Index> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
-  // Guarded by the team: helpers that may still join, and those at work.
+  // Both guarded by the team's mutex: how many more helpers may join, and how many are at work.
   Index wanted, active = 0;
 
   void work() {
@@ -51,9 +51,9 @@ struct Job {
   }
 };
 
-/// Helpers sleep between jobs, which is cheaper than to start them anew. A caller begins at once
-/// and never waits for helpers that have not come yet: a short job is done before one wakes, and a
-/// job is done even where none can come.
+/// Helpers sleep between jobs, which is cheaper than starting new threads. A caller begins at once
+/// and never waits for helpers that have not arrived: a short job is finished before one wakes, and
+/// a job gets done even when no helper can come.
 class Team {
  public:
   void run(Job& job) {
@@ -70,7 +70,7 @@ class Team {
     try {
       for (; helpers_ < job.wanted; ++helpers_) std::thread([this] { help(); }).detach();
     } catch (const std::system_error&) {
-      // The system starts no more threads: those that there are, or the caller alone, do the job.
+      // The system starts no more threads: the existing ones, or the caller alone, do the job.
     }
     open_.push_back(&job);
     for (Index i = 0; i < job.wanted; ++i) invited_.notify_one();
@@ -96,8 +96,9 @@ class Team {
   Index helpers_ = 0;
 };
 
-/// Never destroyed: its helpers sleep until the process ends. The child of a fork has none of them
-/// and gets a team of its own; locks and conditions of the old one wait for threads that are gone.
+/// Never destroyed: its helpers sleep until the process ends. A forked child has none of these
+/// helpers and gets a team of its own; the old locks and conditions wait for threads that no longer
+/// exist.
 Team& team() {
   static Team* instance = [] {
     pthread_atfork(nullptr, nullptr, [] { instance = new Team; });
@@ -114,8 +115,7 @@ int threads() {
   if (const int count = WorkScope::threads(); count > 0) return count;
   const int count = requested;
   if (count > 0) return count;
-  // Asked once: the answer comes from a file of the system, and the smallest combination asks for
-  // it.
+  // Cached: the answer comes from a system file, and even the smallest combination needs it.
   static const unsigned cores = std::thread::hardware_concurrency();
   return cores == 0 ? 1 : static_cast<int>(cores);
 }

@@ -14,9 +14,9 @@ void set_threads(int count);
 int threads();
 
 /// Calls task(0) .. task(tasks - 1), each once, in any order, on up to threads() threads including
-/// the caller's. Returns when all are done. The first exception of a task stops the hand-out of
-/// further tasks and is rethrown here; so does a stop request of the WorkScope, as
-/// Error(kCancelled). Calls from inside a task run on the calling thread alone.
+/// the caller's. Returns when all are done. If a task throws, no further tasks are started and the
+/// first exception is rethrown here; a stop request of the WorkScope does the same with
+/// Error(kCancelled). A call from inside a task runs on the calling thread alone.
 void parallel_for(Index tasks, const std::function<void(Index)>& task);
 
 }  // namespace maskctl

@@ -9,15 +9,16 @@
 namespace maskctl {
 namespace {
 
-constexpr std::uint32_t kParity = 0x1BD11BDA;  // of the Skein key schedule
+constexpr std::uint32_t kParity = 0x1BD11BDA;  // from the Skein key schedule
 
-/// One word of several blocks; loops over the lanes become vector instructions.
+/// The same word of several blocks; loops over the lanes become vector instructions.
 template <int kLanes>
 struct Lanes {
   std::uint32_t v[kLanes];
 };
 
-// Inlined into callers compiled for wider vectors, which an ordinary function would not be.
+// Always inlined, also into callers that are compiled for wider vectors; an ordinary function would
+// not be.
 #define MASKCTL_INLINE [[gnu::always_inline]] inline
 
 template <int kRotate, int kLanes>

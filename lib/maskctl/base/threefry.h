@@ -21,15 +21,17 @@ std::array<std::uint32_t, 2> threefry2x32(ThreefryKey key, std::array<std::uint3
 
 /// Words [first, first + out.size()) of jax.random.bits(key, (n,)) with
 /// jax_threefry_partitionable=True (the default since JAX 0.5): word i = xor of both outputs of
-/// block (i >> 32, i & 0xffffffff). Any part of the stream is made without the rest.
+/// block (i >> 32, i & 0xffffffff). Any part of the stream can be made without the rest.
 void random_bits(ThreefryKey key, std::uint64_t first, std::span<std::uint32_t> out);
 
 /// All n words with jax_threefry_partitionable=False (the default before JAX 0.5). The stream
-/// depends on n: block i < h = ceil(n / 2) has the counter (i, h + i), the one past an odd n being
-/// (i, 0); first outputs come first. Throws Error(kLimit) for n > 2^32 - 1.
+/// depends on n: block i < h = ceil(n / 2) has the counter (i, h + i), where the index past an odd
+/// n becomes 0; all first outputs come before all second ones. Throws Error(kLimit) for n > 2^32
+/// - 1.
 std::vector<std::uint32_t> random_bits_legacy(ThreefryKey key, Index n);
 
-/// jax.random.uniform's float in [0, 1): the high 23 bits as mantissa of [1, 2), minus 1.
+/// jax.random.uniform's float in [0, 1): the high 23 bits become the mantissa of a number in [1,
+/// 2), minus 1.
 float uniform_from_bits(std::uint32_t bits);
 
 }  // namespace maskctl

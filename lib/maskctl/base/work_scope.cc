@@ -24,7 +24,7 @@ void WorkScope::leave() { innermost = outer_; }
 
 WorkLimits WorkScope::current() { return innermost ? *innermost : WorkLimits{}; }
 int WorkScope::threads() { return innermost ? innermost->threads : 0; }
-MemoryPool* WorkScope::pool() { return innermost ? innermost->pool : nullptr; }
+BufferPool* WorkScope::pool() { return innermost ? innermost->pool : nullptr; }
 
 void throw_if_stopped() {
   if (innermost && innermost->stop.stop_requested()) {

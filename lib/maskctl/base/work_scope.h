@@ -6,12 +6,12 @@
 
 namespace maskctl {
 
-class MemoryPool;
+class BufferPool;
 
 /// Limits of a piece of work. What is left out is that of the enclosing scope, or of the process.
 struct WorkLimits {
   int threads = 0;             // 0: left out
-  MemoryPool* pool = nullptr;  // where large buffers come from and go back to
+  BufferPool* pool = nullptr;  // where large buffers come from and go back to
   std::stop_token stop = {};   // parallel_for and throw_if_stopped heed it
 
   bool sets_any() const { return threads > 0 || pool || stop.stop_possible(); }
@@ -34,7 +34,7 @@ class WorkScope {
   // Of the innermost scope; outside of any, all is left out.
   static WorkLimits current();
   static int threads();
-  static MemoryPool* pool();
+  static BufferPool* pool();
 
  private:
   void enter(const WorkLimits& limits);

@@ -40,7 +40,7 @@ std::string drawing_of(const GoldenEntry& entry, const Mask& mask) {
   return draw_text(*mask.plane(entry.batch, entry.head), drawing_options());
 }
 
-/// What the golden file of an entry would hold.
+/// The content that the golden file of an entry should have.
 std::string text_of(const GoldenEntry& entry, const Mask& mask) {
   return entry.expect == Expect::kDrawing ? drawing_of(entry, mask) : golden_stats(mask);
 }
@@ -49,12 +49,12 @@ bool is_runs(const std::string& file) { return file.ends_with(".npz"); }
 
 void write_array_file(const std::string& file, const Mask& mask) {
   MaskWriteOptions options;
-  options.kind = is_runs(file) ? Kind::kRuns : Kind::kDense;
+  options.kind = is_runs(file) ? ArrayKind::kRuns : ArrayKind::kDense;
   options.force = true;
   write_mask(file, mask, options);
 }
 
-/// "dir/mask.npy" as "dir/mask.new.npy".
+/// Turns "dir/mask.npy" into "dir/mask.new.npy".
 std::string new_name(const std::string& file) {
   const std::filesystem::path path(file);
   const std::string name = path.stem().string() + ".new" + path.extension().string();
@@ -71,7 +71,7 @@ std::string line_at(const std::string& text, std::size_t number) {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
-/// The first line that differs, from both texts.
+/// Shows the first line that differs, from both texts.
 std::string lines_detail(const std::string& want, const std::string& have) {
   std::size_t line = 0, at = 0;
   while (at < want.size() && at < have.size() && want[at] == have[at]) {
@@ -96,7 +96,7 @@ std::string diff_detail(const Mask& want, const Mask& have, const MaskDiff& foun
   return out + draw_text(*want.plane(found.first->batch, found.first->head), options);
 }
 
-/// `detail` starts with lines that say how it differs; all but a drawing are the cause.
+/// The first `cause_lines` lines of `detail` say how it differs.
 GoldenResult differs(std::string message, std::string detail, std::size_t cause_lines = 4) {
   std::string cause;
   std::size_t begin = 0;
@@ -147,7 +147,7 @@ GoldenResult check_expectations(const GoldenEntry& entry, const Mask& mask,
                                 const GoldenContext& context) {
   std::string lines;
   Index failed = 0;
-  for (const Expected& one : context.expectations(entry, mask)) {
+  for (const ExpectationResult& one : context.expectations(entry, mask)) {
     if (one.holds) continue;
     ++failed;
     lines += fmt::format(

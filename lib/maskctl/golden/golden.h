@@ -1,4 +1,4 @@
-// Golden masks: what a mask was once, and whether it still is.
+// Golden masks: what a mask once was, and whether it still is the same.
 #pragma once
 
 #include <functional>
@@ -20,32 +20,32 @@ struct GoldenResult {
 };
 
 struct GoldenContext {
-  /// The mask of an entry after its transforms. What it throws is the entry's error.
+  /// Makes the mask of an entry, with its transforms. What it throws becomes the entry's error.
   std::function<Mask(const GoldenEntry&)> load;
-  /// The mask of a file that `array` names.
+  /// Loads the mask of the file in `array`.
   std::function<Mask(const std::string& file)> load_array;
-  /// The answers to the expectations of an entry (kHolds).
-  std::function<std::vector<Expected>(const GoldenEntry&, const Mask&)> expectations;
-  /// Whether the kernel's run of an entry obeys its mask (kVerdict).
+  /// Evaluates the expectations of an entry (kHolds).
+  std::function<std::vector<ExpectationResult>(const GoldenEntry&, const Mask&)> expectations;
+  /// Checks whether the recorded run of a kernel obeys the mask of the entry (kVerdict).
   std::function<GoldenResult(const GoldenEntry&)> judge;
-  /// Write what a mask is now beside the golden file that it does not match: FILE.new before the
-  /// suffix, as mask.new.npy.
+  /// Write the current mask next to a golden file that it does not match, as FILE.new before the
+  /// suffix: mask.new.npy.
   bool write_new = false;
 };
 
-/// Compares one entry. Reports errors in the result and throws none but std::bad_alloc.
+/// Compares one entry. Errors are reported in the result; throws only std::bad_alloc.
 GoldenResult check_golden(const GoldenEntry& entry, const GoldenContext& context);
 
-/// Writes the golden file of an entry, or gives the digest to put into the manifest.
-/// Throws what loading and writing throw, and Error(kInvalidArgument) for expectations and verdicts
-/// that do not hold: nothing can be written that makes them hold.
+/// Writes the golden file of an entry, or returns the digest to put into the manifest. Throws
+/// whatever loading and writing throw, and Error(kInvalidArgument) for expectations and verdicts
+/// that do not hold, as writing cannot make them hold.
 struct GoldenUpdate {
   bool changed = false;
-  std::string digest;  // of kSha256
+  std::string digest;  // for kSha256
 };
 GoldenUpdate update_golden(const GoldenEntry& entry, const GoldenContext& context);
 
-/// The figures that `stats` compares, as JSON with one key a line.
+/// The figures that `stats` compares, as JSON with one key per line.
 std::string golden_stats(const Mask& mask);
 
 }  // namespace maskctl

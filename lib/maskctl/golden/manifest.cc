@@ -1,11 +1,11 @@
-// The only file that sees toml++, as headers: nothing is linked, nothing is loaded at start.
+// The only file that includes toml++, header-only: nothing is linked, nothing is loaded at start.
 #include "maskctl/golden/manifest.h"
 
 #include <fmt/format.h>
 
 // In release builds toml++ tells the compiler that its assertions hold. Hostile files break one of
-// them (a key that begins with no key character), which would be undefined behaviour: without
-// NDEBUG nothing is assumed, and the parser reports such a key as the error that it is.
+// them (a key that starts with a character that no key may have), which would be undefined
+// behaviour. Without NDEBUG nothing is assumed, and the parser reports such a key as an error.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(expr) static_cast<void>(0)
@@ -34,7 +34,7 @@ constexpr std::string_view kTopKeys[] = {"golden"};
 
 Index line_of(const toml::node& node) { return static_cast<Index>(node.source().begin.line); }
 
-/// One table being read; `path` starts every message.
+/// Reads one table; `path` starts every message.
 class Reader {
  public:
   Reader(const std::string& path, const toml::table& table) : path_(path), table_(table) {}
@@ -70,7 +70,7 @@ class Reader {
     return out;
   }
 
-  /// 0 for a key that is absent.
+  /// The line of a key; 0 if it is absent.
   Index line(const char* key) const {
     const toml::node* node = table_.get(key);
     return node ? line_of(*node) : 0;
@@ -110,7 +110,7 @@ class Reader {
            fmt::format("key '{}': expected [B, H, Q, K], as [2, 1, 512, 512]", key));
   }
 
-  /// All keys, with their values as a command line words them.
+  /// All keys, with their values written as on a command line.
   std::vector<std::pair<std::string, std::string>> words() const {
     std::vector<std::pair<std::string, std::string>> out;
     for (const auto& [key, node] : table_) {
@@ -222,8 +222,8 @@ GoldenEntry read_entry(const std::string& path, const toml::table& table) {
   return entry;
 }
 
-/// Past the string that begins at `at`; its quotes may be three. An unended one ends with its line,
-/// or with the text.
+/// The position after the string that begins at `at`; it may have three quotes. An unterminated
+/// string ends with its line, or with the text.
 std::size_t past_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string triple(3, quote);
@@ -238,8 +238,8 @@ std::size_t past_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-/// Letters past ASCII stand in strings and comments only; on some others toml++ has undefined
-/// behaviour.
+/// Refuses letters outside ASCII unless they are in strings or comments; for some others toml++ has
+/// undefined behaviour.
 void refuse_stray_letters(const std::string& path, std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   std::size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
@@ -250,7 +250,7 @@ void refuse_stray_letters(const std::string& path, std::string_view text) {
       at = std::min(text.find('\n', at), text.size());
     } else if (static_cast<unsigned char>(text[at++]) >= 0x80) {
       const auto line = std::ranges::count(text.substr(0, at), '\n') + 1;
-      throw Error(Errc::kFormat, fmt::format("{}:{}: a letter outside ASCII stands outside quotes; "
+      throw Error(Errc::kFormat, fmt::format("{}:{}: a letter outside ASCII is outside quotes; "
                                              "quote the key or value",
                                              path, line));
     }
@@ -289,7 +289,7 @@ Manifest parse_manifest(const std::string& path, std::string text) {
     out.entries.push_back(read_entry(path, *table));
     const GoldenEntry& entry = out.entries.back();
     if (!names.insert(entry.name).second) {
-      reader.refuse(entry.line, fmt::format("key 'name': '{}' comes twice", shown(entry.name)));
+      reader.refuse(entry.line, fmt::format("key 'name': '{}' appears twice", shown(entry.name)));
     }
   }
   return out;

@@ -1,4 +1,4 @@
-// Whole small text files; private to the golden layer.
+// Reads and writes whole small text files; private to the golden layer.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@ namespace maskctl {
 
 /// Throws Error(kIo) when it cannot be read, Error(kLimit) above 16 MiB.
 std::string read_text_file(const std::string& path);
-/// The folder that a file is to stand in, and those above. Throws Error(kIo).
+/// Creates the folder of a file, and those above. Throws Error(kIo).
 void make_folder_of(const std::string& file);
 bool file_exists(const std::string& path);
-/// Replaces what is there, whole or not at all. Throws Error(kIo).
+/// Replaces the file, whole or not at all. Throws Error(kIo).
 void write_text_file(const std::string& path, const std::string& text);
 
 }  // namespace maskctl

@@ -80,7 +80,7 @@ class Auditor {
  private:
   void block_row(Index b, Index h, Index row);
   void count_rows(const Plane& plane, Range q, std::span<const std::int32_t> kinds);
-  /// The first cell of the block in this state.
+  /// The first cell of the block with this state.
   Cell first_in(const Plane& plane, Index b, Index h, Range q, Range k, bool open) const;
 
   const Mask& mask_;
@@ -130,7 +130,7 @@ void Auditor::block_row(Index b, Index h, Index row) {
   if (drops) count_rows(plane, q, kinds);
 }
 
-/// Queries that lose a key.
+/// Counts queries that lose a key.
 void Auditor::count_rows(const Plane& plane, Range q, std::span<const std::int32_t> kinds) {
   std::vector<Index> open(kinds.size());
   for (Index i = q.begin; i < q.end; ++i) {

@@ -18,7 +18,7 @@ namespace {
 
 using Form = BiasPlane::Form;
 
-/// Half a unit in the last place of a dtype, and as much again for the slope itself.
+/// Half a unit in the last place of a dtype, plus the same for the slope itself.
 double precision(DType dtype) {
   switch (dtype) {
     case DType::kFloat16:
@@ -32,13 +32,13 @@ double precision(DType dtype) {
   }
 }
 
-/// One head as numbers, row after row.
+/// The bias of one head as numbers, row after row.
 struct Cells {
   Index queries, keys;
   double tolerance;
   std::vector<double> values;
 
-  /// f(q, k, value) of each cell that is not closed.
+  /// Calls f(q, k, value) for each cell that is not closed.
   template <typename F>
   void each_open(const F& f) const {
     for (Index q = 0; q < queries; ++q) {
@@ -53,7 +53,7 @@ struct Cells {
     return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
   }
 
-  /// The slope with which every open cell holds slope * variable(q, k); NaN where none does.
+  /// The slope such that every open cell holds slope * variable(q, k); NaN if there is none.
   template <typename F>
   double slope(const F& variable) const {
     double value_sum = 0;
@@ -72,7 +72,7 @@ struct Cells {
     return holds ? found : std::numeric_limits<double>::quiet_NaN();
   }
 
-  /// How many different numbers there are when each depends on key - query alone; 0 otherwise.
+  /// The number of different values if each depends on key - query alone; 0 otherwise.
   Index table() const {
     std::vector<double> by_distance(as_size(queries + keys),
                                     std::numeric_limits<double>::quiet_NaN());
@@ -124,7 +124,7 @@ void count_closed(const Cells& cells, BiasForm& out) {
   }
 }
 
-/// Planes of one form, as far as a line of text goes.
+/// The line of text for planes of one form.
 std::string words(Form form, const std::vector<double>& slopes, const BiasPlane& example,
                   Index count, Index planes) {
   const std::string heads = count == planes ? "" : fmt::format(" ({} of {} heads)", count, planes);

@@ -11,12 +11,12 @@
 namespace maskctl {
 namespace {
 
-/// Tiles of one tile row, as runs of neighbours. What is full is touched too.
+/// The tiles of one tile row, as runs of neighbours. Full tiles also count as touched.
 struct TileRow {
   std::vector<Run> touched, full;
 };
 
-/// Appends tiles [begin, end), joined to the last run where they meet or overlap.
+/// Appends tiles [begin, end), joining them to the last run if they touch or overlap it.
 void append(Index begin, Index end, std::vector<Run>& runs) {
   if (begin >= end) return;
   if (!runs.empty() && runs.back().end >= begin) {
@@ -31,7 +31,7 @@ Index tiles_in(std::span<const Run> runs) {
                          [](Index sum, const Run& run) { return sum + run.end - run.begin; });
 }
 
-/// Counts tile rows at sizes each of which divides the next one.
+/// Counts tile rows at several sizes, each of which divides the next.
 class Folding {
  public:
   Folding(const Plane& plane, std::span<const BlockSize> sizes)
@@ -39,7 +39,7 @@ class Folding {
     for (std::size_t i = 0; i < sizes.size(); ++i) levels_[i].stats.size = sizes[i];
   }
 
-  /// One tile row of the last size.
+  /// Adds one tile row of the largest size.
   void add(Range q) { tile_row(levels_.size() - 1, q); }
 
   const BlockStats& stats(std::size_t level) const { return levels_[level].stats; }
@@ -72,7 +72,7 @@ class Folding {
     }
   }
 
-  /// The tile rows of the size before, put together.
+  /// Builds a tile row of this size from the tile rows of the next smaller size.
   void fold(std::size_t level, Range q) {
     auto& [stats, row] = levels_[level];
     const auto& [parts, part] = levels_[level - 1];
@@ -93,7 +93,7 @@ class Folding {
     std::swap(row, scratch_);
   }
 
-  /// Puts `factor` neighbours of `tiles` together.
+  /// Merges each `factor` neighbouring tiles of `tiles` into one.
   static void widen(Index factor, Index tiles, TileRow& row) {
     const auto each = [](std::vector<Run>& runs, auto&& range_of) {
       std::vector<Run> fine;
@@ -133,7 +133,7 @@ bool divides(const BlockSize& part, const BlockSize& size) {
   return size.q % part.q == 0 && size.k % part.k == 0;
 }
 
-/// Numbers of sizes, each of which divides the next one of its chain.
+/// Splits the sizes (given as indices) into chains in which each size divides the next.
 std::vector<std::vector<std::size_t>> chains_of(std::span<const BlockSize> sizes) {
   std::vector<std::size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -151,7 +151,7 @@ std::vector<std::vector<std::size_t>> chains_of(std::span<const BlockSize> sizes
   return chains;
 }
 
-/// Adds to `totals` all but the empty tiles.
+/// Adds the non-empty tiles to `totals`.
 void count_chain(const Plane& plane, std::span<const std::size_t> chain,
                  std::span<BlockStats> totals) {
   std::vector<BlockSize> sizes;

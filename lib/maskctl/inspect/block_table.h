@@ -1,4 +1,4 @@
-// Tiles of one plane counted by what they hold, at several sizes in one pass over the rows.
+// Counts the tiles of one plane by what they hold, at several sizes in one pass over the rows.
 #pragma once
 
 #include <span>
@@ -10,8 +10,9 @@ namespace maskctl {
 
 // Private to the inspect layer.
 
-/// One parallel pass over the tile rows for sizes that divide one another: tiles of the smallest
-/// are told by the plane, larger ones are made of those. In the order of `sizes`.
+/// One parallel pass over the tile rows. Among sizes that divide one another, the plane classifies
+/// only the smallest tiles, and larger ones are merged from these. Results are in the order of
+/// `sizes`.
 std::vector<BlockStats> block_table(const Plane& plane, std::span<const BlockSize> sizes);
 
 /// total += part * times; sizes agree.

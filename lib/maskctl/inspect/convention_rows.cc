@@ -1,4 +1,4 @@
-// The table of conventions: one row for each call of each library.
+// The table of conventions: one row per call of each library.
 #include <utility>
 
 #include "maskctl/inspect/conventions.h"
@@ -9,7 +9,7 @@ namespace {
 constexpr auto kTop = Align::kTopLeft;
 constexpr auto kBottom = Align::kBottomRight;
 constexpr auto kGiven = Align::kUnset;
-// Unbounded for a library that has no word for it: past every length, inside 32 bits.
+// Stands for "unbounded" in libraries without a word for it: past every length, within 32 bits.
 constexpr std::string_view kPast = "2**30";
 
 const Argument kDropout{"dropout_p", Says::kNothing, "0.0"};
@@ -53,7 +53,7 @@ Convention row(Library library, std::string_view call, Align align, bool causal,
           object,    spelled};
 }
 
-// What each library's own source or documentation says; in the order in which they are written.
+// From each library's own source or documentation; --to tries the calls in this order.
 const std::vector<Convention>& table() {
   static const std::vector<Convention> kTable = {
       row(Library::kFa, "flash_attn_func", kBottom, false, false, "-1", "q, k, v",
@@ -138,7 +138,7 @@ const std::vector<Convention>& table() {
       row(Library::kXformers, "BlockDiagonalCausalLocalAttentionPaddedKeysMask.from_seqlens_local",
           kBottom, true, true, "", "", {kQ, kKvPadding, kKv, kWindowSize}, "", kAttnBias, false,
           false),
-      // The rule inside one document; its lengths are left out.
+      // The rule inside one document; the lengths of documents are left out.
       row(Library::kXformers, "BlockDiagonalMask", kTop, false, false, "", "", {}, "", kAttnBias,
           false, false),
       row(Library::kXformers, "BlockDiagonalCausalMask", kTop, true, false, "", "", {}, "",
@@ -206,7 +206,7 @@ const std::vector<Convention>& table() {
           "*arrays", {{"sliding_window", Says::kKeys, "None"}},
           "a document is a sequence of its own; Triton's window is one key wider",
           "ejkernel _xla_impl_fwd.py, _kernel.py"),
-      // Keywords of MaskInfo's transforms; the class with its methods is written and read apart.
+      // Keywords of MaskInfo's transforms; other code reads and writes the class with its methods.
       row(Library::kEjkernel, "MaskInfo", kTop, false, false, kPast, "",
           {kEjCausal, kEjWindow, {"chunk_size", Says::kCausalChunk, "None"}},
           "apply_chunked is causal too", "ejkernel types/mask.py"),
@@ -265,15 +265,15 @@ std::span<const Convention> conventions() { return table(); }
 
 std::string_view meaning(Says says) {
   static constexpr std::string_view kMeanings[] = {
-      "True: nothing after the own key",
-      "W: W keys, the own one included; W on either side where not causal",
-      "(L, R): L keys before the own one, R after it",
-      "(L, R): L keys before the own one, R after it; W alone: (W, W)",
-      "L: L keys before the own one",
-      "L: L - 1 keys before the own one",
-      "R: R keys after the own one",
-      "N: the keys of the own chunk of N",
-      "N: the keys of the own chunk of N, none after the own key",
+      "True: no key after the query's own",
+      "W: W keys including the query's own; without causal, W on either side",
+      "(L, R): L keys before the query's own, R after it",
+      "(L, R): L keys before the query's own, R after it; a single W is (W, W)",
+      "L: L keys before the query's own",
+      "L: L - 1 keys before the query's own",
+      "R: R keys after the query's own",
+      "N: the keys in the query's chunk of N",
+      "N: the keys in the query's chunk of N, none after its own",
       "causal or not, and the alignment",
       "TOP_LEFT or BOTTOM_RIGHT",
       "True: bottom-right",
@@ -283,8 +283,8 @@ std::string_view meaning(Says says) {
       "N: the keys of document i start at i N",
       "where documents end, 0 first",
       "where the documents' keys end, 0 first",
-      "queries of each batch entry that are no padding",
-      "keys of each batch entry that are no padding",
+      "queries of each batch entry that are not padding",
+      "keys of each batch entry that are not padding",
       "no part of the mask",
   };
   return kMeanings[static_cast<std::size_t>(says)];

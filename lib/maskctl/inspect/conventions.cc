@@ -129,7 +129,7 @@ constexpr std::array kLibraries = {
                 .name = "mha",
                 .title = "torch.nn.MultiheadAttention",
                 .align = Align::kTopLeft,
-                .empty_row = "NaN where weights are asked for, else 0 (torch 2.15)",
+                .empty_row = "NaN if weights are requested, else 0 (torch 2.15)",
                 .dense = "mha(q, k, v, attn_mask=~mask) (True is closed)",
                 .array = "torch.tensor([{}], device=q.device)"},
     LibraryInfo{.id = Library::kJax,

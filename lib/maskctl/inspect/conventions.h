@@ -32,78 +32,80 @@ enum class Library : std::uint8_t {
 
 struct LibraryInfo {
   Library id = Library::kHf;
-  std::string_view name;   // on the command line
+  std::string_view name;   // as written on the command line
   std::string_view title;  // "Hugging Face transformers"
-  /// Where the diagonal lies when Q != K; kUnset: an argument says.
+  /// Where the diagonal lies when Q != K; kUnset: an argument decides.
   Align align = Align::kUnset;
-  std::string_view empty_row;  // what a row without keys gives
-  std::string_view dense;      // how a mask without a formula is given; empty: not at all
-  /// How numbers are written, with {} for them: "torch.tensor([{}], dtype=torch.int32, ...)".
+  std::string_view empty_row;  // the result of a row without keys
+  std::string_view dense;      // how to pass a mask without a formula; empty: not possible
+  /// How an array of numbers is written, with {} for the numbers: "torch.tensor([{}],
+  /// dtype=torch.int32, ...)".
   std::string_view array = "[{}]";
-  /// How the written mask is handed over, with {} for it; empty: the call is all.
+  /// How the written mask is passed on, with {} for the mask; empty: the call itself is all.
   std::string_view use = {};
-  /// Where documents have no argument because each is a call of its own; empty: they have.
+  /// How documents are handled when the library has no argument for them, because each is a call of
+  /// its own; empty: it has an argument.
   std::string_view apart = {};
-  /// Its rows list arguments in the order of the calls, so that they may stand by place.
+  /// True when the rows list arguments in the order of the calls, so that positional arguments
+  /// work.
   bool by_place = false;
 };
 
 /// What an argument says about the mask.
 enum class Says : std::uint8_t {
-  kCausal,       // True: nothing after the own key
-  kKeys,         // W: W keys, the own one included; where not causal W on either side
-  kSides,        // (L, R): L keys before the own one, R after it; the own one besides
-  kSidesOrBoth,  // the same, and W alone is (W, W)
-  kLeft,         // L keys before the own one
-  kLeftKeys,     // L: L - 1 keys before the own one
-  kRight,        // R keys after the own one
-  kChunk,        // N: the keys of the own chunk of N
-  kCausalChunk,  // the same, and nothing after the own key
-  kMaskType,     // a word of Transformer Engine: causal or not, and the alignment
+  kCausal,       // True: no key after the query's own
+  kKeys,         // W: W keys including the query's own; without causal, W on either side
+  kSides,        // (L, R): L keys before the query's own, which is open too, and R after it
+  kSidesOrBoth,  // the same; a single W means (W, W)
+  kLeft,         // L: L keys before the query's own
+  kLeftKeys,     // L: L - 1 keys before the query's own
+  kRight,        // R: R keys after the query's own
+  kChunk,        // N: the keys in the query's chunk of N
+  kCausalChunk,  // the same, without keys after the query's own
+  kMaskType,     // a mask type of Transformer Engine: causal or not, and the alignment
   kAlignment,    // TOP_LEFT or BOTTOM_RIGHT
-  kBottomRight,  // True: bottom-right, where the mask type leaves it open
-  kOffset,       // N: queries sit N keys later; KV_LEN - Q_LEN: bottom-right
-  kLengths,      // of documents, queries and keys alike unless the keys have their own
-  kKeyLengths,   // of the documents' keys
-  kKeyStride,    // N: the keys of document i start at i N
-  kEnds,         // lengths and key lengths as cumulative numbers, 0 first
+  kBottomRight,  // True: bottom-right, if the mask type does not decide
+  kOffset,       // N: queries start N keys later; KV_LEN - Q_LEN means bottom-right
+  kLengths,      // lengths of documents, for queries and keys unless keys have their own
+  kKeyLengths,   // lengths of the documents' keys
+  kKeyStride,    // N: the keys of document i start at i * N
+  kEnds,         // lengths or key lengths as cumulative numbers, 0 first
   kKeyEnds,
-  kValidQueries,  // of each batch entry: the queries that are no padding, on the right
-  kValidKeys,     // the keys
-  kNothing,       // no part of the mask
+  kValidQueries,  // number of queries before the padding, per batch entry
+  kValidKeys,     // number of keys before the padding, per batch entry
+  kNothing,       // unrelated to the mask
 };
-/// One line of meaning.
+/// The meaning in one line.
 std::string_view meaning(Says says);
 
 /// One argument of one call. The call is a function, a method or a class.
 struct Argument {
   std::string_view name;
   Says says = Says::kNothing;
-  std::string_view fallback;  // what the library takes when it is left out; empty: must be given
+  std::string_view fallback;  // the library's default; empty: the argument is required
 };
 struct Convention {
   Library library = Library::kHf;
   std::string_view call;
-  /// Where its diagonal lies when Q != K, or kUnset: an argument says.
+  /// Where the diagonal lies when Q != K; kUnset: an argument decides.
   Align align = Align::kUnset;
-  bool causal = false;         // nothing after the own key, whatever the arguments say
-  bool documents = false;      // takes documents; everything counts inside each of them
-  std::string_view unbounded;  // a side without a limit: "-1", "None", or a number past all
-  std::string_view leading;    // what stands before the arguments: "q, k, v"
+  bool causal = false;         // no key after the query's own, whatever the arguments say
+  bool documents = false;      // takes documents; all rules count inside each document
+  std::string_view unbounded;  // a side without a limit: "-1", "None", or a huge number
+  std::string_view leading;    // what precedes the arguments: "q, k, v"
   std::vector<Argument> arguments;
-  std::string_view overrides;  // what the library changes in what it is given
+  std::string_view overrides;  // what the library changes in its arguments
   std::string_view source;
-  /// Refuses documents with rows that would see no key: more queries than keys counted from the
-  /// bottom right, or past the window from the top left.
+  /// The library refuses documents with rows that would see no key: with more queries than keys
+  /// when aligned bottom-right, or past the window when aligned top-left.
   bool no_empty_rows = false;
-  bool written = true;            // no: another call is written for the same mask
-  std::string_view object = {};   // the line that makes what the call is made on
-  std::string_view spelled = {};  // the call as written; empty: `call`
+  bool written = true;            // false: --to writes another call for the same mask
+  std::string_view object = {};   // the line that makes the object to call
+  std::string_view spelled = {};  // the call as written; empty means `call`
 };
-/// Every convention of every library that takes arguments, each library's in the order in which
-/// they are tried for writing. Read in both directions: `--from` looks its calls and arguments up
-/// here,
-/// `--to` finds the first call that can say the mask, `--table` prints it.
+/// Every convention of every library that takes arguments; for each library, in the order in which
+/// writing tries them. Used in both directions: `--from` looks up calls and arguments here, `--to`
+/// finds the first call that can express the mask, `--table` prints it.
 std::span<const Convention> conventions();
 
 /// In the order of `Library`.
@@ -112,13 +114,13 @@ const LibraryInfo& info_of(Library library);
 /// Nothing for an unknown name.
 std::optional<Library> library_from_name(std::string_view name);
 
-/// What a number W given as a window means, in keys beside the query's own.
+/// What a window of W means, in keys beside the query's own.
 enum class WindowRule : std::uint8_t {
-  kKeys,       // left = W - 1, right = 0: W keys, the own one included
+  kKeys,       // left = W - 1, right = 0: W keys including the query's own
   kInclusive,  // left = W, right = 0: W + 1 keys
   kBoth,       // left = right = W: 2 W + 1 keys
 };
-/// Sides of the window. Throws Error(kInvalidArgument) for W < 0, and for kKeys with W = 0.
+/// The sides of the window. Throws Error(kInvalidArgument) for W < 0, and for kKeys with W = 0.
 step::Window window_of(WindowRule rule, Index w);
 
 /// One way to say "window" in one library.
@@ -128,7 +130,7 @@ struct WindowConvention {
   WindowRule rule = WindowRule::kKeys;
   std::string_view source;  // the line of code or the thread that settles it
 };
-/// Seventeen ways in three meanings: a query far from the start sees W, W + 1 or 2 W + 1 keys.
+/// Seventeen ways with three meanings: a query far from the start sees W, W + 1 or 2 W + 1 keys.
 std::span<const WindowConvention> window_conventions();
 
 }  // namespace maskctl

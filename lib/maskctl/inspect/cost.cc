@@ -16,7 +16,7 @@
 namespace maskctl {
 namespace {
 
-constexpr double kRowLoad = 32;  // products in the time of loading one row of K or V
+constexpr double kRowLoad = 32;  // products that take as long as loading one row of K or V
 constexpr Index kMostRanks = 65536;
 constexpr Index kMostHeads = Index{1} << 20;
 
@@ -26,11 +26,11 @@ struct PlaneFigures {
   RowCost rows;
 };
 
-/// Everything about one plane, and all planes with how often each counts.
+/// All results for one plane and for all planes, with how often each plane counts.
 struct Figures {
   std::vector<PlaneFigures> planes;
-  std::vector<Index> uses;    // pairs of batch and head of the mask
-  std::vector<Index> counts;  // with the heads that share it
+  std::vector<Index> uses;    // number of (batch, head) pairs of the mask
+  std::vector<Index> counts;  // the same, times the heads that share a mask head
 };
 
 [[noreturn]] void refuse(const std::string& message) {
@@ -48,7 +48,7 @@ Index copies_of(const Mask& mask, const CostQuery& query) {
                      query.heads, mask.heads()));
 }
 
-/// Every sum of cells, rows and bytes stays below sixteen times all cells.
+/// The number of cells; throws unless every sum of cells, rows and bytes stays below 16 times it.
 Index checked_cells(const Mask& mask, Index copies) {
   const Index extents[] = {mask.batch(), mask.heads(), mask.queries(), mask.keys(), copies};
   const auto cells = checked_product(extents);
@@ -82,7 +82,7 @@ Figures figures_of(const Mask& mask, const CostQuery& query, Index copies) {
   return out;
 }
 
-/// Values of ascending groups, each as often as it has rows.
+/// The distribution of values in ascending groups, each value counted once per row.
 Spread spread(const std::vector<LengthGroup>& groups) {
   Spread out;
   Index values = 0;
@@ -129,7 +129,8 @@ void add_spreads(const Figures& figures, Cost& cost) {
   cost.pairs_per_head = spread(heads);
 }
 
-/// What a lossless block map of one head of the mask takes, times the heads that `tiles` counts.
+/// The bytes of a lossless block map for one head of the mask, times the number of heads in
+/// `tiles`.
 Index map_bytes(const BlockStats& tiles, const Mask& mask) {
   const Index tile = std::min(tiles.size.q, mask.queries()) * std::min(tiles.size.k, mask.keys());
   return tiles.empty + tiles.partial + tiles.full + tiles.partial * ceil_div(tile, 8);
@@ -181,7 +182,7 @@ void add_forms(const Mask& mask, const Figures& figures, Cost& cost) {
                 {"cu_seqlens", documents.cu_seqlens, documents.with_causal}};
 }
 
-/// Parts 2r and 2r + 1 of rank r are neighbours: the contiguous share.
+/// The pairs of each rank when rank r gets parts 2r and 2r + 1, its contiguous share.
 std::vector<Index> dealt(const RowCost& rows, Split split) {
   if (split == Split::kStriped) return rows.striped;
   std::vector<Index> out(rows.striped.size());

@@ -13,7 +13,7 @@
 #include "maskctl/mask/gallop.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/nearest.h"
-#include "maskctl/mask/open_tokens.h"
+#include "maskctl/mask/row_keys.h"
 #include "maskctl/mask/words.h"
 
 namespace maskctl {
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int32_t kNothing = -1;
 
-/// All heads of a batch alike: ids have no axis for them.
+/// True when all heads of a batch are equal: ids have no axis for heads.
 bool heads_agree(const Mask& mask) {
   for (Index b = 0; b < mask.batch(); ++b) {
     for (Index h = 1; h < mask.heads(); ++h) {
@@ -38,8 +38,8 @@ std::span<const Run> as_runs(const Keys& keys, std::vector<Run>& scratch) {
   return scratch;
 }
 
-/// first_keys() of rows that see key j where k[j] is their class, within their clip. Clips of one
-/// class mostly move a little: each search starts where the last one ended.
+/// The first key of each row: row i sees key j where k[j] is its class, within its clip. Clips of
+/// one class mostly move a little, so each search starts where the last one ended.
 std::vector<std::int32_t> first_keys(const ClippedClasses& classes) {
   std::vector<std::size_t> offsets(static_cast<std::size_t>(classes.count) + 1);
   for (const auto id : classes.k) {
@@ -52,7 +52,8 @@ std::vector<std::int32_t> first_keys(const ClippedClasses& classes) {
     if (classes.k[key] < 0) continue;
     keys[next[static_cast<std::size_t>(classes.k[key])]++] = static_cast<std::int32_t>(key);
   }
-  std::vector<std::size_t> last(static_cast<std::size_t>(classes.count));  // found in each class
+  std::vector<std::size_t> last(
+      static_cast<std::size_t>(classes.count));  // the last result in each class
   auto out = filled_vector(classes.q.size(), kNothing);
   for (std::size_t row = 0; row < out.size(); ++row) {
     if (classes.q[row] < 0) continue;
@@ -68,7 +69,7 @@ std::vector<std::int32_t> first_keys(const ClippedClasses& classes) {
   return out;
 }
 
-/// The first key that each row sees, kNothing where there is none.
+/// The first key that each row sees, kNothing when there is none.
 std::vector<std::int32_t> read_first_keys(const Plane& plane) {
   std::vector<std::int32_t> out(static_cast<std::size_t>(plane.queries()), kNothing);
   each_open_row(plane, [&](Range equal, Range keys) {
@@ -78,20 +79,18 @@ std::vector<std::int32_t> read_first_keys(const Plane& plane) {
   return out;
 }
 
-/// The same. Rows of shared lists are not read: that would copy the runs of each row that its clip
-/// cuts.
+/// The same, without reading rows of shared lists, which would copy all runs that a clip keeps.
 std::vector<std::int32_t> first_keys(const Plane& plane) {
   if (const auto classes = clipped_classes(plane)) return first_keys(*classes);
   return read_first_keys(plane);
 }
 
-/// False when two rows that share their first key do not see equally many, which those of documents
-/// do.
+/// False when two rows with the same first key see different numbers of keys, unlike documents.
 bool sizes_agree(const Plane& plane, std::span<const std::int32_t> first) {
-  // By rows with this first key.
+  // Number of keys seen by rows with this first key.
   auto seen = filled_vector(static_cast<std::size_t>(plane.keys()), Index{0});
   bool agree = true;
-  plane.sizes({0, plane.queries()}, [&](Range equal, const Plane::RowSize& size) {
+  plane.row_sizes({0, plane.queries()}, [&](Range equal, const Plane::RowSize& size) {
     if (size.keys == 0) return;
     Index& same = seen[static_cast<std::size_t>(first[static_cast<std::size_t>(equal.begin)])];
     if (same == 0) same = size.keys;
@@ -100,8 +99,7 @@ bool sizes_agree(const Plane& plane, std::span<const std::int32_t> first) {
   return agree;
 }
 
-/// False as soon as two rows that follow each other share some keys but not all, which documents
-/// never do.
+/// False as soon as two neighbouring rows share some keys but not all, which documents never do.
 bool neighbours_agree(const Plane& plane) {
   constexpr Index kRows = 128;
   bool agree = true;
@@ -120,16 +118,16 @@ bool neighbours_agree(const Plane& plane) {
   return agree;
 }
 
-/// False for most masks that are not documents: these are told apart without the work of finding
-/// the nearest ones. Rows of planes that know their sizes have too many runs to compare.
+/// A cheap test that is false for most masks that are not documents, so that the nearest documents
+/// need not be found for them. Planes with a row index have too many runs to compare.
 bool may_be_documents(const Plane& plane) {
-  constexpr Index kFewRows = 128;  // which tell most masks apart
-  if (!plane.knows_sizes()) return neighbours_agree(plane);
+  constexpr Index kFewRows = 128;  // enough to tell most masks apart
+  if (!plane.has_row_index()) return neighbours_agree(plane);
   const PlanePtr few = plane.sliced({0, std::min(kFewRows, plane.queries())}, {0, plane.keys()});
   return sizes_agree(*few, read_first_keys(*few)) && sizes_agree(plane, first_keys(plane));
 }
 
-/// Whether row q of the mask holds the keys up to q of row q of `documents`, for each of its rows.
+/// True when each row q of the mask has exactly the keys up to q of row q of `documents`.
 bool rows_are_causal_part(const Plane& mask, const Plane& documents) {
   std::atomic<bool> agree{true};
   const Index tasks = std::min<Index>(mask.queries(), Index{threads()} * 8);
@@ -151,14 +149,14 @@ bool rows_are_causal_part(const Plane& mask, const Plane& documents) {
 }
 
 bool is_causal_part(const PlanePtr& mask, const PlanePtr& documents) {
-  const bool closed_form = slabs_of(*mask) || mask->knows_sizes();
+  const bool closed_form = slabs_of(*mask) || mask->has_row_index();
   if (!closed_form) return rows_are_causal_part(*mask, *documents);
   const PlanePtr causal = diagonal_band(mask->queries(), mask->keys(), -kUnbounded, 0);
-  return combine(Op::kXor, mask, combine(Op::kAnd, documents, causal))->count() == 0;
+  return differing_cells(mask, combine(Op::kAnd, documents, causal)) == 0;
 }
 
-/// Documents whose causal part is the plane, or null: the first key that a token sees is the first
-/// token of its document.
+/// The documents whose causal part is the plane, or null: the first key that a token sees is the
+/// first token of its document.
 PlanePtr documents_under_causal(const PlanePtr& mask) {
   const Plane& plane = *mask;
   const std::vector<std::int32_t> ids = first_keys(plane);
@@ -172,7 +170,7 @@ PlanePtr documents_under_causal(const PlanePtr& mask) {
   return is_causal_part(mask, documents) ? documents : nullptr;
 }
 
-/// The mask without its causal part; nothing where a plane is not of documents.
+/// The mask without its causal cut; nothing when a plane does not consist of documents.
 std::optional<Mask> opened_above(const Mask& mask) {
   if (mask.queries() != mask.keys()) return std::nullopt;
   std::vector<PlanePtr> opened;
@@ -191,7 +189,7 @@ std::optional<Index> bytes_of(const Nearest& nearest) {
   return std::ssize(nearest.q.bytes()) + (one ? 0 : std::ssize(nearest.kv.bytes()));
 }
 
-/// One list of lengths has no axis for batches.
+/// Nothing for several batches: one list of lengths has no axis for them.
 std::optional<Index> cu_seqlens_bytes(const Mask& documents) {
   if (documents.distinct().size() != 1) return std::nullopt;
   return bytes_of(nearest_cu_seqlens(documents));
@@ -209,7 +207,7 @@ DocumentForms document_forms(const Mask& mask) {
   }
   if (const auto documents = opened_above(mask)) {
     forms.with_causal = true;
-    forms.segments = 4 * mask.batch() * mask.queries();  // the ids that they were made from
+    forms.segments = 4 * mask.batch() * mask.queries();  // the ids from which they were made
     forms.cu_seqlens = cu_seqlens_bytes(*documents);
   }
   return forms;

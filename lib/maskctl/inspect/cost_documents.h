@@ -1,5 +1,5 @@
-// Whether segment ids or cumulative lengths hold a mask, alone or beside causal, and how large they
-// are.
+// Whether segment ids or cumulative lengths hold a mask, alone or together with causal, and how
+// large they are.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@ namespace maskctl {
 
 /// Private to the inspect layer.
 struct DocumentForms {
-  std::optional<Index> segments, cu_seqlens;  // bytes of int32 arrays; nothing: they cannot hold it
-  bool with_causal = false;                   // they hold it together with causal, top-left
+  std::optional<Index> segments, cu_seqlens;  // bytes of int32 arrays; null: cannot hold it
+  bool with_causal = false;                   // only together with causal (top-left)
 };
 
-/// Exact: what fits reproduces every cell. One array where one serves both sides.
+/// Exact: a form that fits reproduces every cell. One array if it serves both sides.
 DocumentForms document_forms(const Mask& mask);
 
 }  // namespace maskctl

@@ -9,7 +9,7 @@
 namespace maskctl {
 namespace {
 
-/// Sums of neighbouring rows, added in ascending order.
+/// Sums over parts of neighbouring rows, which are added in ascending order.
 class Sums {
  public:
   Sums(Index queries, Index ranks)
@@ -51,7 +51,7 @@ class Sums {
   }
 
   Index queries_, ranks_;
-  Index part_ = -1, part_end_ = 0;  // the part of the last row
+  Index part_ = -1, part_end_ = 0;  // the part that the last row is in
   RowCost cost_;
 };
 
@@ -66,7 +66,7 @@ RowCost row_cost(const Plane& plane, Index ranks) {
   parallel_for(ceil_div(queries, step), [&](Index task) {
     const Range range = intersect({task * step, (task + 1) * step}, {0, queries});
     Sums sums(queries, ranks);
-    plane.sizes(range, [&](Range equal, const Plane::RowSize& size) { sums.add(equal, size); });
+    plane.row_sizes(range, [&](Range equal, const Plane::RowSize& size) { sums.add(equal, size); });
     const std::lock_guard lock(mutex);
     sums.add_to(total);
   });

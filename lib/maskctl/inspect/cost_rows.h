@@ -1,4 +1,4 @@
-// The pass over rows behind cost: stored runs, and open cells by rank.
+// The pass over the rows for cost: stored runs, and open cells per rank.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@ namespace maskctl {
 /// Private to the inspect layer.
 struct RowCost {
   Index runs = 0;              // over all rows
-  std::vector<Index> parts;    // open cells of each of 2 * ranks contiguous parts of the queries
-  std::vector<Index> striped;  // of the queries q with q % ranks = i
+  std::vector<Index> parts;    // open cells in each of 2 * ranks contiguous parts
+  std::vector<Index> striped;  // open cells of the queries q with q % ranks = i
 };
 
-/// One parallel pass over the rows. Part i has the queries [i * n / parts, (i + 1) * n / parts).
+/// One parallel pass over the rows. Part i is the queries [i * n / parts, (i + 1) * n / parts).
 RowCost row_cost(const Plane& plane, Index ranks);
 
 }  // namespace maskctl

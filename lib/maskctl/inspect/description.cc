@@ -5,17 +5,17 @@
 
 #include "maskctl/tensor/convert.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 constexpr Index kArrayName = 4;
 
-/// The numbers of a rule, in bits.
+/// How many bits the numbers of a rule take.
 struct Numbers {
   Index number;
 
   Index signed_number(Index value) const { return value == 0 ? 0 : number + 1; }
-  /// Lists of numbers; one that says nothing is free.
+  /// A list of numbers; a list without effect costs nothing.
   Index list(const NamedArray& values) const {
     const Tensor& array = values.array;
     if (array.elements() == 0) return 0;
@@ -27,7 +27,7 @@ struct Numbers {
     for (const Range& range : ranges) bits += range.size() == 1 ? number : 2 * number;
     return bits;
   }
-  /// Each run of equal values: how long it is, and which value.
+  /// Each run of equal values: its length, and which value.
   Index runs(const NamedArray& ids) const {
     if (ids.array.elements() == 0) return 0;
     const Index runs = ids.array.dtype() == DType::kInt32 ? count_runs(ids.array.as<std::int32_t>())
@@ -47,11 +47,12 @@ struct Numbers {
            signed_number(rule.offset) + list(rule.offsets);
   }
   Index operator()(const step::Chunk& rule) const {
-    return number + 2 + signed_number(rule.offset) + list(rule.origins);  // one chunk is a padding
+    return number + 2 + signed_number(rule.offset) +
+           list(rule.origins);  // a single chunk is a padding
   }
   Index operator()(const step::Document& rule) const { return runs(rule.q) + runs(rule.kv); }
   Index operator()(const step::DocumentLengths& rule) const {
-    return std::ssize(rule.lengths) * number + 3;  // one document is a padding
+    return std::ssize(rule.lengths) * number + 3;  // a single document is a padding
   }
   Index operator()(const step::Pad& rule) const {
     return (rule.is_lengths ? list(rule.valid) : runs(rule.valid)) + rule.left + rule.both;
@@ -64,13 +65,13 @@ struct Numbers {
   Index operator()(const step::Prefix& rule) const { return number + list(rule.each); }
   Index operator()(const step::Sinks& rule) const { return number + list(rule.each); }
   Index operator()(const step::Global& rule) const { return ranges(rule.tokens); }
-  /// A range says which line it begins with, and that it is there: a moved number is shorter.
+  /// Each range costs its numbers and a few bits for being there, so moving a number is shorter.
   Index operator()(const step::Region& rule) const {
     return ranges(rule.q) + ranges(rule.k) + 4 * (std::ssize(rule.q) + std::ssize(rule.k));
   }
   Index operator()(const step::Combine& rule) const { return rule.mask.cells(); }
   Index operator()(const step::Tokens& rule) const { return runs(rule.q) + runs(rule.kv); }
-  Index operator()(const step::Not&) const { return -4; }  // half a step: it has no other form
+  Index operator()(const step::Not&) const { return -4; }  // worth half a step, having no arguments
   Index operator()(const step::Slice&) const { return 4 * number; }
   Index operator()(const step::KvLengths& rule) const {
     return list(rule.lengths) + list(rule.end) + 2 * number;
@@ -100,4 +101,4 @@ Index Description::of(const Chain& chain) const {
   return bits;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

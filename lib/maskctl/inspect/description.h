@@ -1,14 +1,14 @@
-// Description length: how many bits it takes to tell a chain, or a cell that no chain tells;
-// private to inspect. Of two claims about a mask the shorter one is made.
+// Description length: how many bits describe a chain, or a cell that no chain explains; private to
+// inspect. Of two claims about a mask, the shorter one is made.
 #pragma once
 
 #include "maskctl/inspect/recognise_steps.h"
 #include "maskctl/mask/step.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
-/// A number is as long as the longer side of the mask, a cell is its two coordinates, a step is the
-/// name of its rule and its numbers, an array is as long as its runs of equal values.
+/// A number costs as many bits as an index on the longer side of the mask, a cell its two
+/// coordinates, a step the name of its rule and its numbers, an array its runs of equal values.
 class Description {
  public:
   explicit Description(const Extent& extent);
@@ -23,4 +23,4 @@ class Description {
   Index number_;
 };
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

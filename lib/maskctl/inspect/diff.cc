@@ -1,10 +1,9 @@
-// Differences of each distinct pair of planes once, and their sum over batches and heads.
+// Compares each distinct pair of planes once, and adds up the differences over batches and heads.
 #include "maskctl/inspect/diff.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <mutex>
 
@@ -12,6 +11,7 @@
 #include "maskctl/base/threads.h"
 #include "maskctl/inspect/diff_classes.h"
 #include "maskctl/mask/clipped_classes.h"
+#include "maskctl/mask/row_keys.h"
 #include "maskctl/mask/rows.h"
 
 namespace maskctl {
@@ -19,7 +19,7 @@ namespace {
 
 constexpr Index kStoredRuns = Index{1} << 24;
 
-/// What one pair of planes gives.
+/// The differences of one pair of planes.
 struct PairDiff {
   Index only_a = 0, only_b = 0, both = 0;
   Index rows = 0, blocks = 0;
@@ -29,15 +29,7 @@ struct PairDiff {
 
 using Pair = std::pair<std::uint32_t, std::uint32_t>;
 
-Index first_key(const Keys& keys) {
-  if (!keys.is_words()) return keys.runs.empty() ? -1 : keys.runs.front().begin;
-  for (std::size_t i = 0; i < keys.words.size(); ++i) {
-    if (keys.words[i] != 0) return static_cast<Index>(i) * 64 + std::countr_zero(keys.words[i]);
-  }
-  return -1;
-}
-
-/// Ranges of whole tile rows, a few for each thread.
+/// Calls the task for ranges of whole tile rows, a few per thread.
 template <typename Task>
 void for_tile_rows(Index queries, Index block, const Task& task) {
   const Index tile_rows = ceil_div(queries, block);
@@ -49,7 +41,7 @@ void for_tile_rows(Index queries, Index block, const Task& task) {
   });
 }
 
-/// Rows, blocks and the first cell of a plane that is open where a and b differ.
+/// Fills in the rows, blocks and first cell of `differing`, which is open where a and b differ.
 void locate(const Plane& differing, Index block, PairDiff& out) {
   std::mutex mutex;
   Cell first{0, 0, differing.queries(), 0};
@@ -57,7 +49,7 @@ void locate(const Plane& differing, Index block, PairDiff& out) {
     Index rows = 0, blocks = 0;
     Cell found{0, 0, differing.queries(), 0};
     differing.rows(range, [&](Range equal, const Keys& keys) {
-      const Index key = first_key(keys);
+      const Index key = first_open_key(keys);
       if (key < 0) return;
       if (rows == 0) found = {0, 0, equal.begin, key};
       rows += equal.size();
@@ -76,11 +68,11 @@ void locate(const Plane& differing, Index block, PairDiff& out) {
   out.first = first;
 }
 
-/// Cells, rows and the first row that differ among these rows, by how many keys each of them sees.
+/// Differing cells and rows, and the first row that differs, found by how many keys each row sees.
 PairDiff diff_rows(const Plane& a, const Plane& b, const Plane& both, Range range) {
   const auto keys_of = [range](const Plane& plane) {
     std::vector<std::int32_t> out(static_cast<std::size_t>(range.size()));
-    plane.sizes(range, [&](Range rows, const Plane::RowSize& size) {
+    plane.row_sizes(range, [&](Range rows, const Plane::RowSize& size) {
       std::fill(out.begin() + (rows.begin - range.begin), out.begin() + (rows.end - range.begin),
                 static_cast<std::int32_t>(size.keys));
     });
@@ -117,21 +109,21 @@ PairDiff diff_all_rows(const Plane& a, const Plane& b, const Plane& both) {
   return out;
 }
 
-/// Planes of shared lists, told by how many keys each row sees in either and in both. Nothing where
-/// what both have open has no closed form.
+/// For planes of shared lists: compares how many keys each row sees in either and in both. Nothing
+/// when the intersection has no closed form.
 std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, Index block) {
-  if (!a->knows_sizes() && !b->knows_sizes()) return std::nullopt;
+  if (!a->has_row_index() && !b->has_row_index()) return std::nullopt;
   PlanePtr both = combine(Op::kAnd, a, b);
-  if (!both->knows_sizes()) return std::nullopt;
+  if (!both->has_row_index()) return std::nullopt;
   PairDiff out = diff_all_rows(*a, *b, *both);
-  both.reset();  // makes room: fresh pages cost as much as the work
+  both.reset();  // frees its buffers for reuse: fresh pages cost as much as the work
   if (out.rows == 0) return out;
   const auto blocks = differing_blocks(*a, *b, block);
   if (!blocks) return std::nullopt;
   out.blocks = *blocks;
   const Index q = out.first.query;
   combine(Op::kXor, a, b)->rows({q, q + 1}, [&](Range, const Keys& keys) {
-    out.first.key = first_key(keys);
+    out.first.key = first_open_key(keys);
   });
   out.first_in_a = a->count({q, q + 1}, {out.first.key, out.first.key + 1}) == 1;
   return out;
@@ -139,13 +131,13 @@ std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, Index b
 
 PairDiff diff_planes(const PlanePtr& a, const PlanePtr& b, Index block) {
   PairDiff out;
-  if (held_alike(*a, *b)) {
+  if (same_representation(*a, *b)) {
     out.both = a->count();
     return out;
   }
   if (auto found = diff_sizes(a, b, block)) return *found;
   PlanePtr differing = combine(Op::kXor, a, b);
-  if (differing->computed()) {  // read three times: compute once where it fits
+  if (differing->computed()) {  // read three times, so compute it once if it fits
     if (PlanePtr kept = stored(*differing, kStoredRuns)) differing = std::move(kept);
   }
   const Index different = differing->count();
@@ -168,7 +160,7 @@ Index broadcast_extent(Index a, Index b, const Mask& left, const Mask& right) {
                           shape_text(left), shape_text(right)));
 }
 
-/// Each distinct pair once; planes of many pairs on a thread each.
+/// Compares each distinct pair once; large planes use all threads, others one thread each.
 std::map<Pair, PairDiff> diff_pairs(const Mask& a, const Mask& b, Index batch, Index heads,
                                     Index block) {
   std::map<Pair, PairDiff> out;

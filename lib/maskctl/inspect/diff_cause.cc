@@ -1,4 +1,4 @@
-// Why two masks differ: each pair of planes explained, then put together as one claim.
+// Why two masks differ: explains each pair of planes, then joins the explanations into one claim.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,19 +9,14 @@
 #include "maskctl/inspect/diff_pair.h"
 #include "maskctl/inspect/diff_whole.h"
 #include "maskctl/inspect/recognise_scopes.h"
-#include "maskctl/mask/bands.h"
 
 namespace maskctl {
 namespace {
 
 constexpr std::size_t kMostPairs = 256, kCellsInWords = 4;
 
-Mask full_mask(Index batch, Index heads, Index queries, Index keys) {
-  const PlanePtr full = full_plane(queries, keys);
-  return Mask::make(batch, heads, queries, keys, [&](Index, Index) { return full; });
-}
-
-/// Planes of both masks at every batch and head of the common shape, pairs of equal ones numbered.
+/// The planes of both masks at every batch and head of the common shape; distinct pairs are
+/// numbered.
 class Claim {
  public:
   Claim(const Mask& a, const Mask& b, const MaskDiff& found)
@@ -81,8 +76,8 @@ class Claim {
     if (!known) known = is_bulk(*plane) ? irregular() : recognise(Mask(plane), {.guess = false});
     return *known;
   }
-  /// Both planes of a pair: where one is known exactly the other is told from it, and nothing has
-  /// to be guessed.
+  /// Recognises both planes of a pair. If one is known exactly, the other is described from it and
+  /// not searched.
   void recognise_pair(const PlanePtr& a, const PlanePtr& b) {
     if (recognised(a).residue.cells == 0 || recognised(b).residue.cells == 0) return;
     for (const PlanePtr& plane : {a, b}) {
@@ -95,8 +90,8 @@ class Claim {
     out.residue.cells = 1;
     return out;
   }
-  /// Bits that no runs can replace, and many: reading them for each rule would take longer than
-  /// reading the files did.
+  /// Many bits that runs cannot replace: reading them for each rule would take longer than reading
+  /// the files did.
   static bool is_bulk(const Plane& plane) {
     constexpr Index kManyCells = Index{1} << 26;
     const Index cells = plane.queries() * plane.keys();
@@ -125,7 +120,7 @@ class Claim {
   }
 
   Chain scoped(std::vector<Chain> chains) const {
-    return recognising::scoped(std::move(chains), pair_of_, batch_, heads_,
+    return recognition::scoped(std::move(chains), pair_of_, batch_, heads_,
                                {a_.queries(), a_.keys()});
   }
 
@@ -135,7 +130,7 @@ class Claim {
     out = scoped(std::move(each));
   }
 
-  /// Chains of all planes, those that are equal too.
+  /// The chains of all planes, including equal ones.
   void pipelines() {
     std::vector<Chain> a, b;
     for (const PlanePair& pair : pairs_) {
@@ -146,7 +141,7 @@ class Claim {
     out_.pipeline_a = scoped(std::move(a));
     out_.pipeline_b = scoped(std::move(b));
   }
-  /// The same where the reason is one of the whole mask: each side by its own rule.
+  /// The same when the reason concerns the whole mask: each side by its own rule.
   void by_rules() {
     const bool told = std::ranges::all_of(pairs_, [&](const PlanePair& pair) {
       return !recognised(pair.a).irregular && !recognised(pair.b).irregular;
@@ -154,7 +149,7 @@ class Claim {
     if (told) pipelines();
   }
 
-  /// What recognise() counted of the only plane counts for the mask.
+  /// The residue of a chain; for a mask of one plane recognise() has counted it already.
   Residue claimed(const Mask& mask, const Chain& chain) {
     if (pair_of_.size() == 1) {
       const Recognised& known = recognised(mask.plane(0, 0));
@@ -173,11 +168,12 @@ class Claim {
     out_.residue_a = claimed(a_, out_.pipeline_a);
     out_.residue_b = claimed(b_, out_.pipeline_b);
     const Index left = out_.residue_a.cells + out_.residue_b.cells;
-    // Planes without a rule weigh more than what the rules of the others tell.
+    // Planes without a rule leave more cells than the rules of the others explain.
     if (left > out_.edit_residue.cells) out_.by_pipelines = false;
   }
 
-  /// All cells that differ; the first ones are found from the first one on, without a plane of all.
+  /// All cells that differ. The first ones are searched from the first one on, without a plane of
+  /// all differences.
   Residue differences() const {
     Residue out;
     out.cells = found_.only_a + found_.only_b;
@@ -192,14 +188,14 @@ class Claim {
     return out;
   }
 
-  const Said& said(const PairCause& cause) const {
-    return out_.by_pipelines && cause.chains ? cause.chains->said : cause.said;
+  const Wording& wording(const PairCause& cause) const {
+    return out_.by_pipelines && cause.chains ? cause.chains->wording : cause.wording;
   }
 
   std::string kind() const {
     std::string kind;
     for (const PlanePair& pair : pairs_) {
-      const std::string& its = said(pair.cause).kind;
+      const std::string& its = wording(pair.cause).kind;
       if (!pair.differs || its.empty()) continue;
       kind = kind.empty() || kind == its ? its : "other";
     }
@@ -210,7 +206,8 @@ class Claim {
     std::vector<std::string> words;
     std::vector<std::vector<PlaneDiff>> where;
     for (const PlaneDiff& plane : found_.planes) {
-      const std::string& its = said(pairs_[pair_of_[index(plane.batch, plane.head)]].cause).words;
+      const std::string& its =
+          wording(pairs_[pair_of_[index(plane.batch, plane.head)]].cause).words;
       if (its.empty()) continue;
       const auto at = std::ranges::find(words, its);
       if (at == words.end()) {
@@ -246,7 +243,7 @@ class Claim {
     return out;
   }
 
-  /// The change that the claim does not tell: what differs between A and B beside it.
+  /// The change that the claim does not explain: what else differs between A and B.
   Residue untold() const {
     if (!out_.by_pipelines) return out_.edit_residue;
     if (out_.residue_a.cells == 0) return out_.residue_b;
@@ -260,7 +257,7 @@ class Claim {
     if (cells.cells == 0) return "B = A with " + words;
     if (words.empty() && cells.cells > static_cast<Index>(Residue::kListed)) {
       return fmt::format(
-          "irregular: no rule, row, column or rectangle tells the {} cells that differ",
+          "irregular: no rule, row, column or rectangle explains the {} cells that differ",
           cells.cells);
     }
     std::string list;
@@ -288,7 +285,7 @@ class Claim {
                        open ? "open" : "closed", document_words(cell));
   }
 
-  /// Which document sees which, where documents are known.
+  /// Which document sees which, if documents are known.
   std::string document_words(const Cell& cell) const {
     const PlanePair& pair = pairs_[pair_of_[index(cell.batch, cell.head)]];
     for (const PlanePtr& plane : {pair.b, pair.a}) {

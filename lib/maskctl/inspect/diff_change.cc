@@ -34,7 +34,8 @@ Reason moved_alignment(Index by, Index shift) {
                                    to_bottom ? "top-left" : "bottom-right", shift)};
 }
 
-/// One side only is seen to move, as the other alignment would move it. By 1 it may be anything.
+/// Only one side has moved, by as much as the other alignment would move it. A move of 1 may be
+/// anything.
 Reason as_alignment(Reason side, Index by, Index shift) {
   if (by == 1 || by == -1) return side;
   side.kind = "alignment";
@@ -122,7 +123,7 @@ Reason block_change(const step::Block& a, const step::Block& b) {
                           before.size(), first / columns, first % columns));
     out.changes += differ - 1;
   }
-  if (out.changes > 0) ++out.changes;  // a grid fits much: any plainer rule is the better answer
+  if (out.changes > 0) ++out.changes;  // a grid fits almost anything, so a simpler rule is better
   return out;
 }
 
@@ -153,7 +154,7 @@ Reason tokens_change(const step::Tokens& a, const step::Tokens& b) {
   return out;
 }
 
-/// "the rows of queries 3 to 5 closed", "query 4, keys 0 to 7 open".
+/// For example "the rows of queries 3 to 5 closed", "query 4, keys 0 to 7 open".
 std::string region_words(const step::Region& rule) {
   const char* state = rule.open ? "open" : "closed";
   const auto lines = [&](const char* line, const char* what, const std::vector<Range>& ranges) {
@@ -172,7 +173,7 @@ Index first_keys(const Step& step) {
   return std::get<step::Sinks>(step.rule).n;
 }
 
-/// The key where chunks start; of several batches the first one's.
+/// The key where chunks start; with several batches, that of the first.
 Index origin_of(const step::Chunk& rule) {
   return rule.origins.array.elements() == 0 ? 0 : as_int64(rule.origins.array, "origins").front();
 }
@@ -200,7 +201,7 @@ std::optional<Limits> limits_of(const Step& step, Index shift) {
 
 namespace {
 
-/// `shift` is K - Q: a move by that is the other alignment.
+/// `shift` is K - Q: a move by that much is the other alignment.
 MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
   if (a.low == b.low && a.high == b.high) return std::nullopt;
   const bool sides =
@@ -216,7 +217,7 @@ MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
   if (sides && together && a.low && a.high) {
     compare(out, a.causal ? "window and causal offset" : "window offset", a.offset, a.offset + by);
     if (a.high == a.centre && a.offset == 0) {
-      // Said of a window and a causal rule, which such a window is.
+      // Also worded as a window plus a causal rule, which such a window equals.
       out.words += fmt::format(", as by window left {} and causal offset {}",
                                instead(a.centre - *b.low, a.centre - *a.low), instead(by, 0));
     }
@@ -351,7 +352,7 @@ Reason step_change(const Step& a, const Step& b, Index queries, Index keys) {
 
 namespace {
 
-/// Borders that stand elsewhere, or lengths that are others; whichever is less.
+/// Borders that moved, or lengths that changed, whichever is fewer.
 Index moved_borders(const std::vector<Index>& a, const std::vector<Index>& b) {
   const auto borders = [](const std::vector<Index>& lengths) {
     std::vector<Index> out(lengths.size());

@@ -13,11 +13,11 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kMostWords = Index{1} << 22;                // of all marks together
-constexpr std::size_t kMostNumbers = std::size_t{1} << 20;  // of pairs in a table
+constexpr Index kMostWords = Index{1} << 22;                // words of all marks together
+constexpr std::size_t kMostNumbers = std::size_t{1} << 20;  // pairs in a table
 
-/// Which key tiles hold a key that only A, only B or one of them opens to a row of a pair of
-/// classes, clips aside.
+/// For each pair of classes, the key tiles with a key that only A, only B, or exactly one of them
+/// opens to a row of that pair, ignoring clips.
 class TileMarks {
  public:
   enum Kind { kOnlyA, kOnlyB, kEither };
@@ -57,21 +57,21 @@ class TileMarks {
     }
   }
 
-  /// The number of a row's pair of classes.
+  /// The number of the pair of classes of a row.
   std::size_t pair_number(Index row) const {
     const std::size_t at = place(pair_of(as_size(row)));
     return as_size(numbers_.empty() ? hashed_.find(at)->second : numbers_[at]);
   }
 
-  /// What was marked last for a pair and a kind, in the tile row that begins at `row`.
+  /// What was last marked for a pair and a kind, in the tile row that starts at `row`.
   struct Told {
     Index row = -1;
     Range tiles;
   };
   std::size_t told_size() const { return pairs_.size() * 3; }
 
-  /// Marks the tiles of `keys`, none of which the clips of the row cut, that differ for a row of
-  /// this pair.
+  /// Marks the tiles in `keys` that differ for a row of this pair; the clips of the row must not
+  /// cut any of these tiles.
   void add(Index tile_row, std::size_t pair, Range keys, bool in_a, bool in_b, std::span<Told> told,
            std::span<std::uint64_t> seen) const {
     if (keys.empty() || (!in_a && !in_b)) return;
@@ -90,14 +90,14 @@ class TileMarks {
   }
 
  private:
-  /// Classes of a query in A and in B.
+  /// The class of a query in A and in B.
   struct Pair {
     std::uint32_t a, b;
   };
   Pair pair_of(std::size_t row) const { return {a_.rows[row].list, b_.rows[row].list}; }
   std::size_t place(const Pair& pair) const { return pair.a * as_size(b_.count) + pair.b; }
 
-  /// Marks where a class has keys, for every pair that it is in.
+  /// Marks the tiles in which a class has keys, for every pair that the class is in.
   void mark_classes(const ClippedRows& side, std::uint32_t Pair::*member, Kind kind) {
     std::vector<std::vector<std::size_t>> pairs_of(static_cast<std::size_t>(side.count));
     for (std::size_t p = 0; p < pairs_.size(); ++p) {
@@ -143,7 +143,7 @@ class TileMarks {
       to[i] |= word;
     }
   }
-  /// Key by key, in part of one tile.
+  /// Compares part of one tile key by key.
   void look(std::size_t pair, Range keys, bool in_a, bool in_b,
             std::span<std::uint64_t> seen) const {
     if (keys.empty()) return;
@@ -159,13 +159,13 @@ class TileMarks {
   const ClippedRows& a_;
   const ClippedRows& b_;
   Index block_, tiles_;
-  std::vector<std::int32_t> numbers_;  // of pairs; empty where a table would be large
+  std::vector<std::int32_t> numbers_;  // numbers of pairs; empty when a table would be large
   std::unordered_map<std::size_t, std::int32_t> hashed_;
   std::vector<Pair> pairs_;
   std::vector<std::uint64_t> marks_;
 };
 
-/// Where the clips of a row in A and in B begin and end, ascending.
+/// Where the clips of a row in A and in B begin and end, in ascending order.
 std::array<Index, 4> sorted_edges(const Range& a, const Range& b) {
   const auto [first, second] = std::minmax(a.begin, b.begin);
   const auto [third, fourth] = std::minmax(a.end, b.end);

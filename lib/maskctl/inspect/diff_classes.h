@@ -1,4 +1,4 @@
-// Blocks that differ between planes of clipped classes; private to inspect.
+// Counts blocks that differ between planes of clipped classes; private to inspect.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace maskctl {
 
-/// Blocks of block x block in which any cell differs: O((queries + keys) * blocks a row / 64), with
-/// no look at the runs of a row. Nothing for planes that are not clipped classes or bands of one
-/// run a row, and for too many pairs of classes.
+/// The number of block x block blocks in which any cell differs, in O((queries + keys) * blocks per
+/// row / 64), without visiting the runs of rows. Nothing for planes that are neither clipped
+/// classes nor bands with one run per row, and for too many pairs of classes.
 std::optional<Index> differing_blocks(const Plane& a, const Plane& b, Index block);
 
 }  // namespace maskctl

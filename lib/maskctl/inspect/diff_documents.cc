@@ -1,4 +1,4 @@
-// Documents of two masks compared, whatever their ids are called.
+// Compares the documents of two masks, whatever their ids.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,13 +12,13 @@ namespace {
 
 constexpr Index kManyChanges = 16;
 
-/// The ids of one token in A and in B.
+/// The id of one token in A and in B.
 struct IdPair {
   std::int32_t a, b;
   friend bool operator==(const IdPair&, const IdPair&) = default;
 };
 
-/// Those of all queries and keys, neighbours alike once.
+/// The pairs of all queries and keys; equal neighbours only once.
 std::vector<IdPair> pairs_of(const Ids& a, const Ids& b) {
   std::vector<IdPair> out;
   const auto add = [&out](const std::vector<std::int32_t>& in_a,
@@ -33,7 +33,7 @@ std::vector<IdPair> pairs_of(const Ids& a, const Ids& b) {
   return out;
 }
 
-/// Where ids of A go in B.
+/// Maps the ids of A to those of B.
 class IdMap {
  public:
   IdMap(const std::vector<IdPair>& pairs, std::int32_t none_a, std::int32_t none_b)
@@ -48,7 +48,8 @@ class IdMap {
     }
   }
 
-  /// Each document of `from` lies in one of `to` or in none, and nothing else lies in those.
+  /// True when each document of `from` lies inside one of `to` or in none, and nothing else is in
+  /// those.
   bool only_joins_and_drops() const { return single_ && !appears_; }
   std::size_t documents() const { return to_.size(); }
   std::vector<std::int32_t> dropped() const {
@@ -58,7 +59,7 @@ class IdMap {
     }
     return out;
   }
-  /// Groups of documents that are one on the other side.
+  /// Groups of documents that are a single document on the other side.
   std::vector<std::vector<std::int32_t>> joined() const {
     std::map<std::int32_t, std::vector<std::int32_t>> by_target;
     for (const auto& [from, to] : to_) {
@@ -77,7 +78,7 @@ class IdMap {
   bool single_ = true, appears_ = false;
 };
 
-/// Stretches of equal ids, those of no document left out.
+/// Stretches of equal ids; tokens outside documents are left out.
 struct Stretch {
   Range at;
   std::int32_t id;
@@ -123,7 +124,8 @@ std::string list_words(const Ids& ids, const std::vector<std::int32_t>& document
   return out;
 }
 
-/// B from A by documents left out and joined; `reversed`: A from B. `map` goes from `from`.
+/// Gets B from A by dropping and joining documents; `reversed`: A from B. `map` maps the ids of
+/// `from`.
 MaybeReason joins_and_drops(const IdMap& map, const Ids& from, bool reversed) {
   if (!map.only_joins_and_drops()) return std::nullopt;
   const auto dropped = map.dropped();
@@ -146,14 +148,14 @@ MaybeReason joins_and_drops(const IdMap& map, const Ids& from, bool reversed) {
   return out;
 }
 
-/// Borders of documents that follow each other, queries and keys alike.
+/// Moved borders between consecutive documents, the same for queries and keys.
 MaybeReason moved_borders(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
   if (a.size() != b.size()) return std::nullopt;
   Index changes = 0;
   std::string words;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const bool begin = a[i].at.begin != b[i].at.begin;
-    // A border that two documents share is one.
+    // A border shared by two documents counts once.
     const bool shared =
         i > 0 && a[i - 1].at.end == a[i].at.begin && b[i - 1].at.end == b[i].at.begin;
     if (begin && !shared) {
@@ -168,7 +170,7 @@ MaybeReason moved_borders(const std::vector<Stretch>& a, const std::vector<Stret
     }
   }
   if (changes == 0) return std::nullopt;
-  // Padding says the same of the first and the last token, and is plainer.
+  // At the first or last token, padding says the same in simpler words.
   const bool at_an_end =
       a.front().at.begin != b.front().at.begin || a.back().at.end != b.back().at.end;
   if (changes == 1 && at_an_end) return Reason{"parameter", words, 2};
@@ -176,7 +178,8 @@ MaybeReason moved_borders(const std::vector<Stretch>& a, const std::vector<Stret
   return Reason{"parameter", words, changes};
 }
 
-/// One document longer, shorter, missing or added, and all after it moved by as much.
+/// One document became longer or shorter, was dropped or added, and all later ones moved
+/// accordingly.
 MaybeReason moved_tail(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
   std::size_t same = 0;
   while (same < a.size() && same < b.size() && a[same].at == b[same].at) ++same;
@@ -211,7 +214,7 @@ MaybeReason moved_tail(const std::vector<Stretch>& a, const std::vector<Stretch>
   return std::nullopt;
 }
 
-/// Documents numbered by first appearance, keys before queries; -1 is no document.
+/// Documents numbered by first appearance, keys before queries; -1 means no document.
 std::vector<Index> numbers_of(const Ids& ids) {
   std::map<std::int32_t, Index> numbers;
   std::vector<Index> out;
@@ -223,7 +226,7 @@ std::vector<Index> numbers_of(const Ids& ids) {
   return out;
 }
 
-/// Documents that differ in no simple way: the first token that is in another one.
+/// For documents without a simple difference: the first token that is in another document.
 Reason first_difference(const Ids& a, const Ids& b) {
   const std::vector<Index> in_a = numbers_of(a), in_b = numbers_of(b);
   const Index at =
@@ -254,7 +257,8 @@ MaybeReason documents_change(const Ids& a, const Ids& b) {
   const IdMap back(pairs, b.none, a.none);
   if (auto found = joins_and_drops(there, a, false)) return found;
   if (auto found = joins_and_drops(back, b, true)) return found;
-  if (there.only_joins_and_drops() && back.only_joins_and_drops()) return std::nullopt;  // equal
+  if (there.only_joins_and_drops() && back.only_joins_and_drops())
+    return std::nullopt;  // the documents are equal
   const auto stretches_a = stretches(a.k, a.none), stretches_b = stretches(b.k, b.none);
   auto best = moved_tail(stretches_a, stretches_b);
   const auto borders = moved_borders(stretches_a, stretches_b);

@@ -1,6 +1,6 @@
-// A is described by its rule. B is described from A in each of these ways: the rule's numbers
-// moved, steps gone or come; rows, columns and rectangles opened or closed; a rule on top of A,
-// whatever A is; and the cells that are left, one by one. The shortest description is the cause.
+// A is described by its rule. B is described from A in each of these ways: with numbers of the rule
+// moved and steps added or removed; with rows, columns and rectangles opened or closed; by a rule
+// on top of A, whatever A is; and cell by cell for the rest. The shortest description is the cause.
 #include "maskctl/inspect/diff_pair.h"
 
 #include <fmt/format.h>
@@ -17,21 +17,21 @@
 namespace maskctl {
 namespace {
 
-using recognising::Description;
-using recognising::Extent;
-using recognising::Fit;
-using recognising::Fitted;
-using recognising::made;
+using recognition::Description;
+using recognition::Extent;
+using recognition::Fit;
+using recognition::Fitted;
+using recognition::made;
 
 constexpr Index kLargeCells = Index{1} << 24;
 
-/// What a step became; one side is missing where it went or came.
+/// What a step became; one side is missing if the step was removed or added.
 struct StepChange {
   const Step* a = nullptr;
   const Step* b = nullptr;
 };
 
-/// The steps of two chains beside each other; b.from says where those of b come from in `a`.
+/// The steps of two chains side by side; b.from says which step of `a` each step of b comes from.
 std::vector<StepChange> changes_between(const Chain& a, const Fitted& b) {
   std::vector<StepChange> out;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -46,7 +46,7 @@ std::vector<StepChange> changes_between(const Chain& a, const Fitted& b) {
   return out;
 }
 
-/// Steps of equal rules taken for each other, in order.
+/// Matches steps of equal rules, in order.
 std::vector<Index> matched(const Chain& a, const Chain& b) {
   std::vector<Index> from(b.size(), -1);
   std::vector<bool> used(a.size());
@@ -64,7 +64,7 @@ std::vector<Index> matched(const Chain& a, const Chain& b) {
   return from;
 }
 
-/// The chain of one side, and that of the other bent from it; `reversed`: A's from B's.
+/// The chain of one side, and that of the other derived from it; `reversed`: A's derived from B's.
 struct Bent {
   Chain straight;
   Fitted bent;
@@ -86,7 +86,7 @@ class Pair {
       Fitted other{b_is.chain, matched(a_is.chain, b_is.chain), 0, b_is.residue.cells};
       by_chains(a_is.chain, other, a_is.residue.cells);
     }
-    // Two rules that give large masks wholly are compared; bending one to the other is dear there.
+    // Two rules that give large masks exactly are compared; deriving one from the other is costly.
     const bool large = extent_.queries * extent_.keys > kLargeCells;
     const bool known = a_is.residue.cells == 0 && b_is.residue.cells == 0 && bent_;
     if (searchable && !(large && known)) {
@@ -98,7 +98,8 @@ class Pair {
   }
 
  private:
-  /// Rows of shared lists of very many keys, and very many bits: too dear to be read often.
+  /// False for rows of shared lists with very many keys and for very many bits, which are too
+  /// costly to read often.
   static bool is_searchable(const Plane& plane) {
     constexpr Index kManyCells = Index{1} << 26;
     return slabs_of(plane) || plane.queries() * plane.keys() <= kManyCells;
@@ -109,21 +110,21 @@ class Pair {
   void by_edit(bool searchable) {
     Regions regions;
     regions.residue = found_.only_a + found_.only_b;
-    // What is left for bulk fills a region or empties it.
+    // For a plane of many bits, the only claim left is a filled or emptied region.
     const bool one_sided =
-        (found_.only_a == 0 || found_.only_b == 0) && !a_->knows_sizes() && !b_->knows_sizes();
+        (found_.only_a == 0 || found_.only_b == 0) && !a_->has_row_index() && !b_->has_row_index();
     if (searchable || one_sided) regions = regions_between(a_, b_);
     best_length_ = regions.bits + regions.residue * description_.cell();
     const bool many = regions.residue > Index{Residue::kListed};
-    best_.said = {!regions.chain.empty() ? "region"
-                  : many                 ? "irregular"
-                                         : "cells",
-                  words_of({}, regions.chain)};
+    best_.wording = {!regions.chain.empty() ? "region"
+                     : many                 ? "irregular"
+                                            : "cells",
+                     words_of({}, regions.chain)};
     best_.edit = regions.chain;
     name_document();
   }
 
-  /// Rows that see nothing but themselves, and are seen by no other, are a document.
+  /// Rows that see only each other, and are seen by no other row, are a document.
   void name_document() {
     if (best_.edit.size() != 1 || extent_.queries != extent_.keys) return;
     const auto& rule = std::get<step::Region>(best_.edit.front().rule);
@@ -133,23 +134,23 @@ class Pair {
     const Plane& fuller = rule.open ? *b_ : *a_;
     const Index inside = fuller.count(at, at);
     if (inside == 0 || fuller.count(at, all) != inside || fuller.count(all, at) != inside) return;
-    best_.said = {"document", fmt::format("the document of {} {}", range_words("token", at),
-                                          rule.open ? "added" : "missing")};
+    best_.wording = {"document", fmt::format("the document of {} {}", range_words("token", at),
+                                             rule.open ? "added" : "missing")};
   }
 
-  /// What A lacks to be B, as a rule that closes it.
+  /// Describes what A lacks to be B as a rule that closes it.
   void by_rule_on_top() {
-    const auto span = recognising::diagonals(*b_);
+    const auto span = recognition::diagonals(*b_);
     if (found_.only_b > 0 || !span) return;
-    const recognising::Hull hull = recognising::hull_of(*b_);
-    Chain steps{recognising::causal(extent_, span->high),
-                recognising::window(extent_, span->low, std::nullopt),
-                recognising::window(extent_, span->low, span->high),
-                recognising::pad(hull.k.end, false, false),
-                recognising::pad(extent_.keys - hull.k.begin, true, false)};
+    const recognition::Hull hull = recognition::hull_of(*b_);
+    Chain steps{recognition::causal(extent_, span->high),
+                recognition::window(extent_, span->low, std::nullopt),
+                recognition::window(extent_, span->low, span->high),
+                recognition::pad(hull.k.end, false, false),
+                recognition::pad(extent_.keys - hull.k.begin, true, false)};
     for (Step& step : steps) {
       const PlanePtr kept = made({step}, extent_);
-      const Index left = combine(Op::kXor, combine(Op::kAnd, a_, kept), b_)->count();
+      const Index left = differing_cells(combine(Op::kAnd, a_, kept), b_);
       const Index length = description_.of(step) + left * description_.cell();
       if (length >= best_length_) continue;
       best_length_ = length;
@@ -163,9 +164,9 @@ class Pair {
         target,
         [&](const Fitted& one) { return bits_of(changes_between(from_is.chain, one), reversed); },
         {other},
-        recognising::affordable_trials(*target)};
+        recognition::affordable_trials(*target)};
     constexpr std::size_t kMost = 24;
-    std::vector<Fitted> found = recognising::fitted(fit, from_is.chain);
+    std::vector<Fitted> found = recognition::fitted(fit, from_is.chain);
     if (found.size() > kMost) found.resize(kMost);
     for (Fitted& one : found) {
       const Regions regions = regions_between(made(one.chain, extent_), target);
@@ -173,7 +174,7 @@ class Pair {
     }
   }
 
-  /// `b` is bent from `a`; with `reversed` it is A that was bent from B.
+  /// `b` is derived from `a`; with `reversed`, A was derived from B.
   void by_chains(const Chain& a, const Fitted& b, Index residue_a, const Regions& regions = {},
                  bool reversed = false) {
     std::vector<StepChange> changes = changes_between(a, b);
@@ -182,7 +183,7 @@ class Pair {
     }
     const Index left = regions.chain.empty() ? b.residue : regions.residue;
     if (changes.empty() && regions.chain.empty()) return;
-    // A is given; telling it in a longer way than it needs is part of the claim.
+    // A is given, so describing it in a longer way than needed counts as part of the claim.
     const Index detour = reversed ? description_.of(b.chain) + regions.bits - plainest_a_
                                   : description_.of(a) - plainest_a_;
     const Index length = std::max<Index>(detour, 0) + bits_of(changes, false) +
@@ -192,7 +193,7 @@ class Pair {
     bent_ = Bent{a, b, regions.chain, reversed};
   }
 
-  /// Chains in words, beside the edit.
+  /// Puts the chains into words, besides the edit.
   void tell(const Bent& bent) {
     std::vector<StepChange> changes = changes_between(bent.straight, bent.bent);
     if (bent.reversed) {
@@ -200,10 +201,10 @@ class Pair {
     }
     Chain other = bent.bent.chain;
     other.insert(other.end(), bent.regions.begin(), bent.regions.end());
-    Said said{kind_of(changes, !bent.regions.empty()),
-              words_of(changes, bent.reversed ? inverted(bent.regions) : bent.regions)};
-    best_.chains = bent.reversed ? ChainPair{std::move(said), std::move(other), bent.straight}
-                                 : ChainPair{std::move(said), bent.straight, std::move(other)};
+    Wording wording{kind_of(changes, !bent.regions.empty()),
+                    words_of(changes, bent.reversed ? inverted(bent.regions) : bent.regions)};
+    best_.chains = bent.reversed ? ChainPair{std::move(wording), std::move(other), bent.straight}
+                                 : ChainPair{std::move(wording), bent.straight, std::move(other)};
   }
 
   static Chain inverted(Chain chain) {
@@ -222,7 +223,7 @@ class Pair {
             1};
   }
 
-  /// A number that moved is its new value and where it stands.
+  /// A number that moved costs its new value and its place.
   Index bits_of(const std::vector<StepChange>& changes, bool swapped) const {
     Index bits = 0;
     for (const StepChange& given : changes) {
@@ -232,7 +233,7 @@ class Pair {
                             (description_.number() + 2);
         bits += std::min(moved, description_.of(*change.b) + 2);
       } else {
-        // A step that is gone is told by its place.
+        // A removed step costs its place.
         bits += change.b ? 2 + description_.of(*change.b) : description_.number() / 2;
       }
     }

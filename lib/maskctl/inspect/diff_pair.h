@@ -1,4 +1,4 @@
-// Why two planes differ: the shortest description of one from the other; private to inspect.
+// Why two planes differ: the shortest description of one in terms of the other; private to inspect.
 #pragma once
 
 #include <optional>
@@ -9,26 +9,25 @@
 
 namespace maskctl {
 
-/// What a claim says, without "B = A with" and without the cells that it leaves over.
-struct Said {
+/// The words of a claim, without "B = A with" and without the remaining cells.
+struct Wording {
   std::string kind, words;
 };
 
-/// Chains from an all-open plane. They give A and B but for cells that are counted by applying
-/// them.
+/// Chains from an all-open plane. They give A and B up to a residue, counted by applying them.
 struct ChainPair {
-  Said said;
+  Wording wording;
   Chain a, b;
 };
 
-/// The shortest description of B from A as an edit, and as chains where these are shorter.
+/// The shortest description of B from A as an edit, and as chains if these are shorter.
 struct PairCause {
-  Said said;   // of the edit
-  Chain edit;  // of open: and close: steps and rules that turn A into B
+  Wording wording;  // describes the edit
+  Chain edit;       // open: and close: steps and rules that turn A into B
   std::optional<ChainPair> chains;
 };
 
-/// `a` and `b` differ as `found` says. `a_is`, `b_is`: what recognise() says of them.
+/// `found` are the differences of `a` and `b`; `a_is` and `b_is` come from recognise().
 PairCause explain_pair(const PlanePtr& a, const PlanePtr& b, const PlaneDiff& found,
                        const Recognised& a_is, const Recognised& b_is);
 

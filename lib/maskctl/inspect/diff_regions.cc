@@ -8,28 +8,26 @@
 namespace maskctl {
 namespace {
 
-using recognising::Description;
-using recognising::Extent;
+using recognition::Description;
+using recognition::Extent;
 
-/// A rectangle of cells that differ, and how many there are in it.
+/// A rectangle around cells that differ, and how many of its cells do.
 struct Piece {
   Range q, k;
 };
 
-Range hull(const Range& a, const Range& b) {
-  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
-}
-/// They overlap or are neighbours, corners too.
+/// True when they overlap or are neighbours, including corners.
 bool touch(const Range& a, const Range& b) { return a.begin <= b.end && b.begin <= a.end; }
 
-/// Runs of differing cells, those that touch made one rectangle; none of many.
+/// Runs of differing cells, with touching ones merged into rectangles; empty when there are too
+/// many.
 std::vector<Piece> pieces_of(const Plane& differ) {
   constexpr std::size_t kMostRuns = 1 << 14, kMostPieces = 256;
   std::vector<Piece> out;
   std::size_t runs = 0;
-  recognising::each_band(differ, [&](Range rows, const Band& band) {
+  recognition::each_band(differ, [&](Range rows, const Band& band) {
     if (++runs > kMostRuns || out.size() > kMostPieces) return;
-    Piece piece{rows, recognising::keys_of(rows, band)};
+    Piece piece{rows, recognition::keys_of(rows, band)};
     for (std::size_t i = 0; i < out.size();) {
       if (touch(out[i].q, piece.q) && touch(out[i].k, piece.k)) {
         piece = {hull(out[i].q, piece.q), hull(out[i].k, piece.k)};
@@ -45,10 +43,10 @@ std::vector<Piece> pieces_of(const Plane& differ) {
   return out;
 }
 
-/// Cells that are open in `one` and closed in `other`, told as regions of `other`'s state.
+/// Describes cells that are open in `one` and closed in `other` as regions of `other`'s state.
 class Cover {
  public:
-  /// `extra` must become open (or closed); `against` are the cells that may not.
+  /// `extra` must become open (or closed); cells in `against` must not.
   Cover(bool open, PlanePtr extra, PlanePtr against)
       : open_(open),
         extra_(std::move(extra)),
@@ -67,16 +65,16 @@ class Cover {
            description_.cell();
   }
 
-  /// Neighbours of lines that may be changed as a whole, where that tells enough.
+  /// Changes ranges of whole lines that may be changed, if that explains enough cells.
   void lines(bool rows, Chain& chain) {
-    const auto touched = recognising::touched(*extra_);
-    const auto wrong = recognising::touched(*against_);
+    const auto touched = recognition::touched(*extra_);
+    const auto wrong = recognition::touched(*against_);
     std::vector<std::uint8_t> free = rows ? wrong.q : wrong.k;
     for (std::uint8_t& flag : free) flag = flag == 0;
     step::Region rule{open_, {}, {}};
-    for (Range range : recognising::ranges_of(free)) {
+    for (Range range : recognition::ranges_of(free)) {
       if (range.size() == (rows ? extent_.queries : extent_.keys)) continue;
-      // As far as lines of the range have something to change.
+      // Cut the range to lines that have something to change.
       const auto& flags = rows ? touched.q : touched.k;
       const auto at = [&](Index i) { return flags[static_cast<std::size_t>(i)] != 0; };
       while (!range.empty() && !at(range.begin)) ++range.begin;
@@ -101,7 +99,7 @@ class Cover {
     }
   }
 
-  /// Rectangles joined as long as what holds both may be changed too.
+  /// Merges rectangles as long as the rectangle around both may be changed too.
   void grow(std::vector<Piece>& pieces) const {
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       for (std::size_t j = i + 1; j < pieces.size();) {
@@ -121,8 +119,7 @@ class Cover {
     const Mask changed = maskctl::apply(Mask(extra_), Step{step::Region{false, rule.q, rule.k}});
     const Mask all = maskctl::apply(Mask(empty_plane(extent_.queries, extent_.keys)),
                                     Step{step::Region{true, rule.q, rule.k}});
-    // Cells changed against the other mask have to be told as residue: no second region may count
-    // on them.
+    // Cells changed wrongly go into the residue, so no second region may count on them.
     extra_ = changed.plane(0, 0);
     against_ = combine(Op::kSub, against_, all.plane(0, 0));
     chain.push_back({std::move(rule)});
@@ -140,11 +137,11 @@ Regions regions_between(const PlanePtr& from, const PlanePtr& to) {
   const Extent extent{from->queries(), from->keys()};
   Regions out;
   const PlanePtr closed = combine(Op::kSub, from, to), opened = combine(Op::kSub, to, from);
-  // What is closed may cover cells that are closed already; what is opened, open ones.
+  // A region to close may cover cells that are closed already, and likewise for opening.
   if (closed->count() > 1) Cover(false, closed, to).run(out.chain);
   if (opened->count() > 1) Cover(true, opened, complement(to)).run(out.chain);
   const Mask made = maskctl::apply(Mask(from), out.chain);
-  out.residue = combine(Op::kXor, made.plane(0, 0), to)->count();
+  out.residue = differing_cells(made.plane(0, 0), to);
   out.bits = Description(extent).of(out.chain);
   return out;
 }

@@ -1,4 +1,4 @@
-// Differences told as rows, columns and rectangles that are opened or closed; private to inspect.
+// Describes differences as rows, columns and rectangles to open or close; private to inspect.
 #pragma once
 
 #include "maskctl/inspect/description.h"
@@ -6,8 +6,8 @@
 
 namespace maskctl {
 
-/// A chain of open: and close: steps, of rows, of columns, and of rectangles, that turns `from`
-/// into `to` but for `residue` cells. A region is named only where that is shorter than its cells.
+/// A chain of open: and close: steps on rows, columns and rectangles that turns `from` into `to` up
+/// to `residue` cells. A region is used only if that is shorter than listing its cells.
 struct Regions {
   Chain chain;
   Index bits = 0;

@@ -10,7 +10,7 @@
 namespace maskctl {
 namespace {
 
-/// Numbers that are equal where planes of a and b are.
+/// Numbers the planes of a and b so that equal planes have equal numbers.
 class PlaneNumbers {
  public:
   std::vector<std::size_t> of(const Mask& mask) {
@@ -27,7 +27,7 @@ class PlaneNumbers {
   std::size_t number_of(const PlanePtr& plane) {
     const Index open = plane->count();
     for (std::size_t i = 0; i < planes_.size(); ++i) {
-      if (open_[i] == open && combine(Op::kXor, planes_[i], plane)->count() == 0) return i;
+      if (open_[i] == open && differing_cells(planes_[i], plane) == 0) return i;
     }
     planes_.push_back(plane);
     open_.push_back(open);
@@ -37,7 +37,7 @@ class PlaneNumbers {
   std::vector<Index> open_;
 };
 
-/// One line (a batch or a head) of a table of plane numbers.
+/// A table of plane numbers; each line is a batch or a head.
 using Lines = std::vector<std::vector<std::size_t>>;
 
 Lines lines_of(const std::vector<std::size_t>& numbers, Index batch, Index heads, bool by_head) {
@@ -51,7 +51,8 @@ Lines lines_of(const std::vector<std::size_t>& numbers, Index batch, Index heads
   return out;
 }
 
-/// from[i]: the line of a that is line i of b, each used once; lines that stayed stay.
+/// from[i] is the line of a that equals line i of b, each used once; unmoved lines map to
+/// themselves.
 std::optional<std::vector<std::size_t>> permutation(const Lines& a, const Lines& b) {
   std::vector<std::size_t> from(b.size(), b.size());
   std::vector<bool> used(a.size());
@@ -97,7 +98,7 @@ MaybeReason permuted(const Mask& a, const Mask& b) {
 
 bool same_masks(const Mask& a, const Mask& b) { return diff(a, b).equal(); }
 
-/// What a library that merges or drops heads makes of A.
+/// What A becomes in a library that merges or drops heads.
 MaybeReason merged_heads(const Mask& a, const Mask& b) {
   if (a.heads() < 2) return std::nullopt;
   const Range all_q{0, a.queries()}, all_k{0, a.keys()}, batches{0, a.batch()};
@@ -113,8 +114,8 @@ MaybeReason merged_heads(const Mask& a, const Mask& b) {
   return std::nullopt;
 }
 
-/// b at (q + down, k + right) is a at (q, k) wherever both are cells, and b is closed in the rows
-/// and columns that come in.
+/// True when b at (q + down, k + right) equals a at (q, k) wherever both are cells, and b is closed
+/// in the rows and columns that come in.
 bool is_shifted(const PlanePtr& a, const PlanePtr& b, Index down, Index right) {
   const auto kept = [](Index extent, Index by) {
     return Range{std::max<Index>(0, -by), extent - std::max<Index>(0, by)};
@@ -124,14 +125,13 @@ bool is_shifted(const PlanePtr& a, const PlanePtr& b, Index down, Index right) {
   const PlanePtr moved = b->sliced({from_q.begin + down, from_q.end + down},
                                    {from_k.begin + right, from_k.end + right});
   const Index open = moved->count();
-  return open > 0 && open == b->count() &&
-         combine(Op::kXor, a->sliced(from_q, from_k), moved)->count() == 0;
+  return open > 0 && open == b->count() && differing_cells(a->sliced(from_q, from_k), moved) == 0;
 }
 
 }  // namespace
 
 MaybeReason shift_reason(const PlanePtr& a, const PlanePtr& b) {
-  const recognising::Hull in_a = recognising::hull_of(*a), in_b = recognising::hull_of(*b);
+  const recognition::Hull in_a = recognition::hull_of(*a), in_b = recognition::hull_of(*b);
   if (in_a.q.empty() || in_b.q.empty()) return std::nullopt;
   for (const Index by : {in_b.k.begin - in_a.k.begin, in_b.k.end - in_a.k.end}) {
     if (by == 0 || !is_shifted(a, b, 0, by)) continue;

@@ -10,7 +10,7 @@ std::string instead(Index b, Index a) { return fmt::format("{} instead of {}", b
 
 std::string range_words(const char* what, Range range) {
   if (range.size() == 1) return fmt::format("{} {}", what, range.begin);
-  // "query" is the one name here that does not take a plain s.
+  // "query" is the only name here with an irregular plural.
   const std::string name = what;
   const std::string many =
       name.ends_with('y') && name != "key" ? name.substr(0, name.size() - 1) + "ies" : name + "s";

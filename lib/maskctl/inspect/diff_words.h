@@ -1,4 +1,4 @@
-// How differences are put in words; private to inspect.
+// Words for differences; private to inspect.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace maskctl {
 
-/// What would have to be changed in A to get B, without "B = A with". `changes` counts numbers and
-/// steps; 1 is as simple as it gets.
+/// What has to change in A to get B, without "B = A with". `changes` counts numbers and steps; 1 is
+/// the simplest.
 struct Reason {
   std::string kind;
   std::string words;
@@ -20,9 +20,10 @@ using MaybeReason = std::optional<Reason>;
 
 /// "5 instead of 4".
 std::string instead(Index b, Index a);
-/// "token 4", "tokens 4 to 7": `what` without s.
+/// "token 4", "tokens 4 to 7"; `what` is the singular.
 std::string range_words(const char* what, Range range);
-/// Ranges of neighbours as range_words, joined by commas; of many the first and how many more.
+/// Several ranges worded as by range_words, joined by commas; if many, the first ones and how many
+/// more.
 std::string ranges_words(const char* what, const std::vector<Range>& ranges);
 
 }  // namespace maskctl

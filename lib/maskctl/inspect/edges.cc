@@ -5,7 +5,7 @@
 
 #include "maskctl/inspect/recognise_cells.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 class Counter {
@@ -51,4 +51,4 @@ Edges edges_of(const Plane& plane, std::size_t most) {
   return {diagonals.heaviest(most), keys.heaviest(most)};
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -5,15 +5,14 @@
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/row_safety.h"
 #include "maskctl/inspect/stats_parts.h"
-#include "maskctl/mask/bands.h"
 #include "maskctl/mask/block_map.h"
 
 namespace maskctl {
 namespace {
 
-/// Open cells of `wrong` are the counter-examples.
-Expected none_open(const Mask& wrong) {
-  Expected out;
+/// Holds if `wrong` has no open cell; open cells are the counter-examples.
+ExpectationResult none_open(const Mask& wrong) {
+  ExpectationResult out;
   out.unit = "cells";
   out.count = wrong.count();
   out.holds = out.count == 0;
@@ -22,23 +21,23 @@ Expected none_open(const Mask& wrong) {
 }
 
 Mask applied(const Mask& mask, const Chain& chain) {
-  Mask made = maskctl::apply(all_open_like(mask), chain);
+  Mask made = maskctl::apply(full_like(mask), chain);
   if (made.queries() == mask.queries() && made.keys() == mask.keys()) return made;
   throw Error(Errc::kShape, fmt::format("the expected mask is {} and cannot be compared with {}",
                                         shape_text(made), shape_text(mask)));
 }
 
-Expected answer(const Mask& mask, const expect::Within& rule) {
+ExpectationResult answer(const Mask& mask, const expect::Within& rule) {
   return none_open(zip(Op::kSub, mask, applied(mask, rule.chain)));
 }
 
-Expected answer(const Mask& mask, const expect::SubsetOf& rule) {
+ExpectationResult answer(const Mask& mask, const expect::SubsetOf& rule) {
   return none_open(zip(Op::kSub, mask, rule.mask));
 }
 
-Expected answer(const Mask& mask, const expect::Equals& rule) {
+ExpectationResult answer(const Mask& mask, const expect::Equals& rule) {
   const Mask wanted = applied(mask, rule.chain);
-  Expected out = none_open(zip(Op::kXor, mask, wanted));
+  ExpectationResult out = none_open(zip(Op::kXor, mask, wanted));
   if (out.holds) return out;
   const Index too_many = zip(Op::kSub, mask, wanted).count();
   out.detail = fmt::format("{} open that should be closed, {} closed that should be open", too_many,
@@ -46,8 +45,8 @@ Expected answer(const Mask& mask, const expect::Equals& rule) {
   return out;
 }
 
-Expected answer(const Mask& mask, const expect::NoLeak& rule) {
-  Expected out;
+ExpectationResult answer(const Mask& mask, const expect::NoLeak& rule) {
+  ExpectationResult out;
   out.unit = "cells";
   out.leaks = leaks(mask, documents_of(rule.documents, mask.queries(), mask.keys()));
   out.count = out.leaks->cross;
@@ -56,7 +55,7 @@ Expected answer(const Mask& mask, const expect::NoLeak& rule) {
   return out;
 }
 
-Expected answer(const Mask& mask, const expect::Symmetric&) {
+ExpectationResult answer(const Mask& mask, const expect::Symmetric&) {
   if (mask.queries() != mask.keys()) {
     throw Error(Errc::kShape, fmt::format("symmetric: expected as many queries as keys, got {}",
                                           shape_text(mask)));
@@ -64,16 +63,17 @@ Expected answer(const Mask& mask, const expect::Symmetric&) {
   return none_open(zip(Op::kSub, mask, transposed(mask)));
 }
 
-/// Counter-examples of each distinct plane, added up over batches and heads.
+/// The counter-examples in each distinct plane, added up over batches and heads.
 struct PlaneAnswer {
   Index count = 0;
   Cell first;  // batch and head unset
 };
 template <typename AnswerPlane>
-Expected sum_planes(const Mask& mask, std::string_view unit, const AnswerPlane& answer_plane) {
+ExpectationResult sum_planes(const Mask& mask, std::string_view unit,
+                             const AnswerPlane& answer_plane) {
   std::vector<PlaneAnswer> answers;
   for (const PlanePtr& plane : mask.distinct()) answers.push_back(answer_plane(*plane));
-  Expected out;
+  ExpectationResult out;
   out.unit = unit;
   for (Index b = 0; b < mask.batch(); ++b) {
     for (Index h = 0; h < mask.heads(); ++h) {
@@ -88,7 +88,7 @@ Expected sum_planes(const Mask& mask, std::string_view unit, const AnswerPlane& 
   return out;
 }
 
-Expected answer(const Mask& mask, const expect::NoEmptyRows&) {
+ExpectationResult answer(const Mask& mask, const expect::NoEmptyRows&) {
   return sum_planes(mask, "rows", [](const Plane& plane) {
     PlaneAnswer out;
     const std::vector<Range> ranges = empty_rows(plane);
@@ -98,7 +98,7 @@ Expected answer(const Mask& mask, const expect::NoEmptyRows&) {
   });
 }
 
-Expected answer(const Mask& mask, const expect::BlockAligned& rule) {
+ExpectationResult answer(const Mask& mask, const expect::BlockAligned& rule) {
   const BlockSize size = rule.block;
   return sum_planes(mask, "blocks", [size](const Plane& plane) {
     const TileMap map = tile_map(plane, size.q, size.k);
@@ -114,11 +114,11 @@ Expected answer(const Mask& mask, const expect::BlockAligned& rule) {
   });
 }
 
-Expected answer(const Mask& mask, const expect::RowSafe& rule) {
+ExpectationResult answer(const Mask& mask, const expect::RowSafe& rule) {
   Index empty = 0;
   const std::vector<Index> uses = plane_uses(mask);
   std::size_t plane_number = 0;
-  Expected out = sum_planes(mask, "rows", [&](const Plane& plane) {
+  ExpectationResult out = sum_planes(mask, "rows", [&](const Plane& plane) {
     const RowSafety safety = row_safety(plane, rule.block);
     empty += safety.empty * uses[plane_number++];
     return PlaneAnswer{safety.empty + safety.late, {0, 0, safety.first.value_or(0), -1}};
@@ -130,8 +130,8 @@ Expected answer(const Mask& mask, const expect::RowSafe& rule) {
   return out;
 }
 
-Expected answer(const Mask& mask, const expect::Density& rule) {
-  Expected out;
+ExpectationResult answer(const Mask& mask, const expect::Density& rule) {
+  ExpectationResult out;
   out.unit = "cells";
   out.count = mask.count();
   if (mask.cells() == 0) throw Error(Errc::kShape, "density: the mask has no cells");
@@ -143,14 +143,8 @@ Expected answer(const Mask& mask, const expect::Density& rule) {
 
 }  // namespace
 
-Mask all_open_like(const Mask& mask) {
-  const PlanePtr open = full_plane(mask.queries(), mask.keys());
-  return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(),
-                    [&open](Index, Index) { return open; });
-}
-
-Expected check(const Mask& mask, const Expectation& expectation) {
-  Expected out =
+ExpectationResult check(const Mask& mask, const Expectation& expectation) {
+  ExpectationResult out =
       std::visit([&mask](const auto& rule) { return answer(mask, rule); }, expectation.rule);
   out.text = expectation.text;
   return out;

@@ -1,4 +1,4 @@
-// Named properties that a mask should have, and where it does not.
+// Named properties that a mask should have, and where it violates them.
 #pragma once
 
 #include <optional>
@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "maskctl/inspect/leaks.h"
-#include "maskctl/inspect/recognise.h"
-#include "maskctl/inspect/stats.h"
+#include "maskctl/mask/block_size.h"
+#include "maskctl/mask/cell.h"
 #include "maskctl/mask/step.h"
 
 namespace maskctl {
 
 namespace expect {
 
-/// Every open cell is one that the chain leaves open of an all-open mask: causal, window, chunk,
-/// doc, pad, ... Counts cells.
+/// Every open cell is also open when the chain is applied to an all-open mask: causal, window,
+/// chunk, doc, pad, ... Counts cells.
 struct Within {
   Chain chain;
 };
@@ -24,24 +24,23 @@ struct Within {
 struct SubsetOf {
   Mask mask;
 };
-/// The mask is what the chain makes of an all-open mask. Counts cells that differ.
+/// The mask equals the chain applied to an all-open mask. Counts cells that differ.
 struct Equals {
   Chain chain;
 };
-/// No open cell joins two documents; cells of padding do not count. Counts cells.
+/// No open cell joins two documents; padding does not count. Counts cells.
 struct NoLeak {
   DocumentSource documents;
 };
 /// Every query sees a key. Counts rows.
 struct NoEmptyRows {};
-/// (q, k) is open where (k, q) is. Counts cells whose mirror is closed.
+/// (q, k) is open if (k, q) is. Counts open cells whose mirror cell is closed.
 struct Symmetric {};
-/// Every block is all open or all closed; those at the edge are cut to the mask. Counts blocks.
+/// Every block is all open or all closed; blocks at the edge are cut to the mask. Counts blocks.
 struct BlockAligned {
   BlockSize block;
 };
-/// Each row has a key in the first block of its block row that is not empty (row_safety.h). Counts
-/// rows.
+/// Each row has a key in the first non-empty block of its block row (row_safety.h). Counts rows.
 struct RowSafe {
   BlockSize block;
 };
@@ -57,26 +56,23 @@ using Rule = std::variant<Within, SubsetOf, Equals, NoLeak, NoEmptyRows, Symmetr
 
 struct Expectation {
   expect::Rule rule;
-  std::string text;  // as it was asked for
+  std::string text;  // as the user wrote it
 };
 
-struct Expected {
+struct ExpectationResult {
   std::string text;
   bool holds = false;
-  Index count = 0;        // of counter-examples; of open cells for density
+  Index count = 0;        // counter-examples; for density, open cells
   std::string_view unit;  // "cells", "rows", "blocks"
-  /// The first counter-example; key -1 stands for a whole row, a block is named by its first cell.
+  /// The first counter-example; key -1 means a whole row, and a block is named by its first cell.
   std::optional<Cell> first;
-  std::string detail;          // more to say, or empty
-  std::optional<Leaks> leaks;  // of no-leak
+  std::string detail;          // further explanation, or empty
+  std::optional<Leaks> leaks;  // only for no-leak
 };
 
-/// Answers without n^2 work on structured masks. Throws Error(kShape) for what cannot be asked of
-/// a mask of this shape: symmetric where queries and keys differ in number, chains and ids that do
-/// not fit. Not comparable is not "violated".
-Expected check(const Mask& mask, const Expectation& expectation);
-
-/// [B, H, Q, K] of the mask, all open.
-Mask all_open_like(const Mask& mask);
+/// Answers without n^2 work on structured masks. Throws Error(kShape) for questions that make no
+/// sense for the shape: symmetric when queries and keys differ in number, chains and ids that do
+/// not fit. Such a question is not a violation.
+ExpectationResult check(const Mask& mask, const Expectation& expectation);
 
 }  // namespace maskctl

@@ -9,22 +9,13 @@
 #include "maskctl/mask/bands.h"
 #include "maskctl/tensor/convert.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 constexpr std::size_t kEdges = 6, kWidth = 3;
 constexpr int kMostEdits = 8;
 constexpr Index kLongArray = 1 << 15;
-constexpr Index kWeightOfATrial = 1 << 11;
-
-/// Bands, or words of memory: what looking at a plane takes.
-Index weight_of(const Plane& plane) {
-  const auto* slabs = slabs_of(plane);
-  if (!slabs) return plane.bytes() / 8 + 16;
-  Index weight = 16;
-  for (const Slab& slab : *slabs) weight += 1 + std::ssize(slab.bands);
-  return weight;
-}
+constexpr Index kLeastWeight = 16, kWeightOfATrial = 1 << 11;  // as weight_of() counts
 
 bool opens(const Step& step) {
   return std::holds_alternative<step::Prefix>(step.rule) ||
@@ -44,7 +35,7 @@ void join(std::vector<Index>& values, const std::vector<Index>& more) {
   }
 }
 
-/// All other forms of one step that edges suggest.
+/// All variations of one step that the edges suggest.
 class Forms {
  public:
   Forms(const Extent& extent, const Edges& edges) : extent_(extent), edges_(edges) {}
@@ -59,7 +50,7 @@ class Forms {
     return std::move(out_);
   }
 
-  /// Steps that a chain may lack, those of the heaviest edges first.
+  /// Steps that a chain may lack, those at the heaviest edges first.
   std::vector<Step> new_steps() {
     out_.clear();
     for (std::size_t i = 0; i < std::max(edges_.keys.size(), edges_.diagonals.size()); ++i) {
@@ -88,7 +79,7 @@ class Forms {
     if (next <= extent_.keys) out_.push_back({step::Global{{{edge, next}}}});
   }
 
-  /// The nearest edge of keys past this one.
+  /// The next edge of keys after this one.
   Index next_edge(Index edge) const {
     Index next = extent_.keys + 1;
     for (const Index other : edges_.keys) {
@@ -130,7 +121,7 @@ class Forms {
     }
   }
 
-  /// More chunks than this would take longer than all else.
+  /// With more chunks than this, it would take longer than everything else.
   void add_chunk(Index size, Index offset) {
     constexpr Index kMostChunks = 1 << 13;
     if (size > 0 && extent_.keys / size <= kMostChunks) out_.push_back({step::Chunk{size, offset}});
@@ -183,7 +174,7 @@ class Forms {
     }
     out_.push_back({std::move(rule)});
   }
-  /// One document longer or shorter, left out or put in, and all after it moved.
+  /// One document longer or shorter, dropped or added, with all later ones moved.
   void add_tails(const step::DocumentLengths& rule) {
     constexpr std::size_t kMostDocuments = 24;
     if (rule.lengths.size() > kMostDocuments) return;
@@ -198,7 +189,7 @@ class Forms {
       }
     }
   }
-  /// A border at an edge or beside it.
+  /// True when the border is at an edge or next to one.
   bool near(Index border) const {
     return std::ranges::find(edges_.keys, border) != edges_.keys.end();
   }
@@ -300,7 +291,7 @@ class Search {
   }
 
   std::vector<Fitted> run(const Chain& start) {
-    if (is_bulky(start)) left_ = 1;  // it is measured, not bent
+    if (is_bulky(start)) left_ = 1;  // it is measured but not varied
     Fitted first{start, {}, 0, 0};
     for (std::size_t i = 0; i < start.size(); ++i) first.from.push_back(static_cast<Index>(i));
     if (!measure(first)) return {};
@@ -315,7 +306,7 @@ class Search {
   }
 
  private:
-  /// Arrays so long that each chain with them is dear.
+  /// True for arrays so long that applying a chain with them is costly.
   bool is_bulky(const Chain& chain) const {
     return std::max(extent_.queries, extent_.keys) > kLongArray && has_arrays(chain);
   }
@@ -325,8 +316,8 @@ class Search {
     --left_;
     const PlanePtr plane = made(one.chain, extent_);
     if (!plane) return false;
-    left_ -= weight_of(*plane) / kWeightOfATrial;
-    one.residue = combine(Op::kXor, plane, fit_.target)->count();
+    left_ -= (kLeastWeight + weight_of(*plane)) / kWeightOfATrial;
+    one.residue = differing_cells(plane, fit_.target);
     one.bits = fit_.bits(one);
     return true;
   }
@@ -365,7 +356,7 @@ class Search {
     for (const Step& step : hints_) insert(state, step);
     const bool bent = !next_.empty();
     for (std::size_t i = 0; i < state.chain.size(); ++i) remove(state, i);
-    if (bent) return;  // what is there already is bent first
+    if (bent) return;  // existing steps are varied first
     for (const Step& step : forms.new_steps()) insert(state, step);
   }
 
@@ -388,8 +379,8 @@ class Search {
       if (alike && !(step == state.chain[i])) replace(state, i, step);
     }
   }
-  /// Steps that keep commute, and so do steps that open: a step comes before or after all of a
-  /// kind.
+  /// Closing steps commute, and so do opening steps, so a new step is never tried right after a
+  /// step of its own kind.
   void insert(const Fitted& state, const Step& step) {
     for (std::size_t i = 0; i <= state.chain.size() && left_ > 0; ++i) {
       const bool same_before = i > 0 && opens(state.chain[i - 1]) == opens(step);
@@ -433,7 +424,7 @@ PlanePtr made(const Chain& chain, const Extent& extent) {
 Index affordable_trials(const Plane& plane) {
   constexpr Index kLargeCells = Index{1} << 24;
   const Index work = Index{1} << (plane.queries() * plane.keys() > kLargeCells ? 20 : 22);
-  return std::clamp<Index>(work / weight_of(plane), 12, 2000);
+  return std::clamp<Index>(work / (kLeastWeight + weight_of(plane)), 12, 2000);
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -1,6 +1,6 @@
-// A chain bent until it gives a plane but for a few cells: numbers move to where the plane has
-// edges, steps come, go and are taken over from other chains, as long as what is told gets shorter;
-// private to inspect.
+// Varies a chain until it gives a plane except for a few cells: numbers move to edges of the plane,
+// and steps are added, removed, or taken over from other chains, as long as the description gets
+// shorter; private to inspect.
 #pragma once
 
 #include <functional>
@@ -10,19 +10,19 @@
 #include "maskctl/inspect/description.h"
 #include "maskctl/mask/plane.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
-/// A chain made from another one.
+/// A chain derived from another one.
 struct Fitted {
   Chain chain;
-  std::vector<Index> from;  // which step of the other each step was; -1 for one that came in
-  Index bits = 0;           // of the chain, as `Fit::bits` counts them
-  Index residue = 0;        // cells that the chain gives otherwise than the plane
+  std::vector<Index> from;  // the step that each step was in the other; -1 for a new one
+  Index bits = 0;           // description length of the chain, by `Fit::bits`
+  Index residue = 0;        // cells in which the chain differs from the plane
 };
 
 struct Fit {
   PlanePtr target;
-  /// What it takes to tell a chain; `chain` and `from` are set.
+  /// The description length of a chain; `chain` and `from` are set.
   std::function<Index(const Fitted&)> bits;
   /// Chains whose steps may be taken over.
   std::vector<Chain> hints;
@@ -30,14 +30,14 @@ struct Fit {
   Index trials = 2000;
 };
 
-/// Every chain that was the best after some number of edits, the shortest description first; the
-/// last is `start` itself. Never empty.
+/// Every chain that was the best after some number of edits, the shortest description first;
+/// includes `start` itself. Never empty.
 std::vector<Fitted> fitted(const Fit& fit, const Chain& start);
 
-/// What the chain gives, applied to an all-open plane; null where a number is out of range.
+/// The chain applied to an all-open plane; null when a number is out of range.
 PlanePtr made(const Chain& chain, const Extent& extent);
 
-/// How often a chain may be applied to a plane like this one within a moment.
+/// How many chains can be applied to a plane like this one in a moment.
 Index affordable_trials(const Plane& plane);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

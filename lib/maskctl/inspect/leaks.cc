@@ -18,7 +18,7 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kMostCounts = Index{1} << 20;  // of document pairs that are looked at
+constexpr Index kMostCounts = Index{1} << 20;  // the most document pairs that are examined
 
 Tensor ids_of_segments(const Tensor& array) {
   if (array.rank() != 1 && array.rank() != 2) {
@@ -39,7 +39,7 @@ Tensor ids_of_cu_seqlens(const Tensor& array, Index tokens) {
   const auto ends = as_int64(array, "cu_seqlens");
   if (ends.front() != 0 || !std::ranges::is_sorted(ends)) {
     throw Error(Errc::kInvalidArgument,
-                "cu_seqlens start with 0 and never fall; maskctl check "
+                "cu_seqlens start with 0 and never decrease; maskctl check "
                 "--cu-seqlens names the entry");
   }
   if (ends.back() > tokens) {
@@ -64,7 +64,7 @@ Tensor ids_of(const DocumentSource& source, const Tensor& array, Index tokens) {
                                         name(source.form), ids.extent(1), tokens));
 }
 
-/// A plane for each batch of the ids.
+/// Makes a plane for each batch of the ids.
 template <typename MakePlane>
 Mask per_batch(const Tensor& ids, Index queries, Index keys, const MakePlane& make) {
   return Mask::make(ids.extent(0), 1, queries, keys,
@@ -81,14 +81,14 @@ bool holds_padding(const Tensor& ids, std::int32_t pad_id) {
   return std::ranges::find(ids.as<std::int32_t>(), pad_id) != ids.as<std::int32_t>().end();
 }
 
-/// How many runs of equal ids there are.
+/// The number of runs of equal ids.
 Index stretches(std::span<const std::int32_t> ids) {
   Index out = ids.empty() ? 0 : 1;
   for (std::size_t i = 1; i < ids.size(); ++i) out += ids[i] != ids[i - 1];
   return out;
 }
 
-/// Where they begin, and the end.
+/// Where these runs begin, and the end.
 std::vector<Index> borders(std::span<const std::int32_t> ids) {
   std::vector<Index> out;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -98,7 +98,7 @@ std::vector<Index> borders(std::span<const std::int32_t> ids) {
   return out;
 }
 
-/// Open cells of stretches of queries and keys of two documents.
+/// Open cells between a stretch of queries and a stretch of keys of different documents.
 struct PairCells {
   Index count = 0;
   Index batch = 0, head = 0;  // the first head of the plane
@@ -108,7 +108,7 @@ struct PairCells {
   auto pair() const { return std::tuple(batch, q, kv); }
 };
 
-/// Cells by pair of documents, counted stretch by stretch.
+/// Counts cells by pair of documents, stretch by stretch.
 class PairCounts {
  public:
   explicit PairCounts(const Documents& ids) : ids_(ids) {}
@@ -138,7 +138,7 @@ class PairCounts {
     return true;
   }
 
-  /// Sums of all that was added, but for `first`; `mask` holds the planes.
+  /// Fills in the sums over all planes that were added, except `first`; `mask` holds the planes.
   void finish(const Mask& mask, Leaks& out) {
     merge();
     out.padding_queries = padding_queries_;
@@ -157,7 +157,7 @@ class PairCounts {
     }
   }
 
-  /// The lowest cell across documents of all that was added.
+  /// The lowest cell between documents in all planes that were added.
   std::optional<Cell> first(const Mask& mask) const {
     if (first_.count == 0) return std::nullopt;
     const auto k_ids = ids_of_batch(ids_.kv, first_.batch);
@@ -188,7 +188,7 @@ class PairCounts {
     }
   }
 
-  /// One entry for each pair, at its first stretch.
+  /// Merges entries such that each pair has one, at its first stretch.
   void merge() {
     std::ranges::stable_sort(cells_, {}, &PairCells::pair);
     std::size_t last = 0;
@@ -203,13 +203,13 @@ class PairCounts {
   }
 
   const Documents& ids_;
-  std::vector<PairCells> cells_;  // across documents
-  PairCells first_;               // without cells: none yet
+  std::vector<PairCells> cells_;  // cells between documents
+  PairCells first_;               // no cells means none yet
   Index padding_queries_ = 0, padding_keys_ = 0;
   Index looked_at_ = 0;
 };
 
-/// Each distinct plane of each batch once; false when there are too many stretches.
+/// Adds each distinct plane of each batch once; false when there are too many stretches.
 bool count_planes(const Mask& mask, Index batch, PairCounts& counts) {
   for (Index b = 0; b < batch; ++b) {
     std::map<std::uint32_t, std::pair<Index, Index>> heads;  // plane -> first head, how many
@@ -223,12 +223,13 @@ bool count_planes(const Mask& mask, Index batch, PairCounts& counts) {
   return true;
 }
 
-/// Sums without looking at stretches: closed forms of planes that clip shared lists of keys.
+/// The sums without visiting stretches, from closed forms of planes that clip shared lists of keys.
 void sum_up(const Mask& mask, const Documents& documents, Leaks& out) {
   const LeakMasks masks = leak_masks(mask, documents);
   const Mask inside = zip(Op::kAnd, masks.real, masks.same);
   const auto cells = [batch = inside.batch()](const Mask& part) {
-    return part.batch() == batch ? part.count() : part.count() * batch;  // of 1 batch for all
+    return part.batch() == batch ? part.count()
+                                 : part.count() * batch;  // a single batch counts for all
   };
   const Index of_real_queries = cells(masks.real_query), of_real = cells(masks.real);
   out.padding_queries = cells(mask) - of_real_queries;
@@ -237,7 +238,7 @@ void sum_up(const Mask& mask, const Documents& documents, Leaks& out) {
   if (out.cross > 0) out.first = first_cell(zip(Op::kSub, masks.real, masks.same));
 }
 
-/// Of a mask and documents; 1 on either side serves all.
+/// The common batch count of a mask and documents; a batch of 1 on either side serves all.
 Index common_batch(const Mask& mask, const Documents& documents) {
   Index out = mask.batch();
   for (const Index batch : {documents.q.extent(0), documents.kv.extent(0)}) {

@@ -1,4 +1,4 @@
-// Findings in arrays of documents and positions, and in what reading saw.
+// Findings in arrays of documents and positions, and in what reading noticed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace maskctl {
 namespace {
 
-/// Rows of an array [S] or [B,S].
+/// The rows of an array [S] or [B,S].
 struct IdRows {
   std::vector<std::int64_t> values;
   Index batch = 0, length = 0;
@@ -32,13 +32,13 @@ IdRows rows_of(const Tensor& array, const char* what) {
   return {as_int64(array, what), array.rank() == 1 ? 1 : array.extent(0), length};
 }
 
-/// Counts what one rule finds; only the first place is told.
+/// Counts the findings of one rule and describes the first one.
 struct Tally {
   Index count = 0;
-  Where first;
-  std::string text;  // of the first
+  Location first;
+  std::string text;  // describes the first
 
-  /// `say` makes the text of the first place.
+  /// `say` makes the text for the first place.
   template <typename Say>
   void add(Index batch, std::size_t entry, const Say& say) {
     if (count++ > 0) return;
@@ -79,7 +79,7 @@ void lint_ends(const std::vector<std::int64_t>& ends, std::optional<Index> token
   empty.report("cu-empty-document", out);
 }
 
-/// Which ids were added before: a flag for each where they lie close, else a hashed set.
+/// Ids seen so far: a flag per id if they lie close together, else a hash set.
 class SeenIds {
  public:
   explicit SeenIds(std::span<const std::int64_t> ids) {
@@ -89,7 +89,7 @@ class SeenIds {
     const auto width = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
     if (width < 4 * ids.size() + 1024) flags_.resize(static_cast<std::size_t>(width) + 1);
   }
-  /// False when the id was there.
+  /// False when the id had been added already.
   bool add(std::int64_t id) {
     if (flags_.empty()) return hashed_.insert(id).second;
     std::uint8_t& flag = flags_[static_cast<std::size_t>(id - low_)];
@@ -102,16 +102,16 @@ class SeenIds {
   std::unordered_set<std::int64_t> hashed_;
 };
 
-/// Stretches of an id that an earlier stretch had.
+/// Counts stretches whose id already had an earlier stretch.
 void find_returns(std::span<const std::int64_t> ids, Index batch, std::int32_t pad_id, Tally& out) {
   SeenIds seen(ids);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] == pad_id || (i > 0 && ids[i] == ids[i - 1]) || seen.add(ids[i])) continue;
-    out.add(batch, i, [&] { return fmt::format("segment id {} comes back", ids[i]); });
+    out.add(batch, i, [&] { return fmt::format("segment id {} recurs", ids[i]); });
   }
 }
 
-/// Zeros at the end of a row whose other ids are greater.
+/// Finds zeros at the end of a row whose other ids are greater.
 void find_zero_tail(std::span<const std::int64_t> ids, Index batch, std::int32_t pad_id,
                     Tally& out) {
   if (pad_id == 0 || ids.empty() || ids.back() != 0) return;
@@ -124,7 +124,7 @@ void find_zero_tail(std::span<const std::int64_t> ids, Index batch, std::int32_t
   });
 }
 
-/// A position after another one; below 0 there is none.
+/// Checks a position against the previous one; a negative `before` means there is none.
 void judge_position(std::int64_t before, std::int64_t at, Index batch, std::size_t entry,
                     Tally& start, Tally& jump) {
   if (at <= 0 || (before >= 0 && at == before + 1)) return;

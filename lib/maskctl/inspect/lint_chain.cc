@@ -1,4 +1,4 @@
-// Findings in steps: what each does to the mask that the ones before it made.
+// Findings in steps: what each does to the mask made by the steps before it.
 #include <fmt/format.h>
 
 #include "maskctl/inspect/lint.h"
@@ -10,10 +10,10 @@ namespace {
 template <typename T, typename... Others>
 constexpr bool is_one_of = (std::is_same_v<T, Others> || ...);
 
-/// Comparing each step with all before it; longer chains are only searched for idle steps.
+/// Each step is compared with all before it; longer chains are only searched for idle steps.
 constexpr std::size_t kMostPairs = 64;
 
-/// Steps that can only close cells.
+/// True for steps that can only close cells.
 bool only_closes(const Step& step) {
   return std::visit(
       []<typename Rule>(const Rule& rule) {
@@ -55,8 +55,8 @@ bool same_shape(const Mask& a, const Mask& b) {
          fits(a.heads(), b.heads());
 }
 
-Where step_at(std::size_t number) {
-  Where where;
+Location step_at(std::size_t number) {
+  Location where;
   where.step = static_cast<Index>(number) + 1;
   return where;
 }
@@ -80,7 +80,7 @@ class ChainLint {
   }
 
  private:
-  /// A step that closed cells; which, is made when a later one opens some.
+  /// A step that closed cells; `which` cells is computed when a later step opens some.
   struct Closed {
     std::size_t step;
     Mask before, after;
@@ -90,7 +90,7 @@ class ChainLint {
     const bool moved = std::holds_alternative<step::Slice>(chain_[i].rule) ||
                        std::holds_alternative<step::KvLengths>(chain_[i].rule);
     if (moved || !same_shape(before, after)) {
-      closed_.clear();  // cells have other places from here on
+      closed_.clear();  // from here on cells are at other places
       opened_ = true;
       return;
     }
@@ -116,7 +116,7 @@ class ChainLint {
       const Mask reopened = zip(Op::kAnd, opened, zip(Op::kSub, earlier.before, earlier.after));
       const Index cells = reopened.count();
       if (cells == 0) continue;
-      Where where = step_at(i);
+      Location where = step_at(i);
       const auto at = first_cell(reopened);
       where.batch = at->batch;
       where.head = at->head;

@@ -1,4 +1,4 @@
-// Findings in the mask itself: polarity, alignment, rows without keys; and against documents.
+// Findings in the mask itself: polarity, alignment, rows without keys; and in its documents.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,22 +8,23 @@
 #include "maskctl/inspect/row_safety.h"
 #include "maskctl/inspect/stats_parts.h"
 #include "maskctl/mask/bands.h"
+#include "maskctl/mask/row_keys.h"
 
 namespace maskctl {
 namespace {
 
 constexpr BlockSize kKernelBlock{128, 128};
-constexpr std::size_t kMostRanges = 4096;  // of empty rows whose columns are looked at
+constexpr std::size_t kMostRanges = 4096;  // the most ranges of empty rows whose columns are read
 
 std::string cells_text(Index cells) {
   return fmt::format("{} cell{}", cells, cells == 1 ? "" : "s");
 }
 std::string rows_text(Index rows) { return fmt::format("{} row{}", rows, rows == 1 ? "" : "s"); }
 
-/// Rows of all planes that a rule finds.
+/// Counts the rows that a rule finds, over all planes.
 struct RowTally {
   Index count = 0;
-  Where first;
+  Location first;
 
   void add(Index batch, Index head, Index query, Index rows) {
     if (count == 0) first = {batch, head, query, {}, {}, {}};
@@ -41,9 +42,9 @@ bool holds_all(const PlanePtr& plane, const PlanePtr& region) {
   return combine(Op::kSub, region, plane)->count() == 0;
 }
 
-/// All later keys are open and queries do not see themselves; or the greater part is open, and most
-/// queries do not. Where queries are the last tokens, the first of the two alone tells: masks of
-/// ranks and of drafts lie in other ways.
+/// All later keys are open and queries do not see themselves; or most cells are open and most
+/// queries do not see themselves. If the queries are the last tokens, only the first condition
+/// counts: masks of ranks and of drafts have other shapes.
 bool looks_inverted_diagonal(const PlanePtr& plane) {
   const Index shift = plane->keys() - plane->queries();
   if (plane->queries() < 2 || shift < 0) return false;
@@ -56,7 +57,7 @@ bool looks_inverted_diagonal(const PlanePtr& plane) {
   return 2 * plane->count() > plane->queries() * plane->keys() && 2 * selves < plane->queries();
 }
 
-/// Queries see themselves and later keys, and hardly any earlier one: a causal mask turned round.
+/// Queries see themselves and later keys, but hardly any earlier key: a transposed causal mask.
 bool looks_transposed(const PlanePtr& plane) {
   if (plane->queries() != plane->keys()) return false;
   const PlanePtr past = diagonals(*plane, -kUnbounded, -1),
@@ -66,11 +67,12 @@ bool looks_transposed(const PlanePtr& plane) {
   return 2 * before < past->count() && holds_all(plane, diagonals(*plane, 0, kUnbounded));
 }
 
-/// Closed is one square from the first token on, as the valid part of a padded sequence.
+/// The closed cells form one square from the first token on, like the valid part of a padded
+/// sequence.
 bool looks_inverted_padding(const PlanePtr& plane) {
   const Index tokens = plane->keys();
   if (plane->queries() != tokens || tokens < 2) return false;
-  Index valid = 0;  // leading closed keys of query 0
+  Index valid = 0;  // number of leading closed keys of query 0
   plane->rows({0, 1}, [&](Range, const Keys& keys) { valid = first_open_key(keys); });
   if (valid <= 0) return false;
   const PlanePtr square = rectangle(tokens, tokens, {0, valid}, {0, valid});
@@ -78,11 +80,11 @@ bool looks_inverted_padding(const PlanePtr& plane) {
          combine(Op::kAnd, plane, square)->count() == 0;
 }
 
-/// A rule that looks at one plane after the other. `say(planes, all)` makes its text.
+/// Runs a rule that examines one plane after the other. `say(planes, all)` makes its text.
 template <typename Suspect, typename Say>
 void lint_planes(std::string_view id, const Mask& mask, const std::vector<PlanePlace>& places,
                  const Suspect& suspect, const Say& say, Findings& out) {
-  Where first;
+  Location first;
   Index planes = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i].times == 0 || !suspect(mask.distinct()[i])) continue;
@@ -118,12 +120,12 @@ void lint_direction(const Mask& mask, const std::vector<PlanePlace>& places, Fin
       out);
 }
 
-/// Rows that see every key in a mask that is causal but for them; the last row does by right.
+/// Rows that see every key of a mask that is otherwise causal, not counting the last row.
 std::vector<Range> opened_rows(const PlanePtr& plane) {
   const Index tokens = plane->keys();
   std::vector<Range> full;
   if (plane->queries() != tokens || tokens < 3) return full;
-  plane->sizes({0, tokens - 1}, [&](Range rows, const Plane::RowSize& size) {
+  plane->row_sizes({0, tokens - 1}, [&](Range rows, const Plane::RowSize& size) {
     if (size.keys == tokens) full.push_back(rows);
   });
   PlanePtr rest = plane;
@@ -134,7 +136,7 @@ std::vector<Range> opened_rows(const PlanePtr& plane) {
   return causal && rest->count({0, tokens - 1}, {0, tokens}) > 0 ? full : std::vector<Range>{};
 }
 
-/// Padding that sees all keys, as older Hugging Face masks have it, and other rows that do.
+/// Padding rows that see all keys, as in older Hugging Face masks, and other such rows.
 void lint_opened_rows(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
   RowTally padding, others;
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -143,7 +145,7 @@ void lint_opened_rows(const Mask& mask, const std::vector<PlanePlace>& places, F
     Index open = 0;
     for (const Range& rows : full) open += rows.size();
     for (const Range& rows : full) {
-      // A column that opened rows and the last one alone see belongs to padding.
+      // A column that only opened rows and the last row see belongs to padding.
       const Index seen = plane->count({0, plane->queries()}, rows) - open * rows.size();
       (seen == 0 ? padding : others)
           .add(places[i].batch, places[i].head, rows.begin, rows.size() * places[i].times);
@@ -163,7 +165,7 @@ void lint_opened_rows(const Mask& mask, const std::vector<PlanePlace>& places, F
   }
 }
 
-/// In no head and no batch entry does the only query see another key than the first.
+/// A single query that sees only the first key, in every head and batch entry.
 void lint_decode(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
   const Index keys = mask.keys();
   const bool first_alone = std::ranges::all_of(mask.distinct(), [keys](const PlanePtr& plane) {
@@ -182,10 +184,10 @@ void lint_alignment(const Mask& mask, const std::vector<PlanePlace>& places, Fin
   if (queries == 1) return lint_decode(mask, places, out);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const PlanePtr& plane = mask.distinct()[i];
-    // The last query at the diagonal tells a causal mask from one that is merely short.
+    // If the last query reaches the diagonal, the mask is causal and not merely short.
     if (plane->count({queries - 1, queries}, {queries - 1, queries}) == 0) continue;
     if (!holds_all(diagonals(*plane, -kUnbounded, 0), plane)) continue;
-    const Where where{places[i].batch, places[i].head, 0, {}, {}, {}};
+    const Location where{places[i].batch, places[i].head, 0, {}, {}, {}};
     const Index seen = plane->count({0, 1}, {0, keys});
     out.push_back({&lint_rule("top-left"),
                    fmt::format("query 0 of {} sees {} of {} keys, and keys from {} on are seen by "
@@ -196,18 +198,18 @@ void lint_alignment(const Mask& mask, const std::vector<PlanePlace>& places, Fin
   }
 }
 
-/// Batch entries, or heads, that see nothing while others see something.
+/// Batch entries or heads that see nothing while others see something.
 void lint_empty_planes(const Mask& mask, const std::vector<PlanePlace>& places, Findings& out) {
   lint_planes(
       "plane-empty", mask, places, [](const PlanePtr& plane) { return plane->count() == 0; },
       [](const std::string& where) { return "no cell is open " + where; }, out);
 }
 
-/// Which of the empty rows are padding: their own columns are empty too.
+/// Which of the empty rows are padding, that is, have empty columns too.
 std::vector<bool> own_columns_empty(const Plane& plane, const std::vector<Range>& ranges) {
   std::vector<bool> out(ranges.size(), false);
   if (plane.queries() != plane.keys()) {
-    // Of other sequences than the keys: the last queries are padding where no key is.
+    // Queries and keys are different sequences: the last queries are padding if no key is.
     if (!ranges.empty()) out.back() = ranges.back().end == plane.queries();
     return out;
   }
@@ -224,7 +226,7 @@ std::vector<bool> own_columns_empty(const Plane& plane, const std::vector<Range>
   return out;
 }
 
-/// f(rows, padding) for the parts of the ranges that are padding and those that are not.
+/// Calls f(rows, padding) for the parts of the ranges that are padding and for those that are not.
 template <typename F>
 void each_part(const std::vector<Range>& ranges, std::span<const std::int32_t> ids,
                std::int32_t pad_id, const F& f) {
@@ -239,7 +241,7 @@ void each_part(const std::vector<Range>& ranges, std::span<const std::int32_t> i
   }
 }
 
-/// Empty rows of each plane, told apart by documents, or without them by empty columns.
+/// Empty rows of each plane, divided by documents, or without documents by empty columns.
 class EmptyRows {
  public:
   EmptyRows(const Mask& mask, const Documents* documents, bool gives_nan)
@@ -270,7 +272,7 @@ class EmptyRows {
   void add(Index b, Index h, std::uint32_t plane) {
     const std::vector<Range>& ranges = ranges_[plane];
     if (!ranges.empty() && ranges[0].size() == mask_.queries())
-      return;  // told by lint_empty_planes
+      return;  // reported by lint_empty_planes
     const auto put = [&](Range rows, bool padding) {
       const bool left = padding && rows.begin == 0 && gives_nan_;
       (left ? of_left_padding_ : padding ? of_padding_ : real_).add(b, h, rows.begin, rows.size());
@@ -304,10 +306,10 @@ void lint_first_block(const Mask& mask, const std::vector<PlanePlace>& places, F
                  rows.first, rows.count});
 }
 
-/// Rows of documents that see keys, but none that is in a document.
+/// Rows of documents that see only padding keys.
 void lint_only_padding(const Documents& documents, const LeakMasks& masks, Findings& out) {
   RowTally rows;
-  std::map<std::uint32_t, std::vector<Range>> without;  // real keys, by plane
+  std::map<std::uint32_t, std::vector<Range>> without;  // rows without keys in documents, by plane
   for (Index b = 0; b < masks.real.batch(); ++b) {
     for (Index h = 0; h < masks.real.heads(); ++h) {
       const Plane& all = *masks.real_query.plane(b, h);
@@ -328,7 +330,7 @@ void lint_only_padding(const Documents& documents, const LeakMasks& masks, Findi
                  rows.first, rows.count});
 }
 
-Where at_first(const Mask& cells) {
+Location at_first(const Mask& cells) {
   const auto at = first_cell(cells);
   return {at->batch, at->head, at->query, at->key, {}, {}};
 }
@@ -376,7 +378,7 @@ Findings lint_mask(const Mask& given, const Documents* documents, bool gives_nan
   lint_alignment(mask, places, out);
   lint_empty_planes(mask, places, out);
   if (documents && documents->q.extent(0) != 1 && documents->q.extent(0) != mask.batch()) {
-    documents = nullptr;  // a row that is padding in one batch is none in another
+    documents = nullptr;  // a row may be padding in one batch and not in another
   }
   EmptyRows(mask, documents, gives_nan).report(out);
   lint_first_block(mask, places, out);

@@ -10,13 +10,13 @@
 namespace maskctl {
 namespace {
 
-/// More unexplained cells than one of so many are a pattern of their own; sooner where the steps
-/// have arrays, which bend round what they should not explain.
+/// If more than one in so many cells is unexplained, they are a pattern of their own. The limit is
+/// stricter for steps with arrays, which can bend around cells that they should not explain.
 constexpr Index kMostOfNumbers = 64, kMostOfArrays = 1024;
-constexpr Index kAlways = 2;  // few enough in any mask
+constexpr Index kAlways = 2;  // this few are exceptions in any mask
 constexpr std::size_t kListed = 4;
 
-/// Steps whose arguments are a few numbers.
+/// True for steps whose arguments are a few numbers.
 bool is_plain(const Chain& chain) {
   return std::ranges::all_of(chain, [](const Step& step) {
     if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) return is_plain(scoped->chain);
@@ -41,8 +41,8 @@ bool hides_selves(const Mask& mask) {
   });
 }
 
-/// Many cells share few rows or columns: a rule of their own, as global tokens or a prefix inside
-/// documents, not cells that went astray.
+/// True when many cells share few rows or columns: then they follow a rule of their own, such as
+/// global tokens or a prefix inside documents, and are not stray cells.
 bool is_crowded(const Residue& residue) {
   if (residue.cells <= 8) return false;
   const auto lines = [&](Index Cell::*coordinate) {
@@ -53,7 +53,7 @@ bool is_crowded(const Residue& residue) {
   return 2 * std::min(lines(&Cell::query), lines(&Cell::key)) < residue.first.size();
 }
 
-/// "17,3; 17,4 and 12 more"; batch and head where they are not 0.
+/// For example "17,3; 17,4 and 12 more"; batch and head are named if they are not 0.
 std::string cells_text(const Residue& residue) {
   std::string out;
   const std::size_t listed = std::min(residue.first.size(), kListed);
@@ -90,7 +90,7 @@ Findings lint_pattern(const Recognised& found, const std::string& words, const s
     return out;
   const Cell& at = found.residue.first.front();
   out.push_back({&lint_rule("nearly"),
-                 fmt::format("{}{} but for {} cell{}: {}", words,
+                 fmt::format("{}{} except for {} cell{}: {}", words,
                              words == text ? "" : " (" + text + ")", found.residue.cells,
                              found.residue.cells == 1 ? "" : "s", cells_text(found.residue)),
                  {at.batch, at.head, at.query, at.key, {}, {}},

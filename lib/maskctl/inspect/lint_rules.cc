@@ -1,4 +1,4 @@
-// The table of findings.
+// The table of lint rules.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "take the cumulative sum of lengths that are at least 0"},
     {"cu-total", kError, "cu_seqlens do not end at the number of tokens",
      "tokens past the last end are not computed and keep what the buffer held; an end past the "
-     "tokens reads foreign memory",
+     "tokens reads memory outside the array",
      "make the last entry the number of tokens; give padding a document of its own"},
     {"cu-dtype", kWarning, "cu_seqlens are not int32",
      "flash-attention refuses them; kernels that take a raw pointer read int64 as pairs of int32",
@@ -38,9 +38,9 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "may not agree (seq --keep-empty)",
      "drop repeated entries, unless they pad the array to a fixed size"},
     // Segment ids and position ids.
-    {"segments-return", kWarning, "a segment id comes back after another one",
+    {"segments-return", kWarning, "a segment id recurs after another one",
      "ids mean one document in two parts to dense and Flex masks, but two documents to anything "
-     "that goes by cu_seqlens (varlen kernels)",
+     "that follows cu_seqlens (varlen kernels)",
      "sort the tokens by document or give the second part an id of its own"},
     {"segments-zero-tail", kNote, "segment ids end in zeros that are not the pad id",
      "0 at the end is how Hugging Face and LLaMA-Factory mark padding; here it is a document, so "
@@ -48,7 +48,7 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "give --pad-id 0, or write the pad id"},
     {"positions-start", kWarning, "a document does not start at position 0",
      "rotary embeddings see a shifted document, and tools that find documents by position 0 join "
-     "it to the one before",
+     "it to the previous one",
      "restart position ids at 0 in each document"},
     {"positions-jump", kWarning, "position ids jump or repeat inside a row",
      "each jump reads as a new document where documents come from position ids; multi-axis (mRoPE) "
@@ -85,7 +85,7 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "a causal mask with its axes exchanged; each token is predicted from what follows it, and the "
      "last sees itself alone",
      "exchange queries and keys, or -t not where closed and open were exchanged"},
-    {"nearly", kWarning, "a few steps make the mask but for some cells",
+    {"nearly", kWarning, "a few steps make the mask except for some cells",
      "single cells of a regular mask are rarely meant: an index that is off by one, a cell written "
      "by hand, a leak between documents",
      "recognise prints the steps; compare with diff, or make the mask from the steps"},
@@ -129,7 +129,7 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "do not promise safe rows for this mask; check --expect row-safe:block=N"},
     // The mask against documents.
     {"document-leak", kError, "queries see keys of other documents",
-     "training on packed batches mixes documents; the loss still falls, so nothing tells",
+     "training on packed batches mixes documents; the loss still falls, so nothing shows it",
      "close what crosses documents: -t doc:SRC"},
     {"padding-attended", kWarning, "queries of documents see keys that are padding",
      "padding keys take part in the softmax and change every output of the row",
@@ -138,7 +138,7 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "harmless when their outputs are dropped, but they cost work and must not reach the loss",
      "nothing, if the loss ignores padding"},
     {"rows-only-padding", kError, "queries of documents see nothing but padding",
-     "the output is a mean over padding values: neither NaN nor 0, so nothing tells",
+     "the output is a mean over padding values: neither NaN nor 0, so nothing shows it",
      "close padding keys and open the token itself"},
     // Steps.
     {"step-no-op", kWarning, "a step changes nothing",
@@ -171,7 +171,7 @@ const LintRule& lint_rule(std::string_view id) {
   return *found;
 }
 
-std::string to_text(const Where& where) {
+std::string to_text(const Location& where) {
   std::string out;
   const auto add = [&out](std::string_view label, const std::optional<Index>& value) {
     if (value) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", label, *value);

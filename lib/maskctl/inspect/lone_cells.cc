@@ -7,11 +7,11 @@
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/mask/bands.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
-constexpr Index kMostCells = Index{1} << 28;      // read as bits
-constexpr Index kReadFromBands = Index{1} << 22;  // from here on bands tell which rows to read
+constexpr Index kMostCells = Index{1} << 28;      // the most that are read as bits
+constexpr Index kReadFromBands = Index{1} << 22;  // above this, bands select the rows to read
 constexpr std::size_t kMostLone = 48;
 
 struct Place {
@@ -19,7 +19,7 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// Along a row, a column and a diagonal; all seven sets of them, the strictest first.
+/// Bits for row, column and diagonal; all seven sets of these lines, the strictest first.
 constexpr std::array<unsigned, 7> kLines = {7, 3, 5, 6, 4, 2, 1};
 constexpr unsigned kRow = 1, kColumn = 2, kDiagonal = 4;
 
@@ -37,12 +37,12 @@ void set_bits(Words& words, Index begin, Index end) {
   }
 }
 
-/// Rows of a plane as bits, three at a time.
+/// Reads the rows of a plane as bits, three at a time.
 class Rows {
  public:
   explicit Rows(const Plane& plane) : plane_(plane), words_(words_of(plane.keys())) {}
 
-  /// f(q, row above, row, row below); no words stand for rows outside the plane.
+  /// Calls f(q, row above, row, row below); rows outside the plane are passed as empty words.
   template <typename F>
   void each(F&& f) {
     Words above, row, below;
@@ -77,12 +77,13 @@ class Rows {
   std::size_t words_;
 };
 
-/// Lone cells by the set of lines along which they are lone, as far as there are few.
+/// Lone cells, by the set of lines along which they are lone, while there are few.
 class Lone {
  public:
   explicit Lone(Index keys) : keys_(keys) {}
 
-  /// No words stand for no row above, or below. A neighbour that is not there counts as differing.
+  /// Empty words mean that there is no row above, or below. A missing neighbour counts as
+  /// differing.
   void look(Index q, const Words& above, const Words& row, const Words& below) {
     const bool at_top = above.empty(), at_bottom = below.empty();
     for (std::size_t w = 0; w < row.size(); ++w) {
@@ -92,7 +93,7 @@ class Lone {
       std::uint64_t by_column = (at_top ? kAll : c ^ above[w]) & (at_bottom ? kAll : c ^ below[w]);
       std::uint64_t by_diagonal =
           (at_top ? kAll : c ^ left(above, w, ~c)) & (at_bottom ? kAll : c ^ right(below, w, ~c));
-      // Without any neighbour on a line a cell cannot stand against them.
+      // A cell without any neighbour on a line cannot be lone along it.
       if (keys_ == 1) by_row = 0;
       if (at_top && at_bottom) by_column = 0;
       if (at_top && w + 1 == row.size()) by_diagonal &= ~(std::uint64_t{1} << ((keys_ - 1) % 64));
@@ -122,7 +123,7 @@ class Lone {
   }
 
  private:
-  /// The neighbours at lower keys, and at higher ones; `outside` beyond the row's ends.
+  /// The neighbours at lower and at higher keys; `outside` is used beyond the ends of the row.
   static std::uint64_t left(const Words& row, std::size_t w, std::uint64_t outside) {
     const std::uint64_t carry = w > 0 ? row[w - 1] >> 63 : outside & 1;
     return row[w] << 1 | carry;
@@ -146,14 +147,14 @@ class Lone {
   std::array<std::vector<Place>, 8> lone_;
 };
 
-/// A large plane of few bands: lone cells are in slabs of one row.
+/// For a large plane of few bands: lone cells are in slabs of one row.
 bool look_at_slabs(const Plane& plane, Lone& lone) {
   constexpr std::size_t kMostRows = 256;
   const auto* slabs = slabs_of(plane);
   if (!slabs) return false;
   std::vector<Index> rows;
   for (const Slab& slab : *slabs) {
-    // A hole or a lone cell of two neighbouring rows ends with them.
+    // A hole or lone cell in two neighbouring rows ends with these rows.
     if (slab.q.size() <= 2) {
       for (Index q = slab.q.begin; q < slab.q.end; ++q) rows.push_back(q);
     }
@@ -197,4 +198,4 @@ std::vector<PlanePtr> without_lone_cells(const PlanePtr& plane) {
   return out;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

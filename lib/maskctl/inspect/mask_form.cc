@@ -15,8 +15,8 @@ std::optional<Index> narrower(std::optional<Index> a, std::optional<Index> b) {
   return std::min(*a, *b);
 }
 
-/// The lengths of documents that lie one after another from the first token on; tokens past the
-/// last may be padding. Nothing where an id comes back or padding lies between.
+/// The lengths of documents that follow one another from the first token on; tokens after the last
+/// may be padding. Nothing when an id recurs or padding lies in between.
 std::optional<std::vector<Index>> lengths_of(const Tensor& ids, std::int32_t pad_id) {
   if (ids.rank() > 1 && ids.extent(0) != 1) return std::nullopt;
   const auto values = as_int32(ids, "ids");
@@ -44,7 +44,7 @@ class Reader {
   MaskForm read(const Chain& chain, const StepName& name);
 
  private:
-  /// "" or why the step has no place.
+  /// Takes the step into the form; returns "" or the reason why it does not fit.
   std::string take(const step::Causal& rule);
   std::string take(const step::Window& rule);
   std::string take(const step::Chunk& rule);
@@ -62,13 +62,14 @@ class Reader {
 
   MaskForm out_;
   StepName name_;
-  Index first_ = 0;            // keys that an or step opened
-  bool causal_after_ = false;  // of them
+  Index first_ = 0;            // keys that an opening step opened
+  bool causal_after_ = false;  // causal came after them
 };
 
 std::string Reader::align(Align given) {
   if (given == Align::kUnset) return "";
-  if (out_.align != Align::kUnset && out_.align != given) return "is aligned unlike another step";
+  if (out_.align != Align::kUnset && out_.align != given)
+    return "is aligned differently from another step";
   out_.align = given;
   return "";
 }
@@ -90,7 +91,7 @@ std::string Reader::take(const step::Causal& rule) {
 std::string Reader::take(const step::Window& rule) {
   if (out_.inside) return "counts over documents, after steps that count inside them";
   if (rule.offsets.array.elements() > 0) return "has an offset for each batch";
-  if (first_ > 0) return "closes what the step before it opened";
+  if (first_ > 0) return "closes keys that the previous step opened";
   if (rule.left) out_.left = narrower(out_.left, *rule.left - rule.offset);
   if (rule.right) out_.right = narrower(out_.right, *rule.right + rule.offset);
   return align(rule.align);
@@ -98,7 +99,7 @@ std::string Reader::take(const step::Window& rule) {
 
 std::string Reader::take(const step::Chunk& rule) {
   if (out_.inside) return "counts over documents, after steps that count inside them";
-  if (first_ > 0) return "closes what the step before it opened";
+  if (first_ > 0) return "closes keys that the previous step opened";
   if (out_.chunk) return "is a second chunk rule";
   out_.chunk = rule.size;
   out_.chunk_offset = rule.offset;
@@ -127,7 +128,7 @@ std::string Reader::take(const step::Document& rule) {
   }
   out_.ids = rule.q;
   if (!rule.shared) out_.kv_ids = kv;
-  return rule.pad_id == -1 ? document() : "has ids of its own for padding";
+  return rule.pad_id == -1 ? document() : "has its own pad id";
 }
 
 std::string Reader::take(const step::DocumentLengths& rule) {
@@ -143,25 +144,25 @@ std::string Reader::take(const step::Within& rule) {
     if (rule.kv_lengths != rule.lengths) out_.kv_lengths = rule.kv_lengths;
   } else {
     const auto lengths = lengths_of(rule.q.array, rule.pad_id);
-    if (!rule.shared || !lengths) return "has ids that are no lengths";
+    if (!rule.shared || !lengths) return "has ids that are not lengths";
     out_.lengths = *lengths;
   }
   const MaskForm inner = Reader().read(rule.chain, name_);
   if (!inner.rest.empty()) return fmt::format("holds {}", inner.rest);
-  if (inner.documents || inner.padded()) return "holds documents or padding of its own";
+  if (inner.documents || inner.padded()) return "contains documents or padding itself";
   const std::string why = document();
   MaskForm form = inner;
   form.documents = true;
   form.inside = true;
   form.lengths = out_.lengths;
   form.kv_lengths = out_.kv_lengths;
-  if (form.kv_lengths.empty()) form.align = Align::kUnset;  // as many queries as keys
+  if (form.kv_lengths.empty()) form.align = Align::kUnset;  // queries and keys are equally many
   out_ = std::move(form);
   return why;
 }
 
 std::string Reader::take(const step::Pad& rule) {
-  if (!rule.is_lengths) return "has flags: lengths are needed";
+  if (!rule.is_lengths) return "has flags, but lengths are required";
   if (out_.padded()) return "is a second padding rule";
   if (out_.documents) return "is padding beside documents";
   const auto lengths = as_int64(rule.valid.array, "lengths");
@@ -174,15 +175,15 @@ std::string Reader::take(const step::Pad& rule) {
 std::string Reader::open(Index n, const NamedArray& each) {
   if (each.array.elements() > 0) return "has a number for each batch";
   if (n == 0) return "";
-  if (out_.documents) return "opens keys of other documents";
-  if (out_.padded()) return "opens keys of padding";
+  if (out_.documents) return "opens keys in other documents";
+  if (out_.padded()) return "opens keys in padding";
   if (causal_after_) return "opens keys that causal closed";
   first_ = std::max(first_, n);
   return "";
 }
 
 void Reader::finish() {
-  // A band is the same inside a document and over all of them, where Q = K as it is here.
+  // When Q = K, as here, a band is the same inside documents as over the whole mask.
   if (out_.documents && !out_.lengths.empty() && !out_.chunk && first_ == 0 && !out_.inside) {
     out_.inside = true;
     out_.align = Align::kUnset;
@@ -231,7 +232,7 @@ Step causal_step(Align align, Index offset) {
   return {std::move(rule)};
 }
 
-/// A side below 0 is a window that is moved, or causal with an offset.
+/// A negative side means a shifted window, or causal with an offset.
 void append_band(const MaskForm& form, Chain& out) {
   const auto& [left, right] = std::pair(form.left, form.right);
   const bool moved = (left && *left < 0) || (right && *right < 0);

@@ -11,25 +11,26 @@
 
 namespace maskctl {
 
-/// ((band and chunk) or key < sinks) and causal and documents and padding, or
-/// ((band and chunk) or key < prefix) and documents and padding. The band: -left <= k - (q +
-/// shift(align)) <= right, nothing = unbounded; causal is right = 0.
+/// ((band and chunk) or key < sinks) and causal and documents and padding, or ((band and chunk) or
+/// key < prefix) and documents and padding. The band is -left <= k - (q + shift(align)) <= right,
+/// where nullopt means unbounded; causal is right = 0.
 struct MaskForm {
   std::optional<Index> left, right;
   Align align = Align::kUnset;
   std::optional<Index> chunk;
   Index chunk_offset = 0;
-  Align chunk_align = Align::kUnset;  // kUnset: rows are counted from the first
-  std::vector<Index> chunk_origins;   // one, or one per batch; empty: 0
+  Align chunk_align = Align::kUnset;  // kUnset: rows count from the first
+  std::vector<Index> chunk_origins;   // one, or one per batch; empty means 0
   Index sinks = 0;                    // first keys, seen by all later queries
   Index prefix = 0;                   // first keys, seen by all queries
   bool documents = false;
-  bool inside = false;                     // all of the above counts inside each document
-  std::vector<Index> lengths, kv_lengths;  // of documents when known; kv_lengths empty: the same
-  NamedArray ids, kv_ids;                  // what named the documents otherwise; kv_ids empty: same
-  std::vector<Index> padding;              // valid keys: one length, or one per batch; empty: all
+  bool inside = false;  // all of the above applies inside each document
+  std::vector<Index> lengths,
+      kv_lengths;              // document lengths, if known; empty kv_lengths mean the same
+  NamedArray ids, kv_ids;      // otherwise the ids; empty kv_ids mean the same
+  std::vector<Index> padding;  // valid keys: one length, or one per batch; empty means all
   bool pad_left = false, pad_queries = false;
-  /// The first step that has no place in this form, and why; empty: the form is the whole mask.
+  /// The first step that does not fit this form, and why; empty when the form is the whole mask.
   std::string rest;
 
   bool causal() const { return right == Index{0}; }
@@ -37,9 +38,9 @@ struct MaskForm {
   bool padded() const { return !padding.empty(); }
 };
 
-/// `name` spells steps in `rest`.
+/// `name` spells the step in `rest`.
 MaskForm mask_form(const Chain& chain, const StepName& name);
-/// The steps of the form in their order. `rest` is left out.
+/// The steps of the form in order, without `rest`.
 Chain chain_of(const MaskForm& form);
 
 }  // namespace maskctl

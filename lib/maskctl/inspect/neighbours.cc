@@ -18,12 +18,12 @@
 namespace maskctl {
 namespace {
 
-constexpr std::size_t kMostOfSteps = 40;  // of kMostNeighbours
+constexpr std::size_t kMostOfSteps = 40;  // of all kMostNeighbours
 constexpr std::size_t kMostNeighbours = 48;
-constexpr std::size_t kMostDocuments = 12;  // that are joined to the next, one at a time
+constexpr std::size_t kMostDocuments = 12;  // each joined to the next in turn
 constexpr Index kMostDenseCells = Index{1} << 26;
 
-/// A step that may stand in another one's place; none: it is left out.
+/// A step that may replace another one; none means that it is left out.
 struct Edit {
   std::string text;
   std::optional<Step> step;
@@ -42,14 +42,14 @@ Align turned(Align align) {
   return align == Align::kBottomRight ? Align::kTopLeft : Align::kBottomRight;
 }
 
-/// Ids with the documents from the n-th on taken for the one before, where the n-th starts.
+/// The ids with document `from` merged into document `to`.
 Tensor joined_ids(const Tensor& ids, std::int32_t from, std::int32_t to) {
   Tensor out = astype(ids, DType::kInt32);
   std::ranges::replace(out.as<std::int32_t>(), from, to);
   return out;
 }
 
-/// All that may stand in the place of one step.
+/// All variations of one step.
 class Edits {
  public:
   Edits(Index queries, Index keys) : keys_(keys), square_(queries == keys) {}
@@ -67,7 +67,7 @@ class Edits {
   }
   void drop(std::string_view what) { out_.push_back({fmt::format("without {}", what), {}}); }
 
-  /// Copies with one number moved; `least`: numbers below it make no step.
+  /// Adds copies with one number moved; numbers below `least` give no step.
   template <typename Rule, typename Number>
   void move(std::string_view what, const Rule& rule, Index least, Number number) {
     for (const Index by : {Index{1}, Index{-1}}) {
@@ -122,7 +122,7 @@ class Edits {
     move("chunk size", rule, 1, [](auto& c) -> Index& { return c.size; });
     move("chunk offset", rule, -kUnbounded, [](auto& c) -> Index& { return c.offset; });
     if (!square_ || rule.offset != 0) return;
-    step::DocumentLengths documents;  // as many of equal length
+    step::DocumentLengths documents;  // the same number, of equal length
     for (Index left = keys_; left > 0; left -= rule.size) {
       documents.lengths.push_back(std::min(left, rule.size));
     }
@@ -130,7 +130,7 @@ class Edits {
   }
   void add(const step::Document& rule) {
     drop("documents");
-    std::vector<std::int32_t> order;  // of documents, as they come first in any row
+    std::vector<std::int32_t> order;  // documents, in order of first appearance in any row
     for (const std::int32_t id : as_int32(rule.q.array, "segment ids")) {
       if (id != rule.pad_id && !std::ranges::count(order, id)) order.push_back(id);
       if (order.size() > kMostDocuments) break;
@@ -223,7 +223,7 @@ class Edits {
   std::vector<Edit> out_;
 };
 
-/// f of every causal and window step, those of some heads or batch entries too.
+/// Calls f for every causal and window step, including those inside scopes.
 template <typename F>
 Chain with_diagonals(Chain chain, const F& f) {
   for (Step& step : chain) {
@@ -249,7 +249,7 @@ struct MoveDiagonal {
   void operator()(step::Window& rule) const { rule.offset += by; }
 };
 
-/// Every key where the one before it (by = 1) or after it (-1) was.
+/// Each key gets the cells of its left (by = 1) or right (by = -1) neighbour.
 Mask shifted(const Mask& mask, Index by) {
   return mask.map([by](const PlanePtr& plane) {
     const Index queries = plane->queries(), keys = plane->keys();
@@ -272,11 +272,7 @@ Mask reversed(const Mask& mask, bool heads) {
 
 class Finder {
  public:
-  explicit Finder(const Mask& mask)
-      : mask_(mask),
-        full_(mask.map(
-            [](const PlanePtr& plane) { return full_plane(plane->queries(), plane->keys()); })),
-        square_(square(mask)) {
+  explicit Finder(const Mask& mask) : mask_(mask), full_(full_like(mask)), square_(square(mask)) {
     known_.emplace(mask.count(), mask);
   }
 
@@ -293,15 +289,14 @@ class Finder {
     if (out_.size() >= kMostNeighbours) return;
     const Index open = mask.count();
     const auto [begin, end] = known_.equal_range(open);
-    const bool is_known = std::any_of(begin, end, [&](const auto& entry) {
-      return zip(Op::kXor, entry.second, mask).count() == 0;
-    });
+    const bool is_known = std::any_of(
+        begin, end, [&](const auto& entry) { return differing_cells(entry.second, mask) == 0; });
     if (is_known) return;
     known_.emplace(open, mask);
     out_.push_back({std::move(text), mask});
   }
 
-  /// What no step explains stays as it is.
+  /// Adds the chain together with the cells that no step explains.
   void put_chain(std::string text, const Chain& chain) {
     if (out_.size() >= kMostOfSteps) return;
     const Mask made = maskctl::apply(full_, chain);
@@ -336,7 +331,7 @@ class Finder {
     return Edits(mask_.queries(), mask_.keys()).of(step);
   }
 
-  /// `step` in the place of step i; none: it is left out.
+  /// Replaces step i by `step`; none means that it is left out.
   static Chain edited(Chain chain, std::size_t i, const std::optional<Step>& step) {
     if (step) {
       chain[i] = *step;
@@ -346,7 +341,8 @@ class Finder {
     return chain;
   }
 
-  /// Changes that each scope of some heads or batch entries allows, made in all of them.
+  /// Adds changes that every scope of some heads or batch entries allows, made in all of them at
+  /// once.
   void of_all_scopes(const Chain& chain) {
     std::map<std::string, Chain> changed;
     std::map<std::string, std::size_t> times;
@@ -393,7 +389,7 @@ class Finder {
   const Mask full_;
   const bool square_;
   std::optional<Mask> residue_;
-  std::multimap<Index, Mask> known_;  // by open cells
+  std::multimap<Index, Mask> known_;  // by number of open cells
   std::vector<Neighbour> out_;
 };
 

@@ -1,4 +1,4 @@
-// Masks that a kernel is easily made to apply instead of the one that was meant.
+// Masks that a kernel might apply by mistake instead of the intended one.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ struct Neighbour {
   Mask mask;
 };
 
-/// Each number of the steps that `mask` is made of moved by one, each step left out, the other
-/// alignment, the other side of a window, documents joined to the next; and of the mask as a whole:
-/// all open, inverted, transposed, shifted by a key, causal as well, heads or batch entries in
-/// reverse. At most 48, none equal to `mask` or to one before it. Cells that no step explains stay
-/// as they are in `mask`. A mask too large to be taken apart (Recognise's Error(kLimit)) has those
-/// of the second kind only.
+/// Variations of the steps that make up `mask`: each number moved by one, each step left out, the
+/// other alignment, the other side of a window, documents joined to the next; and variations of the
+/// mask as a whole: all open, inverted, transposed, shifted by a key, with causal added, heads or
+/// batch entries in reverse. At most 48, none equal to `mask` or to an earlier one. Cells that no
+/// step explains stay as they are in `mask`. A mask too large for recognise() (Error(kLimit)) gets
+/// only the latter kind.
 std::vector<Neighbour> neighbours(const Mask& mask);
 
 }  // namespace maskctl

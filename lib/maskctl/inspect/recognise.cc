@@ -13,14 +13,14 @@
 #include "maskctl/mask/nearest.h"
 
 namespace maskctl {
-namespace recognising {
+namespace recognition {
 namespace {
 
-constexpr Index kSearchedCells = Index{1} << 24;  // few enough to look at each run
-constexpr Index kLoneCells = 4;                   // as many may be odd ones out in any mask
-constexpr Index kFewBands = 64;                   // of planes too large to look at each run
+constexpr Index kSearchedCells = Index{1} << 24;  // few enough to read every run
+constexpr Index kLoneCells = 4;                   // the exceptions that any mask may have
+constexpr Index kFewBands = 64;                   // for planes too large to read every run
 
-/// The explanation that is cheapest to read among those of equal length.
+/// Among explanations of equal length, the one that is cheapest to evaluate.
 Chain cheapest(const PlanePtr& plane, const std::vector<Moves>& found) {
   const Description description({plane->queries(), plane->keys()});
   Chain best;
@@ -35,8 +35,8 @@ Chain cheapest(const PlanePtr& plane, const std::vector<Moves>& found) {
   return best;
 }
 
-/// A chain without arrays may be one step longer: sinks beside a window rather than token types
-/// that happen to fit.
+/// Prefers a chain without arrays even if it is one step longer: sinks plus a window rather than
+/// token types that happen to fit.
 Chain plainer(const PlanePtr& plane, Chain chain, Index max_steps) {
   const bool guessed = std::any_of(chain.begin(), chain.end(), [](const Step& step) {
     return std::holds_alternative<step::Tokens>(step.rule);
@@ -50,7 +50,8 @@ Chain plainer(const PlanePtr& plane, Chain chain, Index max_steps) {
   return has_arrays(other) || description.of(other) >= description.of(chain) ? chain : other;
 }
 
-/// What a plane may be, by how much there is to tell: the chain, and the cells that it misses.
+/// Chains that may describe a plane, ranked by description length: the chain plus the cells it
+/// misses.
 class Candidates {
  public:
   explicit Candidates(const PlanePtr& plane)
@@ -61,9 +62,9 @@ class Candidates {
 
   void add(Chain chain) {
     const PlanePtr given = made(chain, extent_);
-    if (given) add({std::move(chain), {}, 0, combine(Op::kXor, given, plane_)->count()});
+    if (given) add({std::move(chain), {}, 0, differing_cells(given, plane_)});
   }
-  /// A chain bent to the plane.
+  /// Adds the chains that result from fitting `start` to the plane.
   void fit(const Chain& start) {
     const Fit fit{plane_,
                   [this](const Fitted& one) { return description_.of(one.chain); },
@@ -75,13 +76,13 @@ class Candidates {
 
   const Chain& chain() const { return best_.chain; }
   bool exact() const { return best_.residue == 0; }
-  /// The cells that the chain does not give.
+  /// The cells that the best chain misses.
   PlanePtr left() const { return combine(Op::kXor, made(best_.chain, extent_), plane_); }
   Index length() const { return length_; }
-  /// Nothing shorter leaves cells over: a rule, and one cell.
+  /// A rule and at most one cell: nothing shorter leaves cells over.
   bool is_short() const { return exact() && length_ <= description_.cell() + description_.step(); }
-  /// The chain tells little more than that all is open, or all closed; or it is told at as great a
-  /// length as the cells themselves.
+  /// True when the chain says little more than all open or all closed, or is as long as listing the
+  /// cells themselves.
   bool irregular() const {
     const Index cells = extent_.queries * extent_.keys;
     const Index few = std::min(open_, cells - open_);
@@ -92,13 +93,13 @@ class Candidates {
  private:
   void add(Fitted one) {
     const bool exact = one.residue == 0;
-    // Chance finds short chains for masks of few cells: what is left over has to be the exception,
-    // or no chain gives it.
+    // With few cells, short chains fit by chance: the remaining cells must be exceptions, otherwise
+    // the mask is irregular.
     const Index few = std::min(open_, extent_.queries * extent_.keys - open_);
     const bool rare = one.residue * (one.residue <= kLoneCells ? 6 : 64) <= few;
     const Index doubt = exact ? 0 : rare ? description_.cell() / 2 : Index{1} << 40;
     const Index its = description_.of(one.chain) + one.residue * description_.cell() + doubt;
-    // Of two with arrays that give all, the one of fewer steps is the rule.
+    // Of two exact chains with arrays, the one with fewer steps wins.
     const bool both = length_ >= 0 && exact && this->exact() && has_arrays(one.chain) &&
                       has_arrays(best_.chain) && one.chain.size() != best_.chain.size();
     if (both ? one.chain.size() > best_.chain.size() : length_ >= 0 && its >= length_) return;
@@ -114,21 +115,21 @@ class Candidates {
   Index length_ = -1;
 };
 
-/// The best of what a search found, by its own measure, and what it found nearest.
+/// Adds the best chain that a search found by its own measure, and the nearest one.
 void add_found(const PlanePtr& plane, const Explained& found, Index max_steps, Candidates& out) {
   if (!found.exact.empty()) {
     out.add(plainer(plane, cheapest(plane, found.exact), max_steps));
     return;
   }
-  // Names are dear for large masks: there only the nearest chain gets one.
+  // Naming is costly for large masks, so there only the nearest chain gets a name.
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
   for (const Nearest& near : std::span(found.nearest).last(large ? 1 : found.nearest.size())) {
     out.add(named(plane, near.moves, near.left));
   }
 }
 
-/// By shared lists of keys and the lines that clip them; nothing unless that is how the plane is
-/// held. A block grid may hide a plainer chain: it is for planes that are not searched.
+/// Uses the shared lists of keys and the lines that clip them; nothing for planes stored in another
+/// way. A block grid may hide a simpler chain, so it is used only for planes that are not searched.
 std::optional<Chain> recognise_clipped(const PlanePtr& plane, const RecogniseOptions& options) {
   const Index cells = plane->queries() * plane->keys();
   if (slabs_of(*plane) || cells <= kSearchedCells) return std::nullopt;
@@ -148,7 +149,8 @@ struct PlaneChain {
   bool irregular = false;
 };
 
-/// Two rows share two keys, as all that types or blocks open do. Lone cells do not.
+/// True when two rows share two keys, as with everything that types or blocks open. Lone cells do
+/// not.
 bool has_products(const Plane& cells) {
   constexpr Index kFewCells = 64;
   if (cells.count() > kFewCells) return true;
@@ -168,7 +170,7 @@ bool has_products(const Plane& cells) {
   return false;
 }
 
-/// Global tokens of so many ranges that odd cells may have made them.
+/// True for global tokens in so many ranges that stray cells may have caused them.
 bool has_long_lists(const Chain& chain) {
   return std::ranges::any_of(chain, [](const Step& step) {
     const auto* global = std::get_if<step::Global>(&step.rule);
@@ -176,8 +178,8 @@ bool has_long_lists(const Chain& chain) {
   });
 }
 
-/// The largest stride that nearly as many keys without open neighbours agree with as with any
-/// other; 1 for none.
+/// The largest stride that fits nearly as many isolated keys as the best stride does; 1 if there is
+/// none.
 Index likely_stride(const Plane& plane) {
   constexpr Index kMostStride = 64, kRows = 128;
   std::vector<Index> agree(kMostStride + 1);
@@ -200,7 +202,7 @@ Index likely_stride(const Plane& plane) {
   return best;
 }
 
-/// What a chain of numbers may have begun with, where arrays or many odd cells were found instead.
+/// Simple chains to start from again when arrays or many stray cells were found instead.
 std::vector<Chain> skeletons(const Plane& plane, const Chain& found) {
   std::vector<Chain> out{{}};
   if (const Index stride = likely_stride(plane); stride > 1)
@@ -213,8 +215,8 @@ std::vector<Chain> skeletons(const Plane& plane, const Chain& found) {
   return out;
 }
 
-/// A mask that opens the future and no query's own key is an inverted one; so may be one that no
-/// rule gives.
+/// Also searches the inverse: of a mask that opens the future but no query's own key, and of one
+/// that no rule gives.
 void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
   const auto opens = [&](Index low, Index high) {
@@ -233,7 +235,8 @@ void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Cand
   out.add(std::move(chain));
 }
 
-/// Rules whose numbers the plane tells; then the same without lone cells, and inverted.
+/// Searches rules whose numbers can be read off the plane; then the same without lone cells, and
+/// inverted.
 void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
@@ -252,7 +255,7 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   if (!out.exact()) search_inverse(plane, options, out);
 }
 
-/// Rules whose places are guessed, where they may be shorter than what was found.
+/// Searches rules whose places must be guessed, if they may be shorter than the result so far.
 void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const auto steps = static_cast<Index>(out.chain().size());
   const bool may_be_shorter =
@@ -266,7 +269,7 @@ void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Cand
 PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options) {
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
   auto clipped = recognise_clipped(plane, options);
-  // Rows without lines are too dear to be read often.
+  // Planes without straight lines are too costly to read often.
   if (!clipped && large && !slabs_of(*plane) && !options.guess) return {{}, true};
   Candidates candidates(plane);
   if (clipped) {
@@ -281,16 +284,16 @@ PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& option
 }
 
 bool same_plane(const PlanePtr& a, const PlanePtr& b) {
-  return a == b || (a->count() == b->count() && combine(Op::kXor, a, b)->count() == 0);
+  return a == b || (a->count() == b->count() && differing_cells(a, b) == 0);
 }
 
-/// Planes made apart may be equal; each is looked at once.
+/// Planes that were made separately may be equal; each distinct one is examined once.
 struct Planes {
   std::vector<PlanePtr> distinct;
   std::vector<std::uint32_t> of;  // [batch * heads + head]
 };
 
-/// As few lines where that is how the plane is bounded; else as its shared lists, or as runs.
+/// The plane as few lines if such lines bound it; otherwise as shared lists, or as runs.
 PlanePtr searchable(const PlanePtr& given, Index max_cells) {
   PlanePtr plane = compacted(given, max_cells);
   const auto* slabs = slabs_of(*plane);
@@ -323,10 +326,10 @@ Planes planes_of(const Mask& mask, Index max_cells) {
 }
 
 }  // namespace
-}  // namespace recognising
+}  // namespace recognition
 
 Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
-  using namespace recognising;
+  using namespace recognition;
   Recognised out;
   if (mask.cells() == 0) return out;
   const Planes planes = planes_of(mask, options.max_cells);

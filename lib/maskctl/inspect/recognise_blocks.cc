@@ -8,7 +8,7 @@
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/mask/leaves.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 constexpr Index kMostBlocks = Index{1} << 24;
@@ -21,11 +21,11 @@ struct Size {
 struct Extent {
   Index queries, keys;
   Index blocks(Size size) const { return ceil_div(queries, size.q) * ceil_div(keys, size.k); }
-  /// A map with nearly as many entries as there are cells is the mask itself: it explains nothing.
+  /// False for a map with nearly as many entries as there are cells: it explains nothing.
   bool worth(Size size) const { return blocks(size) * 8 <= queries * keys; }
 };
 
-/// f(row, column, rows, keys) of each block until it returns false.
+/// Calls f(row, column, rows, keys) for each block until it returns false.
 template <typename F>
 bool each_block(const Extent& extent, Size size, F&& f) {
   Index at = 0;
@@ -38,7 +38,7 @@ bool each_block(const Extent& extent, Size size, F&& f) {
   return true;
 }
 
-/// Both sets as area sums.
+/// The open and the closed cells of a small plane as area sums.
 class SmallCells {
  public:
   SmallCells(const Plane& open, const Plane& closed)
@@ -50,7 +50,7 @@ class SmallCells {
       return open_(q, k) == 0 || closed_(q, k) == 0;
     });
   }
-  /// Cells of `closed` in blocks without cells of `open`.
+  /// How many cells of `closed` lie in blocks without cells of `open`.
   Index closes(Size size) const {
     Index cells = 0;
     each_block(extent_, size, [&](Index, Range q, Range k) {
@@ -75,7 +75,7 @@ class SmallCells {
   AreaSums open_, closed_;
 };
 
-/// The best of the pairs that begin with the coarsest sizes along one axis.
+/// Tries pairs of sizes, starting with the coarsest along one axis, and keeps the best.
 void try_axis(const SmallCells& cells, bool by_query, std::optional<Size>& best) {
   const Extent& extent = cells.extent();
   const Index most = by_query ? extent.queries : extent.keys;
@@ -106,8 +106,7 @@ std::vector<BlockGrid> small_exact(const Plane& open, const Plane& closed) {
   return {cells.grid(*best)};
 }
 
-/// Sizes, from coarse to fine, at which more is closed than at any coarser one, those with the
-/// greatest gain.
+/// Sizes, from coarse to fine, that close more than any coarser size; those with the greatest gain.
 template <typename F>
 std::vector<Index> records(Index most, F&& closes) {
   struct Record {
@@ -130,8 +129,8 @@ std::vector<Index> records(Index most, F&& closes) {
   return sizes;
 }
 
-/// The common divisors of all places where rows change and where runs of keys begin or end, of a
-/// plane that is held row by row.
+/// The common divisors of all rows where a plane changes and of all ends of runs; for planes stored
+/// row by row.
 class RowEdges {
  public:
   explicit RowEdges(const Plane& plane) {
@@ -162,7 +161,8 @@ class RowEdges {
   std::vector<Run> runs_, before_;
 };
 
-/// As above, of the flat edges of a plane held as bands; slanted ones are those of other steps.
+/// The same from the horizontal and vertical edges of a plane of bands; slanted edges come from
+/// other steps.
 Size flat_edges(const Plane& plane) {
   Size size;
   each_band(plane, [&](Range rows, const Band& band) {
@@ -175,7 +175,7 @@ Size flat_edges(const Plane& plane) {
   return size;
 }
 
-/// Nothing where blocks would be no larger than a few cells.
+/// Nothing if the blocks would be no larger than a few cells.
 std::optional<Size> common_size(const Plane& open, const Plane& closed) {
   Size size;
   for (const Plane* plane : {&open, &closed}) {
@@ -190,7 +190,7 @@ std::optional<Size> common_size(const Plane& open, const Plane& closed) {
   return size;
 }
 
-/// The grid of the blocks that `plane` touches.
+/// The grid of the blocks that have a cell of `plane`.
 BlockGrid touched_blocks(const Plane& plane, Size size) {
   BlockGrid grid{
       size.q, size.k, ceil_div(plane.queries(), size.q), ceil_div(plane.keys(), size.k), {}};
@@ -268,4 +268,4 @@ std::vector<BlockGrid> likely_grids(const Plane& open, const Plane& closed) {
   return grids;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -1,4 +1,4 @@
-// Block grids: sizes whose blocks are open or closed as a whole; private to inspect.
+// Block grids: sizes whose blocks are entirely open or closed; private to inspect.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 
 #include "maskctl/mask/plane.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
-/// Blocks of q_size x k_size; map[row * columns + column] is 1 for open ones.
+/// Blocks of q_size x k_size; map[row * columns + column] is 1 for open blocks.
 struct BlockGrid {
   Index q_size = 0, k_size = 0;
   Index rows = 0, columns = 0;
@@ -16,14 +16,14 @@ struct BlockGrid {
 };
 PlanePtr plane_of(const BlockGrid& grid, Index queries, Index keys);
 
-/// The coarsest grid that has every cell of `open` in an open block and no cell of `closed` in one;
-/// nothing when such a grid would need nearly as many blocks as there are cells.
+/// The coarsest grids that have every cell of `open` in an open block and no cell of `closed` in
+/// one; empty when such a grid would need nearly as many blocks as there are cells.
 std::vector<BlockGrid> exact_grids(const Plane& open, const Plane& closed);
 
-/// Grids that hold all of `open` and close conspicuously much of `closed`, at most a few.
+/// Grids that contain all of `open` and close strikingly many cells of `closed`; at most a few.
 std::vector<BlockGrid> likely_grids(const Plane& open, const Plane& closed);
 
-/// Cells in rectangles in constant time, for small planes.
+/// Counts cells in rectangles in constant time, for small planes.
 class AreaSums {
  public:
   static constexpr Index kMostCells = Index{1} << 20;
@@ -38,4 +38,4 @@ class AreaSums {
   std::vector<std::int32_t> sums_;
 };
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

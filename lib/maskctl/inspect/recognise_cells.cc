@@ -1,19 +1,18 @@
 #include "maskctl/inspect/recognise_cells.h"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 #include "maskctl/mask/rows.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
-constexpr Index kMostBands = Index{1} << 17;  // beyond, bands are no longer the cheap form
-constexpr std::size_t kBandsPerRow = 16;      // many bands under a diagonal split quadratically
+constexpr Index kMostBands = Index{1} << 17;  // above this, bands are no longer cheap
+constexpr std::size_t kBandsPerRow = 16;      // more would split quadratically under a diagonal
 constexpr Index kStoredRuns = Index{1} << 26;
 
-/// Joins rows to slabs: ends that move by one key from row to row are lines of slope 1.
+/// Joins rows into slabs: ends that move by one key per row are lines of slope 1.
 class SlabMaker {
  public:
   void add(Range rows, std::span<const Run> runs) {
@@ -32,11 +31,12 @@ class SlabMaker {
     count_ += static_cast<Index>(slab.bands.size()) + 1;
     slabs_.push_back(std::move(slab));
   }
-  /// Extends the last slab when its lines go on through these rows.
+  /// Extends the last slab if its lines continue through these rows.
   bool joins(Range rows, std::span<const Run> runs) {
     if (slabs_.empty() || runs.size() != last_.size()) return false;
     Slab& slab = slabs_.back();
-    const bool free = slab.q.size() == 1 && rows.size() == 1;  // one row fixes no slope
+    const bool free =
+        slab.q.size() == 1 && rows.size() == 1;  // a single row does not determine the slopes
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const Index begin = runs[i].begin - last_[i].begin, end = runs[i].end - last_[i].end;
       const Band& band = slab.bands[i];
@@ -63,7 +63,7 @@ class SlabMaker {
   bool failed_ = false;
 };
 
-/// Nothing when too many bands would be needed.
+/// Null when too many bands would be needed.
 PlanePtr as_bands(const Plane& plane) {
   SlabMaker maker;
   std::vector<Run> scratch;
@@ -73,26 +73,13 @@ PlanePtr as_bands(const Plane& plane) {
       words_to_runs(keys.words, scratch);
     }
     maker.add(rows, keys.is_words() ? std::span<const Run>(scratch) : keys.runs);
-    return !maker.failed();  // most planes that are no bands show it soon
+    return !maker.failed();  // most planes that do not consist of bands show it early
   });
   if (!few) return nullptr;
   return bands(plane.queries(), plane.keys(), maker.take());
 }
 
 }  // namespace
-
-Range hull_of(const Keys& keys) {
-  if (!keys.is_words()) {
-    if (keys.runs.empty()) return {};
-    return {keys.runs.front().begin, keys.runs.back().end};
-  }
-  const auto used = [](std::uint64_t word) { return word != 0; };
-  const auto first = std::find_if(keys.words.begin(), keys.words.end(), used);
-  if (first == keys.words.end()) return {};
-  const auto last = std::find_if(keys.words.rbegin(), keys.words.rend(), used);
-  return {(first - keys.words.begin()) * 64 + std::countr_zero(*first),
-          (keys.words.rend() - last) * 64 - std::countl_zero(*last)};
-}
 
 PlanePtr compacted(const PlanePtr& plane, Index max_cells) {
   if (slabs_of(*plane)) return plane;
@@ -143,9 +130,7 @@ Hull hull_of(const Plane& plane) {
   Hull out;
   each_hull(plane, [&](Range rows, const Band& band) {
     const Range keys = keys_of(rows, band);
-    if (out.q.empty()) out = {rows, keys};
-    out.q = {std::min(out.q.begin, rows.begin), std::max(out.q.end, rows.end)};
-    out.k = {std::min(out.k.begin, keys.begin), std::max(out.k.end, keys.end)};
+    out = {hull(out.q, rows), hull(out.k, keys)};
   });
   return out;
 }
@@ -157,7 +142,7 @@ Index first_key(const Plane& plane) {
 
 namespace {
 
-/// 1 in any of the ranges.
+/// 1 for each position in any of the ranges.
 std::vector<std::uint8_t> flags_of(std::vector<Range> ranges, Index size) {
   std::ranges::sort(ranges, {}, &Range::begin);
   std::vector<std::uint8_t> flags(static_cast<std::size_t>(size));
@@ -187,7 +172,8 @@ Touched touched(const Plane& plane) {
   Touched out{std::vector<std::uint8_t>(static_cast<std::size_t>(plane.queries())),
               std::vector<std::uint8_t>(static_cast<std::size_t>(plane.keys()))};
   std::vector<std::uint64_t> seen(static_cast<std::size_t>(words_for(plane.keys())));
-  std::vector<std::int32_t> begins(out.k.size() + 1);  // runs that begin at a key less those ended
+  std::vector<std::int32_t> begins(out.k.size() +
+                                   1);  // runs that begin at a key minus those that end
   plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
     if (hull_of(keys).empty()) return;
     std::fill(out.q.begin() + rows.begin, out.q.begin() + rows.end, std::uint8_t{1});
@@ -210,6 +196,14 @@ std::vector<Range> ranges_of(std::span<const std::uint8_t> flags) {
   std::vector<Range> out;
   for (const Run& run : byte_runs(flags)) out.push_back({run.begin, run.end});
   return out;
+}
+
+Index weight_of(const Plane& plane) {
+  const auto* slabs = slabs_of(plane);
+  if (!slabs) return plane.bytes() / 8;
+  Index bands = 0;
+  for (const Slab& slab : *slabs) bands += std::ssize(slab.bands);
+  return bands;
 }
 
 Index common_stride(const Plane& plane) {
@@ -235,4 +229,4 @@ Index common_stride(const Plane& plane) {
   return stride;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -1,4 +1,5 @@
-// Sets of cells as recognise reads them: bands, whatever the plane is made of; private to inspect.
+// Sets of cells as recognise reads them, as bands whatever the plane is made of; private to
+// inspect.
 #pragma once
 
 #include <algorithm>
@@ -7,14 +8,12 @@
 #include <vector>
 
 #include "maskctl/mask/bands.h"
+#include "maskctl/mask/row_keys.h"
 #include "maskctl/mask/words.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
-/// From the first to past the last key of a row; empty without keys.
-Range hull_of(const Keys& keys);
-
-/// f(rows, band) for each run of keys of the rows `q`, row by row.
+/// Calls f(rows, band) for each run of keys in the rows `q`, row by row.
 template <typename F>
 void each_run(const Plane& plane, Range q, F&& f) {
   std::vector<Run> scratch;
@@ -29,8 +28,8 @@ void each_run(const Plane& plane, Range q, F&& f) {
   });
 }
 
-/// f(rows, band) for disjoint bands that together are the open cells; `band` is not empty on any of
-/// the rows. O(bands) where the plane is held as bands, else O(runs).
+/// Calls f(rows, band) for disjoint bands that together are the open cells; no band is empty on any
+/// of its rows. O(bands) if the plane is stored as bands, else O(runs).
 template <typename F>
 void each_band(const Plane& plane, F&& f) {
   const auto* slabs = slabs_of(plane);
@@ -40,19 +39,16 @@ void each_band(const Plane& plane, F&& f) {
   }
 }
 
-/// f(rows, band) as above, but with one band for each row of a plane that is not held as bands:
-/// from the first to the last key.
+/// The same, but for a plane that is not stored as bands with a single band per row, from the first
+/// to the last key.
 template <typename F>
 void each_hull(const Plane& plane, F&& f) {
   if (slabs_of(plane)) return each_band(plane, f);
-  plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
-    const Range hull = hull_of(keys);
-    if (!hull.empty()) f(rows, Band{hull.begin, hull.end, 0, 0});
-  });
+  each_open_row(plane, [&](Range rows, Range keys) { f(rows, Band{keys.begin, keys.end, 0, 0}); });
 }
 
-/// f(rows, keys) from the first row on, until it returns false; true when it never does. Few rows
-/// are read ahead of an early end.
+/// Calls f(rows, keys) from the first row on until it returns false; returns true if it never does.
+/// Reads few rows ahead, in case it ends early.
 template <typename F>
 bool each_row_while(const Plane& plane, F&& f) {
   constexpr Index kRowsAtOnce = 1024;
@@ -66,45 +62,49 @@ bool each_row_while(const Plane& plane, F&& f) {
   return goes_on;
 }
 
-/// All keys that a band sees on its rows: slopes only grow.
+/// All keys that a band covers on its rows; uses that slopes are never negative.
 inline Range keys_of(Range rows, const Band& band) {
   return {band.begin_at(rows.begin), band.end_at(rows.end - 1)};
 }
 
-/// The same cells in the form that is cheapest to ask: bands where few lines bound the mask, else
-/// stored rows. A plane that can be neither, or has more than `max_cells`, stays as it is.
+/// The same cells in the form that is cheapest to read: bands if few lines bound the mask, else
+/// stored rows. A plane that can be neither, or has more than `max_cells`, is returned unchanged.
 PlanePtr compacted(const PlanePtr& plane, Index max_cells);
 
-/// Row q sees the keys of intervals[q], which may be empty: as bands; null where few lines do not
-/// bound them.
+/// A plane of bands in which row q sees the keys of intervals[q], which may be empty; null when few
+/// lines do not bound them.
 PlanePtr bounding_lines(std::span<const Run> intervals, Index keys);
 
-/// Least and greatest key - query.
+/// The least and greatest key - query.
 struct Diagonals {
   Index low = 0, high = 0;
 };
 /// Nothing for a plane without cells.
 std::optional<Diagonals> diagonals(const Plane& plane);
 
-/// Queries and keys from the first to past the last one with cells; empty ranges without.
+/// The queries and keys from the first to past the last one with an open cell; empty ranges if
+/// none.
 struct Hull {
   Range q, k;
 };
 Hull hull_of(const Plane& plane);
 
-/// The first key that any query sees; plane.keys() when there is none.
+/// The first key that any query sees; plane.keys() if there is none.
 Index first_key(const Plane& plane);
 
-/// 1 for each query and each key with a cell.
+/// 1 for each query and each key with an open cell.
 struct Touched {
   std::vector<std::uint8_t> q, k;
 };
 Touched touched(const Plane& plane);
-/// Stretches of neighbours whose flag is not 0.
+/// The ranges of neighbours whose flag is not 0.
 std::vector<Range> ranges_of(std::span<const std::uint8_t> flags);
 
-/// The greatest stride such that all key - query are multiples of it; 0 for no cells or only the
-/// main diagonal. Of large planes only some rows are looked at.
+/// The cost of reading the plane once: its bands, or the words of its memory.
+Index weight_of(const Plane& plane);
+
+/// The largest stride that divides every key - query; 0 without cells or with only the main
+/// diagonal. Large planes are sampled by some of their rows.
 Index common_stride(const Plane& plane);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

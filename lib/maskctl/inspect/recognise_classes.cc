@@ -9,15 +9,15 @@
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/rows.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
-/// All queries of `q` and keys of `k` are of one class.
+/// Puts all queries of `q` and keys of `k` into one class.
 struct Link {
   Range q, k;
 };
 
-/// Of a plane held as bands.
+/// The links of a plane of bands.
 std::vector<Link> links_of(const Plane& plane) {
   std::vector<Link> links;
   each_band(plane, [&](Range rows, const Band& band) {
@@ -33,11 +33,11 @@ std::vector<Link> links_of(const Plane& plane) {
   return links;
 }
 
-/// One axis, cut where any link begins or ends.
+/// One axis, cut wherever a link begins or ends.
 class Axis {
  public:
   void set(Index size, std::vector<Index> edges) {
-    if (static_cast<Index>(edges.size()) * 4 > size) {  // nearly everywhere: every position
+    if (static_cast<Index>(edges.size()) * 4 > size) {  // cut nearly everywhere: use every position
       edges.resize(static_cast<std::size_t>(size) + 1);
       std::iota(edges.begin(), edges.end(), 0);
       dense_ = true;
@@ -53,7 +53,7 @@ class Axis {
     return static_cast<std::size_t>(std::lower_bound(edges_.begin(), edges_.end(), position) -
                                     edges_.begin());
   }
-  /// All parts of the range become one class; returns the first.
+  /// Joins all parts of the range into one class; returns the first part.
   std::size_t join(Range range) {
     const std::size_t begin = part_at(range.begin), end = part_at(range.end);
     ++joined_[begin];
@@ -62,7 +62,7 @@ class Axis {
     --covered_[end];
     return begin;
   }
-  /// f(part, joined to the next one, in any link).
+  /// Calls f(part, whether a link joins it to the next one).
   template <typename F>
   void each(F&& f) const {
     std::int32_t joined = 0, covered = 0;
@@ -74,7 +74,8 @@ class Axis {
   }
 
  private:
-  /// Each of the edges once; many are marked and read back, which is quicker than sorting them.
+  /// The distinct edges in order. Many edges are marked and read back, which is faster than
+  /// sorting.
   static std::vector<Index> in_order(std::vector<Index> edges, Index size) {
     if (std::ssize(edges) * 64 < size) {
       std::sort(edges.begin(), edges.end());
@@ -120,7 +121,7 @@ std::vector<Index> edges_of(const std::vector<Link>& links, Range Link::*side) {
   return edges;
 }
 
-/// Numbers classes in the order in which they are asked for.
+/// Numbers classes in the order in which they are requested.
 class Numbers {
  public:
   explicit Numbers(std::size_t size) : number_(size, -1) {}
@@ -135,7 +136,7 @@ class Numbers {
   std::int32_t count_ = 0;
 };
 
-/// Appends a part of an axis, joining it to the run before when it goes on.
+/// Appends a part of an axis, extending the previous run if it continues.
 void append(std::vector<ClassRun>& runs, Range at, std::int32_t id) {
   if (!runs.empty() && runs.back().id == id && runs.back().at.end == at.begin) {
     runs.back().at.end = at.end;
@@ -152,8 +153,8 @@ std::vector<ClassRun> runs_of(const Axis& axis, std::size_t first, Union& sets, 
   return runs;
 }
 
-/// Classes of a plane held row by row. Rows of words are compared with what their class has seen,
-/// so that only new keys cost more than a few words.
+/// The classes of a plane stored row by row. Rows of words are compared with what their class has
+/// seen, so that only new keys cost more than a few words.
 class RowClasses {
  public:
   RowClasses(const Plane& plane, bool shared)
@@ -196,7 +197,7 @@ class RowClasses {
     for (const Run& run : keys.runs) add_run(first, run);
     if (keys.is_words()) add_words(first, keys.words);
   }
-  /// Neighbours are joined once, however many rows see both.
+  /// Joins neighbours only once, however many rows see both.
   void add_run(std::size_t row, const Run& run) {
     link(row, static_cast<std::size_t>(run.begin));
     for (auto key = stretch_end(run.begin); key + 1 < run.end; key = stretch_end(key + 1)) {
@@ -205,18 +206,18 @@ class RowClasses {
       joined_to_[at] = key + 1;
     }
   }
-  /// The last key of those behind `key` that are known to be joined to it.
+  /// The last key that is known to be joined to `key` by an unbroken stretch.
   std::int32_t stretch_end(std::int32_t key) {
     auto at = static_cast<std::size_t>(key);
     while (joined_to_[at] != static_cast<std::int32_t>(at)) {
       auto& next = joined_to_[at];
-      next = joined_to_[static_cast<std::size_t>(next)];  // halves the way of the next search
+      next = joined_to_[static_cast<std::size_t>(next)];  // halves the path of the next search
       at = static_cast<std::size_t>(next);
     }
     return static_cast<std::int32_t>(at);
   }
   void add_words(std::size_t row, std::span<const std::uint64_t> words) {
-    const auto first = static_cast<std::size_t>(hull_of({{}, words}).begin);
+    const auto first = static_cast<std::size_t>(first_open_key(Keys{{}, words}));
     link(row, first);
     std::vector<std::uint64_t> seen = std::move(seen_[sets_.root(row)]);
     seen.resize(words.size());
@@ -226,7 +227,7 @@ class RowClasses {
       }
       seen[i] |= words[i];
     }
-    // What was joined meanwhile may have left its keys under the root.
+    // Classes joined in the meantime may have left their keys under another root.
     std::vector<std::uint64_t>& kept = seen_[sets_.root(row)];
     kept.resize(words.size());
     combine_words(Op::kOr, kept, seen, kept);
@@ -252,11 +253,12 @@ class RowClasses {
   std::size_t first_key_;
   Union sets_;
   std::vector<std::uint8_t> covered_;
-  std::vector<std::int32_t> joined_to_;  // of each key: itself or one behind it in its set
-  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> seen_;  // keys of a class, by root
+  std::vector<std::int32_t> joined_to_;  // for each key, itself or a later key of its set
+  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>>
+      seen_;  // the keys of a class, by root
 };
 
-/// Slabs of constant bands, for classes of few runs. Nothing when they are too many for that.
+/// Slabs of constant bands, for classes of few runs. Null when there are too many runs.
 PlanePtr as_slabs(const Classes& classes, Index queries, Index keys) {
   constexpr std::size_t kBandsPerSlab = 16;
   constexpr std::size_t kMostBands = std::size_t{1} << 16;
@@ -276,7 +278,7 @@ PlanePtr as_slabs(const Classes& classes, Index queries, Index keys) {
   return bands(queries, keys, std::move(slabs));
 }
 
-/// Whether rows have more runs than words: then words are quicker to read.
+/// True when rows have more runs than words, so that words are faster to read.
 bool as_words(const Classes& classes, Index queries, Index keys) {
   constexpr Index kMostBytes = Index{1} << 28;
   const Index words = words_for(keys);
@@ -363,4 +365,4 @@ std::vector<std::int32_t> ids_of(const std::vector<ClassRun>& runs, Index size, 
   return ids;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

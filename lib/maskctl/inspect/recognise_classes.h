@@ -1,5 +1,5 @@
-// Documents in their widest sense: classes of queries and keys that see each other, and the finest
-// ones that hold given cells; private to inspect.
+// Documents in the widest sense: classes of queries and keys that see each other, and the finest
+// classes that contain given cells; private to inspect.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "maskctl/mask/plane.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 struct ClassRun {
   Range at;
@@ -15,23 +15,23 @@ struct ClassRun {
   friend bool operator==(const ClassRun&, const ClassRun&) = default;
 };
 
-/// Query and key of equal id see each other; those in no run see nothing.
+/// A query and a key see each other if their ids are equal; those in no run see nothing.
 struct Classes {
-  std::vector<ClassRun> q, k;  // ascending; equal neighbours are one run
-  bool shared = false;         // one list serves both sides
-  std::int32_t count = 0;      // ids are 0 .. count - 1, by first appearance among the queries
+  std::vector<ClassRun> q, k;  // ascending; neighbours with equal ids form one run
+  bool shared = false;         // one list for both sides
+  std::int32_t count = 0;      // ids are 0 .. count - 1 in order of appearance in q
   friend bool operator==(const Classes&, const Classes&) = default;
 };
 
-/// The finest classes that hold all cells of the plane. `shared`: each position has one id as query
-/// and as key (queries == keys).
+/// The finest classes that contain all cells of the plane. `shared`: each position has the same id
+/// as query and as key (queries == keys).
 Classes connected(const Plane& plane, bool shared);
 
-/// Classes as a mask.
+/// The mask that the classes mean.
 PlanePtr plane_of(const Classes& classes, Index queries, Index keys);
 
-/// The ids one by one, moved up by `first`; `none` outside the runs.
+/// The ids as an array, increased by `first`; `none` outside the runs.
 std::vector<std::int32_t> ids_of(const std::vector<ClassRun>& runs, Index size, std::int32_t first,
                                  std::int32_t none);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

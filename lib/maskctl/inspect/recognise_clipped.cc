@@ -7,12 +7,12 @@
 #include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/clipped_grid.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// Ids by first appearance among the queries; -1 for classes that have no query or no key.
+/// Renumbers ids by first appearance among the queries; classes without a query or key become -1.
 void renumber(ClippedClasses& classes) {
   Ids number(static_cast<std::size_t>(classes.count), -2);
   for (const std::int32_t id : classes.k) {
@@ -31,7 +31,7 @@ void renumber(ClippedClasses& classes) {
   classes.count = count;
 }
 
-/// Whether the ids are 0, 1, ..., stride - 1, 0, 1, ...
+/// True when the ids are 0, 1, ..., stride - 1, 0, 1, ...
 bool takes_turns(const Ids& ids, std::int32_t stride) {
   std::int32_t turn = 0;
   for (const std::int32_t id : ids) {
@@ -92,4 +92,4 @@ std::optional<ClippedSplit> split_clipped(const Plane& plane, bool grids) {
   return out;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

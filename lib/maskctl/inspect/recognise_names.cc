@@ -10,15 +10,15 @@
 #include "maskctl/inspect/recognise_steps.h"
 #include "maskctl/mask/nearest.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
-/// How many numbers a list must have too many for two plain steps to be told instead.
+/// How many more numbers a list must have before two plain steps are preferred.
 constexpr Index kWorthAStep = 1;
 
 std::vector<Chain> band_forms(const Diagonals& span, const Extent& extent) {
   std::vector<Chain> forms;
-  if (extent.queries == 1) {  // one row says nothing of a diagonal
+  if (extent.queries == 1) {  // one row does not determine a diagonal
     const Step right = pad(span.high + 1, false, false);
     const Step left = pad(extent.keys - span.low, true, false);
     if (span.low <= 0) return {{right}};
@@ -34,44 +34,40 @@ std::vector<Chain> band_forms(const Diagonals& span, const Extent& extent) {
   return forms;
 }
 
-std::vector<Step> pad_forms(const Hull& hull, const Extent& extent) {
+std::vector<Step> pad_forms(const Hull& seen, const Extent& extent) {
   std::vector<Step> forms;
   const auto add = [&](Range valid, bool both) {
     if (valid.end < extent.keys) forms.push_back(pad(valid.end, false, both));
     if (valid.begin > 0) forms.push_back(pad(extent.keys - valid.begin, true, both));
   };
-  add(hull.k, false);
-  if (extent.square()) {
-    add({std::min(hull.q.begin, hull.k.begin), std::max(hull.q.end, hull.k.end)}, true);
-  }
+  add(seen.k, false);
+  if (extent.square()) add(hull(seen.q, seen.k), true);
   return forms;
 }
 
-/// Keys or queries from the first to past the last one of each class, classes that overlap joined:
-/// contiguous stretches, in order.
+/// The ranges of queries and keys from the first to past the last of each class, with overlapping
+/// classes merged: contiguous stretches, in order.
 struct Stretch {
   Range q, k;
 };
 std::vector<Stretch> stretches(const Classes& classes) {
   std::vector<Stretch> hulls(static_cast<std::size_t>(classes.count));
-  const auto extend = [](Range& hull, Range at) {
-    hull = hull.empty() ? at : Range{std::min(hull.begin, at.begin), std::max(hull.end, at.end)};
-  };
+  const auto extend = [](Range& range, Range at) { range = hull(range, at); };
   for (const ClassRun& run : classes.q) extend(hulls[static_cast<std::size_t>(run.id)].q, run.at);
   for (const ClassRun& run : classes.k) extend(hulls[static_cast<std::size_t>(run.id)].k, run.at);
   std::sort(hulls.begin(), hulls.end(),
             [](const Stretch& a, const Stretch& b) { return a.k.begin < b.k.begin; });
   std::vector<Stretch> out;
-  for (const Stretch& hull : hulls) {
+  for (const Stretch& stretch : hulls) {
     const bool joins =
-        !out.empty() && (hull.k.begin < out.back().k.end || hull.q.begin < out.back().q.end);
+        !out.empty() && (stretch.k.begin < out.back().k.end || stretch.q.begin < out.back().q.end);
     if (!joins) {
-      out.push_back(hull);
+      out.push_back(stretch);
       continue;
     }
-    extend(out.back().q, hull.q);
-    extend(out.back().k, hull.k);
-    // A join may reach back over earlier stretches along the other axis.
+    extend(out.back().q, stretch.q);
+    extend(out.back().k, stretch.k);
+    // After a merge, it may overlap earlier stretches along the other axis.
     while (out.size() > 1 && (out.back().q.begin < out[out.size() - 2].q.end)) {
       const Stretch last = out.back();
       out.pop_back();
@@ -82,15 +78,15 @@ std::vector<Stretch> stretches(const Classes& classes) {
   return out;
 }
 
-/// Every stretch lies in one chunk of keys.
+/// True when every stretch lies in one chunk of keys.
 bool holds(const std::vector<Stretch>& found, Index size) {
   return size >= 1 && std::all_of(found.begin(), found.end(), [&](const Stretch& stretch) {
            return stretch.k.begin / size == (stretch.k.end - 1) / size;
          });
 }
 
-/// Keys are cut at multiples of the size. Borders of stretches that touch are such places; of a
-/// single stretch its ends are.
+/// Chunk sizes that fit: keys are cut at multiples of the size. Such cuts are the borders between
+/// touching stretches, or the ends of a single stretch.
 std::vector<Index> chunk_sizes(const std::vector<Stretch>& found, const Extent& extent) {
   Index common = 0, common_rows = 0, widest = 0, highest = 0;
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -105,7 +101,7 @@ std::vector<Index> chunk_sizes(const std::vector<Stretch>& found, const Extent& 
   if (common_rows == 0) common_rows = found.front().q.begin;
   if (common_rows == 0 && found.front().q.end < extent.queries) common_rows = found.front().q.end;
   std::vector<Index> sizes;
-  // Many more chunks than stretches are no explanation, and dear to try.
+  // Many more chunks than stretches would explain nothing, and are costly to try.
   const Index most = 2 * std::ssize(found) + 64;
   for (const Index size : {common, widest, common_rows, highest}) {
     if (size > 0 && extent.keys / size > most) continue;
@@ -116,7 +112,8 @@ std::vector<Index> chunk_sizes(const std::vector<Stretch>& found, const Extent& 
   return sizes;
 }
 
-/// The offset moves the rows of a chunk against its keys: the first border of rows tells it.
+/// The offset shifts the rows of a chunk against its keys, so the first border of rows determines
+/// it.
 void chunk_forms(const std::vector<Stretch>& found, const Extent& extent,
                  std::vector<Step>& forms) {
   for (const Index size : chunk_sizes(found, extent)) {
@@ -133,10 +130,10 @@ void chunk_forms(const std::vector<Stretch>& found, const Extent& extent,
   }
 }
 
-/// Chunks that start at another key than the first: borders a whole number of chunks apart.
+/// Chunks that start at a key other than the first: all borders are whole numbers of chunks apart.
 void origin_form(const std::vector<Stretch>& found, const Extent& extent,
                  std::vector<Step>& forms) {
-  if (found.size() < 4) return;  // documents of any lengths look like that with fewer
+  if (found.size() < 4) return;  // with fewer, documents of any lengths look like that
   Index size = 0;
   for (const Stretch& stretch : found) size = std::max(size, stretch.k.size());
   const Index origin = found[1].k.begin % size;
@@ -147,11 +144,11 @@ void origin_form(const std::vector<Stretch>& found, const Extent& extent,
   forms.push_back({std::move(rule)});
 }
 
-/// Whose the tokens between two documents are, where no cell tells it.
+/// To which document the tokens between two documents belong, if no cell decides.
 enum class Gap : std::uint8_t { kNobody, kBefore, kAfter };
 
-/// Contiguous documents that tile the tokens from the first one. Tokens of nobody are documents of
-/// their own, but for those at the end, which are closed.
+/// Contiguous documents that tile the tokens from the first on. Tokens of no document become
+/// documents of their own, except at the end, where they are closed.
 void length_forms(const std::vector<Stretch>& found, Gap gap, std::vector<Step>& forms) {
   step::DocumentLengths rule;
   Index at = 0;
@@ -167,7 +164,7 @@ void length_forms(const std::vector<Stretch>& found, Gap gap, std::vector<Step>&
     rule.lengths.push_back(end - begin);
     at = end;
   }
-  // What the stretches do not tell is checked like the rest.
+  // What the stretches do not determine is checked like everything else.
   forms.push_back({rule});
 }
 
@@ -191,7 +188,7 @@ std::vector<Chain> class_forms(const Move& move, const Extent& extent) {
   for (std::size_t i = 0; i < plain.size(); ++i) {
     for (std::size_t j = i + 1; j < plain.size(); ++j) forms.push_back({plain[i], plain[j]});
   }
-  // First keys in front of a padding on the left: keys of two stretches that all rows see.
+  // First keys before padding on the left: keys in two stretches that all rows see.
   const auto& keys = classes.k;
   if (classes.count == 1 && keys.size() == 2 && keys[0].at.begin == 0 &&
       keys[1].at.end == extent.keys) {
@@ -207,7 +204,7 @@ std::vector<Chain> forms_of(const Move& move, const Extent& extent) {
   return {};
 }
 
-/// Few first keys beside a window are sinks.
+/// A few first keys beside a window are called sinks.
 void name_sinks(Chain& chain) {
   constexpr Index kMostSinks = 16;
   const bool window = std::any_of(chain.begin(), chain.end(), [](const Step& step) {
@@ -220,11 +217,9 @@ void name_sinks(Chain& chain) {
   }
 }
 
-Mask full_mask(const PlanePtr& like) { return Mask(full_plane(like->queries(), like->keys())); }
-
-/// All parts but one, applied to an all-open mask.
+/// All parts except one, applied to an all-open mask.
 Mask applied(const PlanePtr& like, const std::vector<Chain>& parts, std::size_t without) {
-  Mask made = full_mask(like);
+  Mask made = full_like(Mask(like));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (i != without) made = maskctl::apply(made, parts[i]);
   }
@@ -232,11 +227,11 @@ Mask applied(const PlanePtr& like, const std::vector<Chain>& parts, std::size_t 
 }
 
 bool explains(const PlanePtr& plane, const std::vector<Chain>& parts, Index allowed) {
-  return changed_cells(Mask(plane), applied(plane, parts, parts.size())) <= allowed;
+  return differing_cells(Mask(plane), applied(plane, parts, parts.size())) <= allowed;
 }
 
-/// Open tokens that something depends on: those whose column, or else row, holds a cell that the
-/// other steps do not explain.
+/// The open tokens that matter: those whose column, or else row, has a cell that the other steps do
+/// not explain.
 Chain needed_tokens(const PlanePtr& plane, const Mask& others, const OpenTokens& open) {
   const PlanePtr missing = combine(Op::kSub, plane, others.plane(0, 0));
   const auto among = [&](const std::vector<std::uint8_t>& flags) {
@@ -261,7 +256,7 @@ Chain needed_tokens(const PlanePtr& plane, const Mask& others, const OpenTokens&
 }  // namespace
 
 Index unexplained_cells(const PlanePtr& plane, const Chain& chain) {
-  return changed_cells(Mask(plane), maskctl::apply(full_mask(plane), chain));
+  return differing_cells(Mask(plane), maskctl::apply(full_like(Mask(plane)), chain));
 }
 
 Chain named(const PlanePtr& plane, const Moves& moves, Index allowed) {
@@ -273,7 +268,7 @@ Chain named(const PlanePtr& plane, const Moves& moves, Index allowed) {
     std::size_t steps = 0;
     for (const Chain& part : parts) steps += part.size();
     std::vector<Chain> forms = forms_of(moves[i], extent);
-    forms.push_back({});  // a step that the others do without
+    forms.push_back({});  // a step that is not needed
     if (const auto* open = std::get_if<OpenTokens>(&moves[i].rule)) {
       forms.push_back(needed_tokens(plane, applied(plane, parts, i), *open));
     }
@@ -292,4 +287,4 @@ Chain named(const PlanePtr& plane, const Moves& moves, Index allowed) {
   return chain;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

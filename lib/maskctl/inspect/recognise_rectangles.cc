@@ -8,12 +8,12 @@
 #include "maskctl/mask/rows.h"
 #include "maskctl/mask/words.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 constexpr Index kMostCells = Index{1} << 20;
-constexpr std::size_t kMostRows = 256;  // rows that are compared with each other
-constexpr std::size_t kMostParts = 64;  // commonest parts that are looked at
+constexpr std::size_t kMostRows = 256;  // rows compared with each other
+constexpr std::size_t kMostParts = 64;  // most common parts that are examined
 constexpr std::size_t kSeeds = 6, kRowSeeds = 2;
 
 using Bits = std::vector<std::uint64_t>;
@@ -33,8 +33,8 @@ bool inside(const Bits& a, const Bits& b) {
 
 bool has(const Bits& bits, std::size_t i) { return (bits[i / 64] >> (i % 64) & 1) != 0; }
 
-/// The keys that each query may see, less those that all may see; nothing for queries that may see
-/// every key.
+/// For each query, the keys that may be open for it, without keys that may be open for all; queries
+/// that may see every key are left out.
 std::vector<Bits> allowed_rows(const Plane& closed) {
   const auto stride = static_cast<std::size_t>(words_for(closed.keys()));
   const Touched marked = touched(closed);
@@ -59,7 +59,7 @@ std::vector<Bits> allowed_rows(const Plane& closed) {
   return out;
 }
 
-/// Rows that differ, at most kMostRows, spread over all.
+/// Distinct rows, at most kMostRows, spread over all rows.
 std::vector<Bits> some_distinct(std::vector<Bits> rows) {
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
@@ -81,7 +81,7 @@ struct BitsHash {
   }
 };
 
-/// What pairs of rows have in common, the commonest first.
+/// What pairs of rows have in common, the most common part first.
 std::vector<Bits> common_parts(const std::vector<Bits>& rows) {
   std::unordered_map<Bits, Index, BitsHash> times;
   Bits part(rows.front().size());
@@ -102,7 +102,7 @@ std::vector<Bits> common_parts(const std::vector<Bits>& rows) {
   return parts;
 }
 
-/// The seed, and all that share no query (and no key) with those before.
+/// The rectangle number `seed`, and all that share no query (and no key) with those taken before.
 PlanePtr disjoint_from(const std::vector<Rectangle>& rectangles, std::size_t seed, bool by_keys,
                        const Plane& like) {
   std::vector<const Rectangle*> set{&rectangles[seed]};
@@ -151,4 +151,4 @@ std::vector<PlanePtr> common_rectangles(const Plane& closed) {
   return out;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -4,11 +4,11 @@
 #include <map>
 #include <optional>
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 using Axis = step::Scoped::Axis;
-/// Which plane each member of an axis has; for batches, those of all heads.
+/// The plane of each member of an axis; for a batch, the planes of all its heads.
 using Key = std::vector<std::uint32_t>;
 
 std::vector<Range> ranges_of(const std::vector<Index>& members) {
@@ -28,7 +28,7 @@ struct Group {
   Chain chain;
 };
 
-/// One scope for each group; a group that does nothing needs none.
+/// One scope per group; groups whose chain is empty need none.
 Chain scopes(Axis axis, const std::vector<Group>& groups) {
   if (groups.size() == 1) return groups.front().chain;
   Chain chain;
@@ -39,7 +39,7 @@ Chain scopes(Axis axis, const std::vector<Group>& groups) {
   return chain;
 }
 
-/// The members of an axis by what they hold, in order of first appearance.
+/// Groups the members of an axis by f, in order of first appearance.
 template <typename F>
 std::vector<Group> groups_of(const std::vector<Key>& keys, F&& chain_of) {
   std::map<Key, std::size_t> seen;
@@ -57,7 +57,7 @@ bool same_array(const NamedArray& a, const NamedArray& b) {
          std::equal(a.array.bytes().begin(), a.array.bytes().end(), b.array.bytes().begin());
 }
 
-/// Arrays of one value or one row each, below each other.
+/// Stacks arrays of one value or one row each.
 std::optional<NamedArray> stacked(const std::vector<const NamedArray*>& parts, bool rows) {
   const Tensor& first = parts.front()->array;
   for (const NamedArray* part : parts) {
@@ -130,7 +130,7 @@ std::optional<Step> with_ids(const std::vector<const Rule*>& rules) {
   return Step{std::move(out)};
 }
 
-/// A causal without offsets has those of 0.
+/// Causal rules with one offset per batch; a rule without offsets has 0.
 std::optional<Step> with_offsets(std::vector<const step::Causal*> rules) {
   if (rules.empty() || !all_alike(rules)) return std::nullopt;
   std::vector<step::Causal> spelled;
@@ -162,7 +162,7 @@ std::optional<Step> with_first_keys(const std::vector<const Rule*>& rules) {
   return Step{std::move(out)};
 }
 
-/// Chunks of one size that start at a key per batch.
+/// Chunks of one size with one origin per batch.
 std::optional<Step> with_origins(const std::vector<const step::Chunk*>& rules) {
   if (rules.empty()) return std::nullopt;
   step::Chunk out = *rules.front();
@@ -180,7 +180,7 @@ std::optional<Step> with_origins(const std::vector<const step::Chunk*>& rules) {
   return Step{std::move(out)};
 }
 
-/// One step for all batches, from that of each; nothing where the rule has no such form.
+/// Merges one step per batch into one for all; nothing if the rule has no such form.
 std::optional<Step> merged(const std::vector<const Step*>& steps) {
   const bool equal =
       std::ranges::all_of(steps, [&](const Step* step) { return *step == *steps.front(); });
@@ -201,7 +201,8 @@ std::optional<Step> merged(const std::vector<const Step*>& steps) {
   return with_first_keys<step::Sinks>(rules_of<step::Sinks>(steps));
 }
 
-/// A step that does nothing beside one of a list; nothing where no number says so.
+/// A step of the same rule that changes nothing, for a batch that lacks it; nothing if no number
+/// achieves that.
 std::optional<Step> neutral(const Step& step, const Extent& extent) {
   if (const auto* rule = std::get_if<step::Pad>(&step.rule); rule && rule->is_lengths) {
     return pad(extent.keys, rule->left, rule->both);
@@ -211,7 +212,7 @@ std::optional<Step> neutral(const Step& step, const Extent& extent) {
   return std::nullopt;
 }
 
-/// The chain with the steps of `longest` that it lacks, as ones that do nothing.
+/// The chain, with the steps of `longest` that it lacks added as steps that change nothing.
 std::optional<Chain> filled(const Chain& chain, const Chain& longest, const Extent& extent) {
   Chain out;
   std::size_t at = 0;
@@ -228,7 +229,7 @@ std::optional<Chain> filled(const Chain& chain, const Chain& longest, const Exte
   return out;
 }
 
-/// Chains whose steps all merge, one by one.
+/// Merges chains step by step; nothing if a step does not merge.
 std::optional<Chain> merged(const std::vector<Chain>& chains, const Extent& extent) {
   const Chain& longest = *std::ranges::max_element(
       chains, [](const Chain& a, const Chain& b) { return a.size() < b.size(); });
@@ -249,7 +250,7 @@ std::optional<Chain> merged(const std::vector<Chain>& chains, const Extent& exte
   return out;
 }
 
-/// Equal chains have one number.
+/// Numbers the chains such that equal ones have equal numbers.
 std::vector<std::uint32_t> numbered(const std::vector<Chain>& chains,
                                     const std::vector<std::uint32_t>& of) {
   std::vector<std::uint32_t> first;
@@ -261,7 +262,7 @@ std::vector<std::uint32_t> numbered(const std::vector<Chain>& chains,
   return out;
 }
 
-/// Steps that all chains begin with, taken off them; with `at_end`, that they end with.
+/// Removes and returns the steps that all chains begin with; with `at_end`, end with.
 Chain taken_off(std::vector<Chain>& chains, bool at_end) {
   Chain out;
   const auto edge = [at_end](Chain& chain) { return at_end ? chain.end() - 1 : chain.begin(); };
@@ -315,4 +316,4 @@ Chain scoped(std::vector<Chain> chains, const std::vector<std::uint32_t>& of, In
   return out;
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -1,11 +1,12 @@
-// The chain is found from its last step backwards. What is left to explain is a pair of sets: cells
-// that must be open, and cells that must be closed; the others do not matter, since a later step
-// decides them. A last step that keeps S must hold all of `open`, and then `closed` shrinks to its
-// part in S; one that opens P must avoid `closed`, and then `open` shrinks by P. Of each kind but
-// block grids and types there is a step that is at least as good as any other: the tightest band,
-// the finest classes, the most first keys or tokens. Nothing is left when `closed` is empty: then
-// the steps before do nothing to an all-open mask. Paddings, documents, chunks, dilations and
-// intersected token types are all classes here; they are told apart when the chain gets its names.
+// The chain is found from its last step backwards. What remains to be explained is a pair of sets:
+// cells that must be open and cells that must be closed; the others do not matter, because a later
+// step decides them. A last step that keeps a set S must contain all of `open`, and then `closed`
+// shrinks to its part in S; one that opens a set P must avoid `closed`, and then `open` shrinks by
+// P. For every kind except block grids and types, there is one step at least as good as all others:
+// the tightest band, the finest classes, the most first keys or tokens. The search ends when
+// `closed` is empty, since the steps before then have nothing to do on an all-open mask. Paddings,
+// documents, chunks, dilations and intersected token types are all classes here; they are told
+// apart when the chain gets its names.
 #include "maskctl/inspect/recognise_search.h"
 
 #include <algorithm>
@@ -13,26 +14,17 @@
 #include "maskctl/inspect/recognise_types.h"
 #include "maskctl/mask/leaves.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 constexpr std::size_t kBand = 0, kClasses = 1, kGrid = 2, kFirst = 3, kTokens = 4, kTypes = 5;
 constexpr std::size_t kNothing = 6;
 constexpr std::size_t kMostFound = 16;
 constexpr Index kLargeCells = Index{1} << 24;
-// Work is counted in readings of the mask, whatever size it has.
+// Work is counted in readings of the mask, whatever its size.
 constexpr Index kWork = Index{1} << 25;  // bands or words read
 constexpr Index kFewestReadings = 16, kMostReadings = 3000;
 constexpr Index kGridReadings = 8, kTypeReadings = 64;
-
-/// Bands, or words of memory: what one reading of the plane takes.
-Index weight_of(const Plane& plane) {
-  const auto* slabs = slabs_of(plane);
-  if (!slabs) return plane.bytes() / 8 + 1;
-  Index bands = 1;
-  for (const Slab& slab : *slabs) bands += static_cast<Index>(slab.bands.size());
-  return bands;
-}
 
 struct Left {
   PlanePtr open, closed;
@@ -52,7 +44,7 @@ PlanePtr opened_tokens(const std::vector<Range>& tokens, Index queries, Index ke
   return combine(Op::kOr, query_flags(q, keys), key_flags(queries, k));
 }
 
-/// Tokens whose rows and columns hold no closed cell.
+/// Tokens whose rows and columns have no closed cell.
 std::vector<Range> free_tokens(const Plane& closed) {
   const Touched marked = touched(closed);
   std::vector<std::uint8_t> free(std::max(marked.q.size(), marked.k.size()), 1);
@@ -69,14 +61,14 @@ class Search {
     start_.closed = compacted(complement(plane), queries_ * keys_);
     start_.open_cells = plane->count();
     start_.closed_cells = queries_ * keys_ - start_.open_cells;
-    readings_ = std::clamp(kWork / weight_of(*plane), kFewestReadings, kMostReadings);
+    readings_ = std::clamp(kWork / (1 + weight_of(*plane)), kFewestReadings, kMostReadings);
     nearest_.push_back({{}, start_.closed_cells});
   }
 
   Explained run(Index max_steps, bool plain) {
     if (start_.closed_cells == 0) return {{{}}, {}};
-    // Kinds whose places are guessed are dear: at each length they come last, and for large masks
-    // after all lengths.
+    // Kinds whose places are guessed are costly: at each length they come last, and for large masks
+    // they come after all lengths.
     const bool large = queries_ * keys_ > kLargeCells;
     for (Index steps = 1; steps <= max_steps && found_.empty(); ++steps) {
       look(steps, false);
@@ -94,7 +86,7 @@ class Search {
     guess_ = guess;
     step(start_, steps, kNothing);
   }
-  /// Takes the readings that something dear needs, if there are so many.
+  /// Takes the readings that a costly attempt needs off the budget, if that many are left.
   bool affords(Index readings) {
     if (readings_ < readings) return false;
     readings_ -= readings;
@@ -104,12 +96,12 @@ class Search {
 
   void step(const Left& left, Index steps, std::size_t last) {
     if (spent()) return;
-    // Steps that keep commute, and so do steps that open: one order of each is enough.
+    // Closing steps commute, and so do opening steps: one order of each is enough.
     const std::size_t first_keep = last < kFirst ? last + 1 : kBand;
     for (std::size_t kind = first_keep; kind <= kGrid; ++kind) {
       for (Move& move : keeping(left, steps, kind)) keep(left, std::move(move), steps, kind);
     }
-    if (steps < 2) return;  // a first step that opens does nothing
+    if (steps < 2) return;  // a first step that opens has no effect
     const std::size_t first_open = last >= kFirst && last != kNothing ? last + 1 : kFirst;
     for (std::size_t kind = first_open; kind <= kTypes; ++kind) {
       for (Move& move : opening(left, kind)) open(left, std::move(move), steps, kind);
@@ -153,7 +145,7 @@ class Search {
   Moves keeping(const Left& left, Index steps, std::size_t kind) {
     Moves moves;
     if (kind == kBand) {
-      // Without any cell: the band that ends before the first key.
+      // Without any cell, use the band that ends before the first key.
       const Diagonals span = diagonals(*left.open).value_or(Diagonals{-queries_, -queries_});
       moves.push_back({span, diagonal_band(queries_, keys_, span.low, span.high), left.open});
     } else if (kind == kClasses) {
@@ -162,8 +154,8 @@ class Search {
       moves.push_back({std::move(classes), std::move(cells), left.open});
     } else if (guess_) {
       for (BlockGrid& grid : exact_grids(*left.open, *left.closed)) add_grid(left, grid, moves);
-      // A grid that is not the last to explain something is followed by one that opens and another
-      // that keeps.
+      // A grid that does not finish the explanation must be followed by a step that opens and
+      // another that keeps.
       if (steps < 3 || !affords(kGridReadings)) return moves;
       for (BlockGrid& grid : likely_grids(*left.open, *left.closed)) add_grid(left, grid, moves);
     }
@@ -213,4 +205,4 @@ Explained explain(const PlanePtr& plane, Index max_steps, bool plain) {
   return Search(plane).run(max_steps, plain);
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -8,44 +8,44 @@
 #include "maskctl/inspect/recognise_cells.h"
 #include "maskctl/inspect/recognise_classes.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
-/// Keys that all queries see.
+/// First keys that all queries see.
 struct FirstKeys {
   Index n = 0;
 };
-/// Rows and columns that are open.
+/// Tokens whose rows and columns are open.
 struct OpenTokens {
   std::vector<Range> tokens;
 };
-/// Classes joined to what is there.
+/// Classes that are opened in addition.
 struct Types {
   Classes classes;
 };
 
-/// One step of a chain before it has a name. Diagonals, Classes and BlockGrid keep cells,
+/// One step of a chain before it has a name. Diagonals, Classes and BlockGrid keep cells;
 /// FirstKeys, OpenTokens and Types open them.
 struct Move {
   std::variant<Diagonals, Classes, BlockGrid, FirstKeys, OpenTokens, Types> rule;
-  PlanePtr cells;  // kept or opened
-  PlanePtr open;   // what had to be open after this step
+  PlanePtr cells;  // the cells that it keeps or opens
+  PlanePtr open;   // the cells that had to be open after this step
   bool keeps() const { return rule.index() < 3; }
 };
 using Moves = std::vector<Move>;  // in the order in which a chain applies them
 
-/// A chain that leaves cells open that should be closed: `left` of them.
+/// A chain that leaves `left` cells open that should be closed.
 struct Nearest {
   Moves moves;
   Index left = 0;
 };
 
-/// What a search found: chains of equal length that give the mask exactly, or, when there are
-/// none, those that leave fewer cells over than any shorter one, from no step on.
+/// The result of a search: chains of equal length that give the mask exactly; if there are none,
+/// chains of increasing length, each of which leaves fewer cells over than all shorter ones.
 struct Explained {
   std::vector<Moves> exact;
   std::vector<Nearest> nearest;
 };
-/// `plain`: no block grids and no types, whose places are guessed and which come with arrays.
+/// `plain`: without block grids and types, whose places are guessed and which need arrays.
 Explained explain(const PlanePtr& plane, Index max_steps, bool plain = false);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

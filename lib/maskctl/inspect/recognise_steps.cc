@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
 NamedArray array_of(const std::vector<std::int32_t>& values) {
@@ -17,7 +17,7 @@ NamedArray array_of(Index value) {
   return {std::move(tensor), ""};
 }
 
-/// The alignment from which `diagonal` is told with the smaller offset.
+/// The alignment from which `diagonal` has the smaller offset.
 Align align_for(const Extent& extent, Index diagonal, Index& offset) {
   const Index shift = extent.keys - extent.queries;
   const bool bottom = std::abs(diagonal - shift) < std::abs(diagonal);
@@ -116,4 +116,4 @@ bool has_arrays(const Chain& chain) {
   });
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -1,4 +1,4 @@
-// Moves spelled out as steps; private to inspect.
+// Writes moves as steps; private to inspect.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,7 @@
 #include "maskctl/inspect/recognise_search.h"
 #include "maskctl/mask/step.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
 struct Extent {
   Index queries, keys;
@@ -15,16 +15,16 @@ struct Extent {
 
 /// Keeps key - query <= high.
 Step causal(const Extent& extent, Index high);
-/// Keeps low <= key - query <= high; a side may be unbounded. Aligned so that the offset is 0 where
-/// either alignment allows it.
+/// Keeps low <= key - query <= high; a side may be unbounded. Chooses an alignment with offset 0 if
+/// there is one.
 Step window(const Extent& extent, std::optional<Index> low, std::optional<Index> high);
 Step pad(Index length, bool left, bool both);
-/// Ids from 0; -1 sees nothing. Its arrays have no text.
+/// Ids from 0; tokens with -1 see nothing. The arrays have no text.
 Step document(const Classes& classes, const Extent& extent);
-/// Each move as it is.
+/// Each move as it is, without looking for a simpler form.
 Step literal(const Move& move, const Extent& extent);
 
-/// Whether a step reads an array of ids, types or blocks.
+/// True when a step has an array of ids, types or blocks.
 bool has_arrays(const Chain& chain);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -11,14 +11,14 @@
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/rows.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 namespace {
 
-constexpr std::size_t kBlockSizes = 8;  // tried as the grid under the types
+constexpr std::size_t kBlockSizes = 8;  // block sizes tried below the types
 constexpr std::size_t kMostDocuments = std::size_t{1} << 16;
 
-/// Diagonals (key - query) at which a band under the types may end above, or else below, ascending.
-/// Of a large mask held as bands those of its slanted lines: the band shows somewhere.
+/// Diagonals (key - query) at which a band below the types may end on its upper (or lower) side,
+/// ascending. For a large mask of bands these are its slanted lines: the band must show somewhere.
 std::vector<Index> diagonal_ends(const Plane& open, bool upper) {
   constexpr Index kFewCells = Index{1} << 24;
   std::vector<Index> ends;
@@ -36,14 +36,14 @@ std::vector<Index> diagonal_ends(const Plane& open, bool upper) {
   return ends;
 }
 
-/// All guesses are of one form: some set of cells cannot come from below, so it comes from types,
-/// and the finest types that hold it must not hold a closed cell.
+/// All guesses have the same form: some set of cells cannot come from the steps below, so types
+/// must open it, and the finest types that contain it must not contain a closed cell.
 class Guesses {
  public:
   Guesses(const PlanePtr& open, const PlanePtr& closed)
       : open_(open), closed_(closed), square_(open->queries() == open->keys()) {}
 
-  /// The types that `cells` ask for; nothing when they contradict the mask.
+  /// The types that `cells` require; nothing when they contradict the mask.
   std::optional<Classes> types(const PlanePtr& cells) const {
     for (const bool shared : {true, false}) {
       if (shared && !square_) continue;
@@ -59,14 +59,14 @@ class Guesses {
       found_.push_back(std::move(*classes));
     }
   }
-  /// What lies above `high` and below `low` is of types; the band is made as narrow as the mask
-  /// allows, one side first.
+  /// Assumes that cells above `high` and below `low` come from types; the band is made as narrow as
+  /// the mask allows, one side first.
   void add_outside_band(bool high_first) {
     Diagonals band{-open_->queries(), open_->keys()};
     for (const bool upper : {high_first, !high_first}) narrow(band, upper);
     add(outside(band));
   }
-  /// `under` may be null.
+  /// `under` is the plane below the types; may be null.
   void add_outside(const PlanePtr& under) {
     if (under) add(combine(Op::kSub, open_, under));
   }
@@ -81,7 +81,7 @@ class Guesses {
     return combine(Op::kSub, open_,
                    diagonal_band(open_->queries(), open_->keys(), band.low, band.high));
   }
-  /// Narrower bands leave more to the types: once they contradict the mask they go on doing so.
+  /// Narrower bands leave more to the types; types that contradict the mask keep doing so.
   void narrow(Diagonals& band, bool upper) const {
     std::vector<Index> ends = diagonal_ends(*open_, upper);
     if (!upper) std::ranges::reverse(ends);
@@ -99,8 +99,8 @@ class Guesses {
   std::vector<Classes> found_;
 };
 
-/// For each token the last one before it or itself that it must not share a document with; -1
-/// without.
+/// For each token, the last one at or before it that must be in another document; -1 if there is
+/// none.
 std::vector<Index> last_apart(const Plane& closed) {
   std::vector<Index> last(static_cast<std::size_t>(closed.queries()), -1);
   each_band(closed, [&](Range rows, const Band& band) {
@@ -112,8 +112,8 @@ std::vector<Index> last_apart(const Plane& closed) {
   return last;
 }
 
-/// The longest documents, from the first token on, that hold no closed cell; null when they are too
-/// many to be more than single tokens.
+/// The longest documents, from the first token on, that contain no closed cell; null when there are
+/// so many that they are hardly more than single tokens.
 PlanePtr free_documents(const PlanePtr& closed) {
   const Index n = closed->queries();
   const PlanePtr below = combine(Op::kAnd, closed, diagonal_band(n, n, -n, 0));
@@ -134,21 +134,22 @@ PlanePtr free_documents(const PlanePtr& closed) {
   return bands(n, n, std::move(slabs));
 }
 
-/// Keys without a closed cell, for all queries.
+/// The keys without a closed cell, open for all queries.
 PlanePtr free_keys(const Plane& closed) {
   std::vector<std::uint8_t> flags = touched(closed).k;
   for (std::uint8_t& flag : flags) flag = flag == 0;
   return key_flags(closed.queries(), flags);
 }
 
-/// `open` less the rows and columns without a closed cell.
+/// `open` without the rows and columns that have no closed cell.
 PlanePtr without_free_lines(const PlanePtr& open, const Plane& closed) {
   const Touched marked = touched(closed);
   const PlanePtr rows = query_flags(marked.q, closed.keys());
   return combine(Op::kAnd, open, combine(Op::kAnd, rows, key_flags(closed.queries(), marked.k)));
 }
 
-/// The dilation of the least stride whose diagonals hold no closed cell; null without.
+/// The dilation with the smallest stride whose diagonals have no closed cell; null if there is
+/// none.
 PlanePtr free_stride(const Plane& closed) {
   const Index queries = closed.queries(), keys = closed.keys();
   std::vector<Index> steps(static_cast<std::size_t>(queries + keys + 1));
@@ -171,7 +172,7 @@ PlanePtr free_stride(const Plane& closed) {
   return nullptr;
 }
 
-/// Grids whose blocks hold no closed cell, coarse ones first.
+/// Guesses from grids whose open blocks have no closed cell, coarse grids first.
 void add_outside_blocks(const PlanePtr& open, const PlanePtr& closed, Guesses& guesses) {
   const AreaSums sums(*closed);
   const Index queries = open->queries(), keys = open->keys();
@@ -214,4 +215,4 @@ std::vector<Classes> likely_types(const PlanePtr& open, const PlanePtr& closed) 
   return guesses.take();
 }
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -1,14 +1,14 @@
-// Token types that were joined to another mask; private to inspect.
+// Token types that were opened on top of another mask; private to inspect.
 #pragma once
 
 #include <vector>
 
 #include "maskctl/inspect/recognise_classes.h"
 
-namespace maskctl::recognising {
+namespace maskctl::recognition {
 
-/// Classes whose squares avoid `closed` and hold cells of `open` that no band, document, stride,
-/// padding or block grid under them is likely to hold. Guesses, best first.
+/// Classes whose squares avoid `closed` and contain cells of `open` that no band, documents,
+/// stride, padding or block grid below them is likely to contain. Guesses, the best first.
 std::vector<Classes> likely_types(const PlanePtr& open, const PlanePtr& closed);
 
-}  // namespace maskctl::recognising
+}  // namespace maskctl::recognition

@@ -9,25 +9,19 @@
 namespace maskctl {
 namespace {
 
-Mask full_like(const Mask& mask) {
-  const PlanePtr full = full_plane(mask.queries(), mask.keys());
-  return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(),
-                    [&](Index, Index) { return full; });
-}
-
-/// Known without looking at cells.
-bool held_alike(const Mask& a, const Mask& b) {
+/// True when the masks are known to be equal without comparing cells.
+bool same_representation(const Mask& a, const Mask& b) {
   for (Index n = 0; n < a.batch(); ++n) {
     for (Index h = 0; h < a.heads(); ++h) {
-      if (!maskctl::held_alike(*a.plane(n, h), *b.plane(n, h))) return false;
+      if (!maskctl::same_representation(*a.plane(n, h), *b.plane(n, h))) return false;
     }
   }
   return true;
 }
 
-/// The first open cells of a plane, whose first row is `top`.
+/// Appends the first open cells of a plane whose first row is row `top` of the mask.
 void list_cells(const Plane& plane, Index batch, Index head, Index top, std::vector<Cell>& out) {
-  recognising::each_row_while(plane, [&](Range rows, const Keys& keys) {
+  recognition::each_row_while(plane, [&](Range rows, const Keys& keys) {
     std::vector<Run> runs(keys.runs.begin(), keys.runs.end());
     if (keys.is_words()) words_to_runs(keys.words, runs);
     for (Index q = rows.begin; q < rows.end; ++q) {
@@ -46,7 +40,8 @@ void list_cells(const Plane& plane, Index batch, Index head, Index top, std::vec
 
 Residue residue_of(const Mask& mask, const Mask& given) {
   Residue out;
-  if (mask.batch() == given.batch() && mask.heads() == given.heads() && held_alike(mask, given)) {
+  if (mask.batch() == given.batch() && mask.heads() == given.heads() &&
+      same_representation(mask, given)) {
     return out;
   }
   const Mask differ = zip(Op::kXor, mask, given);

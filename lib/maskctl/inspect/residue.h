@@ -1,21 +1,16 @@
-// Cells that a claim about a mask leaves over: counted, and the first ones listed.
+// The cells that a claim about a mask does not explain: their number, and the first ones.
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "maskctl/mask/cell.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/step.h"
 
 namespace maskctl {
 
-/// One cell of a mask.
-struct Cell {
-  Index batch = 0, head = 0, query = 0, key = 0;
-  friend bool operator==(const Cell&, const Cell&) = default;
-};
-
-/// How many cells, and the first ones by batch, head, query and key.
+/// The number of cells, and the first ones in order of batch, head, query and key.
 struct Residue {
   static constexpr std::size_t kListed = 64;
   Index cells = 0;
@@ -24,11 +19,11 @@ struct Residue {
 
 /// The cells in which two masks differ. Batches and heads broadcast.
 Residue residue_of(const Mask& mask, const Mask& given);
-/// Those in which a mask differs from a chain applied to an all-open mask.
+/// The cells in which a mask differs from a chain applied to an all-open mask.
 Residue residue_of(const Mask& mask, std::span<const Step> chain);
 
-/// Appends the cells of rows `q` in which two planes differ, until Residue::kListed are listed: for
-/// masks of which it is known how many there are. Reads no more rows than that takes.
+/// Appends the differing cells of rows `q` until Residue::kListed are listed, for masks whose
+/// number of differences is known. Reads no more rows than necessary.
 void list_differences(const Plane& a, const Plane& b, Range q, Index batch, Index head,
                       std::vector<Cell>& out);
 

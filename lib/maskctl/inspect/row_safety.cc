@@ -2,18 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <limits>
 #include <mutex>
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/bands.h"
+#include "maskctl/mask/row_keys.h"
 
 namespace maskctl {
 namespace {
 
-constexpr Index kFirstRows = 64;  // looked at first, and twice as many each time
+constexpr Index kFirstRows = 64;  // read first; doubled each time
 constexpr Index kChunkRows = 4096;
 
 /// The rows that no slab covers.
@@ -37,7 +37,7 @@ void append(std::vector<Range>& ranges, Range next) {
   }
 }
 
-/// The block of the first key of rows that are equal; no block without keys.
+/// The block of the first key for equal rows; none if they see no key.
 struct RowsAt {
   Range rows;
   Index block = 0;
@@ -75,30 +75,6 @@ RowSafety block_row_safety(const Plane& plane, Range rows, Index key_block,
 }
 
 }  // namespace
-
-Index first_open_key(const Keys& keys) {
-  return first_open_key(keys, {0, std::numeric_limits<std::int32_t>::max()});
-}
-
-Index first_open_key(const Keys& keys, Range range) {
-  if (range.empty()) return -1;
-  Index key = -1;
-  if (keys.is_words()) {
-    for (auto i = static_cast<std::size_t>(range.begin / 64); i < keys.words.size(); ++i) {
-      const Index start = static_cast<Index>(i) * 64;
-      std::uint64_t word = keys.words[i];
-      if (start < range.begin) word = word >> (range.begin - start) << (range.begin - start);
-      if (word == 0 && start + 64 < range.end) continue;
-      if (word != 0) key = start + std::countr_zero(word);
-      break;
-    }
-  } else {
-    const auto run = std::ranges::partition_point(
-        keys.runs, [&range](const Run& r) { return r.end <= range.begin; });
-    if (run != keys.runs.end()) key = std::max<Index>(run->begin, range.begin);
-  }
-  return range.contains(key) ? key : -1;
-}
 
 std::optional<Cell> first_cell(const Plane& plane) {
   return first_cell(plane, {0, plane.queries()}, {0, plane.keys()});

@@ -1,49 +1,45 @@
-// Rows by the first key they see: which see none, and which a block-sparse kernel reaches too late.
+// Rows by the first key they see: which rows see none, and which see their first key too late for a
+// block-sparse kernel.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "maskctl/inspect/recognise.h"
-#include "maskctl/inspect/stats.h"
+#include "maskctl/mask/block_size.h"
+#include "maskctl/mask/cell.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl {
 
-/// The first open key of a row, -1 without one.
-Index first_open_key(const Keys& keys);
-/// The first of them in a range.
-Index first_open_key(const Keys& keys, Range range);
-
-/// The open cell of lowest batch, head, query and key. Reads no more than it must.
+/// The open cell with the lowest batch, head, query and key. Reads no more than necessary.
 std::optional<Cell> first_cell(const Mask& mask);
 std::optional<Cell> first_cell(const Plane& plane);  // batch and head 0
 std::optional<Cell> first_cell(const Plane& plane, Range rows, Range keys);
-/// Of keys in any of the ranges, which ascend.
+/// The same for keys in any of the ranges, which ascend.
 std::optional<Cell> first_cell(const Plane& plane, Range rows, std::span<const Range> keys);
 
 /// Rows that see no key: ascending, not touching. O(slabs) for bands.
 std::vector<Range> empty_rows(const Plane& plane);
 
-/// Rows without a key in the first block that a kernel computes for them, which is the first block
-/// of their block row that is not empty. An online softmax that takes no care of such rows starts
+/// Rows without a key in the first block that a kernel computes for them, which is the first
+/// non-empty block of their block row. An online softmax that does not guard against this starts
 /// with a maximum of -inf and gives NaN.
 struct RowSafety {
   Index empty = 0;             // rows without any key
-  Index late = 0;              // rows with keys, the first of them in a later block
-  std::optional<Index> first;  // the first of these rows
+  Index late = 0;              // rows whose first key is in a later block
+  std::optional<Index> first;  // the first of the late rows
   std::optional<Index> first_late;
 };
 /// Throws Error(kInvalidArgument) for a block size below 1.
 RowSafety row_safety(const Plane& plane, BlockSize block);
 
-/// Where a distinct plane of a mask stands first, and how often.
+/// Where a distinct plane of a mask first occurs, and how often.
 struct PlanePlace {
   Index batch = 0, head = 0;
   Index times = 0;
 };
-/// One for each of mask.distinct(); times is 0 for a plane that is not used.
+/// One entry for each of mask.distinct(); `times` is 0 for a plane that is not used.
 std::vector<PlanePlace> plane_places(const Mask& mask);
 
 }  // namespace maskctl

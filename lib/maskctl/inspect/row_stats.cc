@@ -1,4 +1,4 @@
-// The pass over rows behind stats: lengths of rows and marks of seen keys.
+// The pass over rows for stats: lengths of rows and marks of seen keys.
 #include "maskctl/inspect/row_stats.h"
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace {
 constexpr Index kColumnLimit = Index{1} << 22;
 constexpr Index kShortRun = 64;
 
-/// Which keys any row saw. The first runs of neighbouring rows mostly touch: they grow one
-/// interval. Other short runs set bits, which stay in the cache when rows hold many of them; long
-/// ones mark their two ends.
+/// Which keys any row has seen. The first runs of neighbouring rows mostly touch, so they grow one
+/// interval. Other short runs set bits, which stay in the cache when rows have many of them; long
+/// runs mark their two ends.
 class SeenKeys {
  public:
   explicit SeenKeys(Index keys) : keys_(keys), bits_(static_cast<std::size_t>(words_for(keys))) {}
@@ -32,7 +32,7 @@ class SeenKeys {
     for (const Run& run : row.runs.subspan(grown)) add(run);
   }
 
-  /// A bit for each key, to be set by the caller.
+  /// One bit per key, for the caller to set.
   std::span<std::uint64_t> bits() { return bits_; }
 
   void join(SeenKeys& other) {
@@ -92,11 +92,11 @@ class SeenKeys {
 
   Index keys_;
   std::vector<std::uint64_t> bits_;
-  std::vector<std::int32_t> ends_;  // empty until a long run comes
-  std::array<Run, 2> grown_{};      // as a window and its sinks have
+  std::vector<std::int32_t> ends_;  // empty until the first long run
+  std::array<Run, 2> grown_{};      // one for a window and one for its sinks
 };
 
-/// At most one SeenKeys for each thread that works, handed out to tasks.
+/// At most one SeenKeys per working thread, handed out to tasks.
 class SeenPool {
  public:
   explicit SeenPool(Index keys) : keys_(keys) {}
@@ -130,7 +130,7 @@ Index keys_of(const Keys& row) {
   return keys;
 }
 
-/// How many rows have which length: a histogram up to the longest, or a list where rows are few.
+/// How many rows have which length: a histogram up to the longest, or a list if rows are few.
 class LengthCounts {
  public:
   LengthCounts(Index rows, Index keys) : few_rows_(keys / 4 > rows) {}
@@ -166,7 +166,7 @@ class LengthCounts {
   std::vector<LengthGroup> list_;
 };
 
-/// Lengths of one task's rows on their way to the counts, equal neighbours as one.
+/// Collects the lengths of one task's rows before they are counted, merging equal neighbours.
 class LengthBatch {
  public:
   explicit LengthBatch(LengthCounts& counts) : counts_(counts) {}
@@ -192,7 +192,7 @@ class LengthBatch {
     rows_ = 0;
   }
   LengthCounts& counts_;
-  Index keys_ = 0, rows_ = 0;  // of the last group, not yet in the list
+  Index keys_ = 0, rows_ = 0;  // the last group, not yet in the list
   std::vector<LengthGroup> groups_;
 };
 
@@ -206,7 +206,7 @@ RowFigures row_figures(const Plane& plane) {
   const Index tasks = std::min<Index>(queries, Index{threads()} * 8);
   const Index step = tasks > 0 ? ceil_div(queries, tasks) : 1;
   const Index parts = ceil_div(queries, step);
-  const bool by_lists = plane.knows_sizes();  // which are looked at once, for all rows
+  const bool by_lists = plane.has_row_index();  // each list is read once for all rows
   parallel_for(by_lists && columns && parts > 0 ? parts + 1 : parts, [&](Index task) {
     auto seen = columns ? pool.take() : nullptr;
     LengthBatch batch(lengths);
@@ -214,7 +214,7 @@ RowFigures row_figures(const Plane& plane) {
     if (by_lists && task == parts) {
       plane.mark_seen({0, queries}, seen->bits());
     } else if (by_lists) {
-      plane.sizes(range, [&](Range equal, const Plane::RowSize& size) {
+      plane.row_sizes(range, [&](Range equal, const Plane::RowSize& size) {
         batch.add(size.keys, equal.size());
       });
     } else {

@@ -1,4 +1,4 @@
-// Stats of each distinct plane once, and their sum over batches and heads.
+// Computes the stats of each distinct plane once, and sums them over batches and heads.
 #include "maskctl/inspect/stats.h"
 
 #include "maskctl/inspect/block_table.h"

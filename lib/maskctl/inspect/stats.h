@@ -6,19 +6,14 @@
 #include <span>
 #include <vector>
 
+#include "maskctl/mask/block_size.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl {
 
-struct BlockSize {
-  Index q = 0;
-  Index k = 0;
-  friend bool operator==(const BlockSize&, const BlockSize&) = default;
-};
-
-/// Tiles of one size by what they hold. Tiles at the edge are cut to the mask: one whose cells are
-/// all open is full. `executed` = cells of the tiles that are not empty, what a block-sparse kernel
-/// computes; waste = executed / open cells.
+/// Tiles of one size, counted by what they hold. Tiles at the edge are cut to the mask and are full
+/// when all their cells are open. `executed` is the number of cells in non-empty tiles, which a
+/// block-sparse kernel computes; waste = executed / open cells.
 struct BlockStats {
   BlockSize size;
   Index empty = 0;
@@ -28,15 +23,15 @@ struct BlockStats {
 };
 
 struct PlaneStats {
-  Index open = 0;          // cells
+  Index open = 0;          // open cells
   Index rows = 0;          // rows (queries) counted
-  Index empty_rows = 0;    // see no key
-  Index full_rows = 0;     // see every key; 0 when there are no keys
-  Index min_keys = 0;      // over all rows
-  double median_keys = 0;  // mean of both middle rows when their number is even
+  Index empty_rows = 0;    // rows that see no key
+  Index full_rows = 0;     // rows that see every key; 0 when there are no keys
+  Index min_keys = 0;      // fewest keys of any row
+  double median_keys = 0;  // mean of both middle rows when rows are even
   Index max_keys = 0;
-  std::optional<Index> empty_columns;  // seen by no query; nothing beyond 2^22 keys
-  std::vector<BlockStats> blocks;      // in the order asked for
+  std::optional<Index> empty_columns;  // keys that no query sees; null beyond 2^22 keys
+  std::vector<BlockStats> blocks;      // in the requested order
 };
 
 struct Stats {
@@ -44,7 +39,7 @@ struct Stats {
   std::vector<PlaneStats> planes;  // one for each of mask.distinct()
 };
 
-/// Counts everything by structure, on all threads; no cell is counted twice for equal planes.
+/// Computed by structure, on all threads; equal planes are counted once.
 /// Throws Error(kInvalidArgument) for a block size below 1.
 Stats mask_stats(const Mask& mask, std::span<const BlockSize> blocks);
 

@@ -1,5 +1,4 @@
-// What stats and cost share: block sizes that are allowed, planes to read and how often each
-// counts.
+// Shared by stats and cost: checking block sizes, the planes to read, and how often each counts.
 #pragma once
 
 #include <functional>
@@ -15,14 +14,14 @@ namespace maskctl {
 /// Throws Error(kInvalidArgument) for a block size below 1.
 void check_blocks(std::span<const BlockSize> blocks);
 
-/// A plane to read several times: a computed one is stored where that fits.
+/// A plane that will be read several times: a computed one is stored if it fits.
 PlanePtr readable(const PlanePtr& plane);
 
-/// How many pairs of batch and head each of mask.distinct() stands for.
+/// How many (batch, head) pairs each of mask.distinct() stands for.
 std::vector<Index> plane_uses(const Mask& mask);
 
-/// f(i) for each of mask.distinct(), on all threads: many planes are a task each, of few f itself
-/// may use the threads.
+/// Calls f(i) for each of mask.distinct(), on all threads: with many planes each is one task; with
+/// few, f itself may use the threads.
 void for_each_plane(const Mask& mask, const std::function<void(std::size_t i)>& f);
 
 }  // namespace maskctl

@@ -7,7 +7,7 @@
 namespace maskctl {
 namespace {
 
-/// Libraries whose masks are no single call.
+/// Writes code for libraries whose masks are not a single call.
 void write(const Chain& chain, const MaskForm& mask, const StepName& name, Translation& out) {
   switch (out.library) {
     case Library::kFlex:
@@ -41,7 +41,7 @@ Translation translate(const Chain& chain, Library library, const StepName& name)
   out.library = library;
   write(chain, mask_form(chain, name), name, out);
   const bool dense = library == Library::kSdpa || library == Library::kJax;
-  if (!out.ok() && dense) {  // a dense mask is an argument like the others
+  if (!out.ok() && dense) {  // a dense mask is an argument too
     Translation whole;
     whole.library = library;
     write_dense(chain, name, whole);

@@ -1,4 +1,4 @@
-// A mask in the arguments of other libraries: code to paste, or why it cannot be said there.
+// A mask in the arguments of other libraries: code to paste, or why it cannot be expressed there.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace maskctl {
 struct Translation {
   Library library = Library::kHf;
   std::vector<std::string> code;   // lines; empty when refused
-  std::vector<std::string> notes;  // where the code means another mask, or needs more
-  std::string refusal;             // why there are no such arguments; empty: there are
-  /// Arrays too long for a line: the code reads each from the file NAME.npy.
+  std::vector<std::string> notes;  // when the code means another mask, or needs more
+  std::string refusal;             // why there are no such arguments; empty when there are
+  /// An array too long for a line: the code reads it from the file NAME.npy.
   struct Array {
     std::string name;
     Tensor array;
@@ -23,9 +23,9 @@ struct Translation {
   bool ok() const { return refusal.empty(); }
 };
 
-/// What to write in `library` for the mask that the chain makes of an all-open one. Numbers are
-/// converted between the conventions of conventions.h; what a library cannot say is a refusal,
-/// never an approximation.
+/// Writes, for `library`, the mask that the chain makes of an all-open one. Numbers are converted
+/// between the conventions of conventions.h; what a library cannot express is a refusal, never an
+/// approximation.
 Translation translate(const Chain& chain, Library library, const StepName& name);
 
 }  // namespace maskctl

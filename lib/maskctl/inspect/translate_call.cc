@@ -1,4 +1,4 @@
-// Calls of the table of conventions, written for a mask.
+// Writes a mask as a call from the table of conventions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,18 +10,18 @@
 namespace maskctl {
 namespace {
 
-// For libraries that have no word for an open side: past every length.
+// For libraries without a word for an open side: past every length.
 constexpr std::string_view kPastAll = "2**30";
 
 const char* python(bool value) { return value ? "True" : "False"; }
 
-/// One call of the table, and whether it can say a form.
+/// One call of the table, and whether it can express a form.
 class CallWriter {
  public:
   CallWriter(const Convention& row, const MaskForm& form, Translation& out)
       : row_(row), form_(form), out_(out) {}
 
-  /// "" or why not.
+  /// "" or the reason why it cannot.
   std::string misfit() const;
   void write();
 
@@ -56,11 +56,11 @@ class CallWriter {
 
 std::string CallWriter::misfit_documents() const {
   if (form_.documents != row_.documents) {
-    return form_.documents ? "no argument for documents" : "it takes documents";
+    return form_.documents ? "no argument for documents" : "it needs documents";
   }
   if (!form_.documents) return "";
   if (form_.lengths.empty() && form_.ids.array.elements() > 0) {
-    return "these ids are no lengths of documents that follow each other";
+    return "these ids are not lengths of consecutive documents";
   }
   for (std::size_t i = 0; row_.no_empty_rows && i < form_.kv_lengths.size(); ++i) {
     const Index reach = row_.align == Align::kTopLeft ? form_.left.value_or(0) + 1 : 1;
@@ -69,7 +69,7 @@ std::string CallWriter::misfit_documents() const {
     }
   }
   const bool own_keys = takes({Says::kKeyLengths, Says::kKeyEnds});
-  return form_.kv_lengths.empty() || own_keys ? "" : "no lengths of the keys' own";
+  return form_.kv_lengths.empty() || own_keys ? "" : "no argument for separate key lengths";
 }
 
 std::string CallWriter::misfit_chunk() const {
@@ -82,7 +82,7 @@ std::string CallWriter::misfit_chunk() const {
   }
   if (form_.documents && !form_.inside) {
     return "its chunks are counted from each document's start, these over all documents "
-           "(within:lens=...{chunk:size=...} is what it can)";
+           "(within:lens=...{chunk:size=...} is possible)";
   }
   if (row_.align == Align::kTopLeft && form_.chunk_align == Align::kBottomRight) {
     return "its chunks count rows from the first; these from the first cached token";
@@ -93,7 +93,7 @@ std::string CallWriter::misfit_chunk() const {
 std::string CallWriter::misfit_band() const {
   if (row_.causal && !form_.causal()) return "it is causal";
   const bool moved = (form_.left && *form_.left < 0) || (form_.right && *form_.right < 0);
-  if (moved) return "the band does not hold the diagonal: its sides cannot be negative";
+  if (moved) return "the band does not contain the diagonal, and sides cannot be negative";
   if (form_.right && !form_.causal() &&
       !takes({Says::kSides, Says::kSidesOrBoth, Says::kRight, Says::kMaskType})) {
     return "no right side of a window";
@@ -134,7 +134,7 @@ std::string CallWriter::misfit() const {
   return "";
 }
 
-/// (L, R) with the library's word for an open side.
+/// (L, R), with the library's word for an open side.
 std::string CallWriter::pair(std::string_view open) const {
   const bool one_sided = form_.left.has_value() != form_.right.has_value();
   if (row_.library == Library::kTe && one_sided) open = kPastAll;
@@ -150,7 +150,7 @@ std::string CallWriter::mask_type() const {
                      form_.align == Align::kBottomRight ? "_bottom_right" : "");
 }
 
-/// Numbers as a variable in front of the call; lists that stand in it are short to read there.
+/// Numbers as a variable before the call; a short list is clearer there than inside the call.
 std::string CallWriter::numbers(const Argument& argument, const std::vector<Index>& values) {
   if (info_of(row_.library).array == "[{}]") return fmt::format("[{}]", joined(values, ", "));
   const std::string name(argument.name);
@@ -158,7 +158,7 @@ std::string CallWriter::numbers(const Argument& argument, const std::vector<Inde
   return name;
 }
 
-/// Arguments that say nothing about the mask, but that the call must have.
+/// An argument that the call requires but that says nothing about the mask.
 std::string CallWriter::beside(const Argument& argument) const {
   const auto longest = [](const std::vector<Index>& lengths) {
     return std::to_string(lengths.empty() ? 0 : std::ranges::max(lengths));
@@ -170,7 +170,7 @@ std::string CallWriter::beside(const Argument& argument) const {
   return argument.fallback.empty() ? std::string(argument.name) : "";
 }
 
-/// The argument's value, or "" to leave it out.
+/// The value of the argument, or "" to leave it out.
 std::string CallWriter::value(const Argument& argument) {
   switch (argument.says) {
     case Says::kCausal:
@@ -230,7 +230,7 @@ void CallWriter::note() {
         fmt::format("the left bound is exclusive: {} is left={}", *form_.left + 1, *form_.left));
   }
   if (form_.left && takes({Says::kKeys})) {
-    out_.notes.push_back(fmt::format("{} keys, the own one included", *form_.left + 1));
+    out_.notes.push_back(fmt::format("{} keys including the query's own", *form_.left + 1));
   }
   const bool rows = form_.chunk && form_.chunk_align == Align::kUnset && !form_.documents &&
                     row_.align == Align::kBottomRight;
@@ -256,7 +256,7 @@ void CallWriter::write() {
     const std::string text = value(argument);
     if (text.empty()) continue;
     const bool bare = row_.library == Library::kXformers;
-    // A window's size belongs to the last method of a chain.
+    // The size of a window belongs to the last method of a chain.
     std::string& to = methodical && argument.says == Says::kKeys ? last_args : args;
     to += fmt::format("{}{}", to.empty() ? "" : ", ",
                       bare ? text : fmt::format("{}={}", argument.name, text));
@@ -279,7 +279,7 @@ void CallWriter::write() {
   note();
 }
 
-/// Padding as documents: each entry's valid part is one.
+/// Padding as documents: the valid part of each entry is one.
 MaskForm unpadded(const MaskForm& form, Translation& out) {
   MaskForm documents = form;
   documents.documents = documents.inside = true;
@@ -293,8 +293,8 @@ MaskForm unpadded(const MaskForm& form, Translation& out) {
   return documents;
 }
 
-/// Lengths of the documents of all rows, one row after another; nothing where padding lies in a row
-/// or an id comes back in it.
+/// The document lengths of all rows, one row after another; nothing if a row has padding in it or
+/// an id recurs.
 std::optional<std::vector<Index>> flattened_lengths(const Tensor& ids) {
   const Index rows = ids.extent(0), tokens = ids.extent(1);
   const auto values = as_int32(ids, "ids");
@@ -312,8 +312,8 @@ std::optional<std::vector<Index>> flattened_lengths(const Tensor& ids) {
   return out;
 }
 
-/// Documents that differ between batch entries, as one row of all entries; the form as it is where
-/// that cannot be.
+/// Documents that differ between batch entries, as one row of all entries; the form unchanged if
+/// that is impossible.
 MaskForm flattened(const MaskForm& form, Translation& out) {
   const Tensor& ids = form.ids.array;
   const bool batched = form.documents && form.lengths.empty() && ids.elements() > 0 &&
@@ -324,7 +324,7 @@ MaskForm flattened(const MaskForm& form, Translation& out) {
   MaskForm documents = form;
   documents.lengths = *lengths;
   documents.inside = true;
-  documents.align = Align::kUnset;  // one SOURCE of ids: as many queries as keys
+  documents.align = Align::kUnset;  // one SOURCE of ids: queries and keys are equally many
   out.notes.push_back(
       fmt::format("q, k and v hold the {} batch entries of {} tokens one after "
                   "another",
@@ -371,7 +371,7 @@ void write_call(const MaskForm& given, Translation& out) {
     if (misfit.empty()) {
       return writer.write();
     }
-    // The reason of the call that would come nearest.
+    // Report the reason of the call that comes nearest.
     if (why.empty() || row.documents == form.documents) why = misfit;
   }
   if (!form.banded() && !form.documents && !form.chunk && !form.padded() && form.sinks == 0 &&

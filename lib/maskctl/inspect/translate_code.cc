@@ -10,11 +10,11 @@
 namespace maskctl {
 namespace {
 
-constexpr std::size_t kListed = 64;  // numbers that are still written out
+constexpr std::size_t kListed = 64;  // the most numbers that are written out
 
 bool splits(const MaskForm& mask) { return mask.sinks > 0 || mask.prefix > 0; }
 
-/// A band that takes its documents over from elsewhere: what several libraries cannot have.
+/// What several libraries cannot express: offsets of chunks, steps inside documents, padding.
 std::string unusual(const MaskForm& mask) {
   if (mask.chunk && (mask.chunk_offset != 0 || !mask.chunk_origins.empty())) {
     return "no argument for the offset of chunks";
@@ -29,7 +29,7 @@ bool negative(const MaskForm& mask) {
   return (mask.left && *mask.left < 0) || (mask.right && *mask.right < 0);
 }
 
-/// doc_id of every token, where the lengths are known.
+/// Code for the doc_id of every token, if the lengths are known.
 std::string document_ids(const MaskForm& mask, std::string_view repeat, std::string_view arange) {
   return fmt::format("doc_id = {}({}({}), {}[{}]{})", repeat, arange, mask.lengths.size(),
                      repeat.starts_with("torch") ? "torch.tensor(" : "", joined(mask.lengths, ", "),
@@ -128,7 +128,7 @@ void write_dense(const Chain& chain, const StepName& name, Translation& out) {
   for (std::string& line : formula.tensors) out.code.push_back(std::move(line));
   for (std::string& line : formula.notes) out.notes.push_back(std::move(line));
   for (Translation::Array& array : formula.arrays) out.arrays.push_back(std::move(array));
-  // A mask has all its rows, also where they are alike.
+  // A mask needs all its rows, even if they are equal.
   const bool rows = expression.find("q_idx") != expression.npos;
   out.code.push_back(rows ? "mask = " + expression
                           : fmt::format("mask = ({}) & (q_idx >= 0)", expression));
@@ -151,7 +151,7 @@ void write_dense(const Chain& chain, const StepName& name, Translation& out) {
 
 namespace {
 
-/// A config's keys, or one of the mask functions; false when neither says it.
+/// Writes the config's keys, or one of the mask functions; false when neither can express the mask.
 bool write_hf_keys(const MaskForm& mask, Translation& out) {
   const bool usual = mask.rest.empty() && !splits(mask) && mask.chunk_offset == 0 &&
                      mask.chunk_origins.empty() && mask.align != Align::kTopLeft &&
@@ -170,9 +170,9 @@ bool write_hf_keys(const MaskForm& mask, Translation& out) {
     } else if (mask.left) {
       out.code.push_back(fmt::format("config.sliding_window = {}", *mask.left + 1));
       function = "create_sliding_window_causal_mask";
-      out.notes.push_back(fmt::format("{} keys, the own one included", *mask.left + 1));
+      out.notes.push_back(fmt::format("{} keys including the query's own", *mask.left + 1));
     }
-    std::string args;  // in place of those of mask_kwargs
+    std::string args;  // replaces entries of mask_kwargs
     if (mask.padded()) {
       out.code.emplace_back("KV_LEN = k.shape[-2]");
       out.code.push_back(
@@ -239,16 +239,16 @@ void write_hf(const Chain& chain, const MaskForm& mask, const StepName& name, Tr
       "mask functions reach eager, sdpa and flex; flash_attention_2 ignores them");
 }
 
-/// A band that holds the diagonal, and documents that are lengths, are all that can be said here.
+/// Only a band that contains the diagonal, and documents given by lengths, can be expressed here.
 bool refuses_shape(const MaskForm& mask, Translation& out) {
   if (splits(mask)) {
     refuse_keys(out);
   } else if (const std::string why = unusual(mask); !why.empty()) {
     refuse(out, why);
   } else if (negative(mask)) {
-    refuse(out, "the band does not hold the diagonal: its sides cannot be negative");
+    refuse(out, "the band does not contain the diagonal, and sides cannot be negative");
   } else if (mask.documents && mask.lengths.empty()) {
-    refuse(out, "these ids are no lengths of documents that follow each other");
+    refuse(out, "these ids are not lengths of consecutive documents");
   } else {
     return false;
   }
@@ -322,7 +322,7 @@ void write_ck_tile(const MaskForm& mask, Translation& out) {
   if (mask.prefix > 0) return refuse_keys(out);
   if (mask.padded()) return refuse(out, "padding is group mode: give lengths as documents");
   if (negative(mask)) {
-    return refuse(out, "the band does not hold the diagonal: its sides cannot be negative");
+    return refuse(out, "the band does not contain the diagonal, and sides cannot be negative");
   }
   if (mask.sinks > 0 && mask.documents) {
     return refuse(out, "sink tokens would be the first of each document, not of the first only");
@@ -352,13 +352,13 @@ void write_flashmask(const MaskForm& mask, Translation& out) {
   if (mask.chunk) return refuse(out, "chunks: give each chunk as a document");
   if (const std::string why = unusual(mask); !why.empty()) return refuse(out, why);
   if (negative(mask)) {
-    return refuse(out, "the band does not hold the diagonal: its sides cannot be negative");
+    return refuse(out, "the band does not contain the diagonal, and sides cannot be negative");
   }
   if (mask.align == Align::kBottomRight) {
     out.notes.emplace_back("written for Q = K, where both alignments agree");
   }
   if (mask.documents && mask.lengths.empty()) {
-    return refuse(out, "these ids are no lengths of documents that follow each other");
+    return refuse(out, "these ids are not lengths of consecutive documents");
   }
   if (mask.documents && !mask.causal()) return refuse(out, "documents that are not causal");
   if (mask.documents && splits(mask)) return refuse_keys(out);

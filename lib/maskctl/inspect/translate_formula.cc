@@ -12,7 +12,7 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kListed = 64;  // numbers that are still written out
+constexpr Index kListed = 64;  // the most numbers that are written out
 
 /// "q_idx", "(q_idx + 3)".
 std::string plus(const std::string& term, Index offset) {
@@ -26,12 +26,12 @@ bool opens(const Step& step) {
          std::holds_alternative<step::Global>(step.rule);
 }
 
-/// What all writers of one formula share: the arrays that it reads.
+/// What all writers of one formula share: the arrays that the formula reads.
 class Arrays {
  public:
   explicit Arrays(Library library) : library_(library) {}
 
-  /// The name of an array with this value: the stem, with a number when it is another's.
+  /// The name of an array with this value: the stem, plus a number if the stem is taken.
   std::string named(const std::string& stem, const std::string& value) {
     std::size_t same = 1;
     for (const Definition& other : definitions_) {
@@ -44,7 +44,7 @@ class Arrays {
     formula.tensors.push_back(fmt::format("{} = {}", name, value));
     return name;
   }
-  /// An array of whole numbers [n] or [B, n], written out or as a file beside the code.
+  /// An array of whole numbers [n] or [B, n], written out or in a file beside the code.
   std::string numbers(const std::string& stem, const Tensor& array) {
     const auto values = as_int64(array, stem.c_str());
     if (array.rank() > 1 && array.extent(0) > 1) note_batches(array.extent(0));
@@ -80,7 +80,7 @@ class Arrays {
     }
     if (!formula.tokens) formula.tokens = count;
   }
-  /// repeat_interleave, arange and isin of the library.
+  /// The module that has repeat_interleave, arange and isin.
   std::string_view module() const {
     if (library_ == Library::kJax) return "jnp";
     return library_ == Library::kFlashmask ? "paddle" : "torch";
@@ -116,7 +116,7 @@ class Writer {
  public:
   Writer(Arrays& arrays, const StepName& name) : arrays_(arrays), name_(name) {}
 
-  /// The expression of the steps after those written so far; false when a step has none.
+  /// Appends the steps to the expression written so far; false when a step has no formula.
   bool write(const Chain& chain);
   std::string expression() const { return all_open_ ? "(kv_idx >= 0)" : expression_; }
 
@@ -164,8 +164,8 @@ class Writer {
   const StepName& name_;
   std::string q_ = "q_idx", k_ = "kv_idx", queries_ = "Q_LEN", keys_ = "KV_LEN";
   std::string expression_;
-  bool all_open_ = true;  // so far: the expression is empty
-  char last_ = '&';       // operator of the expression
+  bool all_open_ = true;  // true while the expression is empty
+  char last_ = '&';       // the outermost operator of the expression
 };
 
 std::string Writer::per_batch(const char* stem, const NamedArray& array) {
@@ -225,7 +225,7 @@ std::string Writer::term(const step::DocumentLengths& rule) {
   return fmt::format("({0}[{1}] == {0}[{2}])", ids, q_, k_);
 }
 
-/// A valid key or query, by the length of the valid part.
+/// The condition for a valid key or query, given the length of the valid part.
 std::string Writer::valid(const std::string& length, bool left, bool keys) {
   const std::string& at = keys ? k_ : q_;
   return left ? fmt::format("({} >= {} - {})", at, keys_, length)
@@ -269,7 +269,7 @@ std::string Writer::term(const step::Global& rule) {
     if (range.size() > kListed) return "";
     for (Index i = range.begin; i < range.end; ++i) tokens.push_back(i);
   }
-  // As many tokens as there can be indices.
+  // A table with as many entries as indices are possible.
   const std::string_view module = arrays_.module();
   const char* device = module == "jnp"                     ? ""
                        : arrays_.library() == Library::kHf ? ", device=device"
@@ -316,7 +316,7 @@ void Writer::join(char op, const std::string& next) {
   all_open_ = false;
 }
 
-/// The chain on some heads or batches, the mask so far on the others.
+/// Applies the chain on some heads or batches and keeps the mask so far on the others.
 bool Writer::scoped(const step::Scoped& rule) {
   Writer inner = *this;
   if (!inner.write(rule.chain)) return false;
@@ -345,12 +345,12 @@ bool Writer::scoped(const step::Scoped& rule) {
   return true;
 }
 
-/// The chain with positions and lengths of each token's document in place of the whole ones.
+/// Applies the chain with positions and lengths relative to the document of each token.
 bool Writer::within(const step::Within& rule) {
   if (rule.lengths.empty() || q_ != "q_idx") return false;
   const bool shared = rule.kv_lengths.empty() || rule.kv_lengths == rule.lengths;
   const std::vector<Index>& keys = shared ? rule.lengths : rule.kv_lengths;
-  // Per token: the document, the place in it, and its lengths.
+  // Per token: its document, the place in it, and its lengths.
   struct Side {
     std::vector<Index> document, place, queries, keys;
   };
@@ -389,7 +389,7 @@ bool Writer::within(const step::Within& rule) {
     inner.queries_ = fmt::format("{}[q_idx]", arrays_.numbers("q_len", q.queries));
     inner.keys_ = fmt::format("{}[q_idx]", arrays_.numbers("kv_len", q.keys));
   } else {
-    inner.queries_ = inner.keys_ = "0";  // as many queries as keys
+    inner.queries_ = inner.keys_ = "0";  // queries and keys are equally many
   }
   if (!inner.write(rule.chain)) return false;
   const std::string same = fmt::format("({}[q_idx] == {}[kv_idx])", q_doc, k_doc);
@@ -434,7 +434,7 @@ bool Writer::write(const Chain& chain) {
   return true;
 }
 
-/// Rows without an alignment: moved when Q != K.
+/// True for steps that count rows without an alignment, which differ when Q != K.
 bool counts_rows(const Step& step) {
   const auto* chunk = std::get_if<step::Chunk>(&step.rule);
   return (chunk && chunk->align != Align::kBottomRight) ||
@@ -450,7 +450,7 @@ Align* align_of(Step& step) {
   return nullptr;
 }
 
-/// Alignments that fall away where rows count from the first cached token; "" or why not.
+/// Drops alignments, as rows count from the first cached token; returns "" or why that fails.
 std::string absolute(Chain& chain) {
   for (Step& step : chain) {
     if (auto* scope = std::get_if<step::Scoped>(&step.rule)) {

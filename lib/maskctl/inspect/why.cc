@@ -12,14 +12,15 @@
 namespace maskctl {
 namespace {
 
-/// A mask of the same extents without cells: it carries shapes through apply() for next to nothing.
+/// A mask of the same extents without open cells, which carries shapes through apply() at no cost.
 Mask hollow(const Mask& mask) {
   const PlanePtr plane = empty_plane(mask.queries(), mask.keys());
   return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(),
                     [&](Index, Index) { return plane; });
 }
 
-/// A step that checks and shapes as the given one does, but reads no mask and draws nothing.
+/// A step with the same checks and shapes as the given one, but one that reads no mask and draws
+/// nothing.
 Step hollow(const Step& step) {
   if (const auto* combine = std::get_if<step::Combine>(&step.rule)) {
     return {step::Combine{combine->op, hollow(combine->mask), combine->text}};
@@ -27,7 +28,7 @@ Step hollow(const Step& step) {
   if (const auto* random = std::get_if<step::Random>(&step.rule)) {
     step::Random out = *random;
     if (out.seed <= 0xffffffffU) out.stream = step::Random::Stream::kJax;
-    out.max_bytes = 0;  // numpy's stream with a seed it has not is still refused
+    out.max_bytes = 0;  // a seed outside numpy's range is still refused
     return {out};
   }
   if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
@@ -46,7 +47,7 @@ Step hollow(const Step& step) {
 /// The shapes before each step, and after the last.
 std::vector<Mask> hollow_masks(const Mask& source, const Chain& chain) {
   std::vector<Mask> out = {hollow(source)};
-  // Made hollow again: a lazy node would grow with each step.
+  // Emptied again after each step, because a lazy node would grow with each.
   for (const Step& step : chain) out.push_back(hollow(apply(out.back(), hollow(step))));
   return out;
 }
@@ -66,7 +67,7 @@ void require_inside(const Mask& mask, const Cell& cell) {
   require(cell.key, mask.keys(), "key", mask);
 }
 
-/// The place of i among the members, counted as apply() does: each once, in the order named.
+/// The index of i among the members, counted as in apply(): each member once, in the given order.
 std::optional<Index> place_of(const std::vector<Range>& members, Index i) {
   std::vector<Index> seen;
   for (const Range& range : members) {
@@ -122,7 +123,7 @@ bool Walk::follow(const Mask& source, const Chain& chain, const Cell& end, int d
   if (depth == 0) start = cells.front();
   bool open = open_at(cells.front());
   for (std::size_t i = 0; i < chain.size(); ++i) {
-    // A rule that has more batches than the mask is asked about the one that the pair ends in.
+    // For a rule with more batches than the mask, use the batch in which the pair ends.
     Cell asked = cells[i];
     asked.batch =
         std::holds_alternative<step::Slice>(chain[i].rule) ? asked.batch : cells[i + 1].batch;
@@ -202,7 +203,7 @@ std::optional<std::size_t> deciding_step(const std::vector<WhyStep>& steps) {
   std::optional<std::size_t> out;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].before != steps[i].after)
-      out = i;  // of a scope the step inside, which comes later
+      out = i;  // for a scope, the step inside it, which comes later
   }
   return out;
 }

@@ -13,8 +13,8 @@
 namespace maskctl {
 namespace {
 
-/// A rule that keeps only some cells, or opens some.
-struct Holds {
+/// The result of a rule that keeps or opens some cells: whether it holds for the pair, and why.
+struct RuleResult {
   bool yes = false;
   std::string reason;
 };
@@ -28,24 +28,24 @@ std::span<const std::byte> bytes_of(const Tensor& array, Index i) {
   return array.bytes().subspan(as_size(i) * size, size);
 }
 
-/// Element i of any whole-number array.
+/// Element i of an array of whole numbers.
 Index element(const Tensor& array, Index i) {
   Tensor one(array.dtype(), {1});
   std::ranges::copy(bytes_of(array, i), one.bytes().begin());
   return as_int64(one, "values").front();
 }
 
-/// Element i is not 0. One element is looked at, however large the array is.
+/// True when element i is not 0. Reads only that element, however large the array is.
 bool is_set(const Tensor& array, Index i) {
   return first_nonzero(array.dtype(), bytes_of(array, i)).has_value();
 }
 
-/// The value of batch b in [1] or [B].
+/// The value of batch b in an array [1] or [B].
 Index of_batch(const Tensor& array, Index b) {
   return element(array, array.elements() == 1 ? 0 : b);
 }
 
-/// Where token i of batch b stands in [S], [1,S] or [B,S].
+/// The index of token i of batch b in an array [S], [1,S] or [B,S].
 Index place_of_token(const Tensor& array, Index b, Index i) {
   const Index length = array.extent(array.rank() - 1);
   return array.elements() == length ? i : b * length + i;
@@ -55,7 +55,7 @@ Index of_token(const Tensor& array, Index b, Index i) {
   return element(array, place_of_token(array, b, i));
 }
 
-/// " = query 5 + K - Q 4 + offset 2", for a diagonal that is moved.
+/// For example " = query 5 + K - Q 4 + offset 2", for a diagonal that is shifted.
 std::string diagonal_text(const Cell& cell, Index shift, Index offset) {
   if (shift == 0 && offset == 0) return "";
   std::string out = fmt::format(" (query {}", cell.query);
@@ -65,7 +65,7 @@ std::string diagonal_text(const Cell& cell, Index shift, Index offset) {
   return out + ")";
 }
 
-Holds holds(const step::Causal& rule, const PairShape& shape, const Cell& cell) {
+RuleResult holds(const step::Causal& rule, const PairShape& shape, const Cell& cell) {
   const bool moved = rule.offsets.array.elements() > 0;
   const Index offset = moved ? of_batch(rule.offsets.array, cell.batch) : 0;
   const Index shift = shift_of(shape, rule.align);
@@ -78,7 +78,7 @@ Holds holds(const step::Causal& rule, const PairShape& shape, const Cell& cell) 
                                              : fmt::format("{} before it", -past))};
 }
 
-Holds holds(const step::Window& rule, const PairShape& shape, const Cell& cell) {
+RuleResult holds(const step::Window& rule, const PairShape& shape, const Cell& cell) {
   const Index shift = shift_of(shape, rule.align);
   const bool listed = rule.offsets.array.elements() > 0;
   const Index offset = listed ? of_batch(rule.offsets.array, cell.batch) : rule.offset;
@@ -95,7 +95,7 @@ Holds holds(const step::Window& rule, const PairShape& shape, const Cell& cell) 
                                               where, name, side ? std::to_string(*side) : "none")};
 }
 
-Holds holds(const step::Chunk& rule, const PairShape& shape, const Cell& cell) {
+RuleResult holds(const step::Chunk& rule, const PairShape& shape, const Cell& cell) {
   const Index shift = shift_of(shape, rule.align);
   const bool listed = rule.origins.array.elements() > 0;
   const Index origin = listed ? of_batch(rule.origins.array, cell.batch) : 0;
@@ -109,7 +109,7 @@ Holds holds(const step::Chunk& rule, const PairShape& shape, const Cell& cell) {
                               cell.query, moved, q, cell.key, k, rule.size, from)};
 }
 
-Holds holds(const step::Document& rule, const PairShape&, const Cell& cell) {
+RuleResult holds(const step::Document& rule, const PairShape&, const Cell& cell) {
   const Tensor& kv = rule.shared ? rule.q.array : rule.kv.array;
   const Index q = of_token(rule.q.array, cell.batch, cell.query);
   const Index k = of_token(kv, cell.batch, cell.key);
@@ -132,7 +132,7 @@ std::string document_text(const std::vector<Index>& lengths, Index token, Index&
   return fmt::format("past the last document, which ends at {}", start);
 }
 
-Holds holds(const step::DocumentLengths& rule, const PairShape&, const Cell& cell) {
+RuleResult holds(const step::DocumentLengths& rule, const PairShape&, const Cell& cell) {
   Index q = -1, k = -1;
   const std::string of_query = document_text(rule.lengths, cell.query, q);
   const std::string of_key = document_text(rule.lengths, cell.key, k);
@@ -140,8 +140,8 @@ Holds holds(const step::DocumentLengths& rule, const PairShape&, const Cell& cel
           fmt::format("query {} is {}, key {} is {}", cell.query, of_query, cell.key, of_key)};
 }
 
-/// Whether token i is valid, and the words for it.
-Holds valid(const step::Pad& rule, const PairShape& shape, Index b, Index i) {
+/// Whether token i is valid, and words for it.
+RuleResult valid(const step::Pad& rule, const PairShape& shape, Index b, Index i) {
   if (!rule.is_lengths) {
     const bool yes = is_set(rule.valid.array, place_of_token(rule.valid.array, b, i));
     return {yes, yes ? "is flagged valid" : "is flagged as padding"};
@@ -153,23 +153,23 @@ Holds valid(const step::Pad& rule, const PairShape& shape, Index b, Index i) {
                       range.end)};
 }
 
-Holds holds(const step::Pad& rule, const PairShape& shape, const Cell& cell) {
-  const Holds key = valid(rule, shape, cell.batch, cell.key);
+RuleResult holds(const step::Pad& rule, const PairShape& shape, const Cell& cell) {
+  const RuleResult key = valid(rule, shape, cell.batch, cell.key);
   std::string reason = fmt::format("key {} {}", cell.key, key.reason);
   if (!rule.both) return {key.yes, std::move(reason)};
-  const Holds query = valid(rule, shape, cell.batch, cell.query);
+  const RuleResult query = valid(rule, shape, cell.batch, cell.query);
   reason += fmt::format(", query {} {}", cell.query, query.reason);
   return {key.yes && query.yes, std::move(reason)};
 }
 
-Holds holds(const step::Dilated& rule, const PairShape&, const Cell& cell) {
+RuleResult holds(const step::Dilated& rule, const PairShape&, const Cell& cell) {
   const Index distance = cell.key - cell.query;
   const bool yes = distance % rule.stride == 0;
   return {yes, fmt::format("key - query = {}, {} multiple of stride={}", distance,
                            yes ? "a" : "not a", rule.stride)};
 }
 
-Holds holds(const step::Block& rule, const PairShape&, const Cell& cell) {
+RuleResult holds(const step::Block& rule, const PairShape&, const Cell& cell) {
   const Tensor& map = rule.map.array;
   const Index rank = map.rank();
   const Index heads = rank == 4 ? map.extent(1) : 1;
@@ -183,7 +183,7 @@ Holds holds(const step::Block& rule, const PairShape&, const Cell& cell) {
                            rule.k_size, yes ? "set" : "0")};
 }
 
-/// One draw of numpy's stream, which must be drawn up to it.
+/// One draw from numpy's stream, for which all earlier ones must be drawn.
 bool numpy_draw(const step::Random& rule, const PairShape& shape, const Cell& cell) {
   NumpyRandomState random(static_cast<std::int64_t>(rule.seed));
   std::vector<std::uint8_t> row(static_cast<std::size_t>(shape.keys));
@@ -192,7 +192,7 @@ bool numpy_draw(const step::Random& rule, const PairShape& shape, const Cell& ce
   return row[static_cast<std::size_t>(cell.key)] != 0;
 }
 
-Holds holds(const step::Random& rule, const PairShape& shape, const Cell& cell) {
+RuleResult holds(const step::Random& rule, const PairShape& shape, const Cell& cell) {
   bool yes = false;
   if (rule.stream == step::Random::Stream::kNumpy) {
     yes = numpy_draw(rule, shape, cell);
@@ -207,24 +207,24 @@ Holds holds(const step::Random& rule, const PairShape& shape, const Cell& cell) 
                            rule.sparsity, rule.seed)};
 }
 
-Holds below(const Cell& cell, Index n) {
+RuleResult below(const Cell& cell, Index n) {
   return {cell.key < n,
           fmt::format("key {} is {} n={}", cell.key, cell.key < n ? "below" : "not below", n)};
 }
 /// prefix and sinks.
 template <typename Rule>
-Holds below_first(const Rule& rule, const Cell& cell) {
+RuleResult below_first(const Rule& rule, const Cell& cell) {
   const bool listed = rule.each.array.elements() > 0;
   return below(cell, listed ? of_batch(rule.each.array, cell.batch) : rule.n);
 }
-Holds holds(const step::Prefix& rule, const PairShape&, const Cell& cell) {
+RuleResult holds(const step::Prefix& rule, const PairShape&, const Cell& cell) {
   return below_first(rule, cell);
 }
-Holds holds(const step::Sinks& rule, const PairShape&, const Cell& cell) {
+RuleResult holds(const step::Sinks& rule, const PairShape&, const Cell& cell) {
   return below_first(rule, cell);
 }
 
-Holds holds(const step::Global& rule, const PairShape&, const Cell& cell) {
+RuleResult holds(const step::Global& rule, const PairShape&, const Cell& cell) {
   const auto inside = [&](Index i) {
     return std::ranges::any_of(rule.tokens, [i](const Range& range) { return range.contains(i); });
   };
@@ -233,7 +233,7 @@ Holds holds(const step::Global& rule, const PairShape&, const Cell& cell) {
                                     query ? "" : "not ", cell.key, key ? "" : "not ")};
 }
 
-Holds holds(const step::Tokens& rule, const PairShape&, const Cell& cell) {
+RuleResult holds(const step::Tokens& rule, const PairShape&, const Cell& cell) {
   const Tensor& kv = rule.shared ? rule.q.array : rule.kv.array;
   const Index q = of_token(rule.q.array, cell.batch, cell.query);
   const Index k = of_token(kv, cell.batch, cell.key);
@@ -248,12 +248,12 @@ const char* state(bool open) { return open ? "open" : "closed"; }
 
 template <typename Rule>
 Verdict keep(const Rule& rule, const PairShape& shape, const Cell& cell, bool before) {
-  Holds result = holds(rule, shape, cell);
+  RuleResult result = holds(rule, shape, cell);
   return {before && result.yes, std::move(result.reason)};
 }
 template <typename Rule>
 Verdict open(const Rule& rule, const PairShape& shape, const Cell& cell, bool before) {
-  Holds result = holds(rule, shape, cell);
+  RuleResult result = holds(rule, shape, cell);
   return {before || result.yes, std::move(result.reason)};
 }
 
@@ -327,7 +327,7 @@ Verdict judged(const step::Within&, const PairShape&, const Cell&, bool before) 
   return {before, ""};
 }
 
-/// The first of the `size` positions that end before `end`, moved to lie in [0, extent).
+/// The first of the `size` positions before `end`, shifted to lie in [0, extent).
 Index first_before(Index end, Index size, Index extent) {
   return std::clamp<Index>(end - size, 0, extent - size);
 }
@@ -360,7 +360,7 @@ Cell cell_before(const Step& step, const PairShape& shape, const Cell& to) {
   } else if (const auto* lengths = std::get_if<step::KvLengths>(&step.rule)) {
     cell = moved(*lengths, shape, cell);
   }
-  if (shape.batch == 1) cell.batch = 0;  // a step with more batches or heads repeats the one
+  if (shape.batch == 1) cell.batch = 0;  // a step with more batches or heads repeats the only one
   if (shape.heads == 1) cell.head = 0;
   return cell;
 }

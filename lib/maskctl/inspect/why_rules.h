@@ -1,14 +1,14 @@
-// What each rule says about one pair, with the numbers it used.
+// What each rule says about one pair, with the numbers that it uses.
 #pragma once
 
 #include <string>
 
-#include "maskctl/inspect/recognise.h"
+#include "maskctl/mask/cell.h"
 #include "maskctl/mask/step.h"
 
 namespace maskctl {
 
-/// Extents of the mask that a step is applied to.
+/// The extents of the mask to which a step is applied.
 struct PairShape {
   Index batch = 0, heads = 0, queries = 0, keys = 0;
 };
@@ -22,11 +22,11 @@ struct Verdict {
   std::string reason;
 };
 
-/// The step applied to one pair that is open or closed before it. `cell` counts in the mask before
-/// the step. The step must fit the shape (apply() has checked it). Scopes are followed by why().
+/// Applies the step to one pair that is open or closed before it. `cell` is a cell of the mask
+/// before the step. The step must fit the shape, which apply() checks. Scopes are handled by why().
 Verdict judge(const Step& step, const PairShape& shape, const Cell& cell, bool before);
 
-/// Where the cell `to` of the mask after the step was before it.
+/// The cell that was at `to` before the step; `to` is a cell of the mask after it.
 Cell cell_before(const Step& step, const PairShape& shape, const Cell& to);
 
 }  // namespace maskctl

@@ -68,14 +68,15 @@ void check_gzip(const DestName& dest, const WriteOptions& options) {
       fmt::format("{}: --gzip packs the arrays of an .npz or .h5; name one of these", dest.path));
 }
 
-/// Suffixes of formats that are not written: a name must not promise what the bytes do not hold.
-constexpr std::array<std::string_view, 22> kForeign = {
+/// Suffixes of formats that are not written: a file name must not promise a format that it does not
+/// hold.
+constexpr std::array<std::string_view, 22> kUnwritten = {
     ".pt",    ".pth",  ".bin", ".ckpt", ".pkl", ".pickle", ".csv",  ".tsv",
     ".txt",   ".json", ".mat", ".gz",   ".zip", ".tar",    ".gguf", ".parquet",
     ".arrow", ".zarr", ".png", ".jpg",  ".svg", ".html"};
 
 void check_suffix(std::string_view path) {
-  for (const std::string_view suffix : kForeign) {
+  for (const std::string_view suffix : kUnwritten) {
     if (!path.ends_with(suffix)) continue;
     throw Error(
         Errc::kInvalidArgument,
@@ -92,7 +93,7 @@ std::string size_text(Index bytes) {
   return fmt::format("{:.4g} {}", value, kUnits[unit]);
 }
 
-/// Free bytes of the disk that `dest` goes to; nothing for pipes.
+/// Free bytes on the disk of `dest`; nothing for pipes.
 std::optional<Index> free_bytes(const DestName& dest) {
   struct statvfs disk {};
   struct stat info {};
@@ -107,7 +108,7 @@ std::optional<Index> free_bytes(const DestName& dest) {
   return checked_mul(static_cast<Index>(disk.f_bavail), static_cast<Index>(disk.f_frsize));
 }
 
-/// A lazy mask is small and its dense array may fill the disk: refused before the first byte.
+/// Refuses before the first byte: a lazy mask is small, but its dense array may fill the disk.
 void check_space(const DestName& dest, DType dtype, std::span<const Index> shape, Index max_bytes) {
   const auto elements = checked_product(shape);
   const auto bytes = elements ? checked_mul(*elements, size_bytes(dtype)) : std::nullopt;
@@ -140,8 +141,8 @@ struct ArrayWriter::Impl {
   std::optional<NpyWriter> npy;
   std::optional<SafetensorsWriter> safetensors;
   std::optional<Hdf5Writer> hdf5;
-  Tensor whole;            // of the other formats
-  std::size_t filled = 0;  // bytes of it
+  Tensor whole;            // for formats that are not written by parts
+  std::size_t filled = 0;  // bytes of `whole`
 };
 
 ArrayWriter::ArrayWriter(const std::string& dest, DType dtype, std::vector<Index> shape,
@@ -204,16 +205,16 @@ Tensor read_array(const std::string& source, const ReadOptions& options,
                   std::vector<std::string>* notes) {
   const SourceName name = parse_source_name(source);
   ByteSource bytes(name.path);
-  const Content content = sniff(bytes);
-  if (const auto container = open_container(bytes, content, options)) {
+  const FileType type = sniff(bytes);
+  if (const auto container = open_container(bytes, type, options)) {
     std::vector<std::string> unread;
     const std::string& key = name.member.empty() ? container->only_key() : name.member;
     return container->read(key, options, notes != nullptr ? *notes : unread);
   }
-  if (content != Content::kNpy) {
+  if (type != FileType::kNpy) {
     throw Error(Errc::kFormat,
                 fmt::format("{}: it looks like {}{}; expected .npy, .npz, .safetensors or HDF5",
-                            bytes.name(), describe(content), remedy(content)));
+                            bytes.name(), describe(type), remedy(type)));
   }
   if (!name.member.empty()) {
     throw Error(Errc::kInvalidArgument, fmt::format("{}: a .npy file is one array; drop ':{}'",

@@ -1,4 +1,4 @@
-// Arrays by name: SOURCE and DEST texts of the command to tensors and back.
+// Arrays by name: SOURCE and DEST texts to tensors and back.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ struct SourceName {
   std::string member;  // the key after the colon; empty when none was given
 };
 
-/// Splits "f.npz:KEY". An existing file of the whole name wins; else the longest existing file
-/// before a colon; else the text up to ".npz", ".safetensors" or ".h5". "-:KEY" is an array of a
-/// container on standard input.
+/// Splits "f.npz:KEY". An existing file with the whole text as its name wins; next the longest
+/// existing file before a colon; otherwise the text up to ".npz", ".safetensors" or ".h5". "-:KEY"
+/// is an array of a container on standard input.
 SourceName parse_source_name(std::string_view text);
 
 /// Reads "a.npy", "m.npz:KEY", "m.safetensors:NAME", a container with one array, or "-". The
@@ -35,25 +35,25 @@ Tensor read_array(const std::string& source, const ReadOptions& options = {},
 struct WriteOptions {
   bool force = false;   // replace an existing file, or with append an existing array
   bool append = false;  // keep the other arrays of an existing container
-  int gzip = 0;         // level 1 to 9 that packs arrays of HDF5 and .npz; 0: not packed
+  int gzip = 0;         // compression level 1 to 9 for HDF5 and .npz; 0: none
 };
 
-/// File formats, as the suffix of a DEST chooses them.
+/// File formats, chosen by the suffix of a DEST.
 enum class Format { kNpy, kNpz, kSafetensors, kHdf5 };
 struct DestName {
   std::string path;    // "-" is standard output
-  std::string member;  // of a container; empty when none was given
+  std::string member;  // the name in a container; empty when none was given
   Format format = Format::kNpy;
 };
 /// "m.npz", "m.npz:KEY", "m.safetensors:NAME", "m.h5:/GROUP/NAME" (or .hdf5, "::"); anything else,
-/// "-" too, is an .npy.
+/// including "-", is an .npy.
 DestName parse_dest_name(std::string_view text);
 
 /// Where an array or text goes: a file that appears whole or not at all, or standard output ("-").
 class ByteSink {
  public:
-  /// `kind` (".npy") names the data when it is refused: "refusing to write .npy to a terminal; use
-  /// -o FILE or pipe it". An empty kind is text and may go to a terminal.
+  /// `kind` (".npy") names the data when a terminal is refused: "refusing to write .npy to a
+  /// terminal; use -o FILE or pipe it". An empty kind is text, which may go to a terminal.
   ByteSink(const std::string& dest, const WriteOptions& options, std::string_view kind);
   ~ByteSink();
   ByteSink(const ByteSink&) = delete;
@@ -69,14 +69,14 @@ class ByteSink {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A .npy written by parts, for arrays that are never held whole.
+/// Writes a .npy part by part, for arrays that are never held whole.
 class NpyWriter {
  public:
   NpyWriter(const std::string& dest, DType dtype, std::vector<Index> shape,
             const WriteOptions& options = {});
   /// The next elements in C order, native byte order.
   void write(std::span<const std::byte> bytes);
-  /// Throws Error(kInvalidArgument) when more or fewer bytes than the shape needs were written.
+  /// Throws Error(kInvalidArgument) when more or fewer bytes were written than the shape needs.
   void commit();
 
  private:
@@ -84,13 +84,13 @@ class NpyWriter {
   Index remaining_;
 };
 
-/// One array written by parts to any DEST: an .npy or a safetensors file as it comes; other
-/// containers, which need checksums first, as a whole.
+/// Writes one array part by part to any DEST: an .npy or a safetensors file as the data comes;
+/// other containers, which need checksums first, at the end.
 class ArrayWriter {
  public:
-  /// A tensor without a name is called `default_key`. Throws Error(kLimit), before anything is
-  /// written, where a file would take more than max_bytes or than the disk has free, or the array
-  /// must be held whole and takes more than max_bytes.
+  /// A tensor without a name is called `kDefaultKey`. Throws Error(kLimit), before anything is
+  /// written, when the file would exceed max_bytes or the free space on the disk, or when the array
+  /// must be held whole and exceeds max_bytes.
   ArrayWriter(const std::string& dest, DType dtype, std::vector<Index> shape,
               const WriteOptions& options, Index max_bytes,
               const std::string& default_key = kDefaultKey);
@@ -99,7 +99,7 @@ class ArrayWriter {
   void write(std::span<const std::byte> bytes);
   void commit();
 
-  static constexpr const char* kDefaultKey = "arr_0";  // as np.savez names an unnamed array
+  static constexpr const char* kDefaultKey = "arr_0";  // the name that np.savez gives
 
  private:
   struct Impl;
@@ -107,12 +107,13 @@ class ArrayWriter {
 };
 
 /// Writes "a.npy" (and any other suffix), "m.npz" (key "arr_0"), "m.npz:KEY", "m.safetensors:NAME",
-/// or "-" (.npy). Throws Error(kInvalidArgument) for options.gzip where the format cannot pack.
+/// or "-" (.npy). Throws Error(kInvalidArgument) for options.gzip when the format has no
+/// compression.
 void write_array(const std::string& dest, const Tensor& tensor, const WriteOptions& options = {});
 
-/// Writes all arrays into one container at `dest`; the names stand behind "KEY/" when the DEST has
-/// a key. "-" is an .npz on standard output. Throws Error(kInvalidArgument) for a DEST that holds
-/// one array only.
+/// Writes all arrays into one container at `dest`; their names are prefixed with "KEY/" when the
+/// DEST has a key. "-" is an .npz on standard output. Throws Error(kInvalidArgument) for a DEST
+/// that holds only one array.
 void write_arrays(const std::string& dest, std::span<const ArrayRef> arrays,
                   const WriteOptions& options = {});
 

@@ -1,4 +1,4 @@
-// Destinations: a file that appears whole, or standard output.
+// Destinations: a file that appears whole or not at all, or standard output.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ Index data_bytes(DType dtype, std::span<const Index> shape) {
 }  // namespace
 
 struct ByteSink::Impl {
-  std::optional<AtomicFile> file;  // nothing for standard output
+  std::optional<AtomicFile> file;  // empty for standard output
 };
 
 ByteSink::ByteSink(const std::string& dest, const WriteOptions& options, std::string_view kind)

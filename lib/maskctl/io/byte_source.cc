@@ -1,4 +1,4 @@
-// Files, standard input, memory and decoders behind ByteSource.
+// The kinds of ByteSource: files, standard input, memory and decoders.
 #include "maskctl/io/byte_source.h"
 
 #include <fcntl.h>
@@ -44,7 +44,7 @@ class Descriptor {
 
 constexpr std::size_t kMaxRead = std::size_t{1} << 30;  // Linux reads at most 2 GiB at once
 
-/// A pipe or device: read in order, never sought.
+/// A pipe or device, read in order and never sought.
 class DescriptorStream : public ByteStream {
  public:
   DescriptorStream(Descriptor fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
@@ -76,7 +76,7 @@ struct ByteSource::Impl {
   std::unique_ptr<ByteStream> stream;
 
   Index position = 0;
-  std::vector<std::byte> head;  // peeked; of streams also read ahead of the position
+  std::vector<std::byte> head;  // bytes peeked or read ahead
   std::size_t head_used = 0;
 
   Index file_read_at(Index offset, std::span<std::byte> out) const {
@@ -114,7 +114,7 @@ struct ByteSource::Impl {
     return static_cast<Index>(done);
   }
 
-  /// Bytes that peek() had read from the stream.
+  /// Copies bytes that peek() has already read from the stream.
   std::size_t take_head(std::span<std::byte> out) {
     const std::size_t count = std::min(out.size(), head.size() - head_used);
     std::copy_n(head.begin() + static_cast<std::ptrdiff_t>(head_used), count, out.begin());

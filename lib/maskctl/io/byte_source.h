@@ -11,23 +11,23 @@
 
 namespace maskctl {
 
-/// A producer of bytes in order, for ByteSource: a decompressor, say.
+/// Produces bytes in order for ByteSource, for example a decompressor.
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
-  /// Up to out.size() bytes, at least one unless the stream has ended (0).
+  /// Reads up to out.size() bytes: at least one, or 0 at the end of the stream.
   virtual Index read(std::span<std::byte> out) = 0;
 };
 
-/// A named run of bytes. Regular files and memory are seekable: they have a size and take
-/// read_at from several threads at once. Pipes, devices and streams are read once, in order, and
-/// are never sought. Errors carry Errc::kIo: "cannot read x.npy: No such file or directory".
+/// A named sequence of bytes. Regular files and memory are seekable: they have a size, and several
+/// threads may call read_at at once. Pipes, devices and streams are read once, in order. Errors
+/// carry Errc::kIo: "cannot read x.npy: No such file or directory".
 class ByteSource {
  public:
   /// Opens a path; "-" is standard input, called "stdin" in messages. A regular file on standard
-  /// input is seekable and starts at its current position. Throws for a directory too.
+  /// input is seekable and starts at its current position. A directory is an Error too.
   explicit ByteSource(const std::string& path);
-  /// Reads from `stream`; `size`, where known, is the number of bytes that it will give.
+  /// Reads from `stream`; `size`, if known, is the number of bytes that it will give.
   ByteSource(std::string name, std::unique_ptr<ByteStream> stream,
              std::optional<Index> size = std::nullopt);
   /// `bytes` must outlive the source.
@@ -42,18 +42,18 @@ class ByteSource {
   std::optional<Index> size() const;
   bool seekable() const;
 
-  /// Fills `out` from `offset` without moving the position; returns the bytes read, fewer than
-  /// asked only at the end. Thread-safe. Throws Error(kUnsupported) when not seekable.
+  /// Fills `out` from `offset` without moving the position; returns the bytes read, which are fewer
+  /// than requested only at the end. Thread-safe. Throws Error(kUnsupported) when not seekable.
   Index read_at(Index offset, std::span<std::byte> out) const;
   /// Fills `out` from the position and moves it; fewer bytes only at the end.
   Index read(std::span<std::byte> out);
   /// The next `count` bytes (fewer at the end) without moving the position. Valid until the next
   /// call of peek or read.
   std::span<const std::byte> peek(Index count);
-  /// Moves the position forward; what a pipe gives on the way is dropped. Returns the bytes passed,
-  /// fewer than asked only at the end.
+  /// Moves the position forward and drops what a pipe gives on the way. Returns the bytes skipped,
+  /// fewer than requested only at the end.
   Index skip(Index count);
-  /// Bytes given by read() and passed by skip() so far.
+  /// Bytes read and skipped so far.
   Index position() const;
 
  private:
@@ -62,8 +62,8 @@ class ByteSource {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What the first bytes of a source look like.
-enum class Content {
+/// The type of a file, as its first bytes suggest.
+enum class FileType {
   kEmpty,
   kNpy,
   kZip,
@@ -77,13 +77,13 @@ enum class Content {
 };
 
 /// Looks at the first bytes without consuming them; works for pipes.
-Content sniff(ByteSource& source);
+FileType sniff(ByteSource& source);
 /// True when the source starts with the magic of a .npy file.
 bool is_npy(ByteSource& source);
 /// For messages: "an HDF5 file", "text", "an empty file".
-const char* describe(Content content);
-/// How to make arrays of such a file: "; np.loadtxt reads it in Python, ..."; empty where nothing
+const char* describe(FileType type);
+/// How to get arrays out of such a file: "; np.loadtxt reads it in Python, ..."; empty when nothing
 /// is known.
-const char* remedy(Content content);
+const char* remedy(FileType type);
 
 }  // namespace maskctl

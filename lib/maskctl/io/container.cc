@@ -106,15 +106,15 @@ const std::string& Container::only_key() const {
                           printable_list(keys()), text, printable(keys().front())));
 }
 
-std::unique_ptr<Container> open_container(ByteSource& source, Content content,
+std::unique_ptr<Container> open_container(ByteSource& source, FileType type,
                                           const ReadOptions& options) {
-  if (content == Content::kZip) {
+  if (type == FileType::kZip) {
     return std::make_unique<NpzContainer>(std::move(source), options);
   }
-  if (content == Content::kHdf5) {
+  if (type == FileType::kHdf5) {
     return std::make_unique<Hdf5Container>(std::move(source), options);
   }
-  if (content == Content::kSafetensors) {
+  if (type == FileType::kSafetensors) {
     return std::make_unique<SafetensorsContainer>(std::move(source), options);
   }
   return nullptr;

@@ -15,9 +15,9 @@ namespace {
 
 bool exists(const std::string& path) { return path != "-" && ::access(path.c_str(), F_OK) == 0; }
 
-void refuse_other(const ByteSource& source, Content content, const char* expected) {
+void refuse_other(const ByteSource& source, FileType type, const char* expected) {
   throw Error(Errc::kFormat, fmt::format("{}: it looks like {}; --append needs {}", source.name(),
-                                         describe(content), expected));
+                                         describe(type), expected));
 }
 
 void check_new(const std::string& path, const std::vector<std::string>& has,
@@ -28,23 +28,23 @@ void check_new(const std::string& path, const std::vector<std::string>& has,
                                      path, printable(name)));
 }
 
-/// The file that arrays are added to, when there is one.
-std::optional<ByteSource> existing(const std::string& path, Content expected, const char* format,
+/// The file to which arrays are added, if it exists.
+std::optional<ByteSource> existing(const std::string& path, FileType expected, const char* format,
                                    const WriteOptions& options) {
   if (!options.append || !exists(path)) return std::nullopt;
   ByteSource source(path);
   if (!source.seekable()) {
-    throw Error(Errc::kInvalidArgument, path + ": is no regular file; --append needs one");
+    throw Error(Errc::kInvalidArgument, path + ": is not a regular file; --append needs one");
   }
-  const Content content = sniff(source);
-  if (content != expected) refuse_other(source, content, format);
+  const FileType type = sniff(source);
+  if (type != expected) refuse_other(source, type, format);
   return source;
 }
 
 void write_npz_file(const std::string& path, std::span<const ArrayRef> arrays,
                     const WriteOptions& options) {
   const auto lock = lock_for_append(path, options);
-  const auto old = existing(path, Content::kZip, "an .npz", options);
+  const auto old = existing(path, FileType::kZip, "an .npz", options);
   if (old) {
     const auto has = NpzArchive(ByteSource(path)).keys();
     for (const ArrayRef& array : arrays) check_new(path, has, array.name, options.force);
@@ -80,7 +80,7 @@ SafetensorsWriter::SafetensorsWriter(const std::string& path,
                                      std::span<const SafetensorsSpec> tensors,
                                      const WriteOptions& options)
     : lock_(lock_for_append(path, options)) {
-  auto old = existing(path, Content::kSafetensors, "a safetensors file", options);
+  auto old = existing(path, FileType::kSafetensors, "a safetensors file", options);
   SafetensorsHeader kept;
   if (old) {
     kept = read_safetensors_header(*old);

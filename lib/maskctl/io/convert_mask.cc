@@ -1,4 +1,4 @@
-// A mask as arrays of another kind, and what that changes.
+// A mask as arrays of another kind, and what is lost.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,33 +13,33 @@ namespace maskctl {
 namespace {
 
 constexpr const char* kCausalNote =
-    "the documents are exact; that they are causal is a flag of the kernel (causal=True)";
+    "the documents are exact; set the kernel's own flag for causal (causal=True)";
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(Errc::kInvalidArgument, message);
 }
 
-bool has_polarity(Kind kind) {
-  return kind == Kind::kDense || kind == Kind::kPadding || kind == Kind::kKeyPadding;
+bool has_polarity(ArrayKind kind) {
+  return kind == ArrayKind::kDense || kind == ArrayKind::kPadding || kind == ArrayKind::kKeyPadding;
 }
 
-void check_dtype(Kind kind, DType dtype) {
+void check_dtype(ArrayKind kind, DType dtype) {
   const auto expect = [&](bool holds, const char* what) {
     if (holds) return;
     refuse(fmt::format("--to {} writes {}, not {}", name(kind), what, name(dtype)));
   };
   switch (kind) {
-    case Kind::kSegments:
-    case Kind::kCuSeqlens:
-    case Kind::kPairs:
+    case ArrayKind::kSegments:
+    case ArrayKind::kCuSeqlens:
+    case ArrayKind::kPairs:
       return expect(is_integer(dtype), "integers");
-    case Kind::kBias:
+    case ArrayKind::kBias:
       return expect(is_floating(dtype), "floats");
-    case Kind::kBlockmap:
+    case ArrayKind::kBlockmap:
       return expect(is_integer(dtype) || dtype == DType::kBool, "bool or integers");
-    case Kind::kBits:
+    case ArrayKind::kBits:
       return expect(dtype == DType::kUInt8, "uint8");
-    case Kind::kRuns:
+    case ArrayKind::kRuns:
       return refuse("--dtype is for single arrays; --to runs has its own types");
     default:
       return;
@@ -59,19 +59,19 @@ void check_options(const MaskWriteOptions& options) {
                     "key-padding",
                     name(options.kind)));
   }
-  if (options.fill != BiasFill::kInf && options.kind != Kind::kBias) {
+  if (options.fill != BiasFill::kInf && options.kind != ArrayKind::kBias) {
     refuse(fmt::format("--fill is for --to bias, not for {}", name(options.kind)));
   }
-  if (options.kind == Kind::kBlockmap && !options.block) {
+  if (options.kind == ArrayKind::kBlockmap && !options.block) {
     refuse("--to blockmap needs the size of its blocks; give --block QxK");
   }
-  if (options.kind != Kind::kBlockmap && options.block) {
+  if (options.kind != ArrayKind::kBlockmap && options.block) {
     refuse(fmt::format("--block is for --to blockmap, not for {}", name(options.kind)));
   }
 }
 
-/// Every value must survive the cast.
-Tensor in_dtype(const Tensor& array, DType dtype, Kind kind) {
+/// Casts the array; every value must survive.
+Tensor in_dtype(const Tensor& array, DType dtype, ArrayKind kind) {
   if (array.dtype() == dtype) return array;
   Tensor out = astype(array, dtype);
   if (!is_integer(dtype)) return out;
@@ -101,7 +101,7 @@ std::int32_t last_of(const Tensor& list) {
   return values.empty() ? 0 : *std::ranges::max_element(values);
 }
 
-/// The note that reading needs the shape: heads that differ are lost in any case.
+/// Adds the note that reading needs the shape; heads that differ are lost in any case.
 void note_shape(ConvertedMask& out, bool carried) {
   if (carried) return;
   out.notes.push_back(
@@ -119,7 +119,7 @@ void take(ConvertedMask& out, Nearest nearest, const MaskWriteOptions& options, 
   out.lost = nearest.changed;
 }
 
-/// A batch of packed rows as one row, which is how variable-length kernels take it.
+/// Converts a batch of packed rows to one row, which is how variable-length kernels take it.
 void convert_batch(ConvertedMask& out, const MaskWriteOptions& options) {
   Varlen made = varlen_batch(out.source, options.padding);
   const bool one = same(made.cu_q, made.cu_kv);
@@ -154,10 +154,10 @@ void convert_batch(ConvertedMask& out, const MaskWriteOptions& options) {
 void convert_lengths(ConvertedMask& out, Nearest nearest, const MaskWriteOptions& options) {
   const Mask& mask = out.source;
   const bool extents = last_of(nearest.q) == mask.queries() && last_of(nearest.kv) == mask.keys();
-  const bool batches = out.kind == Kind::kPairs || mask.batch() == 1;
+  const bool batches = out.kind == ArrayKind::kPairs || mask.batch() == 1;
   note_shape(out, extents && batches && mask.heads() == 1);
   take(out, std::move(nearest), options, DType::kInt32);
-  if (out.kind == Kind::kCuSeqlens && out.changed > 0 && is_causal_part(mask, out.mask)) {
+  if (out.kind == ArrayKind::kCuSeqlens && out.changed > 0 && is_causal_part(mask, out.mask)) {
     out.notes.push_back(kCausalNote);
     out.lost = 0;
   }
@@ -175,7 +175,7 @@ void convert_runs(ConvertedMask& out, const MaskWriteOptions& options) {
 
 ConvertedMask kept_segments(const LoadedMask& loaded, const MaskWriteOptions& options) {
   ConvertedMask out;
-  out.kind = Kind::kSegments;
+  out.kind = ArrayKind::kSegments;
   out.source = out.mask = loaded.mask;
   const DType dtype = options.dtype.value_or(DType::kInt32);
   const auto as_read = [&](Tensor ids) {
@@ -197,38 +197,38 @@ ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options) {
   out.source = out.mask = mask;
   const bool one_head = mask.heads() == 1;
   switch (options.kind) {
-    case Kind::kPadding:
+    case ArrayKind::kPadding:
       note_shape(out, one_head);
       take(out, nearest_padding(mask), options, DType::kBool);
       break;
-    case Kind::kKeyPadding:
+    case ArrayKind::kKeyPadding:
       note_shape(out, one_head && mask.queries() == mask.keys());
       take(out, nearest_key_padding(mask), options, DType::kBool);
       break;
-    case Kind::kSegments:
+    case ArrayKind::kSegments:
       note_shape(out, one_head);
       take(out, nearest_segments(mask, options.pad_id), options, DType::kInt32);
       break;
-    case Kind::kCuSeqlens:
+    case ArrayKind::kCuSeqlens:
       if (mask.batch() > 1) {
         convert_batch(out, options);
         break;
       }
       convert_lengths(out, nearest_cu_seqlens(mask), options);
       break;
-    case Kind::kPairs:
+    case ArrayKind::kPairs:
       convert_lengths(out, nearest_pairs(mask), options);
       break;
-    case Kind::kBlockmap:
+    case ArrayKind::kBlockmap:
       out.mask = opened_blocks(mask, options.block->q, options.block->k);
       out.changed = out.lost = out.mask.count() - mask.count();
       note_shape(out,
                  mask.queries() % options.block->q == 0 && mask.keys() % options.block->k == 0);
       break;
-    case Kind::kBits:
+    case ArrayKind::kBits:
       note_shape(out, false);
       break;
-    case Kind::kRuns:
+    case ArrayKind::kRuns:
       convert_runs(out, options);
       break;
     default:

@@ -1,4 +1,4 @@
-// Packing rows of elements, and watching their values.
+// Packs rows of elements and checks their values.
 #include "maskctl/io/dense_reader.h"
 
 #include <fmt/core.h>
@@ -15,7 +15,7 @@
 namespace maskctl {
 namespace {
 
-/// Open cells become closed and the other way round; bits past the last key stay zero.
+/// Swaps open and closed cells; bits past the last key stay zero.
 void invert_rows(std::span<std::uint64_t> words, Index keys) {
   const auto width = static_cast<std::size_t>(words_for(keys));
   for (std::uint64_t& word : words) word = ~word;
@@ -133,7 +133,7 @@ Mask dense_mask(ElementRows& rows, std::span<const Index> shape, bool invert, Va
   for (Index p = 0; p < planes; ++p) {
     const Index first_row = p * queries;
     shared.add_stored(rows.in_order(), [&](Range q, std::span<std::uint64_t> words) {
-      if (check.settled((first_row + q.begin) * keys)) {  // the array is refused in any case
+      if (check.settled((first_row + q.begin) * keys)) {  // the array will be refused anyway
         std::ranges::fill(words, std::uint64_t{0});
         return;
       }
@@ -141,7 +141,7 @@ Mask dense_mask(ElementRows& rows, std::span<const Index> shape, bool invert, Va
         const Index at = (row - first_row - q.begin) * width + column / 64;
         const auto to = words.subspan(static_cast<std::size_t>(at));
         if (check.pack(row * keys + column, elements, to)) return;
-        if (rows.in_order()) check.check();  // the rest of the pipe may be long in coming
+        if (rows.in_order()) check.check();  // do not wait for the rest of a pipe
       };
       rows.read({first_row + q.begin, first_row + q.end}, pack);
       if (invert) invert_rows(words, keys);

@@ -1,4 +1,4 @@
-// Elements of dense arrays packed into planes, and checked on the way.
+// Packs the elements of dense arrays into planes and checks them on the way.
 #pragma once
 
 #include <atomic>
@@ -14,26 +14,27 @@
 
 namespace maskctl {
 
-/// Which values the elements of a mask may have: 0 and 1, or those of a bias.
+/// Which values a mask may have: 0 and 1, or those of a bias.
 enum class Values : std::uint8_t { kBinary, kBias };
 
-/// Packs elements and watches for other values. Bool bytes that are neither 0 nor 1 count as true
-/// and are only counted. May be told from several threads.
+/// Packs elements and looks for values that are not allowed. Bool bytes that are neither 0 nor 1
+/// count as true and are only counted. Thread-safe.
 class ValueCheck {
  public:
-  /// `shape`: of the array, in the order its elements are stored (its last axis fastest).
+  /// `shape` is that of the array, in the order in which its elements are stored (last axis
+  /// fastest).
   ValueCheck(std::string name, DType dtype, std::vector<Index> shape, bool fortran_order,
              Values values = Values::kBinary, std::optional<double> closed_below = {});
-  /// Bit i of words = element i is open. False when other values are among them, the first element
-  /// being number `first` of the array.
+  /// Sets bit i of words when element i is open. Returns false when a value is not allowed; the
+  /// first element is number `first` of the array.
   bool pack(Index first, std::span<const std::byte> elements, std::span<std::uint64_t> words);
-  /// These elements hold such a value.
+  /// Records that these elements contain such a value.
   void found(Index first, std::span<const std::byte> elements);
-  /// Nothing from element `first` on can be the first bad value.
+  /// True when no element from `first` on can be the first bad one.
   bool settled(Index first) const { return first > first_bad_; }
   /// Throws Error(kFormat): "m.npy: values other than 0 and 1, the first is 3 at (0, 3); ...".
   void check() const;
-  /// check(), and a note of odd bytes and of closed cells of two kinds.
+  /// Calls check(), and adds notes about odd bytes and about closed cells of two kinds.
   void finish(std::vector<std::string>& notes) const;
   Index odd_bools() const { return odd_bools_; }
   const BiasSeen& bias_seen() const { return seen_; }
@@ -56,11 +57,11 @@ class ValueCheck {
   std::string bad_text_;
 };
 
-/// Throws as ValueCheck for an array in memory; how many of its bool bytes are neither 0 nor 1.
+/// Throws like ValueCheck, for an array in memory; returns how many bool bytes are neither 0 nor 1.
 Index check_binary(const Tensor& array, const std::string& name, std::vector<std::string>& notes);
 
-/// The mask [batch, heads, queries, keys] (`shape`) of rows of elements, nonzero = open, or
-/// nonzero = closed if `invert`, or as a bias says (`check` knows which). Equal planes are shared.
+/// The mask [batch, heads, queries, keys] (`shape`) of rows of elements. Open means nonzero, or
+/// zero if `invert`, or what a bias says (`check` knows which). Equal planes are shared.
 Mask dense_mask(ElementRows& rows, std::span<const Index> shape, bool invert, ValueCheck& check,
                 const std::function<void(double)>& progress);
 

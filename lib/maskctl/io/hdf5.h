@@ -1,5 +1,5 @@
-// HDF5 files, through the helper program maskctl-hdf5: neither the library nor the command links
-// it.
+// HDF5 files, read and written by the helper program maskctl-hdf5: neither the library nor the
+// command links HDF5.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,16 @@
 
 namespace maskctl {
 
-/// Which program opens HDF5 files, and after how many seconds without progress, or of computing
-/// between two pieces of data, it is stopped. An empty path (the start) looks beside the running
-/// program, in ../libexec/maskctl and ../app from there, then where it was installed; 0 seconds are
-/// 60. For the whole process, from now on.
+/// Sets which program opens HDF5 files, and after how many seconds without progress, or of
+/// computing between two pieces of data, it is stopped. An empty path (the default) looks next to
+/// the running program, in ../libexec/maskctl and ../app from there, then where it was installed; 0
+/// seconds mean 60. Applies to the whole process from now on.
 void set_hdf5_helper(std::string path, Index seconds = 0);
 
 struct Hdf5Dataset {
   std::string path;
   std::string dtype;                        // as numpy: "|b1", "<f4"; else its class: "compound"
-  std::optional<std::vector<Index>> shape;  // nothing for a null dataspace and a virtual dataset
+  std::optional<std::vector<Index>> shape;  // null for a null dataspace and a virtual dataset
   std::string storage;                      // "contiguous", "chunked 64,64", "external", ...
   std::vector<std::string> filters;         // "gzip 4", "shuffle"
 };
@@ -36,13 +36,14 @@ struct Hdf5Attribute {
   std::string value;  // text; numbers in decimal, several as [1, 2]
 };
 
-/// An object that the library refuses, of a newer version say; the others are listed all the same.
+/// An object that the HDF5 library refuses, for example of a newer version; the others are listed
+/// all the same.
 struct Hdf5Unreadable {
   std::string path, reason;
 };
 
 struct Hdf5Listing {
-  std::vector<Hdf5Dataset> datasets;  // every one once, under its first name
+  std::vector<Hdf5Dataset> datasets;  // each once, under its first name
   std::vector<std::string> groups;    // without the root
   std::vector<std::string> links;     // soft and external links, which are not followed
   std::vector<Hdf5Attribute> attributes;
@@ -53,18 +54,19 @@ struct Hdf5Listing {
   std::optional<std::string> attribute(std::string_view object, std::string_view name) const;
 };
 
-/// What a file holds; a pipe is read whole, up to max_bytes. Throws Error; a crash or hang of the
-/// HDF5 library is one too.
+/// Lists what a file holds; a pipe is read whole, up to max_bytes. A crash or hang of the HDF5
+/// library is an Error too.
 Hdf5Listing list_hdf5(ByteSource source, const ReadOptions& options = {});
 
-/// A dataset by parts. Unbroken data are read from the file itself, by several threads at once;
-/// chunked and packed data come from the helper in order, a few dozen MiB at a time. `dataset` is
-/// "/group/mask"; when empty, the only one of two axes or more, or the only one at all. No other
-/// file is opened: virtual datasets, external storage and external links are refused. Throws Error.
+/// Opens a dataset to be read by parts. Contiguous data is read from the file itself, by several
+/// threads at once; chunked and compressed data comes from the helper in order, a few dozen MiB at
+/// a time. `dataset` is "/group/mask"; if empty, the only dataset with two axes or more, or the
+/// only one at all. No other file is opened: virtual datasets, external storage and external links
+/// are refused. Throws Error.
 std::shared_ptr<NpyReader> open_hdf5(ByteSource source, const std::string& dataset,
                                      const ReadOptions& options = {});
 
-/// A file written dataset by dataset; it appears whole or not at all. Bools are h5py's enumeration,
+/// Writes a file dataset by dataset; it appears whole or not at all. Bools are h5py's enumeration,
 /// bfloat16 two opaque bytes. When appending, the other objects stay, and force replaces a dataset.
 class Hdf5Writer {
  public:
@@ -74,12 +76,12 @@ class Hdf5Writer {
   Hdf5Writer(const Hdf5Writer&) = delete;
   Hdf5Writer& operator=(const Hdf5Writer&) = delete;
 
-  /// Starts a dataset; groups on its path are made. The one before must be complete.
+  /// Starts a dataset and creates the groups on its path. The previous one must be complete.
   void begin(const std::string& path, DType dtype, const std::vector<Index>& shape);
-  /// Its next elements in C order, native byte order.
+  /// The next elements of the dataset in C order, native byte order.
   void write(std::span<const std::byte> elements);
   void dataset(const std::string& path, const Tensor& tensor);
-  /// A text on a dataset or a group ("/" is the file); the group is made where it is missing.
+  /// Sets a text attribute of a dataset or a group ("/" is the file); creates a missing group.
   void attribute(const std::string& object, const std::string& name, const std::string& value);
   /// Makes the file visible. Throws Error(kInvalidArgument) when a dataset is not complete.
   void commit();

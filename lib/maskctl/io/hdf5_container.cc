@@ -4,12 +4,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/io/hdf5_protocol.h"
 #include "maskctl/io/npy_descr.h"
 #include "maskctl/io/printable.h"
@@ -41,12 +41,11 @@ OwnedFd copy_to_memory(ByteSource& source, Index max_bytes) {
   throw Error(Errc::kFormat, fmt::format("{}: unexpected answer of the HDF5 program", name));
 }
 
-/// Numbers from the helper, which a hostile file may have taken over.
+/// A number from the helper, which a hostile file may have taken over.
 Index number(std::string_view text, const std::string& name) {
-  Index value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) fail_protocol(name);
-  return value;
+  const auto value = number_from<Index>(text);
+  if (!value || *value < 0) fail_protocol(name);
+  return *value;
 }
 
 std::vector<Index> shape_from(std::string_view text, const std::string& name) {
@@ -88,7 +87,7 @@ NpyHeader header_from(const std::vector<std::string>& fields, const std::string&
   return out;
 }
 
-/// The elements as the helper hands them over.
+/// The elements as the helper sends them.
 class HelperStream final : public ByteStream {
  public:
   explicit HelperStream(std::unique_ptr<Hdf5Process> process) : process_(std::move(process)) {}
@@ -166,7 +165,8 @@ std::shared_ptr<NpyReader> Hdf5Container::reader(const std::string& key) const {
   const Index start = number(where[1], name);
   const auto end = checked_add(start, header.data_bytes);
   if (!end || !source->size() || *end > *source->size()) {
-    throw Error(Errc::kFormat, fmt::format("{}: its data end beyond the end of the file", name));
+    throw Error(Errc::kFormat,
+                fmt::format("{}: its data extends beyond the end of the file", name));
   }
   return std::make_shared<NpyReader>(std::move(source), start, name, std::move(header));
 }
@@ -223,7 +223,7 @@ bool Hdf5Container::contains(const std::string& key) const {
     return true;
   } catch (const Error& error) {
     if (error.code() != Errc::kInvalidArgument) throw;
-    return false;  // nothing of this name, or a group
+    return false;  // no such name, or a group
   }
 }
 

@@ -28,7 +28,7 @@ namespace maskctl {
 namespace {
 
 constexpr Index kDefaultSeconds = 60;
-constexpr int kPipeBytes = 1 << 20;  // the most that Linux grants everyone
+constexpr int kPipeBytes = 1 << 20;  // the most that Linux grants without privileges
 
 struct Settings {
   std::string path;
@@ -47,7 +47,7 @@ Settings current_settings() {
 
 bool runs(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
 
-/// Beside the running program, where the build tree or an installation puts it.
+/// Looks next to the running program, where the build tree or an installation puts the helper.
 std::string find_helper(const std::string& file) {
   const std::string given = current_settings().path;
   if (!given.empty()) return given;
@@ -82,8 +82,8 @@ Errc errc_of(std::string_view code) {
   return Errc::kFormat;
 }
 
-/// Both ends of a pipe or, where the near end is written to, of a socket: it can be told to give an
-/// error instead of a signal when the helper is gone.
+/// Both ends of a pipe or, if the near end is written to, of a socket, which can report a helper
+/// that is gone as an error instead of a signal.
 struct Channel {
   OwnedFd near_end, far_end;
 };
@@ -96,13 +96,13 @@ Channel make_channel(bool write_near) {
   return {OwnedFd(ends[0]), OwnedFd(ends[1])};
 }
 
-/// What posix_spawn is told, with its clean-up.
+/// The arguments of posix_spawn, with their clean-up.
 class SpawnPlan {
  public:
   SpawnPlan() {
     posix_spawn_file_actions_init(&actions_);
     posix_spawnattr_init(&attributes_);
-    // A program that ignores or blocks signals must not hand that on: SIGXCPU has to end the
+    // A program that ignores or blocks signals must not pass that on: SIGXCPU has to end the
     // helper.
     sigset_t all;
     sigfillset(&all);
@@ -171,7 +171,7 @@ void Hdf5Process::start() {
                                  std::to_string(seconds_)};
   if (plan_.replace) words.emplace_back("--replace");
   words.insert(words.end(), plan_.words.begin(), plan_.words.end());
-  // They must live until the spawn; the far ends close at the end of this function.
+  // These must live until the spawn; the far ends close at the end of this function.
   std::optional<Channel> input;
   Channel output = make_channel(false);
   Channel errors = make_channel(false);
@@ -203,7 +203,7 @@ void Hdf5Process::await(int fd, short events) {
 }
 
 void Hdf5Process::stop_for_time() {
-  throw Error(Errc::kLimit, fmt::format("{}: the HDF5 library gave no sign of life for {} s while "
+  throw Error(Errc::kLimit, fmt::format("{}: the HDF5 library made no progress for {} s while "
                                         "{} it (corrupt or hostile file, or a stalled disk)",
                                         plan_.name, seconds_, doing()));
 }
@@ -265,7 +265,7 @@ void Hdf5Process::write(std::span<const std::byte> bytes) {
 void Hdf5Process::finish() {
   if (pid_ < 0) return;
   input_ = OwnedFd();
-  // Its standard error ends when it does.
+  // Its standard error ends when the helper does.
   constexpr std::size_t kMaxMessage = 64 << 10;
   std::string message;
   std::array<char, 4096> part{};

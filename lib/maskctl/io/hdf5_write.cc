@@ -1,4 +1,4 @@
-// HDF5 files written through the helper: into a temporary file that is then renamed.
+// HDF5 files, written by the helper into a temporary file that is then renamed.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -62,16 +62,16 @@ struct Hdf5Writer::Impl {
   void copy_old(const std::string& dest) {
     ByteSource old(dest);
     if (in_memory()) {
-      throw Error(Errc::kInvalidArgument, dest + ": is no regular file; --append needs one");
+      throw Error(Errc::kInvalidArgument, dest + ": is not a regular file; --append needs one");
     }
-    if (const Content content = sniff(old); content != Content::kHdf5) {
+    if (const FileType type = sniff(old); type != FileType::kHdf5) {
       throw Error(Errc::kFormat, fmt::format("{}: it looks like {}; --append needs an HDF5 file",
-                                             dest, describe(content)));
+                                             dest, describe(type)));
     }
     copy_bytes_to(old, file);
   }
 
-  /// Pipes and devices get a copy of what was made in memory: HDF5 is written out of order.
+  /// Pipes and devices get a copy of a file made in memory, because HDF5 is written out of order.
   void start() {
     Hdf5Process::Plan plan;
     plan.name = name;
@@ -88,7 +88,7 @@ struct Hdf5Writer::Impl {
 
   std::string name;
   WriteOptions options;
-  std::unique_ptr<ReplaceLock> lock;  // when appending, from reading the old file on
+  std::unique_ptr<ReplaceLock> lock;  // when appending, held from reading the old file on
   bool appending;
   AtomicFile file;
   std::optional<Hdf5Process> process;
@@ -103,8 +103,7 @@ Hdf5Writer::~Hdf5Writer() = default;
 void Hdf5Writer::begin(const std::string& path, DType dtype, const std::vector<Index>& shape) {
   const Index bytes = data_bytes(impl_->name, dtype, shape);
   if (impl_->remaining != 0) {
-    throw Error(Errc::kInvalidArgument,
-                "a dataset was begun before the one before it was complete");
+    throw Error(Errc::kInvalidArgument, "a dataset was begun before the previous one was complete");
   }
   impl_->send(hdf5_protocol::line({"array", Hdf5Container::path_of(path), npy_descr(dtype),
                                    shape_field(shape), std::to_string(impl_->options.gzip)}));

@@ -28,7 +28,7 @@ Json parsed(std::string_view text) {
   return json;
 }
 
-/// A whole number from `low` on; nothing when absent or null.
+/// A whole number of at least `low`; nothing when absent or null.
 std::optional<Index> number(const Json& config, const char* key, Index low) {
   const auto found = config.find(key);
   if (found == config.end() || found->is_null()) return std::nullopt;
@@ -45,7 +45,7 @@ bool flag(const Json& config, const char* key, bool fallback) {
   return found->get<bool>();
 }
 
-/// The object that names the layers.
+/// The part of the config that describes the layers.
 const Json& text_part(const Json& config) {
   const auto nested = config.find("text_config");
   return nested != config.end() && nested->is_object() ? *nested : config;
@@ -74,7 +74,7 @@ Index checked_layers(std::optional<Index> layers) {
   return *layers;
 }
 
-/// A list of words; nothing when absent or null.
+/// A list of strings; nothing when absent or null.
 std::optional<std::vector<std::string>> words(const Json& config, const char* key) {
   const auto found = config.find(key);
   if (found == config.end() || found->is_null()) return std::nullopt;
@@ -104,7 +104,7 @@ class Reader {
   HfLayer sliding() const;
   HfLayer chunked() const;
   HfLayer without(const std::string& type) const { return {type, "", {}, {}, {}, false}; }
-  /// The right side of a layer: 0 where the model is causal.
+  /// The right side of a layer's window: 0 if the model is causal.
   std::optional<Index> causal() const { return causal_ ? std::optional<Index>(0) : std::nullopt; }
   Index layer_count() const {
     return checked_layers(first_number(
@@ -113,7 +113,7 @@ class Reader {
   std::optional<Index> window_or_default(const char* key) const {
     const bool off = !flag(config_, "use_sliding_window", true);
     if (config_.contains(key)) {
-      const auto window = number(config_, key, off ? 0 : 1);  // 0 is saved where it is off
+      const auto window = number(config_, key, off ? 0 : 1);  // 0 is stored when it is off
       return window == Index{0} ? std::nullopt : window;
     }
     return model_.window > 0 ? std::optional(model_.window) : std::nullopt;
@@ -159,7 +159,7 @@ HfLayer Reader::chunked() const {
   return {"chunked_attention", "", {}, Index{0}, *size, true};
 }
 
-/// Which way the layers look: the family, and the keys that turn it round.
+/// Which way the layers look: decided by the family, and by keys that change it.
 void Reader::read_direction() {
   const bool encoder = model_.family == F::kEncoder || model_.family == F::kEncoderWindow;
   if (encoder) {
@@ -174,7 +174,7 @@ void Reader::read_direction() {
   if (vision) note("use_bidirectional_attention: images see themselves both ways; this is text");
   if (set && !vision && *both != false) {
     if (model_.type != "gemma3_text" || *both != true) {
-      refuse(fmt::format("use_bidirectional_attention is {} for {}: its masks are not known",
+      refuse(fmt::format("use_bidirectional_attention is {} for {}: its masks are unknown",
                          printable(both->dump()), model_.type));
     }
     causal_ = false;
@@ -247,7 +247,7 @@ void Reader::read_even_window() {
   slide(layer_count(), [&](Index i) { return used && i % 2 == 0 && i < before; });
 }
 
-/// 1 in no_rope_layers is a layer with rotary positions.
+/// A 1 in no_rope_layers means a layer with rotary positions.
 std::vector<bool> Reader::with_rope(Index layers) {
   std::vector<bool> out;
   const auto listed = config_.find("no_rope_layers");
@@ -278,7 +278,7 @@ void Reader::read_chunks() {
   }
 }
 
-/// attention_layers, or attention_types: pairs of names and how often they come.
+/// Reads attention_layers, or attention_types: pairs of names and how often they repeat.
 void Reader::read_local_layers() {
   window_ = window_or_default("window_size");
   std::vector<std::string> kinds;
@@ -301,7 +301,7 @@ void Reader::read_local_layers() {
   } else {
     const Index layers = layer_count();
     for (Index i = 0; i < layers; ++i) kinds.push_back(i % 2 == 0 ? "global" : "local");
-    note("no attention_layers: global and local in turn");
+    note("no attention_layers: global and local alternate");
   }
   for (const std::string& kind : kinds) {
     if (kind != "global" && kind != "local") {
@@ -338,7 +338,7 @@ void Reader::read_hybrid() {
   }
 }
 
-/// attention_window: one number or one for each layer, half of it on either side.
+/// attention_window: one number, or one per layer; half of it on either side.
 void Reader::read_longformer() {
   note("a global_attention_mask opens rows and columns besides: global:tokens=LIST");
   const auto found = config_.find("attention_window");
@@ -356,7 +356,7 @@ void Reader::read_longformer() {
 
 void Reader::read_encoder_decoder() {
   if (!flag(config_, "is_encoder_decoder", true)) {
-    note("is_encoder_decoder is false: a decoder alone");
+    note("is_encoder_decoder is false: only a decoder");
     const Index layers = layer_count();
     for (Index i = 0; i < layers; ++i) out_.layers.push_back(full());
     return;
@@ -384,7 +384,7 @@ void Reader::read() {
   if (model_.type == "modernbert-decoder" && !config_.contains("sliding_window")) {
     if (const auto both = number(config_, "local_attention", 2)) window_ = *both / 2;
   }
-  // local_attention counts both sides; a sliding_window that is saved, one.
+  // local_attention counts both sides; a sliding_window that is given counts one.
   if (model_.family == F::kEncoderWindow) half_window_ = local && model_.type == "modernbert";
   if (model_.family == F::kEncoderDecoder) return read_encoder_decoder();
   const bool switched = model_.family == F::kWindow && model_.type == "qwen3_moe";
@@ -426,11 +426,11 @@ void Reader::read() {
     case F::kOwn:
       break;
   }
-  refuse(fmt::format("model_type '{}' has masks of its own, which no keys of its config describe",
+  refuse(fmt::format("model_type '{}' has masks of its own that no keys of its config describe",
                      model_.type));
 }
 
-/// The keys that decide masks, as they stand: "sliding_window 4096, layer_types".
+/// The keys that decide masks, as given: "sliding_window 4096, layer_types".
 std::string keys_read(const Json& config) {
   std::string out;
   for (const char* key : {"num_hidden_layers", "sliding_window", "use_sliding_window",
@@ -445,7 +445,7 @@ std::string keys_read(const Json& config) {
   return out.empty() ? "none of the keys that decide masks" : out;
 }
 
-/// A model type of the table, or one that is taken for a causal model because the caller says so.
+/// A model type from the table, or an unknown one that the caller wants to be treated as causal.
 HfModel model_of(const Json& all, const Json& config, const HfConfigOptions& options,
                  std::string& name) {
   const std::string outer = text_of(all, "model_type"), inner = text_of(config, "model_type");
@@ -457,7 +457,7 @@ HfModel model_of(const Json& all, const Json& config, const HfConfigOptions& opt
     return {"", config.contains("layer_types") ? HfFamily::kTypes : HfFamily::kWindow};
   }
   refuse(fmt::format(
-      "{}: its masks are not known, and nothing is assumed; read {}; --assume causal "
+      "{}: its masks are unknown, and nothing is assumed; read {}; --assume causal "
       "goes on",
       name.empty() ? "no model_type" : fmt::format("model_type '{}'", name), keys_read(config)));
 }

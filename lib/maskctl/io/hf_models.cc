@@ -6,10 +6,11 @@ namespace maskctl {
 namespace {
 
 using k = HfFamily;
-// A layer number that no layer has.
+// A layer number that does not occur.
 constexpr HfPattern kNeverFull{Index{1} << 40, (Index{1} << 40) - 1};
 
-// By name. Numbers: the window of the class, and which layers see all: every n-th from one on.
+// By name. Numbers: the class's default window, and which layers see all keys: every n-th from one
+// on.
 constexpr HfModel kModels[] = {
     {"afmoe", k::kTypes, 1024, {4, 3}},
     {"albert", k::kEncoder},

@@ -1,5 +1,4 @@
-// Which mask each model type of transformers has, and the defaults of its config class; private to
-// io.
+// The mask of each model type of transformers, and the defaults of its config class; private to io.
 #pragma once
 
 #include <span>
@@ -9,22 +8,22 @@
 
 namespace maskctl {
 
-/// How a model type's layers come by their masks.
+/// How a model type determines the masks of its layers.
 enum class HfFamily {
   kCausal,          // every layer causal, whatever windows the config names
-  kWindow,          // every layer slides where sliding_window is set
+  kWindow,          // every layer slides if sliding_window is set
   kTypes,           // layer_types, or the pattern of the class
   kLateWindow,      // slides from layer max_window_layers on, with use_sliding_window
   kEvenWindow,      // qwen2_moe: even layers below max_window_layers slide, with use_sliding_window
   kNoRopeWindow,    // layers without rotary positions slide, with use_sliding_window
-  kChunked,         // layers with rotary positions see their chunk, the others all
-  kEncoder,         // every layer sees all; causal with is_decoder
+  kChunked,         // layers with rotary positions see their chunk, others all keys
+  kEncoder,         // every layer sees all keys; causal with is_decoder
   kEncoderWindow,   // the pattern's sliding layers see a window on either side
-  kEncoderDecoder,  // encoder all, decoder causal, cross attention all
+  kEncoderDecoder,  // encoder and cross attention see all keys, decoder causal
   kLocalLayers,     // gpt_neo: attention_layers name "local" and "global"
   kRecurrent,       // recurrent_gemma: every third layer slides, the others are recurrent
   kHybrid,          // causal where layer_types says attention; the others have no mask
-  kLongformer,      // a window on either side, and global tokens that an argument names
+  kLongformer,      // a window on either side, and global tokens given by an argument
   kNoAttention,     // state-space and other models without a mask
   kOwn,             // a mask of its own that no keys describe
 };
@@ -33,8 +32,8 @@ enum class HfFamily {
 struct HfPattern {
   Index every = 0;  // 0: no pattern, every layer is full
   Index first = 0;
-  bool starts_full = false;  // the first layer besides
-  bool ends_full = false;    // the last layer besides
+  bool starts_full = false;  // the first layer is full too
+  bool ends_full = false;    // the last layer is full too
 
   bool full(Index i, Index layers) const {
     return every == 0 || i % every == first || (starts_full && i == 0) ||
@@ -45,7 +44,7 @@ struct HfPattern {
 struct HfModel {
   std::string_view type;
   HfFamily family = HfFamily::kCausal;
-  Index window = 0;  // of the class, where the config has none; 0: none
+  Index window = 0;  // default of the class; 0: none
   HfPattern pattern = {};
 };
 

@@ -1,4 +1,4 @@
-// Names of the kinds, and the rule that chooses one.
+// The names of the kinds, and the rule that chooses one.
 #include "maskctl/io/kind.h"
 
 #include <fmt/core.h>
@@ -13,10 +13,10 @@
 namespace maskctl {
 namespace {
 
-constexpr std::array kKinds{Kind::kDense,    Kind::kPadding,   Kind::kKeyPadding,
-                            Kind::kSegments, Kind::kPositions, Kind::kCuSeqlens,
-                            Kind::kPairs,    Kind::kBias,      Kind::kBlockmap,
-                            Kind::kBits,     Kind::kRuns,      Kind::kTokenTypes};
+constexpr std::array kKinds{ArrayKind::kDense,    ArrayKind::kPadding,   ArrayKind::kKeyPadding,
+                            ArrayKind::kSegments, ArrayKind::kPositions, ArrayKind::kCuSeqlens,
+                            ArrayKind::kPairs,    ArrayKind::kBias,      ArrayKind::kBlockmap,
+                            ArrayKind::kBits,     ArrayKind::kRuns,      ArrayKind::kTokenTypes};
 
 std::string with_dashes(std::string_view text) {
   std::string out(text);
@@ -46,49 +46,51 @@ bool fits_pairs(std::span<const std::int64_t> values) {
 
 }  // namespace
 
-std::string_view name(Kind kind) {
+std::string_view name(ArrayKind kind) {
   switch (kind) {
-    case Kind::kDense:
+    case ArrayKind::kDense:
       return "dense";
-    case Kind::kPadding:
+    case ArrayKind::kPadding:
       return "padding";
-    case Kind::kKeyPadding:
+    case ArrayKind::kKeyPadding:
       return "key-padding";
-    case Kind::kSegments:
+    case ArrayKind::kSegments:
       return "segments";
-    case Kind::kPositions:
+    case ArrayKind::kPositions:
       return "positions";
-    case Kind::kCuSeqlens:
+    case ArrayKind::kCuSeqlens:
       return "cu_seqlens";
-    case Kind::kPairs:
+    case ArrayKind::kPairs:
       return "pairs";
-    case Kind::kBias:
+    case ArrayKind::kBias:
       return "bias";
-    case Kind::kBlockmap:
+    case ArrayKind::kBlockmap:
       return "blockmap";
-    case Kind::kBits:
+    case ArrayKind::kBits:
       return "bits";
-    case Kind::kRuns:
+    case ArrayKind::kRuns:
       return "runs";
-    case Kind::kTokenTypes:
+    case ArrayKind::kTokenTypes:
       return "token-types";
   }
   return "";
 }
 
-std::span<const Kind> all_kinds() { return kKinds; }
+std::span<const ArrayKind> all_kinds() { return kKinds; }
 
-bool is_writable(Kind kind) { return kind != Kind::kPositions && kind != Kind::kTokenTypes; }
-
-bool has_two_sides(Kind kind) {
-  return kind == Kind::kSegments || kind == Kind::kPositions || kind == Kind::kCuSeqlens ||
-         kind == Kind::kPairs;
+bool is_writable(ArrayKind kind) {
+  return kind != ArrayKind::kPositions && kind != ArrayKind::kTokenTypes;
 }
 
-Kind kind_from_name(std::string_view text) {
+bool has_two_sides(ArrayKind kind) {
+  return kind == ArrayKind::kSegments || kind == ArrayKind::kPositions ||
+         kind == ArrayKind::kCuSeqlens || kind == ArrayKind::kPairs;
+}
+
+ArrayKind kind_from_name(std::string_view text) {
   const std::string wanted = with_dashes(text);
   std::string names;
-  for (const Kind kind : kKinds) {
+  for (const ArrayKind kind : kKinds) {
     if (with_dashes(name(kind)) == wanted) return kind;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", name(kind));
   }
@@ -97,25 +99,25 @@ Kind kind_from_name(std::string_view text) {
 }
 
 KindChoice kinds_of_shape(DType dtype, std::span<const Index> shape) {
-  if (shape.size() == 3 || shape.size() == 4) return {{Kind::kDense}};
-  if (shape.size() == 2 && shape[0] == shape[1]) return {{Kind::kDense}};
+  if (shape.size() == 3 || shape.size() == 4) return {{ArrayKind::kDense}};
+  if (shape.size() == 2 && shape[0] == shape[1]) return {{ArrayKind::kDense}};
   if (shape.size() != 1 && shape.size() != 2) return {};
   if (is_integer(dtype)) return {{}, true};
-  if (shape.size() == 1) return {{Kind::kPadding, Kind::kKeyPadding}};
-  return {{Kind::kDense, Kind::kPadding, Kind::kKeyPadding}};
+  if (shape.size() == 1) return {{ArrayKind::kPadding, ArrayKind::kKeyPadding}};
+  return {{ArrayKind::kDense, ArrayKind::kPadding, ArrayKind::kKeyPadding}};
 }
 
-std::vector<Kind> fitting_kinds(const Tensor& array) {
-  std::vector<Kind> kinds;
+std::vector<ArrayKind> fitting_kinds(const Tensor& array) {
+  std::vector<ArrayKind> kinds;
   if (!first_not_binary(array.dtype(), array.bytes())) {
-    if (array.rank() == 2) kinds.push_back(Kind::kDense);
-    kinds.insert(kinds.end(), {Kind::kPadding, Kind::kKeyPadding});
+    if (array.rank() == 2) kinds.push_back(ArrayKind::kDense);
+    kinds.insert(kinds.end(), {ArrayKind::kPadding, ArrayKind::kKeyPadding});
   }
-  kinds.push_back(Kind::kSegments);
+  kinds.push_back(ArrayKind::kSegments);
   if (array.rank() == 1) {
     const auto values = as_int64(array, "the array");
-    if (fits_cu_seqlens(values)) kinds.push_back(Kind::kCuSeqlens);
-    if (fits_pairs(values)) kinds.push_back(Kind::kPairs);
+    if (fits_cu_seqlens(values)) kinds.push_back(ArrayKind::kCuSeqlens);
+    if (fits_pairs(values)) kinds.push_back(ArrayKind::kPairs);
   }
   return kinds;
 }
@@ -133,7 +135,7 @@ bool looks_like_positions(const Tensor& array) {
   return past_one;
 }
 
-std::string as_options(std::span<const Kind> kinds) {
+std::string as_options(std::span<const ArrayKind> kinds) {
   std::string out;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     const char* joint = i == 0 ? "" : i + 1 == kinds.size() ? " or " : ", ";

@@ -1,4 +1,4 @@
-// Loading the mask of one array, kind by kind.
+// Loads the mask of one array, kind by kind.
 #include "maskctl/io/mask_arrays.h"
 
 #include <fmt/core.h>
@@ -20,7 +20,7 @@
 namespace maskctl {
 namespace {
 
-/// Refuses before reading when the packed rows and what describes them exceed the limit.
+/// Refuses, before reading, a mask whose packed rows exceed the limit.
 void check_packed(const std::string& name, std::span<const Index> shape, bool both_ways,
                   Index max_bytes) {
   constexpr Index kPerRow = 16;
@@ -42,7 +42,7 @@ void check_packed(const std::string& name, std::span<const Index> shape, bool bo
                           max_bytes));
 }
 
-LoadedMask loaded(Mask mask, Kind kind, const OpenArray& array) {
+LoadedMask loaded(Mask mask, ArrayKind kind, const OpenArray& array) {
   LoadedMask out;
   out.mask = std::move(mask);
   out.kind = kind;
@@ -72,14 +72,14 @@ Index last_end(const Tensor& pairs) {
   return values.empty() ? 0 : std::max<Index>(0, *std::ranges::max_element(values));
 }
 
-[[noreturn]] void refuse(const OpenArray& array, std::span<const Kind> kinds) {
+[[noreturn]] void refuse(const OpenArray& array, std::span<const ArrayKind> kinds) {
   throw Error(Errc::kInvalidArgument,
               fmt::format("{}: {} of {} fits several kinds; say which: {}", array.name,
                           shape_text(array.shape), name(array.dtype), as_options(kinds)));
 }
 
-LoadedMask load_dense(OpenArray& array, Kind kind, const MaskReadOptions& options) {
-  if (kind == Kind::kBias && !is_floating(array.dtype)) {
+LoadedMask load_dense(OpenArray& array, ArrayKind kind, const MaskReadOptions& options) {
+  if (kind == ArrayKind::kBias && !is_floating(array.dtype)) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("{}: a bias is float16, bfloat16, float32 or float64, not {}",
                             array.name, name(array.dtype)));
@@ -88,14 +88,15 @@ LoadedMask load_dense(OpenArray& array, Kind kind, const MaskReadOptions& option
   const bool one_plane = shape[0] == 1 && shape[1] == 1;
   std::vector<std::string> notes;
   if (array.fortran_order && !one_plane) array.load(options.read, notes);
-  // One plane in Fortran order is its transpose in C order, row by row.
+  // A plane in Fortran order is its transpose in C order.
   const bool turned = array.fortran_order;
   const std::vector<Index> stored = turned ? std::vector<Index>{1, 1, shape[3], shape[2]} : shape;
   check_packed(array.name, shape, turned, options.read.max_bytes);
   const auto rows =
       array.tensor ? tensor_rows(*array.tensor, stored[3]) : npy_rows(array.reader, stored[3]);
   ValueCheck check(array.name, array.dtype, array.shape, turned,
-                   kind == Kind::kBias ? Values::kBias : Values::kBinary, options.closed_below);
+                   kind == ArrayKind::kBias ? Values::kBias : Values::kBinary,
+                   options.closed_below);
   Mask mask = dense_mask(*rows, stored, options.keep_value_is_zero, check, options.progress);
   check.finish(notes);
   if (array.reader) array.reader->finish(options.read, &notes);
@@ -106,14 +107,13 @@ LoadedMask load_dense(OpenArray& array, Kind kind, const MaskReadOptions& option
   return out;
 }
 
-LoadedMask load_padding(OpenArray& array, Kind kind, const MaskReadOptions& options) {
+LoadedMask load_padding(OpenArray& array, ArrayKind kind, const MaskReadOptions& options) {
   std::vector<std::string> notes;
   const Tensor& read = array.load(options.read, notes);
   const Tensor given = token_flags(read);
   if (options.keep_value_is_zero && given.dtype() != read.dtype()) {
-    throw Error(
-        Errc::kInvalidArgument,
-        fmt::format("{}: floats to add, in which 0 is open; drop --keep-value", array.name));
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: a bias, in which 0 is open; drop --keep-value", array.name));
   }
   const Index odd_bools = check_binary(given, array.name, notes);
   const Tensor valid = options.keep_value_is_zero ? not_valid(given) : given;
@@ -121,15 +121,15 @@ LoadedMask load_padding(OpenArray& array, Kind kind, const MaskReadOptions& opti
     return options.shape ? (*options.shape)[2] : valid.extent(valid.rank() - 1);
   };
   const bool has_axes = valid.rank() == 1 || valid.rank() == 2;
-  Mask mask = kind == Kind::kPadding || !has_axes ? mask_from_padding(valid)
-                                                  : mask_from_key_padding(valid, queries());
+  Mask mask = kind == ArrayKind::kPadding || !has_axes ? mask_from_padding(valid)
+                                                       : mask_from_key_padding(valid, queries());
   LoadedMask out = loaded(std::move(mask), kind, array);
   out.odd_bools = odd_bools;
   out.notes = std::move(notes);
   return out;
 }
 
-/// Refuses extents that cost more than the map: a row of a mask takes what a RowRef takes.
+/// Refuses extents whose rows exceed the limit, however small the map is: each row takes a RowRef.
 void check_rows(const std::string& name, Index rows, Index max_bytes) {
   if (rows <= max_bytes / static_cast<Index>(sizeof(RowRef))) return;
   throw Error(Errc::kLimit, fmt::format("{}: {} rows of queries take more than {} bytes; raise "
@@ -155,7 +155,7 @@ LoadedMask load_blockmap(OpenArray& array, const MaskReadOptions& options) {
              options.read.max_bytes);
   LoadedMask out =
       loaded(mask_from_blockmap(map, options.block->q, options.block->k, extent(2), extent(3)),
-             Kind::kBlockmap, array);
+             ArrayKind::kBlockmap, array);
   out.notes = std::move(notes);
   return out;
 }
@@ -172,13 +172,12 @@ LoadedMask load_bits(OpenArray& array, const MaskReadOptions& options) {
   check_packed(array.name, *options.shape, false, options.read.max_bytes);
   std::vector<std::string> notes;
   const Tensor& bits = array.load(options.read, notes);
-  LoadedMask out = loaded(mask_from_bits(bits.bytes(), *options.shape), Kind::kBits, array);
+  LoadedMask out = loaded(mask_from_bits(bits.bytes(), *options.shape), ArrayKind::kBits, array);
   out.notes = std::move(notes);
   return out;
 }
 
-/// The first element that is not 0; 0 where there is none, NaN where it is past the first MiB of a
-/// pipe.
+/// The first nonzero element; 0 if there is none, NaN if it is past the first MiB of a pipe.
 double first_not_zero(OpenArray& array) {
   constexpr Index kPart = Index{1} << 20;
   const Index size = size_bytes(array.dtype);
@@ -196,25 +195,26 @@ double first_not_zero(OpenArray& array) {
   return 0;
 }
 
-/// Floats to add are 0 or negative. Zeros alone are told of: every cell would be open.
-Kind dense_or_bias(OpenArray& array, const MaskReadOptions& options,
-                   std::vector<std::string>& notes) {
-  if (!is_floating(array.dtype) || options.keep_value_is_zero) return Kind::kDense;
+/// A bias has floats that are 0 or negative. An array of zeros alone gets a note, since every cell
+/// would be open.
+ArrayKind dense_or_bias(OpenArray& array, const MaskReadOptions& options,
+                        std::vector<std::string>& notes) {
+  if (!is_floating(array.dtype) || options.keep_value_is_zero) return ArrayKind::kDense;
   const double first = first_not_zero(array);
-  if (first < 0) return Kind::kBias;
+  if (first < 0) return ArrayKind::kBias;
   if (first == 0 && checked_product(array.shape) != 0) {
     notes.push_back(
-        fmt::format("{}: zeros alone are closed everywhere as a 0/1 mask; as floats to "
-                    "add (--as bias) they are open everywhere",
+        fmt::format("{}: all zeros, which is closed everywhere as a 0/1 mask; as "
+                    "a bias (--as bias) it is open everywhere",
                     array.name));
   }
-  return Kind::kDense;
+  return ArrayKind::kDense;
 }
 
 }  // namespace
 
-Kind choose_kind(OpenArray& array, const MaskReadOptions& options,
-                 std::vector<std::string>& notes) {
+ArrayKind choose_kind(OpenArray& array, const MaskReadOptions& options,
+                      std::vector<std::string>& notes) {
   if (options.as) return *options.as;
   KindChoice choice = kinds_of_shape(array.dtype, array.shape);
   if (choice.needs_values) {
@@ -228,16 +228,17 @@ Kind choose_kind(OpenArray& array, const MaskReadOptions& options,
     }
   }
   if (choice.kinds.empty()) {
-    throw Error(Errc::kShape, fmt::format("{}: the shape {} is no mask; expected 1 to 4 axes",
+    throw Error(Errc::kShape, fmt::format("{}: the shape {} is not a mask; expected 1 to 4 axes",
                                           array.name, shape_text(array.shape)));
   }
-  if (options.closed_below && is_floating(array.dtype)) return Kind::kBias;
+  if (options.closed_below && is_floating(array.dtype)) return ArrayKind::kBias;
   if (choice.kinds.size() > 1) refuse(array, choice.kinds);
-  if (choice.kinds[0] == Kind::kDense) return dense_or_bias(array, options, notes);
+  if (choice.kinds[0] == ArrayKind::kDense) return dense_or_bias(array, options, notes);
   return choice.kinds[0];
 }
 
-LoadedMask load_sequences(OpenArray& q, OpenArray& kv, Kind kind, const MaskReadOptions& options) {
+LoadedMask load_sequences(OpenArray& q, OpenArray& kv, ArrayKind kind,
+                          const MaskReadOptions& options) {
   std::vector<std::string> notes;
   const Tensor& q_array = q.load(options.read, notes);
   const Tensor& kv_array = kv.load(options.read, notes);
@@ -245,22 +246,22 @@ LoadedMask load_sequences(OpenArray& q, OpenArray& kv, Kind kind, const MaskRead
     return options.shape ? std::optional((*options.shape)[axis]) : std::nullopt;
   };
   LoadedMask out;
-  if (kind == Kind::kSegments) {
+  if (kind == ArrayKind::kSegments) {
     out = loaded(mask_from_segments(q_array, kv_array, options.pad_id), kind, q);
     out.q_segment_ids = ids_tensor(q_array);
     out.kv_segment_ids = ids_tensor(kv_array);
-  } else if (kind == Kind::kPositions) {
+  } else if (kind == ArrayKind::kPositions) {
     Tensor q_ids = documents_from_positions(q_array);
     Tensor kv_ids = documents_from_positions(kv_array);
     out = loaded(mask_from_segments(q_ids, kv_ids, -1), kind, q);
     out.q_segment_ids = std::move(q_ids);
     out.kv_segment_ids = std::move(kv_ids);
-  } else if (kind == Kind::kCuSeqlens) {
+  } else if (kind == ArrayKind::kCuSeqlens) {
     out = loaded(mask_from_cu_seqlens(q_array, kv_array, extent(2), extent(3)), kind, q);
   } else {
     if (!options.shape) {
       notes.push_back(
-          fmt::format("{}: the lengths are the largest ends; --shape gives others", q.name));
+          fmt::format("{}: the extents are the largest ends; --shape gives others", q.name));
     }
     const Index queries = extent(2) ? *extent(2) : last_end(q_array);
     const Index keys = extent(3) ? *extent(3) : last_end(kv_array);
@@ -270,27 +271,27 @@ LoadedMask load_sequences(OpenArray& q, OpenArray& kv, Kind kind, const MaskRead
   return out;
 }
 
-LoadedMask load_array(OpenArray& array, Kind kind, const MaskReadOptions& options) {
+LoadedMask load_array(OpenArray& array, ArrayKind kind, const MaskReadOptions& options) {
   switch (kind) {
-    case Kind::kDense:
-    case Kind::kBias:
+    case ArrayKind::kDense:
+    case ArrayKind::kBias:
       return load_dense(array, kind, options);
-    case Kind::kPadding:
-    case Kind::kKeyPadding:
+    case ArrayKind::kPadding:
+    case ArrayKind::kKeyPadding:
       return load_padding(array, kind, options);
-    case Kind::kBlockmap:
+    case ArrayKind::kBlockmap:
       return load_blockmap(array, options);
-    case Kind::kBits:
+    case ArrayKind::kBits:
       return load_bits(array, options);
-    case Kind::kRuns:
+    case ArrayKind::kRuns:
       throw Error(
           Errc::kInvalidArgument,
           fmt::format("{}: one array cannot be runs; expected a container of indptr, begin, "
                       "end and shape",
                       array.name));
-    case Kind::kTokenTypes:
+    case ArrayKind::kTokenTypes:
       throw Error(Errc::kInvalidArgument,
-                  fmt::format("{}: token types are no mask but join one; give a mask and "
+                  fmt::format("{}: token types are not a mask but extend one; give a mask and "
                               "-t tokens:{}",
                               array.name, array.name));
     default:

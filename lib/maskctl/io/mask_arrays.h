@@ -1,4 +1,4 @@
-// What the kinds make of the arrays of a SOURCE.
+// Reads arrays of a SOURCE as a mask of some kind.
 #pragma once
 
 #include <string>
@@ -9,13 +9,15 @@
 
 namespace maskctl {
 
-/// The kind asked for, or the only one that fits. Throws Error(kInvalidArgument) naming the kinds
-/// when several do, Error(kShape) when none does.
-Kind choose_kind(OpenArray& array, const MaskReadOptions& options, std::vector<std::string>& notes);
+/// The requested kind, or the only one that fits. Throws Error(kInvalidArgument) naming the kinds
+/// when several fit, Error(kShape) when none does.
+ArrayKind choose_kind(OpenArray& array, const MaskReadOptions& options,
+                      std::vector<std::string>& notes);
 
-/// The mask of one array of a kind that needs no more than one; runs need four.
-LoadedMask load_array(OpenArray& array, Kind kind, const MaskReadOptions& options);
-/// Of the kinds that have two sides; q and kv may be the same array.
-LoadedMask load_sequences(OpenArray& q, OpenArray& kv, Kind kind, const MaskReadOptions& options);
+/// The mask of a single array, for all kinds except runs, which need four arrays.
+LoadedMask load_array(OpenArray& array, ArrayKind kind, const MaskReadOptions& options);
+/// The same for the kinds with two sides; q and kv may be the same array.
+LoadedMask load_sequences(OpenArray& q, OpenArray& kv, ArrayKind kind,
+                          const MaskReadOptions& options);
 
 }  // namespace maskctl

@@ -39,7 +39,7 @@ constexpr AxisName AxisNames::*kAxes[] = {&AxisNames::batch, &AxisNames::qheads,
 constexpr bool BakedInMasks::*kFlags[] = {&BakedInMasks::causal, &BakedInMasks::sliding_window,
                                           &BakedInMasks::chunked, &BakedInMasks::token_type_ids};
 
-/// The alternatives of AxisName in their order.
+/// The alternatives of AxisName, in order.
 enum AxisKind : std::int32_t { kNone, kName, kTuple };
 
 Tensor int32_tensor(std::span<const std::int32_t> values) {
@@ -70,9 +70,10 @@ void add_axes(const AxisNames& axes, std::vector<NamedTensor>& out) {
     counts[i] = static_cast<std::int32_t>(names.size());
     for (const std::string& name : names) {
       if (name.find('\0') != std::string::npos) {
-        throw Error(Errc::kInvalidArgument,
-                    fmt::format("axis name '{}' holds a zero byte, which ends a name in the file",
-                                printable(name)));
+        throw Error(
+            Errc::kInvalidArgument,
+            fmt::format("axis name '{}' contains a zero byte, which would end the name in the file",
+                        printable(name)));
       }
       all += name + '\0';
     }
@@ -97,7 +98,7 @@ void add_mask(const MaskArray& mask, Index max_bytes, std::vector<NamedTensor>& 
   out.push_back({"attention_mask.dtype", text_tensor(name(mask.dtype()))});
 }
 
-/// The container that `source` names, and what its keys of a MaskInfo start with.
+/// The container that `source` names, and the prefix of the keys of a MaskInfo in it.
 struct Group {
   std::unique_ptr<Container> container;
   std::string prefix;
@@ -105,22 +106,22 @@ struct Group {
   bool has(const std::string& key) const { return container->contains(prefix + key); }
 };
 
-/// Nothing when the file is no container.
+/// Nothing when the file is not a container.
 std::optional<Group> open_group(const std::string& source, const ReadOptions& options) {
   const SourceName named = parse_source_name(source);
   ByteSource bytes(named.path);
-  const Content content = sniff(bytes);
-  Group group{open_container(bytes, content, options), ""};
+  const FileType type = sniff(bytes);
+  Group group{open_container(bytes, type, options), ""};
   if (!group.container) return std::nullopt;
   if (!named.member.empty()) {
     group.prefix = group.container->key_of(named.member) + "/";
-  } else if (content == Content::kHdf5) {
+  } else if (type == FileType::kHdf5) {
     group.prefix = "/";
   }
   return group;
 }
 
-/// Takes the arrays of a group one by one; what is left at the end was not expected.
+/// Takes the arrays of a group one by one; arrays left at the end were not expected.
 class Fields {
  public:
   Fields(Group& group, const ReadOptions& options) {
@@ -143,7 +144,7 @@ class Fields {
     return std::move(left_.extract(found).mapped());
   }
 
-  /// An array of `count` elements of one dtype; any number without a count.
+  /// An array of `count` elements of one dtype; without a count, of any number.
   Tensor take_list(const std::string& key, DType dtype, std::optional<Index> count) {
     Tensor list = take(key);
     if (list.dtype() != dtype || list.rank() != 1 || (count && list.extent(0) != *count)) {

@@ -1,4 +1,4 @@
-// A whole MaskInfo in one .npz, HDF5 group or .safetensors file, and back.
+// Stores a whole MaskInfo in one .npz, HDF5 group or .safetensors file, and reads it.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace maskctl {
 
-/// Writes what is stored in `info`, and nothing that is not: reading it back gives the same fields,
-/// None included, the same flags and the same axis names. `dest` is "m.npz", "m.h5:/GROUP",
-/// "m.safetensors" (each may name a group) or "-" (.npz). The arrays:
+/// Writes exactly what is stored in `info`: reading it back gives the same fields, None included,
+/// the same flags and the same axis names. `dest` is "m.npz", "m.h5:/GROUP", "m.safetensors" (each
+/// may name a group) or "-" (.npz). The arrays:
 ///   maskinfo               int32 [1]: 1, the version of this layout
 ///   q_segment_ids, kv_segment_ids, cu_seqlens_q, cu_seqlens_kv, q_positions, kv_positions:
 ///                          as they are; absent = None
@@ -26,12 +26,12 @@ namespace maskctl {
 void write_mask_info(const std::string& dest, const MaskInfo& info,
                      const WriteOptions& options = {}, Index max_bytes = Index{4} << 30);
 
-/// Reads that file, or "-". Everything is checked; messages start with the name of the source.
+/// Reads such a file, or "-". Everything is checked; messages start with the name of the source.
 /// Throws Error(kFormat) for arrays that are missing, unknown or of another form.
 MaskInfo read_mask_info(const std::string& source, const ReadOptions& options = {});
 
-/// Whether the file holds one, by the presence of `maskinfo`. False for pipes, of which nobody can
-/// tell before they are read.
+/// Whether the file holds a MaskInfo, judged by the array `maskinfo`. False for pipes, which cannot
+/// be inspected without reading them.
 bool holds_mask_info(const std::string& source, const ReadOptions& options = {});
 
 }  // namespace maskctl

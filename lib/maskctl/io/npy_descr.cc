@@ -1,4 +1,4 @@
-// Which element types of .npy are read, and why the others are not.
+// Which element types of .npy can be read, and why the others cannot.
 #include "maskctl/io/npy_descr.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ std::optional<DType> find_code(std::string_view code) {
   return std::nullopt;
 }
 
-/// What the elements of an unreadable dtype are and what to do, or empty.
+/// What the elements of an unreadable dtype are and what to do about it, or empty.
 std::string_view reason(std::string_view code) {
   if (code == "f1" || code == "V1") {
     return "8-bit floats (or other one-byte records); convert to float16 or float32 first";
@@ -56,7 +56,7 @@ std::string_view reason(std::string_view code) {
     case 'm':
       return "time differences";
     case 'V':
-      return "raw bytes of no known type";
+      return "raw bytes of unknown type";
     default:
       return "";
   }

@@ -13,9 +13,9 @@ struct NpyElement {
   bool big_endian;
 };
 
-/// "<f4", "|b1", "?", "bfloat16", ... as numpy's dtype() reads them. Two bytes of no type
-/// (`|V2`) are how numpy and h5py store ml_dtypes' bfloat16, and are read as that. Throws
-/// Error(kUnsupported) naming what it is for the dtypes of numpy that are not read.
+/// "<f4", "|b1", "?", "bfloat16", ... as numpy's dtype() reads them. Two untyped bytes (`|V2`) are
+/// how numpy and h5py store ml_dtypes' bfloat16, and are read as such. For numpy dtypes that cannot
+/// be read, throws Error(kUnsupported) with an explanation.
 NpyElement parse_npy_descr(std::string_view descr);
 
 /// As numpy writes it, little endian.

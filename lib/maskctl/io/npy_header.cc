@@ -1,4 +1,4 @@
-// The dictionary at the head of a .npy file: parsed by a grammar without nesting, and written.
+// The dictionary at the start of a .npy file: parsed with a grammar without nesting, and written.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -84,7 +84,7 @@ class HeaderParser {
     return string("a dtype in quotes");
   }
 
-  /// A list or tuple of Python as it stands, up to its closing bracket.
+  /// A Python list or tuple as text, up to its closing bracket.
   std::string_view nested() {
     const std::size_t start = at_;
     int depth = 0;
@@ -129,7 +129,7 @@ class HeaderParser {
     return extents;
   }
 
-  /// Decimal digits, and the L that Python 2 put behind long integers.
+  /// Decimal digits, and the L that Python 2 added to long integers.
   Index extent() {
     skip_blanks();
     if (peek() == '-') bad_header("negative dimension in shape");
@@ -196,7 +196,7 @@ class HeaderParser {
   void expect(char c) {
     if (!accept(c)) bad_header(fmt::format("{}; expected '{}'", seen(), c));
   }
-  /// What stands at the position, for messages.
+  /// What is at the position, for messages.
   std::string seen() const {
     if (at_ >= text_.size()) return "the end";
     return fmt::format("'{}'", printable(text_.substr(at_), 12));
@@ -209,7 +209,7 @@ class HeaderParser {
   std::optional<std::vector<Index>> shape_;
 };
 
-/// Numpy leaves room for the growing axis to be rewritten in place up to 21 digits.
+/// Numpy leaves room so that the growing axis can be rewritten in place, up to 21 digits.
 std::size_t growth_blanks(std::span<const Index> shape, bool fortran_order) {
   constexpr std::size_t kGrowthDigits = 21;
   if (shape.empty()) return 0;
@@ -234,7 +234,7 @@ std::vector<std::byte> npy_header_bytes(DType dtype, std::span<const Index> shap
       fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}", npy_descr(dtype),
                   fortran_order ? "True" : "False", shape_text(shape));
   dictionary.append(growth_blanks(shape, fortran_order), ' ');
-  const auto length_with = [&](std::size_t prefix) {  // always at least one blank, as numpy
+  const auto length_with = [&](std::size_t prefix) {  // at least one blank, as in numpy
     const std::size_t used = prefix + dictionary.size() + 1;
     return dictionary.size() + 1 + (kAlign - used % kAlign);
   };

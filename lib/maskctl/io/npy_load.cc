@@ -1,4 +1,4 @@
-// A whole .npy into a Tensor: limits, pipes of unknown length, Fortran order.
+// Loads a whole .npy into a Tensor: limits, pipes of unknown length, Fortran order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kStep = Index{64} << 20;  // memory that a header alone can make us allocate
-constexpr Index kSlab = Index{4} << 20;   // Fortran-order data read at once
-constexpr Index kTile = 64;               // of the transposition: both sides stay in the cache
-constexpr Index kBlock = 8;               // of a tile, through registers
+constexpr Index kStep = Index{64} << 20;  // the most that is allocated on the word of a header
+constexpr Index kSlab = Index{4} << 20;   // elements of Fortran-order data read at once
+constexpr Index kTile = 64;  // side of a transposed tile: both copies stay in the cache
+constexpr Index kBlock = 8;  // side of a block that goes through registers
 
 void check_limit(const NpyReader& reader, Index max_bytes) {
   const Index bytes = reader.header().data_bytes;
@@ -27,13 +27,14 @@ void check_limit(const NpyReader& reader, Index max_bytes) {
                           name(reader.header().dtype), bytes, max_bytes));
 }
 
-/// Whether memory must follow the data that arrives, as nothing else vouches for the header.
+/// True when memory must grow with the data that arrives, because only the header says how much it
+/// is.
 bool grows(const NpyReader& reader) {
   return !reader.seekable() && reader.header().data_bytes > kStep;
 }
 
-/// All data in storage order. From a pipe the steps arrive first and the array is allocated then,
-/// so that a header that promises gigabytes costs no more than the bytes that came.
+/// All data in storage order. From a pipe, the data is collected in steps before the array is
+/// allocated, so that a header that promises gigabytes costs no more than the bytes that arrived.
 Tensor load_stored(NpyReader& reader) {
   const NpyHeader& header = reader.header();
   const Index element = size_bytes(header.dtype);
@@ -61,8 +62,8 @@ Tensor load_stored(NpyReader& reader) {
 }
 
 /// out[i * out_stride + r] = in[r * in_stride + i] for r < rows, i < columns, both at most kBlock.
-/// Whole blocks go through registers: with strides that are powers of two their lines would throw
-/// each other out of the cache.
+/// Whole blocks go through registers: with strides that are powers of two, their lines would evict
+/// each other from the cache.
 template <typename T>
 void transpose_block(const T* in, Index in_stride, Index rows, T* out, Index out_stride,
                      Index columns) {
@@ -81,8 +82,8 @@ void transpose_block(const T* in, Index in_stride, Index rows, T* out, Index out
   }
 }
 
-/// A Fortran-order array seen as [first, middle..., last] without its axes of extent 1. In the file
-/// the first axis has stride 1 and one index of the last axis is one contiguous row.
+/// A Fortran-order array seen as [first, middle..., last], without axes of extent 1. In the file
+/// the first axis has stride 1, and each index of the last axis is one contiguous row.
 struct Transposition {
   std::vector<Index> shape;  // at least two axes
 
@@ -92,7 +93,8 @@ struct Transposition {
     return product;
   }
 
-  /// Element offset in C order of the index (0, m, 0), m counted in storage order over the middle.
+  /// The element offset in C order of the index (0, m, 0), where m counts the middle axes in
+  /// storage order.
   Index middle_offset(Index m) const {
     Index offset = 0;
     std::vector<Index> strides(shape.size(), 1);
@@ -112,7 +114,7 @@ struct Transposition {
     const Index first = shape.front();
     const Index stride = row();
     const Index middles = stride / first;
-    const Index out_stride = middles * shape.back();  // of the first axis
+    const Index out_stride = middles * shape.back();  // stride of the first axis
     for (Index m = 0; m < middles; ++m) {
       T* target = out + middle_offset(m) + first_row;
       const T* source = slab + m * first;

@@ -1,4 +1,4 @@
-// Reading a .npy by parts, from files and from pipes.
+// Reads a .npy by parts, from files and from pipes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kMaxHeader = 10000;  // as numpy; eight dimensions need far less
+constexpr Index kMaxHeader = 10000;  // as in numpy; eight dimensions need far less
 
 Index read_length(std::span<const std::byte> bytes) {
   Index value = 0;
@@ -49,12 +49,12 @@ Index read_header_length(ByteSource& source) {
   return read_length(length_span);
 }
 
-/// The dictionary, with the source at the data after it.
+/// Reads the dictionary; the source is then at the data.
 std::string read_dictionary(ByteSource& source) {
-  const Content content = sniff(source);
-  if (content != Content::kNpy) {
-    throw Error(Errc::kFormat, fmt::format("not a .npy file; it looks like {}{}", describe(content),
-                                           remedy(content)));
+  const FileType type = sniff(source);
+  if (type != FileType::kNpy) {
+    throw Error(Errc::kFormat,
+                fmt::format("not a .npy file; it looks like {}{}", describe(type), remedy(type)));
   }
   const Index length = read_header_length(source);
   if (source.size() && length > *source.size() - source.position()) {
@@ -104,7 +104,7 @@ void swap_bytes(std::span<std::byte> bytes, Index element_bytes) {
   }
 }
 
-/// Bytes behind the data: a note, or an error if strict.
+/// Reports bytes after the data: a note, or an error if strict.
 void report_spare(const std::string& text, const ReadOptions& options,
                   std::vector<std::string>* notes) {
   if (options.strict) throw Error(Errc::kFormat, text);
@@ -123,7 +123,7 @@ NpyReader::NpyReader(ByteSource source, const ReadOptions& options, std::vector<
     header_ = read_header(*source_);
   } catch (const Error& error) {
     const std::string_view message = error.what();
-    if (error.code() == Errc::kIo || message.starts_with(name() + ":")) throw;  // named already
+    if (error.code() == Errc::kIo || message.starts_with(name() + ":")) throw;  // already named
     throw Error(error.code(), name() + ": " + error.what());
   }
   start_ = source_->position();
@@ -155,8 +155,8 @@ void NpyReader::read_rows(Index first_element, std::span<std::byte> out) {
   if (first_element < 0 || !first || count % element != 0 || *first > header_.data_bytes ||
       count > header_.data_bytes - *first) {
     throw Error(Errc::kInvalidArgument,
-                fmt::format("{}: {} bytes from element {} asked of an array of {} elements", name(),
-                            count, first_element, header_.elements()));
+                fmt::format("{}: {} bytes requested from element {} of an array of {} elements",
+                            name(), count, first_element, header_.elements()));
   }
   Index got = 0;
   if (source_->seekable()) {
@@ -164,7 +164,7 @@ void NpyReader::read_rows(Index first_element, std::span<std::byte> out) {
   } else {
     if (*first != next_byte_) {
       throw Error(Errc::kInvalidArgument,
-                  fmt::format("{}: element {} asked out of order; a pipe is read front to back",
+                  fmt::format("{}: element {} requested out of order; a pipe is read front to back",
                               name(), first_element));
     }
     got = source_->read(out);

@@ -1,4 +1,4 @@
-// Reading the arrays of an .npz.
+// Reads the arrays of an .npz.
 #include "maskctl/io/npz.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".npy";
 
-/// All that a pipe gives, in steps, so that nothing is allocated that did not arrive.
+/// Reads all of a pipe, in steps, so that nothing is allocated for bytes that did not arrive.
 std::vector<std::byte> read_whole(ByteSource& source, Index max_bytes) {
   constexpr std::size_t kStep = std::size_t{1} << 20;
   std::vector<std::byte> bytes;
@@ -38,20 +38,20 @@ std::vector<std::byte> read_whole(ByteSource& source, Index max_bytes) {
 }  // namespace
 
 struct NpzArchive::Impl {
-  std::vector<std::byte> held;  // of a pipe; moving a vector keeps its bytes in place
+  std::vector<std::byte> held;  // the bytes of a pipe; moving a vector keeps them in place
   ByteSource source;
   std::vector<ZipMember> members;
-  std::vector<std::string> keys;  // of the members, in the same order
+  std::vector<std::string> keys;  // keys of the members, in the same order
 
   Impl(ByteSource from, const ReadOptions& options) : source(std::move(from)) {
     if (!source.seekable()) {
       held = read_whole(source, options.max_bytes);
       source = ByteSource::from_memory(source.name(), held);
     }
-    const Content content = sniff(source);
-    if (content != Content::kZip) {
+    const FileType type = sniff(source);
+    if (type != FileType::kZip) {
       throw Error(Errc::kFormat, fmt::format("{}: not an .npz file; it looks like {}",
-                                             source.name(), describe(content)));
+                                             source.name(), describe(type)));
     }
     for (ZipMember& member : read_zip_directory(source)) {
       check_not_torch(member.name);
@@ -78,7 +78,7 @@ struct NpzArchive::Impl {
                             keys.empty() ? "none" : printable_list(keys)));
   }
 
-  /// A member whose header is read. Its declared size must be what the header needs.
+  /// Opens a member and reads its header. Its declared size must be what the header needs.
   NpyReader open(const std::string& key, const ReadOptions& options) const {
     const ZipMember& member = find(key);
     const std::string label = source.name() + ":" + printable(key);

@@ -1,4 +1,4 @@
-// Writing an .npz front to back, byte for byte as np.savez and np.savez_compressed do.
+// Writes an .npz front to back, byte for byte as np.savez and np.savez_compressed do.
 // Source: Python's zipfile.py with force_zip64, as numpy 1.24 calls it.
 #include <fmt/format.h>
 #include <zlib.h>
@@ -17,7 +17,7 @@
 namespace maskctl {
 namespace {
 
-constexpr std::uint64_t kZip64Limit = 0x7FFFFFFF;  // zipfile leaves 32 bits at 2 GiB already
+constexpr std::uint64_t kZip64Limit = 0x7FFFFFFF;  // zipfile uses 64 bits from 2 GiB on
 constexpr std::uint64_t kCountLimit = 0xFFFF;
 constexpr std::uint64_t kAllOnes = 0xFFFFFFFF;
 constexpr std::uint64_t kDate = 0x21;  // 1980-01-01
@@ -61,7 +61,7 @@ struct Entry {
   std::uint64_t version(bool zip64) const { return zip64 ? 45 : 20; }
 };
 
-/// zlib starts over when it is given no buffer, as an empty array has none.
+/// Guards against null: without a buffer, as in an empty array, zlib would start over.
 std::uint64_t crc_of(std::uint64_t crc, std::span<const std::byte> bytes) {
   if (bytes.empty()) return crc;
   return ::crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
@@ -127,11 +127,11 @@ void check_names(std::span<const ArrayRef> arrays) {
   }
 }
 
-/// Pieces as one raw deflate stream.
+/// Writes pieces as one raw deflate stream.
 class Deflater {
  public:
   explicit Deflater(int level) {
-    constexpr int kRaw = -MAX_WBITS, kMemory = 8;  // as Python's zipfile
+    constexpr int kRaw = -MAX_WBITS, kMemory = 8;  // as in Python's zipfile
     if (deflateInit2(&stream_, level, Z_DEFLATED, kRaw, kMemory, Z_DEFAULT_STRATEGY) != Z_OK) {
       throw std::bad_alloc();
     }
@@ -170,7 +170,7 @@ class Deflater {
   std::vector<std::byte> out_;
 };
 
-/// Members one after another, then the directory.
+/// Writes members one after another, then the directory.
 class ArchiveWriter {
  public:
   ArchiveWriter(const WriteBytes& write, int gzip) : write_(write), gzip_(gzip) {}
@@ -200,7 +200,7 @@ class ArchiveWriter {
     finish(entry);
   }
 
-  /// A member of another archive with its packed bytes as they are.
+  /// Copies a member of another archive, with its packed bytes unchanged.
   void copy(const ByteSource& source, const ZipMember& member) {
     Entry entry;
     entry.name = member.name;

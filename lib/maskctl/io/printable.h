@@ -1,4 +1,4 @@
-// Text from files made safe for messages.
+// Makes text from files safe for messages.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace maskctl {
 
 /// Control characters (C0, DEL and the UTF-8 form of C1, which move cursors and recolour terminals)
-/// become '?'; more than `max_length` bytes are cut and end in "...".
+/// become '?'; text of more than `max_length` bytes is cut and ends in "...".
 inline std::string printable(std::string_view text, std::size_t max_length = 80) {
   const bool cut = text.size() > max_length;
   std::string out(text.substr(0, max_length));

@@ -1,4 +1,4 @@
-// A SOURCE text to the arrays it names, and their mask.
+// Reads the arrays that a SOURCE text names, and their mask.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 namespace maskctl {
 namespace {
 
-/// Puts the name of the source before messages of the mask layer, which knows none.
+/// Prefixes messages of the mask layer with the name of the source, which that layer does not know.
 template <typename F>
 auto named(const std::string& source, const F& f) {
   try {
@@ -31,7 +31,7 @@ struct TwoSources {
   std::string q, kv;
 };
 
-/// Takes "NAME=SOURCE" off the front of `text`, and the comma after it.
+/// Takes "NAME=SOURCE" and the comma after it off the front of `text`.
 std::pair<std::string, std::string> take_item(std::string_view& text) {
   const std::size_t equals = text.find('=');
   std::string key(text.substr(0, equals));
@@ -84,43 +84,45 @@ LoadedMask load_runs(Container& container, const std::string& group,
   const RunArrays runs{std::move(read[0]), std::move(read[1]), std::move(read[2]),
                        std::move(read[3])};
   out.mask = named(container.name(), [&] { return mask_from_runs(runs); });
-  out.kind = Kind::kRuns;
+  out.kind = ArrayKind::kRuns;
   out.dtype = name(runs.begin.dtype());
   const auto shape = as_int64(runs.shape, "shape");
   out.array_shape.assign(shape.begin(), shape.end());
   return out;
 }
 
-void check_polarity(Kind kind, const MaskReadOptions& options) {
-  if (options.closed_below && options.as && kind != Kind::kBias) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("--closed-below is for floats to add (--as bias), not for the kind {}",
-                            name(kind)));
+void check_polarity(ArrayKind kind, const MaskReadOptions& options) {
+  if (options.closed_below && options.as && kind != ArrayKind::kBias) {
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("--closed-below is for biases (--as bias), not for the kind {}", name(kind)));
   }
   if (!options.keep_value_is_zero) return;
-  if (kind == Kind::kDense || kind == Kind::kPadding || kind == Kind::kKeyPadding) return;
+  if (kind == ArrayKind::kDense || kind == ArrayKind::kPadding || kind == ArrayKind::kKeyPadding)
+    return;
   throw Error(Errc::kInvalidArgument,
               fmt::format("--keep-value 0 has no meaning for the kind {}; it is for dense, padding "
                           "and key-padding",
                           name(kind)));
 }
 
-/// Arrays of one axis that both sides fit, of the kinds that take two arrays.
-Kind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions& options,
-                        std::vector<std::string>& notes) {
-  constexpr std::array kTwo{Kind::kSegments, Kind::kPositions, Kind::kCuSeqlens, Kind::kPairs};
+/// Chooses among the kinds that take two arrays; both arrays must fit.
+ArrayKind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions& options,
+                             std::vector<std::string>& notes) {
+  constexpr std::array kTwo{ArrayKind::kSegments, ArrayKind::kPositions, ArrayKind::kCuSeqlens,
+                            ArrayKind::kPairs};
   if (options.as) {
     if (has_two_sides(*options.as)) return *options.as;
     throw Error(Errc::kInvalidArgument,
                 fmt::format("q=,kv= gives two arrays, but the kind {} has one; expected {}",
                             name(*options.as), as_options(kTwo)));
   }
-  const auto fits = [&](OpenArray& array, Kind kind) {
+  const auto fits = [&](OpenArray& array, ArrayKind kind) {
     const auto kinds = fitting_kinds(array.load(options.read, notes));
     return std::ranges::find(kinds, kind) != kinds.end();
   };
-  std::vector<Kind> kinds;
-  for (const Kind kind : kTwo) {
+  std::vector<ArrayKind> kinds;
+  for (const ArrayKind kind : kTwo) {
     if (fits(q, kind) && fits(kv, kind)) kinds.push_back(kind);
   }
   if (kinds.size() == 1) return kinds[0];
@@ -130,7 +132,7 @@ Kind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions& opti
 
 LoadedMask load_two(OpenArray q, OpenArray kv, const MaskReadOptions& options,
                     std::vector<std::string> notes) {
-  const Kind kind = choose_kind_of_two(q, kv, options, notes);
+  const ArrayKind kind = choose_kind_of_two(q, kv, options, notes);
   check_polarity(kind, options);
   LoadedMask out = load_sequences(q, kv, kind, options);
   out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
@@ -150,21 +152,22 @@ LoadedMask load_two(const TwoSources& sources, const MaskReadOptions& options) {
 
 LoadedMask load_one(OpenArray array, const MaskReadOptions& options,
                     std::vector<std::string> notes) {
-  const Kind kind = choose_kind(array, options, notes);
+  const ArrayKind kind = choose_kind(array, options, notes);
   check_polarity(kind, options);
   LoadedMask out = named(array.name, [&] { return load_array(array, kind, options); });
   out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
   return out;
 }
 
-/// One array of a container, or the group of arrays that the key names; no key is the group of all.
+/// Loads one array of a container, or the group of arrays that the key names; no key means the
+/// group of all arrays.
 LoadedMask load_container(Container& container, const std::string& member,
                           const MaskReadOptions& options) {
   const bool one = !member.empty() && container.contains(member);
-  const auto wanted = [&](Kind kind) { return !options.as || *options.as == kind; };
-  if (!one && wanted(Kind::kRuns) &&
+  const auto wanted = [&](ArrayKind kind) { return !options.as || *options.as == kind; };
+  if (!one && wanted(ArrayKind::kRuns) &&
       holds(container, member, {"indptr", "begin", "end", "shape"})) {
-    check_polarity(Kind::kRuns, options);
+    check_polarity(ArrayKind::kRuns, options);
     return load_runs(container, member, options);
   }
   const bool two_wanted =
@@ -183,10 +186,10 @@ LoadedMask load_container(Container& container, const std::string& member,
   return load_one(std::move(array), options, std::move(notes));
 }
 
-/// A large pipe lets the writer run on while rows are packed. Where it is refused, or standard
-/// input is no pipe, reading works as before.
+/// A large pipe lets the writer run ahead while rows are packed. If enlarging is refused, or
+/// standard input is not a pipe, reading works as before.
 void enlarge_stdin_pipe() {
-  constexpr int kPipeBytes = 1 << 20;  // the most that Linux grants everyone
+  constexpr int kPipeBytes = 1 << 20;  // the most that Linux grants without privileges
   (void)fcntl(STDIN_FILENO, F_SETPIPE_SZ, kPipeBytes);
 }
 
@@ -199,16 +202,16 @@ LoadedMask load_source(const std::string& source, const MaskReadOptions& options
     return load_container(*container, name.member, options);
   }
   if (!name.member.empty()) {
-    throw Error(
-        Errc::kInvalidArgument,
-        fmt::format("{}: is no container of arrays, so it has no '{}'", bytes.name(), name.member));
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: is not a container of arrays, so it has no '{}'", bytes.name(),
+                            name.member));
   }
   std::vector<std::string> notes;
   auto reader = std::make_shared<NpyReader>(std::move(bytes), options.read, &notes);
   return load_one(open_array(std::move(reader)), options, std::move(notes));
 }
 
-/// The mask in the shape asked for: an axis of 1 is repeated, all else must agree.
+/// Gives the mask the requested shape: an axis of 1 is repeated, all others must agree.
 Mask in_shape(const Mask& mask, const std::vector<Index>& shape, Index max_bytes) {
   const auto planes = checked_mul(shape[0], shape[1]);
   const auto fits = [](Index has, Index wanted) { return has == wanted || has == 1; };

@@ -6,9 +6,9 @@
 namespace maskctl {
 
 struct ReadOptions {
-  /// No array larger than this is allocated, in bytes.
+  /// The most bytes that a single array may take.
   Index max_bytes = Index{4} << 30;
-  /// What is otherwise a note (bytes after the data) becomes an Error.
+  /// Turns what is otherwise a note (bytes after the data) into an Error.
   bool strict = false;
 };
 

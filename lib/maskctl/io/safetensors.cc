@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Index kMaxHeader = 100'000'000;  // as the reference implementation
+constexpr Index kMaxHeader = 100'000'000;  // as in the reference implementation
 constexpr std::size_t kMaxRank = 8;
 constexpr const char* kMetadata = "__metadata__";
 
@@ -27,7 +27,7 @@ struct Type {
   std::optional<DType> dtype;
 };
 
-/// Types with their element sizes; those without a DType are known but not read.
+/// All types with their element sizes; those without a DType are known but cannot be read.
 constexpr std::array<Type, 18> kTypes = {{{"BOOL", 1, DType::kBool},
                                           {"U8", 1, DType::kUInt8},
                                           {"I8", 1, DType::kInt8},
@@ -58,8 +58,8 @@ std::string_view type_name(DType dtype) {
 
 [[noreturn]] void fail(const std::string& message) { throw Error(Errc::kFormat, message); }
 
-/// Takes the header's events: an object of objects with texts and lists of whole numbers, and
-/// nothing else, so nothing nests deeper than three.
+/// Receives the parse events of the header: an object of objects with strings and lists of whole
+/// numbers, and nothing else, so nesting never exceeds three levels.
 class HeaderReader : public Json::json_sax_t {
  public:
   explicit HeaderReader(SafetensorsHeader& out) : out_(out) {}
@@ -169,7 +169,7 @@ void check_size(const SafetensorsEntry& entry) {
                    bytes ? fmt::format("{}", *bytes) : "too many", entry.begin, entry.end));
 }
 
-/// Data must be tensors one after another: nothing shared, nothing hidden between them.
+/// Tensors must lie one after another: nothing shared, nothing hidden between them.
 void check_layout(SafetensorsHeader& header) {
   for (const SafetensorsEntry& entry : header.entries) check_size(entry);
   std::ranges::stable_sort(header.entries, {}, [](const SafetensorsEntry& entry) {
@@ -178,7 +178,7 @@ void check_layout(SafetensorsHeader& header) {
   for (const SafetensorsEntry& entry : header.entries) {
     if (entry.begin != header.data_bytes) {
       fail(
-          fmt::format("the data of tensor '{}' starts at {}, {} the data before it, which ends at "
+          fmt::format("the data of tensor '{}' starts at {}, {} the previous data, which ends at "
                       "{}",
                       printable(entry.name), entry.begin,
                       entry.begin < header.data_bytes ? "inside" : "past", header.data_bytes));
@@ -187,7 +187,7 @@ void check_layout(SafetensorsHeader& header) {
   }
 }
 
-/// The header's text; memory grows with the bytes that arrive.
+/// Reads the header's text; memory grows with the bytes that arrive.
 std::string read_text(ByteSource& source, Index length) {
   constexpr Index kStep = Index{1} << 20;
   std::string text;
@@ -308,7 +308,7 @@ std::shared_ptr<NpyReader> SafetensorsFile::open(const std::string& key) {
   if (!source_->seekable()) {
     if (start < source_->position()) {
       throw Error(Errc::kInvalidArgument,
-                  fmt::format("{}: the pipe is past it; a pipe is read front to back", label));
+                  fmt::format("{}: the pipe has passed it; a pipe is read front to back", label));
     }
     source_->skip(start - source_->position());
   }

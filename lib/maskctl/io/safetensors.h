@@ -17,11 +17,11 @@
 
 namespace maskctl {
 
-/// One tensor as the header describes it. Offsets are relative to the data.
+/// One tensor as described by the header. Offsets are relative to the data.
 struct SafetensorsEntry {
   std::string name;
   std::string dtype_name;      // "BOOL", "F8_E4M3", ...
-  std::optional<DType> dtype;  // nothing for types that are not read
+  std::optional<DType> dtype;  // null for types that cannot be read
   std::vector<Index> shape;
   Index begin = 0;
   Index end = 0;
@@ -29,16 +29,16 @@ struct SafetensorsEntry {
 
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries;                      // in the order of their data
-  std::vector<std::pair<std::string, std::string>> metadata;  // "__metadata__", in its order
+  std::vector<std::pair<std::string, std::string>> metadata;  // "__metadata__", in order
   Index data_offset = 0;                                      // from the start of the file
   Index data_bytes = 0;
 };
 
-/// Reads the header at the position of `source`, which then stands at the data. Throws Error that
-/// starts with the name of the source: kLimit for a header over 100 MB or options.max_bytes (before
-/// it is allocated), kFormat for anything but one JSON object of tensors and strings, for duplicate
-/// names, sizes that do not fit the shape, data that overlaps, leaves holes or is not as long as
-/// the file says.
+/// Reads the header at the position of `source`, which is then at the data. Errors start with the
+/// name of the source: kLimit for a header over 100 MB or options.max_bytes (before it is
+/// allocated); kFormat for anything but one JSON object of tensors and strings, for duplicate
+/// names, sizes that do not fit the shape, and data that overlaps, leaves holes or does not have
+/// the length of the file.
 SafetensorsHeader read_safetensors_header(ByteSource& source, const ReadOptions& options = {});
 
 /// The tensors of a safetensors file or pipe.
@@ -52,12 +52,12 @@ class SafetensorsFile {
   bool contains(const std::string& key) const;
   const SafetensorsHeader& header() const { return header_; }
 
-  /// A tensor behind its header; nothing is read yet. A pipe is read forward: tensors must be
-  /// opened in the order of their data, each read before the next, and only the last reader works.
-  /// Throws Error(kInvalidArgument) for an unknown key (the keys are listed) or one that a pipe has
-  /// passed, Error(kUnsupported) for a dtype that is not read.
+  /// Opens a tensor; reads nothing yet. A pipe is read forward: tensors must be opened in the order
+  /// of their data, each read before the next, and only the last reader works. Throws
+  /// Error(kInvalidArgument) for an unknown key (the keys are listed) or one that a pipe has
+  /// passed, Error(kUnsupported) for a dtype that cannot be read.
   std::shared_ptr<NpyReader> open(const std::string& key);
-  /// The whole tensor. Throws Error(kLimit) before allocating more than options.max_bytes.
+  /// Reads the whole tensor. Throws Error(kLimit) before allocating more than options.max_bytes.
   Tensor read(const std::string& key, const ReadOptions& options = {});
 
  private:
@@ -69,17 +69,17 @@ class SafetensorsFile {
   std::vector<std::string> keys_;
 };
 
-/// A tensor to be written; its data follows in the same order.
+/// A tensor to be written; the data follow in the same order.
 struct SafetensorsSpec {
   std::string name;
   DType dtype = DType::kBool;
   std::vector<Index> shape;
 };
 
-/// Length, JSON and padding (blanks to a multiple of 8) for these tensors, without blanks between
-/// tokens, as the reference implementation writes it; `kept` comes first and moves to the front of
-/// the data, its metadata stays. Throws Error(kInvalidArgument) for duplicate, empty and reserved
-/// names.
+/// The length, JSON and padding (blanks to a multiple of 8) for these tensors, without blanks
+/// between tokens, as the reference implementation writes it. The tensors of `kept` come first,
+/// their data at the front, and its metadata stays. Throws Error(kInvalidArgument) for duplicate,
+/// empty and reserved names.
 std::vector<std::byte> safetensors_header_bytes(std::span<const SafetensorsSpec> tensors,
                                                 const SafetensorsHeader& kept = {});
 

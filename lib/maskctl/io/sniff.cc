@@ -1,4 +1,4 @@
-// What the first bytes of a source look like.
+// Recognises the type of a file by its first bytes.
 #include <algorithm>
 #include <string_view>
 
@@ -18,7 +18,7 @@ bool is_text(std::string_view bytes) {
   });
 }
 
-/// Protocols 2 to 5 start with PROTO; the older ones have no mark.
+/// Protocols 2 to 5 start with PROTO; older ones have no mark.
 bool is_pickle(std::string_view head) {
   return head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
 }
@@ -28,16 +28,16 @@ bool is_safetensors(std::string_view head) {
   return head.size() >= 9 && head[8] == '{' && head.substr(4, 4) == "\0\0\0\0"sv;
 }
 
-Content classify(std::string_view head) {
-  if (head.empty()) return Content::kEmpty;
-  if (head.starts_with("\x93NUMPY"sv)) return Content::kNpy;
-  if (head.starts_with("PK\3\4"sv) || head.starts_with("PK\5\6"sv)) return Content::kZip;
-  if (head.starts_with(kHdf5Magic)) return Content::kHdf5;
-  if (head.starts_with("\x89PNG\r\n\x1a\n"sv)) return Content::kPng;
-  if (head.starts_with("\x1f\x8b"sv)) return Content::kGzip;
-  if (is_safetensors(head)) return Content::kSafetensors;
-  if (is_pickle(head)) return Content::kPickle;
-  return is_text(head) ? Content::kText : Content::kUnknown;
+FileType classify(std::string_view head) {
+  if (head.empty()) return FileType::kEmpty;
+  if (head.starts_with("\x93NUMPY"sv)) return FileType::kNpy;
+  if (head.starts_with("PK\3\4"sv) || head.starts_with("PK\5\6"sv)) return FileType::kZip;
+  if (head.starts_with(kHdf5Magic)) return FileType::kHdf5;
+  if (head.starts_with("\x89PNG\r\n\x1a\n"sv)) return FileType::kPng;
+  if (head.starts_with("\x1f\x8b"sv)) return FileType::kGzip;
+  if (is_safetensors(head)) return FileType::kSafetensors;
+  if (is_pickle(head)) return FileType::kPickle;
+  return is_text(head) ? FileType::kText : FileType::kUnknown;
 }
 
 /// HDF5 may follow a block of other data (512 bytes in MATLAB's files) whose size is a power of
@@ -55,49 +55,49 @@ bool is_hdf5_after_block(ByteSource& source) {
 
 }  // namespace
 
-Content sniff(ByteSource& source) {
+FileType sniff(ByteSource& source) {
   const auto head = source.peek(16);
-  const Content content = classify({reinterpret_cast<const char*>(head.data()), head.size()});
-  const bool opaque = content == Content::kText || content == Content::kUnknown;
-  return opaque && is_hdf5_after_block(source) ? Content::kHdf5 : content;
+  const FileType type = classify({reinterpret_cast<const char*>(head.data()), head.size()});
+  const bool opaque = type == FileType::kText || type == FileType::kUnknown;
+  return opaque && is_hdf5_after_block(source) ? FileType::kHdf5 : type;
 }
 
-bool is_npy(ByteSource& source) { return sniff(source) == Content::kNpy; }
+bool is_npy(ByteSource& source) { return sniff(source) == FileType::kNpy; }
 
-const char* describe(Content content) {
-  switch (content) {
-    case Content::kEmpty:
+const char* describe(FileType type) {
+  switch (type) {
+    case FileType::kEmpty:
       return "an empty file";
-    case Content::kNpy:
+    case FileType::kNpy:
       return "a .npy file";
-    case Content::kZip:
+    case FileType::kZip:
       return "a zip archive (.npz)";
-    case Content::kHdf5:
+    case FileType::kHdf5:
       return "an HDF5 file";
-    case Content::kSafetensors:
+    case FileType::kSafetensors:
       return "a safetensors file";
-    case Content::kPickle:
+    case FileType::kPickle:
       return "a Python pickle";
-    case Content::kPng:
+    case FileType::kPng:
       return "a PNG image";
-    case Content::kGzip:
+    case FileType::kGzip:
       return "a gzip file";
-    case Content::kText:
+    case FileType::kText:
       return "text";
-    case Content::kUnknown:
+    case FileType::kUnknown:
       break;
   }
   return "unknown data";
 }
 
-const char* remedy(Content content) {
-  switch (content) {
-    case Content::kPickle:
+const char* remedy(FileType type) {
+  switch (type) {
+    case FileType::kPickle:
       return " (pickle.dump, or an old torch.save), which is never executed; in Python, np.save or "
              "safetensors' save_file writes its arrays";
-    case Content::kText:
+    case FileType::kText:
       return "; np.save(\"m.npy\", np.loadtxt(\"m.csv\", delimiter=\",\")) makes an array of CSV";
-    case Content::kGzip:
+    case FileType::kGzip:
       return "; unpack it first (gunzip)";
     default:
       return "";

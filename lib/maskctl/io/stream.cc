@@ -1,4 +1,4 @@
-// Rows cut into pieces that fit a cache.
+// Cuts rows into pieces that fit a cache.
 #include "maskctl/io/stream.h"
 
 #include <algorithm>
@@ -9,12 +9,12 @@ namespace maskctl {
 namespace {
 
 // A piece stays in the second-level cache until it is packed. Packing takes a quarter of the time
-// of reading, so a thread that reads a pipe ahead costs more than it gains.
+// of reading, so a thread that reads ahead from a pipe would cost more than it gains.
 constexpr Index kPieceBytes = Index{256} << 10;
 
 using Buffer = std::vector<std::byte, AlignedAllocator<std::byte>>;
 
-/// How rows are cut into pieces: several whole rows, or a part of one row that starts at a multiple
+/// How rows are cut into pieces: several whole rows, or part of one row that starts at a multiple
 /// of 64 columns.
 struct Pieces {
   Index columns, element_bytes;
@@ -27,7 +27,7 @@ struct Pieces {
     return std::max<Index>(64, kPieceBytes / element_bytes / 64 * 64);
   }
 
-  /// piece(rows, columns) of these rows, in ascending order.
+  /// Calls piece(rows, columns) for the pieces of these rows, in ascending order.
   template <typename F>
   void visit(Range rows, const F& piece) const {
     if (columns == 0) return;

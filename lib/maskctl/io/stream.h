@@ -1,4 +1,4 @@
-// The rows of an array, from memory, from a file in parallel or from a pipe in order.
+// The rows of an array, from memory, from a file in parallel, or from a pipe in order.
 #pragma once
 
 #include <cstddef>
@@ -13,27 +13,28 @@
 
 namespace maskctl {
 
-/// A matrix of elements in the order they are stored, handed out by parts of rows; it is never held
-/// whole unless it was.
+/// A matrix of elements in stored order, handed out in parts of rows; never held whole unless it
+/// already was.
 class ElementRows {
  public:
   virtual ~ElementRows() = default;
 
-  /// Elements [column, column + n) of a row, n a multiple of 64 unless the row ends there.
+  /// Receives elements [column, column + n) of a row; n is a multiple of 64 unless the row ends
+  /// there.
   using Part = std::function<void(Index row, Index column, std::span<const std::byte> elements)>;
-  /// The parts of these rows in ascending order. When in_order(), each call must start where the
-  /// one before ended; otherwise several threads may call at once.
+  /// Hands out these rows in ascending order. When in_order(), each call must start where the
+  /// previous one ended; otherwise several threads may call at once.
   virtual void read(Range rows, const Part& part) = 0;
   virtual bool in_order() const = 0;
 };
 
 /// The rows of a tensor that outlives the result.
 std::unique_ptr<ElementRows> tensor_rows(const Tensor& tensor, Index columns);
-/// The rows of an open .npy, `columns` elements each in stored order.
+/// The rows of an open .npy, `columns` elements each, in stored order.
 std::unique_ptr<ElementRows> npy_rows(std::shared_ptr<NpyReader> reader, Index columns);
 
-/// Tells a callback how much of a long job is done: rising fractions of 1, at most 200 calls, never
-/// two at once.
+/// Reports to a callback how much of a long job is done: rising fractions of 1, at most 200 calls,
+/// never two at once.
 class Progress {
  public:
   Progress(std::function<void(double)> callback, Index total);
@@ -44,7 +45,7 @@ class Progress {
   Index total_;
   std::mutex mutex_;
   Index done_ = 0;
-  Index told_ = 0;  // in 1/200
+  Index told_ = 0;  // last reported, in 1/200
 };
 
 }  // namespace maskctl

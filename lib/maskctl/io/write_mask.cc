@@ -1,4 +1,4 @@
-// Masks to files and pipes.
+// Writes masks to files and pipes.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,19 +18,19 @@ namespace maskctl {
 namespace {
 
 constexpr Index kBandBytes = Index{4} << 20;    // written at once
-constexpr Index kTaskBytes = Index{256} << 10;  // made by one task
+constexpr Index kTaskBytes = Index{256} << 10;  // made per task
 
 std::vector<Index> shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
 }
 
-/// Makes the elements of bands of rows.
+/// Makes the elements of one band of rows at a time.
 class BandMaker {
  public:
   BandMaker(Index keys, DType dtype, const MaskWriteOptions& options)
       : keys_(keys),
         dtype_(dtype),
-        bias_(options.kind == Kind::kBias),
+        bias_(options.kind == ArrayKind::kBias),
         fill_(options.fill),
         invert_(options.keep_value_is_zero) {
     const auto row = checked_mul(keys, size_bytes(dtype_) + 1);
@@ -45,7 +45,7 @@ class BandMaker {
     return std::max<Index>(1, bytes / std::max<Index>(1, keys_ * size_bytes(dtype_)));
   }
 
-  /// The rows q; valid until the next call.
+  /// The elements of the rows q; valid until the next call.
   std::span<const std::byte> make(const Plane& plane, Range q) {
     const auto cells = static_cast<std::size_t>(q.size() * keys_);
     cells_.resize(std::max(cells_.size(), cells));
@@ -85,14 +85,14 @@ class BandMaker {
   std::vector<std::byte> elements_;
 };
 
-/// Names the options of `write_mask` to array_io.
+/// Translates the options of `write_mask` to those of array_io.
 WriteOptions write_options(const MaskWriteOptions& options) {
   return {.force = options.force, .append = options.append, .gzip = options.gzip};
 }
 
 void write_dense(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
   const DType dtype =
-      options.dtype.value_or(options.kind == Kind::kBias ? DType::kFloat32 : DType::kBool);
+      options.dtype.value_or(options.kind == ArrayKind::kBias ? DType::kFloat32 : DType::kBool);
   BandMaker maker(mask.keys(), dtype, options);
   ArrayWriter writer(dest, dtype, shape_of(mask), write_options(options), options.max_bytes);
   const Index planes = mask.cells() == 0 ? 0 : mask.batch() * mask.heads();
@@ -123,7 +123,7 @@ void write_bits(const std::string& dest, const Mask& mask, const MaskWriteOption
   writer.commit();
 }
 
-/// 0, 1 and 2 in another dtype; bool is true for 1 and 2.
+/// The values 0, 1 and 2 in another dtype; as bool, 1 and 2 are true.
 Tensor block_values(std::span<const std::uint8_t> values, DType dtype) {
   Tensor bytes(DType::kUInt8, {std::ssize(values)});
   std::ranges::copy(values, bytes.as<std::uint8_t>().begin());
@@ -171,12 +171,12 @@ void write_blockmap(const std::string& dest, const Mask& mask, const MaskWriteOp
 void write_mask(const std::string& dest, const ConvertedMask& converted,
                 const MaskWriteOptions& options) {
   switch (converted.kind) {
-    case Kind::kDense:
-    case Kind::kBias:
+    case ArrayKind::kDense:
+    case ArrayKind::kBias:
       return write_dense(dest, converted.source, options);
-    case Kind::kBits:
+    case ArrayKind::kBits:
       return write_bits(dest, converted.source, options);
-    case Kind::kBlockmap:
+    case ArrayKind::kBlockmap:
       return write_blockmap(dest, converted.source, options);
     default:
       break;

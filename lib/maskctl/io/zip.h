@@ -1,4 +1,4 @@
-// The directory of a zip archive and the bytes of its members, for .npz.
+// The directory of a zip archive and the bytes of its members; for .npz.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,15 @@ struct ZipMember {
   Index data_offset = 0;
 };
 
-/// The central directory of a seekable source, zip64 included. Sizes, names and offsets come from
-/// it alone, so archives written to a pipe (flag bit 3) are read too. Throws Error(kFormat) when
-/// members overlap each other or the directory, lie beyond the file, or two have one name.
+/// Reads the central directory of a seekable source, including zip64. Sizes, names and offsets come
+/// from the directory alone, so archives written to a pipe (flag bit 3) can be read too. Throws
+/// Error(kFormat) when members overlap each other or the directory, lie beyond the file, or two
+/// have the same name.
 std::vector<ZipMember> read_zip_directory(const ByteSource& source);
 
-/// The unpacked bytes of a member, in order; the checksum is verified with the last of them.
-/// `label` starts its messages. Throws Error(kUnsupported) for encryption and methods other than
-/// stored and deflated, Error(kFormat) for a size that its packed bytes cannot give.
+/// Unpacks a member as a stream; the checksum is verified with its last bytes. `label` starts its
+/// messages. Throws Error(kUnsupported) for encryption and methods other than stored and deflated,
+/// Error(kFormat) for a size that its packed bytes cannot give.
 std::unique_ptr<ByteStream> open_zip_member(const ByteSource& source, const ZipMember& member,
                                             const std::string& label);
 

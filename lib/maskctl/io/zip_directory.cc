@@ -1,4 +1,4 @@
-// Zip: the end record, zip64, the central directory, and the checks on where members lie.
+// Zip: the end record, zip64, the central directory, and checks on where members lie.
 // Source: PKWARE APPNOTE 6.3.10, sections 4.3 to 4.5.
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ class Fields {
   }
   std::uint16_t u16(std::size_t offset) const { return static_cast<std::uint16_t>(at(offset, 2)); }
   std::uint32_t u32(std::size_t offset) const { return static_cast<std::uint32_t>(at(offset, 4)); }
-  /// A size or offset; what exceeds an Index exceeds every file.
+  /// A size or offset; a value that exceeds an Index exceeds every file.
   Index u64(std::size_t offset) const {
     const std::uint64_t value = at(offset, 8);
     if (value > static_cast<std::uint64_t>(std::numeric_limits<Index>::max())) {
@@ -78,10 +78,10 @@ struct Directory {
   Index entries = 0;
   Index bytes = 0;
   Index offset = 0;
-  Index end = 0;  // where the records behind the directory start
+  Index end = 0;  // where the records after the directory start
 };
 
-/// The end record is the last thing in the file but for its own comment.
+/// Finds the end record, which is last in the file except for its own comment.
 Index find_end(const ByteSource& source, std::span<const std::byte> tail) {
   const Fields fields(source, tail);
   for (auto at = static_cast<Index>(tail.size()) - kEndBytes; at >= 0; --at) {
@@ -92,7 +92,7 @@ Index find_end(const ByteSource& source, std::span<const std::byte> tail) {
   bad_zip(source, "no end of central directory (truncated, or not a zip)");
 }
 
-/// Replaces the directory by the zip64 record's, if there is one.
+/// Replaces the directory by that of the zip64 record, if there is one.
 void read_end_64(const ByteSource& source, Index end_offset, Directory& directory) {
   if (end_offset < kLocatorBytes) return;
   const auto locator_bytes = read_exactly(source, end_offset - kLocatorBytes, kLocatorBytes);
@@ -163,7 +163,7 @@ std::size_t read_entry(const ByteSource& source, const Fields& fields, ZipMember
   return kEntryBytes + name + extra + comment;
 }
 
-/// The local header says only how long it is itself.
+/// The local header is needed only for its own length.
 void locate_data(const ByteSource& source, Index directory_offset, ZipMember& member) {
   const std::string label = printable(member.name);
   if (member.header_offset > directory_offset - kLocalBytes) {
@@ -181,7 +181,7 @@ void locate_data(const ByteSource& source, Index directory_offset, ZipMember& me
   }
 }
 
-/// Overlapping members are how a small archive unpacks to petabytes.
+/// Refuses overlapping members, which let a small archive unpack to petabytes.
 void check_overlap(const ByteSource& source, const std::vector<ZipMember>& members) {
   std::vector<const ZipMember*> sorted;
   for (const ZipMember& member : members) sorted.push_back(&member);

@@ -1,4 +1,4 @@
-// Unpacking one member of a zip archive as a stream.
+// Unpacks one member of a zip archive as a stream.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -15,10 +15,11 @@ namespace {
 constexpr std::uint16_t kStored = 0;
 constexpr std::uint16_t kDeflated = 8;
 constexpr std::uint16_t kEncrypted = 0x2041;  // flag bits 0, 6 and 13: all forms of encryption
-constexpr Index kMaxExpansion = 1032;         // of deflate, by its design
-constexpr std::size_t kChunk = std::size_t{1} << 18;  // still in the cache when it is summed
+constexpr Index kMaxExpansion = 1032;         // the highest ratio that deflate allows
+constexpr std::size_t kChunk = std::size_t{1}
+                               << 18;  // still in the cache when its checksum is computed
 
-/// Where a member lies in its archive, and how much of it was taken.
+/// Where a member lies in its archive, and how much of it has been read.
 class Packed {
  public:
   Packed(const ByteSource& source, const ZipMember& member)
@@ -37,7 +38,7 @@ class Packed {
   Index end_;
 };
 
-/// Counts and checks what a member gives; how it is unpacked is the business of unpack().
+/// Counts and checks the bytes of a member; unpack() decides how they are unpacked.
 class MemberStream : public ByteStream {
  public:
   MemberStream(const ZipMember& member, std::string label)
@@ -127,7 +128,7 @@ class InflateStream : public MemberStream {
   bool ended_ = false;
 };
 
-/// Before anything is allocated: can these packed bytes give that size?
+/// Checks before allocating whether these packed bytes can give that size.
 void check_sizes(const ZipMember& member, const std::string& label) {
   const bool possible = member.method == kStored
                             ? member.bytes == member.packed_bytes

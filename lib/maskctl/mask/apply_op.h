@@ -1,4 +1,4 @@
-// Op on two cells.
+// A set operation on two single cells.
 #pragma once
 
 #include "maskctl/mask/plane.h"

@@ -15,7 +15,7 @@
 namespace maskctl {
 namespace {
 
-/// The place of an element of a C-order array.
+/// The subscripts of an element of a C-order array.
 std::vector<Index> place(std::span<const Index> shape, Index element) {
   std::vector<Index> out(shape.size());
   for (std::size_t axis = shape.size(); axis-- > 0;) {
@@ -25,7 +25,7 @@ std::vector<Index> place(std::span<const Index> shape, Index element) {
   return out;
 }
 
-/// A flag for each block.
+/// One flag per block: 1 where the block is open.
 std::vector<std::uint8_t> open_blocks(const Tensor& map) {
   std::vector<std::uint8_t> flags(static_cast<std::size_t>(map.elements()));
   if (map.dtype() == DType::kBool) {
@@ -44,13 +44,14 @@ std::vector<std::uint8_t> open_blocks(const Tensor& map) {
       continue;
     }
     const std::string at = shape_text(place(map.shape(), static_cast<Index>(i)));
-    throw Error(Errc::kFormat,
-                values[i] == 1
-                    ? fmt::format("block {} is 1 (partial), and a block map does not say which of "
-                                  "its cells are open; give a bool map if 1 is to open all of them",
-                                  at)
-                    : fmt::format("block {} is {}; expected 0 (empty), 1 (partial) or 2 (full)", at,
-                                  values[i]));
+    throw Error(
+        Errc::kFormat,
+        values[i] == 1
+            ? fmt::format("block {} is 1 (partial), and a block map does not say which of "
+                          "its cells are open; give a bool map if 1 means that all are open",
+                          at)
+            : fmt::format("block {} is {}; expected 0 (empty), 1 (partial) or 2 (full)", at,
+                          values[i]));
   }
   return flags;
 }

@@ -1,4 +1,4 @@
-// Array forms of a mask beside those of dense.h: block maps and position ids.
+// Two more array forms of a mask, besides those of dense.h: block maps and position ids.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Union and combination of bands: between two crossings of their lines the order of all lines is
+// Union and combination of bands. Between two crossings of their lines the order of all lines is
 // fixed, so one row decides for the whole interval.
 #include <algorithm>
 #include <limits>
@@ -53,15 +53,15 @@ class Crossings {
   std::vector<Index> rows_, flat_, slanted_;
 };
 
-/// The boundary as a line inside [0, keys], given that it keeps its side of both on these rows.
+/// The boundary cut to [0, keys] as a line; on these rows it must not cross either limit.
 Boundary clamped(Boundary line, Index q, Index keys) {
   if (line.at(q) < 0) return {0, 0, line.operand, line.delta};
   if (line.at(q) > keys) return {keys, 0, line.operand, line.delta};
   return line;
 }
 
-/// The bands of rows on which the order of all boundaries is that of row q, in which `lines`
-/// ascend.
+/// The bands on rows where all boundaries keep the order that they have on row q; `lines` are in
+/// that order.
 std::vector<Band> sweep(Op op, std::span<const Boundary> lines, Index q, Index keys) {
   std::vector<Band> bands;
   int depth[2] = {0, 0};
@@ -86,8 +86,8 @@ std::vector<Band> sweep(Op op, std::span<const Boundary> lines, Index q, Index k
   return bands;
 }
 
-/// The boundaries of the bands that are not empty on row q, put in order. Those of one operand
-/// mostly are already.
+/// Adds the boundaries of the bands that are not empty on row q, sorted. Those of one operand are
+/// mostly sorted already.
 void add_boundaries(std::span<const Band> bands, std::uint8_t operand, Index q,
                     std::vector<Boundary>& lines) {
   const auto before = std::ssize(lines);
@@ -109,12 +109,12 @@ bool same_row(const Slab& a, const Slab& b, Index q) {
                     });
 }
 
-/// Walks the row intervals on which neither plane changes its slab.
+/// Walks the intervals of rows on which neither plane changes its slab.
 class SlabPairs {
  public:
   SlabPairs(const BandsPlane& a, const BandsPlane& b) : a_(a.slabs()), b_(b.slabs()) {}
 
-  /// Bands of both planes on [row, end of the interval); false at the end of the plane.
+  /// Gives the next interval and the bands of both planes on it; false at the end of the plane.
   bool next(Index queries, Range& q, std::span<const Band>& a, std::span<const Band>& b) {
     if (row_ >= queries) return false;
     Index end = queries;
@@ -141,8 +141,9 @@ class SlabPairs {
   Index row_ = 0;
 };
 
-/// Appends the slabs of a op b on rows q. False as soon as they have more bands than
-/// `budget_bands`, which they take: bands under a diagonal split quadratically.
+/// Appends the slabs of a op b on rows q. Stops and returns false once they have more than
+/// `budget_bands` bands; bands under a diagonal split quadratically. The bands used are taken off
+/// the budget.
 bool append_interval(Op op, Range q, std::span<const Band> a, std::span<const Band> b, Index keys,
                      std::vector<Slab>& slabs, Index& budget_bands) {
   if (a.empty() && b.empty()) return true;

@@ -13,20 +13,22 @@ namespace {
 /// Sum of offset + slope * q over rows, each term clamped to [low, high].
 Index sum_clamped(Index offset, bool slope, Range q, Index low, Index high) {
   if (!slope) return std::clamp(offset, low, high) * q.size();
-  const Index first = std::clamp(low - offset, q.begin, q.end);  // rows before it lie below low
-  const Index last = std::clamp(high - offset, first, q.end);    // rows from it on lie above high
+  const Index first =
+      std::clamp(low - offset, q.begin, q.end);  // terms of earlier rows are below low
+  const Index last =
+      std::clamp(high - offset, first, q.end);  // terms from this row on are above high
   const Index middle = last - first;
   const Index series = middle * offset + (first + last - 1) * middle / 2;
   return (first - q.begin) * low + series + (q.end - last) * high;
 }
 
-/// Cells of a band in a rectangle; the band is not empty on any of the rows.
+/// Open cells of a band in a rectangle; the band must not be empty on any of the rows.
 Index cells(const Band& band, Range q, Range k) {
   return sum_clamped(band.end, band.end_slope, q, k.begin, k.end) -
          sum_clamped(band.begin, band.begin_slope, q, k.begin, k.end);
 }
 
-/// Keys that any row of q holds, and those that all rows hold.
+/// Keys that are open in any row of q; the next one: in all rows.
 Range any_keys(const Band& band, Range q) {
   return {band.begin_at(q.begin), band.end_at(q.end - 1)};
 }
@@ -34,7 +36,8 @@ Range all_keys(const Band& band, Range q) {
   return {band.begin_at(q.end - 1), band.end_at(q.begin)};
 }
 
-/// Open cells of one tile row by tile, kept only where something changes: O(bands), not O(tiles).
+/// Counts the open cells of each tile in a tile row, stored only where something changes: O(bands),
+/// not O(tiles).
 class SparseTiles {
  public:
   SparseTiles(Index rows, Index keys, Index key_tile)
@@ -45,7 +48,7 @@ class SparseTiles {
     const Range all = all_keys(band, q);
     const Index first = any.begin / key_tile_;
     const Index last = (any.end - 1) / key_tile_;
-    Index whole_begin = ceil_div(all.begin, key_tile_);  // tiles inside `all`
+    Index whole_begin = ceil_div(all.begin, key_tile_);  // first tile inside `all`
     Index whole_end = all.end / key_tile_;
     if (whole_begin >= whole_end) whole_begin = whole_end = last + 1;
     for (Index tile = first; tile < whole_begin; ++tile) add_cells(tile, band, q);
@@ -96,13 +99,13 @@ class SparseTiles {
   std::vector<Change> changes_;
 };
 
-/// Rows (queries) [q.begin, q.end) see band; as keys [k) that see a band of queries.
+/// Rows (queries) [q.begin, q.end) see `band`. Transposed: rows are the keys [k).
 struct Piece {
   Range k;
   Band q;
 };
 
-/// The band mirrored at the diagonal: at most three pieces.
+/// Appends the transposed band as at most three pieces.
 void mirror(const Band& band, Range q, std::vector<Piece>& out) {
   const Range keys = any_keys(band, q);
   // Key k is seen by rows [max(q.begin, k - end + 1), min(q.end, k - begin + 1)).
@@ -126,7 +129,7 @@ void mirror(const Band& band, Range q, std::vector<Piece>& out) {
   }
 }
 
-/// Slabs of the union of pieces that may overlap in k.
+/// The slabs of a union of pieces, which may overlap in k.
 std::vector<Slab> layered(std::vector<Piece> pieces, Index keys_of_result) {
   std::sort(pieces.begin(), pieces.end(),
             [](const Piece& a, const Piece& b) { return a.k.begin < b.k.begin; });

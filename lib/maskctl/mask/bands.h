@@ -19,7 +19,7 @@ struct Band {
   friend bool operator==(const Band&, const Band&) = default;
 };
 
-/// Rows q hold the union of `bands`.
+/// A range of rows; each of them is open in the union of `bands`.
 struct Slab {
   Range q;
   std::vector<Band> bands;
@@ -29,14 +29,14 @@ struct Slab {
 /// some rows, and reach past the plane: they are clipped, split and merged here.
 PlanePtr bands(Index queries, Index keys, std::vector<Slab> slabs);
 
-/// The slabs of a plane that is held as bands, else null. Ascending without overlap; bands are
-/// inside [0, keys), not empty on any row of their slab, ascending and not touching.
+/// The slabs of a plane that is stored as bands, else null. Slabs ascend without overlap; on every
+/// row of its slab each band is inside [0, keys) and not empty, and bands ascend without touching.
 const std::vector<Slab>* slabs_of(const Plane& plane);
 
-/// Nothing open, everything open.
+/// Planes with no open cell and with all cells open.
 PlanePtr empty_plane(Index queries, Index keys);
 PlanePtr full_plane(Index queries, Index keys);
-/// Key k of query q open where q + low <= k <= q + high. Unbounded sides: kUnboundedLow / High.
+/// Opens key k of query q where q + low <= k <= q + high. -kUnbounded and kUnbounded are no limit.
 inline constexpr Index kUnbounded = Index{1} << 40;
 PlanePtr diagonal_band(Index queries, Index keys, Index low, Index high);
 /// All keys in [begin, end) open, for the rows in q.

@@ -7,14 +7,15 @@
 
 namespace maskctl {
 
-/// The plane as one of the tiers; null when it is another.
+/// Casts the plane to one of the tiers; null when it is another one.
 template <typename T>
 const T* as(const PlanePtr& plane) {
   return dynamic_cast<const T*>(plane.get());
 }
 
 /// Canonical: slabs ascend without overlap and are not empty; on every row of its slab each band is
-/// inside [0, keys), not empty, and the bands ascend without touching. Equal neighbours are one.
+/// inside [0, keys) and not empty, and the bands ascend without touching. Equal neighbouring slabs
+/// are merged.
 class BandsPlane final : public Plane {
  public:
   BandsPlane(Index queries, Index keys, std::vector<Slab> canonical);
@@ -28,9 +29,9 @@ class BandsPlane final : public Plane {
   Index bytes() const override;
 
   const std::vector<Slab>& slabs() const { return slabs_; }
-  /// True when no row holds more than one run.
+  /// True when every row has at most one run.
   bool single_runs() const;
-  /// f(row, keys) for the rows that hold a run, where no row holds more than one.
+  /// Calls f(row, keys) for each row that has a run; requires single_runs().
   template <typename F>
   void each_interval(F&& f) const {
     for (const Slab& slab : slabs_) {
@@ -44,18 +45,18 @@ class BandsPlane final : public Plane {
   }
 
  private:
-  /// Slabs that meet rows q, with those rows.
+  /// Calls f for each slab that overlaps rows q, with the overlapping rows.
   template <typename F>
   void each_slab(Range q, F&& f) const;
 
   std::vector<Slab> slabs_;
 };
 
-/// Appends to a canonical list, joining `slab` to the last one when that is the same mask.
+/// Appends to a canonical list; extends the last slab when `slab` continues it with the same bands.
 void append_slab(std::vector<Slab>& slabs, Slab slab);
-/// Canonical slabs of rows q holding the union of any bands, cut to [0, keys).
+/// Appends canonical slabs on rows q for the union of any bands, cut to [0, keys).
 void append_union(std::vector<Slab>& slabs, Range q, std::span<const Band> bands, Index keys);
-/// What the result of combine_bands() may take before another tier is cheaper.
+/// The most bands that combine_bands() may produce before another tier is cheaper.
 constexpr Index kBandBudget = Index{1} << 18;
 /// a op b of two canonical planes; null when it needs more than `budget_bands`.
 PlanePtr combine_bands(Op op, const BandsPlane& a, const BandsPlane& b, Index budget_bands);

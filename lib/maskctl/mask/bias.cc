@@ -45,7 +45,7 @@ U load(std::span<const std::byte> elements, std::size_t i) {
   return value;
 }
 
-/// A number as the bits of a dtype, and back.
+/// A number as the bits of a dtype; the next one converts back.
 std::uint64_t to_bits(DType dtype, double value) {
   switch (dtype) {
     case DType::kFloat16:
@@ -74,8 +74,8 @@ double from_bits(DType dtype, std::uint64_t bits) {
 
 double rounded(DType dtype, double value) { return from_bits(dtype, to_bits(dtype, value)); }
 
-/// The number of the dtype that is nearest to `limit` and not above it. Limits are negative, and
-/// of negative numbers the larger bits are the lower number.
+/// The bits of the largest number of the dtype that is not above `limit`. Limits are negative, and
+/// among negative numbers larger bits mean a lower number.
 std::uint64_t bits_at_or_below(DType dtype, double limit) {
   const std::uint64_t bits = to_bits(dtype, limit);
   return from_bits(dtype, bits) <= limit ? bits : bits + 1;
@@ -83,7 +83,7 @@ std::uint64_t bits_at_or_below(DType dtype, double limit) {
 
 constexpr double kTenThousand = -10000;
 
-/// A BiasRule in bits: closed from `threshold` to `minus_inf`, where -1e4 may close too.
+/// A BiasRule in bits: values from `threshold` to `minus_inf` are closed, and perhaps -1e4 too.
 template <typename U>
 struct Closing {
   BiasBits<U> bits;
@@ -103,7 +103,7 @@ struct Closing {
     const bool penalty = (value == ten_thousand) | (value == ten_thousand_bfloat16);
     return ((value >= threshold) & (value <= bits.minus_inf)) | (penalty & !rest_is_open);
   }
-  /// Of values that are not closed. The bits of minus_inf without the sign are those of infinity.
+  /// For values that are not closed. The bits of minus_inf without the sign are those of infinity.
   bool open(U value) const {
     const U magnitude = static_cast<U>(value & bits.magnitude);
     const bool finite = magnitude < static_cast<U>(bits.minus_inf & bits.magnitude);
@@ -116,11 +116,11 @@ struct Seen {
   U other = 0, inf = 0, nearest = std::numeric_limits<U>::max(), farthest = 0;
 };
 
-/// bytes[i] = element i is open. Free of branches, so that the compiler vectorises it.
+/// bytes[i] = 1 when element i is open. No branches, so that the compiler vectorises it.
 template <typename U>
 void open_bytes(const Closing<U>& rule, std::span<const std::byte> elements,
                 std::span<std::uint8_t> bytes, Seen<U>& all) {
-  const Closing<U> closing = rule;  // by value: the compiler knows that nothing writes it
+  const Closing<U> closing = rule;  // a copy: the compiler can see that nothing writes to it
   Seen<U> seen = all;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const U value = load<U>(elements, i);
@@ -137,7 +137,7 @@ void open_bytes(const Closing<U>& rule, std::span<const std::byte> elements,
   all = seen;
 }
 
-/// Numbers that stacks write for "closed".
+/// Numbers that libraries write for "closed".
 struct Origin {
   double number;
   std::string_view words;
@@ -148,14 +148,15 @@ constexpr std::array kOrigins{
     Origin{-0x1.fffffep127, "the minimum of float32"},
     Origin{-0x1.fffffffffffffp1023, "the minimum of float64"},
     Origin{-0x1.fffffep127 / 2, "half of the minimum of float32"},
-    Origin{-2.3819763e38, "0.7 of the minimum of float32, as Gemma and JAX kernels have it"},
+    Origin{-2.3819763e38, "0.7 of the minimum of float32, as in Gemma and JAX kernels"},
     Origin{-1e30, "-1e30"},
     Origin{-1e10, "-1e10"},
     Origin{-1e9, "-1e9"},
     Origin{-1e4, "-1e4"},
 };
 
-/// The origin as it arrives in `dtype`: as written, rounded, or through a narrower type.
+/// True when `number` is the origin as found in `dtype`: exact, rounded, or passed through a
+/// narrower type.
 bool arrives_as(double origin, double number, DType dtype) {
   const auto is = [&](double value) { return rounded(dtype, value) == number; };
   return is(origin) || is(rounded(DType::kFloat32, origin)) ||

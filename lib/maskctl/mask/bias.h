@@ -12,23 +12,25 @@
 
 namespace maskctl {
 
-/// What a closed cell holds when we write: minus infinity, or the least finite number of the dtype
-/// (torch.finfo(dtype).min). An open cell holds 0.
+/// What is written into a closed cell: minus infinity, or the lowest finite number of the dtype
+/// (torch.finfo(dtype).min). An open cell gets 0.
 enum class BiasFill : std::uint8_t { kInf, kMin };
 
-/// Half of the least finite float16: what is added at or below it leaves nothing of a score in any
-/// type, so whatever stack wrote it meant "closed".
+/// Half of the lowest finite float16. A bias at or below it erases a score in every dtype, so
+/// whichever library wrote it meant "closed".
 inline constexpr double kAlwaysCloses = -32752;
 
 /// Which elements close a cell and which leave it open.
 struct BiasRule {
   DType dtype = DType::kFloat32;
-  /// Elements at or below this number are closed and all other finite ones open. Without it 0 is
-  /// open; -inf, anything at or below kAlwaysCloses, and -1e4 are closed; the rest is neither.
+  /// Elements at or below this number are closed and all other finite ones open. When it is not
+  /// set, 0 is open; -inf, -1e4 and everything at or below kAlwaysCloses are closed; any other
+  /// value is an error.
   std::optional<double> closed_below = {};
 };
 
-/// What closes cells: -inf, finite numbers, of these the nearest to 0 and the farthest from it.
+/// The values that close cells: whether -inf occurs, whether finite numbers do, and which of those
+/// are nearest to 0 and farthest from it.
 struct BiasSeen {
   bool inf = false;
   bool min = false;
@@ -36,27 +38,30 @@ struct BiasSeen {
   double farthest = 0;
 
   void add(const BiasSeen& other);
-  /// -1e4 closes only where nothing else does: beside larger numbers it is a penalty.
+  /// True when -1e4 stands beside larger negative numbers or -inf: then it is a penalty, not a
+  /// closed cell.
   bool is_mixed() const { return min && nearest > kAlwaysCloses && (inf || nearest != farthest); }
 };
 
-/// Bit i of words = element i is open (-0 too); bits past the last are zero. words holds at least
-/// ceil(n / 64). True when every element is open or closed. The dtype must be floating.
+/// Sets bit i of words when element i is open (-0 is open too); bits past the last are zero. words
+/// must hold at least ceil(n / 64). Returns true when every element is either open or closed. The
+/// dtype must be floating point.
 bool pack_bias(const BiasRule& rule, std::span<const std::byte> elements,
                std::span<std::uint64_t> words, BiasSeen& seen);
 
 /// The first element that is neither open nor closed.
 std::optional<Index> first_not_bias(const BiasRule& rule, std::span<const std::byte> elements);
 
-/// "-inf", "-3.38953139e+38 (the minimum of bfloat16)", "-2e+09 to -1e+09": a number is named when
-/// a common stack writes it, also rounded to the dtype or through bfloat16 on its way there.
+/// For example "-inf", "-3.38953139e+38 (the minimum of bfloat16)", "-2e+09 to -1e+09". A number
+/// gets a name when a common library writes it, be it rounded to the dtype or passed through
+/// bfloat16.
 std::string closed_by(const BiasSeen& seen, DType dtype);
 
-/// Elements from as many bytes: 1 = open, 0 = closed.
+/// The reverse of pack_bias: one element for each byte, 1 = open, 0 = closed.
 void expand_bias(DType dtype, std::span<const std::uint8_t> bytes, std::span<std::byte> elements,
                  BiasFill fill);
 
-/// The least finite number: -65504 for float16.
+/// The lowest finite number: -65504 for float16.
 double least_finite(DType dtype);
 
 }  // namespace maskctl

@@ -14,7 +14,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_SCALAR
-// One lane a vector has no halves to multiply.
+// The scalar target: a vector of one lane has no half-width lanes to multiply.
 std::uint64_t product(std::uint64_t a, std::uint64_t b) {
   return (a & 0xffffffff) * (b & 0xffffffff);
 }
@@ -35,7 +35,8 @@ HWY_INLINE HWY_ATTR void swap_parts(Vec& upper, Vec& lower) {
   upper = hn::Xor(upper, hn::ShiftLeft<J>(swap));
 }
 
-// Two of the six steps at once, for distances J and J / 2: every word is loaded and stored once.
+// Two of the six steps at once, for distances J and J / 2, so that every word is loaded and stored
+// once.
 template <int J>
 HWY_INLINE HWY_ATTR void transpose_step(const std::uint64_t* from, std::size_t stride,
                                         std::uint64_t* to) {
@@ -67,7 +68,7 @@ HWY_ATTR void transpose_all(const std::uint64_t* rows, std::size_t stride, std::
   transpose_step<2>(columns, kTileWords, columns);
 }
 
-// The low halves of 64-bit lanes, multiplied.
+// Multiplies the low halves of 64-bit lanes.
 template <class D, class V>
 HWY_INLINE HWY_ATTR V multiply_low(D d, V a, V b) {
 #if HWY_TARGET == HWY_SCALAR
@@ -90,7 +91,7 @@ HWY_ATTR void sum_all(const std::uint64_t* columns, std::uint32_t low, std::uint
   }
 }
 
-// Each word, its halves moved by those of a random word, gives the product of both.
+// XORs the word with a random word and multiplies the two halves of the result.
 template <class D>
 HWY_INLINE HWY_ATTR hn::Vec<D> hash_step(D d, const std::uint64_t* word,
                                          const std::uint64_t* random) {
@@ -108,7 +109,7 @@ HWY_ATTR std::uint64_t hash_all(const std::uint64_t* words, const std::uint64_t*
     sum0 = hn::Add(sum0, hash_step(d, words + i, random + i));
     sum1 = hn::Add(sum1, hash_step(d, words + i + step, random + i + step));
   }
-  // Not SumOfLanes: some compilers' intrinsics add signed lanes, which may not overflow.
+  // Not SumOfLanes: with some compilers it adds signed lanes, whose overflow is undefined.
   std::uint64_t lanes[hn::MaxLanes(d)];
   hn::StoreU(hn::Add(sum0, sum1), d, lanes);
   std::uint64_t sum = 0;

@@ -15,12 +15,13 @@
 namespace maskctl {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "byte i of a word holds bits 8 * i on");
+static_assert(std::endian::native == std::endian::little,
+              "byte i of a word holds bits 8 * i to 8 * i + 7");
 
-constexpr Index kBandBits = Index{8} << 20;  // packed at once
-constexpr Index kTaskBits = Index{1} << 20;  // by one task
+constexpr Index kBandBits = Index{8} << 20;  // packed in one go
+constexpr Index kTaskBits = Index{1} << 20;  // per task
 
-/// The word of 64 bits that starts at bit `offset`; what is past the end is zero.
+/// The 64-bit word that starts at bit `offset`; bits past the end are zero.
 std::uint64_t word_at(std::span<const std::byte> bits, Index offset) {
   const std::size_t byte = as_size(offset / 8);
   const int shift = static_cast<int>(offset % 8);
@@ -32,7 +33,8 @@ std::uint64_t word_at(std::span<const std::byte> bits, Index offset) {
   return low >> shift | high << (64 - shift);
 }
 
-/// Row-major rows of `keys` bits each, from bit `offset` on, as words for each row.
+/// Unpacks row-major rows of `keys` bits each, starting at bit `offset`, so that each row starts a
+/// word.
 void unpack_rows(std::span<const std::byte> bits, Index offset, Index rows, Index keys,
                  std::span<std::uint64_t> words) {
   if (keys == 0) return;
@@ -52,7 +54,7 @@ void unpack_rows(std::span<const std::byte> bits, Index offset, Index rows, Inde
   }
 }
 
-/// True when rows of so many keys from this bit on start and end with words.
+/// True when every row starts and ends on a word boundary, given `keys` per row and the first bit.
 bool fills_words(Index keys, Index offset) { return keys % 64 == 0 && offset % 64 == 0; }
 
 /// ORs `count` bits into `out` from bit `offset` on.
@@ -77,12 +79,13 @@ std::vector<Index> shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
 }
 
-/// Rows whose bits start and end with words: tasks of so many share none.
+/// The number of rows per task; the bits of a task start and end on word boundaries, so that no two
+/// tasks share a word.
 Index rows_per_task(Index keys) {
   return ceil_div(std::max<Index>(1, kTaskBits / std::max<Index>(1, keys)), 64) * 64;
 }
 
-/// All cells where planes start with words.
+/// Packs all cells of planes that start on word boundaries.
 void pack_planes(const Mask& mask, std::span<std::uint64_t> words) {
   const Index step = rows_per_task(mask.keys());
   const Index tasks = ceil_div(mask.queries(), step);
@@ -150,7 +153,8 @@ void pack_rows(const Plane& plane, Range q, Index offset, std::span<std::uint64_
 BitBands::BitBands(const Mask& mask)
     : mask_(mask), planes_(mask.cells() == 0 ? 0 : mask.batch() * mask.heads()) {}
 
-/// Tasks write words of their own where the first bit of the rows stands at the start of a word.
+/// When the first bit of the rows starts a word, the tasks write separate words and run in
+/// parallel.
 void BitBands::pack(const Plane& plane, Range q) {
   const Index keys = plane.keys();
   if (filled_ % 64 != 0) return pack_rows(plane, q, filled_, words_);
@@ -162,7 +166,7 @@ void BitBands::pack(const Plane& plane, Range q) {
 }
 
 std::span<const std::byte> BitBands::next() {
-  // The last bits of the band before may share their byte with the first ones of this one.
+  // The last bits of the previous band may share their byte with the first ones of this band.
   const std::uint64_t carried = returned_ < filled_ ? words_[as_size(returned_ / 64)] : 0;
   const std::uint64_t byte = carried >> returned_ % 64 & 0xff;
   filled_ -= returned_;

@@ -10,9 +10,9 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kMostPairs = Index{1} << 22;  // of classes, which a table numbers
+constexpr Index kMostPairs = Index{1} << 22;  // pairs of classes that a table may number
 
-/// The list of each key; nothing when a key is in two of them.
+/// The list that each key is in; nothing when a key is in two lists.
 std::optional<std::vector<std::int32_t>> lists_by_key(const RowLists::Lists& lists, Index keys) {
   auto out = filled_vector(static_cast<std::size_t>(keys), std::int32_t{-1});
   for (std::size_t list = 0; list + 1 < lists.offsets.size(); ++list) {
@@ -38,7 +38,7 @@ std::int32_t count_of(const RowLists& plane) {
   return static_cast<std::int32_t>(plane.lists().offsets.size()) - 1;
 }
 
-/// f(class, run of keys of that class), ascending.
+/// Calls f(class, run of keys of that class), in ascending order of keys.
 template <typename F>
 void each_run(std::span<const std::int32_t> classes, F&& f) {
   const auto size = static_cast<std::int32_t>(classes.size());
@@ -51,11 +51,11 @@ void each_run(std::span<const std::int32_t> classes, F&& f) {
   }
 }
 
-/// ref_of(row) for each of `queries` rows, with lists as the classes of keys.
+/// A plane with the classes of keys as its lists and ref_of(row) for each of the `queries` rows.
 template <typename F>
 PlanePtr plane_of(Index queries, std::span<const std::int32_t> k, std::int32_t count,
                   const F& ref_of) {
-  const auto none = static_cast<std::size_t>(count);  // a list without keys
+  const auto none = static_cast<std::size_t>(count);  // an extra list without keys
   std::vector<Index> offsets(none + 2);
   each_run(k, [&](std::size_t id, Run) { ++offsets[id + 1]; });
   std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
@@ -67,7 +67,7 @@ PlanePtr plane_of(Index queries, std::span<const std::int32_t> k, std::int32_t c
   return row_lists(std::ssize(k), std::move(runs), std::move(offsets), std::move(refs));
 }
 
-/// A row that sees class `id`, -1 for none of `count`, inside a clip.
+/// A row that sees class `id` (of `count`; -1 for none) inside a clip.
 RowRef ref_of_class(std::int32_t id, std::int32_t count, const Run& clip) {
   return {static_cast<std::uint32_t>(id < 0 ? count : id), clip.begin, clip.end};
 }
@@ -77,7 +77,7 @@ Run common(const Run& a, const Run& b) {
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
-/// Numbers pairs of classes in the order in which keys have them.
+/// Numbers the pairs of classes that keys have, in order of first appearance.
 class PairNumbers {
  public:
   PairNumbers(std::int32_t a, std::int32_t b) : width_(b) {
@@ -174,13 +174,13 @@ PlanePtr plane_of(std::span<const std::int32_t> q, std::span<const std::int32_t>
                   [&](std::size_t row) { return ref_of_class(q[row], count, clip); });
 }
 
-bool held_alike(const Plane& a, const Plane& b) {
+bool same_representation(const Plane& a, const Plane& b) {
   const auto* lists_a = dynamic_cast<const RowLists*>(&a);
   const auto* lists_b = dynamic_cast<const RowLists*>(&b);
-  return &a == &b || (lists_a && lists_b && lists_a->is_alike(*lists_b));
+  return &a == &b || (lists_a && lists_b && lists_a->same_representation(*lists_b));
 }
 
-PlanePtr product(const Plane& a, const Plane& b) {
+PlanePtr intersect_classes(const Plane& a, const Plane& b) {
   const auto* lists_a = dynamic_cast<const RowLists*>(&a);
   const auto* lists_b = dynamic_cast<const RowLists*>(&b);
   if (!lists_a || !lists_b) return nullptr;

@@ -10,8 +10,8 @@
 
 namespace maskctl {
 
-/// Query i sees key j where map[i / q_size * columns + j / k_size] is 1 and
-/// clip[i].begin <= j < clip[i].end. The coarsest blocks that the shared lists of keys allow.
+/// Query i sees key j where map[i / q_size * columns + j / k_size] is 1 and clip[i].begin <= j <
+/// clip[i].end. Blocks are as large as the shared lists of keys allow.
 struct ClippedGrid {
   Index q_size = 0, k_size = 0;
   Index rows = 0, columns = 0;
@@ -19,8 +19,8 @@ struct ClippedGrid {
   std::vector<Run> clip;
 };
 
-/// O(queries + runs + blocks). Nothing for planes that are not held as shared lists, and for grids
-/// of more than 2^24 blocks.
+/// O(queries + runs + blocks). Nothing for planes that are not stored as shared lists, and for
+/// grids of more than 2^24 blocks.
 std::optional<ClippedGrid> clipped_grid(const Plane& plane);
 
 }  // namespace maskctl

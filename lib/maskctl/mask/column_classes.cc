@@ -14,7 +14,7 @@ ColumnClasses classes_by_hash(const RowScan& scan) {
   ColumnClasses classes;
   std::vector<std::uint64_t> hashes;
   for (std::size_t k = 0; k < scan.columns.size(); ++k) {
-    // Where rows came as words, it is not known which neighbours are equal.
+    // When rows came as words, nobody knows yet which neighbours are equal.
     if (k > 0 && !scan.any_words && !scan.columns[k].changes) continue;
     classes.begin.push_back(static_cast<std::int32_t>(k));
     hashes.push_back(scan.columns[k].hash);
@@ -23,7 +23,7 @@ ColumnClasses classes_by_hash(const RowScan& scan) {
   return classes;
 }
 
-/// Calls f(part of rows) for parts of 64 on all cores until one says no.
+/// Calls f(part of rows) for parts of 64 rows on all cores, and stops when a call returns false.
 template <typename F>
 bool all_of_blocks(std::span<const Index> rows, F&& f) {
   std::atomic<bool> agree{true};
@@ -35,14 +35,14 @@ bool all_of_blocks(std::span<const Index> rows, F&& f) {
   return agree;
 }
 
-/// For planes whose rows are runs: a row opens all stretches of a class or none. Classes of one
-/// stretch hold by themselves.
+/// For planes whose rows are runs: checks that a row opens either all stretches of a class or none.
+/// Classes of a single stretch need no check.
 class StretchCheck {
  public:
   StretchCheck(const Plane& plane, const ColumnClasses& classes) : plane_(plane) {
     std::vector<std::uint32_t> sizes(classes.first.size());
     for (const std::uint32_t first : classes.first) ++sizes[first];
-    std::vector<std::uint32_t> numbers(sizes.size());  // of the class of a first stretch
+    std::vector<std::uint32_t> numbers(sizes.size());  // the class number of each first stretch
     before_.reserve(as_size(plane.keys() + 1));
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       before_.resize(static_cast<std::size_t>(classes.begin[i]) + 1, count());
@@ -68,14 +68,14 @@ class StretchCheck {
  private:
   std::uint32_t count() const { return static_cast<std::uint32_t>(class_of_.size()); }
 
-  /// `open` holds zeros, and does so again afterwards.
+  /// `open` must hold zeros, and holds zeros again afterwards.
   bool holds(Index row, std::vector<std::uint32_t>& open) const {
     bool agree = true;
     plane_.rows({row, row + 1}, [&](Range, const Keys& keys) {
       for_each_open(keys, [&](std::uint32_t number) { ++open[number]; });
       for_each_open(keys, [&](std::uint32_t number) {
         agree &= open[number] == sizes_[number] || open[number] == 0;
-        open[number] = 0;  // what the other stretches of the class find
+        open[number] = 0;  // so that the other stretches of the class find 0
       });
     });
     return agree;
@@ -91,14 +91,14 @@ class StretchCheck {
   }
 
   const Plane& plane_;
-  std::vector<std::uint32_t> class_of_;  // of each stretch that is not alone, in order
-  std::vector<std::uint32_t> sizes_;     // stretches of each such class
-  std::vector<std::uint32_t> before_;    // how many of those stretches begin before a column
+  std::vector<std::uint32_t> class_of_;  // of each stretch in a class of several, in order
+  std::vector<std::uint32_t> sizes_;     // number of stretches in each such class
+  std::vector<std::uint32_t> before_;    // number of such stretches that begin before a column
 };
 
-/// For all planes: 64 rows at a time, columns as words.
+/// For all other planes: compares columns as words, 64 rows at a time.
 bool columns_agree(const Plane& plane, const ColumnClasses& classes, std::span<const Index> rows) {
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;  // where both columns lie
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;  // places of both columns
   const auto place = [&](std::uint32_t i) {
     const auto key = static_cast<std::size_t>(classes.begin[i]);
     return key / (64 * kTileWords) * kTileSpan + tile_slot(key);

@@ -10,14 +10,15 @@
 
 namespace maskctl {
 
-/// The column where each stretch of equal neighbours starts, and the first stretch it equals.
+/// Each stretch of equal neighbouring columns: where it starts, and the first stretch that equals
+/// it.
 struct ColumnClasses {
   std::vector<std::int32_t> begin;
   std::vector<std::uint32_t> first;
 };
 
-/// By the hashes of `scan`, compared bit by bit on `rows`: one row for each distinct row of the
-/// plane. Nothing when hashes were equal for columns that are not.
+/// Finds them by the hashes of `scan`, then compares bit by bit on `rows`, which are one row for
+/// each distinct row of the plane. Nothing when two different columns have the same hash.
 std::optional<ColumnClasses> column_classes(const Plane& plane, const RowScan& scan,
                                             std::span<const Index> rows);
 

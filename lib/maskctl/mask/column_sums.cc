@@ -34,7 +34,7 @@ std::uint32_t row_factor(Index rows32) {
 RowBlock64::RowBlock64(Index keys)
     : width_(words_for(keys)),
       groups_(ceil_div(width_, kWords)),
-      // One group more, so that the rows of a tile do not all meet in the same sets of the cache.
+      // One extra group, so that the rows of a tile do not all fall into the same cache sets.
       stride_((groups_ + 1) * kWords),
       words_(as_size(kRows * stride_)) {}
 

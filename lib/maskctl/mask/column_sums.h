@@ -1,4 +1,5 @@
-// A hash of every column of a mask, from one reading of its rows; private to the mask layer.
+// A hash of every column of a mask, computed while its rows are read once; private to the mask
+// layer.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,11 @@ namespace maskctl {
 class RowBlock64 {
  public:
   explicit RowBlock64(Index keys);
-  /// Row r of 64; the block must have been cleared since it was read last.
+  /// Sets row r of 64; the block must have been cleared since it was last read.
   void set(Index r, const Keys& keys);
   void clear();
   bool empty() const { return empty_; }
-  Index groups() const { return groups_; }  // of eight words
+  Index groups() const { return groups_; }  // groups of eight words
   /// Group g: 512 words of columns, see transpose_tiles.
   void columns(Index g, std::uint64_t* out) const;
 
@@ -26,31 +27,31 @@ class RowBlock64 {
   bool empty_ = true;
 };
 
-/// Adds up, for each column, random weights of the rows that are open there: equal columns have
-/// equal sums. Sums of parts of the rows add up to those of all.
+/// Adds up, for each column, the random weights of the rows in which it is open, so that equal
+/// columns have equal sums. The sums of separate parts of the rows can be added.
 class ColumnSums {
  public:
   explicit ColumnSums(Index keys);
 
-  /// Rows alike; ranges must ascend.
+  /// Adds equal rows; ranges must ascend.
   void add(Range rows, const Keys& keys);
-  /// Adds the sums of other rows. `other` is left empty.
+  /// Adds the sums that `other` collected from other rows, and leaves it empty.
   void add(ColumnSums& other);
 
   /// True when some rows came as words.
   bool any_words() const { return !sums_.empty(); }
   struct Column {
     std::uint64_t hash = 0;
-    bool open = false;     // somewhere
+    bool open = false;     // in any row
     bool changes = false;  // may differ from the column before; exact unless any_words()
   };
-  /// Of all rows that were added.
+  /// The columns over all rows that were added.
   std::vector<Column> columns();
 
  private:
   struct Toggle {
-    std::uint64_t sum = 0;    // begins minus ends here, weighted
-    std::int32_t runs = 0;    // begins minus ends here
+    std::uint64_t sum = 0;    // weighted number of runs that begin here minus those that end
+    std::int32_t runs = 0;    // runs that begin here minus runs that end
     std::uint32_t edges = 0;  // not zero: some run begins or ends here
   };
   void add_words(Range rows, const Keys& keys);

@@ -1,5 +1,5 @@
-// The algebra of planes: each pair of tiers takes the cheapest way, everything else goes row by
-// row.
+// The algebra of planes: each pair of tiers is combined in the cheapest way it allows, and all
+// others row by row.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kReadRuns = Index{1} << 22;  // read without asking whether the result can be kept
-// Rows of both operands that are held at once: at most, at first, and how many runs and words they
-// may hold before there are fewer.
+constexpr Index kReadRuns = Index{1} << 22;  // cheap enough to read in any case
+// The rows of both operands that are buffered at once: at most, in the first block, and how many
+// runs and words may be buffered before the blocks get smaller.
 constexpr Index kBlockRows = 128, kFirstBlockRows = 8;
 constexpr std::size_t kBlockSize = std::size_t{1} << 17;
 
-/// A few rows of a plane, kept.
+/// A buffer for a few rows of a plane.
 class RowBlock {
  public:
   void read(const Plane& plane, Range q) {
@@ -39,9 +39,9 @@ class RowBlock {
     });
     next_ = 0;
   }
-  /// Runs and words that are kept.
+  /// Runs and words that are buffered.
   std::size_t size() const { return runs_.size() + words_.size(); }
-  /// The keys of `row`, and the end of the rows alike; rows must be asked for in ascending order.
+  /// The keys of `row` and the end of the equal rows that follow; call with ascending rows.
   Keys at(Index row, Index& end) {
     while (entries_[next_].rows.end <= row) ++next_;
     const Entry& entry = entries_[next_];
@@ -91,7 +91,7 @@ class RowOp {
   std::vector<std::uint64_t> words_, a_, b_;
 };
 
-/// a op b, worked out at each reading.
+/// a op b, computed each time it is read.
 class Combined final : public Plane {
  public:
   Combined(Op op, PlanePtr a, PlanePtr b)
@@ -116,7 +116,7 @@ class Combined final : public Plane {
       }
     }
   }
-  /// By what both have open, where that has a closed form.
+  /// Uses the count of the intersection where that has a closed form.
   Index count(Range q, Range k) const override {
     const PlanePtr both = q.size() == queries() ? combine_lists(Op::kAnd, a_, b_) : nullptr;
     if (!both) return Plane::count(q, k);
@@ -189,7 +189,7 @@ PlanePtr rows_of_part(const PlanePtr& plane, const Stack& stack, std::size_t i) 
   return plane->sliced(stack.rows_of(i), {0, plane->keys()});
 }
 
-/// Part by part, when one side is a stack and the other is cheap to cut. Null otherwise.
+/// Combines part by part when one side is a stack and the other is cheap to cut. Null otherwise.
 PlanePtr combine_stack(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs) {
   const auto* stack_a = as<Stack>(a);
   const auto* stack_b = as<Stack>(b);
@@ -206,19 +206,19 @@ PlanePtr combine_stack(Op op, const PlanePtr& a, const PlanePtr& b, Index budget
   return stacked(stack->part_rows(), std::move(parts));
 }
 
-/// Whether the rows of shared lists have so many runs that reading them is no option.
+/// True when rows of shared lists have too many runs to be read.
 bool has_too_many_runs(const Plane& plane, Index most) {
-  if (!plane.knows_sizes()) return false;
+  if (!plane.has_row_index()) return false;
   constexpr Index kRowsAsked = 256;
   const Index step = std::max<Index>(1, plane.queries() / kRowsAsked);
   Index runs = 0;
   for (Index row = 0; row < plane.queries(); row += step) {
-    plane.sizes({row, row + 1}, [&](Range, const Plane::RowSize& size) { runs += size.runs; });
+    plane.row_sizes({row, row + 1}, [&](Range, const Plane::RowSize& size) { runs += size.runs; });
   }
   return runs > most / step;
 }
 
-/// The cheap ways that depend on the tiers. Null when there is none.
+/// Uses a shortcut for the two tiers if there is one. Null when there is none.
 PlanePtr combine_tiers(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs) {
   const auto* bands_a = as<BandsPlane>(a);
   const auto* bands_b = as<BandsPlane>(b);
@@ -256,6 +256,10 @@ PlanePtr complement(const PlanePtr& plane) {
   }
   if (const auto* twice = as<Complement>(plane)) return twice->base();
   return std::make_shared<Complement>(plane);
+}
+
+Index differing_cells(const PlanePtr& a, const PlanePtr& b) {
+  return combine(Op::kXor, a, b)->count();
 }
 
 }  // namespace maskctl

@@ -11,7 +11,8 @@
 namespace maskctl {
 namespace {
 
-/// An intersection of shared lists with one interval a row only moves the clips. Null otherwise.
+/// Intersects shared lists with rows of one interval each, which only moves the clips. Null
+/// otherwise.
 PlanePtr clip_lists(const PlanePtr& a, const PlanePtr& b) {
   const auto* lists = as<RowLists>(a);
   const auto* limits = as<BandsPlane>(b);
@@ -19,7 +20,7 @@ PlanePtr clip_lists(const PlanePtr& a, const PlanePtr& b) {
   return lists->clipped(*limits);
 }
 
-/// a op b of two intervals, where it is one.
+/// a op b of two intervals, if the result is one interval.
 std::optional<Run> combine_intervals(Op op, const Run& a, const Run& b) {
   const bool apart = a.end < b.begin || b.end < a.begin;  // neither overlap nor touch
   switch (op) {
@@ -40,7 +41,7 @@ std::optional<Run> combine_intervals(Op op, const Run& a, const Run& b) {
   }
 }
 
-/// One row of a op b, where it is one clip of one list.
+/// One row of a op b, if the result is one clip of one list.
 std::optional<RowRef> combine_rows(Op op, const RowRef& a, const RowRef& b) {
   const bool no_a = a.begin >= a.end, no_b = b.begin >= b.end;
   if (no_a || no_b) {
@@ -53,8 +54,8 @@ std::optional<RowRef> combine_rows(Op op, const RowRef& a, const RowRef& b) {
   return keys->begin < keys->end ? RowRef{a.list, keys->begin, keys->end} : RowRef{a.list, 0, 0};
 }
 
-/// Planes whose rows are clips of the same lists. Null for others, and where a row would need two
-/// clips.
+/// Combines planes whose rows are clips of the same lists. Null for others, and when a row would
+/// need two clips.
 PlanePtr combine_clips(Op op, const PlanePtr& a, const PlanePtr& b) {
   const auto* in_a = as<RowLists>(a);
   const auto* in_b = as<RowLists>(b);
@@ -69,16 +70,16 @@ PlanePtr combine_clips(Op op, const PlanePtr& a, const PlanePtr& b) {
   return in_a->with_rows(std::move(refs));
 }
 
-/// What two planes have both open, where one of them clips shared lists and that has a closed form.
-/// Null otherwise.
+/// The intersection of two planes, one of which clips shared lists, if it has a closed form. Null
+/// otherwise.
 PlanePtr clipped_both(const PlanePtr& a, const PlanePtr& b) {
   if (PlanePtr plane = clip_lists(a, b)) return plane;
   if (PlanePtr plane = clip_lists(b, a)) return plane;
-  return product(*a, *b);
+  return intersect_classes(*a, *b);
 }
 
-/// Rows of shared lists as slabs, where that takes few bands: far fewer than rows, which are else
-/// as quickly read one by one. Null otherwise.
+/// Converts shared lists to slabs, if few bands suffice: far fewer than there are rows, since
+/// otherwise reading row by row is as fast. Null otherwise.
 PlanePtr few_bands(const RowLists& plane) {
   constexpr Index kRowsPerBand = 8;
   std::vector<Slab> slabs;
@@ -98,7 +99,7 @@ PlanePtr few_bands(const RowLists& plane) {
   return left < 0 ? nullptr : bands(plane.queries(), plane.keys(), std::move(slabs));
 }
 
-/// Bands with shared lists that few bands replace. Null for others.
+/// Combines bands with shared lists that few bands can replace. Null for others.
 PlanePtr combine_few(Op op, const PlanePtr& a, const PlanePtr& b) {
   const auto* lists = as<RowLists>(as<BandsPlane>(a) ? b : a);
   if (!lists || !(as<BandsPlane>(a) || as<BandsPlane>(b))) return nullptr;
@@ -117,7 +118,7 @@ PlanePtr combine_lists(Op op, const PlanePtr& a, const PlanePtr& b) {
   if (op == Op::kAnd) {
     if (PlanePtr plane = clipped_both(a, b)) return plane;
   }
-  if (op == Op::kSub && as<BandsPlane>(b)) {  // what is left of a row may be one interval
+  if (op == Op::kSub && as<BandsPlane>(b)) {  // the rest of a row may be one interval
     if (PlanePtr plane = clip_lists(a, complement(b))) return plane;
   }
   return combine_few(op, a, b);

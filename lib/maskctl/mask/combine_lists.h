@@ -5,8 +5,8 @@
 
 namespace maskctl {
 
-/// a op b where rows of one are clips of shared lists and the result has a closed form: other clips
-/// of the same lists, lists of both, or bands. Null for others.
+/// a op b when the rows of one operand are clips of shared lists and the result has a closed form:
+/// other clips of the same lists, the lists of both, or bands. Null otherwise.
 PlanePtr combine_lists(Op op, const PlanePtr& a, const PlanePtr& b);
 
 }  // namespace maskctl

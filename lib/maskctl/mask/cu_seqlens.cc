@@ -15,8 +15,8 @@ namespace {
 
 std::vector<std::int64_t> list(const Tensor& array, const char* what) {
   if (array.rank() != 1) {
-    throw Error(Errc::kShape,
-                fmt::format("{} has one axis, not the shape {}", what, shape_text(array.shape())));
+    throw Error(Errc::kShape, fmt::format("{} has the shape {}; expected one axis", what,
+                                          shape_text(array.shape())));
   }
   return as_int64(array, what);
 }
@@ -27,8 +27,9 @@ std::vector<std::int64_t> cumulative(const Tensor& array) {
   if (values[0] != 0) fail(fmt::format("cu_seqlens starts with {}; expected 0", values[0]));
   for (std::size_t i = 1; i < values.size(); ++i) {
     if (values[i] >= values[i - 1]) continue;
-    fail(fmt::format("cu_seqlens falls from {} to {} at entry {}; expected ends that never fall",
-                     values[i - 1], values[i], i));
+    fail(
+        fmt::format("cu_seqlens falls from {} to {} at entry {}; expected ends that never decrease",
+                    values[i - 1], values[i], i));
   }
   return values;
 }
@@ -56,8 +57,9 @@ Mask mask_from_cu_seqlens(const Tensor& cu_q, const Tensor& cu_kv, std::optional
   const auto q = cumulative(cu_q);
   const auto kv = cumulative(cu_kv);
   if (q.size() != kv.size()) {
-    fail(fmt::format("cu_seqlens has {} documents for queries and {} for keys; expected as many",
-                     q.size() - 1, kv.size() - 1));
+    fail(fmt::format(
+        "cu_seqlens has {} documents for queries and {} for keys; expected the same number",
+        q.size() - 1, kv.size() - 1));
   }
   std::vector<Slab> slabs;
   for (std::size_t i = 1; i < q.size(); ++i) {
@@ -71,10 +73,10 @@ Mask mask_from_pairs(const Tensor& pairs_q, const Tensor& pairs_kv, Index querie
   const auto q = list(pairs_q, "an array of start-end pairs");
   const auto kv = list(pairs_kv, "an array of start-end pairs");
   if (q.size() % 2 != 0)
-    fail(fmt::format("{} entries are no start-end pairs; expected 2B", q.size()));
+    fail(fmt::format("{} entries are not start-end pairs; expected 2B", q.size()));
   if (q.size() != kv.size()) {
-    fail(fmt::format("{} entries of pairs for queries and {} for keys; expected as many", q.size(),
-                     kv.size()));
+    fail(fmt::format("{} entries of pairs for queries and {} for keys; expected the same number",
+                     q.size(), kv.size()));
   }
   return Mask::make(static_cast<Index>(q.size() / 2), 1, queries, keys, [&](Index b, Index) {
     const auto at = static_cast<std::size_t>(b);

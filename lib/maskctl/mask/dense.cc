@@ -19,9 +19,9 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kBandBytes = Index{1} << 20;  // what one task unpacks at least
+constexpr Index kBandBytes = Index{1} << 20;  // the least that one task unpacks
 
-/// Bytes go straight to bits: whether they are all 0 or 1 does not matter here.
+/// Packs bytes directly: whether they are all 0 or 1 does not matter here.
 void pack_row(DType dtype, std::span<const std::byte> elements, std::span<std::uint64_t> words) {
   if (dtype != DType::kBool) {
     pack_elements(dtype, elements, words);
@@ -37,11 +37,11 @@ void set_runs(std::span<const Run> runs, std::span<std::uint8_t> row) {
   }
 }
 
-/// Rows of many runs that were made before: to copy one is cheaper than to make it anew. Ids that
-/// come back give few rows, each of them many times.
+/// Remembers rows of many runs that were expanded before, because copying one is cheaper than
+/// expanding it again. Ids that recur give few distinct rows, each of them many times.
 class MadeRows {
  public:
-  /// The row of these runs, or null; then `row` is remembered as theirs.
+  /// The row made for these runs; or null, and then `row` is remembered for them.
   const std::uint8_t* find(std::span<const Run> runs, const std::uint8_t* row) {
     if (runs.size() < kFewRuns) return nullptr;
     const std::uint64_t key = sign(runs);
@@ -59,7 +59,7 @@ class MadeRows {
 
  private:
   static constexpr std::size_t kFewRuns = 16;
-  static constexpr std::size_t kMostRuns = 1 << 18;  // rows that never come back stop being kept
+  static constexpr std::size_t kMostRuns = 1 << 18;  // stop remembering when rows never repeat
   struct Entry {
     std::vector<Run> runs;
     const std::uint8_t* row;
@@ -134,7 +134,7 @@ void dense_rows(const Plane& plane, Range q, std::span<std::uint8_t> out) {
 
 void dense_plane(const Plane& plane, std::span<std::uint8_t> out) {
   if (plane.queries() == 0 || plane.keys() == 0) return;
-  // Large parts, so that a row of ids that come back is made once and copied often.
+  // Large parts, so that a row of recurring ids is expanded once and copied often.
   const Index least = std::clamp<Index>(kBandBytes / plane.keys(), 1, plane.queries());
   const Index band = std::max(least, ceil_div(plane.queries(), 4 * threads()));
   parallel_for(ceil_div(plane.queries(), band), [&](Index task) {

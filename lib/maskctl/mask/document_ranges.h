@@ -1,4 +1,4 @@
-// Documents that can be read off a plane: rectangles around what is connected.
+// Documents that a plane consists of: rectangles around connected queries and keys.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@ struct DocumentRange {
   Range q, k;
 };
 
-/// Documents that ascend along both axes, none touched by the keys of another. A row group that
-/// reaches back joins all documents from the one that it reaches on.
+/// The documents, ascending along both axes; no key of one document is seen from another. A group
+/// of rows that reaches back is merged with all documents from the one it reaches.
 std::vector<DocumentRange> document_ranges(const Plane& plane);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// Loops over elements, by the bits of their dtype.
+// Loops over elements by the bits of their dtype.
 #include "maskctl/mask/elements.h"
 
 #include <fmt/core.h>
@@ -13,7 +13,8 @@
 namespace maskctl {
 namespace {
 
-/// What the bits of a dtype say: (bits & magnitude) == 0 is zero, whatever the sign; `one` is 1.
+/// How the bits of a dtype are read: (bits & magnitude) == 0 is zero, whatever the sign; `one` is
+/// 1.
 template <typename U>
 struct BitsOf {
   U magnitude;
@@ -59,8 +60,8 @@ bool is_binary(BitsOf<U> bits, U value) {
   return ((value & bits.magnitude) == 0) | (value == bits.one);
 }
 
-/// bytes[i] = element i is not zero; true when all are 0 or 1. Free of branches, so that the
-/// compiler vectorises it.
+/// bytes[i] = 1 when element i is not zero. Returns true when all are 0 or 1. No branches, so that
+/// the compiler vectorises it.
 template <typename U>
 bool nonzero_bytes(BitsOf<U> bits, std::span<const std::byte> elements,
                    std::span<std::uint8_t> bytes) {

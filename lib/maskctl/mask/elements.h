@@ -12,21 +12,21 @@
 
 namespace maskctl {
 
-/// Bit i of words = element i is not zero (NaN is not, -0 is); bits past the last are zero. words
-/// holds at least ceil(n / 64). Elements are in native byte order. True when every element is
-/// exactly 0 or 1; for bool that means its byte is.
+/// Sets bit i of words when element i is not zero (NaN is not zero, -0 is); bits past the last are
+/// zero. words must hold at least ceil(n / 64). Elements are in native byte order. Returns true
+/// when every element is exactly 0 or 1; for bool, when its byte is.
 bool pack_elements(DType dtype, std::span<const std::byte> elements,
                    std::span<std::uint64_t> words);
 
 /// The first element that is neither 0 nor 1.
 std::optional<Index> first_not_binary(DType dtype, std::span<const std::byte> elements);
-/// How many are neither 0 nor 1.
+/// How many elements are neither 0 nor 1.
 Index count_not_binary(DType dtype, std::span<const std::byte> elements);
 
-/// The first element that is not 0 (NaN is not), as a number.
+/// The first element that is not 0 (NaN counts), as a number.
 std::optional<double> first_nonzero(DType dtype, std::span<const std::byte> elements);
 
-/// Elements 0 and 1 of a dtype from as many bytes 0 and 1.
+/// Writes elements 0 and 1 of a dtype from the same number of bytes 0 and 1.
 void expand_elements(DType dtype, std::span<const std::uint8_t> bytes,
                      std::span<std::byte> elements);
 

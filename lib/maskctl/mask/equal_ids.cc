@@ -13,10 +13,11 @@
 namespace maskctl {
 namespace {
 
-constexpr std::size_t kBandRuns = std::size_t{1} << 16;  // beyond, bands cost more than run lists
-constexpr std::size_t kBandsPerSlab = 16;  // many bands under a diagonal split quadratically
+constexpr std::size_t kBandRuns = std::size_t{1}
+                                  << 16;   // above this, bands cost more than run lists
+constexpr std::size_t kBandsPerSlab = 16;  // more would split quadratically under a diagonal
 
-/// The ids of one side, and the one that is closed there.
+/// The ids of one side, and the id that is closed there.
 struct Ids {
   std::span<const std::int32_t> ids;
   std::optional<std::int32_t> closed;
@@ -28,7 +29,7 @@ struct Ids {
   }
 };
 
-/// At most so many runs of equal neighbours.
+/// True when the ids have few enough runs of equal neighbours for bands.
 bool has_few_runs(const Ids& side) {
   std::size_t runs = 1;
   for (std::size_t i = 1; i < side.ids.size() && runs <= kBandRuns; ++i) {
@@ -37,7 +38,7 @@ bool has_few_runs(const Ids& side) {
   return runs <= kBandRuns;
 }
 
-/// Neighbours of equal id.
+/// A run of neighbours with equal ids.
 struct IdRun {
   std::int32_t id;
   Run at;
@@ -56,13 +57,13 @@ std::vector<IdRun> runs_of(const Ids& side) {
   return runs;
 }
 
-/// Numbers 0, 1, ... for the ids of keys, in the order in which they appear. Ids in a range not
-/// much wider than their number index a table; others are hashed.
+/// Numbers the ids of keys 0, 1, ... in order of first appearance. Ids in a range not much wider
+/// than their number index a table; others are hashed.
 class IdNumbers {
  public:
   static constexpr std::int32_t kNone = -1;
 
-  /// `each_id` calls its argument with every id, closed ones left out; at most `count` of them.
+  /// `each_id` calls its argument with every id that is not closed; at most `count` of them.
   template <typename EachId>
   IdNumbers(std::size_t count, EachId&& each_id) {
     std::int32_t low = std::numeric_limits<std::int32_t>::max();
@@ -113,7 +114,7 @@ struct KeyLists {
   }
 };
 
-/// The key runs of each number, one list after another.
+/// The runs of keys for each number, one list after another.
 KeyLists lists_of(std::span<const IdRun> k_runs, const IdNumbers& numbers) {
   KeyLists lists;
   lists.offsets.assign(static_cast<std::size_t>(numbers.count()) + 1, 0);
@@ -128,7 +129,7 @@ KeyLists lists_of(std::span<const IdRun> k_runs, const IdNumbers& numbers) {
   return lists;
 }
 
-/// Slabs with constant bands. Nothing when bands are not the cheaper form.
+/// Slabs with constant bands. Null when bands are not the cheaper form.
 PlanePtr as_bands(const Ids& q, const Ids& k) {
   if (!has_few_runs(q) || !has_few_runs(k)) return nullptr;
   const auto k_runs = runs_of(k);

@@ -1,4 +1,4 @@
-// A search that starts near where the last one ended.
+// Galloping search: starts near where the last search ended.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace maskctl {
 
-/// The first place from `from` on where `before` is false, in steps that double: O(log distance),
-/// and no cache misses far away. `before` must be true on a prefix of the items behind `from`.
+/// The first item at or after `from` for which `before` is false. Steps double, so the search costs
+/// O(log distance) and stays in the cache. From `from` on, `before` must be true on a prefix.
 template <typename T, typename F>
 std::size_t gallop(std::span<const T> items, std::size_t from, F&& before) {
   std::size_t step = 1;

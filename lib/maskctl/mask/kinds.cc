@@ -37,7 +37,7 @@ std::span<const T> row_of(std::span<const T> data, Index row, Index length) {
   return data.subspan(static_cast<std::size_t>(row * length), static_cast<std::size_t>(length));
 }
 
-/// plane(first batch with this row) once for each distinct row of `data`.
+/// Calls plane(first batch with this row) once for each distinct row of `data`.
 Mask per_distinct_row(const DistinctRows& rows, Index batch, Index queries, Index keys,
                       const std::function<PlanePtr(Index row)>& plane) {
   std::vector<PlanePtr> planes;
@@ -48,7 +48,7 @@ Mask per_distinct_row(const DistinctRows& rows, Index batch, Index queries, Inde
   });
 }
 
-/// Each element as 1 (not zero) or 0.
+/// Each element as 1 (nonzero) or 0.
 template <typename T>
 std::vector<T> flags_of(const Tensor& valid) {
   std::vector<std::uint64_t> words(static_cast<std::size_t>(words_for(valid.elements())));
@@ -58,14 +58,14 @@ std::vector<T> flags_of(const Tensor& valid) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// The shape without axes of one between the batch and the tokens.
+/// The shape without axes of length one between the batch and the tokens.
 std::vector<Index> flat_shape(const Tensor& array) {
   std::vector<Index> shape = array.shape();
   while (shape.size() > 2 && shape[shape.size() - 2] == 1) shape.erase(shape.end() - 2);
   return shape;
 }
 
-/// Open where an additive mask is; nothing for floats that are none.
+/// True where an additive mask is open; nothing for floats that are not an additive mask.
 std::optional<Tensor> additive_flags(const Tensor& array) {
   if (!is_floating(array.dtype()) || !first_not_binary(array.dtype(), array.bytes())) return {};
   std::vector<std::uint64_t> words(as_size(words_for(array.elements())));

@@ -14,8 +14,9 @@
 namespace maskctl {
 namespace {
 
-constexpr std::size_t kBandsPerSlab = 16;         // beyond, run lists are the cheaper form
-constexpr Index kComputedCells = Index{1} << 28;  // of dilated planes whose rows are not listed
+constexpr std::size_t kBandsPerSlab = 16;  // above this, run lists are the cheaper form
+constexpr Index kComputedCells = Index{1}
+                                 << 28;  // the most cells of a dilated plane without run lists
 constexpr Index kListedTokens = Index{1} << 23;
 
 class Dilated final : public Plane {
@@ -59,7 +60,7 @@ class Dilated final : public Plane {
   Index bytes() const override { return sizeof(*this); }
 
  private:
-  /// The first open key of the row from `from` on.
+  /// The first open key of the row at or after `from`.
   Index first_key(Index row, Index from) const {
     const Index distance = row + phase_ - from;
     return from + distance - floor_div(distance, stride_) * stride_;
@@ -108,8 +109,8 @@ std::vector<Band> bands_of(std::span<const Run> runs) {
 
 namespace {
 
-/// Dilation as documents that take turns: planes too large to look at their cells are counted,
-/// clipped and tiled by what the rows share.
+/// Dilation as interleaved documents: planes too large to visit their cells are counted, clipped
+/// and tiled by the lists that rows share.
 PlanePtr dilated_lists(Index queries, Index keys, Index stride, Index phase) {
   const auto all = static_cast<std::int32_t>(keys);
   std::vector<Run> runs;
@@ -121,7 +122,7 @@ PlanePtr dilated_lists(Index queries, Index keys, Index stride, Index phase) {
     }
     offsets.push_back(std::ssize(runs));
   }
-  offsets.push_back(std::ssize(runs));  // as planes of classes have a list without keys
+  offsets.push_back(std::ssize(runs));  // planes of classes end with a list without keys
   std::vector<RowRef> refs;
   reserve_huge(refs, static_cast<std::size_t>(queries));
   Index turn = phase - floor_div(phase, stride) * stride;
@@ -189,7 +190,8 @@ PlanePtr block_grid(Index queries, Index keys, Index q_size, Index k_size,
   std::span<const std::uint8_t> above;
   for (Index row = 0; row < map_rows; ++row) {
     const auto line = map.subspan(as_size(row * map_columns), as_size(map_columns));
-    if (row == 0 || !std::ranges::equal(line, above)) {  // else its list serves these rows too
+    if (row == 0 ||
+        !std::ranges::equal(line, above)) {  // otherwise these rows share the list above
       for (const Run& run : byte_runs(line)) {
         runs.push_back({static_cast<std::int32_t>(run.begin * k_size),
                         static_cast<std::int32_t>(std::min(run.end * k_size, keys))});

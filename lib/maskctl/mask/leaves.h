@@ -1,4 +1,4 @@
-// Leaves with a rule of their own: equality of ids, dilation, random cells.
+// Leaves with a rule of their own: equal ids, dilation, random cells.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace maskctl {
 
-/// Query i sees key j where q[i] == k[j]. Ids listed in `closed` see nothing and are seen by none
-/// on the side that `closed_on` names. O(n); ids may come back.
+/// Query i sees key j where q[i] == k[j]. Ids listed in `closed` see nothing and are not seen on
+/// the side that `closed_on` names. O(n); ids may recur.
 enum class Side : std::uint8_t { kNone, kQuery, kKey, kBoth };
 PlanePtr equal_ids(std::span<const std::int32_t> q, std::span<const std::int32_t> k,
                    std::int32_t closed_id, Side closed_on);
@@ -18,12 +18,13 @@ PlanePtr equal_ids(std::span<const std::int32_t> q, std::span<const std::int32_t
 /// Open where (k - q - phase) is a multiple of stride >= 1. Computed: stores nothing.
 PlanePtr dilated(Index queries, Index keys, Index stride, Index phase);
 
-/// jax.random.bernoulli(key, p, shape)[first_cell : first_cell + queries * keys] as a matrix: open
-/// where uniform < p, p in float32 as JAX rounds it. Computed: stores nothing, O(1) words a cell.
+/// The matrix jax.random.bernoulli(key, p, shape)[first_cell : first_cell + queries * keys]: open
+/// where uniform < p, p rounded to float32 as in JAX. Computed: stores nothing, O(1) words per
+/// cell.
 PlanePtr random_plane(Index queries, Index keys, ThreefryKey key, std::uint64_t first_cell,
                       float p);
 
-/// Keys selected by a flag per key (rows alike), and rows selected by a flag per row.
+/// Keys selected by a flag per key (all rows equal); the next one: rows selected by a flag per row.
 PlanePtr key_flags(Index queries, std::span<const std::uint8_t> flags);
 PlanePtr query_flags(std::span<const std::uint8_t> flags, Index keys);
 

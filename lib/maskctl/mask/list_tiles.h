@@ -1,4 +1,4 @@
-// The tiles that shared run lists touch and fill; private to the mask layer.
+// Which tiles the shared run lists touch and fill; private to the mask layer.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace maskctl {
 
-/// Which tiles of `key_tile` keys a list touches and fills, a bit for each tile. Kept for lists of
-/// more runs than such a row has words; shorter ones are read as they are.
+/// One bit per tile of `key_tile` keys for each list: touched, and filled. Only lists with more
+/// runs than such a bit row has words are stored; shorter ones are read directly.
 class ListTiles {
  public:
   ListTiles(const RowLists::Lists& lists, Index keys, Index key_tile)
@@ -38,7 +38,7 @@ class ListTiles {
   struct Bits {
     std::span<const std::uint64_t> touched, filled;
   };
-  /// Valid until `scratch` changes.
+  /// The result is valid until `scratch` changes.
   Bits of(std::uint32_t list, std::vector<std::uint64_t>& scratch) const {
     std::span<const std::uint64_t> both;
     if (places_[list] == kShort) {
@@ -56,9 +56,9 @@ class ListTiles {
                               bits_.size() * sizeof(std::uint64_t));
   }
 
-  /// What make() tells of rows that see all keys of these lists: kept for the next tile row, which
-  /// mostly is of the same lists. Null where the last call asked for others: lists that do not come
-  /// together twice are not worth it.
+  /// The result of make() for rows that see all keys of these lists, cached for the next tile row,
+  /// which mostly uses the same lists. Null when the previous call had other lists: a combination
+  /// is cached only from its second use on.
   using Tiles = std::shared_ptr<const std::vector<TileRun>>;
   template <typename Make>
   Tiles together(std::vector<std::uint32_t> lists, const Make& make) const {
@@ -90,8 +90,8 @@ class ListTiles {
   std::vector<std::size_t> places_;
   std::vector<std::uint64_t> bits_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::uint32_t> last_lists_;  // of the last call
-  mutable Tiles last_tiles_;                       // null before they are asked for again
+  mutable std::vector<std::uint32_t> last_lists_;  // lists of the last call
+  mutable Tiles last_tiles_;                       // null until the second call with these lists
 };
 
 }  // namespace maskctl

@@ -12,7 +12,7 @@
 namespace maskctl {
 namespace {
 
-/// Numbers planes by identity in the order they come.
+/// Numbers distinct planes (by pointer) in the order of their first use.
 class PlaneSet {
  public:
   std::uint32_t add(PlanePtr plane) {
@@ -31,12 +31,13 @@ class PlaneSet {
 Index broadcast(Index a, Index b, const Mask& left, const Mask& right) {
   if (a == b || b == 1) return a;
   if (a == 1) return b;
-  throw Error(Errc::kShape, fmt::format("masks {} and {} do not fit: expected equal extents, or 1 "
-                                        "batch or head to be shared",
-                                        shape_text(left), shape_text(right)));
+  throw Error(Errc::kShape,
+              fmt::format("masks {} and {} do not match: expected equal extents, or 1 "
+                          "batch or head to be shared",
+                          shape_text(left), shape_text(right)));
 }
 
-/// A mask without planes keeps its Q and K through an empty plane.
+/// A mask without planes keeps its Q and K by holding an empty plane.
 Mask made(Index batch, Index heads, Index queries, Index keys, PlaneSet planes,
           std::vector<std::uint32_t> which) {
   auto distinct = planes.take();
@@ -184,6 +185,17 @@ Mask reduce_heads(Op op, const Mask& mask) {
   }
   return reduced;
 }
+
+Mask full_mask(Index batch, Index heads, Index queries, Index keys) {
+  const PlanePtr full = full_plane(queries, keys);
+  return Mask::make(batch, heads, queries, keys, [&](Index, Index) { return full; });
+}
+
+Mask full_like(const Mask& mask) {
+  return full_mask(mask.batch(), mask.heads(), mask.queries(), mask.keys());
+}
+
+Index differing_cells(const Mask& a, const Mask& b) { return zip(Op::kXor, a, b).count(); }
 
 std::string shape_text(const Mask& mask) {
   return fmt::format("[B {}, H {}, Q {}, K {}]", mask.batch(), mask.heads(), mask.queries(),

@@ -1,4 +1,4 @@
-// Cumulative lengths and start-end pairs: documents from the first to the last open cell.
+// Cumulative lengths and start-end pairs: documents range from the first to the last open cell.
 #include <algorithm>
 #include <limits>
 
@@ -6,7 +6,7 @@
 #include "maskctl/mask/dense.h"
 #include "maskctl/mask/document_ranges.h"
 #include "maskctl/mask/nearest.h"
-#include "maskctl/mask/open_tokens.h"
+#include "maskctl/mask/row_keys.h"
 
 namespace maskctl {
 namespace {
@@ -17,19 +17,12 @@ using Document = DocumentRange;
 Document rectangle_of(const Plane& plane) {
   Document out;
   each_open_row(plane, [&](Range equal, Range keys) {
-    if (out.k.empty()) out = {{equal.begin, equal.end}, keys};
-    out.q.end = equal.end;
-    out.k = {std::min(out.k.begin, keys.begin), std::max(out.k.end, keys.end)};
+    out = {hull(out.q, equal), hull(out.k, keys)};
   });
   return out;
 }
 
-Document around(const Document& a, const Document& b) {
-  if (a.k.empty()) return b;
-  if (b.k.empty()) return a;
-  return {{std::min(a.q.begin, b.q.begin), std::max(a.q.end, b.q.end)},
-          {std::min(a.k.begin, b.k.begin), std::max(a.k.end, b.k.end)}};
-}
+Document around(const Document& a, const Document& b) { return {hull(a.q, b.q), hull(a.k, b.k)}; }
 
 Tensor list(const std::vector<Index>& values) {
   Tensor out(DType::kInt32, {std::ssize(values)});
@@ -38,8 +31,8 @@ Tensor list(const std::vector<Index>& values) {
   return out;
 }
 
-/// Ends of documents along both axes. Tokens between documents form ones that are empty on the
-/// other side.
+/// The ends of documents along both axes. Tokens between documents form documents that are empty on
+/// the other side.
 struct Ends {
   std::vector<Index> q{0}, k{0};
 
@@ -58,7 +51,7 @@ struct Ends {
   }
 };
 
-/// One plane for all batches and heads: open where any of them is.
+/// The union of the planes of all batches and heads.
 PlanePtr any_plane(const Mask& mask) {
   if (mask.distinct().empty()) return empty_plane(mask.queries(), mask.keys());
   PlanePtr out = mask.distinct().front();
@@ -75,7 +68,7 @@ std::vector<DocumentRange> document_ranges(const Plane& plane) {
     while (!documents.empty() && now.k.begin < documents.back().k.end) {
       const DocumentRange& last = documents.back();
       now.q.begin = last.q.begin;
-      now.k = {std::min(now.k.begin, last.k.begin), std::max(now.k.end, last.k.end)};
+      now.k = hull(now.k, last.k);
       documents.pop_back();
     }
     documents.push_back(now);
@@ -111,7 +104,5 @@ Nearest nearest_pairs(const Mask& mask) {
   out.changed = out.mask.count() * mask.heads() - mask.count();
   return out;
 }
-
-Index changed_cells(const Mask& a, const Mask& b) { return zip(Op::kXor, a, b).count(); }
 
 }  // namespace maskctl

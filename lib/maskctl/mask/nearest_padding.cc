@@ -1,4 +1,4 @@
-// Validity of tokens, and blocks, by `any`: what is open stays open.
+// Padding masks and block maps that keep every open cell open.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "maskctl/mask/dense.h"
 #include "maskctl/mask/nearest.h"
 #include "maskctl/mask/open_tokens.h"
+#include "maskctl/mask/row_keys.h"
 #include "maskctl/mask/rows.h"
 
 namespace maskctl {
@@ -27,8 +28,8 @@ void set_open_queries(const Plane& plane, Flags flags) {
   each_open_row(plane, [&](Range equal, Range) { set(flags, equal); });
 }
 
-/// [B, length] bool: in row b, what `set_flags` sets for the planes of the batch. A plane that many
-/// heads and batches share is asked once.
+/// [B, length] bool: row b holds what `set_flags` sets for the planes of that batch. It is called
+/// once per distinct plane.
 template <typename F>
 Tensor any_head(const Mask& mask, Index length, const F& set_flags) {
   const auto size = static_cast<std::size_t>(length);
@@ -50,7 +51,7 @@ Tensor any_head(const Mask& mask, Index length, const F& set_flags) {
   return out;
 }
 
-/// `opened` holds one head and every cell of the mask.
+/// `opened` has one head and contains every cell of the mask.
 Nearest superset(Tensor array, Mask opened, const Mask& mask) {
   Nearest out;
   out.changed = opened.count() * mask.heads() - mask.count();

@@ -1,10 +1,10 @@
-// Segment ids of a mask: matched on both sides where the mask is made of rectangles.
+// The segment ids of a mask, matched on both sides if the mask consists of rectangles.
 #include <algorithm>
 #include <map>
 
 #include "maskctl/mask/dense.h"
 #include "maskctl/mask/nearest.h"
-#include "maskctl/mask/open_tokens.h"
+#include "maskctl/mask/row_keys.h"
 #include "maskctl/mask/segment_ids.h"
 
 namespace maskctl {
@@ -15,10 +15,10 @@ using Ids = std::vector<std::int32_t>;
 constexpr std::int32_t kNothing = -1;
 
 struct Classes {
-  Ids q, k;  // numbered apart, kNothing for tokens without open cells
+  Ids q, k;  // numbered separately; kNothing for tokens without open cells
 };
 
-/// How many tokens each class has.
+/// The number of tokens in each class.
 std::vector<Index> sizes(const Ids& ids) {
   std::vector<Index> out;
   for (const std::int32_t id : ids) {
@@ -29,11 +29,11 @@ std::vector<Index> sizes(const Ids& ids) {
   return out;
 }
 
-/// Gives key classes the numbers of the query classes that see them, when each query class sees one
-/// key class that no other sees; otherwise changes nothing.
+/// Renumbers key classes with the numbers of the query classes that see them, if each query class
+/// sees one key class that no other sees; otherwise changes nothing.
 ///
-/// A key class that a query class sees is open in all of its cells, so the matched rectangles lie
-/// inside the mask, and they are the mask exactly when they have as many cells.
+/// All cells between a query class and a key class that it sees are open, so the matched rectangles
+/// lie inside the mask, and they are the whole mask exactly when they have as many cells.
 void match(const Plane& plane, Classes& classes) {
   const auto q_sizes = sizes(classes.q);
   const auto k_sizes = sizes(classes.k);
@@ -68,7 +68,7 @@ Nearest nearest_segments(const Mask& mask, std::int32_t pad_id) {
   Nearest out;
   out.q = Tensor(DType::kInt32, {mask.batch(), mask.queries()});
   out.kv = Tensor(DType::kInt32, {mask.batch(), mask.keys()});
-  std::ranges::fill(out.q.as<std::int32_t>(), pad_id);  // of masks without heads
+  std::ranges::fill(out.q.as<std::int32_t>(), pad_id);  // for masks without heads
   std::ranges::fill(out.kv.as<std::int32_t>(), pad_id);
   std::map<std::uint32_t, Classes> known;
   for (Index b = 0; b < mask.batch() && mask.heads() > 0; ++b) {
@@ -87,7 +87,7 @@ Nearest nearest_segments(const Mask& mask, std::int32_t pad_id) {
     write_ids(classes.k, pad_id, row(out.kv));
   }
   out.mask = mask_from_segments(out.q, out.kv, pad_id);
-  out.changed = changed_cells(mask, out.mask);
+  out.changed = differing_cells(mask, out.mask);
   return out;
 }
 

@@ -1,37 +1,23 @@
 #include "maskctl/mask/open_tokens.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace maskctl {
-
-Range hull(const Keys& keys) {
-  if (!keys.is_words()) {
-    return keys.runs.empty() ? Range{} : Range{keys.runs.front().begin, keys.runs.back().end};
-  }
-  const auto open = [](std::uint64_t word) { return word != 0; };
-  const auto first = std::ranges::find_if(keys.words, open);
-  if (first == keys.words.end()) return {};
-  auto last = keys.words.end() - 1;
-  while (*last == 0) --last;
-  return {(first - keys.words.begin()) * 64 + std::countr_zero(*first),
-          (last - keys.words.begin()) * 64 + 64 - std::countl_zero(*last)};
-}
 
 namespace {
 
 constexpr std::size_t kFewRuns = 64;
 
-/// Adds the keys that the rows q see.
+/// Marks the keys that the rows q see.
 void add_seen(const Plane& plane, Range q, std::vector<std::uint8_t>& seen) {
   std::vector<TileRun> tiles;
-  plane.tiles(q, 1, tiles);  // a tile for each key
+  plane.tiles(q, 1, tiles);  // tiles of one key
   for (const TileRun& tile : tiles) {
     std::fill_n(seen.begin() + tile.first, tile.count, std::uint8_t{1});
   }
 }
 
-/// Runs of flags of this value.
+/// The runs of flags with this value.
 std::vector<Run> runs_of(const std::vector<std::uint8_t>& flags, std::uint8_t value) {
   std::vector<Run> runs;
   for (auto at = flags.begin(); (at = std::find(at, flags.end(), value)) != flags.end();) {
@@ -43,7 +29,7 @@ std::vector<Run> runs_of(const std::vector<std::uint8_t>& flags, std::uint8_t va
   return runs;
 }
 
-/// True when none of the keys that are left is seen by the rows q.
+/// True when the rows q see none of the `unseen` keys.
 bool none_left(const Plane& plane, Range q, const std::vector<Run>& unseen) {
   if (unseen.empty() || q.empty()) return true;
   return unseen.size() <= kFewRuns && std::ranges::none_of(unseen, [&](const Run& run) {
@@ -54,7 +40,7 @@ bool none_left(const Plane& plane, Range q, const std::vector<Run>& unseen) {
 }  // namespace
 
 std::vector<Run> open_keys(const Plane& plane) {
-  // The first rows mostly show all there is; ids that come back have thousands of runs a row.
+  // The first rows mostly show all there is, and rows of recurring ids have thousands of runs each.
   std::vector<std::uint8_t> seen(static_cast<std::size_t>(plane.keys()));
   Index rows = 256;
   for (Index q = 0; q < plane.queries() && plane.keys() > 0; q += rows, rows *= 8) {

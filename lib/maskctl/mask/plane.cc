@@ -29,7 +29,7 @@ Index open_keys(const Keys& keys, Range k) {
   return open;
 }
 
-/// Adds the run's overlap with each interval, times `rows`.
+/// Adds `rows` times the run's overlap with each interval.
 void add_run(const Run& run, Index rows, std::span<const Index> edges, std::span<Index> out) {
   auto edge = std::upper_bound(edges.begin(), edges.end(), static_cast<Index>(run.begin));
   std::size_t i = edge == edges.begin() ? 0 : static_cast<std::size_t>(edge - edges.begin()) - 1;
@@ -68,8 +68,9 @@ Fill Plane::classify(Range q, Range k) const {
 }
 
 void Plane::tiles(Range q, Index key_tile, std::vector<TileRun>& out) const {
-  // Kept from call to call for its memory. Taken out meanwhile: rows() may ask for the tiles of
-  // another plane, and one that throws leaves sums behind that nobody may go on with.
+  // Kept between calls to reuse its memory. It is taken out during the call, because rows() may
+  // need the tiles of another plane, and if rows() throws, the half-made sums must not be used
+  // again.
   thread_local std::unique_ptr<TileSums> kept;
   std::unique_ptr<TileSums> sums = kept ? std::move(kept) : std::make_unique<TileSums>();
   sums->start(q.size(), keys_, key_tile);
@@ -96,7 +97,7 @@ void Plane::counts(Range q, std::span<const Index> edges, std::span<Index> out) 
   });
 }
 
-void Plane::sizes(Range q, const SizeSink& sink) const {
+void Plane::row_sizes(Range q, const SizeSink& sink) const {
   rows(q, [&](Range r, const Keys& keys) {
     if (keys.is_words()) return sink(r, {popcount(keys.words), count_runs(keys.words)});
     sink(r, {open_keys(keys, {0, keys_}), static_cast<Index>(keys.runs.size())});

@@ -1,4 +1,4 @@
-// One relation between queries and keys, never materialised unless its representation is dense.
+// One relation between queries and keys, materialised only if its representation is dense.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Keys {
   bool is_words() const { return !words.empty(); }
 };
 
-/// What a rectangle holds. One without cells is kEmpty.
+/// What a rectangle holds. A rectangle without cells is kEmpty.
 enum class Fill : std::uint8_t { kEmpty, kPartial, kFull };
 
 /// `count` neighbouring tiles of one tile row, from tile `first`, of equal fill.
@@ -44,9 +44,9 @@ class Plane;
 using PlanePtr = std::shared_ptr<const Plane>;
 
 /// A relation [queries, keys] -> bool, true = may attend. Immutable and safe to share between
-/// threads. A leaf must give `rows`; everything else has a default on top of it, which closed forms
-/// override. Ranges are clipped to the plane by none of these: pass ranges inside it.
-/// Extents are at most 2^31 - 1.
+/// threads. A leaf must implement `rows`; everything else has a default based on it, which closed
+/// forms override. Ranges must lie inside the plane: none of these functions clips them. Extents
+/// are at most 2^31 - 1.
 class Plane : public std::enable_shared_from_this<Plane> {
  public:
   Plane(Index queries, Index keys);  // throws Error(kShape) for extents out of range
@@ -57,12 +57,12 @@ class Plane : public std::enable_shared_from_this<Plane> {
   Index queries() const { return queries_; }
   Index keys() const { return keys_; }
 
-  /// Ranges of rows in ascending order that together are exactly the range asked for; equal
-  /// neighbours may come as one call. The Keys are valid only during the call.
+  /// Receives ranges of rows in ascending order that together cover exactly the requested range;
+  /// equal neighbours may come in one call. The Keys are valid only during the call.
   using RowSink = std::function<void(Range equal_rows, const Keys&)>;
   virtual void rows(Range q, const RowSink& sink) const = 0;
 
-  /// Open cells of the rectangle.
+  /// Number of open cells in the rectangle.
   virtual Index count(Range q, Range k) const;
   Index count() const { return count({0, queries_}, {0, keys_}); }
 
@@ -75,22 +75,22 @@ class Plane : public std::enable_shared_from_this<Plane> {
   /// out[i] += open cells of rows q in keys [edges[i], edges[i + 1]); edges ascend.
   virtual void counts(Range q, std::span<const Index> edges, std::span<Index> out) const;
 
-  /// Keys that rows see, and in how many runs; ranges ascend and together are `q`.
+  /// How many keys the rows see, and in how many runs; ranges ascend and together cover `q`.
   struct RowSize {
     Index keys = 0, runs = 0;
   };
   using SizeSink = std::function<void(Range equal_rows, const RowSize&)>;
-  virtual void sizes(Range q, const SizeSink& sink) const;
+  virtual void row_sizes(Range q, const SizeSink& sink) const;
   /// Sets the bit of every key that any of the rows sees.
   virtual void mark_seen(Range q, std::span<std::uint64_t> words) const;
-  /// True when sizes() and mark_seen() take no look at each run of a row.
-  virtual bool knows_sizes() const { return false; }
+  /// True when an index of its runs lets row_sizes() and mark_seen() skip the single runs of a row.
+  virtual bool has_row_index() const { return false; }
 
   virtual PlanePtr transposed() const;
   /// The rectangle as a plane of its own, indices re-based to 0.
   virtual PlanePtr sliced(Range q, Range k) const;
 
-  /// True when rows are computed at each reading instead of read from storage.
+  /// True when rows are computed each time they are read, instead of loaded from storage.
   virtual bool computed() const { return false; }
   /// Bytes this plane holds (shared parts counted in each holder).
   virtual Index bytes() const = 0;
@@ -100,10 +100,12 @@ class Plane : public std::enable_shared_from_this<Plane> {
   Index keys_;
 };
 
-/// Both planes must have equal extents. The result stays in the lowest tier that can hold it; one
-/// that would need more than `budget_runs` runs becomes a lazy node that computes its rows when
+/// Both planes must have equal extents. The result stays in the lowest tier that can hold it; a
+/// result of more than `budget_runs` runs becomes a lazy node that computes its rows when they are
 /// read. Throws Error(kShape) for unequal extents.
 PlanePtr combine(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs = Index{1} << 24);
 PlanePtr complement(const PlanePtr& plane);
+/// How many cells differ. Throws Error(kShape) for unequal extents.
+Index differing_cells(const PlanePtr& a, const PlanePtr& b);
 
 }  // namespace maskctl

@@ -11,10 +11,10 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kRowsPerTask = 128;  // at least; a multiple of 64, so that no tile is cut
-constexpr Index kCellsPerScan = Index{1} << 20;  // at least: less is not worth a thread
+constexpr Index kRowsPerTask = 128;  // the least; a multiple of 64, so that no tile is cut
+constexpr Index kCellsPerScan = Index{1} << 20;  // the least that is worth a thread
 
-/// Hashes rows so that it makes no difference whether they come as runs or as words.
+/// Hashes rows so that a row gives the same hash whether it comes as runs or as words.
 class RowHash {
  public:
   explicit RowHash(std::span<const std::uint64_t> random)
@@ -27,10 +27,10 @@ class RowHash {
   }
 
  private:
-  /// How many runs the words hold, or any number above few_ when they hold more than that.
+  /// The number of runs in the words, or any number above few_ when there are more than few_.
   Index runs_up_to_few(std::span<const std::uint64_t> words) const {
     constexpr std::size_t kPart = 32;
-    Index most = 0;  // a run that reaches over the end of a part is counted twice
+    Index most = 0;  // a run across the end of a part is counted twice
     for (std::size_t at = 0; at + kPart < words.size(); at += kPart) {
       most += count_runs(words.subspan(at, kPart)) - 1;
       if (most > few_) return most;

@@ -1,4 +1,4 @@
-// Rows that are equal, and hashes of all columns, from one reading of a plane; private to the mask
+// Groups of equal rows and hashes of all columns, from one reading of a plane; private to the mask
 // layer.
 #pragma once
 
@@ -18,15 +18,15 @@ struct RowGroup {
   bool open = false;  // sees something
 };
 
-/// What one reading of all rows gives.
+/// The result of reading all rows once.
 struct RowScan {
   std::vector<RowGroup> groups;
-  std::vector<ColumnSums::Column> columns;  // empty unless asked for
-  bool any_words = false;                   // some rows came as words; not told without columns
+  std::vector<ColumnSums::Column> columns;  // empty unless requested
+  bool any_words = false;                   // some rows came as words; only set with columns
 };
 RowScan scan_rows(const Plane& plane, bool with_columns);
 
-/// For each group the first one whose rows are the same cells.
+/// For each group, the first group with equal rows.
 std::vector<std::uint32_t> first_groups(const Plane& plane, std::span<const RowGroup> groups);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// Open keys of shared run lists in many intervals: each list is walked once for all its rows.
+// Counts open keys of shared run lists in many intervals, walking each list once for all its rows.
 #include <algorithm>
 
 #include "maskctl/mask/gallop.h"
@@ -15,7 +15,7 @@ std::uint32_t RowLists::Lists::keys_below(std::uint32_t number, std::size_t run,
 
 namespace {
 
-/// The first run from `from` on that ends behind `key`.
+/// The first run at or after `from` that ends behind `key`.
 std::size_t first_behind(std::span<const Run> runs, std::size_t from, Index key) {
   return gallop(runs, from, [&](const Run& run) { return run.end <= key; });
 }
@@ -32,8 +32,8 @@ Index RowLists::Lists::keys_in(std::uint32_t number, Index begin, Index end) con
 
 namespace {
 
-/// Open keys of a list below keys that mostly ascend by little: each search starts where the last
-/// one ended.
+/// The number of open keys of a list below a key. Keys mostly ascend in small steps, so each search
+/// starts where the last one ended.
 class KeysBelow {
  public:
   std::uint32_t operator()(const RowLists::Lists& lists, std::uint32_t list, Index key) {
@@ -49,7 +49,8 @@ class KeysBelow {
   std::size_t run_ = 0;
 };
 
-/// The open keys of one list in the intervals between edges, times the rows that see them.
+/// The open keys of one list in the intervals between edges, times the number of rows that see
+/// them.
 class ListCounts {
  public:
   ListCounts(const RowLists::Lists& lists, std::span<const Index> edges, std::span<Index> out)
@@ -81,7 +82,7 @@ class ListCounts {
     }
   }
 
-  /// After the last group of the list.
+  /// Call after the last group of the list.
   void finish(std::uint32_t list) {
     std::vector<Step>& steps = begins_;
     steps.insert(steps.end(), ends_.begin(), ends_.end());
@@ -96,13 +97,14 @@ class ListCounts {
   }
 
  private:
-  /// From `interval` on, so many rows more see whole intervals.
+  /// `rows` more rows see whole intervals from `interval` on.
   struct Step {
     std::size_t interval;
     Index rows;
   };
 
-  /// Clips of one list mostly ascend, so that neighbours begin and end in the same intervals.
+  /// Clips of one list mostly ascend, so that neighbouring clips begin and end in the same
+  /// intervals.
   static void step(std::vector<Step>& steps, std::size_t interval, Index rows) {
     if (!steps.empty() && steps.back().interval == interval) {
       steps.back().rows += rows;
@@ -113,7 +115,7 @@ class ListCounts {
 
   void add_whole(std::uint32_t list, Index rows, std::size_t first, std::size_t last) {
     const std::span<const Run> runs = lists_.list(list);
-    // The first run that ends behind the begin of interval i.
+    // The first run that ends behind the start of interval i.
     std::size_t run = first_behind(runs, 0, edges_[first]);
     for (std::size_t i = first; i < last && run < runs.size(); ++i) {
       if (runs[run].begin >= edges_[i + 1]) {
@@ -133,8 +135,8 @@ class ListCounts {
   std::span<const Index> edges_;
   std::span<Index> out_;
   std::vector<Step> begins_, ends_;
-  KeysBelow below_begin_, below_end_;             // of clips
-  KeysBelow below_first_edge_, below_last_edge_;  // inside them
+  KeysBelow below_begin_, below_end_;             // at the ends of clips
+  KeysBelow below_first_edge_, below_last_edge_;  // at the outer edges inside the clips
 };
 
 }  // namespace

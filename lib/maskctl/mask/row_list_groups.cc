@@ -1,4 +1,4 @@
-// Rows of shared lists gathered by list and clip.
+// Groups rows of shared lists by list and clip.
 #include "maskctl/mask/row_list_groups.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace maskctl {
 namespace {
 
-/// Groups of equal neighbours in ascending order of lists; empty clips are left out.
+/// Groups equal neighbours, in ascending order of lists; drops empty clips.
 std::vector<ClipGroup> by_list(std::span<const RowRef> refs, std::size_t lists) {
   std::vector<ClipGroup> out;
   for (const RowRef& ref : refs) {

@@ -1,4 +1,4 @@
-// Rows of shared lists gathered by list and clip; private to the mask layer.
+// Groups of rows of shared lists with equal list and clip; private to the mask layer.
 #pragma once
 
 #include <span>
@@ -14,8 +14,8 @@ struct ClipGroup {
   Index rows = 0;
 };
 
-/// In ascending order of lists, then of clips; empty clips are left out. `lists`: how many there
-/// are. Linear where rows come in that order or lists are few.
+/// In ascending order of lists, then of clips; empty clips are left out. `lists` is the number of
+/// lists. Linear when rows come in that order or lists are few.
 std::vector<ClipGroup> grouped(std::span<const RowRef> refs, std::size_t lists);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// Tiles of shared run lists: each list is looked at once for all rows that it serves.
+// Tiles of shared run lists: each list is examined once for all rows that use it.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -24,10 +24,10 @@ namespace {
 /// Rows of one list whose clips overlap.
 struct OneList {
   std::uint32_t list;
-  Range any, all;  // keys inside a clip of any row and of all rows
+  Range any, all;  // keys inside the clip of any row, and of all rows
 };
 
-/// Nothing when rows are of several lists or have no key in common.
+/// Nothing when the rows use several lists or have no key in common.
 std::optional<OneList> one_list(std::span<const RowRef> refs) {
   std::optional<OneList> out;
   bool some_closed = false;
@@ -48,11 +48,11 @@ std::optional<OneList> one_list(std::span<const RowRef> refs) {
   return out;
 }
 
-/// The tiles of such rows run by run, whatever the number of tiles.
+/// The tiles of such rows, run by run; the cost does not depend on the number of tiles.
 void tiles_of_list(const OneList& rows, std::span<const Run> runs, Index keys, Index key_tile,
                    std::vector<TileRun>& out) {
   const std::size_t row_start = out.size();
-  Index done = 0;  // tiles before this one are told
+  Index done = 0;  // all earlier tiles have been appended
   const auto put = [&](Index begin, Index end, Fill fill) {
     begin = std::max(begin, done);
     if (begin >= end) return;
@@ -75,7 +75,7 @@ void tiles_of_list(const OneList& rows, std::span<const Run> runs, Index keys, I
   }
 }
 
-/// The tiles of one tile row, gathered list by list.
+/// The tiles of one tile row, collected list by list.
 class TileRow {
  public:
   TileRow(const RowLists::Lists& lists, const ListTiles& tiles, Index keys)
@@ -83,7 +83,7 @@ class TileRow {
     set_bits(filled_, {0, tiles.tiles()});
   }
 
-  /// Groups in order of lists.
+  /// Groups must come in order of lists.
   void add(std::span<const ClipGroup> groups) {
     for (std::size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
       while (end < groups.size() && groups[end].ref.list == groups[begin].ref.list) ++end;
@@ -91,7 +91,7 @@ class TileRow {
     }
   }
 
-  /// All groups of one list: the keys that all of them see are looked at once.
+  /// Adds all groups of one list; keys that all of them see are examined once.
   void add_list(std::span<const ClipGroup> groups) {
     RowRef shared = groups.front().ref;
     for (const ClipGroup& group : groups) {
@@ -120,7 +120,7 @@ class TileRow {
     add_part(ref, std::max<Index>(whole.end * tile, ref.begin), ref.end);
   }
 
-  /// `all_rows`: every row of the tile row was added.
+  /// `all_rows`: every row of the tile row has been added.
   void finish(bool all_rows, std::vector<TileRun>& out) {
     const std::size_t row_start = out.size();
     std::vector<Run> touched, filled;
@@ -139,7 +139,7 @@ class TileRow {
   }
 
  private:
-  /// The words that bits lie in, and which bits of the outer two are among them.
+  /// The words that contain a range of bits, and the mask of its bits in the first and last word.
   struct Words {
     explicit Words(Range bits)
         : first(static_cast<std::size_t>(bits.begin / 64)),
@@ -164,7 +164,7 @@ class TileRow {
     if (!tiles.empty()) append_tile(out, row_start, tiles.begin, tiles.size(), fill);
   }
 
-  /// Bits outside `whole` are left to the caller.
+  /// Adds tiles inside `whole`; the caller handles the tiles outside.
   void add_whole(const ListTiles::Bits& bits, Range whole) {
     const Words in(whole);
     const auto add_word = [&](std::size_t i, std::uint64_t inside) {
@@ -175,7 +175,7 @@ class TileRow {
     for (std::size_t i = in.first + 1; i < in.last; ++i) add_word(i, ~std::uint64_t{0});
     add_word(in.last, in.tail);
   }
-  /// Keys of one tile that the clip cuts.
+  /// Adds keys of one tile that the clip cuts.
   void add_part(const RowRef& ref, Index begin, Index end) { touch_tile(ref.list, {begin, end}); }
   void touch_tile(std::uint32_t list, Range keys) {
     if (keys.empty()) return;
@@ -184,7 +184,7 @@ class TileRow {
     const std::uint64_t bit = std::uint64_t{1} << (tile % 64);
     if (!(word & bit) && lists_.keys_in(list, keys.begin, keys.end) > 0) word |= bit;
   }
-  /// Keys that some but not all rows of a list see.
+  /// Marks keys that some but not all rows of a list see.
   void touch(std::uint32_t list, Range keys) {
     for (Index begin = keys.begin; begin < keys.end;) {
       const Index end = std::min((begin / tiles_.key_tile() + 1) * tiles_.key_tile(), keys.end);
@@ -199,7 +199,7 @@ class TileRow {
   std::vector<std::uint64_t> touched_, filled_, scratch_;
 };
 
-/// Keys inside a clip of any group and of all of them.
+/// Keys inside the clip of any group, and of all groups.
 struct Clips {
   Range any, all;
 };
@@ -214,16 +214,16 @@ Clips clips_of(std::span<const ClipGroup> groups) {
   return out;
 }
 
-/// Tile rows of the same lists under clips that move a little: what the lists touch and fill
-/// together is asked once for all of them.
+/// For tile rows of the same lists under clips that move a little: which tiles the lists touch and
+/// fill together is computed once for all these tile rows.
 class SharedTiles {
  public:
   SharedTiles(const RowLists::Lists& lists, const ListTiles& tiles, Index keys)
       : lists_(lists), tiles_(tiles), keys_(keys) {}
 
-  /// False when the lists are not those of the last tile row, or the clips differ by much.
+  /// False when the lists are not those of the last tile row, or when the clips differ by much.
   bool put(std::span<const ClipGroup> groups, bool all_rows, std::vector<TileRun>& out) const {
-    constexpr Index kCutTiles = 64;  // which are looked at one by one
+    constexpr Index kCutTiles = 64;  // cut tiles are examined one by one
     if (groups.empty()) return true;
     const Clips clips = clips_of(groups);
     if (clips.any.size() - clips.all.size() > kCutTiles * tiles_.key_tile()) return false;
@@ -252,8 +252,8 @@ class SharedTiles {
     return out;
   }
 
-  /// Tiles that no clip cuts are as they are `shared`, but for rows that see nothing; others are
-  /// not full.
+  /// Copies tiles from `shared` where no clip cuts them, except that they are not full when some
+  /// row sees nothing. Tiles that a clip cuts are partial or empty.
   void put(std::span<const ClipGroup> groups, const Clips& clips, bool all_rows,
            std::span<const TileRun> shared, std::vector<TileRun>& out) const {
     const Index tile = tiles_.key_tile();
@@ -295,7 +295,7 @@ void RowLists::tiles(Range q, Index key_tile, std::vector<TileRun>& out) const {
   key_tile = std::min(key_tile, std::max<Index>(keys(), 1));
   const auto refs = std::span(refs_).subspan(static_cast<std::size_t>(q.begin),
                                              static_cast<std::size_t>(q.size()));
-  // Rows of short lists, or of lists of their own, are faster read as they are.
+  // Short lists, and lists that few rows share, are faster to read row by row.
   constexpr std::size_t kRowsPerList = 4, kRunsPerWord = 4;
   Index runs = 0;
   for (const RowRef& ref : refs) runs += lists_->offsets[ref.list + 1] - lists_->offsets[ref.list];

@@ -18,15 +18,15 @@ RowLists::RowLists(Index keys, std::shared_ptr<const Lists> lists, std::vector<R
 
 namespace {
 
-/// The runs of a list that meet a clip; the outer ones may reach over it. Neighbouring rows mostly
-/// move their clip a little, so each search starts where the last one in that list ended: a fresh
-/// binary search would miss the cache at every step.
+/// Finds the runs of a list that overlap a clip; the first and last may extend past it. Clips of
+/// neighbouring rows mostly differ little, so each search starts where the last one in that list
+/// ended: a fresh binary search would miss the cache at every step.
 class ListCursor {
  public:
   explicit ListCursor(std::size_t lists) : last_(lists <= kRemembered ? lists : 0) {}
 
   std::span<const Run> find(std::span<const Run> list, const RowRef& ref) {
-    if (ref.begin >= ref.end) return {};  // else a run around an empty clip would meet it
+    if (ref.begin >= ref.end) return {};  // otherwise a run around an empty clip would match
     Found last = last_.empty() ? Found{} : last_[ref.list];
     if (last.first > 0 && list[last.first - 1].end > ref.begin) last.first = 0;
     const std::size_t first =
@@ -48,7 +48,7 @@ class ListCursor {
 };
 
 /// The runs of a list cut to a clip. Neighbouring rows mostly begin in the same run of the same
-/// list: then only the last runs are copied anew.
+/// list; then only the last runs are copied again.
 class CutRuns {
  public:
   std::span<const Run> operator()(std::span<const Run> runs, const RowRef& clip) {
@@ -68,8 +68,8 @@ class CutRuns {
   }
 
  private:
-  const Run* first_ = nullptr;  // of the list, where cut_ begins
-  std::vector<Run> cut_;        // runs as they are, but for the first and the last one
+  const Run* first_ = nullptr;  // run of the list where cut_ begins
+  std::vector<Run> cut_;        // whole runs, except the first and the last one
 };
 
 }  // namespace
@@ -94,7 +94,7 @@ RowRef cut_to(const RowRef& ref, Range k) {
           static_cast<std::int32_t>(std::min<Index>(ref.end, k.end))};
 }
 
-/// Open keys of a clip, given the runs that meet it.
+/// Number of open keys of a clip, given the runs that overlap it.
 Index keys_of(const RowLists::Lists& lists, std::span<const Run> runs, const RowRef& clip) {
   if (runs.empty()) return 0;
   const auto first = static_cast<std::size_t>(runs.data() - lists.runs.data());
@@ -127,7 +127,7 @@ Index RowLists::count(Range q, Range k) const {
   return std::accumulate(sums.begin(), sums.end(), Index{0});
 }
 
-void RowLists::sizes(Range q, const SizeSink& sink) const {
+void RowLists::row_sizes(Range q, const SizeSink& sink) const {
   ListCursor cursor(lists_->offsets.size() - 1);
   for (Index row = q.begin; row < q.end;) {
     const RowRef& ref = refs_[static_cast<std::size_t>(row)];
@@ -140,7 +140,8 @@ void RowLists::sizes(Range q, const SizeSink& sink) const {
 }
 
 void RowLists::mark_seen(Range q, std::span<std::uint64_t> words) const {
-  std::vector<std::int32_t> steps(lists_->runs.size() + 1);  // of the rows that see a whole run
+  std::vector<std::int32_t> steps(lists_->runs.size() +
+                                  1);  // changes in the number of rows that see a whole run
   ListCursor cursor(lists_->offsets.size() - 1);
   const RowRef* previous = nullptr;
   for (const RowRef& ref :
@@ -196,7 +197,7 @@ bool RowLists::shares_lists(const RowLists& other) const {
          (lists_->offsets == other.lists_->offsets && lists_->runs == other.lists_->runs);
 }
 
-bool RowLists::is_alike(const RowLists& other) const {
+bool RowLists::same_representation(const RowLists& other) const {
   return keys() == other.keys() && std::ranges::equal(refs_, other.refs_) && shares_lists(other);
 }
 

@@ -1,4 +1,4 @@
-// Tiers 1 and 2: rows that are stored, as runs or as words.
+// Tiers 1 and 2: stored rows, as runs or as words.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace maskctl {
 
-/// The run list number `list`, clipped to keys [begin, end).
+/// Run list number `list`, clipped to keys [begin, end).
 struct RowRef {
   std::uint32_t list = 0;
   std::int32_t begin = 0;
@@ -22,15 +22,15 @@ struct RowRef {
 PlanePtr row_lists(Index keys, std::vector<Run> runs, std::vector<Index> list_offsets,
                    std::vector<RowRef> refs);
 
-/// Rows made on demand from whatever `fill` reads, stored in the lowest tier that holds them.
-/// fill(q, words) writes the rows q, each ceil(keys / 64) words, bits past the last key zero; it is
-/// called once for each chunk of rows, in ascending order one after another when `in_order`, else
-/// from several threads.
+/// Calls `fill` for the rows and stores them in the lowest tier that holds them. fill(q, words)
+/// writes the rows q, ceil(keys / 64) words each, bits past the last key zero. It is called once
+/// for each chunk of rows: in ascending order, one after another, when `in_order`, else from
+/// several threads.
 using FillWords = std::function<void(Range q, std::span<std::uint64_t> words)>;
 PlanePtr stored_rows(Index queries, Index keys, bool in_order, const FillWords& fill);
 
-/// The rows of any plane, read once and stored. Nothing when that takes more than `budget_runs`
-/// runs and more than the same memory as words.
+/// Reads the rows of any plane once and stores them. Null when they would take more than
+/// `budget_runs` runs and more than the same memory as words.
 PlanePtr stored(const Plane& plane, Index budget_runs);
 
 }  // namespace maskctl

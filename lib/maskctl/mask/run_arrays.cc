@@ -20,7 +20,7 @@ namespace {
 
 [[noreturn]] void fail(const std::string& message) { throw Error(Errc::kFormat, message); }
 
-/// Counts until the end or until more than `most`: a mask without structure would take hours.
+/// Counts runs and stops above `most`: a mask without structure would take hours.
 Index runs_in(const Plane& plane, Index most) {
   constexpr Index kRows = 128;
   Index total = 0;
@@ -58,7 +58,7 @@ void check_limit(Index rows, std::optional<Index> runs, Index max_bytes) {
                                         rows, max_bytes));
 }
 
-/// The arrays of one mask, checked as a whole; planes check their own rows.
+/// The arrays of one mask, checked as a whole; each plane checks its own rows.
 struct Reader {
   std::vector<std::int64_t> indptr;
   std::vector<std::int32_t> begin, end;
@@ -111,7 +111,8 @@ Reader::Reader(const RunArrays& arrays)
                      rows ? fmt::format("{}", *rows + 1) : "B*H*Q + 1", shape_text(shape)));
   }
   if (begin.size() != end.size()) {
-    fail(fmt::format("{} begins and {} ends of runs; expected as many", begin.size(), end.size()));
+    fail(fmt::format("{} begins and {} ends of runs; expected the same number", begin.size(),
+                     end.size()));
   }
   if (indptr.front() != 0 || indptr.back() != std::ssize(begin)) {
     fail(fmt::format("indptr goes from {} to {}; expected 0 to {}, the number of runs",
@@ -124,7 +125,7 @@ Reader::Reader(const RunArrays& arrays)
   for (Index r = 0; r < *rows; ++r) check_runs(r);
 }
 
-/// Runs of a row: not empty, in range, ascending and apart.
+/// The runs of a row must be in range, ascending, not empty and not touching.
 void Reader::check_runs(Index row) const {
   Index least = 0;
   for (std::size_t i = as_size(indptr[as_size(row)]); i < as_size(indptr[as_size(row) + 1]); ++i) {
@@ -175,7 +176,7 @@ std::vector<Run> Reader::runs_of(Range numbers) const {
 PlanePtr Reader::plane(Index number) const {
   const auto rows = rows_of(number);
   const Index width = words_for(keys);
-  if (rows.back() - rows[0] > queries * width) {  // runs of 8 bytes: words are smaller
+  if (rows.back() - rows[0] > queries * width) {  // a run takes 8 bytes, so words are smaller
     return stored_rows(queries, keys, false, [&](Range q, std::span<std::uint64_t> words) {
       for (Index row = q.begin; row < q.end; ++row) {
         runs_to_words(runs_of({rows[as_size(row)], rows[as_size(row) + 1]}),

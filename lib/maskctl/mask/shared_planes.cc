@@ -16,7 +16,7 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kCompareWords = Index{1} << 15;  // 256 KiB a side
+constexpr Index kCompareWords = Index{1} << 15;  // 256 KiB per plane
 
 std::uint64_t row_hash(Index row, std::span<const std::uint64_t> words) {
   std::uint64_t h = scrambled(static_cast<std::uint64_t>(row) + 1);
@@ -27,7 +27,7 @@ std::uint64_t row_hash(Index row, std::span<const std::uint64_t> words) {
   return scrambled(h);
 }
 
-/// The rows q as words, words_for(keys) each.
+/// Writes the rows q as words, words_for(keys) each.
 void word_rows(const Plane& plane, Range q, std::span<std::uint64_t> out) {
   const auto width = static_cast<std::size_t>(words_for(plane.keys()));
   plane.rows(q, [&](Range equal, const Keys& keys) {

@@ -1,4 +1,4 @@
-// Planes that are made one after another, equal ones kept once.
+// Collects planes that are made one after another, keeping equal ones once.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace maskctl {
 
-/// True when the planes have equal extents and open the same cells. Reads rows until they differ.
+/// True when the planes have equal extents and equal cells. Reads rows until they differ.
 bool same_cells(const Plane& a, const Plane& b);
 
-/// The planes of a mask in the order (b, h); one that equals an earlier one is dropped at once, so
-/// no more than the distinct planes and one are held. Which could be equal is told by a hash of the
-/// rows; that they are is always compared.
+/// The planes of a mask in the order (b, h). A plane equal to an earlier one is dropped at once, so
+/// at most the distinct planes and one more are held. A hash of the rows finds candidates; equality
+/// is always confirmed by comparing cells.
 class SharedPlanes {
  public:
   SharedPlanes(Index batch, Index heads, Index queries, Index keys);
-  /// The next plane, from stored_rows(queries, keys, in_order, fill).
+  /// Adds the next plane, made by stored_rows(queries, keys, in_order, fill).
   void add_stored(bool in_order, const FillWords& fill);
-  /// All planes must have been added.
+  /// Requires that all planes have been added.
   Mask mask() const;
 
  private:
@@ -31,13 +31,13 @@ class SharedPlanes {
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
 };
 
-/// Refuses shapes that cost time and memory although the array holds next to nothing, as (2^31, 0):
-/// the product of these extents (batches, rows) may exceed neither `elements` nor 2^20, whichever
-/// is larger. Throws Error(kLimit).
+/// Refuses shapes such as (2^31, 0) that cost time and memory although the array holds next to
+/// nothing: the product of these extents (batches, rows) may be at most the larger of `elements`
+/// and 2^20. Throws Error(kLimit).
 void check_empty_extents(std::span<const Index> extents, Index elements);
 
-/// Rows of a matrix that are equal, found by content: which[r] numbers the distinct rows in the
-/// order of their first appearance, first[d] is where distinct row d appears first.
+/// Rows of a matrix grouped by content: which[r] is the number of row r's group, in order of first
+/// appearance, and first[d] is the first row of group d.
 struct DistinctRows {
   std::vector<std::uint32_t> which;
   std::vector<Index> first;

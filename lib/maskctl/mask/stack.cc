@@ -1,4 +1,4 @@
-// Planes below each other, so that each stretch of rows keeps the tier that suits it.
+// Planes stacked below each other, so that each stretch of rows keeps the tier that suits it.
 #include <algorithm>
 
 #include "maskctl/base/threads.h"
@@ -26,7 +26,7 @@ Range Stack::rows_of(std::size_t part) const {
   return {begin, begin + parts_[part]->queries()};
 }
 
-/// f(part, its rows of q in its own numbering, where they start in the stack's).
+/// Calls f(part, its rows of q in the part's numbering, where they start in the stack's numbering).
 template <typename F>
 void Stack::each_part(Range q, F&& f) const {
   for (Index row = q.begin; row < q.end;) {

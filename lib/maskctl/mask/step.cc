@@ -20,7 +20,7 @@ namespace step {
 
 bool operator==(const Combine& a, const Combine& b) {
   return a.op == b.op && a.text == b.text && shape_text(a.mask) == shape_text(b.mask) &&
-         zip(Op::kXor, a.mask, b.mask).count() == 0;
+         differing_cells(a.mask, b.mask) == 0;
 }
 
 bool operator==(const Scoped& a, const Scoped& b) {

@@ -19,7 +19,7 @@ namespace {
 
 Mask keep(const Mask& mask, PlanePtr plane) { return zip(Op::kAnd, mask, Mask(std::move(plane))); }
 
-/// A plane for each batch, made once for each distinct value.
+/// One plane per batch, made once for each distinct value.
 Mask per_value(const Mask& mask, const std::vector<Index>& values,
                const std::function<PlanePtr(Index value)>& make) {
   std::map<Index, PlanePtr> planes;
@@ -45,7 +45,7 @@ Mask keep_lengths(const Mask& mask, const step::Pad& rule) {
              }));
 }
 
-/// The block map broadcast to planes: [Qb,Kb], [B,Qb,Kb] or [B,H,Qb,Kb].
+/// The planes of a block map [Qb,Kb], [B,Qb,Kb] or [B,H,Qb,Kb], broadcast to the mask.
 Mask block_planes(const Mask& mask, const step::Block& rule) {
   const Tensor map = astype(rule.map.array, DType::kBool);
   const Index rank = map.rank();
@@ -60,7 +60,7 @@ Mask block_planes(const Mask& mask, const step::Block& rule) {
   });
 }
 
-/// Random cells of numpy's stream, all batches and heads one after the other.
+/// Random cells from numpy's stream, over all batches and heads in order.
 Mask numpy_cells(const Mask& mask, const step::Random& rule) {
   if (rule.seed > 0xffffffffU) {
     refuse("random", fmt::format("seed {}: numpy's stream takes 0 to {}", rule.seed, 0xffffffffU));

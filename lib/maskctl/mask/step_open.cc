@@ -1,4 +1,4 @@
-// The rules that open cells, and those with a meaning of their own.
+// The rules that open cells, and those that do neither.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace maskctl {
 namespace {
 
-/// Keys [0, n), of each batch its own n where `each` has one.
+/// Opens keys [0, n), where each batch has its own n if `each` is not empty.
 Mask open_first_keys(const Mask& mask, Index n, const NamedArray& each, std::string_view step) {
   const auto first = [&](Index count) {
     if (count < 0) refuse(step, fmt::format("n={}: expected at least 0", count));
@@ -81,13 +81,13 @@ Mask token_planes(const Mask& mask, const step::Tokens& rule) {
   });
 }
 
-/// The last `size` positions before `end`, moved to lie in [0, extent).
+/// The range of the last `size` positions before `end`, shifted to lie in [0, extent).
 Range last_before(Index end, Index size, Index extent) {
   const Index start = std::clamp<Index>(end - size, 0, extent - size);
   return {start, start + size};
 }
 
-/// The heads or batches named, each once, in the order named.
+/// The named heads or batches in the given order, without repetitions.
 std::vector<Index> members_of(const step::Scoped& rule, Index extent, std::string_view step) {
   std::vector<Index> members;
   for (const Range& range : rule.members) {

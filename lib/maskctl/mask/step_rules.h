@@ -1,4 +1,4 @@
-// One function per rule, and what they share; private to the mask layer.
+// One function per rule, and shared helpers; private to the mask layer.
 #pragma once
 
 #include <string_view>
@@ -31,16 +31,15 @@ Mask apply_rule(const Mask& mask, const step::Within& rule);
 
 /// Throws Error(kInvalidArgument) "step NAME: ...".
 [[noreturn]] void refuse(std::string_view step, const std::string& why);
-/// How far the diagonal is moved: 0, or K - Q.
+/// How far the diagonal is shifted: 0, or K - Q.
 Index align_shift(const Mask& mask, Align align, std::string_view step);
-/// One value per batch of the mask from an array of 1 or B values, which are in range for an offset
-/// (+-2^40).
+/// One offset per batch of the mask, from an array of 1 or B values; each must be within +-2^40.
 std::vector<Index> per_batch_offsets(const Mask& mask, const NamedArray& array,
                                      std::string_view step, const char* what);
-/// One value per batch of the mask from an array of 1 or B values.
+/// One value per batch of the mask, from an array of 1 or B values.
 std::vector<Index> per_batch(const Mask& mask, const NamedArray& array, std::string_view step,
                              const char* what);
-/// Refuses ids or flags whose last extent is not `length`, or whose batch fits neither 1 nor the
+/// Refuses ids or flags whose last extent is not `length`, or whose batch is neither 1 nor the
 /// mask's.
 void check_batched(const Mask& mask, const Tensor& array, Index length, std::string_view step,
                    const char* side);

@@ -20,9 +20,9 @@ class RowLists final : public Plane {
  public:
   struct Lists {
     std::vector<Run> runs;
-    std::vector<Index> offsets;  // of list i in runs; one more at the end
-    /// Open keys of all runs before run i, over all lists, modulo 2^32: differences within a list
-    /// are what is meant.
+    std::vector<Index> offsets;  // list i starts at runs[offsets[i]]; one more at the end
+    /// Open keys of all runs before run i, over all lists, modulo 2^32: only differences within a
+    /// list have a meaning.
     std::vector<std::uint32_t> keys_before;
 
     std::span<const Run> list(std::uint32_t number) const {
@@ -30,21 +30,22 @@ class RowLists final : public Plane {
           static_cast<std::size_t>(offsets[number]),
           static_cast<std::size_t>(offsets[number + 1] - offsets[number]));
     }
-    /// Open keys of a list below `key`, given its first run that ends behind `key`; modulo 2^32.
+    /// Number of open keys of a list below `key`, given its first run that ends behind `key`;
+    /// modulo 2^32.
     std::uint32_t keys_below(std::uint32_t number, std::size_t run, Index key) const;
-    /// Open keys of a list in [begin, end).
+    /// Number of open keys of a list in [begin, end).
     Index keys_in(std::uint32_t number, Index begin, Index end) const;
-    /// The tiles of the lists, made at the first call with this size and kept for the next.
+    /// The tiles of the lists, made at the first call with this size and cached.
     std::shared_ptr<const ListTiles> tiles(Index keys, Index key_tile) const;
-    /// The list that each key is in, -1 for none; made at the first call and kept. Null when a key
-    /// is in two lists.
+    /// The list that each key is in, -1 for none; made at the first call and cached. Null when a
+    /// key is in two lists.
     const std::vector<std::int32_t>* list_of_keys(Index keys) const;
 
     Index kept_bytes() const { return kept_bytes_; }
 
    private:
     mutable std::mutex mutex_;
-    mutable std::atomic<Index> kept_bytes_{0};  // of what is made later
+    mutable std::atomic<Index> kept_bytes_{0};  // bytes of what is cached
     mutable std::shared_ptr<const ListTiles> tiles_;
     mutable std::once_flag keys_made_;
     mutable std::optional<std::vector<std::int32_t>> list_of_keys_;
@@ -55,23 +56,24 @@ class RowLists final : public Plane {
   Index count(Range q, Range k) const override;
   void tiles(Range q, Index key_tile, std::vector<TileRun>& out) const override;
   void counts(Range q, std::span<const Index> edges, std::span<Index> out) const override;
-  void sizes(Range q, const SizeSink& sink) const override;
+  void row_sizes(Range q, const SizeSink& sink) const override;
   void mark_seen(Range q, std::span<std::uint64_t> words) const override;
-  bool knows_sizes() const override { return true; }
+  bool has_row_index() const override { return true; }
   PlanePtr sliced(Range q, Range k) const override;
   Index bytes() const override;
 
   const Lists& lists() const { return *lists_; }
   std::span<const RowRef> refs() const { return refs_; }
 
-  /// Each row cut to its interval in a plane of single runs.
+  /// Cuts each row to its interval in a plane of single runs.
   PlanePtr clipped(const BandsPlane& limits) const;
-  /// Other rows of the same lists.
+  /// Makes a plane of other rows with the same lists.
   PlanePtr with_rows(std::vector<RowRef> refs) const;
-  /// Of lists with the same runs.
+  /// True when both have lists with equal runs.
   bool shares_lists(const RowLists& other) const;
-  /// Of the same lists and rows: then the same cells, but not only then.
-  bool is_alike(const RowLists& other) const;
+  /// True when lists and rows are equal. Then the cells are equal too, but the reverse need not
+  /// hold.
+  bool same_representation(const RowLists& other) const;
 
  private:
   std::shared_ptr<const Lists> lists_;
@@ -96,7 +98,7 @@ class BitRows final : public Plane {
   WordBuffer words_;
 };
 
-/// Planes below each other, each with `part_rows` rows but the last.
+/// Planes stacked below each other; all but the last have `part_rows` rows.
 class Stack final : public Plane {
  public:
   Stack(Index part_rows, std::vector<PlanePtr> parts);
@@ -121,10 +123,10 @@ class Stack final : public Plane {
   std::vector<PlanePtr> parts_;
 };
 
-/// One part alone stays itself.
+/// Stacks the parts; a single part is returned unchanged.
 PlanePtr stacked(Index part_rows, std::vector<PlanePtr> parts);
 
-/// Rows per chunk of work or storage: about 4 MiB as bits, a multiple of 128, at least 128.
+/// The number of rows per chunk of work or storage: about 4 MiB as bits, a multiple of 128.
 Index chunk_rows(Index queries, Index keys);
 
 }  // namespace maskctl

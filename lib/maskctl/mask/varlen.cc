@@ -10,7 +10,7 @@
 namespace maskctl {
 namespace {
 
-/// The plane of a row that is open where any head is.
+/// The union of the heads of one batch.
 PlanePtr any_head(const Mask& mask, Index batch) {
   if (mask.heads() == 0) return empty_plane(mask.queries(), mask.keys());
   PlanePtr out = mask.plane(batch, 0);
@@ -47,7 +47,7 @@ class Side {
   Index longest_ = 0;
 };
 
-/// Documents of one row and, between them, what is none: both sides in turn.
+/// The documents of one row with the gaps between them as documents of their own, along both sides.
 std::vector<DocumentRange> with_gaps(const std::vector<DocumentRange>& documents, Index queries,
                                      Index keys) {
   std::vector<DocumentRange> out;
@@ -79,7 +79,7 @@ PlanePtr plane_of(const std::vector<DocumentRange>& segments, Index queries, Ind
 bool is_causal_part(const Mask& mask, const Mask& documents) {
   if (mask.queries() != mask.keys()) return false;
   const Mask causal(diagonal_band(mask.queries(), mask.keys(), -kUnbounded, 0));
-  return changed_cells(mask, zip(Op::kAnd, documents, causal)) == 0;
+  return differing_cells(mask, zip(Op::kAnd, documents, causal)) == 0;
 }
 
 Varlen varlen_batch(const Mask& mask, PaddingTokens padding) {
@@ -115,9 +115,9 @@ Varlen varlen_batch(const Mask& mask, PaddingTokens padding) {
     out.kv_indices = kv_side.indices();
   }
   out.mask = batch_of(segments_too);
-  out.changed = changed_cells(mask, out.mask);
+  out.changed = differing_cells(mask, out.mask);
   const Mask documents = batch_of(documents_only);
-  out.lost = changed_cells(mask, documents);
+  out.lost = differing_cells(mask, documents);
   out.needs_causal = out.lost > 0 && is_causal_part(mask, documents);
   if (out.needs_causal) out.lost = 0;
   return out;

@@ -1,4 +1,4 @@
-// Planes that read another plane with other indices: transposed and sliced defaults.
+// Planes that read another plane with other indices: the defaults of transposed() and sliced().
 #include <algorithm>
 
 #include "maskctl/mask/bands.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr Index kStoredRuns = Index{1} << 24;
 
-/// Columns read as rows. One reading of any rows walks all rows of the base once.
+/// A plane with rows and columns swapped. Reading any rows walks all rows of the base once.
 class Transposed final : public Plane {
  public:
   explicit Transposed(PlanePtr base)
@@ -30,7 +30,7 @@ class Transposed final : public Plane {
   Index bytes() const override { return base_->bytes(); }
 
  private:
-  /// For each column of q the runs of rows that hold it: a run begins or ends where two
+  /// For each column of q, the runs of rows in which it is open: a run begins or ends where two
   /// neighbouring rows differ.
   std::vector<std::vector<Run>> column_runs(Range q) const {
     std::vector<std::vector<Run>> columns(static_cast<std::size_t>(q.size()));

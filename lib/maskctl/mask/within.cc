@@ -18,7 +18,7 @@ struct Part {
   PlanePtr plane;
 };
 
-/// Planes on a diagonal, whatever each of them is; nothing else is open.
+/// Any planes placed along a diagonal; all other cells are closed.
 class DiagonalPlane final : public Plane {
  public:
   DiagonalPlane(Index queries, Index keys, std::vector<Part> parts)
@@ -95,7 +95,7 @@ std::vector<Range> ranges_of(const std::vector<Index>& lengths, Index extent, co
   return out;
 }
 
-/// Where each id lies, in the order of the tokens.
+/// The range of each id, in the order of the tokens.
 std::vector<std::pair<std::int32_t, Range>> ranges_of_ids(const NamedArray& ids, Index extent,
                                                           Index b, std::int32_t pad_id) {
   const auto all = as_int32(ids.array, "ids");
@@ -109,10 +109,9 @@ std::vector<std::pair<std::int32_t, Range>> ranges_of_ids(const NamedArray& ids,
     if (!out.empty() && out.back().first == id && out.back().second.end == i) {
       ++out.back().second.end;
     } else if (seen.contains(id)) {
-      refuse("within",
-             fmt::format("id {} comes back at token {}: the tokens of a document must lie "
-                         "together",
-                         id, i));
+      refuse("within", fmt::format("id {} recurs at token {}: the tokens of a document must lie "
+                                   "together",
+                                   id, i));
     } else {
       seen[id] = i;
       out.push_back({id, {i, i + 1}});
@@ -135,7 +134,7 @@ std::vector<DocumentRanges> pairs_of_ids(const step::Within& rule, const Mask& m
   return out;
 }
 
-/// The chain on one document, for the batches `b`.
+/// Applies the chain to one document, for the batches `b`.
 Mask changed_part(const Mask& mask, const DocumentRanges& at, Range b, const Chain& chain) {
   const Mask part = sliced(mask, b, {0, mask.heads()}, at.q, at.k);
   Mask changed = maskctl::apply(part, std::span<const Step>(chain));
@@ -171,11 +170,11 @@ std::vector<DocumentRanges> document_ranges(const step::Within& rule, const Mask
 }
 
 Mask apply_rule(const Mask& mask, const step::Within& rule) {
-  // Batches with documents of their own are worked on one by one.
+  // Batches that differ in documents are processed one by one.
   const Index step = shares_documents(rule) ? std::max<Index>(mask.batch(), 1) : 1;
   std::vector<Mask> parts;
   std::vector<DocumentRanges> documents;
-  std::map<std::vector<const Plane*>, PlanePtr> made;  // of equal parts one plane
+  std::map<std::vector<const Plane*>, PlanePtr> made;  // one plane for equal parts
   Range done{0, 0};
   return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(), [&](Index b, Index h) {
     if (b >= done.end) {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "maskctl/base/buffer_pool.h"
 #include "maskctl/base/index.h"
-#include "maskctl/base/kept_memory.h"
 
 namespace maskctl {
 
@@ -19,7 +19,7 @@ class WordBuffer {
 
  private:
   std::size_t size_;
-  KeptMemory memory_;
+  PooledBuffer memory_;
 };
 
 }  // namespace maskctl

@@ -21,12 +21,12 @@ static_assert(std::endian::native == std::endian::little,
 
 using Words = hn::ScalableTag<std::uint64_t>;
 
-// Stores of mask bits may write 8 bytes wherever they start: every word but the last has room for
-// that, the last one goes through a buffer.
+// A store of mask bits may write 8 bytes wherever it starts. All words but the last have room for
+// that; the last one goes through a buffer.
 constexpr std::size_t kSlack = 8;
 
 #if HWY_TARGET == HWY_SCALAR
-// One lane a vector: mask bits would take a byte each.
+// The scalar target: with one lane per vector, mask bits would take a byte each.
 void pack_block(const std::uint8_t* bytes, std::uint8_t* bits) {
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < 64; ++i) word |= std::uint64_t{bytes[i] != 0} << i;
@@ -37,7 +37,8 @@ void unpack_block(const std::uint8_t* bits, std::uint8_t* bytes) {
   for (std::size_t i = 0; i < 64; ++i) bytes[i] = bits[i / 8] >> (i % 8) & 1;
 }
 #else
-// At most one word of bits a vector, so that every vector starts on a byte of bits.
+// At most 64 lanes, so that the bits of a vector fit one word and every vector starts on a byte of
+// bits.
 using Bytes = hn::CappedTag<std::uint8_t, 64>;
 
 HWY_ATTR void pack_block(const std::uint8_t* bytes, std::uint8_t* bits) {
@@ -147,7 +148,7 @@ HWY_ATTR std::uint64_t count_ones(const std::uint64_t* words, std::size_t n) {
   return total;
 }
 
-// Bits that are set while the one before is not, in words[1 ..]; word 0 is the caller's.
+// Bits that are set while the previous bit is not, in words[1 ..]; the caller handles word 0.
 HWY_ATTR std::uint64_t run_starts(const std::uint64_t* words, std::size_t n) {
   const Words d;
   const std::size_t step = hn::Lanes(d);

@@ -20,21 +20,21 @@ void unpack_bytes(std::span<const std::uint64_t> words, std::span<std::uint8_t> 
 void combine_words(Op op, std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
                    std::span<std::uint64_t> out);
 Index popcount(std::span<const std::uint64_t> words);
-/// Set bits of [begin, end).
+/// Number of set bits in [begin, end).
 Index popcount(std::span<const std::uint64_t> words, Range bits);
 
 /// Appends the runs of set bits; equal to `Keys::runs` of the row.
 void words_to_runs(std::span<const std::uint64_t> words, std::vector<Run>& runs);
-/// The runs of bytes that are not 0.
+/// The runs of nonzero bytes.
 std::vector<Run> byte_runs(std::span<const std::uint8_t> bytes);
 /// Number of runs of set bits.
 Index count_runs(std::span<const std::uint64_t> words);
 /// Zeroes words and sets the bits of the runs.
 void runs_to_words(std::span<const Run> runs, std::span<std::uint64_t> words);
 void set_bits(std::span<std::uint64_t> words, Range bits);
-/// Runs of a op b, both ascending and not touching.
+/// Appends the runs of a op b; both inputs ascend and do not touch.
 void combine_runs(Op op, std::span<const Run> a, std::span<const Run> b, std::vector<Run>& out);
-/// Runs cut to keys [begin, end), re-based by -shift.
+/// Appends the runs cut to keys [begin, end), re-based by -shift.
 void clip_runs(std::span<const Run> runs, Range keys, Index shift, std::vector<Run>& out);
 
 }  // namespace maskctl

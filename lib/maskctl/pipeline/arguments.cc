@@ -1,31 +1,20 @@
-// Typed reading of arguments, each failure with its place in the text.
+// Reads arguments by type; each failure has its place in the text.
 #include "maskctl/pipeline/arguments.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/values.h"
 
 namespace maskctl {
 namespace {
 
-std::vector<std::string_view> split(std::string_view text, char sign) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(sign, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 /// "0+3", "-1+2": numbers joined by '+', two or more.
 bool is_number_list(std::string_view text) {
-  const auto parts = list_parts(text);
-  return parts.size() > 1 && std::ranges::all_of(parts, [](const ListPart& part) {
-           return is_integer_text(part.text);
-         });
+  const auto parts = split(text, '+');
+  return parts.size() > 1 && std::ranges::all_of(parts, is_integer_text);
 }
 
 std::string joined_or(const std::vector<std::string_view>& words) {
@@ -44,23 +33,23 @@ void fail_at(const Pipeline& pipeline, Index position, const std::string& messag
 }
 
 const Arg* StepArguments::find(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   for (const Arg& arg : step_.args) {
     if (spec.positional ? arg.key.empty() : arg.key == name) return &arg;
   }
   return nullptr;
 }
 
-const OpArg& StepArguments::declared(std::string_view name) const {
-  for (const OpArg& spec : op_.args) {
+const ArgumentInfo& StepArguments::declared(std::string_view name) const {
+  for (const ArgumentInfo& spec : info_.args) {
     if (spec.name == name) return spec;
   }
-  throw std::logic_error(fmt::format("{} has no argument {}", op_.name, name));
+  throw std::logic_error(fmt::format("{} has no argument {}", info_.name, name));
 }
 
-std::string StepArguments::label(const OpArg& spec) const {
-  return spec.positional ? fmt::format("{} of {}", spec.name, op_.name)
-                         : fmt::format("{}= of {}", spec.name, op_.name);
+std::string StepArguments::label(const ArgumentInfo& spec) const {
+  return spec.positional ? fmt::format("{} of {}", spec.name, info_.name)
+                         : fmt::format("{}= of {}", spec.name, info_.name);
 }
 
 void StepArguments::refuse(std::string_view name, const std::string& message) const {
@@ -69,15 +58,16 @@ void StepArguments::refuse(std::string_view name, const std::string& message) co
 }
 
 void StepArguments::refuse_value(const Arg& arg, const std::string& message,
-                                 std::size_t offset) const {
-  // Inside quotes bytes of the value and of the text need not agree.
+                                 std::string_view part) const {
+  // Inside quotes, the bytes of the value and of the text need not correspond.
   const auto begin = static_cast<std::size_t>(arg.value_begin);
   const bool quoted = begin < pipeline_.text.size() &&
                       (pipeline_.text[begin] == '\'' || pipeline_.text[begin] == '"');
-  fail_at(pipeline_, arg.value_begin + (quoted ? 0 : static_cast<Index>(offset)), message);
+  const Index offset = quoted || !part.data() ? 0 : part.data() - arg.value.data();
+  fail_at(pipeline_, arg.value_begin + offset, message);
 }
 
-Index StepArguments::checked_integer(const Arg& arg, const OpArg& spec,
+Index StepArguments::checked_integer(const Arg& arg, const ArgumentInfo& spec,
                                      std::string_view expected) const {
   if (!is_integer_text(arg.value)) {
     refuse_value(arg,
@@ -92,7 +82,7 @@ Index StepArguments::checked_integer(const Arg& arg, const OpArg& spec,
 }
 
 Index StepArguments::integer(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   const Arg* arg = find(name);
   return arg ? checked_integer(*arg, spec, "a whole number")
              : integer_from(spec.fallback).value_or(0);
@@ -105,7 +95,7 @@ std::optional<Index> StepArguments::side(std::string_view name) const {
 }
 
 double StepArguments::real(std::string_view name, double min, double max) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   const Arg* arg = find(name);
   if (!arg) return real_from(spec.fallback).value_or(0.0);
   const auto value = real_from(arg->value);
@@ -117,10 +107,10 @@ double StepArguments::real(std::string_view name, double min, double max) const 
 }
 
 std::uint64_t StepArguments::seed(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   const Arg* arg = find(name);
-  if (!arg) return seed_from(spec.fallback).value_or(0);
-  const auto value = seed_from(arg->value);
+  if (!arg) return number_from<std::uint64_t>(spec.fallback).value_or(0);
+  const auto value = number_from<std::uint64_t>(arg->value);
   if (!value) {
     refuse_value(*arg, fmt::format("{} expects a whole number from 0 to {}, got '{}'", label(spec),
                                    UINT64_MAX, shown(arg->value)));
@@ -129,7 +119,7 @@ std::uint64_t StepArguments::seed(std::string_view name) const {
 }
 
 std::optional<int> StepArguments::choice(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   const Arg* arg = find(name);
   const std::string_view value = arg ? std::string_view(arg->value) : spec.fallback;
   if (value.empty() && !arg) return std::nullopt;
@@ -144,17 +134,17 @@ std::optional<int> StepArguments::choice(std::string_view name) const {
 }
 
 std::vector<Index> StepArguments::lengths(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   std::vector<Index> values;
   const Arg* arg = find(name);
   if (!arg) return values;
-  for (const ListPart& part : list_parts(arg->value)) {
-    const auto value = integer_from(part.text);
+  for (const std::string_view part : split(arg->value, '+')) {
+    const auto value = integer_from(part);
     if (!value || *value < 0) {
       refuse_value(*arg,
                    fmt::format("{} expects lengths of 0 to {} joined by '+', got '{}'", label(spec),
-                               kMaxArgument, shown(part.text)),
-                   part.begin);
+                               kMaxArgument, shown(part)),
+                   part);
     }
     values.push_back(*value);
   }
@@ -162,17 +152,17 @@ std::vector<Index> StepArguments::lengths(std::string_view name) const {
 }
 
 std::vector<Range> StepArguments::ranges(std::string_view name) const {
-  const OpArg& spec = declared(name);
+  const ArgumentInfo& spec = declared(name);
   std::vector<Range> values;
   const Arg* arg = find(name);
   if (!arg) return values;
-  for (const ListPart& part : list_parts(arg->value)) {
-    const auto value = range_from(part.text);
+  for (const std::string_view part : split(arg->value, '+')) {
+    const auto value = range_from(part);
     if (!value) {
       refuse_value(*arg,
                    fmt::format("{} expects numbers and ranges as in 0-3+7, got '{}'", label(spec),
-                               shown(part.text)),
-                   part.begin);
+                               shown(part)),
+                   part);
     }
     values.push_back(*value);
   }
@@ -191,7 +181,7 @@ std::optional<Range> StepArguments::slice(std::string_view name) const {
   return value;
 }
 
-std::pair<Index, Index> StepArguments::block_size(std::string_view name) const {
+BlockSize StepArguments::block_size(std::string_view name) const {
   const Arg* arg = find(name);
   if (!arg) return {0, 0};
   const auto value = block_size_from(arg->value);
@@ -207,7 +197,7 @@ NamedArray StepArguments::array(std::string_view name) const {
   if (!arg) return {};
   if (arg->value.empty())
     refuse_value(*arg, label(declared(name)) + " expects a file, got nothing");
-  if (!context_.read_array) refuse_value(*arg, "no arrays can be read here");
+  if (!context_.read_array) refuse_value(*arg, "arrays cannot be read here");
   return {context_.read_array(arg->value), arg->value};
 }
 
@@ -215,15 +205,15 @@ NamedArray StepArguments::integer_or_array(std::string_view name) const {
   const Arg* arg = find(name);
   if (!arg) return {};
   if (is_number_list(arg->value)) {
-    const OpArg& spec = declared(name);
+    const ArgumentInfo& spec = declared(name);
     std::vector<Index> values;
-    for (const ListPart& part : list_parts(arg->value)) {
-      const auto value = integer_from(part.text);
+    for (const std::string_view part : split(arg->value, '+')) {
+      const auto value = integer_from(part);
       if (!value || *value < spec.min) {
         refuse_value(*arg,
                      fmt::format("{} must be {} to {}, got {}", label(spec), spec.min, kMaxArgument,
-                                 shown(part.text)),
-                     part.begin);
+                                 shown(part)),
+                     part);
       }
       values.push_back(*value);
     }
@@ -254,7 +244,7 @@ Mask StepArguments::mask(std::string_view name) const {
   if (!arg) return {};
   if (arg->value.empty())
     refuse_value(*arg, label(declared(name)) + " expects a file, got nothing");
-  if (!context_.read_mask) refuse_value(*arg, "no masks can be read here");
+  if (!context_.read_mask) refuse_value(*arg, "masks cannot be read here");
   return context_.read_mask(arg->value);
 }
 

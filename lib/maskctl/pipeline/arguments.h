@@ -4,24 +4,24 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "maskctl/mask/block_size.h"
 #include "maskctl/pipeline/bind.h"
 #include "maskctl/pipeline/grammar.h"
-#include "maskctl/pipeline/ops.h"
+#include "maskctl/pipeline/step_infos.h"
 
 namespace maskctl {
 
-/// "pipeline: <message>" with the caret at a byte of the text.
+/// Throws "pipeline: <message>" with the caret at a byte of the text.
 [[noreturn]] void fail_at(const Pipeline& pipeline, Index position, const std::string& message);
 
-/// What the bind functions of the table read from. Names are those of OpInfo::args; an absent
-/// argument gives its default. All errors are PipelineError with the caret at the argument.
+/// What the bind functions of the table read. Names are those of StepInfo::args; an absent argument
+/// has its default. All errors are PipelineErrors with the caret at the argument.
 class StepArguments {
  public:
   /// Checks keys, repetitions, groups, required arguments and {...}.
-  StepArguments(const Pipeline& pipeline, const StepText& step, const OpInfo& op,
+  StepArguments(const Pipeline& pipeline, const StepText& step, const StepInfo& info,
                 const BindContext& context);
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
@@ -35,40 +35,41 @@ class StepArguments {
   std::vector<Index> lengths(std::string_view name) const;
   std::vector<Range> ranges(std::string_view name) const;
   std::optional<Range> slice(std::string_view name) const;
-  std::pair<Index, Index> block_size(std::string_view name) const;
-  /// The array of a SOURCE; of an absent argument an empty one.
+  BlockSize block_size(std::string_view name) const;
+  /// The array of a SOURCE; an empty one if the argument is absent.
   NamedArray array(std::string_view name) const;
-  /// A number, a "0+3" list or a SOURCE, of one value per batch.
+  /// A number, a "0+3" list, or a SOURCE with one value per batch.
   NamedArray integer_or_array(std::string_view name) const;
-  /// The same into two fields: a number, or an array of one per batch.
+  /// The same for two fields: either a number, or an array with one value per batch.
   void number_or_each(std::string_view name, Index& number, NamedArray& each) const;
   /// The lengths of a "3+5" list as int64 [n].
   NamedArray list(std::string_view name) const;
   Mask mask(std::string_view name) const;
   const std::string& text(std::string_view name) const;
   Chain nested() const;
-  /// What a step may hold, of BindContext.
+  /// The limit of BindContext for what a step may hold.
   Index max_bytes() const { return context_.max_bytes; }
 
-  /// Fails at the argument.
+  /// Throws with the caret at the argument.
   [[noreturn]] void refuse(std::string_view name, const std::string& message) const;
 
  private:
   const Arg* find(std::string_view name) const;
-  const OpArg& declared(std::string_view name) const;
-  std::string label(const OpArg& spec) const;
+  const ArgumentInfo& declared(std::string_view name) const;
+  std::string label(const ArgumentInfo& spec) const;
+  /// The message points at `part`, a view into the value, or at all of the value.
   [[noreturn]] void refuse_value(const Arg& arg, const std::string& message,
-                                 std::size_t offset = 0) const;
-  Index checked_integer(const Arg& arg, const OpArg& spec, std::string_view expected) const;
+                                 std::string_view part = {}) const;
+  Index checked_integer(const Arg& arg, const ArgumentInfo& spec, std::string_view expected) const;
 
-  const OpArg& spec_of(const Arg& arg) const;
+  const ArgumentInfo& spec_of(const Arg& arg) const;
   void check_repeated() const;
   void check_groups() const;
   void check_nested() const;
 
   const Pipeline& pipeline_;
   const StepText& step_;
-  const OpInfo& op_;
+  const StepInfo& info_;
   const BindContext& context_;
 };
 

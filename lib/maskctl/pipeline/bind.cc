@@ -1,4 +1,4 @@
-// Steps looked up in the table and bound one after the other.
+// Looks up steps in the table and binds them one after the other.
 #include "maskctl/pipeline/bind.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace {
 
 [[noreturn]] void refuse_name(const Pipeline& pipeline, const StepText& step) {
   std::vector<std::string_view> names;
-  for (const OpInfo& op : ops()) names.push_back(op.name);
+  for (const StepInfo& info : step_infos()) names.push_back(info.name);
   fail_at(pipeline, step.position.begin,
           fmt::format("unknown step '{}'; {}", shown(step.name), hint(step.name, names)));
 }
@@ -20,10 +20,10 @@ Chain bind_steps(const Pipeline& pipeline, const std::vector<StepText>& steps,
   Chain chain;
   chain.reserve(steps.size());
   for (const StepText& step : steps) {
-    const OpInfo* op = find_op(step.name);
-    if (op == nullptr) refuse_name(pipeline, step);
-    StepArguments arguments(pipeline, step, *op, context);
-    chain.push_back(op->bind(arguments));
+    const StepInfo* info = find_step(step.name);
+    if (info == nullptr) refuse_name(pipeline, step);
+    StepArguments arguments(pipeline, step, *info, context);
+    chain.push_back(info->bind(arguments));
   }
   return chain;
 }

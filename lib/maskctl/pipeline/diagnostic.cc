@@ -1,4 +1,4 @@
-// The lines under an error message, made safe for a terminal.
+// Writes the lines under an error message so that they are safe for a terminal.
 #include "maskctl/pipeline/diagnostic.h"
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 namespace maskctl {
 namespace {
 
-constexpr std::size_t kShownPoints = 60;  // of a word repeated in a message
-constexpr std::size_t kSidePoints = 50;   // of the line on each side of a caret
-constexpr std::size_t kLongestWord = 64;  // that is compared with known names
+constexpr std::size_t kShownPoints = 60;  // code points of a word repeated in a message
+constexpr std::size_t kSidePoints = 50;   // code points of the line on each side of a caret
+constexpr std::size_t kLongestWord = 64;  // bytes of the longest word compared with known names
 
 /// Bytes of the valid UTF-8 code point at `at`; 0 when there is none.
 std::size_t code_point_bytes(std::string_view text, std::size_t at) {
@@ -35,7 +35,7 @@ std::size_t code_point_bytes(std::string_view text, std::size_t at) {
   return overlong || surrogate || too_large ? 0 : n;
 }
 
-/// C0, DEL, C1 (which some terminals obey), and the marks that reorder or break a line.
+/// True for C0, DEL, C1 (which some terminals obey), and the marks that reorder or break a line.
 bool is_control(std::string_view point) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(point[i]); };
   if (point.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
@@ -66,7 +66,7 @@ std::string joined(const Points& points, std::size_t begin, std::size_t end) {
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-/// The line that holds `position`: first and past-the-last byte.
+/// The line that contains `position`, as the range of its bytes.
 Range line_at(std::string_view text, std::size_t position) {
   const std::size_t before = text.substr(0, position).rfind('\n');
   const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
@@ -86,7 +86,7 @@ std::string display_of(std::string_view text, std::size_t position) {
   const Range line = line_at(text, position);
   const auto begin = static_cast<std::size_t>(line.begin);
   const auto end = static_cast<std::size_t>(line.end);
-  // Only a neighbourhood is decoded, so that an error in a huge line costs little.
+  // Only a neighbourhood is decoded, so that an error in a huge line is cheap.
   std::size_t first = position - begin > 4 * kSidePoints ? position - 4 * kSidePoints : begin;
   while (first > begin && continues(text[first])) --first;
   const Points left = code_points(text.substr(first, position - first));
@@ -110,7 +110,7 @@ PipelineError::PipelineError(const std::string& message, std::string_view text, 
       position_(position) {}
 
 std::string shown(std::string_view text) {
-  // Four bytes a code point at most, so the rest of a huge text is never looked at.
+  // A code point has at most four bytes, so the rest of a huge text need not be examined.
   const Points points = code_points(text.substr(0, 4 * kShownPoints + 4));
   if (points.size() <= kShownPoints) return joined(points, 0, points.size());
   return joined(points, 0, kShownPoints) + "...";
@@ -118,7 +118,7 @@ std::string shown(std::string_view text) {
 
 namespace {
 
-/// Optimal string alignment: insertions, deletions, changes, and swaps of neighbours.
+/// Optimal string alignment distance: insertions, deletions, changes, and swaps of neighbours.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
   std::iota(last.begin(), last.end(), std::size_t{0});

@@ -17,9 +17,9 @@ namespace maskctl {
 ///       causal | win dow
 ///                    ^
 ///
-/// Columns are UTF-8 code points. Of a text of several lines only the one in question is shown,
-/// after "line N: "; of a long line only the neighbourhood. Control characters and invalid UTF-8
-/// are shown as '?', so that a message never drives the terminal.
+/// Columns are UTF-8 code points. If the text has several lines, only the one in question is shown,
+/// after "line N: "; if the line is long, only the neighbourhood. Control characters and invalid
+/// UTF-8 are shown as '?', so that a message never drives the terminal.
 class PipelineError : public Error {
  public:
   /// `position` is a byte offset into `text`; text.size() is its end.
@@ -32,16 +32,16 @@ class PipelineError : public Error {
   Index position_;
 };
 
-/// Text safe to repeat in a message: control characters and invalid UTF-8 as '?', at most 60 code
-/// points, a longer one ending in "...".
+/// Text made safe to repeat in a message: control characters and invalid UTF-8 become '?'; at most
+/// 60 code points, with "..." at the end of a longer text.
 std::string shown(std::string_view text);
 
-/// The candidate nearest to a mistyped word by edits (a swap of neighbours is one), when at most
-/// two edits away and nearer than writing the word anew; the first of equals.
+/// The candidate nearest to a mistyped word by number of edits (a swap of neighbours is one), if it
+/// is at most two edits away and fewer than retyping the word; the first among equals.
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates);
 
-/// "did you mean 'causal'?", or without a near one "known: causal, window".
+/// "did you mean 'causal'?", or without a near candidate "known: causal, window".
 std::string hint(std::string_view word, std::span<const std::string_view> candidates);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// The table of MaskInfo's methods as steps, and their binding.
+// The table of MaskInfo's methods as steps, and how they are bound.
 #include "maskctl/pipeline/ejkernel_chain.h"
 
 #include <fmt/format.h>
@@ -15,17 +15,17 @@ namespace {
 
 constexpr Index kAny = -kMaxArgument;
 
-constexpr OpArg number(std::string_view name, std::string_view help, Index min, int group = 0,
-                       bool required = false) {
+constexpr ArgumentInfo number(std::string_view name, std::string_view help, Index min,
+                              int group = 0, bool required = false) {
   return {.name = name, .help = help, .required = required, .min = min, .group = group};
 }
-constexpr OpArg number_or_file(std::string_view name, std::string_view help) {
+constexpr ArgumentInfo number_or_file(std::string_view name, std::string_view help) {
   return {.name = name, .type = ArgType::kIntegerOrSource, .help = help, .min = kAny};
 }
-constexpr OpArg source(std::string_view name, std::string_view help, int group) {
+constexpr ArgumentInfo source(std::string_view name, std::string_view help, int group) {
   return {.name = name, .type = ArgType::kSource, .help = help, .required = true, .group = group};
 }
-constexpr OpArg bare(std::string_view help, int group) {
+constexpr ArgumentInfo bare(std::string_view help, int group) {
   return {.name = "SRC",
           .type = ArgType::kSource,
           .help = help,
@@ -33,19 +33,20 @@ constexpr OpArg bare(std::string_view help, int group) {
           .group = group,
           .positional = true};
 }
-constexpr OpArg choice(std::string_view name, std::string_view choices, std::string_view help) {
+constexpr ArgumentInfo choice(std::string_view name, std::string_view choices,
+                              std::string_view help) {
   return {.name = name, .type = ArgType::kChoice, .help = help, .choices = choices};
 }
 
 constexpr std::array kCausal = {number_or_file("offset", "one, or one per batch")};
 constexpr std::array kWindow = {
-    number("left", "keys before the own one", kAny, 1, true),
-    number("right", "keys after the own one", kAny, 1, true),
-    number("both", "the seed's int: left = right", kAny, 2, true),
+    number("left", "keys before the query's own", kAny, 1, true),
+    number("right", "keys after the query's own", kAny, 1, true),
+    number("both", "ejkernel's single int: left = right", kAny, 2, true),
     number("keys", "left = keys - 1, right = 0", 1, 3, true),
     number_or_file("offset", "one, or one per batch"),
     choice("mode", "decode|prefill|default", "cut the mask to what a decoder or prefill reads"),
-    number_or_file("index", "the query that is decoded, one or one per batch")};
+    number_or_file("index", "the query being decoded, one or one per batch")};
 constexpr std::array kChunk = {number("size", "tokens in a chunk", kAny, 0, true),
                                number("offset", "added to the queries", kAny)};
 constexpr std::array kTokens = {
@@ -57,25 +58,25 @@ constexpr std::array kTokens = {
     choice("update", "yes|no", "whether the segment ids become the types")};
 constexpr std::array kKvLengths = {
     bare("lengths [B]", 1),
-    OpArg{
+    ArgumentInfo{
         .name = "lens", .type = ArgType::kLengths, .help = "lengths", .required = true, .group = 2},
     number("q_len", "queries to keep of each batch", kAny),
     number("window", "keys to keep of each batch", kAny),
     number_or_file("end", "one past the last query kept")};
 
-constexpr std::array kOps = {
-    OpInfo{.name = "causal", .example = "causal:offset=0", .args = kCausal},
-    OpInfo{.name = "window", .example = "window:both=4,mode=decode,index=7", .args = kWindow},
-    OpInfo{.name = "chunk", .example = "chunk:size=128", .args = kChunk},
-    OpInfo{.name = "tokens", .example = "tokens:types.npy", .args = kTokens},
-    OpInfo{.name = "kv-lengths", .example = "kv-lengths:lens=5+8,q_len=1", .args = kKvLengths}};
+constexpr std::array kMethods = {
+    StepInfo{.name = "causal", .example = "causal:offset=0", .args = kCausal},
+    StepInfo{.name = "window", .example = "window:both=4,mode=decode,index=7", .args = kWindow},
+    StepInfo{.name = "chunk", .example = "chunk:size=128", .args = kChunk},
+    StepInfo{.name = "tokens", .example = "tokens:types.npy", .args = kTokens},
+    StepInfo{.name = "kv-lengths", .example = "kv-lengths:lens=5+8,q_len=1", .args = kKvLengths}};
 
-const OpInfo* find_method(std::string_view name) {
-  const auto found = std::ranges::find(kOps, name, &OpInfo::name);
-  return found == kOps.end() ? nullptr : &*found;
+const StepInfo* find_method(std::string_view name) {
+  const auto found = std::ranges::find(kMethods, name, &StepInfo::name);
+  return found == kMethods.end() ? nullptr : &*found;
 }
 
-/// Numbers of a text are one for all batches, also those of a file with one element without axes.
+/// A number in the text applies to all batches; so does a file with a single element without axes.
 PerBatch per_batch(const StepArguments& arguments, std::string_view name) {
   if (is_integer_text(arguments.text(name))) {
     return arguments.integer_or_array(name).array.as<Index>()[0];
@@ -138,7 +139,7 @@ EjkernelCall bind_one(const StepArguments& arguments, std::string_view name) {
 
 [[noreturn]] void refuse(const Pipeline& pipeline, const StepText& step) {
   std::vector<std::string_view> names;
-  for (const OpInfo& op : kOps) names.push_back(op.name);
+  for (const StepInfo& entry : kMethods) names.push_back(entry.name);
   const auto near = nearest(step.name, names);
   fail_at(pipeline, step.position.begin,
           fmt::format("MaskInfo has no method for '{}'; {}--semantics ejkernel knows causal, "
@@ -148,20 +149,20 @@ EjkernelCall bind_one(const StepArguments& arguments, std::string_view name) {
 
 }  // namespace
 
-std::span<const OpInfo> ejkernel_ops() { return kOps; }
+std::span<const StepInfo> ejkernel_step_infos() { return kMethods; }
 
-bool is_ejkernel_argument(std::string_view op, std::string_view argument) {
-  const OpInfo* own = find_op(op);
-  const OpInfo* method = find_method(op);
+bool is_ejkernel_argument(std::string_view entry, std::string_view argument) {
+  const StepInfo* own = find_step(entry);
+  const StepInfo* method = find_method(entry);
   if (!own || !method) return false;
-  return std::ranges::count(own->args, argument, &OpArg::name) == 0 &&
-         std::ranges::count(method->args, argument, &OpArg::name) > 0;
+  return std::ranges::count(own->args, argument, &ArgumentInfo::name) == 0 &&
+         std::ranges::count(method->args, argument, &ArgumentInfo::name) > 0;
 }
 
 std::vector<EjkernelCall> bind_ejkernel(const Pipeline& pipeline, const BindContext& context) {
   std::vector<EjkernelCall> calls;
   for (const StepText& step : pipeline.steps) {
-    const OpInfo* method = find_method(step.name);
+    const StepInfo* method = find_method(step.name);
     if (!method) refuse(pipeline, step);
     calls.push_back(bind_one({pipeline, step, *method, context}, method->name));
   }

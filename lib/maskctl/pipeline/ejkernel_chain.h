@@ -1,4 +1,4 @@
-// Pipelines read as calls of MaskInfo's methods: ejkernel's rules, oddities included.
+// Reads pipelines as calls of MaskInfo's methods: ejkernel's rules, oddities included.
 #pragma once
 
 #include <functional>
@@ -9,28 +9,29 @@
 #include "maskctl/mask/info/mask_info.h"
 #include "maskctl/pipeline/bind.h"
 #include "maskctl/pipeline/grammar.h"
-#include "maskctl/pipeline/ops.h"
+#include "maskctl/pipeline/step_infos.h"
 
 namespace maskctl {
 
 /// One method with its arguments bound.
 using EjkernelCall = std::function<MaskInfo(MaskInfo& info)>;
 
-/// What the steps of these names do instead of what ops.h says (an argument that is not named here
-/// has no counterpart, such as align=: the seed's diagonal is always top-left):
+/// What the steps with these names do instead of what step_infos.h says. An argument that is not
+/// listed has no counterpart; for example there is no align=, because ejkernel's diagonal is always
+/// top-left.
 ///   causal:offset=N or FILE           apply_causal(offset)
 ///   window:both=W or keys=W or left=,right=; offset=N or FILE; mode=decode|prefill|default;
-///          index=N or FILE            apply_sliding_window; both= is the seed's int, keys=W the
+///          index=N or FILE            apply_sliding_window; both= is ejkernel's int, keys=W the
 ///                                     pair (W - 1, 0)
 ///   chunk:size=,offset=               apply_chunked: causal inside a chunk
 ///   tokens:SRC or q=,kv=; combine=, zero=, update=yes|no    apply_token_type_ids
 ///   kv-lengths:SRC or lens=; q_len=, window=, end=          apply_kv_lengths
 /// Their bind functions are null.
-std::span<const OpInfo> ejkernel_ops();
-/// Arguments of the table above that ops.h does not have.
-bool is_ejkernel_argument(std::string_view op, std::string_view argument);
+std::span<const StepInfo> ejkernel_step_infos();
+/// True for arguments of the table above that step_infos.h does not have.
+bool is_ejkernel_argument(std::string_view entry, std::string_view argument);
 
-/// Reads all arguments, applies nothing. Throws PipelineError with the caret at a step without a
+/// Reads all arguments and applies nothing. Throws PipelineError with the caret at a step without a
 /// method, and as bind() does.
 std::vector<EjkernelCall> bind_ejkernel(const Pipeline& pipeline, const BindContext& context);
 /// The steps of all texts (see load_chain) as calls, one after the other. What a method throws is a

@@ -23,7 +23,7 @@ constexpr std::array kInfos = std::to_array<ExpectationInfo>({
     {"row-safe:block=N", "each row has a key in the first block that a kernel computes for it"},
     {"density:MIN..MAX", "the share of open cells, as 0.25 or 25%"},
     {"subset-of:SRC", "no cell is open that is closed in SRC"},
-    {"equals:PIPELINE", "the mask is what the steps make of an all-open one"},
+    {"equals:PIPELINE", "the mask equals the steps applied to an all-open mask"},
 });
 
 struct Split {
@@ -41,8 +41,8 @@ Split split(std::string_view text) {
   throw Error(Errc::kInvalidArgument, fmt::format("expectation {}: {}", shown(text), why));
 }
 
-/// What follows the name, as it stands; quotes around all of it are the shell's habit of pipelines
-/// and are taken off as in one.
+/// The text after the name, unchanged; quotes around the whole of it, a habit from the shell, are
+/// removed as in a pipeline.
 std::string whole_argument(const std::string& text, std::string_view rest) {
   if (!rest.starts_with('"') && !rest.starts_with('\'')) return std::string(rest);
   const Pipeline parsed = parse(text, "expectation");
@@ -56,7 +56,7 @@ std::string whole_argument(const std::string& text, std::string_view rest) {
 expect::Rule parse_block_aligned(std::string_view text, std::string_view rest) {
   const auto size = block_size_from(rest);
   if (!size) refuse(text, "expected block-aligned:N or block-aligned:QxK");
-  return expect::BlockAligned{{size->first, size->second}};
+  return expect::BlockAligned{*size};
 }
 
 expect::Rule parse_row_safe(std::string_view text, std::string_view rest) {
@@ -64,7 +64,7 @@ expect::Rule parse_row_safe(std::string_view text, std::string_view rest) {
   const auto size =
       rest.starts_with(kKey) ? block_size_from(rest.substr(kKey.size())) : std::nullopt;
   if (!size) refuse(text, "expected row-safe:block=N or row-safe:block=QxK");
-  return expect::RowSafe{{size->first, size->second}};
+  return expect::RowSafe{*size};
 }
 
 /// "0.25" or "25%"; nothing for an empty text.
@@ -90,7 +90,7 @@ expect::Rule parse_density(std::string_view text, std::string_view rest) {
   return out;
 }
 
-/// The arguments of no-leak: one SRC, two sides, or another form of documents.
+/// Parses the arguments of no-leak: one SRC, two sides, or another form of documents.
 expect::Rule parse_no_leak(const std::string& text, bool has_rest,
                            const ExpectationContext& context) {
   if (!has_rest) {
@@ -162,9 +162,9 @@ expect::Rule parse_rule(const std::string& text, const ExpectationContext& conte
     const std::string pipeline = whole_argument(text, rest);
     return expect::Equals{load_chain(std::span(&pipeline, 1), context.bind)};
   }
-  const OpInfo* op = find_op(name);
-  if (op && op->kind == OpKind::kAnd) return parse_step(text, context);
-  if (op) {
+  const StepInfo* info = find_step(name);
+  if (info && info->kind == StepKind::kAnd) return parse_step(text, context);
+  if (info) {
     refuse(text,
            fmt::format("{} opens cells or has a rule of its own; write equals:PIPELINE", name));
   }

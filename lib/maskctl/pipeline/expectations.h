@@ -15,7 +15,7 @@ namespace maskctl {
 struct ExpectationContext {
   BindContext bind;
   std::int32_t pad_id = -1;
-  /// Of `no-leak` without a SOURCE.
+  /// The documents for `no-leak` without a SOURCE.
   std::optional<DocumentSource> documents;
 };
 
@@ -27,8 +27,8 @@ struct ExpectationContext {
 ///   subset-of:SOURCE
 ///   equals:PIPELINE or equals:@FILE
 ///   any step that closes cells, with its arguments: causal:align=bottom-right, window:keys=N, ...
-/// Throws Error(kInvalidArgument) naming the nearest known one, PipelineError for arguments, and
-/// what reading SOURCEs throws.
+/// Throws Error(kInvalidArgument) suggesting the nearest known name, PipelineError for arguments,
+/// and whatever reading a SOURCE throws.
 Expectation parse_expectation(const std::string& text, const ExpectationContext& context);
 
 struct ExpectationInfo {

@@ -1,4 +1,4 @@
-// One step and a size to a mask, and segment ids.
+// Makes a mask from one step and a size, and makes segment ids.
 #include "maskctl/pipeline/generate.h"
 
 #include <fmt/format.h>
@@ -18,68 +18,69 @@ namespace {
 constexpr std::string_view kPrefix = "gen:";
 constexpr int kMaxNesting = 16;  // a generator may name another as its SOURCE
 
-constexpr OpArg size_arg(std::string_view name, std::string_view help) {
+constexpr ArgumentInfo size_arg(std::string_view name, std::string_view help) {
   return {.name = name, .type = ArgType::kInteger, .help = help, .min = 1};
 }
 constexpr std::array kSize = {size_arg("n", "queries and keys"), size_arg("b", "batches"),
                               size_arg("h", "heads"), size_arg("q", "queries"),
                               size_arg("k", "keys")};
 
-constexpr OpInfo kSizeOp{.name = "the size", .args = kSize};
+constexpr StepInfo kSizeOp{.name = "the size", .args = kSize};
 
 constexpr std::array kSegmentArgs = {
-    OpArg{.name = "docs",
-          .type = ArgType::kInteger,
-          .help = "number of documents",
-          .required = true,
-          .min = 1,
-          .group = 1},
-    OpArg{.name = "lens",
-          .type = ArgType::kLengths,
-          .help = "document lengths",
-          .required = true,
-          .group = 2},
+    ArgumentInfo{.name = "docs",
+                 .type = ArgType::kInteger,
+                 .help = "number of documents",
+                 .required = true,
+                 .min = 1,
+                 .group = 1},
+    ArgumentInfo{.name = "lens",
+                 .type = ArgType::kLengths,
+                 .help = "document lengths",
+                 .required = true,
+                 .group = 2},
     size_arg("n", "tokens, padding included"),
     size_arg("b", "batches"),
-    OpArg{.name = "pad", .type = ArgType::kInteger, .help = "tokens of padding at the end"},
-    OpArg{.name = "seed", .type = ArgType::kSeed, .help = "seed of the threefry stream"},
-    OpArg{.name = "interleave",
-          .type = ArgType::kChoice,
-          .help = "draw the document of each token",
-          .choices = "token"}};
+    ArgumentInfo{.name = "pad", .type = ArgType::kInteger, .help = "tokens of padding at the end"},
+    ArgumentInfo{.name = "seed", .type = ArgType::kSeed, .help = "seed of the threefry stream"},
+    ArgumentInfo{.name = "interleave",
+                 .type = ArgType::kChoice,
+                 .help = "draw the document of each token",
+                 .choices = "token"}};
 constexpr std::array kGenerators = {
-    OpInfo{.name = "full",
-           .kind = OpKind::kOwn,
-           .meaning = "every cell open",
-           .formula = "true",
-           .example = "full:n=8",
-           .args = kSize},
-    OpInfo{.name = "empty",
-           .kind = OpKind::kOwn,
-           .meaning = "every cell closed",
-           .formula = "false",
-           .example = "empty:n=8",
-           .args = kSize},
-    OpInfo{.name = "segments",
-           .kind = OpKind::kOwn,
-           .meaning = "segment ids 1, 2, ... of random or given documents, as int32 [b, n]",
-           .formula = "id[token]; padding -1",
-           .example = "segments:n=1024,docs=4",
-           .args = kSegmentArgs}};
-constexpr const OpInfo& kFull = kGenerators[0];
-constexpr const OpInfo& kSegments = kGenerators[2];
+    StepInfo{.name = "full",
+             .kind = StepKind::kOwn,
+             .meaning = "every cell open",
+             .formula = "true",
+             .example = "full:n=8",
+             .args = kSize},
+    StepInfo{.name = "empty",
+             .kind = StepKind::kOwn,
+             .meaning = "every cell closed",
+             .formula = "false",
+             .example = "empty:n=8",
+             .args = kSize},
+    StepInfo{.name = "segments",
+             .kind = StepKind::kOwn,
+             .meaning = "segment ids 1, 2, ... of random or given documents, as int32 [b, n]",
+             .formula = "id[token]; padding -1",
+             .example = "segments:n=1024,docs=4",
+             .args = kSegmentArgs}};
+constexpr const StepInfo& kFull = kGenerators[0];
+constexpr const StepInfo& kSegments = kGenerators[2];
 
 struct Size {
   std::optional<Index> n, b, h, q, k;
 };
 
-bool owns(const OpInfo& op, std::string_view key) {
-  return std::any_of(op.args.begin(), op.args.end(),
-                     [&](const OpArg& arg) { return !arg.positional && arg.name == key; });
+bool owns(const StepInfo& info, std::string_view key) {
+  return std::any_of(info.args.begin(), info.args.end(),
+                     [&](const ArgumentInfo& arg) { return !arg.positional && arg.name == key; });
 }
 
 bool is_size_key(std::string_view key) {
-  return std::any_of(kSize.begin(), kSize.end(), [&](const OpArg& arg) { return arg.name == key; });
+  return std::any_of(kSize.begin(), kSize.end(),
+                     [&](const ArgumentInfo& arg) { return arg.name == key; });
 }
 
 Size read_size(const StepArguments& arguments) {
@@ -92,13 +93,13 @@ Size read_size(const StepArguments& arguments) {
   return {read("n"), read("b"), read("h"), read("q"), read("k")};
 }
 
-/// Takes the size arguments off the step, but for keys that the step has itself.
-Size take_size(const Pipeline& pipeline, StepText& step, const OpInfo& op,
+/// Takes the size arguments off the step, except for keys that the step itself has.
+Size take_size(const Pipeline& pipeline, StepText& step, const StepInfo& info,
                const BindContext& context) {
   StepText taken{.name = step.name, .position = step.position};
   std::vector<Arg> kept;
   for (Arg& arg : step.args) {
-    (is_size_key(arg.key) && !owns(op, arg.key) ? taken.args : kept).push_back(std::move(arg));
+    (is_size_key(arg.key) && !owns(info, arg.key) ? taken.args : kept).push_back(std::move(arg));
   }
   step.args = std::move(kept);
   return read_size({pipeline, taken, kSizeOp, context});
@@ -108,7 +109,7 @@ Index last_extent(const NamedArray& ids) {
   return ids.array.rank() == 0 ? 0 : ids.array.extent(ids.array.rank() - 1);
 }
 
-/// What the arguments of doc say about the size when none is given.
+/// Infers the size from the arguments of doc when none is given.
 void infer_size(const Step& step, Size& size) {
   if (const auto* lengths = std::get_if<step::DocumentLengths>(&step.rule)) {
     if (!size.n && !size.q && !size.k) {
@@ -122,11 +123,12 @@ void infer_size(const Step& step, Size& size) {
   }
 }
 
-/// "n=, or q= and k=", less the keys of the step.
-std::string size_keys(const OpInfo& op) {
-  if (op.bind != nullptr && owns(op, "n"))
-    return "q= and k= (n= belongs to " + std::string(op.name) + ")";
-  if (op.bind != nullptr && owns(op, "q")) return "n= (q= belongs to " + std::string(op.name) + ")";
+/// "n=, or q= and k=", without the keys that the step itself has.
+std::string size_keys(const StepInfo& info) {
+  if (info.bind != nullptr && owns(info, "n"))
+    return "q= and k= (n= belongs to " + std::string(info.name) + ")";
+  if (info.bind != nullptr && owns(info, "q"))
+    return "n= (q= belongs to " + std::string(info.name) + ")";
   return "n=, or q= and k=";
 }
 
@@ -136,13 +138,13 @@ Mask uniform_mask(const Size& size, Index queries, Index keys, bool open) {
                     [&](Index, Index) { return plane; });
 }
 
-/// Checks that batches x heads planes can be listed and cells counted before anything is made.
-Mask start_mask(const Pipeline& pipeline, const OpInfo& op, const Size& size, bool open,
+/// Checks, before anything is made, that the planes can be listed and the cells counted.
+Mask start_mask(const Pipeline& pipeline, const StepInfo& info, const Size& size, bool open,
                 const BindContext& context) {
   const auto queries = size.n ? size.n : size.q, keys = size.n ? size.n : size.k;
   const Index at = pipeline.steps.front().position.begin;
   if (!queries || !keys) {
-    fail_at(pipeline, at, fmt::format("{} needs a size: {}", op.name, size_keys(op)));
+    fail_at(pipeline, at, fmt::format("{} needs a size: {}", info.name, size_keys(info)));
   }
   const Index extents[] = {size.b.value_or(1), size.h.value_or(1), *queries, *keys};
   const auto planes = checked_mul(extents[0], extents[1]);
@@ -155,28 +157,29 @@ Mask start_mask(const Pipeline& pipeline, const OpInfo& op, const Size& size, bo
   return uniform_mask(size, *queries, *keys, open);
 }
 
-/// Steps that open cells, or add another mask, start from nothing.
-bool starts_open(const OpInfo& op, const Step& step) {
+/// False for steps that open cells or add another mask: they start from an empty mask.
+bool starts_open(const StepInfo& info, const Step& step) {
   if (const auto* tokens = std::get_if<step::Tokens>(&step.rule)) {
     return tokens->join != step::Tokens::Join::kUnion;
   }
-  return op.kind != OpKind::kOr && op.name != "xor";
+  return info.kind != StepKind::kOr && info.name != "xor";
 }
 
-/// `tokens` per batch: n=, or the sum of the lengths and the padding.
+/// Tokens per batch: n=, or the sum of the lengths and the padding.
 Index segment_tokens(const StepArguments& arguments, const std::vector<Index>& lengths) {
   const Index pad = arguments.integer("pad");
   if (arguments.has("docs")) {
     if (!arguments.has("n")) arguments.refuse("docs", "segments with docs= needs n= too");
     const Index n = arguments.integer("n"), docs = arguments.integer("docs");
     if (docs > n - pad) {
-      arguments.refuse("docs", fmt::format("docs={} of segments: {} tokens less {} of padding hold "
-                                           "at most {}",
-                                           docs, n, pad, std::max<Index>(n - pad, 0)));
+      arguments.refuse("docs",
+                       fmt::format("docs={} of segments: {} tokens minus {} of padding hold "
+                                   "at most {}",
+                                   docs, n, pad, std::max<Index>(n - pad, 0)));
     }
     return n;
   }
-  // At most 2^19 lengths fit into a text, each below 2^31: the sum cannot overflow.
+  // A text has room for at most 2^19 lengths, each below 2^31, so the sum cannot overflow.
   const Index sum = std::accumulate(lengths.begin(), lengths.end(), pad);
   if (arguments.has("n") && arguments.integer("n") != sum) {
     arguments.refuse("n", fmt::format("n={} of segments: lens= and pad= add up to {}",
@@ -219,19 +222,19 @@ Tensor segments(const StepArguments& arguments, const BindContext& context) {
   return ids;
 }
 
-const OpInfo& find_generator(const Pipeline& pipeline, const StepText& step) {
+const StepInfo& find_generator(const Pipeline& pipeline, const StepText& step) {
   std::vector<std::string_view> names;
-  for (const std::span<const OpInfo> table : {generators(), ops()}) {
-    for (const OpInfo& op : table) {
-      if (op.name == step.name) return op;
-      names.push_back(op.name);
+  for (const std::span<const StepInfo> table : {generators(), step_infos()}) {
+    for (const StepInfo& info : table) {
+      if (info.name == step.name) return info;
+      names.push_back(info.name);
     }
   }
   fail_at(pipeline, step.position.begin,
           fmt::format("unknown step '{}'; {}", shown(step.name), hint(step.name, names)));
 }
 
-/// Each level of "gen:" inside "gen:" is a call inside a call.
+/// Limits "gen:" inside "gen:", because each level is a nested call.
 void check_nesting(const Pipeline& pipeline) {
   int depth = 0;
   for (std::size_t at = 0; (at = pipeline.text.find(kPrefix, at)) != std::string::npos; ++at) {
@@ -244,7 +247,7 @@ void check_nesting(const Pipeline& pipeline) {
 
 }  // namespace
 
-std::span<const OpInfo> generators() { return kGenerators; }
+std::span<const StepInfo> generators() { return kGenerators; }
 
 bool is_generator(std::string_view source) { return source.starts_with(kPrefix); }
 
@@ -257,18 +260,18 @@ Generated generate(std::string_view text, const BindContext& context) {
             "one step makes a mask; give further steps by -t");
   }
   StepText& step = pipeline.steps.front();
-  const OpInfo& op = find_generator(pipeline, step);
-  if (&op == &kSegments) return segments({pipeline, step, op, context}, context);
+  const StepInfo& info = find_generator(pipeline, step);
+  if (&info == &kSegments) return segments({pipeline, step, info, context}, context);
 
-  if (op.bind == nullptr) {
-    const Size size = read_size({pipeline, step, op, context});
-    return start_mask(pipeline, op, size, &op == &kFull, context);
+  if (info.bind == nullptr) {
+    const Size size = read_size({pipeline, step, info, context});
+    return start_mask(pipeline, info, size, &info == &kFull, context);
   }
-  Size size = take_size(pipeline, step, op, context);
-  StepArguments arguments(pipeline, step, op, context);
-  const Step bound = op.bind(arguments);
+  Size size = take_size(pipeline, step, info, context);
+  StepArguments arguments(pipeline, step, info, context);
+  const Step bound = info.bind(arguments);
   infer_size(bound, size);
-  return apply(start_mask(pipeline, op, size, starts_open(op, bound), context), bound);
+  return apply(start_mask(pipeline, info, size, starts_open(info, bound), context), bound);
 }
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// Masks and segment ids made from one step and a size.
+// Makes masks and segment ids from one step and a size.
 #pragma once
 
 #include <span>
@@ -8,33 +8,35 @@
 
 #include "maskctl/mask/mask.h"
 #include "maskctl/pipeline/bind.h"
-#include "maskctl/pipeline/ops.h"
+#include "maskctl/pipeline/step_infos.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {
 
-/// Segment ids come as a Tensor, all else as a Mask.
+/// Segment ids are a Tensor, everything else is a Mask.
 using Generated = std::variant<Mask, Tensor>;
 
 /// Makes what "STEP" says; a leading "gen:" is skipped. STEP is one of
-///   - a step of ops.h with its own arguments and a size: n= (queries and keys), or q= and k=; b=
-///     and h= default to 1. A key that the step has itself (n of prefix and sinks, q of doc) keeps
-///     the step's meaning, so the size must come by the other keys. doc takes its size from its ids
-///     when none is given. Steps that close cells start from a full mask, steps that open cells
+///   - a step of step_infos.h with its own arguments and a size: n= (queries and keys), or q= and
+///   k=; b=
+///     and h= default to 1. A key that the step itself has (n of prefix and sinks, q of doc) keeps
+///     that meaning, so the size must use the other keys. doc takes its size from its ids if none
+///     is given. Steps that close cells start from a full mask, steps that open cells
 ///     (also tokens by union, and xor) from an empty one.
 ///   - full, empty: only a size.
 ///   - segments:n=,docs=,seed=,b=,pad=,interleave=token: int32 ids [b, n] numbered 1 .. docs.
-///     Document borders are a drawn set of distinct places, uniform to within n / 2^32 (Floyd's
+///     Document borders are a random set of distinct places, uniform to within n / 2^32 (Floyd's
 ///     sampling on the threefry stream of the seed; each batch has its own); interleave=token draws
 ///     the document of each token instead. The last `pad` tokens have id -1.
 ///   - segments:lens=3+5,pad=2,b=: documents of these lengths, then padding.
 /// Throws PipelineError for text, Error(kLimit) for ids above context.max_bytes.
 Generated generate(std::string_view text, const BindContext& context);
 
-/// What generate() makes besides the steps of ops(): full, empty, segments. Their `bind` is null.
-std::span<const OpInfo> generators();
+/// What generate() makes in addition to the steps of step_infos(): full, empty, segments. Their
+/// `bind` is null.
+std::span<const StepInfo> generators();
 
-/// A SOURCE that generate() makes: it starts with "gen:".
+/// True for a SOURCE that generate() makes: it starts with "gen:".
 bool is_generator(std::string_view source);
 
 }  // namespace maskctl

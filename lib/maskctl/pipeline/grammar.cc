@@ -41,7 +41,7 @@ class Parser {
   bool at_end() const { return at_ >= text_.size(); }
   char peek() const { return at_end() ? '\0' : text_[at_]; }
 
-  /// The code point here, as a message repeats it.
+  /// The code point at the position, as shown in messages.
   std::string got() const {
     if (at_end()) return "end";
     std::size_t end = at_ + 1;
@@ -49,7 +49,8 @@ class Parser {
     return fmt::format("'{}'", shown(text_.substr(at_, end - at_)));
   }
 
-  /// At the end the caret stands right after what was last read, not after blanks and comments.
+  /// At the end of the text, the caret is put right after the last token, not after blanks and
+  /// comments.
   [[noreturn]] void expect(const std::string& what) const {
     fail(at_end() ? token_end_ : at_, fmt::format("expected {}, got {}", what, got()));
   }
@@ -115,7 +116,7 @@ class Parser {
     take('{');
     out.has_nested = true;
     skip_blanks();
-    // Documents alone, without a step inside them, are a mask; heads and batches are not.
+    // Documents alone, without a step inside, already are a mask; heads and batches are not.
     if (out.name == "within" && take('}')) return;
     out.nested = chain(depth + 1);
     if (!take('}')) expected(out.nested.back(), "'}'");
@@ -207,7 +208,7 @@ bool needs_quotes(std::string_view value) {
   return false;
 }
 
-/// A value with both kinds of quotes becomes neighbours: "it's"'"'.
+/// Quotes a value; one with both kinds of quotes becomes adjacent parts: "it's"'"'.
 std::string quote(std::string_view value) {
   std::string out;
   do {

@@ -10,14 +10,14 @@
 
 namespace maskctl {
 
-/// One argument of a step. `key` is empty for a bare value; quotes are taken off `value`.
+/// One argument of a step. `key` is empty for a bare value; `value` is without quotes.
 struct Arg {
   std::string key;
   std::string value;
   Range position;         // bytes of the text: key, '=' and value
   Index value_begin = 0;  // where the value starts
 
-  /// Positions do not count.
+  /// Ignores positions.
   friend bool operator==(const Arg& a, const Arg& b) {
     return a.key == b.key && a.value == b.value;
   }
@@ -47,7 +47,7 @@ struct Pipeline {
 };
 
 inline constexpr Index kMaxPipelineBytes = Index{1} << 20;
-inline constexpr Index kMaxPipelineSteps = 10000;  // nested ones included
+inline constexpr Index kMaxPipelineSteps = 10000;  // including nested ones
 inline constexpr int kMaxPipelineDepth = 16;
 
 ///     PIPELINE = STEP { "|" STEP }
@@ -56,11 +56,10 @@ inline constexpr int kMaxPipelineDepth = 16;
 ///     VALUE    = bare | quoted { quoted }      quoted: '...' or "...", no escapes; neighbours join
 ///     NAME     = letter { letter | digit | "-" | "_" }
 ///
-/// A bare value holds no blank, ',', '|', '{', '}' or '=', and does not start with a quote or '#'.
-/// Blanks and line ends may stand around "|", "{", "}" and ",", and after ":". '#' that is not
-/// inside a value starts a comment that ends with the line. Which steps and arguments exist is for
-/// bind().
-/// Throws PipelineError; among other things for an empty text, and past the limits above.
+/// A bare value has no blank, ',', '|', '{', '}' or '=', and does not start with a quote or '#'.
+/// Blanks and line ends are allowed around "|", "{", "}" and ",", and after ":". A '#' that is not
+/// inside a value starts a comment to the end of the line. bind() checks which steps and arguments
+/// exist. Throws PipelineError, also for an empty text and beyond the limits above.
 Pipeline parse(std::string_view text, std::string_view subject = "pipeline");
 
 /// Canonical text: " | " between steps, ',' between arguments, quotes only where needed.

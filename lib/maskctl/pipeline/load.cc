@@ -16,7 +16,7 @@ struct Close {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-/// Reads one byte more than allowed, so that an endless file ends here too.
+/// Reads at most one byte more than allowed, so that even an endless file ends here.
 std::string read_text(const std::string& path) {
   const auto refuse = [&](int code) {
     throw Error(Errc::kIo,

@@ -32,7 +32,7 @@ std::vector<std::byte> encode(const Raster& raster) {
   return png_bytes({raster.width, raster.height, palette, raster.pixels});
 }
 
-/// Rectangles where they are few, else a PNG, which is smaller then.
+/// Draws rectangles if they are few, else a PNG, which is smaller then.
 std::string html_cells(const InkGrid& grid, Palette palette) {
   if (grid.inks.empty()) return "";
   const std::vector<InkRect> rects = grid_rects(grid);

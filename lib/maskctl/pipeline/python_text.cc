@@ -74,7 +74,7 @@ class Parser {
   }
   bool ends() { return peek() == '\0' || peek() == '\n' || peek() == ';'; }
 
-  /// "name = value", "a=1, b=2", an expression, or a function of one expression.
+  /// Reads "name = value", "a=1, b=2", an expression, or a function of one expression.
   void statement(PythonText& out) {
     if (word_ahead() == "def") return function(out);
     if (word_ahead() == "return") at_ += 6;
@@ -87,29 +87,29 @@ class Parser {
       if (!take(",")) break;
     }
     if (!ends()) fail(at_, "expected ',' or the end");
-    // Q_LEN, KV_LEN = a, b: sizes, which stay names.
+    // Q_LEN, KV_LEN = a, b assigns sizes, which stay names.
     if (!call.named.empty() && !call.items.empty() &&
         call.items.back().position > call.named.front().second.position) {
       return;
     }
     const bool read = out.last.kind != Kind::kCall || !out.last.text.empty();
     if (call.named.size() == 1 && call.items.empty()) {
-      // As Python does: by the values that names have here.
+      // As in Python, names have their values at this point.
       out.names[call.named.front().first] = resolved(out, call.named.front().second);
-      if (read) return;  // after what it belongs to
+      if (read) return;  // it follows what it belongs to
     }
     const bool alone = call.items.size() == 1 && call.named.empty();
     if (alone) {
       out.last = call.items.front();
     } else if (out.last.kind == Kind::kCall && out.last.text.empty() && call.items.empty()) {
-      // Lines of "key = value" are arguments together.
+      // Lines of "key = value" are collected as arguments.
       for (auto& entry : call.named) out.last.named.push_back(std::move(entry));
     } else {
       out.last = std::move(call);
     }
   }
 
-  /// def name(a, b): return expression
+  /// Reads def name(a, b): return expression
   void function(PythonText& out) {
     at_ += 3;
     const std::string name(word_ahead());
@@ -126,10 +126,10 @@ class Parser {
     out.last = out.names[name];
   }
 
-  /// `name=value` or a value into a call.
+  /// Reads `name=value` or a value into a call.
   void argument(Python& call) {
     if (take("**") || take("*")) {
-      // Arguments that are given elsewhere, but for those of `elsewhere | dict(a=1)`.
+      // Ignores arguments that are given elsewhere, except those of `elsewhere | dict(a=1)`.
       const Python given = expression();
       const bool joined =
           given.kind == Kind::kOperator && given.text == "|" && given.items.back().text == "dict";
@@ -159,7 +159,7 @@ class Parser {
   Python expression() { return binary(0); }
 
   Python binary(std::size_t level) {
-    // From the loosest to the tightest.
+    // From the lowest precedence to the highest.
     static const std::array<std::vector<std::string_view>, 7> kSigns = {
         std::vector<std::string_view>{"==", "!=", "<=", ">=", "<", ">"},
         {"|"},
@@ -254,7 +254,7 @@ class Parser {
     }
   }
 
-  /// The parts between brackets; the opening one stands here.
+  /// Reads the parts between brackets, starting at the opening one.
   template <typename F>
   void list(std::string_view closing, F&& part) {
     level_up();
@@ -294,7 +294,7 @@ class Parser {
       out.text = word;
       return out;
     }
-    if (at_ < text_.size() && text_[at_] == '.') {  // a number that is no whole one
+    if (at_ < text_.size() && text_[at_] == '.') {  // not a whole number
       const auto begin = static_cast<std::size_t>(out.position);
       while (at_ < text_.size() && (is_digit(text_[at_]) || text_[at_] == '.')) ++at_;
       out.text = text_.substr(begin, at_ - begin);
@@ -307,7 +307,7 @@ class Parser {
     return out;
   }
 
-  /// A value in parentheses, or a tuple or list.
+  /// Reads a value in parentheses, or a tuple or list.
   Python bracket(std::string_view closing) {
     Python out;
     out.kind = Kind::kList;
@@ -327,7 +327,7 @@ class Parser {
     out.kind = Kind::kString;
     out.position = static_cast<Index>(at_);
     const std::size_t end = text_.find(quote, at_ + 1);
-    if (end == text_.npos) fail(at_, "the string has no end");
+    if (end == text_.npos) fail(at_, "the string is not closed");
     out.text = text_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 1;
     return out;
@@ -340,7 +340,7 @@ class Parser {
   int brackets_ = 0;
 };
 
-/// The result of an arithmetic sign; nothing where there is none, or it leaves 32 bits.
+/// The result of an arithmetic sign; nothing for other signs, and for results beyond 32 bits.
 std::optional<Index> arithmetic(std::string_view sign, Index a, Index b) {
   std::optional<Index> out;
   if (sign == "+") out = a + b;
@@ -362,7 +362,7 @@ PythonText parse_python(std::string_view text, std::string_view subject) {
 
 namespace {
 
-constexpr int kMostNames = 64;  // that stand for each other in turn
+constexpr int kMostNames = 64;  // the longest chain of names that stand for each other
 Python resolved_in(const PythonText& text, const Python& value, int depth);
 std::optional<std::vector<Index>> numbers_at(const PythonText& text, const Python& value,
                                              int depth);

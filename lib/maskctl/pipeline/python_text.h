@@ -1,5 +1,6 @@
-// The part of Python in which calls of libraries are written: names, numbers, lists, calls,
-// operators, assignments and functions of one expression. Nothing is run. Private to the pipeline.
+// Reads the part of Python in which library calls are written: names, numbers, lists, calls,
+// operators, assignments and functions of one expression. Nothing is executed. Private to the
+// pipeline.
 #pragma once
 
 #include <map>
@@ -17,7 +18,7 @@ namespace maskctl {
 struct Python {
   enum class Kind {
     kNumber,     // number
-    kWord,       // text: a dotted name, True, False, None, or "..." (left out)
+    kWord,       // text: a dotted name, True, False, None, or "..." (ellipsis)
     kString,     // text
     kList,       // (a, b) or [a, b]
     kCall,       // text: dotted name, methods joined: "A.from_seqlens.make_causal"
@@ -29,16 +30,16 @@ struct Python {
   Index number = 0;
   std::vector<Python> items;
   std::vector<std::pair<std::string, Python>> named;  // keyword arguments of a call
-  std::vector<Python> methods;  // of a call: each call of the chain alone, the first one first
-  Index position = 0;           // in the text
+  std::vector<Python> methods;  // for a call: each call of its chain separately, in order
+  Index position = 0;           // byte in the text
 
   bool is_word(std::string_view word) const { return kind == Kind::kWord && text == word; }
 };
 
-/// Lines of Python read once. A name that an earlier line assigned stands for its value.
+/// Parsed lines of Python. A name that an earlier line assigned stands for its value.
 struct PythonText {
   std::map<std::string, Python> names;
-  /// The last expression, or a call without a name that holds the last `a=1, b=2`.
+  /// The last expression; or, after lines of `a=1, b=2`, a call without a name that holds them.
   Python last = empty_call();
 
  private:
@@ -52,11 +53,12 @@ struct PythonText {
 /// Throws PipelineError "SUBJECT: ..." with the caret. At most 64 KiB and 64 levels.
 PythonText parse_python(std::string_view text, std::string_view subject);
 
-/// The value behind names; arithmetic of numbers is done.
+/// The value with names replaced by their values, and arithmetic of numbers evaluated.
 Python resolved(const PythonText& text, const Python& value);
 /// A whole number; nothing for other values.
 std::optional<Index> number_in(const PythonText& text, const Python& value);
-/// The numbers of a list, also as torch.tensor([...]), np.array([...]).to(...); nothing otherwise.
+/// The numbers of a list, also inside torch.tensor([...]), np.array([...]).to(...); nothing
+/// otherwise.
 std::optional<std::vector<Index>> numbers_in(const PythonText& text, const Python& value);
 
 }  // namespace maskctl

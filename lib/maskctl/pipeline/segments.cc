@@ -1,4 +1,4 @@
-// Document layouts drawn from the threefry stream.
+// Draws document layouts from the threefry stream.
 #include "maskctl/pipeline/segments.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace maskctl {
 namespace {
 
-/// A number in 0 .. n - 1 by multiplication: each gets floor or ceil of 2^32 / n words, so the
-/// chances differ by at most n / 2^32 of themselves (1 in 4096 for a million tokens). One word a
+/// A number in 0 .. n - 1 by multiplication: each gets floor or ceil of 2^32 / n words, so chances
+/// differ by a fraction of at most n / 2^32 (1 in 4096 for a million tokens). Using one word per
 /// draw keeps every draw at a known place of the stream.
 Index below(Index n, std::uint32_t word) {
   return static_cast<Index>((static_cast<std::uint64_t>(n) * word) >> 32);

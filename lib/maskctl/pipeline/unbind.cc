@@ -1,4 +1,4 @@
-// Bound steps back to text.
+// Writes bound steps as text.
 #include <fmt/format.h>
 
 #include "maskctl/pipeline/bind.h"
@@ -35,7 +35,7 @@ class Writer {
     }
     return arg(key, text);
   }
-  /// Lengths made in the program carry no text: they are spelled out.
+  /// Lengths made by the program have no text, so they are written out.
   Writer& lengths(const NamedArray& array, const char* list_key, const char* source_key) {
     if (!array.text.empty() && !is_list_text(array.text)) return source(source_key, array.text);
     return arg(list_key, list_text(as_int64(array.array, "lengths")));
@@ -43,7 +43,7 @@ class Writer {
   Writer& numbers(const char* key, const NamedArray& array) {
     if (array.array.elements() == 0) return *this;
     if (!array.text.empty()) return source(key, array.text);
-    // Values made in the program carry no text: they are spelled out.
+    // Values made by the program have no text, so they are written out.
     return arg(key, list_text(as_int64(array.array, key)));
   }
   Writer& nested(const Chain& chain) {
@@ -66,7 +66,7 @@ std::string side_text(std::optional<Index> side) { return side ? std::to_string(
 StepText text_of(const step::Window& rule) {
   using Spelling = step::Window::Spelling;
   Writer out("window");
-  // A spelling that the sides contradict gives way to them.
+  // If the spelling contradicts the sides, the sides win.
   if (rule.spelling == Spelling::kKeys && rule.left && rule.right == Index{0}) {
     out.integer("keys", *rule.left + 1);
   } else if (rule.spelling == Spelling::kBoth && rule.left && rule.left == rule.right) {
@@ -210,7 +210,7 @@ StepText text_of(const step::Within& rule) {
 Pipeline unbind(const Chain& chain) {
   Pipeline out;
   for (const Step& step : chain) {
-    // A slice of no axis changes nothing and has no spelling.
+    // A slice of no axis changes nothing and cannot be written.
     const auto* slice = std::get_if<step::Slice>(&step.rule);
     if (slice && !slice->b && !slice->h && !slice->q && !slice->k) continue;
     out.steps.push_back(std::visit([](const auto& rule) { return text_of(rule); }, step.rule));

@@ -1,29 +1,21 @@
-// Text to numbers by from_chars, which knows no locale and reports overflow.
 #include "maskctl/pipeline/values.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
+#include "maskctl/base/text.h"
+
 namespace maskctl {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-template <typename T>
-std::optional<T> whole_from(std::string_view text) {
-  T value{};
-  const char* end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, value);
-  if (failure != std::errc{} || stop != end) return std::nullopt;
-  return value;
-}
-
 std::optional<Index> natural_from(std::string_view text) {
   return !text.empty() && is_digit(text.front()) ? integer_from(text) : std::nullopt;
 }
 
-/// Both sides of the first `sign`; the same text twice without one.
+/// The parts before and after the first `sign`; without a sign, the text twice.
 std::pair<std::string_view, std::string_view> halves(std::string_view text, char sign) {
   const auto at = text.find(sign);
   if (at == std::string_view::npos) return {text, text};
@@ -38,28 +30,14 @@ bool is_integer_text(std::string_view text) {
 }
 
 std::optional<Index> integer_from(std::string_view text) {
-  const auto value = whole_from<Index>(text);
+  const auto value = number_from<Index>(text);
   if (!value || *value > kMaxArgument || *value < -kMaxArgument) return std::nullopt;
   return value;
 }
 
 std::optional<double> real_from(std::string_view text) {
-  const auto value = whole_from<double>(text);
+  const auto value = number_from<double>(text);
   return value && std::isfinite(*value) ? value : std::nullopt;
-}
-
-std::optional<std::uint64_t> seed_from(std::string_view text) {
-  return whole_from<std::uint64_t>(text);
-}
-
-std::vector<ListPart> list_parts(std::string_view text) {
-  std::vector<ListPart> parts;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = std::min(text.find('+', begin), text.size());
-    parts.push_back({text.substr(begin, end - begin), begin});
-    if (end == text.size()) return parts;
-    begin = end + 1;
-  }
 }
 
 std::optional<Range> range_from(std::string_view text) {
@@ -77,11 +55,11 @@ std::optional<Range> slice_from(std::string_view text) {
   return Range{*a, single ? *a + 1 : *b};
 }
 
-std::optional<std::pair<Index, Index>> block_size_from(std::string_view text) {
+std::optional<BlockSize> block_size_from(std::string_view text) {
   const auto [first, last] = halves(text, 'x');
   const auto q = natural_from(first), k = natural_from(last);
   if (!q || !k || *q < 1 || *k < 1) return std::nullopt;
-  return std::pair{*q, *k};
+  return BlockSize{*q, *k};
 }
 
 std::string real_text(double value) {

@@ -11,7 +11,7 @@
 namespace maskctl {
 namespace {
 
-/// [batch, tokens]: each token's own position.
+/// [batch, tokens]: the position of each token.
 Array positions(Index batch, Index tokens) {
   Tensor out(DType::kInt32, {batch, tokens});
   const auto values = out.as<std::int32_t>();
@@ -21,7 +21,8 @@ Array positions(Index batch, Index tokens) {
   return make_array(std::move(out));
 }
 
-/// Where token 0 of batch b was before ids that were positions were cut. Ids past a length are -1.
+/// The original position of token 0 of batch b, given cut ids that hold positions. Ids past a
+/// length are -1.
 Index first_kept(const Array& ids, Index b) {
   const Index tokens = ids->extent(1);
   const auto row = ids->as<std::int32_t>().subspan(static_cast<std::size_t>(b * tokens));
@@ -31,7 +32,8 @@ Index first_kept(const Array& ids, Index b) {
   return 0;
 }
 
-/// The cell before a call that may cut: found by sending positions through it as segment ids.
+/// The cell before a call that may cut the mask, found by passing positions through it as segment
+/// ids.
 Cell cell_before(const EjkernelCall& call, const MaskInfo& info, const Mask& before,
                  const Mask& after, Cell cell) {
   if (before.queries() == after.queries() && before.keys() == after.keys()) return cell;
@@ -44,10 +46,10 @@ Cell cell_before(const EjkernelCall& call, const MaskInfo& info, const Mask& bef
   return cell;
 }
 
-const OpInfo& method_of(const std::string& name) {
-  const OpInfo* op = ejkernel_ops().data();
-  while (op->name != name) ++op;
-  return *op;
+const StepInfo& method_of(const std::string& name) {
+  const StepInfo* entry = ejkernel_step_infos().data();
+  while (entry->name != name) ++entry;
+  return *entry;
 }
 
 Index value_of(const StepArguments& arguments, std::string_view name, Index batch) {
@@ -88,7 +90,7 @@ Step tokens_step(const StepArguments& arguments) {
   return {std::move(rule)};
 }
 
-/// The seed's chunked rule is causal with the offset, and compares chunks without it.
+/// ejkernel's chunked rule is causal with the offset, but compares chunks without it.
 std::string chunk_reason(const StepArguments& arguments, const PairShape& shape, const Cell& cell) {
   const step::Chunk rule{arguments.integer("size"), 0};
   const Verdict chunk = judge({rule}, shape, cell, true);
@@ -116,8 +118,8 @@ std::string reason_of(const Pipeline& pipeline, const StepText& step, const Bind
   return judge({std::move(rule)}, shape, cell, true).reason;
 }
 
-/// A file of lengths or offsets is read once for the calls and once for the reasons: standard input
-/// would be gone.
+/// Reads each file of lengths or offsets once, for the calls and for the reasons: standard input
+/// cannot be read twice.
 BindContext remembering(const BindContext& context) {
   auto known = std::make_shared<std::vector<std::pair<std::string, Tensor>>>();
   BindContext out = context;
@@ -131,7 +133,7 @@ BindContext remembering(const BindContext& context) {
   return out;
 }
 
-/// One call of the chain and the masks around it.
+/// One call of the chain, and the masks before and after it.
 struct Called {
   std::size_t pipeline = 0;
   StepText step;

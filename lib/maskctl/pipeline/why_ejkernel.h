@@ -1,4 +1,4 @@
-// Why one query may attend one key after calls of MaskInfo's methods.
+// Why a query may attend to a key after calls of MaskInfo's methods.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace maskctl {
 
-/// why() for the steps of ejkernel_chain.h. The states are read from the seed's masks; the reasons
-/// are those of our rules with the seed's arguments. `cell` counts in the mask after all calls.
-/// Throws PipelineError as bind_ejkernel(), PythonError as the methods, Error(kInvalidArgument) for
-/// a cell outside.
+/// why() for the steps of ejkernel_chain.h. The states are read from ejkernel's masks; the reasons
+/// are those of our own rules with ejkernel's arguments. `cell` is a cell of the mask after all
+/// calls. Throws PipelineError as bind_ejkernel(), PythonError as the methods do,
+/// Error(kInvalidArgument) for a cell outside the mask.
 Why why_ejkernel(MaskInfo info, std::span<const std::string> texts, const BindContext& context,
                  const Cell& cell);
 

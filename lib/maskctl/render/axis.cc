@@ -8,13 +8,13 @@
 namespace maskctl {
 namespace {
 
-/// 4096, 3072, 1 << 20: lengths that people count in powers of two.
+/// True for lengths that people count in powers of two, such as 4096, 3072 and 1 << 20.
 bool binary_extent(Index extent) {
   const Index power = static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(extent)));
   return extent >= 32 && extent % (power / 8) == 0;
 }
 
-/// The last `most` characters, the first three of them dots.
+/// The last `most` characters, of which the first three are dots.
 std::string shortened(const std::string& word, Index most) {
   std::size_t begin = word.size();
   for (Index kept = 0; begin > 0 && kept < most - 3; ++kept) {

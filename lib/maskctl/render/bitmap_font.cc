@@ -5,7 +5,7 @@
 namespace maskctl {
 namespace {
 
-/// Characters 32 to 126: a digit of base 32 (0-9, a-v) for each row, its highest bit on the left.
+/// Characters 32 to 126: one base-32 digit (0-9, a-v) per row, with the highest bit on the left.
 constexpr std::array<std::string_view, 95> kGlyphs = {
     "00000000", "44444040", "aa000000", "aavavaa0", "4fke5u40", "op248j30", "cik8lid0", "44000000",
     "24888420", "84222480", "04lel400", "044v4400", "00000c48", "000v0000", "00000cc0", "01248g00",

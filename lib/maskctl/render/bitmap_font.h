@@ -9,13 +9,13 @@
 
 namespace maskctl {
 
-inline constexpr Index kFontWidth = 5, kFontHeight = 8;  // the last row is below the base line
+inline constexpr Index kFontWidth = 5, kFontHeight = 8;  // the last row is below the baseline
 inline constexpr Index kFontAdvance = 6;                 // from one character to the next
 
-/// Dot (row, column) of an ASCII character; others look like '?'.
+/// Dot (row, column) of an ASCII character; other characters look like '?'.
 bool font_dot(char character, Index row, Index column);
 
-/// One ASCII character for each of a text in UTF-8; what the font lacks becomes '?'.
+/// One ASCII character per character of a UTF-8 text; '?' for those that the font lacks.
 std::string font_text(std::string_view utf8);
 
 }  // namespace maskctl

@@ -5,7 +5,7 @@
 namespace maskctl {
 namespace {
 
-/// The character at text[i]; moves i past it. Broken UTF-8 gives its bytes one by one.
+/// The character at text[i]; advances i. Broken UTF-8 gives its bytes one by one.
 char32_t next_code(std::string_view text, std::size_t& i) {
   const auto lead = static_cast<unsigned char>(text[i++]);
   const int tail = lead < 0xC0 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
@@ -76,7 +76,7 @@ std::string Canvas::render(bool styled) const {
     Glyph style;
     for (Index column = 0; column < end; ++column) {
       Glyph glyph = at(row, column);
-      if (glyph.code == U' ' && !glyph.reverse) {  // nothing shows the foreground of a blank
+      if (glyph.code == U' ' && !glyph.reverse) {  // the foreground of a blank is invisible
         glyph.fg = style.fg;
         glyph.bold = style.bold;
       }

@@ -20,13 +20,13 @@ struct Glyph {
   bool bold = false;
   bool reverse = false;
 
-  /// Nothing is seen of it: a blank without background.
+  /// True when nothing of it is visible: a blank without background.
   bool blank() const { return code == U' ' && bg == kNoColor && !reverse; }
   friend bool operator==(const Glyph&, const Glyph&) = default;
 };
 
-/// Every glyph used must be one column wide. Writing outside the canvas is ignored, so that labels
-/// may be cut off at its border.
+/// Every glyph must be one column wide. Writing outside the canvas is ignored, so labels may be cut
+/// off at its border.
 class Canvas {
  public:
   Canvas() = default;
@@ -37,14 +37,14 @@ class Canvas {
   const Glyph& at(Index row, Index column) const;
 
   void put(Index row, Index column, const Glyph& glyph);
-  /// One glyph for each character of the UTF-8 text, in the style of `like`.
+  /// Writes one glyph per character of the UTF-8 text, in the style of `like`.
   void write(Index row, Index column, std::string_view utf8, const Glyph& like = {});
   /// Copies all of `other` to row, column.
   void paste(Index row, Index column, const Canvas& other);
 
   /// UTF-8, one line per row, each ended by a line feed, without blanks at line ends.
   std::string text() const;
-  /// The same with SGR sequences where the style changes, and a reset at the end of coloured lines.
+  /// The same with SGR sequences at changes of style, and a reset at the end of coloured lines.
   std::string ansi() const;
 
  private:

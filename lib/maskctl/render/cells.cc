@@ -1,4 +1,4 @@
-// One character for each group of pixels.
+// Draws one character for each group of pixels.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -12,7 +12,7 @@ namespace {
 constexpr std::int16_t kGridColor = 240;
 constexpr std::int16_t kHighlightColor = 166;
 
-/// The pixels of one character: which are on, and what they hold together.
+/// The pixels of one character: which are on, and how much they hold together.
 struct Group {
   std::array<bool, 8> on{};  // row-major, pixel_shape(style).columns wide
   Index open = 0;
@@ -61,7 +61,7 @@ char32_t quadrant_code(const Group& group) {
 }
 
 char32_t braille_code(const Group& group) {
-  // Dots are numbered down the left column, down the right one, then the bottom row.
+  // Dots are numbered down the left column, then the right one, then along the bottom row.
   static constexpr char32_t kBits[] = {0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80};
   char32_t code = 0;
   for (std::size_t i = 0; i < std::size(kBits); ++i) code |= group.on[i] ? kBits[i] : 0;
@@ -86,7 +86,7 @@ char32_t code_of(const Group& group, Style style) {
   return half_code(group);
 }
 
-/// Two pixels above each other may have two colours.
+/// Colours the two pixels of a character, which may have different colours.
 void color_half(const DensityGrid& grid, Palette palette, Index row, Index column, Glyph& glyph) {
   const Index top = 2 * row, bottom = top + 1;
   const auto color = [&](Index r) {
@@ -163,7 +163,7 @@ Canvas draw_cells(const DensityGrid& grid, const DrawOptions& options,
 int density_level(Index open, Index area) {
   if (open == 0) return 0;
   if (open == area) return 4;
-  const Index closed = area - open;  // areas reach 2^62: three times that does not fit
+  const Index closed = area - open;  // areas reach 2^62, so three times that would overflow
   if (2 * open < closed) return 1;
   return open < 2 * closed ? 2 : 3;
 }

@@ -1,4 +1,4 @@
-// How many cells of each rectangle of a plane are open: the numbers behind every drawing.
+// How many cells are open in each rectangle of a plane: the numbers behind every drawing.
 #pragma once
 
 #include <algorithm>
@@ -26,12 +26,12 @@ struct DensityGrid {
     return {k.begin + column * k_step, std::min(k.end, k.begin + (column + 1) * k_step)};
   }
   Index area(Index row, Index column) const { return queries(row).size() * keys(column).size(); }
-  Index total() const;  // open elements of the whole grid
+  Index total() const;  // open elements in the whole grid
 };
 
-/// Reads the structure of the plane once, in parallel over rows of rectangles; never its elements.
-/// Ranges must lie inside the plane. Throws Error(kInvalidArgument) for a step outside 1 .. 2^31 -
-/// 1, Error(kLimit) for more than 2^26 rectangles.
+/// Reads the structure of the plane once, in parallel over rows of rectangles, and never its
+/// elements. Ranges must lie inside the plane. Throws Error(kInvalidArgument) for a step outside 1
+/// .. 2^31 - 1, Error(kLimit) for more than 2^26 rectangles.
 DensityGrid density(const Plane& plane, Range q, Range k, Index q_step, Index k_step);
 DensityGrid density(const Plane& plane, Index q_step, Index k_step);
 

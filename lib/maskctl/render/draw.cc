@@ -15,8 +15,8 @@ struct Box {
 constexpr Box kLines{U'─', U'│', U'┌', U'┐', U'└', U'┘', U'┴', U'┤'};
 constexpr Box kAsciiLines{U'-', U'|', U'+', U'+', U'+', U'+', U'+', U'|'};
 
-/// Draws on a canvas that has the size of the finished drawing. Row and column 0 are those of the
-/// first ruler; the cells begin at top, left.
+/// Draws on a canvas of the size of the finished drawing. Row and column 0 hold the first rulers;
+/// the cells begin at top, left.
 class Painter {
  public:
   Painter(const Layout& layout, const DensityGrid& grid, Canvas& canvas, Index first_row)
@@ -125,7 +125,7 @@ class Painter {
     return glyph;
   }
 
-  /// Gives the border beside a segment the colour of the segment.
+  /// Gives the border next to a segment the colour of the segment.
   void tint(Index row, Index column, const SegmentLabel& label) {
     if (!options_.border) return;
     Glyph glyph = canvas_.at(row, column);
@@ -152,7 +152,7 @@ Canvas message(const char* text) {
   return canvas;
 }
 
-/// `lines` below `canvas`; both cut to `max_columns` (0 = not).
+/// Appends `lines` below the canvas; both are cut to `max_columns` (0 = not cut).
 Canvas with_lines(const Canvas& above, const std::vector<std::string>& lines, Index max_columns) {
   Index columns = above.columns();
   for (const std::string& line : lines) columns = std::max(columns, utf8_length(line));
@@ -172,7 +172,7 @@ Canvas draw(const Plane& plane, const DrawOptions& options) {
   if (wanted.other && wanted.style != Style::kAscii) wanted.style = Style::kShade;
   const Layout layout = lay_out(plane, wanted);
   if (layout.q.empty() || layout.k.empty()) return message("(empty)");
-  const Block block = layout.block;
+  const BlockSize block = layout.block;
   const DensityGrid grid = density(plane, layout.q, layout.k, block.q, block.k);
   UsedSigns used;
   std::optional<DensityGrid> marks;

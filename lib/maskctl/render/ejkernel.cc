@@ -16,18 +16,18 @@ constexpr std::int32_t kPad = -1;
 constexpr std::int32_t kMix = -2;
 constexpr Index kMaxCells = Index{1} << 26;
 
-/// One axis: blocks of elements, and steps of blocks that one display cell averages.
+/// One axis: blocks of elements, and steps of blocks that are averaged in one display cell.
 struct Axis {
   Index extent = 0;
   Index block = 1;
   Index step = 1;
   Index blocks() const { return ceil_div(extent, block); }
   Index cells() const { return ceil_div(blocks(), step); }
-  /// Elements of display cell i that exist.
+  /// The elements of display cell i that exist.
   Range elements(Index i) const {
     return {i * step * block, std::min(extent, (i + 1) * step * block)};
   }
-  /// No element of display cell i is filled up.
+  /// True when display cell i lies entirely inside the mask.
   bool whole(Index i) const { return (i + 1) * step * block <= extent; }
 };
 
@@ -41,7 +41,7 @@ Axis make_axis(Index extent, Index block, bool fit, Index most) {
   return axis;
 }
 
-/// NumPy's sum of float32 numbers that lie in one run of memory.
+/// NumPy's sum of float32 numbers that are contiguous in memory.
 float pairwise_sum(std::span<const float> x) {
   const std::size_t n = x.size();
   if (n < 8) {
@@ -64,8 +64,8 @@ float pairwise_sum(std::span<const float> x) {
   return sum;
 }
 
-/// float32 mean of a display cell, in the order in which NumPy adds up the axes (1, 3) of an array
-/// [rows, q step, columns, kv step]: where there is one column of cells, both axes are one run.
+/// The float32 mean of a display cell, in the order in which NumPy adds the axes (1, 3) of an array
+/// [rows, q step, columns, kv step]; with one column of cells, both axes are one contiguous run.
 float mean_ratio(std::span<const float> ratios, Index q_step, Index k_step, bool one_run) {
   float sum = 0.0f;
   if (one_run) {
@@ -114,7 +114,7 @@ class Classes {
     }
   }
 
-  /// The class by the ratios of the blocks in one display cell.
+  /// The class according to the ratios of the blocks in one display cell.
   Fill partial(Index row, Index column) const {
     const Range q = q_.elements(row), k = k_.elements(column);
     std::vector<Index> edges;
@@ -143,8 +143,7 @@ class Classes {
   std::vector<Fill> cells_;
 };
 
-/// One label for each group of `size`: the common value, or MIX. The last group is filled up with
-/// PAD.
+/// One label per group of `size`: the common value, or MIX. The last group is extended with PAD.
 std::vector<std::int32_t> group_labels(std::span<const std::int32_t> ids, Index size) {
   std::vector<std::int32_t> labels;
   const auto step = static_cast<std::size_t>(size);

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::array<Index, 4> kZooms = {1, 2, 4, 8};
 constexpr Index kPixelsPerNumber = 80, kPixelsPerLine = 48;
-/// Ids are written where they have this many pixels at some zoom.
+/// Ids are written if they have this many pixels at some zoom.
 constexpr Index kMostBands = 4096;
 
-/// Sizes that depend on the picture come as variables: --w and --h, pixels of the matrix at zoom 1,
+/// Sizes that depend on the picture are variables: --w and --h, the pixels of the matrix at zoom 1,
 /// and --b, those of the bands.
 constexpr const char* kStyle = R"(
 :root { color-scheme: light dark; --page: #fff; --ink: #111; --soft: #666; }
@@ -63,7 +63,7 @@ std::string percent_of(Index part, Index whole) {
   return fmt::format("{:.4f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-/// Numbers of one ruler, each with the zooms at which it is shown. `side` is left or top.
+/// The numbers of one ruler, each with the zooms at which it is shown. `side` is left or top.
 std::string ticks(Index extent, Index pixels, Index room, const char* side) {
   std::array<Index, kZooms.size()> steps{};
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -73,7 +73,7 @@ std::string ticks(Index extent, Index pixels, Index room, const char* side) {
   const bool middle = pixels * kZooms.back() >= 8 * extent;
   for (Index cell = 0; cell < extent; ++cell) {
     std::string shown;
-    Index next = extent;  // the next cell that has a number
+    Index next = extent;  // next cell with a number
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (cell % steps[i] == 0) shown += fmt::format(" z{}", kZooms[i]);
       next = std::min(next, (cell / steps[i] + 1) * steps[i]);

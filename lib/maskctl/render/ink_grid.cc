@@ -22,14 +22,14 @@ Index refine(Index step, Index extent, Index room) {
   return step;
 }
 
-/// Units of the picture (cells, tiles) per unit of the grid.
-Block choose_step(Index rows, Index columns, Index max_rows, Index max_columns) {
+/// The units of the picture (cells, tiles) per unit of the grid.
+BlockSize choose_step(Index rows, Index columns, Index max_rows, Index max_columns) {
   const Index step =
       std::max(round_step(ceil_div(rows, max_rows)), round_step(ceil_div(columns, max_columns)));
   return {refine(step, rows, max_rows), refine(step, columns, max_columns)};
 }
 
-InkGrid sized(const PictureInput& input, Index rows, Index columns, Block step) {
+InkGrid sized(const PictureInput& input, Index rows, Index columns, BlockSize step) {
   InkGrid grid;
   grid.set = ink_set(input);
   grid.queries = picture_queries(input);
@@ -38,7 +38,7 @@ InkGrid sized(const PictureInput& input, Index rows, Index columns, Block step) 
   grid.k_step = step.k;
   grid.rows = ceil_div(rows, step.q);
   grid.columns = ceil_div(columns, step.k);
-  grid.blocks = step != Block{};
+  grid.blocks = step != kOneElement;
   grid.inks.assign(static_cast<std::size_t>(grid.rows * grid.columns), ink::kNone);
   grid.counts.area = grid.queries * grid.keys;
   return grid;
@@ -72,8 +72,9 @@ void fill_overlay(const PictureInput& input, InkGrid& grid) {
   }
 }
 
-/// One row of the grid: how many of its tiles are full and how many are not empty.
-void fill_tile_row(const TileMap& map, Range tile_rows, Block step, std::span<std::uint8_t> out) {
+/// One row of the grid: how many of its tiles are full, and how many are not empty.
+void fill_tile_row(const TileMap& map, Range tile_rows, BlockSize step,
+                   std::span<std::uint8_t> out) {
   std::vector<Index> full(out.size()), open(out.size());
   for (Index t = tile_rows.begin; t < tile_rows.end; ++t) {
     const auto begin = static_cast<std::size_t>(map.row_offsets[static_cast<std::size_t>(t)]);
@@ -96,7 +97,7 @@ void fill_tile_row(const TileMap& map, Range tile_rows, Block step, std::span<st
 
 InkGrid tile_grid(const PictureInput& input, Index max_rows, Index max_columns) {
   const TileMap& map = *input.tiles;
-  const Block step = choose_step(map.tile_rows(), map.tile_columns(), max_rows, max_columns);
+  const BlockSize step = choose_step(map.tile_rows(), map.tile_columns(), max_rows, max_columns);
   InkGrid grid = sized(input, map.tile_rows(), map.tile_columns(), step);
   parallel_for(grid.rows, [&](Index r) {
     const auto columns = static_cast<std::size_t>(grid.columns);

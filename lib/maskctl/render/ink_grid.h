@@ -1,4 +1,4 @@
-// A picture as a matrix of colour numbers, one for each cell or block of cells.
+// A picture as a matrix of colour indices, one for each cell or block of cells.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace maskctl {
 
-/// Open cells of the whole picture.
+/// The open cells in the whole picture.
 struct PictureCounts {
   Index area = 0;
-  Index both = 0, only_a = 0, only_b = 0;      // one mask: only_a
-  Index full = 0, partial = 0, tile_area = 0;  // tiles
+  Index both = 0, only_a = 0, only_b = 0;      // a single mask counts as only_a
+  Index full = 0, partial = 0, tile_area = 0;  // for tiles
 };
 
 /// Unit (r, c) covers queries [r * q_step, + q_step) and keys [c * k_step, + k_step), cut off at
@@ -21,7 +21,7 @@ struct InkGrid {
   Index queries = 0, keys = 0;
   Index q_step = 1, k_step = 1;  // in cells
   Index rows = 0, columns = 0;
-  bool blocks = false;  // units stand for several cells (kTiles: several tiles)
+  bool blocks = false;  // a unit is several cells (for kTiles: several tiles)
   std::vector<std::uint8_t> inks;
   PictureCounts counts;
 
@@ -30,9 +30,9 @@ struct InkGrid {
   }
 };
 
-/// At most max_rows x max_columns units. Cost: blocks of the structure (see density.h) or tile
-/// runs, never cells. Blocks are of the smallest size 2^n or 3 * 2^n that fits, equal on both axes
-/// unless the shorter axis would get too few units.
+/// At most max_rows x max_columns units. The cost depends on blocks of the structure (see
+/// density.h) or tile runs, never on cells. Blocks have the smallest size 2^n or 3 * 2^n that fits,
+/// equal on both axes unless the shorter axis would get too few units.
 InkGrid ink_grid(const PictureInput& input, Index max_rows, Index max_columns);
 
 }  // namespace maskctl

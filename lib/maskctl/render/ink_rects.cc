@@ -24,7 +24,7 @@ void row_stretches(const InkGrid& grid, Index row, std::vector<InkRect>& out) {
 
 std::vector<InkRect> grid_rects(const InkGrid& grid) {
   std::vector<InkRect> out, row;
-  std::vector<std::size_t> open, grown;  // rectangles that reach down to the row above, ascending
+  std::vector<std::size_t> open, grown;  // rectangles that extend to the row above, ascending
   for (Index r = 0; r < grid.rows; ++r) {
     row.clear();
     row_stretches(grid, r, row);

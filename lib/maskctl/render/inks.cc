@@ -5,7 +5,7 @@
 namespace maskctl {
 namespace {
 
-/// The steps next to none and all are left out of each scale, so that both ends stand apart.
+/// The colours next to none and all are left out of each scale, so that both ends are distinct.
 const std::vector<Rgb>& density_colors(Palette palette) {
   static const std::vector<Rgb> kCividis = {{0, 32, 77},     {112, 113, 115}, {128, 125, 119},
                                             {145, 141, 120}, {166, 157, 117}, {196, 181, 108},

@@ -9,15 +9,15 @@ namespace {
 
 constexpr Index kMaxTicks = 8;
 
-std::string elements(Block block) {
-  return block == Block{} ? "1 element" : fmt::format("{}x{} elements", block.q, block.k);
+std::string elements(BlockSize block) {
+  return block == kOneElement ? "1 element" : fmt::format("{}x{} elements", block.q, block.k);
 }
 
-void density_words(const DrawOptions& options, Block block, std::vector<std::string>& words) {
+void density_words(const DrawOptions& options, BlockSize block, std::vector<std::string>& words) {
   const bool ascii = options.style == Style::kAscii;
   words.push_back(fmt::format("1 char pair = {};", elements(block)));
   const std::string blank = options.grid ? (ascii ? "-" : "·") : "' '";
-  if (block == Block{}) {
+  if (block == kOneElement) {
     words.push_back(blank + " closed");
     words.push_back(ascii ? "# open" : "█ open");
     return;
@@ -29,20 +29,21 @@ void density_words(const DrawOptions& options, Block block, std::vector<std::str
   words.push_back(ascii ? "# all" : "█ all");
 }
 
-void overlay_words(const DrawOptions& options, Block block, std::vector<std::string>& words) {
+void overlay_words(const DrawOptions& options, BlockSize block, std::vector<std::string>& words) {
   const bool ascii = options.style == Style::kAscii;
   words.push_back(fmt::format("1 char pair = {};", elements(block)));
   words.push_back("' ' neither");
-  if (block != Block{}) words.push_back(ascii ? ". some" : "░ some");
-  words.push_back(fmt::format("{} {}both", ascii ? "#" : "█", block == Block{} ? "" : "all of "));
+  if (block != kOneElement) words.push_back(ascii ? ". some" : "░ some");
+  words.push_back(
+      fmt::format("{} {}both", ascii ? "#" : "█", block == kOneElement ? "" : "all of "));
   words.push_back("- only A");
   words.push_back("+ only B");
-  if (block != Block{}) words.push_back("x each has its own");
+  if (block != kOneElement) words.push_back("x each has its own");
 }
 
-void pixel_words(const DrawOptions& options, Block block, std::vector<std::string>& words) {
+void pixel_words(const DrawOptions& options, BlockSize block, std::vector<std::string>& words) {
   const PixelShape shape = pixel_shape(options.style);
-  if (block == Block{}) {
+  if (block == kOneElement) {
     words.push_back(fmt::format("1 char = {}x{} elements;", shape.rows, shape.columns));
     if (shape.rows * shape.columns == 2) {
       for (const char* word : {"▀ upper open", "▄ lower open", "█ both"}) words.push_back(word);
@@ -150,7 +151,7 @@ std::vector<std::string> title_words(const Plane& plane, const DensityGrid& grid
   return words;
 }
 
-std::vector<std::string> legend_words(const DrawOptions& options, Block block, UsedSigns used) {
+std::vector<std::string> legend_words(const DrawOptions& options, BlockSize block, UsedSigns used) {
   const bool ascii = options.style == Style::kAscii;
   std::vector<std::string> words;
   if (options.other) {

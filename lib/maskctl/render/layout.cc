@@ -16,11 +16,11 @@ constexpr Index kMaxBlock = std::numeric_limits<std::int32_t>::max();
 /// The shorter axis gets at least this many pixels before blocks are made square.
 constexpr Index kEnoughPixels = 8;
 
-/// Room for pixels on both axes.
+/// How many pixels fit on both axes.
 struct Room {
   Index q = 0;
   Index k = 0;
-  bool holds(Range queries, Range keys, Block block) const {
+  bool holds(Range queries, Range keys, BlockSize block) const {
     return ceil_div(queries.size(), block.q) <= q && ceil_div(keys.size(), block.k) <= k;
   }
 };
@@ -60,7 +60,7 @@ void check(const Plane& plane, const DrawOptions& options, const Layout& layout)
                             "more",
                             options.max_rows, options.max_columns));
   }
-  const Block block = options.block.value_or(Block{});
+  const BlockSize block = options.block.value_or(kOneElement);
   if (block.q < 1 || block.k < 1 || block.q > kMaxBlock || block.k > kMaxBlock) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("a block of {}x{} elements: expected 1 to {} on each axis", block.q,
@@ -68,7 +68,7 @@ void check(const Plane& plane, const DrawOptions& options, const Layout& layout)
   }
 }
 
-/// Lines that title and legend may take at most, whatever the block.
+/// The most lines that title and legend can take, whatever the block.
 Index text_lines(const Plane& plane, const Layout& layout) {
   const DrawOptions& options = layout.options;
   DensityGrid grid{layout.q, layout.k, 1, 1, 0, 0, {}};
@@ -80,7 +80,7 @@ Index text_lines(const Plane& plane, const Layout& layout) {
     lines += static_cast<Index>(fill_lines(words, 1, options.max_columns).size());
   }
   const bool ids = !options.q_segments.empty() || !options.k_segments.empty();
-  const Block block{std::max<Index>(layout.q.size(), 2), std::max<Index>(layout.k.size(), 2)};
+  const BlockSize block{std::max<Index>(layout.q.size(), 2), std::max<Index>(layout.k.size(), 2)};
   const auto words = legend_words(options, options.block.value_or(block),
                                   {ids, ids, ids, options.highlight != nullptr});
   return lines + static_cast<Index>(fill_lines(words, 2, options.max_columns).size());
@@ -107,7 +107,7 @@ Room room_for(const Plane& plane, const Layout& layout) {
   return room;
 }
 
-/// Halves the step of an axis that has fewer pixels than enough, while they fit.
+/// Halves the step of an axis that has too few pixels, as long as they fit.
 Index refine(Index step, Index extent, Index room) {
   while (step > 1 && ceil_div(extent, step) < kEnoughPixels && ceil_div(extent, step / 2) <= room) {
     step /= 2;
@@ -115,19 +115,19 @@ Index refine(Index step, Index extent, Index room) {
   return step;
 }
 
-Block choose_block(Range q, Range k, Room room) {
+BlockSize choose_block(Range q, Range k, Room room) {
   const Index step =
       std::max(round_step(ceil_div(q.size(), room.q)), round_step(ceil_div(k.size(), room.k)));
   return {refine(step, q.size(), room.q), refine(step, k.size(), room.k)};
 }
 
-/// kAuto: half blocks when every element gets a pixel.
+/// kAuto becomes half blocks if every element gets a pixel.
 Style resolve_style(const Plane& plane, Layout layout) {
   const Style requested = layout.options.style;
   if (requested != Style::kAuto) return requested;
   layout.options.style = Style::kHalf;
   if (layout.options.block) {
-    return *layout.options.block == Block{} ? Style::kHalf : Style::kShade;
+    return *layout.options.block == kOneElement ? Style::kHalf : Style::kShade;
   }
   const bool fits = room_for(plane, layout).holds(layout.q, layout.k, {1, 1});
   return fits ? Style::kHalf : Style::kShade;
@@ -169,7 +169,7 @@ Layout lay_out(const Plane& plane, const DrawOptions& options) {
   const Room room = room_for(plane, layout);
   layout.block = options.block.value_or(choose_block(layout.q, layout.k, room));
   if (!room.holds(layout.q, layout.k, layout.block)) {
-    const Block fit = choose_block(layout.q, layout.k, room);
+    const BlockSize fit = choose_block(layout.q, layout.k, room);
     throw Error(Errc::kInvalidArgument,
                 fmt::format("blocks of {}x{} elements do not fit into {} rows and {} columns; use "
                             "{}x{} or larger, or allow a larger drawing",

@@ -11,7 +11,7 @@ namespace {
 
 constexpr char32_t kReplacement = 0xFFFD;
 
-/// The character at the start of `bytes` and its length; length 0 where that is no UTF-8.
+/// The character at the start of `bytes` and its length; length 0 if that is not UTF-8.
 struct Decoded {
   char32_t code = kReplacement;
   std::size_t length = 0;

@@ -1,4 +1,4 @@
-// Text and bytes made safe to stand in HTML and SVG.
+// Makes text and bytes safe for HTML and SVG.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 namespace maskctl {
 
 /// Any bytes as the content of an element or of a quoted attribute: & < > " ' become entities;
-/// bytes that are no UTF-8, control characters and what XML forbids become U+FFFD, and so do the
-/// characters that turn the direction of the text around them.
+/// bytes that are not UTF-8, control characters, characters that XML forbids, and those that change
+/// the direction of text become U+FFFD.
 std::string escape_markup(std::string_view bytes);
 
-/// RFC 4648, with padding.
+/// Base64 of RFC 4648, with padding.
 std::string base64(std::span<const std::byte> bytes);
 
 /// "#00204d".

@@ -42,7 +42,7 @@ void check_range(const VisualizeOptions& options, Index batches, Index heads) {
   }
 }
 
-/// ids[batch], or ids[batch, head] of rank 3.
+/// ids[batch], or ids[batch, head] for rank 3.
 std::vector<std::int32_t> row_of(const Tensor& stored, Index batch, Index head) {
   const Tensor ids = astype(stored, DType::kInt32);
   const bool per_head = ids.rank() == 3;
@@ -61,12 +61,12 @@ std::vector<std::int32_t> row_of(const Tensor& stored, Index batch, Index head) 
   return {tokens.begin(), tokens.end()};
 }
 
-/// The stored ids of a side; nothing, to be computed from the mask, when there are none.
+/// The stored ids of one side; if there are none, nothing: they are computed from the mask.
 std::optional<std::vector<std::int32_t>> ids_of(const Array& stored,
                                                 const VisualizeOptions& options) {
   if (!options.show_segments) return std::nullopt;
   if (stored) return row_of(*stored, options.batch, options.head);
-  trace_call("mask_to_segment_ids");  // ejkernel does it for all batches, and for each side again
+  trace_call("mask_to_segment_ids");  // ejkernel does this for all batches, once per side
   return std::nullopt;
 }
 
@@ -96,7 +96,7 @@ std::string visualize(MaskInfo& info, const VisualizeOptions& options) {
   const std::vector<Index> shape = shape_of(array);
   check_range(options, shape[0], shape[1]);
   const Mask mask = array.mask();
-  // An array of rank 3 holds its batches on the axis of heads.
+  // An array of rank 3 has its batches on the axis of heads.
   const PlanePtr& plane =
       array.rank() == 3 ? mask.plane(0, options.batch) : mask.plane(options.batch, options.head);
   const auto q_ids = ids_of(info.fields().q_segment_ids, options);

@@ -11,7 +11,7 @@ namespace maskctl {
 
 /// The arguments of ejkernel's `visualize`, with its defaults.
 struct VisualizeOptions {
-  /// Tokens of a block: both sides, or queries and keys. Below 1 counts as 1.
+  /// Tokens per block: one number for both sides, or queries and keys. Below 1 counts as 1.
   std::variant<Index, std::pair<Index, Index>> block_size = Index{32};
   Index batch = 0;
   Index head = 0;
@@ -22,10 +22,10 @@ struct VisualizeOptions {
   bool show_segments = true;
 };
 
-/// The text, byte for byte. Fills the attention mask of `info` as reading it does; segment ids that
-/// are not stored are computed for this text only. Throws PythonError(ValueError) for a mask that
-/// is not 3D or 4D, PythonError(IndexError) for a batch or head out of range; see visualize_text
-/// for the rest. Source: seed 001 (MaskInfo.visualize).
+/// The text, byte for byte. Fills the attention mask of `info`, as reading it does; segment ids
+/// that are not stored are computed for this text only. Throws PythonError(ValueError) for a mask
+/// that is not 3D or 4D, PythonError(IndexError) for a batch or head out of range; see
+/// visualize_text for the rest. Source: ejkernel's MaskInfo.visualize.
 std::string visualize(MaskInfo& info, const VisualizeOptions& options = {});
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// Rectangles and text drawn into a raster.
+// Draws rectangles and text into a raster.
 #pragma once
 
 #include <string_view>
@@ -9,20 +9,20 @@
 
 namespace maskctl {
 
-inline constexpr Index kDot = 2;  // pixels of a dot of the font
+inline constexpr Index kDot = 2;  // side of a font dot in pixels
 inline constexpr Index kCharWidth = kFontAdvance * kDot, kTextHeight = kFontHeight * kDot;
 inline constexpr Rgb kFrameColor = {120, 120, 120};
 
-/// Colours after those of the cells.
+/// Colours that follow those of the cells.
 enum ExtraColor : std::uint8_t { kBackground, kText, kWhite, kFrame, kExtras };
 
-/// Pixels of a text of ASCII characters.
+/// The width in pixels of a text of ASCII characters.
 inline Index text_width(std::string_view text) {
   return static_cast<Index>(text.size()) * kCharWidth;
 }
 
-/// Draws with numbers of a palette: those of the cells, then segment_colors(), then ExtraColor.
-/// What lies outside the raster is cut off.
+/// Draws with indices into a palette: the colours of the cells, then segment_colors(), then
+/// ExtraColor. Whatever lies outside the raster is cut off.
 class Painter {
  public:
   Painter(Index width, Index height, const std::vector<Rgb>& cell_colors);
@@ -33,16 +33,18 @@ class Painter {
   std::uint8_t segment(std::size_t number) const {
     return static_cast<std::uint8_t>(segments_ + number);
   }
-  /// Black or white, whichever can be read on `color`.
+  /// Black or white, whichever is readable on `color`.
   std::uint8_t text_on(std::uint8_t color) const {
     return extra(is_light(raster_.palette[color]) ? kText : kWhite);
   }
 
   void fill(Index x, Index y, Index width, Index height, std::uint8_t color);
   void frame(Index x, Index y, Index width, Index height, std::uint8_t color);
-  /// Upper left corner at x, y; rising texts read upwards from their lower left one.
+  /// Draws text with its upper left corner at x, y; rising text reads upwards from its lower left
+  /// corner.
   void text(Index x, Index y, std::string_view text, std::uint8_t color, bool rising = false);
-  /// All of `cells`, which must lie inside; the palette must begin with theirs.
+  /// Copies all of `cells`, which must lie inside; the palette must begin with the colours of
+  /// `cells`.
   void paste(Index x, Index y, const Raster& cells);
 
   Raster take() { return std::move(raster_); }

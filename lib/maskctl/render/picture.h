@@ -1,4 +1,4 @@
-// What a picture shows and how large it may be; raster.h, svg.h and html.h draw it.
+// What a picture shows and how large it may be; drawn by raster.h, svg.h and html.h.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace maskctl {
 
-/// One mask, two masks laid over each other, or the tiles of a block map.
+/// One mask, two masks over each other, or the tiles of a block map.
 struct PictureInput {
   PlanePtr plane;                  // the mask, or A; not needed with `tiles`
   PlanePtr other;                  // B, of equal extents; null = one mask
-  const TileMap* tiles = nullptr;  // when set, the picture is of this; must outlive the call
-  /// Shown in the title; may hold anything, also bytes that are no text. Empty = not shown.
+  const TileMap* tiles = nullptr;  // if set, the picture shows these; must outlive the call
+  /// Shown in the title; may contain anything, even bytes that are not text. Empty = not shown.
   std::string name, other_name;
   Index batch = -1, head = -1;  // shown in the title; -1 = not shown
   /// Ids along both axes, one for each query and key; empty = not shown.
@@ -26,12 +26,12 @@ struct PictureInput {
 };
 
 struct PictureOptions {
-  /// Pixels of the longer side of the matrix at most (2 .. 4096), rulers not counted. Where cells
-  /// do not fit, a pixel stands for a block of them.
+  /// The most pixels on the longer side of the matrix (2 .. 4096), not counting rulers. If cells do
+  /// not fit, a pixel represents a block of them.
   Index max_size = 1024;
-  /// Pixels per cell (or block) on each axis; 0 = small masks are enlarged to about 512 pixels.
+  /// Pixels per cell (or block) on each axis; 0 = enlarge small masks to about 512 pixels.
   Index scale = 0;
-  Palette palette = Palette::kCividis;  // of one mask; overlays and tiles have colours of their own
+  Palette palette = Palette::kCividis;  // for a single mask; overlays and tiles have fixed colours
   bool title = true;                    // name and statistics
   bool axes = true;                     // rulers and bands of segment ids
   bool legend = true;
@@ -42,8 +42,8 @@ struct Rgb {
   friend bool operator==(const Rgb&, const Rgb&) = default;
 };
 
-/// Throws Error(kInvalidArgument) for a missing plane, B with tiles, ids of another extent and
-/// options out of range, Error(kShape) for planes of unequal extents.
+/// Throws Error(kInvalidArgument) for a missing plane, a B together with tiles, ids of another
+/// extent and options out of range, Error(kShape) for planes of unequal extents.
 void check_picture(const PictureInput& input, const PictureOptions& options);
 
 /// Extents in cells.

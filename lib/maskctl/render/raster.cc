@@ -17,18 +17,18 @@ constexpr Index kLeastWidth = 420;
 /// One axis of the matrix: where its cells are, in pixels from the first one.
 struct Axis {
   Index extent = 0;  // cells
-  Index step = 1;    // cells of a unit
-  Index unit = 1;    // pixels of a unit
+  Index step = 1;    // cells per unit
+  Index unit = 1;    // pixels per unit
   Index size = 0;    // pixels
   std::vector<AxisBand> bands;
 
   Index pixel(Index cell) const { return std::min(cell * unit / step, size); }
-  /// The middle of a cell that has a unit of its own, else its edge.
+  /// The middle of a cell that is a unit of its own, else its edge.
   Index tick(Index cell) const { return pixel(cell) + (step == 1 ? unit / 2 : 0); }
 };
 
 struct LegendItem {
-  std::vector<std::uint8_t> colors;  // of the palette
+  std::vector<std::uint8_t> colors;  // indices into the palette
   std::string text;
   Index width() const {
     const auto swatches = static_cast<Index>(colors.size());
@@ -36,7 +36,7 @@ struct LegendItem {
   }
 };
 
-/// Everything around the matrix, measured before it is drawn.
+/// Lays out everything around the matrix before it is drawn.
 class Sheet {
  public:
   Sheet(const PictureInput& input, const PictureOptions& options, const InkGrid& grid,
@@ -214,7 +214,7 @@ UnitSize unit_size(const InkGrid& grid, const PictureOptions& options) {
   const Index longer = std::max<Index>({grid.rows, grid.columns, 1});
   const Index target = std::min(kTargetSize, options.max_size);
   const Index unit = std::clamp<Index>(target / longer, 1, kMaxUnit);
-  const auto of_axis = [&](Index units) {  // a strip of one row is still seen
+  const auto of_axis = [&](Index units) {  // keep a strip of one row visible
     return units > 0 && units * unit < kThinUnit ? std::min(kThinUnit, target) / units : unit;
   };
   return {std::max(of_axis(grid.rows), unit), std::max(of_axis(grid.columns), unit)};

@@ -1,4 +1,4 @@
-// A picture as pixels of a palette, with its rulers, segment ids and legend.
+// A picture as pixels with a palette, including rulers, segment ids and legend.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace maskctl {
 
-/// pixels[y * width + x] is a number of the palette (at most 256 colours).
+/// pixels[y * width + x] is an index into the palette (at most 256 colours).
 struct Raster {
   Index width = 0, height = 0;
   std::vector<Rgb> palette;
@@ -18,13 +18,13 @@ struct Raster {
   }
 };
 
-/// Pixels of one unit of a grid.
+/// The size in pixels of one unit of a grid.
 struct UnitSize {
   Index height = 1, width = 1;
 };
 UnitSize unit_size(const InkGrid& grid, const PictureOptions& options);
 
-/// The matrix alone: grid.columns * unit.width x grid.rows * unit.height pixels.
+/// Only the matrix: grid.columns * unit.width x grid.rows * unit.height pixels.
 Raster draw_cells_raster(const InkGrid& grid, Palette palette, UnitSize unit);
 
 /// The whole picture. A matrix without cells is drawn as "(empty)". Throws as check_picture().

@@ -11,7 +11,7 @@
 namespace maskctl {
 namespace {
 
-// Pixels. The font is monospaced, so that the width of a text is known well enough.
+// In pixels. The font is monospaced, so the width of a text is known well enough.
 constexpr double kCharWidth = 7.8;
 constexpr Index kFontSize = 13, kLine = 18, kMargin = 12, kTickLength = 5, kBandWidth = 17;
 constexpr Index kSwatch = 12, kLeastWidth = 320, kMostLines = 64;
@@ -32,7 +32,7 @@ std::string rect_element(Index x, Index y, Index width, Index height, const std:
   return title.empty() ? tag + "/>\n" : tag + "><title>" + title + "</title></rect>\n";
 }
 
-/// The grid with the smallest blocks that need few enough rectangles.
+/// The grid with the smallest blocks for which there are few enough rectangles.
 struct Shapes {
   InkGrid grid;
   std::vector<InkRect> rects;
@@ -47,7 +47,7 @@ Shapes shapes_of(const PictureInput& input, const PictureOptions& options) {
   }
 }
 
-/// One axis: pixels from the first cell.
+/// One axis, in pixels from the first cell.
 struct Axis {
   Index extent = 0, size = 0;
   std::vector<AxisBand> bands;
@@ -55,7 +55,7 @@ struct Axis {
   double pixel(Index cell) const {
     return static_cast<double>(cell) * static_cast<double>(size) / static_cast<double>(extent);
   }
-  /// Cells with room for a number have it in their middle.
+  /// The middle of a cell, if cells have room for a number.
   Index tick(Index cell) const {
     const double half = size >= 2 * extent ? 0.5 : 0.0;
     return static_cast<Index>(pixel(cell) + half * pixel(1));
@@ -175,7 +175,7 @@ class Document {
     body_ += text_element(x, y, text, more);
   }
 
-  /// Returns where it ends.
+  /// Returns the y at which the legend ends.
   Index add_legend(Index top) {
     const std::vector<Rgb> colors = ink_colors(grid_.set, options_.palette);
     Index x = kMargin, y = top;

@@ -9,15 +9,15 @@
 
 namespace maskctl {
 
-/// More rectangles than this are drawn in larger blocks instead.
+/// If there are more rectangles than this, larger blocks are drawn instead.
 inline constexpr std::size_t kMaxSvgRects = 20000;
 
-/// An <svg> element of the matrix alone, one unit of length per cell, stretched to whatever box it
-/// is put into. `attributes` go into the tag as they are.
+/// An <svg> element of only the matrix, one unit of length per cell, stretched to the box it is put
+/// into. `attributes` are copied into the tag.
 std::string svg_cells(const InkGrid& grid, const std::vector<InkRect>& rects, Palette palette,
                       const std::string& attributes);
 
-/// A whole document, at most about 400 kB. A matrix without cells says "(empty)".
+/// A whole document of at most about 400 kB. A matrix without cells is drawn as "(empty)".
 /// Throws as check_picture().
 std::string draw_svg(const PictureInput& input, const PictureOptions& options);
 

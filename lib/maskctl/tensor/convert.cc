@@ -14,7 +14,7 @@
 namespace maskctl {
 namespace {
 
-/// Element types of storage that C++ lacks; each reads as the number it stands for.
+/// Storage types of elements that C++ lacks; each converts to the number it stands for.
 struct BoolByte {
   std::uint8_t bits;
 };
@@ -67,8 +67,8 @@ std::uint8_t load(BoolByte value) { return value.bits != 0; }
 float load(Half value) { return float_from_half(value.bits); }
 float load(BFloat16 value) { return float_from_bfloat16(value.bits); }
 
-/// The nearest float in the direction that keeps a later rounding to 16 bits correct ("round to
-/// odd"): an inexact result has its last bit set, so it is never mistaken for a tie.
+/// Rounds to odd, so that a later rounding to 16 bits stays correct: an inexact result has its last
+/// bit set, so it is never mistaken for a tie.
 float narrow_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;
@@ -77,7 +77,7 @@ float narrow_to_odd(double value) {
   return std::bit_cast<float>(bits | 1u);
 }
 
-/// Truncation for what fits into 64 bits; NaN and the rest give the smallest int64, as x86 does.
+/// Truncates values that fit into 64 bits; NaN and all others give the smallest int64, as on x86.
 template <typename T>
 std::uint64_t truncate(T value) {
   if (value >= T(-0x1p63) && value < T(0x1p63)) {
@@ -109,7 +109,7 @@ To converted(From value) {
   }
 }
 
-/// Nothing when the element is not a whole number in the range of Int.
+/// Nothing when the element is not a whole number or is out of the range of Int.
 template <typename Int, typename T>
 bool whole(T value, Int& out) {
   if constexpr (std::is_floating_point_v<T>) {

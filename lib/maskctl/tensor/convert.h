@@ -20,14 +20,14 @@ Tensor astype(const Tensor& tensor, DType dtype);
 /// `to`. Both contiguous on the host, with as many elements; they may not overlap.
 void convert(const TensorView& from, const MutableTensorView& to);
 
-/// The narrowest of bf16, f16 and its own dtype that holds all elements of an array of floats as
-/// they are: 16-bit arrays are often saved as f32. Other arrays: their dtype.
+/// For an array of floats, the narrowest of bf16, f16 and its own dtype that holds every element
+/// exactly: 16-bit arrays are often saved as f32. For other arrays, their dtype.
 DType precision_of(const Tensor& tensor);
 
-/// Every element as int64, exactly. Floats must be whole numbers. `what` names the array in the
-/// message. Throws Error(kInvalidArgument) for a value that is not a whole number that fits.
+/// Every element as int64, exactly. `what` names the array in the message. Throws
+/// Error(kInvalidArgument) for an element that is not a whole number or does not fit.
 std::vector<std::int64_t> as_int64(const Tensor& tensor, const char* what);
-/// As above, in int32 (segment ids, lengths).
+/// As above, as int32 (segment ids, lengths).
 std::vector<std::int32_t> as_int32(const Tensor& tensor, const char* what);
 
 }  // namespace maskctl

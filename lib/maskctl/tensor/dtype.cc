@@ -28,7 +28,7 @@ constexpr bool in_order() {
   }
   return true;
 }
-static_assert(in_order(), "entries are found by the value of the enumerator");
+static_assert(in_order(), "the table is indexed by the enumerator");
 
 const Entry& entry(DType dtype) { return kEntries[static_cast<std::size_t>(dtype)]; }
 

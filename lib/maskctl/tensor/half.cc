@@ -36,9 +36,9 @@ std::uint16_t half_from_float(float value) {
   if (magnitude > kFloatInfinity) {
     const std::uint32_t payload = (magnitude >> 13) & 0x3FFu;
     half = 0x7C00u | (payload != 0 ? payload : 1u);  // a NaN must not become an infinity
-  } else if (magnitude >= 0x47800000) {              // 2^16 and more
+  } else if (magnitude >= 0x47800000) {              // 2^16 and above
     half = 0x7C00u;
-  } else if (magnitude >= 0x38800000) {  // normal halves; a carry may reach infinity, rightly
+  } else if (magnitude >= 0x38800000) {  // normal halves; a carry into infinity is right
     half = shift_round_even(magnitude - ((127u - 15u) << 23), 13);
   } else if (magnitude > 0x33000000) {  // above 2^-25, half of the smallest subnormal
     const std::uint32_t exponent = magnitude >> 23;
@@ -54,7 +54,8 @@ float float_from_bfloat16(std::uint16_t bits) {
 std::uint16_t bfloat16_from_float(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7FFFFFFFu) > kFloatInfinity) {
-    return static_cast<std::uint16_t>(bits >> 16 | 0x40u);  // quiet, whatever bits were cut off
+    return static_cast<std::uint16_t>(bits >> 16 |
+                                      0x40u);  // stays a quiet NaN whatever bits were cut off
   }
   return static_cast<std::uint16_t>((std::uint64_t{bits} + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }

@@ -8,22 +8,22 @@
 #include <utility>
 #include <vector>
 
+#include "maskctl/base/buffer_pool.h"
 #include "maskctl/base/index.h"
-#include "maskctl/base/kept_memory.h"
 #include "maskctl/tensor/dtype.h"
 
 namespace maskctl {
 
-/// Cache-line aligned storage for std::vector, kept for the next when large; its new elements hold
-/// no value until written.
+/// An allocator for std::vector: cache-line aligned, from the pool of large buffers; new elements
+/// are uninitialised.
 template <typename T>
 struct AlignedAllocator {
   using value_type = T;
   AlignedAllocator() = default;
   template <typename U>
   AlignedAllocator(const AlignedAllocator<U>&) {}
-  T* allocate(std::size_t n) { return static_cast<T*>(take_memory(n * sizeof(T))); }
-  void deallocate(T* p, std::size_t n) { give_back_memory(p, n * sizeof(T)); }
+  T* allocate(std::size_t n) { return static_cast<T*>(take_buffer(n * sizeof(T))); }
+  void deallocate(T* p, std::size_t n) { return_buffer(p, n * sizeof(T)); }
   template <typename U>
   void construct(U* p) {
     ::new (p) U;
@@ -36,13 +36,13 @@ struct AlignedAllocator {
 };
 
 /// C order, native byte order, 64-byte aligned; copies are deep. Bool elements are the bytes as
-/// read: any nonzero byte is true. f16 and bf16 are held as their 16 bits.
+/// read: any nonzero byte is true. f16 and bf16 are stored as their 16 bits.
 class Tensor {
  public:
   Tensor() : Tensor(DType::kBool, {0}) {}
   /// Zero filled. Throws Error(kShape) when the size in bytes does not fit an Index.
   Tensor(DType dtype, std::vector<Index> shape);
-  /// The same for who writes every element: their values are undefined until then.
+  /// Uninitialised, for callers that write every element.
   static Tensor unwritten(DType dtype, std::vector<Index> shape);
 
   DType dtype() const { return dtype_; }
@@ -63,7 +63,7 @@ class Tensor {
     return {reinterpret_cast<const T*>(data_.data()), data_.size() / sizeof(T)};
   }
 
-  /// Gives the same elements another shape. Throws Error(kShape) when their number differs.
+  /// Changes the shape and keeps the elements. Throws Error(kShape) when their number differs.
   void reshape(std::vector<Index> shape);
 
  private:

@@ -89,7 +89,7 @@ TEST_CASE("segment ids that are fractions compare as numbers", "[conversions]") 
   });
 }
 
-TEST_CASE("separate masks mark ids above -1 in the dtype asked for", "[conversions]") {
+TEST_CASE("separate masks mark ids above -1 in the requested dtype", "[conversions]") {
   const QkvMasks masks = segment_ids_to_qkv_masks(make_array(row({2, -1, 0, -5})),
                                                   make_array(row({0, 2})), DType::kFloat16);
   CHECK(masks.q->dtype() == DType::kFloat16);
@@ -136,7 +136,7 @@ TEST_CASE("masks of pairs are open from start to end, clipped to the length", "[
   }
 }
 
-TEST_CASE("pairs that cannot be read are refused with the seed's text", "[conversions]") {
+TEST_CASE("pairs that cannot be read are refused with ejkernel's text", "[conversions]") {
   CHECK(python_error_of([] {
           cu_seqlens_to_mask(list({0, 1}), -3);
         }) == "ValueError: max_len must be non-negative, got -3.");
@@ -170,7 +170,7 @@ TEST_CASE("anchors are numbered in ascending order", "[conversions]") {
   const Tensor padding = bools({6}, {0, 0, 1, 0, 0, 0});
   CHECK(values(compress_ids_from_anchors(list({4, 0, 0, 2, 4, -1}), padding)) ==
         Values{3, 1, -1, 2, 3, 0});
-  // 7 = n + 1 is what the seed gives padding.
+  // 7 = n + 1 is what ejkernel gives padding.
   CHECK(values(compress_ids_from_anchors(list({7, 0, 0, 8, 0, 0}), padding)) ==
         Values{-1, 0, -1, 1, 0, 0});
 }

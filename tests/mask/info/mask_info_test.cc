@@ -26,7 +26,7 @@ MaskInfo mask_only() {
   return MaskInfo({.attention_mask = MaskArray(bools({1, 1, 2, 3}, {1, 0, 0, 0, 1, 1}))});
 }
 
-TEST_CASE("Constructors store what they are given and derive no more than the seed") {
+TEST_CASE("Constructors store what they are given and derive no more than ejkernel") {
   CHECK(stored(packed()) == "QK");
   CHECK(stored(MaskInfo::from_segments(row({1, 0, 3}), nullptr, true)) == "MQK");
   CHECK(stored(MaskInfo::from_attention_mask(MaskArray(bools({1, 3}, {1, 1, 0})))) == "MQK");
@@ -82,7 +82,7 @@ TEST_CASE("Transforms fill the mask of the receiver, and apply_chunked its ids")
   CHECK(stored(causal) == "M");
 }
 
-TEST_CASE("The cached mask has the dtype that was asked for first") {
+TEST_CASE("The cached mask has the dtype that was requested first") {
   MaskInfo info = packed();
   info.get_or_compute_attention_mask(DType::kFloat32);
   CHECK(info.attention_mask().dtype() == DType::kFloat32);
@@ -194,7 +194,7 @@ TEST_CASE("Flattening and unflattening keeps every field and computes nothing") 
   CHECK(again.repr() == info.repr());
 }
 
-TEST_CASE("Masks of another rank fail where the seed unpacks four extents") {
+TEST_CASE("Masks of another rank fail where ejkernel unpacks four extents") {
   MaskInfo flat({.attention_mask = MaskArray(bools({1, 2, 2}, {1, 1, 1, 1}))});
   CHECK(python_error_of([&] { flat.apply_causal(); }) ==
         "ValueError: not enough values to unpack (expected 4, got 3)");

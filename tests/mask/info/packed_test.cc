@@ -1,4 +1,4 @@
-// Packed-sequence utilities against the array expressions of the seed in plain loops.
+// Packed-sequence utilities against the array expressions of ejkernel in plain loops.
 #include "maskctl/mask/info/packed.h"
 
 #include <functional>
@@ -117,7 +117,7 @@ TEST_CASE("packed sequences equal the twin for random lengths", "[packed]") {
   }
 }
 
-TEST_CASE("results keep the dtype of the cumulative lengths but for sequence ids", "[packed]") {
+TEST_CASE("results keep the dtype of the cumulative lengths, except sequence ids", "[packed]") {
   for (const DType dtype : {DType::kInt16, DType::kInt32, DType::kInt64, DType::kUInt8}) {
     const Tensor cu = tensor_of({0, 3, 5, 9}, dtype);
     CHECK(prepare_lens(cu).dtype() == dtype);
@@ -167,7 +167,7 @@ TEST_CASE("lengths of a mask are its row sums", "[packed]") {
   CHECK(values_of(prepare_lens_from_mask(Tensor(DType::kBool, {2, 0}))) == Integers{0, 0});
 }
 
-TEST_CASE("packed sequences refuse what is no list of cumulative lengths", "[packed]") {
+TEST_CASE("packed sequences refuse what is not a list of cumulative lengths", "[packed]") {
   Tensor matrix = tensor_of({0, 1, 2, 3});
   matrix.reshape({2, 2});
   CHECK(type_of([&] { prepare_lens(matrix); }) == PythonType::kTypeError);

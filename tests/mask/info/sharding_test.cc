@@ -132,7 +132,7 @@ TEST_CASE("the sequence axis is split on request only", "[sharding]") {
   CHECK(to_text(*get_shardings(info, mesh).q_segment_ids) == "PartitionSpec(('dp', 'fsdp'), None)");
 }
 
-TEST_CASE("axes that the mesh lacks are refused in the order of the seed", "[sharding]") {
+TEST_CASE("axes that the mesh lacks are refused in the order of ejkernel", "[sharding]") {
   const std::string tail =
       " is not present in the mesh. Available mesh axes: ['dp', 'zz']. Please ensure all "
       "configured axis names match the mesh definition.";

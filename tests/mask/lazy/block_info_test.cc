@@ -65,7 +65,7 @@ Index part_of(Index n, std::mt19937& random) {
   return part;
 }
 
-/// Blocks drawn from a few, so that contents come back.
+/// Blocks drawn from a few, so that contents recur.
 Dense patchwork(Index rows, Index columns, Index bq, Index bk, std::mt19937& random) {
   const auto kinds = 2 + random() % 4;
   std::vector<Dense> tiles = {Dense(1, 1, bq, bk, false), Dense(1, 1, bq, bk, true)};
@@ -227,7 +227,7 @@ TEST_CASE("equal cells are one block whatever plane they come from", "[block_inf
   const BlockInfo info = process_mask(multi_head_mask(heads), options);
   REQUIRE(info.block_mask.shape() == std::vector<Index>{3, 4, 4});
   REQUIRE(info.partial_mask_blocks->shape() == std::vector<Index>{1, 8, 8});
-  // Ours are told apart by their cells: one mask, so that its grid shrinks.
+  // Ours are compared by their cells: it is one mask, so its grid shrinks.
   options.head_shards = 3;
   const BlockInfo own = process_mask(multi_head_mask(heads)->mask(), 0, options);
   REQUIRE(own.block_mask.shape() == std::vector<Index>{3, 4, 4});

@@ -153,7 +153,7 @@ TEST_CASE("an empty mask cannot be shrunk and arrays have a limit", "[block_info
   REQUIRE(as_int64(info.block_mask, "b") == std::vector<std::int64_t>(4));
   REQUIRE(info.partial_mask_blocks == nullptr);
 
-  // Full shards leave nothing to join in the seed; our own masks go on.
+  // Full shards leave nothing to join in ejkernel; our own masks go on.
   o.shrink_grid = true;
   o.q_seq_shards = 2;
   const MaskPtr full = multi_head_mask({full_mask({8, 8})});

@@ -228,7 +228,7 @@ TEST_CASE("masks are equal when class, shape and parameters are", "[lazy_mask]")
   const auto same = [](const MaskPtr& a, const MaskPtr& b) {
     return a->equals(*b) && a->hash() == b->hash();
   };
-  REQUIRE(same(causal_mask({4, 4}), causal_mask({4, 4}, 0, 2)));  // shards are no parameter
+  REQUIRE(same(causal_mask({4, 4}), causal_mask({4, 4}, 0, 2)));  // shards are not a parameter
   REQUIRE(same(causal_mask({4, 4}) & full_mask({4, 4}), masks[12]));
   REQUIRE(same(numpy_mask(other), numpy_mask(truthy)));
   REQUIRE(causal_mask({4, 4})->is_computable());

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "maskctl/attention/cpu/heads.h"
-#include "maskctl/base/kept_memory.h"
+#include "maskctl/base/buffer_pool.h"
 
 namespace maskctl::attention {
 
@@ -33,7 +33,7 @@ class PackedHead {
   const Dims& d_;
   HeadRows rows_, clean_rows_;
   Index panel_, panel_rows_;
-  KeptMemory memory_;
+  PooledBuffer memory_;
   float *keys_, *values_;
   std::vector<std::once_flag> packed_;  // units of keys
   std::once_flag cleaned_;

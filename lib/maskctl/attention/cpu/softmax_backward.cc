@@ -12,7 +12,7 @@
 #include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/attention/cpu/small_gradients.h"
 #include "maskctl/attention/cpu/tiles.h"
-#include "maskctl/base/kept_memory.h"
+#include "maskctl/base/buffer_pool.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/base/work_scope.h"
 
@@ -282,7 +282,7 @@ class Task {
   std::vector<Range> query_depths_, query_columns_;  // of groups of keys
   std::vector<Range> key_spans_;                     // of groups of queries
   Index tiles_, dim_columns_, value_columns_;
-  KeptMemory memory_;  // of the arrays of all keys
+  PooledBuffer memory_;  // of the arrays of all keys
   float *key_rows_, *value_rows_, *packed_keys_, *d_key_, *d_value_;
   Buffer d_query_, p_, dp_, turned_, slope_;
 };

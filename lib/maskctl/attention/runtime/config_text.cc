@@ -42,7 +42,7 @@ bool read_value(std::string_view text, std::optional<Index>& out) {
 template <class Config, class F, class P>
 void visit_plain(Config& config, F&& f, P&& params) {
   for_each_field(config, [&](std::string_view field, auto& value) {
-    if constexpr (requires { value->fields(); }) {
+    if constexpr (requires { value->num_warps; }) {
       params(field, value);
       if (!value) return;
       for_each_field(*value, [&](std::string_view inner, auto& size) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string_view>
 #include <variant>
 
-#include "maskctl/attention/runtime/config_fields.h"
 #include "maskctl/attention/runtime/platform.h"
+#include "maskctl/base/index.h"
 
 namespace maskctl::attention {
 
@@ -18,15 +20,6 @@ struct FwdParams {
   std::optional<Index> q_blocksize = {}, kv_blocksize = {};
   std::optional<Index> blocksize_heads = {}, blocksize_keys = {}, num_key_splits = {};
   std::optional<Index> num_warps = {}, num_stages = {};
-
-  static constexpr auto fields() {
-    using C = FwdParams;
-    return std::tuple_cat(pass_fields<C>(),
-                          std::tuple{ConfigField{"blocksize_heads", &C::blocksize_heads},
-                                     ConfigField{"blocksize_keys", &C::blocksize_keys},
-                                     ConfigField{"num_key_splits", &C::num_key_splits}},
-                          launch_fields<C>());
-  }
   friend bool operator==(const FwdParams&, const FwdParams&) = default;
 };
 
@@ -35,10 +28,6 @@ struct BwdParams {
   std::optional<Index> blocksize_m = {}, blocksize_k = {}, blocksize_n = {};
   std::optional<Index> q_blocksize = {}, kv_blocksize = {};
   std::optional<Index> num_warps = {}, num_stages = {};
-
-  static constexpr auto fields() {
-    return std::tuple_cat(pass_fields<BwdParams>(), launch_fields<BwdParams>());
-  }
   friend bool operator==(const BwdParams&, const BwdParams&) = default;
 };
 
@@ -47,7 +36,6 @@ struct ScaledDotProductAttentionConfig {
   DeviceKind backend = DeviceKind::kAny;
 
   static constexpr std::string_view kName = "ScaledDotProductAttentionConfig";
-  static constexpr auto fields() { return platform_fields<ScaledDotProductAttentionConfig>(); }
   friend bool operator==(const ScaledDotProductAttentionConfig&,
                          const ScaledDotProductAttentionConfig&) = default;
 };
@@ -59,10 +47,6 @@ struct AttentionConfig {
   Index num_warps = 4, num_stages = 2;
 
   static constexpr std::string_view kName = "AttentionConfig";
-  static constexpr auto fields() {
-    using C = AttentionConfig;
-    return std::tuple_cat(platform_fields<C>(), tile_fields<C>(), launch_fields<C>());
-  }
   friend bool operator==(const AttentionConfig&, const AttentionConfig&) = default;
 };
 
@@ -73,12 +57,6 @@ struct FlashAttentionConfig {
   std::optional<BwdParams> bwd_params = {};
 
   static constexpr std::string_view kName = "FlashAttentionConfig";
-  static constexpr auto fields() {
-    using C = FlashAttentionConfig;
-    return std::tuple_cat(platform_fields<C>(),
-                          std::tuple{ConfigField{"fwd_params", &C::fwd_params},
-                                     ConfigField{"bwd_params", &C::bwd_params}});
-  }
   friend bool operator==(const FlashAttentionConfig&, const FlashAttentionConfig&) = default;
 };
 
@@ -89,12 +67,6 @@ struct BlockSparseAttentionConfig {
   std::optional<BwdParams> bwd_params = {};
 
   static constexpr std::string_view kName = "BlockSparseAttentionConfig";
-  static constexpr auto fields() {
-    using C = BlockSparseAttentionConfig;
-    return std::tuple_cat(platform_fields<C>(),
-                          std::tuple{ConfigField{"fwd_params", &C::fwd_params},
-                                     ConfigField{"bwd_params", &C::bwd_params}});
-  }
   friend bool operator==(const BlockSparseAttentionConfig&,
                          const BlockSparseAttentionConfig&) = default;
 };
@@ -106,13 +78,6 @@ struct RingAttentionConfig {
   Index num_warps = 4, num_stages = 2;
 
   static constexpr std::string_view kName = "RingAttentionConfig";
-  static constexpr auto fields() {
-    using C = RingAttentionConfig;
-    return std::tuple_cat(platform_fields<C>(), tile_fields<C>(),
-                          std::tuple{ConfigField{"query_chunk_size", &C::query_chunk_size},
-                                     ConfigField{"key_chunk_size", &C::key_chunk_size}},
-                          launch_fields<C>());
-  }
   friend bool operator==(const RingAttentionConfig&, const RingAttentionConfig&) = default;
 };
 
@@ -125,13 +90,6 @@ struct NativeSparseAttentionConfig {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "NativeSparseAttentionConfig";
-  static constexpr auto fields() {
-    using C = NativeSparseAttentionConfig;
-    return std::tuple_cat(
-        platform_fields<C>(), tile_fields<C>(),
-        std::tuple{ConfigField{"block_d", &C::block_d}, ConfigField{"block_size", &C::block_size}},
-        launch_fields<C>());
-  }
   friend bool operator==(const NativeSparseAttentionConfig&,
                          const NativeSparseAttentionConfig&) = default;
 };
@@ -144,14 +102,6 @@ struct PageAttentionConfig {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "PageAttentionConfig";
-  static constexpr auto fields() {
-    using C = PageAttentionConfig;
-    return std::tuple_cat(
-        platform_fields<C>(),
-        std::tuple{ConfigField{"num_splits", &C::num_splits},
-                   ConfigField{"pages_per_compute_block", &C::pages_per_compute_block}},
-        launch_fields<C>());
-  }
   friend bool operator==(const PageAttentionConfig&, const PageAttentionConfig&) = default;
 };
 
@@ -162,14 +112,6 @@ struct RaggedPageAttentionConfig {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "RaggedPageAttentionConfig";
-  static constexpr auto fields() {
-    using C = RaggedPageAttentionConfig;
-    return std::tuple_cat(
-        platform_fields<C>(),
-        std::tuple{ConfigField{"num_kv_pages_per_block", &C::num_kv_pages_per_block},
-                   ConfigField{"num_queries_per_block", &C::num_queries_per_block}},
-        launch_fields<C>());
-  }
   friend bool operator==(const RaggedPageAttentionConfig&,
                          const RaggedPageAttentionConfig&) = default;
 };
@@ -182,15 +124,6 @@ struct RaggedPageAttentionv3Config {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "RaggedPageAttentionv3Config";
-  static constexpr auto fields() {
-    using C = RaggedPageAttentionv3Config;
-    return std::tuple_cat(
-        platform_fields<C>(),
-        std::tuple{ConfigField{"chunk_prefill_size", &C::chunk_prefill_size},
-                   ConfigField{"num_kv_pages_per_block", &C::num_kv_pages_per_block},
-                   ConfigField{"num_queries_per_block", &C::num_queries_per_block}},
-        launch_fields<C>());
-  }
   friend bool operator==(const RaggedPageAttentionv3Config&,
                          const RaggedPageAttentionv3Config&) = default;
 };
@@ -201,21 +134,9 @@ struct RaggedDecodeAttentionConfig {
   std::optional<FwdParams> fwd_params = {};
 
   static constexpr std::string_view kName = "RaggedDecodeAttentionConfig";
-  static constexpr auto fields() {
-    using C = RaggedDecodeAttentionConfig;
-    return std::tuple_cat(platform_fields<C>(),
-                          std::tuple{ConfigField{"fwd_params", &C::fwd_params}});
-  }
   friend bool operator==(const RaggedDecodeAttentionConfig&,
                          const RaggedDecodeAttentionConfig&) = default;
 };
-
-/// The linear family has equal fields; the classes differ in type and name.
-template <class C>
-constexpr auto linear_fields() {
-  return std::tuple_cat(platform_fields<C>(), tile_fields<C>(),
-                        std::tuple{ConfigField{"block_d", &C::block_d}}, launch_fields<C>());
-}
 
 struct RecurrentAttentionConfig {
   Platform platform = Platform::kAuto;
@@ -224,7 +145,6 @@ struct RecurrentAttentionConfig {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "RecurrentAttentionConfig";
-  static constexpr auto fields() { return linear_fields<RecurrentAttentionConfig>(); }
   friend bool operator==(const RecurrentAttentionConfig&,
                          const RecurrentAttentionConfig&) = default;
 };
@@ -236,7 +156,6 @@ struct GLAttentionConfig {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "GLAttentionConfig";
-  static constexpr auto fields() { return linear_fields<GLAttentionConfig>(); }
   friend bool operator==(const GLAttentionConfig&, const GLAttentionConfig&) = default;
 };
 
@@ -247,7 +166,6 @@ struct LightningAttentionConfig {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "LightningAttentionConfig";
-  static constexpr auto fields() { return linear_fields<LightningAttentionConfig>(); }
   friend bool operator==(const LightningAttentionConfig&,
                          const LightningAttentionConfig&) = default;
 };
@@ -259,10 +177,6 @@ struct FlashMLAConfig {
   Index num_warps = 4, num_stages = 2;
 
   static constexpr std::string_view kName = "FlashMLAConfig";
-  static constexpr auto fields() {
-    using C = FlashMLAConfig;
-    return std::tuple_cat(platform_fields<C>(), tile_fields<C>(), launch_fields<C>());
-  }
   friend bool operator==(const FlashMLAConfig&, const FlashMLAConfig&) = default;
 };
 
@@ -274,14 +188,6 @@ struct GroupedMatmulConfig {
   bool bypass_xla_tiling = false;
 
   static constexpr std::string_view kName = "GroupedMatmulConfig";
-  static constexpr auto fields() {
-    using C = GroupedMatmulConfig;
-    return std::tuple_cat(
-        platform_fields<C>(),
-        std::tuple{ConfigField{"block_m", &C::block_m}, ConfigField{"block_n", &C::block_n},
-                   ConfigField{"block_k", &C::block_k}},
-        launch_fields<C>(), std::tuple{ConfigField{"bypass_xla_tiling", &C::bypass_xla_tiling}});
-  }
   friend bool operator==(const GroupedMatmulConfig&, const GroupedMatmulConfig&) = default;
 };
 
@@ -292,12 +198,6 @@ struct MeanPoolingConfig {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "MeanPoolingConfig";
-  static constexpr auto fields() {
-    using C = MeanPoolingConfig;
-    return std::tuple_cat(platform_fields<C>(),
-                          std::tuple{ConfigField{"block_size", &C::block_size}},
-                          launch_fields<C>());
-  }
   friend bool operator==(const MeanPoolingConfig&, const MeanPoolingConfig&) = default;
 };
 
@@ -308,6 +208,43 @@ using AnyConfig =
                  PageAttentionConfig, RaggedPageAttentionConfig, RaggedPageAttentionv3Config,
                  RaggedDecodeAttentionConfig, RecurrentAttentionConfig, GLAttentionConfig,
                  LightningAttentionConfig, FlashMLAConfig, GroupedMatmulConfig, MeanPoolingConfig>;
+
+/// f(name, value) for each field that a config, or its FwdParams or BwdParams, has. The one list of
+/// their names, which text, parsing, checks and hashes go by.
+template <class Config, class F>
+void for_each_field(Config& c, F&& f) {
+  if constexpr (requires { c.platform; }) f("platform", c.platform);
+  if constexpr (requires { c.backend; }) f("backend", c.backend);
+  if constexpr (requires { c.fwd_params; }) f("fwd_params", c.fwd_params);
+  if constexpr (requires { c.bwd_params; }) f("bwd_params", c.bwd_params);
+  if constexpr (requires { c.blocksize_m; }) f("blocksize_m", c.blocksize_m);
+  if constexpr (requires { c.blocksize_k; }) f("blocksize_k", c.blocksize_k);
+  if constexpr (requires { c.blocksize_n; }) f("blocksize_n", c.blocksize_n);
+  if constexpr (requires { c.q_blocksize; }) f("q_blocksize", c.q_blocksize);
+  if constexpr (requires { c.kv_blocksize; }) f("kv_blocksize", c.kv_blocksize);
+  if constexpr (requires { c.blocksize_heads; }) f("blocksize_heads", c.blocksize_heads);
+  if constexpr (requires { c.blocksize_keys; }) f("blocksize_keys", c.blocksize_keys);
+  if constexpr (requires { c.num_key_splits; }) f("num_key_splits", c.num_key_splits);
+  if constexpr (requires { c.block_q; }) f("block_q", c.block_q);
+  if constexpr (requires { c.block_m; }) f("block_m", c.block_m);
+  if constexpr (requires { c.block_n; }) f("block_n", c.block_n);
+  if constexpr (requires { c.block_k; }) f("block_k", c.block_k);
+  if constexpr (requires { c.block_d; }) f("block_d", c.block_d);
+  if constexpr (requires { c.block_size; }) f("block_size", c.block_size);
+  if constexpr (requires { c.query_chunk_size; }) f("query_chunk_size", c.query_chunk_size);
+  if constexpr (requires { c.key_chunk_size; }) f("key_chunk_size", c.key_chunk_size);
+  if constexpr (requires { c.num_splits; }) f("num_splits", c.num_splits);
+  if constexpr (requires { c.pages_per_compute_block; })
+    f("pages_per_compute_block", c.pages_per_compute_block);
+  if constexpr (requires { c.chunk_prefill_size; }) f("chunk_prefill_size", c.chunk_prefill_size);
+  if constexpr (requires { c.num_kv_pages_per_block; })
+    f("num_kv_pages_per_block", c.num_kv_pages_per_block);
+  if constexpr (requires { c.num_queries_per_block; })
+    f("num_queries_per_block", c.num_queries_per_block);
+  if constexpr (requires { c.num_warps; }) f("num_warps", c.num_warps);
+  if constexpr (requires { c.num_stages; }) f("num_stages", c.num_stages);
+  if constexpr (requires { c.bypass_xla_tiling; }) f("bypass_xla_tiling", c.bypass_xla_tiling);
+}
 
 /// Fields that both hold, in order: unlike the seed's hash, equal numbers in different fields
 /// differ.

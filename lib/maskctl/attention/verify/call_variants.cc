@@ -35,8 +35,9 @@ Tensor heads_in_turn(const Tensor& tensor, const ProbeShape& shape) {
 bool has_empty_rows(const Mask& mask) {
   return std::ranges::any_of(mask.distinct(), [](const PlanePtr& plane) {
     bool empty = plane->keys() == 0;
-    plane->sizes({0, plane->queries()},
-                 [&empty](Range, const Plane::RowSize& size) { empty = empty || size.keys == 0; });
+    plane->row_sizes({0, plane->queries()}, [&empty](Range, const Plane::RowSize& size) {
+      empty = empty || size.keys == 0;
+    });
     return empty;
   });
 }

@@ -23,8 +23,6 @@ constexpr Index kMostCells = Index{1} << 26;
 /// The judge takes some 10 to 60 ns for each pair of a query and a key.
 constexpr Index kMostPairs = Index{1} << 33;
 
-Index differing_cells(const Mask& a, const Mask& b) { return zip(Op::kXor, a, b).count(); }
-
 /// Rows of a call that see no key, and give NaN for that.
 Index expected_nan_rows(const NamedArguments& arguments, const Mask& mask, const Mask& shape) {
   if (empty_row_policy(arguments) != "nan" || arguments.arrays.contains("softmax_aux")) return 0;
@@ -32,7 +30,7 @@ Index expected_nan_rows(const NamedArguments& arguments, const Mask& mask, const
   for (Index b = 0; b < shape.batch(); ++b) {
     for (Index h = 0; h < shape.heads(); ++h) {
       const Plane& plane = *mask.plane(mask.batch() == 1 ? 0 : b, mask.heads() == 1 ? 0 : h);
-      plane.sizes({0, plane.queries()}, [&rows](Range equal, const Plane::RowSize& size) {
+      plane.row_sizes({0, plane.queries()}, [&rows](Range equal, const Plane::RowSize& size) {
         if (size.keys == 0) rows += equal.size();
       });
     }

@@ -12,7 +12,8 @@ namespace maskctl {
 /// The common shape of two arrays. Throws PythonError(TypeError) with both shapes.
 std::vector<Index> broadcast_shape(std::span<const Index> a, std::span<const Index> b);
 
-/// f(offset in a, offset in b) for each element of `shape`, row-major; a and b broadcast to it.
+/// Calls f(offset in a, offset in b) for each element of `shape`, row-major; a and b broadcast to
+/// it.
 template <typename F>
 void for_each_broadcast(std::span<const Index> shape, std::span<const Index> a,
                         std::span<const Index> b, F&& f) {

@@ -16,7 +16,7 @@
 namespace maskctl {
 namespace {
 
-/// Rows or columns repeated where the extent is 1; as runs and bands, never dense.
+/// Repeats rows or columns when the extent is 1; as runs and bands, never dense.
 PlanePtr stretched(const PlanePtr& plane, Index queries, Index keys) {
   if (plane->queries() == queries && plane->keys() == keys) return plane;
   if (queries == 0 || keys == 0) return empty_plane(queries, keys);
@@ -32,7 +32,7 @@ PlanePtr stretched(const PlanePtr& plane, Index queries, Index keys) {
   return key_flags(queries, open);
 }
 
-/// Arrays of rank 0 and 1 too, as one row of keys.
+/// Also takes arrays of rank 0 and 1, as one row of keys.
 Mask mask_of(const MaskArray& array) {
   if (array.rank() >= 2) return array.mask();
   Tensor row = array.tensor();

@@ -1,4 +1,4 @@
-// Start-end pairs ("cu_seqlens" of the seed) to masks, and masks to pairs.
+// Start-end pairs (ejkernel's "cu_seqlens") to masks, and masks to pairs.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
   throw PythonError(PythonType::kValueError, message);
 }
 
-/// The valid tokens of each batch, inside [0, max_len).
+/// The valid tokens of each batch, cut to [0, max_len).
 std::vector<Range> valid_ranges(const Tensor& cu, Index max_len) {
   if (max_len < 0) value_error(fmt::format("max_len must be non-negative, got {}.", max_len));
   if (cu.rank() != 1) {
@@ -40,7 +40,7 @@ std::vector<Range> valid_ranges(const Tensor& cu, Index max_len) {
   return ranges;
 }
 
-/// [start, end) of the nonzero elements of each row of [B,S], 0 and 0 where there are none.
+/// [start, end) of the nonzero elements of each row of [B,S], 0 and 0 when there are none.
 Tensor start_end(const Tensor& mask, DType out_dtype) {
   const Index batch = mask.extent(0), length = mask.extent(1);
   if (length == 0) value_error("attempt to get argmax of an empty sequence");
@@ -94,7 +94,7 @@ QkvArrays qkv_cu_seqlens_to_qkv_masks(const Tensor& cu_q, Index max_q_len, const
 
 MaskArray qkv_cu_seqlens_to_attention_mask(const Tensor& cu_q, Index max_q_len, const Array& cu_kv,
                                            std::optional<Index> max_kv_len, DType dtype) {
-  // The seed goes through the masks of both sides.
+  // ejkernel calls these functions on the way.
   for (const char* name : {"qkv_cu_seqlens_to_attention_mask", "qkv_cu_seqlens_to_qkv_masks",
                            "cu_seqlens_to_mask", "cu_seqlens_to_mask"}) {
     trace_call(name);
@@ -103,9 +103,10 @@ MaskArray qkv_cu_seqlens_to_attention_mask(const Tensor& cu_q, Index max_q_len, 
   const auto q = valid_ranges(cu_q, max_q_len);
   const auto kv = valid_ranges(cu_kv ? *cu_kv : cu_q, keys);
   if (q.size() != kv.size() && q.size() != 1 && kv.size() != 1) {
-    throw PythonError(PythonType::kTypeError,
-                      fmt::format("pairs of {} and {} batches do not fit: expected as many, or 1",
-                                  q.size(), kv.size()));
+    throw PythonError(
+        PythonType::kTypeError,
+        fmt::format("pairs of {} and {} batches do not match: expected equal numbers, or 1",
+                    q.size(), kv.size()));
   }
   const auto batch = static_cast<Index>(q.size() == 1 ? kv.size() : q.size());
   const auto of = [](const std::vector<Range>& ranges, Index b) {

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int32_t kPadding = -1;
 
-/// Ids of both sides as int32: equal where they are equal, -1 where they are not above -1. Integers
-/// wrap to 32 bits, as all arrays of the seed do; fractions are numbered.
+/// Ids of both sides as int32 that compare as the originals do, with -1 for ids that are not above
+/// -1. Integers wrap to 32 bits, as all arrays of ejkernel do; distinct fractions are numbered.
 class PlainIds {
  public:
   PlainIds(const Tensor& q, const Tensor& kv)
@@ -58,7 +58,7 @@ std::vector<Index> with_axis(std::vector<Index> shape, Index axis) {
   return shape;
 }
 
-/// (q[:, :, None] == kv[:, None, :])[:, None, :, :] of ids above -1, cell by cell.
+/// (q[:, :, None] == kv[:, None, :])[:, None, :, :] for ids above -1, cell by cell.
 MaskArray pairs_of_any_rank(const Tensor& q, const Tensor& kv) {
   const std::vector<Index> q_shape = with_axis(q.shape(), 2), kv_shape = with_axis(kv.shape(), 1);
   Tensor cells(DType::kBool, broadcast_shape(q_shape, kv_shape));
@@ -101,7 +101,7 @@ MaskArray segment_ids_to_mask(const Tensor& ids, DType dtype) {
 
 QkvMasks segment_ids_to_qkv_masks(const Array& q_ids, const Array& kv_ids, DType dtype) {
   trace_call("segment_ids_to_qkv_masks");
-  trace_call("segment_ids_to_mask");  // which the seed calls for all three
+  trace_call("segment_ids_to_mask");  // ejkernel calls it for all three
   const Array& keys = kv_ids ? kv_ids : q_ids;
   check_indexable(*q_ids);
   check_indexable(*keys);

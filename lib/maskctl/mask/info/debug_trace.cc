@@ -18,7 +18,7 @@ std::atomic<bool> debug_mode{false};
 std::mutex sink_mutex;
 std::shared_ptr<const Sink> sink;
 
-/// The sink is called without the lock: it may itself call functions that are traced.
+/// Calls the sink without holding the lock: the sink may call functions that are traced.
 void say(std::string_view text) {
   std::shared_ptr<const Sink> current;
   {

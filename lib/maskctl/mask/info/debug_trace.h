@@ -1,4 +1,4 @@
-// Lines of the debug mode, for the functions that ejkernel traces; private to the library.
+// Writes the lines of the debug mode, for functions that ejkernel traces; private to the library.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Arrays that are masks: made, read as elements, cast.
+// Arrays that are masks: making, reading and casting them.
 #include "maskctl/mask/info/mask_array.h"
 
 #include <fmt/core.h>
@@ -16,11 +16,11 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kBandCells = Index{1} << 18;  // expanded by one task
+constexpr Index kBandCells = Index{1} << 18;  // expanded per task
 
 bool lazy_rank(Index rank) { return rank >= 2 && rank <= 4; }
 
-/// [B,Q,K] is read as one batch of B heads, so that axes line up from the last.
+/// Reads [B,Q,K] as one batch of B heads, so that axes line up from the last.
 Mask aligned_mask(const Tensor& tensor) {
   Mask mask = mask_from_dense(tensor);
   if (tensor.rank() != 3) return mask;
@@ -31,15 +31,16 @@ Mask aligned_mask(const Tensor& tensor) {
 std::vector<Index> shape_of(const Mask& mask, Index rank) {
   const std::vector<Index> all{mask.batch(), mask.heads(), mask.queries(), mask.keys()};
   if (!lazy_rank(rank) || (rank < 4 && all[0] != 1) || (rank < 3 && all[1] != 1)) {
-    throw Error(Errc::kShape,
-                fmt::format("the mask {} is no array of rank {}; expected rank 2 to 4 and extents "
-                            "of 1 on the axes left out",
-                            shape_text(mask), rank));
+    throw Error(
+        Errc::kShape,
+        fmt::format("the mask {} is not an array of rank {}; expected rank 2 to 4 and extents "
+                    "of 1 on the axes left out",
+                    shape_text(mask), rank));
   }
   return {all.end() - rank, all.end()};
 }
 
-/// 0 and 1 of any dtype, unpacked band by band.
+/// The cells as 0 and 1 of any dtype, unpacked band by band.
 Tensor elements_of(const Mask& mask, DType dtype, const std::vector<Index>& shape) {
   Tensor out(dtype, shape);
   if (out.elements() == 0) return out;
@@ -79,9 +80,9 @@ MaskArray::MaskArray(const Tensor& tensor) : dtype_(tensor.dtype()), shape_(tens
 Mask MaskArray::mask() const {
   if (const Mask* mask = std::get_if<Mask>(&content_)) return *mask;
   if (!lazy_rank(rank())) {
-    throw PythonError(
-        PythonType::kTypeError,
-        fmt::format("an array of shape {} is no mask; expected rank 2 to 4", shape_text(shape_)));
+    throw PythonError(PythonType::kTypeError,
+                      fmt::format("an array of shape {} is not a mask; expected rank 2 to 4",
+                                  shape_text(shape_)));
   }
   return aligned_mask(*std::get<Array>(content_));
 }

@@ -1,4 +1,4 @@
-// An attention mask as ejkernel's arrays hold it: lazy where it can be, dense where it must be.
+// An attention mask as an array of ejkernel: lazy where possible, dense where necessary.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,15 @@ namespace maskctl {
 using Array = std::shared_ptr<const Tensor>;
 Array make_array(Tensor tensor);
 
-/// An array of 0 and 1, or of other numbers, of any rank. Bool arrays of rank 2 to 4, and what
-/// casting them gives, are lazy: a Mask whose axes line up with the last axes of the array, as in
-/// numpy's broadcasting ([B,Q,K] is a Mask [1,B,Q,K]). Everything else keeps its elements.
+/// An array of 0 and 1, or of other numbers, of any rank. Bool arrays of rank 2 to 4, and casts of
+/// these, are lazy: a Mask whose axes line up with the last axes of the array, as in numpy's
+/// broadcasting ([B,Q,K] is a Mask [1,B,Q,K]). All others store their elements.
 class MaskArray {
  public:
   /// [B,H,Q,K] of 0 and 1.
   explicit MaskArray(Mask mask, DType dtype = DType::kBool)
       : MaskArray(std::move(mask), 4, dtype) {}
-  /// rank 2 to 4; leading axes that the array lacks must be 1 in `mask`.
+  /// rank is 2 to 4; leading axes that the array lacks must be 1 in `mask`.
   MaskArray(Mask mask, Index rank, DType dtype);
   /// A bool tensor of rank 2 to 4 becomes lazy.
   explicit MaskArray(const Tensor& tensor);
@@ -33,12 +33,13 @@ class MaskArray {
   Index rank() const { return static_cast<Index>(shape_.size()); }
   bool lazy() const { return std::holds_alternative<Mask>(content_); }
 
-  /// Where the array is nonzero, axes lined up as above. Cheap when lazy; otherwise reads the
-  /// elements. Throws PythonError(TypeError) for ranks below 2 and above 4.
+  /// The cells where the array is nonzero, with axes lined up as above. Cheap when lazy, else reads
+  /// the elements. Throws PythonError(TypeError) for ranks below 2 and above 4.
   Mask mask() const;
   /// The elements. Throws Error(kLimit) when a lazy one takes more than max_bytes.
   Tensor tensor(Index max_bytes = Index{4} << 30) const;
-  /// numpy's astype; lazy stays lazy, and bool makes a dense array lazy where its rank allows.
+  /// numpy's astype. A lazy array stays lazy, and casting a dense array to bool makes it lazy if
+  /// its rank allows.
   MaskArray astype(DType dtype) const;
 
  private:
@@ -47,8 +48,8 @@ class MaskArray {
   std::variant<Mask, Array> content_;
 };
 
-/// a op b as bools with numpy's broadcasting over all axes; the result has the higher rank, and is
-/// lazy unless that is above 4. Throws PythonError(TypeError) for shapes that do not fit.
+/// a op b as bools with numpy's broadcasting over all axes. The result has the higher rank and is
+/// lazy unless that is above 4. Throws PythonError(TypeError) for shapes that do not match.
 MaskArray combine(Op op, const MaskArray& a, const MaskArray& b);
 
 }  // namespace maskctl

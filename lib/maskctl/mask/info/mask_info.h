@@ -1,4 +1,4 @@
-// ejkernel's MaskInfo, faithful to the seed in values, caches and errors, and lazy.
+// ejkernel's MaskInfo with the same values, caches and errors, but lazy.
 #pragma once
 
 #include <array>
@@ -26,26 +26,26 @@ struct AxisNames {
   friend bool operator==(const AxisNames&, const AxisNames&) = default;
 };
 
-/// Which transforms a mask went through.
+/// Which transforms have been applied to a mask.
 struct BakedInMasks {
   bool causal = false, sliding_window = false, chunked = false, token_type_ids = false;
   friend bool operator==(const BakedInMasks&, const BakedInMasks&) = default;
 };
 
-/// What a MaskInfo stores. Absent arrays are None: not given and not yet computed.
+/// What a MaskInfo stores. A null array is None: neither given nor computed yet.
 struct MaskInfoFields {
   std::optional<MaskArray> attention_mask = {};
   Array q_segment_ids = {}, kv_segment_ids = {};  // [B,S] int32, -1 = padding
-  Array cu_seqlens_q = {}, cu_seqlens_kv = {};    // [2B] pairs or [129] cumulative counts (seed)
+  Array cu_seqlens_q = {}, cu_seqlens_kv = {};    // [2B] pairs, or [129] cumulative counts
   Array q_positions = {}, kv_positions = {};      // [B,S]
   BakedInMasks baked_in = {};
   AxisNames axes = {};
 };
 
-/// One number for all batches, or one for each ([B]).
+/// One number for all batches, or one per batch ([B]).
 using PerBatch = std::variant<Index, Array>;
 
-/// Both sides of a window: an int counts keys to the left and as many to the right.
+/// Both sides of a window: a single int is the number of keys to the left and to the right.
 using SlidingWindow = std::variant<Index, std::pair<Index, Index>>;
 
 struct TokenTypeOptions {
@@ -57,14 +57,14 @@ struct TokenTypeOptions {
 struct SlidingWindowOptions {
   PerBatch offset = Index{0};
   std::optional<std::string> mode = {};  // "decode", "prefill"; any other is "default"
-  std::optional<PerBatch> index = {};    // needed by "decode"
+  std::optional<PerBatch> index = {};    // required by "decode"
 };
 
 struct KvLengthOptions {
   std::optional<Index> q_len = {};
   std::optional<Index> sliding_window = {};
-  /// Exclusive end of the query window instead of kv_lengths; then key ids at or beyond the length
-  /// become -1 too (the newer form that seed 000 shows).
+  /// Exclusive end of the query window, replaces kv_lengths; key ids at or beyond the length then
+  /// become -1 too (as in newer versions of ejkernel).
   std::optional<PerBatch> end_index = {};
 };
 
@@ -74,16 +74,17 @@ struct MaskInfoExtras {
   AxisNames axes = {};
 };
 
-/// Masks, segment ids and cumulative lengths of one attention call; what is absent is computed from
-/// what is present when it is read, and kept. Transforms return new objects and stay lazy: nothing
-/// of size Q x K exists until a dense array is read. Reading may fill a cache, so that reading is
-/// not const and one object is not for two threads; copies share arrays and are cheap.
-/// All functions throw PythonError with the seed's type and text.
-/// Source: seed 001 (ejkernel.types.mask.MaskInfo); its oddities are kept, see docs/seed.md.
+/// Masks, segment ids and cumulative lengths of one attention call; a form that is absent is
+/// computed from the others when first read, then cached. Transforms return new objects and stay
+/// lazy: nothing of size Q x K exists until a dense array is read. Reading may fill a cache, so
+/// reading functions are not const, and one object must not be read from two threads; copies share
+/// arrays and are cheap.
+/// All functions throw PythonError with ejkernel's type and text.
+/// Source: ejkernel.types.mask.MaskInfo, oddities included; see docs/ejkernel.md.
 class MaskInfo {
  public:
   MaskInfo() = default;
-  /// The dataclass's constructor and tree_unflatten: nothing is derived.
+  /// The dataclass's constructor and tree_unflatten: stores the fields and derives nothing.
   explicit MaskInfo(MaskInfoFields fields) : fields_(std::move(fields)) {}
 
   static MaskInfo from_segments(const Tensor& q_segment_ids, const Array& kv_segment_ids = nullptr,
@@ -98,7 +99,8 @@ class MaskInfo {
   static MaskInfo from_random(Index batch_size, Index q_len,
                               std::optional<Index> kv_len = std::nullopt, double sparsity = 0.5,
                               std::int64_t seed = 0, const MaskInfoExtras& extras = {});
-  /// The first that is given: mask_info, attention_mask, input_ids, inputs_embeds (their shapes).
+  /// The shapes come from the first that is given of mask_info, attention_mask, input_ids,
+  /// inputs_embeds.
   struct DynamicInputs {
     const MaskInfo* mask_info = nullptr;
     std::optional<std::vector<Index>> input_ids_shape = {}, inputs_embeds_shape = {};
@@ -106,7 +108,7 @@ class MaskInfo {
   };
   static MaskInfo dynamic_init(const DynamicInputs& inputs);
 
-  /// tree_flatten: what is stored now. Reading it computes nothing.
+  /// tree_flatten: what is stored now, without computing anything.
   const MaskInfoFields& fields() const { return fields_; }
 
   // Properties.
@@ -134,7 +136,7 @@ class MaskInfo {
   MaskInfo apply_sliding_window(const SlidingWindow& window,
                                 const SlidingWindowOptions& options = {});
   MaskInfo apply_chunked(Index chunk_size, Index offset = 0);
-  /// kv_types null: those of the queries.
+  /// Null kv_types mean those of the queries.
   MaskInfo apply_token_type_ids(const Tensor& q_types, const Array& kv_types = nullptr,
                                 const TokenTypeOptions& options = {});
   MaskInfo apply_kv_lengths(const Tensor& kv_lengths, const KvLengthOptions& options = {});
@@ -153,8 +155,8 @@ class MaskInfo {
   /// when that takes more than max_bytes.
   Tensor create_bias(DType dtype = DType::kFloat32, Index max_bytes = Index{4} << 30);
 
-  /// New fields where given; a new mask or new ids drop both cumulative lengths unless one of them
-  /// is given too. A field cannot be cleared.
+  /// Replaces the fields that are given; a new mask or new ids drop both cumulative lengths unless
+  /// one of these is given too. A field cannot be cleared.
   struct Replacement {
     std::optional<MaskArray> attention_mask = {};
     Array q_segment_ids = {}, kv_segment_ids = {}, cu_seqlens_q = {}, cu_seqlens_kv = {};
@@ -169,8 +171,9 @@ class MaskInfo {
   MaskInfoFields fields_;
 };
 
-/// Debug lines ("[MaskInfo Debug] Calling MaskInfo.apply_causal()") go to `sink`, one call a line
-/// without a line feed. Off at first; the default sink drops them. For the whole process.
+/// Turns debug lines ("[MaskInfo Debug] Calling MaskInfo.apply_causal()") on or off; they go to the
+/// sink, one call per line, without a line feed. Off by default, and the default sink drops them.
+/// Applies to the whole process.
 void set_debug_mode(bool enabled);
 bool get_debug_mode();
 void set_debug_sink(std::function<void(std::string_view line)> sink);

@@ -22,7 +22,7 @@ MaskInfoFields fields_of(const MaskInfoExtras& extras) {
   return fields;
 }
 
-/// q[:, None, :, None] & kv[:, None, None, :] of ids that are 0 or -1.
+/// q[:, None, :, None] & kv[:, None, None, :] for ids that are 0 or -1.
 MaskArray outer_product(const Tensor& q_ids, const Tensor& kv_ids) {
   const auto batch = [](const Tensor& ids) { return ids.rank() == 2 ? ids.extent(0) : 0; };
   if (q_ids.rank() != 2 || kv_ids.rank() != 2 ||
@@ -34,19 +34,19 @@ MaskArray outer_product(const Tensor& q_ids, const Tensor& kv_ids) {
   return MaskArray(mask_from_segments(q_ids, kv_ids, -1));
 }
 
-/// ~mask of a bool array.
+/// ~mask for a bool array.
 MaskArray inverted(const MaskArray& mask) {
-  if (mask.rank() < 2 || mask.rank() > 4) return mask;  // refused by its rank, whatever it holds
+  if (mask.rank() < 2 || mask.rank() > 4) return mask;  // its rank will be refused anyway
   return MaskArray(complement(mask.mask()), mask.rank(), DType::kBool);
 }
 
-/// mask == 1 where it is not bool.
+/// mask == 1, unless it is bool.
 MaskArray ones_of(const MaskArray& mask) {
-  if (mask.lazy()) return mask.astype(DType::kBool);  // holds nothing but 0 and 1
+  if (mask.lazy()) return mask.astype(DType::kBool);  // holds only 0 and 1
   const Tensor elements = mask.tensor();
   if (elements.dtype() == DType::kBool) return mask;
   Tensor ones(DType::kBool, elements.shape());
-  const Tensor numbers = astype(elements, DType::kFloat64);  // rounds no other number to 1
+  const Tensor numbers = astype(elements, DType::kFloat64);  // no other number becomes 1
   std::ranges::transform(numbers.as<double>(), ones.as<std::uint8_t>().begin(),
                          [](double number) { return static_cast<std::uint8_t>(number == 1.0); });
   return MaskArray(ones);
@@ -64,7 +64,7 @@ Tensor all_valid(const std::vector<Index>& shape, std::size_t rank) {
   return ones;
 }
 
-/// A float as Python prints it.
+/// A float in the way Python prints it.
 std::string python_text(double number) {
   const std::string text = fmt::format("{}", number);
   return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
@@ -145,7 +145,7 @@ MaskInfo MaskInfo::from_random(Index batch_size, Index q_len, std::optional<Inde
                       fmt::format("shape ({}, 1, {}, {}): expected no negative extents", batch_size,
                                   q_len, keys));
   }
-  // Without 64-bit types JAX keeps the low 32 bits of a seed.
+  // With 64-bit types disabled, JAX keeps only the low 32 bits of a seed.
   const ThreefryKey key = prng_key(static_cast<std::uint32_t>(seed));
   const auto cells = static_cast<std::uint64_t>(q_len) * static_cast<std::uint64_t>(keys);
   const auto p = static_cast<float>(1.0 - sparsity);

@@ -1,4 +1,4 @@
-// The conversions of MaskInfo: one form from another, which caches they fill, and replace.
+// The conversions of MaskInfo from one form to another, which fill its caches, and replace.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,11 +19,11 @@ constexpr const char* kEmptyHint =
     "MaskInfo is empty (both attention_mask and segment_ids are None). Initialize MaskInfo with "
     "either an attention_mask or segment IDs";
 
-/// Bits of finfo(float16).min and of bfloat16's.
+/// The bits of finfo(float16).min; the next one: of bfloat16's.
 constexpr std::uint16_t kMinHalf = 0xFBFF;
 constexpr std::uint16_t kMinBFloat16 = 0xFF7F;
 
-/// `low` where closed, +0 where open.
+/// `low` in closed cells, +0 in open ones.
 template <typename T>
 void fill_closed(const Tensor& open, T low, Tensor& out) {
   constexpr Index kBand = Index{1} << 20;
@@ -62,7 +62,7 @@ Array cast(const Array& array, DType dtype) {
   return array->dtype() == dtype ? array : make_array(astype(*array, dtype));
 }
 
-/// Rows and columns of a mask that are open anywhere, as int32 0 and 1.
+/// Which rows and columns of a mask have an open cell, as int32 0 and 1.
 QkvArrays open_lines_of(const MaskArray& mask) {
   if (mask.rank() != 4) {
     throw PythonError(PythonType::kValueError,
@@ -177,7 +177,7 @@ QkvArrays MaskInfo::get_or_compute_positions() {
     if (!fields_.attention_mask) return {q, kv};
     get_or_compute_segment_ids();
   }
-  Array q_new = q, kv_new = kv;  // neither is kept when the other fails
+  Array q_new = q, kv_new = kv;  // so that neither is stored when the other fails
   if (!q) q_new = make_array(positions_from_segments_2d(*int32_array(fields_.q_segment_ids), -1));
   if (!kv) {
     kv_new = make_array(positions_from_segments_2d(*int32_array(fields_.kv_segment_ids),
@@ -211,7 +211,7 @@ Tensor MaskInfo::create_bias(DType dtype, Index max_bytes) {
 MaskInfo MaskInfo::to_dtype(DType dtype) {
   trace_call("MaskInfo.to_dtype");
   const MaskArray mask = get_or_compute_attention_mask();
-  if (mask.dtype() == dtype) return *this;  // the dtype of a bool copy, whatever is stored
+  if (mask.dtype() == dtype) return *this;  // compares the bool copy, whatever is stored
   return replace({.attention_mask = mask.astype(dtype)});
 }
 

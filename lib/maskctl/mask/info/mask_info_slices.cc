@@ -31,7 +31,7 @@ std::pair<Index, Index> sides_of(const SlidingWindow& window) {
   return {left, right};
 }
 
-/// [B,1,Q,K]: keys from row - left to row + right, where row = q + offset.
+/// [B,1,Q,K]: keys from row - left to row + right, with row = q + offset.
 Mask window_mask(const Mask& base, const PerBatch& offset, std::pair<Index, Index> sides) {
   const Index left = int32_from(sides.first), right = int32_from(sides.second);
   std::vector<std::int32_t> rows;
@@ -58,7 +58,7 @@ void require_ids(const Array& ids, const char* side) {
                                 shape_text(ids->shape())));
 }
 
-/// The slices of an array that may be None.
+/// Slices an array that may be None.
 Array cut(const Array& array, Index axis, std::span<const Index> starts, Index width) {
   return array ? make_array(slice_batches(*array, axis, starts, width)) : nullptr;
 }
@@ -66,7 +66,7 @@ Array cut(const Array& array, Index axis, Range range) {
   return array ? make_array(slice_axis(*array, axis, range)) : nullptr;
 }
 
-/// The axis of tokens of ids [B,S] or [B,H,S].
+/// The token axis of ids [B,S] or [B,H,S].
 Index token_axis(const Array& ids) { return ids ? ids->rank() - 1 : 0; }
 
 /// One query row and `width` keys around index_b.

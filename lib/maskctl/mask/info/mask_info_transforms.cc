@@ -15,7 +15,7 @@
 namespace maskctl {
 namespace {
 
-/// One offset for each plane of the causal mask: [B], or as many as the array has.
+/// One offset per plane of the causal mask: [B], or as many as the array has.
 std::vector<std::int32_t> causal_offsets(const PerBatch& offset, Index batch) {
   std::vector<std::int32_t> values = int32_values(offset);
   const Array* array = std::get_if<Array>(&offset);
@@ -29,7 +29,7 @@ std::vector<std::int32_t> causal_offsets(const PerBatch& offset, Index batch) {
   return values;
 }
 
-/// where(ids < 0, -1, chunk number + 1), the chunk numbers being those of [batch, length].
+/// where(ids < 0, -1, chunk number + 1), with chunk numbers of shape [batch, length].
 Array chunk_ids(const Array& ids, Index batch, Index length, Index chunk_size) {
   const Array current = int32_array(ids);
   const std::array chunks{batch, length};
@@ -80,7 +80,7 @@ step::Tokens::Zero zero_of(const std::string& policy) {
                   policy));
 }
 
-/// [B,1,Q,K]: equal token types.
+/// [B,1,Q,K]: open where token types are equal.
 MaskArray equal_types(const Tensor& q, const Tensor& kv, step::Tokens::Zero zero) {
   step::Tokens rule;
   rule.q.array = q;
@@ -108,7 +108,7 @@ MaskArray joined(const std::string& combine_mode, const MaskArray& base, MaskArr
           combine_mode));
 }
 
-/// Token types as segment ids: type 0 is padding.
+/// Token types as segment ids, with type 0 as padding.
 Array ids_of_types(Tensor types) {
   for (std::int32_t& type : types.as<std::int32_t>()) {
     if (type == 0) type = -1;
@@ -150,7 +150,7 @@ MaskInfo MaskInfo::apply_chunked(Index chunk_size, Index offset) {
   MaskArray mask = combine(Op::kAnd, base, chunked);
   const QkvArrays ids = get_or_compute_segment_ids();
   const Index batch = extent_of(base.shape(), 0);
-  if (q_len() != queries || kv_len() != keys) {  // ids of other lengths were replaced by new ones
+  if (q_len() != queries || kv_len() != keys) {  // the ids replaced others of another length
     throw PythonError(PythonType::kValueError, "incompatible shapes for broadcasting");
   }
   BakedInMasks baked = fields_.baked_in;

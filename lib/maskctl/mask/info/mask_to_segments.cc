@@ -1,4 +1,4 @@
-// Masks to segment ids, and to the start and end of their valid part.
+// Masks to segment ids, and to the start and end of the valid part.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
   throw PythonError(PythonType::kValueError, message);
 }
 
-/// Ids of chosen planes, one after another; each distinct plane is worked on once.
+/// The ids of chosen planes, one after another; each distinct plane is processed once.
 class IdRows {
  public:
   IdRows(const Mask& mask, const std::vector<Index>& lead)
@@ -45,7 +45,7 @@ class IdRows {
   Index rows_ = 0;
 };
 
-/// The seed takes the least row number among equals, which numpy refuses where there is none.
+/// ejkernel takes the smallest row number among equal rows, which numpy refuses for an empty mask.
 void check_not_empty(const Mask& mask) {
   if (mask.queries() > 0 && mask.keys() > 0) return;
   value_error("zero-size array to reduction operation min which has no identity");
@@ -56,7 +56,7 @@ void check_head_0(const Mask& mask) {
   throw PythonError(PythonType::kIndexError, "head 0 of a mask without heads is out of range");
 }
 
-/// Open rows and columns of each batch, over all heads.
+/// Which rows and columns of each batch have an open cell, over all heads.
 std::vector<OpenLines> open_lines(const Mask& mask, Index batch, Index heads) {
   std::vector<OpenLines> lines;
   for (Index b = 0; b < batch; ++b) {
@@ -72,7 +72,7 @@ std::vector<OpenLines> open_lines(const Mask& mask, Index batch, Index heads) {
   return lines;
 }
 
-/// A bool array [B, n] of one side.
+/// One side as a bool array [B, n].
 template <typename Side>
 Tensor flags_of(const std::vector<OpenLines>& lines, Index n, Side side) {
   Tensor out(DType::kBool, {static_cast<Index>(lines.size()), n});
@@ -82,7 +82,7 @@ Tensor flags_of(const std::vector<OpenLines>& lines, Index n, Side side) {
 }
 
 Mask reduced(const Mask& mask, std::string_view reduce_heads) {
-  if (reduce_heads == "any") return mask;  // the union of the lines is taken head by head
+  if (reduce_heads == "any") return mask;  // open_lines() takes the union over the heads
   if (reduce_heads == "first") {
     check_head_0(mask);
     return sliced(mask, {0, mask.batch()}, {0, 1}, {0, mask.queries()}, {0, mask.keys()});

@@ -7,7 +7,7 @@
 namespace maskctl {
 
 void OpenLines::add(const Plane& plane) {
-  std::vector<Index> toggles(columns.size() + 1);  // runs that begin minus runs that end
+  std::vector<Index> toggles(columns.size() + 1);  // number of runs that begin minus those that end
   std::vector<std::uint64_t> words;                // the union of the rows that come as words
   plane.rows({0, plane.queries()}, [&](Range equal, const Keys& keys) {
     bool open = false;

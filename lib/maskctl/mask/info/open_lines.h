@@ -1,4 +1,4 @@
-// Which rows and which columns of a mask hold an open cell; private to mask/info.
+// Which rows and columns of a mask have an open cell; private to mask/info.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace maskctl {
 
-/// One byte for each row and each column: 1 where any of its cells is open.
+/// One byte for each row and each column: 1 if any of its cells is open.
 struct OpenLines {
   std::vector<std::uint8_t> rows, columns;
 
   OpenLines(Index queries, Index keys)
       : rows(static_cast<std::size_t>(queries)), columns(static_cast<std::size_t>(keys)) {}
-  /// Adds those of one plane: one reading of its rows.
+  /// Adds those of one plane, reading its rows once.
   void add(const Plane& plane);
 };
 

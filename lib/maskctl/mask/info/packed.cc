@@ -1,4 +1,4 @@
-// Packed sequences: lengths, positions and chunks out of cumulative lengths.
+// Packed sequences: lengths, positions and chunks from cumulative lengths.
 #include "maskctl/mask/info/packed.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-/// No result is larger: the lengths may come from a hostile file.
+/// The limit for every result, because the lengths may come from a hostile file.
 constexpr Index kMaxBytes = Index{4} << 30;
 
 [[noreturn]] void fail(PythonType type, const std::string& message) {
@@ -38,7 +38,7 @@ Integers integers_of(const Tensor& cu) {
   return as_int64(cu, "cumulative lengths");
 }
 
-/// cu[1:] - cu[:-1], wrapping around as the seed's integers do.
+/// cu[1:] - cu[:-1], wrapping around as ejkernel's integers do.
 Integers differences(const Integers& cu) {
   Integers lens;
   for (std::size_t i = 1; i < cu.size(); ++i) {
@@ -48,7 +48,7 @@ Integers differences(const Integers& cu) {
   return lens;
 }
 
-/// An int64 tensor of zeros that is to be filled. Throws Error(kLimit).
+/// An int64 tensor of zeros, to be filled. Throws Error(kLimit).
 Tensor result(std::vector<Index> shape) {
   const auto elements = checked_product(shape);
   if (!elements || *elements > kMaxBytes / size_bytes(DType::kInt64)) {
@@ -65,7 +65,7 @@ Tensor tensor_of(const Integers& values, DType dtype) {
   return astype(out, dtype);
 }
 
-/// How many elements of the result belong to each sequence, and their sum.
+/// How many elements of the result belong to each sequence, and how many there are in all.
 struct Counts {
   Integers of;
   Index total = 0;
@@ -85,8 +85,8 @@ Counts counts_of(Integers lens) {
   return counts;
 }
 
-/// The tokens of each sequence. The seed repeats the starts of the sequences, which gives as many
-/// as cu[-1] only when cu starts with 0.
+/// The tokens of each sequence. ejkernel repeats the starts of the sequences, which gives cu[-1]
+/// elements only when cu starts with 0.
 Counts tokens_of(const Tensor& cu_seqlens) {
   const Integers cu = integers_of(cu_seqlens);
   if (cu.empty() || cu.front() != 0) {
@@ -97,7 +97,7 @@ Counts tokens_of(const Tensor& cu_seqlens) {
   return counts_of(differences(cu));
 }
 
-/// Calls f(number of the sequence, elements) for the sequences that have elements.
+/// Calls f(number of the sequence, elements) for each sequence that has elements.
 template <typename F>
 void for_each_sequence(const Counts& counts, bool keep_empty, F&& f) {
   Index seen = 0;
@@ -108,7 +108,7 @@ void for_each_sequence(const Counts& counts, bool keep_empty, F&& f) {
   }
 }
 
-/// [total, 2]: sequence, 0 .. n-1.
+/// [total, 2]: (sequence, 0 .. n-1).
 Tensor numbered(const Counts& counts, bool keep_empty, DType dtype) {
   Tensor out = result({counts.total, 2});
   auto next = out.as<std::int64_t>().begin();
@@ -121,7 +121,7 @@ Tensor numbered(const Counts& counts, bool keep_empty, DType dtype) {
   return astype(out, dtype);
 }
 
-/// (a + b - 1) // b of Python; wide, so that no element of a file overflows.
+/// Python's (a + b - 1) // b, with wide integers so that no element of a file overflows.
 std::int64_t cdiv(std::int64_t a, Index b) {
   if (b == 0) fail(PythonType::kValueError, "cannot divide into chunks of 0; expected 1 or more");
   const __int128 sum = static_cast<__int128>(a) + b - 1;

@@ -1,16 +1,16 @@
-// Packed sequences: lengths, positions and chunks out of cumulative lengths.
+// Packed sequences: lengths, positions and chunks from cumulative lengths.
 #pragma once
 
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {
 
-// Source of all: seed 004 (ejkernel.xla_utils.cumsum_utils). cu = [0, n0, n0 + n1, ...], 1-D of any
-// integer dtype, which the results keep unless said otherwise. Shapes that do not fit and a first
-// element other than 0 throw PythonError(TypeError), lengths below 0 PythonError(ValueError),
-// arrays above 4 GiB Error(kLimit).
+// Source of all: ejkernel.xla_utils.cumsum_utils. cu = [0, n0, n0 + n1, ...] is 1-D of any integer
+// dtype, which the results keep unless said otherwise. Shapes that do not fit and a first element
+// other than 0 throw PythonError(TypeError), negative lengths PythonError(ValueError), arrays above
+// 4 GiB Error(kLimit).
 
-/// ceil(a / b) with floor division, element by element; negative a too (cdiv(-6, 3) = -2).
+/// ceil(a / b) with floor division, element by element; a may be negative (cdiv(-6, 3) = -2).
 Tensor cdiv(const Tensor& a, Index b);
 /// cu[1:] - cu[:-1].
 Tensor prepare_lens(const Tensor& cu_seqlens);
@@ -20,8 +20,8 @@ Tensor prepare_lens_from_mask(const Tensor& mask);
 Tensor prepare_cu_seqlens_from_mask(const Tensor& mask, DType out_dtype = DType::kInt32);
 /// [cu[-1]]: 0 .. n-1 for each sequence.
 Tensor prepare_position_ids(const Tensor& cu_seqlens);
-/// [cu[-1]] int32: numbers only the sequences that have tokens, as the seed does ([3,0,2] -> 0 0 0
-/// 1 1). keep_empty gives the true index (0 0 0 2 2); so below.
+/// [cu[-1]] int32. Like ejkernel, numbers only the sequences that have tokens ([3,0,2] -> 0 0 0 1
+/// 1); keep_empty gives the true index (0 0 0 2 2), here and below.
 Tensor prepare_sequence_ids(const Tensor& cu_seqlens, bool keep_empty = false);
 /// [cu[-1], 2]: sequence, position.
 Tensor prepare_token_indices(const Tensor& cu_seqlens, bool keep_empty = false);

@@ -1,4 +1,4 @@
-// The exceptions of the seed, by their Python names.
+// The exceptions of ejkernel, by their Python names.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ enum class PythonType : std::uint8_t {
 /// "ValueError", ...
 std::string_view name(PythonType type);
 
-/// What ejkernel raises: its type and, where ejkernel itself raises it, its exact text. What JAX or
-/// numpy raise underneath has our text.
+/// An exception as ejkernel raises it: its type and, if ejkernel itself raises it, its exact text.
+/// Exceptions that JAX or numpy raise underneath have a text of ours.
 class PythonError : public Error {
  public:
   PythonError(PythonType type, const std::string& message)

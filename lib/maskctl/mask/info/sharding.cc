@@ -1,13 +1,14 @@
-// Partition specs on meshes: correction to a shape, the specs of a MaskInfo, what a device holds.
+// Partition specs on meshes: correcting one to a shape, the specs of a MaskInfo, the part of a
+// device.
 #include "maskctl/mask/info/sharding.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "maskctl/base/checked.h"
+#include "maskctl/base/text.h"
 #include "maskctl/mask/info/debug_trace.h"
 #include "maskctl/mask/info/python_error.h"
 
@@ -23,7 +24,7 @@ Names names_of(const AxisName& entry) {
   return {};
 }
 
-/// As JAX keeps it: a tuple of one name is the name, of none is None.
+/// As JAX normalises it: a tuple of one name becomes the name, an empty tuple None.
 AxisName canonical(const AxisName& entry) {
   const Names names = names_of(entry);
   if (names.empty()) return std::monostate();
@@ -38,7 +39,7 @@ std::string quoted(const Names& names) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// As Python prints it.
+/// In the way Python prints it.
 std::string text_of(const AxisName& entry) {
   const Names names = names_of(entry);
   if (names.empty()) return "None";
@@ -51,7 +52,7 @@ std::optional<std::size_t> axis_of(const Mesh& mesh, const std::string& name) {
   return static_cast<std::size_t>(found - mesh.axis_names.begin());
 }
 
-/// Into how many parts the axes split an extent; nothing for an axis that the mesh lacks.
+/// The number of parts into which the axes split an extent; nothing if the mesh lacks an axis.
 std::optional<Index> parts_of(const Mesh& mesh, const Names& names) {
   std::vector<Index> sizes;
   for (const std::string& name : names) {
@@ -67,7 +68,7 @@ bool splits(const Mesh& mesh, const AxisName& entry, Index extent) {
   return parts && *parts > 0 && extent % *parts == 0;
 }
 
-/// NamedSharding of JAX refuses an axis that splits twice.
+/// JAX's NamedSharding refuses an axis that is used twice.
 void check_unique(const PartitionSpec& spec) {
   Names seen;
   for (const AxisName& entry : spec.axes) {
@@ -88,22 +89,21 @@ void check_unique(const PartitionSpec& spec) {
               fmt::format("mesh '{}': {}; expected NAME=SIZE+..., such as dp=2+tp=4", text, what));
 }
 
-/// "dp=2" appended to the mesh.
+/// Parses "dp=2" and adds the axis to the mesh.
 void add_axis(std::string_view text, std::string_view part, Mesh& mesh) {
   const std::size_t equals = part.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    bad_mesh(text, fmt::format("'{}' is no axis", part));
+    bad_mesh(text, fmt::format("'{}' is not an axis", part));
   }
   const std::string name(part.substr(0, equals));
   const std::string_view digits = part.substr(equals + 1);
-  Index size = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
-  if (error != std::errc() || end != digits.data() + digits.size() || size < 1) {
+  const auto size = number_from<Index>(digits);
+  if (!size || *size < 1) {
     bad_mesh(text, fmt::format("axis {} has size '{}', not a positive number", name, digits));
   }
   if (axis_of(mesh, name)) bad_mesh(text, fmt::format("axis {} appears twice", name));
   mesh.axis_names.push_back(name);
-  mesh.axis_sizes.push_back(size);
+  mesh.axis_sizes.push_back(*size);
 }
 
 void check_names(const AxisName& entry, std::string_view label, const Mesh& mesh) {
@@ -120,7 +120,7 @@ void check_names(const AxisName& entry, std::string_view label, const Mesh& mesh
   }
 }
 
-/// Place of a device in the grid.
+/// The coordinates of a device in the grid.
 std::vector<Index> coordinates_of(const Mesh& mesh, Index device) {
   std::vector<Index> place(mesh.axis_sizes.size());
   for (std::size_t axis = place.size(); axis-- > 0;) {
@@ -130,7 +130,7 @@ std::vector<Index> coordinates_of(const Mesh& mesh, Index device) {
   return place;
 }
 
-/// The part of an extent at a place of the grid; the first name of the entry counts slowest.
+/// The part of an extent at a place of the grid; the first name of the entry varies slowest.
 Range part_at(const Mesh& mesh, const std::vector<Index>& place, const AxisName& entry,
               Index extent) {
   if (!splits(mesh, entry, extent)) {
@@ -159,11 +159,7 @@ Index Mesh::devices() const {
 
 Mesh mesh_from_text(std::string_view text) {
   Mesh mesh;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('+', begin), text.size());
-    add_axis(text, text.substr(begin, end - begin), mesh);
-    begin = end + 1;
-  }
+  for (const std::string_view part : split(text, '+')) add_axis(text, part, mesh);
   mesh.devices();
   return mesh;
 }

@@ -1,4 +1,4 @@
-// Meshes of devices, partition specs, and how a MaskInfo is split over them; plain data.
+// Meshes of devices, partition specs, and how they split a MaskInfo; plain data.
 #pragma once
 
 #include <optional>
@@ -20,17 +20,18 @@ struct Mesh {
 /// "dp=2+tp=4". Throws Error(kInvalidArgument).
 Mesh mesh_from_text(std::string_view text);
 
-/// What each array axis is split over, None for whole. An empty spec splits nothing.
+/// What each array axis is split over; None means not split. An empty spec splits nothing.
 struct PartitionSpec {
   std::vector<AxisName> axes;
   friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
 };
-/// As JAX prints it: "PartitionSpec(('dp', 'fsdp'), None)".
+/// In the way JAX prints it: "PartitionSpec(('dp', 'fsdp'), None)".
 std::string to_text(const PartitionSpec& spec);
 
-/// The spec clipped to the rank and filled up with None; an entry becomes None when the mesh lacks
-/// one of its axes or when their sizes do not divide the extent. A tuple of one name is that name;
-/// all None is the empty spec. Throws PythonError(ValueError) for an axis that two entries keep.
+/// The spec cut or extended with None to the rank of the array. An entry becomes None when the mesh
+/// lacks one of its axes or when their sizes do not divide the extent. A tuple of one name becomes
+/// that name; a spec of only None becomes the empty spec. Throws PythonError(ValueError) for an
+/// axis that two entries keep.
 /// Source: ejkernel.xla_utils.get_corrected_named_sharding.
 PartitionSpec get_corrected_named_sharding(std::span<const Index> shape, const PartitionSpec& spec,
                                            const Mesh& mesh);
@@ -41,8 +42,8 @@ struct MaskSharding {
   std::optional<PartitionSpec> q_positions, kv_positions;
 };
 MaskSharding get_empty_sharding();
-/// Only arrays that are stored are split. Throws PythonError(ValueError) with the seed's text for
-/// an axis that the mesh lacks and for a stored mask that is not 4D.
+/// Splits only arrays that are stored. Throws PythonError(ValueError) with ejkernel's text for an
+/// axis that the mesh lacks and for a stored mask that is not 4D.
 MaskSharding get_shardings(const MaskInfo& info, const Mesh& mesh, bool sequence_parallel = false);
 
 /// The part of an array that a device holds: one range for each axis.

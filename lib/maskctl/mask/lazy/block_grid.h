@@ -12,11 +12,11 @@ struct BlockGrid {
   Index heads_per_shard = 0, rows_per_shard = 0;
 };
 
-/// The grid of a mask [H,Q,K]. Throws PythonError(ValueError) where blocks or shards do not divide
+/// The grid of a mask [H,Q,K]. Throws PythonError(ValueError) when blocks or shards do not divide
 /// it, Error(kInvalidArgument) for sizes or numbers below 1.
 BlockGrid block_grid_of(const std::vector<Index>& shape, const BlockInfoOptions& options);
 
-/// int8, int16 or int32, the first that holds 0 to `most`.
+/// The first of int8, int16 and int32 that holds 0 to `most`.
 DType smallest_dtype(Index most);
 
 }  // namespace maskctl::lazy

@@ -15,17 +15,18 @@ namespace {
 
 constexpr Index kMostArrayBytes = Index{4} << 30;
 
-/// The seed fails without a text where nothing is left to launch, and fails to join the shards of
-/// a shrunk mask without partial blocks; our own masks get a text, and no mask_next.
-enum class Errors : std::uint8_t { kSeed, kOwn };
+/// Which errors are raised. ejkernel fails without a text when nothing is left to launch, and fails
+/// to join the shards of a shrunk mask without partial blocks. For our own masks the former has a
+/// text, and the latter leaves mask_next absent.
+enum class Errors : std::uint8_t { kEjkernel, kOwn };
 
-/// Masks by head, each distinct one once.
+/// The masks of the heads, each distinct one once.
 struct HeadMasks {
   std::vector<NumberedBlocks> distinct;  // in order of first appearance
   std::vector<std::size_t> of_head;
 };
 
-/// The arrays of one grid.
+/// Fills the arrays of one grid.
 class Assembly {
  public:
   Assembly(const HeadMasks& masks, const BlockGrid& grid, Index partial_blocks,
@@ -67,8 +68,8 @@ class Assembly {
     return out;
   }
 
-  /// Zeros, in the smallest dtype for the largest values; every block that is not empty is visited,
-  /// so that these follow from the classes alone.
+  /// Arrays of zeros, in the smallest dtype for the largest values. Every non-empty block is
+  /// visited, so the largest values follow from the classes alone.
   BlockArrays zeros(std::vector<Index> shape) const {
     Index last = 0;
     for (const NumberedBlocks& mask : masks_.distinct) {
@@ -93,7 +94,7 @@ class Assembly {
     return out;
   }
 
-  /// Slab 0 to all others.
+  /// Copies slab 0 to all others.
   void repeat(BlockArrays& out) const {
     const auto copy = [&](Tensor& array) {
       const std::size_t slab = array.bytes().size() / as_size(slabs_);
@@ -120,7 +121,7 @@ class Assembly {
   }
 
   [[noreturn]] void refuse_empty(Index q_shard) const {
-    if (errors_ == Errors::kSeed) throw PythonError(PythonType::kAssertionError, "");
+    if (errors_ == Errors::kEjkernel) throw PythonError(PythonType::kAssertionError, "");
     throw PythonError(
         PythonType::kAssertionError,
         fmt::format(
@@ -135,7 +136,7 @@ class Assembly {
       if (own == 0) refuse_empty(q_shard);
       extent = std::max(extent, own);
     }
-    if (errors_ == Errors::kSeed && options_.q_seq_shards > 1 && partial_blocks_ == 0) {
+    if (errors_ == Errors::kEjkernel && options_.q_seq_shards > 1 && partial_blocks_ == 0) {
       throw PythonError(PythonType::kValueError, "need at least one array to concatenate");
     }
     BlockArrays out = zeros(
@@ -201,7 +202,7 @@ BlockInfo process_mask(const MaskPtr& mask, const BlockInfoOptions& options) {
     distinct.push_back(head);
     masks.distinct.push_back(numbers.add(head->mask().plane(0, 0)));
   }
-  BlockInfo info = assembled(masks, grid, numbers, options, Errors::kSeed);
+  BlockInfo info = assembled(masks, grid, numbers, options, Errors::kEjkernel);
   if (distinct.size() == 1 && distinct.front()->is_computable()) {
     info.has_mask_function = true;
     info.q_sequence = positions(shape[1]);
@@ -226,10 +227,10 @@ BlockInfo process_mask(const Mask& mask, Index batch, const BlockInfoOptions& op
   for (Index head = 0; head < mask.heads(); ++head) {
     const auto [known, added] = by_plane.try_emplace(mask.index_of(batch, head), 0);
     if (added) {
-      // An equal plane adds no number, so that it may be numbered before it is dropped.
+      // An equal plane adds no number, so it can be numbered before it is dropped.
       NumberedBlocks own = numbers.add(mask.plane(batch, head));
       const auto equal = std::find_if(masks.distinct.begin(), masks.distinct.end(),
-                                      [&](const auto& other) { return same_cells(own, other); });
+                                      [&](const auto& other) { return same_blocks(own, other); });
       known->second = static_cast<std::size_t>(equal - masks.distinct.begin());
       if (equal == masks.distinct.end()) masks.distinct.push_back(std::move(own));
     }

@@ -49,7 +49,7 @@ void BlockArrays::set_row(Index slab, Index row, const Row& values) {
   if (mask_next) store(values.mask_next, offset, *mask_next);
 }
 
-// Both walks go backwards: what comes next is then what was seen last.
+// Both walks go backwards, so that the next block is the one seen last.
 
 template <typename RowDone>
 void BlockWalk::walk_rows(const RowDone& done) const {
@@ -96,7 +96,7 @@ void BlockWalk::walk_rows(const RowDone& done) const {
 
 template <typename RowDone>
 void BlockWalk::walk_columns(const RowDone& done) const {
-  // What the first open block of each column holds, then what follows the column's last row.
+  // For each column: first what its first open block holds, later what follows its last row.
   std::vector<std::int32_t> data(as_size(columns), -1), mask(as_size(columns), -1);
   for (const NumberedBlocks* head : heads) {
     for (Index row = rows.begin; row < rows.end; ++row) {
@@ -197,7 +197,8 @@ void BlockWalk::pack_rows(BlockArrays& out, Index first_row, Index padded) const
 void BlockWalk::pack_columns(BlockArrays& out, Index first_row, Index padded) const {
   const Index extent = shrunk_extent();
   std::vector<BlockArrays::Row> packed(as_size(extent), BlockArrays::Row(columns));
-  std::vector<Index> top(as_size(columns), extent);  // where what is packed in each column starts
+  std::vector<Index> top(as_size(columns),
+                         extent);  // row where the packed blocks of each column start
   walk_columns([&](Index, Index, std::span<const TileRun> runs, const BlockArrays::Row& from) {
     for (const TileRun& run : runs) {
       for (Index tile = run.first; tile < run.first + run.count; ++tile) {

@@ -1,4 +1,4 @@
-// The order in which a kernel visits blocks, and what it loads next at each step of it.
+// The order in which a kernel visits blocks, and what it loads next at each step.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace maskctl::lazy {
 
-/// The arrays of BlockInfo while they are filled, in the dtype that their largest value needs.
-/// Everything is zero at first; mask_next is present when there is a partial block.
+/// The arrays of BlockInfo while they are being filled, in the dtype that their largest value
+/// needs. Initially zero; mask_next is present when there is a partial block.
 struct BlockArrays {
   Tensor block_mask, data_next;
   std::optional<Tensor> mask_next;
@@ -24,27 +24,28 @@ struct BlockArrays {
   void set_row(Index slab, Index row, const Row& values);
 };
 
-/// One launch: the heads of a shard and the tile rows of a shard, visited (head, q, kv) or, for
-/// dkv, (kv, head, q). At each step data_next is the kv block (dkv: the q block, counted from the
-/// first row) of the first block at or after it that is not empty, mask_next the number of the
-/// first partial one at or after it; past the last, of the first; 0 when there is none.
+/// One launch: the heads of one shard and the tile rows of one shard, visited in the order (head,
+/// q, kv) or, for dkv, (kv, head, q). At each step, data_next is the kv block (dkv: the q block,
+/// counted from the first row) of the first non-empty block at or after the step, and mask_next is
+/// the number of the first partial block at or after it. Past the last such block it is that of the
+/// first; 0 when there is none.
 struct BlockWalk {
   std::vector<const NumberedBlocks*> heads;
   Range rows;
   Index columns = 0;
   bool is_dkv = false;
 
-  /// Writes the rows of slabs first_slab + head.
+  /// Writes the rows of slabs first_slab + head for all heads.
   void fill(BlockArrays& out, Index first_slab) const;
 
-  // Of the first head, without its empty blocks:
+  // Shrinking: the first head without its empty blocks.
 
-  /// Blocks that remain of the longest row (dkv: column).
+  /// The number of blocks that remain in the longest row (dkv: column).
   Index shrunk_extent() const;
-  /// What remains of each row, packed to the left of shrunk_extent() zeros, and then `padded` long:
-  /// with 0 in block_mask, with the last value elsewhere. dkv: of each column, packed to the
-  /// bottom. Writes slab 0 from first_row: a row for each tile row, dkv `padded` rows.
-  /// shrunk_extent() > 0.
+  /// Packs what remains of each row to the left in shrunk_extent() places filled up with zeros,
+  /// then extends it to `padded`: with 0 in block_mask, with the last value elsewhere. For dkv,
+  /// packs each column to the bottom. Writes slab 0 from first_row on: one row per tile row, for
+  /// dkv `padded` rows. Requires shrunk_extent() > 0.
   void fill_shrunk(BlockArrays& out, Index first_row, Index padded) const;
 
  private:

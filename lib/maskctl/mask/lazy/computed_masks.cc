@@ -1,4 +1,4 @@
-// Masks that are a rule on indices, and the dense arrays of the same rules.
+// Masks defined by a rule on indices, and the dense arrays of the same rules.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,10 +18,10 @@ namespace {
 
 using WindowSize = std::pair<std::optional<Index>, std::optional<Index>>;
 
-/// Far past every extent, and sums of a few of them still fit.
+/// Clamped far past every extent, such that sums of a few values still fit.
 Index bounded(Index value) { return std::clamp(value, -kUnbounded, kUnbounded); }
 
-/// One run of keys for each query.
+/// One run of keys per query.
 struct CausalRule {
   Index offset;
   static constexpr std::size_t kTag = 1;
@@ -62,7 +62,7 @@ struct ChunkedCausalRule {
   friend bool operator==(const ChunkedCausalRule&, const ChunkedCausalRule&) = default;
 };
 
-/// Rows q_start + i and columns k_start + j of the rule.
+/// Evaluates the rule on rows q_start + i and columns k_start + j.
 template <typename Rule>
 Tensor block(const Rule& rule, Range q, Range k) {
   Tensor out(DType::kBool, {q.size(), k.size()});

@@ -11,7 +11,7 @@
 namespace maskctl::lazy {
 namespace {
 
-/// [H, rows, columns] blocks of a dense [H,Q,K].
+/// The blocks [H, rows, columns] of a dense [H,Q,K].
 class DynamicBlocks final : public PartialBlocks {
  public:
   DynamicBlocks(Tensor mask, const BlockGrid& grid, const BlockInfoOptions& options)
@@ -51,7 +51,7 @@ class DynamicBlocks final : public PartialBlocks {
  private:
   std::span<const std::uint8_t> row_of(Index number, Index i) const {
     const Index column = number % grid_.columns, row = number / grid_.columns;
-    const Index query = row * options_.q_block + i;  // counted over all heads
+    const Index query = row * options_.q_block + i;  // counted across all heads
     return mask_.as<std::uint8_t>().subspan(
         as_size(query * mask_.extent(2) + column * options_.kv_block), as_size(options_.kv_block));
   }
@@ -96,7 +96,7 @@ BlockInfo process_dynamic_mask(const Tensor& mask, const BlockInfoOptions& optio
     next.as<std::int32_t>()[as_size(number)] = static_cast<std::int32_t>(in_shard);
   }
   BlockInfo info;
-  // The dtypes follow from the extents: values of a mask at run time are not known to a compiler.
+  // The dtypes follow from the extents, since a compiler does not know the values of the mask.
   const auto cast = [&](const Tensor& array, Index most) {
     const bool keep = !options.downcast_smem_data || array.elements() == 0;
     return keep ? array : astype(array, smallest_dtype(most));

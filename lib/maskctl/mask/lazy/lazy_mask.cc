@@ -47,7 +47,7 @@ class LogicalMask final : public LazyMask {
   }
   Mask mask() const override { return zip(op_, left_->mask(), right_->mask()); }
 
-  /// The same of the masks of each head; one of a single head serves all.
+  /// The same operation on the masks of each head; a mask of a single head serves all.
   std::vector<MaskPtr> heads() const {
     std::vector<MaskPtr> out = heads_of(left_);
     const std::vector<MaskPtr> others = heads_of(right_);
@@ -93,7 +93,7 @@ class MultiHeadMask final : public LazyMask {
     const auto heads = static_cast<Index>(masks_.size());
     const auto block = index.subspan(1);
     if (const auto* head = std::get_if<Index>(&index[0])) {
-      // head == heads passes the seed's assertion and fails in its list.
+      // head == heads passes ejkernel's assertion and then fails in its list.
       if (*head < 0 || *head > heads) throw PythonError(PythonType::kAssertionError, "");
       if (*head == heads) throw PythonError(PythonType::kIndexError, "list index out of range");
       return masks_[static_cast<std::size_t>(*head)]->at(block);

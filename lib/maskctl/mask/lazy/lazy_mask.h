@@ -14,7 +14,7 @@
 
 namespace maskctl::lazy {
 
-/// A Python slice; unset parts are None.
+/// A Python slice; null parts are None.
 struct Slice {
   std::optional<Index> start, stop, step;
 };
@@ -24,20 +24,20 @@ using Subscript = std::variant<Slice, Index, Tensor>;
 class LazyMask;
 using MaskPtr = std::shared_ptr<const LazyMask>;
 
-/// The seed's Mask: [Q,K] (MultiHeadMask: [H,Q,K]), true = may attend, computed when indexed.
-/// All functions throw PythonError with the seed's type and text.
-/// Source: seed 002 (blocksparse_attention._masks); rules of indexing: golden data.
+/// ejkernel's Mask: [Q,K] (MultiHeadMask: [H,Q,K]), true = may attend, computed when indexed. All
+/// functions throw PythonError with ejkernel's type and text. Source: ejkernel's
+/// blocksparse_attention._masks; rules of indexing: recorded results.
 class LazyMask {
  public:
   virtual ~LazyMask() = default;
   virtual std::vector<Index> shape() const = 0;
-  /// mask[...]: a dense bool array.
+  /// mask[...] as a dense bool array.
   virtual Tensor at(std::span<const Subscript> index) const = 0;
-  /// == of Python: class, shape, parameters (NumpyMask: elements).
+  /// Python's ==: class, shape, parameters (NumpyMask: elements).
   virtual bool equals(const LazyMask& other) const = 0;
   /// Equal masks hash equally.
   virtual std::size_t hash() const = 0;
-  /// The same relation as our lazy mask: [1, H or 1, Q, K]; nothing of size Q x K is made.
+  /// The same relation as a Mask [1, H or 1, Q, K]; nothing of size Q x K is made.
   virtual Mask mask() const = 0;
   /// Causal, local and chunked masks: rules on indices. Kernels evaluate these instead of loading
   /// partial blocks.
@@ -48,7 +48,7 @@ class LazyMask {
 
 /// i + offset >= j. shard_count^2 must divide Q.
 MaskPtr causal_mask(std::vector<Index> shape, Index offset = 0, Index shard_count = 1);
-/// -left <= j - (i + offset) <= right; nullopt = no limit. `offset` has no default in the seed.
+/// -left <= j - (i + offset) <= right; nullopt = no limit. `offset` has no default in ejkernel.
 MaskPtr local_mask(std::vector<Index> shape,
                    std::pair<std::optional<Index>, std::optional<Index>> window_size, Index offset,
                    Index shard_count = 1);
@@ -57,14 +57,14 @@ MaskPtr chunked_causal_mask(std::vector<Index> shape, Index chunk_size, Index sh
 MaskPtr full_mask(std::vector<Index> shape);
 /// [Q,K] bool.
 MaskPtr numpy_mask(Tensor array);
-/// The classes LogicalAnd and LogicalOr.
+/// Objects of the classes LogicalAnd and LogicalOr.
 MaskPtr logical_and(MaskPtr left, MaskPtr right);
 MaskPtr logical_or(MaskPtr left, MaskPtr right);
-/// The operators & and |: the same, with another text for shapes that differ.
+/// The operators & and |: the same, with a different text for shapes that differ.
 MaskPtr operator&(const MaskPtr& left, const MaskPtr& right);
 MaskPtr operator|(const MaskPtr& left, const MaskPtr& right);
 MaskPtr multi_head_mask(std::vector<MaskPtr> masks);
-/// The masks of the heads; a single mask is one head.
+/// The masks of the heads; any other mask counts as one head.
 std::vector<MaskPtr> heads_of(const MaskPtr& mask);
 
 /// Dense arrays [Q,K] of bool.

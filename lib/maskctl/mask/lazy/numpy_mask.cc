@@ -14,8 +14,8 @@
 namespace maskctl::lazy {
 namespace {
 
-/// The places that one index selects on its axis, and the shape they have in the result: of an
-/// index array its own, of an int none, of a slice its length.
+/// The positions that one index selects on its axis, and the shape that it adds to the result: for
+/// an index array its own shape, for an int none, for a slice its length.
 struct Selection {
   std::vector<Index> places, shape;
   bool is_slice = false;
@@ -59,7 +59,7 @@ Selection select(const Tensor& array, Index axis, Index extent) {
   return select_places(as_int64(array, "the index array"), array.shape(), axis, extent);
 }
 
-/// The extent of one axis of two arrays that are broadcast together; axes count from the last.
+/// The extent of one axis when two arrays are broadcast together; axes count from the last.
 Index extent_at(const Selection& s, std::size_t from_last) {
   return from_last < s.shape.size() ? s.shape[s.shape.size() - 1 - from_last] : 1;
 }
@@ -79,7 +79,7 @@ std::vector<Index> broadcast_shape(const Selection& a, const Selection& b) {
   return shape;
 }
 
-/// The place that element `number` of the broadcast shape reads.
+/// The position that element `number` of the broadcast shape reads.
 Index place_of(const Selection& s, std::span<const Index> shape, Index number) {
   Index offset = 0, stride = 1;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -99,7 +99,7 @@ class NumpyMask final : public LazyMask {
     if (array_.dtype() != DType::kBool) {
       throw PythonError(PythonType::kValueError, "Mask must be a boolean array");
     }
-    // Equal masks must be equal bytes.
+    // Normalised, so that equal masks have equal bytes.
     for (std::uint8_t& cell : array_.as<std::uint8_t>()) cell = cell != 0;
   }
   std::vector<Index> shape() const override { return array_.shape(); }
@@ -137,7 +137,7 @@ class NumpyMask final : public LazyMask {
   std::uint8_t cell(Index q, Index k) const {
     return array_.as<std::uint8_t>()[static_cast<std::size_t>(q * array_.extent(1) + k)];
   }
-  /// Every place of one axis with every place of the other.
+  /// Every position on one axis with every position on the other.
   Tensor outer(const Selection& q, const Selection& k) const {
     std::vector<Index> shape = q.shape;
     shape.insert(shape.end(), k.shape.begin(), k.shape.end());
@@ -148,7 +148,7 @@ class NumpyMask final : public LazyMask {
     }
     return out;
   }
-  /// Index arrays on both axes go together, element by element.
+  /// Index arrays on both axes are paired, element by element.
   Tensor pairs(const Selection& q, const Selection& k) const {
     const std::vector<Index> shape = broadcast_shape(q, k);
     Tensor out(DType::kBool, shape);

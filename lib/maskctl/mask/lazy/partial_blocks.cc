@@ -97,7 +97,7 @@ std::uint32_t NumberedBlocks::number_of(const TileRun& run, Index tile) const {
   return numbers[as_size(before + tile - run.first)];
 }
 
-bool same_cells(const NumberedBlocks& a, const NumberedBlocks& b) {
+bool same_blocks(const NumberedBlocks& a, const NumberedBlocks& b) {
   const TileMap &x = a.blocks->tiles(), &y = b.blocks->tiles();
   return x.row_offsets == y.row_offsets && x.runs == y.runs && a.numbers == b.numbers;
 }

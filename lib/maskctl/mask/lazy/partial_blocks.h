@@ -1,4 +1,4 @@
-// Numbers for the partial blocks of masks: one for each content, in order of first appearance.
+// Numbers the partial blocks of masks: one number per content, in order of first appearance.
 #pragma once
 
 #include <memory>
@@ -15,26 +15,26 @@ namespace maskctl::lazy {
 /// The blocks of one plane, and the number of each partial one.
 struct NumberedBlocks {
   std::shared_ptr<const BlockMap> blocks;
-  std::vector<Index> first_partial;    // of each tile run: partial blocks before it
+  std::vector<Index> first_partial;    // for each tile run, the partial blocks before it
   std::vector<std::uint32_t> numbers;  // of the partial blocks, row-major
 
   std::span<const TileRun> row(Index tile_row) const;
   /// The number of block `tile` in the partial run `run`, one of row().
   std::uint32_t number_of(const TileRun& run, Index tile) const;
-  /// The same cells, when both were numbered together.
-  friend bool same_cells(const NumberedBlocks& a, const NumberedBlocks& b);
+  /// True when the cells are the same; both must have been numbered by the same BlockNumbers.
+  friend bool same_blocks(const NumberedBlocks& a, const NumberedBlocks& b);
 };
 
-/// Numbers the partial blocks of plane after plane. Blocks are found equal by a hash and then by
-/// their cells; of each number only a place in a plane is kept, and as many contents as fit into
-/// a fixed budget.
+/// Numbers the partial blocks of one plane after another. Equal blocks are found by hash and
+/// confirmed by their cells. For each number only a place in a plane is kept, plus as many contents
+/// as fit into a fixed budget.
 class BlockNumbers {
  public:
   BlockNumbers(Index q_block, Index kv_block) : q_block_(q_block), kv_block_(kv_block) {}
 
   NumberedBlocks add(PlanePtr plane);
   Index count() const { return static_cast<Index>(places_.size()); }
-  /// Transposed blocks for dkv.
+  /// `transposed`: for dkv.
   std::shared_ptr<const PartialBlocks> blocks(bool transposed) const;
 
   struct Place {
@@ -55,7 +55,7 @@ class BlockNumbers {
   };
 
   Index q_block_, kv_block_;
-  std::vector<Place> places_;          // of each number, where it appeared first
+  std::vector<Place> places_;          // where each number appeared first
   std::vector<TileContent> contents_;  // of the first numbers
   std::size_t contents_size_ = 0;      // elements of all contents_
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;

@@ -55,7 +55,7 @@ void cut_words(std::span<const std::uint64_t> words, Range bits, std::span<std::
   }
 }
 
-/// Rows of one tile, written in the form that their content decides.
+/// The rows of one tile, written in whichever form is smaller.
 class TileRows {
  public:
   explicit TileRows(Index key_tile) : words_(static_cast<std::size_t>(words_for(key_tile))) {}
@@ -80,8 +80,8 @@ class TileRows {
   std::vector<Run> runs_;
 };
 
-/// An edge of a band on some rows of a tile: value + slope * row of the tile, a clipped constant
-/// where that says the same.
+/// An edge of a band on some rows of a tile: value + slope * row of the tile; a constant, clipped
+/// to the tile, if that means the same.
 struct Edge {
   Index value, slope;
 };
@@ -129,7 +129,7 @@ void band_key(const BandsPlane& plane, Range q, Range k, BandKey& key) {
     const Range rows = intersect(slab->q, q);
     const Range local{rows.begin - q.begin, rows.end - q.begin};
     lines.clear();
-    // Bands ascend on every row, so that those left of the tile come first.
+    // Bands ascend on every row, so those left of the tile come first.
     auto band = std::partition_point(slab->bands.begin(), slab->bands.end(), [&](const Band& b) {
       return b.end_at(rows.end - 1) <= k.begin;
     });

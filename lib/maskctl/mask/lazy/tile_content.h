@@ -1,4 +1,4 @@
-// What partial tiles hold, in forms that can be compared and hashed.
+// The contents of partial tiles, in forms that can be compared and hashed.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 
 namespace maskctl::lazy {
 
-/// The cells of one tile: two are equal exactly when the tiles (of one size) hold the same cells,
-/// whatever planes they come from. Groups of equal neighbouring rows, each: rows, number of runs
-/// and the runs; or rows, -1 and the bits, where the bits take less room.
+/// The cells of one tile. Two contents are equal exactly when the tiles (of one size) hold the same
+/// cells, whatever planes they come from. Each group of equal neighbouring rows is stored as:
+/// number of rows, number of runs, the runs; or number of rows, -1, the bits, if the bits take less
+/// space.
 using TileContent = std::vector<std::int32_t>;
 
-/// Contents of the tiles `columns` (ascending) of the rows q, by one pass over the rows.
+/// The contents of the tiles `columns` (ascending) of the rows q, from one pass over the rows.
 std::vector<TileContent> tile_contents(const Plane& plane, Range q, Index key_tile,
                                        std::span<const std::int32_t> columns);
 
-/// The lines that bound a tile, relative to it: equal keys mean equal cells, but equal cells may
-/// have several keys. O(bands of the tile), whatever its size.
+/// The lines that bound a tile, relative to the tile. Equal keys mean equal cells, but equal cells
+/// may have different keys. O(bands of the tile), whatever its size.
 using BandKey = std::vector<std::int32_t>;
 void band_key(const BandsPlane& plane, Range q, Range k, BandKey& key);
 

@@ -1,4 +1,4 @@
-// Masks as other programs spell them, read as chains of steps.
+// Reads masks as other programs spell them, as chains of steps.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace maskctl {
 
-/// Arguments as a library takes them:
+/// Arguments in the form that a library takes:
 ///   hf        sliding_window=W | attention_chunk_size=N, is_causal=BOOL (default True)
 ///   fa        causal=BOOL (default False), window_size=(L, R) with -1 unbounded, attention_chunk=N
 ///   te        attn_mask_type="causal", window_size=(L, R), bottom_right_diagonal=BOOL
@@ -25,23 +25,23 @@ namespace maskctl {
 ///   ejkernel  causal=BOOL, sliding_window=W or (L, R), chunk_size=N; ejkernel-flash the same;
 ///   ejkernel-ragged sliding_window=W
 /// The alignment is the library's own. Throws PipelineError with the caret.
-Chain parse_foreign(Library library, std::string_view text);
+Chain parse_library_syntax(Library library, std::string_view text);
 
 /// ROCm ck_tile: 0 or empty, 1 or t (causal, top-left), 2 or b (bottom-right), t:L,R and b:L,R (a
-/// third number: sink tokens), xt:W and xb:W (xformers: W keys around the query), g:Y,X (keys
-/// q - Y + 1 to q + X - 1); "-mask=" may stand before it. Throws PipelineError.
+/// third number: sink tokens), xt:W and xb:W (xformers: W keys around the query), g:Y,X (keys q - Y
+/// + 1 to q + X - 1); may be preceded by "-mask=". Throws PipelineError.
 Chain parse_ck_tile(std::string_view text);
 
 /// CausalMask(), LocalMask((L, R)) with None unbounded, ChunkedCausalMask(N) and FullMask(), joined
-/// by &, as translate() writes them: a shape may stand first, offset=N or offset=KV_LEN - Q_LEN
-/// (bottom-right) last, "mask =" before all. With a shape and no offset top-left, without both any
-/// alignment. Throws PipelineError.
+/// by &, as translate() writes them: a shape may be the first argument, offset=N or offset=KV_LEN -
+/// Q_LEN (bottom-right) the last; "mask =" may precede it all. With a shape and no offset, the
+/// alignment is top-left; with neither, any. Throws PipelineError.
 Chain parse_splash(std::string_view text);
 
 /// and_masks(...), or_masks(...) and names with numbers: causal, sliding_window(W) (attention-gym:
 /// q - kv <= W, causal), prefix_lm(n), prefix(n), sinks(n), document(3+5), chunked(N),
-/// dilated(stride); generate_ before and _mask or _mask_mod after a name are skipped.
-/// Throws PipelineError for unknown names, and for what no single chain can hold.
+/// dilated(stride); a generate_ before and a _mask or _mask_mod after a name are ignored. Throws
+/// PipelineError for unknown names, and for what a single chain cannot express.
 Chain parse_mask_expression(std::string_view text);
 
 }  // namespace maskctl

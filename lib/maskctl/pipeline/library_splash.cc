@@ -1,11 +1,11 @@
-// The mask classes of JAX splash attention and the transforms of ejkernel's MaskInfo.
+// Reads the mask classes of JAX splash attention and the transforms of ejkernel's MaskInfo.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 
 #include "maskctl/pipeline/diagnostic.h"
-#include "maskctl/pipeline/foreign_expression.h"
+#include "maskctl/pipeline/library_expression.h"
 
 namespace maskctl {
 namespace {
@@ -15,14 +15,14 @@ using Side = std::optional<Index>;
 
 Side narrower(Side a, Side b) { return a && b ? std::min(*a, *b) : a ? a : b; }
 
-/// A call with the name of the table's row.
+/// The call with its name replaced by that of the table's row.
 Python renamed(Python call, std::string_view name) {
   call.text = name;
   return call;
 }
 
-/// Both at once; they count from one diagonal.
-void join(const ForeignSource& source, MaskForm& out, const MaskForm& part, Index position) {
+/// Adds the rules of `part` to `out`; both must count from the same diagonal.
+void join(const LibrarySource& source, MaskForm& out, const MaskForm& part, Index position) {
   if (out.banded() && part.banded() && out.align != part.align) {
     source.fail(position, "masks joined by & must have one offset");
   }
@@ -33,7 +33,7 @@ void join(const ForeignSource& source, MaskForm& out, const MaskForm& part, Inde
   if (part.chunk) out.chunk = part.chunk;
 }
 
-MaskForm splash_form(const ForeignSource& source, const Python& given) {
+MaskForm splash_form(const LibrarySource& source, const Python& given) {
   source.count(given.position);
   const Python mask = resolved(source.text, given);
   if (mask.kind == Kind::kOperator && mask.text == "&" && mask.items.size() == 2) {
@@ -45,8 +45,8 @@ MaskForm splash_form(const ForeignSource& source, const Python& given) {
   return form_of_call(source, mask);
 }
 
-/// Where the kernel is given segment ids: their lengths.
-std::optional<std::vector<Index>> segments_of(const ForeignSource& source) {
+/// The document lengths in the segment ids that the kernel is given.
+std::optional<std::vector<Index>> segments_of(const LibrarySource& source) {
   for (const auto& [key, value] : source.text.last.named) {
     if (key != "segment_ids") continue;
     const Python ids = resolved(source.text, value);
@@ -61,8 +61,8 @@ std::optional<std::vector<Index>> segments_of(const ForeignSource& source) {
   return std::nullopt;
 }
 
-/// apply_causal(offset), apply_sliding_window(W or (L, R), offset), apply_chunked(N).
-void apply_method(const ForeignSource& source, std::string_view method,
+/// Applies apply_causal(offset), apply_sliding_window(W or (L, R), offset) or apply_chunked(N).
+void apply_method(const LibrarySource& source, std::string_view method,
                   const std::vector<Python>& items, Python call, MaskForm& out) {
   const auto splash = [&](std::string_view name) {
     Python moved = renamed(call, name);
@@ -71,7 +71,7 @@ void apply_method(const ForeignSource& source, std::string_view method,
     shape.items = {Python{}, Python{}};
     moved.items = items;
     moved.items.insert(moved.items.begin(), shape);
-    ForeignSource as_splash{Library::kSplash, source.given, source.text, 0};
+    LibrarySource as_splash{Library::kSplash, source.given, source.text, 0};
     join(source, out, form_of_call(as_splash, moved), call.position);
   };
   if (method == "apply_causal") return splash("CausalMask");
@@ -79,7 +79,7 @@ void apply_method(const ForeignSource& source, std::string_view method,
   if (method != "apply_sliding_window") {
     source.fail(call.position, fmt::format("unknown transform '{}' of MaskInfo", shown(method)));
   }
-  // An integer is both sides.
+  // An integer means both sides.
   std::vector<Python> window = items;
   if (!window.empty() && number_in(source.text, window.front())) {
     Python pair;
@@ -98,13 +98,13 @@ void apply_method(const ForeignSource& source, std::string_view method,
     zero.kind = Kind::kNumber;
     moved.items.push_back(zero);
   }
-  ForeignSource as_splash{Library::kSplash, source.given, source.text, 0};
+  LibrarySource as_splash{Library::kSplash, source.given, source.text, 0};
   join(source, out, form_of_call(as_splash, moved), call.position);
 }
 
 }  // namespace
 
-Chain chain_of_splash(const ForeignSource& source) {
+Chain chain_of_splash(const LibrarySource& source) {
   const auto made = source.text.names.find("mask");
   MaskForm out =
       splash_form(source, made != source.text.names.end() ? made->second : source.text.last);
@@ -115,7 +115,7 @@ Chain chain_of_splash(const ForeignSource& source) {
   return chain_of(out);
 }
 
-Chain chain_of_mask_info(const ForeignSource& source, const Python& call) {
+Chain chain_of_mask_info(const LibrarySource& source, const Python& call) {
   MaskForm out;
   if (call.methods.empty()) source.fail(call.position, "expected MaskInfo.from_...(...)");
   for (const Python& method : call.methods) {

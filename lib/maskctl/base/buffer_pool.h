@@ -1,4 +1,4 @@
-// Large uninitialised storage that outlives its users.
+// A pool of large uninitialised buffers, reused instead of returned to the system.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,18 @@
 namespace maskctl {
 
 /// The most that a pool keeps unless it is told otherwise.
-inline constexpr std::size_t kUsualKeptMemory = std::size_t{64} << 20;
+inline constexpr std::size_t kDefaultPoolLimit = std::size_t{64} << 20;
 
 /// Large buffers that were given back, kept for the next of the same size, newest first to be
 /// used: the kernel clearing fresh pages costs as much as combining two masks. May be shared by
 /// threads. A buffer may go back to another pool than it came from, and outlive its own.
-class MemoryPool {
+class BufferPool {
  public:
   /// Keeps up to `most` bytes; 0 keeps nothing and leaves reuse to the allocator.
-  explicit MemoryPool(std::size_t most = kUsualKeptMemory) : most_(most) {}
-  ~MemoryPool() { limit(0); }
-  MemoryPool(const MemoryPool&) = delete;
-  MemoryPool& operator=(const MemoryPool&) = delete;
+  explicit BufferPool(std::size_t most = kDefaultPoolLimit) : most_(most) {}
+  ~BufferPool() { limit(0); }
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
 
   /// Bytes, aligned to a cache line, from 1 MiB on for huge pages; their contents are undefined
   /// until written. Throws std::bad_alloc.
@@ -46,16 +46,16 @@ class MemoryPool {
 };
 
 /// The pool of the process, for work whose WorkScope names none.
-MemoryPool& process_pool();
+BufferPool& process_pool();
 
 // take() and give_back() of the pool in use here.
-void* take_memory(std::size_t bytes);
-void give_back_memory(void* data, std::size_t bytes) noexcept;
+void* take_buffer(std::size_t bytes);
+void return_buffer(void* data, std::size_t bytes) noexcept;
 
-/// Memory as taken, given back at the end of its scope.
-class KeptMemory {
+/// A buffer from take_buffer, returned at the end of its scope.
+class PooledBuffer {
  public:
-  explicit KeptMemory(std::size_t bytes) : data_(take_memory(bytes), {bytes}) {}
+  explicit PooledBuffer(std::size_t bytes) : data_(take_buffer(bytes), {bytes}) {}
 
   template <typename T>
   T* as() const {
@@ -63,11 +63,11 @@ class KeptMemory {
   }
 
  private:
-  struct GiveBack {
+  struct Return {
     std::size_t bytes = 0;
-    void operator()(void* data) const { give_back_memory(data, bytes); }
+    void operator()(void* data) const { return_buffer(data, bytes); }
   };
-  std::unique_ptr<void, GiveBack> data_;
+  std::unique_ptr<void, Return> data_;
 };
 
 }  // namespace maskctl

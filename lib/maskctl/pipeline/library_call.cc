@@ -1,4 +1,4 @@
-#include "maskctl/pipeline/foreign_call.h"
+#include "maskctl/pipeline/library_call.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ namespace {
 using Kind = Python::Kind;
 using Side = std::optional<Index>;
 
-// Arguments that say nothing about which cells are open.
+// Arguments that do not affect which cells are open.
 constexpr std::string_view kBeside[] = {"softmax_scale",
                                         "dropout_p",
                                         "scale",
@@ -42,8 +42,8 @@ bool takes_list(const Argument& argument) {
 
 std::string_view last_name(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-/// What the arguments of one call said.
-struct Said {
+/// What the arguments of one call mean.
+struct ParsedArguments {
   bool causal = false;
   Side left, right, keys, both, chunk;
   bool sides_given = false;
@@ -55,20 +55,20 @@ struct Said {
 
 class Call {
  public:
-  Call(const ForeignSource& source, const Python& call) : source_(source), call_(call) {}
+  Call(const LibrarySource& source, const Python& call) : source_(source), call_(call) {}
   MaskForm read();
 
  private:
   const Convention& row();
   std::string callee() const;
   bool knows(const Convention& row, std::string_view name) const;
-  void take_positional(const Convention& row, Said& said);
-  void take(const Argument& argument, const Python& value, Said& said);
-  void take_pair(const Python& value, bool both, Said& said);
-  void take_mask_type(const Python& value, Said& said);
-  void take_offset(const Python& value, Said& said);
-  MaskForm form(Said& said);
-  void check_te(Said& said);
+  void take_positional(const Convention& row, ParsedArguments& parsed);
+  void take(const Argument& argument, const Python& value, ParsedArguments& parsed);
+  void take_pair(const Python& value, bool both, ParsedArguments& parsed);
+  void take_mask_type(const Python& value, ParsedArguments& parsed);
+  void take_offset(const Python& value, ParsedArguments& parsed);
+  MaskForm form(ParsedArguments& parsed);
+  void check_te(ParsedArguments& parsed);
   void stride_keys(MaskForm& form, Index stride) const;
 
   Python value(const Python& given) const { return resolved(source_.text, given); }
@@ -79,11 +79,11 @@ class Call {
   std::vector<Index> list(const Python& given) const;
   std::vector<Index> differences(const Python& given) const;
 
-  const ForeignSource& source_;
+  const LibrarySource& source_;
   const Python& call_;
 };
 
-/// The library's name for what is called, through variables and constructors.
+/// The library's name for what is called, resolved through variables and constructors.
 std::string Call::callee() const {
   const auto made = source_.text.names.find(call_.text);
   if (made != source_.text.names.end() && made->second.kind == Kind::kCall) {
@@ -106,7 +106,7 @@ const Convention& Call::row() {
   for (const Convention& row : conventions()) {
     if (row.library != source_.library) continue;
     if (row.written) calls.push_back(row.call);
-    // Of a class with methods the whole chain counts; of an object's method its name.
+    // For a class with methods the whole chain counts; for a method of an object, its name.
     const bool object = row.library != Library::kXformers && last_name(name) == last_name(row.call);
     if (!name.empty() && name != row.call && !object &&
         !name.ends_with("." + std::string(row.call))) {
@@ -135,7 +135,7 @@ const Convention& Call::row() {
                  fmt::format("unknown argument '{}' of {}; {}", shown(key),
                              info_of(source_.library).name, hint(key, arguments)));
   }
-  source_.fail(call_.position, "arguments of different calls together");
+  source_.fail(call_.position, "arguments of different calls cannot be combined");
 }
 
 Index Call::number(const Python& given, Index least) const {
@@ -147,7 +147,7 @@ Index Call::number(const Python& given, Index least) const {
   return *out;
 }
 
-/// Nothing for None, and for numbers below 0, which flash-attn and others take for unbounded.
+/// Nothing for None, and for negative numbers, which flash-attn and others read as unbounded.
 Side Call::side(const Python& given, Index least) const {
   if (is_none(given)) return std::nullopt;
   const Index out = number(given, std::numeric_limits<Index>::min());
@@ -181,27 +181,28 @@ std::vector<Index> Call::differences(const Python& given) const {
   const std::vector<Index> ends = list(given);
   std::vector<Index> out;
   const bool ascends = !ends.empty() && ends.front() == 0 && std::ranges::is_sorted(ends);
-  if (!ascends) source_.fail(given.position, "expected numbers that start at 0 and do not fall");
+  if (!ascends)
+    source_.fail(given.position, "expected numbers that start at 0 and do not decrease");
   for (std::size_t i = 1; i < ends.size(); ++i) out.push_back(ends[i] - ends[i - 1]);
   return out;
 }
 
-/// (L, R), or W for both sides.
-void Call::take_pair(const Python& given, bool both, Said& said) {
+/// Reads (L, R), or W for both sides.
+void Call::take_pair(const Python& given, bool both, ParsedArguments& parsed) {
   const Python pair = value(given);
   if (pair.is_word("None")) return;
-  said.sides_given = true;
+  parsed.sides_given = true;
   if (pair.kind == Kind::kList && pair.items.size() == 2) {
-    said.left = side(pair.items[0], 0);
-    said.right = side(pair.items[1], 0);
+    parsed.left = side(pair.items[0], 0);
+    parsed.right = side(pair.items[1], 0);
   } else if (both && number_in(source_.text, given)) {
-    said.both = number(given, 0);
+    parsed.both = number(given, 0);
   } else {
     source_.fail(given.position, both ? "expected (L, R) or W" : "expected (L, R)");
   }
 }
 
-void Call::take_mask_type(const Python& given, Said& said) {
+void Call::take_mask_type(const Python& given, ParsedArguments& parsed) {
   const Python out = value(given);
   std::string type = out.text;
   static constexpr std::string_view kTypes[] = {"no_mask",
@@ -216,104 +217,104 @@ void Call::take_mask_type(const Python& given, Said& said) {
                  "expected no_mask, padding, causal, padding_causal, causal_bottom_right or "
                  "padding_causal_bottom_right");
   }
-  said.causal = type.find("causal") != type.npos;
-  if (said.causal) {
-    said.align = type.ends_with("bottom_right") ? Align::kBottomRight : Align::kTopLeft;
+  parsed.causal = type.find("causal") != type.npos;
+  if (parsed.causal) {
+    parsed.align = type.ends_with("bottom_right") ? Align::kBottomRight : Align::kTopLeft;
   }
 }
 
-/// A number, or KV_LEN - Q_LEN.
-void Call::take_offset(const Python& given, Said& said) {
+/// Reads a number, or KV_LEN - Q_LEN.
+void Call::take_offset(const Python& given, ParsedArguments& parsed) {
   const Python out = value(given);
   const bool moved = out.kind == Kind::kOperator && out.text == "-" && out.items.size() == 2 &&
                      (out.items[0].is_word("KV_LEN") || out.items[0].is_word("kv_len")) &&
                      (out.items[1].is_word("Q_LEN") || out.items[1].is_word("q_len"));
   if (moved) {
-    said.align = Align::kBottomRight;
+    parsed.align = Align::kBottomRight;
     return;
   }
   if (!number_in(source_.text, given)) {
     source_.fail(given.position, "expected a number or KV_LEN - Q_LEN");
   }
-  said.offset = *number_in(source_.text, given);
-  said.align = Align::kTopLeft;
+  parsed.offset = *number_in(source_.text, given);
+  parsed.align = Align::kTopLeft;
 }
 
-void Call::take(const Argument& argument, const Python& given, Said& said) {
+void Call::take(const Argument& argument, const Python& given, ParsedArguments& parsed) {
   switch (argument.says) {
     case Says::kCausal:
-      said.causal = boolean(given);
+      parsed.causal = boolean(given);
       return;
     case Says::kKeys:
-      said.keys = is_none(given) ? std::nullopt : Side(number(given, 1));
+      parsed.keys = is_none(given) ? std::nullopt : Side(number(given, 1));
       return;
     case Says::kSides:
-      return take_pair(given, false, said);
+      return take_pair(given, false, parsed);
     case Says::kSidesOrBoth:
-      return take_pair(given, true, said);
+      return take_pair(given, true, parsed);
     case Says::kLeft:
-      said.left = side(given, 0);
+      parsed.left = side(given, 0);
       return;
     case Says::kLeftKeys:
-      said.left = is_none(given) ? std::nullopt : Side(number(given, 1) - 1);
+      parsed.left = is_none(given) ? std::nullopt : Side(number(given, 1) - 1);
       return;
     case Says::kRight:
-      said.right = is_none(given) ? std::nullopt : Side(number(given, 0));
+      parsed.right = is_none(given) ? std::nullopt : Side(number(given, 0));
       return;
     case Says::kChunk:
     case Says::kCausalChunk:
-      said.chunk = is_none(given) ? std::nullopt : Side(number(given, 0));
-      if (said.chunk == Index{0} && argument.fallback == "0") said.chunk.reset();
-      if (said.chunk == Index{0}) source_.fail(given.position, "0: expected at least 1");
-      if (said.chunk && argument.says == Says::kCausalChunk) said.causal = true;
+      parsed.chunk = is_none(given) ? std::nullopt : Side(number(given, 0));
+      if (parsed.chunk == Index{0} && argument.fallback == "0") parsed.chunk.reset();
+      if (parsed.chunk == Index{0}) source_.fail(given.position, "0: expected at least 1");
+      if (parsed.chunk && argument.says == Says::kCausalChunk) parsed.causal = true;
       return;
     case Says::kMaskType:
-      return take_mask_type(given, said);
+      return take_mask_type(given, parsed);
     case Says::kAlignment: {
       const Python out = value(given);
       const bool top = out.text.ends_with("TOP_LEFT");
       if (!top && !out.text.ends_with("BOTTOM_RIGHT")) {
         source_.fail(given.position, "expected TOP_LEFT or BOTTOM_RIGHT");
       }
-      said.align = top ? Align::kTopLeft : Align::kBottomRight;
+      parsed.align = top ? Align::kTopLeft : Align::kBottomRight;
       return;
     }
     case Says::kBottomRight:
-      // A causal type decides; so does the default, which is bottom-right.
-      if (said.align == Align::kUnset && !is_none(given)) {
-        said.align = boolean(given) ? Align::kBottomRight : Align::kTopLeft;
+      // A causal type decides first; otherwise the default is bottom-right.
+      if (parsed.align == Align::kUnset && !is_none(given)) {
+        parsed.align = boolean(given) ? Align::kBottomRight : Align::kTopLeft;
       }
       return;
     case Says::kOffset:
-      return take_offset(given, said);
+      return take_offset(given, parsed);
     case Says::kLengths:
-      said.lengths = list(given);
+      parsed.lengths = list(given);
       return;
     case Says::kKeyLengths:
-      if (!is_none(given)) said.key_lengths = list(given);
+      if (!is_none(given)) parsed.key_lengths = list(given);
       return;
     case Says::kKeyStride:
-      said.key_stride = number(given, 0);
+      parsed.key_stride = number(given, 0);
       return;
     case Says::kEnds:
-      if (!is_none(given)) said.lengths = differences(given);
+      if (!is_none(given)) parsed.lengths = differences(given);
       return;
     case Says::kKeyEnds:
-      if (!is_none(given)) said.key_lengths = differences(given);
+      if (!is_none(given)) parsed.key_lengths = differences(given);
       return;
     case Says::kValidQueries:
-      if (!is_none(given)) said.valid_queries = list(given);
+      if (!is_none(given)) parsed.valid_queries = list(given);
       return;
     case Says::kValidKeys:
-      if (!is_none(given)) said.valid_keys = list(given);
+      if (!is_none(given)) parsed.valid_keys = list(given);
       return;
     case Says::kNothing:
       return;
   }
 }
 
-/// Values by position: those before the arguments of the table are tensors and shapes.
-void Call::take_positional(const Convention& row, Said& said) {
+/// Reads positional values; those before the arguments of the table are tensors and shapes.
+void Call::take_positional(const Convention& row, ParsedArguments& parsed) {
   std::vector<const Python*> values;
   for (const Python& item : call_.items) {
     if (!item.is_word("...")) values.push_back(&item);
@@ -330,7 +331,7 @@ void Call::take_positional(const Convention& row, Said& said) {
     const bool shaped = value(*values.front()).kind == Kind::kList && tuples > (window ? 1 : 0);
     if (shaped || values.front()->kind == Kind::kWord) {
       values.erase(values.begin());
-      said.align = Align::kTopLeft;
+      parsed.align = Align::kTopLeft;
     }
   }
   if (!values.empty() && !info_of(row.library).by_place && !call_.text.empty()) {
@@ -339,14 +340,14 @@ void Call::take_positional(const Convention& row, Said& said) {
   }
   std::size_t next = 0;
   for (const Python* item : values) {
-    // A method's number comes after the lists of the call before it.
+    // A number of a method comes after the lists of the preceding call.
     const bool is_number = number_in(source_.text, *item).has_value();
     while (is_number && next < row.arguments.size() && takes_list(row.arguments[next])) ++next;
     if (next == row.arguments.size()) {
       source_.fail(item->position, fmt::format("{} takes {} argument{} here", row.call, next,
                                                next == 1 ? "" : "s"));
     }
-    take(row.arguments[next++], *item, said);
+    take(row.arguments[next++], *item, parsed);
   }
   for (const Argument& argument : row.arguments) {
     const bool due = argument.fallback.empty() && argument.says != Says::kNothing;
@@ -359,23 +360,23 @@ void Call::take_positional(const Convention& row, Said& said) {
   }
 }
 
-/// check_set_window_size of Transformer Engine.
-void Call::check_te(Said& said) {
-  if (said.causal) {
-    said.right = 0;
+/// Applies check_set_window_size of Transformer Engine.
+void Call::check_te(ParsedArguments& parsed) {
+  if (parsed.causal) {
+    parsed.right = 0;
     return;
   }
-  if (!said.sides_given) return;
-  const bool only_left_open = !said.left && said.right == Index{0};
+  if (!parsed.sides_given) return;
+  const bool only_left_open = !parsed.left && parsed.right == Index{0};
   if (only_left_open) {
-    said.right.reset();  // (-1, 0) is taken for (-1, -1)
-  } else if (said.left.has_value() != said.right.has_value()) {
+    parsed.right.reset();  // (-1, 0) is read as (-1, -1)
+  } else if (parsed.left.has_value() != parsed.right.has_value()) {
     source_.fail(call_.position,
                  "Transformer Engine refuses a window with one side for no_mask and padding");
   }
 }
 
-/// Between two documents one without queries stands for the keys that are left out.
+/// Between two documents, adds one without queries for the keys that are left out.
 void Call::stride_keys(MaskForm& form, Index stride) const {
   const std::vector<Index> lengths = form.lengths;
   const std::vector<Index> keys = form.kv_lengths.empty() ? form.lengths : form.kv_lengths;
@@ -383,32 +384,34 @@ void Call::stride_keys(MaskForm& form, Index stride) const {
   form.kv_lengths.clear();
   for (std::size_t i = 0; i < std::min(lengths.size(), keys.size()); ++i) {
     if (keys[i] > stride) {
-      source_.fail(call_.position, fmt::format("{} keys in a place of {}", keys[i], stride));
+      source_.fail(call_.position,
+                   fmt::format("{} keys do not fit into {} places", keys[i], stride));
     }
     form.lengths.insert(form.lengths.end(), {lengths[i], 0});
     form.kv_lengths.insert(form.kv_lengths.end(), {keys[i], stride - keys[i]});
   }
 }
 
-MaskForm Call::form(Said& said) {
+MaskForm Call::form(ParsedArguments& parsed) {
   MaskForm out;
-  out.align = said.align;
-  out.left = said.left;
-  out.right = said.right;
-  if (said.keys) out.left = said.causal ? *said.keys - 1 : *said.keys;
-  if (said.keys && !said.causal) out.right = *said.keys;
-  if (said.both) out.left = out.right = said.both;
-  if (said.causal) out.right = 0;
-  if (out.left) *out.left -= said.offset;
-  if (out.right) *out.right += said.offset;
-  out.chunk = said.chunk;
-  if (said.chunk && said.align == Align::kBottomRight) out.chunk_align = said.align;
-  if (said.lengths) {
+  out.align = parsed.align;
+  out.left = parsed.left;
+  out.right = parsed.right;
+  if (parsed.keys) out.left = parsed.causal ? *parsed.keys - 1 : *parsed.keys;
+  if (parsed.keys && !parsed.causal) out.right = *parsed.keys;
+  if (parsed.both) out.left = out.right = parsed.both;
+  if (parsed.causal) out.right = 0;
+  if (out.left) *out.left -= parsed.offset;
+  if (out.right) *out.right += parsed.offset;
+  out.chunk = parsed.chunk;
+  if (parsed.chunk && parsed.align == Align::kBottomRight) out.chunk_align = parsed.align;
+  if (parsed.lengths) {
     out.documents = true;
     out.inside = true;
-    out.lengths = *said.lengths;
-    if (said.key_lengths && said.key_lengths != said.lengths) out.kv_lengths = *said.key_lengths;
-    if (said.key_stride) stride_keys(out, *said.key_stride);
+    out.lengths = *parsed.lengths;
+    if (parsed.key_lengths && parsed.key_lengths != parsed.lengths)
+      out.kv_lengths = *parsed.key_lengths;
+    if (parsed.key_stride) stride_keys(out, *parsed.key_stride);
     if (out.kv_lengths.empty()) {
       out.align = Align::kUnset;
     } else if (out.kv_lengths.size() != out.lengths.size()) {
@@ -416,73 +419,73 @@ MaskForm Call::form(Said& said) {
                                                out.lengths.size(), out.kv_lengths.size()));
     }
   }
-  if (said.valid_keys || said.valid_queries) {
-    out.padding = said.valid_keys.value_or(*said.valid_queries);
+  if (parsed.valid_keys || parsed.valid_queries) {
+    out.padding = parsed.valid_keys.value_or(*parsed.valid_queries);
     const bool same =
-        !said.valid_queries || !said.valid_keys || said.valid_queries == said.valid_keys;
-    if (!said.valid_keys || !same) {
+        !parsed.valid_queries || !parsed.valid_keys || parsed.valid_queries == parsed.valid_keys;
+    if (!parsed.valid_keys || !same) {
       source_.fail(call_.position, "lengths of queries without equal ones of keys are not read");
     }
-    out.pad_queries = said.valid_queries.has_value();
+    out.pad_queries = parsed.valid_queries.has_value();
   }
   return out;
 }
 
 MaskForm Call::read() {
   const Convention& row = this->row();
-  Said said;
-  said.causal = row.causal;
+  ParsedArguments parsed;
+  parsed.causal = row.causal;
   for (const Argument& argument : row.arguments) {
-    // A default that turns something on.
+    // A default can turn something on.
     const bool on = argument.fallback == "True" && argument.says == Says::kCausal;
-    if (on) said.causal = true;
+    if (on) parsed.causal = true;
     if (argument.says == Says::kMaskType) {
-      said.causal = true;
-      said.align = Align::kTopLeft;
+      parsed.causal = true;
+      parsed.align = Align::kTopLeft;
     }
   }
-  if (row.align != Align::kUnset) said.align = row.align;
-  if (source_.library == Library::kCudnn) said.align = Align::kTopLeft;
+  if (row.align != Align::kUnset) parsed.align = row.align;
+  if (source_.library == Library::kCudnn) parsed.align = Align::kTopLeft;
   const bool shaped = source_.library == Library::kSplash;
-  if (shaped) said.align = Align::kUnset;
-  take_positional(row, said);
-  // In the order of the table: what is overridden comes after what overrides it.
+  if (shaped) parsed.align = Align::kUnset;
+  take_positional(row, parsed);
+  // In the order of the table, where an argument comes after those that override it.
   bool typed = false;
   for (const Argument& argument : row.arguments) {
-    if (argument.says == Says::kMaskType) said.align = Align::kTopLeft;
+    if (argument.says == Says::kMaskType) parsed.align = Align::kTopLeft;
     for (const auto& [key, given] : call_.named) {
       if (key != argument.name) continue;
       if (argument.says == Says::kMaskType) {
-        said.align = Align::kUnset;
+        parsed.align = Align::kUnset;
         typed = true;
       }
-      take(argument, given, said);
+      take(argument, given, parsed);
     }
   }
   if (source_.library == Library::kTe) {
-    if (!typed && said.align == Align::kUnset) said.align = Align::kTopLeft;
-    if (said.align == Align::kUnset) said.align = Align::kBottomRight;
-    check_te(said);
+    if (!typed && parsed.align == Align::kUnset) parsed.align = Align::kTopLeft;
+    if (parsed.align == Align::kUnset) parsed.align = Align::kBottomRight;
+    check_te(parsed);
   }
-  return form(said);
+  return form(parsed);
 }
 
 }  // namespace
 
-void ForeignSource::fail(Index position, const std::string& why) const {
+void LibrarySource::fail(Index position, const std::string& why) const {
   throw PipelineError(fmt::format("translate: {}", why), given, position);
 }
 
-void ForeignSource::count(Index position) const {
+void LibrarySource::count(Index position) const {
   constexpr int kMostParts = 1000;
   if (++parts > kMostParts) fail(position, fmt::format("more than {} parts", kMostParts));
 }
 
-ForeignSource read_foreign(Library library, std::string_view given) {
+LibrarySource read_library_source(Library library, std::string_view given) {
   return {library, given, parse_python(given, "translate"), 0};
 }
 
-MaskForm form_of_call(const ForeignSource& source, const Python& call) {
+MaskForm form_of_call(const LibrarySource& source, const Python& call) {
   return Call(source, call).read();
 }
 

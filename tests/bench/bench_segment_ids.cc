@@ -1,4 +1,4 @@
-// Segment ids of dense masks, and dense masks of segment ids, beside the seed's way and memset.
+// Segment ids of dense masks, and dense masks of segment ids, beside ejkernel's way and memset.
 // Each line: name, median of the ratios, median seconds of ours, median seconds of the other side.
 #include <cstdint>
 #include <cstdio>
@@ -102,7 +102,7 @@ void segment_ids_of_cells(const std::string& kind, Index n) {
                            kPairs));
 }
 
-/// The seed's way for one side: packed rows, every pair compared byte by byte into an array
+/// ejkernel's way for one side: packed rows, every pair compared byte by byte into an array
 /// [n, n, n / 8] of bools, reduced to the first equal row of each.
 Ids first_equal_rows(const Tensor& cells, bool columns) {
   const auto n = as_size(cells.extent(0));
@@ -143,16 +143,17 @@ Ids numbered(const Ids& first) {
   return {ids.as<std::int32_t>().begin(), ids.as<std::int32_t>().end()};
 }
 
-void against_the_seed(const std::string& kind) {
+void against_ejkernel(const std::string& kind) {
   const Tensor cells = example(kind, 1024);
-  const auto seed = [&] {
+  const auto ejkernel = [&] {
     return std::pair(numbered(first_equal_rows(cells, false)),
                      numbered(first_equal_rows(cells, true)));
   };
   const QkvArrays ours = ids_of_cells(cells);
-  bench::require(seed() == std::pair(values(ours.q), values(ours.kv)), "segment ids of the seed");
-  report("seed 1024 " + kind, bench::interleave([&] { bench::keep(ids_of_cells(cells)); },
-                                                [&] { bench::keep(seed()); }, kPairs));
+  bench::require(ejkernel() == std::pair(values(ours.q), values(ours.kv)),
+                 "segment ids of ejkernel");
+  report("ejkernel 1024 " + kind, bench::interleave([&] { bench::keep(ids_of_cells(cells)); },
+                                                    [&] { bench::keep(ejkernel()); }, kPairs));
 }
 
 void dense_of_ids(bool contiguous) {
@@ -179,7 +180,7 @@ void dense_of_ids(bool contiguous) {
 
 int main() {
   for (const char* kind : {"documents", "random ids", "causal", "random bits"}) {
-    against_the_seed(kind);
+    against_ejkernel(kind);
     segment_ids_of_cells(kind, 2048);
     segment_ids_of_cells(kind, 16384);
   }

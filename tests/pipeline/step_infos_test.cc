@@ -1,5 +1,5 @@
 // The table of steps holds together, and its help says what binds.
-#include "maskctl/pipeline/ops.h"
+#include "maskctl/pipeline/step_infos.h"
 
 #include <set>
 
@@ -11,16 +11,16 @@ namespace {
 
 TEST_CASE("the table has every step once, with all that help needs") {
   std::set<std::string_view> names;
-  for (const OpInfo& op : ops()) {
-    CAPTURE(op.name);
-    CHECK(names.insert(op.name).second);
-    CHECK(find_op(op.name) == &op);
-    CHECK(op.bind != nullptr);
-    CHECK_FALSE(op.meaning.empty());
-    CHECK_FALSE(op.formula.empty());
+  for (const StepInfo& info : step_infos()) {
+    CAPTURE(info.name);
+    CHECK(names.insert(info.name).second);
+    CHECK(find_step(info.name) == &info);
+    CHECK(info.bind != nullptr);
+    CHECK_FALSE(info.meaning.empty());
+    CHECK_FALSE(info.formula.empty());
     std::set<std::string_view> args;
     int positional = 0;
-    for (const OpArg& arg : op.args) {
+    for (const ArgumentInfo& arg : info.args) {
       CAPTURE(arg.name);
       CHECK(args.insert(arg.name).second);
       CHECK_FALSE(arg.help.empty());
@@ -30,7 +30,7 @@ TEST_CASE("the table has every step once, with all that help needs") {
     CHECK(positional <= 1);
   }
   CHECK(names.size() == 24);
-  CHECK(find_op("casual") == nullptr);
+  CHECK(find_step("casual") == nullptr);
 }
 
 TEST_CASE("every example binds and prints as it stands") {
@@ -40,19 +40,19 @@ TEST_CASE("every example binds and prints as it stands") {
     any.read_mask = [](const std::string&) { return Mask(full_plane(4, 4)); };
     return to_text(bind(parse(example), any));
   };
-  for (const OpInfo& op : ops()) {
-    const std::string example(op.example);
+  for (const StepInfo& info : step_infos()) {
+    const std::string example(info.example);
     CAPTURE(example);
-    CHECK(parse(example).steps[0].name == op.name);
-    CHECK(accept(example) == (op.name == "pad" ? "pad:lens=5+8" : example));
+    CHECK(parse(example).steps[0].name == info.name);
+    CHECK(accept(example) == (info.name == "pad" ? "pad:lens=5+8" : example));
   }
-  for (const OpInfo& op : generators()) {
-    CHECK_NOTHROW(generate(op.example, {}));
+  for (const StepInfo& info : generators()) {
+    CHECK_NOTHROW(generate(info.example, {}));
   }
 }
 
 TEST_CASE("usage has one line for each way to write a step") {
-  const auto of = [](std::string_view name) { return usage(*find_op(name)); };
+  const auto of = [](std::string_view name) { return usage(*find_step(name)); };
   CHECK(of("not") == "not");
   CHECK(of("sinks") == "sinks:n=N|SRC");
   CHECK(of("causal") == "causal[:align=top-left|bottom-right][,offset=N|SRC]");
@@ -66,7 +66,7 @@ TEST_CASE("usage has one line for each way to write a step") {
 }
 
 TEST_CASE("the help page of a step shows all it has") {
-  CHECK(describe(*find_op("sinks")) ==
+  CHECK(describe(*find_step("sinks")) ==
         "sinks: opens the first keys for every query (attention sinks) (only opens cells)\n"
         "\n"
         "Usage:\n"
@@ -77,7 +77,7 @@ TEST_CASE("the help page of a step shows all it has") {
         "\n"
         "Cells:    k < n\n"
         "Example:  sinks:n=4\n");
-  const std::string window = describe(*find_op("window"));
+  const std::string window = describe(*find_step("window"));
   CHECK(window.find("\n  window:keys=N[") != std::string::npos);
   CHECK(window.find("left=N|none") != std::string::npos);
   CHECK(window.find("(default none)") != std::string::npos);

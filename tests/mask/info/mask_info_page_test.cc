@@ -1,4 +1,4 @@
-// Every snippet of ejkernel's page on MaskInfo (seed 000), in its order. Where the page and the
+// Every snippet of ejkernel's page on MaskInfo, in its order. Where the page and the
 // source disagree, the source's behaviour is checked.
 #include <limits>
 
@@ -27,7 +27,7 @@ Tensor lower_triangle(Index n, bool inverted) {
   return out;
 }
 
-TEST_CASE("Seed 000: from segment ids") {
+TEST_CASE("the MaskInfo page: from segment ids") {
   const Values single{0, 0, 0, 0, -1, -1};
   MaskInfo info = MaskInfo::from_segments(row(single));
   check_cells(info.attention_mask(), {1, 1, 6, 6}, same_segment(single, single));
@@ -42,7 +42,7 @@ TEST_CASE("Seed 000: from segment ids") {
   CHECK_FALSE(info.is_self_attention());
 }
 
-TEST_CASE("Seed 000: from attention masks of each rank") {
+TEST_CASE("the MaskInfo page: from attention masks of each rank") {
   MaskInfo info =
       MaskInfo::from_attention_mask(MaskArray(i32({2, 5}, {1, 1, 1, 0, 0, 1, 1, 0, 0, 0})));
   check_cells(info.attention_mask(), {2, 1, 5, 5}, [](Index b, Index, Index q, Index k) {
@@ -63,7 +63,7 @@ TEST_CASE("Seed 000: from attention masks of each rank") {
   check_cells(info.attention_mask(), {1, 1, 8, 8}, causal);
 }
 
-TEST_CASE("Seed 000: from cumulative lengths") {
+TEST_CASE("the MaskInfo page: from cumulative lengths") {
   const std::vector<Index> q_ends{3, 5, 4}, kv_ends{6, 8, 7};
   const auto both = [](const std::vector<Index>& q_end, const std::vector<Index>& kv_end) {
     return [&](Index b, Index, Index q, Index k) {
@@ -77,14 +77,14 @@ TEST_CASE("Seed 000: from cumulative lengths") {
   check_cells(info.attention_mask(), {3, 1, 5, 8}, both(q_ends, kv_ends));
 }
 
-TEST_CASE("Seed 000: a random mask") {
+TEST_CASE("the MaskInfo page: a random mask") {
   MaskInfo info = MaskInfo::from_random(2, 128, 256, 0.5, 42);
   CHECK(info.attention_mask().shape() == Shape{2, 1, 128, 256});
   const Index open = info.attention_mask().mask().count();
   CHECK(std::abs(open - 2 * 128 * 256 / 2) < 1000);  // eight standard deviations
 }
 
-TEST_CASE("Seed 000: dynamic init") {
+TEST_CASE("the MaskInfo page: dynamic init") {
   const auto all = [](Index, Index, Index, Index) { return true; };
   MaskInfo ids = MaskInfo::dynamic_init({.input_ids_shape = Shape{2, 4}});
   check_cells(ids.attention_mask(), {2, 1, 4, 4}, all);
@@ -97,7 +97,7 @@ TEST_CASE("Seed 000: dynamic init") {
   CHECK(embeds.repr() == MaskInfo::dynamic_init({.input_ids_shape = Shape{2, 4}}).repr());
 }
 
-TEST_CASE("Seed 000: properties") {
+TEST_CASE("the MaskInfo page: properties") {
   const Values ids{1, 1, 2, 2, -1};
   MaskInfo info = MaskInfo::from_segments(row(ids));
   CHECK(info.batch_size() == 1);
@@ -130,7 +130,7 @@ TEST_CASE("Seed 000: properties") {
   }
 }
 
-TEST_CASE("Seed 000: causal masks") {
+TEST_CASE("the MaskInfo page: causal masks") {
   const Values ids{1, 1, 1, 1, 1, 1, 2, 2};
   const auto same = same_segment(ids, ids);
   MaskInfo info = MaskInfo::from_segments(row(ids));
@@ -143,7 +143,7 @@ TEST_CASE("Seed 000: causal masks") {
               [](Index b, Index, Index q, Index k) { return k <= q + 2 * b; });
 }
 
-TEST_CASE("Seed 000: sliding windows") {
+TEST_CASE("the MaskInfo page: sliding windows") {
   MaskInfo info = MaskInfo::from_segments(row(Values(600, 0)));
   check_cells(info.apply_sliding_window(Index{256}).attention_mask(), {1, 1, 600, 600},
               [](Index, Index, Index q, Index k) { return k >= q - 256 && k <= q + 256; });
@@ -165,7 +165,7 @@ TEST_CASE("Seed 000: sliding windows") {
   CHECK(prefill.q_len() == 600);
 }
 
-TEST_CASE("Seed 000: chunks") {
+TEST_CASE("the MaskInfo page: chunks") {
   MaskInfo info = MaskInfo::from_segments(row(Values(300, 0)));
   MaskInfo chunked = info.apply_chunked(128);
   check_cells(chunked.attention_mask(), {1, 1, 300, 300},
@@ -176,7 +176,7 @@ TEST_CASE("Seed 000: chunks") {
   CHECK(ids[299] == 3);
 }
 
-TEST_CASE("Seed 000: token types") {
+TEST_CASE("the MaskInfo page: token types") {
   const Values types{1, 1, 2, 2, 0, 0}, ids{0, 0, 0, 1, 1, -1};
   const auto base = same_segment(ids, ids);
   const auto equal = [&](Index q, Index k, bool zero_keys) {
@@ -197,7 +197,7 @@ TEST_CASE("Seed 000: token types") {
   CHECK(values(typed.q_segment_ids()) == Values{1, 1, 2, 2, -1, -1});
 }
 
-TEST_CASE("Seed 000: key lengths") {
+TEST_CASE("the MaskInfo page: key lengths") {
   MaskInfo info = MaskInfo::from_segments(i32({3, 200}, Values(600, 0)));
   const Tensor lengths = list({100, 150, 80});
   CHECK(python_error_of([&] { info.apply_kv_lengths(lengths); }) ==
@@ -215,7 +215,7 @@ TEST_CASE("Seed 000: key lengths") {
   CHECK(limited.q_len() == 1);
 }
 
-TEST_CASE("Seed 000: conversions") {
+TEST_CASE("the MaskInfo page: conversions") {
   const Values ids{1, 1, 2, -1};
   MaskInfo info = MaskInfo::from_segments(row(ids));
   info = info.materialize_attention_mask();
@@ -239,7 +239,7 @@ TEST_CASE("Seed 000: conversions") {
   CHECK(values(cu.kv) == values(cu.q));
 }
 
-TEST_CASE("Seed 000: shardings") {
+TEST_CASE("the MaskInfo page: shardings") {
   const Mesh mesh{{"dp", "tp"}, {2, 4}};
   MaskInfo info = MaskInfo::from_segments(i32({2, 8}, Values(16, 0)));
   CHECK(python_error_of([&] {
@@ -264,7 +264,7 @@ TEST_CASE("Seed 000: shardings") {
   CHECK(custom.fields().axes == AxisNames{});  // the page gives the defaults
 }
 
-TEST_CASE("Seed 000: visualization") {
+TEST_CASE("the MaskInfo page: visualization") {
   Values ids(128, 1);
   std::fill(ids.begin() + 64, ids.end(), 2);
   MaskInfo info = MaskInfo::from_segments(row(ids));
@@ -288,7 +288,7 @@ TEST_CASE("Seed 000: visualization") {
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("Seed 000: the fields of a tree and the process of the page") {
+TEST_CASE("the MaskInfo page: the fields of a tree and the process of the page") {
   MaskInfo info = MaskInfo::from_segments(row({1, 1, -1}));
   MaskInfo again(MaskInfoFields(info.fields()));  // tree_unflatten(tree_flatten())
   const Values mask = values(again.q_attention_mask());
@@ -298,7 +298,7 @@ TEST_CASE("Seed 000: the fields of a tree and the process of the page") {
   CHECK(out == std::vector<float>{1.5f, -2.0f, 0.0f});
 }
 
-TEST_CASE("Seed 000: debug mode") {
+TEST_CASE("the MaskInfo page: debug mode") {
   std::vector<std::string> lines;
   set_debug_sink([&](std::string_view line) { lines.emplace_back(line); });
   set_debug_mode(true);
@@ -312,7 +312,7 @@ TEST_CASE("Seed 000: debug mode") {
                                           "[MaskInfo Debug] Debug mode disabled"});
 }
 
-TEST_CASE("Seed 000: best practice") {
+TEST_CASE("the MaskInfo page: best practice") {
   MaskInfo info = MaskInfo::from_segments(row({1, 1, 2, 2}));
   const QkvArrays ids = info.get_or_compute_segment_ids();
   CHECK(values(ids.q) == Values{1, 1, 2, 2});

@@ -12,17 +12,17 @@ namespace maskctl {
 
 class StepArguments;  // arguments.h
 
-/// What a step does with the current mask: closes cells, opens cells, or a rule of its own.
-enum class OpKind : std::uint8_t { kAnd, kOr, kOwn };
+/// Whether a step closes cells, opens cells, or has a rule of its own.
+enum class StepKind : std::uint8_t { kAnd, kOr, kOwn };
 /// "and", "or", "own".
-std::string_view name(OpKind kind);
+std::string_view name(StepKind kind);
 
 enum class ArgType : std::uint8_t {
   kInteger,          // 12, -3
   kSide,             // a number, or "none" = unbounded
   kReal,             // 0.25
   kSeed,             // 0 .. 2^64 - 1
-  kChoice,           // one of OpArg::choices
+  kChoice,           // one of ArgumentInfo::choices
   kLengths,          // 3+5
   kRanges,           // 0-3+7, both ends included
   kSlice,            // 0:128 half open, or 5 = 5:6
@@ -35,39 +35,39 @@ enum class ArgType : std::uint8_t {
 std::string_view placeholder(ArgType type);
 
 /// One argument. Arguments of groups 1, 2, ... are alternatives: exactly one group is used, with
-/// all its required arguments; group 0 goes with any. A positional argument is written without a
-/// key, and `name` is only what messages call it.
-struct OpArg {
+/// all its required arguments; arguments of group 0 go with any. A positional argument is written
+/// without a key, and `name` is used only in messages.
+struct ArgumentInfo {
   std::string_view name;
   ArgType type = ArgType::kInteger;
   std::string_view help;
   bool required = false;
-  std::string_view fallback = {};  // the default as text; empty: absent
-  Index min = 0;                   // of kInteger, kSide, kIntegerOrSource
+  std::string_view fallback = {};  // the default as text; empty means absent
+  Index min = 0;                   // for kInteger, kSide, kIntegerOrSource
   std::string_view choices = {};   // "a|b|c"
   int group = 0;
   bool positional = false;
 };
 
-struct OpInfo {
+struct StepInfo {
   std::string_view name = {};
-  OpKind kind = OpKind::kAnd;
+  StepKind kind = StepKind::kAnd;
   std::string_view meaning = {};  // one line
   std::string_view formula = {};  // the cells it keeps or opens
-  std::string_view example = {};  // binds as it stands, but for files
-  std::span<const OpArg> args = {};
+  std::string_view example = {};  // can be bound as it is, except for files
+  std::span<const ArgumentInfo> args = {};
   bool nested = false;  // takes {...}
   Step (*bind)(StepArguments& arguments) = nullptr;
 };
 
 /// All steps, grouped by kind.
-std::span<const OpInfo> ops();
+std::span<const StepInfo> step_infos();
 /// nullptr for an unknown name.
-const OpInfo* find_op(std::string_view name);
-/// One line for each way to write the step: "window:keys=N[,align=...][,offset=N]".
-std::string usage(const OpInfo& op);
-/// The page that `maskctl ops NAME` prints: meaning, usage, arguments, formula, example. Ends in a
-/// line end.
-std::string describe(const OpInfo& op);
+const StepInfo* find_step(std::string_view name);
+/// One line for each way to write the step, such as "window:keys=N[,align=...][,offset=N]".
+std::string usage(const StepInfo& info);
+/// The page that `maskctl ops NAME` prints: meaning, usage, arguments, formula, example. Ends with
+/// a newline.
+std::string describe(const StepInfo& info);
 
 }  // namespace maskctl

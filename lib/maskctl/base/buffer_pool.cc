@@ -1,4 +1,4 @@
-#include "maskctl/base/kept_memory.h"
+#include "maskctl/base/buffer_pool.h"
 
 #include <sys/mman.h>
 
@@ -24,14 +24,14 @@ std::size_t rounded(std::size_t bytes) {
 
 void* take_small(std::size_t bytes) { return ::operator new(rounded(bytes), kSmall); }
 
-MemoryPool& pool_in_use() {
-  MemoryPool* const of_scope = WorkScope::pool();
+BufferPool& pool_in_use() {
+  BufferPool* const of_scope = WorkScope::pool();
   return of_scope ? *of_scope : process_pool();
 }
 
 }  // namespace
 
-void* MemoryPool::reuse(std::size_t bytes) {
+void* BufferPool::reuse(std::size_t bytes) {
   const auto found = std::find_if(spares_.rbegin(), spares_.rend(),
                                   [bytes](const Spare& spare) { return spare.bytes == bytes; });
   if (found == spares_.rend()) return nullptr;
@@ -41,7 +41,7 @@ void* MemoryPool::reuse(std::size_t bytes) {
   return data;
 }
 
-void* MemoryPool::take(std::size_t bytes) {
+void* BufferPool::take(std::size_t bytes) {
   if (!is_large(bytes)) return take_small(bytes);
   const std::size_t size = rounded(bytes);
   bool keeps = false;
@@ -58,7 +58,7 @@ void* MemoryPool::take(std::size_t bytes) {
   return data;
 }
 
-void MemoryPool::give_back(void* data, std::size_t bytes) noexcept {
+void BufferPool::give_back(void* data, std::size_t bytes) noexcept {
   if (!is_large(bytes)) return ::operator delete(data, kSmall);
   const std::size_t size = rounded(bytes);
   const std::lock_guard lock(mutex_);
@@ -72,18 +72,18 @@ void MemoryPool::give_back(void* data, std::size_t bytes) noexcept {
   held_ += size;
 }
 
-void MemoryPool::limit(std::size_t most) {
+void BufferPool::limit(std::size_t most) {
   const std::lock_guard lock(mutex_);
   most_ = most;
   shrink(most);
 }
 
-std::size_t MemoryPool::kept() const {
+std::size_t BufferPool::kept() const {
   const std::lock_guard lock(mutex_);
   return held_;
 }
 
-void MemoryPool::shrink(std::size_t most) {
+void BufferPool::shrink(std::size_t most) {
   while (held_ > most) {
     held_ -= spares_.front().bytes;
     ::operator delete(spares_.front().data, kLarge);
@@ -92,16 +92,16 @@ void MemoryPool::shrink(std::size_t most) {
 }
 
 /// Never destroyed: users in static storage may outlive it.
-MemoryPool& process_pool() {
-  static MemoryPool* const instance = new MemoryPool;
+BufferPool& process_pool() {
+  static BufferPool* const instance = new BufferPool;
   return *instance;
 }
 
-void* take_memory(std::size_t bytes) {
+void* take_buffer(std::size_t bytes) {
   return is_large(bytes) ? pool_in_use().take(bytes) : take_small(bytes);
 }
 
-void give_back_memory(void* data, std::size_t bytes) noexcept {
+void return_buffer(void* data, std::size_t bytes) noexcept {
   if (!is_large(bytes)) return ::operator delete(data, kSmall);
   pool_in_use().give_back(data, bytes);
 }

@@ -1,4 +1,4 @@
-// Every function and example of seed 004 in the order of the document.
+// Every function and example of the page on ejkernel.xla_utils.cumsum_utils, in its order.
 #include <vector>
 
 #include "maskctl/mask/info/packed.h"
@@ -28,61 +28,61 @@ Tensor padding_mask() {
 
 }  // namespace
 
-TEST_CASE("seed 004: the example of the module", "[packed][seed]") {
+TEST_CASE("cumsum_utils: the example of the module", "[packed][ejkernel]") {
   const Tensor cu_seqlens = array({0, 3, 5, 9});  // 3 sequences
   CHECK(list(prepare_lens(cu_seqlens)) == Integers{3, 2, 4});
   CHECK(list(prepare_position_ids(cu_seqlens)) == Integers{0, 1, 2, 0, 1, 0, 1, 2, 3});
 }
 
-TEST_CASE("seed 004: cdiv", "[packed][seed]") {
+TEST_CASE("cumsum_utils: cdiv", "[packed][ejkernel]") {
   CHECK(list(cdiv(array({0, 1, 4, 5, 8}), 4)) == Integers{0, 1, 1, 2, 2});
 }
 
-TEST_CASE("seed 004: prepare_lens", "[packed][seed]") {
+TEST_CASE("cumsum_utils: prepare_lens", "[packed][ejkernel]") {
   const Tensor lens = prepare_lens(array({0, 3, 5, 9}));
   CHECK(lens.shape() == std::vector<Index>{3});
   CHECK(list(lens) == Integers{3, 2, 4});
 }
 
-TEST_CASE("seed 004: prepare_lens_from_mask", "[packed][seed]") {
+TEST_CASE("cumsum_utils: prepare_lens_from_mask", "[packed][ejkernel]") {
   const Tensor lens = prepare_lens_from_mask(padding_mask());
   CHECK(lens.dtype() == DType::kInt32);
   CHECK(list(lens) == Integers{3, 2});
 }
 
-TEST_CASE("seed 004: prepare_cu_seqlens_from_mask", "[packed][seed]") {
+TEST_CASE("cumsum_utils: prepare_cu_seqlens_from_mask", "[packed][ejkernel]") {
   CHECK(list(prepare_cu_seqlens_from_mask(padding_mask())) == Integers{0, 3, 5});
   CHECK(prepare_cu_seqlens_from_mask(padding_mask(), DType::kInt16).dtype() == DType::kInt16);
 }
 
-TEST_CASE("seed 004: prepare_position_ids of lengths 3 2 4", "[packed][seed]") {
+TEST_CASE("cumsum_utils: prepare_position_ids of lengths 3 2 4", "[packed][ejkernel]") {
   const Tensor cu_seqlens = prepare_chunk_offsets(array({0, 3, 5, 9}), 1);
   CHECK(list(prepare_position_ids(cu_seqlens)) == Integers{0, 1, 2, 0, 1, 0, 1, 2, 3});
 }
 
-TEST_CASE("seed 004: prepare_sequence_ids", "[packed][seed]") {
+TEST_CASE("cumsum_utils: prepare_sequence_ids", "[packed][ejkernel]") {
   CHECK(list(prepare_sequence_ids(array({0, 3, 5, 9}))) == Integers{0, 0, 0, 1, 1, 2, 2, 2, 2});
   // The code counts positions 0, so that a sequence without tokens has no number.
   CHECK(list(prepare_sequence_ids(array({0, 3, 3, 5}))) == Integers{0, 0, 0, 1, 1});
 }
 
-TEST_CASE("seed 004: prepare_token_indices", "[packed][seed]") {
+TEST_CASE("cumsum_utils: prepare_token_indices", "[packed][ejkernel]") {
   const Tensor indices = prepare_token_indices(array({0, 3, 5}));
   CHECK(indices.shape() == std::vector<Index>{5, 2});
   CHECK(list(indices) == Integers{0, 0, 0, 1, 0, 2, 1, 0, 1, 1});
 }
 
-TEST_CASE("seed 004: prepare_chunk_indices", "[packed][seed]") {
+TEST_CASE("cumsum_utils: prepare_chunk_indices", "[packed][ejkernel]") {
   const Tensor indices = prepare_chunk_indices(array({0, 3, 5, 9}), 2);
   CHECK(indices.shape() == std::vector<Index>{5, 2});
   CHECK(list(indices) == Integers{0, 0, 0, 1, 1, 0, 2, 0, 2, 1});
 }
 
-TEST_CASE("seed 004: prepare_chunk_offsets", "[packed][seed]") {
+TEST_CASE("cumsum_utils: prepare_chunk_offsets", "[packed][ejkernel]") {
   CHECK(list(prepare_chunk_offsets(array({0, 3, 5, 9}), 2)) == Integers{0, 2, 3, 5});
 }
 
-TEST_CASE("seed 004: identity_dtype_convert", "[packed][seed]") {
+TEST_CASE("cumsum_utils: identity_dtype_convert", "[packed][ejkernel]") {
   const IdentityDtypeConvert convert_to_fp32 = identity_dtype_convert(DType::kFloat32);
   Tensor bf16_tensor(DType::kBFloat16, {2});
   bf16_tensor.as<std::uint16_t>()[0] = bfloat16_from_float(1.5f);

@@ -1,4 +1,4 @@
-#include "maskctl/pipeline/foreign.h"
+#include "maskctl/pipeline/library_syntax.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 
 #include "maskctl/inspect/mask_form.h"
 #include "maskctl/pipeline/diagnostic.h"
-#include "maskctl/pipeline/foreign_call.h"
-#include "maskctl/pipeline/foreign_expression.h"
-#include "maskctl/pipeline/foreign_text.h"
+#include "maskctl/pipeline/library_call.h"
+#include "maskctl/pipeline/library_expression.h"
+#include "maskctl/pipeline/library_text.h"
 
 namespace maskctl {
 namespace {
@@ -26,8 +26,8 @@ const Python* named(const Python& call, std::string_view name) {
   return nullptr;
 }
 
-/// The value of an argument that holds the mask, or the call itself.
-Python mask_argument(const ForeignSource& source, std::string_view name) {
+/// The value of the argument that contains the mask, or else the call itself.
+Python mask_argument(const LibrarySource& source, std::string_view name) {
   const Python& last = source.text.last;
   const Python* given = named(last, name);
   return given ? resolved(source.text, *given) : resolved(source.text, last);
@@ -35,8 +35,8 @@ Python mask_argument(const ForeignSource& source, std::string_view name) {
 
 void append(Chain& to, Chain from) { std::ranges::move(from, std::back_inserter(to)); }
 
-/// An attention bias object, or nothing.
-Chain xformers(const ForeignSource& source) {
+/// Reads an attention bias object, or nothing.
+Chain xformers(const LibrarySource& source) {
   const Python bias = mask_argument(source, "attn_bias");
   if (bias.is_word("None")) return {};
   if (bias.kind == Kind::kWord) {  // a class without its parentheses
@@ -48,8 +48,8 @@ Chain xformers(const ForeignSource& source) {
   return chain_of(form_of_call(source, bias));
 }
 
-/// is_causal, a CausalBias, or a mask as an expression.
-Chain sdpa(const ForeignSource& source, bool true_is_open) {
+/// Reads is_causal, a CausalBias, or a mask given as an expression.
+Chain sdpa(const LibrarySource& source, bool true_is_open) {
   const Python* given = named(source.text.last, "attn_mask");
   if (given && resolved(source.text, *given).is_word("None")) given = nullptr;
   const Python* causal = named(source.text.last, "is_causal");
@@ -74,27 +74,28 @@ Chain sdpa(const ForeignSource& source, bool true_is_open) {
   return out;
 }
 
-/// The transforms of MaskInfo from left to right, or its keywords.
-Chain mask_info(const ForeignSource& source) {
+/// Reads the transforms of MaskInfo from left to right, or its keywords.
+Chain mask_info(const LibrarySource& source) {
   const auto made = source.text.names.find("mask_info");
   const Python call = made != source.text.names.end() ? made->second : source.text.last;
   if (call.text.find("MaskInfo") == call.text.npos) return chain_of(form_of_call(source, call));
   return chain_of_mask_info(source, call);
 }
 
-/// An attention_mask, also one of all ones, turns the packing by position_ids off.
-bool padding_given(const ForeignSource& source, const Python* padding) {
+/// Any attention_mask, even one of all ones, turns off the packing by position_ids.
+bool padding_given(const LibrarySource& source, const Python* padding) {
   return padding && !resolved(source.text, *padding).is_word("None");
 }
 
-Chain chain_of_keywords(const ForeignSource& source) {
+Chain chain_of_keywords(const LibrarySource& source) {
   const Python& last = source.text.last;
   if (last.kind != Kind::kCall) source.fail(last.position, "expected arguments or a call");
   return chain_of(form_of_call(source, last));
 }
 
-/// attention_mask of two axes: arange(KV_LEN) < lengths[:, None], or >= KV_LEN - lengths[:, None].
-Step padding_step(const ForeignSource& source, const Python& given) {
+/// Reads an attention_mask with two axes: arange(KV_LEN) < lengths[:, None], or >= KV_LEN -
+/// lengths[:, None].
+Step padding_step(const LibrarySource& source, const Python& given) {
   const Python mask = resolved(source.text, given);
   const bool compares = mask.kind == Kind::kOperator && mask.items.size() == 2 &&
                         (mask.text == "<" || mask.text == ">=") &&
@@ -122,8 +123,8 @@ Step padding_step(const ForeignSource& source, const Python& given) {
   return {std::move(rule)};
 }
 
-/// A mask function of masking_utils with its patterns, or keys of a config.
-Chain hf(const ForeignSource& source) {
+/// Reads a mask function of masking_utils with its patterns, or keys of a config.
+Chain hf(const LibrarySource& source) {
   const Python& last = source.text.last;
   const std::string_view name = last_name(last.text);
   if (!name.starts_with("create_")) return chain_of_keywords(source);
@@ -160,7 +161,7 @@ Chain hf(const ForeignSource& source) {
   if (const Python* ids = named(last, "position_ids"); ids && !padding_given(source, padding)) {
     const auto lengths = packed_lengths(source, *ids);
     if (!lengths) source.fail(ids->position, "position_ids: expected a list of numbers");
-    if (name.find("bidirectional") != name.npos) return out;  // which ignores them
+    if (name.find("bidirectional") != name.npos) return out;  // it ignores position_ids
     MaskForm form = mask_form(out, [](const Step&) { return "a step"; });
     form.documents = form.inside = true;
     form.lengths = *lengths;
@@ -172,10 +173,10 @@ Chain hf(const ForeignSource& source) {
 
 }  // namespace
 
-Chain parse_foreign(Library library, std::string_view text) {
+Chain parse_library_syntax(Library library, std::string_view text) {
   if (library == Library::kCkTile) return parse_ck_tile(text);
   if (library == Library::kFlex) return parse_mask_expression(text);
-  const ForeignSource source = read_foreign(library, text);
+  const LibrarySource source = read_library_source(library, text);
   switch (library) {
     case Library::kXformers:
       return xformers(source);
@@ -192,7 +193,7 @@ Chain parse_foreign(Library library, std::string_view text) {
     case Library::kJax:
       if (const Python* dense = named(source.text.last, "mask");
           dense && !resolved(source.text, *dense).is_word("None")) {
-        // The other arguments only close cells: they come after.
+        // The other arguments only close cells, so they come later.
         Chain out = chain_of_expression(source, resolved(source.text, *dense), Align::kTopLeft);
         append(out, chain_of_keywords(source));
         return out;
@@ -214,19 +215,19 @@ Chain parse_ck_tile(std::string_view given) {
   std::string_view body = given;
   std::vector<Index> lengths;
   const std::size_t at = given.find("-mask=");
-  if (at != given.npos) {  // a command line
+  if (at != given.npos) {  // given as a command line
     body = given.substr(at + 6);
     const std::size_t end = body.find(' ');
     const std::size_t sizes = given.find("-s=");
     if (given.find("-mode=1") != given.npos && sizes != given.npos) {
-      ForeignText list(given.substr(sizes + 3, given.find(' ', sizes) - sizes - 3), "ck_tile");
+      LibraryText list(given.substr(sizes + 3, given.find(' ', sizes) - sizes - 3), "ck_tile");
       do {
         lengths.push_back(list.required_number());
       } while (list.take(','));
     }
     body = body.substr(0, end);
   }
-  ForeignText text(body, "ck_tile");
+  LibraryText text(body, "ck_tile");
   const std::string kind = text.word();
   MaskForm mask;
   mask.documents = mask.inside = !lengths.empty();

@@ -1,5 +1,5 @@
 // Masks as other programs spell them: the keys that they mean, and errors with a caret.
-#include "maskctl/pipeline/foreign.h"
+#include "maskctl/pipeline/library_syntax.h"
 
 #include <algorithm>
 #include <cctype>
@@ -17,12 +17,12 @@ namespace maskctl {
 namespace {
 
 std::string read(Library library, const std::string& text) {
-  return to_text(parse_foreign(library, text));
+  return to_text(parse_library_syntax(library, text));
 }
 
-/// Keys before the own one, and after it, of a query far from the ends.
+/// Keys before the query's own, and after it, of a query far from the ends.
 std::pair<Index, Index> sides(Library library, const std::string& text) {
-  const Mask mask = maskctl::apply(Mask(full_plane(64, 64)), parse_foreign(library, text));
+  const Mask mask = maskctl::apply(Mask(full_plane(64, 64)), parse_library_syntax(library, text));
   return {mask.plane(0, 0)->count({32, 33}, {0, 32}), mask.plane(0, 0)->count({32, 33}, {33, 64})};
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("what translate writes for splash is read back as the same mask") {
     REQUIRE(there.ok());
     std::string code;
     for (const std::string& line : there.code) code += line + "\n";
-    const Chain back = parse_foreign(Library::kSplash, code);
+    const Chain back = parse_library_syntax(Library::kSplash, code);
     for (const auto& [queries, keys] : {std::pair<Index, Index>{24, 24}, {16, 24}}) {
       const Mask full(full_plane(queries, keys));
       const bool needs_align =
@@ -128,7 +128,7 @@ TEST_CASE("expressions are chains, what opens keys first") {
 
 std::string failure(Library library, const std::string& text) {
   try {
-    parse_foreign(library, text);
+    parse_library_syntax(library, text);
   } catch (const PipelineError& error) {
     return std::string(error.what()) + "\n" + error.display();
   }
@@ -172,7 +172,7 @@ TEST_CASE("the window table and the readers agree on every library's keys") {
   CHECK(read_rows >= 11);
 }
 
-TEST_CASE("names that stand for themselves or for too much end in a message") {
+TEST_CASE("names that stand for themselves or for too much give a message") {
   CHECK(failure(Library::kSplash, "mask = mask & CausalMask()\nmask") != "");
   CHECK(failure(Library::kFa,
                 "a = torch.tensor(b)\nb = torch.tensor(a)\n"

@@ -8,7 +8,7 @@
 #include "maskctl/mask/bands.h"
 #include "maskctl/pipeline/bind.h"
 #include "maskctl/pipeline/diagnostic.h"
-#include "maskctl/pipeline/foreign.h"
+#include "maskctl/pipeline/library_syntax.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
 
@@ -33,7 +33,7 @@ void check_chain(const Chain& chain, const Rule& rule, Index queries, Index keys
 /// Q = K, Q < K (a cache) and Q > K, up to 7.
 void check_read(Library library, const std::string& text, const Rule& rule) {
   INFO(text);
-  const Chain chain = parse_foreign(library, text);
+  const Chain chain = parse_library_syntax(library, text);
   for (Index queries = 1; queries <= 7; ++queries) {
     for (Index keys = 1; keys <= 7; ++keys) check_chain(chain, rule, queries, keys);
   }
@@ -52,7 +52,7 @@ std::string code(const Translation& translation) {
 
 std::string failure(Library library, const std::string& text) {
   try {
-    parse_foreign(library, text);
+    parse_library_syntax(library, text);
   } catch (const PipelineError& error) {
     return error.what();
   }
@@ -72,9 +72,9 @@ TEST_CASE("transformers: documents without causal go through and_mask_function")
   const Translation causal = written("doc:lens=3+2 | causal", Library::kHf);
   CHECK(code(causal).find("position_ids = torch.tensor([[0, 1, 2, 0, 1]])") != std::string::npos);
   // What bidirectional functions make of position_ids: nothing.
-  CHECK(to_text(parse_foreign(Library::kHf,
-                              "create_bidirectional_mask(**mask_kwargs, position_ids="
-                              "torch.tensor([[0, 1, 2, 0, 1]]))")) == "");
+  CHECK(to_text(parse_library_syntax(Library::kHf,
+                                     "create_bidirectional_mask(**mask_kwargs, position_ids="
+                                     "torch.tensor([[0, 1, 2, 0, 1]]))")) == "");
 }
 
 // jax splash_attention_mask.py: LocalMask(shape, window_size, offset) keeps
@@ -145,7 +145,7 @@ void check_documents(Library library, const std::string& text, const std::vector
     keys += key_stride > 0 ? key_stride : k_lengths[i];
   }
   check_chain(
-      parse_foreign(library, text),
+      parse_library_syntax(library, text),
       [&](Index q, Index k, Index, Index) {
         Index q_start = 0, k_start = 0;
         for (std::size_t i = 0; i < q_lengths.size(); ++i) {
@@ -204,7 +204,8 @@ TEST_CASE("chunks follow the bottom-right diagonal in transformers and flash-att
 
 // transformers: remap_positions_for_packed_sequence gives chunked_overlay the places in documents;
 // flash-attn's varlen kernels know one sequence at a time.
-TEST_CASE("documents with chunks over all of them are no arguments, those inside them are") {
+TEST_CASE(
+    "documents with chunks counted over all of them cannot be arguments, chunks inside them can") {
   for (const Library library : {Library::kFa}) {
     const Translation over = written("doc:lens=3+5 | chunk:size=4 | causal", library);
     CHECK(!over.ok());
@@ -294,7 +295,7 @@ TEST_CASE("attention-gym: dilated, global and document masks") {
              [](Index q, Index k, Index, Index) { return k <= q && q - k < 3; });
   const auto square = [](const std::string& text, const Rule& rule) {
     INFO(text);
-    check_chain(parse_foreign(Library::kFlex, text), rule, 7, 7);
+    check_chain(parse_library_syntax(Library::kFlex, text), rule, 7, 7);
   };
   square("generate_dilated_sliding_window(window_size=4, dilation=2)",
          [](Index q, Index k, Index, Index) {

@@ -1,4 +1,4 @@
-#include "maskctl/pipeline/foreign_expression.h"
+#include "maskctl/pipeline/library_expression.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "maskctl/pipeline/diagnostic.h"
-#include "maskctl/pipeline/foreign.h"
+#include "maskctl/pipeline/library_syntax.h"
 
 namespace maskctl {
 namespace {
@@ -23,8 +23,8 @@ bool opens(const Step& step) {
          std::holds_alternative<step::Global>(step.rule);
 }
 
-/// A part of an expression as steps on an all-open mask. `adds`: steps that only open, meant as a
-/// mask of their own. `whole`: steps that cannot follow others.
+/// A part of an expression, as steps on an all-open mask. `adds`: steps that only open, and that
+/// mean a mask of their own. `whole`: steps that cannot follow others.
 struct Part {
   Chain chain;
   bool adds = false;
@@ -34,7 +34,8 @@ struct Part {
 
 void append(Chain& to, const Chain& from) { std::ranges::copy(from, std::back_inserter(to)); }
 
-/// What only opens, as a chain on an all-open mask: closed first.
+/// The part as a chain on an all-open mask; steps that only open are preceded by closing
+/// everything.
 Chain standing(Part part) {
   if (!part.adds) return std::move(part.chain);
   Chain out = {{step::Not{}}};
@@ -42,7 +43,7 @@ Chain standing(Part part) {
   return out;
 }
 
-/// sum of q, k, Q, K and a number.
+/// A sum of multiples of q, k, Q, K, and a number.
 struct Linear {
   Index q = 0, k = 0, queries = 0, keys = 0, number = 0;
 };
@@ -60,12 +61,12 @@ NamedArray one_number(Index value) { return number_array({value}); }
 
 class Expression {
  public:
-  Expression(const ForeignSource& source, Align rows) : source_(source), rows_(rows) {}
+  Expression(const LibrarySource& source, Align rows) : source_(source), rows_(rows) {}
 
   Chain read(const Python& given) {
     Chain out = standing(node(given, 0));
     if (!padded_ids_.empty() && documents_.empty()) {
-      source_.fail(given.position, "ids compared with a number, and never with each other");
+      source_.fail(given.position, "ids are compared with a number, but never with each other");
     }
     return out;
   }
@@ -96,7 +97,7 @@ class Expression {
   }
   Align aligned(Index shift, Index position) const;
 
-  const ForeignSource& source_;
+  const LibrarySource& source_;
   Align rows_;
   std::vector<std::string> documents_, padded_ids_;
 };
@@ -104,7 +105,7 @@ class Expression {
 const Python* Expression::indexed(const Python& given, std::string_view axis) const {
   if (given.kind != Kind::kSubscript || given.items.size() < 2) return nullptr;
   const Python& index = given.items.back();
-  // doc_id[:, None] and doc_id[None] of dense masks.
+  // doc_id[:, None] and doc_id[None], as in dense masks.
   if (given.items.size() == 3 && given.items[1].is_word(":") && index.is_word("None")) {
     return axis == "q_idx" ? &given.items.front() : nullptr;
   }
@@ -151,14 +152,14 @@ std::optional<Linear> Expression::linear(const Python& given) const {
   return std::nullopt;
 }
 
-/// Where the diagonal lies when rows are moved by `shift` times K - Q.
+/// The alignment when rows are shifted by `shift` times K - Q.
 Align Expression::aligned(Index shift, Index position) const {
   if (shift == 0) return rows_;
   if (shift == 1 && rows_ != Align::kBottomRight) return Align::kBottomRight;
-  source_.fail(position, "rows are moved by something else than KV_LEN - Q_LEN");
+  source_.fail(position, "rows are shifted by something other than KV_LEN - Q_LEN");
 }
 
-/// form <= 0.
+/// The condition form <= 0.
 Part Expression::at_most(const Linear& form, Index position) {
   const bool square = form.keys == -form.queries;
   if (form.q == -1 && form.k == 1 && square) {  // k <= q + (K - Q) - number
@@ -188,10 +189,10 @@ Part Expression::at_most(const Linear& form, Index position) {
     rule.left = true;
     return {{{std::move(rule)}}};
   }
-  source_.fail(position, "this comparison is no causal rule, window or prefix");
+  source_.fail(position, "this comparison is not a causal rule, window or prefix");
 }
 
-/// value // by, or value % by.
+/// Matches value // by, or value % by.
 std::optional<Linear> Expression::scaled(const Python& given, std::string_view sign,
                                          Index& by) const {
   if (given.kind != Kind::kOperator || given.text != sign || given.items.size() != 2) {
@@ -232,17 +233,17 @@ Part Expression::equal(const Python& left, const Python& right, Index position) 
     if (ids->text != of_keys->text) source_.fail(position, "ids of queries and keys differ");
     const auto lengths = id_lengths(source_, *ids);
     if (!lengths) {
-      source_.fail(ids->position, fmt::format("the values of {} are needed: documents that follow "
-                                              "each other, as numbers",
+      source_.fail(ids->position, fmt::format("the values of {} are needed: consecutive documents, "
+                                              "as numbers",
                                               shown(ids->text)));
     }
     documents_.push_back(ids->text);
     return {{{step::DocumentLengths{*lengths}}}};
   }
-  source_.fail(position, "this equality is no rule of chunks, documents or dilation");
+  source_.fail(position, "this equality is not a rule of chunks, documents or dilation");
 }
 
-/// kv_idx < length[b], kv_idx >= KV_LEN - length[b].
+/// Matches kv_idx < length[b], kv_idx >= KV_LEN - length[b].
 Part Expression::limited(const Python& left, const Python& right, std::string_view sign) {
   const auto per_batch = [&](const Python& given) -> std::optional<std::vector<Index>> {
     const bool by_batch =
@@ -296,7 +297,7 @@ Part Expression::comparison(const Python& given) {
   return at_most(form, given.position);
 }
 
-/// is_global[q_idx] | is_global[kv_idx].
+/// Matches is_global[q_idx] | is_global[kv_idx].
 std::optional<Part> Expression::global(const Python& left, const Python& right) {
   const Python* rows = indexed(left, "q_idx");
   const Python* columns = indexed(right, "kv_idx");
@@ -325,7 +326,7 @@ std::optional<Part> Expression::global(const Python& left, const Python& right) 
   return Part{{{std::move(rule)}}, true};
 }
 
-/// kv_idx < n and q_idx < n, or both from KV_LEN - n on: padding of keys and queries.
+/// Matches kv_idx < n and q_idx < n, or both from KV_LEN - n on: padding of keys and queries.
 std::optional<Part> Expression::padding(const Python& keys, const Python& queries) {
   const auto limit = [&](const Python& one, std::string_view axis) -> const Python* {
     const bool fits = one.kind == Kind::kOperator && one.items.size() == 2 &&
@@ -354,7 +355,7 @@ std::optional<Part> Expression::padding(const Python& keys, const Python& querie
   return Part{{{std::move(rule)}}};
 }
 
-/// A tree of & or |, as the list of its parts.
+/// A tree of & or |, flattened into its parts.
 Part Expression::both(const Python& given, int depth) {
   std::vector<const Python*> leaves = {&given};
   for (std::size_t i = 0; i < leaves.size();) {
@@ -404,7 +405,7 @@ Part Expression::node(const Python& given, int depth) {
     if (std::ranges::find(kComparisons, given.text) != std::end(kComparisons)) {
       return comparison(given);
     }
-    source_.fail(given.position, fmt::format("'{}' stands where a mask was expected", given.text));
+    source_.fail(given.position, fmt::format("'{}' where a mask was expected", given.text));
   }
   if (given.kind == Kind::kWord && !given.text.empty()) {
     const Python value = resolved(source_.text, given);
@@ -428,7 +429,7 @@ Part Expression::call(const Python& given, int depth) {
     const auto offsets = numbers_in(source_.text, given.items[1]);
     if (!offsets || offsets->empty() || offsets->front() != 0 ||
         !std::ranges::is_sorted(*offsets)) {
-      source_.fail(given.items[1].position, "expected offsets that start at 0 and do not fall");
+      source_.fail(given.items[1].position, "expected offsets that start at 0 and do not decrease");
     }
     for (std::size_t i = 1; i < offsets->size(); ++i) {
       rule.lengths.push_back((*offsets)[i] - (*offsets)[i - 1]);
@@ -440,7 +441,7 @@ Part Expression::call(const Python& given, int depth) {
   return named_mask(given);
 }
 
-/// torch.where((h >= 0) & (h < 4), A, B): the heads' own mask, and that of the others.
+/// Matches torch.where((h >= 0) & (h < 4), A, B): A for these heads, and B for the others.
 Part Expression::heads(const Python& given, int depth) {
   const Python& which = given.items[0];
   const auto limit = [&](const Python& one, std::string_view sign) -> std::optional<Index> {
@@ -465,7 +466,7 @@ Part Expression::heads(const Python& given, int depth) {
     rule.axis = range.items[0].items[0].is_word("h") ? step::Scoped::Axis::kHeads
                                                      : step::Scoped::Axis::kBatch;
   }
-  // Inside, everything is opened before the heads' own steps close again.
+  // Inside, everything is opened before the steps of the heads close cells again.
   rule.chain = {{step::Prefix{Index{1} << 30}}};
   append(rule.chain, standing(node(given.items[1], depth + 1)));
   Part out{standing(node(given.items[2], depth + 1)), false, true};
@@ -476,7 +477,7 @@ Part Expression::heads(const Python& given, int depth) {
 std::vector<Index> Expression::call_numbers(const Python& given) const {
   std::vector<Index> out;
   const auto add = [&](const Python& item) {
-    // 3+5 is a list here, as in pipelines.
+    // Here 3+5 is a list, as in pipelines.
     std::vector<const Python*> rest = {&item};
     while (!rest.empty()) {
       const Python* one = rest.back();
@@ -569,7 +570,7 @@ Part Expression::named_mask(const Python& given) {
 }
 
 Part Expression::all_of(std::vector<Part> parts, Index position) {
-  // What opens keys comes first; everything else only closes, in any order.
+  // Parts that open keys come first; all others only close cells, in any order.
   std::ranges::stable_partition(parts, [](const Part& part) { return !part.plain(); });
   Part out;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -600,20 +601,20 @@ Part Expression::any_of(std::vector<Part> parts, Index position) {
 
 }  // namespace
 
-Chain chain_of_expression(const ForeignSource& source, const Python& expression, Align rows) {
-  ForeignSource bare = source;
+Chain chain_of_expression(const LibrarySource& source, const Python& expression, Align rows) {
+  LibrarySource bare = source;
   for (const char* index : {"q_idx", "kv_idx", "Q_LEN", "KV_LEN", "b", "h", "q", "k"}) {
     bare.text.names.erase(index);
   }
   return Expression(bare, rows).read(expression);
 }
 
-std::optional<std::vector<Index>> id_lengths(const ForeignSource& source, const Python& ids) {
+std::optional<std::vector<Index>> id_lengths(const LibrarySource& source, const Python& ids) {
   Python value = resolved(source.text, ids);
   const auto is = [&](std::string_view name) { return last_name(value.text) == name; };
   for (int steps = 0; steps < 8; ++steps) {
     const bool row = value.kind == Kind::kSubscript && value.items.size() == 2 &&
-                     value.items[1].is_word("None");  // ids[None]: one batch
+                     value.items[1].is_word("None");  // ids[None]: a single batch
     const bool copy = value.kind == Kind::kCall && !value.items.empty() &&
                       (is("to") || is("cuda") || is("asarray") || is("array")) &&
                       resolved(source.text, value.items[0]).kind != Kind::kList &&
@@ -648,9 +649,9 @@ std::optional<std::vector<Index>> id_lengths(const ForeignSource& source, const 
   return out;
 }
 
-std::optional<std::vector<Index>> packed_lengths(const ForeignSource& source, const Python& ids) {
+std::optional<std::vector<Index>> packed_lengths(const LibrarySource& source, const Python& ids) {
   Python value = resolved(source.text, ids);
-  // One row of a batch.
+  // The only row of a batch.
   if (value.kind == Kind::kCall && !value.items.empty())
     value = resolved(source.text, value.items[0]);
   if (value.kind == Kind::kList && value.items.size() == 1) value = value.items[0];
@@ -658,7 +659,7 @@ std::optional<std::vector<Index>> packed_lengths(const ForeignSource& source, co
   if (!numbers) return std::nullopt;
   std::vector<Index> out;
   for (std::size_t i = 0; i < numbers->size(); ++i) {
-    // find_packed_sequence_indices: a new document wherever positions do not go on by one.
+    // As in find_packed_sequence_indices, a new document starts unless the position grows by one.
     if (i == 0 || (*numbers)[i] != (*numbers)[i - 1] + 1) out.push_back(0);
     ++out.back();
   }
@@ -666,7 +667,7 @@ std::optional<std::vector<Index>> packed_lengths(const ForeignSource& source, co
 }
 
 Chain parse_mask_expression(std::string_view text) {
-  ForeignSource source{Library::kFlex, text, parse_python(text, "expression"), 0};
+  LibrarySource source{Library::kFlex, text, parse_python(text, "expression"), 0};
   Python mask = source.text.last;
   if (const auto mod = source.text.names.find("mask_mod"); mod != source.text.names.end()) {
     mask = mod->second;

@@ -1,4 +1,4 @@
-#include "maskctl/pipeline/foreign_text.h"
+#include "maskctl/pipeline/library_text.h"
 
 #include <fmt/format.h>
 
@@ -16,35 +16,35 @@ bool is_word(char c) {
 
 }  // namespace
 
-void ForeignText::skip_blanks() {
+void LibraryText::skip_blanks() {
   while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
 }
 
-bool ForeignText::at_end() {
+bool LibraryText::at_end() {
   skip_blanks();
   return at_ == text_.size();
 }
 
-char ForeignText::peek() { return at_end() ? '\0' : text_[at_]; }
+char LibraryText::peek() { return at_end() ? '\0' : text_[at_]; }
 
-bool ForeignText::take(char c) {
+bool LibraryText::take(char c) {
   if (peek() != c) return false;
   ++at_;
   return true;
 }
 
-void ForeignText::need(char c) {
+void LibraryText::need(char c) {
   if (!take(c)) fail(fmt::format("expected '{}'", c));
 }
 
-std::string ForeignText::word() {
+std::string LibraryText::word() {
   skip_blanks();
   const std::size_t begin = at_;
   while (at_ < text_.size() && is_word(text_[at_])) ++at_;
   return std::string(text_.substr(begin, at_ - begin));
 }
 
-std::optional<Index> ForeignText::number() {
+std::optional<Index> LibraryText::number() {
   skip_blanks();
   const Index begin = position();
   const std::string text = word();
@@ -54,7 +54,7 @@ std::optional<Index> ForeignText::number() {
   return value;
 }
 
-Index ForeignText::required_number() {
+Index LibraryText::required_number() {
   skip_blanks();
   const Index begin = position();
   const auto value = number();
@@ -62,7 +62,7 @@ Index ForeignText::required_number() {
   return *value;
 }
 
-std::pair<std::optional<Index>, std::optional<Index>> ForeignText::pair() {
+std::pair<std::optional<Index>, std::optional<Index>> LibraryText::pair() {
   const char close = peek() == '[' ? ']' : ')';
   if (!take('(') && !take('[')) return {number(), std::nullopt};
   const auto first = number();
@@ -72,7 +72,7 @@ std::pair<std::optional<Index>, std::optional<Index>> ForeignText::pair() {
   return {first, second};
 }
 
-bool ForeignText::boolean() {
+bool LibraryText::boolean() {
   skip_blanks();
   const Index begin = position();
   const std::string text = word();
@@ -81,7 +81,7 @@ bool ForeignText::boolean() {
   fail_at(begin, "expected True or False");
 }
 
-void ForeignText::fail_at(Index position, const std::string& message) {
+void LibraryText::fail_at(Index position, const std::string& message) {
   throw PipelineError(fmt::format("{}: {}", subject_, message), text_, position);
 }
 

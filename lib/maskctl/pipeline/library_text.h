@@ -1,4 +1,4 @@
-// Words, numbers and tuples of foreign mask texts; private to the pipeline layer.
+// Reads words, numbers and tuples in mask texts of other libraries; private to the pipeline layer.
 #pragma once
 
 #include <optional>
@@ -12,21 +12,21 @@
 namespace maskctl {
 
 /// Reads a text from left to right; all failures are PipelineErrors with the caret at the place.
-class ForeignText {
+class LibraryText {
  public:
-  ForeignText(std::string_view text, std::string_view subject) : text_(text), subject_(subject) {}
+  LibraryText(std::string_view text, std::string_view subject) : text_(text), subject_(subject) {}
 
-  /// Blanks are skipped before everything.
+  /// Skips blanks, as all functions do before they read.
   bool at_end();
   char peek();
   bool take(char c);
   void need(char c);
-  /// Letters, digits, '_', '-' and '.'; empty when none stands here.
+  /// Letters, digits, '_', '-' and '.'; empty when there are none here.
   std::string word();
-  /// A whole number; nothing for None and none.
+  /// A whole number; null for None and none.
   std::optional<Index> number();
   Index required_number();
-  /// "(3, 5)", or "3" = nothing second.
+  /// "(3, 5)"; for "3" the second is null.
   std::pair<std::optional<Index>, std::optional<Index>> pair();
   /// True, False, 1, 0, with or without quotes.
   bool boolean();

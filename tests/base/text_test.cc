@@ -1,0 +1,50 @@
+// Parts and numbers of texts.
+#include "maskctl/base/text.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "support/catch_compat.h"
+
+namespace maskctl {
+namespace {
+
+using Parts = std::vector<std::string_view>;
+
+TEST_CASE("split gives one part more than there are marks, empty ones too") {
+  CHECK(split("3+5+7", '+') == Parts{"3", "5", "7"});
+  CHECK(split("35", '+') == Parts{"35"});
+  CHECK(split("", '+') == Parts{""});
+  CHECK(split("+", '+') == Parts{"", ""});
+  CHECK(split("+3++5+", '+') == Parts{"", "3", "", "5", ""});
+}
+
+TEST_CASE("split gives views of the text") {
+  const std::string_view text = "ab:c";
+  CHECK(split(text, ':')[1].data() == text.data() + 3);
+}
+
+TEST_CASE("number_from takes the whole text or nothing") {
+  CHECK(number_from<int>("12") == 12);
+  CHECK(number_from<int>("-12") == -12);
+  CHECK(number_from<double>("2.5e3") == 2500.0);
+  for (const std::string_view text : {"", "-", "+1", " 1", "1 ", "1x", "x", "0x1", "1.5"}) {
+    CAPTURE(text);
+    CHECK_FALSE(number_from<int>(text));
+  }
+}
+
+TEST_CASE("number_from refuses what its type cannot hold") {
+  CHECK(number_from<std::int64_t>("9223372036854775807") ==
+        std::numeric_limits<std::int64_t>::max());
+  CHECK_FALSE(number_from<std::int64_t>("9223372036854775808"));
+  CHECK(number_from<std::uint64_t>("18446744073709551615") ==
+        std::numeric_limits<std::uint64_t>::max());
+  CHECK_FALSE(number_from<std::uint64_t>("-1"));
+  CHECK_FALSE(number_from<double>("1e999"));
+  CHECK(std::isinf(number_from<double>("inf").value_or(0)));
+}
+
+}  // namespace
+}  // namespace maskctl
