@@ -62,15 +62,16 @@ AxisExtents given_axes(const std::string& text) {
   while (!rest.empty()) {
     const std::string_view part = rest.substr(0, rest.find('+'));
     rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-    std::string axis(part.substr(0, part.find('=')));
-    if (axis.size() == part.size() || !usual.contains(axis)) {
+    const std::string name(part.substr(0, part.find('=')));
+    const std::string axis = name == "H" ? "Hq" : name;  // the linear family's name of it
+    if (name.size() == part.size() || !usual.contains(axis)) {
       std::vector<std::string> known;
-      for (const auto& [name, extent] : usual) known.push_back(name);
+      for (const auto& [one, extent] : usual) known.push_back(one);
       throw Error(Errc::kInvalidArgument,
                   fmt::format("--axes: '{}' is not AXIS=N with one of the axes {}", part,
                               fmt::join(known, ", ")));
     }
-    out[axis] = parse_integer(part.substr(axis.size() + 1), "--axes " + axis, 1, kMaxArgument);
+    out[axis] = parse_integer(part.substr(name.size() + 1), "--axes " + name, 1, kMaxArgument);
   }
   return out;
 }

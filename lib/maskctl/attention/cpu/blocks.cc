@@ -22,12 +22,12 @@ struct Arrays {
   Floats query, key, value;
 };
 
-/// One token and key head at a time: its keys and the logits of the query heads that read them.
+/// The keys of one token and key head at a time, and the logits of the query heads that read them.
 class TokenRows {
  public:
   TokenRows(const BlockProblem& call, const Arrays& arrays) : c_(call), arrays_(arrays) {}
 
-  /// False when the token sees nothing.
+  /// Returns false when the token sees nothing.
   bool read(std::size_t sequence, Index t, Index u) {
     const TokenSequence& s = c_.sequences[sequence];
     batch_ = s.batch, token_ = s.tokens.begin + t, u_ = u;
@@ -91,7 +91,7 @@ class TokenRows {
   Index width_ = 0;
 };
 
-/// Output and lse of one token and key head.
+/// Writes the output and lse of one token and key head.
 void attend(const BlockProblem& c, const TokenRows& rows, std::vector<float>& scores, float* out,
             float* lse) {
   rows.logits(scores);
@@ -106,12 +106,12 @@ void attend(const BlockProblem& c, const TokenRows& rows, std::vector<float>& sc
            out + rows.first_row() * c.d.value_dim);
 }
 
-/// Where gradients are summed, f32, in the shapes of the inputs.
+/// Sums of gradients, f32, in the shapes of the inputs.
 struct GradientSums {
   float *query, *key, *value;
 };
 
-/// The gradients that some tokens of one key head give, token by token.
+/// Adds the gradients of some tokens of one key head, token by token.
 class Backward {
  public:
   Backward(const BlockProblem& call, const Arrays& arrays, std::span<const float> lse,
@@ -127,34 +127,35 @@ class Backward {
  private:
   void add_token() {
     const Index group = c_.d.group(), width = rows_.width(), dim = c_.d.dim, n = c_.d.value_dim;
-    const float* const d_row = d_out_.data() + rows_.first_row() * n;
+    const float* const d_out = d_out_.data() + rows_.first_row() * n;
     rows_.logits(weights_);
-    d_scores_.assign(weights_.size(), 0.0f);
-    row_dots(rows_.values(), d_row, group, d_scores_.data(), width);
-    for (Index g = 0; g < group; ++g) differentiate(g, d_row + g * n);
-    row_sums(rows_.keys(), d_scores_.data(), width, group, sums_.query + rows_.first_row() * dim);
+    logit_gradients_.assign(weights_.size(), 0.0f);
+    row_dots(rows_.values(), d_out, group, logit_gradients_.data(), width);
+    for (Index g = 0; g < group; ++g) differentiate(g, d_out + g * n);
+    row_sums(rows_.keys(), logit_gradients_.data(), width, group,
+             sums_.query + rows_.first_row() * dim);
     Index first = 0;
     for (const KeyBlock& block : rows_.blocks()) {
       const Index row = rows_.key_row(block.keys.begin), size = block.keys.size();
-      add_outer(d_scores_.data() + first, width, rows_.query(), group, dim, sums_.key + row * dim,
-                c_.d.kv_heads * dim, size);
-      add_outer(weights_.data() + first, width, d_row, group, n, sums_.value + row * n,
+      add_outer(logit_gradients_.data() + first, width, rows_.query(), group, dim,
+                sums_.key + row * dim, c_.d.kv_heads * dim, size);
+      add_outer(weights_.data() + first, width, d_out, group, n, sums_.value + row * n,
                 c_.d.kv_heads * n, size);
       first += size;
     }
   }
 
-  /// Logits to weights, and their gradients d_out . v to those of q . k.
-  void differentiate(Index g, const float* d_row) {
+  /// Turns logits into weights, and gradients of weights (d_out . v) into those of q . k.
+  void differentiate(Index g, const float* d_out) {
     const Index width = rows_.width(), n = c_.d.value_dim;
     float* const p = weights_.data() + g * width;
-    float* const ds = d_scores_.data() + g * width;
+    float* const ds = logit_gradients_.data() + g * width;
     const float* const out = out_.data() + (rows_.first_row() + g) * n;
     exp_and_sum(p, width, lse_[as_size(rows_.lse_at(g))]);
     float delta = 0;
-    for (Index x = 0; x < n; ++x) delta += d_row[x] * out[x];
+    for (Index x = 0; x < n; ++x) delta += d_out[x] * out[x];
     deltas_.assign(as_size(width), delta);
-    softmax_slope(p, ds, deltas_.data(), ds, width);
+    softmax_gradient(p, ds, deltas_.data(), ds, width);
     scale_by(ds, width, static_cast<float>(c_.scale));
   }
 
@@ -163,7 +164,7 @@ class Backward {
   std::span<const float> lse_;
   const Floats &out_, &d_out_;
   GradientSums sums_;
-  std::vector<float> weights_, d_scores_, deltas_;
+  std::vector<float> weights_, logit_gradients_, deltas_;
 };
 
 /// A gradient that several tasks add to at once, each to a part of its own.
@@ -217,7 +218,7 @@ void cpu::blocks_backward(const BlockProblem& c, const SoftmaxBackwardInputs& in
   FloatOutput d_query(gradients.query);
   d_query.fill(0);
   PartSums d_key(gradients.key, parts), d_value(gradients.value, parts);
-  // Pieces of one sequence and head add to the same keys: those of a part stay in one task.
+  // Pieces of one sequence and head add to the same keys, so all pieces of a part go to one task.
   parallel_for(heads * parts, [&](Index i) {
     const std::size_t sequence = as_size(i / parts / c.d.kv_heads), part = as_size(i % parts);
     const Index u = i / parts % c.d.kv_heads, tokens = c.sequences[sequence].tokens.size();

@@ -41,6 +41,7 @@ CpuCall::CpuCall(const SoftmaxProblem& p)
       options(p.options),
       scale(static_cast<float>(p.scale)),
       mask(p.mask),
+      block_map(p.block_map),
       q(p.query),
       k(p.key),
       v(p.value),
@@ -110,14 +111,15 @@ Index parts_of_head(Index heads) {
 }
 
 void CpuCall::adjust(float* logits, Index b, Index h, Index i, Range keys, Index width,
-                     float* slope) const {
+                     float* derivative) const {
   const auto add_bias = [&] {
     const float* row = bias.data() + bias_at.at(b, h, i, keys.begin);
     for (Index j = 0; j < keys.size(); ++j) logits[j] += row[j * bias_at.stride[3]];
   };
   const bool before = options.bias_order == BiasOrder::kBeforeCap;
   if (bias && before) add_bias();
-  if (options.soft_cap) soft_cap_all(logits, width, static_cast<float>(*options.soft_cap), slope);
+  if (options.soft_cap)
+    soft_cap_all(logits, width, static_cast<float>(*options.soft_cap), derivative);
   if (bias && !before) add_bias();
 }
 

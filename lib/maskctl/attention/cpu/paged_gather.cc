@@ -54,8 +54,8 @@ void gathered_attention(const PagedProblem& c, const PagedSequence& s, const Con
       reinterpret_cast<std::byte*>(out + s.rows.begin * c.q_heads * c.cache.dim), DType::kFloat32,
       query.shape());
   cpu::softmax_forward(
-      {d, query, key, value, std::move(mask), std::nullopt, c.sinks, c.scale, options}, {rows, lse},
-      context);
+      {d, query, key, value, std::move(mask), nullptr, std::nullopt, c.sinks, c.scale, options},
+      {rows, lse}, context);
   for (float& x : rows.as<float>()) x *= static_cast<float>(c.value_scale);
 }
 

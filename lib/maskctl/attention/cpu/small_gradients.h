@@ -1,4 +1,4 @@
-// The gradients that no tile takes part in: of empty rows and sinks.
+// The gradients that need no tiles: of empty rows and sinks.
 #pragma once
 
 #include <span>

@@ -89,6 +89,7 @@ SoftmaxProblem softmax_problem(const SoftmaxInputs& in, const SoftmaxOptions& op
           *in.key,
           *in.value,
           std::move(mask),
+          in.block_map,
           view_of(in.bias),
           view_of(in.sinks),
           effective_scale(options, d),

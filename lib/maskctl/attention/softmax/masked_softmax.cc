@@ -19,6 +19,7 @@ MaskedProblem masked(SoftmaxInputs inputs, const MaskArguments& arguments,
                      const SoftmaxOptions& options, const Context& context) {
   const WorkScope scope(context.limits());
   inputs.mask = nullptr;
+  inputs.block_map = arguments.block_map;
   const Dims d = checked_dims(inputs, options);
   ComposedMask composed = compose(arguments, {d.batch, d.q_heads, d.kv_heads, d.queries, d.keys});
   return {softmax_problem(inputs, options, d, std::move(composed.mask)),

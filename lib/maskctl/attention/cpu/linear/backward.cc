@@ -30,12 +30,12 @@ class Worker {
         d_state_(d),
         packed_(buffer(std::max({capacity_, keys_, values_}) *
                        std::max({kChunk, key_stride_, state_.stride()}))),
-        d_out_(buffer(rows_ * values_)),
-        state_d_out_(d_out_.size()),
+        out_gradient_(buffer(rows_ * values_)),
+        state_gradient_(out_gradient_.size()),
         scores_(buffer(rows_ * kChunk)),
-        d_scores_(scores_.size()),
+        score_gradients_(scores_.size()),
         own_scores_(buffer(capacity_)),
-        own_d_scores_(buffer(capacity_)),
+        own_gradients_(buffer(capacity_)),
         d_query_(buffer(rows_ * key_stride_)),
         d_key_(d_query_.size()),
         d_value_(buffer(rows_ * state_.stride())),
@@ -50,7 +50,7 @@ class Worker {
     for (Index n = ceil_div(head.tokens, capacity_); n-- > 0;) {
       chunk_.load(head, n * capacity_);
       chunk_.load_queries(head, n * capacity_);
-      ask_ahead(head, n, d_out, gradients);
+      prefetch(head, n, d_out, gradients);
       undo(n * capacity_, entered(n), d_out, gradients);
     }
     d_state_.store(gradients.initial_state);
@@ -67,37 +67,37 @@ class Worker {
     states_.resize(std::max(states_.size(), as_size(chunks) * state_.cells().size()));
     for (Index n = 0; n < chunks; ++n) {
       chunk_.load(head, n * capacity_);
-      ahead_.clear();
-      ahead_.ask_keys(head, tokens_of(head, n + 1), keys_, values_);
+      prefetches_.clear();
+      prefetches_.add_keys(head, tokens_of(head, n + 1), keys_, values_);
       chunk_.enter(state_.data(), state_.stride());
       std::ranges::copy(state_.cells(), entered(n));
-      state_.leave(chunk_, packed_.data(), &ahead_);
+      state_.leave(chunk_, packed_.data(), &prefetches_);
     }
   }
 
-  /// None where there is no such chunk.
+  /// Empty where there is no such chunk.
   Range tokens_of(const LinearHead& head, Index n) const {
     return {std::max<Index>(n * capacity_, 0), std::min((n + 1) * capacity_, head.tokens)};
   }
 
-  /// While chunk n is undone: what the one before it will read, and the rows that will be written.
-  void ask_ahead(const LinearHead& head, Index n, const Rows& d_out,
-                 const HeadGradients& gradients) {
+  /// Queues what chunk n - 1 will read and the rows that undoing chunk n will write.
+  void prefetch(const LinearHead& head, Index n, const Rows& d_out,
+                const HeadGradients& gradients) {
     const Range next = tokens_of(head, n - 1), tokens = tokens_of(head, n);
-    ahead_.clear();
-    ahead_.ask_keys(head, next, keys_, values_);
-    ahead_.ask(head.q, next, keys_);
-    ahead_.ask(d_out, next, values_);
-    ahead_.ask(gradients.q, tokens, keys_);
-    ahead_.ask(gradients.k, tokens, keys_);
-    ahead_.ask(gradients.v, tokens, values_);
+    prefetches_.clear();
+    prefetches_.add_keys(head, next, keys_, values_);
+    prefetches_.add(head.q, next, keys_);
+    prefetches_.add(d_out, next, values_);
+    prefetches_.add(gradients.q, tokens, keys_);
+    prefetches_.add(gradients.k, tokens, keys_);
+    prefetches_.add(gradients.v, tokens, values_);
   }
 
-  /// All gradients of the loaded chunk; d_state_ goes from after its last token to before its
-  /// first.
+  /// Writes all gradients of the loaded chunk and takes d_state_ from after its last token to
+  /// before its first.
   void undo(Index first, const float* entered, const Rows& d_out, HeadGradients& gradients) {
     const bool by_value = bool(gradients.value_gates);
-    load_d_out(first, d_out);
+    load_out_gradient(first, d_out);
     find_d_query(entered);
     if (by_value) read_state(chunk_, entered, state_.stride(), packed_.data(), sums_.data());
     for (Index j = 0; j < chunk_.segments(); ++j) find_scores(j, by_value);
@@ -107,7 +107,7 @@ class Worker {
     if (gradients.any_gates) find_gates(by_value);
     add_own();
     chunk_.leave(d_state_.data(), d_state_.stride());
-    pack_rows(state_d_out(), values_, chunk_.count(), values_, packed_.data());
+    pack_rows(state_gradient(), values_, chunk_.count(), values_, packed_.data());
     d_state_.add_product(chunk_.state_query(), chunk_.count(), packed_.data());
     if (gradients.any_gates) {
       gates_.carry(entered, d_state_.data());
@@ -117,18 +117,19 @@ class Worker {
     chunk_.enter(d_state_.data(), d_state_.stride());
   }
 
-  void load_d_out(Index first, const Rows& d_out) {
+  void load_out_gradient(Index first, const Rows& d_out) {
     const Decays& decays = chunk_.values().decays();
     scale_rows(d_out.from(first), chunk_.count(), values_,
-               {.factor = scale_, .cells = decays.cells()}, {d_out_.data(), values_});
-    if (state_d_out() == d_out_.data()) return;
-    chunk_.scale_before(decays, nullptr, {d_out_.data(), values_}, {state_d_out_.data(), values_});
+               {.factor = scale_, .cells = decays.cells()}, {out_gradient_.data(), values_});
+    if (state_gradient() == out_gradient_.data()) return;
+    chunk_.scale_before(decays, nullptr, {out_gradient_.data(), values_},
+                        {state_gradient_.data(), values_});
   }
 
-  /// d_out_ as the state meets it.
-  const float* state_d_out() const {
+  /// out_gradient_ as the state meets it.
+  const float* state_gradient() const {
     const bool is_one = !chunk_.values().decays().before(chunk_.segments() - 1);
-    return is_one ? d_out_.data() : state_d_out_.data();
+    return is_one ? out_gradient_.data() : state_gradient_.data();
   }
 
   // What the state does to the gradients of the chunk. `entered` and the rows that `leave` gives
@@ -136,7 +137,7 @@ class Worker {
 
   void find_d_query(const float* entered) {
     pack_columns(entered, state_.stride(), keys_, values_, packed_.data());
-    multiply(state_d_out(), values_, chunk_.rows(), values_, packed_.data(), key_stride_,
+    multiply(state_gradient(), values_, chunk_.rows(), values_, packed_.data(), key_stride_,
              d_query_.data(), key_stride_, false);
     chunk_.scale_before(chunk_.keys().decays(), chunk_.from_start(), {d_query_.data(), key_stride_},
                         {d_query_.data(), key_stride_});
@@ -158,7 +159,7 @@ class Worker {
 
   // What pairs of tokens do.
 
-  /// What the tokens of a segment read of the chunk, its gradient, and d_query_ of that.
+  /// Adds what the tokens of a segment read of the chunk to sums_, and its part to d_query_.
   void find_scores(Index j, bool by_value) {
     const Range tokens = chunk_.segment(j);
     const Index row = tokens.begin * kChunk, stride = state_.stride();
@@ -166,24 +167,25 @@ class Worker {
     const float *const keys = chunk_.meet_keys(j), *const values = chunk_.meet_values(j);
     pack_columns(keys, keys_, tokens.end, keys_, packed_.data());
     multiply_columns(chunk_.query() + tokens.begin * keys_, keys_, keys_, packed_.data(),
-                     spans.columns(), scores_.data() + row, kChunk, &ahead_);
+                     spans.columns(), scores_.data() + row, kChunk, &prefetches_);
     chunk_.weigh(j, scores_.data(), own_scores_.data());
     pack_columns(values, values_, tokens.end, values_, packed_.data());
-    multiply_columns(d_out_.data() + tokens.begin * values_, values_, values_, packed_.data(),
-                     spans.columns(), d_scores_.data() + row, kChunk, &ahead_);
-    chunk_.weigh(j, d_scores_.data(), own_d_scores_.data());
+    multiply_columns(out_gradient_.data() + tokens.begin * values_, values_, values_,
+                     packed_.data(), spans.columns(), score_gradients_.data() + row, kChunk,
+                     &prefetches_);
+    chunk_.weigh(j, score_gradients_.data(), own_gradients_.data());
     pack_rows(keys, keys_, tokens.end, keys_, packed_.data());
-    multiply_depths(d_scores_.data() + row, kChunk, tokens.end, packed_.data(), key_stride_,
+    multiply_depths(score_gradients_.data() + row, kChunk, tokens.end, packed_.data(), key_stride_,
                     spans.earlier(), d_query_.data() + tokens.begin * key_stride_, key_stride_,
-                    true, &ahead_);
+                    true, &prefetches_);
     if (!by_value) return;
     pack_rows(values, values_, tokens.end, values_, packed_.data());
     multiply_depths(scores_.data() + row, kChunk, tokens.end, packed_.data(), stride,
                     spans.earlier(), sums_.data() + tokens.begin * stride, stride);
   }
 
-  /// d_key_ and d_value_ of the tokens up to a segment: from what later segments meet of them to
-  /// what this one does, which adds its part.
+  /// Takes d_key_ and d_value_ of the tokens up to a segment from what later segments read of them
+  /// to what this one reads, and adds the part of this one.
   void pass_back(Index j) {
     const Range tokens = chunk_.segment(j);
     const Index row = tokens.begin * kChunk, stride = state_.stride();
@@ -191,14 +193,14 @@ class Worker {
     scale({d_key_.data(), key_stride_}, tokens.end, keys_,
           {.by_column = chunk_.keys().decays().across(j)});
     pack_rows(chunk_.query() + tokens.begin * keys_, keys_, tokens.size(), keys_, packed_.data());
-    multiply_transposed(d_scores_.data() + row, kChunk, tokens.size(), packed_.data(), key_stride_,
-                        spans.later(), d_key_.data(), key_stride_, &ahead_);
+    multiply_transposed(score_gradients_.data() + row, kChunk, tokens.size(), packed_.data(),
+                        key_stride_, spans.later(), d_key_.data(), key_stride_, &prefetches_);
     scale({d_value_.data(), stride}, tokens.end, values_,
           {.by_column = chunk_.values().decays().across(j)});
-    pack_rows(d_out_.data() + tokens.begin * values_, values_, tokens.size(), values_,
+    pack_rows(out_gradient_.data() + tokens.begin * values_, values_, tokens.size(), values_,
               packed_.data());
     multiply_transposed(scores_.data() + row, kChunk, tokens.size(), packed_.data(), stride,
-                        spans.later(), d_value_.data(), stride, &ahead_);
+                        spans.later(), d_value_.data(), stride, &prefetches_);
   }
 
   static void scale(const RowsOf<float>& rows, Index count, Index width, const Scaling& by) {
@@ -210,21 +212,22 @@ class Worker {
     const GateGradients::Terms keys{{{chunk_.query(), keys_}, {d_query_.data(), key_stride_}},
                                     {{chunk_.keys().rows(), keys_}, {d_key_.data(), key_stride_}}};
     const GateGradients::Terms values{
-        {{d_out_.data(), values_}, {sums_.data(), stride}},
+        {{out_gradient_.data(), values_}, {sums_.data(), stride}},
         {{chunk_.values().rows(), values_}, {d_value_.data(), stride}}};
     gates_.find(chunk_, keys, by_value ? &values : nullptr);
   }
 
-  /// What tokens read of themselves. Before it, d_query_, d_key_ and d_value_ lack that, and so do
-  /// the gradients of gates: it would cancel in them, but for rounding, and no decay makes it less.
+  /// Adds what tokens read of themselves. The gradients of gates are found before that: there it
+  /// would cancel except for its rounding error, which no decay makes smaller.
   void add_own() {
     const Index n = chunk_.count(), stride = state_.stride();
-    const Scaling by_d_score{.by_row = own_d_scores_.data()},
+    const Scaling by_gradient{.by_row = own_gradients_.data()},
         by_score{.by_row = own_scores_.data()};
-    scale_rows({chunk_.keys().rows(), keys_}, n, keys_, by_d_score, {d_query_.data(), key_stride_},
+    scale_rows({chunk_.keys().rows(), keys_}, n, keys_, by_gradient, {d_query_.data(), key_stride_},
                true);
-    scale_rows({chunk_.query(), keys_}, n, keys_, by_d_score, {d_key_.data(), key_stride_}, true);
-    scale_rows({d_out_.data(), values_}, n, values_, by_score, {d_value_.data(), stride}, true);
+    scale_rows({chunk_.query(), keys_}, n, keys_, by_gradient, {d_key_.data(), key_stride_}, true);
+    scale_rows({out_gradient_.data(), values_}, n, values_, by_score, {d_value_.data(), stride},
+               true);
   }
 
   void write_rows(Index first, const HeadGradients& gradients) const {
@@ -244,13 +247,13 @@ class Worker {
   Index capacity_, rows_;
   Chunk chunk_;
   LinearState state_, d_state_;
-  LinearRowsAhead ahead_;
-  Buffer packed_, d_out_, state_d_out_, scores_, d_scores_;
-  Buffer own_scores_, own_d_scores_;  // of each token with itself, which the others lack
+  LinearPrefetchQueue prefetches_;
+  Buffer packed_, out_gradient_, state_gradient_, scores_, score_gradients_;
+  Buffer own_scores_, own_gradients_;  // of each token with itself, which the others lack
   Buffer d_query_, d_key_, d_value_;
-  Buffer sums_;  // o_t / (softmax_scale * R_t), what d_out_ is the gradient of
+  Buffer sums_;  // o_t / (softmax_scale * R_t), what out_gradient_ is the gradient of
   GateGradients gates_;
-  Buffer states_;  // side by side
+  Buffer states_;  // one after the other
 };
 
 /// The gradients of a call, in f32.

@@ -38,8 +38,8 @@ void GateGradients::find(const Chunk& chunk, const Terms& keys, const Terms* val
   }
 }
 
-/// Where nothing comes through to segment j, the gates of its first token have no gradient, and
-/// what is left of the sums is rounding.
+/// Where no decay lets anything through to segment j, the gates of its first token have no
+/// gradient, and the sums hold nothing but rounding errors.
 void GateGradients::forget(const Chunk& chunk, Index j) {
   const Index t = chunk.segment(j).begin;
   const bool all = chunk.forgets(j);
