@@ -32,7 +32,7 @@ void install_signals() {
 /// Keeps freed memory in the process: arrays of all kinds and sizes come and go, and each new page
 /// costs a page fault.
 void keep_freed_memory() {
-  maskctl::set_pool_limit(0);
+  maskctl::process_pool().limit(0);
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the allowed maximum; larger arrays are given back
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }

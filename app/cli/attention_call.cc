@@ -175,8 +175,4 @@ NamedArguments read_call(const Operation& operation, const CallOptions& options,
   return arguments;
 }
 
-std::string_view name(attention::Backend backend) {
-  return backend == attention::Backend::kReference ? "reference" : "cpu";
-}
-
 }  // namespace maskctl::app

@@ -24,7 +24,4 @@ attention::NamedArguments read_call(const attention::Operation& operation,
 /// the defaults B 1, T 128, heads 4, D 64, and Dv as D.
 attention::AxisExtents parse_axes(const std::string& text, std::optional<Index> size = {});
 
-/// "reference", "cpu".
-std::string_view name(attention::Backend backend);
-
 }  // namespace maskctl::app

@@ -2,7 +2,7 @@
 #include "maskctl/attention/operations/mla/mla.h"
 
 #include "attention/arrays.h"
-#include "maskctl/attention/operations/mla/projection.h"
+#include "maskctl/attention/backends.h"
 #include "maskctl/attention/runtime/modules.h"
 #include "support/error_of.h"
 #include "support/slopes.h"
@@ -119,9 +119,11 @@ TEST_CASE("packed products equal plain ones, transposed or not") {
     const MatrixView vb{b.as<float>().data(), depth, columns, right ? depth : columns, right};
     Tensor slow = r.normal({rows, columns}), fast = slow;
     const bool add = r.chance(0.5);
-    multiply_matrices(va, vb, add, Backend::kReference, slow.as<float>().data());
     const MatrixTiles tiles{r.below(3) * r.below(150), r.below(3) * r.below(80)};
-    multiply_matrices(va, vb, add, Backend::kCpu, fast.as<float>().data(), tiles);
+    const MatrixProblem problem{va, vb, add, tiles};
+    const auto kernel = &Kernels::matrix_product;
+    run_kernel(Context{Backend::kReference}, "matrix_product", kernel, problem, slow);
+    run_kernel(Context{Backend::kCpu}, "matrix_product", kernel, problem, fast);
     check_close(fast, slow, 1e-5, "product");
   }
 }

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "attention/arrays.h"
-#include "maskctl/attention/softmax/backends.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/bands.h"

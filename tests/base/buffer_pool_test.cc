@@ -1,10 +1,11 @@
-// Which buffers are reused.
+// Which memory comes back.
 #include "maskctl/base/buffer_pool.h"
 
 #include <cstdint>
 #include <new>
 #include <vector>
 
+#include "maskctl/base/work_scope.h"
 #include "support/catch_compat.h"
 
 namespace {
@@ -43,14 +44,14 @@ TEST_CASE("memory in use is never handed out twice") {
 }
 
 TEST_CASE("the newest memory is kept, up to a limit") {
-  set_pool_limit(8 * kMiB);
+  process_pool().limit(8 * kMiB);
   void* const old = take_buffer(6 * kMiB);
   void* const young = take_buffer(4 * kMiB);
   return_buffer(old, 6 * kMiB);
-  return_buffer(young, 4 * kMiB);  // makes 10 MiB, so the old one is freed
+  return_buffer(young, 4 * kMiB);  // with it 10 MiB: the old one goes
   CHECK(take_buffer(4 * kMiB) == young);
   return_buffer(young, 4 * kMiB);
-  set_pool_limit(std::size_t{64} << 20);
+  process_pool().limit(std::size_t{64} << 20);
 }
 
 TEST_CASE("sizes that no memory has are refused") {
@@ -63,4 +64,40 @@ TEST_CASE("memory of any size is aligned to a cache line") {
     CHECK(reinterpret_cast<std::uintptr_t>(data) % 64 == 0);
     return_buffer(data, bytes);
   }
+}
+
+TEST_CASE("a scope's own pool is used and the process's is left alone") {
+  void* const of_process = taken_and_given_back(5 * kMiB);
+  BufferPool own;
+  {
+    const WorkScope scope({.pool = &own});
+    void* const data = take_buffer(5 * kMiB);
+    CHECK(data != of_process);
+    return_buffer(data, 5 * kMiB);
+    CHECK(own.kept() == 6 * kMiB);  // whole huge pages
+    CHECK(take_buffer(5 * kMiB) == data);
+    return_buffer(data, 5 * kMiB);
+  }
+  void* const again = take_buffer(5 * kMiB);
+  CHECK(again == of_process);
+  return_buffer(again, 5 * kMiB);
+}
+
+TEST_CASE("a buffer may outlive its pool and go back to another") {
+  void* data = nullptr;
+  {
+    BufferPool own;
+    data = own.take(7 * kMiB);
+  }
+  static_cast<char*>(data)[7 * kMiB - 1] = 'x';
+  BufferPool other;
+  other.give_back(data, 7 * kMiB);
+  CHECK(other.take(7 * kMiB) == data);
+  other.give_back(data, 7 * kMiB);
+}
+
+TEST_CASE("a pool that keeps nothing gives all to the allocator") {
+  BufferPool none(0);
+  none.give_back(none.take(3 * kMiB), 3 * kMiB);
+  CHECK(none.kept() == 0);
 }

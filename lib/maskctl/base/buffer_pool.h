@@ -2,24 +2,55 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <memory>
+#include <mutex>
 
 namespace maskctl {
 
-/// Bytes that are kept by default.
+/// The most that a pool keeps unless it is told otherwise.
 inline constexpr std::size_t kDefaultPoolLimit = std::size_t{64} << 20;
 
-/// Uninitialised bytes, aligned to a cache line. Blocks of 1 MiB or more are aligned for huge
-/// pages, and when they are given back the newest are kept, up to kDefaultPoolLimit bytes in all,
-/// for the next request of the same size: clearing fresh pages costs the kernel as much time as
-/// combining two masks. Throws std::bad_alloc.
-void* take_buffer(std::size_t bytes);
-/// `bytes` must be the size that was taken.
-void return_buffer(void* data, std::size_t bytes) noexcept;
+/// Large buffers that were given back, kept for the next of the same size, newest first to be
+/// used: the kernel clearing fresh pages costs as much as combining two masks. May be shared by
+/// threads. A buffer may go back to another pool than it came from, and outlive its own.
+class BufferPool {
+ public:
+  /// Keeps up to `most` bytes; 0 keeps nothing and leaves reuse to the allocator.
+  explicit BufferPool(std::size_t most = kDefaultPoolLimit) : most_(most) {}
+  ~BufferPool() { limit(0); }
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
 
-/// Sets how many bytes are kept from now on. With 0 all memory goes back to the allocator, for
-/// programs that tell the allocator to keep it.
-void set_pool_limit(std::size_t bytes);
+  /// Bytes, aligned to a cache line, from 1 MiB on for huge pages; their contents are undefined
+  /// until written. Throws std::bad_alloc.
+  void* take(std::size_t bytes);
+  /// `bytes` as taken.
+  void give_back(void* data, std::size_t bytes) noexcept;
+  /// The most that is kept from now on.
+  void limit(std::size_t most);
+  /// Bytes that are kept now.
+  std::size_t kept() const;
+
+ private:
+  struct Spare {
+    void* data;
+    std::size_t bytes;
+  };
+  void* reuse(std::size_t bytes);
+  void shrink(std::size_t most);
+
+  mutable std::mutex mutex_;
+  std::deque<Spare> spares_;  // newest last
+  std::size_t held_ = 0, most_;
+};
+
+/// The pool of the process, for work whose WorkScope names none.
+BufferPool& process_pool();
+
+// take() and give_back() of the pool in use here.
+void* take_buffer(std::size_t bytes);
+void return_buffer(void* data, std::size_t bytes) noexcept;
 
 /// A buffer from take_buffer, returned at the end of its scope.
 class PooledBuffer {

@@ -6,7 +6,16 @@
 
 namespace maskctl {
 
-enum class Errc { kInvalidArgument, kShape, kFormat, kIo, kLimit, kUnsupported, kDevice };
+enum class Errc {
+  kInvalidArgument,
+  kShape,
+  kFormat,
+  kIo,
+  kLimit,
+  kUnsupported,
+  kDevice,
+  kCancelled
+};
 
 /// Bad input or a failed environment. The message is one lower-case line without a full stop: what
 /// was seen, what was expected, how to fix it. A negative answer (two masks differ) is a value,

@@ -12,6 +12,8 @@
 #include <system_error>
 #include <thread>
 
+#include "maskctl/base/work_scope.h"
+
 namespace maskctl {
 namespace {
 
@@ -25,6 +27,7 @@ struct Job {
 
   const Index tasks;
   const std::function<void(Index)>& task;
+  const WorkLimits limits = WorkScope::current();  // of the caller
   std::atomic<Index> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
@@ -32,9 +35,11 @@ struct Job {
   Index wanted, active = 0;
 
   void work() {
+    const WorkScope scope(limits);
     inside_task = true;
     for (Index i = next++; i < tasks; i = next++) {
       try {
+        throw_if_stopped();
         task(i);
       } catch (...) {
         const std::lock_guard lock(mutex);
@@ -107,6 +112,7 @@ Team& team() {
 void set_threads(int count) { requested = count < 0 ? 0 : count; }
 
 int threads() {
+  if (const int count = WorkScope::threads(); count > 0) return count;
   const int count = requested;
   if (count > 0) return count;
   // Cached: the answer comes from a system file, and even the smallest combination needs it.
@@ -117,7 +123,10 @@ int threads() {
 void parallel_for(Index tasks, const std::function<void(Index)>& task) {
   const Index helpers = std::min<Index>(threads(), tasks) - 1;
   if (helpers <= 0 || inside_task) {
-    for (Index i = 0; i < tasks; ++i) task(i);
+    for (Index i = 0; i < tasks; ++i) {
+      throw_if_stopped();
+      task(i);
+    }
     return;
   }
   Job job(tasks, task, helpers);

@@ -88,7 +88,7 @@ std::uint64_t truncate(T value) {
 }
 
 template <typename To, typename From>
-To convert(From value) {
+To converted(From value) {
   if constexpr (std::is_same_v<To, BoolByte>) {
     return {static_cast<std::uint8_t>(value != From(0))};
   } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
@@ -141,15 +141,23 @@ std::vector<Int> as_whole(const Tensor& tensor, const char* what) {
 
 Tensor astype(const Tensor& tensor, DType dtype) {
   if (tensor.dtype() == dtype && dtype != DType::kBool) return tensor;
-  Tensor out(dtype, tensor.shape());
-  visit(tensor.dtype(), [&]<typename From>(From) {
-    const std::span<const From> from = tensor.as<From>();
-    visit(dtype, [&]<typename To>(To) {
-      const std::span<To> to = out.as<To>();
-      for (std::size_t i = 0; i < to.size(); ++i) to[i] = convert<To>(load(from[i]));
+  Tensor out = Tensor::unwritten(dtype, tensor.shape());
+  convert(tensor, out);
+  return out;
+}
+
+void convert(const TensorView& from, const MutableTensorView& to) {
+  if (from.elements() != to.elements()) {
+    throw Error(Errc::kShape, fmt::format("{} elements do not fill an array of shape {}",
+                                          from.elements(), shape_text(to.shape())));
+  }
+  visit(from.dtype(), [&]<typename From>(From) {
+    const std::span<const From> in = from.as<From>();
+    visit(to.dtype(), [&]<typename To>(To) {
+      const std::span<To> out = to.as<To>();
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = converted<To>(load(in[i]));
     });
   });
-  return out;
 }
 
 DType precision_of(const Tensor& tensor) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "maskctl/tensor/tensor.h"
+#include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl {
 
@@ -15,6 +16,9 @@ std::uint16_t bfloat16_from_float(float value);  // round to nearest even; NaN s
 
 /// Numpy's astype: to bool nonzero is true (NaN too); floats to integers truncate; integers wrap.
 Tensor astype(const Tensor& tensor, DType dtype);
+/// The same into memory that is there: all elements of `from`, each rounded once to the dtype of
+/// `to`. Both contiguous on the host, with as many elements; they may not overlap.
+void convert(const TensorView& from, const MutableTensorView& to);
 
 /// For an array of floats, the narrowest of bf16, f16 and its own dtype that holds every element
 /// exactly: 16-bit arrays are often saved as f32. For other arrays, their dtype.

@@ -42,14 +42,14 @@ void check_dtypes(std::initializer_list<NamedTensor> tensors) {
   }
 }
 
-void check_float(const char* what, const Tensor& tensor) {
-  if (is_floating(tensor.dtype())) return;
-  refuse(fmt::format("{} is {}, expected a float", what, name(tensor.dtype())));
+void check_float(const char* what, const TensorView& array) {
+  if (is_floating(array.dtype())) return;
+  refuse(fmt::format("{} is {}, expected a float", what, name(array.dtype())));
 }
 
-void check_integer(const char* what, const Tensor& tensor) {
-  if (is_integer(tensor.dtype())) return;
-  refuse(fmt::format("{} is {}, expected integers", what, name(tensor.dtype())));
+void check_integer(const char* what, const TensorView& array) {
+  if (is_integer(array.dtype())) return;
+  refuse(fmt::format("{} is {}, expected integers", what, name(array.dtype())));
 }
 
 void check_head_groups(Index q_heads, Index kv_heads) {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "maskctl/base/index.h"
-#include "maskctl/tensor/tensor.h"
+#include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl::attention {
 
@@ -25,8 +25,8 @@ void check_shape(const char* what, const Tensor& tensor, std::span<const Index> 
 /// are given, are the same.
 void check_dtypes(std::initializer_list<NamedTensor> tensors);
 /// Throws Error(kInvalidArgument) unless the elements are floats, or integers, of any width.
-void check_float(const char* what, const Tensor& tensor);
-void check_integer(const char* what, const Tensor& tensor);
+void check_float(const char* what, const TensorView& array);
+void check_integer(const char* what, const TensorView& array);
 
 /// Throws Error(kShape) unless each key head serves as many query heads.
 void check_head_groups(Index q_heads, Index kv_heads);

@@ -1,20 +1,21 @@
 // Arrays as float64, for the references.
 #pragma once
 
-#include <algorithm>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "maskctl/tensor/convert.h"
-#include "maskctl/tensor/tensor.h"
+#include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl::attention {
 
 /// The elements of an array; empty when it is absent.
-inline std::vector<double> doubles(const Tensor* tensor) {
-  if (!tensor) return {};
-  const Tensor wide = astype(*tensor, DType::kFloat64);
-  const auto values = wide.as<double>();
-  return {values.begin(), values.end()};
+inline std::vector<double> to_double(const std::optional<TensorView>& array) {
+  if (!array) return {};
+  std::vector<double> out(as_size(array->elements()));
+  convert(*array, {reinterpret_cast<std::byte*>(out.data()), DType::kFloat64, array->shape()});
+  return out;
 }
 
 inline double dot(const double* a, const double* b, Index n) {
@@ -23,11 +24,18 @@ inline double dot(const double* a, const double* b, Index n) {
   return sum;
 }
 
+/// Writes all elements of an array, each value rounded once.
+inline void store(std::span<const double> values, const MutableTensorView& to) {
+  const TensorView from(std::as_bytes(values).data(), DType::kFloat64,
+                        std::array{std::ssize(values)});
+  convert(from, to);
+}
+
 /// Values in the given form, rounded once.
 inline Tensor tensor_of(const std::vector<double>& values, DType dtype, std::vector<Index> shape) {
-  Tensor wide(DType::kFloat64, std::move(shape));
-  std::copy(values.begin(), values.end(), wide.as<double>().begin());
-  return astype(wide, dtype);
+  Tensor out = Tensor::unwritten(dtype, std::move(shape));
+  store(values, out);
+  return out;
 }
 inline Tensor tensor_of(const std::vector<double>& values, const Tensor& like) {
   return tensor_of(values, like.dtype(), like.shape());

@@ -6,11 +6,10 @@
 #include <limits>
 #include <utility>
 
-#include "maskctl/attention/arrays/round_to.h"
 #include "maskctl/attention/cpu/heads.h"
 #include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/attention/cpu/row_products.h"
-#include "maskctl/attention/operations/native_sparse/block_call.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention {
@@ -19,14 +18,14 @@ namespace {
 constexpr float kClosed = -std::numeric_limits<float>::infinity();
 
 struct Arrays {
-  explicit Arrays(const BlockCall& c) : query(c.query), key(c.key), value(c.value) {}
+  explicit Arrays(const BlockProblem& c) : query(c.query), key(c.key), value(c.value) {}
   Floats query, key, value;
 };
 
 /// The keys of one token and key head at a time, and the logits of the query heads that read them.
 class TokenRows {
  public:
-  TokenRows(const BlockCall& call, const Arrays& arrays) : c_(call), arrays_(arrays) {}
+  TokenRows(const BlockProblem& call, const Arrays& arrays) : c_(call), arrays_(arrays) {}
 
   /// Returns false when the token sees nothing.
   bool read(std::size_t sequence, Index t, Index u) {
@@ -83,7 +82,7 @@ class TokenRows {
   }
 
  private:
-  const BlockCall& c_;
+  const BlockProblem& c_;
   const Arrays& arrays_;
   Index batch_ = 0, token_ = 0, u_ = 0;
   std::vector<KeyBlock> blocks_;
@@ -93,18 +92,18 @@ class TokenRows {
 };
 
 /// Writes the output and lse of one token and key head.
-void attend(const BlockCall& c, const TokenRows& rows, std::vector<float>& scores,
-            SoftmaxResult& result) {
+void attend(const BlockProblem& c, const TokenRows& rows, std::vector<float>& scores, float* out,
+            float* lse) {
   rows.logits(scores);
   for (Index g = 0; g < c.d.group(); ++g) {
     float* const row = scores.data() + g * rows.width();
     const float top = max_of(row, rows.width());
     const float sum = exp_and_sum(row, rows.width(), top);
     scale_by(row, rows.width(), 1 / sum);
-    result.lse.as<float>()[as_size(rows.lse_at(g))] = top + std::log(sum);
+    lse[rows.lse_at(g)] = top + std::log(sum);
   }
   row_sums(rows.values(), scores.data(), rows.width(), c.d.group(),
-           result.out.as<float>().data() + rows.first_row() * c.d.value_dim);
+           out + rows.first_row() * c.d.value_dim);
 }
 
 /// Sums of gradients, f32, in the shapes of the inputs.
@@ -115,9 +114,9 @@ struct GradientSums {
 /// Adds the gradients of some tokens of one key head, token by token.
 class Backward {
  public:
-  Backward(const BlockCall& call, const Arrays& arrays, const SoftmaxResult& forward,
+  Backward(const BlockProblem& call, const Arrays& arrays, std::span<const float> lse,
            const Floats& out, const Floats& d_out, const GradientSums& sums)
-      : c_(call), rows_(call, arrays), forward_(forward), out_(out), d_out_(d_out), sums_(sums) {}
+      : c_(call), rows_(call, arrays), lse_(lse), out_(out), d_out_(d_out), sums_(sums) {}
 
   void run(const TokenTask& task) {
     for (Index t = task.tokens.begin; t < task.tokens.end; ++t) {
@@ -152,7 +151,7 @@ class Backward {
     float* const p = weights_.data() + g * width;
     float* const ds = logit_gradients_.data() + g * width;
     const float* const out = out_.data() + (rows_.first_row() + g) * n;
-    exp_and_sum(p, width, forward_.lse.as<float>()[as_size(rows_.lse_at(g))]);
+    exp_and_sum(p, width, lse_[as_size(rows_.lse_at(g))]);
     float delta = 0;
     for (Index x = 0; x < n; ++x) delta += d_out[x] * out[x];
     deltas_.assign(as_size(width), delta);
@@ -160,66 +159,78 @@ class Backward {
     scale_by(ds, width, static_cast<float>(c_.scale));
   }
 
-  const BlockCall& c_;
+  const BlockProblem& c_;
   TokenRows rows_;
-  const SoftmaxResult& forward_;
+  std::span<const float> lse_;
   const Floats &out_, &d_out_;
   GradientSums sums_;
   std::vector<float> weights_, logit_gradients_, deltas_;
 };
 
-/// The sum of all parts, added in order.
-Tensor total(std::vector<Tensor>& parts) {
-  const auto sums = parts.front().as<float>();
-  for (std::size_t p = 1; p < parts.size(); ++p) {
-    std::ranges::transform(sums, parts[p].as<float>(), sums.begin(), std::plus<>());
+/// A gradient that several tasks add to at once, each to a part of its own.
+class PartSums {
+ public:
+  PartSums(const MutableTensorView& gradient, Index parts)
+      : first_(gradient),
+        others_(as_size(parts - 1), std::vector<float>(as_size(gradient.elements()))) {
+    first_.fill(0);
   }
-  return std::move(parts.front());
-}
+  float* part(std::size_t p) { return p == 0 ? first_.data() : others_[p - 1].data(); }
+  /// Adds the parts in order.
+  void finish() {
+    for (const std::vector<float>& other : others_) {
+      std::ranges::transform(first_.values(), other, first_.data(), std::plus<>());
+    }
+    first_.finish();
+  }
+
+ private:
+  FloatOutput first_;
+  std::vector<std::vector<float>> others_;
+};
 
 }  // namespace
 
-SoftmaxResult blocks_cpu_forward(const BlockCall& c) {
+void cpu::blocks_forward(const BlockProblem& c, const SoftmaxOutputs& outputs, const Context&) {
   const Arrays arrays(c);
-  SoftmaxResult result{
-      Tensor(DType::kFloat32, {c.d.batch, c.d.queries, c.d.q_heads, c.d.value_dim}),
-      Tensor(DType::kFloat32, {c.d.batch, c.d.q_heads, c.d.queries})};
-  std::fill(result.lse.as<float>().begin(), result.lse.as<float>().end(), kClosed);
+  FloatOutput out(outputs.out);
+  out.fill(0);
+  std::ranges::fill(outputs.lse.as<float>(), kClosed);
   const std::vector<TokenTask> tasks = c.tasks();
   parallel_for(static_cast<Index>(tasks.size()), [&](Index i) {
     const auto& [sequence, u, tokens] = tasks[as_size(i)];
     TokenRows rows(c, arrays);
     std::vector<float> scores;
     for (Index t = tokens.begin; t < tokens.end; ++t) {
-      if (rows.read(sequence, t, u)) attend(c, rows, scores, result);
+      if (rows.read(sequence, t, u))
+        attend(c, rows, scores, out.data(), outputs.lse.as<float>().data());
     }
   });
-  result.out = rounded(std::move(result.out), c.query->dtype());
-  return result;
+  out.finish();
 }
 
-SoftmaxGradients blocks_cpu_backward(const BlockCall& c, const SoftmaxResult& forward,
-                                     const Tensor& d_out) {
+void cpu::blocks_backward(const BlockProblem& c, const SoftmaxBackwardInputs& inputs,
+                          const SoftmaxGradientOutputs& gradients, const Context&) {
   const Arrays arrays(c);
-  const Floats out(&forward.out), d_out_rows(&d_out);
+  const Floats out(inputs.out), d_out(inputs.d_out);
   const Index heads = static_cast<Index>(c.sequences.size()) * c.d.kv_heads;
   const Index parts = parts_of_head(heads);
-  Tensor d_query(DType::kFloat32, c.query->shape());
-  std::vector<Tensor> d_key(as_size(parts), Tensor(DType::kFloat32, c.key->shape()));
-  std::vector<Tensor> d_value(as_size(parts), Tensor(DType::kFloat32, c.value->shape()));
+  FloatOutput d_query(gradients.query);
+  d_query.fill(0);
+  PartSums d_key(gradients.key, parts), d_value(gradients.value, parts);
   // Pieces of one sequence and head add to the same keys, so all pieces of a part go to one task.
   parallel_for(heads * parts, [&](Index i) {
     const std::size_t sequence = as_size(i / parts / c.d.kv_heads), part = as_size(i % parts);
     const Index u = i / parts % c.d.kv_heads, tokens = c.sequences[sequence].tokens.size();
-    Backward task(c, arrays, forward, out, d_out_rows,
-                  {d_query.as<float>().data(), d_key[part].as<float>().data(),
-                   d_value[part].as<float>().data()});
+    Backward task(c, arrays, inputs.lse.as<float>(), out, d_out,
+                  {d_query.data(), d_key.part(part), d_value.part(part)});
     for (Index t = i % parts * kTaskTokens; t < tokens; t += parts * kTaskTokens) {
       task.run({sequence, u, {t, std::min(t + kTaskTokens, tokens)}});
     }
   });
-  return {rounded(std::move(d_query), c.query->dtype()), rounded(total(d_key), c.key->dtype()),
-          rounded(total(d_value), c.value->dtype()), std::nullopt, std::nullopt};
+  d_query.finish();
+  d_key.finish();
+  d_value.finish();
 }
 
 }  // namespace maskctl::attention

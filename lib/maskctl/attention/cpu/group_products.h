@@ -1,7 +1,7 @@
 // The two products behind grouped_matmul and its gradients, f32 on the CPU.
 #pragma once
 
-#include "maskctl/attention/operations/grouped_matmul/row_groups.h"
+#include "maskctl/attention/operations/grouped_matmul/grouped_problem.h"
 
 namespace maskctl::attention {
 

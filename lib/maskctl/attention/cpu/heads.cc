@@ -4,33 +4,51 @@
 #include <algorithm>
 
 #include "maskctl/attention/cpu/kernel.h"
-#include "maskctl/attention/softmax/backends.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
 
-Floats::Floats(const Tensor* tensor) {
-  if (!tensor) return;
-  if (tensor->dtype() != DType::kFloat32) {
-    copy_ = std::make_unique<Tensor>(astype(*tensor, DType::kFloat32));
-    tensor = copy_.get();
-  }
-  data_ = tensor->as<float>().data();
+namespace {
+
+Tensor unwritten_floats(std::span<const Index> shape) {
+  return Tensor::unwritten(DType::kFloat32, {shape.begin(), shape.end()});
 }
 
-CpuCall::CpuCall(const SoftmaxInputs& in, const SoftmaxOptions& o, const Dims& dims)
-    : d(dims),
-      options(o),
-      scale(static_cast<float>(effective_scale(o, dims))),
-      mask(in.mask ? *in.mask : open_mask(dims.queries, dims.keys)),
-      block_map(in.block_map),
-      q(in.query),
-      k(in.key),
-      v(in.value),
-      bias(in.bias),
-      sinks(in.sinks),
-      sink_array(in.sinks) {
-  if (in.bias) bias_at = broadcast_strides(in.bias->shape());
+}  // namespace
+
+Floats::Floats(const std::optional<TensorView>& array) {
+  if (!array) return;
+  if (array->dtype() == DType::kFloat32) {
+    data_ = array->as<float>().data();
+    return;
+  }
+  copy_ = std::make_unique<Tensor>(unwritten_floats(array->shape()));
+  convert(*array, *copy_);
+  data_ = copy_->as<float>().data();
+}
+
+FloatOutput::FloatOutput(const MutableTensorView& output) : output_(output) {
+  if (output.dtype() != DType::kFloat32) wide_ = unwritten_floats(output.shape());
+  floats_ = wide_ ? wide_->as<float>() : output.as<float>();
+}
+
+void FloatOutput::finish() const {
+  if (wide_) convert(*wide_, output_);
+}
+
+CpuCall::CpuCall(const SoftmaxProblem& p)
+    : d(p.d),
+      options(p.options),
+      scale(static_cast<float>(p.scale)),
+      mask(p.mask),
+      block_map(p.block_map),
+      q(p.query),
+      k(p.key),
+      v(p.value),
+      bias(p.bias),
+      sinks(p.sinks),
+      sink_array(p.sinks) {
+  if (p.bias) bias_at = broadcast_strides(p.bias->shape());
 }
 
 const float* CpuCall::query(Index b, Index h) const {

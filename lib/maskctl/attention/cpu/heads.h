@@ -1,18 +1,20 @@
 // The arrays of one call as CPU attention wants them: f32, one head at a time.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
-#include "maskctl/attention/softmax/dims.h"
+#include "maskctl/attention/softmax/softmax_problem.h"
 
 namespace maskctl::attention {
 
-/// A tensor as f32: itself, or a converted copy.
+/// An array as f32: itself, or a converted copy; null where it is left out.
 class Floats {
  public:
-  Floats() = default;
-  explicit Floats(const Tensor* tensor);
+  explicit Floats(const std::optional<TensorView>& array);
   const float* data() const { return data_; }
   explicit operator bool() const { return data_ != nullptr; }
 
@@ -21,9 +23,28 @@ class Floats {
   const float* data_ = nullptr;
 };
 
+/// An output as f32: itself, or an array that finish() rounds into it.
+class FloatOutput {
+ public:
+  explicit FloatOutput(const MutableTensorView& output);
+  FloatOutput(const FloatOutput&) = delete;
+  FloatOutput& operator=(const FloatOutput&) = delete;
+
+  /// All elements, not written yet.
+  std::span<float> values() const { return floats_; }
+  float* data() const { return floats_.data(); }
+  void fill(float value) const { std::ranges::fill(floats_, value); }
+  void finish() const;
+
+ private:
+  MutableTensorView output_;
+  std::optional<Tensor> wide_;  // where the output is of another dtype
+  std::span<float> floats_;
+};
+
 /// Everything a task of forward or backward reads.
 struct CpuCall {
-  CpuCall(const SoftmaxInputs& inputs, const SoftmaxOptions& options, const Dims& dims);
+  explicit CpuCall(const SoftmaxProblem& problem);
 
   /// Rows of one head: element (i, x) is at [i * stride + x].
   const float* query(Index b, Index h) const;
@@ -47,13 +68,13 @@ struct CpuCall {
   std::vector<Index> poisoned_keys(Index b, Index u) const;
 
   Dims d;
-  SoftmaxOptions options;
+  const SoftmaxOptions& options;
   float scale;
-  Mask mask;
+  const Mask& mask;
   const BlockMap* block_map;  // of one of its planes, or null
   Floats q, k, v, bias, sinks;
   BroadcastStrides bias_at;
-  const Tensor* sink_array;
+  const std::optional<TensorView>& sink_array;
 };
 
 /// K and V of one key head, row by row.

@@ -8,8 +8,9 @@
 
 #include "maskctl/attention/cpu/heads.h"
 #include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cpu/kernels.h"
+#include "maskctl/attention/cpu/paged_gather.h"
 #include "maskctl/attention/cpu/row_products.h"
-#include "maskctl/attention/operations/paged/paged_backends.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention {
@@ -33,7 +34,7 @@ struct Row {
 };
 
 /// Keys that a task reads at a time.
-Index piece_keys(const PagedCall& call) {
+Index piece_keys(const PagedProblem& call) {
   if (call.tiles.keys > 0) return std::min(round_up(call.tiles.keys, kColumnGroup), kTaskKeys);
   const PagedCache& cache = call.cache;
   const Index row = cache.heads * cache.dim * size_bytes(cache.dtype);
@@ -43,7 +44,7 @@ Index piece_keys(const PagedCall& call) {
 }
 
 /// How many keys a task takes of a row that sees `keys`: whole pieces.
-Index task_keys(const PagedCall& call, Index keys) {
+Index task_keys(const PagedProblem& call, Index keys) {
   const Index wanted =
       call.tiles.splits > 0 ? std::max<Index>(ceil_div(keys, call.tiles.splits), 1) : kTaskKeys;
   return round_up(wanted, piece_keys(call));
@@ -70,7 +71,7 @@ struct Task {
 /// `next_task`.
 class Stream {
  public:
-  Stream(const PagedCall& call, const Floats& queries, const std::vector<Task>& tasks,
+  Stream(const PagedProblem& call, const Floats& queries, const std::vector<Task>& tasks,
          std::atomic<Index>& next_task, Partials& partials)
       : c_(call), queries_(queries), tasks_(tasks), next_task_(next_task), partials_(partials) {}
 
@@ -151,7 +152,7 @@ class Stream {
     weight += exp_and_sum(x, width, top);
   }
 
-  const PagedCall& c_;
+  const PagedProblem& c_;
   const Floats& queries_;
   const std::vector<Task>& tasks_;
   std::atomic<Index>& next_task_;
@@ -164,7 +165,7 @@ class Stream {
 };
 
 /// Merges the partial results of `tasks` for one head, and the sinks, into one softmax.
-void merge(const PagedCall& c, const Partials& partials, Range tasks, Index h,
+void merge(const PagedProblem& c, const Partials& partials, Range tasks, Index h,
            std::span<const float> sinks, float* out) {
   const auto place = [&](Index task) { return as_size(task * c.q_heads + h); };
   float top = kClosed, weight = 0;
@@ -183,7 +184,7 @@ void merge(const PagedCall& c, const Partials& partials, Range tasks, Index h,
 }
 
 /// The rows of sequences of at most kStreamedRows rows.
-std::vector<Row> streamed_rows(const PagedCall& c) {
+std::vector<Row> streamed_rows(const PagedProblem& c) {
   std::vector<Row> rows;
   Index tasks = 0;
   for (const PagedSequence& s : c.sequences) {
@@ -207,7 +208,7 @@ std::vector<Task> tasks_of(const std::vector<Row>& rows) {
   return tasks;
 }
 
-void stream(const PagedCall& c, Tensor& out) {
+void stream(const PagedProblem& c, float* out) {
   const std::vector<Row> rows = streamed_rows(c);
   const std::vector<Task> tasks = tasks_of(rows);
   const Floats queries(c.queries), sinks(c.sinks);
@@ -221,20 +222,21 @@ void stream(const PagedCall& c, Tensor& out) {
     const Range parts{row.first, row.first + row.tasks()};
     for (Index h = 0; h < c.q_heads; ++h) {
       merge(c, partials, parts, h, c.sinks_of(sinks.data(), h),
-            out.as<float>().data() + (row.row * c.q_heads + h) * c.cache.dim);
+            out + (row.row * c.q_heads + h) * c.cache.dim);
     }
   });
 }
 
 }  // namespace
 
-Tensor paged_cpu(const PagedCall& c) {
-  Tensor out(DType::kFloat32, {c.rows(), c.q_heads, c.cache.dim});
-  stream(c, out);
+void cpu::paged(const PagedProblem& c, const MutableTensorView& output, const Context& context) {
+  FloatOutput out(output);
+  out.fill(0);
+  stream(c, out.data());
   for (const PagedSequence& s : c.sequences) {
-    if (s.rows.size() > kStreamedRows) gathered_attention(c, s, out);
+    if (s.rows.size() > kStreamedRows) gathered_attention(c, s, context, out.data());
   }
-  return out;
+  out.finish();
 }
 
 }  // namespace maskctl::attention

@@ -1,18 +1,18 @@
-// Gradients of empty rows, sinks and the bias array.
 #include "maskctl/attention/cpu/small_gradients.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
-#include "maskctl/tensor/convert.h"
+#include "maskctl/attention/arrays/to_double.h"
 
 namespace maskctl::attention {
-void add_mean_gradient(const CpuCall& c, const SoftmaxResult& forward, const Floats& d_out,
-                       Tensor& d_value) {
+
+void add_mean_gradient(const CpuCall& c, const TensorView& lse_array, const Floats& d_out,
+                       std::span<float> dv) {
   if (c.options.empty_row != EmptyRow::kMean || sink_count(c.sink_array) > 0) return;
-  const auto lse = forward.lse.as<float>();
-  const auto dv = d_value.as<float>();
+  const auto lse = lse_array.as<float>();
   for (Index b = 0; b < c.d.batch; ++b) {
     for (Index h = 0; h < c.d.q_heads; ++h) {
       std::vector<double> sum(as_size(c.d.value_dim));
@@ -37,10 +37,11 @@ void add_mean_gradient(const CpuCall& c, const SoftmaxResult& forward, const Flo
   }
 }
 
-Tensor sink_gradient(const CpuCall& c, const SoftmaxResult& forward, const Floats& d_out,
-                     const Floats& out, const Floats& d_lse, const Tensor& sinks) {
+void write_sink_gradient(const CpuCall& c, const TensorView& lse_array, const Floats& d_out,
+                         const Floats& out, const Floats& d_lse, const MutableTensorView& d_sinks) {
+  const TensorView& sinks = *c.sink_array;
   std::vector<double> sums(as_size(sinks.elements()));
-  const auto lse = forward.lse.as<float>();
+  const auto lse = lse_array.as<float>();
   for (Index b = 0; b < c.d.batch; ++b) {
     for (Index h = 0; h < c.d.q_heads; ++h) {
       const Index first = first_sink(sinks, c.d, h);
@@ -52,7 +53,7 @@ Tensor sink_gradient(const CpuCall& c, const SoftmaxResult& forward, const Float
           delta += static_cast<double>(d_out.data()[place + x]) *
                    static_cast<double>(out.data()[place + x]);
         }
-        for (Index t = 0; t < sink_count(&sinks); ++t) {
+        for (Index t = 0; t < sink_count(c.sink_array); ++t) {
           const double logit = static_cast<double>(c.sinks.data()[first + t]);
           sums[as_size(first + t)] -=
               std::exp(logit - static_cast<double>(lse[as_size(row)])) * delta;
@@ -60,15 +61,7 @@ Tensor sink_gradient(const CpuCall& c, const SoftmaxResult& forward, const Float
       }
     }
   }
-  Tensor wide(DType::kFloat64, sinks.shape());
-  std::copy(sums.begin(), sums.end(), wide.as<double>().begin());
-  return astype(wide, sinks.dtype());
-}
-
-Tensor bias_gradient(const Tensor& bias, const std::vector<float>& sums) {
-  Tensor wide(DType::kFloat32, bias.shape());
-  std::copy(sums.begin(), sums.end(), wide.as<float>().begin());
-  return astype(wide, bias.dtype());
+  store(sums, d_sinks);
 }
 
 }  // namespace maskctl::attention

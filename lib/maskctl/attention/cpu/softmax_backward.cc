@@ -2,17 +2,19 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
-#include "maskctl/attention/arrays/round_to.h"
 #include "maskctl/attention/cpu/heads.h"
 #include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/attention/cpu/small_gradients.h"
 #include "maskctl/attention/cpu/tiles.h"
-#include "maskctl/attention/softmax/backends.h"
 #include "maskctl/base/buffer_pool.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/base/work_scope.h"
 
 namespace maskctl::attention {
 namespace {
@@ -52,10 +54,10 @@ struct QueryTile {
 /// Gradients of some tiles of queries against one key head; keys and values are padded to tiles.
 class Task {
  public:
-  Task(const CpuCall& c, const SoftmaxResult& forward, const Floats& d_out, const Floats& out,
+  Task(const CpuCall& c, std::span<const float> lse, const Floats& d_out, const Floats& out,
        const Floats& d_lse, Index b, Index u)
       : c_(c),
-        forward_(forward),
+        lse_(lse),
         d_out_(d_out),
         out_(out),
         d_lse_(d_lse),
@@ -88,23 +90,23 @@ class Task {
   }
 
   /// Adds tile number `tile` of query head h; writes d_query rows, adds to d_bias.
-  void add(Index h, Index tile, Tensor& d_query, std::vector<float>& d_bias) {
+  void add(Index h, Index tile, std::span<float> d_query, std::span<float> d_bias) {
+    throw_if_stopped();
     const Range rows{tile * kTile, std::min((tile + 1) * kTile, c_.d.queries)};
     load(h, rows);
     block_.read(c_.mask.plane(b_, h), c_.block_map, rows);
     std::fill(d_query_.begin(), d_query_.end(), 0.0f);
     for (const KeyTile& keys : block_.tiles()) add_tile(h, rows, keys, d_bias);
-    float* out = d_query.as<float>().data() +
-                 ((b_ * c_.d.queries + rows.begin) * c_.d.q_heads + h) * c_.d.dim;
+    float* out = d_query.data() + ((b_ * c_.d.queries + rows.begin) * c_.d.q_heads + h) * c_.d.dim;
     for (Index r = 0; r < rows.size(); ++r, out += c_.query_stride()) {
       scale(d_query_.data() + r * dim_columns_, c_.d.dim, c_.scale, out);
     }
   }
 
   /// The sums of this task to the gradients of K and V: written, or added.
-  void flush(Tensor& d_key, Tensor& d_value, bool add) const {
-    float* dk = d_key.as<float>().data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.dim;
-    float* dv = d_value.as<float>().data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.value_dim;
+  void flush(std::span<float> d_key, std::span<float> d_value, bool add) const {
+    float* dk = d_key.data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.dim;
+    float* dv = d_value.data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.value_dim;
     const auto put = [add](const float* sum, Index n, float* out) {
       if (!add) std::copy_n(sum, n, out);
       for (Index x = 0; add && x < n; ++x) out[x] += sum[x];
@@ -140,7 +142,7 @@ class Task {
     const Index place = (b_ * c_.d.q_heads + h) * c_.d.queries + rows.begin;
     for (Index r = 0; r < kTile; ++r) {
       // exp(x - infinity) = 0: rows past the last weigh nothing.
-      q_.lse[as_size(r)] = r < n ? forward_.lse.as<float>()[as_size(place + r)] : kInfinity;
+      q_.lse[as_size(r)] = r < n ? lse_[as_size(place + r)] : kInfinity;
       q_.delta[as_size(r)] = r < n ? delta(first + r * stride, place + r) : 0;
     }
   }
@@ -150,7 +152,7 @@ class Task {
     return d_lse_ ? sum - d_lse_.data()[lse_at] : sum;
   }
 
-  void add_tile(Index h, Range rows, const KeyTile& tile, std::vector<float>& d_bias) {
+  void add_tile(Index h, Range rows, const KeyTile& tile, std::span<float> d_bias) {
     const Index first = tile.keys.begin;
     set_spans(rows.size(), tile);
     multiply_columns(key_rows_ + first * c_.d.dim, c_.d.dim, c_.d.dim, q_.columns_q.data(),
@@ -264,7 +266,7 @@ class Task {
 
   /// dp_ holds the gradients of the final logits: adds those of the bias and takes them back
   /// through the cap.
-  void add_logit_gradients(Index h, Range rows, Range keys, std::vector<float>& d_bias) {
+  void add_logit_gradients(Index h, Range rows, Range keys, std::span<float> d_bias) {
     if (!c_.adjusts_logits()) return;
     const bool before = c_.options.bias_order == BiasOrder::kBeforeCap;
     for (Index r = 0; r < rows.size(); ++r) {
@@ -280,7 +282,7 @@ class Task {
   }
 
   const CpuCall& c_;
-  const SoftmaxResult& forward_;
+  std::span<const float> lse_;
   const Floats &d_out_, &out_, &d_lse_;
   Index b_, u_;
   QueryTile q_;
@@ -307,17 +309,15 @@ Index parts_of(const CpuCall& c) {
 
 }  // namespace
 
-SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forward,
-                              const Tensor& d_out, const SoftmaxOptions& options,
-                              const Tensor* d_lse, const Dims& d) {
-  const CpuCall c(in, options, d);
-  const Floats d_out_rows(&d_out), out(&forward.out), d_lse_rows(d_lse);
-  const auto gradient_of = [](const Tensor& t) {
-    return Tensor::unwritten(DType::kFloat32, t.shape());
-  };
-  Tensor d_query = gradient_of(*in.query), d_key = gradient_of(*in.key),
-         d_value = gradient_of(*in.value);
-  std::vector<float> d_bias(static_cast<std::size_t>(in.bias ? in.bias->elements() : 0));
+void cpu::softmax_backward(const SoftmaxProblem& problem, const SoftmaxBackwardInputs& inputs,
+                           const SoftmaxGradientOutputs& gradients, const Context&) {
+  const CpuCall c(problem);
+  const Dims& d = c.d;
+  const Floats d_out(inputs.d_out), out(inputs.out), d_lse(inputs.d_lse);
+  FloatOutput d_query(gradients.query), d_key(gradients.key), d_value(gradients.value);
+  std::optional<FloatOutput> d_bias;
+  if (gradients.bias) d_bias.emplace(*gradients.bias).fill(0);
+  const std::span<float> bias_sums = d_bias ? d_bias->values() : std::span<float>();
   const Index heads = d.batch * d.kv_heads;
   const Index tiles = ceil_div(d.queries, kTile);
   const Index parts = parts_of(c);
@@ -325,12 +325,12 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
   const auto work = [&](Index n) {
     const Index head = n / parts, u = head % d.kv_heads;
     auto task =
-        std::make_unique<Task>(c, forward, d_out_rows, out, d_lse_rows, head / d.kv_heads, u);
+        std::make_unique<Task>(c, inputs.lse.as<float>(), d_out, out, d_lse, head / d.kv_heads, u);
     for (Index h = u * d.group(); h < (u + 1) * d.group(); ++h) {
-      for (Index t = n % parts; t < tiles; t += parts) task->add(h, t, d_query, d_bias);
+      for (Index t = n % parts; t < tiles; t += parts) task->add(h, t, d_query.values(), bias_sums);
     }
     if (parts == 1) {
-      task->flush(d_key, d_value, false);
+      task->flush(d_key.values(), d_value.values(), false);
     } else {
       tasks[static_cast<std::size_t>(n)] = std::move(task);
     }
@@ -339,21 +339,16 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
     const Range all{some.begin * parts, some.end * parts};
     parallel_for(all.size(), [&](Index n) { work(all.begin + n); });
     for (Index n = all.begin; parts > 1 && n < all.end; ++n) {  // in order: equal calls, equal bits
-      tasks[as_size(n)]->flush(d_key, d_value, n % parts != 0);
+      tasks[as_size(n)]->flush(d_key.values(), d_value.values(), n % parts != 0);
       tasks[as_size(n)].reset();
     }
   };
   const Index together = heads_share_bias(c) ? 1 : std::max<Index>(heads, 1);
   for (Index head = 0; head < heads; head += together) run({head, head + together});
-  add_mean_gradient(c, forward, d_out_rows, d_value);
-  SoftmaxGradients gradients{
-      rounded(std::move(d_query), in.query->dtype()), rounded(std::move(d_key), in.key->dtype()),
-      rounded(std::move(d_value), in.value->dtype()), std::nullopt, std::nullopt};
-  if (in.bias) gradients.bias = bias_gradient(*in.bias, d_bias);
-  if (in.sinks) {
-    gradients.sinks = sink_gradient(c, forward, d_out_rows, out, d_lse_rows, *in.sinks);
-  }
-  return gradients;
+  add_mean_gradient(c, inputs.lse, d_out, d_value.values());
+  for (FloatOutput* gradient : {&d_query, &d_key, &d_value}) gradient->finish();
+  if (d_bias) d_bias->finish();
+  if (gradients.sinks) write_sink_gradient(c, inputs.lse, d_out, out, d_lse, *gradients.sinks);
 }
 
 }  // namespace maskctl::attention

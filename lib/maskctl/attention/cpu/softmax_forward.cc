@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "maskctl/attention/arrays/round_to.h"
 #include "maskctl/attention/cpu/heads.h"
 #include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/attention/cpu/packed_heads.h"
 #include "maskctl/attention/cpu/prefetch_queue.h"
 #include "maskctl/attention/cpu/tiles.h"
-#include "maskctl/attention/softmax/backends.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/base/work_scope.h"
 
 namespace maskctl::attention {
 namespace {
@@ -26,6 +26,11 @@ constexpr float kClosed = -std::numeric_limits<float>::infinity();
 using Buffer = std::vector<float>;
 
 Buffer buffer(Index n) { return Buffer(static_cast<std::size_t>(n)); }
+
+/// Where results go: [B,Tq,Hq,Dv] and [B,Hq,Tq].
+struct Results {
+  float *out, *lse;
+};
 
 /// The sizes of a tile: a multiple of kRowGroup queries and one of kColumnGroup keys. Its scores
 /// and its K and V stay in the second-level cache.
@@ -61,14 +66,15 @@ class QueryBlockWorker {
         spans_(as_size(tiles.rows)),
         block_(tiles.rows, tiles.keys) {}
 
-  void run(Index b, Index h, Range rows, PackedHead& head, SoftmaxResult& result) {
+  void run(Index b, Index h, Range rows, PackedHead& head, const Results& results) {
     b_ = b, h_ = h, rows_ = rows;
-    out_ = result.out.as<float>().data() + (b * c_.d.queries * c_.d.q_heads + h) * c_.d.value_dim;
-    lse_ = result.lse.as<float>().data() + (b * c_.d.q_heads + h) * c_.d.queries;
+    out_ = results.out + (b * c_.d.queries * c_.d.q_heads + h) * c_.d.value_dim;
+    lse_ = results.lse + (b * c_.d.q_heads + h) * c_.d.queries;
     block_.read(c_.mask.plane(b, h), c_.block_map, rows);
     at_once_ = is_narrow();
     const Index step = at_once_ ? std::min(kStrip, rows.size()) : rows.size();
     for (Index first = 0; first < rows.size(); first += step) {
+      throw_if_stopped();
       strip_ = {first, std::min(first + step, rows.size())};
       start();
       if (at_once_) {
@@ -327,19 +333,17 @@ Index blocks_of_task(Index blocks) {
 }
 
 /// Fills the rows that see no key and no sink, where the policy is not zero.
-void apply_policy(const CpuCall& c, SoftmaxResult& result) {
+void apply_policy(const CpuCall& c, const Results& results) {
   const EmptyRow policy = c.options.empty_row;
   if (policy == EmptyRow::kZero || sink_count(c.sink_array) > 0) return;
-  const auto lse = result.lse.as<float>();
   parallel_for(c.d.batch * c.d.q_heads, [&](Index n) {
     const Index b = n / c.d.q_heads, h = n % c.d.q_heads;
     std::vector<float> mean;
     for (Index i = 0; i < c.d.queries; ++i) {
-      if (lse[static_cast<std::size_t>(n * c.d.queries + i)] != kClosed) continue;
+      if (results.lse[n * c.d.queries + i] != kClosed) continue;
       if (mean.empty()) mean = empty_row_value(c, b, h);
       std::copy(mean.begin(), mean.end(),
-                result.out.as<float>().begin() +
-                    ((b * c.d.queries + i) * c.d.q_heads + h) * c.d.value_dim);
+                results.out + ((b * c.d.queries + i) * c.d.q_heads + h) * c.d.value_dim);
     }
   });
 }
@@ -362,13 +366,13 @@ std::vector<float> empty_row_value(const CpuCall& c, Index b, Index h) {
   return mean;
 }
 
-SoftmaxResult cpu_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& options,
-                          const Dims& d) {
-  const CpuCall c(inputs, options, d);
-  const TileSizes tiles(options, d);
-  SoftmaxResult result{
-      Tensor::unwritten(DType::kFloat32, {d.batch, d.queries, d.q_heads, d.value_dim}),
-      Tensor::unwritten(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
+void cpu::softmax_forward(const SoftmaxProblem& problem, const SoftmaxOutputs& outputs,
+                          const Context&) {
+  const CpuCall c(problem);
+  const Dims& d = c.d;
+  const TileSizes tiles(c.options, d);
+  FloatOutput out(outputs.out);
+  const Results results{out.data(), outputs.lse.as<float>().data()};
   const Index blocks = ceil_div(d.queries, tiles.rows);
   const Index together = blocks_of_task(d.batch * d.q_heads * blocks);
   const Index parts = ceil_div(blocks, together);
@@ -383,13 +387,12 @@ SoftmaxResult cpu_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& opt
     std::unique_ptr<QueryBlockWorker> worker = workers.take();
     for (Index block = first; block < std::min(first + together, blocks); ++block) {
       const Range rows{block * tiles.rows, std::min((block + 1) * tiles.rows, d.queries)};
-      worker->run(b, h, rows, *head, result);
+      worker->run(b, h, rows, *head, results);
     }
     workers.give_back(std::move(worker));
   });
-  apply_policy(c, result);
-  result.out = rounded(std::move(result.out), inputs.query->dtype());
-  return result;
+  apply_policy(c, results);
+  out.finish();
 }
 
 }  // namespace maskctl::attention

@@ -8,8 +8,8 @@
 
 #include "maskctl/attention/cpu/heads.h"
 #include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/attention/cpu/tiles.h"
-#include "maskctl/attention/softmax/backends.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention {
@@ -91,10 +91,12 @@ class RowGroup {
 
 }  // namespace
 
-Tensor cpu_weights(const SoftmaxInputs& inputs, const SoftmaxOptions& options, const Dims& d) {
-  const CpuCall c(inputs, options, d);
-  Tensor weights(DType::kFloat32, {d.batch, d.q_heads, d.queries, d.keys});
-  if (weights.elements() == 0) return weights;
+void cpu::softmax_weights(const SoftmaxProblem& problem, const MutableTensorView& weights,
+                          const Context&) {
+  const CpuCall c(problem);
+  const Dims& d = c.d;
+  if (weights.elements() == 0) return;
+  std::ranges::fill(weights.as<float>(), 0.0f);
   std::vector<std::vector<float>> packed(as_size(d.batch * d.kv_heads));
   parallel_for(d.batch * d.kv_heads, [&](Index n) {
     HeadRows rows(c, n / d.kv_heads, n % d.kv_heads);
@@ -112,7 +114,6 @@ Tensor cpu_weights(const SoftmaxInputs& inputs, const SoftmaxOptions& options, c
         .run(packed[as_size(b * d.kv_heads + d.kv_head(h))].data(),
              out + (head * d.queries + first) * d.keys);
   });
-  return weights;
 }
 
 }  // namespace maskctl::attention

@@ -1,11 +1,10 @@
-// Attention over listed blocks in float64 and plain loops, each listed block by itself: the judge
-// of the fast path.
+// Attention over listed blocks in float64 and plain loops, each listed block by itself.
 #include <cmath>
 #include <functional>
 #include <limits>
 
 #include "maskctl/attention/arrays/to_double.h"
-#include "maskctl/attention/operations/native_sparse/block_call.h"
+#include "maskctl/attention/reference/kernels.h"
 
 namespace maskctl::attention {
 namespace {
@@ -20,9 +19,13 @@ struct Row {
   double lse = -kInfinity;
 };
 
-struct Call {
-  explicit Call(const BlockCall& call)
-      : c(call), q(doubles(call.query)), k(doubles(call.key)), v(doubles(call.value)) {}
+/// A problem with its arrays in float64.
+struct BlocksInDouble {
+  explicit BlocksInDouble(const BlockProblem& problem)
+      : c(problem),
+        q(to_double(problem.query)),
+        k(to_double(problem.key)),
+        v(to_double(problem.value)) {}
 
   Index query_at(const Row& row) const {
     return ((row.b * c.d.queries + row.token) * c.d.q_heads + row.h) * c.d.dim;
@@ -37,11 +40,11 @@ struct Call {
     return (row.b * c.d.q_heads + row.h) * c.d.queries + row.token;
   }
 
-  const BlockCall& c;
+  const BlockProblem& c;
   std::vector<double> q, k, v;
 };
 
-void weigh(const Call& call, Row& row) {
+void weigh(const BlocksInDouble& call, Row& row) {
   double top = -kInfinity, sum = 0;
   for (const Index j : row.keys) {
     row.weights.push_back(call.c.scale * dot(&call.q[as_size(call.query_at(row))],
@@ -54,7 +57,7 @@ void weigh(const Call& call, Row& row) {
   for (double& s : row.weights) s = std::exp(s - row.lse);
 }
 
-void for_each_row(const Call& call, const std::function<void(const Row&)>& f) {
+void for_each_row(const BlocksInDouble& call, const std::function<void(const Row&)>& f) {
   for (std::size_t n = 0; n < call.c.sequences.size(); ++n) {
     const TokenSequence& s = call.c.sequences[n];
     for (Index t = 0; t < s.tokens.size(); ++t) {
@@ -72,7 +75,7 @@ void for_each_row(const Call& call, const std::function<void(const Row&)>& f) {
   }
 }
 
-void write_out(const Call& call, const Row& row, double* out) {
+void write_out(const BlocksInDouble& call, const Row& row, double* out) {
   const Index n = call.c.d.value_dim;
   for (std::size_t i = 0; i < row.keys.size(); ++i) {
     const double* const v = &call.v[as_size(call.key_row(row, row.keys[i]) * n)];
@@ -82,43 +85,45 @@ void write_out(const Call& call, const Row& row, double* out) {
 
 }  // namespace
 
-SoftmaxResult blocks_reference_forward(const BlockCall& c) {
-  const Call call(c);
-  std::vector<double> out(as_size(c.d.batch * c.d.queries * c.d.q_heads * c.d.value_dim));
-  Tensor lse(DType::kFloat32, {c.d.batch, c.d.q_heads, c.d.queries});
-  std::fill(lse.as<float>().begin(), lse.as<float>().end(),
-            -std::numeric_limits<float>::infinity());
+void reference::blocks_forward(const BlockProblem& c, const SoftmaxOutputs& outputs,
+                               const Context&) {
+  const BlocksInDouble call(c);
+  std::vector<double> out(as_size(outputs.out.elements()));
+  const std::span<float> lse = outputs.lse.as<float>();
+  std::ranges::fill(lse, -std::numeric_limits<float>::infinity());
   for_each_row(call, [&](const Row& row) {
     write_out(call, row, out.data() + call.out_at(row));
-    lse.as<float>()[as_size(call.lse_at(row))] = static_cast<float>(row.lse);
+    lse[as_size(call.lse_at(row))] = static_cast<float>(row.lse);
   });
-  return {tensor_of(out, c.query->dtype(), {c.d.batch, c.d.queries, c.d.q_heads, c.d.value_dim}),
-          std::move(lse)};
+  store(out, outputs.out);
 }
 
-SoftmaxGradients blocks_reference_backward(const BlockCall& c, const Tensor& d_out) {
-  const Call call(c);
-  const std::vector<double> slopes = doubles(&d_out);
+void reference::blocks_backward(const BlockProblem& c, const SoftmaxBackwardInputs& inputs,
+                                const SoftmaxGradientOutputs& gradients, const Context&) {
+  const BlocksInDouble call(c);
+  const std::vector<double> d_out = to_double(inputs.d_out);
   std::vector<double> dq(call.q.size()), dk(call.k.size()), dv(call.v.size());
   for_each_row(call, [&](const Row& row) {
     const Index n = c.d.value_dim, dim = c.d.dim;
     std::vector<double> out(as_size(n));
     write_out(call, row, out.data());
-    const double* const slope = slopes.data() + call.out_at(row);
-    const double delta = dot(slope, out.data(), n);
+    const double* const d_row = d_out.data() + call.out_at(row);
+    const double delta = dot(d_row, out.data(), n);
     const Index qi = call.query_at(row);
     for (std::size_t i = 0; i < row.keys.size(); ++i) {
       const Index key = call.key_row(row, row.keys[i]), kj = key * dim, vj = key * n;
       const double p = row.weights[i];
-      for (Index x = 0; x < n; ++x) dv[as_size(vj + x)] += p * slope[x];
-      const double dz = c.scale * p * (dot(slope, &call.v[as_size(vj)], n) - delta);
+      for (Index x = 0; x < n; ++x) dv[as_size(vj + x)] += p * d_row[x];
+      const double dz = c.scale * p * (dot(d_row, &call.v[as_size(vj)], n) - delta);
       for (Index x = 0; x < dim; ++x) {
         dq[as_size(qi + x)] += dz * call.k[as_size(kj + x)];
         dk[as_size(kj + x)] += dz * call.q[as_size(qi + x)];
       }
     }
   });
-  return {tensor_of(dq, *c.query), tensor_of(dk, *c.key), tensor_of(dv, *c.value), {}, {}};
+  store(dq, gradients.query);
+  store(dk, gradients.key);
+  store(dv, gradients.value);
 }
 
 }  // namespace maskctl::attention

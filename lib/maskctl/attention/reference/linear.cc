@@ -4,23 +4,23 @@
 #include <vector>
 
 #include "maskctl/attention/arrays/to_double.h"
-#include "maskctl/attention/operations/linear/linear_backends.h"
+#include "maskctl/attention/reference/kernels.h"
 
 namespace maskctl::attention {
 namespace {
 
-/// One call in float64.
-struct Call {
-  Call(const RecurrentAttentionInputs& in, const LinearDims& dims)
-      : d(dims),
-        q(doubles(in.query)),
-        k(doubles(in.key)),
-        v(doubles(in.value)),
-        g(doubles(in.g)),
-        g_gamma(doubles(in.g_gamma)),
-        gk(doubles(in.gk)),
-        gv(doubles(in.gv)),
-        initial_state(doubles(in.initial_state)) {}
+/// A problem with its arrays in float64, and the place of every number.
+struct LinearInDouble {
+  explicit LinearInDouble(const LinearProblem& p)
+      : d(p.d),
+        q(to_double(p.query)),
+        k(to_double(p.key)),
+        v(to_double(p.value)),
+        g(to_double(p.g)),
+        g_gamma(to_double(p.g_gamma)),
+        gk(to_double(p.gk)),
+        gv(to_double(p.gv)),
+        initial_state(to_double(p.initial_state)) {}
 
   // Places of token `t` of head h, key channel x, value channel y.
   std::size_t q_at(Index t, Index h, Index x) const {
@@ -52,14 +52,14 @@ struct Call {
     return std::exp(log);
   }
 
-  LinearDims d;
+  const LinearDims& d;
   std::vector<double> q, k, v, g, g_gamma, gk, gv, initial_state;
 };
 
 using State = std::vector<double>;  // [K,V]
 
 /// The state before the first token of sequence n and after each one.
-std::vector<State> states(const Call& c, std::size_t n, Index h) {
+std::vector<State> states(const LinearInDouble& c, std::size_t n, Index h) {
   const LinearSequence& s = c.d.sequences[n];
   State state(c.state_size());
   if (!c.initial_state.empty()) {
@@ -81,14 +81,14 @@ std::vector<State> states(const Call& c, std::size_t n, Index h) {
   return all;
 }
 
-void for_each_head(const Call& c, const std::function<void(std::size_t, Index)>& f) {
+void for_each_head(const LinearInDouble& c, const std::function<void(std::size_t, Index)>& f) {
   for (std::size_t n = 0; n < c.d.sequences.size(); ++n) {
     for (Index h = 0; h < c.d.heads; ++h) f(n, h);
   }
 }
 
 struct Sums {
-  explicit Sums(const Call& c)
+  explicit Sums(const LinearInDouble& c)
       : q(c.q.size()),
         k(c.k.size()),
         v(c.v.size()),
@@ -100,23 +100,25 @@ struct Sums {
 };
 
 /// Adds the gradient of the logarithm of one decay to all gates that it is the sum of.
-void add_to_gates(const Call& c, Index t, Index h, Index x, Index y, double slope, Sums& sums) {
-  if (!sums.g.empty()) sums.g[c.g_at(t, h, x)] += slope;
-  if (!sums.g_gamma.empty()) sums.g_gamma[as_size(h)] += slope;
-  if (!sums.gk.empty()) sums.gk[c.q_at(t, h, x)] += slope;
-  if (!sums.gv.empty()) sums.gv[c.out_at(t, h, y)] += slope;
+void add_to_gates(const LinearInDouble& c, Index t, Index h, Index x, Index y, double d_log,
+                  Sums& sums) {
+  if (!sums.g.empty()) sums.g[c.g_at(t, h, x)] += d_log;
+  if (!sums.g_gamma.empty()) sums.g_gamma[as_size(h)] += d_log;
+  if (!sums.gk.empty()) sums.gk[c.q_at(t, h, x)] += d_log;
+  if (!sums.gv.empty()) sums.gv[c.out_at(t, h, y)] += d_log;
 }
 
 /// Token t, whose state was `before` and is `after`; d_state is the gradient of `after` without
 /// this token's output, and becomes that of `before`.
-void backward_token(const Call& c, Index t, Index h, const State& before, const State& after,
-                    const std::vector<double>& d_out, State& d_state, Sums& sums) {
+void backward_token(const LinearInDouble& c, Index t, Index h, const State& before,
+                    const State& after, const std::vector<double>& d_out, State& d_state,
+                    Sums& sums) {
   std::size_t cell = 0;
   for (Index x = 0; x < c.d.key_dim; ++x) {
     for (Index y = 0; y < c.d.value_dim; ++y, ++cell) {
-      const double slope_out = c.d.scale * d_out[c.out_at(t, h, y)];
-      d_state[cell] += c.q[c.q_at(t, h, x)] * slope_out;
-      sums.q[c.q_at(t, h, x)] += after[cell] * slope_out;
+      const double d_cell = c.d.scale * d_out[c.out_at(t, h, y)];
+      d_state[cell] += c.q[c.q_at(t, h, x)] * d_cell;
+      sums.q[c.q_at(t, h, x)] += after[cell] * d_cell;
       sums.k[c.k_at(t, h, x)] += d_state[cell] * c.v[c.v_at(t, h, y)];
       sums.v[c.v_at(t, h, y)] += d_state[cell] * c.k[c.k_at(t, h, x)];
       d_state[cell] *= c.decay(t, h, x, y);
@@ -127,9 +129,10 @@ void backward_token(const Call& c, Index t, Index h, const State& before, const 
 
 }  // namespace
 
-LinearAttentionResult reference_linear_forward(const RecurrentAttentionInputs& in,
-                                               const LinearDims& d) {
-  const Call c(in, d);
+void reference::linear_forward(const LinearProblem& problem, const LinearOutputs& outputs,
+                               const Context&) {
+  const LinearInDouble c(problem);
+  const LinearDims& d = problem.d;
   std::vector<double> out(as_size(d.batch * d.tokens * d.heads * d.value_dim));
   std::vector<double> final_state;
   for_each_head(c, [&](std::size_t n, Index h) {
@@ -145,40 +148,39 @@ LinearAttentionResult reference_linear_forward(const RecurrentAttentionInputs& i
     }
     final_state.insert(final_state.end(), all.back().begin(), all.back().end());
   });
-  return {tensor_of(out, in.value->dtype(), d.out_shape()),
-          tensor_of(final_state, DType::kFloat32, d.state_shape())};
+  store(out, outputs.out);
+  store(final_state, outputs.final_state);
 }
 
-LinearAttentionGradients reference_linear_backward(const RecurrentAttentionInputs& in,
-                                                   const Tensor& d_out, const Tensor* d_final_state,
-                                                   const LinearDims& d) {
-  const Call c(in, d);
-  const std::vector<double> out_slope = doubles(&d_out), state_slope = doubles(d_final_state);
+void reference::linear_backward(const LinearProblem& problem, const LinearBackwardInputs& inputs,
+                                const LinearGradientOutputs& gradients, const Context&) {
+  const LinearInDouble c(problem);
+  const LinearDims& d = problem.d;
+  const std::vector<double> d_out = to_double(inputs.d_out);
+  const std::vector<double> d_final_state = to_double(inputs.d_final_state);
   Sums sums(c);
   std::vector<double> d_initial;
   for_each_head(c, [&](std::size_t n, Index h) {
     const std::vector<State> all = states(c, n, h);
     State d_state(c.state_size());
-    if (d_final_state) {
-      std::copy_n(state_slope.begin() + static_cast<std::ptrdiff_t>(c.state_at(n, h)),
+    if (!d_final_state.empty()) {
+      std::copy_n(d_final_state.begin() + static_cast<std::ptrdiff_t>(c.state_at(n, h)),
                   d_state.size(), d_state.begin());
     }
     for (std::size_t step = all.size() - 1; step-- > 0;) {
       backward_token(c, d.token(d.sequences[n], static_cast<Index>(step)), h, all[step],
-                     all[step + 1], out_slope, d_state, sums);
+                     all[step + 1], d_out, d_state, sums);
     }
     d_initial.insert(d_initial.end(), d_state.begin(), d_state.end());
   });
-  LinearAttentionGradients gradients;
-  gradients.query = tensor_of(sums.q, *in.query);
-  gradients.key = tensor_of(sums.k, *in.key);
-  gradients.value = tensor_of(sums.v, *in.value);
-  if (in.g) gradients.g = tensor_of(sums.g, *in.g);
-  if (in.g_gamma) gradients.g_gamma = tensor_of(sums.g_gamma, *in.g_gamma);
-  if (in.gk) gradients.gk = tensor_of(sums.gk, *in.gk);
-  if (in.gv) gradients.gv = tensor_of(sums.gv, *in.gv);
-  if (in.initial_state) gradients.initial_state = tensor_of(d_initial, *in.initial_state);
-  return gradients;
+  store(sums.q, gradients.query);
+  store(sums.k, gradients.key);
+  store(sums.v, gradients.value);
+  if (gradients.g) store(sums.g, *gradients.g);
+  if (gradients.g_gamma) store(sums.g_gamma, *gradients.g_gamma);
+  if (gradients.gk) store(sums.gk, *gradients.gk);
+  if (gradients.gv) store(sums.gv, *gradients.gv);
+  if (gradients.initial_state) store(d_initial, *gradients.initial_state);
 }
 
 }  // namespace maskctl::attention

@@ -1,16 +1,16 @@
-// Attention over pages in float64 and plain loops: the judge of the fast path.
+// Attention over pages in float64 and plain loops.
 #include <cmath>
 #include <limits>
 
 #include "maskctl/attention/arrays/to_double.h"
-#include "maskctl/attention/operations/paged/paged_backends.h"
+#include "maskctl/attention/reference/kernels.h"
 
 namespace maskctl::attention {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double number(DType dtype, const std::byte* array, Index i) {
+double element_at(DType dtype, const std::byte* array, Index i) {
   if (dtype == DType::kFloat32)
     return static_cast<double>(reinterpret_cast<const float*>(array)[i]);
   const std::uint16_t bits = reinterpret_cast<const std::uint16_t*>(array)[i];
@@ -19,7 +19,7 @@ double number(DType dtype, const std::byte* array, Index i) {
 }
 
 /// out += softmax(logits, with the sinks below the line) * values of one row and head.
-void attend(const PagedCall& c, const PagedSequence& s, Index row, Index h, const double* query,
+void attend(const PagedProblem& c, const PagedSequence& s, Index row, Index h, const double* query,
             std::span<const double> sinks, double* out) {
   const Index head = h / c.group() * c.cache.head_stride;
   const Range keys = c.visible(s, row);
@@ -28,7 +28,7 @@ void attend(const PagedCall& c, const PagedSequence& s, Index row, Index h, cons
   for (Index p = keys.begin; p < keys.end; ++p) {
     double z = 0;
     for (Index x = 0; x < c.cache.dim; ++x) {
-      z += query[x] * number(c.cache.dtype, c.cache.keys, c.element(s, p) + head + x);
+      z += query[x] * element_at(c.cache.dtype, c.cache.keys, c.element(s, p) + head + x);
     }
     z *= c.scale;
     logits.push_back(c.soft_cap ? *c.soft_cap * std::tanh(z / *c.soft_cap) : z);
@@ -41,15 +41,15 @@ void attend(const PagedCall& c, const PagedSequence& s, Index row, Index h, cons
     const double weight = std::exp(logits[as_size(p - keys.begin)] - top) / sum;
     for (Index x = 0; x < c.cache.dim; ++x) {
       out[x] += c.value_scale * weight *
-                number(c.cache.dtype, c.cache.values, c.element(s, p) + head + x);
+                element_at(c.cache.dtype, c.cache.values, c.element(s, p) + head + x);
     }
   }
 }
 
 }  // namespace
 
-Tensor paged_reference(const PagedCall& c) {
-  const std::vector<double> queries = doubles(c.queries), sinks = doubles(c.sinks);
+void reference::paged(const PagedProblem& c, const MutableTensorView& output, const Context&) {
+  const std::vector<double> queries = to_double(c.queries), sinks = to_double(c.sinks);
   std::vector<double> out(queries.size());
   for (const PagedSequence& s : c.sequences) {
     for (Index row = s.rows.begin; row < s.rows.end; ++row) {
@@ -59,7 +59,10 @@ Tensor paged_reference(const PagedCall& c) {
       }
     }
   }
-  return tensor_of(out, DType::kFloat32, {c.rows(), c.q_heads, c.cache.dim});
+  // By way of f32, as the sums of the other backends.
+  const std::vector<float> narrow(out.begin(), out.end());
+  convert({reinterpret_cast<const std::byte*>(narrow.data()), DType::kFloat32, output.shape()},
+          output);
 }
 
 }  // namespace maskctl::attention

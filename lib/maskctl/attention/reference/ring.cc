@@ -42,9 +42,9 @@ Tensor sum_of_own(Communicator& ring, const RingShard& shard, const Tensor& mine
 }
 
 /// The rank's queries with the keys of all.
-struct Call {
-  Call(Communicator& ring, const RingShard& shard, const Tensor& q, const Tensor& k,
-       const Tensor& v, const RingAttentionOptions& o)
+struct WholeKeys {
+  WholeKeys(Communicator& ring, const RingShard& shard, const Tensor& q, const Tensor& k,
+            const Tensor& v, const RingAttentionOptions& o)
       : query(astype(q, DType::kFloat32)),
         key(collected(ring, shard, k)),
         value(collected(ring, shard, v)),
@@ -53,8 +53,8 @@ struct Call {
         softmax(shard.softmax(shard.all_keys(), o.softmax.empty_row)) {
     inputs = {&query, &key, &value, &mask, bias ? &*bias : nullptr, o.softmax_aux};
   }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  WholeKeys(const WholeKeys&) = delete;
+  WholeKeys& operator=(const WholeKeys&) = delete;
 
   Tensor query, key, value;
   Mask mask;
@@ -68,7 +68,7 @@ struct Call {
 SoftmaxResult ring_reference(Communicator& ring, const RingShard& shard, const Tensor& query,
                              const Tensor& key, const Tensor& value,
                              const RingAttentionOptions& options) {
-  const Call call(ring, shard, query, key, value, options);
+  const WholeKeys call(ring, shard, query, key, value, options);
   SoftmaxResult result = softmax_forward(call.inputs, call.softmax);
   result.out = astype(result.out, query.dtype());
   return result;
@@ -79,7 +79,7 @@ SoftmaxGradients ring_reference_backward(Communicator& ring, const RingShard& sh
                                          const Tensor& value, const SoftmaxResult& forward,
                                          const Tensor& d_out, const RingAttentionOptions& options,
                                          const Tensor* d_lse) {
-  const Call call(ring, shard, query, key, value, options);
+  const WholeKeys call(ring, shard, query, key, value, options);
   const SoftmaxResult result{astype(forward.out, DType::kFloat32), forward.lse};
   const SoftmaxGradients mine =
       softmax_backward(call.inputs, result, astype(d_out, DType::kFloat32), call.softmax, d_lse);

@@ -6,29 +6,28 @@
 #include <vector>
 
 #include "maskctl/attention/arrays/to_double.h"
+#include "maskctl/attention/reference/kernels.h"
 #include "maskctl/attention/reference/open_keys.h"
-#include "maskctl/attention/softmax/backends.h"
-#include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// One call in float64, with the place of every vector.
-struct Call {
-  Call(const SoftmaxInputs& in, const SoftmaxOptions& o, const Dims& dims)
-      : d(dims),
-        options(o),
-        scale(effective_scale(o, dims)),
-        mask(in.mask ? *in.mask : open_mask(dims.queries, dims.keys)),
-        q(doubles(in.query)),
-        k(doubles(in.key)),
-        v(doubles(in.value)),
-        bias(doubles(in.bias)),
-        sinks(doubles(in.sinks)),
-        sink_array(in.sinks) {
-    if (in.bias) bias_at = broadcast_strides(in.bias->shape());
+/// A problem with its arrays in float64, and the place of every vector.
+struct SoftmaxInDouble {
+  explicit SoftmaxInDouble(const SoftmaxProblem& p)
+      : d(p.d),
+        options(p.options),
+        scale(p.scale),
+        mask(p.mask),
+        q(to_double(p.query)),
+        k(to_double(p.key)),
+        v(to_double(p.value)),
+        bias(to_double(p.bias)),
+        sinks(to_double(p.sinks)),
+        sink_array(p.sinks) {
+    if (p.bias) bias_at = broadcast_strides(p.bias->shape());
   }
 
   Index query_at(Index b, Index i, Index h) const {
@@ -37,6 +36,7 @@ struct Call {
   Index out_at(Index b, Index i, Index h) const {
     return ((b * d.queries + i) * d.q_heads + h) * d.value_dim;
   }
+  Index lse_at(Index b, Index i, Index h) const { return (b * d.q_heads + h) * d.queries + i; }
   Index key_at(Index b, Index j, Index h) const {
     return ((b * d.keys + j) * d.kv_heads + d.kv_head(h)) * d.dim;
   }
@@ -49,43 +49,43 @@ struct Call {
                                     as_size(sink_count(sink_array)));
   }
 
-  Dims d;
-  SoftmaxOptions options;
+  const Dims& d;
+  const SoftmaxOptions& options;
   double scale;
-  Mask mask;
+  const Mask& mask;
   std::vector<double> q, k, v, bias, sinks;
-  const Tensor* sink_array;
+  const std::optional<TensorView>& sink_array;
   BroadcastStrides bias_at;
 };
 
-/// Row i of head h: its open keys, their logits and the slope of the soft cap at each.
+/// Row i of head h: its open keys, their logits and the derivative of the soft cap at each.
 struct Row {
   Index b = 0, h = 0, i = 0;
   std::vector<Index> keys;
-  std::vector<double> logits, slopes;
+  std::vector<double> logits, cap_derivatives;
   double max = -kInfinity;  // of the logits, and of the sinks unless out is not normalised
   double lse = -kInfinity;
 
   bool empty() const { return keys.empty(); }
 };
 
-void add_logit(const Call& c, Row& row, Index j) {
+void add_logit(const SoftmaxInDouble& c, Row& row, Index j) {
   const double z = c.scale * dot(&c.q[as_size(c.query_at(row.b, row.i, row.h))],
                                  &c.k[as_size(c.key_at(row.b, j, row.h))], c.d.dim);
   const double bias = c.bias.empty() ? 0 : c.bias[as_size(c.bias_at.at(row.b, row.h, row.i, j))];
   const bool before = c.options.bias_order == BiasOrder::kBeforeCap;
-  double s = before ? z + bias : z, slope = 1;
+  double s = before ? z + bias : z, derivative = 1;
   if (c.options.soft_cap) {
     const double t = std::tanh(s / *c.options.soft_cap);
     s = *c.options.soft_cap * t;
-    slope = 1 - t * t;
+    derivative = 1 - t * t;
   }
   row.keys.push_back(j);
   row.logits.push_back(before ? s : s + bias);
-  row.slopes.push_back(slope);
+  row.cap_derivatives.push_back(derivative);
 }
 
-void finish(const Call& c, Row& row) {
+void finish(const SoftmaxInDouble& c, Row& row) {
   const auto sinks = c.sinks_of(row.h);
   for (const double s : row.logits) row.max = std::max(row.max, s);
   double top = row.max;
@@ -99,7 +99,7 @@ void finish(const Call& c, Row& row) {
 }
 
 /// f of every row, in order of batch, head and query.
-void for_each_row(const Call& c, const std::function<void(Row&)>& f) {
+void for_each_row(const SoftmaxInDouble& c, const std::function<void(Row&)>& f) {
   for (Index b = 0; b < c.d.batch; ++b) {
     for (Index h = 0; h < c.d.q_heads; ++h) {
       c.mask.plane(b, h)->rows({0, c.d.queries}, [&](Range rows, const Keys& keys) {
@@ -115,7 +115,7 @@ void for_each_row(const Call& c, const std::function<void(Row&)>& f) {
   }
 }
 
-double multiplier(const Call& c, const Row& row, Index j) {
+double multiplier(const SoftmaxInDouble& c, const Row& row, Index j) {
   const SoftmaxOptions& o = c.options;
   if (o.dropout == 0) return 1;
   return static_cast<double>(dropout_multiplier(o.dropout_seed, o.dropout, o.first_batch + row.b,
@@ -124,11 +124,11 @@ double multiplier(const Call& c, const Row& row, Index j) {
 }
 
 /// A row without keys and sinks follows the policy; with sinks it stays 0.
-bool is_policy_row(const Call& c, const Row& row) {
+bool is_policy_row(const SoftmaxInDouble& c, const Row& row) {
   return row.empty() && c.sinks_of(row.h).empty();
 }
 
-void write_out(const Call& c, const Row& row, double* out) {
+void write_out(const SoftmaxInDouble& c, const Row& row, double* out) {
   const Index n = c.d.value_dim;
   if (is_policy_row(c, row)) {
     if (c.options.empty_row == EmptyRow::kNan) std::fill(out, out + n, std::nan(""));
@@ -153,7 +153,7 @@ struct Sums {
 };
 
 /// The mean's gradient: each value gets its share.
-void backward_mean(const Call& c, const Row& row, const double* d_out, Sums& sums) {
+void backward_mean(const SoftmaxInDouble& c, const Row& row, const double* d_out, Sums& sums) {
   const double weight = 1 / static_cast<double>(c.d.keys);
   for (Index j = 0; j < c.d.keys; ++j) {
     double* dv = &sums.v[as_size(c.value_at(row.b, j, row.h))];
@@ -162,9 +162,9 @@ void backward_mean(const Call& c, const Row& row, const double* d_out, Sums& sum
 }
 
 /// Adds what (row, key number t) contributes; ds is the gradient of its logit.
-void backward_key(const Call& c, const Row& row, std::size_t t, double ds, Sums& sums) {
+void backward_key(const SoftmaxInDouble& c, const Row& row, std::size_t t, double ds, Sums& sums) {
   const Index j = row.keys[t];
-  const double dz = ds * row.slopes[t];
+  const double dz = ds * row.cap_derivatives[t];
   if (!sums.bias.empty()) {
     const bool before = c.options.bias_order == BiasOrder::kBeforeCap;
     sums.bias[as_size(c.bias_at.at(row.b, row.h, row.i, j))] += before ? dz : ds;
@@ -176,7 +176,8 @@ void backward_key(const Call& c, const Row& row, std::size_t t, double ds, Sums&
   }
 }
 
-void backward_row(const Call& c, const Row& row, const double* d_out, double d_lse, Sums& sums) {
+void backward_row(const SoftmaxInDouble& c, const Row& row, const double* d_out, double d_lse,
+                  Sums& sums) {
   if (is_policy_row(c, row)) {
     if (c.options.empty_row == EmptyRow::kMean) backward_mean(c, row, d_out, sums);
     return;
@@ -202,54 +203,51 @@ void backward_row(const Call& c, const Row& row, const double* d_out, double d_l
 
 }  // namespace
 
-SoftmaxResult reference_forward(const SoftmaxInputs& in, const SoftmaxOptions& options,
-                                const Dims& d) {
-  const Call c(in, options, d);
-  Tensor out(DType::kFloat64, {d.batch, d.queries, d.q_heads, d.value_dim});
-  Tensor lse(DType::kFloat32, {d.batch, d.q_heads, d.queries});
+void reference::softmax_forward(const SoftmaxProblem& problem, const SoftmaxOutputs& outputs,
+                                const Context&) {
+  const SoftmaxInDouble c(problem);
+  std::vector<double> out(as_size(outputs.out.elements()));
+  const std::span<float> lse = outputs.lse.as<float>();
   for_each_row(c, [&](Row& row) {
-    write_out(c, row, out.as<double>().data() + c.out_at(row.b, row.i, row.h));
-    lse.as<float>()[as_size((row.b * d.q_heads + row.h) * d.queries + row.i)] =
-        static_cast<float>(row.lse);
+    write_out(c, row, out.data() + c.out_at(row.b, row.i, row.h));
+    lse[as_size(c.lse_at(row.b, row.i, row.h))] = static_cast<float>(row.lse);
   });
-  return {astype(out, in.query->dtype()), std::move(lse)};
+  store(out, outputs.out);
 }
 
-SoftmaxGradients reference_backward(const SoftmaxInputs& in, const Tensor& d_out,
-                                    const SoftmaxOptions& options, const Tensor* d_lse,
-                                    const Dims& d) {
-  const Call c(in, options, d);
-  const std::vector<double> out_slope = doubles(&d_out), lse_slope = doubles(d_lse);
+void reference::softmax_backward(const SoftmaxProblem& problem, const SoftmaxBackwardInputs& inputs,
+                                 const SoftmaxGradientOutputs& gradients, const Context&) {
+  const SoftmaxInDouble c(problem);
+  const std::vector<double> d_out = to_double(inputs.d_out), d_lse = to_double(inputs.d_lse);
   Sums sums{std::vector<double>(c.q.size()), std::vector<double>(c.k.size()),
             std::vector<double>(c.v.size()), std::vector<double>(c.bias.size()),
             std::vector<double>(c.sinks.size())};
   for_each_row(c, [&](Row& row) {
-    const Index place = (row.b * d.q_heads + row.h) * d.queries + row.i;
-    backward_row(c, row, out_slope.data() + c.out_at(row.b, row.i, row.h),
-                 lse_slope.empty() ? 0 : lse_slope[as_size(place)], sums);
+    backward_row(c, row, d_out.data() + c.out_at(row.b, row.i, row.h),
+                 d_lse.empty() ? 0 : d_lse[as_size(c.lse_at(row.b, row.i, row.h))], sums);
   });
-  SoftmaxGradients gradients{tensor_of(sums.q, *in.query), tensor_of(sums.k, *in.key),
-                             tensor_of(sums.v, *in.value), std::nullopt, std::nullopt};
-  if (in.bias) gradients.bias = tensor_of(sums.bias, *in.bias);
-  if (in.sinks) gradients.sinks = tensor_of(sums.sinks, *in.sinks);
-  return gradients;
+  store(sums.q, gradients.query);
+  store(sums.k, gradients.key);
+  store(sums.v, gradients.value);
+  if (gradients.bias) store(sums.bias, *gradients.bias);
+  if (gradients.sinks) store(sums.sinks, *gradients.sinks);
 }
 
-Tensor reference_weights(const SoftmaxInputs& in, const SoftmaxOptions& options, const Dims& d) {
-  const Call c(in, options, d);
-  Tensor weights(DType::kFloat32, {d.batch, d.q_heads, d.queries, d.keys});
+void reference::softmax_weights(const SoftmaxProblem& problem, const MutableTensorView& weights,
+                                const Context&) {
+  const SoftmaxInDouble c(problem);
+  const std::span<float> all = weights.as<float>();
+  std::ranges::fill(all, 0.0f);
   for_each_row(c, [&](Row& row) {
-    float* out =
-        weights.as<float>().data() + ((row.b * d.q_heads + row.h) * d.queries + row.i) * d.keys;
-    if (is_policy_row(c, row) && options.empty_row != EmptyRow::kZero) {
-      const bool mean = options.empty_row == EmptyRow::kMean;
-      std::fill(out, out + d.keys, mean ? 1 / static_cast<float>(d.keys) : std::nanf(""));
+    float* const out = all.data() + c.lse_at(row.b, row.i, row.h) * c.d.keys;
+    if (is_policy_row(c, row) && c.options.empty_row != EmptyRow::kZero) {
+      const bool mean = c.options.empty_row == EmptyRow::kMean;
+      std::fill(out, out + c.d.keys, mean ? 1 / static_cast<float>(c.d.keys) : std::nanf(""));
     }
     for (std::size_t t = 0; t < row.keys.size(); ++t) {
       out[row.keys[t]] = static_cast<float>(std::exp(row.logits[t] - row.lse));
     }
   });
-  return weights;
 }
 
 }  // namespace maskctl::attention

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "maskctl/attention/backends.h"
 #include "maskctl/attention/reference/ring.h"
 #include "maskctl/attention/ring/rotating_buffer.h"
 #include "maskctl/attention/ring/shard.h"
@@ -17,11 +18,12 @@ void add(const Tensor& part, Tensor& sum) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
 
-/// What every value of a batch and key head gets under EmptyRow::kMean: its share of the cotangents
+/// What every value of a batch and key head gets under EmptyRow::kMean: its share of d_out
 /// of this rank's rows that see no key of any rank. [B,Hkv,Dv]; nothing under other policies.
 std::optional<Tensor> share_of_mean(const RingShard& shard, const Tensor& lse, const Tensor& d_out,
                                     const RingAttentionOptions& options) {
-  if (options.softmax.empty_row != EmptyRow::kMean || sink_count(options.softmax_aux) > 0) {
+  if (options.softmax.empty_row != EmptyRow::kMean ||
+      sink_count(view_of(options.softmax_aux)) > 0) {
     return std::nullopt;
   }
   const Dims& d = shard.dims();
@@ -57,10 +59,10 @@ SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor&
                                                const RingAttentionOptions& options,
                                                const Tensor* d_lse) {
   const RingShard shard(ring, query, key, value, options);
-  if (options.softmax.backend == Backend::kReference) {
+  if (backend_row(options.softmax.backend).is_judge) {
     return ring_reference_backward(ring, shard, query, key, value, forward, d_out, options, d_lse);
   }
-  const Tensor q = astype(query, DType::kFloat32), slope = astype(d_out, DType::kFloat32);
+  const Tensor q = astype(query, DType::kFloat32), wide_d_out = astype(d_out, DType::kFloat32);
   const SoftmaxResult result{astype(forward.out, DType::kFloat32), forward.lse};
   RotatingBuffer k(astype(key, DType::kFloat32)), v(astype(value, DType::kFloat32));
   RotatingBuffer d_k(Tensor(DType::kFloat32, key.shape())),
@@ -68,7 +70,7 @@ SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor&
   Tensor d_query(DType::kFloat32, query.shape());
   std::optional<Tensor> d_bias, d_sinks;
   if (options.bias) d_bias.emplace(DType::kFloat32, options.bias->shape());
-  const std::optional<Tensor> share = share_of_mean(shard, forward.lse, slope, options);
+  const std::optional<Tensor> share = share_of_mean(shard, forward.lse, wide_d_out, options);
 
   for (Index t = 0; t < shard.ranks(); ++t) {
     // The sums of these keys arrive while their gradients of this rank are computed.
@@ -83,7 +85,7 @@ SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor&
       // Sinks have no keys: their gradient follows from the merged result, once.
       const Tensor* const sinks = t == 0 ? options.softmax_aux : nullptr;
       part = softmax_backward({&q, &k.held, &v.held, &mask, bias ? &*bias : nullptr, sinks}, result,
-                              slope, shard.softmax(keys), d_lse);
+                              wide_d_out, shard.softmax(keys), d_lse);
     }
     if (t > 0 || more) ring.finish();
     if (t > 0) d_k.arrive(), d_v.arrive();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "maskctl/attention/backends.h"
 #include "maskctl/attention/cpu/heads.h"
 #include "maskctl/attention/reference/ring.h"
 #include "maskctl/attention/ring/shard.h"
@@ -48,8 +49,8 @@ void add(const SoftmaxResult& part, SoftmaxResult& sum) {
 
 /// Sinks weigh in once, after all keys.
 void finish(const Tensor* sinks, const Dims& d, SoftmaxResult& result) {
-  const Floats logits(sinks);
-  const Index queries = d.queries, count = sink_count(sinks);
+  const Floats logits(view_of(sinks));
+  const Index queries = d.queries, count = sink_count(view_of(sinks));
   for_each_row(result, [&](Index row, float& lse, std::span<float> out) {
     const Index h = row / queries % d.q_heads;
     float of_sinks = kNothing;
@@ -111,7 +112,7 @@ void fill_empty_rows(const Dims& d, EmptyRow policy, std::span<const float> mean
 SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, const Tensor& key,
                                    const Tensor& value, const RingAttentionOptions& options) {
   const RingShard shard(ring, query, key, value, options);
-  if (options.softmax.backend == Backend::kReference) {
+  if (backend_row(options.softmax.backend).is_judge) {
     return ring_reference(ring, shard, query, key, value, options);
   }
   const Dims& d = shard.dims();
@@ -143,7 +144,7 @@ SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, cons
     std::swap(k, next_k), std::swap(v, next_v);
   }
   finish(options.softmax_aux, d, sum);
-  if (sink_count(options.softmax_aux) == 0) {
+  if (sink_count(view_of(options.softmax_aux)) == 0) {
     std::vector<float> means;
     if (values) means = values->mean(shard.all_keys().size());
     fill_empty_rows(d, options.softmax.empty_row, means, sum);

@@ -11,6 +11,7 @@
 
 #include "maskctl/attention/ring/communicator.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/work_scope.h"
 
 namespace maskctl::attention {
 namespace {
@@ -101,11 +102,13 @@ void run_ring(Index size, const std::function<void(Communicator&)>& f) {
     if (!ring.failure) ring.failure = std::current_exception();
     ring.changed.notify_all();
   };
+  const WorkLimits limits = WorkScope::current();
   {
     std::vector<std::jthread> team;
     try {
       for (Index rank = 0; rank < size; ++rank) {
-        team.emplace_back([&ring, &f, &failed, rank] {
+        team.emplace_back([&ring, &f, &failed, &limits, rank] {
+          const WorkScope scope(limits);
           InProcessRank self(ring, rank);
           try {
             f(self);

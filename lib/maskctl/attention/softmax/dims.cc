@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "maskctl/attention/arrays/checks.h"
+#include "maskctl/attention/softmax/softmax_problem.h"
 #include "maskctl/base/error.h"
+#include "maskctl/mask/bands.h"
 
 namespace maskctl::attention {
 namespace {
@@ -51,7 +54,7 @@ void check_bias(const Tensor& bias, const Dims& d) {
   }
 }
 
-void check_sinks(const Tensor& sinks, const Dims& d) {
+void check_sinks(const TensorView& sinks, const Dims& d) {
   check_float("sinks", sinks);
   const bool fits =
       sinks.rank() == 1 ||
@@ -79,6 +82,25 @@ Dims checked_dims(const SoftmaxInputs& in, const SoftmaxOptions& options) {
   return d;
 }
 
+SoftmaxProblem softmax_problem(const SoftmaxInputs& in, const SoftmaxOptions& options,
+                               const Dims& d, Mask mask) {
+  return {d,
+          *in.query,
+          *in.key,
+          *in.value,
+          std::move(mask),
+          in.block_map,
+          view_of(in.bias),
+          view_of(in.sinks),
+          effective_scale(options, d),
+          options};
+}
+
+SoftmaxProblem checked_softmax(const SoftmaxInputs& in, const SoftmaxOptions& options) {
+  const Dims d = checked_dims(in, options);
+  return softmax_problem(in, options, d, in.mask ? *in.mask : Mask(full_plane(d.queries, d.keys)));
+}
+
 double effective_scale(const SoftmaxOptions& options, const Dims& dims) {
   return options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<Index>(dims.dim, 1))));
 }
@@ -93,9 +115,11 @@ BroadcastStrides broadcast_strides(std::span<const Index> shape) {
   return strides;
 }
 
-Index sink_count(const Tensor* sinks) { return sinks ? sinks->extent(sinks->rank() - 1) : 0; }
+Index sink_count(const std::optional<TensorView>& sinks) {
+  return sinks ? sinks->extent(sinks->rank() - 1) : 0;
+}
 
-Index first_sink(const Tensor& sinks, const Dims& dims, Index q_head) {
+Index first_sink(const TensorView& sinks, const Dims& dims, Index q_head) {
   if (sinks.rank() == 1) return 0;
   const Index row = sinks.extent(0) == dims.q_heads ? q_head : dims.kv_head(q_head);
   return row * sinks.extent(1);

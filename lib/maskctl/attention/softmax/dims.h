@@ -2,11 +2,13 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/base/index.h"
+#include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl::attention {
 
@@ -38,11 +40,11 @@ struct BroadcastStrides {
 BroadcastStrides broadcast_strides(std::span<const Index> shape);
 
 /// Number of sinks of each row; 0 without sinks.
-Index sink_count(const Tensor* sinks);
+Index sink_count(const std::optional<TensorView>& sinks);
 /// The first sink of a query head in the array ([n], [Hkv, n] or [Hq, n]).
-Index first_sink(const Tensor& sinks, const Dims& dims, Index q_head);
+Index first_sink(const TensorView& sinks, const Dims& dims, Index q_head);
 
 /// Throws unless sinks are floats [n], [Hq, n] or [Hkv, n].
-void check_sinks(const Tensor& sinks, const Dims& dims);
+void check_sinks(const TensorView& sinks, const Dims& dims);
 
 }  // namespace maskctl::attention

@@ -39,7 +39,7 @@ Tensor repeat_heads(const Tensor& x, Index group) {
 
 Tensor sum_head_groups(const Tensor& x, Index heads) {
   const Index group = x.extent(1) / heads, n = head_elements(x);
-  const std::vector<double> terms = doubles(&x);
+  const std::vector<double> terms = to_double(x);
   std::vector<double> sums(as_size(x.extent(0) * heads * n));
   for (Index h = 0; h < x.extent(0) * heads * group; ++h) {
     for (Index i = 0; i < n; ++i) sums[as_size(h / group * n + i)] += terms[as_size(h * n + i)];

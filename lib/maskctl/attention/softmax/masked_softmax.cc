@@ -1,27 +1,29 @@
-// Composes the mask, calls the core, and keeps void queries out of it.
+// Composes the mask, runs softmax attention under it, and keeps void queries out of it.
 #include "maskctl/attention/softmax/masked_softmax.h"
 
 #include <algorithm>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/attention/softmax/backends.h"
-#include "maskctl/attention/softmax/dims.h"
+#include "maskctl/attention/softmax/softmax_problem.h"
 
 namespace maskctl::attention {
 namespace {
 
-ComposedMask mask_of(SoftmaxInputs inputs, const MaskArguments& arguments,
-                     const SoftmaxOptions& options) {
-  inputs.mask = nullptr;
-  const Dims d = checked_dims(inputs, options);
-  return compose(arguments, {d.batch, d.q_heads, d.kv_heads, d.queries, d.keys});
-}
+/// A call under its composed mask, checked.
+struct MaskedProblem {
+  SoftmaxProblem softmax;
+  std::vector<Index> query_ends;  // see ComposedMask
+};
 
-SoftmaxInputs under(const ComposedMask& composed, const MaskArguments& arguments,
-                    SoftmaxInputs inputs) {
-  inputs.mask = &composed.mask;
+MaskedProblem masked(SoftmaxInputs inputs, const MaskArguments& arguments,
+                     const SoftmaxOptions& options, const Context& context) {
+  const WorkScope scope(context.limits());
+  inputs.mask = nullptr;
   inputs.block_map = arguments.block_map;
-  return inputs;
+  const Dims d = checked_dims(inputs, options);
+  ComposedMask composed = compose(arguments, {d.batch, d.q_heads, d.kv_heads, d.queries, d.keys});
+  return {softmax_problem(inputs, options, d, std::move(composed.mask)),
+          std::move(composed.query_ends)};
 }
 
 /// Zeroes the void queries of an array with the queries on `axis`.
@@ -45,37 +47,37 @@ void clear_void(const std::vector<Index>& query_ends, Index axis, Tensor& x) {
 
 SoftmaxResult masked_forward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                              const SoftmaxOptions& options) {
-  const ComposedMask composed = mask_of(inputs, arguments, options);
-  const SoftmaxInputs masked = under(composed, arguments, inputs);
-  SoftmaxResult result = softmax_forward(masked, options);
-  clear_void(composed.query_ends, 1, result.out);
+  const Context context{options.backend};
+  const MaskedProblem problem = masked(inputs, arguments, options, context);
+  SoftmaxResult result = softmax_forward(problem.softmax, context);
+  clear_void(problem.query_ends, 1, result.out);
   return result;
 }
 
 SoftmaxGradients masked_backward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                                  const SoftmaxResult& forward, const Tensor& d_out,
                                  const SoftmaxOptions& options, const Tensor* d_lse) {
-  const ComposedMask composed = mask_of(inputs, arguments, options);
-  const SoftmaxInputs masked = under(composed, arguments, inputs);
-  if (composed.query_ends.empty()) {
-    return softmax_backward(masked, forward, d_out, options, d_lse);
+  const Context context{options.backend};
+  const MaskedProblem problem = masked(inputs, arguments, options, context);
+  if (problem.query_ends.empty()) {
+    return softmax_backward(problem.softmax, forward, d_out, d_lse, context);
   }
   check_shape("d_out", d_out, forward.out.shape());
   Tensor live_out = d_out;
-  clear_void(composed.query_ends, 1, live_out);
-  if (!d_lse) return softmax_backward(masked, forward, live_out, options);
+  clear_void(problem.query_ends, 1, live_out);
+  if (!d_lse) return softmax_backward(problem.softmax, forward, live_out, nullptr, context);
   check_shape("d_lse", *d_lse, forward.lse.shape());
   Tensor live_lse = *d_lse;
-  clear_void(composed.query_ends, 2, live_lse);
-  return softmax_backward(masked, forward, live_out, options, &live_lse);
+  clear_void(problem.query_ends, 2, live_lse);
+  return softmax_backward(problem.softmax, forward, live_out, &live_lse, context);
 }
 
 Tensor masked_weights(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                       const SoftmaxOptions& options) {
-  const ComposedMask composed = mask_of(inputs, arguments, options);
-  const SoftmaxInputs masked = under(composed, arguments, inputs);
-  Tensor weights = softmax_weights(masked, options);
-  clear_void(composed.query_ends, 2, weights);
+  const Context context{options.backend};
+  const MaskedProblem problem = masked(inputs, arguments, options, context);
+  Tensor weights = softmax_weights(problem.softmax, context);
+  clear_void(problem.query_ends, 2, weights);
   return weights;
 }
 

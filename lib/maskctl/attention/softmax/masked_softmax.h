@@ -35,7 +35,7 @@ class MadeBias {
 SoftmaxResult masked_forward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                              const SoftmaxOptions& options);
 
-/// Its gradients; the cotangents of void queries are ignored.
+/// Its gradients; those of the outputs of void queries are ignored.
 SoftmaxGradients masked_backward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                                  const SoftmaxResult& forward, const Tensor& d_out,
                                  const SoftmaxOptions& options, const Tensor* d_lse = nullptr);

@@ -1,41 +1,65 @@
-// Checks a call and hands it to its backend.
+// The operations of softmax attention: they check a call, make room for its results and run its
+// kernels.
 #include "maskctl/attention/softmax/softmax.h"
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/attention/softmax/backends.h"
+#include "maskctl/attention/arrays/outputs.h"
+#include "maskctl/attention/backends.h"
+#include "maskctl/attention/softmax/softmax_problem.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
 
 namespace maskctl::attention {
 
-Mask open_mask(Index queries, Index keys) { return Mask(full_plane(queries, keys)); }
+SoftmaxResult softmax_forward(const SoftmaxProblem& problem, const Context& context) {
+  const Dims& d = problem.d;
+  SoftmaxResult result{
+      Tensor::unwritten(problem.query.dtype(), {d.batch, d.queries, d.q_heads, d.value_dim}),
+      Tensor::unwritten(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
+  run_kernel(context, "softmax_forward", &Kernels::softmax_forward, problem,
+             {result.out, result.lse});
+  return result;
+}
+
+Tensor softmax_weights(const SoftmaxProblem& problem, const Context& context) {
+  const Dims& d = problem.d;
+  Tensor weights = Tensor::unwritten(DType::kFloat32, {d.batch, d.q_heads, d.queries, d.keys});
+  run_kernel(context, "softmax_weights", &Kernels::softmax_weights, problem, weights);
+  return weights;
+}
+
+SoftmaxGradients softmax_backward(const SoftmaxProblem& problem, const SoftmaxResult& forward,
+                                  const Tensor& d_out, const Tensor* d_lse,
+                                  const Context& context) {
+  const Dims& d = problem.d;
+  if (!problem.options.normalize) {
+    throw Error(Errc::kUnsupported, "an output that is not normalised has no gradients here");
+  }
+  check_shape("d_out", d_out, std::vector<Index>{d.batch, d.queries, d.q_heads, d.value_dim});
+  check_shape("out", forward.out, d_out.shape());
+  if (d_lse) check_shape("d_lse", *d_lse, forward.lse.shape());
+  SoftmaxGradients gradients{unwritten_like(problem.query), unwritten_like(problem.key),
+                             unwritten_like(problem.value), unwritten_like(problem.bias),
+                             unwritten_like(problem.sinks)};
+  run_kernel(context, "softmax_backward", &Kernels::softmax_backward, problem,
+             {forward.out, forward.lse, d_out, view_of(d_lse)},
+             {gradients.query, gradients.key, gradients.value, view_of(gradients.bias),
+              view_of(gradients.sinks)});
+  return gradients;
+}
 
 SoftmaxResult softmax_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& options) {
-  const Dims dims = checked_dims(inputs, options);
-  return options.backend == Backend::kReference ? reference_forward(inputs, options, dims)
-                                                : cpu_forward(inputs, options, dims);
+  return softmax_forward(checked_softmax(inputs, options), Context{options.backend});
 }
 
 Tensor softmax_weights(const SoftmaxInputs& inputs, const SoftmaxOptions& options) {
-  const Dims dims = checked_dims(inputs, options);
-  return options.backend == Backend::kReference ? reference_weights(inputs, options, dims)
-                                                : cpu_weights(inputs, options, dims);
+  return softmax_weights(checked_softmax(inputs, options), Context{options.backend});
 }
 
 SoftmaxGradients softmax_backward(const SoftmaxInputs& inputs, const SoftmaxResult& forward,
                                   const Tensor& d_out, const SoftmaxOptions& options,
                                   const Tensor* d_lse) {
-  const Dims dims = checked_dims(inputs, options);
-  if (!options.normalize) {
-    throw Error(Errc::kUnsupported, "an output that is not normalised has no gradients here");
-  }
-  check_shape("d_out", d_out,
-              std::vector<Index>{dims.batch, dims.queries, dims.q_heads, dims.value_dim});
-  check_shape("out", forward.out, d_out.shape());
-  if (d_lse) check_shape("d_lse", *d_lse, forward.lse.shape());
-  return options.backend == Backend::kReference
-             ? reference_backward(inputs, d_out, options, d_lse, dims)
-             : cpu_backward(inputs, forward, d_out, options, d_lse, dims);
+  return softmax_backward(checked_softmax(inputs, options), forward, d_out, d_lse,
+                          Context{options.backend});
 }
 
 }  // namespace maskctl::attention

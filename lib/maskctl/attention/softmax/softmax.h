@@ -5,19 +5,16 @@
 #include <cstdint>
 #include <optional>
 
+#include "maskctl/attention/context.h"
 #include "maskctl/mask/block_map.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl::attention {
 
-/// Who computes. kReference: float64 in plain loops, the judge of all others. kCpu: f32 tiles,
-/// vectorised and on all threads, skipping what the mask closes.
-enum class Backend : std::uint8_t { kReference, kCpu };
-
 /// What a query row that sees no key gives (rows with a sink are never empty: they give 0).
 /// kZero: out 0, lse -inf, no gradients. kMean: the mean of V over all keys, lse -inf; its gradient
-/// goes to V (cotangent / Tk) only. kNan: out NaN.
+/// goes to V (d_out / Tk) only. kNan: out NaN.
 enum class EmptyRow : std::uint8_t { kZero, kMean, kNan };
 
 /// Where the bias is added: to the scaled logits before the soft cap, or after it.
@@ -65,6 +62,10 @@ struct SoftmaxResult {
 /// Throws Error(kShape, kInvalidArgument) before any work: ranks and extents that do not fit, Hq
 /// not divisible by Hkv, mixed dtypes, cap <= 0, dropout outside [0, 1).
 SoftmaxResult softmax_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& options = {});
+
+/// [B,Hq,Tq,Tk] f32: the weights that multiply V (dropout not applied), 1 / Tk in rows that are
+/// empty under kMean. The one output of size Tq x Tk.
+Tensor softmax_weights(const SoftmaxInputs& inputs, const SoftmaxOptions& options);
 
 struct SoftmaxGradients {
   Tensor query, key, value;           // as the inputs

@@ -1,14 +1,14 @@
 // Gradients of the linear family on the CPU: the state of every chunk is kept on the way forward,
 // and chunks are undone from the last to the first.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
-#include "maskctl/attention/arrays/round_to.h"
 #include "maskctl/attention/arrays/to_double.h"
+#include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/attention/cpu/linear/gate_gradients.h"
 #include "maskctl/attention/cpu/linear/state.h"
 #include "maskctl/attention/cpu/linear/tasks.h"
-#include "maskctl/attention/operations/linear/linear_backends.h"
 
 namespace maskctl::attention {
 namespace {
@@ -257,85 +257,92 @@ class Worker {
 };
 
 /// The gradients of a call, in f32.
-struct Sums {
-  Sums(const RecurrentAttentionInputs& in, const LinearDims& d)
-      : query(like(in.query, d)),
-        key(like(in.key, d)),
-        value(like(in.value, d)),
-        g(like(in.g, d)),
-        gk(like(in.gk, d)),
-        gv(like(in.gv, d)),
-        initial_state(Tensor::unwritten(DType::kFloat32, d.state_shape())),
-        g_gamma(as_size(static_cast<Index>(d.sequences.size()) * d.heads)) {}
-
-  static Tensor like(const Tensor* array, const LinearDims& d) {
-    return array ? d.of_tokens(array->shape()) : Tensor();
+class Sums {
+ public:
+  Sums(const LinearGradientOutputs& outputs, const LinearDims& d)
+      : query_(outputs.query),
+        key_(outputs.key),
+        value_(outputs.value),
+        g_gamma_output_(outputs.g_gamma),
+        g_gamma_(as_size(static_cast<Index>(d.sequences.size()) * d.heads)) {
+    if (outputs.g) g_.emplace(*outputs.g);
+    if (outputs.gk) gk_.emplace(*outputs.gk);
+    if (outputs.gv) gv_.emplace(*outputs.gv);
+    if (!outputs.initial_state) unused_ = Tensor::unwritten(DType::kFloat32, d.state_shape());
+    initial_state_.emplace(outputs.initial_state.value_or(unused_));
+    if (d.covers_tokens()) return;
+    for (const FloatOutput* rows : {&query_, &key_, &value_}) rows->fill(0);
+    for (const auto* rows : {&g_, &gk_, &gv_}) {
+      if (*rows) (*rows)->fill(0);
+    }
   }
 
   HeadGradients head(const LinearCpuCall& c, Index n, Index h) {
     const LinearDims& d = c.d;
-    const auto rows = [&](Tensor& array, Index heads, Index of, Index width) {
-      return c.rows(array.elements() ? array.as<float>().data() : nullptr, n, heads, of, width);
+    const auto gates = [&](const std::optional<FloatOutput>& array, Index width) {
+      return c.rows(array ? array->data() : nullptr, n, d.heads, h, width);
     };
-    HeadGradients gradients;
-    gradients.q = rows(query, d.heads, h, d.key_dim);
-    gradients.k = rows(key, d.kv_heads, d.kv_head(h), d.key_dim);
-    gradients.v = rows(value, d.kv_heads, d.kv_head(h), d.value_dim);
-    if (d.g_per_head) {
-      gradients.head_gates = rows(g, d.heads, h, 1);
-    } else {
-      gradients.key_gates[0] = rows(g, d.heads, h, d.key_dim);
-    }
-    gradients.key_gates[1] = rows(gk, d.heads, h, d.key_dim);
-    gradients.value_gates = rows(gv, d.heads, h, d.value_dim);
-    gradients.by_head = c.g_gamma || d.g_per_head;
-    gradients.any_gates = c.g || c.g_gamma || c.gk || c.gv;
-    gradients.initial_state =
-        initial_state.as<float>().data() + (n * d.heads + h) * d.key_dim * d.value_dim;
-    return gradients;
+    HeadGradients head;
+    head.q = c.rows(query_.data(), n, d.heads, h, d.key_dim);
+    head.k = c.rows(key_.data(), n, d.kv_heads, d.kv_head(h), d.key_dim);
+    head.v = c.rows(value_.data(), n, d.kv_heads, d.kv_head(h), d.value_dim);
+    (d.g_per_head ? head.head_gates : head.key_gates[0]) = gates(g_, d.g_per_head ? 1 : d.key_dim);
+    head.key_gates[1] = gates(gk_, d.key_dim);
+    head.value_gates = gates(gv_, d.value_dim);
+    head.by_head = c.g_gamma || d.g_per_head;
+    head.any_gates = c.g || c.g_gamma || c.gk || c.gv;
+    head.initial_state = initial_state_->data() + (n * d.heads + h) * d.key_dim * d.value_dim;
+    return head;
   }
 
-  Tensor query, key, value, g, gk, gv, initial_state;
-  std::vector<double> g_gamma;  // [N,H]
-};
+  /// Of g_gamma, by one head of one sequence.
+  double& g_gamma(Index sequence, Index heads, Index h) {
+    return g_gamma_[as_size(sequence * heads + h)];
+  }
 
-/// The gradient of g_gamma, summed over the sequences in order.
-Tensor gamma_gradient(const std::vector<double>& of_sequences, const Tensor& g_gamma) {
-  std::vector<double> sums(as_size(g_gamma.elements()));
-  for (std::size_t n = 0; n < of_sequences.size(); ++n) sums[n % sums.size()] += of_sequences[n];
-  return tensor_of(sums, g_gamma);
-}
+  void finish() {
+    for (const FloatOutput* rows : {&query_, &key_, &value_}) rows->finish();
+    for (const auto* rows : {&g_, &gk_, &gv_, &initial_state_}) {
+      if (*rows) (*rows)->finish();
+    }
+    if (g_gamma_output_) finish_gamma();
+  }
+
+ private:
+  /// Adds up the sequences in order.
+  void finish_gamma() {
+    std::vector<double> sums(as_size(g_gamma_output_->elements()));
+    for (std::size_t n = 0; n < g_gamma_.size(); ++n) sums[n % sums.size()] += g_gamma_[n];
+    store(sums, *g_gamma_output_);
+  }
+
+  FloatOutput query_, key_, value_;
+  std::optional<FloatOutput> g_, gk_, gv_, initial_state_;
+  Tensor unused_;  // the gradient of an initial state that there is not
+  std::optional<MutableTensorView> g_gamma_output_;
+  std::vector<double> g_gamma_;  // [N,H]
+};
 
 }  // namespace
 
-LinearAttentionGradients cpu_linear_backward(const RecurrentAttentionInputs& in,
-                                             const Tensor& d_out, const Tensor* d_final_state,
-                                             const LinearDims& d) {
-  const LinearCpuCall call(in, d);
-  const Floats out_gradient(&d_out), state_gradient(d_final_state);
-  Sums sums(in, d);
+void cpu::linear_backward(const LinearProblem& problem, const LinearBackwardInputs& inputs,
+                          const LinearGradientOutputs& gradients, const Context&) {
+  const LinearCpuCall call(problem);
+  const LinearDims& d = call.d;
+  const Floats d_out(inputs.d_out), d_final_state(inputs.d_final_state);
+  Sums sums(gradients, d);
   const Index group = d.heads / d.kv_heads;
   for_each_linear_task<Worker>(d, d.kv_heads, [&](Worker& worker, Index n, Index u) {
     for (Index h = u * group; h < (u + 1) * group; ++h) {
-      HeadGradients gradients = sums.head(call, n, h);
-      gradients.adds = h > u * group;
+      HeadGradients head = sums.head(call, n, h);
+      head.adds = h > u * group;
       worker.run(call.head(n, h), call.state(call.initial_state, n, h),
-                 call.rows(out_gradient.data(), n, d.heads, h, d.value_dim),
-                 call.state(state_gradient, n, h), gradients);
-      sums.g_gamma[as_size(n * d.heads + h)] = gradients.g_gamma;
+                 call.rows(d_out.data(), n, d.heads, h, d.value_dim),
+                 call.state(d_final_state, n, h), head);
+      sums.g_gamma(n, d.heads, h) = head.g_gamma;
     }
   });
-  LinearAttentionGradients gradients;
-  gradients.query = rounded(std::move(sums.query), in.query->dtype());
-  gradients.key = rounded(std::move(sums.key), in.key->dtype());
-  gradients.value = rounded(std::move(sums.value), in.value->dtype());
-  if (in.g) gradients.g = rounded(std::move(sums.g), in.g->dtype());
-  if (in.g_gamma) gradients.g_gamma = gamma_gradient(sums.g_gamma, *in.g_gamma);
-  if (in.gk) gradients.gk = rounded(std::move(sums.gk), in.gk->dtype());
-  if (in.gv) gradients.gv = rounded(std::move(sums.gv), in.gv->dtype());
-  if (in.initial_state)
-    gradients.initial_state = rounded(std::move(sums.initial_state), in.initial_state->dtype());
-  return gradients;
+  sums.finish();
 }
 
 }  // namespace maskctl::attention

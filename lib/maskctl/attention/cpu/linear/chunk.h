@@ -8,7 +8,7 @@
 
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/attention/cpu/linear/decayed_rows.h"
-#include "maskctl/attention/operations/linear/linear_dims.h"
+#include "maskctl/attention/operations/linear/linear_problem.h"
 
 namespace maskctl::attention {
 

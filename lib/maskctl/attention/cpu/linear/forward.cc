@@ -1,10 +1,9 @@
 // The linear family on the CPU: chunks of tokens as matrix products, the state between them.
 #include <algorithm>
 
-#include "maskctl/attention/arrays/round_to.h"
+#include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/attention/cpu/linear/state.h"
 #include "maskctl/attention/cpu/linear/tasks.h"
-#include "maskctl/attention/operations/linear/linear_backends.h"
 
 namespace maskctl::attention {
 namespace {
@@ -88,16 +87,19 @@ class Worker {
 
 }  // namespace
 
-LinearAttentionResult cpu_linear_forward(const RecurrentAttentionInputs& in, const LinearDims& d) {
-  const LinearCpuCall call(in, d);
-  Tensor out = d.of_tokens(d.out_shape());
-  Tensor final_state = Tensor::unwritten(DType::kFloat32, d.state_shape());
+void cpu::linear_forward(const LinearProblem& problem, const LinearOutputs& outputs,
+                         const Context&) {
+  const LinearCpuCall call(problem);
+  const LinearDims& d = call.d;
+  const FloatOutput out(outputs.out);
+  if (!d.covers_tokens()) out.fill(0);
+  float* const final_state = outputs.final_state.as<float>().data();
   for_each_linear_task<Worker>(d, d.heads, [&](Worker& worker, Index sequence, Index h) {
     worker.run(call.head(sequence, h), call.state(call.initial_state, sequence, h),
-               call.rows(out.as<float>().data(), sequence, d.heads, h, d.value_dim),
-               final_state.as<float>().data() + (sequence * d.heads + h) * d.key_dim * d.value_dim);
+               call.rows(out.data(), sequence, d.heads, h, d.value_dim),
+               final_state + (sequence * d.heads + h) * d.key_dim * d.value_dim);
   });
-  return {rounded(std::move(out), in.value->dtype()), std::move(final_state)};
+  out.finish();
 }
 
 }  // namespace maskctl::attention

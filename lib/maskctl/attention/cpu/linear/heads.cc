@@ -3,16 +3,16 @@
 
 namespace maskctl::attention {
 
-LinearCpuCall::LinearCpuCall(const RecurrentAttentionInputs& in, const LinearDims& dims)
-    : d(dims),
-      q(in.query),
-      k(in.key),
-      v(in.value),
-      g(in.g),
-      g_gamma(in.g_gamma),
-      gk(in.gk),
-      gv(in.gv),
-      initial_state(in.initial_state) {}
+LinearCpuCall::LinearCpuCall(const LinearProblem& p)
+    : d(p.d),
+      q(p.query),
+      k(p.key),
+      v(p.value),
+      g(p.g),
+      g_gamma(p.g_gamma),
+      gk(p.gk),
+      gv(p.gv),
+      initial_state(p.initial_state) {}
 
 LinearHead LinearCpuCall::head(Index sequence, Index h) const {
   const Index u = d.kv_head(h);

@@ -4,7 +4,7 @@
 
 #include "maskctl/attention/cpu/heads.h"
 #include "maskctl/attention/cpu/prefetch_queue.h"
-#include "maskctl/attention/operations/linear/linear_dims.h"
+#include "maskctl/attention/operations/linear/linear_problem.h"
 
 namespace maskctl::attention {
 
@@ -56,7 +56,7 @@ class LinearPrefetchQueue : public PrefetchQueue {
 
 /// Everything a task of forward or backward reads.
 struct LinearCpuCall {
-  LinearCpuCall(const RecurrentAttentionInputs& inputs, const LinearDims& dims);
+  explicit LinearCpuCall(const LinearProblem& problem);
 
   LinearHead head(Index sequence, Index h) const;
   /// Rows of head h of an array [B,T,heads,width], in the order of a sequence; none of an absent
@@ -71,7 +71,7 @@ struct LinearCpuCall {
   /// [K,V] of an array of states; null when absent.
   const float* state(const Floats& states, Index sequence, Index h) const;
 
-  LinearDims d;
+  const LinearDims& d;
   Floats q, k, v, g, g_gamma, gk, gv, initial_state;
 };
 

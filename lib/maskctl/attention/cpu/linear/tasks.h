@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "maskctl/attention/operations/linear/linear_dims.h"
+#include "maskctl/attention/operations/linear/linear_problem.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention {

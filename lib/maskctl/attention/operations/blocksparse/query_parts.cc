@@ -102,10 +102,10 @@ SoftmaxGradients backward_in_parts(const SoftmaxInputs& inputs, const SoftmaxRes
     const Part part(inputs, options, rows);
     const SoftmaxResult result{slice_of(forward.out, kTime, rows),
                                slice_of(forward.lse, kPlaneRow, rows)};
-    std::optional<Tensor> lse_slope;
-    if (d_lse) lse_slope = slice_of(*d_lse, kPlaneRow, rows);
+    std::optional<Tensor> part_d_lse;
+    if (d_lse) part_d_lse = slice_of(*d_lse, kPlaneRow, rows);
     const SoftmaxGradients g = softmax_backward(part.inputs, result, slice_of(d_out, kTime, rows),
-                                                part.options, lse_slope ? &*lse_slope : nullptr);
+                                                part.options, part_d_lse ? &*part_d_lse : nullptr);
     write_slice(g.query, kTime, rows.begin, d_query);
     add(g.key, d_key);
     add(g.value, d_value);

@@ -5,7 +5,8 @@
 #include <array>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/attention/operations/mla/projection.h"
+#include "maskctl/attention/backends.h"
+#include "maskctl/attention/operations/mla/matrix_problem.h"
 #include "maskctl/attention/softmax/masked_softmax.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
@@ -104,8 +105,7 @@ struct WideCall {
   /// [B,T,R] by [R,H,X] -> [B,T,H,X].
   Tensor rebuild(const Tensor& w) const {
     Tensor out(DType::kFloat32, {d.batch, d.keys, w.extent(1), w.extent(2)});
-    multiply_matrices(rows_of(latent, d.tokens()), rows_of(w, d.rank), false, softmax.backend,
-                      out.as<float>().data(), tiles());
+    multiply({rows_of(latent, d.tokens()), rows_of(w, d.rank), false, tiles()}, out);
     return out;
   }
   static MatrixView rows_of(const Tensor& x, Index rows) {
@@ -117,11 +117,11 @@ struct WideCall {
     return {m.data, m.columns, m.rows, m.stride, !m.transposed};
   }
   /// Latent rows that no query sees count as 0, so that NaN in them stays where it is: their
-  /// gradients, those of the keys and values rebuilt from them, are all 0.
+  /// gradients, those of keys and values rebuilt from them, are all 0.
   void drop_unseen(const Tensor& d_key, const Tensor& d_value) {
-    const auto is_zero = [](const Tensor& gradients, Index row, Index rows) {
-      const auto n = as_size(gradients.elements() / rows);
-      return std::ranges::all_of(gradients.as<float>().subspan(as_size(row) * n, n),
+    const auto is_zero = [](const Tensor& gradient, Index row, Index rows) {
+      const auto n = as_size(gradient.elements() / rows);
+      return std::ranges::all_of(gradient.as<float>().subspan(as_size(row) * n, n),
                                  [](float x) { return x == 0; });
     };
     for (Index t = 0; t < d.tokens(); ++t) {
@@ -132,13 +132,14 @@ struct WideCall {
   /// What the gradient of rebuild(w) gives to the latent (added) and to w.
   Tensor pull_back(const Tensor& gradient, const Tensor& w, bool accumulate,
                    Tensor& d_latent) const {
-    const MatrixView rows = rows_of(gradient, d.tokens());
-    multiply_matrices(rows, transposed(rows_of(w, d.rank)), accumulate, softmax.backend,
-                      d_latent.as<float>().data(), tiles());
+    const MatrixView d_rows = rows_of(gradient, d.tokens());
+    multiply({d_rows, transposed(rows_of(w, d.rank)), accumulate, tiles()}, d_latent);
     Tensor d_w(DType::kFloat32, w.shape());
-    multiply_matrices(transposed(rows_of(latent, d.tokens())), rows, false, softmax.backend,
-                      d_w.as<float>().data(), tiles());
+    multiply({transposed(rows_of(latent, d.tokens())), d_rows, false, tiles()}, d_w);
     return d_w;
+  }
+  void multiply(const MatrixProblem& problem, const MutableTensorView& out) const {
+    run_kernel(Context{softmax.backend}, "matrix_product", &Kernels::matrix_product, problem, out);
   }
 
   MlaDims d;

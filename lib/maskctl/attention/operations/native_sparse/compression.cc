@@ -10,7 +10,7 @@ namespace maskctl::attention {
 namespace {
 
 /// f(mean row, token row): places in [B,C,Hkv] and [B,T,Hkv] of each token of each whole block.
-void for_each_member(const BlockCall& c, const std::vector<Index>& first, Index blocks,
+void for_each_member(const BlockProblem& c, const std::vector<Index>& first, Index blocks,
                      const std::function<void(Index, Index)>& f) {
   for (std::size_t n = 0; n < c.sequences.size(); ++n) {
     const TokenSequence& s = c.sequences[n];
@@ -25,10 +25,10 @@ void for_each_member(const BlockCall& c, const std::vector<Index>& first, Index 
   }
 }
 
-Tensor means_of(const BlockCall& c, const std::vector<Index>& first, Index blocks,
-                const Tensor& array) {
+Tensor means_of(const BlockProblem& c, const std::vector<Index>& first, Index blocks,
+                const TensorView& array) {
   const Index n = array.extent(3);
-  const Floats rows(&array);
+  const Floats rows(array);
   std::vector<double> sums(as_size(c.d.batch * blocks * c.d.kv_heads * n));
   for_each_member(c, first, blocks, [&](Index mean, Index token) {
     for (Index x = 0; x < n; ++x) {
@@ -43,7 +43,7 @@ Tensor means_of(const BlockCall& c, const std::vector<Index>& first, Index block
 }
 
 /// One slab for each whole block: from its last token to the one before the last of the next.
-Mask whole_blocks_mask(const BlockCall& c, const std::vector<Index>& first, Index blocks) {
+Mask whole_blocks_mask(const BlockProblem& c, const std::vector<Index>& first, Index blocks) {
   std::vector<Slab> slabs;
   for (std::size_t n = 0; n < c.sequences.size(); ++n) {
     if (c.sequences[n].batch > 0) break;  // all as the first
@@ -59,20 +59,20 @@ Mask whole_blocks_mask(const BlockCall& c, const std::vector<Index>& first, Inde
 
 }  // namespace
 
-BlockMeans block_means(const BlockCall& c) {
+BlockMeans block_means(const BlockProblem& c) {
   BlockMeans means;
   Index blocks = 0;  // of one row of the batch
   for (const TokenSequence& s : c.sequences) {
     means.first.push_back(s.batch == 0 ? blocks : 0);
     if (s.batch == 0) blocks += s.tokens.size() / c.block_size;
   }
-  means.key = means_of(c, means.first, blocks, *c.key);
-  means.value = means_of(c, means.first, blocks, *c.value);
+  means.key = means_of(c, means.first, blocks, c.key);
+  means.value = means_of(c, means.first, blocks, c.value);
   means.mask = whole_blocks_mask(c, means.first, blocks);
   return means;
 }
 
-void add_mean_gradient(const BlockCall& c, const BlockMeans& blocks, const Tensor& means,
+void add_mean_gradient(const BlockProblem& c, const BlockMeans& blocks, const Tensor& means,
                        Tensor& sums) {
   const Index n = means.extent(3);
   const float share = 1 / static_cast<float>(c.block_size);

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "maskctl/attention/operations/native_sparse/block_call.h"
+#include "maskctl/attention/operations/native_sparse/block_problem.h"
 
 namespace maskctl::attention {
 
@@ -15,14 +15,11 @@ struct BlockMeans {
   Mask mask;                 // [1,1,T,C]: token t of a sequence sees its first (t + 1) / block_size
 };
 
-BlockMeans block_means(const BlockCall& call);
+BlockMeans block_means(const BlockProblem& problem);
 
 /// Adds each mean's gradient, divided by the block size, to all tokens of its block. `means` and
 /// `sums` are f32, [B,C,Hkv,n] and [B,T,Hkv,n].
-void add_mean_gradient(const BlockCall& call, const BlockMeans& blocks, const Tensor& means,
+void add_mean_gradient(const BlockProblem& problem, const BlockMeans& blocks, const Tensor& means,
                        Tensor& sums);
-
-/// [B,T,Hkv,call.count] int32: see native_sparse_attention.
-Tensor select_blocks(const BlockCall& call, const BlockMeans& means, Backend backend);
 
 }  // namespace maskctl::attention

@@ -6,10 +6,13 @@
 #include <utility>
 
 #include "maskctl/attention/arrays/checks.h"
+#include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/arrays/round_to.h"
+#include "maskctl/attention/backends.h"
 #include "maskctl/attention/cpu/heads.h"
-#include "maskctl/attention/operations/native_sparse/block_call.h"
+#include "maskctl/attention/operations/native_sparse/block_problem.h"
 #include "maskctl/attention/operations/native_sparse/compression.h"
+#include "maskctl/attention/softmax/softmax_problem.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
@@ -19,18 +22,39 @@ namespace {
 using Inputs = NativeSparseInputs;
 using Options = NativeSparseOptions;
 
-SoftmaxResult blocks_forward(const BlockCall& call, Backend backend) {
-  return backend == Backend::kReference ? blocks_reference_forward(call) : blocks_cpu_forward(call);
+SoftmaxResult blocks_forward(const BlockProblem& problem, const Context& context) {
+  const Dims& d = problem.d;
+  SoftmaxResult result{
+      Tensor::unwritten(problem.query.dtype(), {d.batch, d.queries, d.q_heads, d.value_dim}),
+      Tensor::unwritten(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
+  run_kernel(context, "blocks_forward", &Kernels::blocks_forward, problem,
+             {result.out, result.lse});
+  return result;
 }
 
-SoftmaxGradients blocks_backward(const BlockCall& call, const SoftmaxResult& forward,
-                                 const Tensor& d_out, Backend backend) {
-  check_shape("d_out", d_out,
-              std::vector<Index>{call.d.batch, call.d.queries, call.d.q_heads, call.d.value_dim});
+SoftmaxGradients blocks_backward(const BlockProblem& problem, const SoftmaxResult& forward,
+                                 const Tensor& d_out, const Context& context) {
+  const Dims& d = problem.d;
+  check_shape("d_out", d_out, std::vector<Index>{d.batch, d.queries, d.q_heads, d.value_dim});
   check_shape("out", forward.out, d_out.shape());
-  return backend == Backend::kReference ? blocks_reference_backward(call, d_out)
-                                        : blocks_cpu_backward(call, forward, d_out);
+  SoftmaxGradients gradients{unwritten_like(problem.query), unwritten_like(problem.key),
+                             unwritten_like(problem.value), std::nullopt, std::nullopt};
+  run_kernel(context, "blocks_backward", &Kernels::blocks_backward, problem,
+             {forward.out, forward.lse, d_out, std::nullopt},
+             {gradients.query, gradients.key, gradients.value, std::nullopt, std::nullopt});
+  return gradients;
 }
+
+Tensor select_blocks(const BlockProblem& blocks, const BlockMeans& means, const Context& context) {
+  Tensor selected = Tensor::unwritten(
+      DType::kInt32, {blocks.d.batch, blocks.d.queries, blocks.d.kv_heads, blocks.count});
+  run_kernel(context, "select_blocks", &Kernels::select_blocks,
+             SelectionProblem{&blocks, means.key, &means.first}, selected);
+  return selected;
+}
+
+/// Who computes a call, and what it may use.
+Context context_of(const Options& options) { return Context{options.backend}; }
 
 void check_gate(const char* what, const Tensor* gate, const Dims& d) {
   if (!gate) return;
@@ -58,14 +82,14 @@ Index selection_size(const Inputs& in, const Options& options) {
 class GatedCall {
  public:
   GatedCall(const Inputs& in, const Options& options) : in_(in), options_(options) {
-    const Dims d = checked_block_call(in, options).d;
+    const Dims d = checked_block_problem(in, options).d;
     check_gate("g_cmp", in.g_cmp, d);
     check_gate("g_slc", in.g_slc, d);
     if (in.g_cmp) {
       options_.block_counts = selection_size(in, options);
       in_.block_indices = nullptr, in_.block_counts = nullptr;
     } else {
-      checked_selected_call(in, options);
+      checked_selected_problem(in, options);
     }
     query_ = astype(*in.query, DType::kFloat32);
     key_ = astype(*in.key, DType::kFloat32);
@@ -75,21 +99,17 @@ class GatedCall {
   GatedCall(const GatedCall&) = delete;
   GatedCall& operator=(const GatedCall&) = delete;
 
-  BlockCall call() const { return checked_block_call(in_, options_); }
+  BlockProblem problem() const { return checked_block_problem(in_, options_); }
   /// With the blocks chosen, or those given.
-  BlockCall selected_call(const std::optional<Tensor>& chosen) const {
+  BlockProblem selected_problem(const std::optional<Tensor>& chosen) const {
     Inputs in = in_;
     if (chosen) in.block_indices = &*chosen;
-    return checked_selected_call(in, options_);
+    return checked_selected_problem(in, options_);
   }
-  SoftmaxInputs compressed_inputs(const BlockMeans& means) const {
-    return {&query_, &means.key, &means.value, &means.mask};
-  }
-  SoftmaxOptions compressed_options() const {
+  SoftmaxProblem compressed_problem(const BlockMeans& means) const {
     SoftmaxOptions options;
-    options.scale = call().scale;
-    options.backend = options_.backend;
-    return options;
+    options.scale = problem().scale;
+    return checked_softmax({&query_, &means.key, &means.value, &means.mask}, options);
   }
 
  private:
@@ -100,7 +120,7 @@ class GatedCall {
 
 /// rows[i] += gate[i] * from[i] (1 without a gate), rows of n elements.
 void add_gated(const Tensor* gate, const Tensor& from, Tensor& rows) {
-  const Floats gates(gate);
+  const Floats gates(view_of(gate));
   const Index n = from.extent(3);
   const auto x = from.as<float>();
   const auto out = rows.as<float>();
@@ -134,14 +154,14 @@ void add(const Tensor& from, Tensor& to) {
 
 /// Adds the gradients that pass through the means.
 void add_compressed_gradients(const GatedCall& gated_call, const SoftmaxResult& forward,
-                              const Tensor& d_out, SoftmaxGradients& sums) {
-  const BlockCall call = gated_call.call();
-  const BlockMeans means = block_means(call);
-  const SoftmaxGradients gradients = softmax_backward(gated_call.compressed_inputs(means), forward,
-                                                      d_out, gated_call.compressed_options());
+                              const Tensor& d_out, const Context& context, SoftmaxGradients& sums) {
+  const BlockProblem problem = gated_call.problem();
+  const BlockMeans means = block_means(problem);
+  const SoftmaxGradients gradients =
+      softmax_backward(gated_call.compressed_problem(means), forward, d_out, nullptr, context);
   add(gradients.query, sums.query);
-  add_mean_gradient(call, means, gradients.key, sums.key);
-  add_mean_gradient(call, means, gradients.value, sums.value);
+  add_mean_gradient(problem, means, gradients.key, sums.key);
+  add_mean_gradient(problem, means, gradients.value, sums.value);
 }
 
 }  // namespace
@@ -150,28 +170,29 @@ SoftmaxResult apply_native_sparse_attention(const Inputs& in, const Options& opt
   if (in.g_cmp || in.g_slc) {
     throw Error(Errc::kInvalidArgument, "gates; use native_sparse_attention");
   }
-  return blocks_forward(checked_selected_call(in, options), options.backend);
+  return blocks_forward(checked_selected_problem(in, options), context_of(options));
 }
 
 SoftmaxGradients apply_native_sparse_attention_backward(const Inputs& in,
                                                         const SoftmaxResult& forward,
                                                         const Tensor& d_out,
                                                         const Options& options) {
-  return blocks_backward(checked_selected_call(in, options), forward, d_out, options.backend);
+  return blocks_backward(checked_selected_problem(in, options), forward, d_out,
+                         context_of(options));
 }
 
 NativeSparseResult native_sparse_attention(const Inputs& in, const Options& options) {
+  const Context context = context_of(options);
   const GatedCall gated_call(in, options);
   NativeSparseResult result;
   if (in.g_cmp) {
-    const BlockCall call = gated_call.call();
-    const BlockMeans means = block_means(call);
-    result.compressed =
-        softmax_forward(gated_call.compressed_inputs(means), gated_call.compressed_options());
-    result.selected_block_indices = select_blocks(call, means, options.backend);
+    const BlockProblem problem = gated_call.problem();
+    const BlockMeans means = block_means(problem);
+    result.compressed = softmax_forward(gated_call.compressed_problem(means), context);
+    result.selected_block_indices = select_blocks(problem, means, context);
   }
   result.selected =
-      blocks_forward(gated_call.selected_call(result.selected_block_indices), options.backend);
+      blocks_forward(gated_call.selected_problem(result.selected_block_indices), context);
   result.out = gated(in.g_slc, result.selected.out);
   if (in.g_cmp) add_gated(in.g_cmp, result.compressed->out, result.out);
   result.out = rounded(std::move(result.out), in.query->dtype());
@@ -182,17 +203,18 @@ NativeSparseGradients native_sparse_attention_backward(const Inputs& in,
                                                        const NativeSparseResult& forward,
                                                        const Tensor& d_out,
                                                        const Options& options) {
+  const Context context = context_of(options);
   const GatedCall gated_call(in, options);
   check_shape("d_out", d_out, forward.out.shape());
-  const Tensor slopes = astype(d_out, DType::kFloat32);
+  const Tensor wide = astype(d_out, DType::kFloat32);
   SoftmaxGradients sums =
-      blocks_backward(gated_call.selected_call(forward.selected_block_indices), forward.selected,
-                      gated(in.g_slc, slopes), options.backend);
+      blocks_backward(gated_call.selected_problem(forward.selected_block_indices), forward.selected,
+                      gated(in.g_slc, wide), context);
   NativeSparseGradients gradients;
-  gradients.g_slc = gate_gradient(in.g_slc, forward.selected.out, slopes);
+  gradients.g_slc = gate_gradient(in.g_slc, forward.selected.out, wide);
   if (in.g_cmp) {
-    gradients.g_cmp = gate_gradient(in.g_cmp, forward.compressed->out, slopes);
-    add_compressed_gradients(gated_call, *forward.compressed, gated(in.g_cmp, slopes), sums);
+    gradients.g_cmp = gate_gradient(in.g_cmp, forward.compressed->out, wide);
+    add_compressed_gradients(gated_call, *forward.compressed, gated(in.g_cmp, wide), context, sums);
   }
   gradients.query = astype(sums.query, in.query->dtype());
   gradients.key = astype(sums.key, in.key->dtype());

@@ -47,24 +47,25 @@ Tensor page_attention(const PageAttentionInputs& in, const PageAttentionOptions&
   check_query(in.query);
   const Index rows = in.query->extent(0), dim = in.query->extent(in.query->rank() - 1);
   check_caches(in, dim);
-  PagedCall call;
-  call.queries = in.query;
-  call.q_heads = in.query->extent(in.query->rank() - 2);
-  call.cache = options.kv_layout == KvLayout::kHeadsFirst
-                   ? heads_first_cache(*in.key_cache, *in.value_cache)
-                   : tokens_first_cache(*in.key_cache, *in.value_cache);
-  call.scale = options.attn_scale.value_or(default_scale(dim));
-  call.soft_cap = options.attn_logits_soft_cap;
-  check_call(call);
+  PagedProblem problem;
+  problem.queries = *in.query;
+  problem.q_heads = in.query->extent(in.query->rank() - 2);
+  problem.cache = options.kv_layout == KvLayout::kHeadsFirst
+                      ? heads_first_cache(*in.key_cache, *in.value_cache)
+                      : tokens_first_cache(*in.key_cache, *in.value_cache);
+  problem.scale = options.attn_scale.value_or(default_scale(dim));
+  problem.soft_cap = options.attn_logits_soft_cap;
+  check_call(problem);
   const auto lengths = integers("context_lens", in.context_lens, {{rows}});
   auto tables = integers("block_tables", in.block_tables, {{rows, -1}});
   check_hints(options, lengths);
-  call.tiles = {keys_of_pages(options.pages_per_compute_block, call.cache), options.num_splits};
+  problem.tiles = {keys_of_pages(options.pages_per_compute_block, problem.cache),
+                   options.num_splits};
   std::vector<Range> owned;
   for (Index n = 0; n < rows; ++n) owned.push_back({n, n + (lengths[as_size(n)] != 0)});
-  add_sequences(call, {"context_lens", "block_tables"}, owned, lengths, std::move(tables),
+  add_sequences(problem, {"context_lens", "block_tables"}, owned, lengths, std::move(tables),
                 in.block_tables->extent(1));
-  return paged_attention(call, options.backend);
+  return paged_attention(problem, Context{options.backend});
 }
 
 }  // namespace maskctl::attention

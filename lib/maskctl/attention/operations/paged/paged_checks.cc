@@ -17,15 +17,16 @@ namespace {
 }
 [[noreturn]] void refuse_shape(const std::string& message) { throw Error(Errc::kShape, message); }
 
-void check_pages(const PagedCall& call, const PagedSequence& s, std::size_t n, const char* name) {
-  const Range read = call.read(s);
+void check_pages(const PagedProblem& problem, const PagedSequence& s, std::size_t n,
+                 const char* name) {
+  const Range read = problem.read(s);
   if (read.empty()) return;
-  const Index size = call.cache.page_size;
+  const Index size = problem.cache.page_size;
   for (Index p = read.begin / size; p <= (read.end - 1) / size; ++p) {
-    const Index page = call.tables[as_size(s.table + p)];
-    if (page >= 0 && page < call.cache.pages) continue;
+    const Index page = problem.tables[as_size(s.table + p)];
+    if (page >= 0 && page < problem.cache.pages) continue;
     refuse(fmt::format("{}: page {} of sequence {} is {}, outside the {} pages of the cache", name,
-                       p, n, page, call.cache.pages));
+                       p, n, page, problem.cache.pages));
   }
 }
 
@@ -50,13 +51,13 @@ Index one_integer(const char* what, const Tensor& array) {
   return integers(what, &array, array.shape())[0];
 }
 
-void check_call(const PagedCall& call) {
-  check_head_groups(call.q_heads, call.cache.heads);
-  check_soft_cap(call.soft_cap);
-  if (!call.sinks) return;
+void check_call(const PagedProblem& problem) {
+  check_head_groups(problem.q_heads, problem.cache.heads);
+  check_soft_cap(problem.soft_cap);
+  if (!problem.sinks) return;
   Dims dims;
-  dims.q_heads = call.q_heads, dims.kv_heads = call.cache.heads;
-  check_sinks(*call.sinks, dims);
+  dims.q_heads = problem.q_heads, dims.kv_heads = problem.cache.heads;
+  check_sinks(*problem.sinks, dims);
 }
 
 std::vector<Range> checked_rows(const char* what, const Tensor* starts, Index listed,
@@ -70,11 +71,11 @@ std::vector<Range> checked_rows(const char* what, const Tensor* starts, Index li
   return packed_sequences(used, rows, what);
 }
 
-void add_sequences(PagedCall& call, const SequenceArrays& names, std::span<const Range> rows,
+void add_sequences(PagedProblem& problem, const SequenceArrays& names, std::span<const Range> rows,
                    std::span<const std::int32_t> lengths, std::vector<std::int32_t> table,
                    Index width) {
-  call.tables = std::move(table);
-  const Index size = call.cache.page_size;
+  problem.tables = std::move(table);
+  const Index size = problem.cache.page_size;
   for (std::size_t n = 0; n < rows.size(); ++n) {
     const Index length = lengths[n];
     if (length < 0 || length > width * size) {
@@ -85,8 +86,8 @@ void add_sequences(PagedCall& call, const SequenceArrays& names, std::span<const
       refuse(fmt::format("{}[{}] is {}, below the {} rows of the sequence, which it includes",
                          names.lengths_name, n, length, rows[n].size()));
     }
-    call.sequences.push_back({rows[n], {0, length}, static_cast<Index>(n) * width});
-    check_pages(call, call.sequences.back(), n, names.table_name);
+    problem.sequences.push_back({rows[n], {0, length}, static_cast<Index>(n) * width});
+    check_pages(problem, problem.sequences.back(), n, names.table_name);
   }
 }
 

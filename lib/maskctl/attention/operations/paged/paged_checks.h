@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "maskctl/attention/operations/paged/paged_call.h"
+#include "maskctl/attention/operations/paged/paged_problem.h"
 
 namespace maskctl::attention {
 
@@ -15,7 +15,7 @@ std::vector<std::int32_t> integers(const char* name, const Tensor* array,
 Index one_integer(const char* name, const Tensor& array);
 
 /// [Hq, D] of the queries against the cache, cap above 0, shape and dtype of sinks.
-void check_call(const PagedCall& call);
+void check_call(const PagedProblem& problem);
 
 /// Rows of the first `sequences` of the `listed` sequences; their starts run from 0 on, never fall
 /// and end at `rows` or before.
@@ -28,7 +28,7 @@ struct SequenceArrays {
   const char* lengths_name;
   const char* table_name;
 };
-void add_sequences(PagedCall& call, const SequenceArrays& names, std::span<const Range> rows,
+void add_sequences(PagedProblem& problem, const SequenceArrays& names, std::span<const Range> rows,
                    std::span<const std::int32_t> lengths, std::vector<std::int32_t> table,
                    Index width);
 

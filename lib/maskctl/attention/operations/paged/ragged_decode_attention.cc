@@ -39,7 +39,7 @@ std::optional<Index> left_of(const std::optional<Window>& window) {
   return window->left;
 }
 
-void add_ranges(PagedCall& call, const RaggedDecodeAttentionInputs& in) {
+void add_ranges(PagedProblem& problem, const RaggedDecodeAttentionInputs& in) {
   const Index batch = in.query->extent(0), keys = in.key->extent(1);
   const auto starts = integers("sequence_start", in.sequence_start, {{batch}});
   const auto ends = integers("sequence_end", in.sequence_end, {{batch}});
@@ -49,7 +49,7 @@ void add_ranges(PagedCall& call, const RaggedDecodeAttentionInputs& in) {
       refuse(fmt::format("sequence {} is {} to {}, expected 0 <= start <= end <= {}", n,
                          range.begin, range.end, keys));
     }
-    call.sequences.push_back({{n, n + !range.empty()}, range, n});
+    problem.sequences.push_back({{n, n + !range.empty()}, range, n});
   }
 }
 
@@ -59,21 +59,21 @@ Tensor ragged_decode_attention(const RaggedDecodeAttentionInputs& in,
                                const RaggedDecodeAttentionOptions& options) {
   check_arrays(in);
   const Index rank = in.query->rank();
-  PagedCall call;
-  call.queries = in.query;
-  call.q_heads = in.query->extent(rank - 2);
+  PagedProblem problem;
+  problem.queries = *in.query;
+  problem.q_heads = in.query->extent(rank - 2);
   // Row b is page b, which holds all its keys.
-  call.cache = tokens_first_cache(*in.key, *in.value);
-  call.tables.resize(as_size(in.query->extent(0)));
-  std::iota(call.tables.begin(), call.tables.end(), 0);
-  call.scale = options.softmax_scale.value_or(default_scale(call.cache.dim));
-  call.soft_cap = options.logits_soft_cap;
-  call.left = left_of(options.sliding_window);
-  call.sinks = in.softmax_aux;
-  call.tiles.keys = options.kv_blocksize;
-  check_call(call);
-  add_ranges(call, in);
-  return paged_attention(call, options.backend);
+  problem.cache = tokens_first_cache(*in.key, *in.value);
+  problem.tables.resize(as_size(in.query->extent(0)));
+  std::iota(problem.tables.begin(), problem.tables.end(), 0);
+  problem.scale = options.softmax_scale.value_or(default_scale(problem.cache.dim));
+  problem.soft_cap = options.logits_soft_cap;
+  problem.left = left_of(options.sliding_window);
+  problem.sinks = view_of(in.softmax_aux);
+  problem.tiles.keys = options.kv_blocksize;
+  check_call(problem);
+  add_ranges(problem, in);
+  return paged_attention(problem, Context{options.backend});
 }
 
 }  // namespace maskctl::attention

@@ -34,26 +34,26 @@ Tensor ragged_page_attention(const RaggedPageAttentionInputs& in,
   expected[3] = dim;
   check_shape("kv_pages", *in.kv_pages, expected);
   check_dtypes({{"queries", in.queries}, {"kv_pages", in.kv_pages}});
-  PagedCall call;
-  call.queries = in.queries;
-  call.q_heads = in.queries->extent(1);
-  call.cache = interleaved_cache(*in.kv_pages);
-  call.scale = options.softmax_scale.value_or(default_scale(dim));
-  call.soft_cap = options.logits_soft_cap;
-  call.left = left_of_window(options.sliding_window);
-  call.sinks = in.softmax_aux;
-  call.tiles = {.keys = keys_of_pages(options.num_kv_pages_per_block, call.cache),
-                .queries = options.num_queries_per_block};
-  check_call(call);
+  PagedProblem problem;
+  problem.queries = *in.queries;
+  problem.q_heads = in.queries->extent(1);
+  problem.cache = interleaved_cache(*in.kv_pages);
+  problem.scale = options.softmax_scale.value_or(default_scale(dim));
+  problem.soft_cap = options.logits_soft_cap;
+  problem.left = left_of_window(options.sliding_window);
+  problem.sinks = view_of(in.softmax_aux);
+  problem.tiles = {.keys = keys_of_pages(options.num_kv_pages_per_block, problem.cache),
+                   .queries = options.num_queries_per_block};
+  check_call(problem);
   const auto lengths = integers("context_lens", in.context_lens, {{-1}});
   const Index listed = in.context_lens->extent(0);
   auto tables = integers("block_tables", in.block_tables, {{listed, -1}});
   const Index count = in.num_seqs ? one_integer("num_seqs", *in.num_seqs) : listed;
   const auto rows =
       checked_rows("query_start_loc", in.query_start_loc, listed, count, in.queries->extent(0));
-  add_sequences(call, {"context_lens", "block_tables"}, rows, lengths, std::move(tables),
+  add_sequences(problem, {"context_lens", "block_tables"}, rows, lengths, std::move(tables),
                 in.block_tables->extent(1));
-  return paged_attention(call, options.backend);
+  return paged_attention(problem, Context{options.backend});
 }
 
 }  // namespace maskctl::attention

@@ -78,12 +78,13 @@ Tensor quantised(const Tensor& queries, double q_scale) {
 }
 
 /// Puts the new rows of one array (K or V of all heads) at the ends of their sequences.
-void write_rows(const PagedCall& call, const Tensor& rows, Index first_head, Tensor& kv_cache) {
+void write_rows(const PagedProblem& problem, const Tensor& rows, Index first_head,
+                Tensor& kv_cache) {
   const Index bytes = size_bytes(rows.dtype()), heads = rows.extent(1), dim = rows.extent(2);
   const Index lanes = kv_cache.extent(4);
-  for (const PagedSequence& s : call.sequences) {
+  for (const PagedSequence& s : problem.sequences) {
     for (Index r = s.rows.begin; r < s.rows.end; ++r) {
-      const Index slot = call.element(s, s.keys.end - s.rows.end + r);
+      const Index slot = problem.element(s, s.keys.end - s.rows.end + r);
       for (Index u = 0; u < heads; ++u) {
         std::byte* const to =
             kv_cache.bytes().data() + (slot + (2 * u + first_head) * lanes) * bytes;
@@ -94,7 +95,7 @@ void write_rows(const PagedCall& call, const Tensor& rows, Index first_head, Ten
   }
 }
 
-void add_v3_sequences(PagedCall& call, const Inputs& in) {
+void add_v3_sequences(PagedProblem& problem, const Inputs& in) {
   const auto lengths = integers("kv_lens", in.kv_lens, {{-1}});
   const Index listed = in.kv_lens->extent(0);
   auto tables = integers("block_tables", in.block_tables, {{-1}});
@@ -105,7 +106,7 @@ void add_v3_sequences(PagedCall& call, const Inputs& in) {
   }
   const auto rows = checked_rows("query_start_loc", in.query_start_loc, listed,
                                  checked_count(in.distribution), in.queries->extent(0));
-  add_sequences(call, {"kv_lens", "block_tables"}, rows, lengths, std::move(tables),
+  add_sequences(problem, {"kv_lens", "block_tables"}, rows, lengths, std::move(tables),
                 listed == 0 ? 0 : entries / listed);
 }
 
@@ -139,25 +140,25 @@ double effective_scale(const Options& options) {
 
 Tensor ragged_page_attention_v3(const Inputs& in, Tensor& kv_cache, const Options& options) {
   check_arrays(in, kv_cache);
-  PagedCall call;
-  call.queries = in.queries;
-  call.q_heads = in.queries->extent(1);
-  call.cache = fused_cache(kv_cache, in.keys->extent(1), in.queries->extent(2));
-  call.scale = effective_scale(options);
-  call.value_scale = options.v_scale.value_or(1);
-  call.soft_cap = options.logits_soft_cap;
-  call.left = left_of_window(options.sliding_window);
-  const auto sinks = sinks_per_head("attention_sink", in.attention_sink, call.q_heads);
-  if (sinks) call.sinks = &*sinks;
-  call.tiles = {.keys = keys_of_pages(options.num_kv_pages_per_block, call.cache),
-                .queries = options.num_queries_per_block};
-  check_call(call);
-  add_v3_sequences(call, in);
-  write_rows(call, *in.keys, 0, kv_cache);
-  write_rows(call, *in.values, 1, kv_cache);
+  PagedProblem problem;
+  problem.queries = *in.queries;
+  problem.q_heads = in.queries->extent(1);
+  problem.cache = fused_cache(kv_cache, in.keys->extent(1), in.queries->extent(2));
+  problem.scale = effective_scale(options);
+  problem.value_scale = options.v_scale.value_or(1);
+  problem.soft_cap = options.logits_soft_cap;
+  problem.left = left_of_window(options.sliding_window);
+  const auto sinks = sinks_per_head("attention_sink", in.attention_sink, problem.q_heads);
+  if (sinks) problem.sinks = *sinks;
+  problem.tiles = {.keys = keys_of_pages(options.num_kv_pages_per_block, problem.cache),
+                   .queries = options.num_queries_per_block};
+  check_call(problem);
+  add_v3_sequences(problem, in);
+  write_rows(problem, *in.keys, 0, kv_cache);
+  write_rows(problem, *in.values, 1, kv_cache);
   std::optional<Tensor> queries;
-  if (options.q_scale) call.queries = &queries.emplace(quantised(*in.queries, *options.q_scale));
-  return paged_attention(call, options.backend);
+  if (options.q_scale) problem.queries = queries.emplace(quantised(*in.queries, *options.q_scale));
+  return paged_attention(problem, Context{options.backend});
 }
 
 Tensor ragged_page_attention_v3(const RaggedPageAttentionV3PagesInputs& in,
@@ -171,27 +172,27 @@ Tensor ragged_page_attention_v3(const RaggedPageAttentionV3PagesInputs& in,
   check_shape("key_pages", *in.key_pages, expected);
   check_shape("value_pages", *in.value_pages, expected);
   check_dtypes({{"query", in.query}, {"key_pages", in.key_pages}, {"value_pages", in.value_pages}});
-  PagedCall call;
-  call.queries = in.query;
-  call.q_heads = in.query->extent(1);
-  call.cache = tokens_first_cache(*in.key_pages, *in.value_pages);
-  call.scale = options.softmax_scale.value_or(default_scale(dim));
-  call.soft_cap = options.logits_soft_cap;
-  call.left = left_of_window(options.sliding_window);
-  const auto sinks = sinks_per_head("softmax_aux", in.softmax_aux, call.q_heads);
-  if (sinks) call.sinks = &*sinks;
-  call.tiles = {.keys = keys_of_pages(options.num_kv_pages_per_block, call.cache),
-                .queries = options.num_queries_per_block};
-  check_call(call);
+  PagedProblem problem;
+  problem.queries = *in.query;
+  problem.q_heads = in.query->extent(1);
+  problem.cache = tokens_first_cache(*in.key_pages, *in.value_pages);
+  problem.scale = options.softmax_scale.value_or(default_scale(dim));
+  problem.soft_cap = options.logits_soft_cap;
+  problem.left = left_of_window(options.sliding_window);
+  const auto sinks = sinks_per_head("softmax_aux", in.softmax_aux, problem.q_heads);
+  if (sinks) problem.sinks = *sinks;
+  problem.tiles = {.keys = keys_of_pages(options.num_kv_pages_per_block, problem.cache),
+                   .queries = options.num_queries_per_block};
+  check_call(problem);
   check_rank("cu_seqlens_q", in.cu_seqlens_q, 1);
   const Index count = std::max<Index>(in.cu_seqlens_q->extent(0) - 1, 0);
   const auto rows =
       checked_rows("cu_seqlens_q", in.cu_seqlens_q, count, count, in.query->extent(0));
   const std::vector<std::int32_t> lengths = lengths_of("cu_seqlens_k", in.cu_seqlens_k, count);
   auto tables = integers("page_indices", in.page_indices, {{count, -1}});
-  add_sequences(call, {"the length of cu_seqlens_k", "page_indices"}, rows, lengths,
+  add_sequences(problem, {"the length of cu_seqlens_k", "page_indices"}, rows, lengths,
                 std::move(tables), in.page_indices->extent(1));
-  return paged_attention(call, options.backend);
+  return paged_attention(problem, Context{options.backend});
 }
 
 }  // namespace maskctl::attention

@@ -91,12 +91,12 @@ SoftmaxGradients ring_attention_backward(const Tensor& query, const Tensor& key,
   std::vector<SoftmaxGradients> parts(as_size(o.ring_size));
   run_ring(o.ring_size, [&](Communicator& ring) {
     const SoftmaxResult result{part_of(forward.out, ring), part_of(forward.lse, ring, kLseTime)};
-    std::optional<Tensor> slope;
-    if (d_lse) slope = part_of(*d_lse, ring, kLseTime);
+    std::optional<Tensor> part_d_lse;
+    if (d_lse) part_d_lse = part_of(*d_lse, ring, kLseTime);
     SoftmaxGradients& part = parts[as_size(ring.rank())];
     part = ring_attention_shard_backward(ring, part_of(query, ring), part_of(key, ring),
                                          part_of(value, ring), result, part_of(d_out, ring), o,
-                                         slope ? &*slope : nullptr);
+                                         part_d_lse ? &*part_d_lse : nullptr);
     put_back(part.query, ring, whole.query);
     put_back(part.key, ring, whole.key);
     put_back(part.value, ring, whole.value);

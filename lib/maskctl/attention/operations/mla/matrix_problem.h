@@ -1,10 +1,7 @@
-// The products that rebuild keys and values from a latent, and their gradients.
+// A product of matrices, as kernels take it: latent attention rebuilds keys and values with it.
 #pragma once
 
-#include <cstdint>
-
-#include "maskctl/attention/softmax/softmax.h"
-#include "maskctl/tensor/tensor.h"
+#include "maskctl/base/index.h"
 
 namespace maskctl::attention {
 
@@ -14,6 +11,10 @@ struct MatrixView {
   Index rows = 0, columns = 0;
   Index stride = 0;         // between rows (columns when transposed)
   bool transposed = false;  // element (r, c) at data[c * stride + r]
+
+  float at(Index r, Index c) const {
+    return transposed ? data[c * stride + r] : data[r * stride + c];
+  }
 };
 
 /// How kCpu cuts a product; 0 is its own choice.
@@ -22,9 +23,11 @@ struct MatrixTiles {
   Index depth = 0;  // of a packed part of b
 };
 
-/// out[rows, columns] (contiguous) = or += a b. kReference: float64 plain loops; kCpu: packed f32
-/// tiles on all threads.
-void multiply_matrices(const MatrixView& a, const MatrixView& b, bool accumulate, Backend backend,
-                       float* out, const MatrixTiles& tiles = {});
+/// out [rows of a, columns of b] = or += a b.
+struct MatrixProblem {
+  MatrixView a, b;
+  bool accumulate = false;
+  MatrixTiles tiles;
+};
 
 }  // namespace maskctl::attention

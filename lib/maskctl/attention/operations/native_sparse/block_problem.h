@@ -1,4 +1,4 @@
-// Attention of tokens over listed blocks of keys, checked: sequences, lists and what they mean.
+// Attention of tokens over listed blocks of keys, checked, as kernels take it.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "maskctl/attention/operations/native_sparse/native_sparse.h"
 #include "maskctl/attention/softmax/dims.h"
+#include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl::attention {
 
@@ -54,9 +55,9 @@ struct TokenTask {
   Range tokens;
 };
 
-struct BlockCall {
+struct BlockProblem {
   Dims d;
-  const Tensor *query = nullptr, *key = nullptr, *value = nullptr;
+  TensorView query, key, value;
   double scale = 1;
   Index block_size = 0;
   Index count = 0;  // when there is no list of counts
@@ -71,16 +72,17 @@ struct BlockCall {
 };
 
 /// Everything but the lists. Throws what apply_native_sparse_attention documents.
-BlockCall checked_block_call(const NativeSparseInputs& inputs, const NativeSparseOptions& options);
+BlockProblem checked_block_problem(const NativeSparseInputs& inputs,
+                                   const NativeSparseOptions& options);
 /// And the lists.
-BlockCall checked_selected_call(const NativeSparseInputs& inputs,
-                                const NativeSparseOptions& options);
+BlockProblem checked_selected_problem(const NativeSparseInputs& inputs,
+                                      const NativeSparseOptions& options);
 
-SoftmaxResult blocks_reference_forward(const BlockCall& call);
-SoftmaxResult blocks_cpu_forward(const BlockCall& call);
-/// Gradients of query, key and value.
-SoftmaxGradients blocks_reference_backward(const BlockCall& call, const Tensor& d_out);
-SoftmaxGradients blocks_cpu_backward(const BlockCall& call, const SoftmaxResult& forward,
-                                     const Tensor& d_out);
+/// The choice of blocks by attention over their means; `blocks` has no lists.
+struct SelectionProblem {
+  const BlockProblem* blocks;
+  TensorView mean_keys;                    // [B,C,Hkv,D] f32: of the whole blocks of a row
+  const std::vector<Index>* first_blocks;  // where those of each sequence begin in C
+};
 
 }  // namespace maskctl::attention

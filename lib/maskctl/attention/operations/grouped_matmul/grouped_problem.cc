@@ -1,9 +1,11 @@
 // Checks of a grouped product, and its rows by group.
-#include "maskctl/attention/operations/grouped_matmul/row_groups.h"
+#include "maskctl/attention/operations/grouped_matmul/grouped_problem.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/base/error.h"
@@ -96,7 +98,7 @@ DType result_dtype(const GroupedMatmulInputs& in, const GroupedMatmulOptions& op
   return options.preferred_element_type.value_or(in.lhs->dtype());
 }
 
-RowGroups checked_row_groups(const GroupedMatmulInputs& in, const GroupedMatmulOptions& options) {
+GroupedProblem checked_grouped(const GroupedMatmulInputs& in, const GroupedMatmulOptions& options) {
   check_operands(in);
   RowGroups groups;
   groups.rows = in.lhs->extent(0), groups.inner = in.lhs->extent(1);
@@ -128,7 +130,30 @@ RowGroups checked_row_groups(const GroupedMatmulInputs& in, const GroupedMatmulO
   } else {
     place_by_id(in, first, groups);
   }
-  return groups;
+  return {std::move(groups),
+          *in.lhs,
+          *in.rhs,
+          view_of(in.existing_out),
+          options.transpose_rhs,
+          options.existing_out_mode,
+          options.block_m,
+          options.block_n,
+          options.block_k};
+}
+
+void start_product(const RowGroups& groups, const std::optional<TensorView>& existing_out,
+                   ExistingOutMode mode, const MutableTensorView& out) {
+  const std::span<std::byte> bytes(out.data(), as_size(out.elements() * size_bytes(out.dtype())));
+  if (!existing_out) {
+    std::ranges::fill(bytes, std::byte{0});
+    return;
+  }
+  convert(*existing_out, out);
+  if (mode != ExistingOutMode::kKeepUnprocessed) return;
+  const std::size_t row_bytes = as_size(groups.columns * size_bytes(out.dtype()));
+  for_each_row(groups, [&](Index, Index row) {
+    std::ranges::fill(bytes.subspan(as_size(row) * row_bytes, row_bytes), std::byte{0});
+  });
 }
 
 }  // namespace maskctl::attention

@@ -1,10 +1,9 @@
-// Matrix products over the packed kernel of attention.
-#include "maskctl/attention/operations/mla/projection.h"
-
+// Products of matrices on the CPU, by packed tiles.
 #include <algorithm>
 #include <vector>
 
 #include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention {
@@ -18,22 +17,6 @@ MatrixTiles chosen(const MatrixTiles& wanted, Index rows, Index depth) {
 }
 
 using Buffer = std::vector<float>;
-
-float at(const MatrixView& m, Index r, Index c) {
-  return m.transposed ? m.data[c * m.stride + r] : m.data[r * m.stride + c];
-}
-
-void multiply_plain(const MatrixView& a, const MatrixView& b, bool accumulate, float* out) {
-  for (Index r = 0; r < a.rows; ++r) {
-    for (Index c = 0; c < b.columns; ++c, ++out) {
-      double sum = accumulate ? static_cast<double>(*out) : 0;
-      for (Index k = 0; k < a.columns; ++k) {
-        sum += static_cast<double>(at(a, r, k)) * static_cast<double>(at(b, k, c));
-      }
-      *out = static_cast<float>(sum);
-    }
-  }
-}
 
 /// Rows `depth` of b, as `multiply` takes them.
 Buffer packed(const MatrixView& b, Range depth) {
@@ -51,13 +34,17 @@ void copy_rows(const MatrixView& a, Range rows, Range depth, Index stride, Buffe
   std::ranges::fill(out, 0.0f);
   for (Index r = 0; r < rows.size(); ++r) {
     for (Index k = 0; k < depth.size(); ++k) {
-      out[as_size(r * stride + k)] = at(a, rows.begin + r, depth.begin + k);
+      out[as_size(r * stride + k)] = a.at(rows.begin + r, depth.begin + k);
     }
   }
 }
 
-void multiply_packed(const MatrixView& a, const MatrixView& b, bool accumulate,
-                     const MatrixTiles& tiles, float* out) {
+}  // namespace
+
+void cpu::matrix_product(const MatrixProblem& p, const MutableTensorView& output, const Context&) {
+  const auto& [a, b, accumulate, wanted] = p;
+  const MatrixTiles tiles = chosen(wanted, a.rows, b.rows);
+  float* const out = output.as<float>().data();
   const Index width = round_up(b.columns, kColumnGroup);
   std::vector<Buffer> parts;
   for (Index k = 0; k < b.rows; k += tiles.depth) {
@@ -66,11 +53,11 @@ void multiply_packed(const MatrixView& a, const MatrixView& b, bool accumulate,
   parallel_for(ceil_div(a.rows, tiles.rows), [&](Index task) {
     const Range rows{task * tiles.rows, std::min((task + 1) * tiles.rows, a.rows)};
     Buffer left(as_size(tiles.rows * tiles.depth)), sums(as_size(tiles.rows * width));
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      const Index first = static_cast<Index>(p) * tiles.depth;
+    for (std::size_t n = 0; n < parts.size(); ++n) {
+      const Index first = static_cast<Index>(n) * tiles.depth;
       const Range depth{first, std::min(first + tiles.depth, b.rows)};
       copy_rows(a, rows, depth, tiles.depth, left);
-      multiply(left.data(), tiles.depth, tiles.rows, depth.size(), parts[p].data(), width,
+      multiply(left.data(), tiles.depth, tiles.rows, depth.size(), parts[n].data(), width,
                sums.data(), width, true);
     }
     for (Index r = 0; r < rows.size(); ++r) {
@@ -80,17 +67,6 @@ void multiply_packed(const MatrixView& a, const MatrixView& b, bool accumulate,
       }
     }
   });
-}
-
-}  // namespace
-
-void multiply_matrices(const MatrixView& a, const MatrixView& b, bool accumulate, Backend backend,
-                       float* out, const MatrixTiles& tiles) {
-  if (backend == Backend::kReference) {
-    multiply_plain(a, b, accumulate, out);
-  } else {
-    multiply_packed(a, b, accumulate, chosen(tiles, a.rows, b.rows), out);
-  }
 }
 
 }  // namespace maskctl::attention

@@ -1,11 +1,10 @@
-// Where rows, pages and positions are, and the way to the backends.
-#include "maskctl/attention/operations/paged/paged_call.h"
+// Where rows, pages and positions are.
+#include "maskctl/attention/operations/paged/paged_problem.h"
 
 #include <cmath>
-#include <utility>
 
-#include "maskctl/attention/arrays/round_to.h"
-#include "maskctl/attention/operations/paged/paged_backends.h"
+#include "maskctl/attention/arrays/outputs.h"
+#include "maskctl/attention/backends.h"
 
 namespace maskctl::attention {
 
@@ -37,23 +36,24 @@ PagedCache tokens_first_cache(const Tensor& keys, const Tensor& values) {
           dim};
 }
 
-Range PagedCall::visible(const PagedSequence& s, Index row) const {
+Range PagedProblem::visible(const PagedSequence& s, Index row) const {
   const Index position = s.keys.end - s.rows.end + row;
   const Index first = left ? position - *left : s.keys.begin;
   return {std::max(first, s.keys.begin), position + 1};
 }
 
-Range PagedCall::read(const PagedSequence& s) const {
+Range PagedProblem::read(const PagedSequence& s) const {
   if (s.rows.empty() || s.keys.empty()) return {};
   return {visible(s, s.rows.begin).begin, s.keys.end};
 }
 
-Index PagedCall::element(const PagedSequence& s, Index position) const {
+Index PagedProblem::element(const PagedSequence& s, Index position) const {
   const Index page = tables[as_size(s.table + position / cache.page_size)];
   return page * cache.page_stride + position % cache.page_size * cache.slot_stride;
 }
 
-void PagedCall::elements(const PagedSequence& s, Range positions, std::vector<Index>& out) const {
+void PagedProblem::elements(const PagedSequence& s, Range positions,
+                            std::vector<Index>& out) const {
   out.resize(as_size(positions.size()));
   Index page = positions.begin / cache.page_size, slot = positions.begin % cache.page_size;
   for (Index& element : out) {
@@ -66,10 +66,9 @@ double default_scale(Index dim) {
   return 1 / std::sqrt(static_cast<double>(std::max<Index>(dim, 1)));
 }
 
-Tensor paged_attention(const PagedCall& call, Backend backend) {
-  Tensor out = backend == Backend::kReference ? paged_reference(call) : paged_cpu(call);
-  out = rounded(std::move(out), call.queries->dtype());
-  out.reshape(call.queries->shape());
+Tensor paged_attention(const PagedProblem& problem, const Context& context) {
+  Tensor out = unwritten_like(problem.queries);
+  run_kernel(context, "paged", &Kernels::paged, problem, out);
   return out;
 }
 

@@ -1,4 +1,4 @@
-#include "maskctl/attention/operations/native_sparse/block_call.h"
+#include "maskctl/attention/operations/native_sparse/block_problem.h"
 
 #include <fmt/format.h>
 
@@ -67,7 +67,7 @@ const std::int32_t* TokenLists::at(std::size_t n, Index t, Index u) const {
   return values_.data() + ((first_rows_[n] + t / tokens_per_row_) * heads_ + u) * width_;
 }
 
-std::vector<KeyBlock> BlockCall::blocks(std::size_t n, Index t, Index u) const {
+std::vector<KeyBlock> BlockProblem::blocks(std::size_t n, Index t, Index u) const {
   const std::int32_t* const listed = indices.at(n, t, u);
   const Index wanted = counts.empty() ? count : Index{*counts.at(n, t, u)};
   std::vector<Index> found;
@@ -88,7 +88,7 @@ std::vector<KeyBlock> BlockCall::blocks(std::size_t n, Index t, Index u) const {
   return merged;
 }
 
-std::vector<TokenTask> BlockCall::tasks() const {
+std::vector<TokenTask> BlockProblem::tasks() const {
   std::vector<TokenTask> pieces;
   for (std::size_t n = 0; n < sequences.size(); ++n) {
     const Index tokens = sequences[n].tokens.size();
@@ -101,39 +101,41 @@ std::vector<TokenTask> BlockCall::tasks() const {
   return pieces;
 }
 
-BlockCall checked_block_call(const NativeSparseInputs& in, const NativeSparseOptions& options) {
+BlockProblem checked_block_problem(const NativeSparseInputs& in,
+                                   const NativeSparseOptions& options) {
   SoftmaxOptions softmax;
   softmax.scale = options.softmax_scale;
-  BlockCall call;
-  call.d = checked_dims({in.query, in.key, in.value}, softmax);
-  if (call.d.keys != call.d.queries) {
+  BlockProblem problem;
+  problem.d = checked_dims({in.query, in.key, in.value}, softmax);
+  if (problem.d.keys != problem.d.queries) {
     throw Error(Errc::kShape, fmt::format("{} queries and {} keys, expected as many",
-                                          call.d.queries, call.d.keys));
+                                          problem.d.queries, problem.d.keys));
   }
   check_positive("block_size", options.block_size);
   check_positive("block_counts", options.block_counts);
-  call.query = in.query, call.key = in.key, call.value = in.value;
-  call.scale = effective_scale(softmax, call.d);
-  call.block_size = options.block_size;
-  call.count = options.block_counts;
-  call.duplicates = options.duplicate_blocks;
-  call.sequences = sequences_of(in.cu_seqlens, call.d);
-  return call;
+  problem.query = *in.query, problem.key = *in.key, problem.value = *in.value;
+  problem.scale = effective_scale(softmax, problem.d);
+  problem.block_size = options.block_size;
+  problem.count = options.block_counts;
+  problem.duplicates = options.duplicate_blocks;
+  problem.sequences = sequences_of(in.cu_seqlens, problem.d);
+  return problem;
 }
 
-BlockCall checked_selected_call(const NativeSparseInputs& in, const NativeSparseOptions& options) {
-  BlockCall call = checked_block_call(in, options);
+BlockProblem checked_selected_problem(const NativeSparseInputs& in,
+                                      const NativeSparseOptions& options) {
+  BlockProblem problem = checked_block_problem(in, options);
   if (!in.block_indices) {
     refuse("neither block_indices nor g_cmp; one of them says which blocks a token sees");
   }
-  call.indices =
-      TokenLists("block_indices", *in.block_indices, 4, call.d, call.sequences, call.block_size);
-  if (!in.block_counts) return call;
-  call.counts =
-      TokenLists("block_counts", *in.block_counts, 3, call.d, call.sequences, call.block_size);
-  const auto negative = call.counts.least();
+  problem.indices = TokenLists("block_indices", *in.block_indices, 4, problem.d, problem.sequences,
+                               problem.block_size);
+  if (!in.block_counts) return problem;
+  problem.counts = TokenLists("block_counts", *in.block_counts, 3, problem.d, problem.sequences,
+                              problem.block_size);
+  const auto negative = problem.counts.least();
   if (negative < 0) refuse(fmt::format("block_counts holds {}, expected 0 or more", negative));
-  return call;
+  return problem;
 }
 
 }  // namespace maskctl::attention

@@ -7,8 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "maskctl/attention/context.h"
 #include "maskctl/attention/softmax/dims.h"
-#include "maskctl/tensor/tensor.h"
+#include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl::attention {
 
@@ -33,7 +34,7 @@ PagedCache tokens_first_cache(const Tensor& keys, const Tensor& values);
 struct PagedSequence {
   Range rows;
   Range keys;
-  Index table = 0;  // where its page numbers begin in PagedCall::tables
+  Index table = 0;  // where its page numbers begin in PagedProblem::tables
 };
 
 /// How kCpu cuts a call, whatever it is rounded to; 0 is its own choice.
@@ -49,9 +50,9 @@ inline Index keys_of_pages(Index pages, const PagedCache& cache) {
   return std::clamp<Index>(pages, 0, kMost) * cache.page_size;
 }
 
-/// One call, checked.
-struct PagedCall {
-  const Tensor* queries = nullptr;  // [.., Hq, D]: rows of Hq * D elements
+/// One call, checked, as kernels take it.
+struct PagedProblem {
+  TensorView queries;  // [.., Hq, D]: rows of Hq * D elements
   Index q_heads = 0;
   PagedCache cache;
   std::vector<PagedSequence> sequences;
@@ -59,10 +60,10 @@ struct PagedCall {
   std::optional<Index> left;  // a row at position p sees nothing before p - left
   double scale = 1, value_scale = 1;
   std::optional<double> soft_cap;
-  const Tensor* sinks = nullptr;  // [n], [Hkv,n] or [Hq,n]
+  std::optional<TensorView> sinks;  // [n], [Hkv,n] or [Hq,n]
   PagedTiles tiles;
 
-  Index rows() const { return queries->elements() / std::max<Index>(q_heads * cache.dim, 1); }
+  Index rows() const { return queries.elements() / std::max<Index>(q_heads * cache.dim, 1); }
   Index group() const { return q_heads / cache.heads; }
   /// The positions that a row (of all queries) sees.
   Range visible(const PagedSequence& sequence, Index row) const;
@@ -87,6 +88,6 @@ double default_scale(Index dim);
 
 /// Softmax over the visible keys, times the values and value_scale, in the shape and dtype of the
 /// queries. Rows of no sequence and rows that see nothing are 0.
-Tensor paged_attention(const PagedCall& call, Backend backend);
+Tensor paged_attention(const PagedProblem& problem, const Context& context);
 
 }  // namespace maskctl::attention

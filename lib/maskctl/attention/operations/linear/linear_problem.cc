@@ -1,5 +1,5 @@
 // Checks of shapes and options, before any work.
-#include "maskctl/attention/operations/linear/linear_dims.h"
+#include "maskctl/attention/operations/linear/linear_problem.h"
 
 #include <fmt/format.h>
 
@@ -37,8 +37,8 @@ std::vector<LinearSequence> sequences(const Tensor* cu_seqlens, Index batch, Ind
 
 }  // namespace
 
-LinearDims checked_linear_dims(const RecurrentAttentionInputs& in,
-                               const RecurrentAttentionOptions& options) {
+LinearProblem checked_linear(const RecurrentAttentionInputs& in,
+                             const RecurrentAttentionOptions& options) {
   check_rank("query", in.query, 4);
   check_rank("key", in.key, 4);
   check_rank("value", in.value, 4);
@@ -65,7 +65,15 @@ LinearDims checked_linear_dims(const RecurrentAttentionInputs& in,
   d.reverse = options.reverse;
   d.chunk_size = options.chunk_size;
   d.scale = options.softmax_scale.value_or(1 / std::sqrt(static_cast<double>(d.key_dim)));
-  return d;
+  return {d,
+          *in.query,
+          *in.key,
+          *in.value,
+          view_of(in.g),
+          view_of(in.g_gamma),
+          view_of(in.gk),
+          view_of(in.gv),
+          view_of(in.initial_state)};
 }
 
 }  // namespace maskctl::attention

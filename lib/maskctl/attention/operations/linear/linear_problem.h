@@ -1,10 +1,12 @@
-// Extents and sequences of one call of linear attention, checked.
+// One call of linear attention, checked, as kernels take it.
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "maskctl/attention/operations/linear/recurrent.h"
+#include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl::attention {
 
@@ -35,13 +37,11 @@ struct LinearDims {
     for (const LinearSequence& s : sequences) most = std::max(most, s.tokens.size());
     return most;
   }
-  /// An f32 array with rows for all tokens, for who writes those of every sequence: the others are
-  /// 0.
-  Tensor of_tokens(const std::vector<Index>& shape) const {
+  /// Whether every token is of some sequence.
+  bool covers_tokens() const {
     Index inside = 0;
     for (const LinearSequence& s : sequences) inside += s.tokens.size();
-    return inside == batch * tokens ? Tensor::unwritten(DType::kFloat32, shape)
-                                    : Tensor(DType::kFloat32, shape);
+    return inside == batch * tokens;
   }
   std::vector<Index> out_shape() const { return {batch, tokens, heads, value_dim}; }
   std::vector<Index> state_shape() const {
@@ -49,8 +49,31 @@ struct LinearDims {
   }
 };
 
+struct LinearProblem {
+  LinearDims d;
+  TensorView query, key, value;
+  std::optional<TensorView> g, g_gamma, gk, gv, initial_state;
+};
+
+struct LinearOutputs {
+  MutableTensorView out;          // [B,T,H,V] in the dtype of value
+  MutableTensorView final_state;  // [B or N,H,K,V] f32
+};
+
+/// What the backward pass reads beside the problem, of any float dtype.
+struct LinearBackwardInputs {
+  TensorView d_out;
+  std::optional<TensorView> d_final_state;
+};
+
+/// In the shapes and dtypes of the inputs; where the problem has them.
+struct LinearGradientOutputs {
+  MutableTensorView query, key, value;
+  std::optional<MutableTensorView> g, g_gamma, gk, gv, initial_state;
+};
+
 /// Throws what recurrent_attention documents. inputs.state is resolved already.
-LinearDims checked_linear_dims(const RecurrentAttentionInputs& inputs,
-                               const RecurrentAttentionOptions& options);
+LinearProblem checked_linear(const RecurrentAttentionInputs& inputs,
+                             const RecurrentAttentionOptions& options);
 
 }  // namespace maskctl::attention

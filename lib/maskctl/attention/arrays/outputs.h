@@ -1,0 +1,23 @@
+// Room for the results of kernels.
+#pragma once
+
+#include <optional>
+
+#include "maskctl/tensor/tensor_view.h"
+
+namespace maskctl::attention {
+
+/// An array of that shape and dtype, not written yet.
+inline Tensor unwritten_like(const TensorView& array) {
+  return Tensor::unwritten(array.dtype(), {array.shape().begin(), array.shape().end()});
+}
+inline std::optional<Tensor> unwritten_like(const std::optional<TensorView>& array) {
+  return array ? std::optional(unwritten_like(*array)) : std::nullopt;
+}
+
+/// Nothing for an array that is left out.
+inline std::optional<MutableTensorView> view_of(std::optional<Tensor>& array) {
+  return array ? std::optional<MutableTensorView>(*array) : std::nullopt;
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,43 @@
+// Who computes a call, and what it may use.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "maskctl/base/buffer_pool.h"
+#include "maskctl/base/work_scope.h"
+
+namespace maskctl::attention {
+
+/// kReference: float64 in plain loops, the judge of all others. kCpu: f32 tiles, vectorised and on
+/// all threads, skipping what the mask closes.
+enum class Backend : std::uint8_t { kReference, kCpu };
+
+/// "reference", "cpu". Throws Error(kUnsupported) for a backend that this build was made without.
+std::string_view name(Backend backend);
+/// Nothing for an unknown name.
+std::optional<Backend> backend_from_name(std::string_view name);
+
+/// Belongs to the caller, who may share it between calls and threads. By default a call runs on the
+/// CPU with the threads and the memory pool of the process, and is never stopped.
+struct Context {
+  Backend backend = Backend::kCpu;
+  int threads = 0;                           // 0: as maskctl::threads() says
+  std::shared_ptr<BufferPool> scratch = {};  // null: the pool of the process
+  /// A call that is asked to stop throws Error(kCancelled) soon after and gives no result. Arrays
+  /// that it updates in place (the cache of ragged_page_attention_v3) may be updated already.
+  std::stop_token stop = {};
+  /// With it, a kernel that the backend cannot run is run by the next backend of backends() that
+  /// can, and the line says so: "softmax_backward: cpu instead of cuda: no CUDA device was found".
+  /// Without it such a call throws Error(kUnsupported). Ranks of a ring call it from their threads.
+  std::function<void(const std::string& line)> fallback = {};
+
+  WorkLimits limits() const { return {threads, scratch.get(), stop}; }
+};
+
+}  // namespace maskctl::attention

@@ -1,0 +1,44 @@
+// Means over tokens on the CPU.
+#include <algorithm>
+#include <vector>
+
+#include "maskctl/attention/cpu/heads.h"
+#include "maskctl/attention/cpu/kernels.h"
+#include "maskctl/base/threads.h"
+
+namespace maskctl::attention {
+namespace {
+
+/// Columns of one task: the sums stay in the L1 cache.
+constexpr Index kColumns = 512;
+
+/// f(segment, columns) on all threads.
+template <class F>
+void for_each_part(const PoolingProblem& p, F&& f) {
+  const Index parts = ceil_div(p.width, kColumns);
+  parallel_for(static_cast<Index>(p.segments.size()) * parts, [&](Index n) {
+    const Index first = n % parts * kColumns;
+    f(as_size(n / parts), Range{first, std::min(first + kColumns, p.width)});
+  });
+}
+
+}  // namespace
+
+void cpu::mean_pooling(const PoolingProblem& p, const MutableTensorView& output, const Context&) {
+  const Floats values(p.x);
+  const FloatOutput means(output);
+  for_each_part(p, [&](std::size_t n, Range columns) {
+    std::vector<double> sums(as_size(columns.size()));
+    for (Index t = p.segments[n].begin; t < p.segments[n].end; ++t) {
+      if (!p.counts(t)) continue;
+      const float* const row = values.data() + t * p.width + columns.begin;
+      for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += static_cast<double>(row[c]);
+    }
+    const double weight = p.weight(p.segments[n]);
+    float* const out = means.data() + static_cast<Index>(n) * p.width + columns.begin;
+    for (std::size_t c = 0; c < sums.size(); ++c) out[c] = static_cast<float>(sums[c] * weight);
+  });
+  means.finish();
+}
+
+}  // namespace maskctl::attention

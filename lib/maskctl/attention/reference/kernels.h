@@ -1,0 +1,28 @@
+// Every kernel in float64 and plain loops: the judge of the other backends.
+#pragma once
+
+#include "maskctl/attention/kernels.h"
+
+namespace maskctl::attention::reference {
+
+extern const Kernels kKernels;
+
+void softmax_forward(const SoftmaxProblem&, const SoftmaxOutputs&, const Context&);
+void softmax_backward(const SoftmaxProblem&, const SoftmaxBackwardInputs&,
+                      const SoftmaxGradientOutputs&, const Context&);
+void softmax_weights(const SoftmaxProblem&, const MutableTensorView& weights, const Context&);
+void paged(const PagedProblem&, const MutableTensorView& out, const Context&);
+void blocks_forward(const BlockProblem&, const SoftmaxOutputs&, const Context&);
+void blocks_backward(const BlockProblem&, const SoftmaxBackwardInputs&,
+                     const SoftmaxGradientOutputs&, const Context&);
+void select_blocks(const SelectionProblem&, const MutableTensorView& selected, const Context&);
+void linear_forward(const LinearProblem&, const LinearOutputs&, const Context&);
+void linear_backward(const LinearProblem&, const LinearBackwardInputs&,
+                     const LinearGradientOutputs&, const Context&);
+void grouped_forward(const GroupedProblem&, const MutableTensorView& out, const Context&);
+void grouped_backward(const GroupedProblem&, const TensorView& d_out, const GroupedGradientOutputs&,
+                      const Context&);
+void mean_pooling(const PoolingProblem&, const MutableTensorView& out, const Context&);
+void matrix_product(const MatrixProblem&, const MutableTensorView& out, const Context&);
+
+}  // namespace maskctl::attention::reference

@@ -1,0 +1,50 @@
+// What the work of one call may use: threads, spare memory, and how it is told to stop.
+#pragma once
+
+#include <optional>
+#include <stop_token>
+
+namespace maskctl {
+
+class BufferPool;
+
+/// Limits of a piece of work. What is left out is that of the enclosing scope, or of the process.
+struct WorkLimits {
+  int threads = 0;             // 0: left out
+  BufferPool* pool = nullptr;  // where large buffers come from and go back to
+  std::stop_token stop = {};   // parallel_for and throw_if_stopped heed it
+
+  bool sets_any() const { return threads > 0 || pool || stop.stop_possible(); }
+};
+
+/// Sets the limits of everything this thread does until the end of the scope, tasks of
+/// parallel_for on other threads included. Scopes nest; two threads can have different limits at
+/// the same time.
+class WorkScope {
+ public:
+  explicit WorkScope(const WorkLimits& limits) {
+    if (limits.sets_any()) enter(limits);
+  }
+  ~WorkScope() {
+    if (limits_) leave();
+  }
+  WorkScope(const WorkScope&) = delete;
+  WorkScope& operator=(const WorkScope&) = delete;
+
+  // Of the innermost scope; outside of any, all is left out.
+  static WorkLimits current();
+  static int threads();
+  static BufferPool* pool();
+
+ private:
+  void enter(const WorkLimits& limits);
+  void leave();
+
+  std::optional<WorkLimits> limits_;  // of a scope that sets some
+  const WorkLimits* outer_ = nullptr;
+};
+
+/// Throws Error(kCancelled) when the current scope has been asked to stop.
+void throw_if_stopped();
+
+}  // namespace maskctl
