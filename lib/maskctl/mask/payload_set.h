@@ -1,15 +1,12 @@
 // Payloads of partial tiles, each content once; private to the mask layer.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "maskctl/base/error.h"
 #include "maskctl/mask/bit_tiles.h"
 #include "maskctl/mask/tile_rows.h"
 #include "maskctl/mask/words.h"
@@ -89,13 +86,7 @@ class PayloadSet {
  private:
   static PayloadId interval_id(Index number) { return static_cast<PayloadId>(number); }
   static PayloadId words_id(Index number) { return ~static_cast<PayloadId>(number); }
-  void check() const {
-    if (intervals_.bytes() + words_.bytes() <= max_bytes_) return;
-    throw Error(Errc::kLimit,
-                fmt::format("blocks of {} x {} that are partly open take more than {} bytes; take "
-                            "larger blocks or raise the limit",
-                            rows_, keys_, max_bytes_));
-  }
+  void check() const;  // max_bytes
 
   Index rows_, keys_, max_bytes_;
   DistinctContents<Run> intervals_;
