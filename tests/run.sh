@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that must hold, from a fresh clone: installs what is missing, checks the format,
-# builds, runs all tests, looks at what changed with clang-tidy, runs tests again under sanitizers, tries the samples, the documentation
-# and an installed copy. The last line is "N passed, N failed"; exit 1 when anything failed.
+# builds, runs all tests, runs clang-tidy on what changed, tries the samples, the documentation and an
+# installed copy, runs tests again under sanitizers. The last line is "N passed, N failed"; exit 1 when anything failed.
 set -uo pipefail
 exec </dev/null
 cd "$(dirname "$0")/.." || exit
@@ -157,5 +157,10 @@ mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
 check "build with sanitizers" build build/asan "${programs[@]}" "${fuzzers[@]}" || finish
 run_programs build/asan " with sanitizers" "${programs[@]}"
 check "fuzz targets find nothing in 30 seconds" bash tests/fuzz/run.sh build/asan 30
+
+headline "thread sanitizer"
+check "configure with the thread sanitizer" cmake --preset tsan -DMASKCTL_TESTS=ON || finish
+check "build with the thread sanitizer" build build/tsan race_tests || finish
+run_programs build/tsan " with the thread sanitizer" race_tests
 
 finish
