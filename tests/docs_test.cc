@@ -187,7 +187,9 @@ TEST_CASE("every name of ejkernel's attention is mapped") {
                                  "cfg",
                                  "platform"}) {
     INFO(name);
-    CHECK(page.find(std::string("`").append(name).append("`")) != std::string::npos);
+    const bool is_told = page.find("`" + name + "`") != page.npos;
+    const bool is_listed = page.find("\n  " + name + " ") != page.npos;
+    CHECK((is_told || is_listed));
   }
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/mask/block_map.h"
 #include "maskctl/mask/words.h"
+#include "support/tile_table_check.h"
 #include "support/twin.h"
 
 namespace maskctl::twin {
@@ -112,48 +112,6 @@ inline std::string check_tiles(const Plane& plane, const Dense& want, Range q, I
   return "";
 }
 
-/// "" or how the compiled tiles and payloads differ from the twin.
-inline std::string check_blocks(const PlanePtr& plane, const Dense& want, Index q_tile,
-                                Index k_tile) {
-  const BlockMap blocks(plane, q_tile, k_tile);
-  const TileMap& map = blocks.tiles();
-  const std::string where = " of blocks " + std::to_string(q_tile) + " x " + std::to_string(k_tile);
-  if (static_cast<Index>(map.row_offsets.size()) != map.tile_rows() + 1) return "offsets" + where;
-  Index full = 0, partial = 0;
-  for (Index t = 0; t < map.tile_rows(); ++t) {
-    const Range q{t * q_tile, std::min((t + 1) * q_tile, want.q)};
-    const auto at = [&](Index i) {
-      return map.runs.begin() + map.row_offsets[static_cast<std::size_t>(i)];
-    };
-    if (std::vector<TileRun>(at(t), at(t + 1)) != tiles(want, q, k_tile)) return "tiles" + where;
-    for (Index c = 0; c < map.tile_columns(); ++c) {
-      const Range k{c * k_tile, std::min((c + 1) * k_tile, want.k)};
-      const Fill fill = classify(want, q, k);
-      full += fill == Fill::kFull;
-      partial += fill == Fill::kPartial;
-      if (fill != Fill::kPartial) continue;
-      const TilePayload payload = blocks.payload(t, c);
-      for (Index i = 0; i < q.size(); ++i) {
-        for (Index j = 0; j < k.size(); ++j) {
-          bool open = false;
-          if (const auto* intervals = std::get_if<TileIntervals>(&payload)) {
-            const Run row = intervals->rows.at(static_cast<std::size_t>(i));
-            open = j >= row.begin && j < row.end;
-          } else {
-            const auto& words = std::get<TileBits>(payload).words;
-            open =
-                words.at(static_cast<std::size_t>(i * words_for(k_tile) + j / 64)) >> (j % 64) & 1;
-          }
-          if (open != want.get(q.begin + i, k.begin + j)) return "payload" + where;
-        }
-      }
-    }
-  }
-  if (map.full() != full || map.partial() != partial) return "numbers of tiles" + where;
-  if (map.empty() != map.tile_rows() * map.tile_columns() - full - partial) return "empty" + where;
-  return "";
-}
-
 /// Ranges inside [0, n): the whole, empty ones, single cells, random ones.
 inline Range some_range(Index n, std::mt19937& random) {
   const auto below = [&](Index m) {
@@ -217,7 +175,7 @@ inline std::string check_plane(const PlanePtr& plane, const Dense& want, std::mt
   }
   const Index q_tile = 1 + static_cast<Index>(random() % 40),
               k_tile = 1 + static_cast<Index>(random() % 100);
-  return check_blocks(plane, want, q_tile, k_tile);
+  return check_tile_tables(*plane, want, q_tile, k_tile);
 }
 
 }  // namespace maskctl::twin

@@ -151,6 +151,58 @@ void write_dense(const Chain& chain, const StepName& name, Translation& out) {
 
 namespace {
 
+/// The function for a causal mask, and the keys of the config that it reads.
+std::string hf_causal_function(const MaskForm& mask, Translation& out) {
+  if (mask.chunk) {
+    out.code.push_back(fmt::format("config.attention_chunk_size = {}", *mask.chunk));
+    if (mask.chunk_align == Align::kUnset && !mask.documents) {
+      out.notes.emplace_back(
+          "written for Q = K: its chunks count queries from the first cached token");
+    }
+    return "create_chunked_causal_mask";
+  }
+  if (!mask.left) return "create_causal_mask";
+  out.code.push_back(fmt::format("config.sliding_window = {}", *mask.left + 1));
+  out.notes.push_back(fmt::format("{} keys including the query's own", *mask.left + 1));
+  return "create_sliding_window_causal_mask";
+}
+
+/// The entry of mask_kwargs that closes padding.
+std::string hf_padding(const MaskForm& mask, Translation& out) {
+  out.code.emplace_back("KV_LEN = k.shape[-2]");
+  out.code.push_back(
+      fmt::format("attention_mask = torch.arange(KV_LEN) {} torch.tensor([{}])[:, None]",
+                  mask.pad_left ? ">= KV_LEN -" : "<", joined(mask.padding, ", ")));
+  return "attention_mask=attention_mask";
+}
+
+/// The entries of mask_kwargs that keep documents apart: positions that restart in each.
+std::string hf_positions(const MaskForm& mask, Translation& out) {
+  std::vector<Index> positions;
+  for (const Index length : mask.lengths) {
+    for (Index i = 0; i < length && positions.size() <= kListed; ++i) positions.push_back(i);
+  }
+  out.code.push_back(
+      positions.size() > kListed
+          ? fmt::format("position_ids = torch.cat([torch.arange(n) for n in [{}]])[None]",
+                        joined(mask.lengths, ", "))
+          : fmt::format("position_ids = torch.tensor([[{}]])", joined(positions, ", ")));
+  out.notes.emplace_back("attention_mask=None: an all-ones attention_mask turns the packing off");
+  return "position_ids=position_ids, attention_mask=None";
+}
+
+bool write_hf_causal(const MaskForm& mask, Translation& out) {
+  if (mask.padded() && (mask.pad_queries || (mask.chunk && mask.pad_left))) return false;
+  const std::string function = hf_causal_function(mask, out);
+  std::string entries;
+  if (mask.padded()) entries = hf_padding(mask, out);
+  if (mask.documents) entries = hf_positions(mask, out);
+  out.code.push_back(entries.empty()
+                         ? function + "(**mask_kwargs)"
+                         : fmt::format("{}(**mask_kwargs | dict({}))", function, entries));
+  return true;
+}
+
 /// Writes the config's keys, or one of the mask functions; false when neither can express the mask.
 bool write_hf_keys(const MaskForm& mask, Translation& out) {
   const bool usual = mask.rest.empty() && !splits(mask) && mask.chunk_offset == 0 &&
@@ -158,51 +210,7 @@ bool write_hf_keys(const MaskForm& mask, Translation& out) {
                      !negative(mask) && mask.kv_lengths.empty() &&
                      !(mask.documents && (mask.lengths.empty() || !mask.inside));
   if (!usual) return false;
-  if (mask.causal() && !(mask.chunk && mask.left)) {
-    std::string function = "create_causal_mask";
-    if (mask.chunk) {
-      out.code.push_back(fmt::format("config.attention_chunk_size = {}", *mask.chunk));
-      function = "create_chunked_causal_mask";
-      if (mask.chunk_align == Align::kUnset && !mask.documents) {
-        out.notes.emplace_back(
-            "written for Q = K: its chunks count queries from the first cached token");
-      }
-    } else if (mask.left) {
-      out.code.push_back(fmt::format("config.sliding_window = {}", *mask.left + 1));
-      function = "create_sliding_window_causal_mask";
-      out.notes.push_back(fmt::format("{} keys including the query's own", *mask.left + 1));
-    }
-    std::string args;  // replaces entries of mask_kwargs
-    if (mask.padded()) {
-      out.code.emplace_back("KV_LEN = k.shape[-2]");
-      out.code.push_back(
-          fmt::format("attention_mask = torch.arange(KV_LEN) {} torch.tensor([{}])[:, None]",
-                      mask.pad_left ? ">= KV_LEN -" : "<", joined(mask.padding, ", ")));
-      args = "attention_mask=attention_mask";
-      if (mask.pad_queries) return out.code.clear(), out.notes.clear(), false;
-      if (mask.chunk && mask.pad_left) return out.code.clear(), out.notes.clear(), false;
-    }
-    if (mask.documents) {
-      std::vector<Index> positions;
-      for (const Index length : mask.lengths) {
-        for (Index i = 0; i < length && positions.size() <= kListed; ++i) positions.push_back(i);
-      }
-      if (positions.size() > kListed) {
-        out.code.push_back(
-            fmt::format("position_ids = torch.cat([torch.arange(n) for n in [{}]])[None]",
-                        joined(mask.lengths, ", ")));
-      } else {
-        out.code.push_back(
-            fmt::format("position_ids = torch.tensor([[{}]])", joined(positions, ", ")));
-      }
-      args = "position_ids=position_ids, attention_mask=None";
-      out.notes.emplace_back(
-          "attention_mask=None: an all-ones attention_mask turns the packing off");
-    }
-    out.code.push_back(args.empty() ? function + "(**mask_kwargs)"
-                                    : fmt::format("{}(**mask_kwargs | dict({}))", function, args));
-    return true;
-  }
+  if (mask.causal() && !(mask.chunk && mask.left)) return write_hf_causal(mask, out);
   if (mask.chunk || mask.documents || mask.padded()) return false;
   if (mask.left && mask.left == mask.right) {
     out.code = {fmt::format("config.sliding_window = {}", *mask.left),

@@ -6,7 +6,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/words.h"
+#include "maskctl/mask/payload_set.h"
 
 namespace maskctl {
 namespace {
@@ -20,6 +20,12 @@ Index tiles_of(std::span<const TileRun> runs, Fill fill) {
 constexpr Index kTileRowsPerTask = 64;
 
 }  // namespace
+
+std::span<const TileRun> TileMap::row(Index tile_row) const {
+  const std::size_t first = as_size(row_offsets[as_size(tile_row)]),
+                    last = as_size(row_offsets[as_size(tile_row) + 1]);
+  return std::span(runs).subspan(first, last - first);
+}
 
 Index TileMap::full() const { return tiles_of(runs, Fill::kFull); }
 Index TileMap::partial() const { return tiles_of(runs, Fill::kPartial); }
@@ -56,33 +62,82 @@ TileMap tile_map(const Plane& plane, Index q_tile, Index k_tile) {
   return map;
 }
 
-BlockMap::BlockMap(PlanePtr plane, Index q_tile, Index k_tile)
-    : plane_(std::move(plane)), tiles_(tile_map(*plane_, q_tile, k_tile)) {}
-
-TilePayload BlockMap::payload(Index tile_row, Index tile_column) const {
-  const Range q{tile_row * tiles_.q_tile, std::min((tile_row + 1) * tiles_.q_tile, tiles_.queries)};
-  const Range k{tile_column * tiles_.k_tile,
-                std::min((tile_column + 1) * tiles_.k_tile, tiles_.keys)};
-  const auto stride = static_cast<std::size_t>(words_for(tiles_.k_tile));
-  TileIntervals intervals;
-  TileBits bits{std::vector<std::uint64_t>(static_cast<std::size_t>(q.size()) * stride)};
-  bool single = true;
-  std::vector<Run> all, cut;
-  plane_->rows(q, [&](Range r, const Keys& keys) {
-    all.clear();
-    cut.clear();
-    if (keys.is_words()) words_to_runs(keys.words, all);
-    clip_runs(keys.is_words() ? all : keys.runs, k, k.begin, cut);
-    single = single && cut.size() <= 1;
-    for (Index row = r.begin; row < r.end; ++row) {
-      intervals.rows.push_back(cut.empty() ? Run{0, 0} : cut.front());
-      runs_to_words(
-          cut,
-          std::span(bits.words).subspan(static_cast<std::size_t>(row - q.begin) * stride, stride));
-    }
-  });
-  if (single) return intervals;
-  return bits;
+std::vector<Index> partial_offsets(const TileMap& map) {
+  std::vector<Index> offsets{0};
+  for (Index t = 0; t < map.tile_rows(); ++t) {
+    offsets.push_back(offsets.back() + tiles_of(map.row(t), Fill::kPartial));
+  }
+  return offsets;
 }
+
+namespace {
+
+std::span<PayloadId> payloads_of(TileTable& table, Range tile_rows) {
+  const Index first = table.partial_offsets[as_size(tile_rows.begin)],
+              last = table.partial_offsets[as_size(tile_rows.end)];
+  return std::span(table.payloads).subspan(as_size(first), as_size(last - first));
+}
+
+/// Adds the payloads of some tile rows to the set; the table gets their numbers in it.
+void read_payloads(const Plane& plane, Range tile_rows, PayloadSet& set, TileTable& table) {
+  TileRowReader reader(set.rows(), set.keys());
+  for (Index t = tile_rows.begin; t < tile_rows.end; ++t) {
+    const TileRow row = reader.read(plane, table.tiles.queries_of(t), table.tiles.row(t));
+    std::ranges::transform(row.payloads, payloads_of(table, {t, t + 1}).begin(),
+                           [&](PayloadId id) { return set.add(*row.pools, id); });
+  }
+}
+
+/// The payloads of all tile rows. A few tasks at a time each find those that differ in their rows,
+/// which are then added in order, so that the numbers do not depend on the threads.
+TilePayloads read_payloads(const Plane& plane, Index max_bytes, TileTable& table) {
+  const TileMap& map = table.tiles;
+  const PayloadSet none(std::min(map.q_tile, map.queries), std::min(map.k_tile, map.keys),
+                        max_bytes);
+  PayloadSet all = none;
+  const Index together = 2 * threads() * kTileRowsPerTask;
+  for (Index first = 0; first < map.tile_rows(); first += together) {
+    const auto rows_of = [&](Index part) {
+      const Index begin = first + part * kTileRowsPerTask;
+      return Range{begin, std::min(begin + kTileRowsPerTask, map.tile_rows())};
+    };
+    const Index rows = std::min(together, map.tile_rows() - first);
+    std::vector<PayloadSet> parts(as_size(ceil_div(rows, kTileRowsPerTask)), none);
+    parallel_for(std::ssize(parts), [&](Index part) {
+      read_payloads(plane, rows_of(part), parts[as_size(part)], table);
+    });
+    for (Index part = 0; part < std::ssize(parts); ++part) {
+      all.add(parts[as_size(part)], payloads_of(table, rows_of(part)));
+    }
+  }
+  return all.take();
+}
+
+}  // namespace
+
+TileRow TileTable::row(Index tile_row) const {
+  const std::size_t first = as_size(partial_offsets[as_size(tile_row)]),
+                    last = as_size(partial_offsets[as_size(tile_row) + 1]);
+  return {tiles.row(tile_row), std::span(payloads).subspan(first, last - first), &pools};
+}
+
+Index TileTable::bytes() const {
+  const auto size = [](const auto& v) { return static_cast<Index>(std::span(v).size_bytes()); };
+  return size(tiles.row_offsets) + size(tiles.runs) + size(partial_offsets) + size(payloads) +
+         size(pools.intervals) + size(pools.words);
+}
+
+TileTable tile_table(const Plane& plane, Index q_tile, Index k_tile, Index max_bytes) {
+  TileTable table;
+  table.tiles = tile_map(plane, q_tile, k_tile);
+  table.partial_offsets = partial_offsets(table.tiles);
+  table.payloads.resize(as_size(table.partial_offsets.back()));
+  table.pools = read_payloads(plane, max_bytes, table);
+  return table;
+}
+
+BlockMap::BlockMap(PlanePtr plane, Index q_tile, Index k_tile, Index max_bytes)
+    : plane_(std::move(plane)),
+      table_(std::make_shared<TileTable>(tile_table(*plane_, q_tile, k_tile, max_bytes))) {}
 
 }  // namespace maskctl

@@ -1,11 +1,13 @@
-// Masks compiled for kernels: classes of tiles, and payloads of the partial ones.
+// Masks compiled for kernels: classes of tiles, and the cells of the partial ones.
 #pragma once
 
-#include <cstdint>
-#include <variant>
+#include <algorithm>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "maskctl/mask/plane.h"
+#include "maskctl/mask/tile_rows.h"
 
 namespace maskctl {
 
@@ -18,6 +20,10 @@ struct TileMap {
 
   Index tile_rows() const { return ceil_div(queries, q_tile); }
   Index tile_columns() const { return ceil_div(keys, k_tile); }
+  Range queries_of(Index tile_row) const {
+    return {tile_row * q_tile, std::min((tile_row + 1) * q_tile, queries)};
+  }
+  std::span<const TileRun> row(Index tile_row) const;
   /// How many tiles are full; the next one: partial.
   Index full() const;
   Index partial() const;
@@ -26,31 +32,38 @@ struct TileMap {
 /// Tiles at the edge may be smaller; they count as full when all their cells are open.
 TileMap tile_map(const Plane& plane, Index q_tile, Index k_tile);
 
-/// A partial tile in which each row has at most one run: keys [begin, end) of each row, relative to
-/// the tile; 0, 0 = none.
-struct TileIntervals {
-  std::vector<Run> rows;
-  friend bool operator==(const TileIntervals&, const TileIntervals&) = default;
-};
-/// Any other partial tile: row-major bits, ceil(k_tile / 64) words per row.
-struct TileBits {
-  std::vector<std::uint64_t> words;
-  friend bool operator==(const TileBits&, const TileBits&) = default;
-};
-using TilePayload = std::variant<TileIntervals, TileBits>;
+/// All tile rows of a plane as flat arrays that a device can copy as they are. Equal payloads are
+/// stored once, numbered in order of first appearance.
+struct TileTable {
+  TileMap tiles;
+  std::vector<Index> partial_offsets;  // partial tiles before each tile row; one more at the end
+  std::vector<PayloadId> payloads;     // of the partial tiles, row-major
+  TilePayloads pools;                  // of tiles that are no larger than the plane
 
-/// The form that kernels read. A payload is made when it is read (`payload`), never stored: all
-/// partial tiles of 1M interleaved ids would take gigabytes.
+  TileRow row(Index tile_row) const;
+  Index bytes() const;
+};
+/// Throws Error(kLimit) as soon as the payloads are known to take more than max_bytes: those of an
+/// irregular mask of a million tokens are gigabytes. A TileRowReader reads that one.
+TileTable tile_table(const Plane& plane, Index q_tile, Index k_tile, Index max_bytes);
+/// The table of the transposed plane: tile rows of keys against tiles of queries, for whoever
+/// walks all queries of some keys. It reads the table alone: O(tile runs + distinct payloads).
+TileTable key_major(const TileTable& table);
+/// TileTable::partial_offsets.
+std::vector<Index> partial_offsets(const TileMap& map);
+
+/// A plane with its table, cheap to copy.
 class BlockMap {
  public:
-  BlockMap(PlanePtr plane, Index q_tile, Index k_tile);
-  const TileMap& tiles() const { return tiles_; }
+  static constexpr Index kMaxBytes = Index{1} << 30;
+  BlockMap(PlanePtr plane, Index q_tile, Index k_tile, Index max_bytes = kMaxBytes);
   const PlanePtr& plane() const { return plane_; }
-  TilePayload payload(Index tile_row, Index tile_column) const;
+  const TileTable& table() const { return *table_; }
+  const TileMap& tiles() const { return table_->tiles; }
 
  private:
   PlanePtr plane_;
-  TileMap tiles_;
+  std::shared_ptr<const TileTable> table_;
 };
 
 }  // namespace maskctl

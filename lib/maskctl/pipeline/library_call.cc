@@ -64,6 +64,9 @@ class Call {
   bool knows(const Convention& row, std::string_view name) const;
   void take_positional(const Convention& row, ParsedArguments& parsed);
   void take(const Argument& argument, const Python& value, ParsedArguments& parsed);
+  void take_chunk(const Argument& argument, const Python& given, ParsedArguments& parsed);
+  void take_alignment(const Python& given, ParsedArguments& parsed);
+  void take_bottom_right(const Python& given, ParsedArguments& parsed);
   void take_pair(const Python& value, bool both, ParsedArguments& parsed);
   void take_mask_type(const Python& value, ParsedArguments& parsed);
   void take_offset(const Python& value, ParsedArguments& parsed);
@@ -240,6 +243,28 @@ void Call::take_offset(const Python& given, ParsedArguments& parsed) {
   parsed.align = Align::kTopLeft;
 }
 
+void Call::take_chunk(const Argument& argument, const Python& given, ParsedArguments& parsed) {
+  parsed.chunk = is_none(given) ? std::nullopt : Side(number(given, 0));
+  if (parsed.chunk == Index{0} && argument.fallback == "0") parsed.chunk.reset();
+  if (parsed.chunk == Index{0}) source_.fail(given.position, "0: expected at least 1");
+  if (parsed.chunk && argument.says == Says::kCausalChunk) parsed.causal = true;
+}
+
+void Call::take_alignment(const Python& given, ParsedArguments& parsed) {
+  const Python out = value(given);
+  const bool top = out.text.ends_with("TOP_LEFT");
+  if (!top && !out.text.ends_with("BOTTOM_RIGHT")) {
+    source_.fail(given.position, "expected TOP_LEFT or BOTTOM_RIGHT");
+  }
+  parsed.align = top ? Align::kTopLeft : Align::kBottomRight;
+}
+
+/// A causal type decides first; otherwise the default is bottom-right.
+void Call::take_bottom_right(const Python& given, ParsedArguments& parsed) {
+  if (parsed.align != Align::kUnset || is_none(given)) return;
+  parsed.align = boolean(given) ? Align::kBottomRight : Align::kTopLeft;
+}
+
 void Call::take(const Argument& argument, const Python& given, ParsedArguments& parsed) {
   switch (argument.says) {
     case Says::kCausal:
@@ -263,28 +288,13 @@ void Call::take(const Argument& argument, const Python& given, ParsedArguments& 
       return;
     case Says::kChunk:
     case Says::kCausalChunk:
-      parsed.chunk = is_none(given) ? std::nullopt : Side(number(given, 0));
-      if (parsed.chunk == Index{0} && argument.fallback == "0") parsed.chunk.reset();
-      if (parsed.chunk == Index{0}) source_.fail(given.position, "0: expected at least 1");
-      if (parsed.chunk && argument.says == Says::kCausalChunk) parsed.causal = true;
-      return;
+      return take_chunk(argument, given, parsed);
     case Says::kMaskType:
       return take_mask_type(given, parsed);
-    case Says::kAlignment: {
-      const Python out = value(given);
-      const bool top = out.text.ends_with("TOP_LEFT");
-      if (!top && !out.text.ends_with("BOTTOM_RIGHT")) {
-        source_.fail(given.position, "expected TOP_LEFT or BOTTOM_RIGHT");
-      }
-      parsed.align = top ? Align::kTopLeft : Align::kBottomRight;
-      return;
-    }
+    case Says::kAlignment:
+      return take_alignment(given, parsed);
     case Says::kBottomRight:
-      // A causal type decides first; otherwise the default is bottom-right.
-      if (parsed.align == Align::kUnset && !is_none(given)) {
-        parsed.align = boolean(given) ? Align::kBottomRight : Align::kTopLeft;
-      }
-      return;
+      return take_bottom_right(given, parsed);
     case Says::kOffset:
       return take_offset(given, parsed);
     case Says::kLengths:

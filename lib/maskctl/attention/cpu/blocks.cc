@@ -23,12 +23,12 @@ struct Arrays {
   Floats query, key, value;
 };
 
-/// One token and key head at a time: its keys and the logits of the query heads that read them.
+/// The keys of one token and key head at a time, and the logits of the query heads that read them.
 class TokenRows {
  public:
   TokenRows(const BlockCall& call, const Arrays& arrays) : c_(call), arrays_(arrays) {}
 
-  /// False when the token sees nothing.
+  /// Returns false when the token sees nothing.
   bool read(std::size_t sequence, Index t, Index u) {
     const TokenSequence& s = c_.sequences[sequence];
     batch_ = s.batch, token_ = s.tokens.begin + t, u_ = u;
@@ -92,7 +92,7 @@ class TokenRows {
   Index width_ = 0;
 };
 
-/// Output and lse of one token and key head.
+/// Writes the output and lse of one token and key head.
 void attend(const BlockCall& c, const TokenRows& rows, std::vector<float>& scores,
             SoftmaxResult& result) {
   rows.logits(scores);
@@ -107,16 +107,16 @@ void attend(const BlockCall& c, const TokenRows& rows, std::vector<float>& score
            result.out.as<float>().data() + rows.first_row() * c.d.value_dim);
 }
 
-/// Where gradients are summed, f32, in the shapes of the inputs.
-struct Slopes {
+/// Sums of gradients, f32, in the shapes of the inputs.
+struct GradientSums {
   float *query, *key, *value;
 };
 
-/// The gradients that some tokens of one key head give, token by token.
+/// Adds the gradients of some tokens of one key head, token by token.
 class Backward {
  public:
   Backward(const BlockCall& call, const Arrays& arrays, const SoftmaxResult& forward,
-           const Floats& out, const Floats& d_out, const Slopes& sums)
+           const Floats& out, const Floats& d_out, const GradientSums& sums)
       : c_(call), rows_(call, arrays), forward_(forward), out_(out), d_out_(d_out), sums_(sums) {}
 
   void run(const TokenTask& task) {
@@ -128,34 +128,35 @@ class Backward {
  private:
   void add_token() {
     const Index group = c_.d.group(), width = rows_.width(), dim = c_.d.dim, n = c_.d.value_dim;
-    const float* const slope = d_out_.data() + rows_.first_row() * n;
+    const float* const d_out = d_out_.data() + rows_.first_row() * n;
     rows_.logits(weights_);
-    slopes_.assign(weights_.size(), 0.0f);
-    row_dots(rows_.values(), slope, group, slopes_.data(), width);
-    for (Index g = 0; g < group; ++g) differentiate(g, slope + g * n);
-    row_sums(rows_.keys(), slopes_.data(), width, group, sums_.query + rows_.first_row() * dim);
+    logit_gradients_.assign(weights_.size(), 0.0f);
+    row_dots(rows_.values(), d_out, group, logit_gradients_.data(), width);
+    for (Index g = 0; g < group; ++g) differentiate(g, d_out + g * n);
+    row_sums(rows_.keys(), logit_gradients_.data(), width, group,
+             sums_.query + rows_.first_row() * dim);
     Index first = 0;
     for (const KeyBlock& block : rows_.blocks()) {
       const Index row = rows_.key_row(block.keys.begin), size = block.keys.size();
-      add_outer(slopes_.data() + first, width, rows_.query(), group, dim, sums_.key + row * dim,
-                c_.d.kv_heads * dim, size);
-      add_outer(weights_.data() + first, width, slope, group, n, sums_.value + row * n,
+      add_outer(logit_gradients_.data() + first, width, rows_.query(), group, dim,
+                sums_.key + row * dim, c_.d.kv_heads * dim, size);
+      add_outer(weights_.data() + first, width, d_out, group, n, sums_.value + row * n,
                 c_.d.kv_heads * n, size);
       first += size;
     }
   }
 
-  /// Logits to weights, and their gradients d_out . v to those of q . k.
-  void differentiate(Index g, const float* slope) {
+  /// Turns logits into weights, and gradients of weights (d_out . v) into those of q . k.
+  void differentiate(Index g, const float* d_out) {
     const Index width = rows_.width(), n = c_.d.value_dim;
     float* const p = weights_.data() + g * width;
-    float* const ds = slopes_.data() + g * width;
+    float* const ds = logit_gradients_.data() + g * width;
     const float* const out = out_.data() + (rows_.first_row() + g) * n;
     exp_and_sum(p, width, forward_.lse.as<float>()[as_size(rows_.lse_at(g))]);
     float delta = 0;
-    for (Index x = 0; x < n; ++x) delta += slope[x] * out[x];
+    for (Index x = 0; x < n; ++x) delta += d_out[x] * out[x];
     deltas_.assign(as_size(width), delta);
-    softmax_slope(p, ds, deltas_.data(), ds, width);
+    softmax_gradient(p, ds, deltas_.data(), ds, width);
     scale_by(ds, width, static_cast<float>(c_.scale));
   }
 
@@ -163,11 +164,11 @@ class Backward {
   TokenRows rows_;
   const SoftmaxResult& forward_;
   const Floats &out_, &d_out_;
-  Slopes sums_;
-  std::vector<float> weights_, slopes_, deltas_;
+  GradientSums sums_;
+  std::vector<float> weights_, logit_gradients_, deltas_;
 };
 
-/// The first of the sums, the others added in order.
+/// The sum of all parts, added in order.
 Tensor total(std::vector<Tensor>& parts) {
   const auto sums = parts.front().as<float>();
   for (std::size_t p = 1; p < parts.size(); ++p) {
@@ -200,17 +201,17 @@ SoftmaxResult blocks_cpu_forward(const BlockCall& c) {
 SoftmaxGradients blocks_cpu_backward(const BlockCall& c, const SoftmaxResult& forward,
                                      const Tensor& d_out) {
   const Arrays arrays(c);
-  const Floats out(&forward.out), slopes(&d_out);
+  const Floats out(&forward.out), d_out_rows(&d_out);
   const Index heads = static_cast<Index>(c.sequences.size()) * c.d.kv_heads;
   const Index parts = parts_of_head(heads);
   Tensor d_query(DType::kFloat32, c.query->shape());
   std::vector<Tensor> d_key(as_size(parts), Tensor(DType::kFloat32, c.key->shape()));
   std::vector<Tensor> d_value(as_size(parts), Tensor(DType::kFloat32, c.value->shape()));
-  // Pieces of one sequence and head add to the same keys: those of a part stay in one task.
+  // Pieces of one sequence and head add to the same keys, so all pieces of a part go to one task.
   parallel_for(heads * parts, [&](Index i) {
     const std::size_t sequence = as_size(i / parts / c.d.kv_heads), part = as_size(i % parts);
     const Index u = i / parts % c.d.kv_heads, tokens = c.sequences[sequence].tokens.size();
-    Backward task(c, arrays, forward, out, slopes,
+    Backward task(c, arrays, forward, out, d_out_rows,
                   {d_query.as<float>().data(), d_key[part].as<float>().data(),
                    d_value[part].as<float>().data()});
     for (Index t = i % parts * kTaskTokens; t < tokens; t += parts * kTaskTokens) {

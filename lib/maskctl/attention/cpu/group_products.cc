@@ -37,7 +37,7 @@ void gather(const RowGroups& groups, const float* src, Index width, Range places
   }
 }
 
-/// f of each part of at most `step`.
+/// Calls f for each part of at most `step`.
 template <class F>
 void for_each_part(Range range, Index step, F&& f) {
   for (Index i = range.begin; i < range.end; i += step) f(Range{i, std::min(i + step, range.end)});

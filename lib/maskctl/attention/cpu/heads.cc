@@ -23,6 +23,7 @@ CpuCall::CpuCall(const SoftmaxInputs& in, const SoftmaxOptions& o, const Dims& d
       options(o),
       scale(static_cast<float>(effective_scale(o, dims))),
       mask(in.mask ? *in.mask : open_mask(dims.queries, dims.keys)),
+      block_map(in.block_map),
       q(in.query),
       k(in.key),
       v(in.value),
@@ -92,14 +93,15 @@ Index parts_of_head(Index heads) {
 }
 
 void CpuCall::adjust(float* logits, Index b, Index h, Index i, Range keys, Index width,
-                     float* slope) const {
+                     float* derivative) const {
   const auto add_bias = [&] {
     const float* row = bias.data() + bias_at.at(b, h, i, keys.begin);
     for (Index j = 0; j < keys.size(); ++j) logits[j] += row[j * bias_at.stride[3]];
   };
   const bool before = options.bias_order == BiasOrder::kBeforeCap;
   if (bias && before) add_bias();
-  if (options.soft_cap) soft_cap_all(logits, width, static_cast<float>(*options.soft_cap), slope);
+  if (options.soft_cap)
+    soft_cap_all(logits, width, static_cast<float>(*options.soft_cap), derivative);
   if (bias && !before) add_bias();
 }
 

@@ -34,22 +34,23 @@ struct CpuCall {
   Index value_stride() const { return d.kv_heads * d.value_dim; }
 
   bool adjusts_logits() const { return bias || options.soft_cap; }
-  /// Adds the bias and caps the logits of query i for keys; slope as in soft_cap_all. `width` is
-  /// keys.size() rounded up.
+  /// Adds the bias and caps the logits of query i for keys; derivative as in soft_cap_all. `width`
+  /// is keys.size() rounded up.
   void adjust(float* logits, Index b, Index h, Index i, Range keys, Index width,
-              float* slope) const;
+              float* derivative) const;
   float dropout_at(Index b, Index h, Index i, Index j) const;
   /// Multiplies the weights of query i by the dropout multipliers.
   void drop(float* weights, Index b, Index h, Index i, Range keys) const;
 
-  /// Keys of one key head that hold NaN or infinity and that no query sees: they are taken as 0, so
-  /// that 0 * NaN reaches nobody.
+  /// Keys of one key head that hold NaN or infinity and that no query sees: kernels take them as 0,
+  /// so that no result has a 0 * NaN in it.
   std::vector<Index> poisoned_keys(Index b, Index u) const;
 
   Dims d;
   SoftmaxOptions options;
   float scale;
   Mask mask;
+  const BlockMap* block_map;  // of one of its planes, or null
   Floats q, k, v, bias, sinks;
   BroadcastStrides bias_at;
   const Tensor* sink_array;
@@ -59,7 +60,7 @@ struct CpuCall {
 class HeadRows {
  public:
   HeadRows(const CpuCall& call, Index b, Index u);
-  /// Takes the poisoned keys as 0; copies all rows when there are some.
+  /// Zeroes the poisoned keys, in a copy of all rows where there are any.
   void clean();
   const float* key(Index j) const { return key_ + j * key_stride_; }
   const float* value(Index j) const { return value_ + j * value_stride_; }
@@ -75,11 +76,12 @@ class HeadRows {
 };
 
 /// How many backward tasks share the queries of a key head, each with sums of its own, where
-/// `heads` are worked on at a time: few would leave cores idle. It does not depend on the number of
-/// threads, so that the gradients of K and V are added in one order.
+/// `heads` are worked on at a time: with few heads and one task each, cores would be idle. It does
+/// not depend on the number of threads, so that the gradients of K and V are always added in the
+/// same order.
 Index parts_of_head(Index heads);
 
-/// What a row without keys and sinks holds: the mean (or sum) of V, or NaN.
+/// The output of a row without keys and sinks: the mean (or sum) of V, or NaN.
 std::vector<float> empty_row_value(const CpuCall& call, Index b, Index h);
 
 }  // namespace maskctl::attention

@@ -130,10 +130,10 @@ HWY_ATTR void transpose_all(const float* x, Index n, float* out) {
   }
 }
 
-/// Six rows of C times one panel; a is A's first cell, or A^T's with kTurned. With kHalf only the
-/// vector of each row that lies at `panel` and c; the compiler drops the sums of the other, which
-/// is never read or written. Named accumulators: an array of vectors is spilled by GCC 12.
-template <bool kTurned = false, bool kHalf = false>
+/// Six rows of C times one panel; a is A's first cell, or A^T's with kTransposed. With kHalf only
+/// the vector of each row that lies at `panel` and c; the compiler drops the sums of the other,
+/// which is never read or written. Named accumulators: an array of vectors is spilled by GCC 12.
+template <bool kTransposed = false, bool kHalf = false>
 HWY_NOINLINE HWY_ATTR void multiply_six(const float* a, Index a_stride, Index depth,
                                         const float* panel, float* c, Index c_stride,
                                         bool accumulate) {
@@ -162,7 +162,7 @@ HWY_NOINLINE HWY_ATTR void multiply_six(const float* a, Index a_stride, Index de
     c40 = hn::LoadU(d, r4), c41 = load_right(r4);
     c50 = hn::LoadU(d, r5), c51 = load_right(r5);
   }
-  const Index stride = kTurned ? 1 : a_stride, step = kTurned ? a_stride : 1;
+  const Index stride = kTransposed ? 1 : a_stride, step = kTransposed ? a_stride : 1;
   for (Index k = 0; k < depth; ++k, panel += 2 * n, a += step) {
     const V b0 = hn::LoadU(d, panel), b1 = load_right(panel);
     V x = hn::Set(d, a[0]);
@@ -186,11 +186,11 @@ HWY_NOINLINE HWY_ATTR void multiply_six(const float* a, Index a_stride, Index de
   store(c30, c31, r3), store(c40, c41, r4), store(c50, c51, r5);
 }
 
-/// Fetches the next panel into the cache piece by piece, while groups work on this one. Few groups
-/// are no cover for it.
-class PanelAhead {
+/// Prefetches the next panel piece by piece while groups work on this one. With few groups there is
+/// too little work to hide that, and it does nothing.
+class PanelPrefetch {
  public:
-  PanelAhead(Index panel_floats, std::size_t groups)
+  PanelPrefetch(Index panel_floats, std::size_t groups)
       : piece_(groups < kFewGroups
                    ? 0
                    : round_up(ceil_div(panel_floats, static_cast<Index>(groups)), kLine)) {}
@@ -207,7 +207,7 @@ class PanelAhead {
   const float* next_ = nullptr;
 };
 
-/// From the first to the last index that any of the spans holds.
+/// From the first to the last index in any of the spans.
 HWY_INLINE Range hull(std::span<const Range> spans) {
   Range all;
   for (const Range& span : spans) {
@@ -231,17 +231,17 @@ HWY_ATTR void multiply_all(const float* a, Index a_stride, Index rows, Index dep
 
 HWY_ATTR void multiply_columns_all(const float* a, Index a_stride, Index depth,
                                    const float* packed_b, std::span<const Range> spans, float* c,
-                                   Index c_stride, PrefetchQueue* ahead) {
+                                   Index c_stride, PrefetchQueue* prefetches) {
   const Index width = panel_width();
   const Range all = hull(spans);
-  PanelAhead next(width * depth, spans.size());
+  PanelPrefetch next(width * depth, spans.size());
   for (Index first = all.begin / width * width; first < all.end; first += width) {
     next.start(packed_b + (first + width) * depth);
     for (std::size_t g = 0; g < spans.size(); ++g) {
       const Range part = intersect(spans[g], {first, first + width});
       if (part.empty()) continue;
       next.step();
-      if (ahead) ahead->step(depth);
+      if (prefetches) prefetches->step(depth);
       const Index row = static_cast<Index>(g) * kRowGroup;
       const float* const from = a + row * a_stride;
       const float* const panel = packed_b + first * depth + (part.begin - first);
@@ -255,17 +255,17 @@ HWY_ATTR void multiply_columns_all(const float* a, Index a_stride, Index depth,
 HWY_ATTR void multiply_depths_all(const float* a, Index a_stride, Index depth,
                                   const float* packed_b, Index columns,
                                   std::span<const Range> spans, float* c, Index c_stride,
-                                  bool accumulate, PrefetchQueue* ahead) {
+                                  bool accumulate, PrefetchQueue* prefetches) {
   const Index width = panel_width();
   const Range all = hull(spans);
-  PanelAhead next(width * all.size(), spans.size());
+  PanelPrefetch next(width * all.size(), spans.size());
   for (Index first = 0; first < columns; first += width, packed_b += width * depth) {
     next.start(packed_b + width * (depth + all.begin));
     for (std::size_t g = 0; g < spans.size(); ++g) {
       const Range span = spans[g];
       if (span.empty()) continue;
       next.step();
-      if (ahead) ahead->step(span.size());
+      if (prefetches) prefetches->step(span.size());
       const Index row = static_cast<Index>(g) * kRowGroup;
       multiply_six(a + row * a_stride + span.begin, a_stride, span.size(),
                    packed_b + span.begin * width, c + row * c_stride + first, c_stride, accumulate);
@@ -276,12 +276,12 @@ HWY_ATTR void multiply_depths_all(const float* a, Index a_stride, Index depth,
 HWY_ATTR void multiply_transposed_all(const float* a, Index a_stride, Index depth,
                                       const float* packed_b, Index columns,
                                       std::span<const Range> spans, float* c, Index c_stride,
-                                      PrefetchQueue* ahead) {
+                                      PrefetchQueue* prefetches) {
   const Index width = panel_width();
   for (Index first = 0; first < columns; first += width, packed_b += width * depth) {
     for (std::size_t g = 0; g < spans.size(); ++g) {
       if (spans[g].empty()) continue;
-      if (ahead) ahead->step(spans[g].size());
+      if (prefetches) prefetches->step(spans[g].size());
       const Index row = static_cast<Index>(g) * kRowGroup;
       multiply_six<true>(a + spans[g].begin * a_stride + row, a_stride, spans[g].size(),
                          packed_b + spans[g].begin * width, c + row * c_stride + first, c_stride,
@@ -332,23 +332,23 @@ void multiply(const float* a, Index a_stride, Index rows, Index depth, const flo
 
 void multiply_columns(const float* a, Index a_stride, Index depth, const float* packed_b,
                       std::span<const Range> spans, float* c, Index c_stride,
-                      PrefetchQueue* ahead) {
+                      PrefetchQueue* prefetches) {
   HWY_DYNAMIC_DISPATCH(multiply_columns_all)
-  (a, a_stride, depth, packed_b, spans, c, c_stride, ahead);
+  (a, a_stride, depth, packed_b, spans, c, c_stride, prefetches);
 }
 
 void multiply_depths(const float* a, Index a_stride, Index depth, const float* packed_b,
                      Index columns, std::span<const Range> spans, float* c, Index c_stride,
-                     bool accumulate, PrefetchQueue* ahead) {
+                     bool accumulate, PrefetchQueue* prefetches) {
   HWY_DYNAMIC_DISPATCH(multiply_depths_all)
-  (a, a_stride, depth, packed_b, columns, spans, c, c_stride, accumulate, ahead);
+  (a, a_stride, depth, packed_b, columns, spans, c, c_stride, accumulate, prefetches);
 }
 
 void multiply_transposed(const float* a, Index a_stride, Index depth, const float* packed_b,
                          Index columns, std::span<const Range> spans, float* c, Index c_stride,
-                         PrefetchQueue* ahead) {
+                         PrefetchQueue* prefetches) {
   HWY_DYNAMIC_DISPATCH(multiply_transposed_all)
-  (a, a_stride, depth, packed_b, columns, spans, c, c_stride, ahead);
+  (a, a_stride, depth, packed_b, columns, spans, c, c_stride, prefetches);
 }
 
 const char* cpu_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }

@@ -1,7 +1,8 @@
-// The inner loops of CPU attention: packed matrix products (cpu_kernel.cc) and vectors of
-// exponentials (cpu_vectors.cc), f32.
+// The inner loops of CPU attention, f32: packed matrix products (kernel.cc) and vectors of
+// exponentials (vectors.cc).
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "maskctl/base/index.h"
@@ -47,23 +48,24 @@ void multiply(const float* a, Index a_stride, Index rows, Index depth, const flo
               Index columns, float* c, Index c_stride, bool accumulate);
 
 // The same where each group of kRowGroup rows needs only a part: spans[g] belongs to rows
-// [g * kRowGroup, (g + 1) * kRowGroup), and may be empty. `ahead` is stepped on the way.
+// [g * kRowGroup, (g + 1) * kRowGroup) and may be empty. Rows of `prefetches` are fetched
+// meanwhile.
 
-/// C = A * B in the columns of each group's span; those divide by kVector. Others stay.
+/// C = A * B in the columns of each group's span, whose ends divide by kVector. Other columns stay.
 void multiply_columns(const float* a, Index a_stride, Index depth, const float* packed_b,
                       std::span<const Range> spans, float* c, Index c_stride,
-                      PrefetchQueue* ahead = nullptr);
+                      PrefetchQueue* prefetches = nullptr);
 /// C += A * B over the rows of B (columns of A) in each group's span, or C = A * B there. B has
 /// panels of `depth` rows. Rows of C with an empty span stay.
 void multiply_depths(const float* a, Index a_stride, Index depth, const float* packed_b,
                      Index columns, std::span<const Range> spans, float* c, Index c_stride,
-                     bool accumulate = true, PrefetchQueue* ahead = nullptr);
+                     bool accumulate = true, PrefetchQueue* prefetches = nullptr);
 
 /// multiply_depths of A's transpose: A[row][k] = a[k * a_stride + row]. Columns of A^T past the
-/// last row that C needs are read and written like others.
+/// last row that C needs are read and written too.
 void multiply_transposed(const float* a, Index a_stride, Index depth, const float* packed_b,
                          Index columns, std::span<const Range> spans, float* c, Index c_stride,
-                         PrefetchQueue* ahead = nullptr);
+                         PrefetchQueue* prefetches = nullptr);
 
 float dot(const float* x, const float* y, Index n);
 /// Whether none of n floats is NaN or infinite; any n.
@@ -87,10 +89,14 @@ void exp_and_sum_group(float* x, Index stride, Index n, const float* shift, floa
 void exp_shifted(float* x, const float* shift, Index n);
 /// out = log(x), x >= 0: -inf at 0.
 void log_all(const float* x, Index n, float* out);
-/// x = cap * tanh(x / cap); slope, when given, gets 1 - (x / cap)^2 of the result.
-void soft_cap_all(float* x, Index n, float cap, float* slope);
+/// x = cap * tanh(x / cap); derivative, when given, gets 1 - (x / cap)^2 of the result.
+void soft_cap_all(float* x, Index n, float cap, float* derivative);
 /// ds[i] = p[i] * (dp[i] - delta[i]).
-void softmax_slope(const float* p, const float* dp, const float* delta, float* ds, Index n);
+void softmax_gradient(const float* p, const float* dp, const float* delta, float* ds, Index n);
+
+/// x[i] = value where bit first + i of `open` is clear, in whole vectors of at least n floats.
+/// first divides by kVector.
+void fill_closed(const std::uint64_t* open, Index first, Index n, float value, float* x);
 
 /// The instruction set in use, as Highway names it.
 const char* cpu_target();

@@ -12,22 +12,22 @@
 namespace maskctl::attention {
 
 /// Rows of some heads: row j of head u is the `dim` elements from data + offsets[j] +
-/// u * head_stride on, for offsets (in elements) that are given apart.
+/// u * head_stride on, where the offsets (in elements) are given separately.
 struct RowArray {
   DType dtype = DType::kFloat32;  // or kFloat16, kBFloat16
   const void* data = nullptr;
   Index heads = 1, head_stride = 0;
   Index dim = 0;
-  Index together = 1;  // so many rows of one head lie beside each other; a hint
+  Index together = 1;  // how many rows of one head lie beside each other; a hint
 };
 
-/// Four rows of one head: number `first` and those after it; past the last row, that one again.
+/// Four rows of one head: number `first` and the next three; past the last row, that one again.
 struct FourRows {
   std::array<const std::byte*, 4> at;
   Index first, head;
 };
 
-/// Listed rows of an array, each located once for all products with it. Other rows are never read.
+/// Listed rows of an array, each located once for all products with it. No other row is read.
 class KeyRows {
  public:
   KeyRows() = default;
@@ -37,7 +37,7 @@ class KeyRows {
 
   const RowArray& array() const { return array_; }
   Index count() const { return count_; }
-  /// All rows of all heads, those that lie together one after the other.
+  /// All rows of all heads, in an order that keeps rows that lie together next to each other.
   std::span<const FourRows> fours() const { return fours_; }
 
  private:

@@ -1,4 +1,4 @@
-// Packing of keys in units, each once.
+// Packs keys in units, each once.
 #include "maskctl/attention/cpu/packed_heads.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// K and V of the key heads of one call, packed for products as tasks come to need them.
+// K and V of the key heads of one call, packed for products when tasks first need them.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 
 namespace maskctl::attention {
 
-/// One key head. Tasks share it: whoever first needs some keys packs them, and finds them in its
-/// own cache.
+/// One key head, shared by tasks: the one that first needs some keys packs them, and so has them in
+/// its own cache.
 class PackedHead {
  public:
   static constexpr Index kUnit = 64;  // keys that are packed at once; divides by kColumnGroup
   /// Key head number b * kv_heads + u; `call` must outlive it.
   PackedHead(const CpuCall& call, Index head);
-  /// Packs what is still missing of these keys.
+  /// Packs those of these keys that are not packed yet.
   void need(Range keys);
   /// Keys from j on as columns (pack_columns); j divides by kColumnGroup.
   const float* keys(Index j) const { return keys_ + j * d_.dim; }
@@ -27,7 +27,7 @@ class PackedHead {
 
  private:
   void pack(Index first);
-  /// Whether all that was packed is finite.
+  /// Returns whether everything it packed is finite.
   bool pack(const HeadRows& rows, Index first);
 
   const Dims& d_;
@@ -39,7 +39,7 @@ class PackedHead {
   std::once_flag cleaned_;
 };
 
-/// Every key head of a call, each held from its first task to its last.
+/// All key heads of a call, each kept in memory from its first task to its last.
 class PackedHeads {
  public:
   /// Each head will be taken `tasks` times.

@@ -18,7 +18,7 @@ namespace {
 constexpr float kClosed = -std::numeric_limits<float>::infinity();
 constexpr Index kStreamedRows = 4;  // a gathered sequence costs about as much as five rows
 constexpr Index kTaskKeys = 1024;   // of a row
-constexpr Index kMostKeys = 256;    // of a piece, unless more are asked for; divides kTaskKeys
+constexpr Index kMostKeys = 256;    // of a piece, unless the call wants more; divides kTaskKeys
 // Of the keys of a piece; they, their values and the next keys wait in the second cache.
 constexpr Index kPieceBytes = Index{1} << 17;
 
@@ -42,7 +42,7 @@ Index piece_keys(const PagedCall& call) {
   return keys;
 }
 
-/// Keys of a task of a row that sees so many: whole pieces.
+/// How many keys a task takes of a row that sees `keys`: whole pieces.
 Index task_keys(const PagedCall& call, Index keys) {
   const Index wanted =
       call.tiles.splits > 0 ? std::max<Index>(ceil_div(keys, call.tiles.splits), 1) : kTaskKeys;
@@ -74,8 +74,8 @@ class Stream {
          std::atomic<Index>& next_task, Partials& partials)
       : c_(call), queries_(queries), tasks_(tasks), next_task_(next_task), partials_(partials) {}
 
-  /// Whatever task comes next, until none is left; the keys that come next are asked for across the
-  /// ends of tasks.
+  /// Runs one task after another until none is left. The next keys are prefetched even where they
+  /// belong to another task.
   void run() {
     Piece piece = take();
     locate(piece);
@@ -106,7 +106,7 @@ class Stream {
     return {left_.task, {begin, left_.keys.begin}};
   }
 
-  /// The rows that come next.
+  /// Sets the next rows to those of a piece.
   void locate(const Piece& piece) {
     const PagedCache& cache = c_.cache;
     c_.elements(*tasks_[as_size(piece.task)].row->sequence, piece.keys, offsets_);
@@ -117,8 +117,8 @@ class Stream {
     next_values_.place(array, offsets_);
   }
 
-  /// One piece. Its values are asked for while its keys are read, the next keys while the values
-  /// are.
+  /// Adds one piece. Its values are prefetched while its keys are read, the next keys while its
+  /// values are.
   void add(const Piece& piece) {
     const Index width = round_up(keys_.count(), kColumnGroup), group = c_.group();
     const Index row = tasks_[as_size(piece.task)].row->row, first = piece.task * c_.q_heads;
@@ -132,7 +132,7 @@ class Stream {
              &next_keys_);
   }
 
-  /// Logits to weights; earlier sums shrink when the maximum grows.
+  /// Turns logits into weights; earlier sums shrink when the maximum grows.
   void weigh(float* x, Index count, Index width, Index partial) {
     std::fill(x + count, x + width, 0.0f);
     scale_by(x, width, static_cast<float>(c_.scale));
@@ -156,14 +156,14 @@ class Stream {
   const std::vector<Task>& tasks_;
   std::atomic<Index>& next_task_;
   Partials& partials_;
-  Piece left_;                       // of the task at hand
-  KeyRows keys_, values_;            // that are read now
-  KeyRows next_keys_, next_values_;  // and then
+  Piece left_;                       // what is left of the task that is being taken
+  KeyRows keys_, values_;            // of the piece that is added
+  KeyRows next_keys_, next_values_;  // of the one after it
   std::vector<Index> offsets_;
   std::vector<float> scores_;
 };
 
-/// Partial results `tasks` of one head, and the sinks, as one softmax.
+/// Merges the partial results of `tasks` for one head, and the sinks, into one softmax.
 void merge(const PagedCall& c, const Partials& partials, Range tasks, Index h,
            std::span<const float> sinks, float* out) {
   const auto place = [&](Index task) { return as_size(task * c.q_heads + h); };

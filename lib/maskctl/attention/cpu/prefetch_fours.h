@@ -1,4 +1,4 @@
-// Rows of memory that are asked for while products with four rows at a time run.
+// Rows of memory that are prefetched while products with four rows at a time run.
 #pragma once
 
 #include <array>
@@ -15,14 +15,14 @@ using Four = std::array<const T*, 4>;
 template <class T>
 constexpr Index kLine = 64 / Index{sizeof(T)};  // elements of a line of memory
 
-/// Prefetch for the lines that lie `near` and `far` bytes behind those in use; 0 asks for nothing.
+/// Prefetches the lines that lie `near` and `far` bytes behind those in use; 0 for none.
 struct Prefetch {
-  /// At the line of four rows that begins with element x. GCC takes a call that only asks for one
-  /// that does nothing: it must be inline.
+  /// To be called at the line of each of four rows that begins with element x. Must be inline: GCC
+  /// removes calls of functions that do nothing but prefetch.
   template <class T>
   [[gnu::always_inline]] void line(const Four<T>& rows, Index x) const {
     for (const T* row : rows) {
-      // As numbers: the line asked for may lie in another array, where no pointer may be moved to.
+      // As numbers: the line may lie in another array, and no pointer may be moved out of its own.
       const auto at = reinterpret_cast<std::intptr_t>(row + x);
       if (near) __builtin_prefetch(reinterpret_cast<const void*>(at + near), 0, 2);
       if (far) __builtin_prefetch(reinterpret_cast<const void*>(at + far), 0, 2);
@@ -31,27 +31,28 @@ struct Prefetch {
   Index near = 0, far = 0;
 };
 
-/// What to ask for while the queries of a head meet four rows: with the first queries the rows that
-/// come some fours later, with the last ones those of the next call, so that the questions spread.
-/// A processor drops questions while its queue of misses is full, hence two for each row. Four rows
-/// lie to each other as the four asked for, or time is lost.
+/// What to prefetch while the queries of a head meet four rows: with the first queries the rows
+/// that come a few fours later, with the last queries those of the next call, so that prefetches
+/// are spread out. A processor drops prefetches while its queue of misses is full; hence every row
+/// is prefetched twice. The distances between four rows are taken to be those between the four that
+/// are prefetched; where they are not, only time is lost.
 class PrefetchFours {
  public:
-  /// Rows of this call and the next, if any; those asked for in the first place are `near` fours
-  /// later.
+  /// `now` are the rows of this call, `next` those of the next one or null. The first prefetch goes
+  /// `near` fours ahead.
   PrefetchFours(std::span<const FourRows> now, const KeyRows* next, Index near)
       : now_(now), near_(as_size(near)) {
     if (next) next_ = next->fours();
   }
-  /// While four rows, number i of now, meet some queries.
+  /// What to prefetch while four rows, number i of `now`, meet some queries.
   [[gnu::always_inline]] Prefetch at(std::size_t i, bool first_queries, bool last_queries) const {
     if (next_.empty()) return {};
-    return {first_queries ? way(i, near_) : 0, last_queries ? way(i, now_.size()) : 0};
+    return {first_queries ? distance(i, near_) : 0, last_queries ? distance(i, now_.size()) : 0};
   }
 
  private:
-  /// Bytes from four rows to those so many later; 0 past the end.
-  [[gnu::always_inline]] Index way(std::size_t i, std::size_t later) const {
+  /// Bytes from four rows to those `later` fours behind them; 0 past the end.
+  [[gnu::always_inline]] Index distance(std::size_t i, std::size_t later) const {
     const bool now = i + later < now_.size();
     const std::size_t to = now ? i + later : i + later - now_.size();
     if (!now && to >= next_.size()) return 0;

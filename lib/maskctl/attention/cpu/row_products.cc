@@ -118,7 +118,7 @@ HWY_INLINE HWY_ATTR void add_dots(const Four<T>& row, const float* q, Index dim,
 
 /// out[g * stride + i] = row i . query g.
 template <int kQueries, class T>
-HWY_INLINE HWY_ATTR void dots_of_four(const Four<T>& row, const Prefetch& asks, const float* q,
+HWY_INLINE HWY_ATTR void dots_of_four(const Four<T>& row, const Prefetch& prefetch, const float* q,
                                       Index dim, float* out, Index stride) {
   const auto n = static_cast<Index>(hn::Lanes(D()));
   const V zero = hn::Zero(D());
@@ -128,7 +128,7 @@ HWY_INLINE HWY_ATTR void dots_of_four(const Four<T>& row, const Prefetch& asks, 
                   {zero, zero, zero, zero}};
   Index x = 0;
   while (x + kLine<T> <= dim) {
-    asks.line(row, x);
+    prefetch.line(row, x);
     for (const Index end = x + kLine<T>; x < end; x += n) add_dots<kQueries>(row, q, dim, x, sums);
   }
   for (; x + n <= dim; x += n) add_dots<kQueries>(row, q, dim, x, sums);
@@ -140,7 +140,7 @@ HWY_INLINE HWY_ATTR void dots_of_four(const Four<T>& row, const Prefetch& asks, 
   }
 }
 
-/// f(so many, the first of them): four at a time, then two, then one.
+/// f(how many, the first of them): four at a time, then two, then one.
 template <class F>
 HWY_INLINE HWY_ATTR void for_fours(Index begin, Index end, F&& f) {
   for (; begin + 4 <= end; begin += 4) f(std::integral_constant<int, 4>(), begin);
@@ -148,7 +148,7 @@ HWY_INLINE HWY_ATTR void for_fours(Index begin, Index end, F&& f) {
   for (; begin < end; ++begin) f(std::integral_constant<int, 1>(), begin);
 }
 
-/// f(four rows, what to ask for, how many queries, the first of them, the first row) for all rows
+/// f(four rows, what to prefetch, number of queries, the first of them, the first row) for all rows
 /// and queries.
 template <class T, class F>
 HWY_INLINE HWY_ATTR void for_each_four(const KeyRows& rows, const KeyRows* ahead, Index group,
@@ -170,12 +170,12 @@ template <class T>
 HWY_ATTR void dots_of(const KeyRows& rows, const float* queries, Index group, float* scores,
                       Index stride, const KeyRows* ahead) {
   const Index dim = rows.array().dim;
-  for_each_four<T>(rows, ahead, group,
-                   [&](const Four<T>& four, const Prefetch& asks, auto at_once, Index h, Index j)
-                       HWY_ATTR {
-                         dots_of_four<at_once()>(four, asks, queries + h * dim, dim,
-                                                 scores + h * stride + j, stride);
-                       });
+  for_each_four<T>(
+      rows, ahead, group,
+      [&](const Four<T>& four, const Prefetch& prefetch, auto at_once, Index h, Index j) HWY_ATTR {
+        dots_of_four<at_once()>(four, prefetch, queries + h * dim, dim, scores + h * stride + j,
+                                stride);
+      });
 }
 
 /// Four weights from w on, 0 past `inside`, each on all lanes.
@@ -220,14 +220,14 @@ HWY_INLINE HWY_ATTR void add_sums(const Four<T>& row, const FourByFour& weights,
 
 /// The same of all lanes.
 template <int kOutputs, class T>
-HWY_INLINE HWY_ATTR void add_four(const Four<T>& row, const Prefetch& asks, const Weights& weights,
-                                  Index dim, float* out, Index stride) {
+HWY_INLINE HWY_ATTR void add_four(const Four<T>& row, const Prefetch& prefetch,
+                                  const Weights& weights, Index dim, float* out, Index stride) {
   const auto n = static_cast<Index>(hn::Lanes(D()));
   constexpr Index k1 = kOutputs > 1, k2 = kOutputs > 2 ? 2 : 0, k3 = kOutputs > 2 ? 3 : 0;
   const FourByFour w{weights.of(0), weights.of(k1), weights.of(k2), weights.of(k3)};
   Index x = 0;
   while (x + kLine<T> <= dim) {
-    asks.line(row, x);
+    prefetch.line(row, x);
     for (const Index end = x + kLine<T>; x < end; x += n)
       add_sums<kOutputs>(row, w, x, out, stride);
   }
@@ -246,12 +246,12 @@ template <class T>
 HWY_ATTR void sums_of(const KeyRows& rows, const float* weights, Index stride, Index group,
                       float* out, const KeyRows* ahead) {
   const Index dim = rows.array().dim;
-  for_each_four<T>(rows, ahead, group,
-                   [&](const Four<T>& four, const Prefetch& asks, auto at_once, Index h, Index j)
-                       HWY_ATTR {
-                         const Weights of_four{weights + h * stride + j, stride, 1};
-                         add_four<at_once()>(four, asks, of_four, dim, out + h * dim, dim);
-                       });
+  for_each_four<T>(
+      rows, ahead, group,
+      [&](const Four<T>& four, const Prefetch& prefetch, auto at_once, Index h, Index j) HWY_ATTR {
+        const Weights of_four{weights + h * stride + j, stride, 1};
+        add_four<at_once()>(four, prefetch, of_four, dim, out + h * dim, dim);
+      });
 }
 
 HWY_ATTR void outer_all(const float* weights, Index stride, const float* vectors, Index group,

@@ -9,17 +9,17 @@ namespace maskctl::attention {
 // Query number u * group + g goes with head u. Its vector is at `dim` times its number, its scores
 // or weights, one for each row, at `stride` times it.
 //
-// `ahead`, when not null, are rows with the dtype of `rows`: those that the next call reads. They
-// are asked for between the products, in equal shares, so that neither the memory nor the
-// arithmetic waits for the other; no more of them than of `rows`.
+// `ahead`, when not null, are the rows that the next call reads, with the dtype of `rows` and no
+// more of them. They are prefetched between the products in equal shares, so that neither memory
+// nor arithmetic waits for the other.
 
-/// scores = query . row; stride >= rows.count() rounded up to 4: those of the at most three rows
-/// past the last one are of no meaning. The bits of a score depend on its two vectors alone.
+/// scores = query . row; stride >= rows.count() rounded up to 4. Up to three scores past the last
+/// row are written and mean nothing. The bits of a score depend on its two vectors alone.
 void row_dots(const KeyRows& rows, const float* queries, Index group, float* scores, Index stride,
               const KeyRows* ahead = nullptr);
 
-/// out += the sum over the rows of weight * row. The at most three weights past the last row, up to
-/// a number that divides by 4, are 0.
+/// out += the sum over the rows of weight * row. Weights past the last row, up to a multiple of 4,
+/// must be 0.
 void row_sums(const KeyRows& rows, const float* weights, Index stride, Index group, float* out,
               const KeyRows* ahead = nullptr);
 

@@ -23,9 +23,9 @@ void add_mean_gradient(const CpuCall& c, const SoftmaxResult& forward, const Flo
           continue;
         }
         any = true;
-        const float* slope =
+        const float* gradient =
             d_out.data() + ((b * c.d.queries + i) * c.d.q_heads + h) * c.d.value_dim;
-        for (std::size_t x = 0; x < sum.size(); ++x) sum[x] += static_cast<double>(slope[x]);
+        for (std::size_t x = 0; x < sum.size(); ++x) sum[x] += static_cast<double>(gradient[x]);
       }
       for (Index j = 0; any && j < c.d.keys; ++j) {
         const Index first = ((b * c.d.keys + j) * c.d.kv_heads + c.d.kv_head(h)) * c.d.value_dim;

@@ -1,4 +1,4 @@
-// The gradients that no tile takes part in: of empty rows, sinks and the bias array.
+// The gradients that need no tiles: of empty rows, sinks and the bias array.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace maskctl::attention {
 
-/// Under EmptyRow::kMean every value gets its share of the cotangents of empty rows.
+/// Under EmptyRow::kMean every value gets its share of d_out of empty rows.
 void add_mean_gradient(const CpuCall& call, const SoftmaxResult& forward, const Floats& d_out,
                        Tensor& d_value);
 

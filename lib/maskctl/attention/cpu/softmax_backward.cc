@@ -43,10 +43,10 @@ struct QueryTile {
         lse(buffer(kTile)),
         delta(buffer(kTile)) {}
 
-  Buffer rows_q, rows_out;        // scaled queries, cotangents
+  Buffer rows_q, rows_out;        // scaled queries, d_out
   Buffer columns_q, columns_out;  // as B with the queries as columns
   Buffer packed_q, packed_out;    // as B with the queries as rows
-  Buffer lse, delta;              // delta: of the softmax, less the cotangent of lse
+  Buffer lse, delta;              // delta: out . d_out, less d_lse
 };
 
 /// Gradients of some tiles of queries against one key head; keys and values are padded to tiles.
@@ -76,8 +76,9 @@ class Task {
         d_query_(buffer(kTile * dim_columns_)),
         p_(buffer(kTile * kTile)),
         dp_(buffer(kTile * kTile)),
-        turned_(buffer(kTile * kTile)),
-        slope_(c.options.soft_cap ? buffer(kTile * kTile) : Buffer()) {
+        transposed_(buffer(kTile * kTile)),
+        cap_derivative_(c.options.soft_cap ? buffer(kTile * kTile) : Buffer()),
+        block_(kTile, kTile) {
     std::fill_n(d_key_, tiles_ * kTile * (dim_columns_ + value_columns_), 0.0f);
     HeadRows head(c, b, u);
     load_keys(head);
@@ -90,9 +91,9 @@ class Task {
   void add(Index h, Index tile, Tensor& d_query, std::vector<float>& d_bias) {
     const Range rows{tile * kTile, std::min((tile + 1) * kTile, c_.d.queries)};
     load(h, rows);
-    open_.read(*c_.mask.plane(b_, h), rows, kTile);
+    block_.read(c_.mask.plane(b_, h), c_.block_map, rows);
     std::fill(d_query_.begin(), d_query_.end(), 0.0f);
-    for (const KeyTile& keys : open_.tiles()) add_tile(h, rows, keys, d_bias);
+    for (const KeyTile& keys : block_.tiles()) add_tile(h, rows, keys, d_bias);
     float* out = d_query.as<float>().data() +
                  ((b_ * c_.d.queries + rows.begin) * c_.d.q_heads + h) * c_.d.dim;
     for (Index r = 0; r < rows.size(); ++r, out += c_.query_stride()) {
@@ -163,22 +164,22 @@ class Task {
     multiply_columns(value_rows_ + first * c_.d.value_dim, c_.d.value_dim, c_.d.value_dim,
                      q_.columns_out.data(), query_columns_, dp_.data(), kTile);
     if (c_.options.dropout > 0) drop(h, rows, tile.keys);  // dp and, for dV, a copy of p
-    const Buffer& weights = c_.options.dropout > 0 ? turned_ : p_;
+    const Buffer& weights = c_.options.dropout > 0 ? transposed_ : p_;
     multiply_depths(weights.data(), kTile, kTile, q_.packed_out.data(), value_columns_,
                     query_depths_, d_value_ + first * value_columns_, value_columns_);
     for (Index j = 0; j < kTile; ++j) {
       const Range span = query_columns_[as_size(j / kRowGroup)];
       const Index at = j * kTile + span.begin;
-      softmax_slope(p_.data() + at, dp_.data() + at, q_.delta.data() + span.begin, dp_.data() + at,
-                    span.size());
+      softmax_gradient(p_.data() + at, dp_.data() + at, q_.delta.data() + span.begin,
+                       dp_.data() + at, span.size());
     }
     close(rows.size(), tile, dp_);
-    add_logit_slopes(h, rows, tile.keys, d_bias);
+    add_logit_gradients(h, rows, tile.keys, d_bias);
     multiply_depths(dp_.data(), kTile, kTile, q_.packed_q.data(), dim_columns_, query_depths_,
                     d_key_ + first * dim_columns_, dim_columns_);
-    turn(dp_, turned_);
-    multiply_depths(turned_.data(), kTile, kTile, packed_keys_ + first * dim_columns_, dim_columns_,
-                    key_spans_, d_query_.data(), dim_columns_);
+    transpose_tile(dp_, transposed_);
+    multiply_depths(transposed_.data(), kTile, kTile, packed_keys_ + first * dim_columns_,
+                    dim_columns_, key_spans_, d_query_.data(), dim_columns_);
   }
 
   /// What each group of keys needs of the queries, in whole groups of columns, and each group of
@@ -189,7 +190,7 @@ class Task {
     query_depths_.assign(as_size(kGroups), tile.full ? all : none);
     key_spans_.assign(as_size(kGroups), tile.full ? all : none);
     for (Index i = 0; !tile.full && i < queries; ++i) {
-      const Range open = open_.span(i, tile.keys);
+      const Range open = tile.span(i);
       if (open.empty()) continue;
       const Range keys{open.begin - tile.keys.begin, open.end - tile.keys.begin};
       widen(keys, key_spans_[as_size(i / kRowGroup)]);
@@ -213,7 +214,11 @@ class Task {
       if (keys.empty()) continue;
       const Range of_mask{tile.keys.begin + keys.begin, tile.keys.begin + keys.end};
       for (Index r = block.begin; r < block.end; ++r) {
-        open_.close_column(r, of_mask, 0, x.data() + keys.begin * kTile + r, kTile);
+        tile.each_closed(r, of_mask, [&](Range closed) {
+          for (Index k = closed.begin; k < closed.end; ++k) {
+            x[as_size((k - tile.keys.begin) * kTile + r)] = 0;
+          }
+        });
       }
     }
     std::fill(x.begin() + tile.keys.size() * kTile, x.end(), 0.0f);
@@ -232,37 +237,40 @@ class Task {
     return keys;
   }
 
-  static void turn(const Buffer& from, Buffer& to) { transpose(from.data(), kTile, to.data()); }
+  static void transpose_tile(const Buffer& from, Buffer& to) {
+    transpose(from.data(), kTile, to.data());
+  }
 
   /// Bias and cap work on rows of queries.
   void adjust(Index h, Range rows, Range keys) {
-    turn(p_, turned_);
+    transpose_tile(p_, transposed_);
     for (Index r = 0; r < rows.size(); ++r) {
-      float* const slope = c_.options.soft_cap ? slope_.data() + r * kTile : nullptr;
-      c_.adjust(turned_.data() + r * kTile, b_, h, rows.begin + r, keys, kTile, slope);
+      float* const derivative = c_.options.soft_cap ? cap_derivative_.data() + r * kTile : nullptr;
+      c_.adjust(transposed_.data() + r * kTile, b_, h, rows.begin + r, keys, kTile, derivative);
     }
-    turn(turned_, p_);
+    transpose_tile(transposed_, p_);
   }
 
   void drop(Index h, Range rows, Range keys) {
-    turned_ = p_;
+    transposed_ = p_;
     for (Index j = 0; j < keys.size(); ++j) {
       for (Index r = 0; r < rows.size(); ++r) {
         const float m = c_.dropout_at(b_, h, rows.begin + r, keys.begin + j);
-        turned_[as_size(j * kTile + r)] *= m;
+        transposed_[as_size(j * kTile + r)] *= m;
         dp_[as_size(j * kTile + r)] *= m;
       }
     }
   }
 
-  /// dp_ holds the slopes of the final logits: passes them through the cap, and to the bias.
-  void add_logit_slopes(Index h, Range rows, Range keys, std::vector<float>& d_bias) {
+  /// dp_ holds the gradients of the final logits: adds those of the bias and takes them back
+  /// through the cap.
+  void add_logit_gradients(Index h, Range rows, Range keys, std::vector<float>& d_bias) {
     if (!c_.adjusts_logits()) return;
     const bool before = c_.options.bias_order == BiasOrder::kBeforeCap;
     for (Index r = 0; r < rows.size(); ++r) {
       for (Index j = 0; j < keys.size(); ++j) {
         float& ds = dp_[as_size(j * kTile + r)];
-        const float dz = c_.options.soft_cap ? ds * slope_[as_size(r * kTile + j)] : ds;
+        const float dz = c_.options.soft_cap ? ds * cap_derivative_[as_size(r * kTile + j)] : ds;
         if (c_.bias) {
           d_bias[as_size(c_.bias_at.at(b_, h, rows.begin + r, keys.begin + j))] += before ? dz : ds;
         }
@@ -276,13 +284,13 @@ class Task {
   const Floats &d_out_, &out_, &d_lse_;
   Index b_, u_;
   QueryTile q_;
-  QueryBlock open_;
   std::vector<Range> query_depths_, query_columns_;  // of groups of keys
   std::vector<Range> key_spans_;                     // of groups of queries
   Index tiles_, dim_columns_, value_columns_;
   PooledBuffer memory_;  // of the arrays of all keys
   float *key_rows_, *value_rows_, *packed_keys_, *d_key_, *d_value_;
-  Buffer d_query_, p_, dp_, turned_, slope_;
+  Buffer d_query_, p_, dp_, transposed_, cap_derivative_;
+  QueryBlock block_;
 };
 
 /// Whether key heads add to the same cells of the gradient of the bias: then they go in turn.
@@ -303,7 +311,7 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
                               const Tensor& d_out, const SoftmaxOptions& options,
                               const Tensor* d_lse, const Dims& d) {
   const CpuCall c(in, options, d);
-  const Floats cotangent(&d_out), out(&forward.out), lse_cotangent(d_lse);
+  const Floats d_out_rows(&d_out), out(&forward.out), d_lse_rows(d_lse);
   const auto gradient_of = [](const Tensor& t) {
     return Tensor::unwritten(DType::kFloat32, t.shape());
   };
@@ -317,7 +325,7 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
   const auto work = [&](Index n) {
     const Index head = n / parts, u = head % d.kv_heads;
     auto task =
-        std::make_unique<Task>(c, forward, cotangent, out, lse_cotangent, head / d.kv_heads, u);
+        std::make_unique<Task>(c, forward, d_out_rows, out, d_lse_rows, head / d.kv_heads, u);
     for (Index h = u * d.group(); h < (u + 1) * d.group(); ++h) {
       for (Index t = n % parts; t < tiles; t += parts) task->add(h, t, d_query, d_bias);
     }
@@ -337,13 +345,13 @@ SoftmaxGradients cpu_backward(const SoftmaxInputs& in, const SoftmaxResult& forw
   };
   const Index together = heads_share_bias(c) ? 1 : std::max<Index>(heads, 1);
   for (Index head = 0; head < heads; head += together) run({head, head + together});
-  add_mean_gradient(c, forward, cotangent, d_value);
+  add_mean_gradient(c, forward, d_out_rows, d_value);
   SoftmaxGradients gradients{
       rounded(std::move(d_query), in.query->dtype()), rounded(std::move(d_key), in.key->dtype()),
       rounded(std::move(d_value), in.value->dtype()), std::nullopt, std::nullopt};
   if (in.bias) gradients.bias = bias_gradient(*in.bias, d_bias);
   if (in.sinks) {
-    gradients.sinks = sink_gradient(c, forward, cotangent, out, lse_cotangent, *in.sinks);
+    gradients.sinks = sink_gradient(c, forward, d_out_rows, out, d_lse_rows, *in.sinks);
   }
   return gradients;
 }

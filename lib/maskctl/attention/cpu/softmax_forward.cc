@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -26,10 +27,10 @@ using Buffer = std::vector<float>;
 
 Buffer buffer(Index n) { return Buffer(static_cast<std::size_t>(n)); }
 
-/// What is worked on at once: rows of queries, a multiple of kRowGroup, and keys, one of
-/// kColumnGroup. Scores of that size, and K and V of a tile, stay in the second-level cache.
-struct Tiles {
-  Tiles(const SoftmaxOptions& o, const Dims& d)
+/// The sizes of a tile: a multiple of kRowGroup queries and one of kColumnGroup keys. Its scores
+/// and its K and V stay in the second-level cache.
+struct TileSizes {
+  TileSizes(const SoftmaxOptions& o, const Dims& d)
       : rows(chosen(o.q_block, 192, 288, kRowGroup, d.queries)),
         keys(chosen(o.k_block, 256, 512, kColumnGroup, d.keys)) {}
   Index rows, keys;
@@ -41,11 +42,11 @@ struct Tiles {
   }
 };
 
-/// The softmax of a block of queries: in one piece, tile by tile of keys; or, where the block sees
-/// few keys, in strips of rows that take all their keys at once.
-class Block {
+/// Computes one block of queries after another: tile by tile of keys or, where a block sees few
+/// keys, in strips of rows that take all their keys at once.
+class QueryBlockWorker {
  public:
-  Block(const CpuCall& c, const Tiles& tiles)
+  QueryBlockWorker(const CpuCall& c, const TileSizes& tiles)
       : c_(c),
         tile_keys_(tiles.keys),
         value_columns_(round_up(c.d.value_dim, kColumnGroup)),
@@ -56,13 +57,15 @@ class Block {
         max_(buffer(tiles.rows)),
         weight_(buffer(round_up(tiles.rows, kColumnGroup))),
         log_(weight_.size()),
-        factor_(buffer(tiles.rows)) {}
+        factor_(buffer(tiles.rows)),
+        spans_(as_size(tiles.rows)),
+        block_(tiles.rows, tiles.keys) {}
 
   void run(Index b, Index h, Range rows, PackedHead& head, SoftmaxResult& result) {
     b_ = b, h_ = h, rows_ = rows;
     out_ = result.out.as<float>().data() + (b * c_.d.queries * c_.d.q_heads + h) * c_.d.value_dim;
     lse_ = result.lse.as<float>().data() + (b * c_.d.q_heads + h) * c_.d.queries;
-    open_.read(*c_.mask.plane(b, h), rows, tile_keys_);
+    block_.read(c_.mask.plane(b, h), c_.block_map, rows);
     at_once_ = is_narrow();
     const Index step = at_once_ ? std::min(kStrip, rows.size()) : rows.size();
     for (Index first = 0; first < rows.size(); first += step) {
@@ -71,7 +74,10 @@ class Block {
       if (at_once_) {
         add_at_once(head);
       } else {
-        for (const KeyTile& tile : open_.tiles()) add(tile, head);
+        for (const KeyTile& tile : block_.tiles()) {
+          if (!tile.full) find_spans({&tile, 1});
+          add({tile.keys, {&tile, 1}, tile.full}, head);
+        }
       }
       finish();
     }
@@ -80,11 +86,31 @@ class Block {
  private:
   static constexpr Index kStrip = 24;
 
-  /// Whether K and V of all keys that the block sees stay in the second-level cache, and scores of
-  /// a strip with them fit. Full tiles, or closed ones in between, want tiles.
+  /// What one step adds to the sums: a tile of keys, or all that a strip sees.
+  struct KeyStep {
+    Range keys;
+    std::span<const KeyTile> tiles;  // that hold the keys
+    bool full;
+  };
+
+  /// From the first to the last open key of a row, and whether all in between are known to be open.
+  struct RowSpan {
+    Range keys;
+    bool all_open = true;
+
+    void append(Range further, bool may_have_gaps) {
+      if (further.empty()) return;
+      all_open = all_open && !may_have_gaps && (keys.empty() || keys.end == further.begin);
+      keys = {keys.empty() ? further.begin : keys.begin, further.end};
+    }
+  };
+
+  /// Whether K and V of all keys that the block sees stay in the second-level cache and the scores
+  /// of a strip with them fit into theirs. Tiles are better where all are full, or where closed
+  /// ones lie in between.
   bool is_narrow() const {
     constexpr Index kFloats = 192 * 1024;  // 3/4 of 1 MiB
-    const std::vector<KeyTile>& tiles = open_.tiles();
+    const std::vector<KeyTile>& tiles = block_.tiles();
     if (std::ranges::all_of(tiles, &KeyTile::full)) return false;
     const Index width = tiles.back().keys.end - tiles.front().keys.begin;
     return width * (c_.d.dim + c_.d.value_dim) <= kFloats &&
@@ -95,7 +121,6 @@ class Block {
   // Of the strip: rows, groups of rows, and the place of its row r.
   Index groups() const { return ceil_div(strip_.size(), kRowGroup); }
   Index query(Index r) const { return rows_.begin + strip_.begin + r; }
-  Range open(Index r, Range keys) const { return open_.span(strip_.begin + r, keys); }
   const float* query_row(Index i) const { return c_.query(b_, h_) + i * c_.query_stride(); }
   float* out_row(Index i) const { return out_ + i * out_stride(); }
   Index out_stride() const { return c_.d.q_heads * c_.d.value_dim; }
@@ -108,52 +133,66 @@ class Block {
     if (!at_once_) std::fill_n(sum_.begin(), padded * value_columns_, 0.0f);
     std::fill_n(max_.begin(), padded, kClosed);
     std::fill_n(weight_.begin(), padded, 0.0f);
-    ahead_.clear();
+    prefetches_.clear();
   }
 
   void add_at_once(PackedHead& head) {
     Range keys{c_.d.keys, 0};
-    for (Index r = 0; r < strip_.size(); ++r) widen(open(r, {0, c_.d.keys}), keys);
+    find_spans(block_.tiles());
+    for (Index r = 0; r < strip_.size(); ++r) widen(spans_[as_size(r)].keys, keys);
     if (keys.empty()) return;
     keys.begin = keys.begin / kColumnGroup * kColumnGroup;
-    ask_ahead(keys.end);
-    add({keys, false}, head);
+    prefetch(keys.end);
+    add({keys, block_.tiles(), false}, head);
   }
 
-  /// While the strip works: the rows that it will write, and what the next one will read: its
-  /// keys are taken to lie behind, as under most masks, and are packed in whole units.
-  void ask_ahead(Index keys_end) {
+  /// Queues the rows that this strip will write and those that the next one will read. The keys of
+  /// the next strip are taken to follow these, as under most masks; they are packed in whole units.
+  void prefetch(Index keys_end) {
     const Index i = query(0), next = i + strip_.size(), u = c_.d.kv_head(h_);
     const Index key = keys_end + PackedHead::kUnit, keys = std::min(kStrip, c_.d.keys - key);
-    ahead_.ask(out_row(i), out_stride(), strip_.size(), c_.d.value_dim);
-    ahead_.ask(query_row(next), c_.query_stride(), std::min(kStrip, c_.d.queries - next), c_.d.dim);
-    ahead_.ask(c_.key(b_, u) + key * c_.key_stride(), c_.key_stride(), keys, c_.d.dim);
-    ahead_.ask(c_.value(b_, u) + key * c_.value_stride(), c_.value_stride(), keys, c_.d.value_dim);
+    prefetches_.add(out_row(i), out_stride(), strip_.size(), c_.d.value_dim);
+    prefetches_.add(query_row(next), c_.query_stride(), std::min(kStrip, c_.d.queries - next),
+                    c_.d.dim);
+    prefetches_.add(c_.key(b_, u) + key * c_.key_stride(), c_.key_stride(), keys, c_.d.dim);
+    prefetches_.add(c_.value(b_, u) + key * c_.value_stride(), c_.value_stride(), keys,
+                    c_.d.value_dim);
   }
 
-  void add(const KeyTile& tile, PackedHead& head) {
-    const Index first = tile.keys.begin, stride = round_up(tile.keys.size(), kColumnGroup);
-    head.need(tile.keys);
-    set_spans(tile);
+  void add(const KeyStep& step, PackedHead& head) {
+    const Index first = step.keys.begin, stride = round_up(step.keys.size(), kColumnGroup);
+    head.need(step.keys);
+    set_group_spans(step);
     multiply_columns(query_.data(), c_.d.dim, c_.d.dim, head.keys(first), columns_, scores_.data(),
-                     stride, &ahead_);
+                     stride, &prefetches_);
     for (Index g = 0; g < groups(); ++g) {
       const Range span = columns_[as_size(g)];
-      if (!span.empty()) update(g, tile, span, scores_.data() + g * kRowGroup * stride, stride);
+      if (!span.empty()) update(g, step, span, scores_.data() + g * kRowGroup * stride, stride);
     }
     multiply_depths(scores_.data(), stride, head.panel_rows(), head.values(first), value_columns_,
-                    depths_, sum_.data(), value_columns_, !at_once_, &ahead_);
+                    depths_, sum_.data(), value_columns_, !at_once_, &prefetches_);
   }
 
-  /// What each group of rows needs of the tile: its weights of depths, from the first to the last
-  /// open key, and for them scores of columns, in whole vectors.
-  void set_spans(const KeyTile& tile) {
-    const Range all{0, tile.keys.size()}, none{all.end, 0};
-    depths_.assign(as_size(groups()), tile.full ? all : none);
-    for (Index r = 0; !tile.full && r < strip_.size(); ++r) {
-      const Range seen = open(r, tile.keys);
+  /// What each row of the strip sees of the tiles.
+  void find_spans(std::span<const KeyTile> tiles) {
+    std::fill_n(spans_.begin(), strip_.size(), RowSpan());
+    for (const KeyTile& tile : tiles) {
+      const bool is_words = tile.cells.is_words();
+      for (Index r = 0; r < strip_.size(); ++r) {
+        spans_[as_size(r)].append(tile.span(strip_.begin + r), is_words);
+      }
+    }
+  }
+
+  /// What each group of rows needs of the step: weights of the keys from its first to its last open
+  /// one, and for them scores of the same columns in whole vectors.
+  void set_group_spans(const KeyStep& step) {
+    const Range all{0, step.keys.size()}, none{all.end, 0};
+    depths_.assign(as_size(groups()), step.full ? all : none);
+    for (Index r = 0; !step.full && r < strip_.size(); ++r) {
+      const Range seen = spans_[as_size(r)].keys;
       if (seen.empty()) continue;
-      widen({seen.begin - tile.keys.begin, seen.end - tile.keys.begin},
+      widen({seen.begin - step.keys.begin, seen.end - step.keys.begin},
             depths_[as_size(r / kRowGroup)]);
     }
     columns_.clear();
@@ -163,16 +202,16 @@ class Block {
     if (!by.empty()) range = {std::min(range.begin, by.begin), std::max(range.end, by.end)};
   }
 
-  /// Scores x of a group of rows to weights, in the columns `span` of the tile.
-  void update(Index g, const KeyTile& tile, Range span, float* x, Index stride) {
+  /// Turns the scores x of a group of rows into weights, in the columns `span` of the step.
+  void update(Index g, const KeyStep& step, Range span, float* x, Index stride) {
     const Range rows{g * kRowGroup, std::min((g + 1) * kRowGroup, strip_.size())};
     const Range keys =
-        intersect({tile.keys.begin + span.begin, tile.keys.begin + span.end}, tile.keys);
+        intersect({step.keys.begin + span.begin, step.keys.begin + span.end}, step.keys);
     x += span.begin;
     for (Index r = rows.begin; r < rows.end; ++r) {
       float* const row = x + (r - rows.begin) * stride;
       if (c_.adjusts_logits()) c_.adjust(row, b_, h_, query(r), keys, span.size(), nullptr);
-      if (!tile.full) open_.close_row(strip_.begin + r, keys, kClosed, row);
+      if (!step.full) close(r, step.tiles, keys, row);
       std::fill(row + keys.size(), row + span.size(), kClosed);
     }
     std::array<float, kRowGroup> most, shift, sum;
@@ -187,7 +226,21 @@ class Block {
     }
   }
 
-  /// Earlier sums of row r shrink when its maximum grows. What logits are to be shifted by.
+  /// Scores x of row r with `keys`: -inf where closed.
+  void close(Index r, std::span<const KeyTile> tiles, Range keys, float* x) const {
+    const RowSpan& seen = spans_[as_size(r)];
+    if (!seen.all_open) {
+      for (const KeyTile& tile : tiles) tile.close_row(strip_.begin + r, keys, kClosed, x);
+      return;
+    }
+    const Index first = std::clamp(seen.keys.begin, keys.begin, keys.end) - keys.begin,
+                last = std::clamp(seen.keys.end, keys.begin, keys.end) - keys.begin;
+    std::fill(x, x + first, kClosed);
+    std::fill(x + std::max(first, last), x + keys.size(), kClosed);
+  }
+
+  /// Shrinks the sums of row r when its maximum grows to `now`. Returns what its logits are to be
+  /// shifted by.
   float raise_max(Index r, float now) {
     float& top = max_[as_size(r)];
     if (now > top) {
@@ -201,7 +254,7 @@ class Block {
     return top == kClosed ? 0.0f : top;
   }
 
-  /// Sums to results.
+  /// Turns sums into results.
   void finish() {
     const Index n = strip_.size();
     for (Index r = 0; r < n; ++r) {
@@ -216,7 +269,7 @@ class Block {
     for (Index r = 0; r < n; ++r) lse_[query(r)] = max_[as_size(r)] + log_[as_size(r)];
   }
 
-  /// Adds the sinks to the weight of row r; by what its maximum has shrunk the earlier sums.
+  /// Adds the sinks to the weight of row r. Returns the factor by which that shrinks its sums.
   float add_sinks(Index r) {
     float &top = max_[as_size(r)], &weight = weight_[as_size(r)];
     const float* const sinks = c_.sinks.data() + first_sink(*c_.sink_array, c_.d, h_);
@@ -231,48 +284,49 @@ class Block {
 
   const CpuCall& c_;
   Index tile_keys_, value_columns_;
-  bool at_once_ = false;  // all keys of a strip
+  bool at_once_ = false;  // a strip takes all its keys in one step
   Buffer query_, scores_, sum_;
   Buffer scale_, max_, weight_, log_, factor_;  // of each row
+  std::vector<RowSpan> spans_;                  // of each row of the strip in the step
   std::vector<Range> columns_, depths_;         // of each group of rows
-  PrefetchQueue ahead_;
-  QueryBlock open_;
+  PrefetchQueue prefetches_;
+  QueryBlock block_;
   Index b_ = 0, h_ = 0;
   Range rows_, strip_;                     // of the head, of the block
   float *out_ = nullptr, *lse_ = nullptr;  // of the head's first query
 };
 
-/// Blocks that tasks take and give back: as many as work at once.
-class Blocks {
+/// Workers that tasks take and give back: as many as there are tasks at one time.
+class WorkerPool {
  public:
-  Blocks(const CpuCall& c, const Tiles& tiles) : c_(c), tiles_(tiles) {}
-  std::unique_ptr<Block> take() {
+  WorkerPool(const CpuCall& c, const TileSizes& tiles) : c_(c), tiles_(tiles) {}
+  std::unique_ptr<QueryBlockWorker> take() {
     const std::lock_guard lock(mutex_);
-    if (free_.empty()) return std::make_unique<Block>(c_, tiles_);
-    std::unique_ptr<Block> block = std::move(free_.back());
+    if (free_.empty()) return std::make_unique<QueryBlockWorker>(c_, tiles_);
+    std::unique_ptr<QueryBlockWorker> worker = std::move(free_.back());
     free_.pop_back();
-    return block;
+    return worker;
   }
-  void give_back(std::unique_ptr<Block> block) {
+  void give_back(std::unique_ptr<QueryBlockWorker> worker) {
     const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(block));
+    free_.push_back(std::move(worker));
   }
 
  private:
   const CpuCall& c_;
-  Tiles tiles_;
+  TileSizes tiles_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Block>> free_;
+  std::vector<std::unique_ptr<QueryBlockWorker>> free_;
 };
 
-/// Neighbouring blocks share keys, and each asks for the rows of the next: a task takes some, if
+/// Neighbouring blocks share keys, and each prefetches rows of the next: a task takes several where
 /// there are enough for all threads.
 Index blocks_of_task(Index blocks) {
   constexpr Index kTasksOfThread = 8, kMost = 4;
   return std::clamp<Index>(blocks / (kTasksOfThread * threads()), 1, kMost);
 }
 
-/// Rows without keys and sinks, where the policy is not zero.
+/// Fills the rows that see no key and no sink, where the policy is not zero.
 void apply_policy(const CpuCall& c, SoftmaxResult& result) {
   const EmptyRow policy = c.options.empty_row;
   if (policy == EmptyRow::kZero || sink_count(c.sink_array) > 0) return;
@@ -311,7 +365,7 @@ std::vector<float> empty_row_value(const CpuCall& c, Index b, Index h) {
 SoftmaxResult cpu_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& options,
                           const Dims& d) {
   const CpuCall c(inputs, options, d);
-  const Tiles tiles(options, d);
+  const TileSizes tiles(options, d);
   SoftmaxResult result{
       Tensor::unwritten(DType::kFloat32, {d.batch, d.queries, d.q_heads, d.value_dim}),
       Tensor::unwritten(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
@@ -319,14 +373,14 @@ SoftmaxResult cpu_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& opt
   const Index together = blocks_of_task(d.batch * d.q_heads * blocks);
   const Index parts = ceil_div(blocks, together);
   PackedHeads heads(c, d.group() * parts);
-  Blocks workers(c, tiles);
-  // Head by head, whose keys then stay in the cache; later blocks see more under a causal mask and
-  // go first.
+  WorkerPool workers(c, tiles);
+  // Head by head, so that its keys stay in the cache; later blocks first, as they see more under a
+  // causal mask.
   parallel_for(d.batch * d.q_heads * parts, [&](Index n) {
     const Index first = (parts - 1 - n % parts) * together;
     const Index b = n / parts / d.q_heads, h = n / parts % d.q_heads;
     const std::shared_ptr<PackedHead> head = heads.take(b * d.kv_heads + d.kv_head(h));
-    std::unique_ptr<Block> worker = workers.take();
+    std::unique_ptr<QueryBlockWorker> worker = workers.take();
     for (Index block = first; block < std::min(first + together, blocks); ++block) {
       const Range rows{block * tiles.rows, std::min((block + 1) * tiles.rows, d.queries)};
       worker->run(b, h, rows, *head, result);

@@ -1,5 +1,5 @@
-// The weights of attention on the CPU: scores of a few queries with all keys, turned where they
-// lie.
+// The weights of attention on the CPU: scores of a few queries with all keys, made weights in
+// place.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,16 +21,20 @@ constexpr float kClosed = -std::numeric_limits<float>::infinity();
 class RowGroup {
  public:
   RowGroup(const CpuCall& c, Index b, Index h, Index first)
-      : c_(c), b_(b), h_(h), rows_{first, std::min(first + kRowGroup, c.d.queries)} {
-    open_.read(*c.mask.plane(b, h), rows_, c.d.keys);
+      : c_(c),
+        b_(b),
+        h_(h),
+        rows_{first, std::min(first + kRowGroup, c.d.queries)},
+        block_(kRowGroup, c.d.keys) {
+    block_.read(c.mask.plane(b, h), nullptr, rows_);
   }
 
   /// out: the rows of the group, zero.
   void run(const float* packed_keys, float* out) {
-    if (!open_.tiles().empty()) score(packed_keys);
+    if (!block_.tiles().empty()) score(packed_keys);
     for (Index r = 0; r < rows_.size(); ++r) {
       float* const weights = out + r * c_.d.keys;
-      if (open_.tiles().empty() || !open_.sees(r)) {
+      if (block_.tiles().empty() || tile().span(r).empty()) {
         apply_policy(weights);
       } else {
         weigh(r, scores_.data() + r * width());
@@ -40,6 +44,8 @@ class RowGroup {
   }
 
  private:
+  /// The one tile, of all keys.
+  const KeyTile& tile() const { return block_.tiles().front(); }
   Index width() const { return round_up(c_.d.keys, kColumnGroup); }
 
   void score(const float* packed_keys) {
@@ -56,7 +62,8 @@ class RowGroup {
   void weigh(Index r, float* x) {
     const Range keys{0, c_.d.keys};
     if (c_.adjusts_logits()) c_.adjust(x, b_, h_, rows_.begin + r, keys, width(), nullptr);
-    if (!open_.tiles().front().full) open_.close_row(r, keys, kClosed, x);
+    tile().each_closed(r, keys,
+                       [x](Range closed) { std::fill(x + closed.begin, x + closed.end, kClosed); });
     std::fill(x + c_.d.keys, x + width(), kClosed);
     float top = max_of(x, width());
     const Index sinks = sink_count(c_.sink_array);
@@ -78,7 +85,7 @@ class RowGroup {
   const CpuCall& c_;
   Index b_, h_;
   Range rows_;
-  QueryBlock open_;
+  QueryBlock block_;
   std::vector<float> scores_;
 };
 

@@ -1,58 +1,61 @@
-// What CPU attention reads of a mask: the tiles of a block of queries, and the rows of partial
-// ones.
+// The tiles of a mask that one block of queries sees.
 #pragma once
 
-#include <cstdint>
-#include <span>
 #include <vector>
 
-#include "maskctl/mask/plane.h"
+#include "maskctl/mask/block_map.h"
 
 namespace maskctl::attention {
 
-/// A tile of keys that some query of the block sees.
+/// A tile of keys that some query of the block sees. Keys are those of the whole mask, rows are
+/// numbers within the block.
 struct KeyTile {
   Range keys;
   bool full = false;
+  TileCells cells;  // of a tile that is not full
+
+  /// From the first to the last open key of a row; empty without any.
+  Range span(Index row) const;
+  /// f(range) for ranges that ascend and together are the closed keys of a row inside `among`.
+  template <class F>
+  void each_closed(Index row, Range among, F&& f) const;
+  /// Writes `value` over what a row has for its closed keys inside `among`: x[key - among.begin].
+  /// What follows `among` up to a whole vector may get it too. among.begin, where it lies in the
+  /// tile, and the sizes of tiles divide by kVector.
+  void close_row(Index row, Range among, float value, float* x) const;
 };
 
-/// The open cells of a block of queries, read once.
+/// The tiles of a block of queries.
 class QueryBlock {
  public:
-  /// Tiles of key_tile keys; the rows are read only when a tile is partial.
-  void read(const Plane& plane, Range queries, Index key_tile);
+  QueryBlock(Index q_tile, Index k_tile)
+      : q_tile_(q_tile), k_tile_(k_tile), reader_(q_tile, k_tile) {}
 
+  /// Reads the block of queries q from the table of `compiled` where that is a map of this plane
+  /// with these tiles, else from the plane. `compiled` may be null.
+  void read(const PlanePtr& plane, const BlockMap* compiled, Range q);
+  /// Those that are not empty, ascending; valid until the next read().
   const std::vector<KeyTile>& tiles() const { return tiles_; }
-  /// Whether the query number `row` of the block sees any key.
-  bool sees(Index row) const;
-  /// From the first to the last open key of a row inside a partial tile; empty without any.
-  Range span(Index row, Range keys) const;
-  /// Writes `value` over the closed keys of a row of a partial tile: x[key - keys.begin].
-  void close_row(Index row, Range keys, float value, float* x) const;
-  /// The same where the row is a column: x[(key - keys.begin) * stride].
-  void close_column(Index row, Range keys, float value, float* x, Index stride) const;
 
  private:
-  struct Row {
-    Range keys;                      // from the first to the last open one
-    std::size_t begin = 0, end = 0;  // of runs_ or words_, if some keys in between are closed
-    bool is_words = false;
-    bool is_one_run() const { return begin == end; }
-  };
-  Row row_of(const Keys& keys);
-  /// The runs of a row that end past `key`.
-  std::span<const Run> runs_from(const Row& row, Index key) const;
-  /// f(key range) for each closed range inside `keys`.
-  template <class F>
-  void for_each_gap(const Row& row, Range keys, F&& f) const;
-  void read_rows(const Plane& plane, Range queries);
-
+  Index q_tile_, k_tile_;
+  TileRowReader reader_;
   std::vector<KeyTile> tiles_;
-  std::vector<TileRun> runs_of_tiles_;
-  std::vector<Row> rows_;
-  std::vector<Run> runs_;
-  std::vector<std::uint64_t> words_;
-  bool any_full_ = false;
 };
+
+inline Range KeyTile::span(Index row) const {
+  if (full) return keys;
+  const Range open = cells.span(row);
+  return {keys.begin + open.begin, keys.begin + open.end};
+}
+
+template <class F>
+void KeyTile::each_closed(Index row, Range among, F&& f) const {
+  const Range inside = intersect(among, keys);
+  if (full || inside.empty()) return;
+  cells.each_closed(row, {inside.begin - keys.begin, inside.end - keys.begin}, [&](Range closed) {
+    f(Range{keys.begin + closed.begin, keys.begin + closed.end});
+  });
+}
 
 }  // namespace maskctl::attention

@@ -1,5 +1,6 @@
 // Vectors of exponentials and what goes with them, compiled for several instruction sets at once.
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "maskctl/attention/cpu/kernel.h"
@@ -52,6 +53,20 @@ HWY_ATTR bool all_finite_all(const float* x, Index n) {
   float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
   for (; i < n; ++i) sum += 0 * x[i];
   return sum == 0;
+}
+
+HWY_ATTR void fill_closed_all(const std::uint64_t* open, Index first, Index n, float value,
+                              float* x) {
+  const D d;
+  const auto step = static_cast<Index>(hn::Lanes(d));
+  const V closed = hn::Set(d, value);
+  for (Index i = 0; i < n; i += step) {
+    const std::uint64_t bits = open[(first + i) / 64] >> ((first + i) % 64);
+    std::uint8_t bytes[8];
+    std::memcpy(bytes, &bits, 8);
+    const auto is_open = hn::LoadMaskBits(d, bytes);
+    hn::StoreU(hn::IfThenElse(is_open, hn::LoadU(d, x + i), closed), d, x + i);
+  }
 }
 
 HWY_ATTR float dot_all(const float* x, const float* y, Index n) {
@@ -176,19 +191,19 @@ HWY_INLINE HWY_ATTR V tanh_of(D d, V y) {
   return hn::IfThenElse(hn::Lt(size, hn::Set(d, 0.1f)), hn::Mul(p, y), large);
 }
 
-HWY_ATTR void soft_cap_vector(float* x, Index n, float cap, float* slope) {
+HWY_ATTR void soft_cap_vector(float* x, Index n, float cap, float* derivative) {
   const D d;
   const auto step = static_cast<Index>(hn::Lanes(d));
   const V c = hn::Set(d, cap), inverse = hn::Set(d, 1 / cap), one = hn::Set(d, 1.0f);
   for (Index i = 0; i < n; i += step) {
     const V t = tanh_of(d, hn::Mul(hn::LoadU(d, x + i), inverse));
     hn::StoreU(hn::Mul(c, t), d, x + i);
-    if (slope) hn::StoreU(hn::NegMulAdd(t, t, one), d, slope + i);
+    if (derivative) hn::StoreU(hn::NegMulAdd(t, t, one), d, derivative + i);
   }
 }
 
-HWY_ATTR void softmax_slope_all(const float* p, const float* dp, const float* delta, float* ds,
-                                Index n) {
+HWY_ATTR void softmax_gradient_all(const float* p, const float* dp, const float* delta, float* ds,
+                                   Index n) {
   const D d;
   const auto step = static_cast<Index>(hn::Lanes(d));
   for (Index i = 0; i < n; i += step) {
@@ -215,7 +230,8 @@ HWY_EXPORT(scale_all);
 HWY_EXPORT(scale_rows_all);
 HWY_EXPORT(log_vector);
 HWY_EXPORT(soft_cap_vector);
-HWY_EXPORT(softmax_slope_all);
+HWY_EXPORT(softmax_gradient_all);
+HWY_EXPORT(fill_closed_all);
 
 float dot(const float* x, const float* y, Index n) {
   return HWY_DYNAMIC_DISPATCH(dot_all)(x, y, n);
@@ -241,6 +257,10 @@ void exp_shifted(float* x, const float* shift, Index n) {
   HWY_DYNAMIC_DISPATCH(exp_shifted_all)(x, shift, n);
 }
 
+void fill_closed(const std::uint64_t* open, Index first, Index n, float value, float* x) {
+  HWY_DYNAMIC_DISPATCH(fill_closed_all)(open, first, n, value, x);
+}
+
 void scale(const float* x, Index n, float factor, float* out) {
   HWY_DYNAMIC_DISPATCH(scale_all)(x, n, factor, out);
 }
@@ -252,12 +272,12 @@ void scale_rows(const float* x, Index stride, Index rows, Index n, const float* 
 
 void log_all(const float* x, Index n, float* out) { HWY_DYNAMIC_DISPATCH(log_vector)(x, n, out); }
 
-void soft_cap_all(float* x, Index n, float cap, float* slope) {
-  HWY_DYNAMIC_DISPATCH(soft_cap_vector)(x, n, cap, slope);
+void soft_cap_all(float* x, Index n, float cap, float* derivative) {
+  HWY_DYNAMIC_DISPATCH(soft_cap_vector)(x, n, cap, derivative);
 }
 
-void softmax_slope(const float* p, const float* dp, const float* delta, float* ds, Index n) {
-  HWY_DYNAMIC_DISPATCH(softmax_slope_all)(p, dp, delta, ds, n);
+void softmax_gradient(const float* p, const float* dp, const float* delta, float* ds, Index n) {
+  HWY_DYNAMIC_DISPATCH(softmax_gradient_all)(p, dp, delta, ds, n);
 }
 
 }  // namespace maskctl::attention

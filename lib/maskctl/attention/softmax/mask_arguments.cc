@@ -259,7 +259,12 @@ std::vector<Index> query_ends(const std::vector<Sequence>& sequences, Index batc
 ComposedMask compose(const MaskArguments& a, const MaskExtents& x) {
   const std::vector<Sequence> sequences = sequences_in(a, x);
   ComposedMask composed{reach_mask(a, sequences, x), {}};
-  const auto keep = [&](const Mask& mask) { composed.mask = zip(Op::kAnd, composed.mask, mask); };
+  // A first mask is kept as it is: kernels then recognise the plane of a block map.
+  bool all_open = !a.causal && !a.window && !a.cum_seqlens_q && !a.q_positions && !a.kv_positions;
+  const auto keep = [&](const Mask& mask) {
+    composed.mask = all_open ? mask : zip(Op::kAnd, composed.mask, mask);
+    all_open = false;
+  };
   if (a.chunk_size) keep(Mask(chunk_plane(*a.chunk_size, x)));
   if (a.causal_block_size) keep(Mask(block_causal_plane(*a.causal_block_size, x)));
   if (a.cum_seqlens_q) composed.query_ends = query_ends(sequences, x.batch);

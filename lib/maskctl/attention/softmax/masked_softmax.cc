@@ -17,6 +17,13 @@ ComposedMask mask_of(SoftmaxInputs inputs, const MaskArguments& arguments,
   return compose(arguments, {d.batch, d.q_heads, d.kv_heads, d.queries, d.keys});
 }
 
+SoftmaxInputs under(const ComposedMask& composed, const MaskArguments& arguments,
+                    SoftmaxInputs inputs) {
+  inputs.mask = &composed.mask;
+  inputs.block_map = arguments.block_map;
+  return inputs;
+}
+
 /// Zeroes the void queries of an array with the queries on `axis`.
 void clear_void(const std::vector<Index>& query_ends, Index axis, Tensor& x) {
   if (x.elements() == 0) return;
@@ -39,8 +46,7 @@ void clear_void(const std::vector<Index>& query_ends, Index axis, Tensor& x) {
 SoftmaxResult masked_forward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                              const SoftmaxOptions& options) {
   const ComposedMask composed = mask_of(inputs, arguments, options);
-  SoftmaxInputs masked = inputs;
-  masked.mask = &composed.mask;
+  const SoftmaxInputs masked = under(composed, arguments, inputs);
   SoftmaxResult result = softmax_forward(masked, options);
   clear_void(composed.query_ends, 1, result.out);
   return result;
@@ -50,8 +56,7 @@ SoftmaxGradients masked_backward(const SoftmaxInputs& inputs, const MaskArgument
                                  const SoftmaxResult& forward, const Tensor& d_out,
                                  const SoftmaxOptions& options, const Tensor* d_lse) {
   const ComposedMask composed = mask_of(inputs, arguments, options);
-  SoftmaxInputs masked = inputs;
-  masked.mask = &composed.mask;
+  const SoftmaxInputs masked = under(composed, arguments, inputs);
   if (composed.query_ends.empty()) {
     return softmax_backward(masked, forward, d_out, options, d_lse);
   }
@@ -68,8 +73,7 @@ SoftmaxGradients masked_backward(const SoftmaxInputs& inputs, const MaskArgument
 Tensor masked_weights(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                       const SoftmaxOptions& options) {
   const ComposedMask composed = mask_of(inputs, arguments, options);
-  SoftmaxInputs masked = inputs;
-  masked.mask = &composed.mask;
+  const SoftmaxInputs masked = under(composed, arguments, inputs);
   Tensor weights = softmax_weights(masked, options);
   clear_void(composed.query_ends, 2, weights);
   return weights;

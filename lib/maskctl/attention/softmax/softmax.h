@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "maskctl/mask/block_map.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor.h"
 
@@ -52,6 +53,8 @@ struct SoftmaxInputs {
   const Mask* mask = nullptr;
   const Tensor* bias = nullptr;   // [B or 1, Hq or 1, Tq or 1, Tk or 1]
   const Tensor* sinks = nullptr;  // [n] shared by all heads, or [Hq or Hkv, n]
+  /// A plane of the mask compiled for kernels: those whose tiles have its size read it as it is.
+  const BlockMap* block_map = nullptr;
 };
 
 struct SoftmaxResult {

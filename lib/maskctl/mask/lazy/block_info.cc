@@ -74,7 +74,7 @@ class Assembly {
     Index last = 0;
     for (const NumberedBlocks& mask : masks_.distinct) {
       for (Index row = 0; row < grid_.rows; ++row) {
-        const auto runs = mask.row(row);
+        const auto runs = mask.tiles.row(row);
         if (runs.empty()) continue;
         last = std::max<Index>(last, options_.is_dkv ? row % grid_.rows_per_shard
                                                      : runs.back().first + runs.back().count - 1);

@@ -56,7 +56,7 @@ void BlockWalk::walk_rows(const RowDone& done) const {
   std::optional<std::int32_t> first_data, first_mask;
   for (std::size_t head = 0; head < heads.size() && !first_mask; ++head) {
     for (Index row = rows.begin; row < rows.end && !first_mask; ++row) {
-      for (const TileRun& run : heads[head]->row(row)) {
+      for (const TileRun& run : heads[head]->tiles.row(row)) {
         if (!first_data) first_data = run.first;
         if (run.fill != Fill::kPartial) continue;
         first_mask = static_cast<std::int32_t>(heads[head]->number_of(run, run.first));
@@ -68,7 +68,7 @@ void BlockWalk::walk_rows(const RowDone& done) const {
   BlockArrays::Row next(columns);
   for (std::size_t head = heads.size(); head-- > 0;) {
     for (Index row = rows.end; row-- > rows.begin;) {
-      const std::span<const TileRun> runs = heads[head]->row(row);
+      const std::span<const TileRun> runs = heads[head]->tiles.row(row);
       std::fill(next.block_mask.begin(), next.block_mask.end(), 0);
       Index end = columns;
       const auto fill_gap = [&](Index begin) {
@@ -100,7 +100,7 @@ void BlockWalk::walk_columns(const RowDone& done) const {
   std::vector<std::int32_t> data(as_size(columns), -1), mask(as_size(columns), -1);
   for (const NumberedBlocks* head : heads) {
     for (Index row = rows.begin; row < rows.end; ++row) {
-      for (const TileRun& run : head->row(row)) {
+      for (const TileRun& run : head->tiles.row(row)) {
         for (Index tile = run.first; tile < run.first + run.count; ++tile) {
           if (data[as_size(tile)] < 0)
             data[as_size(tile)] = static_cast<std::int32_t>(row - rows.begin);
@@ -127,7 +127,7 @@ void BlockWalk::walk_columns(const RowDone& done) const {
   next.mask_next = std::move(mask);
   for (std::size_t head = heads.size(); head-- > 0;) {
     for (Index row = rows.end; row-- > rows.begin;) {
-      const std::span<const TileRun> runs = heads[head]->row(row);
+      const std::span<const TileRun> runs = heads[head]->tiles.row(row);
       std::fill(next.block_mask.begin(), next.block_mask.end(), 0);
       for (const TileRun& run : runs) {
         for (Index tile = run.first; tile < run.first + run.count; ++tile) {
@@ -159,7 +159,7 @@ Index BlockWalk::shrunk_extent() const {
   Index longest = 0;
   std::vector<Index> in_column(as_size(is_dkv ? columns : 0));
   for (Index row = rows.begin; row < rows.end; ++row) {
-    const std::span<const TileRun> runs = heads.front()->row(row);
+    const std::span<const TileRun> runs = heads.front()->tiles.row(row);
     if (!is_dkv) longest = std::max(longest, blocks_of(runs));
     for (const TileRun& run : is_dkv ? runs : std::span<const TileRun>{}) {
       for (Index tile = run.first; tile < run.first + run.count; ++tile) ++in_column[as_size(tile)];

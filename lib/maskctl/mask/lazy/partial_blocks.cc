@@ -6,29 +6,12 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/words.h"
+#include "maskctl/mask/dense.h"
 
 namespace maskctl::lazy {
 namespace {
 
 constexpr std::size_t kKeptContents = std::size_t{1} << 20;  // elements, 4 MiB
-
-void write_payload(const TilePayload& payload, Index width, std::span<std::uint8_t> out) {
-  if (const auto* intervals = std::get_if<TileIntervals>(&payload)) {
-    for (std::size_t row = 0; row < intervals->rows.size(); ++row) {
-      const auto cells = out.subspan(row * as_size(width), as_size(width));
-      const Run& open = intervals->rows[row];
-      std::fill(cells.begin() + open.begin, cells.begin() + open.end, std::uint8_t{1});
-    }
-    return;
-  }
-  const std::span<const std::uint64_t> words = std::get<TileBits>(payload).words;
-  const std::size_t stride = as_size(words_for(width));
-  for (std::size_t row = 0; row * stride < words.size(); ++row) {
-    unpack_bytes(words.subspan(row * stride, stride),
-                 out.subspan(row * as_size(width), as_size(width)));
-  }
-}
 
 class PlacedBlocks final : public PartialBlocks {
  public:
@@ -43,7 +26,9 @@ class PlacedBlocks final : public PartialBlocks {
   Tensor block(Index number) const override {
     const BlockNumbers::Place& place = places_.at(as_size(number));
     Tensor out(DType::kBool, {rows_, columns_});
-    write_payload(place.blocks->payload(place.row, place.column), columns_, out.as<std::uint8_t>());
+    const Index row = place.row * rows_, column = place.column * columns_;
+    const PlanePtr cells = place.plane->sliced({row, row + rows_}, {column, column + columns_});
+    dense_rows(*cells, {0, rows_}, out.as<std::uint8_t>());
     return transposed_ ? transposed(out) : out;
   }
 
@@ -85,51 +70,44 @@ Tensor PartialBlocks::tensor(Index max_bytes) const {
   return out;
 }
 
-std::span<const TileRun> NumberedBlocks::row(Index tile_row) const {
-  const TileMap& map = blocks->tiles();
-  const Index first = map.row_offsets[as_size(tile_row)],
-              last = map.row_offsets[as_size(tile_row + 1)];
-  return std::span(map.runs).subspan(as_size(first), as_size(last - first));
-}
-
 std::uint32_t NumberedBlocks::number_of(const TileRun& run, Index tile) const {
-  const Index before = first_partial[as_size(&run - blocks->tiles().runs.data())];
+  const Index before = first_partial[as_size(&run - tiles.runs.data())];
   return numbers[as_size(before + tile - run.first)];
 }
 
 bool same_blocks(const NumberedBlocks& a, const NumberedBlocks& b) {
-  const TileMap &x = a.blocks->tiles(), &y = b.blocks->tiles();
-  return x.row_offsets == y.row_offsets && x.runs == y.runs && a.numbers == b.numbers;
+  return a.tiles.row_offsets == b.tiles.row_offsets && a.tiles.runs == b.tiles.runs &&
+         a.numbers == b.numbers;
 }
 
 NumberedBlocks BlockNumbers::add(PlanePtr plane) {
-  NumberedBlocks out{std::make_shared<BlockMap>(std::move(plane), q_block_, kv_block_), {}, {}};
+  NumberedBlocks out{tile_map(*plane, q_block_, kv_block_), {}, {}};
   std::vector<std::int32_t> columns;
-  for (Index row = 0; row < out.blocks->tiles().tile_rows(); ++row) {
+  for (Index row = 0; row < out.tiles.tile_rows(); ++row) {
     columns.clear();
-    for (const TileRun& run : out.row(row)) {
+    for (const TileRun& run : out.tiles.row(row)) {
       out.first_partial.push_back(static_cast<Index>(out.numbers.size() + columns.size()));
       if (run.fill != Fill::kPartial) continue;
       for (std::int32_t i = 0; i < run.count; ++i) columns.push_back(run.first + i);
     }
-    if (!columns.empty()) number_row(out.blocks, row, columns, out.numbers);
+    if (!columns.empty()) number_row(plane, row, columns, out.numbers);
   }
   return out;
 }
 
-void BlockNumbers::number_row(const std::shared_ptr<const BlockMap>& blocks, Index row,
+void BlockNumbers::number_row(const PlanePtr& plane, Index row,
                               std::span<const std::int32_t> columns,
                               std::vector<std::uint32_t>& out) {
-  if (const auto* plane = dynamic_cast<const BandsPlane*>(blocks->plane().get())) {
+  if (const auto* bands = as<BandsPlane>(plane)) {
     for (const std::int32_t column : columns) {
-      out.push_back(number_band(*plane, {blocks, row, column}));
+      out.push_back(number_band(*bands, {plane, row, column}));
     }
     return;
   }
   std::vector<TileContent> contents =
-      tile_contents(*blocks->plane(), {row * q_block_, (row + 1) * q_block_}, kv_block_, columns);
+      tile_contents(*plane, {row * q_block_, (row + 1) * q_block_}, kv_block_, columns);
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    out.push_back(number(std::move(contents[i]), {blocks, row, columns[i]}));
+    out.push_back(number(std::move(contents[i]), {plane, row, columns[i]}));
   }
 }
 
@@ -167,9 +145,8 @@ bool BlockNumbers::holds(std::uint32_t number, const TileContent& content) const
 
 TileContent BlockNumbers::content_at(const Place& place) const {
   const auto column = static_cast<std::int32_t>(place.column);
-  return std::move(tile_contents(*place.blocks->plane(),
-                                 {place.row * q_block_, (place.row + 1) * q_block_}, kv_block_,
-                                 {&column, 1})
+  return std::move(tile_contents(*place.plane, {place.row * q_block_, (place.row + 1) * q_block_},
+                                 kv_block_, {&column, 1})
                        .front());
 }
 

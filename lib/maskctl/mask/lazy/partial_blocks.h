@@ -14,12 +14,11 @@ namespace maskctl::lazy {
 
 /// The blocks of one plane, and the number of each partial one.
 struct NumberedBlocks {
-  std::shared_ptr<const BlockMap> blocks;
+  TileMap tiles;
   std::vector<Index> first_partial;    // for each tile run, the partial blocks before it
   std::vector<std::uint32_t> numbers;  // of the partial blocks, row-major
 
-  std::span<const TileRun> row(Index tile_row) const;
-  /// The number of block `tile` in the partial run `run`, one of row().
+  /// The number of block `tile` in the partial run `run`, one of tiles.runs.
   std::uint32_t number_of(const TileRun& run, Index tile) const;
   /// True when the cells are the same; both must have been numbered by the same BlockNumbers.
   friend bool same_blocks(const NumberedBlocks& a, const NumberedBlocks& b);
@@ -38,13 +37,13 @@ class BlockNumbers {
   std::shared_ptr<const PartialBlocks> blocks(bool transposed) const;
 
   struct Place {
-    std::shared_ptr<const BlockMap> blocks;
+    PlanePtr plane;
     Index row, column;
   };
 
  private:
-  void number_row(const std::shared_ptr<const BlockMap>& blocks, Index row,
-                  std::span<const std::int32_t> columns, std::vector<std::uint32_t>& out);
+  void number_row(const PlanePtr& plane, Index row, std::span<const std::int32_t> columns,
+                  std::vector<std::uint32_t>& out);
   std::uint32_t number_band(const BandsPlane& plane, Place place);
   std::uint32_t number(TileContent content, Place place);
   bool holds(std::uint32_t number, const TileContent& content) const;

@@ -30,12 +30,12 @@ class Worker {
         d_state_(d),
         packed_(buffer(std::max({capacity_, keys_, values_}) *
                        std::max({kChunk, key_stride_, state_.stride()}))),
-        out_slope_(buffer(rows_ * values_)),
-        state_slope_(out_slope_.size()),
+        out_gradient_(buffer(rows_ * values_)),
+        state_gradient_(out_gradient_.size()),
         scores_(buffer(rows_ * kChunk)),
-        score_slopes_(scores_.size()),
+        score_gradients_(scores_.size()),
         own_scores_(buffer(capacity_)),
-        own_slopes_(buffer(capacity_)),
+        own_gradients_(buffer(capacity_)),
         d_query_(buffer(rows_ * key_stride_)),
         d_key_(d_query_.size()),
         d_value_(buffer(rows_ * state_.stride())),
@@ -43,17 +43,17 @@ class Worker {
         gates_(d, capacity_) {}
 
   void run(const LinearHead& head, const float* initial_state, Rows d_out,
-           const float* d_final_state, HeadGradients& slopes) {
+           const float* d_final_state, HeadGradients& gradients) {
     keep_states(head, initial_state);
     d_state_.load(d_final_state);
-    if (slopes.any_gates) gates_.carry(state_.data(), d_state_.data());
+    if (gradients.any_gates) gates_.carry(state_.data(), d_state_.data());
     for (Index n = ceil_div(head.tokens, capacity_); n-- > 0;) {
       chunk_.load(head, n * capacity_);
       chunk_.load_queries(head, n * capacity_);
-      ask_ahead(head, n, d_out, slopes);
-      undo(n * capacity_, entered(n), d_out, slopes);
+      prefetch(head, n, d_out, gradients);
+      undo(n * capacity_, entered(n), d_out, gradients);
     }
-    d_state_.store(slopes.initial_state);
+    d_state_.store(gradients.initial_state);
   }
 
  private:
@@ -67,68 +67,69 @@ class Worker {
     states_.resize(std::max(states_.size(), as_size(chunks) * state_.cells().size()));
     for (Index n = 0; n < chunks; ++n) {
       chunk_.load(head, n * capacity_);
-      ahead_.clear();
-      ahead_.ask_keys(head, tokens_of(head, n + 1), keys_, values_);
+      prefetches_.clear();
+      prefetches_.add_keys(head, tokens_of(head, n + 1), keys_, values_);
       chunk_.enter(state_.data(), state_.stride());
       std::ranges::copy(state_.cells(), entered(n));
-      state_.leave(chunk_, packed_.data(), &ahead_);
+      state_.leave(chunk_, packed_.data(), &prefetches_);
     }
   }
 
-  /// None where there is no such chunk.
+  /// Empty where there is no such chunk.
   Range tokens_of(const LinearHead& head, Index n) const {
     return {std::max<Index>(n * capacity_, 0), std::min((n + 1) * capacity_, head.tokens)};
   }
 
-  /// While chunk n is undone: what the one before it will read, and the rows that will be written.
-  void ask_ahead(const LinearHead& head, Index n, const Rows& d_out, const HeadGradients& slopes) {
+  /// Queues what chunk n - 1 will read and the rows that undoing chunk n will write.
+  void prefetch(const LinearHead& head, Index n, const Rows& d_out,
+                const HeadGradients& gradients) {
     const Range next = tokens_of(head, n - 1), tokens = tokens_of(head, n);
-    ahead_.clear();
-    ahead_.ask_keys(head, next, keys_, values_);
-    ahead_.ask(head.q, next, keys_);
-    ahead_.ask(d_out, next, values_);
-    ahead_.ask(slopes.q, tokens, keys_);
-    ahead_.ask(slopes.k, tokens, keys_);
-    ahead_.ask(slopes.v, tokens, values_);
+    prefetches_.clear();
+    prefetches_.add_keys(head, next, keys_, values_);
+    prefetches_.add(head.q, next, keys_);
+    prefetches_.add(d_out, next, values_);
+    prefetches_.add(gradients.q, tokens, keys_);
+    prefetches_.add(gradients.k, tokens, keys_);
+    prefetches_.add(gradients.v, tokens, values_);
   }
 
-  /// All gradients of the loaded chunk; d_state_ goes from after its last token to before its
-  /// first.
-  void undo(Index first, const float* entered, const Rows& d_out, HeadGradients& slopes) {
-    const bool by_value = bool(slopes.value_gates);
-    load_out_slope(first, d_out);
+  /// Writes all gradients of the loaded chunk and takes d_state_ from after its last token to
+  /// before its first.
+  void undo(Index first, const float* entered, const Rows& d_out, HeadGradients& gradients) {
+    const bool by_value = bool(gradients.value_gates);
+    load_out_gradient(first, d_out);
     find_d_query(entered);
     if (by_value) read_state(chunk_, entered, state_.stride(), packed_.data(), sums_.data());
     for (Index j = 0; j < chunk_.segments(); ++j) find_scores(j, by_value);
     find_d_key();
     find_d_value();
     for (Index j = chunk_.segments(); j-- > 0;) pass_back(j);
-    if (slopes.any_gates) find_gates(by_value);
+    if (gradients.any_gates) find_gates(by_value);
     add_own();
     chunk_.leave(d_state_.data(), d_state_.stride());
-    pack_rows(state_slope(), values_, chunk_.count(), values_, packed_.data());
+    pack_rows(state_gradient(), values_, chunk_.count(), values_, packed_.data());
     d_state_.add_product(chunk_.state_query(), chunk_.count(), packed_.data());
-    if (slopes.any_gates) {
+    if (gradients.any_gates) {
       gates_.carry(entered, d_state_.data());
-      gates_.write(chunk_.count(), first, slopes);
+      gates_.write(chunk_.count(), first, gradients);
     }
-    write_rows(first, slopes);
+    write_rows(first, gradients);
     chunk_.enter(d_state_.data(), d_state_.stride());
   }
 
-  void load_out_slope(Index first, const Rows& d_out) {
+  void load_out_gradient(Index first, const Rows& d_out) {
     const Decays& decays = chunk_.values().decays();
     scale_rows(d_out.from(first), chunk_.count(), values_,
-               {.factor = scale_, .cells = decays.cells()}, {out_slope_.data(), values_});
-    if (state_slope() == out_slope_.data()) return;
-    chunk_.scale_before(decays, nullptr, {out_slope_.data(), values_},
-                        {state_slope_.data(), values_});
+               {.factor = scale_, .cells = decays.cells()}, {out_gradient_.data(), values_});
+    if (state_gradient() == out_gradient_.data()) return;
+    chunk_.scale_before(decays, nullptr, {out_gradient_.data(), values_},
+                        {state_gradient_.data(), values_});
   }
 
-  /// out_slope_ as the state meets it.
-  const float* state_slope() const {
+  /// out_gradient_ as the state meets it.
+  const float* state_gradient() const {
     const bool is_one = !chunk_.values().decays().before(chunk_.segments() - 1);
-    return is_one ? out_slope_.data() : state_slope_.data();
+    return is_one ? out_gradient_.data() : state_gradient_.data();
   }
 
   // What the state does to the gradients of the chunk. `entered` and the rows that `leave` gives
@@ -136,7 +137,7 @@ class Worker {
 
   void find_d_query(const float* entered) {
     pack_columns(entered, state_.stride(), keys_, values_, packed_.data());
-    multiply(state_slope(), values_, chunk_.rows(), values_, packed_.data(), key_stride_,
+    multiply(state_gradient(), values_, chunk_.rows(), values_, packed_.data(), key_stride_,
              d_query_.data(), key_stride_, false);
     chunk_.scale_before(chunk_.keys().decays(), chunk_.from_start(), {d_query_.data(), key_stride_},
                         {d_query_.data(), key_stride_});
@@ -158,7 +159,7 @@ class Worker {
 
   // What pairs of tokens do.
 
-  /// What the tokens of a segment read of the chunk, its gradient, and d_query_ of that.
+  /// Adds what the tokens of a segment read of the chunk to sums_, and its part to d_query_.
   void find_scores(Index j, bool by_value) {
     const Range tokens = chunk_.segment(j);
     const Index row = tokens.begin * kChunk, stride = state_.stride();
@@ -166,24 +167,25 @@ class Worker {
     const float *const keys = chunk_.meet_keys(j), *const values = chunk_.meet_values(j);
     pack_columns(keys, keys_, tokens.end, keys_, packed_.data());
     multiply_columns(chunk_.query() + tokens.begin * keys_, keys_, keys_, packed_.data(),
-                     spans.columns(), scores_.data() + row, kChunk, &ahead_);
+                     spans.columns(), scores_.data() + row, kChunk, &prefetches_);
     chunk_.weigh(j, scores_.data(), own_scores_.data());
     pack_columns(values, values_, tokens.end, values_, packed_.data());
-    multiply_columns(out_slope_.data() + tokens.begin * values_, values_, values_, packed_.data(),
-                     spans.columns(), score_slopes_.data() + row, kChunk, &ahead_);
-    chunk_.weigh(j, score_slopes_.data(), own_slopes_.data());
+    multiply_columns(out_gradient_.data() + tokens.begin * values_, values_, values_,
+                     packed_.data(), spans.columns(), score_gradients_.data() + row, kChunk,
+                     &prefetches_);
+    chunk_.weigh(j, score_gradients_.data(), own_gradients_.data());
     pack_rows(keys, keys_, tokens.end, keys_, packed_.data());
-    multiply_depths(score_slopes_.data() + row, kChunk, tokens.end, packed_.data(), key_stride_,
+    multiply_depths(score_gradients_.data() + row, kChunk, tokens.end, packed_.data(), key_stride_,
                     spans.earlier(), d_query_.data() + tokens.begin * key_stride_, key_stride_,
-                    true, &ahead_);
+                    true, &prefetches_);
     if (!by_value) return;
     pack_rows(values, values_, tokens.end, values_, packed_.data());
     multiply_depths(scores_.data() + row, kChunk, tokens.end, packed_.data(), stride,
                     spans.earlier(), sums_.data() + tokens.begin * stride, stride);
   }
 
-  /// d_key_ and d_value_ of the tokens up to a segment: from what later segments meet of them to
-  /// what this one does, which adds its part.
+  /// Takes d_key_ and d_value_ of the tokens up to a segment from what later segments read of them
+  /// to what this one reads, and adds the part of this one.
   void pass_back(Index j) {
     const Range tokens = chunk_.segment(j);
     const Index row = tokens.begin * kChunk, stride = state_.stride();
@@ -191,14 +193,14 @@ class Worker {
     scale({d_key_.data(), key_stride_}, tokens.end, keys_,
           {.by_column = chunk_.keys().decays().across(j)});
     pack_rows(chunk_.query() + tokens.begin * keys_, keys_, tokens.size(), keys_, packed_.data());
-    multiply_transposed(score_slopes_.data() + row, kChunk, tokens.size(), packed_.data(),
-                        key_stride_, spans.later(), d_key_.data(), key_stride_, &ahead_);
+    multiply_transposed(score_gradients_.data() + row, kChunk, tokens.size(), packed_.data(),
+                        key_stride_, spans.later(), d_key_.data(), key_stride_, &prefetches_);
     scale({d_value_.data(), stride}, tokens.end, values_,
           {.by_column = chunk_.values().decays().across(j)});
-    pack_rows(out_slope_.data() + tokens.begin * values_, values_, tokens.size(), values_,
+    pack_rows(out_gradient_.data() + tokens.begin * values_, values_, tokens.size(), values_,
               packed_.data());
     multiply_transposed(scores_.data() + row, kChunk, tokens.size(), packed_.data(), stride,
-                        spans.later(), d_value_.data(), stride, &ahead_);
+                        spans.later(), d_value_.data(), stride, &prefetches_);
   }
 
   static void scale(const RowsOf<float>& rows, Index count, Index width, const Scaling& by) {
@@ -210,31 +212,34 @@ class Worker {
     const GateGradients::Terms keys{{{chunk_.query(), keys_}, {d_query_.data(), key_stride_}},
                                     {{chunk_.keys().rows(), keys_}, {d_key_.data(), key_stride_}}};
     const GateGradients::Terms values{
-        {{out_slope_.data(), values_}, {sums_.data(), stride}},
+        {{out_gradient_.data(), values_}, {sums_.data(), stride}},
         {{chunk_.values().rows(), values_}, {d_value_.data(), stride}}};
     gates_.find(chunk_, keys, by_value ? &values : nullptr);
   }
 
-  /// What tokens read of themselves. Before it, d_query_, d_key_ and d_value_ lack that, and so do
-  /// the gradients of gates: it would cancel in them, but for rounding, and no decay makes it less.
+  /// Adds what tokens read of themselves. The gradients of gates are found before that: there it
+  /// would cancel except for its rounding error, which no decay makes smaller.
   void add_own() {
     const Index n = chunk_.count(), stride = state_.stride();
-    const Scaling by_slope{.by_row = own_slopes_.data()}, by_score{.by_row = own_scores_.data()};
-    scale_rows({chunk_.keys().rows(), keys_}, n, keys_, by_slope, {d_query_.data(), key_stride_},
+    const Scaling by_gradient{.by_row = own_gradients_.data()},
+        by_score{.by_row = own_scores_.data()};
+    scale_rows({chunk_.keys().rows(), keys_}, n, keys_, by_gradient, {d_query_.data(), key_stride_},
                true);
-    scale_rows({chunk_.query(), keys_}, n, keys_, by_slope, {d_key_.data(), key_stride_}, true);
-    scale_rows({out_slope_.data(), values_}, n, values_, by_score, {d_value_.data(), stride}, true);
+    scale_rows({chunk_.query(), keys_}, n, keys_, by_gradient, {d_key_.data(), key_stride_}, true);
+    scale_rows({out_gradient_.data(), values_}, n, values_, by_score, {d_value_.data(), stride},
+               true);
   }
 
-  void write_rows(Index first, const HeadGradients& slopes) const {
+  void write_rows(Index first, const HeadGradients& gradients) const {
     const Index n = chunk_.count();
     const Scaling by_keys{.cells = chunk_.keys().decays().cells(), .divides = true};
     const Scaling by_values{.cells = chunk_.values().decays().cells(), .divides = true};
     scale_rows({d_query_.data(), key_stride_}, n, keys_, {.cells = by_keys.cells},
-               slopes.q.from(first));
-    scale_rows({d_key_.data(), key_stride_}, n, keys_, by_keys, slopes.k.from(first), slopes.adds);
-    scale_rows({d_value_.data(), state_.stride()}, n, values_, by_values, slopes.v.from(first),
-               slopes.adds);
+               gradients.q.from(first));
+    scale_rows({d_key_.data(), key_stride_}, n, keys_, by_keys, gradients.k.from(first),
+               gradients.adds);
+    scale_rows({d_value_.data(), state_.stride()}, n, values_, by_values, gradients.v.from(first),
+               gradients.adds);
   }
 
   Index keys_, values_, key_stride_;
@@ -242,13 +247,13 @@ class Worker {
   Index capacity_, rows_;
   Chunk chunk_;
   LinearState state_, d_state_;
-  LinearRowsAhead ahead_;
-  Buffer packed_, out_slope_, state_slope_, scores_, score_slopes_;
-  Buffer own_scores_, own_slopes_;  // of each token with itself, which the others lack
+  LinearPrefetchQueue prefetches_;
+  Buffer packed_, out_gradient_, state_gradient_, scores_, score_gradients_;
+  Buffer own_scores_, own_gradients_;  // of each token with itself, which the others lack
   Buffer d_query_, d_key_, d_value_;
-  Buffer sums_;  // o_t / (softmax_scale * R_t), what out_slope_ is the gradient of
+  Buffer sums_;  // o_t / (softmax_scale * R_t), what out_gradient_ is the gradient of
   GateGradients gates_;
-  Buffer states_;  // side by side
+  Buffer states_;  // one after the other
 };
 
 /// The gradients of a call, in f32.
@@ -272,22 +277,22 @@ struct Sums {
     const auto rows = [&](Tensor& array, Index heads, Index of, Index width) {
       return c.rows(array.elements() ? array.as<float>().data() : nullptr, n, heads, of, width);
     };
-    HeadGradients slopes;
-    slopes.q = rows(query, d.heads, h, d.key_dim);
-    slopes.k = rows(key, d.kv_heads, d.kv_head(h), d.key_dim);
-    slopes.v = rows(value, d.kv_heads, d.kv_head(h), d.value_dim);
+    HeadGradients gradients;
+    gradients.q = rows(query, d.heads, h, d.key_dim);
+    gradients.k = rows(key, d.kv_heads, d.kv_head(h), d.key_dim);
+    gradients.v = rows(value, d.kv_heads, d.kv_head(h), d.value_dim);
     if (d.g_per_head) {
-      slopes.head_gates = rows(g, d.heads, h, 1);
+      gradients.head_gates = rows(g, d.heads, h, 1);
     } else {
-      slopes.key_gates[0] = rows(g, d.heads, h, d.key_dim);
+      gradients.key_gates[0] = rows(g, d.heads, h, d.key_dim);
     }
-    slopes.key_gates[1] = rows(gk, d.heads, h, d.key_dim);
-    slopes.value_gates = rows(gv, d.heads, h, d.value_dim);
-    slopes.by_head = c.g_gamma || d.g_per_head;
-    slopes.any_gates = c.g || c.g_gamma || c.gk || c.gv;
-    slopes.initial_state =
+    gradients.key_gates[1] = rows(gk, d.heads, h, d.key_dim);
+    gradients.value_gates = rows(gv, d.heads, h, d.value_dim);
+    gradients.by_head = c.g_gamma || d.g_per_head;
+    gradients.any_gates = c.g || c.g_gamma || c.gk || c.gv;
+    gradients.initial_state =
         initial_state.as<float>().data() + (n * d.heads + h) * d.key_dim * d.value_dim;
-    return slopes;
+    return gradients;
   }
 
   Tensor query, key, value, g, gk, gv, initial_state;
@@ -307,17 +312,17 @@ LinearAttentionGradients cpu_linear_backward(const RecurrentAttentionInputs& in,
                                              const Tensor& d_out, const Tensor* d_final_state,
                                              const LinearDims& d) {
   const LinearCpuCall call(in, d);
-  const Floats out_slope(&d_out), state_slope(d_final_state);
+  const Floats out_gradient(&d_out), state_gradient(d_final_state);
   Sums sums(in, d);
   const Index group = d.heads / d.kv_heads;
   for_each_linear_task<Worker>(d, d.kv_heads, [&](Worker& worker, Index n, Index u) {
     for (Index h = u * group; h < (u + 1) * group; ++h) {
-      HeadGradients slopes = sums.head(call, n, h);
-      slopes.adds = h > u * group;
+      HeadGradients gradients = sums.head(call, n, h);
+      gradients.adds = h > u * group;
       worker.run(call.head(n, h), call.state(call.initial_state, n, h),
-                 call.rows(out_slope.data(), n, d.heads, h, d.value_dim),
-                 call.state(state_slope, n, h), slopes);
-      sums.g_gamma[as_size(n * d.heads + h)] = slopes.g_gamma;
+                 call.rows(out_gradient.data(), n, d.heads, h, d.value_dim),
+                 call.state(state_gradient, n, h), gradients);
+      sums.g_gamma[as_size(n * d.heads + h)] = gradients.g_gamma;
     }
   });
   LinearAttentionGradients gradients;

@@ -1,4 +1,4 @@
-// A stretch of tokens of one head with its decays taken out, so that it is matrix products.
+// A chunk of tokens of one head with its decays taken out, so that all work is matrix products.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace maskctl::attention {
 
-/// Most tokens of a chunk; divides by kRowGroup and kColumnGroup.
+/// The largest number of tokens of a chunk; divides by kRowGroup and kColumnGroup.
 inline constexpr Index kChunk = 96;
 
 /// Tokens of a chunk of a call; the last one of a sequence may have fewer.
@@ -27,7 +27,7 @@ inline Index chunk_tokens(const LinearDims& d) {
 constexpr Index pair_rows(Index capacity) { return round_up(capacity, kRowGroup) + kRowGroup; }
 
 /// What each group of kRowGroup rows of a product of the pairs (t, s <= t), t of a segment, needs,
-/// as in cpu_kernel.h.
+/// as in cpu/kernel.h.
 class PairSpans {
  public:
   explicit PairSpans(Range segment);
@@ -53,7 +53,7 @@ class PairSpans {
 // multiplication, which any decay can take, exp(-inf) = 0 too.
 class Chunk {
  public:
-  /// `capacity` tokens at most, itself at most kChunk.
+  /// For at most `capacity` tokens; capacity <= kChunk.
   Chunk(const LinearDims& d, Index capacity);
 
   /// Takes `capacity` tokens from `first` on, or all that are left: what the state needs of them.
@@ -67,7 +67,7 @@ class Chunk {
   Index segments() const { return static_cast<Index>(bounds_.size()) - 1; }
   Range segment(Index j) const { return {bounds_[as_size(j)], bounds_[as_size(j) + 1]}; }
 
-  // [pair_rows, K]; rows past count() hold anything.
+  // [pair_rows, K]; rows past count() are undefined.
   const float* query() const { return query_.data(); }       // q P
   const float* state_query() const { return state_query_; }  // q P before(j) pair[t][0]
 

@@ -14,15 +14,15 @@ class DecayedRows {
   const Decays& decays() const { return decays_; }
   Index width() const { return width_; }
 
-  /// Takes `count` rows; the decays are those of the same tokens already.
+  /// Takes `count` rows. decays() must already be those of the same tokens.
   void load(const Rows& from, Index count);
   /// The rows divided by P.
   const float* rows() const { return rows_.data(); }
-  /// What the tokens of segment j, which times their P_t, meet of rows [0, segment.end): those of
-  /// other segments decayed to its first token. For each j in turn.
+  /// Rows [0, segment.end) as the tokens of segment j, times their P_t, read them: rows of earlier
+  /// segments are decayed to the first token of segment j. To be called for each j in turn.
   const float* meet(Index j, Range segment);
-  /// All rows decayed to the last token, and multiplied by by_row, if given; after that, none are
-  /// met. Segment j is of the tokens [bounds[j], bounds[j + 1]).
+  /// All rows decayed to the last token and multiplied by by_row, if given; meet() must not be
+  /// called afterwards. Segment j is of the tokens [bounds[j], bounds[j + 1]).
   const float* leave(std::span<const Index> bounds, const float* by_row);
 
  private:

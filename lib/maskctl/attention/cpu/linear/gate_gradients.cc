@@ -38,8 +38,8 @@ void GateGradients::find(const Chunk& chunk, const Terms& keys, const Terms* val
   }
 }
 
-/// Where nothing comes through to segment j, the gates of its first token have no gradient, and
-/// what is left of the sums is rounding.
+/// Where no decay lets anything through to segment j, the gates of its first token have no
+/// gradient, and the sums hold nothing but rounding errors.
 void GateGradients::forget(const Chunk& chunk, Index j) {
   const Index t = chunk.segment(j).begin;
   const bool all = chunk.forgets(j);
@@ -56,20 +56,21 @@ void GateGradients::forget(const Chunk& chunk, Index j) {
   head_gates_[as_size(t)] = sum_of(key_carry_);
 }
 
-void GateGradients::write(Index count, Index first, HeadGradients& slopes) {
+void GateGradients::write(Index count, Index first, HeadGradients& gradients) {
   const auto narrow = [](double x) { return static_cast<float>(x); };
   std::ranges::transform(key_carry_, key_gates_.begin(), narrow);
   std::ranges::transform(value_carry_, value_gates_.begin(), narrow);
   head_gates_[0] = sum_of(key_carry_);
-  for (Index t = count; slopes.by_head && t-- > 0;) {
-    slopes.g_gamma += head_gates_[as_size(t)];
-    if (slopes.head_gates) *slopes.head_gates.row(first + t) = narrow(head_gates_[as_size(t)]);
+  for (Index t = count; gradients.by_head && t-- > 0;) {
+    gradients.g_gamma += head_gates_[as_size(t)];
+    if (gradients.head_gates)
+      *gradients.head_gates.row(first + t) = narrow(head_gates_[as_size(t)]);
   }
-  for (const RowsOf<float>& rows : slopes.key_gates) {
+  for (const RowsOf<float>& rows : gradients.key_gates) {
     if (rows) scale_rows({key_gates_.data(), keys_}, count, keys_, {}, rows.from(first));
   }
-  if (!slopes.value_gates) return;
-  scale_rows({value_gates_.data(), values_}, count, values_, {}, slopes.value_gates.from(first));
+  if (!gradients.value_gates) return;
+  scale_rows({value_gates_.data(), values_}, count, values_, {}, gradients.value_gates.from(first));
 }
 
 }  // namespace maskctl::attention

@@ -7,10 +7,10 @@
 
 namespace maskctl::attention {
 
-/// Where the gradients of one head go.
+/// Where the gradients of one head are written.
 struct HeadGradients {
   RowsOf<float> q, k, v;
-  bool adds = false;  // to k and v, which hold those of other query heads
+  bool adds = false;  // to k and v, which already hold those of other query heads
   RowsOf<float> key_gates[2], value_gates, head_gates;  // as in LinearHead
   double g_gamma = 0;
   bool any_gates = false, by_head = false;  // by_head: g_gamma or g per head
@@ -33,13 +33,14 @@ class GateGradients {
   struct Terms {
     RowPair plus, minus;
   };
-  /// All tokens but the first, from what `carry` took after the last. The terms lack what tokens
-  /// read of themselves: it would cancel, but for rounding, and no decay makes it less. values:
-  /// null without gates per value.
+  /// Finds the gradients of all tokens but the first, from what `carry` took after the last. The
+  /// terms must lack what tokens read of themselves: it would cancel except for its rounding error,
+  /// which no decay makes smaller. `values` is null without gates per value.
   void find(const Chunk& chunk, const Terms& keys, const Terms* values);
 
-  /// The first token, from what `carry` took last; and the way out, tokens from `first` on.
-  void write(Index count, Index first, HeadGradients& slopes);
+  /// Finds those of the first token from what `carry` took last, and writes all, as those of tokens
+  /// from `first` on.
+  void write(Index count, Index first, HeadGradients& gradients);
 
  private:
   void forget(const Chunk& chunk, Index j);

@@ -14,7 +14,7 @@ struct RowsOf {
   T* data = nullptr;
   Index stride = 0;
   T* row(Index step) const { return data + step * stride; }
-  /// The rows from a step on; none of none.
+  /// The rows from a step on; no data where there is none.
   RowsOf from(Index step) const { return {data ? row(step) : nullptr, stride}; }
   explicit operator bool() const { return data != nullptr; }
 };
@@ -30,24 +30,24 @@ struct LinearHead {
   float head_gate = 0;  // g_gamma
 };
 
-/// Rows that will soon be read or written, asked for while a chunk works. Each token has many for
-/// few products: they are fetched faster than those of softmax attention.
-class LinearRowsAhead : public PrefetchQueue {
+/// Prefetches rows that will soon be read or written. A token has many rows and few products, so
+/// they are fetched faster than those of softmax attention.
+class LinearPrefetchQueue : public PrefetchQueue {
  public:
-  LinearRowsAhead() : PrefetchQueue(kFloatsOfDepth) {}
+  LinearPrefetchQueue() : PrefetchQueue(kFloatsOfDepth) {}
 
-  /// The rows of some tokens; none of none.
+  /// Queues the rows of some tokens, if there are any.
   template <class T>
-  void ask(const RowsOf<T>& rows, Range tokens, Index width) {
+  void add(const RowsOf<T>& rows, Range tokens, Index width) {
     if (rows && !tokens.empty())
-      PrefetchQueue::ask(rows.row(tokens.begin), rows.stride, tokens.size(), width);
+      PrefetchQueue::add(rows.row(tokens.begin), rows.stride, tokens.size(), width);
   }
-  /// What the state needs of some tokens of a head.
-  void ask_keys(const LinearHead& head, Range tokens, Index keys, Index values) {
-    for (const Rows& gates : head.key_gates) ask(gates, tokens, keys);
-    ask(head.value_gates, tokens, values);
-    ask(head.k, tokens, keys);
-    ask(head.v, tokens, values);
+  /// Queues what the state needs of some tokens of a head.
+  void add_keys(const LinearHead& head, Range tokens, Index keys, Index values) {
+    for (const Rows& gates : head.key_gates) add(gates, tokens, keys);
+    add(head.value_gates, tokens, values);
+    add(head.k, tokens, keys);
+    add(head.v, tokens, values);
   }
 
  private:

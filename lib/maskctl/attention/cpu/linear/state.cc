@@ -20,16 +20,16 @@ void LinearState::store(float* state) const {
 }
 
 void LinearState::add_product(const float* rows, Index count, const float* packed_b,
-                              PrefetchQueue* ahead) {
+                              PrefetchQueue* prefetches) {
   std::ranges::fill(all_, Range{0, count});
-  multiply_transposed(rows, keys_, count, packed_b, stride(), all_, data(), stride(), ahead);
+  multiply_transposed(rows, keys_, count, packed_b, stride(), all_, data(), stride(), prefetches);
 }
 
-void LinearState::leave(Chunk& chunk, float* packed, PrefetchQueue* ahead) {
+void LinearState::leave(Chunk& chunk, float* packed, PrefetchQueue* prefetches) {
   chunk.leave(data(), stride());
   const float* const keys = chunk.leave_keys();
   pack_rows(chunk.leave_values(), values_, chunk.count(), values_, packed);
-  add_product(keys, chunk.count(), packed, ahead);
+  add_product(keys, chunk.count(), packed, prefetches);
 }
 
 void read_state(const Chunk& chunk, const float* state, Index stride, float* packed, float* sums) {

@@ -25,15 +25,15 @@ class LinearState {
 
   /// From what the chunk enters with to the state after its last token. packed holds
   /// chunk.count() * stride() floats.
-  void leave(Chunk& chunk, float* packed, PrefetchQueue* ahead = nullptr);
+  void leave(Chunk& chunk, float* packed, PrefetchQueue* prefetches = nullptr);
   /// += rows^T b, rows [count,K], readable up to kRowGroup floats past their end, and b [count,V]
   /// packed by rows.
   void add_product(const float* rows, Index count, const float* packed_b,
-                   PrefetchQueue* ahead = nullptr);
+                   PrefetchQueue* prefetches = nullptr);
 
  private:
   Index keys_, values_;
-  Buffer cells_;            // rows past K hold anything
+  Buffer cells_;            // rows past K are undefined
   std::vector<Range> all_;  // of a product, for each group of rows
 };
 

@@ -1,0 +1,146 @@
+// Rows of operations are well formed, refuse what is no value, and are documented.
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "attention/small_calls.h"
+#include "maskctl/attention/axes.h"
+#include "maskctl/attention/fields.h"
+#include "maskctl/base/error.h"
+#include "support/catch_compat.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention_test;
+
+bool is_listed_input(const Operation& form, std::string_view name) {
+  return std::ranges::any_of(form.fields, [name](const Field& field) {
+    return field.listed() && field.is_array && field.name == name;
+  });
+}
+
+/// Each axis is a name of letters, or a number alone.
+void check_axes(std::string_view axes) {
+  INFO("axes " << axes);
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) || c == '_' || c == '/'; };
+  for (const std::vector<Axis>& alternative : axes_alternatives(axes)) {
+    for (const Axis& axis : alternative) {
+      CHECK(axis.factor > 0);
+      CHECK(std::ranges::all_of(axis.name, is_letter));
+      CHECK_FALSE((axis.name.empty() && axis.cumulative));
+    }
+  }
+}
+
+TEST_CASE("operations: axes of arguments and results can be read, and options have help") {
+  for (const Operation* const form : forms()) {
+    INFO(form->name);
+    CHECK_FALSE(form->summary.empty());
+    for (const Field& field : form->fields) {
+      INFO(field.name);
+      check_axes(axes_of(field, form->empty_call()));
+      check_axes(field.axes);
+      if (field.listed()) CHECK(field.is_array != field.axes.empty());
+      if (field.listed()) CHECK(field.is_array == field.help.empty());
+      CHECK(field.is(kHint) == (field.help.starts_with("a hint")));
+      CHECK(field.is(kHint) == !field.config.empty());
+      for (const std::string_view word : field.words) {
+        const bool is_unset = word == "unset";
+        if (field.listed() && !is_unset) CHECK(field.help.find(word) != field.help.npos);
+      }
+    }
+    for (const ResultField& output : form->outputs) check_axes(output.axes);
+  }
+}
+
+/// Those of a call: rows may list more, that are for other operations.
+void check_gradients(const Operation& form) {
+  NamedArguments call = small_call(form);
+  call.gradient_seed = 5;
+  const NamedResults results = run(form, call);
+  for (const auto& [name, array] : results) {
+    if (!name.starts_with("grad_")) continue;
+    INFO(name);
+    REQUIRE(is_listed_input(form, name.substr(5)));
+    CHECK(array.shape() == call.arrays.at(name.substr(5)).shape());
+  }
+  for (const Field& field : form.fields) {
+    const bool expected = form.has_gradients() && field.is(kRequired) && !field.is(kIntegers);
+    if (expected) CHECK(results.contains("grad_" + std::string(field.name)));
+  }
+}
+
+TEST_CASE("operations: gradients are those of inputs, and flow in through outputs") {
+  for (const Operation* const form : forms()) {
+    INFO(form->name);
+    CHECK(form->has_gradients() == !form->gradients.empty());
+    check_gradients(*form);
+    std::istringstream words{std::string(form->cotangents)};
+    for (std::string name; words >> name;) {
+      INFO(name);
+      CHECK(std::ranges::count(form->outputs, name, &ResultField::name) == 1);
+    }
+  }
+}
+
+TEST_CASE("operations: names are unique") {
+  std::set<std::string_view> operation_names;
+  for (const Operation* const row : operations()) {
+    CHECK(operation_names.insert(row->name).second);
+    if (row->id != row->name) CHECK(operation_names.insert(row->id).second);
+    if (row->other_form) CHECK(row->other_form->name == row->name);
+  }
+  for (const Operation* const form : forms()) {
+    std::set<std::pair<std::string_view, bool>> arguments;
+    std::set<std::string_view> results;
+    for (const Field& field : form->fields) {
+      INFO(form->name << ": " << field.name);
+      CHECK(arguments.emplace(field.name, field.is_array).second);
+    }
+    for (const ResultField& output : form->outputs) CHECK(results.insert(output.name).second);
+  }
+}
+
+std::string error_of(const Operation& form, const NamedArguments& call) {
+  try {
+    run(form, call);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST_CASE("operations: text that is no value of an option, and options as arrays, are refused") {
+  for_each_argument([](const Operation& form, const Field& field) {
+    const std::string name(field.name);
+    const bool is_both = field.is_array && name == "block_counts";
+    if (is_both) return;
+    NamedArguments call = small_call(form);
+    INFO(form.name << ": " << name);
+    call.options[name] = "?";
+    const std::string text = error_of(form, call);
+    CHECK(text.starts_with(name + ": '?' is not") != field.is_array);
+    const bool is_named = text.find("'" + name + "'") != text.npos;
+    CHECK(is_named == field.is_array);
+  });
+}
+
+/// The block of docs/attention.md that shows `maskctl attend NAME --list`.
+std::string documented(std::string_view operation) {
+  std::ifstream file(MASKCTL_SOURCE_DIR "/docs/attention.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t begin = page.find("$ maskctl attend " + std::string(operation) + " --list\n");
+  return begin == page.npos ? "" : page.substr(begin, page.find("\n```", begin) - begin);
+}
+
+TEST_CASE("operations: the documentation lists every argument") {
+  for_each_argument([](const Operation& form, const Field& field) {
+    INFO(form.name << ": " << field.name);
+    const std::string line = "\n  " + std::string(field.name) + " ";
+    const bool is_documented = documented(form.name).find(line) != std::string::npos;
+    CHECK(is_documented);
+  });
+}
+
+}  // namespace

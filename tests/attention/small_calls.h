@@ -1,0 +1,112 @@
+// Small calls of every operation, for tests that treat all alike.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/operations.h"
+#include "support/tensors.h"
+
+namespace maskctl::attention_test {
+
+using namespace maskctl::attention;
+using maskctl::test::i32;
+
+/// All rows; an operation of two forms has two.
+inline std::vector<const Operation*> forms() {
+  std::vector<const Operation*> all;
+  for (const Operation* row : operations()) {
+    all.push_back(row);
+    if (row->other_form) all.push_back(row->other_form);
+  }
+  return all;
+}
+
+/// f(form, field) for each argument that is listed.
+template <class F>
+void for_each_argument(F&& f) {
+  for (const Operation* const form : forms()) {
+    for (const Field& field : form->fields) {
+      if (field.listed()) f(*form, field);
+    }
+  }
+}
+
+/// What an argument is set to; std::monostate: it is left out.
+using Value = std::variant<std::monostate, std::string, Tensor>;
+using Settings = std::map<std::string, Value>;
+
+inline void set(const Settings& settings, NamedArguments& arguments) {
+  for (const auto& [name, value] : settings) {
+    if (std::holds_alternative<std::monostate>(value)) {
+      arguments.arrays.erase(name);
+      arguments.options.erase(name);
+    } else if (const auto* array = std::get_if<Tensor>(&value)) {
+      arguments.arrays[name] = *array;
+    } else {
+      arguments.options[name] = std::get<std::string>(value);
+    }
+  }
+}
+
+inline const AxisExtents kExtents = {
+    {"B", 2},     {"T", 8},       {"Tq", 6},        {"Tk", 8},    {"S", 8},     {"Hq", 4},
+    {"Hkv", 2},   {"D", 8},       {"Dv", 6},        {"K", 6},     {"V", 5},     {"R", 7},
+    {"P", 3},     {"C", 5},       {"M", 9},         {"N", 6},     {"sinks", 3}, {"G", 4},
+    {"pages", 9}, {"packing", 1}, {"page_size", 2}, {"Dpad", 128}};
+
+/// The arrays of integers that an operation needs, and what else it does not run without.
+inline Settings needed_by(const Operation& form) {
+  const auto has = [&form](std::string_view name) { return form.has(name); };
+  Settings needed;
+  if (has("context_lens")) {
+    needed["context_lens"] = i32({5, 7});
+    needed["block_tables"] = i32({2, 4}, {3, 1, 0, -1, 4, 2, 8, 7});
+  }
+  if (has("query_start_loc")) needed["query_start_loc"] = i32({0, 2, 8});
+  if (has("kv_lens")) {
+    needed["kv_lens"] = i32({5, 7});
+    needed["block_tables"] = i32({3, 1, 0, -1, 4, 2, 8, 7});
+    needed["distribution"] = i32({0, 0, 2});
+  }
+  if (has("page_indices")) {
+    needed["cu_seqlens_q"] = i32({0, 2, 8}), needed["cu_seqlens_k"] = i32({0, 5, 12});
+    needed["page_indices"] = i32({2, 4}, {3, 1, 0, -1, 4, 2, 8, 7});
+  }
+  if (has("sequence_start")) {
+    needed["sequence_start"] = i32({1, 3}), needed["sequence_end"] = i32({6, 8});
+  }
+  if (has("block_indices")) {  // for each of 8 tokens and 2 heads, blocks of 2 tokens
+    needed["block_indices"] = i32({1, 8, 2, 2}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 0,
+                                                 0, 2, 1, 2, 0, 2, 1, 2, 0, 3, 1, 3, 0, 3, 1, 3});
+    needed["block_size"] = "2";
+  }
+  if (has("decay")) needed["decay"] = maskctl::test::f32({4}, {-0.1F, -0.2F, -0.3F, 0});
+  if (has("group_sizes")) needed["group_sizes"] = i32({2, 0, 5, 1});
+  return needed;
+}
+
+inline NamedArguments small_call(const Operation& form) {
+  NamedArguments arguments;
+  set(needed_by(form), arguments);
+  AxisExtents extents = kExtents;
+  const bool packs = form.has("cu_seqlens") && !form.has("key_value") && !form.has("x");
+  if (packs) extents["B"] = 1;
+  add_random_arrays(form, {.extents = extents, .seed = 4}, arguments);
+  return arguments;
+}
+
+/// Of the results that both have.
+inline bool same_bits(const NamedResults& a, const NamedResults& b) {
+  return std::ranges::all_of(a, [&b](const auto& result) {
+    const auto other = b.find(result.first);
+    return other == b.end() || (other->second.shape() == result.second.shape() &&
+                                std::ranges::equal(other->second.bytes(), result.second.bytes()));
+  });
+}
+
+}  // namespace maskctl::attention_test
