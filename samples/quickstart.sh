@@ -8,7 +8,8 @@ cd "$(dirname "$0")/.."
 bash tests/install-deps.sh
 build=build/release
 options=()
-# A build folder that is already there keeps its options.
+# A build folder that is already there keeps its options. The tests are all that may differ from
+# tests/run.sh, which then compiles nothing of the library and the command again.
 [ -f "$build/CMakeCache.txt" ] || options=(-DMASKCTL_TESTS=OFF)
 cmake --preset release "${options[@]}" >/dev/null
 cmake --build "$build" --target maskctl_command

@@ -86,7 +86,8 @@ struct Numbers {
 }  // namespace
 
 Description::Description(const Extent& extent)
-    : number_(std::bit_width(static_cast<std::uint64_t>(std::max(extent.queries, extent.keys)))) {}
+    : number_(static_cast<Index>(
+          std::bit_width(static_cast<std::uint64_t>(std::max(extent.queries, extent.keys))))) {}
 
 Index Description::of(const Step& one) const {
   Index bits = step() + std::visit(Numbers{number_}, one.rule);

@@ -12,7 +12,7 @@ namespace {
 
 Index shift_of(Align align, Index shift) { return align == Align::kBottomRight ? shift : 0; }
 
-void join(Reason& reason, std::string words) {
+void join(Reason& reason, const std::string& words) {
   if (reason.changes++ > 0) reason.words += " and ";
   reason.words += words;
 }
