@@ -38,38 +38,14 @@ std::string checks_text(const std::vector<VerifyCheck>& checks) {
   return out;
 }
 
-/// Arguments that close no cells.
-constexpr std::string_view kOpen[] = {"query",
-                                      "key",
-                                      "value",
-                                      "key_value",
-                                      "w_kc",
-                                      "w_vc",
-                                      "b_q",
-                                      "b_k",
-                                      "bias",
-                                      "softmax_aux",
-                                      "softmax_scale",
-                                      "logits_soft_cap",
-                                      "empty_row",
-                                      "normalize_output",
-                                      "dropout_prob",
-                                      "dropout_seed",
-                                      "dropout_rng",
-                                      "pdrop",
-                                      "deterministic",
-                                      "q_blocksize",
-                                      "kv_blocksize",
-                                      "ring_size",
-                                      "query_chunk_size",
-                                      "key_chunk_size"};
-
 /// True when the mask alone determines the open cells.
-bool mask_alone(const VerifyOptions& options) {
-  return options.call.mask != "none" &&
-         std::ranges::all_of(options.call.words, [](const std::string& word) {
-           return std::ranges::count(kOpen, word.substr(0, word.find('='))) > 0;
-         });
+bool mask_alone(const attention::Operation& operation, const VerifyOptions& options) {
+  const auto closes_nothing = [&operation](const std::string& word) {
+    const std::string_view name = std::string_view(word).substr(0, word.find('='));
+    const auto field = std::ranges::find(operation.fields, name, &attention::Field::name);
+    return field != operation.fields.end() && !field->is(attention::kCloses);
+  };
+  return options.call.mask != "none" && std::ranges::all_of(options.call.words, closes_nothing);
 }
 
 bool has_word(const VerifyOptions& options, std::string_view start) {
@@ -193,7 +169,7 @@ GivenReport verify_report(const VerifyOptions& options, const GlobalOptions& glo
   if (options.relative || options.absolute) {
     request.tolerance = {options.relative.value_or(0), options.absolute.value_or(0)};
   }
-  if (mask_alone(options)) request.declared = request.arguments.mask;
+  if (mask_alone(*request.operation, options)) request.declared = request.arguments.mask;
   return options.given.empty() ? judge_backend(request)
                                : judge_given(request, given_results(options, loader));
 }

@@ -168,6 +168,7 @@ std::map<Pair, PairDiff> diff_pairs(const Mask& a, const Mask& b, Index batch, I
     for (Index h = 0; h < heads; ++h) out[{a.index_of(n, h), b.index_of(n, h)}];
   }
   std::vector<std::pair<const Pair, PairDiff>*> entries;
+  entries.reserve(out.size());
   for (auto& entry : out) entries.push_back(&entry);
   const auto one = [&](Index i) {
     auto& [pair, found] = *entries[static_cast<std::size_t>(i)];

@@ -184,6 +184,7 @@ std::vector<Chain> class_forms(const Move& move, const Extent& extent) {
     }
   }
   std::vector<Chain> forms;
+  forms.reserve(plain.size());
   for (const Step& step : plain) forms.push_back({step});
   for (std::size_t i = 0; i < plain.size(); ++i) {
     for (std::size_t j = i + 1; j < plain.size(); ++j) forms.push_back({plain[i], plain[j]});

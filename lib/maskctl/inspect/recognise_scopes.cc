@@ -94,6 +94,7 @@ template <typename Rule>
 std::optional<NamedArray> stacked(const std::vector<const Rule*>& rules, NamedArray Rule::*member,
                                   bool rows) {
   std::vector<const NamedArray*> parts;
+  parts.reserve(rules.size());
   for (const Rule* rule : rules) parts.push_back(&(rule->*member));
   return stacked(parts, rows);
 }
@@ -242,6 +243,7 @@ std::optional<Chain> merged(const std::vector<Chain>& chains, const Extent& exte
   Chain out;
   for (std::size_t i = 0; i < longest.size(); ++i) {
     std::vector<const Step*> steps;
+    steps.reserve(equal.size());
     for (const Chain& chain : equal) steps.push_back(&chain[i]);
     auto step = merged(steps);
     if (!step) return std::nullopt;
@@ -254,10 +256,12 @@ std::optional<Chain> merged(const std::vector<Chain>& chains, const Extent& exte
 std::vector<std::uint32_t> numbered(const std::vector<Chain>& chains,
                                     const std::vector<std::uint32_t>& of) {
   std::vector<std::uint32_t> first;
+  first.reserve(chains.size());
   for (const Chain& chain : chains) {
     first.push_back(static_cast<std::uint32_t>(std::ranges::find(chains, chain) - chains.begin()));
   }
   std::vector<std::uint32_t> out;
+  out.reserve(of.size());
   for (const std::uint32_t i : of) out.push_back(first[i]);
   return out;
 }
@@ -289,6 +293,7 @@ Chain scopes_of(const std::vector<Chain>& chains, const std::vector<std::uint32_
   });
   if (heads_alike) {
     std::vector<Chain> each;
+    each.reserve(by_batch.size());
     for (const Key& key : by_batch) each.push_back(single(key.front()));
     if (!each.empty() && groups_of(by_batch, [](const Key&) { return Chain{}; }).size() > 1) {
       if (auto chain = merged(each, extent)) return *chain;

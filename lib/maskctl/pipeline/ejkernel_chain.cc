@@ -139,6 +139,7 @@ EjkernelCall bind_one(const StepArguments& arguments, std::string_view name) {
 
 [[noreturn]] void refuse(const Pipeline& pipeline, const StepText& step) {
   std::vector<std::string_view> names;
+  names.reserve(std::size(kMethods));
   for (const StepInfo& entry : kMethods) names.push_back(entry.name);
   const auto near = nearest(step.name, names);
   fail_at(pipeline, step.position.begin,

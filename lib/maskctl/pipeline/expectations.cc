@@ -135,6 +135,7 @@ expect::Rule parse_step(const std::string& text, const ExpectationContext& conte
 
 [[noreturn]] void refuse_name(std::string_view name) {
   std::vector<std::string_view> names;
+  names.reserve(std::size(kInfos));
   for (const ExpectationInfo& info : kInfos) {
     names.push_back(info.usage.substr(0, info.usage.find_first_of(":[")));
   }

@@ -133,17 +133,17 @@ Chain hf(const LibrarySource& source) {
   keys.position = last.position;
   Python flag;
   flag.text = name.find("bidirectional") == name.npos ? "True" : "False";
-  keys.named.emplace_back("is_causal", flag);
+  keys.named.push_back({"is_causal", flag});
   const auto window = source.text.names.find("sliding_window");
   if (name.find("sliding_window") != name.npos) {
     if (window == source.text.names.end()) {
       source.fail(last.position, fmt::format("{} needs config.sliding_window", name));
     }
-    keys.named.emplace_back("sliding_window", window->second);
+    keys.named.push_back({"sliding_window", window->second});
   }
   const auto chunk = source.text.names.find("attention_chunk_size");
   if (name.find("chunked") != name.npos && chunk != source.text.names.end()) {
-    keys.named.emplace_back("attention_chunk_size", chunk->second);
+    keys.named.push_back({"attention_chunk_size", chunk->second});
   }
   Chain out = chain_of(form_of_call(source, keys));
   if (const Python* pattern = named(last, "and_mask_function")) {

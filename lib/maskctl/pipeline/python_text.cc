@@ -149,7 +149,7 @@ class Parser {
     }
     if (!name.empty() && peek() == '=' && text_.substr(at_, 2) != "==") {
       ++at_;
-      call.named.emplace_back(std::move(name), expression());
+      call.named.push_back({std::move(name), expression()});
       return;
     }
     at_ = begin;

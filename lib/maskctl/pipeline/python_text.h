@@ -14,6 +14,8 @@
 
 namespace maskctl {
 
+struct NamedPython;
+
 /// A piece of Python. `items` are elements of a list, positional arguments of a call, or operands.
 struct Python {
   enum class Kind {
@@ -29,11 +31,17 @@ struct Python {
   std::string text;
   Index number = 0;
   std::vector<Python> items;
-  std::vector<std::pair<std::string, Python>> named;  // keyword arguments of a call
-  std::vector<Python> methods;  // for a call: each call of its chain separately, in order
-  Index position = 0;           // byte in the text
+  std::vector<NamedPython> named;  // keyword arguments of a call
+  std::vector<Python> methods;     // for a call: each call of its chain separately, in order
+  Index position = 0;              // byte in the text
 
   bool is_word(std::string_view word) const { return kind == Kind::kWord && text == word; }
+};
+
+/// A keyword argument.
+struct NamedPython {
+  std::string first;
+  Python second;
 };
 
 /// Parsed lines of Python. A name that an earlier line assigned stands for its value.

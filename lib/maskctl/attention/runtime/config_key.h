@@ -9,7 +9,7 @@
 
 namespace maskctl::attention {
 
-/// The seed's triple; the parts are kept whole, so that no two calls share a key by accident.
+/// ejkernel's triple; the parts are kept whole, so that no two calls share a key by accident.
 struct ConfigKey {
   std::string device;     // device_fingerprint()
   std::string operation;  // "flash_attention@v0"

@@ -1,4 +1,4 @@
-// How an operation is to be run: the seed's configuration classes, with its fields and defaults.
+// How an operation is to be run: ejkernel's configuration classes, with its fields and defaults.
 #pragma once
 
 #include <functional>
@@ -81,7 +81,7 @@ struct RingAttentionConfig {
   friend bool operator==(const RingAttentionConfig&, const RingAttentionConfig&) = default;
 };
 
-/// The seed keeps the block_size of native sparse attention here. It is part of the meaning, so the
+/// ejkernel keeps the block_size of native sparse attention here. It is part of the meaning, so the
 /// operation takes it as an argument and ignores this one.
 struct NativeSparseAttentionConfig {
   Platform platform = Platform::kAuto;
@@ -246,7 +246,7 @@ void for_each_field(Config& c, F&& f) {
   if constexpr (requires { c.bypass_xla_tiling; }) f("bypass_xla_tiling", c.bypass_xla_tiling);
 }
 
-/// Fields that both hold, in order: unlike the seed's hash, equal numbers in different fields
+/// Fields that both hold, in order: unlike ejkernel's hash, equal numbers in different fields
 /// differ.
 std::size_t hash_of(const FwdParams& params);
 std::size_t hash_of(const BwdParams& params);

@@ -1,4 +1,4 @@
-// Names of where a kernel runs, as the seed's configs spell them.
+// Names of where a kernel runs, as ejkernel's configs spell them.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "maskctl/attention/backends.h"
 #include "maskctl/attention/operation.h"
 #include "maskctl/base/error.h"
 
@@ -119,8 +120,10 @@ const KernelRegistry& builtin_kernels() {
     KernelRegistry built;
     for (const Operation* operation : operations()) {
       const std::string algorithm(operation->id);
-      built.add({Platform::kXla, DeviceKind::kCpu, algorithm, 10, Backend::kCpu});
-      built.add({Platform::kXla, DeviceKind::kCpu, algorithm, 0, Backend::kReference});
+      for (const BackendRow& row : backends()) {
+        built.add({Platform::kXla, DeviceKind::kCpu, algorithm, row.is_judge ? 0 : 10, row.backend,
+                   row.unavailable ? row.unavailable() : ""});
+      }
       built.add({Platform::kCuda, DeviceKind::kGpu, algorithm, 20, Backend::kReference,
                  "this build has no CUDA kernels"});
     }

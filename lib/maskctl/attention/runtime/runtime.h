@@ -11,10 +11,10 @@
 
 namespace maskctl::attention {
 
-/// What the seed reads from the environment, and more; the command passes it.
+/// What ejkernel reads from the environment, and more; the command passes it.
 struct RuntimeOptions {
   CacheMiss cache_miss = CacheMiss::kAutotune;
-  /// The seed's 5 and 100, within a second for each new call.
+  /// ejkernel's 5 and 100, within a second for each new call.
   TunerOptions tuner = {.warmup = 5, .iters = 100, .budget_seconds = 1};
   /// Folder of persistent caches, one file FOLDER/<cache name>.txt for each operation; none:
   /// configs last as long as the process.

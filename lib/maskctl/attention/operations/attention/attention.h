@@ -8,7 +8,7 @@
 
 namespace maskctl::attention {
 
-/// What becomes of the boolean masks when a bias is given: they still hold, or, as in the seed, are
+/// What becomes of the boolean masks when a bias is given: they still hold, or, as in ejkernel, are
 /// ignored (causal and sliding_window are not).
 enum class MaskWithBias : std::uint8_t { kAnd, kIgnore };
 
@@ -32,7 +32,7 @@ struct AttentionResult {
 AttentionResult attention(const Tensor& query, const Tensor& key, const Tensor& value,
                           const AttentionOptions& options = {});
 
-/// Gradients of sum(out * d_out): those of `out` alone, as in the seed's training. A bias for each
+/// Gradients of sum(out * d_out): those of `out` alone, as in ejkernel's training. A bias for each
 /// key head gets its gradient in that shape.
 SoftmaxGradients attention_backward(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionResult& forward, const Tensor& d_out,

@@ -29,7 +29,7 @@ struct AttentionOp : DenseOp<maskctl::attention::attention, attention_backward, 
            {"softmax_scale", "logits_soft_cap", "empty_row"}),
       std::array{
           choice<&Call::options, &Options::mask_with_bias>("mask_with_bias", kMaskWithBiasWords,
-                                                           "and (default), ignore"),
+                                                           "and (default), ignore", kCloses),
       },
       pick(kSoftmaxFields<&Call::options, &Options::softmax>,
            {"dropout_prob", {"dropout_seed", "dropout_rng"}}),

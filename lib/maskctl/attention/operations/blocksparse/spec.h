@@ -37,7 +37,7 @@ struct BlockSparseAttentionOp
                  "block_mask",
                  {"causal", "causal", "true (default), false"},
                  "sliding_window",
-                 {"chunk_size", "chunk_size", "tokens"},
+                 "chunk_size",
                  "block_size",
                  {"mask", "cell_mask"},
                  "mask_info",

@@ -15,7 +15,7 @@ struct GlaAttentionInputs {
   const Tensor* initial_state = nullptr;
   const Tensor* cu_seqlens = nullptr;
   const Tensor* gate =
-      nullptr;  // seed 003's name of g: logarithms, log(sigmoid(x)) of sigmoid gates
+      nullptr;  // another name of g: logarithms, log(sigmoid(x)) of sigmoid gates
 };
 
 using GlaAttentionOptions = RecurrentAttentionOptions;

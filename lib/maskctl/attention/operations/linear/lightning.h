@@ -12,7 +12,7 @@ struct LightningAttentionInputs {
   const Tensor* value = nullptr;
   const Tensor* initial_state = nullptr;
   const Tensor* cu_seqlens = nullptr;
-  /// Seed 003's decay: [H], or one number for all heads (rank 0, or [1]); the logarithm of what the
+  /// ejkernel's decay: [H], or one number for all heads (rank 0, or [1]); the logarithm of what the
   /// state keeps per token.
   const Tensor* decay = nullptr;
 };

@@ -27,7 +27,7 @@ struct RecurrentAttentionInputs {
   /// [N+1] integers from 0 that never fall: B is 1 and each sequence is alone. Tokens past the last
   /// belong to none: their output and gradients are 0.
   const Tensor* cu_seqlens = nullptr;
-  const Tensor* state = nullptr;  // seed 003's name of initial_state; the result then has the state
+  const Tensor* state = nullptr;  // another name of initial_state; the result then has the state
 };
 
 struct RecurrentAttentionOptions {

@@ -38,24 +38,28 @@ template <class Call>
 inline constexpr std::array kLinearOptions = {
     option<&Call::options, &RecurrentAttentionOptions::softmax_scale>("softmax_scale",
                                                                       "number; 1/sqrt(K)"),
-    option<&Call::options, &RecurrentAttentionOptions::reverse>("reverse", "true, false"),
-    option<&Call::options, &RecurrentAttentionOptions::return_state>("return_state", "true, false"),
+    option<&Call::options, &RecurrentAttentionOptions::reverse>("reverse", "true, false (default)"),
+    option<&Call::options, &RecurrentAttentionOptions::return_state>("return_state",
+                                                                     "true, false (default)"),
     hint<&Call::options, &RecurrentAttentionOptions::chunk_size>("chunk_size", "block_q"),
 };
 inline constexpr ResultField kLinearOutputs[] = {
     result<&LinearAttentionResult::out>("out", "B T Hq V"),
     result<&LinearAttentionResult::final_state>("final_state", "B Hq K V"),
 };
-inline constexpr ResultField kLinearGradients[] = {
+/// Gradients of an operation, whose arguments have those names.
+inline constexpr ResultField kRecurrentGradients[] = {
     result<&LinearAttentionGradients::query>("query"),
     result<&LinearAttentionGradients::key>("key"),
     result<&LinearAttentionGradients::value>("value"),
+    result<&LinearAttentionGradients::initial_state>("initial_state"),
     result<&LinearAttentionGradients::g>("g"),
     result<&LinearAttentionGradients::g_gamma>("g_gamma"),
     result<&LinearAttentionGradients::gk>("gk"),
     result<&LinearAttentionGradients::gv>("gv"),
-    result<&LinearAttentionGradients::initial_state>("initial_state"),
 };
+inline constexpr std::span kGlaGradients = std::span(kRecurrentGradients).first<6>();
+inline constexpr std::span kLightningGradients = std::span(kRecurrentGradients).first<4>();
 
 struct RecurrentAttentionOp : LinearOp<RecurrentAttentionConfig> {
   using Inputs = RecurrentAttentionInputs;
@@ -93,7 +97,7 @@ struct RecurrentAttentionOp : LinearOp<RecurrentAttentionConfig> {
       .summary = "linear attention as a recurrence, state in and out",
       .fields = kFields,
       .outputs = kLinearOutputs,
-      .gradients = kLinearGradients,
+      .gradients = kRecurrentGradients,
       .cotangents = "out final_state",
       .cache_name = "recurrent",
       .version = "1",
@@ -133,7 +137,7 @@ struct GLAttentionOp : LinearOp<GLAttentionConfig> {
       .summary = "linear attention with gates, O(T)",
       .fields = kFields,
       .outputs = kLinearOutputs,
-      .gradients = kLinearGradients,
+      .gradients = kGlaGradients,
       .cotangents = "out final_state",
       .cache_name = "gla",
       .version = "1",
@@ -163,7 +167,8 @@ struct LightningAttentionOp : LinearOp<LightningAttentionConfig> {
       join(kLinearQkv<Call>, kLinearState<Call>,
            std::array{
                array<&Call::in, &Inputs::decay>("decay", "Hq|"),
-               option<&Call::options, &Options::layer_idx>("layer_idx", "whole number"),
+               option<&Call::options, &Options::layer_idx>(
+                   "layer_idx", "number of the layer, from 0; gives the decay"),
                option<&Call::options, &Options::num_layers>("num_layers",
                                                             "whole number above layer_idx"),
            },
@@ -175,7 +180,7 @@ struct LightningAttentionOp : LinearOp<LightningAttentionConfig> {
       .summary = "linear attention with one decay per head, O(T)",
       .fields = kFields,
       .outputs = kLinearOutputs,
-      .gradients = kLinearGradients,
+      .gradients = kLightningGradients,
       .cotangents = "out final_state",
       .cache_name = "lightning-attention",
       .version = "1",

@@ -17,9 +17,10 @@ inline constexpr std::string_view kDuplicateWords[] = {"count", "once"};
 /// `required`: whether block_indices must be given.
 template <class Call, unsigned required>
 inline constexpr std::array kSparseBlocks = {
-    array<&Call::in, &NativeSparseInputs::block_indices>("block_indices", "B T Hkv S",
+    array<&Call::in, &NativeSparseInputs::block_indices>("block_indices", "B T Hkv S|B R Hkv S",
                                                          required | kIntegers),
-    array<&Call::in, &NativeSparseInputs::block_counts>("block_counts", "B T Hkv", kIntegers),
+    array<&Call::in, &NativeSparseInputs::block_counts>("block_counts", "B T Hkv|B R Hkv",
+                                                        kIntegers),
     array<&Call::in, &NativeSparseInputs::cu_seqlens>("cu_seqlens", "N+1", kIntegers),
     option<&Call::options, &NativeSparseOptions::block_size>("block_size", "tokens of a block; 64"),
     option<&Call::options, &NativeSparseOptions::block_counts>("block_counts",
@@ -118,7 +119,7 @@ struct ApplyNativeSparseAttentionOp {
 
   static constexpr Operation kRow = {
       .name = "apply_native_sparse_attention",
-      .summary = "its selected part alone",
+      .summary = "the selected part of native_sparse_attention alone",
       .fields = kFields,
       .outputs = kApplySparseOutputs,
       .gradients = kApplySparseGradients,

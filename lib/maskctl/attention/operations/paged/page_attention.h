@@ -12,7 +12,7 @@ namespace maskctl::attention {
 /// Axes of a cache of pages. The two cannot be told apart by their shapes, so it is never guessed.
 enum class KvLayout : std::uint8_t {
   kHeadsFirst,   // [pages, Hkv, page_size, D]
-  kTokensFirst,  // [pages, page_size, Hkv, D], as seed 003 calls it
+  kTokensFirst,  // [pages, page_size, Hkv, D], as ejkernel's modules call it
 };
 
 /// Borrowed arrays; query and caches are f32, f16 or bf16, of one dtype. Token p of sequence n is

@@ -25,7 +25,7 @@ struct RaggedPageAttentionV3Inputs {
 };
 
 struct RaggedPageAttentionV3Options {
-  double softmax_scale = 1.0;             // not 1 / sqrt(D), as the seed
+  double softmax_scale = 1.0;             // not 1 / sqrt(D), as in ejkernel
   std::optional<Index> sliding_window;    // w keys, the row's own included; 1 or more
   std::optional<double> logits_soft_cap;  // cap * tanh(s / cap), above 0
   /// The query is divided by q_scale, clipped to what its dtype holds and rounded to it; logits are
@@ -45,7 +45,7 @@ struct RaggedPageAttentionV3Options {
 Tensor ragged_page_attention_v3(const RaggedPageAttentionV3Inputs& inputs, Tensor& kv_cache,
                                 const RaggedPageAttentionV3Options& options = {});
 
-/// Seed 003's call: keys and values are in the pages already.
+/// The form of ejkernel's modules: keys and values are in the pages already.
 struct RaggedPageAttentionV3PagesInputs {
   const Tensor* query = nullptr;         // [T,Hq,D]
   const Tensor* key_pages = nullptr;     // [pages, page_size, Hkv, D]

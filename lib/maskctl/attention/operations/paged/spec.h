@@ -77,7 +77,8 @@ struct PageAttentionOp
                                                              "number above 0"),
       choice<&Call::options, &Options::kv_layout>("kv_layout", kLayoutWords,
                                                   "heads_first (default), tokens_first"),
-      option<&Call::options, &Options::max_context_len>("max_context_len", "whole number"),
+      option<&Call::options, &Options::max_context_len>("max_context_len",
+                                                        "tokens; no context may be longer"),
       hint<&Call::options, &Options::num_splits>("num_splits", "num_splits"),
       hint<&Call::options, &Options::pages_per_compute_block>("pages_per_compute_block",
                                                               "pages_per_compute_block"),
@@ -162,7 +163,7 @@ struct RaggedPageAttentionv3PagesOp {
 
   static constexpr Operation kRow = {
       .name = "ragged_page_attention_v3",
-      .summary = "the same on pages that are up to date",
+      .summary = "ragged_page_attention on pages that hold the new tokens already (v3)",
       .fields = kFields,
       .outputs = kRaggedOutputs,
       .cache_name = "ragged-page-attention-v3",
@@ -220,14 +221,15 @@ struct RaggedPageAttentionv3Op {
             "num_kv_pages_per_block",
             "num_queries_per_block"}),
       std::array{
-          option<&Call::options, &Options::q_scale>("q_scale", "number"),
-          option<&Call::options, &Options::k_scale>("k_scale", "number"),
-          option<&Call::options, &Options::v_scale>("v_scale", "number"),
+          option<&Call::options, &Options::q_scale>(
+              "q_scale", "number; the query is divided by it and rounded"),
+          option<&Call::options, &Options::k_scale>("k_scale", "number; multiplies logits"),
+          option<&Call::options, &Options::v_scale>("v_scale", "number; multiplies the result"),
       });
 
   static constexpr Operation kRow = {
       .name = "ragged_page_attention_v3",
-      .summary = "the same with an update of the cache, or on pages that are up to date",
+      .summary = "ragged_page_attention with an update of the cache (v3)",
       .fields = kFields,
       .outputs = kRaggedOutputs,
       .other_form = &kOperation<RaggedPageAttentionv3PagesOp>,
