@@ -1,37 +1,25 @@
 // The options of the commands that run attention.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <vector>
-
 #include "app/cli/declare.h"
 #include "app/cli/parse.h"
-#include "maskctl/attention/backends.h"
+#include "maskctl/attention/context.h"
 #include "maskctl/base/text.h"
 #include "maskctl/pipeline/values.h"
 
 namespace maskctl::app {
 namespace {
 
-/// "reference", "cpu", ...: what this build has, the judge first.
-std::span<const std::string_view> backend_names() {
-  static const std::vector<std::string_view> kNames = [] {
-    std::vector<std::string_view> names;
-    for (const attention::BackendRow& row : attention::backends()) names.push_back(row.name);
-    std::ranges::reverse(names);
-    return names;
-  }();
-  return kNames;
-}
 attention::Backend backend_at(std::size_t i) {
-  return *attention::backend_from_name(backend_names()[i]);
+  return *attention::backend_from_name(attention::backend_names()[i]);
 }
 
 constexpr std::string_view kLayouts[] = {"bthd", "bhtd"};
 
 void backend(OptionList& list, const std::string& name, const std::string& help,
              attention::Backend& target) {
-  list.choice(name, backend_names(), help, [&target](std::size_t i) { target = backend_at(i); });
+  list.choice(name, attention::backend_names(), help,
+              [&target](std::size_t i) { target = backend_at(i); });
 }
 
 void layout(OptionList& list, const std::string& help, std::optional<attention::Layout>& target) {
@@ -134,7 +122,8 @@ void declare_bench(OptionList& list, BenchOptions& bench) {
   list.value("--backend", "NAME+NAME", "reference, cpu (cpu)", [&bench](const std::string& text) {
     bench.backends.clear();
     for (const std::string_view part : split(text, '+')) {
-      bench.backends.push_back(backend_at(parse_choice(part, "--backend", backend_names())));
+      bench.backends.push_back(
+          backend_at(parse_choice(part, "--backend", attention::backend_names())));
     }
   });
   list.flag("--backward", "time the backward pass too", bench.backward);

@@ -5,9 +5,9 @@
 #include <cstdio>
 
 #include "bench.h"
-#include "maskctl/attention/runtime/modules.h"
 #include "maskctl/attention/by_name.h"
 #include "maskctl/attention/runtime/executor.h"
+#include "maskctl/attention/runtime/modules.h"
 
 namespace {
 

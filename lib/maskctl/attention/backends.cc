@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/attention/reference/kernels.h"
@@ -30,6 +31,16 @@ std::span<const BackendRow>::iterator row_of(std::span<const BackendRow> rows, B
 }
 
 std::string_view name(Backend backend) { return backend_row(backend).name; }
+
+std::span<const std::string_view> backend_names() {
+  static const std::vector<std::string_view> kNames = [] {
+    std::vector<std::string_view> names;
+    for (const BackendRow& row : backends()) names.push_back(row.name);
+    std::ranges::reverse(names);
+    return names;
+  }();
+  return kNames;
+}
 
 std::optional<Backend> backend_from_name(std::string_view name) {
   const auto row = std::ranges::find(backends(), name, &BackendRow::name);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@ enum class Backend : std::uint8_t { kReference, kCpu };
 
 /// "reference", "cpu". Throws Error(kUnsupported) for a backend that this build was made without.
 std::string_view name(Backend backend);
+/// Those of this build, the judge first.
+std::span<const std::string_view> backend_names();
 /// Nothing for an unknown name.
 std::optional<Backend> backend_from_name(std::string_view name);
 

@@ -14,8 +14,7 @@ struct GlaAttentionInputs {
   const Tensor* g_gamma = nullptr;
   const Tensor* initial_state = nullptr;
   const Tensor* cu_seqlens = nullptr;
-  const Tensor* gate =
-      nullptr;  // another name of g: logarithms, log(sigmoid(x)) of sigmoid gates
+  const Tensor* gate = nullptr;  // another name of g: logarithms, log(sigmoid(x)) of sigmoid gates
 };
 
 using GlaAttentionOptions = RecurrentAttentionOptions;
