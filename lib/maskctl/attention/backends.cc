@@ -35,6 +35,7 @@ std::string_view name(Backend backend) { return backend_row(backend).name; }
 std::span<const std::string_view> backend_names() {
   static const std::vector<std::string_view> kNames = [] {
     std::vector<std::string_view> names;
+    names.reserve(backends().size());
     for (const BackendRow& row : backends()) names.push_back(row.name);
     std::ranges::reverse(names);
     return names;
