@@ -83,15 +83,18 @@ TileRow TileRowReader::read(const Plane& plane, Range q) {
 
 TileRow TileRowReader::read(const Plane& plane, Range q, std::span<const TileRun> runs) {
   start(runs);
-  if (!ids_.empty()) {
+  if (ids_.empty()) return {runs, ids_, &payloads_};
+  if (const std::vector<Slab>* const slabs = slabs_of(plane)) {
+    put_slabs(*slabs, q);
+  } else {
     plane.rows(q, [&](Range equal_rows, const Keys& keys) {
       const Range rows{equal_rows.begin - q.begin, equal_rows.end - q.begin};
       if (keys.is_words()) return put_words(rows, keys.words);
       if (keys.runs.size() == 1) return put_run(rows, keys.runs.front());
       put_runs(rows, keys.runs);
     });
-    put_run({q.size(), payloads_.rows}, {});
   }
+  put_run({q.size(), payloads_.rows}, {});
   return {runs, ids_, &payloads_};
 }
 
@@ -130,6 +133,57 @@ void TileRowReader::put_run(Range rows, Run run) {
     }
     *row = {meets ? open.begin : 0, meets ? open.end : 0};
     if (rows.size() > 1) std::fill_n(row + 1, rows.size() - 1, *row);
+  }
+}
+
+void TileRowReader::put_slabs(std::span<const Slab> slabs, Range q) {
+  Index next = q.begin;  // the first row that is not written
+  auto slab = std::ranges::partition_point(slabs, [&](const Slab& s) { return s.q.end <= next; });
+  for (; slab != slabs.end() && slab->q.begin < q.end; ++slab) {
+    const Range rows = intersect(slab->q, q);
+    put_run({next - q.begin, rows.begin - q.begin}, {});
+    put_bands(slab->bands, rows, q.begin);
+    next = rows.end;
+  }
+  put_run({next - q.begin, q.size()}, {});
+}
+
+void TileRowReader::put_bands(std::span<const Band> bands, Range q, Index first_row) {
+  if (bands.size() == 1) return put_band(bands.front(), q, first_row);
+  const bool level = std::ranges::none_of(
+      bands, [](const Band& band) { return band.begin_slope || band.end_slope; });
+  for (Index row = q.begin; row < q.end; row = level ? q.end : row + 1) {
+    runs_of_row_.clear();
+    for (const Band& band : bands) {
+      runs_of_row_.push_back({static_cast<std::int32_t>(band.begin_at(row)),
+                              static_cast<std::int32_t>(band.end_at(row))});
+    }
+    put_runs({row - first_row, (level ? q.end : row + 1) - first_row}, runs_of_row_);
+  }
+}
+
+void TileRowReader::put_band(const Band& band, Range q, Index first_row) {
+  const auto size = static_cast<std::int32_t>(payloads_.keys);
+  const std::int32_t begin_slope = band.begin_slope, end_slope = band.end_slope;
+  const auto rows = static_cast<std::int32_t>(q.size());
+  for (std::size_t tile = 0; tile < starts_.size(); ++tile) {
+    const auto begin = static_cast<std::int32_t>(band.begin_at(q.begin)) - starts_[tile];
+    const auto end = static_cast<std::int32_t>(band.end_at(q.begin)) - starts_[tile];
+    const auto run_at = [&](std::int32_t i) {
+      const Run open{std::max(begin + i * begin_slope, 0), std::min(end + i * end_slope, size)};
+      const bool meets = open.begin < open.end;
+      return Run{meets ? open.begin : 0, meets ? open.end : 0};
+    };
+    if (is_words(tile)) {
+      for (std::int32_t i = 0; i < rows; ++i) {
+        const Index row = q.begin + i - first_row;
+        put_into_words(tile, {row, row + 1}, run_at(i));
+      }
+      continue;
+    }
+    Run* const out = payloads_.intervals.data() + static_cast<Index>(tile) * payloads_.rows +
+                     (q.begin - first_row);
+    for (std::int32_t i = 0; i < rows; ++i) out[i] = run_at(i);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "maskctl/mask/bands.h"
 #include "maskctl/mask/plane.h"
 
 namespace maskctl {
@@ -77,6 +78,10 @@ class TileRowReader {
 
  private:
   void start(std::span<const TileRun> runs);
+  /// Bands are written from their lines, without a call for each row.
+  void put_slabs(std::span<const Slab> slabs, Range q);
+  void put_bands(std::span<const Band> bands, Range q, Index first_row);
+  void put_band(const Band& band, Range q, Index first_row);
   void put_run(Range rows, Run run);
   void put_runs(Range rows, std::span<const Run> runs);
   void put_words(Range rows, std::span<const std::uint64_t> words);
@@ -94,6 +99,7 @@ class TileRowReader {
   TilePayloads payloads_;             // its pools only grow
   PayloadId words_used_ = 0;
   std::vector<std::uint64_t> row_;  // of a tile
+  std::vector<Run> runs_of_row_;
 };
 
 template <class F>
