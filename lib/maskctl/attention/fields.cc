@@ -220,6 +220,8 @@ void read_text(const Field& field, std::string_view text, void* call) {
 
 std::string call_key(const Operation& operation, const void* call) {
   std::string key;
+  key.reserve(256);
+  void* const usual = const_cast<void*>(operation.empty_call());  // NOLINT: only read here
   for (const Field& field : operation.fields) {
     if (field.is(kHint)) continue;
     visit_member(field, call, [&](const auto& member) {
@@ -227,8 +229,7 @@ std::string call_key(const Operation& operation, const void* call) {
       if constexpr (requires { append(key, field, member); }) {
         append(key, field, member);
       } else {
-        const Slot usual = field.slot(const_cast<void*>(operation.empty_call()));
-        append(key, field, member, *std::get<Member*>(usual));
+        append(key, field, member, *std::get<Member*>(field.slot(usual)));
       }
     });
   }

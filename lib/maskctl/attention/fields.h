@@ -190,6 +190,7 @@ template <class Op>
 consteval void add_configs(Operation& row) {
   using Call = typename Op::Call;
   if constexpr (!std::is_same_v<typename Op::Config, NoConfig>) {
+    row.config_class = AnyConfig(typename Op::Config{}).index();
     row.heuristic = []() -> AnyConfig {
       if constexpr (requires { Op::heuristic(); }) {
         return Op::heuristic();

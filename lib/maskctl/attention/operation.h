@@ -128,6 +128,7 @@ struct Operation {
   AnyValue (*forward)(const void* call) = nullptr;
   AnyValue (*backward)(const void* call, const void* output, const Cotangents& d) = nullptr;
   Backend& (*backend)(void* call) = nullptr;
+  std::size_t config_class = 0;  // the index of its class in AnyConfig
   /// The config without measuring, and others worth measuring; null for what has no config.
   AnyConfig (*heuristic)() = nullptr;
   std::vector<AnyConfig> (*candidates)(const void* call) = nullptr;

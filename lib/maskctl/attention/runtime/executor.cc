@@ -36,7 +36,7 @@ std::string versioned(const Operation& operation) {
 }
 
 void check_class(const Operation& operation, const AnyConfig& config) {
-  if (config.index() == operation.heuristic().index()) return;
+  if (config.index() == operation.config_class) return;
   throw Error(Errc::kInvalidArgument,
               fmt::format("{} was given the config of another operation: {}", versioned(operation),
                           to_text(config)));
