@@ -54,12 +54,13 @@ NamedArguments without(const Operation& operation, Role role, NamedArguments arg
 /// Without all that closes cells: a mask in their place says alone what is open.
 NamedArguments without_closing(const Operation& operation, NamedArguments arguments);
 
-/// Normally distributed f32 numbers, the same for equal seeds but for the last bit of log and cos.
+/// Normally distributed f32 numbers, the same for equal seeds except in the last bit of log and
+/// cos.
 Tensor random_normal(std::vector<Index> shape, std::uint64_t seed);
 
 /// Extents of the axes that random inputs have.
 using AxisExtents = std::map<std::string, Index>;
-/// Those that an array has unless something else says so, of every axis that may be asked for.
+/// The extent of every axis that a caller may set, where nothing else fixes it.
 const AxisExtents& usual_extents();
 
 struct RandomArrays {

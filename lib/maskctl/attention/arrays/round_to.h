@@ -1,4 +1,4 @@
-// Results in the dtype that is asked for.
+// Results in the requested dtype.
 #pragma once
 
 #include <utility>

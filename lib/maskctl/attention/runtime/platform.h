@@ -9,7 +9,7 @@ namespace maskctl::attention {
 
 /// The family of a kernel. kAuto: cuda where such a kernel can run, else xla. kXla: the portable
 /// path, which is the fast CPU kernel where one exists and the float64 reference elsewhere.
-/// kTriton, kPallas: valid in a config, an error when a kernel is asked for.
+/// kTriton, kPallas: valid in a config, an error when a kernel is requested.
 enum class Platform : std::uint8_t { kAuto, kXla, kCuda, kTriton, kPallas };
 
 /// The device a config restricts a kernel to; kAny restricts nothing.

@@ -59,8 +59,9 @@ struct MaskArguments {
   /// [B]: keys at or past key_lengths are closed; queries at or past query_lengths are void.
   const Tensor* query_lengths = nullptr;
   const Tensor* key_lengths = nullptr;
-  /// [N+1], from 0, never falling, both or none. B = N > 1: row n holds the first cum[n+1] - cum[n]
-  /// tokens of a padded sequence. B = 1: N sequences back to back, seeing only themselves.
+  /// [N+1], nondecreasing from 0; give both or neither. B = N > 1: row n holds the first
+  /// cum[n+1] - cum[n] tokens of a padded sequence. B = 1: N sequences back to back, each of which
+  /// sees only itself.
   /// causal and window then count inside each sequence, bottom-right unless align says otherwise;
   /// queries of no sequence are void.
   const Tensor* cum_seqlens_q = nullptr;

@@ -28,7 +28,7 @@ std::vector<Range> parts_of(const Tensor& cum, bool padded, Index extent, const 
   return parts;
 }
 
-/// Keys [i + a, i + b) of row i, cut to `keys`; nullopt: no limit. Ends that slope become level
+/// Keys [i + a, i + b) of row i, cut to `keys`; nullopt: no limit. Ends that move with the row stop
 /// where they leave `keys`, which takes up to three slabs.
 void append_slabs(Range rows, Range keys, std::optional<Index> a, std::optional<Index> b,
                   std::vector<Slab>& slabs) {

@@ -40,8 +40,8 @@ struct SoftmaxOptions {
   Index q_block = 0, k_block = 0;
 };
 
-/// Borrowed arrays of one call, heads after time. f32, f16 or bf16, all of one dtype but for bias
-/// and sinks, which may be f32. Query head h reads key head h / (Hq / Hkv).
+/// Borrowed arrays of one call, heads after time. f32, f16 or bf16, all of one dtype; only
+/// bias and sinks may be f32 beside 16-bit arrays. Query head h reads key head h / (Hq / Hkv).
 struct SoftmaxInputs {
   const Tensor* query = nullptr;  // [B,Tq,Hq,D]
   const Tensor* key = nullptr;    // [B,Tk,Hkv,D]

@@ -25,7 +25,7 @@ VerifyCheck compare_results(const std::string& name, const NamedResults& seen,
 
 bool same_bits(const Tensor& a, const Tensor& b);
 
-/// A call of which no gradients are asked for.
+/// The call without a request for gradients.
 NamedArguments without_gradients(NamedArguments arguments);
 
 /// Sets row n of an array of floats; rows are those of the last axis.

@@ -6,16 +6,16 @@
 
 namespace maskctl::attention {
 
-// Rows are those of the last axis of the arrays of tokens, caches and matrices; arrays of equally
-// many rows, as keys and values, are changed together. The judge reads a row where NaN in it
-// changes a result.
+// A row is one vector along the last axis of an array of tokens, a cache or a matrix. Arrays with
+// equally many rows, such as keys and values, are changed together. The judge reads a row when NaN
+// in it changes a result.
 
-/// "unread inputs": NaN in the rows that the judge does not read. They are looked for by halves, in
-/// a limited number of calls, so that of very scattered ones some are left out.
+/// "unread inputs": NaN in the rows that the judge does not read. They are found by halving,
+/// in a limited number of calls, so that some are missed where they are very scattered.
 VerifyCheck check_unread_inputs(const Operation& operation, const NamedArguments& arguments,
                                 Backend against);
-/// "other outputs": large finite changes of some rows, one at a time, against the elements that NaN
-/// in them leaves as they are at the judge.
+/// "other outputs": large finite changes of some rows, one at a time, which must
+/// not change the elements that the judge computes without them.
 VerifyCheck check_other_outputs(const Operation& operation, const NamedArguments& arguments,
                                 Backend against);
 

@@ -17,10 +17,10 @@ struct Alternative {
   Mask mask;         // broadcasts; another one than the declared
 };
 
-/// kObeys: the results are the declared mask's but for rounding, and those of no other one that was
-/// tried. kAnother: they are those of another one, and not the declared mask's. kNone: of no mask
-/// that was tried. kUnclear: of the declared mask, and as well of others, whose results differ by
-/// less than can be told from rounding.
+/// kObeys: up to rounding, the results are those of the declared mask and of no other one that was
+/// tried. kAnother: they are those of another mask and not of the declared one. kNone: they fit no
+/// mask that was tried. kUnclear: they fit the declared mask and others too, whose results differ
+/// from its own by less than rounding can show.
 enum class Verdict : std::uint8_t { kObeys, kAnother, kNone, kUnclear };
 /// "obeys", "another", "none", "unclear".
 std::string_view name(Verdict verdict);

@@ -59,8 +59,8 @@ struct LinearCpuCall {
   explicit LinearCpuCall(const LinearProblem& problem);
 
   LinearHead head(Index sequence, Index h) const;
-  /// Rows of head h of an array [B,T,heads,width], in the order of a sequence; none of an absent
-  /// array.
+  /// Rows of head h of an array [B,T,heads,width], in the order of a sequence; no rows for an
+  /// absent array.
   template <class T>
   RowsOf<T> rows(T* array, Index sequence, Index heads, Index h, Index width) const {
     const LinearSequence& s = d.sequences[as_size(sequence)];

@@ -24,8 +24,8 @@ struct RecurrentAttentionInputs {
   const Tensor* gk = nullptr;             // [B,T,H,K]
   const Tensor* gv = nullptr;             // [B,T,H,V]
   const Tensor* initial_state = nullptr;  // [B,H,K,V], or [N,H,K,V] with cu_seqlens; absent: 0
-  /// [N+1] integers from 0 that never fall: B is 1 and each sequence is alone. Tokens past the last
-  /// belong to none: their output and gradients are 0.
+  /// [N+1] nondecreasing integers from 0: B is 1, and each sequence is computed alone. Tokens past
+  /// the last sequence have output and gradients 0.
   const Tensor* cu_seqlens = nullptr;
   const Tensor* state = nullptr;  // another name of initial_state; the result then has the state
 };

@@ -19,7 +19,7 @@ enum class PoolingMode : std::uint8_t { kPerSequence, kPerChunk };
 ///                 start anew at every sequence
 struct MeanPoolingInputs {
   const Tensor* x = nullptr;
-  const Tensor* cu_seqlens = nullptr;      // [N+1] integers from 0 that never fall
+  const Tensor* cu_seqlens = nullptr;      // [N+1] nondecreasing integers from 0
   const Tensor* attention_mask = nullptr;  // [B,T] bool or 0/1; only nonzero tokens count
 };
 

@@ -17,8 +17,8 @@ Index one_integer(const char* name, const Tensor& array);
 /// [Hq, D] of the queries against the cache, cap above 0, shape and dtype of sinks.
 void check_call(const PagedProblem& problem);
 
-/// Rows of the first `sequences` of the `listed` sequences; their starts run from 0 on, never fall
-/// and end at `rows` or before.
+/// Rows of the first `sequences` of the `listed` sequences; their starts begin at 0, never
+/// decrease and end at `rows` or before.
 std::vector<Range> checked_rows(const char* name, const Tensor* starts, Index listed,
                                 Index sequences, Index rows);
 

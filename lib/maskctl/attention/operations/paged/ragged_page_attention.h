@@ -17,7 +17,7 @@ struct RaggedPageAttentionInputs {
   const Tensor* kv_pages = nullptr;      // [pages, page_size, 2 Hkv, D]: K of head u at 2u, V next
   const Tensor* context_lens = nullptr;  // [N] integers: tokens, those of the rows included
   const Tensor* block_tables = nullptr;  // [N, pages per sequence] integers
-  const Tensor* query_start_loc = nullptr;  // [N+1] integers from 0 on, never falling
+  const Tensor* query_start_loc = nullptr;  // [N+1] nondecreasing integers from 0
   const Tensor* num_seqs = nullptr;         // one integer: only so many sequences count; absent: N
   const Tensor* softmax_aux = nullptr;      // sinks, [n], [Hkv,n] or [Hq,n]
 };

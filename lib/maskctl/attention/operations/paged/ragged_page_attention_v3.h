@@ -17,7 +17,7 @@ struct RaggedPageAttentionV3Inputs {
   const Tensor* values = nullptr;           // as keys
   const Tensor* kv_lens = nullptr;          // [N] integers: tokens, the new ones included
   const Tensor* block_tables = nullptr;     // [N * pages per sequence] integers
-  const Tensor* query_start_loc = nullptr;  // [N+1] integers from 0 on, never falling
+  const Tensor* query_start_loc = nullptr;  // [N+1] nondecreasing integers from 0
   /// [3] integers: sequences before the first decode, before the second prefill; the third is their
   /// number. Only the number has a meaning here; the others are checked to ascend to it.
   const Tensor* distribution = nullptr;

@@ -39,7 +39,7 @@ SoftmaxGradients ring_attention_backward(const Tensor& query, const Tensor& key,
 
 /// What one rank does, its arrays being shards of the time axis. At step t it holds the keys and
 /// values of rank (a - t) mod n; the transfer of the next ones overlaps the work on these; partial
-/// results are merged by their lse. Options as above but for ring_size: the size is the ring's.
+/// results are merged by their lse. Options as above, except ring_size: the ring has its own size.
 SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, const Tensor& key,
                                    const Tensor& value, const RingAttentionOptions& options);
 
