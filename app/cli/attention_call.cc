@@ -23,12 +23,8 @@ using attention::Operation;
 
 /// Whether an argument of that name is an array, or an option.
 bool has(const Operation& operation, std::string_view name, bool is_array) {
-  const auto in = [&](const Operation& form) {
-    return std::ranges::any_of(form.fields, [&](const attention::Field& field) {
-      return field.name == name && field.is_array == is_array && field.listed();
-    });
-  };
-  return in(operation) || (operation.other_form && in(*operation.other_form));
+  return operation.find(name, is_array) ||
+         (operation.other_form && operation.other_form->find(name, is_array));
 }
 
 bool is_array(const Operation& operation, std::string_view name, std::string_view value) {

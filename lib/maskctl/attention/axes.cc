@@ -5,18 +5,10 @@
 #include <charconv>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::attention {
 namespace {
-
-std::vector<std::string_view> split(std::string_view text, char mark) {
-  std::vector<std::string_view> parts;
-  for (std::size_t end; (end = text.find(mark)) != text.npos; text.remove_prefix(end + 1)) {
-    parts.push_back(text.substr(0, end));
-  }
-  parts.push_back(text);
-  return parts;
-}
 
 Axis axis_of(std::string_view text) {
   Axis axis;

@@ -29,14 +29,6 @@ bool has_output(const Operation& operation, std::string_view name) {
          (at + name.size() == all.size() || all[at + name.size()] == ' ');
 }
 
-/// A listed argument of that name.
-const Field* find_field(const Operation& operation, std::string_view name, bool is_array) {
-  const auto found = std::ranges::find_if(operation.fields, [&](const Field& field) {
-    return field.name == name && field.is_array == is_array && field.listed();
-  });
-  return found == operation.fields.end() ? nullptr : &*found;
-}
-
 std::vector<std::string_view> names_of(const Operation& operation) {
   std::vector<std::string_view> names;
   for (const Field& field : operation.fields) {
@@ -67,7 +59,7 @@ class BoundCall {
       if (!name.starts_with(kCotangent)) set(name, array);
     }
     for (const auto& [name, text] : arguments.options) {
-      const Field* const field = find_field(operation, name, false);
+      const Field* const field = operation.find(name, false);
       if (!field) refuse_name(operation, name);
       read_text(*field, text, get());
     }
@@ -89,7 +81,7 @@ class BoundCall {
 
  private:
   void set(const std::string& name, const Tensor& array) {
-    const Field* const field = find_field(operation_, name, true);
+    const Field* const field = operation_.find(name, true);
     if (!field) refuse_name(operation_, name);
     visit_member(*field, get(), [&](auto& member) {
       using Member = std::decay_t<decltype(member)>;
@@ -247,7 +239,7 @@ const Operation& form_of(const Operation& operation,
                          const std::function<bool(std::string_view array)>& is_given) {
   if (!operation.other_form) return operation;
   const bool other = std::ranges::any_of(operation.other_form->fields, [&](const Field& field) {
-    return field.is_array && !find_field(operation, field.name, true) && is_given(field.name);
+    return field.is_array && !operation.find(field.name, true) && is_given(field.name);
   });
   return other ? *operation.other_form : operation;
 }

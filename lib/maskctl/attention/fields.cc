@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::attention {
 namespace {
@@ -20,8 +21,9 @@ namespace {
 
 template <class T>
 void read_number(const Field& field, std::string_view text, std::string_view wanted, T& target) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), target);
-  if (error != std::errc() || end != text.data() + text.size()) refuse(field, text, wanted);
+  const std::optional<T> number = number_from<T>(text);
+  if (!number) refuse(field, text, wanted);
+  target = *number;
 }
 
 void read(const Field& field, std::string_view text, Index& target) {
@@ -189,14 +191,17 @@ std::optional<Index> number_in(const AnyConfig& config, std::string_view name, b
 
 bool Operation::takes_mask() const {
   return std::ranges::any_of(fields, [this](const Field& field) {
-    return std::holds_alternative<const Mask**>(
-        field.slot(const_cast<void*>(empty_call())));  // NOLINT: only its type is looked at
+    return visit_member(field, empty_call(), [](const auto& member) {
+      return std::is_same_v<std::decay_t<decltype(member)>, const Mask*>;
+    });
   });
 }
 
-bool Operation::has(std::string_view argument) const {
-  return std::ranges::any_of(
-      fields, [argument](const Field& field) { return field.name == argument && field.listed(); });
+const Field* Operation::find(std::string_view argument, bool is_array) const {
+  const auto found = std::ranges::find_if(fields, [&](const Field& field) {
+    return field.name == argument && field.is_array == is_array && field.listed();
+  });
+  return found == fields.end() ? nullptr : &*found;
 }
 
 const Tensor* array_of(const Field& field, const void* call) {
@@ -242,8 +247,7 @@ void apply_config(const Operation& operation, const AnyConfig& config, bool back
   for (const Field& field : operation.fields) {
     if (field.config.empty()) continue;
     const std::optional<Index> number = number_in(config, field.config, backward);
-    if (number && *number > 0)
-      **std::get_if<Index*>(&static_cast<const Slot&>(field.slot(call))) = *number;
+    if (number && *number > 0) *std::get<Index*>(field.slot(call)) = *number;
   }
 }
 

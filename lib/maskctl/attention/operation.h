@@ -47,8 +47,8 @@ using Slot = std::variant<const Tensor**, Tensor**, const Mask**, const MaskInfo
 /// `axes` names the extents of an array: "B Tq Hq D". Axes of one name have one extent. "A|B" are
 /// alternatives, told apart by their rank; "Hq/Hkv" is one of two extents; "2Hkv" is twice Hkv;
 /// "N+1" are cumulative lengths of N sequences; digits are a fixed extent; an empty list is a
-/// single number. An axis of extent 1 broadcasts. Hq (H in the linear family) are query heads, Hkv
-/// the key heads that they share.
+/// single number. An axis of extent 1 broadcasts. Hq are query heads, Hkv the key heads that they
+/// share.
 struct Field {
   std::string_view name = {};
   bool is_array = false;
@@ -96,7 +96,7 @@ struct OwnedArrays {
 /// A call, an output or gradients, whose type the operation knows.
 using AnyValue = std::shared_ptr<void>;
 
-/// Rows are written in operations/*/spec.cc and completed by describe() of fields.h.
+/// Rows are written in operations/*/spec.h and completed by describe() of fields.h.
 struct Operation {
   std::string_view name;     // of ejkernel's function
   std::string_view id = {};  // of ejkernel's kernels, in registries and keys; absent: name
@@ -140,8 +140,12 @@ struct Operation {
   void (*localise)(void* call, const Shard& shard, const ShardPlan& plan,
                    OwnedArrays& owned) = nullptr;
 
-  bool takes_mask() const;                    // a lazy mask
-  bool has(std::string_view argument) const;  // one that is listed
+  bool takes_mask() const;  // a lazy mask
+  /// A listed argument, an array or an option; null when there is none.
+  const Field* find(std::string_view argument, bool is_array) const;
+  bool has(std::string_view argument) const {
+    return find(argument, true) || find(argument, false);
+  }
   /// Its arrays have heads before time: [B,H,T,D].
   bool heads_first() const { return fields.front().axes.starts_with("B H"); }
   bool has_gradients() const { return backward != nullptr; }

@@ -73,7 +73,8 @@ AnyConfig Executor::config_of(const Operation& operation, const void* call,
   AnyConfig config = chain_->choose(invocation, tunable);
   check_class(operation, config);
   observe(invocation.key, config, [&]() -> std::shared_ptr<const TunableCall> {
-    return std::make_shared<KeptCall>(*kernels_, operation, call, how);
+    const auto kept = std::make_shared<KeptCall>(*kernels_, operation, call, how);
+    return {kept, &kept->call};
   });
   return config;
 }

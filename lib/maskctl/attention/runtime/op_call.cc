@@ -57,16 +57,14 @@ void OpCall::run(const AnyConfig& config, bool with_backward) const {
   configured.backward(call_, output.get(), {.out = &ones});
 }
 
-KeptCall::KeptCall(const KernelRegistry& kernels, const Operation& operation, const void* call,
-                   const CallOptions& how)
-    : values_(operation.copy_call(call)),
-      how_(how),
-      call_(kernels, operation, values_.get(), how_) {
-  if (operation.complete) operation.complete(values_.get(), owned_);
+KeptCall::KeptCall(const KernelRegistry& kernels, const Operation& operation, const void* of,
+                   const CallOptions& with)
+    : values(operation.copy_call(of)), how(with), call(kernels, operation, values.get(), how) {
+  if (operation.complete) operation.complete(values.get(), owned);
   for (const Field& field : operation.fields) {
-    visit_member(field, values_.get(), [this](auto& member) {
-      if constexpr (requires { member = owned_.keep(*member); }) {
-        if (member) member = owned_.keep(*member);
+    visit_member(field, values.get(), [this](auto& member) {
+      if constexpr (requires { member = owned.keep(*member); }) {
+        if (member) member = owned.keep(*member);
       }
     });
   }

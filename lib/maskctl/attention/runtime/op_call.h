@@ -65,23 +65,16 @@ class OpCall : public TunableCall {
 };
 
 /// A call with copies of its arrays, that can be tuned when the caller's are gone.
-class KeptCall : public TunableCall {
- public:
-  KeptCall(const KernelRegistry& kernels, const Operation& operation, const void* call,
-           const CallOptions& how);
+struct KeptCall {
+  KeptCall(const KernelRegistry& kernels, const Operation& operation, const void* of,
+           const CallOptions& with);
+  KeptCall(const KeptCall&) = delete;
+  KeptCall& operator=(const KeptCall&) = delete;
 
-  bool tunes() const override { return call_.tunes(); }
-  std::optional<AnyConfig> heuristic_cfg() const override { return call_.heuristic_cfg(); }
-  std::vector<AnyConfig> candidate_cfgs() const override { return call_.candidate_cfgs(); }
-  void run(const AnyConfig& config, bool with_backward) const override {
-    call_.run(config, with_backward);
-  }
-
- private:
-  OwnedArrays owned_;
-  AnyValue values_;
-  CallOptions how_;
-  OpCall call_;
+  OwnedArrays owned;
+  AnyValue values;
+  CallOptions how;
+  OpCall call;
 };
 
 }  // namespace maskctl::attention
