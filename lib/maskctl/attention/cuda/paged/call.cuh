@@ -8,14 +8,14 @@ namespace maskctl::attention::cuda {
 
 /// PagedProblem without its sequences.
 struct PagedCall {
-  AnyElements queries;
+  AnyArray queries;
   const std::byte *keys, *values;
   const std::int32_t* tables;
   Index rows, q_heads, kv_heads, group, dim;
   Index pages, page_size, page_stride, slot_stride, head_stride;
   Index left;
   float scale, value_scale, soft_cap;  // without a cap 0
-  AnyElements sinks;
+  AnyArray sinks;
   Index sinks_of_head, heads_of_sinks;  // so many sinks are shared by so many query heads
 
   /// The positions that a row sees.
@@ -34,8 +34,8 @@ struct PagedCall {
   __device__ float to_result(Index q_head, float top, float sum) const {
     const Index first = q_head / heads_of_sinks * sinks_of_head;
     float highest = top, total = 0;
-    for (Index i = 0; i < sinks_of_head; ++i) highest = fmaxf(highest, sinks[first + i]);
-    for (Index i = 0; i < sinks_of_head; ++i) total += expf(sinks[first + i] - highest);
+    for (Index i = 0; i < sinks_of_head; ++i) highest = fmaxf(highest, element(sinks, first + i));
+    for (Index i = 0; i < sinks_of_head; ++i) total += expf(element(sinks, first + i) - highest);
     const float factor = expf(top - highest);
     return factor / (total + sum * factor) * value_scale;
   }

@@ -53,16 +53,6 @@ struct Task {
   bool is_valid;
 };
 
-struct Results {
-  void* data;
-  DType dtype;
-  __device__ void put(Index i, float x) const {
-    if (dtype == DType::kFloat16) return store(x, static_cast<__half*>(data) + i);
-    if (dtype == DType::kBFloat16) return store(x, static_cast<__nv_bfloat16*>(data) + i);
-    store(x, static_cast<float*>(data) + i);
-  }
-};
-
 /// For each vector of each part its highest logit, the sum of its weights and the weighted sums of
 /// the values.
 struct Parts {
@@ -187,7 +177,7 @@ class Attention {
     merge_threads();
   }
 
-  __device__ void write_results(const Results& out) const {
+  __device__ void write_results(AnyResult out) const {
     for_each_held([&](int vector, int held) {
       const bool sees = shared_.seen[vector].x < shared_.seen[vector].y;
       const float factor =
@@ -195,7 +185,7 @@ class Attention {
                : 0;
       const Index to = element_of(c, task_, vector);
       for_each_column(
-          [&](Index column, int x) { out.put(to + column, sees ? sums_[held][x] * factor : 0); });
+          [&](Index column, int x) { put(out, to + column, sees ? sums_[held][x] * factor : 0); });
     });
   }
 
@@ -232,7 +222,7 @@ class Attention {
       const Index from = v < task_.vectors ? element_of(c, task_, v) : 0;
       for (int x = lane; x < width; x += 32) {
         shared_.queries[v * width + x] =
-            v < task_.vectors && x < c.dim ? c.queries[from + x] : 0.0f;
+            v < task_.vectors && x < c.dim ? element(c.queries, from + x) : 0.0f;
       }
     }
     for (int v = thread_; v < task_.vectors; v += kThreads) {
@@ -467,17 +457,17 @@ class Attention {
   float sums_[kHeld][kElements] = {};
 };
 
-__device__ void write_nan(const PagedCall& c, const Task& task, const Results& out) {
+__device__ void write_nan(const PagedCall& c, const Task& task, AnyResult out) {
   for (int v = 0; v < task.vectors; ++v) {
     const Index to = element_of(c, task, v);
-    for (Index x = threadIdx.x; x < c.dim; x += kThreads) out.put(to + x, nanf(""));
+    for (Index x = threadIdx.x; x < c.dim; x += kThreads) put(out, to + x, nanf(""));
   }
 }
 
 template <class T, int kHeld>
 __global__ void __launch_bounds__(kThreads, kHeld == 4 ? 3 : 2)
     attend(const PagedCall c, const Tiling t, const Scheduled* entries, Index count,
-           const Parts parts, const Results out) {
+           const Parts parts, const AnyResult out) {
   if (blockIdx.x >= entries[count].first_task) return;
   const Task task = read_task(c, entry_of(entries, count, blockIdx.x), t.vectors);
   if (!task.is_valid) return write_nan(c, task, out);
@@ -492,7 +482,7 @@ __global__ void __launch_bounds__(kThreads, kHeld == 4 ? 3 : 2)
 
 /// Merges the parts of one vector.
 __device__ void merge(const PagedCall& c, const Tiling& t, const Task& task, int vector,
-                      const Parts& parts, const Results& out) {
+                      const Parts& parts, AnyResult out) {
   __shared__ float tops[kMostSplits], sums[kMostSplits], weights[kMostSplits];
   const auto place = [&](Index split) {
     return (task.first_part + split * c.kv_heads) * t.vectors + vector;
@@ -519,14 +509,14 @@ __device__ void merge(const PagedCall& c, const Tiling& t, const Task& task, int
     for (Index n = 0; n < task.splits; ++n) {
       value += weights[n] * parts.values[place(n) * c.dim + x];
     }
-    out.put(to + x, sees ? value * factor : 0);
+    put(out, to + x, sees ? value * factor : 0);
   }
 }
 
 /// The blocks of the splits of a tile share its vectors.
 __global__ void __launch_bounds__(kMergeThreads)
     merge_splits(const PagedCall c, const Tiling t, const Scheduled* entries, Index count,
-                 const Parts parts, const Results out) {
+                 const Parts parts, const AnyResult out) {
   if (blockIdx.x >= entries[count].first_task) return;
   const Task task = read_task(c, entry_of(entries, count, blockIdx.x), t.vectors);
   if (task.splits == 1) return;
@@ -607,7 +597,7 @@ Tiling tiling(const PagedProblem& p, Index usual_rows) {
 
 template <class T, int kHeld>
 void launch_attend(Stream stream, const PagedCall& call, const Tiling& t, unsigned tasks,
-                   const Scheduled* entries, Index count, const Parts& parts, const Results& out) {
+                   const Scheduled* entries, Index count, const Parts& parts, AnyResult out) {
   launch("paged", attend<T, kHeld>, tasks, kThreads, shared_bytes(t, Unit<T>::kElements), stream,
          call, t, entries, count, parts, out);
 }
@@ -627,7 +617,7 @@ void paged(Workspace& workspace, const PagedProblem& problem, const PagedPlan& p
   const Scheduled* const entries = make_schedule(workspace, call, plan, bounds);
   const Parts parts{workspace.take<float>(part_vectors), workspace.take<float>(part_vectors),
                     workspace.take<float>(part_vectors * call.dim)};
-  const Results results{out.data(), out.dtype()};
+  const AnyResult results{out.data(), out.dtype()};
   const auto tasks = static_cast<unsigned>(bounds.tasks);
   with_element(problem.cache.dtype, [&]<class T>(std::type_identity<T>) {
     const auto run = t.vectors <= 4 ? launch_attend<T, 4> : launch_attend<T, 8>;
