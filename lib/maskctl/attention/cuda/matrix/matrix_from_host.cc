@@ -1,4 +1,6 @@
 // Products of matrices of the host: what holds them is copied to the GPU.
+#include <array>
+
 #include "maskctl/attention/cuda/host_door.h"
 #include "maskctl/attention/cuda/matrix/matrix_product.h"
 

@@ -4,6 +4,7 @@
 // a second kernel merges the parts in their order.
 #include <cuda_pipeline_primitives.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "maskctl/attention/cuda/paged/paged.h"

@@ -1,5 +1,7 @@
+// What a call over pages needs on the GPU, and its cache on the way there.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "maskctl/attention/cuda/host_door.h"

@@ -1,3 +1,4 @@
+// Sequences are checked where they are told on the GPU, then their work is numbered by one block.
 #include <algorithm>
 
 #include "maskctl/attention/cuda/paged/schedule.cuh"
