@@ -10,7 +10,7 @@
 
 #include "maskctl/attention/cuda/device.h"
 #include "maskctl/base/error.h"
-#include "maskctl/tensor/dtype.h"
+#include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl::attention::cuda {
 
@@ -67,7 +67,7 @@ void with_element(DType dtype, F&& f) {
   }
 }
 
-/// Elements of any of those types; slower than pointers of one type: for arrays that are read once.
+/// Elements of any of those types. [] branches at every element: for arrays that are read once.
 struct AnyElements {
   const void* data = nullptr;
   DType dtype = DType::kFloat32;
@@ -77,6 +77,36 @@ struct AnyElements {
     return static_cast<const float*>(data)[i];
   }
 };
+/// f(pointer to the elements): one branch for all that f reads.
+template <class F>
+__device__ void with_pointer(const AnyElements& elements, F&& f) {
+  if (elements.dtype == DType::kFloat16) return f(static_cast<const __half*>(elements.data));
+  if (elements.dtype == DType::kBFloat16) {
+    return f(static_cast<const __nv_bfloat16*>(elements.data));
+  }
+  f(static_cast<const float*>(elements.data));
+}
+
+/// Room for elements of any of those types.
+struct AnyRoom {
+  void* data = nullptr;
+  DType dtype = DType::kFloat32;
+  __device__ void store_at(Index i, float x) const {
+    if (dtype == DType::kFloat16) return store(x, static_cast<__half*>(data) + i);
+    if (dtype == DType::kBFloat16) return store(x, static_cast<__nv_bfloat16*>(data) + i);
+    store(x, static_cast<float*>(data) + i);
+  }
+};
+
+// Throw what with_element throws.
+inline AnyElements elements_of(const TensorView& array) {
+  with_element(array.dtype(), [](auto) {});
+  return {array.data(), array.dtype()};
+}
+inline AnyRoom room_of(const MutableTensorView& array) {
+  with_element(array.dtype(), [](auto) {});
+  return {array.data(), array.dtype()};
+}
 
 /// The sum over the lanes of groups of `width` neighbours, in each of them.
 template <int width = 32>
