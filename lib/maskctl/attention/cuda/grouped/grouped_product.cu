@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kColumns = 128, kDepth = 16, kThreads = 128;
 constexpr int kThreadsAcross = kColumns / 8;
+constexpr int kBlocksAtOnce = 4;  // on a multiprocessor: 128 registers a thread
 // Rows of tiles are four floats longer than what they hold: writes that go down a column then fall
 // into different banks, and groups of four floats stay aligned.
 constexpr int kPadding = 4;
@@ -26,7 +27,7 @@ __device__ void load(const AnyElements& from, bool across, Place place,
                      float (&to)[kDepth][kPitch]) {
   constexpr int kWidth = kPitch - kPadding;
   with_pointer(from, [&](const auto* elements) {
-#pragma unroll
+#pragma unroll 4  // more takes registers from the sums
     for (int n = 0; n < kDepth * kWidth / kThreads; ++n) {
       const int e = n * kThreads + static_cast<int>(threadIdx.x);
       const int d = across ? e / kWidth : e % kDepth, i = across ? e % kWidth : e / kDepth;
@@ -51,7 +52,7 @@ __device__ void read_four(const float* from, float* to) {
 }
 
 __device__ void add_products(const Factors& factors, Sums& sums) {
-#pragma unroll
+#pragma unroll 4
   for (int d = 0; d < kDepth; ++d) {
     float left[8], right[8];
     read_four(&factors.left[d][tile_row(0)], left);
@@ -88,7 +89,7 @@ struct RowProduct {
 };
 
 /// A block takes a tile of rows and kColumns columns.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     multiply_rows(RowProduct p, const RowTile* tiles, Index tile_count, const Index* rows) {
   __shared__ Factors factors;
   __shared__ Index tile_rows[kTileRows];  // -1 past the last
@@ -140,7 +141,7 @@ struct ColumnProduct {
 };
 
 /// A block takes kTileRows x kColumns elements of one matrix.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     multiply_columns(ColumnProduct p, const Range* matrix_places, const Index* rows) {
   __shared__ Factors factors;
   const Index across = ceil_div(p.width, kColumns), down = ceil_div(p.height, kTileRows);
