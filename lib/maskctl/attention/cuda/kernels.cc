@@ -4,10 +4,14 @@
 #include "maskctl/attention/cuda/grouped/grouped_product.h"
 #include "maskctl/attention/cuda/host_door.h"
 #include "maskctl/attention/cuda/pooling/mean_pooling.h"
+#include "maskctl/attention/cuda/softmax/softmax.h"
 
 namespace maskctl::attention::cuda {
 
 constexpr Kernels kKernels{
+    .softmax_forward = {FromHost<softmax_forward>::run},
+    .softmax_backward = {FromHost<softmax_backward>::run},
+    .softmax_weights = {FromHost<softmax_weights>::run},
     .blocks_forward = {FromHost<blocks_forward>::run},
     .blocks_backward = {FromHost<blocks_backward>::run},
     .select_blocks = {FromHost<select_blocks>::run},

@@ -9,8 +9,9 @@
 #include <type_traits>
 
 #include "maskctl/attention/cuda/device.h"
+#include "maskctl/attention/cuda/elements.h"
 #include "maskctl/base/error.h"
-#include "maskctl/tensor/tensor_view.h"
+#include "maskctl/tensor/dtype.h"
 
 namespace maskctl::attention::cuda {
 
@@ -67,45 +68,25 @@ void with_element(DType dtype, F&& f) {
   }
 }
 
-/// Elements of any of those types. [] branches at every element: for arrays that are read once.
-struct AnyElements {
-  const void* data = nullptr;
-  DType dtype = DType::kFloat32;
-  __device__ float operator[](Index i) const {
-    if (dtype == DType::kFloat16) return to_float(static_cast<const __half*>(data)[i]);
-    if (dtype == DType::kBFloat16) return to_float(static_cast<const __nv_bfloat16*>(data)[i]);
-    return static_cast<const float*>(data)[i];
+/// An element of an array of any of those types: slower than pointers of one type.
+__device__ inline float element(AnyArray array, Index i) {
+  if (array.dtype == DType::kFloat16) return to_float(static_cast<const __half*>(array.data)[i]);
+  if (array.dtype == DType::kBFloat16) {
+    return to_float(static_cast<const __nv_bfloat16*>(array.data)[i]);
   }
-};
-/// f(pointer to the elements): one branch for all that f reads.
+  return static_cast<const float*>(array.data)[i];
+}
+__device__ inline void put(AnyResult array, Index i, float x) {
+  if (array.dtype == DType::kFloat16) return store(x, static_cast<__half*>(array.data) + i);
+  if (array.dtype == DType::kBFloat16) return store(x, static_cast<__nv_bfloat16*>(array.data) + i);
+  store(x, static_cast<float*>(array.data) + i);
+}
+/// f(null of the element type) for a dtype.
 template <class F>
-__device__ void with_pointer(const AnyElements& elements, F&& f) {
-  if (elements.dtype == DType::kFloat16) return f(static_cast<const __half*>(elements.data));
-  if (elements.dtype == DType::kBFloat16) {
-    return f(static_cast<const __nv_bfloat16*>(elements.data));
-  }
-  f(static_cast<const float*>(elements.data));
-}
-
-/// Room for elements of any of those types.
-struct AnyRoom {
-  void* data = nullptr;
-  DType dtype = DType::kFloat32;
-  __device__ void store_at(Index i, float x) const {
-    if (dtype == DType::kFloat16) return store(x, static_cast<__half*>(data) + i);
-    if (dtype == DType::kBFloat16) return store(x, static_cast<__nv_bfloat16*>(data) + i);
-    store(x, static_cast<float*>(data) + i);
-  }
-};
-
-// Throw what with_element throws.
-inline AnyElements elements_of(const TensorView& array) {
-  with_element(array.dtype(), [](auto) {});
-  return {array.data(), array.dtype()};
-}
-inline AnyRoom room_of(const MutableTensorView& array) {
-  with_element(array.dtype(), [](auto) {});
-  return {array.data(), array.dtype()};
+__device__ void with_type(DType dtype, F&& f) {
+  if (dtype == DType::kFloat16) return f(static_cast<const __half*>(nullptr));
+  if (dtype == DType::kBFloat16) return f(static_cast<const __nv_bfloat16*>(nullptr));
+  f(static_cast<const float*>(nullptr));
 }
 
 /// The sum over the lanes of groups of `width` neighbours, in each of them.

@@ -10,7 +10,7 @@ namespace {
 /// A call, and what its backward pass reads beside it.
 struct GradientCall {
   BlockCall c;
-  AnyElements d_out;   // [B,T,Hq,Dv]
+  AnyArray d_out;      // [B,T,Hq,Dv]
   const float* lse;    // [B,Hq,T]
   const float* delta;  // [B,T,Hq]: out . d_out
 };
@@ -19,12 +19,12 @@ constexpr int kDeltaThreads = 128;
 
 /// A warp takes one row.
 __global__ void __launch_bounds__(kDeltaThreads)
-    sum_rows(AnyElements out, AnyElements d_out, Index rows, Index width, float* delta) {
+    sum_rows(AnyArray out, AnyArray d_out, Index rows, Index width, float* delta) {
   const Index row = (Index{blockIdx.x} * kDeltaThreads + threadIdx.x) / 32;
   if (row >= rows) return;
   float sum = 0;
   for (Index x = threadIdx.x % 32; x < width; x += 32) {
-    sum += out[row * width + x] * d_out[row * width + x];
+    sum += element(out, row * width + x) * element(d_out, row * width + x);
   }
   sum = sum_of_lanes(sum);
   if (threadIdx.x % 32 == 0) delta[row] = sum;
@@ -36,7 +36,7 @@ constexpr int kHeads = kQueryThreads / 8, kOwnHeads = 4;
 /// A block takes one token, one key head and kHeads of its query heads, and makes kColumns columns
 /// of their gradients.
 __global__ void __launch_bounds__(kQueryThreads, kSmallBlocksAtOnce)
-    differentiate_queries(const GradientCall g, AnyRoom d_query) {
+    differentiate_queries(const GradientCall g, AnyResult d_query) {
   __shared__ Factors<kQueryThreads> factors;
   alignas(16) __shared__ float weights[kKeys][kHeads + kPadding];
   __shared__ SeenKeys seen;
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kQueryThreads, kSmallBlocksAtOnce)
 #pragma unroll
   for (int n = 0; n < 4 * kOwnHeads; ++n) {
     const Index row = row_of(own + n / 4), column = first_column + 4 * lane + n % 4;
-    if (row >= 0 && column < c.dim) d_query.store_at(row * c.dim + column, sums[n / 4][n % 4]);
+    if (row >= 0 && column < c.dim) put(d_query, row * c.dim + column, sums[n / 4][n % 4]);
   }
 }
 
@@ -111,8 +111,8 @@ __device__ void place_row(const GradientCall& g, const KeyTile& tile, const KeyR
 
 /// Where the gradients of keys and values go.
 struct KeySums {
-  AnyRoom d_key, d_value;  // [B,T,Hkv,D], [B,T,Hkv,Dv]
-  float* partial;          // [slots,kKeys,D + Dv]
+  AnyResult d_key, d_value;  // [B,T,Hkv,D], [B,T,Hkv,Dv]
+  float* partial;            // [slots,kKeys,D + Dv]
 };
 
 /// A block takes one tile of keys and a part of their readers, and makes kColumns columns of the
@@ -175,8 +175,8 @@ __global__ void __launch_bounds__(kKeyThreads, kLargeBlocksAtOnce)
     if (row < 0) continue;
     const float d_key = d_keys[n / 4][n % 4], d_value = d_values[n / 4][n % 4];
     if (tile.slot < 0) {
-      if (column < c.dim) to.d_key.store_at(row * c.dim + column, d_key);
-      if (column < c.value_dim) to.d_value.store_at(row * c.value_dim + column, d_value);
+      if (column < c.dim) put(to.d_key, row * c.dim + column, d_key);
+      if (column < c.value_dim) put(to.d_value, row * c.value_dim + column, d_value);
     } else {
       float* const sums = to.partial + (tile.slot * kKeys + key) * (c.dim + c.value_dim);
       if (column < c.dim) sums[column] = d_key;
@@ -197,9 +197,9 @@ __global__ void __launch_bounds__(kKeyThreads)
     }
     const Index row = (split.first_key + i / width) * c.kv_heads + split.u, column = i % width;
     if (column < c.dim) {
-      to.d_key.store_at(row * c.dim + column, sum);
+      put(to.d_key, row * c.dim + column, sum);
     } else {
-      to.d_value.store_at(row * c.value_dim + column - c.dim, sum);
+      put(to.d_value, row * c.value_dim + column - c.dim, sum);
     }
   }
 }
@@ -213,7 +213,7 @@ void run_keys(Workspace& workspace, const GradientCall& call, const BlockGradien
   const BlockCall& c = call.c;
   fill_zeros(gradients.key, workspace.stream());  // most blocks write theirs; some nobody sees
   fill_zeros(gradients.value, workspace.stream());
-  const KeySums to{room_of(gradients.key), room_of(gradients.value),
+  const KeySums to{any_result(gradients.key), any_result(gradients.value),
                    workspace.take<float>(plan.slot_count() * kKeys * (c.dim + c.value_dim))};
   const dim3 grid(static_cast<unsigned>(plan.tile_count()),
                   static_cast<unsigned>(ceil_div(std::max(c.dim, c.value_dim), kColumns)));
@@ -233,13 +233,13 @@ void blocks_backward(Workspace& workspace, const BlockProblem& problem,
   const BlockCall c(problem, plan.lists());
   const Index rows = c.tokens * c.q_heads();
   float* const delta = workspace.take<float>(rows);
-  const GradientCall call{c, elements_of(inputs.d_out),
+  const GradientCall call{c, any_array(inputs.d_out),
                           reinterpret_cast<const float*>(inputs.lse.data()), delta};
   launch("blocks_backward of rows", sum_rows,
          static_cast<unsigned>(ceil_div(rows, kDeltaThreads / 32)), kDeltaThreads, 0,
-         workspace.stream(), elements_of(inputs.out), call.d_out, rows, c.value_dim, delta);
+         workspace.stream(), any_array(inputs.out), call.d_out, rows, c.value_dim, delta);
   launch("blocks_backward of queries", differentiate_queries, token_grid(c, kHeads, c.dim),
-         kQueryThreads, 0, workspace.stream(), call, room_of(gradients.query));
+         kQueryThreads, 0, workspace.stream(), call, any_result(gradients.query));
   run_keys(workspace, call, plan, gradients);
 }
 

@@ -44,7 +44,7 @@ __device__ void weigh(const float* times, Weights& weights, Running& running,
 }
 
 __global__ void __launch_bounds__(kThreads, kSmallBlocksAtOnce)
-    attend(const BlockCall c, AnyRoom out, float* lse) {
+    attend(const BlockCall c, AnyResult out, float* lse) {
   __shared__ Factors<kThreads> factors;
   alignas(16) __shared__ Weights weights;
   __shared__ SeenKeys seen;
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kThreads, kSmallBlocksAtOnce)
     const float sum = running.sum[i];
     for (int x = 0; x < 4; ++x) {
       const Index column = first_column + 4 * lane + x;
-      if (column < c.value_dim) out.store_at(row + column, sum == 0 ? 0 : sums[i][x] / sum);
+      if (column < c.value_dim) put(out, row + column, sum == 0 ? 0 : sums[i][x] / sum);
     }
     if (lane == 0 && blockIdx.z == 0) {
       lse[c.row_by_head(token.token, h)] = sum == 0 ? -INFINITY : running.top[i] + logf(sum);
@@ -98,7 +98,7 @@ void blocks_forward(Workspace& workspace, const BlockProblem& problem, const Blo
                     const SoftmaxOutputs& outputs) {
   const BlockCall call(problem, plan.lists());
   launch("blocks_forward", attend, token_grid(call, kHeads, call.value_dim), kThreads, 0,
-         workspace.stream(), call, room_of(outputs.out),
+         workspace.stream(), call, any_result(outputs.out),
          reinterpret_cast<float*>(outputs.lse.data()));
 }
 

@@ -14,9 +14,9 @@ struct BlockCall {
         dim(c.d.dim),
         value_dim(c.d.value_dim),
         scale(static_cast<float>(c.scale)),
-        query(elements_of(c.query)),
-        key(elements_of(c.key)),
-        value(elements_of(c.value)),
+        query(any_array(c.query)),
+        key(any_array(c.key)),
+        value(any_array(c.value)),
         lists(lists) {}
 
   __host__ __device__ Index q_heads() const { return kv_heads * group; }
@@ -29,7 +29,7 @@ struct BlockCall {
   Index queries, tokens;  // of a row of the batch, and of all
   Index kv_heads, group, dim, value_dim;
   float scale;
-  AnyElements query, key, value;
+  AnyArray query, key, value;
   BlockLists lists;
 };
 

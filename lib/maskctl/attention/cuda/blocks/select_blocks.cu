@@ -11,7 +11,7 @@ constexpr int kThreads = 128;
 constexpr int kHeads = kThreads / 8, kOwnHeads = 4;
 
 struct SelectionCall {
-  AnyElements query, means;
+  AnyArray query, means;
   const MeanPlace* places;
   Index tokens, kv_heads, group, dim, block_size, count, most_blocks;
   float scale;
@@ -180,8 +180,8 @@ void select_blocks(Workspace& workspace, const SelectionProblem& problem, const 
                    const MutableTensorView& selected) {
   const Workspace::Scope scope(workspace);
   const BlockProblem& b = *problem.blocks;
-  SelectionCall c{elements_of(problem.query),
-                  elements_of(problem.mean_keys),
+  SelectionCall c{any_array(problem.query),
+                  any_array(problem.mean_keys),
                   plan.places(),
                   b.d.batch * b.d.queries,
                   b.d.kv_heads,

@@ -19,7 +19,7 @@ constexpr int kSmallBlocksAtOnce = 5, kLargeBlocksAtOnce = 2;
 
 /// Rows of an array by their numbers, which shared memory holds; -1: a row of zeros.
 struct Rows {
-  AnyElements elements;
+  AnyArray array;
   Index width;
   const Index* numbers;
 };
@@ -40,7 +40,8 @@ template <int kThreads, int kRows, int kPitch>
 __device__ void load_rows(const Rows& rows, Index first, float (&to)[kRows][kPitch]) {
   constexpr int kWidth = kPitch - kPadding;
   static_assert(kRows * kWidth % kThreads == 0);
-  with_pointer(rows.elements, [&](const auto* elements) {
+  with_type(rows.array.dtype, [&]<class T>(const T*) {
+    const T* const elements = static_cast<const T*>(rows.array.data);
 #pragma unroll 8
     for (int n = 0; n < kRows * kWidth / kThreads; ++n) {
       const int e = n * kThreads + static_cast<int>(threadIdx.x);

@@ -23,10 +23,10 @@ using Sums = float[8][8];
 /// to[d][i] = from[place(i, d)], 0 where the place is negative. `across`: neighbours in memory
 /// differ in i, not in d.
 template <int kPitch, class Place>
-__device__ void load(const AnyElements& from, bool across, Place place,
-                     float (&to)[kDepth][kPitch]) {
+__device__ void load(const AnyArray& from, bool across, Place place, float (&to)[kDepth][kPitch]) {
   constexpr int kWidth = kPitch - kPadding;
-  with_pointer(from, [&](const auto* elements) {
+  with_type(from.dtype, [&]<class T>(const T*) {
+    const T* const elements = static_cast<const T*>(from.data);
 #pragma unroll 4  // more takes registers from the sums
     for (int n = 0; n < kDepth * kWidth / kThreads; ++n) {
       const int e = n * kThreads + static_cast<int>(threadIdx.x);
@@ -79,13 +79,13 @@ __device__ void for_each_sum(const Sums& sums, F&& f) {
 
 /// out[row] = left[row] @ matrices[matrix of the row] (+ added[row]).
 struct RowProduct {
-  AnyElements left;      // [rows,depth]
-  AnyElements matrices;  // [G,depth,columns]; [G,columns,depth] when transposed
+  AnyArray left;      // [rows,depth]
+  AnyArray matrices;  // [G,depth,columns]; [G,columns,depth] when transposed
   bool transposed = false;
   Index depth = 0, columns = 0;
-  AnyElements added;             // [rows,columns], or null
+  AnyArray added;                // [rows,columns], or null
   bool adds_everywhere = false;  // else only to rows that no matrix multiplies
-  AnyRoom out;                   // [rows,columns]
+  AnyResult out;                 // [rows,columns]
 };
 
 /// A block takes a tile of rows and kColumns columns.
@@ -128,16 +128,16 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     const Index row = tile_rows[i], column = first_column + j;
     if (row < 0 || column >= p.columns) return;
     const Index at = row * p.columns + column;
-    p.out.store_at(at, adds ? sum + p.added[at] : sum);
+    put(p.out, at, adds ? sum + element(p.added, at) : sum);
   });
 }
 
 /// out[g] = the sum of left[row]^T right[row] over the rows of matrix g.
 struct ColumnProduct {
-  AnyElements left;   // [rows,height]
-  AnyElements right;  // [rows,width]
+  AnyArray left;   // [rows,height]
+  AnyArray right;  // [rows,width]
   Index height = 0, width = 0;
-  AnyRoom out;  // [G,height,width]
+  AnyResult out;  // [G,height,width]
 };
 
 /// A block takes kTileRows x kColumns elements of one matrix.
@@ -152,16 +152,14 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
 
   Sums sums = {};
   for (Index first = places.begin; first < places.end; first += kDepth) {
-    const auto element = [&](int d, Index column, Index width) {
+    const auto place = [&](int d, Index column, Index width) {
       const bool inside = first + d < places.end && column < width;
       return inside ? rows[first + d] * width + column : -1;
     };
     load(
-        p.left, true, [&](int i, int d) { return element(d, first_x + i, p.height); },
-        factors.left);
+        p.left, true, [&](int i, int d) { return place(d, first_x + i, p.height); }, factors.left);
     load(
-        p.right, true, [&](int i, int d) { return element(d, first_y + i, p.width); },
-        factors.right);
+        p.right, true, [&](int i, int d) { return place(d, first_y + i, p.width); }, factors.right);
     __syncthreads();
     add_products(factors, sums);
     __syncthreads();
@@ -169,7 +167,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
 
   for_each_sum(sums, [&](int i, int j, float sum) {
     const Index x = first_x + i, y = first_y + j;
-    if (x < p.height && y < p.width) p.out.store_at((matrix * p.height + x) * p.width + y, sum);
+    if (x < p.height && y < p.width) put(p.out, (matrix * p.height + x) * p.width + y, sum);
   });
 }
 
@@ -191,15 +189,15 @@ void run(Workspace& workspace, const GroupedPlan& plan, Index matrices,
 
 void grouped_forward(Workspace& workspace, const GroupedProblem& p, const GroupedPlan& plan,
                      const MutableTensorView& out) {
-  RowProduct product{elements_of(p.lhs),
-                     elements_of(p.rhs),
+  RowProduct product{any_array(p.lhs),
+                     any_array(p.rhs),
                      p.transpose_rhs,
                      p.groups.inner,
                      p.groups.columns,
                      {},
                      false,
-                     room_of(out)};
-  if (p.existing_out) product.added = elements_of(*p.existing_out);
+                     any_result(out)};
+  if (p.existing_out) product.added = any_array(*p.existing_out);
   product.adds_everywhere = p.existing_out_mode == ExistingOutMode::kAdd;
   run(workspace, plan, product);
 }
@@ -207,17 +205,17 @@ void grouped_forward(Workspace& workspace, const GroupedProblem& p, const Groupe
 void grouped_backward(Workspace& workspace, const GroupedProblem& p, const GroupedPlan& plan,
                       const TensorView& d_out, const GroupedGradientOutputs& gradients) {
   const RowGroups& groups = p.groups;
-  const AnyElements lhs = elements_of(p.lhs), d = elements_of(d_out);
+  const AnyArray lhs = any_array(p.lhs), d = any_array(d_out);
   run(workspace, plan,
       RowProduct{d,
-                 elements_of(p.rhs),
+                 any_array(p.rhs),
                  !p.transpose_rhs,
                  groups.columns,
                  groups.inner,
                  {},
                  false,
-                 room_of(gradients.lhs)});
-  const AnyRoom d_rhs = room_of(gradients.rhs);
+                 any_result(gradients.lhs)});
+  const AnyResult d_rhs = any_result(gradients.rhs);
   run(workspace, plan, groups.matrices(),
       p.transpose_rhs ? ColumnProduct{d, lhs, groups.columns, groups.inner, d_rhs}
                       : ColumnProduct{lhs, d, groups.inner, groups.columns, d_rhs});
