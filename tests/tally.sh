@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the test runs count, to be sourced: checks, cases of Catch2 programs, golden cases. The last
 # line of a run is "N passed, N failed".
 passed=0

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Proves the kernels on a machine with an NVIDIA GPU, then times them:
 #   tests/gpu/run.sh [--build FOLDER] [--only tests|sanitizer|bench]
-# Without --build it builds here. FOLDER was made elsewhere by the target gpu_stage (build/cuda/gpu_stage),
-# so that this machine needs no packages. MASKCTL_GOLDEN_OPS may name more golden cases of operations,
-# MASKCTL_GPU_LOGS a folder that keeps the logs. One line of JSON for each figure; the last line is
-# "N passed, N failed".
+# Without --build it builds here. A FOLDER that the target gpu_stage made elsewhere, or its .tar.xz,
+# brings everything: this machine then needs no packages.
+# MASKCTL_GOLDEN_OPS may name more golden cases of operations, MASKCTL_GPU_LOGS a folder that keeps
+# the logs. One line of JSON for each figure; the last line is "N passed, N failed".
 set -uo pipefail
 exec </dev/null
 cd "$(dirname "$0")/../.." || exit
@@ -118,13 +118,13 @@ if [ -z "$folder" ]; then
   check "configure" cmake --preset cuda -DMASKCTL_TESTS=ON || finish
   check "build" cmake --build build/cuda --target gpu_stage || finish
 fi
-folder=$(cd "$folder" && pwd) || exit
-if [ -n "${MASKCTL_GPU_LOGS:-}" ]; then
-  logs=$MASKCTL_GPU_LOGS
-else
-  logs=$(mktemp -d)
-  trap 'rm -rf "$logs"' EXIT
-fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+logs=${MASKCTL_GPU_LOGS:-$work}
+case $folder in
+  *.tar.xz) mkdir "$work/stage" && tar -C "$work/stage" -xf "$folder" && folder=$work/stage || exit ;;
+  *) folder=$(cd "$folder" && pwd) || exit ;;
+esac
 "$folder/maskctl" backends mean_pooling | sed -n 's/^  .*cuda *gpu */kernels of the GPU: /p'
 check "this machine can run the kernels" "$folder/gpu_tests" "gpu: this machine can run the kernels" ||
   finish

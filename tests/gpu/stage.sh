@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Puts what tests/gpu/run.sh runs into one folder that can be carried to another machine:
 # stage.sh BUILD FOLDER. Libraries other than the C library's go along, to where the programs look.
+# FOLDER.tar.xz is the same, smaller.
 set -euo pipefail
 build=$1 folder=$2
 rm -rf "$folder"
@@ -10,3 +11,4 @@ for program in app/maskctl tests/{attention_tests,conformance,gpu_tests,bench_cu
 done
 ldd "$folder"/{maskctl,attention_tests} | awk '$2 == "=>" {print $3}' | sort -u |
   grep -Ev '/(libc|libm|libdl|librt|libpthread)\.so' | xargs cp -L -t "$folder/lib"
+tar -C "$folder" -c . | xz -T0 >"$folder.tar.xz"
