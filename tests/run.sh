@@ -22,10 +22,11 @@ run_programs() {
   done
 }
 
-# run_conformance BUILD SUFFIX: replays the golden data.
+# run_conformance BUILD SUFFIX [PROGRAM [ARGUMENT...]]: replays the golden data.
 run_conformance() {
-  "$1/tests/conformance" >"$1/tests/conformance.log" 2>&1
-  tally_lines "conformance$2" "$1/tests/conformance.log"
+  local log=$1/tests/conformance.log
+  "$1/tests/${3:-conformance}" "${@:4}" >"$log" 2>&1
+  tally_lines "conformance$2" "$log"
 }
 
 # test_programs BUILD: the names that CMake knows.
@@ -70,6 +71,15 @@ for target in $(grep -qw avx2 /proc/cpuinfo && echo AVX2) baseline; do
 done
 unset MASKCTL_TEST_CPU_TARGET
 
+headline "kernels of the GPU"
+run_programs build/release "" emulated_attention_tests
+MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops \
+  run_conformance build/release " on the emulated GPU" emulated_conformance --backend cuda
+if command -v nvcc >/dev/null; then
+  check "configure for CUDA" cmake --preset cuda -DMASKCTL_TESTS=OFF || finish
+  check "kernels compile without warnings" build build/cuda maskctl_cuda
+fi
+
 headline "clang-tidy on what changed"
 check "clang-tidy has nothing to say" bash tests/tidy.sh build/release
 
@@ -87,7 +97,7 @@ check "documentation shows what the command prints" \
 headline "address and undefined behaviour sanitizers"
 check "configure with sanitizers" cmake --preset asan -DMASKCTL_TESTS=ON || finish
 # The layers that read files or work on raw memory; the others only call them.
-mapfile -t programs < <(test_programs build/asan | grep -E '^(base|tensor|mask|io|attention)_tests$')
+mapfile -t programs < <(test_programs build/asan | grep -E '^(base|tensor|mask|io|attention|gpu)_tests$')
 mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
 check "build with sanitizers" build build/asan "${programs[@]}" "${fuzzers[@]}" || finish
 run_programs build/asan " with sanitizers" "${programs[@]}"

@@ -80,8 +80,8 @@ run_tests() {
   done
   obeys samples/heads.npy --op blocksparse_attention
   obeys samples/window_sinks.npy --op ring_attention ring_size=2
-  obeys gen:causal:n=300 -t 'dilated:step=3'
-  obeys gen:prefix:prefix=70,n=200
+  obeys gen:causal:n=300 -t dilated:stride=3
+  obeys gen:full:n=200 -t prefix:70
   obeys gen:causal:n=32768 --against cpu --random-dtype bfloat16 --axes Hq=2+Hkv=1+D=64
   obeys gen:window:keys=1024,n=1048576 --against cpu --random-dtype bfloat16 --axes Hq=1+Hkv=1+D=64
 }
