@@ -1,6 +1,8 @@
 #include "maskctl/attention/cuda/kernels.h"
 
 #include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/matrix/matrix_product.h"
+#include "maskctl/attention/cuda/paged/paged.h"
 #include "maskctl/attention/cuda/pooling/mean_pooling.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
 
@@ -10,7 +12,9 @@ constexpr Kernels kKernels{
     .softmax_forward = {FromHost<softmax_forward>::run},
     .softmax_backward = {FromHost<softmax_backward>::run},
     .softmax_weights = {FromHost<softmax_weights>::run},
+    .paged = {FromHost<paged>::run, paged_unsupported},
     .mean_pooling = {FromHost<mean_pooling>::run},
+    .matrix_product = {matrix_product_from_host},
 };
 
 }  // namespace maskctl::attention::cuda
