@@ -1,5 +1,5 @@
-// The linear family: chunks against the float64 recurrence, and that against values by hand and
-// finite differences.
+// The linear family: each backend against the float64 recurrence, and that against values by hand
+// and finite differences.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +10,7 @@
 #include "maskctl/attention/operations/linear/recurrent.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
+#include "support/backends.h"
 #include "support/catch_compat.h"
 #include "support/slopes.h"
 #include "support/tensors.h"
@@ -92,11 +93,15 @@ void check_gradients(const LinearAttentionGradients& seen, const LinearAttention
 }
 
 void compare_backends(const Problem& p, double tolerance) {
-  const LinearAttentionResult seen = p.forward(Backend::kCpu);
   const LinearAttentionResult expected = p.forward(Backend::kReference);
-  check_close(seen.out, expected.out, tolerance, "out");
-  check_equal_or_absent(seen.final_state, expected.final_state, tolerance, "final_state");
-  check_gradients(p.backward(Backend::kCpu), p.backward(Backend::kReference), 5 * tolerance);
+  const LinearAttentionGradients slopes = p.backward(Backend::kReference);
+  for (const Backend backend : judged_backends()) {
+    INFO(name(backend));
+    const LinearAttentionResult seen = p.forward(backend);
+    check_close(seen.out, expected.out, tolerance, "out");
+    check_equal_or_absent(seen.final_state, expected.final_state, tolerance, "final_state");
+    check_gradients(p.backward(backend), slopes, 5 * tolerance);
+  }
 }
 
 double objective(const Problem& p) {
@@ -115,7 +120,7 @@ Problem small() {
 }
 
 void check_small(const Problem& p, const Tensor& out, const Tensor& state) {
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : usable_backends()) {
     const LinearAttentionResult seen = p.forward(backend);
     check_close(seen.out, out, 2e-6, "out");
     check_close(*seen.final_state, state, 2e-6, "final_state");
@@ -181,8 +186,10 @@ TEST_CASE("gates of 0 among those that forget nearly all") {
       }
     }
     compare_backends(p, 2e-5);
-    const Tensor out = p.forward(Backend::kCpu).out;
-    for (const float x : out.as<float>()) CHECK(std::isfinite(x));
+    for (const Backend backend : judged_backends()) {
+      const Tensor out = p.forward(backend).out;
+      for (const float x : out.as<float>()) CHECK(std::isfinite(x));
+    }
   }
 }
 
@@ -259,7 +266,7 @@ TEST_CASE("a stream of steps with the state handed on equals one call") {
   RandomTensors r(11);
   const Tensor q = r.normal({1, 130, 2, 8}), k = r.normal({1, 130, 2, 8}),
                v = r.normal({1, 130, 2, 6}), g = r.uniform({1, 130, 2, 8}, -0.5f, 0);
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : usable_backends()) {
     RecurrentAttentionOptions o;
     o.backend = backend;
     RecurrentAttentionInputs whole{&q, &k, &v, &g};
@@ -284,7 +291,7 @@ TEST_CASE("packed sequences are alone, and tokens past the last belong to none")
   RandomTensors r(12);
   const Tensor q = r.normal({1, 9, 1, 4}), k = r.normal({1, 9, 1, 4}), v = r.normal({1, 9, 1, 4});
   const Tensor cu = i32({0, 3, 3, 7}), gamma = f32({1}, {-0.1f}), state = r.normal({3, 1, 4, 4});
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : usable_backends()) {
     RecurrentAttentionOptions o;
     o.backend = backend;
     o.return_state = true;
@@ -383,7 +390,7 @@ TEST_CASE("the linear family takes calls without tokens") {
   const Tensor empty(DType::kFloat32, {2, 0, 1, 3});
   RandomTensors r(16);
   const Tensor state = r.normal({2, 1, 3, 3});
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : usable_backends()) {
     RecurrentAttentionOptions o;
     o.backend = backend;
     RecurrentAttentionInputs in{&empty, &empty, &empty};
