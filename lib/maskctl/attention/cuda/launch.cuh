@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "maskctl/attention/cuda/device.h"
+#include "maskctl/attention/cuda/elements.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/dtype.h"
 
@@ -67,16 +68,26 @@ void with_element(DType dtype, F&& f) {
   }
 }
 
-/// Elements of any of those types; slower than pointers of one type: for arrays that are read once.
-struct AnyElements {
-  const void* data = nullptr;
-  DType dtype = DType::kFloat32;
-  __device__ float operator[](Index i) const {
-    if (dtype == DType::kFloat16) return to_float(static_cast<const __half*>(data)[i]);
-    if (dtype == DType::kBFloat16) return to_float(static_cast<const __nv_bfloat16*>(data)[i]);
-    return static_cast<const float*>(data)[i];
+/// An element of an array of any of those types: slower than pointers of one type.
+__device__ inline float element(AnyArray array, Index i) {
+  if (array.dtype == DType::kFloat16) return to_float(static_cast<const __half*>(array.data)[i]);
+  if (array.dtype == DType::kBFloat16) {
+    return to_float(static_cast<const __nv_bfloat16*>(array.data)[i]);
   }
-};
+  return static_cast<const float*>(array.data)[i];
+}
+__device__ inline void put(AnyResult array, Index i, float x) {
+  if (array.dtype == DType::kFloat16) return store(x, static_cast<__half*>(array.data) + i);
+  if (array.dtype == DType::kBFloat16) return store(x, static_cast<__nv_bfloat16*>(array.data) + i);
+  store(x, static_cast<float*>(array.data) + i);
+}
+/// f(null of the element type) for a dtype.
+template <class F>
+__device__ void with_type(DType dtype, F&& f) {
+  if (dtype == DType::kFloat16) return f(static_cast<const __half*>(nullptr));
+  if (dtype == DType::kBFloat16) return f(static_cast<const __nv_bfloat16*>(nullptr));
+  f(static_cast<const float*>(nullptr));
+}
 
 /// The sum over the lanes of groups of `width` neighbours, in each of them.
 template <int width = 32>

@@ -2,22 +2,18 @@
 #pragma once
 
 #include "maskctl/attention/cuda/device.h"
+#include "maskctl/attention/cuda/elements.h"
 #include "maskctl/attention/operations/linear/linear_problem.h"
 
 namespace maskctl::attention::cuda {
 
-/// Rows [tokens, heads / group, width] of any float dtype: query head h has those of head
-/// h / group. Without data: an array that there is not.
+/// Rows [tokens, heads, width]: query head h has those of head h / group. Without data: an array
+/// that there is not.
 struct LinearRows {
-  const void* data = nullptr;
-  DType dtype = DType::kFloat32;
+  AnyArray array;
   Index heads = 1, group = 1, width = 1;
-};
 
-/// Where results go, in elements of any float dtype.
-struct LinearResult {
-  void* data = nullptr;
-  DType dtype = DType::kFloat32;
+  constexpr bool any() const { return array.data != nullptr; }
 };
 
 /// The keys or the values: one of the two axes of the states [K,V].

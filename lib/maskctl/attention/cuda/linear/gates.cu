@@ -26,14 +26,16 @@ __device__ double sum_of_slices(const float* from, Index slices, Index stride, I
   return sum;
 }
 
-/// What the gradient grows by from a token to the one before.
-__device__ double growth(const LinearGateGradients& g, Index token, Index head, Index channel) {
+/// What the gradient grows by from a token to the one before. `forward_head`: that of the forward
+/// rows.
+__device__ double growth(const LinearGateGradients& g, Index token, Index head, Index forward_head,
+                         Index channel) {
   const Index i = (token * g.heads + head) * g.axis.width + channel;
   const Index stride = g.tokens * g.heads * g.axis.width;
   const LinearRows &plus = g.axis.backward, &minus = g.axis.forward;
-  return element(plus, row_of(plus, token, head) + channel) *
+  return element(plus.array, row_of(plus, token, head) + channel) *
              sum_of_slices(g.before_forwards, g.slices, stride, i) -
-         element(minus, row_of(minus, token, head) + channel) *
+         element(minus.array, row_of(minus, token, forward_head) + channel) *
              sum_of_slices(g.before_backwards, g.slices, stride, i);
 }
 
@@ -41,6 +43,7 @@ __global__ void __launch_bounds__(kThreads) walk_back(const __grid_constant__ Pa
   const LinearGateGradients& g = p.g;
   const Index row = blockIdx.x / p.blocks_of_row, head = row % g.heads, n = row / g.heads;
   const Index channel = blockIdx.x % p.blocks_of_row * blockDim.x + threadIdx.x;
+  const Index forward_head = head / g.axis.forward.group;
   const bool inside = channel < g.axis.width;
   const LinearInterval interval = p.intervals[n];
   const LinearRun run = p.runs[interval.sequence];
@@ -53,14 +56,14 @@ __global__ void __launch_bounds__(kThreads) walk_back(const __grid_constant__ Pa
   for (Index time = interval.times.end - 1; time >= interval.times.begin; --time) {
     const Index token = run.first + time * p.token_step;
     if (inside) {
-      gradient += growth(g, token, head, channel);
+      gradient += growth(g, token, head, forward_head, channel);
       // What nothing is let through to has no gradient: the sum holds nothing but rounding errors.
       const float log =
           log_decay(g.axis, token, head, channel) + log_decay(g.head_gates, token, head);
       if (expf(log) == 0) gradient = 0;
       const Index to = (token * g.heads + head) * g.axis.width + channel;
-      for (const LinearResult& gates : g.gates) {
-        if (gates.data) store_at(static_cast<float>(gradient), gates, to);
+      for (const AnyResult& gates : g.gates) {
+        if (gates.data) put(gates, to, static_cast<float>(gradient));
       }
     }
     if (!g.head_parts) continue;
@@ -81,7 +84,7 @@ __device__ double sum_of_parts(const LinearHeadSums& s, Index i) {
 /// A thread takes a token and head.
 __global__ void __launch_bounds__(kThreads) add_tokens(const __grid_constant__ LinearHeadSums s) {
   const Index i = Index{blockIdx.x} * kThreads + threadIdx.x;
-  if (i < s.tokens * s.heads) store_at(static_cast<float>(sum_of_parts(s, i)), s.of_tokens, i);
+  if (i < s.tokens * s.heads) put(s.of_tokens, i, static_cast<float>(sum_of_parts(s, i)));
 }
 
 /// A block takes a head.
@@ -96,7 +99,7 @@ __global__ void __launch_bounds__(kThreads) add_heads(const __grid_constant__ Li
   __syncthreads();
   if (threadIdx.x > 0) return;
   for (int warp = 1; warp < kThreads / 32; ++warp) sum += of_warps[warp];
-  store_at(static_cast<float>(sum), s.of_heads, blockIdx.x);
+  put(s.of_heads, blockIdx.x, static_cast<float>(sum));
 }
 
 }  // namespace

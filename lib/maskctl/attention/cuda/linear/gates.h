@@ -19,7 +19,7 @@ struct LinearGateGradients {
               *before_backwards = nullptr;  // [slices,tokens,heads,width]
   const float* products = nullptr;          // of the walk backwards, see LinearWalk
   bool has_last = false;  // products of the last interval of each sequence, else they are 0
-  LinearResult gates[2];  // of axis.gates
+  AnyResult gates[2];     // of axis.gates
   /// The parts() of the sums over the channels: [parts, tokens, heads]; null: not wanted.
   double* head_parts = nullptr;
 
@@ -32,7 +32,7 @@ void find_gates(Workspace& workspace, const LinearPlan& plan, const LinearGateGr
 struct LinearHeadSums {
   const double* parts = nullptr;
   Index count = 0, tokens = 0, heads = 0;
-  LinearResult of_tokens, of_heads;
+  AnyResult of_tokens, of_heads;
 };
 
 void add_up(Workspace& workspace, const LinearHeadSums& sums);

@@ -9,19 +9,14 @@ namespace maskctl::attention::cuda {
 namespace {
 
 LinearRows rows(const TensorView& array, Index heads, Index group, Index width) {
-  return {array.data(), array.dtype(), heads, group, width};
+  return {any_array(array), heads, group, width};
 }
 LinearRows rows(const std::optional<TensorView>& array, Index heads, Index width) {
-  return array ? rows(*array, heads, 1, width) : LinearRows{};
+  return {any_array(array), heads, 1, width};
 }
 
-LinearResult result(const MutableTensorView& array) { return {array.data(), array.dtype()}; }
-LinearResult result(const std::optional<MutableTensorView>& array) {
-  return array ? result(*array) : LinearResult{};
-}
-
-LinearStates states(const std::optional<TensorView>& array) {
-  return array ? LinearStates{array->data(), array->dtype()} : LinearStates{};
+AnyResult result(const std::optional<MutableTensorView>& array) {
+  return array ? any_result(*array) : AnyResult{};
 }
 
 /// A call's arrays as the kernels take them. `d_out`: of the backward pass.
@@ -43,7 +38,7 @@ struct Call {
   }
 
   Index tokens() const { return d.batch * d.tokens; }
-  bool decays_heads() const { return head_gates.of_tokens.data || head_gates.of_heads.data; }
+  bool decays_heads() const { return head_gates.of_tokens.any() || head_gates.of_heads.any(); }
   float scale() const { return static_cast<float>(d.scale); }
   float* take_states(Index count) const {
     return workspace.take<float>(count * d.heads * d.key_dim * d.value_dim);
@@ -52,7 +47,7 @@ struct Call {
   LinearWalk forwards(const LinearAxis& from, const LinearAxis& to) const {
     LinearWalk walk = walk_between(from, to);
     walk.out_scale = scale();
-    walk.first = states(problem.initial_state);
+    walk.first = any_array(problem.initial_state);
     return walk;
   }
   LinearWalk backwards(const LinearAxis& from, const LinearAxis& to) const {
@@ -86,7 +81,7 @@ void clear(const Call& call, void* data, Index bytes) {
 }
 
 /// Walks, with `out` summed over the heads of each group.
-void walk_into(const Call& call, LinearWalk w, Index group, const LinearResult& out) {
+void walk_into(const Call& call, LinearWalk w, Index group, const AnyResult& out) {
   const Index width = w.to.width;
   clear(call, out.data, call.tokens() * (w.heads / group) * width * size_bytes(out.dtype));
   w.out = out;
@@ -105,7 +100,7 @@ class Backward {
  public:
   Backward(const Call& call, const LinearBackwardInputs& inputs,
            const LinearGradientOutputs& gradients)
-      : call_(call), d_final_state_(states(inputs.d_final_state)), gradients_(gradients) {
+      : call_(call), d_final_state_(any_array(inputs.d_final_state)), gradients_(gradients) {
     const LinearProblem& p = call.problem;
     if (!(p.g || p.g_gamma || p.gk || p.gv)) return;
     boundary_states_ = call.take_states(call.plan.boundaries);
@@ -121,10 +116,10 @@ class Backward {
     LinearWalk backwards = call_.backwards(call_.values, call_.keys);
     backwards.last = result(gradients_.initial_state);
     LinearGateGradients gates;
-    gates.gates[0] = d.g_per_head ? LinearResult{} : result(gradients_.g);
+    gates.gates[0] = d.g_per_head ? AnyResult{} : result(gradients_.g);
     gates.gates[1] = result(gradients_.gk);
     const bool by_key = gates.gates[0].data || gates.gates[1].data;
-    find_axis(forwards, result(gradients_.query), backwards, result(gradients_.key), gates,
+    find_axis(forwards, any_result(gradients_.query), backwards, any_result(gradients_.key), gates,
               by_key || call_.decays_heads(), call_.decays_heads());
   }
 
@@ -133,13 +128,13 @@ class Backward {
     LinearGateGradients gates;
     gates.gates[0] = result(gradients_.gv);
     find_axis(call_.forwards(call_.keys, call_.values), {},
-              call_.backwards(call_.keys, call_.values), result(gradients_.value), gates,
+              call_.backwards(call_.keys, call_.values), any_result(gradients_.value), gates,
               gates.gates[0].data != nullptr, false);
   }
 
  private:
-  void find_axis(LinearWalk forwards, const LinearResult& of_backward_rows, LinearWalk backwards,
-                 const LinearResult& of_forward_rows, LinearGateGradients& gates, bool by_gates,
+  void find_axis(LinearWalk forwards, const AnyResult& of_backward_rows, LinearWalk backwards,
+                 const AnyResult& of_forward_rows, LinearGateGradients& gates, bool by_gates,
                  bool by_heads) {
     const Workspace::Scope scope(call_.workspace);
     const Index group = call_.d.heads / call_.d.kv_heads;
@@ -167,7 +162,7 @@ class Backward {
 
   void find_gates(LinearGateGradients& gates, bool by_heads) {
     Workspace& workspace = call_.workspace;
-    for (const LinearResult& of : gates.gates) {
+    for (const AnyResult& of : gates.gates) {
       clear(call_, of.data, gates.tokens * gates.heads * gates.axis.width * size_bytes(of.dtype));
     }
     const Index parts = gates.parts() * gates.tokens * gates.heads;
@@ -176,12 +171,12 @@ class Backward {
     cuda::find_gates(workspace, call_.plan, gates);
     if (!by_heads) return;
     add_up(workspace, LinearHeadSums{gates.head_parts, gates.parts(), gates.tokens, gates.heads,
-                                     call_.d.g_per_head ? result(gradients_.g) : LinearResult{},
+                                     call_.d.g_per_head ? result(gradients_.g) : AnyResult{},
                                      result(gradients_.g_gamma)});
   }
 
   const Call& call_;
-  LinearStates d_final_state_;
+  AnyArray d_final_state_;
   const LinearGradientOutputs& gradients_;
   float* boundary_states_ = nullptr;
   float* last_states_ = nullptr;
@@ -193,8 +188,8 @@ void linear_forward(Workspace& workspace, const LinearProblem& problem, const Li
                     const LinearOutputs& outputs) {
   const Call call(workspace, problem, plan, nullptr);
   LinearWalk forwards = call.forwards(call.keys, call.values);
-  forwards.last = result(outputs.final_state);
-  walk_into(call, forwards, 1, result(outputs.out));
+  forwards.last = any_result(outputs.final_state);
+  walk_into(call, forwards, 1, any_result(outputs.out));
 }
 
 void linear_backward(Workspace& workspace, const LinearProblem& problem, const LinearPlan& plan,

@@ -6,30 +6,17 @@
 
 namespace maskctl::attention::cuda {
 
-/// Where the row of a head of a token begins.
+/// Where a row begins. `head`: of the array, which is that of the queries where group is 1.
 __device__ inline Index row_of(const LinearRows& rows, Index token, Index head) {
-  return (token * rows.heads + head / rows.group) * rows.width;
-}
-
-__device__ inline float element(const LinearRows& rows, Index i) {
-  return AnyElements{rows.data, rows.dtype}[i];
-}
-
-__device__ inline void store_at(float x, const LinearResult& result, Index i) {
-  if (result.dtype == DType::kFloat16) {
-    store(x, static_cast<__half*>(result.data) + i);
-  } else if (result.dtype == DType::kBFloat16) {
-    store(x, static_cast<__nv_bfloat16*>(result.data) + i);
-  } else {
-    static_cast<float*>(result.data)[i] = x;
-  }
+  return (token * rows.heads + head) * rows.width;
 }
 
 /// The logarithm of the decay of a whole head.
 __device__ inline float log_decay(const LinearHeadGates& gates, Index token, Index head) {
+  const LinearRows &tokens = gates.of_tokens, &heads = gates.of_heads;
   float log = 0;
-  if (gates.of_tokens.data) log += element(gates.of_tokens, row_of(gates.of_tokens, token, head));
-  if (gates.of_heads.data) log += element(gates.of_heads, head);
+  if (tokens.any()) log += element(tokens.array, row_of(tokens, token, head));
+  if (heads.any()) log += element(heads.array, head);
   return log;
 }
 
@@ -37,7 +24,7 @@ __device__ inline float log_decay(const LinearHeadGates& gates, Index token, Ind
 __device__ inline float log_decay(const LinearAxis& axis, Index token, Index head, Index channel) {
   float log = 0;
   for (const LinearRows& gates : axis.gates) {
-    if (gates.data) log += element(gates, row_of(gates, token, head) + channel);
+    if (gates.any()) log += element(gates.array, row_of(gates, token, head) + channel);
   }
   return log;
 }

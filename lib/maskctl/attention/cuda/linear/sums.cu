@@ -18,7 +18,7 @@ __global__ void add_rows(const __grid_constant__ LinearSum p) {
       sum += p.partial[((slice * p.tokens + token) * p.heads + h) * p.width + channel];
     }
   }
-  store_at(sum, p.out, i);
+  put(p.out, i, sum);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace maskctl::attention::cuda {
 struct LinearSum {
   const float* partial = nullptr;
   Index slices = 1, tokens = 0, heads = 0, group = 1, width = 0;
-  LinearResult out;
+  AnyResult out;
 };
 
 void add_up(Workspace& workspace, const LinearSum& sum);

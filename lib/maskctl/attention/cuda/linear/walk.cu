@@ -113,32 +113,23 @@ __device__ void fill_rows(int count, float* to, Load load, Finish finish) {
   }
 }
 
-template <int width, class Element>
-__device__ void stage_typed(const Parameters& p, const Place& at, const Chunk& chunk,
-                            const LinearRows& rows, Index first, float factor, float* to) {
-  const Element* const data = static_cast<const Element*>(rows.data);
-  const auto load = [&](int step, int x) {
-    const Index token = at.run.first + chunk.time(step) * p.token_step, channel = first + x;
-    return channel < rows.width ? to_float(data[row_of(rows, token, at.head) + channel]) : 0.0f;
-  };
-  fill_rows<width>(chunk.count, to, load, [factor](float x) { return x * factor; });
-}
-
 /// The rows of the tokens of a chunk, channels from `first` on.
 template <int width>
 __device__ void stage(const Parameters& p, const Place& at, const Chunk& chunk,
                       const LinearRows& rows, Index first, float factor, float* to) {
-  if (rows.dtype == DType::kFloat16) {
-    stage_typed<width, __half>(p, at, chunk, rows, first, factor, to);
-  } else if (rows.dtype == DType::kBFloat16) {
-    stage_typed<width, __nv_bfloat16>(p, at, chunk, rows, first, factor, to);
-  } else {
-    stage_typed<width, float>(p, at, chunk, rows, first, factor, to);
-  }
+  with_type(rows.array.dtype, [&]<class T>(const T*) {
+    const T* const data = static_cast<const T*>(rows.array.data);
+    const Index head = at.head / rows.group;
+    const auto load = [&](int step, int x) {
+      const Index token = at.run.first + chunk.time(step) * p.token_step, channel = first + x;
+      return channel < rows.width ? to_float(data[row_of(rows, token, head) + channel]) : 0.0f;
+    };
+    fill_rows<width>(chunk.count, to, load, [factor](float x) { return x * factor; });
+  });
 }
 
 __device__ bool has_gates(const LinearAxis& axis) {
-  return axis.gates[0].data || axis.gates[1].data;
+  return axis.gates[0].any() || axis.gates[1].any();
 }
 
 /// The decays between the steps of a chunk; 1 before the first step of a walk backwards.
@@ -240,13 +231,12 @@ struct Cells {
       for (float& value : row) value = 0;
     }
     if (!w.first.data) return;
-    const AnyElements states{w.first.data, w.first.dtype};
-    each(w, at, at.sequence, [&](int i, int j, Index n) { cell[i][j] = states[n]; });
+    each(w, at, at.sequence, [&](int i, int j, Index n) { cell[i][j] = element(w.first, n); });
   }
 
   __device__ void store(const LinearWalk& w, const Place& at, Index state,
-                        const LinearResult& to) const {
-    each(w, at, state, [&](int i, int j, Index n) { store_at(cell[i][j], to, n); });
+                        const AnyResult& to) const {
+    each(w, at, state, [&](int i, int j, Index n) { put(to, n, cell[i][j]); });
   }
 
   /// Of cell[i][j] at a step.
@@ -351,7 +341,7 @@ __device__ void write_rows(const Parameters& p, const Place& at, const Chunk& ch
     const Index to = ((at.slice * w.tokens + token) * w.heads + at.head) * w.to.width + y;
     const float sum = staged.sums[i];
     if (w.before) w.before[to] = w.out_scale * sum;
-    if (w.out.data) store_at(w.out_scale * (sum + staged.own[step] * staged.write_y[i]), w.out, to);
+    if (w.out.data) put(w.out, to, w.out_scale * (sum + staged.own[step] * staged.write_y[i]));
   }
 }
 

@@ -8,12 +8,6 @@ namespace maskctl::attention::cuda {
 /// Intervals of a plan have a multiple of it.
 inline constexpr Index kLeastInterval = 64;
 
-/// States [sequences, heads, K, V] on the way in; absent: 0.
-struct LinearStates {
-  const void* data = nullptr;
-  DType dtype = DType::kFloat32;
-};
-
 // The four products of the family are one walk over its states [from, to]. At each token the state,
 // decayed, is read, and then written to:
 //   before_t = out_scale * sum over `from` of read_t * state
@@ -29,12 +23,12 @@ struct LinearWalk {
   bool backwards = false;
   float write_scale = 1, out_scale = 1;
   Index heads = 0, tokens = 0;  // tokens of the batch, those of no sequence with them
-  LinearStates first;           // before the first step
-  LinearResult last;            // [sequences, heads, K, V] after the last one; absent: not kept
+  AnyArray first;               // [sequences, heads, K, V] before the first step; absent: 0
+  AnyResult last;               // the same after the last one; absent: not kept
 
   // Results [slices, tokens, heads, width of `to`], for each of slices(): their sum is the whole.
   // Rows of tokens of no sequence are not written.
-  LinearResult out;
+  AnyResult out;
   float* before = nullptr;
 
   // Forwards: the states after each interval but the last of its sequence, [boundaries, heads,K,V].
