@@ -27,7 +27,7 @@ struct Parameters {
   LinearWalk walk;
   const LinearRun* runs;
   Index intervals, interval_tokens, token_step;
-  Index x_slices, y_slices;
+  unsigned heads, x_slices, y_slices;
   int chunk_tokens;
 };
 
@@ -40,12 +40,12 @@ struct Place {
 
 template <class T>
 __device__ Place place(const Parameters& p) {
-  Index n = blockIdx.x;
+  unsigned n = blockIdx.x;
   const Index y = n % p.y_slices;
   n /= p.y_slices;
   const Index slice = n % p.x_slices;
   n /= p.x_slices;
-  const Index head = n % p.walk.heads, sequence = n / p.walk.heads;
+  const Index head = n % p.heads, sequence = n / p.heads;
   return {sequence, head, slice, slice * T::kX, y * T::kY, p.runs[sequence]};
 }
 
@@ -62,11 +62,20 @@ struct Chunk {
   __device__ Index decay_time(int step) const { return time(step) + backwards; }
 };
 
-__device__ Chunk chunk_of(const Parameters& p, Index length, Index i) {
-  const Index chunks = ceil_div(length, p.chunk_tokens);
-  const Index begin = (p.walk.backwards ? chunks - 1 - i : i) * p.chunk_tokens;
-  const Index end = begin + p.chunk_tokens < length ? begin + p.chunk_tokens : length;
-  return {{begin, end}, p.walk.backwards, static_cast<int>(end - begin)};
+/// The chunk that starts a walk; chunks begin at multiples of `tokens`, a power of 2.
+__device__ Chunk first_chunk(Index length, int tokens, bool backwards) {
+  const Index begin = backwards && length > 0 ? (length - 1) & ~Index{tokens - 1} : 0;
+  const Index end = begin + tokens < length ? begin + tokens : length;
+  return {{begin, end}, backwards, static_cast<int>(end - begin)};
+}
+/// The one after it; of no tokens past the end of the walk.
+__device__ Chunk next_chunk(const Chunk& chunk, Index length, int tokens) {
+  if (chunk.backwards) {
+    const Index begin = chunk.times.begin - tokens;
+    return {{begin, begin + tokens}, true, begin < 0 ? 0 : tokens};
+  }
+  const Index begin = chunk.times.end, end = begin + tokens < length ? begin + tokens : length;
+  return {{begin, end}, false, static_cast<int>(end - begin)};
 }
 
 /// The rows of a chunk in shared memory. Channels past the arrays are 0.
@@ -346,7 +355,8 @@ __device__ void write_rows(const Parameters& p, const Place& at, const Chunk& ch
 }
 
 template <int groups, int per_lane>
-__global__ void __launch_bounds__(32 * kWarps) walk_run(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(32 * kWarps, groups > 4 ? 2 : 3)
+    walk_run(const __grid_constant__ Parameters p) {
   using T = Tile<groups, per_lane>;
   const LinearWalk& w = p.walk;
   const Place at = place<T>(p);
@@ -354,14 +364,15 @@ __global__ void __launch_bounds__(32 * kWarps) walk_run(const __grid_constant__ 
   const bool by_x = has_gates(w.from), by_y = has_gates(w.to);
   Cells<groups, per_lane> cells;
   cells.load(w, at);
-  const Index chunks = ceil_div(at.run.length, p.chunk_tokens);
-  for (Index n = 0; n < chunks; ++n) {
-    const Chunk chunk = chunk_of(p, at.run.length, n);
+  const Index length = at.run.length;
+  for (Chunk chunk = first_chunk(length, p.chunk_tokens, w.backwards); chunk.count > 0;
+       chunk = next_chunk(chunk, length, p.chunk_tokens)) {
     const Index end = chunk.times.end;
-    const bool at_boundary = end % p.interval_tokens == 0 && end < at.run.length;
+    const bool at_boundary =
+        end % kLeastInterval == 0 && end % p.interval_tokens == 0 && end < length;
     stage_chunk(p, at, chunk, staged);
     __syncthreads();
-    if (w.products && (n == 0 || at_boundary)) {
+    if (w.products && (end == length || at_boundary)) {
       multiply_states(p, at, chunk.times, staged, cells);
     }
     if (!by_x) {
@@ -381,7 +392,7 @@ __global__ void __launch_bounds__(32 * kWarps) walk_run(const __grid_constant__ 
     __syncthreads();
   }
   if (!w.last.data) return;
-  if (w.backwards && at.run.length > 0) {  // the decays of the first token
+  if (w.backwards && length > 0) {  // the decays of the first token
     stage_all_decays(p, at, {{-1, 0}, true, 1}, staged);
     __syncthreads();
     cells.decay_all(staged, 0, by_x);
@@ -400,9 +411,15 @@ void run(Workspace& workspace, const LinearPlan& plan, const LinearWalk& walk) {
   const Index y_slices = ceil_div(walk.to.width, T::kY);
   const Index blocks = plan.sequences * walk.heads * walk.slices() * y_slices;
   const Index warps = std::min<Index>(ceil_div(walk.to.width, T::kWarpY), kWarps);
-  const Parameters parameters{
-      walk,          plan.runs.data(), plan.intervals, plan.interval_tokens, plan.token_step,
-      walk.slices(), y_slices,         tokens};
+  const Parameters parameters{walk,
+                              plan.runs.data(),
+                              plan.intervals,
+                              plan.interval_tokens,
+                              plan.token_step,
+                              static_cast<unsigned>(walk.heads),
+                              static_cast<unsigned>(walk.slices()),
+                              static_cast<unsigned>(y_slices),
+                              tokens};
   launch("linear walk", walk_run<groups, per_lane>, static_cast<unsigned>(blocks),
          static_cast<unsigned>(32 * warps), as_size(Staged<T>::bytes(tokens)), workspace.stream(),
          parameters);
