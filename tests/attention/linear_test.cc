@@ -144,7 +144,7 @@ TEST_CASE("the recurrence gives the values computed by hand") {
       f32({1, 1, 2, 2}, {1.971518f, -0.129228f, -1, 0.606531f}));
 }
 
-TEST_CASE("the chunked path equals the float64 recurrence, forward and backward") {
+TEST_CASE("kernels equal the float64 recurrence, forward and backward") {
   for (unsigned seed = 0; seed < 150; ++seed) {
     INFO("seed " << seed);
     compare_backends(problem(seed, seed % 3 == 0 ? 350 : 30, -0.2f), 2e-5);
@@ -155,6 +155,23 @@ TEST_CASE("heads wider than a panel of a product") {
   for (unsigned seed = 200; seed < 224; ++seed) {
     INFO("seed " << seed);
     compare_backends(problem(seed, 220, -0.2f, DType::kFloat32, 140), 2e-5);
+  }
+}
+
+TEST_CASE("heads wider than a slice of a state") {
+  for (unsigned seed = 230; seed < 234; ++seed) {
+    INFO("seed " << seed);
+    Problem p = problem(seed, 6, -0.2f);
+    RandomTensors r(seed);
+    const Index b = p.query.extent(0), t = p.query.extent(1), h = p.query.extent(2),
+                u = p.key.extent(2), k = 257 + r.below(300), v = 257 + r.below(300);
+    const Index n = p.cu_seqlens ? p.cu_seqlens->extent(0) - 1 : b;
+    p.query = r.normal({b, t, h, k}), p.key = r.normal({b, t, u, k});
+    p.value = r.normal({b, t, u, v}), p.d_out = r.normal({b, t, h, v});
+    p.g.reset();
+    p.gk = r.uniform({b, t, h, k}, -0.2f, 0), p.gv = r.uniform({b, t, h, v}, -0.2f, 0);
+    p.initial_state = r.normal({n, h, k, v}), p.d_final = r.normal({n, h, k, v});
+    compare_backends(p, 2e-5);
   }
 }
 
@@ -377,12 +394,15 @@ TEST_CASE("the bits of the linear family do not depend on the number of threads"
   p.query = r.normal({1, 500, 4, 40}), p.key = r.normal({1, 500, 2, 40});
   p.value = r.normal({1, 500, 2, 40}), p.d_out = r.normal({1, 500, 4, 40});
   p.gk = r.uniform({1, 500, 4, 40}, -0.3f, 0), p.g_gamma = r.uniform({4}, -0.3f, 0);
-  set_threads(1);
-  const Tensor out = p.forward(Backend::kCpu).out;
-  const LinearAttentionGradients slopes = p.backward(Backend::kCpu);
-  set_threads(3);
-  CHECK(std::ranges::equal(p.forward(Backend::kCpu).out.bytes(), out.bytes()));
-  check_gradients(p.backward(Backend::kCpu), slopes, 0);
+  for (const Backend backend : judged_backends()) {
+    INFO(name(backend));
+    set_threads(1);
+    const Tensor out = p.forward(backend).out;
+    const LinearAttentionGradients slopes = p.backward(backend);
+    set_threads(3);
+    CHECK(std::ranges::equal(p.forward(backend).out.bytes(), out.bytes()));
+    check_gradients(p.backward(backend), slopes, 0);
+  }
   set_threads(0);
 }
 

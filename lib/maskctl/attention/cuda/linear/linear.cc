@@ -80,12 +80,12 @@ void clear(const Call& call, void* data, Index bytes) {
   }
 }
 
-/// Walks, with `out` summed over the heads of each group.
+/// Walks, with `out`, if wanted, summed over the heads of each group.
 void walk_into(const Call& call, LinearWalk w, Index group, const AnyResult& out) {
   const Index width = w.to.width;
   clear(call, out.data, call.tokens() * (w.heads / group) * width * size_bytes(out.dtype));
   w.out = out;
-  if (w.slices() == 1 && group == 1) return walk(call.workspace, call.plan, w);
+  if (!out.data || (w.slices() == 1 && group == 1)) return walk(call.workspace, call.plan, w);
   const Workspace::Scope scope(call.workspace);
   const Index partial = w.slices() * w.tokens * w.heads * width;
   w.out = {call.workspace.take<float>(partial), DType::kFloat32};
