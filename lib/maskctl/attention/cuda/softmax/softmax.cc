@@ -6,8 +6,6 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-constexpr Index kTile = 64;  // of the plain kernels
-
 float* floats(const MutableTensorView& array) { return reinterpret_cast<float*>(array.data()); }
 
 /// Heads whose sinks are one row, 0 for all.
@@ -69,7 +67,7 @@ SoftmaxParams softmax_params(const SoftmaxProblem& problem, const DeviceTiles& t
 }
 
 SoftmaxPlan::SoftmaxPlan(const SoftmaxProblem& problem, Stream stream, bool both_orders)
-    : tiles(problem.mask, problem.block_map, kTile, both_orders, stream) {}
+    : tiles(problem.mask, problem.block_map, both_orders, stream) {}
 
 void softmax_forward(Workspace& workspace, const SoftmaxProblem& problem, const SoftmaxPlan& plan,
                      const SoftmaxOutputs& outputs) {

@@ -2,16 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "maskctl/attention/cuda/device.h"
+#include "maskctl/mask/bias.h"
 #include "maskctl/mask/block_map.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl::attention::cuda {
 
-/// A TileTable whose arrays are on the GPU; see there.
+/// Queries and keys of a tile of the plain kernels: a row of a tile is one word.
+inline constexpr int kTile = 64;
+
+/// A TileTable whose arrays are on the GPU; see there. Tile row t has the runs from row_begins[t]
+/// to row_ends[t].
 struct TileTableView {
-  const Index* row_offsets;
+  const Index *row_begins, *row_ends;
   const TileRun* runs;
   const Index* partial_offsets;
   const PayloadId* payloads;
@@ -35,19 +42,26 @@ enum class TileOrder : std::uint8_t { kQueryMajor, kKeyMajor };
 class DeviceTiles {
  public:
   DeviceTiles() = default;
-  /// Tiles of `tile` queries and as many keys. `compiled`, which may be null, is read instead of
-  /// its plane where it has these tiles. Throws Error(kLimit) for masks whose irregular tiles take
-  /// more than 4 GiB.
-  DeviceTiles(const Mask& mask, const BlockMap* compiled, Index tile, bool both_orders,
-              Stream stream);
+  /// Tiles of 64 x 64. Planes that are stored as bits are classified on the GPU, others by the host
+  /// from their structure. `compiled`, which may be null, is read instead of its plane where it has
+  /// such tiles. Throws Error(kLimit) for masks whose irregular tiles take more than 4 GiB.
+  DeviceTiles(const Mask& mask, const BlockMap* compiled, bool both_orders, Stream stream);
+  /// Of cells [B or 1, 1 or Hq, Tq, Tk], on the host or on the GPU. Integers and bools open where
+  /// they are not 0; floats, an additive mask, above `closed_below`.
+  DeviceTiles(const TensorView& cells, bool both_orders, Stream stream,
+              double closed_below = kAlwaysCloses);
 
   const MaskView& view(TileOrder order) const {
     return order == TileOrder::kQueryMajor ? query_major_ : key_major_;
   }
-  std::size_t bytes() const { return buffer_.bytes(); }
+  std::size_t bytes() const;
 
  private:
-  DeviceBuffer buffer_;
+  struct Tables;
+  void finish(Tables& tables, const std::vector<std::uint32_t>& table_of, Index batch, Index heads,
+              Stream stream);
+
+  std::vector<DeviceBuffer> buffers_;
   MaskView query_major_{}, key_major_{};
 };
 

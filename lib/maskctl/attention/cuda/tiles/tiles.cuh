@@ -6,9 +6,6 @@
 
 namespace maskctl::attention::cuda {
 
-/// Queries and keys of a tile of the plain kernels: a row of a tile is one word.
-inline constexpr int kTile = 64;
-
 __device__ inline const TileTableView& table_of(const MaskView& mask, Index b, Index h) {
   return mask
       .tables[mask.table_of[(mask.batch == 1 ? 0 : b) * mask.heads + (mask.heads == 1 ? 0 : h)]];
@@ -25,7 +22,7 @@ struct Tile {
 template <class F>
 __device__ void for_each_tile(const TileTableView& table, Index tile_row, F&& f) {
   Index partial = table.partial_offsets[tile_row];
-  for (Index r = table.row_offsets[tile_row]; r < table.row_offsets[tile_row + 1]; ++r) {
+  for (Index r = table.row_begins[tile_row]; r < table.row_ends[tile_row]; ++r) {
     const TileRun run = table.runs[r];
     const bool is_full = run.fill == Fill::kFull;
     for (Index t = run.first; t < Index{run.first} + run.count; ++t) {
