@@ -17,6 +17,7 @@
 #include "bench.h"
 #include "maskctl/attention/by_name.h"
 #include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/linear/linear.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
 #include "maskctl/base/text.h"
 #include "maskctl/mask/bands.h"
@@ -197,6 +198,43 @@ void bench_softmax() {
   }
 }
 
+struct LinearCase {
+  const char* name;
+  Index batch, tokens, heads, dim;
+  bool by_key;  // decays of each key, else of each head
+};
+
+// Long sequences, and steps of decoding, which read and write the states.
+void bench_linear() {
+  constexpr LinearCase kCases[] = {{"lightning 8k", 1, 8 << 10, 96, 128, false},
+                                   {"gla 8k", 1, 8 << 10, 32, 128, true},
+                                   {"decode 64", 64, 1, 32, 128, true}};
+  for (const LinearCase& c : kCases) {
+    if (c.tokens > settings.most_tokens) continue;
+    for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
+      const std::vector<Index> shape{c.batch, c.tokens, c.heads, c.dim};
+      const Tensor q = noise(dtype, shape), k = noise(dtype, shape), v = noise(dtype, shape);
+      Tensor gates(DType::kFloat32, c.by_key ? shape : std::vector<Index>{c.heads});
+      std::ranges::fill(gates.as<float>(), -0.01f);
+      const Tensor state(DType::kFloat32, {c.batch, c.heads, c.dim, c.dim});
+      RecurrentAttentionInputs inputs{&q, &k, &v};
+      (c.by_key ? inputs.gk : inputs.g_gamma) = &gates;
+      inputs.initial_state = &state;
+      const LinearProblem problem = checked_linear(inputs, {});
+      Tensor out(dtype, shape), last(DType::kFloat32, state.shape());
+      OnDevice<cuda::linear_forward> forward(problem, {out, last});
+      Tensor d_q(dtype, shape), d_k(dtype, shape), d_v(dtype, shape),
+          d_gates(DType::kFloat32, gates.shape()), d_state(DType::kFloat32, state.shape());
+      LinearGradientOutputs gradients{d_q, d_k, d_v, {}, {}, {}, {}, d_state};
+      (c.by_key ? gradients.gk : gradients.g_gamma) = d_gates;
+      OnDevice<cuda::linear_backward> backward(problem, {q, {}}, gradients);
+      std::vector<Timed> sides{forward.side("linear_forward", 0, "ms"),
+                               backward.side("linear_backward", 0, "ms")};
+      measure(fmt::format("{} {}", c.name, name(dtype)), sides);
+    }
+  }
+}
+
 /// From a mask on the host to its tile tables on the GPU: by the clock of the host.
 void bench_plan() {
   for (const Index tokens : {32 << 10, 128 << 10}) {
@@ -224,7 +262,8 @@ struct Case {
   std::string_view name;
   void (*run)();
 };
-constexpr Case kCases[] = {{"softmax", bench_softmax}, {"plan", bench_plan}};
+constexpr Case kCases[] = {
+    {"softmax", bench_softmax}, {"linear", bench_linear}, {"plan", bench_plan}};
 
 bool read_arguments(int argc, char** argv) {
   for (int i = 1; i < argc; i += 2) {

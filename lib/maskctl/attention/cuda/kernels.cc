@@ -1,6 +1,7 @@
 #include "maskctl/attention/cuda/kernels.h"
 
 #include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/linear/linear.h"
 #include "maskctl/attention/cuda/matrix/matrix_product.h"
 #include "maskctl/attention/cuda/paged/paged.h"
 #include "maskctl/attention/cuda/pooling/mean_pooling.h"
@@ -13,6 +14,8 @@ constexpr Kernels kKernels{
     .softmax_backward = {FromHost<softmax_backward>::run},
     .softmax_weights = {FromHost<softmax_weights>::run},
     .paged = {FromHost<paged>::run, paged_unsupported},
+    .linear_forward = {FromHost<linear_forward>::run},
+    .linear_backward = {FromHost<linear_backward>::run},
     .mean_pooling = {FromHost<mean_pooling>::run},
     .matrix_product = {matrix_product_from_host},
 };
