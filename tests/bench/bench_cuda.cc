@@ -10,6 +10,8 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <numeric>
+#include <random>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -19,6 +21,8 @@
 #include "maskctl/attention/cuda/blocks/block_attention.h"
 #include "maskctl/attention/cuda/grouped/grouped_product.h"
 #include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/linear/linear.h"
+#include "maskctl/attention/cuda/paged/paged.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
 #include "maskctl/attention/operations/native_sparse/compression.h"
 #include "maskctl/base/text.h"
@@ -200,6 +204,43 @@ void bench_softmax() {
   }
 }
 
+struct LinearCase {
+  const char* name;
+  Index batch, tokens, heads, dim;
+  bool by_key;  // decays of each key, else of each head
+};
+
+// Long sequences, and steps of decoding, which read and write the states.
+void bench_linear() {
+  constexpr LinearCase kCases[] = {{"lightning 8k", 1, 8 << 10, 96, 128, false},
+                                   {"gla 8k", 1, 8 << 10, 32, 128, true},
+                                   {"decode 64", 64, 1, 32, 128, true}};
+  for (const LinearCase& c : kCases) {
+    if (c.tokens > settings.most_tokens) continue;
+    for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
+      const std::vector<Index> shape{c.batch, c.tokens, c.heads, c.dim};
+      const Tensor q = noise(dtype, shape), k = noise(dtype, shape), v = noise(dtype, shape);
+      Tensor gates(DType::kFloat32, c.by_key ? shape : std::vector<Index>{c.heads});
+      std::ranges::fill(gates.as<float>(), -0.01f);
+      const Tensor state(DType::kFloat32, {c.batch, c.heads, c.dim, c.dim});
+      RecurrentAttentionInputs inputs{&q, &k, &v};
+      (c.by_key ? inputs.gk : inputs.g_gamma) = &gates;
+      inputs.initial_state = &state;
+      const LinearProblem problem = checked_linear(inputs, {});
+      Tensor out(dtype, shape), last(DType::kFloat32, state.shape());
+      OnDevice<cuda::linear_forward> forward(problem, {out, last});
+      Tensor d_q(dtype, shape), d_k(dtype, shape), d_v(dtype, shape),
+          d_gates(DType::kFloat32, gates.shape()), d_state(DType::kFloat32, state.shape());
+      LinearGradientOutputs gradients{d_q, d_k, d_v, {}, {}, {}, {}, d_state};
+      (c.by_key ? gradients.gk : gradients.g_gamma) = d_gates;
+      OnDevice<cuda::linear_backward> backward(problem, {q, {}}, gradients);
+      std::vector<Timed> sides{forward.side("linear_forward", 0, "ms"),
+                               backward.side("linear_backward", 0, "ms")};
+      measure(fmt::format("{} {}", c.name, name(dtype)), sides);
+    }
+  }
+}
+
 /// From a mask on the host to its tile tables on the GPU: by the clock of the host.
 void bench_plan() {
   for (const Index tokens : {32 << 10, 128 << 10}) {
@@ -304,14 +345,70 @@ void bench_grouped() {
   }
 }
 
+/// A copy from the GPU to itself, whose rate counts what is read and what is written.
+class DeviceCopy {
+ public:
+  Timed side() {
+    return {"device copy", stream_.get(), [this] { run(); }, 2e-12 * kBytes, "TB/s"};
+  }
+
+ private:
+  static constexpr std::size_t kBytes = std::size_t{1} << 30;
+  void run() {
+    cuda::check(
+        cudaMemcpyAsync(to_.data(), from_.data(), kBytes, cudaMemcpyDeviceToDevice, stream_.get()),
+        "cudaMemcpyAsync");
+  }
+  cuda::OwnStream stream_;
+  cuda::DeviceBuffer from_{kBytes, stream_.get()}, to_{kBytes, stream_.get()};
+};
+
+/// Decoding in bf16: 32 query heads and 8 key heads of 128, pages of 16 tokens in random order.
+struct Decode {
+  static constexpr Index kHeads = 32, kKvHeads = 8, kDim = 128, kPageSize = 16;
+  Index sequences, tokens;
+  Index pages = sequences * ceil_div(tokens, kPageSize);
+  Tensor query = noise(DType::kBFloat16, {sequences, kHeads, kDim});
+  Tensor keys = noise(DType::kBFloat16, {pages, kPageSize, kKvHeads, kDim});
+  Tensor values = noise(DType::kBFloat16, {pages, kPageSize, kKvHeads, kDim});
+  Tensor out = Tensor(DType::kBFloat16, {sequences, kHeads, kDim});
+
+  PagedProblem problem() const {
+    PagedProblem p;
+    p.queries = query, p.q_heads = kHeads, p.scale = default_scale(kDim);
+    p.cache = tokens_first_cache(keys, values);
+    p.tables.resize(as_size(pages));
+    std::iota(p.tables.begin(), p.tables.end(), 0);
+    std::shuffle(p.tables.begin(), p.tables.end(), std::mt19937(1));
+    for (Index n = 0; n < sequences; ++n) {
+      p.sequences.push_back({{n, n + 1}, {0, tokens}, n * ceil_div(tokens, kPageSize)});
+    }
+    return p;
+  }
+  double terabytes() const {
+    return 1e-12 * static_cast<double>(2 * sequences * tokens * kKvHeads * kDim * 2);
+  }
+};
+
+void bench_paged() {
+  for (const auto& [sequences, tokens] :
+       {std::pair<Index, Index>(8, 32 << 10), {8, 4 << 10}, {1, 1 << 10}}) {
+    if (tokens > settings.most_tokens) continue;
+    Decode decode{sequences, tokens};
+    OnDevice<cuda::paged> paged(decode.problem(), decode.out);
+    DeviceCopy copy;
+    std::vector<Timed> sides{paged.side("paged decode", decode.terabytes(), "TB/s"), copy.side()};
+    measure(fmt::format("{} x {} tokens", sequences, tokens_text(tokens)), sides);
+  }
+}
+
 struct Case {
   std::string_view name;
   void (*run)();
 };
-constexpr Case kCases[] = {{"softmax", bench_softmax},
-                           {"plan", bench_plan},
-                           {"blocks", bench_blocks},
-                           {"grouped", bench_grouped}};
+constexpr Case kCases[] = {{"softmax", bench_softmax}, {"plan", bench_plan},
+                           {"paged", bench_paged},     {"linear", bench_linear},
+                           {"blocks", bench_blocks},   {"grouped", bench_grouped}};
 
 bool read_arguments(int argc, char** argv) {
   for (int i = 1; i < argc; i += 2) {

@@ -3,6 +3,7 @@
 #include "maskctl/attention/cuda/blocks/block_attention.h"
 #include "maskctl/attention/cuda/grouped/grouped_product.h"
 #include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/linear/linear.h"
 #include "maskctl/attention/cuda/matrix/matrix_product.h"
 #include "maskctl/attention/cuda/paged/paged.h"
 #include "maskctl/attention/cuda/pooling/mean_pooling.h"
@@ -18,6 +19,8 @@ constexpr Kernels kKernels{
     .blocks_forward = {FromHost<blocks_forward>::run},
     .blocks_backward = {FromHost<blocks_backward>::run},
     .select_blocks = {FromHost<select_blocks>::run},
+    .linear_forward = {FromHost<linear_forward>::run},
+    .linear_backward = {FromHost<linear_backward>::run},
     .grouped_forward = {FromHost<grouped_forward>::run},
     .grouped_backward = {FromHost<grouped_backward>::run},
     .mean_pooling = {FromHost<mean_pooling>::run},
