@@ -152,29 +152,29 @@ class Attention {
   static constexpr int kElements = Unit<T>::kElements;
 
   __device__ Attention(const PagedCall& call, const Tiling& tiling, const Task& task)
-      : c(call),
-        t(tiling),
+      : c_(call),
+        t_(tiling),
         task_(task),
-        keys_(keys_of_split(task, t.keys)),
+        keys_(keys_of_split(task, t_.keys)),
         key_count_(static_cast<int>(keys_.size())),
-        shared_(t, t.vectors * t.units * kElements) {
-    while (t.keys * quads() << part_bits_ < t.threads && part_bits_ < 5 &&
-           part_bits_ < t.column_bits) {
+        shared_(t_, t_.vectors * t_.units * kElements) {
+    while (t_.keys * quads() << part_bits_ < t_.threads && part_bits_ < 5 &&
+           part_bits_ < t_.column_bits) {
       ++part_bits_;
     }
     int row_groups = 1;
     while (row_groups * kHeld < task.vectors) row_groups *= 2;
-    const int group = thread_ >> t.column_bits;
-    column_ = thread_ & ((1 << t.column_bits) - 1);
+    const int group = thread_ >> t_.column_bits;
+    column_ = thread_ & ((1 << t_.column_bits) - 1);
     first_held_ = group % row_groups * kHeld;
     row_groups_ = row_groups;
-    key_groups_ = (t.threads >> t.column_bits) / row_groups;
+    key_groups_ = (t_.threads >> t_.column_bits) / row_groups;
     key_group_ = group / row_groups;
   }
 
   __device__ void run() {
     begin();
-    const int stages = (key_count_ + t.keys - 1) >> t.key_bits;
+    const int stages = (key_count_ + t_.keys - 1) >> t_.key_bits;
     for (int i = 0; i < stages; ++i) {
       __pipeline_wait_prior(0);
       __syncthreads();
@@ -185,7 +185,7 @@ class Attention {
       weigh(i);
       __syncthreads();
       add_values(i);
-      if (thread_ < t.keys) shared_.elements[i % 2 * t.keys + thread_] = next;
+      if (thread_ < t_.keys) shared_.elements[i % 2 * t_.keys + thread_] = next;
     }
     merge_threads();
   }
@@ -193,10 +193,10 @@ class Attention {
   __device__ void write_results(AnyResult out) const {
     for_each_held([&](int vector, int held) {
       const bool sees = shared_.seen[vector].x < shared_.seen[vector].y;
-      const float factor =
-          sees ? c.to_result(q_head_of(c, task_, vector), shared_.top[vector], shared_.sum[vector])
-               : 0;
-      const Index to = element_of(c, task_, vector);
+      const float factor = sees ? c_.to_result(q_head_of(c_, task_, vector), shared_.top[vector],
+                                               shared_.sum[vector])
+                                : 0;
+      const Index to = element_of(c_, task_, vector);
       for_each_column(
           [&](Index column, int x) { put(out, to + column, sees ? sums_[held][x] * factor : 0); });
     });
@@ -204,9 +204,9 @@ class Attention {
 
   __device__ void write_part(const Parts& parts) const {
     for_each_held([&](int vector, int held) {
-      const Index to = task_.part * t.vectors + vector;
+      const Index to = task_.part * t_.vectors + vector;
       for_each_column(
-          [&](Index column, int x) { parts.values[to * c.dim + column] = sums_[held][x]; });
+          [&](Index column, int x) { parts.values[to * c_.dim + column] = sums_[held][x]; });
       if (column_ != 0) return;
       parts.top[to] = shared_.top[vector];
       parts.sum[to] = shared_.sum[vector];
@@ -217,8 +217,8 @@ class Attention {
   /// Dot products are computed of four vectors at a time.
   __device__ int quads() const { return (task_.vectors + 3) / 4; }
   __device__ int keys_in(int stage) const {
-    const int left = key_count_ - stage * t.keys;
-    return left < t.keys ? (left < 0 ? 0 : left) : t.keys;
+    const int left = key_count_ - stage * t_.keys;
+    return left < t_.keys ? (left < 0 ? 0 : left) : t_.keys;
   }
   /// The unit of a row in a stage. Keys that a quarter of a warp reads together are in different
   /// banks, and so are the units of one key.
@@ -226,26 +226,26 @@ class Attention {
     return key * row_units_ + (unit ^ (key << part_bits_ & 7));
   }
   __device__ uint4* stage(int i, int is_value) const {
-    return shared_.stages + (i % 2 * 2 + is_value) * (row_units_ << t.key_bits);
+    return shared_.stages + (i % 2 * 2 + is_value) * (row_units_ << t_.key_bits);
   }
 
   __device__ void begin() {
-    const int warp = thread_ / 32, lane = thread_ % 32, width = t.units * kElements;
-    for (int v = warp; v < quads() * 4; v += t.threads / 32) {
-      const Index from = v < task_.vectors ? element_of(c, task_, v) : 0;
+    const int warp = thread_ / 32, lane = thread_ % 32, width = t_.units * kElements;
+    for (int v = warp; v < quads() * 4; v += t_.threads / 32) {
+      const Index from = v < task_.vectors ? element_of(c_, task_, v) : 0;
       for (int x = lane; x < width; x += 32) {
         shared_.queries[v * width + x] =
-            v < task_.vectors && x < c.dim ? element(c.queries, from + x) : 0.0f;
+            v < task_.vectors && x < c_.dim ? element(c_.queries, from + x) : 0.0f;
       }
     }
-    for (int v = thread_; v < task_.vectors; v += t.threads) {
-      const Range seen = intersect(c.visible(task_.sequence, row_of(c, task_, v)), keys_);
+    for (int v = thread_; v < task_.vectors; v += t_.threads) {
+      const Range seen = intersect(c_.visible(task_.sequence, row_of(c_, task_, v)), keys_);
       shared_.seen[v] = {static_cast<int>(seen.begin - keys_.begin),
                          static_cast<int>(seen.end - keys_.begin)};
       shared_.top[v] = kNothing, shared_.sum[v] = 0;
     }
     for (int i = 0; i < 2; ++i) {
-      if (thread_ < t.keys) shared_.elements[i * t.keys + thread_] = element_of_key(i);
+      if (thread_ < t_.keys) shared_.elements[i * t_.keys + thread_] = element_of_key(i);
     }
     __syncthreads();
     load(0);
@@ -254,19 +254,19 @@ class Attention {
   /// Where the key of a stage that is this thread's begins in the cache.
   __device__ Index element_of_key(int i) const {
     if (thread_ >= keys_in(i)) return 0;
-    const unsigned position = static_cast<unsigned>(keys_.begin + Index{i} * t.keys + thread_);
-    const unsigned size = static_cast<unsigned>(c.page_size);
-    const Index page = c.tables[task_.sequence.table + position / size];
-    return page * c.page_stride + position % size * c.slot_stride + task_.head * c.head_stride;
+    const unsigned position = static_cast<unsigned>(keys_.begin + Index{i} * t_.keys + thread_);
+    const unsigned size = static_cast<unsigned>(c_.page_size);
+    const Index page = c_.tables[task_.sequence.table + position / size];
+    return page * c_.page_stride + position % size * c_.slot_stride + task_.head * c_.head_stride;
   }
 
   /// Starts to load a stage.
   __device__ void load(int i) {
-    const Index* const elements = shared_.elements + i % 2 * t.keys;
-    const T* const all_keys = reinterpret_cast<const T*>(c.keys) + column_ * kElements;
-    const T* const all_values = reinterpret_cast<const T*>(c.values) + column_ * kElements;
-    const int end = column_ < t.units ? keys_in(i) : 0;
-    for (int n = thread_ >> t.column_bits; n < end; n += t.threads >> t.column_bits) {
+    const Index* const elements = shared_.elements + i % 2 * t_.keys;
+    const T* const all_keys = reinterpret_cast<const T*>(c_.keys) + column_ * kElements;
+    const T* const all_values = reinterpret_cast<const T*>(c_.values) + column_ * kElements;
+    const int end = column_ < t_.units ? keys_in(i) : 0;
+    for (int n = thread_ >> t_.column_bits; n < end; n += t_.threads >> t_.column_bits) {
       const int to = place(n, column_);
       load(all_keys + elements[n], stage(i, 0) + to);
       load(all_values + elements[n], stage(i, 1) + to);
@@ -274,7 +274,7 @@ class Attention {
     __pipeline_commit();
   }
   __device__ void load(const T* from, uint4* to) const {
-    if (t.aligned) {
+    if (t_.aligned) {
       __pipeline_memcpy_async(to, from, kUnitBytes);
     } else {
       *reinterpret_cast<Unit<T>*>(to) = part_of_row(from);
@@ -285,7 +285,7 @@ class Attention {
     Unit<T> unit;
 #pragma unroll
     for (int x = 0; x < kElements; ++x) {
-      if (column_ * kElements + x < c.dim) {
+      if (column_ * kElements + x < c_.dim) {
         unit.x[x] = from[x];
       } else {
         store(0, &unit.x[x]);
@@ -297,16 +297,16 @@ class Attention {
   /// The dot products of all vectors with the keys of a stage. 2^part_bits_ neighbouring lanes
   /// share a key.
   __device__ void score(int i) {
-    const int all = quads() * t.keys << part_bits_, parts = 1 << part_bits_;
-    const int width = t.units * kElements;
+    const int all = quads() * t_.keys << part_bits_, parts = 1 << part_bits_;
+    const int width = t_.units * kElements;
     const uint4* const keys = stage(i, 0);
-    for (int first = 0; first < all; first += t.threads) {
+    for (int first = 0; first < all; first += t_.threads) {
       const int n = first + thread_ < all ? first + thread_ : all - 1;
-      const int part = n & (parts - 1), key = n >> part_bits_ & (t.keys - 1);
-      const int quad = n >> part_bits_ >> t.key_bits;
+      const int part = n & (parts - 1), key = n >> part_bits_ & (t_.keys - 1);
+      const int quad = n >> part_bits_ >> t_.key_bits;
       const float* const queries = shared_.queries + quad * 4 * width;
       float dots[4] = {};
-      for (int unit = part; unit < t.units; unit += parts) {
+      for (int unit = part; unit < t_.units; unit += parts) {
         add_dots(Floats<T>(keys + place(key, unit)), queries + unit * kElements, width, dots);
       }
       for (int bit = 1; bit < parts; bit *= 2) {
@@ -315,7 +315,7 @@ class Attention {
       }
       if (part != 0 || first + thread_ >= all) continue;
       float4* const to =
-          reinterpret_cast<float4*>(shared_.logits + key * t.logit_stride() + quad * 4);
+          reinterpret_cast<float4*>(shared_.logits + key * t_.logit_stride() + quad * 4);
       *to = make_float4(dots[0], dots[1], dots[2], dots[3]);
     }
   }
@@ -335,14 +335,14 @@ class Attention {
   }
 
   __device__ float logit(float dot) const {
-    const float z = dot * c.scale;
-    return c.soft_cap == 0 ? z : c.soft_cap * tanhf(z / c.soft_cap);
+    const float z = dot * c_.scale;
+    return c_.soft_cap == 0 ? z : c_.soft_cap * tanhf(z / c_.soft_cap);
   }
 
   /// Turns the logits of a stage into weights. A warp takes one vector after another.
   __device__ void weigh(int i) {
     const int lane = thread_ % 32;
-    for (int v = thread_ / 32; v < task_.vectors; v += t.threads / 32) {
+    for (int v = thread_ / 32; v < task_.vectors; v += t_.threads / 32) {
       float* const column = shared_.logits + v;
       const int2 seen = shared_.seen[v];
       const float before = shared_.top[v];
@@ -350,10 +350,10 @@ class Attention {
       bool open[kMostKeys / 32] = {};
 #pragma unroll
       for (int n = 0; n < kMostKeys / 32; ++n) {
-        const int key = lane + 32 * n, at = i * t.keys + key;
-        open[n] = key < t.keys && at >= seen.x && at < seen.y;
+        const int key = lane + 32 * n, at = i * t_.keys + key;
+        open[n] = key < t_.keys && at >= seen.x && at < seen.y;
         if (!open[n]) continue;
-        z[n] = logit(column[key * t.logit_stride()]);
+        z[n] = logit(column[key * t_.logit_stride()]);
         top = fmaxf(top, z[n]);
       }
       top = max_of_lanes(top);
@@ -362,7 +362,7 @@ class Attention {
       for (int n = 0; n < kMostKeys / 32; ++n) {
         const int key = lane + 32 * n;
         const float weight = open[n] ? expf(z[n] - shift) : 0;
-        if (key < t.keys) column[key * t.logit_stride()] = open[n] ? weight : kClosed;
+        if (key < t_.keys) column[key * t_.logit_stride()] = open[n] ? weight : kClosed;
         sum += weight;
       }
       sum = sum_of_lanes(sum);
@@ -376,11 +376,12 @@ class Attention {
 
   /// Whether all vectors see all keys of a stage, all of which exist.
   __device__ bool is_whole(int i) const {
-    return shared_.seen[task_.vectors - 1].x <= i * t.keys && shared_.seen[0].y >= (i + 1) * t.keys;
+    return shared_.seen[task_.vectors - 1].x <= i * t_.keys &&
+           shared_.seen[0].y >= (i + 1) * t_.keys;
   }
 
   __device__ void add_values(int i) {
-    if (column_ >= t.units || first_held_ >= task_.vectors) return;
+    if (column_ >= t_.units || first_held_ >= task_.vectors) return;
 #pragma unroll
     for (int held = 0; held < kHeld; ++held) {
       const float shrink = shared_.shrink[first_held_ + held];
@@ -399,7 +400,7 @@ class Attention {
     const int keys = keys_in(i);
     for (int key = key_group_; key < keys; key += key_groups_) {
       const Floats<T> v(stage(i, 1) + place(key, column_));
-      const float* const weights = shared_.logits + key * t.logit_stride() + first_held_;
+      const float* const weights = shared_.logits + key * t_.logit_stride() + first_held_;
 #pragma unroll
       for (int held = 0; held < kHeld; held += 4) {
         const float4 four = *reinterpret_cast<const float4*>(weights + held);
@@ -418,17 +419,17 @@ class Attention {
   /// groups, again and again. The stages are not needed any more.
   __device__ void merge_threads() {
     float* const room = reinterpret_cast<float*>(shared_.stages);
-    const int group_threads = row_groups_ << t.column_bits, within = thread_ % group_threads;
+    const int group_threads = row_groups_ << t_.column_bits, within = thread_ % group_threads;
     for (int half = key_groups_ / 2; half > 0; half /= 2) {
       __syncthreads();
       const bool gives = key_group_ >= half && key_group_ < 2 * half, takes = key_group_ < half;
       const int place = key_group_ % half * group_threads + within;
       if (gives) {
-        for_each_sum([&](float& sum, int n) { room[n * (t.threads / 2) + place] = sum; });
+        for_each_sum([&](float& sum, int n) { room[n * (t_.threads / 2) + place] = sum; });
       }
       __syncthreads();
       if (takes) {
-        for_each_sum([&](float& sum, int n) { sum += room[n * (t.threads / 2) + place]; });
+        for_each_sum([&](float& sum, int n) { sum += room[n * (t_.threads / 2) + place]; });
       }
     }
   }
@@ -444,7 +445,7 @@ class Attention {
   /// f(vector, held) in the threads that hold the results.
   template <class F>
   __device__ void for_each_held(F&& f) const {
-    if (key_group_ != 0 || column_ >= t.units) return;
+    if (key_group_ != 0 || column_ >= t_.units) return;
 #pragma unroll
     for (int held = 0; held < kHeld; ++held) {
       if (first_held_ + held < task_.vectors) f(first_held_ + held, held);
@@ -455,16 +456,16 @@ class Attention {
 #pragma unroll
     for (int x = 0; x < kElements; ++x) {
       const Index column = column_ * kElements + x;
-      if (column < c.dim) f(column, x);
+      if (column < c_.dim) f(column, x);
     }
   }
 
-  const PagedCall& c;
-  const Tiling& t;
+  const PagedCall& c_;
+  const Tiling& t_;
   const Task& task_;
   const Range keys_;
   const int key_count_;
-  const int row_units_ = t.row_units();
+  const int row_units_ = t_.row_units();
   const Shared shared_;
   const int thread_ = static_cast<int>(threadIdx.x);
   int part_bits_ = 0;
