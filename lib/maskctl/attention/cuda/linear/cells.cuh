@@ -68,7 +68,10 @@ struct Cells {
       for (float& value : row) value = 0;
     }
     if (!w.first.data) return;
-    each(w, at, at.sequence, [&](int i, int j, Index n) { cell[i][j] = element(w.first, n); });
+    with_type(w.first.dtype, [&]<class E>(const E*) {
+      const E* const states = static_cast<const E*>(w.first.data);
+      each(w, at, at.sequence, [&](int i, int j, Index n) { cell[i][j] = to_float(states[n]); });
+    });
   }
 
   __device__ void store(const LinearWalk& w, const Place& at, Index state,

@@ -95,11 +95,12 @@ struct Staged {
   static constexpr int bytes(int tokens) { return tokens * (3 * T::kX + 3 * T::kY + 1) * 4; }
 };
 
-/// to[step][x] = finish(load(step, x)) for all steps: a warp takes whole rows, some at once, so
-/// that several loads are on their way.
-template <int width, class Load, class Finish>
-__device__ void fill_rows(int count, float* to, Load load, Finish finish) {
-  constexpr int kParts = (width + 31) / 32;
+/// put(step * width + x, load(step, x)) for all steps: a warp takes whole rows, some at once, so
+/// that several loads are on their way. Every call gives a thread the same elements.
+template <int width, class Load, class Put>
+__device__ void each_element(int count, Load load, Put put) {
+  static_assert(width % 32 == 0);
+  constexpr int kParts = width / 32;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int warps = static_cast<int>(blockDim.x / 32);
   for (int first = warp; first < count; first += kTokensAtOnce * warps) {
@@ -115,7 +116,7 @@ __device__ void fill_rows(int count, float* to, Load load, Finish finish) {
       const int step = first + r * warps;
 #pragma unroll
       for (int j = 0; j < kParts; ++j) {
-        if (step < count) to[step * width + j * 32 + lane] = finish(x[r][j]);
+        if (step < count) put(step * width + j * 32 + lane, x[r][j]);
       }
     }
   }
@@ -132,7 +133,7 @@ __device__ void stage(const Parameters& p, const Place& at, const Chunk& chunk,
       const Index token = at.run.first + chunk.time(step) * p.token_step, channel = first + x;
       return channel < rows.width ? to_float(data[row_of(rows, token, head) + channel]) : 0.0f;
     };
-    fill_rows<width>(chunk.count, to, load, [factor](float x) { return x * factor; });
+    each_element<width>(chunk.count, load, [=](int i, float x) { to[i] = x * factor; });
   });
 }
 
@@ -140,18 +141,43 @@ __device__ inline bool has_gates(const LinearAxis& axis) {
   return axis.gates[0].any() || axis.gates[1].any();
 }
 
+/// Adds logarithms of the decays between the steps of a chunk; that of a token and channel is at
+/// begin + token * token_stride + channel * channel_stride.
+template <int width>
+__device__ void add_logs(const Parameters& p, const Place& at, const Chunk& chunk, Range channels,
+                         const LinearRows& gates, Index begin, Index token_stride,
+                         Index channel_stride, float* to) {
+  if (!gates.any()) return;
+  with_type(gates.array.dtype, [&]<class T>(const T*) {
+    const T* const data = static_cast<const T*>(gates.array.data) + begin;
+    const auto load = [&](int step, int x) {
+      const Index time = chunk.decay_time(step), channel = channels.begin + x;
+      if (time >= at.run.length || channel >= channels.end) return 0.0f;
+      const Index token = at.run.first + time * p.token_step;
+      return to_float(data[token * token_stride + channel * channel_stride]);
+    };
+    each_element<width>(chunk.count, load, [to](int i, float x) { to[i] += x; });
+  });
+}
+
 /// The decays between the steps of a chunk; 1 before the first step of a walk backwards.
 template <int width>
 __device__ void stage_decays(const Parameters& p, const Place& at, const Chunk& chunk,
                              const LinearAxis& axis, bool with_head, Index first, float* to) {
-  const auto load = [&](int step, int x) {
-    const Index time = chunk.decay_time(step), channel = first + x;
-    if (time >= at.run.length || channel >= axis.width) return 0.0f;
-    const Index token = at.run.first + time * p.token_step;
-    const float log = log_decay(axis, token, at.head, channel);
-    return with_head ? log + log_decay(p.walk.head_gates, token, at.head) : log;
-  };
-  fill_rows<width>(chunk.count, to, load, [](float log) { return expf(log); });
+  const auto zero = [](int, int) { return 0.0f; };
+  each_element<width>(chunk.count, zero, [to](int i, float x) { to[i] = x; });
+  const Range channels{first, axis.width};
+  for (const LinearRows& gates : axis.gates) {
+    add_logs<width>(p, at, chunk, channels, gates, at.head * gates.width, gates.heads * gates.width,
+                    1, to);
+  }
+  if (with_head) {
+    const LinearHeadGates& gates = p.walk.head_gates;
+    add_logs<width>(p, at, chunk, channels, gates.of_tokens, at.head, gates.of_tokens.heads, 0, to);
+    add_logs<width>(p, at, chunk, channels, gates.of_heads, at.head, 0, 0, to);
+  }
+  const auto log = [to](int step, int x) { return to[step * width + x]; };
+  each_element<width>(chunk.count, log, [to](int i, float x) { to[i] = expf(x); });
 }
 
 /// Decays of heads go with those of x where there are any, else with those of y.
