@@ -348,6 +348,19 @@ TEST_CASE("the linear family takes calls without tokens") {
   }
 }
 
+TEST_CASE("the linear family takes calls without heads") {
+  const Tensor none(DType::kFloat32, {1, 3, 0, 4}), k = RandomTensors(18).normal({1, 3, 2, 4});
+  for (const Backend backend : usable_backends()) {
+    INFO(name(backend));
+    RecurrentAttentionOptions o;
+    o.backend = backend;
+    CHECK(recurrent_attention({&none, &k, &k}, o).out.elements() == 0);
+    const LinearAttentionGradients slopes = recurrent_attention_backward({&none, &k, &k}, none, o);
+    check_close(slopes.key, Tensor(DType::kFloat32, k.shape()), 0, "d_key");
+    check_close(slopes.value, Tensor(DType::kFloat32, k.shape()), 0, "d_value");
+  }
+}
+
 TEST_CASE("the linear family refuses what does not fit, before any work") {
   RandomTensors r(17);
   const Tensor q = r.normal({2, 5, 4, 3}), k = r.normal({2, 5, 2, 3}), v = r.normal({2, 5, 2, 6});

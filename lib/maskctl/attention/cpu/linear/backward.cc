@@ -270,7 +270,7 @@ class Sums {
     if (outputs.gv) gv_.emplace(*outputs.gv);
     if (!outputs.initial_state) unused_ = Tensor::unwritten(DType::kFloat32, d.state_shape());
     initial_state_.emplace(outputs.initial_state.value_or(unused_));
-    if (d.covers_tokens()) return;
+    if (d.covers_tokens() && d.heads > 0) return;
     for (const FloatOutput* rows : {&query_, &key_, &value_}) rows->fill(0);
     for (const auto* rows : {&g_, &gk_, &gv_}) {
       if (*rows) (*rows)->fill(0);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/cuda/linear/arrays.h"
+#include "maskctl/attention/cuda/linear/plan.h"
 
 namespace maskctl::attention::cuda {
 

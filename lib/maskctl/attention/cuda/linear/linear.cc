@@ -73,26 +73,29 @@ struct Call {
   }
 };
 
-/// Tokens of no sequence have 0.
+/// Tokens of no sequence have 0, and all of them where there are no heads.
 void clear(const Call& call, void* data, Index bytes) {
-  if (data && !call.plan.covers_tokens) {
+  if (data && (!call.plan.covers_tokens || call.d.heads == 0)) {
     fill_bytes(data, 0, as_size(bytes), call.workspace.stream());
   }
 }
 
-/// Walks, with `out`, if wanted, summed over the heads of each group.
-void walk_into(const Call& call, LinearWalk w, Index group, const AnyResult& out) {
+/// Walks, with `out`, if wanted, summed over the heads of each group, of which it has `groups`.
+void walk_into(const Call& call, LinearWalk w, Index groups, const AnyResult& out) {
   const Index width = w.to.width;
-  clear(call, out.data, call.tokens() * (w.heads / group) * width * size_bytes(out.dtype));
+  clear(call, out.data, call.tokens() * groups * width * size_bytes(out.dtype));
   w.out = out;
-  if (!out.data || (w.slices() == 1 && group == 1)) return walk(call.workspace, call.plan, w);
+  if (w.heads == 0) return;
+  if (!out.data || (w.slices() == 1 && w.heads == groups)) {
+    return walk(call.workspace, call.plan, w);
+  }
   const Workspace::Scope scope(call.workspace);
   const Index partial = w.slices() * w.tokens * w.heads * width;
   w.out = {call.workspace.take<float>(partial), DType::kFloat32};
   clear(call, w.out.data, partial * 4);
   walk(call.workspace, call.plan, w);
-  add_up(call.workspace,
-         {static_cast<const float*>(w.out.data), w.slices(), w.tokens, w.heads, group, width, out});
+  add_up(call.workspace, {static_cast<const float*>(w.out.data), w.slices(), w.tokens, w.heads,
+                          w.heads / groups, width, out});
 }
 
 /// The backward pass of one axis after the other, and the states that both need for gates.
@@ -137,11 +140,11 @@ class Backward {
                  const AnyResult& of_forward_rows, LinearGateGradients& gates, bool by_gates,
                  bool by_heads) {
     const Workspace::Scope scope(call_.workspace);
-    const Index group = call_.d.heads / call_.d.kv_heads;
     backwards.first = d_final_state_;
     if (by_gates) prepare_gates(forwards, backwards, gates);
-    if (of_backward_rows.data || by_gates) walk_into(call_, forwards, 1, of_backward_rows);
-    walk_into(call_, backwards, group, of_forward_rows);
+    if (of_backward_rows.data || by_gates)
+      walk_into(call_, forwards, call_.d.heads, of_backward_rows);
+    walk_into(call_, backwards, call_.d.kv_heads, of_forward_rows);
     if (by_gates) find_gates(gates, by_heads);
   }
 
@@ -189,7 +192,7 @@ void linear_forward(Workspace& workspace, const LinearProblem& problem, const Li
   const Call call(workspace, problem, plan, nullptr);
   LinearWalk forwards = call.forwards(call.keys, call.values);
   forwards.last = any_result(outputs.final_state);
-  walk_into(call, forwards, 1, any_result(outputs.out));
+  walk_into(call, forwards, call.d.heads, any_result(outputs.out));
 }
 
 void linear_backward(Workspace& workspace, const LinearProblem& problem, const LinearPlan& plan,

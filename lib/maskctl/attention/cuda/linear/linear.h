@@ -1,7 +1,7 @@
 // The linear family on the GPU.
 #pragma once
 
-#include "maskctl/attention/cuda/linear/arrays.h"
+#include "maskctl/attention/cuda/linear/plan.h"
 
 namespace maskctl::attention::cuda {
 

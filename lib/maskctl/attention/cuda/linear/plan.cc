@@ -1,6 +1,4 @@
-// Sequences and their intervals.
-#include "maskctl/attention/cuda/linear/arrays.h"
-#include "maskctl/attention/cuda/linear/walk.h"
+#include "maskctl/attention/cuda/linear/plan.h"
 
 namespace maskctl::attention::cuda {
 namespace {

@@ -1,5 +1,5 @@
 // Sums over slices and heads: a thread takes one channel of a token, its neighbours the next ones.
-#include "maskctl/attention/cuda/linear/rows.cuh"
+#include "maskctl/attention/cuda/launch.cuh"
 #include "maskctl/attention/cuda/linear/sums.h"
 
 namespace maskctl::attention::cuda {

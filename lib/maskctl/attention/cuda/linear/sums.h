@@ -1,7 +1,8 @@
 // Sums of what the walks of one call wrote apart.
 #pragma once
 
-#include "maskctl/attention/cuda/linear/arrays.h"
+#include "maskctl/attention/cuda/device.h"
+#include "maskctl/attention/cuda/elements.h"
 
 namespace maskctl::attention::cuda {
 

@@ -2,11 +2,9 @@
 #pragma once
 
 #include "maskctl/attention/cuda/linear/arrays.h"
+#include "maskctl/attention/cuda/linear/plan.h"
 
 namespace maskctl::attention::cuda {
-
-/// Intervals of a plan have a multiple of it.
-inline constexpr Index kLeastInterval = 64;
 
 // The four products of the family are one walk over its states [from, to]. At each token the state,
 // decayed, is read, and then written to:
