@@ -102,6 +102,59 @@ TEST_CASE("gpu: sequences told on the GPU equal those of the host") {
   gpu_test::say_ran("paged from the device door", "every dtype", 3 * calls);
 }
 
+TEST_CASE("gpu: heads of any width, groups of any size") {
+  struct Heads {
+    DType dtype;
+    Index dim, kv_heads, q_heads;
+  };
+  for (const Heads& heads : {Heads{DType::kBFloat16, 128, 1, 4}, Heads{DType::kFloat16, 136, 1, 70},
+                             Heads{DType::kFloat32, 256, 2, 2}, Heads{DType::kBFloat16, 576, 1, 16},
+                             Heads{DType::kFloat32, 1023, 1, 3}, Heads{DType::kFloat16, 2048, 1, 2},
+                             Heads{DType::kBFloat16, 1, 1, 130}}) {
+    INFO(name(heads.dtype) << " " << heads.dim << " " << heads.q_heads);
+    RandomTensors r(9);
+    Batch b;
+    b.dtype = heads.dtype, b.dim = heads.dim;
+    b.kv_heads = heads.kv_heads, b.q_heads = heads.q_heads;
+    b.page_size = 16, b.pages = 12, b.width = 10;
+    b.lengths = {150, 7}, b.starts = {0, 1, 4};
+    b.table = {9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 11, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+    for (const std::int32_t length : b.lengths) {
+      b.keys.push_back(r.normal({length, b.kv_heads, b.dim}, b.dtype));
+      b.values.push_back(r.normal({length, b.kv_heads, b.dim}, b.dtype));
+    }
+    b.queries = r.normal({4, b.q_heads, b.dim}, b.dtype);
+    check_close(ragged(b, {}, Backend::kCuda), ragged(b, {}, Backend::kReference),
+                tolerance(b.dtype), "out");
+  }
+  PagedProblem wide;
+  wide.cache.dim = 1025;
+  CHECK(cuda::paged_unsupported(wide) == "heads have 1025 elements, more than 1024");
+}
+
+TEST_CASE("gpu: NaN in a key reaches only the rows that see it") {
+  for (const Index rows : {3, 9, 70}) {
+    RandomTensors r(4);
+    const Index length = rows + 90, token = 4 * 8;
+    const Tensor queries = r.normal({rows, 4, 8}), clean = r.normal({1, length, 4, 8});
+    const Tensor lens = i32({static_cast<std::int32_t>(length)}), table = i32({1, 1}, {0});
+    const Tensor starts = i32({0, static_cast<std::int32_t>(rows)});
+    RaggedPageAttentionOptions options;
+    options.sliding_window = 30;
+    options.backend = Backend::kReference;
+    const Tensor expected =
+        ragged_page_attention({&queries, &clean, &lens, &table, &starts}, options);
+    // The first row sees the keys 61 to 90; the last row alone sees the last key.
+    Tensor pages = clean;
+    for (const Index key : {Index{60}, length - 1}) {
+      for (Index x = 0; x < token; ++x) put(pages, key * token + x, std::nanf(""));
+    }
+    options.backend = Backend::kCuda;
+    check_nan_rows(ragged_page_attention({&queries, &pages, &lens, &table, &starts}, options),
+                   expected, rows - 1, rows);
+  }
+}
+
 TEST_CASE("gpu: without starts each row is the last token of its sequence") {
   Batch b = three_sequences();
   b.starts = {0, 1, 2, 3};

@@ -12,19 +12,21 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-constexpr int kThreads = 256, kWarps = kThreads / 32;
+constexpr int kMostThreads = 256, kFewThreads = 128;  // of a block: see tiling()
 constexpr int kUnitBytes = 16;  // rows of keys and values are read and kept in these
-constexpr int kMostKeys = 64;   // of a stage: two for each lane of a warp
-constexpr int kMostVectors = 64;
-static_assert(kThreads * kUnitBytes == kMostHeadBytes);
+constexpr int kMostKeyBits = 6, kMostKeys = 1 << kMostKeyBits;  // of a stage: two for each lane
+constexpr int kMostVectors = 64, kFewVectors = 16;              // of a tile
+static_assert(kMostThreads * kUnitBytes == kMostHeadBytes);
 constexpr int kMergeThreads = 128;
 constexpr float kNothing = -std::numeric_limits<float>::infinity();  // the top of no logits
 constexpr float kClosed = -1;  // where a weight would be: no weight is below 0
 
 /// How a block divides its threads and its shared memory.
 struct Tiling {
-  int vectors = 0;       // of a tile, at most
-  int keys = 0;          // of a stage, a power of two
+  int threads = 0;
+  int vectors = 0;  // of a tile, at most
+  int keys = 0;     // of a stage: 2^key_bits
+  int key_bits = 0;
   int units = 0;         // of a row
   int column_bits = 0;   // 2^column_bits threads, at least `units`, lie along a row
   bool aligned = false;  // rows begin and end at units
@@ -41,6 +43,17 @@ template <class T>
 struct alignas(kUnitBytes) Unit {
   static constexpr int kElements = kUnitBytes / sizeof(T);
   T x[kElements];
+};
+
+/// The elements of a unit, converted once.
+template <class T>
+struct Floats {
+  __device__ explicit Floats(const uint4* from) {
+    const Unit<T> unit = *reinterpret_cast<const Unit<T>*>(from);
+#pragma unroll
+    for (int i = 0; i < Unit<T>::kElements; ++i) x[i] = to_float(unit.x[i]);
+  }
+  float x[Unit<T>::kElements];
 };
 
 /// A task of the schedule, read from it.
@@ -142,8 +155,9 @@ class Attention {
         t(tiling),
         task_(task),
         keys_(keys_of_split(task, t.keys)),
+        key_count_(static_cast<int>(keys_.size())),
         shared_(t, t.vectors * t.units * kElements) {
-    while (t.keys * quads() << part_bits_ < kThreads && part_bits_ < 5 &&
+    while (t.keys * quads() << part_bits_ < t.threads && part_bits_ < 5 &&
            part_bits_ < t.column_bits) {
       ++part_bits_;
     }
@@ -153,27 +167,25 @@ class Attention {
     column_ = thread_ & ((1 << t.column_bits) - 1);
     first_held_ = group % row_groups * kHeld;
     row_groups_ = row_groups;
-    key_groups_ = (kThreads >> t.column_bits) / row_groups;
+    key_groups_ = (t.threads >> t.column_bits) / row_groups;
     key_group_ = group / row_groups;
   }
 
   __device__ void run() {
     begin();
-    const int stages = static_cast<int>(ceil_div(keys_.size(), t.keys));
+    const int stages = (key_count_ + t.keys - 1) >> t.key_bits;
     for (int i = 0; i < stages; ++i) {
-      __pipeline_wait_prior(1);  // the keys of i are there, its values may be on their way
+      __pipeline_wait_prior(0);
       __syncthreads();
       load(i + 1);
       const Index next = element_of_key(i + 2);
       score(i);
       __syncthreads();
       weigh(i);
-      __pipeline_wait_prior(2);  // those of i + 1 may be on their way
       __syncthreads();
       add_values(i);
       if (thread_ < t.keys) shared_.elements[i % 2 * t.keys + thread_] = next;
     }
-    __pipeline_wait_prior(0);
     merge_threads();
   }
 
@@ -204,28 +216,28 @@ class Attention {
   /// Dot products are computed of four vectors at a time.
   __device__ int quads() const { return (task_.vectors + 3) / 4; }
   __device__ int keys_in(int stage) const {
-    const Index left = keys_.size() - Index{stage} * t.keys;
-    return left < t.keys ? static_cast<int>(left < 0 ? 0 : left) : t.keys;
+    const int left = key_count_ - stage * t.keys;
+    return left < t.keys ? (left < 0 ? 0 : left) : t.keys;
   }
   /// The unit of a row in a stage. Keys that a quarter of a warp reads together are in different
   /// banks, and so are the units of one key.
   __device__ int place(int key, int unit) const {
-    return key * t.row_units() + (unit ^ (key << part_bits_ & 7));
+    return key * row_units_ + (unit ^ (key << part_bits_ & 7));
   }
   __device__ uint4* stage(int i, int is_value) const {
-    return shared_.stages + (i % 2 * 2 + is_value) * t.stage_units();
+    return shared_.stages + (i % 2 * 2 + is_value) * (row_units_ << t.key_bits);
   }
 
   __device__ void begin() {
     const int warp = thread_ / 32, lane = thread_ % 32, width = t.units * kElements;
-    for (int v = warp; v < quads() * 4; v += kWarps) {
+    for (int v = warp; v < quads() * 4; v += t.threads / 32) {
       const Index from = v < task_.vectors ? element_of(c, task_, v) : 0;
       for (int x = lane; x < width; x += 32) {
         shared_.queries[v * width + x] =
             v < task_.vectors && x < c.dim ? element(c.queries, from + x) : 0.0f;
       }
     }
-    for (int v = thread_; v < task_.vectors; v += kThreads) {
+    for (int v = thread_; v < task_.vectors; v += t.threads) {
       const Range seen = intersect(c.visible(task_.sequence, row_of(c, task_, v)), keys_);
       shared_.seen[v] = {static_cast<int>(seen.begin - keys_.begin),
                          static_cast<int>(seen.end - keys_.begin)};
@@ -247,24 +259,24 @@ class Attention {
     return page * c.page_stride + position % size * c.slot_stride + task_.head * c.head_stride;
   }
 
-  /// Starts to load a stage, keys first.
+  /// Starts to load a stage.
   __device__ void load(int i) {
     const Index* const elements = shared_.elements + i % 2 * t.keys;
-    load(c.keys, elements, keys_in(i), stage(i, 0));
-    __pipeline_commit();
-    load(c.values, elements, keys_in(i), stage(i, 1));
+    const T* const all_keys = reinterpret_cast<const T*>(c.keys) + column_ * kElements;
+    const T* const all_values = reinterpret_cast<const T*>(c.values) + column_ * kElements;
+    const int end = column_ < t.units ? keys_in(i) : 0;
+    for (int n = thread_ >> t.column_bits; n < end; n += t.threads >> t.column_bits) {
+      const int to = place(n, column_);
+      load(all_keys + elements[n], stage(i, 0) + to);
+      load(all_values + elements[n], stage(i, 1) + to);
+    }
     __pipeline_commit();
   }
-  __device__ void load(const std::byte* array, const Index* elements, int keys, uint4* to) const {
-    if (column_ >= t.units) return;
-    for (int key = thread_ >> t.column_bits; key < keys; key += kThreads >> t.column_bits) {
-      const T* const from = reinterpret_cast<const T*>(array) + elements[key] + column_ * kElements;
-      uint4* const unit = to + place(key, column_);
-      if (t.aligned) {
-        __pipeline_memcpy_async(unit, from, kUnitBytes);
-      } else {
-        *reinterpret_cast<Unit<T>*>(unit) = part_of_row(from);
-      }
+  __device__ void load(const T* from, uint4* to) const {
+    if (t.aligned) {
+      __pipeline_memcpy_async(to, from, kUnitBytes);
+    } else {
+      *reinterpret_cast<Unit<T>*>(to) = part_of_row(from);
     }
   }
   /// 0 past the end of the row.
@@ -287,15 +299,14 @@ class Attention {
     const int all = quads() * t.keys << part_bits_, parts = 1 << part_bits_;
     const int width = t.units * kElements;
     const uint4* const keys = stage(i, 0);
-    for (int first = 0; first < all; first += kThreads) {
+    for (int first = 0; first < all; first += t.threads) {
       const int n = first + thread_ < all ? first + thread_ : all - 1;
-      const int part = n % parts, key = (n >> part_bits_) % t.keys;
-      const int quad = (n >> part_bits_) / t.keys;
+      const int part = n & (parts - 1), key = n >> part_bits_ & (t.keys - 1);
+      const int quad = n >> part_bits_ >> t.key_bits;
       const float* const queries = shared_.queries + quad * 4 * width;
       float dots[4] = {};
       for (int unit = part; unit < t.units; unit += parts) {
-        const Unit<T> k = *reinterpret_cast<const Unit<T>*>(keys + place(key, unit));
-        add_dots(k, queries + unit * kElements, width, dots);
+        add_dots(Floats<T>(keys + place(key, unit)), queries + unit * kElements, width, dots);
       }
       for (int bit = 1; bit < parts; bit *= 2) {
 #pragma unroll
@@ -307,15 +318,17 @@ class Attention {
       *to = make_float4(dots[0], dots[1], dots[2], dots[3]);
     }
   }
-  __device__ static void add_dots(const Unit<T>& k, const float* queries, int width,
+  __device__ static void add_dots(const Floats<T>& k, const float* queries, int width,
                                   float (&dots)[4]) {
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
 #pragma unroll
       for (int x = 0; x < kElements; x += 4) {
         const float4 q = *reinterpret_cast<const float4*>(queries + v * width + x);
-        dots[v] += q.x * to_float(k.x[x]) + q.y * to_float(k.x[x + 1]);
-        dots[v] += q.z * to_float(k.x[x + 2]) + q.w * to_float(k.x[x + 3]);
+        dots[v] += q.x * k.x[x];
+        dots[v] += q.y * k.x[x + 1];
+        dots[v] += q.z * k.x[x + 2];
+        dots[v] += q.w * k.x[x + 3];
       }
     }
   }
@@ -328,7 +341,7 @@ class Attention {
   /// Turns the logits of a stage into weights. A warp takes one vector after another.
   __device__ void weigh(int i) {
     const int lane = thread_ % 32;
-    for (int v = thread_ / 32; v < task_.vectors; v += kWarps) {
+    for (int v = thread_ / 32; v < task_.vectors; v += t.threads / 32) {
       float* const column = shared_.logits + v;
       const int2 seen = shared_.seen[v];
       const float before = shared_.top[v];
@@ -384,7 +397,7 @@ class Attention {
   __device__ void add_values(int i) {
     const int keys = keys_in(i);
     for (int key = key_group_; key < keys; key += key_groups_) {
-      const Unit<T> v = *reinterpret_cast<const Unit<T>*>(stage(i, 1) + place(key, column_));
+      const Floats<T> v(stage(i, 1) + place(key, column_));
       const float* const weights = shared_.logits + key * t.logit_stride() + first_held_;
 #pragma unroll
       for (int held = 0; held < kHeld; held += 4) {
@@ -394,7 +407,7 @@ class Attention {
         for (int n = 0; n < 4; ++n) {
           if (kSomeClosed && weight[n] == kClosed) continue;
 #pragma unroll
-          for (int x = 0; x < kElements; ++x) sums_[held + n][x] += weight[n] * to_float(v.x[x]);
+          for (int x = 0; x < kElements; ++x) sums_[held + n][x] += weight[n] * v.x[x];
         }
       }
     }
@@ -410,11 +423,11 @@ class Attention {
       const bool gives = key_group_ >= half && key_group_ < 2 * half, takes = key_group_ < half;
       const int place = key_group_ % half * group_threads + within;
       if (gives) {
-        for_each_sum([&](float& sum, int n) { room[n * (kThreads / 2) + place] = sum; });
+        for_each_sum([&](float& sum, int n) { room[n * (t.threads / 2) + place] = sum; });
       }
       __syncthreads();
       if (takes) {
-        for_each_sum([&](float& sum, int n) { sum += room[n * (kThreads / 2) + place]; });
+        for_each_sum([&](float& sum, int n) { sum += room[n * (t.threads / 2) + place]; });
       }
     }
   }
@@ -449,6 +462,8 @@ class Attention {
   const Tiling& t;
   const Task& task_;
   const Range keys_;
+  const int key_count_;
+  const int row_units_ = t.row_units();
   const Shared shared_;
   const int thread_ = static_cast<int>(threadIdx.x);
   int part_bits_ = 0;
@@ -460,12 +475,12 @@ class Attention {
 __device__ void write_nan(const PagedCall& c, const Task& task, AnyResult out) {
   for (int v = 0; v < task.vectors; ++v) {
     const Index to = element_of(c, task, v);
-    for (Index x = threadIdx.x; x < c.dim; x += kThreads) put(out, to + x, nanf(""));
+    for (Index x = threadIdx.x; x < c.dim; x += blockDim.x) put(out, to + x, nanf(""));
   }
 }
 
 template <class T, int kHeld>
-__global__ void __launch_bounds__(kThreads, kHeld == 4 ? 3 : 2)
+__global__ void __launch_bounds__(kMostThreads, kHeld == 4 ? 3 : 2)
     attend(const PagedCall c, const Tiling t, const Scheduled* entries, Index count,
            const Parts parts, const AnyResult out) {
   if (blockIdx.x >= entries[count].first_task) return;
@@ -569,14 +584,14 @@ int held(const Tiling& t) { return t.vectors <= 4 ? 4 : 8; }
 
 std::size_t shared_bytes(const Tiling& t, Index elements) {
   const Index stages = Index{4} * t.stage_units() * kUnitBytes;
-  const Index sums = Index{kThreads / 2} * held(t) * elements * Index{sizeof(float)};
+  const Index sums = Index{t.threads / 2} * held(t) * elements * Index{sizeof(float)};
   const Index floats = t.vectors * t.units * elements + t.keys * t.logit_stride() + 3 * t.vectors;
   return as_size(std::max(stages, sums)) + as_size(t.keys) * 2 * sizeof(Index) +
          as_size(t.vectors) * sizeof(int2) + as_size(floats) * sizeof(float);
 }
 
-/// Stages of 16 KiB of keys, where vectors are few and all that counts is to have many loads on
-/// their way, and of half as much where they need the room.
+/// Where vectors are few, small blocks: many of them run at a time, each in another phase, which
+/// keeps both loads and arithmetic going. Where they are many, keys are read by more of them.
 Tiling tiling(const PagedProblem& p, Index usual_rows) {
   constexpr std::size_t kMostShared = 96 << 10;  // of a block, on any GPU
   const Index elements = kUnitBytes / size_bytes(p.cache.dtype);
@@ -585,20 +600,25 @@ Tiling tiling(const PagedProblem& p, Index usual_rows) {
   while (1 << t.column_bits < t.units) ++t.column_bits;
   t.aligned = is_aligned(p.cache);
   const Index wanted = p.group() * std::max<Index>(usual_rows, 1);
-  const int most = std::min(kMostVectors, 8 * (kThreads >> t.column_bits));
+  t.threads = wanted <= kFewVectors && t.units <= kFewThreads ? kFewThreads : kMostThreads;
+  const int most = std::min(kMostVectors, 8 * (t.threads >> t.column_bits));
   t.vectors = wanted <= 4 ? 4 : 8;
   while (t.vectors < wanted && t.vectors < most) t.vectors *= 2;
-  const int stage_bytes = t.vectors <= 8 ? 16 << 10 : 8 << 10;
-  t.keys = kMostKeys;
-  while (t.keys > 8 && t.stage_units() * kUnitBytes > stage_bytes) t.keys /= 2;
-  while (t.keys > 1 && shared_bytes(t, elements) > kMostShared) t.keys /= 2;
+  constexpr int kStageBytes = 8 << 10;
+  const auto fits = [&] {
+    t.keys = 1 << t.key_bits;
+    return (t.keys <= 8 || t.stage_units() * kUnitBytes <= kStageBytes) &&
+           (t.keys == 1 || shared_bytes(t, elements) <= kMostShared);
+  };
+  t.key_bits = kMostKeyBits;
+  while (!fits()) --t.key_bits;
   return t;
 }
 
 template <class T, int kHeld>
 void launch_attend(Stream stream, const PagedCall& call, const Tiling& t, unsigned tasks,
                    const Scheduled* entries, Index count, const Parts& parts, AnyResult out) {
-  launch("paged", attend<T, kHeld>, tasks, kThreads, shared_bytes(t, Unit<T>::kElements), stream,
+  launch("paged", attend<T, kHeld>, tasks, t.threads, shared_bytes(t, Unit<T>::kElements), stream,
          call, t, entries, count, parts, out);
 }
 

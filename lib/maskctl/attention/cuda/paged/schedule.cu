@@ -6,7 +6,7 @@ namespace maskctl::attention::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr Index kLeastKeys = 128;  // of a split: two stages
+constexpr Index kLeastKeys = 128;  // of a split: a few stages, so that loads overlap
 
 /// Where the sequences of a call are told.
 struct Source {
@@ -137,8 +137,8 @@ ScheduleBounds schedule_bounds(const PagedCall& call, const PagedPlan& plan,
                                const PagedCache& cache, Index vectors) {
   ScheduleBounds bounds;
   bounds.vectors = vectors;
-  // Several for each block that runs at a time, on GPUs of up to about 150 multiprocessors: three
-  // blocks for each of them where tiles are small, and two where one is work for longer.
+  // Two or three for each block that runs at a time, on GPUs of about 130 multiprocessors: six
+  // blocks for each of them where tiles are small, two where they are large and last longer.
   bounds.wanted = vectors <= 8 ? 2048 : 512;
   const Index tiles = ceil_div(call.rows * call.group, vectors) + plan.arrays().sequences;
   const Index splits =
