@@ -60,7 +60,8 @@ check "configure" cmake --preset release -DMASKCTL_TESTS=ON || finish
 check "library and command build without warnings" build build/release maskctl maskctl_command || finish
 check "tests and benchmarks build without warnings" build build/release all || finish
 mapfile -t programs < <(test_programs build/release)
-run_programs build/release "" "${programs[@]}"
+# The slowest first; it has the kernels of the GPU, which the CPU runs.
+run_programs build/release "" emulated_attention_tests "${programs[@]}"
 run_conformance build/release ""
 
 headline "the other instruction sets of vector code"
@@ -72,7 +73,6 @@ done
 unset MASKCTL_TEST_CPU_TARGET
 
 headline "kernels of the GPU"
-run_programs build/release "" emulated_attention_tests
 MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops \
   run_conformance build/release " on the emulated GPU" emulated_conformance --backend cuda
 if command -v nvcc >/dev/null; then
