@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <utility>
 
 #include "maskctl/attention/cpu/heads.h"
@@ -14,8 +13,6 @@
 
 namespace maskctl::attention {
 namespace {
-
-constexpr float kClosed = -std::numeric_limits<float>::infinity();
 
 struct Arrays {
   explicit Arrays(const BlockProblem& c) : query(c.query), key(c.key), value(c.value) {}

@@ -1,13 +1,21 @@
-// The grouped product and its gradients on the CPU.
+// The grouped product and its gradients on the CPU. Each tile of a result is one task, summed in a
+// fixed order.
 #include <algorithm>
+#include <vector>
 
-#include "maskctl/attention/cpu/group_products.h"
 #include "maskctl/attention/cpu/heads.h"
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/attention/cpu/kernels.h"
+#include "maskctl/base/threads.h"
 
 namespace maskctl::attention {
 namespace {
+
+/// How a product is cut, whatever it is rounded to: rows of the result, columns of it, and what is
+/// summed before moving on.
+struct ProductTiles {
+  Index rows = 384, columns = 128, depth = 256;
+};
 
 /// Panels of a product are whole groups of columns; more than this leaves the caches.
 ProductTiles tiles_of(const GroupedProblem& p) {
@@ -16,6 +24,102 @@ ProductTiles tiles_of(const GroupedProblem& p) {
   if (p.block_n > 0) tiles.columns = round_up(std::min<Index>(p.block_n, 512), kColumnGroup);
   if (p.block_k > 0) tiles.depth = std::min<Index>(p.block_k, 1024);
   return tiles;
+}
+
+constexpr Index kRows = 96;  // of A at a time, a multiple of kRowGroup
+
+struct Tile {
+  Index matrix = 0;
+  Range rows, columns;  // of the result; rows are places when the result is by rows of groups
+};
+
+void append_tiles(Index matrix, Range rows, Index row_step, Index columns, Index column_step,
+                  std::vector<Tile>& tiles) {
+  for (Index r = rows.begin; r < rows.end; r += row_step) {
+    for (Index c = 0; c < columns; c += column_step) {
+      tiles.push_back(
+          {matrix, {r, std::min(r + row_step, rows.end)}, {c, std::min(c + column_step, columns)}});
+    }
+  }
+}
+
+/// Columns of the rows at `places`, side by side.
+void gather(const RowGroups& groups, const float* src, Index width, Range places, Range columns,
+            float* out, Index stride) {
+  for (Index p = places.begin; p < places.end; ++p, out += stride) {
+    std::copy_n(src + groups.row(p) * width + columns.begin, columns.size(), out);
+  }
+}
+
+/// Calls f for each part of at most `step`.
+template <class F>
+void for_each_part(Range range, Index step, F&& f) {
+  for (Index i = range.begin; i < range.end; i += step) f(Range{i, std::min(i + step, range.end)});
+}
+
+/// out[i,:] += lhs[i,:] @ rhs[g], or @ its transpose, for the rows i of each matrix g.
+/// lhs [m,depth], out [m,width], rhs [G,depth,width] or [G,width,depth].
+void multiply_groups(const RowGroups& groups, const float* lhs, Index depth, const float* rhs,
+                     bool transposed, Index width, const ProductTiles& by, float* out) {
+  std::vector<Tile> tiles;
+  for (Index g = 0; g < groups.matrices(); ++g) {
+    append_tiles(g, groups.places[as_size(g)], by.rows, width, by.columns, tiles);
+  }
+  parallel_for(static_cast<Index>(tiles.size()), [&](Index n) {
+    const Tile& tile = tiles[as_size(n)];
+    const float* const matrix = rhs + tile.matrix * depth * width;
+    const Index columns = tile.columns.size(), padded = round_up(columns, kColumnGroup);
+    Buffer a(as_size(kRows * by.depth)), b(as_size(by.depth * by.columns));
+    Buffer sums(as_size(round_up(tile.rows.size(), kRowGroup) * by.columns));
+    for_each_part({0, depth}, by.depth, [&](Range part) {
+      if (transposed) {
+        pack_columns(matrix + tile.columns.begin * depth + part.begin, depth, columns, part.size(),
+                     b.data());
+      } else {
+        pack_rows(matrix + part.begin * width + tile.columns.begin, width, part.size(), columns,
+                  b.data());
+      }
+      for_each_part(tile.rows, kRows, [&](Range rows) {
+        gather(groups, lhs, depth, rows, part, a.data(), by.depth);
+        multiply(a.data(), by.depth, round_up(rows.size(), kRowGroup), part.size(), b.data(),
+                 padded, sums.data() + (rows.begin - tile.rows.begin) * by.columns, by.columns,
+                 true);
+      });
+    });
+    for (Index r = 0; r < tile.rows.size(); ++r) {
+      float* const row = out + groups.row(tile.rows.begin + r) * width + tile.columns.begin;
+      for (Index c = 0; c < columns; ++c) row[c] += sums[as_size(r * by.columns + c)];
+    }
+  });
+}
+
+/// out[g] = sum over the rows i of matrix g of a[i,:]^T b[i,:]; a [m,height], b [m,width],
+/// out [G,height,width].
+void multiply_within_groups(const RowGroups& groups, const float* a, Index height, const float* b,
+                            Index width, const ProductTiles& by, float* out) {
+  std::vector<Tile> tiles;
+  for (Index g = 0; g < groups.matrices(); ++g)
+    append_tiles(g, {0, height}, kRows, width, by.columns, tiles);
+  parallel_for(static_cast<Index>(tiles.size()), [&](Index n) {
+    const Tile& tile = tiles[as_size(n)];
+    const Index rows = tile.rows.size(), columns = tile.columns.size();
+    Buffer gathered_a(as_size(by.depth * kRows)), gathered_b(as_size(by.depth * by.columns));
+    Buffer packed(gathered_b.size());
+    Buffer sums(as_size(kRows * by.columns));
+    for_each_part(groups.places[as_size(tile.matrix)], by.depth, [&](Range part) {
+      gather(groups, a, height, part, tile.rows, gathered_a.data(), kRows);
+      gather(groups, b, width, part, tile.columns, gathered_b.data(), by.columns);
+      pack_rows(gathered_b.data(), by.columns, part.size(), columns, packed.data());
+      const std::vector<Range> depths(as_size(ceil_div(rows, kRowGroup)), {0, part.size()});
+      multiply_transposed(gathered_a.data(), kRows, part.size(), packed.data(),
+                          round_up(columns, kColumnGroup), depths, sums.data(), by.columns);
+    });
+    float* const first =
+        out + (tile.matrix * height + tile.rows.begin) * width + tile.columns.begin;
+    for (Index r = 0; r < rows; ++r) {
+      std::copy_n(sums.data() + r * by.columns, columns, first + r * width);
+    }
+  });
 }
 
 }  // namespace

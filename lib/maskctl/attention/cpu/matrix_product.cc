@@ -16,8 +16,6 @@ MatrixTiles chosen(const MatrixTiles& wanted, Index rows, Index depth) {
       std::min(wanted.depth > 0 ? wanted.depth : 256, std::max<Index>(depth, 1))};
 }
 
-using Buffer = std::vector<float>;
-
 /// Rows `depth` of b, as `multiply` takes them.
 Buffer packed(const MatrixView& b, Range depth) {
   Buffer out(as_size(depth.size() * round_up(b.columns, kColumnGroup)));

@@ -2,7 +2,6 @@
 #include "maskctl/attention/operations/native_sparse/selection.h"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "maskctl/attention/cpu/heads.h"
@@ -32,7 +31,7 @@ class CpuRanking : public Ranking {
     for (Index g = 0; g < group; ++g) {
       float* const row = scores_.data() + g * width;
       scale_by(row, width, static_cast<float>(c_.scale));
-      std::fill(row + place.seen, row + width, -std::numeric_limits<float>::infinity());
+      std::fill(row + place.seen, row + width, kClosed);
       const float sum = exp_and_sum(row, width, max_of(row, width));
       for (Index c = 0; c < place.seen; ++c) {
         importance[as_size(c)] += static_cast<double>(row[c] / sum);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -20,12 +19,6 @@
 
 namespace maskctl::attention {
 namespace {
-
-constexpr float kClosed = -std::numeric_limits<float>::infinity();
-
-using Buffer = std::vector<float>;
-
-Buffer buffer(Index n) { return Buffer(static_cast<std::size_t>(n)); }
 
 /// Where results go: [B,Tq,Hq,Dv] and [B,Hq,Tq].
 struct Results {

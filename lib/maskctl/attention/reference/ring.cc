@@ -1,7 +1,6 @@
 #include "maskctl/attention/reference/ring.h"
 
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/attention/ring/rotating_buffer.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {

@@ -1,5 +1,6 @@
 // The float64 twin of softmax attention: plain loops over the open keys of each row.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -7,7 +8,6 @@
 
 #include "maskctl/attention/arrays/to_double.h"
 #include "maskctl/attention/reference/kernels.h"
-#include "maskctl/attention/reference/open_keys.h"
 
 namespace maskctl::attention {
 namespace {
@@ -96,6 +96,19 @@ void finish(const SoftmaxInDouble& c, Row& row) {
   for (const double s : row.logits) sum += std::exp(s - top);
   for (const double s : sinks) sum += std::exp(s - top);
   row.lse = top + std::log(sum);
+}
+
+/// f(key) for each open key, ascending.
+template <class F>
+void for_each_key(const Keys& keys, F&& f) {
+  for (const Run& run : keys.runs) {
+    for (Index k = run.begin; k < run.end; ++k) f(k);
+  }
+  for (std::size_t w = 0; w < keys.words.size(); ++w) {
+    for (std::uint64_t bits = keys.words[w]; bits != 0; bits &= bits - 1) {
+      f(static_cast<Index>(w * 64) + std::countr_zero(bits));
+    }
+  }
 }
 
 /// f of every row, in order of batch, head and query.

@@ -4,7 +4,6 @@
 
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/reference/ring.h"
-#include "maskctl/attention/ring/rotating_buffer.h"
 #include "maskctl/attention/ring/shard.h"
 #include "maskctl/attention/softmax/dims.h"
 #include "maskctl/tensor/convert.h"

@@ -13,8 +13,6 @@
 namespace maskctl::attention {
 namespace {
 
-Buffer buffer(Index n) { return Buffer(as_size(n)); }
-
 /// One head of one sequence, in the notation of Chunk.
 class Worker {
  public:

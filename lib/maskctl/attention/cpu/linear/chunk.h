@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "maskctl/attention/cpu/kernel.h"
-#include "maskctl/attention/cpu/linear/decayed_rows.h"
+#include "maskctl/attention/cpu/linear/decays.h"
 #include "maskctl/attention/operations/linear/linear_problem.h"
 
 namespace maskctl::attention {

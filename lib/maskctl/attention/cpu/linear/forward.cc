@@ -8,8 +8,6 @@
 namespace maskctl::attention {
 namespace {
 
-Buffer buffer(Index n) { return Buffer(as_size(n)); }
-
 /// One head of one sequence from its first token to its last.
 class Worker {
  public:
