@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/axes.h"
 #include "maskctl/attention/fields.h"
 #include "maskctl/attention/runtime/runtime.h"
@@ -39,14 +40,12 @@ std::vector<std::string_view> names_of(const Operation& operation) {
 }
 
 [[noreturn]] void refuse_name(const Operation& operation, std::string_view name) {
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{} has no argument '{}'; it has {}", operation.name, name,
-                          fmt::join(names_of(operation), ", ")));
+  refuse(fmt::format("{} has no argument '{}'; it has {}", operation.name, name,
+                     fmt::join(names_of(operation), ", ")));
 }
 
 [[noreturn]] void refuse_missing(const Field& field) {
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: this array is needed; give {}=SOURCE", field.name, field.name));
+  refuse(fmt::format("{}: this array is needed; give {}=SOURCE", field.name, field.name));
 }
 
 /// A call struct that is filled by name.
@@ -107,7 +106,7 @@ class BoundCall {
       });
     }
     if ((arguments.mask && !takes_mask) || (arguments.lazy_mask && !takes_lazy_mask)) {
-      throw Error(Errc::kInvalidArgument, fmt::format("{} takes no mask", operation_.name));
+      refuse(fmt::format("{} takes no mask", operation_.name));
     }
   }
 
@@ -187,9 +186,8 @@ void learn(const Field& field, const Tensor& tensor, const void* call, const Axi
     const Index extent = tensor.shape()[i] / axis.factor;
     const auto found = wanted.find(axis.name);
     if (found != wanted.end() && found->second != extent) {
-      throw Error(Errc::kShape,
-                  fmt::format("{}: its axis {} has {}, but {}={} was asked for", field.name,
-                              axis.name, extent, axis.name, found->second));
+      refuse_shape(fmt::format("{}: its axis {} has {}, but {}={} was asked for", field.name,
+                               axis.name, extent, axis.name, found->second));
     }
     extents[axis.name] = extent;
   }
@@ -199,9 +197,8 @@ Index extent_of(const Axis& axis, const Field& field, const AxisExtents& extents
   if (axis.name.empty()) return axis.factor;
   const auto found = extents.find(axis.name);
   if (found != extents.end()) return found->second * axis.factor + (axis.cumulative ? 1 : 0);
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: the extent of its axis {} is not known; give {}=SOURCE", field.name,
-                          axis.name, field.name));
+  refuse(fmt::format("{}: the extent of its axis {} is not known; give {}=SOURCE", field.name,
+                     axis.name, field.name));
 }
 
 Tensor random_array(const Field& field, const void* call, const AxisExtents& extents,

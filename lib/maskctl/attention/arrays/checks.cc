@@ -8,14 +8,9 @@
 #include "maskctl/base/error.h"
 
 namespace maskctl::attention {
-namespace {
 
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(Errc::kInvalidArgument, message);
-}
-[[noreturn]] void refuse_shape(const std::string& message) { throw Error(Errc::kShape, message); }
-
-}  // namespace
+void refuse(const std::string& message) { throw Error(Errc::kInvalidArgument, message); }
+void refuse_shape(const std::string& message) { throw Error(Errc::kShape, message); }
 
 void check_rank(const char* what, const Tensor* tensor, Index rank) {
   if (!tensor) refuse(fmt::format("{} is missing", what));

@@ -4,11 +4,16 @@
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "maskctl/base/index.h"
 #include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl::attention {
+
+/// Throws Error(kInvalidArgument), and Error(kShape).
+[[noreturn]] void refuse(const std::string& message);
+[[noreturn]] void refuse_shape(const std::string& message);
 
 /// An array by the name that its operation gives it; null where it is left out.
 struct NamedTensor {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/reference/ring.h"
 #include "maskctl/attention/ring/shard.h"
@@ -10,12 +11,6 @@
 
 namespace maskctl::attention {
 namespace {
-
-void add(const Tensor& part, Tensor& sum) {
-  const auto from = part.as<float>();
-  const auto to = sum.as<float>();
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
-}
 
 /// What every value of a batch and key head gets under EmptyRow::kMean: its share of d_out
 /// of this rank's rows that see no key of any rank. [B,Hkv,Dv]; nothing under other policies.

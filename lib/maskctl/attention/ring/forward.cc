@@ -117,31 +117,26 @@ SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, cons
   }
   const Dims& d = shard.dims();
   const Tensor q = astype(query, DType::kFloat32);
-  Tensor k = astype(key, DType::kFloat32), v = astype(value, DType::kFloat32);
-  Tensor next_k(DType::kFloat32, k.shape()), next_v(DType::kFloat32, v.shape());
-  SoftmaxResult sum{Tensor(DType::kFloat32, {d.batch, d.queries, d.q_heads, d.value_dim}),
-                    Tensor(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
+  RotatingBuffer k(astype(key, DType::kFloat32)), v(astype(value, DType::kFloat32));
+  SoftmaxResult sum{Tensor(DType::kFloat32, d.out_shape()), Tensor(DType::kFloat32, d.lse_shape())};
   std::ranges::fill(sum.lse.as<float>(), kNothing);
   std::optional<ValueSums> values;
   if (options.softmax.empty_row == EmptyRow::kMean) values.emplace(d);
   for (Index t = 0; t < shard.ranks(); ++t) {
     const bool more = t + 1 < shard.ranks();
-    if (more) {
-      ring.start(k.bytes(), next_k.bytes());
-      ring.start(v.bytes(), next_v.bytes());
-    }
-    if (values) values->add(v);
+    if (more) k.start(ring), v.start(ring);
+    if (values) values->add(v.held);
     const Range keys = shard.keys(shard.owner(t));
     const Mask mask = shard.mask(keys);
     if (mask.count() > 0) {
       const std::optional<Tensor> bias = shard.bias(keys);
-      add(softmax_forward({&q, &k, &v, &mask, bias ? &*bias : nullptr, nullptr},
+      add(softmax_forward({&q, &k.held, &v.held, &mask, bias ? &*bias : nullptr, nullptr},
                           shard.softmax(keys)),
           sum);
     }
     if (!more) break;
     ring.finish();
-    std::swap(k, next_k), std::swap(v, next_v);
+    k.arrive(), v.arrive();
   }
   finish(options.softmax_aux, d, sum);
   if (sink_count(view_of(options.softmax_aux)) == 0) {

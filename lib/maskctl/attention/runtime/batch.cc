@@ -8,8 +8,8 @@
 #include <functional>
 #include <thread>
 
+#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -29,20 +29,19 @@ class ElementCount {
  public:
   void add(std::string_view name, const Tensor& array, Index axis) {
     if (axis < 0 || axis >= array.rank()) {
-      throw Error(Errc::kShape, fmt::format("{} is {}, which has no axis {} to take elements from",
-                                            name, shape_text(array.shape()), axis));
+      refuse_shape(fmt::format("{} is {}, which has no axis {} to take elements from", name,
+                               shape_text(array.shape()), axis));
     }
     const Index count = array.extent(axis);
     if (count == 0 || count_.value_or(count) != count) {
-      throw Error(Errc::kShape,
-                  fmt::format("{} has {} elements along axis {}, expected {}", name, count, axis,
-                              count == 0 ? "1 or more" : std::to_string(*count_)));
+      refuse_shape(fmt::format("{} has {} elements along axis {}, expected {}", name, count, axis,
+                               count == 0 ? "1 or more" : std::to_string(*count_)));
     }
     count_ = count;
   }
   Index get() const {
     if (count_) return *count_;
-    throw Error(Errc::kInvalidArgument, "no array has an axis of elements; give one an axis");
+    refuse("no array has an axis of elements; give one an axis");
   }
 
  private:
@@ -93,11 +92,6 @@ Tensor stack_of(const Tensor& element, Index axis, std::size_t n) {
   std::vector<Index> shape = element.shape();
   shape.insert(shape.begin() + axis, static_cast<Index>(n));
   return Tensor(element.dtype(), shape);
-}
-
-void add_to(const Tensor& part, Tensor& sum) {
-  const Tensor wide = astype(part, DType::kFloat32);
-  std::ranges::transform(wide.as<float>(), sum.as<float>(), sum.as<float>().begin(), std::plus<>());
 }
 
 }  // namespace
@@ -213,7 +207,7 @@ AnyValue ElementCalls::joined(std::vector<AnyValue>& gradients) const {
         axis ? stack_of(first, *axis, parts.size()) : Tensor(DType::kFloat32, first.shape());
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Tensor& part = *parts[i][n].tensor;
-      axis ? put_element(part, *axis, static_cast<Index>(i), whole) : add_to(part, whole);
+      axis ? put_element(part, *axis, static_cast<Index>(i), whole) : add(part, whole);
     }
     *parts[0][n].tensor = astype(whole, first.dtype());
   }

@@ -7,14 +7,12 @@
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/softmax/softmax_problem.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/threefry.h"
 
 namespace maskctl::attention {
 
 SoftmaxResult softmax_forward(const SoftmaxProblem& problem, const Context& context) {
-  const Dims& d = problem.d;
-  SoftmaxResult result{
-      Tensor::unwritten(problem.query.dtype(), {d.batch, d.queries, d.q_heads, d.value_dim}),
-      Tensor::unwritten(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
+  SoftmaxResult result = unwritten_result(problem.d, problem.query.dtype());
   run_kernel(context, "softmax_forward", &Kernels::softmax_forward, problem,
              {result.out, result.lse});
   return result;
@@ -30,13 +28,10 @@ Tensor softmax_weights(const SoftmaxProblem& problem, const Context& context) {
 SoftmaxGradients softmax_backward(const SoftmaxProblem& problem, const SoftmaxResult& forward,
                                   const Tensor& d_out, const Tensor* d_lse,
                                   const Context& context) {
-  const Dims& d = problem.d;
   if (!problem.options.normalize) {
     throw Error(Errc::kUnsupported, "an output that is not normalised has no gradients here");
   }
-  check_shape("d_out", d_out, std::vector<Index>{d.batch, d.queries, d.q_heads, d.value_dim});
-  check_shape("out", forward.out, d_out.shape());
-  if (d_lse) check_shape("d_lse", *d_lse, forward.lse.shape());
+  check_backward(problem.d, forward, d_out, d_lse);
   SoftmaxGradients gradients{unwritten_like(problem.query), unwritten_like(problem.key),
                              unwritten_like(problem.value), unwritten_like(problem.bias),
                              unwritten_like(problem.sinks)};
@@ -60,6 +55,16 @@ SoftmaxGradients softmax_backward(const SoftmaxInputs& inputs, const SoftmaxResu
                                   const Tensor* d_lse) {
   return softmax_backward(checked_softmax(inputs, options), forward, d_out, d_lse,
                           Context{options.backend});
+}
+
+float dropout_multiplier(std::uint64_t seed, double dropout, Index batch, Index head, Index query,
+                         Index key) {
+  const auto row = threefry2x32(
+      prng_key(seed), {static_cast<std::uint32_t>(batch), static_cast<std::uint32_t>(head)});
+  const auto bits =
+      threefry2x32(row, {static_cast<std::uint32_t>(query), static_cast<std::uint32_t>(key)});
+  const bool kept = static_cast<double>(uniform_from_bits(bits[0])) >= dropout;
+  return kept ? static_cast<float>(1 / (1 - dropout)) : 0.0f;
 }
 
 }  // namespace maskctl::attention

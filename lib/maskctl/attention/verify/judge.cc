@@ -9,10 +9,10 @@
 #include <map>
 #include <set>
 
+#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/verify/call_variants.h"
 #include "maskctl/attention/verify/compare.h"
 #include "maskctl/attention/verify/residuals.h"
-#include "maskctl/base/error.h"
 
 namespace maskctl::attention {
 namespace {
@@ -319,13 +319,11 @@ void check_given(const std::string& name, const Tensor& given, const NamedResult
   if (found == expected.end()) {
     std::string names;
     for (const auto& [other, array] : expected) names += (names.empty() ? "" : ", ") + other;
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("no result '{}' to compare; there are {}", name, names));
+    refuse(fmt::format("no result '{}' to compare; there are {}", name, names));
   }
   if (given.shape() == found->second.shape()) return;
-  throw Error(Errc::kShape,
-              fmt::format("{} is {}, expected {}", name == "out" ? "the output" : name,
-                          shape_text(given.shape()), shape_text(found->second.shape())));
+  refuse_shape(fmt::format("{} is {}, expected {}", name == "out" ? "the output" : name,
+                           shape_text(given.shape()), shape_text(found->second.shape())));
 }
 
 bool is_given_gradient(const NamedResults::value_type& result) { return is_gradient(result.first); }

@@ -7,7 +7,6 @@
 
 #include "maskctl/attention/verify/call_variants.h"
 #include "maskctl/attention/verify/compare.h"
-#include "maskctl/attention/verify/inputs.h"
 #include "maskctl/attention/verify/key_side.h"
 #include "maskctl/attention/verify/poison.h"
 #include "maskctl/attention/verify/reach.h"

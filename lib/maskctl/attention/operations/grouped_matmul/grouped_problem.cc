@@ -8,15 +8,10 @@
 #include <utility>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
 namespace {
-
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(Errc::kInvalidArgument, message);
-}
 
 void check_operands(const GroupedMatmulInputs& in) {
   check_rank("lhs", in.lhs, 2);
@@ -30,8 +25,7 @@ std::vector<Index> int32_list(const char* what, const Tensor& array) {
     refuse(fmt::format("{} is {}, expected int32", what, name(array.dtype())));
   }
   if (array.rank() != 1) {
-    throw Error(Errc::kShape,
-                fmt::format("{} is {}, expected 1 axis", what, shape_text(array.shape())));
+    refuse_shape(fmt::format("{} is {}, expected 1 axis", what, shape_text(array.shape())));
   }
   return as_int64(array, what);
 }
@@ -39,8 +33,8 @@ std::vector<Index> int32_list(const char* what, const Tensor& array) {
 Index first_group(const Tensor* group_offset) {
   if (!group_offset) return 0;
   if (group_offset->elements() != 1 || group_offset->rank() > 1) {
-    throw Error(Errc::kShape, fmt::format("group_offset is {}, expected one integer",
-                                          shape_text(group_offset->shape())));
+    refuse_shape(
+        fmt::format("group_offset is {}, expected one integer", shape_text(group_offset->shape())));
   }
   const Index offset = as_int64(*group_offset, "group_offset")[0];
   if (offset < 0) refuse(fmt::format("group_offset {} is below 0", offset));
@@ -51,10 +45,9 @@ void place_by_size(const GroupedMatmulInputs& in, Index first, RowGroups& groups
   const std::vector<Index> sizes = int32_list("group_sizes", *in.group_sizes);
   const auto count = static_cast<Index>(sizes.size()), matrices = groups.matrices();
   if (in.group_offset ? first > count - matrices : count != matrices) {
-    throw Error(Errc::kShape,
-                fmt::format("group_sizes has {} groups and rhs {}{}", count, matrices,
-                            in.group_offset ? fmt::format(" from group {} on", first)
-                                            : "; give group_offset when rhs holds a part"));
+    refuse_shape(fmt::format("group_sizes has {} groups and rhs {}{}", count, matrices,
+                             in.group_offset ? fmt::format(" from group {} on", first)
+                                             : "; give group_offset when rhs holds a part"));
   }
   Index end = 0;
   for (Index g = 0; g < count; ++g) {
@@ -105,9 +98,9 @@ GroupedProblem checked_grouped(const GroupedMatmulInputs& in, const GroupedMatmu
   groups.columns = in.rhs->extent(options.transpose_rhs ? 1 : 2);
   groups.places.resize(as_size(in.rhs->extent(0)));
   if (in.rhs->extent(options.transpose_rhs ? 2 : 1) != groups.inner) {
-    throw Error(Errc::kShape, fmt::format("lhs is {} and rhs {}{}: the inner extents differ",
-                                          shape_text(in.lhs->shape()), shape_text(in.rhs->shape()),
-                                          options.transpose_rhs ? ", transposed" : ""));
+    refuse_shape(fmt::format("lhs is {} and rhs {}{}: the inner extents differ",
+                             shape_text(in.lhs->shape()), shape_text(in.rhs->shape()),
+                             options.transpose_rhs ? ", transposed" : ""));
   }
   if (!is_floating(result_dtype(in, options))) {
     refuse(fmt::format("preferred_element_type is {}, expected a float",

@@ -1,14 +1,14 @@
 // Gated linear attention by the recurrence.
 #include "maskctl/attention/operations/linear/gla.h"
 
-#include "maskctl/base/error.h"
+#include "maskctl/attention/arrays/checks.h"
 
 namespace maskctl::attention {
 namespace {
 
 RecurrentAttentionInputs recurrence(const GlaAttentionInputs& in) {
   if (in.g && in.gate) {
-    throw Error(Errc::kInvalidArgument, "gate and g are two names of one array; give one");
+    refuse("gate and g are two names of one array; give one");
   }
   RecurrentAttentionInputs out;
   out.query = in.query, out.key = in.key, out.value = in.value;

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -21,8 +20,8 @@ Index head_count(const Tensor* query) {
 Tensor decay_of_heads(const Tensor& decay, Index heads) {
   check_float("decay", decay);
   if (decay.rank() > 1 || (decay.elements() != 1 && decay.elements() != heads)) {
-    throw Error(Errc::kShape, fmt::format("decay is {}, expected one number or ({},)",
-                                          shape_text(decay.shape()), heads));
+    refuse_shape(
+        fmt::format("decay is {}, expected one number or ({},)", shape_text(decay.shape()), heads));
   }
   const Tensor given = astype(decay, DType::kFloat32);
   Tensor out(DType::kFloat32, {heads});
@@ -36,10 +35,10 @@ Tensor decay_of(const LightningAttentionInputs& in, const LightningAttentionOpti
   const Index heads = head_count(in.query);
   if (in.decay) {
     if (!o.layer_idx && !o.num_layers) return decay_of_heads(*in.decay, heads);
-    throw Error(Errc::kInvalidArgument, "decay and layer_idx, num_layers: give one of them");
+    refuse("decay and layer_idx, num_layers: give one of them");
   }
   if (o.layer_idx && o.num_layers) return lightning_decay(heads, *o.layer_idx, *o.num_layers);
-  throw Error(Errc::kInvalidArgument, "neither decay nor both of layer_idx and num_layers given");
+  refuse("neither decay nor both of layer_idx and num_layers given");
 }
 
 RecurrentAttentionInputs recurrence(const LightningAttentionInputs& in, const Tensor& decay) {
@@ -55,8 +54,7 @@ RecurrentAttentionInputs recurrence(const LightningAttentionInputs& in, const Te
 
 Tensor lightning_decay(Index heads, Index layer_idx, Index num_layers) {
   if (!(layer_idx >= 0 && layer_idx < num_layers)) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("layer_idx {} is not one of {} layers from 0", layer_idx, num_layers));
+    refuse(fmt::format("layer_idx {} is not one of {} layers from 0", layer_idx, num_layers));
   }
   Tensor decay(DType::kFloat32, {heads});
   const double depth = 1 - static_cast<double>(layer_idx) / static_cast<double>(num_layers);

@@ -7,7 +7,6 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/packed_sequences.h"
-#include "maskctl/base/error.h"
 
 namespace maskctl::attention {
 namespace {
@@ -18,21 +17,6 @@ void check_floats(const char* what, const Tensor* tensor, const Shape& shape) {
   if (!tensor) return;
   check_float(what, *tensor);
   check_shape(what, *tensor, shape);
-}
-
-std::vector<LinearSequence> sequences(const Tensor* cu_seqlens, Index batch, Index tokens) {
-  std::vector<LinearSequence> out;
-  if (!cu_seqlens) {
-    for (Index b = 0; b < batch; ++b) out.push_back({b, {0, tokens}});
-    return out;
-  }
-  if (batch != 1) {
-    throw Error(
-        Errc::kShape,
-        fmt::format("cu_seqlens needs a batch of 1, the batch is {}; pack the rows", batch));
-  }
-  for (const Range range : packed_sequences(*cu_seqlens, tokens)) out.push_back({0, range});
-  return out;
 }
 
 }  // namespace
@@ -51,8 +35,8 @@ LinearProblem checked_linear(const RecurrentAttentionInputs& in,
   check_shape("value", *in.value, Shape{d.batch, d.tokens, d.kv_heads, d.value_dim});
   check_head_groups(d.heads, d.kv_heads);
   if (d.key_dim == 0 || d.value_dim == 0) {
-    throw Error(Errc::kShape, fmt::format("key width {} and value width {}, expected at least 1",
-                                          d.key_dim, d.value_dim));
+    refuse_shape(fmt::format("key width {} and value width {}, expected at least 1", d.key_dim,
+                             d.value_dim));
   }
   d.g_per_head = in.g && in.g->rank() == 3;
   Shape of_keys{d.batch, d.tokens, d.heads, d.key_dim}, of_heads{d.batch, d.tokens, d.heads};
@@ -60,7 +44,7 @@ LinearProblem checked_linear(const RecurrentAttentionInputs& in,
   check_floats("g_gamma", in.g_gamma, {d.heads});
   check_floats("gk", in.gk, of_keys);
   check_floats("gv", in.gv, d.out_shape());
-  d.sequences = sequences(in.cu_seqlens, d.batch, d.tokens);
+  d.sequences = sequences_in<LinearSequence>(in.cu_seqlens, d.batch, d.tokens);
   check_floats("initial_state", in.initial_state, d.state_shape());
   d.reverse = options.reverse;
   d.chunk_size = options.chunk_size;

@@ -5,7 +5,6 @@
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/operations/linear/linear_problem.h"
-#include "maskctl/base/error.h"
 
 namespace maskctl::attention {
 namespace {
@@ -13,8 +12,7 @@ namespace {
 RecurrentAttentionInputs without_alias(RecurrentAttentionInputs in) {
   if (!in.state) return in;
   if (in.initial_state) {
-    throw Error(Errc::kInvalidArgument,
-                "state and initial_state are two names of one array; give one");
+    refuse("state and initial_state are two names of one array; give one");
   }
   in.initial_state = in.state;
   in.state = nullptr;

@@ -6,15 +6,10 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/packed_sequences.h"
-#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
 namespace {
-
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(Errc::kInvalidArgument, message);
-}
 
 void check_inputs(const MeanPoolingInputs& in, const MeanPoolingOptions& options) {
   if (!in.x) refuse("x is missing");
@@ -44,11 +39,7 @@ std::vector<char> counted_tokens(const Tensor& mask, Index batch, Index tokens) 
 std::vector<Range> sequences(const MeanPoolingInputs& in, bool has_batch) {
   const Index batch = has_batch ? in.x->extent(0) : 1, tokens = in.x->extent(has_batch ? 1 : 0);
   if (in.cu_seqlens) {
-    if (batch != 1) {
-      throw Error(
-          Errc::kShape,
-          fmt::format("cu_seqlens needs a batch of 1, the batch is {}; pack the rows", batch));
-    }
+    check_one_row(batch);
     return packed_sequences(*in.cu_seqlens, tokens);
   }
   std::vector<Range> rows;
@@ -72,8 +63,7 @@ PoolingProblem checked_pooling(const MeanPoolingInputs& in, const MeanPoolingOpt
   const bool has_batch = per_chunk || !in.cu_seqlens;
   const Index lead = has_batch ? 2 : 1;  // axes before those that are pooled alike
   if (in.x->rank() < lead) {
-    throw Error(Errc::kShape,
-                fmt::format("x is {}, expected {} or more axes", shape_text(in.x->shape()), lead));
+    refuse_shape(fmt::format("x is {}, expected {} or more axes", shape_text(in.x->shape()), lead));
   }
   PoolingProblem p;
   p.x = *in.x;

@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/packed_sequences.h"
 #include "maskctl/attention/operations/paged/paged_checks.h"
-#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -18,10 +16,6 @@ using Inputs = RaggedPageAttentionV3Inputs;
 using Options = RaggedPageAttentionV3Options;
 
 constexpr Index kLanes = 128;  // D is padded to a multiple of this
-
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(Errc::kInvalidArgument, message);
-}
 
 void check_arrays(const Inputs& in, const Tensor& kv_cache) {
   check_rank("queries", in.queries, 3);
@@ -39,22 +33,6 @@ void check_arrays(const Inputs& in, const Tensor& kv_cache) {
       "kv_cache", kv_cache,
       std::vector<Index>{kv_cache.extent(0), kv_cache.extent(1), 2 * in.keys->extent(1) / packing,
                          packing, ceil_div(dim, kLanes) * kLanes});
-}
-
-/// Combined heads of D lanes, K and V in turn.
-PagedCache fused_cache(const Tensor& kv_cache, Index heads, Index dim) {
-  const Index lanes = kv_cache.extent(4), size = kv_cache.extent(1);
-  const std::byte* const data = kv_cache.bytes().data();
-  return {kv_cache.dtype(),
-          data,
-          data + lanes * size_bytes(kv_cache.dtype()),
-          kv_cache.extent(0),
-          size,
-          heads,
-          dim,
-          size * 2 * heads * lanes,
-          2 * heads * lanes,
-          2 * lanes};
 }
 
 Index checked_count(const Tensor* distribution) {
@@ -140,13 +118,11 @@ double effective_scale(const Options& options) {
 
 Tensor ragged_page_attention_v3(const Inputs& in, Tensor& kv_cache, const Options& options) {
   check_arrays(in, kv_cache);
-  PagedProblem problem;
-  problem.queries = *in.queries;
-  problem.q_heads = in.queries->extent(1);
-  problem.cache = fused_cache(kv_cache, in.keys->extent(1), in.queries->extent(2));
-  problem.scale = effective_scale(options);
+  const PagedCache cache =
+      interleaved_cache(kv_cache, in.keys->extent(1), in.queries->extent(2), kv_cache.extent(4));
+  PagedProblem problem =
+      paged_problem(*in.queries, cache, effective_scale(options), options.logits_soft_cap);
   problem.value_scale = options.v_scale.value_or(1);
-  problem.soft_cap = options.logits_soft_cap;
   problem.left = left_of_window(options.sliding_window);
   const auto sinks = sinks_per_head("attention_sink", in.attention_sink, problem.q_heads);
   if (sinks) problem.sinks = *sinks;
@@ -164,20 +140,10 @@ Tensor ragged_page_attention_v3(const Inputs& in, Tensor& kv_cache, const Option
 Tensor ragged_page_attention_v3(const RaggedPageAttentionV3PagesInputs& in,
                                 const RaggedPageAttentionV3PagesOptions& options) {
   check_rank("query", in.query, 3);
-  check_rank("key_pages", in.key_pages, 4);
-  check_rank("value_pages", in.value_pages, 4);
-  const Index dim = in.query->extent(2);
-  std::vector<Index> expected = in.key_pages->shape();
-  expected[3] = dim;
-  check_shape("key_pages", *in.key_pages, expected);
-  check_shape("value_pages", *in.value_pages, expected);
-  check_dtypes({{"query", in.query}, {"key_pages", in.key_pages}, {"value_pages", in.value_pages}});
-  PagedProblem problem;
-  problem.queries = *in.query;
-  problem.q_heads = in.query->extent(1);
-  problem.cache = tokens_first_cache(*in.key_pages, *in.value_pages);
-  problem.scale = options.softmax_scale.value_or(default_scale(dim));
-  problem.soft_cap = options.logits_soft_cap;
+  check_cache({"query", in.query}, {"key_pages", in.key_pages}, {"value_pages", in.value_pages});
+  PagedProblem problem =
+      paged_problem(*in.query, tokens_first_cache(*in.key_pages, *in.value_pages),
+                    options.softmax_scale, options.logits_soft_cap);
   problem.left = left_of_window(options.sliding_window);
   const auto sinks = sinks_per_head("softmax_aux", in.softmax_aux, problem.q_heads);
   if (sinks) problem.sinks = *sinks;
