@@ -108,11 +108,10 @@ struct Operation {
   const Operation* other_form = nullptr;
 
   // Runtime: the file of the persistent cache and the version of its entries; whether calls are
-  // tuned, and by both passes together.
+  // tuned, by both passes together where there are two.
   std::string_view cache_name = {};
   std::string_view version = "0";
   bool tunes = true;
-  bool tune_backward = true;
 
   // Sharded form: axes that it splits; axes that the operation splits itself, by a ring of the
   // devices along them; how many in_specs are needed; axes of the array that is updated.

@@ -15,24 +15,29 @@
 
 namespace maskctl::attention {
 
+/// One candidate and what it took.
+template <class Config>
+struct Measured : Timing {
+  Config config;
+};
+
+/// The quickest; the earlier one among equals. Throws what `quickest` throws.
+template <class Config>
+const Measured<Config>& best_of(const std::vector<Measured<Config>>& measurements) {
+  const std::vector<Timing> timings(measurements.begin(), measurements.end());
+  return measurements[quickest(timings)];
+}
+
 /// All candidates that were measured, in order.
 template <class Config>
 struct AutotuneData {
-  struct Entry {
-    Config config;
-    Timing timing;
-  };
-  std::vector<Entry> measurements;
+  std::vector<Measured<Config>> measurements;
 
   /// Throws what `quickest` throws.
-  const Config& fastest_config() const {
-    std::vector<Timing> timings;
-    for (const Entry& entry : measurements) timings.push_back(entry.timing);
-    return measurements[quickest(timings)].config;
-  }
+  const Config& fastest_config() const { return best_of(measurements).config; }
 };
 
-/// Measures candidate configs of any type.
+/// Measures candidate configs of any type: time_in_turn of what each runs.
 template <class Config>
 class Autotuner {
  public:
@@ -54,9 +59,15 @@ class Autotuner {
     }
     AutotuneData<Config> data;
     for (Timing& timing : time_in_turn(runs, options_, clock_)) {
-      data.measurements.push_back({candidates[data.measurements.size()], std::move(timing)});
+      data.measurements.push_back({std::move(timing), candidates[data.measurements.size()]});
     }
     return data;
+  }
+  /// The same of one function of the config.
+  std::vector<Measured<Config>> measure(std::span<const Config> candidates,
+                                        const std::function<void(const Config&)>& run) const {
+    const auto bind = [&run](const Config& config) { return [&run, &config] { run(config); }; };
+    return autotune(bind, candidates).measurements;
   }
 
  private:
