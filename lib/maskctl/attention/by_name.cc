@@ -134,7 +134,7 @@ class CallCotangents {
     for (const ResultField& result : operation.outputs) {
       const Tensor* const like = result.array(output);
       if (!like || !has_output(operation, result.name)) continue;
-      if (const Tensor* const d = find(result.name, arguments, *like)) member(result.name) = d;
+      *cotangents_.find(result.name) = find(result.name, arguments, *like);
     }
   }
   const Cotangents& get() const { return cotangents_; }
@@ -146,10 +146,6 @@ class CallCotangents {
     if (!arguments.gradient_seed || name == "lse") return nullptr;
     const std::uint64_t seed = *arguments.gradient_seed + random_.tensors.size();
     return random_.keep(astype(random_normal(like.shape(), seed), like.dtype()));
-  }
-  const Tensor*& member(std::string_view name) {
-    if (name == "lse") return cotangents_.lse;
-    return name == "out" ? cotangents_.out : cotangents_.final_state;
   }
 
   Cotangents cotangents_;

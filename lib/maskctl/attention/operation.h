@@ -77,6 +77,13 @@ struct Cotangents {
   const Tensor* out = nullptr;
   const Tensor* lse = nullptr;
   const Tensor* final_state = nullptr;
+
+  /// That of an output; null for outputs that have none.
+  const Tensor** find(std::string_view output) {
+    if (output == "out") return &out;
+    if (output == "lse") return &lse;
+    return output == "final_state" ? &final_state : nullptr;
+  }
 };
 
 /// Arrays that live as long as a changed copy of a call.

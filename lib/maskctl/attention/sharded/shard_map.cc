@@ -263,17 +263,13 @@ AnyValue ShardMap::cut_output(const void* output, const Shard& shard) const {
 }
 
 /// Cotangents have the axes of their outputs.
-Cotangents ShardMap::cut(const void* output, const Cotangents& whole, const Shard& shard,
+Cotangents ShardMap::cut(const void* output, Cotangents whole, const Shard& shard,
                          OwnedArrays& owned) const {
   Cotangents part;
   for (const ResultArray& array :
        arrays_of(operation_.outputs, const_cast<void*>(output))) {  // NOLINT: only read here
-    const auto take_part = [&](std::string_view name, const Tensor* from, const Tensor*& to) {
-      if (array.name == name && from) to = owned.keep(shard_of(*from, array.axes, shard));
-    };
-    take_part("out", whole.out, part.out);
-    take_part("lse", whole.lse, part.lse);
-    take_part("final_state", whole.final_state, part.final_state);
+    const Tensor** const d = whole.find(array.name);
+    if (d && *d) *part.find(array.name) = owned.keep(shard_of(**d, array.axes, shard));
   }
   return part;
 }

@@ -61,7 +61,7 @@ class ShardMap {
   void add_arrays(const Sharding& sharding);
   const Field& input(std::string_view name) const;
   AnyValue cut_output(const void* output, const Shard& shard) const;
-  Cotangents cut(const void* output, const Cotangents& whole, const Shard& shard,
+  Cotangents cut(const void* output, Cotangents whole, const Shard& shard,
                  OwnedArrays& owned) const;
 
   const Operation& operation_;

@@ -20,6 +20,8 @@ std::string place_text(const Tensor& tensor, Index n) {
   return shape_text(place);
 }
 
+}  // namespace
+
 double largest_finite(std::span<const double> values) {
   double most = 0;
   for (const double x : values) {
@@ -27,8 +29,6 @@ double largest_finite(std::span<const double> values) {
   }
   return most;
 }
-
-}  // namespace
 
 bool is_gradient(const std::string& name) { return name.starts_with("grad_"); }
 

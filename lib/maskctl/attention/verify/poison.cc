@@ -30,14 +30,11 @@ void mark_seen(const Plane& plane, std::vector<bool>& seen) {
   }
 }
 
-/// Whether the row of an output is the same, bit by bit.
-bool same_row(const Tensor& a, const Tensor& b, Layout layout, Index batch, Index i, Index head) {
-  const bool heads_last = layout == Layout::kBthd;
-  const Index first = heads_last ? i : head, second = heads_last ? head : i;
-  const Index at = ((batch * a.extent(1) + first) * a.extent(2) + second) * a.extent(3);
-  const Index size = size_bytes(a.dtype());
-  return std::equal(a.bytes().begin() + at * size, a.bytes().begin() + (at + a.extent(3)) * size,
-                    b.bytes().begin() + at * size);
+/// Whether row n of an output is the same, bit by bit; rows are those of the last axis.
+bool same_row(const Tensor& a, const Tensor& b, Index n) {
+  const std::size_t bytes = as_size(a.shape().back() * size_bytes(a.dtype()));
+  return std::ranges::equal(a.bytes().subspan(as_size(n) * bytes, bytes),
+                            b.bytes().subspan(as_size(n) * bytes, bytes));
 }
 
 /// "batch 0, head 1, query 5", of the first row that changed although it does not see key j.
@@ -46,11 +43,12 @@ std::string changed_row(const Tensor& clean, const Tensor& changed, const ProbeS
                         const Mask& mask, bool mean, Index j) {
   for (Index b = 0; b < shape.batch; ++b) {
     for (Index h = 0; h < shape.heads; ++h) {
-      const Plane& plane = *mask.plane(mask.batch() == 1 ? 0 : b, mask.heads() == 1 ? 0 : h);
+      const Plane& plane = *mask.plane(b, h);
       for (Index i = 0; i < shape.queries; ++i) {
         if (plane.count({i, i + 1}, {j, j + 1}) > 0) continue;
         if (mean && plane.count({i, i + 1}, {0, plane.keys()}) == 0) continue;
-        if (!same_row(clean, changed, shape.layout, b, i, h)) {
+        if (!same_row(clean, changed,
+                      vector_at(shape.layout, b, i, h, shape.queries, shape.heads))) {
           return fmt::format("batch {}, head {}, query {}", b, h, i);
         }
       }
@@ -182,7 +180,7 @@ VerifyCheck check_unseen_keys(const Operation& operation, const NamedArguments& 
     for (Index u = 0; u < shape.kv_heads; ++u) {
       std::vector<bool> seen(as_size(shape.keys));
       for (Index h = u * group; h < (u + 1) * group; ++h) {
-        mark_seen(*mask.plane(mask.batch() == 1 ? 0 : b, mask.heads() == 1 ? 0 : h), seen);
+        mark_seen(*mask.plane(b, h), seen);
       }
       for (Index j = 0; j < shape.keys; ++j) {
         if (seen[as_size(j)]) continue;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "maskctl/attention/arrays/checks.h"
+#include "maskctl/attention/verify/key_side.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/tensor/convert.h"
@@ -32,11 +33,6 @@ void check(const ProbeShape& shape, DType dtype) {
   }
 }
 
-std::vector<Index> arranged(Layout layout, Index batch, Index tokens, Index heads, Index dim) {
-  return layout == Layout::kBthd ? std::vector{batch, tokens, heads, dim}
-                                 : std::vector{batch, heads, tokens, dim};
-}
-
 /// Sets channel 0 of some vectors.
 void fill_first(Tensor& tensor, Index dim, float value) {
   const auto all = tensor.as<float>();
@@ -47,12 +43,10 @@ Tensor probe_keys(const ProbeShape& shape) {
   Tensor key(DType::kFloat32,
              arranged(shape.layout, shape.batch, shape.keys, shape.kv_heads, shape.dim));
   const float tilt = std::numbers::ln2_v<float> * std::sqrt(static_cast<float>(shape.dim));
-  const bool heads_last = shape.layout == Layout::kBthd;
-  const Index head_stride = heads_last ? shape.dim : shape.keys * shape.dim;
   for (Index b = 0; b < shape.batch; ++b) {
     for (Index u = 0; u < shape.kv_heads; ++u) {
-      key.as<float>()[as_size(b * shape.keys * shape.kv_heads * shape.dim + u * head_stride)] =
-          tilt;
+      const Index first = vector_at(shape.layout, b, 0, u, shape.keys, shape.kv_heads);
+      key.as<float>()[as_size(first * shape.dim)] = tilt;
     }
   }
   return key;

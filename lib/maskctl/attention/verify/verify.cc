@@ -28,7 +28,7 @@ Index expected_nan_rows(const NamedArguments& arguments, const Mask& mask, const
   Index rows = 0;
   for (Index b = 0; b < shape.batch(); ++b) {
     for (Index h = 0; h < shape.heads(); ++h) {
-      const Plane& plane = *mask.plane(mask.batch() == 1 ? 0 : b, mask.heads() == 1 ? 0 : h);
+      const Plane& plane = *mask.plane(b, h);
       plane.row_sizes({0, plane.queries()}, [&rows](Range equal, const Plane::RowSize& size) {
         if (size.keys == 0) rows += equal.size();
       });

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <vector>
 
+#include "maskctl/attention/cpu/worker_pool.h"
 #include "maskctl/attention/operations/linear/linear_problem.h"
 #include "maskctl/base/threads.h"
 
@@ -15,21 +14,10 @@ namespace maskctl::attention {
 /// streaming inference are not.
 template <class Worker, class Task>
 void for_each_linear_task(const LinearDims& d, Index heads, Task&& task) {
-  std::mutex mutex;
-  std::vector<std::unique_ptr<Worker>> idle;
+  WorkerPool<Worker> workers;
   const auto run = [&](Index n) {
-    std::unique_ptr<Worker> worker;
-    {
-      const std::lock_guard lock(mutex);
-      if (!idle.empty()) {
-        worker = std::move(idle.back());
-        idle.pop_back();
-      }
-    }
-    if (!worker) worker = std::make_unique<Worker>(d);
-    task(*worker, n / heads, n % heads);
-    const std::lock_guard lock(mutex);
-    idle.push_back(std::move(worker));
+    workers.run([&d] { return std::make_unique<Worker>(d); },
+                [&](Worker& worker) { task(worker, n / heads, n % heads); });
   };
   constexpr double kWorthThreads = 4e6;  // multiplications in about the time to start threads
   const double work = static_cast<double>(d.batch * d.tokens * d.heads) *

@@ -1,5 +1,5 @@
-// The grouped product and its gradients on the CPU. Each tile of a result is one task, summed in a
-// fixed order.
+// Products of matrices, and of groups of rows with a matrix each, with their gradients, on the CPU:
+// by packed tiles, each tile of a result one task, summed in a fixed order.
 #include <algorithm>
 #include <vector>
 
@@ -10,6 +10,40 @@
 
 namespace maskctl::attention {
 namespace {
+
+/// The tiles of a product of `rows` rows, `depth` deep; rows divide by kRowGroup.
+MatrixTiles chosen(const MatrixTiles& wanted, Index rows, Index depth) {
+  return {
+      round_up(std::min(wanted.rows > 0 ? wanted.rows : 96, std::max<Index>(rows, 1)), kRowGroup),
+      std::min(wanted.depth > 0 ? wanted.depth : 256, std::max<Index>(depth, 1))};
+}
+
+/// Calls f for each part of at most `step`.
+template <class F>
+void for_each_part(Range range, Index step, F&& f) {
+  for (Index i = range.begin; i < range.end; i += step) f(Range{i, std::min(i + step, range.end)});
+}
+
+/// Rows `depth` of b, as `multiply` takes them.
+void pack(const MatrixView& b, Range depth, float* out) {
+  if (b.transposed) {
+    pack_columns(b.data + depth.begin, b.stride, b.columns, depth.size(), out);
+  } else {
+    pack_rows(b.data + depth.begin * b.stride, b.stride, depth.size(), b.columns, out);
+  }
+}
+
+// Of two matrices.
+
+/// Rows of a, columns `depth`, as full rows of `stride`, zero past the last.
+void copy_rows(const MatrixView& a, Range rows, Range depth, Index stride, Buffer& out) {
+  std::ranges::fill(out, 0.0f);
+  for (Index r = 0; r < rows.size(); ++r) {
+    for (Index k = 0; k < depth.size(); ++k) {
+      out[as_size(r * stride + k)] = a.at(rows.begin + r, depth.begin + k);
+    }
+  }
+}
 
 /// How a product is cut, whatever it is rounded to: rows of the result, columns of it, and what is
 /// summed before moving on.
@@ -25,6 +59,8 @@ ProductTiles tiles_of(const GroupedProblem& p) {
   if (p.block_k > 0) tiles.depth = std::min<Index>(p.block_k, 1024);
   return tiles;
 }
+
+// Of groups.
 
 constexpr Index kRows = 96;  // of A at a time, a multiple of kRowGroup
 
@@ -51,12 +87,6 @@ void gather(const RowGroups& groups, const float* src, Index width, Range places
   }
 }
 
-/// Calls f for each part of at most `step`.
-template <class F>
-void for_each_part(Range range, Index step, F&& f) {
-  for (Index i = range.begin; i < range.end; i += step) f(Range{i, std::min(i + step, range.end)});
-}
-
 /// out[i,:] += lhs[i,:] @ rhs[g], or @ its transpose, for the rows i of each matrix g.
 /// lhs [m,depth], out [m,width], rhs [G,depth,width] or [G,width,depth].
 void multiply_groups(const RowGroups& groups, const float* lhs, Index depth, const float* rhs,
@@ -67,18 +97,15 @@ void multiply_groups(const RowGroups& groups, const float* lhs, Index depth, con
   }
   parallel_for(static_cast<Index>(tiles.size()), [&](Index n) {
     const Tile& tile = tiles[as_size(n)];
-    const float* const matrix = rhs + tile.matrix * depth * width;
     const Index columns = tile.columns.size(), padded = round_up(columns, kColumnGroup);
+    const Index stride = transposed ? depth : width;
+    const MatrixView right{
+        rhs + tile.matrix * depth * width + tile.columns.begin * (transposed ? depth : 1), depth,
+        columns, stride, transposed};
     Buffer a(as_size(kRows * by.depth)), b(as_size(by.depth * by.columns));
     Buffer sums(as_size(round_up(tile.rows.size(), kRowGroup) * by.columns));
     for_each_part({0, depth}, by.depth, [&](Range part) {
-      if (transposed) {
-        pack_columns(matrix + tile.columns.begin * depth + part.begin, depth, columns, part.size(),
-                     b.data());
-      } else {
-        pack_rows(matrix + part.begin * width + tile.columns.begin, width, part.size(), columns,
-                  b.data());
-      }
+      pack(right, part, b.data());
       for_each_part(tile.rows, kRows, [&](Range rows) {
         gather(groups, lhs, depth, rows, part, a.data(), by.depth);
         multiply(a.data(), by.depth, round_up(rows.size(), kRowGroup), part.size(), b.data(),
@@ -123,6 +150,32 @@ void multiply_within_groups(const RowGroups& groups, const float* a, Index heigh
 }
 
 }  // namespace
+
+void cpu::matrix_product(const MatrixProblem& p, const MutableTensorView& output, const Context&) {
+  const auto& [a, b, accumulate, wanted] = p;
+  const MatrixTiles tiles = chosen(wanted, a.rows, b.rows);
+  float* const out = output.as<float>().data();
+  const Index width = round_up(b.columns, kColumnGroup);
+  std::vector<Buffer> parts;
+  for_each_part({0, b.rows}, tiles.depth, [&](Range depth) {
+    pack(b, depth, parts.emplace_back(buffer(depth.size() * width)).data());
+  });
+  parallel_for(ceil_div(a.rows, tiles.rows), [&](Index task) {
+    const Range rows{task * tiles.rows, std::min((task + 1) * tiles.rows, a.rows)};
+    Buffer left(as_size(tiles.rows * tiles.depth)), sums(as_size(tiles.rows * width));
+    for_each_part({0, b.rows}, tiles.depth, [&](Range depth) {
+      copy_rows(a, rows, depth, tiles.depth, left);
+      multiply(left.data(), tiles.depth, tiles.rows, depth.size(),
+               parts[as_size(depth.begin / tiles.depth)].data(), width, sums.data(), width, true);
+    });
+    for (Index r = 0; r < rows.size(); ++r) {
+      float* to = out + (rows.begin + r) * b.columns;
+      for (Index c = 0; c < b.columns; ++c) {
+        to[c] = (accumulate ? to[c] : 0) + sums[as_size(r * width + c)];
+      }
+    }
+  });
+}
 
 void cpu::grouped_forward(const GroupedProblem& p, const MutableTensorView& output,
                           const Context&) {
