@@ -5,8 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "maskctl/attention/operations/linear/gla.h"
-#include "maskctl/attention/operations/linear/lightning.h"
 #include "maskctl/attention/operations/linear/recurrent.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"

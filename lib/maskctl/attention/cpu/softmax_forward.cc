@@ -4,7 +4,6 @@
 #include <cmath>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "maskctl/attention/cpu/heads.h"

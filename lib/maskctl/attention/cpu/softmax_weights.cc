@@ -2,7 +2,6 @@
 // place.
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <vector>
 
 #include "maskctl/attention/cpu/heads.h"

@@ -1,6 +1,7 @@
 // How an operation is to be run: ejkernel's configuration classes, with its fields and defaults.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -245,15 +246,9 @@ std::size_t hash_of(const BwdParams& params);
 
 }  // namespace maskctl::attention
 
-template <>
-struct std::hash<maskctl::attention::FwdParams> {
-  std::size_t operator()(const maskctl::attention::FwdParams& params) const {
-    return maskctl::attention::hash_of(params);
-  }
-};
-template <>
-struct std::hash<maskctl::attention::BwdParams> {
-  std::size_t operator()(const maskctl::attention::BwdParams& params) const {
-    return maskctl::attention::hash_of(params);
-  }
+template <class Params>
+requires std::same_as<Params, maskctl::attention::FwdParams> ||
+    std::same_as<Params, maskctl::attention::BwdParams>
+struct std::hash<Params> {
+  std::size_t operator()(const Params& params) const { return hash_of(params); }
 };

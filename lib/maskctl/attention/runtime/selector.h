@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <set>
 
 #include "maskctl/attention/runtime/autotuner.h"
 #include "maskctl/attention/runtime/config_cache.h"

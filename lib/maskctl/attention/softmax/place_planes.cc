@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/attention/arrays/packed_sequences.h"
 #include "maskctl/mask/bands.h"
 
 namespace maskctl::attention {

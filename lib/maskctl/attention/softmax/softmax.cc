@@ -2,7 +2,6 @@
 // kernels.
 #include "maskctl/attention/softmax/softmax.h"
 
-#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/softmax/softmax_problem.h"

@@ -8,7 +8,6 @@
 #include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/attention/cpu/linear/gate_gradients.h"
 #include "maskctl/attention/cpu/linear/state.h"
-#include "maskctl/attention/cpu/linear/tasks.h"
 
 namespace maskctl::attention {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <span>
-#include <vector>
 
 #include "maskctl/attention/cpu/linear/vectors.h"
 

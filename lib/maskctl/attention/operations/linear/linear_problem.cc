@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/attention/arrays/packed_sequences.h"
 
 namespace maskctl::attention {
 namespace {

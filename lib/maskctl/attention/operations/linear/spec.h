@@ -2,8 +2,6 @@
 #pragma once
 
 #include "maskctl/attention/fields.h"
-#include "maskctl/attention/operations/linear/gla.h"
-#include "maskctl/attention/operations/linear/lightning.h"
 #include "maskctl/attention/operations/linear/recurrent.h"
 
 namespace maskctl::attention {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/attention/arrays/packed_sequences.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {

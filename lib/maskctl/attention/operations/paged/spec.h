@@ -5,7 +5,6 @@
 #include "maskctl/attention/operations/paged/page_attention.h"
 #include "maskctl/attention/operations/paged/ragged_decode_attention.h"
 #include "maskctl/attention/operations/paged/ragged_page_attention.h"
-#include "maskctl/attention/operations/paged/ragged_page_attention_v3.h"
 
 namespace maskctl::attention {
 
