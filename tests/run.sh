@@ -100,7 +100,7 @@ test_programs() { ctest --test-dir "$1" -N | sed -n 's/^ *Test *#[0-9]*: //p'; }
 build() { cmake --build "$1" --target "${@:2}"; }
 
 format_is_kept() {
-  find lib app tests \( -name '*.cc' -o -name '*.h' \) -print0 |
+  find lib app tests \( -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' \) -print0 |
     xargs -0 clang-format --dry-run -Werror --style=file
 }
 

@@ -1,4 +1,4 @@
-// Replays golden data: conformance [--suite NAME] [--case ID].
+// Replays golden data: conformance [--suite NAME] [--case ID] [--backend NAME].
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -28,7 +28,7 @@ const std::vector<GoldenSet> kSets = {
 };
 
 constexpr const char* kHelp =
-    "usage: conformance [--suite NAME] [--case ID]\n"
+    "usage: conformance [--suite NAME] [--case ID] [--backend NAME]\n"
     "Replays the golden data, or that of the folders named by MASKCTL_GOLDEN_MASKS and\n"
     "MASKCTL_GOLDEN_OPS.\n"
     "Prints a line for each failing case; exits with 1 when there is one.\n";
@@ -42,6 +42,8 @@ std::optional<Filter> filter_of(const std::vector<std::string>& args) {
       filter.suite = args[i + 1];
     } else if (args[i] == "--case") {
       filter.id = args[i + 1];
+    } else if (args[i] == "--backend") {
+      filter.backend = args[i + 1];
     } else {
       return std::nullopt;
     }

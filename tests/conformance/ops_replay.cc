@@ -1,4 +1,4 @@
-// Replaying golden/ops: every case on every CPU backend.
+// Replaying golden/ops: every case on every backend that can run here, or on the one asked for.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "conformance/ops_mask.h"
 #include "conformance/replay.h"
 #include "conformance/value.h"
+#include "maskctl/attention/backends.h"
 #include "maskctl/attention/by_name.h"
 #include "maskctl/io/npz.h"
 #include "maskctl/tensor/convert.h"
@@ -190,16 +191,21 @@ std::string problem_on(Backend backend, const Manifest& manifest, const Value& t
   }
 }
 
-void replay(const Manifest& manifest, const std::string& id, Report& report) {
+bool is_wanted(const maskctl::attention::BackendRow& row, const Filter& filter) {
+  if (!filter.backend.empty()) return row.name == filter.backend;
+  return !row.unavailable || row.unavailable().empty();
+}
+
+void replay(const Manifest& manifest, const Filter& filter, Report& report) {
   for (const Value& test : manifest.cases) {
     const std::string& name = test.at("id").as<std::string>();
-    if (!id.empty() && id != name) continue;
+    if (!filter.id.empty() && filter.id != name) continue;
     std::string line;
-    for (const auto& [backend, label] :
-         {std::pair(Backend::kReference, "reference"), std::pair(Backend::kCpu, "cpu")}) {
-      const std::string problem = problem_on(backend, manifest, test);
+    for (const auto& row : maskctl::attention::backends()) {
+      if (!is_wanted(row, filter)) continue;
+      const std::string problem = problem_on(row.backend, manifest, test);
       if (!problem.empty())
-        line += fmt::format("{}{}: {}", line.empty() ? "" : " | ", label, problem);
+        line += fmt::format("{}{}: {}", line.empty() ? "" : " | ", row.name, problem);
     }
     if (line.empty()) {
       ++report.passed;
@@ -213,7 +219,7 @@ void replay(const Manifest& manifest, const std::string& id, Report& report) {
 
 Report replay_ops(const std::string& folder, const Filter& filter) {
   return replay_manifests(folder, filter, [&](const std::string& manifest, Report& report) {
-    replay(Manifest(manifest), filter.id, report);
+    replay(Manifest(manifest), filter, report);
   });
 }
 

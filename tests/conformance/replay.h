@@ -10,6 +10,7 @@ namespace conformance {
 /// Empty parts choose all.
 struct Filter {
   std::string suite, id;
+  std::string backend;  // of golden/ops
 };
 
 struct Report {
@@ -25,7 +26,7 @@ Report replay_manifests(
 
 /// Replays every chosen case of golden/masks.
 Report replay_masks(const std::string& folder, const Filter& filter);
-/// Replays every chosen case of golden/ops, on the reference and on the fast path.
+/// Replays every chosen case of golden/ops on all backends that can run here, or on the chosen one.
 Report replay_ops(const std::string& folder, const Filter& filter);
 
 }  // namespace conformance

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "maskctl/attention/cpu/kernels.h"
+#include "maskctl/attention/cuda/kernels.h"
 #include "maskctl/attention/reference/kernels.h"
 #include "maskctl/base/error.h"
 
@@ -14,6 +15,12 @@ namespace maskctl::attention {
 
 std::span<const BackendRow> backends() {
   static constexpr std::array kRows{
+      BackendRow{.backend = Backend::kCuda,
+                 .name = "cuda",
+                 .kernels = &cuda::kKernels,
+                 .unavailable = cuda::unavailable,
+                 .platform = Platform::kCuda,
+                 .device = DeviceKind::kGpu},
       BackendRow{.backend = Backend::kCpu, .name = "cpu", .kernels = &cpu::kKernels},
       BackendRow{.backend = Backend::kReference,
                  .name = "reference",

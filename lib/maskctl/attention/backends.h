@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "maskctl/attention/kernels.h"
+#include "maskctl/attention/runtime/platform.h"
 
 namespace maskctl::attention {
 
@@ -19,6 +20,9 @@ struct BackendRow {
   /// Why none of its kernels can run on this machine, as in "no CUDA device was found"; empty when
   /// they can. null: they always can.
   std::string (*unavailable)() = nullptr;
+  // What ejkernel calls it.
+  Platform platform = Platform::kXla;
+  DeviceKind device = DeviceKind::kCpu;
   /// Computes calls whole and in float64, so that the others can be judged by it; nothing of it can
   /// be tuned.
   bool is_judge = false;
@@ -41,10 +45,11 @@ bool supports(const BackendRow& row, Kernel<Problem, Arrays...> Kernels::*kernel
 template <class Problem, class... Arrays>
 std::string refusal(const BackendRow& row, Kernel<Problem, Arrays...> Kernels::*kernel,
                     const Problem& problem) {
-  if (!supports(row, kernel)) return "it has no such kernel";
   std::string reason = row.unavailable ? row.unavailable() : std::string();
+  if (!reason.empty()) return reason;
+  if (!supports(row, kernel)) return "it has no such kernel";
   const auto unsupported = (row.kernels->*kernel).unsupported;
-  return reason.empty() && unsupported ? unsupported(problem) : reason;
+  return unsupported ? unsupported(problem) : "";
 }
 
 /// Tells the context that `used` runs a kernel instead of `asked`. Throws Error(kUnsupported) when

@@ -16,12 +16,12 @@
 namespace maskctl::attention {
 
 /// kReference: float64 in plain loops, the judge of all others. kCpu: f32 tiles, vectorised and on
-/// all threads, skipping what the mask closes.
-enum class Backend : std::uint8_t { kReference, kCpu };
+/// all threads, skipping what the mask closes. kCuda: tiles in f32 on an NVIDIA GPU, skipping too.
+enum class Backend : std::uint8_t { kReference, kCpu, kCuda };
 
-/// "reference", "cpu". Throws Error(kUnsupported) for a backend that this build was made without.
+/// "reference", "cpu", "cuda".
 std::string_view name(Backend backend);
-/// Those of this build, the judge first.
+/// All of them, the judge first; BackendRow::unavailable says which of them cannot run here.
 std::span<const std::string_view> backend_names();
 /// Nothing for an unknown name.
 std::optional<Backend> backend_from_name(std::string_view name);

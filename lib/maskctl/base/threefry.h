@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,7 +14,9 @@ namespace maskctl {
 using ThreefryKey = std::array<std::uint32_t, 2>;
 
 /// jax.random.PRNGKey(seed): {high word, low word} of the 64-bit seed.
-ThreefryKey prng_key(std::uint64_t seed);
+constexpr ThreefryKey prng_key(std::uint64_t seed) {
+  return {static_cast<std::uint32_t>(seed >> 32), static_cast<std::uint32_t>(seed)};
+}
 
 /// The block function: 20 rounds of Threefry-2x32 of `counter` under `key`.
 /// Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011; jax/_src/prng.py.
@@ -32,6 +35,8 @@ std::vector<std::uint32_t> random_bits_legacy(ThreefryKey key, Index n);
 
 /// jax.random.uniform's float in [0, 1): the high 23 bits become the mantissa of a number in [1,
 /// 2), minus 1.
-float uniform_from_bits(std::uint32_t bits);
+constexpr float uniform_from_bits(std::uint32_t bits) {
+  return std::bit_cast<float>((bits >> 9) | 0x3F800000u) - 1.0f;
+}
 
 }  // namespace maskctl

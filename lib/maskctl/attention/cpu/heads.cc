@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/softmax/dropout.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {

@@ -9,6 +9,7 @@
 
 #include "maskctl/attention/arrays/to_double.h"
 #include "maskctl/attention/reference/kernels.h"
+#include "maskctl/attention/softmax/dropout.h"
 
 namespace maskctl::attention {
 namespace {

@@ -1,5 +1,6 @@
 #include "maskctl/attention/runtime/op_call.h"
 
+#include "maskctl/attention/backends.h"
 #include "maskctl/attention/fields.h"
 
 namespace maskctl::attention {
@@ -10,13 +11,14 @@ std::optional<Sharding> CallOptions::sharding() const {
 }
 
 AnyValue ConfiguredCall::prepared(const void* call, bool backward) const {
-  const auto [platform, device] =
+  auto [platform, device] =
       std::visit([](const auto& own) { return std::pair(own.platform, own.backend); }, config);
-  const KernelSpec& kernel = how.platform ? kernels.find(operation.id, *how.platform)
-                                          : kernels.find(operation.id, platform, device);
+  if (how.platform) platform = *how.platform, device = DeviceKind::kAny;
   AnyValue copy = operation.copy_call(call);
-  // The reference is asked for by name and stays.
   Backend& backend = operation.backend(copy.get());
+  // The backend of the call stays where nobody names a platform, and the reference always does.
+  if (platform == Platform::kAuto) platform = backend_row(backend).platform;
+  const KernelSpec& kernel = kernels.find(operation.id, platform, device);
   if (backend != Backend::kReference) backend = kernel.implementation;
   apply_config(operation, config, backward, copy.get());
   return copy;

@@ -38,7 +38,7 @@ std::string misfit_text(const KernelSpec& spec, Platform platform, DeviceKind de
   for (const KernelSpec& spec : specs) {
     if (fits(spec, platform, device)) {
       throw Error(Errc::kDevice, fmt::format("{} on platform {} cannot run: {}; use auto or xla",
-                                             algorithm, name(platform), spec.missing));
+                                             algorithm, name(platform), spec.missing()));
     }
     platforms.insert(name(spec.platform));
   }
@@ -79,7 +79,7 @@ std::vector<KernelSpec> KernelRegistry::list_implementations(std::string_view al
 const KernelSpec* KernelRegistry::search(std::string_view algorithm, Platform platform,
                                          DeviceKind device) const {
   for (const KernelSpec& spec : specs_) {
-    if (spec.algorithm == algorithm && fits(spec, platform, device) && spec.missing.empty()) {
+    if (spec.algorithm == algorithm && fits(spec, platform, device) && spec.missing().empty()) {
       return &spec;
     }
   }
@@ -109,7 +109,7 @@ std::vector<KernelChoice> KernelRegistry::explain(std::string_view algorithm, Pl
     std::string reason = fmt::format("the highest priority of platform {}", name(platform));
     if (&spec != chosen) reason = fmt::format("priority {} is lower", spec.priority);
     if (!fits(spec, platform, device)) reason = misfit_text(spec, platform, device);
-    if (!spec.missing.empty()) reason = spec.missing;
+    if (const std::string why = spec.missing(); !why.empty()) reason = why;
     considered.push_back({spec, &spec == chosen, reason});
   }
   return considered;
@@ -119,13 +119,11 @@ const KernelRegistry& builtin_kernels() {
   static const KernelRegistry registry = [] {
     KernelRegistry built;
     for (const Operation* operation : operations()) {
-      const std::string algorithm(operation->id);
       for (const BackendRow& row : backends()) {
-        built.add({Platform::kXla, DeviceKind::kCpu, algorithm, row.is_judge ? 0 : 10, row.backend,
-                   row.unavailable ? row.unavailable() : ""});
+        const int priority = row.is_judge ? 0 : row.platform == Platform::kXla ? 10 : 20;
+        built.add({row.platform, row.device, std::string(operation->id), priority, row.backend,
+                   row.unavailable});
       }
-      built.add({Platform::kCuda, DeviceKind::kGpu, algorithm, 20, Backend::kReference,
-                 "this build has no CUDA kernels"});
     }
     return built;
   }();

@@ -17,8 +17,11 @@ struct KernelSpec {
   std::string algorithm;  // the operation, in lower case
   int priority = 0;       // the highest that fits wins; the earlier one among equals
   Backend implementation = Backend::kReference;  // unused while it cannot run
-  /// Why it cannot run here, such as "no CUDA device"; empty when it can.
-  std::string missing = {};
+  /// Why it cannot run here, such as "no NVIDIA GPU was found"; empty when it can. null: it always
+  /// can. Asked only when the kernel is in question: the first answer may take a driver's start.
+  std::string (*unavailable)() = nullptr;
+
+  std::string missing() const { return unavailable ? unavailable() : ""; }
 };
 
 /// A kernel that was looked at, and why it was or was not taken.
@@ -56,7 +59,7 @@ class KernelRegistry {
 };
 
 /// The kernels of this build: for every operation the fast CPU kernel (xla, priority 10) and the
-/// float64 reference (xla, priority 0), and a cuda entry that says why it is absent.
+/// float64 reference (xla, priority 0), and the GPU's (cuda, priority 20).
 const KernelRegistry& builtin_kernels();
 
 }  // namespace maskctl::attention

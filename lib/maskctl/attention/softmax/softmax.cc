@@ -6,7 +6,6 @@
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/softmax/softmax_problem.h"
 #include "maskctl/base/error.h"
-#include "maskctl/base/threefry.h"
 
 namespace maskctl::attention {
 
@@ -54,16 +53,6 @@ SoftmaxGradients softmax_backward(const SoftmaxInputs& inputs, const SoftmaxResu
                                   const Tensor* d_lse) {
   return softmax_backward(checked_softmax(inputs, options), forward, d_out, d_lse,
                           Context{options.backend});
-}
-
-float dropout_multiplier(std::uint64_t seed, double dropout, Index batch, Index head, Index query,
-                         Index key) {
-  const auto row = threefry2x32(
-      prng_key(seed), {static_cast<std::uint32_t>(batch), static_cast<std::uint32_t>(head)});
-  const auto bits =
-      threefry2x32(row, {static_cast<std::uint32_t>(query), static_cast<std::uint32_t>(key)});
-  const bool kept = static_cast<double>(uniform_from_bits(bits[0])) >= dropout;
-  return kept ? static_cast<float>(1 / (1 - dropout)) : 0.0f;
 }
 
 }  // namespace maskctl::attention

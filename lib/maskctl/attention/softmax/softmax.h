@@ -78,9 +78,4 @@ SoftmaxGradients softmax_backward(const SoftmaxInputs& inputs, const SoftmaxResu
                                   const Tensor& d_out, const SoftmaxOptions& options = {},
                                   const Tensor* d_lse = nullptr);
 
-/// The dropout multiplier of one weight: 0 or 1 / (1 - dropout), a pure function of its place, so
-/// that every backend and both passes drop the same weights.
-float dropout_multiplier(std::uint64_t seed, double dropout, Index batch, Index head, Index query,
-                         Index key);
-
 }  // namespace maskctl::attention

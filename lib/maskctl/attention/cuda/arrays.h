@@ -1,0 +1,70 @@
+// The arrays of each problem, inputs and results: each_array(x, f) calls f with every one of x.
+#pragma once
+
+#include "maskctl/attention/kernels.h"
+
+namespace maskctl::attention {
+
+template <class F>
+void each_array(TensorView& array, F&& f) {
+  f(array);
+}
+template <class F>
+void each_array(MutableTensorView& array, F&& f) {
+  f(array);
+}
+
+template <class F>
+void each_array(SoftmaxProblem& p, F&& f) {
+  f(p.query), f(p.key), f(p.value), f(p.bias), f(p.sinks);
+}
+template <class F>
+void each_array(SoftmaxOutputs& o, F&& f) {
+  f(o.out), f(o.lse);
+}
+template <class F>
+void each_array(SoftmaxBackwardInputs& in, F&& f) {
+  f(in.out), f(in.lse), f(in.d_out), f(in.d_lse);
+}
+template <class F>
+void each_array(SoftmaxGradientOutputs& o, F&& f) {
+  f(o.query), f(o.key), f(o.value), f(o.bias), f(o.sinks);
+}
+
+template <class F>
+void each_array(BlockProblem& p, F&& f) {
+  f(p.query), f(p.key), f(p.value);
+}
+
+template <class F>
+void each_array(LinearProblem& p, F&& f) {
+  f(p.query), f(p.key), f(p.value), f(p.g), f(p.g_gamma), f(p.gk), f(p.gv), f(p.initial_state);
+}
+template <class F>
+void each_array(LinearOutputs& o, F&& f) {
+  f(o.out), f(o.final_state);
+}
+template <class F>
+void each_array(LinearBackwardInputs& in, F&& f) {
+  f(in.d_out), f(in.d_final_state);
+}
+template <class F>
+void each_array(LinearGradientOutputs& o, F&& f) {
+  f(o.query), f(o.key), f(o.value), f(o.g), f(o.g_gamma), f(o.gk), f(o.gv), f(o.initial_state);
+}
+
+template <class F>
+void each_array(GroupedProblem& p, F&& f) {
+  f(p.lhs), f(p.rhs), f(p.existing_out);
+}
+template <class F>
+void each_array(GroupedGradientOutputs& o, F&& f) {
+  f(o.lhs), f(o.rhs);
+}
+
+template <class F>
+void each_array(PoolingProblem& p, F&& f) {
+  f(p.x);
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,72 @@
+// How a call whose arrays are on the host gets to a kernel of the GPU: arrays are copied there, the
+// kernel runs, results are copied back.
+#pragma once
+
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "maskctl/attention/context.h"
+#include "maskctl/attention/cuda/arrays.h"
+#include "maskctl/attention/cuda/device.h"
+#include "maskctl/base/work_scope.h"
+#include "maskctl/tensor/tensor_view.h"
+
+namespace maskctl::attention::cuda {
+
+/// The arrays of one call, on the GPU as long as the object lives.
+class Visit {
+ public:
+  Workspace& workspace() { return workspace_; }
+  Stream stream() const { return stream_.get(); }
+
+  /// The array on the GPU, float64 as float32; one that is there already stays as it is.
+  TensorView lend(const TensorView& array);
+  /// Room for a result on the GPU, which finish() copies back; `holds_values`: with its elements.
+  MutableTensorView lend(const MutableTensorView& result, bool holds_values = false);
+  /// Waits for all work and writes the results. Nothing to do where all of them stay on the GPU.
+  void finish();
+
+ private:
+  struct Result {
+    MutableTensorView host, device;
+  };
+  MutableTensorView room_for(const TensorView& array, DType dtype);
+
+  OwnStream stream_;  // the last to go
+  Workspace workspace_{stream_.get()};
+  std::vector<DeviceBuffer> buffers_;
+  std::vector<Tensor> converted_;  // on their way to the GPU
+  std::vector<Result> results_;
+};
+
+/// Replaces the arrays of a problem, or of a bundle of inputs or results, by theirs on the GPU.
+template <class Arrays>
+Arrays lent(Visit& visit, Arrays arrays) {
+  each_array(arrays, [&visit](auto& array) {
+    if constexpr (requires { array.has_value(); }) {
+      if (array) array = visit.lend(*array);
+    } else {
+      array = visit.lend(array);
+    }
+  });
+  return arrays;
+}
+
+/// A kernel of arrays on the GPU as one of `Kernels`. Its plan is what it needs there beside them.
+template <auto kernel>
+struct FromHost;
+template <class Problem, class Plan, class... Arrays,
+          void (*kernel)(Workspace&, const Problem&, const Plan&, const Arrays&...)>
+struct FromHost<kernel> {
+  static void run(const Problem& problem, const Arrays&... arrays, const Context&) {
+    Visit visit;
+    const Plan plan(problem, visit.stream());
+    kernel(visit.workspace(), lent(visit, problem), plan, lent(visit, arrays)...);
+    throw_if_stopped();
+    visit.finish();
+  }
+};
+
+}  // namespace maskctl::attention::cuda

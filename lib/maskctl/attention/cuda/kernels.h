@@ -1,0 +1,17 @@
+// Every kernel on NVIDIA GPUs, sm_80 and newer, f32 sums. Arrays of the host are copied to the GPU
+// and back; those that are there already are used where they are.
+#pragma once
+
+#include <string>
+
+#include "maskctl/attention/kernels.h"
+
+namespace maskctl::attention::cuda {
+
+extern const Kernels kKernels;
+
+/// Why none of them can run: the build has none, or the machine has no GPU for them; empty when
+/// they can.
+std::string unavailable();
+
+}  // namespace maskctl::attention::cuda

@@ -1,0 +1,104 @@
+// Starting kernels, and what every kernel uses.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "maskctl/attention/cuda/device.h"
+#include "maskctl/attention/cuda/elements.h"
+#include "maskctl/base/error.h"
+#include "maskctl/tensor/dtype.h"
+
+namespace maskctl::attention::cuda {
+
+/// Runs a kernel on a grid of blocks; a grid without blocks is no work.
+template <class... Parameters>
+void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 threads,
+            std::size_t shared_bytes, Stream stream, const std::type_identity_t<Parameters>&... p) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  constexpr std::size_t kAlwaysAllowed = 48 << 10;
+  if (shared_bytes > kAlwaysAllowed) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shared_bytes)),
+          name);
+  }
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = threads;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  check(cudaLaunchKernelEx(&config, kernel, p...), name);
+}
+
+/// The shared memory that the launch gave the block beside its fixed arrays.
+__device__ inline unsigned char* dynamic_shared() {
+#if defined(MASKCTL_CUDA_EMULATED)
+  return cuda_emulator::dynamic_shared;
+#else
+  extern __shared__ __align__(16) unsigned char all[];
+  return all;
+#endif
+}
+
+// Elements of arrays; all arithmetic is in f32.
+__device__ inline float to_float(float x) { return x; }
+__device__ inline float to_float(__half x) { return __half2float(x); }
+__device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+__device__ inline void store(float x, float* to) { *to = x; }
+__device__ inline void store(float x, __half* to) { *to = __float2half_rn(x); }
+__device__ inline void store(float x, __nv_bfloat16* to) { *to = __float2bfloat16_rn(x); }
+
+/// f(std::type_identity<T>()) with the element type of a float dtype of 16 or 32 bits, which
+/// operations have checked.
+template <class F>
+void with_element(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return f(std::type_identity<float>());
+    case DType::kFloat16:
+      return f(std::type_identity<__half>());
+    case DType::kBFloat16:
+      return f(std::type_identity<__nv_bfloat16>());
+    default:
+      throw Error(Errc::kUnsupported, "GPU kernels read float32, float16 and bfloat16");
+  }
+}
+
+/// An element of an array of any of those types: slower than pointers of one type.
+__device__ inline float element(AnyArray array, Index i) {
+  if (array.dtype == DType::kFloat16) return to_float(static_cast<const __half*>(array.data)[i]);
+  if (array.dtype == DType::kBFloat16) {
+    return to_float(static_cast<const __nv_bfloat16*>(array.data)[i]);
+  }
+  return static_cast<const float*>(array.data)[i];
+}
+__device__ inline void put(AnyResult array, Index i, float x) {
+  if (array.dtype == DType::kFloat16) return store(x, static_cast<__half*>(array.data) + i);
+  if (array.dtype == DType::kBFloat16) return store(x, static_cast<__nv_bfloat16*>(array.data) + i);
+  store(x, static_cast<float*>(array.data) + i);
+}
+/// f(null of the element type) for a dtype.
+template <class F>
+__device__ void with_type(DType dtype, F&& f) {
+  if (dtype == DType::kFloat16) return f(static_cast<const __half*>(nullptr));
+  if (dtype == DType::kBFloat16) return f(static_cast<const __nv_bfloat16*>(nullptr));
+  f(static_cast<const float*>(nullptr));
+}
+
+/// The sum over the lanes of groups of `width` neighbours, in each of them.
+template <int width = 32>
+__device__ float sum_of_lanes(float x) {
+  for (int bit = width / 2; bit > 0; bit /= 2) x += __shfl_xor_sync(~0u, x, bit);
+  return x;
+}
+template <int width = 32>
+__device__ float max_of_lanes(float x) {
+  for (int bit = width / 2; bit > 0; bit /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, bit));
+  return x;
+}
+
+}  // namespace maskctl::attention::cuda

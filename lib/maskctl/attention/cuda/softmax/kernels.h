@@ -1,0 +1,36 @@
+// The launches of the softmax kernels; see softmax.h for what they are parts of.
+#pragma once
+
+#include "maskctl/attention/cuda/elements.h"
+#include "maskctl/attention/cuda/softmax/params.h"
+
+namespace maskctl::attention::cuda {
+
+/// `means` [B,Hkv,Dv] are what rows without a key get, where the policy is kMean.
+void launch_forward(const SoftmaxParams& p, const float* means, AnyResult out, float* lse,
+                    Stream stream);
+void launch_weights(const SoftmaxParams& p, float* out, Stream stream);
+void launch_value_means(const SoftmaxParams& p, float* means, Stream stream);
+
+/// What the gradients read beside the call.
+struct BackwardParams {
+  SoftmaxParams p;
+  HeadsView out, d_out;
+  const float* lse = nullptr;    // [B,Hq,Tq]
+  AnyArray d_lse;                // the same; its data may be null
+  const float* delta = nullptr;  // the same: out . d_out - d_lse
+};
+
+void launch_delta(const BackwardParams& b, float* delta, Stream stream);
+void launch_query_gradient(const BackwardParams& b, AnyResult d_query, Stream stream);
+/// `mean_shares` [B,Hkv,Dv] are added to each d_value; null: none.
+void launch_key_gradients(const BackwardParams& b, const float* mean_shares, AnyResult d_key,
+                          AnyResult d_value, Stream stream);
+/// What rows without a key give to each value, where the policy is kMean.
+void launch_mean_shares(const BackwardParams& b, float* mean_shares, Stream stream);
+void launch_sink_gradient(const BackwardParams& b, AnyResult d_sinks, Index rows, Stream stream);
+/// `shape` is that of the bias.
+void launch_bias_gradient(Workspace& workspace, const BackwardParams& b, const Index (&shape)[4],
+                          AnyResult d_bias);
+
+}  // namespace maskctl::attention::cuda

@@ -1,0 +1,220 @@
+// What the softmax kernels do with one tile: 256 threads hold a tile of 64 x 64 scores, 4 x 4 each,
+// and multiply in f32 what passes through shared memory.
+//
+// Thread (ty, tx) of 16 x 16 has the rows 4 ty .. 4 ty + 3 and the columns 4 tx .. 4 tx + 3. Rows
+// are queries and columns keys, or the other way round in kernels that own keys.
+#pragma once
+
+#include "maskctl/attention/cuda/softmax/params.h"
+#include "maskctl/attention/cuda/tiles/tiles.cuh"
+#include "maskctl/attention/softmax/dropout.h"
+
+namespace maskctl::attention::cuda {
+
+inline constexpr int kThreads = 256;
+inline constexpr int kDepth = 32;         // of a product that is in shared memory at a time
+inline constexpr int kPitch = kTile + 4;  // keeps rows aligned for 16-byte reads
+inline constexpr int kMost = 128;         // columns of sums that one block has
+inline constexpr float kInfinity = __builtin_huge_valf();
+
+using Scores = float[4][4];
+
+struct TileMemory {
+  /// Parts of two operands, depth by row; or of one, row by column.
+  union {
+    struct {
+      float a[kDepth][kPitch], b[kDepth][kPitch];
+    };
+    float rows[kDepth][kMost];
+  };
+  float weights[kTile][kPitch];            // column by row
+  unsigned long long used[kThreads / 32];  // columns that some row of a warp opens
+};
+
+/// Rows of an array from `first` on, `count` of which exist.
+struct Rows {
+  const void* data;
+  DType dtype;
+  Index first;   // element 0 of the first row
+  Index stride;  // between rows
+  int count;
+};
+
+__device__ inline Rows rows_of(const HeadsView& array, Index b, Index token, Index head,
+                               Index end) {
+  return {array.data, array.dtype,
+          b * array.batch_stride + token * array.token_stride + head * array.head_stride,
+          array.token_stride, static_cast<int>(std::min<Index>(kTile, end - token))};
+}
+
+__device__ inline int row_of_thread() { return static_cast<int>(threadIdx.x) / 16 * 4; }
+__device__ inline int column_of_thread() { return static_cast<int>(threadIdx.x) % 16 * 4; }
+
+/// to[d][r] = element `depth + d` of row r; 0 where there is none.
+template <class T>
+__device__ void load_depths(const Rows& from, Index depth, Index all, float (*to)[kPitch]) {
+  const int d = static_cast<int>(threadIdx.x) % kDepth;
+  const T* const data = static_cast<const T*>(from.data) + from.first + depth + d;
+  for (int r = static_cast<int>(threadIdx.x) / kDepth; r < kTile; r += kThreads / kDepth) {
+    to[d][r] = r < from.count && depth + d < all ? to_float(data[r * from.stride]) : 0;
+  }
+}
+
+/// to[r - first][c] = element `column + c` of row r, for kDepth rows from `first` on; 0 where there
+/// is none, and in rows that are not `used`: 0 times what they hold could be NaN.
+template <class T>
+__device__ void load_rows(const Rows& from, std::uint64_t used, int first, Index column, Index all,
+                          int columns, float (*to)[kMost]) {
+  const int c = static_cast<int>(threadIdx.x) % columns;
+  const T* const data = static_cast<const T*>(from.data) + from.first + column + c;
+  for (int r = static_cast<int>(threadIdx.x) / columns; r < kDepth; r += kThreads / columns) {
+    const int row = first + r;
+    const bool exists = row < from.count && column + c < all && (used >> row & 1) != 0;
+    to[r][c] = exists ? to_float(data[row * from.stride]) : 0;
+  }
+}
+
+/// s[i][j] = the product of row i of a and row j of b over `depth` elements. Ends with a barrier.
+__device__ inline void multiply(const Rows& a, const Rows& b, Index depth, TileMemory& memory,
+                                Scores& s) {
+  for (auto& row : s) {
+    for (float& x : row) x = 0;
+  }
+  for (Index d = 0; d < depth; d += kDepth) {
+    with_type(a.dtype, [&]<class T>(const T*) { load_depths<T>(a, d, depth, memory.a); });
+    with_type(b.dtype, [&]<class T>(const T*) { load_depths<T>(b, d, depth, memory.b); });
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kDepth; ++k) {
+      const float4 x = *reinterpret_cast<const float4*>(&memory.a[k][row_of_thread()]);
+      const float4 y = *reinterpret_cast<const float4*>(&memory.b[k][column_of_thread()]);
+      const float xs[4] = {x.x, x.y, x.z, x.w}, ys[4] = {y.x, y.y, y.z, y.w};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) s[i][j] = fmaf(xs[i], ys[j], s[i][j]);
+      }
+    }
+    __syncthreads();
+  }
+}
+
+/// Sums of a block: 64 rows x kColumns columns; thread (ty, tx) has the columns 64 c + 4 tx + e.
+template <int kColumns>
+struct Sums {
+  float x[4][kColumns / 16] = {};
+  /// f(row, column, value)
+  template <class F>
+  __device__ void each(F&& f) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+      for (int n = 0; n < kColumns / 16; ++n) {
+        f(row_of_thread() + i, n / 4 * 64 + column_of_thread() + n % 4, x[i][n]);
+      }
+    }
+  }
+};
+
+/// Puts the thread's weights, and which columns its rows open, where accumulate() reads them; a
+/// barrier must follow.
+__device__ inline void put_weights(const Scores& weights, std::uint64_t opened,
+                                   TileMemory& memory) {
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    *reinterpret_cast<float4*>(&memory.weights[column_of_thread() + j][row_of_thread()]) =
+        make_float4(weights[0][j], weights[1][j], weights[2][j], weights[3][j]);
+  }
+  // The lanes of a half warp have the same rows.
+  const unsigned long long both = opened | __shfl_xor_sync(~0u, opened, 16);
+  if (threadIdx.x % 32 == 0) memory.used[threadIdx.x / 32] = both;
+}
+
+/// sums[i][c] += sum over the columns j of the weights w[i][j] of element `column + c` of row j.
+/// Reads what put_weights() wrote; begins and ends with a barrier.
+template <int kColumns>
+__device__ void accumulate(const Rows& rows, Index column, Index all, TileMemory& memory,
+                           Sums<kColumns>& sums) {
+  __syncthreads();
+  std::uint64_t used = 0;
+  for (const unsigned long long bits : memory.used) used |= bits;
+  for (int first = 0; first < rows.count; first += kDepth) {
+    with_type(rows.dtype, [&]<class T>(const T*) {
+      load_rows<T>(rows, used, first, column, all, kColumns, memory.rows);
+    });
+    __syncthreads();
+#pragma unroll 8
+    for (int k = 0; k < kDepth; ++k) {
+      const float4 w =
+          *reinterpret_cast<const float4*>(&memory.weights[first + k][row_of_thread()]);
+      const float ws[4] = {w.x, w.y, w.z, w.w};
+#pragma unroll
+      for (int c = 0; c < kColumns / 64; ++c) {
+        const float4 v =
+            *reinterpret_cast<const float4*>(&memory.rows[k][c * 64 + column_of_thread()]);
+        const float vs[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) {
+            sums.x[i][c * 4 + e] = fmaf(ws[i], vs[e], sums.x[i][c * 4 + e]);
+          }
+        }
+      }
+    }
+    __syncthreads();
+  }
+}
+
+/// The sum, or the largest, over the 16 threads that have the same rows.
+__device__ inline float sum_of_row(float x) { return sum_of_lanes<16>(x); }
+__device__ inline float max_of_row(float x) { return max_of_lanes<16>(x); }
+
+/// The logit of (b, h, i, j), given q . k; `slope` becomes its derivative by the scaled product.
+__device__ inline float logit(const SoftmaxParams& p, Index b, Index h, Index i, Index j,
+                              float product, float& slope) {
+  float s = p.scale * product;
+  slope = 1;
+  if (!p.bias.data && p.soft_cap == 0) return s;
+  float bias = 0;
+  if (p.bias.data) {
+    bias = element(p.bias, b * p.bias_stride[0] + h * p.bias_stride[1] + i * p.bias_stride[2] +
+                               j * p.bias_stride[3]);
+  }
+  if (!p.bias_after_cap) s += bias;
+  if (p.soft_cap != 0) {
+    const float t = tanhf(s / p.soft_cap);
+    s = p.soft_cap * t;
+    slope = 1 - t * t;
+  }
+  return p.bias_after_cap ? s + bias : s;
+}
+
+/// What a weight is multiplied by when weights are dropped.
+__device__ inline float multiplier(const SoftmaxParams& p, Index b, Index h, Index i, Index j) {
+  if (p.dropout == 0) return 1;
+  return dropout_multiplier(p.dropout_seed, p.dropout, p.first_batch + b, p.first_head + h,
+                            p.first_query + i, p.first_key + j);
+}
+
+/// Sink t of query head h.
+__device__ inline float sink(const SoftmaxParams& p, Index h, Index t) {
+  const Index row = p.heads_of_sinks == 0 ? 0 : h / p.heads_of_sinks;
+  return element(p.sinks, row * p.sink_count + t);
+}
+
+/// Which part of a call a block has.
+struct BlockPlace {
+  Index b, h;          // h: a query head, or a key head in kernels that own keys
+  Index tile;          // of queries or keys
+  Index first_column;  // of the sums
+};
+
+/// Blocks are numbered by head, then by tile, the last tile first: it is the longest under a causal
+/// mask. `y` is the slice of columns.
+__device__ inline BlockPlace block_place(Index heads, Index batch, Index tiles, int columns) {
+  const Index all = heads * batch, n = blockIdx.x;
+  return {n % all / heads, n % heads, tiles - 1 - n / all, Index{blockIdx.y} * columns};
+}
+
+}  // namespace maskctl::attention::cuda

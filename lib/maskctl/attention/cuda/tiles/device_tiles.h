@@ -1,0 +1,68 @@
+// Masks on the GPU: the tile tables of their distinct planes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "maskctl/attention/cuda/device.h"
+#include "maskctl/mask/bias.h"
+#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/mask.h"
+#include "maskctl/tensor/tensor_view.h"
+
+namespace maskctl::attention::cuda {
+
+/// Queries and keys of a tile of the plain kernels: a row of a tile is one word.
+inline constexpr int kTile = 64;
+
+/// A TileTable whose arrays are on the GPU; see there. Tile row t has the runs from row_begins[t]
+/// to row_ends[t].
+struct TileTableView {
+  const Index *row_begins, *row_ends;
+  const TileRun* runs;
+  const Index* partial_offsets;
+  const PayloadId* payloads;
+  const Run* intervals;
+  const std::uint64_t* words;
+  int payload_rows, words_per_row;
+};
+
+/// The tables of a mask [B or 1, 1 or Hq, Tq, Tk]: that of (b, h) is tables[table_of[b * heads +
+/// h]] where an axis of 1 counts as 0.
+struct MaskView {
+  const TileTableView* tables;
+  const std::uint32_t* table_of;
+  Index batch, heads;
+};
+
+/// Whose tile rows a table has: queries against tiles of keys, or keys against tiles of queries.
+enum class TileOrder : std::uint8_t { kQueryMajor, kKeyMajor };
+
+/// One copy of each distinct plane, in one order or in both.
+class DeviceTiles {
+ public:
+  DeviceTiles() = default;
+  /// Tiles of 64 x 64. Planes that are stored as bits are classified on the GPU, others by the host
+  /// from their structure. `compiled`, which may be null, is read instead of its plane where it has
+  /// such tiles. Throws Error(kLimit) for masks whose irregular tiles take more than 4 GiB.
+  DeviceTiles(const Mask& mask, const BlockMap* compiled, bool both_orders, Stream stream);
+  /// Of cells [B or 1, 1 or Hq, Tq, Tk], on the host or on the GPU. Integers and bools open where
+  /// they are not 0; floats, an additive mask, above `closed_below`.
+  DeviceTiles(const TensorView& cells, bool both_orders, Stream stream,
+              double closed_below = kAlwaysCloses);
+
+  const MaskView& view(TileOrder order) const {
+    return order == TileOrder::kQueryMajor ? query_major_ : key_major_;
+  }
+  std::size_t bytes() const;
+
+ private:
+  struct Tables;
+  void finish(Tables& tables, const std::vector<std::uint32_t>& table_of, Index batch, Index heads,
+              Stream stream);
+
+  std::vector<DeviceBuffer> buffers_;
+  MaskView query_major_{}, key_major_{};
+};
+
+}  // namespace maskctl::attention::cuda

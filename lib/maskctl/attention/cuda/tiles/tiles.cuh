@@ -1,0 +1,53 @@
+// Reading tile tables in kernels.
+#pragma once
+
+#include "maskctl/attention/cuda/launch.cuh"
+#include "maskctl/attention/cuda/tiles/device_tiles.h"
+
+namespace maskctl::attention::cuda {
+
+__device__ inline const TileTableView& table_of(const MaskView& mask, Index b, Index h) {
+  return mask
+      .tables[mask.table_of[(mask.batch == 1 ? 0 : b) * mask.heads + (mask.heads == 1 ? 0 : h)]];
+}
+
+/// One tile of a tile row: its number, and what it opens.
+struct Tile {
+  Index number;
+  bool is_full;
+  PayloadId payload;  // where it is not full
+};
+
+/// f(tile) for the tiles of a tile row that are not empty, ascending; the same for every thread.
+template <class F>
+__device__ void for_each_tile(const TileTableView& table, Index tile_row, F&& f) {
+  Index partial = table.partial_offsets[tile_row];
+  for (Index r = table.row_begins[tile_row]; r < table.row_ends[tile_row]; ++r) {
+    const TileRun run = table.runs[r];
+    const bool is_full = run.fill == Fill::kFull;
+    for (Index t = run.first; t < Index{run.first} + run.count; ++t) {
+      f(Tile{t, is_full, is_full ? PayloadId{0} : table.payloads[partial++]});
+    }
+  }
+}
+
+/// Bits [begin, end) of a word, 0 <= begin <= end <= 64.
+__host__ __device__ constexpr std::uint64_t bits_between(int begin, int end) {
+  const std::uint64_t below_end = end == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << end) - 1;
+  return begin >= end ? 0 : below_end & ~((std::uint64_t{1} << begin) - 1);
+}
+
+/// The columns that a row of a tile opens, of `columns` that exist; none past `rows`.
+__device__ inline std::uint64_t open_columns(const TileTableView& table, const Tile& tile, int row,
+                                             int rows, int columns) {
+  if (row >= rows) return 0;
+  if (tile.is_full) return bits_between(0, columns);
+  if (tile.payload < 0) {
+    return table.words[Index{~tile.payload} * table.payload_rows * table.words_per_row +
+                       Index{row} * table.words_per_row];
+  }
+  const Run open = table.intervals[Index{tile.payload} * table.payload_rows + row];
+  return bits_between(open.begin, open.end);
+}
+
+}  // namespace maskctl::attention::cuda

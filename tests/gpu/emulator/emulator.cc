@@ -1,0 +1,277 @@
+// Runs kernels: every thread of a block is a fiber, and fibers change places where they wait.
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "cuda_runtime.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+thread_local uint3 threadIdx, blockIdx;
+thread_local dim3 blockDim, gridDim;
+
+namespace cuda_emulator {
+
+thread_local unsigned char* dynamic_shared;
+
+namespace {
+
+constexpr std::size_t kStackBytes = 128 << 10;
+constexpr std::size_t kSharedBytes = 227 << 10;
+
+[[noreturn]] void fail(const char* what) {
+  std::fprintf(stderr, "emulated kernel: %s\n", what);
+  std::abort();
+}
+
+/// A thread of a kernel.
+struct Fiber {
+  enum class State { kReady, kAtBarrier, kInExchange, kDone };
+  std::unique_ptr<unsigned char[]> stack = std::make_unique<unsigned char[]>(kStackBytes);
+  ucontext_t context;
+  jmp_buf jump;  // where it goes on, once it has begun
+  bool has_begun = false;
+  uint3 thread{};
+  State state = State::kReady;
+  unsigned mask = 0;  // of the exchange that it waits in
+};
+
+/// Lanes that exchange words: two sets, so that one can be read while the next is written.
+struct Warp {
+  std::array<std::array<std::uint64_t, 32>, 2> words{};
+  std::array<unsigned, 32> turns{};
+  unsigned arrived = 0;
+};
+
+class Block {
+ public:
+  void run(dim3 grid, dim3 block, std::size_t dynamic_shared, const std::function<void()>& body);
+  void wait(Fiber::State state) {
+    Fiber& self = fibers_[current_];
+    self.state = state;
+    leave(self);
+  }
+  const std::uint64_t* exchange(unsigned mask, std::uint64_t word);
+
+ private:
+  static void enter();
+  void start(uint3 block);
+  void run_block();
+  void resume(Fiber& fiber, std::size_t number);
+  void leave(Fiber& fiber);
+  bool release_barrier();
+
+  const std::function<void()>* body_ = nullptr;
+  dim3 size_;
+  std::vector<Fiber> fibers_;
+  std::vector<Warp> warps_;
+  std::vector<unsigned char> shared_;
+  std::size_t threads_ = 0, current_ = 0;
+  ucontext_t scheduler_;
+  jmp_buf scheduler_jump_;
+#if defined(__SANITIZE_ADDRESS__)
+  const void* scheduler_stack_ = nullptr;
+  std::size_t scheduler_stack_bytes_ = 0;
+#endif
+};
+
+thread_local Block running;
+
+void Block::enter() {
+  Block& block = running;
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(nullptr, &block.scheduler_stack_, &block.scheduler_stack_bytes_);
+#endif
+  (*block.body_)();
+  block.fibers_[block.current_].state = Fiber::State::kDone;
+  block.leave(block.fibers_[block.current_]);
+}
+
+// swapcontext() makes a system call, so it only begins a fiber; the address sanitizer knows no
+// other way to change stacks.
+void Block::leave(Fiber& fiber) {
+#if defined(__SANITIZE_ADDRESS__)
+  void* fake = nullptr;
+  const bool done = fiber.state == Fiber::State::kDone;
+  __sanitizer_start_switch_fiber(done ? nullptr : &fake, scheduler_stack_, scheduler_stack_bytes_);
+  swapcontext(&fiber.context, &scheduler_);
+  __sanitizer_finish_switch_fiber(fake, &scheduler_stack_, &scheduler_stack_bytes_);
+#else
+  if (_setjmp(fiber.jump) == 0) _longjmp(scheduler_jump_, 1);
+#endif
+}
+
+void Block::resume(Fiber& fiber, std::size_t number) {
+  current_ = number;
+  threadIdx = fiber.thread;
+#if defined(__SANITIZE_ADDRESS__)
+  void* fake = nullptr;
+  __sanitizer_start_switch_fiber(&fake, fiber.stack.get(), kStackBytes);
+  swapcontext(&scheduler_, &fiber.context);
+  __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+#else
+  if (_setjmp(scheduler_jump_) != 0) return;
+  if (std::exchange(fiber.has_begun, true)) _longjmp(fiber.jump, 1);
+  setcontext(&fiber.context);
+#endif
+}
+
+void Block::start(uint3 block) {
+  blockIdx = block;
+  std::fill(shared_.begin(), shared_.end(), 0xff);  // NaN in every format
+  warps_.assign((threads_ + 31) / 32, Warp());
+  for (std::size_t n = 0; n < threads_; ++n) {
+    Fiber& fiber = fibers_[n];
+    const auto i = static_cast<unsigned>(n);
+    fiber.thread = {i % size_.x, i / size_.x % size_.y, i / size_.x / size_.y};
+    fiber.has_begun = false;
+    fiber.state = Fiber::State::kReady;
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.get();
+    fiber.context.uc_stack.ss_size = kStackBytes;
+    fiber.context.uc_link = nullptr;
+    makecontext(&fiber.context, enter, 0);
+  }
+}
+
+/// Lets all threads go on when every one that has not returned waits at the barrier.
+bool Block::release_barrier() {
+  bool any = false;
+  for (std::size_t n = 0; n < threads_; ++n) {
+    const Fiber::State state = fibers_[n].state;
+    if (state == Fiber::State::kInExchange) fail("lanes wait for a lane that waits elsewhere");
+    any |= state == Fiber::State::kAtBarrier;
+  }
+  for (std::size_t n = 0; n < threads_; ++n) {
+    if (fibers_[n].state == Fiber::State::kAtBarrier) fibers_[n].state = Fiber::State::kReady;
+  }
+  return any;
+}
+
+/// Threads take turns upwards and downwards, so that a missing barrier shows.
+void Block::run_block() {
+  bool upwards = true;
+  do {
+    for (bool went = true; went; upwards = !upwards) {
+      went = false;
+      for (std::size_t i = 0; i < threads_; ++i) {
+        const std::size_t n = upwards ? i : threads_ - 1 - i;
+        if (fibers_[n].state != Fiber::State::kReady) continue;
+        resume(fibers_[n], n);
+        went = true;
+      }
+    }
+  } while (release_barrier());
+}
+
+void Block::run(dim3 grid, dim3 block, std::size_t dynamic_shared,
+                const std::function<void()>& body) {
+  if (dynamic_shared > kSharedBytes) fail("too much shared memory");
+  gridDim = grid, blockDim = size_ = block, body_ = &body;
+  threads_ = std::size_t{block.x} * block.y * block.z;
+  if (threads_ == 0 || threads_ > 1024) fail("a block has 1 to 1024 threads");
+  if (fibers_.size() < threads_) fibers_.resize(threads_);
+  shared_.resize(dynamic_shared);
+  cuda_emulator::dynamic_shared = shared_.data();
+  for (unsigned z = 0; z < grid.z; ++z) {
+    for (unsigned y = 0; y < grid.y; ++y) {
+      for (unsigned x = 0; x < grid.x; ++x) {
+        start({x, y, z});
+        run_block();
+      }
+    }
+  }
+}
+
+const std::uint64_t* Block::exchange(unsigned mask, std::uint64_t word) {
+  const std::size_t self = current_, first = self / 32 * 32;
+  Warp& warp = warps_[self / 32];
+  const unsigned lane = static_cast<unsigned>(self - first);
+  if ((mask >> lane & 1) == 0) fail("a lane is not in its own mask");
+  auto& words = warp.words[warp.turns[lane]++ % 2];
+  words[lane] = word;
+  fibers_[self].mask = mask;
+  warp.arrived |= 1u << lane;
+  const unsigned all = threads_ - first < 32 ? (1u << (threads_ - first)) - 1 : ~0u;
+  if ((warp.arrived & mask & all) != (mask & all)) {
+    wait(Fiber::State::kInExchange);
+  } else {
+    for (unsigned i = 0; i < 32; ++i) {
+      if ((mask & all) >> i & 1) {
+        if (fibers_[first + i].mask != mask) fail("lanes disagree about who exchanges");
+        fibers_[first + i].state = Fiber::State::kReady;
+      }
+    }
+    warp.arrived &= ~mask;
+  }
+  return words.data();
+}
+
+}  // namespace
+
+void run(dim3 grid, dim3 block, std::size_t dynamic_shared, const std::function<void()>& body) {
+  running.run(grid, block, dynamic_shared, body);
+}
+void wait_for_block() { running.wait(Fiber::State::kAtBarrier); }
+const std::uint64_t* exchange(unsigned mask, std::uint64_t word) {
+  return running.exchange(mask, word);
+}
+
+}  // namespace cuda_emulator
+
+const char* cudaGetErrorName(cudaError_t error) {
+  return error == cudaSuccess ? "cudaSuccess" : "cudaErrorMemoryAllocation";
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaSuccess ? "no error" : "out of memory";
+}
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
+cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
+cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {"a CPU that runs CUDA kernels", std::size_t{1} << 32, 9, 0, 4, 227 << 10};
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) { return *version = 13000, cudaSuccess; }
+cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 13000, cudaSuccess; }
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  return *free = *total = std::size_t{1} << 32, cudaSuccess;
+}
+cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) {
+  *memory = bytes > std::size_t{1} << 32 ? nullptr : std::malloc(bytes);
+  if (!*memory) return cudaErrorMemoryAllocation;
+  std::memset(*memory, 0xff, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t) { return std::free(memory), cudaSuccess; }
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
+                            cudaStream_t) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
+                              std::size_t from_pitch, std::size_t width, std::size_t height,
+                              cudaMemcpyKind, cudaStream_t) {
+  for (std::size_t row = 0; row < height; ++row) {
+    std::memcpy(static_cast<char*>(to) + row * to_pitch,
+                static_cast<const char*>(from) + row * from_pitch, width);
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t) {
+  if (bytes > 0) std::memset(memory, value, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  return *stream = nullptr, cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
