@@ -42,14 +42,6 @@ auto stretch(Array& array, Index first, Index elements) {
   return array.bytes().subspan(as_size(first * size), as_size(elements * size));
 }
 
-/// The part that is a range along one axis.
-std::vector<Range> along(const Tensor& whole, Index axis, Range range) {
-  std::vector<Range> part;
-  for (const Index extent : whole.shape()) part.push_back({0, extent});
-  part[as_size(axis)] = range;
-  return part;
-}
-
 }  // namespace
 
 Tensor take(const Tensor& whole, std::span<const Range> part) {
@@ -74,6 +66,13 @@ void add(const Tensor& part, std::span<const Range> place, Tensor& whole) {
     std::ranges::transform(part.as<float>().subspan(as_size(from), as_size(n)), sums, sums.begin(),
                            std::plus<>());
   });
+}
+
+std::vector<Range> along(const Tensor& whole, Index axis, Range range) {
+  std::vector<Range> part;
+  for (const Index extent : whole.shape()) part.push_back({0, extent});
+  part[as_size(axis)] = range;
+  return part;
 }
 
 Tensor slice_of(const Tensor& x, Index axis, Range range) { return take(x, along(x, axis, range)); }

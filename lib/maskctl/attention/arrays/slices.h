@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "maskctl/tensor/tensor.h"
 
@@ -16,6 +17,8 @@ void put(const Tensor& part, std::span<const Range> place, Tensor& whole);
 /// Adds `part` to its place, both f32.
 void add(const Tensor& part, std::span<const Range> place, Tensor& whole);
 
+/// The part that is a range along one axis.
+std::vector<Range> along(const Tensor& whole, Index axis, Range range);
 /// x[..., range, ...] along `axis`.
 Tensor slice_of(const Tensor& x, Index axis, Range range);
 /// whole[..., first : first + part.extent(axis), ...] = part.

@@ -48,15 +48,6 @@ class ElementCount {
   std::optional<Index> count_;
 };
 
-/// Puts it back.
-void put_element(const Tensor& element, Index axis, Index i, Tensor& whole) {
-  Tensor slice = element;
-  std::vector<Index> shape = element.shape();
-  shape.insert(shape.begin() + axis, 1);
-  slice.reshape(std::move(shape));
-  write_slice(slice, axis, i, whole);
-}
-
 /// Elements at work at one time, each of which uses all cores: more would only wait for them.
 constexpr Index kMostAtOnce = 16;
 
@@ -161,15 +152,17 @@ AnyValue ElementCalls::forward(const void* call, const CallOptions& how) const {
   run_elements(static_cast<Index>(parts.size()), at_once_, [&](Index i) {
     const Element one(*this, call, i);
     parts[as_size(i)] = configured.forward(one.call.get());
-    for (const auto& [whole, part, axis] : one.updates) put_element(*part, axis, i, *whole);
+    for (const auto& [whole, part, axis] : one.updates)
+      put(*part, along(*whole, axis, {i, i + 1}), *whole);
   });
   AnyValue whole = operation_->copy_output(parts[0].get());
   const auto wholes = arrays_of(operation_->outputs, whole.get());
   for (const ResultArray& array : wholes) *array.tensor = stack_of(*array.tensor, 0, parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto place = static_cast<Index>(i);
     const auto own = arrays_of(operation_->outputs, parts[i].get());
     for (std::size_t n = 0; n < own.size(); ++n) {
-      put_element(*own[n].tensor, 0, static_cast<Index>(i), *wholes[n].tensor);
+      put(*own[n].tensor, along(*wholes[n].tensor, 0, {place, place + 1}), *wholes[n].tensor);
     }
   }
   return whole;
@@ -207,7 +200,8 @@ AnyValue ElementCalls::joined(std::vector<AnyValue>& gradients) const {
         axis ? stack_of(first, *axis, parts.size()) : Tensor(DType::kFloat32, first.shape());
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Tensor& part = *parts[i][n].tensor;
-      axis ? put_element(part, *axis, static_cast<Index>(i), whole) : add(part, whole);
+      const auto place = static_cast<Index>(i);
+      axis ? put(part, along(whole, *axis, {place, place + 1}), whole) : add(part, whole);
     }
     *parts[0][n].tensor = astype(whole, first.dtype());
   }
