@@ -126,31 +126,24 @@ AnyValue timed(double* target, F&& f) {
   return result;
 }
 
-/// The cotangents of a call: those that are given, and random ones where a seed asks for them.
-class CallCotangents {
- public:
-  CallCotangents(const Operation& operation, const NamedArguments& arguments, void* output) {
-    if (!operation.has_gradients()) return;
-    for (const ResultField& result : operation.outputs) {
-      const Tensor* const like = result.array(output);
-      if (!like || !has_output(operation, result.name)) continue;
-      *cotangents_.find(result.name) = find(result.name, arguments, *like);
+/// The cotangents of a call: those that are given, and random ones, which are kept in `random`,
+/// where a seed asks for them.
+Cotangents cotangents_of(const Operation& operation, const NamedArguments& arguments, void* output,
+                         OwnedArrays& random) {
+  Cotangents d;
+  for (const ResultField& result : operation.outputs) {
+    const Tensor* const like = result.array(output);
+    if (!like || !has_output(operation, result.name)) continue;
+    const auto given = arguments.arrays.find(std::string(kCotangent) + std::string(result.name));
+    if (given != arguments.arrays.end()) {
+      *d.find(result.name) = &given->second;
+    } else if (arguments.gradient_seed && result.name != "lse") {
+      const std::uint64_t seed = *arguments.gradient_seed + random.tensors.size();
+      *d.find(result.name) = random.keep(astype(random_normal(like->shape(), seed), like->dtype()));
     }
   }
-  const Cotangents& get() const { return cotangents_; }
-
- private:
-  const Tensor* find(std::string_view name, const NamedArguments& arguments, const Tensor& like) {
-    const auto given = arguments.arrays.find(std::string(kCotangent) + std::string(name));
-    if (given != arguments.arrays.end()) return &given->second;
-    if (!arguments.gradient_seed || name == "lse") return nullptr;
-    const std::uint64_t seed = *arguments.gradient_seed + random_.tensors.size();
-    return random_.keep(astype(random_normal(like.shape(), seed), like.dtype()));
-  }
-
-  Cotangents cotangents_;
-  OwnedArrays random_;
-};
+  return d;
+}
 
 void check_cotangents(const Operation& operation, const NamedArguments& arguments) {
   for (const auto& [name, array] : arguments.arrays) {
@@ -255,11 +248,12 @@ NamedResults run(const Operation& operation, const NamedArguments& arguments) {
     return executor ? executor->run(form, call.get()) : form.forward(call.get());
   });
   NamedResults results;
-  const CallCotangents cotangents(form, arguments, output.get());
-  if (cotangents.get().out) {
+  OwnedArrays random;
+  const Cotangents d = cotangents_of(form, arguments, output.get(), random);
+  if (d.out) {
     const AnyValue gradients = timed(times ? &times->backward : nullptr, [&] {
-      return executor ? executor->run_backward(form, call.get(), output.get(), cotangents.get())
-                      : form.backward(call.get(), output.get(), cotangents.get());
+      return executor ? executor->run_backward(form, call.get(), output.get(), d)
+                      : form.backward(call.get(), output.get(), d);
     });
     move_results(form.gradients, gradients.get(), "grad_", results);
   }

@@ -155,17 +155,7 @@ AnyValue ElementCalls::forward(const void* call, const CallOptions& how) const {
     for (const auto& [whole, part, axis] : one.updates)
       put(*part, along(*whole, axis, {i, i + 1}), *whole);
   });
-  AnyValue whole = operation_->copy_output(parts[0].get());
-  const auto wholes = arrays_of(operation_->outputs, whole.get());
-  for (const ResultArray& array : wholes) *array.tensor = stack_of(*array.tensor, 0, parts.size());
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto place = static_cast<Index>(i);
-    const auto own = arrays_of(operation_->outputs, parts[i].get());
-    for (std::size_t n = 0; n < own.size(); ++n) {
-      put(*own[n].tensor, along(*wholes[n].tensor, 0, {place, place + 1}), *wholes[n].tensor);
-    }
-  }
-  return whole;
+  return joined(parts, false);
 }
 
 AnyValue ElementCalls::backward(const void* call, const void* output, const Cotangents& d,
@@ -186,16 +176,17 @@ AnyValue ElementCalls::backward(const void* call, const void* output, const Cota
     const Cotangents part{part_of(d.out), part_of(d.lse), part_of(d.final_state)};
     parts[as_size(i)] = configured.backward(one.call.get(), out.get(), part);
   });
-  return joined(parts);
+  return joined(parts, true);
 }
 
-AnyValue ElementCalls::joined(std::vector<AnyValue>& gradients) const {
+AnyValue ElementCalls::joined(std::vector<AnyValue>& values, bool gradients) const {
   std::vector<std::vector<ResultArray>> parts;
-  for (const AnyValue& one : gradients)
-    parts.push_back(arrays_of(operation_->gradients, one.get()));
+  for (const AnyValue& one : values) {
+    parts.push_back(arrays_of(gradients ? operation_->gradients : operation_->outputs, one.get()));
+  }
   for (std::size_t n = 0; n < parts[0].size(); ++n) {
-    const Tensor& first = *parts[0][n].tensor;
-    const std::optional<Index> axis = axis_of(parts[0][n].name);
+    Tensor& first = *parts[0][n].tensor;
+    const std::optional<Index> axis = gradients ? axis_of(parts[0][n].name) : Index{0};
     Tensor whole =
         axis ? stack_of(first, *axis, parts.size()) : Tensor(DType::kFloat32, first.shape());
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -203,9 +194,9 @@ AnyValue ElementCalls::joined(std::vector<AnyValue>& gradients) const {
       const auto place = static_cast<Index>(i);
       axis ? put(part, along(whole, *axis, {place, place + 1}), whole) : add(part, whole);
     }
-    *parts[0][n].tensor = astype(whole, first.dtype());
+    first = whole.dtype() == first.dtype() ? std::move(whole) : astype(whole, first.dtype());
   }
-  return gradients[0];
+  return values[0];
 }
 
 }  // namespace maskctl::attention

@@ -6,8 +6,8 @@
 
 #include "maskctl/attention/arrays/to_double.h"
 #include "maskctl/attention/cpu/kernels.h"
+#include "maskctl/attention/cpu/linear/chunk.h"
 #include "maskctl/attention/cpu/linear/gate_gradients.h"
-#include "maskctl/attention/cpu/linear/state.h"
 
 namespace maskctl::attention {
 namespace {

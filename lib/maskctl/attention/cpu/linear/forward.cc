@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "maskctl/attention/cpu/kernels.h"
-#include "maskctl/attention/cpu/linear/state.h"
+#include "maskctl/attention/cpu/linear/chunk.h"
 
 namespace maskctl::attention {
 namespace {

@@ -20,7 +20,17 @@ inline constexpr ResultField kMatmulGradients[] = {
 /// in its rows.
 struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, GroupedMatmulConfig> {
   static Config heuristic() { return {.block_m = 384, .block_n = 128, .block_k = 256}; }
-  static std::vector<Config> candidates(const Inputs&, const Options&);
+  static std::vector<Config> candidates(const Inputs&, const Options&) {
+    std::vector<Config> candidates;
+    for (const Index m : {96, 384}) {
+      for (const Index n : {64, 256}) {
+        for (const Index k : {128, 512}) {
+          candidates.push_back({.block_m = m, .block_n = n, .block_k = k});
+        }
+      }
+    }
+    return candidates;
+  }
   static void localise(Inputs& in, Options&, const Shard& shard, const ShardPlan&,
                        OwnedArrays& owned);
   static std::string_view rhs_axes(const void* call) {

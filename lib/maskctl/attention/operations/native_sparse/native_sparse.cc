@@ -134,9 +134,6 @@ Tensor select_blocks(const BlockProblem& blocks, const BlockMeans& means, const 
   return selected;
 }
 
-/// Who computes a call, and what it may use.
-Context context_of(const Options& options) { return Context{options.backend}; }
-
 void check_gate(const char* what, const Tensor* gate, const Dims& d) {
   if (!gate) return;
   check_rank(what, gate, 3);
@@ -244,7 +241,7 @@ SoftmaxResult apply_native_sparse_attention(const Inputs& in, const Options& opt
   if (in.g_cmp || in.g_slc) {
     refuse("gates; use native_sparse_attention");
   }
-  return blocks_forward(checked_selected_problem(in, options), context_of(options));
+  return blocks_forward(checked_selected_problem(in, options), Context{options.backend});
 }
 
 SoftmaxGradients apply_native_sparse_attention_backward(const Inputs& in,
@@ -252,11 +249,11 @@ SoftmaxGradients apply_native_sparse_attention_backward(const Inputs& in,
                                                         const Tensor& d_out,
                                                         const Options& options) {
   return blocks_backward(checked_selected_problem(in, options), forward, d_out,
-                         context_of(options));
+                         Context{options.backend});
 }
 
 NativeSparseResult native_sparse_attention(const Inputs& in, const Options& options) {
-  const Context context = context_of(options);
+  const Context context{options.backend};
   const GatedCall gated_call(in, options);
   NativeSparseResult result;
   if (in.g_cmp) {
@@ -277,7 +274,7 @@ NativeSparseGradients native_sparse_attention_backward(const Inputs& in,
                                                        const NativeSparseResult& forward,
                                                        const Tensor& d_out,
                                                        const Options& options) {
-  const Context context = context_of(options);
+  const Context context{options.backend};
   const GatedCall gated_call(in, options);
   check_shape("d_out", d_out, forward.out.shape());
   const Tensor wide = astype(d_out, DType::kFloat32);
