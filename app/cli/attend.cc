@@ -125,6 +125,7 @@ void attend(const AttendOptions& options, const GlobalOptions& globals) {
                 fmt::format("attend: --dtype is a floating-point type, not {}",
                             maskctl::name(*options.output.dtype)));
   }
+  require_backend(options.backend, "--backend");
   Loader loader(options.call.source, globals);
   attention::NamedArguments arguments = read_call(operation, options.call, loader);
   arguments.backend = options.backend;

@@ -13,6 +13,9 @@ namespace maskctl::app {
 /// Throws Error(kInvalidArgument) that suggests the nearest name.
 const attention::Operation& operation_named(const std::string& name);
 
+/// Throws Error(kDevice) for a backend that cannot run here: why, and which one `option` can name.
+void require_backend(attention::Backend backend, std::string_view option);
+
 /// The arrays and options of the NAME=... words, the mask after its steps, and random arrays for
 /// those that are missing; their extents are those of the mask. Operations that are causal by
 /// default are not when a mask is given, unless a word says so. Throws Error(kInvalidArgument) for

@@ -230,6 +230,7 @@ void bench(const BenchOptions& given, const GlobalOptions& globals) {
   BenchOptions options = given;
   if (options.operations.empty()) options.operations = {"flash_attention"};
   if (options.masks.empty()) options.masks = {"full", "causal", "window:keys=256"};
+  for (const Backend backend : options.backends) require_backend(backend, "--backend");
   process_pool().limit(kDefaultPoolLimit);  // as in a program that calls the library
   const std::vector<BenchLine> lines = Bench(options, globals).run();
   const MachineReport machine = machine_report();

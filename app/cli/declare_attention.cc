@@ -1,5 +1,6 @@
 // The options of the commands that run attention.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/cli/declare.h"
 #include "app/cli/parse.h"
@@ -51,8 +52,8 @@ void declare_attend(OptionList& list, AttendOptions& attend) {
   call(list, attend.call);
   list.text("--mask", "SOURCE", "a mask, in addition to what the arguments close",
             attend.call.mask);
-  backend(list, "--backend", "how to compute: float64 in plain loops, or the fast path (cpu)",
-          attend.backend);
+  backend(list, "--backend",
+          "how to compute: float64 in plain loops, the fast path, or a GPU (cpu)", attend.backend);
   list.choice("--policy", kPolicies,
               "choose a config first: by measuring, or the usual one (no config)",
               [&attend](std::size_t i) { attend.policy = static_cast<attention::CacheMiss>(i); });
@@ -119,13 +120,15 @@ void declare_bench(OptionList& list, BenchOptions& bench) {
                }
              });
   list.text("--axes", "B=2+D=128", "other extents; Tq=1 overrides --size", bench.axes);
-  list.value("--backend", "NAME+NAME", "reference, cpu (cpu)", [&bench](const std::string& text) {
-    bench.backends.clear();
-    for (const std::string_view part : split(text, '+')) {
-      bench.backends.push_back(
-          backend_at(parse_choice(part, "--backend", attention::backend_names())));
-    }
-  });
+  list.value("--backend", "NAME+NAME",
+             fmt::format("{} (cpu)", fmt::join(attention::backend_names(), ", ")),
+             [&bench](const std::string& text) {
+               bench.backends.clear();
+               for (const std::string_view part : split(text, '+')) {
+                 bench.backends.push_back(
+                     backend_at(parse_choice(part, "--backend", attention::backend_names())));
+               }
+             });
   list.flag("--backward", "time the backward pass too", bench.backward);
   layout(list,
          "axes of the arrays: time or heads first; transposing them is timed too, if the "

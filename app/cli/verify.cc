@@ -157,6 +157,8 @@ std::string verdict_text(const Judgement& judgement) {
 GivenReport verify_report(const VerifyOptions& options, const GlobalOptions& globals) {
   attention::VerifyRequest request;
   request.operation = &operation_named(options.operation);
+  if (options.given.empty()) require_backend(options.backend, "--backend");
+  require_backend(options.against, "--against");
   CallOptions call = options.call;
   if (call.mask == "none") call.mask.clear();
   if (!options.given.empty()) check_inputs(*request.operation, options);

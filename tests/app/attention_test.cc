@@ -1,4 +1,5 @@
 // The commands that run attention as processes: attend, verify, probe, bench, backends.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -300,10 +301,30 @@ TEST_CASE("bench and backends report on this machine") {
   CHECK(sandbox.run(turned).status == 0);
   const Outcome backends = sandbox.run("maskctl backends gla_attention");
   CHECK(backends.status == 0);
-  CHECK(contains(backends.out, "* xla     cpu   cpu"));
+  CHECK(contains(backends.out, "xla     cpu   cpu"));
   CHECK(contains(backends.out, "cuda"));
   CHECK(sandbox.run("maskctl backends --json").status == 0);
   CHECK(sandbox.run("maskctl backends nonsense").status == 2);
+}
+
+TEST_CASE("a backend that cannot run is refused in one line, before anything is read or written") {
+  const Sandbox sandbox;
+  const bool has_gpu = contains(sandbox.run("maskctl backends gla_attention").out, "gpu   cuda");
+  if (has_gpu) return;
+  for (const std::string line :
+       {"attend flash_attention query=absent.npy --backend cuda -o out.npz",
+        "attend flash_attention --backend cuda --policy autotune -o out.npz",
+        "verify absent.npy --backend cuda", "bench --backend cpu+cuda"}) {
+    INFO(line);
+    const Outcome refused = sandbox.run("maskctl " + line);
+    CHECK(refused.status == 2);
+    CHECK(refused.out.empty());
+    CHECK(refused.err.starts_with("maskctl: error: --backend cuda cannot run here: "));
+    CHECK(refused.err.ends_with("; use --backend cpu\n"));
+    CHECK(std::ranges::count(refused.err, '\n') == 1);
+  }
+  CHECK(sandbox.run("maskctl verify absent.npy --against cuda").err.ends_with("--against cpu\n"));
+  CHECK_FALSE(fs::exists(sandbox.work() / "out.npz"));
 }
 
 TEST_CASE("an axis given to bench overrides the size") {

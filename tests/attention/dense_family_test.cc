@@ -8,6 +8,7 @@
 #include "maskctl/attention/operations/flash/flash.h"
 #include "maskctl/attention/operations/sdpa/sdpa.h"
 #include "maskctl/attention/softmax/head_groups.h"
+#include "support/backends.h"
 #include "support/error_of.h"
 
 namespace {
@@ -23,7 +24,7 @@ struct Arrays {
         value(random.normal({2, tokens_k, 2, value_dim})),
         d_out(random.normal({2, tokens_q, 4, value_dim})) {}
 
-  /// Checks results of both backends: forward(backend) and backward(backend, result).
+  /// Checks results of every backend: forward(backend) and backward(backend, result).
   template <class Forward, class Backward>
   void check(const Mask& mask, SoftmaxOptions options, const Tensor* bias, const Tensor* sinks,
              Forward&& forward, Backward&& backward) const {
@@ -31,7 +32,7 @@ struct Arrays {
     options.backend = Backend::kReference;
     const SoftmaxResult expected = softmax_forward(inputs, options);
     const SoftmaxGradients slopes = softmax_backward(inputs, expected, d_out, options);
-    for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    for (const Backend backend : test::usable_backends()) {
       const SoftmaxResult seen = forward(backend);
       check_close(seen.out, expected.out, 1e-5, "out");
       check_close(seen.lse, expected.lse, 1e-5, "lse");
@@ -84,7 +85,7 @@ TEST_CASE("sdpa is the core under causal, window, mask, lengths and bias") {
 TEST_CASE("sdpa gives 0 past query_lengths whatever empty rows give, and no gradient") {
   Arrays a(1);
   const Tensor lengths = i32({13, 4}), keys = i32({17, 0});
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : test::usable_backends()) {
     for (const EmptyRow policy : {EmptyRow::kMean, EmptyRow::kNan}) {
       ScaledDotProductAttentionOptions o;
       o.mask.query_lengths = &lengths, o.mask.key_lengths = &keys;
@@ -132,7 +133,7 @@ TEST_CASE("attention adds its bias after the cap, for heads, key heads or all, a
       const SoftmaxResult expected = softmax_forward(inputs, core);
       SoftmaxGradients slopes = softmax_backward(inputs, expected, a.d_out, core);
       slopes.bias = sum_head_groups(*slopes.bias, heads);
-      for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+      for (const Backend backend : test::usable_backends()) {
         o.softmax.backend = backend;
         const AttentionResult seen = maskctl::attention::attention(a.query, a.key, a.value, o);
         check_close(seen.out, expected.out, 1e-5, "out");

@@ -7,6 +7,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/tensor/convert.h"
+#include "support/backends.h"
 #include "support/catch_compat.h"
 #include "support/judged_problem.h"
 
@@ -198,10 +199,12 @@ TEST_CASE("judge: arguments that close cells stand beside the mask") {
   CHECK(judged(request, made(plain, window(31))).text == "window left 31 instead of 30");
 }
 
-TEST_CASE("judge: the fast path obeys under dropout, and another dropout obeys none") {
+TEST_CASE("judge: the fast paths obey under dropout, and another dropout obeys none") {
   VerifyRequest request = request_for(window(50));
   request.arguments.options["dropout_prob"] = "0.3";
-  CHECK(judged(request, made(request, window(50), Backend::kCpu)).verdict == Verdict::kObeys);
+  for (const Backend backend : test::judged_backends()) {
+    CHECK(judged(request, made(request, window(50), backend)).verdict == Verdict::kObeys);
+  }
   VerifyRequest other = request;
   other.arguments.options["dropout_seed"] = "9";
   CHECK(judged(request, made(other, window(50))).verdict == Verdict::kNone);

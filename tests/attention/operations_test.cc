@@ -5,6 +5,7 @@
 #include "attention/small_calls.h"
 #include "maskctl/attention/axes.h"
 #include "maskctl/base/error.h"
+#include "support/backends.h"
 #include "support/catch_compat.h"
 
 namespace {
@@ -233,10 +234,10 @@ void check_effect(const Operation& form, const Case& row, NamedArguments before)
   }
 }
 
-TEST_CASE("operations: every argument that is listed is read, by both backends") {
+TEST_CASE("operations: every argument that is listed is read, by every backend") {
   const std::vector<Case> cases = all_cases();
   for_each_argument([&cases](const Operation& form, const Field& field) {
-    for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    for (const Backend backend : test::usable_backends()) {
       NamedArguments call = small_call(form);
       call.backend = backend;
       const Case row = case_of(cases, form, field, call);

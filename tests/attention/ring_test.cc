@@ -7,6 +7,7 @@
 
 #include "attention/arrays.h"
 #include "maskctl/base/error.h"
+#include "support/backends.h"
 #include "support/error_of.h"
 #include "support/little_memory.h"
 
@@ -29,11 +30,15 @@ void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys =
     INFO(ranks << " ranks");
     RingAttentionOptions o = options;
     o.ring_size = ranks;
-    const SoftmaxResult seen = ring_attention(query, key, value, o);
-    check_close(seen.out, expected.out, 1e-5, "out");
-    check_close(seen.lse, expected.lse, 1e-5, "lse");
-    check_gradients(ring_attention_backward(query, key, value, seen, d_out, o, &d_lse), slopes,
-                    3e-5);
+    for (const Backend backend : maskctl::test::judged_backends()) {
+      INFO(name(backend));
+      o.softmax.backend = backend;
+      const SoftmaxResult seen = ring_attention(query, key, value, o);
+      check_close(seen.out, expected.out, 1e-5, "out");
+      check_close(seen.lse, expected.lse, 1e-5, "lse");
+      check_gradients(ring_attention_backward(query, key, value, seen, d_out, o, &d_lse), slopes,
+                      3e-5);
+    }
     // The reference on the ring sums each row as one device does; gradients of keys over ranks.
     o.softmax.backend = Backend::kReference;
     const SoftmaxResult again = ring_attention(query, key, value, o);
@@ -114,12 +119,15 @@ TEST_CASE("a ring in half precision rounds once") {
   Random r(3);
   const Tensor query = r.normal({1, 12, 2, 8}, DType::kBFloat16),
                key = r.normal({1, 12, 2, 8}, DType::kBFloat16);
-  RingAttentionOptions o;
-  const SoftmaxResult one = ring_attention(query, key, key, o);
-  o.ring_size = 4;
-  const SoftmaxResult many = ring_attention(query, key, key, o);
-  check_close(many.lse, one.lse, 1e-5, "lse");
-  check_close(many.out, one.out, 8e-3, "out");
+  for (const Backend backend : maskctl::test::judged_backends()) {
+    RingAttentionOptions o;
+    o.softmax.backend = backend;
+    const SoftmaxResult one = ring_attention(query, key, key, o);
+    o.ring_size = 4;
+    const SoftmaxResult many = ring_attention(query, key, key, o);
+    check_close(many.lse, one.lse, 1e-5, "lse");
+    check_close(many.out, one.out, 8e-3, "out");
+  }
 }
 
 TEST_CASE("keys of rank a - t are with rank a at step t, and come home after n steps") {

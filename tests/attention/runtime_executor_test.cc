@@ -3,6 +3,7 @@
 
 #include "attention/arrays.h"
 #include "base/scratch.h"
+#include "maskctl/attention/backends.h"
 #include "maskctl/attention/runtime/executor.h"
 #include "maskctl/attention/runtime/modules.h"
 #include "support/error_of.h"
@@ -116,6 +117,11 @@ TEST_CASE("executor: platforms of seed 003", "[attention]") {
   CallOptions call;
   call.platform = Platform::kXla;
   CHECK(with(call) == "no error");
+  const std::string missing = backend_row(Backend::kCuda).unavailable();
+  call.platform = Platform::kCuda;
+  CHECK(with(call) == (missing.empty() ? "no error"
+                                       : "flash_attention on platform cuda cannot run: " + missing +
+                                             "; use auto or xla"));
   call.platform = Platform::kTriton;
   CHECK(with(call) ==
         "flash_attention has no kernel for platform triton on device any; it has: cuda, xla");
@@ -148,6 +154,8 @@ TEST_CASE("executor: calls of equal meaning share a key, others do not", "[atten
   CHECK(plain == "query=float32[2,40,4,16] key=float32[2,40,2,16] value=float32[2,40,2,16]");
   options.softmax.backend = Backend::kReference;
   CHECK(module.call_text(a.inputs(), options) == plain + " backend=reference");
+  options.softmax.backend = Backend::kCuda;
+  CHECK(module.call_text(a.inputs(), options) == plain + " backend=cuda");
   options.softmax.backend = Backend::kCpu;
   options.softmax.q_block = 64;  // a hint is what the key is for
   CHECK(module.call_text(a.inputs(), options) == plain);
@@ -221,14 +229,16 @@ TEST_CASE("executor: a remembered config of another operation is refused", "[att
         }).starts_with("flash_attention@v0 was given the config of another operation"));
 }
 
-TEST_CASE("modules: candidates begin with the heuristic config; the reference has one",
+TEST_CASE("modules: candidates begin with the heuristic config; kernels without hints have one",
           "[attention]") {
   const Arrays a;
   FlashAttentionOptions options;
   CHECK(FlashAttention().candidate_cfgs(a.inputs(), options).size() == 7);
   CHECK(FlashAttention().candidate_cfgs(a.inputs(), options)[0] == FlashAttentionConfig{});
-  options.softmax.backend = Backend::kReference;
-  CHECK(FlashAttention().candidate_cfgs(a.inputs(), options).size() == 1);
+  for (const Backend backend : {Backend::kReference, Backend::kCuda}) {
+    options.softmax.backend = backend;
+    CHECK(FlashAttention().candidate_cfgs(a.inputs(), options).size() == 1);
+  }
   CHECK(NativeSparseAttention().candidate_cfgs({}, {}).size() == 1);
 }
 

@@ -1,6 +1,7 @@
 // The dense operations on the shards of a mesh against one device, forward and backward.
 #include "attention/sharded_check.h"
 #include "maskctl/mask/lazy/lazy_mask.h"
+#include "support/backends.h"
 #include "support/error_of.h"
 
 namespace {
@@ -32,7 +33,7 @@ TEST_CASE("sharded: seed 003's flash attention on a mesh of 2 x 4", "[attention]
   all[5].mask.q_segment_ids = &ids;
   all[5].mask.kv_segment_ids = &kv_ids;
   for (FlashAttentionOptions& options : all) {
-    for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    for (const Backend backend : test::usable_backends()) {
       options.softmax.backend = backend;
       check_sharded<FlashAttentionOp>(a.inputs(), options, call);
     }
@@ -164,7 +165,7 @@ TEST_CASE("sharded: blocksparse_attention with its queries split over devices", 
   all[6].static_mask = lazy::local_mask({12, 10}, {2, 1}, 0), all[6].mask.mask = &cells;
   for (BlocksparseAttentionOptions& options : all) {
     options.sequence_parallelism_mesh_axis_name = "sp";
-    for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    for (const Backend backend : test::usable_backends()) {
       options.softmax.backend = backend;
       for (const char* mesh : {"dp=2+sp=3+tp=2", "sp=12+dp=1+tp=1", "dp=1+sp=1+tp=2"}) {
         check_sharded<BlockSparseAttentionOp>(
@@ -211,7 +212,7 @@ TEST_CASE("sharded: ring_attention over the sequence axis", "[attention]") {
   const Mask mask = random.mask(2, 4, 12, 12, 0.3);  // with rows that see nothing
   options.mask.mask = &mask;
   options.softmax.empty_row = EmptyRow::kMean;
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : test::usable_backends()) {
     options.softmax.backend = backend;
     check_sharded<RingAttentionOp>(a.inputs(), options,
                                    on<RingAttentionOp>("dp=2+sp=3+tp=2", {p, p, p}, {p}), 1e-5);
@@ -249,7 +250,7 @@ TEST_CASE("sharded: mla_attention", "[attention]") {
 TEST_CASE("sharded: weights are dropped where the unsharded call drops them", "[attention]") {
   Random random(12);
   const Qkv a(random, 4, 12, 12, 4, 2);
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : test::usable_backends()) {
     FlashAttentionOptions flash;
     flash.softmax.dropout = 0.4, flash.softmax.dropout_seed = 7, flash.mask.causal = true,
     flash.softmax.backend = backend;

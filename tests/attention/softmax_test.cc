@@ -1,4 +1,4 @@
-// The fast CPU path against the float64 twin, and the twin against finite differences.
+// The backends against the float64 twin, and the twin against finite differences.
 #include "maskctl/attention/softmax/softmax.h"
 
 #include <cmath>
@@ -6,12 +6,13 @@
 #include <random>
 #include <sstream>
 
-#include "attention/arrays.h"
+#include "attention/softmax_call.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/tensor/convert.h"
+#include "support/backends.h"
 #include "support/catch_compat.h"
 #include "support/leaf_maker.h"
 #include "support/slopes.h"
@@ -22,72 +23,26 @@ using namespace maskctl;
 using namespace maskctl::attention;
 using namespace attention_test;
 
-struct Problem {
-  Tensor query, key, value;
-  std::optional<Mask> mask;
-  std::optional<Tensor> bias, sinks, d_lse;
-  Tensor d_out;
-  SoftmaxOptions options;
-
-  SoftmaxInputs inputs() const {
-    return {&query,
-            &key,
-            &value,
-            mask ? &*mask : nullptr,
-            bias ? &*bias : nullptr,
-            sinks ? &*sinks : nullptr};
-  }
-};
-
-Problem problem(unsigned seed, DType dtype = DType::kFloat32) {
-  Random r(seed);
-  const Index b = 1 + r.below(2), u = 1 + r.below(3), g = 1 + r.below(3), h = u * g;
-  const Index tq = 1 + r.below(r.chance(0.3) ? 300 : 40);
-  const Index tk = 1 + r.below(r.chance(0.3) ? 300 : 40);
-  const Index d = 1 + r.below(40), dv = r.chance(0.5) ? d : 1 + r.below(70);
-  Problem p;
-  p.query = r.normal({b, tq, h, d}, dtype);
-  p.key = r.normal({b, tk, u, d}, dtype);
-  p.value = r.normal({b, tk, u, dv}, dtype);
-  p.d_out = r.normal({b, tq, h, dv}, dtype);
-  const double open[] = {0.02, 0.5, 0.98, 1};
-  if (r.chance(0.8)) {
-    p.mask = r.mask(r.chance(0.5) ? b : 1, r.chance(0.5) ? h : 1, tq, tk, open[r.below(4)]);
-  }
-  const auto axis = [&r](Index n) { return r.chance(0.7) ? n : 1; };
-  if (r.chance(0.4)) p.bias = r.normal({axis(b), axis(h), axis(tq), axis(tk)});
-  if (r.chance(0.4)) {
-    const Index n = 1 + r.below(3);
-    p.sinks = r.chance(0.3) ? r.normal({n}) : r.normal({r.chance(0.5) ? h : u, n});
-  }
-  if (r.chance(0.3)) p.d_lse = r.normal({b, h, tq});
-  if (r.chance(0.3)) p.options.soft_cap = 0.5 + static_cast<double>(r.below(5));
-  if (r.chance(0.5)) p.options.bias_order = BiasOrder::kAfterCap;
-  if (r.chance(0.5)) p.options.empty_row = EmptyRow::kMean;
-  if (r.chance(0.3)) p.options.scale = 0.3;
-  if (r.chance(0.2)) {
-    p.options.dropout = 0.3;
-    p.options.dropout_seed = seed;
-  }
-  if (r.chance(0.3)) p.options.q_block = 1 + r.below(400), p.options.k_block = 1 + r.below(700);
-  return p;
-}
-
-void compare_backends(Problem p, double tolerance) {
+void compare_backends(SoftmaxCall p, double tolerance) {
   const Tensor* d_lse = p.d_lse ? &*p.d_lse : nullptr;
   SoftmaxOptions slow = p.options;
   slow.backend = Backend::kReference;
   const SoftmaxResult expected = softmax_forward(p.inputs(), slow);
-  const SoftmaxResult seen = softmax_forward(p.inputs(), p.options);
-  check_close(seen.out, expected.out, tolerance, "out");
-  check_close(seen.lse, expected.lse, tolerance, "lse");
-  check_close(softmax_weights(p.inputs(), p.options), softmax_weights(p.inputs(), slow), tolerance,
-              "weights");
-  check_gradients(softmax_backward(p.inputs(), seen, p.d_out, p.options, d_lse),
-                  softmax_backward(p.inputs(), expected, p.d_out, slow, d_lse), 2 * tolerance);
+  const Tensor weights = softmax_weights(p.inputs(), slow);
+  const SoftmaxGradients slopes = softmax_backward(p.inputs(), expected, p.d_out, slow, d_lse);
+  for (const Backend backend : test::judged_backends()) {
+    INFO(name(backend));
+    p.options.backend = backend;
+    const SoftmaxResult seen = softmax_forward(p.inputs(), p.options);
+    check_close(seen.out, expected.out, tolerance, "out");
+    check_close(seen.lse, expected.lse, tolerance, "lse");
+    check_close(softmax_weights(p.inputs(), p.options), weights, tolerance, "weights");
+    check_gradients(softmax_backward(p.inputs(), seen, p.d_out, p.options, d_lse), slopes,
+                    2 * tolerance);
+  }
 }
 
-double objective(const Problem& p) {
+double objective(const SoftmaxCall& p) {
   const SoftmaxResult r = softmax_forward(p.inputs(), p.options);
   const auto sum = [](const Tensor& a, const Tensor& b) {
     const Tensor x = astype(a, DType::kFloat64), y = astype(b, DType::kFloat64);
@@ -102,21 +57,21 @@ double objective(const Problem& p) {
 
 }  // namespace
 
-TEST_CASE("the CPU path equals the float64 twin, forward and backward") {
+TEST_CASE("every backend equals the float64 twin, forward and backward") {
   for (unsigned seed = 0; seed < 150; ++seed) {
     INFO("seed " << seed);
-    compare_backends(problem(seed), 2e-5);
+    compare_backends(random_softmax_call(seed), 2e-5);
   }
 }
 
-TEST_CASE("the CPU path equals the float64 twin under planes of every kind") {
+TEST_CASE("every backend equals the float64 twin under planes of every kind") {
   std::mt19937 random(4);
   const twin::Pick pick = twin::pick_from(random);
   for (int n = 0; n < 4 * twin::kLeaves; ++n) {
     INFO("leaf " << n % twin::kLeaves << " number " << n);
     Random r(static_cast<unsigned>(n));
     const Index tq = pick(1, 220), tk = pick(1, 420), d = pick(1, 20);
-    Problem p;
+    SoftmaxCall p;
     p.query = r.normal({1, tq, 2, d}), p.key = r.normal({1, tk, 1, d});
     p.value = r.normal({1, tk, 1, d}), p.d_out = r.normal({1, tq, 2, d});
     p.mask = Mask(twin::make_leaf(static_cast<twin::Leaf>(n % twin::kLeaves), pick, tq, tk).plane);
@@ -189,15 +144,15 @@ TEST_CASE(
 TEST_CASE("half precision inputs differ from the twin by their rounding alone") {
   for (unsigned seed = 1000; seed < 1015; ++seed) {
     INFO("seed " << seed);
-    compare_backends(problem(seed, DType::kFloat16), 4e-3);
-    compare_backends(problem(seed, DType::kBFloat16), 3e-2);
+    compare_backends(random_softmax_call(seed, DType::kFloat16), 4e-3);
+    compare_backends(random_softmax_call(seed, DType::kBFloat16), 3e-2);
   }
 }
 
 TEST_CASE("the twin's gradients are the slopes of its outputs") {
   for (unsigned seed = 2000; seed < 2020; ++seed) {
     INFO("seed " << seed);
-    Problem p = problem(seed);
+    SoftmaxCall p = random_softmax_call(seed);
     p.options.backend = Backend::kReference;
     const SoftmaxResult forward = softmax_forward(p.inputs(), p.options);
     const SoftmaxGradients g =
@@ -216,13 +171,15 @@ TEST_CASE("the twin's gradients are the slopes of its outputs") {
 
 TEST_CASE("outputs that are not normalised equal the twin's") {
   for (unsigned seed = 3000; seed < 3030; ++seed) {
-    Problem p = problem(seed);
+    SoftmaxCall p = random_softmax_call(seed);
     p.options.normalize = false;
-    SoftmaxOptions slow = p.options;
-    slow.backend = Backend::kReference;
-    INFO("seed " << seed);
-    check_close(softmax_forward(p.inputs(), p.options).out, softmax_forward(p.inputs(), slow).out,
-                2e-5, "out");
+    p.options.backend = Backend::kReference;
+    const Tensor expected = softmax_forward(p.inputs(), p.options).out;
+    for (const Backend backend : test::judged_backends()) {
+      INFO("seed " << seed << " " << name(backend));
+      p.options.backend = backend;
+      check_close(softmax_forward(p.inputs(), p.options).out, expected, 2e-5, "out");
+    }
   }
 }
 
@@ -230,7 +187,7 @@ TEST_CASE("rows without keys give 0, the mean of V or NaN, as asked") {
   Random r(7);
   const Tensor q = r.normal({1, 3, 2, 4}), k = r.normal({1, 5, 1, 4}), v = r.normal({1, 5, 1, 4});
   const Mask closed = r.mask(1, 1, 3, 5, 0);
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : test::usable_backends()) {
     SoftmaxOptions o;
     o.backend = backend;
     const SoftmaxInputs in{&q, &k, &v, &closed, nullptr, nullptr};
@@ -250,6 +207,10 @@ TEST_CASE("rows without keys give 0, the mean of V or NaN, as asked") {
 }
 
 TEST_CASE("NaN in keys that no query sees reaches nobody") {
+  const Backend backend = GENERATE(from_range(test::judged_backends()));
+  INFO(name(backend));
+  SoftmaxOptions o;
+  o.backend = backend;
   Random r(8);
   for (const Index keys : {5, 130, 300}) {
     Tensor q = r.normal({1, 100, 2, 16}), k = r.normal({1, keys, 1, 16}),
@@ -263,15 +224,15 @@ TEST_CASE("NaN in keys that no query sees reaches nobody") {
     }
     const Mask mask = mask_from_dense(dense);
     const SoftmaxInputs in{&q, &k, &v, &mask, nullptr, nullptr};
-    const SoftmaxResult clean = softmax_forward(in);
-    const SoftmaxGradients clean_slopes = softmax_backward(in, clean, d_out);
+    const SoftmaxResult clean = softmax_forward(in, o);
+    const SoftmaxGradients clean_slopes = softmax_backward(in, clean, d_out, o);
     for (Index x = 0; x < 16; ++x) {
       k.as<float>()[static_cast<std::size_t>((keys - 2) * 16 + x)] = std::nanf("");
       v.as<float>()[static_cast<std::size_t>((keys - 2) * 16 + x)] =
           std::numeric_limits<float>::infinity();
     }
-    const SoftmaxResult poisoned = softmax_forward(in);
-    const SoftmaxGradients slopes = softmax_backward(in, poisoned, d_out);
+    const SoftmaxResult poisoned = softmax_forward(in, o);
+    const SoftmaxGradients slopes = softmax_backward(in, poisoned, d_out, o);
     CHECK(std::ranges::equal(poisoned.out.bytes(), clean.out.bytes()));
     CHECK(std::ranges::equal(slopes.query.bytes(), clean_slopes.query.bytes()));
     CHECK(std::ranges::equal(slopes.key.bytes(), clean_slopes.key.bytes()));
@@ -280,12 +241,14 @@ TEST_CASE("NaN in keys that no query sees reaches nobody") {
 }
 
 TEST_CASE("NaN in a key that queries see reaches them") {
+  SoftmaxOptions o;
+  o.backend = GENERATE(from_range(test::judged_backends()));
   Random r(9);
   const Tensor q = r.normal({1, 4, 1, 8}), v = r.normal({1, 4, 1, 8});
   Tensor k = r.normal({1, 4, 1, 8});
   k.as<float>()[3] = std::nanf("");
   const SoftmaxInputs in{&q, &k, &v, nullptr, nullptr, nullptr};
-  const SoftmaxResult result = softmax_forward(in);
+  const SoftmaxResult result = softmax_forward(in, o);
   for (const float x : result.out.as<float>()) CHECK(std::isnan(x));
 }
 

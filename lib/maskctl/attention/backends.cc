@@ -21,7 +21,8 @@ std::span<const BackendRow> backends() {
                  .unavailable = cuda::unavailable,
                  .platform = Platform::kCuda,
                  .device = DeviceKind::kGpu},
-      BackendRow{.backend = Backend::kCpu, .name = "cpu", .kernels = &cpu::kKernels},
+      BackendRow{
+          .backend = Backend::kCpu, .name = "cpu", .kernels = &cpu::kKernels, .is_tuned = true},
       BackendRow{.backend = Backend::kReference,
                  .name = "reference",
                  .kernels = &reference::kKernels,

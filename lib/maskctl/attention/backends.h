@@ -23,9 +23,10 @@ struct BackendRow {
   // What ejkernel calls it.
   Platform platform = Platform::kXla;
   DeviceKind device = DeviceKind::kCpu;
-  /// Computes calls whole and in float64, so that the others can be judged by it; nothing of it can
-  /// be tuned.
+  /// Computes calls whole and in float64, so that the others can be judged by it.
   bool is_judge = false;
+  /// Its kernels read the hints of configs; an operation has one config on the others.
+  bool is_tuned = false;
 };
 
 /// Fastest first. A backend that cannot run a kernel falls back to those after it.

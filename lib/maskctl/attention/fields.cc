@@ -236,7 +236,7 @@ std::string call_key(const Operation& operation, const void* call) {
     });
   }
   const Backend backend = operation.backend(const_cast<void*>(call));  // NOLINT: only read here
-  if (backend == Backend::kReference) key += " backend=reference";
+  if (backend != Backend::kCpu) key.append(" backend=").append(name(backend));
   return key;
 }
 

@@ -6,6 +6,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/mask/band_key.h"
 #include "maskctl/mask/payload_set.h"
 
 namespace maskctl {
@@ -78,8 +79,37 @@ std::span<PayloadId> payloads_of(TileTable& table, Range tile_rows) {
   return std::span(table.payloads).subspan(as_size(first), as_size(last - first));
 }
 
+/// The same of bands, where most tiles are like one that is known by its lines.
+void read_band_payloads(const Plane& plane, std::span<const Slab> slabs, Range tile_rows,
+                        PayloadSet& set, TileTable& table) {
+  TileRowReader reader(set.rows(), set.keys());
+  BandKeyMap<PayloadId> known;
+  BandKey key;
+  auto payload = payloads_of(table, tile_rows).begin();
+  for (Index t = tile_rows.begin; t < tile_rows.end; ++t) {
+    const Range q = table.tiles.queries_of(t);
+    for (const TileRun& run : table.tiles.row(t)) {
+      if (run.fill != Fill::kPartial) continue;
+      for (std::int32_t c = run.first; c < run.first + run.count; ++c) {
+        const Index start = c * table.tiles.k_tile;
+        band_key(slabs, q, {start, start + table.tiles.k_tile}, key);
+        const auto [found, is_new] = known.try_emplace(key);
+        if (is_new) {
+          const TileRun tile{c, 1, Fill::kPartial};
+          const TileRow row = reader.read(plane, q, {&tile, 1});
+          found->second = set.add(*row.pools, row.payloads.front());
+        }
+        *payload++ = found->second;
+      }
+    }
+  }
+}
+
 /// Adds the payloads of some tile rows to the set; the table gets their numbers in it.
 void read_payloads(const Plane& plane, Range tile_rows, PayloadSet& set, TileTable& table) {
+  if (const std::vector<Slab>* const slabs = slabs_of(plane)) {
+    return read_band_payloads(plane, *slabs, tile_rows, set, table);
+  }
   TileRowReader reader(set.rows(), set.keys());
   for (Index t = tile_rows.begin; t < tile_rows.end; ++t) {
     const TileRow row = reader.read(plane, table.tiles.queries_of(t), table.tiles.row(t));

@@ -4,6 +4,7 @@
 #include <map>
 #include <random>
 
+#include "maskctl/mask/band_key.h"
 #include "maskctl/mask/bands.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
@@ -71,7 +72,7 @@ TEST_CASE("tiles have equal contents exactly when their cells are equal", "[tile
           REQUIRE(of_cells.try_emplace(cells.cells, content).first->second == content);
           REQUIRE(of_content.try_emplace(content, cells.cells).first->second == cells.cells);
           BandKey key;
-          band_key(dynamic_cast<const BandsPlane&>(*banded), q, k, key);
+          band_key(*slabs_of(*banded), q, k, key);
           REQUIRE(of_lines.try_emplace(key, content).first->second == content);
         }
       }
@@ -90,10 +91,10 @@ TEST_CASE("contents hold bits where runs would take more room", "[tile_content]"
 TEST_CASE("tiles along a diagonal have one key", "[tile_content]") {
   const PlanePtr plane = diagonal_band(64, 64, -16, 0);
   BandKey first, key;
-  band_key(dynamic_cast<const BandsPlane&>(*plane), {24, 32}, {24, 32}, first);
+  band_key(*slabs_of(*plane), {24, 32}, {24, 32}, first);
   for (Index tile = 4; tile < 8; ++tile) {  // the edge of the mask cuts the first
     const Range at{tile * 8, tile * 8 + 8};
-    band_key(dynamic_cast<const BandsPlane&>(*plane), at, at, key);
+    band_key(*slabs_of(*plane), at, at, key);
     REQUIRE(key == first);
   }
 }

@@ -56,7 +56,7 @@ class Module {
   /// kernels choose on their own.
   Config heuristic_cfg() const { return std::get<Config>(operation().heuristic()); }
 
-  /// The heuristic one first. The reference has nothing to tune.
+  /// The heuristic one first, and no other on a backend that reads no hints.
   std::vector<Config> candidate_cfgs(const Inputs& inputs, const Options& options) const {
     const Call call{inputs, options};
     std::vector<Config> candidates;

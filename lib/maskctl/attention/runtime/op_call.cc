@@ -10,16 +10,30 @@ std::optional<Sharding> CallOptions::sharding() const {
   return Sharding{*mesh, in_specs, out_specs};
 }
 
+namespace {
+
+Backend backend_of(const Operation& operation, const void* call) {
+  return operation.backend(const_cast<void*>(call));  // NOLINT: only read
+}
+
+/// The backend of the kernel that a call gets. It is the call's own where nobody names a platform,
+/// and always where that is the judge.
+Backend chosen_backend(const KernelRegistry& kernels, const Operation& operation, const void* call,
+                       Platform platform, DeviceKind device) {
+  const BackendRow& asked = backend_row(backend_of(operation, call));
+  if (platform == Platform::kAuto) platform = asked.platform;
+  const KernelSpec& kernel = kernels.find(operation.id, platform, device);
+  return asked.is_judge ? asked.backend : kernel.implementation;
+}
+
+}  // namespace
+
 AnyValue ConfiguredCall::prepared(const void* call, bool backward) const {
   auto [platform, device] =
       std::visit([](const auto& own) { return std::pair(own.platform, own.backend); }, config);
   if (how.platform) platform = *how.platform, device = DeviceKind::kAny;
   AnyValue copy = operation.copy_call(call);
-  Backend& backend = operation.backend(copy.get());
-  // The backend of the call stays where nobody names a platform, and the reference always does.
-  if (platform == Platform::kAuto) platform = backend_row(backend).platform;
-  const KernelSpec& kernel = kernels.find(operation.id, platform, device);
-  if (backend != Backend::kReference) backend = kernel.implementation;
+  operation.backend(copy.get()) = chosen_backend(kernels, operation, call, platform, device);
   apply_config(operation, config, backward, copy.get());
   return copy;
 }
@@ -41,13 +55,26 @@ AnyValue ConfiguredCall::backward(const void* call, const void* output, const Co
                   : run(call, output, d);
 }
 
-std::vector<AnyConfig> candidate_cfgs(const Operation& operation, const void* call) {
+namespace {
+
+std::vector<AnyConfig> candidates_on(Backend backend, const Operation& operation,
+                                     const void* call) {
   std::vector<AnyConfig> candidates = {operation.heuristic()};
-  const bool reference =
-      operation.backend(const_cast<void*>(call)) == Backend::kReference;  // NOLINT: only read
-  if (reference || !operation.candidates) return candidates;
+  if (!backend_row(backend).is_tuned || !operation.candidates) return candidates;
   for (AnyConfig& config : operation.candidates(call)) candidates.push_back(std::move(config));
   return candidates;
+}
+
+}  // namespace
+
+std::vector<AnyConfig> candidate_cfgs(const Operation& operation, const void* call) {
+  return candidates_on(backend_of(operation, call), operation, call);
+}
+
+std::vector<AnyConfig> OpCall::candidate_cfgs() const {
+  const Platform platform = how_.platform.value_or(Platform::kAuto);
+  return candidates_on(chosen_backend(kernels_, operation_, call_, platform, DeviceKind::kAny),
+                       operation_, call_);
 }
 
 void OpCall::run(const AnyConfig& config, bool with_backward) const {

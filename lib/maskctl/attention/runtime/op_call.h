@@ -40,7 +40,7 @@ struct ConfiguredCall {
   AnyValue prepared(const void* call, bool backward) const;
 };
 
-/// The heuristic config first. The reference has nothing to tune.
+/// The heuristic config first, and no other on a backend that reads no hints.
 std::vector<AnyConfig> candidate_cfgs(const Operation& operation, const void* call);
 
 /// One call as the chain tunes it. Borrows all that it is given.
@@ -52,9 +52,7 @@ class OpCall : public TunableCall {
 
   bool tunes() const override { return operation_.tunes; }
   std::optional<AnyConfig> heuristic_cfg() const override { return operation_.heuristic(); }
-  std::vector<AnyConfig> candidate_cfgs() const override {
-    return attention::candidate_cfgs(operation_, call_);
-  }
+  std::vector<AnyConfig> candidate_cfgs() const override;
   void run(const AnyConfig& config, bool with_backward) const override;
 
  private:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "maskctl/attention/backends.h"
 #include "maskctl/attention/verify/call_variants.h"
 #include "maskctl/attention/verify/compare.h"
 #include "maskctl/attention/verify/key_side.h"
@@ -67,6 +68,9 @@ bool has_weights(const VerifyRequest& request) {
 
 /// Throws Error(kLimit) where the judge would take hours.
 void check_pairs(const VerifyRequest& request) {
+  const bool judged =
+      backend_row(request.backend).is_judge || backend_row(request.against).is_judge;
+  if (!judged || !has_weights(request)) return;
   const ProbeShape shape = shape_of_call(*request.operation, request.arguments);
   const auto& mask = request.arguments.mask;
   const Index planes = shape.batch * shape.heads;
@@ -77,7 +81,8 @@ void check_pairs(const VerifyRequest& request) {
   throw Error(
       Errc::kLimit,
       fmt::format("verify: {} queries and {} keys in {} heads have more than {} open pairs, "
-                  "too many for plain loops; verify a part (-t slice:...) or fewer heads",
+                  "too many for plain loops; verify a part (-t slice:...) or fewer heads, or "
+                  "against another backend",
                   shape.queries, shape.keys, planes, kMostPairs));
 }
 
@@ -111,6 +116,12 @@ std::string no_gradient_support(const VerifyRequest& request, const Mask& mask) 
              : "";
 }
 
+void verify_keys(const VerifyRequest& request, const Mask& mask, std::vector<VerifyCheck>& checks) {
+  const NamedArguments arguments = on(request.backend, request);
+  checks.push_back(check_unseen_keys(*request.operation, arguments, mask));
+  checks.push_back(check_closed_keys(*request.operation, arguments, mask));
+}
+
 void verify_mask(const VerifyRequest& request, std::vector<VerifyCheck>& checks) {
   const Operation& operation = *request.operation;
   const NamedArguments judged = without(*request.operation, kDrops, on(request.against, request));
@@ -122,8 +133,7 @@ void verify_mask(const VerifyRequest& request, std::vector<VerifyCheck>& checks)
   } else {
     skip({"declared mask"}, "none is given, or other arguments close cells too", checks);
   }
-  const NamedArguments arguments = on(request.backend, request);
-  const NamedArguments kept = without(operation, kDrops, arguments);
+  const NamedArguments kept = without(operation, kDrops, on(request.backend, request));
   checks.push_back(compare_reach("weights", read_weights_reach(operation, kept), mask, nan_rows));
   if (const std::string reason = no_gradient_support(request, mask); reason.empty()) {
     checks.push_back(
@@ -131,8 +141,7 @@ void verify_mask(const VerifyRequest& request, std::vector<VerifyCheck>& checks)
   } else {
     skip({"gradient support"}, reason, checks);
   }
-  checks.push_back(check_unseen_keys(operation, arguments, mask));
-  checks.push_back(check_closed_keys(operation, arguments, mask));
+  verify_keys(request, mask, checks);
 }
 
 void verify_inputs(const VerifyRequest& request, std::vector<VerifyCheck>& checks) {
@@ -147,7 +156,7 @@ void verify_inputs(const VerifyRequest& request, std::vector<VerifyCheck>& check
 }  // namespace
 
 std::vector<VerifyCheck> verify(const VerifyRequest& request) {
-  if (has_weights(request)) check_pairs(request);
+  check_pairs(request);
   const NamedResults seen = run(*request.operation, on(request.backend, request));
   const NamedResults expected = run(*request.operation, on(request.against, request));
   std::vector<VerifyCheck> checks{
@@ -163,7 +172,9 @@ std::vector<VerifyCheck> verify(const VerifyRequest& request) {
     return checks;
   }
   skip({"declared mask", "weights", "gradient support"}, reason, checks);
-  if (has_weights(request)) {
+  if (request.declared && request.operation->takes_mask()) {
+    verify_keys(request, *request.declared, checks);
+  } else if (has_weights(request)) {
     skip({"unseen keys", "closed keys"}, reason, checks);
   } else {
     verify_inputs(request, checks);

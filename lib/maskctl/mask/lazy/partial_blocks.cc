@@ -113,7 +113,7 @@ void BlockNumbers::number_row(const PlanePtr& plane, Index row,
 
 std::uint32_t BlockNumbers::number_band(const BandsPlane& plane, Place place) {
   BandKey key;
-  band_key(plane, {place.row * q_block_, (place.row + 1) * q_block_},
+  band_key(plane.slabs(), {place.row * q_block_, (place.row + 1) * q_block_},
            {place.column * kv_block_, (place.column + 1) * kv_block_}, key);
   if (const auto known = by_bands_.find(key); known != by_bands_.end()) return known->second;
   TileContent content = content_at(place);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "maskctl/mask/band_key.h"
 #include "maskctl/mask/block_map.h"
 #include "maskctl/mask/lazy/block_info.h"
 #include "maskctl/mask/lazy/tile_content.h"
@@ -49,16 +50,12 @@ class BlockNumbers {
   bool holds(std::uint32_t number, const TileContent& content) const;
   TileContent content_at(const Place& place) const;
 
-  struct HashKey {
-    std::size_t operator()(const BandKey& key) const { return hash_of_values(key); }
-  };
-
   Index q_block_, kv_block_;
   std::vector<Place> places_;          // where each number appeared first
   std::vector<TileContent> contents_;  // of the first numbers
   std::size_t contents_size_ = 0;      // elements of all contents_
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
-  std::unordered_map<BandKey, std::uint32_t, HashKey> by_bands_;
+  BandKeyMap<std::uint32_t> by_bands_;
 };
 
 }  // namespace maskctl::lazy

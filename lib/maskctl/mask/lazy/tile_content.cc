@@ -80,19 +80,6 @@ class TileRows {
   std::vector<Run> runs_;
 };
 
-/// An edge of a band on some rows of a tile: value + slope * row of the tile; a constant, clipped
-/// to the tile, if that means the same.
-struct Edge {
-  Index value, slope;
-};
-Edge relative_edge(Index value, bool slope, Range rows, Index width) {
-  const Index first = value + (slope ? rows.begin : 0), last = value + (slope ? rows.end - 1 : 0);
-  if (last <= 0) return {0, 0};
-  if (first >= width) return {width, 0};
-  if (rows.size() == 1) return {first, 0};
-  return {value, slope ? 1 : 0};
-}
-
 }  // namespace
 
 std::vector<TileContent> tile_contents(const Plane& plane, Range q, Index key_tile,
@@ -116,54 +103,6 @@ std::vector<TileContent> tile_contents(const Plane& plane, Range q, Index key_ti
   std::vector<TileContent> out;
   for (ContentWriter& writer : writers) out.push_back(writer.take());
   return out;
-}
-
-void band_key(const BandsPlane& plane, Range q, Range k, BandKey& key) {
-  key.clear();
-  const auto& slabs = plane.slabs();
-  auto slab = std::partition_point(slabs.begin(), slabs.end(),
-                                   [&](const Slab& s) { return s.q.end <= q.begin; });
-  std::size_t group = 0;  // where the last slab starts
-  std::vector<std::int32_t> lines;
-  for (; slab != slabs.end() && slab->q.begin < q.end; ++slab) {
-    const Range rows = intersect(slab->q, q);
-    const Range local{rows.begin - q.begin, rows.end - q.begin};
-    lines.clear();
-    // Bands ascend on every row, so those left of the tile come first.
-    auto band = std::partition_point(slab->bands.begin(), slab->bands.end(), [&](const Band& b) {
-      return b.end_at(rows.end - 1) <= k.begin;
-    });
-    for (; band != slab->bands.end() && band->begin_at(rows.begin) < k.end; ++band) {
-      const Edge begin =
-          relative_edge(band->begin_at(q.begin) - k.begin, band->begin_slope != 0, local, k.size());
-      const Edge end =
-          relative_edge(band->end_at(q.begin) - k.begin, band->end_slope != 0, local, k.size());
-      for (const Index v : {begin.value, begin.slope, end.value, end.slope}) {
-        lines.push_back(static_cast<std::int32_t>(v));
-      }
-    }
-    if (lines.empty()) continue;
-    const auto last = key.begin() + static_cast<std::ptrdiff_t>(group);
-    if (!key.empty() && last[1] == local.begin &&
-        std::equal(last + 3, key.end(), lines.begin(), lines.end())) {
-      last[1] = static_cast<std::int32_t>(local.end);
-      continue;
-    }
-    group = key.size();
-    key.insert(key.end(),
-               {static_cast<std::int32_t>(local.begin), static_cast<std::int32_t>(local.end),
-                static_cast<std::int32_t>(lines.size())});
-    key.insert(key.end(), lines.begin(), lines.end());
-  }
-}
-
-std::uint64_t hash_of_values(std::span<const std::int32_t> values) {
-  std::uint64_t h = values.size();
-  for (const std::int32_t v : values) {
-    h = (h ^ static_cast<std::uint32_t>(v)) * 0x9e3779b97f4a7c15U;
-    h ^= h >> 32;
-  }
-  return h;
 }
 
 }  // namespace maskctl::lazy

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "maskctl/mask/bands_plane.h"
 #include "maskctl/mask/plane.h"
 
 namespace maskctl::lazy {
@@ -19,12 +18,5 @@ using TileContent = std::vector<std::int32_t>;
 /// The contents of the tiles `columns` (ascending) of the rows q, from one pass over the rows.
 std::vector<TileContent> tile_contents(const Plane& plane, Range q, Index key_tile,
                                        std::span<const std::int32_t> columns);
-
-/// The lines that bound a tile, relative to the tile. Equal keys mean equal cells, but equal cells
-/// may have different keys. O(bands of the tile), whatever its size.
-using BandKey = std::vector<std::int32_t>;
-void band_key(const BandsPlane& plane, Range q, Range k, BandKey& key);
-
-std::uint64_t hash_of_values(std::span<const std::int32_t> values);
 
 }  // namespace maskctl::lazy

@@ -15,8 +15,8 @@ struct BitPlanes {
   Index planes = 0, queries = 0, keys = 0;
   std::uint64_t* words = nullptr;
 
-  Index words_per_row() const { return ceil_div(keys, 64); }
-  Index size() const { return planes * queries * words_per_row(); }
+  constexpr Index words_per_row() const { return ceil_div(keys, 64); }
+  constexpr Index size() const { return planes * queries * words_per_row(); }
 };
 
 /// Writes the bits of cells on the GPU: integers and bools that are not 0; floats, an additive

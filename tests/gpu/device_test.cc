@@ -1,0 +1,54 @@
+// Memory of the GPU: what happens when there is too little, and what a workspace keeps.
+#include "maskctl/attention/cuda/device.h"
+
+#include "maskctl/base/error.h"
+#include "support/catch_compat.h"
+#include "support/contains.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention::cuda;
+
+TEST_CASE("gpu: this machine can run the kernels") { CHECK(unavailable().empty()); }
+
+TEST_CASE("gpu: too little memory is an error that says how much was needed, and is over then") {
+  const OwnStream stream;
+  try {
+    const DeviceBuffer all(std::size_t{1} << 50, stream.get());
+    FAIL("nothing was thrown");
+  } catch (const Error& error) {
+    CHECK(error.code() == Errc::kLimit);
+    CHECK(test::contains(error.what(), "1073741825 MiB of GPU memory are needed"));
+  }
+  const DeviceBuffer some(1 << 20, stream.get());
+  CHECK(some.data());
+  stream.synchronize();
+}
+
+TEST_CASE("gpu: a workspace takes memory once and gives it out again after a scope") {
+  const OwnStream stream;
+  Workspace workspace(stream.get());
+  float* first = nullptr;
+  {
+    const Workspace::Scope scope(workspace);
+    first = workspace.take<float>(1000);
+    CHECK(workspace.take<char>(3) >= reinterpret_cast<char*>(first + 1000));
+    CHECK(workspace.take<float>(8 << 20));  // more than a chunk has
+  }
+  CHECK(workspace.take<float>(1000) == first);
+}
+
+TEST_CASE("gpu: elements come back as they were sent") {
+  const OwnStream stream;
+  const std::vector<int> sent{3, 1, 4, 1, 5};
+  const DeviceArray<int> there(sent, stream.get());
+  std::vector<int> back(sent.size());
+  copy_to_host(std::as_writable_bytes(std::span(back)), there.data(), stream.get());
+  stream.synchronize();
+  CHECK(back == sent);
+  const DeviceArray<int> none(std::vector<int>{}, stream.get());
+  CHECK(none.bytes() == 0);
+}
+
+}  // namespace

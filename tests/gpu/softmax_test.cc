@@ -1,0 +1,87 @@
+// Softmax attention on the GPU: random calls against the CPU's float path, and arrays that are on
+// the GPU already.
+#include "maskctl/attention/cuda/softmax/softmax.h"
+
+#include "attention/softmax_call.h"
+#include "gpu/kernels_ran.h"
+#include "maskctl/attention/cuda/host_door.h"
+
+namespace {
+
+using namespace attention_test;
+
+constexpr double kTolerances[] = {2e-5, 4e-3, 3e-2};
+constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
+
+SoftmaxOptions on(Backend backend, SoftmaxOptions options) {
+  options.backend = backend;
+  return options;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return std::ranges::equal(a.bytes(), b.bytes());
+}
+
+void compare(const SoftmaxCall& call, double tolerance) {
+  const SoftmaxOptions cpu = on(Backend::kCpu, call.options),
+                       gpu = on(Backend::kCuda, call.options);
+  const Tensor* const d_lse = call.d_lse ? &*call.d_lse : nullptr;
+  const SoftmaxResult expected = softmax_forward(call.inputs(), cpu);
+  const SoftmaxResult seen = softmax_forward(call.inputs(), gpu);
+  check_close(seen.out, expected.out, tolerance, "out");
+  check_close(seen.lse, expected.lse, tolerance, "lse");
+  check_close(softmax_weights(call.inputs(), gpu), softmax_weights(call.inputs(), cpu), tolerance,
+              "weights");
+  check_gradients(softmax_backward(call.inputs(), expected, call.d_out, gpu, d_lse),
+                  softmax_backward(call.inputs(), expected, call.d_out, cpu, d_lse), 2 * tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("gpu: softmax equals the CPU's under every option, forward and backward") {
+  for (std::size_t n = 0; n < std::size(kTypes); ++n) {
+    const int calls = gpu_test::calls(200);
+    for (int seed = 0; seed < calls; ++seed) {
+      INFO(name(kTypes[n]) << " seed " << seed);
+      constexpr Index kDims[] = {0, 64, 0, 128, 0, 200};
+      compare(random_softmax_call(static_cast<unsigned>(5000 + seed), kTypes[n],
+                                  kDims[as_size(seed) % std::size(kDims)]),
+              kTolerances[n]);
+    }
+    gpu_test::say_ran("softmax_forward, softmax_weights, softmax_backward", name(kTypes[n]), calls);
+  }
+}
+
+TEST_CASE("gpu: gradients have the same bits in every run") {
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    SoftmaxCall call = random_softmax_call(seed);
+    call.options.backend = Backend::kCuda;
+    const SoftmaxResult result = softmax_forward(call.inputs(), call.options);
+    const auto slopes = [&] {
+      return softmax_backward(call.inputs(), result, call.d_out, call.options);
+    };
+    check_gradients(slopes(), slopes(), 0);
+  }
+  gpu_test::say_ran("softmax_backward, twice", "float32", 6);
+}
+
+TEST_CASE("gpu: a plan and a workspace serve several calls on arrays of the GPU") {
+  for (unsigned seed = 20; seed < 24; ++seed) {
+    INFO("seed " << seed);
+    SoftmaxCall call = random_softmax_call(seed);
+    call.options.backend = Backend::kCuda;
+    const SoftmaxResult expected = softmax_forward(call.inputs(), call.options);
+    SoftmaxResult seen{Tensor(expected.out.dtype(), expected.out.shape()),
+                       Tensor(expected.lse.dtype(), expected.lse.shape())};
+    cuda::Visit visit;
+    const SoftmaxProblem problem = checked_softmax(call.inputs(), call.options);
+    const cuda::SoftmaxPlan plan(problem, visit.stream());
+    const SoftmaxProblem there = cuda::lent(visit, problem);
+    const SoftmaxOutputs outputs = cuda::lent(visit, SoftmaxOutputs{seen.out, seen.lse});
+    for (int n = 0; n < 3; ++n) cuda::softmax_forward(visit.workspace(), there, plan, outputs);
+    visit.finish();
+    CHECK(same_bits(seen.out, expected.out));
+    CHECK(same_bits(seen.lse, expected.lse));
+  }
+  gpu_test::say_ran("softmax_forward from the device door", "float32", 12);
+}
