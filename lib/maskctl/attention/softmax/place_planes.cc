@@ -77,9 +77,10 @@ std::vector<Range> parts_of(const Tensor& cum, bool padded, Index extent, const 
   for (std::size_t n = 0; padded && n < parts.size(); ++n) {
     parts[n] = {0, parts[n].size()};
     if (parts[n].end <= extent) continue;
-    refuse(fmt::format("{}: sequence {} has {} tokens, past the {} "
-                                                    "of its row",
-                                                    what, n, parts[n].end, extent));
+    refuse(
+        fmt::format("{}: sequence {} has {} tokens, past the {} "
+                    "of its row",
+                    what, n, parts[n].end, extent));
   }
   return parts;
 }
@@ -117,13 +118,14 @@ std::vector<Sequence> sequences_of(const Tensor& cum_q, const Tensor& cum_k, Ind
   const std::vector<Range> q = parts_of(cum_q, padded, queries, "cum_seqlens_q");
   const std::vector<Range> k = parts_of(cum_k, padded, keys, "cum_seqlens_k");
   if (q.size() != k.size()) {
-    refuse_shape(fmt::format("cum_seqlens_q names {} sequences and cum_seqlens_k {}",
-                                          q.size(), k.size()));
+    refuse_shape(
+        fmt::format("cum_seqlens_q names {} sequences and cum_seqlens_k {}", q.size(), k.size()));
   }
   if (padded && static_cast<Index>(q.size()) != batch) {
-    refuse_shape(fmt::format("cum_seqlens_q names {} sequences in a batch of {}; "
-                                          "expected {}, or a batch of 1 that holds them all",
-                                          q.size(), batch, batch));
+    refuse_shape(
+        fmt::format("cum_seqlens_q names {} sequences in a batch of {}; "
+                    "expected {}, or a batch of 1 that holds them all",
+                    q.size(), batch, batch));
   }
   std::vector<Sequence> sequences;
   sequences.reserve(q.size());
