@@ -267,8 +267,10 @@ TEST_CASE("sources: each opens with its purpose and leaves nothing for later", "
   const auto files = sources({"lib", "app"});
   for (const auto& [path, text] : files) {
     CAPTURE(path);
+    const fs::path file(path);
     const bool explained_by_header =
-        path.ends_with(".cc") && files.contains(path.substr(0, path.size() - 3) + ".h");
+        (file.extension() == ".cc" || file.extension() == ".cu") &&
+        files.contains(fs::path(file).replace_extension(".h").generic_string());
     CHECK((explained_by_header || text.starts_with("// ")));
     CHECK_FALSE(std::regex_search(text, later));
   }

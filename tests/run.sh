@@ -8,66 +8,7 @@ cd "$(dirname "$0")/.." || exit
 export CTEST_OUTPUT_ON_FAILURE=1 PYTHONDONTWRITEBYTECODE=1
 export MALLOC_PERTURB_=165  # fresh memory holds garbage: what reads it unwritten shows
 
-passed=0
-failed=0
-failures=()
-started=$SECONDS
-
-headline() { printf '\n== %s (%d s)\n' "$1" $((SECONDS - started)); }
-
-finish() {
-  headline "done"
-  [ ${#failures[@]} -eq 0 ] || printf 'failed: %s\n' "${failures[@]}"
-  printf '%d passed, %d failed\n' "$passed" "$failed"
-  [ "$failed" -eq 0 ] || exit 1
-  exit 0
-}
-
-# count NAME PASSED FAILED
-count() {
-  passed=$((passed + $2))
-  failed=$((failed + $3))
-  [ "$3" -eq 0 ] || failures+=("$1")
-}
-
-# check NAME COMMAND...: one test, which passes when the command does. Its output is shown only
-# when it fails.
-check() {
-  local name=$1 log
-  shift
-  if log=$("$@" 2>&1); then
-    count "$name" 1 0
-    printf 'ok      %s\n' "$name"
-  else
-    printf '%s\n' "$log"
-    count "$name" 0 1
-    printf 'FAILED  %s\n' "$name"
-    return 1
-  fi
-}
-
-# tally NAME LOG STATUS: adds the test cases that the summary of a Catch2 program reports. A program
-# that dies before its summary, or runs nothing, is one failure.
-tally() {
-  local name=$1 log=$2 status=$3 summary good bad
-  summary=$(grep -E '^(test cases:|All tests passed \()' "$log" | tail -n 1)
-  case $summary in
-    All*) good=$(sed -E 's/.* in ([0-9]+) test cases?\).*/\1/' <<<"$summary") bad=0 ;;
-    *)
-      good=$(grep -oE '[0-9]+ passed' <<<"$summary" | grep -oE '[0-9]+')
-      bad=$(grep -oE '[0-9]+ failed' <<<"$summary" | grep -oE '[0-9]+')
-      ;;
-  esac
-  good=${good:-0} bad=${bad:-0}
-  if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ] || [ $((good + bad)) -eq 0 ]; then bad=$((bad + 1)); fi
-  count "$name" "$good" "$bad"
-  if [ "$bad" -eq 0 ]; then
-    printf 'ok      %s: %s test cases\n' "$name" "$good"
-  else
-    cat "$log"
-    printf 'FAILED  %s: %s of %s test cases, exit status %d\n' "$name" "$bad" $((good + bad)) "$status"
-  fi
-}
+source tests/tally.sh
 
 # run_programs BUILD SUFFIX PROGRAM...: runs test programs, one on each core, and tallies them.
 run_programs() {
@@ -81,16 +22,11 @@ run_programs() {
   done
 }
 
-# run_conformance BUILD SUFFIX: replays the golden data; the last line of the program counts the
-# cases.
+# run_conformance BUILD SUFFIX [PROGRAM [ARGUMENT...]]: replays the golden data.
 run_conformance() {
-  local log=$1/tests/conformance.log good bad
-  "$1/tests/conformance" >"$log" 2>&1
-  good=$(tail -n 1 "$log" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1/p')
-  bad=$(tail -n 1 "$log" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\2/p')
-  count "conformance" "${good:-0}" "${bad:-1}"
-  [ "${bad:-1}" -eq 0 ] || cat "$log"
-  printf '%-7s conformance%s: %s golden cases\n' "$([ "${bad:-1}" -eq 0 ] && echo ok || echo FAILED)" "$2" "${good:-0}"
+  local log=$1/tests/conformance.log
+  "$1/tests/${3:-conformance}" "${@:4}" >"$log" 2>&1
+  tally_lines "conformance$2" "$log"
 }
 
 # test_programs BUILD: the names that CMake knows.
@@ -135,6 +71,15 @@ for target in $(grep -qw avx2 /proc/cpuinfo && echo AVX2) baseline; do
 done
 unset MASKCTL_TEST_CPU_TARGET
 
+headline "kernels of the GPU"
+run_programs build/release "" emulated_attention_tests
+MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops \
+  run_conformance build/release " on the emulated GPU" emulated_conformance --backend cuda
+if command -v nvcc >/dev/null; then
+  check "configure for CUDA" cmake --preset cuda -DMASKCTL_TESTS=OFF || finish
+  check "kernels compile without warnings" build build/cuda maskctl_cuda
+fi
+
 headline "clang-tidy on what changed"
 check "clang-tidy has nothing to say" bash tests/tidy.sh build/release
 
@@ -152,7 +97,7 @@ check "documentation shows what the command prints" \
 headline "address and undefined behaviour sanitizers"
 check "configure with sanitizers" cmake --preset asan -DMASKCTL_TESTS=ON || finish
 # The layers that read files or work on raw memory; the others only call them.
-mapfile -t programs < <(test_programs build/asan | grep -E '^(base|tensor|mask|io|attention)_tests$')
+mapfile -t programs < <(test_programs build/asan | grep -E '^(base|tensor|mask|io|attention|gpu)_tests$')
 mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
 check "build with sanitizers" build build/asan "${programs[@]}" "${fuzzers[@]}" || finish
 run_programs build/asan " with sanitizers" "${programs[@]}"

@@ -11,7 +11,6 @@
 #include "app/cli/layout.h"
 #include "app/cli/parse.h"
 #include "maskctl/attention/axes.h"
-#include "maskctl/attention/backends.h"
 #include "maskctl/base/error.h"
 #include "maskctl/pipeline/values.h"
 
@@ -131,16 +130,10 @@ void take_extents(const Mask& mask, const AxisExtents& given, AxisExtents& exten
 }  // namespace
 
 void require_backend(attention::Backend backend, std::string_view option) {
-  const auto reason_of = [](const attention::BackendRow& row) {
-    return row.unavailable ? row.unavailable() : std::string();
-  };
-  const attention::BackendRow& asked = attention::backend_row(backend);
-  const std::string reason = reason_of(asked);
+  const std::string reason = attention::unavailable(backend);
   if (reason.empty()) return;
-  const auto other = std::ranges::find_if(attention::backends(),
-                                          [&](const auto& row) { return reason_of(row).empty(); });
-  throw Error(Errc::kDevice, fmt::format("{} {} cannot run here: {}; use {} {}", option, asked.name,
-                                         reason, option, other->name));
+  throw Error(Errc::kDevice, fmt::format("{0} {1} cannot run here: {2}; use {0} {3}", option,
+                                         name(backend), reason, name(attention::Backend::kCpu)));
 }
 
 const Operation& operation_named(const std::string& name) {

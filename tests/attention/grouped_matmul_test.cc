@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "maskctl/base/threads.h"
+#include "support/backends.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
 #include "support/slopes.h"
@@ -80,13 +81,17 @@ Problem problem(unsigned seed, DType dtype = DType::kFloat32) {
 }
 
 void compare_backends(const Problem& p, double tolerance) {
-  check_close(p.forward(Backend::kCpu), p.forward(Backend::kReference), tolerance, "out");
-  const GroupedMatmulGradients seen = p.backward(Backend::kCpu);
+  const Tensor out = p.forward(Backend::kReference);
   const GroupedMatmulGradients expected = p.backward(Backend::kReference);
-  check_close(seen.lhs, expected.lhs, tolerance, "d_lhs");
-  check_close(seen.rhs, expected.rhs, tolerance, "d_rhs");
-  REQUIRE(seen.existing_out.has_value() == p.existing.has_value());
-  if (p.existing) check_close(*seen.existing_out, *expected.existing_out, 0, "d_existing_out");
+  for (const Backend backend : judged_backends()) {
+    INFO(name(backend));
+    check_close(p.forward(backend), out, tolerance, "out");
+    const GroupedMatmulGradients seen = p.backward(backend);
+    check_close(seen.lhs, expected.lhs, tolerance, "d_lhs");
+    check_close(seen.rhs, expected.rhs, tolerance, "d_rhs");
+    REQUIRE(seen.existing_out.has_value() == p.existing.has_value());
+    if (p.existing) check_close(*seen.existing_out, *expected.existing_out, 0, "d_existing_out");
+  }
 }
 
 /// m = 4, k = 1, n = 2; row i of lhs is i + 1, matrix g is (10^g, -10^g).
@@ -99,7 +104,7 @@ Problem small() {
 }
 
 void check_small(const Problem& p, const Tensor& out) {
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : usable_backends()) {
     check_close(p.forward(backend), out, 0, "out");
   }
 }
@@ -110,9 +115,11 @@ TEST_CASE("each group of rows is multiplied by its matrix") {
   Problem p = small();
   p.sizes = i32({2, 0, 1});
   check_small(p, f32({4, 2}, {1, -1, 2, -2, 300, -300, 0, 0}));
-  const GroupedMatmulGradients g = p.backward(Backend::kCpu);
-  check_close(g.lhs, f32({4, 1}, {1, 1, 100, 0}), 0, "d_lhs");
-  check_close(g.rhs, f32({3, 1, 2}, {3, 0, 0, 0, 3, 0}), 0, "d_rhs");
+  for (const Backend backend : usable_backends()) {
+    const GroupedMatmulGradients g = p.backward(backend);
+    check_close(g.lhs, f32({4, 1}, {1, 1, 100, 0}), 0, "d_lhs");
+    check_close(g.rhs, f32({3, 1, 2}, {3, 0, 0, 0, 3, 0}), 0, "d_rhs");
+  }
 }
 
 TEST_CASE("group ids name the matrix of each row, in any order") {
@@ -159,7 +166,9 @@ TEST_CASE("half precision groups differ from the float64 loops by their rounding
   Problem p = problem(3, DType::kBFloat16);
   p.existing.reset();
   p.options.preferred_element_type = DType::kFloat32;
-  CHECK(p.forward(Backend::kCpu).dtype() == DType::kFloat32);
+  for (const Backend backend : usable_backends()) {
+    CHECK(p.forward(backend).dtype() == DType::kFloat32);
+  }
   compare_backends(p, 8e-3);
 }
 

@@ -1,110 +1,40 @@
-// The linear family: chunks against the float64 recurrence, and that against values by hand and
-// finite differences.
+// The linear family: each backend against the float64 recurrence, and that against values by hand
+// and finite differences.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
-#include "maskctl/attention/operations/linear/recurrent.h"
+#include "attention/linear_call.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
-#include "support/catch_compat.h"
+#include "support/backends.h"
 #include "support/slopes.h"
-#include "support/tensors.h"
 
 namespace {
 
-using namespace maskctl;
-using namespace maskctl::attention;
-using namespace maskctl::test;
+using namespace linear_test;
 
-struct Problem {
-  Tensor query, key, value, d_out;
-  std::optional<Tensor> g, g_gamma, gk, gv, initial_state, cu_seqlens, d_final;
-  RecurrentAttentionOptions options;
-
-  RecurrentAttentionInputs inputs() const {
-    const auto at = [](const std::optional<Tensor>& t) { return t ? &*t : nullptr; };
-    RecurrentAttentionInputs in{&query, &key, &value};
-    in.g = at(g), in.g_gamma = at(g_gamma), in.gk = at(gk), in.gv = at(gv);
-    in.initial_state = at(initial_state), in.cu_seqlens = at(cu_seqlens);
-    return in;
-  }
-  LinearAttentionResult forward(Backend backend) const {
-    RecurrentAttentionOptions o = options;
-    o.backend = backend;
-    return recurrent_attention(inputs(), o);
-  }
-  LinearAttentionGradients backward(Backend backend) const {
-    RecurrentAttentionOptions o = options;
-    o.backend = backend;
-    return recurrent_attention_backward(inputs(), d_out, o, d_final ? &*d_final : nullptr);
-  }
-};
-
-/// Gates from `low` to 0.
-Problem problem(unsigned seed, Index longest, float low, DType dtype = DType::kFloat32,
-                Index widest_key = 20) {
-  RandomTensors r(seed);
-  const Index u = 1 + r.below(2), h = u * (1 + r.below(2));
-  const bool packed = r.chance(0.4);
-  const Index b = packed ? 1 : 1 + r.below(2), t = 1 + r.below(longest);
-  const Index k = 1 + r.below(widest_key), v = r.chance(0.5) ? k : 1 + r.below(2 * widest_key);
-  Problem p;
-  p.query = r.normal({b, t, h, k}, dtype);
-  p.key = r.normal({b, t, u, k}, dtype);
-  p.value = r.normal({b, t, u, v}, dtype);
-  p.d_out = r.normal({b, t, h, v}, dtype);
-  const Index n = packed ? 1 + r.below(5) : b;
-  if (packed) p.cu_seqlens = r.cu_seqlens(n, t);
-  if (r.chance(0.3)) p.g = r.uniform({b, t, h, k}, low, 0);
-  if (!p.g && r.chance(0.3)) p.g = r.uniform({b, t, h}, low, 0);
-  if (r.chance(0.4)) p.g_gamma = r.uniform({h}, low, 0);
-  if (r.chance(0.3)) p.gk = r.uniform({b, t, h, k}, low, 0);
-  if (r.chance(0.3)) p.gv = r.uniform({b, t, h, v}, low, 0);
-  if (r.chance(0.5)) p.initial_state = r.normal({n, h, k, v});
-  if (r.chance(0.5)) p.d_final = r.normal({n, h, k, v});
-  p.options.reverse = r.chance(0.4);
-  p.options.return_state = true;
-  if (r.chance(0.3)) p.options.softmax_scale = 0.7;
-  return p;
-}
-
-void check_equal_or_absent(const std::optional<Tensor>& seen, const std::optional<Tensor>& expected,
-                           double tolerance, const char* what) {
-  REQUIRE(seen.has_value() == expected.has_value());
-  if (seen) check_close(*seen, *expected, tolerance, what);
-}
-
-void check_gradients(const LinearAttentionGradients& seen, const LinearAttentionGradients& expected,
-                     double tolerance) {
-  check_close(seen.query, expected.query, tolerance, "d_query");
-  check_close(seen.key, expected.key, tolerance, "d_key");
-  check_close(seen.value, expected.value, tolerance, "d_value");
-  check_equal_or_absent(seen.g, expected.g, tolerance, "d_g");
-  // The sum of d_g over all tokens and channels, up to 30 000 here, which cancel.
-  check_equal_or_absent(seen.g_gamma, expected.g_gamma, 10 * tolerance, "d_g_gamma");
-  check_equal_or_absent(seen.gk, expected.gk, tolerance, "d_gk");
-  check_equal_or_absent(seen.gv, expected.gv, tolerance, "d_gv");
-  check_equal_or_absent(seen.initial_state, expected.initial_state, tolerance, "d_initial_state");
-}
-
-void compare_backends(const Problem& p, double tolerance) {
-  const LinearAttentionResult seen = p.forward(Backend::kCpu);
+void compare_backends(const LinearCall& p, double tolerance) {
   const LinearAttentionResult expected = p.forward(Backend::kReference);
-  check_close(seen.out, expected.out, tolerance, "out");
-  check_equal_or_absent(seen.final_state, expected.final_state, tolerance, "final_state");
-  check_gradients(p.backward(Backend::kCpu), p.backward(Backend::kReference), 5 * tolerance);
+  const LinearAttentionGradients slopes = p.backward(Backend::kReference);
+  for (const Backend backend : judged_backends()) {
+    INFO(name(backend));
+    const LinearAttentionResult seen = p.forward(backend);
+    check_close(seen.out, expected.out, tolerance, "out");
+    check_equal_or_absent(seen.final_state, expected.final_state, tolerance, "final_state");
+    check_gradients(p.backward(backend), slopes, 5 * tolerance);
+  }
 }
 
-double objective(const Problem& p) {
+double objective(const LinearCall& p) {
   const LinearAttentionResult r = p.forward(Backend::kReference);
   return dot(r.out, p.d_out) + (p.d_final ? dot(*r.final_state, *p.d_final) : 0);
 }
 
 /// B = H = 1, T = 3, K = V = 2.
-Problem small() {
-  Problem p;
+LinearCall small() {
+  LinearCall p;
   p.query = f32({1, 3, 1, 2}, {1, 0.5f, -0.5f, 2, 0.3f, 0.3f});
   p.key = f32({1, 3, 1, 2}, {0.5f, -1, 1, 1, 2, 0});
   p.value = f32({1, 3, 1, 2}, {1, 0, 0, 1, 2, -1});
@@ -112,8 +42,8 @@ Problem small() {
   return p;
 }
 
-void check_small(const Problem& p, const Tensor& out, const Tensor& state) {
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+void check_small(const LinearCall& p, const Tensor& out, const Tensor& state) {
+  for (const Backend backend : usable_backends()) {
     const LinearAttentionResult seen = p.forward(backend);
     check_close(seen.out, out, 2e-6, "out");
     check_close(*seen.final_state, state, 2e-6, "final_state");
@@ -123,7 +53,7 @@ void check_small(const Problem& p, const Tensor& out, const Tensor& state) {
 }  // namespace
 
 TEST_CASE("the recurrence gives the values computed by hand") {
-  Problem p = small();
+  LinearCall p = small();
   p.g = f32({1, 3, 1, 2}, {-0.1f, -0.2f, -0.3f, -0.4f, -0.5f, -0.6f});
   check_small(p, f32({1, 3, 1, 2}, {0, 0, -1.078935f, 1.060660f, 0.818148f, -0.179179f}),
               f32({1, 1, 2, 2}, {4.224664f, -1.393469f, -0.367879f, 0.548812f}));
@@ -137,17 +67,34 @@ TEST_CASE("the recurrence gives the values computed by hand") {
       f32({1, 1, 2, 2}, {1.971518f, -0.129228f, -1, 0.606531f}));
 }
 
-TEST_CASE("the chunked path equals the float64 recurrence, forward and backward") {
+TEST_CASE("kernels equal the float64 recurrence, forward and backward") {
   for (unsigned seed = 0; seed < 150; ++seed) {
     INFO("seed " << seed);
-    compare_backends(problem(seed, seed % 3 == 0 ? 350 : 30, -0.2f), 2e-5);
+    compare_backends(random_linear_call(seed, seed % 3 == 0 ? 350 : 30, -0.2f), 2e-5);
   }
 }
 
 TEST_CASE("heads wider than a panel of a product") {
   for (unsigned seed = 200; seed < 224; ++seed) {
     INFO("seed " << seed);
-    compare_backends(problem(seed, 220, -0.2f, DType::kFloat32, 140), 2e-5);
+    compare_backends(random_linear_call(seed, 220, -0.2f, DType::kFloat32, 140), 2e-5);
+  }
+}
+
+TEST_CASE("heads wider than a slice of a state") {
+  for (unsigned seed = 230; seed < 234; ++seed) {
+    INFO("seed " << seed);
+    LinearCall p = random_linear_call(seed, 6, -0.2f);
+    RandomTensors r(seed);
+    const Index b = p.query.extent(0), t = p.query.extent(1), h = p.query.extent(2),
+                u = p.key.extent(2), k = 257 + r.below(300), v = 257 + r.below(300);
+    const Index n = p.cu_seqlens ? p.cu_seqlens->extent(0) - 1 : b;
+    p.query = r.normal({b, t, h, k}), p.key = r.normal({b, t, u, k});
+    p.value = r.normal({b, t, u, v}), p.d_out = r.normal({b, t, h, v});
+    p.g.reset();
+    p.gk = r.uniform({b, t, h, k}, -0.2f, 0), p.gv = r.uniform({b, t, h, v}, -0.2f, 0);
+    p.initial_state = r.normal({n, h, k, v}), p.d_final = r.normal({n, h, k, v});
+    compare_backends(p, 2e-5);
   }
 }
 
@@ -155,21 +102,21 @@ TEST_CASE("decays that split chunks into segments, down to one token each") {
   for (unsigned seed = 300; seed < 360; ++seed) {
     INFO("seed " << seed);
     const std::array<float, 3> strongest{-3, -12, -100};
-    compare_backends(problem(seed, seed % 3 == 0 ? 250 : 40, strongest[seed % 3]), 2e-5);
+    compare_backends(random_linear_call(seed, seed % 3 == 0 ? 250 : 40, strongest[seed % 3]), 2e-5);
   }
 }
 
 TEST_CASE("strong decays of wide heads") {
   for (unsigned seed = 360; seed < 372; ++seed) {
     INFO("seed " << seed);
-    compare_backends(problem(seed, 220, -4, DType::kFloat32, 140), 2e-5);
+    compare_backends(random_linear_call(seed, 220, -4, DType::kFloat32, 140), 2e-5);
   }
 }
 
 TEST_CASE("gates of 0 among those that forget nearly all") {
   for (unsigned seed = 380; seed < 400; ++seed) {
     INFO("seed " << seed);
-    Problem p = problem(seed, 200, -0.3f);
+    LinearCall p = random_linear_call(seed, 200, -0.3f);
     RandomTensors r(seed);
     const std::array<float, 5> values{0, 0, -1e4f, -80, -29};
     for (auto* gate : {&p.g, &p.g_gamma, &p.gk, &p.gv}) {
@@ -179,15 +126,17 @@ TEST_CASE("gates of 0 among those that forget nearly all") {
       }
     }
     compare_backends(p, 2e-5);
-    const Tensor out = p.forward(Backend::kCpu).out;
-    for (const float x : out.as<float>()) CHECK(std::isfinite(x));
+    for (const Backend backend : judged_backends()) {
+      const Tensor out = p.forward(backend).out;
+      for (const float x : out.as<float>()) CHECK(std::isfinite(x));
+    }
   }
 }
 
 TEST_CASE("decays above 0 grow") {
   for (unsigned seed = 400; seed < 420; ++seed) {
     INFO("seed " << seed);
-    Problem p = problem(seed, 40, -0.3f);
+    LinearCall p = random_linear_call(seed, 40, -0.3f);
     for (auto* gate : {&p.g, &p.g_gamma, &p.gk, &p.gv}) {
       if (!*gate) continue;
       for (float& x : (*gate)->as<float>()) x = -x;
@@ -199,7 +148,7 @@ TEST_CASE("decays above 0 grow") {
 TEST_CASE("a gate of minus infinity forgets all before") {
   for (unsigned seed = 500; seed < 540; ++seed) {
     INFO("seed " << seed);
-    Problem p = problem(seed, 60, -0.2f);
+    LinearCall p = random_linear_call(seed, 60, -0.2f);
     RandomTensors r(seed);
     for (auto* gate : {&p.g, &p.g_gamma, &p.gk, &p.gv}) {
       if (!*gate) continue;
@@ -214,15 +163,15 @@ TEST_CASE("a gate of minus infinity forgets all before") {
 TEST_CASE("half precision inputs of the recurrence differ from the twin by their rounding alone") {
   for (unsigned seed = 600; seed < 610; ++seed) {
     INFO("seed " << seed);
-    compare_backends(problem(seed, 120, -0.3f, DType::kFloat16), 5e-4);
-    compare_backends(problem(seed, 120, -0.3f, DType::kBFloat16), 4e-3);
+    compare_backends(random_linear_call(seed, 120, -0.3f, DType::kFloat16), 5e-4);
+    compare_backends(random_linear_call(seed, 120, -0.3f, DType::kBFloat16), 4e-3);
   }
 }
 
 TEST_CASE("the gradients of the recurrence are the slopes of its outputs") {
   for (unsigned seed = 700; seed < 730; ++seed) {
     INFO("seed " << seed);
-    Problem p = problem(seed, 12, -0.5f);
+    LinearCall p = random_linear_call(seed, 12, -0.5f);
     const LinearAttentionGradients g = p.backward(Backend::kReference);
     const auto check = [&](Tensor& array, const Tensor& gradient, const char* what) {
       check_slopes(array, gradient, [&] { return objective(p); }, what,
@@ -257,7 +206,7 @@ TEST_CASE("a stream of steps with the state handed on equals one call") {
   RandomTensors r(11);
   const Tensor q = r.normal({1, 130, 2, 8}), k = r.normal({1, 130, 2, 8}),
                v = r.normal({1, 130, 2, 6}), g = r.uniform({1, 130, 2, 8}, -0.5f, 0);
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : usable_backends()) {
     RecurrentAttentionOptions o;
     o.backend = backend;
     RecurrentAttentionInputs whole{&q, &k, &v, &g};
@@ -282,7 +231,7 @@ TEST_CASE("packed sequences are alone, and tokens past the last belong to none")
   RandomTensors r(12);
   const Tensor q = r.normal({1, 9, 1, 4}), k = r.normal({1, 9, 1, 4}), v = r.normal({1, 9, 1, 4});
   const Tensor cu = i32({0, 3, 3, 7}), gamma = f32({1}, {-0.1f}), state = r.normal({3, 1, 4, 4});
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : usable_backends()) {
     RecurrentAttentionOptions o;
     o.backend = backend;
     o.return_state = true;
@@ -304,7 +253,7 @@ TEST_CASE("packed sequences are alone, and tokens past the last belong to none")
 }
 
 TEST_CASE("the state is returned when it is asked for or one was given") {
-  const Problem p = small();
+  const LinearCall p = small();
   const Tensor state(DType::kFloat32, {1, 1, 2, 2});
   RecurrentAttentionInputs in = p.inputs();
   CHECK(!recurrent_attention(in).final_state);
@@ -364,16 +313,19 @@ TEST_CASE("lightning decays come from the layer or are given") {
 
 TEST_CASE("the bits of the linear family do not depend on the number of threads") {
   RandomTensors r(15);
-  Problem p;
+  LinearCall p;
   p.query = r.normal({1, 500, 4, 40}), p.key = r.normal({1, 500, 2, 40});
   p.value = r.normal({1, 500, 2, 40}), p.d_out = r.normal({1, 500, 4, 40});
   p.gk = r.uniform({1, 500, 4, 40}, -0.3f, 0), p.g_gamma = r.uniform({4}, -0.3f, 0);
-  set_threads(1);
-  const Tensor out = p.forward(Backend::kCpu).out;
-  const LinearAttentionGradients slopes = p.backward(Backend::kCpu);
-  set_threads(3);
-  CHECK(std::ranges::equal(p.forward(Backend::kCpu).out.bytes(), out.bytes()));
-  check_gradients(p.backward(Backend::kCpu), slopes, 0);
+  for (const Backend backend : judged_backends()) {
+    INFO(name(backend));
+    set_threads(1);
+    const Tensor out = p.forward(backend).out;
+    const LinearAttentionGradients slopes = p.backward(backend);
+    set_threads(3);
+    CHECK(std::ranges::equal(p.forward(backend).out.bytes(), out.bytes()));
+    check_gradients(p.backward(backend), slopes, 0);
+  }
   set_threads(0);
 }
 
@@ -381,7 +333,7 @@ TEST_CASE("the linear family takes calls without tokens") {
   const Tensor empty(DType::kFloat32, {2, 0, 1, 3});
   RandomTensors r(16);
   const Tensor state = r.normal({2, 1, 3, 3});
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : usable_backends()) {
     RecurrentAttentionOptions o;
     o.backend = backend;
     RecurrentAttentionInputs in{&empty, &empty, &empty};

@@ -4,6 +4,7 @@
 #include "attention/arrays.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/runtime/modules.h"
+#include "support/backends.h"
 #include "support/error_of.h"
 #include "support/slopes.h"
 
@@ -57,7 +58,7 @@ struct Problem {
 
 TEST_CASE("latent attention is attention over rebuilt keys and values") {
   for (const bool rotary : {false, true}) {
-    for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    for (const Backend backend : maskctl::test::usable_backends()) {
       const Problem p(rotary ? 1 : 2);
       MlaAttentionOptions o;
       o.mask.causal = true, o.softmax.backend = backend;
@@ -95,16 +96,20 @@ TEST_CASE("gradients of latent attention are the slopes of its output") {
       maskctl::test::check_slopes(*array, *gradient, [&] { return p.objective(o); }, "mla",
                                   {.elements = 62});
     }
-    o.softmax.backend = Backend::kCpu;
-    const MlaGradients fast =
-        mla_attention_backward(p.query, p.latent, p.w_kc, p.w_vc,
-                               mla_attention(p.query, p.latent, p.w_kc, p.w_vc, o), p.d_out, o);
-    check_close(fast.query, g.query, 3e-5, "query");
-    check_close(fast.key_value, g.key_value, 3e-5, "key_value");
-    check_close(fast.w_kc, g.w_kc, 3e-5, "w_kc");
-    check_close(fast.w_vc, g.w_vc, 3e-5, "w_vc");
-    if (rotary)
-      check_close(*fast.b_q, *g.b_q, 3e-5, "b_q"), check_close(*fast.b_k, *g.b_k, 3e-5, "b_k");
+    for (const Backend backend : maskctl::test::judged_backends()) {
+      INFO(name(backend));
+      o.softmax.backend = backend;
+      const MlaGradients fast =
+          mla_attention_backward(p.query, p.latent, p.w_kc, p.w_vc,
+                                 mla_attention(p.query, p.latent, p.w_kc, p.w_vc, o), p.d_out, o);
+      check_close(fast.query, g.query, 3e-5, "query");
+      check_close(fast.key_value, g.key_value, 3e-5, "key_value");
+      check_close(fast.w_kc, g.w_kc, 3e-5, "w_kc");
+      check_close(fast.w_vc, g.w_vc, 3e-5, "w_vc");
+      if (!rotary) continue;
+      check_close(*fast.b_q, *g.b_q, 3e-5, "b_q");
+      check_close(*fast.b_k, *g.b_k, 3e-5, "b_k");
+    }
   }
 }
 
@@ -117,14 +122,18 @@ TEST_CASE("packed products equal plain ones, transposed or not") {
     const Tensor a = r.normal({rows, depth}), b = r.normal({depth, columns});
     const MatrixView va{a.as<float>().data(), rows, depth, left ? rows : depth, left};
     const MatrixView vb{b.as<float>().data(), depth, columns, right ? depth : columns, right};
-    Tensor slow = r.normal({rows, columns}), fast = slow;
+    const Tensor before = r.normal({rows, columns});
+    Tensor slow = before;
     const bool add = r.chance(0.5);
     const MatrixTiles tiles{r.below(3) * r.below(150), r.below(3) * r.below(80)};
     const MatrixProblem problem{va, vb, add, tiles};
     const auto kernel = &Kernels::matrix_product;
     run_kernel(Context{Backend::kReference}, "matrix_product", kernel, problem, slow);
-    run_kernel(Context{Backend::kCpu}, "matrix_product", kernel, problem, fast);
-    check_close(fast, slow, 1e-5, "product");
+    for (const Backend backend : maskctl::test::judged_backends()) {
+      Tensor fast = before;
+      run_kernel(Context{backend}, "matrix_product", kernel, problem, fast);
+      check_close(fast, slow, 1e-5, "product");
+    }
   }
 }
 

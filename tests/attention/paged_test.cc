@@ -15,8 +15,9 @@ TEST_CASE("ragged pages are softmax attention over the gathered tokens") {
     const Batch b = batch(r, r.chance(0.3) ? 1300 : 40, 12);
     const Rules with = rules(r, b, true);
     const Tensor expected = gathered_twin(b, with);
-    check_close(ragged(b, with, Backend::kReference), expected, tolerance(b.dtype), "reference");
-    check_close(ragged(b, with, Backend::kCpu), expected, tolerance(b.dtype), "cpu");
+    for (const Backend backend : usable_backends()) {
+      check_close(ragged(b, with, backend), expected, tolerance(b.dtype), name(backend).data());
+    }
   }
 }
 
@@ -83,7 +84,7 @@ TEST_CASE("page attention is ragged attention of one row each, in both layouts a
       PageAttentionOptions options;
       options.attn_scale = with.scale, options.attn_logits_soft_cap = with.soft_cap;
       options.kv_layout = heads_first ? KvLayout::kHeadsFirst : KvLayout::kTokensFirst;
-      for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+      for (const Backend backend : usable_backends()) {
         options.backend = backend;
         check_close(page_attention({&query, &keys, &values, &lens, &tables}, options), wanted,
                     tolerance(b.dtype), heads_first ? "heads first" : "tokens first");
@@ -99,7 +100,7 @@ TEST_CASE("pages by hand: only the slots of the context are read") {
   Tensor values = f32({4, 1, 2, 1}, {9, nan, nan, nan, nan, nan, 3, 5});
   const Tensor query = f32({1, 1, 1}, {1}), lens = i32({3}), table = i32({1, 3}, {3, 0, -1});
   const double e = std::exp(1.0), expected = (3 + 5 * e + 9 * e * e) / (1 + e + e * e);
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : usable_backends()) {
     PageAttentionOptions options;
     options.backend = backend;
     const Tensor out = page_attention({&query, &keys, &values, &lens, &table}, options);
@@ -114,7 +115,7 @@ TEST_CASE("rows of a ragged sequence sit at its end: context 5, 2 rows, window 2
   const Tensor lens = i32({5}), table = i32({1, 1}, {0}), starts = i32({0, 2});
   RaggedPageAttentionOptions options;
   options.sliding_window = 2;
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : usable_backends()) {
     options.backend = backend;
     const Tensor out = ragged_page_attention({&queries, &pages, &lens, &table, &starts}, options);
     CHECK(out.as<float>()[0] == Catch::Approx(6));

@@ -78,7 +78,7 @@ TEST_CASE("version 3 writes the new rows, then attends; nothing else of the cach
       with.sinks->reshape({v.b.q_heads, 1});
     }
     const Tensor expected = gathered_twin(v.b, with), lens = v.b.lens(), starts = v.b.start_loc();
-    for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    for (const Backend backend : usable_backends()) {
       options.backend = backend;
       Tensor cache = v.before;
       check_close(ragged_page_attention_v3(v.inputs(lens, starts), cache, options), expected,
@@ -96,7 +96,7 @@ TEST_CASE("version 3 multiplies logits by k_scale and the output by v_scale; q_s
   RaggedPageAttentionV3Options plain, scaled;
   plain.softmax_scale = 0.2;
   scaled.softmax_scale = 0.4, scaled.q_scale = 4, scaled.k_scale = 0.5, scaled.v_scale = 3;
-  for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+  for (const Backend backend : usable_backends()) {
     plain.backend = scaled.backend = backend;
     Tensor cache = v.before, other = v.before;
     Tensor expected = ragged_page_attention_v3(v.inputs(lens, starts), cache, plain);
@@ -140,7 +140,7 @@ TEST_CASE("seed 003's call of version 3 is ragged attention with 1 / sqrt(D)") {
     const Tensor keys = b.tokens_first(b.keys), values = b.tokens_first(b.values),
                  cu_q = b.start_loc(), cu_k = i32({b.count() + 1}, ends), pages = b.tables();
     RaggedPageAttentionV3PagesOptions options{with.scale, with.window, with.soft_cap};
-    for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    for (const Backend backend : usable_backends()) {
       options.backend = backend;
       check_close(
           ragged_page_attention_v3(

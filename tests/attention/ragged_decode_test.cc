@@ -48,7 +48,7 @@ TEST_CASE("ragged decoding is softmax attention of one row over its range") {
       query.reshape({batch, heads, dim});
       expected.reshape({batch, heads, dim});
     }
-    for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+    for (const Backend backend : usable_backends()) {
       options.backend = backend;
       check_close(ragged_decode_attention({&query, &key, &value, &start, &end, aux}, options),
                   expected, tolerance(dtype), "out");

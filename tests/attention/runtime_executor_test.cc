@@ -3,7 +3,6 @@
 
 #include "attention/arrays.h"
 #include "base/scratch.h"
-#include "maskctl/attention/backends.h"
 #include "maskctl/attention/runtime/executor.h"
 #include "maskctl/attention/runtime/modules.h"
 #include "support/error_of.h"
@@ -117,7 +116,7 @@ TEST_CASE("executor: platforms of seed 003", "[attention]") {
   CallOptions call;
   call.platform = Platform::kXla;
   CHECK(with(call) == "no error");
-  const std::string missing = backend_row(Backend::kCuda).unavailable();
+  const std::string missing = unavailable(Backend::kCuda);
   call.platform = Platform::kCuda;
   CHECK(with(call) == (missing.empty() ? "no error"
                                        : "flash_attention on platform cuda cannot run: " + missing +

@@ -1,9 +1,6 @@
 // Which kernel a request gets, and the reasons.
-#include <algorithm>
-
 #include "maskctl/attention/runtime/registry.h"
 #include "maskctl/base/error.h"
-#include "support/backends.h"
 #include "support/catch_compat.h"
 
 namespace {
@@ -11,7 +8,7 @@ namespace {
 using namespace maskctl;
 using namespace maskctl::attention;
 
-bool has_gpu() { return std::ranges::count(test::usable_backends(), Backend::kCuda) > 0; }
+bool has_gpu() { return unavailable(Backend::kCuda).empty(); }
 
 Errc code_of(const KernelRegistry& registry, std::string_view algorithm, Platform platform,
              DeviceKind device = DeviceKind::kAny) {
@@ -49,13 +46,13 @@ TEST_CASE("registry: a platform that is named is never left for another", "[atte
                     "gla has no kernel for platform triton on device any; it has: cuda, xla");
   if (has_gpu()) return;
   CHECK(code_of(kernels, "gla", Platform::kCuda) == Errc::kDevice);
-  CHECK_THROWS_WITH(kernels.find("gla", Platform::kCuda),
-                    "gla on platform cuda cannot run: " +
-                        backend_row(Backend::kCuda).unavailable() + "; use auto or xla");
+  CHECK_THROWS_WITH(
+      kernels.find("gla", Platform::kCuda),
+      "gla on platform cuda cannot run: " + unavailable(Backend::kCuda) + "; use auto or xla");
 }
 
 TEST_CASE("registry: reasons name why each kernel was or was not taken", "[attention]") {
-  const std::string missing = backend_row(Backend::kCuda).unavailable();
+  const std::string missing = unavailable(Backend::kCuda);
   const auto choices = builtin_kernels().explain("flash_attention", Platform::kXla);
   REQUIRE(choices.size() == 3);
   CHECK(choices[0].spec.platform == Platform::kCuda);

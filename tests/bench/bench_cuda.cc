@@ -10,14 +10,21 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <numeric>
+#include <random>
 #include <string>
 #include <string_view>
 #include <tuple>
 
 #include "bench.h"
 #include "maskctl/attention/by_name.h"
+#include "maskctl/attention/cuda/blocks/block_attention.h"
+#include "maskctl/attention/cuda/grouped/grouped_product.h"
 #include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/linear/linear.h"
+#include "maskctl/attention/cuda/paged/paged.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
+#include "maskctl/attention/operations/native_sparse/compression.h"
 #include "maskctl/base/text.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/leaves.h"
@@ -197,6 +204,43 @@ void bench_softmax() {
   }
 }
 
+struct LinearCase {
+  const char* name;
+  Index batch, tokens, heads, dim;
+  bool by_key;  // decays of each key, else of each head
+};
+
+// Long sequences, and steps of decoding, which read and write the states.
+void bench_linear() {
+  constexpr LinearCase kCases[] = {{"lightning 8k", 1, 8 << 10, 96, 128, false},
+                                   {"gla 8k", 1, 8 << 10, 32, 128, true},
+                                   {"decode 64", 64, 1, 32, 128, true}};
+  for (const LinearCase& c : kCases) {
+    if (c.tokens > settings.most_tokens) continue;
+    for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
+      const std::vector<Index> shape{c.batch, c.tokens, c.heads, c.dim};
+      const Tensor q = noise(dtype, shape), k = noise(dtype, shape), v = noise(dtype, shape);
+      Tensor gates(DType::kFloat32, c.by_key ? shape : std::vector<Index>{c.heads});
+      std::ranges::fill(gates.as<float>(), -0.01f);
+      const Tensor state(DType::kFloat32, {c.batch, c.heads, c.dim, c.dim});
+      RecurrentAttentionInputs inputs{&q, &k, &v};
+      (c.by_key ? inputs.gk : inputs.g_gamma) = &gates;
+      inputs.initial_state = &state;
+      const LinearProblem problem = checked_linear(inputs, {});
+      Tensor out(dtype, shape), last(DType::kFloat32, state.shape());
+      OnDevice<cuda::linear_forward> forward(problem, {out, last});
+      Tensor d_q(dtype, shape), d_k(dtype, shape), d_v(dtype, shape),
+          d_gates(DType::kFloat32, gates.shape()), d_state(DType::kFloat32, state.shape());
+      LinearGradientOutputs gradients{d_q, d_k, d_v, {}, {}, {}, {}, d_state};
+      (c.by_key ? gradients.gk : gradients.g_gamma) = d_gates;
+      OnDevice<cuda::linear_backward> backward(problem, {q, {}}, gradients);
+      std::vector<Timed> sides{forward.side("linear_forward", 0, "ms"),
+                               backward.side("linear_backward", 0, "ms")};
+      measure(fmt::format("{} {}", c.name, name(dtype)), sides);
+    }
+  }
+}
+
 /// From a mask on the host to its tile tables on the GPU: by the clock of the host.
 void bench_plan() {
   for (const Index tokens : {32 << 10, 128 << 10}) {
@@ -220,11 +264,151 @@ void bench_plan() {
   }
 }
 
+/// 16 blocks of 64 keys for each token and key head: the first, its own, and others before it.
+Tensor listed_blocks(Index tokens, Index kv_heads) {
+  constexpr Index kListed = 16, kBlock = 64;
+  Tensor blocks(DType::kInt32, {1, tokens, kv_heads, kListed});
+  const auto ids = blocks.as<std::int32_t>();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const Index token = static_cast<Index>(i) / kListed / kv_heads, own = token / kBlock;
+    const Index n = static_cast<Index>(i) % kListed;
+    const Index other = static_cast<Index>(i * 2654435761u >> 8) % (own + 1);
+    ids[i] = static_cast<std::int32_t>(n == 0 ? 0 : n == 1 ? own : other);
+  }
+  return blocks;
+}
+
+// 32 query heads, 2 key heads, D 128: listed blocks, and the choice of them.
+void bench_blocks() {
+  constexpr Index kHeads = 32, kKvHeads = 2, kDim = 128;
+  for (const Index tokens : {8 << 10, 32 << 10}) {
+    if (tokens > settings.most_tokens) continue;
+    for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
+      const Tensor q = noise(dtype, {1, tokens, kHeads, kDim});
+      const Tensor k = noise(dtype, {1, tokens, kKvHeads, kDim}), v = k;
+      const Tensor listed = listed_blocks(tokens, kKvHeads);
+      NativeSparseOptions options;
+      options.backend = Backend::kCuda, options.duplicate_blocks = DuplicateBlocks::kOnce;
+      const NativeSparseInputs inputs{&q, &k, &v, nullptr, nullptr, &listed};
+      const BlockProblem problem = checked_selected_problem(inputs, options);
+      double keys = 0, means_seen = 0;  // of all tokens and key heads
+      for (Index t = 0; t < tokens; ++t) {
+        means_seen += static_cast<double>(kKvHeads * ((t + 1) / options.block_size));
+        for (Index u = 0; u < kKvHeads; ++u) {
+          for (const KeyBlock& block : problem.blocks(0, t, u)) {
+            keys += static_cast<double>(block.keys.size());
+          }
+        }
+      }
+      const double product = 2e-12 * (kHeads / kKvHeads) * kDim;  // of a key with its queries
+      SoftmaxResult result = apply_native_sparse_attention(inputs, options);
+      Tensor d_q(dtype, q.shape()), d_k(dtype, k.shape()), d_v(dtype, v.shape());
+      OnDevice<cuda::blocks_forward> forward(problem, {result.out, result.lse});
+      OnDevice<cuda::blocks_backward> backward(problem, {result.out, result.lse, q, {}},
+                                               {d_q, d_k, d_v, {}, {}});
+      const BlockMeans means = block_means(problem);
+      Tensor chosen(DType::kInt32, listed.shape());
+      OnDevice<cuda::select_blocks> select({&problem, problem.query, means.key, &means.first},
+                                           chosen);
+      std::vector<Timed> sides{forward.side("blocks_forward", 2 * product * keys, "TFLOP/s"),
+                               backward.side("blocks_backward", 5 * product * keys, "TFLOP/s"),
+                               select.side("select_blocks", product * means_seen, "TFLOP/s")};
+      measure(fmt::format("{} {}", tokens_text(tokens), name(dtype)), sides);
+    }
+  }
+}
+
+// Rows of unequal groups times the matrices of 8 and of 64 experts.
+void bench_grouped() {
+  constexpr Index kRows = 16 << 10, kInner = 2048, kColumns = 2048;
+  for (const Index experts : {8, 64}) {
+    for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
+      const Tensor lhs = noise(dtype, {kRows, kInner});
+      const Tensor rhs = noise(dtype, {experts, kInner, kColumns});
+      Tensor ids(DType::kInt32, {kRows});
+      std::size_t row = 0;
+      for (auto& id : ids.as<std::int32_t>()) {
+        const auto n = static_cast<Index>(row++ * 2654435761u >> 8);
+        id = static_cast<std::int32_t>(n % experts * (n / experts % 2));  // half to the first
+      }
+      GroupedMatmulInputs inputs{&lhs, &rhs};
+      inputs.group_ids = &ids;
+      const GroupedProblem problem = checked_grouped(inputs, {});
+      Tensor out(dtype, {kRows, kColumns}), d_lhs(dtype, lhs.shape()), d_rhs(dtype, rhs.shape());
+      OnDevice<cuda::grouped_forward> forward(problem, out);
+      OnDevice<cuda::grouped_backward> backward(problem, out, {d_lhs, d_rhs});
+      const double product = 2e-12 * kRows * kInner * kColumns;
+      std::vector<Timed> sides{forward.side("grouped_forward", product, "TFLOP/s"),
+                               backward.side("grouped_backward", 2 * product, "TFLOP/s")};
+      measure(fmt::format("{} experts {}", experts, name(dtype)), sides);
+    }
+  }
+}
+
+/// A copy from the GPU to itself, whose rate counts what is read and what is written.
+class DeviceCopy {
+ public:
+  Timed side() {
+    return {"device copy", stream_.get(), [this] { run(); }, 2e-12 * kBytes, "TB/s"};
+  }
+
+ private:
+  static constexpr std::size_t kBytes = std::size_t{1} << 30;
+  void run() {
+    cuda::check(
+        cudaMemcpyAsync(to_.data(), from_.data(), kBytes, cudaMemcpyDeviceToDevice, stream_.get()),
+        "cudaMemcpyAsync");
+  }
+  cuda::OwnStream stream_;
+  cuda::DeviceBuffer from_{kBytes, stream_.get()}, to_{kBytes, stream_.get()};
+};
+
+/// Decoding in bf16: 32 query heads and 8 key heads of 128, pages of 16 tokens in random order.
+struct Decode {
+  static constexpr Index kHeads = 32, kKvHeads = 8, kDim = 128, kPageSize = 16;
+  Index sequences, tokens;
+  Index pages = sequences * ceil_div(tokens, kPageSize);
+  Tensor query = noise(DType::kBFloat16, {sequences, kHeads, kDim});
+  Tensor keys = noise(DType::kBFloat16, {pages, kPageSize, kKvHeads, kDim});
+  Tensor values = noise(DType::kBFloat16, {pages, kPageSize, kKvHeads, kDim});
+  Tensor out = Tensor(DType::kBFloat16, {sequences, kHeads, kDim});
+
+  PagedProblem problem() const {
+    PagedProblem p;
+    p.queries = query, p.q_heads = kHeads, p.scale = default_scale(kDim);
+    p.cache = tokens_first_cache(keys, values);
+    p.tables.resize(as_size(pages));
+    std::iota(p.tables.begin(), p.tables.end(), 0);
+    std::shuffle(p.tables.begin(), p.tables.end(), std::mt19937(1));
+    for (Index n = 0; n < sequences; ++n) {
+      p.sequences.push_back({{n, n + 1}, {0, tokens}, n * ceil_div(tokens, kPageSize)});
+    }
+    return p;
+  }
+  double terabytes() const {
+    return 1e-12 * static_cast<double>(2 * sequences * tokens * kKvHeads * kDim * 2);
+  }
+};
+
+void bench_paged() {
+  for (const auto& [sequences, tokens] :
+       {std::pair<Index, Index>(8, 32 << 10), {8, 4 << 10}, {1, 1 << 10}}) {
+    if (tokens > settings.most_tokens) continue;
+    Decode decode{sequences, tokens};
+    OnDevice<cuda::paged> paged(decode.problem(), decode.out);
+    DeviceCopy copy;
+    std::vector<Timed> sides{paged.side("paged decode", decode.terabytes(), "TB/s"), copy.side()};
+    measure(fmt::format("{} x {} tokens", sequences, tokens_text(tokens)), sides);
+  }
+}
+
 struct Case {
   std::string_view name;
   void (*run)();
 };
-constexpr Case kCases[] = {{"softmax", bench_softmax}, {"plan", bench_plan}};
+constexpr Case kCases[] = {{"softmax", bench_softmax}, {"plan", bench_plan},
+                           {"paged", bench_paged},     {"linear", bench_linear},
+                           {"blocks", bench_blocks},   {"grouped", bench_grouped}};
 
 bool read_arguments(int argc, char** argv) {
   for (int i = 1; i < argc; i += 2) {

@@ -11,7 +11,7 @@ namespace maskctl::test {
 inline std::vector<attention::Backend> usable_backends() {
   std::vector<attention::Backend> usable;
   for (const attention::BackendRow& row : attention::backends()) {
-    if (!row.unavailable || row.unavailable().empty()) usable.push_back(row.backend);
+    if (attention::unavailable(row.backend).empty()) usable.push_back(row.backend);
   }
   return usable;
 }

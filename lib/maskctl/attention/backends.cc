@@ -56,6 +56,11 @@ std::optional<Backend> backend_from_name(std::string_view name) {
   return row == backends().end() ? std::nullopt : std::optional(row->backend);
 }
 
+std::string unavailable(Backend backend) {
+  const BackendRow& row = backend_row(backend);
+  return row.unavailable ? row.unavailable() : "";
+}
+
 void report_fallback(const Context& context, std::string_view kernel, const BackendRow& asked,
                      const BackendRow& used, const std::string& reason) {
   if (!context.fallback) {

@@ -21,10 +21,13 @@ enum class Backend : std::uint8_t { kReference, kCpu, kCuda };
 
 /// "reference", "cpu", "cuda".
 std::string_view name(Backend backend);
-/// All of them, the judge first; BackendRow::unavailable says which of them cannot run here.
+/// All of them, the judge first.
 std::span<const std::string_view> backend_names();
 /// Nothing for an unknown name.
 std::optional<Backend> backend_from_name(std::string_view name);
+/// Why a backend cannot run on this machine, as in "no NVIDIA GPU was found"; empty when it can. The
+/// first question about a GPU takes as long as starting its driver.
+std::string unavailable(Backend backend);
 
 /// Belongs to the caller, who may share it between calls and threads. By default a call runs on the
 /// CPU with the threads and the memory pool of the process, and is never stopped.

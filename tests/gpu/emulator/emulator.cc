@@ -5,9 +5,11 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <deque>
 #include <memory>
 #include <vector>
 
+#include "cuda_pipeline_primitives.h"
 #include "cuda_runtime.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -31,6 +33,13 @@ constexpr std::size_t kSharedBytes = 227 << 10;
   std::abort();
 }
 
+/// A copy to shared memory that has begun.
+struct Copy {
+  void* to;
+  const void* from;
+  std::size_t bytes;
+};
+
 /// A thread of a kernel.
 struct Fiber {
   enum class State { kReady, kAtBarrier, kInExchange, kDone };
@@ -41,6 +50,8 @@ struct Fiber {
   uint3 thread{};
   State state = State::kReady;
   unsigned mask = 0;  // of the exchange that it waits in
+  std::vector<Copy> begun;
+  std::deque<std::vector<Copy>> committed;
 };
 
 /// Lanes that exchange words: two sets, so that one can be read while the next is written.
@@ -59,6 +70,7 @@ class Block {
     leave(self);
   }
   const std::uint64_t* exchange(unsigned mask, std::uint64_t word);
+  Fiber& fiber() { return fibers_[current_]; }
 
  private:
   static void enter();
@@ -133,6 +145,8 @@ void Block::start(uint3 block) {
     fiber.thread = {i % size_.x, i / size_.x % size_.y, i / size_.x / size_.y};
     fiber.has_begun = false;
     fiber.state = Fiber::State::kReady;
+    fiber.begun.clear();
+    fiber.committed.clear();
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.stack.get();
     fiber.context.uc_stack.ss_size = kStackBytes;
@@ -225,6 +239,25 @@ const std::uint64_t* exchange(unsigned mask, std::uint64_t word) {
 }
 
 }  // namespace cuda_emulator
+
+void __pipeline_memcpy_async(void* to, const void* from, std::size_t bytes) {
+  if (bytes != 4 && bytes != 8 && bytes != 16) cuda_emulator::fail("a copy of an odd size");
+  for (const void* end : {static_cast<const void*>(to), from}) {
+    if (std::bit_cast<std::uintptr_t>(end) % bytes != 0)
+      cuda_emulator::fail("a copy off its place");
+  }
+  cuda_emulator::running.fiber().begun.push_back({to, from, bytes});
+}
+void __pipeline_commit() {
+  cuda_emulator::Fiber& fiber = cuda_emulator::running.fiber();
+  fiber.committed.push_back(std::exchange(fiber.begun, {}));
+}
+void __pipeline_wait_prior(std::size_t in_flight) {
+  auto& committed = cuda_emulator::running.fiber().committed;
+  for (; committed.size() > in_flight; committed.pop_front()) {
+    for (const auto& copy : committed.front()) std::memcpy(copy.to, copy.from, copy.bytes);
+  }
+}
 
 const char* cudaGetErrorName(cudaError_t error) {
   return error == cudaSuccess ? "cudaSuccess" : "cudaErrorMemoryAllocation";

@@ -270,7 +270,7 @@ void cpu::select_blocks(const SelectionProblem& problem, const MutableTensorView
                         const Context&) {
   std::ranges::fill(selected.as<std::int32_t>(), -1);
   const std::vector<TokenTask> tasks = problem.blocks->tasks();
-  const Floats query(problem.blocks->query);
+  const Floats query(problem.query);
   parallel_for(static_cast<Index>(tasks.size()), [&](Index i) {
     CpuRanking ranking(problem, query);
     attention::select_blocks(problem, tasks[as_size(i)], ranking, selected);

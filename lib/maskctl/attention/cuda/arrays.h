@@ -35,6 +35,10 @@ template <class F>
 void each_array(BlockProblem& p, F&& f) {
   f(p.query), f(p.key), f(p.value);
 }
+template <class F>
+void each_array(SelectionProblem& p, F&& f) {
+  f(p.query), f(p.mean_keys);
+}
 
 template <class F>
 void each_array(LinearProblem& p, F&& f) {

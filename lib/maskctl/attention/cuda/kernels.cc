@@ -1,6 +1,11 @@
 #include "maskctl/attention/cuda/kernels.h"
 
+#include "maskctl/attention/cuda/blocks/block_attention.h"
+#include "maskctl/attention/cuda/grouped/grouped_product.h"
 #include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/linear/linear.h"
+#include "maskctl/attention/cuda/matrix/matrix_product.h"
+#include "maskctl/attention/cuda/paged/paged.h"
 #include "maskctl/attention/cuda/pooling/mean_pooling.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
 
@@ -10,7 +15,16 @@ constexpr Kernels kKernels{
     .softmax_forward = {FromHost<softmax_forward>::run},
     .softmax_backward = {FromHost<softmax_backward>::run},
     .softmax_weights = {FromHost<softmax_weights>::run},
+    .paged = {FromHost<paged>::run, paged_unsupported},
+    .blocks_forward = {FromHost<blocks_forward>::run},
+    .blocks_backward = {FromHost<blocks_backward>::run},
+    .select_blocks = {FromHost<select_blocks>::run},
+    .linear_forward = {FromHost<linear_forward>::run},
+    .linear_backward = {FromHost<linear_backward>::run},
+    .grouped_forward = {FromHost<grouped_forward>::run},
+    .grouped_backward = {FromHost<grouped_backward>::run},
     .mean_pooling = {FromHost<mean_pooling>::run},
+    .matrix_product = {matrix_product_from_host},
 };
 
 }  // namespace maskctl::attention::cuda

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/base/index.h"
+#include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl::attention {
 
@@ -11,7 +12,13 @@ struct MatrixView {
   Index rows = 0, columns = 0;
   Index stride = 0;         // between rows (columns when transposed)
   bool transposed = false;  // element (r, c) at data[c * stride + r]
+  MemoryPlace place = {};
 
+  /// From the first element to the last.
+  Index extent() const {
+    if (rows * columns == 0) return 0;
+    return transposed ? (columns - 1) * stride + rows : (rows - 1) * stride + columns;
+  }
   float at(Index r, Index c) const {
     return transposed ? data[c * stride + r] : data[r * stride + c];
   }

@@ -42,7 +42,7 @@ TokenLists::TokenLists(const char* what, const Tensor& array, Index axes, const 
 }
 
 const std::int32_t* TokenLists::at(std::size_t n, Index t, Index u) const {
-  return values_.data() + ((first_rows_[n] + t / tokens_per_row_) * heads_ + u) * width_;
+  return values_.data() + (row(n, t) * heads_ + u) * width_;
 }
 
 std::vector<KeyBlock> BlockProblem::blocks(std::size_t n, Index t, Index u) const {

@@ -33,6 +33,9 @@ class TokenLists {
   }
   /// The integers of token t (of sequence number n) and key head u.
   const std::int32_t* at(std::size_t n, Index t, Index u) const;
+  /// All of them, [rows,Hkv,width], and the row of token t of sequence number n.
+  const std::vector<std::int32_t>& values() const { return values_; }
+  Index row(std::size_t n, Index t) const { return first_rows_[n] + t / tokens_per_row_; }
 
  private:
   std::vector<std::int32_t> values_;
@@ -78,9 +81,11 @@ BlockProblem checked_block_problem(const NativeSparseInputs& inputs,
 BlockProblem checked_selected_problem(const NativeSparseInputs& inputs,
                                       const NativeSparseOptions& options);
 
-/// The choice of blocks by attention over their means; `blocks` has no lists.
+/// The choice of blocks by attention over their means; `blocks` has no lists, and its arrays are
+/// not read.
 struct SelectionProblem {
   const BlockProblem* blocks;
+  TensorView query;                        // [B,T,Hq,D]
   TensorView mean_keys;                    // [B,C,Hkv,D] f32: of the whole blocks of a row
   const std::vector<Index>* first_blocks;  // where those of each sequence begin in C
 };

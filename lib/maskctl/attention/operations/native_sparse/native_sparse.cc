@@ -130,7 +130,7 @@ Tensor select_blocks(const BlockProblem& blocks, const BlockMeans& means, const 
   Tensor selected = Tensor::unwritten(
       DType::kInt32, {blocks.d.batch, blocks.d.queries, blocks.d.kv_heads, blocks.count});
   run_kernel(context, "select_blocks", &Kernels::select_blocks,
-             SelectionProblem{&blocks, means.key, &means.first}, selected);
+             SelectionProblem{&blocks, blocks.query, means.key, &means.first}, selected);
   return selected;
 }
 

@@ -21,7 +21,14 @@ struct PagedCache {
   const std::byte* values = nullptr;
   Index pages = 0, page_size = 0, heads = 0, dim = 0;
   Index page_stride = 0, slot_stride = 0, head_stride = 0;
+  MemoryPlace place = {};  // of both arrays
 
+  /// From the first element of an array to its last.
+  Index extent() const {
+    if (pages * page_size * heads * dim == 0) return 0;
+    return (pages - 1) * page_stride + (page_size - 1) * slot_stride + (heads - 1) * head_stride +
+           dim;
+  }
   bool heads_first() const { return head_stride > slot_stride; }
 };
 

@@ -1,0 +1,97 @@
+// The keys that one token sees by one key head, from the lists, in tiles of kKeys.
+#pragma once
+
+#include "maskctl/attention/cuda/blocks/tiles.cuh"
+
+namespace maskctl::attention::cuda {
+
+/// A token and key head, and its list of blocks.
+struct TokenBlocks {
+  __device__ TokenBlocks(const BlockLists& lists, Index token, Index u)
+      : lists(lists), token(token), u(u), place(lists.places[token]) {
+    if (place.first < 0) return;
+    listed = lists.indices + (place.indices * lists.heads + u) * lists.width;
+    const Index count =
+        lists.counts ? Index{lists.counts[place.counts * lists.heads + u]} : lists.count;
+    wanted = count < lists.width ? count : lists.width;
+  }
+  const BlockLists& lists;
+  Index token, u;  // token in [B,T]
+  TokenPlace place;
+  const std::int32_t* listed = nullptr;
+  Index wanted = 0;  // how many of the listed blocks count
+};
+
+/// In shared memory: some blocks of the token, each once, and a tile of their keys.
+struct SeenKeys {
+  static constexpr int kBlocks = 32;
+  int blocks[kBlocks];
+  float block_times[kBlocks];
+  int count;
+  Index rows[kKeys];   // in [B,T,Hkv]; -1: the token does not see it
+  float times[kKeys];  // how often it counts; 0 when it is not seen
+};
+
+/// Keeps those of kBlocks listed blocks, from `first` on, that the token sees and that are not
+/// listed before; the lanes of one warp take one each.
+__device__ inline void find_blocks(const TokenBlocks& token, Index first, SeenKeys& seen) {
+  const unsigned lane = threadIdx.x;
+  const Index i = first + lane;
+  const int block = i < token.wanted ? token.listed[i] : -1;
+  int times = 0;
+  bool is_first = true;
+  for (Index j = 0; j < token.wanted; ++j) {
+    if (token.listed[j] != block) continue;
+    ++times;
+    is_first = is_first && j >= i;
+  }
+  const Index t = token.token - token.place.first;
+  const bool kept = block >= 0 && is_first && block * token.lists.block_size <= t;
+  const unsigned votes = __ballot_sync(~0u, kept);
+  if (kept) {
+    const int n = __popc(votes & ((1u << lane) - 1));
+    seen.blocks[n] = block;
+    seen.block_times[n] = token.lists.once ? 1 : static_cast<float>(times);
+  }
+  if (lane == 0) seen.count = __popc(votes);
+}
+
+/// Key n of the blocks that were found.
+__device__ inline void place_key(const TokenBlocks& token, Index n, Index row_in_tile,
+                                 SeenKeys& seen) {
+  const Index size = token.lists.block_size, block = n / size;
+  Index row = -1;
+  if (block < seen.count) {
+    row = token.place.first + seen.blocks[block] * size + n % size;
+    if (row > token.token) row = -1;
+  }
+  seen.rows[row_in_tile] = row < 0 ? -1 : row * token.lists.heads + token.u;
+  seen.times[row_in_tile] = row < 0 ? 0 : seen.block_times[block];
+}
+
+/// Whether kKeys keys from number n on are of one block and past the token.
+__device__ inline bool is_past(const TokenBlocks& token, Index n, const SeenKeys& seen) {
+  const Index size = token.lists.block_size, within = n % size;
+  const Index t = token.token - token.place.first;
+  return within + kKeys <= size && seen.blocks[n / size] * size + within > t;
+}
+
+/// f() for each tile of keys in `seen`; all threads of the block call it.
+template <class F>
+__device__ void for_each_tile(const TokenBlocks& token, SeenKeys& seen, F&& f) {
+  for (Index first = 0; first < token.wanted; first += SeenKeys::kBlocks) {
+    __syncthreads();
+    if (threadIdx.x < SeenKeys::kBlocks) find_blocks(token, first, seen);
+    __syncthreads();
+    const Index keys = seen.count * token.lists.block_size;
+    for (Index key = 0; key < keys; key += kKeys) {
+      if (is_past(token, key, seen)) continue;
+      __syncthreads();
+      if (threadIdx.x < kKeys) place_key(token, key + threadIdx.x, threadIdx.x, seen);
+      __syncthreads();
+      f();
+    }
+  }
+}
+
+}  // namespace maskctl::attention::cuda

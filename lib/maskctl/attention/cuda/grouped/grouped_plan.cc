@@ -1,0 +1,37 @@
+// Rows by matrix, cut into tiles.
+#include <algorithm>
+
+#include "maskctl/attention/cuda/grouped/grouped_product.h"
+
+namespace maskctl::attention::cuda {
+
+GroupedPlan::GroupedPlan(const GroupedProblem& problem, Stream stream) {
+  const RowGroups& groups = problem.groups;
+  rows_.reserve(as_size(groups.rows));
+  std::vector<char> has_matrix(as_size(groups.rows));
+  for_each_row(groups, [&](Index, Index row) {
+    rows_.push_back(row);
+    has_matrix[as_size(row)] = 1;
+  });
+  Index end = 0;
+  for (Index g = 0; g < groups.matrices(); ++g) {
+    places_.push_back({end, end + groups.places[as_size(g)].size()});
+    end = places_.back().end;
+    cut_into_tiles(g, places_.back());
+  }
+  for (Index row = 0; row < groups.rows; ++row) {
+    if (!has_matrix[as_size(row)]) rows_.push_back(row);
+  }
+  cut_into_tiles(-1, {end, groups.rows});
+  device_rows_ = {rows_, stream};
+  device_places_ = {places_, stream};
+  device_tiles_ = {tiles_, stream};
+}
+
+void GroupedPlan::cut_into_tiles(Index matrix, Range places) {
+  for (Index begin = places.begin; begin < places.end; begin += kTileRows) {
+    tiles_.push_back({matrix, {begin, std::min(begin + kTileRows, places.end)}});
+  }
+}
+
+}  // namespace maskctl::attention::cuda

@@ -1,0 +1,13 @@
+// The linear family on the GPU.
+#pragma once
+
+#include "maskctl/attention/cuda/linear/arrays.h"
+
+namespace maskctl::attention::cuda {
+
+void linear_forward(Workspace& workspace, const LinearProblem& problem, const LinearPlan& plan,
+                    const LinearOutputs& outputs);
+void linear_backward(Workspace& workspace, const LinearProblem& problem, const LinearPlan& plan,
+                     const LinearBackwardInputs& inputs, const LinearGradientOutputs& gradients);
+
+}  // namespace maskctl::attention::cuda

@@ -1,0 +1,39 @@
+// Sequences and their intervals.
+#include "maskctl/attention/cuda/linear/arrays.h"
+#include "maskctl/attention/cuda/linear/walk.h"
+
+namespace maskctl::attention::cuda {
+namespace {
+
+/// So many that the states between them take about as much memory as the queries, keys, values and
+/// gradients of the output; short ones make the gradients of gates exact.
+Index tokens_of_interval(const LinearDims& d) {
+  const Index cells = d.key_dim * d.value_dim, channels = d.key_dim + d.value_dim;
+  return kLeastInterval * std::max<Index>(ceil_div(cells, kLeastInterval * channels), 1);
+}
+
+}  // namespace
+
+LinearPlan::LinearPlan(const LinearProblem& problem, Stream stream)
+    : sequences(static_cast<Index>(problem.d.sequences.size())),
+      longest(problem.d.longest()),
+      interval_tokens(tokens_of_interval(problem.d)),
+      token_step(problem.d.reverse ? -1 : 1),
+      covers_tokens(problem.d.covers_tokens()) {
+  std::vector<LinearRun> all_runs;
+  std::vector<LinearInterval> all_intervals;
+  for (Index n = 0; n < sequences; ++n) {
+    const LinearSequence& s = problem.d.sequences[as_size(n)];
+    const Index length = s.tokens.size();
+    all_runs.push_back({problem.d.token(s, 0), length, intervals, boundaries});
+    for (Index begin = 0; begin < length; begin += interval_tokens) {
+      all_intervals.push_back({n, {begin, std::min(length, begin + interval_tokens)}});
+    }
+    boundaries += std::max<Index>(ceil_div(length, interval_tokens) - 1, 0);
+    intervals = static_cast<Index>(all_intervals.size());
+  }
+  runs = DeviceArray(all_runs, stream);
+  interval_list = DeviceArray(all_intervals, stream);
+}
+
+}  // namespace maskctl::attention::cuda

@@ -1,0 +1,32 @@
+// Elements of the arrays of the linear family, and decays.
+#pragma once
+
+#include "maskctl/attention/cuda/launch.cuh"
+#include "maskctl/attention/cuda/linear/arrays.h"
+
+namespace maskctl::attention::cuda {
+
+/// Where a row begins. `head`: of the array, which is that of the queries where group is 1.
+__device__ inline Index row_of(const LinearRows& rows, Index token, Index head) {
+  return (token * rows.heads + head) * rows.width;
+}
+
+/// The logarithm of the decay of a whole head.
+__device__ inline float log_decay(const LinearHeadGates& gates, Index token, Index head) {
+  const LinearRows &tokens = gates.of_tokens, &heads = gates.of_heads;
+  float log = 0;
+  if (tokens.any()) log += element(tokens.array, row_of(tokens, token, head));
+  if (heads.any()) log += element(heads.array, head);
+  return log;
+}
+
+/// That of one channel alone.
+__device__ inline float log_decay(const LinearAxis& axis, Index token, Index head, Index channel) {
+  float log = 0;
+  for (const LinearRows& gates : axis.gates) {
+    if (gates.any()) log += element(gates.array, row_of(gates, token, head) + channel);
+  }
+  return log;
+}
+
+}  // namespace maskctl::attention::cuda

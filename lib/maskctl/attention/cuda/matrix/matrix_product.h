@@ -1,0 +1,18 @@
+// Products of matrices on the GPU.
+#pragma once
+
+#include "maskctl/attention/context.h"
+#include "maskctl/attention/cuda/device.h"
+#include "maskctl/attention/operations/mla/matrix_problem.h"
+
+namespace maskctl::attention::cuda {
+
+/// The matrices and `out` are on the GPU.
+void matrix_product(Workspace& workspace, const MatrixProblem& problem,
+                    const MutableTensorView& out);
+
+/// The same as one of `Kernels`.
+void matrix_product_from_host(const MatrixProblem& problem, const MutableTensorView& out,
+                              const Context& context);
+
+}  // namespace maskctl::attention::cuda

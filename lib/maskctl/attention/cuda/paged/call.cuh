@@ -1,0 +1,44 @@
+// A call of attention over pages as its kernels read it.
+#pragma once
+
+#include "maskctl/attention/cuda/launch.cuh"
+#include "maskctl/attention/operations/paged/paged_problem.h"
+
+namespace maskctl::attention::cuda {
+
+/// PagedProblem without its sequences.
+struct PagedCall {
+  AnyArray queries;
+  const std::byte *keys, *values;
+  const std::int32_t* tables;
+  Index rows, q_heads, kv_heads, group, dim;
+  Index pages, page_size, page_stride, slot_stride, head_stride;
+  Index left;
+  float scale, value_scale, soft_cap;  // without a cap 0
+  AnyArray sinks;
+  Index sinks_of_head, heads_of_sinks;  // so many sinks are shared by so many query heads
+
+  /// The positions that a row sees.
+  __device__ Range visible(const PagedSequence& s, Index row) const {
+    const Index position = s.keys.end - s.rows.end + row;
+    const Index first = position - left;
+    return {first > s.keys.begin ? first : s.keys.begin, position + 1};
+  }
+  /// The positions that are read.
+  __device__ Range read(const PagedSequence& s) const {
+    if (s.rows.empty() || s.keys.empty()) return {};
+    return {visible(s, s.rows.begin).begin, s.keys.end};
+  }
+  /// What makes weighted sums of values, with weights exp(logit - top) whose sum is `sum`, the
+  /// result.
+  __device__ float to_result(Index q_head, float top, float sum) const {
+    const Index first = q_head / heads_of_sinks * sinks_of_head;
+    float highest = top, total = 0;
+    for (Index i = 0; i < sinks_of_head; ++i) highest = fmaxf(highest, element(sinks, first + i));
+    for (Index i = 0; i < sinks_of_head; ++i) total += expf(element(sinks, first + i) - highest);
+    const float factor = expf(top - highest);
+    return factor / (total + sum * factor) * value_scale;
+  }
+};
+
+}  // namespace maskctl::attention::cuda

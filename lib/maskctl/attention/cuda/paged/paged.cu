@@ -1,0 +1,651 @@
+// Attention over pages. A block takes some vectors (query heads of rows that share a key head)
+// through its keys: a stage of keys and one of values come through shared memory while the stage
+// before is computed, so that all vectors read each key once. Where the keys of a tile are split,
+// a second kernel merges the parts in their order.
+#include <cuda_pipeline_primitives.h>
+
+#include <limits>
+
+#include "maskctl/attention/cuda/paged/paged.h"
+#include "maskctl/attention/cuda/paged/schedule.cuh"
+
+namespace maskctl::attention::cuda {
+namespace {
+
+constexpr int kMostThreads = 256, kFewThreads = 128;  // of a block: see tiling()
+constexpr int kUnitBytes = 16;  // rows of keys and values are read and kept in these
+constexpr int kMostKeyBits = 6, kMostKeys = 1 << kMostKeyBits;  // of a stage: two for each lane
+constexpr int kMostVectors = 64, kFewVectors = 16;              // of a tile
+static_assert(kMostThreads * kUnitBytes == kMostHeadBytes);
+constexpr int kMergeThreads = 128;
+constexpr float kNothing = -std::numeric_limits<float>::infinity();  // the top of no logits
+constexpr float kClosed = -1;  // where a weight would be: no weight is below 0
+
+/// How a block divides its threads and its shared memory.
+struct Tiling {
+  int threads = 0;
+  int vectors = 0;  // of a tile, at most
+  int keys = 0;     // of a stage: 2^key_bits
+  int key_bits = 0;
+  int units = 0;         // of a row
+  int column_bits = 0;   // 2^column_bits threads, at least `units`, lie along a row
+  bool aligned = false;  // rows begin and end at units
+
+  /// Of a row in shared memory: whole lines of 128 bytes.
+  __host__ __device__ int row_units() const { return (units + 7) / 8 * 8; }
+  __host__ __device__ int stage_units() const { return keys * row_units(); }
+  /// From the logits of one key to those of the next: an odd number of 16 bytes, so that keys lie
+  /// in different banks.
+  __host__ __device__ int logit_stride() const { return vectors % 8 == 0 ? vectors + 4 : vectors; }
+};
+
+template <class T>
+struct alignas(kUnitBytes) Unit {
+  static constexpr int kElements = kUnitBytes / sizeof(T);
+  T x[kElements];
+};
+
+/// The elements of a unit, converted once.
+template <class T>
+struct Floats {
+  __device__ explicit Floats(const uint4* from) {
+    const Unit<T> unit = *reinterpret_cast<const Unit<T>*>(from);
+#pragma unroll
+    for (int i = 0; i < Unit<T>::kElements; ++i) x[i] = to_float(unit.x[i]);
+  }
+  float x[Unit<T>::kElements];
+};
+
+/// A task of the schedule, read from it.
+struct Task {
+  PagedSequence sequence;
+  Index first_vector, head, split, splits;
+  Index first_part, part;  // of the tile, where it is split, and of the task
+  int vectors;
+  Range keys;  // of all splits
+  bool is_valid;
+};
+
+/// For each vector of each part its highest logit, the sum of its weights and the weighted sums of
+/// the values.
+struct Parts {
+  float *top, *sum, *values;
+};
+
+__device__ Index row_of(const PagedCall& c, const Task& task, int vector) {
+  return task.sequence.rows.begin + (task.first_vector + vector) / c.group;
+}
+__device__ Index q_head_of(const PagedCall& c, const Task& task, int vector) {
+  return task.head * c.group + (task.first_vector + vector) % c.group;
+}
+/// The first element of a vector in the queries and in the results.
+__device__ Index element_of(const PagedCall& c, const Task& task, int vector) {
+  return (row_of(c, task, vector) * c.q_heads + q_head_of(c, task, vector)) * c.dim;
+}
+
+/// The entry of a task: the last one whose first task is not after it. All lanes of a warp ask
+/// together.
+__device__ const Scheduled& entry_of(const Scheduled* entries, Index count, Index task) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  Index begin = 0, end = count;
+  while (end - begin > 1) {
+    const Index step = ceil_div(end - begin, 32), at = begin + lane * step;
+    const int among = __popc(__ballot_sync(~0u, at < end && entries[at].first_task <= task));
+    begin += (among - 1) * step;
+    if (begin + step < end) end = begin + step;
+  }
+  return entries[begin];
+}
+
+/// The task of the block. Later tiles have more keys and begin first.
+__device__ Task read_task(const PagedCall& c, const Scheduled& entry, int most_vectors) {
+  Task task;
+  task.sequence = entry.sequence, task.splits = entry.splits, task.is_valid = entry.is_valid;
+  Index n = Index{blockIdx.x} - entry.first_task;
+  task.part = entry.first_part + n;
+  task.head = n % c.kv_heads, n /= c.kv_heads;
+  task.split = n % entry.splits, n /= entry.splits;
+  task.first_part = task.part - task.split * c.kv_heads;
+  task.first_vector = (entry.tiles - 1 - n) * most_vectors;
+  const Index left = entry.sequence.rows.size() * c.group - task.first_vector;
+  task.vectors = left < most_vectors ? static_cast<int>(left) : most_vectors;
+  task.keys = {c.visible(task.sequence, row_of(c, task, 0)).begin,
+               c.visible(task.sequence, row_of(c, task, task.vectors - 1)).end};
+  return task;
+}
+
+/// The keys of the task's split: whole stages of the tile's.
+__device__ Range keys_of_split(const Task& task, int stage_keys) {
+  const Index stages = ceil_div(task.keys.size(), stage_keys);
+  const Index size = ceil_div(stages, task.splits) * stage_keys;
+  const Index begin = task.keys.begin + task.split * size;
+  return {begin, begin + size < task.keys.end ? begin + size : task.keys.end};
+}
+
+/// The shared memory of a block.
+struct Shared {
+  __device__ Shared(const Tiling& t, int query_floats)
+      : elements(reinterpret_cast<Index*>(dynamic_shared())),
+        seen(reinterpret_cast<int2*>(elements + 2 * t.keys)),
+        queries(reinterpret_cast<float*>(seen + t.vectors)),
+        logits(queries + query_floats),
+        top(logits + t.keys * t.logit_stride()),
+        sum(top + t.vectors),
+        shrink(sum + t.vectors),
+        stages(reinterpret_cast<uint4*>(shrink + t.vectors)) {}
+
+  Index* elements;   // [2][keys]: where rows begin in the cache
+  int2* seen;        // [vectors] keys of the split, begin and end
+  float* queries;    // [vectors, units]
+  float* logits;     // [keys, vectors], then the weights
+  float *top, *sum;  // [vectors], of the keys so far
+  float* shrink;     // [vectors] of what was summed when the top rises
+  uint4* stages;     // [2][K and V][keys, row_units], at the end room for the sums of half a block
+};
+
+/// One task. T is the type of the cache; a thread holds the sums of kHeld vectors in the columns of
+/// one unit, over some of the keys.
+template <class T, int kHeld>
+class Attention {
+ public:
+  static constexpr int kElements = Unit<T>::kElements;
+
+  __device__ Attention(const PagedCall& call, const Tiling& tiling, const Task& task)
+      : c(call),
+        t(tiling),
+        task_(task),
+        keys_(keys_of_split(task, t.keys)),
+        key_count_(static_cast<int>(keys_.size())),
+        shared_(t, t.vectors * t.units * kElements) {
+    while (t.keys * quads() << part_bits_ < t.threads && part_bits_ < 5 &&
+           part_bits_ < t.column_bits) {
+      ++part_bits_;
+    }
+    int row_groups = 1;
+    while (row_groups * kHeld < task.vectors) row_groups *= 2;
+    const int group = thread_ >> t.column_bits;
+    column_ = thread_ & ((1 << t.column_bits) - 1);
+    first_held_ = group % row_groups * kHeld;
+    row_groups_ = row_groups;
+    key_groups_ = (t.threads >> t.column_bits) / row_groups;
+    key_group_ = group / row_groups;
+  }
+
+  __device__ void run() {
+    begin();
+    const int stages = (key_count_ + t.keys - 1) >> t.key_bits;
+    for (int i = 0; i < stages; ++i) {
+      __pipeline_wait_prior(0);
+      __syncthreads();
+      load(i + 1);
+      const Index next = element_of_key(i + 2);
+      score(i);
+      __syncthreads();
+      weigh(i);
+      __syncthreads();
+      add_values(i);
+      if (thread_ < t.keys) shared_.elements[i % 2 * t.keys + thread_] = next;
+    }
+    merge_threads();
+  }
+
+  __device__ void write_results(AnyResult out) const {
+    for_each_held([&](int vector, int held) {
+      const bool sees = shared_.seen[vector].x < shared_.seen[vector].y;
+      const float factor =
+          sees ? c.to_result(q_head_of(c, task_, vector), shared_.top[vector], shared_.sum[vector])
+               : 0;
+      const Index to = element_of(c, task_, vector);
+      for_each_column(
+          [&](Index column, int x) { put(out, to + column, sees ? sums_[held][x] * factor : 0); });
+    });
+  }
+
+  __device__ void write_part(const Parts& parts) const {
+    for_each_held([&](int vector, int held) {
+      const Index to = task_.part * t.vectors + vector;
+      for_each_column(
+          [&](Index column, int x) { parts.values[to * c.dim + column] = sums_[held][x]; });
+      if (column_ != 0) return;
+      parts.top[to] = shared_.top[vector];
+      parts.sum[to] = shared_.sum[vector];
+    });
+  }
+
+ private:
+  /// Dot products are computed of four vectors at a time.
+  __device__ int quads() const { return (task_.vectors + 3) / 4; }
+  __device__ int keys_in(int stage) const {
+    const int left = key_count_ - stage * t.keys;
+    return left < t.keys ? (left < 0 ? 0 : left) : t.keys;
+  }
+  /// The unit of a row in a stage. Keys that a quarter of a warp reads together are in different
+  /// banks, and so are the units of one key.
+  __device__ int place(int key, int unit) const {
+    return key * row_units_ + (unit ^ (key << part_bits_ & 7));
+  }
+  __device__ uint4* stage(int i, int is_value) const {
+    return shared_.stages + (i % 2 * 2 + is_value) * (row_units_ << t.key_bits);
+  }
+
+  __device__ void begin() {
+    const int warp = thread_ / 32, lane = thread_ % 32, width = t.units * kElements;
+    for (int v = warp; v < quads() * 4; v += t.threads / 32) {
+      const Index from = v < task_.vectors ? element_of(c, task_, v) : 0;
+      for (int x = lane; x < width; x += 32) {
+        shared_.queries[v * width + x] =
+            v < task_.vectors && x < c.dim ? element(c.queries, from + x) : 0.0f;
+      }
+    }
+    for (int v = thread_; v < task_.vectors; v += t.threads) {
+      const Range seen = intersect(c.visible(task_.sequence, row_of(c, task_, v)), keys_);
+      shared_.seen[v] = {static_cast<int>(seen.begin - keys_.begin),
+                         static_cast<int>(seen.end - keys_.begin)};
+      shared_.top[v] = kNothing, shared_.sum[v] = 0;
+    }
+    for (int i = 0; i < 2; ++i) {
+      if (thread_ < t.keys) shared_.elements[i * t.keys + thread_] = element_of_key(i);
+    }
+    __syncthreads();
+    load(0);
+  }
+
+  /// Where the key of a stage that is this thread's begins in the cache.
+  __device__ Index element_of_key(int i) const {
+    if (thread_ >= keys_in(i)) return 0;
+    const unsigned position = static_cast<unsigned>(keys_.begin + Index{i} * t.keys + thread_);
+    const unsigned size = static_cast<unsigned>(c.page_size);
+    const Index page = c.tables[task_.sequence.table + position / size];
+    return page * c.page_stride + position % size * c.slot_stride + task_.head * c.head_stride;
+  }
+
+  /// Starts to load a stage.
+  __device__ void load(int i) {
+    const Index* const elements = shared_.elements + i % 2 * t.keys;
+    const T* const all_keys = reinterpret_cast<const T*>(c.keys) + column_ * kElements;
+    const T* const all_values = reinterpret_cast<const T*>(c.values) + column_ * kElements;
+    const int end = column_ < t.units ? keys_in(i) : 0;
+    for (int n = thread_ >> t.column_bits; n < end; n += t.threads >> t.column_bits) {
+      const int to = place(n, column_);
+      load(all_keys + elements[n], stage(i, 0) + to);
+      load(all_values + elements[n], stage(i, 1) + to);
+    }
+    __pipeline_commit();
+  }
+  __device__ void load(const T* from, uint4* to) const {
+    if (t.aligned) {
+      __pipeline_memcpy_async(to, from, kUnitBytes);
+    } else {
+      *reinterpret_cast<Unit<T>*>(to) = part_of_row(from);
+    }
+  }
+  /// 0 past the end of the row.
+  __device__ Unit<T> part_of_row(const T* from) const {
+    Unit<T> unit;
+#pragma unroll
+    for (int x = 0; x < kElements; ++x) {
+      if (column_ * kElements + x < c.dim) {
+        unit.x[x] = from[x];
+      } else {
+        store(0, &unit.x[x]);
+      }
+    }
+    return unit;
+  }
+
+  /// The dot products of all vectors with the keys of a stage. 2^part_bits_ neighbouring lanes
+  /// share a key.
+  __device__ void score(int i) {
+    const int all = quads() * t.keys << part_bits_, parts = 1 << part_bits_;
+    const int width = t.units * kElements;
+    const uint4* const keys = stage(i, 0);
+    for (int first = 0; first < all; first += t.threads) {
+      const int n = first + thread_ < all ? first + thread_ : all - 1;
+      const int part = n & (parts - 1), key = n >> part_bits_ & (t.keys - 1);
+      const int quad = n >> part_bits_ >> t.key_bits;
+      const float* const queries = shared_.queries + quad * 4 * width;
+      float dots[4] = {};
+      for (int unit = part; unit < t.units; unit += parts) {
+        add_dots(Floats<T>(keys + place(key, unit)), queries + unit * kElements, width, dots);
+      }
+      for (int bit = 1; bit < parts; bit *= 2) {
+#pragma unroll
+        for (float& dot : dots) dot += __shfl_xor_sync(~0u, dot, bit);
+      }
+      if (part != 0 || first + thread_ >= all) continue;
+      float4* const to =
+          reinterpret_cast<float4*>(shared_.logits + key * t.logit_stride() + quad * 4);
+      *to = make_float4(dots[0], dots[1], dots[2], dots[3]);
+    }
+  }
+  __device__ static void add_dots(const Floats<T>& k, const float* queries, int width,
+                                  float (&dots)[4]) {
+#pragma unroll
+    for (int v = 0; v < 4; ++v) {
+#pragma unroll
+      for (int x = 0; x < kElements; x += 4) {
+        const float4 q = *reinterpret_cast<const float4*>(queries + v * width + x);
+        dots[v] += q.x * k.x[x];
+        dots[v] += q.y * k.x[x + 1];
+        dots[v] += q.z * k.x[x + 2];
+        dots[v] += q.w * k.x[x + 3];
+      }
+    }
+  }
+
+  __device__ float logit(float dot) const {
+    const float z = dot * c.scale;
+    return c.soft_cap == 0 ? z : c.soft_cap * tanhf(z / c.soft_cap);
+  }
+
+  /// Turns the logits of a stage into weights. A warp takes one vector after another.
+  __device__ void weigh(int i) {
+    const int lane = thread_ % 32;
+    for (int v = thread_ / 32; v < task_.vectors; v += t.threads / 32) {
+      float* const column = shared_.logits + v;
+      const int2 seen = shared_.seen[v];
+      const float before = shared_.top[v];
+      float z[kMostKeys / 32] = {}, top = before, sum = 0;
+      bool open[kMostKeys / 32] = {};
+#pragma unroll
+      for (int n = 0; n < kMostKeys / 32; ++n) {
+        const int key = lane + 32 * n, at = i * t.keys + key;
+        open[n] = key < t.keys && at >= seen.x && at < seen.y;
+        if (!open[n]) continue;
+        z[n] = logit(column[key * t.logit_stride()]);
+        top = fmaxf(top, z[n]);
+      }
+      top = max_of_lanes(top);
+      const float shift = top == kNothing ? 0 : top;
+#pragma unroll
+      for (int n = 0; n < kMostKeys / 32; ++n) {
+        const int key = lane + 32 * n;
+        const float weight = open[n] ? expf(z[n] - shift) : 0;
+        if (key < t.keys) column[key * t.logit_stride()] = open[n] ? weight : kClosed;
+        sum += weight;
+      }
+      sum = sum_of_lanes(sum);
+      __syncwarp();
+      if (lane != 0) continue;
+      const float shrink = expf(before - shift);
+      shared_.top[v] = top, shared_.shrink[v] = shrink;
+      shared_.sum[v] = shared_.sum[v] * shrink + sum;
+    }
+  }
+
+  /// Whether all vectors see all keys of a stage, all of which exist.
+  __device__ bool is_whole(int i) const {
+    return shared_.seen[task_.vectors - 1].x <= i * t.keys && shared_.seen[0].y >= (i + 1) * t.keys;
+  }
+
+  __device__ void add_values(int i) {
+    if (column_ >= t.units || first_held_ >= task_.vectors) return;
+#pragma unroll
+    for (int held = 0; held < kHeld; ++held) {
+      const float shrink = shared_.shrink[first_held_ + held];
+#pragma unroll
+      for (float& sum : sums_[held]) sum *= shrink;
+    }
+    if (is_whole(i)) {
+      add_values<false>(i);
+    } else {
+      add_values<true>(i);
+    }
+  }
+  /// Values of closed keys must not be read into sums even with weight 0: they may be NaN.
+  template <bool kSomeClosed>
+  __device__ void add_values(int i) {
+    const int keys = keys_in(i);
+    for (int key = key_group_; key < keys; key += key_groups_) {
+      const Floats<T> v(stage(i, 1) + place(key, column_));
+      const float* const weights = shared_.logits + key * t.logit_stride() + first_held_;
+#pragma unroll
+      for (int held = 0; held < kHeld; held += 4) {
+        const float4 four = *reinterpret_cast<const float4*>(weights + held);
+        const float weight[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+        for (int n = 0; n < 4; ++n) {
+          if (kSomeClosed && weight[n] == kClosed) continue;
+#pragma unroll
+          for (int x = 0; x < kElements; ++x) sums_[held + n][x] += weight[n] * v.x[x];
+        }
+      }
+    }
+  }
+
+  /// Adds up the sums of threads that took different keys, in the first of them: halves of the
+  /// groups, again and again. The stages are not needed any more.
+  __device__ void merge_threads() {
+    float* const room = reinterpret_cast<float*>(shared_.stages);
+    const int group_threads = row_groups_ << t.column_bits, within = thread_ % group_threads;
+    for (int half = key_groups_ / 2; half > 0; half /= 2) {
+      __syncthreads();
+      const bool gives = key_group_ >= half && key_group_ < 2 * half, takes = key_group_ < half;
+      const int place = key_group_ % half * group_threads + within;
+      if (gives) {
+        for_each_sum([&](float& sum, int n) { room[n * (t.threads / 2) + place] = sum; });
+      }
+      __syncthreads();
+      if (takes) {
+        for_each_sum([&](float& sum, int n) { sum += room[n * (t.threads / 2) + place]; });
+      }
+    }
+  }
+
+  template <class F>
+  __device__ void for_each_sum(F&& f) {
+#pragma unroll
+    for (int held = 0; held < kHeld; ++held) {
+#pragma unroll
+      for (int x = 0; x < kElements; ++x) f(sums_[held][x], held * kElements + x);
+    }
+  }
+  /// f(vector, held) in the threads that hold the results.
+  template <class F>
+  __device__ void for_each_held(F&& f) const {
+    if (key_group_ != 0 || column_ >= t.units) return;
+#pragma unroll
+    for (int held = 0; held < kHeld; ++held) {
+      if (first_held_ + held < task_.vectors) f(first_held_ + held, held);
+    }
+  }
+  template <class F>
+  __device__ void for_each_column(F&& f) const {
+#pragma unroll
+    for (int x = 0; x < kElements; ++x) {
+      const Index column = column_ * kElements + x;
+      if (column < c.dim) f(column, x);
+    }
+  }
+
+  const PagedCall& c;
+  const Tiling& t;
+  const Task& task_;
+  const Range keys_;
+  const int key_count_;
+  const int row_units_ = t.row_units();
+  const Shared shared_;
+  const int thread_ = static_cast<int>(threadIdx.x);
+  int part_bits_ = 0;
+  int column_, first_held_;                  // whose sums the thread holds
+  int row_groups_, key_group_, key_groups_;  // and over which of the keys
+  float sums_[kHeld][kElements] = {};
+};
+
+__device__ void write_nan(const PagedCall& c, const Task& task, AnyResult out) {
+  for (int v = 0; v < task.vectors; ++v) {
+    const Index to = element_of(c, task, v);
+    for (Index x = threadIdx.x; x < c.dim; x += blockDim.x) put(out, to + x, nanf(""));
+  }
+}
+
+template <class T, int kHeld>
+__global__ void __launch_bounds__(kMostThreads, kHeld == 4 ? 3 : 2)
+    attend(const PagedCall c, const Tiling t, const Scheduled* entries, Index count,
+           const Parts parts, const AnyResult out) {
+  if (blockIdx.x >= entries[count].first_task) return;
+  const Task task = read_task(c, entry_of(entries, count, blockIdx.x), t.vectors);
+  if (!task.is_valid) return write_nan(c, task, out);
+  Attention<T, kHeld> attention(c, t, task);
+  attention.run();
+  if (task.splits == 1) {
+    attention.write_results(out);
+  } else {
+    attention.write_part(parts);
+  }
+}
+
+/// Merges the parts of one vector.
+__device__ void merge(const PagedCall& c, const Tiling& t, const Task& task, int vector,
+                      const Parts& parts, AnyResult out) {
+  __shared__ float tops[kMostSplits], sums[kMostSplits], weights[kMostSplits];
+  const auto place = [&](Index split) {
+    return (task.first_part + split * c.kv_heads) * t.vectors + vector;
+  };
+  __syncthreads();  // the vector before is done
+  for (Index n = threadIdx.x; n < task.splits; n += kMergeThreads) {
+    tops[n] = parts.top[place(n)], sums[n] = parts.sum[place(n)];
+  }
+  __syncthreads();
+  float top = kNothing, sum = 0;
+  for (Index n = 0; n < task.splits; ++n) top = fmaxf(top, tops[n]);
+  const float shift = top == kNothing ? 0 : top;
+  for (Index n = threadIdx.x; n < task.splits; n += kMergeThreads) {
+    weights[n] = expf(tops[n] - shift);
+  }
+  __syncthreads();
+  for (Index n = 0; n < task.splits; ++n) sum += weights[n] * sums[n];
+  const float factor = c.to_result(q_head_of(c, task, vector), top, sum);
+  const bool sees = !c.visible(task.sequence, row_of(c, task, vector)).empty();
+  const Index to = element_of(c, task, vector);
+  for (Index x = threadIdx.x; x < c.dim; x += kMergeThreads) {
+    float value = 0;
+#pragma unroll 8
+    for (Index n = 0; n < task.splits; ++n) {
+      value += weights[n] * parts.values[place(n) * c.dim + x];
+    }
+    put(out, to + x, sees ? value * factor : 0);
+  }
+}
+
+/// The blocks of the splits of a tile share its vectors.
+__global__ void __launch_bounds__(kMergeThreads)
+    merge_splits(const PagedCall c, const Tiling t, const Scheduled* entries, Index count,
+                 const Parts parts, const AnyResult out) {
+  if (blockIdx.x >= entries[count].first_task) return;
+  const Task task = read_task(c, entry_of(entries, count, blockIdx.x), t.vectors);
+  if (task.splits == 1) return;
+  for (Index v = task.split; v < task.vectors; v += task.splits) {
+    merge(c, t, task, static_cast<int>(v), parts, out);
+  }
+}
+
+PagedCall call_of(const PagedProblem& p, const PagedPlan& plan) {
+  PagedCall c{};
+  const PagedCache& cache = p.cache;
+  c.queries = {p.queries.data(), p.queries.dtype()};
+  c.keys = cache.keys, c.values = cache.values, c.tables = plan.arrays().tables;
+  c.rows = p.rows(), c.q_heads = p.q_heads, c.kv_heads = cache.heads, c.group = p.group();
+  c.dim = cache.dim, c.pages = cache.pages, c.page_size = cache.page_size;
+  c.page_stride = cache.page_stride, c.slot_stride = cache.slot_stride;
+  c.head_stride = cache.head_stride;
+  c.left = p.left.value_or(std::numeric_limits<Index>::max() / 2);
+  c.scale = static_cast<float>(p.scale), c.value_scale = static_cast<float>(p.value_scale);
+  c.soft_cap = static_cast<float>(p.soft_cap.value_or(0));
+  c.heads_of_sinks = 1;
+  if (!p.sinks) return c;
+  c.sinks = {p.sinks->data(), p.sinks->dtype()};
+  c.sinks_of_head = sink_count(p.sinks);
+  if (p.sinks->rank() == 1) {
+    c.heads_of_sinks = p.q_heads;
+  } else if (p.sinks->extent(0) != p.q_heads) {
+    c.heads_of_sinks = c.group;
+  }
+  return c;
+}
+
+/// Whether every row of the cache begins and ends at a unit.
+bool is_aligned(const PagedCache& cache) {
+  const Index bytes = size_bytes(cache.dtype);
+  const auto address = [](const std::byte* p) {
+    return static_cast<Index>(reinterpret_cast<std::uintptr_t>(p) % kUnitBytes);
+  };
+  const Index all = address(cache.keys) | address(cache.values) |
+                    (cache.dim | cache.page_stride | cache.slot_stride | cache.head_stride) * bytes;
+  return all % kUnitBytes == 0;
+}
+
+Index units_of(const PagedCache& cache) {
+  return ceil_div(cache.dim * size_bytes(cache.dtype), kUnitBytes);
+}
+
+/// Vectors whose sums a thread holds.
+int held(const Tiling& t) { return t.vectors <= 4 ? 4 : 8; }
+
+std::size_t shared_bytes(const Tiling& t, Index elements) {
+  const Index stages = Index{4} * t.stage_units() * kUnitBytes;
+  const Index sums = Index{t.threads / 2} * held(t) * elements * Index{sizeof(float)};
+  const Index floats = t.vectors * t.units * elements + t.keys * t.logit_stride() + 3 * t.vectors;
+  return as_size(std::max(stages, sums)) + as_size(t.keys) * 2 * sizeof(Index) +
+         as_size(t.vectors) * sizeof(int2) + as_size(floats) * sizeof(float);
+}
+
+/// Where vectors are few, small blocks: many of them run at a time, each in another phase, which
+/// keeps both loads and arithmetic going. Where they are many, keys are read by more of them.
+Tiling tiling(const PagedProblem& p, Index usual_rows) {
+  constexpr std::size_t kMostShared = 96 << 10;  // of a block, on any GPU
+  const Index elements = kUnitBytes / size_bytes(p.cache.dtype);
+  Tiling t;
+  t.units = static_cast<int>(units_of(p.cache));
+  while (1 << t.column_bits < t.units) ++t.column_bits;
+  t.aligned = is_aligned(p.cache);
+  const Index wanted = p.group() * std::max<Index>(usual_rows, 1);
+  t.threads = wanted <= kFewVectors && t.units <= kFewThreads ? kFewThreads : kMostThreads;
+  const int most = std::min(kMostVectors, 8 * (t.threads >> t.column_bits));
+  t.vectors = wanted <= 4 ? 4 : 8;
+  while (t.vectors < wanted && t.vectors < most) t.vectors *= 2;
+  constexpr int kStageBytes = 8 << 10;
+  const auto fits = [&] {
+    t.keys = 1 << t.key_bits;
+    return (t.keys <= 8 || t.stage_units() * kUnitBytes <= kStageBytes) &&
+           (t.keys == 1 || shared_bytes(t, elements) <= kMostShared);
+  };
+  t.key_bits = kMostKeyBits;
+  while (!fits()) --t.key_bits;
+  return t;
+}
+
+template <class T, int kHeld>
+void launch_attend(Stream stream, const PagedCall& call, const Tiling& t, unsigned tasks,
+                   const Scheduled* entries, Index count, const Parts& parts, AnyResult out) {
+  launch("paged", attend<T, kHeld>, tasks, t.threads, shared_bytes(t, Unit<T>::kElements), stream,
+         call, t, entries, count, parts, out);
+}
+
+}  // namespace
+
+void paged(Workspace& workspace, const PagedProblem& problem, const PagedPlan& plan,
+           const MutableTensorView& out) {
+  if (out.elements() == 0) return;
+  const Workspace::Scope scope(workspace);
+  const Stream stream = workspace.stream();
+  fill_bytes(out.data(), 0, as_size(out.elements() * size_bytes(out.dtype())), stream);
+  const PagedCall call = call_of(problem, plan);
+  const Tiling t = tiling(problem, plan.usual_rows(call.rows));
+  const ScheduleBounds bounds = schedule_bounds(call, plan, problem.cache, t.vectors);
+  const Index count = plan.arrays().sequences, part_vectors = bounds.parts * t.vectors;
+  const Scheduled* const entries = make_schedule(workspace, call, plan, bounds);
+  const Parts parts{workspace.take<float>(part_vectors), workspace.take<float>(part_vectors),
+                    workspace.take<float>(part_vectors * call.dim)};
+  const AnyResult results{out.data(), out.dtype()};
+  const auto tasks = static_cast<unsigned>(bounds.tasks);
+  with_element(problem.cache.dtype, [&]<class T>(std::type_identity<T>) {
+    const auto run = t.vectors <= 4 ? launch_attend<T, 4> : launch_attend<T, 8>;
+    run(stream, call, t, tasks, entries, count, parts, results);
+  });
+  if (bounds.parts == 0) return;
+  launch("paged_merge", merge_splits, tasks, kMergeThreads, 0, stream, call, t, entries, count,
+         parts, results);
+}
+
+}  // namespace maskctl::attention::cuda

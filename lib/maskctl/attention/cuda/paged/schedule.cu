@@ -1,0 +1,171 @@
+#include <algorithm>
+
+#include "maskctl/attention/cuda/paged/schedule.cuh"
+
+namespace maskctl::attention::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr Index kLeastKeys = 128;  // of a split: a few stages, so that loads overlap
+
+/// Where the sequences of a call are told.
+struct Source {
+  const PagedSequence* sequences;
+  PagedArrays arrays;
+
+  __device__ Range rows(Index n) const {
+    if (!arrays.starts) return {n, n + 1};
+    return {arrays.starts[n], arrays.starts[n + 1]};
+  }
+  __device__ PagedSequence operator[](Index n) const {
+    if (sequences) return sequences[n];
+    return {rows(n), {0, arrays.lengths[n]}, n * arrays.width};
+  }
+};
+
+__device__ int problems_of(const PagedCall& c, const PagedArrays& arrays, Index n,
+                           const PagedSequence& s) {
+  int found = 0;
+  if (s.rows.begin < 0 || s.rows.end < s.rows.begin || s.rows.end > c.rows ||
+      (n == 0 && s.rows.begin != 0)) {
+    found |= kBadRows;
+  }
+  const bool is_empty_decode = !arrays.starts && s.keys.end == 0;
+  if (s.keys.end < 0 || s.keys.end > arrays.width * c.page_size ||
+      (s.keys.end < s.rows.size() && !is_empty_decode)) {
+    found |= kBadLengths;
+  }
+  return found;
+}
+
+/// A block checks one sequence.
+__global__ void check_sequences(const PagedCall c, const Source source, int* status, char* is_bad) {
+  const Index n = blockIdx.x;
+  const PagedSequence s = source[n];
+  int found = problems_of(c, source.arrays, n, s);
+  int bad_page = 0;
+  if (found == 0) {
+    const Range read = c.read(s);
+    const Range pages{read.begin / c.page_size, ceil_div(read.end, c.page_size)};
+    for (Index p = pages.begin + threadIdx.x; p < pages.end; p += blockDim.x) {
+      const Index page = c.tables[s.table + p];
+      bad_page |= page < 0 || page >= c.pages;
+    }
+  }
+  if (__syncthreads_or(bad_page)) found |= kBadPages;
+  if (threadIdx.x != 0) return;
+  is_bad[n] = found != 0;
+  if (found != 0) atomicOr(status, found);
+}
+
+/// The sum of x over the threads before this one; `total` is that over all.
+__device__ Index sum_before(Index x, Index& total) {
+  __shared__ Index of_warps[kThreads / 32];
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  Index sum = x;
+  for (int distance = 1; distance < 32; distance *= 2) {
+    const Index other = __shfl_up_sync(~0u, sum, distance);
+    if (lane >= distance) sum += other;
+  }
+  __syncthreads();  // what an earlier call wrote has been read
+  if (lane == 31) of_warps[warp] = sum;
+  __syncthreads();
+  Index before = sum - x;
+  total = 0;
+  for (int w = 0; w < kThreads / 32; ++w) {
+    if (w < warp) before += of_warps[w];
+    total += of_warps[w];
+  }
+  return before;
+}
+
+/// Sequence n as it is computed: all rows belong to a bad first one when they are not told.
+__device__ Scheduled to_compute(const PagedCall& c, const Source& source, const int* status,
+                                const char* is_bad, Index vectors, Index n) {
+  Scheduled entry;
+  if (n >= source.arrays.sequences) return entry;
+  if (status && (*status & kBadRows) != 0) {
+    entry.sequence.rows = {0, n == 0 ? c.rows : 0};
+    entry.is_valid = false;
+  } else {
+    entry.sequence = source[n];
+    entry.is_valid = !is_bad || !is_bad[n];
+  }
+  entry.tiles = ceil_div(entry.sequence.rows.size() * c.group, vectors);
+  return entry;
+}
+
+/// Keys that the last tile of a sequence reads.
+__device__ Index span_of(const PagedCall& c, const Scheduled& entry, Index vectors) {
+  if (!entry.is_valid || entry.tiles == 0) return 0;
+  const PagedSequence& s = entry.sequence;
+  const Index first_row = s.rows.begin + (entry.tiles - 1) * vectors / c.group;
+  return Range{c.visible(s, first_row).begin, s.keys.end}.size();
+}
+
+/// One block. First counts the keys that all tiles read, which says how many a split takes, then
+/// numbers the tasks.
+__global__ void schedule(const PagedCall c, const Source source, const int* status,
+                         const char* is_bad, const ScheduleBounds bounds, Scheduled* out) {
+  const Index count = source.arrays.sequences;
+  Index keys = 0, all_keys = 0;
+  for (Index n = threadIdx.x; n < count; n += kThreads) {
+    const Scheduled entry = to_compute(c, source, status, is_bad, bounds.vectors, n);
+    keys += entry.tiles * c.kv_heads * span_of(c, entry, bounds.vectors);
+  }
+  sum_before(keys, all_keys);
+  Index split_keys = ceil_div(all_keys, bounds.wanted);
+  if (split_keys < kLeastKeys) split_keys = kLeastKeys;
+  Index first_task = 0, first_part = 0;
+  for (Index first = 0; first <= count; first += kThreads) {
+    const Index n = first + threadIdx.x;
+    Scheduled entry = to_compute(c, source, status, is_bad, bounds.vectors, n);
+    const Index splits = ceil_div(span_of(c, entry, bounds.vectors), split_keys);
+    entry.splits = splits < 1 ? 1 : splits > kMostSplits ? kMostSplits : splits;
+    const Index tasks = entry.tiles * c.kv_heads * entry.splits;
+    Index new_tasks = 0, new_parts = 0;
+    entry.first_task = first_task + sum_before(tasks, new_tasks);
+    entry.first_part = first_part + sum_before(entry.splits > 1 ? tasks : 0, new_parts);
+    if (n <= count) out[n] = entry;
+    first_task += new_tasks, first_part += new_parts;
+  }
+}
+
+}  // namespace
+
+ScheduleBounds schedule_bounds(const PagedCall& call, const PagedPlan& plan,
+                               const PagedCache& cache, Index vectors) {
+  ScheduleBounds bounds;
+  bounds.vectors = vectors;
+  // Two or three for each block that runs at a time, on GPUs of about 130 multiprocessors: six
+  // blocks for each of them where tiles are small, two where they are large and last longer.
+  bounds.wanted = vectors <= 8 ? 2048 : 512;
+  const Index tiles = ceil_div(call.rows * call.group, vectors) + plan.arrays().sequences;
+  const Index splits =
+      std::clamp<Index>(ceil_div(plan.most_keys(cache), kLeastKeys), 1, kMostSplits);
+  const Index all = tiles * call.kv_heads * splits;
+  bounds.tasks = std::min(tiles * call.kv_heads + bounds.wanted, all);
+  // A split that is not the only one of its tile is at least half as long as wanted.
+  bounds.parts = splits == 1 ? 0 : std::min(2 * bounds.wanted, all);
+  return bounds;
+}
+
+const Scheduled* make_schedule(Workspace& workspace, const PagedCall& call, const PagedPlan& plan,
+                               const ScheduleBounds& bounds) {
+  const Stream stream = workspace.stream();
+  const Source source{plan.sequences(), plan.arrays()};
+  const Index count = plan.arrays().sequences;
+  char* is_bad = nullptr;
+  if (plan.status()) {
+    is_bad = workspace.take<char>(count);
+    fill_bytes(plan.status(), 0, sizeof(int), stream);
+    launch("check_sequences", check_sequences, static_cast<unsigned>(count), kThreads, 0, stream,
+           call, source, plan.status(), is_bad);
+  }
+  Scheduled* const entries = workspace.take<Scheduled>(count + 1);
+  launch("schedule", schedule, 1, kThreads, 0, stream, call, source, plan.status(), is_bad, bounds,
+         entries);
+  return entries;
+}
+
+}  // namespace maskctl::attention::cuda

@@ -1,0 +1,233 @@
+// Attention over pages on the GPU, with arrays that are there already: sequences against the CPU's,
+// lengths that change between calls, tables and sequences that are bad.
+#include "maskctl/attention/cuda/paged/paged.h"
+
+#include "attention/paged_batches.h"
+#include "gpu/kernels_ran.h"
+#include "maskctl/attention/cuda/host_door.h"
+
+namespace maskctl::attention::paging {
+namespace {
+
+/// A batch whose queries, cache and sequences are on the GPU.
+class DeviceBatch {
+ public:
+  DeviceBatch(const Batch& b, const Rules& rules)
+      : keys_(b.tokens_first(b.keys)),
+        values_(b.tokens_first(b.values)),
+        out_(b.dtype, b.queries.shape()),
+        lengths_(b.lengths, visit_.stream()),
+        tables_(b.table, visit_.stream()),
+        starts_(b.starts, visit_.stream()),
+        arrays_{lengths_.data(), tables_.data(), starts_.data(), b.count(), b.width} {
+    PagedProblem problem;
+    problem.queries = b.queries;
+    problem.q_heads = b.q_heads;
+    problem.cache = tokens_first_cache(keys_, values_);
+    problem.scale = rules.scale.value_or(default_scale(b.dim));
+    problem.soft_cap = rules.soft_cap;
+    if (rules.window) problem.left = *rules.window - 1;
+    if (rules.sinks) problem.sinks = *rules.sinks;
+    problem_ = cuda::lent(visit_, problem);
+  }
+
+  cuda::PagedArrays& arrays() { return arrays_; }
+  /// Replaces the elements of one of them.
+  void change(const std::int32_t* array, const std::vector<std::int32_t>& elements) {
+    cuda::copy_to_device(const_cast<std::int32_t*>(array), std::as_bytes(std::span(elements)),
+                         visit_.stream());
+  }
+  cuda::PagedPlan plan(cuda::PagedCheck check = cuda::PagedCheck::kCheck) {
+    return cuda::PagedPlan(arrays_, visit_.stream(), check);
+  }
+  Tensor run(const cuda::PagedPlan& plan) {
+    const MutableTensorView there = visit_.lend(MutableTensorView(out_));
+    cuda::paged(visit_.workspace(), problem_, plan, there);
+    visit_.finish();
+    return out_;
+  }
+  int status(const cuda::PagedPlan& plan) {
+    int status = -1;
+    cuda::copy_to_host(std::as_writable_bytes(std::span(&status, 1)), plan.status(),
+                       visit_.stream());
+    visit_.finish();
+    return status;
+  }
+
+ private:
+  Tensor keys_, values_, out_;
+  cuda::Visit visit_;
+  cuda::DeviceArray<std::int32_t> lengths_, tables_, starts_;
+  cuda::PagedArrays arrays_;
+  PagedProblem problem_;
+};
+
+/// Two rows of sequence 0, one of 1 and two of 2; pages of 4 slots.
+Batch three_sequences() {
+  RandomTensors r(11);
+  Batch b;
+  b.kv_heads = 2, b.q_heads = 6, b.dim = 8, b.page_size = 4, b.pages = 12, b.width = 4;
+  b.lengths = {9, 16, 5}, b.starts = {0, 2, 3, 5};
+  b.table = {3, 1, 11, -1, 0, 2, 4, 5, 7, 6, 1 << 30, -7};
+  for (const std::int32_t length : b.lengths) {
+    b.keys.push_back(r.normal({length, b.kv_heads, b.dim}));
+    b.values.push_back(r.normal({length, b.kv_heads, b.dim}));
+  }
+  b.queries = r.normal({6, b.q_heads, b.dim});
+  return b;
+}
+
+/// Rows [begin, end) are NaN, the others as expected.
+void check_nan_rows(const Tensor& seen, Tensor expected, Index begin, Index end) {
+  const Index row = expected.elements() / expected.extent(0);
+  for (Index i = begin * row; i < end * row; ++i) put(expected, i, std::nanf(""));
+  check_close(seen, expected, 2e-6, "rows");
+}
+
+TEST_CASE("gpu: sequences told on the GPU equal those of the host") {
+  const int calls = gpu_test::calls(100);
+  for (int seed = 0; seed < calls; ++seed) {
+    INFO("seed " << seed);
+    RandomTensors r(static_cast<unsigned>(seed));
+    const Batch b = batch(r, r.chance(0.5) ? 3000 : 40, r.chance(0.5) ? 90 : 3);
+    const Rules with = rules(r, b, true);
+    DeviceBatch there(b, with);
+    const cuda::PagedPlan plan = there.plan();
+    const Tensor seen = there.run(plan);
+    CHECK(there.status(plan) == 0);
+    check_close(seen, ragged(b, with, Backend::kCpu), tolerance(b.dtype), "out");
+    check_close(there.run(plan), seen, 0, "again");
+    check_close(there.run(there.plan(cuda::PagedCheck::kTrust)), seen, 0, "trusted");
+  }
+  gpu_test::say_ran("paged from the device door", "every dtype", 3 * calls);
+}
+
+TEST_CASE("gpu: heads of any width, groups of any size") {
+  struct Heads {
+    DType dtype;
+    Index dim, kv_heads, q_heads;
+  };
+  for (const Heads& heads : {Heads{DType::kBFloat16, 128, 1, 4}, Heads{DType::kFloat16, 136, 1, 70},
+                             Heads{DType::kFloat32, 256, 2, 2}, Heads{DType::kBFloat16, 576, 1, 16},
+                             Heads{DType::kFloat32, 1023, 1, 3}, Heads{DType::kFloat16, 2048, 1, 2},
+                             Heads{DType::kBFloat16, 1, 1, 130}}) {
+    INFO(name(heads.dtype) << " " << heads.dim << " " << heads.q_heads);
+    RandomTensors r(9);
+    Batch b;
+    b.dtype = heads.dtype, b.dim = heads.dim;
+    b.kv_heads = heads.kv_heads, b.q_heads = heads.q_heads;
+    b.page_size = 16, b.pages = 12, b.width = 10;
+    b.lengths = {150, 7}, b.starts = {0, 1, 4};
+    b.table = {9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 11, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+    for (const std::int32_t length : b.lengths) {
+      b.keys.push_back(r.normal({length, b.kv_heads, b.dim}, b.dtype));
+      b.values.push_back(r.normal({length, b.kv_heads, b.dim}, b.dtype));
+    }
+    b.queries = r.normal({4, b.q_heads, b.dim}, b.dtype);
+    check_close(ragged(b, {}, Backend::kCuda), ragged(b, {}, Backend::kReference),
+                tolerance(b.dtype), "out");
+  }
+  PagedProblem wide;
+  wide.cache.dim = 1025;
+  CHECK(cuda::paged_unsupported(wide) == "heads have 1025 elements, more than 1024");
+}
+
+TEST_CASE("gpu: NaN in a key reaches only the rows that see it") {
+  for (const Index rows : {3, 9, 70}) {
+    RandomTensors r(4);
+    const Index length = rows + 90, token = 4 * 8;
+    const Tensor queries = r.normal({rows, 4, 8}), clean = r.normal({1, length, 4, 8});
+    const Tensor lens = i32({static_cast<std::int32_t>(length)}), table = i32({1, 1}, {0});
+    const Tensor starts = i32({0, static_cast<std::int32_t>(rows)});
+    RaggedPageAttentionOptions options;
+    options.sliding_window = 30;
+    options.backend = Backend::kReference;
+    const Tensor expected =
+        ragged_page_attention({&queries, &clean, &lens, &table, &starts}, options);
+    // The first row sees the keys 61 to 90; the last row alone sees the last key.
+    Tensor pages = clean;
+    for (const Index key : {Index{60}, length - 1}) {
+      for (Index x = 0; x < token; ++x) put(pages, key * token + x, std::nanf(""));
+    }
+    options.backend = Backend::kCuda;
+    check_nan_rows(ragged_page_attention({&queries, &pages, &lens, &table, &starts}, options),
+                   expected, rows - 1, rows);
+  }
+}
+
+TEST_CASE("gpu: without starts each row is the last token of its sequence") {
+  Batch b = three_sequences();
+  b.starts = {0, 1, 2, 3};
+  b.queries = RandomTensors(12).normal({3, b.q_heads, b.dim});
+  DeviceBatch there(b, {});
+  there.arrays().starts = nullptr;
+  const cuda::PagedPlan plan = there.plan();
+  check_close(there.run(plan), ragged(b, {}, Backend::kReference), 2e-6, "out");
+  // The next token of each; the last sequence has ended.
+  Batch later = b;
+  later.lengths = {5, 13, 0};
+  for (std::size_t n = 0; n < 3; ++n) {
+    const Index row = b.kv_heads * b.dim, length = later.lengths[n];
+    for (auto* tokens : {&later.keys[n], &later.values[n]}) {
+      Tensor fewer(b.dtype, {length, b.kv_heads, b.dim});
+      std::copy_n(tokens->as<float>().begin(), length * row, fewer.as<float>().begin());
+      *tokens = fewer;
+    }
+  }
+  there.change(there.arrays().lengths, later.lengths);
+  later.starts = {0, 1, 2, 2};
+  check_close(there.run(plan), ragged(later, {}, Backend::kReference), 2e-6, "later");
+  CHECK(there.status(plan) == 0);
+}
+
+TEST_CASE("gpu: rows of a sequence with a bad page or length are NaN, others are not") {
+  const Batch good = three_sequences();
+  const Tensor expected = ragged(good, {}, Backend::kReference);
+  struct Case {
+    Index place;
+    std::int32_t value;
+    int status;
+    Range rows;
+  };
+  // Entries past the last page of a sequence are never read.
+  for (const auto& [place, value, status, rows] :
+       {Case{0, -1, cuda::kBadPages, {0, 2}}, Case{2, 12, cuda::kBadPages, {0, 2}},
+        Case{6, 1 << 30, cuda::kBadPages, {2, 3}}, Case{3, 99, 0, {0, 0}}}) {
+    std::vector<std::int32_t> table = good.table;
+    table[as_size(place)] = value;
+    INFO("entry " << place << " is " << value);
+    DeviceBatch there(good, {});
+    there.change(there.arrays().tables, table);
+    const cuda::PagedPlan plan = there.plan();
+    check_nan_rows(there.run(plan), expected, rows.begin, rows.end);
+    CHECK(there.status(plan) == status);
+  }
+  for (const auto& [place, value, status, rows] :
+       {Case{0, 1, cuda::kBadLengths, {0, 2}}, Case{1, 17, cuda::kBadLengths, {2, 3}},
+        Case{2, -3, cuda::kBadLengths, {3, 5}}, Case{2, 1 << 30, cuda::kBadLengths, {3, 5}}}) {
+    std::vector<std::int32_t> lengths = good.lengths;
+    lengths[as_size(place)] = value;
+    INFO("length " << place << " is " << value);
+    DeviceBatch there(good, {});
+    there.change(there.arrays().lengths, lengths);
+    const cuda::PagedPlan plan = there.plan();
+    check_nan_rows(there.run(plan), expected, rows.begin, rows.end);
+    CHECK(there.status(plan) == status);
+  }
+}
+
+TEST_CASE("gpu: starts that do not ascend make all rows NaN") {
+  const Batch good = three_sequences();
+  const Tensor expected = ragged(good, {}, Backend::kReference);
+  for (const std::vector<std::int32_t>& starts :
+       {std::vector<std::int32_t>{0, 3, 2, 5}, {1, 2, 3, 5}, {0, 2, 3, 7}, {-1, 2, 3, 5}}) {
+    DeviceBatch there(good, {});
+    there.change(there.arrays().starts, starts);
+    const cuda::PagedPlan plan = there.plan();
+    check_nan_rows(there.run(plan), expected, 0, 6);
+    CHECK((there.status(plan) & cuda::kBadRows) != 0);
+  }
+}
+
+}  // namespace
+}  // namespace maskctl::attention::paging

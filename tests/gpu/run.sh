@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# Proves the kernels on a machine with an NVIDIA GPU, then times them:
+#   tests/gpu/run.sh [--build FOLDER] [--only tests|sanitizer|bench]
+# Without --build it builds here. A FOLDER that the target gpu_stage made elsewhere, or its .tar.xz,
+# brings everything: this machine then needs no packages.
+# MASKCTL_GOLDEN_OPS may name more golden cases of operations, MASKCTL_GPU_LOGS a folder that keeps
+# the logs. One line of JSON for each figure; the last line is "N passed, N failed".
+set -uo pipefail
+exec </dev/null
+cd "$(dirname "$0")/../.." || exit
+source tests/tally.sh
+
+folder="" only=""
+while [ $# -gt 1 ]; do
+  case $1 in
+    --build) folder=$2 ;;
+    --only) only=$2 ;;
+    *) break ;;
+  esac
+  shift 2
+done
+[ $# -eq 0 ] || { sed -n '2,8s/^# //p' "$0" >&2; exit 2; }
+
+wanted() { [ -z "$only" ] || [ "$only" = "$1" ]; }
+
+# logged NAME SECONDS COMMAND...: runs it in a process of its own, at most that long; the log is
+# $logs/NAME. Leaves its exit status in $status and prints how long it took.
+logged() {
+  local name=$1 limit=$2 begin=$EPOCHREALTIME
+  shift 2
+  timeout -k 5 "$limit" "$@" >"$logs/$name" 2>&1
+  status=$?
+  [ "$status" -ne 124 ] || printf '%s: stopped after %s s\n' "$name" "$limit" | tee -a "$logs/$name"
+  printf '{"figure": "seconds of %s", "value": %.1f}\n' "$name" \
+    "$(awk "BEGIN {print $EPOCHREALTIME - $begin}")"
+}
+
+# run_program PROGRAM SECONDS ARGUMENT...: a Catch2 program; shows which kernels it ran.
+run_program() {
+  local program=$1
+  logged "$program" "$2" "$folder/$program" "${@:3}"
+  grep '^ran ' "$logs/$program"
+  tally "$program" "$logs/$program" "$status"
+}
+
+# replay NAME OPS: golden cases of operations on the GPU.
+replay() {
+  MASKCTL_GOLDEN_OPS=$2 logged "$1" 120 "$folder/conformance" --backend cuda
+  tally_lines "$1" "$logs/$1"
+}
+
+# obeys MASK...: the GPU obeys a mask: results, gradients, which cells are read and what NaN reaches.
+obeys() { check "verify $*" timeout -k 5 60 "$folder/maskctl" verify "$@" --backend cuda; }
+
+# Asking the library for the GPU is what loads the driver, and nothing else is.
+driver_sleeps() {
+  loads() { LD_DEBUG=files "$folder/maskctl" "$@" 2>&1 >"$logs/unused" | grep -q 'libcuda\.so'; }
+  ! loads --version && ! loads attend mean_pooling && ! loads gen causal:n=8 -o "$logs/mask.npy" &&
+    loads backends mean_pooling
+}
+
+run_tests() {
+  headline "tests"
+  check "no driver is loaded unless the GPU is asked for" driver_sleeps
+  run_program gpu_tests 180
+  replay "golden cases" "$PWD/tests/data/golden/ops"
+  [ -z "${MASKCTL_GOLDEN_OPS:-}" ] || replay "more golden cases" "$MASKCTL_GOLDEN_OPS"
+  # Reads a page of the sources, which may be elsewhere.
+  run_program attention_tests 180 '~operations: the documentation lists every argument'
+
+  headline "masks"
+  obeys samples/packed.npy --as segments -t causal
+  obeys samples/packed.npy --as segments -t causal -t window:keys=8 --random-dtype bfloat16
+  obeys samples/padded.npy --as padding
+  obeys samples/cross.npy --random-dtype float16
+  obeys samples/leaked.npy
+  obeys samples/batch.safetensors:bias --as bias
+  for operation in flash_attention scaled_dot_product_attention attention mla_attention; do
+    obeys samples/heads.npy --op "$operation"
+  done
+  obeys samples/heads.npy --op blocksparse_attention
+  obeys samples/window_sinks.npy --op ring_attention ring_size=2
+  obeys gen:causal:n=300 -t dilated:stride=3
+  obeys gen:full:n=200 -t prefix:70
+  obeys gen:causal:n=32768 --against cpu --random-dtype bfloat16 --axes Hq=2+Hkv=1+D=64
+  obeys gen:window:keys=1024,n=1048576 --against cpu --random-dtype bfloat16 --axes Hq=1+Hkv=1+D=64
+}
+
+# The sanitizers look at the small calls of golden cases, which have every kernel, and at a few
+# random ones.
+run_sanitizer() {
+  headline "sanitizers"
+  command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer was not found"; return; }
+  export MASKCTL_GPU_CALLS=6
+  local tool
+  for tool in memcheck synccheck racecheck; do
+    # That an allocation can fail is a test.
+    local options=(--tool "$tool" --error-exitcode 9 --report-api-errors no)
+    MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops check "$tool of golden cases" \
+      timeout -k 5 100 compute-sanitizer "${options[@]}" "$folder/conformance" --backend cuda
+    check "$tool of gpu_tests" timeout -k 5 60 compute-sanitizer "${options[@]}" "$folder/gpu_tests"
+  done
+  unset MASKCTL_GPU_CALLS
+}
+
+run_bench() {
+  headline "benchmarks"
+  logged bench_cuda 150 "$folder/bench_cuda"
+  cat "$logs/bench_cuda"
+  check "benchmarks end" [ "$status" -eq 0 ]
+  python3 -c 'import torch; assert torch.cuda.is_available()' 2>"$logs/torch" ||
+    { echo "PyTorch with CUDA was not found"; return; }
+  timeout -k 5 90 python3 tests/gpu/torch_bench.py
+}
+
+if [ -z "$folder" ]; then
+  folder=build/cuda/gpu_stage
+  check "configure" cmake --preset cuda -DMASKCTL_TESTS=ON || finish
+  check "build" cmake --build build/cuda --target gpu_stage || finish
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+logs=${MASKCTL_GPU_LOGS:-$work}
+case $folder in
+  *.tar.xz) mkdir "$work/stage" && tar -C "$work/stage" -xf "$folder" && folder=$work/stage || exit ;;
+  *) folder=$(cd "$folder" && pwd) || exit ;;
+esac
+"$folder/maskctl" backends mean_pooling | sed -n 's/^  .*cuda *gpu */kernels of the GPU: /p'
+check "this machine can run the kernels" "$folder/gpu_tests" "gpu: this machine can run the kernels" ||
+  finish
+if wanted tests; then run_tests; fi
+if wanted sanitizer; then run_sanitizer; fi
+if wanted bench; then run_bench; fi
+finish
