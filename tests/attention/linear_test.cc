@@ -6,8 +6,6 @@
 #include <limits>
 
 #include "attention/linear_call.h"
-#include "maskctl/attention/operations/linear/gla.h"
-#include "maskctl/attention/operations/linear/lightning.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "support/backends.h"

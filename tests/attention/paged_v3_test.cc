@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "attention/paged_batches.h"
-#include "maskctl/attention/operations/paged/ragged_page_attention_v3.h"
+#include "maskctl/attention/operations/paged/ragged_page_attention.h"
 #include "support/error_of.h"
 
 namespace maskctl::attention::paging {

@@ -298,7 +298,7 @@ TEST_CASE("tuner: medians of the timed runs, within a budget", "[attention]") {
   const auto cut = Tuner({.warmup = 1, .iters = 3, .budget_seconds = 50}, clock).measure(one, run);
   CHECK(cut[0].seconds == 100);
   CHECK(cut[0].runs == 1);
-  CHECK_THROWS_AS(best_of({}), Error);
+  CHECK_THROWS_AS(best_of<AnyConfig>({}), Error);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Partition specs to shards: what each device works on, and which specs are refused.
+#include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/sharded/plan.h"
-#include "maskctl/attention/sharded/slices.h"
+#include "maskctl/attention/sharded/shard_map.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/dense.h"
 #include "support/catch_compat.h"

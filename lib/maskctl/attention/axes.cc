@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-#include "maskctl/base/error.h"
+#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/base/text.h"
 
 namespace maskctl::attention {
@@ -46,7 +46,7 @@ std::optional<std::vector<Axis>> axes_of_rank(std::string_view axes, std::size_t
 
 std::vector<Axis> checked_axes(std::string_view axes, std::size_t rank, std::string_view what) {
   if (auto found = axes_of_rank(axes, rank)) return *std::move(found);
-  throw Error(Errc::kShape, fmt::format("{} has rank {}, expected axes ({})", what, rank, axes));
+  refuse_shape(fmt::format("{} has rank {}, expected axes ({})", what, rank, axes));
 }
 
 }  // namespace maskctl::attention

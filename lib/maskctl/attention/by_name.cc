@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/axes.h"
 #include "maskctl/attention/fields.h"
 #include "maskctl/attention/runtime/runtime.h"
@@ -39,14 +40,12 @@ std::vector<std::string_view> names_of(const Operation& operation) {
 }
 
 [[noreturn]] void refuse_name(const Operation& operation, std::string_view name) {
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{} has no argument '{}'; it has {}", operation.name, name,
-                          fmt::join(names_of(operation), ", ")));
+  refuse(fmt::format("{} has no argument '{}'; it has {}", operation.name, name,
+                     fmt::join(names_of(operation), ", ")));
 }
 
 [[noreturn]] void refuse_missing(const Field& field) {
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: this array is needed; give {}=SOURCE", field.name, field.name));
+  refuse(fmt::format("{}: this array is needed; give {}=SOURCE", field.name, field.name));
 }
 
 /// A call struct that is filled by name.
@@ -107,7 +106,7 @@ class BoundCall {
       });
     }
     if ((arguments.mask && !takes_mask) || (arguments.lazy_mask && !takes_lazy_mask)) {
-      throw Error(Errc::kInvalidArgument, fmt::format("{} takes no mask", operation_.name));
+      refuse(fmt::format("{} takes no mask", operation_.name));
     }
   }
 
@@ -127,35 +126,24 @@ AnyValue timed(double* target, F&& f) {
   return result;
 }
 
-/// The cotangents of a call: those that are given, and random ones where a seed asks for them.
-class CallCotangents {
- public:
-  CallCotangents(const Operation& operation, const NamedArguments& arguments, void* output) {
-    if (!operation.has_gradients()) return;
-    for (const ResultField& result : operation.outputs) {
-      const Tensor* const like = result.array(output);
-      if (!like || !has_output(operation, result.name)) continue;
-      if (const Tensor* const d = find(result.name, arguments, *like)) member(result.name) = d;
+/// The cotangents of a call: those that are given, and random ones, which are kept in `random`,
+/// where a seed asks for them.
+Cotangents cotangents_of(const Operation& operation, const NamedArguments& arguments, void* output,
+                         OwnedArrays& random) {
+  Cotangents d;
+  for (const ResultField& result : operation.outputs) {
+    const Tensor* const like = result.array(output);
+    if (!like || !has_output(operation, result.name)) continue;
+    const auto given = arguments.arrays.find(std::string(kCotangent) + std::string(result.name));
+    if (given != arguments.arrays.end()) {
+      *d.find(result.name) = &given->second;
+    } else if (arguments.gradient_seed && result.name != "lse") {
+      const std::uint64_t seed = *arguments.gradient_seed + random.tensors.size();
+      *d.find(result.name) = random.keep(astype(random_normal(like->shape(), seed), like->dtype()));
     }
   }
-  const Cotangents& get() const { return cotangents_; }
-
- private:
-  const Tensor* find(std::string_view name, const NamedArguments& arguments, const Tensor& like) {
-    const auto given = arguments.arrays.find(std::string(kCotangent) + std::string(name));
-    if (given != arguments.arrays.end()) return &given->second;
-    if (!arguments.gradient_seed || name == "lse") return nullptr;
-    const std::uint64_t seed = *arguments.gradient_seed + random_.tensors.size();
-    return random_.keep(astype(random_normal(like.shape(), seed), like.dtype()));
-  }
-  const Tensor*& member(std::string_view name) {
-    if (name == "lse") return cotangents_.lse;
-    return name == "out" ? cotangents_.out : cotangents_.final_state;
-  }
-
-  Cotangents cotangents_;
-  OwnedArrays random_;
-};
+  return d;
+}
 
 void check_cotangents(const Operation& operation, const NamedArguments& arguments) {
   for (const auto& [name, array] : arguments.arrays) {
@@ -187,9 +175,8 @@ void learn(const Field& field, const Tensor& tensor, const void* call, const Axi
     const Index extent = tensor.shape()[i] / axis.factor;
     const auto found = wanted.find(axis.name);
     if (found != wanted.end() && found->second != extent) {
-      throw Error(Errc::kShape,
-                  fmt::format("{}: its axis {} has {}, but {}={} was asked for", field.name,
-                              axis.name, extent, axis.name, found->second));
+      refuse_shape(fmt::format("{}: its axis {} has {}, but {}={} was asked for", field.name,
+                               axis.name, extent, axis.name, found->second));
     }
     extents[axis.name] = extent;
   }
@@ -199,9 +186,8 @@ Index extent_of(const Axis& axis, const Field& field, const AxisExtents& extents
   if (axis.name.empty()) return axis.factor;
   const auto found = extents.find(axis.name);
   if (found != extents.end()) return found->second * axis.factor + (axis.cumulative ? 1 : 0);
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: the extent of its axis {} is not known; give {}=SOURCE", field.name,
-                          axis.name, field.name));
+  refuse(fmt::format("{}: the extent of its axis {} is not known; give {}=SOURCE", field.name,
+                     axis.name, field.name));
 }
 
 Tensor random_array(const Field& field, const void* call, const AxisExtents& extents,
@@ -262,11 +248,12 @@ NamedResults run(const Operation& operation, const NamedArguments& arguments) {
     return executor ? executor->run(form, call.get()) : form.forward(call.get());
   });
   NamedResults results;
-  const CallCotangents cotangents(form, arguments, output.get());
-  if (cotangents.get().out) {
+  OwnedArrays random;
+  const Cotangents d = cotangents_of(form, arguments, output.get(), random);
+  if (d.out) {
     const AnyValue gradients = timed(times ? &times->backward : nullptr, [&] {
-      return executor ? executor->run_backward(form, call.get(), output.get(), cotangents.get())
-                      : form.backward(call.get(), output.get(), cotangents.get());
+      return executor ? executor->run_backward(form, call.get(), output.get(), d)
+                      : form.backward(call.get(), output.get(), d);
     });
     move_results(form.gradients, gradients.get(), "grad_", results);
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <concepts>
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
@@ -26,10 +27,8 @@ void read_number(const Field& field, std::string_view text, std::string_view wan
   target = *number;
 }
 
-void read(const Field& field, std::string_view text, Index& target) {
-  read_number(field, text, "a whole number", target);
-}
-void read(const Field& field, std::string_view text, std::uint64_t& target) {
+template <std::integral T>
+void read(const Field& field, std::string_view text, T& target) {
   read_number(field, text, "a whole number", target);
 }
 void read(const Field& field, std::string_view text, double& target) {
@@ -135,12 +134,10 @@ void append(std::string& key, const Field& field, const MaskInfo* info) {
   add("q_positions", stored.q_positions);
 }
 
+template <class Number>
+requires std::is_arithmetic_v<Number>
+void append_value(std::string& key, const Field&, Number value) { append_number(key, value); }
 void append_value(std::string& key, const Field&, bool value) { key += value ? "true" : "false"; }
-void append_value(std::string& key, const Field&, Index value) { append_number(key, value); }
-void append_value(std::string& key, const Field&, std::uint64_t value) {
-  append_number(key, value);
-}
-void append_value(std::string& key, const Field&, double value) { append_number(key, value); }
 void append_value(std::string& key, const Field&, DType value) { key += name(value); }
 void append_value(std::string& key, const Field& field, std::uint8_t value) {
   key += field.words[value];

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string>
+#include <tuple>
 #include <type_traits>
 
 #include "maskctl/attention/operation.h"
@@ -36,9 +38,18 @@ auto& member_at(void* object) {
   return member_of<first, rest...>(*static_cast<decltype(class_of(first))*>(object));
 }
 
-template <auto... path>
+/// The member at the end of a path that starts at the inputs or at the options of a call.
+template <class Call, auto first, auto... rest>
 Slot slot_at(void* call) {
-  auto* const member = &member_at<path...>(call);
+  constexpr bool of_inputs = std::is_base_of_v<decltype(class_of(first)), typename Call::Inputs>;
+  auto& [in, options] = *static_cast<Call*>(call);
+  auto* const member = [&] {
+    if constexpr (of_inputs) {
+      return &member_of<first, rest...>(in);
+    } else {
+      return &member_of<first, rest...>(options);
+    }
+  }();
   if constexpr (std::is_enum_v<std::remove_pointer_t<decltype(member)>>) {
     static_assert(sizeof(*member) == 1);
     return reinterpret_cast<std::uint8_t*>(member);
@@ -47,38 +58,41 @@ Slot slot_at(void* call) {
   }
 }
 
-// Rows; `path` leads from the call to the member.
+// Rows; `path` leads from the inputs or the options of a Call to the member.
 
-template <auto... path>
+template <class Call, auto... path>
 constexpr Field array(std::string_view name, std::string_view axes, unsigned roles = 0) {
-  return {.name = name, .is_array = true, .axes = axes, .roles = roles, .slot = slot_at<path...>};
+  return {
+      .name = name, .is_array = true, .axes = axes, .roles = roles, .slot = slot_at<Call, path...>};
 }
 /// `axes_in`: the axes in a call.
-template <auto axes_in, auto... path>
+template <auto axes_in, class Call, auto... path>
 constexpr Field array_by(std::string_view name, std::string_view axes, unsigned roles = 0) {
-  Field row = array<path...>(name, axes, roles);
+  Field row = array<Call, path...>(name, axes, roles);
   row.axes_in = axes_in;
   return row;
 }
-template <auto... path>
+template <class Call, auto... path>
 constexpr Field option(std::string_view name, std::string_view help, unsigned roles = 0) {
-  return {.name = name, .help = help, .roles = roles, .slot = slot_at<path...>};
+  return {.name = name, .help = help, .roles = roles, .slot = slot_at<Call, path...>};
 }
-template <auto... path>
+template <class Call, auto... path>
 constexpr Field choice(std::string_view name, std::span<const std::string_view> words,
                        std::string_view help, unsigned roles = 0) {
-  return {.name = name, .help = help, .roles = roles, .slot = slot_at<path...>, .words = words};
+  return {
+      .name = name, .help = help, .roles = roles, .slot = slot_at<Call, path...>, .words = words};
 }
 /// A number that `config`, of the config of a call, sets.
-template <auto... path>
+template <class Call, auto... path>
 constexpr Field hint(std::string_view name, std::string_view config,
                      std::string_view help = "a hint; 0") {
-  return {.name = name, .help = help, .roles = kHint, .slot = slot_at<path...>, .config = config};
+  return {
+      .name = name, .help = help, .roles = kHint, .slot = slot_at<Call, path...>, .config = config};
 }
 /// What callers in C++ alone can give.
-template <auto... path>
+template <class Call, auto... path>
 constexpr Field unlisted(std::string_view name, unsigned roles = 0) {
-  return {.name = name, .roles = roles | kUnlisted, .slot = slot_at<path...>};
+  return {.name = name, .roles = roles | kUnlisted, .slot = slot_at<Call, path...>};
 }
 
 /// A row of a shared list, under another name or with other axes or help where given.
@@ -135,6 +149,56 @@ constexpr ResultField whole_result(std::string_view name, std::string_view axes 
 /// Of operations that have no backward pass, and that have no config.
 struct NoGradients {};
 struct NoConfig {};
+
+/// The types of an operation, but for those of its gradients and config.
+template <class I, class O, class R>
+struct CallTypes {
+  using Inputs = I;
+  using Options = O;
+  using Output = R;
+  using Call = CallOf<I, O>;
+};
+/// The same from its function, and the arrays of its inputs as the function takes them.
+template <class Function>
+struct TypesOf;
+template <class R, class I, class O>
+struct TypesOf<R (*)(const I&, const O&)> : CallTypes<I, O, R> {
+  static auto arrays(const I& in) { return std::tie(in); }
+};
+
+template <class R, class... Arguments>
+R returned_by(R (*)(Arguments...));
+NoGradients returned_by(std::nullptr_t);
+
+/// What every Op has, from the function of an operation and that of its gradients, which is null
+/// where there are none.
+template <auto function, auto gradients, class C>
+struct FunctionOp : TypesOf<decltype(function)> {
+  using Types = TypesOf<decltype(function)>;
+  using typename Types::Inputs, typename Types::Options, typename Types::Output;
+  using Gradients = decltype(returned_by(gradients));
+  using Config = C;
+
+  static Output forward(const Inputs& in, const Options& o) {
+    return std::apply([&o](const auto&... arrays) { return function(arrays..., o); },
+                      Types::arrays(in));
+  }
+  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
+                            const Options& o) {
+    const auto run = [&](const auto&... arrays) {
+      if constexpr (requires { gradients(arrays..., out, *d.out, o, d.lse); }) {
+        return gradients(arrays..., out, *d.out, o, d.lse);
+      } else if constexpr (requires { gradients(arrays..., out, *d.out, o); }) {
+        return gradients(arrays..., out, *d.out, o);
+      } else if constexpr (requires { gradients(arrays..., *d.out, o, d.final_state); }) {
+        return gradients(arrays..., *d.out, o, d.final_state);
+      } else {
+        return gradients(arrays..., *d.out, o);
+      }
+    };
+    return std::apply(run, Types::arrays(in));
+  }
+};
 
 /// Completes a call that has init_bias instead of a bias.
 template <class Options>
@@ -237,32 +301,22 @@ consteval void add_hooks(Operation& row) {
 ///   Inputs, Options, Output, Gradients, Config    types; Call = CallOf<Inputs, Options>
 ///   forward(inputs, options)
 ///   backward(inputs, output, cotangents, options) unless Gradients are NoGradients
+///   kFields, kRow                                 its arguments, and the plain half of the row
 ///   heuristic(), candidates(inputs, options)      configs; absent: Config{}, and no others
 ///   complete, check_sharding, localise            as in Operation; absent: nothing to do
 template <class Op>
 consteval Operation describe(Operation row) {
   if (row.id.empty()) row.id = row.name;
+  row.fields = Op::kFields;
   add_passes<Op>(row);
   add_configs<Op>(row);
   add_hooks<Op>(row);
   return row;
 }
 
-/// The row of an operation, complete. Op::kRow is its plain half.
+/// The row of an operation, complete.
 template <class Op>
 inline constexpr Operation kOperation = describe<Op>(Op::kRow);
-
-/// Types of an operation whose function takes inputs and options; it has no gradients.
-template <auto function, class I, class O, class C>
-struct ForwardOp {
-  using Inputs = I;
-  using Options = O;
-  using Call = CallOf<I, O>;
-  using Output = Tensor;
-  using Gradients = NoGradients;
-  using Config = C;
-  static Tensor forward(const I& in, const O& o) { return function(in, o); }
-};
 
 /// f(member) with the member of a field, of its own type.
 template <class F>

@@ -77,6 +77,13 @@ struct Cotangents {
   const Tensor* out = nullptr;
   const Tensor* lse = nullptr;
   const Tensor* final_state = nullptr;
+
+  /// That of an output; null for outputs that have none.
+  const Tensor** find(std::string_view output) {
+    if (output == "out") return &out;
+    if (output == "lse") return &lse;
+    return output == "final_state" ? &final_state : nullptr;
+  }
 };
 
 /// Arrays that live as long as a changed copy of a call.
@@ -108,11 +115,10 @@ struct Operation {
   const Operation* other_form = nullptr;
 
   // Runtime: the file of the persistent cache and the version of its entries; whether calls are
-  // tuned, and by both passes together.
+  // tuned, by both passes together where there are two.
   std::string_view cache_name = {};
   std::string_view version = "0";
   bool tunes = true;
-  bool tune_backward = true;
 
   // Sharded form: axes that it splits; axes that the operation splits itself, by a ring of the
   // devices along them; how many in_specs are needed; axes of the array that is updated.

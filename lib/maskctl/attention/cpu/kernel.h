@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <vector>
 
 #include "maskctl/base/index.h"
 
@@ -17,6 +19,11 @@ inline constexpr Index kRowGroup = 6;
 inline constexpr Index kColumnGroup = 32;
 /// Floats of the longest vector.
 inline constexpr Index kVector = 16;
+/// The logit of a closed cell, whose weight is exactly 0.
+inline constexpr float kClosed = -std::numeric_limits<float>::infinity();
+
+using Buffer = std::vector<float>;
+inline Buffer buffer(Index n) { return Buffer(as_size(n)); }
 
 constexpr Index round_up(Index n, Index unit) { return ceil_div(n, unit) * unit; }
 /// The whole vectors that hold these columns.

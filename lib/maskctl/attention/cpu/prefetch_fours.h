@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "maskctl/attention/cpu/key_rows.h"
+#include "maskctl/attention/cpu/row_products.h"
 
 namespace maskctl::attention {
 

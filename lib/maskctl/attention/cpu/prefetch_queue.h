@@ -1,7 +1,6 @@
 // Rows of memory that are prefetched while products run.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,5 @@
 #include "maskctl/attention/cpu/small_gradients.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>

@@ -22,10 +22,6 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr Index kTile = 96;  // queries and keys; divides by both groups
 
-using Buffer = std::vector<float>;
-
-Buffer buffer(Index n) { return Buffer(static_cast<std::size_t>(n)); }
-
 /// Rows of a head as kTile full rows, zero past the last.
 void copy_tile(const float* src, Index stride, Index rows, Index columns, float factor,
                float* out) {

@@ -2,11 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "maskctl/attention/cpu/heads.h"
@@ -15,17 +12,12 @@
 #include "maskctl/attention/cpu/packed_heads.h"
 #include "maskctl/attention/cpu/prefetch_queue.h"
 #include "maskctl/attention/cpu/tiles.h"
+#include "maskctl/attention/cpu/worker_pool.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/base/work_scope.h"
 
 namespace maskctl::attention {
 namespace {
-
-constexpr float kClosed = -std::numeric_limits<float>::infinity();
-
-using Buffer = std::vector<float>;
-
-Buffer buffer(Index n) { return Buffer(static_cast<std::size_t>(n)); }
 
 /// Where results go: [B,Tq,Hq,Dv] and [B,Hq,Tq].
 struct Results {
@@ -302,29 +294,6 @@ class QueryBlockWorker {
   float *out_ = nullptr, *lse_ = nullptr;  // of the head's first query
 };
 
-/// Workers that tasks take and give back: as many as there are tasks at one time.
-class WorkerPool {
- public:
-  WorkerPool(const CpuCall& c, const TileSizes& tiles) : c_(c), tiles_(tiles) {}
-  std::unique_ptr<QueryBlockWorker> take() {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty()) return std::make_unique<QueryBlockWorker>(c_, tiles_);
-    std::unique_ptr<QueryBlockWorker> worker = std::move(free_.back());
-    free_.pop_back();
-    return worker;
-  }
-  void give_back(std::unique_ptr<QueryBlockWorker> worker) {
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(worker));
-  }
-
- private:
-  const CpuCall& c_;
-  TileSizes tiles_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<QueryBlockWorker>> free_;
-};
-
 /// Neighbouring blocks share keys, and each prefetches rows of the next: a task takes several where
 /// there are enough for all threads.
 Index blocks_of_task(Index blocks) {
@@ -377,19 +346,20 @@ void cpu::softmax_forward(const SoftmaxProblem& problem, const SoftmaxOutputs& o
   const Index together = blocks_of_task(d.batch * d.q_heads * blocks);
   const Index parts = ceil_div(blocks, together);
   PackedHeads heads(c, d.group() * parts);
-  WorkerPool workers(c, tiles);
+  WorkerPool<QueryBlockWorker> workers;
+  const auto make = [&] { return std::make_unique<QueryBlockWorker>(c, tiles); };
   // Head by head, so that its keys stay in the cache; later blocks first, as they see more under a
   // causal mask.
   parallel_for(d.batch * d.q_heads * parts, [&](Index n) {
     const Index first = (parts - 1 - n % parts) * together;
     const Index b = n / parts / d.q_heads, h = n / parts % d.q_heads;
     const std::shared_ptr<PackedHead> head = heads.take(b * d.kv_heads + d.kv_head(h));
-    std::unique_ptr<QueryBlockWorker> worker = workers.take();
-    for (Index block = first; block < std::min(first + together, blocks); ++block) {
-      const Range rows{block * tiles.rows, std::min((block + 1) * tiles.rows, d.queries)};
-      worker->run(b, h, rows, *head, results);
-    }
-    workers.give_back(std::move(worker));
+    workers.run(make, [&](QueryBlockWorker& worker) {
+      for (Index block = first; block < std::min(first + together, blocks); ++block) {
+        const Range rows{block * tiles.rows, std::min((block + 1) * tiles.rows, d.queries)};
+        worker.run(b, h, rows, *head, results);
+      }
+    });
   });
   apply_policy(c, results);
   out.finish();

@@ -2,8 +2,6 @@
 // place.
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <memory>
 #include <vector>
 
 #include "maskctl/attention/cpu/heads.h"
@@ -14,8 +12,6 @@
 
 namespace maskctl::attention {
 namespace {
-
-constexpr float kClosed = -std::numeric_limits<float>::infinity();
 
 /// One group of query rows against all keys of its head.
 class RowGroup {

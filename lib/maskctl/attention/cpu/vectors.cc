@@ -1,5 +1,4 @@
 // Vectors of exponentials and what goes with them, compiled for several instruction sets at once.
-#include <cmath>
 #include <cstring>
 #include <limits>
 

@@ -1,7 +1,6 @@
 #include "maskctl/attention/reference/ring.h"
 
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/attention/ring/rotating_buffer.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -31,9 +30,7 @@ Tensor sum_of_own(Communicator& ring, const RingShard& shard, const Tensor& mine
   shape[kTime] = shard.dims().keys;
   RotatingBuffer sum(Tensor(DType::kFloat32, shape));
   for (Index t = 0; t < shard.ranks(); ++t) {
-    const Tensor part = slice_of(mine, kTime, shard.keys(shard.owner(t)));
-    const auto to = sum.held.as<float>();
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] += part.as<float>()[i];
+    add(slice_of(mine, kTime, shard.keys(shard.owner(t))), sum.held);
     sum.start(ring);
     ring.finish();
     sum.arrive();

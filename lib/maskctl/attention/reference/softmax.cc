@@ -1,5 +1,7 @@
-// The float64 twin of softmax attention: plain loops over the open keys of each row.
+// The float64 twin of softmax attention: plain loops over the open keys of each row, or over the
+// blocks of keys that are listed for it, each block by itself.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -7,7 +9,6 @@
 
 #include "maskctl/attention/arrays/to_double.h"
 #include "maskctl/attention/reference/kernels.h"
-#include "maskctl/attention/reference/open_keys.h"
 #include "maskctl/attention/softmax/dropout.h"
 
 namespace maskctl::attention {
@@ -99,6 +100,40 @@ void finish(const SoftmaxInDouble& c, Row& row) {
   row.lse = top + std::log(sum);
 }
 
+/// f(key) for each open key, ascending.
+template <class F>
+void for_each_key(const Keys& keys, F&& f) {
+  for (const Run& run : keys.runs) {
+    for (Index k = run.begin; k < run.end; ++k) f(k);
+  }
+  for (std::size_t w = 0; w < keys.words.size(); ++w) {
+    for (std::uint64_t bits = keys.words[w]; bits != 0; bits &= bits - 1) {
+      f(static_cast<Index>(w * 64) + std::countr_zero(bits));
+    }
+  }
+}
+
+/// f of every token that a sequence has and of every head; a key is open as often as it counts.
+void for_each_row(const SoftmaxInDouble& c, const BlockProblem& blocks,
+                  const std::function<void(Row&)>& f) {
+  for (std::size_t n = 0; n < blocks.sequences.size(); ++n) {
+    const TokenSequence& s = blocks.sequences[n];
+    for (Index t = 0; t < s.tokens.size(); ++t) {
+      for (Index h = 0; h < c.d.q_heads; ++h) {
+        Row row;
+        row.b = s.batch, row.h = h, row.i = s.tokens.begin + t;
+        for (const KeyBlock& block : blocks.blocks(n, t, c.d.kv_head(h))) {
+          for (Index time = 0; time < block.times; ++time) {
+            for (Index j = block.keys.begin; j < block.keys.end; ++j) add_logit(c, row, j);
+          }
+        }
+        finish(c, row);
+        f(row);
+      }
+    }
+  }
+}
+
 /// f of every row, in order of batch, head and query.
 void for_each_row(const SoftmaxInDouble& c, const std::function<void(Row&)>& f) {
   for (Index b = 0; b < c.d.batch; ++b) {
@@ -150,6 +185,17 @@ void write_out(const SoftmaxInDouble& c, const Row& row, double* out) {
 }
 
 struct Sums {
+  explicit Sums(const SoftmaxInDouble& c)
+      : q(c.q.size()), k(c.k.size()), v(c.v.size()), bias(c.bias.size()), sinks(c.sinks.size()) {}
+
+  void store_all(const SoftmaxGradientOutputs& gradients) const {
+    store(q, gradients.query);
+    store(k, gradients.key);
+    store(v, gradients.value);
+    if (gradients.bias) store(bias, *gradients.bias);
+    if (gradients.sinks) store(sinks, *gradients.sinks);
+  }
+
   std::vector<double> q, k, v, bias, sinks;
 };
 
@@ -202,6 +248,11 @@ void backward_row(const SoftmaxInDouble& c, const Row& row, const double* d_out,
   }
 }
 
+/// What rows over blocks have in common with those under a mask.
+SoftmaxProblem without_mask(const BlockProblem& c) {
+  return {c.d, c.query, c.key, c.value, {}, nullptr, {}, {}, c.scale, {}};
+}
+
 }  // namespace
 
 void reference::softmax_forward(const SoftmaxProblem& problem, const SoftmaxOutputs& outputs,
@@ -220,18 +271,12 @@ void reference::softmax_backward(const SoftmaxProblem& problem, const SoftmaxBac
                                  const SoftmaxGradientOutputs& gradients, const Context&) {
   const SoftmaxInDouble c(problem);
   const std::vector<double> d_out = to_double(inputs.d_out), d_lse = to_double(inputs.d_lse);
-  Sums sums{std::vector<double>(c.q.size()), std::vector<double>(c.k.size()),
-            std::vector<double>(c.v.size()), std::vector<double>(c.bias.size()),
-            std::vector<double>(c.sinks.size())};
+  Sums sums(c);
   for_each_row(c, [&](Row& row) {
     backward_row(c, row, d_out.data() + c.out_at(row.b, row.i, row.h),
                  d_lse.empty() ? 0 : d_lse[as_size(c.lse_at(row.b, row.i, row.h))], sums);
   });
-  store(sums.q, gradients.query);
-  store(sums.k, gradients.key);
-  store(sums.v, gradients.value);
-  if (gradients.bias) store(sums.bias, *gradients.bias);
-  if (gradients.sinks) store(sums.sinks, *gradients.sinks);
+  sums.store_all(gradients);
 }
 
 void reference::softmax_weights(const SoftmaxProblem& problem, const MutableTensorView& weights,
@@ -249,6 +294,32 @@ void reference::softmax_weights(const SoftmaxProblem& problem, const MutableTens
       out[row.keys[t]] = static_cast<float>(std::exp(row.logits[t] - row.lse));
     }
   });
+}
+
+void reference::blocks_forward(const BlockProblem& blocks, const SoftmaxOutputs& outputs,
+                               const Context&) {
+  const SoftmaxProblem problem = without_mask(blocks);
+  const SoftmaxInDouble c(problem);
+  std::vector<double> out(as_size(outputs.out.elements()));
+  const std::span<float> lse = outputs.lse.as<float>();
+  std::ranges::fill(lse, -std::numeric_limits<float>::infinity());
+  for_each_row(c, blocks, [&](Row& row) {
+    write_out(c, row, out.data() + c.out_at(row.b, row.i, row.h));
+    lse[as_size(c.lse_at(row.b, row.i, row.h))] = static_cast<float>(row.lse);
+  });
+  store(out, outputs.out);
+}
+
+void reference::blocks_backward(const BlockProblem& blocks, const SoftmaxBackwardInputs& inputs,
+                                const SoftmaxGradientOutputs& gradients, const Context&) {
+  const SoftmaxProblem problem = without_mask(blocks);
+  const SoftmaxInDouble c(problem);
+  const std::vector<double> d_out = to_double(inputs.d_out);
+  Sums sums(c);
+  for_each_row(c, blocks, [&](Row& row) {
+    backward_row(c, row, d_out.data() + c.out_at(row.b, row.i, row.h), 0, sums);
+  });
+  sums.store_all(gradients);
 }
 
 }  // namespace maskctl::attention

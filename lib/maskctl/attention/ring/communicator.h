@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "maskctl/base/index.h"
+#include "maskctl/tensor/tensor.h"
 
 namespace maskctl::attention {
 
@@ -23,6 +25,17 @@ class Communicator {
   /// Ends the step: waits until all its transfers, out and in, are done.
   /// Throws Error(kDevice) when another rank has failed, Error(kShape) for unequal sizes.
   virtual void finish() = 0;
+};
+
+/// An array that goes round a ring: `held` moves to the next rank between start() and arrive(),
+/// with ring.finish() before the latter; meanwhile it may be read.
+struct RotatingBuffer {
+  explicit RotatingBuffer(Tensor first)
+      : held(std::move(first)), next(held.dtype(), held.shape()) {}
+  void start(Communicator& ring) { ring.start(held.bytes(), next.bytes()); }
+  void arrive() { std::swap(held, next); }
+
+  Tensor held, next;
 };
 
 /// Runs f once for each rank of a ring inside this process, on a thread of its own, and waits for

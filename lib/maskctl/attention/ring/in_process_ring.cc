@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/ring/communicator.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/work_scope.h"
@@ -72,8 +73,8 @@ class InProcessRank final : public Communicator {
       from = previous().sent[n];
     }
     if (from->size() != in_[n].size()) {
-      throw Error(Errc::kShape, fmt::format("rank {} receives {} bytes where it expects {}", rank_,
-                                            from->size(), in_[n].size()));
+      refuse_shape(fmt::format("rank {} receives {} bytes where it expects {}", rank_, from->size(),
+                               in_[n].size()));
     }
     std::ranges::copy(*from, in_[n].begin());
     const std::lock_guard lock(ring_.mutex);
@@ -95,7 +96,7 @@ class InProcessRank final : public Communicator {
 }  // namespace
 
 void run_ring(Index size, const std::function<void(Communicator&)>& f) {
-  if (size < 1) throw Error(Errc::kInvalidArgument, fmt::format("a ring of {} ranks", size));
+  if (size < 1) refuse(fmt::format("a ring of {} ranks", size));
   Ring ring(size);
   const auto failed = [&ring] {
     const std::lock_guard lock(ring.mutex);

@@ -1,16 +1,18 @@
 // Cuts the whole mask and bias into the parts that two ranks share.
 #include "maskctl/attention/ring/shard.h"
 
-#include <algorithm>
+#include <array>
 
 #include "maskctl/attention/arrays/slices.h"
 
 namespace maskctl::attention {
 namespace {
 
-/// The range on an axis of the bias: axes of 1 serve all places.
-Range on_axis(const Tensor& bias, Index axis, Range range) {
-  return bias.extent(axis) == 1 ? Range{0, 1} : range;
+/// The part of the bias for some queries and keys; axes of 1 serve all places.
+std::array<Range, 4> part_of(const Tensor& bias, Range queries, Range keys) {
+  const Range one{0, 1};
+  return {Range{0, bias.extent(0)}, Range{0, bias.extent(1)}, bias.extent(2) == 1 ? one : queries,
+          bias.extent(3) == 1 ? one : keys};
 }
 
 }  // namespace
@@ -55,20 +57,11 @@ Mask RingShard::mask(Range keys) const {
 
 std::optional<Tensor> RingShard::bias(Range keys) const {
   if (!options_.bias) return std::nullopt;
-  const Tensor& bias = *options_.bias;
-  return slice_of(slice_of(bias, 2, on_axis(bias, 2, queries())), 3, on_axis(bias, 3, keys));
+  return take(*options_.bias, part_of(*options_.bias, queries(), keys));
 }
 
 void RingShard::add_bias_gradient(const Tensor& part, Range keys, Tensor& whole) const {
-  const Range rows = on_axis(whole, 2, queries()), columns = on_axis(whole, 3, keys);
-  const auto from = part.as<float>();
-  std::size_t n = 0;
-  for (Index plane = 0; plane < whole.extent(0) * whole.extent(1); ++plane) {
-    for (Index i = rows.begin; i < rows.end; ++i) {
-      float* const to = whole.as<float>().data() + (plane * whole.extent(2) + i) * whole.extent(3);
-      for (Index j = columns.begin; j < columns.end; ++j) to[j] += from[n++];
-    }
-  }
+  add(part, part_of(whole, queries(), keys), whole);
 }
 
 SoftmaxOptions RingShard::softmax(Range keys, EmptyRow empty_row) const {

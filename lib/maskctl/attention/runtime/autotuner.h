@@ -1,4 +1,4 @@
-// Tuning of any function: ejkernel's Autotuner and FNAutotuner.
+// Timing of functions in turn, and tuning of any function: ejkernel's Autotuner and FNAutotuner.
 #pragma once
 
 #include <deque>
@@ -11,28 +11,60 @@
 #include <utility>
 #include <vector>
 
-#include "maskctl/attention/runtime/timing.h"
-
 namespace maskctl::attention {
+
+/// Seconds since some moment.
+using Clock = std::function<double()>;
+
+struct TunerOptions {
+  int warmup = 1;              // runs of each function that do not count
+  int iters = 3;               // runs that do, 1 or more
+  double budget_seconds = 10;  // no round begins after it; every function runs once at least
+};
+
+/// What a function took. One that threw has runs == 0 and the message in `error`.
+struct Timing {
+  double seconds = 0;  // median of the timed runs
+  int runs = 0;
+  std::string error;
+};
+
+/// Runs the functions in turn, round by round, so that all see the same machine. Without a clock:
+/// the steady one.
+std::vector<Timing> time_in_turn(std::span<const std::function<void()>> functions,
+                                 const TunerOptions& options = {}, const Clock& clock = {});
+
+/// The number of the quickest; the earlier one among equals. Throws Error(kUnsupported) when all
+/// failed or there are none, with the first reason.
+std::size_t quickest(std::span<const Timing> timings);
+
+/// ejkernel's benchmark: the median seconds of one call. Throws what f throws.
+double benchmark(const std::function<void()>& f, int warmup = 1, int iters = 5,
+                 const Clock& clock = {});
+
+/// One candidate and what it took.
+template <class Config>
+struct Measured : Timing {
+  Config config;
+};
+
+/// The quickest; the earlier one among equals. Throws what `quickest` throws.
+template <class Config>
+const Measured<Config>& best_of(const std::vector<Measured<Config>>& measurements) {
+  const std::vector<Timing> timings(measurements.begin(), measurements.end());
+  return measurements[quickest(timings)];
+}
 
 /// All candidates that were measured, in order.
 template <class Config>
 struct AutotuneData {
-  struct Entry {
-    Config config;
-    Timing timing;
-  };
-  std::vector<Entry> measurements;
+  std::vector<Measured<Config>> measurements;
 
   /// Throws what `quickest` throws.
-  const Config& fastest_config() const {
-    std::vector<Timing> timings;
-    for (const Entry& entry : measurements) timings.push_back(entry.timing);
-    return measurements[quickest(timings)].config;
-  }
+  const Config& fastest_config() const { return best_of(measurements).config; }
 };
 
-/// Measures candidate configs of any type.
+/// Measures candidate configs of any type: time_in_turn of what each runs.
 template <class Config>
 class Autotuner {
  public:
@@ -54,9 +86,15 @@ class Autotuner {
     }
     AutotuneData<Config> data;
     for (Timing& timing : time_in_turn(runs, options_, clock_)) {
-      data.measurements.push_back({candidates[data.measurements.size()], std::move(timing)});
+      data.measurements.push_back({std::move(timing), candidates[data.measurements.size()]});
     }
     return data;
+  }
+  /// The same of one function of the config.
+  std::vector<Measured<Config>> measure(std::span<const Config> candidates,
+                                        const std::function<void(const Config&)>& run) const {
+    const auto bind = [&run](const Config& config) { return [&run, &config] { run(config); }; };
+    return autotune(bind, candidates).measurements;
   }
 
  private:

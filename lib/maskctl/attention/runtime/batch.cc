@@ -8,8 +8,8 @@
 #include <functional>
 #include <thread>
 
+#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -29,34 +29,24 @@ class ElementCount {
  public:
   void add(std::string_view name, const Tensor& array, Index axis) {
     if (axis < 0 || axis >= array.rank()) {
-      throw Error(Errc::kShape, fmt::format("{} is {}, which has no axis {} to take elements from",
-                                            name, shape_text(array.shape()), axis));
+      refuse_shape(fmt::format("{} is {}, which has no axis {} to take elements from", name,
+                               shape_text(array.shape()), axis));
     }
     const Index count = array.extent(axis);
     if (count == 0 || count_.value_or(count) != count) {
-      throw Error(Errc::kShape,
-                  fmt::format("{} has {} elements along axis {}, expected {}", name, count, axis,
-                              count == 0 ? "1 or more" : std::to_string(*count_)));
+      refuse_shape(fmt::format("{} has {} elements along axis {}, expected {}", name, count, axis,
+                               count == 0 ? "1 or more" : std::to_string(*count_)));
     }
     count_ = count;
   }
   Index get() const {
     if (count_) return *count_;
-    throw Error(Errc::kInvalidArgument, "no array has an axis of elements; give one an axis");
+    refuse("no array has an axis of elements; give one an axis");
   }
 
  private:
   std::optional<Index> count_;
 };
-
-/// Puts it back.
-void put_element(const Tensor& element, Index axis, Index i, Tensor& whole) {
-  Tensor slice = element;
-  std::vector<Index> shape = element.shape();
-  shape.insert(shape.begin() + axis, 1);
-  slice.reshape(std::move(shape));
-  write_slice(slice, axis, i, whole);
-}
 
 /// Elements at work at one time, each of which uses all cores: more would only wait for them.
 constexpr Index kMostAtOnce = 16;
@@ -93,11 +83,6 @@ Tensor stack_of(const Tensor& element, Index axis, std::size_t n) {
   std::vector<Index> shape = element.shape();
   shape.insert(shape.begin() + axis, static_cast<Index>(n));
   return Tensor(element.dtype(), shape);
-}
-
-void add_to(const Tensor& part, Tensor& sum) {
-  const Tensor wide = astype(part, DType::kFloat32);
-  std::ranges::transform(wide.as<float>(), sum.as<float>(), sum.as<float>().begin(), std::plus<>());
 }
 
 }  // namespace
@@ -167,18 +152,10 @@ AnyValue ElementCalls::forward(const void* call, const CallOptions& how) const {
   run_elements(static_cast<Index>(parts.size()), at_once_, [&](Index i) {
     const Element one(*this, call, i);
     parts[as_size(i)] = configured.forward(one.call.get());
-    for (const auto& [whole, part, axis] : one.updates) put_element(*part, axis, i, *whole);
+    for (const auto& [whole, part, axis] : one.updates)
+      put(*part, along(*whole, axis, {i, i + 1}), *whole);
   });
-  AnyValue whole = operation_->copy_output(parts[0].get());
-  const auto wholes = arrays_of(operation_->outputs, whole.get());
-  for (const ResultArray& array : wholes) *array.tensor = stack_of(*array.tensor, 0, parts.size());
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto own = arrays_of(operation_->outputs, parts[i].get());
-    for (std::size_t n = 0; n < own.size(); ++n) {
-      put_element(*own[n].tensor, 0, static_cast<Index>(i), *wholes[n].tensor);
-    }
-  }
-  return whole;
+  return joined(parts, false);
 }
 
 AnyValue ElementCalls::backward(const void* call, const void* output, const Cotangents& d,
@@ -199,25 +176,27 @@ AnyValue ElementCalls::backward(const void* call, const void* output, const Cota
     const Cotangents part{part_of(d.out), part_of(d.lse), part_of(d.final_state)};
     parts[as_size(i)] = configured.backward(one.call.get(), out.get(), part);
   });
-  return joined(parts);
+  return joined(parts, true);
 }
 
-AnyValue ElementCalls::joined(std::vector<AnyValue>& gradients) const {
+AnyValue ElementCalls::joined(std::vector<AnyValue>& values, bool gradients) const {
   std::vector<std::vector<ResultArray>> parts;
-  for (const AnyValue& one : gradients)
-    parts.push_back(arrays_of(operation_->gradients, one.get()));
+  for (const AnyValue& one : values) {
+    parts.push_back(arrays_of(gradients ? operation_->gradients : operation_->outputs, one.get()));
+  }
   for (std::size_t n = 0; n < parts[0].size(); ++n) {
-    const Tensor& first = *parts[0][n].tensor;
-    const std::optional<Index> axis = axis_of(parts[0][n].name);
+    Tensor& first = *parts[0][n].tensor;
+    const std::optional<Index> axis = gradients ? axis_of(parts[0][n].name) : Index{0};
     Tensor whole =
         axis ? stack_of(first, *axis, parts.size()) : Tensor(DType::kFloat32, first.shape());
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Tensor& part = *parts[i][n].tensor;
-      axis ? put_element(part, *axis, static_cast<Index>(i), whole) : add_to(part, whole);
+      const auto place = static_cast<Index>(i);
+      axis ? put(part, along(whole, *axis, {place, place + 1}), whole) : add(part, whole);
     }
-    *parts[0][n].tensor = astype(whole, first.dtype());
+    first = whole.dtype() == first.dtype() ? std::move(whole) : astype(whole, first.dtype());
   }
-  return gradients[0];
+  return values[0];
 }
 
 }  // namespace maskctl::attention

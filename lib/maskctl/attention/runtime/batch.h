@@ -54,7 +54,8 @@ class ElementCalls {
   Index count(const void* call) const;
   std::optional<Index> axis_of(std::string_view array) const;
   AnyConfig choose(const void* call, const CallOptions& how) const;
-  AnyValue joined(std::vector<AnyValue>& gradients) const;
+  /// The outputs or gradients of all elements, in the first of them.
+  AnyValue joined(std::vector<AnyValue>& values, bool gradients) const;
 
   Executor executor_;
   const Operation* operation_;

@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <ranges>
 #include <set>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::attention {
 namespace {
@@ -15,23 +16,23 @@ std::string value_text(DeviceKind kind) { return std::string(name(kind)); }
 std::string value_text(bool value) { return value ? "true" : "false"; }
 std::string value_text(Index value) { return fmt::format("{}", value); }
 
+template <class T>
+bool take(const std::optional<T>& value, T& out) {
+  if (value) out = *value;
+  return value.has_value();
+}
 bool read_value(std::string_view text, Platform& out) {
-  const auto platform = platform_from_name(text);
-  if (platform) out = *platform;
-  return platform.has_value();
+  return take(platform_from_name(text), out);
 }
 bool read_value(std::string_view text, DeviceKind& out) {
-  const auto kind = device_kind_from_name(text);
-  if (kind) out = *kind;
-  return kind.has_value();
+  return take(device_kind_from_name(text), out);
 }
 bool read_value(std::string_view text, bool& out) {
   out = text == "true";
   return out || text == "false";
 }
 bool read_value(std::string_view text, Index& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size() && out >= 0;
+  return take(number_from<Index>(text), out) && out >= 0;
 }
 bool read_value(std::string_view text, std::optional<Index>& out) {
   return read_value(text, out.emplace());
@@ -87,20 +88,17 @@ bool read_field(std::string_view field, std::string_view text, Config& config) {
   return read;
 }
 
+/// Of text that is empty or begins with a space.
 template <class Config>
 std::optional<AnyConfig> read_fields(std::string_view text) {
   Config config;
   std::set<std::string_view> seen;
-  while (!text.empty()) {
-    if (text[0] != ' ') return std::nullopt;
-    text.remove_prefix(1);
-    const std::string_view token = text.substr(0, text.find(' '));
+  for (const std::string_view token : split(text, ' ') | std::views::drop(1)) {
     const std::size_t equals = token.find('=');
-    if (equals == std::string_view::npos || !seen.insert(token.substr(0, equals)).second) {
+    if (equals == token.npos || !seen.insert(token.substr(0, equals)).second ||
+        !read_field(token.substr(0, equals), token.substr(equals + 1), config)) {
       return std::nullopt;
     }
-    if (!read_field(token.substr(0, equals), token.substr(equals + 1), config)) return std::nullopt;
-    text.remove_prefix(token.size());
   }
   return config;
 }

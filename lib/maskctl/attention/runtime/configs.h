@@ -1,6 +1,7 @@
 // How an operation is to be run: ejkernel's configuration classes, with its fields and defaults.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -20,7 +21,7 @@ struct FwdParams {
   std::optional<Index> q_blocksize = {}, kv_blocksize = {};
   std::optional<Index> blocksize_heads = {}, blocksize_keys = {}, num_key_splits = {};
   std::optional<Index> num_warps = {}, num_stages = {};
-  friend bool operator==(const FwdParams&, const FwdParams&) = default;
+  bool operator==(const FwdParams&) const = default;
 };
 
 /// Tile sizes of a backward pass.
@@ -28,7 +29,7 @@ struct BwdParams {
   std::optional<Index> blocksize_m = {}, blocksize_k = {}, blocksize_n = {};
   std::optional<Index> q_blocksize = {}, kv_blocksize = {};
   std::optional<Index> num_warps = {}, num_stages = {};
-  friend bool operator==(const BwdParams&, const BwdParams&) = default;
+  bool operator==(const BwdParams&) const = default;
 };
 
 struct ScaledDotProductAttentionConfig {
@@ -36,8 +37,7 @@ struct ScaledDotProductAttentionConfig {
   DeviceKind backend = DeviceKind::kAny;
 
   static constexpr std::string_view kName = "ScaledDotProductAttentionConfig";
-  friend bool operator==(const ScaledDotProductAttentionConfig&,
-                         const ScaledDotProductAttentionConfig&) = default;
+  bool operator==(const ScaledDotProductAttentionConfig&) const = default;
 };
 
 struct AttentionConfig {
@@ -47,7 +47,7 @@ struct AttentionConfig {
   Index num_warps = 4, num_stages = 2;
 
   static constexpr std::string_view kName = "AttentionConfig";
-  friend bool operator==(const AttentionConfig&, const AttentionConfig&) = default;
+  bool operator==(const AttentionConfig&) const = default;
 };
 
 struct FlashAttentionConfig {
@@ -57,7 +57,7 @@ struct FlashAttentionConfig {
   std::optional<BwdParams> bwd_params = {};
 
   static constexpr std::string_view kName = "FlashAttentionConfig";
-  friend bool operator==(const FlashAttentionConfig&, const FlashAttentionConfig&) = default;
+  bool operator==(const FlashAttentionConfig&) const = default;
 };
 
 struct BlockSparseAttentionConfig {
@@ -67,8 +67,7 @@ struct BlockSparseAttentionConfig {
   std::optional<BwdParams> bwd_params = {};
 
   static constexpr std::string_view kName = "BlockSparseAttentionConfig";
-  friend bool operator==(const BlockSparseAttentionConfig&,
-                         const BlockSparseAttentionConfig&) = default;
+  bool operator==(const BlockSparseAttentionConfig&) const = default;
 };
 
 struct RingAttentionConfig {
@@ -78,7 +77,7 @@ struct RingAttentionConfig {
   Index num_warps = 4, num_stages = 2;
 
   static constexpr std::string_view kName = "RingAttentionConfig";
-  friend bool operator==(const RingAttentionConfig&, const RingAttentionConfig&) = default;
+  bool operator==(const RingAttentionConfig&) const = default;
 };
 
 /// ejkernel keeps the block_size of native sparse attention here. It is part of the meaning, so the
@@ -90,8 +89,7 @@ struct NativeSparseAttentionConfig {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "NativeSparseAttentionConfig";
-  friend bool operator==(const NativeSparseAttentionConfig&,
-                         const NativeSparseAttentionConfig&) = default;
+  bool operator==(const NativeSparseAttentionConfig&) const = default;
 };
 
 struct PageAttentionConfig {
@@ -102,7 +100,7 @@ struct PageAttentionConfig {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "PageAttentionConfig";
-  friend bool operator==(const PageAttentionConfig&, const PageAttentionConfig&) = default;
+  bool operator==(const PageAttentionConfig&) const = default;
 };
 
 struct RaggedPageAttentionConfig {
@@ -112,8 +110,7 @@ struct RaggedPageAttentionConfig {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "RaggedPageAttentionConfig";
-  friend bool operator==(const RaggedPageAttentionConfig&,
-                         const RaggedPageAttentionConfig&) = default;
+  bool operator==(const RaggedPageAttentionConfig&) const = default;
 };
 
 struct RaggedPageAttentionv3Config {
@@ -124,8 +121,7 @@ struct RaggedPageAttentionv3Config {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "RaggedPageAttentionv3Config";
-  friend bool operator==(const RaggedPageAttentionv3Config&,
-                         const RaggedPageAttentionv3Config&) = default;
+  bool operator==(const RaggedPageAttentionv3Config&) const = default;
 };
 
 struct RaggedDecodeAttentionConfig {
@@ -134,8 +130,7 @@ struct RaggedDecodeAttentionConfig {
   std::optional<FwdParams> fwd_params = {};
 
   static constexpr std::string_view kName = "RaggedDecodeAttentionConfig";
-  friend bool operator==(const RaggedDecodeAttentionConfig&,
-                         const RaggedDecodeAttentionConfig&) = default;
+  bool operator==(const RaggedDecodeAttentionConfig&) const = default;
 };
 
 struct RecurrentAttentionConfig {
@@ -145,8 +140,7 @@ struct RecurrentAttentionConfig {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "RecurrentAttentionConfig";
-  friend bool operator==(const RecurrentAttentionConfig&,
-                         const RecurrentAttentionConfig&) = default;
+  bool operator==(const RecurrentAttentionConfig&) const = default;
 };
 
 struct GLAttentionConfig {
@@ -156,7 +150,7 @@ struct GLAttentionConfig {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "GLAttentionConfig";
-  friend bool operator==(const GLAttentionConfig&, const GLAttentionConfig&) = default;
+  bool operator==(const GLAttentionConfig&) const = default;
 };
 
 struct LightningAttentionConfig {
@@ -166,8 +160,7 @@ struct LightningAttentionConfig {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "LightningAttentionConfig";
-  friend bool operator==(const LightningAttentionConfig&,
-                         const LightningAttentionConfig&) = default;
+  bool operator==(const LightningAttentionConfig&) const = default;
 };
 
 struct FlashMLAConfig {
@@ -177,7 +170,7 @@ struct FlashMLAConfig {
   Index num_warps = 4, num_stages = 2;
 
   static constexpr std::string_view kName = "FlashMLAConfig";
-  friend bool operator==(const FlashMLAConfig&, const FlashMLAConfig&) = default;
+  bool operator==(const FlashMLAConfig&) const = default;
 };
 
 struct GroupedMatmulConfig {
@@ -188,7 +181,7 @@ struct GroupedMatmulConfig {
   bool bypass_xla_tiling = false;
 
   static constexpr std::string_view kName = "GroupedMatmulConfig";
-  friend bool operator==(const GroupedMatmulConfig&, const GroupedMatmulConfig&) = default;
+  bool operator==(const GroupedMatmulConfig&) const = default;
 };
 
 struct MeanPoolingConfig {
@@ -198,7 +191,7 @@ struct MeanPoolingConfig {
   Index num_warps = 4, num_stages = 1;
 
   static constexpr std::string_view kName = "MeanPoolingConfig";
-  friend bool operator==(const MeanPoolingConfig&, const MeanPoolingConfig&) = default;
+  bool operator==(const MeanPoolingConfig&) const = default;
 };
 
 /// A config of any operation: what caches and tuners hold.
@@ -253,15 +246,9 @@ std::size_t hash_of(const BwdParams& params);
 
 }  // namespace maskctl::attention
 
-template <>
-struct std::hash<maskctl::attention::FwdParams> {
-  std::size_t operator()(const maskctl::attention::FwdParams& params) const {
-    return maskctl::attention::hash_of(params);
-  }
-};
-template <>
-struct std::hash<maskctl::attention::BwdParams> {
-  std::size_t operator()(const maskctl::attention::BwdParams& params) const {
-    return maskctl::attention::hash_of(params);
-  }
+template <class Params>
+requires std::same_as<Params, maskctl::attention::FwdParams> ||
+    std::same_as<Params, maskctl::attention::BwdParams>
+struct std::hash<Params> {
+  std::size_t operator()(const Params& params) const { return hash_of(params); }
 };

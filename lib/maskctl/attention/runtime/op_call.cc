@@ -80,7 +80,7 @@ std::vector<AnyConfig> OpCall::candidate_cfgs() const {
 void OpCall::run(const AnyConfig& config, bool with_backward) const {
   const ConfiguredCall configured{kernels_, operation_, config, how_};
   const AnyValue output = configured.forward(call_);
-  if (!with_backward || !operation_.backward || !operation_.tune_backward) return;
+  if (!with_backward || !operation_.backward) return;
   // The gradient of sum(out) with respect to out; its values do not matter to a clock.
   const Tensor ones = *operation_.outputs.front().array(output.get());
   configured.backward(call_, output.get(), {.out = &ones});

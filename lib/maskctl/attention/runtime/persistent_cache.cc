@@ -10,13 +10,13 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <system_error>
 #include <vector>
 
 #include "maskctl/attention/runtime/config_text.h"
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::attention {
 namespace {
@@ -49,17 +49,12 @@ class FileLock {
 
 /// Nothing for a line that is no entry.
 std::optional<std::pair<ConfigKey, AnyConfig>> entry_of(const std::string& line) {
-  std::array<std::string, 4> parts;
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::size_t end = i + 1 < parts.size() ? line.find('\t', begin) : line.size();
-    if (end == std::string::npos) return std::nullopt;
-    parts[i] = line.substr(begin, end - begin);
-    begin = end + 1;
-  }
+  const std::vector<std::string_view> parts = split(line, '\t');
+  if (parts.size() != 4) return std::nullopt;
   const auto config = config_from_text(parts[3]);
   if (!config) return std::nullopt;
-  return std::pair{ConfigKey{parts[0], parts[1], parts[2]}, *config};
+  return std::pair{ConfigKey{std::string(parts[0]), std::string(parts[1]), std::string(parts[2])},
+                   *config};
 }
 
 bool fits_line(const ConfigKey& key) {
@@ -88,13 +83,6 @@ PersistentCache::PersistentCache(std::string path, Note note)
   read();
 }
 
-std::optional<AnyConfig> PersistentCache::get(const ConfigKey& key) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(key);
-  if (found == entries_.end()) return std::nullopt;
-  return found->second;
-}
-
 void PersistentCache::put(const ConfigKey& key, const AnyConfig& config) {
   const std::lock_guard lock(mutex_);
   if (!fits_line(key)) {
@@ -106,17 +94,12 @@ void PersistentCache::put(const ConfigKey& key, const AnyConfig& config) {
     if (!folder.empty()) fs::create_directories(folder);
     const FileLock file_lock(path_ + ".lock");
     read();
-    entries_.insert_or_assign(key, config);
+    entries_.put(key, config);
     write();
   } catch (const std::exception& error) {
-    entries_.insert_or_assign(key, config);
+    entries_.put(key, config);
     note_(fmt::format("config cache: {}", error.what()));
   }
-}
-
-ConfigMap PersistentCache::entries() const {
-  const std::lock_guard lock(mutex_);
-  return entries_;
 }
 
 void PersistentCache::read() {
@@ -133,7 +116,7 @@ void PersistentCache::read() {
   Index damaged = 0;
   while (std::getline(file, line)) {
     if (auto entry = entry_of(line)) {
-      entries_.insert_or_assign(std::move(entry->first), std::move(entry->second));
+      entries_.put(entry->first, entry->second);
     } else {
       ++damaged;
     }
@@ -144,7 +127,7 @@ void PersistentCache::read() {
 void PersistentCache::write() {
   if (foreign_) fs::rename(path_, path_ + ".bad");
   foreign_ = false;
-  const std::string text = file_text(entries_);
+  const std::string text = file_text(entries_.entries());
   AtomicFile file(path_, true);
   file.write(std::as_bytes(std::span(text)));
   file.commit();

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "maskctl/attention/runtime/config_key.h"
+#include "maskctl/attention/runtime/config_cache.h"
 
 namespace maskctl::attention {
 
@@ -23,14 +23,14 @@ class PersistentCache {
   /// damaged lines are dropped by it.
   explicit PersistentCache(std::string path, Note note = {});
 
-  std::optional<AnyConfig> get(const ConfigKey& key) const;
+  std::optional<AnyConfig> get(const ConfigKey& key) const { return entries_.get(key); }
   /// Remembers and writes; folders are created. A file that cannot be written is reported to
   /// `note`, and the entry lasts as long as this object. Parts of a key may not hold tabs or line
   /// feeds: such an entry is not written, with a note.
   void put(const ConfigKey& key, const AnyConfig& config);
 
   const std::string& path() const { return path_; }
-  ConfigMap entries() const;
+  ConfigMap entries() const { return entries_.entries(); }
 
  private:
   void read();  // merges what the file holds into entries_
@@ -38,8 +38,8 @@ class PersistentCache {
 
   std::string path_;
   Note note_;
-  mutable std::mutex mutex_;
-  ConfigMap entries_;
+  std::mutex mutex_;  // of additions
+  ConfigCache entries_;
   bool foreign_ = false;  // the file is not a cache
 };
 

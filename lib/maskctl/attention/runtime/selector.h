@@ -2,13 +2,15 @@
 #pragma once
 
 #include <memory>
-#include <set>
 
+#include "maskctl/attention/runtime/autotuner.h"
 #include "maskctl/attention/runtime/config_cache.h"
 #include "maskctl/attention/runtime/persistent_cache.h"
-#include "maskctl/attention/runtime/tuner.h"
 
 namespace maskctl::attention {
+
+using Tuner = Autotuner<AnyConfig>;
+using Measurement = Measured<AnyConfig>;
 
 /// What a call without a known config does.
 enum class CacheMiss : std::uint8_t { kAutotune, kHeuristics };

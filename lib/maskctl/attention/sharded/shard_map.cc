@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
+#include "maskctl/attention/arrays/checks.h"
+#include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/axes.h"
 #include "maskctl/attention/fields.h"
-#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -45,13 +46,12 @@ void check_spec_counts(const Operation& operation, const Sharding& sharding, std
   const std::size_t ins = sharding.in_specs.size(), outs = sharding.out_specs.size();
   const std::size_t least = std::min(operation.least_specs, most);
   if (ins < least || ins > most) {
-    throw Error(Errc::kInvalidArgument, fmt::format("sharded {}: {} in_specs, expected {} to {}",
-                                                    operation.id, ins, least, most));
+    refuse(
+        fmt::format("sharded {}: {} in_specs, expected {} to {}", operation.id, ins, least, most));
   }
   const std::size_t expected = operation.updated_axes.empty() ? 1 : 2;
   if (outs != expected) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("sharded {}: {} out_specs, expected {}", operation.id, outs, expected));
+    refuse(fmt::format("sharded {}: {} out_specs, expected {}", operation.id, outs, expected));
   }
 }
 
@@ -72,7 +72,48 @@ std::string_view out_axes(const Operation& operation, const void* call) {
   return axes;
 }
 
+std::optional<MaskArray> shard_of_array(const std::optional<MaskArray>& array, const Shard& shard) {
+  if (!array) return std::nullopt;
+  return MaskArray(shard_of(array->mask(), shard), array->dtype());
+}
+
+Array shard_of_array(const Array& array, std::string_view labels, const Shard& shard) {
+  return array ? make_array(shard_of(*array, labels, shard)) : nullptr;
+}
+
 }  // namespace
+
+Tensor shard_of(const Tensor& whole, std::string_view labels, const Shard& shard) {
+  Tensor part = take(whole, shard.part(whole.shape(), labels));
+  const std::vector<Axis> axes = checked_axes(labels, whole.shape().size());
+  if (axes.size() != 1 || !axes[0].cumulative || !shard.splits(axes[0].name)) return part;
+  const std::vector<std::int64_t> sums = as_int64(part, "cumulative lengths");
+  Tensor from_zero(DType::kInt64, part.shape());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    from_zero.as<std::int64_t>()[i] = sums[i] - sums[0];
+  }
+  return astype(from_zero, part.dtype());
+}
+
+Mask shard_of(const Mask& whole, const Shard& shard) {
+  const std::vector<Index> shape = {whole.batch(), whole.heads(), whole.queries(), whole.keys()};
+  const std::vector<Range> part = shard.part(shape, kMaskAxes);
+  return sliced(whole, part[0], part[1], part[2], part[3]);
+}
+
+MaskInfo shard_of(const MaskInfo& whole, const Shard& shard) {
+  MaskInfo source = whole;
+  const bool bare = !source.fields().attention_mask && !source.fields().q_segment_ids;
+  if (bare) source.attention_mask();
+  MaskInfoFields fields = source.fields();
+  fields.attention_mask = shard_of_array(fields.attention_mask, shard);
+  fields.q_segment_ids = shard_of_array(fields.q_segment_ids, "B Tq", shard);
+  fields.kv_segment_ids = shard_of_array(fields.kv_segment_ids, "B Tk", shard);
+  fields.q_positions = shard_of_array(fields.q_positions, "B Tq", shard);
+  fields.kv_positions = shard_of_array(fields.kv_positions, "B Tk", shard);
+  fields.cu_seqlens_q = fields.cu_seqlens_kv = nullptr;
+  return MaskInfo(std::move(fields));
+}
 
 std::vector<ResultArray> arrays_of(std::span<const ResultField> fields, void* result) {
   std::vector<ResultArray> arrays;
@@ -222,17 +263,13 @@ AnyValue ShardMap::cut_output(const void* output, const Shard& shard) const {
 }
 
 /// Cotangents have the axes of their outputs.
-Cotangents ShardMap::cut(const void* output, const Cotangents& whole, const Shard& shard,
+Cotangents ShardMap::cut(const void* output, Cotangents whole, const Shard& shard,
                          OwnedArrays& owned) const {
   Cotangents part;
   for (const ResultArray& array :
        arrays_of(operation_.outputs, const_cast<void*>(output))) {  // NOLINT: only read here
-    const auto take_part = [&](std::string_view name, const Tensor* from, const Tensor*& to) {
-      if (array.name == name && from) to = owned.keep(shard_of(*from, array.axes, shard));
-    };
-    take_part("out", whole.out, part.out);
-    take_part("lse", whole.lse, part.lse);
-    take_part("final_state", whole.final_state, part.final_state);
+    const Tensor** const d = whole.find(array.name);
+    if (d && *d) *part.find(array.name) = owned.keep(shard_of(**d, array.axes, shard));
   }
   return part;
 }

@@ -7,9 +7,16 @@
 #include <vector>
 
 #include "maskctl/attention/operation.h"
-#include "maskctl/attention/sharded/slices.h"
+#include "maskctl/attention/sharded/plan.h"
 
 namespace maskctl::attention {
+
+/// The part of an array that a shard works on; cumulative lengths are counted from 0 again.
+Tensor shard_of(const Tensor& whole, std::string_view labels, const Shard& shard);
+/// Of [B or 1, 1 or Hkv or Hq, Q, K]: batches and heads.
+Mask shard_of(const Mask& whole, const Shard& shard);
+/// Mask, ids and positions that are stored; a MaskInfo with neither mask nor ids gets its mask.
+MaskInfo shard_of(const MaskInfo& whole, const Shard& shard);
 
 /// A mesh of simulated devices and what each array is split over. in_specs follow the order of the
 /// operation's tensors; missing entries and nullopt follow from the others.
@@ -54,7 +61,7 @@ class ShardMap {
   void add_arrays(const Sharding& sharding);
   const Field& input(std::string_view name) const;
   AnyValue cut_output(const void* output, const Shard& shard) const;
-  Cotangents cut(const void* output, const Cotangents& whole, const Shard& shard,
+  Cotangents cut(const void* output, Cotangents whole, const Shard& shard,
                  OwnedArrays& owned) const;
 
   const Operation& operation_;

@@ -8,15 +8,12 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/softmax/softmax_problem.h"
-#include "maskctl/base/error.h"
 #include "maskctl/mask/bands.h"
 
 namespace maskctl::attention {
 namespace {
 
 using Shape = std::vector<Index>;
-
-[[noreturn]] void refuse_shape(const std::string& message) { throw Error(Errc::kShape, message); }
 
 void check_mask(const Mask& mask, const Dims& d) {
   const bool fits = (mask.batch() == 1 || mask.batch() == d.batch) &&
@@ -31,11 +28,10 @@ void check_mask(const Mask& mask, const Dims& d) {
 void check_options(const SoftmaxOptions& o) {
   check_soft_cap(o.soft_cap);
   if (o.scale && !std::isfinite(*o.scale)) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("scale {} is not finite; leave it out for 1 / sqrt(D)", *o.scale));
+    refuse(fmt::format("scale {} is not finite; leave it out for 1 / sqrt(D)", *o.scale));
   }
   if (!(o.dropout >= 0 && o.dropout < 1)) {
-    throw Error(Errc::kInvalidArgument, fmt::format("dropout {} is outside [0, 1)", o.dropout));
+    refuse(fmt::format("dropout {} is outside [0, 1)", o.dropout));
   }
 }
 
@@ -99,6 +95,19 @@ SoftmaxProblem softmax_problem(const SoftmaxInputs& in, const SoftmaxOptions& op
 SoftmaxProblem checked_softmax(const SoftmaxInputs& in, const SoftmaxOptions& options) {
   const Dims d = checked_dims(in, options);
   return softmax_problem(in, options, d, in.mask ? *in.mask : Mask(full_plane(d.queries, d.keys)));
+}
+
+void check_backward(const Dims& d, const SoftmaxResult& forward, const Tensor& d_out,
+                    const Tensor* d_lse) {
+  check_shape("d_out", d_out, d.out_shape());
+  check_shape("out", forward.out, d.out_shape());
+  check_shape("lse", forward.lse, d.lse_shape());
+  if (d_lse) check_shape("d_lse", *d_lse, d.lse_shape());
+}
+
+SoftmaxResult unwritten_result(const Dims& d, DType dtype) {
+  return {Tensor::unwritten(dtype, d.out_shape()),
+          Tensor::unwritten(DType::kFloat32, d.lse_shape())};
 }
 
 double effective_scale(const SoftmaxOptions& options, const Dims& dims) {

@@ -19,10 +19,18 @@ struct Dims {
 
   Index group() const { return q_heads / kv_heads; }
   Index kv_head(Index q_head) const { return q_head / group(); }
+  std::vector<Index> out_shape() const { return {batch, queries, q_heads, value_dim}; }
+  std::vector<Index> lse_shape() const { return {batch, q_heads, queries}; }
 };
 
 /// Throws what softmax_forward documents.
 Dims checked_dims(const SoftmaxInputs& inputs, const SoftmaxOptions& options);
+
+/// Throws Error(kShape) unless the arrays of a backward pass have the shapes of the forward pass.
+void check_backward(const Dims& dims, const SoftmaxResult& forward, const Tensor& d_out,
+                    const Tensor* d_lse);
+/// Room for a result, not written yet.
+SoftmaxResult unwritten_result(const Dims& dims, DType dtype);
 
 /// Throws unless the bias is of floats and each of its axes is 1 or that of [B,Hq,Tq,Tk].
 void check_bias(const Tensor& bias, const Dims& dims);

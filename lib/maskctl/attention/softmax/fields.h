@@ -10,54 +10,61 @@ inline constexpr std::string_view kAlignWords[] = {"unset", "top-left", "bottom-
 inline constexpr std::string_view kEmptyRowWords[] = {"zero", "mean", "nan"};
 inline constexpr std::string_view kPaddingWords[] = {"negative", "zero"};
 
-/// MaskArguments at the end of a path.
-template <auto... mask>
+/// MaskArguments at the end of a path from the options.
+template <class Call, auto... mask>
 inline constexpr std::array kMaskFields = {
-    array<mask..., &MaskArguments::attention_mask>("attention_mask", "B Hq/Hkv Tq Tk|B Tq Tk|B Tk",
-                                                   kIntegers | kCloses),
-    array<mask..., &MaskArguments::block_mask>("block_mask", "nq nk|Hq/Hkv nq nk|B Hq/Hkv nq nk",
-                                               kIntegers | kCloses),
-    array<mask..., &MaskArguments::query_lengths>("query_lengths", "B", kIntegers | kCloses),
-    array<mask..., &MaskArguments::key_lengths>("key_lengths", "B", kIntegers | kCloses),
-    array<mask..., &MaskArguments::cum_seqlens_q>("cum_seqlens_q", "B+1|N+1", kIntegers | kCloses),
-    array<mask..., &MaskArguments::cum_seqlens_k>("cum_seqlens_k", "B+1|N+1", kIntegers | kCloses),
-    array<mask..., &MaskArguments::q_segment_ids>("q_segment_ids", "B Tq|Tq", kIntegers | kCloses),
-    array<mask..., &MaskArguments::kv_segment_ids>("kv_segment_ids", "B Tk|Tk",
-                                                   kIntegers | kCloses),
-    array<mask..., &MaskArguments::q_positions>("q_positions", "B Tq|Tq", kIntegers | kCloses),
-    array<mask..., &MaskArguments::kv_positions>("kv_positions", "B Tk|Tk", kIntegers | kCloses),
-    option<mask..., &MaskArguments::causal>("causal", "true, false (default)", kCloses),
-    option<mask..., &MaskArguments::window>("sliding_window",
-                                            "W or LEFT+RIGHT keys beside the own one", kCloses),
-    choice<mask..., &MaskArguments::align>("causal_alignment", kAlignWords,
-                                           "top-left (default), bottom-right", kCloses),
-    option<mask..., &MaskArguments::sink_tokens>("attention_sink_size",
-                                                 "keys that stay inside the window; 0", kCloses),
-    option<mask..., &MaskArguments::chunk_size>("chunk_size",
-                                                "tokens of a chunk: causal inside chunks", kCloses),
-    option<mask..., &MaskArguments::causal_block_size>(
+    array<Call, mask..., &MaskArguments::attention_mask>(
+        "attention_mask", "B Hq/Hkv Tq Tk|B Tq Tk|B Tk", kIntegers | kCloses),
+    array<Call, mask..., &MaskArguments::block_mask>(
+        "block_mask", "nq nk|Hq/Hkv nq nk|B Hq/Hkv nq nk", kIntegers | kCloses),
+    array<Call, mask..., &MaskArguments::query_lengths>("query_lengths", "B", kIntegers | kCloses),
+    array<Call, mask..., &MaskArguments::key_lengths>("key_lengths", "B", kIntegers | kCloses),
+    array<Call, mask..., &MaskArguments::cum_seqlens_q>("cum_seqlens_q", "B+1|N+1",
+                                                        kIntegers | kCloses),
+    array<Call, mask..., &MaskArguments::cum_seqlens_k>("cum_seqlens_k", "B+1|N+1",
+                                                        kIntegers | kCloses),
+    array<Call, mask..., &MaskArguments::q_segment_ids>("q_segment_ids", "B Tq|Tq",
+                                                        kIntegers | kCloses),
+    array<Call, mask..., &MaskArguments::kv_segment_ids>("kv_segment_ids", "B Tk|Tk",
+                                                         kIntegers | kCloses),
+    array<Call, mask..., &MaskArguments::q_positions>("q_positions", "B Tq|Tq",
+                                                      kIntegers | kCloses),
+    array<Call, mask..., &MaskArguments::kv_positions>("kv_positions", "B Tk|Tk",
+                                                       kIntegers | kCloses),
+    option<Call, mask..., &MaskArguments::causal>("causal", "true, false (default)", kCloses),
+    option<Call, mask..., &MaskArguments::window>(
+        "sliding_window", "W or LEFT+RIGHT keys beside the own one", kCloses),
+    choice<Call, mask..., &MaskArguments::align>("causal_alignment", kAlignWords,
+                                                 "top-left (default), bottom-right", kCloses),
+    option<Call, mask..., &MaskArguments::sink_tokens>(
+        "attention_sink_size", "keys that stay inside the window; 0", kCloses),
+    option<Call, mask..., &MaskArguments::chunk_size>(
+        "chunk_size", "tokens of a chunk: causal inside chunks", kCloses),
+    option<Call, mask..., &MaskArguments::causal_block_size>(
         "causal_block_size", "tokens of a block: causal between blocks; without causal", kCloses),
-    option<mask..., &MaskArguments::block_size>("block_size", "tokens of a block of block_mask; 64",
-                                                kCloses),
-    choice<mask..., &MaskArguments::segment_padding>("segment_padding", kPaddingWords,
-                                                     "negative (default), zero", kCloses),
-    unlisted<mask..., &MaskArguments::mask>("mask"),
-    unlisted<mask..., &MaskArguments::mask_info>("mask_info", kCloses),
-    unlisted<mask..., &MaskArguments::block_map>("block_map", kCloses),
+    option<Call, mask..., &MaskArguments::block_size>(
+        "block_size", "tokens of a block of block_mask; 64", kCloses),
+    choice<Call, mask..., &MaskArguments::segment_padding>("segment_padding", kPaddingWords,
+                                                           "negative (default), zero", kCloses),
+    unlisted<Call, mask..., &MaskArguments::mask>("mask"),
+    unlisted<Call, mask..., &MaskArguments::mask_info>("mask_info", kCloses),
+    unlisted<Call, mask..., &MaskArguments::block_map>("block_map", kCloses),
 };
 
-/// SoftmaxOptions at the end of a path.
-template <auto... softmax>
+/// SoftmaxOptions at the end of a path from the options.
+template <class Call, auto... softmax>
 inline constexpr std::array kSoftmaxFields = {
-    option<softmax..., &SoftmaxOptions::scale>("softmax_scale", "number; 1/sqrt(D)"),
-    option<softmax..., &SoftmaxOptions::soft_cap>("logits_soft_cap", "number above 0"),
-    choice<softmax..., &SoftmaxOptions::empty_row>("empty_row", kEmptyRowWords,
-                                                   "zero (default), mean, nan"),
-    option<softmax..., &SoftmaxOptions::normalize>("normalize_output", "true (default), false"),
-    option<softmax..., &SoftmaxOptions::dropout>("dropout_prob", "number in [0, 1)", kDrops),
-    option<softmax..., &SoftmaxOptions::dropout_seed>("dropout_seed", "whole number; 0", kDrops),
-    hint<softmax..., &SoftmaxOptions::q_block>("q_blocksize", "q_blocksize"),
-    hint<softmax..., &SoftmaxOptions::k_block>("kv_blocksize", "kv_blocksize"),
+    option<Call, softmax..., &SoftmaxOptions::scale>("softmax_scale", "number; 1/sqrt(D)"),
+    option<Call, softmax..., &SoftmaxOptions::soft_cap>("logits_soft_cap", "number above 0"),
+    choice<Call, softmax..., &SoftmaxOptions::empty_row>("empty_row", kEmptyRowWords,
+                                                         "zero (default), mean, nan"),
+    option<Call, softmax..., &SoftmaxOptions::normalize>("normalize_output",
+                                                         "true (default), false"),
+    option<Call, softmax..., &SoftmaxOptions::dropout>("dropout_prob", "number in [0, 1)", kDrops),
+    option<Call, softmax..., &SoftmaxOptions::dropout_seed>("dropout_seed", "whole number; 0",
+                                                            kDrops),
+    hint<Call, softmax..., &SoftmaxOptions::q_block>("q_blocksize", "q_blocksize"),
+    hint<Call, softmax..., &SoftmaxOptions::k_block>("kv_blocksize", "kv_blocksize"),
 };
 
 /// The three arrays that dense operations have; the rest is in their options.
@@ -66,41 +73,23 @@ struct QkvInputs {
   const Tensor* key = nullptr;
   const Tensor* value = nullptr;
 };
+template <class R, class O>
+struct TypesOf<R (*)(const Tensor&, const Tensor&, const Tensor&, const O&)>
+    : CallTypes<QkvInputs, O, R> {
+  static auto arrays(const QkvInputs& in) { return std::tie(*in.query, *in.key, *in.value); }
+};
 
 template <class Call>
 inline constexpr std::array kDenseArrays = {
-    array<&Call::in, &QkvInputs::query>("query", "B Tq Hq D", kRequired),
-    array<&Call::in, &QkvInputs::key>("key", "B Tk Hkv D", kRequired | kByRows),
-    array<&Call::in, &QkvInputs::value>("value", "B Tk Hkv Dv", kRequired | kByRows),
+    array<Call, &QkvInputs::query>("query", "B Tq Hq D", kRequired),
+    array<Call, &QkvInputs::key>("key", "B Tk Hkv D", kRequired | kByRows),
+    array<Call, &QkvInputs::value>("value", "B Tk Hkv Dv", kRequired | kByRows),
 };
 template <class Call>
 inline constexpr std::array kBiasAndSinks = {
-    array<&Call::options, &DenseOptions::bias>("bias", "B Hq/Hkv Tq Tk"),
-    array<&Call::options, &DenseOptions::softmax_aux>("softmax_aux", "S|Hq/Hkv S"),
+    array<Call, &DenseOptions::bias>("bias", "B Hq/Hkv Tq Tk"),
+    array<Call, &DenseOptions::softmax_aux>("softmax_aux", "S|Hq/Hkv S"),
 };
-/// Types and passes of an operation on query, key and value.
-template <auto function, auto gradients, class O, class R, class C>
-struct DenseOp {
-  using Inputs = QkvInputs;
-  using Options = O;
-  using Call = CallOf<Inputs, Options>;
-  using Output = R;
-  using Gradients = SoftmaxGradients;
-  using Config = C;
-
-  static Output forward(const Inputs& in, const Options& o) {
-    return function(*in.query, *in.key, *in.value, o);
-  }
-  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
-                            const Options& o) {
-    if constexpr (requires { gradients(*in.query, *in.key, *in.value, out, *d.out, o, d.lse); }) {
-      return gradients(*in.query, *in.key, *in.value, out, *d.out, o, d.lse);
-    } else {
-      return gradients(*in.query, *in.key, *in.value, out, *d.out, o);
-    }
-  }
-};
-
 inline constexpr ResultField kSoftmaxOutputs[] = {
     result<&SoftmaxResult::out>("out", "B Tq Hq Dv"),
     result<&SoftmaxResult::lse>("lse", "B Hq Tq"),

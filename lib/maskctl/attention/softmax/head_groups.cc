@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/to_double.h"
-#include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention {
@@ -49,8 +49,7 @@ Tensor sum_head_groups(const Tensor& x, Index heads) {
 
 Tensor swap_heads_and_time(const Tensor& x, const char* what) {
   if (x.rank() != 4) {
-    throw Error(Errc::kShape,
-                fmt::format("{} is {}, expected 4 axes", what, shape_text(x.shape())));
+    refuse_shape(fmt::format("{} is {}, expected 4 axes", what, shape_text(x.shape())));
   }
   const Index rows = x.extent(1), columns = x.extent(2);
   const Index bytes = x.extent(3) * size_bytes(x.dtype());

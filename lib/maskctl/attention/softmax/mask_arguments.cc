@@ -5,9 +5,8 @@
 
 #include <algorithm>
 
-#include "maskctl/attention/softmax/positions.h"
-#include "maskctl/attention/softmax/sequences.h"
-#include "maskctl/base/error.h"
+#include "maskctl/attention/arrays/checks.h"
+#include "maskctl/attention/softmax/place_planes.h"
 #include "maskctl/mask/bands.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/mask/leaves.h"
@@ -15,11 +14,6 @@
 
 namespace maskctl::attention {
 namespace {
-
-[[noreturn]] void refuse_shape(const std::string& message) { throw Error(Errc::kShape, message); }
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(Errc::kInvalidArgument, message);
-}
 
 // Masks that arrays hold.
 

@@ -2,7 +2,6 @@
 // kernels.
 #include "maskctl/attention/softmax/softmax.h"
 
-#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/softmax/softmax_problem.h"
@@ -11,10 +10,7 @@
 namespace maskctl::attention {
 
 SoftmaxResult softmax_forward(const SoftmaxProblem& problem, const Context& context) {
-  const Dims& d = problem.d;
-  SoftmaxResult result{
-      Tensor::unwritten(problem.query.dtype(), {d.batch, d.queries, d.q_heads, d.value_dim}),
-      Tensor::unwritten(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
+  SoftmaxResult result = unwritten_result(problem.d, problem.query.dtype());
   run_kernel(context, "softmax_forward", &Kernels::softmax_forward, problem,
              {result.out, result.lse});
   return result;
@@ -30,13 +26,10 @@ Tensor softmax_weights(const SoftmaxProblem& problem, const Context& context) {
 SoftmaxGradients softmax_backward(const SoftmaxProblem& problem, const SoftmaxResult& forward,
                                   const Tensor& d_out, const Tensor* d_lse,
                                   const Context& context) {
-  const Dims& d = problem.d;
   if (!problem.options.normalize) {
     throw Error(Errc::kUnsupported, "an output that is not normalised has no gradients here");
   }
-  check_shape("d_out", d_out, std::vector<Index>{d.batch, d.queries, d.q_heads, d.value_dim});
-  check_shape("out", forward.out, d_out.shape());
-  if (d_lse) check_shape("d_lse", *d_lse, forward.lse.shape());
+  check_backward(problem.d, forward, d_out, d_lse);
   SoftmaxGradients gradients{unwritten_like(problem.query), unwritten_like(problem.key),
                              unwritten_like(problem.value), unwritten_like(problem.bias),
                              unwritten_like(problem.sinks)};

@@ -5,7 +5,6 @@
 
 #include "maskctl/attention/verify/compare.h"
 #include "maskctl/attention/verify/key_side.h"
-#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {

@@ -1,6 +1,7 @@
 // Arrays compared element by element, and arguments changed; private to verify.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "maskctl/attention/verify/verify.h"
@@ -15,6 +16,9 @@ struct Distance {
 };
 /// Throws Error(kShape) for shapes that differ.
 Distance distance(const Tensor& seen, const Tensor& expected, const Tolerance& tolerance);
+
+/// The largest size of a number that is finite; 0 without any.
+double largest_finite(std::span<const double> values);
 
 bool is_gradient(const std::string& name);
 

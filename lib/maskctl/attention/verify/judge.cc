@@ -9,10 +9,10 @@
 #include <map>
 #include <set>
 
+#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/verify/call_variants.h"
 #include "maskctl/attention/verify/compare.h"
 #include "maskctl/attention/verify/residuals.h"
-#include "maskctl/base/error.h"
 
 namespace maskctl::attention {
 namespace {
@@ -115,8 +115,8 @@ class Judge {
       return std::move(out_);
     }
     if (preferred_.empty() && fits) return unclear();
-    if (const Tried* best = best_fit()) return another(*best);
-    if (const Tried* part = fit_in_parts()) return another_in_parts(*part);
+    if (const Tried* best = best_fit()) return another(*best, false);
+    if (const Tried* part = fit_in_parts()) return another(*part, true);
     return none();
   }
 
@@ -258,26 +258,17 @@ class Judge {
     return std::move(out_);
   }
 
-  Judgement another(const Tried& best) {
+  /// `in_part`: of the heads that prefer it.
+  Judgement another(const Tried& best, bool in_part) {
     out_.verdict = Verdict::kAnother;
-    out_.text = best.text;
+    out_.text = best.text + (in_part ? ", in a part only" : "");
+    const std::set<Index> groups = preferring(best);
     std::vector<Index> rows;
     for (const RowResidual& row : best.rows) {
       // Elsewhere the two differ by rounding alone.
-      if (row.squared > noise_ || std::isinf(residuals_.misfit(row.row))) rows.push_back(row.row);
-    }
-    out_.where = where_text(rows);
-    return std::move(out_);
-  }
-
-  Judgement another_in_parts(const Tried& part) {
-    out_.verdict = Verdict::kAnother;
-    out_.text = part.text + ", in a part only";
-    const std::set<Index> groups = preferring(part);
-    std::vector<Index> rows;
-    for (const RowResidual& row : part.rows) {
       const bool counts = row.squared > noise_ || std::isinf(residuals_.misfit(row.row));
-      if (counts && groups.contains(residuals_.group(row.row))) rows.push_back(row.row);
+      if (!counts || (in_part && !groups.contains(residuals_.group(row.row)))) continue;
+      rows.push_back(row.row);
     }
     out_.where = where_text(rows);
     return std::move(out_);
@@ -319,13 +310,11 @@ void check_given(const std::string& name, const Tensor& given, const NamedResult
   if (found == expected.end()) {
     std::string names;
     for (const auto& [other, array] : expected) names += (names.empty() ? "" : ", ") + other;
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("no result '{}' to compare; there are {}", name, names));
+    refuse(fmt::format("no result '{}' to compare; there are {}", name, names));
   }
   if (given.shape() == found->second.shape()) return;
-  throw Error(Errc::kShape,
-              fmt::format("{} is {}, expected {}", name == "out" ? "the output" : name,
-                          shape_text(given.shape()), shape_text(found->second.shape())));
+  refuse_shape(fmt::format("{} is {}, expected {}", name == "out" ? "the output" : name,
+                           shape_text(given.shape()), shape_text(found->second.shape())));
 }
 
 bool is_given_gradient(const NamedResults::value_type& result) { return is_gradient(result.first); }

@@ -78,6 +78,11 @@ ProbeShape shape_of_call(const Operation& operation, const NamedArguments& argum
   return shape;
 }
 
+std::vector<Index> arranged(Layout layout, Index batch, Index tokens, Index heads, Index dim) {
+  return layout == Layout::kBthd ? std::vector{batch, tokens, heads, dim}
+                                 : std::vector{batch, heads, tokens, dim};
+}
+
 Index vector_at(Layout layout, Index b, Index t, Index h, Index tokens, Index heads) {
   return layout == Layout::kBthd ? (b * tokens + t) * heads + h : (b * heads + h) * tokens + t;
 }

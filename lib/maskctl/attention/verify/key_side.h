@@ -12,6 +12,8 @@ bool has_latent(const NamedArguments& arguments);
 /// query heads read.
 ProbeShape shape_of_call(const Operation& operation, const NamedArguments& arguments);
 
+/// [B,T,H,D] or [B,H,T,D].
+std::vector<Index> arranged(Layout layout, Index batch, Index tokens, Index heads, Index dim);
 /// Vector (b, t, h) of [B,T,H,D] or [B,H,T,D], in vectors of D.
 Index vector_at(Layout layout, Index b, Index t, Index h, Index tokens, Index heads);
 

@@ -1,9 +1,13 @@
 #include "maskctl/attention/verify/poison.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <deque>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "maskctl/attention/verify/call_variants.h"
 #include "maskctl/attention/verify/compare.h"
@@ -13,6 +17,8 @@ namespace maskctl::attention {
 namespace {
 
 using State = VerifyCheck::State;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// Marks the keys that some query of a plane sees.
 void mark_seen(const Plane& plane, std::vector<bool>& seen) {
@@ -24,14 +30,11 @@ void mark_seen(const Plane& plane, std::vector<bool>& seen) {
   }
 }
 
-/// Whether the row of an output is the same, bit by bit.
-bool same_row(const Tensor& a, const Tensor& b, Layout layout, Index batch, Index i, Index head) {
-  const bool heads_last = layout == Layout::kBthd;
-  const Index first = heads_last ? i : head, second = heads_last ? head : i;
-  const Index at = ((batch * a.extent(1) + first) * a.extent(2) + second) * a.extent(3);
-  const Index size = size_bytes(a.dtype());
-  return std::equal(a.bytes().begin() + at * size, a.bytes().begin() + (at + a.extent(3)) * size,
-                    b.bytes().begin() + at * size);
+/// Whether row n of an output is the same, bit by bit; rows are those of the last axis.
+bool same_row(const Tensor& a, const Tensor& b, Index n) {
+  const std::size_t bytes = as_size(a.shape().back() * size_bytes(a.dtype()));
+  return std::ranges::equal(a.bytes().subspan(as_size(n) * bytes, bytes),
+                            b.bytes().subspan(as_size(n) * bytes, bytes));
 }
 
 /// "batch 0, head 1, query 5", of the first row that changed although it does not see key j.
@@ -40,14 +43,121 @@ std::string changed_row(const Tensor& clean, const Tensor& changed, const ProbeS
                         const Mask& mask, bool mean, Index j) {
   for (Index b = 0; b < shape.batch; ++b) {
     for (Index h = 0; h < shape.heads; ++h) {
-      const Plane& plane = *mask.plane(mask.batch() == 1 ? 0 : b, mask.heads() == 1 ? 0 : h);
+      const Plane& plane = *mask.plane(b, h);
       for (Index i = 0; i < shape.queries; ++i) {
         if (plane.count({i, i + 1}, {j, j + 1}) > 0) continue;
         if (mean && plane.count({i, i + 1}, {0, plane.keys()}) == 0) continue;
-        if (!same_row(clean, changed, shape.layout, b, i, h)) {
+        if (!same_row(clean, changed,
+                      vector_at(shape.layout, b, i, h, shape.queries, shape.heads))) {
           return fmt::format("batch {}, head {}, query {}", b, h, i);
         }
       }
+    }
+  }
+  return {};
+}
+
+// Rows of inputs.
+
+/// Some rows of arrays that have equally many: keys and values, or one of them.
+struct InputRows {
+  std::vector<std::string> arrays;
+  Range rows;
+};
+
+/// Of arrays of which results read only some rows. Gates and queries are not among them: gates say
+/// where a chunk is cut, and so change roundings of all that is in it.
+std::vector<InputRows> all_inputs(const Operation& operation, const NamedArguments& arguments) {
+  std::map<Index, InputRows> by_rows;
+  for (const Field& field : form_of(operation, arguments).fields) {
+    if (!field.is(kByRows)) continue;
+    const auto found = arguments.arrays.find(std::string(field.name));
+    if (found == arguments.arrays.end() || found->second.elements() == 0) continue;
+    const Index rows = found->second.elements() / found->second.shape().back();
+    InputRows& input = by_rows[rows];
+    input.rows = {0, rows};
+    input.arrays.push_back(found->first);
+  }
+  std::vector<InputRows> out;
+  for (auto& [rows, input] : by_rows) out.push_back(std::move(input));
+  return out;
+}
+
+void fill(NamedArguments& arguments, const InputRows& input, float value) {
+  for (const std::string& array : input.arrays) {
+    for (Index n = input.rows.begin; n < input.rows.end; ++n) {
+      fill_row(arguments.arrays.at(array), n, value);
+    }
+  }
+}
+
+NamedArguments filled(NamedArguments arguments, const InputRows& input, float value) {
+  fill(arguments, input, value);
+  return arguments;
+}
+
+/// Without the cache that a call updates: it keeps what nobody reads.
+NamedResults results_on(Backend backend, const Operation& operation, NamedArguments arguments) {
+  arguments.backend = backend;
+  NamedResults results = run(operation, arguments);
+  results.erase("kv_cache");
+  return results;
+}
+
+/// The first result with other bits; empty when there is none.
+std::string changed_result(const NamedResults& a, const NamedResults& b) {
+  for (const auto& [name, array] : a) {
+    if (!same_bits(array, b.at(name))) return name;
+  }
+  return {};
+}
+
+/// How often the judge may be asked: the smaller the call, the oftener.
+Index most_calls(const NamedArguments& arguments) {
+  Index elements = 1;
+  for (const auto& [name, array] : arguments.arrays) elements += array.elements();
+  return std::clamp<Index>((Index{1} << 24) / elements, 16, 512);
+}
+
+std::vector<InputRows> unread_inputs(const Operation& operation, const NamedArguments& arguments,
+                                     Backend judge) {
+  const NamedResults clean = results_on(judge, operation, arguments);
+  const std::vector<InputRows> all = all_inputs(operation, arguments);
+  std::deque<InputRows> left(all.begin(), all.end());
+  std::vector<InputRows> unread;
+  for (Index calls = most_calls(arguments); calls > 0 && !left.empty(); --calls) {
+    const InputRows input = left.front();
+    left.pop_front();
+    const NamedArguments dirty = filled(arguments, input, kNan);
+    if (changed_result(clean, results_on(judge, operation, dirty)).empty()) {
+      unread.push_back(input);
+    } else if (input.rows.size() > 1) {
+      const Index middle = input.rows.begin + input.rows.size() / 2;
+      left.push_back({input.arrays, {input.rows.begin, middle}});
+      left.push_back({input.arrays, {middle, input.rows.end}});
+    }
+  }
+  return unread;
+}
+
+/// One run of an operation before and after some of its inputs changed.
+struct Change {
+  const NamedResults& before;
+  NamedResults after;
+
+  bool changes(const std::string& name, Index element) const {
+    const Tensor &a = before.at(name), &b = after.at(name);
+    const Index size = size_bytes(a.dtype());
+    return !std::ranges::equal(a.bytes().subspan(as_size(element * size), as_size(size)),
+                               b.bytes().subspan(as_size(element * size), as_size(size)));
+  }
+};
+
+/// "out", of the first result with an element that changed, but not at the judge.
+std::string changed_beside(const Change& seen, const Change& judged) {
+  for (const auto& [name, array] : seen.before) {
+    for (Index i = 0; i < array.elements(); ++i) {
+      if (seen.changes(name, i) && !judged.changes(name, i)) return name;
     }
   }
   return {};
@@ -70,12 +180,12 @@ VerifyCheck check_unseen_keys(const Operation& operation, const NamedArguments& 
     for (Index u = 0; u < shape.kv_heads; ++u) {
       std::vector<bool> seen(as_size(shape.keys));
       for (Index h = u * group; h < (u + 1) * group; ++h) {
-        mark_seen(*mask.plane(mask.batch() == 1 ? 0 : b, mask.heads() == 1 ? 0 : h), seen);
+        mark_seen(*mask.plane(b, h), seen);
       }
       for (Index j = 0; j < shape.keys; ++j) {
         if (seen[as_size(j)]) continue;
         ++unseen;
-        fill_key(poisoned, shape, b, j, u, std::numeric_limits<float>::quiet_NaN());
+        fill_key(poisoned, shape, b, j, u, kNan);
       }
     }
   }
@@ -116,6 +226,51 @@ VerifyCheck check_closed_keys(const Operation& operation, const NamedArguments& 
   }
   return {"closed keys", State::kPassed,
           fmt::format("{} keys changed, no other row by a bit", tried)};
+}
+
+VerifyCheck check_unread_inputs(const Operation& operation, const NamedArguments& arguments,
+                                Backend against) {
+  const std::vector<InputRows> unread = unread_inputs(operation, arguments, against);
+  if (unread.empty()) return {"unread inputs", State::kSkipped, "every row is read"};
+  NamedArguments dirty = arguments;
+  std::set<std::string> names;
+  Index rows = 0;
+  for (const InputRows& input : unread) {
+    fill(dirty, input, kNan);
+    names.insert(input.arrays.begin(), input.arrays.end());
+    rows += input.rows.size();
+  }
+  const std::string where = fmt::format("NaN in {} rows of {}", rows, fmt::join(names, ", "));
+  const std::string changed = changed_result(results_on(arguments.backend, operation, arguments),
+                                             results_on(arguments.backend, operation, dirty));
+  if (changed.empty()) {
+    return {"unread inputs", State::kPassed, where + " changes no bit"};
+  }
+  return {"unread inputs", State::kFailed,
+          fmt::format("{}, which the judge does not read, changes {}", where, changed)};
+}
+
+VerifyCheck check_other_outputs(const Operation& operation, const NamedArguments& arguments,
+                                Backend against) {
+  const NamedArguments forward = without_gradients(arguments);
+  const NamedResults clean = results_on(forward.backend, operation, forward),
+                     judged = results_on(against, operation, forward);
+  Index tried = 0;
+  for (const auto& [arrays, rows] : all_inputs(operation, arguments)) {
+    for (const Index n : std::set<Index>{0, rows.size() / 2, rows.size() - 1}) {
+      const InputRows one{arrays, {n, n + 1}};
+      const float value = ++tried % 2 == 0 ? 1000.F : -1000.F;
+      const Change seen{clean, results_on(forward.backend, operation, filled(forward, one, value))};
+      const Change expected{judged, results_on(against, operation, filled(forward, one, kNan))};
+      const std::string changed = changed_beside(seen, expected);
+      if (changed.empty()) continue;
+      return {"other outputs", State::kFailed,
+              fmt::format("row {} of {} changes elements of {} that the judge makes without it", n,
+                          fmt::join(arrays, ", "), changed)};
+    }
+  }
+  return {"other outputs", State::kPassed,
+          fmt::format("{} rows changed, no element beside theirs by a bit", tried)};
 }
 
 }  // namespace maskctl::attention

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/base/error.h"
+#include "maskctl/attention/verify/key_side.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/dense.h"
 #include "maskctl/tensor/convert.h"
@@ -22,23 +22,15 @@ void check(const ProbeShape& shape, DType dtype) {
   const Index least =
       std::min({shape.batch, shape.queries, shape.keys, shape.heads, shape.kv_heads, shape.dim});
   if (least < 1) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("a probe needs extents of 1 or more, one is {}", least));
+    refuse(fmt::format("a probe needs extents of 1 or more, one is {}", least));
   }
   if (shape.heads % shape.kv_heads != 0) {
-    throw Error(
-        Errc::kInvalidArgument,
+    refuse(
         fmt::format("{} query heads are no multiple of {} key heads", shape.heads, shape.kv_heads));
   }
   if (!is_floating(dtype)) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("a probe is floating-point, not {}", name(dtype)));
+    refuse(fmt::format("a probe is floating-point, not {}", name(dtype)));
   }
-}
-
-std::vector<Index> arranged(Layout layout, Index batch, Index tokens, Index heads, Index dim) {
-  return layout == Layout::kBthd ? std::vector{batch, tokens, heads, dim}
-                                 : std::vector{batch, heads, tokens, dim};
 }
 
 /// Sets channel 0 of some vectors.
@@ -51,12 +43,10 @@ Tensor probe_keys(const ProbeShape& shape) {
   Tensor key(DType::kFloat32,
              arranged(shape.layout, shape.batch, shape.keys, shape.kv_heads, shape.dim));
   const float tilt = std::numbers::ln2_v<float> * std::sqrt(static_cast<float>(shape.dim));
-  const bool heads_last = shape.layout == Layout::kBthd;
-  const Index head_stride = heads_last ? shape.dim : shape.keys * shape.dim;
   for (Index b = 0; b < shape.batch; ++b) {
     for (Index u = 0; u < shape.kv_heads; ++u) {
-      key.as<float>()[as_size(b * shape.keys * shape.kv_heads * shape.dim + u * head_stride)] =
-          tilt;
+      const Index first = vector_at(shape.layout, b, 0, u, shape.keys, shape.kv_heads);
+      key.as<float>()[as_size(first * shape.dim)] = tilt;
     }
   }
   return key;
@@ -159,8 +149,7 @@ class Underflow {
 ProbeReading read(const WeightView& view, double threshold, float evenness,
                   const std::optional<DType>& precision, const Mask* declared) {
   if (!(threshold >= 0 && threshold < 1)) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("threshold is {}, expected 0 up to less than 1", threshold));
+    refuse(fmt::format("threshold is {}, expected 0 up to less than 1", threshold));
   }
   Tensor dense(DType::kBool, {view.batch_extent, view.heads, view.queries, view.keys});
   Tensor untold(DType::kBool, dense.shape());
@@ -209,12 +198,11 @@ Probe make_probe(const ProbeShape& shape, DType dtype) {
 ProbeReading read_probe(const Tensor& outputs, Index keys, Layout layout, double threshold) {
   if (outputs.rank() != 5 || outputs.elements() == 0 ||
       outputs.extent(0) != ceil_div(keys, outputs.extent(4))) {
-    throw Error(Errc::kShape,
-                fmt::format("outputs are {}, expected ({}) with passes = ceil({} keys / head_dim)",
-                            shape_text(outputs.shape()),
-                            layout == Layout::kBthd ? "passes, batch, queries, heads, head_dim"
-                                                    : "passes, batch, heads, queries, head_dim",
-                            keys));
+    refuse_shape(fmt::format("outputs are {}, expected ({}) with passes = ceil({} keys / head_dim)",
+                             shape_text(outputs.shape()),
+                             layout == Layout::kBthd ? "passes, batch, queries, heads, head_dim"
+                                                     : "passes, batch, heads, queries, head_dim",
+                             keys));
   }
   const Tensor floats = as_floats(outputs, "the output");
   const bool heads_last = layout == Layout::kBthd;
@@ -229,8 +217,8 @@ ProbeReading read_probe(const Tensor& outputs, Index keys, Layout layout, double
 
 ProbeReading read_weights(const Tensor& weights, double threshold, const Mask* declared) {
   if (weights.rank() != 4 || weights.elements() == 0) {
-    throw Error(Errc::kShape, fmt::format("weights are {}, expected (batch, heads, queries, keys)",
-                                          shape_text(weights.shape())));
+    refuse_shape(fmt::format("weights are {}, expected (batch, heads, queries, keys)",
+                             shape_text(weights.shape())));
   }
   const auto fits = [](Index extent, Index of) { return extent == 1 || extent == of; };
   const bool comparable = declared && declared->queries() == weights.extent(2) &&
@@ -238,8 +226,8 @@ ProbeReading read_weights(const Tensor& weights, double threshold, const Mask* d
                           fits(declared->batch(), weights.extent(0)) &&
                           fits(declared->heads(), weights.extent(1));
   if (declared && !comparable) {
-    throw Error(Errc::kShape, fmt::format("weights are {}, the declared mask is {}",
-                                          shape_text(weights.shape()), shape_text(*declared)));
+    refuse_shape(fmt::format("weights are {}, the declared mask is {}", shape_text(weights.shape()),
+                             shape_text(*declared)));
   }
   const Tensor floats = as_floats(weights, "the array of weights");
   const Index heads = weights.extent(1), queries = weights.extent(2), keys = weights.extent(3);

@@ -30,9 +30,7 @@ Tensor values_of_pass(const Probe& probe, const ProbeShape& shape, Index pass) {
 /// each group.
 Tensor one_hot_cotangent(const ProbeShape& shape, Index first, Index member) {
   Tensor out(DType::kFloat32,
-             shape.layout == Layout::kBthd
-                 ? std::vector{shape.batch, shape.queries, shape.heads, shape.dim}
-                 : std::vector{shape.batch, shape.heads, shape.queries, shape.dim});
+             arranged(shape.layout, shape.batch, shape.queries, shape.heads, shape.dim));
   const Index group = shape.heads / shape.kv_heads;
   for (Index b = 0; b < shape.batch; ++b) {
     for (Index u = 0; u < shape.kv_heads; ++u) {

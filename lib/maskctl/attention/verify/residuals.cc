@@ -56,14 +56,6 @@ double mean_square(std::span<const double> values) {
   return count == 0 ? 0 : sum / static_cast<double>(count);
 }
 
-double largest(std::span<const double> values) {
-  double most = 0;
-  for (const double x : values) {
-    if (std::isfinite(x)) most = std::max(most, std::abs(x));
-  }
-  return most;
-}
-
 bool both_nan(double a, double b) { return std::isnan(a) && std::isnan(b); }
 
 /// Whether an infinity or NaN stands against something else.
@@ -101,7 +93,7 @@ void Residuals::add(const VerifyRequest& request, const std::string& name, const
   const Tolerance tolerance =
       request.tolerance.value_or(usual_tolerance(precision, is_gradient(name)));
   array.relative = tolerance.relative;
-  array.absolute = tolerance.absolute * std::max(1.0, largest(judge));
+  array.absolute = tolerance.absolute * std::max(1.0, largest_finite(judge));
   // What rounds the weights of a row rounds its result as a sum of the values with random signs.
   const std::vector<double> mixed = spread ? doubles_of(*spread) : array.declared;
   const double floor = square(kSums) * 1e-4 * mean_square(array.declared) +

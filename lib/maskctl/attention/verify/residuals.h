@@ -2,8 +2,6 @@
 // the rounding that their precision makes; private to verify.
 #pragma once
 
-#include <map>
-#include <span>
 #include <string>
 #include <vector>
 

@@ -8,7 +8,6 @@
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/verify/call_variants.h"
 #include "maskctl/attention/verify/compare.h"
-#include "maskctl/attention/verify/inputs.h"
 #include "maskctl/attention/verify/key_side.h"
 #include "maskctl/attention/verify/poison.h"
 #include "maskctl/attention/verify/reach.h"
@@ -30,7 +29,7 @@ Index expected_nan_rows(const NamedArguments& arguments, const Mask& mask, const
   Index rows = 0;
   for (Index b = 0; b < shape.batch(); ++b) {
     for (Index h = 0; h < shape.heads(); ++h) {
-      const Plane& plane = *mask.plane(mask.batch() == 1 ? 0 : b, mask.heads() == 1 ? 0 : h);
+      const Plane& plane = *mask.plane(b, h);
       plane.row_sizes({0, plane.queries()}, [&rows](Range equal, const Plane::RowSize& size) {
         if (size.keys == 0) rows += equal.size();
       });

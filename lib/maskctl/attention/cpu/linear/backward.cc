@@ -6,14 +6,11 @@
 
 #include "maskctl/attention/arrays/to_double.h"
 #include "maskctl/attention/cpu/kernels.h"
+#include "maskctl/attention/cpu/linear/chunk.h"
 #include "maskctl/attention/cpu/linear/gate_gradients.h"
-#include "maskctl/attention/cpu/linear/state.h"
-#include "maskctl/attention/cpu/linear/tasks.h"
 
 namespace maskctl::attention {
 namespace {
-
-Buffer buffer(Index n) { return Buffer(as_size(n)); }
 
 /// One head of one sequence, in the notation of Chunk.
 class Worker {

@@ -1,4 +1,5 @@
-// A chunk of tokens of one head with its decays taken out, so that all work is matrix products.
+// A chunk of tokens of one head with its decays taken out, so that all work is matrix products; and
+// the state between chunks, padded for them.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include <vector>
 
 #include "maskctl/attention/cpu/kernel.h"
-#include "maskctl/attention/cpu/linear/decayed_rows.h"
+#include "maskctl/attention/cpu/linear/decays.h"
 #include "maskctl/attention/operations/linear/linear_problem.h"
 
 namespace maskctl::attention {
@@ -113,5 +114,40 @@ class Chunk {
   float pair_gate_ = 0;  // g_gamma that pair_ was made of; NaN: of gates that vary
   Index pair_rows_ = 1;  // of pair_, that are made
 };
+
+/// [K,V] in rows of stride() floats; the padding of a row stays 0.
+class LinearState {
+ public:
+  explicit LinearState(const LinearDims& d)
+      : keys_(d.key_dim),
+        values_(d.value_dim),
+        cells_(as_size(round_up(keys_, kRowGroup) * stride())),
+        all_(as_size(ceil_div(keys_, kRowGroup))) {}
+
+  Index stride() const { return round_up(values_, kColumnGroup); }
+  float* data() { return cells_.data(); }
+  const float* data() const { return cells_.data(); }
+  const Buffer& cells() const { return cells_; }
+  /// From and to [K,V] without padding; null: 0.
+  void load(const float* state);
+  void store(float* state) const;
+
+  /// From what the chunk enters with to the state after its last token. packed holds
+  /// chunk.count() * stride() floats.
+  void leave(Chunk& chunk, float* packed, PrefetchQueue* prefetches = nullptr);
+  /// += rows^T b, rows [count,K], readable up to kRowGroup floats past their end, and b [count,V]
+  /// packed by rows.
+  void add_product(const float* rows, Index count, const float* packed_b,
+                   PrefetchQueue* prefetches = nullptr);
+
+ private:
+  Index keys_, values_;
+  Buffer cells_;            // rows past K are undefined
+  std::vector<Range> all_;  // of a product, for each group of rows
+};
+
+/// sums [count, stride] = what the tokens of a chunk, times their R, read of the state [K, stride]
+/// it enters with. packed holds K * stride floats.
+void read_state(const Chunk& chunk, const float* state, Index stride, float* packed, float* sums);
 
 }  // namespace maskctl::attention

@@ -1,15 +1,13 @@
-// Products of the decays of a chunk of tokens, per key or per value.
+// Products of the decays of a chunk of tokens, per key or per value, and its keys or values as
+// later tokens meet them.
 #pragma once
 
 #include <array>
 #include <span>
-#include <vector>
 
 #include "maskctl/attention/cpu/linear/vectors.h"
 
 namespace maskctl::attention {
-
-using Buffer = std::vector<float>;
 
 // The chunk falls into segments. P_t is the product of the decays after the first token of t's
 // segment, up to t; it and its inverse fit f32. across(j) are the decays after the first token of
@@ -55,6 +53,32 @@ class Decays {
   bool any_ = false;
   std::array<Rows, 2> gates_;
   Buffer enter_, cells_, across_, before_, after_;
+};
+
+/// Rows of `width`, in the order of time, in the notation of Decays.
+class DecayedRows {
+ public:
+  DecayedRows(Index width, Index capacity);
+
+  Decays& decays() { return decays_; }
+  const Decays& decays() const { return decays_; }
+  Index width() const { return width_; }
+
+  /// Takes `count` rows. decays() must already be those of the same tokens.
+  void load(const Rows& from, Index count);
+  /// The rows divided by P.
+  const float* rows() const { return rows_.data(); }
+  /// Rows [0, segment.end) as the tokens of segment j, times their P_t, read them: rows of earlier
+  /// segments are decayed to the first token of segment j. To be called for each j in turn.
+  const float* meet(Index j, Range segment);
+  /// All rows decayed to the last token and multiplied by by_row, if given; meet() must not be
+  /// called afterwards. Segment j is of the tokens [bounds[j], bounds[j + 1]).
+  const float* leave(std::span<const Index> bounds, const float* by_row);
+
+ private:
+  Index width_;
+  Decays decays_;
+  Buffer rows_, moved_;
 };
 
 }  // namespace maskctl::attention

@@ -2,13 +2,10 @@
 #include <algorithm>
 
 #include "maskctl/attention/cpu/kernels.h"
-#include "maskctl/attention/cpu/linear/state.h"
-#include "maskctl/attention/cpu/linear/tasks.h"
+#include "maskctl/attention/cpu/linear/chunk.h"
 
 namespace maskctl::attention {
 namespace {
-
-Buffer buffer(Index n) { return Buffer(as_size(n)); }
 
 /// One head of one sequence from its first token to its last.
 class Worker {

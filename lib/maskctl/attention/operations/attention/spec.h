@@ -14,8 +14,8 @@ inline constexpr ResultField kAttentionOutputs[] = {
     result<&AttentionResult::weights>("weights", "B Hq Tq Tk"),
 };
 
-struct AttentionOp : DenseOp<maskctl::attention::attention, attention_backward, AttentionOptions,
-                             AttentionResult, AttentionConfig> {
+struct AttentionOp
+    : FunctionOp<maskctl::attention::attention, attention_backward, AttentionConfig> {
   static void complete(Inputs&, Options& o, OwnedArrays& owned) { make_bias(o, owned); }
   static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan&, OwnedArrays&) {
     place(shard, o.softmax);
@@ -23,25 +23,24 @@ struct AttentionOp : DenseOp<maskctl::attention::attention, attention_backward, 
 
   static constexpr std::array kFields = join(
       kDenseArrays<Call>, kBiasAndSinks<Call>,
-      pick(kMaskFields<&Call::options, &Options::mask>,
+      pick(kMaskFields<Call, &Options::mask>,
            {"attention_mask", "causal", "sliding_window", "causal_alignment", "mask", "mask_info"}),
-      pick(kSoftmaxFields<&Call::options, &Options::softmax>,
+      pick(kSoftmaxFields<Call, &Options::softmax>,
            {"softmax_scale", "logits_soft_cap", "empty_row"}),
       std::array{
-          choice<&Call::options, &Options::mask_with_bias>("mask_with_bias", kMaskWithBiasWords,
-                                                           "and (default), ignore", kCloses),
+          choice<Call, &Options::mask_with_bias>("mask_with_bias", kMaskWithBiasWords,
+                                                 "and (default), ignore", kCloses),
       },
-      pick(kSoftmaxFields<&Call::options, &Options::softmax>,
+      pick(kSoftmaxFields<Call, &Options::softmax>,
            {"dropout_prob", {"dropout_seed", "dropout_rng"}}),
       std::array{
-          option<&Call::options, &Options::deterministic>("deterministic",
-                                                          "true (default): no dropout", kDrops),
+          option<Call, &Options::deterministic>("deterministic", "true (default): no dropout",
+                                                kDrops),
       });
 
   static constexpr Operation kRow = {
       .name = "attention",
       .summary = "dense attention that returns its weights",
-      .fields = kFields,
       .outputs = kAttentionOutputs,
       .gradients = kSoftmaxGradients,
       .cache_name = "attention",

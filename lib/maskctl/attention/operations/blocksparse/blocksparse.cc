@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
-#include "maskctl/attention/operations/blocksparse/query_parts.h"
+#include "maskctl/attention/arrays/checks.h"
+#include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/softmax/dims.h"
 #include "maskctl/attention/softmax/head_groups.h"
 #include "maskctl/attention/softmax/masked_softmax.h"
-#include "maskctl/base/error.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
 namespace {
@@ -22,8 +23,7 @@ lazy::MaskPtr build_mask(const MaskBuilder& build, const Tensor& query, const Te
   for (Index h = 0; h < q_heads; ++h) {
     heads.push_back(build(query.extent(2), key.extent(2), q_heads, h, q_heads / kv_heads));
     if (heads.back()) continue;
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("mask_builder gave no mask for head {} of {}", h, q_heads));
+    refuse(fmt::format("mask_builder gave no mask for head {} of {}", h, q_heads));
   }
   return lazy::multi_head_mask(std::move(heads));
 }
@@ -38,7 +38,7 @@ struct TimeFirst {
         softmax(o.softmax) {
     inputs = {&query, &key, &value, nullptr, o.bias, o.softmax_aux};
     if (mask.block_size < 1) {
-      throw Error(Errc::kInvalidArgument, fmt::format("block_size {} is below 1", mask.block_size));
+      refuse(fmt::format("block_size {} is below 1", mask.block_size));
     }
     const lazy::MaskPtr lazy_mask =
         !o.static_mask && o.mask_builder ? build_mask(o.mask_builder, q, k) : o.static_mask;
@@ -91,6 +91,108 @@ struct TimeFirst {
     mask.window.reset();
   }
 };
+
+// Attention of one part of the queries after another, as devices that share a sequence do.
+
+constexpr Index kTime = 1;      // axis of queries in [B,T,H,D]
+constexpr Index kPlaneRow = 2;  // in the lse and in the bias
+
+/// The call on a range of the queries.
+struct Part {
+  Part(const SoftmaxInputs& whole, const SoftmaxOptions& all, Range rows)
+      : query(slice_of(*whole.query, kTime, rows)), inputs(whole), options(all) {
+    inputs.query = &query;
+    options.first_query += rows.begin;
+    if (whole.mask) {
+      const Mask& m = *whole.mask;
+      mask = sliced(m, {0, m.batch()}, {0, m.heads()}, rows, {0, m.keys()});
+      inputs.mask = &*mask;
+    }
+    if (whole.bias && whole.bias->extent(kPlaneRow) > 1) {
+      bias = slice_of(*whole.bias, kPlaneRow, rows);
+      inputs.bias = &*bias;
+    }
+  }
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+
+  Tensor query;
+  std::optional<Mask> mask;
+  std::optional<Tensor> bias;
+  SoftmaxInputs inputs;
+  SoftmaxOptions options;
+};
+
+void check_parts(const Dims& d, Index parts) {
+  if (parts < 1) {
+    refuse(fmt::format("sequence_parts {} is below 1", parts));
+  }
+  if (d.queries % parts != 0) {
+    refuse_shape(
+        fmt::format("{} queries, which {} sequence_parts do not divide", d.queries, parts));
+  }
+}
+
+Range rows_of(const Dims& d, Index parts, Index part) {
+  const Index size = d.queries / parts;
+  return {part * size, (part + 1) * size};
+}
+
+/// sum += part, in f32; without a sum so far it is the part.
+void add_to(std::optional<Tensor>& sum, const Tensor& part) {
+  sum ? add(part, *sum) : void(sum = astype(part, DType::kFloat32));
+}
+
+/// softmax_forward for each of `parts` equal ranges of the queries, each with all keys, put
+/// together.
+SoftmaxResult forward_in_parts(const SoftmaxInputs& inputs, const SoftmaxOptions& options,
+                               Index parts) {
+  const Dims d = checked_dims(inputs, options);
+  check_parts(d, parts);
+  SoftmaxResult whole = unwritten_result(d, inputs.query->dtype());
+  for (Index n = 0; n < parts; ++n) {
+    const Range rows = rows_of(d, parts, n);
+    const Part part(inputs, options, rows);
+    const SoftmaxResult result = softmax_forward(part.inputs, part.options);
+    write_slice(result.out, kTime, rows.begin, whole.out);
+    write_slice(result.lse, kPlaneRow, rows.begin, whole.lse);
+  }
+  return whole;
+}
+
+/// Its gradients; those of what all parts read are summed in f32.
+SoftmaxGradients backward_in_parts(const SoftmaxInputs& inputs, const SoftmaxResult& forward,
+                                   const Tensor& d_out, const SoftmaxOptions& options,
+                                   const Tensor* d_lse, Index parts) {
+  const Dims d = checked_dims(inputs, options);
+  check_parts(d, parts);
+  check_backward(d, forward, d_out, d_lse);
+  Tensor d_query(inputs.query->dtype(), inputs.query->shape());
+  std::optional<Tensor> d_key, d_value, d_bias, d_sinks;
+  for (Index n = 0; n < parts; ++n) {
+    const Range rows = rows_of(d, parts, n);
+    const Part part(inputs, options, rows);
+    const SoftmaxResult result{slice_of(forward.out, kTime, rows),
+                               slice_of(forward.lse, kPlaneRow, rows)};
+    std::optional<Tensor> part_d_lse;
+    if (d_lse) part_d_lse = slice_of(*d_lse, kPlaneRow, rows);
+    const SoftmaxGradients g = softmax_backward(part.inputs, result, slice_of(d_out, kTime, rows),
+                                                part.options, part_d_lse ? &*part_d_lse : nullptr);
+    write_slice(g.query, kTime, rows.begin, d_query);
+    add_to(d_key, g.key);
+    add_to(d_value, g.value);
+    if (g.sinks) add_to(d_sinks, *g.sinks);
+    if (g.bias && !part.bias) add_to(d_bias, *g.bias);
+    if (!part.bias) continue;
+    if (!d_bias) d_bias.emplace(DType::kFloat32, inputs.bias->shape());
+    write_slice(astype(*g.bias, DType::kFloat32), kPlaneRow, rows.begin, *d_bias);
+  }
+  SoftmaxGradients whole{std::move(d_query), astype(*d_key, inputs.key->dtype()),
+                         astype(*d_value, inputs.value->dtype()), std::nullopt, std::nullopt};
+  if (d_bias) whole.bias = astype(*d_bias, inputs.bias->dtype());
+  if (d_sinks) whole.sinks = astype(*d_sinks, inputs.sinks->dtype());
+  return whole;
+}
 
 }  // namespace
 

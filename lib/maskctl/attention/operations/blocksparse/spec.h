@@ -13,9 +13,8 @@ inline constexpr ResultField kBlocksparseOutputs[] = {
 
 /// Heads before time. The sharded form may split the queries over
 /// sequence_parallelism_mesh_axis_name.
-struct BlockSparseAttentionOp
-    : DenseOp<blocksparse_attention, blocksparse_attention_backward, BlocksparseAttentionOptions,
-              SoftmaxResult, BlockSparseAttentionConfig> {
+struct BlockSparseAttentionOp : FunctionOp<blocksparse_attention, blocksparse_attention_backward,
+                                           BlockSparseAttentionConfig> {
   static std::vector<Config> candidates(const Inputs&, const Options&) {
     return block_candidates<Config>();
   }
@@ -29,31 +28,29 @@ struct BlockSparseAttentionOp
                                      {"key", "key", "B Hkv Tk D"},
                                      {"value", "value", "B Hkv Tk Dv"}}),
            pick(kBiasAndSinks<Call>, {"softmax_aux", "bias"}),
-           pick(kMaskFields<&Call::options, &Options::mask>,
-                {"q_segment_ids",
-                 "kv_segment_ids",
-                 "q_positions",
-                 "kv_positions",
-                 "block_mask",
-                 {"causal", "causal", "true (default), false"},
-                 "sliding_window",
-                 "chunk_size",
-                 "block_size",
-                 {"mask", "cell_mask"},
-                 "mask_info",
-                 "block_map"}),
+           pick(kMaskFields<Call, &Options::mask>, {"q_segment_ids",
+                                                    "kv_segment_ids",
+                                                    "q_positions",
+                                                    "kv_positions",
+                                                    "block_mask",
+                                                    {"causal", "causal", "true (default), false"},
+                                                    "sliding_window",
+                                                    "chunk_size",
+                                                    "block_size",
+                                                    {"mask", "cell_mask"},
+                                                    "mask_info",
+                                                    "block_map"}),
            std::array{
-               unlisted<&Call::options, &Options::static_mask>("mask", kCloses),
-               option<&Call::options, &Options::sequence_parts>(
-                   "sequence_parts", "parts of the queries, one after another; 1"),
+               unlisted<Call, &Options::static_mask>("mask", kCloses),
+               option<Call, &Options::sequence_parts>("sequence_parts",
+                                                      "parts of the queries, one after another; 1"),
            },
-           pick(kSoftmaxFields<&Call::options, &Options::softmax>,
+           pick(kSoftmaxFields<Call, &Options::softmax>,
                 {"softmax_scale", "logits_soft_cap", "empty_row", "q_blocksize", "kv_blocksize"}));
 
   static constexpr Operation kRow = {
       .name = "blocksparse_attention",
       .summary = "lazy masks and maps of blocks, heads before time",
-      .fields = kFields,
       .outputs = kBlocksparseOutputs,
       .gradients = kSoftmaxGradients,
       .cotangents = "out lse",

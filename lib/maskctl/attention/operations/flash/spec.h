@@ -6,8 +6,8 @@
 
 namespace maskctl::attention {
 
-struct FlashAttentionOp : DenseOp<flash_attention, flash_attention_backward, FlashAttentionOptions,
-                                  SoftmaxResult, FlashAttentionConfig> {
+struct FlashAttentionOp
+    : FunctionOp<flash_attention, flash_attention_backward, FlashAttentionConfig> {
   static std::vector<Config> candidates(const Inputs&, const Options&) {
     return block_candidates<Config>();
   }
@@ -17,17 +17,16 @@ struct FlashAttentionOp : DenseOp<flash_attention, flash_attention_backward, Fla
 
   static constexpr std::array kFields = join(
       kDenseArrays<Call>, kBiasAndSinks<Call>,
-      pick(kMaskFields<&Call::options, &Options::mask>,
+      pick(kMaskFields<Call, &Options::mask>,
            {"cum_seqlens_q", "cum_seqlens_k", "attention_mask", "q_segment_ids", "kv_segment_ids",
             "causal", "sliding_window", "causal_alignment", "mask", "mask_info"}),
-      pick(kSoftmaxFields<&Call::options, &Options::softmax>,
+      pick(kSoftmaxFields<Call, &Options::softmax>,
            {"softmax_scale", "logits_soft_cap", "empty_row", "normalize_output", "dropout_prob",
             "dropout_seed", "q_blocksize", "kv_blocksize"}));
 
   static constexpr Operation kRow = {
       .name = "flash_attention",
       .summary = "exact attention in O(T) memory",
-      .fields = kFields,
       .outputs = kSoftmaxOutputs,
       .gradients = kSoftmaxGradients,
       .cotangents = "out lse",

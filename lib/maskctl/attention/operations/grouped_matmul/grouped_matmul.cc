@@ -1,11 +1,157 @@
-// The grouped product: checks a call, makes room for its results and runs its kernels.
+// The grouped product: checks a call, sorts its rows by group, makes room for its results and runs
+// its kernels.
 #include "maskctl/attention/operations/grouped_matmul/grouped_matmul.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/backends.h"
+#include "maskctl/attention/operations/grouped_matmul/grouped_problem.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
+namespace {
+
+void check_operands(const GroupedMatmulInputs& in) {
+  check_rank("lhs", in.lhs, 2);
+  check_rank("rhs", in.rhs, 3);
+  check_dtypes({{"lhs", in.lhs}, {"rhs", in.rhs}});
+}
+
+/// The elements of a 1-D int32 array.
+std::vector<Index> int32_list(const char* what, const Tensor& array) {
+  if (array.dtype() != DType::kInt32) {
+    refuse(fmt::format("{} is {}, expected int32", what, name(array.dtype())));
+  }
+  if (array.rank() != 1) {
+    refuse_shape(fmt::format("{} is {}, expected 1 axis", what, shape_text(array.shape())));
+  }
+  return as_int64(array, what);
+}
+
+Index first_group(const Tensor* group_offset) {
+  if (!group_offset) return 0;
+  if (group_offset->elements() != 1 || group_offset->rank() > 1) {
+    refuse_shape(
+        fmt::format("group_offset is {}, expected one integer", shape_text(group_offset->shape())));
+  }
+  const Index offset = as_int64(*group_offset, "group_offset")[0];
+  if (offset < 0) refuse(fmt::format("group_offset {} is below 0", offset));
+  return offset;
+}
+
+void place_by_size(const GroupedMatmulInputs& in, Index first, RowGroups& groups) {
+  const std::vector<Index> sizes = int32_list("group_sizes", *in.group_sizes);
+  const auto count = static_cast<Index>(sizes.size()), matrices = groups.matrices();
+  if (in.group_offset ? first > count - matrices : count != matrices) {
+    refuse_shape(fmt::format("group_sizes has {} groups and rhs {}{}", count, matrices,
+                             in.group_offset ? fmt::format(" from group {} on", first)
+                                             : "; give group_offset when rhs holds a part"));
+  }
+  Index end = 0;
+  for (Index g = 0; g < count; ++g) {
+    const Index size = sizes[as_size(g)];
+    if (size < 0) refuse(fmt::format("group_sizes[{}] is {}, expected at least 0", g, size));
+    end += size;
+    if (g >= first && g < first + matrices) groups.places[as_size(g - first)] = {end - size, end};
+  }
+  if (end > groups.rows) {
+    refuse(fmt::format("group_sizes sum to {}, lhs has {} rows", end, groups.rows));
+  }
+}
+
+/// Counting sort of the rows whose group rhs holds.
+void place_by_id(const GroupedMatmulInputs& in, Index first, RowGroups& groups) {
+  const std::vector<Index> ids = int32_list("group_ids", *in.group_ids);
+  check_shape("group_ids", *in.group_ids, std::vector<Index>{groups.rows});
+  const Index matrices = groups.matrices();
+  const auto matrix = [&](Index id) { return id - first; };
+  const auto held = [&](Index id) { return matrix(id) >= 0 && matrix(id) < matrices; };
+  std::vector<Index> sizes(as_size(matrices));
+  for (std::size_t row = 0; row < ids.size(); ++row) {
+    if (ids[row] < 0 || (!in.group_offset && !held(ids[row]))) {
+      refuse(fmt::format("group_ids[{}] is {}, expected 0 to {}", row, ids[row], matrices - 1));
+    }
+    if (held(ids[row])) ++sizes[as_size(matrix(ids[row]))];
+  }
+  std::vector<Index> next(sizes.size());
+  std::exclusive_scan(sizes.begin(), sizes.end(), next.begin(), Index{0});
+  for (std::size_t g = 0; g < sizes.size(); ++g) groups.places[g] = {next[g], next[g] + sizes[g]};
+  groups.order.resize(as_size(groups.rows));
+  for (std::size_t row = 0; row < ids.size(); ++row) {
+    if (!held(ids[row])) continue;
+    groups.order[as_size(next[as_size(matrix(ids[row]))]++)] = static_cast<Index>(row);
+  }
+}
+
+}  // namespace
+
+DType result_dtype(const GroupedMatmulInputs& in, const GroupedMatmulOptions& options) {
+  return options.preferred_element_type.value_or(in.lhs->dtype());
+}
+
+GroupedProblem checked_grouped(const GroupedMatmulInputs& in, const GroupedMatmulOptions& options) {
+  check_operands(in);
+  RowGroups groups;
+  groups.rows = in.lhs->extent(0), groups.inner = in.lhs->extent(1);
+  groups.columns = in.rhs->extent(options.transpose_rhs ? 1 : 2);
+  groups.places.resize(as_size(in.rhs->extent(0)));
+  if (in.rhs->extent(options.transpose_rhs ? 2 : 1) != groups.inner) {
+    refuse_shape(fmt::format("lhs is {} and rhs {}{}: the inner extents differ",
+                             shape_text(in.lhs->shape()), shape_text(in.rhs->shape()),
+                             options.transpose_rhs ? ", transposed" : ""));
+  }
+  if (!is_floating(result_dtype(in, options))) {
+    refuse(fmt::format("preferred_element_type is {}, expected a float",
+                       name(result_dtype(in, options))));
+  }
+  if ((in.group_sizes != nullptr) == (in.group_ids != nullptr)) {
+    refuse(fmt::format("{} of group_sizes and group_ids given, expected one",
+                       in.group_ids ? "both" : "neither"));
+  }
+  if (in.existing_out) {
+    check_shape("existing_out", *in.existing_out, std::vector<Index>{groups.rows, groups.columns});
+    if (in.existing_out->dtype() != result_dtype(in, options)) {
+      refuse(fmt::format("existing_out is {} and the result {}; convert one",
+                         name(in.existing_out->dtype()), name(result_dtype(in, options))));
+    }
+  }
+  const Index first = first_group(in.group_offset);
+  if (in.group_sizes) {
+    place_by_size(in, first, groups);
+  } else {
+    place_by_id(in, first, groups);
+  }
+  return {std::move(groups),
+          *in.lhs,
+          *in.rhs,
+          view_of(in.existing_out),
+          options.transpose_rhs,
+          options.existing_out_mode,
+          options.block_m,
+          options.block_n,
+          options.block_k};
+}
+
+void start_product(const RowGroups& groups, const std::optional<TensorView>& existing_out,
+                   ExistingOutMode mode, const MutableTensorView& out) {
+  const std::span<std::byte> bytes(out.data(), as_size(out.elements() * size_bytes(out.dtype())));
+  if (!existing_out) {
+    std::ranges::fill(bytes, std::byte{0});
+    return;
+  }
+  convert(*existing_out, out);
+  if (mode != ExistingOutMode::kKeepUnprocessed) return;
+  const std::size_t row_bytes = as_size(groups.columns * size_bytes(out.dtype()));
+  for_each_row(groups, [&](Index, Index row) {
+    std::ranges::fill(bytes.subspan(as_size(row) * row_bytes, row_bytes), std::byte{0});
+  });
+}
 
 Tensor grouped_matmul(const GroupedMatmulInputs& in, const GroupedMatmulOptions& options) {
   const Context context{options.backend};

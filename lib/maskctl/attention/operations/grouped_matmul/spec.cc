@@ -7,18 +7,6 @@
 
 namespace maskctl::attention {
 
-std::vector<GroupedMatmulConfig> GroupedMatmulOp::candidates(const Inputs&, const Options&) {
-  std::vector<Config> candidates;
-  for (const Index m : {96, 384}) {
-    for (const Index n : {64, 256}) {
-      for (const Index k : {128, 512}) {
-        candidates.push_back({.block_m = m, .block_n = n, .block_k = k});
-      }
-    }
-  }
-  return candidates;
-}
-
 void GroupedMatmulOp::localise(Inputs& in, Options&, const Shard& shard, const ShardPlan&,
                                OwnedArrays& owned) {
   if (!in.group_sizes || !shard.splits("M")) return;

@@ -18,21 +18,19 @@ inline constexpr ResultField kMatmulGradients[] = {
 
 /// The sharded form splits rows (M) and columns (N); each device computes the sizes of the groups
 /// in its rows.
-struct GroupedMatmulOp {
-  using Inputs = GroupedMatmulInputs;
-  using Options = GroupedMatmulOptions;
-  using Call = CallOf<Inputs, Options>;
-  using Output = Tensor;
-  using Gradients = GroupedMatmulGradients;
-  using Config = GroupedMatmulConfig;
-
-  static Output forward(const Inputs& in, const Options& o) { return grouped_matmul(in, o); }
-  static Gradients backward(const Inputs& in, const Output&, const Cotangents& d,
-                            const Options& o) {
-    return grouped_matmul_backward(in, *d.out, o);
-  }
+struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, GroupedMatmulConfig> {
   static Config heuristic() { return {.block_m = 384, .block_n = 128, .block_k = 256}; }
-  static std::vector<Config> candidates(const Inputs&, const Options&);
+  static std::vector<Config> candidates(const Inputs&, const Options&) {
+    std::vector<Config> candidates;
+    for (const Index m : {96, 384}) {
+      for (const Index n : {64, 256}) {
+        for (const Index k : {128, 512}) {
+          candidates.push_back({.block_m = m, .block_n = n, .block_k = k});
+        }
+      }
+    }
+    return candidates;
+  }
   static void localise(Inputs& in, Options&, const Shard& shard, const ShardPlan&,
                        OwnedArrays& owned);
   static std::string_view rhs_axes(const void* call) {
@@ -41,27 +39,26 @@ struct GroupedMatmulOp {
   }
 
   static constexpr std::array kFields = {
-      array<&Call::in, &Inputs::lhs>("lhs", "M K", kRequired | kByRows),
-      array_by<rhs_axes, &Call::in, &Inputs::rhs>("rhs", "G K N", kRequired),
-      array<&Call::in, &Inputs::group_sizes>("group_sizes", "Gall", kIntegers),
-      array<&Call::in, &Inputs::group_offset>("group_offset", "1|", kIntegers),
-      array<&Call::in, &Inputs::existing_out>("existing_out", "M N"),
-      array<&Call::in, &Inputs::group_ids>("group_ids", "M", kIntegers),
-      option<&Call::options, &Options::transpose_rhs>("transpose_rhs",
-                                                      "true: rhs is [G, N, K]; false (default)"),
-      choice<&Call::options, &Options::existing_out_mode>("existing_out_mode", kExistingOutWords,
-                                                          "add (default), keep_unprocessed"),
-      option<&Call::options, &Options::preferred_element_type>("preferred_element_type",
-                                                               "dtype of the result; that of lhs"),
-      hint<&Call::options, &Options::block_m>("block_m", "block_m"),
-      hint<&Call::options, &Options::block_n>("block_n", "block_n"),
-      hint<&Call::options, &Options::block_k>("block_k", "block_k"),
+      array<Call, &Inputs::lhs>("lhs", "M K", kRequired | kByRows),
+      array_by<rhs_axes, Call, &Inputs::rhs>("rhs", "G K N", kRequired),
+      array<Call, &Inputs::group_sizes>("group_sizes", "Gall", kIntegers),
+      array<Call, &Inputs::group_offset>("group_offset", "1|", kIntegers),
+      array<Call, &Inputs::existing_out>("existing_out", "M N"),
+      array<Call, &Inputs::group_ids>("group_ids", "M", kIntegers),
+      option<Call, &Options::transpose_rhs>("transpose_rhs",
+                                            "true: rhs is [G, N, K]; false (default)"),
+      choice<Call, &Options::existing_out_mode>("existing_out_mode", kExistingOutWords,
+                                                "add (default), keep_unprocessed"),
+      option<Call, &Options::preferred_element_type>("preferred_element_type",
+                                                     "dtype of the result; that of lhs"),
+      hint<Call, &Options::block_m>("block_m", "block_m"),
+      hint<Call, &Options::block_n>("block_n", "block_n"),
+      hint<Call, &Options::block_k>("block_k", "block_k"),
   };
 
   static constexpr Operation kRow = {
       .name = "grouped_matmul",
       .summary = "each group of rows times its own matrix (experts)",
-      .fields = kFields,
       .outputs = kMatmulOutputs,
       .gradients = kMatmulGradients,
       .cache_name = "grouped-matmul",

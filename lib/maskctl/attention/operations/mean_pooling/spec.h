@@ -13,37 +13,23 @@ inline constexpr ResultField kPoolingOutputs[] = {
 
 inline constexpr ResultField kPoolingGradients[] = {whole_result("x")};
 
-struct MeanPoolingOp {
-  using Inputs = MeanPoolingInputs;
-  using Options = MeanPoolingOptions;
-  using Call = CallOf<Inputs, Options>;
-  using Output = Tensor;
-  using Gradients = Tensor;  // of x
-  using Config = MeanPoolingConfig;
-
-  static Output forward(const Inputs& in, const Options& o) { return mean_pooling(in, o); }
-  static Gradients backward(const Inputs& in, const Output&, const Cotangents& d,
-                            const Options& o) {
-    return mean_pooling_backward(in, *d.out, o);
-  }
+struct MeanPoolingOp : FunctionOp<mean_pooling, mean_pooling_backward, MeanPoolingConfig> {
   static std::string_view x_axes(const void* call) {
     const Inputs& in = static_cast<const Call*>(call)->in;
     return in.cu_seqlens ? "T|T C|T C D|T C D E" : "B T C|B T|B T C D|B T C D E";
   }
 
   static constexpr std::array kFields = {
-      array_by<x_axes, &Call::in, &Inputs::x>("x", "B T C", kRequired | kByRows),
-      array<&Call::in, &Inputs::cu_seqlens>("cu_seqlens", "N+1", kIntegers),
-      array<&Call::in, &Inputs::attention_mask>("attention_mask", "B T", kIntegers),
-      choice<&Call::options, &Options::mode>("mode", kPoolingWords,
-                                             "per_sequence (default), per_chunk"),
-      option<&Call::options, &Options::chunk_size>("chunk_size", "tokens of a chunk; 32"),
+      array_by<x_axes, Call, &Inputs::x>("x", "B T C", kRequired | kByRows),
+      array<Call, &Inputs::cu_seqlens>("cu_seqlens", "N+1", kIntegers),
+      array<Call, &Inputs::attention_mask>("attention_mask", "B T", kIntegers),
+      choice<Call, &Options::mode>("mode", kPoolingWords, "per_sequence (default), per_chunk"),
+      option<Call, &Options::chunk_size>("chunk_size", "tokens of a chunk; 32"),
   };
 
   static constexpr Operation kRow = {
       .name = "mean_pooling",
       .summary = "means over tokens of sequences or chunks",
-      .fields = kFields,
       .outputs = kPoolingOutputs,
       .gradients = kPoolingGradients,
       .cache_name = "pooling",

@@ -8,7 +8,6 @@
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/operations/mla/matrix_problem.h"
 #include "maskctl/attention/softmax/masked_softmax.h"
-#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -34,7 +33,7 @@ MlaDims checked(const Tensor& query, const Tensor& key_value, const Tensor& w_kc
   check_shape("w_kc", w_kc, std::array{d.rank, d.kv_heads, d.dim});
   check_shape("w_vc", w_vc, std::array{d.rank, d.kv_heads, d.value_dim});
   if (!o.b_q != !o.b_k) {
-    throw Error(Errc::kInvalidArgument, "b_q and b_k are given one without the other");
+    refuse("b_q and b_k are given one without the other");
   }
   if (o.b_q) {
     check_rank("b_q", o.b_q, 3);

@@ -12,6 +12,13 @@ struct MlaInputs {
   const Tensor* w_kc = nullptr;
   const Tensor* w_vc = nullptr;
 };
+template <class R, class O>
+struct TypesOf<R (*)(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const O&)>
+    : CallTypes<MlaInputs, O, R> {
+  static auto arrays(const MlaInputs& in) {
+    return std::tie(*in.query, *in.key_value, *in.w_kc, *in.w_vc);
+  }
+};
 
 inline constexpr ResultField kMlaGradients[] = {
     result<&MlaGradients::query>("query"), result<&MlaGradients::key_value>("key_value"),
@@ -19,21 +26,7 @@ inline constexpr ResultField kMlaGradients[] = {
     result<&MlaGradients::b_q>("b_q"),     result<&MlaGradients::b_k>("b_k"),
 };
 
-struct FlashMLAOp {
-  using Inputs = MlaInputs;
-  using Options = MlaAttentionOptions;
-  using Call = CallOf<Inputs, Options>;
-  using Output = SoftmaxResult;
-  using Gradients = MlaGradients;
-  using Config = FlashMLAConfig;
-
-  static Output forward(const Inputs& in, const Options& o) {
-    return mla_attention(*in.query, *in.key_value, *in.w_kc, *in.w_vc, o);
-  }
-  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
-                            const Options& o) {
-    return mla_attention_backward(*in.query, *in.key_value, *in.w_kc, *in.w_vc, out, *d.out, o);
-  }
+struct FlashMLAOp : FunctionOp<mla_attention, mla_attention_backward, FlashMLAConfig> {
   static std::vector<Config> candidates(const Inputs&, const Options&) {
     std::vector<Config> candidates;
     for (const Index q : {48, 96, 192}) {
@@ -44,30 +37,27 @@ struct FlashMLAOp {
 
   static constexpr std::array kFields = join(
       std::array{
-          array<&Call::in, &Inputs::query>("query", "B Tq Hq D", kRequired),
-          array<&Call::in, &Inputs::key_value>("key_value", "B Tk R", kRequired),
-          array<&Call::in, &Inputs::w_kc>("w_kc", "R Hkv D", kRequired),
-          array<&Call::in, &Inputs::w_vc>("w_vc", "R Hkv Dv", kRequired),
-          array<&Call::options, &Options::b_q>("b_q", "B Tq P"),
-          array<&Call::options, &Options::b_k>("b_k", "B Tk P"),
-          array<&Call::options, &Options::cu_seqlens>("cu_seqlens", "B+1|N+1", kIntegers | kCloses),
+          array<Call, &Inputs::query>("query", "B Tq Hq D", kRequired),
+          array<Call, &Inputs::key_value>("key_value", "B Tk R", kRequired),
+          array<Call, &Inputs::w_kc>("w_kc", "R Hkv D", kRequired),
+          array<Call, &Inputs::w_vc>("w_vc", "R Hkv Dv", kRequired),
+          array<Call, &Options::b_q>("b_q", "B Tq P"),
+          array<Call, &Options::b_k>("b_k", "B Tk P"),
+          array<Call, &Options::cu_seqlens>("cu_seqlens", "B+1|N+1", kIntegers | kCloses),
       },
-      pick(kMaskFields<&Call::options, &Options::mask>,
+      pick(kMaskFields<Call, &Options::mask>,
            {"attention_mask", "causal", "causal_alignment", "mask", "mask_info"}),
-      pick(kSoftmaxFields<&Call::options, &Options::softmax>,
+      pick(kSoftmaxFields<Call, &Options::softmax>,
            {{"softmax_scale", "softmax_scale", "number; 1/sqrt(D + P)"}, "empty_row"}),
       std::array{
-          hint<&Call::options, &Options::softmax, &SoftmaxOptions::q_block>("q_blocksize",
-                                                                            "block_q"),
-          hint<&Call::options, &Options::softmax, &SoftmaxOptions::k_block>("kv_blocksize",
-                                                                            "block_k"),
+          hint<Call, &Options::softmax, &SoftmaxOptions::q_block>("q_blocksize", "block_q"),
+          hint<Call, &Options::softmax, &SoftmaxOptions::k_block>("kv_blocksize", "block_k"),
       });
 
   static constexpr Operation kRow = {
       .name = "mla_attention",
       .id = "flash_mla",
       .summary = "keys and values rebuilt from a latent",
-      .fields = kFields,
       .outputs = kSoftmaxOutputs,
       .gradients = kMlaGradients,
       .cache_name = "mla",

@@ -5,32 +5,10 @@
 #include <algorithm>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/attention/arrays/packed_sequences.h"
-#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
 namespace {
-
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(Errc::kInvalidArgument, message);
-}
-
-std::vector<TokenSequence> sequences_of(const Tensor* cu_seqlens, const Dims& d) {
-  std::vector<TokenSequence> sequences;
-  if (!cu_seqlens) {
-    for (Index b = 0; b < d.batch; ++b) sequences.push_back({b, {0, d.queries}});
-    return sequences;
-  }
-  if (d.batch != 1) {
-    throw Error(Errc::kShape,
-                fmt::format("cu_seqlens with a batch of {}, expected a batch of 1", d.batch));
-  }
-  for (const Range tokens : packed_sequences(*cu_seqlens, d.queries)) {
-    sequences.push_back({0, tokens});
-  }
-  return sequences;
-}
 
 void check_positive(const char* name, Index value) {
   if (value < 1) refuse(fmt::format("{} is {}, expected 1 or more", name, value));
@@ -108,8 +86,8 @@ BlockProblem checked_block_problem(const NativeSparseInputs& in,
   BlockProblem problem;
   problem.d = checked_dims({in.query, in.key, in.value}, softmax);
   if (problem.d.keys != problem.d.queries) {
-    throw Error(Errc::kShape, fmt::format("{} queries and {} keys, expected as many",
-                                          problem.d.queries, problem.d.keys));
+    refuse_shape(
+        fmt::format("{} queries and {} keys, expected as many", problem.d.queries, problem.d.keys));
   }
   check_positive("block_size", options.block_size);
   check_positive("block_counts", options.block_counts);
@@ -118,7 +96,12 @@ BlockProblem checked_block_problem(const NativeSparseInputs& in,
   problem.block_size = options.block_size;
   problem.count = options.block_counts;
   problem.duplicates = options.duplicate_blocks;
-  problem.sequences = sequences_of(in.cu_seqlens, problem.d);
+  if (in.cu_seqlens && problem.d.batch != 1) {
+    refuse_shape(
+        fmt::format("cu_seqlens with a batch of {}, expected a batch of 1", problem.d.batch));
+  }
+  problem.sequences =
+      sequences_in<TokenSequence>(in.cu_seqlens, problem.d.batch, problem.d.queries);
   return problem;
 }
 

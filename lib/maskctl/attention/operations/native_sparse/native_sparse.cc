@@ -3,17 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/outputs.h"
-#include "maskctl/attention/arrays/round_to.h"
+#include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/cpu/heads.h"
 #include "maskctl/attention/operations/native_sparse/block_problem.h"
-#include "maskctl/attention/operations/native_sparse/compression.h"
 #include "maskctl/attention/softmax/softmax_problem.h"
-#include "maskctl/base/error.h"
+#include "maskctl/mask/bands.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -22,11 +22,94 @@ namespace {
 using Inputs = NativeSparseInputs;
 using Options = NativeSparseOptions;
 
+// The compressed branch: attention over the means of whole blocks.
+
+/// Means of the whole blocks of all sequences, back to back, f32.
+struct BlockMeans {
+  Tensor key;                // [B,C,Hkv,D]
+  Tensor value;              // [B,C,Hkv,Dv]
+  std::vector<Index> first;  // the first block of each sequence
+  Mask mask;                 // [1,1,T,C]: token t of a sequence sees its first (t + 1) / block_size
+};
+
+/// f(mean row, token row): places in [B,C,Hkv] and [B,T,Hkv] of each token of each whole block.
+void for_each_member(const BlockProblem& c, const std::vector<Index>& first, Index blocks,
+                     const std::function<void(Index, Index)>& f) {
+  for (std::size_t n = 0; n < c.sequences.size(); ++n) {
+    const TokenSequence& s = c.sequences[n];
+    const Index whole = s.tokens.size() / c.block_size * c.block_size;
+    for (Index t = 0; t < whole; ++t) {
+      const Index block = s.batch * blocks + first[n] + t / c.block_size;
+      const Index token = s.batch * c.d.keys + s.tokens.begin + t;
+      for (Index u = 0; u < c.d.kv_heads; ++u) {
+        f(block * c.d.kv_heads + u, token * c.d.kv_heads + u);
+      }
+    }
+  }
+}
+
+Tensor means_of(const BlockProblem& c, const std::vector<Index>& first, Index blocks,
+                const TensorView& array) {
+  const Index n = array.extent(3);
+  const Floats rows(array);
+  std::vector<double> sums(as_size(c.d.batch * blocks * c.d.kv_heads * n));
+  for_each_member(c, first, blocks, [&](Index mean, Index token) {
+    for (Index x = 0; x < n; ++x) {
+      sums[as_size(mean * n + x)] += static_cast<double>(rows.data()[token * n + x]);
+    }
+  });
+  Tensor means(DType::kFloat32, {c.d.batch, blocks, c.d.kv_heads, n});
+  std::transform(sums.begin(), sums.end(), means.as<float>().begin(), [&c](double sum) {
+    return static_cast<float>(sum / static_cast<double>(c.block_size));
+  });
+  return means;
+}
+
+/// One slab for each whole block: from its last token to the one before the last of the next.
+Mask whole_blocks_mask(const BlockProblem& c, const std::vector<Index>& first, Index blocks) {
+  std::vector<Slab> slabs;
+  for (std::size_t n = 0; n < c.sequences.size(); ++n) {
+    if (c.sequences[n].batch > 0) break;  // all as the first
+    const Range tokens = c.sequences[n].tokens;
+    for (Index seen = 1; seen * c.block_size <= tokens.size(); ++seen) {
+      const Index begin = tokens.begin + seen * c.block_size - 1;
+      slabs.push_back({{begin, std::min(begin + c.block_size, tokens.end)},
+                       {{first[n], first[n] + seen, 0, 0}}});
+    }
+  }
+  return Mask(bands(c.d.queries, blocks, std::move(slabs)));
+}
+
+BlockMeans block_means(const BlockProblem& c) {
+  BlockMeans means;
+  Index blocks = 0;  // of one row of the batch
+  for (const TokenSequence& s : c.sequences) {
+    means.first.push_back(s.batch == 0 ? blocks : 0);
+    if (s.batch == 0) blocks += s.tokens.size() / c.block_size;
+  }
+  means.key = means_of(c, means.first, blocks, c.key);
+  means.value = means_of(c, means.first, blocks, c.value);
+  means.mask = whole_blocks_mask(c, means.first, blocks);
+  return means;
+}
+
+/// Adds each mean's gradient, divided by the block size, to all tokens of its block. `means` and
+/// `sums` are f32, [B,C,Hkv,n] and [B,T,Hkv,n].
+void add_mean_gradient(const BlockProblem& c, const BlockMeans& blocks, const Tensor& means,
+                       Tensor& sums) {
+  const Index n = means.extent(3);
+  const float share = 1 / static_cast<float>(c.block_size);
+  const float* const from = means.as<float>().data();
+  float* const to = sums.as<float>().data();
+  for_each_member(c, blocks.first, means.extent(1), [&](Index mean, Index token) {
+    for (Index x = 0; x < n; ++x) to[token * n + x] += share * from[mean * n + x];
+  });
+}
+
+// Kernels.
+
 SoftmaxResult blocks_forward(const BlockProblem& problem, const Context& context) {
-  const Dims& d = problem.d;
-  SoftmaxResult result{
-      Tensor::unwritten(problem.query.dtype(), {d.batch, d.queries, d.q_heads, d.value_dim}),
-      Tensor::unwritten(DType::kFloat32, {d.batch, d.q_heads, d.queries})};
+  SoftmaxResult result = unwritten_result(problem.d, problem.query.dtype());
   run_kernel(context, "blocks_forward", &Kernels::blocks_forward, problem,
              {result.out, result.lse});
   return result;
@@ -34,9 +117,7 @@ SoftmaxResult blocks_forward(const BlockProblem& problem, const Context& context
 
 SoftmaxGradients blocks_backward(const BlockProblem& problem, const SoftmaxResult& forward,
                                  const Tensor& d_out, const Context& context) {
-  const Dims& d = problem.d;
-  check_shape("d_out", d_out, std::vector<Index>{d.batch, d.queries, d.q_heads, d.value_dim});
-  check_shape("out", forward.out, d_out.shape());
+  check_backward(problem.d, forward, d_out, nullptr);
   SoftmaxGradients gradients{unwritten_like(problem.query), unwritten_like(problem.key),
                              unwritten_like(problem.value), std::nullopt, std::nullopt};
   run_kernel(context, "blocks_backward", &Kernels::blocks_backward, problem,
@@ -53,9 +134,6 @@ Tensor select_blocks(const BlockProblem& blocks, const BlockMeans& means, const 
   return selected;
 }
 
-/// Who computes a call, and what it may use.
-Context context_of(const Options& options) { return Context{options.backend}; }
-
 void check_gate(const char* what, const Tensor* gate, const Dims& d) {
   if (!gate) return;
   check_rank(what, gate, 3);
@@ -67,15 +145,14 @@ void check_gate(const char* what, const Tensor* gate, const Dims& d) {
 Index selection_size(const Inputs& in, const Options& options) {
   if (!in.block_counts) return options.block_counts;
   if (in.block_counts->elements() == 0 || !is_integer(in.block_counts->dtype())) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("block_counts is {} of shape {}, expected integers, of which the first "
-                            "counts beside g_cmp",
-                            name(in.block_counts->dtype()), shape_text(in.block_counts->shape())));
+    refuse(
+        fmt::format("block_counts is {} of shape {}, expected integers, of which the first "
+                    "counts beside g_cmp",
+                    name(in.block_counts->dtype()), shape_text(in.block_counts->shape())));
   }
   const Index count = as_int64(*in.block_counts, "block_counts")[0];
   if (count >= 1) return count;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("block_counts begins with {}, expected 1 or more", count));
+  refuse(fmt::format("block_counts begins with {}, expected 1 or more", count));
 }
 
 /// A gated call in f32, checked: both branches read the same arrays.
@@ -146,12 +223,6 @@ std::optional<Tensor> gate_gradient(const Tensor* gate, const Tensor& out, const
   return astype(sums, gate->dtype());
 }
 
-void add(const Tensor& from, Tensor& to) {
-  const auto a = from.as<float>();
-  const auto b = to.as<float>();
-  std::transform(a.begin(), a.end(), b.begin(), b.begin(), std::plus<>());
-}
-
 /// Adds the gradients that pass through the means.
 void add_compressed_gradients(const GatedCall& gated_call, const SoftmaxResult& forward,
                               const Tensor& d_out, const Context& context, SoftmaxGradients& sums) {
@@ -168,9 +239,9 @@ void add_compressed_gradients(const GatedCall& gated_call, const SoftmaxResult& 
 
 SoftmaxResult apply_native_sparse_attention(const Inputs& in, const Options& options) {
   if (in.g_cmp || in.g_slc) {
-    throw Error(Errc::kInvalidArgument, "gates; use native_sparse_attention");
+    refuse("gates; use native_sparse_attention");
   }
-  return blocks_forward(checked_selected_problem(in, options), context_of(options));
+  return blocks_forward(checked_selected_problem(in, options), Context{options.backend});
 }
 
 SoftmaxGradients apply_native_sparse_attention_backward(const Inputs& in,
@@ -178,11 +249,11 @@ SoftmaxGradients apply_native_sparse_attention_backward(const Inputs& in,
                                                         const Tensor& d_out,
                                                         const Options& options) {
   return blocks_backward(checked_selected_problem(in, options), forward, d_out,
-                         context_of(options));
+                         Context{options.backend});
 }
 
 NativeSparseResult native_sparse_attention(const Inputs& in, const Options& options) {
-  const Context context = context_of(options);
+  const Context context{options.backend};
   const GatedCall gated_call(in, options);
   NativeSparseResult result;
   if (in.g_cmp) {
@@ -195,7 +266,7 @@ NativeSparseResult native_sparse_attention(const Inputs& in, const Options& opti
       blocks_forward(gated_call.selected_problem(result.selected_block_indices), context);
   result.out = gated(in.g_slc, result.selected.out);
   if (in.g_cmp) add_gated(in.g_cmp, result.compressed->out, result.out);
-  result.out = rounded(std::move(result.out), in.query->dtype());
+  if (in.query->dtype() != DType::kFloat32) result.out = astype(result.out, in.query->dtype());
   return result;
 }
 
@@ -203,7 +274,7 @@ NativeSparseGradients native_sparse_attention_backward(const Inputs& in,
                                                        const NativeSparseResult& forward,
                                                        const Tensor& d_out,
                                                        const Options& options) {
-  const Context context = context_of(options);
+  const Context context{options.backend};
   const GatedCall gated_call(in, options);
   check_shape("d_out", d_out, forward.out.shape());
   const Tensor wide = astype(d_out, DType::kFloat32);

@@ -8,27 +8,24 @@ namespace maskctl::attention {
 
 template <class Call>
 inline constexpr std::array kSparseQkv = {
-    array<&Call::in, &NativeSparseInputs::query>("query", "B T Hq D", kRequired),
-    array<&Call::in, &NativeSparseInputs::key>("key", "B T Hkv D", kRequired | kByRows),
-    array<&Call::in, &NativeSparseInputs::value>("value", "B T Hkv Dv", kRequired | kByRows),
+    array<Call, &NativeSparseInputs::query>("query", "B T Hq D", kRequired),
+    array<Call, &NativeSparseInputs::key>("key", "B T Hkv D", kRequired | kByRows),
+    array<Call, &NativeSparseInputs::value>("value", "B T Hkv Dv", kRequired | kByRows),
 };
 inline constexpr std::string_view kDuplicateWords[] = {"count", "once"};
 
 /// `required`: whether block_indices must be given.
 template <class Call, unsigned required>
 inline constexpr std::array kSparseBlocks = {
-    array<&Call::in, &NativeSparseInputs::block_indices>("block_indices", "B T Hkv S|B R Hkv S",
-                                                         required | kIntegers),
-    array<&Call::in, &NativeSparseInputs::block_counts>("block_counts", "B T Hkv|B R Hkv",
-                                                        kIntegers),
-    array<&Call::in, &NativeSparseInputs::cu_seqlens>("cu_seqlens", "N+1", kIntegers),
-    option<&Call::options, &NativeSparseOptions::block_size>("block_size", "tokens of a block; 64"),
-    option<&Call::options, &NativeSparseOptions::block_counts>("block_counts",
-                                                               "blocks that count; 16"),
-    option<&Call::options, &NativeSparseOptions::softmax_scale>("softmax_scale",
-                                                                "number; 1/sqrt(D)"),
-    choice<&Call::options, &NativeSparseOptions::duplicate_blocks>(
-        "duplicate_blocks", kDuplicateWords, "count (default), once"),
+    array<Call, &NativeSparseInputs::block_indices>("block_indices", "B T Hkv S|B R Hkv S",
+                                                    required | kIntegers),
+    array<Call, &NativeSparseInputs::block_counts>("block_counts", "B T Hkv|B R Hkv", kIntegers),
+    array<Call, &NativeSparseInputs::cu_seqlens>("cu_seqlens", "N+1", kIntegers),
+    option<Call, &NativeSparseOptions::block_size>("block_size", "tokens of a block; 64"),
+    option<Call, &NativeSparseOptions::block_counts>("block_counts", "blocks that count; 16"),
+    option<Call, &NativeSparseOptions::softmax_scale>("softmax_scale", "number; 1/sqrt(D)"),
+    choice<Call, &NativeSparseOptions::duplicate_blocks>("duplicate_blocks", kDuplicateWords,
+                                                         "count (default), once"),
 };
 
 /// An array of the compressed branch, where it ran.
@@ -53,34 +50,19 @@ inline constexpr ResultField kNativeSparseGradients[] = {
     result<&NativeSparseGradients::g_slc>("g_slc"),
 };
 
-struct NativeSparseAttentionOp {
-  using Inputs = NativeSparseInputs;
-  using Options = NativeSparseOptions;
-  using Call = CallOf<Inputs, Options>;
-  using Output = NativeSparseResult;
-  using Gradients = NativeSparseGradients;
-  using Config = NativeSparseAttentionConfig;
-
-  static Output forward(const Inputs& in, const Options& o) {
-    return native_sparse_attention(in, o);
-  }
-  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
-                            const Options& o) {
-    return native_sparse_attention_backward(in, out, *d.out, o);
-  }
-
-  static constexpr std::array kFields =
-      join(kSparseQkv<Call>,
-           std::array{
-               array<&Call::in, &Inputs::g_cmp>("g_cmp", "B T Hq"),
-               array<&Call::in, &Inputs::g_slc>("g_slc", "B T Hq"),
-           },
-           kSparseBlocks<Call, 0>);
+struct NativeSparseAttentionOp
+    : FunctionOp<native_sparse_attention, native_sparse_attention_backward,
+                 NativeSparseAttentionConfig> {
+  static constexpr std::array kFields = join(kSparseQkv<Call>,
+                                             std::array{
+                                                 array<Call, &Inputs::g_cmp>("g_cmp", "B T Hq"),
+                                                 array<Call, &Inputs::g_slc>("g_slc", "B T Hq"),
+                                             },
+                                             kSparseBlocks<Call, 0>);
 
   static constexpr Operation kRow = {
       .name = "native_sparse_attention",
       .summary = "blocks of keys for each token, given or ranked",
-      .fields = kFields,
       .outputs = kNativeSparseOutputs,
       .gradients = kNativeSparseGradients,
       .cache_name = "nsa",
@@ -99,28 +81,13 @@ inline constexpr ResultField kApplySparseGradients[] = {
 };
 
 /// It has no config and is never tuned.
-struct ApplyNativeSparseAttentionOp {
-  using Inputs = NativeSparseInputs;
-  using Options = NativeSparseOptions;
-  using Call = CallOf<Inputs, Options>;
-  using Output = SoftmaxResult;
-  using Gradients = SoftmaxGradients;
-  using Config = NoConfig;
-
-  static Output forward(const Inputs& in, const Options& o) {
-    return apply_native_sparse_attention(in, o);
-  }
-  static Gradients backward(const Inputs& in, const Output& out, const Cotangents& d,
-                            const Options& o) {
-    return apply_native_sparse_attention_backward(in, out, *d.out, o);
-  }
-
+struct ApplyNativeSparseAttentionOp
+    : FunctionOp<apply_native_sparse_attention, apply_native_sparse_attention_backward, NoConfig> {
   static constexpr std::array kFields = join(kSparseQkv<Call>, kSparseBlocks<Call, kRequired>);
 
   static constexpr Operation kRow = {
       .name = "apply_native_sparse_attention",
       .summary = "the selected part of native_sparse_attention alone",
-      .fields = kFields,
       .outputs = kApplySparseOutputs,
       .gradients = kApplySparseGradients,
   };

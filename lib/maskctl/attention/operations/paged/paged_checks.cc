@@ -5,17 +5,10 @@
 #include <algorithm>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/attention/arrays/packed_sequences.h"
-#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
 namespace {
-
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(Errc::kInvalidArgument, message);
-}
-[[noreturn]] void refuse_shape(const std::string& message) { throw Error(Errc::kShape, message); }
 
 void check_pages(const PagedProblem& problem, const PagedSequence& s, std::size_t n,
                  const char* name) {
@@ -31,6 +24,43 @@ void check_pages(const PagedProblem& problem, const PagedSequence& s, std::size_
 }
 
 }  // namespace
+
+void check_decoding_query(const Tensor* query) {
+  if (query && query->rank() == 4 && query->extent(1) == 1) return;
+  check_rank("query", query, 3);
+}
+
+void check_cache(const NamedTensor& queries, const NamedTensor& keys, const NamedTensor& values,
+                 Index pages) {
+  check_rank(keys.name, keys.tensor, 4);
+  check_rank(values.name, values.tensor, 4);
+  std::vector<Index> expected = keys.tensor->shape();
+  expected[3] = queries.tensor->shape().back();
+  if (pages >= 0) expected[0] = pages;
+  check_shape(keys.name, *keys.tensor, expected);
+  check_shape(values.name, *values.tensor, expected);
+  check_dtypes({queries, keys, values});
+}
+
+PagedCache interleaved_cache(const Tensor& kv, Index heads, Index dim, Index lanes) {
+  PagedCache cache{kv.dtype(), kv.bytes().data(), kv.bytes().data()};
+  cache.values += lanes * size_bytes(kv.dtype());
+  cache.pages = kv.extent(0), cache.page_size = kv.extent(1), cache.heads = heads, cache.dim = dim;
+  cache.head_stride = 2 * lanes, cache.slot_stride = heads * cache.head_stride;
+  cache.page_stride = cache.page_size * cache.slot_stride;
+  return cache;
+}
+
+PagedProblem paged_problem(const Tensor& queries, const PagedCache& cache,
+                           std::optional<double> scale, std::optional<double> soft_cap) {
+  PagedProblem problem;
+  problem.queries = queries;
+  problem.q_heads = queries.extent(queries.rank() - 2);
+  problem.cache = cache;
+  problem.scale = scale.value_or(default_scale(cache.dim));
+  problem.soft_cap = soft_cap;
+  return problem;
+}
 
 std::vector<std::int32_t> integers(const char* what, const Tensor* array,
                                    std::span<const Index> shape) {

@@ -4,9 +4,23 @@
 #include <span>
 #include <vector>
 
+#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/operations/paged/paged_problem.h"
 
 namespace maskctl::attention {
+
+/// [rows,Hq,D] or [rows,1,Hq,D].
+void check_decoding_query(const Tensor* query);
+/// Keys and values [pages,..,..,D], D of the queries, of one shape and all of one dtype; `pages` of
+/// -1 fits any.
+void check_cache(const NamedTensor& queries, const NamedTensor& keys, const NamedTensor& values,
+                 Index pages = -1);
+
+/// K and V heads in turn, `lanes` elements apart, in pages [pages,page_size,...].
+PagedCache interleaved_cache(const Tensor& kv, Index heads, Index dim, Index lanes);
+/// A call without its sequences; without a scale it is 1 / sqrt(D).
+PagedProblem paged_problem(const Tensor& queries, const PagedCache& cache,
+                           std::optional<double> scale, std::optional<double> soft_cap);
 
 /// An array of integers of the given shape; extents of -1 fit any.
 std::vector<std::int32_t> integers(const char* name, const Tensor* array,

@@ -2,6 +2,7 @@
 #include "maskctl/attention/operations/paged/paged_problem.h"
 
 #include <cmath>
+#include <utility>
 
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/backends.h"
@@ -10,30 +11,17 @@ namespace maskctl::attention {
 
 PagedCache heads_first_cache(const Tensor& keys, const Tensor& values) {
   const Index heads = keys.extent(1), size = keys.extent(2), dim = keys.extent(3);
-  return {keys.dtype(),
-          keys.bytes().data(),
-          values.bytes().data(),
-          keys.extent(0),
-          size,
-          heads,
-          dim,
-          heads * size * dim,
-          dim,
-          size * dim};
+  PagedCache cache{keys.dtype(), keys.bytes().data(), values.bytes().data()};
+  cache.pages = keys.extent(0), cache.page_size = size, cache.heads = heads, cache.dim = dim;
+  cache.page_stride = heads * size * dim, cache.head_stride = size * dim, cache.slot_stride = dim;
+  return cache;
 }
 
 PagedCache tokens_first_cache(const Tensor& keys, const Tensor& values) {
-  const Index size = keys.extent(1), heads = keys.extent(2), dim = keys.extent(3);
-  return {keys.dtype(),
-          keys.bytes().data(),
-          values.bytes().data(),
-          keys.extent(0),
-          size,
-          heads,
-          dim,
-          size * heads * dim,
-          heads * dim,
-          dim};
+  PagedCache cache = heads_first_cache(keys, values);
+  std::swap(cache.heads, cache.page_size);
+  std::swap(cache.head_stride, cache.slot_stride);
+  return cache;
 }
 
 Range PagedProblem::visible(const PagedSequence& s, Index row) const {

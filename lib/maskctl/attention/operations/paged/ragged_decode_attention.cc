@@ -4,28 +4,10 @@
 
 #include <numeric>
 
-#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/operations/paged/paged_checks.h"
-#include "maskctl/base/error.h"
 
 namespace maskctl::attention {
 namespace {
-
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(Errc::kInvalidArgument, message);
-}
-
-void check_arrays(const RaggedDecodeAttentionInputs& in) {
-  const bool has_time = in.query && in.query->rank() == 4 && in.query->extent(1) == 1;
-  if (!has_time) check_rank("query", in.query, 3);
-  check_rank("key", in.key, 4);
-  check_rank("value", in.value, 4);
-  std::vector<Index> expected = in.key->shape();
-  expected[0] = in.query->extent(0), expected[3] = in.query->extent(in.query->rank() - 1);
-  check_shape("key", *in.key, expected);
-  check_shape("value", *in.value, expected);
-  check_dtypes({{"query", in.query}, {"key", in.key}, {"value", in.value}});
-}
 
 /// The query is the last token that it may see, so nothing is to the right of it.
 std::optional<Index> left_of(const std::optional<Window>& window) {
@@ -57,17 +39,13 @@ void add_ranges(PagedProblem& problem, const RaggedDecodeAttentionInputs& in) {
 
 Tensor ragged_decode_attention(const RaggedDecodeAttentionInputs& in,
                                const RaggedDecodeAttentionOptions& options) {
-  check_arrays(in);
-  const Index rank = in.query->rank();
-  PagedProblem problem;
-  problem.queries = *in.query;
-  problem.q_heads = in.query->extent(rank - 2);
+  check_decoding_query(in.query);
+  check_cache({"query", in.query}, {"key", in.key}, {"value", in.value}, in.query->extent(0));
   // Row b is page b, which holds all its keys.
-  problem.cache = tokens_first_cache(*in.key, *in.value);
+  PagedProblem problem = paged_problem(*in.query, tokens_first_cache(*in.key, *in.value),
+                                       options.softmax_scale, options.logits_soft_cap);
   problem.tables.resize(as_size(in.query->extent(0)));
   std::iota(problem.tables.begin(), problem.tables.end(), 0);
-  problem.scale = options.softmax_scale.value_or(default_scale(problem.cache.dim));
-  problem.soft_cap = options.logits_soft_cap;
   problem.left = left_of(options.sliding_window);
   problem.sinks = view_of(in.softmax_aux);
   problem.tiles.keys = options.kv_blocksize;

@@ -5,7 +5,6 @@
 #include "maskctl/attention/operations/paged/page_attention.h"
 #include "maskctl/attention/operations/paged/ragged_decode_attention.h"
 #include "maskctl/attention/operations/paged/ragged_page_attention.h"
-#include "maskctl/attention/operations/paged/ragged_page_attention_v3.h"
 
 namespace maskctl::attention {
 
@@ -34,22 +33,20 @@ std::vector<Config> ragged_candidates(const Tensor* cache) {
 /// Options that the ragged forms share.
 template <class Call>
 inline constexpr std::array kRaggedOptions = {
-    option<&Call::options, &Call::Options::softmax_scale>("softmax_scale", "number; 1/sqrt(D)"),
-    option<&Call::options, &Call::Options::logits_soft_cap>("logits_soft_cap", "number above 0"),
-    option<&Call::options, &Call::Options::sliding_window>("sliding_window",
-                                                           "keys, the row's own counted"),
-    hint<&Call::options, &Call::Options::num_kv_pages_per_block>("num_kv_pages_per_block",
-                                                                 "num_kv_pages_per_block"),
-    hint<&Call::options, &Call::Options::num_queries_per_block>("num_queries_per_block",
-                                                                "num_queries_per_block"),
+    option<Call, &Call::Options::softmax_scale>("softmax_scale", "number; 1/sqrt(D)"),
+    option<Call, &Call::Options::logits_soft_cap>("logits_soft_cap", "number above 0"),
+    option<Call, &Call::Options::sliding_window>("sliding_window", "keys, the row's own counted"),
+    hint<Call, &Call::Options::num_kv_pages_per_block>("num_kv_pages_per_block",
+                                                       "num_kv_pages_per_block"),
+    hint<Call, &Call::Options::num_queries_per_block>("num_queries_per_block",
+                                                      "num_queries_per_block"),
 };
 
 inline constexpr std::string_view kLayoutWords[] = {"heads_first", "tokens_first"};
 
 inline constexpr ResultField kPageOutputs[] = {whole_result("out", "N Hq D|N 1 Hq D")};
 
-struct PageAttentionOp
-    : ForwardOp<page_attention, PageAttentionInputs, PageAttentionOptions, PageAttentionConfig> {
+struct PageAttentionOp : FunctionOp<page_attention, nullptr, PageAttentionConfig> {
   static std::vector<Config> candidates(const Inputs& in, const Options& o) {
     std::vector<Config> candidates;
     for (const Index splits : {1, 2, 4, 8}) candidates.push_back({.num_splits = splits});
@@ -65,33 +62,30 @@ struct PageAttentionOp
   }
 
   static constexpr std::array kFields = {
-      array<&Call::in, &Inputs::query>("query", "N Hq D|N 1 Hq D", kRequired),
-      array_by<cache_axes, &Call::in, &Inputs::key_cache>(
+      array<Call, &Inputs::query>("query", "N Hq D|N 1 Hq D", kRequired),
+      array_by<cache_axes, Call, &Inputs::key_cache>(
           "key_cache", "pages Hkv page_size D|pages page_size Hkv D", kRequired | kByRows),
-      array_by<cache_axes, &Call::in, &Inputs::value_cache>(
+      array_by<cache_axes, Call, &Inputs::value_cache>(
           "value_cache", "pages Hkv page_size D|pages page_size Hkv D", kRequired | kByRows),
-      array<&Call::in, &Inputs::context_lens>("context_lens", "N", kRequired | kIntegers),
-      array<&Call::in, &Inputs::block_tables>("block_tables", "N P", kRequired | kIntegers),
-      option<&Call::options, &Options::attn_scale>("attn_scale", "number; 1/sqrt(D)"),
-      option<&Call::options, &Options::attn_logits_soft_cap>("attn_logits_soft_cap",
-                                                             "number above 0"),
-      choice<&Call::options, &Options::kv_layout>("kv_layout", kLayoutWords,
-                                                  "heads_first (default), tokens_first"),
-      option<&Call::options, &Options::max_context_len>("max_context_len",
-                                                        "tokens; no context may be longer"),
-      hint<&Call::options, &Options::num_splits>("num_splits", "num_splits"),
-      hint<&Call::options, &Options::pages_per_compute_block>("pages_per_compute_block",
-                                                              "pages_per_compute_block"),
+      array<Call, &Inputs::context_lens>("context_lens", "N", kRequired | kIntegers),
+      array<Call, &Inputs::block_tables>("block_tables", "N P", kRequired | kIntegers),
+      option<Call, &Options::attn_scale>("attn_scale", "number; 1/sqrt(D)"),
+      option<Call, &Options::attn_logits_soft_cap>("attn_logits_soft_cap", "number above 0"),
+      choice<Call, &Options::kv_layout>("kv_layout", kLayoutWords,
+                                        "heads_first (default), tokens_first"),
+      option<Call, &Options::max_context_len>("max_context_len",
+                                              "tokens; no context may be longer"),
+      hint<Call, &Options::num_splits>("num_splits", "num_splits"),
+      hint<Call, &Options::pages_per_compute_block>("pages_per_compute_block",
+                                                    "pages_per_compute_block"),
   };
 
   static constexpr Operation kRow = {
       .name = "page_attention",
       .summary = "decoding over a paged cache",
-      .fields = kFields,
       .outputs = kPageOutputs,
       .cache_name = "page-attention",
       .version = "1",
-      .tune_backward = false,
       .splittable = "N Hq Hkv",
   };
 };
@@ -99,76 +93,65 @@ struct PageAttentionOp
 inline constexpr ResultField kRaggedOutputs[] = {whole_result("out", "T Hq D")};
 
 /// Version 2.
-struct RaggedPageAttentionOp : ForwardOp<ragged_page_attention, RaggedPageAttentionInputs,
-                                         RaggedPageAttentionOptions, RaggedPageAttentionConfig> {
+struct RaggedPageAttentionOp
+    : FunctionOp<ragged_page_attention, nullptr, RaggedPageAttentionConfig> {
   static std::vector<Config> candidates(const Inputs& in, const Options&) {
     return ragged_candidates<Config>(in.kv_pages);
   }
 
   static constexpr std::array kFields = join(
       std::array{
-          array<&Call::in, &Inputs::queries>("queries", "T Hq D", kRequired),
-          array<&Call::in, &Inputs::kv_pages>("kv_pages", "pages page_size 2Hkv D",
-                                              kRequired | kByRows),
-          array<&Call::in, &Inputs::context_lens>("context_lens", "N", kRequired | kIntegers),
-          array<&Call::in, &Inputs::block_tables>("block_tables", "N P", kRequired | kIntegers),
-          array<&Call::in, &Inputs::query_start_loc>("query_start_loc", "N+1",
-                                                     kRequired | kIntegers),
-          array<&Call::in, &Inputs::num_seqs>("num_seqs", "1|", kIntegers),
-          array<&Call::in, &Inputs::softmax_aux>("softmax_aux", "S|Hq/Hkv S"),
+          array<Call, &Inputs::queries>("queries", "T Hq D", kRequired),
+          array<Call, &Inputs::kv_pages>("kv_pages", "pages page_size 2Hkv D", kRequired | kByRows),
+          array<Call, &Inputs::context_lens>("context_lens", "N", kRequired | kIntegers),
+          array<Call, &Inputs::block_tables>("block_tables", "N P", kRequired | kIntegers),
+          array<Call, &Inputs::query_start_loc>("query_start_loc", "N+1", kRequired | kIntegers),
+          array<Call, &Inputs::num_seqs>("num_seqs", "1|", kIntegers),
+          array<Call, &Inputs::softmax_aux>("softmax_aux", "S|Hq/Hkv S"),
       },
       kRaggedOptions<Call>);
 
   static constexpr Operation kRow = {
       .name = "ragged_page_attention",
       .summary = "packed prefill and decoding over pages (v2)",
-      .fields = kFields,
       .outputs = kRaggedOutputs,
       .cache_name = "ragged-page-attention",
       .version = "1",
-      .tune_backward = false,
       .splittable = "Hq Hkv",
   };
 };
 
 /// Version 3 on pages that hold keys and values already.
-struct RaggedPageAttentionv3PagesOp {
-  using Inputs = RaggedPageAttentionV3PagesInputs;
-  using Options = RaggedPageAttentionV3PagesOptions;
-  using Call = CallOf<Inputs, Options>;
-  using Output = Tensor;
-  using Gradients = NoGradients;
-  using Config = RaggedPageAttentionv3Config;
-
-  static Output forward(const Inputs& in, const Options& o) {
-    return ragged_page_attention_v3(in, o);
-  }
+inline Tensor attend_to_pages(const RaggedPageAttentionV3PagesInputs& in,
+                              const RaggedPageAttentionV3PagesOptions& o) {
+  return ragged_page_attention_v3(in, o);
+}
+struct RaggedPageAttentionv3PagesOp
+    : FunctionOp<attend_to_pages, nullptr, RaggedPageAttentionv3Config> {
   static std::vector<Config> candidates(const Inputs& in, const Options&) {
     return ragged_candidates<Config>(in.key_pages);
   }
 
   static constexpr std::array kFields = join(
       std::array{
-          array<&Call::in, &Inputs::query>("query", "T Hq D", kRequired),
-          array<&Call::in, &Inputs::key_pages>("key_pages", "pages page_size Hkv D",
-                                               kRequired | kByRows),
-          array<&Call::in, &Inputs::value_pages>("value_pages", "pages page_size Hkv D",
-                                                 kRequired | kByRows),
-          array<&Call::in, &Inputs::cu_seqlens_q>("cu_seqlens_q", "N+1", kRequired | kIntegers),
-          array<&Call::in, &Inputs::cu_seqlens_k>("cu_seqlens_k", "N+1", kRequired | kIntegers),
-          array<&Call::in, &Inputs::page_indices>("page_indices", "N P", kRequired | kIntegers),
-          array<&Call::in, &Inputs::softmax_aux>("softmax_aux", "Hq"),
+          array<Call, &Inputs::query>("query", "T Hq D", kRequired),
+          array<Call, &Inputs::key_pages>("key_pages", "pages page_size Hkv D",
+                                          kRequired | kByRows),
+          array<Call, &Inputs::value_pages>("value_pages", "pages page_size Hkv D",
+                                            kRequired | kByRows),
+          array<Call, &Inputs::cu_seqlens_q>("cu_seqlens_q", "N+1", kRequired | kIntegers),
+          array<Call, &Inputs::cu_seqlens_k>("cu_seqlens_k", "N+1", kRequired | kIntegers),
+          array<Call, &Inputs::page_indices>("page_indices", "N P", kRequired | kIntegers),
+          array<Call, &Inputs::softmax_aux>("softmax_aux", "Hq"),
       },
       kRaggedOptions<Call>);
 
   static constexpr Operation kRow = {
       .name = "ragged_page_attention_v3",
       .summary = "ragged_page_attention on pages that hold the new tokens already (v3)",
-      .fields = kFields,
       .outputs = kRaggedOutputs,
       .cache_name = "ragged-page-attention-v3",
       .version = "1",
-      .tune_backward = false,
       .splittable = "Hq Hkv",
   };
 };
@@ -179,17 +162,12 @@ struct RaggedPageAttentionV3Call : RaggedPageAttentionV3Inputs {
 };
 
 /// Version 3, which writes new keys and values to the cache first.
-struct RaggedPageAttentionv3Op {
-  using Inputs = RaggedPageAttentionV3Call;
-  using Options = RaggedPageAttentionV3Options;
-  using Call = CallOf<Inputs, Options>;
-  using Output = Tensor;
-  using Gradients = NoGradients;
-  using Config = RaggedPageAttentionv3Config;
-
-  static Output forward(const Inputs& in, const Options& o) {
-    return ragged_page_attention_v3(in, *in.kv_cache, o);
-  }
+inline Tensor update_and_attend(const RaggedPageAttentionV3Call& in,
+                                const RaggedPageAttentionV3Options& o) {
+  return ragged_page_attention_v3(in, *in.kv_cache, o);
+}
+struct RaggedPageAttentionv3Op
+    : FunctionOp<update_and_attend, nullptr, RaggedPageAttentionv3Config> {
   static std::vector<Config> candidates(const Inputs& in, const Options&) {
     return ragged_candidates<Config>(in.kv_cache);
   }
@@ -202,17 +180,16 @@ struct RaggedPageAttentionv3Op {
 
   static constexpr std::array kFields = join(
       std::array{
-          array<&Call::in, &Inputs::queries>("queries", "T Hq D", kRequired),
-          array<&Call::in, &Inputs::keys>("keys", "T Hkv D", kRequired | kByRows),
-          array<&Call::in, &Inputs::values>("values", "T Hkv D", kRequired | kByRows),
-          array_by<cache_axes, &Call::in, &Inputs::kv_cache>(
+          array<Call, &Inputs::queries>("queries", "T Hq D", kRequired),
+          array<Call, &Inputs::keys>("keys", "T Hkv D", kRequired | kByRows),
+          array<Call, &Inputs::values>("values", "T Hkv D", kRequired | kByRows),
+          array_by<cache_axes, Call, &Inputs::kv_cache>(
               "kv_cache", "pages page_size 2Hkv/packing packing Dpad", kRequired | kByRows),
-          array<&Call::in, &Inputs::kv_lens>("kv_lens", "N", kRequired | kIntegers),
-          array<&Call::in, &Inputs::block_tables>("block_tables", "NP", kRequired | kIntegers),
-          array<&Call::in, &Inputs::query_start_loc>("query_start_loc", "N+1",
-                                                     kRequired | kIntegers),
-          array<&Call::in, &Inputs::distribution>("distribution", "3", kRequired | kIntegers),
-          array<&Call::in, &Inputs::attention_sink>("attention_sink", "Hq"),
+          array<Call, &Inputs::kv_lens>("kv_lens", "N", kRequired | kIntegers),
+          array<Call, &Inputs::block_tables>("block_tables", "NP", kRequired | kIntegers),
+          array<Call, &Inputs::query_start_loc>("query_start_loc", "N+1", kRequired | kIntegers),
+          array<Call, &Inputs::distribution>("distribution", "3", kRequired | kIntegers),
+          array<Call, &Inputs::attention_sink>("attention_sink", "Hq"),
       },
       pick(kRaggedOptions<Call>,
            {{"softmax_scale", "softmax_scale", "number; 1 with kv_cache, 1/sqrt(D) with key_pages"},
@@ -221,21 +198,19 @@ struct RaggedPageAttentionv3Op {
             "num_kv_pages_per_block",
             "num_queries_per_block"}),
       std::array{
-          option<&Call::options, &Options::q_scale>(
-              "q_scale", "number; the query is divided by it and rounded"),
-          option<&Call::options, &Options::k_scale>("k_scale", "number; multiplies logits"),
-          option<&Call::options, &Options::v_scale>("v_scale", "number; multiplies the result"),
+          option<Call, &Options::q_scale>("q_scale",
+                                          "number; the query is divided by it and rounded"),
+          option<Call, &Options::k_scale>("k_scale", "number; multiplies logits"),
+          option<Call, &Options::v_scale>("v_scale", "number; multiplies the result"),
       });
 
   static constexpr Operation kRow = {
       .name = "ragged_page_attention_v3",
       .summary = "ragged_page_attention with an update of the cache (v3)",
-      .fields = kFields,
       .outputs = kRaggedOutputs,
       .other_form = &kOperation<RaggedPageAttentionv3PagesOp>,
       .cache_name = "ragged-page-attention-v3",
       .version = "1",
-      .tune_backward = false,
       .splittable = "Hq Hkv",
       .updated_axes = "pages page_size Hkv packing Dpad",
   };
@@ -244,8 +219,7 @@ struct RaggedPageAttentionv3Op {
 inline constexpr ResultField kDecodeOutputs[] = {whole_result("out", "B Hq D|B 1 Hq D")};
 
 struct RaggedDecodeAttentionOp
-    : ForwardOp<ragged_decode_attention, RaggedDecodeAttentionInputs, RaggedDecodeAttentionOptions,
-                RaggedDecodeAttentionConfig> {
+    : FunctionOp<ragged_decode_attention, nullptr, RaggedDecodeAttentionConfig> {
   static std::vector<Config> candidates(const Inputs&, const Options&) {
     std::vector<Config> candidates;
     for (const Index size : {64, 128, 256, 512}) {
@@ -255,27 +229,24 @@ struct RaggedDecodeAttentionOp
   }
 
   static constexpr std::array kFields = {
-      array<&Call::in, &Inputs::query>("query", "B Hq D|B 1 Hq D", kRequired),
-      array<&Call::in, &Inputs::key>("key", "B S Hkv D", kRequired | kByRows),
-      array<&Call::in, &Inputs::value>("value", "B S Hkv D", kRequired | kByRows),
-      array<&Call::in, &Inputs::sequence_start>("sequence_start", "B", kRequired | kIntegers),
-      array<&Call::in, &Inputs::sequence_end>("sequence_end", "B", kRequired | kIntegers),
-      array<&Call::in, &Inputs::softmax_aux>("softmax_aux", "sinks|Hq/Hkv sinks"),
-      option<&Call::options, &Options::softmax_scale>("softmax_scale", "number; 1/sqrt(D)"),
-      option<&Call::options, &Options::logits_soft_cap>("logits_soft_cap", "number above 0"),
-      option<&Call::options, &Options::sliding_window>("sliding_window",
-                                                       "W or LEFT+RIGHT around the query"),
-      hint<&Call::options, &Options::kv_blocksize>("kv_blocksize", "kv_blocksize"),
+      array<Call, &Inputs::query>("query", "B Hq D|B 1 Hq D", kRequired),
+      array<Call, &Inputs::key>("key", "B S Hkv D", kRequired | kByRows),
+      array<Call, &Inputs::value>("value", "B S Hkv D", kRequired | kByRows),
+      array<Call, &Inputs::sequence_start>("sequence_start", "B", kRequired | kIntegers),
+      array<Call, &Inputs::sequence_end>("sequence_end", "B", kRequired | kIntegers),
+      array<Call, &Inputs::softmax_aux>("softmax_aux", "sinks|Hq/Hkv sinks"),
+      option<Call, &Options::softmax_scale>("softmax_scale", "number; 1/sqrt(D)"),
+      option<Call, &Options::logits_soft_cap>("logits_soft_cap", "number above 0"),
+      option<Call, &Options::sliding_window>("sliding_window", "W or LEFT+RIGHT around the query"),
+      hint<Call, &Options::kv_blocksize>("kv_blocksize", "kv_blocksize"),
   };
 
   static constexpr Operation kRow = {
       .name = "ragged_decode_attention",
       .summary = "decoding over a range of a dense cache",
-      .fields = kFields,
       .outputs = kDecodeOutputs,
       .cache_name = "ragged-decode-attention",
       .version = "1",
-      .tune_backward = false,
   };
 };
 

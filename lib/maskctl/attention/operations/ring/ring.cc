@@ -7,7 +7,6 @@
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/ring/shard.h"
 #include "maskctl/attention/softmax/masked_softmax.h"
-#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -18,12 +17,13 @@ constexpr Index kLseTime = 2;  // axis of queries in the lse
 
 void check_divides(const char* what, const Tensor& x, Index ranks) {
   if (ranks < 1) {
-    throw Error(Errc::kInvalidArgument, fmt::format("ring_size {} is below 1", ranks));
+    refuse(fmt::format("ring_size {} is below 1", ranks));
   }
   if (x.rank() != 4 || x.extent(kTime) % ranks != 0) {
-    throw Error(Errc::kShape, fmt::format("{} is {}, expected 4 axes and a length that {} ranks "
-                                          "share evenly",
-                                          what, shape_text(x.shape()), ranks));
+    refuse_shape(
+        fmt::format("{} is {}, expected 4 axes and a length that {} ranks "
+                    "share evenly",
+                    what, shape_text(x.shape()), ranks));
   }
 }
 
@@ -36,33 +36,25 @@ void put_back(const Tensor& part, const Communicator& ring, Tensor& whole, Index
   write_slice(part, axis, ring.rank() * part.extent(axis), whole);
 }
 
-/// sum += part, in f32.
-void add_part(const Tensor& part, std::optional<Tensor>& sum) {
-  const Tensor wide = astype(part, DType::kFloat32);
-  if (!sum) sum.emplace(DType::kFloat32, wide.shape());
-  for (std::size_t i = 0; i < wide.as<float>().size(); ++i) {
-    sum->as<float>()[i] += wide.as<float>()[i];
-  }
-}
-
-void check_whole(const Tensor& query, const Tensor& key, const Tensor& value, Index ranks) {
+/// The extents of a call whose lengths the ranks share.
+Dims checked_whole(const Tensor& query, const Tensor& key, const Tensor& value, Index ranks) {
   check_divides("query", query, ranks);
   check_divides("key", key, ranks);
   check_divides("value", value, ranks);
+  return {query.extent(0), query.extent(kTime), key.extent(kTime), query.extent(2),
+          key.extent(2),   query.extent(3),     value.extent(3)};
 }
 
 }  // namespace
 
 SoftmaxResult ring_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                              const RingAttentionOptions& o) {
-  check_whole(query, key, value, o.ring_size);
+  const Dims d = checked_whole(query, key, value, o.ring_size);
   if (o.ring_size == 1) {
     return masked_forward({&query, &key, &value, nullptr, o.bias, o.softmax_aux}, ring_mask(o),
                           ring_softmax(o));
   }
-  SoftmaxResult whole{
-      Tensor(query.dtype(), {query.extent(0), query.extent(1), query.extent(2), value.extent(3)}),
-      Tensor(DType::kFloat32, {query.extent(0), query.extent(2), query.extent(1)})};
+  SoftmaxResult whole = unwritten_result(d, query.dtype());
   run_ring(o.ring_size, [&](Communicator& ring) {
     const SoftmaxResult part = ring_attention_shard(ring, part_of(query, ring), part_of(key, ring),
                                                     part_of(value, ring), o);
@@ -76,16 +68,12 @@ SoftmaxGradients ring_attention_backward(const Tensor& query, const Tensor& key,
                                          const Tensor& value, const SoftmaxResult& forward,
                                          const Tensor& d_out, const RingAttentionOptions& o,
                                          const Tensor* d_lse) {
-  check_whole(query, key, value, o.ring_size);
+  const Dims d = checked_whole(query, key, value, o.ring_size);
   if (o.ring_size == 1) {
     return masked_backward({&query, &key, &value, nullptr, o.bias, o.softmax_aux}, ring_mask(o),
                            forward, d_out, ring_softmax(o), d_lse);
   }
-  const Index heads = query.extent(2), tokens = query.extent(kTime);
-  check_shape("d_out", d_out, std::vector{query.extent(0), tokens, heads, value.extent(3)});
-  check_shape("out", forward.out, d_out.shape());
-  check_shape("lse", forward.lse, std::vector{query.extent(0), heads, tokens});
-  if (d_lse) check_shape("d_lse", *d_lse, forward.lse.shape());
+  check_backward(d, forward, d_out, d_lse);
   SoftmaxGradients whole{Tensor(query.dtype(), query.shape()), Tensor(key.dtype(), key.shape()),
                          Tensor(value.dtype(), value.shape()), std::nullopt, std::nullopt};
   std::vector<SoftmaxGradients> parts(as_size(o.ring_size));
@@ -101,12 +89,17 @@ SoftmaxGradients ring_attention_backward(const Tensor& query, const Tensor& key,
     put_back(part.key, ring, whole.key);
     put_back(part.value, ring, whole.value);
   });
-  for (const SoftmaxGradients& part : parts) {  // in order, so that equal calls give equal bits
-    if (part.bias) add_part(*part.bias, whole.bias);
-    if (part.sinks) add_part(*part.sinks, whole.sinks);
-  }
-  if (whole.bias) whole.bias = astype(*whole.bias, o.bias->dtype());
-  if (whole.sinks) whole.sinks = astype(*whole.sinks, o.softmax_aux->dtype());
+  const auto sum = [&](const Tensor* like, std::optional<Tensor> SoftmaxGradients::*gradient) {
+    if (!like) return;
+    Tensor all(DType::kFloat32, like->shape());
+    // In order, so that equal calls give equal bits.
+    for (const SoftmaxGradients& part : parts) {
+      if (part.*gradient) add(*(part.*gradient), all);
+    }
+    whole.*gradient = astype(all, like->dtype());
+  };
+  sum(o.bias, &SoftmaxGradients::bias);
+  sum(o.softmax_aux, &SoftmaxGradients::sinks);
   return whole;
 }
 

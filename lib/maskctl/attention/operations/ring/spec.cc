@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/sharded/plan.h"
-#include "maskctl/base/error.h"
 
 namespace maskctl::attention {
 
@@ -11,10 +11,10 @@ void RingAttentionOp::check_sharding(const Options& o, const ShardPlan& plan) {
   for (const char* axis : {"Tq", "Tk"}) plan.check_split(axis, "axis_name", o.axis_name);
   if (!o.mask.mask_info) return;
   if (o.mask.mask_info->fields().axes.sequence == AxisName(o.axis_name)) return;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("sharded ring_attention: the sequence axis of mask_info is not axis_name "
-                          "'{}'",
-                          o.axis_name));
+  refuse(
+      fmt::format("sharded ring_attention: the sequence axis of mask_info is not axis_name "
+                  "'{}'",
+                  o.axis_name));
 }
 
 void RingAttentionOp::localise(Inputs&, Options& o, const Shard& shard, const ShardPlan& plan,

@@ -7,8 +7,7 @@
 namespace maskctl::attention {
 
 /// The sharded form splits the sequences over `axis_name`, by a ring of the devices along it.
-struct RingAttentionOp : DenseOp<ring_attention, ring_attention_backward, RingAttentionOptions,
-                                 SoftmaxResult, RingAttentionConfig> {
+struct RingAttentionOp : FunctionOp<ring_attention, ring_attention_backward, RingAttentionConfig> {
   static std::vector<Config> candidates(const Inputs&, const Options&) {
     std::vector<Config> candidates;
     for (const Index size : {128, 256, 1024}) {
@@ -22,29 +21,27 @@ struct RingAttentionOp : DenseOp<ring_attention, ring_attention_backward, RingAt
 
   static constexpr std::array kFields = join(
       kDenseArrays<Call>, kBiasAndSinks<Call>,
-      pick(kMaskFields<&Call::options, &Options::mask>,
+      pick(kMaskFields<Call, &Options::mask>,
            {"attention_mask", "q_segment_ids", "kv_segment_ids", "causal", "sliding_window",
             "causal_block_size", "chunk_size", "attention_sink_size", "segment_padding", "mask",
             "mask_info"}),
-      pick(kSoftmaxFields<&Call::options, &Options::softmax>, {"softmax_scale",
-                                                               "logits_soft_cap",
-                                                               "empty_row",
-                                                               {"dropout_prob", "pdrop"},
-                                                               {"dropout_seed", "dropout_rng"}}),
+      pick(kSoftmaxFields<Call, &Options::softmax>, {"softmax_scale",
+                                                     "logits_soft_cap",
+                                                     "empty_row",
+                                                     {"dropout_prob", "pdrop"},
+                                                     {"dropout_seed", "dropout_rng"}}),
       std::array{
-          option<&Call::options, &Options::deterministic>("deterministic",
-                                                          "true (default): no dropout", kDrops),
-          option<&Call::options, &Options::ring_size>("ring_size", "ranks; 1"),
-          hint<&Call::options, &Options::query_chunk_size>("query_chunk_size", "query_chunk_size",
-                                                           "a hint; 512"),
-          hint<&Call::options, &Options::key_chunk_size>("key_chunk_size", "key_chunk_size",
-                                                         "a hint; 512"),
+          option<Call, &Options::deterministic>("deterministic", "true (default): no dropout",
+                                                kDrops),
+          option<Call, &Options::ring_size>("ring_size", "ranks; 1"),
+          hint<Call, &Options::query_chunk_size>("query_chunk_size", "query_chunk_size",
+                                                 "a hint; 512"),
+          hint<Call, &Options::key_chunk_size>("key_chunk_size", "key_chunk_size", "a hint; 512"),
       });
 
   static constexpr Operation kRow = {
       .name = "ring_attention",
       .summary = "keys and values travel round a ring of ranks",
-      .fields = kFields,
       .outputs = kSoftmaxOutputs,
       .gradients = kSoftmaxGradients,
       .cotangents = "out lse",

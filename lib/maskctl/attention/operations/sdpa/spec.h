@@ -7,21 +7,20 @@
 namespace maskctl::attention {
 
 struct ScaledDotProductAttentionOp
-    : DenseOp<scaled_dot_product_attention, scaled_dot_product_attention_backward,
-              ScaledDotProductAttentionOptions, SoftmaxResult, ScaledDotProductAttentionConfig> {
+    : FunctionOp<scaled_dot_product_attention, scaled_dot_product_attention_backward,
+                 ScaledDotProductAttentionConfig> {
   static void complete(Inputs&, Options& o, OwnedArrays& owned) { make_bias(o, owned); }
 
   static constexpr std::array kFields =
       join(kDenseArrays<Call>, pick(kBiasAndSinks<Call>, {"bias"}),
-           pick(kMaskFields<&Call::options, &Options::mask>,
+           pick(kMaskFields<Call, &Options::mask>,
                 {"query_lengths", "key_lengths", "attention_mask", "causal", "sliding_window",
                  "causal_alignment", "mask", "mask_info"}),
-           pick(kSoftmaxFields<&Call::options, &Options::softmax>, {"softmax_scale", "empty_row"}));
+           pick(kSoftmaxFields<Call, &Options::softmax>, {"softmax_scale", "empty_row"}));
 
   static constexpr Operation kRow = {
       .name = "scaled_dot_product_attention",
       .summary = "the baseline",
-      .fields = kFields,
       .outputs = kSoftmaxOutputs,
       .gradients = std::span(kSoftmaxGradients).first<4>(),  // no sinks
       .cache_name = "sdpa",

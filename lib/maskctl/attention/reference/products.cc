@@ -1,4 +1,4 @@
-// The grouped product in float64 and plain loops.
+// Products of matrices, and of groups of rows with a matrix each, in float64 and plain loops.
 #include <vector>
 
 #include "maskctl/attention/arrays/to_double.h"
@@ -17,6 +17,20 @@ struct RhsPlace {
 };
 
 }  // namespace
+
+void reference::matrix_product(const MatrixProblem& p, const MutableTensorView& output,
+                               const Context&) {
+  float* out = output.as<float>().data();
+  for (Index r = 0; r < p.a.rows; ++r) {
+    for (Index c = 0; c < p.b.columns; ++c, ++out) {
+      double sum = p.accumulate ? static_cast<double>(*out) : 0;
+      for (Index k = 0; k < p.a.columns; ++k) {
+        sum += static_cast<double>(p.a.at(r, k)) * static_cast<double>(p.b.at(k, c));
+      }
+      *out = static_cast<float>(sum);
+    }
+  }
+}
 
 void reference::grouped_forward(const GroupedProblem& p, const MutableTensorView& output,
                                 const Context&) {

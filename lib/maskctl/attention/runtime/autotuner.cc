@@ -1,4 +1,4 @@
-#include "maskctl/attention/runtime/timing.h"
+#include "maskctl/attention/runtime/autotuner.h"
 
 #include <fmt/format.h>
 

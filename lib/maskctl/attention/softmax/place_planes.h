@@ -1,13 +1,22 @@
-// Sequences of different lengths in one call: where each lies, and the mask that keeps them apart.
+// Planes on places other than indices: positions that the caller gives, and sequences of different
+// lengths in one call.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "maskctl/mask/plane.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl::attention {
+
+/// Key j of query i open where -left <= kv[j] - q[i] <= right; nullopt: no limit on that side.
+/// Positions are int32 values.
+/// Computed when read: each row costs O(ascents * log K), `ascents` the number of stretches in
+/// which kv does not fall (one for each packed sequence).
+PlanePtr position_plane(std::span<const Index> q, std::span<const Index> kv,
+                        std::optional<Index> left, std::optional<Index> right);
 
 /// Queries and keys of one sequence, in the row of the batch that holds it.
 struct Sequence {

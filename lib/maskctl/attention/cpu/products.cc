@@ -1,0 +1,210 @@
+// Products of matrices, and of groups of rows with a matrix each, with their gradients, on the CPU:
+// by packed tiles, each tile of a result one task, summed in a fixed order.
+#include <algorithm>
+#include <vector>
+
+#include "maskctl/attention/cpu/heads.h"
+#include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cpu/kernels.h"
+#include "maskctl/base/threads.h"
+
+namespace maskctl::attention {
+namespace {
+
+/// The tiles of a product of `rows` rows, `depth` deep; rows divide by kRowGroup.
+MatrixTiles chosen(const MatrixTiles& wanted, Index rows, Index depth) {
+  return {
+      round_up(std::min(wanted.rows > 0 ? wanted.rows : 96, std::max<Index>(rows, 1)), kRowGroup),
+      std::min(wanted.depth > 0 ? wanted.depth : 256, std::max<Index>(depth, 1))};
+}
+
+/// Calls f for each part of at most `step`.
+template <class F>
+void for_each_part(Range range, Index step, F&& f) {
+  for (Index i = range.begin; i < range.end; i += step) f(Range{i, std::min(i + step, range.end)});
+}
+
+/// Rows `depth` of b, as `multiply` takes them.
+void pack(const MatrixView& b, Range depth, float* out) {
+  if (b.transposed) {
+    pack_columns(b.data + depth.begin, b.stride, b.columns, depth.size(), out);
+  } else {
+    pack_rows(b.data + depth.begin * b.stride, b.stride, depth.size(), b.columns, out);
+  }
+}
+
+// Of two matrices.
+
+/// Rows of a, columns `depth`, as full rows of `stride`, zero past the last.
+void copy_rows(const MatrixView& a, Range rows, Range depth, Index stride, Buffer& out) {
+  std::ranges::fill(out, 0.0f);
+  for (Index r = 0; r < rows.size(); ++r) {
+    for (Index k = 0; k < depth.size(); ++k) {
+      out[as_size(r * stride + k)] = a.at(rows.begin + r, depth.begin + k);
+    }
+  }
+}
+
+/// How a product is cut, whatever it is rounded to: rows of the result, columns of it, and what is
+/// summed before moving on.
+struct ProductTiles {
+  Index rows = 384, columns = 128, depth = 256;
+};
+
+/// Panels of a product are whole groups of columns; more than this leaves the caches.
+ProductTiles tiles_of(const GroupedProblem& p) {
+  ProductTiles tiles;
+  if (p.block_m > 0) tiles.rows = std::min<Index>(p.block_m, 4096);
+  if (p.block_n > 0) tiles.columns = round_up(std::min<Index>(p.block_n, 512), kColumnGroup);
+  if (p.block_k > 0) tiles.depth = std::min<Index>(p.block_k, 1024);
+  return tiles;
+}
+
+// Of groups.
+
+constexpr Index kRows = 96;  // of A at a time, a multiple of kRowGroup
+
+struct Tile {
+  Index matrix = 0;
+  Range rows, columns;  // of the result; rows are places when the result is by rows of groups
+};
+
+void append_tiles(Index matrix, Range rows, Index row_step, Index columns, Index column_step,
+                  std::vector<Tile>& tiles) {
+  for (Index r = rows.begin; r < rows.end; r += row_step) {
+    for (Index c = 0; c < columns; c += column_step) {
+      tiles.push_back(
+          {matrix, {r, std::min(r + row_step, rows.end)}, {c, std::min(c + column_step, columns)}});
+    }
+  }
+}
+
+/// Columns of the rows at `places`, side by side.
+void gather(const RowGroups& groups, const float* src, Index width, Range places, Range columns,
+            float* out, Index stride) {
+  for (Index p = places.begin; p < places.end; ++p, out += stride) {
+    std::copy_n(src + groups.row(p) * width + columns.begin, columns.size(), out);
+  }
+}
+
+/// out[i,:] += lhs[i,:] @ rhs[g], or @ its transpose, for the rows i of each matrix g.
+/// lhs [m,depth], out [m,width], rhs [G,depth,width] or [G,width,depth].
+void multiply_groups(const RowGroups& groups, const float* lhs, Index depth, const float* rhs,
+                     bool transposed, Index width, const ProductTiles& by, float* out) {
+  std::vector<Tile> tiles;
+  for (Index g = 0; g < groups.matrices(); ++g) {
+    append_tiles(g, groups.places[as_size(g)], by.rows, width, by.columns, tiles);
+  }
+  parallel_for(static_cast<Index>(tiles.size()), [&](Index n) {
+    const Tile& tile = tiles[as_size(n)];
+    const Index columns = tile.columns.size(), padded = round_up(columns, kColumnGroup);
+    const Index stride = transposed ? depth : width;
+    const MatrixView right{
+        rhs + tile.matrix * depth * width + tile.columns.begin * (transposed ? depth : 1), depth,
+        columns, stride, transposed};
+    Buffer a(as_size(kRows * by.depth)), b(as_size(by.depth * by.columns));
+    Buffer sums(as_size(round_up(tile.rows.size(), kRowGroup) * by.columns));
+    for_each_part({0, depth}, by.depth, [&](Range part) {
+      pack(right, part, b.data());
+      for_each_part(tile.rows, kRows, [&](Range rows) {
+        gather(groups, lhs, depth, rows, part, a.data(), by.depth);
+        multiply(a.data(), by.depth, round_up(rows.size(), kRowGroup), part.size(), b.data(),
+                 padded, sums.data() + (rows.begin - tile.rows.begin) * by.columns, by.columns,
+                 true);
+      });
+    });
+    for (Index r = 0; r < tile.rows.size(); ++r) {
+      float* const row = out + groups.row(tile.rows.begin + r) * width + tile.columns.begin;
+      for (Index c = 0; c < columns; ++c) row[c] += sums[as_size(r * by.columns + c)];
+    }
+  });
+}
+
+/// out[g] = sum over the rows i of matrix g of a[i,:]^T b[i,:]; a [m,height], b [m,width],
+/// out [G,height,width].
+void multiply_within_groups(const RowGroups& groups, const float* a, Index height, const float* b,
+                            Index width, const ProductTiles& by, float* out) {
+  std::vector<Tile> tiles;
+  for (Index g = 0; g < groups.matrices(); ++g)
+    append_tiles(g, {0, height}, kRows, width, by.columns, tiles);
+  parallel_for(static_cast<Index>(tiles.size()), [&](Index n) {
+    const Tile& tile = tiles[as_size(n)];
+    const Index rows = tile.rows.size(), columns = tile.columns.size();
+    Buffer gathered_a(as_size(by.depth * kRows)), gathered_b(as_size(by.depth * by.columns));
+    Buffer packed(gathered_b.size());
+    Buffer sums(as_size(kRows * by.columns));
+    for_each_part(groups.places[as_size(tile.matrix)], by.depth, [&](Range part) {
+      gather(groups, a, height, part, tile.rows, gathered_a.data(), kRows);
+      gather(groups, b, width, part, tile.columns, gathered_b.data(), by.columns);
+      pack_rows(gathered_b.data(), by.columns, part.size(), columns, packed.data());
+      const std::vector<Range> depths(as_size(ceil_div(rows, kRowGroup)), {0, part.size()});
+      multiply_transposed(gathered_a.data(), kRows, part.size(), packed.data(),
+                          round_up(columns, kColumnGroup), depths, sums.data(), by.columns);
+    });
+    float* const first =
+        out + (tile.matrix * height + tile.rows.begin) * width + tile.columns.begin;
+    for (Index r = 0; r < rows; ++r) {
+      std::copy_n(sums.data() + r * by.columns, columns, first + r * width);
+    }
+  });
+}
+
+}  // namespace
+
+void cpu::matrix_product(const MatrixProblem& p, const MutableTensorView& output, const Context&) {
+  const auto& [a, b, accumulate, wanted] = p;
+  const MatrixTiles tiles = chosen(wanted, a.rows, b.rows);
+  float* const out = output.as<float>().data();
+  const Index width = round_up(b.columns, kColumnGroup);
+  std::vector<Buffer> parts;
+  for_each_part({0, b.rows}, tiles.depth, [&](Range depth) {
+    pack(b, depth, parts.emplace_back(buffer(depth.size() * width)).data());
+  });
+  parallel_for(ceil_div(a.rows, tiles.rows), [&](Index task) {
+    const Range rows{task * tiles.rows, std::min((task + 1) * tiles.rows, a.rows)};
+    Buffer left(as_size(tiles.rows * tiles.depth)), sums(as_size(tiles.rows * width));
+    for_each_part({0, b.rows}, tiles.depth, [&](Range depth) {
+      copy_rows(a, rows, depth, tiles.depth, left);
+      multiply(left.data(), tiles.depth, tiles.rows, depth.size(),
+               parts[as_size(depth.begin / tiles.depth)].data(), width, sums.data(), width, true);
+    });
+    for (Index r = 0; r < rows.size(); ++r) {
+      float* to = out + (rows.begin + r) * b.columns;
+      for (Index c = 0; c < b.columns; ++c) {
+        to[c] = (accumulate ? to[c] : 0) + sums[as_size(r * width + c)];
+      }
+    }
+  });
+}
+
+void cpu::grouped_forward(const GroupedProblem& p, const MutableTensorView& output,
+                          const Context&) {
+  const Floats lhs(p.lhs), rhs(p.rhs);
+  const FloatOutput out(output);
+  start_product(p.groups, p.existing_out, p.existing_out_mode,
+                {reinterpret_cast<std::byte*>(out.data()), DType::kFloat32, output.shape()});
+  multiply_groups(p.groups, lhs.data(), p.groups.inner, rhs.data(), p.transpose_rhs,
+                  p.groups.columns, tiles_of(p), out.data());
+  out.finish();
+}
+
+void cpu::grouped_backward(const GroupedProblem& p, const TensorView& d_out_array,
+                           const GroupedGradientOutputs& gradients, const Context&) {
+  const RowGroups& groups = p.groups;
+  const Floats lhs(p.lhs), rhs(p.rhs), d_out(d_out_array);
+  const FloatOutput d_lhs(gradients.lhs), d_rhs(gradients.rhs);
+  d_lhs.fill(0), d_rhs.fill(0);
+  const ProductTiles tiles = tiles_of(p);
+  multiply_groups(groups, d_out.data(), groups.columns, rhs.data(), !p.transpose_rhs, groups.inner,
+                  tiles, d_lhs.data());
+  if (p.transpose_rhs) {
+    multiply_within_groups(groups, d_out.data(), groups.columns, lhs.data(), groups.inner, tiles,
+                           d_rhs.data());
+  } else {
+    multiply_within_groups(groups, lhs.data(), groups.inner, d_out.data(), groups.columns, tiles,
+                           d_rhs.data());
+  }
+  d_lhs.finish(), d_rhs.finish();
+}
+
+}  // namespace maskctl::attention
