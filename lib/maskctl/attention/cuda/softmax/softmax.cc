@@ -35,7 +35,7 @@ HeadsView heads_view(const TensorView& array) {
   if (array.elements() > 0 && array.extent(3) > 1 && array.stride(3) != 1) {
     throw Error(Errc::kUnsupported, "GPU kernels need arrays without gaps along their last axis");
   }
-  return {array.data(), array.dtype(), array.stride(0), array.stride(1), array.stride(2)};
+  return {array.data(), readable(array.dtype()), array.stride(0), array.stride(1), array.stride(2)};
 }
 
 SoftmaxParams softmax_params(const SoftmaxProblem& problem, const DeviceTiles& tiles) {
