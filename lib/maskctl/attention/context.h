@@ -25,8 +25,8 @@ std::string_view name(Backend backend);
 std::span<const std::string_view> backend_names();
 /// Nothing for an unknown name.
 std::optional<Backend> backend_from_name(std::string_view name);
-/// Why a backend cannot run on this machine, as in "no NVIDIA GPU was found"; empty when it can. The
-/// first question about a GPU takes as long as starting its driver.
+/// Why a backend cannot run on this machine, as in "no NVIDIA GPU was found"; empty when it can.
+/// The first question about a GPU takes as long as starting its driver.
 std::string unavailable(Backend backend);
 
 /// Belongs to the caller, who may share it between calls and threads. By default a call runs on the

@@ -14,7 +14,9 @@ namespace {
 class ReferenceRanking : public Ranking {
  public:
   explicit ReferenceRanking(const SelectionProblem& problem)
-      : c_(*problem.blocks), query_(to_double(problem.query)), keys_(to_double(problem.mean_keys)) {}
+      : c_(*problem.blocks),
+        query_(to_double(problem.query)),
+        keys_(to_double(problem.mean_keys)) {}
 
   void add_weights(const Place& place, std::vector<double>& importance) override {
     for (Index g = 0; g < c_.d.group(); ++g) {
