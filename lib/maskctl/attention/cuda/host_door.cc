@@ -44,7 +44,6 @@ MutableTensorView Visit::lend(const MutableTensorView& result, bool holds_values
 }
 
 void Visit::finish() {
-  if (results_.empty()) return;
   std::vector<Tensor> narrow;
   narrow.reserve(results_.size());
   for (const auto& [host, device] : results_) {

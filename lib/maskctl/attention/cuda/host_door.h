@@ -21,11 +21,11 @@ class Visit {
   Workspace& workspace() { return workspace_; }
   Stream stream() const { return stream_.get(); }
 
-  /// The array on the GPU, float64 as float32; one that is there already stays as it is.
+  /// The array on the GPU, float64 as float32; one that is there already is complete and stays.
   TensorView lend(const TensorView& array);
   /// Room for a result on the GPU, which finish() copies back; `holds_values`: with its elements.
   MutableTensorView lend(const MutableTensorView& result, bool holds_values = false);
-  /// Waits for all work and writes the results. Nothing to do where all of them stay on the GPU.
+  /// Waits for all work and writes the results that belong on the host.
   void finish();
 
  private:
