@@ -3,8 +3,9 @@
 #   tests/gpu/run.sh [--build FOLDER] [--only tests|sanitizer|bench]
 # Without --build it builds here. A FOLDER that the target gpu_stage made elsewhere, or its .tar.xz,
 # brings everything: this machine then needs no packages.
-# MASKCTL_GOLDEN_OPS may name more golden cases of operations, MASKCTL_GPU_LOGS a folder that keeps
-# the logs. One line of JSON for each figure; the last line is "N passed, N failed".
+# MASKCTL_GOLDEN_OPS may name more golden cases of operations, MASKCTL_CASES a folder of .npy masks to
+# obey, MASKCTL_GPU_LOGS a folder that keeps the logs. One line of JSON for each figure; the last line
+# is "N passed, N failed".
 set -uo pipefail
 exec </dev/null
 cd "$(dirname "$0")/../.." || exit
@@ -19,7 +20,7 @@ while [ $# -gt 1 ]; do
   esac
   shift 2
 done
-[ $# -eq 0 ] || { sed -n '2,8s/^# //p' "$0" >&2; exit 2; }
+[ $# -eq 0 ] || { sed -n '2,10s/^# //p' "$0" >&2; exit 2; }
 
 wanted() { [ -z "$only" ] || [ "$only" = "$1" ]; }
 
@@ -83,6 +84,11 @@ run_tests() {
   obeys samples/window_sinks.npy --op ring_attention ring_size=2
   obeys gen:causal:n=300 -t dilated:stride=3
   obeys gen:full:n=200 -t prefix:n=70
+  local mask
+  for mask in ${MASKCTL_CASES:+"$MASKCTL_CASES"/*.npy}; do
+    # Arrays that may be several things are not said to be one here.
+    if "$folder/maskctl" show "$mask" >"$logs/unused" 2>&1; then obeys "$mask"; fi
+  done
   obeys gen:causal:n=32768 --against cpu --random-dtype bfloat16 --axes Hq=2+Hkv=1+D=64
   obeys gen:window:keys=1024,n=1048576 --against cpu --random-dtype bfloat16 --axes Hq=1+Hkv=1+D=64
 }

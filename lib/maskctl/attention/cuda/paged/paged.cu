@@ -7,38 +7,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "maskctl/attention/cuda/paged/merge.cuh"
 #include "maskctl/attention/cuda/paged/paged.h"
-#include "maskctl/attention/cuda/paged/schedule.cuh"
+#include "maskctl/attention/cuda/paged/task.cuh"
 
 namespace maskctl::attention::cuda {
 namespace {
 
-constexpr int kMostThreads = 256, kFewThreads = 128;  // of a block: see tiling()
-constexpr int kUnitBytes = 16;  // rows of keys and values are read and kept in these
-constexpr int kMostKeyBits = 6, kMostKeys = 1 << kMostKeyBits;  // of a stage: two for each lane
-constexpr int kMostVectors = 64, kFewVectors = 16;              // of a tile
-static_assert(kMostThreads * kUnitBytes == kMostHeadBytes);
-constexpr int kMergeThreads = 128;
-constexpr float kNothing = -std::numeric_limits<float>::infinity();  // the top of no logits
 constexpr float kClosed = -1;  // where a weight would be: no weight is below 0
-
-/// How a block divides its threads and its shared memory.
-struct Tiling {
-  int threads = 0;
-  int vectors = 0;  // of a tile, at most
-  int keys = 0;     // of a stage: 2^key_bits
-  int key_bits = 0;
-  int units = 0;         // of a row
-  int column_bits = 0;   // 2^column_bits threads, at least `units`, lie along a row
-  bool aligned = false;  // rows begin and end at units
-
-  /// Of a row in shared memory: whole lines of 128 bytes.
-  __host__ __device__ int row_units() const { return (units + 7) / 8 * 8; }
-  __host__ __device__ int stage_units() const { return keys * row_units(); }
-  /// From the logits of one key to those of the next: an odd number of 16 bytes, so that keys lie
-  /// in different banks.
-  __host__ __device__ int logit_stride() const { return vectors % 8 == 0 ? vectors + 4 : vectors; }
-};
 
 template <class T>
 struct alignas(kUnitBytes) Unit {
@@ -56,64 +32,6 @@ struct Floats {
   }
   float x[Unit<T>::kElements];
 };
-
-/// A task of the schedule, read from it.
-struct Task {
-  PagedSequence sequence;
-  Index first_vector, head, split, splits;
-  Index first_part, part;  // of the tile, where it is split, and of the task
-  int vectors;
-  Range keys;  // of all splits
-  bool is_valid;
-};
-
-/// For each vector of each part its highest logit, the sum of its weights and the weighted sums of
-/// the values.
-struct Parts {
-  float *top, *sum, *values;
-};
-
-__device__ Index row_of(const PagedCall& c, const Task& task, int vector) {
-  return task.sequence.rows.begin + (task.first_vector + vector) / c.group;
-}
-__device__ Index q_head_of(const PagedCall& c, const Task& task, int vector) {
-  return task.head * c.group + (task.first_vector + vector) % c.group;
-}
-/// The first element of a vector in the queries and in the results.
-__device__ Index element_of(const PagedCall& c, const Task& task, int vector) {
-  return (row_of(c, task, vector) * c.q_heads + q_head_of(c, task, vector)) * c.dim;
-}
-
-/// The entry of a task: the last one whose first task is not after it. All lanes of a warp ask
-/// together.
-__device__ const Scheduled& entry_of(const Scheduled* entries, Index count, Index task) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  Index begin = 0, end = count;
-  while (end - begin > 1) {
-    const Index step = ceil_div(end - begin, 32), at = begin + lane * step;
-    const int among = __popc(__ballot_sync(~0u, at < end && entries[at].first_task <= task));
-    begin += (among - 1) * step;
-    if (begin + step < end) end = begin + step;
-  }
-  return entries[begin];
-}
-
-/// The task of the block. Later tiles have more keys and begin first.
-__device__ Task read_task(const PagedCall& c, const Scheduled& entry, int most_vectors) {
-  Task task;
-  task.sequence = entry.sequence, task.splits = entry.splits, task.is_valid = entry.is_valid;
-  Index n = Index{blockIdx.x} - entry.first_task;
-  task.part = entry.first_part + n;
-  task.head = n % c.kv_heads, n /= c.kv_heads;
-  task.split = n % entry.splits, n /= entry.splits;
-  task.first_part = task.part - task.split * c.kv_heads;
-  task.first_vector = (entry.tiles - 1 - n) * most_vectors;
-  const Index left = entry.sequence.rows.size() * c.group - task.first_vector;
-  task.vectors = left < most_vectors ? static_cast<int>(left) : most_vectors;
-  task.keys = {c.visible(task.sequence, row_of(c, task, 0)).begin,
-               c.visible(task.sequence, row_of(c, task, task.vectors - 1)).end};
-  return task;
-}
 
 /// The keys of the task's split: whole stages of the tile's.
 __device__ Range keys_of_split(const Task& task, int stage_keys) {
@@ -497,51 +415,6 @@ __global__ void __launch_bounds__(kMostThreads, kHeld == 4 ? 3 : 2)
   }
 }
 
-/// Merges the parts of one vector.
-__device__ void merge(const PagedCall& c, const Tiling& t, const Task& task, int vector,
-                      const Parts& parts, AnyResult out) {
-  __shared__ float tops[kMostSplits], sums[kMostSplits], weights[kMostSplits];
-  const auto place = [&](Index split) {
-    return (task.first_part + split * c.kv_heads) * t.vectors + vector;
-  };
-  __syncthreads();  // the vector before is done
-  for (Index n = threadIdx.x; n < task.splits; n += kMergeThreads) {
-    tops[n] = parts.top[place(n)], sums[n] = parts.sum[place(n)];
-  }
-  __syncthreads();
-  float top = kNothing, sum = 0;
-  for (Index n = 0; n < task.splits; ++n) top = fmaxf(top, tops[n]);
-  const float shift = top == kNothing ? 0 : top;
-  for (Index n = threadIdx.x; n < task.splits; n += kMergeThreads) {
-    weights[n] = expf(tops[n] - shift);
-  }
-  __syncthreads();
-  for (Index n = 0; n < task.splits; ++n) sum += weights[n] * sums[n];
-  const float factor = c.to_result(q_head_of(c, task, vector), top, sum);
-  const bool sees = !c.visible(task.sequence, row_of(c, task, vector)).empty();
-  const Index to = element_of(c, task, vector);
-  for (Index x = threadIdx.x; x < c.dim; x += kMergeThreads) {
-    float value = 0;
-#pragma unroll 8
-    for (Index n = 0; n < task.splits; ++n) {
-      value += weights[n] * parts.values[place(n) * c.dim + x];
-    }
-    put(out, to + x, sees ? value * factor : 0);
-  }
-}
-
-/// The blocks of the splits of a tile share its vectors.
-__global__ void __launch_bounds__(kMergeThreads)
-    merge_splits(const PagedCall c, const Tiling t, const Scheduled* entries, Index count,
-                 const Parts parts, const AnyResult out) {
-  if (blockIdx.x >= entries[count].first_task) return;
-  const Task task = read_task(c, entry_of(entries, count, blockIdx.x), t.vectors);
-  if (task.splits == 1) return;
-  for (Index v = task.split; v < task.vectors; v += task.splits) {
-    merge(c, t, task, static_cast<int>(v), parts, out);
-  }
-}
-
 PagedCall call_of(const PagedProblem& p, const PagedPlan& plan) {
   PagedCall c{};
   const PagedCache& cache = p.cache;
@@ -566,62 +439,11 @@ PagedCall call_of(const PagedProblem& p, const PagedPlan& plan) {
   return c;
 }
 
-/// Whether every row of the cache begins and ends at a unit.
-bool is_aligned(const PagedCache& cache) {
-  const Index bytes = size_bytes(cache.dtype);
-  const auto address = [](const std::byte* p) {
-    return static_cast<Index>(reinterpret_cast<std::uintptr_t>(p) % kUnitBytes);
-  };
-  const Index all = address(cache.keys) | address(cache.values) |
-                    (cache.dim | cache.page_stride | cache.slot_stride | cache.head_stride) * bytes;
-  return all % kUnitBytes == 0;
-}
-
-Index units_of(const PagedCache& cache) {
-  return ceil_div(cache.dim * size_bytes(cache.dtype), kUnitBytes);
-}
-
-/// Vectors whose sums a thread holds.
-int held(const Tiling& t) { return t.vectors <= 4 ? 4 : 8; }
-
-std::size_t shared_bytes(const Tiling& t, Index elements) {
-  const Index stages = Index{4} * t.stage_units() * kUnitBytes;
-  const Index sums = Index{t.threads / 2} * held(t) * elements * Index{sizeof(float)};
-  const Index floats = t.vectors * t.units * elements + t.keys * t.logit_stride() + 3 * t.vectors;
-  return as_size(std::max(stages, sums)) + as_size(t.keys) * 2 * sizeof(Index) +
-         as_size(t.vectors) * sizeof(int2) + as_size(floats) * sizeof(float);
-}
-
-/// Where vectors are few, small blocks: many of them run at a time, each in another phase, which
-/// keeps both loads and arithmetic going. Where they are many, keys are read by more of them.
-Tiling tiling(const PagedProblem& p, Index usual_rows) {
-  constexpr std::size_t kMostShared = 96 << 10;  // of a block, on any GPU
-  const Index elements = kUnitBytes / size_bytes(p.cache.dtype);
-  Tiling t;
-  t.units = static_cast<int>(units_of(p.cache));
-  while (1 << t.column_bits < t.units) ++t.column_bits;
-  t.aligned = is_aligned(p.cache);
-  const Index wanted = p.group() * std::max<Index>(usual_rows, 1);
-  t.threads = wanted <= kFewVectors && t.units <= kFewThreads ? kFewThreads : kMostThreads;
-  const int most = std::min(kMostVectors, 8 * (t.threads >> t.column_bits));
-  t.vectors = wanted <= 4 ? 4 : 8;
-  while (t.vectors < wanted && t.vectors < most) t.vectors *= 2;
-  constexpr int kStageBytes = 8 << 10;
-  const auto fits = [&] {
-    t.keys = 1 << t.key_bits;
-    return (t.keys <= 8 || t.stage_units() * kUnitBytes <= kStageBytes) &&
-           (t.keys == 1 || shared_bytes(t, elements) <= kMostShared);
-  };
-  t.key_bits = kMostKeyBits;
-  while (!fits()) --t.key_bits;
-  return t;
-}
-
 template <class T, int kHeld>
 void launch_attend(Stream stream, const PagedCall& call, const Tiling& t, unsigned tasks,
                    const Scheduled* entries, Index count, const Parts& parts, AnyResult out) {
-  launch("paged", attend<T, kHeld>, tasks, t.threads, shared_bytes(t, Unit<T>::kElements), stream,
-         call, t, entries, count, parts, out);
+  launch("paged", attend<T, kHeld>, tasks, t.threads, t.shared_bytes, stream, call, t, entries,
+         count, parts, out);
 }
 
 }  // namespace
@@ -642,12 +464,11 @@ void paged(Workspace& workspace, const PagedProblem& problem, const PagedPlan& p
   const AnyResult results{out.data(), out.dtype()};
   const auto tasks = static_cast<unsigned>(bounds.tasks);
   with_element(problem.cache.dtype, [&]<class T>(std::type_identity<T>) {
-    const auto run = t.vectors <= 4 ? launch_attend<T, 4> : launch_attend<T, 8>;
+    const auto run = t.held == 4 ? launch_attend<T, 4> : launch_attend<T, 8>;
     run(stream, call, t, tasks, entries, count, parts, results);
   });
   if (bounds.parts == 0) return;
-  launch("paged_merge", merge_splits, tasks, kMergeThreads, 0, stream, call, t, entries, count,
-         parts, results);
+  merge_splits(stream, call, t, tasks, entries, count, parts, results);
 }
 
 }  // namespace maskctl::attention::cuda

@@ -19,7 +19,7 @@ inline constexpr float kInfinity = __builtin_huge_valf();
 
 using Scores = float[4][4];
 
-struct TileMemory {
+struct alignas(16) TileMemory {
   /// Parts of two operands, depth by row; or of one, row by column.
   union {
     struct {

@@ -1,0 +1,62 @@
+// Results of tiles whose keys are split: the parts in their order.
+#include "maskctl/attention/cuda/paged/merge.cuh"
+
+namespace maskctl::attention::cuda {
+namespace {
+
+constexpr int kMergeThreads = 128;
+
+/// Merges the parts of one vector.
+__device__ void merge(const PagedCall& c, const Tiling& t, const Task& task, int vector,
+                      const Parts& parts, AnyResult out) {
+  __shared__ float tops[kMostSplits], sums[kMostSplits], weights[kMostSplits];
+  const auto place = [&](Index split) {
+    return (task.first_part + split * c.kv_heads) * t.vectors + vector;
+  };
+  __syncthreads();  // the vector before is done
+  for (Index n = threadIdx.x; n < task.splits; n += kMergeThreads) {
+    tops[n] = parts.top[place(n)], sums[n] = parts.sum[place(n)];
+  }
+  __syncthreads();
+  float top = kNothing, sum = 0;
+  for (Index n = 0; n < task.splits; ++n) top = fmaxf(top, tops[n]);
+  const float shift = top == kNothing ? 0 : top;
+  for (Index n = threadIdx.x; n < task.splits; n += kMergeThreads) {
+    weights[n] = expf(tops[n] - shift);
+  }
+  __syncthreads();
+  for (Index n = 0; n < task.splits; ++n) sum += weights[n] * sums[n];
+  const float factor = c.to_result(q_head_of(c, task, vector), top, sum);
+  const bool sees = !c.visible(task.sequence, row_of(c, task, vector)).empty();
+  const Index to = element_of(c, task, vector);
+  for (Index x = threadIdx.x; x < c.dim; x += kMergeThreads) {
+    float value = 0;
+#pragma unroll 8
+    for (Index n = 0; n < task.splits; ++n) {
+      value += weights[n] * parts.values[place(n) * c.dim + x];
+    }
+    put(out, to + x, sees ? value * factor : 0);
+  }
+}
+
+/// The blocks of the splits of a tile share its vectors.
+__global__ void __launch_bounds__(kMergeThreads)
+    merge_tiles(const PagedCall c, const Tiling t, const Scheduled* entries, Index count,
+                const Parts parts, const AnyResult out) {
+  if (blockIdx.x >= entries[count].first_task) return;
+  const Task task = read_task(c, entry_of(entries, count, blockIdx.x), t.vectors);
+  if (task.splits == 1) return;
+  for (Index v = task.split; v < task.vectors; v += task.splits) {
+    merge(c, t, task, static_cast<int>(v), parts, out);
+  }
+}
+
+}  // namespace
+
+void merge_splits(Stream stream, const PagedCall& call, const Tiling& t, unsigned tasks,
+                  const Scheduled* entries, Index count, const Parts& parts, AnyResult out) {
+  launch("paged_merge", merge_tiles, tasks, kMergeThreads, 0, stream, call, t, entries, count,
+         parts, out);
+}
+
+}  // namespace maskctl::attention::cuda

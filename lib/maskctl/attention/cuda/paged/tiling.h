@@ -1,0 +1,35 @@
+// How blocks that attend over pages divide their threads and their shared memory.
+#pragma once
+
+#include "maskctl/attention/cuda/paged/paged.h"
+
+namespace maskctl::attention::cuda {
+
+inline constexpr int kMostThreads = 256;  // of a block
+inline constexpr int kUnitBytes = 16;     // rows of keys and values are read and kept in these
+inline constexpr int kMostKeyBits = 6, kMostKeys = 1 << kMostKeyBits;  // of a stage: two a lane
+static_assert(kMostThreads * kUnitBytes == kMostHeadBytes);
+
+/// How a block divides its threads and its shared memory.
+struct Tiling {
+  int threads = 0;
+  int vectors = 0;  // of a tile, at most
+  int keys = 0;     // of a stage: 2^key_bits
+  int key_bits = 0;
+  int units = 0;        // of a row
+  int column_bits = 0;  // 2^column_bits threads, at least `units`, lie along a row
+  int held = 0;         // vectors whose sums a thread holds: 4 or 8
+  std::size_t shared_bytes = 0;
+  bool aligned = false;  // rows begin and end at units
+
+  /// Of a row in shared memory: whole lines of 128 bytes.
+  constexpr int row_units() const { return (units + 7) / 8 * 8; }
+  constexpr int stage_units() const { return keys * row_units(); }
+  /// From the logits of one key to those of the next: an odd number of 16 bytes, so that keys lie
+  /// in different banks.
+  constexpr int logit_stride() const { return vectors % 8 == 0 ? vectors + 4 : vectors; }
+};
+
+Tiling tiling(const PagedProblem& problem, Index usual_rows);
+
+}  // namespace maskctl::attention::cuda
