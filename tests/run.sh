@@ -97,10 +97,13 @@ check "documentation shows what the command prints" \
 headline "address and undefined behaviour sanitizers"
 check "configure with sanitizers" cmake --preset asan -DMASKCTL_TESTS=ON || finish
 # The layers that read files or work on raw memory; the others only call them.
-mapfile -t programs < <(test_programs build/asan | grep -E '^(base|tensor|mask|io|attention|gpu)_tests$')
+mapfile -t programs < <(test_programs build/asan | grep -E '^(base|tensor|mask|io|attention)_tests$')
 mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
-check "build with sanitizers" build build/asan "${programs[@]}" "${fuzzers[@]}" || finish
+check "build with sanitizers" build build/asan "${programs[@]}" gpu_tests "${fuzzers[@]}" || finish
 run_programs build/asan " with sanitizers" "${programs[@]}"
+# Fibers of emulated kernels change places slowly there.
+MASKCTL_GPU_CALLS=1 build/asan/tests/gpu_tests '~[slow]' >build/asan/tests/gpu_tests.log 2>&1
+tally "gpu_tests with sanitizers" build/asan/tests/gpu_tests.log $?
 check "fuzz targets find nothing in 30 seconds" bash tests/fuzz/run.sh build/asan 30
 
 headline "thread sanitizer"

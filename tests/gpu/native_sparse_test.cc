@@ -85,7 +85,7 @@ TEST_CASE("gpu: attention over listed blocks equals the CPU's, forward and backw
   }
 }
 
-TEST_CASE("gpu: the blocks that are chosen are the CPU's") {
+TEST_CASE("gpu: the blocks that are chosen are the CPU's", "[slow]") {
   const int calls = gpu_test::calls(40);
   std::size_t others = 0, total = 0;
   for (int seed = 0; seed < calls; ++seed) {
@@ -102,7 +102,7 @@ TEST_CASE("gpu: the blocks that are chosen are the CPU's") {
   gpu_test::say_ran("select_blocks", "float32", calls);
 }
 
-TEST_CASE("gpu: gradients of listed blocks have the same bits in every run") {
+TEST_CASE("gpu: gradients of listed blocks have the same bits in every run", "[slow]") {
   const int calls = gpu_test::calls(20);
   for (int seed = 0; seed < calls; ++seed) {
     const Call call = random_call(static_cast<unsigned>(seed), DType::kFloat32);

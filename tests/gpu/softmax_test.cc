@@ -52,7 +52,7 @@ TEST_CASE("gpu: softmax equals the CPU's under every option, forward and backwar
   }
 }
 
-TEST_CASE("gpu: gradients have the same bits in every run") {
+TEST_CASE("gpu: gradients have the same bits in every run", "[slow]") {
   for (unsigned seed = 0; seed < 6; ++seed) {
     SoftmaxCall call = random_softmax_call(seed);
     call.options.backend = Backend::kCuda;
@@ -65,7 +65,7 @@ TEST_CASE("gpu: gradients have the same bits in every run") {
   gpu_test::say_ran("softmax_backward, twice", "float32", 6);
 }
 
-TEST_CASE("gpu: a plan and a workspace serve several calls on arrays of the GPU") {
+TEST_CASE("gpu: a plan and a workspace serve several calls on arrays of the GPU", "[slow]") {
   for (unsigned seed = 20; seed < 24; ++seed) {
     INFO("seed " << seed);
     SoftmaxCall call = random_softmax_call(seed);
