@@ -24,7 +24,7 @@ std::vector<BackendLine> lines_of(std::string_view algorithm) {
     line.operation = algorithm;
     line.platform = name(choice.spec.platform);
     line.device = name(choice.spec.device);
-    const bool runs = choice.spec.missing().empty();
+    const bool runs = choice.spec.unavailable().empty();
     line.implementation = runs ? std::string(name(choice.spec.implementation)) : "-";
     line.chosen = choice.chosen;
     line.reason = choice.reason;

@@ -193,7 +193,7 @@ std::string problem_on(Backend backend, const Manifest& manifest, const Value& t
 
 bool is_wanted(const maskctl::attention::BackendRow& row, const Filter& filter) {
   if (!filter.backend.empty()) return row.name == filter.backend;
-  return !row.unavailable || row.unavailable().empty();
+  return row.unavailable().empty();
 }
 
 void replay(const Manifest& manifest, const Filter& filter, Report& report) {

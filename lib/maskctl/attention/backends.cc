@@ -56,10 +56,7 @@ std::optional<Backend> backend_from_name(std::string_view name) {
   return row == backends().end() ? std::nullopt : std::optional(row->backend);
 }
 
-std::string unavailable(Backend backend) {
-  const BackendRow& row = backend_row(backend);
-  return row.unavailable ? row.unavailable() : "";
-}
+std::string unavailable(Backend backend) { return backend_row(backend).unavailable(); }
 
 void report_fallback(const Context& context, std::string_view kernel, const BackendRow& asked,
                      const BackendRow& used, const std::string& reason) {

@@ -18,8 +18,8 @@ struct BackendRow {
   std::string_view name;
   const Kernels* kernels;
   /// Why none of its kernels can run on this machine, as in "no CUDA device was found"; empty when
-  /// they can. null: they always can.
-  std::string (*unavailable)() = nullptr;
+  /// they can, as they always can by default.
+  std::string (*unavailable)() = [] { return std::string(); };
   // What ejkernel calls it.
   Platform platform = Platform::kXla;
   DeviceKind device = DeviceKind::kCpu;
@@ -46,7 +46,7 @@ bool supports(const BackendRow& row, Kernel<Problem, Arrays...> Kernels::*kernel
 template <class Problem, class... Arrays>
 std::string refusal(const BackendRow& row, Kernel<Problem, Arrays...> Kernels::*kernel,
                     const Problem& problem) {
-  std::string reason = row.unavailable ? row.unavailable() : std::string();
+  std::string reason = row.unavailable();
   if (!reason.empty()) return reason;
   if (!supports(row, kernel)) return "it has no such kernel";
   const auto unsupported = (row.kernels->*kernel).unsupported;

@@ -235,7 +235,7 @@ std::string call_key(const Operation& operation, const void* call) {
       }
     });
   }
-  const Backend backend = operation.backend(const_cast<void*>(call));  // NOLINT: only read here
+  const Backend backend = operation.backend_of(call);
   if (backend != Backend::kCpu) key.append(" backend=").append(name(backend));
   return key;
 }

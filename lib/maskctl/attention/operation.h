@@ -134,6 +134,9 @@ struct Operation {
   AnyValue (*forward)(const void* call) = nullptr;
   AnyValue (*backward)(const void* call, const void* output, const Cotangents& d) = nullptr;
   Backend& (*backend)(void* call) = nullptr;
+  Backend backend_of(const void* call) const {
+    return backend(const_cast<void*>(call));  // NOLINT: only read
+  }
   std::size_t config_class = 0;  // the index of its class in AnyConfig
   /// The config without measuring, and others worth measuring; null for what has no config.
   AnyConfig (*heuristic)() = nullptr;

@@ -12,15 +12,11 @@ std::optional<Sharding> CallOptions::sharding() const {
 
 namespace {
 
-Backend backend_of(const Operation& operation, const void* call) {
-  return operation.backend(const_cast<void*>(call));  // NOLINT: only read
-}
-
 /// The backend of the kernel that a call gets. It is the call's own where nobody names a platform,
 /// and always where that is the judge.
 Backend chosen_backend(const KernelRegistry& kernels, const Operation& operation, const void* call,
                        Platform platform, DeviceKind device) {
-  const BackendRow& asked = backend_row(backend_of(operation, call));
+  const BackendRow& asked = backend_row(operation.backend_of(call));
   if (platform == Platform::kAuto) platform = asked.platform;
   const KernelSpec& kernel = kernels.find(operation.id, platform, device);
   return asked.is_judge ? asked.backend : kernel.implementation;
@@ -68,7 +64,7 @@ std::vector<AnyConfig> candidates_on(Backend backend, const Operation& operation
 }  // namespace
 
 std::vector<AnyConfig> candidate_cfgs(const Operation& operation, const void* call) {
-  return candidates_on(backend_of(operation, call), operation, call);
+  return candidates_on(operation.backend_of(call), operation, call);
 }
 
 std::vector<AnyConfig> OpCall::candidate_cfgs() const {

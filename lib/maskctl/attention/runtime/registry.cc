@@ -38,7 +38,7 @@ std::string misfit_text(const KernelSpec& spec, Platform platform, DeviceKind de
   for (const KernelSpec& spec : specs) {
     if (fits(spec, platform, device)) {
       throw Error(Errc::kDevice, fmt::format("{} on platform {} cannot run: {}; use auto or xla",
-                                             algorithm, name(platform), spec.missing()));
+                                             algorithm, name(platform), spec.unavailable()));
     }
     platforms.insert(name(spec.platform));
   }
@@ -79,7 +79,7 @@ std::vector<KernelSpec> KernelRegistry::list_implementations(std::string_view al
 const KernelSpec* KernelRegistry::search(std::string_view algorithm, Platform platform,
                                          DeviceKind device) const {
   for (const KernelSpec& spec : specs_) {
-    if (spec.algorithm == algorithm && fits(spec, platform, device) && spec.missing().empty()) {
+    if (spec.algorithm == algorithm && fits(spec, platform, device) && spec.unavailable().empty()) {
       return &spec;
     }
   }
@@ -109,7 +109,7 @@ std::vector<KernelChoice> KernelRegistry::explain(std::string_view algorithm, Pl
     std::string reason = fmt::format("the highest priority of platform {}", name(platform));
     if (&spec != chosen) reason = fmt::format("priority {} is lower", spec.priority);
     if (!fits(spec, platform, device)) reason = misfit_text(spec, platform, device);
-    if (const std::string why = spec.missing(); !why.empty()) reason = why;
+    if (const std::string why = spec.unavailable(); !why.empty()) reason = why;
     considered.push_back({spec, &spec == chosen, reason});
   }
   return considered;

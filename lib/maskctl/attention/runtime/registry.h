@@ -17,11 +17,10 @@ struct KernelSpec {
   std::string algorithm;  // the operation, in lower case
   int priority = 0;       // the highest that fits wins; the earlier one among equals
   Backend implementation = Backend::kReference;  // unused while it cannot run
-  /// Why it cannot run here, such as "no NVIDIA GPU was found"; empty when it can. null: it always
-  /// can. Asked only when the kernel is in question: the first answer may take a driver's start.
-  std::string (*unavailable)() = nullptr;
-
-  std::string missing() const { return unavailable ? unavailable() : ""; }
+  /// Why it cannot run here, such as "no NVIDIA GPU was found"; empty when it can, as it always can
+  /// by default. Asked only when the kernel is in question: the first answer may take a driver's
+  /// start.
+  std::string (*unavailable)() = [] { return std::string(); };
 };
 
 /// A kernel that was looked at, and why it was or was not taken.
