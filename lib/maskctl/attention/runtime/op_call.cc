@@ -57,7 +57,7 @@ std::vector<AnyConfig> candidates_on(Backend backend, const Operation& operation
                                      const void* call) {
   std::vector<AnyConfig> candidates = {operation.heuristic()};
   if (!backend_row(backend).is_tuned || !operation.candidates) return candidates;
-  for (AnyConfig& config : operation.candidates(call)) candidates.push_back(std::move(config));
+  for (const AnyConfig& config : operation.candidates(call)) candidates.push_back(config);
   return candidates;
 }
 
