@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "maskctl/io/array_io.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
-#include "maskctl/mask/step.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/step.h"
 #include "support/catch_compat.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include "app/cli/load.h"
 #include "app/cli/output.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/mask_info_io.h"
+#include "maskctl/io/masks/mask_info_io.h"
 #include "maskctl/pipeline/load.h"
 
 namespace maskctl::app {

@@ -12,7 +12,7 @@
 #include "app/cli/parse.h"
 #include "maskctl/attention/axes.h"
 #include "maskctl/base/error.h"
-#include "maskctl/pipeline/values.h"
+#include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl::app {
 namespace {

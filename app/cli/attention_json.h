@@ -7,7 +7,7 @@
 
 #include "maskctl/attention/by_name.h"
 #include "maskctl/attention/verify/judge.h"
-#include "maskctl/inspect/diff.h"
+#include "maskctl/inspect/diff/diff.h"
 
 namespace maskctl::app {
 

@@ -1,5 +1,5 @@
 // maskctl audit: compares a kernel's block map with the mask.
-#include "maskctl/inspect/audit.h"
+#include "maskctl/inspect/count/audit.h"
 
 #include <fmt/format.h>
 

@@ -14,9 +14,9 @@
 #include "app/cli/output.h"
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/base/buffer_pool.h"
-#include "maskctl/inspect/cost.h"
-#include "maskctl/inspect/stats.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/inspect/count/cost.h"
+#include "maskctl/inspect/count/stats.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {

@@ -6,7 +6,7 @@
 #include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/lazy/block_info.h"
 
 namespace maskctl::app {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
-#include "maskctl/pipeline/diagnostic.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app {
 

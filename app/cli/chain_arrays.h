@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "maskctl/io/array_io.h"
-#include "maskctl/mask/step.h"
+#include "maskctl/mask/steps/step.h"
 
 namespace maskctl::app {
 

@@ -11,8 +11,8 @@
 #include "app/cli/load.h"
 #include "app/cli/output.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/array_kinds.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/array_kinds.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/pipeline/expectations.h"
 
 namespace maskctl::app {

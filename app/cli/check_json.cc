@@ -4,7 +4,7 @@
 #include "app/cli/check_report.h"
 #include "app/cli/json_parts.h"
 #include "maskctl/io/array_io.h"
-#include "maskctl/pipeline/generate.h"
+#include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/inspect/expect.h"
-#include "maskctl/inspect/lint.h"
+#include "maskctl/inspect/check/expect.h"
+#include "maskctl/inspect/check/lint.h"
 
 namespace maskctl::app {
 

@@ -13,7 +13,7 @@
 #include "app/cli/output.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/info/python_error.h"
-#include "maskctl/pipeline/diagnostic.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app {
 namespace {

@@ -5,7 +5,7 @@
 #include "app/cli/load.h"
 #include "app/cli/output.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 
 namespace maskctl::app {
 

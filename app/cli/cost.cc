@@ -1,5 +1,5 @@
 // maskctl cost: what attention under a mask costs.
-#include "maskctl/inspect/cost.h"
+#include "maskctl/inspect/count/cost.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 
 #include "app/cli/parse.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/pipeline/values.h"
+#include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl::app {
 namespace {

@@ -6,7 +6,7 @@
 #include "app/cli/parse.h"
 #include "maskctl/attention/context.h"
 #include "maskctl/base/text.h"
-#include "maskctl/pipeline/values.h"
+#include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl::app {
 namespace {

@@ -1,7 +1,7 @@
 // The options of each command.
 #include "app/cli/declare.h"
 #include "app/cli/parse.h"
-#include "maskctl/pipeline/values.h"
+#include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl::app {
 namespace {

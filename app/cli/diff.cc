@@ -1,5 +1,5 @@
 // maskctl diff: compares two masks and says why they differ.
-#include "maskctl/inspect/diff.h"
+#include "maskctl/inspect/diff/diff.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include "app/cli/report.h"
 #include "app/cli/terminal.h"
 #include "maskctl/base/error.h"
-#include "maskctl/pipeline/bind.h"
 #include "maskctl/pipeline/picture.h"
+#include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl::app {
 namespace {

@@ -11,7 +11,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/info/mask_info.h"
-#include "maskctl/pipeline/values.h"
+#include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl::app {
 namespace {

@@ -9,9 +9,9 @@
 #include "app/cli/output.h"
 #include "app/cli/parse.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/hf_config.h"
-#include "maskctl/mask/dense.h"
-#include "maskctl/pipeline/generate.h"
+#include "maskctl/io/formats/hf/hf_config.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app {
 

@@ -16,9 +16,9 @@
 #include "maskctl/base/error.h"
 #include "maskctl/golden/digest.h"
 #include "maskctl/io/array_io.h"
-#include "maskctl/pipeline/diagnostic.h"
 #include "maskctl/pipeline/expectations.h"
-#include "maskctl/pipeline/generate.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app {
 namespace {

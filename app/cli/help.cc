@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "maskctl/pipeline/diagnostic.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app {
 namespace {

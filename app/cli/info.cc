@@ -11,8 +11,8 @@
 #include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bias.h"
-#include "maskctl/pipeline/diagnostic.h"
+#include "maskctl/mask/arrays/bias.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app {
 namespace {

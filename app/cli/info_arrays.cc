@@ -6,15 +6,15 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/bias_form.h"
-#include "maskctl/io/container.h"
-#include "maskctl/io/hdf5.h"
-#include "maskctl/io/npy_descr.h"
-#include "maskctl/io/npz.h"
+#include "maskctl/inspect/translate/bias_form.h"
+#include "maskctl/io/containers/container.h"
+#include "maskctl/io/formats/hdf5/hdf5.h"
+#include "maskctl/io/formats/npy/npy_descr.h"
+#include "maskctl/io/formats/npz/npz.h"
+#include "maskctl/io/formats/safetensors/safetensors.h"
 #include "maskctl/io/printable.h"
-#include "maskctl/io/safetensors.h"
-#include "maskctl/mask/elements.h"
-#include "maskctl/pipeline/generate.h"
+#include "maskctl/mask/arrays/elements.h"
+#include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app {
 namespace {

@@ -11,7 +11,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
 #include "maskctl/mask/info/sharding.h"
-#include "maskctl/pipeline/diagnostic.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/inspect/audit.h"
-#include "maskctl/inspect/translate.h"
-#include "maskctl/inspect/why.h"
+#include "maskctl/inspect/count/audit.h"
+#include "maskctl/inspect/translate/translate.h"
+#include "maskctl/inspect/why/why.h"
 
 namespace maskctl::app {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "maskctl/inspect/diff.h"
+#include "maskctl/inspect/diff/diff.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl::app {

@@ -11,9 +11,9 @@
 #include "app/cli/terminal.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/dense.h"
-#include "maskctl/pipeline/generate.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/pipeline/load.h"
+#include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "app/cli/options.h"
-#include "maskctl/io/mask_io.h"
+#include "maskctl/io/masks/mask_io.h"
 #include "maskctl/mask/info/mask_info.h"
-#include "maskctl/pipeline/bind.h"
+#include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl::app {
 

@@ -3,9 +3,9 @@
 
 #include "app/cli/load.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/mask_info_io.h"
+#include "maskctl/io/masks/mask_info_io.h"
 #include "maskctl/pipeline/ejkernel_chain.h"
-#include "maskctl/pipeline/generate.h"
+#include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app {
 namespace {

@@ -7,8 +7,8 @@
 #include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "maskctl/base/error.h"
-#include "maskctl/pipeline/diagnostic.h"
-#include "maskctl/pipeline/step_infos.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/steps/step_infos.h"
 
 namespace maskctl::app {
 namespace {

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/inspect/cost.h"
-#include "maskctl/io/kind.h"
+#include "maskctl/inspect/count/cost.h"
+#include "maskctl/io/containers/kind.h"
+#include "maskctl/mask/arrays/varlen.h"
 #include "maskctl/mask/block_size.h"
 #include "maskctl/mask/mask.h"
-#include "maskctl/mask/varlen.h"
-#include "maskctl/render/draw.h"
+#include "maskctl/render/text/draw.h"
 #include "maskctl/tensor/dtype.h"
 
 namespace maskctl::app {

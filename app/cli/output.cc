@@ -11,9 +11,9 @@
 #include "app/cli/progress.h"
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/recognise.h"
-#include "maskctl/io/mask_io.h"
-#include "maskctl/pipeline/diagnostic.h"
+#include "maskctl/inspect/recognise/recognise.h"
+#include "maskctl/io/masks/mask_io.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {

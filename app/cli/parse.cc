@@ -7,8 +7,8 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
-#include "maskctl/pipeline/diagnostic.h"
-#include "maskctl/pipeline/values.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl::app {
 namespace {

@@ -1,5 +1,5 @@
 // maskctl recognise: finds the pipeline that a mask may have come from.
-#include "maskctl/inspect/recognise.h"
+#include "maskctl/inspect/recognise/recognise.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "app/cli/load.h"
 #include "app/cli/output.h"
 #include "app/cli/recognise_report.h"
-#include "maskctl/pipeline/bind.h"
-#include "maskctl/pipeline/diagnostic.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl::app {
 namespace {

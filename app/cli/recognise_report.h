@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/inspect/diff.h"
-#include "maskctl/inspect/recognise.h"
+#include "maskctl/inspect/diff/diff.h"
+#include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl::app {

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 
 namespace maskctl::app {
 namespace {

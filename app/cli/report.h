@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "maskctl/inspect/cost.h"
-#include "maskctl/inspect/diff.h"
-#include "maskctl/inspect/stats.h"
+#include "maskctl/inspect/count/cost.h"
+#include "maskctl/inspect/count/stats.h"
+#include "maskctl/inspect/diff/diff.h"
 #include "maskctl/mask/info/sharding.h"
 #include "maskctl/mask/mask.h"
-#include "maskctl/pipeline/step_infos.h"
+#include "maskctl/pipeline/steps/step_infos.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl::app {

@@ -9,8 +9,8 @@
 #include "app/cli/terminal.h"
 #include "maskctl/base/error.h"
 #include "maskctl/pipeline/picture.h"
-#include "maskctl/render/ejkernel.h"
-#include "maskctl/render/mask_info_view.h"
+#include "maskctl/render/ejkernel/ejkernel.h"
+#include "maskctl/render/ejkernel/mask_info_view.h"
 
 namespace maskctl::app {
 namespace {

@@ -1,5 +1,5 @@
 // maskctl stats: density, rows, columns and tiles of a mask.
-#include "maskctl/inspect/stats.h"
+#include "maskctl/inspect/count/stats.h"
 
 #include <fmt/format.h>
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "maskctl/base/text.h"
-#include "maskctl/render/term.h"
+#include "maskctl/render/text/term.h"
 
 namespace maskctl::app {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "app/cli/options.h"
-#include "maskctl/render/draw.h"
+#include "maskctl/render/text/draw.h"
 
 namespace maskctl::app {
 

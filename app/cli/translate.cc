@@ -1,5 +1,5 @@
 // maskctl translate: expresses one mask in the arguments of other libraries.
-#include "maskctl/inspect/translate.h"
+#include "maskctl/inspect/translate/translate.h"
 
 #include <fmt/format.h>
 
@@ -13,10 +13,10 @@
 #include "app/cli/parse.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
-#include "maskctl/inspect/mask_form.h"
-#include "maskctl/io/hf_config.h"
-#include "maskctl/pipeline/library_syntax.h"
-#include "maskctl/pipeline/values.h"
+#include "maskctl/inspect/translate/mask_form.h"
+#include "maskctl/io/formats/hf/hf_config.h"
+#include "maskctl/pipeline/library/syntax.h"
+#include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl::app {
 namespace {

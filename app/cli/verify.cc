@@ -15,7 +15,7 @@
 #include "app/cli/output.h"
 #include "maskctl/attention/verify/judge.h"
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/neighbours.h"
+#include "maskctl/inspect/recognise/neighbours.h"
 
 namespace maskctl::app {
 namespace {

@@ -1,5 +1,5 @@
 // maskctl why: which step opened or closed one pair.
-#include "maskctl/inspect/why.h"
+#include "maskctl/inspect/why/why.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "app/cli/json_explain.h"
 #include "app/cli/load.h"
 #include "app/cli/output.h"
-#include "maskctl/pipeline/diagnostic.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/why_ejkernel.h"
 
 namespace maskctl::app {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "maskctl/render/markup.h"
+#include "maskctl/render/picture/markup.h"
 
 namespace maskctl::app {
 

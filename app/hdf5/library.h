@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "maskctl/io/hdf5_protocol.h"
+#include "maskctl/io/formats/hdf5/hdf5_protocol.h"
 
 namespace maskctl::hdf5 {
 

@@ -7,7 +7,7 @@
 #include "app/hdf5/streams.h"
 #include "app/hdf5/verbs.h"
 #include "maskctl/base/text.h"
-#include "maskctl/io/hdf5_protocol.h"
+#include "maskctl/io/formats/hdf5/hdf5_protocol.h"
 
 namespace maskctl::hdf5 {
 namespace {

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "maskctl/attention/softmax/softmax.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "support/tensors.h"
 
 namespace attention_test {

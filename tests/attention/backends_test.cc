@@ -10,7 +10,7 @@
 #include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 #include "support/backends.h"
 #include "support/catch_compat.h"

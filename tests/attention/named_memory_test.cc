@@ -2,7 +2,7 @@
 #include <sys/resource.h>
 
 #include "maskctl/attention/by_name.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 namespace {

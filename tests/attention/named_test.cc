@@ -5,8 +5,8 @@
 #include "maskctl/attention/by_name.h"
 #include "maskctl/attention/operations/flash/flash.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 namespace {

@@ -7,7 +7,7 @@
 
 #include "maskctl/attention/operations/native_sparse/compression.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "support/backends.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"

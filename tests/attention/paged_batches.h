@@ -8,7 +8,7 @@
 
 #include "maskctl/attention/operations/paged/ragged_page_attention.h"
 #include "maskctl/attention/softmax/softmax.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/backends.h"
 #include "support/catch_compat.h"
 #include "support/tensors.h"

@@ -10,8 +10,8 @@
 
 #include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
 

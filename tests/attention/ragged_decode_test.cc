@@ -1,7 +1,7 @@
 // Ragged decoding against softmax attention of one row over its range; bad input.
 #include "attention/paged_batches.h"
 #include "maskctl/attention/operations/paged/ragged_decode_attention.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "support/error_of.h"
 
 namespace maskctl::attention::paging {

@@ -3,7 +3,7 @@
 #include "maskctl/attention/sharded/plan.h"
 #include "maskctl/attention/sharded/shard_map.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
 #include "support/tensors.h"

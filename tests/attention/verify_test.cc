@@ -8,8 +8,8 @@
 #include "maskctl/attention/verify/judge.h"
 #include "maskctl/attention/verify/reach.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/backends.h"
 #include "support/catch_compat.h"
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "bench.h"
-#include "maskctl/inspect/stats.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/inspect/count/stats.h"
 #include "maskctl/mask/lazy/block_info.h"
-#include "maskctl/mask/step.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/step.h"
 
 namespace {
 

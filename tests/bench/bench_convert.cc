@@ -13,8 +13,8 @@
 
 #include "bench.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/bits.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/bits.h"
+#include "maskctl/mask/arrays/dense.h"
 
 namespace {
 

@@ -4,10 +4,10 @@
 
 #include "bench.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/plane.h"
+#include "maskctl/mask/planes/bands.h"
 
 namespace {
 

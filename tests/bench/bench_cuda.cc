@@ -26,8 +26,8 @@
 #include "maskctl/attention/cuda/softmax/softmax.h"
 #include "maskctl/attention/operations/native_sparse/compression.h"
 #include "maskctl/base/text.h"
-#include "maskctl/mask/bands.h"
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 
 namespace {

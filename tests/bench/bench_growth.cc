@@ -3,13 +3,13 @@
 
 #include "bench.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/inspect/stats.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/block_map.h"
+#include "maskctl/inspect/count/stats.h"
+#include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/mask.h"
-#include "maskctl/mask/step.h"
-#include "maskctl/render/density.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/step.h"
+#include "maskctl/render/figure/density.h"
 
 namespace {
 

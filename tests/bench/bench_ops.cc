@@ -10,8 +10,8 @@
 
 #include "bench.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/blocks/block_map.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/rows.h"
 
 namespace {

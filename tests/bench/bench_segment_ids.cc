@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/info/conversions.h"
 
 namespace {

@@ -17,9 +17,9 @@
 #include "maskctl/attention/by_name.h"
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/attention/softmax/softmax.h"
-#include "maskctl/inspect/stats.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/inspect/count/stats.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/planes/bands.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 
 #include "../support/edited_pair.h"
 #include "maskctl/base/text.h"
-#include "maskctl/pipeline/bind.h"
-#include "maskctl/pipeline/values.h"
+#include "maskctl/pipeline/parse/values.h"
+#include "maskctl/pipeline/steps/bind.h"
 
 namespace {
 

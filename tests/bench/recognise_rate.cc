@@ -11,11 +11,11 @@
 
 #include "../support/random_chain.h"
 #include "maskctl/base/text.h"
-#include "maskctl/inspect/recognise.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/nearest.h"
-#include "maskctl/pipeline/bind.h"
-#include "maskctl/pipeline/values.h"
+#include "maskctl/inspect/recognise/recognise.h"
+#include "maskctl/mask/arrays/nearest.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/pipeline/parse/values.h"
+#include "maskctl/pipeline/steps/bind.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "../support/judged_problem.h"
 #include "maskctl/base/text.h"
-#include "maskctl/pipeline/values.h"
+#include "maskctl/pipeline/parse/values.h"
 #include "maskctl/tensor/dtype.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "conformance/mismatch.h"
-#include "maskctl/mask/elements.h"
+#include "maskctl/mask/arrays/elements.h"
 #include "maskctl/mask/info/python_error.h"
 #include "maskctl/tensor/convert.h"
 

@@ -2,7 +2,7 @@
 #include "conformance/mismatch.h"
 #include "conformance/ops.h"
 #include "maskctl/mask/info/sharding.h"
-#include "maskctl/render/mask_info_view.h"
+#include "maskctl/render/ejkernel/mask_info_view.h"
 
 namespace conformance {
 

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "conformance/mismatch.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/tensor/convert.h"
 

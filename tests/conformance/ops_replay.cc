@@ -15,7 +15,7 @@
 #include "conformance/value.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/by_name.h"
-#include "maskctl/io/npz.h"
+#include "maskctl/io/formats/npz/npz.h"
 #include "maskctl/tensor/convert.h"
 
 namespace conformance {

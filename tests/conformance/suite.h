@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "conformance/value.h"
-#include "maskctl/io/npz.h"
+#include "maskctl/io/formats/npz/npz.h"
 
 namespace conformance {
 

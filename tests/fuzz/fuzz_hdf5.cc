@@ -2,7 +2,7 @@
 #include "fuzz/memory_file.h"
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/hdf5.h"
+#include "maskctl/io/formats/hdf5/hdf5.h"
 
 using namespace maskctl;
 

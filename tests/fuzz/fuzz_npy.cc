@@ -2,8 +2,8 @@
 #include "fuzz/pipe.h"
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/bias_form.h"
-#include "maskctl/io/npy.h"
+#include "maskctl/inspect/translate/bias_form.h"
+#include "maskctl/io/formats/npy/npy.h"
 
 using namespace maskctl;
 

@@ -2,7 +2,7 @@
 #include "fuzz/pipe.h"
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/npz.h"
+#include "maskctl/io/formats/npz/npz.h"
 
 using namespace maskctl;
 

@@ -3,10 +3,10 @@
 
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
-#include "maskctl/pipeline/bind.h"
-#include "maskctl/pipeline/generate.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/pipeline/steps/bind.h"
+#include "maskctl/pipeline/steps/generate.h"
 
 using namespace maskctl;
 

@@ -2,7 +2,7 @@
 #include "fuzz/pipe.h"
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/safetensors.h"
+#include "maskctl/io/formats/safetensors/safetensors.h"
 
 using namespace maskctl;
 

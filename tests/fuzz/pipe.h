@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "maskctl/io/byte_source.h"
+#include "maskctl/io/streams/byte_source.h"
 
 namespace maskctl::fuzz {
 

@@ -7,9 +7,9 @@
 #include "maskctl/base/error.h"
 #include "maskctl/golden/digest.h"
 #include "maskctl/golden/text_file.h"
-#include "maskctl/io/mask_io.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/io/masks/mask_io.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "maskctl/attention/cuda/tiles/device_tiles.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
 #include "support/leaf_maker.h"

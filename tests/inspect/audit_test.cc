@@ -1,12 +1,12 @@
 // Audits of block maps against counting every cell, and the figures of known faults.
-#include "maskctl/inspect/audit.h"
+#include "maskctl/inspect/count/audit.h"
 
 #include <functional>
 #include <random>
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {

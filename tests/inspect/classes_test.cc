@@ -1,9 +1,10 @@
 // Classes of planes held as runs against those of the same cells joined one by one.
+#include "maskctl/inspect/recognise/classes.h"
+
 #include <numeric>
 #include <random>
 
-#include "maskctl/inspect/recognise_classes.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/rows.h"
 #include "support/catch_compat.h"
 

@@ -1,17 +1,18 @@
 // Planes of clipped classes against the same cells held as bits.
+#include "maskctl/inspect/recognise/clipped.h"
+
 #include <random>
 #include <set>
 
-#include "maskctl/inspect/diff.h"
-#include "maskctl/inspect/diff_classes.h"
-#include "maskctl/inspect/recognise.h"
-#include "maskctl/inspect/recognise_clipped.h"
-#include "maskctl/inspect/stats.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/clipped_classes.h"
+#include "maskctl/inspect/count/stats.h"
+#include "maskctl/inspect/diff/classes.h"
+#include "maskctl/inspect/diff/diff.h"
+#include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/row_lists/clipped_classes.h"
+#include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/rows.h"
-#include "maskctl/mask/words.h"
 #include "support/catch_compat.h"
 
 using namespace maskctl;

@@ -1,13 +1,13 @@
 // Windows of every library, counted in our own masks; arguments of chains and back.
-#include "maskctl/inspect/conventions.h"
+#include "maskctl/inspect/translate/conventions.h"
 
 #include <map>
 #include <random>
 #include <string>
 
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/mask_form.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/inspect/translate/mask_form.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {

@@ -1,15 +1,15 @@
 // Cost against counting every cell.
-#include "maskctl/inspect/cost.h"
+#include "maskctl/inspect/count/cost.h"
 
 #include <algorithm>
 #include <random>
 
 #include "inspect/cost_twin.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/clipped_classes.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/row_lists/clipped_classes.h"
 #include "support/catch_compat.h"
 #include "support/tensors.h"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "inspect/counted_cells.h"
-#include "maskctl/inspect/cost.h"
-#include "maskctl/mask/bits.h"
-#include "maskctl/mask/nearest.h"
+#include "maskctl/inspect/count/cost.h"
+#include "maskctl/mask/arrays/bits.h"
+#include "maskctl/mask/arrays/nearest.h"
 #include "support/catch_compat.h"
 
 namespace maskctl::test {

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "maskctl/inspect/stats.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/inspect/count/stats.h"
+#include "maskctl/mask/arrays/dense.h"
 
 namespace maskctl::test {
 

@@ -1,9 +1,9 @@
 // Causes of known differences, and how often random ones are named.
 #include <fmt/format.h>
 
-#include "maskctl/inspect/diff.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/inspect/diff/diff.h"
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/rows.h"
 #include "support/catch_compat.h"
 #include "support/edited_pair.h"

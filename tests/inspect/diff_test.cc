@@ -1,12 +1,12 @@
 // Diff against looking at every cell.
-#include "maskctl/inspect/diff.h"
+#include "maskctl/inspect/diff/diff.h"
 
 #include <random>
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 #include "support/random_chain.h"
 

@@ -1,5 +1,5 @@
 // Expectations against looking at every cell.
-#include "maskctl/inspect/expect.h"
+#include "maskctl/inspect/check/expect.h"
 
 #include "inspect/random_masks.h"
 #include "maskctl/base/error.h"

@@ -1,5 +1,5 @@
 // Leaks against looking at every cell.
-#include "maskctl/inspect/leaks.h"
+#include "maskctl/inspect/check/leaks.h"
 
 #include <map>
 #include <tuple>

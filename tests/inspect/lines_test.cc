@@ -4,10 +4,10 @@
 #include <random>
 
 #include "inspect/random_masks.h"
-#include "maskctl/inspect/diff_regions.h"
-#include "maskctl/inspect/lone_cells.h"
-#include "maskctl/inspect/recognise_cells.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/inspect/diff/regions.h"
+#include "maskctl/inspect/recognise/cells.h"
+#include "maskctl/inspect/recognise/lone_cells.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 using namespace maskctl;

@@ -1,5 +1,5 @@
 // Findings: each on the smallest input that has it, and on none that has not.
-#include "maskctl/inspect/lint.h"
+#include "maskctl/inspect/check/lint.h"
 
 #include <fstream>
 #include <limits>
@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "inspect/random_masks.h"
-#include "maskctl/inspect/recognise.h"
-#include "maskctl/inspect/row_safety.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/inspect/count/row_safety.h"
+#include "maskctl/inspect/recognise/recognise.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {

@@ -1,13 +1,13 @@
 // Neighbours of a mask: those that a kernel is easily made to apply, each once.
-#include "maskctl/inspect/neighbours.h"
+#include "maskctl/inspect/recognise/neighbours.h"
 
 #include <algorithm>
 #include <set>
 #include <string>
 
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
-#include "maskctl/mask/step.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/step.h"
 #include "support/catch_compat.h"
 
 namespace {

@@ -1,16 +1,16 @@
 // Recognise against the chains that masks were made from, judged by applying what it says.
-#include "maskctl/inspect/recognise.h"
+#include "maskctl/inspect/recognise/recognise.h"
 
 #include <random>
 #include <string>
 
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/recognise_steps.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/inspect/recognise/steps.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/leaves.h"
-#include "maskctl/pipeline/bind.h"
-#include "maskctl/pipeline/grammar.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/pipeline/parse/grammar.h"
+#include "maskctl/pipeline/steps/bind.h"
 #include "support/catch_compat.h"
 #include "support/random_chain.h"
 

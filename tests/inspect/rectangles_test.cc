@@ -1,11 +1,12 @@
 // Rectangles that rows have in common, on a heap that is not clean.
+#include "maskctl/inspect/recognise/rectangles.h"
+
 #include <cstdlib>
 #include <cstring>
 
-#include "maskctl/inspect/recognise_rectangles.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/rows.h"
-#include "maskctl/mask/words.h"
 #include "support/catch_compat.h"
 
 using namespace maskctl;

@@ -1,12 +1,12 @@
 // Stats against counting every cell.
-#include "maskctl/inspect/stats.h"
+#include "maskctl/inspect/count/stats.h"
 
 #include <algorithm>
 
 #include "inspect/counted_cells.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {

@@ -1,14 +1,14 @@
 // Why, against applying the chain step by step and looking at the cell.
-#include "maskctl/inspect/why.h"
+#include "maskctl/inspect/why/why.h"
 
 #include <random>
 #include <string>
 #include <vector>
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
-#include "maskctl/pipeline/bind.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/pipeline/steps/bind.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "io/mask_files.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 

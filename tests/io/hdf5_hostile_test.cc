@@ -6,8 +6,8 @@
 #include <random>
 
 #include "io/array_support.h"
-#include "maskctl/io/hdf5.h"
-#include "maskctl/io/mask_io.h"
+#include "maskctl/io/formats/hdf5/hdf5.h"
+#include "maskctl/io/masks/mask_io.h"
 
 using namespace maskctl;
 using namespace maskctl::test;

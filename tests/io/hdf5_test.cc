@@ -1,12 +1,12 @@
 // HDF5 against h5py: what it writes is read equal, what we write it reads equal.
-#include "maskctl/io/hdf5.h"
+#include "maskctl/io/formats/hdf5/hdf5.h"
 
 #include <algorithm>
 #include <sstream>
 
 #include "io/array_support.h"
-#include "maskctl/io/mask_io.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/io/masks/mask_io.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
 
 using namespace maskctl;

@@ -1,5 +1,5 @@
 // The layers of Hugging Face configs, new and old, and files that are none.
-#include "maskctl/io/hf_config.h"
+#include "maskctl/io/formats/hf/hf_config.h"
 
 #include <string>
 #include <utility>

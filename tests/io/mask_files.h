@@ -18,8 +18,8 @@
 
 #include "base/scratch.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/mask_io.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/io/masks/mask_io.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
 #include "support/contains.h"
 #include "support/error_of.h"

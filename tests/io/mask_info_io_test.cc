@@ -1,10 +1,10 @@
 // A MaskInfo stored in one .npz and loaded again.
-#include "maskctl/io/mask_info_io.h"
+#include "maskctl/io/masks/mask_info_io.h"
 
 #include "io/array_support.h"
 #include "mask/info/info_support.h"
-#include "maskctl/io/npz.h"
-#include "maskctl/mask/shared_planes.h"
+#include "maskctl/io/formats/npz/npz.h"
+#include "maskctl/mask/equal/shared_planes.h"
 
 using namespace maskctl;
 using namespace maskctl::info_test;

@@ -1,11 +1,11 @@
 // Dense masks and runs in and out of files and pipes, against the same arrays in memory.
-#include "maskctl/io/mask_io.h"
+#include "maskctl/io/masks/mask_io.h"
 
 #include <cmath>
 #include <cstring>
 
 #include "io/mask_files.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 using namespace maskctl;

@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "io/array_support.h"
-#include "maskctl/io/mask_io.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/io/masks/mask_io.h"
+#include "maskctl/mask/arrays/dense.h"
 
 using namespace maskctl;
 using maskctl::test::Scratch;

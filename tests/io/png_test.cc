@@ -1,5 +1,5 @@
 // PNG files: what libpng reads back is what was written.
-#include "maskctl/io/png.h"
+#include "maskctl/io/formats/png/png.h"
 
 #include <png.h>
 

@@ -1,5 +1,5 @@
 // safetensors files: what is read, what is refused, and containers that arrays are added to.
-#include "maskctl/io/safetensors.h"
+#include "maskctl/io/formats/safetensors/safetensors.h"
 
 #include "io/array_support.h"
 

@@ -1,13 +1,13 @@
 // Bits, biases, block maps and position ids against plain loops.
-#include "maskctl/mask/array_kinds.h"
+#include "maskctl/mask/arrays/array_kinds.h"
 
 #include <cmath>
 #include <random>
 
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/bias.h"
-#include "maskctl/mask/bits.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/bias.h"
+#include "maskctl/mask/arrays/bits.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"

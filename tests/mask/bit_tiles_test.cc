@@ -1,13 +1,13 @@
 // Transposed tiles and hashes of rows and columns against bits read one by one.
-#include "maskctl/mask/bit_tiles.h"
+#include "maskctl/mask/planes/bit_tiles.h"
 
 #include <array>
 #include <random>
 
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/column_sums.h"
-#include "maskctl/mask/segment_ids.h"
-#include "maskctl/mask/words.h"
+#include "maskctl/mask/arrays/segment_ids.h"
+#include "maskctl/mask/equal/column_sums.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/words.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 

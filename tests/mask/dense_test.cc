@@ -1,15 +1,15 @@
 // Dense arrays and runs against plain loops.
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 
 #include <cmath>
 #include <cstring>
 #include <random>
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/elements.h"
+#include "maskctl/mask/arrays/elements.h"
+#include "maskctl/mask/equal/shared_planes.h"
 #include "maskctl/mask/leaves.h"
-#include "maskctl/mask/shared_planes.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
 

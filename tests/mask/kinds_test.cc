@@ -1,7 +1,7 @@
 // Padding, segments, cumulative lengths and pairs against plain loops.
 #include <random>
 
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"

@@ -1,13 +1,13 @@
 // Masks as arrays that may hold less: against all arrays that there are, on every small mask.
-#include "maskctl/mask/nearest.h"
+#include "maskctl/mask/arrays/nearest.h"
 
 #include <map>
 #include <set>
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
-#include "maskctl/mask/segment_ids.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/arrays/segment_ids.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 

@@ -1,9 +1,9 @@
 // First keys and hulls of rows, as runs and as words, against a loop over the cells.
-#include "maskctl/mask/row_keys.h"
+#include "maskctl/mask/planes/row_lists/row_keys.h"
 
 #include <random>
 
-#include "maskctl/mask/words.h"
+#include "maskctl/mask/planes/words.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {

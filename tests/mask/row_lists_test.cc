@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/row_lists/clipped_classes.h"
 #include "support/catch_compat.h"
 #include "support/leaf_maker.h"
 #include "support/plane_check.h"

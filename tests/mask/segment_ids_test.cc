@@ -1,11 +1,11 @@
 // Segment ids of a mask against a comparison of every row with every row.
-#include "maskctl/mask/segment_ids.h"
+#include "maskctl/mask/arrays/segment_ids.h"
 
 #include <random>
 
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/clipped_classes.h"
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/row_lists/clipped_classes.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 

@@ -2,10 +2,10 @@
 // wrongly, offsets out of range.
 #include <stdexcept>
 
-#include "maskctl/mask/bands.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/rows.h"
-#include "maskctl/mask/step.h"
+#include "maskctl/mask/steps/step.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
 

@@ -5,9 +5,9 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
 #include "support/leaf_maker.h"

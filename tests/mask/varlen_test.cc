@@ -1,12 +1,12 @@
 // Packed batches as variable-length kernels take them, against ids in plain loops.
-#include "maskctl/mask/varlen.h"
+#include "maskctl/mask/arrays/varlen.h"
 
 #include <algorithm>
 #include <random>
 
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
-#include "maskctl/mask/nearest.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/arrays/nearest.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 using namespace maskctl;

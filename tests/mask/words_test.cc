@@ -1,5 +1,5 @@
 // Rows of bits and of runs against loops over single cells.
-#include "maskctl/mask/words.h"
+#include "maskctl/mask/planes/words.h"
 
 #include <algorithm>
 #include <random>

@@ -1,8 +1,8 @@
 // Counts the open cells of a causal window; succeeds when the count is the closed form's.
 #include <cstdio>
 
-#include "maskctl/mask/bands.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/mask/planes/bands.h"
 
 int main() {
   const maskctl::Index n = 1'000'000, window = 128;

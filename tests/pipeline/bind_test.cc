@@ -1,5 +1,5 @@
 // Every step with every argument becomes the step it says.
-#include "maskctl/pipeline/bind.h"
+#include "maskctl/pipeline/steps/bind.h"
 
 #include "maskctl/tensor/convert.h"
 #include "pipeline/pipeline_support.h"

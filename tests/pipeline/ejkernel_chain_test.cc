@@ -7,7 +7,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/mask/info/python_error.h"
-#include "maskctl/pipeline/bind.h"
+#include "maskctl/pipeline/steps/bind.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
 

@@ -1,5 +1,5 @@
 // Masks and ids from one step and a size.
-#include "maskctl/pipeline/generate.h"
+#include "maskctl/pipeline/steps/generate.h"
 
 #include <numeric>
 #include <set>

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "maskctl/pipeline/grammar.h"
+#include "maskctl/pipeline/parse/grammar.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
 

@@ -1,5 +1,5 @@
 // What the grammar accepts, how it prints, and every message with its caret.
-#include "maskctl/pipeline/grammar.h"
+#include "maskctl/pipeline/parse/grammar.h"
 
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/inspect/translate.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/pipeline/bind.h"
-#include "maskctl/pipeline/diagnostic.h"
-#include "maskctl/pipeline/library_syntax.h"
+#include "maskctl/inspect/translate/translate.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/pipeline/library/syntax.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/steps/bind.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
 

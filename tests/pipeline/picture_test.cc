@@ -6,7 +6,7 @@
 
 #include "base/scratch.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {

@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "maskctl/mask/bands.h"
-#include "maskctl/pipeline/bind.h"
-#include "maskctl/pipeline/generate.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/pipeline/steps/bind.h"
+#include "maskctl/pipeline/steps/generate.h"
 #include "support/tensors.h"
 
 namespace maskctl::test {

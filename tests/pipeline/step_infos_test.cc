@@ -1,5 +1,5 @@
 // The table of steps holds together, and its help says what binds.
-#include "maskctl/pipeline/step_infos.h"
+#include "maskctl/pipeline/steps/step_infos.h"
 
 #include <set>
 

@@ -1,5 +1,5 @@
 // Text and colour sequences of a canvas.
-#include "maskctl/render/canvas.h"
+#include "maskctl/render/text/canvas.h"
 
 #include "support/catch_compat.h"
 

@@ -1,8 +1,8 @@
 // The glyphs of every style on masks drawn by hand.
 #include <algorithm>
 
-#include "maskctl/mask/bands.h"
-#include "maskctl/render/draw.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/render/text/draw.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 

@@ -1,11 +1,11 @@
 // Counts per rectangle, and the density rule.
-#include "maskctl/render/density.h"
+#include "maskctl/render/figure/density.h"
 
 #include <random>
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/render/draw.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/render/text/draw.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 

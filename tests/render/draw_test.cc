@@ -1,12 +1,12 @@
 // Whole drawings: rulers, segment ids, legend, and how they fit into a terminal.
-#include "maskctl/render/draw.h"
+#include "maskctl/render/text/draw.h"
 
 #include <random>
 #include <sstream>
 
-#include "maskctl/mask/bands.h"
 #include "maskctl/mask/leaves.h"
-#include "maskctl/render/term.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/render/text/term.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
 #include "support/twin.h"

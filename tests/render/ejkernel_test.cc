@@ -1,8 +1,8 @@
 // What the text of ejkernel rounds away, costs and refuses.
-#include "maskctl/render/ejkernel.h"
+#include "maskctl/render/ejkernel/ejkernel.h"
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {

@@ -1,5 +1,5 @@
 // Texts that ejkernel itself printed.
-#include "maskctl/render/ejkernel.h"
+#include "maskctl/render/ejkernel/ejkernel.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 

@@ -1,11 +1,11 @@
 // Pictures as an HTML page: nothing is loaded or run, names are only text.
-#include "maskctl/render/html.h"
+#include "maskctl/render/picture/html.h"
 
 #include <regex>
 
-#include "maskctl/mask/bands.h"
-#include "maskctl/render/ink_rects.h"
-#include "maskctl/render/svg.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/render/figure/ink_rects.h"
+#include "maskctl/render/picture/svg.h"
 #include "support/catch_compat.h"
 #include "support/contains.h"
 

@@ -1,7 +1,7 @@
 // Two masks drawn over each other in characters.
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/render/draw.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/render/text/draw.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {

@@ -1,14 +1,14 @@
 // Pictures as pixels: every cell is seen, blocks never round, rulers and bands stand where they
 // should.
-#include "maskctl/render/raster.h"
+#include "maskctl/render/picture/raster.h"
 
 #include <map>
 #include <random>
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/render/axis.h"
-#include "maskctl/render/bitmap_font.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/render/figure/axis.h"
+#include "maskctl/render/picture/bitmap_font.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 

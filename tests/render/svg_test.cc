@@ -1,11 +1,11 @@
 // Pictures as SVG: rectangles cover exactly the open cells, names are only text.
-#include "maskctl/render/svg.h"
+#include "maskctl/render/picture/svg.h"
 
 #include <random>
 #include <regex>
 
-#include "maskctl/mask/bands.h"
-#include "maskctl/render/markup.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/render/picture/markup.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 

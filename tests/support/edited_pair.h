@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/diff.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/inspect/diff/diff.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::twin {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "maskctl/attention/verify/judge.h"
-#include "maskctl/inspect/neighbours.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/step.h"
+#include "maskctl/inspect/recognise/neighbours.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/step.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::twin {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/mask/words.h"
+#include "maskctl/mask/planes/words.h"
 #include "support/tile_table_check.h"
 #include "support/twin.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/mask/step.h"
+#include "maskctl/mask/steps/step.h"
 
 namespace maskctl::twin {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/blocks/block_map.h"
 #include "support/twin.h"
 
 namespace maskctl::twin {

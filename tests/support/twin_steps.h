@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "maskctl/base/threefry.h"
-#include "maskctl/mask/step.h"
+#include "maskctl/mask/steps/step.h"
 #include "support/twin.h"
 
 namespace maskctl::twin {

@@ -14,7 +14,7 @@
 #include "maskctl/attention/runtime/configs.h"
 #include "maskctl/attention/softmax/mask_arguments.h"
 #include "maskctl/attention/softmax/softmax.h"
-#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/info/mask_info.h"
 #include "maskctl/mask/lazy/lazy_mask.h"
 #include "maskctl/mask/mask.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/words.h"
+#include "maskctl/mask/planes/words.h"
 
 namespace maskctl {
 namespace {

@@ -8,10 +8,10 @@
 #include "maskctl/base/error.h"
 #include "maskctl/golden/digest.h"
 #include "maskctl/golden/text_file.h"
-#include "maskctl/inspect/diff.h"
-#include "maskctl/inspect/stats.h"
-#include "maskctl/io/mask_io.h"
-#include "maskctl/render/draw.h"
+#include "maskctl/inspect/count/stats.h"
+#include "maskctl/inspect/diff/diff.h"
+#include "maskctl/io/masks/mask_io.h"
+#include "maskctl/render/text/draw.h"
 
 namespace maskctl {
 namespace {

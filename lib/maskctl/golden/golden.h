@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "maskctl/golden/manifest.h"
-#include "maskctl/inspect/expect.h"
+#include "maskctl/inspect/check/expect.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl {

@@ -19,8 +19,8 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/golden/text_file.h"
-#include "maskctl/pipeline/diagnostic.h"
-#include "maskctl/pipeline/values.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/byte_source.h"
+#include "maskctl/io/streams/byte_source.h"
 
 namespace maskctl {
 

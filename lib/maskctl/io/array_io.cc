@@ -14,9 +14,9 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/container.h"
-#include "maskctl/io/container_write.h"
-#include "maskctl/io/hdf5.h"
+#include "maskctl/io/containers/container.h"
+#include "maskctl/io/containers/container_write.h"
+#include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/io/printable.h"
 
 namespace maskctl {

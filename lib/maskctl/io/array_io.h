@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "maskctl/io/byte_source.h"
-#include "maskctl/io/npy.h"
-#include "maskctl/io/npz.h"
+#include "maskctl/io/formats/npy/npy.h"
+#include "maskctl/io/formats/npz/npz.h"
 #include "maskctl/io/read_options.h"
+#include "maskctl/io/streams/byte_source.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {

@@ -7,9 +7,9 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/huge_pages.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/rows.h"
-#include "maskctl/mask/words.h"
 
 namespace maskctl {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/tile_sums.h"
-#include "maskctl/mask/words.h"
+#include "maskctl/mask/planes/tile_sums.h"
+#include "maskctl/mask/planes/words.h"
 
 namespace maskctl {
 namespace {

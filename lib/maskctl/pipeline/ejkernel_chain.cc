@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
-#include "maskctl/pipeline/arguments.h"
 #include "maskctl/pipeline/load.h"
-#include "maskctl/pipeline/values.h"
+#include "maskctl/pipeline/parse/arguments.h"
+#include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "maskctl/mask/info/mask_info.h"
-#include "maskctl/pipeline/bind.h"
-#include "maskctl/pipeline/grammar.h"
-#include "maskctl/pipeline/step_infos.h"
+#include "maskctl/pipeline/parse/grammar.h"
+#include "maskctl/pipeline/steps/bind.h"
+#include "maskctl/pipeline/steps/step_infos.h"
 
 namespace maskctl {
 

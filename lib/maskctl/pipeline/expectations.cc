@@ -4,9 +4,9 @@
 
 #include <array>
 
-#include "maskctl/pipeline/arguments.h"
 #include "maskctl/pipeline/load.h"
-#include "maskctl/pipeline/values.h"
+#include "maskctl/pipeline/parse/arguments.h"
+#include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl {
 namespace {

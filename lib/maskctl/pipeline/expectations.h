@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "maskctl/inspect/expect.h"
-#include "maskctl/pipeline/bind.h"
+#include "maskctl/inspect/check/expect.h"
+#include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "maskctl/pipeline/bind.h"
+#include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl {
 

@@ -7,11 +7,11 @@
 #include <optional>
 
 #include "maskctl/base/error.h"
-#include "maskctl/io/png.h"
-#include "maskctl/pipeline/diagnostic.h"
-#include "maskctl/render/html.h"
-#include "maskctl/render/raster.h"
-#include "maskctl/render/svg.h"
+#include "maskctl/io/formats/png/png.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/render/picture/html.h"
+#include "maskctl/render/picture/raster.h"
+#include "maskctl/render/picture/svg.h"
 
 namespace maskctl {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "maskctl/io/array_io.h"
-#include "maskctl/render/picture.h"
+#include "maskctl/render/picture/picture.h"
 
 namespace maskctl {
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "maskctl/inspect/why_rules.h"
-#include "maskctl/pipeline/arguments.h"
+#include "maskctl/inspect/why/why_rules.h"
 #include "maskctl/pipeline/ejkernel_chain.h"
 #include "maskctl/pipeline/load.h"
+#include "maskctl/pipeline/parse/arguments.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

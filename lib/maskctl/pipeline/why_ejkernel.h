@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
-#include "maskctl/inspect/why.h"
+#include "maskctl/inspect/why/why.h"
 #include "maskctl/mask/info/mask_info.h"
-#include "maskctl/pipeline/bind.h"
+#include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl {
 

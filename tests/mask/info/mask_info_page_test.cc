@@ -4,7 +4,7 @@
 
 #include "mask/info/info_support.h"
 #include "maskctl/mask/info/sharding.h"
-#include "maskctl/render/mask_info_view.h"
+#include "maskctl/render/ejkernel/mask_info_view.h"
 
 namespace maskctl::info_test {
 namespace {

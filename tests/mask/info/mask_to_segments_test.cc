@@ -2,8 +2,8 @@
 #include <random>
 
 #include "mask/info/info_support.h"
-#include "maskctl/mask/bands.h"
 #include "maskctl/mask/info/conversions.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "mask/lazy/block_check.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/info/python_error.h"
 #include "support/catch_compat.h"
 

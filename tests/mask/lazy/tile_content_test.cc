@@ -4,8 +4,8 @@
 #include <map>
 #include <random>
 
-#include "maskctl/mask/band_key.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/band_key.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 

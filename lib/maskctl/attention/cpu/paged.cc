@@ -13,7 +13,7 @@
 #include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/attention/cpu/row_products.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {

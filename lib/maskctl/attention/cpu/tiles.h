@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/blocks/block_map.h"
 
 namespace maskctl::attention {
 

@@ -8,7 +8,7 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/softmax/softmax_problem.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 
 namespace maskctl::attention {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/softmax/place_planes.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "maskctl/attention/softmax/softmax.h"
-#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/info/mask_info.h"
 #include "maskctl/mask/mask.h"
-#include "maskctl/mask/step.h"
+#include "maskctl/mask/steps/step.h"
 
 namespace maskctl::attention {
 

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 
 namespace maskctl::attention {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "maskctl/attention/context.h"
-#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor.h"
 

@@ -12,7 +12,7 @@
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/verify/key_side.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {

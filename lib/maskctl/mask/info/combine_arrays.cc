@@ -4,13 +4,13 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/apply_op.h"
-#include "maskctl/mask/bands.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/info/broadcast.h"
 #include "maskctl/mask/info/mask_array.h"
 #include "maskctl/mask/info/python_error.h"
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/apply_op.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

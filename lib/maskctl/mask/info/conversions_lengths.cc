@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "maskctl/mask/bands.h"
 #include "maskctl/mask/info/conversions.h"
 #include "maskctl/mask/info/debug_trace.h"
 #include "maskctl/mask/info/python_error.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/info/broadcast.h"
 #include "maskctl/mask/info/conversions.h"
 #include "maskctl/mask/info/debug_trace.h"

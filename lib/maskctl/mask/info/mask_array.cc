@@ -8,8 +8,8 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/dense.h"
-#include "maskctl/mask/elements.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/arrays/elements.h"
 #include "maskctl/mask/info/python_error.h"
 #include "maskctl/tensor/convert.h"
 

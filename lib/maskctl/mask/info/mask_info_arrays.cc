@@ -8,8 +8,8 @@
 #include <map>
 #include <tuple>
 
-#include "maskctl/mask/bands.h"
 #include "maskctl/mask/info/python_error.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

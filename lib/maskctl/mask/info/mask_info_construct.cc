@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/info/debug_trace.h"
 #include "maskctl/mask/info/mask_info_arrays.h"
 #include "maskctl/mask/info/python_error.h"

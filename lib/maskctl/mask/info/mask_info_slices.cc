@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "maskctl/mask/bands.h"
 #include "maskctl/mask/info/debug_trace.h"
 #include "maskctl/mask/info/mask_info_arrays.h"
 #include "maskctl/mask/info/python_error.h"
+#include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {
 namespace {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 
-#include "maskctl/mask/bands.h"
 #include "maskctl/mask/info/broadcast.h"
 #include "maskctl/mask/info/debug_trace.h"
 #include "maskctl/mask/info/mask_info_arrays.h"
 #include "maskctl/mask/info/python_error.h"
-#include "maskctl/mask/step.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/step.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "maskctl/mask/bands.h"
 #include "maskctl/mask/info/conversions.h"
 #include "maskctl/mask/info/python_error.h"
-#include "maskctl/mask/step.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/step.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/lazy/lazy_mask.h"
 #include "maskctl/tensor/tensor.h"
 

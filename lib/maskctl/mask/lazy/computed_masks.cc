@@ -6,12 +6,12 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/mt19937.h"
-#include "maskctl/mask/bands.h"
 #include "maskctl/mask/info/python_error.h"
 #include "maskctl/mask/lazy/lazy_mask.h"
 #include "maskctl/mask/lazy/lazy_shape.h"
 #include "maskctl/mask/lazy/subscript.h"
-#include "maskctl/mask/step.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/step.h"
 
 namespace maskctl::lazy {
 namespace {

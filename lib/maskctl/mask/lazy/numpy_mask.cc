@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/info/python_error.h"
 #include "maskctl/mask/lazy/lazy_mask.h"
 #include "maskctl/mask/lazy/lazy_shape.h"

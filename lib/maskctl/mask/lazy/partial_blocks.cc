@@ -6,7 +6,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/dense.h"
+#include "maskctl/mask/arrays/dense.h"
 
 namespace maskctl::lazy {
 namespace {

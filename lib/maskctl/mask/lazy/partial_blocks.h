@@ -6,10 +6,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "maskctl/mask/band_key.h"
-#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/lazy/block_info.h"
 #include "maskctl/mask/lazy/tile_content.h"
+#include "maskctl/mask/planes/band_key.h"
 
 namespace maskctl::lazy {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "maskctl/mask/words.h"
+#include "maskctl/mask/planes/words.h"
 
 namespace maskctl::lazy {
 namespace {

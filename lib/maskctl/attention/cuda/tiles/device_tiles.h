@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "maskctl/attention/cuda/device.h"
-#include "maskctl/mask/bias.h"
-#include "maskctl/mask/block_map.h"
+#include "maskctl/mask/arrays/bias.h"
+#include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor_view.h"
 

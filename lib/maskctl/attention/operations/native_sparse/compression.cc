@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "maskctl/attention/cpu/heads.h"
-#include "maskctl/mask/bands.h"
+#include "maskctl/mask/planes/bands.h"
 
 namespace maskctl::attention {
 namespace {

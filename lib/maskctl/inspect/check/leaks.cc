@@ -1,0 +1,317 @@
+#include "maskctl/inspect/check/leaks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "maskctl/base/error.h"
+#include "maskctl/inspect/count/row_safety.h"
+#include "maskctl/mask/arrays/array_kinds.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+constexpr Index kMostCounts = Index{1} << 20;  // the most document pairs that are examined
+
+Tensor ids_of_segments(const Tensor& array) {
+  if (array.rank() != 1 && array.rank() != 2) {
+    throw Error(Errc::kShape, fmt::format("segment ids have the shape (S,) or (B, S), not {}",
+                                          shape_text(array.shape())));
+  }
+  Tensor out(DType::kInt32,
+             {array.rank() == 1 ? 1 : array.extent(0), array.extent(array.rank() - 1)});
+  std::ranges::copy(as_int32(array, "segment ids"), out.as<std::int32_t>().begin());
+  return out;
+}
+
+Tensor ids_of_cu_seqlens(const Tensor& array, Index tokens) {
+  if (array.rank() != 1 || array.elements() == 0) {
+    throw Error(Errc::kShape, fmt::format("cu_seqlens have the shape (N + 1,), not {}",
+                                          shape_text(array.shape())));
+  }
+  const auto ends = as_int64(array, "cu_seqlens");
+  if (ends.front() != 0 || !std::ranges::is_sorted(ends)) {
+    throw Error(Errc::kInvalidArgument,
+                "cu_seqlens start with 0 and never decrease; maskctl check "
+                "--cu-seqlens names the entry");
+  }
+  if (ends.back() > tokens) {
+    throw Error(Errc::kShape, fmt::format("cu_seqlens end at {}, past the {} tokens of the mask",
+                                          ends.back(), tokens));
+  }
+  Tensor out(DType::kInt32, {1, tokens});
+  const auto ids = out.as<std::int32_t>();
+  std::ranges::fill(ids, -1);
+  for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
+    std::fill(ids.begin() + ends[i], ids.begin() + ends[i + 1], static_cast<std::int32_t>(i));
+  }
+  return out;
+}
+
+Tensor ids_of(const DocumentSource& source, const Tensor& array, Index tokens) {
+  Tensor ids = source.form == DocumentForm::kSegments    ? ids_of_segments(array)
+               : source.form == DocumentForm::kPositions ? documents_from_positions(array)
+                                                         : ids_of_cu_seqlens(array, tokens);
+  if (ids.extent(1) == tokens) return ids;
+  throw Error(Errc::kShape, fmt::format("{} of {} tokens do not fit a mask of {}",
+                                        name(source.form), ids.extent(1), tokens));
+}
+
+/// Makes a plane for each batch of the ids.
+template <typename MakePlane>
+Mask per_batch(const Tensor& ids, Index queries, Index keys, const MakePlane& make) {
+  return Mask::make(ids.extent(0), 1, queries, keys,
+                    [&](Index b, Index) { return make(ids_of_batch(ids, b)); });
+}
+
+std::vector<std::uint8_t> real_flags(std::span<const std::int32_t> ids, std::int32_t pad_id) {
+  std::vector<std::uint8_t> flags(ids.size());
+  std::ranges::transform(ids, flags.begin(), [pad_id](std::int32_t id) { return id != pad_id; });
+  return flags;
+}
+
+bool holds_padding(const Tensor& ids, std::int32_t pad_id) {
+  return std::ranges::find(ids.as<std::int32_t>(), pad_id) != ids.as<std::int32_t>().end();
+}
+
+/// The number of runs of equal ids.
+Index stretches(std::span<const std::int32_t> ids) {
+  Index out = ids.empty() ? 0 : 1;
+  for (std::size_t i = 1; i < ids.size(); ++i) out += ids[i] != ids[i - 1];
+  return out;
+}
+
+/// Where these runs begin, and the end.
+std::vector<Index> borders(std::span<const std::int32_t> ids) {
+  std::vector<Index> out;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i == 0 || ids[i] != ids[i - 1]) out.push_back(static_cast<Index>(i));
+  }
+  out.push_back(static_cast<Index>(ids.size()));
+  return out;
+}
+
+/// Open cells between a stretch of queries and a stretch of keys of different documents.
+struct PairCells {
+  Index count = 0;
+  Index batch = 0, head = 0;  // the first head of the plane
+  std::int32_t q = 0, kv = 0;
+  Range rows, keys;
+
+  auto pair() const { return std::tuple(batch, q, kv); }
+};
+
+/// Counts cells by pair of documents, stretch by stretch.
+class PairCounts {
+ public:
+  explicit PairCounts(const Documents& ids) : ids_(ids) {}
+
+  /// Adds a plane that `heads` heads of a batch share; false when there are too many stretches.
+  bool add(Index batch, Index first_head, Index heads, const Plane& plane) {
+    const auto q_ids = ids_of_batch(ids_.q, batch), k_ids = ids_of_batch(ids_.kv, batch);
+    looked_at_ += stretches(q_ids) * stretches(k_ids);
+    if (looked_at_ > kMostCounts) return false;
+    const std::vector<Index> rows = borders(q_ids), edges = borders(k_ids);
+    std::vector<Index> counts(edges.size() - 1);
+    for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
+      const Range q{rows[i], rows[i + 1]};
+      std::ranges::fill(counts, Index{0});
+      plane.counts(q, edges, counts);
+      for (std::size_t j = 0; j < counts.size(); ++j) {
+        if (counts[j] == 0) continue;
+        put({counts[j] * heads,
+             batch,
+             first_head,
+             q_ids[as_size(q.begin)],
+             k_ids[as_size(edges[j])],
+             q,
+             {edges[j], edges[j + 1]}});
+      }
+    }
+    return true;
+  }
+
+  /// Fills in the sums over all planes that were added, except `first`; `mask` holds the planes.
+  void finish(const Mask& mask, Leaks& out) {
+    merge();
+    out.padding_queries = padding_queries_;
+    out.padding_keys = padding_keys_;
+    out.pair_count = std::ssize(cells_);
+    for (const PairCells& part : cells_) out.cross += part.count;
+    const Index listed = std::min(out.pair_count, kMostLeakPairs);
+    std::ranges::partial_sort(cells_, cells_.begin() + listed, [](const auto& a, const auto& b) {
+      return a.count != b.count ? a.count > b.count : a.pair() < b.pair();
+    });
+    for (const PairCells& part : std::span(cells_).first(as_size(listed))) {
+      auto first = first_cell(*mask.plane(part.batch, part.head), part.rows, part.keys);
+      first->batch = part.batch;
+      first->head = part.head;
+      out.pairs.push_back({part.batch, part.q, part.kv, part.count, *first});
+    }
+  }
+
+  /// The lowest cell between documents in all planes that were added.
+  std::optional<Cell> first(const Mask& mask) const {
+    if (first_.count == 0) return std::nullopt;
+    const auto k_ids = ids_of_batch(ids_.kv, first_.batch);
+    const std::vector<Index> edges = borders(k_ids);
+    std::vector<Range> foreign;
+    for (std::size_t j = 0; j + 1 < edges.size(); ++j) {
+      const std::int32_t id = k_ids[as_size(edges[j])];
+      if (id != ids_.pad_id && id != first_.q) foreign.push_back({edges[j], edges[j + 1]});
+    }
+    auto cell = first_cell(*mask.plane(first_.batch, first_.head), first_.rows, foreign);
+    cell->batch = first_.batch;
+    cell->head = first_.head;
+    return cell;
+  }
+
+ private:
+  void put(const PairCells& part) {
+    if (part.q == ids_.pad_id) {
+      padding_queries_ += part.count;
+    } else if (part.kv == ids_.pad_id) {
+      padding_keys_ += part.count;
+    } else if (part.q != part.kv) {
+      const auto place = [](const PairCells& p) {
+        return std::tuple(p.batch, p.head, p.rows.begin);
+      };
+      if (first_.count == 0 || place(part) < place(first_)) first_ = part;
+      cells_.push_back(part);
+    }
+  }
+
+  /// Merges entries such that each pair has one, at its first stretch.
+  void merge() {
+    std::ranges::stable_sort(cells_, {}, &PairCells::pair);
+    std::size_t last = 0;
+    for (std::size_t i = 1; i < cells_.size(); ++i) {
+      if (cells_[i].pair() == cells_[last].pair()) {
+        cells_[last].count += cells_[i].count;
+      } else {
+        cells_[++last] = cells_[i];
+      }
+    }
+    if (!cells_.empty()) cells_.resize(last + 1);
+  }
+
+  const Documents& ids_;
+  std::vector<PairCells> cells_;  // cells between documents
+  PairCells first_;               // no cells means none yet
+  Index padding_queries_ = 0, padding_keys_ = 0;
+  Index looked_at_ = 0;
+};
+
+/// Adds each distinct plane of each batch once; false when there are too many stretches.
+bool count_planes(const Mask& mask, Index batch, PairCounts& counts) {
+  for (Index b = 0; b < batch; ++b) {
+    std::map<std::uint32_t, std::pair<Index, Index>> heads;  // plane -> first head, how many
+    for (Index h = 0; h < mask.heads(); ++h) {
+      ++heads.try_emplace(mask.index_of(b, h), h, 0).first->second.second;
+    }
+    for (const auto& [plane, use] : heads) {
+      if (!counts.add(b, use.first, use.second, *mask.distinct()[plane])) return false;
+    }
+  }
+  return true;
+}
+
+/// The sums without visiting stretches, from closed forms of planes that clip shared lists of keys.
+void sum_up(const Mask& mask, const Documents& documents, Leaks& out) {
+  const LeakMasks masks = leak_masks(mask, documents);
+  const Mask inside = zip(Op::kAnd, masks.real, masks.same);
+  const auto cells = [batch = inside.batch()](const Mask& part) {
+    return part.batch() == batch ? part.count()
+                                 : part.count() * batch;  // a single batch counts for all
+  };
+  const Index of_real_queries = cells(masks.real_query), of_real = cells(masks.real);
+  out.padding_queries = cells(mask) - of_real_queries;
+  out.padding_keys = of_real_queries - of_real;
+  out.cross = of_real - inside.count();
+  if (out.cross > 0) out.first = first_cell(zip(Op::kSub, masks.real, masks.same));
+}
+
+/// The common batch count of a mask and documents; a batch of 1 on either side serves all.
+Index common_batch(const Mask& mask, const Documents& documents) {
+  Index out = mask.batch();
+  for (const Index batch : {documents.q.extent(0), documents.kv.extent(0)}) {
+    if (out != batch && out != 1 && batch != 1) {
+      throw Error(Errc::kShape,
+                  fmt::format("documents of {} batches do not fit {}", batch, shape_text(mask)));
+    }
+    out = out == 1 ? batch : out;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view name(DocumentForm form) {
+  switch (form) {
+    case DocumentForm::kSegments:
+      return "segment ids";
+    case DocumentForm::kPositions:
+      return "position ids";
+    default:
+      return "cu_seqlens";
+  }
+}
+
+std::span<const std::int32_t> ids_of_batch(const Tensor& ids, Index batch) {
+  const auto length = static_cast<std::size_t>(ids.extent(1));
+  const Index b = ids.extent(0) == 1 ? 0 : batch;
+  return ids.as<std::int32_t>().subspan(static_cast<std::size_t>(b) * length, length);
+}
+
+Documents documents_of(const DocumentSource& source, Index queries, Index keys) {
+  Documents out;
+  out.q = ids_of(source, source.q, queries);
+  out.kv = ids_of(source, source.kv ? *source.kv : source.q, keys);
+  out.pad_id = source.form == DocumentForm::kSegments ? source.pad_id : -1;
+  return out;
+}
+
+Mask real_queries(const Documents& documents, Index keys) {
+  return per_batch(documents.q, documents.q.extent(1), keys,
+                   [&](auto ids) { return query_flags(real_flags(ids, documents.pad_id), keys); });
+}
+
+Mask real_keys(const Documents& documents, Index queries) {
+  return per_batch(documents.kv, queries, documents.kv.extent(1),
+                   [&](auto ids) { return key_flags(queries, real_flags(ids, documents.pad_id)); });
+}
+
+LeakMasks leak_masks(const Mask& mask, const Documents& documents) {
+  LeakMasks out;
+  out.real_query = holds_padding(documents.q, documents.pad_id)
+                       ? zip(Op::kAnd, mask, real_queries(documents, mask.keys()))
+                       : mask;
+  out.real = holds_padding(documents.kv, documents.pad_id)
+                 ? zip(Op::kAnd, out.real_query, real_keys(documents, mask.queries()))
+                 : out.real_query;
+  out.same = mask_from_segments(documents.q, documents.kv, documents.pad_id);
+  return out;
+}
+
+Leaks leaks(const Mask& mask, const Documents& documents) {
+  const Index batch = common_batch(mask, documents);
+  PairCounts counts(documents);
+  Leaks out;
+  out.pairs_complete = count_planes(mask, batch, counts);
+  counts.finish(mask, out);
+  if (out.pairs_complete) {
+    out.first = counts.first(mask);
+  } else {
+    sum_up(mask, documents, out);
+  }
+  return out;
+}
+
+}  // namespace maskctl

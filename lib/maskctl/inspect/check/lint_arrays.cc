@@ -1,0 +1,239 @@
+// Findings in arrays of documents and positions, and in what reading noticed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "maskctl/base/error.h"
+#include "maskctl/inspect/check/lint.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+/// The rows of an array [S] or [B,S].
+struct IdRows {
+  std::vector<std::int64_t> values;
+  Index batch = 0, length = 0;
+
+  std::span<const std::int64_t> row(Index b) const {
+    return std::span(values).subspan(static_cast<std::size_t>(b * length),
+                                     static_cast<std::size_t>(length));
+  }
+};
+
+IdRows rows_of(const Tensor& array, const char* what) {
+  if (array.rank() != 1 && array.rank() != 2) {
+    throw Error(Errc::kShape, fmt::format("{} have the shape (S,) or (B, S), not {}", what,
+                                          shape_text(array.shape())));
+  }
+  const Index length = array.extent(array.rank() - 1);
+  return {as_int64(array, what), array.rank() == 1 ? 1 : array.extent(0), length};
+}
+
+/// Counts the findings of one rule and describes the first one.
+struct Tally {
+  Index count = 0;
+  Location first;
+  std::string text;  // describes the first
+
+  /// `say` makes the text for the first place.
+  template <typename Say>
+  void add(Index batch, std::size_t entry, const Say& say) {
+    if (count++ > 0) return;
+    first.batch = batch;
+    first.entry = static_cast<Index>(entry);
+    text = say();
+  }
+  void report(std::string_view id, Findings& out) const {
+    if (count == 0) return;
+    const std::string more = count > 1 ? fmt::format("; {} places in all", count) : "";
+    out.push_back({&lint_rule(id), text + more, first, count});
+  }
+};
+
+void lint_ends(const std::vector<std::int64_t>& ends, std::optional<Index> tokens, Findings& out) {
+  Tally start, falls, empty, total;
+  const auto entry_only = [](Tally& tally) { tally.first.batch.reset(); };
+  if (ends.front() != 0) {
+    start.add(0, 0, [&] { return fmt::format("cu_seqlens start with {}", ends.front()); });
+  }
+  for (std::size_t i = 1; i < ends.size(); ++i) {
+    if (ends[i] < ends[i - 1]) {
+      falls.add(0, i,
+                [&] { return fmt::format("cu_seqlens fall from {} to {}", ends[i - 1], ends[i]); });
+    } else if (ends[i] == ends[i - 1]) {
+      empty.add(0, i, [&] { return fmt::format("document {} has no tokens", i - 1); });
+    }
+  }
+  if (tokens && ends.back() != *tokens) {
+    total.add(0, ends.size() - 1, [&] {
+      return fmt::format("cu_seqlens end at {}, the tokens at {}", ends.back(), *tokens);
+    });
+  }
+  for (Tally* tally : {&start, &falls, &empty, &total}) entry_only(*tally);
+  start.report("cu-start", out);
+  falls.report("cu-falls", out);
+  total.report("cu-total", out);
+  empty.report("cu-empty-document", out);
+}
+
+/// Ids seen so far: a flag per id if they lie close together, else a hash set.
+class SeenIds {
+ public:
+  explicit SeenIds(std::span<const std::int64_t> ids) {
+    if (ids.empty()) return;
+    const auto [low, high] = std::ranges::minmax(ids);
+    low_ = low;
+    const auto width = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+    if (width < 4 * ids.size() + 1024) flags_.resize(static_cast<std::size_t>(width) + 1);
+  }
+  /// False when the id had been added already.
+  bool add(std::int64_t id) {
+    if (flags_.empty()) return hashed_.insert(id).second;
+    std::uint8_t& flag = flags_[static_cast<std::size_t>(id - low_)];
+    return std::exchange(flag, std::uint8_t{1}) == 0;
+  }
+
+ private:
+  std::int64_t low_ = 0;
+  std::vector<std::uint8_t> flags_;
+  std::unordered_set<std::int64_t> hashed_;
+};
+
+/// Counts stretches whose id already had an earlier stretch.
+void find_returns(std::span<const std::int64_t> ids, Index batch, std::int32_t pad_id, Tally& out) {
+  SeenIds seen(ids);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] == pad_id || (i > 0 && ids[i] == ids[i - 1]) || seen.add(ids[i])) continue;
+    out.add(batch, i, [&] { return fmt::format("segment id {} recurs", ids[i]); });
+  }
+}
+
+/// Finds zeros at the end of a row whose other ids are greater.
+void find_zero_tail(std::span<const std::int64_t> ids, Index batch, std::int32_t pad_id,
+                    Tally& out) {
+  if (pad_id == 0 || ids.empty() || ids.back() != 0) return;
+  std::size_t tail = ids.size();
+  while (tail > 0 && ids[tail - 1] == 0) --tail;
+  if (tail == 0 || std::ranges::any_of(ids.first(tail), [](auto id) { return id <= 0; })) return;
+  out.add(batch, tail, [&] {
+    return fmt::format("{} zeros end a row of ids from 1 on, and the pad id is {}",
+                       ids.size() - tail, pad_id);
+  });
+}
+
+/// Checks a position against the previous one; a negative `before` means there is none.
+void judge_position(std::int64_t before, std::int64_t at, Index batch, std::size_t entry,
+                    Tally& start, Tally& jump) {
+  if (at <= 0 || (before >= 0 && at == before + 1)) return;
+  if (before < 0 || at < before) {
+    start.add(batch, entry, [&] { return fmt::format("a document starts at position {}", at); });
+  } else {
+    jump.add(batch, entry, [&] { return fmt::format("position {} follows {}", at, before); });
+  }
+}
+
+}  // namespace
+
+Findings lint_reading(const ReadFacts& facts) {
+  Findings out;
+  if (facts.odd_bools > 0) {
+    out.push_back({&lint_rule("noncanonical-bool"),
+                   fmt::format("{} bool byte{} neither 0 nor 1", facts.odd_bools,
+                               facts.odd_bools == 1 ? " is" : "s are"),
+                   {},
+                   facts.odd_bools});
+  }
+  if (facts.inf_closed && facts.min_closed) {
+    out.push_back({&lint_rule("bias-mixed"),
+                   "closed cells hold both -inf and the least finite number",
+                   {},
+                   0});
+  }
+  return out;
+}
+
+Findings lint_cu_seqlens(const Tensor& array, std::optional<Index> tokens) {
+  Findings out;
+  if (array.rank() != 1 || array.elements() < 2 || !is_integer(array.dtype())) {
+    out.push_back({&lint_rule("cu-shape"),
+                   fmt::format("cu_seqlens are {} of shape {}", name(array.dtype()),
+                               shape_text(array.shape())),
+                   {},
+                   0});
+    return out;
+  }
+  lint_ends(as_int64(array, "cu_seqlens"), tokens, out);
+  if (array.dtype() != DType::kInt32) {
+    out.push_back(
+        {&lint_rule("cu-dtype"), fmt::format("cu_seqlens are {}", name(array.dtype())), {}, 0});
+  }
+  return out;
+}
+
+Findings lint_segments(const Tensor& array, std::int32_t pad_id) {
+  const IdRows ids = rows_of(array, "segment ids");
+  Tally returns, zeros;
+  for (Index b = 0; b < ids.batch; ++b) {
+    find_returns(ids.row(b), b, pad_id, returns);
+    find_zero_tail(ids.row(b), b, pad_id, zeros);
+  }
+  Findings out;
+  returns.report("segments-return", out);
+  zeros.report("segments-zero-tail", out);
+  return out;
+}
+
+Findings lint_positions(const Tensor& array) {
+  const IdRows positions = rows_of(array, "position ids");
+  Tally start, jump;
+  for (Index b = 0; b < positions.batch; ++b) {
+    std::int64_t before = -1;
+    const auto row = positions.row(b);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      judge_position(before, row[i], b, i, start, jump);
+      before = row[i];
+    }
+  }
+  Findings out;
+  start.report("positions-start", out);
+  jump.report("positions-jump", out);
+  return out;
+}
+
+Findings lint_positions_against_segments(const Tensor& positions, const Tensor& segments,
+                                         std::int32_t pad_id) {
+  const IdRows places = rows_of(positions, "position ids");
+  const IdRows ids = rows_of(segments, "segment ids");
+  Findings out;
+  if (places.batch != ids.batch || places.length != ids.length) {
+    out.push_back({&lint_rule("positions-segments"),
+                   fmt::format("position ids are {}, segment ids {}", shape_text(positions.shape()),
+                               shape_text(segments.shape())),
+                   {},
+                   0});
+    return out;
+  }
+  Tally tally;
+  for (Index b = 0; b < ids.batch; ++b) {
+    const auto place = places.row(b), id = ids.row(b);
+    for (std::size_t i = 1; i < id.size(); ++i) {
+      if (id[i] == pad_id || id[i - 1] == pad_id || place[i] < 0 || place[i - 1] < 0) continue;
+      const bool new_segment = id[i] != id[i - 1];
+      const bool new_position = place[i] != place[i - 1] + 1;
+      if (new_segment == new_position) continue;
+      tally.add(b, i, [&] {
+        return new_segment
+                   ? fmt::format("segment {} starts, but positions go on with {}", id[i], place[i])
+                   : fmt::format("positions restart with {}, but segment {} goes on", place[i],
+                                 id[i]);
+      });
+    }
+  }
+  tally.report("positions-segments", out);
+  return out;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,146 @@
+// Findings in steps: what each does to the mask made by the steps before it.
+#include <fmt/format.h>
+
+#include "maskctl/inspect/check/lint.h"
+#include "maskctl/inspect/count/row_safety.h"
+
+namespace maskctl {
+namespace {
+
+template <typename T, typename... Others>
+constexpr bool is_one_of = (std::is_same_v<T, Others> || ...);
+
+/// Each step is compared with all before it; longer chains are only searched for idle steps.
+constexpr std::size_t kMostPairs = 64;
+
+/// True for steps that can only close cells.
+bool only_closes(const Step& step) {
+  return std::visit(
+      []<typename Rule>(const Rule& rule) {
+        if constexpr (std::is_same_v<Rule, step::Combine>) {
+          return rule.op == Op::kAnd || rule.op == Op::kSub;
+        } else if constexpr (std::is_same_v<Rule, step::Tokens>) {
+          return rule.join == step::Tokens::Join::kIntersect;
+        }
+        return is_one_of<Rule, step::Causal, step::Window, step::Chunk, step::Document,
+                         step::DocumentLengths, step::Pad, step::Dilated, step::Block,
+                         step::Random>;
+      },
+      step.rule);
+}
+
+bool closes_documents(const Step& step) {
+  return std::visit(
+      []<typename Rule>(const Rule&) {
+        return is_one_of<Rule, step::Document, step::DocumentLengths, step::Pad, step::Within>;
+      },
+      step.rule);
+}
+
+bool turns_over(const Step& step) {
+  if (std::holds_alternative<step::Not>(step.rule)) return true;
+  const auto* other = std::get_if<step::Combine>(&step.rule);
+  return other && other->op == Op::kXor;
+}
+
+bool is_zero_window(const Step& step) {
+  const auto* window = std::get_if<step::Window>(&step.rule);
+  return window && window->left == Index{0} && window->right == Index{0} &&
+         window->spelling != step::Window::Spelling::kKeys;
+}
+
+bool same_shape(const Mask& a, const Mask& b) {
+  const auto fits = [](Index x, Index y) { return x == y || x == 1 || y == 1; };
+  return a.queries() == b.queries() && a.keys() == b.keys() && fits(a.batch(), b.batch()) &&
+         fits(a.heads(), b.heads());
+}
+
+Location step_at(std::size_t number) {
+  Location where;
+  where.step = static_cast<Index>(number) + 1;
+  return where;
+}
+
+class ChainLint {
+ public:
+  ChainLint(const Chain& chain, std::span<const std::string> texts)
+      : chain_(chain), texts_(texts) {}
+
+  ChainFindings run(Mask mask) {
+    for (std::size_t i = 0; i < chain_.size(); ++i) {
+      if (is_zero_window(chain_[i])) {
+        out_.push_back(
+            {&lint_rule("window-zero"), fmt::format("{}: (0, 0)", texts_[i]), step_at(i), 1});
+      }
+      Mask next = apply(mask, chain_[i]);
+      compare(i, mask, next);
+      mask = std::move(next);
+    }
+    return {std::move(out_), std::move(mask), opened_};
+  }
+
+ private:
+  /// A step that closed cells; `which` cells is computed when a later step opens some.
+  struct Closed {
+    std::size_t step;
+    Mask before, after;
+  };
+
+  void compare(std::size_t i, const Mask& before, const Mask& after) {
+    const bool moved = std::holds_alternative<step::Slice>(chain_[i].rule) ||
+                       std::holds_alternative<step::KvLengths>(chain_[i].rule);
+    if (moved || !same_shape(before, after)) {
+      closed_.clear();  // from here on cells are at other places
+      opened_ = true;
+      return;
+    }
+    const Index times =
+        after.batch() * after.heads() / std::max<Index>(before.batch() * before.heads(), 1);
+    const Index cells_before = before.count() * times, cells_after = after.count();
+    const Mask opened = only_closes(chain_[i]) ? Mask() : zip(Op::kSub, after, before);
+    const Index cells_opened = opened.count();
+    const bool closes = cells_after - cells_opened < cells_before;
+    if (!closes && cells_opened == 0) {
+      out_.push_back(
+          {&lint_rule("step-no-op"), fmt::format("{}: no cell changes", texts_[i]), step_at(i), 0});
+      return;
+    }
+    opened_ = opened_ || cells_opened > 0;
+    if (cells_opened > 0 && !turns_over(chain_[i])) find_reopened(i, opened);
+    const bool meant = !std::holds_alternative<step::Not>(chain_[i].rule);
+    if (closes && meant && closed_.size() < kMostPairs) closed_.push_back({i, before, after});
+  }
+
+  void find_reopened(std::size_t i, const Mask& opened) {
+    for (const Closed& earlier : closed_) {
+      const Mask reopened = zip(Op::kAnd, opened, zip(Op::kSub, earlier.before, earlier.after));
+      const Index cells = reopened.count();
+      if (cells == 0) continue;
+      Location where = step_at(i);
+      const auto at = first_cell(reopened);
+      where.batch = at->batch;
+      where.head = at->head;
+      where.query = at->query;
+      where.key = at->key;
+      const bool documents = closes_documents(chain_[earlier.step]);
+      out_.push_back({&lint_rule(documents ? "step-reopens" : "step-reopens-order"),
+                      fmt::format("{} reopens {} cell{} that {} (step {}) closed", texts_[i], cells,
+                                  cells == 1 ? "" : "s", texts_[earlier.step], earlier.step + 1),
+                      where, cells});
+    }
+  }
+
+  const Chain& chain_;
+  std::span<const std::string> texts_;
+  std::vector<Closed> closed_;
+  bool opened_ = false;
+  Findings out_;
+};
+
+}  // namespace
+
+ChainFindings lint_chain(Mask mask, const Chain& chain, std::span<const std::string> texts) {
+  return ChainLint(chain, texts).run(std::move(mask));
+}
+
+}  // namespace maskctl

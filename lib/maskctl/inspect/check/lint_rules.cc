@@ -1,0 +1,188 @@
+// The table of lint rules.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "maskctl/inspect/check/lint.h"
+
+namespace maskctl {
+namespace {
+
+constexpr Severity kError = Severity::kError;
+constexpr Severity kWarning = Severity::kWarning;
+constexpr Severity kNote = Severity::kNote;
+
+constexpr std::array kRules = std::to_array<LintRule>({
+    // Cumulative lengths.
+    {"cu-shape", kError, "cu_seqlens are not one axis of whole numbers",
+     "varlen kernels take a 1-D array of N + 1 ends and read past any other",
+     "give [0, n0, n0 + n1, ...] as one axis of int32"},
+    {"cu-start", kError, "cu_seqlens do not start with 0",
+     "kernels read document i as [cu[i], cu[i + 1]); the tokens before cu[0] are never computed "
+     "and their outputs are whatever the buffer held",
+     "put 0 in front: lengths were given instead of their cumulative sum, or the 0 was cut off"},
+    {"cu-falls", kError, "cu_seqlens fall",
+     "a document of negative length: kernels skip it or read out of bounds, silently",
+     "take the cumulative sum of lengths that are at least 0"},
+    {"cu-total", kError, "cu_seqlens do not end at the number of tokens",
+     "tokens past the last end are not computed and keep what the buffer held; an end past the "
+     "tokens reads memory outside the array",
+     "make the last entry the number of tokens; give padding a document of its own"},
+    {"cu-dtype", kWarning, "cu_seqlens are not int32",
+     "flash-attention refuses them; kernels that take a raw pointer read int64 as pairs of int32",
+     "cast to int32"},
+    {"cu-empty-document", kNote, "cu_seqlens hold documents without tokens",
+     "harmless in most kernels; tools that number documents by their tokens skip them, so numbers "
+     "may not agree (seq --keep-empty)",
+     "drop repeated entries, unless they pad the array to a fixed size"},
+    // Segment ids and position ids.
+    {"segments-return", kWarning, "a segment id recurs after another one",
+     "ids mean one document in two parts to dense and Flex masks, but two documents to anything "
+     "that follows cu_seqlens (varlen kernels)",
+     "sort the tokens by document or give the second part an id of its own"},
+    {"segments-zero-tail", kNote, "segment ids end in zeros that are not the pad id",
+     "0 at the end is how Hugging Face and LLaMA-Factory mark padding; here it is a document, so "
+     "padding sees padding",
+     "give --pad-id 0, or write the pad id"},
+    {"positions-start", kWarning, "a document does not start at position 0",
+     "rotary embeddings see a shifted document, and tools that find documents by position 0 join "
+     "it to the previous one",
+     "restart position ids at 0 in each document"},
+    {"positions-jump", kWarning, "position ids jump or repeat inside a row",
+     "each jump reads as a new document where documents come from position ids; multi-axis (mRoPE) "
+     "ids are misread in this way",
+     "pass segment ids or cu_seqlens instead of deriving them from such positions"},
+    {"positions-segments", kError, "position ids and segment ids cut the tokens differently",
+     "backends that mask by positions (varlen) and by segments train on different documents; where "
+     "only the positions restart, attention crosses documents and the loss still falls",
+     "make both from the same document lengths"},
+    // Elements.
+    {"noncanonical-bool", kWarning, "bool bytes other than 0 and 1",
+     "the byte is undefined as a bool: numpy counts 2 as true, kernels that compare with 1 or "
+     "multiply do not",
+     "normalise with mask != 0 before saving"},
+    {"bias-mixed", kWarning, "a bias closes cells with -inf and with the least finite number",
+     "a row of -inf alone is NaN after softmax, a row of finfo.min is the mean of V, a row of both "
+     "sees the keys of finfo.min only",
+     "use one value; convert --to bias --fill inf or min writes it"},
+    {"bias-and-mask", kWarning, "a bias and a mask are given together",
+     "ejkernel's XLA attention uses the bias and drops the mask without a word; others add both",
+     "fold the mask into the bias (convert --to bias), or leave the bias out"},
+    // The mask.
+    {"mask-empty", kError, "the mask opens nothing",
+     "every row is NaN, 0 or the mean of V, depending on the backend",
+     "look for a step that closes all, or an inverted polarity (--keep-value 0)"},
+    {"mask-full", kNote, "the mask closes nothing",
+     "attention is unmasked; a window or documents that were meant to apply do not",
+     "leave the mask out if that is meant: kernels without one are faster"},
+    {"polarity", kWarning, "the mask looks inverted",
+     "torch SDPA and JAX read true as may attend; torch MultiheadAttention and Transformer Engine "
+     "read true as closed, so a mask of one shows the other exactly what it should not see",
+     "read it with --keep-value 0, or invert it: -t not"},
+    {"anti-causal", kWarning, "the mask looks transposed: queries see later keys only",
+     "a causal mask with its axes exchanged; each token is predicted from what follows it, and the "
+     "last sees itself alone",
+     "exchange queries and keys, or -t not where closed and open were exchanged"},
+    {"nearly", kWarning, "a few steps make the mask except for some cells",
+     "single cells of a regular mask are rarely meant: an index that is off by one, a cell written "
+     "by hand, a leak between documents",
+     "recognise prints the steps; compare with diff, or make the mask from the steps"},
+    {"rows-opened", kWarning, "rows of a causal mask see every key",
+     "such rows see the future, and other documents and padding", "close them: -t causal"},
+    {"padding-rows-opened", kNote, "padding rows see every key",
+     "how Hugging Face avoids rows without a key (_unmask_unattended); harmless where their "
+     "outputs "
+     "are dropped, but a tool that compares masks sees it",
+     "nothing, if the loss ignores padding"},
+    {"top-left", kNote, "a causal mask with fewer queries than keys is aligned top-left",
+     "right for the first tokens of a static cache, whose later slots are still empty; wrong where "
+     "the queries are the last tokens: torch's is_causal and ejkernel's XLA attention see the "
+     "first "
+     "keys only, flash-attention and the Triton kernels the last",
+     "for the last tokens use align=bottom-right, or an offset of keys - queries"},
+    {"decode-first-key", kWarning, "a single query sees the first key only",
+     "a decoding step with is_causal aligned top-left attends to token 0 and forgets the context",
+     "leave causal out of decoding steps, or use align=bottom-right"},
+    {"plane-empty", kWarning, "a batch entry or head sees nothing while others do",
+     "all its rows are NaN, 0 or the mean of V; key_padding_mask of torch marks what is closed, so "
+     "that read the other way its longest sequence is closed wholly",
+     "read flags of padding with --keep-value 0, or leave the entry out"},
+    {"empty-rows", kWarning, "queries see no key",
+     "softmax over nothing: -inf everywhere gives NaN (0 in torch 2.15), finfo.min gives the mean "
+     "of V "
+     "(f16's in SDPA the unmasked row), flash-attention and Triton give 0; NaN spreads to all "
+     "gradients",
+     "let such rows see themselves, or zero their output and loss"},
+    {"padding-rows-empty", kNote, "padding tokens see no key",
+     "their outputs are NaN, 0 or the mean of V; NaN times a loss weight of 0 is still NaN",
+     "let padding see itself, or select the loss with where instead of a product"},
+    {"left-padding-nan", kWarning, "left padding sees no key, and what is closed weighs 0",
+     "the first rows are NaN in torch's and JAX's softmax; their NaN keys and values reach every "
+     "row "
+     "of the next layer, because 0 times NaN is NaN",
+     "let padding see itself, or close with the least finite number"},
+    {"first-block", kNote, "rows have keys, but none in the first block that is computed for them",
+     "the running maximum of online softmax is -inf after that block: FlexAttention with "
+     "ROWS_GUARANTEED_SAFE and kernels without the guard give NaN",
+     "do not promise safe rows for this mask; check --expect row-safe:block=N"},
+    // The mask against documents.
+    {"document-leak", kError, "queries see keys of other documents",
+     "training on packed batches mixes documents; the loss still falls, so nothing shows it",
+     "close what crosses documents: -t doc:SRC"},
+    {"padding-attended", kWarning, "queries of documents see keys that are padding",
+     "padding keys take part in the softmax and change every output of the row",
+     "close the keys: -t doc:SRC or -t pad:SRC"},
+    {"padding-rows-open", kNote, "padding queries see keys",
+     "harmless when their outputs are dropped, but they cost work and must not reach the loss",
+     "nothing, if the loss ignores padding"},
+    {"rows-only-padding", kError, "queries of documents see nothing but padding",
+     "the output is a mean over padding values: neither NaN nor 0, so nothing shows it",
+     "close padding keys and open the token itself"},
+    // Steps.
+    {"step-no-op", kWarning, "a step changes nothing",
+     "what it was meant to close or open already is, or its arguments miss the mask",
+     "remove it, or correct its arguments; maskctl ops NAME says what it does"},
+    {"step-reopens", kWarning, "a step reopens what documents or padding closed",
+     "a union after documents joins them again: tokens of one type in two documents see each other",
+     "open first, close documents and padding last"},
+    {"step-reopens-order", kNote, "a step reopens what a causal, window or other step closed",
+     "meant for prefixes, sinks and global tokens; not meant when the order was a mistake",
+     "move the step in front of the one that closes, if the cells should stay closed"},
+    {"window-zero", kWarning, "a window of 0 keys on both sides",
+     "each query sees itself only; the Triton kernels of ejkernel take (0, 0) as no window at all, "
+     "XLA applies it",
+     "write window:keys=1 if meant, or leave the window out"},
+});
+
+}  // namespace
+
+std::string_view name(Severity severity) {
+  constexpr std::array<std::string_view, 3> kNames{"error", "warning", "note"};
+  return kNames[static_cast<std::size_t>(severity)];
+}
+
+std::span<const LintRule> lint_rules() { return kRules; }
+
+const LintRule& lint_rule(std::string_view id) {
+  const auto found = std::ranges::find(kRules, id, &LintRule::id);
+  if (found == kRules.end()) throw std::out_of_range(fmt::format("no finding is called {}", id));
+  return *found;
+}
+
+std::string to_text(const Location& where) {
+  std::string out;
+  const auto add = [&out](std::string_view label, const std::optional<Index>& value) {
+    if (value) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", label, *value);
+  };
+  add("step", where.step);
+  add("batch", where.batch);
+  add("head", where.head);
+  add("query", where.query);
+  add("key", where.key);
+  add("entry", where.entry);
+  return out;
+}
+
+}  // namespace maskctl

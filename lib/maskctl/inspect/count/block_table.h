@@ -1,0 +1,21 @@
+// Counts the tiles of one plane by what they hold, at several sizes in one pass over the rows.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "maskctl/inspect/count/stats.h"
+
+namespace maskctl {
+
+// Private to the inspect layer.
+
+/// One parallel pass over the tile rows. Among sizes that divide one another, the plane classifies
+/// only the smallest tiles, and larger ones are merged from these. Results are in the order of
+/// `sizes`.
+std::vector<BlockStats> block_table(const Plane& plane, std::span<const BlockSize> sizes);
+
+/// total += part * times; sizes agree.
+void add_block(BlockStats& total, const BlockStats& part, Index times);
+
+}  // namespace maskctl

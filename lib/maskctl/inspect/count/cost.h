@@ -1,0 +1,111 @@
+// What attention under a mask costs: exact pairs, FLOPs, tiles, the bytes of every form, the
+// balance of ranks.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/inspect/count/stats.h"
+#include "maskctl/mask/block_size.h"
+#include "maskctl/mask/mask.h"
+
+namespace maskctl {
+
+struct CostQuery {
+  static std::vector<BlockSize> usual_blocks();  // 16, 32, 64, 128, 256, 512, square
+  std::vector<BlockSize> blocks = usual_blocks();
+  Index heads = 0;  // heads that share a mask of one head; 0: those of the mask
+  Index head_dim = 128;
+  Index ranks = 8;
+};
+
+/// Where the quantiles of a Spread lie.
+inline constexpr std::array<double, 5> kQuantiles{0.05, 0.25, 0.5, 0.75, 0.95};
+
+/// A distribution. Quantile p of the ascending values v[0..n) is v at p * (n - 1), interpolated
+/// linearly (numpy's default). All 0 without values.
+struct Spread {
+  Index min = 0;
+  Index max = 0;
+  double mean = 0;
+  std::array<double, kQuantiles.size()> quantiles{};
+};
+
+/// Multiplications and additions. Forward has two matrix products, Q K^T (2 * D per pair of query
+/// and key) and P V (2 * Dv); backward has five, Q K^T again and those of dQ, dK, dP and dV. So
+/// forward = 2 * (D + Dv) * pairs, backward = (6 * D + 4 * Dv) * pairs. Softmax is not counted. As
+/// doubles, exact up to 2^53.
+struct Flops {
+  double forward = 0;
+  double backward = 0;
+};
+Flops flops(Index pairs, Index head_dim, Index value_dim);
+
+/// The cost of a kernel that computes every cell of the non-empty tiles.
+struct BlockCost {
+  BlockStats tiles;             // over all batches and heads
+  std::optional<double> waste;  // executed / open cells; null without open cells
+  Flops executed;
+  /// executed cells * (1 + 32 / q + 32 / k): a tile multiplies q * k pairs of rows but loads q + k
+  /// rows, and loading one takes about as long as 32 products. A guide, not a prediction.
+  double weighted = 0;
+  /// The bytes of a lossless block map of the mask: one byte per tile for its class, plus one bit
+  /// per cell of partial tiles. Edge tiles count whole; tiles larger than the mask count as the
+  /// mask.
+  Index map_bytes = 0;
+};
+
+/// The bytes of the arrays that `convert --to` this form writes, for all batches and heads.
+struct FormBytes {
+  std::string_view form;       // "dense bool", "bits", "bias float16", "bias float32", "runs",
+                               // "segments", "cu_seqlens"
+  std::optional<Index> bytes;  // null when the form cannot hold the mask
+  /// True when the form holds the mask only if the kernel itself adds causal (top-left), as with
+  /// packed documents in decoders.
+  bool with_causal = false;
+};
+
+/// Ways to deal the queries to N ranks, each of which has all keys; n = queries.
+/// kContiguous: rank r has [r * n / N, (r + 1) * n / N).
+/// kZigzag: of 2 * N such parts, rank r has parts r and 2 * N - 1 - r.
+/// kStriped: rank r has the queries q with q % N = r.
+enum class Split : std::uint8_t { kContiguous, kZigzag, kStriped };
+std::string_view name(Split split);
+
+struct Balance {
+  Split split = Split::kContiguous;
+  std::vector<Index> pairs;         // per rank
+  std::optional<double> imbalance;  // most / mean; 1 is even, null without pairs
+};
+
+/// The cost of one of mask.distinct().
+struct PlaneCost {
+  Index pairs = 0;
+  Spread keys_per_row;
+};
+
+/// Pairs, tiles, FLOPs and ranks count `heads` heads; bytes are those of the mask itself.
+struct Cost {
+  Index heads = 0;
+  Index head_dim = 0;
+  Index pairs = 0;  // open cells over all batches and heads
+  Index cells = 0;
+  Flops useful;
+  Spread keys_per_row;
+  Spread pairs_per_head;  // over all batches and heads
+  std::vector<PlaneCost> planes;
+  std::vector<BlockCost> blocks;    // in the order of the query
+  std::optional<std::size_t> best;  // the block with the least `weighted`; null without open cells
+  std::vector<FormBytes> forms;
+  std::vector<Balance> balance;  // one per Split
+};
+
+/// Exact, computed by structure, once per distinct plane. Throws Error(kInvalidArgument) for block
+/// sizes, heads, head_dim or ranks out of range (1 to 65536 ranks) and for `heads` that differ from
+/// those of a mask with several; Error(kLimit) when 16 times the number of cells does not fit an
+/// Index.
+Cost mask_cost(const Mask& mask, const CostQuery& query = {});
+
+}  // namespace maskctl

@@ -1,0 +1,76 @@
+#include "maskctl/inspect/count/cost_rows.h"
+
+#include <algorithm>
+#include <functional>
+#include <mutex>
+
+#include "maskctl/base/threads.h"
+
+namespace maskctl {
+namespace {
+
+/// Sums over parts of neighbouring rows, which are added in ascending order.
+class Sums {
+ public:
+  Sums(Index queries, Index ranks)
+      : queries_(queries),
+        ranks_(ranks),
+        cost_{0, std::vector<Index>(as_size(2 * ranks)), std::vector<Index>(as_size(ranks))} {}
+
+  void add(Range rows, const Plane::RowSize& size) {
+    cost_.runs += size.runs * rows.size();
+    if (size.keys == 0) return;
+    add_striped(rows, size.keys);
+    add_parts(rows, size.keys);
+  }
+  void add_to(RowCost& total) const {
+    total.runs += cost_.runs;
+    std::ranges::transform(total.parts, cost_.parts, total.parts.begin(), std::plus{});
+    std::ranges::transform(total.striped, cost_.striped, total.striped.begin(), std::plus{});
+  }
+
+ private:
+  void add_striped(Range rows, Index keys) {
+    const Index rounds = rows.size() / ranks_;
+    if (rounds > 0) {
+      for (Index& sum : cost_.striped) sum += rounds * keys;
+    }
+    Index rank = rows.begin % ranks_;
+    for (Index i = rounds * ranks_; i < rows.size(); ++i) {
+      cost_.striped[as_size(rank)] += keys;
+      if (++rank == ranks_) rank = 0;
+    }
+  }
+  void add_parts(Range rows, Index keys) {
+    for (Index q = rows.begin; q < rows.end;) {
+      while (q >= part_end_) part_end_ = (++part_ + 1) * queries_ / (2 * ranks_);
+      const Index end = std::min(rows.end, part_end_);
+      cost_.parts[as_size(part_)] += (end - q) * keys;
+      q = end;
+    }
+  }
+
+  Index queries_, ranks_;
+  Index part_ = -1, part_end_ = 0;  // the part that the last row is in
+  RowCost cost_;
+};
+
+}  // namespace
+
+RowCost row_cost(const Plane& plane, Index ranks) {
+  const Index queries = plane.queries();
+  RowCost total{0, std::vector<Index>(as_size(2 * ranks)), std::vector<Index>(as_size(ranks))};
+  std::mutex mutex;
+  const Index tasks = std::min<Index>(queries, Index{threads()} * 8);
+  const Index step = tasks > 0 ? ceil_div(queries, tasks) : 1;
+  parallel_for(ceil_div(queries, step), [&](Index task) {
+    const Range range = intersect({task * step, (task + 1) * step}, {0, queries});
+    Sums sums(queries, ranks);
+    plane.row_sizes(range, [&](Range equal, const Plane::RowSize& size) { sums.add(equal, size); });
+    const std::lock_guard lock(mutex);
+    sums.add_to(total);
+  });
+  return total;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,260 @@
+// The pass over rows for stats: lengths of rows and marks of seen keys.
+#include "maskctl/inspect/count/row_stats.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+
+#include "maskctl/base/threads.h"
+#include "maskctl/mask/planes/words.h"
+
+namespace maskctl {
+namespace {
+
+constexpr Index kColumnLimit = Index{1} << 22;
+constexpr Index kShortRun = 64;
+
+/// Which keys any row has seen. The first runs of neighbouring rows mostly touch, so they grow one
+/// interval. Other short runs set bits, which stay in the cache when rows have many of them; long
+/// runs mark their two ends.
+class SeenKeys {
+ public:
+  explicit SeenKeys(Index keys) : keys_(keys), bits_(static_cast<std::size_t>(words_for(keys))) {}
+
+  void add(const Keys& row) {
+    if (row.is_words()) {
+      combine_words(Op::kOr, bits_, row.words, bits_);
+      return;
+    }
+    const std::size_t grown = std::min(row.runs.size(), grown_.size());
+    for (std::size_t i = 0; i < grown; ++i) grow(grown_[i], row.runs[i]);
+    for (const Run& run : row.runs.subspan(grown)) add(run);
+  }
+
+  /// One bit per key, for the caller to set.
+  std::span<std::uint64_t> bits() { return bits_; }
+
+  void join(SeenKeys& other) {
+    other.finish();
+    combine_words(Op::kOr, bits_, other.bits_, bits_);
+    if (other.ends_.empty()) return;
+    allocate_ends();
+    for (std::size_t i = 0; i < ends_.size(); ++i) ends_[i] += other.ends_[i];
+  }
+
+  Index unseen() {
+    finish();
+    if (ends_.empty()) return keys_ - popcount(bits_);
+    Index depth = 0;
+    Index begin = 0;
+    for (Index k = 0; k <= keys_; ++k) {
+      const Index before = depth;
+      depth += ends_[static_cast<std::size_t>(k)];
+      if (before == 0 && depth > 0) begin = k;
+      if (before > 0 && depth == 0) set_bits(bits_, {begin, k});
+    }
+    return keys_ - popcount(bits_);
+  }
+
+ private:
+  void grow(Run& interval, const Run& run) {
+    if (run.begin <= interval.end && run.end >= interval.begin) {
+      if (run.begin < interval.begin) interval.begin = run.begin;
+      if (run.end > interval.end) interval.end = run.end;
+      return;
+    }
+    if (interval.end > interval.begin) add(interval);
+    interval = run;
+  }
+  void finish() {
+    for (Run& interval : grown_) {
+      if (interval.end > interval.begin) set_bits(bits_, {interval.begin, interval.end});
+      interval = {};
+    }
+  }
+  void allocate_ends() {
+    if (ends_.empty()) ends_.resize(static_cast<std::size_t>(keys_) + 1);
+  }
+  void add(const Run& run) {
+    const Index length = run.end - run.begin;
+    const auto first = static_cast<std::size_t>(run.begin / 64);
+    if (first == static_cast<std::size_t>((run.end - 1) / 64)) {
+      bits_[first] |= (~std::uint64_t{0} >> (64 - length)) << (run.begin % 64);
+    } else if (length <= kShortRun) {
+      set_bits(bits_, {run.begin, run.end});
+    } else {
+      allocate_ends();
+      ++ends_[static_cast<std::size_t>(run.begin)];
+      --ends_[static_cast<std::size_t>(run.end)];
+    }
+  }
+
+  Index keys_;
+  std::vector<std::uint64_t> bits_;
+  std::vector<std::int32_t> ends_;  // empty until the first long run
+  std::array<Run, 2> grown_{};      // one for a window and one for its sinks
+};
+
+/// At most one SeenKeys per working thread, handed out to tasks.
+class SeenPool {
+ public:
+  explicit SeenPool(Index keys) : keys_(keys) {}
+  std::unique_ptr<SeenKeys> take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return std::make_unique<SeenKeys>(keys_);
+    auto out = std::move(free_.back());
+    free_.pop_back();
+    return out;
+  }
+  void give(std::unique_ptr<SeenKeys> seen) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(seen));
+  }
+  Index unseen() {
+    if (free_.empty()) return keys_;
+    for (std::size_t i = 1; i < free_.size(); ++i) free_[0]->join(*free_[i]);
+    return free_[0]->unseen();
+  }
+
+ private:
+  Index keys_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<SeenKeys>> free_;
+};
+
+Index keys_of(const Keys& row) {
+  if (row.is_words()) return popcount(row.words);
+  Index keys = 0;
+  for (const Run& run : row.runs) keys += run.end - run.begin;
+  return keys;
+}
+
+/// How many rows have which length: a histogram up to the longest, or a list if rows are few.
+class LengthCounts {
+ public:
+  LengthCounts(Index rows, Index keys) : few_rows_(keys / 4 > rows) {}
+  void add(std::span<const LengthGroup> groups) {
+    const std::lock_guard lock(mutex_);
+    if (few_rows_) {
+      list_.insert(list_.end(), groups.begin(), groups.end());
+      return;
+    }
+    for (const LengthGroup& group : groups) {
+      const auto length = static_cast<std::size_t>(group.keys);
+      if (length >= histogram_.size()) histogram_.resize(2 * length + 1);
+      histogram_[length] += static_cast<std::int32_t>(group.rows);
+    }
+  }
+  std::vector<LengthGroup> groups() {
+    std::vector<LengthGroup> out;
+    for (std::size_t length = 0; length < histogram_.size(); ++length) {
+      if (histogram_[length] > 0) out.push_back({static_cast<Index>(length), histogram_[length]});
+    }
+    std::ranges::sort(list_, {}, &LengthGroup::keys);
+    for (const LengthGroup& group : list_) {
+      if (out.empty() || out.back().keys != group.keys) out.push_back({group.keys, 0});
+      out.back().rows += group.rows;
+    }
+    return out;
+  }
+
+ private:
+  bool few_rows_;
+  std::mutex mutex_;
+  std::vector<std::int32_t> histogram_;
+  std::vector<LengthGroup> list_;
+};
+
+/// Collects the lengths of one task's rows before they are counted, merging equal neighbours.
+class LengthBatch {
+ public:
+  explicit LengthBatch(LengthCounts& counts) : counts_(counts) {}
+  void add(Index keys, Index rows) {
+    if (keys != keys_) next(keys);
+    rows_ += rows;
+  }
+  void flush() {
+    next(0);
+    counts_.add(groups_);
+    groups_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kMost = 4096;
+  void next(Index keys) {
+    if (groups_.size() == kMost) {
+      counts_.add(groups_);
+      groups_.clear();
+    }
+    if (rows_ > 0) groups_.push_back({keys_, rows_});
+    keys_ = keys;
+    rows_ = 0;
+  }
+  LengthCounts& counts_;
+  Index keys_ = 0, rows_ = 0;  // the last group, not yet in the list
+  std::vector<LengthGroup> groups_;
+};
+
+}  // namespace
+
+RowFigures row_figures(const Plane& plane) {
+  const Index queries = plane.queries();
+  const bool columns = plane.keys() <= kColumnLimit;
+  LengthCounts lengths(queries, plane.keys());
+  SeenPool pool(plane.keys());
+  const Index tasks = std::min<Index>(queries, Index{threads()} * 8);
+  const Index step = tasks > 0 ? ceil_div(queries, tasks) : 1;
+  const Index parts = ceil_div(queries, step);
+  const bool by_lists = plane.has_row_index();  // each list is read once for all rows
+  parallel_for(by_lists && columns && parts > 0 ? parts + 1 : parts, [&](Index task) {
+    auto seen = columns ? pool.take() : nullptr;
+    LengthBatch batch(lengths);
+    const Range range = intersect({task * step, (task + 1) * step}, {0, queries});
+    if (by_lists && task == parts) {
+      plane.mark_seen({0, queries}, seen->bits());
+    } else if (by_lists) {
+      plane.row_sizes(range, [&](Range equal, const Plane::RowSize& size) {
+        batch.add(size.keys, equal.size());
+      });
+    } else {
+      plane.rows(range, [&](Range equal, const Keys& row) {
+        batch.add(keys_of(row), equal.size());
+        if (seen) seen->add(row);
+      });
+    }
+    batch.flush();
+    if (seen) pool.give(std::move(seen));
+  });
+  RowFigures out{lengths.groups(), std::nullopt};
+  if (columns) out.empty_columns = pool.unseen();
+  return out;
+}
+
+std::vector<LengthGroup> merge_groups(const std::vector<LengthGroup>& a,
+                                      const std::vector<LengthGroup>& b, Index times) {
+  std::vector<LengthGroup> out;
+  out.reserve(a.size() + b.size());
+  auto left = a.begin();
+  for (const LengthGroup& group : b) {
+    while (left != a.end() && left->keys < group.keys) out.push_back(*left++);
+    out.push_back({group.keys, group.rows * times});
+    if (left != a.end() && left->keys == group.keys) out.back().rows += (left++)->rows;
+  }
+  out.insert(out.end(), left, a.end());
+  return out;
+}
+
+double median(const std::vector<LengthGroup>& groups) {
+  Index rows = 0;
+  for (const LengthGroup& group : groups) rows += group.rows;
+  if (rows == 0) return 0;
+  const auto keys_at = [&groups](Index row) {
+    auto group = groups.begin();
+    for (; row >= group->rows; ++group) row -= group->rows;
+    return static_cast<double>(group->keys);
+  };
+  return (keys_at((rows - 1) / 2) + keys_at(rows / 2)) / 2;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,325 @@
+// Why two masks differ: explains each pair of planes, then joins the explanations into one claim.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "maskctl/inspect/diff/change.h"
+#include "maskctl/inspect/diff/diff.h"
+#include "maskctl/inspect/diff/pair.h"
+#include "maskctl/inspect/diff/whole.h"
+#include "maskctl/inspect/recognise/scopes.h"
+
+namespace maskctl {
+namespace {
+
+constexpr std::size_t kMostPairs = 256, kCellsInWords = 4;
+
+/// The planes of both masks at every batch and head of the common shape; distinct pairs are
+/// numbered.
+class Claim {
+ public:
+  Claim(const Mask& a, const Mask& b, const MaskDiff& found)
+      : a_(a),
+        b_(b),
+        found_(found),
+        batch_(std::max(a.batch(), b.batch())),
+        heads_(std::max(a.heads(), b.heads())) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
+    for (Index n = 0; n < batch_; ++n) {
+      for (Index h = 0; h < heads_; ++h) {
+        const std::pair key(a.index_of(n, h), b.index_of(n, h));
+        const auto [at, is_new] = numbers.emplace(key, static_cast<std::uint32_t>(pairs_.size()));
+        if (is_new) pairs_.push_back({a.plane(n, h), b.plane(n, h), {}, false});
+        pair_of_.push_back(at->second);
+      }
+    }
+  }
+
+  DiffCause make(const MaybeReason& whole) {
+    if (whole) {
+      out_.kind = whole->kind;
+      out_.text = whole->kind == "heads" ? "B = A with " + whole->words : whole->words;
+      if (whole->kind == "polarity") {
+        out_.edit = {{step::Not{}}};
+      } else {
+        by_rules();
+      }
+      measure();
+      return std::move(out_);
+    }
+    explain();
+    chains(&PairCause::edit, out_.edit);
+    if (wants_pipelines()) pipelines();
+    measure();
+    out_.kind = kind();
+    out_.text = text();
+    const bool regions = out_.kind == "region" && out_.edit.size() > 1;
+    if ((out_.kind == "irregular" || out_.kind == "other" || regions) && pairs_.size() == 1) {
+      if (const auto shift = shift_reason(pairs_[0].a, pairs_[0].b)) {
+        out_.kind = shift->kind;
+        out_.text = "B = A with " + shift->words;
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  struct PlanePair {
+    PlanePtr a, b;
+    PairCause cause;
+    bool differs = false;
+  };
+
+  const Recognised& recognised(const PlanePtr& plane) {
+    auto& known = known_[plane.get()];
+    if (!known) known = is_bulk(*plane) ? irregular() : recognise(Mask(plane), {.guess = false});
+    return *known;
+  }
+  /// Recognises both planes of a pair. If one is known exactly, the other is described from it and
+  /// not searched.
+  void recognise_pair(const PlanePtr& a, const PlanePtr& b) {
+    if (recognised(a).residue.cells == 0 || recognised(b).residue.cells == 0) return;
+    for (const PlanePtr& plane : {a, b}) {
+      if (!is_bulk(*plane)) known_[plane.get()] = recognise(Mask(plane));
+    }
+  }
+  static Recognised irregular() {
+    Recognised out;
+    out.irregular = true;
+    out.residue.cells = 1;
+    return out;
+  }
+  /// Many bits that runs cannot replace: reading them for each rule would take longer than reading
+  /// the files did.
+  static bool is_bulk(const Plane& plane) {
+    constexpr Index kManyCells = Index{1} << 26;
+    const Index cells = plane.queries() * plane.keys();
+    return cells > kManyCells && plane.bytes() >= cells / 16;
+  }
+
+  void explain() {
+    std::size_t explained = 0;
+    for (const PlaneDiff& plane : found_.planes) {
+      PlanePair& pair = pairs_[pair_of_[index(plane.batch, plane.head)]];
+      if (pair.differs) continue;
+      pair.differs = true;
+      if (++explained > kMostPairs) continue;
+      recognise_pair(pair.a, pair.b);
+      pair.cause = explain_pair(pair.a, pair.b, plane, recognised(pair.a), recognised(pair.b));
+    }
+  }
+
+  std::size_t index(Index batch, Index head) const {
+    return static_cast<std::size_t>(batch * heads_ + head);
+  }
+
+  bool wants_pipelines() const {
+    return std::ranges::any_of(pairs_,
+                               [](const PlanePair& pair) { return pair.cause.chains.has_value(); });
+  }
+
+  Chain scoped(std::vector<Chain> chains) const {
+    return recognition::scoped(std::move(chains), pair_of_, batch_, heads_,
+                               {a_.queries(), a_.keys()});
+  }
+
+  void chains(Chain PairCause::*member, Chain& out) const {
+    std::vector<Chain> each;
+    for (const PlanePair& pair : pairs_) each.push_back(pair.cause.*member);
+    out = scoped(std::move(each));
+  }
+
+  /// The chains of all planes, including equal ones.
+  void pipelines() {
+    std::vector<Chain> a, b;
+    for (const PlanePair& pair : pairs_) {
+      a.push_back(pair.cause.chains ? pair.cause.chains->a : recognised(pair.a).chain);
+      b.push_back(pair.cause.chains ? pair.cause.chains->b : recognised(pair.b).chain);
+    }
+    out_.by_pipelines = true;
+    out_.pipeline_a = scoped(std::move(a));
+    out_.pipeline_b = scoped(std::move(b));
+  }
+  /// The same when the reason concerns the whole mask: each side by its own rule.
+  void by_rules() {
+    const bool told = std::ranges::all_of(pairs_, [&](const PlanePair& pair) {
+      return !recognised(pair.a).irregular && !recognised(pair.b).irregular;
+    });
+    if (told) pipelines();
+  }
+
+  /// The residue of a chain; for a mask of one plane recognise() has counted it already.
+  Residue claimed(const Mask& mask, const Chain& chain) {
+    if (pair_of_.size() == 1) {
+      const Recognised& known = recognised(mask.plane(0, 0));
+      if (!known.irregular && known.chain == chain) return known.residue;
+    }
+    return residue_of(mask,
+                      maskctl::apply(full_mask(batch_, heads_, a_.queries(), a_.keys()), chain));
+  }
+
+  void measure() {
+    const Mask full = full_mask(batch_, heads_, a_.queries(), a_.keys());
+    out_.edit_residue = out_.edit.empty()
+                            ? differences()
+                            : residue_of(b_, maskctl::apply(zip(Op::kAnd, a_, full), out_.edit));
+    if (!out_.by_pipelines) return;
+    out_.residue_a = claimed(a_, out_.pipeline_a);
+    out_.residue_b = claimed(b_, out_.pipeline_b);
+    const Index left = out_.residue_a.cells + out_.residue_b.cells;
+    // Planes without a rule leave more cells than the rules of the others explain.
+    if (left > out_.edit_residue.cells) out_.by_pipelines = false;
+  }
+
+  /// All cells that differ. The first ones are searched from the first one on, without a plane of
+  /// all differences.
+  Residue differences() const {
+    Residue out;
+    out.cells = found_.only_a + found_.only_b;
+    Index from = found_.first->query;
+    for (const PlaneDiff& plane : found_.planes) {
+      const PlanePtr& a = a_.plane(plane.batch, plane.head);
+      const PlanePtr& b = b_.plane(plane.batch, plane.head);
+      list_differences(*a, *b, {from, a->queries()}, plane.batch, plane.head, out.first);
+      if (out.first.size() == Residue::kListed) break;
+      from = 0;
+    }
+    return out;
+  }
+
+  const Wording& wording(const PairCause& cause) const {
+    return out_.by_pipelines && cause.chains ? cause.chains->wording : cause.wording;
+  }
+
+  std::string kind() const {
+    std::string kind;
+    for (const PlanePair& pair : pairs_) {
+      const std::string& its = wording(pair.cause).kind;
+      if (!pair.differs || its.empty()) continue;
+      kind = kind.empty() || kind == its ? its : "other";
+    }
+    return kind.empty() ? "irregular" : kind;
+  }
+
+  std::string text() const {
+    std::vector<std::string> words;
+    std::vector<std::vector<PlaneDiff>> where;
+    for (const PlaneDiff& plane : found_.planes) {
+      const std::string& its =
+          wording(pairs_[pair_of_[index(plane.batch, plane.head)]].cause).words;
+      if (its.empty()) continue;
+      const auto at = std::ranges::find(words, its);
+      if (at == words.end()) {
+        words.push_back(its);
+        where.push_back({plane});
+      } else {
+        where[static_cast<std::size_t>(at - words.begin())].push_back(plane);
+      }
+    }
+    std::string out;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      out += (i > 0 ? "; " : "") + words[i];
+      const bool everywhere = words.size() == 1 && std::ssize(where[i]) == batch_ * heads_;
+      if (!everywhere) out += fmt::format(" ({})", where_words(where[i]));
+    }
+    return with_cells(std::move(out));
+  }
+
+  std::string where_words(const std::vector<PlaneDiff>& planes) const {
+    constexpr std::size_t kMost = 4;
+    std::string out;
+    for (std::size_t i = 0; i < std::min(planes.size(), kMost); ++i) {
+      out += (i > 0 ? "; " : "") + plane_words(planes[i].batch, planes[i].head);
+    }
+    if (planes.size() > kMost) out += fmt::format("; {} more", planes.size() - kMost);
+    return out;
+  }
+  std::string plane_words(Index batch, Index head) const {
+    std::string out;
+    if (batch_ > 1) out += fmt::format("batch {}", batch);
+    if (batch_ > 1 && heads_ > 1) out += ", ";
+    if (heads_ > 1) out += fmt::format("head {}", head);
+    return out;
+  }
+
+  /// The change that the claim does not explain: what else differs between A and B.
+  Residue untold() const {
+    if (!out_.by_pipelines) return out_.edit_residue;
+    if (out_.residue_a.cells == 0) return out_.residue_b;
+    const Mask full = full_mask(batch_, heads_, a_.queries(), a_.keys());
+    return residue_of(zip(Op::kXor, a_, b_), zip(Op::kXor, maskctl::apply(full, out_.pipeline_a),
+                                                 maskctl::apply(full, out_.pipeline_b)));
+  }
+
+  std::string with_cells(std::string words) const {
+    const Residue cells = untold();
+    if (cells.cells == 0) return "B = A with " + words;
+    if (words.empty() && cells.cells > static_cast<Index>(Residue::kListed)) {
+      return fmt::format(
+          "irregular: no rule, row, column or rectangle explains the {} cells that differ",
+          cells.cells);
+    }
+    std::string list;
+    if (cells.cells <= static_cast<Index>(kCellsInWords)) {
+      for (std::size_t i = 0; i < cells.first.size(); ++i) {
+        list += (i == 0                       ? ""
+                 : i + 1 < cells.first.size() ? "; "
+                                              : " and ") +
+                cell_words(cells.first[i]);
+      }
+    } else {
+      list = fmt::format("{} cells, the first {}", cells.cells, cell_words(cells.first.front()));
+    }
+    return words.empty() ? "B = A with " + list : fmt::format("B = A with {}, and {}", words, list);
+  }
+
+  std::string cell_words(const Cell& cell) const {
+    const Index batch = std::min(cell.batch, b_.batch() - 1),
+                head = std::min(cell.head, b_.heads() - 1);
+    const bool open =
+        b_.plane(batch, head)->count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) > 0;
+    std::string place = plane_words(cell.batch, cell.head);
+    if (!place.empty()) place += ", ";
+    return fmt::format("{}query {}, key {} {}{}", place, cell.query, cell.key,
+                       open ? "open" : "closed", document_words(cell));
+  }
+
+  /// Which document sees which, if documents are known.
+  std::string document_words(const Cell& cell) const {
+    const PlanePair& pair = pairs_[pair_of_[index(cell.batch, cell.head)]];
+    for (const PlanePtr& plane : {pair.b, pair.a}) {
+      const auto known = known_.find(plane.get());
+      if (known == known_.end() || !known->second) continue;
+      for (const Step& step : known->second->chain) {
+        const auto documents = documents_of(step, cell, b_.keys());
+        if (documents)
+          return fmt::format(" (document {} sees document {})", documents->first,
+                             documents->second);
+      }
+    }
+    return "";
+  }
+
+  const Mask& a_;
+  const Mask& b_;
+  const MaskDiff& found_;
+  Index batch_, heads_;
+  std::vector<PlanePair> pairs_;
+  std::vector<std::uint32_t> pair_of_;
+  std::map<const Plane*, std::optional<Recognised>> known_;
+  DiffCause out_;
+};
+
+}  // namespace
+
+std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b) {
+  return diff_cause(a, b, diff(a, b));
+}
+
+std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found) {
+  if (found.equal()) return std::nullopt;
+  return Claim(a, b, found).make(whole_reason(a, b, found));
+}
+
+}  // namespace maskctl

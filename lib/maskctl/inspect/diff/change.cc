@@ -1,0 +1,434 @@
+#include "maskctl/inspect/diff/change.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+Index shift_of(Align align, Index shift) { return align == Align::kBottomRight ? shift : 0; }
+
+void join(Reason& reason, const std::string& words) {
+  if (reason.changes++ > 0) reason.words += " and ";
+  reason.words += words;
+}
+
+Reason unchanged() { return {"parameter", "", 0}; }
+
+void compare(Reason& reason, const char* name, Index a, Index b) {
+  if (a != b) join(reason, fmt::format("{} {}", name, instead(b, a)));
+}
+
+std::string side_words(const std::optional<Index>& side) {
+  return side ? std::to_string(*side) : "none";
+}
+
+Reason moved_alignment(Index by, Index shift) {
+  const bool to_bottom = by == shift;
+  return {"alignment", fmt::format("alignment {} instead of {} (moved by K - Q = {} keys)",
+                                   to_bottom ? "bottom-right" : "top-left",
+                                   to_bottom ? "top-left" : "bottom-right", shift)};
+}
+
+/// Only one side has moved, by as much as the other alignment would move it. A move of 1 may be
+/// anything.
+Reason as_alignment(Reason side, Index by, Index shift) {
+  if (by == 1 || by == -1) return side;
+  side.kind = "alignment";
+  side.words += fmt::format(" (moved by K - Q = {}, as by the other alignment)", shift);
+  return side;
+}
+
+std::string tokens_text(const std::vector<Range>& tokens) {
+  std::string out;
+  for (const Range& range : tokens) {
+    if (!out.empty()) out += "+";
+    out += range.size() == 1 ? std::to_string(range.begin)
+                             : fmt::format("{}-{}", range.begin, range.end - 1);
+  }
+  return out;
+}
+
+Ids ids_of_step(const step::Document& rule) {
+  Ids out;
+  out.none = rule.pad_id;
+  out.q = as_int32(rule.q.array, "ids");
+  out.k = rule.shared ? out.q : as_int32(rule.kv.array, "ids");
+  return out;
+}
+
+Ids ids_of_step(const step::DocumentLengths& rule, Index keys) {
+  Ids out;
+  out.q.assign(static_cast<std::size_t>(keys), -1);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < rule.lengths.size(); ++i) {
+    for (Index n = 0; n < rule.lengths[i] && at < out.q.size(); ++n) {
+      out.q[at++] = static_cast<std::int32_t>(i);
+    }
+  }
+  out.k = out.q;
+  return out;
+}
+
+Ids ids_of_step(const Step& step, Index keys) {
+  if (const auto* ids = std::get_if<step::Document>(&step.rule)) return ids_of_step(*ids);
+  return ids_of_step(std::get<step::DocumentLengths>(step.rule), keys);
+}
+
+Reason pad_change(const step::Pad& a, const step::Pad& b) {
+  Reason out = unchanged();
+  if (a.is_lengths && b.is_lengths && a.left == b.left) {
+    const auto before = as_int64(a.valid.array, "lengths"),
+               after = as_int64(b.valid.array, "lengths");
+    if (before.size() == 1 && after.size() == 1) compare(out, "pad length", before[0], after[0]);
+  } else if (a.is_lengths && b.is_lengths) {
+    const auto words = [](const step::Pad& rule) {
+      const auto lengths = as_int64(rule.valid.array, "lengths");
+      return fmt::format("{}pad length{}", rule.left ? "left " : "right ",
+                         lengths.size() == 1 ? fmt::format(" {}", lengths.front()) : "s");
+    };
+    join(out, fmt::format("{} instead of {}", words(b), words(a)));
+  } else {
+    join(out, "other padding");
+  }
+  if (a.both != b.both) {
+    join(out, b.both ? "padding rows closed" : "padding rows open");
+    if (out.changes == 1) out.kind = "padding";
+  }
+  return out;
+}
+
+Reason block_change(const step::Block& a, const step::Block& b) {
+  Reason out = unchanged();
+  compare(out, "block rows", a.q_size, b.q_size);
+  compare(out, "block columns", a.k_size, b.k_size);
+  if (a.map.array.shape() != b.map.array.shape()) {
+    if (out.changes == 0) join(out, "another block map");
+    ++out.changes;
+    return out;
+  }
+  const auto before = as_int64(a.map.array, "map"), after = as_int64(b.map.array, "map");
+  Index differ = 0, first = -1;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if ((before[i] != 0) == (after[i] != 0)) continue;
+    if (differ++ == 0) first = static_cast<Index>(i);
+  }
+  const Index columns = a.map.array.extent(a.map.array.rank() - 1);
+  if (differ > 0) {
+    join(out, fmt::format("{} of {} blocks changed, first block row {}, column {}", differ,
+                          before.size(), first / columns, first % columns));
+    out.changes += differ - 1;
+  }
+  if (out.changes > 0) ++out.changes;  // a grid fits almost anything, so a simpler rule is better
+  return out;
+}
+
+Reason tokens_change(const step::Tokens& a, const step::Tokens& b) {
+  const auto side = [](const step::Tokens& rule) {
+    auto ids = as_int32(rule.q.array, "types");
+    if (!rule.shared) {
+      const auto kv = as_int32(rule.kv.array, "types");
+      ids.insert(ids.end(), kv.begin(), kv.end());
+    }
+    return ids;
+  };
+  Reason out = unchanged();
+  if (a.join != b.join || a.zero != b.zero || a.shared != b.shared) {
+    join(out, "token types joined by another rule");
+    return out;
+  }
+  const auto before = side(a), after = side(b);
+  Index differ = 0, first = -1;
+  for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
+    if (before[i] != after[i] && differ++ == 0) first = static_cast<Index>(i);
+  }
+  if (differ > 0) {
+    join(out, fmt::format("token types of {} tokens changed, first token {}", differ,
+                          first % a.q.array.elements()));
+    out.changes += differ - 1;
+  }
+  return out;
+}
+
+/// For example "the rows of queries 3 to 5 closed", "query 4, keys 0 to 7 open".
+std::string region_words(const step::Region& rule) {
+  const char* state = rule.open ? "open" : "closed";
+  const auto lines = [&](const char* line, const char* what, const std::vector<Range>& ranges) {
+    const bool one = ranges.size() == 1 && ranges.front().size() == 1;
+    return fmt::format("the {}{} of {} {}", line, one ? "" : "s", ranges_words(what, ranges),
+                       state);
+  };
+  if (rule.k.empty()) return lines("row", "query", rule.q);
+  if (rule.q.empty()) return lines("column", "key", rule.k);
+  return fmt::format("{}, {} {}", ranges_words("query", rule.q), ranges_words("key", rule.k),
+                     state);
+}
+
+Index first_keys(const Step& step) {
+  if (const auto* prefix = std::get_if<step::Prefix>(&step.rule)) return prefix->n;
+  return std::get<step::Sinks>(step.rule).n;
+}
+
+/// The key where chunks start; with several batches, that of the first.
+Index origin_of(const step::Chunk& rule) {
+  return rule.origins.array.elements() == 0 ? 0 : as_int64(rule.origins.array, "origins").front();
+}
+
+constexpr std::size_t kPrefix = 100, kDocuments = 101, kLimits = 102;
+
+}  // namespace
+
+std::optional<Limits> limits_of(const Step& step, Index shift) {
+  if (const auto* causal = std::get_if<step::Causal>(&step.rule)) {
+    if (causal->offsets.array.elements() > 1) return std::nullopt;
+    const Index offset =
+        causal->offsets.array.elements() == 0 ? 0 : as_int64(causal->offsets.array, "offsets")[0];
+    const Index high = shift_of(causal->align, shift) + offset;
+    return Limits{std::nullopt, high, high, offset, true};
+  }
+  const auto* window = std::get_if<step::Window>(&step.rule);
+  if (!window) return std::nullopt;
+  const Index centre = shift_of(window->align, shift) + window->offset;
+  Limits out{std::nullopt, std::nullopt, centre, window->offset, false};
+  if (window->left) out.low = centre - *window->left;
+  if (window->right) out.high = centre + *window->right;
+  return out;
+}
+
+namespace {
+
+/// `shift` is K - Q: a move by that much is the other alignment.
+MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
+  if (a.low == b.low && a.high == b.high) return std::nullopt;
+  const bool sides =
+      a.low.has_value() == b.low.has_value() && a.high.has_value() == b.high.has_value();
+  const Index by_low = a.low && b.low ? *b.low - *a.low : 0;
+  const Index by_high = a.high && b.high ? *b.high - *a.high : 0;
+  const Index by = by_low != 0 ? by_low : by_high;
+  const bool one_move = by_low == 0 || by_high == 0 || by_low == by_high;
+  const bool together = (!a.low || by_low == by) && (!a.high || by_high == by);
+  const bool by_shift = sides && one_move && shift != 0 && (by == shift || by == -shift);
+  if (by_shift && together) return moved_alignment(by, shift);
+  Reason out = unchanged();
+  if (sides && together && a.low && a.high) {
+    compare(out, a.causal ? "window and causal offset" : "window offset", a.offset, a.offset + by);
+    if (a.high == a.centre && a.offset == 0) {
+      // Also worded as a window plus a causal rule, which such a window equals.
+      out.words += fmt::format(", as by window left {} and causal offset {}",
+                               instead(a.centre - *b.low, a.centre - *a.low), instead(by, 0));
+    }
+    return out;
+  }
+  if (a.low != b.low) {
+    const auto left = [&a](const std::optional<Index>& low) {
+      return low ? std::optional(a.centre - *low) : std::nullopt;
+    };
+    join(out, fmt::format("window left {} instead of {}", side_words(left(b.low)),
+                          side_words(left(a.low))));
+  }
+  if (a.high == b.high) return by_shift ? as_alignment(out, by, shift) : out;
+  if (a.causal && b.high) {
+    join(out, fmt::format("causal offset {}", instead(a.offset + by_high, a.offset)));
+  } else if (a.causal || (!a.high && b.causal)) {
+    join(out, a.causal ? "the causal rule missing" : "a causal rule");
+  } else {
+    const auto right = [&a](const std::optional<Index>& high) {
+      return high ? std::optional(*high - a.centre) : std::nullopt;
+    };
+    join(out, fmt::format("window right {} instead of {}", side_words(right(b.high)),
+                          side_words(right(a.high))));
+    // A window that ends at the diagonal is causal as well.
+    if (b.high && a.high == a.centre) {
+      out.words += fmt::format(" (causal offset {})", instead(*b.high - *a.high, 0));
+    }
+  }
+  if (out.changes == 1 && !sides) out.kind = "step";
+  return by_shift ? as_alignment(out, by, shift) : out;
+}
+
+}  // namespace
+
+std::optional<std::pair<Index, Index>> documents_of(const Step& step, const Cell& cell,
+                                                    Index keys) {
+  if (rule_number(step) != kDocuments) return std::nullopt;
+  const Ids ids = ids_of_step(step, keys);
+  const auto number = [&](const std::vector<std::int32_t>& side, Index at) -> Index {
+    if (at >= std::ssize(side)) return -1;
+    const std::int32_t id = side[static_cast<std::size_t>(at)];
+    if (id == ids.none) return -1;
+    std::vector<std::int32_t> order;
+    for (const std::int32_t other : ids.k) {
+      if (other == ids.none || std::ranges::find(order, other) != order.end()) continue;
+      if (other == id) return std::ssize(order);
+      order.push_back(other);
+    }
+    return -1;
+  };
+  const Index query = number(ids.q, cell.query), key = number(ids.k, cell.key);
+  if (query < 0 || key < 0 || query == key) return std::nullopt;
+  return std::pair(query, key);
+}
+
+std::size_t rule_number(const Step& step) {
+  const auto is = [&step](auto* rule) {
+    return std::holds_alternative<std::remove_pointer_t<decltype(rule)>>(step.rule);
+  };
+  if (is(static_cast<step::Prefix*>(nullptr)) || is(static_cast<step::Sinks*>(nullptr))) {
+    return kPrefix;
+  }
+  if (is(static_cast<step::Document*>(nullptr)) ||
+      is(static_cast<step::DocumentLengths*>(nullptr))) {
+    return kDocuments;
+  }
+  if (is(static_cast<step::Causal*>(nullptr)) || is(static_cast<step::Window*>(nullptr))) {
+    return kLimits;
+  }
+  return step.rule.index();
+}
+
+Reason step_change(const Step& a, const Step& b, Index queries, Index keys) {
+  const auto both = [&](auto* rule, auto&& compare_rules) {
+    using Rule = std::remove_pointer_t<decltype(rule)>;
+    return compare_rules(std::get<Rule>(a.rule), std::get<Rule>(b.rule));
+  };
+  switch (rule_number(a)) {
+    case kPrefix: {
+      Reason out = unchanged();
+      const bool sinks = std::holds_alternative<step::Sinks>(a.rule);
+      compare(out, sinks ? "sinks" : "prefix", first_keys(a), first_keys(b));
+      return out;
+    }
+    case kDocuments:
+      return documents_change(ids_of_step(a, keys), ids_of_step(b, keys)).value_or(unchanged());
+    case kLimits: {
+      const auto before = limits_of(a, keys - queries), after = limits_of(b, keys - queries);
+      if (!before || !after) return {"parameter", "other causal offsets", 2};
+      return limits_change(*before, *after, keys - queries).value_or(unchanged());
+    }
+    default:
+      break;
+  }
+  if (std::holds_alternative<step::Chunk>(a.rule)) {
+    return both(static_cast<step::Chunk*>(nullptr), [](const auto& x, const auto& y) {
+      Reason out = unchanged();
+      compare(out, "chunk size", x.size, y.size);
+      compare(out, "chunk offset", x.offset, y.offset);
+      compare(out, "chunk origin", origin_of(x), origin_of(y));
+      return out;
+    });
+  }
+  if (std::holds_alternative<step::Dilated>(a.rule)) {
+    return both(static_cast<step::Dilated*>(nullptr), [](const auto& x, const auto& y) {
+      Reason out = unchanged();
+      compare(out, "dilated stride", x.stride, y.stride);
+      return out;
+    });
+  }
+  if (std::holds_alternative<step::Global>(a.rule)) {
+    return both(static_cast<step::Global*>(nullptr), [](const auto& x, const auto& y) {
+      Reason out = unchanged();
+      if (x.tokens != y.tokens) {
+        join(out, fmt::format("global tokens {} instead of {}", tokens_text(y.tokens),
+                              tokens_text(x.tokens)));
+      }
+      return out;
+    });
+  }
+  if (std::holds_alternative<step::Pad>(a.rule)) {
+    return both(static_cast<step::Pad*>(nullptr), pad_change);
+  }
+  if (std::holds_alternative<step::Block>(a.rule)) {
+    return both(static_cast<step::Block*>(nullptr), block_change);
+  }
+  if (std::holds_alternative<step::Tokens>(a.rule)) {
+    return both(static_cast<step::Tokens*>(nullptr), tokens_change);
+  }
+  return {"step", "another step", 8};
+}
+
+namespace {
+
+/// Borders that moved, or lengths that changed, whichever is fewer.
+Index moved_borders(const std::vector<Index>& a, const std::vector<Index>& b) {
+  const auto borders = [](const std::vector<Index>& lengths) {
+    std::vector<Index> out(lengths.size());
+    std::inclusive_scan(lengths.begin(), lengths.end(), out.begin());
+    return out;
+  };
+  const std::vector<Index> in_a = borders(a), in_b = borders(b);
+  std::vector<Index> both;
+  std::ranges::set_intersection(in_a, in_b, std::back_inserter(both));
+  const Index moved =
+      std::ssize(
+          std::max(in_a, in_b, [](const auto& x, const auto& y) { return x.size() < y.size(); })) -
+      std::ssize(both);
+  const auto head = std::ranges::mismatch(a, b);
+  const Index same = head.in1 - a.begin();
+  Index tail = 0;
+  while (tail < std::min(std::ssize(a), std::ssize(b)) - same &&
+         *(a.end() - 1 - tail) == *(b.end() - 1 - tail)) {
+    ++tail;
+  }
+  return std::min(moved, std::max(std::ssize(a), std::ssize(b)) - same - tail);
+}
+
+}  // namespace
+
+Index moved_numbers(const Step& a, const Step& b, Index queries, Index keys) {
+  const auto* lengths_a = std::get_if<step::DocumentLengths>(&a.rule);
+  const auto* lengths_b = std::get_if<step::DocumentLengths>(&b.rule);
+  if (lengths_a && lengths_b) return moved_borders(lengths_a->lengths, lengths_b->lengths);
+  constexpr Index kMany = 1 << 20;
+  if (rule_number(a) == kDocuments) return a == b ? 0 : kMany;
+  return step_change(a, b, queries, keys).changes;
+}
+
+std::string step_words(const Step& step, Index shift) {
+  if (const auto limits = limits_of(step, shift)) {
+    if (limits->causal) return "causal";
+    const auto side = [](const std::optional<Index>& bound, Index from, Index sign) {
+      return bound ? std::to_string((*bound - from) * sign) : std::string("none");
+    };
+    return fmt::format("window left {}, right {}", side(limits->low, limits->centre, -1),
+                       side(limits->high, limits->centre, 1));
+  }
+  struct Visitor {
+    std::string operator()(const step::Chunk& rule) const {
+      return fmt::format("chunk size {}", rule.size);
+    }
+    std::string operator()(const step::Document&) const { return "documents"; }
+    std::string operator()(const step::DocumentLengths&) const { return "documents"; }
+    std::string operator()(const step::Pad&) const { return "padding"; }
+    std::string operator()(const step::Dilated& rule) const {
+      return fmt::format("dilated stride {}", rule.stride);
+    }
+    std::string operator()(const step::Block&) const { return "a block map"; }
+    std::string operator()(const step::Random&) const { return "random cells"; }
+    std::string operator()(const step::Prefix& rule) const {
+      return fmt::format("prefix {}", rule.n);
+    }
+    std::string operator()(const step::Sinks& rule) const {
+      return fmt::format("sinks {}", rule.n);
+    }
+    std::string operator()(const step::Global& rule) const {
+      return fmt::format("global tokens {}", tokens_text(rule.tokens));
+    }
+    std::string operator()(const step::Region& rule) const { return region_words(rule); }
+    std::string operator()(const step::Combine&) const { return "another mask"; }
+    std::string operator()(const step::Tokens&) const { return "token types"; }
+    std::string operator()(const step::Not&) const { return "not"; }
+    std::string operator()(const step::Slice&) const { return "slice"; }
+    std::string operator()(const step::KvLengths&) const { return "kv lengths"; }
+    std::string operator()(const step::Scoped&) const { return "heads or batches"; }
+    std::string operator()(const step::Within&) const { return "documents"; }
+    std::string operator()(const step::Causal&) const { return "causal"; }
+    std::string operator()(const step::Window&) const { return "window"; }
+  };
+  return std::visit(Visitor{}, step.rule);
+}
+
+}  // namespace maskctl

@@ -1,0 +1,270 @@
+// Compares the documents of two masks, whatever their ids.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "maskctl/inspect/diff/change.h"
+
+namespace maskctl {
+namespace {
+
+constexpr Index kManyChanges = 16;
+
+/// The id of one token in A and in B.
+struct IdPair {
+  std::int32_t a, b;
+  friend bool operator==(const IdPair&, const IdPair&) = default;
+};
+
+/// The pairs of all queries and keys; equal neighbours only once.
+std::vector<IdPair> pairs_of(const Ids& a, const Ids& b) {
+  std::vector<IdPair> out;
+  const auto add = [&out](const std::vector<std::int32_t>& in_a,
+                          const std::vector<std::int32_t>& in_b) {
+    for (std::size_t i = 0; i < std::min(in_a.size(), in_b.size()); ++i) {
+      const IdPair pair{in_a[i], in_b[i]};
+      if (out.empty() || out.back() != pair) out.push_back(pair);
+    }
+  };
+  add(a.q, b.q);
+  if (a.q != a.k || b.q != b.k) add(a.k, b.k);
+  return out;
+}
+
+/// Maps the ids of A to those of B.
+class IdMap {
+ public:
+  IdMap(const std::vector<IdPair>& pairs, std::int32_t none_a, std::int32_t none_b)
+      : none_(none_b) {
+    for (const auto& [from, to] : pairs) {
+      if (from == none_a) {
+        appears_ |= to != none_b;
+        continue;
+      }
+      const auto [at, is_new] = to_.emplace(from, to);
+      single_ &= is_new || at->second == to;
+    }
+  }
+
+  /// True when each document of `from` lies inside one of `to` or in none, and nothing else is in
+  /// those.
+  bool only_joins_and_drops() const { return single_ && !appears_; }
+  std::size_t documents() const { return to_.size(); }
+  std::vector<std::int32_t> dropped() const {
+    std::vector<std::int32_t> out;
+    for (const auto& [from, to] : to_) {
+      if (to == none_) out.push_back(from);
+    }
+    return out;
+  }
+  /// Groups of documents that are a single document on the other side.
+  std::vector<std::vector<std::int32_t>> joined() const {
+    std::map<std::int32_t, std::vector<std::int32_t>> by_target;
+    for (const auto& [from, to] : to_) {
+      if (to != none_) by_target[to].push_back(from);
+    }
+    std::vector<std::vector<std::int32_t>> out;
+    for (auto& [to, group] : by_target) {
+      if (group.size() > 1) out.push_back(std::move(group));
+    }
+    return out;
+  }
+
+ private:
+  std::map<std::int32_t, std::int32_t> to_;
+  std::int32_t none_;
+  bool single_ = true, appears_ = false;
+};
+
+/// Stretches of equal ids; tokens outside documents are left out.
+struct Stretch {
+  Range at;
+  std::int32_t id;
+};
+std::vector<Stretch> stretches(const std::vector<std::int32_t>& ids, std::int32_t none) {
+  std::vector<Stretch> out;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto at = static_cast<Index>(i);
+    const bool goes_on = i > 0 && ids[i] == ids[i - 1];
+    if (ids[i] == none) continue;
+    if (goes_on) {
+      out.back().at.end = at + 1;
+    } else {
+      out.push_back({{at, at + 1}, ids[i]});
+    }
+  }
+  return out;
+}
+
+/// The number of a document by first appearance, and its tokens.
+std::string document_words(const Ids& ids, std::int32_t id) {
+  std::vector<std::int32_t> order;
+  std::vector<Range> tokens;
+  const auto& side = std::find(ids.k.begin(), ids.k.end(), id) != ids.k.end() ? ids.k : ids.q;
+  std::set<std::int32_t> seen;
+  Index number = -1;
+  for (const Stretch& stretch : stretches(side, ids.none)) {
+    if (stretch.id == id && number < 0) number = static_cast<Index>(seen.size());
+    seen.insert(stretch.id);
+    if (stretch.id == id) tokens.push_back(stretch.at);
+  }
+  return fmt::format("document {} ({})", number, ranges_words("token", tokens));
+}
+
+std::string list_words(const Ids& ids, const std::vector<std::int32_t>& documents) {
+  constexpr std::size_t kMost = 4;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(documents.size(), kMost); ++i) {
+    if (i > 0) out += i + 1 == documents.size() ? " and " : ", ";
+    out += document_words(ids, documents[i]);
+  }
+  if (documents.size() > kMost) out += fmt::format(" and {} more", documents.size() - kMost);
+  return out;
+}
+
+/// Gets B from A by dropping and joining documents; `reversed`: A from B. `map` maps the ids of
+/// `from`.
+MaybeReason joins_and_drops(const IdMap& map, const Ids& from, bool reversed) {
+  if (!map.only_joins_and_drops()) return std::nullopt;
+  const auto dropped = map.dropped();
+  const auto joined = map.joined();
+  if (dropped.empty() && joined.empty()) return std::nullopt;
+  if (dropped.empty() && joined.size() == 1 && joined.front().size() == map.documents()) {
+    return Reason{"document",
+                  reversed ? fmt::format("one document split into {}", map.documents())
+                           : fmt::format("all {} documents merged into one", map.documents())};
+  }
+  Reason out{"document", "", static_cast<Index>(dropped.size() + joined.size())};
+  if (!dropped.empty()) {
+    out.words = fmt::format("{} {}", list_words(from, dropped), reversed ? "added" : "missing");
+  }
+  for (const auto& group : joined) {
+    if (!out.words.empty()) out.words += "; ";
+    out.words += fmt::format("{} {}", list_words(from, group),
+                             reversed ? "instead of one" : "merged into one");
+  }
+  return out;
+}
+
+/// Moved borders between consecutive documents, the same for queries and keys.
+MaybeReason moved_borders(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
+  if (a.size() != b.size()) return std::nullopt;
+  Index changes = 0;
+  std::string words;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const bool begin = a[i].at.begin != b[i].at.begin;
+    // A border shared by two documents counts once.
+    const bool shared =
+        i > 0 && a[i - 1].at.end == a[i].at.begin && b[i - 1].at.end == b[i].at.begin;
+    if (begin && !shared) {
+      if (changes++ == 0) {
+        words = fmt::format("document {} starting at token {}", i,
+                            instead(b[i].at.begin, a[i].at.begin));
+      }
+    }
+    if (a[i].at.end != b[i].at.end && changes++ == 0) {
+      words = fmt::format("document {} ending at token {}", i,
+                          instead(b[i].at.end - 1, a[i].at.end - 1));
+    }
+  }
+  if (changes == 0) return std::nullopt;
+  // At the first or last token, padding says the same in simpler words.
+  const bool at_an_end =
+      a.front().at.begin != b.front().at.begin || a.back().at.end != b.back().at.end;
+  if (changes == 1 && at_an_end) return Reason{"parameter", words, 2};
+  if (changes > 1) words += fmt::format(" and {} more borders moved", changes - 1);
+  return Reason{"parameter", words, changes};
+}
+
+/// One document became longer or shorter, was dropped or added, and all later ones moved
+/// accordingly.
+MaybeReason moved_tail(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
+  std::size_t same = 0;
+  while (same < a.size() && same < b.size() && a[same].at == b[same].at) ++same;
+  if (same == a.size() || same == b.size()) return std::nullopt;
+  const auto follows = [&](std::size_t in_a, std::size_t in_b, Index by) {
+    while (in_a < a.size() && in_b < b.size() && a[in_a].at.begin + by == b[in_b].at.begin &&
+           a[in_a].at.end + by == b[in_b].at.end) {
+      ++in_a;
+      ++in_b;
+    }
+    return in_a == a.size() && in_b == b.size();
+  };
+  const Range before = a[same].at, after = b[same].at;
+  const Index longer = after.size() - before.size();
+  if (before.begin == after.begin && longer != 0 && same + 1 == a.size() && a.size() == b.size()) {
+    return Reason{"parameter", fmt::format("document {}, the last, of {} tokens (pad length {})",
+                                           same, instead(after.size(), before.size()),
+                                           instead(after.end, before.end))};
+  }
+  if (before.begin == after.begin && longer != 0 && follows(same + 1, same + 1, longer)) {
+    return Reason{"parameter", fmt::format("document {} of {} tokens, and all after it moved by {}",
+                                           same, instead(after.size(), before.size()), longer)};
+  }
+  if (a.size() == b.size() + 1 && follows(same + 1, same, -before.size())) {
+    return Reason{"document", fmt::format("document {} ({}) left out, and all after it moved up",
+                                          same, range_words("token", before))};
+  }
+  if (b.size() == a.size() + 1 && follows(same, same + 1, after.size())) {
+    return Reason{"document", fmt::format("a further document {} ({}), and all after it moved down",
+                                          same, range_words("token", after))};
+  }
+  return std::nullopt;
+}
+
+/// Documents numbered by first appearance, keys before queries; -1 means no document.
+std::vector<Index> numbers_of(const Ids& ids) {
+  std::map<std::int32_t, Index> numbers;
+  std::vector<Index> out;
+  for (const auto* side : {&ids.k, &ids.q}) {
+    for (const std::int32_t id : *side) {
+      out.push_back(id == ids.none ? -1 : numbers.emplace(id, std::ssize(numbers)).first->second);
+    }
+  }
+  return out;
+}
+
+/// For documents without a simple difference: the first token that is in another document.
+Reason first_difference(const Ids& a, const Ids& b) {
+  const std::vector<Index> in_a = numbers_of(a), in_b = numbers_of(b);
+  const Index at =
+      std::mismatch(in_a.begin(), in_a.end(), in_b.begin(), in_b.end()).first - in_a.begin();
+  const auto place = [at](const std::vector<Index>& numbers) {
+    const Index number = at < std::ssize(numbers) ? numbers[static_cast<std::size_t>(at)] : -1;
+    return number < 0 ? std::string("no document") : fmt::format("document {}", number);
+  };
+  const auto documents = [](const std::vector<Index>& numbers) {
+    return numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end()) + 1;
+  };
+  const Index keys = std::ssize(a.k);
+  const char* what = at >= keys ? "query" : a.q == a.k ? "token" : "key";
+  std::string words = fmt::format("{} {} in {} instead of {}", what, at >= keys ? at - keys : at,
+                                  place(in_b), place(in_a));
+  words += documents(in_a) == documents(in_b)
+               ? ", the first that differs"
+               : fmt::format(", and {} documents", instead(documents(in_b), documents(in_a)));
+  return {"parameter", words, kManyChanges};
+}
+
+}  // namespace
+
+MaybeReason documents_change(const Ids& a, const Ids& b) {
+  std::vector<IdPair> pairs = pairs_of(a, b);
+  const IdMap there(pairs, a.none, b.none);
+  for (IdPair& pair : pairs) std::swap(pair.a, pair.b);
+  const IdMap back(pairs, b.none, a.none);
+  if (auto found = joins_and_drops(there, a, false)) return found;
+  if (auto found = joins_and_drops(back, b, true)) return found;
+  if (there.only_joins_and_drops() && back.only_joins_and_drops())
+    return std::nullopt;  // the documents are equal
+  const auto stretches_a = stretches(a.k, a.none), stretches_b = stretches(b.k, b.none);
+  auto best = moved_tail(stretches_a, stretches_b);
+  const auto borders = moved_borders(stretches_a, stretches_b);
+  if (borders && (!best || borders->changes < best->changes)) best = borders;
+  if (best) return best;
+  return first_difference(a, b);
+}
+
+}  // namespace maskctl

@@ -1,0 +1,287 @@
+// A is described by its rule. B is described from A in each of these ways: with numbers of the rule
+// moved and steps added or removed; with rows, columns and rectangles opened or closed; by a rule
+// on top of A, whatever A is; and cell by cell for the rest. The shortest description is the cause.
+#include "maskctl/inspect/diff/pair.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/inspect/diff/change.h"
+#include "maskctl/inspect/diff/regions.h"
+#include "maskctl/inspect/recognise/cells.h"
+#include "maskctl/inspect/recognise/clipped.h"
+#include "maskctl/inspect/recognise/fit.h"
+#include "maskctl/mask/planes/bands.h"
+
+namespace maskctl {
+namespace {
+
+using recognition::Description;
+using recognition::Extent;
+using recognition::Fit;
+using recognition::Fitted;
+using recognition::made;
+
+constexpr Index kLargeCells = Index{1} << 24;
+
+/// What a step became; one side is missing if the step was removed or added.
+struct StepChange {
+  const Step* a = nullptr;
+  const Step* b = nullptr;
+};
+
+/// The steps of two chains side by side; b.from says which step of `a` each step of b comes from.
+std::vector<StepChange> changes_between(const Chain& a, const Fitted& b) {
+  std::vector<StepChange> out;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto at = std::ranges::find(b.from, static_cast<Index>(i));
+    const Step* now =
+        at == b.from.end() ? nullptr : &b.chain[static_cast<std::size_t>(at - b.from.begin())];
+    if (!now || !(*now == a[i])) out.push_back({&a[i], now});
+  }
+  for (std::size_t j = 0; j < b.chain.size(); ++j) {
+    if (b.from[j] < 0) out.push_back({nullptr, &b.chain[j]});
+  }
+  return out;
+}
+
+/// Matches steps of equal rules, in order.
+std::vector<Index> matched(const Chain& a, const Chain& b) {
+  std::vector<Index> from(b.size(), -1);
+  std::vector<bool> used(a.size());
+  const auto match = [&](bool equal) {
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      for (std::size_t i = 0; i < a.size() && from[j] < 0; ++i) {
+        if (used[i] || !(equal ? a[i] == b[j] : rule_number(a[i]) == rule_number(b[j]))) continue;
+        from[j] = static_cast<Index>(i);
+        used[i] = true;
+      }
+    }
+  };
+  match(true);
+  match(false);
+  return from;
+}
+
+/// The chain of one side, and that of the other derived from it; `reversed`: A's derived from B's.
+struct Bent {
+  Chain straight;
+  Fitted bent;
+  Chain regions;
+  bool reversed = false;
+};
+
+class Pair {
+ public:
+  Pair(const PlanePtr& a, const PlanePtr& b, const PlaneDiff& found)
+      : a_(a), b_(b), found_(found), extent_{a->queries(), a->keys()}, description_(extent_) {}
+
+  PairCause run(const Recognised& a_is, const Recognised& b_is) {
+    const bool searchable = is_searchable(*a_) && is_searchable(*b_);
+    by_edit(searchable);
+    if (searchable && a_is.irregular) by_rule_on_top();
+    plainest_a_ = description_.of(a_is.chain);
+    if (!a_is.irregular && !b_is.irregular) {
+      Fitted other{b_is.chain, matched(a_is.chain, b_is.chain), 0, b_is.residue.cells};
+      by_chains(a_is.chain, other, a_is.residue.cells);
+    }
+    // Two rules that give large masks exactly are compared; deriving one from the other is costly.
+    const bool large = extent_.queries * extent_.keys > kLargeCells;
+    const bool known = a_is.residue.cells == 0 && b_is.residue.cells == 0 && bent_;
+    if (searchable && !(large && known)) {
+      if (!a_is.irregular) by_fit(a_is, b_is.chain, b_, false);
+      if (!b_is.irregular) by_fit(b_is, a_is.chain, a_, true);
+    }
+    if (bent_) tell(*bent_);
+    return std::move(best_);
+  }
+
+ private:
+  /// False for rows of shared lists with very many keys and for very many bits, which are too
+  /// costly to read often.
+  static bool is_searchable(const Plane& plane) {
+    constexpr Index kManyCells = Index{1} << 26;
+    return slabs_of(plane) || plane.queries() * plane.keys() <= kManyCells;
+  }
+
+  Index shift() const { return extent_.keys - extent_.queries; }
+
+  void by_edit(bool searchable) {
+    Regions regions;
+    regions.residue = found_.only_a + found_.only_b;
+    // For a plane of many bits, the only claim left is a filled or emptied region.
+    const bool one_sided =
+        (found_.only_a == 0 || found_.only_b == 0) && !a_->has_row_index() && !b_->has_row_index();
+    if (searchable || one_sided) regions = regions_between(a_, b_);
+    best_length_ = regions.bits + regions.residue * description_.cell();
+    const bool many = regions.residue > Index{Residue::kListed};
+    best_.wording = {!regions.chain.empty() ? "region"
+                     : many                 ? "irregular"
+                                            : "cells",
+                     words_of({}, regions.chain)};
+    best_.edit = regions.chain;
+    name_document();
+  }
+
+  /// Rows that see only each other, and are seen by no other row, are a document.
+  void name_document() {
+    if (best_.edit.size() != 1 || extent_.queries != extent_.keys) return;
+    const auto& rule = std::get<step::Region>(best_.edit.front().rule);
+    const auto& lines = rule.k.empty() ? rule.q : rule.k;
+    if ((!rule.q.empty() && !rule.k.empty()) || lines.size() != 1) return;
+    const Range at = lines.front(), all{0, extent_.queries};
+    const Plane& fuller = rule.open ? *b_ : *a_;
+    const Index inside = fuller.count(at, at);
+    if (inside == 0 || fuller.count(at, all) != inside || fuller.count(all, at) != inside) return;
+    best_.wording = {"document", fmt::format("the document of {} {}", range_words("token", at),
+                                             rule.open ? "added" : "missing")};
+  }
+
+  /// Describes what A lacks to be B as a rule that closes it.
+  void by_rule_on_top() {
+    const auto span = recognition::diagonals(*b_);
+    if (found_.only_b > 0 || !span) return;
+    const recognition::Hull hull = recognition::hull_of(*b_);
+    Chain steps{recognition::causal(extent_, span->high),
+                recognition::window(extent_, span->low, std::nullopt),
+                recognition::window(extent_, span->low, span->high),
+                recognition::pad(hull.k.end, false, false),
+                recognition::pad(extent_.keys - hull.k.begin, true, false)};
+    for (Step& step : steps) {
+      const PlanePtr kept = made({step}, extent_);
+      const Index left = differing_cells(combine(Op::kAnd, a_, kept), b_);
+      const Index length = description_.of(step) + left * description_.cell();
+      if (length >= best_length_) continue;
+      best_length_ = length;
+      best_ = {{"step", step_words(step, shift()) + " added"}, {step}, std::nullopt};
+    }
+  }
+
+  void by_fit(const Recognised& from_is, const Chain& other, const PlanePtr& target,
+              bool reversed) {
+    Fit fit{
+        target,
+        [&](const Fitted& one) { return bits_of(changes_between(from_is.chain, one), reversed); },
+        {other},
+        recognition::affordable_trials(*target)};
+    constexpr std::size_t kMost = 24;
+    std::vector<Fitted> found = recognition::fitted(fit, from_is.chain);
+    if (found.size() > kMost) found.resize(kMost);
+    for (Fitted& one : found) {
+      const Regions regions = regions_between(made(one.chain, extent_), target);
+      by_chains(from_is.chain, one, from_is.residue.cells, regions, reversed);
+    }
+  }
+
+  /// `b` is derived from `a`; with `reversed`, A was derived from B.
+  void by_chains(const Chain& a, const Fitted& b, Index residue_a, const Regions& regions = {},
+                 bool reversed = false) {
+    std::vector<StepChange> changes = changes_between(a, b);
+    if (reversed) {
+      for (StepChange& change : changes) std::swap(change.a, change.b);
+    }
+    const Index left = regions.chain.empty() ? b.residue : regions.residue;
+    if (changes.empty() && regions.chain.empty()) return;
+    // A is given, so describing it in a longer way than needed counts as part of the claim.
+    const Index detour = reversed ? description_.of(b.chain) + regions.bits - plainest_a_
+                                  : description_.of(a) - plainest_a_;
+    const Index length = std::max<Index>(detour, 0) + bits_of(changes, false) +
+                         (reversed ? 0 : regions.bits) + (residue_a + left) * description_.cell();
+    if (length >= best_length_) return;
+    best_length_ = length;
+    bent_ = Bent{a, b, regions.chain, reversed};
+  }
+
+  /// Puts the chains into words, besides the edit.
+  void tell(const Bent& bent) {
+    std::vector<StepChange> changes = changes_between(bent.straight, bent.bent);
+    if (bent.reversed) {
+      for (StepChange& change : changes) std::swap(change.a, change.b);
+    }
+    Chain other = bent.bent.chain;
+    other.insert(other.end(), bent.regions.begin(), bent.regions.end());
+    Wording wording{kind_of(changes, !bent.regions.empty()),
+                    words_of(changes, bent.reversed ? inverted(bent.regions) : bent.regions)};
+    best_.chains = bent.reversed ? ChainPair{std::move(wording), std::move(other), bent.straight}
+                                 : ChainPair{std::move(wording), bent.straight, std::move(other)};
+  }
+
+  static Chain inverted(Chain chain) {
+    for (Step& step : chain) {
+      auto& rule = std::get<step::Region>(step.rule);
+      rule.open = !rule.open;
+    }
+    return chain;
+  }
+
+  Reason reason_of(const StepChange& change) const {
+    if (change.a && change.b)
+      return step_change(*change.a, *change.b, extent_.queries, extent_.keys);
+    const Step& step = change.a ? *change.a : *change.b;
+    return {"step", fmt::format("{} {}", step_words(step, shift()), change.a ? "missing" : "added"),
+            1};
+  }
+
+  /// A number that moved costs its new value and its place.
+  Index bits_of(const std::vector<StepChange>& changes, bool swapped) const {
+    Index bits = 0;
+    for (const StepChange& given : changes) {
+      const StepChange change = swapped ? StepChange{given.b, given.a} : given;
+      if (change.a && change.b) {
+        const Index moved = moved_numbers(*change.a, *change.b, extent_.queries, extent_.keys) *
+                            (description_.number() + 2);
+        bits += std::min(moved, description_.of(*change.b) + 2);
+      } else {
+        // A removed step costs its place.
+        bits += change.b ? 2 + description_.of(*change.b) : description_.number() / 2;
+      }
+    }
+    return bits;
+  }
+
+  std::string kind_of(const std::vector<StepChange>& changes, bool regions) const {
+    std::string kind = regions ? "region" : "";
+    for (const StepChange& change : changes) {
+      const Reason reason = reason_of(change);
+      if (reason.changes == 0) continue;
+      kind = kind.empty() || kind == reason.kind ? reason.kind : "other";
+    }
+    return kind;
+  }
+
+  std::string words_of(const std::vector<StepChange>& changes, const Chain& regions) const {
+    std::vector<std::string> parts;
+    for (const StepChange& change : changes) {
+      const Reason reason = reason_of(change);
+      if (reason.changes > 0) parts.push_back(reason.words);
+    }
+    for (const Step& region : regions) parts.push_back(step_words(region, shift()));
+    std::string out;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (std::find(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(i), parts[i]) !=
+          parts.begin() + static_cast<std::ptrdiff_t>(i)) {
+        continue;
+      }
+      out += (out.empty() ? "" : " and ") + parts[i];
+    }
+    return out;
+  }
+
+  PlanePtr a_, b_;
+  PlaneDiff found_;
+  Extent extent_;
+  Description description_;
+  std::optional<Bent> bent_;
+  PairCause best_;
+  Index best_length_ = -1, plainest_a_ = 0;
+};
+
+}  // namespace
+
+PairCause explain_pair(const PlanePtr& a, const PlanePtr& b, const PlaneDiff& found,
+                       const Recognised& a_is, const Recognised& b_is) {
+  return Pair(a, b, found).run(a_is, b_is);
+}
+
+}  // namespace maskctl

@@ -1,0 +1,17 @@
+// Turns the moves of a search into steps with arguments; private to inspect.
+#pragma once
+
+#include "maskctl/inspect/recognise/search.h"
+#include "maskctl/mask/steps/step.h"
+
+namespace maskctl::recognition {
+
+/// The moves as a chain with as few numbers as the mask allows: classes become chunks, paddings,
+/// dilations or contiguous documents if they are no more than that. The moves differ from `plane`
+/// in `allowed` cells; the chain, for which every choice is checked, differs in no more.
+Chain named(const PlanePtr& plane, const Moves& moves, Index allowed);
+
+/// The number of cells in which the chain, applied to an all-open mask, differs from the plane.
+Index unexplained_cells(const PlanePtr& plane, const Chain& chain);
+
+}  // namespace maskctl::recognition

@@ -1,0 +1,350 @@
+#include "maskctl/inspect/recognise/recognise.h"
+
+#include <algorithm>
+#include <map>
+
+#include "maskctl/base/error.h"
+#include "maskctl/inspect/recognise/clipped.h"
+#include "maskctl/inspect/recognise/fit.h"
+#include "maskctl/inspect/recognise/lone_cells.h"
+#include "maskctl/inspect/recognise/names.h"
+#include "maskctl/inspect/recognise/scopes.h"
+#include "maskctl/inspect/recognise/steps.h"
+#include "maskctl/mask/arrays/nearest.h"
+
+namespace maskctl {
+namespace recognition {
+namespace {
+
+constexpr Index kSearchedCells = Index{1} << 24;  // few enough to read every run
+constexpr Index kLoneCells = 4;                   // the exceptions that any mask may have
+constexpr Index kFewBands = 64;                   // for planes too large to read every run
+
+/// Among explanations of equal length, the one that is cheapest to evaluate.
+Chain cheapest(const PlanePtr& plane, const std::vector<Moves>& found) {
+  const Description description({plane->queries(), plane->keys()});
+  Chain best;
+  Index best_cost = -1;
+  for (const Moves& moves : found) {
+    Chain chain = named(plane, moves, 0);
+    const Index its_cost = description.of(chain);
+    if (best_cost >= 0 && its_cost >= best_cost) continue;
+    best = std::move(chain);
+    best_cost = its_cost;
+  }
+  return best;
+}
+
+/// Prefers a chain without arrays even if it is one step longer: sinks plus a window rather than
+/// token types that happen to fit.
+Chain plainer(const PlanePtr& plane, Chain chain, Index max_steps) {
+  const bool guessed = std::any_of(chain.begin(), chain.end(), [](const Step& step) {
+    return std::holds_alternative<step::Tokens>(step.rule);
+  });
+  const auto steps = static_cast<Index>(chain.size());
+  if (!guessed || steps >= max_steps) return chain;
+  const Explained plain = explain(plane, steps + 1, true);
+  if (plain.exact.empty()) return chain;
+  Chain other = cheapest(plane, plain.exact);
+  const Description description({plane->queries(), plane->keys()});
+  return has_arrays(other) || description.of(other) >= description.of(chain) ? chain : other;
+}
+
+/// Chains that may describe a plane, ranked by description length: the chain plus the cells it
+/// misses.
+class Candidates {
+ public:
+  explicit Candidates(const PlanePtr& plane)
+      : plane_(plane),
+        extent_{plane->queries(), plane->keys()},
+        description_(extent_),
+        open_(plane->count()) {}
+
+  void add(Chain chain) {
+    const PlanePtr given = made(chain, extent_);
+    if (given) add({std::move(chain), {}, 0, differing_cells(given, plane_)});
+  }
+  /// Adds the chains that result from fitting `start` to the plane.
+  void fit(const Chain& start) {
+    const Fit fit{plane_,
+                  [this](const Fitted& one) { return description_.of(one.chain); },
+                  {},
+                  affordable_trials(*plane_)};
+    std::vector<Fitted> found = fitted(fit, start);
+    if (!found.empty()) add(std::move(found.front()));
+  }
+
+  const Chain& chain() const { return best_.chain; }
+  bool exact() const { return best_.residue == 0; }
+  /// The cells that the best chain misses.
+  PlanePtr left() const { return combine(Op::kXor, made(best_.chain, extent_), plane_); }
+  Index length() const { return length_; }
+  /// A rule and at most one cell: nothing shorter leaves cells over.
+  bool is_short() const { return exact() && length_ <= description_.cell() + description_.step(); }
+  /// True when the chain says little more than all open or all closed, or is as long as listing the
+  /// cells themselves.
+  bool irregular() const {
+    const Index cells = extent_.queries * extent_.keys;
+    const Index few = std::min(open_, cells - open_);
+    const Index length = description_.of(best_.chain) + best_.residue * description_.cell();
+    return best_.residue * 4 > few || (best_.residue > 0 && length > few * description_.cell());
+  }
+
+ private:
+  void add(Fitted one) {
+    const bool exact = one.residue == 0;
+    // With few cells, short chains fit by chance: the remaining cells must be exceptions, otherwise
+    // the mask is irregular.
+    const Index few = std::min(open_, extent_.queries * extent_.keys - open_);
+    const bool rare = one.residue * (one.residue <= kLoneCells ? 6 : 64) <= few;
+    const Index doubt = exact ? 0 : rare ? description_.cell() / 2 : Index{1} << 40;
+    const Index its = description_.of(one.chain) + one.residue * description_.cell() + doubt;
+    // Of two exact chains with arrays, the one with fewer steps wins.
+    const bool both = length_ >= 0 && exact && this->exact() && has_arrays(one.chain) &&
+                      has_arrays(best_.chain) && one.chain.size() != best_.chain.size();
+    if (both ? one.chain.size() > best_.chain.size() : length_ >= 0 && its >= length_) return;
+    length_ = its;
+    best_ = std::move(one);
+  }
+
+  PlanePtr plane_;
+  Extent extent_;
+  Description description_;
+  Index open_;
+  Fitted best_;
+  Index length_ = -1;
+};
+
+/// Adds the best chain that a search found by its own measure, and the nearest one.
+void add_found(const PlanePtr& plane, const Explained& found, Index max_steps, Candidates& out) {
+  if (!found.exact.empty()) {
+    out.add(plainer(plane, cheapest(plane, found.exact), max_steps));
+    return;
+  }
+  // Naming is costly for large masks, so there only the nearest chain gets a name.
+  const bool large = plane->queries() * plane->keys() > kSearchedCells;
+  for (const Nearest& near : std::span(found.nearest).last(large ? 1 : found.nearest.size())) {
+    out.add(named(plane, near.moves, near.left));
+  }
+}
+
+/// Uses the shared lists of keys and the lines that clip them; nothing for planes stored in another
+/// way. A block grid may hide a simpler chain, so it is used only for planes that are not searched.
+std::optional<Chain> recognise_clipped(const PlanePtr& plane, const RecogniseOptions& options) {
+  const Index cells = plane->queries() * plane->keys();
+  if (slabs_of(*plane) || cells <= kSearchedCells) return std::nullopt;
+  const auto split = split_clipped(*plane, cells > options.max_cells);
+  if (!split) return std::nullopt;
+  Chain chain{split->shared};
+  const Explained found = explain(split->lines, options.max_steps - 1);
+  const Chain lines = found.exact.empty() ? named(split->lines, found.nearest.back().moves,
+                                                  found.nearest.back().left)
+                                          : cheapest(split->lines, found.exact);
+  chain.insert(chain.end(), lines.begin(), lines.end());
+  return chain;
+}
+
+struct PlaneChain {
+  Chain chain;
+  bool irregular = false;
+};
+
+/// True when two rows share two keys, as with everything that types or blocks open. Lone cells do
+/// not.
+bool has_products(const Plane& cells) {
+  constexpr Index kFewCells = 64;
+  if (cells.count() > kFewCells) return true;
+  std::map<Index, std::vector<Index>> rows;
+  each_run(cells, {0, cells.queries()}, [&](Range at, const Band& band) {
+    for (Index q = at.begin; q < at.end; ++q) {
+      for (Index k = band.begin; k < band.end; ++k) rows[q].push_back(k);
+    }
+  });
+  for (auto i = rows.begin(); i != rows.end(); ++i) {
+    for (auto j = std::next(i); j != rows.end(); ++j) {
+      std::vector<Index> both;
+      std::ranges::set_intersection(i->second, j->second, std::back_inserter(both));
+      if (both.size() > 1) return true;
+    }
+  }
+  return false;
+}
+
+/// True for global tokens in so many ranges that stray cells may have caused them.
+bool has_long_lists(const Chain& chain) {
+  return std::ranges::any_of(chain, [](const Step& step) {
+    const auto* global = std::get_if<step::Global>(&step.rule);
+    return global && global->tokens.size() > 2;
+  });
+}
+
+/// The largest stride that fits nearly as many isolated keys as the best stride does; 1 if there is
+/// none.
+Index likely_stride(const Plane& plane) {
+  constexpr Index kMostStride = 64, kRows = 128;
+  std::vector<Index> agree(kMostStride + 1);
+  Index open = 0;
+  const Index step = std::max<Index>(1, plane.queries() / kRows);
+  for (Index q = 0; q < plane.queries(); q += step) {
+    each_run(plane, {q, q + 1}, [&](Range, const Band& band) {
+      if (band.end - band.begin > 1) return;
+      ++open;
+      for (Index stride = 2; stride <= kMostStride; ++stride) {
+        agree[as_size(stride)] += (band.begin - q) % stride == 0;
+      }
+    });
+  }
+  Index best = 1;
+  for (Index stride = 2; stride <= kMostStride; ++stride) {
+    const Index its = agree[as_size(stride)], others = agree[as_size(best)];
+    if (its * 2 > open && (best == 1 || its * 10 >= others * 9)) best = stride;
+  }
+  return best;
+}
+
+/// Simple chains to start from again when arrays or many stray cells were found instead.
+std::vector<Chain> skeletons(const Plane& plane, const Chain& found) {
+  std::vector<Chain> out{{}};
+  if (const Index stride = likely_stride(plane); stride > 1)
+    out.push_back({{step::Dilated{stride}}});
+  Chain plain;
+  for (const Step& step : found) {
+    if (!has_arrays({step})) plain.push_back(step);
+  }
+  if (!plain.empty() && plain.size() < found.size()) out.push_back(std::move(plain));
+  return out;
+}
+
+/// Also searches the inverse: of a mask that opens the future but no query's own key, and of one
+/// that no rule gives.
+void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
+  const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
+  const auto opens = [&](Index low, Index high) {
+    return combine(Op::kAnd, plane, diagonal_band(queries, keys, low, high))->count();
+  };
+  const bool future =
+      std::max<Index>(shift, 0) + 1 < keys &&
+      opens(shift + 1, keys) == diagonal_band(queries, keys, shift + 1, keys)->count();
+  if (out.exact() && !(future && opens(shift, shift) == 0)) return;
+  const PlanePtr inverse = compacted(complement(plane), options.max_cells);
+  const Explained inverted = explain(inverse, options.max_steps - 1, true);
+  if (inverted.exact.empty()) return;
+  Chain chain = cheapest(inverse, inverted.exact);
+  if (has_arrays(chain) || has_long_lists(chain)) return;
+  chain.push_back({step::Not{}});
+  out.add(std::move(chain));
+}
+
+/// Searches rules whose numbers can be read off the plane; then the same without lone cells, and
+/// inverted.
+void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
+  add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
+  const bool large = plane->queries() * plane->keys() > kSearchedCells;
+  if (out.exact()) search_inverse(plane, options, out);
+  if (out.is_short() || (large && out.exact() && !has_arrays(out.chain()))) return;
+  for (const PlanePtr& cleaned : without_lone_cells(plane)) {
+    const Explained found = explain(cleaned, options.max_steps, true);
+    add_found(cleaned, found, options.max_steps, out);
+    if (large && !found.exact.empty() && !has_arrays(out.chain())) break;
+  }
+  if (!out.exact()) out.fit(out.chain());
+  const bool doubtful = has_arrays(out.chain()) || has_long_lists(out.chain()) || !out.exact();
+  if (!large && doubtful) {
+    for (const Chain& start : skeletons(*plane, out.chain())) out.fit(start);
+  }
+  if (!out.exact()) search_inverse(plane, options, out);
+}
+
+/// Searches rules whose places must be guessed, if they may be shorter than the result so far.
+void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
+  const auto steps = static_cast<Index>(out.chain().size());
+  const bool may_be_shorter =
+      out.exact() ? steps > (has_arrays(out.chain()) ? 1 : 2) : has_products(*out.left());
+  if (!may_be_shorter) return;
+  const Index longest = out.exact() ? steps - 1 : options.max_steps;
+  add_found(plane, explain(plane, longest), options.max_steps, out);
+  if (!out.exact()) out.fit(out.chain());
+}
+
+PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options) {
+  const bool large = plane->queries() * plane->keys() > kSearchedCells;
+  auto clipped = recognise_clipped(plane, options);
+  // Planes without straight lines are too costly to read often.
+  if (!clipped && large && !slabs_of(*plane) && !options.guess) return {{}, true};
+  Candidates candidates(plane);
+  if (clipped) {
+    candidates.add(std::move(*clipped));
+  } else if (large && !slabs_of(*plane)) {
+    add_found(plane, explain(plane, options.max_steps), options.max_steps, candidates);
+  } else {
+    search_plain(plane, options, candidates);
+    if (options.guess) search_guessed(plane, options, candidates);
+  }
+  return {candidates.chain(), candidates.irregular()};
+}
+
+bool same_plane(const PlanePtr& a, const PlanePtr& b) {
+  return a == b || (a->count() == b->count() && differing_cells(a, b) == 0);
+}
+
+/// Planes that were made separately may be equal; each distinct one is examined once.
+struct Planes {
+  std::vector<PlanePtr> distinct;
+  std::vector<std::uint32_t> of;  // [batch * heads + head]
+};
+
+/// The plane as few lines if such lines bound it; otherwise as shared lists, or as runs.
+PlanePtr searchable(const PlanePtr& given, Index max_cells) {
+  PlanePtr plane = compacted(given, max_cells);
+  const auto* slabs = slabs_of(*plane);
+  if (!slabs || plane->queries() * plane->keys() <= max_cells) return plane;
+  Index lines = 0;
+  for (const Slab& slab : *slabs) lines += std::ssize(slab.bands);
+  return lines > kFewBands && is_clipped(*given) ? given : plane;
+}
+
+Planes planes_of(const Mask& mask, Index max_cells) {
+  Planes out;
+  std::vector<std::uint32_t> number;
+  for (const PlanePtr& given : mask.distinct()) {
+    const PlanePtr plane = searchable(given, max_cells);
+    const Index cells = plane->queries() * plane->keys();
+    if (!slabs_of(*plane) && cells > max_cells && !is_clipped(*plane)) {
+      throw Error(Errc::kLimit, "recognise: " + std::to_string(cells) +
+                                    " cells that no few lines bound exceed the limit of " +
+                                    std::to_string(max_cells) + "; slice the mask first");
+    }
+    const auto at = std::find_if(out.distinct.begin(), out.distinct.end(),
+                                 [&](const PlanePtr& seen) { return same_plane(seen, plane); });
+    number.push_back(static_cast<std::uint32_t>(at - out.distinct.begin()));
+    if (at == out.distinct.end()) out.distinct.push_back(plane);
+  }
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) out.of.push_back(number[mask.index_of(b, h)]);
+  }
+  return out;
+}
+
+}  // namespace
+}  // namespace recognition
+
+Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
+  using namespace recognition;
+  Recognised out;
+  if (mask.cells() == 0) return out;
+  const Planes planes = planes_of(mask, options.max_cells);
+  std::vector<Chain> chains;
+  Index irregular = 0;
+  for (const PlanePtr& plane : planes.distinct) {
+    PlaneChain found = recognise_plane(plane, options);
+    irregular += found.irregular;
+    chains.push_back(std::move(found.chain));
+  }
+  out.irregular = irregular == static_cast<Index>(planes.distinct.size());
+  out.chain = scoped(std::move(chains), planes.of, mask.batch(), mask.heads(),
+                     {mask.queries(), mask.keys()});
+  out.residue = residue_of(mask, out.chain);
+  return out;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,119 @@
+#include "maskctl/inspect/recognise/steps.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace maskctl::recognition {
+namespace {
+
+NamedArray array_of(const std::vector<std::int32_t>& values) {
+  Tensor tensor(DType::kInt32, {static_cast<Index>(values.size())});
+  std::copy(values.begin(), values.end(), tensor.as<std::int32_t>().begin());
+  return {std::move(tensor), ""};
+}
+NamedArray array_of(Index value) {
+  Tensor tensor(DType::kInt64, {1});
+  tensor.as<std::int64_t>().front() = value;
+  return {std::move(tensor), ""};
+}
+
+/// The alignment from which `diagonal` has the smaller offset.
+Align align_for(const Extent& extent, Index diagonal, Index& offset) {
+  const Index shift = extent.keys - extent.queries;
+  const bool bottom = std::abs(diagonal - shift) < std::abs(diagonal);
+  offset = bottom ? diagonal - shift : diagonal;
+  if (extent.square()) return Align::kUnset;
+  return bottom ? Align::kBottomRight : Align::kTopLeft;
+}
+
+Step types(const Classes& classes, const Extent& extent) {
+  step::Tokens rule;
+  rule.q = array_of(ids_of(classes.q, extent.queries, 1, 0));
+  rule.shared = classes.shared;
+  if (!classes.shared) rule.kv = array_of(ids_of(classes.k, extent.keys, 1, 0));
+  return {rule};
+}
+
+Step block(const BlockGrid& grid) {
+  step::Block rule;
+  rule.map.array = Tensor(DType::kBool, {grid.rows, grid.columns});
+  std::copy(grid.map.begin(), grid.map.end(), rule.map.array.as<std::uint8_t>().begin());
+  rule.q_size = grid.q_size;
+  rule.k_size = grid.k_size;
+  return {rule};
+}
+
+}  // namespace
+
+Step causal(const Extent& extent, Index high) {
+  Index offset = 0;
+  step::Causal rule;
+  rule.align = align_for(extent, high, offset);
+  if (offset != 0) rule.offsets = array_of(offset);
+  return {rule};
+}
+
+Step window(const Extent& extent, std::optional<Index> low, std::optional<Index> high) {
+  using Spelling = step::Window::Spelling;
+  const Index shift = extent.keys - extent.queries;
+  step::Window rule;
+  Index centre = 0;
+  const auto inside = [&](Index d) { return (!low || *low <= d) && (!high || d <= *high); };
+  if (inside(0) && !(high && *high == shift)) {
+    rule.align = extent.square() ? Align::kUnset : Align::kTopLeft;
+  } else if (inside(shift)) {
+    rule.align = extent.square() ? Align::kUnset : Align::kBottomRight;
+    centre = shift;
+  } else {
+    centre = high ? *high : *low;
+    rule.align = align_for(extent, centre, rule.offset);
+  }
+  if (low) rule.left = centre - *low;
+  if (high) rule.right = *high - centre;
+  if (rule.left && rule.right == Index{0}) {
+    rule.spelling = Spelling::kKeys;
+  } else if (rule.left && rule.left == rule.right) {
+    rule.spelling = Spelling::kBoth;
+  }
+  return {rule};
+}
+
+Step pad(Index length, bool left, bool both) {
+  step::Pad rule;
+  rule.valid = array_of(length);
+  rule.is_lengths = true;
+  rule.left = left;
+  rule.both = both;
+  return {rule};
+}
+
+Step document(const Classes& classes, const Extent& extent) {
+  step::Document rule;
+  rule.q = array_of(ids_of(classes.q, extent.queries, 0, -1));
+  rule.shared = classes.shared;
+  if (!classes.shared) rule.kv = array_of(ids_of(classes.k, extent.keys, 0, -1));
+  return {rule};
+}
+
+Step literal(const Move& move, const Extent& extent) {
+  struct Visitor {
+    const Extent& extent;
+    Step operator()(const Diagonals& span) const { return window(extent, span.low, span.high); }
+    Step operator()(const Classes& classes) const { return document(classes, extent); }
+    Step operator()(const BlockGrid& grid) const { return block(grid); }
+    Step operator()(const FirstKeys& first) const { return {step::Prefix{first.n}}; }
+    Step operator()(const OpenTokens& open) const { return {step::Global{open.tokens}}; }
+    Step operator()(const Types& found) const { return types(found.classes, extent); }
+  };
+  return std::visit(Visitor{extent}, move.rule);
+}
+
+bool has_arrays(const Chain& chain) {
+  return std::any_of(chain.begin(), chain.end(), [](const Step& step) {
+    return std::holds_alternative<step::Document>(step.rule) ||
+           std::holds_alternative<step::Tokens>(step.rule) ||
+           std::holds_alternative<step::Block>(step.rule);
+  });
+}
+
+}  // namespace maskctl::recognition

@@ -1,0 +1,218 @@
+#include "maskctl/inspect/recognise/types.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <optional>
+
+#include "maskctl/inspect/recognise/blocks.h"
+#include "maskctl/inspect/recognise/cells.h"
+#include "maskctl/inspect/recognise/rectangles.h"
+#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/rows.h"
+
+namespace maskctl::recognition {
+namespace {
+
+constexpr std::size_t kBlockSizes = 8;  // block sizes tried below the types
+constexpr std::size_t kMostDocuments = std::size_t{1} << 16;
+
+/// Diagonals (key - query) at which a band below the types may end on its upper (or lower) side,
+/// ascending. For a large mask of bands these are its slanted lines: the band must show somewhere.
+std::vector<Index> diagonal_ends(const Plane& open, bool upper) {
+  constexpr Index kFewCells = Index{1} << 24;
+  std::vector<Index> ends;
+  if (!slabs_of(open) || open.queries() * open.keys() <= kFewCells) {
+    ends.resize(static_cast<std::size_t>(open.queries() + open.keys() + 1));
+    std::iota(ends.begin(), ends.end(), -open.queries());
+    return ends;
+  }
+  each_band(open, [&](Range, const Band& band) {
+    if (upper && band.end_slope) ends.push_back(band.end - 1);
+    if (!upper && band.begin_slope) ends.push_back(band.begin);
+  });
+  std::ranges::sort(ends);
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  return ends;
+}
+
+/// All guesses have the same form: some set of cells cannot come from the steps below, so types
+/// must open it, and the finest types that contain it must not contain a closed cell.
+class Guesses {
+ public:
+  Guesses(const PlanePtr& open, const PlanePtr& closed)
+      : open_(open), closed_(closed), square_(open->queries() == open->keys()) {}
+
+  /// The types that `cells` require; nothing when they contradict the mask.
+  std::optional<Classes> types(const PlanePtr& cells) const {
+    for (const bool shared : {true, false}) {
+      if (shared && !square_) continue;
+      Classes classes = connected(*cells, shared);
+      if (allowed(classes)) return classes;
+    }
+    return std::nullopt;
+  }
+  void add(const PlanePtr& from_types) {
+    if (from_types->count() == 0) return;
+    auto classes = types(from_types);
+    if (classes && std::ranges::find(found_, *classes) == found_.end()) {
+      found_.push_back(std::move(*classes));
+    }
+  }
+  /// Assumes that cells above `high` and below `low` come from types; the band is made as narrow as
+  /// the mask allows, one side first.
+  void add_outside_band(bool high_first) {
+    Diagonals band{-open_->queries(), open_->keys()};
+    for (const bool upper : {high_first, !high_first}) narrow(band, upper);
+    add(outside(band));
+  }
+  /// `under` is the plane below the types; may be null.
+  void add_outside(const PlanePtr& under) {
+    if (under) add(combine(Op::kSub, open_, under));
+  }
+  std::vector<Classes> take() { return std::move(found_); }
+
+ private:
+  bool allowed(const Classes& classes) const {
+    const PlanePtr cells = plane_of(classes, open_->queries(), open_->keys());
+    return combine(Op::kAnd, closed_, cells)->count() == 0;
+  }
+  PlanePtr outside(const Diagonals& band) const {
+    return combine(Op::kSub, open_,
+                   diagonal_band(open_->queries(), open_->keys(), band.low, band.high));
+  }
+  /// Narrower bands leave more to the types; types that contradict the mask keep doing so.
+  void narrow(Diagonals& band, bool upper) const {
+    std::vector<Index> ends = diagonal_ends(*open_, upper);
+    if (!upper) std::ranges::reverse(ends);
+    const auto contradicts = [&](Index end) {
+      Diagonals narrower = band;
+      (upper ? narrower.high : narrower.low) = end;
+      return !types(outside(narrower));
+    };
+    const auto narrowest = std::ranges::partition_point(ends, contradicts);
+    if (narrowest != ends.end()) (upper ? band.high : band.low) = *narrowest;
+  }
+  const PlanePtr& open_;
+  const PlanePtr& closed_;
+  bool square_;
+  std::vector<Classes> found_;
+};
+
+/// For each token, the last one at or before it that must be in another document; -1 if there is
+/// none.
+std::vector<Index> last_apart(const Plane& closed) {
+  std::vector<Index> last(static_cast<std::size_t>(closed.queries()), -1);
+  each_band(closed, [&](Range rows, const Band& band) {
+    for (Index row = rows.begin; row < rows.end; ++row) {
+      Index& at = last[static_cast<std::size_t>(row)];
+      at = std::max(at, std::min(band.end_at(row) - 1, row));
+    }
+  });
+  return last;
+}
+
+/// The longest documents, from the first token on, that contain no closed cell; null when there are
+/// so many that they are hardly more than single tokens.
+PlanePtr free_documents(const PlanePtr& closed) {
+  const Index n = closed->queries();
+  const PlanePtr below = combine(Op::kAnd, closed, diagonal_band(n, n, -n, 0));
+  const PlanePtr above = combine(Op::kAnd, closed, diagonal_band(n, n, 0, n))->transposed();
+  const auto in_row = last_apart(*below), in_column = last_apart(*above);
+  std::vector<Slab> slabs;
+  Range document{0, 0};
+  for (Index token = 0; token <= n; ++token) {
+    const auto at = static_cast<std::size_t>(token);
+    const Index apart = token == n ? n : std::max(in_row[at], in_column[at]);
+    if (apart >= document.begin) {
+      if (!document.empty()) slabs.push_back({document, {{document.begin, document.end, 0, 0}}});
+      if (slabs.size() > kMostDocuments) return nullptr;
+      document.begin = apart == token ? token + 1 : token;
+    }
+    document.end = token + 1;
+  }
+  return bands(n, n, std::move(slabs));
+}
+
+/// The keys without a closed cell, open for all queries.
+PlanePtr free_keys(const Plane& closed) {
+  std::vector<std::uint8_t> flags = touched(closed).k;
+  for (std::uint8_t& flag : flags) flag = flag == 0;
+  return key_flags(closed.queries(), flags);
+}
+
+/// `open` without the rows and columns that have no closed cell.
+PlanePtr without_free_lines(const PlanePtr& open, const Plane& closed) {
+  const Touched marked = touched(closed);
+  const PlanePtr rows = query_flags(marked.q, closed.keys());
+  return combine(Op::kAnd, open, combine(Op::kAnd, rows, key_flags(closed.queries(), marked.k)));
+}
+
+/// The dilation with the smallest stride whose diagonals have no closed cell; null if there is
+/// none.
+PlanePtr free_stride(const Plane& closed) {
+  const Index queries = closed.queries(), keys = closed.keys();
+  std::vector<Index> steps(static_cast<std::size_t>(queries + keys + 1));
+  each_band(closed, [&](Range rows, const Band& band) {
+    for (Index row = rows.begin; row < rows.end; ++row) {
+      ++steps[static_cast<std::size_t>(band.begin_at(row) - row + queries)];
+      --steps[static_cast<std::size_t>(band.end_at(row) - row + queries)];
+    }
+  });
+  std::partial_sum(steps.begin(), steps.end(), steps.begin());
+  const Index reach = std::max(queries, keys);
+  for (Index stride = 2; stride < reach; ++stride) {
+    bool free = true;
+    for (Index d = queries % stride; d < queries + keys && free; d += stride) {
+      free = steps[static_cast<std::size_t>(d)] == 0;
+    }
+    if (!free) continue;
+    if (PlanePtr kept = stored(*dilated(queries, keys, stride, 0), Index{1} << 24)) return kept;
+  }
+  return nullptr;
+}
+
+/// Guesses from grids whose open blocks have no closed cell, coarse grids first.
+void add_outside_blocks(const PlanePtr& open, const PlanePtr& closed, Guesses& guesses) {
+  const AreaSums sums(*closed);
+  const Index queries = open->queries(), keys = open->keys();
+  const Index enough = open->count() / 4;
+  std::size_t tried = 0;
+  for (Index size = std::max(queries, keys) / 2; size > 1 && tried < kBlockSizes; --size) {
+    BlockGrid grid{size, size, ceil_div(queries, size), ceil_div(keys, size), {}};
+    Index area = 0;
+    for (Index q = 0; q < queries; q += size) {
+      for (Index k = 0; k < keys; k += size) {
+        const Range rows{q, std::min(q + size, queries)}, columns{k, std::min(k + size, keys)};
+        const bool free = sums(rows, columns) == 0;
+        grid.map.push_back(free);
+        if (free) area += rows.size() * columns.size();
+      }
+    }
+    if (area < enough) continue;
+    ++tried;
+    guesses.add_outside(plane_of(grid, queries, keys));
+  }
+}
+
+}  // namespace
+
+std::vector<Classes> likely_types(const PlanePtr& open, const PlanePtr& closed) {
+  Guesses guesses(open, closed);
+  guesses.add_outside_band(true);
+  guesses.add_outside_band(false);
+  if (open->queries() == open->keys()) guesses.add_outside(free_documents(closed));
+  guesses.add_outside(free_keys(*closed));
+  if (open->queries() * open->keys() <= AreaSums::kMostCells) {
+    guesses.add_outside(free_stride(*closed));
+    add_outside_blocks(open, closed, guesses);
+  }
+  const PlanePtr bare = without_free_lines(open, *closed);
+  for (const PlanePtr& cells : common_rectangles(*closed)) {
+    guesses.add(combine(Op::kAnd, open, cells));
+    guesses.add(combine(Op::kSub, bare, cells));
+  }
+  return guesses.take();
+}
+
+}  // namespace maskctl::recognition

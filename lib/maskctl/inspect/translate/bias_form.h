@@ -1,0 +1,43 @@
+// Finds what the finite numbers of an additive bias are: ALiBi slopes, a table of relative
+// positions, or something irregular.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "maskctl/mask/arrays/bias.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl {
+
+/// The finite numbers of one head, without closed cells; d = key - query.
+struct BiasPlane {
+  enum class Form : std::uint8_t {
+    kZero,       // every open cell holds 0
+    kDistance,   // slope * |d|
+    kRelative,   // slope * d; under causal the same as kByKey up to a constant
+    kByKey,      // slope * key
+    kTable,      // one number for each d
+    kIrregular,  // anything else
+  };
+  Form form = Form::kZero;
+  double slope = 0;               // for kDistance, kRelative, kByKey
+  Index numbers = 0;              // how many differ, for kTable
+  double least = 0, largest = 0;  // over all finite numbers
+  bool operator==(const BiasPlane&) const = default;
+};
+
+struct BiasForm {
+  std::vector<BiasPlane> planes;  // one per batch and head, in this order
+  BiasSeen closed;                // -inf, and numbers at or below kAlwaysCloses
+  Index closed_cells = 0;
+};
+
+/// For a float array [Q,K], [B,Q,K] or [B,H,Q,K]. Slopes and numbers are compared to the precision
+/// of the dtype. Throws Error(kShape) for other ranks, Error(kInvalidArgument) for other types.
+BiasForm bias_form(const Tensor& bias);
+
+/// One line for each form that occurs, such as "ALiBi: -m * |key - query|, slopes m 0.25 0.0625".
+std::vector<std::string> bias_text(const BiasForm& form);
+
+}  // namespace maskctl

@@ -1,0 +1,136 @@
+// What the arguments of attention libraries mean: windows, alignment, rows without keys.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/mask/steps/step.h"
+
+namespace maskctl {
+
+enum class Library : std::uint8_t {
+  kEjkernel,        // MaskInfo
+  kEjkernelFlash,   // flash_attention, attention, ring_attention
+  kEjkernelRagged,  // ragged_page_attention, ragged_page_attention_v3
+  kHf,
+  kFa,
+  kTe,
+  kCudnn,
+  kXformers,
+  kFlashinfer,
+  kFlex,
+  kSplash,
+  kVllm,
+  kCkTile,
+  kFlashmask,
+  kSdpa,
+  kMha,
+  kJax,
+};
+
+struct LibraryInfo {
+  Library id = Library::kHf;
+  std::string_view name;   // as written on the command line
+  std::string_view title;  // "Hugging Face transformers"
+  /// Where the diagonal lies when Q != K; kUnset: an argument decides.
+  Align align = Align::kUnset;
+  std::string_view empty_row;  // the result of a row without keys
+  std::string_view dense;      // how to pass a mask without a formula; empty: not possible
+  /// How an array of numbers is written, with {} for the numbers: "torch.tensor([{}],
+  /// dtype=torch.int32, ...)".
+  std::string_view array = "[{}]";
+  /// How the written mask is passed on, with {} for the mask; empty: the call itself is all.
+  std::string_view use = {};
+  /// How documents are handled when the library has no argument for them, because each is a call of
+  /// its own; empty: it has an argument.
+  std::string_view apart = {};
+  /// True when the rows list arguments in the order of the calls, so that positional arguments
+  /// work.
+  bool by_place = false;
+};
+
+/// What an argument says about the mask.
+enum class Says : std::uint8_t {
+  kCausal,       // True: no key after the query's own
+  kKeys,         // W: W keys including the query's own; without causal, W on either side
+  kSides,        // (L, R): L keys before the query's own, which is open too, and R after it
+  kSidesOrBoth,  // the same; a single W means (W, W)
+  kLeft,         // L: L keys before the query's own
+  kLeftKeys,     // L: L - 1 keys before the query's own
+  kRight,        // R: R keys after the query's own
+  kChunk,        // N: the keys in the query's chunk of N
+  kCausalChunk,  // the same, without keys after the query's own
+  kMaskType,     // a mask type of Transformer Engine: causal or not, and the alignment
+  kAlignment,    // TOP_LEFT or BOTTOM_RIGHT
+  kBottomRight,  // True: bottom-right, if the mask type does not decide
+  kOffset,       // N: queries start N keys later; KV_LEN - Q_LEN means bottom-right
+  kLengths,      // lengths of documents, for queries and keys unless keys have their own
+  kKeyLengths,   // lengths of the documents' keys
+  kKeyStride,    // N: the keys of document i start at i * N
+  kEnds,         // lengths or key lengths as cumulative numbers, 0 first
+  kKeyEnds,
+  kValidQueries,  // number of queries before the padding, per batch entry
+  kValidKeys,     // number of keys before the padding, per batch entry
+  kNothing,       // unrelated to the mask
+};
+/// The meaning in one line.
+std::string_view meaning(Says says);
+
+/// One argument of one call. The call is a function, a method or a class.
+struct Argument {
+  std::string_view name;
+  Says says = Says::kNothing;
+  std::string_view fallback;  // the library's default; empty: the argument is required
+};
+struct Convention {
+  Library library = Library::kHf;
+  std::string_view call;
+  /// Where the diagonal lies when Q != K; kUnset: an argument decides.
+  Align align = Align::kUnset;
+  bool causal = false;         // no key after the query's own, whatever the arguments say
+  bool documents = false;      // takes documents; all rules count inside each document
+  std::string_view unbounded;  // a side without a limit: "-1", "None", or a huge number
+  std::string_view leading;    // what precedes the arguments: "q, k, v"
+  std::vector<Argument> arguments;
+  std::string_view overrides;  // what the library changes in its arguments
+  std::string_view source;
+  /// The library refuses documents with rows that would see no key: with more queries than keys
+  /// when aligned bottom-right, or past the window when aligned top-left.
+  bool no_empty_rows = false;
+  bool written = true;            // false: --to writes another call for the same mask
+  std::string_view object = {};   // the line that makes the object to call
+  std::string_view spelled = {};  // the call as written; empty means `call`
+};
+/// Every convention of every library that takes arguments; for each library, in the order in which
+/// writing tries them. Used in both directions: `--from` looks up calls and arguments here, `--to`
+/// finds the first call that can express the mask, `--table` prints it.
+std::span<const Convention> conventions();
+
+/// In the order of `Library`.
+std::span<const LibraryInfo> libraries();
+const LibraryInfo& info_of(Library library);
+/// Nothing for an unknown name.
+std::optional<Library> library_from_name(std::string_view name);
+
+/// What a window of W means, in keys beside the query's own.
+enum class WindowRule : std::uint8_t {
+  kKeys,       // left = W - 1, right = 0: W keys including the query's own
+  kInclusive,  // left = W, right = 0: W + 1 keys
+  kBoth,       // left = right = W: 2 W + 1 keys
+};
+/// The sides of the window. Throws Error(kInvalidArgument) for W < 0, and for kKeys with W = 0.
+step::Window window_of(WindowRule rule, Index w);
+
+/// One way to say "window" in one library.
+struct WindowConvention {
+  std::string_view api;        // "flash-attn, Transformer Engine"
+  std::string_view parameter;  // "window_size=(W, 0)"
+  WindowRule rule = WindowRule::kKeys;
+  std::string_view source;  // the line of code or the thread that settles it
+};
+/// Seventeen ways with three meanings: a query far from the start sees W, W + 1 or 2 W + 1 keys.
+std::span<const WindowConvention> window_conventions();
+
+}  // namespace maskctl

@@ -1,0 +1,32 @@
+// Writes a chain of steps as one Python expression, for libraries that take a function of two
+// indices or a dense mask; private to inspect.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "maskctl/inspect/translate/translate.h"
+
+namespace maskctl {
+
+struct Formula {
+  std::vector<std::string> tensors;        // lines of code that define what the expression reads
+  std::vector<Translation::Array> arrays;  // arrays too long for a line
+  std::string expression;                  // in b, h, q_idx and kv_idx
+  std::vector<std::string> notes;          // what the code is written for
+  std::string missing;                     // a step without a formula; empty: all have one
+  Index batches = 1;                       // how many batches the expression tells apart
+  bool heads = false;                      // whether it tells heads apart
+  std::optional<Index> tokens;             // Q = K for which its arrays hold values
+};
+
+/// Code for the mask that the chain makes of an all-open one. q_idx counts rows from 0.
+Formula formula_of(const Chain& chain, const StepName& name, Library library);
+
+/// The same when q_idx counts from the first cached token, so that q_idx = row + K - Q: a
+/// bottom-right alignment disappears, and a top-left one is reported in `missing`. Steps that count
+/// rows without an alignment are written for Q = K, with a note.
+Formula formula_in_absolute_positions(Chain chain, const StepName& name, Library library);
+
+}  // namespace maskctl

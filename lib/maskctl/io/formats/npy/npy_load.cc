@@ -1,0 +1,205 @@
+// Loads a whole .npy into a Tensor: limits, pipes of unknown length, Fortran order.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "maskctl/base/error.h"
+#include "maskctl/io/formats/npy/npy.h"
+
+namespace maskctl {
+namespace {
+
+constexpr Index kStep = Index{64} << 20;  // the most that is allocated on the word of a header
+constexpr Index kSlab = Index{4} << 20;   // elements of Fortran-order data read at once
+constexpr Index kTile = 64;  // side of a transposed tile: both copies stay in the cache
+constexpr Index kBlock = 8;  // side of a block that goes through registers
+
+void check_limit(const NpyReader& reader, Index max_bytes) {
+  const Index bytes = reader.header().data_bytes;
+  if (bytes <= max_bytes) return;
+  throw Error(Errc::kLimit,
+              fmt::format("{}: array {} of {} has {} bytes; the limit is {} (raise it "
+                          "with --max-bytes)",
+                          reader.name(), shape_text(reader.header().shape),
+                          name(reader.header().dtype), bytes, max_bytes));
+}
+
+/// True when memory must grow with the data that arrives, because only the header says how much it
+/// is.
+bool grows(const NpyReader& reader) {
+  return !reader.seekable() && reader.header().data_bytes > kStep;
+}
+
+/// All data in storage order. From a pipe, the data is collected in steps before the array is
+/// allocated, so that a header that promises gigabytes costs no more than the bytes that arrived.
+Tensor load_stored(NpyReader& reader) {
+  const NpyHeader& header = reader.header();
+  const Index element = size_bytes(header.dtype);
+  std::vector<std::vector<std::byte>> parts;
+  Index done = 0;
+  if (grows(reader)) {
+    while (done < header.data_bytes) {
+      parts.emplace_back(as_size(std::min(kStep, header.data_bytes - done)));
+      reader.read_rows(done / element, parts.back());
+      done += static_cast<Index>(parts.back().size());
+    }
+  }
+  Tensor tensor(header.dtype, header.shape);
+  if (parts.empty()) {
+    reader.read_rows(0, tensor.bytes());
+    return tensor;
+  }
+  std::size_t at = 0;
+  for (std::vector<std::byte>& part : parts) {
+    std::memcpy(&tensor.bytes()[at], part.data(), part.size());
+    at += part.size();
+    part = {};
+  }
+  return tensor;
+}
+
+/// out[i * out_stride + r] = in[r * in_stride + i] for r < rows, i < columns, both at most kBlock.
+/// Whole blocks go through registers: with strides that are powers of two, their lines would evict
+/// each other from the cache.
+template <typename T>
+void transpose_block(const T* in, Index in_stride, Index rows, T* out, Index out_stride,
+                     Index columns) {
+  if (rows < kBlock || columns < kBlock) {
+    for (Index i = 0; i < columns; ++i) {
+      for (Index r = 0; r < rows; ++r) out[i * out_stride + r] = in[r * in_stride + i];
+    }
+    return;
+  }
+  T block[kBlock][kBlock];
+  for (Index r = 0; r < kBlock; ++r) std::memcpy(block[r], in + r * in_stride, sizeof block[r]);
+  for (Index i = 0; i < kBlock; ++i) {
+    T line[kBlock];
+    for (Index r = 0; r < kBlock; ++r) line[r] = block[r][i];
+    std::memcpy(out + i * out_stride, line, sizeof line);
+  }
+}
+
+/// A Fortran-order array seen as [first, middle..., last], without axes of extent 1. In the file
+/// the first axis has stride 1, and each index of the last axis is one contiguous row.
+struct Transposition {
+  std::vector<Index> shape;  // at least two axes
+
+  Index row() const {
+    Index product = 1;
+    for (std::size_t axis = 0; axis + 1 < shape.size(); ++axis) product *= shape[axis];
+    return product;
+  }
+
+  /// The element offset in C order of the index (0, m, 0), where m counts the middle axes in
+  /// storage order.
+  Index middle_offset(Index m) const {
+    Index offset = 0;
+    std::vector<Index> strides(shape.size(), 1);
+    for (std::size_t axis = shape.size() - 1; axis-- > 0;) {
+      strides[axis] = strides[axis + 1] * shape[axis + 1];
+    }
+    for (std::size_t axis = 1; axis + 1 < shape.size(); ++axis) {
+      offset += m % shape[axis] * strides[axis];
+      m /= shape[axis];
+    }
+    return offset;
+  }
+
+  /// Scatters rows [first_row, first_row + rows) of the storage into the C-order array.
+  template <typename T>
+  void scatter(const T* slab, Index first_row, Index rows, T* out) const {
+    const Index first = shape.front();
+    const Index stride = row();
+    const Index middles = stride / first;
+    const Index out_stride = middles * shape.back();  // stride of the first axis
+    for (Index m = 0; m < middles; ++m) {
+      T* target = out + middle_offset(m) + first_row;
+      const T* source = slab + m * first;
+      for (Index begin = 0; begin < first; begin += kTile) {
+        const Index end = std::min(begin + kTile, first);
+        for (Index r = 0; r < rows; r += kBlock) {
+          for (Index i = begin; i < end; i += kBlock) {
+            transpose_block(source + r * stride + i, stride, std::min(kBlock, rows - r),
+                            target + i * out_stride + r, out_stride, std::min(kBlock, end - i));
+          }
+        }
+      }
+    }
+  }
+};
+
+/// Calls f(T()) with the unsigned integer of the element's size.
+template <typename F>
+void with_element(DType dtype, F&& f) {
+  switch (size_bytes(dtype)) {
+    case 1:
+      return f(std::uint8_t());
+    case 2:
+      return f(std::uint16_t());
+    case 4:
+      return f(std::uint32_t());
+    default:
+      return f(std::uint64_t());
+  }
+}
+
+template <typename T>
+void load_transposed(NpyReader& reader, const Transposition& plan, std::span<T> out) {
+  const Index row = plan.row();
+  const Index step = std::clamp<Index>(kSlab / (row * static_cast<Index>(sizeof(T))), 1, kTile);
+  std::vector<T> slab(as_size(std::min(step, plan.shape.back()) * row));
+  for (Index first = 0; first < plan.shape.back(); first += step) {
+    const Index rows = std::min(step, plan.shape.back() - first);
+    const std::span<T> part = std::span(slab).first(as_size(rows * row));
+    reader.read_rows(first * row, std::as_writable_bytes(part));
+    plan.scatter(part.data(), first, rows, out.data());
+  }
+}
+
+template <typename T>
+void transpose(const Transposition& plan, std::span<const T> stored, std::span<T> out) {
+  const Index row = plan.row();
+  for (Index first = 0; first < plan.shape.back(); first += kTile) {
+    const Index rows = std::min(kTile, plan.shape.back() - first);
+    plan.scatter(stored.data() + first * row, first, rows, out.data());
+  }
+}
+
+Tensor load_fortran(NpyReader& reader) {
+  const NpyHeader& header = reader.header();
+  Transposition plan;
+  for (Index extent : header.shape) {
+    if (extent != 1) plan.shape.push_back(extent);
+  }
+  if (plan.shape.size() < 2 || header.data_bytes == 0) return load_stored(reader);
+  if (grows(reader)) {
+    const Tensor stored = load_stored(reader);
+    Tensor tensor(header.dtype, header.shape);
+    with_element(header.dtype,
+                 [&]<typename T>(T) { transpose<T>(plan, stored.as<T>(), tensor.as<T>()); });
+    return tensor;
+  }
+  Tensor tensor(header.dtype, header.shape);
+  with_element(header.dtype,
+               [&]<typename T>(T) { load_transposed<T>(reader, plan, tensor.as<T>()); });
+  return tensor;
+}
+
+}  // namespace
+
+Tensor read_npy(NpyReader& reader, const ReadOptions& options, std::vector<std::string>* notes) {
+  check_limit(reader, options.max_bytes);
+  Tensor tensor = reader.header().fortran_order ? load_fortran(reader) : load_stored(reader);
+  reader.finish(options, notes);
+  return tensor;
+}
+
+Tensor read_npy(ByteSource source, const ReadOptions& options, std::vector<std::string>* notes) {
+  NpyReader reader(std::move(source), options, notes);
+  return read_npy(reader, options, notes);
+}
+
+}  // namespace maskctl

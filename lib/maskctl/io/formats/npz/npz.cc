@@ -1,0 +1,118 @@
+// Reads the arrays of an .npz.
+#include "maskctl/io/formats/npz/npz.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "maskctl/base/error.h"
+#include "maskctl/io/formats/npz/zip.h"
+#include "maskctl/io/printable.h"
+
+namespace maskctl {
+namespace {
+
+constexpr std::string_view kSuffix = ".npy";
+
+/// Reads all of a pipe, in steps, so that nothing is allocated for bytes that did not arrive.
+std::vector<std::byte> read_whole(ByteSource& source, Index max_bytes) {
+  constexpr std::size_t kStep = std::size_t{1} << 20;
+  std::vector<std::byte> bytes;
+  for (;;) {
+    const std::size_t held = bytes.size();
+    bytes.resize(held + std::max(kStep, held / 2));
+    const Index got = source.read(std::span(bytes).subspan(held));
+    bytes.resize(held + static_cast<std::size_t>(got));
+    if (static_cast<Index>(bytes.size()) > max_bytes) {
+      throw Error(
+          Errc::kLimit,
+          fmt::format("{}: an .npz on a pipe is held whole and exceeds the limit of {} bytes "
+                      "(raise it with --max-bytes, or pass a file)",
+                      source.name(), max_bytes));
+    }
+    if (got == 0) return bytes;
+  }
+}
+
+}  // namespace
+
+struct NpzArchive::Impl {
+  std::vector<std::byte> held;  // the bytes of a pipe; moving a vector keeps them in place
+  ByteSource source;
+  std::vector<ZipMember> members;
+  std::vector<std::string> keys;  // keys of the members, in the same order
+
+  Impl(ByteSource from, const ReadOptions& options) : source(std::move(from)) {
+    if (!source.seekable()) {
+      held = read_whole(source, options.max_bytes);
+      source = ByteSource::from_memory(source.name(), held);
+    }
+    const FileType type = sniff(source);
+    if (type != FileType::kZip) {
+      throw Error(Errc::kFormat, fmt::format("{}: not an .npz file; it looks like {}",
+                                             source.name(), describe(type)));
+    }
+    for (ZipMember& member : read_zip_directory(source)) {
+      check_not_torch(member.name);
+      if (!member.name.ends_with(kSuffix)) continue;
+      keys.push_back(member.name.substr(0, member.name.size() - kSuffix.size()));
+      members.push_back(std::move(member));
+    }
+  }
+
+  void check_not_torch(std::string_view member) const {
+    if (!member.ends_with("/data.pkl")) return;
+    throw Error(Errc::kUnsupported,
+                fmt::format("{}: a PyTorch file (torch.save), which holds a pickle and is never "
+                            "executed; in Python, np.save(\"m.npy\", tensor.numpy()) or "
+                            "safetensors.torch.save_file writes its tensors",
+                            source.name()));
+  }
+
+  const ZipMember& find(const std::string& key) const {
+    const auto at = std::find(keys.begin(), keys.end(), key);
+    if (at != keys.end()) return members[static_cast<std::size_t>(at - keys.begin())];
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: no array '{}'; it has {}", source.name(), printable(key),
+                            keys.empty() ? "none" : printable_list(keys)));
+  }
+
+  /// Opens a member and reads its header. Its declared size must be what the header needs.
+  NpyReader open(const std::string& key, const ReadOptions& options) const {
+    const ZipMember& member = find(key);
+    const std::string label = source.name() + ":" + printable(key);
+    ReadOptions exact = options;
+    exact.strict = true;
+    return NpyReader(ByteSource(label, open_zip_member(source, member, label), member.bytes),
+                     exact);
+  }
+};
+
+NpzArchive::NpzArchive(ByteSource source, const ReadOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(source), options)) {}
+NpzArchive::NpzArchive(NpzArchive&&) noexcept = default;
+NpzArchive& NpzArchive::operator=(NpzArchive&&) noexcept = default;
+NpzArchive::~NpzArchive() = default;
+
+const std::string& NpzArchive::name() const { return impl_->source.name(); }
+const std::vector<std::string>& NpzArchive::keys() const { return impl_->keys; }
+
+bool NpzArchive::contains(const std::string& key) const {
+  return std::find(impl_->keys.begin(), impl_->keys.end(), key) != impl_->keys.end();
+}
+
+Tensor NpzArchive::read(const std::string& key, const ReadOptions& options,
+                        std::vector<std::string>* notes) const {
+  NpyReader reader = impl_->open(key, options);
+  return read_npy(reader, options, notes);
+}
+
+NpyOutline NpzArchive::outline(const std::string& key) const {
+  const std::string label = name() + ":" + printable(key);
+  const ZipMember& member = impl_->find(key);
+  ByteSource bytes(label, open_zip_member(impl_->source, member, label), member.bytes);
+  return read_npy_outline(bytes);
+}
+
+}  // namespace maskctl

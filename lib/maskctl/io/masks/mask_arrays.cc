@@ -1,0 +1,302 @@
+// Loads the mask of one array, kind by kind.
+#include "maskctl/io/masks/mask_arrays.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/masks/dense_reader.h"
+#include "maskctl/mask/arrays/array_kinds.h"
+#include "maskctl/mask/arrays/bits.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/arrays/elements.h"
+#include "maskctl/mask/planes/words.h"
+#include "maskctl/mask/rows.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+/// Refuses, before reading, a mask whose packed rows exceed the limit.
+void check_packed(const std::string& name, std::span<const Index> shape, bool both_ways,
+                  Index max_bytes) {
+  constexpr Index kPerRow = 16;
+  constexpr Index kPerPlane = 64;
+  const auto bytes = [&](Index rows, Index columns) -> std::optional<Index> {
+    const auto plane = checked_mul(rows, words_for(columns) * 8 + kPerRow);
+    const auto sum = plane ? checked_add(*plane, kPerPlane) : std::nullopt;
+    const auto planes = checked_mul(shape[0], shape[1]);
+    return sum && planes ? checked_mul(*sum, *planes) : std::nullopt;
+  };
+  const auto stored = bytes(shape[2], shape[3]);
+  const auto turned = both_ways ? bytes(shape[3], shape[2]) : 0;
+  const auto total = stored && turned ? checked_add(*stored, *turned) : std::nullopt;
+  if (total && *total <= max_bytes) return;
+  throw Error(Errc::kLimit,
+              fmt::format("{}: the mask {} takes {} bytes when packed, over the limit of {}; raise "
+                          "--max-bytes",
+                          name, shape_text(shape), total ? fmt::format("{}", *total) : "too many",
+                          max_bytes));
+}
+
+LoadedMask loaded(Mask mask, ArrayKind kind, const OpenArray& array) {
+  LoadedMask out;
+  out.mask = std::move(mask);
+  out.kind = kind;
+  out.dtype = name(array.dtype);
+  out.array_shape = array.shape;
+  return out;
+}
+
+Tensor not_valid(const Tensor& valid) {
+  Tensor out(DType::kBool, valid.shape());
+  std::vector<std::uint64_t> words(static_cast<std::size_t>(words_for(valid.elements())));
+  pack_elements(valid.dtype(), valid.bytes(), words);
+  unpack_bytes(words, out.as<std::uint8_t>());
+  for (std::uint8_t& flag : out.as<std::uint8_t>()) flag ^= 1;
+  return out;
+}
+
+Tensor ids_tensor(const Tensor& array) {
+  const Index batch = array.rank() == 1 ? 1 : array.extent(0);
+  Tensor out(DType::kInt32, {batch, array.extent(array.rank() - 1)});
+  std::ranges::copy(as_int32(array, "segment ids"), out.as<std::int32_t>().begin());
+  return out;
+}
+
+Index last_end(const Tensor& pairs) {
+  const auto values = as_int64(pairs, "an array of start-end pairs");
+  return values.empty() ? 0 : std::max<Index>(0, *std::ranges::max_element(values));
+}
+
+[[noreturn]] void refuse(const OpenArray& array, std::span<const ArrayKind> kinds) {
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: {} of {} fits several kinds; say which: {}", array.name,
+                          shape_text(array.shape), name(array.dtype), as_options(kinds)));
+}
+
+LoadedMask load_dense(OpenArray& array, ArrayKind kind, const MaskReadOptions& options) {
+  if (kind == ArrayKind::kBias && !is_floating(array.dtype)) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: a bias is float16, bfloat16, float32 or float64, not {}",
+                            array.name, name(array.dtype)));
+  }
+  const std::vector<Index> shape = dense_shape(array.shape);
+  const bool one_plane = shape[0] == 1 && shape[1] == 1;
+  std::vector<std::string> notes;
+  if (array.fortran_order && !one_plane) array.load(options.read, notes);
+  // A plane in Fortran order is its transpose in C order.
+  const bool turned = array.fortran_order;
+  const std::vector<Index> stored = turned ? std::vector<Index>{1, 1, shape[3], shape[2]} : shape;
+  check_packed(array.name, shape, turned, options.read.max_bytes);
+  const auto rows =
+      array.tensor ? tensor_rows(*array.tensor, stored[3]) : npy_rows(array.reader, stored[3]);
+  ValueCheck check(array.name, array.dtype, array.shape, turned,
+                   kind == ArrayKind::kBias ? Values::kBias : Values::kBinary,
+                   options.closed_below);
+  Mask mask = dense_mask(*rows, stored, options.keep_value_is_zero, check, options.progress);
+  check.finish(notes);
+  if (array.reader) array.reader->finish(options.read, &notes);
+  LoadedMask out = loaded(turned ? transposed(mask) : std::move(mask), kind, array);
+  out.odd_bools = check.odd_bools();
+  out.bias_seen = check.bias_seen();
+  out.notes = std::move(notes);
+  return out;
+}
+
+LoadedMask load_padding(OpenArray& array, ArrayKind kind, const MaskReadOptions& options) {
+  std::vector<std::string> notes;
+  const Tensor& read = array.load(options.read, notes);
+  const Tensor given = token_flags(read);
+  if (options.keep_value_is_zero && given.dtype() != read.dtype()) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: a bias, in which 0 is open; drop --keep-value", array.name));
+  }
+  const Index odd_bools = check_binary(given, array.name, notes);
+  const Tensor valid = options.keep_value_is_zero ? not_valid(given) : given;
+  const auto queries = [&] {
+    return options.shape ? (*options.shape)[2] : valid.extent(valid.rank() - 1);
+  };
+  const bool has_axes = valid.rank() == 1 || valid.rank() == 2;
+  Mask mask = kind == ArrayKind::kPadding || !has_axes ? mask_from_padding(valid)
+                                                       : mask_from_key_padding(valid, queries());
+  LoadedMask out = loaded(std::move(mask), kind, array);
+  out.odd_bools = odd_bools;
+  out.notes = std::move(notes);
+  return out;
+}
+
+/// Refuses extents whose rows exceed the limit, however small the map is: each row takes a RowRef.
+void check_rows(const std::string& name, Index rows, Index max_bytes) {
+  if (rows <= max_bytes / static_cast<Index>(sizeof(RowRef))) return;
+  throw Error(Errc::kLimit, fmt::format("{}: {} rows of queries take more than {} bytes; raise "
+                                        "--max-bytes",
+                                        name, rows, max_bytes));
+}
+
+LoadedMask load_blockmap(OpenArray& array, const MaskReadOptions& options) {
+  if (!options.block) {
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("{}: a block map does not carry the size of its blocks; give --block QxK",
+                    array.name));
+  }
+  std::vector<std::string> notes;
+  const Tensor& map = array.load(options.read, notes);
+  const auto extent = [&](std::size_t axis) {
+    return options.shape ? std::optional((*options.shape)[axis]) : std::nullopt;
+  };
+  const Index blocks = map.rank() < 2 ? 0 : map.extent(map.rank() - 2);
+  const auto queries = extent(2) ? extent(2) : checked_mul(blocks, options.block->q);
+  check_rows(array.name, queries.value_or(std::numeric_limits<Index>::max()),
+             options.read.max_bytes);
+  LoadedMask out =
+      loaded(mask_from_blockmap(map, options.block->q, options.block->k, extent(2), extent(3)),
+             ArrayKind::kBlockmap, array);
+  out.notes = std::move(notes);
+  return out;
+}
+
+LoadedMask load_bits(OpenArray& array, const MaskReadOptions& options) {
+  if (!options.shape) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: bits do not carry their shape; give --shape B+H+Q+K", array.name));
+  }
+  if (array.dtype != DType::kUInt8 || array.shape.size() != 1) {
+    throw Error(Errc::kShape, fmt::format("{}: bits are an array (N,) of uint8, not {} of {}",
+                                          array.name, shape_text(array.shape), name(array.dtype)));
+  }
+  check_packed(array.name, *options.shape, false, options.read.max_bytes);
+  std::vector<std::string> notes;
+  const Tensor& bits = array.load(options.read, notes);
+  LoadedMask out = loaded(mask_from_bits(bits.bytes(), *options.shape), ArrayKind::kBits, array);
+  out.notes = std::move(notes);
+  return out;
+}
+
+/// The first nonzero element; 0 if there is none, NaN if it is past the first MiB of a pipe.
+double first_not_zero(OpenArray& array) {
+  constexpr Index kPart = Index{1} << 20;
+  const Index size = size_bytes(array.dtype);
+  const Index total = checked_product(array.shape).value_or(0) * size;
+  std::vector<std::byte> part;
+  for (Index at = 0; at < total; at += kPart) {
+    part.resize(as_size(std::min(kPart, total - at)));
+    if (array.tensor) {
+      std::ranges::copy(array.tensor->bytes().subspan(as_size(at), part.size()), part.begin());
+    } else if (!array.reader->look(at / size, part)) {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    if (const auto value = first_nonzero(array.dtype, part)) return *value;
+  }
+  return 0;
+}
+
+/// A bias has floats that are 0 or negative. An array of zeros alone gets a note, since every cell
+/// would be open.
+ArrayKind dense_or_bias(OpenArray& array, const MaskReadOptions& options,
+                        std::vector<std::string>& notes) {
+  if (!is_floating(array.dtype) || options.keep_value_is_zero) return ArrayKind::kDense;
+  const double first = first_not_zero(array);
+  if (first < 0) return ArrayKind::kBias;
+  if (first == 0 && checked_product(array.shape) != 0) {
+    notes.push_back(
+        fmt::format("{}: all zeros, which is closed everywhere as a 0/1 mask; as "
+                    "a bias (--as bias) it is open everywhere",
+                    array.name));
+  }
+  return ArrayKind::kDense;
+}
+
+}  // namespace
+
+ArrayKind choose_kind(OpenArray& array, const MaskReadOptions& options,
+                      std::vector<std::string>& notes) {
+  if (options.as) return *options.as;
+  KindChoice choice = kinds_of_shape(array.dtype, array.shape);
+  if (choice.needs_values) {
+    const Tensor& values = array.load(options.read, notes);
+    choice.kinds = fitting_kinds(values);
+    if (choice.kinds.size() == 1 && looks_like_positions(values)) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("{}: looks like position ids; give --as positions, or --as segments "
+                              "if these are segment ids",
+                              array.name));
+    }
+  }
+  if (choice.kinds.empty()) {
+    throw Error(Errc::kShape, fmt::format("{}: the shape {} is not a mask; expected 1 to 4 axes",
+                                          array.name, shape_text(array.shape)));
+  }
+  if (options.closed_below && is_floating(array.dtype)) return ArrayKind::kBias;
+  if (choice.kinds.size() > 1) refuse(array, choice.kinds);
+  if (choice.kinds[0] == ArrayKind::kDense) return dense_or_bias(array, options, notes);
+  return choice.kinds[0];
+}
+
+LoadedMask load_sequences(OpenArray& q, OpenArray& kv, ArrayKind kind,
+                          const MaskReadOptions& options) {
+  std::vector<std::string> notes;
+  const Tensor& q_array = q.load(options.read, notes);
+  const Tensor& kv_array = kv.load(options.read, notes);
+  const auto extent = [&](std::size_t axis) {
+    return options.shape ? std::optional((*options.shape)[axis]) : std::nullopt;
+  };
+  LoadedMask out;
+  if (kind == ArrayKind::kSegments) {
+    out = loaded(mask_from_segments(q_array, kv_array, options.pad_id), kind, q);
+    out.q_segment_ids = ids_tensor(q_array);
+    out.kv_segment_ids = ids_tensor(kv_array);
+  } else if (kind == ArrayKind::kPositions) {
+    Tensor q_ids = documents_from_positions(q_array);
+    Tensor kv_ids = documents_from_positions(kv_array);
+    out = loaded(mask_from_segments(q_ids, kv_ids, -1), kind, q);
+    out.q_segment_ids = std::move(q_ids);
+    out.kv_segment_ids = std::move(kv_ids);
+  } else if (kind == ArrayKind::kCuSeqlens) {
+    out = loaded(mask_from_cu_seqlens(q_array, kv_array, extent(2), extent(3)), kind, q);
+  } else {
+    if (!options.shape) {
+      notes.push_back(
+          fmt::format("{}: the extents are the largest ends; --shape gives others", q.name));
+    }
+    const Index queries = extent(2) ? *extent(2) : last_end(q_array);
+    const Index keys = extent(3) ? *extent(3) : last_end(kv_array);
+    out = loaded(mask_from_pairs(q_array, kv_array, queries, keys), kind, q);
+  }
+  out.notes = std::move(notes);
+  return out;
+}
+
+LoadedMask load_array(OpenArray& array, ArrayKind kind, const MaskReadOptions& options) {
+  switch (kind) {
+    case ArrayKind::kDense:
+    case ArrayKind::kBias:
+      return load_dense(array, kind, options);
+    case ArrayKind::kPadding:
+    case ArrayKind::kKeyPadding:
+      return load_padding(array, kind, options);
+    case ArrayKind::kBlockmap:
+      return load_blockmap(array, options);
+    case ArrayKind::kBits:
+      return load_bits(array, options);
+    case ArrayKind::kRuns:
+      throw Error(
+          Errc::kInvalidArgument,
+          fmt::format("{}: one array cannot be runs; expected a container of indptr, begin, "
+                      "end and shape",
+                      array.name));
+    case ArrayKind::kTokenTypes:
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("{}: token types are not a mask but extend one; give a mask and "
+                              "-t tokens:{}",
+                              array.name, array.name));
+    default:
+      return load_sequences(array, array, kind, options);
+  }
+}
+
+}  // namespace maskctl

@@ -1,0 +1,306 @@
+#include "maskctl/io/masks/mask_info_io.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include "maskctl/base/error.h"
+#include "maskctl/io/containers/container.h"
+#include "maskctl/io/formats/npz/npz.h"
+#include "maskctl/io/printable.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+constexpr std::int32_t kVersion = 1;
+constexpr std::int32_t kMostNames = 1 << 16;
+
+struct ArrayField {
+  const char* key;
+  Array MaskInfoFields::*field;
+};
+constexpr ArrayField kArrays[] = {
+    {"q_segment_ids", &MaskInfoFields::q_segment_ids},
+    {"kv_segment_ids", &MaskInfoFields::kv_segment_ids},
+    {"cu_seqlens_q", &MaskInfoFields::cu_seqlens_q},
+    {"cu_seqlens_kv", &MaskInfoFields::cu_seqlens_kv},
+    {"q_positions", &MaskInfoFields::q_positions},
+    {"kv_positions", &MaskInfoFields::kv_positions},
+};
+
+constexpr AxisName AxisNames::*kAxes[] = {&AxisNames::batch, &AxisNames::qheads,
+                                          &AxisNames::kvheads, &AxisNames::sequence};
+constexpr bool BakedInMasks::*kFlags[] = {&BakedInMasks::causal, &BakedInMasks::sliding_window,
+                                          &BakedInMasks::chunked, &BakedInMasks::token_type_ids};
+
+/// The alternatives of AxisName, in order.
+enum AxisKind : std::int32_t { kNone, kName, kTuple };
+
+Tensor int32_tensor(std::span<const std::int32_t> values) {
+  Tensor out(DType::kInt32, {static_cast<Index>(values.size())});
+  std::ranges::copy(values, out.as<std::int32_t>().begin());
+  return out;
+}
+
+Tensor text_tensor(std::string_view text) {
+  Tensor out(DType::kUInt8, {static_cast<Index>(text.size())});
+  std::ranges::copy(std::as_bytes(std::span(text)), out.bytes().begin());
+  return out;
+}
+
+std::vector<std::string> names_of(const AxisName& axis) {
+  if (const auto* name = std::get_if<std::string>(&axis)) return {*name};
+  if (const auto* names = std::get_if<std::vector<std::string>>(&axis)) return *names;
+  return {};
+}
+
+void add_axes(const AxisNames& axes, std::vector<NamedTensor>& out) {
+  std::array<std::int32_t, 4> kinds{}, counts{};
+  std::string all;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const AxisName& axis = axes.*kAxes[i];
+    const auto names = names_of(axis);
+    kinds[i] = static_cast<std::int32_t>(axis.index());
+    counts[i] = static_cast<std::int32_t>(names.size());
+    for (const std::string& name : names) {
+      if (name.find('\0') != std::string::npos) {
+        throw Error(
+            Errc::kInvalidArgument,
+            fmt::format("axis name '{}' contains a zero byte, which would end the name in the file",
+                        printable(name)));
+      }
+      all += name + '\0';
+    }
+  }
+  out.push_back({"axes.kind", int32_tensor(kinds)});
+  out.push_back({"axes.count", int32_tensor(counts)});
+  out.push_back({"axes.names", text_tensor(all)});
+}
+
+void add_mask(const MaskArray& mask, Index max_bytes, std::vector<NamedTensor>& out) {
+  if (!mask.lazy()) {
+    out.push_back({"attention_mask", mask.tensor(max_bytes)});
+    return;
+  }
+  RunArrays runs = runs_from_mask(mask.mask(), max_bytes);
+  out.push_back({"attention_mask.indptr", std::move(runs.indptr)});
+  out.push_back({"attention_mask.begin", std::move(runs.begin)});
+  out.push_back({"attention_mask.end", std::move(runs.end)});
+  out.push_back({"attention_mask.shape", std::move(runs.shape)});
+  const std::array rank{static_cast<std::int32_t>(mask.rank())};
+  out.push_back({"attention_mask.rank", int32_tensor(rank)});
+  out.push_back({"attention_mask.dtype", text_tensor(name(mask.dtype()))});
+}
+
+/// The container that `source` names, and the prefix of the keys of a MaskInfo in it.
+struct Group {
+  std::unique_ptr<Container> container;
+  std::string prefix;
+
+  bool has(const std::string& key) const { return container->contains(prefix + key); }
+};
+
+/// Nothing when the file is not a container.
+std::optional<Group> open_group(const std::string& source, const ReadOptions& options) {
+  const SourceName named = parse_source_name(source);
+  ByteSource bytes(named.path);
+  const FileType type = sniff(bytes);
+  Group group{open_container(bytes, type, options), ""};
+  if (!group.container) return std::nullopt;
+  if (!named.member.empty()) {
+    group.prefix = group.container->key_of(named.member) + "/";
+  } else if (type == FileType::kHdf5) {
+    group.prefix = "/";
+  }
+  return group;
+}
+
+/// Takes the arrays of a group one by one; arrays left at the end were not expected.
+class Fields {
+ public:
+  Fields(Group& group, const ReadOptions& options) {
+    std::vector<std::string> keys;
+    for (const std::string& key : group.container->keys()) {
+      if (key.starts_with(group.prefix)) keys.push_back(key);
+    }
+    std::vector<std::string> notes;
+    std::vector<Tensor> arrays = group.container->read(keys, options, notes);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      left_.emplace(keys[i].substr(group.prefix.size()), std::move(arrays[i]));
+    }
+  }
+
+  bool has(const std::string& key) const { return left_.contains(key); }
+
+  Tensor take(const std::string& key) {
+    const auto found = left_.find(key);
+    if (found == left_.end()) throw Error(Errc::kFormat, fmt::format("no array '{}'", key));
+    return std::move(left_.extract(found).mapped());
+  }
+
+  /// An array of `count` elements of one dtype; without a count, of any number.
+  Tensor take_list(const std::string& key, DType dtype, std::optional<Index> count) {
+    Tensor list = take(key);
+    if (list.dtype() != dtype || list.rank() != 1 || (count && list.extent(0) != *count)) {
+      throw Error(Errc::kFormat,
+                  fmt::format("array '{}' is {} {}; expected {} ({},)", key, name(list.dtype()),
+                              shape_text(list.shape()), name(dtype),
+                              count ? std::to_string(*count) : std::string("n")));
+    }
+    return list;
+  }
+
+  void check_all_taken() const {
+    if (left_.empty()) return;
+    throw Error(Errc::kFormat,
+                fmt::format("unknown array '{}'; expected those of a stored MaskInfo only",
+                            printable(left_.begin()->first)));
+  }
+
+ private:
+  std::map<std::string, Tensor> left_;
+};
+
+std::string_view text_of(const Tensor& tensor) {
+  const auto bytes = tensor.as<char>();
+  return {bytes.data(), bytes.size()};
+}
+
+[[noreturn]] void fail(const std::string& message) { throw Error(Errc::kFormat, message); }
+
+AxisName axis_of(std::int32_t kind, std::vector<std::string> names) {
+  if (kind == kNone && names.empty()) return std::monostate();
+  if (kind == kName && names.size() == 1) return std::move(names.front());
+  if (kind == kTuple) return names;
+  fail(
+      fmt::format("an axis of kind {} with {} names; expected 0 (None) with none, 1 with one, or "
+                  "2 (a tuple)",
+                  kind, names.size()));
+}
+
+AxisNames read_axes(Fields& fields) {
+  const Tensor kinds = fields.take_list("axes.kind", DType::kInt32, 4);
+  const Tensor counts = fields.take_list("axes.count", DType::kInt32, 4);
+  const Tensor bytes = fields.take_list("axes.names", DType::kUInt8, std::nullopt);
+  std::string_view rest = text_of(bytes);
+  AxisNames axes;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::int32_t count = counts.as<std::int32_t>()[i];
+    if (count < 0 || count > kMostNames) {
+      fail(fmt::format("axes.count holds {}; expected 0 to {}", count, kMostNames));
+    }
+    std::vector<std::string> names;
+    for (std::int32_t n = 0; n < count; ++n) {
+      const std::size_t end = rest.find('\0');
+      if (end == std::string_view::npos) fail("axes.names holds fewer names than axes.count says");
+      names.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(end + 1);
+    }
+    axes.*kAxes[i] = axis_of(kinds.as<std::int32_t>()[i], std::move(names));
+  }
+  if (!rest.empty()) fail("axes.names holds more names than axes.count says");
+  return axes;
+}
+
+MaskArray read_runs(Fields& fields) {
+  const auto part = [&](const char* key) {
+    return fields.take(fmt::format("attention_mask.{}", key));
+  };
+  const RunArrays runs{part("indptr"), part("begin"), part("end"), part("shape")};
+  Mask mask = mask_from_runs(runs);
+  const Index rank =
+      fields.take_list("attention_mask.rank", DType::kInt32, 1).as<std::int32_t>().front();
+  if (rank < 2 || rank > 4 || (rank < 4 && mask.batch() != 1) || (rank < 3 && mask.heads() != 1)) {
+    fail(
+        fmt::format("attention_mask.rank is {} for a mask {}; expected 2 to 4, and extents of 1 "
+                    "on the axes left out",
+                    rank, shape_text(mask)));
+  }
+  const Tensor dtype_text = fields.take_list("attention_mask.dtype", DType::kUInt8, std::nullopt);
+  const auto dtype = dtype_from_name(text_of(dtype_text));
+  if (!dtype) {
+    fail(fmt::format("attention_mask.dtype is '{}'; expected the name of a dtype, as bool",
+                     printable(text_of(dtype_text))));
+  }
+  return MaskArray(std::move(mask), rank, *dtype);
+}
+
+MaskInfoFields read_fields(Fields& fields) {
+  const std::int32_t version =
+      fields.take_list("maskinfo", DType::kInt32, 1).as<std::int32_t>().front();
+  if (version != kVersion) {
+    fail(fmt::format("a MaskInfo of version {}; expected {}", version, kVersion));
+  }
+  MaskInfoFields out;
+  for (const auto& [key, field] : kArrays) {
+    if (fields.has(key)) out.*field = make_array(fields.take(key));
+  }
+  const bool dense = fields.has("attention_mask");
+  if (dense) out.attention_mask = MaskArray(fields.take("attention_mask"));
+  if (fields.has("attention_mask.indptr")) {
+    if (dense) fail("both a dense attention mask and runs of one; expected one of them");
+    out.attention_mask = read_runs(fields);
+  }
+  const Tensor flags = fields.take_list("baked_in", DType::kBool, 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    out.baked_in.*kFlags[i] = flags.as<std::uint8_t>()[i] != 0;
+  }
+  out.axes = read_axes(fields);
+  fields.check_all_taken();
+  return out;
+}
+
+}  // namespace
+
+void write_mask_info(const std::string& dest, const MaskInfo& info, const WriteOptions& options,
+                     Index max_bytes) {
+  const MaskInfoFields& fields = info.fields();
+  std::vector<NamedTensor> arrays;
+  arrays.push_back({"maskinfo", int32_tensor(std::array{kVersion})});
+  for (const auto& [key, field] : kArrays) {
+    if (fields.*field) arrays.push_back({key, *(fields.*field)});
+  }
+  if (fields.attention_mask) add_mask(*fields.attention_mask, max_bytes, arrays);
+  Tensor flags(DType::kBool, {4});
+  for (std::size_t i = 0; i < 4; ++i) flags.as<std::uint8_t>()[i] = fields.baked_in.*kFlags[i];
+  arrays.push_back({"baked_in", std::move(flags)});
+  add_axes(fields.axes, arrays);
+  std::vector<ArrayRef> refs;
+  for (const NamedTensor& array : arrays) refs.push_back({array.name, &array.tensor});
+  write_arrays(dest, refs, options);
+}
+
+bool holds_mask_info(const std::string& source, const ReadOptions& options) {
+  if (const SourceName named = parse_source_name(source);
+      named.path == "-" || !ByteSource(named.path).seekable()) {
+    return false;
+  }
+  const auto group = open_group(source, options);
+  return group && group->has("maskinfo");
+}
+
+MaskInfo read_mask_info(const std::string& source, const ReadOptions& options) {
+  auto group = open_group(source, options);
+  if (!group) {
+    throw Error(
+        Errc::kFormat,
+        fmt::format("{}: a stored MaskInfo is an .npz, an HDF5 group or a .safetensors file",
+                    printable(source)));
+  }
+  try {
+    Fields fields(*group, options);
+    return MaskInfo(read_fields(fields));
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (message.starts_with(group->container->name())) throw;
+    throw Error(error.code(), fmt::format("{}: {}", group->container->name(), message));
+  }
+}
+
+}  // namespace maskctl

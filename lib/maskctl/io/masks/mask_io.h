@@ -1,0 +1,113 @@
+// Masks by name: reads any SOURCE as a lazy mask, and writes a mask to a DEST.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "maskctl/io/array_io.h"
+#include "maskctl/io/containers/kind.h"
+#include "maskctl/io/read_options.h"
+#include "maskctl/mask/arrays/bias.h"
+#include "maskctl/mask/arrays/varlen.h"
+#include "maskctl/mask/block_size.h"
+#include "maskctl/mask/mask.h"
+
+namespace maskctl {
+
+struct MaskReadOptions {
+  /// The kind of the array; if not set, the rule of kind.h decides or refuses.
+  std::optional<ArrayKind> as;
+  /// 0 = may attend (dense), 0 = valid (padding, key-padding).
+  bool keep_value_is_zero = false;
+  /// The segment id that sees nothing.
+  std::int32_t pad_id = -1;
+  /// The size of the blocks of a block map.
+  std::optional<BlockSize> block;
+  /// Elements of a bias at or below this number are closed, other finite ones open. Only for arrays
+  /// of floats.
+  std::optional<double> closed_below;
+  /// [B,H,Q,K]: supplies extents that the array does not carry (queries of key-padding; queries and
+  /// keys of cu_seqlens, pairs and block maps; all of bits). An axis of 1 of batches, heads or
+  /// queries is repeated. All other extents must agree.
+  std::optional<std::vector<Index>> shape;
+  /// Its max_bytes limits the packed form of a dense mask, not the file.
+  ReadOptions read;
+  /// Called with the fraction of work done, from any thread, but never by two at once.
+  std::function<void(double fraction)> progress;
+};
+
+struct LoadedMask {
+  Mask mask;
+  ArrayKind kind = ArrayKind::kDense;
+  std::string dtype;               // dtype of the array
+  std::vector<Index> array_shape;  // as stored
+  /// [B,S] int32, for segments, and for positions (numbers of documents).
+  std::optional<Tensor> q_segment_ids, kv_segment_ids;
+  Index odd_bools = 0;  // bool bytes that are neither 0 nor 1, counted as true
+  BiasSeen bias_seen;   // the values that close cells of a bias
+  std::vector<std::string> notes;
+};
+
+/// Reads FILE, CONTAINER:KEY or "-"; or "q=SOURCE,kv=SOURCE" for segments, positions, cu_seqlens
+/// and pairs, where a SOURCE may be quoted. A container that holds q and kv (and nothing else,
+/// unless --as is given) is read in the same way; one that holds indptr, begin, end and shape is
+/// runs; with a KEY, the arrays are KEY/q and so on. For dense masks and biases, the data of .npy
+/// and safetensors files is streamed: read by several threads from files, in order from pipes, and
+/// held only in packed form. Values other than 0 and 1 in dense and padding arrays are an Error
+/// naming the first (nonzero bytes of a bool are true, with a note), as are values of a bias that
+/// neither open nor close (mask/bias.h). Throws Error; messages start with the source.
+LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
+
+struct MaskWriteOptions {
+  ArrayKind kind = ArrayKind::kDense;   // any that is_writable()
+  std::optional<DType> dtype = {};      // of the elements; if not set, the default of the kind
+  bool keep_value_is_zero = false;      // 0 = open (dense), 0 = valid (padding, key-padding)
+  std::int32_t pad_id = -1;             // for segments
+  BiasFill fill = BiasFill::kInf;       // for closed cells of a bias
+  std::optional<BlockSize> block = {};  // for a block map
+  PaddingTokens padding = PaddingTokens::kSegments;  // for cu_seqlens of a batch
+  Index max_bytes = Index{4} << 30;  // limit for allocations: whole arrays, or rows of a dense one
+  bool force = false;                // replace an existing file
+  bool append = false;               // keep the other arrays of an existing container
+  int gzip = 0;                      // compression level for HDF5 and .npz; 0: none
+  std::function<void(double fraction)> progress = {};
+};
+
+/// A mask converted to a kind of array.
+struct ConvertedMask {
+  ArrayKind kind = ArrayKind::kDense;
+  Mask source;  // the mask as given
+  /// The mask that the arrays mean; one head stands for all if the kind has no heads.
+  Mask mask;
+  /// Cells of `source` that differ in `mask`.
+  Index changed = 0;
+  /// The changed cells that are lost for good: without those that a kernel's causal flag restores,
+  /// and without the padding of a packed batch, which becomes segments of its own or is dropped.
+  Index lost = 0;
+  /// The arrays, except for kinds whose arrays are made while they are written. A pair is called q
+  /// and kv.
+  std::vector<NamedTensor> arrays;
+  /// Further arrays for a container without a key: for cu_seqlens, the longest segments.
+  std::vector<NamedTensor> beside;
+  /// What is needed to read the arrays back: "--shape 1+1+8+8".
+  std::vector<std::string> notes;
+};
+
+/// Exact if the kind can hold the mask, else the nearest by the rule of the kind (mask/nearest.h).
+/// Throws Error(kUnsupported) for kinds that are read only, Error(kInvalidArgument) for options
+/// that do not apply to the kind.
+ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options);
+
+/// Segment ids as they were read, for a mask that no step has changed.
+ConvertedMask kept_segments(const LoadedMask& loaded, const MaskWriteOptions& options);
+
+/// Writes dense arrays, biases and block maps as [B,H,Q,K], byte for byte like np.save, made and
+/// written part by part; bits likewise as [N]. Runs, and arrays that differ for queries and keys,
+/// need a container or "-" (an .npz).
+void write_mask(const std::string& dest, const ConvertedMask& converted,
+                const MaskWriteOptions& options);
+void write_mask(const std::string& dest, const Mask& mask, const MaskWriteOptions& options = {});
+
+}  // namespace maskctl

@@ -1,0 +1,255 @@
+// Reads the arrays that a SOURCE text names, and their mask.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/masks/mask_arrays.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+/// Prefixes messages of the mask layer with the name of the source, which that layer does not know.
+template <typename F>
+auto named(const std::string& source, const F& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (message.starts_with(source)) throw;
+    throw Error(error.code(), fmt::format("{}: {}", source, message));
+  }
+}
+
+struct TwoSources {
+  std::string q, kv;
+};
+
+/// Takes "NAME=SOURCE" and the comma after it off the front of `text`.
+std::pair<std::string, std::string> take_item(std::string_view& text) {
+  const std::size_t equals = text.find('=');
+  std::string key(text.substr(0, equals));
+  text.remove_prefix(equals == std::string_view::npos ? text.size() : equals + 1);
+  const bool quoted = !text.empty() && (text[0] == '"' || text[0] == '\'');
+  const std::size_t close = quoted ? text.find(text[0], 1) : std::string_view::npos;
+  std::string value;
+  if (close != std::string_view::npos) {
+    value = text.substr(1, close - 1);
+    text.remove_prefix(close + 1);
+  } else {
+    value = text.substr(0, text.find(','));
+    text.remove_prefix(value.size());
+  }
+  if (!text.empty()) text.remove_prefix(1);
+  return {std::move(key), std::move(value)};
+}
+
+/// "q=SOURCE,kv=SOURCE" in either order; nothing for a single SOURCE.
+std::optional<TwoSources> two_sources(std::string_view text) {
+  if (!text.starts_with("q=") && !text.starts_with("kv=")) return std::nullopt;
+  const std::string whole(text);
+  const auto first = take_item(text);
+  const auto second = take_item(text);
+  const bool complete = text.empty() && !first.second.empty() && !second.second.empty();
+  if (complete && first.first == "q" && second.first == "kv")
+    return {{first.second, second.second}};
+  if (complete && first.first == "kv" && second.first == "q")
+    return {{second.second, first.second}};
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("'{}' does not name two arrays; expected q=SOURCE,kv=SOURCE", whole));
+}
+
+std::string joined(const std::string& group, const std::string& key) {
+  return group.empty() ? key : group + "/" + key;
+}
+
+bool holds(const Container& container, const std::string& group,
+           std::initializer_list<const char*> keys) {
+  return std::ranges::all_of(
+      keys, [&](const char* key) { return container.contains(joined(group, key)); });
+}
+
+LoadedMask load_runs(Container& container, const std::string& group,
+                     const MaskReadOptions& options) {
+  LoadedMask out;
+  std::vector<Tensor> read = container.read({joined(group, "indptr"), joined(group, "begin"),
+                                             joined(group, "end"), joined(group, "shape")},
+                                            options.read, out.notes);
+  const RunArrays runs{std::move(read[0]), std::move(read[1]), std::move(read[2]),
+                       std::move(read[3])};
+  out.mask = named(container.name(), [&] { return mask_from_runs(runs); });
+  out.kind = ArrayKind::kRuns;
+  out.dtype = name(runs.begin.dtype());
+  const auto shape = as_int64(runs.shape, "shape");
+  out.array_shape.assign(shape.begin(), shape.end());
+  return out;
+}
+
+void check_polarity(ArrayKind kind, const MaskReadOptions& options) {
+  if (options.closed_below && options.as && kind != ArrayKind::kBias) {
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("--closed-below is for biases (--as bias), not for the kind {}", name(kind)));
+  }
+  if (!options.keep_value_is_zero) return;
+  if (kind == ArrayKind::kDense || kind == ArrayKind::kPadding || kind == ArrayKind::kKeyPadding)
+    return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("--keep-value 0 has no meaning for the kind {}; it is for dense, padding "
+                          "and key-padding",
+                          name(kind)));
+}
+
+/// Chooses among the kinds that take two arrays; both arrays must fit.
+ArrayKind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions& options,
+                             std::vector<std::string>& notes) {
+  constexpr std::array kTwo{ArrayKind::kSegments, ArrayKind::kPositions, ArrayKind::kCuSeqlens,
+                            ArrayKind::kPairs};
+  if (options.as) {
+    if (has_two_sides(*options.as)) return *options.as;
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("q=,kv= gives two arrays, but the kind {} has one; expected {}",
+                            name(*options.as), as_options(kTwo)));
+  }
+  const auto fits = [&](OpenArray& array, ArrayKind kind) {
+    const auto kinds = fitting_kinds(array.load(options.read, notes));
+    return std::ranges::find(kinds, kind) != kinds.end();
+  };
+  std::vector<ArrayKind> kinds;
+  for (const ArrayKind kind : kTwo) {
+    if (fits(q, kind) && fits(kv, kind)) kinds.push_back(kind);
+  }
+  if (kinds.size() == 1) return kinds[0];
+  throw Error(Errc::kInvalidArgument, fmt::format("{} and {} fit several kinds; say which: {}",
+                                                  q.name, kv.name, as_options(kinds)));
+}
+
+LoadedMask load_two(OpenArray q, OpenArray kv, const MaskReadOptions& options,
+                    std::vector<std::string> notes) {
+  const ArrayKind kind = choose_kind_of_two(q, kv, options, notes);
+  check_polarity(kind, options);
+  LoadedMask out = load_sequences(q, kv, kind, options);
+  out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
+  return out;
+}
+
+LoadedMask load_two(const TwoSources& sources, const MaskReadOptions& options) {
+  if (sources.q == "-" && sources.kv == "-") {
+    throw Error(Errc::kInvalidArgument,
+                "q=-,kv=- reads standard input twice; give one of them a file");
+  }
+  std::vector<std::string> notes;
+  OpenArray q = open_array(sources.q, read_array(sources.q, options.read, &notes));
+  OpenArray kv = open_array(sources.kv, read_array(sources.kv, options.read, &notes));
+  return load_two(std::move(q), std::move(kv), options, std::move(notes));
+}
+
+LoadedMask load_one(OpenArray array, const MaskReadOptions& options,
+                    std::vector<std::string> notes) {
+  const ArrayKind kind = choose_kind(array, options, notes);
+  check_polarity(kind, options);
+  LoadedMask out = named(array.name, [&] { return load_array(array, kind, options); });
+  out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
+  return out;
+}
+
+/// Loads one array of a container, or the group of arrays that the key names; no key means the
+/// group of all arrays.
+LoadedMask load_container(Container& container, const std::string& member,
+                          const MaskReadOptions& options) {
+  const bool one = !member.empty() && container.contains(member);
+  const auto wanted = [&](ArrayKind kind) { return !options.as || *options.as == kind; };
+  if (!one && wanted(ArrayKind::kRuns) &&
+      holds(container, member, {"indptr", "begin", "end", "shape"})) {
+    check_polarity(ArrayKind::kRuns, options);
+    return load_runs(container, member, options);
+  }
+  const bool two_wanted =
+      !one && (options.as ? has_two_sides(*options.as) : container.keys().size() == 2);
+  std::vector<std::string> notes;
+  if (two_wanted && holds(container, member, {"q", "kv"})) {
+    const std::string q = joined(member, "q");
+    const std::string kv = joined(member, "kv");
+    std::vector<Tensor> read = container.read({q, kv}, options.read, notes);
+    return load_two(open_array(container.name() + ":" + q, std::move(read[0])),
+                    open_array(container.name() + ":" + kv, std::move(read[1])), options,
+                    std::move(notes));
+  }
+  const std::string& key = member.empty() ? container.only_key() : member;
+  OpenArray array = container.open(key, options.read, notes);
+  return load_one(std::move(array), options, std::move(notes));
+}
+
+/// A large pipe lets the writer run ahead while rows are packed. If enlarging is refused, or
+/// standard input is not a pipe, reading works as before.
+void enlarge_stdin_pipe() {
+  constexpr int kPipeBytes = 1 << 20;  // the most that Linux grants without privileges
+  (void)fcntl(STDIN_FILENO, F_SETPIPE_SZ, kPipeBytes);
+}
+
+LoadedMask load_source(const std::string& source, const MaskReadOptions& options) {
+  if (const auto two = two_sources(source)) return load_two(*two, options);
+  const SourceName name = parse_source_name(source);
+  if (name.path == "-") enlarge_stdin_pipe();
+  ByteSource bytes(name.path);
+  if (const auto container = open_container(bytes, sniff(bytes), options.read)) {
+    return load_container(*container, name.member, options);
+  }
+  if (!name.member.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: is not a container of arrays, so it has no '{}'", bytes.name(),
+                            name.member));
+  }
+  std::vector<std::string> notes;
+  auto reader = std::make_shared<NpyReader>(std::move(bytes), options.read, &notes);
+  return load_one(open_array(std::move(reader)), options, std::move(notes));
+}
+
+/// Gives the mask the requested shape: an axis of 1 is repeated, all others must agree.
+Mask in_shape(const Mask& mask, const std::vector<Index>& shape, Index max_bytes) {
+  const auto planes = checked_mul(shape[0], shape[1]);
+  const auto fits = [](Index has, Index wanted) { return has == wanted || has == 1; };
+  if (!fits(mask.batch(), shape[0]) || !fits(mask.heads(), shape[1]) ||
+      !fits(mask.queries(), shape[2]) || mask.keys() != shape[3]) {
+    throw Error(Errc::kShape,
+                fmt::format("the mask is {}, but --shape asks for {}+{}+{}+{}", shape_text(mask),
+                            shape[0], shape[1], shape[2], shape[3]));
+  }
+  if (!planes || *planes > max_bytes / 4) {
+    throw Error(Errc::kLimit, fmt::format("--shape asks for {} batches of {} heads; that is too "
+                                          "many for the limit of {} bytes",
+                                          shape[0], shape[1], max_bytes));
+  }
+  const Mask rows = mask.queries() == shape[2] ? mask : repeated_queries(mask, shape[2]);
+  return Mask::make(shape[0], shape[1], shape[2], shape[3],
+                    [&](Index b, Index h) { return rows.plane(b, h); });
+}
+
+void check_shape_option(const std::optional<std::vector<Index>>& shape) {
+  if (!shape) return;
+  const bool negative = std::ranges::any_of(*shape, [](Index extent) { return extent < 0; });
+  if (shape->size() == 4 && !negative) return;
+  throw Error(
+      Errc::kInvalidArgument,
+      fmt::format("--shape has {} extents; expected B+H+Q+K, none negative", shape->size()));
+}
+
+}  // namespace
+
+LoadedMask read_mask(const std::string& source, const MaskReadOptions& options) {
+  check_shape_option(options.shape);
+  LoadedMask out = load_source(source, options);
+  if (options.shape) {
+    out.mask =
+        named(source, [&] { return in_shape(out.mask, *options.shape, options.read.max_bytes); });
+  }
+  return out;
+}
+
+}  // namespace maskctl

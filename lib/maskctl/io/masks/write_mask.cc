@@ -1,0 +1,201 @@
+// Writes masks to files and pipes.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/io/masks/mask_io.h"
+#include "maskctl/io/streams/stream.h"
+#include "maskctl/mask/arrays/bits.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/arrays/elements.h"
+#include "maskctl/mask/arrays/nearest.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+constexpr Index kBandBytes = Index{4} << 20;    // written at once
+constexpr Index kTaskBytes = Index{256} << 10;  // made per task
+
+std::vector<Index> shape_of(const Mask& mask) {
+  return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
+}
+
+/// Makes the elements of one band of rows at a time.
+class BandMaker {
+ public:
+  BandMaker(Index keys, DType dtype, const MaskWriteOptions& options)
+      : keys_(keys),
+        dtype_(dtype),
+        bias_(options.kind == ArrayKind::kBias),
+        fill_(options.fill),
+        invert_(options.keep_value_is_zero) {
+    const auto row = checked_mul(keys, size_bytes(dtype_) + 1);
+    if (!row || *row > options.max_bytes) {
+      throw Error(Errc::kLimit, fmt::format("a row of {} keys takes more than {} bytes; raise "
+                                            "--max-bytes or slice the mask",
+                                            keys, options.max_bytes));
+    }
+  }
+
+  Index rows_within(Index bytes) const {
+    return std::max<Index>(1, bytes / std::max<Index>(1, keys_ * size_bytes(dtype_)));
+  }
+
+  /// The elements of the rows q; valid until the next call.
+  std::span<const std::byte> make(const Plane& plane, Range q) {
+    const auto cells = static_cast<std::size_t>(q.size() * keys_);
+    cells_.resize(std::max(cells_.size(), cells));
+    if (size_bytes(dtype_) > 1) elements_.resize(cells_.size() * element_size());
+    const Index step = rows_within(kTaskBytes);
+    parallel_for(ceil_div(q.size(), step), [&](Index task) {
+      const Index first = q.begin + task * step;
+      make_rows(plane, {first, std::min(first + step, q.end)}, q.begin);
+    });
+    if (size_bytes(dtype_) == 1) return std::as_bytes(std::span(cells_).first(cells));
+    return std::span<const std::byte>(elements_).first(cells * element_size());
+  }
+
+ private:
+  std::size_t element_size() const { return static_cast<std::size_t>(size_bytes(dtype_)); }
+
+  void make_rows(const Plane& plane, Range q, Index band_begin) {
+    const auto at = static_cast<std::size_t>((q.begin - band_begin) * keys_);
+    const std::span cells =
+        std::span(cells_).subspan(at, static_cast<std::size_t>(q.size() * keys_));
+    dense_rows(plane, q, cells);
+    if (invert_) {
+      for (std::uint8_t& cell : cells) cell ^= 1;
+    }
+    if (element_size() == 1) return;
+    const auto to = std::span(elements_).subspan(at * element_size());
+    if (bias_) return expand_bias(dtype_, cells, to, fill_);
+    expand_elements(dtype_, cells, to);
+  }
+
+  Index keys_;
+  DType dtype_;
+  bool bias_;
+  BiasFill fill_;
+  bool invert_;
+  std::vector<std::uint8_t> cells_;
+  std::vector<std::byte> elements_;
+};
+
+/// Translates the options of `write_mask` to those of array_io.
+WriteOptions write_options(const MaskWriteOptions& options) {
+  return {.force = options.force, .append = options.append, .gzip = options.gzip};
+}
+
+void write_dense(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
+  const DType dtype =
+      options.dtype.value_or(options.kind == ArrayKind::kBias ? DType::kFloat32 : DType::kBool);
+  BandMaker maker(mask.keys(), dtype, options);
+  ArrayWriter writer(dest, dtype, shape_of(mask), write_options(options), options.max_bytes);
+  const Index planes = mask.cells() == 0 ? 0 : mask.batch() * mask.heads();
+  Progress progress(options.progress, planes * mask.queries());
+  const Index step = maker.rows_within(kBandBytes);
+  for (Index p = 0; p < planes; ++p) {
+    const Plane& plane = *mask.plane(p / mask.heads(), p % mask.heads());
+    for (Index row = 0; row < mask.queries(); row += step) {
+      const Range q{row, std::min(row + step, mask.queries())};
+      writer.write(maker.make(plane, q));
+      progress.add(q.size());
+    }
+  }
+  writer.commit();
+}
+
+void write_bits(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
+  ArrayWriter writer(dest, DType::kUInt8, {bit_bytes(shape_of(mask))}, write_options(options),
+                     options.max_bytes);
+  Progress progress(options.progress, mask.batch() * mask.heads() * mask.queries());
+  BitBands bands(mask);
+  for (Index done = 0;; done = bands.rows_done()) {
+    const auto bytes = bands.next();
+    if (bytes.empty()) break;
+    writer.write(bytes);
+    progress.add(bands.rows_done() - done);
+  }
+  writer.commit();
+}
+
+/// The values 0, 1 and 2 in another dtype; as bool, 1 and 2 are true.
+Tensor block_values(std::span<const std::uint8_t> values, DType dtype) {
+  Tensor bytes(DType::kUInt8, {std::ssize(values)});
+  std::ranges::copy(values, bytes.as<std::uint8_t>().begin());
+  return astype(bytes, dtype);
+}
+
+void write_blockmap(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
+  const auto [q_size, k_size] = *options.block;
+  const DType dtype = options.dtype.value_or(DType::kUInt8);
+  const Index rows = ceil_div(mask.queries(), q_size);
+  const Index columns = ceil_div(mask.keys(), k_size);
+  ArrayWriter writer(dest, dtype, {mask.batch(), mask.heads(), rows, columns},
+                     write_options(options), options.max_bytes);
+  const Index band = std::max<Index>(1, kBandBytes / std::max<Index>(1, columns));
+  const Index part = ceil_div(band, 4 * threads());
+  std::vector<std::uint8_t> values(static_cast<std::size_t>(std::min(band, rows) * columns));
+  const Index planes = values.empty() ? 0 : mask.batch() * mask.heads();
+  Progress progress(options.progress, planes * rows);
+  for (Index p = 0; p < planes; ++p) {
+    const Plane& plane = *mask.plane(p / mask.heads(), p % mask.heads());
+    for (Index first = 0; first < rows; first += band) {
+      const Index count = std::min(band, rows - first);
+      parallel_for(ceil_div(count, part), [&](Index task) {
+        const Range of_task{first + task * part,
+                            std::min(first + (task + 1) * part, first + count)};
+        blockmap_rows(
+            plane, of_task, q_size, k_size,
+            std::span(values).subspan(static_cast<std::size_t>(task * part * columns),
+                                      static_cast<std::size_t>(of_task.size() * columns)));
+      });
+      const auto made = std::span(values).first(static_cast<std::size_t>(count * columns));
+      if (dtype == DType::kUInt8) {
+        writer.write(std::as_bytes(made));
+      } else {
+        writer.write(block_values(made, dtype).bytes());
+      }
+      progress.add(count);
+    }
+  }
+  writer.commit();
+}
+
+}  // namespace
+
+void write_mask(const std::string& dest, const ConvertedMask& converted,
+                const MaskWriteOptions& options) {
+  switch (converted.kind) {
+    case ArrayKind::kDense:
+    case ArrayKind::kBias:
+      return write_dense(dest, converted.source, options);
+    case ArrayKind::kBits:
+      return write_bits(dest, converted.source, options);
+    case ArrayKind::kBlockmap:
+      return write_blockmap(dest, converted.source, options);
+    default:
+      break;
+  }
+  const DestName name = parse_dest_name(dest);
+  const bool all = name.format != Format::kNpy && name.member.empty();
+  if (converted.arrays.size() == 1 && !(all && !converted.beside.empty())) {
+    return write_array(dest, converted.arrays.front().tensor, write_options(options));
+  }
+  std::vector<ArrayRef> arrays;
+  for (const NamedTensor& array : converted.arrays) arrays.push_back({array.name, &array.tensor});
+  if (all) {
+    for (const NamedTensor& array : converted.beside) arrays.push_back({array.name, &array.tensor});
+  }
+  write_arrays(dest, arrays, write_options(options));
+}
+
+void write_mask(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
+  write_mask(dest, convert_mask(mask, options), options);
+}
+
+}  // namespace maskctl

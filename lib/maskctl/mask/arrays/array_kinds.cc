@@ -1,0 +1,128 @@
+#include "maskctl/mask/arrays/array_kinds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/equal/shared_planes.h"
+#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+/// The subscripts of an element of a C-order array.
+std::vector<Index> place(std::span<const Index> shape, Index element) {
+  std::vector<Index> out(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    out[axis] = element % shape[axis];
+    element /= shape[axis];
+  }
+  return out;
+}
+
+/// One flag per block: 1 where the block is open.
+std::vector<std::uint8_t> open_blocks(const Tensor& map) {
+  std::vector<std::uint8_t> flags(static_cast<std::size_t>(map.elements()));
+  if (map.dtype() == DType::kBool) {
+    std::ranges::transform(map.as<std::uint8_t>(), flags.begin(),
+                           [](std::uint8_t byte) { return byte != 0; });
+    return flags;
+  }
+  if (!is_integer(map.dtype())) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("a block map is bool or integers, not {}", name(map.dtype())));
+  }
+  const auto values = as_int64(map, "a block map");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == 0 || values[i] == 2) {
+      flags[i] = values[i] == 2;
+      continue;
+    }
+    const std::string at = shape_text(place(map.shape(), static_cast<Index>(i)));
+    throw Error(
+        Errc::kFormat,
+        values[i] == 1
+            ? fmt::format("block {} is 1 (partial), and a block map does not say which of "
+                          "its cells are open; give a bool map if 1 means that all are open",
+                          at)
+            : fmt::format("block {} is {}; expected 0 (empty), 1 (partial) or 2 (full)", at,
+                          values[i]));
+  }
+  return flags;
+}
+
+Index covered(Index blocks, Index block_size, std::optional<Index> extent) {
+  const auto whole = checked_mul(blocks, block_size);
+  if (extent) return *extent;
+  if (whole) return *whole;
+  throw Error(Errc::kShape, fmt::format("{} blocks of {} are too many", blocks, block_size));
+}
+
+}  // namespace
+
+Tensor documents_from_positions(const Tensor& positions) {
+  if (positions.rank() != 1 && positions.rank() != 2) {
+    throw Error(Errc::kShape, fmt::format("position ids have the shape (S,) or (B, S), not {}",
+                                          shape_text(positions.shape())));
+  }
+  const auto values = as_int64(positions, "position ids");
+  const Index length = positions.extent(positions.rank() - 1);
+  Tensor out(DType::kInt32, {positions.rank() == 1 ? 1 : positions.extent(0), length});
+  const auto ids = out.as<std::int32_t>();
+  std::int32_t document = -1;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool first = static_cast<Index>(i) % length == 0;
+    if (first) document = -1;
+    if (values[i] < 0) {
+      ids[i] = -1;
+      continue;
+    }
+    const bool continues = !first && values[i - 1] >= 0 && values[i] - 1 == values[i - 1];
+    if (!continues) ++document;
+    ids[i] = document;
+  }
+  return out;
+}
+
+Mask mask_from_blockmap(const Tensor& map, Index q_size, Index k_size, std::optional<Index> queries,
+                        std::optional<Index> keys) {
+  if (q_size < 1 || k_size < 1) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("blocks of {} x {}: expected sizes of at least 1", q_size, k_size));
+  }
+  if (map.rank() < 2 || map.rank() > 4) {
+    throw Error(Errc::kShape,
+                fmt::format("a block map has the shape (Tq, Tk), (B, Tq, Tk) or (B, H, Tq, Tk), "
+                            "not {}",
+                            shape_text(map.shape())));
+  }
+  const std::vector<Index> shape = dense_shape(map.shape());
+  check_empty_extents(std::span(shape).first(2), map.elements());
+  const Index q_extent = covered(shape[2], q_size, queries);
+  const Index k_extent = covered(shape[3], k_size, keys);
+  if (map.elements() == 0 && ceil_div(q_extent, q_size) == shape[2] &&
+      ceil_div(k_extent, k_size) == shape[3]) {
+    return Mask::make(shape[0], shape[1], q_extent, k_extent,
+                      [plane = empty_plane(q_extent, k_extent)](Index, Index) { return plane; });
+  }
+  const std::vector<std::uint8_t> flags = open_blocks(map);
+  const Index blocks = shape[2] * shape[3];
+  const Index planes = shape[0] * shape[1];
+  const DistinctRows distinct = distinct_rows(std::as_bytes(std::span(flags)), planes);
+  std::vector<PlanePtr> made;
+  for (const Index plane : distinct.first) {
+    const auto part = std::span(flags).subspan(static_cast<std::size_t>(plane * blocks),
+                                               static_cast<std::size_t>(blocks));
+    made.push_back(block_grid(q_extent, k_extent, q_size, k_size, part, shape[3]));
+  }
+  return Mask::make(shape[0], shape[1], q_extent, k_extent, [&](Index b, Index h) {
+    return made[distinct.which[static_cast<std::size_t>(b * shape[1] + h)]];
+  });
+}
+
+}  // namespace maskctl

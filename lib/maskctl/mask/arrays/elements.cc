@@ -1,0 +1,189 @@
+// Loops over elements by the bits of their dtype.
+#include "maskctl/mask/arrays/elements.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "maskctl/mask/planes/words.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+/// How the bits of a dtype are read: (bits & magnitude) == 0 is zero, whatever the sign; `one` is
+/// 1.
+template <typename U>
+struct BitsOf {
+  U magnitude;
+  U one;
+};
+
+/// f(BitsOf<U>) with the unsigned type of the dtype's size.
+template <typename F>
+auto visit_bits(DType dtype, const F& f) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return f(BitsOf<std::uint16_t>{0x7fff, 0x3c00});
+    case DType::kBFloat16:
+      return f(BitsOf<std::uint16_t>{0x7fff, 0x3f80});
+    case DType::kFloat32:
+      return f(BitsOf<std::uint32_t>{0x7fffffff, 0x3f800000});
+    case DType::kFloat64:
+      return f(BitsOf<std::uint64_t>{~std::uint64_t{0} >> 1, 0x3ff0000000000000});
+    default:
+      break;
+  }
+  switch (size_bytes(dtype)) {
+    case 2:
+      return f(BitsOf<std::uint16_t>{0xffff, 1});
+    case 4:
+      return f(BitsOf<std::uint32_t>{0xffffffff, 1});
+    case 8:
+      return f(BitsOf<std::uint64_t>{~std::uint64_t{0}, 1});
+    default:
+      return f(BitsOf<std::uint8_t>{0xff, 1});
+  }
+}
+
+template <typename U>
+U load(std::span<const std::byte> elements, std::size_t i) {
+  U value;
+  std::memcpy(&value, elements.data() + i * sizeof(U), sizeof(U));
+  return value;
+}
+
+template <typename U>
+bool is_binary(BitsOf<U> bits, U value) {
+  return ((value & bits.magnitude) == 0) | (value == bits.one);
+}
+
+/// bytes[i] = 1 when element i is not zero. Returns true when all are 0 or 1. No branches, so that
+/// the compiler vectorises it.
+template <typename U>
+bool nonzero_bytes(BitsOf<U> bits, std::span<const std::byte> elements,
+                   std::span<std::uint8_t> bytes) {
+  U other = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const U value = load<U>(elements, i);
+    const bool nonzero = (value & bits.magnitude) != 0;
+    bytes[i] = static_cast<std::uint8_t>(nonzero);
+    other = static_cast<U>(other | static_cast<U>(nonzero & (value != bits.one)));
+  }
+  return other == 0;
+}
+
+bool all_bytes_binary(std::span<const std::uint8_t> bytes) {
+  std::uint8_t seen = 0;
+  for (const std::uint8_t byte : bytes) seen = static_cast<std::uint8_t>(seen | byte);
+  return seen <= 1;
+}
+
+}  // namespace
+
+bool pack_elements(DType dtype, std::span<const std::byte> elements,
+                   std::span<std::uint64_t> words) {
+  return visit_bits(dtype, [&]<typename U>(BitsOf<U> bits) {
+    if constexpr (sizeof(U) == 1) {
+      const std::span bytes(reinterpret_cast<const std::uint8_t*>(elements.data()),
+                            elements.size());
+      pack_bytes(bytes, words.first(static_cast<std::size_t>(words_for(std::ssize(bytes)))));
+      return all_bytes_binary(bytes);
+    } else {
+      constexpr std::size_t kBlock = 4096;
+      std::array<std::uint8_t, kBlock> bytes;
+      bool binary = true;
+      const std::size_t total = elements.size() / sizeof(U);
+      for (std::size_t at = 0; at < total; at += kBlock) {
+        const std::size_t n = std::min(kBlock, total - at);
+        const std::span part = std::span(bytes).first(n);
+        binary &= nonzero_bytes(bits, elements.subspan(at * sizeof(U), n * sizeof(U)), part);
+        pack_bytes(part, words.subspan(at / 64, (n + 63) / 64));
+      }
+      return binary;
+    }
+  });
+}
+
+std::optional<Index> first_not_binary(DType dtype, std::span<const std::byte> elements) {
+  return visit_bits(dtype, [&]<typename U>(BitsOf<U> bits) -> std::optional<Index> {
+    const std::size_t total = elements.size() / sizeof(U);
+    for (std::size_t i = 0; i < total; ++i) {
+      if (!is_binary(bits, load<U>(elements, i))) return static_cast<Index>(i);
+    }
+    return std::nullopt;
+  });
+}
+
+Index count_not_binary(DType dtype, std::span<const std::byte> elements) {
+  return visit_bits(dtype, [&]<typename U>(BitsOf<U> bits) {
+    const std::size_t total = elements.size() / sizeof(U);
+    Index count = 0;
+    for (std::size_t i = 0; i < total; ++i) count += !is_binary(bits, load<U>(elements, i));
+    return count;
+  });
+}
+
+std::optional<double> first_nonzero(DType dtype, std::span<const std::byte> elements) {
+  const auto at = visit_bits(dtype, [&]<typename U>(BitsOf<U> bits) -> std::optional<std::size_t> {
+    for (std::size_t i = 0; i < elements.size() / sizeof(U); ++i) {
+      if ((load<U>(elements, i) & bits.magnitude) != 0) return i;
+    }
+    return std::nullopt;
+  });
+  if (!at) return std::nullopt;
+  Tensor one(dtype, {1});
+  std::memcpy(one.bytes().data(), elements.data() + *at * one.bytes().size(), one.bytes().size());
+  return astype(one, DType::kFloat64).as<double>()[0];
+}
+
+void expand_elements(DType dtype, std::span<const std::uint8_t> bytes,
+                     std::span<std::byte> elements) {
+  visit_bits(dtype, [&]<typename U>(BitsOf<U> bits) {
+    if constexpr (sizeof(U) == 1) {
+      if (!bytes.empty()) std::memcpy(elements.data(), bytes.data(), bytes.size());
+      return;
+    }
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      const U value = static_cast<U>(bits.one * static_cast<U>(bytes[i]));
+      std::memcpy(elements.data() + i * sizeof(U), &value, sizeof(U));
+    }
+  });
+}
+
+std::string element_text(DType dtype, std::span<const std::byte> elements, Index i) {
+  const auto at = static_cast<std::size_t>(i);
+  const auto text = [&]<typename T>(T) { return fmt::format("{}", load<T>(elements, at)); };
+  switch (dtype) {
+    case DType::kBool:
+    case DType::kUInt8:
+      return fmt::format("{}", static_cast<int>(load<std::uint8_t>(elements, at)));
+    case DType::kInt8:
+      return fmt::format("{}", static_cast<int>(load<std::int8_t>(elements, at)));
+    case DType::kInt16:
+      return text(std::int16_t{});
+    case DType::kInt32:
+      return text(std::int32_t{});
+    case DType::kInt64:
+      return text(std::int64_t{});
+    case DType::kUInt16:
+      return text(std::uint16_t{});
+    case DType::kUInt32:
+      return text(std::uint32_t{});
+    case DType::kUInt64:
+      return text(std::uint64_t{});
+    case DType::kFloat16:
+      return fmt::format("{}", float_from_half(load<std::uint16_t>(elements, at)));
+    case DType::kBFloat16:
+      return fmt::format("{}", float_from_bfloat16(load<std::uint16_t>(elements, at)));
+    case DType::kFloat32:
+      return text(float{});
+    case DType::kFloat64:
+      return text(double{});
+  }
+  return {};
+}
+
+}  // namespace maskctl

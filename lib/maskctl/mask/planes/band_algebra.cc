@@ -1,0 +1,203 @@
+// Union and combination of bands. Between two crossings of their lines the order of all lines is
+// fixed, so one row decides for the whole interval.
+#include <algorithm>
+#include <limits>
+
+#include "maskctl/mask/planes/bands_plane.h"
+#include "maskctl/mask/steps/apply_op.h"
+
+namespace maskctl {
+namespace {
+
+/// A begin (+1) or end (-1) of a band of operand 0 or 1.
+struct Boundary {
+  Index offset;
+  std::uint8_t slope;
+  std::uint8_t operand;
+  std::int8_t delta;
+  Index at(Index q) const { return offset + (slope ? q : 0); }
+};
+
+/// Rows where the order of two lines changes: where one of slope 1 meets one of slope 0.
+class Crossings {
+ public:
+  void find(Range q, std::span<const Band> a, std::span<const Band> b, Index keys) {
+    rows_.assign({q.begin, q.end});
+    flat_.assign({0, keys});
+    for (const auto& bands : {a, b}) {
+      for (const Band& band : bands) {
+        (band.begin_slope ? slanted_ : flat_).push_back(band.begin);
+        (band.end_slope ? slanted_ : flat_).push_back(band.end);
+      }
+    }
+    unique(slanted_);
+    for (const Index offset : slanted_) {
+      for (const Index value : flat_) {
+        add(value - offset, q);
+        add(value - offset + 1, q);
+      }
+    }
+    unique(rows_);
+  }
+  /// Ascending; first q.begin, last q.end.
+  const std::vector<Index>& rows() const { return rows_; }
+
+ private:
+  void add(Index row, Range q) {
+    if (row > q.begin && row < q.end) rows_.push_back(row);
+  }
+  static void unique(std::vector<Index>& values) {
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+  }
+  std::vector<Index> rows_, flat_, slanted_;
+};
+
+/// The boundary cut to [0, keys] as a line; on these rows it must not cross either limit.
+Boundary clamped(Boundary line, Index q, Index keys) {
+  if (line.at(q) < 0) return {0, 0, line.operand, line.delta};
+  if (line.at(q) > keys) return {keys, 0, line.operand, line.delta};
+  return line;
+}
+
+/// The bands on rows where all boundaries keep the order that they have on row q; `lines` are in
+/// that order.
+std::vector<Band> sweep(Op op, std::span<const Boundary> lines, Index q, Index keys) {
+  std::vector<Band> bands;
+  int depth[2] = {0, 0};
+  bool was_open = false;
+  for (std::size_t i = 0; i < lines.size();) {
+    const Boundary line = clamped(lines[i], q, keys);
+    const Index value = line.at(q);
+    while (i < lines.size() && clamped(lines[i], q, keys).at(q) == value) {
+      depth[lines[i].operand] += lines[i].delta;
+      ++i;
+    }
+    const bool is_open = value < keys && apply_op(op, depth[0] > 0, depth[1] > 0);
+    if (is_open == was_open) continue;
+    if (is_open) {
+      bands.push_back({line.offset, 0, line.slope, 0});
+    } else {
+      bands.back().end = line.offset;
+      bands.back().end_slope = line.slope;
+    }
+    was_open = is_open;
+  }
+  return bands;
+}
+
+/// Adds the boundaries of the bands that are not empty on row q, sorted. Those of one operand are
+/// mostly sorted already.
+void add_boundaries(std::span<const Band> bands, std::uint8_t operand, Index q,
+                    std::vector<Boundary>& lines) {
+  const auto before = std::ssize(lines);
+  for (const Band& band : bands) {
+    if (band.begin_at(q) >= band.end_at(q)) continue;
+    lines.push_back({band.begin, band.begin_slope, operand, +1});
+    lines.push_back({band.end, band.end_slope, operand, -1});
+  }
+  const auto ascend = [q](const Boundary& a, const Boundary& b) { return a.at(q) < b.at(q); };
+  const auto added = lines.begin() + before;
+  if (!std::is_sorted(added, lines.end(), ascend)) std::sort(added, lines.end(), ascend);
+  std::inplace_merge(lines.begin(), added, lines.end(), ascend);
+}
+
+bool same_row(const Slab& a, const Slab& b, Index q) {
+  return std::equal(a.bands.begin(), a.bands.end(), b.bands.begin(), b.bands.end(),
+                    [q](const Band& x, const Band& y) {
+                      return x.begin_at(q) == y.begin_at(q) && x.end_at(q) == y.end_at(q);
+                    });
+}
+
+/// Walks the intervals of rows on which neither plane changes its slab.
+class SlabPairs {
+ public:
+  SlabPairs(const BandsPlane& a, const BandsPlane& b) : a_(a.slabs()), b_(b.slabs()) {}
+
+  /// Gives the next interval and the bands of both planes on it; false at the end of the plane.
+  bool next(Index queries, Range& q, std::span<const Band>& a, std::span<const Band>& b) {
+    if (row_ >= queries) return false;
+    Index end = queries;
+    a = at(a_, i_, end);
+    b = at(b_, j_, end);
+    q = {row_, end};
+    row_ = end;
+    return true;
+  }
+
+ private:
+  std::span<const Band> at(std::span<const Slab> slabs, std::size_t& i, Index& end) const {
+    while (i < slabs.size() && slabs[i].q.end <= row_) ++i;
+    if (i == slabs.size()) return {};
+    if (slabs[i].q.begin > row_) {
+      end = std::min(end, slabs[i].q.begin);
+      return {};
+    }
+    end = std::min(end, slabs[i].q.end);
+    return slabs[i].bands;
+  }
+  std::span<const Slab> a_, b_;
+  std::size_t i_ = 0, j_ = 0;
+  Index row_ = 0;
+};
+
+/// Appends the slabs of a op b on rows q. Stops and returns false once they have more than
+/// `budget_bands` bands; bands under a diagonal split quadratically. The bands used are taken off
+/// the budget.
+bool append_interval(Op op, Range q, std::span<const Band> a, std::span<const Band> b, Index keys,
+                     std::vector<Slab>& slabs, Index& budget_bands) {
+  if (a.empty() && b.empty()) return true;
+  Crossings crossings;
+  crossings.find(q, a, b, keys);
+  const auto& rows = crossings.rows();
+  std::vector<Boundary> lines;
+  for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
+    lines.clear();
+    add_boundaries(a, 0, rows[i], lines);
+    add_boundaries(b, 1, rows[i], lines);
+    const std::size_t before = slabs.size();
+    append_slab(slabs, {{rows[i], rows[i + 1]}, sweep(op, lines, rows[i], keys)});
+    if (slabs.size() > before) budget_bands -= std::ssize(slabs.back().bands);
+    if (budget_bands < 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void append_slab(std::vector<Slab>& slabs, Slab slab) {
+  if (slab.bands.empty() || slab.q.empty()) return;
+  if (!slabs.empty() && slabs.back().q.end == slab.q.begin) {
+    Slab& last = slabs.back();
+    const bool join =
+        last.bands == slab.bands || (slab.q.size() == 1 && same_row(last, slab, slab.q.begin));
+    if (join) {
+      last.q.end = slab.q.end;
+      return;
+    }
+    if (last.q.size() == 1 && same_row(last, slab, last.q.begin)) {
+      slab.q.begin = last.q.begin;
+      last = std::move(slab);
+      return;
+    }
+  }
+  slabs.push_back(std::move(slab));
+}
+
+void append_union(std::vector<Slab>& slabs, Range q, std::span<const Band> bands, Index keys) {
+  Index unlimited = std::numeric_limits<Index>::max();
+  if (!q.empty()) append_interval(Op::kOr, q, bands, {}, keys, slabs, unlimited);
+}
+
+PlanePtr combine_bands(Op op, const BandsPlane& a, const BandsPlane& b, Index budget_bands) {
+  std::vector<Slab> slabs;
+  SlabPairs pairs(a, b);
+  Range q;
+  std::span<const Band> in_a, in_b;
+  while (pairs.next(a.queries(), q, in_a, in_b)) {
+    if (!append_interval(op, q, in_a, in_b, a.keys(), slabs, budget_bands)) return nullptr;
+  }
+  return std::make_shared<BandsPlane>(a.queries(), a.keys(), std::move(slabs));
+}
+
+}  // namespace maskctl

@@ -1,0 +1,64 @@
+// The plane behind bands(); private to the mask layer.
+#pragma once
+
+#include <vector>
+
+#include "maskctl/mask/planes/bands.h"
+
+namespace maskctl {
+
+/// Casts the plane to one of the tiers; null when it is another one.
+template <typename T>
+const T* as(const PlanePtr& plane) {
+  return dynamic_cast<const T*>(plane.get());
+}
+
+/// Canonical: slabs ascend without overlap and are not empty; on every row of its slab each band is
+/// inside [0, keys) and not empty, and the bands ascend without touching. Equal neighbouring slabs
+/// are merged.
+class BandsPlane final : public Plane {
+ public:
+  BandsPlane(Index queries, Index keys, std::vector<Slab> canonical);
+
+  void rows(Range q, const RowSink& sink) const override;
+  Index count(Range q, Range k) const override;
+  void tiles(Range q, Index key_tile, std::vector<TileRun>& out) const override;
+  void counts(Range q, std::span<const Index> edges, std::span<Index> out) const override;
+  PlanePtr transposed() const override;
+  PlanePtr sliced(Range q, Range k) const override;
+  Index bytes() const override;
+
+  const std::vector<Slab>& slabs() const { return slabs_; }
+  /// True when every row has at most one run.
+  bool single_runs() const;
+  /// Calls f(row, keys) for each row that has a run; requires single_runs().
+  template <typename F>
+  void each_interval(F&& f) const {
+    for (const Slab& slab : slabs_) {
+      if (slab.bands.empty()) continue;
+      const Band band = slab.bands.front();
+      for (Index row = slab.q.begin; row < slab.q.end; ++row) {
+        f(row, Run{static_cast<std::int32_t>(band.begin_at(row)),
+                   static_cast<std::int32_t>(band.end_at(row))});
+      }
+    }
+  }
+
+ private:
+  /// Calls f for each slab that overlaps rows q, with the overlapping rows.
+  template <typename F>
+  void each_slab(Range q, F&& f) const;
+
+  std::vector<Slab> slabs_;
+};
+
+/// Appends to a canonical list; extends the last slab when `slab` continues it with the same bands.
+void append_slab(std::vector<Slab>& slabs, Slab slab);
+/// Appends canonical slabs on rows q for the union of any bands, cut to [0, keys).
+void append_union(std::vector<Slab>& slabs, Range q, std::span<const Band> bands, Index keys);
+/// The most bands that combine_bands() may produce before another tier is cheaper.
+constexpr Index kBandBudget = Index{1} << 18;
+/// a op b of two canonical planes; null when it needs more than `budget_bands`.
+PlanePtr combine_bands(Op op, const BandsPlane& a, const BandsPlane& b, Index budget_bands);
+
+}  // namespace maskctl

@@ -1,0 +1,265 @@
+// The algebra of planes: each pair of tiers is combined in the cheapest way it allows, and all
+// others row by row.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/base/error.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/mask/planes/bands_plane.h"
+#include "maskctl/mask/planes/row_lists/combine_lists.h"
+#include "maskctl/mask/planes/stored_planes.h"
+#include "maskctl/mask/planes/words.h"
+
+namespace maskctl {
+namespace {
+
+constexpr Index kReadRuns = Index{1} << 22;  // cheap enough to read in any case
+// The rows of both operands that are buffered at once: at most, in the first block, and how many
+// runs and words may be buffered before the blocks get smaller.
+constexpr Index kBlockRows = 128, kFirstBlockRows = 8;
+constexpr std::size_t kBlockSize = std::size_t{1} << 17;
+
+/// A buffer for a few rows of a plane.
+class RowBlock {
+ public:
+  void read(const Plane& plane, Range q) {
+    entries_.clear();
+    runs_.clear();
+    words_.clear();
+    plane.rows(q, [&](Range r, const Keys& keys) {
+      const bool is_words = keys.is_words();
+      const std::size_t begin = is_words ? words_.size() : runs_.size();
+      if (is_words) {
+        words_.insert(words_.end(), keys.words.begin(), keys.words.end());
+      } else {
+        runs_.insert(runs_.end(), keys.runs.begin(), keys.runs.end());
+      }
+      entries_.push_back({r, is_words, begin, is_words ? keys.words.size() : keys.runs.size()});
+    });
+    next_ = 0;
+  }
+  /// Runs and words that are buffered.
+  std::size_t size() const { return runs_.size() + words_.size(); }
+  /// The keys of `row` and the end of the equal rows that follow; call with ascending rows.
+  Keys at(Index row, Index& end) {
+    while (entries_[next_].rows.end <= row) ++next_;
+    const Entry& entry = entries_[next_];
+    end = std::min(end, entry.rows.end);
+    if (entry.is_words) return {{}, std::span(words_).subspan(entry.begin, entry.size)};
+    return {std::span(runs_).subspan(entry.begin, entry.size), {}};
+  }
+
+ private:
+  struct Entry {
+    Range rows;
+    bool is_words;
+    std::size_t begin, size;
+  };
+  std::vector<Entry> entries_;
+  std::vector<Run> runs_;
+  std::vector<std::uint64_t> words_;
+  std::size_t next_ = 0;
+};
+
+/// One row of a op b; holds its result until the next call.
+class RowOp {
+ public:
+  RowOp(Op op, Index keys) : op_(op), stride_(static_cast<std::size_t>(words_for(keys))) {}
+
+  Keys operator()(const Keys& a, const Keys& b) {
+    if (!a.is_words() && !b.is_words()) {
+      runs_.clear();
+      combine_runs(op_, a.runs, b.runs, runs_);
+      return {runs_, {}};
+    }
+    words_.resize(stride_);
+    combine_words(op_, as_words(a, a_), as_words(b, b_), words_);
+    return {{}, words_};
+  }
+
+ private:
+  std::span<const std::uint64_t> as_words(const Keys& keys, std::vector<std::uint64_t>& scratch) {
+    if (keys.is_words()) return keys.words;
+    scratch.resize(stride_);
+    runs_to_words(keys.runs, scratch);
+    return scratch;
+  }
+  Op op_;
+  std::size_t stride_;
+  std::vector<Run> runs_;
+  std::vector<std::uint64_t> words_, a_, b_;
+};
+
+/// a op b, computed each time it is read.
+class Combined final : public Plane {
+ public:
+  Combined(Op op, PlanePtr a, PlanePtr b)
+      : Plane(a->queries(), a->keys()), op_(op), a_(std::move(a)), b_(std::move(b)) {}
+
+  void rows(Range q, const RowSink& sink) const override {
+    RowBlock block_a, block_b;
+    RowOp row_op(op_, keys());
+    Index rows = kFirstBlockRows;
+    for (Range block{q.begin, q.begin}; block.end < q.end;) {
+      block = {block.end, std::min(block.end + rows, q.end)};
+      block_a.read(*a_, block);
+      block_b.read(*b_, block);
+      const bool is_large = block_a.size() + block_b.size() > kBlockSize / 2;
+      rows = std::clamp<Index>(is_large ? rows / 2 : rows * 2, 1, kBlockRows);
+      for (Index row = block.begin; row < block.end;) {
+        Index end = block.end;
+        const Keys in_a = block_a.at(row, end);
+        const Keys in_b = block_b.at(row, end);
+        sink({row, end}, row_op(in_a, in_b));
+        row = end;
+      }
+    }
+  }
+  /// Uses the count of the intersection where that has a closed form.
+  Index count(Range q, Range k) const override {
+    const PlanePtr both = q.size() == queries() ? combine_lists(Op::kAnd, a_, b_) : nullptr;
+    if (!both) return Plane::count(q, k);
+    const Index in_a = a_->count(q, k), in_b = b_->count(q, k), in_both = both->count(q, k);
+    switch (op_) {
+      case Op::kAnd:
+        return in_both;
+      case Op::kOr:
+        return in_a + in_b - in_both;
+      case Op::kXor:
+        return in_a + in_b - 2 * in_both;
+      default:
+        return in_a - in_both;
+    }
+  }
+  PlanePtr sliced(Range q, Range k) const override {
+    return combine(op_, a_->sliced(q, k), b_->sliced(q, k));
+  }
+  bool computed() const override { return true; }
+  Index bytes() const override { return a_->bytes() + b_->bytes(); }
+
+ private:
+  Op op_;
+  PlanePtr a_, b_;
+};
+
+/// Open where the base is closed.
+class Complement final : public Plane {
+ public:
+  explicit Complement(PlanePtr base)
+      : Plane(base->queries(), base->keys()), base_(std::move(base)) {}
+
+  void rows(Range q, const RowSink& sink) const override {
+    const Run all{0, static_cast<std::int32_t>(keys())};
+    std::vector<std::uint64_t> full(static_cast<std::size_t>(words_for(keys())));
+    runs_to_words(keys() == 0 ? std::span<const Run>() : std::span(&all, 1), full);
+    const Keys everything{keys() == 0 ? std::span<const Run>() : std::span(&all, 1), {}};
+    RowOp subtract(Op::kSub, keys());
+    base_->rows(q, [&](Range r, const Keys& k) {
+      sink(r, subtract(k.is_words() ? Keys{{}, full} : everything, k));
+    });
+  }
+  Index count(Range q, Range k) const override { return q.size() * k.size() - base_->count(q, k); }
+  PlanePtr transposed() const override { return complement(base_->transposed()); }
+  PlanePtr sliced(Range q, Range k) const override { return complement(base_->sliced(q, k)); }
+  bool computed() const override { return base_->computed(); }
+  Index bytes() const override { return base_->bytes(); }
+  const PlanePtr& base() const { return base_; }
+
+ private:
+  PlanePtr base_;
+};
+
+PlanePtr combine_bits(Op op, const BitRows& a, const BitRows& b) {
+  WordBuffer out(static_cast<Index>(a.words().size()));
+  constexpr Index kWords = Index{1} << 16;
+  const auto size = static_cast<Index>(a.words().size());
+  parallel_for(ceil_div(size, kWords), [&](Index task) {
+    const auto begin = static_cast<std::size_t>(task * kWords);
+    const auto count = static_cast<std::size_t>(std::min(kWords, size - task * kWords));
+    combine_words(op, a.words().subspan(begin, count), b.words().subspan(begin, count),
+                  out.words().subspan(begin, count));
+  });
+  return std::make_shared<BitRows>(a.queries(), a.keys(), std::move(out));
+}
+
+/// The rows of one part of a stack, from the stack itself or from another plane.
+PlanePtr rows_of_part(const PlanePtr& plane, const Stack& stack, std::size_t i) {
+  if (const auto* own = as<Stack>(plane)) return own->parts()[i];
+  return plane->sliced(stack.rows_of(i), {0, plane->keys()});
+}
+
+/// Combines part by part when one side is a stack and the other is cheap to cut. Null otherwise.
+PlanePtr combine_stack(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs) {
+  const auto* stack_a = as<Stack>(a);
+  const auto* stack_b = as<Stack>(b);
+  const auto* stack = stack_a ? stack_a : stack_b;
+  if (!stack) return nullptr;
+  const bool alike = stack_a && stack_b && stack_a->part_rows() == stack_b->part_rows();
+  if (!alike && !as<BandsPlane>(stack_a ? b : a)) return nullptr;
+  std::vector<PlanePtr> parts(stack->parts().size());
+  const auto share = budget_runs / static_cast<Index>(parts.size());
+  parallel_for(static_cast<Index>(parts.size()), [&](Index i) {
+    const auto part = static_cast<std::size_t>(i);
+    parts[part] = combine(op, rows_of_part(a, *stack, part), rows_of_part(b, *stack, part), share);
+  });
+  return stacked(stack->part_rows(), std::move(parts));
+}
+
+/// True when rows of shared lists have too many runs to be read.
+bool has_too_many_runs(const Plane& plane, Index most) {
+  if (!plane.has_row_index()) return false;
+  constexpr Index kRowsAsked = 256;
+  const Index step = std::max<Index>(1, plane.queries() / kRowsAsked);
+  Index runs = 0;
+  for (Index row = 0; row < plane.queries(); row += step) {
+    plane.row_sizes({row, row + 1}, [&](Range, const Plane::RowSize& size) { runs += size.runs; });
+  }
+  return runs > most / step;
+}
+
+/// Uses a shortcut for the two tiers if there is one. Null when there is none.
+PlanePtr combine_tiers(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs) {
+  const auto* bands_a = as<BandsPlane>(a);
+  const auto* bands_b = as<BandsPlane>(b);
+  if (bands_a && bands_b) {
+    if (PlanePtr plane = combine_bands(op, *bands_a, *bands_b, kBandBudget)) return plane;
+  }
+  if (PlanePtr plane = combine_lists(op, a, b)) return plane;
+  const auto* bits_a = as<BitRows>(a);
+  const auto* bits_b = as<BitRows>(b);
+  if (bits_a && bits_b) return combine_bits(op, *bits_a, *bits_b);
+  return combine_stack(op, a, b, budget_runs);
+}
+
+}  // namespace
+
+PlanePtr combine(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs) {
+  if (a->queries() != b->queries() || a->keys() != b->keys()) {
+    throw Error(
+        Errc::kShape,
+        fmt::format("masks of {} x {} and {} x {} cannot be combined: expected equal shapes",
+                    a->queries(), a->keys(), b->queries(), b->keys()));
+  }
+  if (PlanePtr plane = combine_tiers(op, a, b, budget_runs)) return plane;
+  const auto lazy = std::make_shared<Combined>(op, a, b);
+  if (a->computed() || b->computed()) return lazy;
+  const Index most = kReadRuns + 16 * budget_runs;
+  if (has_too_many_runs(*a, most) || has_too_many_runs(*b, most)) return lazy;
+  if (PlanePtr plane = stored(*lazy, budget_runs)) return plane;
+  return lazy;
+}
+
+PlanePtr complement(const PlanePtr& plane) {
+  if (as<BandsPlane>(plane)) {
+    return combine(Op::kSub, full_plane(plane->queries(), plane->keys()), plane);
+  }
+  if (const auto* twice = as<Complement>(plane)) return twice->base();
+  return std::make_shared<Complement>(plane);
+}
+
+Index differing_cells(const PlanePtr& a, const PlanePtr& b) {
+  return combine(Op::kXor, a, b)->count();
+}
+
+}  // namespace maskctl

@@ -1,0 +1,132 @@
+// The planes behind stored rows; private to the mask layer.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "maskctl/mask/planes/word_buffer.h"
+#include "maskctl/mask/rows.h"
+
+namespace maskctl {
+
+class BandsPlane;
+class ListTiles;
+
+/// Tier 1: shared run lists, a clip per row.
+class RowLists final : public Plane {
+ public:
+  struct Lists {
+    std::vector<Run> runs;
+    std::vector<Index> offsets;  // list i starts at runs[offsets[i]]; one more at the end
+    /// Open keys of all runs before run i, over all lists, modulo 2^32: only differences within a
+    /// list have a meaning.
+    std::vector<std::uint32_t> keys_before;
+
+    std::span<const Run> list(std::uint32_t number) const {
+      return std::span(runs).subspan(
+          static_cast<std::size_t>(offsets[number]),
+          static_cast<std::size_t>(offsets[number + 1] - offsets[number]));
+    }
+    /// Number of open keys of a list below `key`, given its first run that ends behind `key`;
+    /// modulo 2^32.
+    std::uint32_t keys_below(std::uint32_t number, std::size_t run, Index key) const;
+    /// Number of open keys of a list in [begin, end).
+    Index keys_in(std::uint32_t number, Index begin, Index end) const;
+    /// The tiles of the lists, made at the first call with this size and cached.
+    std::shared_ptr<const ListTiles> tiles(Index keys, Index key_tile) const;
+    /// The list that each key is in, -1 for none; made at the first call and cached. Null when a
+    /// key is in two lists.
+    const std::vector<std::int32_t>* list_of_keys(Index keys) const;
+
+    Index kept_bytes() const { return kept_bytes_; }
+
+   private:
+    mutable std::mutex mutex_;
+    mutable std::atomic<Index> kept_bytes_{0};  // bytes of what is cached
+    mutable std::shared_ptr<const ListTiles> tiles_;
+    mutable std::once_flag keys_made_;
+    mutable std::optional<std::vector<std::int32_t>> list_of_keys_;
+  };
+  RowLists(Index keys, std::shared_ptr<const Lists> lists, std::vector<RowRef> refs);
+
+  void rows(Range q, const RowSink& sink) const override;
+  Index count(Range q, Range k) const override;
+  void tiles(Range q, Index key_tile, std::vector<TileRun>& out) const override;
+  void counts(Range q, std::span<const Index> edges, std::span<Index> out) const override;
+  void row_sizes(Range q, const SizeSink& sink) const override;
+  void mark_seen(Range q, std::span<std::uint64_t> words) const override;
+  bool has_row_index() const override { return true; }
+  PlanePtr sliced(Range q, Range k) const override;
+  Index bytes() const override;
+
+  const Lists& lists() const { return *lists_; }
+  std::span<const RowRef> refs() const { return refs_; }
+
+  /// Cuts each row to its interval in a plane of single runs.
+  PlanePtr clipped(const BandsPlane& limits) const;
+  /// Makes a plane of other rows with the same lists.
+  PlanePtr with_rows(std::vector<RowRef> refs) const;
+  /// True when both have lists with equal runs.
+  bool shares_lists(const RowLists& other) const;
+  /// True when lists and rows are equal. Then the cells are equal too, but the reverse need not
+  /// hold.
+  bool same_representation(const RowLists& other) const;
+
+ private:
+  std::shared_ptr<const Lists> lists_;
+  std::vector<RowRef> refs_;
+};
+
+/// Tier 2: a bit matrix.
+class BitRows final : public Plane {
+ public:
+  BitRows(Index queries, Index keys, WordBuffer words);
+
+  void rows(Range q, const RowSink& sink) const override;
+  PlanePtr transposed() const override;
+  Index bytes() const override;
+
+  Index words_per_row() const { return stride_; }
+  std::span<const std::uint64_t> words() const { return words_.words(); }
+
+ private:
+  std::span<const std::uint64_t> row(Index q) const;
+  Index stride_;
+  WordBuffer words_;
+};
+
+/// Planes stacked below each other; all but the last have `part_rows` rows.
+class Stack final : public Plane {
+ public:
+  Stack(Index part_rows, std::vector<PlanePtr> parts);
+
+  void rows(Range q, const RowSink& sink) const override;
+  Index count(Range q, Range k) const override;
+  void tiles(Range q, Index key_tile, std::vector<TileRun>& out) const override;
+  void counts(Range q, std::span<const Index> edges, std::span<Index> out) const override;
+  PlanePtr transposed() const override;
+  PlanePtr sliced(Range q, Range k) const override;
+  bool computed() const override;
+  Index bytes() const override;
+
+  Index part_rows() const { return part_rows_; }
+  std::span<const PlanePtr> parts() const { return parts_; }
+  Range rows_of(std::size_t part) const;
+
+ private:
+  template <typename F>
+  void each_part(Range q, F&& f) const;
+  Index part_rows_;
+  std::vector<PlanePtr> parts_;
+};
+
+/// Stacks the parts; a single part is returned unchanged.
+PlanePtr stacked(Index part_rows, std::vector<PlanePtr> parts);
+
+/// The number of rows per chunk of work or storage: about 4 MiB as bits, a multiple of 128.
+Index chunk_rows(Index queries, Index keys);
+
+}  // namespace maskctl

@@ -1,0 +1,103 @@
+#include "maskctl/mask/planes/tile_sums.h"
+
+#include <algorithm>
+
+#include "maskctl/mask/planes/words.h"
+
+namespace maskctl {
+
+void TileSums::start(Index rows, Index keys, Index key_tile) {
+  rows_ = rows;
+  keys_ = keys;
+  key_tile_ = std::min(key_tile, std::max<Index>(keys, 1));
+  const auto tiles = static_cast<std::size_t>(ceil_div(keys, key_tile_));
+  const auto size = static_cast<std::uint64_t>(key_tile_);
+  shift_ = std::has_single_bit(size) ? std::countr_zero(size) : -1;
+  if (cells_.size() < tiles + 1) {
+    cells_.resize(tiles + 1);
+    covering_.resize(tiles + 1);
+  }
+  first_ = tiles;
+  last_ = 0;
+  word_rows_ = 0;
+}
+
+template <typename TileOf>
+void TileSums::add_runs(std::span<const Run> runs, Index rows, TileOf tile_of) {
+  Index* const cells = cells_.data();
+  Index* const covering = covering_.data();
+  // Neighbouring short runs fall into one tile, so their sum stays in a register.
+  std::size_t open_tile = tile_of(runs.front().begin);
+  Index open = 0;
+  for (const Run& run : runs) {
+    const std::size_t first = tile_of(run.begin);
+    const std::size_t last = tile_of(run.end - 1);
+    if (first != open_tile) {
+      cells[open_tile] += open * rows;
+      open_tile = first;
+      open = 0;
+    }
+    if (first == last) {
+      open += run.end - run.begin;
+      continue;
+    }
+    open += start_of(first + 1) - run.begin;
+    cells[last] += (run.end - start_of(last)) * rows;
+    covering[first + 1] += rows;  // the whole tiles between both ends
+    covering[last] -= rows;
+  }
+  cells[open_tile] += open * rows;
+  first_ = std::min(first_, tile_of(runs.front().begin));
+  last_ = std::max(last_, tile_of(runs.back().end - 1));
+}
+
+void TileSums::add_runs(std::span<const Run> runs, Index rows) {
+  if (runs.empty()) return;
+  if (shift_ >= 0) {
+    add_runs(runs, rows, [shift = shift_](std::int32_t key) {
+      return static_cast<std::size_t>(static_cast<std::uint32_t>(key) >> shift);
+    });
+  } else {
+    add_runs(runs, rows, [size = static_cast<std::uint32_t>(key_tile_)](std::int32_t key) {
+      return static_cast<std::size_t>(static_cast<std::uint32_t>(key) / size);
+    });
+  }
+}
+
+void TileSums::add_words(std::span<const std::uint64_t> words, Index rows) {
+  if (word_rows_ == 0) {
+    any_.assign(words.begin(), words.end());
+    all_ = any_;
+  } else {
+    combine_words(Op::kOr, any_, words, any_);
+    combine_words(Op::kAnd, all_, words, all_);
+  }
+  word_rows_ += rows;
+  first_ = 0;
+  last_ = static_cast<std::size_t>((keys_ - 1) / key_tile_);
+}
+
+Fill TileSums::fill_of(std::size_t tile, Index open) const {
+  const Range keys{start_of(tile), std::min(start_of(tile + 1), keys_)};
+  const bool runs_full = open == keys.size() * (rows_ - word_rows_);
+  if (word_rows_ == 0) {
+    if (open == 0) return Fill::kEmpty;
+    return runs_full ? Fill::kFull : Fill::kPartial;
+  }
+  if (open == 0 && popcount(any_, keys) == 0) return Fill::kEmpty;
+  return runs_full && popcount(all_, keys) == keys.size() ? Fill::kFull : Fill::kPartial;
+}
+
+void TileSums::finish(std::vector<TileRun>& out) {
+  const std::size_t row_start = out.size();
+  Index covering = 0;
+  for (std::size_t tile = first_; tile <= last_ && tile < cells_.size(); ++tile) {
+    covering += covering_[tile];
+    const Fill fill = fill_of(tile, cells_[tile] + covering * key_tile_);
+    if (fill != Fill::kEmpty) append_tile(out, row_start, static_cast<Index>(tile), 1, fill);
+    cells_[tile] = 0;
+    covering_[tile] = 0;
+  }
+}
+
+}  // namespace maskctl

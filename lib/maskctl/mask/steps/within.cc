@@ -1,0 +1,201 @@
+#include "maskctl/mask/steps/within.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/words.h"
+#include "maskctl/mask/steps/step_rules.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+struct Part {
+  DocumentRanges at;
+  PlanePtr plane;
+};
+
+/// Any planes placed along a diagonal; all other cells are closed.
+class DiagonalPlane final : public Plane {
+ public:
+  DiagonalPlane(Index queries, Index keys, std::vector<Part> parts)
+      : Plane(queries, keys), parts_(std::move(parts)) {}
+
+  void rows(Range q, const RowSink& sink) const override {
+    Index row = q.begin;
+    for (const Part& part : parts_) {
+      const Range mine = intersect(part.at.q, q);
+      if (mine.empty()) continue;
+      if (row < mine.begin) sink({row, mine.begin}, {});
+      part_rows(part, mine, sink);
+      row = mine.end;
+    }
+    if (row < q.end) sink({row, q.end}, {});
+  }
+  bool computed() const override { return true; }
+  Index bytes() const override {
+    Index total = static_cast<Index>(parts_.size() * sizeof(Part));
+    for (const Part& part : parts_) total += part.plane->bytes();
+    return total;
+  }
+
+ private:
+  static void part_rows(const Part& part, Range q, const RowSink& sink) {
+    const Index first = part.at.q.begin;
+    std::vector<Run> runs;
+    part.plane->rows({q.begin - first, q.end - first}, [&](Range r, const Keys& keys) {
+      runs.assign(keys.runs.begin(), keys.runs.end());
+      if (keys.is_words()) {
+        runs.clear();
+        words_to_runs(keys.words, runs);
+      }
+      for (Run& run : runs) {
+        run.begin += static_cast<std::int32_t>(part.at.k.begin);
+        run.end += static_cast<std::int32_t>(part.at.k.begin);
+      }
+      sink({r.begin + first, r.end + first}, {runs, {}});
+    });
+  }
+
+  std::vector<Part> parts_;
+};
+
+PlanePtr diagonal_of(Index queries, Index keys, std::vector<Part> parts) {
+  std::vector<Slab> slabs;
+  for (const Part& part : parts) {
+    const std::vector<Slab>* own = slabs_of(*part.plane);
+    if (!own) return std::make_shared<DiagonalPlane>(queries, keys, std::move(parts));
+    for (Slab slab : *own) {
+      slab.q = {slab.q.begin + part.at.q.begin, slab.q.end + part.at.q.begin};
+      for (Band& band : slab.bands) {
+        band.begin += part.at.k.begin - (band.begin_slope ? part.at.q.begin : 0);
+        band.end += part.at.k.begin - (band.end_slope ? part.at.q.begin : 0);
+      }
+      slabs.push_back(std::move(slab));
+    }
+  }
+  return bands(queries, keys, std::move(slabs));
+}
+
+std::vector<Range> ranges_of(const std::vector<Index>& lengths, Index extent, const char* side) {
+  std::vector<Range> out;
+  Index start = 0;
+  for (const Index length : lengths) {
+    if (length < 0 || length > extent - start) {
+      refuse("within", fmt::format("document of {} {} at {} of {}: lengths must not be negative or "
+                                   "reach past the end",
+                                   length, side, start, extent));
+    }
+    out.push_back({start, start + length});
+    start += length;
+  }
+  return out;
+}
+
+/// The range of each id, in the order of the tokens.
+std::vector<std::pair<std::int32_t, Range>> ranges_of_ids(const NamedArray& ids, Index extent,
+                                                          Index b, std::int32_t pad_id) {
+  const auto all = as_int32(ids.array, "ids");
+  const auto size = static_cast<std::size_t>(extent);
+  const std::size_t first = all.size() == size ? 0 : static_cast<std::size_t>(b) * size;
+  std::vector<std::pair<std::int32_t, Range>> out;
+  std::map<std::int32_t, Index> seen;
+  for (Index i = 0; i < extent; ++i) {
+    const std::int32_t id = all[first + static_cast<std::size_t>(i)];
+    if (id == pad_id) continue;
+    if (!out.empty() && out.back().first == id && out.back().second.end == i) {
+      ++out.back().second.end;
+    } else if (seen.contains(id)) {
+      refuse("within", fmt::format("id {} recurs at token {}: the tokens of a document must lie "
+                                   "together",
+                                   id, i));
+    } else {
+      seen[id] = i;
+      out.push_back({id, {i, i + 1}});
+    }
+  }
+  return out;
+}
+
+std::vector<DocumentRanges> pairs_of_ids(const step::Within& rule, const Mask& mask, Index b) {
+  const NamedArray& kv = rule.shared ? rule.q : rule.kv;
+  check_batched(mask, rule.q.array, mask.queries(), "within", "queries");
+  check_batched(mask, kv.array, mask.keys(), "within", "keys");
+  std::map<std::int32_t, Range> keys;
+  for (const auto& [id, range] : ranges_of_ids(kv, mask.keys(), b, rule.pad_id)) keys[id] = range;
+  std::vector<DocumentRanges> out;
+  for (const auto& [id, range] : ranges_of_ids(rule.q, mask.queries(), b, rule.pad_id)) {
+    const auto found = keys.find(id);
+    if (found != keys.end()) out.push_back({range, found->second});
+  }
+  return out;
+}
+
+/// Applies the chain to one document, for the batches `b`.
+Mask changed_part(const Mask& mask, const DocumentRanges& at, Range b, const Chain& chain) {
+  const Mask part = sliced(mask, b, {0, mask.heads()}, at.q, at.k);
+  Mask changed = maskctl::apply(part, std::span<const Step>(chain));
+  if (changed.batch() != part.batch() || changed.heads() != part.heads() ||
+      changed.queries() != part.queries() || changed.keys() != part.keys()) {
+    refuse("within", fmt::format("the chain turns {} into {}: expected one that keeps the shape",
+                                 shape_text(part), shape_text(changed)));
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool shares_documents(const step::Within& rule) {
+  const auto one = [](const NamedArray& ids) {
+    return ids.array.rank() < 2 || ids.array.extent(0) == 1;
+  };
+  return one(rule.q) && one(rule.kv);
+}
+
+std::vector<DocumentRanges> document_ranges(const step::Within& rule, const Mask& mask, Index b) {
+  if (rule.q.array.elements() > 0) return pairs_of_ids(rule, mask, b);
+  const auto& kv_lengths = rule.kv_lengths.empty() ? rule.lengths : rule.kv_lengths;
+  if (kv_lengths.size() != rule.lengths.size()) {
+    refuse("within", fmt::format("{} documents of queries and {} of keys", rule.lengths.size(),
+                                 kv_lengths.size()));
+  }
+  const std::vector<Range> q = ranges_of(rule.lengths, mask.queries(), "queries");
+  const std::vector<Range> k = ranges_of(kv_lengths, mask.keys(), "keys");
+  std::vector<DocumentRanges> out;
+  for (std::size_t i = 0; i < q.size(); ++i) out.push_back({q[i], k[i]});
+  return out;
+}
+
+Mask apply_rule(const Mask& mask, const step::Within& rule) {
+  // Batches that differ in documents are processed one by one.
+  const Index step = shares_documents(rule) ? std::max<Index>(mask.batch(), 1) : 1;
+  std::vector<Mask> parts;
+  std::vector<DocumentRanges> documents;
+  std::map<std::vector<const Plane*>, PlanePtr> made;  // one plane for equal parts
+  Range done{0, 0};
+  return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(), [&](Index b, Index h) {
+    if (b >= done.end) {
+      done = {b, b + step};
+      documents = document_ranges(rule, mask, b);
+      std::erase_if(documents,
+                    [](const DocumentRanges& at) { return at.q.empty() || at.k.empty(); });
+      parts.clear();
+      made.clear();
+      for (const auto& at : documents) parts.push_back(changed_part(mask, at, done, rule.chain));
+    }
+    std::vector<Part> here;
+    std::vector<const Plane*> key;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      here.push_back({documents[i], parts[i].plane(b - done.begin, h)});
+      key.push_back(here.back().plane.get());
+    }
+    PlanePtr& plane = made[key];
+    if (!plane) plane = diagonal_of(mask.queries(), mask.keys(), std::move(here));
+    return plane;
+  });
+}
+
+}  // namespace maskctl

@@ -1,0 +1,257 @@
+// Reads arguments by type; each failure has its place in the text.
+#include "maskctl/pipeline/parse/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/base/text.h"
+#include "maskctl/pipeline/parse/values.h"
+
+namespace maskctl {
+namespace {
+
+/// "0+3", "-1+2": numbers joined by '+', two or more.
+bool is_number_list(std::string_view text) {
+  const auto parts = split(text, '+');
+  return parts.size() > 1 && std::ranges::all_of(parts, is_integer_text);
+}
+
+std::string joined_or(const std::vector<std::string_view>& words) {
+  std::string out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    out += i == 0 ? "" : i + 1 == words.size() ? " or " : ", ";
+    out += words[i];
+  }
+  return out;
+}
+
+}  // namespace
+
+void fail_at(const Pipeline& pipeline, Index position, const std::string& message) {
+  throw PipelineError(fmt::format("{}: {}", pipeline.subject, message), pipeline.text, position);
+}
+
+const Arg* StepArguments::find(std::string_view name) const {
+  const ArgumentInfo& spec = declared(name);
+  for (const Arg& arg : step_.args) {
+    if (spec.positional ? arg.key.empty() : arg.key == name) return &arg;
+  }
+  return nullptr;
+}
+
+const ArgumentInfo& StepArguments::declared(std::string_view name) const {
+  for (const ArgumentInfo& spec : info_.args) {
+    if (spec.name == name) return spec;
+  }
+  throw std::logic_error(fmt::format("{} has no argument {}", info_.name, name));
+}
+
+std::string StepArguments::label(const ArgumentInfo& spec) const {
+  return spec.positional ? fmt::format("{} of {}", spec.name, info_.name)
+                         : fmt::format("{}= of {}", spec.name, info_.name);
+}
+
+void StepArguments::refuse(std::string_view name, const std::string& message) const {
+  const Arg* arg = find(name);
+  fail_at(pipeline_, arg ? arg->position.begin : step_.position.begin, message);
+}
+
+void StepArguments::refuse_value(const Arg& arg, const std::string& message,
+                                 std::string_view part) const {
+  // Inside quotes, the bytes of the value and of the text need not correspond.
+  const auto begin = static_cast<std::size_t>(arg.value_begin);
+  const bool quoted = begin < pipeline_.text.size() &&
+                      (pipeline_.text[begin] == '\'' || pipeline_.text[begin] == '"');
+  const Index offset = quoted || !part.data() ? 0 : part.data() - arg.value.data();
+  fail_at(pipeline_, arg.value_begin + offset, message);
+}
+
+Index StepArguments::checked_integer(const Arg& arg, const ArgumentInfo& spec,
+                                     std::string_view expected) const {
+  if (!is_integer_text(arg.value)) {
+    refuse_value(arg,
+                 fmt::format("{} expects {}, got '{}'", label(spec), expected, shown(arg.value)));
+  }
+  const auto value = integer_from(arg.value);
+  if (!value || *value < spec.min) {
+    refuse_value(arg, fmt::format("{} must be {} to {}, got {}", label(spec), spec.min,
+                                  kMaxArgument, shown(arg.value)));
+  }
+  return *value;
+}
+
+Index StepArguments::integer(std::string_view name) const {
+  const ArgumentInfo& spec = declared(name);
+  const Arg* arg = find(name);
+  return arg ? checked_integer(*arg, spec, "a whole number")
+             : integer_from(spec.fallback).value_or(0);
+}
+
+std::optional<Index> StepArguments::side(std::string_view name) const {
+  const Arg* arg = find(name);
+  if (!arg || arg->value == "none") return std::nullopt;
+  return checked_integer(*arg, declared(name), "a whole number or none");
+}
+
+double StepArguments::real(std::string_view name, double min, double max) const {
+  const ArgumentInfo& spec = declared(name);
+  const Arg* arg = find(name);
+  if (!arg) return real_from(spec.fallback).value_or(0.0);
+  const auto value = real_from(arg->value);
+  if (!value || !(*value >= min && *value <= max)) {
+    refuse_value(*arg, fmt::format("{} expects a number from {} to {}, got '{}'", label(spec), min,
+                                   max, shown(arg->value)));
+  }
+  return *value;
+}
+
+std::uint64_t StepArguments::seed(std::string_view name) const {
+  const ArgumentInfo& spec = declared(name);
+  const Arg* arg = find(name);
+  if (!arg) return number_from<std::uint64_t>(spec.fallback).value_or(0);
+  const auto value = number_from<std::uint64_t>(arg->value);
+  if (!value) {
+    refuse_value(*arg, fmt::format("{} expects a whole number from 0 to {}, got '{}'", label(spec),
+                                   UINT64_MAX, shown(arg->value)));
+  }
+  return *value;
+}
+
+std::optional<int> StepArguments::choice(std::string_view name) const {
+  const ArgumentInfo& spec = declared(name);
+  const Arg* arg = find(name);
+  const std::string_view value = arg ? std::string_view(arg->value) : spec.fallback;
+  if (value.empty() && !arg) return std::nullopt;
+  const auto choices = split(spec.choices, '|');
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (choices[i] == value) return static_cast<int>(i);
+  }
+  const auto near = nearest(value, choices);
+  refuse_value(
+      *arg, fmt::format("{} expects {}, got '{}'{}", label(spec), joined_or(choices), shown(value),
+                        near ? fmt::format("; did you mean '{}'?", *near) : ""));
+}
+
+std::vector<Index> StepArguments::lengths(std::string_view name) const {
+  const ArgumentInfo& spec = declared(name);
+  std::vector<Index> values;
+  const Arg* arg = find(name);
+  if (!arg) return values;
+  for (const std::string_view part : split(arg->value, '+')) {
+    const auto value = integer_from(part);
+    if (!value || *value < 0) {
+      refuse_value(*arg,
+                   fmt::format("{} expects lengths of 0 to {} joined by '+', got '{}'", label(spec),
+                               kMaxArgument, shown(part)),
+                   part);
+    }
+    values.push_back(*value);
+  }
+  return values;
+}
+
+std::vector<Range> StepArguments::ranges(std::string_view name) const {
+  const ArgumentInfo& spec = declared(name);
+  std::vector<Range> values;
+  const Arg* arg = find(name);
+  if (!arg) return values;
+  for (const std::string_view part : split(arg->value, '+')) {
+    const auto value = range_from(part);
+    if (!value) {
+      refuse_value(*arg,
+                   fmt::format("{} expects numbers and ranges as in 0-3+7, got '{}'", label(spec),
+                               shown(part)),
+                   part);
+    }
+    values.push_back(*value);
+  }
+  return values;
+}
+
+std::optional<Range> StepArguments::slice(std::string_view name) const {
+  const Arg* arg = find(name);
+  if (!arg) return std::nullopt;
+  const auto value = slice_from(arg->value);
+  if (!value) {
+    refuse_value(*arg, fmt::format("{} expects BEGIN:END (the end not included) or one number, got "
+                                   "'{}'",
+                                   label(declared(name)), shown(arg->value)));
+  }
+  return value;
+}
+
+BlockSize StepArguments::block_size(std::string_view name) const {
+  const Arg* arg = find(name);
+  if (!arg) return {0, 0};
+  const auto value = block_size_from(arg->value);
+  if (!value) {
+    refuse_value(*arg, fmt::format("{} expects QxK as in 64x128, or one number, got '{}'",
+                                   label(declared(name)), shown(arg->value)));
+  }
+  return *value;
+}
+
+NamedArray StepArguments::array(std::string_view name) const {
+  const Arg* arg = find(name);
+  if (!arg) return {};
+  if (arg->value.empty())
+    refuse_value(*arg, label(declared(name)) + " expects a file, got nothing");
+  if (!context_.read_array) refuse_value(*arg, "arrays cannot be read here");
+  return {context_.read_array(arg->value), arg->value};
+}
+
+NamedArray StepArguments::integer_or_array(std::string_view name) const {
+  const Arg* arg = find(name);
+  if (!arg) return {};
+  if (is_number_list(arg->value)) {
+    const ArgumentInfo& spec = declared(name);
+    std::vector<Index> values;
+    for (const std::string_view part : split(arg->value, '+')) {
+      const auto value = integer_from(part);
+      if (!value || *value < spec.min) {
+        refuse_value(*arg,
+                     fmt::format("{} must be {} to {}, got {}", label(spec), spec.min, kMaxArgument,
+                                 shown(part)),
+                     part);
+      }
+      values.push_back(*value);
+    }
+    return {tensor_of(values), list_text(values)};
+  }
+  if (!is_integer_text(arg->value)) return array(name);
+  const Index value = checked_integer(*arg, declared(name), "a whole number or a file");
+  return {tensor_of({value}), std::to_string(value)};
+}
+
+void StepArguments::number_or_each(std::string_view name, Index& number, NamedArray& each) const {
+  const Arg* arg = find(name);
+  if (!arg || is_integer_text(arg->value)) {
+    number = integer(name);
+  } else {
+    each = integer_or_array(name);
+  }
+}
+
+NamedArray StepArguments::list(std::string_view name) const {
+  if (!has(name)) return {};
+  const std::vector<Index> values = lengths(name);
+  return {tensor_of(values), list_text(values)};
+}
+
+Mask StepArguments::mask(std::string_view name) const {
+  const Arg* arg = find(name);
+  if (!arg) return {};
+  if (arg->value.empty())
+    refuse_value(*arg, label(declared(name)) + " expects a file, got nothing");
+  if (!context_.read_mask) refuse_value(*arg, "masks cannot be read here");
+  return context_.read_mask(arg->value);
+}
+
+const std::string& StepArguments::text(std::string_view name) const {
+  static const std::string kNothing;
+  const Arg* arg = find(name);
+  return arg ? arg->value : kNothing;
+}
+
+}  // namespace maskctl

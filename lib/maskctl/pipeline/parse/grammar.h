@@ -1,0 +1,70 @@
+// The grammar of pipelines: text to a tree of steps and back.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/base/index.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+
+namespace maskctl {
+
+/// One argument of a step. `key` is empty for a bare value; `value` is without quotes.
+struct Arg {
+  std::string key;
+  std::string value;
+  Range position;         // bytes of the text: key, '=' and value
+  Index value_begin = 0;  // where the value starts
+
+  /// Ignores positions.
+  friend bool operator==(const Arg& a, const Arg& b) {
+    return a.key == b.key && a.value == b.value;
+  }
+};
+
+/// One step as written; `nested` holds the chain of heads:0-3{...} and batch:0{...}.
+struct StepText {
+  std::string name = {};
+  std::vector<Arg> args = {};
+  bool has_nested = false;
+  std::vector<StepText> nested = {};
+  Range position = {};  // bytes of the name
+
+  friend bool operator==(const StepText& a, const StepText& b) {
+    return a.name == b.name && a.args == b.args && a.has_nested == b.has_nested &&
+           a.nested == b.nested;
+  }
+};
+
+/// A parsed text. `subject` starts every message about it ("pipeline", "gen").
+struct Pipeline {
+  std::vector<StepText> steps;
+  std::string text;
+  std::string subject = "pipeline";
+
+  friend bool operator==(const Pipeline& a, const Pipeline& b) { return a.steps == b.steps; }
+};
+
+inline constexpr Index kMaxPipelineBytes = Index{1} << 20;
+inline constexpr Index kMaxPipelineSteps = 10000;  // including nested ones
+inline constexpr int kMaxPipelineDepth = 16;
+
+///     PIPELINE = STEP { "|" STEP }
+///     STEP     = NAME [ ":" ARG { "," ARG } ] [ "{" PIPELINE "}" ]
+///     ARG      = [ NAME "=" ] VALUE
+///     VALUE    = bare | quoted { quoted }      quoted: '...' or "...", no escapes; neighbours join
+///     NAME     = letter { letter | digit | "-" | "_" }
+///
+/// A bare value has no blank, ',', '|', '{', '}' or '=', and does not start with a quote or '#'.
+/// Blanks and line ends are allowed around "|", "{", "}" and ",", and after ":". A '#' that is not
+/// inside a value starts a comment to the end of the line. bind() checks which steps and arguments
+/// exist. Throws PipelineError, also for an empty text and beyond the limits above.
+Pipeline parse(std::string_view text, std::string_view subject = "pipeline");
+
+/// Canonical text: " | " between steps, ',' between arguments, quotes only where needed.
+/// parse(print(p)) == p, and print(parse(print(p))) == print(p).
+std::string print(const Pipeline& pipeline);
+std::string print(const std::vector<StepText>& steps);
+
+}  // namespace maskctl

@@ -1,0 +1,108 @@
+#include "maskctl/pipeline/parse/values.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "maskctl/base/text.h"
+
+namespace maskctl {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::optional<Index> natural_from(std::string_view text) {
+  return !text.empty() && is_digit(text.front()) ? integer_from(text) : std::nullopt;
+}
+
+/// The parts before and after the first `sign`; without a sign, the text twice.
+std::pair<std::string_view, std::string_view> halves(std::string_view text, char sign) {
+  const auto at = text.find(sign);
+  if (at == std::string_view::npos) return {text, text};
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+}  // namespace
+
+bool is_integer_text(std::string_view text) {
+  if (!text.empty() && text.front() == '-') text.remove_prefix(1);
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+std::optional<Index> integer_from(std::string_view text) {
+  const auto value = number_from<Index>(text);
+  if (!value || *value > kMaxArgument || *value < -kMaxArgument) return std::nullopt;
+  return value;
+}
+
+std::optional<double> real_from(std::string_view text) {
+  const auto value = number_from<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::optional<Range> range_from(std::string_view text) {
+  const auto [first, last] = halves(text, '-');
+  const auto a = natural_from(first), b = natural_from(last);
+  if (!a || !b || *b < *a) return std::nullopt;
+  return Range{*a, *b + 1};
+}
+
+std::optional<Range> slice_from(std::string_view text) {
+  const bool single = text.find(':') == std::string_view::npos;
+  const auto [first, last] = halves(text, ':');
+  const auto a = natural_from(first), b = natural_from(last);
+  if (!a || !b || *b < *a) return std::nullopt;
+  return Range{*a, single ? *a + 1 : *b};
+}
+
+std::optional<BlockSize> block_size_from(std::string_view text) {
+  const auto [first, last] = halves(text, 'x');
+  const auto q = natural_from(first), k = natural_from(last);
+  if (!q || !k || *q < 1 || *k < 1) return std::nullopt;
+  return BlockSize{*q, *k};
+}
+
+std::string real_text(double value) {
+  char text[32];
+  const auto result = std::to_chars(text, text + sizeof text, value);
+  return {text, result.ptr};
+}
+
+std::string list_text(const std::vector<Index>& values) {
+  std::string out;
+  for (const Index value : values) {
+    if (!out.empty()) out += '+';
+    out += std::to_string(value);
+  }
+  return out;
+}
+
+std::string ranges_text(const std::vector<Range>& ranges) {
+  std::string out;
+  for (const Range& range : ranges) {
+    if (!out.empty()) out += '+';
+    out += std::to_string(range.begin);
+    if (range.size() <= 1) continue;
+    out += '-';
+    out += std::to_string(range.end - 1);
+  }
+  return out;
+}
+
+std::string slice_text(Range range) {
+  if (range.size() == 1) return std::to_string(range.begin);
+  return std::to_string(range.begin).append(":").append(std::to_string(range.end));
+}
+
+bool is_list_text(std::string_view text) {
+  return !text.empty() && is_digit(text.front()) && is_digit(text.back()) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_digit(c) || c == '+'; });
+}
+
+Tensor tensor_of(const std::vector<Index>& values) {
+  Tensor tensor(DType::kInt64, {static_cast<Index>(values.size())});
+  std::copy(values.begin(), values.end(), tensor.as<Index>().begin());
+  return tensor;
+}
+
+}  // namespace maskctl

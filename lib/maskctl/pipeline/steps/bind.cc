@@ -1,0 +1,39 @@
+// Looks up steps in the table and binds them one after the other.
+#include "maskctl/pipeline/steps/bind.h"
+
+#include <fmt/format.h>
+
+#include "maskctl/pipeline/parse/arguments.h"
+
+namespace maskctl {
+namespace {
+
+[[noreturn]] void refuse_name(const Pipeline& pipeline, const StepText& step) {
+  std::vector<std::string_view> names;
+  for (const StepInfo& info : step_infos()) names.push_back(info.name);
+  fail_at(pipeline, step.position.begin,
+          fmt::format("unknown step '{}'; {}", shown(step.name), hint(step.name, names)));
+}
+
+Chain bind_steps(const Pipeline& pipeline, const std::vector<StepText>& steps,
+                 const BindContext& context) {
+  Chain chain;
+  chain.reserve(steps.size());
+  for (const StepText& step : steps) {
+    const StepInfo* info = find_step(step.name);
+    if (info == nullptr) refuse_name(pipeline, step);
+    StepArguments arguments(pipeline, step, *info, context);
+    chain.push_back(info->bind(arguments));
+  }
+  return chain;
+}
+
+}  // namespace
+
+Chain StepArguments::nested() const { return bind_steps(pipeline_, step_.nested, context_); }
+
+Chain bind(const Pipeline& pipeline, const BindContext& context) {
+  return bind_steps(pipeline, pipeline.steps, context);
+}
+
+}  // namespace maskctl

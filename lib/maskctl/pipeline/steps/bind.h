@@ -1,0 +1,33 @@
+// Binds pipelines to arrays and numbers: text to a chain of steps, and back.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "maskctl/mask/steps/step.h"
+#include "maskctl/pipeline/parse/grammar.h"
+
+namespace maskctl {
+
+/// How a SOURCE in an argument becomes data. Either function may be empty if no step needs it. What
+/// they throw passes through bind().
+struct BindContext {
+  std::function<Tensor(const std::string& source)> read_array;
+  std::function<Mask(const std::string& source)> read_mask;
+  Index max_bytes = Index{8} << 30;  // limit for arrays made by generate()
+};
+
+/// Looks every step up in the table of step_infos.h and reads its arguments; nothing is applied.
+/// Integers are within +-(2^31 - 1). Shapes are checked only when the chain is applied to a mask.
+/// Throws PipelineError with the caret at the argument for an unknown step or key (suggesting the
+/// nearest known one), a missing, repeated or excluded argument, and a value of another type or out
+/// of range.
+Chain bind(const Pipeline& pipeline, const BindContext& context);
+
+/// The text of a bound chain; bind(parse(to_text(c))) gives an equal chain if the context reads the
+/// same arrays. Arguments at their defaults are left out. An empty chain gives an empty text, which
+/// parse() refuses.
+std::string to_text(const Chain& chain);
+Pipeline unbind(const Chain& chain);
+
+}  // namespace maskctl

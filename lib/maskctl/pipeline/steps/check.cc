@@ -1,0 +1,168 @@
+// Checks which arguments a step has together, before any of them is read.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/pipeline/ejkernel_chain.h"
+#include "maskctl/pipeline/parse/arguments.h"
+#include "maskctl/pipeline/parse/values.h"
+
+namespace maskctl {
+namespace {
+
+std::string spelled(const ArgumentInfo& spec) {
+  return std::string(spec.name) + (spec.positional ? "" : "=");
+}
+
+/// "SRC, lens= or q= with kv=": the ways to fill the groups, or the required arguments.
+std::string needs(const StepInfo& info, bool grouped) {
+  std::vector<std::string> ways;
+  int last_group = 0;
+  for (const ArgumentInfo& spec : info.args) {
+    if (grouped ? spec.group == 0 : spec.group != 0 || !spec.required) continue;
+    if (grouped && spec.required && spec.group == last_group) {
+      ways.back() += " with " + spelled(spec);
+    } else {
+      ways.push_back(spelled(spec));
+    }
+    last_group = spec.group;
+  }
+  std::string out;
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    out += i == 0 ? "" : i + 1 < ways.size() ? ", " : grouped ? " or " : " and ";
+    out += ways[i];
+  }
+  return out;
+}
+
+std::string known_keys(const StepInfo& info) {
+  std::string out;
+  for (const ArgumentInfo& spec : info.args) {
+    if (!spec.positional) out += fmt::format("{}{}", out.empty() ? "" : ", ", spec.name);
+  }
+  return out;
+}
+
+[[noreturn]] void refuse_bare(const Pipeline& pipeline, const StepInfo& info, const Arg& arg) {
+  const Index at = arg.position.begin;
+  const std::string value = shown(arg.value);
+  if (info.name == "window") {
+    fail_at(pipeline, at,
+            is_integer_text(arg.value)
+                ? fmt::format("window:{0} is ambiguous: keys={0} (HF, cuDNN) or left={0} "
+                              "(FlashAttention)",
+                              value)
+                : fmt::format("window takes no bare value, got '{}'; write keys=N, left=N, "
+                              "right=N or both=N",
+                              value));
+  }
+  if (info.args.empty()) {
+    fail_at(pipeline, at, fmt::format("{} takes no arguments, got '{}'", info.name, value));
+  }
+  const auto required = std::find_if(info.args.begin(), info.args.end(),
+                                     [](const ArgumentInfo& spec) { return spec.required; });
+  const ArgumentInfo& likely = required != info.args.end() ? *required : info.args.front();
+  fail_at(pipeline, at,
+          fmt::format("{} takes no bare value, got '{}'; write a key, as in {}={}", info.name,
+                      value, likely.name, value));
+}
+
+[[noreturn]] void refuse_key(const Pipeline& pipeline, const StepInfo& info, const Arg& arg) {
+  std::vector<std::string_view> keys;
+  for (const ArgumentInfo& spec : info.args) {
+    if (!spec.positional) keys.push_back(spec.name);
+  }
+  std::string message = fmt::format("unknown key '{}' of {}", shown(arg.key), info.name);
+  if (is_ejkernel_argument(info.name, arg.key)) {
+    fail_at(pipeline, arg.position.begin,
+            fmt::format("{}= of {} is an argument of MaskInfo; it goes with --semantics ejkernel",
+                        arg.key, info.name));
+  }
+  if (const auto near = nearest(arg.key, keys))
+    message += fmt::format("; did you mean '{}'?", *near);
+  message += keys.empty()
+                 ? "; it takes none"
+                 : fmt::format("{} known: {}", message.back() == '?' ? "" : ";", known_keys(info));
+  fail_at(pipeline, arg.position.begin, message);
+}
+
+/// A "3+5" where a file is expected is a list without its key.
+void check_not_a_list(const Pipeline& pipeline, const StepInfo& info, const Arg& arg) {
+  const bool has_lens = std::any_of(info.args.begin(), info.args.end(),
+                                    [](const ArgumentInfo& spec) { return spec.name == "lens"; });
+  if (!has_lens || !is_list_text(arg.value)) return;
+  fail_at(pipeline, arg.position.begin,
+          fmt::format("{0}:{1} is ambiguous: lens={1}, or ./{1} for a file of that name", info.name,
+                      shown(arg.value)));
+}
+
+}  // namespace
+
+StepArguments::StepArguments(const Pipeline& pipeline, const StepText& step, const StepInfo& info,
+                             const BindContext& context)
+    : pipeline_(pipeline), step_(step), info_(info), context_(context) {
+  for (const Arg& arg : step_.args) {
+    if (spec_of(arg).positional) check_not_a_list(pipeline_, info_, arg);
+  }
+  check_repeated();
+  check_groups();
+  check_nested();
+}
+
+const ArgumentInfo& StepArguments::spec_of(const Arg& arg) const {
+  for (const ArgumentInfo& spec : info_.args) {
+    if (spec.positional ? arg.key.empty() : arg.key == spec.name) return spec;
+  }
+  if (arg.key.empty()) refuse_bare(pipeline_, info_, arg);
+  refuse_key(pipeline_, info_, arg);
+}
+
+void StepArguments::check_repeated() const {
+  std::vector<const ArgumentInfo*> seen;  // never more than in the table entry
+  for (const Arg& arg : step_.args) {
+    const ArgumentInfo& spec = spec_of(arg);
+    if (std::find(seen.begin(), seen.end(), &spec) != seen.end()) {
+      fail_at(pipeline_, arg.position.begin, fmt::format("{} is given twice", label(spec)));
+    }
+    seen.push_back(&spec);
+  }
+}
+
+void StepArguments::check_groups() const {
+  const ArgumentInfo* chosen = nullptr;
+  for (const Arg& arg : step_.args) {
+    const ArgumentInfo& spec = spec_of(arg);
+    if (spec.group == 0) continue;
+    if (chosen && chosen->group != spec.group) {
+      fail_at(
+          pipeline_, arg.position.begin,
+          fmt::format("{} takes {} or {}, not both", info_.name, spelled(*chosen), spelled(spec)));
+    }
+    chosen = &spec;
+  }
+  const bool grouped = std::any_of(info_.args.begin(), info_.args.end(),
+                                   [](const ArgumentInfo& spec) { return spec.group != 0; });
+  if (grouped && !chosen) {
+    fail_at(pipeline_, step_.position.begin,
+            fmt::format("{} needs {}, as in {}", info_.name, needs(info_, true), info_.example));
+  }
+  for (const ArgumentInfo& spec : info_.args) {
+    const bool due = spec.required && (spec.group == 0 || (chosen && spec.group == chosen->group));
+    if (!due || has(spec.name)) continue;
+    fail_at(
+        pipeline_, step_.position.begin,
+        spec.group == 0
+            ? fmt::format("{} needs {}, as in {}", info_.name, needs(info_, false), info_.example)
+            : fmt::format("{} with {} needs {} too", info_.name, spelled(*chosen), spelled(spec)));
+  }
+}
+
+void StepArguments::check_nested() const {
+  if (info_.nested == step_.has_nested) return;
+  fail_at(pipeline_, step_.position.begin,
+          info_.nested
+              ? fmt::format("{0} needs a chain in braces, as in {1}", info_.name, info_.example)
+              : fmt::format("{} takes no chain in braces", info_.name));
+}
+
+}  // namespace maskctl

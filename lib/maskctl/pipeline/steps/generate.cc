@@ -1,0 +1,277 @@
+// Makes a mask from one step and a size, and makes segment ids.
+#include "maskctl/pipeline/steps/generate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "maskctl/base/checked.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/pipeline/parse/arguments.h"
+#include "maskctl/pipeline/steps/segments.h"
+
+namespace maskctl {
+namespace {
+
+constexpr std::string_view kPrefix = "gen:";
+constexpr int kMaxNesting = 16;  // a generator may name another as its SOURCE
+
+constexpr ArgumentInfo size_arg(std::string_view name, std::string_view help) {
+  return {.name = name, .type = ArgType::kInteger, .help = help, .min = 1};
+}
+constexpr std::array kSize = {size_arg("n", "queries and keys"), size_arg("b", "batches"),
+                              size_arg("h", "heads"), size_arg("q", "queries"),
+                              size_arg("k", "keys")};
+
+constexpr StepInfo kSizeOp{.name = "the size", .args = kSize};
+
+constexpr std::array kSegmentArgs = {
+    ArgumentInfo{.name = "docs",
+                 .type = ArgType::kInteger,
+                 .help = "number of documents",
+                 .required = true,
+                 .min = 1,
+                 .group = 1},
+    ArgumentInfo{.name = "lens",
+                 .type = ArgType::kLengths,
+                 .help = "document lengths",
+                 .required = true,
+                 .group = 2},
+    size_arg("n", "tokens, padding included"),
+    size_arg("b", "batches"),
+    ArgumentInfo{.name = "pad", .type = ArgType::kInteger, .help = "tokens of padding at the end"},
+    ArgumentInfo{.name = "seed", .type = ArgType::kSeed, .help = "seed of the threefry stream"},
+    ArgumentInfo{.name = "interleave",
+                 .type = ArgType::kChoice,
+                 .help = "draw the document of each token",
+                 .choices = "token"}};
+constexpr std::array kGenerators = {
+    StepInfo{.name = "full",
+             .kind = StepKind::kOwn,
+             .meaning = "every cell open",
+             .formula = "true",
+             .example = "full:n=8",
+             .args = kSize},
+    StepInfo{.name = "empty",
+             .kind = StepKind::kOwn,
+             .meaning = "every cell closed",
+             .formula = "false",
+             .example = "empty:n=8",
+             .args = kSize},
+    StepInfo{.name = "segments",
+             .kind = StepKind::kOwn,
+             .meaning = "segment ids 1, 2, ... of random or given documents, as int32 [b, n]",
+             .formula = "id[token]; padding -1",
+             .example = "segments:n=1024,docs=4",
+             .args = kSegmentArgs}};
+constexpr const StepInfo& kFull = kGenerators[0];
+constexpr const StepInfo& kSegments = kGenerators[2];
+
+struct Size {
+  std::optional<Index> n, b, h, q, k;
+};
+
+bool owns(const StepInfo& info, std::string_view key) {
+  return std::any_of(info.args.begin(), info.args.end(),
+                     [&](const ArgumentInfo& arg) { return !arg.positional && arg.name == key; });
+}
+
+bool is_size_key(std::string_view key) {
+  return std::any_of(kSize.begin(), kSize.end(),
+                     [&](const ArgumentInfo& arg) { return arg.name == key; });
+}
+
+Size read_size(const StepArguments& arguments) {
+  const auto read = [&](std::string_view key) {
+    return arguments.has(key) ? std::optional(arguments.integer(key)) : std::nullopt;
+  };
+  if (arguments.has("n") && (arguments.has("q") || arguments.has("k"))) {
+    arguments.refuse("n", "n= gives queries and keys: it excludes q= and k=");
+  }
+  return {read("n"), read("b"), read("h"), read("q"), read("k")};
+}
+
+/// Takes the size arguments off the step, except for keys that the step itself has.
+Size take_size(const Pipeline& pipeline, StepText& step, const StepInfo& info,
+               const BindContext& context) {
+  StepText taken{.name = step.name, .position = step.position};
+  std::vector<Arg> kept;
+  for (Arg& arg : step.args) {
+    (is_size_key(arg.key) && !owns(info, arg.key) ? taken.args : kept).push_back(std::move(arg));
+  }
+  step.args = std::move(kept);
+  return read_size({pipeline, taken, kSizeOp, context});
+}
+
+Index last_extent(const NamedArray& ids) {
+  return ids.array.rank() == 0 ? 0 : ids.array.extent(ids.array.rank() - 1);
+}
+
+/// Infers the size from the arguments of doc when none is given.
+void infer_size(const Step& step, Size& size) {
+  if (const auto* lengths = std::get_if<step::DocumentLengths>(&step.rule)) {
+    if (!size.n && !size.q && !size.k) {
+      size.n = std::accumulate(lengths->lengths.begin(), lengths->lengths.end(), Index{0});
+    }
+  } else if (const auto* doc = std::get_if<step::Document>(&step.rule)) {
+    const NamedArray& kv = doc->shared ? doc->q : doc->kv;
+    if (!size.n && !size.q) size.q = last_extent(doc->q);
+    if (!size.n && !size.k) size.k = last_extent(kv);
+    if (!size.b && doc->q.array.rank() == 2) size.b = doc->q.array.extent(0);
+  }
+}
+
+/// "n=, or q= and k=", without the keys that the step itself has.
+std::string size_keys(const StepInfo& info) {
+  if (info.bind != nullptr && owns(info, "n"))
+    return "q= and k= (n= belongs to " + std::string(info.name) + ")";
+  if (info.bind != nullptr && owns(info, "q"))
+    return "n= (q= belongs to " + std::string(info.name) + ")";
+  return "n=, or q= and k=";
+}
+
+Mask uniform_mask(const Size& size, Index queries, Index keys, bool open) {
+  const PlanePtr plane = open ? full_plane(queries, keys) : empty_plane(queries, keys);
+  return Mask::make(size.b.value_or(1), size.h.value_or(1), queries, keys,
+                    [&](Index, Index) { return plane; });
+}
+
+/// Checks, before anything is made, that the planes can be listed and the cells counted.
+Mask start_mask(const Pipeline& pipeline, const StepInfo& info, const Size& size, bool open,
+                const BindContext& context) {
+  const auto queries = size.n ? size.n : size.q, keys = size.n ? size.n : size.k;
+  const Index at = pipeline.steps.front().position.begin;
+  if (!queries || !keys) {
+    fail_at(pipeline, at, fmt::format("{} needs a size: {}", info.name, size_keys(info)));
+  }
+  const Index extents[] = {size.b.value_or(1), size.h.value_or(1), *queries, *keys};
+  const auto planes = checked_mul(extents[0], extents[1]);
+  if (!checked_product(extents) || !planes || *planes > context.max_bytes / 8) {
+    fail_at(pipeline, at,
+            fmt::format("a mask of {} batches, {} heads, {} queries and {} keys is "
+                        "too large",
+                        extents[0], extents[1], extents[2], extents[3]));
+  }
+  return uniform_mask(size, *queries, *keys, open);
+}
+
+/// False for steps that open cells or add another mask: they start from an empty mask.
+bool starts_open(const StepInfo& info, const Step& step) {
+  if (const auto* tokens = std::get_if<step::Tokens>(&step.rule)) {
+    return tokens->join != step::Tokens::Join::kUnion;
+  }
+  return info.kind != StepKind::kOr && info.name != "xor";
+}
+
+/// Tokens per batch: n=, or the sum of the lengths and the padding.
+Index segment_tokens(const StepArguments& arguments, const std::vector<Index>& lengths) {
+  const Index pad = arguments.integer("pad");
+  if (arguments.has("docs")) {
+    if (!arguments.has("n")) arguments.refuse("docs", "segments with docs= needs n= too");
+    const Index n = arguments.integer("n"), docs = arguments.integer("docs");
+    if (docs > n - pad) {
+      arguments.refuse("docs",
+                       fmt::format("docs={} of segments: {} tokens minus {} of padding hold "
+                                   "at most {}",
+                                   docs, n, pad, std::max<Index>(n - pad, 0)));
+    }
+    return n;
+  }
+  // A text has room for at most 2^19 lengths, each below 2^31, so the sum cannot overflow.
+  const Index sum = std::accumulate(lengths.begin(), lengths.end(), pad);
+  if (arguments.has("n") && arguments.integer("n") != sum) {
+    arguments.refuse("n", fmt::format("n={} of segments: lens= and pad= add up to {}",
+                                      arguments.integer("n"), sum));
+  }
+  if (sum == 0) arguments.refuse("lens", "lens= of segments: no tokens");
+  for (const char* key : {"seed", "interleave"}) {
+    if (arguments.has(key)) {
+      arguments.refuse(key, fmt::format("{}= of segments goes with docs=, not with lens=", key));
+    }
+  }
+  return sum;
+}
+
+Tensor segments(const StepArguments& arguments, const BindContext& context) {
+  const std::vector<Index> lengths = arguments.lengths("lens");
+  const Index tokens = segment_tokens(arguments, lengths);
+  const Index batches = arguments.has("b") ? arguments.integer("b") : 1;
+  const auto elements = checked_mul(batches, tokens);
+  if (!elements || *elements > context.max_bytes / 4) {
+    throw Error(Errc::kLimit, fmt::format("gen: {} x {} segment ids need more than the limit of {} "
+                                          "bytes; use a smaller n= or raise --max-bytes",
+                                          batches, tokens, context.max_bytes));
+  }
+  const Index used = tokens - arguments.integer("pad");
+  const Index docs = arguments.integer("docs");
+  const std::uint64_t seed = arguments.seed("seed");
+  Tensor ids(DType::kInt32, {batches, tokens});
+  for (Index b = 0; b < batches; ++b) {
+    const auto row = ids.as<std::int32_t>().subspan(static_cast<std::size_t>(b * tokens),
+                                                    static_cast<std::size_t>(tokens));
+    if (arguments.has("interleave")) {
+      arguments.choice("interleave");
+      interleaved_ids(row.first(static_cast<std::size_t>(used)), docs, seed, b);
+      std::fill(row.begin() + used, row.end(), -1);
+    } else {
+      ids_of_lengths(row, docs > 0 ? random_lengths(used, docs, seed, b) : lengths);
+    }
+  }
+  return ids;
+}
+
+const StepInfo& find_generator(const Pipeline& pipeline, const StepText& step) {
+  std::vector<std::string_view> names;
+  for (const std::span<const StepInfo> table : {generators(), step_infos()}) {
+    for (const StepInfo& info : table) {
+      if (info.name == step.name) return info;
+      names.push_back(info.name);
+    }
+  }
+  fail_at(pipeline, step.position.begin,
+          fmt::format("unknown step '{}'; {}", shown(step.name), hint(step.name, names)));
+}
+
+/// Limits "gen:" inside "gen:", because each level is a nested call.
+void check_nesting(const Pipeline& pipeline) {
+  int depth = 0;
+  for (std::size_t at = 0; (at = pipeline.text.find(kPrefix, at)) != std::string::npos; ++at) {
+    if (++depth > kMaxNesting) {
+      fail_at(pipeline, static_cast<Index>(at),
+              fmt::format("more than {} generators inside each other", kMaxNesting));
+    }
+  }
+}
+
+}  // namespace
+
+std::span<const StepInfo> generators() { return kGenerators; }
+
+bool is_generator(std::string_view source) { return source.starts_with(kPrefix); }
+
+Generated generate(std::string_view text, const BindContext& context) {
+  if (is_generator(text)) text.remove_prefix(kPrefix.size());
+  Pipeline pipeline = parse(text, "gen");
+  check_nesting(pipeline);
+  if (pipeline.steps.size() > 1) {
+    fail_at(pipeline, pipeline.steps[1].position.begin,
+            "one step makes a mask; give further steps by -t");
+  }
+  StepText& step = pipeline.steps.front();
+  const StepInfo& info = find_generator(pipeline, step);
+  if (&info == &kSegments) return segments({pipeline, step, info, context}, context);
+
+  if (info.bind == nullptr) {
+    const Size size = read_size({pipeline, step, info, context});
+    return start_mask(pipeline, info, size, &info == &kFull, context);
+  }
+  Size size = take_size(pipeline, step, info, context);
+  StepArguments arguments(pipeline, step, info, context);
+  const Step bound = info.bind(arguments);
+  infer_size(bound, size);
+  return apply(start_mask(pipeline, info, size, starts_open(info, bound), context), bound);
+}
+
+}  // namespace maskctl

@@ -1,0 +1,24 @@
+// Makes text and bytes safe for HTML and SVG.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "maskctl/render/picture/picture.h"
+
+namespace maskctl {
+
+/// Any bytes as the content of an element or of a quoted attribute: & < > " ' become entities;
+/// bytes that are not UTF-8, control characters, characters that XML forbids, and those that change
+/// the direction of text become U+FFFD.
+std::string escape_markup(std::string_view bytes);
+
+/// Base64 of RFC 4648, with padding.
+std::string base64(std::span<const std::byte> bytes);
+
+/// "#00204d".
+std::string hex_color(Rgb color);
+
+}  // namespace maskctl

@@ -1,0 +1,22 @@
+// Chooses a style that suits a terminal. The caller finds out its traits; nothing here reads the
+// environment.
+#pragma once
+
+#include "maskctl/render/text/draw.h"
+
+namespace maskctl {
+
+struct TerminalTraits {
+  bool utf8 = false;   // the terminal shows UTF-8
+  bool color = false;  // 256 colours are wanted and supported
+  Index columns = 80;
+  Index rows = 24;
+};
+
+/// A requested style is kept; kAuto becomes kAscii if the terminal does not show UTF-8.
+Style choose_style(Style requested, const TerminalTraits& traits);
+
+/// Options for drawing on that terminal, leaving one row for the prompt.
+DrawOptions options_for(const TerminalTraits& traits);
+
+}  // namespace maskctl
