@@ -2,15 +2,19 @@
 #include "app/cli/cli.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <new>
 
 #include "app/cli/commands/command.h"
+#include "app/cli/completion/completion.h"
 #include "app/cli/environment.h"
+#include "app/cli/parser/command_word.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/help.h"
+#include "app/cli/parser/pages.h"
 #include "app/cli/progress.h"
 #include "app/cli/stop_signals.h"
 #include "app/cli/streams.h"
@@ -75,31 +79,6 @@ void add_options(CLI::App& app, const OptionList& list) {
   usage_error(lower_first(text));
 }
 
-/// True if `word` is an option of every command whose value is the next word.
-bool takes_next(const OptionList& common, const std::string& word) {
-  return std::ranges::any_of(common.options(), [&](const Option& option) {
-    const std::string names = "," + option.names + ",";
-    return !option.placeholder.empty() && names.find("," + word + ",") != names.npos;
-  });
-}
-
-/// Removes the command from the words, wherever it stands, and returns it; null if there is none.
-/// Options of a command may stand in front of its name, but for those with a value apart.
-const Command* take_command(const OptionList& common, Words& words) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (word == "--") return nullptr;
-    if (word.starts_with('-')) {
-      if (takes_next(common, word)) ++i;
-      continue;
-    }
-    const Command* found = find_command(word);
-    if (found) words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
-    return found;
-  }
-  return nullptr;
-}
-
 /// Refuses operands that are missing. Those of a command come in a fixed order.
 void check_operands(const Command& command, const OptionList& own, const CLI::App& app) {
   for (const Option& option : own.options()) {
@@ -146,7 +125,7 @@ class CommandLine {
 
 CommandLine::CommandLine(Words words) : words_(std::move(words)) {
   declare_settings(common_, settings_);
-  command_ = take_command(common_, words_);
+  command_ = take_command(words_);
   if (command_) run_ = command_->declare(own_);
   app_.allow_extras();
   app_.set_help_flag("-h,--help");
@@ -159,7 +138,7 @@ CommandLine::CommandLine(Words words) : words_(std::move(words)) {
 void CommandLine::refuse_extras() const {
   Words extras = app_.remaining();
   std::erase(extras, "--");  // CLI11 leaves the "--" itself among them
-  if (!extras.empty()) usage_error(unknown_word(extras.front(), command_, own_, common_));
+  if (!extras.empty()) usage_error(unknown_word(extras.front(), command_, own_));
 }
 
 int CommandLine::answer() {
@@ -183,7 +162,7 @@ int CommandLine::run() {
     app_.parse(Words(words_.rbegin(), words_.rend()));  // the order that CLI11 expects
   } catch (const CLI::CallForHelp&) {
     refuse_extras();
-    write_stdout(command_ ? command_help(*command_, own_, common_) : program_help(common_));
+    write_stdout(command_ ? command_help(*command_, own_) : program_help());
     return 0;
   } catch (const CLI::CallForVersion&) {
     write_stdout(version_text());
@@ -198,6 +177,31 @@ int CommandLine::run() {
   }
   start_trace(settings_);
   return answer();
+}
+
+/// What the scripts of shells and the build ask for. No commands: nobody types them.
+struct Internal {
+  std::string_view word;
+  std::string (*answer)(std::span<const std::string> words);
+};
+constexpr Internal kInternal[] = {
+    {"__complete", completion_text},
+    {"__man",
+     [](std::span<const std::string> words) { return man_page(words.empty() ? "" : words[0]); }},
+    {"__man-pages",
+     [](std::span<const std::string>) {
+       return fmt::format("{}\n", fmt::join(man_pages(), "\n"));
+     }},
+    {"__markdown", [](std::span<const std::string>) { return options_markdown(); }},
+};
+
+/// True if the words ask for one of these, which is printed.
+bool answer_internal(std::span<const std::string> words) {
+  const auto* const row =
+      std::ranges::find(kInternal, words.empty() ? "" : words.front(), &Internal::word);
+  if (row == std::end(kInternal)) return false;
+  write_stdout(row->answer(words.subspan(1)));
+  return true;
 }
 
 int fail(std::string_view message) {
@@ -217,6 +221,7 @@ std::string error_text(const PythonError& error) {
 
 int run(int argc, char** argv) {
   try {
+    if (answer_internal(Words(argv + 1, argv + argc))) return 0;
     return CommandLine(words_of(argc, argv)).run();
   } catch (const PipelineError& error) {
     return fail(fmt::format("{}\n{}", error.what(), error.display()));

@@ -27,8 +27,13 @@ struct SeqOptions {
   bool json = false;
 };
 
+enum What { kLens, kCuSeqlens, kPositions, kSequences, kTokens, kChunks, kChunkOffsets };
+constexpr std::array<std::string_view, 7> kWhats = {
+    "lens",          "cu-seqlens",    "position-ids", "sequence-ids",
+    "token-indices", "chunk-indices", "chunk-offsets"};
+
 void declare(OptionList& list, SeqOptions& seq) {
-  list.operand("WHAT", seq.what);
+  list.operand("WHAT", kWhats, seq.what);
   list.operand("SOURCE", seq.name);
   static constexpr std::string_view kForms[] = {"cu_seqlens", "padding"};
   list.choice("--as", kForms, "SOURCE holds cumulative lengths (default), or is a mask [B,S]",
@@ -39,11 +44,6 @@ void declare(OptionList& list, SeqOptions& seq) {
   declare_destination(list, seq.output, "FILE.npy, FILE.npz:KEY, or - instead of text");
   list.json("maskctl.seq/1", seq.json);
 }
-
-enum What { kLens, kCuSeqlens, kPositions, kSequences, kTokens, kChunks, kChunkOffsets };
-constexpr std::array<std::string_view, 7> kWhats = {
-    "lens",          "cu-seqlens",    "position-ids", "sequence-ids",
-    "token-indices", "chunk-indices", "chunk-offsets"};
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(Errc::kInvalidArgument, "seq: " + message);

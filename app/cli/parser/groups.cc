@@ -30,6 +30,19 @@ void declare_settings(OptionList& list, Settings& settings) {
   list.flag("-v,--verbose", "say on stderr what is read and how long it took", settings.verbose);
 }
 
+const OptionList& common_options() {
+  static const OptionList kList = [] {
+    static Settings settings;
+    static bool asked = false;
+    OptionList list;
+    declare_settings(list, settings);
+    list.flag("-h,--help", "this text", asked);
+    list.flag("-V,--version", "the version and what it was built with", asked);
+    return list;
+  }();
+  return kList;
+}
+
 void declare_transforms(OptionList& list, SourceOptions& source) {
   list.under(kReading, [&] {
     list.repeated("-t,--transform", "PIPELINE",

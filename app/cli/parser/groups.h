@@ -15,6 +15,8 @@ inline constexpr std::string_view kCommon = "Every command";
 
 /// The options of every command.
 void declare_settings(OptionList& list, Settings& settings);
+/// They and those that print something and end, to be read: their values have nowhere to go.
+const OptionList& common_options();
 /// -t and --pad-id.
 void declare_transforms(OptionList& list, SourceOptions& source);
 /// These, and how a SOURCE is read.
