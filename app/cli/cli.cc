@@ -18,9 +18,11 @@
 #include "app/cli/progress.h"
 #include "app/cli/stop_signals.h"
 #include "app/cli/streams.h"
+#include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/base/work_scope.h"
+#include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/mask/info/python_error.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
@@ -39,9 +41,12 @@ std::string lower_first(std::string text) {
 }
 
 std::string version_text() {
-  return fmt::format("maskctl {} (gcc {}.{}, fmt {}.{}.{}, cli11 {})\n", MASKCTL_VERSION, __GNUC__,
-                     __GNUC_MINOR__, FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
-                     FMT_VERSION % 100, CLI11_VERSION);
+  const std::string hdf5 = hdf5_version();
+  return fmt::format(
+      "maskctl {} (gcc {}.{}, fmt {}.{}.{}, cli11 {}, hdf5 {}, cuda {}, vectors {})\n",
+      MASKCTL_VERSION, __GNUC__, __GNUC_MINOR__, FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
+      FMT_VERSION % 100, CLI11_VERSION, hdf5.empty() ? "absent" : hdf5, MASKCTL_CUDA,
+      attention::cpu_target());
 }
 
 /// CLI11 would read "-:KEY", an array of a container on standard input, as an option. A blank in
@@ -129,7 +134,7 @@ CommandLine::CommandLine(Words words) : words_(std::move(words)) {
   if (command_) run_ = command_->declare(own_);
   app_.allow_extras();
   app_.set_help_flag("-h,--help");
-  app_.set_version_flag("-V,--version", version_text());
+  app_.set_version_flag("-V,--version", "");  // asked for below
   add_options(app_, common_);
   add_options(app_, own_);
 }

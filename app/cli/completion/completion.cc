@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "app/cli/commands/command.h"
 #include "app/cli/completion/values.h"
@@ -81,7 +82,10 @@ void complete_options(const Part& part, const OptionList& list, const Open& open
 void complete_operand(const Part& part, const OptionList& own, const Open& open,
                       const LineBefore& line, Completions& out) {
   const Option* operand = operand_at(own, open.operands);
-  if (!operand) return;
+  if (!operand) {
+    complete_options(part, own, open, out);
+    return complete_options(part, common_options(), open, out);
+  }
   complete_value(operand->placeholder.empty() ? operand->names : operand->placeholder, part, line,
                  out);
 }
@@ -136,13 +140,15 @@ void Completions::add_paths(const Part& part, bool folders_only) {
   }
   const std::string folder = part.text.substr(0, part.text.rfind('/') + 1);
   std::error_code failed;
+  std::set<std::string> names;
   for (const fs::directory_entry& entry :
        fs::directory_iterator(folder.empty() ? "." : folder, failed)) {
     const std::string name = entry.path().filename().string();
-    const bool inside = entry.is_directory(failed);
+    const bool is_folder = entry.is_directory(failed);
     const bool hidden = name.starts_with('.') && part.text.size() == folder.size();
-    if (!hidden && (inside || !folders_only)) add(part, folder + name + (inside ? "/" : ""));
+    if (!hidden && (is_folder || !folders_only)) names.insert(name + (is_folder ? "/" : ""));
   }
+  for (const std::string& name : names) add(part, folder + name);
 }
 
 Completions complete(std::span<const std::string> words) {

@@ -14,6 +14,7 @@
 #include "maskctl/golden/manifest.h"
 #include "maskctl/inspect/translate/conventions.h"
 #include "maskctl/io/containers/container.h"
+#include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/pipeline/steps/step_infos.h"
 
 namespace maskctl::app {
@@ -29,6 +30,7 @@ std::vector<std::string> keys_of(const std::string& path) {
   std::error_code failed;
   if (!fs::is_regular_file(path, failed)) return {};
   try {
+    set_hdf5_helper("", 1);  // a file that takes longer is not worth waiting for
     ByteSource source(path);
     const FileType type = sniff(source);
     const auto container = open_container(source, type, {});
@@ -94,6 +96,11 @@ const attention::Operation& operation_of(const LineBefore& line) {
   return *attention::find_operation("flash_attention");
 }
 
+bool is_flag(const attention::Operation& row, const attention::Field& field) {
+  const attention::AnyValue call = row.copy_call(row.empty_call());
+  return std::holds_alternative<bool*>(field.slot(call.get()));
+}
+
 /// "NAME=VALUE", an argument of the operation.
 void argument(const Part& part, const LineBefore& line, Completions& out) {
   const attention::Operation& row = operation_of(line);
@@ -105,6 +112,7 @@ void argument(const Part& part, const LineBefore& line, Completions& out) {
     } else if (field.name == part.text.substr(0, equals)) {
       const Part value = part.after(equals + 1);
       for (const std::string_view word : field.words) out.add(value, word);
+      if (is_flag(row, field)) complete_choice("true|false", value, out);
       if (field.is_array) complete_source(value, out);
     }
   }
