@@ -81,8 +81,8 @@ _maskctl() {
     fi
   done
   local found=1
-  (( $#closed )) && _describe -o maskctl closed && found=0
-  (( $#open )) && _describe -o maskctl open -S '' && found=0
+  (( $#closed )) && _describe maskctl closed && found=0
+  (( $#open )) && _describe maskctl open -S '' && found=0
   case $paths in
     files) _files && found=0 ;;
     directories) _files -/ && found=0 ;;
