@@ -38,7 +38,7 @@ class Terminal:
             os.environ.update(TERM="xterm", HOME=os.getcwd())
             os.execvp(START[shell][0], START[shell])
 
-    def wait(self, pattern, seconds=60):
+    def wait(self, pattern, seconds=30):
         """Reads up to the pattern, and drops it and all before it."""
         end = time.monotonic() + seconds
         while not (found := re.search(pattern, self.seen)):

@@ -115,8 +115,9 @@ Completions complete_line(std::span<const std::string> words) {
   const bool help = !before.empty() && before.front() == "help";
   if (help) before.erase(before.begin());
   const Command* command = take_command(before);
-  const bool waits = read_words(before, {}, common).value;
-  if (!command && !waits && !part.text.starts_with('-')) {
+  const Open open = read_words(before, {}, common);
+  if (!command && open.operands > 0) return out;  // what stands there is no command
+  if (!command && !open.value && !part.text.starts_with('-')) {
     complete_command(part, out);
     if (!help) out.add(part, "help", "what a command does, and its options");
     return out;
