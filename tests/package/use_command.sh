@@ -20,7 +20,8 @@ try_command() {
   if command -v man >/dev/null; then
     man -M "$prefix/share/man" maskctl-show | grep -q "draw a mask"
   fi
-  bash -c 'source "$1" && complete -p maskctl' _ "$prefix/share/bash-completion/completions/maskctl"
+  bash -c 'source "$1" && complete -p maskctl' _ \
+    "$prefix/share/bash-completion/completions/maskctl" >/dev/null
   if command -v zsh >/dev/null; then zsh -n "$prefix/share/zsh/site-functions/_maskctl"; fi
   if command -v fish >/dev/null; then
     fish --no-execute "$prefix/share/fish/vendor_completions.d/maskctl.fish"
