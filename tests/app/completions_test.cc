@@ -1,5 +1,6 @@
 // Completion: what may come next on a line, and what bash, zsh and fish make of it.
 #include <algorithm>
+#include <array>
 #include <sstream>
 #include <string>
 #include <vector>

@@ -31,7 +31,7 @@ try_command() {
 cmake --install "$build" --prefix "$root/prefix" >/dev/null
 try_command "$root/prefix"
 
-if command -v dpkg-deb dpkg-shlibdeps >/dev/null; then
+if command -v dpkg-shlibdeps >/dev/null; then
   (cd "$build" && cpack -G DEB -B "$root/deb" >/dev/null)
   dpkg-deb -x "$root"/deb/maskctl_*.deb "$root/unpacked"
   dpkg-deb -f "$root"/deb/maskctl_*.deb Depends | grep -q libfmt
