@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
-#include "maskctl/render/text/labels.h"
+#include "maskctl/render/figure/words.h"
 #include "maskctl/render/text/layout.h"
-#include "maskctl/render/text/overlay.h"
 
 namespace maskctl {
 namespace {
+
+/// The most numbers on one axis.
+constexpr Index kMostNumbers = 8;
 
 struct Box {
   char32_t across, down, top_left, top_right, bottom_left, bottom_right, key_tick, query_tick;
@@ -15,22 +17,37 @@ struct Box {
 constexpr Box kLines{U'─', U'│', U'┌', U'┐', U'└', U'┘', U'┴', U'┤'};
 constexpr Box kAsciiLines{U'-', U'|', U'+', U'+', U'+', U'+', U'+', U'|'};
 
-/// Draws on a canvas of the size of the finished drawing. Row and column 0 hold the first rulers;
-/// the cells begin at top, left.
-class Painter {
+/// One panel below its caption. Row and column 0 of what lies around the cells hold the first
+/// rulers; the cells begin at top, left.
+class PanelCanvas {
  public:
-  Painter(const Layout& layout, const DensityGrid& grid, Canvas& canvas, Index first_row)
+  PanelCanvas(const Figure& figure, const Panel& panel, const Layout& layout, const InkGrid& grid)
       : layout_(layout),
         options_(layout.options),
+        grid_(grid),
         shape_(pixel_shape(layout.options.style)),
         box_(options_.style == Style::kAscii ? kAsciiLines : kLines),
-        canvas_(canvas),
-        first_row_(first_row),
-        top_(first_row + layout.top_lines),
+        bands_(axis_bands(figure, panel, row_queries(), unit_keys())),
+        top_(layout.top_lines),
         left_(layout.left_columns),
         rows_(ceil_div(grid.rows, shape_.rows)),
-        units_(ceil_div(grid.columns, shape_.columns)) {}
+        units_(ceil_div(grid.columns, shape_.columns)) {
+    const Index border = options_.border ? 1 : 0;
+    canvas_ = Canvas(top_ + rows_ + border, left_ + units_ * shape_.characters + border);
+  }
 
+  const Canvas& drawn(UsedSigns& used) {
+    used.leak |= grid_.counts.leaks > 0;
+    border();
+    key_numbers();
+    query_numbers();
+    key_segments(used);
+    query_segments(used);
+    canvas_.paste(top_, left_, draw_cells(grid_, options_));
+    return canvas_;
+  }
+
+ private:
   void border() {
     if (!options_.border) return;
     const Index right = left_ + units_ * shape_.characters, bottom = top_ + rows_;
@@ -49,23 +66,23 @@ class Painter {
   }
 
   void key_numbers() {
-    const Index last = layout_.k.begin + (units_ - 1) * unit_keys();
-    const auto width = static_cast<Index>(std::to_string(last).size());
-    const Index every = tick_every(units_, shape_.characters, width + 1);
+    const auto width = std::ssize(std::to_string(grid_.k.begin + (units_ - 1) * unit_keys())) + 1;
+    const Index most = std::min(kMostNumbers, units_ * shape_.characters / width);
+    const Index every = tick_step(grid_.k.size(), most, unit_keys()) / unit_keys();
     for (Index unit = 0; unit < units_; unit += every) {
-      const std::string number = std::to_string(layout_.k.begin + unit * unit_keys());
+      const std::string number = std::to_string(grid_.k.begin + unit * unit_keys());
       const Index column = left_ + unit * shape_.characters;
       const Index room = (units_ - unit) * shape_.characters;
       if (static_cast<Index>(number.size()) > room) continue;
-      canvas_.write(first_row_, column, number);
+      canvas_.write(0, column, number);
       if (options_.border) put(top_ - 1, column, box_.key_tick);
     }
   }
 
   void query_numbers() {
-    const Index every = tick_every(rows_, 1, 1);
+    const Index every = tick_step(grid_.q.size(), kMostNumbers, row_queries()) / row_queries();
     for (Index row = 0; row < rows_; row += every) {
-      const std::string number = std::to_string(layout_.q.begin + row * row_queries());
+      const std::string number = std::to_string(grid_.q.begin + row * row_queries());
       const Index column = layout_.index_width - static_cast<Index>(number.size());
       canvas_.write(top_ + row, column, number);
       if (options_.border) put(top_ + row, left_ - 1, box_.query_tick);
@@ -73,45 +90,42 @@ class Painter {
   }
 
   void key_segments(UsedSigns& used) {
-    if (options_.k_segments.empty()) return;
-    const auto labels =
-        segment_labels(options_.k_segments, layout_.k, unit_keys(), options_.pad_id);
-    for (std::size_t begin = 0, end = 0; begin < labels.size(); begin = end) {
-      while (end < labels.size() && labels[end] == labels[begin]) ++end;
-      const SegmentLabel& label = labels[begin];
-      const Index column = left_ + static_cast<Index>(begin) * shape_.characters;
-      const Index room = static_cast<Index>(end - begin) * shape_.characters;
-      std::string text = label_text(label);
-      if (!label_fits(label, end < labels.size() ? &labels[end] : nullptr, room)) {
+    for (std::size_t i = 0; i < bands_.k.size(); ++i) {
+      const AxisBand& band = bands_.k[i];
+      const Index column = left_ + band.units.begin * shape_.characters;
+      const Index room = band.units.size() * shape_.characters;
+      std::string text = band_text(band);
+      if (!fits(band, i + 1 < bands_.k.size() ? &bands_.k[i + 1] : nullptr, room)) {
         text = options_.style == Style::kAscii ? "~" : "…";
         used.too_long = true;
       }
-      note(label, used);
-      canvas_.write(first_row_ + 1, column, text, look(label));
-      for (Index i = 0; i < room; ++i) tint(top_ - 1, column + i, label);
+      note(band, used);
+      canvas_.write(1, column, text, look(band));
+      for (Index at = 0; at < room; ++at) tint(top_ - 1, column + at, band);
     }
   }
 
   void query_segments(UsedSigns& used) {
-    if (options_.q_segments.empty()) return;
-    const auto labels =
-        segment_labels(options_.q_segments, layout_.q, row_queries(), options_.pad_id);
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      const Index row = top_ + static_cast<Index>(i);
-      tint(row, left_ - 1, labels[i]);
-      if (i > 0 && labels[i] == labels[i - 1]) continue;
-      note(labels[i], used);
-      const std::string text = label_text(labels[i]);
+    for (const AxisBand& band : bands_.q) {
+      note(band, used);
+      const std::string text = band_text(band);
       const Index end = layout_.index_width + 1 + layout_.segment_width;
-      canvas_.write(row, end - static_cast<Index>(text.size()), text, look(labels[i]));
+      canvas_.write(top_ + band.units.begin, end - std::ssize(text), text, look(band));
+      for (Index row = band.units.begin; row < band.units.end; ++row) {
+        tint(top_ + row, left_ - 1, band);
+      }
     }
   }
 
-  void cells(const Canvas& cells) { canvas_.paste(top_, left_, cells); }
+  Index unit_keys() const { return grid_.k_step * shape_.columns; }
+  Index row_queries() const { return grid_.q_step * shape_.rows; }
 
- private:
-  Index unit_keys() const { return layout_.block.k * shape_.columns; }
-  Index row_queries() const { return layout_.block.q * shape_.rows; }
+  /// Whether the text of `band`, given `room` characters, is apart from that of the next one.
+  static bool fits(const AxisBand& band, const AxisBand* next, Index room) {
+    const bool apart =
+        next == nullptr || band.kind == SegmentKind::kMixed || next->kind == SegmentKind::kMixed;
+    return std::ssize(band_text(band)) + (apart ? 0 : 1) <= room;
+  }
 
   void put(Index row, Index column, char32_t code) {
     Glyph glyph;
@@ -119,31 +133,35 @@ class Painter {
     canvas_.put(row, column, glyph);
   }
 
-  Glyph look(const SegmentLabel& label) const {
+  Glyph look(const AxisBand& band) const {
     Glyph glyph;
-    if (options_.color && label.kind == SegmentKind::kId) glyph.fg = segment_color(label.id);
+    if (options_.color && band.kind == SegmentKind::kId) {
+      glyph.fg = terminal_color(segment_colors()[band.color]);
+    }
     return glyph;
   }
 
   /// Gives the border next to a segment the colour of the segment.
-  void tint(Index row, Index column, const SegmentLabel& label) {
+  void tint(Index row, Index column, const AxisBand& band) {
     if (!options_.border) return;
     Glyph glyph = canvas_.at(row, column);
-    glyph.fg = look(label).fg;
+    glyph.fg = look(band).fg;
     canvas_.put(row, column, glyph);
   }
 
-  static void note(const SegmentLabel& label, UsedSigns& used) {
-    used.mixed |= label.kind == SegmentKind::kMixed;
-    used.padding |= label.kind == SegmentKind::kPadding;
+  static void note(const AxisBand& band, UsedSigns& used) {
+    used.mixed |= band.kind == SegmentKind::kMixed;
+    used.padding |= band.kind == SegmentKind::kPadding;
   }
 
   const Layout& layout_;
   const DrawOptions& options_;
+  const InkGrid& grid_;
   PixelShape shape_;
   const Box& box_;
-  Canvas& canvas_;
-  Index first_row_, top_, left_, rows_, units_;
+  AxisBands bands_;
+  Index top_, left_, rows_, units_;
+  Canvas canvas_;
 };
 
 Canvas message(const char* text) {
@@ -152,59 +170,99 @@ Canvas message(const char* text) {
   return canvas;
 }
 
-/// Appends `lines` below the canvas; both are cut to `max_columns` (0 = not cut).
-Canvas with_lines(const Canvas& above, const std::vector<std::string>& lines, Index max_columns) {
-  Index columns = above.columns();
+/// `lines`, cut to `width` (0 = not cut), on at least `rows` rows; the empty ones come first.
+Canvas text_canvas(const std::vector<std::string>& lines, Index rows, Index width) {
+  Index columns = 0;
   for (const std::string& line : lines) columns = std::max(columns, utf8_length(line));
-  if (max_columns > 0) columns = std::min(columns, max_columns);
-  Canvas canvas(above.rows() + static_cast<Index>(lines.size()), columns);
-  canvas.paste(0, 0, above);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    canvas.write(above.rows() + static_cast<Index>(i), 0, lines[i]);
-  }
+  if (width > 0) columns = std::min(columns, width);
+  Canvas canvas(std::max(rows, static_cast<Index>(std::ssize(lines))), columns);
+  Index row = canvas.rows() - std::ssize(lines);
+  for (const std::string& line : lines) canvas.write(row++, 0, line);
   return canvas;
 }
 
-}  // namespace
+/// What begins at `column` of the row of panels that begins at `row`.
+struct Placed {
+  Canvas canvas;
+  Index row = 0, column = 0;
+};
 
-Canvas draw(const Plane& plane, const DrawOptions& options) {
-  DrawOptions wanted = options;
-  if (wanted.other && wanted.style != Style::kAscii) wanted.style = Style::kShade;
-  const Layout layout = lay_out(plane, wanted);
-  if (layout.q.empty() || layout.k.empty()) return message("(empty)");
-  const BlockSize block = layout.block;
-  const DensityGrid grid = density(plane, layout.q, layout.k, block.q, block.k);
-  UsedSigns used;
-  std::optional<DensityGrid> marks;
-  if (options.highlight && !options.other) {
-    marks = density(*options.highlight, layout.q, layout.k, block.q, block.k);
-    used.highlight = marks->total() > 0;
+Canvas stacked(const std::vector<Placed>& parts) {
+  Index rows = 0, columns = 0;
+  for (const Placed& part : parts) {
+    rows = std::max(rows, part.row + part.canvas.rows());
+    columns = std::max(columns, part.column + part.canvas.columns());
   }
-  const Canvas cells = options.other ? draw_overlay_cells(plane, grid, layout.options)
-                                     : draw_cells(grid, layout.options, marks ? &*marks : nullptr);
-
-  const Index limit = options.max_columns;
-  std::vector<std::string> title;
-  if (options.title) title = fill_lines(title_words(plane, grid, options), 1, limit);
-  const auto first_row = static_cast<Index>(title.size());
-  const Index border = options.border ? 1 : 0;
-  const Canvas head = with_lines({}, title, limit);
-  Canvas picture(first_row + layout.top_lines + cells.rows() + border,
-                 std::max(head.columns(), layout.left_columns + cells.columns() + border));
-  picture.paste(0, 0, head);
-  Painter painter(layout, grid, picture, first_row);
-  painter.border();
-  painter.key_numbers();
-  painter.query_numbers();
-  painter.key_segments(used);
-  painter.query_segments(used);
-  painter.cells(cells);
-  return with_lines(picture, fill_lines(legend_words(layout.options, block, used), 2, limit),
-                    limit);
+  Canvas canvas(rows, columns);
+  for (const Placed& part : parts) canvas.paste(part.row, part.column, part.canvas);
+  return canvas;
 }
 
-std::string draw_text(const Plane& plane, const DrawOptions& options) {
-  const Canvas canvas = draw(plane, options);
+/// A panel with its caption above.
+struct Drawn {
+  std::vector<std::string> caption;
+  Canvas canvas;
+};
+
+/// Places the panels from left to right, as many as `columns` hold (0 = all), line by line, from
+/// `row` on; returns the row after the last.
+Index place_panels(const std::vector<Drawn>& panels, Index row, Index columns,
+                   std::vector<Placed>& out) {
+  Index caption = 0, column = 0, below = row;
+  for (const Drawn& panel : panels) caption = std::max(caption, Index{std::ssize(panel.caption)});
+  for (const Drawn& panel : panels) {
+    const Canvas text = text_canvas(panel.caption, caption, columns);
+    const Index width = std::max(text.columns(), panel.canvas.columns());
+    if (column > 0 && columns > 0 && column + width > columns) {
+      row = below + 1;
+      column = 0;
+    }
+    out.push_back({text, row, column});
+    out.push_back({panel.canvas, row + caption, column});
+    below = std::max(below, row + caption + panel.canvas.rows());
+    column += width + kPanelGap;
+  }
+  return below;
+}
+
+/// Captions of several panels are as wide as these, or a little wider.
+constexpr Index kLeastCaption = 28;
+
+}  // namespace
+
+Canvas draw(const Figure& figure, const DrawOptions& options) {
+  check_figure(figure);
+  if (drawn_queries(figure).empty() || drawn_keys(figure).empty()) return message("(empty)");
+  const Layout layout = lay_out(figure, options);
+  const bool alone = figure.panels.size() == 1;
+  UsedSigns used;
+  std::vector<Drawn> panels;
+  InkGrid grid;
+  for (const Panel& panel : figure.panels) {
+    grid = ink_grid(figure, panel, layout.block);
+    Drawn drawn{{}, PanelCanvas(figure, panel, layout, grid).drawn(used)};
+    const Index width =
+        alone ? options.max_columns : std::max(kLeastCaption, drawn.canvas.columns());
+    if (options.title) drawn.caption = fill_lines(caption_words(figure, panel, grid), 1, width);
+    panels.push_back(std::move(drawn));
+  }
+  std::vector<Placed> parts;
+  const Index limit = options.max_columns;
+  if (options.title) {
+    std::vector<std::string> title = title_lines(figure, limit);
+    if (layout.options.style == Style::kAscii)
+      std::ranges::transform(title, title.begin(), ascii_text);
+    parts.push_back({text_canvas(title, 0, limit)});
+  }
+  const Index first = parts.empty() ? 0 : parts.front().canvas.rows();
+  const Index below = place_panels(panels, first, limit, parts);
+  const auto legend = fill_lines(legend_words(grid, layout.options, used), 2, limit);
+  parts.push_back({text_canvas(legend, 0, limit), below});
+  return stacked(parts);
+}
+
+std::string draw_text(const Figure& figure, const DrawOptions& options) {
+  const Canvas canvas = draw(figure, options);
   return options.color ? canvas.ansi() : canvas.text();
 }
 
