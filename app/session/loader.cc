@@ -136,4 +136,10 @@ void Loader::print(const std::vector<std::string>& notes) const {
   for (const std::string& text : notes) session_.note(text);
 }
 
+std::string with_pipeline(const std::string& name, const SourceOptions& source) {
+  std::string out = name;
+  for (const std::string& transform : source.transforms) out += " | " + transform;
+  return out;
+}
+
 }  // namespace maskctl::app

@@ -45,4 +45,7 @@ class Loader {
   Session& session_;
 };
 
+/// "m.npy | causal | window:keys=8": a SOURCE and the transforms that follow, for titles.
+std::string with_pipeline(const std::string& name, const SourceOptions& source);
+
 }  // namespace maskctl::app

@@ -52,6 +52,16 @@ std::span<const std::int32_t> row_of(const std::optional<Tensor>& ids, Index bat
   return ids->as<std::int32_t>().subspan(static_cast<std::size_t>(row) * length, length);
 }
 
+void check_members(const Mask& mask, const Mask& other) {
+  const auto fits = [](Index count, Index wanted) { return count == 1 || count == wanted; };
+  if (fits(other.batch(), mask.batch()) && fits(other.heads(), mask.heads())) return;
+  throw Error(
+      Errc::kShape,
+      fmt::format("masks of the shapes {} and {}: a drawing of both needs equal batches and "
+                  "heads, or one for all",
+                  shape_text(mask), shape_text(other)));
+}
+
 void check_part(const char* what, Range part, Index extent) {
   if (part.begin < 0 || part.end > extent || part.begin > part.end) {
     throw Error(Errc::kInvalidArgument, fmt::format("{} {}:{} to draw: expected a part of 0:{}",
@@ -103,9 +113,10 @@ void check_panel(const Panel& panel, const Panel& first) {
 }  // namespace
 
 std::vector<Panel> panels_of(const Mask& mask, Range batches, Range heads,
-                             const SegmentTensors& ids) {
+                             const SegmentTensors& ids, const Mask* other) {
   check_part("batches", batches, mask.batch());
   check_part("heads", heads, mask.heads());
+  if (other != nullptr) check_members(mask, *other);
   struct Group {
     Panel panel;
     std::map<Index, Heads> members;
@@ -114,13 +125,15 @@ std::vector<Panel> panels_of(const Mask& mask, Range batches, Range heads,
   for (Index b = batches.begin; b < batches.end; ++b) {
     const auto q = row_of(ids.q, b), k = row_of(ids.k, b);
     for (Index h = heads.begin; h < heads.end; ++h) {
-      const PlanePtr& plane = mask.plane(b, h);
+      const PlanePtr plane = mask.plane(b, h);
+      const PlanePtr over = other != nullptr ? other->plane(b, h) : nullptr;
       auto group = std::ranges::find_if(groups, [&](const Group& g) {
-        return g.panel.plane == plane && std::ranges::equal(g.panel.q_segments, q) &&
+        return g.panel.plane == plane && g.panel.other == over &&
+               std::ranges::equal(g.panel.q_segments, q) &&
                std::ranges::equal(g.panel.k_segments, k);
       });
       if (group == groups.end()) {
-        groups.push_back({{.plane = plane, .q_segments = q, .k_segments = k}, {}});
+        groups.push_back({{.plane = plane, .other = over, .q_segments = q, .k_segments = k}, {}});
         group = groups.end() - 1;
       }
       group->members[b].push_back(h);

@@ -40,12 +40,12 @@ struct SegmentTensors {
   std::optional<Tensor> q = {}, k = {};
 };
 
-/// The planes of these batches and heads, equal ones (with equal ids) as one panel, which is named
-/// after all of them: "heads 0-3, 5". An axis of which the mask has only one is not named. The ids
-/// must outlive the panels. Throws Error(kShape) when they lack a batch, Error(kInvalidArgument)
-/// for ranges outside the mask.
+/// The planes of these batches and heads, over those of `other` if that is given. Equal ones with
+/// equal ids become one panel, which is named after all of them: "heads 0-3, 5". An axis of which
+/// the mask has only one is not named. The ids must outlive the panels. Throws Error(kShape) when
+/// ids or `other` lack a batch or head, Error(kInvalidArgument) for ranges outside the mask.
 std::vector<Panel> panels_of(const Mask& mask, Range batches, Range heads,
-                             const SegmentTensors& ids = {});
+                             const SegmentTensors& ids = {}, const Mask* other = nullptr);
 
 /// The part of the mask that is drawn.
 Range drawn_queries(const Figure& figure);
