@@ -84,7 +84,7 @@ class Cells {
   Glyph glyph(Index row, Index column) const {
     const PixelShape shape = pixel_shape(options_.style);
     Glyph out = shape.characters == 2 ? sign(grid_.at(row, column)) : group(shape, row, column);
-    if (out.code == U' ' && options_.grid && grid_.set != InkSet::kOverlay) {
+    if (out.code == U' ' && options_.grid) {
       out.code = options_.style == Style::kAscii ? U'-' : U'·';
       if (options_.color) out.fg = kGridColor;
     }
@@ -170,7 +170,9 @@ Canvas draw_cells(const InkGrid& grid, const DrawOptions& options) {
       Glyph glyph = cells.glyph(row, column);
       canvas.put(row, column * shape.characters, glyph);
       if (shape.characters == 1) continue;
-      if (glyph.fg == kGridColor || glyph.code == U'·') glyph.code = U' ';
+      if (options.grid && grid.at(row, column) == ink::kNone) {
+        glyph.code = U' ';  // one dot for both
+      }
       canvas.put(row, column * 2 + 1, glyph);
     }
   }

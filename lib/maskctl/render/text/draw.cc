@@ -67,8 +67,8 @@ class PanelCanvas {
 
   void key_numbers() {
     const auto width = std::ssize(std::to_string(grid_.k.begin + (units_ - 1) * unit_keys())) + 1;
-    const Index most = std::min(kMostNumbers, units_ * shape_.characters / width);
-    const Index every = tick_step(grid_.k.size(), most, unit_keys()) / unit_keys();
+    Index every = tick_step(grid_.k.size(), kMostNumbers, unit_keys()) / unit_keys();
+    while (every * shape_.characters < width) every *= 2;
     for (Index unit = 0; unit < units_; unit += every) {
       const std::string number = std::to_string(grid_.k.begin + unit * unit_keys());
       const Index column = left_ + unit * shape_.characters;

@@ -176,6 +176,7 @@ Layout lay_out(const Figure& figure, const DrawOptions& options) {
   layout.options = options;
   const Range q = drawn_queries(figure);
   const Panel& first = figure.panels.front();
+  layout.options.grid &= ink_set(first) != InkSet::kOverlay;
   layout.index_width = digits(q.end - 1);
   for (const Panel& panel : figure.panels) {
     layout.segment_width = std::max(layout.segment_width, widest_id(panel, q, figure.pad_id));
