@@ -228,22 +228,32 @@ Index place_panels(const std::vector<Drawn>& panels, Index row, Index columns,
 /// Captions of several panels are as wide as these, or a little wider.
 constexpr Index kLeastCaption = 28;
 
+std::vector<InkGrid> grids_of(const Figure& figure, BlockSize block) {
+  std::vector<InkGrid> out;
+  for (const Panel& panel : figure.panels) out.push_back(ink_grid(figure, panel, block));
+  return out;
+}
+
 }  // namespace
 
 Canvas draw(const Figure& figure, const DrawOptions& options) {
   check_figure(figure);
   if (drawn_queries(figure).empty() || drawn_keys(figure).empty()) return message("(empty)");
-  const Layout layout = lay_out(figure, options);
+  Layout layout = lay_out(figure, options, false);
+  std::vector<InkGrid> grids = grids_of(figure, layout.block);
+  if (std::ranges::any_of(grids, [](const InkGrid& grid) { return grid.counts.leaks > 0; })) {
+    layout = lay_out(figure, options, true);
+    grids = grids_of(figure, layout.block);
+  }
   const bool alone = figure.panels.size() == 1;
   UsedSigns used;
   std::vector<Drawn> panels;
-  InkGrid grid;
-  for (const Panel& panel : figure.panels) {
-    grid = ink_grid(figure, panel, layout.block);
-    Drawn drawn{{}, PanelCanvas(figure, panel, layout, grid).drawn(used)};
+  for (std::size_t i = 0; i < grids.size(); ++i) {
+    const Panel& panel = figure.panels[i];
+    Drawn drawn{{}, PanelCanvas(figure, panel, layout, grids[i]).drawn(used)};
     const Index width =
         alone ? options.max_columns : std::max(kLeastCaption, drawn.canvas.columns());
-    if (options.title) drawn.caption = fill_lines(caption_words(figure, panel, grid), 1, width);
+    if (options.title) drawn.caption = fill_lines(caption_words(figure, panel, grids[i]), 1, width);
     panels.push_back(std::move(drawn));
   }
   std::vector<Placed> parts;
@@ -256,7 +266,7 @@ Canvas draw(const Figure& figure, const DrawOptions& options) {
   }
   const Index first = parts.empty() ? 0 : parts.front().canvas.rows();
   const Index below = place_panels(panels, first, limit, parts);
-  const auto legend = fill_lines(legend_words(grid, layout.options, used), 2, limit);
+  const auto legend = fill_lines(legend_words(grids.front(), layout.options, used), 2, limit);
   parts.push_back({text_canvas(legend, 0, limit), below});
   return stacked(parts);
 }
