@@ -137,7 +137,7 @@ void Loader::print(const std::vector<std::string>& notes) const {
 }
 
 std::string with_pipeline(const std::string& name, const SourceOptions& source) {
-  std::string out = name;
+  std::string out = name == "-" ? "standard input" : name;
   for (const std::string& transform : source.transforms) out += " | " + transform;
   return out;
 }

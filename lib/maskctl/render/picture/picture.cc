@@ -12,7 +12,7 @@ namespace {
 
 /// The shorter axis gets at least this many units before blocks are made square.
 constexpr Index kEnoughUnits = 64;
-constexpr Index kTargetSize = 512, kMaxUnit = 32, kThinUnit = 24, kLeastMark = 5;
+constexpr Index kTargetSize = 512, kMaxUnit = 32, kThinUnit = 24, kLeastMark = 9;
 
 }  // namespace
 

@@ -25,8 +25,8 @@ void check_picture(const Figure& figure, const PictureOptions& options);
 /// The number of panels beside each other.
 Index panels_across(const Figure& figure);
 
-/// The grids of all panels, with blocks of one size. A leak or a difference that would be smaller
-/// than five pixels is drawn as large as that, unless there are many. Throws as check_picture().
+/// The grids of all panels, with blocks of one size. Leaks and differences of only a few pixels are
+/// drawn larger, unless there are many. Throws as check_picture().
 std::vector<InkGrid> picture_grids(const Figure& figure, const PictureOptions& options);
 
 /// The size in pixels of one unit of a grid.
