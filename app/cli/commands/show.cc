@@ -10,6 +10,8 @@
 #include "app/cli/terminal.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
 #include "maskctl/pipeline/picture.h"
 #include "maskctl/render/ejkernel/ejkernel.h"
@@ -69,7 +71,9 @@ void show_style_options(OptionList& list, ShowOptions& show) {
 
 Members parse_members(const std::string& text, std::string_view option) {
   if (text == "all") return {.all = true};
-  return {.index = parse_integer(text, option, -kMaxArgument, kMaxArgument)};
+  if (const auto index = number_from<Index>(text)) return {.index = *index};
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{} {}: expected a number from 0 on, or all", option, shown(text)));
 }
 
 void declare(OptionList& list, ShowOptions& show) {

@@ -21,13 +21,6 @@ Index width_of(const Swatches& entry) {
   return colors + (colors > 0 ? kGap : 0) + text_width(entry.text);
 }
 
-void frame(Surface& surface, Index x, Index y, Index width, Index height) {
-  surface.fill(x, y, width, 1, kFrameColor);
-  surface.fill(x, y + height - 1, width, 1, kFrameColor);
-  surface.fill(x, y, 1, height, kFrameColor);
-  surface.fill(x + width - 1, y, 1, height, kFrameColor);
-}
-
 }  // namespace
 
 std::vector<Swatches> swatches(const InkGrid& grid, const std::vector<AxisBands>& bands,
@@ -163,7 +156,7 @@ void Sheet::draw(Surface& surface) const {
       surface.text(panel.left, panel.top, "(empty)", kBlack, Anchor::kStart);
       continue;
     }
-    frame(surface, panel.left - 1, panel.top - 1, k_.size + 2, q_.size + 2);
+    surface.fill(panel.left - 1, panel.top - 1, k_.size + 2, q_.size + 2, kFrameColor);
     surface.cells(panel.left, panel.top, grids_[i], unit_);
     if (options_.axes) draw_axes(panel, bands_[i], surface);
   }
@@ -216,8 +209,8 @@ void Sheet::draw_legend(Surface& surface) const {
     Index x = kMargin;
     for (const Swatches& item : line) {
       for (const Rgb& color : item.colors) {
-        surface.fill(x, y + 1, kSwatch, kSwatch, color);
-        frame(surface, x, y + 1, kSwatch, kSwatch);
+        surface.fill(x, y + 1, kSwatch, kSwatch, kFrameColor);
+        surface.fill(x + 1, y + 2, kSwatch - 2, kSwatch - 2, color);
         x += kSwatch;
       }
       if (!item.colors.empty()) x += kGap;
