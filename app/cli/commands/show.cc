@@ -73,7 +73,7 @@ Members parse_members(const std::string& text, std::string_view option) {
   if (text == "all") return {.all = true};
   if (const auto index = number_from<Index>(text)) return {.index = *index};
   throw Error(Errc::kInvalidArgument,
-              fmt::format("{} {}: expected a number from 0 on, or all", option, shown(text)));
+              fmt::format("{} '{}': expected a whole number from 0 on, or all", option, shown(text)));
 }
 
 void declare(OptionList& list, ShowOptions& show) {
