@@ -20,8 +20,8 @@ namespace {
 constexpr Palette kPalettes[] = {Palette::kCividis, Palette::kViridis, Palette::kGrey};
 
 std::vector<std::string> names(const std::vector<Panel>& panels) {
-  std::vector<std::string> out;
-  for (const Panel& panel : panels) out.push_back(panel.name);
+  std::vector<std::string> out(panels.size());
+  std::ranges::transform(panels, out.begin(), &Panel::name);
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/render/picture/markup.h"
+#include "maskctl/render/picture/raster.h"
 #include "render/figures.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
@@ -47,6 +48,63 @@ bool well_formed(const std::string& text) {
   }
   return open.empty() && std::find(at, text.cend(), '<') == text.cend();
 }
+
+/// Paints the rectangles of a document and of its paths, as a renderer that knows nothing else.
+class Painted {
+ public:
+  explicit Painted(const std::string& svg) {
+    static const std::regex element(
+        "<(/?g|rect|path)(?: transform=\"translate\\((\\d+) (\\d+)\\)\")?([^>]*)>");
+    for (std::sregex_iterator it(svg.begin(), svg.end(), element), end; it != end; ++it) {
+      const std::string name = (*it)[1], attributes = (*it)[4];
+      if (name == "g") left_ = std::stol((*it)[2]), top_ = std::stol((*it)[3]);
+      if (name == "/g") left_ = top_ = 0;
+      if (name == "rect") rect(attributes);
+      if (name == "path") path(attributes);
+    }
+  }
+
+  std::string at(Index x, Index y) const { return colors_[as_size(y * width_ + x)]; }
+
+ private:
+  static std::string text_of(const std::string& attributes, const std::string& name) {
+    std::smatch found;
+    std::regex_search(attributes, found, std::regex("(?:^| )" + name + "=\"([^\"]*)\""));
+    return found[1];
+  }
+
+  static Index number_of(const std::string& attributes, const std::string& name) {
+    const std::string text = text_of(attributes, name);
+    return text.empty() ? 0 : std::stol(text);
+  }
+
+  void fill(Index x, Index y, Index width, Index height, const std::string& color) {
+    if (colors_.empty()) {  // the ground
+      width_ = width;
+      colors_.resize(as_size(width * height));
+    }
+    for (Index row = y; row < y + height; ++row) {
+      std::fill_n(colors_.begin() + (top_ + row) * width_ + left_ + x, width, color);
+    }
+  }
+
+  void rect(const std::string& attributes) {
+    fill(number_of(attributes, "x"), number_of(attributes, "y"), number_of(attributes, "width"),
+         number_of(attributes, "height"), text_of(attributes, "fill"));
+  }
+
+  void path(const std::string& attributes) {
+    static const std::regex part("M(\\d+) (\\d+)h(\\d+)v(\\d+)h-\\d+z");
+    const std::string steps = text_of(attributes, "d");
+    for (std::sregex_iterator it(steps.begin(), steps.end(), part), end; it != end; ++it) {
+      fill(std::stol((*it)[1]), std::stol((*it)[2]), std::stol((*it)[3]), std::stol((*it)[4]),
+           text_of(attributes, "fill"));
+    }
+  }
+
+  Index width_ = 0, left_ = 0, top_ = 0;
+  std::vector<std::string> colors_;
+};
 
 }  // namespace
 
@@ -120,6 +178,31 @@ TEST_CASE("svg: nothing that some renderers lack", "[svg]") {
   }
   CHECK(occurrences(text, "<svg") == 1);  // no system of coordinates inside another
   CHECK(occurrences(text, "stroke") == 0);
+}
+
+TEST_CASE("svg: a simple renderer gets the pixels of the PNG", "[svg]") {
+  PictureOptions options;
+  options.title = options.axes = options.legend = false;  // no text
+  for (const Index n : {Index{1}, Index{9}, Index{30}, Index{200}, Index{3000}}) {
+    std::vector<std::int32_t> ids(as_size(n), 0);
+    std::fill(ids.begin() + n / 2, ids.end(), 1);
+    const PlanePtr leaking =
+        combine(Op::kOr, diagonal_band(n, n, -n / 8, 0), rectangle(n, n, {n / 2, n}, {0, 1}));
+    const PlanePtr other = diagonal_band(n, n, -n / 4, 1);
+    for (Figure figure : {test::labelled(leaking, ids, ids), figure_of(leaking, other)}) {
+      figure.panels.push_back(figure.panels.front());
+      const Raster raster = draw_raster(figure, options);
+      const Painted painted(draw_svg(figure, options));
+      Index different = 0;
+      for (Index y = 0; y < raster.height; ++y) {
+        for (Index x = 0; x < raster.width; ++x) {
+          different += painted.at(x, y) != hex_color(raster.at(x, y));
+        }
+      }
+      CAPTURE(n);
+      CHECK(different == 0);
+    }
+  }
 }
 
 TEST_CASE("svg: leaks and differences have their colours and counts", "[svg]") {
