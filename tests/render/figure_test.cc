@@ -84,6 +84,11 @@ TEST_CASE("figure: panels of one figure are of one kind", "[figure]") {
   CHECK_THROWS_AS(check_figure(figure), Error);
   figure.panels.back() = {.plane = empty_plane(4, 4)};
   CHECK_NOTHROW(check_figure(figure));
+  figure.panels.resize(kMostPanels, figure.panels.back());
+  CHECK_NOTHROW(check_figure(figure));
+  figure.panels.push_back(figure.panels.back());
+  CHECK(test::error_of([&] { check_figure(figure); }).find("257 different masks on one sheet") ==
+        0);
 }
 
 TEST_CASE("figure: inks of a set differ, and so do their signs", "[figure]") {

@@ -157,6 +157,12 @@ Range drawn_keys(const Figure& figure) {
 
 void check_figure(const Figure& figure) {
   if (figure.panels.empty()) throw Error(Errc::kInvalidArgument, "a figure without panels");
+  if (figure.panels.size() > kMostPanels) {
+    throw Error(Errc::kLimit,
+                fmt::format("{} different masks on one sheet: at most {}; draw fewer batches or "
+                            "heads",
+                            figure.panels.size(), kMostPanels));
+  }
   const Panel& first = figure.panels.front();
   for (const Panel& panel : figure.panels) check_panel(panel, first);
   check_part("queries", drawn_queries(figure), queries_of(first));

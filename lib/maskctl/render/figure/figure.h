@@ -51,9 +51,11 @@ std::vector<Panel> panels_of(const Mask& mask, Range batches, Range heads,
 Range drawn_queries(const Figure& figure);
 Range drawn_keys(const Figure& figure);
 
-/// Throws Error(kInvalidArgument) for a figure without panels, a panel without a plane, tiles with
-/// a B or of only a part, panels of different kinds, ids of another extent and ranges outside of
-/// the plane, Error(kShape) for planes of unequal extents.
+inline constexpr std::size_t kMostPanels = 256;
+
+/// Throws Error(kLimit) for more than kMostPanels, Error(kInvalidArgument) for no panels, a panel
+/// without a plane, tiles with a B or of only a part, panels of different kinds, ids of another
+/// extent and ranges outside of the plane, Error(kShape) for planes of unequal extents.
 void check_figure(const Figure& figure);
 
 /// The open cells of `panel` that join two documents or touch padding; null when its ids do not
