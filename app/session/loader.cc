@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "maskctl/base/error.h"
@@ -139,6 +140,7 @@ void Loader::print(const std::vector<std::string>& notes) const {
 std::string with_pipeline(const std::string& name, const SourceOptions& source) {
   std::string out = name == "-" ? "standard input" : name;
   for (const std::string& transform : source.transforms) out += " | " + transform;
+  std::ranges::replace(out, '\n', ' ');
   return out;
 }
 

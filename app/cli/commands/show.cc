@@ -72,17 +72,18 @@ void show_style_options(OptionList& list, ShowOptions& show) {
 Members parse_members(const std::string& text, std::string_view option) {
   if (text == "all") return {.all = true};
   if (const auto index = number_from<Index>(text)) return {.index = *index};
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{} '{}': expected a whole number from 0 on, or all", option, shown(text)));
+  throw Error(
+      Errc::kInvalidArgument,
+      fmt::format("{} '{}': expected a whole number from 0 on, or all", option, shown(text)));
 }
 
 void declare(OptionList& list, ShowOptions& show) {
   list.operand("SOURCE", show.name);
   declare_source(list, show.source);
   declare_semantics(list, show.source);
-  list.value("--batch", "N", "which batch to draw, or all (0)",
+  list.value("--batch", "N|all", "which batch to draw (0)",
              [&show](const std::string& text) { show.batch = parse_members(text, "--batch"); });
-  list.value("--head", "N", "which head to draw, or all: equal ones once (0)",
+  list.value("--head", "N|all", "which head to draw; of all, equal ones once (0)",
              [&show](const std::string& text) { show.head = parse_members(text, "--head"); });
   list.text("--segments", "SOURCE", "segment ids that label the axes and reveal leaks",
             show.segments);

@@ -52,10 +52,6 @@ std::size_t byte_of(const std::string& utf8, Index n) {
   return at;
 }
 
-std::string counted(Index n, const char* one) {
-  return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s");
-}
-
 void count_words(const InkGrid& grid, std::vector<std::string>& words) {
   const FigureCounts& counts = grid.counts;
   const auto share = [&](Index open) {
@@ -79,7 +75,7 @@ void count_words(const InkGrid& grid, std::vector<std::string>& words) {
   }
   if (counts.leaks == 0) return;
   words.back() += ",";
-  words.push_back(counted(counts.leaks, "leak"));
+  words.push_back(fmt::format("{} leak{}", counts.leaks, counts.leaks == 1 ? "" : "s"));
 }
 
 }  // namespace
