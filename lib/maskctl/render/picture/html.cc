@@ -154,14 +154,12 @@ std::string body(const Figure& figure, const PictureOptions& options,
                  const std::vector<InkGrid>& grids, const std::vector<std::string>& cells) {
   const InkGrid& first = grids.front();
   std::vector<AxisBands> axes;
-  InkGrid all = first;
-  for (std::size_t i = 0; i < grids.size(); ++i) {
-    axes.push_back(axis_bands(figure, figure.panels[i], first.q_step, first.k_step));
-    if (i > 0) all.counts.leaks += grids[i].counts.leaks;
+  for (const Panel& panel : figure.panels) {
+    axes.push_back(axis_bands(figure, panel, first.q_step, first.k_step));
   }
   const bool empty = first.inks.empty();
   std::string out;
-  if (options.legend && !empty) out += legend(swatches(all, axes, options.palette, "square"));
+  if (options.legend && !empty) out += legend(swatches(grids, axes, options.palette, "square"));
   if (!empty) out += zoom_choice();
   for (std::size_t i = 0; i < grids.size(); ++i) {
     const auto words = caption_words(figure, figure.panels[i], grids[i]);

@@ -23,14 +23,18 @@ Index width_of(const Swatches& entry) {
 
 }  // namespace
 
-std::vector<Swatches> swatches(const InkGrid& grid, const std::vector<AxisBands>& bands,
-                               Palette palette, const char* unit) {
+std::vector<Swatches> swatches(const std::vector<InkGrid>& grids,
+                               const std::vector<AxisBands>& bands, Palette palette,
+                               const char* unit) {
+  const InkGrid& grid = grids.front();
+  const bool leaks =
+      std::ranges::any_of(grids, [](const InkGrid& panel) { return panel.counts.leaks > 0; });
   std::vector<Swatches> out;
   if (grid.blocks) {
     out.push_back({{}, fmt::format("1 {} = {} x {} cells", unit, grid.q_step, grid.k_step)});
   }
   const std::vector<Ink>& table = inks(grid.set, palette);
-  for (const LegendEntry& entry : legend_entries(grid.set, grid.blocks, grid.counts.leaks > 0)) {
+  for (const LegendEntry& entry : legend_entries(grid.set, grid.blocks, leaks)) {
     out.push_back({{}, entry.text});
     for (const std::uint8_t number : entry.inks) out.back().colors.push_back(table[number].color);
   }
@@ -125,10 +129,8 @@ void Sheet::place_panels() {
 /// Breaks the legend into lines.
 void Sheet::place_legend() {
   const bool pixel = q_.unit == 1 && k_.unit == 1;
-  InkGrid all = grids_.front();
-  for (const InkGrid& grid : grids_) all.counts.leaks += grid.counts.leaks;
   Index room = 0;
-  for (Swatches& item : swatches(all, bands_, options_.palette, pixel ? "pixel" : "square")) {
+  for (Swatches& item : swatches(grids_, bands_, options_.palette, pixel ? "pixel" : "square")) {
     if (legend_.empty() || room < width_of(item)) {
       legend_.emplace_back();
       room = width_ - 2 * kMargin;

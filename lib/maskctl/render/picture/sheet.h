@@ -35,8 +35,9 @@ struct Swatches {
   std::vector<Rgb> colors;
   std::string text;
 };
-std::vector<Swatches> swatches(const InkGrid& grid, const std::vector<AxisBands>& bands,
-                               Palette palette, const char* unit);
+std::vector<Swatches> swatches(const std::vector<InkGrid>& grids,
+                               const std::vector<AxisBands>& bands, Palette palette,
+                               const char* unit);
 
 /// Lays out title, captions, panels and legend before they are drawn. The figure and the options
 /// must outlive it.
