@@ -22,7 +22,6 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/base/work_scope.h"
-#include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/mask/info/python_error.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
@@ -41,11 +40,10 @@ std::string lower_first(std::string text) {
 }
 
 std::string version_text() {
-  const std::string hdf5 = hdf5_version();
   return fmt::format(
       "maskctl {} (gcc {}.{}, fmt {}.{}.{}, cli11 {}, hdf5 {}, cuda {}, vectors {})\n",
       MASKCTL_VERSION, __GNUC__, __GNUC_MINOR__, FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
-      FMT_VERSION % 100, CLI11_VERSION, hdf5.empty() ? "absent" : hdf5, MASKCTL_CUDA,
+      FMT_VERSION % 100, CLI11_VERSION, MASKCTL_HDF5_VERSION, MASKCTL_CUDA,
       attention::cpu_target());
 }
 

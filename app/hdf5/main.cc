@@ -87,15 +87,7 @@ void isolate(const Request& request) {
   (void)close_range(3, ~0U, 0);
 }
 
-void write_version() {
-  unsigned major = 0, minor = 0, patch = 0;
-  check(H5get_libversion(&major, &minor, &patch), "tell the version");
-  write_output(line({"version", std::to_string(major) + "." + std::to_string(minor) + "." +
-                                    std::to_string(patch)}));
-}
-
 void run(const Request& request) {
-  if (request.verb == "version") return write_version();
   if (request.verb == "list") return list_objects(request);
   if (request.verb == "read") return read_dataset(request);
   if (request.verb == "create") return write_datasets(request, Access::kCreate);

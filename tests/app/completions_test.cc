@@ -198,11 +198,5 @@ TEST_CASE("version: names what the program was built with") {
   CHECK(std::ranges::count(outcome.out, '\n') == 1);
 }
 
-TEST_CASE("version: a copy without the HDF5 program says so") {
-  const Sandbox sandbox;
-  const Outcome outcome = sandbox.run("cp \"$(command -v maskctl)\" alone && ./alone -V");
-  CHECK(contains(outcome.out, "hdf5 absent"));
-}
-
 }  // namespace
 }  // namespace maskctl::test

@@ -22,9 +22,6 @@ namespace maskctl {
 /// seconds mean 60. Applies to the whole process from now on.
 void set_hdf5_helper(std::string path, Index seconds = 0);
 
-/// The version of the HDF5 library in that program, as "1.10.8"; empty when it cannot be run.
-std::string hdf5_version();
-
 struct Hdf5Dataset {
   std::string path;
   std::string dtype;                        // as numpy: "|b1", "<f4"; else its class: "compound"

@@ -245,17 +245,6 @@ std::optional<std::string> Hdf5Listing::attribute(std::string_view object,
   return std::nullopt;
 }
 
-std::string hdf5_version() {
-  try {
-    Hdf5Process helper({.name = "hdf5", .words = {"version", "-"}, .max_bytes = 1});
-    const auto fields = hdf5_protocol::fields(helper.read_line().value_or(""));
-    helper.finish();
-    return fields.size() == 2 ? fields[1] : "";
-  } catch (const Error&) {
-    return "";  // no such program, or one that cannot start
-  }
-}
-
 Hdf5Listing list_hdf5(ByteSource source, const ReadOptions& options) {
   return Hdf5Container(std::move(source), options).listing();
 }

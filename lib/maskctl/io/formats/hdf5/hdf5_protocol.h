@@ -21,8 +21,6 @@ namespace maskctl::hdf5_protocol {
 // create FILE, append FILE: reads "array PATH DTYPE SHAPE GZIP_LEVEL" and its elements, or
 //   "attribute OBJECT NAME VALUE", again and again, then "end". GZIP_LEVEL 0 is no compression.
 //
-// version -: writes "version NUMBER", that of the HDF5 library.
-//
 // DTYPE is a numpy descr ("|b1", "<f4", "|V2") or "bfloat16"; in lists also the name of a class
 // that is not read. SHAPE is "2,3", "" for a scalar or "null" for a dataspace of no elements.
 
