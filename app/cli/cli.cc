@@ -51,7 +51,9 @@ std::string version_text() {
 /// front makes it a value.
 constexpr std::string_view kStdinKey = "-:";
 
-std::string unmarked(std::string text) { return text.starts_with(" -:") ? text.substr(1) : text; }
+std::string unmarked(const std::string& text) {
+  return text.starts_with(" -:") ? text.substr(1) : text;
+}
 
 void add_option(CLI::App& app, const Option& option) {
   if (option.placeholder.empty() && !option.operand) {

@@ -47,6 +47,7 @@ TEST_CASE("completion: exact answers") {
       {"show --sty", {"--style"}},
       {"show --style h", {"half"}},
       {"show --style=h", {"--style=half"}},
+      {"show --head ''", {"all"}},
       {"show --grid --gri", {}},
       {"apply x -t a -t b --trans", {"--transform"}},
       {"apply -t", {"-t"}},

@@ -102,6 +102,7 @@ GoldenContext context_for(const GoldenOptions& options, Session& session) {
     context.bind = loader.context();
     context.pad_id = entry.pad_id;
     std::vector<ExpectationResult> answers;
+    answers.reserve(entry.holds.size());
     for (const std::string& text : entry.holds) {
       answers.push_back(maskctl::check(mask, parse_expectation(text, context)));
     }
@@ -118,6 +119,7 @@ GoldenContext context_for(const GoldenOptions& options, Session& session) {
 std::vector<GoldenEntry> chosen(const Manifest& manifest, const std::vector<std::string>& names) {
   if (names.empty()) return manifest.entries;
   std::vector<std::string_view> known;
+  known.reserve(manifest.entries.size());
   for (const GoldenEntry& entry : manifest.entries) known.push_back(entry.name);
   std::vector<GoldenEntry> out;
   for (const std::string& name : names) {

@@ -164,15 +164,18 @@ constexpr Row kRows[] = {
     {"NAME+NAME", backend}, {"[NAME=]SOURCE", result},
 };
 
-bool is_choice(std::string_view placeholder) {
-  return placeholder.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-|") ==
-         placeholder.npos;
+/// True for a choice that is written as it stands: "all" of "N|all", but not N.
+bool is_literal(std::string_view choice) {
+  return !choice.empty() &&
+         choice.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == choice.npos;
 }
 
 }  // namespace
 
 void complete_choice(std::string_view choices, const Part& part, Completions& out) {
-  for (const std::string_view choice : split(choices, '|')) out.add(part, choice);
+  for (const std::string_view choice : split(choices, '|')) {
+    if (is_literal(choice)) out.add(part, choice);
+  }
 }
 
 void complete_source(const Part& part, Completions& out) {
@@ -195,7 +198,7 @@ void complete_value(std::string_view placeholder, const Part& part, const LineBe
                     Completions& out) {
   const auto row = std::ranges::find(kRows, placeholder, &Row::placeholder);
   if (row != std::end(kRows)) return row->complete(part, line, out);
-  if (!placeholder.empty() && is_choice(placeholder)) complete_choice(placeholder, part, out);
+  complete_choice(placeholder, part, out);
 }
 
 }  // namespace maskctl::app

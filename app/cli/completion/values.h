@@ -21,7 +21,7 @@ void complete_value(std::string_view placeholder, const Part& part, const LineBe
 
 /// A SOURCE: a file, an array of a container, or "gen:STEP".
 void complete_source(const Part& part, Completions& out);
-/// Words separated by '|'.
+/// The words among choices separated by '|'.
 void complete_choice(std::string_view choices, const Part& part, Completions& out);
 
 }  // namespace maskctl::app
