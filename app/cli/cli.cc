@@ -11,6 +11,7 @@
 #include "app/cli/dispatch.h"
 #include "app/cli/help.h"
 #include "app/cli/output.h"
+#include "app/cli/remedies.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/info/python_error.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
@@ -205,11 +206,11 @@ int run(int argc, char** argv) {
   try {
     return CommandLine().run(argc, argv);
   } catch (const PipelineError& error) {
-    return fail(fmt::format("{}\n{}", error.what(), error.display()));
+    return fail(fmt::format("{}\n{}", message_of(error), error.display()));
   } catch (const PythonError& error) {
     return fail(error_text(error));
   } catch (const Error& error) {
-    return fail(error.what());
+    return fail(message_of(error));
   } catch (const std::bad_alloc&) {
     return fail("out of memory; work on a part of the mask (-t slice:...) or on smaller arrays");
   } catch (const std::exception& error) {

@@ -58,6 +58,12 @@ ConvertedMask converted_mask(Loader& loader, LoadedMask loaded, const MaskWriteO
   return convert_mask(loader.transformed(std::move(loaded.mask)), how);
 }
 
+std::string reading_back(const ConvertedMask& converted) {
+  const Mask& mask = converted.source;
+  return fmt::format("reading it back needs --as {} --shape {}+{}+{}+{}", name(converted.kind),
+                     mask.batch(), mask.heads(), mask.queries(), mask.keys());
+}
+
 /// Prints on stdout, unless the data goes there.
 void print_verdict(const std::string& text, const OutputOptions& output,
                    const GlobalOptions& globals) {
@@ -83,6 +89,7 @@ int convert(const ConvertOptions& options, const GlobalOptions& globals) {
     ProgressLine progress("writing", globals);
     how.progress = progress.callback();
     write_mask(options.output.dest, converted, how);
+    if (converted.needs_shape) note(reading_back(converted), globals);
     for (const std::string& text : converted.notes) note(text, globals);
   }
   const bool lossy = converted.changed > 0;

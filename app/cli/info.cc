@@ -9,6 +9,7 @@
 #include "app/cli/info_ejkernel.h"
 #include "app/cli/load.h"
 #include "app/cli/output.h"
+#include "app/cli/remedies.h"
 #include "app/cli/report.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/arrays/bias.h"
@@ -81,7 +82,7 @@ InfoReport report_or_error(const std::string& source, Loader& loader, const Info
     if (options.sources.size() == 1) throw;
     InfoReport report;
     report.source = source;
-    report.error = error.what();
+    report.error = message_of(error);
     return report;
   }
 }

@@ -32,7 +32,7 @@ namespace {
 }
 
 [[noreturn]] void fail_exists(const std::string& what) {
-  throw Error(Errc::kIo, what + " exists; use --force to overwrite");
+  throw Error(Errc::kIo, what + " exists", {{Remedy::kOverwrite}});
 }
 
 /// Paths for remove_temporary_files. A slot is free, in use by one thread (being filled or

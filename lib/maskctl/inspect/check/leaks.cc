@@ -37,10 +37,11 @@ Tensor ids_of_cu_seqlens(const Tensor& array, Index tokens) {
                                           shape_text(array.shape())));
   }
   const auto ends = as_int64(array, "cu_seqlens");
-  if (ends.front() != 0 || !std::ranges::is_sorted(ends)) {
+  const auto wrong = ends.front() != 0 ? ends.begin() : std::ranges::is_sorted_until(ends);
+  if (wrong != ends.end()) {
     throw Error(Errc::kInvalidArgument,
-                "cu_seqlens start with 0 and never decrease; maskctl check "
-                "--cu-seqlens names the entry");
+                fmt::format("cu_seqlens start with 0 and never decrease, but entry {} is {}",
+                            wrong - ends.begin(), *wrong));
   }
   if (ends.back() > tokens) {
     throw Error(Errc::kShape, fmt::format("cu_seqlens end at {}, past the {} tokens of the mask",

@@ -200,9 +200,11 @@ Tensor segments(const StepArguments& arguments, const BindContext& context) {
   const Index batches = arguments.has("b") ? arguments.integer("b") : 1;
   const auto elements = checked_mul(batches, tokens);
   if (!elements || *elements > context.max_bytes / 4) {
-    throw Error(Errc::kLimit, fmt::format("gen: {} x {} segment ids need more than the limit of {} "
-                                          "bytes; use a smaller n= or raise --max-bytes",
-                                          batches, tokens, context.max_bytes));
+    throw Error(Errc::kLimit,
+                fmt::format("gen: {} x {} segment ids need more than the limit of {} "
+                            "bytes; a smaller n= needs less",
+                            batches, tokens, context.max_bytes),
+                {{Remedy::kRaiseMemoryLimit}});
   }
   const Index used = tokens - arguments.integer("pad");
   const Index docs = arguments.integer("docs");

@@ -56,13 +56,13 @@ void pixel_words(const DrawOptions& options, BlockSize block, std::vector<std::s
   words.push_back(fmt::format("1 pixel = {},", elements(block)));
   switch (options.agg) {
     case Agg::kAny:
-      words.push_back("on when any element is open (--agg any)");
+      words.push_back("on when any element is open");
       break;
     case Agg::kAll:
-      words.push_back("on when all elements are open (--agg all)");
+      words.push_back("on when all elements are open");
       break;
     case Agg::kMajority:
-      words.push_back("on when more than half are open (--agg majority)");
+      words.push_back("on when more than half are open");
       break;
   }
 }

@@ -76,7 +76,7 @@ std::string find_helper(const std::string& file) {
 
 Errc errc_of(std::string_view code) {
   if (code == hdf5_protocol::kArgument) return Errc::kInvalidArgument;
-  if (code == hdf5_protocol::kIo) return Errc::kIo;
+  if (code == hdf5_protocol::kIo || code == hdf5_protocol::kExists) return Errc::kIo;
   if (code == hdf5_protocol::kLimit) return Errc::kLimit;
   if (code == hdf5_protocol::kUnsupported) return Errc::kUnsupported;
   return Errc::kFormat;
@@ -305,7 +305,10 @@ void Hdf5Process::judge(int status, const std::string& message) {
     throw Error(Errc::kIo, fmt::format("{}: the HDF5 program failed with status {}: {}", plan_.name,
                                        WEXITSTATUS(status), printable(message, 200)));
   }
-  throw Error(errc_of(fields[0]), fmt::format("{}: {}", plan_.name, printable(fields[1], 1000)));
+  std::vector<Remedy> remedies;
+  if (fields[0] == hdf5_protocol::kExists) remedies.push_back({Remedy::kOverwrite});
+  throw Error(errc_of(fields[0]), fmt::format("{}: {}", plan_.name, printable(fields[1], 1000)),
+              std::move(remedies));
 }
 
 }  // namespace maskctl

@@ -20,11 +20,11 @@ constexpr Index kBlock = 8;  // side of a block that goes through registers
 void check_limit(const NpyReader& reader, Index max_bytes) {
   const Index bytes = reader.header().data_bytes;
   if (bytes <= max_bytes) return;
-  throw Error(Errc::kLimit,
-              fmt::format("{}: array {} of {} has {} bytes; the limit is {} (raise it "
-                          "with --max-bytes)",
-                          reader.name(), shape_text(reader.header().shape),
-                          name(reader.header().dtype), bytes, max_bytes));
+  throw Error(
+      Errc::kLimit,
+      fmt::format("{}: array {} of {} has {} bytes; the limit is {}", reader.name(),
+                  shape_text(reader.header().shape), name(reader.header().dtype), bytes, max_bytes),
+      {{Remedy::kRaiseMemoryLimit}});
 }
 
 /// True when memory must grow with the data that arrives, because only the header says how much it
