@@ -37,6 +37,7 @@ class AtomicFile {
  private:
   void open_direct();
   void open_temporary();
+  void flush();
   void publish();
 
   std::string name_;       // as given, for messages

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/work_scope.h"
 #include "maskctl/inspect/count/row_safety.h"
 #include "maskctl/mask/arrays/array_kinds.h"
 #include "maskctl/mask/arrays/dense.h"
@@ -121,7 +122,9 @@ class PairCounts {
     if (looked_at_ > kMostCounts) return false;
     const std::vector<Index> rows = borders(q_ids), edges = borders(k_ids);
     std::vector<Index> counts(edges.size() - 1);
+    const StopPoll poll;
     for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
+      poll();
       const Range q{rows[i], rows[i + 1]};
       std::ranges::fill(counts, Index{0});
       plane.counts(q, edges, counts);

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "maskctl/base/checked.h"
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/pipeline/parse/arguments.h"
 #include "maskctl/pipeline/steps/segments.h"
@@ -209,8 +210,9 @@ Tensor segments(const StepArguments& arguments, const BindContext& context) {
   const Index used = tokens - arguments.integer("pad");
   const Index docs = arguments.integer("docs");
   const std::uint64_t seed = arguments.seed("seed");
-  Tensor ids(DType::kInt32, {batches, tokens});
+  Tensor ids = Tensor::unwritten(DType::kInt32, {batches, tokens});
   for (Index b = 0; b < batches; ++b) {
+    throw_if_stopped();
     const auto row = ids.as<std::int32_t>().subspan(static_cast<std::size_t>(b * tokens),
                                                     static_cast<std::size_t>(tokens));
     if (arguments.has("interleave")) {

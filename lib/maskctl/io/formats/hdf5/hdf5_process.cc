@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/wait.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/io/formats/hdf5/hdf5_protocol.h"
 #include "maskctl/io/printable.h"
@@ -194,12 +195,7 @@ void Hdf5Process::start() {
 }
 
 void Hdf5Process::await(int fd, short events) {
-  pollfd wait{fd, events, 0};
-  int ready = 0;
-  do {
-    ready = ::poll(&wait, 1, static_cast<int>(std::min<Index>(seconds_, 1'000'000) * 1000));
-  } while (ready < 0 && errno == EINTR);
-  if (ready == 0) stop_for_time();
+  if (!wait_ready(fd, events, std::min<Index>(seconds_, 1'000'000) * 1000)) stop_for_time();
 }
 
 void Hdf5Process::stop_for_time() {
