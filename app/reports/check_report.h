@@ -1,0 +1,47 @@
+// The result of check, and its forms.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "maskctl/inspect/check/expect.h"
+#include "maskctl/inspect/check/lint.h"
+
+namespace maskctl::app {
+
+/// A question that was not examined, and how to ask it.
+struct NotLookedAt {
+  std::string what, option;
+};
+
+struct CheckReport {
+  std::string source;
+  std::optional<std::array<Index, 4>> shape;  // absent if the arrays do not make a mask
+  bool linted = false;                        // else only `expected` was evaluated
+  std::vector<ExpectationResult> expected;
+  Findings findings;  // errors first
+  std::optional<Leaks> leaks;
+  std::vector<NotLookedAt> not_looked_at;  // only for a lint
+
+  /// True when all expectations hold, and no finding is an error or a warning.
+  bool ok() const;
+};
+
+/// The place of a counter-example: "batch 0, head 0, query 3, key 7".
+Location where_of(const Cell& cell);
+/// "3 cells, the first at batch 0, head 0, query 3, key 7"; with the detail, if any.
+std::string counter_example(const ExpectationResult& expected);
+
+std::string check_text(const CheckReport& report);
+/// {"schema": "maskctl.check/1", ...}.
+std::string check_json(const CheckReport& report);
+/// SARIF 2.1.0: one run, with one result for each finding and each expectation that does not hold.
+std::string check_sarif(std::span<const CheckReport> reports);
+/// JUnit XML: one suite for each SOURCE, with one test case for each expectation, or for each
+/// finding; notes pass.
+std::string check_junit(std::span<const CheckReport> reports);
+
+}  // namespace maskctl::app
