@@ -169,7 +169,7 @@ ArrayWriter::ArrayWriter(const std::string& dest, DType dtype, std::vector<Index
     impl_->hdf5.emplace(impl_->dest.path, options);
     impl_->hdf5->begin(impl_->key, dtype, shape);
   } else {
-    impl_->whole = Tensor(dtype, std::move(shape));
+    impl_->whole = Tensor::unwritten(dtype, std::move(shape));
   }
 }
 
@@ -190,6 +190,9 @@ void ArrayWriter::commit() {
   if (impl_->npy) return impl_->npy->commit();
   if (impl_->safetensors) return impl_->safetensors->commit();
   if (impl_->hdf5) return impl_->hdf5->commit();
+  if (impl_->filled != impl_->whole.bytes().size()) {
+    throw Error(Errc::kInvalidArgument, "fewer bytes written than the shape needs");
+  }
   const ArrayRef array{impl_->key, &impl_->whole};
   write_container(impl_->dest, {&array, 1}, impl_->options);
 }

@@ -13,7 +13,7 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kStep = Index{64} << 20;  // the most that is allocated on the word of a header
+constexpr Index kStep = Index{16} << 20;  // the most that is allocated on the word of a header
 constexpr Index kSlab = Index{4} << 20;   // elements of Fortran-order data read at once
 constexpr Index kTile = 64;  // side of a transposed tile: both copies stay in the cache
 constexpr Index kBlock = 8;  // side of a block that goes through registers
