@@ -11,6 +11,7 @@
 #include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/pipeline/parse/arguments.h"
+#include "maskctl/pipeline/parse/values.h"
 #include "maskctl/pipeline/steps/segments.h"
 
 namespace maskctl {
@@ -92,6 +93,18 @@ Size read_size(const StepArguments& arguments) {
     arguments.refuse("n", "n= gives queries and keys: it excludes q= and k=");
   }
   return {read("n"), read("b"), read("h"), read("q"), read("k")};
+}
+
+/// Refuses "causal:16" with the key that was meant.
+void check_bare_size(const Pipeline& pipeline, const StepText& step, const StepInfo& info) {
+  const bool takes_bare = std::ranges::any_of(info.args, &ArgumentInfo::positional);
+  if (takes_bare || info.name == "window") return;
+  for (const Arg& arg : step.args) {
+    if (!arg.key.empty() || !is_integer_text(arg.value)) continue;
+    fail_at(pipeline, arg.position.begin,
+            fmt::format("{} takes no bare value, got '{}'; for the size write n={}", info.name,
+                        shown(arg.value), arg.value));
+  }
 }
 
 /// Takes the size arguments off the step, except for keys that the step itself has.
@@ -255,7 +268,9 @@ std::span<const StepInfo> generators() { return kGenerators; }
 
 bool is_generator(std::string_view source) { return source.starts_with(kPrefix); }
 
-Generated generate(std::string_view text, const BindContext& context) {
+namespace {
+
+Pipeline parse_generator(std::string_view text) {
   if (is_generator(text)) text.remove_prefix(kPrefix.size());
   Pipeline pipeline = parse(text, "gen");
   check_nesting(pipeline);
@@ -263,19 +278,42 @@ Generated generate(std::string_view text, const BindContext& context) {
     fail_at(pipeline, pipeline.steps[1].position.begin,
             "one step makes a mask; give further steps by -t");
   }
-  StepText& step = pipeline.steps.front();
-  const StepInfo& info = find_generator(pipeline, step);
-  if (&info == &kSegments) return segments({pipeline, step, info, context}, context);
+  return pipeline;
+}
 
+GeneratedParts parts_of(const Pipeline& pipeline, StepText& step, const StepInfo& info,
+                        const BindContext& context) {
   if (info.bind == nullptr) {
     const Size size = read_size({pipeline, step, info, context});
-    return start_mask(pipeline, info, size, &info == &kFull, context);
+    return {start_mask(pipeline, info, size, &info == &kFull, context), {}};
   }
   Size size = take_size(pipeline, step, info, context);
   StepArguments arguments(pipeline, step, info, context);
-  const Step bound = info.bind(arguments);
+  Step bound = info.bind(arguments);
   infer_size(bound, size);
-  return apply(start_mask(pipeline, info, size, starts_open(info, bound), context), bound);
+  Mask start = start_mask(pipeline, info, size, starts_open(info, bound), context);
+  return {std::move(start), {std::move(bound)}};
+}
+
+}  // namespace
+
+Generated generate(std::string_view text, const BindContext& context) {
+  Pipeline pipeline = parse_generator(text);
+  StepText& step = pipeline.steps.front();
+  const StepInfo& info = find_generator(pipeline, step);
+  check_bare_size(pipeline, step, info);
+  if (&info == &kSegments) return segments({pipeline, step, info, context}, context);
+  GeneratedParts parts = parts_of(pipeline, step, info, context);
+  return maskctl::apply(std::move(parts.start), parts.chain);
+}
+
+std::optional<GeneratedParts> generate_parts(std::string_view text, const BindContext& context) {
+  Pipeline pipeline = parse_generator(text);
+  StepText& step = pipeline.steps.front();
+  const StepInfo& info = find_generator(pipeline, step);
+  check_bare_size(pipeline, step, info);
+  if (&info == &kSegments) return std::nullopt;
+  return parts_of(pipeline, step, info, context);
 }
 
 }  // namespace maskctl

@@ -1,6 +1,7 @@
 // Makes masks and segment ids from one step and a size.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,15 @@ using Generated = std::variant<Mask, Tensor>;
 ///   - segments:lens=3+5,pad=2,b=: documents of these lengths, then padding.
 /// Throws PipelineError for text, Error(kLimit) for ids above context.max_bytes.
 Generated generate(std::string_view text, const BindContext& context);
+
+/// A generated mask before its step: all open or all closed. The chain holds the step, none for
+/// full and empty.
+struct GeneratedParts {
+  Mask start;
+  Chain chain;
+};
+/// The parts of what generate() makes; nothing for segment ids.
+std::optional<GeneratedParts> generate_parts(std::string_view text, const BindContext& context);
 
 /// What generate() makes in addition to the steps of step_infos(): full, empty, segments. Their
 /// `bind` is null.
