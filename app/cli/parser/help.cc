@@ -142,9 +142,8 @@ std::string command_help(const Command& command, const OptionList& own) {
 
 std::string short_help() {
   return fmt::format(
-      "maskctl: {}\n\n{}\nUsage: maskctl COMMAND [OPTIONS]\n\nCommands:\n{}\n`maskctl --help` and "
-      "`maskctl "
-      "COMMAND --help` say more.\n",
+      "maskctl: {}\n\n{}\nUsage: maskctl COMMAND [OPTIONS]\n\nCommands:\n{}\n"
+      "`maskctl --help` and `maskctl COMMAND --help` say more.\n",
       kTitle, kExamples, command_lines());
 }
 
