@@ -7,8 +7,9 @@
 
 namespace maskctl::attention {
 
-void GroupedMatmulOp::localise(Inputs& in, Options&, const Shard& shard, const ShardPlan&,
+void GroupedMatmulOp::localise(Inputs& in, Options& o, const Shard& shard, const ShardPlan& plan,
                                OwnedArrays& owned) {
+  o.group_parts = plan.parts("G");
   if (!in.group_sizes || !shard.splits("M")) return;
   const Range rows = shard.range("M");
   std::vector<std::int32_t> sizes = as_int32(*in.group_sizes, "group_sizes");

@@ -16,8 +16,8 @@ inline constexpr ResultField kMatmulGradients[] = {
     result<&GroupedMatmulGradients::existing_out>("existing_out"),
 };
 
-/// The sharded form splits rows (M) and columns (N); each device computes the sizes of the groups
-/// in its rows.
+/// The sharded form splits rows (M) and columns (N), where each device computes the sizes of the
+/// groups in its rows, and groups (G), where the products of the devices are summed.
 struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, GroupedMatmulConfig> {
   static Config heuristic() { return {.block_m = 384, .block_n = 128, .block_k = 256}; }
   static std::vector<Config> candidates(const Inputs&, const Options&) {
@@ -51,6 +51,8 @@ struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, Gro
                                                 "add (default), keep_unprocessed"),
       option<Call, &Options::preferred_element_type>("preferred_element_type",
                                                      "dtype of the result; that of lhs"),
+      option<Call, &Options::group_parts>("group_parts",
+                                          "parts of the groups, one after another; 1"),
       hint<Call, &Options::block_m>("block_m", "block_m"),
       hint<Call, &Options::block_n>("block_n", "block_n"),
       hint<Call, &Options::block_k>("block_k", "block_k"),
@@ -64,6 +66,7 @@ struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, Gro
       .cache_name = "grouped-matmul",
       .version = "1",
       .splittable = "M N",
+      .collective = "G",
   };
 };
 
