@@ -80,6 +80,7 @@ LoadedMask Loader::read_as(const std::string& source, const MaskReadOptions& opt
 LoadedMask Loader::from_generator(const std::string& source, const MaskReadOptions& options) {
   Generated made = generate(source, context());
   LoadedMask out;
+  out.mask_info = [this, source] { return generate_mask_info(source, context()); };
   if (auto* ids = std::get_if<Tensor>(&made)) {
     if (options.as.value_or(ArrayKind::kSegments) != ArrayKind::kSegments) {
       throw Error(Errc::kInvalidArgument,

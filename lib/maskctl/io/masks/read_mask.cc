@@ -75,6 +75,21 @@ bool holds(const Container& container, const std::string& group,
       keys, [&](const char* key) { return container.contains(joined(group, key)); });
 }
 
+void check_polarity(ArrayKind kind, const MaskReadOptions& options) {
+  if (options.closed_below && options.as && kind != ArrayKind::kBias) {
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("--closed-below is for biases (--as bias), not for the kind {}", name(kind)));
+  }
+  if (!options.keep_value_is_zero) return;
+  if (kind == ArrayKind::kDense || kind == ArrayKind::kPadding || kind == ArrayKind::kKeyPadding)
+    return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("--keep-value 0 has no meaning for the kind {}; it is for dense, padding "
+                          "and key-padding",
+                          name(kind)));
+}
+
 LoadedMask load_runs(Container& container, const std::string& group,
                      const MaskReadOptions& options) {
   LoadedMask out;
@@ -91,19 +106,18 @@ LoadedMask load_runs(Container& container, const std::string& group,
   return out;
 }
 
-void check_polarity(ArrayKind kind, const MaskReadOptions& options) {
-  if (options.closed_below && options.as && kind != ArrayKind::kBias) {
-    throw Error(
-        Errc::kInvalidArgument,
-        fmt::format("--closed-below is for biases (--as bias), not for the kind {}", name(kind)));
-  }
-  if (!options.keep_value_is_zero) return;
-  if (kind == ArrayKind::kDense || kind == ArrayKind::kPadding || kind == ArrayKind::kKeyPadding)
-    return;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("--keep-value 0 has no meaning for the kind {}; it is for dense, padding "
-                          "and key-padding",
-                          name(kind)));
+LoadedMask load_mask_info(Container& container, const std::string& group,
+                          const MaskReadOptions& options) {
+  check_polarity(ArrayKind::kMaskInfo, options);
+  MaskInfo info = read_mask_info(container, group, options.read);
+  LoadedMask out;
+  out.mask_info = [info] { return info; };  // a copy, because reading the mask may fill a cache
+  const MaskArray mask = named(container.name(), [&] { return info.attention_mask(); });
+  out.mask = mask.mask();
+  out.kind = ArrayKind::kMaskInfo;
+  out.dtype = name(mask.dtype());
+  out.array_shape = mask.shape();
+  return out;
 }
 
 /// Chooses among the kinds that take two arrays; both arrays must fit.
@@ -169,6 +183,9 @@ LoadedMask load_container(Container& container, const std::string& member,
       holds(container, member, {"indptr", "begin", "end", "shape"})) {
     check_polarity(ArrayKind::kRuns, options);
     return load_runs(container, member, options);
+  }
+  if (!one && wanted(ArrayKind::kMaskInfo) && holds_mask_info(container, member)) {
+    return load_mask_info(container, member, options);
   }
   const bool two_wanted =
       !one && (options.as ? has_two_sides(*options.as) : container.keys().size() == 2);

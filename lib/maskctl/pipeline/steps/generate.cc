@@ -245,13 +245,17 @@ void check_nesting(const Pipeline& pipeline) {
   }
 }
 
-}  // namespace
+/// What a text says: ids, or a mask on which one step, if there is one, is still to be applied.
+struct Recipe {
+  const StepInfo& info;
+  std::optional<Tensor> ids = {};
+  Mask start = {};
+  std::optional<Step> step = {};
 
-std::span<const StepInfo> generators() { return kGenerators; }
+  Mask mask() const { return step ? apply(start, *step) : start; }
+};
 
-bool is_generator(std::string_view source) { return source.starts_with(kPrefix); }
-
-Generated generate(std::string_view text, const BindContext& context) {
+Recipe recipe(std::string_view text, const BindContext& context) {
   if (is_generator(text)) text.remove_prefix(kPrefix.size());
   Pipeline pipeline = parse(text, "gen");
   check_nesting(pipeline);
@@ -260,18 +264,47 @@ Generated generate(std::string_view text, const BindContext& context) {
             "one step makes a mask; give further steps by -t");
   }
   StepText& step = pipeline.steps.front();
-  const StepInfo& info = find_generator(pipeline, step);
-  if (&info == &kSegments) return segments({pipeline, step, info, context}, context);
-
-  if (info.bind == nullptr) {
-    const Size size = read_size({pipeline, step, info, context});
-    return start_mask(pipeline, info, size, &info == &kFull, context);
+  Recipe out{find_generator(pipeline, step)};
+  if (&out.info == &kSegments) {
+    out.ids = segments({pipeline, step, out.info, context}, context);
+  } else if (out.info.bind == nullptr) {
+    const Size size = read_size({pipeline, step, out.info, context});
+    out.start = start_mask(pipeline, out.info, size, &out.info == &kFull, context);
+  } else {
+    Size size = take_size(pipeline, step, out.info, context);
+    StepArguments arguments(pipeline, step, out.info, context);
+    out.step = out.info.bind(arguments);
+    infer_size(*out.step, size);
+    out.start = start_mask(pipeline, out.info, size, starts_open(out.info, *out.step), context);
   }
-  Size size = take_size(pipeline, step, info, context);
-  StepArguments arguments(pipeline, step, info, context);
-  const Step bound = info.bind(arguments);
-  infer_size(bound, size);
-  return apply(start_mask(pipeline, info, size, starts_open(info, bound), context), bound);
+  return out;
+}
+
+}  // namespace
+
+std::span<const StepInfo> generators() { return kGenerators; }
+
+bool is_generator(std::string_view source) { return source.starts_with(kPrefix); }
+
+Generated generate(std::string_view text, const BindContext& context) {
+  Recipe made = recipe(text, context);
+  if (made.ids) return std::move(*made.ids);
+  return made.mask();
+}
+
+MaskInfo generate_mask_info(std::string_view text, const BindContext& context) {
+  const Recipe made = recipe(text, context);
+  if (made.ids) return MaskInfo::from_segments(*made.ids);
+  const Mask& size = made.start;
+  const auto* random = made.step ? std::get_if<step::Random>(&made.step->rule) : nullptr;
+  if (random && random->stream == step::Random::Stream::kJax && size.heads() == 1) {
+    return MaskInfo::from_random(size.batch(), size.queries(), size.keys(), random->sparsity,
+                                 static_cast<std::int64_t>(random->seed));
+  }
+  if (&made.info == &kFull && size.heads() == 1 && size.queries() == size.keys()) {
+    return MaskInfo::dynamic_init({.input_ids_shape = {{size.batch(), size.queries()}}});
+  }
+  return MaskInfo::from_attention_mask(MaskArray(made.mask()));
 }
 
 }  // namespace maskctl

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <variant>
 
+#include "maskctl/mask/info/mask_info.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "maskctl/pipeline/steps/step_infos.h"
@@ -31,6 +32,11 @@ using Generated = std::variant<Mask, Tensor>;
 ///   - segments:lens=3+5,pad=2,b=: documents of these lengths, then padding.
 /// Throws PipelineError for text, Error(kLimit) for ids above context.max_bytes.
 Generated generate(std::string_view text, const BindContext& context);
+
+/// ejkernel's object for the same text, by the constructor that makes it: from_segments of ids,
+/// from_random of random (of one head and JAX's stream), dynamic_init of full (of one head and as
+/// many keys as queries), else from_attention_mask. Throws as generate().
+MaskInfo generate_mask_info(std::string_view text, const BindContext& context);
 
 /// What generate() makes in addition to the steps of step_infos(): full, empty, segments. Their
 /// `bind` is null.
