@@ -169,7 +169,8 @@ class Bench {
       arguments = without_closing(operation, std::move(arguments));
       arguments.mask = *mask;
     }
-    add_random_arrays(operation, {.extents = axes_, .seed = 1, .max_bytes = globals_.max_bytes},
+    add_random_arrays(operation,
+                      {.extents = axes_, .seed = 1, .max_bytes = globals_.max_bytes, .usual = true},
                       arguments);
     arguments.backend = options_.backends.front();
     if (options_.backward && operation.has_gradients()) add_cotangents(operation, arguments);

@@ -7,6 +7,18 @@
 
 namespace maskctl::attention {
 
+UsualCall GroupedMatmulOp::usual_call(AxisExtents extents) {
+  const Index groups = extents.at("G"), rows = extents.at("M");
+  Tensor sizes(DType::kInt32, {groups});
+  Index begin = 0;
+  for (Index g = 0; g < groups; ++g) {
+    const Index end = (g + 1) * rows / groups;
+    sizes.as<std::int32_t>()[as_size(g)] = static_cast<std::int32_t>(end - begin);
+    begin = end;
+  }
+  return {std::move(extents), {{"group_sizes", std::move(sizes)}}};
+}
+
 void GroupedMatmulOp::localise(Inputs& in, Options& o, const Shard& shard, const ShardPlan& plan,
                                OwnedArrays& owned) {
   o.group_parts = plan.parts("G");

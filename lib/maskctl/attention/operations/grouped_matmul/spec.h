@@ -31,6 +31,8 @@ struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, Gro
     }
     return candidates;
   }
+  /// Groups of equal sizes.
+  static UsualCall usual_call(AxisExtents extents);
   static void localise(Inputs& in, Options&, const Shard& shard, const ShardPlan&,
                        OwnedArrays& owned);
   static std::string_view rhs_axes(const void* call) {
@@ -39,8 +41,8 @@ struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, Gro
   }
 
   static constexpr std::array kFields = {
-      array<Call, &Inputs::lhs>("lhs", "M K", kRequired | kByRows),
-      array_by<rhs_axes, Call, &Inputs::rhs>("rhs", "G K N", kRequired),
+      also("inputs", array<Call, &Inputs::lhs>("lhs", "M K", kRequired | kByRows)),
+      also("weights", array_by<rhs_axes, Call, &Inputs::rhs>("rhs", "G K N", kRequired)),
       array<Call, &Inputs::group_sizes>("group_sizes", "Gall", kIntegers),
       array<Call, &Inputs::group_offset>("group_offset", "1|", kIntegers),
       array<Call, &Inputs::existing_out>("existing_out", "M N"),
