@@ -1,31 +1,17 @@
 // The program: sets up signals and memory, then runs the command line.
 #include <malloc.h>
-#include <unistd.h>
 
 #include <csignal>
 
 #include "app/cli/cli.h"
-#include "maskctl/base/atomic_file.h"
 #include "maskctl/base/buffer_pool.h"
 
 namespace {
 
-/// Removes half-written files, then ends the way the shell expects for the signal.
-extern "C" void on_signal(int number) {
-  maskctl::remove_temporary_files();
-  _exit(128 + number);
-}
-
-void install_signals() {
-  struct sigaction ending {};
-  ending.sa_handler = on_signal;
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction old {};
-    sigaction(number, nullptr, &old);
-    if (old.sa_handler != SIG_IGN) sigaction(number, &ending, nullptr);  // keep the effect of nohup
-  }
+/// The program dies quietly when its output is closed, even if the parent process ignores that.
+void restore_closed_pipe_signal() {
   struct sigaction closed_pipe {};
-  closed_pipe.sa_handler = SIG_DFL;  // die quietly, even if the parent ignores the signal
+  closed_pipe.sa_handler = SIG_DFL;
   sigaction(SIGPIPE, &closed_pipe, nullptr);
 }
 
@@ -40,7 +26,7 @@ void keep_freed_memory() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  install_signals();
+  restore_closed_pipe_signal();
   keep_freed_memory();
   return maskctl::app::run(argc, argv);
 }

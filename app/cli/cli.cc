@@ -2,47 +2,37 @@
 #include "app/cli/cli.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <new>
 
-#include "app/cli/declare.h"
-#include "app/cli/dispatch.h"
-#include "app/cli/help.h"
-#include "app/cli/output.h"
+#include "app/cli/commands/command.h"
+#include "app/cli/environment.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/help.h"
+#include "app/cli/progress.h"
+#include "app/cli/stop_signals.h"
+#include "app/cli/streams.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/info/python_error.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app {
 namespace {
 
+using Words = std::vector<std::string>;
+
+[[noreturn]] void usage_error(const std::string& message) {
+  throw Error(Errc::kInvalidArgument, message);
+}
+
 std::string lower_first(std::string text) {
   if (text.size() > 1 && text[1] >= 'a') text[0] = static_cast<char>(std::tolower(text[0]));
   return text;
 }
-
-std::string option_lines(const CLI::App& app) {
-  std::string out;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_positional()) continue;
-    std::string label = option->get_name(false, true);
-    if (const auto comma = label.find(','); comma != label.npos) label.insert(comma + 1, " ");
-    if (option->get_items_expected_max() > 0) label += " " + option->get_type_name();
-    out += option_help(label, option->get_description());
-  }
-  return out;
-}
-
-/// Puts examples first, then options.
-class HelpText : public CLI::Formatter {
- public:
-  std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
-    const std::string options = option_lines(*app);
-    return app->get_parent() ? command_help(app->get_name(), options) : program_help(options);
-  }
-};
 
 std::string version_text() {
   return fmt::format("maskctl {} (gcc {}.{}, fmt {}.{}.{}, cli11 {})\n", MASKCTL_VERSION, __GNUC__,
@@ -53,90 +43,26 @@ std::string version_text() {
 /// CLI11 would read "-:KEY", an array of a container on standard input, as an option. A blank in
 /// front makes it a value.
 constexpr std::string_view kStdinKey = "-:";
-constexpr std::string_view kMarkedKey = " -:";
 
-std::string unmarked(std::string text) {
-  return text.starts_with(kMarkedKey) ? text.substr(1) : text;
-}
+std::string unmarked(std::string text) { return text.starts_with(" -:") ? text.substr(1) : text; }
 
-/// Hands the options of one command to CLI11.
-class ParserOptions final : public OptionList {
- public:
-  explicit ParserOptions(CLI::App& app) : app_(app) {}
-
-  void operand(std::string_view name, std::string& target) override {
-    app_.add_option(std::string(name), target, "")->transform(unmarked);
-  }
-  void operands(std::string_view name, std::vector<std::string>& targets) override {
-    app_.add_option(std::string(name), targets, "")->transform(unmarked);
-  }
-  void value(const std::string& names, const std::string& placeholder, const std::string& help,
-             Take take) override {
-    app_.add_option_function<std::string>(names, std::move(take), help)
-        ->type_name(placeholder)
-        ->transform(unmarked);
-  }
-  void repeated(const std::string& names, const std::string& placeholder, const std::string& help,
-                std::vector<std::string>& targets) override {
-    app_.add_option(names, targets, help)->type_name(placeholder)->allow_extra_args(false);
-  }
-  void flag(const std::string& names, const std::string& help, bool& target) override {
-    app_.add_flag(names, target, help);
-  }
-
- private:
-  CLI::App& app_;
-};
-
-class CommandLine {
- public:
-  CommandLine();
-  int run(int argc, char** argv);
-
- private:
-  void refuse_extras() const;
-
-  CLI::App app_;
-  Request request_;
-};
-
-CommandLine::CommandLine() {
-  app_.name("maskctl");
-  app_.fallthrough();
-  app_.require_subcommand(0, 1);
-  app_.allow_extras();
-  app_.formatter(std::make_shared<HelpText>());
-  app_.set_help_flag("-h,--help", "this text, or with a command its help");
-  app_.set_version_flag("-V,--version", version_text(), "the version");
-  ParserOptions globals(app_);
-  declare_globals(globals, request_.globals);
-  for (const CommandHelp& help : command_helps()) {
-    CLI::App* app = app_.add_subcommand(std::string(help.name), std::string(help.summary));
-    app->allow_extras(false);
-    if (!help.alias.empty()) app->alias(std::string(help.alias));
-    ParserOptions options(*app);
-    declare_command(help.name, options, request_);
+void add_option(CLI::App& app, const Option& option) {
+  if (option.placeholder.empty() && !option.operand) {
+    app.add_flag_callback(option.names, [take = option.take] { take(""); });
+  } else if (option.repeated) {
+    const auto each = [take = option.take](const Words& texts) {
+      for (const std::string& text : texts) take(unmarked(text));
+    };
+    CLI::Option* added = app.add_option_function<Words>(option.names, each);
+    if (!option.operand) added->allow_extra_args(false);
+  } else {
+    app.add_option_function<std::string>(
+        option.names, [take = option.take](const std::string& text) { take(unmarked(text)); });
   }
 }
 
-[[noreturn]] void usage_error(const std::string& message) {
-  throw Error(Errc::kInvalidArgument, message);
-}
-
-/// Refuses words that neither the program nor the command knows.
-void CommandLine::refuse_extras() const {
-  auto extras = app_.remaining(true);
-  std::erase(extras, "--");  // CLI11 leaves the "--" itself among them
-  if (extras.empty()) return;
-  std::vector<const CLI::App*> known{&app_};
-  for (const CLI::App* app : app_.get_subcommands()) known.push_back(app);
-  std::vector<std::string> options;
-  for (const CLI::App* app : known) {
-    for (const CLI::Option* option : app->get_options()) {
-      for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
-    }
-  }
-  usage_error(unknown_word(extras.front(), known.size() > 1 ? known[1]->get_name() : "", options));
+void add_options(CLI::App& app, const OptionList& list) {
+  for (const Option& option : list.options()) add_option(app, option);
 }
 
 /// Replaces CLI11's messages by ours.
@@ -149,9 +75,47 @@ void CommandLine::refuse_extras() const {
   usage_error(lower_first(text));
 }
 
+/// True if `word` is an option of every command whose value is the next word.
+bool takes_next(const OptionList& common, const std::string& word) {
+  return std::ranges::any_of(common.options(), [&](const Option& option) {
+    const std::string names = "," + option.names + ",";
+    return !option.placeholder.empty() && names.find("," + word + ",") != names.npos;
+  });
+}
+
+/// Removes the command from the words, wherever it stands, and returns it; null if there is none.
+/// Options of a command may stand in front of its name, but for those with a value apart.
+const Command* take_command(const OptionList& common, Words& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--") return nullptr;
+    if (word.starts_with('-')) {
+      if (takes_next(common, word)) ++i;
+      continue;
+    }
+    const Command* found = find_command(word);
+    if (found) words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
+    return found;
+  }
+  return nullptr;
+}
+
+/// Refuses operands that are missing. Those of a command come in a fixed order.
+void check_operands(const Command& command, const OptionList& own, const CLI::App& app) {
+  for (const Option& option : own.options()) {
+    if (!option.required || app.get_option(option.names)->count() > 0) continue;
+    if (option.names == "SOURCE") {
+      usage_error(fmt::format("{}: no SOURCE; name a file, - for standard input, or gen:STEP",
+                              command.name));
+    }
+    usage_error(fmt::format("{}: no {}; usage: maskctl {} {}", command.name, option.names,
+                            command.name, command.operands));
+  }
+}
+
 /// Turns `help CMD` into `CMD --help`.
-std::vector<std::string> arguments(int argc, char** argv) {
-  std::vector<std::string> out(argv + 1, argv + argc);
+Words words_of(int argc, char** argv) {
+  Words out(argv + 1, argv + argc);
   if (!out.empty() && out.front() == "help") {
     out.erase(out.begin());
     out.emplace_back("--help");
@@ -159,16 +123,67 @@ std::vector<std::string> arguments(int argc, char** argv) {
   for (std::string& text : out) {
     if (text.starts_with(kStdinKey)) text.insert(text.begin(), ' ');
   }
-  std::reverse(out.begin(), out.end());  // the order that CLI11 expects
   return out;
 }
 
-int CommandLine::run(int argc, char** argv) {
+/// The words of a command line, with what they ask for.
+class CommandLine {
+ public:
+  explicit CommandLine(Words words);
+  int run();
+
+ private:
+  void refuse_extras() const;
+  int answer();
+
+  Words words_;
+  Settings settings_;
+  OptionList common_, own_;
+  const Command* command_ = nullptr;
+  Run run_;
+  CLI::App app_;
+};
+
+CommandLine::CommandLine(Words words) : words_(std::move(words)) {
+  declare_settings(common_, settings_);
+  command_ = take_command(common_, words_);
+  if (command_) run_ = command_->declare(own_);
+  app_.allow_extras();
+  app_.set_help_flag("-h,--help");
+  app_.set_version_flag("-V,--version", version_text());
+  add_options(app_, common_);
+  add_options(app_, own_);
+}
+
+/// Refuses words that neither the program nor the command knows.
+void CommandLine::refuse_extras() const {
+  Words extras = app_.remaining();
+  std::erase(extras, "--");  // CLI11 leaves the "--" itself among them
+  if (!extras.empty()) usage_error(unknown_word(extras.front(), command_, own_, common_));
+}
+
+int CommandLine::answer() {
+  check_operands(*command_, own_, app_);
+  Session session(settings_, {.note =
+                                  [](std::string_view text) {
+                                    write_stderr(fmt::format("maskctl: note: {}\n", text));
+                                  },
+                              .progress = progress_line});
+  const StopSignals signals([&session] { session.cancel(); });
+  set_threads(settings_.threads);
+  const WorkScope scope({.stop = session.stop_token()});
+  const Answer answer = run_(session);
+  if (!answer.text.empty()) write_stdout(answer.text);
+  return answer.status;
+}
+
+int CommandLine::run() {
+  read_environment(settings_);
   try {
-    app_.parse(arguments(argc, argv));
+    app_.parse(Words(words_.rbegin(), words_.rend()));  // the order that CLI11 expects
   } catch (const CLI::CallForHelp&) {
     refuse_extras();
-    write_stdout(app_.help());
+    write_stdout(command_ ? command_help(*command_, own_, common_) : program_help(common_));
     return 0;
   } catch (const CLI::CallForVersion&) {
     write_stdout(version_text());
@@ -177,13 +192,12 @@ int CommandLine::run(int argc, char** argv) {
     rephrase(error);
   }
   refuse_extras();
-  if (app_.get_subcommands().empty()) {
+  if (!command_) {
     write_stderr(short_help());
     return 2;
   }
-  const auto given = [this](const char* name) { return app_.get_option(name)->count() > 0; };
-  read_environment(request_.globals, {given("--max-bytes"), given("--threads"), given("--color")});
-  return dispatch(app_.get_subcommands().front()->get_name(), request_);
+  start_trace(settings_);
+  return answer();
 }
 
 int fail(std::string_view message) {
@@ -203,7 +217,7 @@ std::string error_text(const PythonError& error) {
 
 int run(int argc, char** argv) {
   try {
-    return CommandLine().run(argc, argv);
+    return CommandLine(words_of(argc, argv)).run();
   } catch (const PipelineError& error) {
     return fail(fmt::format("{}\n{}", error.what(), error.display()));
   } catch (const PythonError& error) {

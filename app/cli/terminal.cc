@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <clocale>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
+#include "app/cli/environment.h"
 #include "maskctl/base/text.h"
 #include "maskctl/render/text/term.h"
 
@@ -61,11 +61,6 @@ bool utf8_locale() {
 }
 
 }  // namespace
-
-const char* environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 bool is_terminal(int fd) { return isatty(fd) == 1; }
 

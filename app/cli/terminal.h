@@ -1,7 +1,7 @@
 // What the terminal and the environment say: size, colour, UTF-8.
 #pragma once
 
-#include "app/cli/options.h"
+#include "app/session/session.h"
 #include "maskctl/render/text/draw.h"
 
 namespace maskctl::app {
@@ -12,7 +12,4 @@ bool is_terminal(int fd);
 /// is a terminal. Columns are COLUMNS if that is a number above 0, else the terminal's, else 80.
 /// Rows are the terminal's, else 48.
 DrawOptions stdout_drawing(Style style, When color);
-/// The variable, or "" when unset.
-const char* environment(const char* name);
-
 }  // namespace maskctl::app

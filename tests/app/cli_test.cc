@@ -73,7 +73,7 @@ TEST_CASE("missing and repeated values are named") {
   check_refused("maskctl stats", "stats: no SOURCE");
   check_refused("maskctl convert", "convert: no SOURCE");
   check_refused("maskctl blockmap", "blockmap: no SOURCE");
-  check_refused("maskctl seq", "seq: nothing to do");
+  check_refused("maskctl seq", "seq: no WHAT; usage: maskctl seq WHAT SOURCE");
   check_refused("maskctl seq lens", "seq: no SOURCE");
   check_refused("maskctl gen", "gen: no STEP");
   check_refused("maskctl gen causal:n=4", "gen: no destination");

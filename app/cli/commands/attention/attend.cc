@@ -1,0 +1,215 @@
+// maskctl attend: one call of an operation.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/cli/commands/attention/call.h"
+#include "app/cli/commands/attention/layout.h"
+#include "app/cli/commands/attention/runtime.h"
+#include "app/cli/commands/command.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/values.h"
+#include "app/reports/attention_json.h"
+#include "app/session/save.h"
+#include "maskctl/attention/runtime/platform.h"
+#include "maskctl/base/error.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::app {
+namespace {
+
+struct AttendOptions {
+  CallOptions call;
+  std::string operation;
+  attention::Backend backend = attention::Backend::kCpu;
+  ConfigChoice config;
+  bool gradients = false;
+  bool list = false;
+  OutputOptions output;
+  bool json = false;
+};
+
+void declare(OptionList& list, AttendOptions& attend) {
+  list.operand("OPERATION", attend.operation, false);
+  declare_call(list, attend.call);
+  list.text("--mask", "SOURCE", "a mask, in addition to what the arguments close",
+            attend.call.mask);
+  declare_backend(list, "--backend",
+                  "how to compute: float64 in plain loops, the fast path, or a GPU (cpu)",
+                  attend.backend);
+  list.choice(
+      "--policy", kPolicies, "choose a config first: by measuring, or the usual one (no config)",
+      [&attend](std::size_t i) { attend.config.policy = static_cast<attention::CacheMiss>(i); });
+  list.text("--cache", "FOLDER", "keep tuned configs there", attend.config.cache);
+  list.flag("--gradients", "compute gradients too, for random cotangents or cotangent_NAME=SOURCE",
+            attend.gradients);
+  list.flag("--list", "list the operations, or the arguments of one", attend.list);
+  declare_destination(list, attend.output, "FILE.npz or another container; an .npy holds `out`");
+  list.json("maskctl.attend/1", attend.json);
+}
+
+using attention::Operation;
+
+std::string operations_text() {
+  std::string out;
+  for (const Operation* operation : attention::operations()) {
+    out += fmt::format("{:<31}{}{}\n", operation->name, operation->summary,
+                       operation->has_gradients() ? "" : " (no gradients)");
+  }
+  return out;
+}
+
+std::string line_of(const attention::Field& field) {
+  if (!field.is_array) return fmt::format("  {:<26}{}\n", field.name, field.help);
+  std::string axes = "[" + std::string(field.axes) + "]";
+  for (std::size_t at; (at = axes.find('|')) != axes.npos;) axes.replace(at, 1, "] or [");
+  return fmt::format("  {:<26}{}{}{}{}\n", field.name, axes,
+                     field.is(attention::kIntegers) ? " integers" : "",
+                     field.is(attention::kRequired) ? ", needed" : "",
+                     field.also.empty() ? "" : fmt::format("; ejkernel's {}", field.also));
+}
+
+std::string fields_text(const Operation& operation) {
+  std::string out;
+  for (const bool arrays : {true, false}) {
+    for (const attention::Field& field : operation.fields) {
+      if (field.listed() && field.is_array == arrays) out += line_of(field);
+    }
+  }
+  return out;
+}
+
+std::string arguments_text(const Operation& operation) {
+  std::string out = fmt::format("{}: {}\n", operation.name, operation.summary);
+  out += fields_text(operation);
+  if (operation.other_form) {
+    out +=
+        fmt::format("or {}\n{}", operation.other_form->summary, fields_text(*operation.other_form));
+  }
+  if (operation.takes_mask()) out += "  a mask: --mask SOURCE, with -t steps\n";
+  return out;
+}
+
+/// Takes platform=NAME, which every operation of ejkernel has, off the words of the call.
+std::optional<attention::Backend> take_platform(std::vector<std::string>& words) {
+  constexpr std::string_view kName = "platform=";
+  const auto found =
+      std::ranges::find_if(words, [&](const std::string& word) { return word.starts_with(kName); });
+  if (found == words.end()) return std::nullopt;
+  const std::string value = found->substr(kName.size());
+  words.erase(found);
+  const auto platform = attention::platform_from_name(value);
+  if (!platform) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("platform: '{}' is not auto, xla or cuda", value));
+  }
+  return attention::backend_of(*platform);
+}
+
+ArraySummary summary_of(const std::string& name, const Tensor& tensor) {
+  ArraySummary out{name, std::string(maskctl::name(tensor.dtype())), tensor.shape()};
+  const Tensor values = astype(tensor, DType::kFloat64);
+  Index finite = 0;
+  for (const double x : values.as<double>()) {
+    if (!std::isfinite(x)) continue;
+    out.least = finite == 0 ? x : std::min(out.least, x);
+    out.most = finite == 0 ? x : std::max(out.most, x);
+    out.mean += x;
+    ++finite;
+  }
+  if (finite > 0) out.mean /= static_cast<double>(finite);
+  out.not_finite = tensor.elements() - finite;
+  return out;
+}
+
+std::string summaries_text(const std::vector<ArraySummary>& arrays) {
+  std::string out = fmt::format("{:<24}{:<10}{:<22}{:>12}{:>12}{:>12}\n", "array", "dtype", "shape",
+                                "min", "mean", "max");
+  for (const ArraySummary& array : arrays) {
+    out += fmt::format("{:<24}{:<10}{:<22}{:>12.5g}{:>12.5g}{:>12.5g}", array.name, array.dtype,
+                       shape_text(array.shape), array.least, array.mean, array.most);
+    if (array.not_finite > 0) out += fmt::format("  {} not finite", array.not_finite);
+    out += "\n";
+  }
+  return out;
+}
+
+void write_results(const attention::NamedResults& results, const OutputOptions& output) {
+  std::vector<Tensor> converted;
+  std::vector<ArrayRef> arrays;
+  converted.reserve(results.size());
+  for (const auto& [name, tensor] : results) {
+    const bool convert = output.dtype && is_floating(tensor.dtype());
+    if (convert) converted.push_back(astype(tensor, *output.dtype));
+    arrays.push_back({name, convert ? &converted.back() : &tensor});
+  }
+  const DestName dest = parse_dest_name(output.dest);
+  if (dest.format != Format::kNpy) {
+    write_arrays(output.dest, arrays, write_options(output));
+    return;
+  }
+  const auto out = std::ranges::find(arrays, "out", &ArrayRef::name);  // an .npy has room for one
+  write_array(output.dest, *out->tensor, write_options(output));
+}
+
+Answer run(const AttendOptions& options, Session& session) {
+  if (options.list) {
+    return {options.operation.empty() ? operations_text()
+                                      : arguments_text(operation_named(options.operation))};
+  }
+  if (options.operation.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "attend: no operation; `maskctl attend --list` names them all");
+  }
+  const Operation& operation = operation_named(options.operation);
+  if (options.gradients && !operation.has_gradients()) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{} has no gradients", operation.name));
+  }
+  if (options.output.dtype && !is_floating(*options.output.dtype)) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("attend: --dtype is a floating-point type, not {}",
+                            maskctl::name(*options.output.dtype)));
+  }
+  CallOptions call = options.call;
+  const std::optional<attention::Backend> platform = take_platform(call.words);
+  const attention::Backend backend = platform.value_or(options.backend);
+  require_backend(backend, platform ? "platform" : "--backend");
+  Loader loader(call.source, session);
+  attention::NamedArguments arguments = read_call(operation, call, loader);
+  for (const std::string& doubt : doubts(operation, arguments)) session.note(doubt);
+  arguments.backend = backend;
+  if (options.gradients) arguments.gradient_seed = options.call.seed;
+  const auto runtime = make_runtime(options.config, session);
+  arguments.runtime = runtime.get();
+  attention::NamedResults results = run(operation, arguments);
+  for (auto& [name, tensor] : results) {
+    tensor = turned(operation, name, std::move(tensor), options.call.layout);
+  }
+  if (runtime) print_recorded(*runtime);
+  std::vector<ArraySummary> summaries;
+  for (const auto& [name, tensor] : results) summaries.push_back(summary_of(name, tensor));
+  const bool to_stdout = options.output.dest == "-";
+  if (!options.output.dest.empty()) write_results(results, options.output);
+  if (to_stdout) return {};
+  return {options.json
+              ? attend_json(std::string(operation.name), std::string(name(backend)), summaries)
+              : summaries_text(summaries)};
+}
+
+}  // namespace
+
+const Command kAttend = command<AttendOptions, declare, run>({
+    .name = "attend",
+    .operands = "OPERATION [NAME=VALUE...]",
+    .summary = "attention by name: outputs, lse, weights, gradients",
+    .examples =
+        "  maskctl attend flash_attention query=q.npy key=k.npy value=v.npy causal=true -o "
+        "out.npz\n"
+        "  maskctl attend flash_attention --mask seg.npy --as segments -t causal --gradients\n"
+        "  maskctl attend --list\n"
+        "  maskctl attend flash_attention --list\n",
+});
+
+}  // namespace maskctl::app

@@ -1,0 +1,290 @@
+// maskctl bench: times operations over sizes, masks and backends.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <optional>
+
+#include "app/cli/commands/attention/call.h"
+#include "app/cli/commands/attention/layout.h"
+#include "app/cli/commands/attention/machine.h"
+#include "app/cli/commands/command.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/values.h"
+#include "app/reports/attention_json.h"
+#include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/base/buffer_pool.h"
+#include "maskctl/base/text.h"
+#include "maskctl/inspect/count/cost.h"
+#include "maskctl/inspect/count/stats.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/pipeline/parse/values.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::app {
+namespace {
+
+struct BenchOptions {
+  std::vector<std::string> operations;  // empty: flash_attention
+  std::vector<std::string> masks;       // pipelines on a full mask; empty: full, causal, window
+  std::vector<Index> sizes{1024};       // queries and keys, or tokens
+  std::vector<attention::Backend> backends{attention::Backend::kCpu};
+  std::optional<attention::Layout> layout;  // of the arrays; absent: the operation's
+  std::string axes;
+  bool backward = false;
+  Index repeats = 5;
+  bool json = false;
+};
+
+void declare(OptionList& list, BenchOptions& bench) {
+  list.operands("OPERATION", bench.operations, false);
+  list.repeated("--mask", "PIPELINE",
+                "a mask to time: full, or steps applied to it; may be repeated (full, causal, "
+                "window:keys=256)",
+                bench.masks);
+  list.value("--size", "N+N", "queries and keys, or tokens (1024)",
+             [&bench](const std::string& text) {
+               bench.sizes.clear();
+               for (const std::string_view part : split(text, '+')) {
+                 bench.sizes.push_back(parse_integer(part, "--size", 1, kMaxArgument));
+               }
+             });
+  list.text("--axes", "B=2+D=128", "other extents; Tq=1 overrides --size", bench.axes);
+  declare_backends(list, bench.backends);
+  list.flag("--backward", "time the backward pass too", bench.backward);
+  declare_layout(list,
+                 "axes of the arrays: time or heads first; transposing them is timed too, if the "
+                 "operation has the other layout",
+                 bench.layout);
+  list.integer("--repeat", 1, "timed runs, after one that is not timed (5)",
+               [&bench](Index n) { bench.repeats = n; });
+  list.json("maskctl.bench/1", bench.json);
+}
+
+using attention::Backend;
+using attention::NamedArguments;
+using attention::Operation;
+
+double bytes_of(const NamedArguments& arguments, const attention::NamedResults& results,
+                bool backward) {
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : arguments.arrays) {
+    if (backward || !name.starts_with("cotangent_")) bytes += tensor.bytes().size();
+  }
+  for (const auto& [name, tensor] : results) {
+    if (backward || !name.starts_with("grad_")) bytes += tensor.bytes().size();
+  }
+  return static_cast<double>(bytes);
+}
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// The seconds of each pass of a call: the operation alone, and with transposing its arrays if they
+/// have a layout other than the operation's.
+class Timer {
+ public:
+  Timer(const Operation& operation, NamedArguments arguments,
+        std::optional<attention::Layout> layout)
+      : operation_(operation), arguments_(std::move(arguments)), layout_(layout) {
+    for (auto& [name, array] : arguments_.arrays) {
+      array = turned(operation_, name, std::move(array), layout_);
+    }
+  }
+
+  attention::CallTimes run(attention::NamedResults& results) const {
+    attention::CallTimes times;
+    NamedArguments arguments = arguments_;
+    arguments.times = &times;
+    attention::CallTimes turning;
+    for (auto& [name, array] : arguments.arrays) {
+      turn(name, array, name.starts_with("cotangent_"), turning);
+    }
+    results = attention::run(operation_, arguments);
+    for (auto& [name, array] : results) turn(name, array, name.starts_with("grad_"), turning);
+    return {times.forward + turning.forward, times.backward + turning.backward};
+  }
+
+ private:
+  void turn(const std::string& name, Tensor& array, bool backward,
+            attention::CallTimes& seconds) const {
+    if (!layout_) return;
+    (backward ? seconds.backward : seconds.forward) +=
+        seconds_of([&] { array = turned(operation_, name, std::move(array), layout_); });
+  }
+
+  const Operation& operation_;
+  NamedArguments arguments_;
+  std::optional<attention::Layout> layout_;
+};
+
+BenchLine line_of(std::vector<double> seconds, double bytes) {
+  std::ranges::sort(seconds);
+  BenchLine line;
+  line.repeats = std::ssize(seconds);
+  line.median = seconds[seconds.size() / 2];
+  line.least = seconds.front();
+  line.most = seconds.back();
+  line.bandwidth = bytes / line.median * 1e-9;
+  return line;
+}
+
+/// Times forward, and backward if a cotangent is among the arguments.
+std::vector<BenchLine> timed(const Operation& operation, const NamedArguments& arguments,
+                             const BenchOptions& options) {
+  const Timer timer(operation, arguments, options.layout);
+  attention::NamedResults results;
+  timer.run(results);
+  std::vector<double> forward, backward;
+  for (Index i = 0; i < options.repeats; ++i) {
+    const attention::CallTimes times = timer.run(results);
+    forward.push_back(times.forward);
+    backward.push_back(times.backward);
+  }
+  std::vector<BenchLine> out{line_of(forward, bytes_of(arguments, results, false))};
+  out[0].pass = "forward";
+  if (arguments.arrays.contains("cotangent_out")) {
+    out.push_back(line_of(backward, bytes_of(arguments, results, true)));
+    out[1].pass = "backward";
+  }
+  for (BenchLine& line : out) {
+    line.operation = operation.name;
+    line.backend = name(arguments.backend);
+  }
+  return out;
+}
+
+/// Adds random cotangents, made before anything is timed.
+void add_cotangents(const Operation& operation, NamedArguments& arguments) {
+  const attention::NamedResults results = run(operation, arguments);
+  std::uint64_t seed = 1;
+  for (const char* name : {"out", "final_state"}) {
+    const auto found = results.find(name);
+    if (found == results.end()) continue;
+    const Tensor& like = found->second;
+    arguments.arrays[std::string("cotangent_") + name] =
+        astype(attention::random_normal(like.shape(), seed++), like.dtype());
+  }
+}
+
+class Bench {
+ public:
+  Bench(const BenchOptions& options, Session& session) : options_(options), session_(session) {}
+
+  std::vector<BenchLine> run() {
+    for (const std::string& name : options_.operations) {
+      const Operation& operation = operation_named(name);
+      for (const Index size : options_.sizes) {
+        axes_ = parse_axes(options_.axes, size);
+        run_masks(operation, size);
+      }
+    }
+    return std::move(lines_);
+  }
+
+ private:
+  void run_masks(const Operation& operation, Index size) {
+    if (!operation.takes_mask()) {
+      run_backends(operation, size, "-", nullptr);
+      return;
+    }
+    for (const std::string& pipeline : options_.masks) {
+      SourceOptions source;
+      if (pipeline != "full") source.transforms = {pipeline};
+      Loader loader(source, session_);
+      const Mask mask = loader.transformed(Mask(full_plane(axes_.at("Tq"), axes_.at("Tk"))));
+      run_backends(operation, size, pipeline, &mask);
+    }
+  }
+
+  void run_backends(const Operation& operation, Index size, const std::string& label,
+                    const Mask* mask) {
+    NamedArguments arguments;
+    if (mask) {
+      arguments = without_closing(operation, std::move(arguments));
+      arguments.mask = *mask;
+    }
+    add_random_arrays(
+        operation,
+        {.extents = axes_, .seed = 1, .max_bytes = session_.settings().max_bytes, .usual = true},
+        arguments);
+    arguments.backend = options_.backends.front();
+    if (options_.backward && operation.has_gradients()) add_cotangents(operation, arguments);
+    for (const Backend backend : options_.backends) {
+      arguments.backend = backend;
+      for (BenchLine& line : timed(operation, arguments, options_)) {
+        line.mask = label;
+        line.size = size;
+        if (mask) add_rates(*mask, backend, line);
+        lines_.push_back(std::move(line));
+      }
+    }
+  }
+
+  /// "Useful" counts the products of open cells, "executed" those of all groups of cells with an
+  /// open cell: the CPU path skips the others, with rows and columns swapped in its backward pass.
+  void add_rates(const Mask& mask, Backend backend, BenchLine& line) const {
+    using attention::kColumnGroup, attention::kRowGroup;
+    static constexpr BlockSize kGroups[] = {{kRowGroup, kColumnGroup}, {kColumnGroup, kRowGroup}};
+    const PlaneStats cells = mask_stats(mask, kGroups).total;
+    const Index copies = (axes_.at("B") / mask.batch()) * (axes_.at("Hq") / mask.heads());
+    const bool backward = line.pass == "backward";
+    const auto rate = [&](Index done) {
+      const auto work = flops(done, axes_.at("D"), axes_.at("Dv"));
+      return static_cast<double>(copies) * (backward ? work.backward : work.forward) / line.median *
+             1e-9;
+    };
+    line.useful = rate(cells.open);
+    if (backend == Backend::kCpu) line.executed = rate(cells.blocks[backward ? 1 : 0].executed);
+  }
+
+  const BenchOptions& options_;
+  Session& session_;
+  attention::AxisExtents axes_;
+  std::vector<BenchLine> lines_;
+};
+
+std::string rate(double value) { return value > 0 ? fmt::format("{:.2f}", value) : "-"; }
+
+std::string bench_text(const MachineReport& machine, const std::vector<BenchLine>& lines) {
+  std::string out = fmt::format("{}, {} threads\n\n", machine.instructions, machine.threads);
+  out +=
+      fmt::format("{:<26}{:<18}{:>7} {:<10}{:<8}{:>11}{:>9}{:>9}{:>10}{:>8}\n", "operation", "mask",
+                  "size", "backend", "pass", "median ms", "spread", "useful", "executed", "GB/s");
+  for (const BenchLine& line : lines) {
+    out += fmt::format("{:<26}{:<18}{:>7} {:<10}{:<8}{:>11.3f}{:>8.0f}%{:>9}{:>10}{:>8}\n",
+                       line.operation, line.mask, line.size, line.backend, line.pass,
+                       line.median * 1e3, 100 * (line.most - line.least) / line.median,
+                       rate(line.useful), rate(line.executed), rate(line.bandwidth));
+  }
+  return out +
+         "\nuseful, executed: GFLOP/s of the open cells, and of all cells that the CPU computes\n";
+}
+
+Answer run(const BenchOptions& given, Session& session) {
+  BenchOptions options = given;
+  if (options.operations.empty()) options.operations = {"flash_attention"};
+  if (options.masks.empty()) options.masks = {"full", "causal", "window:keys=256"};
+  for (const Backend backend : options.backends) require_backend(backend, "--backend");
+  process_pool().limit(kDefaultPoolLimit);  // as in a program that calls the library
+  const std::vector<BenchLine> lines = Bench(options, session).run();
+  const MachineReport machine = machine_report();
+  return {options.json ? bench_json(machine, lines) : bench_text(machine, lines)};
+}
+
+}  // namespace
+
+const Command kBench = command<BenchOptions, declare, run>({
+    .name = "bench",
+    .operands = "[OPERATION...]",
+    .summary = "time operations over sizes, masks and backends",
+    .examples =
+        "  maskctl bench\n"
+        "  maskctl bench flash_attention --size 1024+4096 --mask causal --axes D=128 --backward\n",
+});
+
+}  // namespace maskctl::app

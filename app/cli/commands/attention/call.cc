@@ -1,0 +1,197 @@
+#include "app/cli/commands/attention/call.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "app/cli/commands/attention/layout.h"
+#include "app/cli/parser/values.h"
+#include "maskctl/attention/axes.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
+#include "maskctl/pipeline/parse/values.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::app {
+namespace {
+
+using attention::AxisExtents;
+using attention::Field;
+using attention::NamedArguments;
+using attention::Operation;
+
+/// The argument in the form of the operation that has it; null when none does.
+const Field* find(const Operation& operation, std::string_view name, bool is_array) {
+  const Field* const found = operation.find(name, is_array);
+  return found || !operation.other_form ? found : operation.other_form->find(name, is_array);
+}
+
+/// Null for an option. Arguments that may be an array or a number are told apart by `value`.
+const Field* array_named(const Operation& operation, std::string_view name,
+                         std::string_view value) {
+  const bool digits = value.find_first_not_of("0123456789") == value.npos;
+  return digits && find(operation, name, false) ? nullptr : find(operation, name, true);
+}
+
+/// The single number that stands for an array, where the operation takes one: decay=-0.1.
+std::optional<Tensor> number_of(const Field& field, std::string_view value) {
+  const std::optional<double> number = number_from<double>(value);
+  if (!number || !attention::axes_of_rank(field.axes, 0)) return std::nullopt;
+  Tensor out(DType::kFloat64, {});
+  out.as<double>()[0] = *number;
+  return astype(out, field.is(attention::kIntegers) ? DType::kInt32 : DType::kFloat32);
+}
+
+void add_word(const Operation& operation, const CallOptions& options, const std::string& word,
+              Loader& loader, NamedArguments& arguments) {
+  const std::size_t mark = word.find('=');
+  if (mark == word.npos || mark == 0) {
+    throw Error(Errc::kInvalidArgument, fmt::format("'{}' is not NAME=SOURCE or NAME=VALUE", word));
+  }
+  const std::string given = word.substr(0, mark), value = word.substr(mark + 1);
+  const Field* const array = array_named(operation, given, value);
+  const std::string name(array ? array->name : given);
+  if (arguments.arrays.contains(name) || arguments.options.contains(name)) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{}: given more than once", name));
+  }
+  if (auto number = array ? number_of(*array, value) : std::nullopt) {
+    arguments.arrays[name] = std::move(*number);
+  } else if (array || name.starts_with("cotangent_")) {
+    arguments.arrays[name] = turned(operation, name, loader.array(value), options.layout);
+  } else {
+    arguments.options[name] = value;
+  }
+}
+
+AxisExtents given_axes(const std::string& text) {
+  const AxisExtents& usual = attention::usual_extents();
+  AxisExtents out;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view part = rest.substr(0, rest.find('+'));
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+    const std::string name(part.substr(0, part.find('=')));
+    const std::string axis = name == "H" ? "Hq" : name;  // the linear family's name of it
+    if (name.size() == part.size() || !usual.contains(axis)) {
+      std::vector<std::string> known;
+      for (const auto& [one, extent] : usual) known.push_back(one);
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("--axes: '{}' is not AXIS=N with one of the axes {}", part,
+                              fmt::join(known, ", ")));
+    }
+    out[axis] = parse_integer(part.substr(name.size() + 1), "--axes " + name, 1, kMaxArgument);
+  }
+  return out;
+}
+
+/// The names of the axes of all arrays.
+std::set<std::string> axes_of(const Operation& operation) {
+  std::set<std::string> out;
+  for (const attention::Field& field : operation.fields) {
+    for (const auto& alternative : attention::axes_alternatives(field.axes)) {
+      for (const attention::Axis& axis : alternative) out.insert(axis.name);
+    }
+  }
+  return out;
+}
+
+void check_axes(const Operation& operation, const AxisExtents& given) {
+  const std::set<std::string> known = axes_of(operation);
+  for (const auto& [axis, extent] : given) {
+    if (known.contains(axis)) continue;
+    throw Error(Errc::kInvalidArgument, fmt::format("--axes {}={}: no array of {} has this axis",
+                                                    axis, extent, operation.name));
+  }
+}
+
+/// Throws when the number of queries of a mask is found on the axis that the operation reads as
+/// heads.
+void check_layout(const Operation& operation, const CallOptions& options, const Mask& mask,
+                  const NamedArguments& arguments) {
+  const auto query = arguments.arrays.find("query");
+  const bool comparable =
+      !options.layout && query != arguments.arrays.end() && query->second.rank() == 4;
+  if (!comparable) return;
+  const bool heads_first = operation.heads_first();
+  const std::size_t time = heads_first ? 2 : 1, heads = heads_first ? 1 : 2;
+  const Tensor& array = query->second;
+  if (array.extent(time) == mask.queries() || array.extent(heads) != mask.queries()) return;
+  throw Error(Errc::kShape,
+              fmt::format("query is {}, and the {} queries of the mask are where {} has heads: "
+                          "--layout {}",
+                          shape_text(array.shape()), mask.queries(), operation.name,
+                          heads_first ? "bthd" : "bhtd"));
+}
+
+/// Adopts the extents of a mask; one batch or head serves all. Throws when --axes says otherwise.
+void take_extents(const Mask& mask, const AxisExtents& given, AxisExtents& extents) {
+  const auto take = [&](const char* axis, Index extent) {
+    const auto found = given.find(axis);
+    if (found != given.end() && found->second != extent) {
+      throw Error(Errc::kShape, fmt::format("--axes {}={}: the mask has {}={}", axis, found->second,
+                                            axis, extent));
+    }
+    extents[axis] = extent;
+  };
+  if (mask.batch() > 1) take("B", mask.batch());
+  if (mask.heads() > 1) take("Hq", mask.heads());
+  take("Tq", mask.queries());
+  take("Tk", mask.keys());
+}
+
+}  // namespace
+
+void require_backend(attention::Backend backend, std::string_view option) {
+  const std::string reason = attention::unavailable(backend);
+  if (reason.empty()) return;
+  throw Error(Errc::kDevice, fmt::format("{0} {1} cannot run here: {2}; use {0} {3}", option,
+                                         name(backend), reason, name(attention::Backend::kCpu)));
+}
+
+const Operation& operation_named(const std::string& name) {
+  if (const Operation* found = attention::find_operation(name)) return *found;
+  std::vector<std::string_view> names;
+  for (const Operation* operation : attention::operations()) names.push_back(operation->name);
+  return *attention::operations()[parse_choice(name, "operation", names)];
+}
+
+AxisExtents parse_axes(const std::string& text, std::optional<Index> size) {
+  AxisExtents out = given_axes(text);
+  if (size) {
+    for (const char* axis : {"T", "Tq", "Tk", "S", "M"}) out.try_emplace(axis, *size);
+  }
+  if (const auto dim = out.find("D"); dim != out.end()) out.try_emplace("Dv", dim->second);
+  out.insert(attention::usual_extents().begin(), attention::usual_extents().end());
+  return out;
+}
+
+NamedArguments read_call(const Operation& operation, const CallOptions& options, Loader& loader) {
+  NamedArguments arguments;
+  for (const std::string& word : options.words) {
+    add_word(operation, options, word, loader, arguments);
+  }
+  const AxisExtents given = given_axes(options.axes);
+  check_axes(operation, given);
+  AxisExtents extents = parse_axes(options.axes);
+  if (!options.mask.empty()) {
+    arguments.mask = loader.transformed(loader.read(options.mask).mask);
+    if (operation.has("causal")) arguments.options.try_emplace("causal", "false");
+    check_layout(operation, options, *arguments.mask, arguments);
+    take_extents(*arguments.mask, given, extents);
+  }
+  if (!given.contains("Hkv") && extents["Hq"] % extents["Hkv"] != 0) extents["Hkv"] = extents["Hq"];
+  add_random_arrays(operation,
+                    {.extents = std::move(extents),
+                     .wanted = given,
+                     .seed = options.seed,
+                     .dtype = options.random_dtype.value_or(DType::kFloat32),
+                     .max_bytes = loader.max_bytes()},
+                    arguments);
+  return arguments;
+}
+
+}  // namespace maskctl::app

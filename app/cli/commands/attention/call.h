@@ -1,0 +1,51 @@
+// Calls of operations as written on the command line; shared by attend, verify and bench.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "app/cli/parser/option_list.h"
+#include "app/session/loader.h"
+#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/verify/probe.h"
+
+namespace maskctl::app {
+
+/// A call of an operation by name.
+struct CallOptions {
+  SourceOptions source;                     // how masks are read, and steps for them
+  std::string mask;                         // SOURCE; may be empty
+  std::vector<std::string> words;           // NAME=SOURCE or NAME=VALUE
+  std::string axes;                         // "Tq=64+D=128": extents of random arrays
+  std::optional<DType> random_dtype;        // of random arrays; default float32
+  std::optional<attention::Layout> layout;  // of given arrays; absent: the operation's
+  std::uint64_t seed = 0;
+};
+
+/// NAME=VALUE and the options of the call.
+void declare_call(OptionList& list, CallOptions& call);
+void declare_backend(OptionList& list, const std::string& name, const std::string& help,
+                     attention::Backend& target);
+/// NAME+NAME.
+void declare_backends(OptionList& list, std::vector<attention::Backend>& targets);
+void declare_layout(OptionList& list, const std::string& help,
+                    std::optional<attention::Layout>& target);
+
+/// Throws Error(kInvalidArgument) that suggests the nearest name.
+const attention::Operation& operation_named(const std::string& name);
+
+/// Throws Error(kDevice) for a backend that cannot run here: why, and which one `option` can name.
+void require_backend(attention::Backend backend, std::string_view option);
+
+/// The arrays and options of the NAME=... words, the mask after its steps, and random arrays for
+/// those that are missing; their extents are those of the mask. Operations that are causal by
+/// default are not when a mask is given, unless a word says so. Throws Error(kInvalidArgument) for
+/// a name given twice, Error(kShape) for --axes that contradict the mask.
+attention::NamedArguments read_call(const attention::Operation& operation,
+                                    const CallOptions& options, Loader& loader);
+
+/// "B=2+Tq=64" on top of `size`, if given, for the axes of tokens, rows and lengths, and on top of
+/// the defaults B 1, T 128, heads 4, D 64, and Dv as D.
+attention::AxisExtents parse_axes(const std::string& text, std::optional<Index> size = {});
+
+}  // namespace maskctl::app

@@ -1,0 +1,63 @@
+// The options of a call.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/cli/commands/attention/call.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/values.h"
+#include "maskctl/attention/context.h"
+#include "maskctl/base/text.h"
+
+namespace maskctl::app {
+namespace {
+
+attention::Backend backend_at(std::size_t i) {
+  return *attention::backend_from_name(attention::backend_names()[i]);
+}
+
+constexpr std::string_view kLayouts[] = {"bthd", "bhtd"};
+
+}  // namespace
+
+void declare_backend(OptionList& list, const std::string& name, const std::string& help,
+                     attention::Backend& target) {
+  list.choice(name, attention::backend_names(), help,
+              [&target](std::size_t i) { target = backend_at(i); });
+}
+
+void declare_backends(OptionList& list, std::vector<attention::Backend>& targets) {
+  list.value("--backend", "NAME+NAME",
+             fmt::format("{} (cpu)", fmt::join(attention::backend_names(), ", ")),
+             [&targets](const std::string& text) {
+               targets.clear();
+               for (const std::string_view part : split(text, '+')) {
+                 targets.push_back(
+                     backend_at(parse_choice(part, "--backend", attention::backend_names())));
+               }
+             });
+}
+
+void declare_layout(OptionList& list, const std::string& help,
+                    std::optional<attention::Layout>& target) {
+  list.choice("--layout", kLayouts, help,
+              [&target](std::size_t i) { target = static_cast<attention::Layout>(i); });
+}
+
+void declare_call(OptionList& list, CallOptions& call) {
+  list.operands("NAME=VALUE", call.words, false);
+  declare_source(list, call.source);
+  list.text("--axes", "Tq=64+D=128", "extents of the random arrays that stand in for missing ones",
+            call.axes);
+  list.value("--random-dtype", "TYPE", "type of random arrays (float32)",
+             [&call](const std::string& text) {
+               call.random_dtype = parse_dtype(text, "--random-dtype");
+             });
+  declare_layout(list,
+                 "axes of given arrays and of results: time or heads first (default: that of the "
+                 "operation, bthd except for blocksparse_attention)",
+                 call.layout);
+  list.integer("--seed", 0, "seed of random arrays (0)",
+               [&call](Index n) { call.seed = static_cast<std::uint64_t>(n); });
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,176 @@
+// maskctl probe: makes inputs that reveal a kernel's mask, and reads the mask from its outputs.
+#include "maskctl/attention/verify/probe.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/commands/attention/call.h"
+#include "app/cli/commands/command.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/values.h"
+#include "app/reports/attention_json.h"
+#include "app/reports/figures.h"
+#include "app/session/loader.h"
+#include "app/session/save.h"
+#include "maskctl/base/error.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::app {
+namespace {
+
+struct ProbeOptions {
+  SourceOptions source;
+  std::string action;  // make or read
+  std::string name;    // SOURCE of the declared mask
+  std::string out;     // SOURCE of the kernel's outputs
+  std::optional<Index> heads, kv_heads;
+  Index head_dim = 64;
+  std::optional<attention::Layout> layout;  // absent: bthd
+  bool weights = false;
+  double threshold = 0;
+  OutputOptions output;
+  bool json = false;
+};
+
+void declare(OptionList& list, ProbeOptions& probe) {
+  list.operand("ACTION", probe.action);
+  list.operand("SOURCE", probe.name);
+  list.operand("OUT", probe.out, false);
+  declare_source(list, probe.source);
+  list.integer("--heads", 1, "query heads (those of the mask)",
+               [&probe](Index n) { probe.heads = n; });
+  list.integer("--kv-heads", 1, "key heads (as many as query heads)",
+               [&probe](Index n) { probe.kv_heads = n; });
+  list.integer("--head-dim", 1, "head_dim of the kernel: how many keys one pass reveals (64)",
+               [&probe](Index n) { probe.head_dim = n; });
+  declare_layout(list, "axes of the arrays: time or heads first (bthd)", probe.layout);
+  list.flag("--weights", "OUT holds attention weights [B,H,Q,K]", probe.weights);
+  list.value(
+      "--threshold", "X", "a weight above X times the largest of its row means open (0)",
+      [&probe](const std::string& text) { probe.threshold = parse_number(text, "--threshold"); });
+  declare_output(list, probe.output);
+  list.json("maskctl.probe/1", probe.json);
+}
+
+attention::ProbeShape shape_of(const Mask& mask, const ProbeOptions& options) {
+  attention::ProbeShape shape;
+  shape.batch = mask.batch();
+  shape.queries = mask.queries();
+  shape.keys = mask.keys();
+  shape.heads = options.heads.value_or(mask.heads());
+  shape.kv_heads = options.kv_heads.value_or(shape.heads);
+  shape.dim = options.head_dim;
+  shape.layout = options.layout.value_or(attention::Layout::kBthd);
+  if (mask.heads() != 1 && mask.heads() != shape.heads) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("--heads {}: the mask has {} heads", shape.heads, mask.heads()));
+  }
+  return shape;
+}
+
+Answer make(const ProbeOptions& options, const Mask& mask, Session& session) {
+  require_output(options.output, "probe make");
+  const attention::ProbeShape shape = shape_of(mask, options);
+  const attention::Probe probe =
+      attention::make_probe(shape, options.output.dtype.value_or(DType::kFloat32));
+  const ArrayRef arrays[] = {{"q", &probe.query}, {"k", &probe.key}, {"v", &probe.value}};
+  write_arrays(options.output.dest, arrays, write_options(options.output));
+  session.note(fmt::format(
+      "call the kernel {} with v[p], p = 0 to {}, stack its outputs, and read them "
+      "back with: maskctl probe read SOURCE OUT",
+      shape.passes() == 1 ? "once" : fmt::format("{} times", shape.passes()), shape.passes() - 1));
+  return {};
+}
+
+std::string cells_text(Index open, Index cells) {
+  return fmt::format("{} of {} cells open ({})", open, cells, percent(open, cells));
+}
+
+std::string report_text(const ProbeReport& report) {
+  const MaskDiff& diff = report.diff;
+  std::string out = fmt::format("{:<10}{}: {}\n", "declared", report.declared,
+                                cells_text(report.declared_open, report.cells));
+  out += fmt::format("{:<10}{}: {}\n", "applied", report.applied,
+                     cells_text(report.applied_open, report.cells));
+  if (report.averaged_rows > 0) {
+    out += fmt::format("{:<10}{} average all values, as rows without a key do\n", "rows",
+                       report.averaged_rows);
+  }
+  if (report.nan_rows > 0) out += fmt::format("{:<10}{} give NaN\n", "rows", report.nan_rows);
+  if (report.untold > 0) {
+    out += fmt::format(
+        "{:<10}{} cells declared open weigh 0: closed, or too small for {}; only "
+        "`probe make` can decide\n",
+        "untold", report.untold, name(report.precision));
+  }
+  if (diff.equal()) {
+    return out + fmt::format("{:<10}in no {}cell\n", "differ", report.untold > 0 ? "other " : "");
+  }
+  out +=
+      fmt::format("{:<10}in {} cells: {} declared open are closed, {} declared closed are open\n",
+                  "differ", diff.only_a + diff.only_b, diff.only_a, diff.only_b);
+  out += fmt::format("{:<10}{}\n", "first", cell_text(*diff.first));
+  if (report.cause.empty()) return out;
+  return out + fmt::format("{:<10}{} (A: declared, B: applied)\n", "cause", report.cause);
+}
+
+attention::ProbeReading reading_of(const Tensor& given, const Mask& declared,
+                                   const ProbeOptions& options) {
+  if (options.weights) return attention::read_weights(given, options.threshold, &declared);
+  return attention::read_probe(
+      given, declared.keys(), options.layout.value_or(attention::Layout::kBthd), options.threshold);
+}
+
+Answer read(const ProbeOptions& options, Loader& loader, const Mask& declared, Session& session) {
+  if (options.out.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "probe read: no output of the kernel: maskctl probe read SOURCE OUT");
+  }
+  const Tensor given = loader.array(options.out);
+  attention::ProbeReading reading = reading_of(given, declared, options);
+  ProbeReport report;
+  report.declared = options.name;
+  report.applied = options.out;
+  report.precision = precision_of(given);
+  // Cells that cannot be decided are assumed to be as declared.
+  const Mask untold = zip(Op::kAnd, reading.untold, declared);
+  report.untold = untold.count();
+  if (report.untold > 0) reading.mask = zip(Op::kOr, reading.mask, untold);
+  report.diff = maskctl::diff(declared, reading.mask);
+  const Index copies =
+      (reading.mask.batch() / declared.batch()) * (reading.mask.heads() / declared.heads());
+  report.declared_open = declared.count() * copies;
+  report.applied_open = reading.mask.count();
+  report.cells = reading.mask.cells();
+  report.averaged_rows = reading.averaged_rows;
+  report.nan_rows = reading.nan_rows;
+  if (!report.diff.equal()) {
+    report.cause = diff_cause(declared, reading.mask, report.diff)->text;
+  }
+  if (!options.output.dest.empty()) write_output(reading.mask, options.output, session);
+  const bool differs = !report.diff.equal() || reading.nan_rows > 0;
+  return {options.json ? probe_json(report) : report_text(report), differs             ? 1
+                                                                   : report.untold > 0 ? 2
+                                                                                       : 0};
+}
+
+Answer run(const ProbeOptions& options, Session& session) {
+  static constexpr std::string_view kActions[] = {"make", "read"};
+  const std::size_t action = parse_choice(options.action, "probe", kActions);
+  Loader loader(options.source, session);
+  const Mask declared = loader.transformed(loader.read(options.name).mask);
+  return action == 0 ? make(options, declared, session) : read(options, loader, declared, session);
+}
+
+}  // namespace
+
+const Command kProbe = command<ProbeOptions, declare, run>({
+    .name = "probe",
+    .operands = "make|read SOURCE [OUT]",
+    .summary = "find out which mask a kernel really applies",
+    .examples = "  maskctl probe make mask.npy --head-dim 64 -o probe.npz\n"
+                "  maskctl probe read mask.npy out.npy\n"
+                "  maskctl probe read mask.npy weights.npy --weights -o applied.npy\n",
+    .negative = "the kernel applied another mask than the declared one",
+});
+
+}  // namespace maskctl::app

@@ -1,0 +1,220 @@
+// maskctl verify: proves that a backend, or an output made elsewhere, obeys a mask.
+#include "maskctl/attention/verify/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/cli/commands/attention/call.h"
+#include "app/cli/commands/attention/layout.h"
+#include "app/cli/commands/attention/verify.h"
+#include "app/cli/commands/command.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/values.h"
+#include "app/reports/attention_json.h"
+#include "maskctl/attention/verify/judge.h"
+#include "maskctl/base/error.h"
+#include "maskctl/inspect/recognise/neighbours.h"
+
+namespace maskctl::app {
+namespace {
+
+void declare(OptionList& list, VerifyOptions& verify) {
+  list.operand("SOURCE", verify.call.mask);
+  declare_call(list, verify.call);
+  list.text("--op", "OPERATION", "the operation to call (flash_attention)", verify.operation);
+  declare_backend(list, "--backend", "the backend to judge (cpu)", verify.backend);
+  declare_backend(list, "--against", "the backend to compare it with (reference)", verify.against);
+  list.repeated("--given", "[NAME=]SOURCE",
+                "judge this output instead, or the result of that name (lse, grad_query with "
+                "cotangent_out=); give query, key and value too; may be repeated",
+                verify.given);
+  list.value(
+      "--rtol", "X", "relative tolerance; without both, those of docs/numerics.md",
+      [&verify](const std::string& text) { verify.relative = parse_number(text, "--rtol"); });
+  list.value(
+      "--atol", "X", "absolute tolerance, times the largest value if that is above 1",
+      [&verify](const std::string& text) { verify.absolute = parse_number(text, "--atol"); });
+  list.flag("--no-gradients", "forward only", verify.no_gradients);
+  list.json("maskctl.verify/1", verify.json);
+}
+
+using attention::Alternative;
+using attention::GivenReport;
+using attention::Judgement;
+using attention::NamedResults;
+using attention::Verdict;
+using attention::VerifyCheck;
+using attention::VerifyRequest;
+
+std::string checks_text(const std::vector<VerifyCheck>& checks) {
+  static constexpr const char* kStates[] = {"ok", "FAILED", "skipped"};
+  std::string out;
+  for (const VerifyCheck& check : checks) {
+    out += fmt::format("{:<18}{:<9}{}\n", check.name,
+                       kStates[static_cast<std::size_t>(check.state)], check.detail);
+  }
+  return out;
+}
+
+/// True when the mask alone determines the open cells.
+bool mask_alone(const attention::Operation& operation, const VerifyOptions& options) {
+  const auto closes_nothing = [&operation](const std::string& word) {
+    const std::string_view name = std::string_view(word).substr(0, word.find('='));
+    const auto field = std::ranges::find(operation.fields, name, &attention::Field::name);
+    return field != operation.fields.end() && !field->is(attention::kCloses);
+  };
+  return options.call.mask != "none" && std::ranges::all_of(options.call.words, closes_nothing);
+}
+
+bool has_word(const VerifyOptions& options, std::string_view start) {
+  return std::ranges::any_of(options.call.words,
+                             [start](const std::string& word) { return word.starts_with(start); });
+}
+
+/// A name consists of letters, digits and underscores; anything else before '=' belongs to a file.
+attention::NamedResults given_results(const VerifyOptions& options, Loader& loader) {
+  attention::NamedResults out;
+  for (const std::string& given : options.given) {
+    const std::size_t mark = given.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789");
+    const bool named = mark != given.npos && mark > 0 && given[mark] == '=';
+    const std::string name = named ? given.substr(0, mark) : "out";
+    if (out.contains(name)) {
+      throw Error(Errc::kInvalidArgument, fmt::format("--given: {} is given twice", name));
+    }
+    if (name.starts_with("grad_") && has_word(options, "query=") &&
+        !has_word(options, "cotangent_")) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("--given {}: gradients of what? give cotangent_out=SOURCE", given));
+    }
+    Tensor array = loader.array(named ? given.substr(mark + 1) : given);
+    out[name] =
+        turned(operation_named(options.operation), name, std::move(array), options.call.layout);
+  }
+  return out;
+}
+
+/// Refuses an output with random inputs, about which it would say nothing.
+void check_inputs(const attention::Operation& operation, const VerifyOptions& options) {
+  const auto is_given = [&](std::string_view name) {
+    return has_word(options, std::string(name) + "=");
+  };
+  std::string missing;
+  for (const attention::Field& field : form_of(operation, is_given).fields) {
+    if (!field.is(attention::kRequired) || is_given(field.name)) continue;
+    missing += fmt::format("{}{}=SOURCE", missing.empty() ? "" : " ", field.name);
+  }
+  if (missing.empty()) return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("verify --given: judged against what? give the inputs of the kernel too: "
+                          "{}",
+                          missing));
+}
+
+std::vector<Alternative> alternatives_of(const VerifyRequest& request) {
+  std::vector<Alternative> out;
+  if (!request.declared) return out;
+  for (Neighbour& neighbour : neighbours(*request.declared)) {
+    out.push_back({std::move(neighbour.text), std::move(neighbour.mask)});
+  }
+  return out;
+}
+
+GivenReport judge_given(VerifyRequest request, const NamedResults& given) {
+  request.declared = applied_mask(request);
+  return verify_given(request, given, alternatives_of(request));
+}
+
+/// Runs all checks of a backend; when one fails, looks for masks that it may have applied.
+GivenReport judge_backend(const VerifyRequest& request) {
+  GivenReport out{attention::verify(request), {}};
+  if (all_passed(out.checks)) {
+    out.judgement.text = "all checks hold";
+    return out;
+  }
+  attention::NamedArguments arguments = request.arguments;
+  arguments.backend = request.backend;
+  arguments.gradient_seed.reset();
+  const NamedResults results = run(*request.operation, arguments);
+  out.judgement = judge_given(request, {{"out", results.at("out")}}).judgement;
+  const bool agrees =
+      out.judgement.verdict == Verdict::kObeys || out.judgement.verdict == Verdict::kUnclear;
+  if (!agrees) return out;
+  out.judgement.verdict = Verdict::kNone;
+  out.judgement.text = "the output agrees, and a check fails";
+  return out;
+}
+
+int status_of(Verdict verdict) {
+  if (verdict == Verdict::kObeys) return 0;
+  return verdict == Verdict::kUnclear ? 2 : 1;
+}
+
+Answer run(const VerifyOptions& options, Session& session) {
+  const GivenReport report = verify_report(options, session);
+  const std::string operation(operation_named(options.operation).name);
+  return {options.json ? verify_json(operation, report)
+                       : checks_text(report.checks) +
+                             fmt::format("{:<18}{}\n", "verdict", verdict_text(report.judgement)),
+          status_of(report.judgement.verdict)};
+}
+
+}  // namespace
+
+std::string verdict_text(const Judgement& judgement) {
+  std::string out;
+  switch (judgement.verdict) {
+    case Verdict::kObeys:
+      out += "obeys its mask: ";
+      break;
+    case Verdict::kAnother:
+      out += "obeys another mask: ";
+      break;
+    case Verdict::kNone:
+      out += "obeys no mask that was tried: ";
+      break;
+    case Verdict::kUnclear:
+      out += "undecided at this precision, as these fit as well: ";
+      break;
+  }
+  out += judgement.text;
+  if (!judgement.where.empty()) out += fmt::format(" ({})", judgement.where);
+  return out;
+}
+
+GivenReport verify_report(const VerifyOptions& options, Session& session) {
+  attention::VerifyRequest request;
+  request.operation = &operation_named(options.operation);
+  if (options.given.empty()) require_backend(options.backend, "--backend");
+  require_backend(options.against, "--against");
+  CallOptions call = options.call;
+  if (call.mask == "none") call.mask.clear();
+  if (!options.given.empty()) check_inputs(*request.operation, options);
+  Loader loader(call.source, session);
+  request.arguments = read_call(*request.operation, call, loader);
+  request.backend = options.backend;
+  request.against = options.against;
+  request.gradients = !options.no_gradients;
+  request.seed = options.call.seed;
+  if (options.relative || options.absolute) {
+    request.tolerance = {options.relative.value_or(0), options.absolute.value_or(0)};
+  }
+  if (mask_alone(*request.operation, options)) request.declared = request.arguments.mask;
+  return options.given.empty() ? judge_backend(request)
+                               : judge_given(request, given_results(options, loader));
+}
+
+const Command kVerify = command<VerifyOptions, declare, run>({
+    .name = "verify",
+    .operands = "SOURCE|none [NAME=VALUE...]",
+    .summary = "proof that a backend or an output obeys a mask",
+    .examples = "  maskctl verify gen:causal:n=128\n"
+                "  maskctl verify seg.npy --as segments -t causal --op ring_attention ring_size=4\n"
+                "  maskctl verify mask.npy query=q.npy key=k.npy value=v.npy --given out.npy\n",
+    .negative = "the kernel applied another mask or none",
+});
+
+}  // namespace maskctl::app

@@ -1,0 +1,72 @@
+// maskctl audit: compares a kernel's block map with the mask.
+#include "maskctl/inspect/count/audit.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/values.h"
+#include "app/reports/figures.h"
+#include "app/reports/json_explain.h"
+#include "app/session/loader.h"
+#include "maskctl/base/error.h"
+
+namespace maskctl::app {
+namespace {
+
+struct AuditOptions {
+  SourceOptions source;
+  std::string name;
+  std::string map;
+  BlockSize block{128, 128};
+  bool json = false;
+};
+
+void declare(OptionList& list, AuditOptions& audit) {
+  list.operand("SOURCE", audit.name);
+  list.operand("MAP", audit.map);
+  declare_source(list, audit.source);
+  list.value("--block", "QxK", "block of the map, queries x keys (128)",
+             [&audit](const std::string& text) { audit.block = parse_block(text, "--block"); });
+  list.json("maskctl.audit/1", audit.json);
+}
+
+std::string audit_text(const Mask& mask, const BlockAudit& audit) {
+  std::string out = fmt::format("{:<10}{}, {} cells open\n", "mask", shape_text(mask), audit.open);
+  out += fmt::format("{:<10}{} blocks of {}x{}: {} kept, {} left out\n", "map", audit.blocks,
+                     audit.size.q, audit.size.k, audit.kept, audit.blocks - audit.kept);
+  out +=
+      fmt::format("{:<10}{} open cells ({}), in {} blocks and {} rows\n", "dropped", audit.dropped,
+                  percent(audit.dropped, audit.open), audit.dropped_blocks, audit.dropped_rows);
+  if (audit.first_dropped) {
+    out += fmt::format("{:<10}the first at {}\n", "", cell_text(*audit.first_dropped));
+  }
+  out += fmt::format("{:<10}{} closed cells, in {} blocks marked full\n", "leaked", audit.leaked,
+                     audit.wrong_full);
+  if (audit.first_leaked) {
+    out += fmt::format("{:<10}the first at {}\n", "", cell_text(*audit.first_leaked));
+  }
+  return out + fmt::format("{:<10}{} kept blocks without an open cell\n", "wasted", audit.wasted);
+}
+
+Answer run(const AuditOptions& options, Session& session) {
+  Loader loader(options.source, session);
+  const Mask mask = loader.transformed(loader.read(options.name).mask);
+  const BlockAudit found = audit_blocks(mask, loader.array(options.map), options.block);
+  return {
+      options.json ? audit_json(options.name, options.map, mask, found) : audit_text(mask, found),
+      found.ok() ? 0 : 1};
+}
+
+}  // namespace
+
+const Command kAudit = command<AuditOptions, declare, run>({
+    .name = "audit",
+    .operands = "SOURCE MAP",
+    .summary = "a kernel's map of blocks against the mask: what it drops and leaks",
+    .examples = "  maskctl audit gen:window:keys=101,n=512 map.npy --block 64\n"
+                "  maskctl audit seg.npy kept.npy --as segments -t causal --block 128x64\n",
+    .negative = "the map loses or gains attention",
+});
+
+}  // namespace maskctl::app

@@ -1,0 +1,372 @@
+// maskctl check: whether a mask is what it should be, or what looks wrong with it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/values.h"
+#include "app/reports/check_report.h"
+#include "app/session/chain_arrays.h"
+#include "app/session/loader.h"
+#include "maskctl/base/error.h"
+#include "maskctl/mask/arrays/array_kinds.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/pipeline/expectations.h"
+
+namespace maskctl::app {
+namespace {
+
+struct CheckOptions {
+  enum class Format { kText, kJson, kJunit, kSarif };
+
+  SourceOptions source;
+  std::string name;
+  std::vector<std::string> expectations;
+  std::string segments, positions, cu_seqlens;  // SOURCEs of documents
+  std::string bias;
+  Format format = Format::kText;
+  bool json = false;
+  bool exit_zero = false;
+};
+
+void declare(OptionList& list, CheckOptions& check) {
+  list.operand("SOURCE", check.name);
+  declare_source(list, check.source);
+  list.repeated("-e,--expect", "EXPECTATION",
+                "what must hold, may be repeated: causal, window:keys=N or any step that closes "
+                "cells; no-empty-rows, no-leak:SRC, symmetric, block-aligned:N, row-safe:block=N, "
+                "density:MIN..MAX, subset-of:SRC, equals:PIPELINE; without it, check looks for "
+                "mistakes",
+                check.expectations);
+  list.text("--segments", "SOURCE", "segment ids: no open cell may join two documents",
+            check.segments);
+  list.text("--positions", "SOURCE", "position ids, another way to give the documents",
+            check.positions);
+  list.text("--cu-seqlens", "SOURCE", "cumulative lengths, another way to give the documents",
+            check.cu_seqlens);
+  list.text("--bias", "SOURCE", "an additive bias that is used together with the mask", check.bias);
+  static constexpr std::string_view kFormats[] = {"text", "json", "junit", "sarif"};
+  const auto choose = [&check](std::size_t i) {
+    check.format = static_cast<CheckOptions::Format>(i);
+  };
+  list.choice("--format", kFormats, "how to report (text); json: maskctl.check/1", choose);
+  list.flag("--json", "the same as --format json", check.json);
+  list.flag("--exit-zero", "exit 0 whatever is found", check.exit_zero);
+}
+
+bool names_two(const std::string& source) {
+  return source.starts_with("q=") || source.starts_with("kv=");
+}
+
+/// The ids of a SOURCE of one or two arrays.
+DocumentSource read_segments(Loader& loader, const std::string& source, std::int32_t pad_id) {
+  LoadedMask loaded = loader.read_segments(source);
+  if (!loaded.q_segment_ids) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{}: no segment ids", source));
+  }
+  return {DocumentForm::kSegments, std::move(*loaded.q_segment_ids),
+          std::move(loaded.kv_segment_ids), pad_id, source};
+}
+
+/// The arrays of --segments, --positions and --cu-seqlens, each at most once.
+struct DocumentOptions {
+  std::optional<DocumentSource> segments, positions, cu_seqlens;
+
+  DocumentOptions(const CheckOptions& options, Loader& loader) {
+    if (!options.segments.empty()) {
+      segments = read_segments(loader, options.segments, options.source.pad_id);
+    }
+    const auto one = [&loader](const std::string& source, DocumentForm form) {
+      return DocumentSource{form, loader.array(source), {}, -1, source};
+    };
+    if (!options.positions.empty()) positions = one(options.positions, DocumentForm::kPositions);
+    if (!options.cu_seqlens.empty()) cu_seqlens = one(options.cu_seqlens, DocumentForm::kCuSeqlens);
+  }
+
+  /// The one in which leaks are counted.
+  std::optional<DocumentSource> best() const {
+    return segments ? segments : cu_seqlens ? cu_seqlens : positions;
+  }
+};
+
+std::vector<ExpectationResult> check_all(const Mask& mask, const CheckOptions& options,
+                                         Loader& loader) {
+  ExpectationContext context;
+  context.bind = loader.context();
+  context.pad_id = options.source.pad_id;
+  context.documents = DocumentOptions(options, loader).best();
+  std::vector<std::string> texts = options.expectations;
+  const bool asked = std::ranges::find(texts, "no-leak") != texts.end();
+  if (context.documents && !asked) texts.emplace_back("no-leak");
+  std::vector<Expectation> expectations;  // all are parsed before any is evaluated
+  for (const std::string& text : texts) {
+    expectations.push_back(parse_expectation(text, context));
+  }
+  std::vector<ExpectationResult> out;
+  for (const Expectation& expectation : expectations) {
+    out.push_back(maskctl::check(mask, expectation));
+  }
+  return out;
+}
+
+/// The words for steps, including those inside scopes, each once.
+void add_words(const Chain& chain, std::vector<std::string>& words) {
+  static const std::map<std::string, std::string> kWords = {
+      {"doc", "documents"}, {"pad", "padding"}, {"chunk", "chunks"}, {"tokens", "token types"}};
+  for (const Step& step : chain) {
+    if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
+      add_words(scoped->chain, words);
+      continue;
+    }
+    const std::string text = to_text(Chain{step});
+    const std::string name = text.substr(0, text.find_first_of(":{ "));
+    const auto found = kWords.find(name);
+    const std::string word = found == kWords.end() ? name : found->second;
+    if (std::ranges::find(words, word) == words.end()) words.push_back(word);
+  }
+}
+
+/// For example "documents and causal".
+std::string words_of(const Chain& chain) {
+  std::vector<std::string> words;
+  add_words(chain, words);
+  return fmt::format("{}", fmt::join(words, " and "));
+}
+
+bool has_error(const Findings& findings) {
+  return std::ranges::any_of(
+      findings, [](const Finding& finding) { return finding.rule->severity == Severity::kError; });
+}
+
+/// The findings in one SOURCE: arrays first, then steps, then the mask.
+class Lint {
+ public:
+  Lint(const CheckOptions& options, Session& session)
+      : options_(options),
+        source_(options.source),
+        loader_(source_, session),
+        documents_(options, loader_) {}
+
+  CheckReport run() {
+    report_.source = options_.name;
+    report_.linted = true;
+    if (read_source()) lint_masks();
+    lint_arrays();
+    std::ranges::stable_sort(report_.findings, {},
+                             [](const Finding& f) { return f.rule->severity; });
+    return std::move(report_);
+  }
+
+ private:
+  void add(Findings findings) {
+    report_.findings.insert(report_.findings.end(), std::make_move_iterator(findings.begin()),
+                            std::make_move_iterator(findings.end()));
+  }
+
+  /// Checks position ids and cu_seqlens before they become a mask; false when they cannot.
+  bool read_source() {
+    const bool raw = (source_.as == ArrayKind::kPositions || source_.as == ArrayKind::kCuSeqlens) &&
+                     !names_two(options_.name);
+    if (raw) return read_raw(loader_.array(options_.name));
+    LoadedMask loaded = loader_.read(options_.name);
+    add(lint_reading({loaded.odd_bools, loaded.bias_seen.inf, loaded.bias_seen.min}));
+    gives_nan_ = loaded.kind != ArrayKind::kBias || !loaded.bias_seen.min;
+    mask_ = std::move(loaded.mask);
+    if (loaded.kind != ArrayKind::kSegments || !loaded.q_segment_ids) return true;
+    own_ = DocumentSource{DocumentForm::kSegments, std::move(*loaded.q_segment_ids),
+                          std::move(loaded.kv_segment_ids), source_.pad_id, options_.name};
+    return true;
+  }
+
+  bool read_raw(Tensor array) {
+    const auto extent = [this](std::size_t axis) {
+      return source_.shape ? std::optional((*source_.shape)[axis]) : std::nullopt;
+    };
+    if (source_.as == ArrayKind::kPositions) {
+      const Tensor ids = documents_from_positions(array);
+      mask_ = mask_from_segments(ids, ids, -1);
+      own_ = DocumentSource{DocumentForm::kPositions, std::move(array), {}, -1, options_.name};
+      return true;
+    }
+    own_ = DocumentSource{DocumentForm::kCuSeqlens, std::move(array), {}, -1, options_.name};
+    own_tokens_ = extent(2);
+    if (has_error(lint_cu_seqlens(own_->q, own_tokens_))) return false;
+    mask_ = mask_from_cu_seqlens(own_->q, own_->q, extent(2), extent(3));
+    own_tokens_ = mask_.queries();
+    return true;
+  }
+
+  void lint_masks() {
+    const Chain chain = loader_.chain();
+    std::vector<std::string> texts;
+    for (const Step& step : chain) texts.push_back(to_text(Chain{step}));
+    ChainFindings steps = lint_chain(std::move(mask_), chain, texts);
+    mask_ = std::move(steps.mask);
+    add(std::move(steps.findings));
+    report_.shape = {mask_.batch(), mask_.heads(), mask_.queries(), mask_.keys()};
+    const std::optional<Documents> documents = usable_documents();
+    const bool may_leak =
+        documents_.best() || steps.opened;  // without that, the mask never leaves its own documents
+    if (documents && may_leak) {
+      report_.leaks = maskctl::leaks(mask_, *documents);
+    }
+    add(lint_mask(mask_, documents ? &*documents : nullptr, gives_nan_));
+    if (report_.leaks) add(lint_documents(mask_, *documents, *report_.leaks));
+    lint_pattern_of_mask();
+    add_not_looked_at(documents.has_value());
+    if (!options_.bias.empty()) add(lint_bias(mask_, read_bias()));
+  }
+
+  /// Finds masks that a few steps nearly explain; polarity and leaks are reported only once.
+  void lint_pattern_of_mask() {
+    if (mask_.count() == 0) return;
+    Recognised found;
+    try {
+      found = recognise(mask_, {.guess = false});
+    } catch (const Error& error) {
+      if (error.code() != Errc::kLimit) throw;
+      report_.not_looked_at.push_back(
+          {"single cells beside a pattern", "fewer cells: -t slice:..."});
+      return;
+    }
+    ChainArrays("check", "").name(found.chain);
+    const bool told = std::ranges::any_of(report_.findings, [](const Finding& finding) {
+      return finding.rule->id == "polarity" || finding.rule->id == "anti-causal" ||
+             finding.rule->id == "document-leak";
+    });
+    if (told) return;
+    add(lint_pattern(found, words_of(found.chain), to_text(found.chain), mask_));
+  }
+
+  void add_not_looked_at(bool documents) {
+    const auto put = [this](const char* what, const char* option) {
+      report_.not_looked_at.push_back({what, option});
+    };
+    if (!documents) {
+      put("leaks between documents and padding that is seen",
+          "--segments, --cu-seqlens or --positions SOURCE");
+    }
+    if (options_.bias.empty()) put("a bias that is added beside the mask", "--bias SOURCE");
+    put("what the mask must be", "--expect RULE");
+  }
+
+  /// The documents that were given; else those of the SOURCE, while they still fit.
+  std::optional<Documents> usable_documents() const {
+    if (const auto given = documents_.best()) {
+      const bool is_cu = given->form == DocumentForm::kCuSeqlens;
+      if (is_cu && has_error(lint_cu_seqlens(given->q, mask_.queries()))) return std::nullopt;
+      return documents_of(*given, mask_.queries(), mask_.keys());
+    }
+    if (!own_) return std::nullopt;
+    const Tensor& kv = own_->kv ? *own_->kv : own_->q;
+    const auto fits = [this](const Tensor& ids, Index tokens) {
+      if (own_->form == DocumentForm::kCuSeqlens) return own_tokens_ == tokens;
+      const Index batch = ids.rank() == 1 ? 1 : ids.extent(0);
+      return ids.extent(ids.rank() - 1) == tokens && (batch == 1 || batch == mask_.batch());
+    };
+    if (!fits(own_->q, mask_.queries()) || !fits(kv, mask_.keys())) return std::nullopt;
+    return documents_of(*own_, mask_.queries(), mask_.keys());
+  }
+
+  Mask read_bias() {
+    source_.as = ArrayKind::kBias;  // the loader reads with these options; the SOURCE has been read
+    source_.keep_value_is_zero = false;
+    source_.shape.reset();
+    return loader_.read(options_.bias).mask;
+  }
+
+  void lint_arrays() {
+    const auto tokens = [this]() -> std::optional<Index> {
+      return report_.shape ? std::optional((*report_.shape)[2]) : std::nullopt;
+    };
+    if (own_) lint_array(*own_, own_tokens_);
+    if (documents_.segments) lint_array(*documents_.segments, {});
+    if (documents_.positions) lint_array(*documents_.positions, {});
+    if (documents_.cu_seqlens) lint_array(*documents_.cu_seqlens, tokens());
+    compare_positions();
+  }
+
+  void lint_array(const DocumentSource& array, std::optional<Index> tokens) {
+    if (array.form == DocumentForm::kCuSeqlens) return add(lint_cu_seqlens(array.q, tokens));
+    if (array.form == DocumentForm::kPositions) return add(lint_positions(array.q));
+    add(lint_segments(array.q, array.pad_id));
+    if (array.kv && !std::ranges::equal(array.kv->bytes(), array.q.bytes())) {
+      add(lint_segments(*array.kv, array.pad_id));
+    }
+  }
+
+  /// Compares position ids with segment ids, whichever of them the SOURCE itself is.
+  void compare_positions() {
+    const auto pick = [this](const std::optional<DocumentSource>& given,
+                             DocumentForm form) -> const DocumentSource* {
+      if (given) return &*given;
+      return own_ && own_->form == form ? &*own_ : nullptr;
+    };
+    const DocumentSource* positions = pick(documents_.positions, DocumentForm::kPositions);
+    const DocumentSource* segments = pick(documents_.segments, DocumentForm::kSegments);
+    if (!positions || !segments) return;
+    add(lint_positions_against_segments(positions->q, segments->q, segments->pad_id));
+  }
+
+  const CheckOptions& options_;
+  SourceOptions source_;
+  Loader loader_;
+  DocumentOptions documents_;
+  Mask mask_;
+  std::optional<DocumentSource> own_;  // documents of the SOURCE
+  std::optional<Index> own_tokens_;    // number of tokens for its cu_seqlens
+  bool gives_nan_ = true;              // closed cells weigh exactly 0
+  CheckReport report_;
+};
+
+CheckReport expectations_of(const CheckOptions& options, Session& session) {
+  if (!options.bias.empty()) {
+    throw Error(Errc::kInvalidArgument, "check: --bias goes without --expect");
+  }
+  Loader loader(options.source, session);
+  const Mask mask = loader.transformed(loader.read(options.name).mask);
+  CheckReport report;
+  report.source = options.name;
+  report.shape = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
+  report.expected = check_all(mask, options, loader);
+  return report;
+}
+
+std::string written(const CheckReport& report, CheckOptions::Format format) {
+  switch (format) {
+    case CheckOptions::Format::kJson:
+      return check_json(report);
+    case CheckOptions::Format::kJunit:
+      return check_junit(report);
+    case CheckOptions::Format::kSarif:
+      return check_sarif(report);
+    default:
+      return check_text(report);
+  }
+}
+
+Answer run(const CheckOptions& options, Session& session) {
+  const CheckReport report = options.expectations.empty() ? Lint(options, session).run()
+                                                          : expectations_of(options, session);
+  return {written(report, options.json ? CheckOptions::Format::kJson : options.format),
+          report.ok() || options.exit_zero ? 0 : 1};
+}
+
+}  // namespace
+
+const Command kCheck = command<CheckOptions, declare, run>({
+    .name = "check",
+    .alias = "lint",
+    .operands = "SOURCE",
+    .summary = "test what a mask should be, or look for mistakes in it",
+    .examples = "  maskctl check mask.npy\n"
+                "  maskctl check mask.npy --expect causal --expect no-empty-rows\n"
+                "  maskctl check mask.npy --segments seg.npy --format sarif\n"
+                "  maskctl lint cu.npy --as cu_seqlens --shape 1+1+4096+4096\n",
+    .negative = "an expectation does not hold, or a finding is an error or a warning",
+});
+
+}  // namespace maskctl::app

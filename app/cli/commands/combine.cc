@@ -1,0 +1,66 @@
+// maskctl combine: combines two or more masks into one.
+#include <fmt/format.h>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/parser/groups.h"
+#include "app/session/loader.h"
+#include "app/session/save.h"
+#include "maskctl/base/error.h"
+#include "maskctl/mask/arrays/dense.h"
+
+namespace maskctl::app {
+namespace {
+
+struct CombineOptions {
+  SourceOptions source;
+  std::vector<std::string> names;
+  std::optional<Op> op;
+  OutputOptions output;
+};
+
+void declare(OptionList& list, CombineOptions& combine) {
+  list.operands("SOURCE", combine.names);
+  static constexpr std::string_view kOps[] = {"and", "or", "xor", "sub"};
+  list.choice("--op", kOps, "sub: open in the first, closed in the others",
+              [&combine](std::size_t i) { combine.op = static_cast<Op>(i); });
+  declare_source(list, combine.source);
+  declare_output(list, combine.output);
+}
+
+Answer run(const CombineOptions& options, Session& session) {
+  if (!options.op) {
+    throw Error(Errc::kInvalidArgument, "combine: --op is missing; give and, or, xor or sub");
+  }
+  if (options.names.size() < 2) {
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("combine: two or more SOURCEs are needed, got {}", options.names.size()));
+  }
+  require_output(options.output, "combine");
+  Loader loader(options.source, session);
+  Mask mask = loader.read(options.names.front()).mask;
+  for (std::size_t i = 1; i < options.names.size(); ++i) {
+    Mask next = loader.read(options.names[i]).mask;
+    if (mask.queries() == 1) mask = repeated_queries(mask, next.queries());
+    if (next.queries() == 1) next = repeated_queries(next, mask.queries());
+    try {
+      mask = zip(*options.op, mask, next);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("{}: {}", options.names[i], error.what()));
+    }
+  }
+  write_output(loader.transformed(std::move(mask)), options.output, session);
+  return {};
+}
+
+}  // namespace
+
+const Command kCombine = command<CombineOptions, declare, run>({
+    .name = "combine",
+    .operands = "SOURCE SOURCE...",
+    .summary = "join masks by and, or, xor or sub",
+    .examples = "  maskctl combine --op and causal.npy doc.npy -o both.npy\n"
+                "  maskctl combine --op sub have.npy want.npy -o extra.npy\n",
+});
+
+}  // namespace maskctl::app

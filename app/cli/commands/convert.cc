@@ -1,0 +1,148 @@
+// maskctl convert: writes a mask as another kind of array, exactly or with the loss counted.
+#include <fmt/format.h>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/values.h"
+#include "app/cli/progress.h"
+#include "app/reports/figures.h"
+#include "app/session/loader.h"
+#include "app/session/save.h"
+#include "maskctl/base/error.h"
+
+namespace maskctl::app {
+namespace {
+
+/// Its --strict is GlobalOptions::strict; its --pad-id (for both sides) is that of `source`.
+struct ConvertOptions {
+  SourceOptions source;
+  std::string name;
+  std::optional<ArrayKind> to;                                     // absent: the kind of the source
+  OutputOptions output;                                            // `form` is not used
+  std::optional<BlockSize> block;                                  // for --to blockmap
+  enum class Fill { kDefault, kInf, kMin } fill = Fill::kDefault;  // for --to bias
+  bool write_zero_as_keep = false;                   // --write-keep-value 0: write 0 for open
+  PaddingTokens padding = PaddingTokens::kSegments;  // for the cu_seqlens of a batch
+  bool roundtrip = false;
+  bool lossy = false;  // write the nearest if the kind cannot hold the mask
+};
+
+void declare(OptionList& list, ConvertOptions& convert) {
+  list.operand("SOURCE", convert.name);
+  declare_source(list, convert.source);
+  declare_destination(list, convert.output,
+                      "FILE.npy, FILE.npz:KEY, FILE.h5:/NAME, FILE.safetensors:NAME, or -");
+  list.value("--to", "KIND", "what to write; absent: what was read",
+             [&convert](const std::string& text) { convert.to = parse_kind(text, "--to"); });
+  list.value("--block", "QxK", "block of --to blockmap, queries x keys",
+             [&convert](const std::string& text) { convert.block = parse_block(text, "--block"); });
+  static constexpr std::string_view kFills[] = {"inf", "min"};
+  list.choice("--fill", kFills, "closed cells of --to bias: -inf, or the smallest finite number",
+              [&convert](std::size_t i) {
+                convert.fill = i == 0 ? ConvertOptions::Fill::kInf : ConvertOptions::Fill::kMin;
+              });
+  static constexpr std::string_view kKeep[] = {"0", "1"};
+  list.choice("--write-keep-value", kKeep, "the value that may attend in what is written (1)",
+              [&convert](std::size_t i) { convert.write_zero_as_keep = i == 0; });
+  static constexpr std::string_view kPadding[] = {"segments", "drop"};
+  list.choice("--padding", kPadding,
+              "tokens outside documents in the cu_seqlens of a batch: segments of their own, or "
+              "left out",
+              [&convert](std::size_t i) { convert.padding = static_cast<PaddingTokens>(i); });
+  list.flag("--lossy", "write the nearest array if the kind cannot hold the mask", convert.lossy);
+  list.flag("--roundtrip", "say whether the array holds the mask; exit 1 when cells changed",
+            convert.roundtrip);
+}
+
+/// The kind of the source, if masks can be written as that kind.
+ArrayKind same_kind(const LoadedMask& loaded) {
+  if (loaded.kind == ArrayKind::kPositions) return ArrayKind::kSegments;
+  return is_writable(loaded.kind) ? loaded.kind : ArrayKind::kDense;
+}
+
+MaskWriteOptions write_options(const ConvertOptions& options, ArrayKind to, Session& session) {
+  MaskWriteOptions out;
+  out.kind = to;
+  out.dtype = options.output.dtype;
+  out.keep_value_is_zero = options.write_zero_as_keep;
+  out.pad_id = options.source.pad_id;
+  if (options.fill != ConvertOptions::Fill::kDefault && to != ArrayKind::kBias) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("--fill is for --to bias, not for {}", name(to)));
+  }
+  if (options.fill == ConvertOptions::Fill::kMin) out.fill = BiasFill::kMin;
+  out.block = options.block || to != ArrayKind::kBlockmap ? options.block : options.source.block;
+  out.padding = options.padding;
+  out.max_bytes = session.settings().max_bytes;
+  out.force = options.output.force;
+  out.append = options.output.append;
+  out.gzip = options.output.gzip;
+  return out;
+}
+
+std::string loss_text(Index lost, const ConvertedMask& converted) {
+  const Index cells = converted.source.cells();
+  return fmt::format("{} of {} cells ({})", lost, cells, percent(lost, cells));
+}
+
+/// Refuses to write arrays that do not mean the same mask, unless that was requested.
+void check_loss(const ConvertedMask& converted, const ConvertOptions& options, bool strict) {
+  const Index lost = strict ? converted.changed : converted.lost;
+  if (lost == 0) return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: {} cannot hold this mask: {} would change; nothing is written {}",
+                          options.name, name(converted.kind), loss_text(lost, converted),
+                          strict ? "with --strict" : "without --lossy, which takes the nearest"));
+}
+
+ConvertedMask converted_mask(Loader& loader, LoadedMask loaded, const MaskWriteOptions& how) {
+  const bool same_ids = how.kind == ArrayKind::kSegments && loaded.kind == ArrayKind::kSegments;
+  if (same_ids && loader.chain().empty()) return kept_segments(loaded, how);
+  return convert_mask(loader.transformed(std::move(loaded.mask)), how);
+}
+
+Answer run(const ConvertOptions& options, Session& session) {
+  if (!options.roundtrip) require_output(options.output, "convert");
+  Loader loader(options.source, session);
+  LoadedMask loaded = loader.read(options.name);
+  const ArrayKind to = options.to.value_or(same_kind(loaded));
+  MaskWriteOptions how = write_options(options, to, session);
+  const ConvertedMask converted = converted_mask(loader, std::move(loaded), how);
+  const bool may_lose = options.lossy && !session.settings().strict;
+  if (!options.roundtrip && !may_lose) check_loss(converted, options, session.settings().strict);
+  if (!options.output.dest.empty() && (may_lose || converted.lost == 0)) {
+    how.progress = session.progress("writing");
+    write_mask(options.output.dest, converted, how);
+    for (const std::string& text : converted.notes) session.note(text);
+  }
+  const bool lossy = converted.changed > 0;
+  if (options.roundtrip) {
+    const std::string verdict =
+        fmt::format("{}: {}", name(to),
+                    lossy ? "lossy: a round trip changes " + loss_text(converted.changed, converted)
+                          : "lossless: a round trip changes no cell");
+    const bool data_on_stdout = options.output.dest == "-";
+    if (data_on_stdout) session.note(verdict);
+    return {data_on_stdout ? "" : verdict + "\n", lossy ? 1 : 0};
+  }
+  if (converted.lost > 0) {
+    session.note(fmt::format("{} cannot hold this mask: {} changed", name(to),
+                             loss_text(converted.lost, converted)));
+  }
+  return {};
+}
+
+}  // namespace
+
+const Command kConvert = command<ConvertOptions, declare, run>({
+    .name = "convert",
+    .operands = "SOURCE",
+    .summary = "write a mask in another form, exactly or with the loss counted",
+    .examples = "  maskctl convert seg.npy --as segments --to cu_seqlens -o cu.npz\n"
+                "  maskctl convert mask.npy --to blockmap --block 128 -o map.npz\n"
+                "  maskctl convert mask.npy --to bias --dtype float16 --fill min -o bias.npy\n"
+                "  maskctl convert mask.npy --to segments --roundtrip -o seg.npy\n",
+    .negative = "--roundtrip finds a loss",
+});
+
+}  // namespace maskctl::app

@@ -1,0 +1,209 @@
+// maskctl diff: compares two masks and says why they differ.
+#include "maskctl/inspect/diff/diff.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/values.h"
+#include "app/cli/terminal.h"
+#include "app/reports/figures.h"
+#include "app/reports/report.h"
+#include "app/session/chain_arrays.h"
+#include "app/session/loader.h"
+#include "maskctl/base/error.h"
+#include "maskctl/pipeline/picture.h"
+#include "maskctl/pipeline/steps/bind.h"
+
+namespace maskctl::app {
+namespace {
+
+struct DiffOptions {
+  SourceOptions source;
+  std::string a, b;
+  std::optional<ArrayKind> as_b;  // how to read b, if not like a
+  Index block = 128;
+  bool show = false;
+  Style style = Style::kAuto;
+  std::string output;  // file of a picture
+  std::string dest;    // file for the arrays of the cause
+  bool force = false;
+  bool json = false;
+};
+
+void declare(OptionList& list, DiffOptions& diff) {
+  list.operand("A", diff.a);
+  list.operand("B", diff.b);
+  declare_source(list, diff.source);
+  list.value("--as-b", "KIND", "how to read B (as A)",
+             [&diff](const std::string& text) { diff.as_b = parse_kind(text, "--as-b"); });
+  list.integer("--block", 1, "size of the blocks that are counted (128)",
+               [&diff](Index n) { diff.block = n; });
+  list.flag("--show", "draw both masks over each other, at the first difference", diff.show);
+  static constexpr std::string_view kStyles[] = {"shade", "ascii"};
+  list.choice("--style", kStyles, "characters of --show",
+              [&diff](std::size_t i) { diff.style = i == 0 ? Style::kShade : Style::kAscii; });
+  list.text("-o,--output", "FILE.png", "a picture of both: .png, .svg or .html", diff.output);
+  list.text("--write", "FILE", "write the arrays that the pipelines of the cause read", diff.dest);
+  list.flag("-f,--force", "replace an existing file", diff.force);
+  list.json("maskctl.diff/1", diff.json);
+}
+
+constexpr std::size_t kPlaneLines = 32;
+
+struct Both {
+  Mask a, b;
+};
+
+Both read_both(const DiffOptions& options, Session& session) {
+  SourceOptions source =
+      options.source;  // those of A, then of B: one loader, as standard input is read once
+  Loader loader(source, session);
+  Mask a = loader.transformed(loader.read(options.a).mask);
+  if (options.as_b) source.as = options.as_b;
+  return {std::move(a), loader.transformed(loader.read(options.b).mask)};
+}
+
+std::array<Index, 4> common_shape(const Both& masks) {
+  return {std::max(masks.a.batch(), masks.b.batch()), std::max(masks.a.heads(), masks.b.heads()),
+          masks.a.queries(), masks.a.keys()};
+}
+
+Index blocks_of(const DiffReport& report) {
+  const auto& [batch, heads, queries, keys] = report.shape;
+  return batch * heads * ceil_div(queries, report.diff.block) * ceil_div(keys, report.diff.block);
+}
+
+std::string first_text(const MaskDiff& diff) {
+  return fmt::format("{}: open in {} only", cell_text(*diff.first), diff.first_in_a ? "A" : "B");
+}
+
+std::string chain_line(const char* label, const std::string& chain, const Residue& residue) {
+  std::string out = fmt::format("{:<8}{}", label, chain.empty() ? "every cell open" : chain);
+  if (residue.cells > 0) {
+    out += fmt::format(", except for {} cell{}", residue.cells, residue.cells == 1 ? "" : "s");
+  }
+  return out + "\n";
+}
+
+/// The cause, and what can be applied to see it.
+std::string cause_text(const CauseReport& report) {
+  const DiffCause& cause = report.cause;
+  std::string out = fmt::format("cause   {}\n", cause.text);
+  if (cause.by_pipelines) {
+    return out + chain_line("A is", report.pipeline_a, cause.residue_a) +
+           chain_line("B is", report.pipeline_b, cause.residue_b);
+  }
+  if (!report.edit.empty()) out += chain_line("edit", report.edit, cause.edit_residue);
+  return out;
+}
+
+/// Names the arrays of the chains, and writes them if a file was given.
+CauseReport cause_of(const DiffOptions& options, Session& session, DiffCause cause) {
+  CauseReport report{std::move(cause), false, {}, {}, {}, {}};
+  ChainArrays arrays("diff", options.dest);
+  if (report.cause.by_pipelines) {
+    arrays.name(report.cause.pipeline_a);
+    arrays.name(report.cause.pipeline_b);
+  }
+  const bool written = arrays.write({.force = options.force});
+  if (!arrays.empty() && !written) {
+    session.note("the arrays of the pipelines are not written; --write diff.npz does it");
+  }
+  report.by_pipelines = report.cause.by_pipelines && (written || arrays.empty());
+  report.pipeline_a = to_text(report.cause.pipeline_a);
+  report.pipeline_b = to_text(report.cause.pipeline_b);
+  report.edit = to_text(report.cause.edit);
+  report.arrays = written ? arrays.sources() : std::vector<std::string>{};
+  return report;
+}
+
+/// One line for each batch and head that differs; only the first ones if there are many.
+std::string planes_text(const MaskDiff& diff) {
+  std::string out = fmt::format("\n{:<12}{:>14}{:>14}\n", "batch head", "only in A", "only in B");
+  const std::size_t lines = std::min(diff.planes.size(), kPlaneLines);
+  for (std::size_t i = 0; i < lines; ++i) {
+    const PlaneDiff& plane = diff.planes[i];
+    out +=
+        fmt::format("  {:<10}{:>14}{:>14}\n", fmt::format("{:>3} {:>4}", plane.batch, plane.head),
+                    plane.only_a, plane.only_b);
+  }
+  if (lines < diff.planes.size()) {
+    out += fmt::format("  ... {} more; --json lists all\n", diff.planes.size() - lines);
+  }
+  return out;
+}
+
+std::string diff_text(const DiffReport& report) {
+  const MaskDiff& diff = report.diff;
+  const auto& [batch, heads, queries, keys] = report.shape;
+  if (diff.equal()) return fmt::format("equal: {} cells open in both\n", diff.both);
+  std::string out = fmt::format("A       {}\nB       {}\n", report.a, report.b);
+  out += fmt::format("cells   {} only in A, {} only in B, {} in both\n", diff.only_a, diff.only_b,
+                     diff.both);
+  out += fmt::format("first   {}\n", first_text(diff));
+  out += fmt::format("rows    {} of {} differ\n", diff.rows, batch * heads * queries);
+  out += fmt::format("blocks  {} of {} differ, {}x{} each\n", diff.blocks, blocks_of(report),
+                     diff.block, diff.block);
+  if (report.cause) out += cause_text(*report.cause);
+  if (batch * heads > 1) out += planes_text(diff);
+  return out;
+}
+
+/// The first batch and head that differ; 0 and 0 when none does.
+Cell shown_plane(const MaskDiff& diff) { return diff.first.value_or(Cell{}); }
+
+std::string drawing(const DiffOptions& options, Session& session, const Both& masks,
+                    const DiffReport& report) {
+  DrawOptions out = stdout_drawing(options.style, session.settings().color);
+  const Cell at = shown_plane(report.diff);
+  if (report.shape[0] > 1) out.batch = at.batch;
+  if (report.shape[1] > 1) out.head = at.head;
+  out.other = masks.b.plane(at.batch, at.head);
+  return draw_text(*masks.a.plane(at.batch, at.head), out);
+}
+
+void write_picture_of(const DiffOptions& options, const Both& masks, const DiffReport& report) {
+  const Cell at = shown_plane(report.diff);
+  PictureInput input;
+  input.plane = masks.a.plane(at.batch, at.head);
+  input.other = masks.b.plane(at.batch, at.head);
+  input.name = options.a;
+  input.other_name = options.b;
+  if (report.shape[0] > 1) input.batch = at.batch;
+  if (report.shape[1] > 1) input.head = at.head;
+  WriteOptions write;
+  write.force = options.force;
+  write_picture(options.output, input, {}, write);
+}
+
+Answer run(const DiffOptions& options, Session& session) {
+  if (!options.output.empty()) picture_format(options.output);  // refuse it before reading
+  const Both masks = read_both(options, session);
+  DiffReport report{options.a, options.b, common_shape(masks), {}, {}};
+  report.diff = maskctl::diff(masks.a, masks.b, options.block);
+  if (auto cause = diff_cause(masks.a, masks.b, report.diff)) {
+    report.cause = cause_of(options, session, std::move(*cause));
+  }
+  const bool drawable = masks.a.cells() > 0 && masks.b.cells() > 0;
+  if (!options.output.empty() && drawable) write_picture_of(options, masks, report);
+  std::string text = options.json ? diff_json(report) : diff_text(report);
+  if (options.show && !options.json && drawable) {
+    text += "\n" + drawing(options, session, masks, report);
+  }
+  return {text, report.diff.equal() ? 0 : 1};
+}
+
+}  // namespace
+
+const Command kDiff = command<DiffOptions, declare, run>({
+    .name = "diff",
+    .operands = "A B",
+    .summary = "compare two masks: how many cells differ, where, and why",
+    .examples = "  maskctl diff have.npy want.npy\n"
+                "  maskctl diff seg.npy mask.npy --as segments --as-b dense -t causal --show\n"
+                "  maskctl diff have.npy want.npy -o both.png\n",
+    .negative = "the masks differ",
+});
+
+}  // namespace maskctl::app

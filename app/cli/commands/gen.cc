@@ -1,0 +1,103 @@
+// maskctl gen: makes masks and segment ids from one step, or the mask of a model's layer.
+#include <fmt/format.h>
+
+#include <span>
+#include <variant>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/commands/model_config.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/values.h"
+#include "app/session/loader.h"
+#include "app/session/save.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/formats/hf/hf_config.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/pipeline/steps/generate.h"
+
+namespace maskctl::app {
+
+namespace {
+
+struct GenOptions {
+  SourceOptions source;
+  std::string step;  // with a model config, only the size
+  ModelConfigOptions config;
+  std::string layer;  // layer of the config: "5", "decoder:5"
+  OutputOptions output;
+};
+
+void declare(OptionList& list, GenOptions& gen) {
+  list.operand("STEP", gen.step);
+  declare_config(list, gen.config,
+                 "the mask of a layer of this Hugging Face config.json; STEP is then the size, as "
+                 "in n=4096");
+  list.text("--layer", "N", "which layer, from 0 on; encoder:N, decoder:N, cross:N", gen.layer);
+  declare_transforms(list, gen.source);
+  declare_output(list, gen.output);
+}
+
+/// Layer "5" or "decoder:5" of the config.
+Chain layer_chain(const GenOptions& options, Session& session) {
+  const HfConfig config = load_hf_config(options.config.file, {options.config.assume_causal});
+  for (const std::string& text : config.notes) session.note(text);
+  const std::size_t colon = options.layer.find(':');
+  const std::string part = colon == std::string::npos ? "" : options.layer.substr(0, colon);
+  std::vector<HfLayer> layers;
+  for (const HfLayer& layer : config.layers) {
+    if (layer.part == part) layers.push_back(layer);
+  }
+  if (layers.empty()) {
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("--layer {}: expected encoder:N, decoder:N or cross:N for {}, and N for "
+                    "models of one stack",
+                    options.layer, config.model_type));
+  }
+  const Index at = parse_integer(options.layer.substr(colon == std::string::npos ? 0 : colon + 1),
+                                 "--layer", 0, static_cast<Index>(layers.size()) - 1);
+  const HfLayer& layer = layers[static_cast<std::size_t>(at)];
+  if (!layer.has_mask) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("layer {} is {}: it has no mask, or an unknown one", at, layer.type));
+  }
+  return chain_of(layer);
+}
+
+Answer run(const GenOptions& options, Session& session) {
+  require_output(options.output, "gen");
+  const bool layered = !options.config.file.empty();
+  if (layered != !options.layer.empty()) {
+    throw Error(Errc::kInvalidArgument, "gen: --hf-config FILE and --layer N go together");
+  }
+  Loader loader(options.source, session);
+  const std::string step = layered ? "full:" + options.step : options.step;
+  Generated made = generate(step, loader.context());
+  if (layered) {
+    const Chain chain = layer_chain(options, session);
+    made = apply(std::get<Mask>(std::move(made)), std::span<const Step>(chain));
+  }
+  const auto* ids = std::get_if<Tensor>(&made);
+  if (ids && options.source.transforms.empty()) {
+    write_output(*ids, options.output);
+    return {};
+  }
+  Mask mask =
+      ids ? mask_from_segments(*ids, *ids, options.source.pad_id) : std::get<Mask>(std::move(made));
+  write_output(loader.transformed(std::move(mask)), options.output, session);
+  return {};
+}
+
+}  // namespace
+
+const Command kGen = command<GenOptions, declare, run>({
+    .name = "gen",
+    .operands = "STEP",
+    .summary = "make a mask or segment ids from nothing",
+    .examples = "  maskctl gen causal:n=1024 -o causal.npy\n"
+                "  maskctl gen segments:n=4096,docs=7,seed=1 -o seg.npy\n"
+                "  maskctl gen full:n=512 -t doc:lens=300+212 -t causal -o -\n"
+                "  maskctl gen --hf-config config.json --layer 5 n=4096 -o layer5.npy\n",
+});
+
+}  // namespace maskctl::app

@@ -1,0 +1,64 @@
+#include "app/cli/commands/golden_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/commands/attention/verify.h"
+#include "maskctl/base/error.h"
+
+namespace maskctl::app {
+namespace {
+
+bool is_result(std::string_view name) {
+  return name == "out" || name == "lse" || name.starts_with("grad_");
+}
+
+/// Most kernels call them q, k and v.
+std::string_view full_name(std::string_view name) {
+  if (name == "q") return "query";
+  if (name == "k") return "key";
+  return name == "v" ? "value" : name;
+}
+
+VerifyOptions verify_options(const GoldenEntry& entry, const SourceOptions& how) {
+  VerifyOptions out;
+  out.call.source = how;
+  out.call.mask = entry.source;
+  for (const auto& [name, value] : entry.kernel) {
+    if (name == "operation") {
+      out.operation = value;
+    } else if (is_result(name)) {
+      out.given.push_back(name + "=" + value);
+    } else {
+      out.call.words.push_back(fmt::format("{}={}", full_name(name), value));
+    }
+  }
+  if (out.given.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "the kernel gave nothing to judge: name its output, out = \"run.npz:out\"");
+  }
+  return out;
+}
+
+}  // namespace
+
+GoldenResult judge_kernel(const GoldenEntry& entry, const SourceOptions& how, Session& session) {
+  using Status = GoldenResult::Status;
+  const attention::GivenReport report = verify_report(verify_options(entry, how), session);
+  const attention::Verdict verdict = report.judgement.verdict;
+  GoldenResult out;
+  for (const attention::VerifyCheck& check : report.checks) {
+    out.detail += fmt::format("{}: {}\n", check.name, check.detail);
+  }
+  out.detail += fmt::format("verdict: {}\n", verdict_text(report.judgement));
+  if (verdict == attention::Verdict::kObeys) return out;
+  const bool unclear = verdict == attention::Verdict::kUnclear;
+  out.status = unclear ? Status::kError : Status::kDiffers;
+  out.message = unclear ? "the kernel's arrays do not determine its mask"
+                        : "the kernel does not obey its mask";
+  out.cause = verdict_text(report.judgement);
+  return out;
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,197 @@
+// maskctl info: what a SOURCE is and contains.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/commands/info_arrays.h"
+#include "app/cli/commands/info_ejkernel.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/streams.h"
+#include "app/reports/figures.h"
+#include "app/reports/report.h"
+#include "app/session/loader.h"
+#include "maskctl/base/error.h"
+#include "maskctl/mask/arrays/bias.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+
+namespace maskctl::app {
+namespace {
+
+struct InfoOptions {
+  SourceOptions source;
+  std::vector<std::string> sources;
+  MeshOptions mesh;
+  bool json = false;
+};
+
+void declare(OptionList& list, InfoOptions& info) {
+  list.operands("SOURCE", info.sources);
+  declare_source(list, info.source);
+  declare_semantics(list, info.source);
+  list.text("--mesh", "dp=2+tp=4", "how MaskInfo's arrays are split over a mesh of devices",
+            info.mesh.mesh);
+  list.text("--axes", "batch=dp,heads=tp", "mesh axes of batch, heads and sequence, + joins two",
+            info.mesh.axes);
+  list.flag("--sequence-parallel", "split the query axis too (--mesh)",
+            info.mesh.sequence_parallel);
+  list.json("maskctl.info/1", info.json);
+}
+
+InfoReport mask_report(const std::string& source, Loader& loader, const SourceOptions& how) {
+  LoadedMask loaded = loader.read(source);
+  InfoReport report;
+  report.source = source;
+  report.kind = name(loaded.kind);
+  report.polarity = how.keep_value_is_zero ? "0" : "1";
+  report.arrays.push_back({"", loaded.dtype, loaded.array_shape});
+  report.notes = std::move(loaded.notes);
+  if (const auto dtype = dtype_from_name(loaded.dtype)) {
+    report.closed_by = closed_by(loaded.bias_seen, *dtype);
+  }
+  report.mask = loader.transformed(std::move(loaded.mask));
+  report.open = report.mask->count();
+  report.tier = tier(*report.mask);
+  report.bytes = bytes_held(*report.mask);
+  return report;
+}
+
+/// A MaskInfo and, if requested, how a mesh splits it.
+InfoReport ejkernel_report(const std::string& source, Loader& loader, const InfoOptions& options,
+                           Session& session) {
+  const MaskInfo info = with_axes(loader.transformed(loader.mask_info(source)), options.mesh.axes);
+  InfoReport report;
+  report.source = source;
+  report.mask_info = report_of(info);
+  if (!options.mesh.mesh.empty()) report.mesh = mesh_report(info, options.mesh, session);
+  MaskInfo reading = info;
+  const MaskArray& mask = reading.attention_mask();
+  report.mask = mask.mask();
+  report.kind = "mask-info";
+  report.polarity = "1";
+  report.arrays.push_back({"", std::string(name(mask.dtype())), mask.shape()});
+  report.open = report.mask->count();
+  report.tier = tier(*report.mask);
+  report.bytes = bytes_held(*report.mask);
+  return report;
+}
+
+InfoReport report_on(const std::string& source, Loader& loader, const InfoOptions& options,
+                     Session& session) {
+  if (options.source.ejkernel || !options.mesh.mesh.empty()) {
+    return ejkernel_report(source, loader, options, session);
+  }
+  try {
+    auto arrays = arrays_only(source, options.source, session);
+    return arrays ? std::move(*arrays) : mask_report(source, loader, options.source);
+  } catch (const Error& error) {
+    auto report = no_mask(source, error, options.source, session);
+    if (!report) throw;
+    return std::move(*report);
+  }
+}
+
+/// The report, or what is wrong with the SOURCE, so that the others are still examined.
+InfoReport report_or_error(const std::string& source, Loader& loader, const InfoOptions& options,
+                           Session& session) {
+  try {
+    return report_on(source, loader, options, session);
+  } catch (const PipelineError&) {
+    throw;  // the steps are wrong for all SOURCEs
+  } catch (const Error& error) {
+    if (options.sources.size() == 1) throw;
+    InfoReport report;
+    report.source = source;
+    report.error = error.what();
+    return report;
+  }
+}
+
+std::string line(std::string_view label, std::string_view value) {
+  return fmt::format("  {:<10}{}\n", label, value);
+}
+
+std::string arrays_text(const InfoReport& report) {
+  std::string out = fmt::format("{}\n", report.source);
+  std::size_t width = 10;
+  for (const ArrayReport& array : report.arrays) width = std::max(width, array.name.size() + 2);
+  for (const ArrayReport& array : report.arrays) {
+    const std::string_view label = array.name.empty() ? "array" : std::string_view(array.name);
+    out += fmt::format("  {:<{}}{} {}\n", label, width, array.dtype, shape_text(array.shape));
+  }
+  if (!report.fits.empty()) {
+    out += line("kind", fmt::format("fits {}; say which with --as", fmt::join(report.fits, ", ")));
+  } else if (!report.reason.empty()) {
+    out += line("kind", "not a mask: " + report.reason);
+  } else if (report.arrays.size() == 1) {
+    out += line("kind", "no kind of mask has this shape and these values");
+  }
+  if (!report.closed_by.empty()) out += line("closed by", report.closed_by);
+  for (const std::string& text : report.bias) out += line("adds", text);
+  for (const std::string& text : report.notes) out += line("note", text);
+  return out;
+}
+
+std::string mask_text(const InfoReport& report) {
+  const Mask& mask = *report.mask;
+  std::string out = fmt::format("{}\n", report.source);
+  out += line("shape", shape_text(mask));
+  out += line("array", fmt::format("{} {}", report.arrays.front().dtype,
+                                   shape_text(report.arrays.front().shape)));
+  out += line("kind", report.kind);
+  if (!report.closed_by.empty()) out += line("closed by", report.closed_by);
+  out += line("polarity", fmt::format("{} = may attend", report.polarity));
+  out += line("density", fmt::format("{}: {} of {} cells open", percent(report.open, mask.cells()),
+                                     report.open, mask.cells()));
+  out += line("planes",
+              fmt::format("{}, {} distinct", mask.batch() * mask.heads(), mask.distinct().size()));
+  out += line("held", fmt::format("{} as {}", bytes_text(report.bytes),
+                                  report.tier.empty() ? "nothing" : report.tier));
+  if (report.mask_info) out += mask_info_text(*report.mask_info);
+  if (report.mesh) out += mesh_text(*report.mesh);
+  return out;
+}
+
+void check_options(const InfoOptions& options) {
+  if (!options.mesh.mesh.empty()) return;
+  const char* lone = !options.mesh.axes.empty()       ? "--axes"
+                     : options.mesh.sequence_parallel ? "--sequence-parallel"
+                                                      : nullptr;
+  if (lone) throw Error(Errc::kInvalidArgument, fmt::format("info: {} goes with --mesh", lone));
+}
+
+Answer run(const InfoOptions& options, Session& session) {
+  check_options(options);
+  Loader loader(options.source, session);
+  std::vector<InfoReport> reports;
+  for (const std::string& source : options.sources) {
+    reports.push_back(report_or_error(source, loader, options, session));
+    if (!reports.back().error.empty())
+      write_stderr(fmt::format("maskctl: error: {}\n", reports.back().error));
+  }
+  const bool failed =
+      std::ranges::any_of(reports, [](const InfoReport& report) { return !report.error.empty(); });
+  if (options.json) return {info_json(reports), failed ? 2 : 0};
+  std::string out;
+  for (const InfoReport& report : reports) {
+    if (!report.error.empty()) continue;
+    if (!out.empty()) out += '\n';
+    out += report.mask ? mask_text(report) : arrays_text(report);
+  }
+  return {out, failed ? 2 : 0};
+}
+
+}  // namespace
+
+const Command kInfo = command<InfoOptions, declare, run>({
+    .name = "info",
+    .operands = "SOURCE...",
+    .summary = "shape, type, kind, density and size of masks",
+    .examples = "  maskctl info mask.npy\n"
+                "  maskctl info run/*.npy\n"
+                "  maskctl info seg.npy --as segments --json\n"
+                "  maskctl info seg.npy --as segments --semantics ejkernel --mesh dp=2+tp=4\n",
+});
+
+}  // namespace maskctl::app

@@ -1,0 +1,113 @@
+// maskctl recognise: finds the pipeline that a mask may have come from.
+#include "maskctl/inspect/recognise/recognise.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/parser/groups.h"
+#include "app/reports/figures.h"
+#include "app/reports/recognise_report.h"
+#include "app/session/chain_arrays.h"
+#include "app/session/loader.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/steps/bind.h"
+
+namespace maskctl::app {
+namespace {
+
+struct RecogniseCommand {
+  SourceOptions source;
+  std::string name;
+  Index max_steps = 4;
+  std::string dest;  // file for the arrays that the pipeline reads
+  bool force = false;
+  int gzip = 0;
+  bool json = false;
+};
+
+void declare(OptionList& list, RecogniseCommand& recognise) {
+  list.operand("SOURCE", recognise.name);
+  declare_source(list, recognise.source);
+  list.integer("--max-steps", 1, "longest pipeline to look for (4)",
+               [&recognise](Index n) { recognise.max_steps = n; });
+  list.text("--write", "FILE", "where the arrays of the pipeline go: FILE.npz, or FILE.npy for one",
+            recognise.dest);
+  list.flag("-f,--force", "replace an existing file", recognise.force);
+  declare_gzip(list, recognise.gzip);
+  list.json("maskctl.recognise/1", recognise.json);
+}
+
+constexpr std::size_t kPlaneLines = 16;
+
+std::string where_text(const RecogniseReport& report) {
+  const Recognised& found = report.found;
+  std::string out =
+      fmt::format("{:<12}{} of {} cells", "unexplained", found.residue.cells, report.mask.cells());
+  if (found.residue.first.empty()) return out + "\n";
+  out += fmt::format(": {} open, {} closed in the mask, in {} rows; first at {}\n",
+                     report.differs.only_a, report.differs.only_b, report.differs.rows,
+                     cell_text(found.residue.first.front()));
+  if (report.mask.batch() * report.mask.heads() == 1) return out;
+  std::size_t lines = 0;
+  for (const PlaneDiff& plane : report.differs.planes) {
+    if (++lines > kPlaneLines) {
+      return out + fmt::format("{:<12}... {} more; --json lists all\n", "",
+                               report.differs.planes.size() - kPlaneLines);
+    }
+    out += fmt::format("{:<12}batch {}, head {}: {}\n", "", plane.batch, plane.head,
+                       plane.only_a + plane.only_b);
+  }
+  return out;
+}
+
+std::string pipeline_text(const RecogniseReport& report) {
+  if (report.found.irregular) {
+    return "irregular; nearest: " + (report.pipeline.empty() ? "every cell open" : report.pipeline);
+  }
+  return report.pipeline.empty() ? "none: every cell is open" : report.pipeline;
+}
+
+std::string report_text(const RecogniseReport& report) {
+  std::string out = fmt::format("{:<12}{}\n", "shape", shape_text(report.mask));
+  out += fmt::format("{:<12}{}: {} of {} cells open\n", "density",
+                     percent(report.open, report.mask.cells()), report.open, report.mask.cells());
+  out += fmt::format("{:<12}{}\n", "pipeline", pipeline_text(report));
+  return out + where_text(report);
+}
+
+Answer run(const RecogniseCommand& options, Session& session) {
+  Loader loader(options.source, session);
+  RecogniseReport report;
+  report.source = options.name;
+  report.mask = loader.transformed(loader.read(options.name).mask);
+  report.open = report.mask.count();
+  report.found = maskctl::recognise(report.mask, {.max_steps = options.max_steps});
+  if (report.found.residue.cells > 0) {
+    report.differs = diff(report.mask, maskctl::apply(full_like(report.mask), report.found.chain));
+  }
+  ChainArrays arrays("recognised", options.dest);
+  arrays.name(report.found.chain);
+  report.arrays = arrays.sources();
+  report.written = arrays.write({.force = options.force, .gzip = options.gzip});
+  report.pipeline = to_text(report.found.chain);
+  if (!arrays.empty() && !report.written) {
+    session.note("the arrays of the pipeline are not written; --write recognised.npz does it");
+  }
+  return {options.json ? recognise_json(report) : report_text(report),
+          report.found.residue.cells == 0 ? 0 : 1};
+}
+
+}  // namespace
+
+const Command kRecognise = command<RecogniseCommand, declare, run>({
+    .name = "recognise",
+    .alias = "recognize",
+    .operands = "SOURCE",
+    .summary = "the short pipeline that a mask would have come from",
+    .examples = "  maskctl recognise mask.npy\n"
+                "  maskctl recognise mask.npy --write ids.npz --json\n"
+                "  maskctl recognise bias.npy --as bias --max-steps 2\n",
+    .negative = "cells remain unexplained",
+});
+
+}  // namespace maskctl::app

@@ -1,0 +1,158 @@
+// maskctl seq: lengths, positions and chunks of packed sequences.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/values.h"
+#include "app/reports/report.h"
+#include "app/session/loader.h"
+#include "app/session/save.h"
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
+#include "maskctl/mask/info/packed.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::app {
+namespace {
+
+struct SeqOptions {
+  std::string what;  // "lens", "position-ids", ...
+  std::string name;
+  bool from_mask = false;
+  std::optional<Index> chunk;
+  bool keep_empty = false;
+  OutputOptions output;
+  bool json = false;
+};
+
+void declare(OptionList& list, SeqOptions& seq) {
+  list.operand("WHAT", seq.what);
+  list.operand("SOURCE", seq.name);
+  static constexpr std::string_view kForms[] = {"cu_seqlens", "padding"};
+  list.choice("--as", kForms, "SOURCE holds cumulative lengths (default), or is a mask [B,S]",
+              [&seq](std::size_t i) { seq.from_mask = i == 1; });
+  list.integer("--chunk", 1, "tokens in a chunk, for chunk-indices and chunk-offsets",
+               [&seq](Index n) { seq.chunk = n; });
+  list.flag("--keep-empty", "number sequences without tokens too", seq.keep_empty);
+  declare_destination(list, seq.output, "FILE.npy, FILE.npz:KEY, or - instead of text");
+  list.json("maskctl.seq/1", seq.json);
+}
+
+enum What { kLens, kCuSeqlens, kPositions, kSequences, kTokens, kChunks, kChunkOffsets };
+constexpr std::array<std::string_view, 7> kWhats = {
+    "lens",          "cu-seqlens",    "position-ids", "sequence-ids",
+    "token-indices", "chunk-indices", "chunk-offsets"};
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(Errc::kInvalidArgument, "seq: " + message);
+}
+
+void check_options(const SeqOptions& options, What what) {
+  const bool chunks = what == kChunks || what == kChunkOffsets;
+  if (options.name.empty()) refuse("no SOURCE; name a file, - for standard input, or gen:STEP");
+  if (chunks && !options.chunk) refuse(fmt::format("{} needs --chunk N", kWhats[what]));
+  if (!chunks && options.chunk) refuse(fmt::format("{} takes no --chunk", kWhats[what]));
+  const bool numbers = what == kSequences || what == kTokens || what == kChunks;
+  if (options.keep_empty && !numbers) {
+    refuse(fmt::format("--keep-empty is for numbers of sequences, which {} does not have",
+                       kWhats[what]));
+  }
+  if (what == kCuSeqlens && !options.from_mask) refuse("cu-seqlens reads a mask: --as padding");
+  if (options.json && !options.output.dest.empty()) refuse("--json and -o exclude each other");
+}
+
+/// Checks what the functions assume: 0 first, never decreasing.
+void check_cu_seqlens(const Tensor& cu, const std::string& source) {
+  const auto bad = [&](const std::string& why) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{}: {}", source, why));
+  };
+  if (cu.rank() != 1 || cu.elements() == 0 || !is_integer(cu.dtype())) {
+    bad(
+        fmt::format("{} {} are not cumulative lengths; expected integers [N+1], or a mask [B,S] "
+                    "with --as padding",
+                    name(cu.dtype()), shape_text(cu.shape())));
+  }
+  const auto values = as_int64(cu, "cumulative lengths");
+  if (values[0] != 0)
+    bad(fmt::format("starts with {}; cumulative lengths start with 0", values[0]));
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (values[i] < values[i - 1]) {
+      bad(fmt::format("entry {} falls from {} to {}; cumulative lengths never decrease", i,
+                      values[i - 1], values[i]));
+    }
+  }
+}
+
+Tensor cu_seqlens_of(Loader& loader, const SeqOptions& options) {
+  Tensor array = loader.array(options.name);
+  if (!options.from_mask) {
+    check_cu_seqlens(array, options.name);
+    return array;
+  }
+  if (array.rank() != 2) {
+    throw Error(Errc::kShape, fmt::format("{}: shape {}; a padding mask is [B,S]", options.name,
+                                          shape_text(array.shape())));
+  }
+  return prepare_cu_seqlens_from_mask(astype(array, DType::kBool),
+                                      options.output.dtype.value_or(DType::kInt32));
+}
+
+/// At most two columns of 8 bytes per token or chunk, both in the result and on the way.
+void check_size(Index rows, Session& session) {
+  const auto bytes = checked_mul(rows, 32);
+  if (bytes && *bytes <= session.settings().max_bytes) return;
+  throw Error(Errc::kLimit,
+              fmt::format("seq: {} rows need more than the limit of {} bytes; see --max-bytes",
+                          rows, session.settings().max_bytes));
+}
+
+Tensor result(What what, const Tensor& cu, const SeqOptions& options, Session& session) {
+  if (what == kCuSeqlens) return cu;
+  if (what == kLens) return prepare_lens(cu);
+  if (what == kChunkOffsets) return prepare_chunk_offsets(cu, *options.chunk);
+  check_size(as_int64(cu, "cumulative lengths").back(), session);
+  if (what == kPositions) return prepare_position_ids(cu);
+  if (what == kSequences) return prepare_sequence_ids(cu, options.keep_empty);
+  if (what == kTokens) return prepare_token_indices(cu, options.keep_empty);
+  return prepare_chunk_indices(cu, *options.chunk, options.keep_empty);
+}
+
+/// One line for each entry of the first axis, as np.savetxt writes it.
+std::string lines_of(const Tensor& tensor) {
+  const auto values = as_int64(tensor, "values");
+  const auto columns = static_cast<std::size_t>(tensor.rank() == 2 ? tensor.extent(1) : 1);
+  fmt::memory_buffer out;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    fmt::format_to(std::back_inserter(out), "{}{}", values[i], (i + 1) % columns ? ' ' : '\n');
+  }
+  return fmt::to_string(out);
+}
+
+Answer run(const SeqOptions& options, Session& session) {
+  const auto what = static_cast<What>(parse_choice(options.what, "seq", kWhats));
+  check_options(options, what);
+  const SourceOptions plain;
+  Loader loader(plain, session);
+  Tensor made = result(what, cu_seqlens_of(loader, options), options, session);
+  if (options.output.dtype) made = astype(made, *options.output.dtype);
+  if (options.output.dest.empty()) {
+    return {options.json ? seq_json(options.what, made) : lines_of(made)};
+  }
+  write_output(made, options.output);
+  return {};
+}
+
+}  // namespace
+
+const Command kSeq = command<SeqOptions, declare, run>({
+    .name = "seq",
+    .operands = "WHAT SOURCE",
+    .summary = "lengths, positions and chunks of packed sequences",
+    .examples = "  maskctl seq lens cu.npy\n"
+                "  maskctl seq cu-seqlens valid.npy --as padding -o cu.npy\n"
+                "  maskctl seq chunk-indices cu.npy --chunk 64\n",
+});
+
+}  // namespace maskctl::app

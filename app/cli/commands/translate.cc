@@ -1,0 +1,310 @@
+// maskctl translate: expresses one mask in the arguments of other libraries.
+#include "maskctl/inspect/translate/translate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/commands/model_config.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/values.h"
+#include "app/reports/json_explain.h"
+#include "app/session/loader.h"
+#include "app/session/save.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
+#include "maskctl/inspect/translate/mask_form.h"
+#include "maskctl/io/formats/hf/hf_config.h"
+#include "maskctl/pipeline/library/syntax.h"
+#include "maskctl/pipeline/parse/values.h"
+
+namespace maskctl::app {
+namespace {
+
+struct TranslateOptions {
+  SourceOptions source;
+  std::string arguments;  // arguments for the library `from`
+  std::string from, to;
+  ModelConfigOptions config;
+  std::string table;  // --table W: what a window of W means; --table all: all conventions
+  std::string write;  // folder for the arrays that the code reads
+  bool json = false;
+};
+
+void declare(OptionList& list, TranslateOptions& translate) {
+  list.operand("ARGUMENTS", translate.arguments, false);
+  declare_transforms(list, translate.source);
+  list.text("--from", "LIBRARY",
+            "the library of ARGUMENTS: ejkernel, ejkernel-flash, ejkernel-ragged, hf, fa, te, "
+            "cudnn, xformers, flashinfer, flex, splash, vllm, ck_tile, flashmask, sdpa, mha, jax",
+            translate.from);
+  list.text("--to", "LIBRARY+...", "the libraries to write for (all)", translate.to);
+  declare_config(list, translate.config, "the masks of the layers of a Hugging Face config.json");
+  list.text("--table", "W",
+            "how many keys a window of W is, for each library; all: every argument of every "
+            "library",
+            translate.table);
+  list.text("--write", "DIR", "where to write arrays that are too long for the code",
+            translate.write);
+  list.json("maskctl.translate/1", translate.json);
+}
+
+constexpr std::size_t kNameWidth = 17;
+constexpr Index kMostKeys = (Index{1} << 31) - 1;
+
+std::string step_text(const Step& step) { return to_text(Chain{step}); }
+
+std::vector<std::string_view> library_names() {
+  std::vector<std::string_view> names;
+  for (const LibraryInfo& info : libraries()) names.push_back(info.name);
+  return names;
+}
+
+Library parse_library(std::string_view text, std::string_view option) {
+  return libraries()[parse_choice(text, option, library_names())].id;
+}
+
+/// "fa+te", "all".
+std::vector<Library> parse_targets(std::string_view text) {
+  std::vector<Library> out;
+  if (text.empty() || text == "all") {
+    for (const LibraryInfo& info : libraries()) out.push_back(info.id);
+    return out;
+  }
+  for (const auto part : split(text, '+')) out.push_back(parse_library(part, "--to"));
+  return out;
+}
+
+std::string keys_text(Index keys) { return fmt::format("{} {}", keys, keys == 1 ? "key" : "keys"); }
+
+/// In words, how many keys a query far from both ends sees.
+std::string meaning_of(const MaskForm& mask) {
+  std::string out;
+  if (mask.left && mask.right) {
+    const Index keys = std::max<Index>(*mask.left + *mask.right + 1, 0);
+    out = fmt::format("a query far from the ends sees {}: {} before its own, its own, {} after",
+                      keys_text(keys), *mask.left, *mask.right);
+  } else if (mask.causal()) {
+    out = "a query sees its own key and all before it";
+  } else {
+    out = "a query sees every key";
+    if (mask.left) out = fmt::format("a query sees {} before its own, and all after", *mask.left);
+    if (mask.right) out = fmt::format("a query sees all before its own, and {} after", *mask.right);
+  }
+  const bool square = mask.documents && mask.inside && mask.kv_lengths.empty();
+  if ((mask.left || mask.right) && mask.align == Align::kUnset && !square) {
+    out += " (where Q = K; else give align=)";
+  }
+  if (mask.chunk) out += fmt::format("; of its chunk of {}", *mask.chunk);
+  const bool rows = mask.chunk && mask.chunk_align != Align::kBottomRight && !mask.documents;
+  if (rows && mask.align == Align::kBottomRight) out += ", queries counted from row 0";
+  if (mask.sinks > 0) out += fmt::format("; and the first {}", mask.sinks);
+  if (mask.prefix > 0) out += fmt::format("; every query sees the first {}", mask.prefix);
+  if (mask.documents)
+    out += mask.inside ? "; of its document" : "; of its document (all counted over documents)";
+  if (mask.padded()) out += "; none of padding";
+  if (!mask.rest.empty()) out = "no single band: " + mask.rest;
+  return out;
+}
+
+TranslateReport report_of(const Chain& chain, const std::vector<Library>& targets) {
+  TranslateReport out;
+  out.pipeline = to_text(chain);
+  out.meaning = meaning_of(mask_form(chain, step_text));
+  for (const Library target : targets) {
+    out.translations.push_back(translate(chain, target, step_text));
+  }
+  return out;
+}
+
+/// Groups layers with equal masks, in the order of their first layer.
+std::vector<TranslateReport> config_reports(const HfConfig& config,
+                                            const std::vector<Library>& targets) {
+  std::vector<TranslateReport> out;
+  std::vector<HfLayer> seen;
+  for (const HfLayer& layer : config.layers) {
+    if (std::ranges::find(seen, layer) != seen.end()) continue;
+    seen.push_back(layer);
+    std::vector<Range> members;
+    Index at = -1;  // layers are numbered within their part
+    for (const HfLayer& other : config.layers) {
+      at += other.part == layer.part;
+      if (other != layer) continue;
+      if (!members.empty() && members.back().end == at) {
+        ++members.back().end;
+      } else {
+        members.push_back({at, at + 1});
+      }
+    }
+    TranslateReport report =
+        layer.has_mask ? report_of(chain_of(layer), targets) : TranslateReport{};
+    if (!layer.has_mask) {
+      report.meaning = layer.type + ": not full, sliding or chunked attention; its mask is unknown";
+    }
+    report.layers = layer.part + (layer.part.empty() ? "" : " ") + ranges_text(members);
+    out.push_back(std::move(report));
+  }
+  return out;
+}
+
+std::string lines_of(const Translation& translation) {
+  const LibraryInfo& info = info_of(translation.library);
+  std::string out;
+  std::string_view label = info.name;
+  const auto line = [&](const std::string& text) {
+    out += fmt::format("{:<{}}{}\n", label, kNameWidth, text);
+    label = "";
+  };
+  for (const std::string& code : translation.code) line(code);
+  if (!translation.ok()) line("cannot: " + translation.refusal);
+  for (const std::string& note : translation.notes) line("# " + note);
+  if (translation.ok()) line(fmt::format("# a row without keys: {}", info.empty_row));
+  return out;
+}
+
+std::string text_of_report(const TranslateReport& report) {
+  std::string out;
+  if (!report.layers.empty()) out += fmt::format("{:<{}}{}\n", "layers", kNameWidth, report.layers);
+  out += fmt::format("{:<{}}{}\n", "mask", kNameWidth,
+                     report.pipeline.empty() ? "(no step)" : report.pipeline);
+  out += fmt::format("{:<{}}{}\n", "", kNameWidth, report.meaning);
+  for (const Translation& translation : report.translations) out += "\n" + lines_of(translation);
+  return out;
+}
+
+std::string conventions_text(Index w) {
+  std::string out = fmt::format("{:>6}  {:<50}{:<42}{}\n", "keys", "library", "argument", "source");
+  for (const WindowConvention& row : window_conventions()) {
+    const step::Window window = window_of(row.rule, w);
+    std::string parameter(row.parameter);
+    for (std::size_t at = 0; (at = parameter.find('W', at)) != parameter.npos; ++at) {
+      parameter.replace(at, 1, std::to_string(w));
+    }
+    out += fmt::format("{:>6}  {:<50}{:<42}{}\n", *window.left + *window.right + 1, row.api,
+                       parameter, row.source);
+  }
+  return out + "keys: seen by a query far from both ends, its own included\n";
+}
+
+/// Prints the table of conventions: each call, its arguments, and what the library changes in them.
+std::string arguments_text() {
+  std::string out;
+  for (const Convention& row : conventions()) {
+    const auto aligned = [&](Align align, const char* text) {
+      return row.align == align ? text : "";
+    };
+    out += fmt::format("{}: {}{}{}{}{}\n", info_of(row.library).name, row.call,
+                       aligned(Align::kTopLeft, ", top-left"),
+                       aligned(Align::kBottomRight, ", bottom-right"), row.causal ? ", causal" : "",
+                       row.documents ? ", inside each document" : "");
+    for (const Argument& argument : row.arguments) {
+      if (argument.says == Says::kNothing) continue;
+      out += fmt::format(
+          "    {:<28}{}{}\n", argument.name, meaning(argument.says),
+          argument.fallback.empty() ? "" : fmt::format("; default {}", argument.fallback));
+    }
+    if (!row.overrides.empty()) out += fmt::format("    # {}\n", row.overrides);
+    out += fmt::format("    source: {}\n", row.source);
+  }
+  return out;
+}
+
+/// Writes the arrays that the code reads, or says how to.
+void place_arrays(const TranslateOptions& options, const std::vector<TranslateReport>& reports,
+                  Session& session) {
+  std::map<std::string, const Tensor*> arrays;
+  for (const TranslateReport& report : reports) {
+    for (const Translation& one : report.translations) {
+      for (const Translation::Array& array : one.arrays) {
+        const auto [at, fresh] = arrays.emplace(array.name, &array.array);
+        if (!fresh && !std::ranges::equal(at->second->bytes(), array.array.bytes())) {
+          throw Error(Errc::kInvalidArgument,
+                      fmt::format("translate: {}.npy would hold different arrays for different "
+                                  "libraries; give one library in --to",
+                                  array.name));
+        }
+      }
+    }
+  }
+  if (options.write.empty()) {
+    if (!arrays.empty())
+      session.note("the arrays of the code are not written; --write DIR does it");
+    return;
+  }
+  for (const auto& [name, array] : arrays) {
+    OutputOptions output;
+    output.dest = fmt::format("{}/{}.npy", options.write, name);
+    write_output(*array, output);
+  }
+}
+
+std::vector<TranslateReport> reports_of(const TranslateOptions& options, Session& session) {
+  const bool config = !options.config.file.empty();
+  // With a config alone, print the masks but no code.
+  const auto targets =
+      config && options.to.empty() ? std::vector<Library>{} : parse_targets(options.to);
+  if (config) {
+    const HfConfig read = load_hf_config(options.config.file, {options.config.assume_causal});
+    for (const std::string& text : read.notes) session.note(text);
+    return config_reports(read, targets);
+  }
+  Chain chain;
+  if (!options.from.empty()) {
+    chain = parse_library_syntax(parse_library(options.from, "--from"), options.arguments);
+  } else {
+    Loader loader(options.source, session);
+    chain = loader.chain();
+  }
+  return {report_of(chain, targets)};
+}
+
+void check_inputs(const TranslateOptions& options) {
+  const int inputs = !options.from.empty() + !options.config.file.empty() +
+                     !options.source.transforms.empty() + !options.table.empty();
+  if (inputs != 1) {
+    throw Error(Errc::kInvalidArgument,
+                "translate: expected one of --from LIBRARY 'ARGUMENTS', -t PIPELINE, --hf-config "
+                "FILE, --table W or all");
+  }
+  if (options.from.empty() && !options.arguments.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "translate: arguments of a library need --from LIBRARY; a pipeline needs -t");
+  }
+}
+
+Answer run(const TranslateOptions& options, Session& session) {
+  check_inputs(options);
+  if (!options.table.empty()) {
+    const bool all = options.table == "all";
+    return {all ? arguments_text()
+                : conventions_text(parse_integer(options.table, "--table", 1, kMostKeys))};
+  }
+  const std::vector<TranslateReport> reports = reports_of(options, session);
+  std::string out;
+  for (const TranslateReport& report : reports) {
+    out += (out.empty() ? "" : "\n") + text_of_report(report);
+  }
+  place_arrays(options, reports, session);
+  const bool all = std::ranges::all_of(reports, [](const TranslateReport& report) {
+    return std::ranges::all_of(report.translations, &Translation::ok);
+  });
+  return {options.json ? translate_json(reports) : out, all ? 0 : 1};
+}
+
+}  // namespace
+
+const Command kTranslate = command<TranslateOptions, declare, run>({
+    .name = "translate",
+    .operands = "[ARGUMENTS]",
+    .summary = "one mask in the arguments of other libraries",
+    .examples = "  maskctl translate --from hf 'sliding_window=4096' --to fa+te+cudnn+xformers\n"
+                "  maskctl translate -t 'window:keys=128' --to flex\n"
+                "  maskctl translate --hf-config config.json\n"
+                "  maskctl translate --table 4\n"
+                "  maskctl translate --table all\n",
+    .negative = "a library cannot express the mask",
+});
+
+}  // namespace maskctl::app

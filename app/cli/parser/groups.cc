@@ -1,0 +1,111 @@
+// The options that several commands share, and those of every command.
+#include "app/cli/parser/groups.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/cli/parser/values.h"
+#include "maskctl/pipeline/parse/values.h"
+
+namespace maskctl::app {
+
+void declare_settings(OptionList& list, Settings& settings) {
+  list.value("-j,--threads", "N", "threads to use; 0, the default: one for each core",
+             [&settings](const std::string& text) {
+               settings.threads =
+                   static_cast<int>(parse_integer(text, "--threads", 0, kMostThreads));
+             });
+  list.value("--max-bytes", "SIZE", "refuse to allocate more than this for one array (4GiB)",
+             [&settings](const std::string& text) {
+               settings.max_bytes = parse_size(text, "--max-bytes");
+             });
+  list.choice("--color", kWhens, "colours in drawings; auto: on a terminal",
+              [&settings](std::size_t i) { settings.color = static_cast<When>(i); });
+  static constexpr std::string_view kProgress[] = {"auto", "never"};
+  list.choice("--progress", kProgress, "a line on stderr during long work",
+              [&settings](std::size_t i) { settings.progress = i == 0; });
+  list.flag("--strict", "turn notes into errors", settings.strict);
+  list.flag("--trace", "print on stderr which functions of MaskInfo are called", settings.trace);
+  list.flag("-q,--quiet", "no notes and no progress on stderr", settings.quiet);
+  list.flag("-v,--verbose", "say on stderr what is read and how long it took", settings.verbose);
+}
+
+void declare_transforms(OptionList& list, SourceOptions& source) {
+  list.under(kReading, [&] {
+    list.repeated("-t,--transform", "PIPELINE",
+                  "steps to apply, in the order given; may be repeated; @FILE reads a file",
+                  source.transforms);
+    list.integer("--pad-id", -kMaxArgument - 1, "the segment id that sees nothing (-1)",
+                 [&source](Index n) { source.pad_id = static_cast<std::int32_t>(n); });
+  });
+}
+
+void declare_source(OptionList& list, SourceOptions& source) {
+  list.under(kReading, [&] {
+    declare_transforms(list, source);
+    list.value("--as", "KIND",
+               fmt::format("how to read the array: {}; blockmap:QxK gives its blocks too",
+                           fmt::join(kind_names(), ", ")),
+               [&source](const std::string& text) {
+                 if (text == "bf16" || text == "bfloat16") {
+                   // two untyped bytes are read as bfloat16 anyway
+                 } else if (text.starts_with("blockmap:")) {
+                   source.as = ArrayKind::kBlockmap;
+                   source.block = parse_block(text.substr(9), "--as blockmap");
+                 } else {
+                   source.as = parse_kind(text, "--as");
+                 }
+               });
+    static constexpr std::string_view kKeep[] = {"0", "1"};
+    list.choice("--keep-value", kKeep, "the value that may attend (1)",
+                [&source](std::size_t i) { source.keep_value_is_zero = i == 0; });
+    list.value("--closed-below", "X",
+               "numbers of a bias at or below X close cells, all others open them (-1e4)",
+               [&source](const std::string& text) {
+                 source.closed_below = parse_negative(text, "--closed-below");
+               });
+    list.value("--shape", "B+H+Q+K", "extents that the array does not carry",
+               [&source](const std::string& text) { source.shape = parse_shape(text, "--shape"); });
+  });
+}
+
+void declare_semantics(OptionList& list, SourceOptions& source) {
+  list.under(kReading, [&] {
+    static constexpr std::string_view kSemantics[] = {"own", "ejkernel"};
+    list.choice(
+        "--semantics", kSemantics,
+        "rules to apply: ours (default), or those of ejkernel's MaskInfo, oddities included",
+        [&source](std::size_t i) { source.ejkernel = i == 1; });
+  });
+}
+
+void declare_gzip(OptionList& list, int& gzip) {
+  list.value("--gzip", "LEVEL", "compress the arrays of an .npz or .h5, 1 (fast) to 9 (small)",
+             [&gzip](const std::string& text) {
+               gzip = static_cast<int>(parse_integer(text, "--gzip", 1, 9));
+             });
+}
+
+void declare_destination(OptionList& list, OutputOptions& output, const std::string& help) {
+  list.text("-o,--output", "DEST", help, output.dest);
+  list.value("--dtype", "TYPE", "type of the elements, as numpy names it",
+             [&output](const std::string& text) { output.dtype = parse_dtype(text, "--dtype"); });
+  list.flag("-f,--force", "replace an existing file, or with --append an array", output.force);
+  list.flag("--append", "keep the other arrays of an existing container", output.append);
+  declare_gzip(list, output.gzip);
+}
+
+void declare_output(OptionList& list, OutputOptions& output, bool mask_info) {
+  declare_destination(
+      list, output,
+      "FILE.npy, FILE.npz:KEY, FILE.h5:/NAME, FILE.safetensors:NAME, or - for standard "
+      "output");
+  static constexpr std::string_view kForms[] = {"dense", "runs", "mask-info"};
+  list.choice("--to", std::span(kForms).first(mask_info ? 3 : 2),
+              mask_info ? "write a dense array (default), an .npz of runs, small at any size, or "
+                          "an .npz of all that a MaskInfo stores"
+                        : "write a dense array (default), or an .npz of runs, small at any size",
+              [&output](std::size_t i) { output.form = static_cast<OutputOptions::Form>(i); });
+}
+
+}  // namespace maskctl::app

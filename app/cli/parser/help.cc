@@ -1,0 +1,181 @@
+// Lays out help pages.
+#include "app/cli/parser/help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "maskctl/pipeline/parse/diagnostic.h"
+
+namespace maskctl::app {
+namespace {
+
+constexpr std::string_view kTitle =
+    "maskctl: look at, transform and convert transformer attention masks\n";
+constexpr std::string_view kExamples =
+    "  maskctl show mask.npy\n"
+    "  maskctl show seg.npy --as segments -t causal -t window:keys=128\n"
+    "  maskctl gen causal:n=1024 -o causal.npy\n";
+constexpr std::string_view kConcepts =
+    "SOURCE is FILE.npy, FILE.npz:KEY, FILE.h5:/DATASET, FILE.safetensors:NAME, - (standard\n"
+    "input), gen:STEP (generated), or q=SOURCE,kv=SOURCE for two arrays.\n"
+    "PIPELINE is STEP | STEP ...; a STEP is NAME:VALUE,KEY=VALUE. -t may be repeated instead of\n"
+    "writing '|', and -t @FILE reads a file. `maskctl ops` lists the steps.\n";
+
+constexpr Variable kVariables[] = {
+    {"MASKCTL_MAX_BYTES", "as --max-bytes"},
+    {"MASKCTL_THREADS", "as --threads"},
+    {"MASKCTL_COLOR", "as --color; NO_COLOR and CLICOLOR_FORCE hold where it is auto"},
+    {"CI", "no progress, and golden files are not updated"},
+    {"GITHUB_ACTIONS", "golden check prints annotations"},
+    {"EJKERNEL_MASK_DEBUG", "1: as --trace"},
+    {"EJKERNEL_AUTOTUNE_POLICY", "as --policy of attend"},
+};
+
+std::string command_lines() {
+  std::string out;
+  for (const Command* command : kCommands) {
+    out += fmt::format("  {:<12}{}\n", command->name, command->summary);
+  }
+  return out;
+}
+
+/// "  -o, --output DEST    words" and a newline, with the words wrapped at 80 columns.
+std::string option_help(const std::string& label, std::string_view words) {
+  constexpr std::size_t kColumn = 28;
+  constexpr std::size_t kWidth = 80;
+  const bool beside = label.size() + 4 <= kColumn;
+  std::string out = fmt::format("  {:<{}}", label, beside ? kColumn - 2 : 0);
+  std::size_t column = kColumn;
+  if (!beside) out += fmt::format("\n{:{}}", "", kColumn);
+  while (!words.empty()) {
+    const std::string_view word = words.substr(0, words.find(' '));
+    words.remove_prefix(std::min(word.size() + 1, words.size()));
+    if (column > kColumn && column + 1 + word.size() > kWidth) {
+      out += fmt::format("\n{:{}}", "", kColumn);
+      column = kColumn;
+    }
+    if (column > kColumn) out += ' ';
+    column += word.size() + (column > kColumn ? 1 : 0);
+    out += word;
+  }
+  return out + "\n";
+}
+
+/// "-o, --output DEST".
+std::string label_of(const Option& option) {
+  std::string label = option.names;
+  if (const auto comma = label.find(','); comma != label.npos) label.insert(comma + 1, " ");
+  return option.placeholder.empty() ? label : label + " " + option.placeholder;
+}
+
+/// The options that stand under `heading`.
+std::string option_lines(const OptionList& list, std::string_view heading) {
+  std::string out;
+  for (const Option& option : list.options()) {
+    if (!option.operand && option.group == heading)
+      out += option_help(label_of(option), option.help);
+  }
+  return out;
+}
+
+/// The headings of a list, in order, the command's own first.
+std::vector<std::string_view> headings(const OptionList& list) {
+  std::vector<std::string_view> out = {""};
+  for (const Option& option : list.options()) {
+    if (std::ranges::find(out, option.group) == out.end()) out.push_back(option.group);
+  }
+  return out;
+}
+
+std::string common_lines(const OptionList& common) {
+  return option_lines(common, "") + option_help("-h, --help", "this text") +
+         option_help("-V, --version", "the version and what it was built with");
+}
+
+std::string variable_lines() {
+  std::string out;
+  for (const Variable& variable : kVariables) {
+    out += option_help(std::string(variable.name), variable.words);
+  }
+  return out;
+}
+
+std::string exit_text(std::string_view negative) {
+  std::string out = "Exit status: 0 done";
+  if (!negative.empty()) out += fmt::format("; 1 {}", negative);
+  return out + "; 2 an error; 130 interrupted.\n";
+}
+
+}  // namespace
+
+std::span<const Variable> environment_variables() { return kVariables; }
+
+const Command* find_command(std::string_view name) {
+  for (const Command* command : kCommands) {
+    if (name == command->name || (!name.empty() && name == command->alias)) return command;
+  }
+  return nullptr;
+}
+
+std::string program_help(const OptionList& common) {
+  return fmt::format(
+      "{}\n{}\nUsage: maskctl COMMAND [OPTIONS]\n\nCommands:\n{}\n{}\nOptions of every "
+      "command:\n{}\nEnvironment:\n{}\n{}",
+      kTitle, kExamples, command_lines(), kConcepts, common_lines(common), variable_lines(),
+      exit_text("a negative answer: masks differ, a check failed"));
+}
+
+std::string command_help(const Command& command, const OptionList& own, const OptionList& common) {
+  std::string out =
+      fmt::format("maskctl {}: {}\n\n{}\nUsage: maskctl {} {} [OPTIONS]\n", command.name,
+                  command.summary, command.examples, command.name, command.operands);
+  for (const std::string_view heading : headings(own)) {
+    const std::string lines = option_lines(own, heading);
+    if (lines.empty()) continue;
+    out += fmt::format("\n{}:\n{}", heading.empty() ? "Options" : heading, lines);
+  }
+  return out + fmt::format(
+                   "\nEvery command:\n{}\n{}`maskctl --help` says what a SOURCE is, and "
+                   "which environment variables are read.\n",
+                   common_lines(common), exit_text(command.negative));
+}
+
+std::string short_help() {
+  return fmt::format(
+      "{}\n{}\nUsage: maskctl COMMAND [OPTIONS]\n\nCommands:\n{}\n`maskctl --help` and `maskctl "
+      "COMMAND --help` say more.\n",
+      kTitle, kExamples, command_lines());
+}
+
+std::string unknown_word(std::string_view word, const Command* command, const OptionList& own,
+                         const OptionList& common) {
+  word = word.substr(0, word.find('='));
+  const bool is_option = word.starts_with('-');
+  std::vector<std::string> names;
+  if (is_option) {
+    for (const OptionList* list : {&own, &common}) {
+      for (const Option& option : list->options()) {
+        if (!option.operand) names.push_back(option.long_name());
+      }
+    }
+    names.insert(names.end(), {"--help", "--version"});
+  } else if (!command) {
+    for (const Command* known : kCommands) names.emplace_back(known->name);
+  }
+  const char* what = is_option ? "unknown option"
+                     : command ? "unexpected argument"
+                               : "unknown command";
+  auto near = nearest(word, std::vector<std::string_view>(names.begin(), names.end()));
+  const bool is_short = word.size() < 6;  // two edits turn "--jsn" into nearly anything
+  if (is_option && is_short && near && near->substr(0, 3) != word.substr(0, 3)) near.reset();
+  std::string where = command ? std::string(command->name) : "";
+  const std::string advice = near
+                                 ? "did you mean '" + std::string(*near) + "'?"
+                                 : fmt::format("see maskctl{}{} --help", command ? " " : "", where);
+  if (command) where += ": ";
+  return fmt::format("{}{} '{}'; {}", where, what, shown(word), advice);
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,84 @@
+// Declares options.
+#include "app/cli/parser/option_list.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/cli/parser/values.h"
+#include "maskctl/pipeline/parse/values.h"
+
+namespace maskctl::app {
+
+void OptionList::operand(std::string_view name, Take take, bool required) {
+  options_.push_back(
+      {.names = std::string(name), .operand = true, .required = required, .take = std::move(take)});
+}
+
+void OptionList::operand(std::string_view name, std::string& target, bool required) {
+  operand(
+      name, [&target](const std::string& given) { target = given; }, required);
+}
+
+void OptionList::operands(std::string_view name, std::vector<std::string>& targets, bool required) {
+  options_.push_back({.names = std::string(name),
+                      .operand = true,
+                      .required = required,
+                      .repeated = true,
+                      .take = [&targets](const std::string& given) { targets.push_back(given); }});
+}
+
+void OptionList::value(std::string names, std::string placeholder, std::string help, Take take) {
+  options_.push_back({.names = std::move(names),
+                      .placeholder = std::move(placeholder),
+                      .help = std::move(help),
+                      .group = group_,
+                      .take = std::move(take)});
+}
+
+void OptionList::repeated(std::string names, std::string placeholder, std::string help,
+                          std::vector<std::string>& targets) {
+  value(std::move(names), std::move(placeholder), std::move(help),
+        [&targets](const std::string& given) { targets.push_back(given); });
+  options_.back().repeated = true;
+}
+
+void OptionList::flag(std::string names, std::string help, bool& target) {
+  value(std::move(names), "", std::move(help), [&target](const std::string&) { target = true; });
+}
+
+void OptionList::text(std::string names, std::string placeholder, std::string help,
+                      std::string& target) {
+  value(std::move(names), std::move(placeholder), std::move(help),
+        [&target](const std::string& given) { target = given; });
+}
+
+void OptionList::integer(std::string names, Index low, std::string help,
+                         std::function<void(Index)> take) {
+  value(std::move(names), "N", std::move(help), {});
+  options_.back().take = [name = options_.back().long_name(), low,
+                          take = std::move(take)](const std::string& given) {
+    take(parse_integer(given, name, low, kMaxArgument));
+  };
+}
+
+void OptionList::choice(std::string names, std::span<const std::string_view> choices,
+                        std::string help, std::function<void(std::size_t)> take) {
+  value(std::move(names), fmt::format("{}", fmt::join(choices, "|")), std::move(help), {});
+  options_.back().take = [name = options_.back().long_name(), choices,
+                          take = std::move(take)](const std::string& given) {
+    take(parse_choice(given, name, choices));
+  };
+}
+
+void OptionList::json(std::string_view schema, bool& target) {
+  flag("--json", fmt::format("print JSON ({})", schema), target);
+}
+
+void OptionList::under(std::string_view heading, const std::function<void()>& declare) {
+  const std::string_view outer = group_;
+  group_ = heading;
+  declare();
+  group_ = outer;
+}
+
+}  // namespace maskctl::app

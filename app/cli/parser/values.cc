@@ -1,0 +1,132 @@
+// Parses the values of options.
+#include "app/cli/parser/values.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/parse/values.h"
+
+namespace maskctl::app {
+namespace {
+
+[[noreturn]] void refuse(std::string_view option, std::string_view text, std::string_view wanted) {
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{} '{}': expected {}", option, shown(text), wanted));
+}
+
+struct Unit {
+  std::string_view name;
+  Index bytes;
+};
+constexpr Unit kUnits[] = {
+    {"", 1},
+    {"B", 1},
+    {"K", 1 << 10},
+    {"KiB", 1 << 10},
+    {"KB", 1000},
+    {"M", 1 << 20},
+    {"MiB", 1 << 20},
+    {"MB", 1000000},
+    {"G", 1 << 30},
+    {"GiB", 1 << 30},
+    {"GB", 1000000000},
+    {"T", Index{1} << 40},
+    {"TiB", Index{1} << 40},
+    {"TB", 1000000000000},
+};
+
+}  // namespace
+
+Index parse_integer(std::string_view text, std::string_view option, Index low, Index high) {
+  const auto value = number_from<Index>(text);
+  if (!value || *value < low || *value > high) {
+    refuse(option, text, fmt::format("a whole number from {} to {}", low, high));
+  }
+  return *value;
+}
+
+double parse_number(std::string_view text, std::string_view option) {
+  if (const auto value = real_from(text); value && *value >= 0) return *value;
+  refuse(option, text, "a number of at least 0");
+}
+
+double parse_negative(std::string_view text, std::string_view option) {
+  if (const auto value = real_from(text); value && *value < 0) return *value;
+  refuse(option, text, "a number below 0");
+}
+
+Index parse_size(std::string_view text, std::string_view option) {
+  constexpr std::string_view kWanted = "a size such as 4GiB, 512MB or 65536";
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = number_from<Index>(text.substr(0, digits));
+  if (!number) refuse(option, text, kWanted);
+  for (const Unit& unit : kUnits) {
+    if (unit.name != text.substr(digits)) continue;
+    if (const auto bytes = checked_mul(*number, unit.bytes)) return *bytes;
+  }
+  refuse(option, text, kWanted);
+}
+
+BlockSize parse_block(std::string_view text, std::string_view option) {
+  if (const auto size = block_size_from(text)) return *size;
+  refuse(option, text, "a block size such as 64 or 64x128 (queries x keys)");
+}
+
+std::vector<BlockSize> parse_blocks(std::string_view text, std::string_view option) {
+  std::vector<BlockSize> blocks;
+  for (const std::string_view part : split(text, '+')) blocks.push_back(parse_block(part, option));
+  return blocks;
+}
+
+std::vector<Index> parse_shape(std::string_view text, std::string_view option) {
+  std::vector<Index> shape;
+  for (const std::string_view part : split(text, '+')) {
+    const auto extent = number_from<Index>(part);
+    if (!extent || *extent < 0) refuse(option, text, "four extents B+H+Q+K, such as 2+1+512+512");
+    shape.push_back(*extent);
+  }
+  if (shape.size() != 4) refuse(option, text, "four extents B+H+Q+K, such as 2+1+512+512");
+  return shape;
+}
+
+DType parse_dtype(std::string_view text, std::string_view option) {
+  static constexpr std::string_view kNames[] = {
+      "bool",   "int8",   "int16",   "int32",    "int64",   "uint8",  "uint16",
+      "uint32", "uint64", "float16", "bfloat16", "float32", "float64"};
+  return *dtype_from_name(kNames[parse_choice(text, option, kNames)]);
+}
+
+std::vector<std::string_view> kind_names() {
+  std::vector<std::string_view> names;
+  for (const ArrayKind kind : all_kinds()) names.push_back(name(kind));
+  return names;
+}
+
+ArrayKind parse_kind(std::string_view text, std::string_view option) {
+  std::string spelled(text);
+  for (const ArrayKind kind : all_kinds()) {
+    std::string plain(name(kind));
+    for (std::string* word : {&plain, &spelled}) {
+      for (char& c : *word) c = c == '_' ? '-' : c;
+    }
+    if (plain == spelled) return kind;
+  }
+  return all_kinds()[parse_choice(text, option, kind_names())];
+}
+
+std::size_t parse_choice(std::string_view text, std::string_view option,
+                         std::span<const std::string_view> names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == text) return i;
+  }
+  const auto near = nearest(text, names);
+  refuse(option, text,
+         fmt::format("one of {}{}", fmt::join(names, ", "),
+                     near ? fmt::format("; did you mean '{}'?", *near) : ""));
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,127 @@
+#include "app/reports/attention_json.h"
+
+#include <cmath>
+
+#include "app/reports/json_parts.h"
+
+namespace maskctl::app {
+namespace {
+
+using attention::VerifyCheck;
+
+const char* state_name(VerifyCheck::State state) {
+  switch (state) {
+    case VerifyCheck::State::kPassed:
+      return "passed";
+    case VerifyCheck::State::kFailed:
+      return "failed";
+    case VerifyCheck::State::kSkipped:
+      break;
+  }
+  return "skipped";
+}
+
+Json json_of(const MachineReport& machine) {
+  return {{"instructions", machine.instructions}, {"threads", machine.threads}};
+}
+
+Json or_null(double value) { return value > 0 ? Json(value) : Json(nullptr); }
+
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+}  // namespace
+
+std::string probe_json(const ProbeReport& report) {
+  const MaskDiff& diff = report.diff;
+  Json out{{"schema", "maskctl.probe/1"},
+           {"declared", report.declared},
+           {"applied", report.applied},
+           {"cells", report.cells},
+           {"declared_open", report.declared_open},
+           {"applied_open", report.applied_open},
+           {"equal", diff.equal()},
+           {"closed_by_kernel", diff.only_a},
+           {"opened_by_kernel", diff.only_b}};
+  out["first"] = first_difference(diff, "declared", "applied");
+  out["cause"] = report.cause.empty() ? Json(nullptr) : Json(report.cause);
+  out["averaged_rows"] = report.averaged_rows;
+  out["nan_rows"] = report.nan_rows;
+  out["untold"] = report.untold;
+  return text_of(out);
+}
+
+std::string attend_json(const std::string& operation, const std::string& backend,
+                        std::span<const ArraySummary> arrays) {
+  Json out{{"schema", "maskctl.attend/1"}, {"operation", operation}, {"backend", backend}};
+  out["arrays"] = Json::array();
+  for (const ArraySummary& array : arrays) {
+    out["arrays"].push_back({{"name", array.name},
+                             {"dtype", array.dtype},
+                             {"shape", array.shape},
+                             {"min", array.least},
+                             {"max", array.most},
+                             {"mean", array.mean},
+                             {"not_finite", array.not_finite}});
+  }
+  return text_of(out);
+}
+
+std::string verify_json(const std::string& operation, const attention::GivenReport& report) {
+  const attention::Judgement& judgement = report.judgement;
+  Json out{{"schema", "maskctl.verify/1"},
+           {"operation", operation},
+           {"ok", judgement.verdict == attention::Verdict::kObeys},
+           {"verdict", name(judgement.verdict)},
+           {"text", judgement.text},
+           {"rows", judgement.where}};
+  out["checks"] = Json::array();
+  for (const VerifyCheck& check : report.checks) {
+    out["checks"].push_back(
+        {{"name", check.name}, {"state", state_name(check.state)}, {"detail", check.detail}});
+  }
+  out["alternatives"] = Json::array();
+  for (const attention::Comparison& line : judgement.comparisons) {
+    out["alternatives"].push_back({{"text", line.text},
+                                   {"state", name(line.state)},
+                                   {"share", finite_or_null(line.share)},
+                                   {"error", finite_or_null(line.error)},
+                                   {"rows", line.rows}});
+  }
+  return text_of(out);
+}
+
+std::string bench_json(const MachineReport& machine, std::span<const BenchLine> lines) {
+  Json out{{"schema", "maskctl.bench/1"}, {"machine", json_of(machine)}};
+  out["runs"] = Json::array();
+  for (const BenchLine& line : lines) {
+    out["runs"].push_back({{"operation", line.operation},
+                           {"mask", line.mask},
+                           {"size", line.size},
+                           {"backend", line.backend},
+                           {"pass", line.pass},
+                           {"repeats", line.repeats},
+                           {"median_s", line.median},
+                           {"min_s", line.least},
+                           {"max_s", line.most},
+                           {"useful_gflops", or_null(line.useful)},
+                           {"executed_gflops", or_null(line.executed)},
+                           {"gbytes_per_s", or_null(line.bandwidth)}});
+  }
+  return text_of(out);
+}
+
+std::string backends_json(const MachineReport& machine, std::span<const BackendLine> lines) {
+  Json out{{"schema", "maskctl.backends/1"}, {"machine", json_of(machine)}};
+  out["kernels"] = Json::array();
+  for (const BackendLine& line : lines) {
+    out["kernels"].push_back({{"operation", line.operation},
+                              {"platform", line.platform},
+                              {"device", line.device},
+                              {"implementation", line.implementation},
+                              {"chosen", line.chosen},
+                              {"reason", line.reason}});
+  }
+  return text_of(out);
+}
+
+}  // namespace maskctl::app

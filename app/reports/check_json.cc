@@ -1,0 +1,161 @@
+// The JSON and SARIF forms of check.
+#include <algorithm>
+
+#include "app/reports/check_report.h"
+#include "app/reports/json_parts.h"
+#include "maskctl/io/array_io.h"
+#include "maskctl/pipeline/steps/generate.h"
+
+namespace maskctl::app {
+namespace {
+
+Json json_of(const Location& where) {
+  Json out = Json::object();
+  const auto add = [&out](const char* key, const std::optional<Index>& value) {
+    if (value) out[key] = *value;
+  };
+  add("step", where.step);
+  add("batch", where.batch);
+  add("head", where.head);
+  add("query", where.query);
+  add("key", where.key);
+  add("entry", where.entry);
+  return out;
+}
+
+Json place_or_null(const std::optional<Cell>& cell) {
+  return cell ? json_of(where_of(*cell)) : Json(nullptr);
+}
+
+Json json_of(const Leaks& leaks) {
+  Json out{{"cross", leaks.cross},
+           {"padding_queries", leaks.padding_queries},
+           {"padding_keys", leaks.padding_keys},
+           {"first", place_or_null(leaks.first)},
+           {"pair_count", leaks.pair_count},
+           {"pairs_complete", leaks.pairs_complete}};
+  out["pairs"] = Json::array();
+  for (const DocumentPair& pair : leaks.pairs) {
+    out["pairs"].push_back({{"batch", pair.batch},
+                            {"query_document", pair.q},
+                            {"key_document", pair.kv},
+                            {"count", pair.count},
+                            {"first", json_of(where_of(pair.first))}});
+  }
+  return out;
+}
+
+Json json_of(const ExpectationResult& expected) {
+  Json out{{"text", expected.text},
+           {"holds", expected.holds},
+           {"count", expected.count},
+           {"unit", expected.unit},
+           {"first", place_or_null(expected.first)},
+           {"detail", expected.detail}};
+  out["leaks"] = expected.leaks ? json_of(*expected.leaks) : Json(nullptr);
+  return out;
+}
+
+Json json_of(const Finding& finding) {
+  return {{"id", finding.rule->id},     {"severity", name(finding.rule->severity)},
+          {"message", finding.message}, {"where", json_of(finding.where)},
+          {"count", finding.count},     {"why", finding.rule->why},
+          {"fix", finding.rule->fix}};
+}
+
+/// A relative URI of the file that a SOURCE names; empty for pipes and generated masks.
+std::string uri_of(const std::string& source) {
+  if (is_generator(source) || source.starts_with("q=") || source.starts_with("kv=")) return "";
+  const std::string path = parse_source_name(source).path;
+  if (path == "-") return "";
+  constexpr std::string_view kPlain = "-._~/";
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (letter || kPlain.find(c) != kPlain.npos) {
+      out += c;
+    } else {
+      out += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return out;
+}
+
+Json sarif_result(const std::string& source, std::string_view rule, std::string_view level,
+                  const std::string& message, const Location& where) {
+  Json location = Json::object();
+  if (const std::string uri = uri_of(source); !uri.empty()) {
+    location["physicalLocation"] = {{"artifactLocation", {{"uri", uri}}}};
+  }
+  const std::string place = to_text(where);
+  const std::string name = place.empty() ? source : source + ", " + place;
+  location["logicalLocations"] = Json::array({{{"fullyQualifiedName", name}}});
+  return {{"ruleId", rule},
+          {"level", level},
+          {"message", {{"text", place.empty() ? message : message + " at " + place}}},
+          {"locations", Json::array({location})}};
+}
+
+Json sarif_rule(const LintRule& rule) {
+  return {{"id", rule.id},
+          {"shortDescription", {{"text", rule.summary}}},
+          {"fullDescription", {{"text", rule.why}}},
+          {"help", {{"text", rule.fix}}},
+          {"defaultConfiguration", {{"level", name(rule.severity)}}}};
+}
+
+Json sarif_results(const CheckReport& report) {
+  Json out = Json::array();
+  for (const Finding& finding : report.findings) {
+    out.push_back(sarif_result(report.source, finding.rule->id, name(finding.rule->severity),
+                               finding.message, finding.where));
+  }
+  for (const ExpectationResult& expected : report.expected) {
+    if (expected.holds) continue;
+    const std::string message = expected.text + " does not hold: " + counter_example(expected);
+    // The message already contains the place.
+    out.push_back(sarif_result(report.source, "expectation", "error", message, {}));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string check_json(const CheckReport& report) {
+  Json out{{"schema", "maskctl.check/1"}, {"source", report.source}};
+  out["shape"] = report.shape ? Json(*report.shape) : Json(nullptr);
+  out["ok"] = report.ok();
+  out["expectations"] = Json::array();
+  for (const ExpectationResult& expected : report.expected)
+    out["expectations"].push_back(json_of(expected));
+  out["findings"] = Json::array();
+  for (const Finding& finding : report.findings) out["findings"].push_back(json_of(finding));
+  out["leaks"] = report.leaks ? json_of(*report.leaks) : Json(nullptr);
+  out["not_looked_at"] = Json::array();
+  for (const NotLookedAt& question : report.not_looked_at) {
+    out["not_looked_at"].push_back({{"what", question.what}, {"option", question.option}});
+  }
+  return text_of(out);
+}
+
+std::string check_sarif(const CheckReport& report) {
+  Json driver{{"name", "maskctl"}, {"version", MASKCTL_VERSION}, {"rules", Json::array()}};
+  for (const LintRule& rule : lint_rules()) {
+    const bool found = std::ranges::any_of(
+        report.findings, [&rule](const Finding& finding) { return finding.rule == &rule; });
+    if (found) driver["rules"].push_back(sarif_rule(rule));
+  }
+  if (!std::ranges::all_of(report.expected, &ExpectationResult::holds)) {
+    driver["rules"].push_back({{"id", "expectation"},
+                               {"shortDescription", {{"text", "an expectation does not hold"}}},
+                               {"defaultConfiguration", {{"level", "error"}}}});
+  }
+  Json run{{"tool", {{"driver", std::move(driver)}}}, {"results", sarif_results(report)}};
+  return text_of({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                  {"version", "2.1.0"},
+                  {"runs", Json::array({std::move(run)})}});
+}
+
+}  // namespace maskctl::app

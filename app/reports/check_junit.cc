@@ -1,0 +1,69 @@
+// The JUnit XML form of check, which build servers show.
+#include <fmt/format.h>
+
+#include "app/reports/check_report.h"
+#include "app/reports/xml.h"
+
+namespace maskctl::app {
+namespace {
+
+struct Case {
+  std::string name;
+  std::string type;     // of a failure; empty if passed
+  std::string message;  // of a failure, or a remark of a passing case
+  std::string body;
+};
+
+std::vector<Case> cases_of(const CheckReport& report) {
+  std::vector<Case> out;
+  for (const ExpectationResult& expected : report.expected) {
+    if (expected.holds) {
+      out.push_back({expected.text, "", expected.detail, ""});
+    } else {
+      out.push_back({expected.text, "violated", counter_example(expected), ""});
+    }
+  }
+  for (const Finding& finding : report.findings) {
+    const LintRule& rule = *finding.rule;
+    const std::string where = to_text(finding.where);
+    const std::string at = where.empty() ? "" : fmt::format(" at {}", where);
+    const bool note = rule.severity == Severity::kNote;
+    out.push_back({std::string(rule.id), note ? "" : std::string(name(rule.severity)),
+                   finding.message + at, fmt::format("why: {} fix: {}", rule.why, rule.fix)});
+  }
+  if (report.linted && report.findings.empty()) out.push_back({"lint", "", "", ""});
+  return out;
+}
+
+std::string xml_of(const Case& one) {
+  std::string out =
+      fmt::format("    <testcase classname=\"maskctl.check\" name=\"{}\"", xml_escaped(one.name));
+  if (one.type.empty()) {
+    if (one.message.empty()) return out + "/>\n";
+    return out + fmt::format(">\n      <system-out>{}</system-out>\n    </testcase>\n",
+                             xml_escaped(one.message));
+  }
+  return out +
+         fmt::format(">\n      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n",
+                     one.type, xml_escaped(one.message), xml_escaped(one.body));
+}
+
+}  // namespace
+
+std::string check_junit(const CheckReport& report) {
+  const std::vector<Case> cases = cases_of(report);
+  std::string body;
+  std::size_t failures = 0;
+  for (const Case& one : cases) {
+    body += xml_of(one);
+    failures += one.type.empty() ? 0 : 1;
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuites tests=\"{0}\" failures=\"{1}\">\n"
+      "  <testsuite name=\"{2}\" tests=\"{0}\" failures=\"{1}\" errors=\"0\">\n"
+      "{3}  </testsuite>\n</testsuites>\n",
+      cases.size(), failures, xml_escaped(report.source), body);
+}
+
+}  // namespace maskctl::app

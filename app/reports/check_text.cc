@@ -1,0 +1,111 @@
+// The text form of check.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/reports/check_report.h"
+
+namespace maskctl::app {
+namespace {
+
+constexpr std::size_t kPairLines = 16;
+
+std::string plural(Index count, std::string_view unit) {
+  if (count == 1 && unit.ends_with('s')) unit.remove_suffix(1);
+  return fmt::format("{} {}", count, unit);
+}
+
+/// The pairs of documents, those with the most cells first.
+std::string pairs_text(const Leaks& leaks) {
+  std::string out;
+  const std::size_t lines = std::min(leaks.pairs.size(), kPairLines);
+  for (std::size_t i = 0; i < lines; ++i) {
+    const DocumentPair& pair = leaks.pairs[i];
+    out += fmt::format("      batch {}: document {} sees document {}: {}, the first at {}\n",
+                       pair.batch, pair.q, pair.kv, plural(pair.count, "cells"),
+                       to_text(where_of(pair.first)));
+  }
+  const Index rest = leaks.pair_count - static_cast<Index>(lines);
+  if (rest > 0)
+    out += fmt::format("      {} more pairs; --json lists {}\n", rest, leaks.pairs.size());
+  if (!leaks.pairs_complete) out += "      too many pairs: only the first were counted\n";
+  return out;
+}
+
+std::string expected_text(const ExpectationResult& expected) {
+  if (expected.holds) {
+    const bool tells = !expected.detail.empty();
+    return fmt::format("ok    {}{}{}\n", expected.text, tells ? ": " : "", expected.detail);
+  }
+  std::string out = fmt::format("FAIL  {}: {}\n", expected.text, counter_example(expected));
+  if (expected.leaks) out += pairs_text(*expected.leaks);
+  return out;
+}
+
+std::string finding_text(const Finding& finding, const std::optional<Leaks>& leaks) {
+  const LintRule& rule = *finding.rule;
+  const std::string where = to_text(finding.where);
+  std::string out = fmt::format("{}: {}: {}\n", name(rule.severity), rule.id, finding.message);
+  if (!where.empty()) out += fmt::format("      at {}\n", where);
+  if (rule.id == "document-leak" && leaks) out += pairs_text(*leaks);
+  out += fmt::format("      why: {}\n      fix: {}\n", rule.why, rule.fix);
+  return out;
+}
+
+/// "not looked at: leaks between documents (--segments SOURCE), ...".
+std::string not_looked_at_text(const CheckReport& report) {
+  std::string out;
+  for (const NotLookedAt& question : report.not_looked_at) {
+    out += fmt::format("{}{} ({})", out.empty() ? "not looked at: " : ", ", question.what,
+                       question.option);
+  }
+  return out.empty() ? out : out + "\n";
+}
+
+std::string findings_text(const CheckReport& report) {
+  if (report.findings.empty()) return "no findings\n" + not_looked_at_text(report);
+  std::string out;
+  std::array<Index, 3> counts{};
+  for (const Finding& finding : report.findings) {
+    out += finding_text(finding, report.leaks);
+    ++counts[static_cast<std::size_t>(finding.rule->severity)];
+  }
+  return out +
+         fmt::format("{}, {}, {}\n", plural(counts[0], "errors"), plural(counts[1], "warnings"),
+                     plural(counts[2], "notes")) +
+         not_looked_at_text(report);
+}
+
+}  // namespace
+
+bool CheckReport::ok() const {
+  return std::ranges::all_of(expected, &ExpectationResult::holds) &&
+         std::ranges::all_of(findings, [](const Finding& finding) {
+           return finding.rule->severity == Severity::kNote;
+         });
+}
+
+Location where_of(const Cell& cell) {
+  Location where{cell.batch, cell.head, cell.query, {}, {}, {}};
+  if (cell.key >= 0) where.key = cell.key;
+  return where;
+}
+
+std::string counter_example(const ExpectationResult& expected) {
+  std::string out;
+  if (expected.first) {
+    out = fmt::format("{}, the first at {}", plural(expected.count, expected.unit),
+                      to_text(where_of(*expected.first)));
+  }
+  if (!expected.detail.empty()) out += (out.empty() ? "" : "; ") + expected.detail;
+  return out;
+}
+
+std::string check_text(const CheckReport& report) {
+  if (report.linted) return findings_text(report);
+  std::string out;
+  for (const ExpectationResult& expected : report.expected) out += expected_text(expected);
+  return out;
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,31 @@
+#include "app/reports/figures.h"
+
+#include <fmt/format.h>
+
+namespace maskctl::app {
+
+std::string cell_text(const Cell& cell) {
+  return fmt::format("batch {}, head {}, query {}, key {}", cell.batch, cell.head, cell.query,
+                     cell.key);
+}
+
+std::string percent(Index part, Index whole) {
+  if (whole == 0) return "-";
+  if (part == 0) return "0 %";
+  if (part == whole) return "100 %";
+  const double value = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  if (value < 0.01) return fmt::format("{:.2g} %", value);
+  if (value > 99.99) return ">99.99 %";
+  return fmt::format("{:.2f} %", value);
+}
+
+std::string bytes_text(Index bytes) {
+  static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; value >= 1024; value /= 1024) ++unit;
+  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+}  // namespace maskctl::app

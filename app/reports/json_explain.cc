@@ -1,0 +1,81 @@
+#include "app/reports/json_explain.h"
+
+#include "app/reports/json_parts.h"
+
+namespace maskctl::app {
+
+std::string why_json(const std::string& source, const Why& why) {
+  Json out{{"schema", "maskctl.why/1"},          {"source", source},
+           {"cell", json_of(why.cell)},          {"open", why.open},
+           {"source_cell", json_of(why.source)}, {"source_open", why.source_open}};
+  out["decided_by"] = why.decided_by ? Json(*why.decided_by) : Json(nullptr);
+  out["steps"] = Json::array();
+  for (const WhyStep& step : why.steps) {
+    out["steps"].push_back({{"step", step.text},
+                            {"depth", step.depth},
+                            {"before", step.before},
+                            {"after", step.after},
+                            {"cell", json_of(step.from)},
+                            {"reason", step.reason}});
+  }
+  return text_of(out);
+}
+
+std::string audit_json(const std::string& source, const std::string& map, const Mask& mask,
+                       const BlockAudit& audit) {
+  const Json out{{"schema", "maskctl.audit/1"},
+                 {"source", source},
+                 {"map", map},
+                 {"shape", extents(mask)},
+                 {"block", {{"q", audit.size.q}, {"k", audit.size.k}}},
+                 {"open", audit.open},
+                 {"blocks", audit.blocks},
+                 {"kept", audit.kept},
+                 {"dropped",
+                  {{"cells", audit.dropped},
+                   {"share", ratio(audit.dropped, audit.open)},
+                   {"blocks", audit.dropped_blocks},
+                   {"rows", audit.dropped_rows},
+                   {"first", json_of(audit.first_dropped)}}},
+                 {"leaked",
+                  {{"cells", audit.leaked},
+                   {"blocks", audit.wrong_full},
+                   {"first", json_of(audit.first_leaked)}}},
+                 {"wasted", audit.wasted}};
+  return text_of(out);
+}
+
+namespace {
+
+std::vector<std::string> names_of(const std::vector<Translation::Array>& arrays) {
+  std::vector<std::string> out;
+  for (const Translation::Array& array : arrays) out.push_back(array.name);
+  return out;
+}
+
+}  // namespace
+
+std::string translate_json(const std::vector<TranslateReport>& reports) {
+  Json out{{"schema", "maskctl.translate/1"}};
+  out["masks"] = Json::array();
+  for (const TranslateReport& report : reports) {
+    Json mask{{"layers", report.layers.empty() ? Json(nullptr) : Json(report.layers)},
+              {"pipeline", report.pipeline},
+              {"meaning", report.meaning}};
+    mask["libraries"] = Json::array();
+    for (const Translation& one : report.translations) {
+      const LibraryInfo& info = info_of(one.library);
+      mask["libraries"].push_back({{"name", info.name},
+                                   {"ok", one.ok()},
+                                   {"code", one.code},
+                                   {"arrays", names_of(one.arrays)},
+                                   {"refusal", one.ok() ? Json(nullptr) : Json(one.refusal)},
+                                   {"notes", one.notes},
+                                   {"empty_row", info.empty_row}});
+    }
+    out["masks"].push_back(std::move(mask));
+  }
+  return text_of(out);
+}
+
+}  // namespace maskctl::app

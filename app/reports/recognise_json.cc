@@ -1,0 +1,33 @@
+// The JSON form of the result of recognise.
+#include "app/reports/json_parts.h"
+#include "app/reports/recognise_report.h"
+
+namespace maskctl::app {
+
+std::string recognise_json(const RecogniseReport& report) {
+  const Mask& mask = report.mask;
+  Json out{{"schema", "maskctl.recognise/1"},
+           {"source", report.source},
+           {"shape", extents(mask)},
+           {"cells", mask.cells()},
+           {"open", report.open},
+           {"irregular", report.found.irregular},
+           {"pipeline", report.pipeline},
+           {"arrays", report.arrays},
+           {"arrays_written", report.written},
+           {"unexplained", report.found.residue.cells},
+           {"rows_unexplained", report.differs.rows},
+           {"only_in_mask", report.differs.only_a},
+           {"only_in_pipeline", report.differs.only_b}};
+  out["residue"] = json_of(report.found.residue);
+  out["planes"] = Json::array();  // batches and heads with unexplained cells
+  for (const PlaneDiff& plane : report.differs.planes) {
+    out["planes"].push_back({{"batch", plane.batch},
+                             {"head", plane.head},
+                             {"only_in_mask", plane.only_a},
+                             {"only_in_pipeline", plane.only_b}});
+  }
+  return text_of(out);
+}
+
+}  // namespace maskctl::app

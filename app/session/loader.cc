@@ -1,0 +1,140 @@
+// Loads SOURCEs as masks.
+#include "app/session/loader.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "maskctl/base/error.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/pipeline/load.h"
+#include "maskctl/pipeline/steps/generate.h"
+
+namespace maskctl::app {
+namespace {
+
+Tensor with_batch(Tensor ids) {
+  if (ids.rank() == 1) ids.reshape({1, ids.extent(0)});
+  return ids;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+MaskReadOptions Loader::options() const {
+  MaskReadOptions out;
+  out.as = source_.as;
+  out.keep_value_is_zero = source_.keep_value_is_zero;
+  out.pad_id = source_.pad_id;
+  out.closed_below = source_.closed_below;
+  out.shape = source_.shape;
+  out.block = source_.block;
+  out.read.max_bytes = session_.settings().max_bytes;
+  out.read.strict = session_.settings().strict;
+  return out;
+}
+
+LoadedMask Loader::read(const std::string& source) {
+  const auto begin = std::chrono::steady_clock::now();
+  LoadedMask loaded = read_as(source, options());
+  if (session_.settings().verbose) {
+    session_.note(fmt::format("{}: read as {} in {:.3f} s on {} threads", source, name(loaded.kind),
+                              seconds_since(begin), threads()));
+  }
+  return loaded;
+}
+
+LoadedMask Loader::read_segments(const std::string& source) {
+  MaskReadOptions as_segments;
+  as_segments.as = ArrayKind::kSegments;
+  as_segments.pad_id = source_.pad_id;
+  as_segments.read = options().read;
+  return read_as(source, as_segments);
+}
+
+LoadedMask Loader::read_as(const std::string& source, const MaskReadOptions& options) {
+  if (is_generator(source)) return from_generator(source, options);
+  session_.take_stdin(source);
+  MaskReadOptions with_progress = options;
+  with_progress.progress = session_.progress("reading");
+  LoadedMask loaded = read_mask(source, with_progress);
+  print(loaded.notes);
+  return loaded;
+}
+
+LoadedMask Loader::from_generator(const std::string& source, const MaskReadOptions& options) {
+  Generated made = generate(source, context());
+  LoadedMask out;
+  out.mask_info = [this, source] { return generate_mask_info(source, context()); };
+  if (auto* ids = std::get_if<Tensor>(&made)) {
+    if (options.as.value_or(ArrayKind::kSegments) != ArrayKind::kSegments) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("{}: makes segment ids; leave --as out", source));
+    }
+    out.kind = ArrayKind::kSegments;
+    out.dtype = name(ids->dtype());
+    out.array_shape = ids->shape();
+    out.mask = mask_from_segments(*ids, *ids, options.pad_id);
+    out.q_segment_ids = with_batch(std::move(*ids));
+    out.kv_segment_ids = out.q_segment_ids;
+    return out;
+  }
+  out.mask = std::get<Mask>(std::move(made));
+  if (options.as.value_or(ArrayKind::kDense) != ArrayKind::kDense) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: makes a mask, not {}", source, name(*options.as)));
+  }
+  out.dtype = "bool";
+  out.array_shape = {out.mask.batch(), out.mask.heads(), out.mask.queries(), out.mask.keys()};
+  return out;
+}
+
+Tensor Loader::array(const std::string& source) {
+  if (is_generator(source)) {
+    Generated made = generate(source, context());
+    if (auto* ids = std::get_if<Tensor>(&made)) return std::move(*ids);
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: makes a mask; an array is needed here", source));
+  }
+  session_.take_stdin(source);
+  std::vector<std::string> notes;
+  Tensor tensor = read_array(source, options().read, &notes);
+  print(notes);
+  return tensor;
+}
+
+BindContext Loader::context() {
+  BindContext out;
+  out.read_array = [this](const std::string& source) {
+    return session_.array(source, [&] { return array(source); });
+  };
+  out.read_mask = [this](const std::string& source) {
+    MaskReadOptions plain;
+    plain.pad_id = source_.pad_id;
+    plain.read = options().read;
+    return read_as(source, plain).mask;
+  };
+  out.max_bytes = session_.settings().max_bytes;
+  return out;
+}
+
+Chain Loader::chain() {
+  if (source_.transforms.empty()) return {};
+  return load_chain(source_.transforms, context());
+}
+
+Mask Loader::transformed(Mask mask) {
+  const Chain steps = chain();
+  if (steps.empty()) return mask;
+  return maskctl::apply(std::move(mask), steps);
+}
+
+void Loader::print(const std::vector<std::string>& notes) const {
+  for (const std::string& text : notes) session_.note(text);
+}
+
+}  // namespace maskctl::app

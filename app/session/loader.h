@@ -1,0 +1,48 @@
+// The SOURCEs of a command line: files, pipes, generated masks, and the steps applied to them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/session/options.h"
+#include "app/session/session.h"
+#include "maskctl/io/masks/mask_io.h"
+#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/pipeline/steps/bind.h"
+
+namespace maskctl::app {
+
+/// Reads SOURCEs in one way: as its options say.
+class Loader {
+ public:
+  Loader(const SourceOptions& source, Session& session) : source_(source), session_(session) {}
+
+  /// An array as stored, for commands that read no mask.
+  Tensor array(const std::string& source);
+  /// A mask as --as and related options say, without transforms.
+  LoadedMask read(const std::string& source);
+  /// The ids along both axes from a SOURCE, as a segments mask would have them.
+  LoadedMask read_segments(const std::string& source);
+  /// The chain of all steps.
+  Chain chain();
+  /// The mask after the chain.
+  Mask transformed(Mask mask);
+  /// The MaskInfo of a SOURCE: a stored one, or made by the constructor for its kind.
+  MaskInfo mask_info(const std::string& source);
+  /// The MaskInfo after all steps, applied as calls of its methods.
+  MaskInfo transformed(MaskInfo info);
+  /// How steps read their SOURCEs.
+  BindContext context();
+  Index max_bytes() const { return session_.settings().max_bytes; }
+
+ private:
+  LoadedMask read_as(const std::string& source, const MaskReadOptions& options);
+  LoadedMask from_generator(const std::string& source, const MaskReadOptions& options);
+  MaskReadOptions options() const;
+  void print(const std::vector<std::string>& notes) const;
+
+  const SourceOptions& source_;
+  Session& session_;
+};
+
+}  // namespace maskctl::app

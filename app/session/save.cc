@@ -1,0 +1,60 @@
+#include "app/session/save.h"
+
+#include <fmt/format.h>
+
+#include "maskctl/base/error.h"
+#include "maskctl/io/masks/mask_io.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::app {
+namespace {
+
+void refuse_mask_info(const OutputOptions& output) {
+  if (output.form != OutputOptions::Form::kMaskInfo) return;
+  throw Error(Errc::kInvalidArgument, "--to mask-info goes with --semantics ejkernel");
+}
+
+}  // namespace
+
+void require_output(const OutputOptions& output, std::string_view command) {
+  if (!output.dest.empty()) return;
+  throw Error(
+      Errc::kInvalidArgument,
+      fmt::format("{}: no destination; give -o FILE, or -o - for standard output", command));
+}
+
+WriteOptions write_options(const OutputOptions& output) {
+  WriteOptions out;
+  out.force = output.force;
+  out.append = output.append;
+  out.gzip = output.gzip;
+  return out;
+}
+
+void write_output(const Mask& mask, const OutputOptions& output, const Session& session) {
+  refuse_mask_info(output);
+  if (output.form == OutputOptions::Form::kRuns && output.dtype) {
+    throw Error(Errc::kInvalidArgument, "--dtype is for dense arrays; --to runs has its own types");
+  }
+  MaskWriteOptions options;
+  options.kind = output.form == OutputOptions::Form::kRuns ? ArrayKind::kRuns : ArrayKind::kDense;
+  options.dtype = output.dtype;
+  options.max_bytes = session.settings().max_bytes;
+  options.force = output.force;
+  options.append = output.append;
+  options.gzip = output.gzip;
+  options.progress = session.progress("writing");
+  write_mask(output.dest, mask, options);
+}
+
+void write_output(const Tensor& tensor, const OutputOptions& output) {
+  refuse_mask_info(output);
+  if (output.form == OutputOptions::Form::kRuns) {
+    throw Error(Errc::kInvalidArgument,
+                "--to runs: these are segment ids, not a mask; add a -t step or leave --to out");
+  }
+  write_array(output.dest, output.dtype ? astype(tensor, *output.dtype) : tensor,
+              write_options(output));
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,20 @@
+// Writes results where OutputOptions say.
+#pragma once
+
+#include <string_view>
+
+#include "app/session/options.h"
+#include "app/session/session.h"
+#include "maskctl/io/array_io.h"
+#include "maskctl/mask/mask.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl::app {
+
+/// Throws Error(kInvalidArgument) if there is no destination.
+void require_output(const OutputOptions& output, std::string_view command);
+WriteOptions write_options(const OutputOptions& output);
+void write_output(const Mask& mask, const OutputOptions& output, const Session& session);
+void write_output(const Tensor& tensor, const OutputOptions& output);
+
+}  // namespace maskctl::app
