@@ -268,17 +268,8 @@ TEST_CASE("a stored MaskInfo is read as a mask, with its object") {
                  "not a stored MaskInfo, which is a container with an array 'maskinfo'"));
 }
 
-TEST_CASE("sequences give ejkernel's object of their constructor") {
+TEST_CASE("segments give ejkernel's object of their constructor") {
   const Scratch scratch;
-  const Tensor q = list({0, 3, 0, 5, 0, 4}), kv = list({0, 6, 0, 8, 0, 7});
-  write_array(scratch / "q.npy", q);
-  write_array(scratch / "kv.npy", kv);
-  MaskReadOptions pairs;
-  pairs.as = ArrayKind::kPairs;
-  const std::string both = "q=" + (scratch / "q.npy") + ",kv=" + (scratch / "kv.npy");
-  check_same(MaskInfo::from_cu_seqlens(q, 5, make_array(kv), 8),
-             read_mask(both, pairs).mask_info());
-  check_same(MaskInfo::from_cu_seqlens(q, 5), read_mask(scratch / "q.npy", pairs).mask_info());
   const Tensor packed = row({1, 1, 2, -1}), keys = row({2, 1});
   write_array(scratch / "ids.npy", packed);
   const ArrayRef two[] = {{"q", &packed}, {"kv", &keys}};
@@ -288,11 +279,8 @@ TEST_CASE("sequences give ejkernel's object of their constructor") {
   check_same(MaskInfo::from_segments(packed), read_mask(scratch / "ids.npy", segments).mask_info());
   check_same(MaskInfo::from_segments(packed, make_array(keys)),
              read_mask(scratch / "both.npz", segments).mask_info());
-  const LoadedMask dense = [&] {
-    write_array(scratch / "a.npy", Tensor(DType::kBool, {2, 2}));
-    return read_mask(scratch / "a.npy");
-  }();
-  CHECK_FALSE(dense.mask_info);
+  write_array(scratch / "a.npy", Tensor(DType::kBool, {2, 2}));
+  CHECK_FALSE(read_mask(scratch / "a.npy").mask_info);
 }
 
 TEST_CASE("a file without a MaskInfo does not hold one") {

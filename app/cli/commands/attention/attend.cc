@@ -173,9 +173,8 @@ Answer run(const AttendOptions& options, Session& session) {
                             maskctl::name(*options.output.dtype)));
   }
   CallOptions call = options.call;
-  const std::optional<attention::Backend> platform = take_platform(call.words);
-  const attention::Backend backend = platform.value_or(options.backend);
-  require_backend(backend, platform ? "platform" : "--backend");
+  const attention::Backend backend = take_platform(call.words).value_or(options.backend);
+  require_backend(backend, "--backend");
   Loader loader(call.source, session);
   attention::NamedArguments arguments = read_call(operation, call, loader);
   for (const std::string& doubt : doubts(operation, arguments)) session.note(doubt);

@@ -245,10 +245,6 @@ LoadedMask load_sequences(OpenArray& q, OpenArray& kv, ArrayKind kind,
   const auto extent = [&](std::size_t axis) {
     return options.shape ? std::optional((*options.shape)[axis]) : std::nullopt;
   };
-  // ejkernel's constructors take null for keys that are the queries.
-  const auto key_side = [shared = &q == &kv](const Tensor& array) {
-    return shared ? nullptr : make_array(array);
-  };
   LoadedMask out;
   if (kind == ArrayKind::kSegments) {
     out = loaded(mask_from_segments(q_array, kv_array, options.pad_id), kind, q);
@@ -270,13 +266,12 @@ LoadedMask load_sequences(OpenArray& q, OpenArray& kv, ArrayKind kind,
     const Index queries = extent(2) ? *extent(2) : last_end(q_array);
     const Index keys = extent(3) ? *extent(3) : last_end(kv_array);
     out = loaded(mask_from_pairs(q_array, kv_array, queries, keys), kind, q);
-    out.mask_info = [q = q_array, kv = key_side(kv_array), queries, keys] {
-      return MaskInfo::from_cu_seqlens(q, queries, kv, keys);
-    };
   }
   if (out.q_segment_ids) {
-    out.mask_info = [q = *out.q_segment_ids, kv = key_side(*out.kv_segment_ids)] {
-      return MaskInfo::from_segments(q, kv);
+    // ejkernel's constructor takes null for keys that are the queries.
+    const Array kv_ids = &q == &kv ? nullptr : make_array(*out.kv_segment_ids);
+    out.mask_info = [q_ids = *out.q_segment_ids, kv_ids] {
+      return MaskInfo::from_segments(q_ids, kv_ids);
     };
   }
   out.notes = std::move(notes);

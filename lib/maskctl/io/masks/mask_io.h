@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "maskctl/io/array_io.h"
@@ -46,13 +47,20 @@ struct LoadedMask {
   std::vector<Index> array_shape;  // as stored
   /// [B,S] int32, for segments, and for positions (numbers of documents).
   std::optional<Tensor> q_segment_ids, kv_segment_ids;
-  /// ejkernel's object: as stored, or made by its constructor for segments, positions and pairs;
-  /// null for other kinds, of which MaskInfo::from_attention_mask takes the mask.
+  /// ejkernel's object: as stored, or made by its constructor for segments and positions; null for
+  /// other kinds.
   std::function<MaskInfo()> mask_info;
   Index odd_bools = 0;  // bool bytes that are neither 0 nor 1, counted as true
   BiasSeen bias_seen;   // the values that close cells of a bias
   std::vector<std::string> notes;
 };
+
+/// The arrays that "q=SOURCE,kv=SOURCE" names, in either order; nothing for a single SOURCE. Throws
+/// Error(kInvalidArgument) when one of them is missing.
+struct TwoSources {
+  std::string q, kv;
+};
+std::optional<TwoSources> two_sources(std::string_view text);
 
 /// Reads FILE, CONTAINER:KEY or "-"; or "q=SOURCE,kv=SOURCE" for segments, positions, cu_seqlens
 /// and pairs, where a SOURCE may be quoted. A container that holds q and kv (and nothing else,

@@ -27,10 +27,6 @@ auto named(const std::string& source, const F& f) {
   }
 }
 
-struct TwoSources {
-  std::string q, kv;
-};
-
 /// Takes "NAME=SOURCE" and the comma after it off the front of `text`.
 std::pair<std::string, std::string> take_item(std::string_view& text) {
   const std::size_t equals = text.find('=');
@@ -48,21 +44,6 @@ std::pair<std::string, std::string> take_item(std::string_view& text) {
   }
   if (!text.empty()) text.remove_prefix(1);
   return {std::move(key), std::move(value)};
-}
-
-/// "q=SOURCE,kv=SOURCE" in either order; nothing for a single SOURCE.
-std::optional<TwoSources> two_sources(std::string_view text) {
-  if (!text.starts_with("q=") && !text.starts_with("kv=")) return std::nullopt;
-  const std::string whole(text);
-  const auto first = take_item(text);
-  const auto second = take_item(text);
-  const bool complete = text.empty() && !first.second.empty() && !second.second.empty();
-  if (complete && first.first == "q" && second.first == "kv")
-    return {{first.second, second.second}};
-  if (complete && first.first == "kv" && second.first == "q")
-    return {{second.second, first.second}};
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("'{}' does not name two arrays; expected q=SOURCE,kv=SOURCE", whole));
 }
 
 std::string joined(const std::string& group, const std::string& key) {
@@ -258,6 +239,20 @@ void check_shape_option(const std::optional<std::vector<Index>>& shape) {
 }
 
 }  // namespace
+
+std::optional<TwoSources> two_sources(std::string_view text) {
+  if (!text.starts_with("q=") && !text.starts_with("kv=")) return std::nullopt;
+  const std::string whole(text);
+  const auto first = take_item(text);
+  const auto second = take_item(text);
+  const bool complete = text.empty() && !first.second.empty() && !second.second.empty();
+  if (complete && first.first == "q" && second.first == "kv")
+    return {{first.second, second.second}};
+  if (complete && first.first == "kv" && second.first == "q")
+    return {{second.second, first.second}};
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("'{}' does not name two arrays; expected q=SOURCE,kv=SOURCE", whole));
+}
 
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options) {
   check_shape_option(options.shape);
