@@ -62,10 +62,10 @@ std::string operations_text() {
 }
 
 std::string line_of(const attention::Field& field) {
-  if (!field.is_array) return fmt::format("  {:<26}{}\n", field.name, field.help);
+  if (!field.is_array) return fmt::format("  {:<25} {}\n", field.name, field.help);
   std::string axes = "[" + std::string(field.axes) + "]";
   for (std::size_t at; (at = axes.find('|')) != axes.npos;) axes.replace(at, 1, "] or [");
-  return fmt::format("  {:<26}{}{}{}{}\n", field.name, axes,
+  return fmt::format("  {:<25} {}{}{}{}\n", field.name, axes,
                      field.is(attention::kIntegers) ? " integers" : "",
                      field.is(attention::kRequired) ? ", needed" : "",
                      field.also.empty() ? "" : fmt::format("; ejkernel's {}", field.also));
