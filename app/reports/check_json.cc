@@ -106,8 +106,7 @@ Json sarif_rule(const LintRule& rule) {
           {"defaultConfiguration", {{"level", name(rule.severity)}}}};
 }
 
-Json sarif_results(const CheckReport& report) {
-  Json out = Json::array();
+void add_results(Json& out, const CheckReport& report) {
   for (const Finding& finding : report.findings) {
     out.push_back(sarif_result(report.source, finding.rule->id, name(finding.rule->severity),
                                finding.message, finding.where));
@@ -118,7 +117,6 @@ Json sarif_results(const CheckReport& report) {
     // The message already contains the place.
     out.push_back(sarif_result(report.source, "expectation", "error", message, {}));
   }
-  return out;
 }
 
 }  // namespace
@@ -140,19 +138,27 @@ std::string check_json(const CheckReport& report) {
   return text_of(out);
 }
 
-std::string check_sarif(const CheckReport& report) {
+std::string check_sarif(std::span<const CheckReport> reports) {
+  const auto any = [&](const auto& holds) { return std::ranges::any_of(reports, holds); };
   Json driver{{"name", "maskctl"}, {"version", MASKCTL_VERSION}, {"rules", Json::array()}};
   for (const LintRule& rule : lint_rules()) {
-    const bool found = std::ranges::any_of(
-        report.findings, [&rule](const Finding& finding) { return finding.rule == &rule; });
-    if (found) driver["rules"].push_back(sarif_rule(rule));
+    const auto found = [&rule](const CheckReport& report) {
+      return std::ranges::any_of(report.findings,
+                                 [&](const Finding& f) { return f.rule == &rule; });
+    };
+    if (any(found)) driver["rules"].push_back(sarif_rule(rule));
   }
-  if (!std::ranges::all_of(report.expected, &ExpectationResult::holds)) {
+  const auto violated = [](const CheckReport& report) {
+    return !std::ranges::all_of(report.expected, &ExpectationResult::holds);
+  };
+  if (any(violated)) {
     driver["rules"].push_back({{"id", "expectation"},
                                {"shortDescription", {{"text", "an expectation does not hold"}}},
                                {"defaultConfiguration", {{"level", "error"}}}});
   }
-  Json run{{"tool", {{"driver", std::move(driver)}}}, {"results", sarif_results(report)}};
+  Json results = Json::array();
+  for (const CheckReport& report : reports) add_results(results, report);
+  Json run{{"tool", {{"driver", std::move(driver)}}}, {"results", std::move(results)}};
   return text_of({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
                   {"version", "2.1.0"},
                   {"runs", Json::array({std::move(run)})}});

@@ -48,22 +48,40 @@ std::string xml_of(const Case& one) {
                      one.type, xml_escaped(one.message), xml_escaped(one.body));
 }
 
+struct Suite {
+  std::string xml;
+  std::size_t tests = 0, failures = 0;
+};
+
+Suite suite_of(const CheckReport& report) {
+  Suite out;
+  std::string body;
+  for (const Case& one : cases_of(report)) {
+    body += xml_of(one);
+    ++out.tests;
+    out.failures += one.type.empty() ? 0 : 1;
+  }
+  out.xml = fmt::format(
+      "  <testsuite name=\"{0}\" tests=\"{1}\" failures=\"{2}\" errors=\"0\">\n{3}  "
+      "</testsuite>\n",
+      xml_escaped(report.source), out.tests, out.failures, body);
+  return out;
+}
+
 }  // namespace
 
-std::string check_junit(const CheckReport& report) {
-  const std::vector<Case> cases = cases_of(report);
-  std::string body;
-  std::size_t failures = 0;
-  for (const Case& one : cases) {
-    body += xml_of(one);
-    failures += one.type.empty() ? 0 : 1;
+std::string check_junit(std::span<const CheckReport> reports) {
+  Suite all;
+  for (const CheckReport& report : reports) {
+    Suite suite = suite_of(report);
+    all.xml += suite.xml;
+    all.tests += suite.tests;
+    all.failures += suite.failures;
   }
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuites tests=\"{0}\" failures=\"{1}\">\n"
-      "  <testsuite name=\"{2}\" tests=\"{0}\" failures=\"{1}\" errors=\"0\">\n"
-      "{3}  </testsuite>\n</testsuites>\n",
-      cases.size(), failures, xml_escaped(report.source), body);
+      "<testsuites tests=\"{}\" failures=\"{}\">\n{}</testsuites>\n",
+      all.tests, all.failures, all.xml);
 }
 
 }  // namespace maskctl::app

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,10 @@ std::string counter_example(const ExpectationResult& expected);
 std::string check_text(const CheckReport& report);
 /// {"schema": "maskctl.check/1", ...}.
 std::string check_json(const CheckReport& report);
-/// SARIF 2.1.0, one result for each finding and each expectation that does not hold.
-std::string check_sarif(const CheckReport& report);
-/// JUnit XML, one test case for each expectation, or for each finding; notes pass.
-std::string check_junit(const CheckReport& report);
+/// SARIF 2.1.0: one run, with one result for each finding and each expectation that does not hold.
+std::string check_sarif(std::span<const CheckReport> reports);
+/// JUnit XML: one suite for each SOURCE, with one test case for each expectation, or for each
+/// finding; notes pass.
+std::string check_junit(std::span<const CheckReport> reports);
 
 }  // namespace maskctl::app

@@ -13,11 +13,8 @@ namespace maskctl::app {
 
 using Json = nlohmann::ordered_json;
 
-/// The JSON text with a newline. Bytes of a file name that are not UTF-8 become the replacement
-/// character.
-inline std::string text_of(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+/// The JSON text with a newline; flat values that are short take one line.
+std::string text_of(const Json& json);
 
 inline Json extents(const Mask& mask) {
   return Json::array({mask.batch(), mask.heads(), mask.queries(), mask.keys()});

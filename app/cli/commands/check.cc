@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <map>
 
-#include "app/cli/commands/command.h"
+#include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/check_report.h"
 #include "app/session/chain_arrays.h"
 #include "app/session/loader.h"
+#include "app/session/sources.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/arrays/array_kinds.h"
 #include "maskctl/mask/arrays/dense.h"
@@ -23,7 +24,7 @@ struct CheckOptions {
   enum class Format { kText, kJson, kJunit, kSarif };
 
   SourceOptions source;
-  std::string name;
+  std::vector<std::string> sources;
   std::vector<std::string> expectations;
   std::string segments, positions, cu_seqlens;  // SOURCEs of documents
   std::string bias;
@@ -33,7 +34,7 @@ struct CheckOptions {
 };
 
 void declare(OptionList& list, CheckOptions& check) {
-  list.operand("SOURCE", check.name);
+  list.operands("SOURCE", check.sources);
   declare_source(list, check.source);
   list.repeated("-e,--expect", "EXPECTATION",
                 "what must hold, may be repeated: causal, window:keys=N or any step that closes "
@@ -144,14 +145,15 @@ bool has_error(const Findings& findings) {
 /// The findings in one SOURCE: arrays first, then steps, then the mask.
 class Lint {
  public:
-  Lint(const CheckOptions& options, Session& session)
-      : options_(options),
+  Lint(std::string name, const CheckOptions& options, Session& session)
+      : name_(std::move(name)),
+        options_(options),
         source_(options.source),
         loader_(source_, session),
         documents_(options, loader_) {}
 
   CheckReport run() {
-    report_.source = options_.name;
+    report_.source = name_;
     report_.linted = true;
     if (read_source()) lint_masks();
     lint_arrays();
@@ -169,15 +171,15 @@ class Lint {
   /// Checks position ids and cu_seqlens before they become a mask; false when they cannot.
   bool read_source() {
     const bool raw = (source_.as == ArrayKind::kPositions || source_.as == ArrayKind::kCuSeqlens) &&
-                     !names_two(options_.name);
-    if (raw) return read_raw(loader_.array(options_.name));
-    LoadedMask loaded = loader_.read(options_.name);
+                     !names_two(name_);
+    if (raw) return read_raw(loader_.array(name_));
+    LoadedMask loaded = loader_.read(name_);
     add(lint_reading({loaded.odd_bools, loaded.bias_seen.inf, loaded.bias_seen.min}));
     gives_nan_ = loaded.kind != ArrayKind::kBias || !loaded.bias_seen.min;
     mask_ = std::move(loaded.mask);
     if (loaded.kind != ArrayKind::kSegments || !loaded.q_segment_ids) return true;
     own_ = DocumentSource{DocumentForm::kSegments, std::move(*loaded.q_segment_ids),
-                          std::move(loaded.kv_segment_ids), source_.pad_id, options_.name};
+                          std::move(loaded.kv_segment_ids), source_.pad_id, name_};
     return true;
   }
 
@@ -188,10 +190,10 @@ class Lint {
     if (source_.as == ArrayKind::kPositions) {
       const Tensor ids = documents_from_positions(array);
       mask_ = mask_from_segments(ids, ids, -1);
-      own_ = DocumentSource{DocumentForm::kPositions, std::move(array), {}, -1, options_.name};
+      own_ = DocumentSource{DocumentForm::kPositions, std::move(array), {}, -1, name_};
       return true;
     }
-    own_ = DocumentSource{DocumentForm::kCuSeqlens, std::move(array), {}, -1, options_.name};
+    own_ = DocumentSource{DocumentForm::kCuSeqlens, std::move(array), {}, -1, name_};
     own_tokens_ = extent(2);
     if (has_error(lint_cu_seqlens(own_->q, own_tokens_))) return false;
     mask_ = mask_from_cu_seqlens(own_->q, own_->q, extent(2), extent(3));
@@ -311,6 +313,7 @@ class Lint {
     add(lint_positions_against_segments(positions->q, segments->q, segments->pad_id));
   }
 
+  std::string name_;
   const CheckOptions& options_;
   SourceOptions source_;
   Loader loader_;
@@ -322,37 +325,54 @@ class Lint {
   CheckReport report_;
 };
 
-CheckReport expectations_of(const CheckOptions& options, Session& session) {
+CheckReport expectations_of(const std::string& source, const CheckOptions& options,
+                            Session& session) {
   if (!options.bias.empty()) {
     throw Error(Errc::kInvalidArgument, "check: --bias goes without --expect");
   }
   Loader loader(options.source, session);
-  const Mask mask = loader.transformed(loader.read(options.name).mask);
+  const Mask mask = loader.transformed(loader.read(source).mask);
   CheckReport report;
-  report.source = options.name;
+  report.source = source;
   report.shape = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
   report.expected = check_all(mask, options, loader);
   return report;
 }
 
-std::string written(const CheckReport& report, CheckOptions::Format format) {
-  switch (format) {
-    case CheckOptions::Format::kJson:
-      return check_json(report);
-    case CheckOptions::Format::kJunit:
-      return check_junit(report);
-    case CheckOptions::Format::kSarif:
-      return check_sarif(report);
-    default:
-      return check_text(report);
-  }
+CheckReport report_on(const std::string& source, const CheckOptions& options, Session& session) {
+  return options.expectations.empty() ? Lint(source, options, session).run()
+                                      : expectations_of(source, options, session);
+}
+
+/// One document about all SOURCEs, as tools read it.
+Answer document_of(const CheckOptions& options, Session& session) {
+  std::vector<CheckReport> reports;
+  const auto visit = [&](const std::string& source) {
+    reports.push_back(report_on(source, options, session));
+  };
+  const auto report_error = [](const std::string&, std::string_view message) {
+    print_error(message);
+  };
+  const Visits visits =
+      visit_sources(options.sources, options.source, session, visit, report_error);
+  const bool all = std::ranges::all_of(reports, &CheckReport::ok) || options.exit_zero;
+  return {
+      options.format == CheckOptions::Format::kJunit ? check_junit(reports) : check_sarif(reports),
+      visits.failed > 0 ? 2 : static_cast<int>(!all)};
 }
 
 Answer run(const CheckOptions& options, Session& session) {
-  const CheckReport report = options.expectations.empty() ? Lint(options, session).run()
-                                                          : expectations_of(options, session);
-  return {written(report, options.json ? CheckOptions::Format::kJson : options.format),
-          report.ok() || options.exit_zero ? 0 : 1};
+  using Format = CheckOptions::Format;
+  if (options.format == Format::kJunit || options.format == Format::kSarif) {
+    return document_of(options, session);
+  }
+  const bool json = options.json || options.format == Format::kJson;
+  return answer_each(options.sources, options.source, json, session,
+                     [&](const std::string& source) -> Answer {
+                       const CheckReport report = report_on(source, options, session);
+                       return {json ? check_json(report) : check_text(report),
+                               report.ok() || options.exit_zero ? 0 : 1};
+                     });
 }
 
 }  // namespace
@@ -360,7 +380,7 @@ Answer run(const CheckOptions& options, Session& session) {
 const Command kCheck = command<CheckOptions, declare, run>({
     .name = "check",
     .alias = "lint",
-    .operands = "SOURCE",
+    .operands = "SOURCE...",
     .summary = "test what a mask should be, or look for mistakes in it",
     .examples = "  maskctl check mask.npy\n"
                 "  maskctl check mask.npy --expect causal --expect no-empty-rows\n"

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "app/cli/commands/command.h"
 #include "app/cli/commands/info_arrays.h"
 #include "app/cli/commands/info_ejkernel.h"
 #include "app/cli/commands/info_print.h"
+#include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/streams.h"
 #include "app/reports/figures.h"
@@ -181,8 +181,7 @@ Answer run(const InfoOptions& options, Session& session) {
   std::vector<InfoReport> reports;
   for (const std::string& source : options.sources) {
     reports.push_back(report_or_error(source, loader, options, session));
-    if (!reports.back().error.empty())
-      write_stderr(fmt::format("maskctl: error: {}\n", reports.back().error));
+    if (!reports.back().error.empty()) print_error(reports.back().error);
   }
   const bool failed =
       std::ranges::any_of(reports, [](const InfoReport& report) { return !report.error.empty(); });

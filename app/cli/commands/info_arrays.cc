@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "app/cli/parser/values.h"
+#include "app/session/sources.h"
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/translate/bias_form.h"
 #include "maskctl/io/containers/container.h"
@@ -80,24 +81,14 @@ InfoReport npz_report(const std::string& source, const ReadOptions& options) {
   return report;
 }
 
-/// True for one array, or arrays that together are runs or the ids of both sides.
-bool is_one_mask(const std::vector<ArrayReport>& arrays) {
-  const auto has = [&](std::string_view wanted) {
-    return std::ranges::any_of(arrays, [&](const ArrayReport& array) {
-      const std::string_view key = array.name;
-      return key.substr(key.starts_with('/') ? 1 : 0) == wanted;
-    });
-  };
-  return arrays.size() == 1 || (arrays.size() == 2 && has("q") && has("kv")) ||
-         (has("indptr") && has("begin") && has("end") && has("shape"));
-}
-
 /// Nothing for a container that can be read as one mask.
 std::optional<InfoReport> if_several(InfoReport report) {
   if (report.arrays.empty()) {
     throw Error(Errc::kFormat, fmt::format("{}: holds no arrays", report.source));
   }
-  if (is_one_mask(report.arrays)) return std::nullopt;
+  std::vector<std::string> names;
+  for (const ArrayReport& array : report.arrays) names.push_back(array.name);
+  if (is_one_mask(names)) return std::nullopt;
   const bool stored_info = std::ranges::count(report.arrays, "maskinfo", &ArrayReport::name) > 0;
   if (!report.arrays.empty() && !stored_info) {
     report.notes.push_back(fmt::format("{} arrays; name one: {}:{}", report.arrays.size(),

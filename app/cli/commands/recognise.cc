@@ -3,12 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/commands/command.h"
+#include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
 #include "app/reports/figures.h"
 #include "app/reports/recognise_report.h"
 #include "app/session/chain_arrays.h"
 #include "app/session/loader.h"
+#include "maskctl/base/error.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/bind.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 struct RecogniseCommand {
   SourceOptions source;
-  std::string name;
+  std::vector<std::string> sources;
   Index max_steps = 4;
   std::string dest;  // file for the arrays that the pipeline reads
   bool force = false;
@@ -26,7 +27,7 @@ struct RecogniseCommand {
 };
 
 void declare(OptionList& list, RecogniseCommand& recognise) {
-  list.operand("SOURCE", recognise.name);
+  list.operands("SOURCE", recognise.sources);
   declare_source(list, recognise.source);
   list.integer("--max-steps", 1, "longest pipeline to look for (4)",
                [&recognise](Index n) { recognise.max_steps = n; });
@@ -75,11 +76,11 @@ std::string report_text(const RecogniseReport& report) {
   return out + where_text(report);
 }
 
-Answer run(const RecogniseCommand& options, Session& session) {
-  Loader loader(options.source, session);
+Answer recognised(const std::string& source, const RecogniseCommand& options, Loader& loader,
+                  Session& session) {
   RecogniseReport report;
-  report.source = options.name;
-  report.mask = loader.transformed(loader.read(options.name).mask);
+  report.source = source;
+  report.mask = loader.transformed(loader.read(source).mask);
   report.open = report.mask.count();
   report.found = maskctl::recognise(report.mask, {.max_steps = options.max_steps});
   if (report.found.residue.cells > 0) {
@@ -97,12 +98,22 @@ Answer run(const RecogniseCommand& options, Session& session) {
           report.found.residue.cells == 0 ? 0 : 1};
 }
 
+Answer run(const RecogniseCommand& options, Session& session) {
+  if (options.sources.size() > 1 && !options.dest.empty()) {
+    throw Error(Errc::kInvalidArgument, "recognise: --write takes the arrays of one SOURCE");
+  }
+  Loader loader(options.source, session);
+  return answer_each(
+      options.sources, options.source, options.json, session,
+      [&](const std::string& source) { return recognised(source, options, loader, session); });
+}
+
 }  // namespace
 
 const Command kRecognise = command<RecogniseCommand, declare, run>({
     .name = "recognise",
     .alias = "recognize",
-    .operands = "SOURCE",
+    .operands = "SOURCE...",
     .summary = "the short pipeline that a mask would have come from",
     .examples = "  maskctl recognise mask.npy\n"
                 "  maskctl recognise mask.npy --write ids.npz --json\n"

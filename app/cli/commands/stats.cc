@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/commands/command.h"
+#include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/figures.h"
@@ -15,13 +15,13 @@ namespace {
 
 struct StatsOptions {
   SourceOptions source;
-  std::string name;
+  std::vector<std::string> sources;
   std::vector<BlockSize> blocks;
   bool json = false;
 };
 
 void declare(OptionList& list, StatsOptions& stats) {
-  list.operand("SOURCE", stats.name);
+  list.operands("SOURCE", stats.sources);
   stats.blocks = {{64, 64}, {128, 128}};
   declare_source(list, stats.source);
   list.value("--block", "QxK+QxK", "tile sizes to count, 64 = 64x64 (64+128)",
@@ -92,16 +92,20 @@ std::string stats_text(const Mask& mask, const Stats& stats) {
 
 Answer run(const StatsOptions& options, Session& session) {
   Loader loader(options.source, session);
-  const Mask mask = loader.transformed(loader.read(options.name).mask);
-  const Stats figures = mask_stats(mask, options.blocks);
-  return {options.json ? stats_json(options.name, mask, figures) : stats_text(mask, figures)};
+  return answer_each(
+      options.sources, options.source, options.json, session,
+      [&](const std::string& source) -> Answer {
+        const Mask mask = loader.transformed(loader.read(source).mask);
+        const Stats figures = mask_stats(mask, options.blocks);
+        return {options.json ? stats_json(source, mask, figures) : stats_text(mask, figures)};
+      });
 }
 
 }  // namespace
 
 const Command kStats = command<StatsOptions, declare, run>({
     .name = "stats",
-    .operands = "SOURCE",
+    .operands = "SOURCE...",
     .summary = "count open cells, keys per row, empty rows and columns, tiles",
     .examples = "  maskctl stats mask.npy\n"
                 "  maskctl stats seg.npy --as segments -t causal --block 64+128x64 --json\n",

@@ -1,0 +1,119 @@
+#include "app/session/sources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "maskctl/base/error.h"
+#include "maskctl/io/array_io.h"
+#include "maskctl/io/containers/container.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/steps/generate.h"
+
+namespace maskctl::app {
+namespace {
+
+struct Candidate {
+  std::string source;
+  bool member = false;  // of a container, so it need not be a mask
+};
+
+bool names_a_file(const std::string& source) {
+  return !is_generator(source) && !source.starts_with("q=") && !source.starts_with("kv=") &&
+         source != "-";
+}
+
+/// The kinds whose arrays may lie in one container.
+bool takes_containers(const SourceOptions& how) {
+  return how.as_mask_info || how.as == ArrayKind::kRuns || how.as == ArrayKind::kPairs ||
+         how.as == ArrayKind::kBits;
+}
+
+/// The arrays of a file that holds several masks; nothing for any other SOURCE.
+std::vector<std::string> members_of(const std::string& source, const SourceOptions& how,
+                                    const Session& session) {
+  if (!names_a_file(source) || takes_containers(how)) return {};
+  const SourceName named = parse_source_name(source);
+  if (!named.member.empty()) return {};
+  ByteSource bytes(named.path);
+  if (!bytes.seekable()) return {};
+  const auto container = open_container(bytes, sniff(bytes),
+                                        {session.settings().max_bytes, session.settings().strict});
+  if (!container || is_one_mask(container->keys()) || container->contains("maskinfo")) return {};
+  return container->keys();
+}
+
+std::vector<Candidate> candidates(const std::string& source, const SourceOptions& how,
+                                  const Session& session) {
+  std::vector<Candidate> out;
+  for (const std::string& key : members_of(source, how, session)) {
+    out.push_back({source + ":" + key, true});
+  }
+  if (out.empty()) out.push_back({source});
+  return out;
+}
+
+/// Visits what one word names; true if there was a mask.
+class Visitor {
+ public:
+  Visitor(Session& session, const std::function<void(const std::string&)>& visit)
+      : session_(session), visit_(visit) {}
+
+  /// Throws the first Error if there is no mask.
+  Index visit(const std::vector<Candidate>& all) {
+    Index seen = 0;
+    std::optional<Error> first;
+    for (const Candidate& candidate : all) {
+      try {
+        visit_(candidate.source);
+        ++seen;
+      } catch (const PipelineError&) {
+        throw;  // the steps are wrong for all SOURCEs
+      } catch (const Error& error) {
+        if (!candidate.member || error.code() == Errc::kCancelled) throw;
+        if (!first) first = error;
+        session_.note(fmt::format("{}; left out", error.what()));
+      }
+    }
+    if (seen == 0 && first) throw *first;
+    return seen;
+  }
+
+ private:
+  Session& session_;
+  const std::function<void(const std::string&)>& visit_;
+};
+
+}  // namespace
+
+bool is_one_mask(const std::vector<std::string>& names) {
+  const auto has = [&](std::string_view wanted) {
+    return std::ranges::any_of(names, [&](std::string_view name) {
+      return name.substr(name.starts_with('/') ? 1 : 0) == wanted;
+    });
+  };
+  return names.size() == 1 || (names.size() == 2 && has("q") && has("kv")) ||
+         (has("indptr") && has("begin") && has("end") && has("shape"));
+}
+
+Visits visit_sources(const std::vector<std::string>& sources, const SourceOptions& how,
+                     Session& session, const std::function<void(const std::string&)>& visit,
+                     const std::function<void(const std::string&, std::string_view)>& report) {
+  Visits out;
+  Visitor visitor(session, visit);
+  for (const std::string& source : sources) {
+    try {
+      out.seen += visitor.visit(candidates(source, how, session));
+    } catch (const PipelineError&) {
+      throw;
+    } catch (const Error& error) {
+      if (sources.size() == 1 || error.code() == Errc::kCancelled) throw;
+      report(source, error.what());
+      ++out.failed;
+    }
+  }
+  return out;
+}
+
+}  // namespace maskctl::app
