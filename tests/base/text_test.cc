@@ -47,4 +47,30 @@ TEST_CASE("number_from refuses what its type cannot hold") {
 }
 
 }  // namespace
+TEST_CASE("whole numbers as people write large ones") {
+  const auto [text, value] = GENERATE(table<std::string, Index>({
+      {"0", 0},
+      {"-7", -7},
+      {"1_000_000", 1'000'000},
+      {"1e6", 1'000'000},
+      {"2E3", 2000},
+      {"64k", 64'000},
+      {"64K", 64'000},
+      {"128Ki", 131'072},
+      {"1M", 1'000'000},
+      {"1Mi", 1 << 20},
+      {"3G", 3'000'000'000},
+      {"-2Ki", -2048},
+      {"9223372036854775807", INT64_MAX},
+  }));
+  CHECK(whole_number_from(text) == value);
+}
+
+TEST_CASE("other texts are no whole numbers") {
+  const std::string text =
+      GENERATE("", "-", "_1", "1_", "1__0", "1e", "e3", "1e-3", "1e+3", "1e19", "1.5", "1.5M", "k",
+               "1kk", "1ki", "0x10", " 1", "1 ", "+1", "9223372036854775808", "10000000000Gi");
+  CHECK_FALSE(whole_number_from(text));
+}
+
 }  // namespace maskctl

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "maskctl/pipeline/ejkernel_chain.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
 
@@ -174,10 +175,10 @@ TEST_CASE("ids above the limit are refused before they are made") {
 }
 
 TEST_CASE("what is generated is ejkernel's object of the constructor that makes it") {
-  const auto repr = [](const char* text) { return generate_mask_info(text, {}).repr(); };
+  const auto repr = [](const char* text) { return generate_ejkernel(text, {}).repr(); };
   const char* random = "gen:random:sparsity=0.25,seed=42,b=2,q=4,k=6";
   CHECK(repr(random) == MaskInfo::from_random(2, 4, 6, 0.25, 42).repr());
-  CHECK(generate_mask_info(random, {}).attention_mask().mask().count() ==
+  CHECK(generate_ejkernel(random, {}).attention_mask().mask().count() ==
         std::get<Mask>(generate(random, {})).count());
   MaskInfo::DynamicInputs of_ids;
   of_ids.input_ids_shape = {2, 8};

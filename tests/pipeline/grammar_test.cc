@@ -180,4 +180,19 @@ TEST_CASE("near words are found within two edits") {
 }
 
 }  // namespace
+TEST_CASE("steps on lines of their own need no bar") {
+  CHECK(parse("causal\nwindow:keys=4\n") == parse("causal | window:keys=4"));
+  CHECK(parse("causal # all\n\n  heads:0{causal\n not} \n| not") ==
+        parse("causal | heads:0{causal | not} | not"));
+  CHECK_THROWS_AS(parse("causal window:keys=4"), PipelineError);
+}
+
+TEST_CASE("numbers after a list of numbers belong to it") {
+  CHECK(parse("doc:lens=3,5,4") == parse("doc:lens=3+5+4"));
+  CHECK(parse("heads:0-3, 7{causal}") == parse("heads:0-3+7{causal}"));
+  CHECK(parse("causal:offset=-1,2,align=top-left") == parse("causal:offset=-1+2,align=top-left"));
+  CHECK(parse("pad:'3',5").steps.front().args.size() == 2);
+  CHECK(parse("pad:a.npy,5").steps.front().args.size() == 2);
+}
+
 }  // namespace maskctl

@@ -14,6 +14,7 @@ namespace {
 struct CombineOptions {
   SourceOptions source;
   std::vector<std::string> names;
+  OtherSource other;  // how all but the first are read
   std::optional<Op> op;
   OutputOptions output;
 };
@@ -24,6 +25,7 @@ void declare(OptionList& list, CombineOptions& combine) {
   list.choice("--op", kOps, "sub: open in the first, closed in the others",
               [&combine](std::size_t i) { combine.op = static_cast<Op>(i); });
   declare_source(list, combine.source);
+  combine.other.declare(list);
   declare_output(list, combine.output);
 }
 
@@ -37,10 +39,13 @@ Answer run(const CombineOptions& options, Session& session) {
         fmt::format("combine: two or more SOURCEs are needed, got {}", options.names.size()));
   }
   require_output(options.output, "combine");
-  Loader loader(options.source, session);
+  SourceOptions result = options.source;  // its steps are those of the result
+  result.transforms.clear();
+  const SourceOptions how_others = options.other.after(result);
+  Loader loader(options.source, session), others(how_others, session);
   Mask mask = loader.read(options.names.front()).mask;
   for (std::size_t i = 1; i < options.names.size(); ++i) {
-    Mask next = loader.read(options.names[i]).mask;
+    Mask next = others.transformed(others.read(options.names[i]).mask);
     if (mask.queries() == 1) mask = repeated_queries(mask, next.queries());
     if (next.queries() == 1) next = repeated_queries(next, mask.queries());
     try {

@@ -20,6 +20,7 @@ struct CostOptions {
   SourceOptions source;
   std::string name;
   CostQuery query;
+  bool blocks_given = false;
   bool json = false;
 };
 
@@ -28,7 +29,10 @@ void declare(OptionList& list, CostOptions& cost) {
   list.operand("SOURCE", cost.name);
   declare_source(list, cost.source);
   list.value("--block", "QxK+QxK", "tile sizes to count, 64 = 64x64 (16+32+64+128+256+512)",
-             [&query](const std::string& text) { query.blocks = parse_blocks(text, "--block"); });
+             [&cost](const std::string& text) {
+               cost.query.blocks = parse_blocks(text, "--block");
+               cost.blocks_given = true;
+             });
   list.integer("--heads", 1, "heads that share a mask of one head (those of the mask)",
                [&query](Index n) { query.heads = n; });
   list.integer("--head-dim", 1, "numbers in a query, key or value (128)",
@@ -135,10 +139,20 @@ std::string balance_text(const Cost& cost) {
   return out;
 }
 
+/// Leaves out tiles that hold no more of the mask than a smaller one does.
+void drop_larger_blocks(std::vector<BlockSize>& blocks, const Mask& mask) {
+  const Index most = std::max(mask.queries(), mask.keys());
+  const auto enough = std::ranges::find_if(
+      blocks, [&](const BlockSize& block) { return std::min(block.q, block.k) >= most; });
+  if (enough != blocks.end()) blocks.erase(enough + 1, blocks.end());
+}
+
 Answer run(const CostOptions& options, Session& session) {
   Loader loader(options.source, session);
   const Mask mask = loader.transformed(loader.read(options.name).mask);
-  const Cost figures = mask_cost(mask, options.query);
+  CostQuery query = options.query;
+  if (!options.blocks_given) drop_larger_blocks(query.blocks, mask);
+  const Cost figures = mask_cost(mask, query);
   if (options.json) return {cost_json(options.name, mask, figures)};
   return {fmt::format("{}\n{}\n{}\n{}\n{}", head_text(mask, figures), spreads_text(mask, figures),
                       blocks_text(figures), forms_text(figures), balance_text(figures))};

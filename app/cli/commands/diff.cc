@@ -5,7 +5,6 @@
 
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
-#include "app/cli/parser/values.h"
 #include "app/cli/terminal.h"
 #include "app/reports/figures.h"
 #include "app/reports/report.h"
@@ -21,7 +20,7 @@ namespace {
 struct DiffOptions {
   SourceOptions source;
   std::string a, b;
-  std::optional<ArrayKind> as_b;  // how to read b, if not like a
+  OtherSource other;  // how b is read
   Index block = 128;
   bool show = false;
   Style style = Style::kAuto;
@@ -35,8 +34,7 @@ void declare(OptionList& list, DiffOptions& diff) {
   list.operand("A", diff.a);
   list.operand("B", diff.b);
   declare_source(list, diff.source);
-  list.value("--as-b", "KIND", "how to read B (as A)",
-             [&diff](const std::string& text) { diff.as_b = parse_kind(text, "--as-b"); });
+  diff.other.declare(list);
   list.integer("--block", 1, "size of the blocks that are counted (128)",
                [&diff](Index n) { diff.block = n; });
   list.flag("--show", "draw both masks over each other, at the first difference", diff.show);
@@ -56,12 +54,9 @@ struct Both {
 };
 
 Both read_both(const DiffOptions& options, Session& session) {
-  SourceOptions source =
-      options.source;  // those of A, then of B: one loader, as standard input is read once
-  Loader loader(source, session);
-  Mask a = loader.transformed(loader.read(options.a).mask);
-  if (options.as_b) source.as = options.as_b;
-  return {std::move(a), loader.transformed(loader.read(options.b).mask)};
+  const SourceOptions how_b = options.other.after(options.source);
+  Loader of_a(options.source, session), of_b(how_b, session);
+  return {of_a.transformed(of_a.read(options.a).mask), of_b.transformed(of_b.read(options.b).mask)};
 }
 
 std::array<Index, 4> common_shape(const Both& masks) {

@@ -147,10 +147,10 @@ std::string mask_text(const InfoReport& report) {
   out += line("polarity", fmt::format("{} = may attend", report.polarity));
   out += line("density", fmt::format("{}: {} of {} cells open", percent(report.open, mask.cells()),
                                      report.open, mask.cells()));
-  out += line("planes",
-              fmt::format("{}, {} distinct", mask.batch() * mask.heads(), mask.distinct().size()));
-  out += line("held", fmt::format("{} as {}", bytes_text(report.bytes),
-                                  report.tier.empty() ? "nothing" : report.tier));
+  out += line("heads", fmt::format("{} in all batches, {} distinct", mask.batch() * mask.heads(),
+                                   mask.distinct().size()));
+  out += line("memory", fmt::format("{} as {}", bytes_text(report.bytes),
+                                    report.tier.empty() ? "nothing" : report.tier));
   if (report.mask_info) out += mask_info_text(*report.mask_info);
   if (report.mesh) out += mesh_text(*report.mesh);
   return out;

@@ -7,6 +7,7 @@
 #include "app/reports/report.h"
 #include "maskctl/base/error.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/steps/generate.h"
 #include "maskctl/pipeline/steps/step_infos.h"
 
 namespace maskctl::app {
@@ -44,13 +45,21 @@ std::string listing() {
       if (info.kind == kind) out += fmt::format("  {:<{}}  {}\n", info.name, width, info.meaning);
     }
   }
+  out += "\nMade by gen: only (`maskctl gen`), as every step with a size:\n";
+  for (const StepInfo& info : generators()) {
+    out += fmt::format("  {:<{}}  {}\n", info.name, width, info.meaning);
+  }
   return out;
 }
 
 const StepInfo& known(const std::string& name) {
-  if (const StepInfo* info = find_step(name)) return *info;
   std::vector<std::string_view> names;
-  for (const StepInfo& info : maskctl::step_infos()) names.push_back(info.name);
+  for (const auto table : {step_infos(), generators()}) {
+    for (const StepInfo& info : table) {
+      if (info.name == name) return info;
+      names.push_back(info.name);
+    }
+  }
   const auto near = nearest(name, names);
   throw Error(Errc::kInvalidArgument, fmt::format("ops: unknown step '{}'; {}", shown(name),
                                                   near ? fmt::format("did you mean '{}'?", *near)

@@ -73,7 +73,7 @@ std::vector<Library> parse_targets(std::string_view text) {
     for (const LibraryInfo& info : libraries()) out.push_back(info.id);
     return out;
   }
-  for (const auto part : split(text, '+')) out.push_back(parse_library(part, "--to"));
+  for (const std::string& part : parse_list(text)) out.push_back(parse_library(part, "--to"));
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "app/session/loader.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
+#include "maskctl/pipeline/steps/generate.h"
 #include "maskctl/pipeline/why_ejkernel.h"
 
 namespace maskctl::app {
@@ -57,9 +58,16 @@ std::string decided_text(const Why& why) {
                      shown(why.steps[*why.decided_by].text));
 }
 
+/// A generated mask begins before its own step.
+std::string shown_start(const std::string& source) {
+  const bool uniform = source.starts_with("gen:full") || source.starts_with("gen:empty");
+  const bool stepped = is_generator(source) && !uniform && !source.starts_with("gen:segments");
+  return (stepped ? "before " : "source ") + shown(source);
+}
+
 std::string why_text(const std::string& source, const Why& why) {
   std::string out = fmt::format("{}: {}\n\n", pair_text(why.cell), state(why.open));
-  std::vector<std::string> names = {"source " + shown(source)};
+  std::vector<std::string> names = {shown_start(source)};
   for (const WhyStep& step : why.steps) {
     names.push_back(std::string(static_cast<std::size_t>(2 * step.depth), ' ') + shown(step.text));
   }
@@ -75,6 +83,19 @@ std::string why_text(const std::string& source, const Why& why) {
   return out + "\n" + decided_text(why);
 }
 
+/// A generated mask is explained by its step too.
+Why explained(const WhyOptions& options, Loader& loader, const Cell& cell) {
+  const auto text = [](const Step& step) { return to_text(Chain{step}); };
+  Chain chain = loader.chain();
+  if (is_generator(options.name)) {
+    if (auto parts = generate_parts(options.name, loader.context())) {
+      chain.insert(chain.begin(), parts->chain.begin(), parts->chain.end());
+      return maskctl::why(parts->start, chain, cell, text);
+    }
+  }
+  return maskctl::why(loader.read(options.name).mask, chain, cell, text);
+}
+
 Answer run(const WhyOptions& options, Session& session) {
   Loader loader(options.source, session);
   const Cell cell{options.batch, options.head, options.query, options.key};
@@ -83,9 +104,7 @@ Answer run(const WhyOptions& options, Session& session) {
     found = why_ejkernel(loader.mask_info(options.name), options.source.transforms,
                          loader.context(), cell);
   } else {
-    const Mask source = loader.read(options.name).mask;
-    found = maskctl::why(source, loader.chain(), cell,
-                         [](const Step& step) { return to_text(Chain{step}); });
+    found = explained(options, loader, cell);
   }
   return {options.json ? why_json(options.name, found) : why_text(options.name, found),
           found.open ? 0 : 1};

@@ -79,6 +79,31 @@ void declare_semantics(OptionList& list, SourceOptions& source) {
   });
 }
 
+void OtherSource::declare(OptionList& list) {
+  OptionList first;
+  SourceOptions unused;
+  declare_source(first, unused);
+  list.under(kReadingOther, [&] {
+    for (std::size_t i = 0; i < first.options().size(); ++i) {
+      const Option& option = first.options()[i];
+      list.value(option.long_name() + "-b", option.placeholder, "as " + option.long_name(),
+                 [this, i](const std::string& text) { given_.emplace_back(i, text); });
+    }
+  });
+}
+
+SourceOptions OtherSource::after(const SourceOptions& first) const {
+  SourceOptions out = first;
+  OptionList list;
+  declare_source(list, out);
+  for (const auto& [i, text] : given_) {
+    const Option& option = list.options()[i];
+    if (option.long_name() == "--transform") out.transforms.clear();
+    option.take(text);
+  }
+  return out;
+}
+
 void declare_gzip(OptionList& list, int& gzip) {
   list.value("--gzip", "LEVEL", "compress the arrays of an .npz or .h5, 1 (fast) to 9 (small)",
              [&gzip](const std::string& text) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "app/cli/parser/option_list.h"
 #include "app/session/options.h"
@@ -11,7 +13,7 @@ namespace maskctl::app {
 
 /// The headings of help under which these stand.
 inline constexpr std::string_view kReading = "Reading and transforming";
-inline constexpr std::string_view kCommon = "Every command";
+inline constexpr std::string_view kReadingOther = "Reading the second SOURCE, if not as the first";
 
 /// The options of every command.
 void declare_settings(OptionList& list, Settings& settings);
@@ -20,6 +22,19 @@ void declare_transforms(OptionList& list, SourceOptions& source);
 /// These, and how a SOURCE is read.
 void declare_source(OptionList& list, SourceOptions& source);
 void declare_semantics(OptionList& list, SourceOptions& source);
+/// How a second SOURCE is read where that differs from the first: --as-b, --transform-b and so on,
+/// one for each option of declare_source().
+class OtherSource {
+ public:
+  void declare(OptionList& list);
+  /// The options of the first, with what was given for the second in their place. Steps for the
+  /// second replace those of the first.
+  SourceOptions after(const SourceOptions& first) const;
+
+ private:
+  std::vector<std::pair<std::size_t, std::string>>
+      given_;  // which option of declare_source(), text
+};
 /// --gzip LEVEL.
 void declare_gzip(OptionList& list, int& gzip);
 /// -o, --dtype, --force, --append, --gzip.

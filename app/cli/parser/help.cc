@@ -108,6 +108,13 @@ std::string exit_text(std::string_view negative) {
   return out + "; 2 an error; 130 interrupted.\n";
 }
 
+/// Two edits turn a short option into nearly any other: "--head" is not "--help".
+bool is_likely(std::string_view word, std::string_view option) {
+  if (word.size() >= 8) return true;
+  const std::size_t common = word.size() == option.size() ? word.size() - 1 : 3;
+  return option.substr(0, common) == word.substr(0, common);
+}
+
 }  // namespace
 
 std::span<const Variable> environment_variables() { return kVariables; }
@@ -167,13 +174,13 @@ std::string unknown_word(std::string_view word, const Command* command, const Op
   const char* what = is_option ? "unknown option"
                      : command ? "unexpected argument"
                                : "unknown command";
-  auto near = nearest(word, std::vector<std::string_view>(names.begin(), names.end()));
-  const bool is_short = word.size() < 6;  // two edits turn "--jsn" into nearly anything
-  if (is_option && is_short && near && near->substr(0, 3) != word.substr(0, 3)) near.reset();
+  const std::string_view near =
+      nearest(word, std::vector<std::string_view>(names.begin(), names.end())).value_or("");
+  const bool suggested = !near.empty() && (!is_option || is_likely(word, near));
   std::string where = command ? std::string(command->name) : "";
-  const std::string advice = near
-                                 ? "did you mean '" + std::string(*near) + "'?"
-                                 : fmt::format("see maskctl{}{} --help", command ? " " : "", where);
+  const std::string advice =
+      suggested ? fmt::format("did you mean '{}'?", near)
+                : fmt::format("see maskctl{}{} --help", command ? " " : "", where);
   if (command) where += ": ";
   return fmt::format("{}{} '{}'; {}", where, what, shown(word), advice);
 }

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
@@ -42,7 +44,7 @@ constexpr Unit kUnits[] = {
 }  // namespace
 
 Index parse_integer(std::string_view text, std::string_view option, Index low, Index high) {
-  const auto value = number_from<Index>(text);
+  const auto value = whole_number_from(text);
   if (!value || *value < low || *value > high) {
     refuse(option, text, fmt::format("a whole number from {} to {}", low, high));
   }
@@ -76,16 +78,24 @@ BlockSize parse_block(std::string_view text, std::string_view option) {
   refuse(option, text, "a block size such as 64 or 64x128 (queries x keys)");
 }
 
+std::vector<std::string> parse_list(std::string_view text) {
+  std::string marks(text);
+  std::ranges::replace(marks, ',', '+');
+  std::vector<std::string> out;
+  for (const std::string_view part : split(marks, '+')) out.emplace_back(part);
+  return out;
+}
+
 std::vector<BlockSize> parse_blocks(std::string_view text, std::string_view option) {
   std::vector<BlockSize> blocks;
-  for (const std::string_view part : split(text, '+')) blocks.push_back(parse_block(part, option));
+  for (const std::string& part : parse_list(text)) blocks.push_back(parse_block(part, option));
   return blocks;
 }
 
 std::vector<Index> parse_shape(std::string_view text, std::string_view option) {
   std::vector<Index> shape;
-  for (const std::string_view part : split(text, '+')) {
-    const auto extent = number_from<Index>(part);
+  for (const std::string& part : parse_list(text)) {
+    const auto extent = whole_number_from(part);
     if (!extent || *extent < 0) refuse(option, text, "four extents B+H+Q+K, such as 2+1+512+512");
     shape.push_back(*extent);
   }

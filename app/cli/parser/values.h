@@ -23,12 +23,15 @@ inline constexpr Index kMostThreads = 4096;
 double parse_number(std::string_view text, std::string_view option);
 /// A finite number below 0.
 double parse_negative(std::string_view text, std::string_view option);
+/// In any spelling of whole_number_from().
 Index parse_integer(std::string_view text, std::string_view option, Index low, Index high);
 /// Bytes: "4GiB", "512MB", "65536"; K, KiB = 1024, KB = 1000.
 Index parse_size(std::string_view text, std::string_view option);
 /// "64x128", or "64" for 64x64.
 BlockSize parse_block(std::string_view text, std::string_view option);
-/// A list separated by `+`: "64+128x64".
+/// The parts of a list: "64+128" or "64,128".
+std::vector<std::string> parse_list(std::string_view text);
+/// "64+128x64".
 std::vector<BlockSize> parse_blocks(std::string_view text, std::string_view option);
 /// "B+H+Q+K".
 std::vector<Index> parse_shape(std::string_view text, std::string_view option);

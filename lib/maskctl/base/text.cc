@@ -1,5 +1,10 @@
 #include "maskctl/base/text.h"
 
+#include <algorithm>
+#include <string>
+
+#include "maskctl/base/checked.h"
+
 namespace maskctl {
 
 std::vector<std::string_view> split(std::string_view text, char mark) {
@@ -10,6 +15,60 @@ std::vector<std::string_view> split(std::string_view text, char mark) {
     if (end == std::string_view::npos) return parts;
     text.remove_prefix(end + 1);
   }
+}
+
+namespace {
+
+struct Suffix {
+  std::string_view text;
+  Index factor;
+};
+constexpr Suffix kSuffixes[] = {
+    {"", 1},         {"k", 1'000},    {"K", 1'000},    {"M", 1'000'000}, {"G", 1'000'000'000},
+    {"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30},
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// The digits without underscores; nothing when one does not stand between digits.
+std::optional<std::string> digits_of(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (is_digit(text[i])) {
+      out += text[i];
+    } else if (text[i] != '_' || i == 0 || i + 1 == text.size() || !is_digit(text[i - 1])) {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+std::optional<Index> power_of_ten(std::string_view exponent) {
+  const auto power = number_from<int>(exponent);
+  if (!power || *power < 0 || *power > 18 || !is_digit(exponent.front())) return std::nullopt;
+  Index out = 1;
+  for (int i = 0; i < *power; ++i) out *= 10;
+  return out;
+}
+
+std::optional<Index> factor_of(std::string_view suffix) {
+  if (suffix.starts_with('e') || suffix.starts_with('E')) return power_of_ten(suffix.substr(1));
+  const auto* found = std::ranges::find(kSuffixes, suffix, &Suffix::text);
+  return found == std::end(kSuffixes) ? std::nullopt : std::optional(found->factor);
+}
+
+}  // namespace
+
+std::optional<Index> whole_number_from(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  const std::size_t end = std::min(text.find_first_not_of("0123456789_"), text.size());
+  const auto digits = digits_of(text.substr(0, end));
+  const auto number = digits ? number_from<Index>(*digits) : std::nullopt;
+  const auto factor = factor_of(text.substr(end));
+  if (!number || !factor) return std::nullopt;
+  const auto value = checked_mul(*number, *factor);
+  return value && negative ? std::optional(-*value) : value;
 }
 
 }  // namespace maskctl

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <vector>
 
+#include "maskctl/base/index.h"
+
 namespace maskctl {
 
 /// What stands between the marks, in order: one part more than there are marks, empty ones too. The
@@ -23,5 +25,10 @@ std::optional<T> number_from(std::string_view text) {
   if (error != std::errc() || stop != end) return std::nullopt;
   return value;
 }
+
+/// The whole number that the text spells in one of the ways in which people write large ones:
+/// "1_000_000", "1e6", "64k", "2M" (k, M, G: powers of ten), "128Ki", "1Mi" (powers of two). Digits
+/// alone are such a text. Nothing for any other text, and for a number that Index cannot hold.
+std::optional<Index> whole_number_from(std::string_view text);
 
 }  // namespace maskctl

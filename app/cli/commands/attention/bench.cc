@@ -15,7 +15,6 @@
 #include "app/reports/attention_json.h"
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/base/buffer_pool.h"
-#include "maskctl/base/text.h"
 #include "maskctl/inspect/count/cost.h"
 #include "maskctl/inspect/count/stats.h"
 #include "maskctl/mask/planes/bands.h"
@@ -46,7 +45,7 @@ void declare(OptionList& list, BenchOptions& bench) {
   list.value("--size", "N+N", "queries and keys, or tokens (1024)",
              [&bench](const std::string& text) {
                bench.sizes.clear();
-               for (const std::string_view part : split(text, '+')) {
+               for (const std::string& part : parse_list(text)) {
                  bench.sizes.push_back(parse_integer(part, "--size", 1, kMaxArgument));
                }
              });

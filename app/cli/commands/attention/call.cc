@@ -70,11 +70,9 @@ void add_word(const Operation& operation, const CallOptions& options, const std:
 AxisExtents given_axes(const std::string& text) {
   const AxisExtents& usual = attention::usual_extents();
   AxisExtents out;
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const std::string_view part = rest.substr(0, rest.find('+'));
-    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-    const std::string name(part.substr(0, part.find('=')));
+  if (text.empty()) return out;
+  for (const std::string& part : parse_list(text)) {
+    const std::string name = part.substr(0, part.find('='));
     const std::string axis = name == "H" ? "Hq" : name;  // the linear family's name of it
     if (name.size() == part.size() || !usual.contains(axis)) {
       std::vector<std::string> known;

@@ -6,7 +6,6 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "maskctl/attention/context.h"
-#include "maskctl/base/text.h"
 
 namespace maskctl::app {
 namespace {
@@ -30,7 +29,7 @@ void declare_backends(OptionList& list, std::vector<attention::Backend>& targets
              fmt::format("{} (cpu)", fmt::join(attention::backend_names(), ", ")),
              [&targets](const std::string& text) {
                targets.clear();
-               for (const std::string_view part : split(text, '+')) {
+               for (const std::string& part : parse_list(text)) {
                  targets.push_back(
                      backend_at(parse_choice(part, "--backend", attention::backend_names())));
                }

@@ -66,11 +66,11 @@ std::optional<TwoSources> two_sources(std::string_view text);
 /// and pairs, where a SOURCE may be quoted. A container that holds q and kv (and nothing else,
 /// unless --as is given) is read in the same way; one that holds indptr, begin, end and shape is
 /// runs, and one that holds maskinfo is a stored MaskInfo; with a KEY, the arrays are KEY/q and so
-/// on. For dense masks and biases, the data of .npy
-/// and safetensors files is streamed: read by several threads from files, in order from pipes, and
-/// held only in packed form. Values other than 0 and 1 in dense and padding arrays are an Error
-/// naming the first (nonzero bytes of a bool are true, with a note), as are values of a bias that
-/// neither open nor close (mask/bias.h). Throws Error; messages start with the source.
+/// on. For dense masks and biases, the data of .npy and safetensors files is streamed: read by
+/// several threads from files, in order from pipes, and held only in packed form. Values other than
+/// 0 and 1 in dense and padding arrays are an Error naming the first (nonzero bytes of a bool are
+/// true, with a note), as are values of a bias that neither open nor close (mask/bias.h). Throws
+/// Error; messages start with the source.
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
 
 struct MaskWriteOptions {

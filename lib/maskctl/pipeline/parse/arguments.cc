@@ -142,8 +142,8 @@ std::vector<Index> StepArguments::lengths(std::string_view name) const {
     const auto value = integer_from(part);
     if (!value || *value < 0) {
       refuse_value(*arg,
-                   fmt::format("{} expects lengths of 0 to {} joined by '+', got '{}'", label(spec),
-                               kMaxArgument, shown(part)),
+                   fmt::format("{} expects lengths of 0 to {} joined by '+' or ',', got '{}'",
+                               label(spec), kMaxArgument, shown(part)),
                    part);
     }
     values.push_back(*value);

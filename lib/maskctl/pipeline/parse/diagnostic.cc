@@ -136,13 +136,97 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+/// Words that others use for what is called otherwise here.
+struct Synonym {
+  std::string_view word, name;
+};
+constexpr Synonym kSynonyms[] = {
+    // steps
+    {"sliding_window", "window"},
+    {"sliding-window", "window"},
+    {"swa", "window"},
+    {"local", "window"},
+    {"band", "window"},
+    {"segments", "doc"},
+    {"segment_ids", "doc"},
+    {"document", "doc"},
+    {"documents", "doc"},
+    {"packed", "doc"},
+    {"cu_seqlens", "doc"},
+    {"varlen", "doc"},
+    {"padding", "pad"},
+    {"key_padding", "pad"},
+    {"chunked", "chunk"},
+    {"prefix_lm", "prefix"},
+    {"prefix-lm", "prefix"},
+    {"attention_sinks", "sinks"},
+    {"stride", "dilated"},
+    {"invert", "not"},
+    {"head", "heads"},
+    {"rescue", "open"},
+    {"tril", "causal"},
+    // commands
+    {"draw", "show"},
+    {"plot", "show"},
+    {"view", "show"},
+    {"print", "show"},
+    {"visualize", "show"},
+    {"compare", "diff"},
+    {"explain", "why"},
+    {"generate", "gen"},
+    {"make", "gen"},
+    {"transform", "apply"},
+    {"merge", "combine"},
+    {"detect", "recognise"},
+    {"identify", "recognise"},
+    {"validate", "check"},
+    {"steps", "ops"},
+    {"run", "attend"},
+    {"benchmark", "bench"},
+    {"describe", "info"},
+    // libraries
+    {"torch", "sdpa"},
+    {"pytorch", "sdpa"},
+    {"flex_attention", "flex"},
+    {"flash-attn", "fa"},
+    {"flash_attn", "fa"},
+    {"flash-attention", "fa"},
+    {"transformers", "hf"},
+    {"huggingface", "hf"},
+    {"megatron", "te"},
+    {"transformer-engine", "te"},
+    {"transformer_engine", "te"},
+    // operations
+    {"flash-attn", "flash_attention"},
+    {"flash_attn", "flash_attention"},
+    {"flash-attention", "flash_attention"},
+    {"flash", "flash_attention"},
+    {"sdpa", "scaled_dot_product_attention"},
+    {"ring", "ring_attention"},
+    {"paged_attention", "page_attention"},
+    {"nsa", "native_sparse_attention"},
+    {"mla", "mla_attention"},
+    {"gla", "gla_attention"},
+    {"lightning", "lightning_attention"},
+};
+
+std::optional<std::string_view> synonym_of(std::string_view word,
+                                           std::span<const std::string_view> candidates) {
+  for (const Synonym& synonym : kSynonyms) {
+    if (synonym.word != word) continue;
+    const auto found = std::ranges::find(candidates, synonym.name);
+    if (found != candidates.end()) return *found;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates) {
-  std::optional<std::string_view> best;
+  std::optional<std::string_view> best = synonym_of(word, candidates);
   std::size_t fewest = 3;
-  if (word.size() > kLongestWord) return best;
+  if (best || word.size() > kLongestWord) return best;
   for (const std::string_view candidate : candidates) {
     const std::size_t distance = edits(word, candidate);
     if (distance < fewest && distance < std::max(word.size(), candidate.size())) {

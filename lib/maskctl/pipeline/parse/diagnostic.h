@@ -37,7 +37,8 @@ class PipelineError : public Error {
 std::string shown(std::string_view text);
 
 /// The candidate nearest to a mistyped word by number of edits (a swap of neighbours is one), if it
-/// is at most two edits away and fewer than retyping the word; the first among equals.
+/// is at most two edits away and fewer than retyping the word; the first among equals. Words that
+/// others use ("sliding_window") stand for the candidate of that meaning.
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates);
 

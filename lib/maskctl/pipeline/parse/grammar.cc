@@ -85,8 +85,14 @@ class Parser {
       skip_blanks();
       steps.push_back(step(depth));
       skip_blanks();
-    } while (take('|'));
+    } while (take('|') || begins_line());
     return steps;
+  }
+
+  /// True at a step that stands on a line of its own.
+  bool begins_line() const {
+    return is_letter(peek()) &&
+           text_.substr(token_end_, at_ - token_end_).find('\n') != std::string_view::npos;
   }
 
   StepText step(int depth) {
@@ -100,13 +106,31 @@ class Parser {
     if (take(':')) {
       do {
         skip_blanks();
-        out.args.push_back(argument());
+        Arg arg = argument();
+        if (!continues_list(out.args, arg)) out.args.push_back(std::move(arg));
         skip_blanks();
       } while (take(','));
     }
     skip_blanks();
     if (peek() == '{') nested(out, depth);
     return out;
+  }
+
+  /// Joins "5" to the "lens=3" before it: a list may be written with commas.
+  static bool continues_list(std::vector<Arg>& args, const Arg& next) {
+    if (args.empty() || !next.key.empty()) return false;
+    Arg& list = args.back();
+    if (!is_list(list) || !is_list(next)) return false;
+    list.value += '+' + next.value;
+    list.position.end = next.position.end;
+    return true;
+  }
+
+  /// Numbers and ranges, not in quotes.
+  static bool is_list(const Arg& arg) {
+    const bool bare = arg.position.end - arg.value_begin == std::ssize(arg.value);
+    return bare && arg.value.find_first_not_of("0123456789+-") == std::string::npos &&
+           arg.value.find_first_of("0123456789") != std::string::npos;
   }
 
   void nested(StepText& out, int depth) {

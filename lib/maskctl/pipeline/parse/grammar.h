@@ -50,9 +50,9 @@ inline constexpr Index kMaxPipelineBytes = Index{1} << 20;
 inline constexpr Index kMaxPipelineSteps = 10000;  // including nested ones
 inline constexpr int kMaxPipelineDepth = 16;
 
-///     PIPELINE = STEP { "|" STEP }
+///     PIPELINE = STEP { ( "|" | line end ) STEP }
 ///     STEP     = NAME [ ":" ARG { "," ARG } ] [ "{" PIPELINE "}" ]
-///     ARG      = [ NAME "=" ] VALUE
+///     ARG      = [ NAME "=" ] VALUE       numbers after a list of numbers belong to it
 ///     VALUE    = bare | quoted { quoted }      quoted: '...' or "...", no escapes; neighbours join
 ///     NAME     = letter { letter | digit | "-" | "_" }
 ///

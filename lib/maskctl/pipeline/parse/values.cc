@@ -25,12 +25,13 @@ std::pair<std::string_view, std::string_view> halves(std::string_view text, char
 }  // namespace
 
 bool is_integer_text(std::string_view text) {
+  if (whole_number_from(text)) return true;
   if (!text.empty() && text.front() == '-') text.remove_prefix(1);
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 std::optional<Index> integer_from(std::string_view text) {
-  const auto value = number_from<Index>(text);
+  const auto value = whole_number_from(text);
   if (!value || *value > kMaxArgument || *value < -kMaxArgument) return std::nullopt;
   return value;
 }

@@ -15,9 +15,9 @@ namespace maskctl {
 /// The largest integer that an argument may have, as extents are at most this (plane.h).
 inline constexpr Index kMaxArgument = (Index{1} << 31) - 1;
 
-/// An optional '-' and digits only, of any length.
+/// What whole_number_from() reads, or an optional '-' and digits only, of any length.
 bool is_integer_text(std::string_view text);
-/// Nothing for other text, and for values outside +-kMaxArgument.
+/// As whole_number_from(); nothing for values outside +-kMaxArgument.
 std::optional<Index> integer_from(std::string_view text);
 /// Finite numbers in decimal or scientific form.
 std::optional<double> real_from(std::string_view text);

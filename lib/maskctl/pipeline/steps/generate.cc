@@ -10,6 +10,7 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/pipeline/parse/arguments.h"
+#include "maskctl/pipeline/parse/values.h"
 #include "maskctl/pipeline/steps/segments.h"
 
 namespace maskctl {
@@ -91,6 +92,18 @@ Size read_size(const StepArguments& arguments) {
     arguments.refuse("n", "n= gives queries and keys: it excludes q= and k=");
   }
   return {read("n"), read("b"), read("h"), read("q"), read("k")};
+}
+
+/// Refuses "causal:16" with the key that was meant.
+void check_bare_size(const Pipeline& pipeline, const StepText& step, const StepInfo& info) {
+  const bool takes_bare = std::ranges::any_of(info.args, &ArgumentInfo::positional);
+  if (takes_bare || info.name == "window") return;
+  for (const Arg& arg : step.args) {
+    if (!arg.key.empty() || !is_integer_text(arg.value)) continue;
+    fail_at(pipeline, arg.position.begin,
+            fmt::format("{} takes no bare value, got '{}'; for the size write n={}", info.name,
+                        shown(arg.value), arg.value));
+  }
 }
 
 /// Takes the size arguments off the step, except for keys that the step itself has.
@@ -245,17 +258,15 @@ void check_nesting(const Pipeline& pipeline) {
   }
 }
 
-/// What a text says: ids, or a mask on which one step, if there is one, is still to be applied.
-struct Recipe {
-  const StepInfo& info;
-  std::optional<Tensor> ids = {};
-  Mask start = {};
-  std::optional<Step> step = {};
+}  // namespace
 
-  Mask mask() const { return step ? apply(start, *step) : start; }
-};
+std::span<const StepInfo> generators() { return kGenerators; }
 
-Recipe recipe(std::string_view text, const BindContext& context) {
+bool is_generator(std::string_view source) { return source.starts_with(kPrefix); }
+
+namespace {
+
+Pipeline parse_generator(std::string_view text) {
   if (is_generator(text)) text.remove_prefix(kPrefix.size());
   Pipeline pipeline = parse(text, "gen");
   check_nesting(pipeline);
@@ -263,48 +274,42 @@ Recipe recipe(std::string_view text, const BindContext& context) {
     fail_at(pipeline, pipeline.steps[1].position.begin,
             "one step makes a mask; give further steps by -t");
   }
-  StepText& step = pipeline.steps.front();
-  Recipe out{find_generator(pipeline, step)};
-  if (&out.info == &kSegments) {
-    out.ids = segments({pipeline, step, out.info, context}, context);
-  } else if (out.info.bind == nullptr) {
-    const Size size = read_size({pipeline, step, out.info, context});
-    out.start = start_mask(pipeline, out.info, size, &out.info == &kFull, context);
-  } else {
-    Size size = take_size(pipeline, step, out.info, context);
-    StepArguments arguments(pipeline, step, out.info, context);
-    out.step = out.info.bind(arguments);
-    infer_size(*out.step, size);
-    out.start = start_mask(pipeline, out.info, size, starts_open(out.info, *out.step), context);
+  return pipeline;
+}
+
+GeneratedParts parts_of(const Pipeline& pipeline, StepText& step, const StepInfo& info,
+                        const BindContext& context) {
+  if (info.bind == nullptr) {
+    const Size size = read_size({pipeline, step, info, context});
+    return {start_mask(pipeline, info, size, &info == &kFull, context), {}};
   }
-  return out;
+  Size size = take_size(pipeline, step, info, context);
+  StepArguments arguments(pipeline, step, info, context);
+  Step bound = info.bind(arguments);
+  infer_size(bound, size);
+  Mask start = start_mask(pipeline, info, size, starts_open(info, bound), context);
+  return {std::move(start), {std::move(bound)}};
 }
 
 }  // namespace
 
-std::span<const StepInfo> generators() { return kGenerators; }
-
-bool is_generator(std::string_view source) { return source.starts_with(kPrefix); }
-
 Generated generate(std::string_view text, const BindContext& context) {
-  Recipe made = recipe(text, context);
-  if (made.ids) return std::move(*made.ids);
-  return made.mask();
+  Pipeline pipeline = parse_generator(text);
+  StepText& step = pipeline.steps.front();
+  const StepInfo& info = find_generator(pipeline, step);
+  check_bare_size(pipeline, step, info);
+  if (&info == &kSegments) return segments({pipeline, step, info, context}, context);
+  GeneratedParts parts = parts_of(pipeline, step, info, context);
+  return maskctl::apply(std::move(parts.start), parts.chain);
 }
 
-MaskInfo generate_mask_info(std::string_view text, const BindContext& context) {
-  const Recipe made = recipe(text, context);
-  if (made.ids) return MaskInfo::from_segments(*made.ids);
-  const Mask& size = made.start;
-  const auto* random = made.step ? std::get_if<step::Random>(&made.step->rule) : nullptr;
-  if (random && random->stream == step::Random::Stream::kJax && size.heads() == 1) {
-    return MaskInfo::from_random(size.batch(), size.queries(), size.keys(), random->sparsity,
-                                 static_cast<std::int64_t>(random->seed));
-  }
-  if (&made.info == &kFull && size.heads() == 1 && size.queries() == size.keys()) {
-    return MaskInfo::dynamic_init({.input_ids_shape = {{size.batch(), size.queries()}}});
-  }
-  return MaskInfo::from_attention_mask(MaskArray(made.mask()));
+std::optional<GeneratedParts> generate_parts(std::string_view text, const BindContext& context) {
+  Pipeline pipeline = parse_generator(text);
+  StepText& step = pipeline.steps.front();
+  const StepInfo& info = find_generator(pipeline, step);
+  check_bare_size(pipeline, step, info);
+  if (&info == &kSegments) return std::nullopt;
+  return parts_of(pipeline, step, info, context);
 }
 
 }  // namespace maskctl

@@ -1,12 +1,12 @@
 // Makes masks and segment ids from one step and a size.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 
-#include "maskctl/mask/info/mask_info.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "maskctl/pipeline/steps/step_infos.h"
@@ -33,10 +33,14 @@ using Generated = std::variant<Mask, Tensor>;
 /// Throws PipelineError for text, Error(kLimit) for ids above context.max_bytes.
 Generated generate(std::string_view text, const BindContext& context);
 
-/// ejkernel's object for the same text, by the constructor that makes it: from_segments of ids,
-/// from_random of random (of one head and JAX's stream), dynamic_init of full (of one head and as
-/// many keys as queries), else from_attention_mask. Throws as generate().
-MaskInfo generate_mask_info(std::string_view text, const BindContext& context);
+/// A generated mask before its step: all open or all closed. The chain holds the step, none for
+/// full and empty.
+struct GeneratedParts {
+  Mask start;
+  Chain chain;
+};
+/// The parts of what generate() makes; nothing for segment ids.
+std::optional<GeneratedParts> generate_parts(std::string_view text, const BindContext& context);
 
 /// What generate() makes in addition to the steps of step_infos(): full, empty, segments. Their
 /// `bind` is null.

@@ -1,0 +1,92 @@
+// Several SOURCEs, and containers of several masks.
+#include <string>
+
+#include "app/process.h"
+#include "support/catch_compat.h"
+
+namespace maskctl::test {
+namespace {
+
+TEST_CASE("stats of several SOURCEs: each under its name, and a bad one does not stop the others") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run("maskctl stats gen:causal:n=4 nope.npy samples/heads.npy");
+  CHECK(outcome.status == 2);
+  CHECK(outcome.err == "maskctl: error: cannot read nope.npy: No such file or directory\n");
+  CHECK(outcome.out.starts_with("gen:causal:n=4:\nshape       [B 1, H 1, Q 4, K 4]\n"));
+  CHECK(contains(outcome.out, "\n\nsamples/heads.npy:\nshape       [B 1, H 4, Q 16, K 16]"));
+}
+
+TEST_CASE("several SOURCEs as JSON are one list, with what could not be read") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(
+      "maskctl stats gen:causal:n=4 nope.npy --json | "
+      "/usr/bin/python3 -c 'import json,sys; d=json.load(sys.stdin); "
+      "print(d[\"schema\"], [r.get(\"schema\", r.get(\"error\")) for r in "
+      "d[\"reports\"]])'");
+  CHECK(outcome.out ==
+        "maskctl.list/1 ['maskctl.stats/1', 'cannot read nope.npy: No such file or directory']\n");
+}
+
+TEST_CASE("a container stands for its masks; what is none is left out with a note") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run("maskctl recognise samples/batch.npz");
+  CHECK(outcome.status == 1);  // one of its masks has a leak
+  CHECK(contains(outcome.out, "samples/batch.npz:attention_mask:\n"));
+  CHECK(contains(outcome.out, "samples/batch.npz:heads:\n"));
+  CHECK(contains(outcome.err, "maskctl: note: samples/batch.npz:cu_seqlens: "));
+  CHECK(contains(outcome.err, "; left out\n"));
+}
+
+TEST_CASE("a container without a mask is an error, and one with a single mask is that mask") {
+  const Sandbox sandbox;
+  const Outcome none = sandbox.run(
+      "/usr/bin/python3 -c 'import numpy as np; np.savez(\"n.npz\", a=np.zeros((5, 4, 3, 2, 1)), "
+      "b=np.full((2, 2), 0.5))'; maskctl stats n.npz");
+  CHECK(none.status == 2);
+  CHECK(contains(none.err, "maskctl: error: n.npz:a: "));
+  const Outcome runs =
+      sandbox.run("maskctl gen causal:n=8 --to runs -o r.npz && maskctl stats r.npz");
+  CHECK(runs.status == 0);
+  CHECK(runs.out.starts_with("shape "));
+}
+
+TEST_CASE("check of several SOURCEs: one JUnit document with a suite for each") {
+  const Sandbox sandbox;
+  const Outcome outcome =
+      sandbox.run("maskctl check samples/heads.npy samples/leaked.npy --format junit");
+  CHECK(outcome.status == 1);
+  CHECK(contains(outcome.out, "<testsuites tests=\"3\" failures=\"1\">"));
+  CHECK(contains(outcome.out, "<testsuite name=\"samples/leaked.npy\""));
+  const Outcome sarif =
+      sandbox.run("maskctl check samples/heads.npy samples/leaked.npy --format sarif --exit-zero");
+  CHECK(sarif.status == 0);
+  CHECK(contains(sarif.out, "samples/leaked.npy"));
+}
+
+TEST_CASE("wrong steps are told once, not for each SOURCE") {
+  const Sandbox sandbox;
+  const Outcome outcome =
+      sandbox.run("maskctl stats gen:causal:n=4 gen:causal:n=5 -t sliding_window:keys=2");
+  CHECK(outcome.status == 2);
+  CHECK(outcome.out.empty());
+  CHECK(contains(outcome.err, "unknown step 'sliding_window'; did you mean 'window'?"));
+}
+
+TEST_CASE("a command may follow its flags, and words of others are understood") {
+  const Sandbox sandbox;
+  CHECK(sandbox.run("maskctl --json stats gen:causal:n=4").out.starts_with("{"));
+  CHECK(contains(sandbox.run("maskctl draw x").err, "did you mean 'show'?"));
+  CHECK(contains(sandbox.run("maskctl translate -t causal --to torch").err, "'sdpa'?"));
+  const Outcome head = sandbox.run("maskctl diff a b --head 0");
+  CHECK_FALSE(contains(head.err, "did you mean"));
+}
+
+TEST_CASE("a generated mask is explained by its step") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run("maskctl why gen:causal:n=16 3 5");
+  CHECK(outcome.status == 1);
+  CHECK(contains(outcome.out, "closed by step 1: causal\n"));
+}
+
+}  // namespace
+}  // namespace maskctl::test
