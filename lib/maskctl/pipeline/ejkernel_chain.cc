@@ -174,7 +174,7 @@ MaskInfo generate_ejkernel(std::string_view text, const BindContext& context) {
   if (full && start.heads() == 1 && start.queries() == start.keys()) {
     return MaskInfo::dynamic_init({.input_ids_shape = {{start.batch(), start.queries()}}});
   }
-  return MaskInfo::from_attention_mask(MaskArray(apply(start, chain)));
+  return MaskInfo::from_attention_mask(MaskArray(maskctl::apply(start, chain)));
 }
 
 std::vector<EjkernelCall> bind_ejkernel(const Pipeline& pipeline, const BindContext& context) {
