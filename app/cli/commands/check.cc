@@ -93,12 +93,23 @@ struct DocumentOptions {
   }
 };
 
+/// Says so when one mask is held against the documents of several batch entries.
+void note_batches(const std::optional<DocumentSource>& documents, const Mask& mask,
+                  const Session& session) {
+  const bool several = documents && documents->form != DocumentForm::kCuSeqlens &&
+                       documents->q.rank() == 2 && documents->q.extent(0) > 1;
+  if (!several || mask.batch() > 1) return;
+  session.note(fmt::format("the mask has one batch entry and the ids {}: it is held against each",
+                           documents->q.extent(0)));
+}
+
 std::vector<ExpectationResult> check_all(const Mask& mask, const CheckOptions& options,
-                                         Loader& loader) {
+                                         Loader& loader, const Session& session) {
   ExpectationContext context;
   context.bind = loader.context();
   context.pad_id = options.source.pad_id;
   context.documents = DocumentOptions(options, loader).best();
+  note_batches(context.documents, mask, session);
   std::vector<std::string> texts = options.expectations;
   const bool asked = std::ranges::find(texts, "no-leak") != texts.end();
   if (context.documents && !asked) texts.emplace_back("no-leak");
@@ -148,6 +159,7 @@ class Lint {
   Lint(std::string name, const CheckOptions& options, Session& session)
       : name_(std::move(name)),
         options_(options),
+        session_(session),
         source_(options.source),
         loader_(source_, session),
         documents_(options, loader_) {}
@@ -260,6 +272,7 @@ class Lint {
     if (const auto given = documents_.best()) {
       const bool is_cu = given->form == DocumentForm::kCuSeqlens;
       if (is_cu && has_error(lint_cu_seqlens(given->q, mask_.queries()))) return std::nullopt;
+      note_batches(given, mask_, session_);
       return documents_of(*given, mask_.queries(), mask_.keys());
     }
     if (!own_) return std::nullopt;
@@ -315,6 +328,7 @@ class Lint {
 
   std::string name_;
   const CheckOptions& options_;
+  const Session& session_;
   SourceOptions source_;
   Loader loader_;
   DocumentOptions documents_;
@@ -335,7 +349,7 @@ CheckReport expectations_of(const std::string& source, const CheckOptions& optio
   CheckReport report;
   report.source = source;
   report.shape = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
-  report.expected = check_all(mask, options, loader);
+  report.expected = check_all(mask, options, loader, session);
   return report;
 }
 
