@@ -115,7 +115,7 @@ void check_layout(const Operation& operation, const CallOptions& options, const 
       !options.layout && query != arguments.arrays.end() && query->second.rank() == 4;
   if (!comparable) return;
   const bool heads_first = operation.heads_first();
-  const std::size_t time = heads_first ? 2 : 1, heads = heads_first ? 1 : 2;
+  const Index time = heads_first ? 2 : 1, heads = heads_first ? 1 : 2;
   const Tensor& array = query->second;
   if (array.extent(time) == mask.queries() || array.extent(heads) != mask.queries()) return;
   throw Error(Errc::kShape,

@@ -256,6 +256,7 @@ void write_mask_info(const std::string& dest, const MaskInfo& info, const WriteO
   arrays.push_back({"baked_in", std::move(flags)});
   add_axes(fields.axes, arrays);
   std::vector<ArrayRef> refs;
+  refs.reserve(arrays.size());
   for (const NamedTensor& array : arrays) refs.push_back({array.name, &array.tensor});
   write_arrays(dest, refs, options);
 }
