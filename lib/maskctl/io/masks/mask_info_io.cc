@@ -271,9 +271,9 @@ MaskInfo read_mask_info(Container& container, const std::string& member,
     Fields fields(container, prefix_of(container, member), options);
     return MaskInfo(read_fields(fields));
   } catch (const Error& error) {
-    const std::string message = error.what();
+    const std::string_view message = error.what();
     if (message.starts_with(container.name())) throw;
-    throw Error(error.code(), fmt::format("{}: {}", container.name(), message));
+    throw error.within(container.name());
   }
 }
 
