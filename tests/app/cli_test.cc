@@ -87,6 +87,12 @@ TEST_CASE("columns stay apart where numbers are long") {
   CHECK(contains(table.out, "LocalAttentionFromBottomRightMask(1000000, 0) attn_bias.py"));
 }
 
+TEST_CASE("one query is no queries") {
+  const Sandbox sandbox;
+  check_refused(sandbox, "maskctl show gen:full:q=1,k=4 -t causal", "1 query and 4 keys leave");
+  CHECK(contains(sandbox.run("maskctl show gen:full:q=1,k=4").out, "\n1 query x 4 keys, "));
+}
+
 TEST_CASE("steps that say nothing are not in the title") {
   CHECK(Sandbox().run("maskctl show gen:causal:n=4 -t ''").out.starts_with("gen:causal:n=4\n"));
 }
