@@ -389,7 +389,7 @@ TEST_CASE("an axis given to bench overrides the size") {
   const std::string decode = "maskctl bench --size 64 --axes Tq=1 --repeat 1 --mask causal";
   const Outcome unclear = sandbox.run(decode);
   CHECK(unclear.status == 2);
-  CHECK(contains(unclear.err, "1 queries and 64 keys"));
+  CHECK(contains(unclear.err, "1 query and 64 keys"));
   CHECK(sandbox.run(decode + ":align=bottom-right").status == 0);
 }
 
