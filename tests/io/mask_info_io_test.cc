@@ -248,5 +248,6 @@ TEST_CASE("a file without a MaskInfo does not hold one") {
   write_array(scratch / "a.npz", Tensor(DType::kBool, {2, 2}));
   CHECK_FALSE(holds_mask_info(scratch / "a.npy"));
   CHECK_FALSE(holds_mask_info(scratch / "a.npz"));
-  CHECK(contains(error_of([&] { read_mask_info(scratch / "a.npy"); }), "an .npz, an HDF5 group"));
+  CHECK(contains(error_of([&] { read_mask_info(scratch / "a.npy"); }),
+                 "a stored MaskInfo is an .npz, .safetensors or HDF5 file"));
 }

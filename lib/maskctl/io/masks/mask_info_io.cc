@@ -9,8 +9,7 @@
 #include <string_view>
 
 #include "maskctl/base/error.h"
-#include "maskctl/io/containers/container.h"
-#include "maskctl/io/formats/npz/npz.h"
+#include "maskctl/io/formats/formats.h"
 #include "maskctl/io/printable.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
@@ -110,14 +109,11 @@ struct Group {
 std::optional<Group> open_group(const std::string& source, const ReadOptions& options) {
   const SourceName named = parse_source_name(source);
   ByteSource bytes(named.path);
-  const FileType type = sniff(bytes);
-  Group group{open_container(bytes, type, options), ""};
-  if (!group.container) return std::nullopt;
-  if (!named.member.empty()) {
-    group.prefix = group.container->key_of(named.member) + "/";
-  } else if (type == FileType::kHdf5) {
-    group.prefix = "/";
-  }
+  const FileFormat* format = look_at(bytes).format;
+  if (!format || !format->is_container()) return std::nullopt;
+  Group group{format->open(std::move(bytes), options), ""};
+  group.prefix = group.container->key_of(named.member);  // "/" is the root of an HDF5 file
+  if (!named.member.empty()) group.prefix += "/";
   return group;
 }
 
@@ -288,10 +284,11 @@ bool holds_mask_info(const std::string& source, const ReadOptions& options) {
 MaskInfo read_mask_info(const std::string& source, const ReadOptions& options) {
   auto group = open_group(source, options);
   if (!group) {
-    throw Error(
-        Errc::kFormat,
-        fmt::format("{}: a stored MaskInfo is an .npz, an HDF5 group or a .safetensors file",
-                    printable(source)));
+    throw Error(Errc::kFormat,
+                fmt::format("{}: a stored MaskInfo is an {} file", printable(source),
+                            formats_text([](const FileFormat& format) -> std::string_view {
+                              return format.is_container() ? format.name : "";
+                            })));
   }
   try {
     Fields fields(*group, options);

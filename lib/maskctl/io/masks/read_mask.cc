@@ -197,18 +197,8 @@ LoadedMask load_source(const std::string& source, const MaskReadOptions& options
   if (const auto two = two_sources(source)) return load_two(*two, options);
   const SourceName name = parse_source_name(source);
   if (name.path == "-") enlarge_stdin_pipe();
-  ByteSource bytes(name.path);
-  if (const auto container = open_container(bytes, sniff(bytes), options.read)) {
-    return load_container(*container, name.member, options);
-  }
-  if (!name.member.empty()) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("{}: is not a container of arrays, so it has no '{}'", bytes.name(),
-                            name.member));
-  }
-  std::vector<std::string> notes;
-  auto reader = std::make_shared<NpyReader>(std::move(bytes), options.read, &notes);
-  return load_one(open_array(std::move(reader)), options, std::move(notes));
+  const auto container = open_container(ByteSource(name.path), options.read);
+  return load_container(*container, name.member, options);
 }
 
 /// Gives the mask the requested shape: an axis of 1 is repeated, all others must agree.

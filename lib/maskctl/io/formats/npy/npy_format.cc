@@ -1,0 +1,91 @@
+// The row of .npy: a file of one array, without a key.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/formats/formats.h"
+#include "maskctl/io/formats/npy/npy_descr.h"
+#include "maskctl/io/printable.h"
+
+namespace maskctl {
+namespace {
+
+class NpyContainer final : public Container {
+ public:
+  explicit NpyContainer(ByteSource source) : source_(std::move(source)), name_(source_.name()) {}
+  const std::string& name() const override { return name_; }
+  const std::vector<std::string>& keys() const override { return keys_; }
+  bool holds_one_array() const override { return true; }
+  OpenArray open(const std::string& key, const ReadOptions& options,
+                 std::vector<std::string>& notes) override {
+    if (!key.empty()) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("{}: a .npy file is one array; drop ':{}'", name_, printable(key)));
+    }
+    return open_array(std::make_shared<NpyReader>(std::move(source_), options, &notes));
+  }
+  ContainerOutline outline() override {
+    NpyOutline array = read_npy_outline(source_);
+    return {{{"", dtype_text(array.descr), std::move(array.shape)}}, {}};
+  }
+
+ private:
+  ByteSource source_;
+  std::string name_;
+  std::vector<std::string> keys_{""};
+};
+
+Index data_bytes(const ArraySpec& array) {
+  const auto elements = checked_product(array.shape);
+  const auto bytes = elements ? checked_mul(*elements, size_bytes(array.dtype)) : std::nullopt;
+  if (bytes) return *bytes;
+  throw Error(Errc::kShape, fmt::format("shape {} is too large to write", shape_text(array.shape)));
+}
+
+class NpyWriter final : public ArrayWriter {
+ public:
+  NpyWriter(const std::string& path, const ArraySpec& array, const WriteOptions& options)
+      : sink_(path, options, ".npy"), remaining_(data_bytes(array)) {
+    sink_.write(npy_header_bytes(array.dtype, array.shape));
+  }
+  void write(std::span<const std::byte> bytes) override {
+    if (std::ssize(bytes) > remaining_) {
+      throw Error(Errc::kInvalidArgument, fmt::format("{} bytes written where the shape leaves {}",
+                                                      bytes.size(), remaining_));
+    }
+    sink_.write(bytes);
+    remaining_ -= std::ssize(bytes);
+  }
+  void commit() override {
+    if (remaining_ != 0) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("{} bytes fewer written than the shape needs", remaining_));
+    }
+    sink_.commit();
+  }
+
+ private:
+  ByteSink sink_;
+  Index remaining_;
+};
+
+}  // namespace
+
+const FileFormat kNpyFormat = {
+    .name = ".npy",
+    .suffixes = {".npy"},
+    .wanted = "an .npy",
+    .looks_like = "a .npy file",
+    .recognise = [](ByteSource& source) { return peek_text(source, 6) == "\x93NUMPY"; },
+    .open = [](ByteSource source, const ReadOptions&) -> std::unique_ptr<Container> {
+      return std::make_unique<NpyContainer>(std::move(source));
+    },
+    .begin = [](const std::string& path, const ArraySpec& array,
+                const WriteOptions& options) -> std::unique_ptr<ArrayWriter> {
+      return std::make_unique<NpyWriter>(path, array, options);
+    },
+};
+
+}  // namespace maskctl
