@@ -10,7 +10,7 @@
 namespace maskctl::app {
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{80};
+constexpr std::chrono::milliseconds kPatience{50};
 
 bool is_ignored(int number) {
   struct sigaction action {};

@@ -11,7 +11,7 @@ namespace maskctl::app {
 
 /// While it lives, SIGINT, SIGTERM and SIGHUP call `stop` on a thread of its own; signals that the
 /// parent process ignores stay ignored. The program then ends with status 128 + number: when this
-/// object is destroyed, or after 80 ms. Create it before other threads.
+/// object is destroyed, or after 50 ms. Create it before other threads.
 class StopSignals {
  public:
   explicit StopSignals(std::function<void()> stop);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "maskctl/base/error.h"
@@ -134,6 +135,13 @@ Mask Loader::transformed(Mask mask) {
 
 void Loader::print(const std::vector<std::string>& notes) const {
   for (const std::string& text : notes) session_.note(text);
+}
+
+std::string with_pipeline(const std::string& name, const SourceOptions& source) {
+  std::string out = name == "-" ? "standard input" : name;
+  for (const std::string& transform : source.transforms) out += " | " + transform;
+  std::ranges::replace(out, '\n', ' ');
+  return out;
 }
 
 }  // namespace maskctl::app

@@ -45,4 +45,8 @@ class Loader {
   Session& session_;
 };
 
+/// "m.npy | causal | window:keys=8": a SOURCE and the transforms that follow as they were written,
+/// in one line, for titles.
+std::string with_pipeline(const std::string& name, const SourceOptions& source);
+
 }  // namespace maskctl::app

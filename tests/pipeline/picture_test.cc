@@ -12,11 +12,8 @@
 namespace maskctl {
 namespace {
 
-PictureInput causal(Index n) {
-  PictureInput input;
-  input.plane = diagonal_band(n, n, -kUnbounded, 0);
-  input.name = "causal";
-  return input;
+Figure causal(Index n) {
+  return {.name = "causal", .panels = {{.plane = diagonal_band(n, n, -kUnbounded, 0)}}};
 }
 
 }  // namespace
@@ -36,29 +33,29 @@ TEST_CASE("picture: the suffix chooses the format", "[picture]") {
 TEST_CASE("picture: files hold the bytes of their format and replace only with force",
           "[picture]") {
   const test::Scratch folder;
-  const PictureInput input = causal(50);
+  const Figure figure = causal(50);
   for (const auto& [name, format, start] :
        {std::tuple{"m.png", PictureFormat::kPng, "\x89PNG"},
         std::tuple{"m.svg", PictureFormat::kSvg, "<svg "},
         std::tuple{"m.html", PictureFormat::kHtml, "<!DOCTYPE html>"}}) {
     const std::string path = folder / name;
-    write_picture(path, input);
+    write_picture(path, figure);
     const std::string bytes = test::slurp(path);
     CHECK(bytes.starts_with(start));
-    CHECK(bytes == picture_bytes(format, input));
-    CHECK_THROWS_AS(write_picture(path, input), Error);
+    CHECK(bytes == picture_bytes(format, figure));
+    CHECK_THROWS_AS(write_picture(path, figure), Error);
     PictureOptions grey;
     grey.palette = Palette::kGrey;
-    write_picture(path, input, grey, {.force = true});
+    write_picture(path, figure, grey, {.force = true});
     CHECK(test::slurp(path) != bytes);
   }
 }
 
 TEST_CASE("picture: a picture that fails leaves no file behind", "[picture]") {
   const test::Scratch folder;
-  PictureInput input = causal(5);
-  input.other = full_plane(4, 4);
-  CHECK_THROWS_AS(write_picture(folder / "m.png", input), Error);
+  Figure figure = causal(5);
+  figure.panels.front().other = full_plane(4, 4);
+  CHECK_THROWS_AS(write_picture(folder / "m.png", figure), Error);
   CHECK(folder.entries() == 0);
 }
 

@@ -3,6 +3,7 @@
 
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/render/text/draw.h"
+#include "render/figures.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 
@@ -31,10 +32,19 @@ PlanePtr plane_of(const Rows& rows) {
       twin::matrix(static_cast<Index>(rows.size()), static_cast<Index>(rows.front().size()), open));
 }
 
+InkGrid grid_of(const PlanePtr& plane, BlockSize block) {
+  const Figure figure = test::figure_of(plane);
+  return ink_grid(figure, figure.panels.front(), block);
+}
+
 std::string cells(const Rows& rows, Style style, BlockSize block = kOneElement,
                   DrawOptions options = {}) {
   options.style = style;
-  return draw_cells(density(*plane_of(rows), block.q, block.k), options).text();
+  return draw_cells(grid_of(plane_of(rows), block), options).text();
+}
+
+std::int16_t color_of(std::uint8_t number) {
+  return terminal_color(inks(InkSet::kMask, Palette::kCividis)[number].color);
 }
 
 }  // namespace
@@ -126,28 +136,39 @@ TEST_CASE("coloured half cells show the density of both pixels", "[cells]") {
   options.color = true;
   options.style = Style::kHalf;
   const PlanePtr plane = plane_of({"####", "####", "#...", "...."});
-  const Canvas canvas = draw_cells(density(*plane, 2, 2), options);
+  const Canvas canvas = draw_cells(grid_of(plane, {2, 2}), options);
   CHECK(canvas.at(0, 0).code == U'▀');
-  CHECK(canvas.at(0, 0).fg == density_color(Palette::kCividis, 4, 4));
-  CHECK(canvas.at(0, 0).bg == density_color(Palette::kCividis, 1, 4));
+  CHECK(canvas.at(0, 0).fg == color_of(density_ink(4, 4)));
+  CHECK(canvas.at(0, 0).bg == color_of(density_ink(1, 4)));
   CHECK(canvas.at(0, 1).code == U'▀');
   CHECK(canvas.at(0, 1).bg == kNoColor);
 }
 
-TEST_CASE("marked cells show with and without colour, on empty cells too", "[cells]") {
-  const auto marked = [](Style style, bool color) {
+TEST_CASE("leaks show with and without colour, in half blocks to the pixel", "[cells]") {
+  const std::vector<std::int32_t> q = {0, 1}, k = {1, 0, 0, 0, 1};
+  const Figure figure = test::labelled(plane_of(kFlat), q, k);
+  const InkGrid grid = ink_grid(figure, figure.panels.front(), kOneElement);
+  CHECK(grid.counts.leaks == 4);
+  const auto drawn = [&](Style style, bool color) {
     DrawOptions options;
     options.style = style;
     options.color = color;
-    const DensityGrid marks = density(*rectangle(2, 5, {0, 1}, {0, 2}), 1, 1);
-    return draw_cells(density(*plane_of(kFlat), 1, 1), options, &marks);
+    return draw_cells(grid, options);
   };
-  CHECK(marked(Style::kShade, false).text() == "!!!!██  ██\n    ██████\n");
-  CHECK(marked(Style::kHalf, false).text() == "!!█▄█\n");
-  const Canvas colored = marked(Style::kHalf, true);
-  CHECK(colored.text() == "▀!█▄█\n");
-  CHECK(colored.at(0, 0).fg == 166);
-  CHECK(colored.at(0, 1).fg == 166);
+  CHECK(drawn(Style::kShade, false).text() == "!!  ██  !!\n    !!!!██\n");
+  CHECK(drawn(Style::kHalf, false).text() == "! !!!\n");
+  CHECK(drawn(Style::kBraille, false).text() == "!!!\n");
+  const Canvas half = drawn(Style::kHalf, true);
+  CHECK(half.text() == "▀ ▀▄▀\n");
+  CHECK(half.at(0, 0).fg == color_of(ink::kLeak));
+  CHECK(half.at(0, 2).fg == color_of(ink::kAll));
+  CHECK(half.at(0, 2).bg == color_of(ink::kLeak));
+  CHECK(half.at(0, 4).fg == color_of(ink::kLeak));
+  CHECK(half.at(0, 4).bg == color_of(ink::kAll));
+  const Canvas shade = drawn(Style::kShade, true);
+  CHECK(shade.at(0, 0).code == U'!');
+  CHECK(shade.at(0, 0).bg == color_of(ink::kLeak));
+  CHECK(shade.at(0, 4).bg == kNoColor);
 }
 
 }  // namespace maskctl

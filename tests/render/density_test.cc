@@ -5,7 +5,6 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/mask/planes/bands.h"
-#include "maskctl/render/text/draw.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 
@@ -17,7 +16,7 @@ TEST_CASE("density counts every rectangle, the last ones smaller", "[density]") 
   const PlanePtr plane = twin::plane_of_matrix(dense);
   for (const auto& [q_step, k_step] : {std::pair<Index, Index>{1, 1}, {4, 7}, {37, 53}, {64, 3}}) {
     for (const auto& [q, k] : {std::pair<Range, Range>{{0, 37}, {0, 53}}, {{5, 30}, {11, 12}}}) {
-      const DensityGrid grid = density(*plane, q, k, q_step, k_step);
+      const DensityGrid grid = density(*plane, grid_shape(q, k, {q_step, k_step}));
       REQUIRE(grid.rows == ceil_div(q.size(), q_step));
       REQUIRE(grid.columns == ceil_div(k.size(), k_step));
       Index area = 0;
@@ -50,31 +49,13 @@ TEST_CASE("density refuses steps below one and grids that do not fit into memory
   CHECK(density(*empty_plane(0, 5), 1, 1).open.empty());
 }
 
-TEST_CASE("density levels never round none or all", "[density]") {
-  CHECK(density_level(0, 9) == 0);
-  CHECK(density_level(1, 9) == 1);
-  CHECK(density_level(2, 9) == 1);
-  CHECK(density_level(3, 9) == 2);
-  CHECK(density_level(5, 9) == 2);
-  CHECK(density_level(6, 9) == 3);
-  CHECK(density_level(8, 9) == 3);
-  CHECK(density_level(9, 9) == 4);
-  const Index most = Index{2147483647} * 2147483647;
-  CHECK(density_level(1, most) == 1);
-  CHECK(density_level(most - 1, most) == 3);
-  CHECK(density_level(most, most) == 4);
-}
-
-TEST_CASE("density colours keep none and all for themselves", "[density]") {
-  for (Palette palette : {Palette::kCividis, Palette::kViridis, Palette::kGrey}) {
-    const Index area = 1000003;
-    const auto none = density_color(palette, 0, area), all = density_color(palette, area, area);
-    CHECK(none != all);
-    for (Index open : {Index{1}, area / 3, area / 2, area - 1}) {
-      CHECK(density_color(palette, open, area) != none);
-      CHECK(density_color(palette, open, area) != all);
-    }
-  }
+TEST_CASE("blocks that fit are square unless an axis would get too few", "[density]") {
+  CHECK(fitting_block(64, 64, 64, 64, 8) == BlockSize{1, 1});
+  CHECK(fitting_block(65, 64, 64, 64, 8) == BlockSize{2, 2});
+  CHECK(fitting_block(300, 300, 40, 40, 8) == BlockSize{8, 8});
+  CHECK(fitting_block(300, 300, 25, 40, 8) == BlockSize{12, 12});
+  CHECK(fitting_block(10, 6400, 64, 64, 8) == BlockSize{1, 128});
+  CHECK(fitting_block(100, 6400, 64, 64, 8) == BlockSize{8, 128});
 }
 
 }  // namespace maskctl

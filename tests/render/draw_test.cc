@@ -7,12 +7,16 @@
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/render/text/term.h"
+#include "render/figures.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
 #include "support/twin.h"
 
 namespace maskctl {
 namespace {
+
+using test::figure_of;
+using test::labelled;
 
 constexpr Style kStyles[] = {Style::kAuto,    Style::kShade,    Style::kHalf,
                              Style::kBraille, Style::kQuadrant, Style::kAscii};
@@ -34,9 +38,11 @@ TEST_CASE("a small mask is drawn one to one in half blocks", "[draw]") {
   DrawOptions options;
   options.max_rows = 20;
   options.max_columns = 60;
-  options.batch = 1;
-  options.head = 3;
-  CHECK(draw_text(*causal(9), options) ==
+  Figure figure = figure_of(causal(9));
+  figure.name = "m.npy | causal";
+  figure.panels.front().name = "batch 1, head 3";
+  CHECK(draw_text(figure, options) ==
+        "m.npy | causal\n"
         "batch 1, head 3: 9 queries x 9 keys, 45 open (55.6%)\n"
         "   0 2 4 6 8\n"
         "  ┌┴─┴─┴─┴─┴┐\n"
@@ -53,7 +59,7 @@ TEST_CASE("a mask that does not fit is drawn in shades of square blocks", "[draw
   DrawOptions options;
   options.max_rows = 13;
   options.max_columns = 75;
-  CHECK(draw_text(*causal(1024), options) ==
+  CHECK(draw_text(figure_of(causal(1024)), options) ==
         "1024 queries x 1024 keys, 524800 open (50.0%)\n"
         "     0   256 512 768\n"
         "    ┌┴───┴───┴───┴───┐\n"
@@ -76,11 +82,9 @@ TEST_CASE("segment ids are shown in full at their starts, mixed and padding as s
   std::fill(k.begin() + 7, k.begin() + 18, 1);
   std::fill(k.begin() + 18, k.begin() + 20, 12345);
   DrawOptions options = bare(Style::kAscii, 0, 80);
-  options.q_segments = q;
-  options.k_segments = k;
   options.block = BlockSize{2, 2};
   const PlanePtr plane = equal_ids(q, k, -1, Side::kBoth);
-  CHECK(draw_text(*plane, options) ==
+  CHECK(draw_text(labelled(plane, q, k), options) ==
         "        0   4   8   12  16  20\n"
         "        101   * 1         ~ -\n"
         "       ++---+---+---+---+---+---+\n"
@@ -97,10 +101,11 @@ TEST_CASE("segment ids are shown in full at their starts, mixed and padding as s
 
 TEST_CASE("a part of a mask keeps its indices", "[draw]") {
   DrawOptions options;
-  options.queries = Range{100, 104};
-  options.keys = Range{98, 108};
   options.border = false;
-  CHECK(draw_text(*causal(1000), options) ==
+  Figure figure = figure_of(causal(1000));
+  figure.queries = Range{100, 104};
+  figure.keys = Range{98, 108};
+  CHECK(draw_text(figure, options) ==
         "1000 queries x 1000 keys, part 100:104 x 98:108, 18 open (45.0%)\n"
         "    98  102\n"
         "100 ███▄\n"
@@ -109,13 +114,13 @@ TEST_CASE("a part of a mask keeps its indices", "[draw]") {
 }
 
 TEST_CASE("a mask without queries or keys is drawn as empty", "[draw]") {
-  CHECK(draw_text(*empty_plane(0, 7), {}) == "(empty)\n");
-  CHECK(draw_text(*empty_plane(7, 0), {}) == "(empty)\n");
+  CHECK(draw_text(figure_of(empty_plane(0, 7)), {}) == "(empty)\n");
+  CHECK(draw_text(figure_of(empty_plane(7, 0)), {}) == "(empty)\n");
 }
 
 TEST_CASE("the share of open cells is never rounded to none or all", "[draw]") {
   const auto title = [](const PlanePtr& plane) {
-    const std::string text = draw_text(*plane, options_for({true, false, 80, 24}));
+    const std::string text = draw_text(figure_of(plane), options_for({true, false, 80, 24}));
     return text.substr(0, text.find('\n'));
   };
   const Index n = 100000;
@@ -130,12 +135,12 @@ TEST_CASE("colour adds sequences and changes no glyph of shades", "[draw]") {
   std::vector<std::int32_t> ids(300, 0);
   std::fill(ids.begin() + 128, ids.end(), 1);
   DrawOptions options = bare(Style::kShade, 24, 80);
-  options.q_segments = options.k_segments = ids;
-  const std::string plain = draw_text(*causal(300), options);
+  const Figure figure = labelled(equal_ids(ids, ids, -1, Side::kNone), ids, ids);
+  const std::string plain = draw_text(figure, options);
   options.color = true;
-  const Canvas canvas = draw(*causal(300), options);
+  const Canvas canvas = draw(figure, options);
   CHECK(canvas.text() == plain);
-  CHECK(draw_text(*causal(300), options) == canvas.ansi());
+  CHECK(draw_text(figure, options) == canvas.ansi());
   CHECK(canvas.ansi().find("\x1b[38;5;178m") != std::string::npos);
   CHECK(canvas.ansi().find("\x1b[38;5;74m") != std::string::npos);
 }
@@ -146,11 +151,11 @@ TEST_CASE("one open cell in a million is visible in every style", "[draw]") {
   for (Style style : kStyles) {
     for (Index rows : {12, 24, 60}) {
       const DrawOptions options = bare(style, rows, 90);
-      const std::string nothing = draw_text(*empty_plane(n, n), options);
+      const std::string nothing = draw_text(figure_of(empty_plane(n, n)), options);
       for (int i = 0; i < 12; ++i) {
         const Index q = i == 0 ? 0 : i == 1 ? n - 1 : Index(random() % n);
         const Index k = i == 0 ? n - 1 : i == 1 ? n - 1 : Index(random() % n);
-        CHECK(draw_text(*rectangle(n, n, {q, q + 1}, {k, k + 1}), options) != nothing);
+        CHECK(draw_text(figure_of(rectangle(n, n, {q, q + 1}, {k, k + 1})), options) != nothing);
       }
     }
   }
@@ -161,11 +166,11 @@ TEST_CASE("one closed cell in a million is visible in shades and ascii", "[draw]
   const Index n = 1000;
   for (Style style : {Style::kAuto, Style::kShade, Style::kAscii}) {
     const DrawOptions options = bare(style, 24, 80);
-    const std::string all = draw_text(*full_plane(n, n), options);
+    const std::string all = draw_text(figure_of(full_plane(n, n)), options);
     for (int i = 0; i < 12; ++i) {
       const Index q = i == 0 ? n - 1 : Index(random() % n), k = i == 0 ? 0 : Index(random() % n);
       const PlanePtr plane = complement(rectangle(n, n, {q, q + 1}, {k, k + 1}));
-      CHECK(draw_text(*plane, options) != all);
+      CHECK(draw_text(figure_of(plane), options) != all);
     }
   }
 }
@@ -190,14 +195,11 @@ TEST_CASE("drawings stay inside their limits", "[draw]") {
     options.title = random() % 4 != 0;
     options.color = random() % 2 == 0;
     options.agg = Agg(random() % 3);
-    options.batch = options.head = between(-1, 1000);
-    if (random() % 2 == 0) {
-      options.q_segments = q_ids;
-      options.k_segments = k_ids;
-    }
-    if (random() % 3 == 0) options.highlight = full_plane(queries, keys);
     const PlanePtr plane = diagonal_band(queries, keys, -kUnbounded, 0);
-    const Canvas canvas = draw(*plane, options);
+    Figure figure = random() % 2 == 0 ? labelled(plane, q_ids, k_ids) : figure_of(plane);
+    if (random() % 2 == 0) figure.name = std::string(std::size_t(between(1, 200)), '\xE9');
+    if (random() % 3 == 0) figure.panels.front().other = full_plane(queries, keys);
+    const Canvas canvas = draw(figure, options);
     CAPTURE(queries, keys, int(options.style), options.max_rows, options.max_columns);
     REQUIRE(canvas.rows() <= options.max_rows);
     REQUIRE(canvas.columns() <= options.max_columns);
@@ -208,7 +210,7 @@ TEST_CASE("drawings stay inside their limits", "[draw]") {
 
 TEST_CASE("refused drawings say what would fit", "[draw]") {
   const auto message = [](const PlanePtr& plane, const DrawOptions& options) {
-    return test::error_of([&] { draw(*plane, options); });
+    return test::error_of([&] { draw(figure_of(plane), options); });
   };
   DrawOptions options = bare(Style::kShade, 24, 80);
   options.block = BlockSize{16, 16};
@@ -223,16 +225,99 @@ TEST_CASE("refused drawings say what would fit", "[draw]") {
   CHECK(message(causal(4), bare(Style::kAuto, 24, 3)).find("no room for a drawing") == 0);
   CHECK(message(causal(4), bare(Style::kAuto, -1, 3)).find("a drawing of at most -1 rows") == 0);
   CHECK(message(causal(1000000), {}) != "no error");
+  const auto refused = [](const Figure& figure) {
+    return test::error_of([&] { draw(figure, {}); });
+  };
   const std::vector<std::int32_t> ids(3);
-  options = {};
-  options.q_segments = ids;
-  CHECK(message(causal(4), options) == "3 segment ids along 4 queries: expected one each");
-  options = {};
-  options.highlight = causal(5);
-  CHECK(message(causal(4), options).find("marks of 5 queries x 5 keys") == 0);
-  options = {};
-  options.keys = Range{2, 9};
-  CHECK(message(causal(4), options) == "keys 2:9 to draw: expected a part of 0:4");
+  CHECK(refused(labelled(causal(4), ids, {})) ==
+        "3 segment ids along 4 queries: expected one each");
+  CHECK(refused(figure_of(causal(4), causal(5))).find("masks of 4 queries x 4 keys and 5 x 5") ==
+        0);
+  Figure part = figure_of(causal(4));
+  part.keys = Range{2, 9};
+  CHECK(refused(part) == "keys 2:9 to draw: expected a part of 0:4");
+  CHECK(refused({}) == "a figure without panels");
+}
+
+TEST_CASE("a leak is the sign of its character in every style, whatever else that holds",
+          "[draw]") {
+  const Index n = 1 << 16;
+  std::vector<std::int32_t> ids(n, 0);
+  std::fill(ids.begin() + n / 2, ids.end(), 1);
+  const PlanePtr same = equal_ids(ids, ids, -1, Side::kNone);
+  const Range q{n - 5, n - 4}, k{7, 8};
+  const PlanePtr leaking = combine(Op::kOr, same, rectangle(n, n, q, k));
+  for (const Style style : kStyles) {
+    DrawOptions options = bare(style, 24, 80);
+    options.title = true;
+    const std::string sound = draw_text(labelled(same, ids, ids), options);
+    CHECK(sound.find('!') == std::string::npos);
+    CHECK(sound.find("leak") == std::string::npos);
+    const std::string text = draw_text(labelled(leaking, ids, ids), options);
+    CHECK(text.find(", 1 leak\n") != std::string::npos);
+    CHECK(text.find("! leak") != std::string::npos);
+    const Index signs = std::count(text.begin(), text.end(), '!') - 1;
+    CHECK(signs == pixel_shape(style == Style::kAuto ? Style::kShade : style).characters);
+    options.color = true;
+    const Canvas red = draw(labelled(leaking, ids, ids), options);
+    const auto color = terminal_color(inks(InkSet::kMask, Palette::kCividis)[ink::kLeak].color);
+    Index cells = 0;
+    for (Index row = 0; row < red.rows(); ++row) {
+      for (Index column = 0; column < red.columns(); ++column) {
+        const Glyph& glyph = red.at(row, column);
+        cells += glyph.fg == color || glyph.bg == color;
+      }
+    }
+    CHECK(cells == signs);
+  }
+}
+
+TEST_CASE("open cells that touch padding are leaks, known only with ids on both sides", "[draw]") {
+  const std::vector<std::int32_t> ids = {0, 0, -1};
+  const auto caption = [](const Figure& figure) {
+    const std::string text = draw_text(figure, {});
+    return text.substr(0, text.find('\n'));
+  };
+  CHECK(caption(labelled(full_plane(3, 3), ids, ids)) ==
+        "3 queries x 3 keys, 9 open (100%), 5 leaks");
+  CHECK(caption(labelled(full_plane(3, 3), ids, {})) == "3 queries x 3 keys, 9 open (100%)");
+  Figure other_padding = labelled(full_plane(3, 3), ids, ids);
+  other_padding.pad_id = 0;
+  CHECK(caption(other_padding) == "3 queries x 3 keys, 9 open (100%), 8 leaks");
+}
+
+TEST_CASE("panels share title, rulers and legend, and stand beside each other", "[draw]") {
+  Figure figure = figure_of(causal(4));
+  figure.name = "heads.npy";
+  figure.panels.front().name = "heads 0-1, 3";
+  figure.panels.push_back({.plane = full_plane(4, 4), .name = "head 2"});
+  DrawOptions options;
+  options.max_columns = 80;
+  CHECK(draw_text(figure, options) ==
+        "heads.npy\n"
+        "heads 0-1, 3:\n"
+        "4 queries x 4 keys,   head 2: 4 queries x 4 keys,\n"
+        "10 open (62.5%)       16 open (100%)\n"
+        "   0 2                   0 2\n"
+        "  ┌┴─┴─┐                ┌┴─┴─┐\n"
+        "0 ┤█▄  │              0 ┤████│\n"
+        "2 ┤███▄│              2 ┤████│\n"
+        "  └────┘                └────┘\n"
+        "1 char = 2x1 elements; ▀ upper open  ▄ lower open  █ both\n");
+  options.max_columns = 40;
+  const Canvas below = draw(figure, options);
+  CHECK(below.columns() <= 40);
+  CHECK(below.rows() > 12);
+}
+
+TEST_CASE("titles are shortened in the middle and hold no control characters", "[draw]") {
+  Figure figure = figure_of(full_plane(2, 2));
+  figure.name = "a-very-long-name-of-a-file.npy | causal | \x1B[31mred";
+  DrawOptions options;
+  options.max_columns = 30;
+  options.style = Style::kAscii;
+  const std::string text = draw_text(figure, options);
+  CHECK(text.substr(0, text.find('\n')) == "a-very-long-na...al | ?[31mred");
 }
 
 TEST_CASE("a terminal without UTF-8 gets ascii unless a style is requested", "[draw]") {

@@ -4,17 +4,20 @@
 #include <regex>
 
 #include "maskctl/mask/planes/bands.h"
-#include "maskctl/render/figure/ink_rects.h"
-#include "maskctl/render/picture/svg.h"
+#include "render/figures.h"
 #include "support/catch_compat.h"
 #include "support/contains.h"
 
 namespace maskctl {
 namespace {
 
-std::string page(const PictureInput& input, const PictureOptions& options = {}) {
-  const InkGrid grid = ink_grid(input, options.max_size, options.max_size);
-  return draw_html(input, options, grid, svg_cells(grid, grid_rects(grid), options.palette, ""));
+std::string page(const Figure& figure, const PictureOptions& options = {}) {
+  const std::vector<InkGrid> grids = picture_grids(figure, options);
+  std::vector<std::string> cells;
+  for (const InkGrid& grid : grids) {
+    cells.push_back(svg_element(grid, options.palette, unit_size(figure, grid, options)));
+  }
+  return draw_html(figure, options, grids, cells);
 }
 
 /// Tags open and close in order.
@@ -37,17 +40,14 @@ bool balanced(const std::string& text) {
 }  // namespace
 
 TEST_CASE("html: a page holds the picture, both rulers, zoom, legend and numbers", "[html]") {
-  PictureInput input;
-  input.plane = diagonal_band(100, 60, -kUnbounded, 0);
-  input.name = "causal.npy";
   std::vector<std::int32_t> q(100, 4), k(60, 9);
-  input.q_segments = q;
-  input.k_segments = k;
-  const std::string text = page(input);
+  Figure figure = test::labelled(diagonal_band(100, 60, -kUnbounded, 0), q, k);
+  figure.name = "causal.npy";
+  const std::string text = page(figure);
   CHECK(balanced(text));
   CHECK(text.starts_with("<!DOCTYPE html>\n"));
   CHECK(test::contains(text, "<h1>causal.npy</h1>"));
-  CHECK(test::contains(text, "<p>100 queries x 60 keys, 4230 open (70.5%)</p>"));
+  CHECK(test::contains(text, "<p>100 queries x 60 keys, 4230 open (70.5%), 4230 leaks</p>"));
   CHECK(test::contains(text, "aria-label=\"keys\""));
   CHECK(test::contains(text, "aria-label=\"queries\""));
   CHECK(test::contains(text, "title=\"segment 4, cells 0 to 99\""));
@@ -56,13 +56,24 @@ TEST_CASE("html: a page holds the picture, both rulers, zoom, legend and numbers
   CHECK(test::contains(text, "id=\"zoom1\" checked"));
   CHECK(test::contains(text, "</span> closed</li>"));
   CHECK(test::contains(text, "role=\"img\""));
-  CHECK(text == page(input));
+  CHECK(text == page(figure));
+}
+
+TEST_CASE("html: each panel has its caption and its rulers, all one legend", "[html]") {
+  Figure figure = test::figure_of(full_plane(8, 8));
+  figure.panels.front().name = "head 0";
+  figure.panels.push_back({.plane = empty_plane(8, 8), .name = "heads 1-3"});
+  const std::string text = page(figure);
+  CHECK(balanced(text));
+  CHECK(test::contains(text, "<p>head 0: 8 queries x 8 keys, 64 open (100%)</p>"));
+  CHECK(test::contains(text, "<p>heads 1-3: 8 queries x 8 keys, 0 open (0%)</p>"));
+  CHECK(text.find("<ul>") == text.rfind("<ul>"));
+  CHECK(text.find("class=\"view\"") != text.rfind("class=\"view\""));
 }
 
 TEST_CASE("html: nothing is fetched and no script runs", "[html]") {
-  PictureInput input;
-  input.plane = full_plane(5, 5);
-  const std::string text = page(input);
+  const Figure figure = test::figure_of(full_plane(5, 5));
+  const std::string text = page(figure);
   CHECK(test::contains(text, "default-src 'none'"));
   CHECK_FALSE(test::contains(text, "<script"));
   CHECK_FALSE(test::contains(text, "http://"));
@@ -73,11 +84,10 @@ TEST_CASE("html: nothing is fetched and no script runs", "[html]") {
 }
 
 TEST_CASE("html: names of files cannot add markup", "[html]") {
-  PictureInput input;
-  input.plane = input.other = full_plane(5, 5);
-  input.name = "</title></style><img src=x onerror=alert(1)>";
-  input.other_name = "\" onclick=\"x\xE2\x80\xAE<!--";
-  const std::string text = page(input);
+  Figure figure = test::figure_of(full_plane(5, 5), full_plane(5, 5));
+  figure.name = "</title></style><img src=x onerror=alert(1)>";
+  figure.other_name = "\" onclick=\"x\xE2\x80\xAE<!--";
+  const std::string text = page(figure);
   CHECK(balanced(text));
   CHECK_FALSE(test::contains(text, "<img"));
   CHECK_FALSE(test::contains(text, "<!--"));
@@ -86,9 +96,8 @@ TEST_CASE("html: names of files cannot add markup", "[html]") {
 }
 
 TEST_CASE("html: more numbers stand on the rulers at higher zoom", "[html]") {
-  PictureInput input;
-  input.plane = full_plane(1024, 1024);
-  const std::string text = page(input);
+  const Figure figure = test::figure_of(full_plane(1024, 1024));
+  const std::string text = page(figure);
   const auto shown = [&](const std::string& zoom) {
     const std::regex tick("class=\"tick[^\"]* " + zoom + "[ \"]");
     return std::distance(std::sregex_iterator(text.begin(), text.end(), tick), {});
@@ -102,9 +111,8 @@ TEST_CASE("html: more numbers stand on the rulers at higher zoom", "[html]") {
 TEST_CASE("html: pictures of pixels are embedded in the page as data", "[html]") {
   const std::vector<std::byte> bytes = {std::byte{1}, std::byte{2}, std::byte{3}};
   CHECK(png_element(bytes) == "<img alt=\"\" src=\"data:image/png;base64,AQID\">\n");
-  PictureInput input;
-  input.plane = empty_plane(0, 3);
-  const std::string text = page(input);
+  const Figure figure = test::figure_of(empty_plane(0, 3));
+  const std::string text = page(figure);
   CHECK(test::contains(text, "(empty)"));
   CHECK(balanced(text));
 }

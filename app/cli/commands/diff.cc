@@ -129,11 +129,12 @@ std::string planes_text(const MaskDiff& diff) {
   return out;
 }
 
-std::string diff_text(const DiffReport& report) {
+std::string diff_text(const DiffReport& report, const SourceOptions& source) {
   const MaskDiff& diff = report.diff;
   const auto& [batch, heads, queries, keys] = report.shape;
   if (diff.equal()) return fmt::format("equal: {} cells open in both\n", diff.both);
-  std::string out = fmt::format("A       {}\nB       {}\n", report.a, report.b);
+  std::string out = fmt::format("A       {}\nB       {}\n", with_pipeline(report.a, source),
+                                with_pipeline(report.b, source));
   out += fmt::format("cells   {} only in A, {} only in B, {} in both\n", diff.only_a, diff.only_b,
                      diff.both);
   out += fmt::format("first   {}\n", first_text(diff));
@@ -145,31 +146,16 @@ std::string diff_text(const DiffReport& report) {
   return out;
 }
 
-/// The first batch and head that differ; 0 and 0 when none does.
-Cell shown_plane(const MaskDiff& diff) { return diff.first.value_or(Cell{}); }
-
-std::string drawing(const DiffOptions& options, Session& session, const Both& masks,
-                    const DiffReport& report) {
-  DrawOptions out = stdout_drawing(options.style, session.settings().color);
-  const Cell at = shown_plane(report.diff);
-  if (report.shape[0] > 1) out.batch = at.batch;
-  if (report.shape[1] > 1) out.head = at.head;
-  out.other = masks.b.plane(at.batch, at.head);
-  return draw_text(*masks.a.plane(at.batch, at.head), out);
-}
-
-void write_picture_of(const DiffOptions& options, const Both& masks, const DiffReport& report) {
-  const Cell at = shown_plane(report.diff);
-  PictureInput input;
-  input.plane = masks.a.plane(at.batch, at.head);
-  input.other = masks.b.plane(at.batch, at.head);
-  input.name = options.a;
-  input.other_name = options.b;
-  if (report.shape[0] > 1) input.batch = at.batch;
-  if (report.shape[1] > 1) input.head = at.head;
-  WriteOptions write;
-  write.force = options.force;
-  write_picture(options.output, input, {}, write);
+/// Both masks over each other in the first batch and head that differ; 0 and 0 when none does.
+Figure figure_of(const DiffOptions& options, const Both& masks, const DiffReport& report) {
+  const Cell at = report.diff.first.value_or(Cell{});
+  const auto [batch, heads, queries, keys] = report.shape;
+  Panel panel{.plane = masks.a.plane(at.batch, at.head), .other = masks.b.plane(at.batch, at.head)};
+  if (batch > 1) panel.name = fmt::format("batch {}", at.batch);
+  if (heads > 1) panel.name += fmt::format("{}head {}", batch > 1 ? ", " : "", at.head);
+  return {.name = with_pipeline(options.a, options.source),
+          .other_name = with_pipeline(options.b, options.source),
+          .panels = {panel}};
 }
 
 Answer run(const DiffOptions& options, Session& session) {
@@ -181,10 +167,13 @@ Answer run(const DiffOptions& options, Session& session) {
     report.cause = cause_of(options, session, std::move(*cause));
   }
   const bool drawable = masks.a.cells() > 0 && masks.b.cells() > 0;
-  if (!options.output.empty() && drawable) write_picture_of(options, masks, report);
-  std::string text = options.json ? diff_json(report) : diff_text(report);
+  if (!options.output.empty() && drawable) {
+    write_picture(options.output, figure_of(options, masks, report), {}, {.force = options.force});
+  }
+  std::string text = options.json ? diff_json(report) : diff_text(report, options.source);
   if (options.show && !options.json && drawable) {
-    text += "\n" + drawing(options, session, masks, report);
+    text += "\n" + draw_text(figure_of(options, masks, report),
+                             stdout_drawing(options.style, session.settings().color));
   }
   return {text, report.diff.equal() ? 0 : 1};
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <span>
+#include <vector>
 
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
@@ -9,6 +10,8 @@
 #include "app/cli/terminal.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
 #include "maskctl/pipeline/picture.h"
 #include "maskctl/render/ejkernel/ejkernel.h"
@@ -17,12 +20,19 @@
 namespace maskctl::app {
 namespace {
 
+/// One batch or head, or all.
+struct Members {
+  Index index = 0;
+  bool all = false;
+
+  Range of(Index count) const { return all ? Range{0, count} : Range{index, index + 1}; }
+};
+
 struct ShowOptions {
   SourceOptions source;
   std::string name;
   std::string segments;
-  Index batch = 0;
-  Index head = 0;
+  Members batch, head;
   bool ejkernel = false;
   Style style = Style::kAuto;
   std::optional<Index> max_rows, max_columns;
@@ -59,16 +69,25 @@ void show_style_options(OptionList& list, ShowOptions& show) {
   list.flag("--no-fit", "ejkernel: draw every block", show.no_fit);
 }
 
+Members parse_members(const std::string& text, std::string_view option) {
+  if (text == "all") return {.all = true};
+  if (const auto index = number_from<Index>(text)) return {.index = *index};
+  throw Error(
+      Errc::kInvalidArgument,
+      fmt::format("{} '{}': expected a whole number from 0 on, or all", option, shown(text)));
+}
+
 void declare(OptionList& list, ShowOptions& show) {
   list.operand("SOURCE", show.name);
   declare_source(list, show.source);
   declare_semantics(list, show.source);
-  list.integer("--batch", -kMaxArgument, "which batch to draw (0)",
-               [&show](Index n) { show.batch = n; });
-  list.integer("--head", -kMaxArgument, "which head to draw (0)",
-               [&show](Index n) { show.head = n; });
-  list.text("--segments", "SOURCE", "segment ids that label the axes", show.segments);
-  list.flag("--no-segments", "no ids along the axes", show.no_segments);
+  list.value("--batch", "N|all", "which batch to draw (0)",
+             [&show](const std::string& text) { show.batch = parse_members(text, "--batch"); });
+  list.value("--head", "N|all", "which head to draw; of all, equal ones once (0)",
+             [&show](const std::string& text) { show.head = parse_members(text, "--head"); });
+  list.text("--segments", "SOURCE", "segment ids that label the axes and reveal leaks",
+            show.segments);
+  list.flag("--no-segments", "no ids along the axes, and no leaks", show.no_segments);
   list.integer("--max-rows", 0, "lines the drawing may take; 0: any (ejkernel: block rows, 32)",
                [&show](Index n) { show.max_rows = n; });
   list.integer("--max-columns", 0, "columns it may take; 0: any (ejkernel: block columns, 64)",
@@ -78,19 +97,15 @@ void declare(OptionList& list, ShowOptions& show) {
   list.text("-o,--output", "FILE", "write a picture: FILE.png, FILE.svg or FILE.html", show.output);
   list.flag("-f,--force", "replace an existing file", show.force);
   list.integer("--scale", 1, "pixels of a cell (-o)", [&show](Index n) { show.scale = n; });
-  list.text("--overlay", "SOURCE", "a second mask laid over the first (-o)", show.overlay);
-  list.value("--tiles", "QxK", "draw the tiles of a kernel: empty, partial, full (-o)",
+  list.text("--overlay", "SOURCE", "a second mask laid over the first", show.overlay);
+  list.value("--tiles", "QxK", "draw the tiles of a kernel: empty, partial, full",
              [&show](const std::string& text) { show.tiles = parse_block(text, "--tiles"); });
   show_style_options(list, show);
 }
 
-/// The ids along the axes, [B,S] each.
-struct AxisIds {
-  std::optional<Tensor> q, kv;
-};
-
-void check_member(std::string_view axis, Index index, Index count) {
-  if (index >= 0 && index < count) return;
+void check_members(std::string_view axis, Members members, Index count) {
+  const Index index = members.index;
+  if (members.all || (index >= 0 && index < count)) return;
   throw Error(
       Errc::kInvalidArgument,
       count == 1
@@ -98,20 +113,9 @@ void check_member(std::string_view axis, Index index, Index count) {
           : fmt::format("--{} {} is out of range: the mask has 0 to {}", axis, index, count - 1));
 }
 
-/// The row of batch b; a single row serves all batches.
-std::span<const std::int32_t> row_of(const std::optional<Tensor>& ids, Index b) {
-  if (!ids) return {};
-  const Index row = ids->extent(0) == 1 ? 0 : b;
-  if (row >= ids->extent(0)) {
-    throw Error(Errc::kShape, fmt::format("--segments: ids of {} batches, but batch {} is drawn",
-                                          ids->extent(0), b));
-  }
-  const auto extent = static_cast<std::size_t>(ids->extent(1));
-  return ids->as<std::int32_t>().subspan(static_cast<std::size_t>(row) * extent, extent);
-}
-
 /// The ids that came with the mask label it only if no step has changed its extents.
-AxisIds ids_for(const ShowOptions& options, LoadedMask& loaded, const Mask& mask, Loader& loader) {
+SegmentTensors ids_for(const ShowOptions& options, LoadedMask& loaded, const Mask& mask,
+                       Loader& loader) {
   if (!options.segments.empty()) {
     LoadedMask named = loader.read_segments(options.segments);
     return {std::move(named.q_segment_ids), std::move(named.kv_segment_ids)};
@@ -124,32 +128,34 @@ AxisIds ids_for(const ShowOptions& options, LoadedMask& loaded, const Mask& mask
   return {std::move(loaded.q_segment_ids), std::move(loaded.kv_segment_ids)};
 }
 
-std::string ejkernel_text(const ShowOptions& options, const Mask& mask, const AxisIds& ids) {
+std::string ejkernel_text(const ShowOptions& options, const Mask& mask, const SegmentTensors& ids) {
   EjkernelOptions out;
   if (options.block) {
     out.q_block = options.block->q;
     out.kv_block = options.block->k;
   }
-  out.batch = options.batch;
-  out.head = options.head;
+  out.batch = options.batch.index;
+  out.head = options.head.index;
   out.fit_in_screen = !options.no_fit;
   out.max_rows = options.max_rows.value_or(out.max_rows);
   out.max_cols = options.max_columns.value_or(out.max_cols);
   out.ascii = options.ascii;
   out.show_segments = !options.no_segments;
   out.mask_shape = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
-  const auto axis = [&](const std::optional<Tensor>& tensor) {
-    return tensor ? std::optional(row_of(tensor, options.batch)) : std::nullopt;
+  const Range batch = options.batch.of(mask.batch()), head = options.head.of(mask.heads());
+  const Panel panel = panels_of(mask, batch, head, ids).front();
+  const auto known = [](std::span<const std::int32_t> row) {
+    return row.empty() ? std::nullopt : std::optional(row);
   };
-  return visualize_text(*mask.plane(options.batch, options.head), axis(ids.q), axis(ids.kv), out);
+  return visualize_text(*panel.plane, known(panel.q_segments), known(panel.k_segments), out);
 }
 
 /// The whole drawing by the rules of MaskInfo.visualize.
 std::string visualized(const ShowOptions& options, MaskInfo info) {
   VisualizeOptions out;
   if (options.block) out.block_size = std::pair(options.block->q, options.block->k);
-  out.batch = options.batch;
-  out.head = options.head;
+  out.batch = options.batch.index;
+  out.head = options.head.index;
   out.fit_in_screen = !options.no_fit;
   out.max_rows = options.max_rows.value_or(out.max_rows);
   out.max_cols = options.max_columns.value_or(out.max_cols);
@@ -183,68 +189,53 @@ DrawOptions draw_options(const ShowOptions& options, Session& session) {
   return out;
 }
 
-std::string own_text(const ShowOptions& options, Session& session, const Mask& mask,
-                     const AxisIds& ids) {
-  DrawOptions out = draw_options(options, session);
-  if (!options.no_segments) {
-    out.q_segments = row_of(ids.q, options.batch);
-    out.k_segments = row_of(ids.kv, options.batch);
-  }
-  out.pad_id = options.source.pad_id;
-  if (mask.batch() > 1) out.batch = options.batch;
-  if (mask.heads() > 1) out.head = options.head;
-  return draw_text(*mask.plane(options.batch, options.head), out);
-}
-
-void check_picture_options(const ShowOptions& options) {
-  const char* lone = options.scale > 0          ? "--scale"
-                     : !options.overlay.empty() ? "--overlay"
-                     : options.tiles            ? "--tiles"
-                                                : nullptr;
+void check_options(const ShowOptions& options) {
   if (!options.output.empty()) picture_format(options.output);  // refuse it before reading
-  if (options.output.empty() && lone) {
-    throw Error(Errc::kInvalidArgument, fmt::format("show: {} goes with -o FILE.png", lone));
+  if (options.output.empty() && options.scale > 0) {
+    throw Error(Errc::kInvalidArgument, "show: --scale goes with -o FILE.png");
+  }
+  if (options.ejkernel && (options.batch.all || options.head.all)) {
+    throw Error(Errc::kInvalidArgument,
+                "show: --style ejkernel draws one batch and one head; leave out all");
   }
   if (!options.overlay.empty() && options.tiles) {
     throw Error(Errc::kInvalidArgument, "show: --overlay and --tiles exclude each other");
   }
 }
 
-void write_picture_of(const ShowOptions& options, const Mask& mask, const AxisIds& ids,
-                      Loader& loader) {
-  PictureInput input;
-  input.plane = mask.plane(options.batch, options.head);
-  input.name = options.name;
-  if (mask.batch() > 1) input.batch = options.batch;
-  if (mask.heads() > 1) input.head = options.head;
-  if (!options.no_segments) {
-    input.q_segments = row_of(ids.q, options.batch);
-    input.k_segments = row_of(ids.kv, options.batch);
+/// What to draw, and what that refers to.
+struct Drawing {
+  Mask mask, other;
+  SegmentTensors ids;
+  std::vector<TileMap> tiles;
+  Figure figure;
+};
+
+void add_panels(const ShowOptions& options, Drawing& drawing) {
+  const Mask& mask = drawing.mask;
+  const Mask* other = options.overlay.empty() ? nullptr : &drawing.other;
+  Figure& figure = drawing.figure;
+  figure.panels = panels_of(mask, options.batch.of(mask.batch()), options.head.of(mask.heads()),
+                            drawing.ids, other);
+  if (!options.tiles) return;
+  drawing.tiles.reserve(figure.panels.size());
+  for (Panel& panel : figure.panels) {
+    drawing.tiles.push_back(tile_map(*panel.plane, options.tiles->q, options.tiles->k));
+    panel.tiles = &drawing.tiles.back();
   }
-  input.pad_id = options.source.pad_id;
-  Mask other;
-  if (!options.overlay.empty()) {
-    other = loader.read(options.overlay).mask;
-    if (other.batch() != 1) check_member("batch", options.batch, other.batch());
-    if (other.heads() != 1) check_member("head", options.head, other.heads());
-    input.other = other.plane(options.batch, options.head);
-    input.other_name = options.overlay;
-  }
-  TileMap tiles;
-  if (options.tiles) {
-    tiles = tile_map(*input.plane, options.tiles->q, options.tiles->k);
-    input.tiles = &tiles;
-  }
+}
+
+void write_picture_of(const ShowOptions& options, const Figure& figure) {
   PictureOptions how;
   how.scale = options.scale;
   how.palette = options.palette;
   WriteOptions write;
   write.force = options.force;
-  write_picture(options.output, input, how, write);
+  write_picture(options.output, figure, how, write);
 }
 
 Answer run(const ShowOptions& options, Session& session) {
-  check_picture_options(options);
+  check_options(options);
   Loader loader(options.source, session);
   LoadedMask loaded;
   if (options.source.ejkernel) {
@@ -254,17 +245,23 @@ Answer run(const ShowOptions& options, Session& session) {
   } else {
     loaded = loader.read(options.name);
   }
-  const Mask mask = options.source.ejkernel ? loaded.mask : loader.transformed(loaded.mask);
+  Drawing drawing;
+  drawing.mask = options.source.ejkernel ? loaded.mask : loader.transformed(loaded.mask);
+  const Mask& mask = drawing.mask;
   if (mask.batch() == 0 || mask.heads() == 0) return {"(empty)\n"};
-  check_member("batch", options.batch, mask.batch());
-  check_member("head", options.head, mask.heads());
-  const AxisIds ids = ids_for(options, loaded, mask, loader);
-  if (!options.output.empty()) {
-    write_picture_of(options, mask, ids, loader);
-    return {};
-  }
-  return {options.ejkernel ? ejkernel_text(options, mask, ids)
-                           : own_text(options, session, mask, ids)};
+  check_members("batch", options.batch, mask.batch());
+  check_members("head", options.head, mask.heads());
+  SegmentTensors ids = ids_for(options, loaded, mask, loader);
+  if (options.ejkernel && options.output.empty()) return {ejkernel_text(options, mask, ids)};
+  if (!options.no_segments) drawing.ids = std::move(ids);
+  if (!options.overlay.empty()) drawing.other = loader.read(options.overlay).mask;
+  drawing.figure.name = with_pipeline(options.name, options.source);
+  drawing.figure.other_name = options.overlay;
+  drawing.figure.pad_id = options.source.pad_id;
+  add_panels(options, drawing);
+  if (options.output.empty()) return {draw_text(drawing.figure, draw_options(options, session))};
+  write_picture_of(options, drawing.figure);
+  return {};
 }
 
 }  // namespace
@@ -274,6 +271,7 @@ const Command kShow = command<ShowOptions, declare, run>({
     .operands = "SOURCE",
     .summary = "draw a mask",
     .examples = "  maskctl show mask.npy --head 3\n"
+                "  maskctl show mask.npy --head all -o heads.png\n"
                 "  maskctl show seg.npy --as segments -t causal -t window:keys=128\n"
                 "  maskctl show mask.npy --style ejkernel --block 64\n"
                 "  maskctl show have.npy --overlay want.npy -o both.png\n",

@@ -37,7 +37,7 @@ void check_plane(const GoldenEntry& entry, const Mask& mask) {
 
 std::string drawing_of(const GoldenEntry& entry, const Mask& mask) {
   check_plane(entry, mask);
-  return draw_text(*mask.plane(entry.batch, entry.head), drawing_options());
+  return draw_text({.panels = {{.plane = mask.plane(entry.batch, entry.head)}}}, drawing_options());
 }
 
 /// The content that the golden file of an entry should have.
@@ -87,13 +87,12 @@ std::string diff_detail(const Mask& want, const Mask& have, const MaskDiff& foun
   if (const auto cause = diff_cause(want, have, found)) {
     out += fmt::format("cause: {}\n", cause->text);
   }
-  DrawOptions options = drawing_options();
-  options.other = have.plane(found.first->batch, found.first->head);
+  const auto [batch, head] = std::pair(found.first->batch, found.first->head);
+  Panel panel{.plane = want.plane(batch, head), .other = have.plane(batch, head)};
   if (found.planes.size() > 1 || want.batch() * want.heads() > 1) {
-    options.batch = found.first->batch;
-    options.head = found.first->head;
+    panel.name = fmt::format("batch {}, head {}", batch, head);
   }
-  return out + draw_text(*want.plane(found.first->batch, found.first->head), options);
+  return out + draw_text({.panels = {panel}}, drawing_options());
 }
 
 /// The first `cause_lines` lines of `detail` say how it differs.

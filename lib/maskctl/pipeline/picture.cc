@@ -33,19 +33,21 @@ std::vector<std::byte> encode(const Raster& raster) {
 }
 
 /// Draws rectangles if they are few, else a PNG, which is smaller then.
-std::string html_cells(const InkGrid& grid, Palette palette) {
+std::string html_cells(const InkGrid& grid, Palette palette, UnitSize unit) {
   if (grid.inks.empty()) return "";
-  const std::vector<InkRect> rects = grid_rects(grid);
-  if (!grid.blocks && rects.size() <= kMaxSvgRects) {
-    return svg_cells(grid, rects, palette, "aria-hidden=\"true\"");
+  if (!grid.blocks && grid_rects(grid).size() <= kMaxSvgRects) {
+    return svg_element(grid, palette, unit);
   }
   return png_element(encode(draw_cells_raster(grid, palette, {1, 1})));
 }
 
-std::string html(const PictureInput& input, const PictureOptions& options) {
-  check_picture(input, options);
-  const InkGrid grid = ink_grid(input, options.max_size, options.max_size);
-  return draw_html(input, options, grid, html_cells(grid, options.palette));
+std::string html(const Figure& figure, const PictureOptions& options) {
+  const std::vector<InkGrid> grids = picture_grids(figure, options);
+  std::vector<std::string> cells;
+  for (const InkGrid& grid : grids) {
+    cells.push_back(html_cells(grid, options.palette, unit_size(figure, grid, options)));
+  }
+  return draw_html(figure, options, grids, cells);
 }
 
 std::string_view suffix_of(PictureFormat format) {
@@ -64,23 +66,23 @@ PictureFormat picture_format(std::string_view dest) {
 
 bool is_picture_name(std::string_view dest) { return format_of(dest).has_value(); }
 
-std::string picture_bytes(PictureFormat format, const PictureInput& input,
+std::string picture_bytes(PictureFormat format, const Figure& figure,
                           const PictureOptions& options) {
-  if (format == PictureFormat::kSvg) return draw_svg(input, options);
-  if (format == PictureFormat::kHtml) return html(input, options);
-  const std::vector<std::byte> png = encode(draw_raster(input, options));
+  if (format == PictureFormat::kSvg) return draw_svg(figure, options);
+  if (format == PictureFormat::kHtml) return html(figure, options);
+  const std::vector<std::byte> png = encode(draw_raster(figure, options));
   return {reinterpret_cast<const char*>(png.data()), png.size()};
 }
 
-void write_picture(const std::string& dest, const PictureInput& input,
-                   const PictureOptions& options, const WriteOptions& write) {
-  write_picture(dest, picture_format(dest), input, options, write);
+void write_picture(const std::string& dest, const Figure& figure, const PictureOptions& options,
+                   const WriteOptions& write) {
+  write_picture(dest, picture_format(dest), figure, options, write);
 }
 
-void write_picture(const std::string& dest, PictureFormat format, const PictureInput& input,
+void write_picture(const std::string& dest, PictureFormat format, const Figure& figure,
                    const PictureOptions& options, const WriteOptions& write) {
   ByteSink sink(dest, write, format == PictureFormat::kPng ? suffix_of(format) : "");
-  sink.write(picture_bytes(format, input, options));
+  sink.write(picture_bytes(format, figure, options));
   sink.commit();
 }
 

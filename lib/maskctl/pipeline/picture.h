@@ -20,14 +20,14 @@ bool is_picture_name(std::string_view dest);
 /// The bytes of a picture; equal input gives equal bytes. The cost depends on the structure of the
 /// mask (see density.h), never on its cells: a mask of 1M x 1M takes milliseconds. Throws as
 /// check_picture().
-std::string picture_bytes(PictureFormat format, const PictureInput& input,
+std::string picture_bytes(PictureFormat format, const Figure& figure,
                           const PictureOptions& options = {});
 
 /// Writes the picture to a file that appears whole or not at all, or to "-" if `format` is given.
 /// Throws Error(kIo) for an existing file without write.force, and what the functions above throw.
-void write_picture(const std::string& dest, const PictureInput& input,
+void write_picture(const std::string& dest, const Figure& figure,
                    const PictureOptions& options = {}, const WriteOptions& write = {});
-void write_picture(const std::string& dest, PictureFormat format, const PictureInput& input,
+void write_picture(const std::string& dest, PictureFormat format, const Figure& figure,
                    const PictureOptions& options = {}, const WriteOptions& write = {});
 
 }  // namespace maskctl

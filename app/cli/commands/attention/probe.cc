@@ -85,10 +85,11 @@ std::string cells_text(Index open, Index cells) {
   return fmt::format("{} of {} cells open ({})", open, cells, percent(open, cells));
 }
 
-std::string report_text(const ProbeReport& report) {
+std::string report_text(const ProbeReport& report, const SourceOptions& source) {
   const MaskDiff& diff = report.diff;
-  std::string out = fmt::format("{:<10}{}: {}\n", "declared", report.declared,
-                                cells_text(report.declared_open, report.cells));
+  std::string out =
+      fmt::format("{:<10}{}: {}\n", "declared", with_pipeline(report.declared, source),
+                  cells_text(report.declared_open, report.cells));
   out += fmt::format("{:<10}{}: {}\n", "applied", report.applied,
                      cells_text(report.applied_open, report.cells));
   if (report.averaged_rows > 0) {
@@ -148,9 +149,10 @@ Answer read(const ProbeOptions& options, Loader& loader, const Mask& declared, S
   }
   if (!options.output.dest.empty()) write_output(reading.mask, options.output, session);
   const bool differs = !report.diff.equal() || reading.nan_rows > 0;
-  return {options.json ? probe_json(report) : report_text(report), differs             ? 1
-                                                                   : report.untold > 0 ? 2
-                                                                                       : 0};
+  return {options.json ? probe_json(report) : report_text(report, options.source),
+          differs             ? 1
+          : report.untold > 0 ? 2
+                              : 0};
 }
 
 Answer run(const ProbeOptions& options, Session& session) {

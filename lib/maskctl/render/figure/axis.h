@@ -1,50 +1,43 @@
-// The labels along the axes of a picture and above it.
+// The numbers and the segments along one axis of a panel.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "maskctl/render/figure/ink_grid.h"
-#include "maskctl/render/text/labels.h"
 
 namespace maskctl {
 
-/// The distance between the numbers of an axis, in cells: a power of two if the extent is a
-/// multiple of a large one, else 1, 2 or 5 times a power of ten; at most `most` numbers.
-Index tick_step(Index extent, Index most);
+/// The distance in cells between the at most `most` numbers of an axis: a power of two times `unit`
+/// if the extent is short or a multiple of a large power of two, or if numbers can only stand at
+/// multiples of a unit; else 1, 2 or 5 times a power of ten.
+Index tick_step(Index extent, Index most, Index unit = 1);
 
-/// Cells [begin, end) of an axis with one label.
+/// What the units of a band hold: tokens of one segment, padding, or both or several of these.
+enum class SegmentKind : std::uint8_t { kId, kPadding, kMixed };
+
+/// Neighbouring units of an axis that hold the same.
 struct AxisBand {
+  Range units;
   Range cells;
-  SegmentLabel label;
-  friend bool operator==(const AxisBand&, const AxisBand&) = default;
-};
-/// Merges neighbouring units of `step` cells with equal labels.
-std::vector<AxisBand> axis_bands(std::span<const std::int32_t> ids, Index step,
-                                 std::int32_t pad_id);
-/// The index of the band's colour in segment_colors().
-std::size_t band_color(const SegmentLabel& label);
+  SegmentKind kind = SegmentKind::kId;
+  std::int32_t id = 0;    // kId only
+  std::size_t color = 0;  // index into segment_colors()
 
+  bool same_segment(const AxisBand& other) const { return kind == other.kind && id == other.id; }
+};
+
+/// The bands of both axes; empty without ids.
+struct AxisBands {
+  std::vector<AxisBand> q, k;
+};
+/// For units of q_step queries and k_step keys of the drawn part. A segment has one colour on both
+/// axes, neighbours have different ones, and 16 segments in order of appearance are all different.
+AxisBands axis_bands(const Figure& figure, const Panel& panel, Index q_step, Index k_step);
+
+/// "3", "-" for padding, "*" for several.
+std::string band_text(const AxisBand& band);
 /// "segment 3, cells 0 to 511".
 std::string band_title(const AxisBand& band);
-
-/// The meaning of band colours that are not ids: padding, several segments.
-struct BandLegend {
-  std::size_t color = 0;  // index into segment_colors()
-  std::string text;
-};
-std::vector<BandLegend> band_legend(const std::vector<AxisBand>& q, const std::vector<AxisBand>& k);
-
-/// Breaks text into lines of at most `most` characters; a longer word keeps its end:
-/// "...rest/of/it.npy".
-std::vector<std::string> wrapped_text(const std::string& utf8, Index most);
-
-/// For example "m.npy, batch 0, head 3", "A: a.npy, B: b.npy"; bytes of a name are kept unchanged.
-/// Empty when nothing is known.
-std::string picture_name(const PictureInput& input);
-/// "9 queries x 9 keys, 45 open (55.6%)" and the like for overlays and tiles.
-std::string picture_statistics(const PictureInput& input, const PictureCounts& counts);
-/// "1 pixel = 4 x 4 cells", or empty if each cell (tile) is one unit. `unit`: "pixel", "square".
-std::string unit_text(const InkGrid& grid, const char* unit);
 
 }  // namespace maskctl

@@ -1,75 +1,41 @@
 #include "maskctl/render/figure/ink_grid.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/render/figure/density.h"
-#include "maskctl/render/text/layout.h"
 
 namespace maskctl {
 namespace {
 
-/// The shorter axis gets at least this many units before blocks are made square.
-constexpr Index kEnoughUnits = 64;
+/// Marks are enlarged if no more than one unit in this many is one.
+constexpr Index kUnitsPerMark = 64;
 
-Index refine(Index step, Index extent, Index room) {
-  while (step > 1 && ceil_div(extent, step) < kEnoughUnits && ceil_div(extent, step / 2) <= room) {
-    step /= 2;
-  }
-  return step;
-}
-
-/// The units of the picture (cells, tiles) per unit of the grid.
-BlockSize choose_step(Index rows, Index columns, Index max_rows, Index max_columns) {
-  const Index step =
-      std::max(round_step(ceil_div(rows, max_rows)), round_step(ceil_div(columns, max_columns)));
-  return {refine(step, rows, max_rows), refine(step, columns, max_columns)};
-}
-
-InkGrid sized(const PictureInput& input, Index rows, Index columns, BlockSize step) {
-  InkGrid grid;
-  grid.set = ink_set(input);
-  grid.queries = picture_queries(input);
-  grid.keys = picture_keys(input);
-  grid.q_step = step.q;
-  grid.k_step = step.k;
-  grid.rows = ceil_div(rows, step.q);
-  grid.columns = ceil_div(columns, step.k);
-  grid.blocks = step != kOneElement;
-  grid.inks.assign(static_cast<std::size_t>(grid.rows * grid.columns), ink::kNone);
-  grid.counts.area = grid.queries * grid.keys;
-  return grid;
-}
-
-void fill_mask(const PictureInput& input, InkGrid& grid) {
-  const DensityGrid open = density(*input.plane, grid.q_step, grid.k_step);
+void fill_mask(const Panel& panel, InkGrid& grid) {
+  DensityGrid open = density(*panel.plane, grid);
   grid.counts.only_a = open.total();
   for (Index r = 0; r < grid.rows; ++r) {
     for (Index c = 0; c < grid.columns; ++c) {
-      grid.inks[static_cast<std::size_t>(r * grid.columns + c)] =
-          density_ink(open.at(r, c), open.area(r, c));
+      grid.inks[grid.index(r, c)] = density_ink(open.at(r, c), grid.area(r, c));
     }
   }
+  grid.open = std::move(open.open);
 }
 
-void fill_overlay(const PictureInput& input, InkGrid& grid) {
-  const PlanePtr common = combine(Op::kAnd, input.plane, input.other);
-  const DensityGrid a = density(*input.plane, grid.q_step, grid.k_step);
-  const DensityGrid b = density(*input.other, grid.q_step, grid.k_step);
-  const DensityGrid both = density(*common, grid.q_step, grid.k_step);
-  grid.counts.both = both.total();
-  grid.counts.only_a = a.total() - grid.counts.both;
-  grid.counts.only_b = b.total() - grid.counts.both;
+void fill_overlay(const Panel& panel, InkGrid& grid) {
+  const DensityGrid only_a = density(*combine(Op::kSub, panel.plane, panel.other), grid);
+  const DensityGrid only_b = density(*combine(Op::kSub, panel.other, panel.plane), grid);
+  DensityGrid a = density(*panel.plane, grid);
+  grid.counts.only_a = only_a.total();
+  grid.counts.only_b = only_b.total();
+  grid.counts.both = a.total() - grid.counts.only_a;
   for (Index r = 0; r < grid.rows; ++r) {
     for (Index c = 0; c < grid.columns; ++c) {
-      const Index shared = both.at(r, c);
-      grid.inks[static_cast<std::size_t>(r * grid.columns + c)] =
-          overlay_ink(shared, a.at(r, c) - shared, b.at(r, c) - shared, a.area(r, c));
+      const Index in_a = only_a.at(r, c);
+      grid.inks[grid.index(r, c)] =
+          overlay_ink(a.at(r, c) - in_a, in_a, only_b.at(r, c), grid.area(r, c));
     }
   }
+  grid.open = std::move(a.open);
 }
 
 /// One row of the grid: how many of its tiles are full, and how many are not empty.
@@ -77,90 +43,95 @@ void fill_tile_row(const TileMap& map, Range tile_rows, BlockSize step,
                    std::span<std::uint8_t> out) {
   std::vector<Index> full(out.size()), open(out.size());
   for (Index t = tile_rows.begin; t < tile_rows.end; ++t) {
-    const auto begin = static_cast<std::size_t>(map.row_offsets[static_cast<std::size_t>(t)]);
-    const auto end = static_cast<std::size_t>(map.row_offsets[static_cast<std::size_t>(t) + 1]);
+    const auto begin = as_size(map.row_offsets[as_size(t)]);
+    const auto end = as_size(map.row_offsets[as_size(t) + 1]);
     for (const TileRun& run : std::span(map.runs).subspan(begin, end - begin)) {
       const Range tiles{run.first, Index{run.first} + run.count};
       for (Index c = tiles.begin / step.k; c * step.k < tiles.end; ++c) {
         const Index n = intersect(tiles, {c * step.k, (c + 1) * step.k}).size();
-        open[static_cast<std::size_t>(c)] += n;
-        if (run.fill == Fill::kFull) full[static_cast<std::size_t>(c)] += n;
+        open[as_size(c)] += n;
+        if (run.fill == Fill::kFull) full[as_size(c)] += n;
       }
     }
   }
   for (std::size_t c = 0; c < out.size(); ++c) {
     const Index first = static_cast<Index>(c) * step.k;
     const Index area = tile_rows.size() * (std::min(first + step.k, map.tile_columns()) - first);
-    if (open[c] > 0) out[c] = full[c] == area ? ink::kFull : ink::kPartial;
+    if (open[c] > 0) out[c] = full[c] == area ? ink::kAll : ink::kPartial;
   }
 }
 
-InkGrid tile_grid(const PictureInput& input, Index max_rows, Index max_columns) {
-  const TileMap& map = *input.tiles;
-  const BlockSize step = choose_step(map.tile_rows(), map.tile_columns(), max_rows, max_columns);
-  InkGrid grid = sized(input, map.tile_rows(), map.tile_columns(), step);
+void fill_tiles(const TileMap& map, BlockSize step, InkGrid& grid) {
   parallel_for(grid.rows, [&](Index r) {
-    const auto columns = static_cast<std::size_t>(grid.columns);
     fill_tile_row(map, {r * step.q, std::min((r + 1) * step.q, map.tile_rows())}, step,
-                  std::span(grid.inks).subspan(static_cast<std::size_t>(r) * columns, columns));
+                  std::span(grid.inks).subspan(grid.index(r, 0), as_size(grid.columns)));
   });
-  grid.q_step *= map.q_tile;
-  grid.k_step *= map.k_tile;
   grid.counts.full = map.full();
   grid.counts.partial = map.partial();
   grid.counts.tile_area = map.tile_rows() * map.tile_columns();
-  return grid;
+}
+
+void mark_leaks(const PlanePtr& leaks, InkGrid& grid) {
+  if (!leaks) return;
+  const DensityGrid found = density(*leaks, grid);
+  grid.counts.leaks = found.total();
+  if (grid.counts.leaks == 0) return;
+  for (std::size_t i = 0; i < grid.inks.size(); ++i) {
+    if (found.open[i] > 0) grid.inks[i] = ink::kLeak;
+  }
 }
 
 }  // namespace
 
-Index picture_queries(const PictureInput& input) {
-  return input.tiles != nullptr ? input.tiles->queries : input.plane->queries();
+Units finest_units(const Figure& figure) {
+  const TileMap* tiles = figure.panels.front().tiles;
+  if (tiles != nullptr) return {tiles->tile_rows(), tiles->tile_columns()};
+  return {drawn_queries(figure).size(), drawn_keys(figure).size()};
 }
 
-Index picture_keys(const PictureInput& input) {
-  return input.tiles != nullptr ? input.tiles->keys : input.plane->keys();
-}
-
-void check_picture(const PictureInput& input, const PictureOptions& options) {
-  if (input.tiles == nullptr && !input.plane) {
-    throw Error(Errc::kInvalidArgument, "nothing to draw: expected a mask or tiles");
-  }
-  if (input.tiles != nullptr && input.other) {
-    throw Error(Errc::kInvalidArgument, "tiles and a second mask in one picture: expected one");
-  }
-  const Index queries = picture_queries(input), keys = picture_keys(input);
-  if (input.other && (input.other->queries() != queries || input.other->keys() != keys)) {
-    throw Error(Errc::kShape,
-                fmt::format("masks of {} queries x {} keys and {} x {}: a picture of both needs "
-                            "equal extents",
-                            queries, keys, input.other->queries(), input.other->keys()));
-  }
-  check_segments("queries", input.q_segments.size(), queries);
-  check_segments("keys", input.k_segments.size(), keys);
-  if (options.max_size < 2 || options.max_size > 4096) {
-    throw Error(
-        Errc::kInvalidArgument,
-        fmt::format("a picture of at most {} pixels: expected 2 to 4096", options.max_size));
-  }
-  if (options.scale < 0 || options.scale > 256) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("{} pixels per cell: expected 1 to 256, or 0 for a fitting number",
-                            options.scale));
-  }
-}
-
-InkGrid ink_grid(const PictureInput& input, Index max_rows, Index max_columns) {
-  if (input.tiles != nullptr) return tile_grid(input, max_rows, max_columns);
-  const Index queries = picture_queries(input), keys = picture_keys(input);
-  InkGrid grid = sized(input, queries, keys, choose_step(queries, keys, max_rows, max_columns));
+InkGrid ink_grid(const Figure& figure, const Panel& panel, BlockSize step) {
+  BlockSize cells = step;
+  if (panel.tiles != nullptr) cells = {step.q * panel.tiles->q_tile, step.k * panel.tiles->k_tile};
+  InkGrid grid;
+  static_cast<GridShape&>(grid) = grid_shape(drawn_queries(figure), drawn_keys(figure), cells);
+  grid.set = ink_set(panel);
+  grid.blocks = step != BlockSize{1, 1};
+  grid.inks.assign(as_size(grid.rows * grid.columns), ink::kNone);
+  grid.counts.area = grid.q.size() * grid.k.size();
   if (grid.inks.empty()) return grid;
-  if (input.other) {
-    fill_overlay(input, grid);
-  } else {
-    fill_mask(input, grid);
+  switch (grid.set) {
+    case InkSet::kMask:
+      fill_mask(panel, grid);
+      break;
+    case InkSet::kOverlay:
+      fill_overlay(panel, grid);
+      break;
+    case InkSet::kTiles:
+      fill_tiles(*panel.tiles, step, grid);
+      break;
   }
+  mark_leaks(leaks_of(panel, figure.pad_id), grid);
   return grid;
+}
+
+void enlarge_marks(InkGrid& grid, Index radius) {
+  std::vector<std::size_t> marks;
+  for (std::size_t i = 0; i < grid.inks.size(); ++i) {
+    if (is_mark(grid.set, grid.inks[i])) marks.push_back(i);
+  }
+  if (radius == 0 || std::ssize(marks) * kUnitsPerMark > std::ssize(grid.inks)) return;
+  for (const std::size_t mark : marks) {
+    const Index row = static_cast<Index>(mark) / grid.columns;
+    const Index column = static_cast<Index>(mark) % grid.columns;
+    const Range rows = intersect({row - radius, row + radius + 1}, {0, grid.rows});
+    const Range columns = intersect({column - radius, column + radius + 1}, {0, grid.columns});
+    for (Index r = rows.begin; r < rows.end; ++r) {
+      for (Index c = columns.begin; c < columns.end; ++c) {
+        std::uint8_t& ink = grid.inks[grid.index(r, c)];
+        if (!is_mark(grid.set, ink)) ink = grid.inks[mark];
+      }
+    }
+  }
 }
 
 }  // namespace maskctl

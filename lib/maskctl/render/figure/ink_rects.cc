@@ -7,15 +7,14 @@ namespace {
 
 /// The coloured stretches of one row of units.
 void row_stretches(const InkGrid& grid, Index row, std::vector<InkRect>& out) {
-  const Range q{row * grid.q_step, std::min((row + 1) * grid.q_step, grid.queries)};
   for (Index c = 0; c < grid.columns; ++c) {
     const std::uint8_t number = grid.at(row, c);
     if (number == ink::kNone) continue;
-    const Range k{c * grid.k_step, std::min((c + 1) * grid.k_step, grid.keys)};
-    if (!out.empty() && out.back().ink == number && out.back().k.end == k.begin) {
-      out.back().k.end = k.end;
+    const Range columns{c, c + 1};
+    if (!out.empty() && out.back().ink == number && out.back().columns.end == c) {
+      out.back().columns.end = c + 1;
     } else {
-      out.push_back({q, k, number});
+      out.push_back({{row, row + 1}, columns, number});
     }
   }
 }
@@ -31,10 +30,10 @@ std::vector<InkRect> grid_rects(const InkGrid& grid) {
     grown.clear();
     auto above = open.begin();
     for (const InkRect& stretch : row) {
-      while (above != open.end() && out[*above].k.begin < stretch.k.begin) ++above;
-      const bool grows =
-          above != open.end() && out[*above].k == stretch.k && out[*above].ink == stretch.ink;
-      if (grows) out[*above].q.end = stretch.q.end;
+      while (above != open.end() && out[*above].columns.begin < stretch.columns.begin) ++above;
+      const bool grows = above != open.end() && out[*above].columns == stretch.columns &&
+                         out[*above].ink == stretch.ink;
+      if (grows) out[*above].rows.end = stretch.rows.end;
       grown.push_back(grows ? *above : out.size());
       if (!grows) out.push_back(stretch);
     }

@@ -1,90 +1,155 @@
 #include "maskctl/render/figure/inks.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 namespace maskctl {
 namespace {
 
-/// The colours next to none and all are left out of each scale, so that both ends are distinct.
-const std::vector<Rgb>& density_colors(Palette palette) {
-  static const std::vector<Rgb> kCividis = {{0, 32, 77},     {112, 113, 115}, {128, 125, 119},
-                                            {145, 141, 120}, {166, 157, 117}, {196, 181, 108},
-                                            {255, 234, 70}};
-  static const std::vector<Rgb> kViridis = {{68, 1, 84},    {62, 74, 137},  {49, 104, 142},
-                                            {38, 130, 142}, {31, 158, 137}, {80, 190, 110},
-                                            {253, 231, 37}};
-  static const std::vector<Rgb> kGrey = {{20, 20, 20},    {80, 80, 80},    {110, 110, 110},
-                                         {140, 140, 140}, {170, 170, 170}, {200, 200, 200},
-                                         {255, 255, 255}};
-  if (palette == Palette::kViridis) return kViridis;
-  return palette == Palette::kGrey ? kGrey : kCividis;
+// Bright and dark enough to stand apart from every ink of a mask: none is darker, the others are
+// lighter (tests/render/inks_test.cc).
+constexpr Rgb kRed = {214, 0, 30};
+
+/// None, few to most, all. The luminances next to that of kRed are left out.
+constexpr std::array<Rgb, 8> kCividis = {{{0, 32, 77},
+                                          {148, 143, 120},
+                                          {160, 152, 118},
+                                          {172, 162, 115},
+                                          {184, 172, 111},
+                                          {197, 182, 106},
+                                          {211, 194, 98},
+                                          {255, 234, 70}}};
+constexpr std::array<Rgb, 8> kViridis = {{{68, 1, 84},
+                                          {31, 158, 137},
+                                          {40, 174, 128},
+                                          {53, 183, 121},
+                                          {74, 193, 109},
+                                          {109, 205, 89},
+                                          {149, 215, 63},
+                                          {253, 231, 37}}};
+constexpr std::array<Rgb, 8> kGrey = {{{20, 20, 20},
+                                       {148, 148, 148},
+                                       {160, 160, 160},
+                                       {172, 172, 172},
+                                       {184, 184, 184},
+                                       {196, 196, 196},
+                                       {208, 208, 208},
+                                       {255, 255, 255}}};
+
+std::vector<Ink> mask_inks(const std::array<Rgb, 8>& colors) {
+  std::vector<Ink> out;
+  for (std::size_t i = 0; i < colors.size(); ++i) {
+    out.push_back({colors[i], U" ░░▒▒▓▓█"[i], " ..::++#"[i]});
+  }
+  out.push_back({kRed, U'!', '!'});
+  return out;
 }
 
 }  // namespace
 
-InkSet ink_set(const PictureInput& input) {
-  if (input.tiles != nullptr) return InkSet::kTiles;
-  return input.other ? InkSet::kOverlay : InkSet::kMask;
+InkSet ink_set(const Panel& panel) {
+  if (panel.tiles != nullptr) return InkSet::kTiles;
+  return panel.other ? InkSet::kOverlay : InkSet::kMask;
 }
 
-std::vector<Rgb> ink_colors(InkSet set, Palette palette) {
-  switch (set) {
-    case InkSet::kMask:
-      return density_colors(palette);
-    case InkSet::kOverlay:  // grey, orange, blue; purple
-      return {{245, 245, 245}, {190, 190, 190}, {112, 112, 112}, {235, 140, 60},
-              {213, 94, 0},    {70, 155, 215},  {0, 114, 178},   {150, 50, 140}};
-    case InkSet::kTiles:
-      break;
-  }
-  const std::vector<Rgb>& scale = density_colors(palette);
-  return {scale.front(), scale[3], scale.back()};
+const std::vector<Ink>& inks(InkSet set, Palette palette) {
+  static const std::vector<Ink> kOverlay = {
+      {{245, 245, 245}, U' ', ' '}, {{205, 205, 205}, U'░', '.'},
+      {{165, 165, 165}, U'█', '#'}, {kRed, U'-', '-'},
+      {{0, 84, 200}, U'+', '+'},    {{112, 0, 130}, U'x', 'x'}};
+  static const std::vector<Ink> kMasks[] = {mask_inks(kCividis), mask_inks(kViridis),
+                                            mask_inks(kGrey)};
+  return set == InkSet::kOverlay ? kOverlay : kMasks[static_cast<std::size_t>(palette)];
+}
+
+bool is_mark(InkSet set, std::uint8_t number) {
+  return set == InkSet::kOverlay ? number >= ink::kOnlyA : number == ink::kLeak;
 }
 
 std::uint8_t density_ink(Index open, Index area) {
   if (open == 0) return ink::kNone;
-  if (open == area) return ink::kMaskAll;
+  if (open == area) return ink::kAll;
+  const Index closed = area - open;  // areas reach 2^62, so three times that would overflow
+  const bool third = 2 * open >= closed, two_thirds = open >= 2 * closed;
   const double share = static_cast<double>(open) / static_cast<double>(area);
-  const int steps = ink::kMaskAll - 1;
-  return static_cast<std::uint8_t>(1 + std::min(static_cast<int>(share * steps), steps - 1));
+  const int least = two_thirds ? 5 : third ? 3 : 1;  // exact, whatever the rounding of the share
+  return static_cast<std::uint8_t>(std::clamp(1 + static_cast<int>(share * 6), least, least + 1));
 }
 
 std::uint8_t overlay_ink(Index both, Index only_a, Index only_b, Index area) {
   if (only_a > 0 && only_b > 0) return ink::kDiffer;
-  if (only_a > 0) return only_a == area ? ink::kAAll : ink::kASome;
-  if (only_b > 0) return only_b == area ? ink::kBAll : ink::kBSome;
+  if (only_a > 0) return ink::kOnlyA;
+  if (only_b > 0) return ink::kOnlyB;
   if (both == 0) return ink::kNone;
   return both == area ? ink::kBothAll : ink::kBothSome;
 }
 
-std::vector<LegendEntry> legend_entries(InkSet set, bool blocks) {
+std::vector<LegendEntry> legend_entries(InkSet set, bool blocks, bool leaks) {
+  std::vector<LegendEntry> out;
+  if (set == InkSet::kOverlay) {
+    out = {{{ink::kNone}, "neither"}};
+    if (blocks) out.push_back({{ink::kBothSome}, "some"});
+    out.push_back({{ink::kBothAll}, blocks ? "all of both" : "both"});
+    out.push_back({{ink::kOnlyA}, "only A"});
+    out.push_back({{ink::kOnlyB}, "only B"});
+    if (blocks) out.push_back({{ink::kDiffer}, "each has its own"});
+    return out;
+  }
   if (set == InkSet::kTiles) {
-    return {{{ink::kNone}, "empty"}, {{ink::kPartial}, "partial"}, {{ink::kFull}, "full"}};
+    out = {{{ink::kNone}, "empty"}, {{ink::kPartial}, "partial"}, {{ink::kAll}, "full"}};
+  } else if (!blocks) {
+    out = {{{ink::kNone}, "closed"}, {{ink::kAll}, "open"}};
+  } else {
+    out = {{{ink::kNone}, "none"},
+           {{1, 2}, "<1/3"},
+           {{3, 4}, "<2/3"},
+           {{5, 6}, "<all"},
+           {{ink::kAll}, "all"}};
   }
-  if (set == InkSet::kMask) {
-    if (!blocks) return {{{ink::kNone}, "closed"}, {{ink::kMaskAll}, "open"}};
-    return {{{ink::kNone}, "none open"},
-            {{1, 2, 3, 4, 5}, "few to most"},
-            {{ink::kMaskAll}, "all open"}};
-  }
-  if (!blocks) {
-    return {{{ink::kNone}, "neither"},
-            {{ink::kBothAll}, "both"},
-            {{ink::kAAll}, "only A"},
-            {{ink::kBAll}, "only B"}};
-  }
-  return {{{ink::kNone}, "neither"},
-          {{ink::kBothSome, ink::kBothAll}, "both (some, all cells)"},
-          {{ink::kASome, ink::kAAll}, "only A (some, all)"},
-          {{ink::kBSome, ink::kBAll}, "only B (some, all)"},
-          {{ink::kDiffer}, "cells of only A and of only B"}};
+  if (leaks) out.push_back({{ink::kLeak}, "leak"});
+  return out;
 }
 
-std::vector<Rgb> segment_colors() {
-  return {{230, 159, 0}, {86, 180, 233},  {0, 158, 115},   {240, 228, 66},  {0, 114, 178},
-          {213, 94, 0},  {204, 121, 167}, {153, 153, 153}, {235, 235, 235}, {64, 64, 64}};
+const std::vector<Rgb>& segment_colors() {
+  static const std::vector<Rgb> kColors = {
+      // the first seven are those of Okabe and Ito
+      {230, 159, 0},  {86, 180, 233},  {0, 158, 115},   {240, 228, 66}, {0, 114, 178},
+      {213, 94, 0},   {204, 121, 167}, {153, 153, 153}, {106, 61, 154}, {178, 223, 138},
+      {140, 86, 75},  {0, 206, 209},   {255, 190, 200}, {85, 107, 47},  {90, 100, 230},
+      {160, 170, 20}, {235, 235, 235}, {64, 64, 64}};
+  return kColors;
 }
 
-bool is_light(Rgb color) { return 299 * color.r + 587 * color.g + 114 * color.b > 128 * 1000; }
+double luminance(Rgb color) {
+  const auto linear = [](std::uint8_t value) {
+    const double share = value / 255.0;
+    return share <= 0.04045 ? share / 12.92 : std::pow((share + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * linear(color.r) + 0.7152 * linear(color.g) + 0.0722 * linear(color.b);
+}
+
+// Where black and white have the same contrast by WCAG: (x + 0.05) / 0.05 = 1.05 / (x + 0.05).
+bool is_light(Rgb color) { return luminance(color) > 0.179; }
+
+std::int16_t terminal_color(Rgb color) {
+  constexpr int kLevels[] = {0, 95, 135, 175, 215, 255};
+  const auto distance = [&](int r, int g, int b) {
+    return (color.r - r) * (color.r - r) + (color.g - g) * (color.g - g) +
+           (color.b - b) * (color.b - b);
+  };
+  int best = 16, least = distance(0, 0, 0);
+  for (int number = 17; number < 256; ++number) {
+    const int cube = number - 16, grey = 8 + 10 * (number - 232);
+    const int d = number < 232
+                      ? distance(kLevels[cube / 36], kLevels[cube / 6 % 6], kLevels[cube % 6])
+                      : distance(grey, grey, grey);
+    if (d < least) {
+      best = number;
+      least = d;
+    }
+  }
+  return static_cast<std::int16_t>(best);
+}
 
 }  // namespace maskctl

@@ -1,28 +1,46 @@
-// The colours of a picture, and their meaning in its legend.
+// What the cells of a drawing can be: the colour and the sign of each, and the words of the legend.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "maskctl/render/picture/picture.h"
+#include "maskctl/render/figure/figure.h"
 
 namespace maskctl {
 
-/// What the cells of a picture can be.
-enum class InkSet : std::uint8_t { kMask, kOverlay, kTiles };
+enum class Palette : std::uint8_t { kCividis, kViridis, kGrey };
 
-/// The colour indices of each set. A block of cells of which some but not all are open has one of
-/// the indices in between: no cell is ever rounded away.
+struct Rgb {
+  std::uint8_t r = 0, g = 0, b = 0;
+  friend bool operator==(const Rgb&, const Rgb&) = default;
+};
+
+enum class InkSet : std::uint8_t { kMask, kOverlay, kTiles };
+InkSet ink_set(const Panel& panel);
+
+/// How one ink looks: a colour in pictures and in terminals, a sign where there are none.
+struct Ink {
+  Rgb color;
+  char32_t shade = U' ';
+  char ascii = ' ';
+};
+
+/// The numbers of the inks. A block of cells of which some but not all are open has one of the
+/// inks in between: no cell is ever rounded away. A mark decides its block, however large.
 namespace ink {
 inline constexpr std::uint8_t kNone = 0;
-inline constexpr std::uint8_t kMaskAll = 6;  // 1 .. 5: few to most
-inline constexpr std::uint8_t kBothSome = 1, kBothAll = 2, kASome = 3, kAAll = 4, kBSome = 5,
-                              kBAll = 6, kDiffer = 7;
-inline constexpr std::uint8_t kPartial = 1, kFull = 2;
+// Masks; tiles have kNone, kPartial, kAll and kLeak of these.
+inline constexpr std::uint8_t kPartial = 3, kAll = 7;  // 1 .. 6: few to most
+inline constexpr std::uint8_t kLeak = 8;
+// Overlays.
+inline constexpr std::uint8_t kBothSome = 1, kBothAll = 2, kOnlyA = 3, kOnlyB = 4, kDiffer = 5;
 }  // namespace ink
 
-InkSet ink_set(const PictureInput& input);
-std::vector<Rgb> ink_colors(InkSet set, Palette palette);
+/// The inks of a set, by number. Overlays have colours of their own.
+const std::vector<Ink>& inks(InkSet set, Palette palette);
+/// Leaks and differences: the inks that must not be overlooked.
+bool is_mark(InkSet set, std::uint8_t number);
 
 /// The ink of a mask for `open` of `area` cells.
 std::uint8_t density_ink(Index open, Index area);
@@ -31,17 +49,23 @@ std::uint8_t density_ink(Index open, Index area);
 std::uint8_t overlay_ink(Index both, Index only_a, Index only_b, Index area);
 
 struct LegendEntry {
-  std::vector<std::uint8_t> inks;  // swatches next to each other
+  std::vector<std::uint8_t> inks;  // next to each other
   std::string text;
 };
-/// `blocks`: a unit of the drawing is several cells or tiles.
-std::vector<LegendEntry> legend_entries(InkSet set, bool blocks);
+/// `blocks`: a unit of the drawing is several cells or tiles. `leaks`: it has marks of leaks.
+std::vector<LegendEntry> legend_entries(InkSet set, bool blocks, bool leaks);
 
-/// The Okabe-Ito cycle for segment ids, then colours for padding and for a unit of several
-/// segments.
-std::vector<Rgb> segment_colors();
-inline constexpr std::size_t kPaddingColor = 8, kMixedColor = 9;  // after the cycle of 8
+/// The colours of segments, then those for padding and for a unit of several segments.
+const std::vector<Rgb>& segment_colors();
+inline constexpr std::size_t kSegmentColors = 16;
+inline constexpr std::size_t kPaddingColor = kSegmentColors, kMixedColor = kSegmentColors + 1;
+
+/// The luminance of WCAG, 0 black to 1 white. Colours of different luminance look different to
+/// everybody, whatever colours they can tell apart.
+double luminance(Rgb color);
 /// True where black text is easier to read on it than white.
 bool is_light(Rgb color);
+/// The nearest of the xterm-256 colours that every terminal shows alike (16 .. 255).
+std::int16_t terminal_color(Rgb color);
 
 }  // namespace maskctl

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <array>
 
-#include "maskctl/render/figure/axis.h"
+#include "maskctl/render/figure/words.h"
 #include "maskctl/render/picture/markup.h"
-#include "maskctl/render/picture/raster.h"
+#include "maskctl/render/picture/sheet.h"
+#include "maskctl/render/picture/svg.h"
 
 namespace maskctl {
 namespace {
@@ -64,7 +65,8 @@ std::string percent_of(Index part, Index whole) {
 }
 
 /// The numbers of one ruler, each with the zooms at which it is shown. `side` is left or top.
-std::string ticks(Index extent, Index pixels, Index room, const char* side) {
+std::string ticks(Range cells, Index pixels, Index room, const char* side) {
+  const Index extent = cells.size();
   std::array<Index, kZooms.size()> steps{};
   for (std::size_t i = 0; i < steps.size(); ++i) {
     steps[i] = tick_step(extent, pixels * kZooms[i] / room);
@@ -79,45 +81,37 @@ std::string ticks(Index extent, Index pixels, Index room, const char* side) {
       next = std::min(next, (cell / steps[i] + 1) * steps[i]);
     }
     out += fmt::format("<span class=\"tick{}\" style=\"{}:{}\">{}</span>\n", shown, side,
-                       percent_of(2 * cell + (middle ? 1 : 0), 2 * extent), cell);
+                       percent_of(2 * cell + (middle ? 1 : 0), 2 * extent), cells.begin + cell);
     cell = next - 1;
   }
   return out;
 }
 
-std::string bands(const std::vector<AxisBand>& list, Index extent, const char* side,
+std::string bands(const std::vector<AxisBand>& list, Range cells, const char* side,
                   const char* size) {
   std::string out;
   if (std::ssize(list) > kMostBands) return out;
   for (const AxisBand& band : list) {
-    const Rgb color = segment_colors()[band_color(band.label)];
+    const Rgb color = segment_colors()[band.color];
     out += fmt::format(
         "<span class=\"band\" style=\"{}:{};{}:{};background:{};color:{}\" "
         "title=\"{}\">{}</span>\n",
-        side, percent_of(band.cells.begin, extent), size, percent_of(band.cells.size(), extent),
-        hex_color(color), is_light(color) ? "#000" : "#fff", band_title(band),
-        label_text(band.label));
+        side, percent_of(band.cells.begin - cells.begin, cells.size()), size,
+        percent_of(band.cells.size(), cells.size()), hex_color(color),
+        is_light(color) ? "#000" : "#fff", band_title(band), band_text(band));
   }
   return out;
 }
 
-std::string swatch(Rgb color) {
-  return fmt::format("<span class=\"swatch\" style=\"background:{}\"></span>", hex_color(color));
-}
-
-std::string legend(const InkGrid& grid, const std::vector<BandLegend>& band_entries,
-                   Palette palette) {
-  const std::vector<Rgb> colors = ink_colors(grid.set, palette);
+std::string legend(const std::vector<Swatches>& entries) {
   std::string out = "<ul>\n";
-  const std::string unit = unit_text(grid, "square");
-  if (!unit.empty()) out += "<li>" + unit + "</li>\n";
-  for (const LegendEntry& entry : legend_entries(grid.set, grid.blocks)) {
+  for (const Swatches& entry : entries) {
     out += "<li>";
-    for (const std::uint8_t number : entry.inks) out += swatch(colors[number]);
-    out += " " + entry.text + "</li>\n";
-  }
-  for (const BandLegend& entry : band_entries) {
-    out += "<li>" + swatch(segment_colors()[entry.color]) + " " + entry.text + "</li>\n";
+    for (const Rgb& color : entry.colors) {
+      out +=
+          fmt::format("<span class=\"swatch\" style=\"background:{}\"></span>", hex_color(color));
+    }
+    out += (entry.colors.empty() ? "" : " ") + entry.text + "</li>\n";
   }
   return out + "</ul>\n";
 }
@@ -133,59 +127,79 @@ std::string zoom_choice() {
   return out;
 }
 
-std::string sheet(const PictureInput& input, const PictureOptions& options, const InkGrid& grid,
-                  const std::string& cells) {
-  const UnitSize unit = unit_size(grid, options);
+/// One panel between its rulers.
+std::string panel_view(const InkGrid& grid, const AxisBands& axis, UnitSize unit, bool axes,
+                       const std::string& caption, const std::string& cells) {
   const Index width = grid.columns * unit.width, height = grid.rows * unit.height;
-  const auto q_bands = axis_bands(input.q_segments, grid.q_step, input.pad_id);
-  const auto k_bands = axis_bands(input.k_segments, grid.k_step, input.pad_id);
-  std::string out;
-  if (options.legend) out += legend(grid, band_legend(q_bands, k_bands), options.palette);
-  out += zoom_choice();
-  out += fmt::format(
+  std::string out = fmt::format(
       "<div class=\"view\" tabindex=\"0\">\n<div class=\"sheet\" "
       "style=\"--w:{}px;--h:{}px;--b:{}px\">\n",
-      width, height, q_bands.empty() && k_bands.empty() ? 2 : 22);
+      width, height, axis.q.empty() && axis.k.empty() ? 2 : 22);
   out += "<div class=\"corner\">keys &rarr;<br>queries &darr;</div>\n";
   out += "<div class=\"k\" aria-label=\"keys\">\n";
-  if (options.axes) {
-    out += ticks(grid.keys, width, kPixelsPerNumber, "left");
-    out += bands(k_bands, grid.keys, "left", "width");
+  if (axes) {
+    out += ticks(grid.k, width, kPixelsPerNumber, "left") + bands(axis.k, grid.k, "left", "width");
   }
   out += "</div>\n<div class=\"q\" aria-label=\"queries\">\n";
-  if (options.axes) {
-    out += ticks(grid.queries, height, kPixelsPerLine, "top");
-    out += bands(q_bands, grid.queries, "top", "height");
+  if (axes) {
+    out += ticks(grid.q, height, kPixelsPerLine, "top") + bands(axis.q, grid.q, "top", "height");
   }
   return out + fmt::format(
                    "</div>\n<div class=\"cells\" role=\"img\" aria-label=\"{}\">\n{}</div>\n"
                    "</div>\n</div>\n",
-                   escape_markup(picture_statistics(input, grid.counts)), cells);
+                   caption, cells);
+}
+
+std::string body(const Figure& figure, const PictureOptions& options,
+                 const std::vector<InkGrid>& grids, const std::vector<std::string>& cells) {
+  const InkGrid& first = grids.front();
+  std::vector<AxisBands> axes;
+  for (const Panel& panel : figure.panels) {
+    axes.push_back(axis_bands(figure, panel, first.q_step, first.k_step));
+  }
+  const bool empty = first.inks.empty();
+  std::string out;
+  if (options.legend && !empty) out += legend(swatches(grids, axes, options.palette, "square"));
+  if (!empty) out += zoom_choice();
+  for (std::size_t i = 0; i < grids.size(); ++i) {
+    const auto words = caption_words(figure, figure.panels[i], grids[i]);
+    const std::string caption = escape_markup(fill_lines(words, 1, 0).front());
+    if (options.title) out += "<p>" + caption + "</p>\n";
+    out += empty ? "<p>(empty)</p>\n"
+                 : panel_view(grids[i], axes[i], unit_size(figure, first, options), options.axes,
+                              caption, cells[i]);
+  }
+  return out;
 }
 
 }  // namespace
+
+std::string svg_element(const InkGrid& grid, Palette palette, UnitSize unit) {
+  return fmt::format(
+      "<svg viewBox=\"0 0 {} {}\" preserveAspectRatio=\"none\" shape-rendering=\"crispEdges\" "
+      "aria-hidden=\"true\">\n{}</svg>\n",
+      grid.columns * unit.width, grid.rows * unit.height,
+      svg_cells(grid, grid_rects(grid), palette, unit));
+}
 
 std::string png_element(std::span<const std::byte> png) {
   return fmt::format("<img alt=\"\" src=\"data:image/png;base64,{}\">\n", base64(png));
 }
 
-std::string draw_html(const PictureInput& input, const PictureOptions& options, const InkGrid& grid,
-                      const std::string& cells) {
-  check_picture(input, options);
-  const std::string name = escape_markup(picture_name(input));
+std::string draw_html(const Figure& figure, const PictureOptions& options,
+                      const std::vector<InkGrid>& grids, const std::vector<std::string>& cells) {
+  const std::vector<std::string> title = title_lines(figure, 0);
   std::string out = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
       "style-src 'unsafe-inline'; img-src data:\">\n"
       "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{}</title>\n"
       "<style>{}{}</style>\n</head>\n<body>\n",
-      name.empty() ? "mask" : name, kStyle, zoom_style());
+      title.empty() ? "mask" : escape_markup(title.front()), kStyle, zoom_style());
   if (options.title) {
-    if (!name.empty()) out += "<h1>" + name + "</h1>\n";
-    out += "<p>" + escape_markup(picture_statistics(input, grid.counts)) + "</p>\n";
+    for (const std::string& line : title) out += "<h1>" + escape_markup(line) + "</h1>\n";
   }
-  out += grid.inks.empty() ? "<p>(empty)</p>\n" : sheet(input, options, grid, cells);
-  return out + "</body>\n</html>\n";
+  return out + body(figure, options, grids, cells) + "</body>\n</html>\n";
 }
 
 }  // namespace maskctl

@@ -6,13 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "maskctl/render/picture/picture.h"
+#include "maskctl/render/figure/inks.h"
 
 namespace maskctl {
 
-/// Any bytes as the content of an element or of a quoted attribute: & < > " ' become entities;
-/// bytes that are not UTF-8, control characters, characters that XML forbids, and those that change
-/// the direction of text become U+FFFD.
+/// Any bytes as the content of an element or of a quoted attribute: the readable_text() of them,
+/// with entities for & < > " '.
 std::string escape_markup(std::string_view bytes);
 
 /// Base64 of RFC 4648, with padding.

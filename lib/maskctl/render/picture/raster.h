@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "maskctl/render/figure/ink_grid.h"
+#include "maskctl/render/picture/picture.h"
 
 namespace maskctl {
 
@@ -13,21 +13,14 @@ struct Raster {
   std::vector<Rgb> palette;
   std::vector<std::uint8_t> pixels;
 
-  Rgb at(Index x, Index y) const {
-    return palette[pixels[static_cast<std::size_t>(y * width + x)]];
-  }
+  std::uint8_t& pixel(Index x, Index y) { return pixels[as_size(y * width + x)]; }
+  Rgb at(Index x, Index y) const { return palette[pixels[as_size(y * width + x)]]; }
 };
-
-/// The size in pixels of one unit of a grid.
-struct UnitSize {
-  Index height = 1, width = 1;
-};
-UnitSize unit_size(const InkGrid& grid, const PictureOptions& options);
 
 /// Only the matrix: grid.columns * unit.width x grid.rows * unit.height pixels.
 Raster draw_cells_raster(const InkGrid& grid, Palette palette, UnitSize unit);
 
 /// The whole picture. A matrix without cells is drawn as "(empty)". Throws as check_picture().
-Raster draw_raster(const PictureInput& input, const PictureOptions& options);
+Raster draw_raster(const Figure& figure, const PictureOptions& options);
 
 }  // namespace maskctl

@@ -2,22 +2,21 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <span>
+#include <vector>
 
 #include "maskctl/render/text/draw.h"
 
 namespace maskctl {
 namespace {
 
-constexpr std::int16_t kGridColor = 240;
-constexpr std::int16_t kHighlightColor = 166;
+constexpr std::int16_t kGridColor = 240, kWhite = 231;
 
 /// The pixels of one character: which are on, and how much they hold together.
 struct Group {
   std::array<bool, 8> on{};  // row-major, pixel_shape(style).columns wide
   Index open = 0;
   Index area = 0;
-  bool highlighted = false;
+  bool marked = false;
 };
 
 bool pixel_on(Index open, Index area, Agg agg) {
@@ -32,18 +31,18 @@ bool pixel_on(Index open, Index area, Agg agg) {
   return false;
 }
 
-Group group_at(const DensityGrid& grid, const DensityGrid* highlight, const DrawOptions& options,
-               PixelShape shape, Index row, Index column) {
+Group group_at(const InkGrid& grid, Agg agg, PixelShape shape, Index row, Index column) {
   Group group;
   for (Index r = 0; r < shape.rows; ++r) {
     for (Index c = 0; c < shape.columns; ++c) {
       const Index gr = row * shape.rows + r, gc = column * shape.columns + c;
       if (gr >= grid.rows || gc >= grid.columns) continue;
-      const Index open = grid.at(gr, gc), area = grid.area(gr, gc);
-      group.on[static_cast<std::size_t>(r * shape.columns + c)] = pixel_on(open, area, options.agg);
+      const Index open = grid.open[grid.index(gr, gc)], area = grid.area(gr, gc);
+      const bool mark = is_mark(grid.set, grid.at(gr, gc));
+      group.on[as_size(r * shape.columns + c)] = mark || pixel_on(open, area, agg);
       group.open += open;
       group.area += area;
-      group.highlighted |= highlight != nullptr && highlight->at(gr, gc) > 0;
+      group.marked |= mark;
     }
   }
   return group;
@@ -69,60 +68,78 @@ char32_t braille_code(const Group& group) {
 }
 
 char32_t code_of(const Group& group, Style style) {
-  const auto level = static_cast<std::size_t>(density_level(group.open, group.area));
-  switch (style) {
-    case Style::kShade:
-      return U" ░▒▓█"[level];
-    case Style::kAscii:
-      return U" .:+#"[level];
-    case Style::kQuadrant:
-      return quadrant_code(group);
-    case Style::kBraille:
-      return braille_code(group);
-    case Style::kAuto:
-    case Style::kHalf:
-      break;
-  }
-  return half_code(group);
+  if (style == Style::kQuadrant) return quadrant_code(group);
+  return style == Style::kBraille ? braille_code(group) : half_code(group);
 }
 
-/// Colours the two pixels of a character, which may have different colours.
-void color_half(const DensityGrid& grid, Palette palette, Index row, Index column, Glyph& glyph) {
-  const Index top = 2 * row, bottom = top + 1;
-  const auto color = [&](Index r) {
-    return density_color(palette, grid.at(r, column), grid.area(r, column));
-  };
-  if (glyph.code == U'▄') {
-    glyph.fg = color(bottom);
-    return;
+/// Draws the characters of one grid.
+class Cells {
+ public:
+  Cells(const InkGrid& grid, const DrawOptions& options)
+      : grid_(grid), options_(options), inks_(inks(grid.set, options.palette)) {
+    for (const Ink& ink : inks_) colors_.push_back(terminal_color(ink.color));
   }
-  glyph.fg = color(top);
-  if (glyph.code == U'█' && color(bottom) != glyph.fg) {
-    glyph.code = U'▀';
-    glyph.bg = color(bottom);
-  }
-}
 
-Glyph glyph_at(const DensityGrid& grid, const Group& group, const DrawOptions& options, Index row,
-               Index column) {
-  Glyph glyph;
-  glyph.code = code_of(group, options.style);
-  if (glyph.code == U' ' && options.grid) {
-    glyph.code = options.style == Style::kAscii ? U'-' : U'·';
-    if (options.color) glyph.fg = kGridColor;
-  } else if (glyph.code != U' ' && options.color) {
-    const bool half = options.style == Style::kHalf || options.style == Style::kAuto;
-    if (half) {
-      color_half(grid, options.palette, row, column, glyph);
+  /// The character for one pixel (the next is equal), or for the pixels of a group.
+  Glyph glyph(Index row, Index column) const {
+    const PixelShape shape = pixel_shape(options_.style);
+    Glyph out = shape.characters == 2 ? sign(grid_.at(row, column)) : group(shape, row, column);
+    if (out.code == U' ' && options_.grid) {
+      out.code = options_.style == Style::kAscii ? U'-' : U'·';
+      if (options_.color) out.fg = kGridColor;
+    }
+    return out;
+  }
+
+ private:
+  Glyph sign(std::uint8_t number) const {
+    const Ink& ink = inks_[number];
+    Glyph out;
+    out.code = options_.style == Style::kAscii ? static_cast<char32_t>(ink.ascii) : ink.shade;
+    tint(number, out);
+    return out;
+  }
+
+  Glyph group(PixelShape shape, Index row, Index column) const {
+    const Group group = group_at(grid_, options_.agg, shape, row, column);
+    Glyph out;
+    out.code = code_of(group, options_.style);
+    if (group.marked && !options_.color) {
+      out.code = U'!';
+    } else if (shape.columns == 1) {
+      color_half(row, column, out);
     } else {
-      glyph.fg = density_color(options.palette, group.open, group.area);
+      tint(group.marked ? ink::kLeak : density_ink(group.open, group.area), out);
+    }
+    return out;
+  }
+
+  /// A mark is a field of its colour, everything else a sign in its colour.
+  void tint(std::uint8_t number, Glyph& glyph) const {
+    if (!options_.color || glyph.code == U' ') return;
+    const bool mark = is_mark(grid_.set, number);
+    glyph.fg = mark ? kWhite : colors_[number];
+    if (mark) glyph.bg = colors_[number];
+    glyph.bold = mark;
+  }
+
+  /// Colours the two pixels of a character, which may have different colours.
+  void color_half(Index row, Index column, Glyph& glyph) const {
+    if (!options_.color || glyph.code == U' ') return;
+    const auto color = [&](Index r) { return colors_[grid_.at(r, column)]; };
+    const Index top = 2 * row, bottom = top + 1;
+    glyph.fg = color(glyph.code == U'▄' ? bottom : top);
+    if (glyph.code == U'█' && color(bottom) != glyph.fg) {
+      glyph.code = U'▀';
+      glyph.bg = color(bottom);
     }
   }
-  if (!group.highlighted) return glyph;
-  if (!options.color || group.open == 0) glyph.code = U'!';
-  if (options.color) glyph.fg = kHighlightColor;
-  return glyph;
-}
+
+  const InkGrid& grid_;
+  const DrawOptions& options_;
+  const std::vector<Ink>& inks_;
+  std::vector<std::int16_t> colors_;
+};
 
 }  // namespace
 
@@ -142,50 +159,24 @@ PixelShape pixel_shape(Style style) {
   return {2, 1, 1};
 }
 
-Canvas draw_cells(const DensityGrid& grid, const DrawOptions& options,
-                  const DensityGrid* highlight) {
+Canvas draw_cells(const InkGrid& grid, const DrawOptions& options) {
   const PixelShape shape = pixel_shape(options.style);
   const Index rows = ceil_div(grid.rows, shape.rows);
   const Index columns = ceil_div(grid.columns, shape.columns);
+  const Cells cells(grid, options);
   Canvas canvas(rows, columns * shape.characters);
   for (Index row = 0; row < rows; ++row) {
     for (Index column = 0; column < columns; ++column) {
-      const Group group = group_at(grid, highlight, options, shape, row, column);
-      Glyph glyph = glyph_at(grid, group, options, row, column);
+      Glyph glyph = cells.glyph(row, column);
       canvas.put(row, column * shape.characters, glyph);
-      if (glyph.code == U'·' || glyph.code == U'-') glyph.code = U' ';
-      if (shape.characters == 2) canvas.put(row, column * 2 + 1, glyph);
+      if (shape.characters == 1) continue;
+      if (options.grid && grid.at(row, column) == ink::kNone) {
+        glyph.code = U' ';  // one dot for both
+      }
+      canvas.put(row, column * 2 + 1, glyph);
     }
   }
   return canvas;
-}
-
-int density_level(Index open, Index area) {
-  if (open == 0) return 0;
-  if (open == area) return 4;
-  const Index closed = area - open;  // areas reach 2^62, so three times that would overflow
-  if (2 * open < closed) return 1;
-  return open < 2 * closed ? 2 : 3;
-}
-
-std::int16_t density_color(Palette palette, Index open, Index area) {
-  static constexpr std::int16_t kCividis[] = {17, 23, 240, 242, 243, 245, 143, 185, 221};
-  static constexpr std::int16_t kViridis[] = {53, 60, 24, 30, 36, 71, 149, 220};
-  static constexpr std::int16_t kGrey[] = {235, 238, 241, 244, 247, 250, 253, 255};
-  std::span<const std::int16_t> colors = kCividis;
-  if (palette == Palette::kViridis) colors = kViridis;
-  if (palette == Palette::kGrey) colors = kGrey;
-  if (open == 0) return colors.front();
-  if (open == area) return colors.back();
-  const auto between = static_cast<double>(colors.size() - 2);
-  const double share = static_cast<double>(open) / static_cast<double>(area);
-  const auto step = static_cast<std::size_t>(share * between);
-  return colors[std::min(1 + step, colors.size() - 2)];
-}
-
-std::int16_t segment_color(std::int32_t id) {
-  static constexpr std::int16_t kOkabeIto[] = {178, 74, 35, 221, 25, 166, 175, 246};
-  return kOkabeIto[static_cast<std::uint32_t>(id) % std::size(kOkabeIto)];
 }
 
 }  // namespace maskctl

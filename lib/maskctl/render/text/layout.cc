@@ -6,96 +6,84 @@
 #include <limits>
 
 #include "maskctl/base/error.h"
-#include "maskctl/render/text/labels.h"
+#include "maskctl/render/figure/words.h"
 
 namespace maskctl {
 namespace {
 
 constexpr Index kUnlimited = std::numeric_limits<Index>::max() / 16;
-constexpr Index kMaxBlock = std::numeric_limits<std::int32_t>::max();
 /// The shorter axis gets at least this many pixels before blocks are made square.
 constexpr Index kEnoughPixels = 8;
+/// Panels stand beside each other if each gets this many columns.
+constexpr Index kPanelColumns = 38;
 
 /// How many pixels fit on both axes.
 struct Room {
   Index q = 0;
   Index k = 0;
-  bool holds(Range queries, Range keys, BlockSize block) const {
-    return ceil_div(queries.size(), block.q) <= q && ceil_div(keys.size(), block.k) <= k;
+  bool holds(Units units, BlockSize block) const {
+    return ceil_div(units.rows, block.q) <= q && ceil_div(units.columns, block.k) <= k;
   }
 };
 
 Index digits(Index n) { return static_cast<Index>(std::to_string(n).size()); }
 
-void check_part(const char* what, Range part, Index extent) {
-  if (part.begin < 0 || part.end > extent || part.begin > part.end) {
-    throw Error(Errc::kInvalidArgument, fmt::format("{} {}:{} to draw: expected a part of 0:{}",
-                                                    what, part.begin, part.end, extent));
-  }
-}
-
-void check(const Plane& plane, const DrawOptions& options, const Layout& layout) {
-  check_part("queries", layout.q, plane.queries());
-  check_part("keys", layout.k, plane.keys());
-  check_segments("queries", options.q_segments.size(), plane.queries());
-  check_segments("keys", options.k_segments.size(), plane.keys());
-  if (options.highlight && (options.highlight->queries() != plane.queries() ||
-                            options.highlight->keys() != plane.keys())) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("marks of {} queries x {} keys on a mask of {} x {}: expected equal "
-                            "extents",
-                            options.highlight->queries(), options.highlight->keys(),
-                            plane.queries(), plane.keys()));
-  }
-  if (options.other &&
-      (options.other->queries() != plane.queries() || options.other->keys() != plane.keys())) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("an overlay of {} x {} on a mask of {} x {}: expected equal extents",
-                            options.other->queries(), options.other->keys(), plane.queries(),
-                            plane.keys()));
-  }
+void check_limits(const DrawOptions& options) {
   if (options.max_rows < 0 || options.max_columns < 0) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("a drawing of at most {} rows and {} columns: expected 0 (no limit) or "
                             "more",
                             options.max_rows, options.max_columns));
   }
-  const BlockSize block = options.block.value_or(kOneElement);
-  if (block.q < 1 || block.k < 1 || block.q > kMaxBlock || block.k > kMaxBlock) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("a block of {}x{} elements: expected 1 to {} on each axis", block.q,
-                            block.k, kMaxBlock));
-  }
+  if (options.block) grid_shape({}, {}, *options.block);
 }
 
-/// The most lines that title and legend can take, whatever the block.
-Index text_lines(const Plane& plane, const Layout& layout) {
-  const DrawOptions& options = layout.options;
-  DensityGrid grid{layout.q, layout.k, 1, 1, 0, 0, {}};
-  grid.open = {layout.q.size() * layout.k.size()};
+/// The number of characters of the longest id.
+Index widest_id(const Panel& panel, Range drawn, std::int32_t pad_id) {
+  if (panel.q_segments.empty()) return 0;
+  Index width = 1;
+  for (const std::int32_t id :
+       panel.q_segments.subspan(as_size(drawn.begin), as_size(drawn.size()))) {
+    if (id != pad_id) width = std::max(width, digits(id));
+  }
+  return width;
+}
+
+/// The most lines that title, caption and legend can take, whatever the block.
+Index text_lines(const Figure& figure, const Layout& layout, Index columns) {
+  const Panel& panel = figure.panels.front();
+  InkGrid grid;
+  grid.set = ink_set(panel);
+  grid.q = drawn_queries(figure);
+  grid.k = drawn_keys(figure);
+  const Index area = grid.q.size() * grid.k.size();
+  const bool ids = !panel.q_segments.empty() || !panel.k_segments.empty();
+  grid.counts = {area, area, area, area, layout.leaks ? area : 0, area, area, area};
   Index lines = 0;
-  if (options.title) {
-    auto words = title_words(plane, grid, options);
-    words.back() += "  ";  // "(>99.9%)" is longer than "(100%)"
-    lines += static_cast<Index>(fill_lines(words, 1, options.max_columns).size());
+  if (layout.options.title) {
+    auto words = caption_words(figure, panel, grid);
+    for (std::string& word : words) word += "  ";  // "(>99.9%)" is longer than "(100%)"
+    lines += std::ssize(title_lines(figure, columns)) +
+             std::ssize(fill_lines(words, 1, layout.options.max_columns));
   }
-  const bool ids = !options.q_segments.empty() || !options.k_segments.empty();
-  const BlockSize block{std::max<Index>(layout.q.size(), 2), std::max<Index>(layout.k.size(), 2)};
-  const auto words = legend_words(options, options.block.value_or(block),
-                                  {ids, ids, ids, options.highlight != nullptr});
-  return lines + static_cast<Index>(fill_lines(words, 2, options.max_columns).size());
+  grid.blocks = layout.options.block != kOneElement;
+  grid.q_step = layout.options.block ? layout.options.block->q : grid.q.size();
+  grid.k_step = layout.options.block ? layout.options.block->k : grid.k.size();
+  const auto words = legend_words(grid, layout.options, {layout.leaks, ids, ids, ids});
+  return lines + std::ssize(fill_lines(words, 2, columns));
 }
 
-Room room_for(const Plane& plane, const Layout& layout) {
+Room room_for(const Figure& figure, const Layout& layout, Index columns) {
   const DrawOptions& options = layout.options;
   const PixelShape shape = pixel_shape(options.style);
   Room room{kUnlimited, kUnlimited};
+  const Index border = options.border ? 1 : 0;
   if (options.max_rows > 0) {
-    const Index used = layout.top_lines + (options.border ? 1 : 0) + text_lines(plane, layout);
+    const Index used = layout.top_lines + border + text_lines(figure, layout, columns);
     room.q = (std::min(options.max_rows, kUnlimited) - used) * shape.rows;
   }
   if (options.max_columns > 0) {
-    const Index used = layout.left_columns + (options.border ? 1 : 0);
+    const Index used = layout.left_columns + border;
     room.k = (std::min(options.max_columns, kUnlimited) - used) / shape.characters * shape.columns;
   }
   if (room.q < 1 || room.k < 1) {
@@ -107,81 +95,134 @@ Room room_for(const Plane& plane, const Layout& layout) {
   return room;
 }
 
-/// Halves the step of an axis that has too few pixels, as long as they fit.
-Index refine(Index step, Index extent, Index room) {
-  while (step > 1 && ceil_div(extent, step) < kEnoughPixels && ceil_div(extent, step / 2) <= room) {
-    step /= 2;
-  }
-  return step;
-}
-
-BlockSize choose_block(Range q, Range k, Room room) {
-  const Index step =
-      std::max(round_step(ceil_div(q.size(), room.q)), round_step(ceil_div(k.size(), room.k)));
-  return {refine(step, q.size(), room.q), refine(step, k.size(), room.k)};
-}
-
-/// kAuto becomes half blocks if every element gets a pixel.
-Style resolve_style(const Plane& plane, Layout layout) {
+/// kAuto becomes half blocks if every element gets a pixel. Signs need whole characters.
+Style resolve_style(const Figure& figure, Layout layout, Index columns) {
   const Style requested = layout.options.style;
+  if (ink_set(figure.panels.front()) != InkSet::kMask) {
+    return requested == Style::kAscii ? Style::kAscii : Style::kShade;
+  }
   if (requested != Style::kAuto) return requested;
   layout.options.style = Style::kHalf;
   if (layout.options.block) {
     return *layout.options.block == kOneElement ? Style::kHalf : Style::kShade;
   }
-  const bool fits = room_for(plane, layout).holds(layout.q, layout.k, {1, 1});
+  const bool fits = room_for(figure, layout, columns).holds(finest_units(figure), kOneElement);
   return fits ? Style::kHalf : Style::kShade;
+}
+
+BlockSize choose_block(const Figure& figure, const Layout& layout, Index columns) {
+  const Units units = finest_units(figure);
+  const Room room = room_for(figure, layout, columns);
+  const BlockSize fit = fitting_block(units.rows, units.columns, room.q, room.k, kEnoughPixels);
+  const BlockSize block = layout.options.block.value_or(fit);
+  if (room.holds(units, block)) return block;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("blocks of {}x{} elements do not fit into {} rows and {} columns; use "
+                          "{}x{} or larger, or allow a larger drawing",
+                          block.q, block.k, layout.options.max_rows, layout.options.max_columns,
+                          fit.q, fit.k));
+}
+
+std::string elements(const InkGrid& grid) {
+  if (grid.q_step == 1 && grid.k_step == 1) return "1 element";
+  return fmt::format("{}x{} elements", grid.q_step, grid.k_step);
+}
+
+/// A sign for each ink: "░▒▓".
+std::string signs(const LegendEntry& entry, const std::vector<Ink>& table,
+                  const DrawOptions& options) {
+  const bool ascii = options.style == Style::kAscii;
+  std::string out;
+  for (const std::uint8_t number : entry.inks) {
+    std::string sign;
+    append_utf8(ascii ? static_cast<char32_t>(table[number].ascii) : table[number].shade, sign);
+    if (sign == " ") sign = !options.grid ? "' '" : ascii ? "-" : "·";
+    if (!out.ends_with(sign)) out += sign;
+  }
+  return out;
+}
+
+void pixel_words(const InkGrid& grid, const DrawOptions& options, std::vector<std::string>& words) {
+  const PixelShape shape = pixel_shape(options.style);
+  if (!grid.blocks) {
+    words.push_back(fmt::format("1 char = {}x{} elements;", shape.rows, shape.columns));
+    if (shape.rows * shape.columns == 2) {
+      for (const char* word : {"▀ upper open", "▄ lower open", "█ both"}) words.push_back(word);
+    } else {
+      words.push_back("1 dot = 1 open element");
+    }
+    return;
+  }
+  words.push_back(fmt::format("1 char = {}x{} pixels;", shape.rows, shape.columns));
+  words.push_back(fmt::format("1 pixel = {},", elements(grid)));
+  switch (options.agg) {
+    case Agg::kAny:
+      words.push_back("on when any element is open");
+      break;
+    case Agg::kAll:
+      words.push_back("on when all elements are open");
+      break;
+    case Agg::kMajority:
+      words.push_back("on when more than half are open");
+      break;
+  }
 }
 
 }  // namespace
 
-void check_segments(const char* what, std::size_t ids, Index extent) {
-  if (ids != 0 && ids != static_cast<std::size_t>(extent)) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("{} segment ids along {} {}: expected one each", ids, extent, what));
-  }
-}
-
-Index round_step(Index n) {
-  Index step = 1;
-  while (step < n) step *= 2;
-  return step >= 4 && step / 4 * 3 >= n ? step / 4 * 3 : step;
-}
-
-Layout lay_out(const Plane& plane, const DrawOptions& options) {
+Layout lay_out(const Figure& figure, const DrawOptions& options, bool leaks) {
+  check_limits(options);
   Layout layout;
   layout.options = options;
-  layout.q = options.queries.value_or(Range{0, plane.queries()});
-  layout.k = options.keys.value_or(Range{0, plane.keys()});
-  check(plane, options, layout);
-  if (layout.q.empty() || layout.k.empty()) return layout;
-
-  layout.index_width = digits(layout.q.end - 1);
-  if (!options.q_segments.empty()) {
-    layout.segment_width = widest_id(options.q_segments, layout.q, options.pad_id);
+  layout.leaks = leaks;
+  const Range q = drawn_queries(figure);
+  const Panel& first = figure.panels.front();
+  layout.options.grid &= ink_set(first) != InkSet::kOverlay;
+  layout.index_width = digits(q.end - 1);
+  for (const Panel& panel : figure.panels) {
+    layout.segment_width = std::max(layout.segment_width, widest_id(panel, q, figure.pad_id));
   }
   layout.left_columns =
       layout.index_width + 1 + (layout.segment_width > 0 ? layout.segment_width + 1 : 0);
-  layout.top_lines = 1 + (options.k_segments.empty() ? 0 : 1) + (options.border ? 1 : 0);
+  layout.top_lines = 1 + (first.k_segments.empty() ? 0 : 1) + (options.border ? 1 : 0);
   if (options.border) ++layout.left_columns;
 
-  layout.options.style = resolve_style(plane, layout);
-  const Room room = room_for(plane, layout);
-  layout.block = options.block.value_or(choose_block(layout.q, layout.k, room));
-  if (!room.holds(layout.q, layout.k, layout.block)) {
-    const BlockSize fit = choose_block(layout.q, layout.k, room);
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("blocks of {}x{} elements do not fit into {} rows and {} columns; use "
-                            "{}x{} or larger, or allow a larger drawing",
-                            layout.block.q, layout.block.k, options.max_rows, options.max_columns,
-                            fit.q, fit.k));
-  }
+  const Index columns = options.max_columns;
+  const auto panels = static_cast<Index>(figure.panels.size());
+  const Index across = std::clamp<Index>(columns / kPanelColumns, 1, panels);
+  if (columns > 0) layout.options.max_columns = (columns - (across - 1) * kPanelGap) / across;
+  layout.options.style = resolve_style(figure, layout, columns);
+  layout.block = choose_block(figure, layout, columns);
   // The first query of the last line may have fewer digits than the last query.
   const Index step = layout.block.q * pixel_shape(layout.options.style).rows;
-  const Index last = layout.q.begin + (layout.q.size() - 1) / step * step;
+  const Index last = q.begin + (q.size() - 1) / step * step;
   layout.left_columns -= layout.index_width - digits(last);
   layout.index_width = digits(last);
   return layout;
+}
+
+std::vector<std::string> legend_words(const InkGrid& grid, const DrawOptions& options,
+                                      const UsedSigns& used) {
+  std::vector<std::string> words;
+  const bool pairs = pixel_shape(options.style).characters == 2;
+  if (pairs) {
+    words.push_back(fmt::format("1 char pair = {};", elements(grid)));
+  } else {
+    pixel_words(grid, options, words);
+  }
+  const bool red = options.color && options.style == Style::kHalf;
+  const std::vector<Ink>& table = inks(grid.set, options.palette);
+  for (const LegendEntry& entry : legend_entries(grid.set, grid.blocks, used.leak)) {
+    const bool leak = grid.set != InkSet::kOverlay && entry.inks.front() == ink::kLeak;
+    if (!pairs && !leak) continue;
+    words.push_back((leak && red ? "red" : signs(entry, table, options)) + " " + entry.text);
+  }
+  if (used.mixed) words.push_back("* several segments");
+  if (used.padding) words.push_back("- padding");
+  if (used.too_long) {
+    words.push_back(options.style == Style::kAscii ? "~ id too long here" : "… id too long here");
+  }
+  return words;
 }
 
 }  // namespace maskctl

@@ -1,28 +1,36 @@
 // The sizes of the parts of a drawing: style, block and rulers that fit into the limits.
 #pragma once
 
+#include <vector>
+
 #include "maskctl/render/text/draw.h"
 
 namespace maskctl {
 
+/// Columns between two panels.
+inline constexpr Index kPanelGap = 3;
+
+/// The same for all panels of a figure, which have equal extents.
 struct Layout {
-  DrawOptions options;  // with kAuto resolved
-  Range q, k;           // the part to draw
-  BlockSize block = kOneElement;
-  Index index_width = 0;    // characters of the query numbers on the left
-  Index segment_width = 0;  // characters of the query ids, 0 = not shown
-  Index top_lines = 0;      // rulers and border above the cells
-  Index left_columns = 0;   // rulers and border left of the cells
+  DrawOptions options;  // with kAuto resolved; max_columns are those of one panel
+  bool leaks = false;
+  BlockSize block = kOneElement;  // finest units per pixel
+  Index index_width = 0;          // characters of the query numbers on the left
+  Index segment_width = 0;        // characters of the query ids, 0 = not shown
+  Index top_lines = 0;            // rulers and border above the cells
+  Index left_columns = 0;         // rulers and border left of the cells
 };
 
-/// Throws as draw() does.
-Layout lay_out(const Plane& plane, const DrawOptions& options);
+/// For a figure with cells, and with room for the words about leaks if there may be any. Throws as
+/// draw() does.
+Layout lay_out(const Figure& figure, const DrawOptions& options, bool leaks);
 
-/// Throws Error(kInvalidArgument) unless there are no ids or exactly `extent` (`what`: queries,
-/// keys).
-void check_segments(const char* what, std::size_t ids, Index extent);
-
-/// The smallest number of the form 2^n or 3 * 2^n that is at least n.
-Index round_step(Index n);
+/// Which signs a drawing uses in addition to those of its style.
+struct UsedSigns {
+  bool leak = false, mixed = false, padding = false, too_long = false;
+};
+/// The words of the legend; a line may break between any two of them.
+std::vector<std::string> legend_words(const InkGrid& grid, const DrawOptions& options,
+                                      const UsedSigns& used);
 
 }  // namespace maskctl

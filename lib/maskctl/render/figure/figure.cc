@@ -1,0 +1,183 @@
+#include "maskctl/render/figure/figure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "maskctl/base/error.h"
+#include "maskctl/mask/leaves.h"
+
+namespace maskctl {
+namespace {
+
+/// "heads 0-3, 5" for ascending numbers.
+std::string members_text(const char* one, const char* many, const std::vector<Index>& numbers) {
+  std::string out = numbers.size() == 1 ? one : many;
+  for (std::size_t begin = 0, end; begin < numbers.size(); begin = end) {
+    end = begin + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    out += fmt::format("{}{}", begin == 0 ? " " : ", ", numbers[begin]);
+    if (end - begin > 1) out += fmt::format("-{}", numbers[end - 1]);
+  }
+  return out;
+}
+
+using Heads = std::vector<Index>;
+
+/// Names the heads of each batch; batches with the same heads are named together.
+std::string group_name(const Mask& mask, const std::map<Index, Heads>& members) {
+  std::map<Heads, std::vector<Index>> batches_of;
+  for (const auto& [batch, heads] : members) batches_of[heads].push_back(batch);
+  std::string out;
+  for (const auto& [heads, batches] : batches_of) {
+    if (!out.empty()) out += "; ";
+    if (mask.batch() > 1) out += members_text("batch", "batches", batches);
+    if (mask.heads() == 1) continue;
+    if (mask.batch() > 1) out += ", ";
+    out += members_text("head", "heads", heads);
+  }
+  return out;
+}
+
+std::span<const std::int32_t> row_of(const std::optional<Tensor>& ids, Index batch) {
+  if (!ids) return {};
+  const Index row = ids->extent(0) == 1 ? 0 : batch;
+  if (row >= ids->extent(0)) {
+    throw Error(Errc::kShape, fmt::format("segment ids of {} batches, but batch {} is drawn",
+                                          ids->extent(0), batch));
+  }
+  const auto length = static_cast<std::size_t>(ids->extent(1));
+  return ids->as<std::int32_t>().subspan(static_cast<std::size_t>(row) * length, length);
+}
+
+void check_members(const Mask& mask, const Mask& other) {
+  const auto fits = [](Index count, Index wanted) { return count == 1 || count == wanted; };
+  if (fits(other.batch(), mask.batch()) && fits(other.heads(), mask.heads())) return;
+  throw Error(
+      Errc::kShape,
+      fmt::format("masks of the shapes {} and {}: a drawing of both needs equal batches and "
+                  "heads, or one for all",
+                  shape_text(mask), shape_text(other)));
+}
+
+void check_part(const char* what, Range part, Index extent) {
+  if (part.begin < 0 || part.end > extent || part.begin > part.end) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{} {}:{} to draw: expected a part of 0:{}",
+                                                    what, part.begin, part.end, extent));
+  }
+}
+
+Index queries_of(const Panel& panel) {
+  return panel.tiles != nullptr ? panel.tiles->queries : panel.plane->queries();
+}
+
+Index keys_of(const Panel& panel) {
+  return panel.tiles != nullptr ? panel.tiles->keys : panel.plane->keys();
+}
+
+void check_segments(const char* what, std::size_t ids, Index extent) {
+  if (ids != 0 && ids != static_cast<std::size_t>(extent)) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{} segment ids along {} {}: expected one each", ids, extent, what));
+  }
+}
+
+void check_extents(const Plane& plane, Index queries, Index keys) {
+  if (plane.queries() == queries && plane.keys() == keys) return;
+  throw Error(Errc::kShape,
+              fmt::format("masks of {} queries x {} keys and {} x {}: a drawing of both needs "
+                          "equal extents",
+                          queries, keys, plane.queries(), plane.keys()));
+}
+
+void check_panel(const Panel& panel, const Panel& first) {
+  if (panel.tiles == nullptr && !panel.plane) {
+    throw Error(Errc::kInvalidArgument, "nothing to draw: expected a mask or tiles");
+  }
+  if (panel.tiles != nullptr && panel.other) {
+    throw Error(Errc::kInvalidArgument, "tiles and a second mask in one drawing: expected one");
+  }
+  if ((panel.tiles != nullptr) != (first.tiles != nullptr) || !panel.other != !first.other) {
+    throw Error(Errc::kInvalidArgument,
+                "masks, overlays and tiles in one figure: expected panels of one kind");
+  }
+  const Index queries = queries_of(first), keys = keys_of(first);
+  if (panel.plane) check_extents(*panel.plane, queries, keys);
+  if (panel.other) check_extents(*panel.other, queries, keys);
+  check_segments("queries", panel.q_segments.size(), queries);
+  check_segments("keys", panel.k_segments.size(), keys);
+}
+
+}  // namespace
+
+std::vector<Panel> panels_of(const Mask& mask, Range batches, Range heads,
+                             const SegmentTensors& ids, const Mask* other) {
+  check_part("batches", batches, mask.batch());
+  check_part("heads", heads, mask.heads());
+  if (other != nullptr) check_members(mask, *other);
+  struct Group {
+    Panel panel;
+    std::map<Index, Heads> members;
+  };
+  std::vector<Group> groups;
+  for (Index b = batches.begin; b < batches.end; ++b) {
+    const auto q = row_of(ids.q, b), k = row_of(ids.k, b);
+    for (Index h = heads.begin; h < heads.end; ++h) {
+      const PlanePtr plane = mask.plane(b, h);
+      const PlanePtr over = other != nullptr ? other->plane(b, h) : nullptr;
+      auto group = std::ranges::find_if(groups, [&](const Group& g) {
+        return g.panel.plane == plane && g.panel.other == over &&
+               std::ranges::equal(g.panel.q_segments, q) &&
+               std::ranges::equal(g.panel.k_segments, k);
+      });
+      if (group == groups.end()) {
+        groups.push_back({{.plane = plane, .other = over, .q_segments = q, .k_segments = k}, {}});
+        group = groups.end() - 1;
+      }
+      group->members[b].push_back(h);
+    }
+  }
+  std::vector<Panel> out;
+  for (Group& group : groups) {
+    group.panel.name = group_name(mask, group.members);
+    out.push_back(std::move(group.panel));
+  }
+  return out;
+}
+
+Range drawn_queries(const Figure& figure) {
+  return figure.queries.value_or(Range{0, queries_of(figure.panels.front())});
+}
+
+Range drawn_keys(const Figure& figure) {
+  return figure.keys.value_or(Range{0, keys_of(figure.panels.front())});
+}
+
+void check_figure(const Figure& figure) {
+  if (figure.panels.empty()) throw Error(Errc::kInvalidArgument, "a figure without panels");
+  if (figure.panels.size() > kMostPanels) {
+    throw Error(Errc::kLimit,
+                fmt::format("{} different masks on one sheet: at most {}; draw fewer batches or "
+                            "heads",
+                            figure.panels.size(), kMostPanels));
+  }
+  const Panel& first = figure.panels.front();
+  for (const Panel& panel : figure.panels) check_panel(panel, first);
+  check_part("queries", drawn_queries(figure), queries_of(first));
+  check_part("keys", drawn_keys(figure), keys_of(first));
+  if (first.tiles != nullptr && (figure.queries || figure.keys)) {
+    throw Error(Errc::kInvalidArgument, "a part of a block map: tiles are drawn whole");
+  }
+}
+
+PlanePtr leaks_of(const Panel& panel, std::int32_t pad_id) {
+  if (!panel.plane || panel.other || panel.q_segments.empty() || panel.k_segments.empty()) {
+    return nullptr;
+  }
+  const PlanePtr same = equal_ids(panel.q_segments, panel.k_segments, pad_id, Side::kBoth);
+  return combine(Op::kSub, panel.plane, same);
+}
+
+}  // namespace maskctl

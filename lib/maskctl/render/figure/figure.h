@@ -1,0 +1,65 @@
+// What a drawing shows, whether it is made of characters, of pixels or of markup.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "maskctl/mask/blocks/block_map.h"
+#include "maskctl/mask/mask.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl {
+
+/// One matrix of a figure: a mask, two masks over each other, or the tiles of a block map.
+struct Panel {
+  PlanePtr plane = nullptr;        // the mask, or A; not needed with `tiles`
+  PlanePtr other = nullptr;        // B, of equal extents; null = one mask
+  const TileMap* tiles = nullptr;  // if set, the panel shows these; must outlive the drawing
+  std::string name = {};           // "batch 0, heads 0-3, 5"; empty = not shown
+  /// Ids along both axes, one for each query and key of the plane; empty = not shown. If `plane` is
+  /// alone or drawn as tiles and has both, its leaks are marked and counted: open cells that join
+  /// two documents or touch padding.
+  std::span<const std::int32_t> q_segments = {}, k_segments = {};
+};
+
+/// Panels of one kind and of equal extents, with one title and one legend.
+struct Figure {
+  /// The title: the SOURCE and what was done to it. Any bytes; empty = not shown.
+  std::string name = {}, other_name = {};
+  std::vector<Panel> panels = {};
+  std::int32_t pad_id = -1;
+  /// The part to draw; everything if not set. Rulers show the indices of the whole mask.
+  std::optional<Range> queries = {}, keys = {};
+};
+
+/// Segment ids of a mask, [1 or B, S] int32 for each side; absent = not known.
+struct SegmentTensors {
+  std::optional<Tensor> q = {}, k = {};
+};
+
+/// The planes of these batches and heads, over those of `other` if that is given. Equal ones with
+/// equal ids become one panel, which is named after all of them: "heads 0-3, 5". An axis of which
+/// the mask has only one is not named. The ids must outlive the panels. Throws Error(kShape) when
+/// ids or `other` lack a batch or head, Error(kInvalidArgument) for ranges outside the mask.
+std::vector<Panel> panels_of(const Mask& mask, Range batches, Range heads,
+                             const SegmentTensors& ids = {}, const Mask* other = nullptr);
+
+/// The part of the mask that is drawn.
+Range drawn_queries(const Figure& figure);
+Range drawn_keys(const Figure& figure);
+
+inline constexpr std::size_t kMostPanels = 256;
+
+/// Throws Error(kLimit) for more than kMostPanels, Error(kInvalidArgument) for no panels, a panel
+/// without a plane, tiles with a B or of only a part, panels of different kinds, ids of another
+/// extent and ranges outside of the plane, Error(kShape) for planes of unequal extents.
+void check_figure(const Figure& figure);
+
+/// The open cells of `panel` that join two documents or touch padding; null when its ids do not
+/// say, and for overlays.
+PlanePtr leaks_of(const Panel& panel, std::int32_t pad_id);
+
+}  // namespace maskctl

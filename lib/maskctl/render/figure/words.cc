@@ -1,0 +1,170 @@
+#include "maskctl/render/figure/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/render/text/canvas.h"
+
+namespace maskctl {
+namespace {
+
+constexpr char32_t kReplacement = 0xFFFD;
+
+/// The character at the start of `bytes` and its length; length 0 if that is not UTF-8.
+struct Decoded {
+  char32_t code = kReplacement;
+  std::size_t length = 0;
+};
+
+Decoded decode(std::string_view bytes) {
+  const auto lead = static_cast<unsigned char>(bytes.front());
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || bytes.size() < length) return {};
+  char32_t code = lead & (0xFFu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    const auto next = static_cast<unsigned char>(bytes[i]);
+    if ((next & 0xC0) != 0x80) return {};
+    code = code << 6 | (next & 0x3Fu);
+  }
+  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // no overlong forms
+  if (code < kLeast[length] || code > 0x10FFFF) return {};
+  return {code, length};
+}
+
+bool allowed(char32_t code) {
+  const bool control = code < 0x20 || (code >= 0x7F && code < 0xA0);
+  const bool surrogate = code >= 0xD800 && code < 0xE000;
+  const bool not_a_character = (code & 0xFFFE) == 0xFFFE;
+  const bool direction = code == 0x200E || code == 0x200F || code == 0x61C ||
+                         (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+  return !control && !surrogate && !not_a_character && !direction;
+}
+
+/// Where character number `n` begins.
+std::size_t byte_of(const std::string& utf8, Index n) {
+  std::size_t at = 0;
+  for (; n > 0 && at < utf8.size(); --n) {
+    do ++at;
+    while (at < utf8.size() && (static_cast<unsigned char>(utf8[at]) & 0xC0) == 0x80);
+  }
+  return at;
+}
+
+void count_words(const InkGrid& grid, std::vector<std::string>& words) {
+  const FigureCounts& counts = grid.counts;
+  const auto share = [&](Index open) {
+    return fmt::format("{} ({})", open, percent_text(open, counts.area));
+  };
+  switch (grid.set) {
+    case InkSet::kTiles:
+      words.push_back(fmt::format("{} full,", counts.full));
+      words.push_back(fmt::format("{} partial,", counts.partial));
+      words.push_back(fmt::format("{} empty", counts.tile_area - counts.full - counts.partial));
+      break;
+    case InkSet::kOverlay:
+      words.push_back("open in both " + share(counts.both) + ",");
+      words.push_back("only in A " + share(counts.only_a) + ",");
+      words.push_back("only in B " + share(counts.only_b));
+      break;
+    case InkSet::kMask:
+      words.push_back(
+          fmt::format("{} open ({})", counts.only_a, percent_text(counts.only_a, counts.area)));
+      break;
+  }
+  if (counts.leaks == 0) return;
+  words.back() += ",";
+  words.push_back(fmt::format("{} leak{}", counts.leaks, counts.leaks == 1 ? "" : "s"));
+}
+
+}  // namespace
+
+std::string readable_text(std::string_view bytes) {
+  std::string out;
+  while (!bytes.empty()) {
+    const Decoded next = decode(bytes);
+    append_utf8(allowed(next.code) ? next.code : kReplacement, out);
+    bytes.remove_prefix(std::max<std::size_t>(next.length, 1));
+  }
+  return out;
+}
+
+std::string ascii_text(std::string_view utf8) {
+  std::string out;
+  for (const char c : utf8) {
+    const bool continues = (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+    if (!continues) out += c >= ' ' && c <= '~' ? c : '?';
+  }
+  return out;
+}
+
+std::string shortened(const std::string& utf8, Index width) {
+  const Index length = utf8_length(utf8);
+  if (length <= width) return utf8;
+  const Index kept = std::max<Index>(width - 3, 0), end = kept / 2;
+  return utf8.substr(0, byte_of(utf8, kept - end)) + std::string("...").substr(0, as_size(width)) +
+         utf8.substr(byte_of(utf8, length - end));
+}
+
+std::vector<std::string> title_lines(const Figure& figure, Index width) {
+  std::vector<std::string> out;
+  const auto add = [&](std::string_view label, const std::string& name) {
+    const std::string line = std::string(label) + readable_text(name);
+    out.push_back(width > 0 ? shortened(line, width) : line);
+  };
+  const bool overlay = figure.panels.front().other != nullptr;
+  if (overlay && !(figure.name.empty() && figure.other_name.empty())) {
+    add("A: ", figure.name.empty() ? "-" : figure.name);
+    add("B: ", figure.other_name.empty() ? "-" : figure.other_name);
+  } else if (!overlay && !figure.name.empty()) {
+    add("", figure.name);
+  }
+  return out;
+}
+
+std::vector<std::string> caption_words(const Figure& figure, const Panel& panel,
+                                       const InkGrid& grid) {
+  std::vector<std::string> words;
+  if (!panel.name.empty()) words.push_back(panel.name + ":");
+  const bool tiles = panel.tiles != nullptr;
+  words.push_back(fmt::format("{} queries x {} keys,",
+                              tiles ? panel.tiles->queries : panel.plane->queries(),
+                              tiles ? panel.tiles->keys : panel.plane->keys()));
+  if (figure.queries || figure.keys) {
+    words.push_back(
+        fmt::format("part {}:{} x {}:{},", grid.q.begin, grid.q.end, grid.k.begin, grid.k.end));
+  }
+  if (tiles) {
+    words.push_back(fmt::format("{} tiles of {} x {}:", grid.counts.tile_area, panel.tiles->q_tile,
+                                panel.tiles->k_tile));
+  }
+  count_words(grid, words);
+  return words;
+}
+
+std::string percent_text(Index open, Index area) {
+  if (open == 0) return "0%";
+  if (open == area) return "100%";
+  const double share = 100.0 * static_cast<double>(open) / static_cast<double>(area);
+  if (share < 0.1) return "<0.1%";
+  if (share > 99.9) return ">99.9%";
+  return fmt::format("{:.1f}%", share);
+}
+
+std::vector<std::string> fill_lines(const std::vector<std::string>& words, Index gap, Index width) {
+  std::vector<std::string> lines;
+  for (const std::string& word : words) {
+    const bool list = !lines.empty() && lines.back().find_last_of(",;:") != lines.back().size() - 1;
+    const Index blanks = list ? gap : 1;
+    if (!lines.empty() &&
+        (width == 0 || utf8_length(lines.back()) + blanks + utf8_length(word) <= width)) {
+      lines.back() += std::string(static_cast<std::size_t>(blanks), ' ') + word;
+    } else {
+      lines.push_back(word);
+    }
+  }
+  return lines;
+}
+
+}  // namespace maskctl
