@@ -6,6 +6,7 @@
 
 #include "io/array_support.h"
 #include "maskctl/io/formats/formats.h"
+#include "maskctl/io/formats/npz/npz.h"
 
 using namespace maskctl;
 using namespace maskctl::test;

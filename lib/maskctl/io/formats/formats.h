@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "maskctl/io/array_io.h"
 #include "maskctl/io/containers/container.h"
@@ -33,6 +34,17 @@ struct FileFormat {
 
   bool is_container() const { return write != nullptr; }
 };
+
+/// The members `open` and `begin` of a row, from classes with constructors that take the same.
+template <typename T>
+std::unique_ptr<Container> opened(ByteSource source, const ReadOptions& options) {
+  return std::make_unique<T>(std::move(source), options);
+}
+template <typename T>
+std::unique_ptr<ArrayWriter> begun(const std::string& path, const ArraySpec& array,
+                                   const WriteOptions& options) {
+  return std::make_unique<T>(path, array, options);
+}
 
 extern const FileFormat kNpyFormat, kNpzFormat, kSafetensorsFormat, kHdf5Format;
 

@@ -221,6 +221,12 @@ Mask in_shape(const Mask& mask, const std::vector<Index>& shape, Index max_bytes
                     [&](Index b, Index h) { return rows.plane(b, h); });
 }
 
+/// Whether the axes of its arrays are those of the mask.
+bool has_axes(ArrayKind kind) {
+  return kind != ArrayKind::kCuSeqlens && kind != ArrayKind::kPairs && kind != ArrayKind::kBits &&
+         kind != ArrayKind::kRuns;
+}
+
 void check_shape_option(const std::optional<std::vector<Index>>& shape) {
   if (!shape) return;
   const bool negative = std::ranges::any_of(*shape, [](Index extent) { return extent < 0; });
@@ -235,6 +241,7 @@ void check_shape_option(const std::optional<std::vector<Index>>& shape) {
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options) {
   check_shape_option(options.shape);
   LoadedMask out = load_source(source, options);
+  if (has_axes(out.kind)) out.rank = std::ssize(out.array_shape);
   if (options.shape) {
     out.mask =
         named(source, [&] { return in_shape(out.mask, *options.shape, options.read.max_bytes); });

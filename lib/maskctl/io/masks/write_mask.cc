@@ -24,6 +24,14 @@ std::vector<Index> shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
 }
 
+/// A shape [B,H,rows,columns] in the rank of the options, if that holds it.
+std::vector<Index> in_rank(std::vector<Index> shape, Index rank) {
+  const bool one_head = shape[1] == 1;
+  if (rank <= 2 && one_head && shape[0] == 1) return {shape[2], shape[3]};
+  if (rank == 3 && one_head) return {shape[0], shape[2], shape[3]};
+  return shape;
+}
+
 /// Makes the elements of one band of rows at a time.
 class BandMaker {
  public:
@@ -94,8 +102,8 @@ void write_dense(const std::string& dest, const Mask& mask, const MaskWriteOptio
   const DType dtype =
       options.dtype.value_or(options.kind == ArrayKind::kBias ? DType::kFloat32 : DType::kBool);
   BandMaker maker(mask.keys(), dtype, options);
-  const auto writer =
-      array_writer(dest, dtype, shape_of(mask), write_options(options), options.max_bytes);
+  const auto writer = array_writer(dest, dtype, in_rank(shape_of(mask), options.rank),
+                                   write_options(options), options.max_bytes);
   const Index planes = mask.cells() == 0 ? 0 : mask.batch() * mask.heads();
   Progress progress(options.progress, planes * mask.queries());
   const Index step = maker.rows_within(kBandBytes);
@@ -136,8 +144,9 @@ void write_blockmap(const std::string& dest, const Mask& mask, const MaskWriteOp
   const DType dtype = options.dtype.value_or(DType::kUInt8);
   const Index rows = ceil_div(mask.queries(), q_size);
   const Index columns = ceil_div(mask.keys(), k_size);
-  const auto writer = array_writer(dest, dtype, {mask.batch(), mask.heads(), rows, columns},
-                                   write_options(options), options.max_bytes);
+  const auto writer =
+      array_writer(dest, dtype, in_rank({mask.batch(), mask.heads(), rows, columns}, options.rank),
+                   write_options(options), options.max_bytes);
   const Index band = std::max<Index>(1, kBandBytes / std::max<Index>(1, columns));
   const Index part = ceil_div(band, 4 * threads());
   std::vector<std::uint8_t> values(static_cast<std::size_t>(std::min(band, rows) * columns));

@@ -51,14 +51,9 @@ const FileFormat kHdf5Format = {
     .wanted = "an HDF5 file",
     .looks_like = "an HDF5 file",
     .recognise = is_hdf5,
-    .open = [](ByteSource source, const ReadOptions& options) -> std::unique_ptr<Container> {
-      return std::make_unique<Hdf5Container>(std::move(source), options);
-    },
+    .open = opened<Hdf5Container>,
     .write = write_hdf5_file,
-    .begin = [](const std::string& path, const ArraySpec& array,
-                const WriteOptions& options) -> std::unique_ptr<ArrayWriter> {
-      return std::make_unique<Hdf5ArrayWriter>(path, array, options);
-    },
+    .begin = begun<Hdf5ArrayWriter>,
     .compresses = true,
 };
 

@@ -14,7 +14,8 @@ namespace {
 
 class NpyContainer final : public Container {
  public:
-  explicit NpyContainer(ByteSource source) : source_(std::move(source)), name_(source_.name()) {}
+  NpyContainer(ByteSource source, const ReadOptions&)
+      : source_(std::move(source)), name_(source_.name()) {}
   const std::string& name() const override { return name_; }
   const std::vector<std::string>& keys() const override { return keys_; }
   bool holds_one_array() const override { return true; }
@@ -79,13 +80,8 @@ const FileFormat kNpyFormat = {
     .wanted = "an .npy",
     .looks_like = "a .npy file",
     .recognise = [](ByteSource& source) { return peek_text(source, 6) == "\x93NUMPY"; },
-    .open = [](ByteSource source, const ReadOptions&) -> std::unique_ptr<Container> {
-      return std::make_unique<NpyContainer>(std::move(source));
-    },
-    .begin = [](const std::string& path, const ArraySpec& array,
-                const WriteOptions& options) -> std::unique_ptr<ArrayWriter> {
-      return std::make_unique<NpyWriter>(path, array, options);
-    },
+    .open = opened<NpyContainer>,
+    .begin = begun<NpyWriter>,
 };
 
 }  // namespace maskctl

@@ -65,9 +65,7 @@ const FileFormat kNpzFormat = {
     .wanted = "an .npz",
     .looks_like = "a zip archive (.npz)",
     .recognise = is_zip,
-    .open = [](ByteSource source, const ReadOptions& options) -> std::unique_ptr<Container> {
-      return std::make_unique<NpzContainer>(std::move(source), options);
-    },
+    .open = opened<NpzContainer>,
     .write = write_npz_file,
     .compresses = true,
 };

@@ -39,6 +39,8 @@ class SafetensorsContainer final : public Container {
 /// Writes the header and what an old file keeps, then the data of the new tensors as it comes.
 class SafetensorsWriter final : public ArrayWriter {
  public:
+  SafetensorsWriter(const std::string& path, const ArraySpec& tensor, const WriteOptions& options)
+      : SafetensorsWriter(path, std::span(&tensor, 1), options) {}
   SafetensorsWriter(const std::string& path, std::span<const ArraySpec> tensors,
                     const WriteOptions& options)
       : lock_(lock_for_append(path, options)),
@@ -100,14 +102,9 @@ const FileFormat kSafetensorsFormat = {
     .wanted = "a safetensors file",
     .looks_like = "a safetensors file",
     .recognise = is_safetensors,
-    .open = [](ByteSource source, const ReadOptions& options) -> std::unique_ptr<Container> {
-      return std::make_unique<SafetensorsContainer>(std::move(source), options);
-    },
+    .open = opened<SafetensorsContainer>,
     .write = write_safetensors_file,
-    .begin = [](const std::string& path, const ArraySpec& array,
-                const WriteOptions& options) -> std::unique_ptr<ArrayWriter> {
-      return std::make_unique<SafetensorsWriter>(path, std::span(&array, 1), options);
-    },
+    .begin = begun<SafetensorsWriter>,
 };
 
 }  // namespace maskctl
