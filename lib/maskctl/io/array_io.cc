@@ -15,6 +15,7 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/containers/container.h"
+#include "maskctl/io/containers/kind.h"
 #include "maskctl/io/formats/formats.h"
 
 namespace maskctl {
@@ -70,12 +71,12 @@ void check_options(const DestName& dest, const WriteOptions& options) {
       return format.compresses ? format.suffixes[0] : "";
     };
     throw Error(Errc::kInvalidArgument,
-                fmt::format("{}: --gzip packs the arrays of an {}; name one of these", dest.path,
+                fmt::format("{}: gzip packs the arrays of an {}; name one of these", dest.path,
                             formats_text(suffix)));
   }
   if (options.append && !dest.is_container()) {
     throw Error(Errc::kInvalidArgument,
-                fmt::format("{}: --append adds to a container; name an {} file", dest.path,
+                fmt::format("{}: arrays are added to a container; name an {} file", dest.path,
                             formats_text(container_suffix)));
   }
 }
@@ -131,12 +132,16 @@ void check_space(const DestName& dest, DType dtype, std::span<const Index> shape
   const Index least = std::min(*space, max_bytes);
   if (bytes && *bytes <= least) return;
   const std::string size = bytes ? size_text(*bytes) : "more than 2^63 bytes";
-  const std::string why = bytes && *bytes <= max_bytes
-                              ? fmt::format("{} are free there", size_text(*space))
-                              : fmt::format("the limit is {} (--max-bytes)", size_text(max_bytes));
-  throw Error(Errc::kLimit, fmt::format("{}: the array {} takes {}, and {}; a mask is small at any "
-                                        "size with --to runs",
-                                        dest.path, shape_text(shape), size, why));
+  std::vector<Remedy> remedies{{Remedy::kWriteAs, name(ArrayKind::kRuns)}};
+  std::string why = fmt::format("{} are free there", size_text(*space));
+  if (!bytes || *bytes > max_bytes) {
+    why = fmt::format("the limit is {}", size_text(max_bytes));
+    remedies.push_back({Remedy::kRaiseMemoryLimit});
+  }
+  throw Error(Errc::kLimit,
+              fmt::format("{}: the array {} takes {}, and {}; a mask as runs is small at any size",
+                          dest.path, shape_text(shape), size, why),
+              std::move(remedies));
 }
 
 std::string names_of(std::span<const ArrayRef> arrays) {
@@ -152,7 +157,7 @@ class HeldWriter final : public ArrayWriter {
       : dest_(std::move(dest)),
         name_(std::move(array.name)),
         options_(options),
-        whole_(array.dtype, std::move(array.shape)) {}
+        whole_(Tensor::unwritten(array.dtype, std::move(array.shape))) {}
   void write(std::span<const std::byte> bytes) override {
     if (std::ssize(bytes) > std::ssize(whole_.bytes()) - filled_) {
       throw Error(Errc::kInvalidArgument, "more bytes written than the shape needs");
@@ -161,6 +166,9 @@ class HeldWriter final : public ArrayWriter {
     filled_ += std::ssize(bytes);
   }
   void commit() override {
+    if (filled_ != std::ssize(whole_.bytes())) {
+      throw Error(Errc::kInvalidArgument, "fewer bytes written than the shape needs");
+    }
     const ArrayRef array{name_, &whole_};
     dest_.format->write(dest_.path, {&array, 1}, options_);
   }

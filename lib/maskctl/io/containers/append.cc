@@ -19,20 +19,19 @@ std::optional<ByteSource> file_to_append(const std::string& path, const FileForm
   if (!options.append || path == "-" || ::access(path.c_str(), F_OK) != 0) return std::nullopt;
   ByteSource source(path);
   if (!source.seekable()) {
-    throw Error(Errc::kInvalidArgument, path + ": is not a regular file; --append needs one");
+    throw Error(Errc::kInvalidArgument, path + ": is not a regular file; adding arrays needs one");
   }
   const FileLook look = look_at(source);
   if (look.format == &format) return source;
-  throw Error(Errc::kFormat, fmt::format("{}: it looks like {}; --append needs {}", path,
+  throw Error(Errc::kFormat, fmt::format("{}: it looks like {}; adding arrays needs {}", path,
                                          look.description, format.wanted));
 }
 
 void check_new(const std::string& path, const std::vector<std::string>& has,
                const std::string& name, const WriteOptions& options) {
   if (options.force || std::ranges::find(has, name) == has.end()) return;
-  throw Error(Errc::kIo, fmt::format("{}: already holds an array '{}'; give another name, or use "
-                                     "--force to replace it",
-                                     path, printable(name)));
+  throw Error(Errc::kIo, fmt::format("{}: already holds an array '{}'", path, printable(name)),
+              {{Remedy::kOverwrite}});
 }
 
 }  // namespace maskctl

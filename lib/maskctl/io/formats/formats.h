@@ -17,7 +17,7 @@ namespace maskctl {
 struct FileFormat {
   std::string_view name;                     // ".npz", "HDF5"
   std::array<std::string_view, 2> suffixes;  // of files to write; the first stands in messages
-  std::string_view wanted;                   // "an .npz", as in "--append needs an .npz"
+  std::string_view wanted;                   // "an .npz", as in "adding arrays needs an .npz"
   std::string_view looks_like;               // "a zip archive (.npz)", from the first bytes alone
   /// Whether the content is of this format; only peeks.
   bool (*recognise)(ByteSource& source);

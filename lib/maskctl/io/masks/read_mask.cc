@@ -21,15 +21,11 @@ auto named(const std::string& source, const F& f) {
   try {
     return f();
   } catch (const Error& error) {
-    const std::string message = error.what();
+    const std::string_view message = error.what();
     if (message.starts_with(source)) throw;
-    throw Error(error.code(), fmt::format("{}: {}", source, message));
+    throw error.within(source);
   }
 }
-
-struct TwoSources {
-  std::string q, kv;
-};
 
 /// Takes "NAME=SOURCE" and the comma after it off the front of `text`.
 std::pair<std::string, std::string> take_item(std::string_view& text) {
@@ -50,21 +46,6 @@ std::pair<std::string, std::string> take_item(std::string_view& text) {
   return {std::move(key), std::move(value)};
 }
 
-/// "q=SOURCE,kv=SOURCE" in either order; nothing for a single SOURCE.
-std::optional<TwoSources> two_sources(std::string_view text) {
-  if (!text.starts_with("q=") && !text.starts_with("kv=")) return std::nullopt;
-  const std::string whole(text);
-  const auto first = take_item(text);
-  const auto second = take_item(text);
-  const bool complete = text.empty() && !first.second.empty() && !second.second.empty();
-  if (complete && first.first == "q" && second.first == "kv")
-    return {{first.second, second.second}};
-  if (complete && first.first == "kv" && second.first == "q")
-    return {{second.second, first.second}};
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("'{}' does not name two arrays; expected q=SOURCE,kv=SOURCE", whole));
-}
-
 std::string joined(const std::string& group, const std::string& key) {
   return group.empty() ? key : group + "/" + key;
 }
@@ -73,6 +54,21 @@ bool holds(const Container& container, const std::string& group,
            std::initializer_list<const char*> keys) {
   return std::ranges::all_of(
       keys, [&](const char* key) { return container.contains(joined(group, key)); });
+}
+
+void check_polarity(ArrayKind kind, const MaskReadOptions& options) {
+  if (options.closed_below && options.as && kind != ArrayKind::kBias) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("numbers that close are for biases, not for the kind {}", name(kind)),
+                {{Remedy::kReadAs, name(ArrayKind::kBias)}});
+  }
+  if (!options.keep_value_is_zero) return;
+  if (kind == ArrayKind::kDense || kind == ArrayKind::kPadding || kind == ArrayKind::kKeyPadding)
+    return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("0 cannot mean open in the kind {}; that is for dense, padding and "
+                          "key-padding",
+                          name(kind)));
 }
 
 LoadedMask load_runs(Container& container, const std::string& group,
@@ -91,19 +87,18 @@ LoadedMask load_runs(Container& container, const std::string& group,
   return out;
 }
 
-void check_polarity(ArrayKind kind, const MaskReadOptions& options) {
-  if (options.closed_below && options.as && kind != ArrayKind::kBias) {
-    throw Error(
-        Errc::kInvalidArgument,
-        fmt::format("--closed-below is for biases (--as bias), not for the kind {}", name(kind)));
-  }
-  if (!options.keep_value_is_zero) return;
-  if (kind == ArrayKind::kDense || kind == ArrayKind::kPadding || kind == ArrayKind::kKeyPadding)
-    return;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("--keep-value 0 has no meaning for the kind {}; it is for dense, padding "
-                          "and key-padding",
-                          name(kind)));
+LoadedMask load_mask_info(Container& container, const std::string& group,
+                          const MaskReadOptions& options) {
+  check_polarity(ArrayKind::kMaskInfo, options);
+  MaskInfo info = read_mask_info(container, group, options.read);
+  LoadedMask out;
+  out.mask_info = [info] { return info; };  // a copy, because reading the mask may fill a cache
+  const MaskArray mask = named(container.name(), [&] { return info.attention_mask(); });
+  out.mask = mask.mask();
+  out.kind = ArrayKind::kMaskInfo;
+  out.dtype = name(mask.dtype());
+  out.array_shape = mask.shape();
+  return out;
 }
 
 /// Chooses among the kinds that take two arrays; both arrays must fit.
@@ -114,8 +109,8 @@ ArrayKind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions&
   if (options.as) {
     if (has_two_sides(*options.as)) return *options.as;
     throw Error(Errc::kInvalidArgument,
-                fmt::format("q=,kv= gives two arrays, but the kind {} has one; expected {}",
-                            name(*options.as), as_options(kTwo)));
+                fmt::format("q=,kv= gives two arrays, but the kind {} has one", name(*options.as)),
+                read_as(kTwo));
   }
   const auto fits = [&](OpenArray& array, ArrayKind kind) {
     const auto kinds = fitting_kinds(array.load(options.read, notes));
@@ -126,8 +121,8 @@ ArrayKind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions&
     if (fits(q, kind) && fits(kv, kind)) kinds.push_back(kind);
   }
   if (kinds.size() == 1) return kinds[0];
-  throw Error(Errc::kInvalidArgument, fmt::format("{} and {} fit several kinds; say which: {}",
-                                                  q.name, kv.name, as_options(kinds)));
+  throw Error(Errc::kInvalidArgument, fmt::format("{} and {} fit several kinds", q.name, kv.name),
+              read_as(kinds));
 }
 
 LoadedMask load_two(OpenArray q, OpenArray kv, const MaskReadOptions& options,
@@ -170,6 +165,9 @@ LoadedMask load_container(Container& container, const std::string& member,
     check_polarity(ArrayKind::kRuns, options);
     return load_runs(container, member, options);
   }
+  if (!one && wanted(ArrayKind::kMaskInfo) && holds_mask_info(container, member)) {
+    return load_mask_info(container, member, options);
+  }
   const bool two_wanted =
       !one && (options.as ? has_two_sides(*options.as) : container.keys().size() == 2);
   std::vector<std::string> notes;
@@ -208,13 +206,15 @@ Mask in_shape(const Mask& mask, const std::vector<Index>& shape, Index max_bytes
   if (!fits(mask.batch(), shape[0]) || !fits(mask.heads(), shape[1]) ||
       !fits(mask.queries(), shape[2]) || mask.keys() != shape[3]) {
     throw Error(Errc::kShape,
-                fmt::format("the mask is {}, but --shape asks for {}+{}+{}+{}", shape_text(mask),
-                            shape[0], shape[1], shape[2], shape[3]));
+                fmt::format("the mask is {}, but the shape asked for is {}+{}+{}+{}",
+                            shape_text(mask), shape[0], shape[1], shape[2], shape[3]));
   }
   if (!planes || *planes > max_bytes / 4) {
-    throw Error(Errc::kLimit, fmt::format("--shape asks for {} batches of {} heads; that is too "
-                                          "many for the limit of {} bytes",
-                                          shape[0], shape[1], max_bytes));
+    throw Error(Errc::kLimit,
+                fmt::format("{} batches of {} heads are asked for; that is too many "
+                            "for the limit of {} bytes",
+                            shape[0], shape[1], max_bytes),
+                {{Remedy::kRaiseMemoryLimit}});
   }
   const Mask rows = mask.queries() == shape[2] ? mask : repeated_queries(mask, shape[2]);
   return Mask::make(shape[0], shape[1], shape[2], shape[3],
@@ -233,10 +233,24 @@ void check_shape_option(const std::optional<std::vector<Index>>& shape) {
   if (shape->size() == 4 && !negative) return;
   throw Error(
       Errc::kInvalidArgument,
-      fmt::format("--shape has {} extents; expected B+H+Q+K, none negative", shape->size()));
+      fmt::format("the shape has {} extents; expected B+H+Q+K, none negative", shape->size()));
 }
 
 }  // namespace
+
+std::optional<TwoSources> two_sources(std::string_view text) {
+  if (!text.starts_with("q=") && !text.starts_with("kv=")) return std::nullopt;
+  const std::string whole(text);
+  const auto first = take_item(text);
+  const auto second = take_item(text);
+  const bool complete = text.empty() && !first.second.empty() && !second.second.empty();
+  if (complete && first.first == "q" && second.first == "kv")
+    return {{first.second, second.second}};
+  if (complete && first.first == "kv" && second.first == "q")
+    return {{second.second, first.second}};
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("'{}' does not name two arrays; expected q=SOURCE,kv=SOURCE", whole));
+}
 
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options) {
   check_shape_option(options.shape);

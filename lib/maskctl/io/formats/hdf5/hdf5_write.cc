@@ -50,7 +50,7 @@ struct Hdf5Writer::Impl {
         old(file_to_append(dest, kHdf5Format, given)),
         file(dest == "-" ? "/dev/stdout" : dest, given.force || old) {
     if (file.is_terminal()) {
-      throw Error(Errc::kIo, "refusing to write HDF5 to a terminal; use -o FILE or pipe it");
+      throw Error(Errc::kIo, "refusing to write HDF5 to a terminal", {{Remedy::kNameOutput}});
     }
     if (old) copy_bytes_to(*old, file);
     start();
