@@ -154,26 +154,22 @@ std::string names_of(std::span<const ArrayRef> arrays) {
 class HeldWriter final : public ArrayWriter {
  public:
   HeldWriter(DestName dest, ArraySpec array, const WriteOptions& options)
-      : dest_(std::move(dest)),
+      : ArrayWriter(array),
+        dest_(std::move(dest)),
         name_(std::move(array.name)),
         options_(options),
         whole_(Tensor::unwritten(array.dtype, std::move(array.shape))) {}
-  void write(std::span<const std::byte> bytes) override {
-    if (std::ssize(bytes) > std::ssize(whole_.bytes()) - filled_) {
-      throw Error(Errc::kInvalidArgument, "more bytes written than the shape needs");
-    }
+
+ private:
+  void put(std::span<const std::byte> bytes) override {
     std::ranges::copy(bytes, whole_.bytes().begin() + filled_);
     filled_ += std::ssize(bytes);
   }
-  void commit() override {
-    if (filled_ != std::ssize(whole_.bytes())) {
-      throw Error(Errc::kInvalidArgument, "fewer bytes written than the shape needs");
-    }
+  void finish() override {
     const ArrayRef array{name_, &whole_};
     dest_.format->write(dest_.path, {&array, 1}, options_);
   }
 
- private:
   DestName dest_;
   std::string name_;
   WriteOptions options_;
@@ -185,6 +181,33 @@ class HeldWriter final : public ArrayWriter {
 std::string key_in(const DestName& dest) { return dest.member.empty() ? "arr_0" : dest.member; }
 
 }  // namespace
+
+ArrayWriter::ArrayWriter(const ArraySpec& array) {
+  const auto elements = checked_product(array.shape);
+  const auto bytes = elements ? checked_mul(*elements, size_bytes(array.dtype)) : std::nullopt;
+  if (!bytes) {
+    throw Error(Errc::kShape,
+                fmt::format("shape {} is too large to write", shape_text(array.shape)));
+  }
+  remaining_ = *bytes;
+}
+
+void ArrayWriter::write(std::span<const std::byte> bytes) {
+  if (std::ssize(bytes) > remaining_) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{} bytes written where the shape leaves {}",
+                                                    bytes.size(), remaining_));
+  }
+  put(bytes);
+  remaining_ -= std::ssize(bytes);
+}
+
+void ArrayWriter::commit() {
+  if (remaining_ != 0) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{} bytes fewer written than the shape needs", remaining_));
+  }
+  finish();
+}
 
 bool DestName::is_container() const { return format->is_container(); }
 

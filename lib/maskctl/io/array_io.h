@@ -76,12 +76,20 @@ class ByteSink {
 /// Writes one array part by part.
 class ArrayWriter {
  public:
+  /// Throws Error(kShape) when the size of the array cannot be counted.
+  explicit ArrayWriter(const ArraySpec& array);
   virtual ~ArrayWriter() = default;
   /// The next elements in C order, native byte order.
-  virtual void write(std::span<const std::byte> bytes) = 0;
-  /// Makes the file visible. Throws Error(kInvalidArgument) when more or fewer bytes were written
-  /// than the shape needs.
-  virtual void commit() = 0;
+  void write(std::span<const std::byte> bytes);
+  /// Makes the file visible. This and write() throw Error(kInvalidArgument) when fewer or more
+  /// bytes were written than the shape needs.
+  void commit();
+
+ private:
+  virtual void put(std::span<const std::byte> bytes) = 0;
+  virtual void finish() = 0;
+
+  Index remaining_;  // bytes
 };
 
 /// Starts an array at any DEST. Most formats are written as the data comes; an .npz, which needs

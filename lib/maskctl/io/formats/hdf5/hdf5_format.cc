@@ -26,13 +26,14 @@ bool is_hdf5(ByteSource& source) {
 class Hdf5ArrayWriter final : public ArrayWriter {
  public:
   Hdf5ArrayWriter(const std::string& path, const ArraySpec& array, const WriteOptions& options)
-      : writer_(path, options) {
+      : ArrayWriter(array), writer_(path, options) {
     writer_.begin(array.name, array.dtype, array.shape);
   }
-  void write(std::span<const std::byte> bytes) override { writer_.write(bytes); }
-  void commit() override { writer_.commit(); }
 
  private:
+  void put(std::span<const std::byte> bytes) override { writer_.write(bytes); }
+  void finish() override { writer_.commit(); }
+
   Hdf5Writer writer_;
 };
 

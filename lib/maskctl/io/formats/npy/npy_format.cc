@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/formats/formats.h"
 #include "maskctl/io/formats/npy/npy_descr.h"
@@ -38,38 +37,18 @@ class NpyContainer final : public Container {
   std::vector<std::string> keys_{""};
 };
 
-Index data_bytes(const ArraySpec& array) {
-  const auto elements = checked_product(array.shape);
-  const auto bytes = elements ? checked_mul(*elements, size_bytes(array.dtype)) : std::nullopt;
-  if (bytes) return *bytes;
-  throw Error(Errc::kShape, fmt::format("shape {} is too large to write", shape_text(array.shape)));
-}
-
 class NpyWriter final : public ArrayWriter {
  public:
   NpyWriter(const std::string& path, const ArraySpec& array, const WriteOptions& options)
-      : sink_(path, options, ".npy"), remaining_(data_bytes(array)) {
+      : ArrayWriter(array), sink_(path, options, ".npy") {
     sink_.write(npy_header_bytes(array.dtype, array.shape));
-  }
-  void write(std::span<const std::byte> bytes) override {
-    if (std::ssize(bytes) > remaining_) {
-      throw Error(Errc::kInvalidArgument, fmt::format("{} bytes written where the shape leaves {}",
-                                                      bytes.size(), remaining_));
-    }
-    sink_.write(bytes);
-    remaining_ -= std::ssize(bytes);
-  }
-  void commit() override {
-    if (remaining_ != 0) {
-      throw Error(Errc::kInvalidArgument,
-                  fmt::format("{} bytes fewer written than the shape needs", remaining_));
-    }
-    sink_.commit();
   }
 
  private:
+  void put(std::span<const std::byte> bytes) override { sink_.write(bytes); }
+  void finish() override { sink_.commit(); }
+
   ByteSink sink_;
-  Index remaining_;
 };
 
 }  // namespace

@@ -37,12 +37,9 @@ class SafetensorsContainer final : public Container {
 };
 
 /// Writes the header and what an old file keeps, then the data of the new tensors as it comes.
-class SafetensorsWriter final : public ArrayWriter {
+class NewFile {
  public:
-  SafetensorsWriter(const std::string& path, const ArraySpec& tensor, const WriteOptions& options)
-      : SafetensorsWriter(path, std::span(&tensor, 1), options) {}
-  SafetensorsWriter(const std::string& path, std::span<const ArraySpec> tensors,
-                    const WriteOptions& options)
+  NewFile(const std::string& path, std::span<const ArraySpec> tensors, const WriteOptions& options)
       : lock_(lock_for_append(path, options)),
         old_(file_to_append(path, kSafetensorsFormat, options)) {
     SafetensorsHeader kept;
@@ -55,8 +52,8 @@ class SafetensorsWriter final : public ArrayWriter {
       copy_bytes(write, *old_, kept.data_offset + entry.begin, entry.end - entry.begin);
     }
   }
-  void write(std::span<const std::byte> bytes) override { sink_->write(bytes); }
-  void commit() override { sink_->commit(); }
+  void write(std::span<const std::byte> bytes) { sink_->write(bytes); }
+  void commit() { sink_->commit(); }
 
  private:
   /// The header of the old file without the tensors that are replaced.
@@ -77,15 +74,27 @@ class SafetensorsWriter final : public ArrayWriter {
   std::optional<ByteSink> sink_;
 };
 
+class SafetensorsWriter final : public ArrayWriter {
+ public:
+  SafetensorsWriter(const std::string& path, const ArraySpec& array, const WriteOptions& options)
+      : ArrayWriter(array), file_(path, std::span(&array, 1), options) {}
+
+ private:
+  void put(std::span<const std::byte> bytes) override { file_.write(bytes); }
+  void finish() override { file_.commit(); }
+
+  NewFile file_;
+};
+
 void write_safetensors_file(const std::string& path, std::span<const ArrayRef> arrays,
                             const WriteOptions& options) {
   std::vector<ArraySpec> specs;
   for (const ArrayRef& array : arrays) {
     specs.push_back({array.name, array.tensor->dtype(), array.tensor->shape()});
   }
-  SafetensorsWriter writer(path, specs, options);
-  for (const ArrayRef& array : arrays) writer.write(array.tensor->bytes());
-  writer.commit();
+  NewFile file(path, specs, options);
+  for (const ArrayRef& array : arrays) file.write(array.tensor->bytes());
+  file.commit();
 }
 
 /// A little-endian header length below 100 MB, then JSON.
