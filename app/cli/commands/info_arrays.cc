@@ -39,6 +39,7 @@ std::optional<InfoReport> if_several(InfoReport report) {
     throw Error(Errc::kFormat, fmt::format("{}: holds no arrays", report.source));
   }
   std::vector<std::string> names;
+  names.reserve(report.arrays.size());
   for (const ArrayReport& array : report.arrays) names.push_back(array.name);
   if (is_one_mask(names)) return std::nullopt;
   const bool stored_info = std::ranges::any_of(

@@ -61,6 +61,7 @@ class NewFile {
                             const WriteOptions& options) {
     SafetensorsHeader kept = read_safetensors_header(*old_);
     std::vector<std::string> has;
+    has.reserve(kept.entries.size());
     for (const SafetensorsEntry& entry : kept.entries) has.push_back(entry.name);
     for (const ArraySpec& tensor : tensors) check_new(path, has, tensor.name, options);
     std::erase_if(kept.entries, [&](const SafetensorsEntry& entry) {
