@@ -68,8 +68,8 @@ TEST_CASE("unknown words without a near name point to the help") {
 
 TEST_CASE("options where they do nothing are answered with what does it") {
   check_refused("maskctl -t causal show x", "options of a command stand after its name");
-  check_refused("maskctl diff x y --head 0", "all are read; -t slice:h=0 keeps one");
-  check_refused("maskctl check x --batch 0", "all are read; -t slice:b=0 keeps one");
+  check_refused("maskctl diff x y --head 0", "every head is read; -t slice:h=0 keeps one");
+  check_refused("maskctl check x --batch 0", "every batch is read; -t slice:b=0 keeps one");
 }
 
 TEST_CASE("words of other libraries are answered with ours") {

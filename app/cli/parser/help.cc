@@ -99,7 +99,7 @@ std::string advice(std::string_view word, const Command* command, const OptionLi
     return "options of a command stand after its name";
   }
   if ((word == "--head" || word == "--batch") && own.find("--transform")) {
-    return fmt::format("all are read; -t slice:{}=0 keeps one", word[2]);
+    return fmt::format("every {} is read; -t slice:{}=0 keeps one", word.substr(2), word[2]);
   }
   return command ? fmt::format("see maskctl {} --help", command->name) : "see maskctl --help";
 }
