@@ -87,6 +87,11 @@ TEST_CASE("columns stay apart where numbers are long") {
   CHECK(contains(table.out, "LocalAttentionFromBottomRightMask(1000000, 0) attn_bias.py"));
 }
 
+TEST_CASE("a step for a head out of range names that head alone") {
+  check_refused(Sandbox(), "maskctl show samples/heads.npy -t 'heads:9{not}'",
+                "step heads: 9 is out of range: the mask has 4");
+}
+
 TEST_CASE("one query is no queries") {
   const Sandbox sandbox;
   check_refused(sandbox, "maskctl show gen:full:q=1,k=4 -t causal", "1 query and 4 keys leave");

@@ -92,8 +92,9 @@ std::vector<Index> members_of(const step::Scoped& rule, Index extent, std::strin
   std::vector<Index> members;
   for (const Range& range : rule.members) {
     if (range.begin < 0 || range.end > extent || range.empty()) {
-      refuse(step, fmt::format("{}-{} is out of range: the mask has {} (0 to {})", range.begin,
-                               range.end - 1, extent, extent - 1));
+      refuse(step, fmt::format("{}{} is out of range: the mask has {} (0 to {})", range.begin,
+                               range.size() == 1 ? "" : fmt::format("-{}", range.end - 1), extent,
+                               extent - 1));
     }
     for (Index i = range.begin; i < range.end; ++i) {
       if (std::find(members.begin(), members.end(), i) == members.end()) members.push_back(i);
