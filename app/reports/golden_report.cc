@@ -8,6 +8,7 @@
 
 #include "app/reports/json_parts.h"
 #include "app/reports/xml.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::app {
 namespace {
@@ -71,8 +72,9 @@ std::string golden_text(const GoldenReport& report) {
                        one.result.message);
     out += indented(one.result.detail);
   }
-  return out + fmt::format("{} passed, {} differ, {} errors\n", report.count(Status::kPassed),
-                           report.count(Status::kDiffers), report.count(Status::kError));
+  return out + fmt::format("{} passed, {}, {}\n", report.count(Status::kPassed),
+                           counted(report.count(Status::kDiffers), "differs", "differ"),
+                           counted(report.count(Status::kError), "error"));
 }
 
 std::string golden_junit(const GoldenReport& report) {

@@ -141,7 +141,9 @@ void Loader::print(const std::vector<std::string>& notes) const {
 
 std::string with_pipeline(const std::string& name, const SourceOptions& source) {
   std::string out = name == "-" ? "standard input" : name;
-  for (const std::string& transform : source.transforms) out += " | " + transform;
+  for (const std::string& transform : source.transforms) {
+    if (!transform.empty()) out += " | " + transform;
+  }
   std::ranges::replace(out, '\n', ' ');
   return out;
 }

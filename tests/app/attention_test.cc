@@ -34,6 +34,7 @@ TEST_CASE("probe finds a window that is off by one, from outputs and from weight
   CHECK(made.status == 0);
   CHECK(made.out.empty());
   CHECK(contains(made.err, "call the kernel 2 times"));
+  CHECK(contains(made.err, "maskctl probe read gen:window:keys=8,n=30 OUT.npy"));
   CHECK(sandbox.run(foreign_kernel("8", "right.npy") + foreign_kernel("9", "wrong.npy")).err == "");
   const Outcome right = sandbox.run("maskctl probe read" + mask + "right.npy");
   CHECK(right.status == 0);
@@ -145,8 +146,17 @@ TEST_CASE("attend lists operations and arguments, and names mistakes") {
       {"flash_attention --mask gen:causal:b=3,n=8 --axes B=2", "the mask has B=3"},
       {"flash_attention --mask gen:causal:h=3,n=8 --axes Hq=4", "the mask has Hq=3"},
       {"flash_attention --dtype int8 -o a.npz", "--dtype is a floating-point type, not int8"},
+      {"flash_attention sliding_window=3,0,1", "sliding_window: '3,0,1' is not a window"},
   };
   for (const auto& [line, part] : table) check_refused(sandbox, "maskctl attend " + line, part);
+}
+
+TEST_CASE("the sides of a window stand between commas too") {
+  const Sandbox sandbox;
+  const std::string attend = "maskctl attend flash_attention --axes Tq=8+Tk=8 sliding_window=";
+  const Outcome plus = sandbox.run(attend + "3+0"), comma = sandbox.run(attend + "3,0");
+  CHECK(plus.status == 0);
+  CHECK(comma.out == plus.out);
 }
 
 TEST_CASE("a mask of one batch serves as many as --axes says") {
@@ -284,7 +294,7 @@ TEST_CASE("probe read takes weights that underflow for no evidence") {
   CHECK(contains(sharp.out, "cells declared open weigh 0"));
   const Outcome leak = sandbox.run("maskctl probe read gen:causal:n=64 leak.npy --weights");
   CHECK(leak.status == 1);
-  CHECK(contains(leak.out, "in 1 cells: 0 declared open are closed, 1 declared closed are open"));
+  CHECK(contains(leak.out, "in 1 cell: 0 declared open are closed, 1 declared closed are open"));
 }
 
 TEST_CASE("attend takes what ejkernel's modules take") {
@@ -379,7 +389,7 @@ TEST_CASE("an axis given to bench overrides the size") {
   const std::string decode = "maskctl bench --size 64 --axes Tq=1 --repeat 1 --mask causal";
   const Outcome unclear = sandbox.run(decode);
   CHECK(unclear.status == 2);
-  CHECK(contains(unclear.err, "1 queries and 64 keys"));
+  CHECK(contains(unclear.err, "1 query and 64 keys"));
   CHECK(sandbox.run(decode + ":align=bottom-right").status == 0);
 }
 

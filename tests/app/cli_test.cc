@@ -66,6 +66,37 @@ TEST_CASE("unknown words without a near name point to the help") {
   check_refused("maskctl show x -Z", "unknown option '-Z'");
 }
 
+TEST_CASE("options where they do nothing are answered with what does it") {
+  check_refused("maskctl -t causal show x", "options of a command stand after its name");
+  check_refused("maskctl diff x y --head 0", "every head is read; -t slice:h=0 keeps one");
+  check_refused("maskctl check x --batch 0", "every batch is read; -t slice:b=0 keeps one");
+}
+
+TEST_CASE("words of other libraries are answered with ours") {
+  check_refused("maskctl convert x --dtype bf16", "did you mean 'bfloat16'?");
+  check_refused("maskctl info x --as position_ids", "did you mean 'positions'?");
+  check_refused("maskctl seq lengths x", "did you mean 'lens'?");
+  check_refused("maskctl export x", "did you mean 'convert'?");
+}
+
+TEST_CASE("columns stay apart where numbers are long") {
+  const Sandbox sandbox;
+  const Outcome stats = sandbox.run("maskctl stats gen:causal:n=1M --block 64");
+  CHECK(contains(stats.out, " 15625     122062500  500032000000 "));
+  const Outcome table = sandbox.run("maskctl translate --table 1M");
+  CHECK(contains(table.out, "LocalAttentionFromBottomRightMask(1000000, 0) attn_bias.py"));
+}
+
+TEST_CASE("one query is no queries") {
+  const Sandbox sandbox;
+  check_refused(sandbox, "maskctl show gen:full:q=1,k=4 -t causal", "1 query and 4 keys leave");
+  CHECK(contains(sandbox.run("maskctl show gen:full:q=1,k=4").out, "\n1 query x 4 keys, "));
+}
+
+TEST_CASE("steps that say nothing are not in the title") {
+  CHECK(Sandbox().run("maskctl show gen:causal:n=4 -t ''").out.starts_with("gen:causal:n=4\n"));
+}
+
 TEST_CASE("missing and repeated values are named") {
   check_refused("maskctl show", "show: no SOURCE");
   check_refused("maskctl info", "info: no SOURCE");

@@ -56,6 +56,17 @@ TEST_CASE("info: additive masks of a bfloat16 model, however they were saved") {
   CHECK(contains(outcome.out, "  array     bfloat16 (1, 1, 6, 6)\n  kind      bias\n"));
 }
 
+TEST_CASE("a given limit closes all numbers at or below it, however many they are") {
+  const Sandbox sandbox;
+  const Outcome outcome =
+      sandbox.run(python("m = np.where(np.tri(4, dtype=bool), 0, -5.0)\n"
+                         "m[0, 3], m[3, 0] = -7, -1\n"
+                         "np.save('penalties.npy', m)") +
+                  "maskctl diff penalties.npy gen:causal:n=4 --closed-below -4");
+  CHECK(outcome.status == 0);
+  CHECK(contains(outcome.err, "closed cells hold numbers from -7 to -5"));
+}
+
 TEST_CASE("a key padding with axes of one is read where scores are broadcast") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(

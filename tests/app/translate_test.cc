@@ -25,6 +25,10 @@ TEST_CASE("translate takes exactly one input") {
   CHECK(sandbox.run("maskctl translate --hf-config nowhere.json").status == 2);
 }
 
+TEST_CASE("a file given to translate is answered with the way from a file to code") {
+  check_refused(Sandbox(), "maskctl translate mask.npy --to hf", "maskctl recognise FILE");
+}
+
 TEST_CASE("layers of a config without attention of a known kind have no mask, and say so") {
   const Sandbox sandbox;
   const Outcome outcome =

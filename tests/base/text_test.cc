@@ -73,4 +73,10 @@ TEST_CASE("other texts are no whole numbers") {
   CHECK_FALSE(whole_number_from(text));
 }
 
+TEST_CASE("a number stands before its noun, singular for one only") {
+  CHECK(counted(1, "query", "queries") == "1 query");
+  CHECK(counted(2, "query", "queries") == "2 queries");
+  CHECK(counted(0, "cell") == "0 cells");
+}
+
 }  // namespace maskctl

@@ -14,6 +14,7 @@
 #include "app/session/loader.h"
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/golden/digest.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/pipeline/expectations.h"
@@ -222,7 +223,8 @@ Answer init(const GoldenOptions& options, Session& session) {
                  text);  // catches duplicate names, and names that TOML cannot hold
   fs::create_directories(folder);
   write_text(options.manifest, text);
-  return {fmt::format("{}: {} entries\n", options.manifest, options.names.size())};
+  return {fmt::format("{}: {}\n", options.manifest,
+                      counted(std::ssize(options.names), "entry", "entries"))};
 }
 
 Answer list(const GoldenOptions& options, const Manifest& manifest) {

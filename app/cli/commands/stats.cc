@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
@@ -37,16 +39,21 @@ std::string columns_text(const PlaneStats& stats, Index columns) {
 }
 
 std::string blocks_text(const PlaneStats& stats) {
-  std::string out = fmt::format("{:<12}{:>12}{:>12}{:>12}{:>12}{:>12}\n", "tiles", "empty",
-                                "partial", "full", "executed", "waste");
+  std::size_t width = 12;
+  for (const BlockStats& block : stats.blocks) {
+    width = std::max(width, fmt::formatted_size("  {}", block.executed));
+  }
+  const auto line = [width](std::string_view name, const auto&... cells) {
+    return fmt::format("{:<12}", name) + (fmt::format("{:>{}}", cells, width) + ...) + "\n";
+  };
+  std::string out = line("tiles", "empty", "partial", "full", "executed", "waste");
   for (const BlockStats& block : stats.blocks) {
     const std::string waste = stats.open == 0
                                   ? "-"
                                   : fmt::format("{:.3f}", static_cast<double>(block.executed) /
                                                               static_cast<double>(stats.open));
-    out += fmt::format("  {:<10}{:>12}{:>12}{:>12}{:>12}{:>12}\n",
-                       fmt::format("{}x{}", block.size.q, block.size.k), block.empty, block.partial,
-                       block.full, block.executed, waste);
+    out += line(fmt::format("  {}x{}", block.size.q, block.size.k), block.empty, block.partial,
+                block.full, block.executed, waste);
   }
   return out;
 }

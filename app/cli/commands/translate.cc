@@ -18,6 +18,7 @@
 #include "maskctl/inspect/translate/mask_form.h"
 #include "maskctl/io/formats/hf/hf_config.h"
 #include "maskctl/pipeline/library/syntax.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl::app {
@@ -174,16 +175,26 @@ std::string text_of_report(const TranslateReport& report) {
   return out;
 }
 
+/// The argument of a row with the number in place of W.
+std::string argument_text(const WindowConvention& row, Index w) {
+  std::string out(row.parameter);
+  for (std::size_t at = 0; (at = out.find('W', at)) != out.npos; ++at) {
+    out.replace(at, 1, std::to_string(w));
+  }
+  return out;
+}
+
 std::string conventions_text(Index w) {
-  std::string out = fmt::format("{:>6}  {:<50}{:<42}{}\n", "keys", "library", "argument", "source");
+  std::size_t width = 42;
+  for (const WindowConvention& row : window_conventions()) {
+    width = std::max(width, argument_text(row, w).size() + 1);
+  }
+  std::string out =
+      fmt::format("{:>6}  {:<50}{:<{}}{}\n", "keys", "library", "argument", width, "source");
   for (const WindowConvention& row : window_conventions()) {
     const step::Window window = window_of(row.rule, w);
-    std::string parameter(row.parameter);
-    for (std::size_t at = 0; (at = parameter.find('W', at)) != parameter.npos; ++at) {
-      parameter.replace(at, 1, std::to_string(w));
-    }
-    out += fmt::format("{:>6}  {:<50}{:<42}{}\n", *window.left + *window.right + 1, row.api,
-                       parameter, row.source);
+    out += fmt::format("{:>6}  {:<50}{:<{}}{}\n", *window.left + *window.right + 1, row.api,
+                       argument_text(row, w), width, row.source);
   }
   return out + "keys: seen by a query far from both ends, its own included\n";
 }
@@ -261,16 +272,19 @@ std::vector<TranslateReport> reports_of(const TranslateOptions& options, Session
 }
 
 void check_inputs(const TranslateOptions& options) {
+  if (options.from.empty() && !options.arguments.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("translate '{}': the arguments of which library? give --from LIBRARY; "
+                            "for a mask in a file, give -t PIPELINE, which maskctl recognise FILE "
+                            "prints",
+                            shown(options.arguments)));
+  }
   const int inputs = !options.from.empty() + !options.config.file.empty() +
                      !options.source.transforms.empty() + !options.table.empty();
   if (inputs != 1) {
     throw Error(Errc::kInvalidArgument,
                 "translate: expected one of --from LIBRARY 'ARGUMENTS', -t PIPELINE, --hf-config "
                 "FILE, --table W or all");
-  }
-  if (options.from.empty() && !options.arguments.empty()) {
-    throw Error(Errc::kInvalidArgument,
-                "translate: arguments of a library need --from LIBRARY; a pipeline needs -t");
   }
 }
 

@@ -185,8 +185,9 @@ void complete_source(const Part& part, Completions& out) {
   }
   const std::size_t colon = text.rfind(':');
   if (colon != text.npos) {
-    for (const std::string& key : keys_of(text.substr(0, colon)))
-      out.add(part.after(colon + 1), key);
+    const auto keys = keys_of(text.substr(0, colon));
+    for (const std::string& key : keys) out.add(part.after(colon + 1), key);
+    if (!keys.empty()) return;  // no name of a file follows
   }
   out.add(part, "gen:", "a mask that is generated");
   out.add_paths(part);

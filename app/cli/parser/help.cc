@@ -92,6 +92,18 @@ bool is_likely(std::string_view word, std::string_view option) {
   return option.substr(0, common) == word.substr(0, common);
 }
 
+/// What to do about a word that resembles none that is known here.
+std::string advice(std::string_view word, const Command* command, const OptionList& own) {
+  const auto has_it = [&](const Command* other) { return options_of(*other).find(word); };
+  if (!command && word.starts_with('-') && std::ranges::any_of(kCommands, has_it)) {
+    return "options of a command stand after its name";
+  }
+  if ((word == "--head" || word == "--batch") && own.find("--transform")) {
+    return fmt::format("every {} is read; -t slice:{}=0 keeps one", word.substr(2), word[2]);
+  }
+  return command ? fmt::format("see maskctl {} --help", command->name) : "see maskctl --help";
+}
+
 }  // namespace
 
 std::string label_of(const Option& option) {
@@ -166,12 +178,9 @@ std::string unknown_word(std::string_view word, const Command* command, const Op
   const std::string_view near =
       nearest(word, std::vector<std::string_view>(names.begin(), names.end())).value_or("");
   const bool suggested = !near.empty() && (!is_option || is_likely(word, near));
-  std::string where = command ? std::string(command->name) : "";
-  const std::string advice = suggested
-                                 ? fmt::format("did you mean '{}'?", near)
-                                 : fmt::format("see maskctl{}{} --help", command ? " " : "", where);
-  if (command) where += ": ";
-  return fmt::format("{}{} '{}'; {}", where, what, shown(word), advice);
+  return fmt::format(
+      "{}{} '{}'; {}", command ? fmt::format("{}: ", command->name) : "", what, shown(word),
+      suggested ? fmt::format("did you mean '{}'?", near) : advice(word, command, own));
 }
 
 }  // namespace maskctl::app

@@ -44,17 +44,18 @@ void read(const Field& field, std::string_view text, DType& target) {
   if (!type) refuse(field, text, "a dtype");
   target = *type;
 }
-/// "2" is "2+2"; "none" on a side: no limit.
+/// "2" is "2+2", and so is "2,2"; "none" on a side: no limit.
 void read(const Field& field, std::string_view text, Window& target) {
   const auto side = [&](std::string_view part) {
     std::optional<Index> keys;
     if (part != "none") read_number(field, part, "a whole number", keys.emplace());
     return keys;
   };
-  const std::size_t plus = text.find('+');
-  const std::string_view left = text.substr(0, plus);
-  const std::string_view right = plus == text.npos ? left : text.substr(plus + 1);
-  if (right.find('+') != right.npos) refuse(field, text, "a window as 4 or 4+0");
+  constexpr std::string_view kMarks = "+,";
+  const std::size_t mark = text.find_first_of(kMarks);
+  const std::string_view left = text.substr(0, mark);
+  const std::string_view right = mark == text.npos ? left : text.substr(mark + 1);
+  if (right.find_first_of(kMarks) != right.npos) refuse(field, text, "a window as 4 or 4+0");
   target = Window(side(left), side(right));
 }
 void read(const Field&, std::string_view text, std::string& target) { target = text; }

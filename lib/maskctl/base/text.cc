@@ -71,4 +71,10 @@ std::optional<Index> whole_number_from(std::string_view text) {
   return value && negative ? std::optional(-*value) : value;
 }
 
+std::string counted(Index n, std::string_view one, std::string_view many) {
+  std::string out = std::to_string(n) + ' ';
+  if (n == 1) return out.append(one);
+  return many.empty() ? out.append(one) += 's' : out.append(many);
+}
+
 }  // namespace maskctl

@@ -1,8 +1,9 @@
-// Text to parts and to numbers.
+// Text to parts and to numbers, and numbers with their noun.
 #pragma once
 
 #include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -30,5 +31,8 @@ std::optional<T> number_from(std::string_view text) {
 /// "1_000_000", "1e6", "64k", "2M" (k, M, G: powers of ten), "128Ki", "1Mi" (powers of two). Digits
 /// alone are such a text. Nothing for any other text, and for a number that Index cannot hold.
 std::optional<Index> whole_number_from(std::string_view text);
+
+/// "1 query", "0 queries", "2 cells"; `many` is needed where it is not `one` and an s.
+std::string counted(Index n, std::string_view one, std::string_view many = {});
 
 }  // namespace maskctl

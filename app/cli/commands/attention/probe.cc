@@ -12,6 +12,7 @@
 #include "app/session/loader.h"
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
@@ -76,10 +77,15 @@ Answer make(const ProbeOptions& options, const Mask& mask, Session& session) {
       attention::make_probe(shape, options.output.dtype.value_or(DType::kFloat32));
   const ArrayRef arrays[] = {{"q", &probe.query}, {"k", &probe.key}, {"v", &probe.value}};
   write_arrays(options.output.dest, arrays, write_options(options.output));
-  session.note(fmt::format(
-      "call the kernel {} with v[p], p = 0 to {}, stack its outputs, and read them "
-      "back with: maskctl probe read SOURCE OUT",
-      shape.passes() == 1 ? "once" : fmt::format("{} times", shape.passes()), shape.passes() - 1));
+  const std::string calls =
+      shape.passes() == 1
+          ? "with v[0], save np.stack([out]), and read it"
+          : fmt::format(
+                "{0} times with v[p], p = 0 to {1}, save the np.stack of its outputs, and "
+                "read them",
+                shape.passes(), shape.passes() - 1);
+  session.note(fmt::format("call the kernel {} back with: maskctl probe read {} OUT.npy", calls,
+                           options.name));
   return {};
 }
 
@@ -109,8 +115,8 @@ std::string report_text(const ProbeReport& report, const SourceOptions& source) 
     return out + fmt::format("{:<10}in no {}cell\n", "differ", report.untold > 0 ? "other " : "");
   }
   out +=
-      fmt::format("{:<10}in {} cells: {} declared open are closed, {} declared closed are open\n",
-                  "differ", diff.only_a + diff.only_b, diff.only_a, diff.only_b);
+      fmt::format("{:<10}in {}: {} declared open are closed, {} declared closed are open\n",
+                  "differ", counted(diff.only_a + diff.only_b, "cell"), diff.only_a, diff.only_b);
   out += fmt::format("{:<10}{}\n", "first", cell_text(*diff.first));
   if (report.cause.empty()) return out;
   return out + fmt::format("{:<10}{} (A: declared, B: applied)\n", "cause", report.cause);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "maskctl/base/error.h"
@@ -12,6 +13,17 @@ namespace maskctl::attention {
 
 void refuse(const std::string& message) { throw Error(Errc::kInvalidArgument, message); }
 void refuse_shape(const std::string& message) { throw Error(Errc::kShape, message); }
+
+std::string any_of_text(std::initializer_list<Index> extents) {
+  const std::set<Index> distinct(extents);
+  std::string out;
+  for (const Index extent : distinct) {
+    const bool last = extent == *distinct.rbegin();
+    if (!out.empty()) out += last ? " or " : ", ";
+    out += std::to_string(extent);
+  }
+  return out;
+}
 
 void check_rank(const char* what, const Tensor* tensor, Index rank) {
   if (!tensor) refuse(fmt::format("{} is missing", what));

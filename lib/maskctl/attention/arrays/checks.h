@@ -16,6 +16,8 @@ namespace maskctl::attention {
 /// Throws Error(kInvalidArgument), and Error(kShape).
 [[noreturn]] void refuse(const std::string& message);
 [[noreturn]] void refuse_shape(const std::string& message);
+/// The extents that would do, each once: "1", "1 or 2", "1, 2 or 4".
+std::string any_of_text(std::initializer_list<Index> extents);
 
 /// An array by the name that its operation gives it; null where it is left out.
 struct NamedTensor {

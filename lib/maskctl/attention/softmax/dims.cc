@@ -20,8 +20,9 @@ void check_mask(const Mask& mask, const Dims& d) {
                     (mask.heads() == 1 || mask.heads() == d.q_heads) &&
                     mask.queries() == d.queries && mask.keys() == d.keys;
   if (!fits) {
-    refuse_shape(fmt::format("the mask is {}, expected [B 1 or {}, H 1 or {}, Q {}, K {}]",
-                             shape_text(mask), d.batch, d.q_heads, d.queries, d.keys));
+    refuse_shape(fmt::format("the mask is {}, expected [B {}, H {}, Q {}, K {}]", shape_text(mask),
+                             any_of_text({1, d.batch}), any_of_text({1, d.q_heads}), d.queries,
+                             d.keys));
   }
 }
 

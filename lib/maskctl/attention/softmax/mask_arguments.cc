@@ -24,8 +24,9 @@ Mask fit(const Mask& mask, const MaskExtents& x, const char* what) {
                     (heads == 1 || heads == x.kv_heads || heads == x.q_heads) &&
                     mask.queries() == x.queries && mask.keys() == x.keys;
   if (!fits) {
-    refuse_shape(fmt::format("{} is {}, expected [B 1 or {}, H 1, {} or {}, Q {}, K {}]", what,
-                             shape_text(mask), x.batch, x.kv_heads, x.q_heads, x.queries, x.keys));
+    refuse_shape(fmt::format("{} is {}, expected [B {}, H {}, Q {}, K {}]", what, shape_text(mask),
+                             any_of_text({1, x.batch}), any_of_text({1, x.kv_heads, x.q_heads}),
+                             x.queries, x.keys));
   }
   if (heads == 1 || heads == x.q_heads) return mask;
   return Mask::make(mask.batch(), x.q_heads, x.queries, x.keys,

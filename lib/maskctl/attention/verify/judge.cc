@@ -290,8 +290,8 @@ class Judge {
         fmt::format("{} of {} rows are off: {}", rows.size(), residuals_.rows(), where_text(rows));
     if (only_noisy && 2 * std::ssize(rows) > residuals_.rows()) {
       out_.text +=
-          "; the declared one fits best, and all rows are off alike, as products in a lower "
-          "precision make them: a larger rtol or atol allows that";
+          "; the declared one fits best, and all rows are off alike, as another softmax_scale or "
+          "products in a lower precision make them; a larger rtol or atol allows the latter";
     }
     return std::move(out_);
   }

@@ -198,11 +198,13 @@ Probe make_probe(const ProbeShape& shape, DType dtype) {
 ProbeReading read_probe(const Tensor& outputs, Index keys, Layout layout, double threshold) {
   if (outputs.rank() != 5 || outputs.elements() == 0 ||
       outputs.extent(0) != ceil_div(keys, outputs.extent(4))) {
-    refuse_shape(fmt::format("outputs are {}, expected ({}) with passes = ceil({} keys / head_dim)",
-                             shape_text(outputs.shape()),
-                             layout == Layout::kBthd ? "passes, batch, queries, heads, head_dim"
-                                                     : "passes, batch, heads, queries, head_dim",
-                             keys));
+    refuse_shape(
+        fmt::format("outputs are {}, expected ({}) with passes = ceil({} keys / head_dim), the "
+                    "outputs of the passes stacked, also of one: np.stack([out])",
+                    shape_text(outputs.shape()),
+                    layout == Layout::kBthd ? "passes, batch, queries, heads, head_dim"
+                                            : "passes, batch, heads, queries, head_dim",
+                    keys));
   }
   const Tensor floats = as_floats(outputs, "the output");
   const bool heads_last = layout == Layout::kBthd;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/check/lint.h"
 #include "maskctl/inspect/count/row_safety.h"
 #include "maskctl/inspect/count/stats_parts.h"
@@ -16,10 +17,8 @@ namespace {
 constexpr BlockSize kKernelBlock{128, 128};
 constexpr std::size_t kMostRanges = 4096;  // the most ranges of empty rows whose columns are read
 
-std::string cells_text(Index cells) {
-  return fmt::format("{} cell{}", cells, cells == 1 ? "" : "s");
-}
-std::string rows_text(Index rows) { return fmt::format("{} row{}", rows, rows == 1 ? "" : "s"); }
+std::string cells_text(Index cells) { return counted(cells, "cell"); }
+std::string rows_text(Index rows) { return counted(rows, "row"); }
 
 /// Counts the rows that a rule finds, over all planes.
 struct RowTally {

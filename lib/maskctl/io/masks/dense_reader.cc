@@ -112,7 +112,7 @@ void ValueCheck::check() const {
 
 void ValueCheck::finish(std::vector<std::string>& notes) const {
   check();
-  if (seen_.is_mixed()) {
+  if (!rule_.closed_below && seen_.is_mixed()) {
     throw Error(Errc::kFormat,
                 fmt::format("{}: -1e4 beside other numbers ({}): a penalty or a closed cell? -9984 "
                             "as the limit closes both, {} only the larger",

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/step_rules.h"
 #include "maskctl/tensor/convert.h"
@@ -41,10 +42,10 @@ void refuse(std::string_view step, const std::string& why) {
 Index align_shift(const Mask& mask, Align align, std::string_view step) {
   if (mask.queries() == mask.keys() || align == Align::kTopLeft) return 0;
   if (align == Align::kBottomRight) return mask.keys() - mask.queries();
-  refuse(step, fmt::format("{} queries and {} keys leave the diagonal open: give "
-                           "align=bottom-right (the last query sees the last key) or "
-                           "align=top-left",
-                           mask.queries(), mask.keys()));
+  refuse(step,
+         fmt::format("{} and {} leave the diagonal open: give align=bottom-right (the last query "
+                     "sees the last key) or align=top-left",
+                     counted(mask.queries(), "query", "queries"), counted(mask.keys(), "key")));
 }
 
 std::vector<Index> per_batch(const Mask& mask, const NamedArray& array, std::string_view step,
@@ -53,8 +54,9 @@ std::vector<Index> per_batch(const Mask& mask, const NamedArray& array, std::str
   const auto batch = static_cast<std::size_t>(mask.batch());
   if (values.size() == 1) return std::vector<Index>(batch, values.front());
   if (array.array.rank() > 1 || values.size() != batch) {
-    refuse(step, fmt::format("{} of shape {} do not fit {}: expected 1 value or {}", what,
-                             shape_text(array.array.shape()), shape_text(mask), batch));
+    refuse(step, fmt::format("{} of shape {} do not fit {}: expected 1 value{}", what,
+                             shape_text(array.array.shape()), shape_text(mask),
+                             batch == 1 ? "" : fmt::format(" or {}", batch)));
   }
   return {values.begin(), values.end()};
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "maskctl/base/text.h"
 #include "maskctl/render/text/canvas.h"
 
 namespace maskctl {
@@ -75,7 +76,7 @@ void count_words(const InkGrid& grid, std::vector<std::string>& words) {
   }
   if (counts.leaks == 0) return;
   words.back() += ",";
-  words.push_back(fmt::format("{} leak{}", counts.leaks, counts.leaks == 1 ? "" : "s"));
+  words.push_back(counted(counts.leaks, "leak"));
 }
 
 }  // namespace
@@ -128,16 +129,17 @@ std::vector<std::string> caption_words(const Figure& figure, const Panel& panel,
   std::vector<std::string> words;
   if (!panel.name.empty()) words.push_back(panel.name + ":");
   const bool tiles = panel.tiles != nullptr;
-  words.push_back(fmt::format("{} queries x {} keys,",
-                              tiles ? panel.tiles->queries : panel.plane->queries(),
-                              tiles ? panel.tiles->keys : panel.plane->keys()));
+  words.push_back(fmt::format(
+      "{} x {},",
+      counted(tiles ? panel.tiles->queries : panel.plane->queries(), "query", "queries"),
+      counted(tiles ? panel.tiles->keys : panel.plane->keys(), "key")));
   if (figure.queries || figure.keys) {
     words.push_back(
         fmt::format("part {}:{} x {}:{},", grid.q.begin, grid.q.end, grid.k.begin, grid.k.end));
   }
   if (tiles) {
-    words.push_back(fmt::format("{} tiles of {} x {}:", grid.counts.tile_area, panel.tiles->q_tile,
-                                panel.tiles->k_tile));
+    words.push_back(fmt::format("{} of {} x {}:", counted(grid.counts.tile_area, "tile"),
+                                panel.tiles->q_tile, panel.tiles->k_tile));
   }
   count_words(grid, words);
   return words;
