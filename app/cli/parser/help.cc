@@ -21,7 +21,9 @@ constexpr std::string_view kConcepts =
     "SOURCE is FILE.npy, FILE.npz:KEY, FILE.h5:/DATASET, FILE.safetensors:NAME, - (standard\n"
     "input), gen:STEP (generated), or q=SOURCE,kv=SOURCE for two arrays.\n"
     "PIPELINE is STEP | STEP ...; a STEP is NAME:VALUE,KEY=VALUE. -t may be repeated instead of\n"
-    "writing '|', and -t @FILE reads a file. `maskctl ops` lists the steps.\n";
+    "writing '|', and -t @FILE reads a file. `maskctl ops` lists the steps.\n"
+    "true (1) means may attend. ejkernel is a JAX library of attention kernels; --semantics ejkernel\n"
+    "follows its mask type MaskInfo to the letter, oddities included.\n";
 
 constexpr Variable kVariables[] = {
     {"MASKCTL_MAX_BYTES", "as --max-bytes"},
