@@ -40,7 +40,7 @@ const std::map<std::string, Layer> kLayers = {
       {"fmt", "png.h", "zlib.h", "nlohmann"},
       {"containers/container.h", "formats/hdf5/hdf5_protocol.h", "formats/npy/npy_descr.h",
        "formats/png/png.h", "printable.h"}}},
-    {"render", {{"base", "tensor", "mask"}, {"fmt"}, {"picture/markup.h"}}},
+    {"render", {{"base", "tensor", "mask"}, {"fmt"}, {"figure/words.h", "picture/markup.h", "text/layout.h", "text/panel.h"}}},
     {"attention", {{"base", "tensor", "mask"}, {"fmt", "hwy"}, {"cpu/kernel.h"}}},
     {"pipeline", {{"base", "tensor", "mask", "inspect", "io", "render"}, {"fmt"}}},
     {"golden",

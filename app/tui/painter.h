@@ -1,0 +1,34 @@
+// Draws a state.
+#pragma once
+
+#include "app/tui/geometry.h"
+#include "app/tui/overview.h"
+#include "maskctl/render/text/canvas.h"
+
+namespace maskctl::app::tui {
+
+/// Draws states one after another, and keeps what the next one may need too.
+class Painter {
+ public:
+  /// Exactly as large as the screen of the state.
+  Canvas draw(const State& state);
+
+ private:
+  /// The inks of a part of a plane.
+  struct Kept {
+    ScenePtr scene;
+    View view;
+    Range queries, keys;
+    BlockSize block;
+    InkGrid grid;
+  };
+  static const InkGrid& grid_of(const State& state, Range queries, Range keys, BlockSize block,
+                                Kept& kept);
+  void draw_mask(const State& state, const Geometry& at, Canvas& canvas);
+  void draw_side(const State& state, const Geometry& at, Canvas& canvas);
+  void draw_overview(const State& state, const Geometry& at, Canvas& canvas);
+
+  Kept main_, overview_;
+};
+
+}  // namespace maskctl::app::tui
