@@ -26,7 +26,8 @@ const std::map<std::string, Layer> kLayers = {
     {"base",
      {{},
       {"fmt"},
-      {"atomic_file.h", "checked.h", "huge_pages.h", "mt19937.h", "text.h", "threefry_block.h"}}},
+      {"atomic_file.h", "checked.h", "huge_pages.h", "mt19937.h", "text.h", "threefry_block.h",
+       "wait.h"}}},
     {"tensor", {{"base"}, {"fmt"}}},
     {"mask",
      {{"base", "tensor"},
@@ -141,6 +142,20 @@ std::string app_include_problem(const std::string& path, const std::string& incl
   return include[0] == '"' && !own ? "is neither app/ nor maskctl/" : "";
 }
 
+/// A text of the library that names an option of the command, such as "raise --max-bytes": front
+/// ends word remedies. Words for other programs stand alone; CSS has a colon after its names.
+std::string option_named(const std::string& text) {
+  static const std::regex literal(R"("(?:[^"\\\n]|\\.)*")");
+  static const std::regex option(R"((?:^|[^\w-])(--[a-z][a-z-]*)(?![\w:-]))");
+  for (std::sregex_iterator it(text.begin(), text.end(), literal), end; it != end; ++it) {
+    const std::string words = it->str();
+    std::smatch found;
+    const bool prose = words.find(' ') != std::string::npos;
+    if (prose && std::regex_search(words, found, option)) return found[1];
+  }
+  return "";
+}
+
 // All faults of one file, each naming the file. `path` is relative to the repository.
 std::vector<std::string> faults(const std::string& path, const std::string& source) {
   std::vector<std::string> found;
@@ -159,6 +174,8 @@ std::vector<std::string> faults(const std::string& path, const std::string& sour
   if (library && std::regex_search(text, call, forbidden)) {
     found.push_back(path + ": the library may not call " + call[1].str());
   }
+  const std::string option = library ? option_named(text) : "";
+  if (!option.empty()) found.push_back(path + ": the library names the option " + option);
   return found;
 }
 
@@ -199,6 +216,8 @@ TEST_CASE("layers: a planted fault is found and names the file", "[project]") {
       {"lib/maskctl/io/x.cc", "void f() { std::printf(\"x\"); }"},
       {"lib/maskctl/io/x.cc", "const char* f() { return getenv(\"X\"); }"},
       {"lib/maskctl/io/x.cc", "void f() { exit (1); }"},
+      {"lib/maskctl/io/x.cc", "fail(\"too large; raise --max-bytes\");"},
+      {"lib/maskctl/io/x.cc", "fail(\"--fill is for \\\"bias\\\"\");"},
       {"lib/maskctl/new_layer/x.cc", "#include <vector>"},
       {"lib/maskctl/mask/mask.h", "#include \"maskctl/mask/planes/words.h\""},
       {"lib/maskctl/inspect/x.cc", "#include \"maskctl/mask/planes/stored_planes.h\""},
@@ -218,6 +237,8 @@ TEST_CASE("layers: what a layer may use is not reported", "[project]") {
       {"lib/maskctl/io/x.cc", "#include <zlib.h>"},
       {"lib/maskctl/io/x.cc", "// #include <iostream>"},
       {"lib/maskctl/io/x.cc", "void f() { std::snprintf(b, 2, \"x\"); on_exit(); }"},
+      {"lib/maskctl/io/x.cc", "start(\"helper\", \"--max-bytes\", \"1 -- 2\");"},
+      {"lib/maskctl/render/x.cc", "add(\"style='--w: 2px'\");"},
       {"lib/maskctl/mask/x.cc", "#include <hwy/highway.h>"},
       {"lib/maskctl/attention/cuda/x.cuh", "#include <cuda_runtime.h>"},
       {"lib/maskctl/mask/x.cc", "#include \"maskctl/mask/planes/stored_planes.h\""},

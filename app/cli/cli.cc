@@ -14,6 +14,7 @@
 #include "app/cli/progress.h"
 #include "app/cli/stop_signals.h"
 #include "app/cli/streams.h"
+#include "app/reports/remedies.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/base/work_scope.h"
@@ -219,11 +220,11 @@ int run(int argc, char** argv) {
   try {
     return CommandLine(words_of(argc, argv)).run();
   } catch (const PipelineError& error) {
-    return fail(fmt::format("{}\n{}", error.what(), error.display()));
+    return fail(fmt::format("{}\n{}", message_of(error), error.display()));
   } catch (const PythonError& error) {
     return fail(error_text(error));
   } catch (const Error& error) {
-    return fail(error.what());
+    return fail(message_of(error));
   } catch (const std::bad_alloc&) {
     return fail("out of memory; work on a part of the mask (-t slice:...) or on smaller arrays");
   } catch (const std::exception& error) {

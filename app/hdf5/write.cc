@@ -92,7 +92,7 @@ class Writer {
 
   void make_room(const std::string& path) {
     if (!exists(path)) return;
-    if (!replace_) throw Failure{kIo, path + " exists in it; use --force to replace it"};
+    if (!replace_) throw Failure{kExists, path + " exists in it"};
     const Handle old(H5Oopen(file_, path.c_str(), H5P_DEFAULT));
     if (old.valid() && H5Iget_type(old.get()) != H5I_DATASET) {
       throw Failure{kIo, path + " exists in it and is not a dataset"};

@@ -3,6 +3,7 @@
 
 #include "app/reports/check_report.h"
 #include "app/reports/json_parts.h"
+#include "app/reports/remedies.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/pipeline/steps/generate.h"
 
@@ -57,10 +58,10 @@ Json json_of(const ExpectationResult& expected) {
 }
 
 Json json_of(const Finding& finding) {
-  return {{"id", finding.rule->id},     {"severity", name(finding.rule->severity)},
-          {"message", finding.message}, {"where", json_of(finding.where)},
-          {"count", finding.count},     {"why", finding.rule->why},
-          {"fix", finding.rule->fix}};
+  return {{"id", finding.rule->id},      {"severity", name(finding.rule->severity)},
+          {"message", finding.message},  {"where", json_of(finding.where)},
+          {"count", finding.count},      {"why", finding.rule->why},
+          {"fix", fix_of(*finding.rule)}};
 }
 
 /// A relative URI of the file that a SOURCE names; empty for pipes and generated masks.
@@ -102,7 +103,7 @@ Json sarif_rule(const LintRule& rule) {
   return {{"id", rule.id},
           {"shortDescription", {{"text", rule.summary}}},
           {"fullDescription", {{"text", rule.why}}},
-          {"help", {{"text", rule.fix}}},
+          {"help", {{"text", fix_of(rule)}}},
           {"defaultConfiguration", {{"level", name(rule.severity)}}}};
 }
 

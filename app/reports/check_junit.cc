@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/reports/check_report.h"
+#include "app/reports/remedies.h"
 #include "app/reports/xml.h"
 
 namespace maskctl::app {
@@ -29,7 +30,7 @@ std::vector<Case> cases_of(const CheckReport& report) {
     const std::string at = where.empty() ? "" : fmt::format(" at {}", where);
     const bool note = rule.severity == Severity::kNote;
     out.push_back({std::string(rule.id), note ? "" : std::string(name(rule.severity)),
-                   finding.message + at, fmt::format("why: {} fix: {}", rule.why, rule.fix)});
+                   finding.message + at, fmt::format("why: {} fix: {}", rule.why, fix_of(rule))});
   }
   if (report.linted && report.findings.empty()) out.push_back({"lint", "", "", ""});
   return out;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/reports/check_report.h"
+#include "app/reports/remedies.h"
 
 namespace maskctl::app {
 namespace {
@@ -48,7 +49,7 @@ std::string finding_text(const Finding& finding, const std::optional<Leaks>& lea
   std::string out = fmt::format("{}: {}: {}\n", name(rule.severity), rule.id, finding.message);
   if (!where.empty()) out += fmt::format("      at {}\n", where);
   if (rule.id == "document-leak" && leaks) out += pairs_text(*leaks);
-  out += fmt::format("      why: {}\n      fix: {}\n", rule.why, rule.fix);
+  out += fmt::format("      why: {}\n      fix: {}\n", rule.why, fix_of(rule));
   return out;
 }
 

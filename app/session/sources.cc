@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "app/reports/remedies.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/io/containers/container.h"
@@ -73,7 +74,7 @@ class Visitor {
       } catch (const Error& error) {
         if (!candidate.member || error.code() == Errc::kCancelled) throw;
         if (!first) first = error;
-        session_.note(fmt::format("{}; left out", error.what()));
+        session_.note(fmt::format("{}; left out", message_of(error)));
       }
     }
     if (seen == 0 && first) throw *first;
@@ -109,7 +110,7 @@ Visits visit_sources(const std::vector<std::string>& sources, const SourceOption
       throw;
     } catch (const Error& error) {
       if (sources.size() == 1 || error.code() == Errc::kCancelled) throw;
-      report(source, error.what());
+      report(source, message_of(error));
       ++out.failed;
     }
   }

@@ -38,6 +38,9 @@ TEST_CASE("probe finds a window that is off by one, from outputs and from weight
   const Outcome right = sandbox.run("maskctl probe read" + mask + "right.npy");
   CHECK(right.status == 0);
   CHECK(contains(right.out, "differ    in no cell\n"));
+  const Outcome titled =
+      sandbox.run("maskctl probe read gen:causal:n=30 -t window:keys=8 right.npy");
+  CHECK(contains(titled.out, "declared  gen:causal:n=30 | window:keys=8: "));
   const Outcome wrong = sandbox.run("maskctl probe read" + mask + "wrong.npy -o seen.npy");
   CHECK(wrong.status == 1);
   CHECK(

@@ -62,7 +62,7 @@ TEST_CASE("mistyped names are answered with the nearest one") {
 TEST_CASE("unknown words without a near name point to the help") {
   check_refused("maskctl frobnicate", "see maskctl --help");
   check_refused("maskctl show --frobnicate x", "see maskctl show --help");
-  check_refused("maskctl show a b", "unexpected argument 'b'");
+  check_refused("maskctl apply a b", "unexpected argument 'b'");
   check_refused("maskctl show x -Z", "unknown option '-Z'");
 }
 

@@ -84,7 +84,7 @@ TEST_CASE("gzip: formats without it and levels that are none are refused") {
   const Sandbox sandbox;
   for (const std::string dest : {"x.npy", "x.safetensors", "-"}) {
     check_refused(sandbox, "maskctl gen causal:n=8 --gzip 1 -o " + dest,
-                  "--gzip packs the arrays of an .npz or .h5");
+                  "gzip packs the arrays of an .npz or .h5");
   }
   for (const std::string level : {"0", "10", "-1", "x"}) {
     CHECK(sandbox.run("maskctl gen causal:n=8 -o x.npz --gzip " + level).status == 2);

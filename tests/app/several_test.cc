@@ -88,5 +88,28 @@ TEST_CASE("a generated mask is explained by its step") {
   CHECK(contains(outcome.out, "closed by step 1: causal\n"));
 }
 
+TEST_CASE("show draws several SOURCEs as text, and one as a picture") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run("maskctl show samples/heads.npy gen:causal:n=4 --style half");
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out.starts_with("samples/heads.npy\nhead 0: "));
+  CHECK(contains(outcome.out, "\n\ngen:causal:n=4\n"));
+  const Outcome picture = sandbox.run("maskctl show samples/heads.npy gen:causal:n=4 -o x.png");
+  CHECK(picture.status == 2);
+  CHECK(contains(picture.err, "--head all"));
+}
+
+TEST_CASE("each side of diff, combine and an overlay is read by options of its own") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(
+      "maskctl gen segments:lens=3+5 -o seg.npy && maskctl apply seg.npy --as segments -t causal "
+      "-o m.npy && maskctl diff m.npy seg.npy --as-b segments --transform-b causal && "
+      "maskctl diff seg.npy m.npy --as segments -t causal --as-b dense --transform-b '' && "
+      "maskctl combine --op and gen:causal:n=8 seg.npy --as-b segments -o c.npy && "
+      "maskctl diff c.npy m.npy && "
+      "maskctl show m.npy --overlay seg.npy --as-b segments --transform-b causal --ascii");
+  CHECK(outcome.status == 0);
+}
+
 }  // namespace
 }  // namespace maskctl::test

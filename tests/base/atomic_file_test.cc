@@ -17,6 +17,7 @@
 
 using namespace maskctl;
 using maskctl::test::error_of;
+using maskctl::test::offers;
 using maskctl::test::Scratch;
 using maskctl::test::slurp;
 using maskctl::test::spit;
@@ -61,7 +62,8 @@ TEST_CASE("an existing file needs force") {
   const Scratch scratch;
   const std::string path = scratch / "out.npy";
   write_file(path, "one");
-  CHECK(error_of([&] { write_file(path, "two"); }) == path + " exists; use --force to overwrite");
+  CHECK(error_of([&] { write_file(path, "two"); }) == path + " exists");
+  CHECK(offers(Remedy::kOverwrite, [&] { write_file(path, "two"); }));
   CHECK(slurp(path) == "one");
   write_file(path, "two", true);
   CHECK(slurp(path) == "two");
@@ -72,7 +74,7 @@ TEST_CASE("a file that appears while another is written is kept without force") 
   const std::string path = scratch / "out.npy";
   AtomicFile file(path, false);
   spit(path, "theirs");
-  CHECK(error_of([&] { file.commit(); }) == path + " exists; use --force to overwrite");
+  CHECK(error_of([&] { file.commit(); }) == path + " exists");
   CHECK(slurp(path) == "theirs");
 }
 

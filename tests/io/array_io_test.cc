@@ -185,8 +185,8 @@ TEST_CASE("arrays: standard output gets a .npy and a terminal is refused") {
     npz_error = error_of([&] { write_npz("/dev/stdout", {}); });
   }
   ::close(terminal);
-  CHECK(npy_error == "refusing to write .npy to a terminal; use -o FILE or pipe it");
-  CHECK(npz_error == "refusing to write .npz to a terminal; use -o FILE or pipe it");
+  CHECK(npy_error == "refusing to write .npy to a terminal");
+  CHECK(npz_error == "refusing to write .npz to a terminal");
 }
 
 TEST_CASE("arrays: full devices and existing files are errors") {
@@ -201,7 +201,7 @@ TEST_CASE("arrays: full devices and existing files are errors") {
   }
   const std::string path = scratch / "out.npy";
   write_array(path, tensor);
-  CHECK(error_of([&] { write_array(path, tensor); }) == path + " exists; use --force to overwrite");
+  CHECK(error_of([&] { write_array(path, tensor); }) == path + " exists");
   WriteOptions force;
   force.force = true;
   write_array(path, counting(DType::kBool, {9}), force);

@@ -213,25 +213,25 @@ TEST_CASE("convert: options that a kind does not have are refused") {
   options.kind = ArrayKind::kTokenTypes;
   CHECK(contains(error(options), "read only"));
   options.kind = ArrayKind::kBlockmap;
-  CHECK(contains(error(options), "give --block QxK"));
+  CHECK(error(options) == "a block map needs the size of its blocks");
   options.kind = ArrayKind::kSegments;
   options.block = kBlock;
-  CHECK(contains(error(options), "--block is for --to blockmap"));
+  CHECK(contains(error(options), "the size of blocks is for a block map"));
   options.block.reset();
   options.dtype = DType::kFloat32;
-  CHECK(error(options) == "--to segments writes integers, not float32");
+  CHECK(error(options) == "the kind segments is written as integers, not float32");
   options.kind = ArrayKind::kBias;
   options.dtype = DType::kInt8;
-  CHECK(contains(error(options), "--to bias writes floats"));
+  CHECK(contains(error(options), "the kind bias is written as floats"));
   options.kind = ArrayKind::kPairs;
-  CHECK(error(options) == "--dtype int8 cannot hold 300, a value of the pairs of this mask");
+  CHECK(error(options) == "int8 cannot hold 300, a value of the pairs of this mask");
   options.dtype.reset();
   options.keep_value_is_zero = true;
   CHECK(contains(error(options), "0 cannot mean open in the kind pairs"));
   options.kind = ArrayKind::kRuns;
   options.keep_value_is_zero = false;
   options.dtype = DType::kInt32;
-  CHECK(contains(error(options), "--to runs has its own types"));
+  CHECK(contains(error(options), "runs have types of their own"));
 }
 
 TEST_CASE("convert: two arrays need a container") {
@@ -257,11 +257,12 @@ TEST_CASE("kinds: positions, bias and token types are read as they say") {
         cells_of(mask_from_segments(int_tensor({2, 5}, {0, 0, 0, 1, 1, 0, 0, 1, 1, 1}),
                                     int_tensor({2, 5}, {0, 0, 0, 1, 1, 0, 0, 1, 1, 1}), -1)));
   REQUIRE(positions.q_segment_ids);
-  CHECK(contains(error_of(folder / "p.npy"), "looks like position ids; give --as positions"));
-  CHECK(contains(error_of(folder / "p.npy", as(ArrayKind::kTokenTypes)), "-t tokens:"));
+  CHECK(contains(error_of(folder / "p.npy"), "looks like position ids"));
+  CHECK(contains(error_of(folder / "p.npy", as(ArrayKind::kTokenTypes)), "the step tokens:"));
   CHECK(contains(error_of(folder / "p.npy", as(ArrayKind::kBias)), "a bias is float16"));
-  CHECK(contains(error_of(folder / "p.npy", as(ArrayKind::kBlockmap)), "give --block QxK"));
-  CHECK(contains(error_of(folder / "p.npy", as(ArrayKind::kBits)), "give --shape"));
+  const auto read_as_blocks = [&] { read_mask(folder / "p.npy", as(ArrayKind::kBlockmap)); };
+  CHECK(offers(Remedy::kGiveBlockSize, read_as_blocks));
+  CHECK(offers(Remedy::kGiveShape, [&] { read_mask(folder / "p.npy", as(ArrayKind::kBits)); }));
 
   Tensor bias(DType::kFloat32, {2, 3});
   bias.as<float>()[1] = -INFINITY;
@@ -300,5 +301,5 @@ TEST_CASE("kinds: a block map without room for its rows is refused") {
   MaskReadOptions options = as(ArrayKind::kBlockmap);
   options.block = BlockSize{(Index{1} << 31) - 1, 1};
   options.read.max_bytes = 1 << 20;
-  CHECK(contains(error_of(folder / "m.npy", options), "raise --max-bytes"));
+  CHECK(offers(Remedy::kRaiseMemoryLimit, [&] { read_mask(folder / "m.npy", options); }));
 }

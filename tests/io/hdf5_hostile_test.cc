@@ -62,7 +62,7 @@ TEST_CASE("hdf5: no other file is opened and no bomb goes off") {
   CHECK(contains(text("/self"), "too many links"));
   CHECK(contains(text("/a"), "too many links"));
   CHECK(contains(text("/chunk_bomb"), "take 2000000000 bytes each; the limit is 268435456"));
-  CHECK(contains(text("/shape_bomb"), "--max-bytes"));
+  CHECK(contains(text("/shape_bomb"), "; the limit is"));
   CHECK(contains(text("/overflow"), "is too large"));
   CHECK(contains(read_error(scratch / "plugin.h5"), "plugins are not loaded"));
   CHECK(contains(read_error(scratch / "deep.h5"), "nested more than 32 deep"));

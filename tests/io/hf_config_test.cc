@@ -155,7 +155,7 @@ TEST_CASE("other files are refused in one line") {
                                   "sliding_window": 4})";
   CHECK(refused(unknown) ==
         "model_type 'mixnet': its masks are unknown, and nothing is assumed; read "
-        "num_hidden_layers 2, sliding_window 4; --assume causal goes on");
+        "num_hidden_layers 2, sliding_window 4");
   CHECK(layers(unknown, {true}) == "ss");
   const std::string deep(100000, '[');
   CHECK(refused("{\"a\": " + deep) == "expected a JSON object");

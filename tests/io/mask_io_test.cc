@@ -63,8 +63,7 @@ TEST_CASE("keep-value 0 turns dense and padding masks around") {
   options.shape = std::vector<Index>{1, 1, 1, 4};
   CHECK(cells_of(read_mask(folder / "p.npy", options).mask) == Cells{1, 1, 0, 1});
   options.as = ArrayKind::kSegments;
-  CHECK(
-      contains(error_of(folder / "p.npy", options), "--keep-value 0 has no meaning for the kind"));
+  CHECK(contains(error_of(folder / "p.npy", options), "0 cannot mean open in the kind segments"));
 }
 
 TEST_CASE("values other than 0 and 1 are an error that names the first") {
@@ -79,15 +78,17 @@ TEST_CASE("values other than 0 and 1 are an error that names the first") {
   write_array(path, bias, {.force = true});
   const std::string expected = path +
                                ": values other than 0 and 1, the first is -inf at (0, 3); "
-                               "expected a 0/1 mask; additive masks need --as bias";
+                               "expected a 0/1 mask, but this may be an additive one";
   CHECK(error_of(path) == expected);
+  CHECK(offers(Remedy::kReadAs, [&] { read_mask(path); }));
   save(path, bias, true, false);
   CHECK(contains(error_of(path), "the first is -inf at (0, 3)"));
   Values many(2 * 300 * 300, 1);
   many[300 * 300 + 5 * 300 + 6] = -3;
   many[300 * 300 + 290 * 300] = 9;
   save(path, int_tensor({2, 300, 300}, many), false, true);
-  CHECK(contains(error_of(path), "the first is -3 at (1, 5, 6); expected a 0/1 mask; ids need"));
+  CHECK(contains(error_of(path),
+                 "the first is -3 at (1, 5, 6); expected a 0/1 mask, but these may be ids"));
 }
 
 TEST_CASE("a bad value in a pipe is an error although the writer stalls") {

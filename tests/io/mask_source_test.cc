@@ -27,20 +27,21 @@ TEST_CASE("an array that fits more than one kind is refused with the kinds") {
   const std::string path = folder / "a.npy";
   const auto message = [&](const Tensor& tensor) {
     write_array(path, tensor, {.force = true});
-    const std::string text = error_of(path);
-    const auto colon = text.find("say which: ");
-    return colon == std::string::npos ? text : text.substr(colon + 11);
+    std::string kinds;
+    for (const Remedy& remedy : remedies_of([&] { read_mask(path); })) {
+      if (remedy.kind == Remedy::kReadAs) kinds.append(remedy.argument).append(" ");
+    }
+    return kinds.empty() ? error_of(path) : kinds;
   };
-  CHECK(message(bool_tensor({2, 3}, Cells(6))) == "--as dense, --as padding or --as key-padding");
-  CHECK(message(Tensor(DType::kFloat32, {2, 3})) == "--as dense, --as padding or --as key-padding");
-  CHECK(message(int_tensor({2, 3}, {0, 0, 1, 1, 1, 1})) ==
-        "--as dense, --as padding, --as key-padding or --as segments");
-  CHECK(message(bool_tensor({3}, Cells(3))) == "--as padding or --as key-padding");
-  CHECK(message(int_tensor({3}, {0, 3, 8})) == "--as segments or --as cu_seqlens");
-  CHECK(message(int_tensor({4}, {0, 3, 5, 9})) == "--as segments, --as cu_seqlens or --as pairs");
-  CHECK(contains(message(int_tensor({4}, {0, 1, 2, 0})), "looks like position ids"));
+  CHECK(message(bool_tensor({2, 3}, Cells(6))) == "dense padding key-padding ");
+  CHECK(message(Tensor(DType::kFloat32, {2, 3})) == "dense padding key-padding ");
+  CHECK(message(int_tensor({2, 3}, {0, 0, 1, 1, 1, 1})) == "dense padding key-padding segments ");
+  CHECK(message(bool_tensor({3}, Cells(3))) == "padding key-padding ");
+  CHECK(message(int_tensor({3}, {0, 3, 8})) == "segments cu_seqlens ");
+  CHECK(message(int_tensor({4}, {0, 3, 5, 9})) == "segments cu_seqlens pairs ");
+  CHECK(contains(message(int_tensor({4}, {0, 1, 2, 0})), "positions segments"));
   CHECK(contains(message(Tensor(DType::kBool, {1, 1, 1, 2, 2})), "is not a mask"));
-  CHECK(contains(message(int_tensor({2, 2}, {0, 1, 2, 3})), "--as segments"));
+  CHECK(message(int_tensor({2, 2}, {0, 1, 2, 3})) == "segments ");
 }
 
 TEST_CASE("an array that fits one kind is taken for it") {
@@ -101,7 +102,7 @@ TEST_CASE("two arrays give the ids of queries and of keys") {
   const std::string both = "q=" + (folder / "cu.npy") + ",kv=" + (folder / "ck.npy");
   CHECK(cells_of(read_mask(both, as(ArrayKind::kCuSeqlens)).mask) ==
         Cells{1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1});
-  CHECK(contains(error_of(both), "--as segments or --as cu_seqlens"));
+  CHECK(contains(error_of(both), "fit several kinds"));
   CHECK(contains(error_of(both, as(ArrayKind::kDense)),
                  "gives two arrays, but the kind dense has one"));
   CHECK(contains(error_of("q=a.npy"), "expected q=SOURCE,kv=SOURCE"));
@@ -119,7 +120,7 @@ TEST_CASE("a shape repeats axes of 1 and refuses others") {
   CHECK(loaded.mask.distinct().size() == 1);
   options.shape = std::vector<Index>{1, 1, 3, 4};
   CHECK(error_of(path, options) ==
-        path + ": the mask is [B 1, H 1, Q 3, K 3], but --shape asks for 1+1+3+4");
+        path + ": the mask is [B 1, H 1, Q 3, K 3], but the shape asked for is 1+1+3+4");
   options.shape = std::vector<Index>{1, 3, 3};
   CHECK(contains(error_of(path, options), "expected B+H+Q+K"));
   options.shape = std::vector<Index>{Index{1} << 40, Index{1} << 40, 3, 3};

@@ -110,8 +110,7 @@ TEST_CASE("our own steps know which arguments are only of MaskInfo") {
   CHECK_FALSE(is_ejkernel_argument("causal", "mode"));
   CHECK_FALSE(is_ejkernel_argument("doc", "mode"));
   CHECK_THROWS_WITH(bind(parse("window:both=2,mode=decode"), context()),
-                    "pipeline: mode= of window is an argument of MaskInfo; it goes with "
-                    "--semantics ejkernel");
+                    "pipeline: mode= of window is an argument of MaskInfo");
   for (const StepInfo& info : ejkernel_step_infos()) CHECK(find_step(info.name) != nullptr);
 }
 

@@ -167,8 +167,8 @@ TEST_CASE("ids above the limit are refused before they are made") {
   small.max_bytes = 400;
   CHECK(std::get<Tensor>(generate("segments:n=100,docs=2", small)).elements() == 100);
   CHECK_THROWS_WITH(generate("segments:n=101,docs=2", small),
-                    "gen: 1 x 101 segment ids need more than the limit of 400 bytes; use a smaller "
-                    "n= or raise --max-bytes");
+                    "gen: 1 x 101 segment ids need more than the limit of 400 bytes; a smaller n= "
+                    "needs less");
   CHECK_THROWS_AS(generate("segments:n=2147483647,b=2147483647,docs=2", {}), Error);
   CHECK_THROWS_AS(generate("segments:lens=2147483647+2147483647,pad=2147483647", {}), Error);
 }

@@ -1,8 +1,10 @@
-// The message of the Error that a call throws.
+// The Error that a call throws: its message and its remedies.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <string>
+#include <vector>
 
 #include "maskctl/base/error.h"
 
@@ -17,6 +19,22 @@ std::string error_of(F&& f) {
     return error.what();
   }
   return "no error";
+}
+
+/// The remedies of the Error that a call throws.
+template <std::invocable F>
+std::vector<Remedy> remedies_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return {error.remedies().begin(), error.remedies().end()};
+  }
+  return {};
+}
+
+template <std::invocable F>
+bool offers(Remedy::Kind kind, F&& f) {
+  return std::ranges::count(remedies_of(f), kind, &Remedy::kind) == 1;
 }
 
 }  // namespace maskctl::test

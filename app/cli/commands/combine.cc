@@ -51,7 +51,7 @@ Answer run(const CombineOptions& options, Session& session) {
     try {
       mask = zip(*options.op, mask, next);
     } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("{}: {}", options.names[i], error.what()));
+      throw error.within(options.names[i]);
     }
   }
   write_output(loader.transformed(std::move(mask)), options.output, session);

@@ -101,6 +101,12 @@ ConvertedMask converted_mask(Loader& loader, LoadedMask loaded, const MaskWriteO
   return convert_mask(loader.transformed(std::move(loaded.mask)), how);
 }
 
+std::string reading_back(const ConvertedMask& converted) {
+  const Mask& mask = converted.source;
+  return fmt::format("reading it back needs --as {} --shape {}+{}+{}+{}", name(converted.kind),
+                     mask.batch(), mask.heads(), mask.queries(), mask.keys());
+}
+
 Answer run(const ConvertOptions& options, Session& session) {
   if (!options.roundtrip) require_output(options.output, "convert");
   Loader loader(options.source, session);
@@ -113,6 +119,7 @@ Answer run(const ConvertOptions& options, Session& session) {
   if (!options.output.dest.empty() && (may_lose || converted.lost == 0)) {
     how.progress = session.progress("writing");
     write_mask(options.output.dest, converted, how);
+    if (converted.needs_shape) session.note(reading_back(converted));
     for (const std::string& text : converted.notes) session.note(text);
   }
   const bool lossy = converted.changed > 0;

@@ -61,8 +61,7 @@ auto at_key(const std::string& manifest, Index line, const char* key, Read read)
   try {
     return read();
   } catch (const Error& error) {
-    throw Error(error.code(),
-                fmt::format("{}:{}: key '{}': {}", manifest, line, key, error.what()));
+    throw error.within(fmt::format("{}:{}: key '{}'", manifest, line, key));
   }
 }
 

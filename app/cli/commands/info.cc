@@ -10,6 +10,7 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/streams.h"
 #include "app/reports/figures.h"
+#include "app/reports/remedies.h"
 #include "app/reports/report.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
@@ -103,7 +104,7 @@ InfoReport report_or_error(const std::string& source, Loader& loader, const Info
     if (options.sources.size() == 1) throw;
     InfoReport report;
     report.source = source;
-    report.error = error.what();
+    report.error = message_of(error);
     return report;
   }
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "app/cli/parser/values.h"
+#include "app/reports/remedies.h"
 #include "app/session/sources.h"
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/translate/bias_form.h"
@@ -157,7 +158,7 @@ std::optional<InfoReport> no_mask(const std::string& source, const Error& reason
   if (!array) return {};
   InfoReport report;
   report.source = source;
-  const std::string_view message = reason.what();
+  const std::string message = message_of(reason);
   const std::string named = source + ": ";
   report.reason = message.substr(message.starts_with(named) ? named.size() : 0);
   if (dtype_from_name(array->dtype)) describe_numbers(source, options, report);

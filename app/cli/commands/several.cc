@@ -19,7 +19,9 @@ struct Part {
 std::string joined_text(const std::vector<Part>& parts) {
   std::string out;
   for (const Part& part : parts) {
-    out += fmt::format("{}{}:\n{}", out.empty() ? "" : "\n", part.source, part.text);
+    if (!out.empty()) out += '\n';
+    const bool has_title = part.text.starts_with(part.source);
+    out += has_title ? part.text : fmt::format("{}:\n{}", part.source, part.text);
   }
   return out;
 }

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "app/cli/commands/command.h"
+#include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/terminal.h"
@@ -30,7 +30,7 @@ struct Members {
 
 struct ShowOptions {
   SourceOptions source;
-  std::string name;
+  std::vector<std::string> sources;
   std::string segments;
   Members batch, head;
   bool ejkernel = false;
@@ -47,6 +47,7 @@ struct ShowOptions {
   bool force = false;
   Index scale = 0;  // 0: automatic
   std::string overlay;
+  OtherSource other;  // how the overlay is read
   std::optional<BlockSize> tiles;
 };
 
@@ -78,7 +79,7 @@ Members parse_members(const std::string& text, std::string_view option) {
 }
 
 void declare(OptionList& list, ShowOptions& show) {
-  list.operand("SOURCE", show.name);
+  list.operands("SOURCE", show.sources);
   declare_source(list, show.source);
   declare_semantics(list, show.source);
   list.value("--batch", "N|all", "which batch to draw (0)",
@@ -98,6 +99,7 @@ void declare(OptionList& list, ShowOptions& show) {
   list.flag("-f,--force", "replace an existing file", show.force);
   list.integer("--scale", 1, "pixels of a cell (-o)", [&show](Index n) { show.scale = n; });
   list.text("--overlay", "SOURCE", "a second mask laid over the first", show.overlay);
+  show.other.declare(list);
   list.value("--tiles", "QxK", "draw the tiles of a kernel: empty, partial, full",
              [&show](const std::string& text) { show.tiles = parse_block(text, "--tiles"); });
   show_style_options(list, show);
@@ -191,6 +193,11 @@ DrawOptions draw_options(const ShowOptions& options, Session& session) {
 
 void check_options(const ShowOptions& options) {
   if (!options.output.empty()) picture_format(options.output);  // refuse it before reading
+  if (!options.output.empty() && options.sources.size() > 1) {
+    throw Error(Errc::kInvalidArgument,
+                "show: -o writes a picture of one SOURCE; --head all and --batch all put all of "
+                "its masks on it");
+  }
   if (options.output.empty() && options.scale > 0) {
     throw Error(Errc::kInvalidArgument, "show: --scale goes with -o FILE.png");
   }
@@ -234,16 +241,24 @@ void write_picture_of(const ShowOptions& options, const Figure& figure) {
   write_picture(options.output, figure, how, write);
 }
 
-Answer run(const ShowOptions& options, Session& session) {
-  check_options(options);
-  Loader loader(options.source, session);
+/// The steps of the first SOURCE are not those of the overlay.
+Mask overlay_of(const ShowOptions& options, Session& session) {
+  SourceOptions without_steps = options.source;
+  without_steps.transforms.clear();
+  const SourceOptions how = options.other.after(without_steps);
+  Loader loader(how, session);
+  return loader.transformed(loader.read(options.overlay).mask);
+}
+
+Answer show(const std::string& source, const ShowOptions& options, Loader& loader,
+            Session& session) {
   LoadedMask loaded;
   if (options.source.ejkernel) {
-    MaskInfo info = loader.transformed(loader.mask_info(options.name));
+    MaskInfo info = loader.transformed(loader.mask_info(source));
     if (options.ejkernel && options.output.empty()) return {visualized(options, std::move(info))};
     loaded = loaded_from(std::move(info));
   } else {
-    loaded = loader.read(options.name);
+    loaded = loader.read(source);
   }
   Drawing drawing;
   drawing.mask = options.source.ejkernel ? loaded.mask : loader.transformed(loaded.mask);
@@ -254,8 +269,8 @@ Answer run(const ShowOptions& options, Session& session) {
   SegmentTensors ids = ids_for(options, loaded, mask, loader);
   if (options.ejkernel && options.output.empty()) return {ejkernel_text(options, mask, ids)};
   if (!options.no_segments) drawing.ids = std::move(ids);
-  if (!options.overlay.empty()) drawing.other = loader.read(options.overlay).mask;
-  drawing.figure.name = with_pipeline(options.name, options.source);
+  if (!options.overlay.empty()) drawing.other = overlay_of(options, session);
+  drawing.figure.name = with_pipeline(source, options.source);
   drawing.figure.other_name = options.overlay;
   drawing.figure.pad_id = options.source.pad_id;
   add_panels(options, drawing);
@@ -264,11 +279,21 @@ Answer run(const ShowOptions& options, Session& session) {
   return {};
 }
 
+Answer run(const ShowOptions& options, Session& session) {
+  check_options(options);
+  Loader loader(options.source, session);
+  const auto show_one = [&](const std::string& source) {
+    return show(source, options, loader, session);
+  };
+  if (!options.output.empty()) return show_one(options.sources.front());
+  return answer_each(options.sources, options.source, false, session, show_one);
+}
+
 }  // namespace
 
 const Command kShow = command<ShowOptions, declare, run>({
     .name = "show",
-    .operands = "SOURCE",
+    .operands = "SOURCE...",
     .summary = "draw a mask",
     .examples = "  maskctl show mask.npy --head 3\n"
                 "  maskctl show mask.npy --head all -o heads.png\n"

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <limits.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -22,6 +23,8 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
+#include "maskctl/base/wait.h"
+#include "maskctl/base/work_scope.h"
 
 namespace maskctl {
 namespace {
@@ -32,7 +35,7 @@ namespace {
 }
 
 [[noreturn]] void fail_exists(const std::string& what) {
-  throw Error(Errc::kIo, what + " exists; use --force to overwrite");
+  throw Error(Errc::kIo, what + " exists", {{Remedy::kOverwrite}});
 }
 
 /// Paths for remove_temporary_files. A slot is free, in use by one thread (being filled or
@@ -105,8 +108,9 @@ std::string temporary_beside(const std::string& target) {
 }  // namespace
 
 void write_all(int fd, std::span<const std::byte> bytes, const std::string& what) {
-  constexpr std::size_t kMaxWrite = std::size_t{1} << 30;  // Linux writes at most 2 GiB at once
+  constexpr std::size_t kMaxWrite = std::size_t{4} << 20;  // between two looks for a stop request
   while (!bytes.empty()) {
+    wait_ready(fd, POLLOUT);
     const ssize_t written = ::write(fd, bytes.data(), std::min(bytes.size(), kMaxWrite));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(what, errno);
@@ -163,8 +167,22 @@ void AtomicFile::open_temporary() {
 
 void AtomicFile::write(std::span<const std::byte> bytes) { write_all(fd_, bytes, name_); }
 
+/// Piece by piece, because nothing ends an fsync before the disk has all.
+void AtomicFile::flush() {
+  constexpr off_t kPiece = off_t{8} << 20;
+  constexpr unsigned kAndWait =
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  const off_t size = ::lseek(fd_, 0, SEEK_END);
+  for (off_t at = 0; at < size; at += kPiece) {
+    throw_if_stopped();
+    // Where this is not supported, and for errors, there is the fsync.
+    (void)::sync_file_range(fd_, at, kPiece, kAndWait);
+  }
+  if (::fsync(fd_) != 0) fail(name_, errno);
+}
+
 void AtomicFile::commit() {
-  if (!temporary_.empty() && ::fsync(fd_) != 0) fail(name_, errno);
+  if (!temporary_.empty()) flush();
   const int fd = fd_;
   fd_ = -1;
   if (::close(fd) != 0 && errno != EINTR) fail(name_, errno);

@@ -16,7 +16,7 @@ void write_all(int fd, std::span<const std::byte> bytes, const std::string& what
 /// (/dev/null, FIFOs) and /dev/stdout, /dev/stderr, /dev/fd/N are written directly.
 class AtomicFile {
  public:
-  /// Throws Error(kIo): "out.npy exists; use --force to overwrite" without `force`, and for a
+  /// Throws Error(kIo): "out.npy exists" without `force`, and for a
   /// target that cannot be created.
   AtomicFile(const std::string& path, bool force);
   /// Removes the temporary file unless committed.
@@ -37,6 +37,7 @@ class AtomicFile {
  private:
   void open_direct();
   void open_temporary();
+  void flush();
   void publish();
 
   std::string name_;       // as given, for messages

@@ -35,6 +35,7 @@ class WorkScope {
   static WorkLimits current();
   static int threads();
   static BufferPool* pool();
+  static bool stoppable();  // whether anybody can ask to stop
 
  private:
   void enter(const WorkLimits& limits);
@@ -46,5 +47,19 @@ class WorkScope {
 
 /// Throws Error(kCancelled) when the current scope has been asked to stop.
 void throw_if_stopped();
+
+/// The same for the passes of a loop, at the cost of one read of memory: StopPoll poll; for (...)
+/// { poll(); ... }. A pass should take 10 ms at most. Not to be kept beyond the current scope, nor
+/// given to other threads.
+class StopPoll {
+ public:
+  StopPoll();
+  void operator()() const {
+    if (stop_ != nullptr && stop_->stop_requested()) throw_if_stopped();
+  }
+
+ private:
+  const std::stop_token* stop_;  // null when nobody can ask
+};
 
 }  // namespace maskctl

@@ -16,6 +16,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/io/containers/container.h"
 #include "maskctl/io/containers/container_write.h"
+#include "maskctl/io/containers/kind.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/io/printable.h"
 
@@ -53,7 +54,7 @@ void check_no_append(const DestName& dest, const WriteOptions& options) {
   if (!options.append) return;
   throw Error(
       Errc::kInvalidArgument,
-      fmt::format("{}: --append adds to a container; name an .npz, .safetensors or .h5 file",
+      fmt::format("{}: arrays are added to a container; name an .npz, .safetensors or .h5 file",
                   dest.path));
 }
 
@@ -65,7 +66,7 @@ void check_gzip(const DestName& dest, const WriteOptions& options) {
   if (options.gzip == 0 || dest.format == Format::kNpz || dest.format == Format::kHdf5) return;
   throw Error(
       Errc::kInvalidArgument,
-      fmt::format("{}: --gzip packs the arrays of an .npz or .h5; name one of these", dest.path));
+      fmt::format("{}: gzip packs the arrays of an .npz or .h5; name one of these", dest.path));
 }
 
 /// Suffixes of formats that are not written: a file name must not promise a format that it does not
@@ -118,12 +119,16 @@ void check_space(const DestName& dest, DType dtype, std::span<const Index> shape
   const Index least = std::min(*space, max_bytes);
   if (bytes && *bytes <= least) return;
   const std::string size = bytes ? size_text(*bytes) : "more than 2^63 bytes";
-  const std::string why = bytes && *bytes <= max_bytes
-                              ? fmt::format("{} are free there", size_text(*space))
-                              : fmt::format("the limit is {} (--max-bytes)", size_text(max_bytes));
-  throw Error(Errc::kLimit, fmt::format("{}: the array {} takes {}, and {}; a mask is small at any "
-                                        "size with --to runs",
-                                        dest.path, shape_text(shape), size, why));
+  std::vector<Remedy> remedies{{Remedy::kWriteAs, name(ArrayKind::kRuns)}};
+  std::string why = fmt::format("{} are free there", size_text(*space));
+  if (!bytes || *bytes > max_bytes) {
+    why = fmt::format("the limit is {}", size_text(max_bytes));
+    remedies.push_back({Remedy::kRaiseMemoryLimit});
+  }
+  throw Error(Errc::kLimit,
+              fmt::format("{}: the array {} takes {}, and {}; a mask as runs is small at any size",
+                          dest.path, shape_text(shape), size, why),
+              std::move(remedies));
 }
 
 std::string names_of(std::span<const ArrayRef> arrays) {
@@ -164,7 +169,7 @@ ArrayWriter::ArrayWriter(const std::string& dest, DType dtype, std::vector<Index
     impl_->hdf5.emplace(impl_->dest.path, options);
     impl_->hdf5->begin(impl_->key, dtype, shape);
   } else {
-    impl_->whole = Tensor(dtype, std::move(shape));
+    impl_->whole = Tensor::unwritten(dtype, std::move(shape));
   }
 }
 
@@ -185,6 +190,9 @@ void ArrayWriter::commit() {
   if (impl_->npy) return impl_->npy->commit();
   if (impl_->safetensors) return impl_->safetensors->commit();
   if (impl_->hdf5) return impl_->hdf5->commit();
+  if (impl_->filled != impl_->whole.bytes().size()) {
+    throw Error(Errc::kInvalidArgument, "fewer bytes written than the shape needs");
+  }
   const ArrayRef array{impl_->key, &impl_->whole};
   write_container(impl_->dest, {&array, 1}, impl_->options);
 }

@@ -7,6 +7,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/huge_pages.h"
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/rows.h"
@@ -27,7 +28,9 @@ class Dilated final : public Plane {
   void rows(Range q, const RowSink& sink) const override {
     std::vector<std::uint64_t> words(static_cast<std::size_t>(words_for(keys())));
     std::vector<Run> runs;
+    const StopPoll poll;
     for (Index row = q.begin; row < q.end; ++row) {
+      poll();
       const Index first = first_key(row, 0);
       if (stride_ >= 64) {
         runs.clear();
@@ -83,7 +86,9 @@ class RandomPlane final : public Plane {
     std::vector<std::uint32_t> bits(size);
     std::vector<std::uint8_t> flags(size);
     std::vector<std::uint64_t> words(static_cast<std::size_t>(words_for(keys())));
+    const StopPoll poll;
     for (Index row = q.begin; row < q.end; ++row) {
+      poll();
       random_bits(key_, first_cell_ + static_cast<std::uint64_t>(row * keys()), bits);
       for (std::size_t i = 0; i < size; ++i) flags[i] = (bits[i] >> 9) < threshold_;
       pack_bytes(flags, words);

@@ -143,8 +143,8 @@ EjkernelCall bind_one(const StepArguments& arguments, std::string_view name) {
   for (const StepInfo& entry : kMethods) names.push_back(entry.name);
   const auto near = nearest(step.name, names);
   fail_at(pipeline, step.position.begin,
-          fmt::format("MaskInfo has no method for '{}'; {}--semantics ejkernel knows causal, "
-                      "window, chunk, tokens and kv-lengths",
+          fmt::format("MaskInfo has no method for '{}'; {}it has causal, window, chunk, tokens "
+                      "and kv-lengths",
                       shown(step.name), near ? fmt::format("did you mean '{}'? ", *near) : ""));
 }
 

@@ -37,8 +37,10 @@ Split split(std::string_view text) {
   return {text.substr(0, end), has_rest ? text.substr(end + 1) : "", has_rest};
 }
 
-[[noreturn]] void refuse(std::string_view text, std::string_view why) {
-  throw Error(Errc::kInvalidArgument, fmt::format("expectation {}: {}", shown(text), why));
+[[noreturn]] void refuse(std::string_view text, std::string_view why,
+                         std::vector<Remedy> remedies = {}) {
+  throw Error(Errc::kInvalidArgument, fmt::format("expectation {}: {}", shown(text), why),
+              std::move(remedies));
 }
 
 /// The text after the name, unchanged; quotes around the whole of it, a habit from the shell, are
@@ -95,8 +97,7 @@ expect::Rule parse_no_leak(const std::string& text, bool has_rest,
                            const ExpectationContext& context) {
   if (!has_rest) {
     if (context.documents) return expect::NoLeak{*context.documents};
-    refuse(text,
-           "no documents; write no-leak:SRC, or give --segments, --positions or --cu-seqlens");
+    refuse(text, "no documents; no-leak:SRC names some", {{Remedy::kGiveDocuments}});
   }
   const Pipeline parsed = parse(text, "expectation");
   if (parsed.steps.size() != 1 || parsed.steps[0].has_nested) refuse(text, "expected no-leak:SRC");

@@ -291,7 +291,7 @@ class Judge {
     if (only_noisy && 2 * std::ssize(rows) > residuals_.rows()) {
       out_.text +=
           "; the declared one fits best, and all rows are off alike, as products in a lower "
-          "precision make them: --rtol and --atol allow that";
+          "precision make them: a larger rtol or atol allows that";
     }
     return std::move(out_);
   }

@@ -81,7 +81,7 @@ void check_pairs(const VerifyRequest& request) {
   throw Error(
       Errc::kLimit,
       fmt::format("verify: {} queries and {} keys in {} heads have more than {} open pairs, "
-                  "too many for plain loops; verify a part (-t slice:...) or fewer heads, or "
+                  "too many for plain loops; verify a slice of the mask or fewer heads, or "
                   "against another backend",
                   shape.queries, shape.keys, planes, kMostPairs));
 }

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/work_scope.h"
 #include "maskctl/inspect/count/row_safety.h"
 #include "maskctl/mask/arrays/array_kinds.h"
 #include "maskctl/mask/arrays/dense.h"
@@ -37,10 +38,11 @@ Tensor ids_of_cu_seqlens(const Tensor& array, Index tokens) {
                                           shape_text(array.shape())));
   }
   const auto ends = as_int64(array, "cu_seqlens");
-  if (ends.front() != 0 || !std::ranges::is_sorted(ends)) {
+  const auto wrong = ends.front() != 0 ? ends.begin() : std::ranges::is_sorted_until(ends);
+  if (wrong != ends.end()) {
     throw Error(Errc::kInvalidArgument,
-                "cu_seqlens start with 0 and never decrease; maskctl check "
-                "--cu-seqlens names the entry");
+                fmt::format("cu_seqlens start with 0 and never decrease, but entry {} is {}",
+                            wrong - ends.begin(), *wrong));
   }
   if (ends.back() > tokens) {
     throw Error(Errc::kShape, fmt::format("cu_seqlens end at {}, past the {} tokens of the mask",
@@ -120,7 +122,9 @@ class PairCounts {
     if (looked_at_ > kMostCounts) return false;
     const std::vector<Index> rows = borders(q_ids), edges = borders(k_ids);
     std::vector<Index> counts(edges.size() - 1);
+    const StopPoll poll;
     for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
+      poll();
       const Range q{rows[i], rows[i + 1]};
       std::ranges::fill(counts, Index{0});
       plane.counts(q, edges, counts);

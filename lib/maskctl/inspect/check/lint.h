@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "maskctl/base/error.h"
 #include "maskctl/inspect/check/leaks.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/mask.h"
@@ -25,6 +26,7 @@ struct LintRule {
   std::string_view summary;
   std::string_view why;  // what backends do with it
   std::string_view fix;
+  Remedy remedy = {};  // another fix
 };
 /// The whole table; docs/lint.md has the same one.
 std::span<const LintRule> lint_rules();

@@ -35,17 +35,20 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "cast to int32"},
     {"cu-empty-document", kNote, "cu_seqlens hold documents without tokens",
      "harmless in most kernels; tools that number documents by their tokens skip them, so numbers "
-     "may not agree (seq --keep-empty)",
+     "may not agree",
      "drop repeated entries, unless they pad the array to a fixed size"},
     // Segment ids and position ids.
     {"segments-return", kWarning, "a segment id recurs after another one",
      "ids mean one document in two parts to dense and Flex masks, but two documents to anything "
      "that follows cu_seqlens (varlen kernels)",
      "sort the tokens by document or give the second part an id of its own"},
-    {"segments-zero-tail", kNote, "segment ids end in zeros that are not the pad id",
+    {"segments-zero-tail",
+     kNote,
+     "segment ids end in zeros that are not the pad id",
      "0 at the end is how Hugging Face and LLaMA-Factory mark padding; here it is a document, so "
      "padding sees padding",
-     "give --pad-id 0, or write the pad id"},
+     "write the pad id",
+     {Remedy::kSetPadIdToZero}},
     {"positions-start", kWarning, "a document does not start at position 0",
      "rotary embeddings see a shifted document, and tools that find documents by position 0 join "
      "it to the previous one",
@@ -63,34 +66,44 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "the byte is undefined as a bool: numpy counts 2 as true, kernels that compare with 1 or "
      "multiply do not",
      "normalise with mask != 0 before saving"},
-    {"bias-mixed", kWarning, "a bias closes cells with -inf and with the least finite number",
+    {"bias-mixed",
+     kWarning,
+     "a bias closes cells with -inf and with the least finite number",
      "a row of -inf alone is NaN after softmax, a row of finfo.min is the mean of V, a row of both "
      "sees the keys of finfo.min only",
-     "use one value; convert --to bias --fill inf or min writes it"},
+     "use one value",
+     {Remedy::kWriteAs, "bias"}},
     {"bias-and-mask", kWarning, "a bias and a mask are given together",
      "ejkernel's XLA attention uses the bias and drops the mask without a word; others add both",
-     "fold the mask into the bias (convert --to bias), or leave the bias out"},
+     "fold the mask into the bias, or leave the bias out"},
     // The mask.
-    {"mask-empty", kError, "the mask opens nothing",
+    {"mask-empty",
+     kError,
+     "the mask opens nothing",
      "every row is NaN, 0 or the mean of V, depending on the backend",
-     "look for a step that closes all, or an inverted polarity (--keep-value 0)"},
+     "look for a step that closes all",
+     {Remedy::kReadZeroAsOpen}},
     {"mask-full", kNote, "the mask closes nothing",
      "attention is unmasked; a window or documents that were meant to apply do not",
      "leave the mask out if that is meant: kernels without one are faster"},
-    {"polarity", kWarning, "the mask looks inverted",
+    {"polarity",
+     kWarning,
+     "the mask looks inverted",
      "torch SDPA and JAX read true as may attend; torch MultiheadAttention and Transformer Engine "
      "read true as closed, so a mask of one shows the other exactly what it should not see",
-     "read it with --keep-value 0, or invert it: -t not"},
+     "invert it with the step not",
+     {Remedy::kReadZeroAsOpen}},
     {"anti-causal", kWarning, "the mask looks transposed: queries see later keys only",
      "a causal mask with its axes exchanged; each token is predicted from what follows it, and the "
      "last sees itself alone",
-     "exchange queries and keys, or -t not where closed and open were exchanged"},
+     "exchange queries and keys, or apply the step not where closed and open were exchanged"},
     {"nearly", kWarning, "a few steps make the mask except for some cells",
      "single cells of a regular mask are rarely meant: an index that is off by one, a cell written "
      "by hand, a leak between documents",
      "recognise prints the steps; compare with diff, or make the mask from the steps"},
     {"rows-opened", kWarning, "rows of a causal mask see every key",
-     "such rows see the future, and other documents and padding", "close them: -t causal"},
+     "such rows see the future, and other documents and padding",
+     "close them with the step causal"},
     {"padding-rows-opened", kNote, "padding rows see every key",
      "how Hugging Face avoids rows without a key (_unmask_unattended); harmless where their "
      "outputs "
@@ -105,10 +118,13 @@ constexpr std::array kRules = std::to_array<LintRule>({
     {"decode-first-key", kWarning, "a single query sees the first key only",
      "a decoding step with is_causal aligned top-left attends to token 0 and forgets the context",
      "leave causal out of decoding steps, or use align=bottom-right"},
-    {"plane-empty", kWarning, "a batch entry or head sees nothing while others do",
+    {"plane-empty",
+     kWarning,
+     "a batch entry or head sees nothing while others do",
      "all its rows are NaN, 0 or the mean of V; key_padding_mask of torch marks what is closed, so "
      "that read the other way its longest sequence is closed wholly",
-     "read flags of padding with --keep-value 0, or leave the entry out"},
+     "leave the entry out",
+     {Remedy::kReadZeroAsOpen}},
     {"empty-rows", kWarning, "queries see no key",
      "softmax over nothing: -inf everywhere gives NaN (0 in torch 2.15), finfo.min gives the mean "
      "of V "
@@ -126,14 +142,14 @@ constexpr std::array kRules = std::to_array<LintRule>({
     {"first-block", kNote, "rows have keys, but none in the first block that is computed for them",
      "the running maximum of online softmax is -inf after that block: FlexAttention with "
      "ROWS_GUARANTEED_SAFE and kernels without the guard give NaN",
-     "do not promise safe rows for this mask; check --expect row-safe:block=N"},
+     "do not promise safe rows for this mask; the expectation row-safe:block=N checks it"},
     // The mask against documents.
     {"document-leak", kError, "queries see keys of other documents",
      "training on packed batches mixes documents; the loss still falls, so nothing shows it",
-     "close what crosses documents: -t doc:SRC"},
+     "close what crosses documents with the step doc:SRC"},
     {"padding-attended", kWarning, "queries of documents see keys that are padding",
      "padding keys take part in the softmax and change every output of the row",
-     "close the keys: -t doc:SRC or -t pad:SRC"},
+     "close the keys with the step doc:SRC or pad:SRC"},
     {"padding-rows-open", kNote, "padding queries see keys",
      "harmless when their outputs are dropped, but they cost work and must not reach the loss",
      "nothing, if the loss ignores padding"},

@@ -16,16 +16,15 @@ namespace {
 bool exists(const std::string& path) { return path != "-" && ::access(path.c_str(), F_OK) == 0; }
 
 void refuse_other(const ByteSource& source, FileType type, const char* expected) {
-  throw Error(Errc::kFormat, fmt::format("{}: it looks like {}; --append needs {}", source.name(),
-                                         describe(type), expected));
+  throw Error(Errc::kFormat, fmt::format("{}: it looks like {}; adding arrays needs {}",
+                                         source.name(), describe(type), expected));
 }
 
 void check_new(const std::string& path, const std::vector<std::string>& has,
                const std::string& name, bool force) {
   if (force || std::ranges::find(has, name) == has.end()) return;
-  throw Error(Errc::kIo, fmt::format("{}: already holds an array '{}'; give another name, or use "
-                                     "--force to replace it",
-                                     path, printable(name)));
+  throw Error(Errc::kIo, fmt::format("{}: already holds an array '{}'", path, printable(name)),
+              {{Remedy::kOverwrite}});
 }
 
 /// The file to which arrays are added, if it exists.
@@ -34,7 +33,7 @@ std::optional<ByteSource> existing(const std::string& path, FileType expected, c
   if (!options.append || !exists(path)) return std::nullopt;
   ByteSource source(path);
   if (!source.seekable()) {
-    throw Error(Errc::kInvalidArgument, path + ": is not a regular file; --append needs one");
+    throw Error(Errc::kInvalidArgument, path + ": is not a regular file; adding arrays needs one");
   }
   const FileType type = sniff(source);
   if (type != expected) refuse_other(source, type, format);

@@ -135,12 +135,10 @@ bool looks_like_positions(const Tensor& array) {
   return past_one;
 }
 
-std::string as_options(std::span<const ArrayKind> kinds) {
-  std::string out;
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    const char* joint = i == 0 ? "" : i + 1 == kinds.size() ? " or " : ", ";
-    out += fmt::format("{}--as {}", joint, name(kinds[i]));
-  }
+std::vector<Remedy> read_as(std::span<const ArrayKind> kinds) {
+  std::vector<Remedy> out;
+  out.reserve(kinds.size());
+  for (const ArrayKind kind : kinds) out.push_back({Remedy::kReadAs, name(kind)});
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "maskctl/base/error.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {
@@ -65,7 +66,7 @@ std::vector<ArrayKind> fitting_kinds(const Tensor& array);
 /// position ids, which read as segments would make no sense.
 bool looks_like_positions(const Tensor& array);
 
-/// "--as dense, --as padding or --as segments".
-std::string as_options(std::span<const ArrayKind> kinds);
+/// The remedies of an error about an array that could be of any of `kinds`.
+std::vector<Remedy> read_as(std::span<const ArrayKind> kinds);
 
 }  // namespace maskctl

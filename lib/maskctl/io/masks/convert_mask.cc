@@ -26,7 +26,7 @@ bool has_polarity(ArrayKind kind) {
 void check_dtype(ArrayKind kind, DType dtype) {
   const auto expect = [&](bool holds, const char* what) {
     if (holds) return;
-    refuse(fmt::format("--to {} writes {}, not {}", name(kind), what, name(dtype)));
+    refuse(fmt::format("the kind {} is written as {}, not {}", name(kind), what, name(dtype)));
   };
   switch (kind) {
     case ArrayKind::kSegments:
@@ -40,7 +40,7 @@ void check_dtype(ArrayKind kind, DType dtype) {
     case ArrayKind::kBits:
       return expect(dtype == DType::kUInt8, "uint8");
     case ArrayKind::kRuns:
-      return refuse("--dtype is for single arrays; --to runs has its own types");
+      return refuse("runs have types of their own; a dtype is for single arrays");
     default:
       return;
   }
@@ -60,13 +60,14 @@ void check_options(const MaskWriteOptions& options) {
                     name(options.kind)));
   }
   if (options.fill != BiasFill::kInf && options.kind != ArrayKind::kBias) {
-    refuse(fmt::format("--fill is for --to bias, not for {}", name(options.kind)));
+    refuse(fmt::format("what fills closed cells is for a bias, not for {}", name(options.kind)));
   }
   if (options.kind == ArrayKind::kBlockmap && !options.block) {
-    refuse("--to blockmap needs the size of its blocks; give --block QxK");
+    throw Error(Errc::kInvalidArgument, "a block map needs the size of its blocks",
+                {{Remedy::kGiveBlockSize}});
   }
   if (options.kind != ArrayKind::kBlockmap && options.block) {
-    refuse(fmt::format("--block is for --to blockmap, not for {}", name(options.kind)));
+    refuse(fmt::format("the size of blocks is for a block map, not for {}", name(options.kind)));
   }
 }
 
@@ -79,13 +80,8 @@ Tensor in_dtype(const Tensor& array, DType dtype, ArrayKind kind) {
   const auto after = as_int64(out, "the array");
   const auto differs = std::ranges::mismatch(before, after).in1;
   if (differs == before.end()) return out;
-  refuse(fmt::format("--dtype {} cannot hold {}, a value of the {} of this mask", name(dtype),
-                     *differs, name(kind)));
-}
-
-std::string shape_option(const Mask& mask) {
-  return fmt::format("--shape {}+{}+{}+{}", mask.batch(), mask.heads(), mask.queries(),
-                     mask.keys());
+  refuse(fmt::format("{} cannot hold {}, a value of the {} of this mask", name(dtype), *differs,
+                     name(kind)));
 }
 
 void negate(Tensor& flags) {
@@ -99,13 +95,6 @@ bool same(const Tensor& a, const Tensor& b) {
 std::int32_t last_of(const Tensor& list) {
   const auto values = list.as<std::int32_t>();
   return values.empty() ? 0 : *std::ranges::max_element(values);
-}
-
-/// Adds the note that reading needs the shape; heads that differ are lost in any case.
-void note_shape(ConvertedMask& out, bool carried) {
-  if (carried) return;
-  out.notes.push_back(
-      fmt::format("reading it back needs --as {} {}", name(out.kind), shape_option(out.source)));
 }
 
 void take(ConvertedMask& out, Nearest nearest, const MaskWriteOptions& options, DType dtype) {
@@ -155,7 +144,7 @@ void convert_lengths(ConvertedMask& out, Nearest nearest, const MaskWriteOptions
   const Mask& mask = out.source;
   const bool extents = last_of(nearest.q) == mask.queries() && last_of(nearest.kv) == mask.keys();
   const bool batches = out.kind == ArrayKind::kPairs || mask.batch() == 1;
-  note_shape(out, extents && batches && mask.heads() == 1);
+  out.needs_shape = !(extents && batches && mask.heads() == 1);
   take(out, std::move(nearest), options, DType::kInt32);
   if (out.kind == ArrayKind::kCuSeqlens && out.changed > 0 && is_causal_part(mask, out.mask)) {
     out.notes.push_back(kCausalNote);
@@ -195,18 +184,17 @@ ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options) {
   ConvertedMask out;
   out.kind = options.kind;
   out.source = out.mask = mask;
-  const bool one_head = mask.heads() == 1;
   switch (options.kind) {
     case ArrayKind::kPadding:
-      note_shape(out, one_head);
+      out.needs_shape = mask.heads() > 1;
       take(out, nearest_padding(mask), options, DType::kBool);
       break;
     case ArrayKind::kKeyPadding:
-      note_shape(out, one_head && mask.queries() == mask.keys());
+      out.needs_shape = mask.heads() > 1 || mask.queries() != mask.keys();
       take(out, nearest_key_padding(mask), options, DType::kBool);
       break;
     case ArrayKind::kSegments:
-      note_shape(out, one_head);
+      out.needs_shape = mask.heads() > 1;
       take(out, nearest_segments(mask, options.pad_id), options, DType::kInt32);
       break;
     case ArrayKind::kCuSeqlens:
@@ -222,11 +210,11 @@ ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options) {
     case ArrayKind::kBlockmap:
       out.mask = opened_blocks(mask, options.block->q, options.block->k);
       out.changed = out.lost = out.mask.count() - mask.count();
-      note_shape(out,
-                 mask.queries() % options.block->q == 0 && mask.keys() % options.block->k == 0);
+      out.needs_shape =
+          mask.queries() % options.block->q != 0 || mask.keys() % options.block->k != 0;
       break;
     case ArrayKind::kBits:
-      note_shape(out, false);
+      out.needs_shape = true;
       break;
     case ArrayKind::kRuns:
       convert_runs(out, options);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "maskctl/base/error.h"
+#include "maskctl/io/containers/kind.h"
 #include "maskctl/mask/arrays/bias.h"
 #include "maskctl/mask/arrays/elements.h"
 #include "maskctl/mask/equal/shared_planes.h"
@@ -24,10 +25,25 @@ void invert_rows(std::span<std::uint64_t> words, Index keys) {
   for (std::size_t last = width - 1; last < words.size(); last += width) words[last] &= tail;
 }
 
-const char* hint(DType dtype) {
-  if (is_integer(dtype)) return "expected a 0/1 mask; ids need --as segments";
-  if (is_floating(dtype)) return "expected a 0/1 mask; additive masks need --as bias";
-  return "expected a 0/1 mask";
+struct Expected {
+  const char* text;
+  std::vector<Remedy> remedies = {};
+};
+
+Expected expected(DType dtype, Values values) {
+  if (values == Values::kBias) {
+    return {"expected 0 (open) and -inf or a large negative number (closed)",
+            {{Remedy::kSetClosedBelow}}};
+  }
+  if (is_integer(dtype)) {
+    return {"expected a 0/1 mask, but these may be ids",
+            {{Remedy::kReadAs, name(ArrayKind::kSegments)}}};
+  }
+  if (is_floating(dtype)) {
+    return {"expected a 0/1 mask, but this may be an additive one",
+            {{Remedy::kReadAs, name(ArrayKind::kBias)}}};
+  }
+  return {"expected a 0/1 mask"};
 }
 
 }  // namespace
@@ -62,12 +78,6 @@ std::optional<Index> ValueCheck::first_bad(std::span<const std::byte> elements) 
                                   : first_not_binary(dtype_, elements);
 }
 
-std::string ValueCheck::expected() const {
-  if (values_ == Values::kBinary) return hint(dtype_);
-  return "expected 0 (open) and -inf or a large negative number (closed); --closed-below X says "
-         "which numbers close, and info describes the others";
-}
-
 void ValueCheck::found(Index first, std::span<const std::byte> elements) {
   if (dtype_ == DType::kBool) {
     odd_bools_ += count_not_binary(dtype_, elements);
@@ -92,19 +102,22 @@ std::vector<Index> ValueCheck::position(Index element) const {
 
 void ValueCheck::check() const {
   if (first_bad_ == std::numeric_limits<Index>::max()) return;
+  const auto [text, remedies] = expected(dtype_, values_);
   throw Error(Errc::kFormat,
               fmt::format("{}: values other than 0 and {}, the first is {} at {}; {}", name_,
                           values_ == Values::kBias ? "-inf" : "1", bad_text_,
-                          shape_text(position(first_bad_)), expected()));
+                          shape_text(position(first_bad_)), text),
+              remedies);
 }
 
 void ValueCheck::finish(std::vector<std::string>& notes) const {
   check();
   if (seen_.is_mixed()) {
     throw Error(Errc::kFormat,
-                fmt::format("{}: -1e4 beside other numbers ({}): a penalty or a closed cell? "
-                            "--closed-below -9984 closes both, --closed-below {} only the larger",
-                            name_, closed_by(seen_, dtype_), kAlwaysCloses));
+                fmt::format("{}: -1e4 beside other numbers ({}): a penalty or a closed cell? -9984 "
+                            "as the limit closes both, {} only the larger",
+                            name_, closed_by(seen_, dtype_), kAlwaysCloses),
+                {{Remedy::kSetClosedBelow}});
   }
   if (seen_.min && (seen_.inf || seen_.nearest != seen_.farthest)) {
     notes.push_back(fmt::format("{}: closed cells hold {}", name_, closed_by(seen_, dtype_)));

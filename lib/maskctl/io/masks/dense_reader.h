@@ -42,7 +42,6 @@ class ValueCheck {
  private:
   std::vector<Index> position(Index element) const;
   std::optional<Index> first_bad(std::span<const std::byte> elements) const;
-  std::string expected() const;
 
   std::string name_;
   DType dtype_;

@@ -35,11 +35,11 @@ void check_packed(const std::string& name, std::span<const Index> shape, bool bo
   const auto turned = both_ways ? bytes(shape[3], shape[2]) : 0;
   const auto total = stored && turned ? checked_add(*stored, *turned) : std::nullopt;
   if (total && *total <= max_bytes) return;
-  throw Error(Errc::kLimit,
-              fmt::format("{}: the mask {} takes {} bytes when packed, over the limit of {}; raise "
-                          "--max-bytes",
-                          name, shape_text(shape), total ? fmt::format("{}", *total) : "too many",
-                          max_bytes));
+  throw Error(
+      Errc::kLimit,
+      fmt::format("{}: the mask {} takes {} bytes when packed, over the limit of {}", name,
+                  shape_text(shape), total ? fmt::format("{}", *total) : "too many", max_bytes),
+      {{Remedy::kRaiseMemoryLimit}});
 }
 
 LoadedMask loaded(Mask mask, ArrayKind kind, const OpenArray& array) {
@@ -74,8 +74,9 @@ Index last_end(const Tensor& pairs) {
 
 [[noreturn]] void refuse(const OpenArray& array, std::span<const ArrayKind> kinds) {
   throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: {} of {} fits several kinds; say which: {}", array.name,
-                          shape_text(array.shape), name(array.dtype), as_options(kinds)));
+              fmt::format("{}: {} of {} fits several kinds", array.name, shape_text(array.shape),
+                          name(array.dtype)),
+              read_as(kinds));
 }
 
 LoadedMask load_dense(OpenArray& array, ArrayKind kind, const MaskReadOptions& options) {
@@ -112,8 +113,8 @@ LoadedMask load_padding(OpenArray& array, ArrayKind kind, const MaskReadOptions&
   const Tensor& read = array.load(options.read, notes);
   const Tensor given = token_flags(read);
   if (options.keep_value_is_zero && given.dtype() != read.dtype()) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("{}: a bias, in which 0 is open; drop --keep-value", array.name));
+    throw Error(Errc::kInvalidArgument, fmt::format("{}: a bias, in which 0 is open", array.name),
+                {{Remedy::kReadZeroAsClosed}});
   }
   const Index odd_bools = check_binary(given, array.name, notes);
   const Tensor valid = options.keep_value_is_zero ? not_valid(given) : given;
@@ -132,17 +133,16 @@ LoadedMask load_padding(OpenArray& array, ArrayKind kind, const MaskReadOptions&
 /// Refuses extents whose rows exceed the limit, however small the map is: each row takes a RowRef.
 void check_rows(const std::string& name, Index rows, Index max_bytes) {
   if (rows <= max_bytes / static_cast<Index>(sizeof(RowRef))) return;
-  throw Error(Errc::kLimit, fmt::format("{}: {} rows of queries take more than {} bytes; raise "
-                                        "--max-bytes",
-                                        name, rows, max_bytes));
+  throw Error(Errc::kLimit,
+              fmt::format("{}: {} rows of queries take more than {} bytes", name, rows, max_bytes),
+              {{Remedy::kRaiseMemoryLimit}});
 }
 
 LoadedMask load_blockmap(OpenArray& array, const MaskReadOptions& options) {
   if (!options.block) {
-    throw Error(
-        Errc::kInvalidArgument,
-        fmt::format("{}: a block map does not carry the size of its blocks; give --block QxK",
-                    array.name));
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: a block map does not carry the size of its blocks", array.name),
+                {{Remedy::kGiveBlockSize}});
   }
   std::vector<std::string> notes;
   const Tensor& map = array.load(options.read, notes);
@@ -163,7 +163,8 @@ LoadedMask load_blockmap(OpenArray& array, const MaskReadOptions& options) {
 LoadedMask load_bits(OpenArray& array, const MaskReadOptions& options) {
   if (!options.shape) {
     throw Error(Errc::kInvalidArgument,
-                fmt::format("{}: bits do not carry their shape; give --shape B+H+Q+K", array.name));
+                fmt::format("{}: bits do not carry their shape", array.name),
+                {{Remedy::kGiveShape}});
   }
   if (array.dtype != DType::kUInt8 || array.shape.size() != 1) {
     throw Error(Errc::kShape, fmt::format("{}: bits are an array (N,) of uint8, not {} of {}",
@@ -205,7 +206,7 @@ ArrayKind dense_or_bias(OpenArray& array, const MaskReadOptions& options,
   if (first == 0 && checked_product(array.shape) != 0) {
     notes.push_back(
         fmt::format("{}: all zeros, which is closed everywhere as a 0/1 mask; as "
-                    "a bias (--as bias) it is open everywhere",
+                    "a bias it is open everywhere",
                     array.name));
   }
   return ArrayKind::kDense;
@@ -221,10 +222,10 @@ ArrayKind choose_kind(OpenArray& array, const MaskReadOptions& options,
     const Tensor& values = array.load(options.read, notes);
     choice.kinds = fitting_kinds(values);
     if (choice.kinds.size() == 1 && looks_like_positions(values)) {
-      throw Error(Errc::kInvalidArgument,
-                  fmt::format("{}: looks like position ids; give --as positions, or --as segments "
-                              "if these are segment ids",
-                              array.name));
+      throw Error(
+          Errc::kInvalidArgument,
+          fmt::format("{}: looks like position ids, unless these are segment ids", array.name),
+          read_as(std::array{ArrayKind::kPositions, ArrayKind::kSegments}));
     }
   }
   if (choice.kinds.empty()) {
@@ -261,7 +262,7 @@ LoadedMask load_sequences(OpenArray& q, OpenArray& kv, ArrayKind kind,
   } else {
     if (!options.shape) {
       notes.push_back(
-          fmt::format("{}: the extents are the largest ends; --shape gives others", q.name));
+          fmt::format("{}: the extents are the largest ends, for no shape was given", q.name));
     }
     const Index queries = extent(2) ? *extent(2) : last_end(q_array);
     const Index keys = extent(3) ? *extent(3) : last_end(kv_array);
@@ -292,7 +293,7 @@ LoadedMask load_array(OpenArray& array, ArrayKind kind, const MaskReadOptions& o
     case ArrayKind::kTokenTypes:
       throw Error(Errc::kInvalidArgument,
                   fmt::format("{}: token types are not a mask but extend one; give a mask and "
-                              "-t tokens:{}",
+                              "the step tokens:{}",
                               array.name, array.name));
     default:
       return load_sequences(array, array, kind, options);

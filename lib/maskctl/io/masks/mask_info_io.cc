@@ -297,9 +297,9 @@ MaskInfo read_mask_info(const std::string& source, const ReadOptions& options) {
     Fields fields(*group, options);
     return MaskInfo(read_fields(fields));
   } catch (const Error& error) {
-    const std::string message = error.what();
+    const std::string_view message = error.what();
     if (message.starts_with(group->container->name())) throw;
-    throw Error(error.code(), fmt::format("{}: {}", group->container->name(), message));
+    throw error.within(group->container->name());
   }
 }
 

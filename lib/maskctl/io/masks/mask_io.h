@@ -91,7 +91,8 @@ struct ConvertedMask {
   std::vector<NamedTensor> arrays;
   /// Further arrays for a container without a key: for cu_seqlens, the longest segments.
   std::vector<NamedTensor> beside;
-  /// What is needed to read the arrays back: "--shape 1+1+8+8".
+  /// Whether reading the arrays back needs the kind and the shape of `source` besides.
+  bool needs_shape = false;
   std::vector<std::string> notes;
 };
 

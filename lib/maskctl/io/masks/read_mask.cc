@@ -21,9 +21,9 @@ auto named(const std::string& source, const F& f) {
   try {
     return f();
   } catch (const Error& error) {
-    const std::string message = error.what();
+    const std::string_view message = error.what();
     if (message.starts_with(source)) throw;
-    throw Error(error.code(), fmt::format("{}: {}", source, message));
+    throw error.within(source);
   }
 }
 
@@ -93,16 +93,16 @@ LoadedMask load_runs(Container& container, const std::string& group,
 
 void check_polarity(ArrayKind kind, const MaskReadOptions& options) {
   if (options.closed_below && options.as && kind != ArrayKind::kBias) {
-    throw Error(
-        Errc::kInvalidArgument,
-        fmt::format("--closed-below is for biases (--as bias), not for the kind {}", name(kind)));
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("numbers that close are for biases, not for the kind {}", name(kind)),
+                {{Remedy::kReadAs, name(ArrayKind::kBias)}});
   }
   if (!options.keep_value_is_zero) return;
   if (kind == ArrayKind::kDense || kind == ArrayKind::kPadding || kind == ArrayKind::kKeyPadding)
     return;
   throw Error(Errc::kInvalidArgument,
-              fmt::format("--keep-value 0 has no meaning for the kind {}; it is for dense, padding "
-                          "and key-padding",
+              fmt::format("0 cannot mean open in the kind {}; that is for dense, padding and "
+                          "key-padding",
                           name(kind)));
 }
 
@@ -114,8 +114,8 @@ ArrayKind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions&
   if (options.as) {
     if (has_two_sides(*options.as)) return *options.as;
     throw Error(Errc::kInvalidArgument,
-                fmt::format("q=,kv= gives two arrays, but the kind {} has one; expected {}",
-                            name(*options.as), as_options(kTwo)));
+                fmt::format("q=,kv= gives two arrays, but the kind {} has one", name(*options.as)),
+                read_as(kTwo));
   }
   const auto fits = [&](OpenArray& array, ArrayKind kind) {
     const auto kinds = fitting_kinds(array.load(options.read, notes));
@@ -126,8 +126,8 @@ ArrayKind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions&
     if (fits(q, kind) && fits(kv, kind)) kinds.push_back(kind);
   }
   if (kinds.size() == 1) return kinds[0];
-  throw Error(Errc::kInvalidArgument, fmt::format("{} and {} fit several kinds; say which: {}",
-                                                  q.name, kv.name, as_options(kinds)));
+  throw Error(Errc::kInvalidArgument, fmt::format("{} and {} fit several kinds", q.name, kv.name),
+              read_as(kinds));
 }
 
 LoadedMask load_two(OpenArray q, OpenArray kv, const MaskReadOptions& options,
@@ -218,13 +218,15 @@ Mask in_shape(const Mask& mask, const std::vector<Index>& shape, Index max_bytes
   if (!fits(mask.batch(), shape[0]) || !fits(mask.heads(), shape[1]) ||
       !fits(mask.queries(), shape[2]) || mask.keys() != shape[3]) {
     throw Error(Errc::kShape,
-                fmt::format("the mask is {}, but --shape asks for {}+{}+{}+{}", shape_text(mask),
-                            shape[0], shape[1], shape[2], shape[3]));
+                fmt::format("the mask is {}, but the shape asked for is {}+{}+{}+{}",
+                            shape_text(mask), shape[0], shape[1], shape[2], shape[3]));
   }
   if (!planes || *planes > max_bytes / 4) {
-    throw Error(Errc::kLimit, fmt::format("--shape asks for {} batches of {} heads; that is too "
-                                          "many for the limit of {} bytes",
-                                          shape[0], shape[1], max_bytes));
+    throw Error(Errc::kLimit,
+                fmt::format("{} batches of {} heads are asked for; that is too many "
+                            "for the limit of {} bytes",
+                            shape[0], shape[1], max_bytes),
+                {{Remedy::kRaiseMemoryLimit}});
   }
   const Mask rows = mask.queries() == shape[2] ? mask : repeated_queries(mask, shape[2]);
   return Mask::make(shape[0], shape[1], shape[2], shape[3],
@@ -237,7 +239,7 @@ void check_shape_option(const std::optional<std::vector<Index>>& shape) {
   if (shape->size() == 4 && !negative) return;
   throw Error(
       Errc::kInvalidArgument,
-      fmt::format("--shape has {} extents; expected B+H+Q+K, none negative", shape->size()));
+      fmt::format("the shape has {} extents; expected B+H+Q+K, none negative", shape->size()));
 }
 
 }  // namespace

@@ -35,9 +35,9 @@ class BandMaker {
         invert_(options.keep_value_is_zero) {
     const auto row = checked_mul(keys, size_bytes(dtype_) + 1);
     if (!row || *row > options.max_bytes) {
-      throw Error(Errc::kLimit, fmt::format("a row of {} keys takes more than {} bytes; raise "
-                                            "--max-bytes or slice the mask",
-                                            keys, options.max_bytes));
+      throw Error(Errc::kLimit,
+                  fmt::format("a row of {} keys takes more than {} bytes", keys, options.max_bytes),
+                  {{Remedy::kRaiseMemoryLimit}, {Remedy::kSliceMask}});
     }
   }
 

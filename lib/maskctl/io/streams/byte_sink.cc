@@ -33,8 +33,8 @@ ByteSink::ByteSink(const std::string& dest, const WriteOptions& options, std::st
   if (dest != "-") impl_->file.emplace(dest, options.force);
   const bool terminal = impl_->file ? impl_->file->is_terminal() : ::isatty(STDOUT_FILENO) == 1;
   if (terminal && !kind.empty()) {
-    throw Error(Errc::kIo,
-                fmt::format("refusing to write {} to a terminal; use -o FILE or pipe it", kind));
+    throw Error(Errc::kIo, fmt::format("refusing to write {} to a terminal", kind),
+                {{Remedy::kNameOutput}});
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include <vector>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/wait.h"
+#include "maskctl/base/work_scope.h"
 
 namespace maskctl {
 namespace {
@@ -42,7 +45,7 @@ class Descriptor {
   int fd_ = -1;
 };
 
-constexpr std::size_t kMaxRead = std::size_t{1} << 30;  // Linux reads at most 2 GiB at once
+constexpr std::size_t kMaxRead = std::size_t{8} << 20;  // between two looks for a stop request
 
 /// A pipe or device, read in order and never sought.
 class DescriptorStream : public ByteStream {
@@ -51,6 +54,7 @@ class DescriptorStream : public ByteStream {
 
   Index read(std::span<std::byte> out) override {
     for (;;) {
+      wait_ready(fd_.get(), POLLIN);
       const ssize_t got = ::read(fd_.get(), out.data(), std::min(out.size(), kMaxRead));
       if (got >= 0) return got;
       if (errno != EINTR) fail(name_, errno);
@@ -82,6 +86,7 @@ struct ByteSource::Impl {
   Index file_read_at(Index offset, std::span<std::byte> out) const {
     std::size_t done = 0;
     while (done < out.size()) {
+      throw_if_stopped();
       const std::span rest = out.subspan(done, std::min(out.size() - done, kMaxRead));
       const ssize_t got = ::pread(file.get(), rest.data(), rest.size(),
                                   file_start + offset + static_cast<Index>(done));
@@ -106,7 +111,9 @@ struct ByteSource::Impl {
 
   Index stream_read(std::span<std::byte> out) const {
     std::size_t done = 0;
+    const StopPoll poll;
     while (done < out.size()) {
+      poll();
       const Index got = stream->read(out.subspan(done));
       if (got == 0) break;
       done += as_size(got);

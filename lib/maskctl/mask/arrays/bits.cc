@@ -191,9 +191,10 @@ std::span<const std::byte> BitBands::next() {
 Tensor bits_from_mask(const Mask& mask, Index max_bytes) {
   const Index bytes = bit_bytes(shape_of(mask));
   if (bytes > max_bytes) {
-    throw Error(Errc::kLimit,
-                fmt::format("the bits of a mask {} take more than {} bytes; raise --max-bytes",
-                            shape_text(mask), max_bytes));
+    throw Error(
+        Errc::kLimit,
+        fmt::format("the bits of a mask {} take more than {} bytes", shape_text(mask), max_bytes),
+        {{Remedy::kRaiseMemoryLimit}});
   }
   Tensor out(DType::kUInt8, {bytes});
   if (mask.queries() * mask.keys() % 64 == 0) {

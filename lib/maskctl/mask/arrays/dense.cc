@@ -148,10 +148,10 @@ Tensor dense_from_mask(const Mask& mask, Index max_bytes) {
   const std::vector<Index> shape{mask.batch(), mask.heads(), mask.queries(), mask.keys()};
   const auto bytes = checked_product(shape);
   if (!bytes || *bytes > max_bytes) {
-    throw Error(Errc::kLimit,
-                fmt::format("the dense array {} takes more than {} bytes; slice the mask, write it "
-                            "to a file or raise --max-bytes",
-                            shape_text(shape), max_bytes));
+    throw Error(
+        Errc::kLimit,
+        fmt::format("the dense array {} takes more than {} bytes", shape_text(shape), max_bytes),
+        {{Remedy::kSliceMask}, {Remedy::kWriteToFile}, {Remedy::kRaiseMemoryLimit}});
   }
   Tensor out = Tensor::unwritten(DType::kBool, shape);
   if (*bytes == 0) return out;

@@ -53,9 +53,9 @@ void check_limit(Index rows, std::optional<Index> runs, Index max_bytes) {
   const auto row_bytes = checked_mul(rows, 8);
   const auto total = run_bytes && row_bytes ? checked_add(*run_bytes, *row_bytes) : std::nullopt;
   if (total && *total <= max_bytes) return;
-  throw Error(Errc::kLimit, fmt::format("the runs of {} rows take more than {} bytes; raise "
-                                        "--max-bytes, or write the mask as dense",
-                                        rows, max_bytes));
+  throw Error(Errc::kLimit,
+              fmt::format("the runs of {} rows take more than {} bytes", rows, max_bytes),
+              {{Remedy::kRaiseMemoryLimit}, {Remedy::kWriteAs, "dense"}});
 }
 
 /// The arrays of one mask, checked as a whole; each plane checks its own rows.
@@ -215,8 +215,8 @@ RunArrays runs_from_mask(const Mask& mask, Index max_bytes) {
     total = checked_add(*total, counts[mask.index_of(p / mask.heads(), p % mask.heads())]);
   }
   check_limit(rows, total, max_bytes);
-  RunArrays out{Tensor(DType::kInt64, {rows + 1}), Tensor(DType::kInt32, {*total}),
-                Tensor(DType::kInt32, {*total}), Tensor(DType::kInt64, {4})};
+  RunArrays out{Tensor(DType::kInt64, {rows + 1}), Tensor::unwritten(DType::kInt32, {*total}),
+                Tensor::unwritten(DType::kInt32, {*total}), Tensor(DType::kInt64, {4})};
   std::ranges::copy(std::vector{mask.batch(), mask.heads(), mask.queries(), mask.keys()},
                     out.shape.as<std::int64_t>().begin());
   Writer writer{out.indptr.as<std::int64_t>(), out.begin.as<std::int32_t>(),

@@ -6,6 +6,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/blocks/payload_set.h"
 #include "maskctl/mask/planes/band_key.h"
 
@@ -47,7 +48,9 @@ TileMap tile_map(const Plane& plane, Index q_tile, Index k_tile) {
   parallel_for(tasks, [&](Index task) {
     Part& part = parts[static_cast<std::size_t>(task)];
     const Index last = std::min((task + 1) * kTileRowsPerTask, rows);
+    const StopPoll poll;
     for (Index t = task * kTileRowsPerTask; t < last; ++t) {
+      poll();
       if (plane.keys() > 0) {
         plane.tiles({t * q_tile, std::min((t + 1) * q_tile, plane.queries())}, k_tile, part.runs);
       }
@@ -86,7 +89,9 @@ void read_band_payloads(const Plane& plane, std::span<const Slab> slabs, Range t
   BandKeyMap<PayloadId> known;
   BandKey key;
   auto payload = payloads_of(table, tile_rows).begin();
+  const StopPoll poll;
   for (Index t = tile_rows.begin; t < tile_rows.end; ++t) {
+    poll();
     const Range q = table.tiles.queries_of(t);
     for (const TileRun& run : table.tiles.row(t)) {
       if (run.fill != Fill::kPartial) continue;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/planes/stored_planes.h"
 #include "maskctl/mask/planes/words.h"
@@ -83,7 +84,11 @@ class ColumnRuns {
 TileMap transposed(const TileMap& map) {
   TileMap out{map.keys, map.queries, map.k_tile, map.q_tile, {}, {}};
   ColumnRuns columns(map.tile_columns());
-  for (Index t = 0; t < map.tile_rows(); ++t) columns.add(t, map.row(t));
+  const StopPoll poll;
+  for (Index t = 0; t < map.tile_rows(); ++t) {
+    poll();
+    columns.add(t, map.row(t));
+  }
   columns.finish(map.tile_rows(), out.row_offsets, out.runs);
   return out;
 }
@@ -92,7 +97,9 @@ TileMap transposed(const TileMap& map) {
 std::vector<PayloadId> by_column(const TileTable& table, std::vector<Index> next) {
   std::vector<PayloadId> out(table.payloads.size());
   auto id = table.payloads.begin();
+  const StopPoll poll;
   for (const TileRun& run : table.tiles.runs) {
+    poll();
     if (run.fill != Fill::kPartial) continue;
     for (Index c = run.first; c < Index{run.first} + run.count; ++c) {
       out[as_size(next[as_size(c)]++)] = *id++;
@@ -128,7 +135,9 @@ TilePayloads transposed(const TilePayloads& pools, std::vector<PayloadId>& ids) 
   const TileRun tile{0, 1, Fill::kPartial};
   std::unordered_map<PayloadId, PayloadId> known;
   PayloadId intervals = 0, words = 0;
+  const StopPoll poll;
   for (PayloadId& id : ids) {
+    poll();
     const auto [entry, is_new] = known.emplace(id, 0);
     if (is_new) {
       const PlanePtr plane = plane_of(pools, id)->transposed();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/blocks/tile_rows.h"
 #include "maskctl/mask/planes/bit_tiles.h"
 #include "maskctl/mask/planes/words.h"
@@ -72,10 +73,13 @@ class PayloadSet {
   /// Adds all of `part`; `ids`, which are its numbers, become numbers of this set.
   void add(const PayloadSet& part, std::span<PayloadId> ids) {
     std::vector<PayloadId> intervals, words;
+    const StopPoll poll;
     for (Index n = 0; n < part.intervals_.count(); ++n) {
+      poll();
       intervals.push_back(interval_id(intervals_.add(part.intervals_[n])));
     }
     for (Index n = 0; n < part.words_.count(); ++n) {
+      poll();
       words.push_back(words_id(words_.add(part.words_[n])));
     }
     check();

@@ -93,9 +93,9 @@ Tensor MaskArray::tensor(Index max_bytes) const {
   const auto bytes = cells ? checked_mul(*cells, size_bytes(dtype_)) : std::nullopt;
   if (!bytes || *bytes > max_bytes) {
     throw Error(Errc::kLimit,
-                fmt::format("the array {} of {} takes more than {} bytes; slice the mask or raise "
-                            "--max-bytes",
-                            shape_text(shape_), name(dtype_), max_bytes));
+                fmt::format("the array {} of {} takes more than {} bytes", shape_text(shape_),
+                            name(dtype_), max_bytes),
+                {{Remedy::kSliceMask}, {Remedy::kRaiseMemoryLimit}});
   }
   const Mask& mask = std::get<Mask>(content_);
   if (dtype_ != DType::kBool) return elements_of(mask, dtype_, shape_);

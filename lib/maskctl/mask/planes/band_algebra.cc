@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands_plane.h"
 #include "maskctl/mask/steps/apply_op.h"
 
@@ -151,7 +152,9 @@ bool append_interval(Op op, Range q, std::span<const Band> a, std::span<const Ba
   crossings.find(q, a, b, keys);
   const auto& rows = crossings.rows();
   std::vector<Boundary> lines;
+  const StopPoll poll;
   for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
+    poll();
     lines.clear();
     add_boundaries(a, 0, rows[i], lines);
     add_boundaries(b, 1, rows[i], lines);

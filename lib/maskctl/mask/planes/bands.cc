@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands_plane.h"
 #include "maskctl/mask/planes/tile_sums.h"
 
@@ -167,6 +168,7 @@ void BandsPlane::each_slab(Range q, F&& f) const {
 void BandsPlane::rows(Range q, const RowSink& sink) const {
   Index row = q.begin;
   std::vector<Run> runs;
+  const StopPoll poll;
   each_slab(q, [&](const Slab& slab, Range part) {
     if (row < part.begin) sink({row, part.begin}, {});
     row = part.end;
@@ -175,6 +177,7 @@ void BandsPlane::rows(Range q, const RowSink& sink) const {
     });
     const Index step = slanted ? 1 : part.size();
     for (Index r = part.begin; r < part.end; r += step) {
+      poll();
       runs.clear();
       for (const Band& band : slab.bands) {
         runs.push_back({static_cast<std::int32_t>(band.begin_at(r)),

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "maskctl/base/threads.h"
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bit_tiles.h"
 #include "maskctl/mask/planes/stored_planes.h"
 #include "maskctl/mask/planes/words.h"
@@ -18,7 +19,9 @@ std::span<const std::uint64_t> BitRows::row(Index q) const {
 }
 
 void BitRows::rows(Range q, const RowSink& sink) const {
+  const StopPoll poll;
   for (Index begin = q.begin; begin < q.end;) {
+    poll();
     const auto words = row(begin);
     Index end = begin + 1;
     while (end < q.end && std::ranges::equal(row(end), words)) ++end;

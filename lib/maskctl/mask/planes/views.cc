@@ -1,6 +1,7 @@
 // Planes that read another plane with other indices: the defaults of transposed() and sliced().
 #include <algorithm>
 
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/plane.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/words.h"
@@ -19,7 +20,9 @@ class Transposed final : public Plane {
 
   void rows(Range q, const RowSink& sink) const override {
     const auto columns = column_runs(q);
+    const StopPoll poll;
     for (Index i = 0; i < q.size(); ++i) {
+      poll();
       sink({q.begin + i, q.begin + i + 1}, {columns[static_cast<std::size_t>(i)], {}});
     }
   }

@@ -28,8 +28,10 @@ std::string joined_or(const std::vector<std::string_view>& words) {
 
 }  // namespace
 
-void fail_at(const Pipeline& pipeline, Index position, const std::string& message) {
-  throw PipelineError(fmt::format("{}: {}", pipeline.subject, message), pipeline.text, position);
+void fail_at(const Pipeline& pipeline, Index position, const std::string& message,
+             std::vector<Remedy> remedies) {
+  throw PipelineError(fmt::format("{}: {}", pipeline.subject, message), pipeline.text, position,
+                      std::move(remedies));
 }
 
 const Arg* StepArguments::find(std::string_view name) const {

@@ -14,7 +14,8 @@
 namespace maskctl {
 
 /// Throws "pipeline: <message>" with the caret at a byte of the text.
-[[noreturn]] void fail_at(const Pipeline& pipeline, Index position, const std::string& message);
+[[noreturn]] void fail_at(const Pipeline& pipeline, Index position, const std::string& message,
+                          std::vector<Remedy> remedies = {});
 
 /// What the bind functions of the table read. Names are those of StepInfo::args; an absent argument
 /// has its default. All errors are PipelineErrors with the caret at the argument.

@@ -104,8 +104,9 @@ std::string display_of(std::string_view text, std::size_t position) {
 
 }  // namespace
 
-PipelineError::PipelineError(const std::string& message, std::string_view text, Index position)
-    : Error(Errc::kInvalidArgument, message),
+PipelineError::PipelineError(const std::string& message, std::string_view text, Index position,
+                             std::vector<Remedy> remedies)
+    : Error(Errc::kInvalidArgument, message, std::move(remedies)),
       display_(display_of(text, static_cast<std::size_t>(std::max<Index>(position, 0)))),
       position_(position) {}
 

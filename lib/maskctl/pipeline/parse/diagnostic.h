@@ -23,7 +23,8 @@ namespace maskctl {
 class PipelineError : public Error {
  public:
   /// `position` is a byte offset into `text`; text.size() is its end.
-  PipelineError(const std::string& message, std::string_view text, Index position);
+  PipelineError(const std::string& message, std::string_view text, Index position,
+                std::vector<Remedy> remedies = {});
   const std::string& display() const { return display_; }
   Index position() const { return position_; }
 

@@ -75,8 +75,8 @@ std::string known_keys(const StepInfo& info) {
   std::string message = fmt::format("unknown key '{}' of {}", shown(arg.key), info.name);
   if (is_ejkernel_argument(info.name, arg.key)) {
     fail_at(pipeline, arg.position.begin,
-            fmt::format("{}= of {} is an argument of MaskInfo; it goes with --semantics ejkernel",
-                        arg.key, info.name));
+            fmt::format("{}= of {} is an argument of MaskInfo", arg.key, info.name),
+            {{Remedy::kUseEjkernelSemantics}});
   }
   if (const auto near = nearest(arg.key, keys))
     message += fmt::format("; did you mean '{}'?", *near);

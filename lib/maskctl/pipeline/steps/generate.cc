@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "maskctl/base/checked.h"
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/pipeline/parse/arguments.h"
 #include "maskctl/pipeline/parse/values.h"
@@ -213,15 +214,18 @@ Tensor segments(const StepArguments& arguments, const BindContext& context) {
   const Index batches = arguments.has("b") ? arguments.integer("b") : 1;
   const auto elements = checked_mul(batches, tokens);
   if (!elements || *elements > context.max_bytes / 4) {
-    throw Error(Errc::kLimit, fmt::format("gen: {} x {} segment ids need more than the limit of {} "
-                                          "bytes; use a smaller n= or raise --max-bytes",
-                                          batches, tokens, context.max_bytes));
+    throw Error(Errc::kLimit,
+                fmt::format("gen: {} x {} segment ids need more than the limit of {} "
+                            "bytes; a smaller n= needs less",
+                            batches, tokens, context.max_bytes),
+                {{Remedy::kRaiseMemoryLimit}});
   }
   const Index used = tokens - arguments.integer("pad");
   const Index docs = arguments.integer("docs");
   const std::uint64_t seed = arguments.seed("seed");
-  Tensor ids(DType::kInt32, {batches, tokens});
+  Tensor ids = Tensor::unwritten(DType::kInt32, {batches, tokens});
   for (Index b = 0; b < batches; ++b) {
+    throw_if_stopped();
     const auto row = ids.as<std::int32_t>().subspan(static_cast<std::size_t>(b * tokens),
                                                     static_cast<std::size_t>(tokens));
     if (arguments.has("interleave")) {

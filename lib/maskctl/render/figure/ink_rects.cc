@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "maskctl/base/work_scope.h"
+
 namespace maskctl {
 namespace {
 
@@ -24,7 +26,9 @@ void row_stretches(const InkGrid& grid, Index row, std::vector<InkRect>& out) {
 std::vector<InkRect> grid_rects(const InkGrid& grid) {
   std::vector<InkRect> out, row;
   std::vector<std::size_t> open, grown;  // rectangles that extend to the row above, ascending
+  const StopPoll poll;
   for (Index r = 0; r < grid.rows; ++r) {
+    poll();
     row.clear();
     row_stretches(grid, r, row);
     grown.clear();

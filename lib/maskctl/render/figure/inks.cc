@@ -129,7 +129,8 @@ double luminance(Rgb color) {
   return 0.2126 * linear(color.r) + 0.7152 * linear(color.g) + 0.0722 * linear(color.b);
 }
 
-bool is_light(Rgb color) { return 299 * color.r + 587 * color.g + 114 * color.b > 128 * 1000; }
+// Where black and white have the same contrast by WCAG: (x + 0.05) / 0.05 = 1.05 / (x + 0.05).
+bool is_light(Rgb color) { return luminance(color) > 0.179; }
 
 std::int16_t terminal_color(Rgb color) {
   constexpr int kLevels[] = {0, 95, 135, 175, 215, 255};

@@ -28,9 +28,9 @@ OwnedFd copy_to_memory(ByteSource& source, Index max_bytes) {
     total += got;
     if (total > max_bytes) {
       throw Error(Errc::kLimit,
-                  fmt::format("{}: more than {} bytes; HDF5 from a pipe is held in memory (raise "
-                              "--max-bytes or name a file)",
-                              source.name(), max_bytes));
+                  fmt::format("{}: more than {} bytes; HDF5 from a pipe is held in memory",
+                              source.name(), max_bytes),
+                  {{Remedy::kRaiseMemoryLimit}, {Remedy::kReadFromFile}});
     }
     write_all(memory.get(), std::span(part).first(static_cast<std::size_t>(got)), source.name());
   }
@@ -78,7 +78,7 @@ NpyHeader header_from(const std::vector<std::string>& fields, const std::string&
     out.dtype = element.dtype;
     out.big_endian = element.big_endian;
   } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("{}: {}", name, error.what()));
+    throw error.within(name);
   }
   const auto elements = checked_product(out.shape);
   const auto bytes = elements ? checked_mul(*elements, size_bytes(out.dtype)) : std::nullopt;

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/wait.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/io/formats/hdf5/hdf5_protocol.h"
 #include "maskctl/io/printable.h"
@@ -76,7 +77,7 @@ std::string find_helper(const std::string& file) {
 
 Errc errc_of(std::string_view code) {
   if (code == hdf5_protocol::kArgument) return Errc::kInvalidArgument;
-  if (code == hdf5_protocol::kIo) return Errc::kIo;
+  if (code == hdf5_protocol::kIo || code == hdf5_protocol::kExists) return Errc::kIo;
   if (code == hdf5_protocol::kLimit) return Errc::kLimit;
   if (code == hdf5_protocol::kUnsupported) return Errc::kUnsupported;
   return Errc::kFormat;
@@ -194,12 +195,7 @@ void Hdf5Process::start() {
 }
 
 void Hdf5Process::await(int fd, short events) {
-  pollfd wait{fd, events, 0};
-  int ready = 0;
-  do {
-    ready = ::poll(&wait, 1, static_cast<int>(std::min<Index>(seconds_, 1'000'000) * 1000));
-  } while (ready < 0 && errno == EINTR);
-  if (ready == 0) stop_for_time();
+  if (!wait_ready(fd, events, std::min<Index>(seconds_, 1'000'000) * 1000)) stop_for_time();
 }
 
 void Hdf5Process::stop_for_time() {
@@ -305,7 +301,10 @@ void Hdf5Process::judge(int status, const std::string& message) {
     throw Error(Errc::kIo, fmt::format("{}: the HDF5 program failed with status {}: {}", plan_.name,
                                        WEXITSTATUS(status), printable(message, 200)));
   }
-  throw Error(errc_of(fields[0]), fmt::format("{}: {}", plan_.name, printable(fields[1], 1000)));
+  std::vector<Remedy> remedies;
+  if (fields[0] == hdf5_protocol::kExists) remedies.push_back({Remedy::kOverwrite});
+  throw Error(errc_of(fields[0]), fmt::format("{}: {}", plan_.name, printable(fields[1], 1000)),
+              std::move(remedies));
 }
 
 }  // namespace maskctl

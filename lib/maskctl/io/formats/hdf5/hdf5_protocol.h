@@ -30,6 +30,7 @@ inline constexpr std::string_view kHelperName = "maskctl-hdf5";
 inline constexpr const char* kArgument = "argument";
 inline constexpr const char* kFormat = "format";
 inline constexpr const char* kIo = "io";
+inline constexpr const char* kExists = "exists";  // an array of that name, without --replace
 inline constexpr const char* kLimit = "limit";
 inline constexpr const char* kUnsupported = "unsupported";
 

@@ -53,7 +53,7 @@ struct Hdf5Writer::Impl {
         appending(given.append && dest != "-" && exists(dest)),
         file(dest == "-" ? "/dev/stdout" : dest, given.force || appending) {
     if (file.is_terminal()) {
-      throw Error(Errc::kIo, "refusing to write HDF5 to a terminal; use -o FILE or pipe it");
+      throw Error(Errc::kIo, "refusing to write HDF5 to a terminal", {{Remedy::kNameOutput}});
     }
     if (appending) copy_old(dest);
     start();
@@ -62,11 +62,13 @@ struct Hdf5Writer::Impl {
   void copy_old(const std::string& dest) {
     ByteSource old(dest);
     if (in_memory()) {
-      throw Error(Errc::kInvalidArgument, dest + ": is not a regular file; --append needs one");
+      throw Error(Errc::kInvalidArgument,
+                  dest + ": is not a regular file; adding arrays needs one");
     }
     if (const FileType type = sniff(old); type != FileType::kHdf5) {
-      throw Error(Errc::kFormat, fmt::format("{}: it looks like {}; --append needs an HDF5 file",
-                                             dest, describe(type)));
+      throw Error(Errc::kFormat,
+                  fmt::format("{}: it looks like {}; adding arrays needs an HDF5 file", dest,
+                              describe(type)));
     }
     copy_bytes_to(old, file);
   }

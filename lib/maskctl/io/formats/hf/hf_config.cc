@@ -456,10 +456,11 @@ HfModel model_of(const Json& all, const Json& config, const HfConfigOptions& opt
   if (options.assume_causal) {
     return {"", config.contains("layer_types") ? HfFamily::kTypes : HfFamily::kWindow};
   }
-  refuse(fmt::format(
-      "{}: its masks are unknown, and nothing is assumed; read {}; --assume causal "
-      "goes on",
-      name.empty() ? "no model_type" : fmt::format("model_type '{}'", name), keys_read(config)));
+  const std::string who = name.empty() ? "no model_type" : fmt::format("model_type '{}'", name);
+  throw Error(Errc::kFormat,
+              fmt::format("{}: its masks are unknown, and nothing is assumed; read {}", who,
+                          keys_read(config)),
+              {{Remedy::kAssumeCausal}});
 }
 
 }  // namespace
@@ -487,7 +488,7 @@ HfConfig load_hf_config(const std::string& path, const HfConfigOptions& options)
   try {
     return read_hf_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, options);
   } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("{}: {}", printable(path), error.what()));
+    throw error.within(printable(path));
   }
 }
 

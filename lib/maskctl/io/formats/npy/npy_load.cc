@@ -7,12 +7,13 @@
 #include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/work_scope.h"
 #include "maskctl/io/formats/npy/npy.h"
 
 namespace maskctl {
 namespace {
 
-constexpr Index kStep = Index{64} << 20;  // the most that is allocated on the word of a header
+constexpr Index kStep = Index{16} << 20;  // the most that is allocated on the word of a header
 constexpr Index kSlab = Index{4} << 20;   // elements of Fortran-order data read at once
 constexpr Index kTile = 64;  // side of a transposed tile: both copies stay in the cache
 constexpr Index kBlock = 8;  // side of a block that goes through registers
@@ -20,11 +21,11 @@ constexpr Index kBlock = 8;  // side of a block that goes through registers
 void check_limit(const NpyReader& reader, Index max_bytes) {
   const Index bytes = reader.header().data_bytes;
   if (bytes <= max_bytes) return;
-  throw Error(Errc::kLimit,
-              fmt::format("{}: array {} of {} has {} bytes; the limit is {} (raise it "
-                          "with --max-bytes)",
-                          reader.name(), shape_text(reader.header().shape),
-                          name(reader.header().dtype), bytes, max_bytes));
+  throw Error(
+      Errc::kLimit,
+      fmt::format("{}: array {} of {} has {} bytes; the limit is {}", reader.name(),
+                  shape_text(reader.header().shape), name(reader.header().dtype), bytes, max_bytes),
+      {{Remedy::kRaiseMemoryLimit}});
 }
 
 /// True when memory must grow with the data that arrives, because only the header says how much it
@@ -47,13 +48,14 @@ Tensor load_stored(NpyReader& reader) {
       done += static_cast<Index>(parts.back().size());
     }
   }
-  Tensor tensor(header.dtype, header.shape);
+  Tensor tensor = Tensor::unwritten(header.dtype, header.shape);
   if (parts.empty()) {
     reader.read_rows(0, tensor.bytes());
     return tensor;
   }
   std::size_t at = 0;
   for (std::vector<std::byte>& part : parts) {
+    throw_if_stopped();
     std::memcpy(&tensor.bytes()[at], part.data(), part.size());
     at += part.size();
     part = {};
@@ -163,6 +165,7 @@ template <typename T>
 void transpose(const Transposition& plan, std::span<const T> stored, std::span<T> out) {
   const Index row = plan.row();
   for (Index first = 0; first < plan.shape.back(); first += kTile) {
+    throw_if_stopped();
     const Index rows = std::min(kTile, plan.shape.back() - first);
     plan.scatter(stored.data() + first * row, first, rows, out.data());
   }
@@ -177,12 +180,12 @@ Tensor load_fortran(NpyReader& reader) {
   if (plan.shape.size() < 2 || header.data_bytes == 0) return load_stored(reader);
   if (grows(reader)) {
     const Tensor stored = load_stored(reader);
-    Tensor tensor(header.dtype, header.shape);
+    Tensor tensor = Tensor::unwritten(header.dtype, header.shape);
     with_element(header.dtype,
                  [&]<typename T>(T) { transpose<T>(plan, stored.as<T>(), tensor.as<T>()); });
     return tensor;
   }
-  Tensor tensor(header.dtype, header.shape);
+  Tensor tensor = Tensor::unwritten(header.dtype, header.shape);
   with_element(header.dtype,
                [&]<typename T>(T) { load_transposed<T>(reader, plan, tensor.as<T>()); });
   return tensor;

@@ -124,7 +124,7 @@ NpyReader::NpyReader(ByteSource source, const ReadOptions& options, std::vector<
   } catch (const Error& error) {
     const std::string_view message = error.what();
     if (error.code() == Errc::kIo || message.starts_with(name() + ":")) throw;  // already named
-    throw Error(error.code(), name() + ": " + error.what());
+    throw error.within(name());
   }
   start_ = source_->position();
   check_size(options, notes);

@@ -27,9 +27,9 @@ std::vector<std::byte> read_whole(ByteSource& source, Index max_bytes) {
     if (static_cast<Index>(bytes.size()) > max_bytes) {
       throw Error(
           Errc::kLimit,
-          fmt::format("{}: an .npz on a pipe is held whole and exceeds the limit of {} bytes "
-                      "(raise it with --max-bytes, or pass a file)",
-                      source.name(), max_bytes));
+          fmt::format("{}: an .npz on a pipe is held whole and exceeds the limit of {} bytes",
+                      source.name(), max_bytes),
+          {{Remedy::kRaiseMemoryLimit}, {Remedy::kReadFromFile}});
     }
     if (got == 0) return bytes;
   }

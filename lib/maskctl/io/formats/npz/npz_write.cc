@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/work_scope.h"
 #include "maskctl/io/formats/npz/npz.h"
 #include "maskctl/io/formats/npz/zip.h"
 #include "maskctl/io/printable.h"
@@ -23,7 +24,8 @@ constexpr std::uint64_t kAllOnes = 0xFFFFFFFF;
 constexpr std::uint64_t kDate = 0x21;  // 1980-01-01
 constexpr std::uint64_t kUtf8Name = 0x800;
 constexpr std::uint64_t kDeflated = 8;
-constexpr std::uint64_t kEncrypted = 0x2041;  // flag bits 0, 6 and 13
+constexpr std::uint64_t kEncrypted = 0x2041;           // flag bits 0, 6 and 13
+constexpr std::size_t kStep = std::size_t{256} << 10;  // bytes between two looks for a stop request
 
 /// A record of little-endian fields.
 class Record {
@@ -61,10 +63,14 @@ struct Entry {
   std::uint64_t version(bool zip64) const { return zip64 ? 45 : 20; }
 };
 
-/// Guards against null: without a buffer, as in an empty array, zlib would start over.
+/// Empty arrays have no buffer; zlib, which would start over for them, is not asked.
 std::uint64_t crc_of(std::uint64_t crc, std::span<const std::byte> bytes) {
-  if (bytes.empty()) return crc;
-  return ::crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kStep))) {
+    throw_if_stopped();
+    const auto step = bytes.first(std::min(bytes.size(), kStep));
+    crc = ::crc32_z(crc, reinterpret_cast<const Bytef*>(step.data()), step.size());
+  }
+  return crc;
 }
 
 Record local_header(const Entry& entry) {
@@ -141,8 +147,8 @@ class Deflater {
   Deflater& operator=(const Deflater&) = delete;
 
   void add(std::span<const std::byte> bytes) {
-    constexpr std::size_t kStep = std::size_t{1} << 30;  // zlib counts in 32 bits
     for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kStep))) {
+      throw_if_stopped();
       const auto step = bytes.first(std::min(bytes.size(), kStep));
       stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(step.data()));
       stream_.avail_in = static_cast<uInt>(step.size());

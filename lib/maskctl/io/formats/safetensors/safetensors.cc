@@ -274,7 +274,7 @@ SafetensorsHeader read_safetensors_header(ByteSource& source, const ReadOptions&
     return parse_header(source, options);
   } catch (const Error& error) {
     if (error.code() == Errc::kIo) throw;
-    throw Error(error.code(), fmt::format("{}: {}", source.name(), error.what()));
+    throw error.within(source.name());
   }
 }
 

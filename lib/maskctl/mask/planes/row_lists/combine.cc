@@ -6,6 +6,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands_plane.h"
 #include "maskctl/mask/planes/row_lists/combine_lists.h"
 #include "maskctl/mask/planes/stored_planes.h"
@@ -101,6 +102,7 @@ class Combined final : public Plane {
     RowBlock block_a, block_b;
     RowOp row_op(op_, keys());
     Index rows = kFirstBlockRows;
+    const StopPoll poll;
     for (Range block{q.begin, q.begin}; block.end < q.end;) {
       block = {block.end, std::min(block.end + rows, q.end)};
       block_a.read(*a_, block);
@@ -108,6 +110,7 @@ class Combined final : public Plane {
       const bool is_large = block_a.size() + block_b.size() > kBlockSize / 2;
       rows = std::clamp<Index>(is_large ? rows / 2 : rows * 2, 1, kBlockRows);
       for (Index row = block.begin; row < block.end;) {
+        poll();
         Index end = block.end;
         const Keys in_a = block_a.at(row, end);
         const Keys in_b = block_b.at(row, end);

@@ -1,6 +1,7 @@
 // Counts open keys of shared run lists in many intervals, walking each list once for all its rows.
 #include <algorithm>
 
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/gallop.h"
 #include "maskctl/mask/planes/row_lists/row_list_groups.h"
 #include "maskctl/mask/planes/stored_planes.h"
@@ -147,7 +148,9 @@ void RowLists::counts(Range q, std::span<const Index> edges, std::span<Index> ou
                                              static_cast<std::size_t>(q.size()));
   const auto groups = grouped(refs, lists_->offsets.size() - 1);
   ListCounts list_counts(*lists_, edges, out);
+  const StopPoll poll;
   for (std::size_t i = 0; i < groups.size(); ++i) {
+    poll();
     list_counts.add(groups[i]);
     const std::uint32_t list = groups[i].ref.list;
     if (i + 1 == groups.size() || groups[i + 1].ref.list != list) list_counts.finish(list);

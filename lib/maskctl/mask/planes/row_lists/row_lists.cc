@@ -4,6 +4,7 @@
 
 #include "maskctl/base/huge_pages.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands_plane.h"
 #include "maskctl/mask/planes/gallop.h"
 #include "maskctl/mask/planes/stored_planes.h"
@@ -77,7 +78,9 @@ class CutRuns {
 void RowLists::rows(Range q, const RowSink& sink) const {
   CutRuns cut;
   ListCursor cursor(lists_->offsets.size() - 1);
+  const StopPoll poll;
   for (Index row = q.begin; row < q.end;) {
+    poll();
     const RowRef& ref = refs_[static_cast<std::size_t>(row)];
     Index end = row + 1;
     while (end < q.end && refs_[static_cast<std::size_t>(end)] == ref) ++end;

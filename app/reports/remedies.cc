@@ -1,0 +1,80 @@
+#include "app/reports/remedies.h"
+
+#include <fmt/format.h>
+
+namespace maskctl::app {
+namespace {
+
+struct Words {
+  std::string_view verb;
+  std::string_view rest;  // {} stands for the argument
+};
+
+Words words(Remedy::Kind kind) {
+  switch (kind) {
+    case Remedy::kNone:
+      return {"", ""};
+    case Remedy::kRaiseMemoryLimit:
+      return {"raise ", "--max-bytes"};
+    case Remedy::kSliceMask:
+      return {"slice ", "the mask"};
+    case Remedy::kReadFromFile:
+      return {"pass ", "a file"};
+    case Remedy::kWriteToFile:
+      return {"write ", "it to a file"};
+    case Remedy::kNameOutput:
+      return {"use ", "-o FILE or pipe it"};
+    case Remedy::kOverwrite:
+      return {"use ", "--force to overwrite"};
+    case Remedy::kReadAs:
+      return {"give ", "--as {}"};
+    case Remedy::kReadZeroAsOpen:
+      return {"read it with ", "--keep-value 0"};
+    case Remedy::kReadZeroAsClosed:
+      return {"drop ", "--keep-value"};
+    case Remedy::kSetClosedBelow:
+      return {"", "--closed-below X says which numbers close"};
+    case Remedy::kSetPadIdToZero:
+      return {"give ", "--pad-id 0"};
+    case Remedy::kGiveShape:
+      return {"give ", "--shape B+H+Q+K"};
+    case Remedy::kGiveBlockSize:
+      return {"give ", "--block QxK"};
+    case Remedy::kGiveDocuments:
+      return {"give ", "--segments, --positions or --cu-seqlens"};
+    case Remedy::kWriteAs:
+      return {"write the mask with ", "--to {}"};
+    case Remedy::kAssumeCausal:
+      return {"", "--assume causal goes on"};
+    case Remedy::kUseEjkernelSemantics:
+      return {"", "it goes with --semantics ejkernel"};
+  }
+  return {"", ""};
+}
+
+}  // namespace
+
+std::string in_words(std::span<const Remedy> remedies) {
+  std::string out;
+  std::string_view last_verb;
+  for (std::size_t i = 0; i < remedies.size(); ++i) {
+    const auto [verb, rest] = words(remedies[i].kind);
+    if (i > 0) out += i + 1 == remedies.size() ? " or " : ", ";
+    if (verb != last_verb) out += verb;
+    out += fmt::format(fmt::runtime(rest), remedies[i].argument);
+    last_verb = verb;
+  }
+  return out;
+}
+
+std::string message_of(const Error& error) {
+  const std::string remedies = in_words(error.remedies());
+  return remedies.empty() ? error.what() : fmt::format("{}; {}", error.what(), remedies);
+}
+
+std::string fix_of(const LintRule& rule) {
+  const std::string remedy = in_words({&rule.remedy, 1});
+  return remedy.empty() ? std::string(rule.fix) : fmt::format("{}, or {}", rule.fix, remedy);
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,21 @@
+// What the command calls the remedies that the library knows without words for them.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "maskctl/base/error.h"
+#include "maskctl/inspect/check/lint.h"
+
+namespace maskctl::app {
+
+/// "slice the mask, write it to a file or raise --max-bytes"; empty for none.
+std::string in_words(std::span<const Remedy> remedies);
+
+/// The line to print for an error: its message, and after a semicolon its remedies.
+std::string message_of(const Error& error);
+
+/// "leave the entry out, or read it with --keep-value 0".
+std::string fix_of(const LintRule& rule);
+
+}  // namespace maskctl::app
