@@ -55,6 +55,9 @@ constexpr Binding kBindings[] = {
     {"q <C-c>", Request::kQuit, "quit"},
 };
 
+struct CommandHelp {
+  std::string_view usage, help;
+};
 constexpr CommandHelp kCommands[] = {
     {":37", "query 37"},
     {":37,4", "query 37, key 4"},
@@ -86,7 +89,6 @@ std::string keys_text(std::string_view keys) {
 }  // namespace
 
 std::span<const Binding> bindings() { return kBindings; }
-std::span<const CommandHelp> command_help() { return kCommands; }
 std::span<const TargetHelp> targets() { return kTargets; }
 
 const Action* action_of(std::string_view key) {
@@ -98,22 +100,22 @@ const Action* action_of(std::string_view key) {
   return nullptr;
 }
 
-std::vector<std::string> help_lines() {
-  std::vector<std::pair<std::string, std::string_view>> rows;
+std::vector<HelpRow> help_rows() {
+  std::vector<HelpRow> out;
   for (const Binding& binding : kBindings) {
     if (binding.help.empty()) {
-      rows.back().first += " " + keys_text(binding.keys);
+      out.back().keys += " " + keys_text(binding.keys);
     } else {
-      rows.emplace_back(keys_text(binding.keys), binding.help);
+      out.push_back({keys_text(binding.keys), binding.help});
     }
   }
-  for (const auto& [what, help] : kMouse) rows.emplace_back(what, help);
-  for (const CommandHelp& command : kCommands) rows.emplace_back(command.usage, command.help);
-  for (const TargetHelp& target : kTargets) {
-    rows.emplace_back(fmt::format("/{}", target.name), target.help);
+  for (const auto& [what, help] : kMouse) out.push_back({std::string(what), help});
+  for (const CommandHelp& command : kCommands) {
+    out.push_back({std::string(command.usage), command.help});
   }
-  std::vector<std::string> out;
-  for (const auto& [keys, help] : rows) out.push_back(fmt::format("{:<26}{}", keys, help));
+  for (const TargetHelp& target : kTargets) {
+    out.push_back({fmt::format("/{}", target.name), target.help});
+  }
   return out;
 }
 

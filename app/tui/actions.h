@@ -54,12 +54,6 @@ std::span<const Binding> bindings();
 /// The action of a key; null if it has none.
 const Action* action_of(std::string_view key);
 
-/// What can be typed after ':'.
-struct CommandHelp {
-  std::string_view usage, help;
-};
-std::span<const CommandHelp> command_help();
-
 /// What can be searched for with '/'.
 enum class Target : std::uint8_t { kLeak, kEmptyRow, kPartial, kBorder, kDifference };
 struct TargetHelp {
@@ -69,7 +63,11 @@ struct TargetHelp {
 };
 std::span<const TargetHelp> targets();
 
-/// The lines of the help overlay and of `maskctl tui --keys`.
-std::vector<std::string> help_lines();
+/// A row of the help: keys, commands after ':', targets after '/', and what they do.
+struct HelpRow {
+  std::string keys;
+  std::string_view help;
+};
+std::vector<HelpRow> help_rows();
 
 }  // namespace maskctl::app::tui

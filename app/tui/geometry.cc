@@ -23,9 +23,10 @@ Style style_of(const State& state, int zoom) {
 }
 
 /// Cells per unit: fewer along an axis that is much shorter than the other.
-Index step_of(int zoom, Index extent, Index room) {
+Index step_of(int zoom, Index extent, Index other_extent, Index room) {
   Index step = Index{1} << zoom;
-  while (step > 1 && ceil_div(extent, step) < kEnoughUnits && ceil_div(extent, step / 2) <= room) {
+  while (step > 1 && extent < other_extent && ceil_div(extent, step) < kEnoughUnits &&
+         ceil_div(extent, step / 2) <= room) {
     step /= 2;
   }
   return step;
@@ -37,8 +38,8 @@ void set_rulers(const State& state, Layout& layout) {
   layout.index_width = digits(panel.plane->queries() - 1);
   layout.segment_width = state.facts().id_width;
   layout.top_lines = 1 + (panel.k_segments.empty() ? 0 : 1) + border;
-  layout.left_columns = layout.index_width + 1 +
-                        (layout.segment_width > 0 ? layout.segment_width + 1 : 0) + border;
+  layout.left_columns =
+      layout.index_width + 1 + (layout.segment_width > 0 ? layout.segment_width + 1 : 0) + border;
 }
 
 Geometry geometry_at(const State& state, int zoom) {
@@ -59,13 +60,13 @@ Geometry geometry_at(const State& state, int zoom) {
   out.rows = std::max<Index>(screen.rows - 2 - border - out.first.query, 1);
   out.columns = std::max<Index>(width - border - out.first.key, 2);
   const Plane& plane = *state.facts().panel.plane;
-  out.layout.block = {step_of(zoom, plane.queries(), out.unit_rows()),
-                      step_of(zoom, plane.keys(), out.unit_columns())};
+  out.layout.block = {step_of(zoom, plane.queries(), plane.keys(), out.unit_rows()),
+                      step_of(zoom, plane.keys(), plane.queries(), out.unit_columns())};
   return out;
 }
 
-/// The first visible cell of an axis: whole units, the cursor among them, no more empty space at the
-/// end than a part of a unit.
+/// The first visible cell of an axis: whole units, the cursor among them, no more empty space at
+/// the end than a part of a unit.
 Index settled_origin(Index origin, Index cursor, Index extent, Index step, Index room) {
   const Index unit = cursor / step;
   const Index last = std::max<Index>(ceil_div(extent, step) - room, 0);

@@ -15,12 +15,12 @@ inline constexpr Index kSideNeeds = 80;
 
 struct Geometry {
   bool too_small = false;
-  Layout layout;             // of the drawing, whose first line is line 1 of the screen
+  Layout layout;  // of the drawing, whose first line is line 1 of the screen
   PixelShape shape;
   Index rows = 0, columns = 0;  // characters for cells
-  Place first;               // row and column of the first of them on the screen
-  Range queries, keys;       // visible cells
-  Index side = 0;            // the first column of the side panel; 0: none
+  Place first;                  // row and column of the first of them on the screen
+  Range queries, keys;          // visible cells
+  Index side = 0;               // the first column of the side panel; 0: none
 
   BlockSize unit() const { return layout.block; }
   Index unit_rows() const { return rows * shape.rows; }

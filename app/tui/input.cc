@@ -43,7 +43,8 @@ std::optional<Input> named(std::string_view name) {
   if (blank == name.npos) return std::nullopt;
   const std::string_view what = name.substr(0, blank), place = name.substr(blank + 1);
   if (what == "Resize") {
-    if (const auto size = pair_from(place, 'x')) return Input{"<Resize>", size->second, size->first};
+    if (const auto size = pair_from(place, 'x'))
+      return Input{"<Resize>", size->second, size->first};
   } else if (one_of(kMouseNames, what)) {
     if (const auto at = pair_from(place, ',')) {
       return Input{fmt::format("<{}>", what), at->first, at->second};

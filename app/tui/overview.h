@@ -11,7 +11,7 @@ namespace maskctl::app::tui {
 struct Overview {
   Place first;  // row and column of its first character on the screen
   Style style = Style::kHalf;
-  BlockSize block;  // cells of a unit
+  BlockSize block;              // cells of a unit
   Index rows = 0, columns = 0;  // characters
 
   /// The characters that show a part of the mask.

@@ -6,13 +6,15 @@
 
 #include "app/tui/help.h"
 #include "app/tui/panels.h"
-#include "maskctl/render/figure/words.h"
+#include "app/tui/words.h"
 #include "maskctl/render/text/panel.h"
 
 namespace maskctl::app::tui {
 namespace {
 
 constexpr std::int16_t kCrosshair = 238, kDim = 245, kMistake = 160, kWhite = 231;
+/// Narrower titles leave out the shape.
+constexpr Index kWideTitle = 60;
 constexpr std::string_view kHints = "hjkl move  + - zoom  n next  t edit  ? help  q quit";
 
 Figure figure_of(const State& state, Range queries, Range keys) {
@@ -44,11 +46,15 @@ void draw_crosshair(const State& state, const Geometry& at, Canvas& canvas) {
   for (Index i = 0; i < at.shape.characters; ++i) {
     change(row, column + i, [](Glyph& glyph) { glyph.reverse = true; });
   }
+  canvas.put(row, at.first.key - 1, Glyph{.code = U'>', .bold = true});
+  if (at.layout.options.border) {
+    canvas.put(at.first.query - 1, column, Glyph{.code = U'v', .bold = true});
+  }
 }
 
 void draw_title(const State& state, Canvas& canvas) {
   const Scene& scene = *state.scene;
-  std::string facts = shape_text(scene.mask);
+  std::string facts = canvas.columns() < kWideTitle ? "" : shape_text(scene.mask);
   if (scene.mask.batch() > 1) facts += fmt::format("  batch {}", state.view.batch);
   if (scene.mask.heads() > 1) facts += fmt::format("  head {}", state.view.head);
   std::string name = scene.name == "-" ? "standard input" : scene.name;
@@ -97,8 +103,7 @@ void draw_pipeline(const State& state, Canvas& canvas) {
   if (!state.undo.empty() || !state.redo.empty()) {
     changes = fmt::format("  undo {} redo {}", state.undo.size(), state.redo.size());
   }
-  const Index room =
-      std::max<Index>(canvas.columns() - std::ssize(label) - std::ssize(changes), 4);
+  const Index room = std::max<Index>(canvas.columns() - std::ssize(label) - std::ssize(changes), 4);
   canvas.write(row, 0, label + shortened(readable_text(state.scene->pipeline), room));
   canvas.write(row, canvas.columns() - std::ssize(changes), changes);
 }
@@ -150,8 +155,8 @@ const InkGrid& Painter::grid_of(const State& state, Range queries, Range keys, B
       kept.view.sources != view.sources || kept.queries != queries || kept.keys != keys ||
       kept.block != block) {
     const Figure figure = figure_of(state, queries, keys);
-    kept = {state.scene, view, queries, keys, block,
-            ink_grid(figure, figure.panels.front(), block)};
+    kept = {state.scene, view,  queries,
+            keys,        block, ink_grid(figure, figure.panels.front(), block)};
   }
   return kept.grid;
 }
@@ -167,12 +172,14 @@ void Painter::draw_mask(const State& state, const Geometry& at, Canvas& canvas) 
 void Painter::draw_overview(const State& state, const Geometry& at, Canvas& canvas) {
   const Overview place = overview(state, at);
   const Plane& plane = *state.facts().panel.plane;
-  const InkGrid& grid = grid_of(state, {0, plane.queries()}, {0, plane.keys()}, place.block,
-                                overview_);
+  const InkGrid& grid =
+      grid_of(state, {0, plane.queries()}, {0, plane.keys()}, place.block, overview_);
   DrawOptions options;
   options.style = place.style;
   options.color = state.screen.color;
   canvas.paste(place.first.query, place.first.key, draw_cells(grid, options));
+  const bool whole = at.queries.size() == plane.queries() && at.keys.size() == plane.keys();
+  if (whole) return;
   const Range rows = place.rows_of(at.queries), columns = place.columns_of(at.keys);
   for (Index row = rows.begin; row < rows.end; ++row) {
     for (Index column = columns.begin; column < columns.end; ++column) {

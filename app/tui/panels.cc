@@ -40,10 +40,12 @@ Index cells_of(const std::vector<Run>& runs) {
   return cells;
 }
 
-void add_runs(const char* axis, Index index, const char* members, const std::vector<Run>& runs,
-              Lines& out) {
-  out.push_back(fmt::format("{} {} {} {}{}", axis, index, members, cells_of(runs),
-                            runs.empty() ? "" : ":"));
+/// "query 37 sees 19 keys:", and which.
+void add_runs(const std::string& sees, const char* one, const char* many,
+              const std::vector<Run>& runs, Lines& out) {
+  const Index cells = cells_of(runs);
+  out.push_back(
+      fmt::format("{} {} {}{}", sees, cells, cells == 1 ? one : many, runs.empty() ? "" : ":"));
   if (!runs.empty()) out.push_back("  " + runs_text(runs, kSideColumns - 6));
 }
 
@@ -64,8 +66,10 @@ Lines cell_lines(const State& state, const Geometry& geometry) {
     out.push_back(fmt::format("segments {}, {}", id_text(panel.q_segments[as_size(at.query)], pad),
                               id_text(panel.k_segments[as_size(at.key)], pad)));
   }
-  add_runs("query", at.query, "sees keys", row_runs(*panel.plane, at.query), out);
-  add_runs("key", at.key, "is seen by", column_runs(*panel.plane, at.key), out);
+  add_runs(fmt::format("query {} sees", at.query), "key", "keys", row_runs(*panel.plane, at.query),
+           out);
+  add_runs(fmt::format("key {} is seen by", at.key), "query", "queries",
+           column_runs(*panel.plane, at.key), out);
   if (geometry.unit() != kOneElement) out.push_back(unit_text(*panel.plane, at, geometry.unit()));
   return out;
 }
@@ -90,8 +94,7 @@ Lines head_lines(const State& state, const Geometry&) {
   return out;
 }
 
-constexpr SidePanel kPanels[] = {
-    {"Cell", cell_lines}, {"Why", why_lines}, {"Head", head_lines}};
+constexpr SidePanel kPanels[] = {{"Cell", cell_lines}, {"Why", why_lines}, {"Head", head_lines}};
 
 }  // namespace
 

@@ -42,7 +42,7 @@ void run_command(State& state, const std::string& text, Workbench& bench) {
   const std::string rest = text.substr(std::min(blank + 1, text.size()));
   const Mask& mask = state.scene->mask;
   if (name == "q") {
-    state.quit = true;
+    state.request = Request::kQuit;
   } else if (name == "b") {
     state.view.batch = member(rest, "batch", mask.batch());
   } else if (name == "h") {

@@ -29,8 +29,8 @@ Index id_width(std::span<const std::int32_t> ids) {
   return std::ssize(fmt::format("{}", std::abs(least) > most ? least : most));
 }
 
-bool fits(const std::optional<Tensor>& ids, Index batches, Index extent) {
-  return ids && ids->extent(1) == extent && (ids->extent(0) == 1 || ids->extent(0) == batches);
+bool fits(const std::optional<Tensor>& ids, const Mask& mask, Index extent) {
+  return ids && ids->extent(1) == extent && (ids->extent(0) == 1 || ids->extent(0) >= mask.batch());
 }
 
 void check_cells(const Mask& mask) {
@@ -56,8 +56,7 @@ const PlaneFacts& Scene::facts(Index batch, Index head, Sources sources) const {
   PlaneFacts& out = at->second;
   if (!added) return out;
   const Mask* second = other ? &*other : nullptr;
-  out.panel =
-      panels_of(mask, {batch, batch + 1}, {head, head + 1}, ids, second).front();
+  out.panel = panels_of(mask, {batch, batch + 1}, {head, head + 1}, ids, second).front();
   if (second) {
     out.different = combine(Op::kXor, out.panel.plane, out.panel.other);
     out.differences = out.different->count();
@@ -73,19 +72,25 @@ const PlaneFacts& Scene::facts(Index batch, Index head, Sources sources) const {
 }
 
 Why Scene::why(const Cell& cell) const {
-  return maskctl::why(start, chain, cell,
-                      [](const Step& step) { return to_text(Chain{step}); });
+  return maskctl::why(start, chain, cell, [](const Step& step) { return to_text(Chain{step}); });
 }
 
-Workbench::Workbench(const Subject& subject, Session& session)
-    : subject_(subject), session_(session), loader_(subject.source, session) {
+Workbench::Workbench(Subject subject, const Settings& settings)
+    : subject_(std::move(subject)),
+      session_(settings, {.note = [this](std::string_view text) { note_ = text; }, .progress = {}}),
+      loader_(subject_.source, session_) {
   read_start();
   read_ids();
   const Chain chain = loader_.chain();
-  if (!chain.empty()) pipeline_ = to_text(chain);
-  if (subject.other.empty()) return;
-  Loader other(subject.other_source, session);
-  other_ = other.transformed(other.read(subject.other).mask);
+  const std::string pipeline = chain.empty() ? "" : to_text(chain);
+  if (!subject_.other.empty()) {
+    Loader other(subject_.other_source, session_);
+    other_ = other.transformed(other.read(subject_.other).mask);
+  }
+  first_ = scene(pipeline);
+  if (subject_.segments.empty() || first_->has_ids()) return;
+  throw Error(Errc::kShape, fmt::format("--segments {}: the ids do not fit a mask of {}",
+                                        subject_.segments, shape_text(first_->mask)));
 }
 
 void Workbench::read_start() {
@@ -122,8 +127,9 @@ ScenePtr Workbench::scene(const std::string& pipeline) {
   if (other_) check_comparable(out->mask, *other_);
   out->other = other_;
   // Ids label the mask only while no step has changed its extents.
-  if (fits(loaded_.q_segment_ids, out->mask.batch(), out->mask.queries()) &&
-      fits(loaded_.kv_segment_ids, out->mask.batch(), out->mask.keys())) {
+  if (out->mask.batch() == start_.batch() &&
+      fits(loaded_.q_segment_ids, out->mask, out->mask.queries()) &&
+      fits(loaded_.kv_segment_ids, out->mask, out->mask.keys())) {
     out->ids = {loaded_.q_segment_ids, loaded_.kv_segment_ids};
   }
   return out;

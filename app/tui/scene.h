@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "app/session/loader.h"
 #include "app/session/session.h"
@@ -19,8 +20,8 @@ enum class Sources : std::uint8_t { kBoth, kA, kB };
 
 /// What is known about one batch and head.
 struct PlaneFacts {
-  Panel panel;                    // with its leaks, if there are ids
-  PlanePtr different = nullptr;   // the cells in which two SOURCEs differ
+  Panel panel;                   // with its leaks, if there are ids
+  PlanePtr different = nullptr;  // the cells in which two SOURCEs differ
   Index open = 0, leaks = 0, empty_rows = 0, differences = 0;
   Index id_width = 0;  // characters of the longest id of a query
 };
@@ -60,31 +61,36 @@ struct Subject {
 /// Makes scenes of a SOURCE, which is read once.
 class Workbench {
  public:
-  /// Reads the SOURCEs. Throws what reading throws, and Error(kInvalidArgument) for a mask without
-  /// cells.
-  Workbench(const Subject& subject, Session& session);
+  /// Reads the SOURCEs. Throws what reading throws, Error(kInvalidArgument) for a mask
+  /// without cells, Error(kShape) for ids and a second mask that do not fit.
+  Workbench(Subject subject, const Settings& settings);
+  Workbench(const Workbench&) = delete;
+  Workbench& operator=(const Workbench&) = delete;
 
-  /// The steps that the subject came with.
-  const std::string& pipeline() const { return pipeline_; }
+  /// The mask after the steps that the subject came with.
+  const ScenePtr& first() const { return first_; }
   /// The mask after these steps. Throws PipelineError, and Error when a step does not fit or leaves
   /// no cells.
   ScenePtr scene(const std::string& pipeline);
   /// Writes a picture of the head that is shown, or the mask of all heads. Throws Error, also for
   /// an existing file without `replace`.
   void save(const Scene& scene, const Panel& panel, const std::string& file, bool replace) const;
+  /// The last note of reading and writing since this was called before, or "".
+  std::string take_note() { return std::exchange(note_, {}); }
 
  private:
   void read_start();
   void read_ids();
 
-  const Subject& subject_;
-  Session& session_;
+  const Subject subject_;
+  std::string note_;
+  Session session_;
   Loader loader_;
   Mask start_;
   Chain generated_;  // the step of a generated SOURCE
   std::optional<Mask> other_;
   LoadedMask loaded_;
-  std::string pipeline_;
+  ScenePtr first_;
 };
 
 }  // namespace maskctl::app::tui

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "app/tui/actions.h"
 #include "app/tui/line.h"
 #include "app/tui/scene.h"
 #include "maskctl/render/text/draw.h"
@@ -46,8 +48,8 @@ struct State {
 
   Prompt prompt = Prompt::kNone;
   Line line;
-  std::optional<Version> before_edit;  // while the pipeline is being typed
-  std::size_t error_at = std::string::npos;  // a byte of the line
+  std::optional<Version> before_edit;                // while the pipeline is being typed
+  std::size_t error_at = std::string::npos;          // a byte of the line
   std::map<Prompt, std::vector<std::string>> typed;  // history
   std::size_t recall = 0;                            // how far back in it
 
@@ -57,11 +59,9 @@ struct State {
   std::map<std::string, View> marks;
   std::string target;  // of the last search
   std::vector<Version> undo, redo;
-  bool quit = false;
+  std::optional<Request> request;  // what the front end is to do now
 
-  const PlaneFacts& facts() const {
-    return scene->facts(view.batch, view.head, view.sources);
-  }
+  const PlaneFacts& facts() const { return scene->facts(view.batch, view.head, view.sources); }
   Cell cell() const { return {view.batch, view.head, view.cursor.query, view.cursor.key}; }
 };
 

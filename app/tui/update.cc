@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "app/tui/find.h"
 #include "app/tui/geometry.h"
@@ -20,8 +22,8 @@ constexpr Index kWheelUnits = 3;
 /// Applies one action.
 class Updater {
  public:
-  Updater(State& state, Workbench& bench, Index count)
-      : state_(state), bench_(bench), count_(count), times_(std::max<Index>(count, 1)) {}
+  Updater(State& state, Index count)
+      : state_(state), count_(count), times_(std::max<Index>(count, 1)) {}
 
   void operator()(const Move& move) {
     const Geometry at = geometry(state_);
@@ -91,7 +93,7 @@ class Updater {
     }
   }
 
-  void operator()(Request request) { state_.quit |= request == Request::kQuit; }
+  void operator()(Request request) { state_.request = request; }
 
   void operator()(const Cancel&) {}
 
@@ -143,7 +145,6 @@ class Updater {
   }
 
   State& state_;
-  Workbench& bench_;
   Index count_, times_;
 };
 
@@ -186,7 +187,7 @@ void take_mouse(State& state, const Input& input) {
   if (cell) state.view.cursor = *cell;
 }
 
-void take_key(State& state, const Input& input, Workbench& bench) {
+void take_key(State& state, const Input& input) {
   if (state.marking) return take_mark(state, input.key);
   if (take_digit(state, input.key)) return;
   const Index count = std::exchange(state.count, 0);
@@ -195,7 +196,7 @@ void take_key(State& state, const Input& input, Workbench& bench) {
     state.message = fmt::format("{} has no meaning here; ? shows the keys", input.key);
     return;
   }
-  std::visit(Updater(state, bench, count), *action);
+  std::visit(Updater(state, count), *action);
 }
 
 /// The help overlay: '?' turns its pages, every other key closes it.
@@ -206,13 +207,14 @@ void take_help_key(State& state, const std::string& key) {
 }
 
 void take(State& state, const Input& input, Workbench& bench) {
+  state.request.reset();
   if (input.key == "<Resize>") {
     state.screen.rows = input.row;
     state.screen.columns = input.column;
     return;
   }
   if (input.key == "<C-c>") {
-    state.quit = true;
+    state.request = Request::kQuit;
     return;
   }
   state.message.clear();
@@ -223,7 +225,7 @@ void take(State& state, const Input& input, Workbench& bench) {
   } else if (input.key == "<Mouse>" || input.key.starts_with("<Wheel")) {
     take_mouse(state, input);
   } else {
-    take_key(state, input, bench);
+    take_key(state, input);
   }
 }
 
@@ -232,7 +234,7 @@ void take(State& state, const Input& input, Workbench& bench) {
 State first_state(Workbench& bench, const Screen& screen) {
   State state;
   state.screen = screen;
-  state.scene = bench.scene(bench.pipeline());
+  state.scene = bench.first();
   state.view.zoom = whole_zoom(state);
   settle(state);
   return state;
@@ -244,6 +246,7 @@ State update(State state, const Input& input, Workbench& bench) {
   } catch (const Error& error) {
     state.message = error.what();
   }
+  if (state.message.empty()) state.message = bench.take_note();
   settle(state);
   return state;
 }

@@ -62,12 +62,11 @@ void check_place(const Plane& plane, const Dense& dense, Place from, Way way) {
   CHECK(next_open(plane, from, way) == first_after(dense, from, way, [&](Place place) {
           return dense.get(place.query, place.key);
         }));
-  const auto row = first_after(
-      dense, {from.query, way == Way::kForward ? dense.k : -1}, way, [&](Place place) {
+  const auto row =
+      first_after(dense, {from.query, way == Way::kForward ? dense.k : -1}, way, [&](Place place) {
         return runs_of(dense.k, [&](Index k) { return dense.get(place.query, k); }).empty();
       });
-  CHECK(next_empty_row(plane, from.query, way) ==
-        (row ? std::optional(row->query) : std::nullopt));
+  CHECK(next_empty_row(plane, from.query, way) == (row ? std::optional(row->query) : std::nullopt));
   const BlockSize tile{4, 3};
   // Tiles stand in for their first cells; all of one tile row come before the next.
   const Place corner{from.query / tile.q * tile.q, from.key / tile.k * tile.k};

@@ -44,15 +44,15 @@ constexpr Command command(Command row) {
   return row;
 }
 
-extern const Command kInfo, kShow, kApply, kConvert, kCombine, kGen, kStats, kCost, kDiff, kGolden,
-    kWhy, kCheck, kTranslate, kAudit, kSeq, kBlockmap, kRecognise, kOps, kAttend, kVerify, kProbe,
-    kBench, kBackends;
+extern const Command kInfo, kShow, kTui, kApply, kConvert, kCombine, kGen, kStats, kCost, kDiff,
+    kGolden, kWhy, kCheck, kTranslate, kAudit, kSeq, kBlockmap, kRecognise, kOps, kAttend, kVerify,
+    kProbe, kBench, kBackends;
 
 /// In the order in which help lists them.
 inline constexpr const Command* kCommands[] = {
-    &kInfo,      &kShow,   &kApply,  &kConvert, &kCombine,   &kGen,   &kStats,   &kCost,
-    &kDiff,      &kGolden, &kWhy,    &kCheck,   &kTranslate, &kAudit, &kSeq,     &kBlockmap,
-    &kRecognise, &kOps,    &kAttend, &kVerify,  &kProbe,     &kBench, &kBackends};
+    &kInfo,     &kShow,      &kTui,    &kApply,  &kConvert, &kCombine,   &kGen,   &kStats,
+    &kCost,     &kDiff,      &kGolden, &kWhy,    &kCheck,   &kTranslate, &kAudit, &kSeq,
+    &kBlockmap, &kRecognise, &kOps,    &kAttend, &kVerify,  &kProbe,     &kBench, &kBackends};
 
 /// The command of that name or alias; null if there is none.
 const Command* find_command(std::string_view name);
