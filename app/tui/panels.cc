@@ -12,6 +12,9 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
+/// Queries before and after the cursor that are asked whether they see its key.
+constexpr Index kNearQueries = 2048;
+
 bool open_at(const PlanePtr& plane, Place at) {
   return plane && plane->count({at.query, at.query + 1}, {at.key, at.key + 1}) > 0;
 }
@@ -49,6 +52,12 @@ void add_runs(const std::string& sees, const char* one, const char* many,
   if (!runs.empty()) out.push_back("  " + runs_text(runs, kSideColumns - 6));
 }
 
+/// "key 4 is seen by", of all queries or of some.
+std::string seen_text(Index key, Range queries, const Plane& plane) {
+  if (queries.size() == plane.queries()) return fmt::format("key {} is seen by", key);
+  return fmt::format("key {}, queries {}-{}: seen by", key, queries.begin, queries.end - 1);
+}
+
 std::string unit_text(const Plane& plane, Place at, BlockSize unit) {
   const Index q = at.query / unit.q * unit.q, k = at.key / unit.k * unit.k;
   const Range queries{q, std::min(q + unit.q, plane.queries())};
@@ -68,8 +77,10 @@ Lines cell_lines(const State& state, const Geometry& geometry) {
   }
   add_runs(fmt::format("query {} sees", at.query), "key", "keys", row_runs(*panel.plane, at.query),
            out);
-  add_runs(fmt::format("key {} is seen by", at.key), "query", "queries",
-           column_runs(*panel.plane, at.key), out);
+  const Range near = intersect({at.query - kNearQueries, at.query + kNearQueries + 1},
+                               {0, panel.plane->queries()});
+  add_runs(seen_text(at.key, near, *panel.plane), "query", "queries",
+           column_runs(*panel.plane, at.key, near), out);
   if (geometry.unit() != kOneElement) out.push_back(unit_text(*panel.plane, at, geometry.unit()));
   return out;
 }

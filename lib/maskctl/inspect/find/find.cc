@@ -86,13 +86,13 @@ std::vector<Run> row_runs(const Plane& plane, Index query) {
   return out;
 }
 
-std::vector<Run> column_runs(const Plane& plane, Index key) {
-  const PlanePtr column = plane.sliced({0, plane.queries()}, {key, key + 1});
+std::vector<Run> column_runs(const Plane& plane, Index key, Range queries) {
+  const PlanePtr column = plane.sliced(queries, {key, key + 1});
   std::vector<Run> out;
   column->row_sizes({0, column->queries()}, [&](Range equal, const Plane::RowSize& size) {
     if (size.keys == 0) return;
-    const auto begin = static_cast<std::int32_t>(equal.begin);
-    const auto end = static_cast<std::int32_t>(equal.end);
+    const auto begin = static_cast<std::int32_t>(queries.begin + equal.begin);
+    const auto end = static_cast<std::int32_t>(queries.begin + equal.end);
     if (!out.empty() && out.back().end == begin) {
       out.back().end = end;
     } else {

@@ -30,7 +30,7 @@ std::optional<Place> next_partial_tile(const Plane& plane, BlockSize tile, Place
 
 /// The keys that one query sees, ascending.
 std::vector<Run> row_runs(const Plane& plane, Index query);
-/// The queries that see one key, ascending.
-std::vector<Run> column_runs(const Plane& plane, Index key);
+/// Those of the queries that see one key, ascending. The cost grows with the number of queries.
+std::vector<Run> column_runs(const Plane& plane, Index key, Range queries);
 
 }  // namespace maskctl

@@ -148,8 +148,12 @@ std::int16_t terminal_color(Rgb color) {
     return r * r + g * g + b * b;
   };
   std::int16_t best = 16;
+  int least = distance(terminal_rgb(best));
   for (std::int16_t number = 17; number < 256; ++number) {
-    if (distance(terminal_rgb(number)) < distance(terminal_rgb(best))) best = number;
+    const int d = distance(terminal_rgb(number));
+    if (d >= least) continue;
+    best = number;
+    least = d;
   }
   return best;
 }
