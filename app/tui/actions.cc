@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
 #include "maskctl/base/text.h"
 
 namespace maskctl::app::tui {
@@ -68,23 +65,18 @@ constexpr CommandHelp kCommands[] = {
 };
 
 constexpr TargetHelp kTargets[] = {
-    {"leak", Target::kLeak, "open cells that join two documents or touch padding"},
-    {"empty", Target::kEmptyRow, "queries that see no key"},
-    {"partial", Target::kPartial, "tiles of 64 x 64 cells that are neither empty nor full"},
-    {"border", Target::kBorder, "the first query of a segment"},
-    {"diff", Target::kDifference, "cells in which two SOURCEs differ"},
+    {"leak", Target::kLeak, "leak", "open cells that join two documents or touch padding"},
+    {"empty", Target::kEmptyRow, "empty row", "queries that see no key"},
+    {"partial", Target::kPartial, "partial tile",
+     "tiles of 64 x 64 cells that are neither empty nor full"},
+    {"border", Target::kBorder, "segment", "the first query of a segment"},
+    {"diff", Target::kDifference, "difference", "cells in which two SOURCEs differ"},
 };
 
 constexpr std::string_view kMouse[][2] = {
     {"click", "the cell under the mouse; in the overview: go there"},
     {"wheel", "three units up, down"},
 };
-
-std::string keys_text(std::string_view keys) {
-  std::string out(keys);
-  std::ranges::replace(out, ' ', ',');
-  return out;
-}
 
 }  // namespace
 
@@ -104,9 +96,9 @@ std::vector<HelpRow> help_rows() {
   std::vector<HelpRow> out;
   for (const Binding& binding : kBindings) {
     if (binding.help.empty()) {
-      out.back().keys += " " + keys_text(binding.keys);
+      out.back().keys += fmt::format(" {}", binding.keys);
     } else {
-      out.push_back({keys_text(binding.keys), binding.help});
+      out.push_back({std::string(binding.keys), binding.help});
     }
   }
   for (const auto& [what, help] : kMouse) out.push_back({std::string(what), help});

@@ -57,8 +57,9 @@ const Action* action_of(std::string_view key);
 /// What can be searched for with '/'.
 enum class Target : std::uint8_t { kLeak, kEmptyRow, kPartial, kBorder, kDifference };
 struct TargetHelp {
-  std::string_view name;
+  std::string_view name;  // as it is typed
   Target target;
+  std::string_view one;  // "empty row"
   std::string_view help;
 };
 std::span<const TargetHelp> targets();

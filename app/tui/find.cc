@@ -64,7 +64,7 @@ bool find_next(State& state, Way way) {
   const auto place = next_place(state.facts(), target->target, state.view.cursor, way);
   if (!place) {
     state.message =
-        fmt::format("no {} {} the cursor", name, way == Way::kForward ? "after" : "before");
+        fmt::format("no {} {} the cursor", target->one, way == Way::kForward ? "after" : "before");
     return false;
   }
   state.view.cursor = *place;

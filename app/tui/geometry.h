@@ -25,6 +25,11 @@ struct Geometry {
   BlockSize unit() const { return layout.block; }
   Index unit_rows() const { return rows * shape.rows; }
   Index unit_columns() const { return columns / shape.characters * shape.columns; }
+  /// Characters that visible cells take.
+  Index drawn_rows() const { return ceil_div(queries.size(), unit().q * shape.rows); }
+  Index drawn_columns() const {
+    return ceil_div(keys.size(), unit().k * shape.columns) * shape.characters;
+  }
 };
 
 Geometry geometry(const State& state);

@@ -38,7 +38,8 @@ void draw_crosshair(const State& state, const Geometry& at, Canvas& canvas) {
   const auto tint = [&](Glyph& glyph) {
     if (state.screen.color && glyph.bg == kNoColor) glyph.bg = kCrosshair;
   };
-  const Index right = at.first.key + at.columns, bottom = at.first.query + at.rows;
+  const Index right = at.first.key + at.drawn_columns();
+  const Index bottom = at.first.query + at.drawn_rows();
   for (Index c = at.first.key; c < right; ++c) change(row, c, tint);
   for (Index r = at.first.query; r < bottom; ++r) {
     for (Index i = 0; i < at.shape.characters; ++i) change(r, column + i, tint);
@@ -59,9 +60,9 @@ void draw_title(const State& state, Canvas& canvas) {
   if (scene.mask.heads() > 1) facts += fmt::format("  head {}", state.view.head);
   std::string name = scene.name == "-" ? "standard input" : scene.name;
   if (scene.other) {
-    static constexpr std::string_view kWhich[] = {"A - B", "A", "B"};
+    static constexpr std::string_view kWhich[] = {"A and B", "A", "B"};
     facts += fmt::format("  {}", kWhich[static_cast<std::size_t>(state.view.sources)]);
-    name += " - " + scene.other_name;
+    name += " and " + scene.other_name;
   }
   const Index room = canvas.columns() - std::ssize(facts) - 3;
   if (room >= 8) name = shortened(readable_text(name), room);
@@ -142,7 +143,7 @@ void to_ascii(Canvas& canvas) {
 
 Canvas too_small(const State& state) {
   Canvas canvas(state.screen.rows, state.screen.columns);
-  canvas.write(0, 0, fmt::format("terminal too small ({}x{} needed)", kLeastColumns, kLeastRows));
+  canvas.write(0, 0, fmt::format("needs {}x{}", kLeastColumns, kLeastRows));
   return canvas;
 }
 

@@ -77,7 +77,7 @@ void preview(State& state, Workbench& bench) {
 bool keep_pipeline(State& state, Workbench& bench) {
   preview(state, bench);
   if (state.error_at != std::string::npos) return false;
-  if (state.line.text != state.before_edit->scene->pipeline) {
+  if (state.scene->pipeline != state.before_edit->scene->pipeline) {
     state.undo.push_back(*state.before_edit);
     state.redo.clear();
   }

@@ -116,11 +116,11 @@ ScenePtr Workbench::scene(const std::string& pipeline) {
   auto out = std::make_shared<Scene>();
   out->name = subject_.name;
   out->other_name = subject_.other;
-  out->pipeline = pipeline;
   out->pad_id = subject_.source.pad_id;
   out->start = start_;
   out->chain = generated_;
   const Chain steps = load_chain(std::array{pipeline}, loader_.context());
+  if (!steps.empty()) out->pipeline = to_text(steps);
   out->chain.insert(out->chain.end(), steps.begin(), steps.end());
   out->mask = maskctl::apply(start_, out->chain);
   check_cells(out->mask);

@@ -30,7 +30,7 @@ struct PlaneFacts {
 class Scene {
  public:
   std::string name, other_name;  // SOURCEs
-  std::string pipeline;          // the steps that can be edited
+  std::string pipeline;          // the steps that can be edited, spelled by to_text()
   Mask start;                    // before all steps
   Chain chain;                   // all steps, those of a generated SOURCE first
   Mask mask;                     // after them
