@@ -12,7 +12,7 @@ options=()
 # tests/run.sh, which then compiles nothing of the library and the command again.
 [ -f "$build/CMakeCache.txt" ] || options=(-DMASKCTL_TESTS=OFF)
 cmake --preset release "${options[@]}" >/dev/null
-cmake --build "$build" --target maskctl_command
+cmake --build "$build" --target maskctl_command maskctl_pages
 
 command=$build/app/maskctl
 show() {

@@ -86,6 +86,8 @@ check "clang-tidy has nothing to say" bash tests/tidy.sh build/release
 headline "headers, package, samples, documentation"
 check "each header compiles alone" build build/release all_verify_interface_header_sets
 check "the installed package serves another project" package_is_usable
+check "the command works where it is installed, and from its Debian package" \
+  bash tests/package/use_command.sh build/release
 check "quickstart runs" bash samples/quickstart.sh
 check "samples are what their scripts make" sh -c \
   "/usr/bin/python3 samples/make_samples.py --check && /usr/bin/python3 samples/make_containers.py --check"

@@ -2,19 +2,24 @@
 #include "app/cli/cli.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <new>
 
 #include "app/cli/commands/command.h"
+#include "app/cli/completion/completion.h"
 #include "app/cli/environment.h"
+#include "app/cli/parser/command_word.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/help.h"
+#include "app/cli/parser/pages.h"
 #include "app/cli/progress.h"
 #include "app/cli/stop_signals.h"
 #include "app/cli/streams.h"
 #include "app/reports/remedies.h"
+#include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/base/work_scope.h"
@@ -36,16 +41,20 @@ std::string lower_first(std::string text) {
 }
 
 std::string version_text() {
-  return fmt::format("maskctl {} (gcc {}.{}, fmt {}.{}.{}, cli11 {})\n", MASKCTL_VERSION, __GNUC__,
-                     __GNUC_MINOR__, FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
-                     FMT_VERSION % 100, CLI11_VERSION);
+  return fmt::format(
+      "maskctl {} (gcc {}.{}, fmt {}.{}.{}, cli11 {}, hdf5 {}, cuda {}, vectors {})\n",
+      MASKCTL_VERSION, __GNUC__, __GNUC_MINOR__, FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
+      FMT_VERSION % 100, CLI11_VERSION, MASKCTL_HDF5_VERSION, MASKCTL_CUDA,
+      attention::cpu_target());
 }
 
 /// CLI11 would read "-:KEY", an array of a container on standard input, as an option. A blank in
 /// front makes it a value.
 constexpr std::string_view kStdinKey = "-:";
 
-std::string unmarked(std::string text) { return text.starts_with(" -:") ? text.substr(1) : text; }
+std::string unmarked(const std::string& text) {
+  return text.starts_with(" -:") ? text.substr(1) : text;
+}
 
 void add_option(CLI::App& app, const Option& option) {
   if (option.placeholder.empty() && !option.operand) {
@@ -74,31 +83,6 @@ void add_options(CLI::App& app, const OptionList& list) {
   if (says("At Most")) usage_error(option + ": given more than once");
   if (says("missing") || says("required")) usage_error(option + ": a value is missing");
   usage_error(lower_first(text));
-}
-
-/// True if `word` is an option of every command whose value is the next word.
-bool takes_next(const OptionList& common, const std::string& word) {
-  return std::ranges::any_of(common.options(), [&](const Option& option) {
-    const std::string names = "," + option.names + ",";
-    return !option.placeholder.empty() && names.find("," + word + ",") != names.npos;
-  });
-}
-
-/// Removes the command from the words, wherever it stands, and returns it; null if there is none.
-/// Options of a command may stand in front of its name, but for those with a value apart.
-const Command* take_command(const OptionList& common, Words& words) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (word == "--") return nullptr;
-    if (word.starts_with('-')) {
-      if (takes_next(common, word)) ++i;
-      continue;
-    }
-    const Command* found = find_command(word);
-    if (found) words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
-    return found;
-  }
-  return nullptr;
 }
 
 /// Refuses operands that are missing. Those of a command come in a fixed order.
@@ -147,11 +131,11 @@ class CommandLine {
 
 CommandLine::CommandLine(Words words) : words_(std::move(words)) {
   declare_settings(common_, settings_);
-  command_ = take_command(common_, words_);
+  command_ = take_command(words_);
   if (command_) run_ = command_->declare(own_);
   app_.allow_extras();
   app_.set_help_flag("-h,--help");
-  app_.set_version_flag("-V,--version", version_text());
+  app_.set_version_flag("-V,--version", "");  // asked for below
   add_options(app_, common_);
   add_options(app_, own_);
 }
@@ -160,7 +144,7 @@ CommandLine::CommandLine(Words words) : words_(std::move(words)) {
 void CommandLine::refuse_extras() const {
   Words extras = app_.remaining();
   std::erase(extras, "--");  // CLI11 leaves the "--" itself among them
-  if (!extras.empty()) usage_error(unknown_word(extras.front(), command_, own_, common_));
+  if (!extras.empty()) usage_error(unknown_word(extras.front(), command_, own_));
 }
 
 int CommandLine::answer() {
@@ -184,7 +168,7 @@ int CommandLine::run() {
     app_.parse(Words(words_.rbegin(), words_.rend()));  // the order that CLI11 expects
   } catch (const CLI::CallForHelp&) {
     refuse_extras();
-    write_stdout(command_ ? command_help(*command_, own_, common_) : program_help(common_));
+    write_stdout(command_ ? command_help(*command_, own_) : program_help());
     return 0;
   } catch (const CLI::CallForVersion&) {
     write_stdout(version_text());
@@ -199,6 +183,31 @@ int CommandLine::run() {
   }
   start_trace(settings_);
   return answer();
+}
+
+/// What the scripts of shells and the build ask for. No commands: nobody types them.
+struct Internal {
+  std::string_view word;
+  std::string (*answer)(std::span<const std::string> words);
+};
+constexpr Internal kInternal[] = {
+    {"__complete", completion_text},
+    {"__man",
+     [](std::span<const std::string> words) { return man_page(words.empty() ? "" : words[0]); }},
+    {"__man-pages",
+     [](std::span<const std::string>) {
+       return fmt::format("{}\n", fmt::join(man_pages(), "\n"));
+     }},
+    {"__markdown", [](std::span<const std::string>) { return options_markdown(); }},
+};
+
+/// True if the words ask for one of these, which is printed.
+bool answer_internal(std::span<const std::string> words) {
+  const auto* const row =
+      std::ranges::find(kInternal, words.empty() ? "" : words.front(), &Internal::word);
+  if (row == std::end(kInternal)) return false;
+  write_stdout(row->answer(words.subspan(1)));
+  return true;
 }
 
 int fail(std::string_view message) {
@@ -218,6 +227,7 @@ std::string error_text(const PythonError& error) {
 
 int run(int argc, char** argv) {
   try {
+    if (answer_internal(Words(argv + 1, argv + argc))) return 0;
     return CommandLine(words_of(argc, argv)).run();
   } catch (const PipelineError& error) {
     return fail(fmt::format("{}\n{}", message_of(error), error.display()));

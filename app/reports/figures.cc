@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+
+#include "maskctl/tensor/convert.h"
+
 namespace maskctl::app {
 
 std::string cell_text(const Cell& cell) {
@@ -26,6 +30,17 @@ std::string bytes_text(Index bytes) {
   std::size_t unit = 0;
   for (; value >= 1024; value /= 1024) ++unit;
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string rows_text(const Tensor& tensor) {
+  const auto values = as_int64(tensor, "values");
+  const Index rank = tensor.rank();
+  const auto columns = static_cast<std::size_t>(rank > 1 ? tensor.extent(rank - 1) : 1);
+  fmt::memory_buffer out;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    fmt::format_to(std::back_inserter(out), "{}{}", values[i], (i + 1) % columns ? ' ' : '\n');
+  }
+  return fmt::to_string(out);
 }
 
 }  // namespace maskctl::app

@@ -5,6 +5,7 @@
 
 #include "maskctl/base/index.h"
 #include "maskctl/mask/cell.h"
+#include "maskctl/tensor/tensor.h"
 
 namespace maskctl::app {
 
@@ -14,5 +15,8 @@ std::string percent(Index part, Index whole);
 std::string cell_text(const Cell& cell);
 /// "1.5 MiB".
 std::string bytes_text(Index bytes);
+/// Integers, one line for each entry of all axes but the last (of a list, one number a line), as
+/// np.savetxt writes them.
+std::string rows_text(const Tensor& tensor);
 
 }  // namespace maskctl::app

@@ -9,6 +9,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/arrays/dense.h"
+#include "maskctl/pipeline/ejkernel_chain.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/steps/generate.h"
 
@@ -70,6 +71,7 @@ LoadedMask Loader::read_as(const std::string& source, const MaskReadOptions& opt
 LoadedMask Loader::from_generator(const std::string& source, const MaskReadOptions& options) {
   Generated made = generate(source, context());
   LoadedMask out;
+  out.mask_info = [this, source] { return generate_ejkernel(source, context()); };
   if (auto* ids = std::get_if<Tensor>(&made)) {
     if (options.as.value_or(ArrayKind::kSegments) != ArrayKind::kSegments) {
       throw Error(Errc::kInvalidArgument,

@@ -36,6 +36,7 @@ class Loader {
   Index max_bytes() const { return session_.settings().max_bytes; }
 
  private:
+  MaskInfo info_of_pairs(const std::string& source);
   LoadedMask read_as(const std::string& source, const MaskReadOptions& options);
   LoadedMask from_generator(const std::string& source, const MaskReadOptions& options);
   MaskReadOptions options() const;

@@ -1,43 +1,43 @@
 // Loads SOURCEs as ejkernel's MaskInfo.
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/masks/mask_info_io.h"
 #include "maskctl/pipeline/ejkernel_chain.h"
 #include "maskctl/pipeline/steps/generate.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
 namespace {
 
-MaskInfo from_ids(LoadedMask& loaded, bool shared) {
-  const Tensor& q = *loaded.q_segment_ids;
-  if (shared || !loaded.kv_segment_ids) return MaskInfo::from_segments(q);
-  return MaskInfo::from_segments(q, make_array(std::move(*loaded.kv_segment_ids)));
+Index largest(const Tensor& ends) {
+  const auto values = as_int64(ends, "an array of start-end pairs");
+  return values.empty() ? 0 : std::max<Index>(0, std::ranges::max(values));
 }
 
 }  // namespace
+
+/// Pairs that would be no mask of ours have an object of ejkernel's.
+MaskInfo Loader::info_of_pairs(const std::string& source) {
+  const auto two = two_sources(source);
+  const Tensor q = array(two ? two->q : source);
+  const Array kv = two ? make_array(array(two->kv)) : nullptr;
+  const Index queries = source_.shape ? (*source_.shape)[2] : largest(q);
+  const Index keys = source_.shape ? (*source_.shape)[3] : largest(kv ? *kv : q);
+  return MaskInfo::from_cu_seqlens(q, queries, kv, keys);
+}
 
 MaskInfo Loader::mask_info(const std::string& source) {
   if (source_.pad_id != -1) {
     throw Error(Errc::kInvalidArgument, "--pad-id: the padding id of MaskInfo is always -1");
   }
-  const bool generated = is_generator(source);
-  const bool two = source.starts_with("q=") || source.starts_with("kv=");
-  if (!generated && !two && (source_.as_mask_info || holds_mask_info(source, options().read))) {
-    session_.take_stdin(source);
-    return read_mask_info(source, options().read);
-  }
-  if (source_.as == ArrayKind::kPadding && !generated) {
-    const MaskArray valid(array(source));
+  if (source_.as == ArrayKind::kPadding && !is_generator(source)) {
+    const MaskArray valid(array(source));  // of any numbers
     return MaskInfo::from_attention_mask(valid, !source_.keep_value_is_zero);
   }
-  if (source_.as == ArrayKind::kPairs && source_.shape && !two && !generated) {
-    const Index queries = (*source_.shape)[2], keys = (*source_.shape)[3];
-    return MaskInfo::from_cu_seqlens(array(source), queries, nullptr, keys);
-  }
+  if (source_.as == ArrayKind::kPairs && !is_generator(source)) return info_of_pairs(source);
   LoadedMask loaded = read(source);
-  if (loaded.q_segment_ids) return from_ids(loaded, !two);
+  if (loaded.mask_info) return loaded.mask_info();
   return MaskInfo::from_attention_mask(MaskArray(std::move(loaded.mask)));
 }
 

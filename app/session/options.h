@@ -14,7 +14,6 @@ namespace maskctl::app {
 /// How SOURCEs are read, and the transforms that follow.
 struct SourceOptions {
   std::optional<ArrayKind> as;
-  bool as_mask_info = false;
   bool keep_value_is_zero = false;
   std::int32_t pad_id = -1;
   std::optional<double> closed_below;  // threshold for a bias

@@ -27,8 +27,8 @@ bool names_a_file(const std::string& source) {
 
 /// The kinds whose arrays may lie in one container.
 bool takes_containers(const SourceOptions& how) {
-  return how.as_mask_info || how.as == ArrayKind::kRuns || how.as == ArrayKind::kPairs ||
-         how.as == ArrayKind::kBits;
+  return how.as == ArrayKind::kMaskInfo || how.as == ArrayKind::kRuns ||
+         how.as == ArrayKind::kPairs || how.as == ArrayKind::kBits;
 }
 
 /// The arrays of a file that holds several masks; nothing for any other SOURCE.

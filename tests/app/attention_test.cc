@@ -287,6 +287,50 @@ TEST_CASE("probe read takes weights that underflow for no evidence") {
   CHECK(contains(leak.out, "in 1 cells: 0 declared open are closed, 1 declared closed are open"));
 }
 
+TEST_CASE("attend takes what ejkernel's modules take") {
+  const Sandbox sandbox;
+  const auto out = [&](const std::string& line) {
+    const Outcome outcome = sandbox.run("maskctl attend " + line);
+    INFO(line << outcome.err);
+    CHECK(outcome.status == 0);
+    return outcome.out;
+  };
+  CHECK(out("flash_attention platform=xla") == out("flash_attention"));
+  CHECK(out("ring_attention axis_name=sp ring_size=4") == out("ring_attention ring_size=4"));
+  CHECK(out("lightning_attention decay=-0.1") != out("lightning_attention decay=-0.2"));
+  sandbox.run(
+      "/usr/bin/python3 -c \"import numpy as n; n.save('x.npy', n.ones((1,6,4), 'f4'))"
+      "; n.save('s.npy', n.int32([2,4])); n.save('m.npy', n.ones((6,4), 'f4'))\"");
+  CHECK(out("mean_pooling hidden_states=x.npy") == out("mean_pooling x=x.npy"));
+  CHECK(out("grouped_matmul inputs=m.npy group_sizes=s.npy --axes G=2") ==
+        out("grouped_matmul lhs=m.npy group_sizes=s.npy --axes G=2"));
+  CHECK(out("grouped_matmul inputs=m.npy group_sizes=s.npy group_offset=1 --axes G=1") !=
+        out("grouped_matmul inputs=m.npy group_sizes=s.npy group_offset=0 --axes G=1"));
+  const auto said = [&](const std::string& line) {
+    return sandbox.run("maskctl attend " + line).err;
+  };
+  CHECK(contains(said("lightning_attention decay=0.9"), "note: decay: 0.9 is above 0"));
+  CHECK(said("lightning_attention decay=-0.9").empty());
+  CHECK(contains(said("flash_attention platform=triton"), "expected auto, xla or cuda"));
+  CHECK(contains(said("flash_attention platform=tpu"), "'tpu' is not auto, xla or cuda"));
+  CHECK(contains(said("mean_pooling hidden_states=x.npy x=x.npy"), "x: given more than once"));
+}
+
+TEST_CASE("bench times every operation") {
+  const Outcome bench = Sandbox().run(
+      "maskctl bench $(maskctl attend --list | cut -d' ' -f1) --size 32 --repeat 1 --mask causal "
+      "--backward --json");
+  INFO(bench.err);
+  CHECK(bench.status == 0);
+  CHECK(bench.err.empty());
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = bench.out.find("\"pass\": \"forward\"", at)) != bench.out.npos;
+       ++at) {
+    ++lines;
+  }
+  CHECK(lines == 17);
+}
+
 TEST_CASE("bench and backends report on this machine") {
   const Sandbox sandbox;
   const Outcome bench = sandbox.run(

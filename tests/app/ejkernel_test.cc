@@ -1,5 +1,6 @@
 // The commands that go through MaskInfo, against ejkernel's golden data and numpy.
 #include <string>
+#include <vector>
 
 #include "app/process.h"
 #include "support/catch_compat.h"
@@ -31,6 +32,87 @@ TEST_CASE("a stored MaskInfo loads with all that it held") {
       "maskctl apply - --as mask-info --semantics ejkernel -o - <m.npz | maskctl info - --json");
   CHECK(piped.status == 0);
   CHECK(contains(piped.out, "\"open\""));
+}
+
+TEST_CASE("a stored MaskInfo is a SOURCE of every command, from a pipe too") {
+  const Sandbox sandbox;
+  CHECK(sandbox.run("maskctl apply" + kPacked + "-t causal --to mask-info -o m.npz").status == 0);
+  CHECK(sandbox.run("maskctl apply" + kPacked + "-t causal -o m.npy").status == 0);
+  for (const std::string command :
+       {"stats", "show", "cost --head-dim 64", "check", "recognise", "convert --to runs -o -",
+        "diff m.npz", "combine m.npz --op and -o -", "why 3 2", "attend flash_attention --mask"}) {
+    INFO(command);
+    const auto output = [&](const std::string& source) {
+      const std::size_t end = command.find(' ');
+      const bool attend = command.starts_with("attend");
+      const std::string line = attend ? command + " " + source
+                                      : command.substr(0, end) + " " + source +
+                                            (end == command.npos ? "" : command.substr(end));
+      const Outcome made = sandbox.run("maskctl " + line + " | sed 's/m.npz/m.npy/; s/-:/m.npy/'");
+      CHECK(made.err.empty());
+      return made.out;
+    };
+    CHECK(output("m.npz") == output("m.npy"));
+    CHECK(output("m.npz --as mask-info") == output("m.npy"));
+  }
+  const Outcome piped = sandbox.run("maskctl stats - --as mask-info <m.npz");
+  CHECK(piped.out == sandbox.run("maskctl stats m.npy").out);
+}
+
+TEST_CASE("sources reach the constructors of ejkernel") {
+  const Sandbox sandbox;
+  sandbox.run(
+      "/usr/bin/python3 -c \"import numpy as n; "
+      "n.save('q.npy', n.int32([0,3,0,5,0,4])); n.save('kv.npy', n.int32([0,6,0,8,0,7]))\"");
+  const auto printed = [&](const std::string& words) {
+    const Outcome outcome =
+        sandbox.run("maskctl info --quiet --semantics ejkernel " + words + " | tr '\\n' ' '");
+    CHECK(outcome.err.empty());
+    return outcome.out;
+  };
+  const std::string pairs = "q=q.npy,kv=kv.npy --as pairs --print ";
+  CHECK(printed(pairs + "cu_seqlens_q") == "0 3 0 5 0 4 ");
+  CHECK(printed(pairs + "cu_seqlens_kv") == "0 6 0 8 0 7 ");
+  CHECK(printed(pairs + "kv_segment_ids") == "0 0 0 0 0 0 -1 -1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 -1 ");
+  CHECK(contains(printed("gen:random:sparsity=0.5,seed=42,b=2,q=4,k=6"),
+                 "MaskInfo(attention_mask.shape=(2, 1, 4, 6), self_attn=False)"));
+  CHECK(contains(printed("gen:full:b=2,n=4"), "q_segment_ids.shape=(2, 4)"));
+  CHECK(printed("gen:random:sparsity=0.5,seed=1,n=4 --print q_lens") == "None ");
+}
+
+TEST_CASE("info --print gives any array of a MaskInfo") {
+  const Sandbox sandbox;
+  sandbox.run(
+      "/usr/bin/python3 -c \"import numpy as n; n.save('ids.npy', n.int32([[1,1,2,2,-1]]))"
+      "; m = n.zeros((1,2,3,3), bool); m[0,0,0,0] = m[0,1,:2,:2] = 1; n.save('h.npy', m)\"");
+  const auto printed = [&](const std::string& source, const std::string& what) {
+    return sandbox.run("maskctl info --semantics ejkernel " + source + " --print " + what).out;
+  };
+  const std::string ids = "ids.npy --as segments";
+  CHECK(printed(ids, "q_segment_ids") == "1 1 2 2 -1\n");
+  CHECK(printed(ids + " -t chunk:size=2", "q_segment_ids") == "1 1 2 2 -1\n");
+  CHECK(printed(ids, "q_positions") == "0 1 0 1 -1\n");
+  CHECK(printed(ids, "kv_positions") == "0 1 0 1 2147483647\n");
+  CHECK(printed(ids, "q_attention_mask") == "1 1 1 1 0\n");
+  CHECK(printed(ids, "q_position_ids") == "0 1 0 1 -1\n");
+  CHECK(printed(ids, "kv_mask") == "1 1 1 1 0\n");
+  CHECK(printed(ids, "kv_lens") == "0\n2\n2\n");
+  CHECK(printed(ids, "cu_seqlens_q --max-segments 3") == "0\n0\n2\n4\n");
+  CHECK(printed("h.npy", "cu_seqlens_q --reduce-heads any") == "0\n2\n");
+  CHECK(printed("h.npy", "cu_seqlens_q --reduce-heads first") == "0\n1\n");
+  CHECK(printed("h.npy", "q_segment_ids") == "0 0 -1\n");
+  CHECK(printed("h.npy", "q_segment_ids --per-head") == "0 -1 -1\n0 0 -1\n");
+  CHECK(printed("h.npy", "kv_segment_ids -o ids2.npy").empty());
+  CHECK(contains(sandbox.run("maskctl info ids2.npy").out, "int32 (1, 3)"));
+  const std::string lens = ids + " --semantics ejkernel --print q_lens";
+  for (const std::string& bad :
+       std::vector<std::string>{"ids.npy --print q_lens", "ids.npy --as segments -o x.npy",
+                                lens + " --per-head", lens + " --max-segments 3"}) {
+    INFO(bad);
+    const Outcome outcome = sandbox.run("maskctl info " + bad);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.err, "--print"));
+  }
 }
 
 TEST_CASE("the debug lines of ejkernel go to stderr") {

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 
+LIST = "maskctl.list/1"
 CELL = ("batch", "head", "query", "key")
 # What fields of these sections are the tables of another one.
 SAME_AS = {"expectations.leaks": "leaks", "planes": "total"}
@@ -29,6 +30,7 @@ COMMANDS = f"""
 info samples/padded.npy
 info samples/packed.npy --as segments --semantics ejkernel --mesh dp=2 -t causal
 stats samples/heads.npy --block 4
+stats gen:causal:n=4 missing.npy
 cost gen:causal:n=256 --ranks 4
 check samples/bugs/documents.npy --as segments {TYPES}
 check samples/bugs/documents.npy --as segments {TYPES} --expect no-leak:samples/bugs/documents.npy
@@ -96,10 +98,13 @@ def printed():
     subprocess.run(SETUP, shell=True, check=True, stdout=subprocess.DEVNULL)
     for line in COMMANDS.strip().splitlines():
         done = subprocess.run(f"maskctl -q {line} --json", shell=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL if "missing" in line else None,
                               timeout=60)
-        if done.returncode > 1 and "golden" not in line:
+        if done.returncode > 1 and "golden" not in line and "missing" not in line:
             sys.exit(f"{line}: exit status {done.returncode}")
         data = json.loads(done.stdout)
+        if data["schema"] == LIST:  # its reports are documented each under their own name
+            data["reports"] = [each for each in data["reports"] if "schema" not in each]
         out.setdefault(data.pop("schema"), set()).update(fields_of(data))
     return out
 

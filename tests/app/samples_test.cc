@@ -31,6 +31,17 @@ TEST_CASE("samples: the page shows what the command prints") {
   CHECK(outcome.status == 0);
 }
 
+TEST_CASE("README: its picture is what its command draws") {
+  const Sandbox sandbox;
+  const std::string page = slurp(fs::path(MASKCTL_SOURCE_DIR) / "README.md");
+  const std::string command =
+      "maskctl show samples/leaked.npy --segments samples/packed.npy -o leak.svg";
+  REQUIRE(contains(page, "`" + command + "`"));
+  REQUIRE(contains(page, "](docs/images/leak.svg)"));
+  CHECK(sandbox.run(command + " && cmp leak.svg '" MASKCTL_SOURCE_DIR "/docs/images/leak.svg'")
+            .status == 0);
+}
+
 TEST_CASE("samples: each data file is read by a command of a page or of the manifest") {
   const std::string shown =
       commands_of(kSamples / "README.md") + commands_of(kSamples / "bugs/README.md") +

@@ -7,6 +7,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
 
 namespace {
@@ -168,6 +169,55 @@ TEST_CASE("named operations: random numbers are normal, and equal for equal seed
   }
   CHECK(std::abs(sum / 1e5) < 0.02);
   CHECK(std::abs(squares / 1e5 - 1) < 0.03);
+}
+
+TEST_CASE("named operations: arguments by ejkernel's other names") {
+  const Operation& product = *find_operation("grouped_matmul");
+  const Tensor rows = random_normal({3, 4}, 1), matrices = random_normal({2, 4, 5}, 2);
+  Tensor sizes(DType::kInt32, {2});
+  sizes.as<std::int32_t>()[0] = 1, sizes.as<std::int32_t>()[1] = 2;
+  NamedArguments ours, theirs;
+  ours.arrays = {{"lhs", rows}, {"rhs", matrices}, {"group_sizes", sizes}};
+  theirs.arrays = {{"inputs", rows}, {"weights", matrices}, {"group_sizes", sizes}};
+  CHECK(std::ranges::equal(run(product, ours).at("out").bytes(),
+                           run(product, theirs).at("out").bytes()));
+  theirs.arrays["lhs"] = rows;
+  CHECK(error_of(product, theirs) == "lhs: given more than once");
+  CHECK(find_operation("mean_pooling")->find("hidden_states", true)->name == "x");
+  CHECK(find_operation("mean_pooling")->find("", true) == nullptr);
+}
+
+TEST_CASE("named operations: a usual call of each runs, with gradients where there are any") {
+  for (const Operation* operation : operations()) {
+    for (const Index batch : {1, 3}) {
+      INFO(operation->name << " " << batch);
+      AxisExtents extents = usual_extents();
+      for (const char* axis : {"T", "Tq", "Tk", "S", "M"}) extents[axis] = 70;
+      extents["B"] = batch, extents["D"] = 16;
+      NamedArguments arguments;
+      add_random_arrays(*operation, {.extents = extents, .seed = 1, .usual = true}, arguments);
+      if (operation->has_gradients()) arguments.gradient_seed = 1;
+      const NamedResults results = run(*operation, arguments);
+      CHECK(results.at("out").elements() > 0);
+      const Tensor out = astype(results.at("out"), DType::kFloat64);
+      CHECK(std::ranges::all_of(out.as<double>(), [](double x) { return std::isfinite(x); }));
+      CHECK(std::ranges::any_of(out.as<double>(), [](double x) { return x != 0; }));
+    }
+  }
+}
+
+TEST_CASE("named operations: decays above 0 are doubted") {
+  const Operation& lightning = *find_operation("lightning_attention");
+  NamedArguments arguments = random_arguments(lightning);
+  CHECK(doubts(lightning, arguments).empty());
+  Tensor decay(DType::kFloat32, {4});
+  arguments.arrays["decay"] = decay;
+  CHECK(doubts(lightning, arguments).empty());
+  arguments.arrays["decay"].as<float>()[2] = 0.9F;
+  CHECK(doubts(lightning, arguments) ==
+        std::vector<std::string>{"decay: 0.9 is above 0; these are logarithms of what each step "
+                                 "keeps, as log(0.9) = -0.105, so the state grows by e^0.9 a "
+                                 "step"});
 }
 
 }  // namespace

@@ -115,7 +115,8 @@ TEST_CASE("operations: text that is no value of an option, and options as arrays
   for_each_argument([](const Operation& form, const Field& field) {
     const std::string name(field.name);
     const bool is_both = field.is_array && name == "block_counts";
-    if (is_both) return;
+    const Slot slot = field.slot(const_cast<void*>(form.empty_call()));  // NOLINT: only read
+    if (is_both || std::holds_alternative<std::string*>(slot)) return;   // any text is a value
     NamedArguments call = small_call(form);
     INFO(form.name << ": " << name);
     call.options[name] = "?";

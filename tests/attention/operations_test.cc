@@ -115,6 +115,9 @@ std::vector<Case> softmax_cases() {
       {"deterministic", "false", {{"pdrop", "0.5"}}, "ring_attention"},
       {"ring_size", "2", {}, {}, Effect::kRounding, "ranks compute what one device computes"},
       {"sequence_parts", "2", {}, {}, Effect::kRounding, "parts compute what the whole computes"},
+      {"axis_name", "sp", {}, {}, Effect::kRounding, "it is for a mesh"},
+      {"sequence_parallelism_mesh_axis_name", "sp", {}, {}, Effect::kRounding, "it is for a mesh"},
+      {"group_parts", "2", {}, {}, Effect::kRounding, "parts compute what the whole computes"},
   };
 }
 

@@ -98,6 +98,12 @@ TEST_CASE("platforms: names read back", "[attention]") {
     CHECK(name(*device_kind_from_name(text)) == text);
   }
   CHECK_FALSE(platform_from_name("XLA"));
+  CHECK(backend_of(Platform::kXla) == Backend::kCpu);
+  CHECK(backend_of(Platform::kCuda) == Backend::kCuda);
+  CHECK((backend_of(Platform::kAuto) == Backend::kCuda) == unavailable(Backend::kCuda).empty());
+  for (const Platform absent : {Platform::kTriton, Platform::kPallas}) {
+    CHECK_THROWS_AS(backend_of(absent), Error);
+  }
   CHECK_FALSE(device_kind_from_name(""));
 }
 

@@ -2,10 +2,13 @@
 // and, where there is one, backward.
 #include "attention/sharded_check.h"
 #include "maskctl/base/error.h"
+#include "support/backends.h"
+#include "support/error_of.h"
 
 namespace {
 
 using namespace sharded_test;
+using maskctl::test::error_of;
 
 TEST_CASE("sharded: native_sparse_attention, given and chosen blocks", "[attention]") {
   Random random(12);
@@ -93,6 +96,58 @@ TEST_CASE("sharded: grouped_matmul by rows and columns", "[attention]") {
   CHECK_THROWS_AS(heuristics()(GroupedMatmul(), inputs, options,
                                on<GroupedMatmulOp>("dp=3+tp=2", {rows, turned_spec, none}, {out})),
                   Error);
+}
+
+TEST_CASE("sharded: grouped_matmul over its groups, the experts", "[attention]") {
+  Random random(17);
+  const Tensor sizes = test::i32({5, 0, 1, 3, 2, 4, 3}), offset = test::i32({1});
+  const Tensor ids = random.integers({20}, 7);
+  const PartitionSpec experts = spec({"ep"}), none;
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+    const Tensor lhs = random.normal({20, 5}, dtype), rhs = random.normal({4, 5, 8}, dtype);
+    const Tensor existing = random.normal({20, 8}, dtype);
+    for (const bool by_size : {true, false}) {
+      for (const auto mode : {ExistingOutMode::kAdd, ExistingOutMode::kKeepUnprocessed}) {
+        for (const Tensor* existing_out : {static_cast<const Tensor*>(nullptr), &existing}) {
+          GroupedMatmulInputs inputs{&lhs, &rhs, nullptr, nullptr, &offset, existing_out};
+          (by_size ? inputs.group_sizes : inputs.group_ids) = by_size ? &sizes : &ids;
+          GroupedMatmulOptions options;
+          options.existing_out_mode = mode;
+          for (const Backend backend : test::usable_backends()) {
+            options.backend = backend;
+            const double tolerance = dtype == DType::kFloat32 ? 1e-5 : 0.02;
+            check_sharded<GroupedMatmulOp>(
+                inputs, options, on<GroupedMatmulOp>("ep=2", {none, experts, none}, {none}),
+                tolerance);
+            check_sharded<GroupedMatmulOp>(
+                inputs, options,
+                on<GroupedMatmulOp>("dp=5+ep=4+tp=2",
+                                    {spec({"dp"}), spec({"ep", kWhole, "tp"}), none},
+                                    {spec({"dp", "tp"})}),
+                tolerance);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("sharded: groups that the devices do not divide are refused", "[attention]") {
+  Random random(18);
+  const Tensor lhs = random.normal({6, 5}), rhs = random.normal({3, 5, 8});
+  const Tensor sizes = test::i32({1, 2, 3});
+  GroupedMatmulInputs inputs{&lhs, &rhs, &sizes};
+  CHECK(error_of([&] {
+          heuristics()(GroupedMatmul(), inputs, {},
+                       on<GroupedMatmulOp>("ep=2", {{}, spec({"ep"}), {}}, {{}}));
+        }) ==
+        "sharded grouped_matmul: rhs has extent 3 along axis G, which 2 devices do not divide");
+  GroupedMatmulOptions options;
+  options.group_parts = 2;
+  CHECK(error_of([&] { grouped_matmul(inputs, options); }) ==
+        "rhs has 3 groups, which 2 group_parts do not divide");
+  options.group_parts = 0;
+  CHECK(error_of([&] { grouped_matmul(inputs, options); }) == "group_parts 0 is below 1");
 }
 
 TEST_CASE("sharded: mean_pooling", "[attention]") {

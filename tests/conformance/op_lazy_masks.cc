@@ -8,6 +8,7 @@ namespace conformance {
 
 using maskctl::Index;
 using maskctl::lazy::MaskPtr;
+namespace attributes = maskctl::lazy::attributes;
 
 namespace {
 
@@ -98,8 +99,40 @@ MaskPtr Expression::mask(const Value& tree) const {
   return maskctl::lazy::full_mask(shape);
 }
 
+/// The mask that a shape and attributes describe.
+struct FromAttributes {
+  std::vector<Index> shape;
+
+  MaskPtr operator()(const attributes::CausalMask& own) const {
+    return maskctl::lazy::causal_mask(shape, own.offset);
+  }
+  MaskPtr operator()(const attributes::LocalMask& own) const {
+    return maskctl::lazy::local_mask(shape, own.window_size, own.offset);
+  }
+  MaskPtr operator()(const attributes::ChunkedCausalMask& own) const {
+    return maskctl::lazy::chunked_causal_mask(shape, own.chunk_size);
+  }
+  MaskPtr operator()(const attributes::FullMask&) const { return maskctl::lazy::full_mask(shape); }
+  MaskPtr operator()(const attributes::NumpyMask& own) const {
+    return maskctl::lazy::numpy_mask(own.array);
+  }
+  MaskPtr operator()(const attributes::LogicalAnd& own) const {
+    return maskctl::lazy::logical_and(own.left, own.right);
+  }
+  MaskPtr operator()(const attributes::LogicalOr& own) const {
+    return maskctl::lazy::logical_or(own.left, own.right);
+  }
+  MaskPtr operator()(const attributes::MultiHeadMask& own) const {
+    return maskctl::lazy::multi_head_mask(own.masks);
+  }
+};
+
+/// Made again from what the mask says of itself, so that each case judges its attributes too.
 MaskPtr mask_of(Args& args, const std::string& name) {
-  return Expression(args).mask(args.value(name));
+  const MaskPtr mask = Expression(args).mask(args.value(name));
+  const MaskPtr again = std::visit(FromAttributes{mask->shape()}, mask->attributes());
+  if (!again->equals(*mask)) throw Mismatch("the attributes of a mask describe another one");
+  return again;
 }
 
 maskctl::lazy::Subscript subscript_of(Args& args, const Value& entry) {

@@ -4,6 +4,7 @@
 #include "io/array_support.h"
 #include "mask/info/info_support.h"
 #include "maskctl/io/formats/npz/npz.h"
+#include "maskctl/io/masks/mask_io.h"
 #include "maskctl/mask/equal/shared_planes.h"
 
 using namespace maskctl;
@@ -51,7 +52,6 @@ void check_round_trip(const MaskInfo& info, const std::string& name = "m.npz") {
   const Scratch scratch;
   INFO(name);
   write_mask_info(scratch / name, info);
-  CHECK(holds_mask_info(scratch / name));
   check_same(info, read_mask_info(scratch / name));
 }
 
@@ -242,11 +242,51 @@ TEST_CASE("two MaskInfos live in one file, each in its group") {
   }
 }
 
+TEST_CASE("a stored MaskInfo is read as a mask, with its object") {
+  const Scratch scratch;
+  const MaskInfo packed = MaskInfo::from_segments(row({1, 1, 2, 2, -1}));
+  MaskInfo causal = MaskInfo(packed).apply_causal();
+  for (const char* name : {"m.npz", "m.h5:/masks/one", "m.safetensors", "n.npz:group"}) {
+    INFO(name);
+    write_mask_info(scratch / name, packed);
+    MaskReadOptions as_info;
+    as_info.as = ArrayKind::kMaskInfo;
+    for (const MaskReadOptions& options : {MaskReadOptions(), as_info}) {
+      const LoadedMask loaded = read_mask(scratch / name, options);
+      CHECK(loaded.kind == ArrayKind::kMaskInfo);
+      CHECK(loaded.array_shape == std::vector<Index>{1, 1, 5, 5});
+      CHECK(same_mask(MaskArray(loaded.mask), MaskInfo(packed).attention_mask()));
+      check_same(packed, loaded.mask_info());
+    }
+  }
+  write_mask_info(scratch / "c.npz", causal);
+  CHECK(read_mask(scratch / "c.npz").mask.count() == 6);
+  write_array(scratch / "a.npy", Tensor(DType::kBool, {2, 2}));
+  MaskReadOptions as_info;
+  as_info.as = ArrayKind::kMaskInfo;
+  CHECK(contains(error_of([&] { read_mask(scratch / "a.npy", as_info); }),
+                 "not a stored MaskInfo, which is a container with an array 'maskinfo'"));
+}
+
+TEST_CASE("segments give ejkernel's object of their constructor") {
+  const Scratch scratch;
+  const Tensor packed = row({1, 1, 2, -1}), keys = row({2, 1});
+  write_array(scratch / "ids.npy", packed);
+  const ArrayRef two[] = {{"q", &packed}, {"kv", &keys}};
+  write_arrays(scratch / "both.npz", two);
+  MaskReadOptions segments;
+  segments.as = ArrayKind::kSegments;
+  check_same(MaskInfo::from_segments(packed), read_mask(scratch / "ids.npy", segments).mask_info());
+  check_same(MaskInfo::from_segments(packed, make_array(keys)),
+             read_mask(scratch / "both.npz", segments).mask_info());
+  write_array(scratch / "a.npy", Tensor(DType::kBool, {2, 2}));
+  CHECK_FALSE(read_mask(scratch / "a.npy").mask_info);
+}
+
 TEST_CASE("a file without a MaskInfo does not hold one") {
   const Scratch scratch;
   write_array(scratch / "a.npy", Tensor(DType::kBool, {2, 2}));
   write_array(scratch / "a.npz", Tensor(DType::kBool, {2, 2}));
-  CHECK_FALSE(holds_mask_info(scratch / "a.npy"));
-  CHECK_FALSE(holds_mask_info(scratch / "a.npz"));
+  CHECK(read_mask(scratch / "a.npz").kind == ArrayKind::kDense);
   CHECK(contains(error_of([&] { read_mask_info(scratch / "a.npy"); }), "an .npz, an HDF5 group"));
 }

@@ -114,10 +114,12 @@ std::vector<ExpectationResult> check_all(const Mask& mask, const CheckOptions& o
   const bool asked = std::ranges::find(texts, "no-leak") != texts.end();
   if (context.documents && !asked) texts.emplace_back("no-leak");
   std::vector<Expectation> expectations;  // all are parsed before any is evaluated
+  expectations.reserve(texts.size());
   for (const std::string& text : texts) {
     expectations.push_back(parse_expectation(text, context));
   }
   std::vector<ExpectationResult> out;
+  out.reserve(expectations.size());
   for (const Expectation& expectation : expectations) {
     out.push_back(maskctl::check(mask, expectation));
   }

@@ -46,15 +46,19 @@ constexpr Command command(Command row) {
 
 extern const Command kInfo, kShow, kTui, kApply, kConvert, kCombine, kGen, kStats, kCost, kDiff,
     kGolden, kWhy, kCheck, kTranslate, kAudit, kSeq, kBlockmap, kRecognise, kOps, kAttend, kVerify,
-    kProbe, kBench, kBackends;
+    kProbe, kBench, kBackends, kCompletions;
 
 /// In the order in which help lists them.
 inline constexpr const Command* kCommands[] = {
-    &kInfo,     &kShow,      &kTui,    &kApply,  &kConvert, &kCombine,   &kGen,   &kStats,
-    &kCost,     &kDiff,      &kGolden, &kWhy,    &kCheck,   &kTranslate, &kAudit, &kSeq,
-    &kBlockmap, &kRecognise, &kOps,    &kAttend, &kVerify,  &kProbe,     &kBench, &kBackends};
+    &kInfo,  &kShow,  &kTui,      &kApply,      &kConvert, &kCombine, &kGen,
+    &kStats, &kCost,  &kDiff,     &kGolden,     &kWhy,     &kCheck,   &kTranslate,
+    &kAudit, &kSeq,   &kBlockmap, &kRecognise,  &kOps,     &kAttend,  &kVerify,
+    &kProbe, &kBench, &kBackends, &kCompletions};
 
 /// The command of that name or alias; null if there is none.
 const Command* find_command(std::string_view name);
+
+/// The options of a command, to be read: their values have nowhere to go.
+OptionList options_of(const Command& command);
 
 }  // namespace maskctl::app

@@ -42,10 +42,12 @@ bool in_ci() {
 /// Annotations are printed there.
 bool in_github() { return environment("GITHUB_ACTIONS") == std::string_view("true"); }
 
+constexpr std::string_view kActions[] = {"check", "update", "list", "init"};
+
 void declare(OptionList& list, GoldenOptions& golden) {
-  list.operand("ACTION", golden.action);
+  list.operand("ACTION", kActions, golden.action);
   list.operand("MANIFEST", golden.manifest);
-  list.operands("NAME", golden.names, false);
+  list.operands("ENTRY", golden.names, false);
   list.value("--as", "KIND", "how init reads its SOURCEs",
              [&golden](const std::string& text) { golden.as = name(parse_kind(text, "--as")); });
   list.text("--junit", "FILE.xml", "write the results as JUnit XML too (check)", golden.junit);
@@ -99,6 +101,7 @@ GoldenContext context_for(const GoldenOptions& options, Session& session) {
     context.bind = loader.context();
     context.pad_id = entry.pad_id;
     std::vector<ExpectationResult> answers;
+    answers.reserve(entry.holds.size());
     for (const std::string& text : entry.holds) {
       answers.push_back(maskctl::check(mask, parse_expectation(text, context)));
     }
@@ -115,6 +118,7 @@ GoldenContext context_for(const GoldenOptions& options, Session& session) {
 std::vector<GoldenEntry> chosen(const Manifest& manifest, const std::vector<std::string>& names) {
   if (names.empty()) return manifest.entries;
   std::vector<std::string_view> known;
+  known.reserve(manifest.entries.size());
   for (const GoldenEntry& entry : manifest.entries) known.push_back(entry.name);
   std::vector<GoldenEntry> out;
   for (const std::string& name : names) {
@@ -232,7 +236,6 @@ Answer list(const GoldenOptions& options, const Manifest& manifest) {
 }
 
 Answer run(const GoldenOptions& options, Session& session) {
-  static constexpr std::string_view kActions[] = {"check", "update", "list", "init"};
   const std::size_t action = parse_choice(options.action, "golden", kActions);
   if (action == 3) return init(options, session);
   const Manifest manifest = read_manifest(options.manifest);
@@ -244,7 +247,7 @@ Answer run(const GoldenOptions& options, Session& session) {
 
 const Command kGolden = command<GoldenOptions, declare, run>({
     .name = "golden",
-    .operands = "check|update|list|init MANIFEST [NAME...]",
+    .operands = "check|update|list|init MANIFEST [ENTRY...]",
     .summary = "test that masks are still what they were",
     .examples = "  maskctl golden check samples/golden.toml\n"
                 "  maskctl golden check golden.toml --junit golden.xml\n"

@@ -6,6 +6,7 @@
 
 #include "app/cli/commands/info_arrays.h"
 #include "app/cli/commands/info_ejkernel.h"
+#include "app/cli/commands/info_print.h"
 #include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/streams.h"
@@ -24,6 +25,7 @@ struct InfoOptions {
   SourceOptions source;
   std::vector<std::string> sources;
   MeshOptions mesh;
+  PrintOptions print;
   bool json = false;
 };
 
@@ -37,6 +39,7 @@ void declare(OptionList& list, InfoOptions& info) {
             info.mesh.axes);
   list.flag("--sequence-parallel", "split the query axis too (--mesh)",
             info.mesh.sequence_parallel);
+  declare_print(list, info.print);
   list.json("maskctl.info/1", info.json);
 }
 
@@ -155,6 +158,13 @@ std::string mask_text(const InfoReport& report) {
 }
 
 void check_options(const InfoOptions& options) {
+  check_print(options.print);
+  if (options.print.array && (!options.source.ejkernel || options.sources.size() != 1)) {
+    throw Error(Errc::kInvalidArgument, "info: --print takes one SOURCE and --semantics ejkernel");
+  }
+  if (options.print.array && options.json) {
+    throw Error(Errc::kInvalidArgument, "info: --print and --json exclude each other");
+  }
   if (!options.mesh.mesh.empty()) return;
   const char* lone = !options.mesh.axes.empty()       ? "--axes"
                      : options.mesh.sequence_parallel ? "--sequence-parallel"
@@ -165,6 +175,10 @@ void check_options(const InfoOptions& options) {
 Answer run(const InfoOptions& options, Session& session) {
   check_options(options);
   Loader loader(options.source, session);
+  if (options.print.array) {
+    const MaskInfo info = loader.transformed(loader.mask_info(options.sources.front()));
+    return {printed_array(info, options.print)};
+  }
   std::vector<InfoReport> reports;
   for (const std::string& source : options.sources) {
     reports.push_back(report_or_error(source, loader, options, session));

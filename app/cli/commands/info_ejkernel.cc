@@ -24,7 +24,10 @@ std::vector<std::pair<std::string, Array>> stored_arrays(const MaskInfoFields& f
           {"q_positions", fields.q_positions},     {"kv_positions", fields.kv_positions}};
 }
 
-Array read_from_copy(MaskInfo info, Array (MaskInfo::*property)()) { return (info.*property)(); }
+Array read_from_copy(const MaskInfo& info, Array (MaskInfo::*property)()) {
+  MaskInfo copy = info;
+  return (copy.*property)();
+}
 
 Names names_of(const AxisName& axis) {
   if (const auto* one = std::get_if<std::string>(&axis)) return {*one};

@@ -6,6 +6,7 @@
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
+#include "app/reports/figures.h"
 #include "app/reports/report.h"
 #include "app/session/loader.h"
 #include "app/session/save.h"
@@ -27,8 +28,13 @@ struct SeqOptions {
   bool json = false;
 };
 
+enum What { kLens, kCuSeqlens, kPositions, kSequences, kTokens, kChunks, kChunkOffsets };
+constexpr std::array<std::string_view, 7> kWhats = {
+    "lens",          "cu-seqlens",    "position-ids", "sequence-ids",
+    "token-indices", "chunk-indices", "chunk-offsets"};
+
 void declare(OptionList& list, SeqOptions& seq) {
-  list.operand("WHAT", seq.what);
+  list.operand("WHAT", kWhats, seq.what);
   list.operand("SOURCE", seq.name);
   static constexpr std::string_view kForms[] = {"cu_seqlens", "padding"};
   list.choice("--as", kForms, "SOURCE holds cumulative lengths (default), or is a mask [B,S]",
@@ -39,11 +45,6 @@ void declare(OptionList& list, SeqOptions& seq) {
   declare_destination(list, seq.output, "FILE.npy, FILE.npz:KEY, or - instead of text");
   list.json("maskctl.seq/1", seq.json);
 }
-
-enum What { kLens, kCuSeqlens, kPositions, kSequences, kTokens, kChunks, kChunkOffsets };
-constexpr std::array<std::string_view, 7> kWhats = {
-    "lens",          "cu-seqlens",    "position-ids", "sequence-ids",
-    "token-indices", "chunk-indices", "chunk-offsets"};
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(Errc::kInvalidArgument, "seq: " + message);
@@ -119,17 +120,6 @@ Tensor result(What what, const Tensor& cu, const SeqOptions& options, Session& s
   return prepare_chunk_indices(cu, *options.chunk, options.keep_empty);
 }
 
-/// One line for each entry of the first axis, as np.savetxt writes it.
-std::string lines_of(const Tensor& tensor) {
-  const auto values = as_int64(tensor, "values");
-  const auto columns = static_cast<std::size_t>(tensor.rank() == 2 ? tensor.extent(1) : 1);
-  fmt::memory_buffer out;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    fmt::format_to(std::back_inserter(out), "{}{}", values[i], (i + 1) % columns ? ' ' : '\n');
-  }
-  return fmt::to_string(out);
-}
-
 Answer run(const SeqOptions& options, Session& session) {
   const auto what = static_cast<What>(parse_choice(options.what, "seq", kWhats));
   check_options(options, what);
@@ -138,7 +128,7 @@ Answer run(const SeqOptions& options, Session& session) {
   Tensor made = result(what, cu_seqlens_of(loader, options), options, session);
   if (options.output.dtype) made = astype(made, *options.output.dtype);
   if (options.output.dest.empty()) {
-    return {options.json ? seq_json(options.what, made) : lines_of(made)};
+    return {options.json ? seq_json(options.what, made) : rows_text(made)};
   }
   write_output(made, options.output);
   return {};

@@ -30,6 +30,19 @@ void declare_settings(OptionList& list, Settings& settings) {
   list.flag("-v,--verbose", "say on stderr what is read and how long it took", settings.verbose);
 }
 
+const OptionList& common_options() {
+  static const OptionList kList = [] {
+    static Settings settings;
+    static bool asked = false;
+    OptionList list;
+    declare_settings(list, settings);
+    list.flag("-h,--help", "this text", asked);
+    list.flag("-V,--version", "the version and what it was built with", asked);
+    return list;
+  }();
+  return kList;
+}
+
 void declare_transforms(OptionList& list, SourceOptions& source) {
   list.under(kReading, [&] {
     list.repeated("-t,--transform", "PIPELINE",
@@ -44,14 +57,10 @@ void declare_source(OptionList& list, SourceOptions& source) {
   list.under(kReading, [&] {
     declare_transforms(list, source);
     list.value("--as", "KIND",
-               fmt::format("how to read the array: {}; blockmap:QxK gives its blocks too; "
-                           "mask-info for what "
-                           "--to mask-info wrote, from a pipe",
+               fmt::format("how to read the array: {}; blockmap:QxK gives its blocks too",
                            fmt::join(kind_names(), ", ")),
                [&source](const std::string& text) {
-                 if (text == "mask-info") {
-                   source.as_mask_info = true;
-                 } else if (text == "bf16" || text == "bfloat16") {
+                 if (text == "bf16" || text == "bfloat16") {
                    // two untyped bytes are read as bfloat16 anyway
                  } else if (text.starts_with("blockmap:")) {
                    source.as = ArrayKind::kBlockmap;

@@ -17,6 +17,8 @@ inline constexpr std::string_view kReadingOther = "Reading the second SOURCE, if
 
 /// The options of every command.
 void declare_settings(OptionList& list, Settings& settings);
+/// They and those that print something and end, to be read: their values have nowhere to go.
+const OptionList& common_options();
 /// -t and --pad-id.
 void declare_transforms(OptionList& list, SourceOptions& source);
 /// These, and how a SOURCE is read.

@@ -6,24 +6,26 @@
 #include <algorithm>
 #include <vector>
 
+#include "app/cli/parser/groups.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app {
-namespace {
 
-constexpr std::string_view kTitle =
-    "maskctl: look at, transform and convert transformer attention masks\n";
-constexpr std::string_view kExamples =
+const std::string_view kExamples =
     "  maskctl show mask.npy\n"
     "  maskctl show seg.npy --as segments -t causal -t window:keys=128\n"
     "  maskctl gen causal:n=1024 -o causal.npy\n";
-constexpr std::string_view kConcepts =
+
+const std::string_view kConcepts =
     "SOURCE is FILE.npy, FILE.npz:KEY, FILE.h5:/DATASET, FILE.safetensors:NAME, - (standard\n"
     "input), gen:STEP (generated), or q=SOURCE,kv=SOURCE for two arrays.\n"
     "PIPELINE is STEP | STEP ...; a STEP is NAME:VALUE,KEY=VALUE. -t may be repeated instead of\n"
     "writing '|', and -t @FILE reads a file. `maskctl ops` lists the steps.\n"
-    "true (1) means may attend. ejkernel is a JAX library of attention kernels; --semantics ejkernel\n"
+    "true (1) means may attend. ejkernel is a JAX library of attention kernels; --semantics "
+    "ejkernel\n"
     "follows its mask type MaskInfo to the letter, oddities included.\n";
+
+namespace {
 
 constexpr Variable kVariables[] = {
     {"MASKCTL_MAX_BYTES", "as --max-bytes"},
@@ -65,13 +67,6 @@ std::string option_help(const std::string& label, std::string_view words) {
   return out + "\n";
 }
 
-/// "-o, --output DEST".
-std::string label_of(const Option& option) {
-  std::string label = option.names;
-  if (const auto comma = label.find(','); comma != label.npos) label.insert(comma + 1, " ");
-  return option.placeholder.empty() ? label : label + " " + option.placeholder;
-}
-
 /// The options that stand under `heading`.
 std::string option_lines(const OptionList& list, std::string_view heading) {
   std::string out;
@@ -82,32 +77,12 @@ std::string option_lines(const OptionList& list, std::string_view heading) {
   return out;
 }
 
-/// The headings of a list, in order, the command's own first.
-std::vector<std::string_view> headings(const OptionList& list) {
-  std::vector<std::string_view> out = {""};
-  for (const Option& option : list.options()) {
-    if (std::ranges::find(out, option.group) == out.end()) out.push_back(option.group);
-  }
-  return out;
-}
-
-std::string common_lines(const OptionList& common) {
-  return option_lines(common, "") + option_help("-h, --help", "this text") +
-         option_help("-V, --version", "the version and what it was built with");
-}
-
 std::string variable_lines() {
   std::string out;
   for (const Variable& variable : kVariables) {
     out += option_help(std::string(variable.name), variable.words);
   }
   return out;
-}
-
-std::string exit_text(std::string_view negative) {
-  std::string out = "Exit status: 0 done";
-  if (!negative.empty()) out += fmt::format("; 1 {}", negative);
-  return out + "; 2 an error; 130 interrupted.\n";
 }
 
 /// Two edits turn a short option into nearly any other: "--head" is not "--help".
@@ -119,24 +94,37 @@ bool is_likely(std::string_view word, std::string_view option) {
 
 }  // namespace
 
+std::string label_of(const Option& option) {
+  std::string label = option.names;
+  if (const auto comma = label.find(','); comma != label.npos) label.insert(comma + 1, " ");
+  return option.placeholder.empty() ? label : label + " " + option.placeholder;
+}
+
+std::vector<std::string_view> headings(const OptionList& list) {
+  std::vector<std::string_view> out = {""};
+  for (const Option& option : list.options()) {
+    if (std::ranges::find(out, option.group) == out.end()) out.push_back(option.group);
+  }
+  return out;
+}
+
+std::string exit_text(std::string_view negative) {
+  std::string out = "0 done";
+  if (!negative.empty()) out += fmt::format("; 1 {}", negative);
+  return out + "; 2 an error; 130 interrupted.";
+}
+
 std::span<const Variable> environment_variables() { return kVariables; }
 
-const Command* find_command(std::string_view name) {
-  for (const Command* command : kCommands) {
-    if (name == command->name || (!name.empty() && name == command->alias)) return command;
-  }
-  return nullptr;
-}
-
-std::string program_help(const OptionList& common) {
+std::string program_help() {
   return fmt::format(
-      "{}\n{}\nUsage: maskctl COMMAND [OPTIONS]\n\nCommands:\n{}\n{}\nOptions of every "
-      "command:\n{}\nEnvironment:\n{}\n{}",
-      kTitle, kExamples, command_lines(), kConcepts, common_lines(common), variable_lines(),
-      exit_text("a negative answer: masks differ, a check failed"));
+      "maskctl: {}\n\n{}\nUsage: maskctl COMMAND [OPTIONS]\n\nCommands:\n{}\n{}\nOptions of every "
+      "command:\n{}\nEnvironment:\n{}\nExit status: {}\n",
+      kTitle, kExamples, command_lines(), kConcepts, option_lines(common_options(), ""),
+      variable_lines(), exit_text(kAnyNegative));
 }
 
-std::string command_help(const Command& command, const OptionList& own, const OptionList& common) {
+std::string command_help(const Command& command, const OptionList& own) {
   std::string out =
       fmt::format("maskctl {}: {}\n\n{}\nUsage: maskctl {} {} [OPTIONS]\n", command.name,
                   command.summary, command.examples, command.name, command.operands);
@@ -145,31 +133,30 @@ std::string command_help(const Command& command, const OptionList& own, const Op
     if (lines.empty()) continue;
     out += fmt::format("\n{}:\n{}", heading.empty() ? "Options" : heading, lines);
   }
-  return out + fmt::format(
-                   "\nEvery command:\n{}\n{}`maskctl --help` says what a SOURCE is, and "
-                   "which environment variables are read.\n",
-                   common_lines(common), exit_text(command.negative));
+  return out +
+         fmt::format(
+             "\nEvery command:\n{}\nExit status: {}\n`maskctl --help` says what a SOURCE is, and "
+             "which environment variables are read.\n",
+             option_lines(common_options(), ""), exit_text(command.negative));
 }
 
 std::string short_help() {
   return fmt::format(
-      "{}\n{}\nUsage: maskctl COMMAND [OPTIONS]\n\nCommands:\n{}\n`maskctl --help` and `maskctl "
-      "COMMAND --help` say more.\n",
+      "maskctl: {}\n\n{}\nUsage: maskctl COMMAND [OPTIONS]\n\nCommands:\n{}\n"
+      "`maskctl --help` and `maskctl COMMAND --help` say more.\n",
       kTitle, kExamples, command_lines());
 }
 
-std::string unknown_word(std::string_view word, const Command* command, const OptionList& own,
-                         const OptionList& common) {
+std::string unknown_word(std::string_view word, const Command* command, const OptionList& own) {
   word = word.substr(0, word.find('='));
   const bool is_option = word.starts_with('-');
   std::vector<std::string> names;
   if (is_option) {
-    for (const OptionList* list : {&own, &common}) {
+    for (const OptionList* list : {&own, &common_options()}) {
       for (const Option& option : list->options()) {
         if (!option.operand) names.push_back(option.long_name());
       }
     }
-    names.insert(names.end(), {"--help", "--version"});
   } else if (!command) {
     for (const Command* known : kCommands) names.emplace_back(known->name);
   }
@@ -180,9 +167,9 @@ std::string unknown_word(std::string_view word, const Command* command, const Op
       nearest(word, std::vector<std::string_view>(names.begin(), names.end())).value_or("");
   const bool suggested = !near.empty() && (!is_option || is_likely(word, near));
   std::string where = command ? std::string(command->name) : "";
-  const std::string advice =
-      suggested ? fmt::format("did you mean '{}'?", near)
-                : fmt::format("see maskctl{}{} --help", command ? " " : "", where);
+  const std::string advice = suggested
+                                 ? fmt::format("did you mean '{}'?", near)
+                                 : fmt::format("see maskctl{}{} --help", command ? " " : "", where);
   if (command) where += ": ";
   return fmt::format("{}{} '{}'; {}", where, what, shown(word), advice);
 }

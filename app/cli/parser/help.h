@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/cli/commands/command.h"
 
@@ -15,13 +16,28 @@ struct Variable {
 std::span<const Variable> environment_variables();
 
 /// The help page of the program; of a command.
-std::string program_help(const OptionList& common);
-std::string command_help(const Command& command, const OptionList& own, const OptionList& common);
+std::string program_help();
+std::string command_help(const Command& command, const OptionList& own);
 /// The help for a call without arguments.
 std::string short_help();
 /// The message about a word that is not an option, command or operand; `command` is null when none
 /// was given.
-std::string unknown_word(std::string_view word, const Command* command, const OptionList& own,
-                         const OptionList& common);
+std::string unknown_word(std::string_view word, const Command* command, const OptionList& own);
+
+// What other pages say too.
+
+inline constexpr std::string_view kTitle =
+    "look at, transform and convert transformer attention masks";
+/// Lines of commands.
+extern const std::string_view kExamples;
+/// What a SOURCE and a PIPELINE are.
+extern const std::string_view kConcepts;
+/// The headings of a list, in order, the command's own first: "".
+std::vector<std::string_view> headings(const OptionList& list);
+/// "-o, --output DEST".
+std::string label_of(const Option& option);
+/// "0 done; 1 ...; 2 an error; 130 interrupted." `negative` is what 1 means; empty if it never is.
+std::string exit_text(std::string_view negative);
+inline constexpr std::string_view kAnyNegative = "a negative answer: masks differ, a check failed";
 
 }  // namespace maskctl::app

@@ -4,10 +4,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "app/cli/parser/values.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl::app {
+
+const Option* OptionList::find(std::string_view name) const {
+  for (const Option& option : options_) {
+    const auto names = split(option.names, ',');
+    if (!option.operand && std::ranges::find(names, name) != names.end()) return &option;
+  }
+  return nullptr;
+}
 
 void OptionList::operand(std::string_view name, Take take, bool required) {
   options_.push_back(
@@ -17,6 +28,12 @@ void OptionList::operand(std::string_view name, Take take, bool required) {
 void OptionList::operand(std::string_view name, std::string& target, bool required) {
   operand(
       name, [&target](const std::string& given) { target = given; }, required);
+}
+
+void OptionList::operand(std::string_view name, std::span<const std::string_view> choices,
+                         std::string& target) {
+  operand(name, target);
+  options_.back().placeholder = fmt::format("{}", fmt::join(choices, "|"));
 }
 
 void OptionList::operands(std::string_view name, std::vector<std::string>& targets, bool required) {

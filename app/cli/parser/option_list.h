@@ -13,8 +13,9 @@ namespace maskctl::app {
 
 /// An operand or option.
 struct Option {
-  std::string names = {};        // "-o,--output"; of an operand "SOURCE"
-  std::string placeholder = {};  // what the value is: "FILE", "0|1"; empty for a flag
+  std::string names = {};  // "-o,--output"; of an operand "SOURCE"
+  /// What the value is: "FILE", "0|1"; empty for a flag, and for an operand that its name explains.
+  std::string placeholder = {};
   std::string help = {};
   std::string_view group =
       {};  // the heading of help under which it stands; empty: the command's own
@@ -33,9 +34,14 @@ class OptionList {
   using Take = std::function<void(const std::string& text)>;
 
   std::span<const Option> options() const { return options_; }
+  /// The option of that name, "-o" or "--output"; null when there is none.
+  const Option* find(std::string_view name) const;
 
   void operand(std::string_view name, Take take, bool required = true);
   void operand(std::string_view name, std::string& target, bool required = true);
+  /// An operand that is one of `choices`.
+  void operand(std::string_view name, std::span<const std::string_view> choices,
+               std::string& target);
   /// All operands that are left; at least one if they are required.
   void operands(std::string_view name, std::vector<std::string>& targets, bool required = true);
   /// An option with one value, given at most once; `names` is, for example, "-o,--output".

@@ -82,6 +82,7 @@ class BoundCall {
   void set(const std::string& name, const Tensor& array) {
     const Field* const field = operation_.find(name, true);
     if (!field) refuse_name(operation_, name);
+    if (array_of(*field, get())) refuse(fmt::format("{}: given more than once", field->name));
     visit_member(*field, get(), [&](auto& member) {
       using Member = std::decay_t<decltype(member)>;
       if constexpr (std::is_same_v<Member, const Tensor*>) {
@@ -262,6 +263,23 @@ NamedResults run(const Operation& operation, const NamedArguments& arguments) {
   return results;
 }
 
+std::vector<std::string> doubts(const Operation& operation, const NamedArguments& arguments) {
+  const Operation& form = form_of(operation, arguments);
+  const BoundCall call(form, arguments);
+  std::vector<std::string> out;
+  for_each_array(form, call.get(), [&](const Field& field, const Tensor& array) {
+    if (!field.is(kLogDecay) || array.elements() == 0) return;
+    const Tensor values = astype(array, DType::kFloat64);
+    const double most = std::ranges::max(values.as<double>());
+    if (!(most > 0)) return;
+    out.push_back(fmt::format(
+        "{}: {:.3g} is above 0; these are logarithms of what each step keeps, as log(0.9) "
+        "= -0.105, so the state grows by e^{:.3g} a step",
+        field.name, most, most));
+  });
+  return out;
+}
+
 NamedArguments without(const Operation& operation, Role role, NamedArguments arguments) {
   for (const Field& field : operation.fields) {
     if (!field.is(role)) continue;
@@ -297,6 +315,11 @@ void add_random_arrays(const Operation& operation, const RandomArrays& random,
                        NamedArguments& arguments) {
   const Operation& form = form_of(operation, arguments);
   AxisExtents extents = random.extents;
+  if (random.usual && form.usual_call) {
+    UsualCall usual = form.usual_call(std::move(extents));
+    extents = std::move(usual.extents);
+    arguments.arrays.merge(usual.arrays);  // what is given stays
+  }
   const BoundCall call(form, arguments);
   for (const Field& field : form.fields) {
     if (const Tensor* const given = array_of(field, call.get())) {

@@ -49,6 +49,9 @@ const Operation& form_of(const Operation& operation, const NamedArguments& argum
 /// option; and what the operation throws.
 NamedResults run(const Operation& operation, const NamedArguments& arguments);
 
+/// What runs, but can hardly be meant, one line each: decays above 0.
+std::vector<std::string> doubts(const Operation& operation, const NamedArguments& arguments);
+
 /// Without the arguments that have this role.
 NamedArguments without(const Operation& operation, Role role, NamedArguments arguments);
 /// Without all that closes cells: a mask in their place says alone what is open.
@@ -58,8 +61,6 @@ NamedArguments without_closing(const Operation& operation, NamedArguments argume
 /// cos.
 Tensor random_normal(std::vector<Index> shape, std::uint64_t seed);
 
-/// Extents of the axes that random inputs have.
-using AxisExtents = std::map<std::string, Index>;
 /// The extent of every axis that a caller may set, where nothing else fixes it.
 const AxisExtents& usual_extents();
 
@@ -69,11 +70,12 @@ struct RandomArrays {
   std::uint64_t seed = 0;
   DType dtype = DType::kFloat32;
   Index max_bytes = Index{4} << 30;  // of one array
+  bool usual = false;                // those of the operation's usual call first
 };
 /// Fills the required arrays of floats that are not given, of the extents of their axes; each array
 /// has a stream of its own. Throws Error(kInvalidArgument) for required arrays of integers, which
-/// cannot be made up, Error(kShape) for a given array that has another extent than is wanted,
-/// Error(kLimit) for an array over max_bytes.
+/// cannot be made up but for a usual call, Error(kShape) for a given array that has another extent
+/// than is wanted, Error(kLimit) for an array over max_bytes.
 void add_random_arrays(const Operation& operation, const RandomArrays& random,
                        NamedArguments& arguments);
 

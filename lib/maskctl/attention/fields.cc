@@ -57,6 +57,7 @@ void read(const Field& field, std::string_view text, Window& target) {
   if (right.find('+') != right.npos) refuse(field, text, "a window as 4 or 4+0");
   target = Window(side(left), side(right));
 }
+void read(const Field&, std::string_view text, std::string& target) { target = text; }
 /// A word of an enumeration.
 void read(const Field& field, std::string_view text, std::uint8_t& target) {
   const auto found = std::ranges::find(field.words, text);
@@ -142,6 +143,7 @@ void append_value(std::string& key, const Field&, DType value) { key += name(val
 void append_value(std::string& key, const Field& field, std::uint8_t value) {
   key += field.words[value];
 }
+void append_value(std::string& key, const Field&, const std::string& value) { key += value; }
 void append_value(std::string& key, const Field&, const Window& window) {
   const auto side = [&key](const std::optional<Index>& keys) {
     keys ? append_number(key, *keys) : void(key += "none");
@@ -196,7 +198,8 @@ bool Operation::takes_mask() const {
 
 const Field* Operation::find(std::string_view argument, bool is_array) const {
   const auto found = std::ranges::find_if(fields, [&](const Field& field) {
-    return field.name == argument && field.is_array == is_array && field.listed();
+    const bool named = field.name == argument || (!argument.empty() && field.also == argument);
+    return named && field.is_array == is_array && field.listed();
   });
   return found == fields.end() ? nullptr : &*found;
 }

@@ -58,6 +58,12 @@ Slot slot_at(void* call) {
   }
 }
 
+/// A row that has another name in ejkernel's modules.
+constexpr Field also(std::string_view name, Field row) {
+  row.also = name;
+  return row;
+}
+
 // Rows; `path` leads from the inputs or the options of a Call to the member.
 
 template <class Call, auto... path>
@@ -276,6 +282,9 @@ consteval void add_configs(Operation& row) {
 template <class Op>
 consteval void add_hooks(Operation& row) {
   using Call = typename Op::Call;
+  if constexpr (requires(AxisExtents extents) { Op::usual_call(extents); }) {
+    row.usual_call = Op::usual_call;
+  }
   if constexpr (requires(Call & c, OwnedArrays & o) { Op::complete(c.in, c.options, o); }) {
     row.complete = [](void* call, OwnedArrays& owned) {
       auto& [in, options] = *static_cast<Call*>(call);
@@ -303,7 +312,7 @@ consteval void add_hooks(Operation& row) {
 ///   backward(inputs, output, cotangents, options) unless Gradients are NoGradients
 ///   kFields, kRow                                 its arguments, and the plain half of the row
 ///   heuristic(), candidates(inputs, options)      configs; absent: Config{}, and no others
-///   complete, check_sharding, localise            as in Operation; absent: nothing to do
+///   complete, check_sharding, localise, usual_call    as in Operation; absent: nothing to do
 template <class Op>
 consteval Operation describe(Operation row) {
   if (row.id.empty()) row.id = row.name;

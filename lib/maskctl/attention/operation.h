@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -27,20 +29,21 @@ class ShardPlan;
 
 /// What an argument is to its operation; any number of these hold.
 enum Role : unsigned {
-  kRequired = 1,   // the operation does not run without it
-  kIntegers = 2,   // an array of integers or booleans: random numbers cannot stand in for it
-  kCloses = 4,     // says which cells are closed; a mask can take its place
-  kDrops = 8,      // belongs to the random dropping of weights
-  kHint = 16,      // changes speed and rounding only
-  kByRows = 32,    // an array of rows, of which each result reads only some
-  kUnlisted = 64,  // for callers in C++: it cannot be written as text
+  kRequired = 1,    // the operation does not run without it
+  kIntegers = 2,    // an array of integers or booleans: random numbers cannot stand in for it
+  kCloses = 4,      // says which cells are closed; a mask can take its place
+  kDrops = 8,       // belongs to the random dropping of weights
+  kHint = 16,       // changes speed and rounding only
+  kByRows = 32,     // an array of rows, of which each result reads only some
+  kUnlisted = 64,   // for callers in C++: it cannot be written as text
+  kLogDecay = 128,  // logarithms of what each step keeps of the state: at most 0, or it grows
 };
 
 /// A member of a call, by its type. The last one is an enumeration of one byte.
 using Slot = std::variant<const Tensor**, Tensor**, const Mask**, const MaskInfo**,
                           const BlockMap**, lazy::MaskPtr*, bool*, Index*, double*, std::uint64_t*,
                           std::optional<Index>*, std::optional<double>*, std::optional<Window>*,
-                          std::optional<DType>*, std::uint8_t*>;
+                          std::optional<DType>*, std::uint8_t*, std::string*>;
 
 /// One argument.
 ///
@@ -51,6 +54,7 @@ using Slot = std::variant<const Tensor**, Tensor**, const Mask**, const MaskInfo
 /// share.
 struct Field {
   std::string_view name = {};
+  std::string_view also = {};  // its name in ejkernel's modules, where that is another one
   bool is_array = false;
   std::string_view axes = {};  // of an array
   std::string_view help = {};  // of an option: its values and default
@@ -100,6 +104,15 @@ struct OwnedArrays {
   BlockMap* keep(const BlockMap& map) { return &block_maps.emplace_back(map); }
 };
 
+/// Extents of axes by name.
+using AxisExtents = std::map<std::string, Index>;
+
+/// The arrays of a call that random numbers cannot stand in for, and the extents of all others.
+struct UsualCall {
+  AxisExtents extents;
+  std::map<std::string, Tensor> arrays = {};
+};
+
 /// A call, an output or gradients, whose type the operation knows.
 using AnyValue = std::shared_ptr<void>;
 
@@ -138,6 +151,9 @@ struct Operation {
     return backend(const_cast<void*>(call));  // NOLINT: only read
   }
   std::size_t config_class = 0;  // the index of its class in AnyConfig
+  /// What users call the operation with, at these extents: B sequences of T (or S) tokens, or M
+  /// rows. Null where random numbers do for every array.
+  UsualCall (*usual_call)(AxisExtents extents) = nullptr;
   /// The config without measuring, and others worth measuring; null for what has no config.
   AnyConfig (*heuristic)() = nullptr;
   std::vector<AnyConfig> (*candidates)(const void* call) = nullptr;
@@ -150,7 +166,7 @@ struct Operation {
                    OwnedArrays& owned) = nullptr;
 
   bool takes_mask() const;  // a lazy mask
-  /// A listed argument, an array or an option; null when there is none.
+  /// A listed argument, an array or an option, by either of its names; null when there is none.
   const Field* find(std::string_view argument, bool is_array) const;
   bool has(std::string_view argument) const {
     return find(argument, true) || find(argument, false);

@@ -9,6 +9,7 @@
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/parse/arguments.h"
 #include "maskctl/pipeline/parse/values.h"
+#include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl {
 namespace {
@@ -158,6 +159,22 @@ bool is_ejkernel_argument(std::string_view entry, std::string_view argument) {
   if (!own || !method) return false;
   return std::ranges::count(own->args, argument, &ArgumentInfo::name) == 0 &&
          std::ranges::count(method->args, argument, &ArgumentInfo::name) > 0;
+}
+
+MaskInfo generate_ejkernel(std::string_view text, const BindContext& context) {
+  const auto parts = generate_parts(text, context);
+  if (!parts) return MaskInfo::from_segments(std::get<Tensor>(generate(text, context)));
+  const auto& [start, chain] = *parts;
+  const auto* random = chain.empty() ? nullptr : std::get_if<step::Random>(&chain.front().rule);
+  if (random && random->stream == step::Random::Stream::kJax && start.heads() == 1) {
+    return MaskInfo::from_random(start.batch(), start.queries(), start.keys(), random->sparsity,
+                                 static_cast<std::int64_t>(random->seed));
+  }
+  const bool full = chain.empty() && start.count() == start.cells();
+  if (full && start.heads() == 1 && start.queries() == start.keys()) {
+    return MaskInfo::dynamic_init({.input_ids_shape = {{start.batch(), start.queries()}}});
+  }
+  return MaskInfo::from_attention_mask(MaskArray(maskctl::apply(start, chain)));
 }
 
 std::vector<EjkernelCall> bind_ejkernel(const Pipeline& pipeline, const BindContext& context) {

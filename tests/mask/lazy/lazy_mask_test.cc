@@ -279,3 +279,25 @@ TEST_CASE("masks that cannot be built say why", "[lazy_mask]") {
           "NotImplementedError: Conversion to bool is unsupported. Could be caused by using "
           "logical instead of bitwise operations on masks.");
 }
+
+TEST_CASE("a mask names its class and what it was made of", "[lazy_mask]") {
+  const MaskPtr causal = causal_mask({4, 6}, -2), local = local_mask({4, 6}, {3, std::nullopt}, 1);
+  CHECK(std::get<attributes::CausalMask>(causal->attributes()).offset == -2);
+  const auto window = std::get<attributes::LocalMask>(local->attributes());
+  CHECK(window.window_size.first == 3);
+  CHECK(!window.window_size.second);
+  CHECK(window.offset == 1);
+  const MaskPtr chunked = chunked_causal_mask({4, 6}, 3);
+  CHECK(std::get<attributes::ChunkedCausalMask>(chunked->attributes()).chunk_size == 3);
+  CHECK(std::holds_alternative<attributes::FullMask>(full_mask({4, 6})->attributes()));
+  const Tensor array = make_causal_mask(4, 6, 1);
+  const auto numpy = std::get<attributes::NumpyMask>(numpy_mask(array)->attributes());
+  CHECK(dense_of(numpy.array) == dense_of(array));
+  const auto both = std::get<attributes::LogicalAnd>((causal & local)->attributes());
+  CHECK(both.left == causal);
+  CHECK(both.right == local);
+  CHECK(std::get<attributes::LogicalOr>((local | causal)->attributes()).right == causal);
+  const auto heads =
+      std::get<attributes::MultiHeadMask>(multi_head_mask({local, chunked})->attributes());
+  CHECK(heads.masks == std::vector<MaskPtr>{local, chunked});
+}

@@ -13,6 +13,7 @@
 #include "app/cli/parser/values.h"
 #include "app/reports/attention_json.h"
 #include "app/session/save.h"
+#include "maskctl/attention/runtime/platform.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
@@ -61,12 +62,13 @@ std::string operations_text() {
 }
 
 std::string line_of(const attention::Field& field) {
-  if (!field.is_array) return fmt::format("  {:<26}{}\n", field.name, field.help);
+  if (!field.is_array) return fmt::format("  {:<25} {}\n", field.name, field.help);
   std::string axes = "[" + std::string(field.axes) + "]";
   for (std::size_t at; (at = axes.find('|')) != axes.npos;) axes.replace(at, 1, "] or [");
-  return fmt::format("  {:<26}{}{}{}\n", field.name, axes,
+  return fmt::format("  {:<25} {}{}{}{}\n", field.name, axes,
                      field.is(attention::kIntegers) ? " integers" : "",
-                     field.is(attention::kRequired) ? ", needed" : "");
+                     field.is(attention::kRequired) ? ", needed" : "",
+                     field.also.empty() ? "" : fmt::format("; ejkernel's {}", field.also));
 }
 
 std::string fields_text(const Operation& operation) {
@@ -88,6 +90,22 @@ std::string arguments_text(const Operation& operation) {
   }
   if (operation.takes_mask()) out += "  a mask: --mask SOURCE, with -t steps\n";
   return out;
+}
+
+/// Takes platform=NAME, which every operation of ejkernel has, off the words of the call.
+std::optional<attention::Backend> take_platform(std::vector<std::string>& words) {
+  constexpr std::string_view kName = "platform=";
+  const auto found =
+      std::ranges::find_if(words, [&](const std::string& word) { return word.starts_with(kName); });
+  if (found == words.end()) return std::nullopt;
+  const std::string value = found->substr(kName.size());
+  words.erase(found);
+  const auto platform = attention::platform_from_name(value);
+  if (!platform) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("platform: '{}' is not auto, xla or cuda", value));
+  }
+  return attention::backend_of(*platform);
 }
 
 ArraySummary summary_of(const std::string& name, const Tensor& tensor) {
@@ -154,10 +172,13 @@ Answer run(const AttendOptions& options, Session& session) {
                 fmt::format("attend: --dtype is a floating-point type, not {}",
                             maskctl::name(*options.output.dtype)));
   }
-  require_backend(options.backend, "--backend");
-  Loader loader(options.call.source, session);
-  attention::NamedArguments arguments = read_call(operation, options.call, loader);
-  arguments.backend = options.backend;
+  CallOptions call = options.call;
+  const attention::Backend backend = take_platform(call.words).value_or(options.backend);
+  require_backend(backend, "--backend");
+  Loader loader(call.source, session);
+  attention::NamedArguments arguments = read_call(operation, call, loader);
+  for (const std::string& doubt : doubts(operation, arguments)) session.note(doubt);
+  arguments.backend = backend;
   if (options.gradients) arguments.gradient_seed = options.call.seed;
   const auto runtime = make_runtime(options.config, session);
   arguments.runtime = runtime.get();
@@ -171,9 +192,9 @@ Answer run(const AttendOptions& options, Session& session) {
   const bool to_stdout = options.output.dest == "-";
   if (!options.output.dest.empty()) write_results(results, options.output);
   if (to_stdout) return {};
-  return {options.json ? attend_json(std::string(operation.name),
-                                     std::string(name(options.backend)), summaries)
-                       : summaries_text(summaries)};
+  return {options.json
+              ? attend_json(std::string(operation.name), std::string(name(backend)), summaries)
+              : summaries_text(summaries)};
 }
 
 }  // namespace

@@ -207,9 +207,10 @@ class Bench {
       arguments = without_closing(operation, std::move(arguments));
       arguments.mask = *mask;
     }
-    add_random_arrays(operation,
-                      {.extents = axes_, .seed = 1, .max_bytes = session_.settings().max_bytes},
-                      arguments);
+    add_random_arrays(
+        operation,
+        {.extents = axes_, .seed = 1, .max_bytes = session_.settings().max_bytes, .usual = true},
+        arguments);
     arguments.backend = options_.backends.front();
     if (options_.backward && operation.has_gradients()) add_cotangents(operation, arguments);
     for (const Backend backend : options_.backends) {

@@ -12,26 +12,38 @@
 #include "app/cli/parser/values.h"
 #include "maskctl/attention/axes.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/values.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
 namespace {
 
 using attention::AxisExtents;
+using attention::Field;
 using attention::NamedArguments;
 using attention::Operation;
 
-/// Whether an argument of that name is an array, or an option.
-bool has(const Operation& operation, std::string_view name, bool is_array) {
-  return operation.find(name, is_array) ||
-         (operation.other_form && operation.other_form->find(name, is_array));
+/// The argument in the form of the operation that has it; null when none does.
+const Field* find(const Operation& operation, std::string_view name, bool is_array) {
+  const Field* const found = operation.find(name, is_array);
+  return found || !operation.other_form ? found : operation.other_form->find(name, is_array);
 }
 
-bool is_array(const Operation& operation, std::string_view name, std::string_view value) {
-  if (name.starts_with("cotangent_")) return true;
-  // For arguments that may be an array or a number, such as block_counts.
+/// Null for an option. Arguments that may be an array or a number are told apart by `value`.
+const Field* array_named(const Operation& operation, std::string_view name,
+                         std::string_view value) {
   const bool digits = value.find_first_not_of("0123456789") == value.npos;
-  return has(operation, name, true) && !(has(operation, name, false) && digits);
+  return digits && find(operation, name, false) ? nullptr : find(operation, name, true);
+}
+
+/// The single number that stands for an array, where the operation takes one: decay=-0.1.
+std::optional<Tensor> number_of(const Field& field, std::string_view value) {
+  const std::optional<double> number = number_from<double>(value);
+  if (!number || !attention::axes_of_rank(field.axes, 0)) return std::nullopt;
+  Tensor out(DType::kFloat64, {});
+  out.as<double>()[0] = *number;
+  return astype(out, field.is(attention::kIntegers) ? DType::kInt32 : DType::kFloat32);
 }
 
 void add_word(const Operation& operation, const CallOptions& options, const std::string& word,
@@ -40,11 +52,15 @@ void add_word(const Operation& operation, const CallOptions& options, const std:
   if (mark == word.npos || mark == 0) {
     throw Error(Errc::kInvalidArgument, fmt::format("'{}' is not NAME=SOURCE or NAME=VALUE", word));
   }
-  const std::string name = word.substr(0, mark), value = word.substr(mark + 1);
+  const std::string given = word.substr(0, mark), value = word.substr(mark + 1);
+  const Field* const array = array_named(operation, given, value);
+  const std::string name(array ? array->name : given);
   if (arguments.arrays.contains(name) || arguments.options.contains(name)) {
     throw Error(Errc::kInvalidArgument, fmt::format("{}: given more than once", name));
   }
-  if (is_array(operation, name, value)) {
+  if (auto number = array ? number_of(*array, value) : std::nullopt) {
+    arguments.arrays[name] = std::move(*number);
+  } else if (array || name.starts_with("cotangent_")) {
     arguments.arrays[name] = turned(operation, name, loader.array(value), options.layout);
   } else {
     arguments.options[name] = value;
@@ -99,7 +115,7 @@ void check_layout(const Operation& operation, const CallOptions& options, const 
       !options.layout && query != arguments.arrays.end() && query->second.rank() == 4;
   if (!comparable) return;
   const bool heads_first = operation.heads_first();
-  const std::size_t time = heads_first ? 2 : 1, heads = heads_first ? 1 : 2;
+  const Index time = heads_first ? 2 : 1, heads = heads_first ? 1 : 2;
   const Tensor& array = query->second;
   if (array.extent(time) == mask.queries() || array.extent(heads) != mask.queries()) return;
   throw Error(Errc::kShape,

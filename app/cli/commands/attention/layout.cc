@@ -49,7 +49,8 @@ Tensor turned(const Operation& operation, const std::string& name, Tensor tensor
               std::optional<Layout> layout) {
   const bool stays = !layout || *layout == own_layout(operation) || tensor.rank() != 4 ||
                      name == "bias" || !has_heads_beside_time(axes_of(operation, name));
-  return stays ? tensor : exchanged(tensor);
+  if (stays) return tensor;
+  return exchanged(tensor);
 }
 
 }  // namespace maskctl::app

@@ -31,8 +31,10 @@ struct ProbeOptions {
   bool json = false;
 };
 
+constexpr std::string_view kActions[] = {"make", "read"};
+
 void declare(OptionList& list, ProbeOptions& probe) {
-  list.operand("ACTION", probe.action);
+  list.operand("ACTION", kActions, probe.action);
   list.operand("SOURCE", probe.name);
   list.operand("OUT", probe.out, false);
   declare_source(list, probe.source);
@@ -156,7 +158,6 @@ Answer read(const ProbeOptions& options, Loader& loader, const Mask& declared, S
 }
 
 Answer run(const ProbeOptions& options, Session& session) {
-  static constexpr std::string_view kActions[] = {"make", "read"};
   const std::size_t action = parse_choice(options.action, "probe", kActions);
   Loader loader(options.source, session);
   const Mask declared = loader.transformed(loader.read(options.name).mask);

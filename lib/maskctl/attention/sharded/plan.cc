@@ -176,7 +176,7 @@ void ShardPlan::add_output(std::string_view name, std::string_view labels,
   for (const auto& [label, names] : split_) {
     const bool follows = std::ranges::any_of(
         seen, [&, own = std::string_view(label)](const auto& one) { return related(own, one); });
-    if (!seen.contains(label) && !follows) {
+    if (!seen.contains(label) && !follows && !collective_.contains(label)) {
       fail(fmt::format("{} has no axis {}, which the inputs split over ({})", name, label,
                        fmt::join(names, ", ")));
     }

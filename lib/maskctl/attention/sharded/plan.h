@@ -45,7 +45,8 @@ class ShardPlan {
   /// differently in another array, or not divisible; a spec with more entries than axes.
   void add_input(std::string_view name, std::span<const Index> shape, std::string_view labels,
                  const PartitionSpec* spec);
-  /// Every label that is split must be split by the spec of the output too.
+  /// Every label that is split must be split by the spec of the output too; a collective one may be
+  /// none of its labels.
   void add_output(std::string_view name, std::string_view labels, const PartitionSpec& spec);
 
   /// One for each part of the work; devices that would repeat another's part have none.

@@ -13,10 +13,11 @@
 namespace maskctl {
 namespace {
 
-constexpr std::array kKinds{ArrayKind::kDense,    ArrayKind::kPadding,   ArrayKind::kKeyPadding,
-                            ArrayKind::kSegments, ArrayKind::kPositions, ArrayKind::kCuSeqlens,
-                            ArrayKind::kPairs,    ArrayKind::kBias,      ArrayKind::kBlockmap,
-                            ArrayKind::kBits,     ArrayKind::kRuns,      ArrayKind::kTokenTypes};
+constexpr std::array kKinds{ArrayKind::kDense,     ArrayKind::kPadding,   ArrayKind::kKeyPadding,
+                            ArrayKind::kSegments,  ArrayKind::kPositions, ArrayKind::kCuSeqlens,
+                            ArrayKind::kPairs,     ArrayKind::kBias,      ArrayKind::kBlockmap,
+                            ArrayKind::kBits,      ArrayKind::kRuns,      ArrayKind::kMaskInfo,
+                            ArrayKind::kTokenTypes};
 
 std::string with_dashes(std::string_view text) {
   std::string out(text);
@@ -70,6 +71,8 @@ std::string_view name(ArrayKind kind) {
       return "bits";
     case ArrayKind::kRuns:
       return "runs";
+    case ArrayKind::kMaskInfo:
+      return "mask-info";
     case ArrayKind::kTokenTypes:
       return "token-types";
   }
@@ -79,7 +82,8 @@ std::string_view name(ArrayKind kind) {
 std::span<const ArrayKind> all_kinds() { return kKinds; }
 
 bool is_writable(ArrayKind kind) {
-  return kind != ArrayKind::kPositions && kind != ArrayKind::kTokenTypes;
+  return kind != ArrayKind::kPositions && kind != ArrayKind::kMaskInfo &&
+         kind != ArrayKind::kTokenTypes;
 }
 
 bool has_two_sides(ArrayKind kind) {

@@ -25,17 +25,18 @@ enum class ArrayKind : std::uint8_t {
   kBlockmap,    // as dense, one cell per block: 0 empty, 1 partial, 2 full; or bool
   kBits,        // [N] bytes: the cells of [B,H,Q,K] in C order, bit i % 8 of byte i / 8
   kRuns,        // arrays indptr, begin, end, shape: the lossless exchange form
+  kMaskInfo,    // the arrays of a stored MaskInfo (masks/mask_info_io.h); read only
   kTokenTypes,  // [S] or [B,S] types; for a step (-t tokens:SOURCE), not a mask
 };
 
 /// "dense", "padding", "key-padding", "segments", "positions", "cu_seqlens", "pairs", "bias",
-/// "blockmap", "bits", "runs", "token-types".
+/// "blockmap", "bits", "runs", "mask-info", "token-types".
 std::string_view name(ArrayKind kind);
 /// "-" and "_" are equivalent. Throws Error(kInvalidArgument) with the list of names.
 ArrayKind kind_from_name(std::string_view name);
 /// All of them, in the order of the enumeration.
 std::span<const ArrayKind> all_kinds();
-/// True for kinds in which a mask can be written: all but positions and token-types.
+/// True for kinds in which a mask can be written: all but positions, mask-info and token-types.
 bool is_writable(ArrayKind kind);
 /// True for kinds with one array for the queries and one for the keys.
 bool has_two_sides(ArrayKind kind);

@@ -268,6 +268,13 @@ LoadedMask load_sequences(OpenArray& q, OpenArray& kv, ArrayKind kind,
     const Index keys = extent(3) ? *extent(3) : last_end(kv_array);
     out = loaded(mask_from_pairs(q_array, kv_array, queries, keys), kind, q);
   }
+  if (out.q_segment_ids) {
+    // ejkernel's constructor takes null for keys that are the queries.
+    const Array kv_ids = &q == &kv ? nullptr : make_array(*out.kv_segment_ids);
+    out.mask_info = [q_ids = *out.q_segment_ids, kv_ids] {
+      return MaskInfo::from_segments(q_ids, kv_ids);
+    };
+  }
   out.notes = std::move(notes);
   return out;
 }
@@ -290,6 +297,11 @@ LoadedMask load_array(OpenArray& array, ArrayKind kind, const MaskReadOptions& o
           fmt::format("{}: one array cannot be runs; expected a container of indptr, begin, "
                       "end and shape",
                       array.name));
+    case ArrayKind::kMaskInfo:
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("{}: not a stored MaskInfo, which is a container with an array "
+                              "'maskinfo'",
+                              array.name));
     case ArrayKind::kTokenTypes:
       throw Error(Errc::kInvalidArgument,
                   fmt::format("{}: token types are not a mask but extend one; give a mask and "

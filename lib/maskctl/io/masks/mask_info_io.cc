@@ -9,8 +9,7 @@
 #include <string_view>
 
 #include "maskctl/base/error.h"
-#include "maskctl/io/containers/container.h"
-#include "maskctl/io/formats/npz/npz.h"
+#include "maskctl/io/masks/mask_arrays.h"
 #include "maskctl/io/printable.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
@@ -18,6 +17,7 @@
 namespace maskctl {
 namespace {
 
+constexpr const char* kVersionKey = "maskinfo";  // that every stored MaskInfo has
 constexpr std::int32_t kVersion = 1;
 constexpr std::int32_t kMostNames = 1 << 16;
 
@@ -98,41 +98,25 @@ void add_mask(const MaskArray& mask, Index max_bytes, std::vector<NamedTensor>& 
   out.push_back({"attention_mask.dtype", text_tensor(name(mask.dtype()))});
 }
 
-/// The container that `source` names, and the prefix of the keys of a MaskInfo in it.
-struct Group {
-  std::unique_ptr<Container> container;
-  std::string prefix;
-
-  bool has(const std::string& key) const { return container->contains(prefix + key); }
-};
-
-/// Nothing when the file is not a container.
-std::optional<Group> open_group(const std::string& source, const ReadOptions& options) {
-  const SourceName named = parse_source_name(source);
-  ByteSource bytes(named.path);
-  const FileType type = sniff(bytes);
-  Group group{open_container(bytes, type, options), ""};
-  if (!group.container) return std::nullopt;
-  if (!named.member.empty()) {
-    group.prefix = group.container->key_of(named.member) + "/";
-  } else if (type == FileType::kHdf5) {
-    group.prefix = "/";
-  }
-  return group;
+/// What the keys of a MaskInfo begin with, in the group `member` of a container.
+std::string prefix_of(const Container& container, const std::string& member) {
+  const std::string key =
+      container.key_of(member.empty() ? kVersionKey : member + "/" + kVersionKey);
+  return key.substr(0, key.size() - std::string_view(kVersionKey).size());
 }
 
 /// Takes the arrays of a group one by one; arrays left at the end were not expected.
 class Fields {
  public:
-  Fields(Group& group, const ReadOptions& options) {
+  Fields(Container& container, const std::string& prefix, const ReadOptions& options) {
     std::vector<std::string> keys;
-    for (const std::string& key : group.container->keys()) {
-      if (key.starts_with(group.prefix)) keys.push_back(key);
+    for (const std::string& key : container.keys()) {
+      if (key.starts_with(prefix)) keys.push_back(key);
     }
     std::vector<std::string> notes;
-    std::vector<Tensor> arrays = group.container->read(keys, options, notes);
+    std::vector<Tensor> arrays = container.read(keys, options, notes);
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      left_.emplace(keys[i].substr(group.prefix.size()), std::move(arrays[i]));
+      left_.emplace(keys[i].substr(prefix.size()), std::move(arrays[i]));
     }
   }
 
@@ -233,7 +217,7 @@ MaskArray read_runs(Fields& fields) {
 
 MaskInfoFields read_fields(Fields& fields) {
   const std::int32_t version =
-      fields.take_list("maskinfo", DType::kInt32, 1).as<std::int32_t>().front();
+      fields.take_list(kVersionKey, DType::kInt32, 1).as<std::int32_t>().front();
   if (version != kVersion) {
     fail(fmt::format("a MaskInfo of version {}; expected {}", version, kVersion));
   }
@@ -262,7 +246,7 @@ void write_mask_info(const std::string& dest, const MaskInfo& info, const WriteO
                      Index max_bytes) {
   const MaskInfoFields& fields = info.fields();
   std::vector<NamedTensor> arrays;
-  arrays.push_back({"maskinfo", int32_tensor(std::array{kVersion})});
+  arrays.push_back({kVersionKey, int32_tensor(std::array{kVersion})});
   for (const auto& [key, field] : kArrays) {
     if (fields.*field) arrays.push_back({key, *(fields.*field)});
   }
@@ -272,35 +256,38 @@ void write_mask_info(const std::string& dest, const MaskInfo& info, const WriteO
   arrays.push_back({"baked_in", std::move(flags)});
   add_axes(fields.axes, arrays);
   std::vector<ArrayRef> refs;
+  refs.reserve(arrays.size());
   for (const NamedTensor& array : arrays) refs.push_back({array.name, &array.tensor});
   write_arrays(dest, refs, options);
 }
 
-bool holds_mask_info(const std::string& source, const ReadOptions& options) {
-  if (const SourceName named = parse_source_name(source);
-      named.path == "-" || !ByteSource(named.path).seekable()) {
-    return false;
+bool holds_mask_info(const Container& container, const std::string& member) {
+  return container.contains(prefix_of(container, member) + kVersionKey);
+}
+
+MaskInfo read_mask_info(Container& container, const std::string& member,
+                        const ReadOptions& options) {
+  try {
+    Fields fields(container, prefix_of(container, member), options);
+    return MaskInfo(read_fields(fields));
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    if (message.starts_with(container.name())) throw;
+    throw error.within(container.name());
   }
-  const auto group = open_group(source, options);
-  return group && group->has("maskinfo");
 }
 
 MaskInfo read_mask_info(const std::string& source, const ReadOptions& options) {
-  auto group = open_group(source, options);
-  if (!group) {
+  const SourceName named = parse_source_name(source);
+  ByteSource bytes(named.path);
+  const auto container = open_container(bytes, sniff(bytes), options);
+  if (!container) {
     throw Error(
         Errc::kFormat,
         fmt::format("{}: a stored MaskInfo is an .npz, an HDF5 group or a .safetensors file",
                     printable(source)));
   }
-  try {
-    Fields fields(*group, options);
-    return MaskInfo(read_fields(fields));
-  } catch (const Error& error) {
-    const std::string_view message = error.what();
-    if (message.starts_with(group->container->name())) throw;
-    throw error.within(group->container->name());
-  }
+  return read_mask_info(*container, named.member, options);
 }
 
 }  // namespace maskctl

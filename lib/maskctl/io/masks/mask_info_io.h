@@ -30,8 +30,4 @@ void write_mask_info(const std::string& dest, const MaskInfo& info,
 /// Throws Error(kFormat) for arrays that are missing, unknown or of another form.
 MaskInfo read_mask_info(const std::string& source, const ReadOptions& options = {});
 
-/// Whether the file holds a MaskInfo, judged by the array `maskinfo`. False for pipes, which cannot
-/// be inspected without reading them.
-bool holds_mask_info(const std::string& source, const ReadOptions& options = {});
-
 }  // namespace maskctl

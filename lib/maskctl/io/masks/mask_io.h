@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "maskctl/io/array_io.h"
@@ -12,6 +13,7 @@
 #include "maskctl/mask/arrays/bias.h"
 #include "maskctl/mask/arrays/varlen.h"
 #include "maskctl/mask/block_size.h"
+#include "maskctl/mask/info/mask_info.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl {
@@ -45,19 +47,30 @@ struct LoadedMask {
   std::vector<Index> array_shape;  // as stored
   /// [B,S] int32, for segments, and for positions (numbers of documents).
   std::optional<Tensor> q_segment_ids, kv_segment_ids;
+  /// ejkernel's object: as stored, or made by its constructor for segments and positions; null for
+  /// other kinds.
+  std::function<MaskInfo()> mask_info;
   Index odd_bools = 0;  // bool bytes that are neither 0 nor 1, counted as true
   BiasSeen bias_seen;   // the values that close cells of a bias
   std::vector<std::string> notes;
 };
 
+/// The arrays that "q=SOURCE,kv=SOURCE" names, in either order; nothing for a single SOURCE. Throws
+/// Error(kInvalidArgument) when one of them is missing.
+struct TwoSources {
+  std::string q, kv;
+};
+std::optional<TwoSources> two_sources(std::string_view text);
+
 /// Reads FILE, CONTAINER:KEY or "-"; or "q=SOURCE,kv=SOURCE" for segments, positions, cu_seqlens
 /// and pairs, where a SOURCE may be quoted. A container that holds q and kv (and nothing else,
 /// unless --as is given) is read in the same way; one that holds indptr, begin, end and shape is
-/// runs; with a KEY, the arrays are KEY/q and so on. For dense masks and biases, the data of .npy
-/// and safetensors files is streamed: read by several threads from files, in order from pipes, and
-/// held only in packed form. Values other than 0 and 1 in dense and padding arrays are an Error
-/// naming the first (nonzero bytes of a bool are true, with a note), as are values of a bias that
-/// neither open nor close (mask/bias.h). Throws Error; messages start with the source.
+/// runs, and one that holds maskinfo is a stored MaskInfo; with a KEY, the arrays are KEY/q and so
+/// on. For dense masks and biases, the data of .npy and safetensors files is streamed: read by
+/// several threads from files, in order from pipes, and held only in packed form. Values other than
+/// 0 and 1 in dense and padding arrays are an Error naming the first (nonzero bytes of a bool are
+/// true, with a note), as are values of a bias that neither open nor close (mask/bias.h). Throws
+/// Error; messages start with the source.
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
 
 struct MaskWriteOptions {

@@ -27,10 +27,6 @@ auto named(const std::string& source, const F& f) {
   }
 }
 
-struct TwoSources {
-  std::string q, kv;
-};
-
 /// Takes "NAME=SOURCE" and the comma after it off the front of `text`.
 std::pair<std::string, std::string> take_item(std::string_view& text) {
   const std::size_t equals = text.find('=');
@@ -50,21 +46,6 @@ std::pair<std::string, std::string> take_item(std::string_view& text) {
   return {std::move(key), std::move(value)};
 }
 
-/// "q=SOURCE,kv=SOURCE" in either order; nothing for a single SOURCE.
-std::optional<TwoSources> two_sources(std::string_view text) {
-  if (!text.starts_with("q=") && !text.starts_with("kv=")) return std::nullopt;
-  const std::string whole(text);
-  const auto first = take_item(text);
-  const auto second = take_item(text);
-  const bool complete = text.empty() && !first.second.empty() && !second.second.empty();
-  if (complete && first.first == "q" && second.first == "kv")
-    return {{first.second, second.second}};
-  if (complete && first.first == "kv" && second.first == "q")
-    return {{second.second, first.second}};
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("'{}' does not name two arrays; expected q=SOURCE,kv=SOURCE", whole));
-}
-
 std::string joined(const std::string& group, const std::string& key) {
   return group.empty() ? key : group + "/" + key;
 }
@@ -73,6 +54,21 @@ bool holds(const Container& container, const std::string& group,
            std::initializer_list<const char*> keys) {
   return std::ranges::all_of(
       keys, [&](const char* key) { return container.contains(joined(group, key)); });
+}
+
+void check_polarity(ArrayKind kind, const MaskReadOptions& options) {
+  if (options.closed_below && options.as && kind != ArrayKind::kBias) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("numbers that close are for biases, not for the kind {}", name(kind)),
+                {{Remedy::kReadAs, name(ArrayKind::kBias)}});
+  }
+  if (!options.keep_value_is_zero) return;
+  if (kind == ArrayKind::kDense || kind == ArrayKind::kPadding || kind == ArrayKind::kKeyPadding)
+    return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("0 cannot mean open in the kind {}; that is for dense, padding and "
+                          "key-padding",
+                          name(kind)));
 }
 
 LoadedMask load_runs(Container& container, const std::string& group,
@@ -91,19 +87,18 @@ LoadedMask load_runs(Container& container, const std::string& group,
   return out;
 }
 
-void check_polarity(ArrayKind kind, const MaskReadOptions& options) {
-  if (options.closed_below && options.as && kind != ArrayKind::kBias) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("numbers that close are for biases, not for the kind {}", name(kind)),
-                {{Remedy::kReadAs, name(ArrayKind::kBias)}});
-  }
-  if (!options.keep_value_is_zero) return;
-  if (kind == ArrayKind::kDense || kind == ArrayKind::kPadding || kind == ArrayKind::kKeyPadding)
-    return;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("0 cannot mean open in the kind {}; that is for dense, padding and "
-                          "key-padding",
-                          name(kind)));
+LoadedMask load_mask_info(Container& container, const std::string& group,
+                          const MaskReadOptions& options) {
+  check_polarity(ArrayKind::kMaskInfo, options);
+  MaskInfo info = read_mask_info(container, group, options.read);
+  LoadedMask out;
+  out.mask_info = [info] { return info; };  // a copy, because reading the mask may fill a cache
+  const MaskArray mask = named(container.name(), [&] { return info.attention_mask(); });
+  out.mask = mask.mask();
+  out.kind = ArrayKind::kMaskInfo;
+  out.dtype = name(mask.dtype());
+  out.array_shape = mask.shape();
+  return out;
 }
 
 /// Chooses among the kinds that take two arrays; both arrays must fit.
@@ -169,6 +164,9 @@ LoadedMask load_container(Container& container, const std::string& member,
       holds(container, member, {"indptr", "begin", "end", "shape"})) {
     check_polarity(ArrayKind::kRuns, options);
     return load_runs(container, member, options);
+  }
+  if (!one && wanted(ArrayKind::kMaskInfo) && holds_mask_info(container, member)) {
+    return load_mask_info(container, member, options);
   }
   const bool two_wanted =
       !one && (options.as ? has_two_sides(*options.as) : container.keys().size() == 2);
@@ -243,6 +241,20 @@ void check_shape_option(const std::optional<std::vector<Index>>& shape) {
 }
 
 }  // namespace
+
+std::optional<TwoSources> two_sources(std::string_view text) {
+  if (!text.starts_with("q=") && !text.starts_with("kv=")) return std::nullopt;
+  const std::string whole(text);
+  const auto first = take_item(text);
+  const auto second = take_item(text);
+  const bool complete = text.empty() && !first.second.empty() && !second.second.empty();
+  if (complete && first.first == "q" && second.first == "kv")
+    return {{first.second, second.second}};
+  if (complete && first.first == "kv" && second.first == "q")
+    return {{second.second, first.second}};
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("'{}' does not name two arrays; expected q=SOURCE,kv=SOURCE", whole));
+}
 
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options) {
   check_shape_option(options.shape);

@@ -21,21 +21,18 @@ using WindowSize = std::pair<std::optional<Index>, std::optional<Index>>;
 /// Clamped far past every extent, such that sums of a few values still fit.
 Index bounded(Index value) { return std::clamp(value, -kUnbounded, kUnbounded); }
 
-/// One run of keys per query.
-struct CausalRule {
-  Index offset;
+// One run of keys per query.
+
+struct CausalRule : attributes::CausalMask {
   static constexpr std::size_t kTag = 1;
   Range keys(Index q) const { return {-kUnbounded, q + bounded(offset) + 1}; }
   Mask mask(Index queries, Index keys) const {
     return Mask(diagonal_band(queries, keys, -kUnbounded, bounded(offset)));
   }
   std::size_t hash() const { return hash_of(kTag, offset); }
-  friend bool operator==(const CausalRule&, const CausalRule&) = default;
 };
 
-struct LocalRule {
-  WindowSize window_size;
-  Index offset;
+struct LocalRule : attributes::LocalMask {
   static constexpr std::size_t kTag = 2;
   Index low() const {
     return window_size.first ? bounded(offset) - bounded(*window_size.first) : -4 * kUnbounded;
@@ -48,18 +45,15 @@ struct LocalRule {
     return Mask(diagonal_band(queries, keys, low(), high()));
   }
   std::size_t hash() const { return hash_of(kTag, window_size.first, window_size.second, offset); }
-  friend bool operator==(const LocalRule&, const LocalRule&) = default;
 };
 
-struct ChunkedCausalRule {
-  Index chunk_size;
+struct ChunkedCausalRule : attributes::ChunkedCausalMask {
   static constexpr std::size_t kTag = 3;
   Range keys(Index q) const { return {q / chunk_size * chunk_size, q + 1}; }
   Mask mask(Index queries, Index keys) const {
     return apply(Mask(diagonal_band(queries, keys, -kUnbounded, 0)), Step{step::Chunk{chunk_size}});
   }
   std::size_t hash() const { return hash_of(kTag, chunk_size); }
-  friend bool operator==(const ChunkedCausalRule&, const ChunkedCausalRule&) = default;
 };
 
 /// Evaluates the rule on rows q_start + i and columns k_start + j.
@@ -97,6 +91,7 @@ class ComputedMask final : public LazyMask {
     check_shards(shape_, shard_count);
   }
   std::vector<Index> shape() const override { return shape_; }
+  Attributes attributes() const override { return rule_; }
   Tensor at(std::span<const Subscript> index) const override {
     const Window w = filled_slices(index, shape_);
     const Positions rows = resolve(Slice{w.q_start, w.q_stop, {}}, shape_[0]);
@@ -121,6 +116,7 @@ class FullMask final : public LazyMask {
     check_matrix_shape(shape_);
   }
   std::vector<Index> shape() const override { return shape_; }
+  Attributes attributes() const override { return attributes::FullMask(); }
   Tensor at(std::span<const Subscript> index) const override {
     const Window w = filled_slices(index, shape_);
     if (w.q_stop < w.q_start || w.k_stop < w.k_start) {
@@ -156,35 +152,35 @@ Tensor dense(const Rule& rule, Index queries, Index keys) {
 }  // namespace
 
 MaskPtr causal_mask(std::vector<Index> shape, Index offset, Index shard_count) {
-  return std::make_shared<ComputedMask<CausalRule>>(std::move(shape), CausalRule{offset},
+  return std::make_shared<ComputedMask<CausalRule>>(std::move(shape), CausalRule{{offset}},
                                                     shard_count);
 }
 
 MaskPtr local_mask(std::vector<Index> shape, WindowSize window_size, Index offset,
                    Index shard_count) {
-  return std::make_shared<ComputedMask<LocalRule>>(std::move(shape), LocalRule{window_size, offset},
-                                                   shard_count);
+  return std::make_shared<ComputedMask<LocalRule>>(std::move(shape),
+                                                   LocalRule{{window_size, offset}}, shard_count);
 }
 
 MaskPtr chunked_causal_mask(std::vector<Index> shape, Index chunk_size, Index shard_count) {
   check_chunk_size(chunk_size);
   return std::make_shared<ComputedMask<ChunkedCausalRule>>(
-      std::move(shape), ChunkedCausalRule{chunk_size}, shard_count);
+      std::move(shape), ChunkedCausalRule{{chunk_size}}, shard_count);
 }
 
 MaskPtr full_mask(std::vector<Index> shape) { return std::make_shared<FullMask>(std::move(shape)); }
 
 Tensor make_causal_mask(Index queries, Index keys, Index offset) {
-  return dense(CausalRule{offset}, queries, keys);
+  return dense(CausalRule{{offset}}, queries, keys);
 }
 
 Tensor make_local_attention_mask(Index queries, Index keys, WindowSize window_size, Index offset) {
-  return dense(LocalRule{window_size, offset}, queries, keys);
+  return dense(LocalRule{{window_size, offset}}, queries, keys);
 }
 
 Tensor make_chunk_attention_mask(Index queries, Index keys, Index chunk_size) {
   check_chunk_size(chunk_size);
-  return dense(ChunkedCausalRule{chunk_size}, queries, keys);
+  return dense(ChunkedCausalRule{{chunk_size}}, queries, keys);
 }
 
 Tensor make_random_mask(Index queries, Index keys, double sparsity, std::int64_t seed) {

@@ -22,6 +22,10 @@ class LogicalMask final : public LazyMask {
     }
   }
   std::vector<Index> shape() const override { return left_->shape(); }
+  Attributes attributes() const override {
+    if (op_ == Op::kAnd) return attributes::LogicalAnd{left_, right_};
+    return attributes::LogicalOr{left_, right_};
+  }
 
   Tensor at(std::span<const Subscript> index) const override {
     Tensor out = left_->at(index);
@@ -84,6 +88,7 @@ class MultiHeadMask final : public LazyMask {
     out.insert(out.begin(), static_cast<Index>(masks_.size()));
     return out;
   }
+  Attributes attributes() const override { return attributes::MultiHeadMask{masks_}; }
 
   Tensor at(std::span<const Subscript> index) const override {
     if (index.size() != 3) {

@@ -24,6 +24,42 @@ using Subscript = std::variant<Slice, Index, Tensor>;
 class LazyMask;
 using MaskPtr = std::shared_ptr<const LazyMask>;
 
+/// What masks of each class were made of, in members with the names of ejkernel's attributes.
+namespace attributes {
+struct CausalMask {
+  Index offset = 0;
+  friend bool operator==(const CausalMask&, const CausalMask&) = default;
+};
+struct LocalMask {
+  std::pair<std::optional<Index>, std::optional<Index>> window_size;  // nullopt = no limit
+  Index offset = 0;
+  friend bool operator==(const LocalMask&, const LocalMask&) = default;
+};
+struct ChunkedCausalMask {
+  Index chunk_size = 0;
+  friend bool operator==(const ChunkedCausalMask&, const ChunkedCausalMask&) = default;
+};
+struct FullMask {};
+struct NumpyMask {
+  Tensor array;  // [Q,K] of bool, a copy
+};
+struct LogicalAnd {
+  MaskPtr left, right;
+};
+struct LogicalOr {
+  MaskPtr left, right;
+};
+struct MultiHeadMask {
+  std::vector<MaskPtr> masks;
+};
+}  // namespace attributes
+
+/// The alternative is the class of the mask.
+using Attributes =
+    std::variant<attributes::CausalMask, attributes::LocalMask, attributes::ChunkedCausalMask,
+                 attributes::FullMask, attributes::NumpyMask, attributes::LogicalAnd,
+                 attributes::LogicalOr, attributes::MultiHeadMask>;
+
 /// ejkernel's Mask: [Q,K] (MultiHeadMask: [H,Q,K]), true = may attend, computed when indexed. All
 /// functions throw PythonError with ejkernel's type and text. Source: ejkernel's
 /// blocksparse_attention._masks; rules of indexing: recorded results.
@@ -31,6 +67,7 @@ class LazyMask {
  public:
   virtual ~LazyMask() = default;
   virtual std::vector<Index> shape() const = 0;
+  virtual Attributes attributes() const = 0;
   /// mask[...] as a dense bool array.
   virtual Tensor at(std::span<const Subscript> index) const = 0;
   /// Python's ==: class, shape, parameters (NumpyMask: elements).

@@ -103,6 +103,7 @@ class NumpyMask final : public LazyMask {
     for (std::uint8_t& cell : array_.as<std::uint8_t>()) cell = cell != 0;
   }
   std::vector<Index> shape() const override { return array_.shape(); }
+  Attributes attributes() const override { return attributes::NumpyMask{array_}; }
 
   Tensor at(std::span<const Subscript> index) const override {
     if (index.size() > 2) {

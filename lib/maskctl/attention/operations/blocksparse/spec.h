@@ -44,6 +44,9 @@ struct BlockSparseAttentionOp : FunctionOp<blocksparse_attention, blocksparse_at
                unlisted<Call, &Options::static_mask>("mask", kCloses),
                option<Call, &Options::sequence_parts>("sequence_parts",
                                                       "parts of the queries, one after another; 1"),
+               option<Call, &Options::sequence_parallelism_mesh_axis_name>(
+                   "sequence_parallelism_mesh_axis_name",
+                   "the mesh axis of the sharded form; here sequence_parts says it all"),
            },
            pick(kSoftmaxFields<Call, &Options::softmax>,
                 {"softmax_scale", "logits_soft_cap", "empty_row", "q_blocksize", "kv_blocksize"}));

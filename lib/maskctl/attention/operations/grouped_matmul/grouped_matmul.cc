@@ -10,6 +10,7 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/outputs.h"
+#include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/operations/grouped_matmul/grouped_problem.h"
 #include "maskctl/tensor/convert.h"
@@ -89,6 +90,36 @@ void place_by_id(const GroupedMatmulInputs& in, Index first, RowGroups& groups) 
   }
 }
 
+void check_parts(const GroupedMatmulInputs& in, Index parts) {
+  if (parts < 1) refuse(fmt::format("group_parts {} is below 1", parts));
+  if (in.rhs->extent(0) % parts != 0) {
+    refuse_shape(fmt::format("rhs has {} groups, which {} group_parts do not divide",
+                             in.rhs->extent(0), parts));
+  }
+}
+
+Range groups_of(const GroupedProblem& whole, Index part, Index parts) {
+  const Index size = whole.groups.matrices() / parts;
+  return {part * size, (part + 1) * size};
+}
+
+/// Some of the matrices [G,k,n].
+template <class View>
+View matrices_of(const View& all, Range groups) {
+  const Index shape[] = {groups.size(), all.extent(1), all.extent(2)};
+  auto* const first = all.data() + groups.begin * all.stride(0) * size_bytes(all.dtype());
+  return View(first, all.dtype(), shape, all.strides(), all.place());
+}
+
+/// The product with some of the matrices.
+GroupedProblem part_of(const GroupedProblem& whole, Range groups) {
+  GroupedProblem part = whole;
+  const auto places = whole.groups.places.begin();
+  part.groups.places.assign(places + groups.begin, places + groups.end);
+  part.rhs = matrices_of(whole.rhs, groups);
+  return part;
+}
+
 }  // namespace
 
 DType result_dtype(const GroupedMatmulInputs& in, const GroupedMatmulOptions& options) {
@@ -110,6 +141,7 @@ GroupedProblem checked_grouped(const GroupedMatmulInputs& in, const GroupedMatmu
     refuse(fmt::format("preferred_element_type is {}, expected a float",
                        name(result_dtype(in, options))));
   }
+  check_parts(in, options.group_parts);
   if ((in.group_sizes != nullptr) == (in.group_ids != nullptr)) {
     refuse(fmt::format("{} of group_sizes and group_ids given, expected one",
                        in.group_ids ? "both" : "neither"));
@@ -153,12 +185,19 @@ void start_product(const RowGroups& groups, const std::optional<TensorView>& exi
   });
 }
 
+/// Each part is added to the product of those before it, as its existing_out.
 Tensor grouped_matmul(const GroupedMatmulInputs& in, const GroupedMatmulOptions& options) {
   const Context context{options.backend};
-  const GroupedProblem problem = checked_grouped(in, options);
-  Tensor out =
-      Tensor::unwritten(result_dtype(in, options), {problem.groups.rows, problem.groups.columns});
-  run_kernel(context, "grouped_forward", &Kernels::grouped_forward, problem, out);
+  const GroupedProblem whole = checked_grouped(in, options);
+  Tensor out;
+  for (Index i = 0; i < options.group_parts; ++i) {
+    GroupedProblem part = part_of(whole, groups_of(whole, i, options.group_parts));
+    if (i > 0) part.existing_out = out;
+    Tensor next =
+        Tensor::unwritten(result_dtype(in, options), {whole.groups.rows, whole.groups.columns});
+    run_kernel(context, "grouped_forward", &Kernels::grouped_forward, part, next);
+    out = std::move(next);
+  }
   return out;
 }
 
@@ -169,8 +208,20 @@ GroupedMatmulGradients grouped_matmul_backward(const GroupedMatmulInputs& in, co
   check_shape("d_out", d_out, std::vector<Index>{problem.groups.rows, problem.groups.columns});
   GroupedMatmulGradients gradients{unwritten_like(problem.lhs), unwritten_like(problem.rhs),
                                    unwritten_like(problem.existing_out)};
-  run_kernel(context, "grouped_backward", &Kernels::grouped_backward, problem, d_out,
-             {gradients.lhs, gradients.rhs});
+  const auto run = [&](Index i) {
+    const Range groups = groups_of(problem, i, options.group_parts);
+    run_kernel(context, "grouped_backward", &Kernels::grouped_backward, part_of(problem, groups),
+               d_out, {gradients.lhs, matrices_of(MutableTensorView(gradients.rhs), groups)});
+  };
+  run(0);
+  if (options.group_parts > 1) {
+    Tensor sum = astype(gradients.lhs, DType::kFloat32);
+    for (Index i = 1; i < options.group_parts; ++i) {
+      run(i);
+      add(gradients.lhs, sum);
+    }
+    gradients.lhs = astype(sum, gradients.lhs.dtype());
+  }
   if (gradients.existing_out) {
     // What d_out is to a product of nothing: all of it, or the rows that no matrix wrote.
     start_product(problem.groups, d_out, options.existing_out_mode, *gradients.existing_out);

@@ -29,6 +29,9 @@ struct GroupedMatmulOptions {
   std::optional<DType> preferred_element_type;  // of the result; that of lhs
   bool transpose_rhs = false;
   ExistingOutMode existing_out_mode = ExistingOutMode::kAdd;
+  /// Parts of rhs, of equal numbers of groups, multiplied one after another; must divide G. Changes
+  /// rounding only.
+  Index group_parts = 1;
   /// Hints, 0 = automatic: rows, columns and depth of a tile of the product, or of gradients.
   Index block_m = 0, block_n = 0, block_k = 0;
   Backend backend = Backend::kCpu;
@@ -39,7 +42,7 @@ struct GroupedMatmulOptions {
 /// f32, rounded once; the bits do not depend on the number of threads.
 /// Throws Error(kShape, kInvalidArgument) before any work: shapes or dtypes that do not fit,
 /// negative sizes, sizes that sum to more than m, ids below 0 (or, without group_offset, from G
-/// on), groups of rhs past the last of group_sizes.
+/// on), groups of rhs past the last of group_sizes, group_parts that do not divide G.
 Tensor grouped_matmul(const GroupedMatmulInputs& inputs, const GroupedMatmulOptions& options = {});
 
 struct GroupedMatmulGradients {

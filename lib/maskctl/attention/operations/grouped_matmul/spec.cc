@@ -7,8 +7,21 @@
 
 namespace maskctl::attention {
 
-void GroupedMatmulOp::localise(Inputs& in, Options&, const Shard& shard, const ShardPlan&,
+UsualCall GroupedMatmulOp::usual_call(AxisExtents extents) {
+  const Index groups = extents.at("G"), rows = extents.at("M");
+  Tensor sizes(DType::kInt32, {groups});
+  Index begin = 0;
+  for (Index g = 0; g < groups; ++g) {
+    const Index end = (g + 1) * rows / groups;
+    sizes.as<std::int32_t>()[as_size(g)] = static_cast<std::int32_t>(end - begin);
+    begin = end;
+  }
+  return {std::move(extents), {{"group_sizes", std::move(sizes)}}};
+}
+
+void GroupedMatmulOp::localise(Inputs& in, Options& o, const Shard& shard, const ShardPlan& plan,
                                OwnedArrays& owned) {
+  o.group_parts = plan.parts("G");
   if (!in.group_sizes || !shard.splits("M")) return;
   const Range rows = shard.range("M");
   std::vector<std::int32_t> sizes = as_int32(*in.group_sizes, "group_sizes");

@@ -16,8 +16,8 @@ inline constexpr ResultField kMatmulGradients[] = {
     result<&GroupedMatmulGradients::existing_out>("existing_out"),
 };
 
-/// The sharded form splits rows (M) and columns (N); each device computes the sizes of the groups
-/// in its rows.
+/// The sharded form splits rows (M) and columns (N), where each device computes the sizes of the
+/// groups in its rows, and groups (G), where the products of the devices are summed.
 struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, GroupedMatmulConfig> {
   static Config heuristic() { return {.block_m = 384, .block_n = 128, .block_k = 256}; }
   static std::vector<Config> candidates(const Inputs&, const Options&) {
@@ -31,6 +31,8 @@ struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, Gro
     }
     return candidates;
   }
+  /// Groups of equal sizes.
+  static UsualCall usual_call(AxisExtents extents);
   static void localise(Inputs& in, Options&, const Shard& shard, const ShardPlan&,
                        OwnedArrays& owned);
   static std::string_view rhs_axes(const void* call) {
@@ -39,8 +41,8 @@ struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, Gro
   }
 
   static constexpr std::array kFields = {
-      array<Call, &Inputs::lhs>("lhs", "M K", kRequired | kByRows),
-      array_by<rhs_axes, Call, &Inputs::rhs>("rhs", "G K N", kRequired),
+      also("inputs", array<Call, &Inputs::lhs>("lhs", "M K", kRequired | kByRows)),
+      also("weights", array_by<rhs_axes, Call, &Inputs::rhs>("rhs", "G K N", kRequired)),
       array<Call, &Inputs::group_sizes>("group_sizes", "Gall", kIntegers),
       array<Call, &Inputs::group_offset>("group_offset", "1|", kIntegers),
       array<Call, &Inputs::existing_out>("existing_out", "M N"),
@@ -51,6 +53,8 @@ struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, Gro
                                                 "add (default), keep_unprocessed"),
       option<Call, &Options::preferred_element_type>("preferred_element_type",
                                                      "dtype of the result; that of lhs"),
+      option<Call, &Options::group_parts>("group_parts",
+                                          "parts of the groups, one after another; 1"),
       hint<Call, &Options::block_m>("block_m", "block_m"),
       hint<Call, &Options::block_n>("block_n", "block_n"),
       hint<Call, &Options::block_k>("block_k", "block_k"),
@@ -64,6 +68,7 @@ struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, Gro
       .cache_name = "grouped-matmul",
       .version = "1",
       .splittable = "M N",
+      .collective = "G",
   };
 };
 

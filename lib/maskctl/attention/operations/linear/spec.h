@@ -26,8 +26,8 @@ inline constexpr std::array kLinearQkv = {
 /// Gates of all keys, or of heads.
 template <class Call>
 inline constexpr std::array kLinearGates = {
-    array<Call, &Call::Inputs::g>("g", "B T Hq K|B T Hq"),
-    array<Call, &Call::Inputs::g_gamma>("g_gamma", "Hq"),
+    array<Call, &Call::Inputs::g>("g", "B T Hq K|B T Hq", kLogDecay),
+    array<Call, &Call::Inputs::g_gamma>("g_gamma", "Hq", kLogDecay),
 };
 template <class Call>
 inline constexpr std::array kLinearState = {
@@ -70,8 +70,8 @@ struct RecurrentAttentionOp
   static constexpr std::array kFields =
       join(kLinearQkv<Call>, kLinearGates<Call>,
            std::array{
-               array<Call, &Inputs::gk>("gk", "B T Hq K"),
-               array<Call, &Inputs::gv>("gv", "B T Hq V"),
+               array<Call, &Inputs::gk>("gk", "B T Hq K", kLogDecay),
+               array<Call, &Inputs::gv>("gv", "B T Hq V", kLogDecay),
            },
            kLinearState<Call>, std::array{array<Call, &Inputs::state>("state", "B Hq K V")},
            kLinearOptions<Call>);
@@ -95,7 +95,8 @@ struct GLAttentionOp : LinearOp<gla_attention, gla_attention_backward, GLAttenti
 
   static constexpr std::array kFields =
       join(kLinearQkv<Call>, kLinearGates<Call>, kLinearState<Call>,
-           std::array{array<Call, &Inputs::gate>("gate", "B T Hq K|B T Hq")}, kLinearOptions<Call>);
+           std::array{array<Call, &Inputs::gate>("gate", "B T Hq K|B T Hq", kLogDecay)},
+           kLinearOptions<Call>);
 
   static constexpr Operation kRow = {
       .name = "gla_attention",
@@ -119,10 +120,16 @@ struct LightningAttentionOp
     o.layer_idx = o.num_layers = std::nullopt;
   }
 
+  /// The decays of the first of 12 layers.
+  static UsualCall usual_call(AxisExtents extents) {
+    Tensor decay = lightning_decay(extents.at("Hq"), 0, 12);
+    return {std::move(extents), {{"decay", std::move(decay)}}};
+  }
+
   static constexpr std::array kFields =
       join(kLinearQkv<Call>, kLinearState<Call>,
            std::array{
-               array<Call, &Inputs::decay>("decay", "Hq|"),
+               array<Call, &Inputs::decay>("decay", "Hq|", kLogDecay),
                option<Call, &Options::layer_idx>("layer_idx",
                                                  "number of the layer, from 0; gives the decay"),
                option<Call, &Options::num_layers>("num_layers", "whole number above layer_idx"),

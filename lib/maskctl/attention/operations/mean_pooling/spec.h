@@ -20,7 +20,7 @@ struct MeanPoolingOp : FunctionOp<mean_pooling, mean_pooling_backward, MeanPooli
   }
 
   static constexpr std::array kFields = {
-      array_by<x_axes, Call, &Inputs::x>("x", "B T C", kRequired | kByRows),
+      also("hidden_states", array_by<x_axes, Call, &Inputs::x>("x", "B T C", kRequired | kByRows)),
       array<Call, &Inputs::cu_seqlens>("cu_seqlens", "N+1", kIntegers),
       array<Call, &Inputs::attention_mask>("attention_mask", "B T", kIntegers),
       choice<Call, &Options::mode>("mode", kPoolingWords, "per_sequence (default), per_chunk"),

@@ -28,6 +28,10 @@ inline constexpr std::array kSparseBlocks = {
                                                          "count (default), once"),
 };
 
+/// For each token and key head its own block of 64 tokens and as many others before it, at random,
+/// as block_counts lets count.
+UsualCall usual_blocks(AxisExtents extents);
+
 /// An array of the compressed branch, where it ran.
 template <auto array>
 Tensor* compressed(void* result) {
@@ -53,6 +57,8 @@ inline constexpr ResultField kNativeSparseGradients[] = {
 struct NativeSparseAttentionOp
     : FunctionOp<native_sparse_attention, native_sparse_attention_backward,
                  NativeSparseAttentionConfig> {
+  static UsualCall usual_call(AxisExtents extents) { return usual_blocks(std::move(extents)); }
+
   static constexpr std::array kFields = join(kSparseQkv<Call>,
                                              std::array{
                                                  array<Call, &Inputs::g_cmp>("g_cmp", "B T Hq"),
@@ -83,6 +89,8 @@ inline constexpr ResultField kApplySparseGradients[] = {
 /// It has no config and is never tuned.
 struct ApplyNativeSparseAttentionOp
     : FunctionOp<apply_native_sparse_attention, apply_native_sparse_attention_backward, NoConfig> {
+  static UsualCall usual_call(AxisExtents extents) { return usual_blocks(std::move(extents)); }
+
   static constexpr std::array kFields = join(kSparseQkv<Call>, kSparseBlocks<Call, kRequired>);
 
   static constexpr Operation kRow = {

@@ -47,6 +47,8 @@ inline constexpr std::string_view kLayoutWords[] = {"heads_first", "tokens_first
 inline constexpr ResultField kPageOutputs[] = {whole_result("out", "N Hq D|N 1 Hq D")};
 
 struct PageAttentionOp : FunctionOp<page_attention, nullptr, PageAttentionConfig> {
+  /// A query for each of B sequences of T tokens.
+  static UsualCall usual_call(AxisExtents extents);
   static std::vector<Config> candidates(const Inputs& in, const Options& o) {
     std::vector<Config> candidates;
     for (const Index splits : {1, 2, 4, 8}) candidates.push_back({.num_splits = splits});
@@ -95,6 +97,8 @@ inline constexpr ResultField kRaggedOutputs[] = {whole_result("out", "T Hq D")};
 /// Version 2.
 struct RaggedPageAttentionOp
     : FunctionOp<ragged_page_attention, nullptr, RaggedPageAttentionConfig> {
+  /// Prefill of B sequences of T tokens, as in version 3.
+  static UsualCall usual_call(AxisExtents extents);
   static std::vector<Config> candidates(const Inputs& in, const Options&) {
     return ragged_candidates<Config>(in.kv_pages);
   }
@@ -168,6 +172,7 @@ inline Tensor update_and_attend(const RaggedPageAttentionV3Call& in,
 }
 struct RaggedPageAttentionv3Op
     : FunctionOp<update_and_attend, nullptr, RaggedPageAttentionv3Config> {
+  static UsualCall usual_call(AxisExtents extents);
   static std::vector<Config> candidates(const Inputs& in, const Options&) {
     return ragged_candidates<Config>(in.kv_cache);
   }
@@ -220,6 +225,8 @@ inline constexpr ResultField kDecodeOutputs[] = {whole_result("out", "B Hq D|B 1
 
 struct RaggedDecodeAttentionOp
     : FunctionOp<ragged_decode_attention, nullptr, RaggedDecodeAttentionConfig> {
+  /// All S keys of each sequence.
+  static UsualCall usual_call(AxisExtents extents);
   static std::vector<Config> candidates(const Inputs&, const Options&) {
     std::vector<Config> candidates;
     for (const Index size : {64, 128, 256, 512}) {

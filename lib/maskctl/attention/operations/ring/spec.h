@@ -34,6 +34,8 @@ struct RingAttentionOp : FunctionOp<ring_attention, ring_attention_backward, Rin
           option<Call, &Options::deterministic>("deterministic", "true (default): no dropout",
                                                 kDrops),
           option<Call, &Options::ring_size>("ring_size", "ranks; 1"),
+          option<Call, &Options::axis_name>(
+              "axis_name", "the mesh axis of the sharded form; here ring_size says it all"),
           hint<Call, &Options::query_chunk_size>("query_chunk_size", "query_chunk_size",
                                                  "a hint; 512"),
           hint<Call, &Options::key_chunk_size>("key_chunk_size", "key_chunk_size", "a hint; 512"),

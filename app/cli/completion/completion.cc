@@ -1,0 +1,181 @@
+#include "app/cli/completion/completion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/completion/values.h"
+#include "app/cli/parser/command_word.h"
+#include "app/cli/parser/groups.h"
+#include "maskctl/base/text.h"
+
+namespace maskctl::app {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+/// The row that a word such as "--output=x" names; null for any other word.
+const Option* option_of(const std::string& word, const OptionList& own, const OptionList& common) {
+  if (!word.starts_with('-')) return nullptr;
+  const std::string_view name = std::string_view(word).substr(0, word.find('='));
+  const Option* found = own.find(name);
+  return found ? found : common.find(name);
+}
+
+/// What the words before the last one leave open.
+struct Open {
+  const Option* value = nullptr;  // an option that waits for its value
+  std::size_t operands = 0;       // how many were given
+  bool ended = false;             // by "--": what follows are operands
+  std::vector<const Option*> given;
+};
+
+Open read_words(const Words& words, const OptionList& own, const OptionList& common) {
+  Open out;
+  for (const std::string& word : words) {
+    const Option* option = out.ended ? nullptr : option_of(word, own, common);
+    if (out.value) {
+      out.value = nullptr;
+    } else if (option) {
+      out.given.push_back(option);
+      if (!option->placeholder.empty() && word.find('=') == word.npos) out.value = option;
+    } else if (word == "--") {
+      out.ended = true;
+    } else if (!word.starts_with('-') || word == "-") {
+      ++out.operands;
+    }
+  }
+  return out;
+}
+
+/// The operand at a place; the last one may be repeated. Null when no more may follow.
+const Option* operand_at(const OptionList& own, std::size_t place) {
+  const Option* last = nullptr;
+  for (const Option& option : own.options()) {
+    if (!option.operand) continue;
+    if (place-- == 0) return &option;
+    last = &option;
+  }
+  return last && last->repeated ? last : nullptr;
+}
+
+void complete_command(const Part& part, Completions& out) {
+  for (const Command* command : kCommands) out.add(part, command->name, command->summary);
+}
+
+/// The options that may still be given; a short name only when it is typed already.
+void complete_options(const Part& part, const OptionList& list, const Open& open,
+                      Completions& out) {
+  for (const Option& option : list.options()) {
+    const bool given = std::ranges::find(open.given, &option) != open.given.end();
+    if (option.operand || (given && !option.repeated)) continue;
+    for (const std::string_view name : split(option.names, ',')) {
+      if (name.starts_with("--") || name == part.text) out.add(part, name, option.help);
+    }
+  }
+}
+
+void complete_operand(const Part& part, const OptionList& own, const Open& open,
+                      const LineBefore& line, Completions& out) {
+  const Option* operand = operand_at(own, open.operands);
+  if (!operand) {
+    complete_options(part, own, open, out);
+    return complete_options(part, common_options(), open, out);
+  }
+  complete_value(operand->placeholder.empty() ? operand->names : operand->placeholder, part, line,
+                 out);
+}
+
+void complete_word(const Part& part, const OptionList& own, const OptionList& common,
+                   const LineBefore& line, Completions& out) {
+  const Open open = read_words({line.words.begin(), line.words.end()}, own, common);
+  const std::size_t equals = part.text.find('=');
+  if (open.value) return complete_value(open.value->placeholder, part, line, out);
+  if (open.ended || !part.text.starts_with('-')) {
+    return complete_operand(part, own, open, line, out);
+  }
+  if (equals == part.text.npos) {
+    complete_options(part, own, open, out);
+    return complete_options(part, common, open, out);
+  }
+  const Option* option = option_of(part.text, own, common);
+  if (option) complete_value(option->placeholder, part.after(equals + 1), line, out);
+}
+
+Completions complete_line(std::span<const std::string> words) {
+  Completions out;
+  if (words.empty()) return out;
+  Words before(words.begin(), words.end() - 1);
+  const Part part{"", words.back()};
+  const OptionList& common = common_options();
+  const bool help = !before.empty() && before.front() == "help";
+  if (help) before.erase(before.begin());
+  const Command* command = take_command(before);
+  const Open open = read_words(before, {}, common);
+  if (!command && open.operands > 0) return out;  // what stands there is no command
+  if (!command && !open.value && !part.text.starts_with('-')) {
+    complete_command(part, out);
+    if (!help) out.add(part, "help", "what a command does, and its options");
+    return out;
+  }
+  const OptionList own = command ? options_of(*command) : OptionList();
+  complete_word(part, own, common, {command ? command->name : "", before}, out);
+  return out;
+}
+
+}  // namespace
+
+void Completions::add(const Part& part, std::string_view text, std::string_view help) {
+  if (!text.starts_with(part.text)) return;
+  candidates_.push_back({part.done + std::string(text), std::string(help)});
+}
+
+void Completions::add_paths(const Part& part, bool folders_only) {
+  if (part.done.empty()) {
+    paths_ = folders_only ? Paths::kFolders : Paths::kFiles;
+    return;
+  }
+  const std::string folder = part.text.substr(0, part.text.rfind('/') + 1);
+  std::error_code failed;
+  std::set<std::string> names;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(folder.empty() ? "." : folder, failed)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_folder = entry.is_directory(failed);
+    const bool hidden = name.starts_with('.') && part.text.size() == folder.size();
+    if (!hidden && (is_folder || !folders_only)) names.insert(name + (is_folder ? "/" : ""));
+  }
+  for (const std::string& name : names) add(part, folder + name);
+}
+
+Completions complete(std::span<const std::string> words) {
+  try {
+    return complete_line(words);
+  } catch (const std::exception&) {
+    return {};  // nothing to propose; a shell that completes has no place for messages
+  }
+}
+
+std::string completion_text(std::span<const std::string> words) {
+  const Completions found = complete(words);
+  std::string out;
+  for (const Completions::Candidate& candidate : found.candidates()) {
+    const std::string help = candidate.help.substr(0, candidate.help.find('\n'));
+    out += fmt::format("{}{}{}\n", candidate.word, help.empty() ? "" : "\t", help);
+  }
+  switch (found.paths()) {
+    case Completions::Paths::kNone:
+      return out;
+    case Completions::Paths::kFiles:
+      return out + "\tfiles\n";
+    case Completions::Paths::kFolders:
+      return out + "\tdirectories\n";
+  }
+  return out;
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,204 @@
+#include "app/cli/completion/values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "app/cli/completion/pipelines.h"
+#include "app/cli/parser/values.h"
+#include "maskctl/attention/context.h"
+#include "maskctl/attention/operation.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
+#include "maskctl/golden/manifest.h"
+#include "maskctl/inspect/translate/conventions.h"
+#include "maskctl/io/containers/container.h"
+#include "maskctl/io/formats/hdf5/hdf5.h"
+#include "maskctl/pipeline/steps/step_infos.h"
+
+namespace maskctl::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The part after the last `mark`.
+Part after_last(const Part& part, char mark) { return part.after(part.text.rfind(mark) + 1); }
+
+/// The arrays of a container, from its directory. A pipe would wait for its other end.
+std::vector<std::string> keys_of(const std::string& path) {
+  std::error_code failed;
+  if (!fs::is_regular_file(path, failed)) return {};
+  try {
+    set_hdf5_helper("", 1);  // a file that takes longer is not worth waiting for
+    ByteSource source(path);
+    const FileType type = sniff(source);
+    const auto container = open_container(source, type, {});
+    return container ? container->keys() : std::vector<std::string>();
+  } catch (const std::exception&) {
+    return {};  // a file that cannot be read holds nothing to choose from
+  }
+}
+
+void files(const Part& part, const LineBefore&, Completions& out) { out.add_paths(part); }
+
+void folders(const Part& part, const LineBefore&, Completions& out) { out.add_paths(part, true); }
+
+void source(const Part& part, const LineBefore&, Completions& out) { complete_source(part, out); }
+
+void pipeline(const Part& part, const LineBefore&, Completions& out) {
+  complete_pipeline(part, out);
+}
+
+void expectation(const Part& part, const LineBefore&, Completions& out) {
+  complete_expectation(part, out);
+}
+
+void generator(const Part& part, const LineBefore&, Completions& out) {
+  complete_generator(part, out);
+}
+
+void step_name(const Part& part, const LineBefore&, Completions& out) {
+  for (const StepInfo& info : step_infos()) out.add(part, info.name, info.meaning);
+}
+
+void kind(const Part& part, const LineBefore&, Completions& out) {
+  for (const std::string_view name : kind_names()) out.add(part, name);
+}
+
+void dtype(const Part& part, const LineBefore&, Completions& out) {
+  for (int i = 0; i <= static_cast<int>(DType::kFloat64); ++i) {
+    out.add(part, name(static_cast<DType>(i)));
+  }
+}
+
+void library(const Part& part, const LineBefore&, Completions& out) {
+  const Part last = after_last(part, '+');
+  for (const LibraryInfo& info : libraries()) out.add(last, info.name, info.title);
+}
+
+void backend(const Part& part, const LineBefore&, Completions& out) {
+  const Part last = after_last(part, '+');
+  for (const std::string_view name : attention::backend_names()) out.add(last, name);
+}
+
+void operation(const Part& part, const LineBefore&, Completions& out) {
+  for (const attention::Operation* row : attention::operations()) {
+    out.add(part, row->name, row->summary);
+  }
+}
+
+/// The operation that a line names; verify calls flash_attention where it names none.
+const attention::Operation& operation_of(const LineBefore& line) {
+  for (const std::string& word : line.words) {
+    if (const auto* found = attention::find_operation(word)) return *found;
+  }
+  return *attention::find_operation("flash_attention");
+}
+
+bool is_flag(const attention::Operation& row, const attention::Field& field) {
+  const attention::AnyValue call = row.copy_call(row.empty_call());
+  return std::holds_alternative<bool*>(field.slot(call.get()));
+}
+
+/// "NAME=VALUE", an argument of the operation.
+void argument(const Part& part, const LineBefore& line, Completions& out) {
+  const attention::Operation& row = operation_of(line);
+  const std::size_t equals = part.text.find('=');
+  for (const attention::Field& field : row.fields) {
+    if (!field.listed()) continue;
+    if (equals == part.text.npos) {
+      out.add(part, fmt::format("{}=", field.name), field.is_array ? field.axes : field.help);
+    } else if (field.name == part.text.substr(0, equals)) {
+      const Part value = part.after(equals + 1);
+      for (const std::string_view word : field.words) out.add(value, word);
+      if (is_flag(row, field)) complete_choice("true|false", value, out);
+      if (field.is_array) complete_source(value, out);
+    }
+  }
+}
+
+/// "[NAME=]SOURCE", a result of the operation.
+void result(const Part& part, const LineBefore& line, Completions& out) {
+  const std::size_t equals = part.text.find('=');
+  if (equals != part.text.npos) return complete_source(part.after(equals + 1), out);
+  const attention::Operation& row = operation_of(line);
+  for (const attention::ResultField& field : row.outputs)
+    out.add(part, fmt::format("{}=", field.name));
+  for (const attention::ResultField& field : row.gradients) {
+    out.add(part, fmt::format("grad_{}=", field.name));
+  }
+  complete_source(part, out);
+}
+
+/// The entries of the manifest on the line; a manifest that is begun is made of SOURCEs.
+void entry(const Part& part, const LineBefore& line, Completions& out) {
+  if (std::ranges::find(line.words, "init") != line.words.end()) return complete_source(part, out);
+  for (const std::string& word : line.words) {
+    std::error_code failed;
+    if (!word.ends_with(".toml") || !fs::is_regular_file(word, failed)) continue;
+    for (const GoldenEntry& each : read_manifest(word).entries)
+      out.add(part, each.name, each.source);
+  }
+}
+
+/// How a value is completed, by the placeholder of its option or the name of its operand. Numbers
+/// are absent: nothing can be said about them.
+struct Row {
+  std::string_view placeholder;
+  void (*complete)(const Part& part, const LineBefore& line, Completions& out);
+};
+constexpr Row kRows[] = {
+    {"SOURCE", source},     {"A", source},
+    {"B", source},          {"MAP", source},
+    {"OUT", source},        {"SRC", source},
+    {"DEST", files},        {"FILE", files},
+    {"FILE.png", files},    {"FILE.xml", files},
+    {"MANIFEST", files},    {"DIR", folders},
+    {"FOLDER", folders},    {"KIND", kind},
+    {"TYPE", dtype},        {"PIPELINE", pipeline},
+    {"STEP", generator},    {"EXPECTATION", expectation},
+    {"NAME", step_name},    {"OPERATION", operation},
+    {"ENTRY", entry},       {"NAME=VALUE", argument},
+    {"LIBRARY", library},   {"LIBRARY+...", library},
+    {"NAME+NAME", backend}, {"[NAME=]SOURCE", result},
+};
+
+/// True for a choice that is written as it stands: "all" of "N|all", but not N.
+bool is_literal(std::string_view choice) {
+  return !choice.empty() &&
+         choice.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == choice.npos;
+}
+
+}  // namespace
+
+void complete_choice(std::string_view choices, const Part& part, Completions& out) {
+  for (const std::string_view choice : split(choices, '|')) {
+    if (is_literal(choice)) out.add(part, choice);
+  }
+}
+
+void complete_source(const Part& part, Completions& out) {
+  const std::string& text = part.text;
+  if (text.starts_with("gen:")) return complete_generator(part.after(4), out);
+  if (text.starts_with("q=")) {
+    const std::size_t second = text.find(",kv=");
+    return complete_source(part.after(second == text.npos ? 2 : second + 4), out);
+  }
+  const std::size_t colon = text.rfind(':');
+  if (colon != text.npos) {
+    for (const std::string& key : keys_of(text.substr(0, colon)))
+      out.add(part.after(colon + 1), key);
+  }
+  out.add(part, "gen:", "a mask that is generated");
+  out.add_paths(part);
+}
+
+void complete_value(std::string_view placeholder, const Part& part, const LineBefore& line,
+                    Completions& out) {
+  const auto row = std::ranges::find(kRows, placeholder, &Row::placeholder);
+  if (row != std::end(kRows)) return row->complete(part, line, out);
+  complete_choice(placeholder, part, out);
+}
+
+}  // namespace maskctl::app

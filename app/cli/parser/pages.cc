@@ -1,0 +1,192 @@
+#include "app/cli/parser/pages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/help.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
+#include "maskctl/pipeline/steps/generate.h"
+#include "maskctl/pipeline/steps/step_infos.h"
+
+namespace maskctl::app {
+namespace {
+
+constexpr std::string_view kPipeline = "pipeline";
+
+/// Text for roff: dashes stay ASCII, and no line is taken for a request.
+std::string roff(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool begins = out.empty() || out.back() == '\n';
+    if (begins && (c == '.' || c == '\'')) out += "\\&";
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string bold(std::string_view text) { return fmt::format("\\fB{}\\fR", roff(text)); }
+
+std::string section(std::string_view heading) { return fmt::format(".SH {}\n", roff(heading)); }
+
+/// A term and, indented below it, what it means.
+std::string item(std::string_view term, std::string_view meaning) {
+  return fmt::format(".TP\n{}\n{}\n", bold(term), roff(meaning));
+}
+
+/// Lines as they are.
+std::string verbatim(std::string_view lines) {
+  return fmt::format(".PP\n.nf\n{}{}.fi\n", roff(lines), lines.ends_with('\n') ? "" : "\n");
+}
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return out;
+}
+
+std::string option_items(const OptionList& list, std::string_view heading) {
+  std::string out;
+  for (const Option& option : list.options()) {
+    if (!option.operand && option.group == heading) out += item(label_of(option), option.help);
+  }
+  return out;
+}
+
+std::string page_head(std::string_view name, std::string_view number, std::string_view summary) {
+  return fmt::format(".TH {} {} \"\" \"maskctl {}\" \"maskctl\"\n.SH NAME\n{} \\- {}\n",
+                     roff(upper(name)), number, MASKCTL_VERSION, roff(name), roff(summary));
+}
+
+std::string see_also(const std::vector<std::string>& pages) {
+  std::string out = section("SEE ALSO");
+  for (const std::string& page : pages) {
+    const std::string_view name = std::string_view(page).substr(0, page.rfind('.'));
+    const char* end = &page == &pages.back() ? "" : ",";
+    out += fmt::format(".BR {} ({}){}\n", roff(name), page.back(), end);
+  }
+  return out;
+}
+
+std::string program_page() {
+  std::string out = page_head("maskctl", "1", kTitle) + section("SYNOPSIS") +
+                    ".B maskctl\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n" + section("EXAMPLES") +
+                    verbatim(kExamples) + section("COMMANDS");
+  for (const Command* command : kCommands) out += item(command->name, command->summary);
+  out += section("SOURCES AND PIPELINES") + verbatim(kConcepts) +
+         section("OPTIONS OF EVERY COMMAND") + option_items(common_options(), "") +
+         section("ENVIRONMENT");
+  for (const Variable& variable : environment_variables())
+    out += item(variable.name, variable.words);
+  out += section("EXIT STATUS") + roff(exit_text(kAnyNegative)) + "\n";
+  std::vector<std::string> others = man_pages();
+  others.erase(others.begin());
+  return out + see_also(others);
+}
+
+std::string command_page(const Command& command) {
+  const OptionList own = options_of(command);
+  std::string out =
+      page_head(fmt::format("maskctl-{}", command.name), "1", command.summary) +
+      section("SYNOPSIS") +
+      fmt::format("{} {} [\\fIOPTIONS\\fR]\n", bold(fmt::format("maskctl {}", command.name)),
+                  roff(command.operands)) +
+      section("EXAMPLES") + verbatim(command.examples);
+  for (const std::string_view heading : headings(own)) {
+    const std::string items = option_items(own, heading);
+    if (!items.empty()) out += section(heading.empty() ? "OPTIONS" : upper(heading)) + items;
+  }
+  return out + section("EXIT STATUS") + roff(exit_text(command.negative)) + "\n" +
+         see_also({"maskctl.1", "maskctl-pipeline.7"});
+}
+
+std::string step_page(const StepInfo& info) {
+  std::string out =
+      fmt::format(".SS {}\n{}\n", roff(info.name), roff(info.meaning)) + verbatim(usage(info));
+  for (const ArgumentInfo& argument : info.args) {
+    const std::string fallback =
+        argument.fallback.empty() ? "" : fmt::format(" (default {})", argument.fallback);
+    out += item(argument.name, fmt::format("{}{}", argument.help, fallback));
+  }
+  return out +
+         fmt::format(".PP\nCells: {}\n.PP\nExample: {}\n", roff(info.formula), bold(info.example));
+}
+
+std::string pipeline_page() {
+  std::string out = page_head("maskctl-pipeline", "7", "the steps that maskctl applies to masks") +
+                    section("DESCRIPTION") + verbatim(kConcepts) + section("STEPS");
+  for (const StepInfo& info : step_infos()) out += step_page(info);
+  out += section("GENERATED MASKS") +
+         roff("gen:STEP makes a mask from any of these steps and a size, and from:") + "\n";
+  for (const StepInfo& info : generators()) out += step_page(info);
+  return out + see_also({"maskctl.1", "maskctl-gen.1", "maskctl-ops.1"});
+}
+
+/// Text for a cell of a table in Markdown.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string options_table(const OptionList& list, std::string_view heading) {
+  std::string out;
+  for (const Option& option : list.options()) {
+    if (option.operand || option.group != heading) continue;
+    out += fmt::format("| `{}` | {} |\n", cell(label_of(option)), cell(option.help));
+  }
+  return out.empty() ? out : "| option | meaning |\n| --- | --- |\n" + out;
+}
+
+std::string command_markdown(const Command& command) {
+  const OptionList own = options_of(command);
+  std::string out = fmt::format("\n## {}\n\n`maskctl {} {}`: {}.\n", command.name, command.name,
+                                command.operands, command.summary);
+  for (const std::string_view heading : headings(own)) {
+    const std::string table = options_table(own, heading);
+    if (table.empty()) continue;
+    out += heading.empty() ? "\n" : fmt::format("\n{}:\n\n", heading);
+    out += table;
+  }
+  return out + fmt::format("\nExit status: {}\n", exit_text(command.negative));
+}
+
+}  // namespace
+
+std::vector<std::string> man_pages() {
+  std::vector<std::string> out = {"maskctl.1"};
+  for (const Command* command : kCommands)
+    out.push_back(fmt::format("maskctl-{}.1", command->name));
+  out.push_back(fmt::format("maskctl-{}.7", kPipeline));
+  return out;
+}
+
+std::string man_page(std::string_view name) {
+  if (name.empty()) return program_page();
+  if (name == kPipeline) return pipeline_page();
+  if (const Command* command = find_command(name)) return command_page(*command);
+  throw Error(Errc::kInvalidArgument, fmt::format("no manual page of '{}'", name));
+}
+
+std::string options_markdown() {
+  std::string out =
+      "# Options\n\nWhat `maskctl COMMAND --help` prints, for every command. "
+      "[commands.md](commands.md) says what they mean.\n";
+  for (const Command* command : kCommands) out += command_markdown(*command);
+  return out + "\n## Every command\n\n" + options_table(common_options(), "");
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,25 @@
+# Writes the manual pages and completions of PROGRAM into FOLDER, laid out as below /usr/share.
+function(write file)
+  get_filename_component(folder ${FOLDER}/${file} DIRECTORY)
+  file(MAKE_DIRECTORY ${folder})
+  execute_process(COMMAND ${PROGRAM} ${ARGN} OUTPUT_FILE ${FOLDER}/${file} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(REMOVE_RECURSE ${FOLDER})
+write(bash-completion/completions/maskctl completions bash)
+write(zsh/site-functions/_maskctl completions zsh)
+write(zsh/vendor-completions/_maskctl completions zsh)  # where Debian looks below /usr
+write(fish/vendor_completions.d/maskctl.fish completions fish)
+
+execute_process(COMMAND ${PROGRAM} __man-pages OUTPUT_VARIABLE pages COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^\n]+" pages "${pages}")
+foreach(page IN LISTS pages)
+  string(REGEX REPLACE "^maskctl-?(.*)[.].$" "\\1" name ${page})
+  string(REGEX MATCH ".$" number ${page})
+  write(man/man${number}/${page} __man ${name})
+  list(APPEND files ${FOLDER}/man/man${number}/${page})
+endforeach()
+find_program(GZIP gzip)
+if(GZIP)
+  execute_process(COMMAND ${GZIP} -9n ${files} COMMAND_ERROR_IS_FATAL ANY)
+endif()
