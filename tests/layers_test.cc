@@ -34,7 +34,7 @@ const std::map<std::string, Layer> kLayers = {
       {"fmt", "hwy"},
       {"arrays/elements.h", "equal/shared_planes.h", "info/debug_trace.h", "planes/gallop.h",
        "planes/row_lists/clipped_classes.h", "planes/row_lists/clipped_grid.h",
-       "planes/row_lists/row_keys.h", "planes/words.h", "steps/within.h"}}},
+       "planes/row_lists/row_keys.h", "planes/tallied.h", "planes/words.h", "steps/within.h"}}},
     {"inspect", {{"base", "tensor", "mask"}, {"fmt"}, {"why/why_rules.h"}}},
     {"io",
      {{"base", "tensor", "mask"},

@@ -3,49 +3,24 @@
 #include <algorithm>
 #include <string_view>
 
+#include "app/cli/completion/pipelines.h"
 #include "app/tui/actions.h"
-#include "maskctl/pipeline/steps/step_infos.h"
 
 namespace maskctl::app::tui {
 namespace {
 
-using Words = std::vector<std::string>;
-
-Words step_names() {
-  Words out;
-  for (const StepInfo& info : step_infos()) out.emplace_back(info.name);
-  return out;
-}
-
-/// What can stand at the end of `step`, a step with a part of its arguments: the names of those.
-Words argument_names(std::string_view step) {
-  Words out;
-  const StepInfo* info = find_step(step.substr(0, step.find(':')));
-  if (!info) return out;
-  for (const ArgumentInfo& argument : info->args) {
-    if (!argument.positional) out.push_back(std::string(argument.name) + "=");
-  }
-  return out;
-}
-
-Words pipeline_words(std::string_view before) {
-  std::string_view step = before.substr(before.find_last_of("|{") + 1);
-  step.remove_prefix(std::min(step.find_first_not_of(' '), step.size()));
-  return step.find(':') == step.npos ? step_names() : argument_names(step);
-}
-
-Words words_for(Prompt prompt, std::string_view before) {
-  if (prompt == Prompt::kPipeline) return pipeline_words(before);
-  Words out;
+Completions completions(Prompt prompt, const std::string& before) {
+  Completions out;
+  if (prompt == Prompt::kPipeline) complete_pipeline({"", before}, out);
   if (prompt == Prompt::kFind) {
-    for (const TargetHelp& target : targets()) out.emplace_back(target.name);
+    for (const TargetHelp& target : targets()) out.add({"", before}, target.name);
   }
   return out;
 }
 
-std::string common_start(const Words& words) {
-  std::string out = words.front();
-  for (const std::string& word : words) {
+std::string common_start(std::span<const Completions::Candidate> candidates) {
+  std::string out = candidates.front().word;
+  for (const auto& [word, help] : candidates) {
     out.erase(std::ranges::mismatch(out, word).in1, out.end());
   }
   return out;
@@ -54,12 +29,16 @@ std::string common_start(const Words& words) {
 }  // namespace
 
 Completion completion(Prompt prompt, const Line& line) {
-  const std::string_view before = std::string_view(line.text).substr(0, line.caret);
-  const std::string_view typed = before.substr(before.find_last_of(" |{:,") + 1);
-  Completion out{line, words_for(prompt, before)};
-  std::erase_if(out.candidates, [&](const std::string& word) { return !word.starts_with(typed); });
-  if (out.candidates.empty()) return out;
-  out.line.take(common_start(out.candidates).substr(typed.size()));
+  const std::string before = line.text.substr(0, line.caret);
+  const Completions found = completions(prompt, before);
+  Completion out{line, {}};
+  if (found.candidates().empty()) return out;
+  const std::string start = common_start(found.candidates());
+  out.line = {start + line.text.substr(line.caret), start.size()};
+  const std::size_t word = before.find_last_of(" |{:,=") + 1;
+  for (const auto& candidate : found.candidates()) {
+    out.candidates.push_back(candidate.word.substr(word));
+  }
   return out;
 }
 

@@ -1,7 +1,11 @@
 #include "app/tui/inspector.h"
 
+#include <chrono>
+
 namespace maskctl::app::tui {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 void serve(State& state, Terminal& terminal) {
   if (state.request == Request::kRedraw) terminal.redraw();
@@ -31,16 +35,24 @@ void inspect(Workbench& bench, const TerminalOptions& options, const std::stop_t
   }
 }
 
-Canvas play(Workbench& bench, const Screen& screen, std::string_view script) {
+Played play(Workbench& bench, const Screen& screen, std::string_view script) {
   Painter painter;
+  Played out;
+  auto begin = Clock::now();
   State state = first_state(bench, screen);
-  Canvas canvas = painter.draw(state);
+  const auto draw = [&] {
+    out.screen = painter.draw(state);
+    out.milliseconds.push_back(
+        std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  };
+  draw();
   for (const Input& input : parse_script(script)) {
+    begin = Clock::now();
     state = update(std::move(state), input, bench);
     if (state.request == Request::kQuit) break;
-    canvas = painter.draw(state);
+    draw();
   }
-  return canvas;
+  return out;
 }
 
 }  // namespace maskctl::app::tui

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "app/tui/painter.h"
 #include "app/tui/terminal.h"
@@ -12,7 +13,14 @@ namespace maskctl::app::tui {
 /// Until the reader quits, or the stop token asks to stop. Throws as Terminal does.
 void inspect(Workbench& bench, const TerminalOptions& options, const std::stop_token& stop);
 
-/// Plays the inputs of a script, drawing each screen, and returns the last one.
-Canvas play(Workbench& bench, const Screen& screen, std::string_view script);
+/// What became of a script.
+struct Played {
+  Canvas screen;  // the last one
+  /// From each input to its finished screen, in milliseconds; the first is that of the start.
+  std::vector<double> milliseconds;
+};
+
+/// Plays the inputs of a script, and draws each screen.
+Played play(Workbench& bench, const Screen& screen, std::string_view script);
 
 }  // namespace maskctl::app::tui

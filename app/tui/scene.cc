@@ -8,12 +8,16 @@
 
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
+#include "maskctl/mask/planes/tallied.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/picture.h"
 #include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app::tui {
 namespace {
+
+/// Planes that hold more, and have no index of their rows, are read slowly.
+constexpr Index kDenseBytes = Index{1} << 20;
 
 Index empty_rows(const Plane& plane) {
   Index empty = 0;
@@ -56,6 +60,11 @@ const PlaneFacts& Scene::facts(Index batch, Index head, Sources sources) const {
   PlaneFacts& out = at->second;
   if (!added) return out;
   const Mask* second = other ? &*other : nullptr;
+  // A dense plane is counted in other rectangles with each move.
+  const auto kept = [](const PlanePtr& plane) {
+    const bool dense = !plane->has_row_index() && plane->bytes() > kDenseBytes;
+    return dense ? tallied(plane) : plane;
+  };
   out.panel = panels_of(mask, {batch, batch + 1}, {head, head + 1}, ids, second).front();
   if (second) {
     out.different = combine(Op::kXor, out.panel.plane, out.panel.other);
@@ -63,7 +72,9 @@ const PlaneFacts& Scene::facts(Index batch, Index head, Sources sources) const {
     if (sources == Sources::kB) out.panel.plane = out.panel.other;
     if (sources != Sources::kBoth) out.panel.other = nullptr;
   }
+  out.panel.plane = kept(out.panel.plane);
   out.panel.leaks = leaks_of(out.panel, pad_id);
+  if (out.panel.leaks) out.panel.leaks = kept(out.panel.leaks);
   if (out.panel.leaks) out.leaks = out.panel.leaks->count();
   out.id_width = id_width(out.panel.q_segments);
   out.open = out.panel.plane->count();

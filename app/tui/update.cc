@@ -245,6 +245,9 @@ State update(State state, const Input& input, Workbench& bench) {
     take(state, input, bench);
   } catch (const Error& error) {
     state.message = error.what();
+    for (const Remedy& remedy : error.remedies()) {
+      if (remedy.kind == Remedy::kOverwrite) state.message += "; :w! replaces it";
+    }
   }
   if (state.message.empty()) state.message = bench.take_note();
   settle(state);

@@ -1,6 +1,10 @@
 // maskctl tui: the inspector.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "app/cli/commands/command.h"
 #include "app/cli/environment.h"
 #include "app/cli/parser/groups.h"
@@ -73,10 +77,21 @@ std::string dumped(const Canvas& canvas, const std::string& file) {
   return file.ends_with(".ansi") ? canvas.ansi() : canvas.text();
 }
 
-Answer play(const TuiOptions& options, tui::Workbench& bench, const Settings& settings) {
-  const tui::Screen screen{options.rows, options.columns, utf8(options), color(settings)};
-  const std::string text =
-      dumped(tui::play(bench, screen, pipeline_text(options.script)), options.dump);
+/// "241 screens: median 1.10 ms, worst 7.92 ms; the first 30.12 ms".
+std::string times_text(std::vector<double> milliseconds) {
+  const double first = milliseconds.front();
+  if (milliseconds.size() > 1) milliseconds.erase(milliseconds.begin());
+  std::ranges::sort(milliseconds);
+  return fmt::format("{} screens: median {:.2f} ms, worst {:.2f} ms; the first {:.2f} ms",
+                     milliseconds.size(), milliseconds[milliseconds.size() / 2],
+                     milliseconds.back(), first);
+}
+
+Answer play(const TuiOptions& options, tui::Workbench& bench, const Session& session) {
+  const tui::Screen screen{options.rows, options.columns, utf8(options), color(session.settings())};
+  const tui::Played played = tui::play(bench, screen, pipeline_text(options.script));
+  if (session.settings().verbose) session.note(times_text(played.milliseconds));
+  const std::string text = dumped(played.screen, options.dump);
   if (options.dump == "-") return {text};
   AtomicFile file(options.dump, options.force);
   file.write(std::as_bytes(std::span(text)));
@@ -104,7 +119,7 @@ Answer run(const TuiOptions& options, Session& session) {
   tui::Subject subject = options.subject;
   subject.other_source = options.other.after(subject.source);
   tui::Workbench bench(std::move(subject), session.settings());
-  if (options.headless()) return play(options, bench, session.settings());
+  if (options.headless()) return play(options, bench, session);
   tui::inspect(bench, {utf8(options), color(session.settings()), !options.no_mouse},
                session.stop_token());
   return {};

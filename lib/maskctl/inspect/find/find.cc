@@ -40,6 +40,12 @@ std::optional<Index> nearest_row(Range rows, Way way, Any&& any) {
   return std::nullopt;
 }
 
+bool has_key(const Keys& keys, Index key) {
+  if (keys.is_words()) return (keys.words[as_size(key / 64)] >> (key % 64) & 1) != 0;
+  const auto run = std::ranges::partition_point(keys.runs, [&](Run r) { return r.end <= key; });
+  return run != keys.runs.end() && run->begin <= key;
+}
+
 Range rows_on(const Plane& plane, Index from, Way way) {
   return way == Way::kForward ? Range{from + 1, plane.queries()} : Range{0, from};
 }
@@ -87,12 +93,11 @@ std::vector<Run> row_runs(const Plane& plane, Index query) {
 }
 
 std::vector<Run> column_runs(const Plane& plane, Index key, Range queries) {
-  const PlanePtr column = plane.sliced(queries, {key, key + 1});
   std::vector<Run> out;
-  column->row_sizes({0, column->queries()}, [&](Range equal, const Plane::RowSize& size) {
-    if (size.keys == 0) return;
-    const auto begin = static_cast<std::int32_t>(queries.begin + equal.begin);
-    const auto end = static_cast<std::int32_t>(queries.begin + equal.end);
+  plane.rows(queries, [&](Range equal, const Keys& keys) {
+    if (!has_key(keys, key)) return;
+    const auto begin = static_cast<std::int32_t>(equal.begin);
+    const auto end = static_cast<std::int32_t>(equal.end);
     if (!out.empty() && out.back().end == begin) {
       out.back().end = end;
     } else {
