@@ -140,6 +140,9 @@ std::string app_include_problem(const std::string& path, const std::string& incl
   if (include.starts_with("<CLI/") && path != "app/cli/cli.cc") {
     return "may stand in app/cli/cli.cc only";
   }
+  if (include.starts_with("<ncurses") && path != "app/tui/terminal.cc") {
+    return "may stand in app/tui/terminal.cc only";
+  }
   if (include.starts_with("\"maskctl/")) return header_problem(path, include.substr(1));
   const bool own = include.starts_with("\"app/");
   return include[0] == '"' && !own ? "is neither app/ nor maskctl/" : "";
@@ -226,6 +229,7 @@ TEST_CASE("layers: a planted fault is found and names the file", "[project]") {
       {"lib/maskctl/inspect/x.cc", "#include \"maskctl/mask/planes/stored_planes.h\""},
       {"app/cli/show.cc", "#include \"maskctl/mask/planes/stored_planes.h\""},
       {"app/cli/show.cc", "#include <CLI/CLI.hpp>"},
+      {"app/tui/painter.cc", "#include <ncurses.h>"},
       {"app/cli/show.cc", "#include \"cli/output.h\""},
   }));
   CAPTURE(path, line);
