@@ -38,19 +38,15 @@ void inspect(Workbench& bench, const TerminalOptions& options, const std::stop_t
 Played play(Workbench& bench, const Screen& screen, std::string_view script) {
   Painter painter;
   Played out;
-  auto begin = Clock::now();
   State state = first_state(bench, screen);
-  const auto draw = [&] {
+  out.screen = painter.draw(state);
+  for (const Input& input : parse_script(script)) {
+    const auto begin = Clock::now();
+    state = update(std::move(state), input, bench);
+    if (state.request == Request::kQuit) break;
     out.screen = painter.draw(state);
     out.milliseconds.push_back(
         std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
-  };
-  draw();
-  for (const Input& input : parse_script(script)) {
-    begin = Clock::now();
-    state = update(std::move(state), input, bench);
-    if (state.request == Request::kQuit) break;
-    draw();
   }
   return out;
 }

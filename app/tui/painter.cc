@@ -13,6 +13,8 @@ namespace maskctl::app::tui {
 namespace {
 
 constexpr std::int16_t kCrosshair = 238, kDim = 245, kMistake = 160, kWhite = 231;
+/// Parts of a mask that are drawn again without being counted again.
+constexpr std::size_t kMostKept = 32;
 /// Narrower titles leave out the shape.
 constexpr Index kWideTitle = 60;
 constexpr std::string_view kHints = "hjkl move  + - zoom  n next  t edit  ? help  q quit";
@@ -149,22 +151,31 @@ Canvas too_small(const State& state) {
 
 }  // namespace
 
-const InkGrid& Painter::grid_of(const State& state, Range queries, Range keys, BlockSize block,
-                                Kept& kept) {
-  const View& view = state.view;
-  if (kept.scene != state.scene || kept.view.batch != view.batch || kept.view.head != view.head ||
-      kept.view.sources != view.sources || kept.queries != queries || kept.keys != keys ||
-      kept.block != block) {
+bool Painter::Kept::same_part(const Kept& other) const {
+  return batch == other.batch && head == other.head && sources == other.sources &&
+         queries == other.queries && keys == other.keys && block == other.block;
+}
+
+const InkGrid& Painter::grid_of(const State& state, Range queries, Range keys, BlockSize block) {
+  if (scene_ != state.scene) kept_.clear();
+  scene_ = state.scene;
+  Kept wanted{state.view.batch, state.view.head, state.view.sources, queries, keys, block};
+  const auto found =
+      std::ranges::find_if(kept_, [&](const Kept& kept) { return kept.same_part(wanted); });
+  if (found != kept_.end()) {
+    kept_.splice(kept_.begin(), kept_, found);
+  } else {
     const Figure figure = figure_of(state, queries, keys);
-    kept = {state.scene, view,  queries,
-            keys,        block, ink_grid(figure, figure.panels.front(), block)};
+    wanted.grid = ink_grid(figure, figure.panels.front(), block);
+    kept_.push_front(std::move(wanted));
+    if (kept_.size() > kMostKept) kept_.pop_back();
   }
-  return kept.grid;
+  return kept_.front().grid;
 }
 
 void Painter::draw_mask(const State& state, const Geometry& at, Canvas& canvas) {
   const Figure figure = figure_of(state, at.queries, at.keys);
-  const InkGrid& grid = grid_of(state, at.queries, at.keys, at.unit(), main_);
+  const InkGrid& grid = grid_of(state, at.queries, at.keys, at.unit());
   UsedSigns used;
   canvas.paste(1, 0, draw_panel(figure, figure.panels.front(), at.layout, grid, used));
   draw_crosshair(state, at, canvas);
@@ -173,8 +184,7 @@ void Painter::draw_mask(const State& state, const Geometry& at, Canvas& canvas) 
 void Painter::draw_overview(const State& state, const Geometry& at, Canvas& canvas) {
   const Overview place = overview(state, at);
   const Plane& plane = *state.facts().panel.plane;
-  const InkGrid& grid =
-      grid_of(state, {0, plane.queries()}, {0, plane.keys()}, place.block, overview_);
+  const InkGrid& grid = grid_of(state, {0, plane.queries()}, {0, plane.keys()}, place.block);
   DrawOptions options;
   options.style = place.style;
   options.color = state.screen.color;

@@ -1,6 +1,8 @@
 // Draws a state.
 #pragma once
 
+#include <list>
+
 #include "app/tui/geometry.h"
 #include "app/tui/overview.h"
 #include "maskctl/render/text/canvas.h"
@@ -16,19 +18,21 @@ class Painter {
  private:
   /// The inks of a part of a plane.
   struct Kept {
-    ScenePtr scene;
-    View view;
+    Index batch = 0, head = 0;
+    Sources sources = Sources::kBoth;
     Range queries, keys;
     BlockSize block;
-    InkGrid grid;
+    InkGrid grid = {};
+
+    bool same_part(const Kept& other) const;
   };
-  static const InkGrid& grid_of(const State& state, Range queries, Range keys, BlockSize block,
-                                Kept& kept);
+  const InkGrid& grid_of(const State& state, Range queries, Range keys, BlockSize block);
   void draw_mask(const State& state, const Geometry& at, Canvas& canvas);
   void draw_side(const State& state, const Geometry& at, Canvas& canvas);
   void draw_overview(const State& state, const Geometry& at, Canvas& canvas);
 
-  Kept main_, overview_;
+  ScenePtr scene_;        // of what is kept
+  std::list<Kept> kept_;  // the most recent first
 };
 
 }  // namespace maskctl::app::tui

@@ -8,6 +8,7 @@
 
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/tallied.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/picture.h"
@@ -74,8 +75,12 @@ const PlaneFacts& Scene::facts(Index batch, Index head, Sources sources) const {
   }
   out.panel.plane = kept(out.panel.plane);
   out.panel.leaks = leaks_of(out.panel, pad_id);
-  if (out.panel.leaks) out.panel.leaks = kept(out.panel.leaks);
-  if (out.panel.leaks) out.leaks = out.panel.leaks->count();
+  if (out.panel.leaks) {
+    out.leaks = out.panel.leaks->count();
+    // Most masks have none, and that is known from now on.
+    out.panel.leaks =
+        out.leaks > 0 ? kept(out.panel.leaks) : empty_plane(mask.queries(), mask.keys());
+  }
   out.id_width = id_width(out.panel.q_segments);
   out.open = out.panel.plane->count();
   out.empty_rows = empty_rows(*out.panel.plane);
