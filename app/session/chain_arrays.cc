@@ -45,7 +45,7 @@ void ChainArrays::name_in(step::Causal& rule) {
 void ChainArrays::name_in(step::Scoped& rule) { name(rule.chain); }
 
 bool ChainArrays::is_single() const {
-  return !dest_.empty() && parse_dest_name(dest_).format == Format::kNpy;
+  return !dest_.empty() && !parse_dest_name(dest_).is_container();
 }
 
 std::string ChainArrays::source_of(const ArrayRef& array) const {

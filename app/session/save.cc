@@ -31,7 +31,8 @@ WriteOptions write_options(const OutputOptions& output) {
   return out;
 }
 
-void write_output(const Mask& mask, const OutputOptions& output, const Session& session) {
+void write_output(const Mask& mask, const OutputOptions& output, const Session& session,
+                  Index rank) {
   refuse_mask_info(output);
   if (output.form == OutputOptions::Form::kRuns && output.dtype) {
     throw Error(Errc::kInvalidArgument, "--dtype is for dense arrays; --to runs has its own types");
@@ -39,6 +40,7 @@ void write_output(const Mask& mask, const OutputOptions& output, const Session& 
   MaskWriteOptions options;
   options.kind = output.form == OutputOptions::Form::kRuns ? ArrayKind::kRuns : ArrayKind::kDense;
   options.dtype = output.dtype;
+  options.rank = rank;
   options.max_bytes = session.settings().max_bytes;
   options.force = output.force;
   options.append = output.append;

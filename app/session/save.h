@@ -14,7 +14,9 @@ namespace maskctl::app {
 /// Throws Error(kInvalidArgument) if there is no destination.
 void require_output(const OutputOptions& output, std::string_view command);
 WriteOptions write_options(const OutputOptions& output);
-void write_output(const Mask& mask, const OutputOptions& output, const Session& session);
+/// `rank` is that of what was read, see MaskWriteOptions.
+void write_output(const Mask& mask, const OutputOptions& output, const Session& session,
+                  Index rank = 4);
 void write_output(const Tensor& tensor, const OutputOptions& output);
 
 }  // namespace maskctl::app

@@ -39,9 +39,9 @@ std::vector<std::string> members_of(const std::string& source, const SourceOptio
   if (!named.member.empty()) return {};
   ByteSource bytes(named.path);
   if (!bytes.seekable()) return {};
-  const auto container = open_container(bytes, sniff(bytes),
-                                        {session.settings().max_bytes, session.settings().strict});
-  if (!container || is_one_mask(container->keys()) || container->contains("maskinfo")) return {};
+  const auto container =
+      open_container(std::move(bytes), {session.settings().max_bytes, session.settings().strict});
+  if (is_one_mask(container->keys()) || container->contains("maskinfo")) return {};
   return container->keys();
 }
 

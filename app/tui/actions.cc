@@ -41,6 +41,9 @@ constexpr Binding kBindings[] = {
     {"a", Ask::kAdd, "add a step at its end"},
     {"u", History{false}, "undo, redo a change of the pipeline"},
     {"<C-r>", History{true}, ""},
+    {"r", Report::kRecognise, "recognise: the short pipeline that makes this mask"},
+    {"c", Report::kCause, "with two SOURCEs: the cause of their difference"},
+    {"i", Report::kStats, "statistics of all heads"},
     {":", Ask::kCommand, "a command"},
     {"d", Toggle::kSources, "with two SOURCEs: both, A, B"},
     {"s", Toggle::kSide, "side panel on, off"},
@@ -48,7 +51,7 @@ constexpr Binding kBindings[] = {
     {"? <F1>", Toggle::kHelp, "these keys; again: the next page"},
     {"<C-l>", Request::kRedraw, "draw the screen anew"},
     {"<C-z>", Request::kSuspend, "back to the shell; fg returns"},
-    {"<Esc>", Cancel{}, "forget a count, a message"},
+    {"<Esc>", Cancel{}, "forget a count or a message, stop a report"},
     {"q <C-c>", Request::kQuit, "quit"},
 };
 

@@ -39,10 +39,12 @@ struct History {
 enum class Toggle : std::uint8_t { kSide, kHelp, kStyle, kSources };
 /// What only the terminal can do.
 enum class Request : std::uint8_t { kQuit, kRedraw, kSuspend };
+/// Answers about the whole mask, made beside the interface.
+enum class Report : std::uint8_t { kRecognise, kCause, kStats };
 struct Cancel {};
 
 using Action = std::variant<Move, GoToRow, Zoom, ZoomTo, FindNext, Member, Mark, Ask, History,
-                            Toggle, Request, Cancel>;
+                            Toggle, Request, Report, Cancel>;
 
 struct Binding {
   std::string_view keys;  // as in Input, apart by blanks

@@ -20,6 +20,9 @@ struct Input {
   friend bool operator==(const Input&, const Input&) = default;
 };
 
+/// Not from a person: a report is finished.
+inline constexpr std::string_view kDone = "<Done>";
+
 /// Reads a script such as "jj<Right><C-d>:37,4<Enter><Mouse 3,10><Resize 80x24>": the places of the
 /// mouse are row,column, a size is columns x rows, <lt> is a '<'. <Wait> and line ends are left
 /// out. Throws Error(kInvalidArgument) for a name that is not one of Input's.

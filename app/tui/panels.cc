@@ -66,6 +66,14 @@ std::string unit_text(const Plane& plane, Place at, BlockSize unit) {
                      percent_text(plane.count(queries, keys), queries.size() * keys.size()));
 }
 
+Lines report_lines(const State& state, const Geometry&) {
+  if (!state.report) return {};
+  Lines out{std::string(title_of(state.report->kind)) + ":"};
+  if (!state.report->done) return {out.front() + " working; <Esc> stops"};
+  out.insert(out.end(), state.report->lines.begin(), state.report->lines.end());
+  return out;
+}
+
 Lines cell_lines(const State& state, const Geometry& geometry) {
   const Panel& panel = state.facts().panel;
   const Place at = state.view.cursor;
@@ -105,7 +113,8 @@ Lines head_lines(const State& state, const Geometry&) {
   return out;
 }
 
-constexpr SidePanel kPanels[] = {{"Cell", cell_lines}, {"Why", why_lines}, {"Head", head_lines}};
+constexpr SidePanel kPanels[] = {
+    {"Report", report_lines}, {"Cell", cell_lines}, {"Why", why_lines}, {"Head", head_lines}};
 
 }  // namespace
 

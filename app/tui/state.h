@@ -8,6 +8,7 @@
 
 #include "app/tui/actions.h"
 #include "app/tui/line.h"
+#include "app/tui/reports.h"
 #include "app/tui/scene.h"
 #include "maskctl/render/text/draw.h"
 
@@ -54,6 +55,7 @@ struct State {
   std::size_t recall = 0;                            // how far back in it
 
   std::string message;
+  std::optional<ReportState> report;
   Index count = 0;              // digits before a key
   std::optional<bool> marking;  // a letter is awaited, to set (true) or go to a mark
   std::map<std::string, View> marks;

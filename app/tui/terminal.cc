@@ -29,8 +29,10 @@ constexpr int kManyColors = 256;
 /// Signals and stop requests wake the reader of keys through this pipe.
 std::array<int, 2> wake_pipe = {-1, -1};
 
-void wake(int) {
-  const char byte = 0;
+enum class Wake : char { kResize, kStop, kDone };
+
+void wake(Wake why) {
+  const char byte = static_cast<char>(why);
   [[maybe_unused]] const ssize_t written = ::write(wake_pipe[1], &byte, 1);
 }
 
@@ -147,12 +149,13 @@ Terminal::Terminal(const TerminalOptions& options, std::stop_token stop)
     mouseinterval(0);
   }
   if (pipe2(wake_pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) no_terminal("no pipe for signals");
-  on_signal(SIGWINCH, wake, SA_RESTART);
+  on_signal(
+      SIGWINCH, [](int) { wake(Wake::kResize); }, SA_RESTART);
   for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE}) {
     on_signal(number, restore_and_crash, SA_RESETHAND);
   }
   curses_->stop = stop;
-  curses_->on_stop.emplace(std::move(stop), [] { wake(0); });
+  curses_->on_stop.emplace(std::move(stop), [] { wake(Wake::kStop); });
   curses_->measure();
 }
 
@@ -196,12 +199,16 @@ std::optional<Input> Terminal::next(bool wait) {
     if (::poll(sources.data(), sources.size(), wait ? -1 : 0) == 0) return std::nullopt;
     if (sources[0].revents & (POLLHUP | POLLERR)) return Input{"<C-c>"};
     char byte = 0;
-    if (::read(wake_pipe[0], &byte, 1) == 1 && !curses_->stop.stop_requested()) {
+    if (::read(wake_pipe[0], &byte, 1) != 1) continue;
+    if (byte == static_cast<char>(Wake::kDone)) return Input{std::string(kDone)};
+    if (byte == static_cast<char>(Wake::kResize)) {
       curses_->measure();
       return Input{"<Resize>", curses_->traits.rows, curses_->traits.columns};
     }
   }
 }
+
+void Terminal::wake_up() { wake(Wake::kDone); }
 
 void Terminal::redraw() { clearok(curscr, true); }
 

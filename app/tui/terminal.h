@@ -32,6 +32,8 @@ class Terminal {
   /// The next input. Waits for it if `wait`, without using the processor; nothing when there is
   /// none yet, or the stop token asks to stop.
   std::optional<Input> next(bool wait);
+  /// Lets next() return kDone; may be called on any thread.
+  void wake_up();
   /// Draws everything anew with the next show().
   void redraw();
   /// Gives the screen back and stops the process, until the shell continues it.

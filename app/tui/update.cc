@@ -18,6 +18,7 @@ namespace {
 
 constexpr Index kMostCount = Index{1} << 31;
 constexpr Index kWheelUnits = 3;
+constexpr std::string_view kNeedsSide = "reports are shown in the side panel: s, 80 columns";
 
 /// Applies one action.
 class Updater {
@@ -95,7 +96,12 @@ class Updater {
 
   void operator()(Request request) { state_.request = request; }
 
-  void operator()(const Cancel&) {}
+  void operator()(Report report) {
+    state_.report = ReportState{report, state_.scene};
+    if (!geometry(state_).side) state_.message = kNeedsSide;
+  }
+
+  void operator()(const Cancel&) { state_.report.reset(); }
 
  private:
   Index distance(const Move& move, Index unit, Index room) const {
@@ -213,6 +219,7 @@ void take(State& state, const Input& input, Workbench& bench) {
     state.screen.columns = input.column;
     return;
   }
+  if (input.key == kDone) return;
   if (input.key == "<C-c>") {
     state.request = Request::kQuit;
     return;
@@ -250,6 +257,7 @@ State update(State state, const Input& input, Workbench& bench) {
     }
   }
   if (state.message.empty()) state.message = bench.take_note();
+  if (state.report && state.report->scene != state.scene) state.report.reset();
   settle(state);
   return state;
 }

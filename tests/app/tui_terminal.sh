@@ -57,6 +57,8 @@ press t
 press -l 'window:keys=4'
 press Enter
 expect 'undo 1 redo 0'
+press u r
+expect 'The mask is:'
 press q
 ends 0
 

@@ -116,7 +116,7 @@ class Walker {
         "0",      "$",       "g",     "G",      "+",       "+",     "-",        "-",
         "f",      "=",       "n",     "N",      "[",       "]",     "{",        "}",
         "ma",     "'a",      "mb",    "'b",     "u",       "<C-r>", "d",        "s",
-        "S",      "?",       "<F1>",  "<Esc>",  "<Enter>", "<Tab>", "<BS>",     "<Home>",
+        "S",      "?",       "<F1>",  "<Esc>", "r", "c", "i",  "<Enter>", "<Tab>", "<BS>",     "<Home>",
         "<End>",  "<Del>",   "<C-l>", "3",      "7",       "9"};
     static const std::vector<std::string> kTyped = {
         "a causal<Enter>",  "a window:keys=5<Enter>", "t<C-u><Enter>",

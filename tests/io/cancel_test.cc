@@ -106,7 +106,8 @@ TEST_CASE("cancel: waiting for the HDF5 helper ends, and so does the helper", "[
   set_hdf5_helper(helper);
   spit(pid_file, "");
   const auto wait_for_start = [&] {
-    while (!slurp(pid_file).ends_with('\n')) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (!slurp(pid_file).ends_with('\n'))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
   std::stop_source source;
   {

@@ -1,5 +1,6 @@
 // Reading .npz: numpy's, streamed ones, and every kind of hostile archive.
 #include "io/array_support.h"
+#include "maskctl/io/formats/npz/npz.h"
 
 using namespace maskctl;
 using namespace maskctl::test;

@@ -1,5 +1,6 @@
 // Writing .npz: the bytes of np.savez.
 #include "io/array_support.h"
+#include "maskctl/io/formats/npz/npz.h"
 
 using namespace maskctl;
 using namespace maskctl::test;

@@ -75,10 +75,12 @@ Answer run(const ApplyOptions& options, Session& session) {
   if (!options.print) require_output(options.output, "apply");
   if (options.source.ejkernel) return apply_as_ejkernel(options, session);
   Loader loader(options.source, session);
-  Mask mask = loader.read(options.name).mask;
+  LoadedMask loaded = loader.read(options.name);
   const Chain chain = loader.chain();
-  if (!chain.empty()) mask = maskctl::apply(std::move(mask), chain);
-  if (!options.output.dest.empty()) write_output(mask, options.output, session);
+  if (!chain.empty()) loaded.mask = maskctl::apply(std::move(loaded.mask), chain);
+  if (!options.output.dest.empty()) {
+    write_output(loaded.mask, options.output, session, loaded.rank);
+  }
   return {options.print && !chain.empty() ? to_text(chain) + "\n" : ""};
 }
 

@@ -1,6 +1,8 @@
 // maskctl combine: combines two or more masks into one.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
 #include "app/session/loader.h"
@@ -43,9 +45,13 @@ Answer run(const CombineOptions& options, Session& session) {
   result.transforms.clear();
   const SourceOptions how_others = options.other.after(result);
   Loader loader(options.source, session), others(how_others, session);
-  Mask mask = loader.read(options.names.front()).mask;
+  LoadedMask first = loader.read(options.names.front());
+  Mask mask = std::move(first.mask);
+  Index rank = first.rank;
   for (std::size_t i = 1; i < options.names.size(); ++i) {
-    Mask next = others.transformed(others.read(options.names[i]).mask);
+    LoadedMask read = others.read(options.names[i]);
+    rank = std::max(rank, read.rank);
+    Mask next = others.transformed(std::move(read.mask));
     if (mask.queries() == 1) mask = repeated_queries(mask, next.queries());
     if (next.queries() == 1) next = repeated_queries(next, mask.queries());
     try {
@@ -54,7 +60,7 @@ Answer run(const CombineOptions& options, Session& session) {
       throw error.within(options.names[i]);
     }
   }
-  write_output(loader.transformed(std::move(mask)), options.output, session);
+  write_output(loader.transformed(std::move(mask)), options.output, session, rank);
   return {};
 }
 

@@ -113,6 +113,7 @@ Answer run(const ConvertOptions& options, Session& session) {
   LoadedMask loaded = loader.read(options.name);
   const ArrayKind to = options.to.value_or(same_kind(loaded));
   MaskWriteOptions how = write_options(options, to, session);
+  how.rank = loaded.rank;
   const ConvertedMask converted = converted_mask(loader, std::move(loaded), how);
   const bool may_lose = options.lossy && !session.settings().strict;
   if (!options.roundtrip && !may_lose) check_loss(converted, options, session.settings().strict);

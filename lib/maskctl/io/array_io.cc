@@ -15,58 +15,70 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/containers/container.h"
-#include "maskctl/io/containers/container_write.h"
 #include "maskctl/io/containers/kind.h"
-#include "maskctl/io/formats/hdf5/hdf5.h"
-#include "maskctl/io/printable.h"
+#include "maskctl/io/formats/formats.h"
 
 namespace maskctl {
 namespace {
-
-struct Suffix {
-  std::string_view text;
-  Format format;
-};
-constexpr std::array<Suffix, 4> kContainers = {{{".npz", Format::kNpz},
-                                                {".safetensors", Format::kSafetensors},
-                                                {".h5", Format::kHdf5},
-                                                {".hdf5", Format::kHdf5}}};
 
 bool exists(std::string_view path) {
   struct stat info {};
   return ::stat(std::string(path).c_str(), &info) == 0;
 }
 
-/// Where "f.npz:KEY" has its colon, or npos.
-std::size_t container_colon(std::string_view text) {
-  for (const Suffix& suffix : kContainers) {
-    const std::size_t at = text.rfind(std::string(suffix.text) + ":");
-    if (at != std::string_view::npos && at > 0) return at + suffix.text.size();
+/// The first container format with a suffix of which `holds` is true, or null.
+template <typename F>
+const FileFormat* find_container(const F& holds) {
+  for (const FileFormat* format : kFileFormats) {
+    for (const std::string_view suffix : format->suffixes) {
+      if (format->is_container() && !suffix.empty() && holds(suffix)) return format;
+    }
   }
-  return std::string_view::npos;
+  return nullptr;
+}
+
+/// The container that "f.npz:KEY" or "f.npz" names by its suffix.
+std::optional<DestName> container_name(std::string_view text) {
+  std::size_t colon = std::string_view::npos;
+  const FileFormat* format = find_container([&](std::string_view suffix) {
+    const std::size_t at = text.rfind(std::string(suffix) + ":");
+    if (at == std::string_view::npos || at == 0) return false;
+    colon = at + suffix.size();
+    return true;
+  });
+  if (format) {
+    return {{std::string(text.substr(0, colon)), std::string(text.substr(colon + 1)), format}};
+  }
+  format = find_container([&](std::string_view suffix) { return text.ends_with(suffix); });
+  return format ? std::optional<DestName>({std::string(text), "", format}) : std::nullopt;
 }
 
 SourceName split(std::string_view text, std::size_t colon) {
   return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
 }
 
-void check_no_append(const DestName& dest, const WriteOptions& options) {
-  if (!options.append) return;
-  throw Error(
-      Errc::kInvalidArgument,
-      fmt::format("{}: arrays are added to a container; name an .npz, .safetensors or .h5 file",
-                  dest.path));
+std::string_view container_suffix(const FileFormat& format) {
+  return format.is_container() ? format.suffixes[0] : "";
 }
 
-void check_gzip(const DestName& dest, const WriteOptions& options) {
+void check_options(const DestName& dest, const WriteOptions& options) {
   if (options.gzip < 0 || options.gzip > 9) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("gzip level {}: expected 0 to 9", options.gzip));
   }
-  if (options.gzip == 0 || dest.format == Format::kNpz || dest.format == Format::kHdf5) return;
-  throw Error(
-      Errc::kInvalidArgument,
-      fmt::format("{}: gzip packs the arrays of an .npz or .h5; name one of these", dest.path));
+  if (options.gzip != 0 && !dest.format->compresses) {
+    const auto suffix = [](const FileFormat& format) {
+      return format.compresses ? format.suffixes[0] : "";
+    };
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: gzip packs the arrays of an {}; name one of these", dest.path,
+                            formats_text(suffix)));
+  }
+  if (options.append && !dest.is_container()) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: arrays are added to a container; name an {} file", dest.path,
+                            formats_text(container_suffix)));
+  }
 }
 
 /// Suffixes of formats that are not written: a file name must not promise a format that it does not
@@ -81,7 +93,8 @@ void check_suffix(std::string_view path) {
     if (!path.ends_with(suffix)) continue;
     throw Error(
         Errc::kInvalidArgument,
-        fmt::format("{}: no {} is written; name a .npy, .npz, .safetensors or .h5", path, suffix));
+        fmt::format("{}: no {} is written; name a {}", path, suffix,
+                    formats_text([](const FileFormat& format) { return format.suffixes[0]; })));
   }
 }
 
@@ -113,7 +126,7 @@ std::optional<Index> free_bytes(const DestName& dest) {
 void check_space(const DestName& dest, DType dtype, std::span<const Index> shape, Index max_bytes) {
   const auto elements = checked_product(shape);
   const auto bytes = elements ? checked_mul(*elements, size_bytes(dtype)) : std::nullopt;
-  const bool held = dest.format == Format::kNpz;
+  const bool held = dest.format->begin == nullptr;
   const auto space = held ? max_bytes : free_bytes(dest);
   if (!space) return;
   const Index least = std::min(*space, max_bytes);
@@ -137,64 +150,76 @@ std::string names_of(std::span<const ArrayRef> arrays) {
   return out;
 }
 
-}  // namespace
+/// An array of a format that is not written by parts.
+class HeldWriter final : public ArrayWriter {
+ public:
+  HeldWriter(DestName dest, ArraySpec array, const WriteOptions& options)
+      : ArrayWriter(array),
+        dest_(std::move(dest)),
+        name_(std::move(array.name)),
+        options_(options),
+        whole_(Tensor::unwritten(array.dtype, std::move(array.shape))) {}
 
-struct ArrayWriter::Impl {
-  DestName dest;
-  WriteOptions options;
-  std::string key;
-  std::optional<NpyWriter> npy;
-  std::optional<SafetensorsWriter> safetensors;
-  std::optional<Hdf5Writer> hdf5;
-  Tensor whole;            // for formats that are not written by parts
-  std::size_t filled = 0;  // bytes of `whole`
+ private:
+  void put(std::span<const std::byte> bytes) override {
+    std::ranges::copy(bytes, whole_.bytes().begin() + filled_);
+    filled_ += std::ssize(bytes);
+  }
+  void finish() override {
+    const ArrayRef array{name_, &whole_};
+    dest_.format->write(dest_.path, {&array, 1}, options_);
+  }
+
+  DestName dest_;
+  std::string name_;
+  WriteOptions options_;
+  Tensor whole_;
+  std::ptrdiff_t filled_ = 0;  // bytes
 };
 
-ArrayWriter::ArrayWriter(const std::string& dest, DType dtype, std::vector<Index> shape,
-                         const WriteOptions& options, Index max_bytes,
-                         const std::string& default_key)
-    : impl_(std::make_unique<Impl>()) {
-  impl_->dest = parse_dest_name(dest);
-  impl_->options = options;
-  check_gzip(impl_->dest, options);
-  check_space(impl_->dest, dtype, shape, max_bytes);
-  impl_->key = impl_->dest.member.empty() ? default_key : impl_->dest.member;
-  if (impl_->dest.format == Format::kNpy) {
-    check_no_append(impl_->dest, options);
-    impl_->npy.emplace(dest, dtype, std::move(shape), options);
-  } else if (impl_->dest.format == Format::kSafetensors) {
-    const SafetensorsSpec spec{impl_->key, dtype, std::move(shape)};
-    impl_->safetensors.emplace(impl_->dest.path, std::span(&spec, 1), options);
-  } else if (impl_->dest.format == Format::kHdf5) {
-    impl_->hdf5.emplace(impl_->dest.path, options);
-    impl_->hdf5->begin(impl_->key, dtype, shape);
-  } else {
-    impl_->whole = Tensor::unwritten(dtype, std::move(shape));
+/// The name of a single array in a container.
+std::string key_in(const DestName& dest) { return dest.member.empty() ? "arr_0" : dest.member; }
+
+}  // namespace
+
+ArrayWriter::ArrayWriter(const ArraySpec& array) {
+  const auto elements = checked_product(array.shape);
+  const auto bytes = elements ? checked_mul(*elements, size_bytes(array.dtype)) : std::nullopt;
+  if (!bytes) {
+    throw Error(Errc::kShape,
+                fmt::format("shape {} is too large to write", shape_text(array.shape)));
   }
+  remaining_ = *bytes;
 }
 
-ArrayWriter::~ArrayWriter() = default;
-
 void ArrayWriter::write(std::span<const std::byte> bytes) {
-  if (impl_->npy) return impl_->npy->write(bytes);
-  if (impl_->safetensors) return impl_->safetensors->write(bytes);
-  if (impl_->hdf5) return impl_->hdf5->write(bytes);
-  if (!bytes.empty()) {
-    std::memcpy(impl_->whole.bytes().subspan(impl_->filled, bytes.size()).data(), bytes.data(),
-                bytes.size());
+  if (std::ssize(bytes) > remaining_) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{} bytes written where the shape leaves {}",
+                                                    bytes.size(), remaining_));
   }
-  impl_->filled += bytes.size();
+  put(bytes);
+  remaining_ -= std::ssize(bytes);
 }
 
 void ArrayWriter::commit() {
-  if (impl_->npy) return impl_->npy->commit();
-  if (impl_->safetensors) return impl_->safetensors->commit();
-  if (impl_->hdf5) return impl_->hdf5->commit();
-  if (impl_->filled != impl_->whole.bytes().size()) {
-    throw Error(Errc::kInvalidArgument, "fewer bytes written than the shape needs");
+  if (remaining_ != 0) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{} bytes fewer written than the shape needs", remaining_));
   }
-  const ArrayRef array{impl_->key, &impl_->whole};
-  write_container(impl_->dest, {&array, 1}, impl_->options);
+  finish();
+}
+
+bool DestName::is_container() const { return format->is_container(); }
+
+std::unique_ptr<ArrayWriter> array_writer(const std::string& dest, DType dtype,
+                                          std::vector<Index> shape, const WriteOptions& options,
+                                          Index max_bytes) {
+  const DestName name = parse_dest_name(dest);
+  check_options(name, options);
+  check_space(name, dtype, shape, max_bytes);
+  ArraySpec array{key_in(name), dtype, std::move(shape)};
+  if (name.format->begin) return name.format->begin(name.path, array, options);
+  return std::make_unique<HeldWriter>(name, std::move(array), options);
 }
 
 SourceName parse_source_name(std::string_view text) {
@@ -204,81 +229,60 @@ SourceName parse_source_name(std::string_view text) {
        colon = text.rfind(':', colon - 1)) {
     if (exists(text.substr(0, colon))) return split(text, colon);
   }
-  const std::size_t colon = container_colon(text);
-  if (colon != std::string_view::npos) return split(text, colon);
+  if (const auto container = container_name(text)) return {container->path, container->member};
   return {std::string(text), ""};
 }
 
 Tensor read_array(const std::string& source, const ReadOptions& options,
                   std::vector<std::string>* notes) {
   const SourceName name = parse_source_name(source);
-  ByteSource bytes(name.path);
-  const FileType type = sniff(bytes);
-  if (const auto container = open_container(bytes, type, options)) {
-    std::vector<std::string> unread;
-    const std::string& key = name.member.empty() ? container->only_key() : name.member;
-    return container->read(key, options, notes != nullptr ? *notes : unread);
-  }
-  if (type != FileType::kNpy) {
-    throw Error(Errc::kFormat,
-                fmt::format("{}: it looks like {}{}; expected .npy, .npz, .safetensors or HDF5",
-                            bytes.name(), describe(type), remedy(type)));
-  }
-  if (!name.member.empty()) {
-    throw Error(Errc::kInvalidArgument, fmt::format("{}: a .npy file is one array; drop ':{}'",
-                                                    bytes.name(), printable(name.member)));
-  }
-  return read_npy(std::move(bytes), options, notes);
+  const auto container = open_container(ByteSource(name.path), options);
+  std::vector<std::string> unread;
+  return container->read(name.member.empty() ? container->only_key() : name.member, options,
+                         notes != nullptr ? *notes : unread);
 }
 
 DestName parse_dest_name(std::string_view text) {
-  const std::size_t colon = container_colon(text);
-  const std::string_view path = text.substr(0, colon);
-  for (const Suffix& suffix : kContainers) {
-    if (!path.ends_with(suffix.text)) continue;
-    const auto member = colon == std::string_view::npos ? "" : text.substr(colon + 1);
-    return {std::string(path), std::string(member), suffix.format};
-  }
+  if (auto container = container_name(text)) return *std::move(container);
   check_suffix(text);
-  return {std::string(text), "", Format::kNpy};
+  return {std::string(text), "", &kNpyFormat};
 }
 
 void write_array(const std::string& dest, const Tensor& tensor, const WriteOptions& options) {
   const DestName name = parse_dest_name(dest);
-  check_gzip(name, options);
-  if (name.format != Format::kNpy) {
-    const ArrayRef array{name.member.empty() ? ArrayWriter::kDefaultKey : name.member, &tensor};
-    return write_container(name, {&array, 1}, options);
+  check_options(name, options);
+  if (name.is_container()) {
+    const ArrayRef array{key_in(name), &tensor};
+    return name.format->write(name.path, {&array, 1}, options);
   }
-  check_no_append(name, options);
-  NpyWriter writer(dest, tensor.dtype(), tensor.shape(), options);
-  writer.write(tensor.bytes());
-  writer.commit();
+  const auto writer = name.format->begin(name.path, {"", tensor.dtype(), tensor.shape()}, options);
+  writer->write(tensor.bytes());
+  writer->commit();
 }
 
 void write_arrays(const std::string& dest, std::span<const ArrayRef> arrays,
                   const WriteOptions& options) {
   DestName name = parse_dest_name(dest);
-  if (name.format == Format::kNpy && name.path != "-") {
+  if (name.path == "-") name.format = &kNpzFormat;
+  if (!name.is_container()) {
     throw Error(Errc::kInvalidArgument,
-                fmt::format("{}: an .npy holds one array, these are {} ({}); name an .npz or a "
-                            ".safetensors file",
-                            dest, arrays.size(), names_of(arrays)));
+                fmt::format("{}: {} holds one array, these are {} ({}); name an {} file", dest,
+                            name.format->wanted, arrays.size(), names_of(arrays),
+                            formats_text(container_suffix)));
   }
-  if (name.path == "-") name.format = Format::kNpz;
-  check_gzip(name, options);
+  check_options(name, options);
   std::vector<ArrayRef> named(arrays.begin(), arrays.end());
   for (ArrayRef& array : named) {
     if (!name.member.empty()) array.name = name.member + "/" + array.name;
   }
-  write_container(name, named, options);
+  name.format->write(name.path, named, options);
 }
 
 void write_npz(const std::string& dest, std::span<const NamedTensor> arrays,
                const WriteOptions& options) {
   std::vector<ArrayRef> refs;
   for (const NamedTensor& array : arrays) refs.push_back({array.name, &array.tensor});
-  write_container({dest, "", Format::kNpz}, refs, options);
+  kNpzFormat.write(dest, refs, options);
 }
 
 }  // namespace maskctl

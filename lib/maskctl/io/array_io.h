@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "maskctl/io/formats/npy/npy.h"
-#include "maskctl/io/formats/npz/npz.h"
+#include "maskctl/io/named_arrays.h"
 #include "maskctl/io/read_options.h"
 #include "maskctl/io/streams/byte_source.h"
 #include "maskctl/tensor/tensor.h"
@@ -38,12 +38,16 @@ struct WriteOptions {
   int gzip = 0;         // compression level 1 to 9 for HDF5 and .npz; 0: none
 };
 
-/// File formats, chosen by the suffix of a DEST.
-enum class Format { kNpy, kNpz, kSafetensors, kHdf5 };
+/// A file format of arrays (formats/formats.h).
+struct FileFormat;
+
 struct DestName {
-  std::string path;    // "-" is standard output
-  std::string member;  // the name in a container; empty when none was given
-  Format format = Format::kNpy;
+  std::string path;          // "-" is standard output
+  std::string member;        // the name in a container; empty when none was given
+  const FileFormat* format;  // as the suffix says
+
+  /// Whether files of the format hold several arrays.
+  bool is_container() const;
 };
 /// "m.npz", "m.npz:KEY", "m.safetensors:NAME", "m.h5:/GROUP/NAME" (or .hdf5, "::"); anything else,
 /// including "-", is an .npy.
@@ -69,42 +73,32 @@ class ByteSink {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Writes a .npy part by part, for arrays that are never held whole.
-class NpyWriter {
- public:
-  NpyWriter(const std::string& dest, DType dtype, std::vector<Index> shape,
-            const WriteOptions& options = {});
-  /// The next elements in C order, native byte order.
-  void write(std::span<const std::byte> bytes);
-  /// Throws Error(kInvalidArgument) when more or fewer bytes were written than the shape needs.
-  void commit();
-
- private:
-  ByteSink sink_;
-  Index remaining_;
-};
-
-/// Writes one array part by part to any DEST: an .npy or a safetensors file as the data comes;
-/// other containers, which need checksums first, at the end.
+/// Writes one array part by part.
 class ArrayWriter {
  public:
-  /// A tensor without a name is called `kDefaultKey`. Throws Error(kLimit), before anything is
-  /// written, when the file would exceed max_bytes or the free space on the disk, or when the array
-  /// must be held whole and exceeds max_bytes.
-  ArrayWriter(const std::string& dest, DType dtype, std::vector<Index> shape,
-              const WriteOptions& options, Index max_bytes,
-              const std::string& default_key = kDefaultKey);
-  ~ArrayWriter();
+  /// Throws Error(kShape) when the size of the array cannot be counted.
+  explicit ArrayWriter(const ArraySpec& array);
+  virtual ~ArrayWriter() = default;
   /// The next elements in C order, native byte order.
   void write(std::span<const std::byte> bytes);
+  /// Makes the file visible. This and write() throw Error(kInvalidArgument) when fewer or more
+  /// bytes were written than the shape needs.
   void commit();
 
-  static constexpr const char* kDefaultKey = "arr_0";  // the name that np.savez gives
-
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  virtual void put(std::span<const std::byte> bytes) = 0;
+  virtual void finish() = 0;
+
+  Index remaining_;  // bytes
 };
+
+/// Starts an array at any DEST. Most formats are written as the data comes; an .npz, which needs
+/// checksums first, at the end. An array of a container without a key is "arr_0", as np.savez names
+/// it. Throws Error(kLimit), before anything is written, when the file would exceed max_bytes or
+/// the free space on the disk, or when the array must be held whole and exceeds max_bytes.
+std::unique_ptr<ArrayWriter> array_writer(const std::string& dest, DType dtype,
+                                          std::vector<Index> shape, const WriteOptions& options,
+                                          Index max_bytes);
 
 /// Writes "a.npy" (and any other suffix), "m.npz" (key "arr_0"), "m.npz:KEY", "m.safetensors:NAME",
 /// or "-" (.npy). Throws Error(kInvalidArgument) for options.gzip when the format has no

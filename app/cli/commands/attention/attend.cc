@@ -145,8 +145,7 @@ void write_results(const attention::NamedResults& results, const OutputOptions& 
     if (convert) converted.push_back(astype(tensor, *output.dtype));
     arrays.push_back({name, convert ? &converted.back() : &tensor});
   }
-  const DestName dest = parse_dest_name(output.dest);
-  if (dest.format != Format::kNpy) {
+  if (parse_dest_name(output.dest).is_container()) {
     write_arrays(output.dest, arrays, write_options(output));
     return;
   }

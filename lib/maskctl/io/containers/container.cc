@@ -5,46 +5,10 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
-#include "maskctl/io/formats/hdf5/hdf5_container.h"
-#include "maskctl/io/formats/npz/npz.h"
-#include "maskctl/io/formats/safetensors/safetensors.h"
+#include "maskctl/io/formats/formats.h"
 #include "maskctl/io/printable.h"
 
 namespace maskctl {
-namespace {
-
-class NpzContainer final : public Container {
- public:
-  NpzContainer(ByteSource source, const ReadOptions& options)
-      : archive_(std::move(source), options) {}
-  const std::string& name() const override { return archive_.name(); }
-  const std::vector<std::string>& keys() const override { return archive_.keys(); }
-  OpenArray open(const std::string& key, const ReadOptions& options,
-                 std::vector<std::string>& notes) override {
-    Tensor tensor = archive_.read(key, options, &notes);
-    return open_array(fmt::format("{}:{}", name(), printable(key)), std::move(tensor));
-  }
-
- private:
-  NpzArchive archive_;
-};
-
-class SafetensorsContainer final : public Container {
- public:
-  SafetensorsContainer(ByteSource source, const ReadOptions& options)
-      : file_(std::move(source), options) {}
-  const std::string& name() const override { return file_.name(); }
-  const std::vector<std::string>& keys() const override { return file_.keys(); }
-  OpenArray open(const std::string& key, const ReadOptions&, std::vector<std::string>&) override {
-    return open_array(file_.open(key));
-  }
-
- private:
-  SafetensorsFile file_;
-};
-
-}  // namespace
-
 OpenArray open_array(std::shared_ptr<NpyReader> reader) {
   OpenArray out;
   out.name = reader->name();
@@ -106,18 +70,12 @@ const std::string& Container::only_key() const {
                           printable_list(keys()), text, printable(keys().front())));
 }
 
-std::unique_ptr<Container> open_container(ByteSource& source, FileType type,
-                                          const ReadOptions& options) {
-  if (type == FileType::kZip) {
-    return std::make_unique<NpzContainer>(std::move(source), options);
-  }
-  if (type == FileType::kHdf5) {
-    return std::make_unique<Hdf5Container>(std::move(source), options);
-  }
-  if (type == FileType::kSafetensors) {
-    return std::make_unique<SafetensorsContainer>(std::move(source), options);
-  }
-  return nullptr;
+std::unique_ptr<Container> open_container(ByteSource source, const ReadOptions& options) {
+  const FileLook look = look_at(source);
+  if (look.format) return look.format->open(std::move(source), options);
+  throw Error(Errc::kFormat,
+              fmt::format("{}: it looks like {}{}; expected {}", source.name(), look.description,
+                          look.remedy, formats_text([](const auto& row) { return row.name; })));
 }
 
 }  // namespace maskctl

@@ -30,6 +30,17 @@ struct OpenArray {
 OpenArray open_array(std::shared_ptr<NpyReader> reader);
 OpenArray open_array(std::string name, Tensor tensor);
 
+/// What the headers of a file say, also about arrays that cannot be read.
+struct ContainerOutline {
+  struct Array {
+    std::string name;   // without control characters
+    std::string dtype;  // "bool"; what the file says for types that cannot be read: "<c8"
+    std::vector<Index> shape;
+  };
+  std::vector<Array> arrays;
+  std::vector<std::string> notes;  // attributes, and objects that cannot be opened, a line each
+};
+
 /// The named arrays of a file, an archive or a pipe.
 class Container {
  public:
@@ -41,7 +52,11 @@ class Container {
   /// Throws Error(kInvalidArgument) for an unknown key, with the list of keys.
   virtual OpenArray open(const std::string& key, const ReadOptions& options,
                          std::vector<std::string>& notes) = 0;
+  /// Reads headers only. Not to be mixed with open(): a pipe is read once.
+  virtual ContainerOutline outline() = 0;
 
+  /// True for a file of one array, whose key is "".
+  virtual bool holds_one_array() const { return false; }
   /// The key meant by the text after the colon, for formats in which a key has several spellings.
   virtual std::string key_of(const std::string& text) const { return text; }
   virtual bool contains(const std::string& key) const;
@@ -53,8 +68,8 @@ class Container {
   virtual const std::string& only_key() const;
 };
 
-/// Opens `source` as the container that its content says (see sniff()); null when it is none.
-std::unique_ptr<Container> open_container(ByteSource& source, FileType type,
-                                          const ReadOptions& options);
+/// Opens `source` as its content says, whatever its name. Throws Error(kFormat), with what it looks
+/// like, when it holds no arrays that can be read.
+std::unique_ptr<Container> open_container(ByteSource source, const ReadOptions& options);
 
 }  // namespace maskctl

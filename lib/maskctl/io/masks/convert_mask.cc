@@ -101,6 +101,10 @@ void take(ConvertedMask& out, Nearest nearest, const MaskWriteOptions& options, 
   dtype = options.dtype.value_or(dtype);
   if (options.keep_value_is_zero) negate(nearest.q);
   const bool two = has_two_sides(out.kind) && !same(nearest.q, nearest.kv);
+  for (Tensor* array : {&nearest.q, &nearest.kv}) {
+    const bool one_row = array->rank() == 2 && array->extent(0) == 1;
+    if (options.rank == 1 && one_row) array->reshape({array->elements()});
+  }
   out.arrays.push_back({two ? "q" : "", in_dtype(nearest.q, dtype, out.kind)});
   if (two) out.arrays.push_back({"kv", in_dtype(nearest.kv, dtype, out.kind)});
   out.mask = std::move(nearest.mask);

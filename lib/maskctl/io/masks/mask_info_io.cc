@@ -279,14 +279,7 @@ MaskInfo read_mask_info(Container& container, const std::string& member,
 
 MaskInfo read_mask_info(const std::string& source, const ReadOptions& options) {
   const SourceName named = parse_source_name(source);
-  ByteSource bytes(named.path);
-  const auto container = open_container(bytes, sniff(bytes), options);
-  if (!container) {
-    throw Error(
-        Errc::kFormat,
-        fmt::format("{}: a stored MaskInfo is an .npz, an HDF5 group or a .safetensors file",
-                    printable(source)));
-  }
+  const auto container = open_container(ByteSource(named.path), options);
   return read_mask_info(*container, named.member, options);
 }
 

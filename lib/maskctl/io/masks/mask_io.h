@@ -45,6 +45,8 @@ struct LoadedMask {
   ArrayKind kind = ArrayKind::kDense;
   std::string dtype;               // dtype of the array
   std::vector<Index> array_shape;  // as stored
+  /// The axes of the array; 4 when it does not have those of the mask (lengths, bits, runs).
+  Index rank = 4;
   /// [B,S] int32, for segments, and for positions (numbers of documents).
   std::optional<Tensor> q_segment_ids, kv_segment_ids;
   /// ejkernel's object: as stored, or made by its constructor for segments and positions; null for
@@ -74,8 +76,12 @@ std::optional<TwoSources> two_sources(std::string_view text);
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
 
 struct MaskWriteOptions {
-  ArrayKind kind = ArrayKind::kDense;   // any that is_writable()
-  std::optional<DType> dtype = {};      // of the elements; if not set, the default of the kind
+  ArrayKind kind = ArrayKind::kDense;  // any that is_writable()
+  std::optional<DType> dtype = {};     // of the elements; if not set, the default of the kind
+  /// The axes to keep, such as LoadedMask::rank. Dense arrays, biases and block maps are [Q,K] for
+  /// 2 and 1, [B,Q,K] for 3; ids and padding are [S] for 1. Where axes left out are not of extent
+  /// 1, and for 4, all axes are written.
+  Index rank = 4;
   bool keep_value_is_zero = false;      // 0 = open (dense), 0 = valid (padding, key-padding)
   std::int32_t pad_id = -1;             // for segments
   BiasFill fill = BiasFill::kInf;       // for closed cells of a bias
@@ -117,9 +123,9 @@ ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options);
 /// Segment ids as they were read, for a mask that no step has changed.
 ConvertedMask kept_segments(const LoadedMask& loaded, const MaskWriteOptions& options);
 
-/// Writes dense arrays, biases and block maps as [B,H,Q,K], byte for byte like np.save, made and
-/// written part by part; bits likewise as [N]. Runs, and arrays that differ for queries and keys,
-/// need a container or "-" (an .npz).
+/// Writes dense arrays, biases and block maps with the axes of options.rank, byte for byte like
+/// np.save, made and written part by part; bits likewise as [N]. Runs, and arrays that differ for
+/// queries and keys, need a container or "-" (an .npz).
 void write_mask(const std::string& dest, const ConvertedMask& converted,
                 const MaskWriteOptions& options);
 void write_mask(const std::string& dest, const Mask& mask, const MaskWriteOptions& options = {});

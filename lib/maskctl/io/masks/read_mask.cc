@@ -195,18 +195,8 @@ LoadedMask load_source(const std::string& source, const MaskReadOptions& options
   if (const auto two = two_sources(source)) return load_two(*two, options);
   const SourceName name = parse_source_name(source);
   if (name.path == "-") enlarge_stdin_pipe();
-  ByteSource bytes(name.path);
-  if (const auto container = open_container(bytes, sniff(bytes), options.read)) {
-    return load_container(*container, name.member, options);
-  }
-  if (!name.member.empty()) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("{}: is not a container of arrays, so it has no '{}'", bytes.name(),
-                            name.member));
-  }
-  std::vector<std::string> notes;
-  auto reader = std::make_shared<NpyReader>(std::move(bytes), options.read, &notes);
-  return load_one(open_array(std::move(reader)), options, std::move(notes));
+  const auto container = open_container(ByteSource(name.path), options.read);
+  return load_container(*container, name.member, options);
 }
 
 /// Gives the mask the requested shape: an axis of 1 is repeated, all others must agree.
@@ -229,6 +219,12 @@ Mask in_shape(const Mask& mask, const std::vector<Index>& shape, Index max_bytes
   const Mask rows = mask.queries() == shape[2] ? mask : repeated_queries(mask, shape[2]);
   return Mask::make(shape[0], shape[1], shape[2], shape[3],
                     [&](Index b, Index h) { return rows.plane(b, h); });
+}
+
+/// Whether the axes of its arrays are those of the mask.
+bool has_axes(ArrayKind kind) {
+  return kind != ArrayKind::kCuSeqlens && kind != ArrayKind::kPairs && kind != ArrayKind::kBits &&
+         kind != ArrayKind::kRuns;
 }
 
 void check_shape_option(const std::optional<std::vector<Index>>& shape) {
@@ -259,6 +255,7 @@ std::optional<TwoSources> two_sources(std::string_view text) {
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options) {
   check_shape_option(options.shape);
   LoadedMask out = load_source(source, options);
+  if (has_axes(out.kind)) out.rank = std::ssize(out.array_shape);
   if (options.shape) {
     out.mask =
         named(source, [&] { return in_shape(out.mask, *options.shape, options.read.max_bytes); });

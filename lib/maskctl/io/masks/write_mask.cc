@@ -24,6 +24,14 @@ std::vector<Index> shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
 }
 
+/// A shape [B,H,rows,columns] in the rank of the options, if that holds it.
+std::vector<Index> in_rank(std::vector<Index> shape, Index rank) {
+  const bool one_head = shape[1] == 1;
+  if (rank <= 2 && one_head && shape[0] == 1) return {shape[2], shape[3]};
+  if (rank == 3 && one_head) return {shape[0], shape[2], shape[3]};
+  return shape;
+}
+
 /// Makes the elements of one band of rows at a time.
 class BandMaker {
  public:
@@ -94,7 +102,8 @@ void write_dense(const std::string& dest, const Mask& mask, const MaskWriteOptio
   const DType dtype =
       options.dtype.value_or(options.kind == ArrayKind::kBias ? DType::kFloat32 : DType::kBool);
   BandMaker maker(mask.keys(), dtype, options);
-  ArrayWriter writer(dest, dtype, shape_of(mask), write_options(options), options.max_bytes);
+  const auto writer = array_writer(dest, dtype, in_rank(shape_of(mask), options.rank),
+                                   write_options(options), options.max_bytes);
   const Index planes = mask.cells() == 0 ? 0 : mask.batch() * mask.heads();
   Progress progress(options.progress, planes * mask.queries());
   const Index step = maker.rows_within(kBandBytes);
@@ -102,25 +111,25 @@ void write_dense(const std::string& dest, const Mask& mask, const MaskWriteOptio
     const Plane& plane = *mask.plane(p / mask.heads(), p % mask.heads());
     for (Index row = 0; row < mask.queries(); row += step) {
       const Range q{row, std::min(row + step, mask.queries())};
-      writer.write(maker.make(plane, q));
+      writer->write(maker.make(plane, q));
       progress.add(q.size());
     }
   }
-  writer.commit();
+  writer->commit();
 }
 
 void write_bits(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
-  ArrayWriter writer(dest, DType::kUInt8, {bit_bytes(shape_of(mask))}, write_options(options),
-                     options.max_bytes);
+  const auto writer = array_writer(dest, DType::kUInt8, {bit_bytes(shape_of(mask))},
+                                   write_options(options), options.max_bytes);
   Progress progress(options.progress, mask.batch() * mask.heads() * mask.queries());
   BitBands bands(mask);
   for (Index done = 0;; done = bands.rows_done()) {
     const auto bytes = bands.next();
     if (bytes.empty()) break;
-    writer.write(bytes);
+    writer->write(bytes);
     progress.add(bands.rows_done() - done);
   }
-  writer.commit();
+  writer->commit();
 }
 
 /// The values 0, 1 and 2 in another dtype; as bool, 1 and 2 are true.
@@ -135,8 +144,9 @@ void write_blockmap(const std::string& dest, const Mask& mask, const MaskWriteOp
   const DType dtype = options.dtype.value_or(DType::kUInt8);
   const Index rows = ceil_div(mask.queries(), q_size);
   const Index columns = ceil_div(mask.keys(), k_size);
-  ArrayWriter writer(dest, dtype, {mask.batch(), mask.heads(), rows, columns},
-                     write_options(options), options.max_bytes);
+  const auto writer =
+      array_writer(dest, dtype, in_rank({mask.batch(), mask.heads(), rows, columns}, options.rank),
+                   write_options(options), options.max_bytes);
   const Index band = std::max<Index>(1, kBandBytes / std::max<Index>(1, columns));
   const Index part = ceil_div(band, 4 * threads());
   std::vector<std::uint8_t> values(static_cast<std::size_t>(std::min(band, rows) * columns));
@@ -156,14 +166,14 @@ void write_blockmap(const std::string& dest, const Mask& mask, const MaskWriteOp
       });
       const auto made = std::span(values).first(static_cast<std::size_t>(count * columns));
       if (dtype == DType::kUInt8) {
-        writer.write(std::as_bytes(made));
+        writer->write(std::as_bytes(made));
       } else {
-        writer.write(block_values(made, dtype).bytes());
+        writer->write(block_values(made, dtype).bytes());
       }
       progress.add(count);
     }
   }
-  writer.commit();
+  writer->commit();
 }
 
 }  // namespace
@@ -182,7 +192,7 @@ void write_mask(const std::string& dest, const ConvertedMask& converted,
       break;
   }
   const DestName name = parse_dest_name(dest);
-  const bool all = name.format != Format::kNpy && name.member.empty();
+  const bool all = name.is_container() && name.member.empty();
   if (converted.arrays.size() == 1 && !(all && !converted.beside.empty())) {
     return write_array(dest, converted.arrays.front().tensor, write_options(options));
   }

@@ -62,28 +62,4 @@ class ByteSource {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The type of a file, as its first bytes suggest.
-enum class FileType {
-  kEmpty,
-  kNpy,
-  kZip,
-  kHdf5,
-  kSafetensors,
-  kPickle,
-  kPng,
-  kGzip,
-  kText,
-  kUnknown,
-};
-
-/// Looks at the first bytes without consuming them; works for pipes.
-FileType sniff(ByteSource& source);
-/// True when the source starts with the magic of a .npy file.
-bool is_npy(ByteSource& source);
-/// For messages: "an HDF5 file", "text", "an empty file".
-const char* describe(FileType type);
-/// How to get arrays out of such a file: "; np.loadtxt reads it in Python, ..."; empty when nothing
-/// is known.
-const char* remedy(FileType type);
-
 }  // namespace maskctl

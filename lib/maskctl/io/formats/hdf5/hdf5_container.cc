@@ -178,6 +178,22 @@ OpenArray Hdf5Container::open(const std::string& key, const ReadOptions&,
   return open_array(reader(key));
 }
 
+ContainerOutline Hdf5Container::outline() {
+  constexpr std::size_t kLongestReason = 400;
+  ContainerOutline out;
+  for (const Hdf5Dataset& dataset : listing().datasets) {
+    out.arrays.push_back({printable(dataset.path), dtype_text(dataset.dtype),
+                          dataset.shape.value_or(std::vector<Index>())});
+  }
+  for (const auto& [path, reason] : listing().unreadable) {
+    out.notes.push_back(printable(fmt::format("{}: {}", path, reason), kLongestReason));
+  }
+  for (const auto& [object, name, value] : listing().attributes) {
+    out.notes.push_back(printable(fmt::format("{} @{} = {}", object, name, value)));
+  }
+  return out;
+}
+
 const Hdf5Listing& Hdf5Container::listing() const {
   if (listing_) return *listing_;
   Hdf5Process process(plan({"list"}, name_));

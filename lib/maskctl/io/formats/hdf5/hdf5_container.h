@@ -23,6 +23,7 @@ class Hdf5Container final : public Container {
   /// An empty key means the only dataset with two axes or more, or the only one at all.
   OpenArray open(const std::string& key, const ReadOptions& options,
                  std::vector<std::string>& notes) override;
+  ContainerOutline outline() override;
 
   std::string key_of(const std::string& text) const override { return path_of(text); }
   /// Opens a path from the root at once, which saves a run of the helper.

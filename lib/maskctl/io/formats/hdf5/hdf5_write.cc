@@ -1,6 +1,5 @@
 // HDF5 files, written by the helper into a temporary file that is then renamed.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +7,7 @@
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/containers/container_write.h"
+#include "maskctl/io/containers/append.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/io/formats/hdf5/hdf5_container.h"
 #include "maskctl/io/formats/hdf5/hdf5_process.h"
@@ -17,8 +16,6 @@
 
 namespace maskctl {
 namespace {
-
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 void copy_bytes_to(ByteSource& source, AtomicFile& file) {
   std::vector<std::byte> part(std::size_t{1} << 20);
@@ -50,27 +47,13 @@ struct Hdf5Writer::Impl {
       : name(dest == "-" ? "stdout" : dest),
         options(given),
         lock(lock_for_append(dest, given)),
-        appending(given.append && dest != "-" && exists(dest)),
-        file(dest == "-" ? "/dev/stdout" : dest, given.force || appending) {
+        old(file_to_append(dest, kHdf5Format, given)),
+        file(dest == "-" ? "/dev/stdout" : dest, given.force || old) {
     if (file.is_terminal()) {
       throw Error(Errc::kIo, "refusing to write HDF5 to a terminal", {{Remedy::kNameOutput}});
     }
-    if (appending) copy_old(dest);
+    if (old) copy_bytes_to(*old, file);
     start();
-  }
-
-  void copy_old(const std::string& dest) {
-    ByteSource old(dest);
-    if (in_memory()) {
-      throw Error(Errc::kInvalidArgument,
-                  dest + ": is not a regular file; adding arrays needs one");
-    }
-    if (const FileType type = sniff(old); type != FileType::kHdf5) {
-      throw Error(Errc::kFormat,
-                  fmt::format("{}: it looks like {}; adding arrays needs an HDF5 file", dest,
-                              describe(type)));
-    }
-    copy_bytes_to(old, file);
   }
 
   /// Pipes and devices get a copy of a file made in memory, because HDF5 is written out of order.
@@ -80,7 +63,7 @@ struct Hdf5Writer::Impl {
     plan.writing = true;
     plan.replace = options.force;
     plan.max_bytes = Index{1} << 30;
-    plan.words = {appending ? "append" : "create", in_memory() ? "/dev/stdout" : file.temporary()};
+    plan.words = {old ? "append" : "create", in_memory() ? "/dev/stdout" : file.temporary()};
     process.emplace(std::move(plan));
   }
 
@@ -91,7 +74,7 @@ struct Hdf5Writer::Impl {
   std::string name;
   WriteOptions options;
   std::unique_ptr<ReplaceLock> lock;  // when appending, held from reading the old file on
-  bool appending;
+  std::optional<ByteSource> old;      // when appending
   AtomicFile file;
   std::optional<Hdf5Process> process;
   Index remaining = 0;

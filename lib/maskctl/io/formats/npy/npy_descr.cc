@@ -93,6 +93,14 @@ NpyElement parse_npy_descr(std::string_view descr) {
   return {*dtype, big && size_bytes(*dtype) > 1};
 }
 
+std::string dtype_text(std::string_view descr) {
+  try {
+    return std::string(name(parse_npy_descr(descr).dtype));
+  } catch (const Error&) {
+    return printable(descr);
+  }
+}
+
 std::string npy_descr(DType dtype) {
   if (dtype == DType::kBFloat16) return "<V2";
   for (const auto& [text, code_dtype] : kCodes) {

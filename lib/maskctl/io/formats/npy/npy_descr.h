@@ -18,6 +18,9 @@ struct NpyElement {
 /// be read, throws Error(kUnsupported) with an explanation.
 NpyElement parse_npy_descr(std::string_view descr);
 
+/// "bool" for "|b1"; a dtype that cannot be read unchanged, without control characters.
+std::string dtype_text(std::string_view descr);
+
 /// As numpy writes it, little endian.
 std::string npy_descr(DType dtype);
 

@@ -11,6 +11,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/io/formats/formats.h"
 #include "maskctl/io/formats/npy/npy.h"
 
 namespace maskctl {
@@ -51,10 +52,9 @@ Index read_header_length(ByteSource& source) {
 
 /// Reads the dictionary; the source is then at the data.
 std::string read_dictionary(ByteSource& source) {
-  const FileType type = sniff(source);
-  if (type != FileType::kNpy) {
+  if (const FileLook look = look_at(source); look.format != &kNpyFormat) {
     throw Error(Errc::kFormat,
-                fmt::format("not a .npy file; it looks like {}{}", describe(type), remedy(type)));
+                fmt::format("not a .npy file; it looks like {}{}", look.description, look.remedy));
   }
   const Index length = read_header_length(source);
   if (source.size() && length > *source.size() - source.position()) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/io/formats/formats.h"
 #include "maskctl/io/formats/npz/zip.h"
 #include "maskctl/io/printable.h"
 
@@ -48,10 +49,9 @@ struct NpzArchive::Impl {
       held = read_whole(source, options.max_bytes);
       source = ByteSource::from_memory(source.name(), held);
     }
-    const FileType type = sniff(source);
-    if (type != FileType::kZip) {
+    if (const FileLook look = look_at(source); look.format != &kNpzFormat) {
       throw Error(Errc::kFormat, fmt::format("{}: not an .npz file; it looks like {}",
-                                             source.name(), describe(type)));
+                                             source.name(), look.description));
     }
     for (ZipMember& member : read_zip_directory(source)) {
       check_not_torch(member.name);

@@ -11,16 +11,12 @@
 
 #include "maskctl/base/index.h"
 #include "maskctl/io/formats/npy/npy.h"
+#include "maskctl/io/named_arrays.h"
 #include "maskctl/io/read_options.h"
 #include "maskctl/io/streams/byte_source.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {
-
-struct NamedTensor {
-  std::string name;  // the key, without ".npy"
-  Tensor tensor;
-};
 
 /// The arrays of an .npz. The constructor reads the directory and refuses duplicate names,
 /// overlapping members and sizes beyond the file; members without ".npy" are skipped. Errors start
@@ -50,12 +46,6 @@ class NpzArchive {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
-};
-
-/// Like NamedTensor, but does not own the array.
-struct ArrayRef {
-  std::string name;
-  const Tensor* tensor;
 };
 
 using WriteBytes = std::function<void(std::span<const std::byte>)>;

@@ -259,7 +259,7 @@ void check_name(const std::string& name, std::unordered_set<std::string>& seen) 
               fmt::format("two tensors named '{}' for one safetensors file", printable(name)));
 }
 
-Index bytes_of(const SafetensorsSpec& tensor) {
+Index bytes_of(const ArraySpec& tensor) {
   const auto elements = checked_product(tensor.shape);
   const auto bytes = elements ? checked_mul(*elements, size_bytes(tensor.dtype)) : std::nullopt;
   if (bytes) return *bytes;
@@ -321,7 +321,7 @@ Tensor SafetensorsFile::read(const std::string& key, const ReadOptions& options)
   return read_npy(*open(key), options);
 }
 
-std::vector<std::byte> safetensors_header_bytes(std::span<const SafetensorsSpec> tensors,
+std::vector<std::byte> safetensors_header_bytes(std::span<const ArraySpec> tensors,
                                                 const SafetensorsHeader& kept) {
   std::string text = "{";
   if (!kept.metadata.empty()) {
@@ -339,7 +339,7 @@ std::vector<std::byte> safetensors_header_bytes(std::span<const SafetensorsSpec>
     append_entry(text, entry.name, entry.dtype_name, entry.shape, {at, end});
     at = end;
   }
-  for (const SafetensorsSpec& tensor : tensors) {
+  for (const ArraySpec& tensor : tensors) {
     check_name(tensor.name, names);
     const auto end = checked_add(at, bytes_of(tensor));
     if (!end) throw Error(Errc::kShape, "the tensors are too large to write");

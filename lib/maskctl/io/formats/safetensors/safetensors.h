@@ -10,7 +10,7 @@
 
 #include "maskctl/base/index.h"
 #include "maskctl/io/formats/npy/npy.h"
-#include "maskctl/io/formats/npz/npz.h"
+#include "maskctl/io/named_arrays.h"
 #include "maskctl/io/read_options.h"
 #include "maskctl/io/streams/byte_source.h"
 #include "maskctl/tensor/tensor.h"
@@ -69,18 +69,11 @@ class SafetensorsFile {
   std::vector<std::string> keys_;
 };
 
-/// A tensor to be written; the data follow in the same order.
-struct SafetensorsSpec {
-  std::string name;
-  DType dtype = DType::kBool;
-  std::vector<Index> shape;
-};
-
 /// The length, JSON and padding (blanks to a multiple of 8) for these tensors, without blanks
 /// between tokens, as the reference implementation writes it. The tensors of `kept` come first,
 /// their data at the front, and its metadata stays. Throws Error(kInvalidArgument) for duplicate,
 /// empty and reserved names.
-std::vector<std::byte> safetensors_header_bytes(std::span<const SafetensorsSpec> tensors,
+std::vector<std::byte> safetensors_header_bytes(std::span<const ArraySpec> tensors,
                                                 const SafetensorsHeader& kept = {});
 
 }  // namespace maskctl

@@ -1,0 +1,74 @@
+#include "maskctl/io/formats/formats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace maskctl {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr Index kHead = 16;
+
+bool is_text(std::string_view bytes) {
+  return std::ranges::all_of(bytes, [](char c) {
+    const auto u = static_cast<unsigned char>(c);
+    return (u >= 0x20 && u != 0x7F) || c == '\n' || c == '\r' || c == '\t';
+  });
+}
+
+/// Protocols 2 to 5 start with PROTO; older ones have no mark.
+bool is_pickle(std::string_view head) {
+  return head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
+}
+
+/// Files that are refused by what they are.
+struct OtherFile {
+  std::string_view description, remedy;
+  bool (*is)(std::string_view head);
+};
+constexpr OtherFile kOtherFiles[] = {
+    {"an empty file", "", [](std::string_view head) { return head.empty(); }},
+    {"a PNG image", "",
+     [](std::string_view head) { return head.starts_with("\x89PNG\r\n\x1a\n"sv); }},
+    {"a gzip file", "; unpack it first (gunzip)",
+     [](std::string_view head) { return head.starts_with("\x1f\x8b"sv); }},
+    {"a Python pickle",
+     " (pickle.dump, or an old torch.save), which is never executed; in Python, np.save or "
+     "safetensors' save_file writes its arrays",
+     is_pickle},
+    {"text", "; np.save(\"m.npy\", np.loadtxt(\"m.csv\", delimiter=\",\")) makes an array of CSV",
+     is_text},
+};
+
+}  // namespace
+
+std::string_view peek_text(ByteSource& source, Index count) {
+  const auto bytes = source.peek(count);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+FileLook look_at(ByteSource& source) {
+  for (const FileFormat* format : kFileFormats) {
+    if (format->recognise(source)) return {format, format->looks_like, ""};
+  }
+  const auto head = peek_text(source, kHead);
+  for (const OtherFile& other : kOtherFiles) {
+    if (other.is(head)) return {nullptr, other.description, other.remedy};
+  }
+  return {nullptr, "unknown data", ""};
+}
+
+std::string formats_text(std::string_view (*word)(const FileFormat& format)) {
+  std::vector<std::string_view> words;
+  for (const FileFormat* format : kFileFormats) {
+    if (!word(*format).empty()) words.push_back(word(*format));
+  }
+  std::string out(words.back());
+  words.pop_back();
+  return words.empty() ? out : fmt::format("{} or {}", fmt::join(words, ", "), out);
+}
+
+}  // namespace maskctl

@@ -1,0 +1,120 @@
+// The row of safetensors.
+#include <algorithm>
+
+#include "maskctl/io/containers/append.h"
+#include "maskctl/io/formats/formats.h"
+#include "maskctl/io/formats/npz/npz.h"
+#include "maskctl/io/formats/safetensors/safetensors.h"
+#include "maskctl/io/printable.h"
+
+namespace maskctl {
+namespace {
+
+using namespace std::string_view_literals;
+
+class SafetensorsContainer final : public Container {
+ public:
+  SafetensorsContainer(ByteSource source, const ReadOptions& options)
+      : file_(std::move(source), options) {}
+  const std::string& name() const override { return file_.name(); }
+  const std::vector<std::string>& keys() const override { return file_.keys(); }
+  OpenArray open(const std::string& key, const ReadOptions&, std::vector<std::string>&) override {
+    return open_array(file_.open(key));
+  }
+  ContainerOutline outline() override {
+    ContainerOutline out;
+    for (const SafetensorsEntry& entry : file_.header().entries) {
+      out.arrays.push_back(
+          {printable(entry.name),
+           entry.dtype ? std::string(maskctl::name(*entry.dtype)) : printable(entry.dtype_name),
+           entry.shape});
+    }
+    return out;
+  }
+
+ private:
+  SafetensorsFile file_;
+};
+
+/// Writes the header and what an old file keeps, then the data of the new tensors as it comes.
+class NewFile {
+ public:
+  NewFile(const std::string& path, std::span<const ArraySpec> tensors, const WriteOptions& options)
+      : lock_(lock_for_append(path, options)),
+        old_(file_to_append(path, kSafetensorsFormat, options)) {
+    SafetensorsHeader kept;
+    if (old_) kept = kept_of(path, tensors, options);
+    const auto header = safetensors_header_bytes(tensors, kept);
+    sink_.emplace(path, WriteOptions{.force = options.force || old_}, ".safetensors");
+    sink_->write(header);
+    const WriteBytes write = [this](std::span<const std::byte> bytes) { sink_->write(bytes); };
+    for (const SafetensorsEntry& entry : kept.entries) {
+      copy_bytes(write, *old_, kept.data_offset + entry.begin, entry.end - entry.begin);
+    }
+  }
+  void write(std::span<const std::byte> bytes) { sink_->write(bytes); }
+  void commit() { sink_->commit(); }
+
+ private:
+  /// The header of the old file without the tensors that are replaced.
+  SafetensorsHeader kept_of(const std::string& path, std::span<const ArraySpec> tensors,
+                            const WriteOptions& options) {
+    SafetensorsHeader kept = read_safetensors_header(*old_);
+    std::vector<std::string> has;
+    has.reserve(kept.entries.size());
+    for (const SafetensorsEntry& entry : kept.entries) has.push_back(entry.name);
+    for (const ArraySpec& tensor : tensors) check_new(path, has, tensor.name, options);
+    std::erase_if(kept.entries, [&](const SafetensorsEntry& entry) {
+      return std::ranges::find(tensors, entry.name, &ArraySpec::name) != tensors.end();
+    });
+    return kept;
+  }
+
+  std::unique_ptr<ReplaceLock> lock_;  // when appending
+  std::optional<ByteSource> old_;
+  std::optional<ByteSink> sink_;
+};
+
+class SafetensorsWriter final : public ArrayWriter {
+ public:
+  SafetensorsWriter(const std::string& path, const ArraySpec& array, const WriteOptions& options)
+      : ArrayWriter(array), file_(path, std::span(&array, 1), options) {}
+
+ private:
+  void put(std::span<const std::byte> bytes) override { file_.write(bytes); }
+  void finish() override { file_.commit(); }
+
+  NewFile file_;
+};
+
+void write_safetensors_file(const std::string& path, std::span<const ArrayRef> arrays,
+                            const WriteOptions& options) {
+  std::vector<ArraySpec> specs;
+  for (const ArrayRef& array : arrays) {
+    specs.push_back({array.name, array.tensor->dtype(), array.tensor->shape()});
+  }
+  NewFile file(path, specs, options);
+  for (const ArrayRef& array : arrays) file.write(array.tensor->bytes());
+  file.commit();
+}
+
+/// A little-endian header length below 100 MB, then JSON.
+bool is_safetensors(ByteSource& source) {
+  const auto head = peek_text(source, 9);
+  return head.size() == 9 && head[8] == '{' && head.substr(4, 4) == "\0\0\0\0"sv;
+}
+
+}  // namespace
+
+const FileFormat kSafetensorsFormat = {
+    .name = ".safetensors",
+    .suffixes = {".safetensors"},
+    .wanted = "a safetensors file",
+    .looks_like = "a safetensors file",
+    .recognise = is_safetensors,
+    .open = opened<SafetensorsContainer>,
+    .write = write_safetensors_file,
+    .begin = begun<SafetensorsWriter>,
+};
+
+}  // namespace maskctl

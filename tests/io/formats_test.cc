@@ -1,0 +1,81 @@
+// The table of file formats: what a row says holds for the files that it writes.
+#include "maskctl/io/formats/formats.h"
+
+#include "io/array_support.h"
+
+using namespace maskctl;
+using namespace maskctl::test;
+
+namespace {
+
+std::vector<std::string> suffixes_of(const FileFormat& format) {
+  std::vector<std::string> out;
+  for (const std::string_view suffix : format.suffixes) {
+    if (!suffix.empty()) out.emplace_back(suffix);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("formats: a file is of the format that its suffix asked for") {
+  const Scratch scratch;
+  const Tensor tensor = counting(DType::kInt16, {2, 3});
+  for (const FileFormat* format : kFileFormats) {
+    for (const std::string& suffix : suffixes_of(*format)) {
+      const std::string path = scratch / ("m" + suffix);
+      INFO(path);
+      CHECK(parse_dest_name(path).format == format);
+      write_array(path, tensor);
+      ByteSource source(path);
+      CHECK(look_at(source).format == format);
+      CHECK(open_container(std::move(source), {})->holds_one_array() != format->is_container());
+      CHECK(text_of(read_array(path).bytes()) == text_of(tensor.bytes()));
+      const auto packed = [&] { write_array(path, tensor, {.force = true, .gzip = 1}); };
+      CHECK((error_of(packed) == "no error") == format->compresses);
+    }
+  }
+}
+
+TEST_CASE("formats: containers list their arrays, and take more") {
+  const Scratch scratch;
+  const Tensor numbers = counting(DType::kInt16, {2, 3}), flags = counting(DType::kBool, {4});
+  for (const FileFormat* format : kFileFormats) {
+    if (!format->is_container()) continue;
+    const std::string path = (scratch / "m") + std::string(format->suffixes[0]);
+    INFO(path);
+    const ArrayRef first{"a", &numbers}, second{"b", &flags};
+    write_arrays(path, {&first, 1});
+    write_arrays(path, {&second, 1}, {.append = true});
+    const auto outline = open_container(ByteSource(path), {})->outline();
+    REQUIRE(outline.arrays.size() == 2);
+    CHECK(outline.arrays[0].name.ends_with("a"));
+    CHECK(outline.arrays[0].dtype == "int16");
+    CHECK(outline.arrays[0].shape == numbers.shape());
+    CHECK(outline.arrays[1].name.ends_with("b"));
+    CHECK(outline.arrays[1].dtype == "bool");
+    CHECK(outline.notes.empty());
+  }
+}
+
+TEST_CASE("formats: messages list all of them") {
+  CHECK(formats_text([](const FileFormat& format) { return format.name; }) ==
+        ".npy, .npz, .safetensors or HDF5");
+  CHECK(formats_text([](const FileFormat& format) -> std::string_view {
+          return format.compresses ? format.suffixes[0] : "";
+        }) == ".npz or .h5");
+}
+
+TEST_CASE("formats: an array written by parts must be complete, in every format") {
+  const Scratch scratch;
+  const Tensor tensor = counting(DType::kInt16, {4, 5});
+  for (const FileFormat* format : kFileFormats) {
+    const std::string path = (scratch / "m") + std::string(format->suffixes[0]);
+    INFO(path);
+    const auto writer = array_writer(path, DType::kInt16, {4, 5}, {}, 1 << 20);
+    writer->write(tensor.bytes().first(20));
+    CHECK_FALSE(std::filesystem::exists(path));
+    CHECK(contains(error_of([&] { writer->commit(); }), "fewer"));
+    CHECK_FALSE(std::filesystem::exists(path));
+  }
+}
