@@ -7,7 +7,7 @@ packages=(cmake g++ ninja-build pkg-config libcli11-dev libfmt-dev libhdf5-dev l
   libtomlplusplus-dev nlohmann-json3-dev zlib1g-dev)
 if [ "${1:-}" = --tests ]; then
   packages+=(catch2 clang-format clang-tidy-16 dpkg-dev fish groff-base librapidcheck-dev man-db python3-h5py
-    python3-numpy zsh)
+    python3-numpy tmux zsh)
 fi
 
 if ! command -v dpkg-query >/dev/null; then

@@ -34,14 +34,17 @@ const std::map<std::string, Layer> kLayers = {
       {"fmt", "hwy"},
       {"arrays/elements.h", "equal/shared_planes.h", "info/debug_trace.h", "planes/gallop.h",
        "planes/row_lists/clipped_classes.h", "planes/row_lists/clipped_grid.h",
-       "planes/row_lists/row_keys.h", "planes/words.h", "steps/within.h"}}},
+       "planes/row_lists/row_keys.h", "planes/tallied.h", "planes/words.h", "steps/within.h"}}},
     {"inspect", {{"base", "tensor", "mask"}, {"fmt"}, {"why/why_rules.h"}}},
     {"io",
      {{"base", "tensor", "mask"},
       {"fmt", "png.h", "zlib.h", "nlohmann"},
       {"containers/container.h", "formats/hdf5/hdf5_protocol.h", "formats/png/png.h",
        "printable.h"}}},
-    {"render", {{"base", "tensor", "mask"}, {"fmt"}, {"picture/markup.h"}}},
+    {"render",
+     {{"base", "tensor", "mask"},
+      {"fmt"},
+      {"figure/words.h", "picture/markup.h", "text/layout.h", "text/panel.h"}}},
     {"attention", {{"base", "tensor", "mask"}, {"fmt", "hwy"}, {"cpu/kernel.h"}}},
     {"pipeline", {{"base", "tensor", "mask", "inspect", "io", "render"}, {"fmt"}}},
     {"golden",
@@ -137,6 +140,9 @@ std::string app_include_problem(const std::string& path, const std::string& incl
   if (include.starts_with("<CLI/") && path != "app/cli/cli.cc") {
     return "may stand in app/cli/cli.cc only";
   }
+  if (include.starts_with("<ncurses") && path != "app/tui/terminal.cc") {
+    return "may stand in app/tui/terminal.cc only";
+  }
   if (include.starts_with("\"maskctl/")) return header_problem(path, include.substr(1));
   const bool own = include.starts_with("\"app/");
   return include[0] == '"' && !own ? "is neither app/ nor maskctl/" : "";
@@ -223,6 +229,7 @@ TEST_CASE("layers: a planted fault is found and names the file", "[project]") {
       {"lib/maskctl/inspect/x.cc", "#include \"maskctl/mask/planes/stored_planes.h\""},
       {"app/cli/show.cc", "#include \"maskctl/mask/planes/stored_planes.h\""},
       {"app/cli/show.cc", "#include <CLI/CLI.hpp>"},
+      {"app/tui/painter.cc", "#include <ncurses.h>"},
       {"app/cli/show.cc", "#include \"cli/output.h\""},
   }));
   CAPTURE(path, line);

@@ -31,15 +31,24 @@ TEST_CASE("samples: the page shows what the command prints") {
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("README: its picture is what its command draws") {
+TEST_CASE("README: its pictures are what the commands draw") {
   const Sandbox sandbox;
   const std::string page = slurp(fs::path(MASKCTL_SOURCE_DIR) / "README.md");
-  const std::string command =
-      "maskctl show samples/leaked.npy --segments samples/packed.npy -o leak.svg";
-  REQUIRE(contains(page, "`" + command + "`"));
-  REQUIRE(contains(page, "](docs/images/leak.svg)"));
-  CHECK(sandbox.run(command + " && cmp leak.svg '" MASKCTL_SOURCE_DIR "/docs/images/leak.svg'")
-            .status == 0);
+  struct Picture {
+    std::string name, command, how;  // `how`: what the page leaves out
+  };
+  const std::vector<Picture> pictures = {
+      {"leak.svg", "maskctl show samples/leaked.npy --segments samples/packed.npy -o leak.svg", ""},
+      {"tui.svg", "maskctl tui samples/leaked.npy --segments samples/packed.npy",
+       " --script n --size 84x26 --color always --dump tui.svg"}};
+  for (const Picture& picture : pictures) {
+    INFO(picture.name);
+    const std::string kept = "docs/images/" + picture.name;
+    REQUIRE(contains(page, "`" + picture.command + "`"));
+    REQUIRE(contains(page, "](" + kept + ")"));
+    CHECK(sandbox.run(picture.command + picture.how).status == 0);
+    CHECK(slurp(sandbox.work() / picture.name) == slurp(fs::path(MASKCTL_SOURCE_DIR) / kept));
+  }
 }
 
 TEST_CASE("samples: each data file is read by a command of a page or of the manifest") {

@@ -251,6 +251,12 @@ void add_inspect_operations(Operations& out, const Masks& m) {
   });
 }
 
+Figure figure_of(const Mask& mask) {
+  Figure out;
+  out.panels.push_back({.plane = mask.distinct()[0]});
+  return out;
+}
+
 void add_render_operations(Operations& out, const Masks& m) {
   const auto each = [&](const std::string& what, const std::function<void(const Mask&)>& f) {
     out.push_back({what + ": ids that recur, 1M", [&m, f] { f(m.recurring); }});
@@ -260,7 +266,7 @@ void add_render_operations(Operations& out, const Masks& m) {
   each("draw_text", [](const Mask& mask) {
     DrawOptions options;
     options.max_rows = 40, options.max_columns = 100;
-    draw_text(*mask.distinct()[0], options);
+    draw_text(figure_of(mask), options);
   });
   each("density 4096 x 4096", [](const Mask& mask) {
     const Index step = ceil_div(mask.queries(), 4096);
@@ -270,18 +276,17 @@ void add_render_operations(Operations& out, const Masks& m) {
                                      {"svg", PictureFormat::kSvg},
                                      {"html", PictureFormat::kHtml}}) {
     each(std::string(name) + " of 4096", [format = format](const Mask& mask) {
-      PictureInput input;
-      input.plane = mask.distinct()[0];
       PictureOptions options;
       options.max_size = 4096;
-      picture_bytes(format, input, options);
+      picture_bytes(format, figure_of(mask), options);
     });
   }
   out.push_back(
       {"generate segments, 100M", [] { generate("segments:n=1000000,b=100,docs=1000", {}); }});
-  out.push_back({"generate random, 1M", [] {
-                   std::get<Mask>(generate("random:q=1000000,k=1000,p=0.5,seed=1", {})).count();
-                 }});
+  out.push_back(
+      {"generate random, 1M", [] {
+         std::get<Mask>(generate("random:q=1000000,k=1000,sparsity=0.5,seed=1", {})).count();
+       }});
 }
 
 void add_io_operations(Operations& out, const Masks& m, const std::string& folder) {

@@ -10,6 +10,7 @@ temporary folder).
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -223,8 +224,36 @@ def measure_big_file(options, path, expected):
                            lambda: timed("", ["cat", path], ["wc", "-c"]))
     bar("stats of 1 GiB from a pipe against wc -c", ratios(a, floor), 1.3, "x")
     note(f"stats {statistics.median(a):.3f} s, wc {statistics.median(floor):.3f} s")
+    inspect(options, "1 GiB dense", 32768, path, first=150)
     for name, found in peaks.items():
         bar(f"{name} of 1 GiB: peak memory", max(found), 200, "MB")
+
+
+def inspector_keys(extent):
+    """Moves, pages and zooms at twelve places of a mask of that many queries and keys."""
+    walk = "jjllJL<PageDown><C-u>kkhhKH+jl+JJ-<PageUp>--jj-<C-d>f"
+    return "=".join(f":{extent * (7 * i % 12) // 12 + 5 * i},{extent * i // 13}<Enter>{walk}" for i in range(12))
+
+
+def inspect(options, name, extent, *source, first):
+    """From a key to its finished screen, and from the start to the first one, on one core."""
+    start = ["taskset", "-c", "0", options.program, "tui", *source, "--size", "200x60", "--color", "always",
+             "--dump", "/dev/null"]
+    played = subprocess.run([*start, "--script", inspector_keys(extent), "-v"], check=True, stderr=subprocess.PIPE)
+    found = re.search(rb"(\d+) screens: median (\S+) ms, worst (\S+) ms", played.stderr)
+    if int(found[1]) < 300:
+        sys.exit(f"the inspector drew {int(found[1])} screens only")
+    bar(f"inspector, {name}: median screen", float(found[2]), 8, "ms")
+    bar(f"inspector, {name}: worst screen", float(found[3]), 33, "ms")
+    done = [run(start) for _ in range(9)]
+    bar(f"inspector, {name}: start", statistics.median(each.seconds for each in done) * 1e3, first, "ms")
+    note(f"peak memory {max(each.peaks[-1] for each in done):.0f} MB")
+
+
+def inspector(options):
+    million = "gen:segments:n=1M,docs=52,seed=1"
+    inspect(options, "1M x 1M", 1_000_000, million, "-t", "causal", "-t", "window:keys=4096", first=50)
+    inspect(options, "1M interleaved ids", 1_000_000, million + ",interleave=token", "-t", "causal", first=50)
 
 
 def start_up(options):
@@ -242,7 +271,7 @@ def main():
     parser.add_argument("--folder")
     options = parser.parse_args()
     options.program = os.path.join(options.build, "app/maskctl")
-    for part in (core, growth, segment_ids, numpy_ops, pipeline, start_up, big_file):
+    for part in (core, growth, segment_ids, numpy_ops, pipeline, inspector, start_up, big_file):
         if options.only in part.__name__:
             part(options)
     print(f"{sum(rows)} bars met, {len(rows) - sum(rows)} missed")

@@ -56,6 +56,12 @@ constexpr Index kSide = 4096;
 
 using Operation = std::function<void(const Mask&)>;
 
+Figure figure_of(const Mask& mask) {
+  Figure out;
+  out.panels.push_back({.plane = mask.distinct()[0]});
+  return out;
+}
+
 const std::map<std::string, Operation>& operations() {
   static const std::map<std::string, Operation> table = {
       {"count", [](const Mask& m) { m.count(); }},
@@ -92,14 +98,9 @@ const std::map<std::string, Operation>& operations() {
        [](const Mask& m) {
          DrawOptions options;
          options.max_rows = 20, options.max_columns = 80;
-         draw_text(*m.distinct()[0], options);
+         draw_text(figure_of(m), options);
        }},
-      {"picture",
-       [](const Mask& m) {
-         PictureInput input;
-         input.plane = m.distinct()[0];
-         picture_bytes(PictureFormat::kSvg, input, {});
-       }},
+      {"picture", [](const Mask& m) { picture_bytes(PictureFormat::kSvg, figure_of(m), {}); }},
   };
   return table;
 }

@@ -44,15 +44,16 @@ constexpr Command command(Command row) {
   return row;
 }
 
-extern const Command kInfo, kShow, kApply, kConvert, kCombine, kGen, kStats, kCost, kDiff, kGolden,
-    kWhy, kCheck, kTranslate, kAudit, kSeq, kBlockmap, kRecognise, kOps, kAttend, kVerify, kProbe,
-    kBench, kBackends, kCompletions;
+extern const Command kInfo, kShow, kTui, kApply, kConvert, kCombine, kGen, kStats, kCost, kDiff,
+    kGolden, kWhy, kCheck, kTranslate, kAudit, kSeq, kBlockmap, kRecognise, kOps, kAttend, kVerify,
+    kProbe, kBench, kBackends, kCompletions;
 
 /// In the order in which help lists them.
 inline constexpr const Command* kCommands[] = {
-    &kInfo,      &kShow,   &kApply,  &kConvert, &kCombine,   &kGen,   &kStats,    &kCost,
-    &kDiff,      &kGolden, &kWhy,    &kCheck,   &kTranslate, &kAudit, &kSeq,      &kBlockmap,
-    &kRecognise, &kOps,    &kAttend, &kVerify,  &kProbe,     &kBench, &kBackends, &kCompletions};
+    &kInfo,  &kShow,  &kTui,      &kApply,      &kConvert, &kCombine, &kGen,
+    &kStats, &kCost,  &kDiff,     &kGolden,     &kWhy,     &kCheck,   &kTranslate,
+    &kAudit, &kSeq,   &kBlockmap, &kRecognise,  &kOps,     &kAttend,  &kVerify,
+    &kProbe, &kBench, &kBackends, &kCompletions};
 
 /// The command of that name or alias; null if there is none.
 const Command* find_command(std::string_view name);

@@ -176,6 +176,7 @@ PlanePtr leaks_of(const Panel& panel, std::int32_t pad_id) {
   if (!panel.plane || panel.other || panel.q_segments.empty() || panel.k_segments.empty()) {
     return nullptr;
   }
+  if (panel.leaks) return panel.leaks;
   const PlanePtr same = equal_ids(panel.q_segments, panel.k_segments, pad_id, Side::kBoth);
   return combine(Op::kSub, panel.plane, same);
 }

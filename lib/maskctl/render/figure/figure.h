@@ -23,6 +23,7 @@ struct Panel {
   /// alone or drawn as tiles and has both, its leaks are marked and counted: open cells that join
   /// two documents or touch padding.
   std::span<const std::int32_t> q_segments = {}, k_segments = {};
+  PlanePtr leaks = nullptr;  // what leaks_of() returned, if it is known: saves finding it again
 };
 
 /// Panels of one kind and of equal extents, with one title and one legend.

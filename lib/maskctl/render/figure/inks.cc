@@ -132,24 +132,30 @@ double luminance(Rgb color) {
 // Where black and white have the same contrast by WCAG: (x + 0.05) / 0.05 = 1.05 / (x + 0.05).
 bool is_light(Rgb color) { return luminance(color) > 0.179; }
 
-std::int16_t terminal_color(Rgb color) {
-  constexpr int kLevels[] = {0, 95, 135, 175, 215, 255};
-  const auto distance = [&](int r, int g, int b) {
-    return (color.r - r) * (color.r - r) + (color.g - g) * (color.g - g) +
-           (color.b - b) * (color.b - b);
-  };
-  int best = 16, least = distance(0, 0, 0);
-  for (int number = 17; number < 256; ++number) {
-    const int cube = number - 16, grey = 8 + 10 * (number - 232);
-    const int d = number < 232
-                      ? distance(kLevels[cube / 36], kLevels[cube / 6 % 6], kLevels[cube % 6])
-                      : distance(grey, grey, grey);
-    if (d < least) {
-      best = number;
-      least = d;
-    }
+Rgb terminal_rgb(std::int16_t number) {
+  constexpr std::uint8_t kLevels[] = {0, 95, 135, 175, 215, 255};
+  if (number >= 232) {
+    const auto grey = static_cast<std::uint8_t>(8 + 10 * (number - 232));
+    return {grey, grey, grey};
   }
-  return static_cast<std::int16_t>(best);
+  const int cube = number - 16;
+  return {kLevels[cube / 36], kLevels[cube / 6 % 6], kLevels[cube % 6]};
+}
+
+std::int16_t terminal_color(Rgb color) {
+  const auto distance = [&](Rgb other) {
+    const int r = color.r - other.r, g = color.g - other.g, b = color.b - other.b;
+    return r * r + g * g + b * b;
+  };
+  std::int16_t best = 16;
+  int least = distance(terminal_rgb(best));
+  for (std::int16_t number = 17; number < 256; ++number) {
+    const int d = distance(terminal_rgb(number));
+    if (d >= least) continue;
+    best = number;
+    least = d;
+  }
+  return best;
 }
 
 }  // namespace maskctl

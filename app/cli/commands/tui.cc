@@ -1,0 +1,138 @@
+// maskctl tui: the inspector.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/environment.h"
+#include "app/cli/parser/groups.h"
+#include "app/cli/parser/values.h"
+#include "app/cli/terminal.h"
+#include "app/tui/help.h"
+#include "app/tui/inspector.h"
+#include "maskctl/base/atomic_file.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
+#include "maskctl/pipeline/load.h"
+#include "maskctl/render/picture/canvas_svg.h"
+
+namespace maskctl::app {
+namespace {
+
+struct TuiOptions {
+  tui::Subject subject;
+  OtherSource other;
+  bool ascii = false, no_mouse = false;
+  bool keys = false;
+  std::string script, dump;
+  Index rows = 24, columns = 80;
+  bool force = false;
+
+  bool headless() const { return !dump.empty(); }
+};
+
+void parse_size(const std::string& text, TuiOptions& options) {
+  const auto parts = split(text, 'x');
+  if (parts.size() != 2) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("--size '{}': expected columns x rows, as in 80x24", text));
+  }
+  options.columns = parse_integer(parts[0], "--size", 1, 1000);
+  options.rows = parse_integer(parts[1], "--size", 1, 1000);
+}
+
+void declare(OptionList& list, TuiOptions& tui) {
+  list.operand("SOURCE", tui.subject.name, false);
+  list.operand("OTHER", tui.subject.other, false);
+  declare_source(list, tui.subject.source);
+  tui.other.declare(list);
+  list.text("--segments", "SOURCE", "segment ids that label the axes and reveal leaks",
+            tui.subject.segments);
+  list.flag("--ascii", "ASCII only", tui.ascii);
+  list.flag("--no-mouse", "leave the mouse to the terminal", tui.no_mouse);
+  list.flag("--keys", "list the keys", tui.keys);
+  list.text("--dump", "FILE",
+            "without a terminal: write the screen as .txt, .ansi or .svg; - for text", tui.dump);
+  list.text("--script", "KEYS", "what to type before that, as in 'jj<Right>:37,4<Enter>'; @FILE",
+            tui.script);
+  list.value("--size", "COLUMNSxROWS", "the size of that screen (80x24)",
+             [&tui](const std::string& text) { parse_size(text, tui); });
+  list.flag("-f,--force", "replace an existing file", tui.force);
+}
+
+bool utf8(const TuiOptions& options) {
+  return !options.ascii && stdout_drawing(Style::kAuto, When::kNever).style != Style::kAscii;
+}
+
+bool color(const Settings& settings) {
+  if (settings.color != When::kAuto) return settings.color == When::kAlways;
+  return *environment("NO_COLOR") == '\0';
+}
+
+/// The screen in the form that the suffix names.
+std::string dumped(const Canvas& canvas, const std::string& file) {
+  if (file.ends_with(".svg")) return svg_of(canvas);
+  return file.ends_with(".ansi") ? canvas.ansi() : canvas.text();
+}
+
+/// "241 screens: median 1.10 ms, worst 7.92 ms".
+std::string times_text(std::vector<double> milliseconds) {
+  if (milliseconds.empty()) return "no keys";
+  std::ranges::sort(milliseconds);
+  return fmt::format("{} screens: median {:.2f} ms, worst {:.2f} ms", milliseconds.size(),
+                     milliseconds[milliseconds.size() / 2], milliseconds.back());
+}
+
+Answer play(const TuiOptions& options, tui::Workbench& bench, const Session& session) {
+  const tui::Screen screen{options.rows, options.columns, utf8(options), color(session.settings())};
+  const tui::Played played = tui::play(bench, screen, pipeline_text(options.script));
+  if (session.settings().verbose) session.note(times_text(played.milliseconds));
+  const std::string text = dumped(played.screen, options.dump);
+  if (options.dump == "-") return {text};
+  AtomicFile file(options.dump, options.force);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+  return {};
+}
+
+constexpr Index kKeyColumns = 96;
+
+std::string keys_text() {
+  std::string out;
+  for (const std::string& line : tui::help_lines(kKeyColumns)) out += line + "\n";
+  return out;
+}
+
+Answer run(const TuiOptions& options, Session& session) {
+  if (options.keys) return {keys_text()};
+  if (options.subject.name.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "tui: no SOURCE; name a file, - for standard input, or gen:STEP");
+  }
+  if (!options.headless() && !options.script.empty()) {
+    throw Error(Errc::kInvalidArgument, "tui: --script goes with --dump FILE");
+  }
+  tui::Subject subject = options.subject;
+  subject.other_source = options.other.after(subject.source);
+  tui::Workbench bench(std::move(subject), session.settings());
+  if (options.headless()) return play(options, bench, session);
+  tui::inspect(bench, {utf8(options), color(session.settings()), !options.no_mouse},
+               session.stop_token());
+  return {};
+}
+
+}  // namespace
+
+const Command kTui = command<TuiOptions, declare, run>({
+    .name = "tui",
+    .operands = "SOURCE [OTHER]",
+    .summary = "look at a mask, walk in it and change its pipeline, in the terminal",
+    .examples = "  maskctl tui mask.npy\n"
+                "  maskctl tui seg.npy --as segments -t causal -t window:keys=128\n"
+                "  maskctl tui have.npy want.npy\n"
+                "  maskctl tui mask.npy --script 'n=' --size 100x30 --dump screen.svg\n",
+});
+
+}  // namespace maskctl::app

@@ -1,0 +1,76 @@
+// What keys do: one table, from which the help overlay and docs/tui.md are made too.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "maskctl/inspect/find/find.h"
+
+namespace maskctl::app::tui {
+
+/// How far a move goes: one unit of the drawing, eight, half of what is visible, all of it, or to
+/// the end of the axis.
+enum class Stride : std::uint8_t { kUnit, kEight, kHalfPage, kPage, kEnd };
+
+struct Move {
+  int queries = 0, keys = 0;  // -1, 0 or 1
+  Stride stride = Stride::kUnit;
+};
+struct GoToRow {
+  bool last = false;  // without a count
+};
+struct Zoom {
+  int by = 0;  // 1: cells become larger
+};
+enum class ZoomTo : std::uint8_t { kWhole, kCells };
+struct FindNext {
+  Way way = Way::kForward;
+};
+struct Member {
+  int batch = 0, head = 0;  // -1, 0 or 1
+};
+enum class Mark : std::uint8_t { kSet, kGo };
+enum class Ask : std::uint8_t { kCommand, kFind, kEdit, kAdd };
+struct History {
+  bool redo = false;
+};
+enum class Toggle : std::uint8_t { kSide, kHelp, kStyle, kSources };
+/// What only the terminal can do.
+enum class Request : std::uint8_t { kQuit, kRedraw, kSuspend };
+/// Answers about the whole mask, made beside the interface.
+enum class Report : std::uint8_t { kRecognise, kCause, kStats };
+struct Cancel {};
+
+using Action = std::variant<Move, GoToRow, Zoom, ZoomTo, FindNext, Member, Mark, Ask, History,
+                            Toggle, Request, Report, Cancel>;
+
+struct Binding {
+  std::string_view keys;  // as in Input, apart by blanks
+  Action action;
+  std::string_view help;  // empty: said by the row before
+};
+
+std::span<const Binding> bindings();
+/// The action of a key; null if it has none.
+const Action* action_of(std::string_view key);
+
+/// What can be searched for with '/'.
+enum class Target : std::uint8_t { kLeak, kEmptyRow, kPartial, kBorder, kDifference };
+struct TargetHelp {
+  std::string_view name;  // as it is typed
+  Target target;
+  std::string_view one;  // "empty row"
+  std::string_view help;
+};
+std::span<const TargetHelp> targets();
+
+/// A row of the help: keys, commands after ':', targets after '/', and what they do.
+struct HelpRow {
+  std::string keys;
+  std::string_view help;
+};
+std::vector<HelpRow> help_rows();
+
+}  // namespace maskctl::app::tui

@@ -1,0 +1,45 @@
+#include "app/tui/complete.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "app/cli/completion/pipelines.h"
+#include "app/tui/actions.h"
+
+namespace maskctl::app::tui {
+namespace {
+
+Completions completions(Prompt prompt, const std::string& before) {
+  Completions out;
+  if (prompt == Prompt::kPipeline) complete_pipeline({"", before}, out);
+  if (prompt == Prompt::kFind) {
+    for (const TargetHelp& target : targets()) out.add({"", before}, target.name);
+  }
+  return out;
+}
+
+std::string common_start(std::span<const Completions::Candidate> candidates) {
+  std::string out = candidates.front().word;
+  for (const auto& [word, help] : candidates) {
+    out.erase(std::ranges::mismatch(out, word).in1, out.end());
+  }
+  return out;
+}
+
+}  // namespace
+
+Completion completion(Prompt prompt, const Line& line) {
+  const std::string before = line.text.substr(0, line.caret);
+  const Completions found = completions(prompt, before);
+  Completion out{line, {}};
+  if (found.candidates().empty()) return out;
+  const std::string start = common_start(found.candidates());
+  out.line = {start + line.text.substr(line.caret), start.size()};
+  const std::size_t word = before.find_last_of(" |{:,=") + 1;
+  for (const auto& candidate : found.candidates()) {
+    out.candidates.push_back(candidate.word.substr(word));
+  }
+  return out;
+}
+
+}  // namespace maskctl::app::tui

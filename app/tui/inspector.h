@@ -1,0 +1,26 @@
+// The inspector as a whole: on a terminal, or played from a script.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "app/tui/painter.h"
+#include "app/tui/terminal.h"
+#include "app/tui/update.h"
+
+namespace maskctl::app::tui {
+
+/// Until the reader quits, or the stop token asks to stop. Throws as Terminal does.
+void inspect(Workbench& bench, const TerminalOptions& options, const std::stop_token& stop);
+
+/// What became of a script.
+struct Played {
+  Canvas screen;  // the last one
+  /// From each input to its finished screen, in milliseconds.
+  std::vector<double> milliseconds;
+};
+
+/// Plays the inputs of a script, and draws each screen.
+Played play(Workbench& bench, const Screen& screen, std::string_view script);
+
+}  // namespace maskctl::app::tui

@@ -1,0 +1,38 @@
+// Draws a state.
+#pragma once
+
+#include <list>
+
+#include "app/tui/geometry.h"
+#include "app/tui/overview.h"
+#include "maskctl/render/text/canvas.h"
+
+namespace maskctl::app::tui {
+
+/// Draws states one after another, and keeps what the next one may need too.
+class Painter {
+ public:
+  /// Exactly as large as the screen of the state.
+  Canvas draw(const State& state);
+
+ private:
+  /// The inks of a part of a plane.
+  struct Kept {
+    Index batch = 0, head = 0;
+    Sources sources = Sources::kBoth;
+    Range queries, keys;
+    BlockSize block;
+    InkGrid grid = {};
+
+    bool same_part(const Kept& other) const;
+  };
+  const InkGrid& grid_of(const State& state, Range queries, Range keys, BlockSize block);
+  void draw_mask(const State& state, const Geometry& at, Canvas& canvas);
+  void draw_side(const State& state, const Geometry& at, Canvas& canvas);
+  void draw_overview(const State& state, const Geometry& at, Canvas& canvas);
+
+  ScenePtr scene_;        // of what is kept
+  std::list<Kept> kept_;  // the most recent first
+};
+
+}  // namespace maskctl::app::tui

@@ -1,0 +1,135 @@
+#include "app/tui/panels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/render/figure/words.h"
+
+namespace maskctl::app::tui {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+/// Queries before and after the cursor that are asked whether they see its key.
+constexpr Index kNearQueries = 2048;
+
+bool open_at(const PlanePtr& plane, Place at) {
+  return plane && plane->count({at.query, at.query + 1}, {at.key, at.key + 1}) > 0;
+}
+
+std::string id_text(std::int32_t id, std::int32_t pad_id) {
+  return id == pad_id ? "padding" : std::to_string(id);
+}
+
+/// "4, 20-37" for as many runs as a line holds, then how many more there are.
+std::string runs_text(const std::vector<Run>& runs, Index width) {
+  std::string out;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto [begin, end] = runs[i];
+    const std::string run =
+        end - begin == 1 ? fmt::format("{}", begin) : fmt::format("{}-{}", begin, end - 1);
+    const std::string more = fmt::format(", {} more", runs.size() - i);
+    if (std::ssize(out + run + more) > width) return out + more;
+    out += (out.empty() ? "" : ", ") + run;
+  }
+  return out;
+}
+
+Index cells_of(const std::vector<Run>& runs) {
+  Index cells = 0;
+  for (const Run& run : runs) cells += run.end - run.begin;
+  return cells;
+}
+
+/// "query 37 sees 19 keys:", and which.
+void add_runs(const std::string& sees, const char* one, const char* many,
+              const std::vector<Run>& runs, Lines& out) {
+  const Index cells = cells_of(runs);
+  out.push_back(
+      fmt::format("{} {} {}{}", sees, cells, cells == 1 ? one : many, runs.empty() ? "" : ":"));
+  if (!runs.empty()) out.push_back("  " + runs_text(runs, kSideColumns - 6));
+}
+
+/// "key 4 is seen by", of all queries or of some.
+std::string seen_text(Index key, Range queries, const Plane& plane) {
+  if (queries.size() == plane.queries()) return fmt::format("key {} is seen by", key);
+  return fmt::format("key {}, queries {}-{}: seen by", key, queries.begin, queries.end - 1);
+}
+
+std::string unit_text(const Plane& plane, Place at, BlockSize unit) {
+  const Index q = at.query / unit.q * unit.q, k = at.key / unit.k * unit.k;
+  const Range queries{q, std::min(q + unit.q, plane.queries())};
+  const Range keys{k, std::min(k + unit.k, plane.keys())};
+  return fmt::format("unit of {} x {}: {} open", unit.q, unit.k,
+                     percent_text(plane.count(queries, keys), queries.size() * keys.size()));
+}
+
+Lines report_lines(const State& state, const Geometry&) {
+  if (!state.report) return {};
+  Lines out{std::string(title_of(state.report->kind)) + ":"};
+  if (!state.report->done) return {out.front() + " working; <Esc> stops"};
+  out.insert(out.end(), state.report->lines.begin(), state.report->lines.end());
+  return out;
+}
+
+Lines cell_lines(const State& state, const Geometry& geometry) {
+  const Panel& panel = state.facts().panel;
+  const Place at = state.view.cursor;
+  Lines out{fmt::format("query {}, key {}: {}", at.query, at.key, cell_state(state))};
+  if (!panel.q_segments.empty() && !panel.k_segments.empty()) {
+    const std::int32_t pad = state.scene->pad_id;
+    out.push_back(fmt::format("segments {}, {}", id_text(panel.q_segments[as_size(at.query)], pad),
+                              id_text(panel.k_segments[as_size(at.key)], pad)));
+  }
+  add_runs(fmt::format("query {} sees", at.query), "key", "keys", row_runs(*panel.plane, at.query),
+           out);
+  const Range near = intersect({at.query - kNearQueries, at.query + kNearQueries + 1},
+                               {0, panel.plane->queries()});
+  add_runs(seen_text(at.key, near, *panel.plane), "query", "queries",
+           column_runs(*panel.plane, at.key, near), out);
+  if (geometry.unit() != kOneElement) out.push_back(unit_text(*panel.plane, at, geometry.unit()));
+  return out;
+}
+
+Lines why_lines(const State& state, const Geometry&) {
+  if (state.scene->chain.empty() || state.view.sources == Sources::kB) return {};
+  const Why why = state.scene->why(state.cell());
+  const char* word = why.open ? "open" : "closed";
+  if (!why.decided_by) return {fmt::format("{} in the source; no step changed it", word)};
+  const WhyStep& step = why.steps[*why.decided_by];
+  return {fmt::format("{} by {}:", why.open ? "opened" : "closed", shown(step.text)), step.reason};
+}
+
+Lines head_lines(const State& state, const Geometry&) {
+  const PlaneFacts& facts = state.facts();
+  const Plane& plane = *facts.panel.plane;
+  Lines out{fmt::format("open {} ({})", facts.open,
+                        percent_text(facts.open, plane.queries() * plane.keys()))};
+  if (facts.panel.leaks) out.push_back(fmt::format("leaks {}", facts.leaks));
+  if (facts.different) out.push_back(fmt::format("differences {}", facts.differences));
+  out.push_back(fmt::format("empty rows {}", facts.empty_rows));
+  return out;
+}
+
+constexpr SidePanel kPanels[] = {
+    {"Report", report_lines}, {"Cell", cell_lines}, {"Why", why_lines}, {"Head", head_lines}};
+
+}  // namespace
+
+std::span<const SidePanel> side_panels() { return kPanels; }
+
+std::string cell_state(const State& state) {
+  const Panel& panel = state.facts().panel;
+  const Place at = state.view.cursor;
+  const bool open = open_at(panel.plane, at);
+  if (panel.other) {
+    const bool other = open_at(panel.other, at);
+    if (open != other) return open ? "only in A" : "only in B";
+  }
+  if (open_at(panel.leaks, at)) return "open, a leak";
+  return open ? "open" : "closed";
+}
+
+}  // namespace maskctl::app::tui

@@ -1,0 +1,13 @@
+// What is typed into the lines for commands, searches and the pipeline.
+#pragma once
+
+#include "app/tui/actions.h"
+#include "app/tui/state.h"
+
+namespace maskctl::app::tui {
+
+void open_prompt(State& state, Ask ask);
+/// A key while a prompt is open. Throws what commands throw.
+void take_prompt_key(State& state, const std::string& key, Workbench& bench);
+
+}  // namespace maskctl::app::tui

@@ -1,0 +1,48 @@
+// Answers about the whole mask that may take long: what it is, why two differ, its statistics.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/tui/actions.h"
+#include "app/tui/scene.h"
+
+namespace maskctl::app::tui {
+
+/// A report that was asked for. It belongs to one scene.
+struct ReportState {
+  Report kind = Report::kRecognise;
+  ScenePtr scene;
+  bool done = false;
+  std::vector<std::string> lines = {};  // of any length, once it is done
+};
+
+/// The heading of the panel.
+std::string_view title_of(Report report);
+
+struct State;
+
+/// Makes reports beside the interface, on a thread of its own. A newer request stops an older one.
+class ReportMaker {
+ public:
+  /// `done` is called on that thread whenever a report is finished.
+  explicit ReportMaker(std::function<void()> done);
+  /// Stops what is being made.
+  ~ReportMaker();
+
+  /// Begins the report that the state asks for, stops one that it no longer asks for, and puts a
+  /// finished one into it.
+  void follow(State& state);
+  /// The same, but waits until the report is finished.
+  void finish(State& state);
+
+ private:
+  class Work;
+
+  std::function<void()> done_;
+  std::unique_ptr<Work> work_;
+};
+
+}  // namespace maskctl::app::tui

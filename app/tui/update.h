@@ -1,0 +1,17 @@
+// What a key does to the state.
+#pragma once
+
+#include "app/tui/actions.h"
+#include "app/tui/input.h"
+#include "app/tui/state.h"
+
+namespace maskctl::app::tui {
+
+/// A state that shows the whole mask.
+State first_state(Workbench& bench, const Screen& screen);
+
+/// The state after one input. The workbench makes the scenes of changed pipelines. What goes wrong
+/// becomes a message.
+State update(State state, const Input& input, Workbench& bench);
+
+}  // namespace maskctl::app::tui

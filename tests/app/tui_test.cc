@@ -1,0 +1,206 @@
+// The inspector played from scripts: screens that must be alike, random walks, and a real terminal.
+// Screens of each view are golden cases (tests/golden/tui_*).
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "app/process.h"
+#include "support/catch_compat.h"
+
+namespace maskctl::test {
+namespace {
+
+const std::string kPacked = "samples/packed.npy --as segments -t causal";
+const std::string kLeaked = "samples/leaked.npy --segments samples/packed.npy";
+const std::string kMillion = "gen:segments:n=1M,docs=700,seed=4 -t causal -t window:keys=3000";
+
+/// The screen after the keys; the script is a file, so that it may hold anything.
+std::string screen(const Sandbox& sandbox, const std::string& source, const std::string& keys,
+                   const std::string& how = "") {
+  spit(sandbox.work() / "keys", keys);
+  const Outcome outcome =
+      sandbox.run("maskctl tui " + source + " --script @keys --dump - --color never " + how);
+  INFO(outcome.err);
+  CHECK(outcome.status == 0);
+  return outcome.out;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> out;
+  for (std::string line; std::getline(stream, line);) out.push_back(line);
+  return out;
+}
+
+/// All but the line of the pipeline, which counts what can be undone.
+std::string without_pipeline(const std::string& screen) {
+  std::string out;
+  for (const std::string& line : lines_of(screen)) {
+    if (!contains(line, "pipeline>")) out += line + "\n";
+  }
+  return out;
+}
+
+TEST_CASE("tui: undo returns to the same screen, redo to the same again", "[tui]") {
+  const Sandbox sandbox;
+  for (const std::string& source : {kPacked, kMillion}) {
+    const std::string walk = "+jjjllll+/border<Enter>";
+    const std::string edit = "a window:keys=2<Enter>";
+    const std::string before = screen(sandbox, source, walk);
+    const std::string after = screen(sandbox, source, walk + edit);
+    CHECK(without_pipeline(before) != without_pipeline(after));
+    CHECK(without_pipeline(screen(sandbox, source, walk + edit + "u")) == without_pipeline(before));
+    CHECK(without_pipeline(screen(sandbox, source, walk + edit + "u<C-r>")) ==
+          without_pipeline(after));
+  }
+}
+
+TEST_CASE("tui: zooming in and out, or to the end and back, returns to the same screen", "[tui]") {
+  const Sandbox sandbox;
+  const std::string at = ":600_000,599_990<Enter>=";
+  const std::string close = screen(sandbox, kMillion, at);
+  CHECK(screen(sandbox, kMillion, at + "f=") == close);
+  CHECK(screen(sandbox, kMillion, at + "maGg$'a") == close);
+  CHECK(screen(sandbox, kMillion, at + "jjjkkk") == close);
+  CHECK(screen(sandbox, kMillion, at + "7j7k") == close);
+  CHECK(screen(sandbox, kMillion, at + "<Resize 100x40><Resize 80x24>") == close);
+}
+
+TEST_CASE("tui: a wrong pipeline never loses the last good view", "[tui]") {
+  const Sandbox sandbox;
+  const std::string good = screen(sandbox, kPacked, "jj");
+  for (const char* wrong : {" | windw", " | doc:nothing.npy", "{", " | heads:7{not}"}) {
+    INFO(wrong);
+    const std::string shown = screen(sandbox, kPacked, std::string("jjt") + wrong + "<Enter>");
+    CHECK(contains(shown, "pipeline> causal"));
+    // What is drawn above the pipeline is as it was.
+    const auto now = lines_of(shown), before = lines_of(good);
+    for (std::size_t i = 0; i + 2 < before.size(); ++i) CHECK(now[i] == before[i]);
+    CHECK(screen(sandbox, kPacked, std::string("jjt") + wrong + "<Enter><Esc>") == good);
+  }
+}
+
+TEST_CASE("tui: saving asks before it replaces a file", "[tui]") {
+  const Sandbox sandbox;
+  CHECK(contains(screen(sandbox, kPacked, ":w mask.npy<Enter>"), "wrote mask.npy"));
+  CHECK(contains(screen(sandbox, kPacked, ":w mask.npy<Enter>"), "exists"));
+  CHECK(contains(screen(sandbox, kPacked, ":w! mask.npy<Enter>"), "wrote mask.npy"));
+  CHECK(contains(screen(sandbox, kPacked, "a window:keys=3<Enter>:w mask.svg<Enter>"), "wrote"));
+  CHECK(sandbox.run("maskctl diff mask.npy samples/packed.npy --as-b segments --transform-b causal")
+            .status == 0);
+  CHECK(contains(slurp(sandbox.work() / "mask.svg"), "causal | window:keys=3"));
+}
+
+/// Keys, typed text and sizes at random; nothing that ends the inspector or writes a file.
+class Walker {
+ public:
+  explicit Walker(unsigned seed) : random_(seed) {}
+
+  std::string keys(int count) {
+    std::string out;
+    for (int i = 0; i < count; ++i) out += one();
+    return out;
+  }
+
+ private:
+  int pick(int low, int high) {
+    return low + static_cast<int>(random_() % static_cast<unsigned>(high - low + 1));
+  }
+  std::string number(int high) { return std::to_string(pick(0, high)); }
+
+  std::string one() {
+    static const std::vector<std::string> kKeys = {
+        "h",      "j",       "k",     "l",      "H",       "J",     "K",        "L",
+        "<Left>", "<Right>", "<Up>",  "<Down>", "<C-d>",   "<C-u>", "<PageUp>", "<PageDown>",
+        "0",      "$",       "g",     "G",      "+",       "+",     "-",        "-",
+        "f",      "=",       "n",     "N",      "[",       "]",     "{",        "}",
+        "ma",     "'a",      "mb",    "'b",     "u",       "<C-r>", "d",        "s",
+        "S",      "?",       "<F1>",  "<Esc>", "r", "c", "i",  "<Enter>", "<Tab>", "<BS>",     "<Home>",
+        "<End>",  "<Del>",   "<C-l>", "3",      "7",       "9"};
+    static const std::vector<std::string> kTyped = {
+        "a causal<Enter>",  "a window:keys=5<Enter>", "t<C-u><Enter>",
+        "t<C-u>not<Enter>", "a not | nonsense<Esc>",  "a slice:q=1:9<Enter>",
+        "a win<Tab>:<Tab>", "a heads:0{not}<Enter>",  "/leak<Enter>",
+        "/empty<Enter>",    "/border<Enter>",         "/partial<Enter>",
+        "/diff<Enter>",     "/<Tab><Enter>",          ":<Up><Enter>",
+        "t<Up><Down><Esc>"};
+    switch (pick(0, 19)) {
+      case 0:
+        return "<Resize " + number(220) + "x" + number(70) + ">";
+      case 1:
+        return "<Mouse " + number(70) + "," + number(220) + ">";
+      case 2:
+        return (pick(0, 1) ? "<WheelUp 1," : "<WheelDown 1,") + number(9) + ">";
+      case 3:
+        return ":" + number(1'200'000) + "," + number(40) + "<Enter>";
+      case 4:
+        return kTyped[as_index(pick(0, static_cast<int>(kTyped.size()) - 1))];
+      default:
+        return kKeys[as_index(pick(0, static_cast<int>(kKeys.size()) - 1))];
+    }
+  }
+  static std::size_t as_index(int i) { return static_cast<std::size_t>(i); }
+
+  std::mt19937 random_;
+};
+
+/// Where the cursor is, and the size of the mask, from the last screen.
+void check_cursor_inside(const std::string& screen) {
+  long queries = 0, keys = 0, query = -1, key = -1;
+  const auto lines = lines_of(screen);
+  REQUIRE(lines.size() == 24);
+  const std::size_t shape = lines.front().rfind("Q ");
+  REQUIRE(std::sscanf(lines.front().c_str() + shape, "Q %ld, K %ld]", &queries, &keys) == 2);
+  REQUIRE(std::sscanf(lines.back().c_str(), " %ld,%ld", &query, &key) == 2);
+  CHECK((query >= 0 && query < queries && key >= 0 && key < keys));
+}
+
+TEST_CASE("tui: random walks end where they can be seen", "[tui]") {
+  const Sandbox sandbox;
+  // Closes whatever is open, and brings the screen to a size in which all is said.
+  const std::string home = "<Esc><Esc><Esc><Esc><Resize 80x24>hl";
+  struct Walk {
+    std::string source;
+    int keys, times;
+  };
+  const std::vector<Walk> walks = {{kPacked, 700, 4},
+                                   {kLeaked, 700, 4},
+                                   {"samples/heads.npy gen:causal:n=16", 700, 3},
+                                   {"gen:causal:q=1,k=90_000,align=bottom-right", 500, 2},
+                                   {"gen:window:q=300,k=7,keys=3,align=top-left", 500, 2},
+                                   {kMillion, 250, 2}};
+  unsigned seed = 1;
+  for (const Walk& walk : walks) {
+    for (int i = 0; i < walk.times; ++i) {
+      INFO(walk.source << ", seed " << seed);
+      check_cursor_inside(screen(sandbox, walk.source, Walker(seed++).keys(walk.keys) + home));
+    }
+  }
+}
+
+TEST_CASE("tui: without a terminal it says so and touches nothing", "[tui]") {
+  const Sandbox sandbox;
+  check_refused(sandbox, "setsid -w maskctl tui samples/leaked.npy", "no terminal to draw on");
+  check_refused(sandbox, "maskctl tui samples/leaked.npy --script j", "--script goes with --dump");
+  check_refused(sandbox, "maskctl tui samples/leaked.npy --dump - --size 80",
+                "expected columns x rows");
+  check_refused(sandbox,
+                "maskctl tui samples/leaked.npy samples/packed.npy --as-b segments --dump -",
+                "cannot be laid over each other");
+  const Outcome unknown = sandbox.run_on_terminal("TERM=nonsense maskctl tui samples/leaked.npy");
+  CHECK(unknown.status == 2);
+  CHECK(contains(unknown.out, "TERM=nonsense is not a terminal that curses knows"));
+  CHECK_FALSE(contains(unknown.out, "\x1b"));
+}
+
+TEST_CASE("tui: in a real terminal", "[tui]") {
+  const Sandbox sandbox;
+  const Outcome outcome =
+      sandbox.run("sh '" MASKCTL_SOURCE_DIR "/tests/app/tui_terminal.sh' " MASKCTL_COMMAND);
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+}
+
+}  // namespace
+}  // namespace maskctl::test
