@@ -7,6 +7,7 @@
 #include <ncurses.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -36,10 +37,14 @@ void wake(Wake why) {
   [[maybe_unused]] const ssize_t written = ::write(wake_pipe[1], &byte, 1);
 }
 
+int crash_terminal = -1;
+termios before_curses;
+
 /// The terminal is of use again even if the program crashes.
 void restore_and_crash(int number) {
   static constexpr char kRestore[] = "\x1b[?1000l\x1b[?1006l\x1b[?25h\x1b[?1049l";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kRestore, sizeof kRestore - 1);
+  [[maybe_unused]] const ssize_t written = ::write(crash_terminal, kRestore, sizeof kRestore - 1);
+  tcsetattr(crash_terminal, TCSANOW, &before_curses);
   std::raise(number);
 }
 
@@ -122,8 +127,10 @@ struct Terminal::Curses {
 Terminal::Terminal(const TerminalOptions& options, std::stop_token stop)
     : curses_(std::make_unique<Curses>()) {
   std::setlocale(LC_CTYPE, "");
+  if (pipe2(wake_pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) no_terminal("no pipe for signals");
   curses_->tty = std::fopen("/dev/tty", "r+e");
   if (!curses_->tty) no_terminal("no terminal to draw on");
+  tcgetattr(fileno(curses_->tty), &before_curses);
   const char* type = std::getenv("TERM");
   curses_->screen = newterm(nullptr, curses_->tty, curses_->tty);
   if (!curses_->screen) {
@@ -131,6 +138,7 @@ Terminal::Terminal(const TerminalOptions& options, std::stop_token stop)
     no_terminal(fmt::format("TERM={} is not a terminal that curses knows, try TERM=xterm-256color",
                             type ? type : ""));
   }
+  crash_terminal = fileno(curses_->tty);
   raw();
   noecho();
   nonl();
@@ -148,11 +156,10 @@ Terminal::Terminal(const TerminalOptions& options, std::stop_token stop)
     mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, nullptr);
     mouseinterval(0);
   }
-  if (pipe2(wake_pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) no_terminal("no pipe for signals");
   on_signal(
       SIGWINCH, [](int) { wake(Wake::kResize); }, SA_RESTART);
   for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE}) {
-    on_signal(number, restore_and_crash, SA_RESETHAND);
+    on_signal(number, restore_and_crash, static_cast<int>(SA_RESETHAND));
   }
   curses_->stop = stop;
   curses_->on_stop.emplace(std::move(stop), [] { wake(Wake::kStop); });

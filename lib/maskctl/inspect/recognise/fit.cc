@@ -416,7 +416,8 @@ PlanePtr made(const Chain& chain, const Extent& extent) {
   try {
     const Mask full(full_plane(extent.queries, extent.keys));
     return maskctl::apply(full, chain).plane(0, 0);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.code() == Errc::kCancelled) throw;  // says nothing about the chain
     return nullptr;
   }
 }
