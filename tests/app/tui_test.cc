@@ -111,13 +111,14 @@ class Walker {
 
   std::string one() {
     static const std::vector<std::string> kKeys = {
-        "h",      "j",       "k",     "l",      "H",       "J",     "K",        "L",
-        "<Left>", "<Right>", "<Up>",  "<Down>", "<C-d>",   "<C-u>", "<PageUp>", "<PageDown>",
-        "0",      "$",       "g",     "G",      "+",       "+",     "-",        "-",
-        "f",      "=",       "n",     "N",      "[",       "]",     "{",        "}",
-        "ma",     "'a",      "mb",    "'b",     "u",       "<C-r>", "d",        "s",
-        "S",      "?",       "<F1>",  "<Esc>", "r", "c", "i",  "<Enter>", "<Tab>", "<BS>",     "<Home>",
-        "<End>",  "<Del>",   "<C-l>", "3",      "7",       "9"};
+        "h",      "j",       "k",      "l",      "H",     "J",     "K",        "L",
+        "<Left>", "<Right>", "<Up>",   "<Down>", "<C-d>", "<C-u>", "<PageUp>", "<PageDown>",
+        "0",      "$",       "g",      "G",      "+",     "+",     "-",        "-",
+        "f",      "=",       "n",      "N",      "[",     "]",     "{",        "}",
+        "ma",     "'a",      "mb",     "'b",     "u",     "<C-r>", "d",        "s",
+        "S",      "?",       "<F1>",   "<Esc>",  "r",     "c",     "i",        "<Enter>",
+        "<Tab>",  "<BS>",    "<Home>", "<End>",  "<Del>", "<C-l>", "3",        "7",
+        "9"};
     static const std::vector<std::string> kTyped = {
         "a causal<Enter>",  "a window:keys=5<Enter>", "t<C-u><Enter>",
         "t<C-u>not<Enter>", "a not | nonsense<Esc>",  "a slice:q=1:9<Enter>",
