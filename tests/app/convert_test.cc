@@ -158,5 +158,13 @@ TEST_CASE("convert: wrong requests say what to do") {
   CHECK_FALSE(fs::exists(sandbox.work() / "x.npy"));
 }
 
+TEST_CASE("convert: a kind that is unknown is answered with those that can be written") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(kMakeCausal + "maskctl convert causal.npy --to foo -o f.npy");
+  CHECK(outcome.status == 2);
+  CHECK(contains(outcome.err, "--to 'foo': expected one of dense, padding, "));
+  CHECK_FALSE(contains(outcome.err, "positions"));
+}
+
 }  // namespace
 }  // namespace maskctl::test

@@ -348,7 +348,7 @@ TEST_CASE("verify: more pairs than the judge can look at are refused before any 
   add_random_arrays(*request.operation, {.extents = extents}, request.arguments);
   const std::string message =
       "verify: 65536 queries and 65536 keys in 4 heads have more than 8589934592 open pairs, too "
-      "many for plain loops; verify a part (-t slice:...) or fewer heads, or against another "
+      "many for plain loops; verify a slice of the mask or fewer heads, or against another "
       "backend";
   CHECK_THROWS_WITH(verify(request), message);
   request.arguments.mask = causal(kTokens, kTokens);  // half of them and the diagonal

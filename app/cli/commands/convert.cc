@@ -33,7 +33,7 @@ void declare(OptionList& list, ConvertOptions& convert) {
   declare_destination(list, convert.output,
                       "FILE.npy, FILE.npz:KEY, FILE.h5:/NAME, FILE.safetensors:NAME, or -");
   list.value("--to", "KIND", "what to write; absent: what was read",
-             [&convert](const std::string& text) { convert.to = parse_kind(text, "--to"); });
+             [&convert](const std::string& text) { convert.to = parse_kind(text, "--to", true); });
   list.value("--block", "QxK", "block of --to blockmap, queries x keys",
              [&convert](const std::string& text) { convert.block = parse_block(text, "--block"); });
   static constexpr std::string_view kFills[] = {"inf", "min"};

@@ -110,13 +110,15 @@ DType parse_dtype(std::string_view text, std::string_view option) {
   return *dtype_from_name(kNames[parse_choice(text, option, kNames)]);
 }
 
-std::vector<std::string_view> kind_names() {
+std::vector<std::string_view> kind_names(bool writable) {
   std::vector<std::string_view> names;
-  for (const ArrayKind kind : all_kinds()) names.push_back(name(kind));
+  for (const ArrayKind kind : all_kinds()) {
+    if (!writable || is_writable(kind)) names.push_back(name(kind));
+  }
   return names;
 }
 
-ArrayKind parse_kind(std::string_view text, std::string_view option) {
+ArrayKind parse_kind(std::string_view text, std::string_view option, bool writable) {
   std::string spelled(text);
   for (const ArrayKind kind : all_kinds()) {
     std::string plain(name(kind));
@@ -125,7 +127,8 @@ ArrayKind parse_kind(std::string_view text, std::string_view option) {
     }
     if (plain == spelled) return kind;
   }
-  return all_kinds()[parse_choice(text, option, kind_names())];
+  const std::vector<std::string_view> names = kind_names(writable);
+  return kind_from_name(names[parse_choice(text, option, names)]);
 }
 
 std::size_t parse_choice(std::string_view text, std::string_view option,

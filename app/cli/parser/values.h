@@ -36,9 +36,10 @@ std::vector<BlockSize> parse_blocks(std::string_view text, std::string_view opti
 /// "B+H+Q+K".
 std::vector<Index> parse_shape(std::string_view text, std::string_view option);
 DType parse_dtype(std::string_view text, std::string_view option);
-/// The names of all kinds.
-std::vector<std::string_view> kind_names();
-ArrayKind parse_kind(std::string_view text, std::string_view option);
+/// The names of all kinds, or of those in which a mask can be written.
+std::vector<std::string_view> kind_names(bool writable = false);
+/// A message about an unknown kind lists all, or only those that can be written.
+ArrayKind parse_kind(std::string_view text, std::string_view option, bool writable = false);
 /// The index of the text in `names`; for a mistyped one the message suggests the nearest.
 std::size_t parse_choice(std::string_view text, std::string_view option,
                          std::span<const std::string_view> names);
