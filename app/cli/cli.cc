@@ -211,7 +211,7 @@ bool answer_internal(std::span<const std::string> words) {
 }
 
 int fail(std::string_view message) {
-  write_stderr(fmt::format("maskctl: error: {}\n", message));
+  print_error(message);
   return 2;
 }
 

@@ -27,4 +27,8 @@ void write_stderr(std::string_view text) noexcept {
   }
 }
 
+void print_error(std::string_view message) {
+  write_stderr(fmt::format("maskctl: error: {}\n", message));
+}
+
 }  // namespace maskctl::app

@@ -9,5 +9,7 @@ namespace maskctl::app {
 /// Throws Error(kIo): "cannot write standard output: No space left on device".
 void write_stdout(std::string_view text);
 void write_stderr(std::string_view text) noexcept;
+/// "maskctl: error: ..." on stderr.
+void print_error(std::string_view message);
 
 }  // namespace maskctl::app

@@ -66,7 +66,7 @@ Json json_of(const Finding& finding) {
 
 /// A relative URI of the file that a SOURCE names; empty for pipes and generated masks.
 std::string uri_of(const std::string& source) {
-  if (is_generator(source) || source.starts_with("q=") || source.starts_with("kv=")) return "";
+  if (!names_one_source(source)) return "";
   const std::string path = parse_source_name(source).path;
   if (path == "-") return "";
   constexpr std::string_view kPlain = "-._~/";

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "app/reports/remedies.h"
@@ -20,11 +21,6 @@ struct Candidate {
   bool member = false;  // of a container, so it need not be a mask
 };
 
-bool names_a_file(const std::string& source) {
-  return !is_generator(source) && !source.starts_with("q=") && !source.starts_with("kv=") &&
-         source != "-";
-}
-
 /// The kinds whose arrays may lie in one container.
 bool takes_containers(const SourceOptions& how) {
   return how.as == ArrayKind::kMaskInfo || how.as == ArrayKind::kRuns ||
@@ -34,13 +30,13 @@ bool takes_containers(const SourceOptions& how) {
 /// The arrays of a file that holds several masks; nothing for any other SOURCE.
 std::vector<std::string> members_of(const std::string& source, const SourceOptions& how,
                                     const Session& session) {
-  if (!names_a_file(source) || takes_containers(how)) return {};
+  if (!names_one_source(source) || takes_containers(how)) return {};
   const SourceName named = parse_source_name(source);
-  if (!named.member.empty()) return {};
-  ByteSource bytes(named.path);
-  if (!bytes.seekable()) return {};
-  const auto container =
-      open_container(std::move(bytes), {session.settings().max_bytes, session.settings().strict});
+  // A pipe can be opened once only: who writes into it stops when it is closed.
+  std::error_code failed;
+  if (!named.member.empty() || !std::filesystem::is_regular_file(named.path, failed)) return {};
+  const auto container = open_container(ByteSource(named.path),
+                                        {session.settings().max_bytes, session.settings().strict});
   if (is_one_mask(container->keys()) || container->contains("maskinfo")) return {};
   return container->keys();
 }
@@ -55,36 +51,27 @@ std::vector<Candidate> candidates(const std::string& source, const SourceOptions
   return out;
 }
 
-/// Visits what one word names; true if there was a mask.
-class Visitor {
- public:
-  Visitor(Session& session, const std::function<void(const std::string&)>& visit)
-      : session_(session), visit_(visit) {}
-
-  /// Throws the first Error if there is no mask.
-  Index visit(const std::vector<Candidate>& all) {
-    Index seen = 0;
-    std::optional<Error> first;
-    for (const Candidate& candidate : all) {
-      try {
-        visit_(candidate.source);
-        ++seen;
-      } catch (const PipelineError&) {
-        throw;  // the steps are wrong for all SOURCEs
-      } catch (const Error& error) {
-        if (!candidate.member || error.code() == Errc::kCancelled) throw;
-        if (!first) first = error;
-        session_.note(fmt::format("{}; left out", message_of(error)));
-      }
+/// Visits what one word names and returns how many masks there were. Throws the first Error if
+/// there is none.
+Index visit_candidates(const std::vector<Candidate>& all, const Session& session,
+                       const std::function<void(const std::string&)>& visit) {
+  Index seen = 0;
+  std::optional<Error> first;
+  for (const Candidate& candidate : all) {
+    try {
+      visit(candidate.source);
+      ++seen;
+    } catch (const PipelineError&) {
+      throw;  // the steps are wrong for all SOURCEs
+    } catch (const Error& error) {
+      if (!candidate.member || error.code() == Errc::kCancelled) throw;
+      if (!first) first = error;
+      session.note(fmt::format("{}; left out", message_of(error)));
     }
-    if (seen == 0 && first) throw *first;
-    return seen;
   }
-
- private:
-  Session& session_;
-  const std::function<void(const std::string&)>& visit_;
-};
+  if (seen == 0 && first) throw *first;
+  return seen;
+}
 
 }  // namespace
 
@@ -102,10 +89,9 @@ Visits visit_sources(const std::vector<std::string>& sources, const SourceOption
                      Session& session, const std::function<void(const std::string&)>& visit,
                      const std::function<void(const std::string&, std::string_view)>& report) {
   Visits out;
-  Visitor visitor(session, visit);
   for (const std::string& source : sources) {
     try {
-      out.seen += visitor.visit(candidates(source, how, session));
+      out.seen += visit_candidates(candidates(source, how, session), session, visit);
     } catch (const PipelineError&) {
       throw;
     } catch (const Error& error) {

@@ -111,5 +111,15 @@ TEST_CASE("each side of diff, combine and an overlay is read by options of its o
   CHECK(outcome.status == 0);
 }
 
+TEST_CASE("a named pipe is opened once: who writes into it is heard to the end") {
+  const Sandbox sandbox;
+  const std::string command = GENERATE("info", "stats", "show", "check --exit-zero", "recognise");
+  const Outcome outcome = sandbox.run(
+      "maskctl gen causal:n=300 -o m.npy && mkfifo p && (cat m.npy > p &) && "
+      "timeout 20 maskctl " +
+      command + " p > out && test -s out");
+  CHECK(outcome.status == 0);
+}
+
 }  // namespace
 }  // namespace maskctl::test

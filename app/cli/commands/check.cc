@@ -8,6 +8,7 @@
 #include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
+#include "app/cli/streams.h"
 #include "app/reports/check_report.h"
 #include "app/session/chain_arrays.h"
 #include "app/session/loader.h"

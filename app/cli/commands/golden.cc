@@ -183,7 +183,7 @@ Answer update(const GoldenOptions& options, Session& session, const Manifest& ma
 
 /// A SOURCE relative to the folder of the manifest: "../masks/a.npz:mask".
 std::string from_folder(const std::string& source, const fs::path& folder) {
-  if (is_generator(source) || source.starts_with("q=") || source.starts_with("kv=")) return source;
+  if (!names_one_source(source)) return source;
   const SourceName named = parse_source_name(source);
   const std::string path =
       fs::absolute(named.path).lexically_normal().lexically_relative(folder).string();

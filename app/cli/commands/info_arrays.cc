@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "app/cli/parser/values.h"
 #include "app/reports/remedies.h"
@@ -97,7 +98,7 @@ void describe_numbers(const std::string& source, const ReadOptions& options, Inf
 
 std::optional<InfoReport> no_mask(const std::string& source, const Error& reason,
                                   const SourceOptions& how, Session& session) {
-  if (is_generator(source) || source.starts_with("q=") || source.starts_with("kv=")) return {};
+  if (!names_one_source(source)) return {};
   if (how.as && how.as != ArrayKind::kBias) return {};
   const ReadOptions options = read_options(session);
   std::optional<ArrayReport> array = outline(source, options);
@@ -115,14 +116,14 @@ std::optional<InfoReport> no_mask(const std::string& source, const Error& reason
 std::optional<InfoReport> arrays_only(const std::string& source, const SourceOptions& how,
                                       Session& session) {
   const ReadOptions options = read_options(session);
-  if (how.as || how.shape || is_generator(source) || source.starts_with("q=") ||
-      source.starts_with("kv="))
-    return std::nullopt;
+  if (how.as || how.shape || !names_one_source(source)) return std::nullopt;
   const SourceName named = parse_source_name(source);
-  if (named.path == "-" || !named.member.empty()) return std::nullopt;
-  ByteSource bytes(named.path);
-  if (!bytes.seekable()) return std::nullopt;
-  const auto container = open_container(std::move(bytes), options);
+  // A pipe can be opened once only: who writes into it stops when it is closed.
+  std::error_code failed;
+  if (!named.member.empty() || !std::filesystem::is_regular_file(named.path, failed)) {
+    return std::nullopt;
+  }
+  const auto container = open_container(ByteSource(named.path), options);
   if (container->holds_one_array()) return one_array_report(source, *container, options);
   return if_several(headers_report(source, *container));
 }

@@ -28,10 +28,6 @@ std::string joined_text(const std::vector<Part>& parts) {
 
 }  // namespace
 
-void print_error(std::string_view message) {
-  write_stderr(fmt::format("maskctl: error: {}\n", message));
-}
-
 Answer answer_each(const std::vector<std::string>& sources, const SourceOptions& how, bool json,
                    Session& session, const std::function<Answer(const std::string&)>& answer) {
   std::vector<Part> parts;

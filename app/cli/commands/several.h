@@ -17,7 +17,4 @@ namespace maskctl::app {
 Answer answer_each(const std::vector<std::string>& sources, const SourceOptions& how, bool json,
                    Session& session, const std::function<Answer(const std::string&)>& answer);
 
-/// "maskctl: error: ..." on stderr, for one of several SOURCEs.
-void print_error(std::string_view message);
-
 }  // namespace maskctl::app

@@ -268,6 +268,10 @@ std::span<const StepInfo> generators() { return kGenerators; }
 
 bool is_generator(std::string_view source) { return source.starts_with(kPrefix); }
 
+bool names_one_source(std::string_view source) {
+  return !is_generator(source) && !source.starts_with("q=") && !source.starts_with("kv=");
+}
+
 namespace {
 
 Pipeline parse_generator(std::string_view text) {

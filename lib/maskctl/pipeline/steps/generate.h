@@ -48,5 +48,8 @@ std::span<const StepInfo> generators();
 
 /// True for a SOURCE that generate() makes: it starts with "gen:".
 bool is_generator(std::string_view source);
+/// True for a SOURCE that is one array or file, standard input included: neither generated nor
+/// two SOURCEs in one text (q=SOURCE,kv=SOURCE).
+bool names_one_source(std::string_view source);
 
 }  // namespace maskctl
