@@ -48,6 +48,7 @@ Answer answer_each(const std::vector<std::string>& sources, const SourceOptions&
   }
   if (!json) return {joined_text(parts), status};
   std::vector<std::string> texts;
+  texts.reserve(parts.size());
   for (Part& part : parts) texts.push_back(std::move(part.text));
   return {json_list(texts), status};
 }
