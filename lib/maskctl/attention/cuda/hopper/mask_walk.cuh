@@ -1,0 +1,122 @@
+// How the kernels of Hopper GPUs read a mask: tile rows of several 64 x 64 tiles side by side.
+#pragma once
+
+#include <cstdint>
+
+#include "maskctl/attention/cuda/tiles/tiles.cuh"
+
+namespace maskctl::attention::cuda::hopper {
+
+/// What a tile of 64 x 64 opens: all, nothing, or the cells of a payload of its table.
+using Cells = std::int32_t;
+inline constexpr Cells kAllCells = 0x7fffffff, kNoCells = kAllCells - 1;
+
+/// One tile row of 64 rows, from its first tile that is not empty to its last.
+class TileRowWalk {
+ public:
+  /// A tile row past the end has no tiles.
+  __device__ TileRowWalk(const TileTableView& table, Index tile_row, Index tile_rows)
+      : runs_(table.runs), payloads_(table.payloads) {
+    if (tile_row < tile_rows) {
+      run_ = table.row_begins[tile_row], end_ = table.row_ends[tile_row];
+      payloads_ += table.partial_offsets[tile_row];
+    }
+    enter();
+  }
+  /// The number of the next tile that is not empty; INT32_MAX at the end.
+  __device__ int next() const { return at_; }
+  /// What tile number n opens, where none before next() is asked for, and each at most once.
+  __device__ Cells take(int n) {
+    if (at_ != n) return kNoCells;
+    const Cells cells = now_.fill == Fill::kFull ? kAllCells : *payloads_++;
+    if (++at_ == now_.first + now_.count) ++run_, enter();
+    return cells;
+  }
+
+ private:
+  __device__ void enter() {
+    if (run_ < end_) now_ = runs_[run_];
+    at_ = run_ < end_ ? now_.first : 0x7fffffff;
+  }
+
+  const TileRun* runs_;
+  const PayloadId* payloads_;
+  Index run_ = 0, end_ = 0;
+  TileRun now_{};
+  int at_ = 0;
+};
+
+/// A tile of (64 kRows) x (64 kColumns) cells.
+template <int kRows, int kColumns>
+struct WideTile {
+  int number;  // of the tile in its tile row
+  Cells cells[kRows][kColumns];
+};
+
+/// A tile row of 64 kRows rows as tiles of 64 kColumns columns; tiles without an open cell are left
+/// out.
+template <int kRows, int kColumns>
+class WideWalk {
+ public:
+  __device__ WideWalk(const TileTableView& table, Index tile_row, Index rows) {
+    for (int r = 0; r < kRows; ++r) {
+      rows_[r] = TileRowWalk(table, tile_row * kRows + r, ceil_div(rows, kTile));
+    }
+  }
+  __device__ bool is_at_end() const { return first() == 0x7fffffff; }
+  __device__ WideTile<kRows, kColumns> next() {
+    WideTile<kRows, kColumns> tile;
+    tile.number = first() / kColumns;
+    for (int r = 0; r < kRows; ++r) {
+      for (int c = 0; c < kColumns; ++c) {
+        tile.cells[r][c] = rows_[r].take(tile.number * kColumns + c);
+      }
+    }
+    return tile;
+  }
+
+ private:
+  __device__ int first() const {
+    int n = rows_[0].next();
+    for (int r = 1; r < kRows; ++r) n = min(n, rows_[r].next());
+    return n;
+  }
+  TileRowWalk rows_[kRows];
+};
+
+/// The columns that a row of a 64 x 64 tile opens.
+__device__ inline std::uint64_t open_word(const TileTableView& table, Cells cells, int row) {
+  if (cells == kAllCells) return ~std::uint64_t{0};
+  if (cells == kNoCells) return 0;
+  if (cells < 0) return table.words[(Index{~cells} * kTile + row) * table.words_per_row];
+  const Run open = table.intervals[Index{cells} * kTile + row];
+  return bits_between(open.begin, open.end);
+}
+
+/// The columns that some row of a 64 x 64 tile opens; for a whole warp.
+__device__ inline std::uint64_t used_columns(const TileTableView& table, Cells cells) {
+  if (cells == kAllCells) return ~std::uint64_t{0};
+  if (cells == kNoCells) return 0;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const std::uint64_t used =
+      open_word(table, cells, lane) | open_word(table, cells, lane + 32);
+  const std::uint32_t low = __reduce_or_sync(~0u, static_cast<std::uint32_t>(used));
+  const std::uint32_t high = __reduce_or_sync(~0u, static_cast<std::uint32_t>(used >> 32));
+  return static_cast<std::uint64_t>(high) << 32 | low;
+}
+
+/// f(i, is_open) for the elements i of a fragment whose columns a word holds: those of one row of
+/// 64 columns, 8 j + 2 (t % 4) and the next for j = 0 .. 7, as two of every four elements.
+template <class F>
+__device__ void each_cell(std::uint64_t word, F&& f) {
+  word >>= threadIdx.x % 4 * 2;
+  const std::uint32_t half[2] = {static_cast<std::uint32_t>(word),
+                                 static_cast<std::uint32_t>(word >> 32)};
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    f(4 * j, (half[j / 4] >> j % 4 * 8 & 1) != 0);
+    f(4 * j + 1, (half[j / 4] >> j % 4 * 8 & 2) != 0);
+  }
+}
+
+}  // namespace maskctl::attention::cuda::hopper
