@@ -67,6 +67,14 @@ __device__ inline void load_box(void* to, const CUtensorMap& map, Corner at, Bar
       "l"(policy)
       : "memory");
 }
+/// Copies contiguous bytes to shared memory: multiples of 16, from and to such addresses.
+__device__ inline void load_bytes(void* to, const void* from, int bytes, Barrier& done) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(done.address())
+      : "memory");
+}
 /// Copies shared memory to a box of the map; nothing outside the array is written.
 __device__ inline void store_box(const void* from, const CUtensorMap& map, Corner at) {
   asm volatile(

@@ -70,12 +70,15 @@ struct ForwardMemory {
     int number;
     bool is_last;
     bool has_unseen;  // keys that none of the queries sees
+    int payload_rows;
     Cells cells[Shape::kWarpgroups][Shape::kColumns];
   };
+  using Payload = std::uint64_t[kTile];  // of one of the cells
 
   unsigned char query[Shape::kTilesOfQueries][Shape::kPanels][kQueryBytes];
   unsigned char key[Shape::kStages][Shape::kPanels][kKeyBytes];
   unsigned char value[Shape::kStages][Shape::kPanels][kKeyBytes];
+  Payload payloads[Shape::kStages][Shape::kWarpgroups][Shape::kColumns];
   KeyTile tiles[Shape::kStages];                          // as long as the keys are there
   std::uint64_t unseen[Shape::kStages][Shape::kColumns];  // as long as the values are
   Work work[Shape::kTilesOfQueries];
@@ -88,8 +91,8 @@ struct ForwardMemory {
       query_full[i].init(1), query_empty[i].init(Shape::kWarpgroups);
     }
     for (int i = 0; i < Shape::kStages; ++i) {
-      key_full[i].init(1), key_empty[i].init(Shape::kWarpgroups);
-      value_full[i].init(1), value_empty[i].init(Shape::kWarpgroups);
+      key_full[i].init(1), key_empty[i].init(4 * Shape::kWarpgroups);  // each warp
+      value_full[i].init(1), value_empty[i].init(4 * Shape::kWarpgroups);
     }
     fence_barriers();
   }
@@ -181,24 +184,38 @@ class Producer {
     if (is_first_) {
       auto& known = s.tiles[at_.slot];
       known.number = tile.number, known.is_last = is_last, known.has_unseen = has_unseen;
+      known.payload_rows = table.payload_rows;
+      const int bytes = (table.payload_rows + 1) / 2 * 16;
+      int payload_bytes = 0;
       for (int i = 0; i < Shape::kWarpgroups; ++i) {
-        for (int j = 0; j < Shape::kColumns; ++j) known.cells[i][j] = tile.cells[i][j];
+        for (int j = 0; j < Shape::kColumns; ++j) {
+          known.cells[i][j] = tile.cells[i][j];
+          if (has_payload(tile.cells[i][j])) payload_bytes += bytes;
+        }
       }
-      load(s.key[at_.slot], c.key, corner, s.key_full[at_.slot]);
+      load(s.key[at_.slot], c.key, corner, s.key_full[at_.slot], payload_bytes);
+      for (int i = 0; i < Shape::kWarpgroups; ++i) {
+        for (int j = 0; j < Shape::kColumns; ++j) {
+          if (!has_payload(tile.cells[i][j])) continue;
+          load_bytes(s.payloads[at_.slot][i][j], payload_of(table, tile.cells[i][j]), bytes,
+                     s.key_full[at_.slot]);
+        }
+      }
     }
     __syncwarp();
     if (is_new) announce(work);
     s.value_empty[at_.slot].wait(at_.parity ^ 1);
     if (is_first_) {
       for (int i = 0; i < Shape::kColumns; ++i) s.unseen[at_.slot][i] = unseen[i];
-      load(s.value[at_.slot], c.value, corner, s.value_full[at_.slot]);
+      load(s.value[at_.slot], c.value, corner, s.value_full[at_.slot], 0);
     }
     __syncwarp();
     at_.next();
   }
   __device__ __forceinline__ void load(unsigned char (&to)[Shape::kPanels][Memory::kKeyBytes],
-                                       const CUtensorMap& map, Corner corner, Barrier& full) {
-    full.arrive_expecting(Shape::kPanels * Memory::kKeyBytes);
+                                       const CUtensorMap& map, Corner corner, Barrier& full,
+                                       int more_bytes) {
+    full.arrive_expecting(Shape::kPanels * Memory::kKeyBytes + more_bytes);
     for (int i = 0; i < Shape::kPanels; ++i) {
       corner.column = i * kPanel;
       load_box(to[i], map, corner, full, kEvictLast);
@@ -300,9 +317,6 @@ class Consumer {
       pin(scores);
       release(s.key_empty[at_.slot]);
       weigh(scores, words, shrunk);
-      // Never: sums of exponentials. A branch that needs them all keeps the compiler from taking
-      // them after the wait, when the tensor cores are idle.
-      if (total_[0] + total_[1] < 0) __nanosleep(1);
       wgmma_wait<0>();
       pin(sums_);
       release(s.value_empty[at_value_.slot]);
@@ -322,7 +336,8 @@ class Consumer {
     at_value_.next();
   }
 
-  // Warpgroups issue their products one after the other.
+  // Warpgroups issue their products one after the other: exponentials of one overlap the products
+  // of the other. (Overlapping those of the own one as well was measured 5 % slower.)
   __device__ __forceinline__ void take_turn() {
     if constexpr (Shape::kTakesTurns) sync(kTurnOfFirst + group_, 256);
   }
@@ -332,7 +347,7 @@ class Consumer {
     }
   }
   __device__ __forceinline__ void release(Barrier& empty) {
-    if (thread_ == 0) empty.arrive();
+    if (thread_ % 32 == 0) empty.arrive();
   }
 
   __device__ __forceinline__ void multiply_keys(float (&scores)[kKeys / 2]) {
@@ -374,12 +389,15 @@ class Consumer {
     for (int i = 0; i < Shape::kColumns; ++i) words.is_full &= tile.cells[group_][i] == kAllCells;
     words.is_full = __all_sync(~0u, words.is_full);
     if (words.is_full) return words;
-    const TileTableView& table = table_of(c.p.by_query, work_.b, work_.h);
 #pragma unroll
     for (int i = 0; i < Shape::kColumns; ++i) {
       const std::uint64_t exist = first_columns(keys_left - 64 * i);
-      words.of[i][0] = own_columns(exist & open_word(table, tile.cells[group_][i], row_));
-      words.of[i][1] = own_columns(exist & open_word(table, tile.cells[group_][i], row_ + 8));
+      const std::uint64_t* const payload = s.payloads[at_.slot][group_][i];
+#pragma unroll
+      for (int side = 0; side < 2; ++side) {
+        words.of[i][side] = own_columns(
+            exist & open_word(tile.cells[group_][i], payload, tile.payload_rows, row_ + 8 * side));
+      }
     }
     return words;
   }
@@ -399,18 +417,17 @@ class Consumer {
     sync(kConsumers, 128 * Shape::kWarpgroups);
   }
 
-  /// Logits of a general call, in powers of two; what is closed is -inf.
-  __device__ __forceinline__ void score_generally(float (&scores)[kKeys / 2], const Words& words) {
+  /// Logits of a general call, in powers of two. Cells outside the arrays, which stay closed or are
+  /// not stored, read a bias that is inside.
+  __device__ __forceinline__ void score_generally(float (&scores)[kKeys / 2]) {
 #pragma unroll
     for (int i = 0; i < kKeys / 2; ++i) {
-      const int column = i / 4 * 8 + thread_ % 4 * 2 + i % 2, side = i / 2 % 2;
-      const Index query = work_.tile * Shape::kRows + group_ * 64 + row_ + 8 * side;
-      const Index key = number_ * kKeys + column;
-      const bool is_open = (words.is_full || (words.of[i / 32][side] >> column % 64 & 1) != 0) &&
-                           query < c.p.d.queries;
+      const int query = work_.tile * Shape::kRows + group_ * 64 + row_ + i / 2 % 2 * 8;
+      const int key = number_ * kKeys + i / 4 * 8 + thread_ % 4 * 2 + i % 2;
       float slope;
-      scores[i] = is_open ? kLog2E * logit(c.p, work_.b, work_.h, query, key, scores[i], slope)
-                          : -kInfinity;
+      scores[i] =
+          kLog2E * logit(c.p, work_.b, work_.h, min(query, static_cast<int>(c.p.d.queries) - 1),
+                         min(key, static_cast<int>(c.p.d.keys) - 1), scores[i], slope);
     }
   }
   __device__ __forceinline__ void close(float (&scores)[kKeys / 2], const Words& words) {
@@ -425,11 +442,8 @@ class Consumer {
   /// multiplied by where some maximum has_grown_.
   __device__ __forceinline__ void weigh(float (&scores)[kKeys / 2], const Words& words,
                                         float (&shrunk)[2]) {
-    if constexpr (Shape::kIsGeneral) {
-      score_generally(scores, words);
-    } else {
-      if (!words.is_full) close(scores, words);
-    }
+    if constexpr (Shape::kIsGeneral) score_generally(scores);
+    if (!words.is_full) close(scores, words);
     raise_maxima(scores, shrunk);
 #pragma unroll
     for (int side = 0; side < 2; ++side) {

@@ -100,13 +100,24 @@ __device__ inline std::uint64_t first_columns(int n) {
   return n > 0 ? ~(~std::uint64_t{0} << n) : 0;
 }
 
-/// The columns that a row of a 64 x 64 tile opens.
-__device__ inline std::uint64_t open_word(const TileTableView& table, Cells cells, int row) {
+inline bool constexpr has_payload(Cells cells) { return cells < kNoCells; }
+
+/// A payload in the memory of the GPU: a row is a word, or an interval of keys, of 8 bytes.
+static_assert(sizeof(Run) == sizeof(std::uint64_t));
+__device__ inline const std::uint64_t* payload_of(const TileTableView& table, Cells cells) {
+  const Index rows = table.payload_rows;
+  if (cells < 0) return table.words + ~cells * rows;
+  return reinterpret_cast<const std::uint64_t*>(table.intervals) + cells * rows;
+}
+
+/// The columns that a row of a 64 x 64 tile opens; its payload, where it has one, has `rows` rows.
+__device__ inline std::uint64_t open_word(Cells cells, const std::uint64_t* payload, int rows,
+                                          int row) {
   if (cells == kAllCells) return ~std::uint64_t{0};
-  if (cells == kNoCells || row >= table.payload_rows) return 0;
-  if (cells < 0) return table.words[Index{~cells} * table.payload_rows + row];
-  const Run open = table.intervals[Index{cells} * table.payload_rows + row];
-  return bits_between(open.begin, open.end);
+  if (cells == kNoCells || row >= rows) return 0;
+  const std::uint64_t bits = payload[row];
+  if (cells < 0) return bits;
+  return bits_between(static_cast<std::int32_t>(bits), static_cast<std::int32_t>(bits >> 32));
 }
 
 /// The columns that some row of a 64 x 64 tile opens.
