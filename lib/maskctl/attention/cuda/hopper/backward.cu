@@ -1,0 +1,113 @@
+// What happens around the kernels of backward.cuh: their arrays, and results in the caller's dtype.
+#include "maskctl/attention/cuda/hopper/backward.h"
+
+#include "maskctl/attention/cuda/hopper/backward.cuh"
+#include "maskctl/attention/cuda/hopper/tensor_map.h"
+
+namespace maskctl::attention::cuda::hopper {
+namespace {
+
+constexpr int kMostColumns = 128;
+
+int width_of(const Dims& d) { return std::max(d.dim, d.value_dim) <= 64 ? 64 : 128; }
+
+/// Key heads whose queries, d_out and d_query fit half of the L2 cache, with which a run of blocks
+/// is busy.
+int heads_at_a_time(const Dims& d, int width) {
+  constexpr Index kCacheBytes = 32 << 20;
+  const Index bytes = d.group() * d.queries * width * (2 + 2 + 4);
+  return static_cast<int>(std::clamp<Index>(kCacheBytes / bytes, 1, d.batch * d.kv_heads));
+}
+
+__global__ void lay_out_rows(BackwardParams b, Index query_tiles, float* rows) {
+  const Dims& d = b.p.d;
+  const Index n = Index{blockIdx.x} * blockDim.x + threadIdx.x;
+  const Index tile = n / kTile, row = tile / query_tiles;
+  if (row >= d.batch * d.q_heads) return;
+  const Index query = tile % query_tiles * kTile + n % kTile;
+  const float lse = query < d.queries ? b.lse[row * d.queries + query] : -kInfinity;
+  const bool has_keys = lse != -kInfinity;
+  float* const to = rows + tile * 2 * kTile + n % kTile;
+  to[0] = has_keys ? lse * kLog2E : kInfinity;
+  to[kTile] = has_keys ? b.delta[row * d.queries + query] : 0;
+}
+
+/// Pieces of d_query in the order of the array, times the scale.
+template <class T>
+__global__ void __launch_bounds__(128)
+    convert_pieces(const __grid_constant__ BackwardCall call, int panels, T* d_query) {
+  const Dims& d = call.b.p.d;
+  const Index piece = blockIdx.x, tile = piece / panels, row = tile / call.query_tiles;
+  const Index query = tile % call.query_tiles * kTile;
+  const int column = static_cast<int>(piece % panels) * kPanel;
+  if (query >= d.queries || column >= d.dim) return;
+  const auto* const from =
+      reinterpret_cast<const float4*>(call.d_query + piece * kPieceFloats) + threadIdx.x;
+  float x[32];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const float4 four = from[128 * i];
+    x[4 * i] = four.x, x[4 * i + 1] = four.y, x[4 * i + 2] = four.z, x[4 * i + 3] = four.w;
+  }
+  const Index batch = row / d.q_heads, head = row % d.q_heads;
+  store_piece(x, call.b.p.scale,
+              d_query + ((batch * d.queries + query) * d.q_heads + head) * d.dim + column,
+              d.q_heads * d.dim, static_cast<int>(std::min(d.queries - query, Index{kTile})),
+              static_cast<int>(d.dim) - column);
+}
+
+unsigned blocks_of(Index n, Index of) { return static_cast<unsigned>(ceil_div(n, of)); }
+
+}  // namespace
+
+std::string unsupported_backward(const BackwardParams& b) {
+  const Dims& d = b.p.d;
+  if (d.queries == 0 || d.keys == 0) return "there are no queries or no keys";
+  if (std::max(d.dim, d.value_dim) > kMostColumns) return "rows are longer than 128 elements";
+  if (d.dim % 8 != 0 || d.value_dim % 8 != 0) return "rows are no multiple of 16 bytes";
+  for (const HeadsView* array : {&b.p.query, &b.p.key, &b.p.value, &b.d_out}) {
+    if (std::string why = unreadable(*array); !why.empty()) return why;
+    if (array->dtype != b.p.query.dtype) return "arrays have several dtypes";
+  }
+  return "";
+}
+
+void launch_backward(Workspace& workspace, const BackwardParams& b, const float* mean_shares,
+                     void* d_query, void* d_key, void* d_value, bool deterministic) {
+  const Dims& d = b.p.d;
+  const Stream stream = workspace.stream();
+  const int width = width_of(d), panels = width / kPanel;
+  const BackwardTiles tiles = backward_tiles(width);
+  const Workspace::Scope scope(workspace);
+  const Index query_tiles = ceil_div(d.queries, tiles.queries) * (tiles.queries / kTile);
+  const Index pieces = d.batch * d.q_heads * query_tiles * panels;
+  auto* const rows = workspace.take<float>(d.batch * d.q_heads * query_tiles * 2 * kTile);
+  auto* const sums = workspace.take<float>(pieces * kPieceFloats);
+  auto* const turns = workspace.take<int>(pieces);
+  fill_bytes(sums, 0, as_size(pieces) * kPieceBytes, stream);
+  fill_bytes(turns, 0, as_size(pieces) * sizeof(int), stream);
+  launch("softmax_backward: rows", lay_out_rows,
+         blocks_of(d.batch * d.q_heads * query_tiles * kTile, 256), 256, 0, stream, b, query_tiles,
+         rows);
+  const BackwardCall call{
+      b,
+      tensor_map(b.p.query, d.batch, d.queries, d.q_heads, d.dim, tiles.queries),
+      tensor_map(b.p.key, d.batch, d.keys, d.kv_heads, d.dim, tiles.keys),
+      tensor_map(b.p.value, d.batch, d.keys, d.kv_heads, d.value_dim, tiles.keys),
+      tensor_map(b.d_out, d.batch, d.queries, d.q_heads, d.value_dim, tiles.queries),
+      rows,
+      sums,
+      deterministic ? turns : nullptr,
+      static_cast<int>(query_tiles),
+      heads_at_a_time(d, width),
+      mean_shares,
+      d_key,
+      d_value};
+  (width == 64 ? launch_width<64> : launch_width<128>)(call, stream);
+  with_16_bits(b.p.query.dtype, [&]<class T>(std::type_identity<T>) {
+    launch("softmax_backward: d_query", convert_pieces<T>, static_cast<unsigned>(pieces), 128, 0,
+           stream, call, panels, static_cast<T*>(d_query));
+  });
+}
+
+}  // namespace maskctl::attention::cuda::hopper
