@@ -283,6 +283,12 @@ __device__ inline float exp2_approximate(float x) {
   return y;
 }
 
+/// Keeps what follows from an address out of registers until it is used.
+__device__ inline std::uint32_t made_here(std::uint32_t address) {
+  asm volatile("" : "+r"(address));
+  return address;
+}
+
 /// Four matrices of 8 x 8, a pair of each lane's registers from each; lane l gives the address of
 /// row l % 8 of matrix l / 8.
 __device__ inline void store_matrices(std::uint32_t address, const std::uint32_t* x) {
@@ -341,7 +347,7 @@ class BackwardConsumer {
       : c(call),
         s(memory),
         tile_(tile),
-        group_(static_cast<int>(threadIdx.x) / 128 - 1),
+        group_(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128 - 1, 0)),
         thread_(static_cast<int>(threadIdx.x) % 128),
         row_(thread_ / 32 * 16 + thread_ % 32 / 4),
         keys_left_(static_cast<int>(call.b.p.d.keys) - tile.number * kKeys - group_ * 64) {}
@@ -356,7 +362,11 @@ class BackwardConsumer {
       s.query_full[at_.slot].wait(at_.parity);
       step_ = &s.steps[at_.slot];
       if (step_->number < 0) break;
-      step();
+      if (is_full()) {
+        step<false>();
+      } else {
+        step<true>();
+      }
     }
     sync(kSumsTaken + group_, 128 + 32);
     if (thread_ == 0) s.goals[group_].piece = -1;
@@ -365,11 +375,9 @@ class BackwardConsumer {
   }
 
  private:
-  struct Words {
-    std::uint64_t of[Shape::kColumns][2];
-    bool is_full;
-  };
+  using Words = std::uint64_t[Shape::kColumns][2];
 
+  template <bool kMasked>
   __device__ __forceinline__ void step() {
     float scores[kQueries / 2], d_scores[kQueries / 2];
     std::uint32_t weights[kQueries / 4], rounded[kQueries / 4];
@@ -377,15 +385,17 @@ class BackwardConsumer {
     multiply(scores, s.key, s.query[at_.slot]);
     s.d_out_full[at_.slot].wait(at_.parity);
     multiply(d_scores, s.value, s.d_out[at_.slot]);
-    const Words words = read_tile();
+    Words words;
+    if constexpr (kMasked) read_tile(words);
     if constexpr (Shape::kIsGeneral) {
       wgmma_wait<0>();
       pin(scores), pin(d_scores);
-      differentiate_generally(scores, d_scores, words);
+      differentiate_generally<kMasked>(scores, d_scores, words);
     } else {
       wgmma_wait<1>();
       pin(scores);
-      weigh(scores, words);
+      weigh(scores);
+      if constexpr (kMasked) close(scores, words);
       wgmma_wait<0>();
       pin(d_scores);
       differentiate(scores, d_scores);
@@ -445,7 +455,8 @@ class BackwardConsumer {
   }
   /// The group's piece of d_query: half of the queries, or half of the columns.
   __device__ __forceinline__ void multiply_scores(float (&d_query)[32]) {
-    const std::uint32_t a = shared_address(s.d_scores[at_.slot][group_ % Shape::kColumns]);
+    const std::uint32_t a =
+        shared_address(s.d_scores[at_.slot][group_ % Shape::kColumns]);
     const std::uint32_t b = shared_address(s.key[group_ % Shape::kPanels]);
     pin(d_query);
     wgmma_fence();
@@ -457,23 +468,24 @@ class BackwardConsumer {
     wgmma_commit();
   }
 
-  /// What the tile at hand opens in the thread's rows.
-  __device__ __forceinline__ Words read_tile() {
-    Words words;
-    words.is_full = keys_left_ >= 64;
+  /// Whether the tile at hand opens all cells.
+  __device__ __forceinline__ bool is_full() const {
+    bool full = keys_left_ >= 64;
 #pragma unroll
-    for (int i = 0; i < Shape::kColumns; ++i) words.is_full &= step_->cells[group_][i] == kAllCells;
-    if (words.is_full) return words;
+    for (int i = 0; i < Shape::kColumns; ++i) full &= step_->cells[group_][i] == kAllCells;
+    return full;
+  }
+  /// What it opens in the thread's rows.
+  __device__ __forceinline__ void read_tile(Words& words) const {
     const TileTableView& table = table_of(c.b.p.by_key, tile_.batch, step_->head);
 #pragma unroll
     for (int i = 0; i < Shape::kColumns; ++i) {
 #pragma unroll
       for (int side = 0; side < 2; ++side) {
         const int row = row_ + 8 * side;
-        words.of[i][side] = row < keys_left_ ? open_word(table, step_->cells[group_][i], row) : 0;
+        words[i][side] = row < keys_left_ ? open_word(table, step_->cells[group_][i], row) : 0;
       }
     }
-    return words;
   }
 
   /// The lse, or the delta, of the queries of elements 4 i and 4 i + 1 of a fragment.
@@ -482,7 +494,7 @@ class BackwardConsumer {
         &s.rows[at_.slot][i / 8][which][i % 8 * 8 + thread_ % 4 * 2]);
   }
 
-  __device__ __forceinline__ void weigh(float (&scores)[kQueries / 2], const Words& words) {
+  __device__ __forceinline__ void weigh(float (&scores)[kQueries / 2]) const {
     const float to_exponent = c.b.p.scale * kLog2E;
 #pragma unroll
     for (int i = 0; i < kQueries / 8; ++i) {
@@ -493,13 +505,14 @@ class BackwardConsumer {
         x = exp2_approximate(fmaf(x, to_exponent, j % 2 == 0 ? -lse.x : -lse.y));
       }
     }
-    if (words.is_full) return;
+  }
+  __device__ __forceinline__ void close(float (&weights)[kQueries / 2], const Words& words) const {
 #pragma unroll
     for (int i = 0; i < Shape::kColumns; ++i) {
 #pragma unroll
       for (int side = 0; side < 2; ++side) {
-        each_cell(words.of[i][side], [&](int n, bool is_open) {
-          if (!is_open) scores[32 * i + 2 * side + n] = 0;
+        each_cell(words[i][side], [&](int n, bool is_open) {
+          if (!is_open) weights[32 * i + 2 * side + n] = 0;
         });
       }
     }
@@ -518,6 +531,7 @@ class BackwardConsumer {
     }
   }
   /// Both, where each weight depends on its place.
+  template <bool kMasked>
   __device__ __forceinline__ void differentiate_generally(float (&scores)[kQueries / 2],
                                                           float (&d_scores)[kQueries / 2],
                                                           const Words& words) {
@@ -530,7 +544,7 @@ class BackwardConsumer {
       const Index key = Index{tile_.number} * kKeys + group_ * 64 + row_ + 8 * side;
       const bool is_open =
           query < p.d.queries &&
-          (words.is_full || (words.of[i / 32][side] >> column % 64 & 1) != 0);
+          (!kMasked || (words[i / 32][side] >> column % 64 & 1) != 0);
       float weight = 0, kept = 0, slope = 1, multiplied = 1;
       if (is_open) {
         const float s = logit(p, tile_.batch, head, query, key, scores[i], slope);
@@ -555,11 +569,12 @@ class BackwardConsumer {
   __device__ __forceinline__ void share(const std::uint32_t (&rounded)[kQueries / 4]) {
     const int lane = thread_ % 32, matrix = lane / 8;
     const int row = group_ * 64 + thread_ / 32 * 16 + matrix % 2 * 8 + lane % 8;
-    const std::uint32_t begin = shared_address(s.d_scores[at_.slot]);
+    // Panels are aligned: the 16 bytes of other columns are found by turning bits of the address.
+    const std::uint32_t begin = made_here(shared_address(s.d_scores[at_.slot]) +
+                                          swizzled(row, matrix / 2 * 8));
 #pragma unroll
     for (int i = 0; i < kQueries / 16; ++i) {
-      const int column = i % 4 * 16 + matrix / 2 * 8;
-      store_matrices(begin + i / 4 * Memory::kKeyBytes + swizzled(row, column), rounded + 4 * i);
+      store_matrices((begin ^ i % 4 * 32) + i / 4 * Memory::kKeyBytes, rounded + 4 * i);
     }
   }
   /// Gives the group's piece of d_query to the adder.
