@@ -17,7 +17,7 @@ struct Dims {
   Index q_heads = 0, kv_heads = 0;
   Index dim = 0, value_dim = 0;
 
-  Index group() const { return q_heads / kv_heads; }
+  constexpr Index group() const { return q_heads / kv_heads; }
   Index kv_head(Index q_head) const { return q_head / group(); }
   std::vector<Index> out_shape() const { return {batch, queries, q_heads, value_dim}; }
   std::vector<Index> lse_shape() const { return {batch, q_heads, queries}; }

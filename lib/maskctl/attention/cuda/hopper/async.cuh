@@ -77,13 +77,14 @@ __device__ inline void store_box(const void* from, const CUtensorMap& map, Corne
 }
 /// Adds contiguous floats of shared memory to memory; the order of several adders is open.
 __device__ inline void add_floats(float* to, const float* from, int bytes) {
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(
-                   to),
-               "r"(shared_address(from)), "r"(bytes)
-               : "memory");
+  asm volatile(
+      "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
+      "r"(shared_address(from)), "r"(bytes)
+      : "memory");
 }
 __device__ inline void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-/// Waits until at most `kPending` of this thread's latest groups of stores still read shared memory.
+/// Waits until at most `kPending` of this thread's latest groups of stores still read shared
+/// memory.
 template <int kPending>
 __device__ void wait_for_stores() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");

@@ -11,39 +11,42 @@ namespace maskctl::attention::cuda::hopper {
 using Cells = std::int32_t;
 inline constexpr Cells kAllCells = 0x7fffffff, kNoCells = kAllCells - 1;
 
-/// One tile row of 64 rows, from its first tile that is not empty to its last.
+/// One tile row of 64 rows, from its first tile that is not empty to its last. Producers have few
+/// registers: the table is passed to each call.
 class TileRowWalk {
  public:
+  TileRowWalk() = default;
   /// A tile row past the end has no tiles.
-  __device__ TileRowWalk(const TileTableView& table, Index tile_row, Index tile_rows)
-      : runs_(table.runs), payloads_(table.payloads) {
+  __device__ TileRowWalk(const TileTableView& table, Index tile_row, Index tile_rows) {
     if (tile_row < tile_rows) {
-      run_ = table.row_begins[tile_row], end_ = table.row_ends[tile_row];
-      payloads_ += table.partial_offsets[tile_row];
+      run_ = static_cast<int>(table.row_begins[tile_row]);
+      end_ = static_cast<int>(table.row_ends[tile_row]);
+      partial_ = static_cast<int>(table.partial_offsets[tile_row]);
     }
-    enter();
+    enter(table);
   }
-  /// The number of the next tile that is not empty; INT32_MAX at the end.
+  /// The number of the next tile that is not empty; kNone at the end.
   __device__ int next() const { return at_; }
   /// What tile number n opens, where none before next() is asked for, and each at most once.
-  __device__ Cells take(int n) {
+  __device__ Cells take(const TileTableView& table, int n) {
     if (at_ != n) return kNoCells;
-    const Cells cells = now_.fill == Fill::kFull ? kAllCells : *payloads_++;
-    if (++at_ == now_.first + now_.count) ++run_, enter();
+    const Cells cells = is_full_ ? kAllCells : table.payloads[partial_++];
+    if (++at_ == until_) ++run_, enter(table);
     return cells;
   }
+  static constexpr int kNone = 0x7fffffff;
 
  private:
-  __device__ void enter() {
-    if (run_ < end_) now_ = runs_[run_];
-    at_ = run_ < end_ ? now_.first : 0x7fffffff;
+  __device__ void enter(const TileTableView& table) {
+    at_ = kNone;
+    if (run_ >= end_) return;
+    const TileRun run = table.runs[run_];
+    at_ = run.first, until_ = run.first + run.count, is_full_ = run.fill == Fill::kFull;
   }
 
-  const TileRun* runs_;
-  const PayloadId* payloads_;
-  Index run_ = 0, end_ = 0;
-  TileRun now_{};
-  int at_ = 0;
+  int run_ = 0, end_ = 0, partial_ = 0;
+  int at_ = 0, until_ = 0;  // in the run
+  bool is_full_ = false;
 };
 
 /// A tile of (64 kRows) x (64 kColumns) cells.
@@ -58,18 +61,21 @@ struct WideTile {
 template <int kRows, int kColumns>
 class WideWalk {
  public:
-  __device__ WideWalk(const TileTableView& table, Index tile_row, Index rows) {
+  __device__ WideWalk(const TileTableView& table, Index tile_row, Index rows) : table_(table) {
+#pragma unroll
     for (int r = 0; r < kRows; ++r) {
       rows_[r] = TileRowWalk(table, tile_row * kRows + r, ceil_div(rows, kTile));
     }
   }
-  __device__ bool is_at_end() const { return first() == 0x7fffffff; }
+  __device__ bool is_at_end() const { return first() == TileRowWalk::kNone; }
   __device__ WideTile<kRows, kColumns> next() {
     WideTile<kRows, kColumns> tile;
     tile.number = first() / kColumns;
+#pragma unroll
     for (int r = 0; r < kRows; ++r) {
+#pragma unroll
       for (int c = 0; c < kColumns; ++c) {
-        tile.cells[r][c] = rows_[r].take(tile.number * kColumns + c);
+        tile.cells[r][c] = rows_[r].take(table_, tile.number * kColumns + c);
       }
     }
     return tile;
@@ -78,9 +84,11 @@ class WideWalk {
  private:
   __device__ int first() const {
     int n = rows_[0].next();
+#pragma unroll
     for (int r = 1; r < kRows; ++r) n = min(n, rows_[r].next());
     return n;
   }
+  const TileTableView& table_;
   TileRowWalk rows_[kRows];
 };
 
@@ -98,8 +106,7 @@ __device__ inline std::uint64_t used_columns(const TileTableView& table, Cells c
   if (cells == kAllCells) return ~std::uint64_t{0};
   if (cells == kNoCells) return 0;
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const std::uint64_t used =
-      open_word(table, cells, lane) | open_word(table, cells, lane + 32);
+  const std::uint64_t used = open_word(table, cells, lane) | open_word(table, cells, lane + 32);
   const std::uint32_t low = __reduce_or_sync(~0u, static_cast<std::uint32_t>(used));
   const std::uint32_t high = __reduce_or_sync(~0u, static_cast<std::uint32_t>(used >> 32));
   return static_cast<std::uint64_t>(high) << 32 | low;

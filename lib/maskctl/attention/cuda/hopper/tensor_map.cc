@@ -1,11 +1,11 @@
 #include "maskctl/attention/cuda/hopper/tensor_map.h"
 
-#include <cuda_runtime_api.h>
 #include <cudaTypedefs.h>
+#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include "maskctl/attention/cuda/device.h"
-#include "maskctl/attention/cuda/hopper/wgmma.cuh"
+#include "maskctl/attention/cuda/hopper/layout.h"
 
 namespace maskctl::attention::cuda::hopper {
 namespace {
@@ -58,8 +58,8 @@ CUtensorMap tensor_map(const HeadsView& array, Index batch, Index tokens, Index 
               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS) {
-    throw Error(Errc::kDevice,
-                fmt::format("cuTensorMapEncodeTiled failed with error {}", static_cast<int>(result)));
+    throw Error(Errc::kDevice, fmt::format("cuTensorMapEncodeTiled failed with error {}",
+                                           static_cast<int>(result)));
   }
   return map;
 }

@@ -1,13 +1,10 @@
 // The tensor cores of Hopper GPUs (sm_90a): products of tiles by a warpgroup of 128 threads.
 //
-// d[64 x N] += a[64 x 16] b[16 x N], d in f32 registers, b in shared memory, a there or in registers.
-// Thread t holds of d the rows 16 (t / 32) + t % 32 / 4 (+ 8) and the columns 8 j + 2 (t % 4) (+ 1):
-// d[4 j], d[4 j + 1] are those of the first row, d[4 j + 2], d[4 j + 3] of the second. The registers of
-// a for columns 16 c .. 16 c + 15 are d[8 c .. 8 c + 7] rounded, in pairs and in this order.
-//
-// Operands in shared memory consist of panels of 64 columns (128 bytes) whose rows follow each other,
-// swizzled by 128 bytes as the copy engine writes them: the 16 bytes number c of row r are at c ^ r % 8.
-// Panels begin at multiples of 1024 bytes.
+// d[64 x N] += a[64 x 16] b[16 x N], d in f32 registers, b in shared memory, a there or in
+// registers. Thread t holds of d the rows 16 (t / 32) + t % 32 / 4 (+ 8) and the columns 8 j + 2 (t
+// % 4) (+ 1): d[4 j], d[4 j + 1] are those of the first row, d[4 j + 2], d[4 j + 3] of the second.
+// The registers of a for columns 16 c .. 16 c + 15 are d[8 c .. 8 c + 7] rounded, in pairs and in
+// this order.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -16,37 +13,9 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "maskctl/attention/cuda/hopper/layout.h"
+
 namespace maskctl::attention::cuda::hopper {
-
-inline constexpr int kPanel = 64;              // columns of a panel
-inline constexpr int kPanelRowBytes = 128;     // of 16-bit elements
-inline constexpr int kAtomBytes = 8 * kPanelRowBytes;  // 8 rows: the pattern of the swizzle repeats
-
-/// Bytes from the begin of a panel to element (row, column) of it.
-__host__ __device__ constexpr int swizzled(int row, int column) {
-  return row * kPanelRowBytes + ((column / 8) ^ (row % 8)) * 16 + column % 8 * 2;
-}
-static_assert(swizzled(0, 0) == 0 && swizzled(1, 0) == 128 + 16 && swizzled(7, 63) == 896 + 14 &&
-              swizzled(8, 8) == 1024 + 16);
-
-/// Where an operand is: `leading` and `stride` in bytes, see below.
-__host__ __device__ constexpr std::uint64_t descriptor(std::uint32_t address, int leading, int stride) {
-  constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
-  return (address & 0x3FFFF) >> 4 | static_cast<std::uint64_t>(leading >> 4) << 16 |
-         static_cast<std::uint64_t>(stride >> 4) << 32 | kSwizzle128;
-}
-static_assert(descriptor(1024, 16, 1024) == (64ull | 1ull << 16 | 64ull << 32 | 1ull << 62));
-
-/// Rows of the operand are rows of the panel, its 16 columns of depth lie within a panel: k_major.
-/// `address` is that of the first row at that depth.
-__host__ __device__ constexpr std::uint64_t k_major(std::uint32_t address) {
-  return descriptor(address, 16, kAtomBytes);
-}
-/// The depth of the operand runs along the rows of the panels, its columns over the panels, which
-/// are `panel_bytes` apart: transposed. `address` is that of the first of 16 rows.
-__host__ __device__ constexpr std::uint64_t transposed(std::uint32_t address, int panel_bytes) {
-  return descriptor(address, panel_bytes, kAtomBytes);
-}
 
 __device__ inline std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
@@ -55,7 +24,9 @@ __device__ inline std::uint32_t shared_address(const void* p) {
 /// Before the first product after registers or shared memory that it reads were written.
 __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 /// Ends a group of products.
-__device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+__device__ inline void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
 /// Waits until at most `kPending` of the latest groups are under way.
 template <int kPending>
 __device__ void wgmma_wait() {
@@ -81,39 +52,40 @@ __device__ std::uint32_t rounded_pair(float low, float high) {
 }
 
 #define MASKCTL_F4(d, i) "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
-#define MASKCTL_F16(d, i) MASKCTL_F4(d, i), MASKCTL_F4(d, (i) + 4), MASKCTL_F4(d, (i) + 8), MASKCTL_F4(d, (i) + 12)
+#define MASKCTL_F16(d, i) \
+  MASKCTL_F4(d, i), MASKCTL_F4(d, (i) + 4), MASKCTL_F4(d, (i) + 8), MASKCTL_F4(d, (i) + 12)
 #define MASKCTL_F32(d, i) MASKCTL_F16(d, i), MASKCTL_F16(d, (i) + 16)
 #define MASKCTL_F64(d, i) MASKCTL_F32(d, i), MASKCTL_F32(d, (i) + 32)
 #define MASKCTL_F128(d, i) MASKCTL_F64(d, i), MASKCTL_F64(d, (i) + 64)
-#define MASKCTL_NAMES_32 \
+#define MASKCTL_NAMES_32                                                   \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define MASKCTL_NAMES_64 \
-  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+#define MASKCTL_NAMES_64                                                             \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "           \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
   "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
   "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define MASKCTL_NAMES_128 \
-  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
-  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
-  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, " \
-  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
-  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
+#define MASKCTL_NAMES_128                                                                        \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                       \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "             \
+  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "             \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "             \
+  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "             \
+  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
   "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#define MASKCTL_BOTH_SHARED(N, TYPE, REGISTERS, A, B, ON, TA, TB)                                   \
-  asm volatile("{.reg .pred p; setp.ne.b32 p, %" #ON ", 0; wgmma.mma_async.sync.aligned.m64n" #N     \
-               "k16.f32." TYPE "." TYPE " {" MASKCTL_NAMES_##REGISTERS "}, %" #A ", %" #B            \
-               ", p, 1, 1, %" #TA ", %" #TB ";}"                                                     \
-               : MASKCTL_F##REGISTERS(d, 0)                                                          \
+#define MASKCTL_BOTH_SHARED(N, TYPE, REGISTERS, A, B, ON, TA, TB)                                \
+  asm volatile("{.reg .pred p; setp.ne.b32 p, %" #ON ", 0; wgmma.mma_async.sync.aligned.m64n" #N \
+               "k16.f32." TYPE "." TYPE " {" MASKCTL_NAMES_##REGISTERS                           \
+               "}, %" #A ", %" #B ", p, 1, 1, %" #TA ", %" #TB ";}"                              \
+               : MASKCTL_F##REGISTERS(d, 0)                                                      \
                : "l"(a), "l"(b), "r"(accumulate), "n"(kTransposedA), "n"(kTransposedB))
-#define MASKCTL_ONE_SHARED(N, TYPE, REGISTERS, A0, A1, A2, A3, B, ON, TB)                            \
-  asm volatile("{.reg .pred p; setp.ne.b32 p, %" #ON ", 0; wgmma.mma_async.sync.aligned.m64n" #N     \
-               "k16.f32." TYPE "." TYPE " {" MASKCTL_NAMES_##REGISTERS "}, {%" #A0 ", %" #A1 ", %"   \
-               #A2 ", %" #A3 "}, %" #B ", p, 1, 1, %" #TB ";}"                                       \
-               : MASKCTL_F##REGISTERS(d, 0)                                                          \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate),                \
+#define MASKCTL_ONE_SHARED(N, TYPE, REGISTERS, A0, A1, A2, A3, B, ON, TB)                        \
+  asm volatile("{.reg .pred p; setp.ne.b32 p, %" #ON ", 0; wgmma.mma_async.sync.aligned.m64n" #N \
+               "k16.f32." TYPE "." TYPE " {" MASKCTL_NAMES_##REGISTERS                           \
+               "}, {%" #A0 ", %" #A1 ", %" #A2 ", %" #A3 "}, %" #B ", p, 1, 1, %" #TB ";}"       \
+               : MASKCTL_F##REGISTERS(d, 0)                                                      \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate),            \
                  "n"(kTransposedB))
 
 /// d = a b where `accumulate` is 0, else d += a b. Both operands are descriptors.

@@ -56,17 +56,6 @@ __device__ void weigh(Scores& s, RowState& state, float (&shrunk)[4]) {
   }
 }
 
-/// Adds the sinks of a head to a row. Returns what its weights are to be multiplied by.
-__device__ float add_sinks(const SoftmaxParams& p, Index h, float& max, float& sum) {
-  const float keys_max = max;
-  for (Index t = 0; t < p.sink_count; ++t) max = fmaxf(max, sink(p, h, t));
-  if (max == -kInfinity) return 1;
-  const float shrunk = expf(keys_max - max);
-  sum *= shrunk;
-  for (Index t = 0; t < p.sink_count; ++t) sum += expf(sink(p, h, t) - max);
-  return shrunk;
-}
-
 __device__ void drop(const SoftmaxParams& p, const BlockPlace& at, const Tile& tile, Scores& s) {
   if (p.dropout == 0) return;
   for (int i = 0; i < 4; ++i) {

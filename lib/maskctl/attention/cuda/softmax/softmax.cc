@@ -1,5 +1,6 @@
 #include "maskctl/attention/cuda/softmax/softmax.h"
 
+#include "maskctl/attention/cuda/hopper/forward.h"
 #include "maskctl/attention/cuda/softmax/kernels.h"
 #include "maskctl/base/error.h"
 
@@ -67,7 +68,8 @@ SoftmaxParams softmax_params(const SoftmaxProblem& problem, const DeviceTiles& t
 }
 
 SoftmaxPlan::SoftmaxPlan(const SoftmaxProblem& problem, Stream stream, bool both_orders)
-    : tiles(problem.mask, problem.block_map, both_orders, stream) {}
+    : tiles(problem.mask, problem.block_map, both_orders, stream),
+      schedule(hopper::forward_schedule(tiles.view(TileOrder::kQueryMajor), problem.d, stream)) {}
 
 void softmax_forward(Workspace& workspace, const SoftmaxProblem& problem, const SoftmaxPlan& plan,
                      const SoftmaxOutputs& outputs) {
@@ -78,7 +80,11 @@ void softmax_forward(Workspace& workspace, const SoftmaxProblem& problem, const 
     means = workspace.take<float>(p.d.batch * p.d.kv_heads * p.d.value_dim);
     launch_value_means(p, means, workspace.stream());
   }
-  launch_forward(p, means, any_result(outputs.out), floats(outputs.lse), workspace.stream());
+  const AnyResult out = any_result(outputs.out);
+  if (plan.schedule.tile_rows > 0 && hopper::unsupported_forward(p).empty()) {
+    return hopper::forward(workspace, p, plan.schedule, means, out, floats(outputs.lse));
+  }
+  launch_forward(p, means, out, floats(outputs.lse), workspace.stream());
 }
 
 void softmax_weights(Workspace& workspace, const SoftmaxProblem& problem, const SoftmaxPlan& plan,

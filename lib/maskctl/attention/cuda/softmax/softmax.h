@@ -1,8 +1,9 @@
-// Softmax attention of arrays on the GPU: f32 tiles of 64 x 64, no tensor cores; tiles that the
-// mask closes are never read.
+// Softmax attention of arrays on the GPU; tiles that the mask closes are never read. 16-bit arrays
+// of Hopper GPUs meet tensor cores (hopper/), all others f32 tiles of 64 x 64.
 #pragma once
 
 #include "maskctl/attention/cuda/device.h"
+#include "maskctl/attention/cuda/hopper/schedule.h"
 #include "maskctl/attention/cuda/tiles/device_tiles.h"
 #include "maskctl/attention/softmax/softmax_problem.h"
 
@@ -12,6 +13,7 @@ namespace maskctl::attention::cuda {
 struct SoftmaxPlan {
   SoftmaxPlan(const SoftmaxProblem& problem, Stream stream, bool both_orders = false);
   DeviceTiles tiles;
+  hopper::Schedule schedule;  // of the forward pass
 };
 /// With what gradients need.
 struct SoftmaxBackwardPlan : SoftmaxPlan {

@@ -203,6 +203,17 @@ __device__ inline float sink(const SoftmaxParams& p, Index h, Index t) {
   return element(p.sinks, row * p.sink_count + t);
 }
 
+/// Adds the sinks of a head to a row. Returns what its weights are to be multiplied by.
+__device__ inline float add_sinks(const SoftmaxParams& p, Index h, float& max, float& sum) {
+  const float keys_max = max;
+  for (Index t = 0; t < p.sink_count; ++t) max = fmaxf(max, sink(p, h, t));
+  if (max == -kInfinity) return 1;
+  const float shrunk = expf(keys_max - max);
+  sum *= shrunk;
+  for (Index t = 0; t < p.sink_count; ++t) sum += expf(sink(p, h, t) - max);
+  return shrunk;
+}
+
 /// Which part of a call a block has.
 struct BlockPlace {
   Index b, h;          // h: a query head, or a key head in kernels that own keys

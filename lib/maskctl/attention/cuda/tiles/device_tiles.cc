@@ -139,6 +139,7 @@ void DeviceTiles::finish(Tables& tables, const std::vector<std::uint32_t>& table
     place(view->tables, begin, at);
     place(view->table_of, begin, numbers);
     view->batch = batch, view->heads = heads;
+    view->count = static_cast<Index>(tables.by_query.size());
   }
 }
 

@@ -33,6 +33,7 @@ struct MaskView {
   const TileTableView* tables;
   const std::uint32_t* table_of;
   Index batch, heads;
+  Index count;  // of tables
 };
 
 /// Whose tile rows a table has: queries against tiles of keys, or keys against tiles of queries.

@@ -1,0 +1,12 @@
+// What stands for the kernels of Hopper GPUs where the CPU emulates a GPU.
+#include "maskctl/attention/cuda/hopper/forward.h"
+
+namespace maskctl::attention::cuda::hopper {
+
+std::string unsupported_forward(const SoftmaxParams&) { return "the GPU is emulated"; }
+Schedule forward_schedule(const MaskView&, const Dims&, Stream) { return {}; }
+void forward(Workspace&, const SoftmaxParams&, const Schedule&, const float*, AnyResult, float*) {
+  throw Error(Errc::kUnsupported, "the GPU is emulated");
+}
+
+}  // namespace maskctl::attention::cuda::hopper

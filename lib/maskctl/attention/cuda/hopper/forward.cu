@@ -1,0 +1,102 @@
+#include "maskctl/attention/cuda/hopper/forward.h"
+
+#include <algorithm>
+
+#include "maskctl/attention/cuda/hopper/forward.cuh"
+#include "maskctl/attention/cuda/hopper/tensor_map.h"
+#include "maskctl/attention/cuda/launch.cuh"
+
+namespace maskctl::attention::cuda::hopper {
+namespace {
+
+constexpr Index kCacheBytes = Index{32} << 20;  // of the L2 cache, for keys and values
+constexpr Index kMostDim = 256;
+
+Index most_dim(const Dims& d) { return std::max(d.dim, d.value_dim); }
+int warpgroups(Index dim) { return dim <= 64 ? 3 : 2; }
+
+struct Gpu {
+  bool is_hopper;
+  int multiprocessors;
+};
+Gpu gpu() {
+  static const Gpu kGpu = [] {
+    cudaDeviceProp properties;
+    check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+    return Gpu{properties.major == 9, properties.multiProcessorCount};
+  }();
+  return kGpu;
+}
+
+bool is_general(const SoftmaxParams& p) {
+  return p.bias.data || p.soft_cap != 0 || p.dropout != 0 || !(p.scale > 0);
+}
+
+HeadsView out_view(const SoftmaxParams& p, AnyResult out) {
+  const Index token = p.d.q_heads * p.d.value_dim;
+  return {out.data, out.dtype, p.d.queries * token, token, p.d.value_dim};
+}
+
+template <class Shape>
+void run(Workspace& workspace, const SoftmaxParams& p, const Schedule& schedule,
+         const float* means, AnyResult out, float* lse) {
+  const Dims& d = p.d;
+  const Index bytes_of_head = d.keys * (d.dim + d.value_dim) * Index{sizeof(typename Shape::Element)};
+  const Index heads = d.batch * d.q_heads;
+  const Workspace::Scope scope(workspace);
+  int* const drawn = workspace.take<int>(1);
+  fill_bytes(drawn, 0, sizeof(int), workspace.stream());
+  ForwardCall call;
+  call.p = p;
+  call.query = tensor_map(p.query, d.batch, d.queries, d.q_heads, d.dim, Shape::kRows);
+  call.key = tensor_map(p.key, d.batch, d.keys, d.kv_heads, d.dim, Shape::kKeys);
+  call.value = tensor_map(p.value, d.batch, d.keys, d.kv_heads, d.value_dim, Shape::kKeys);
+  call.out = tensor_map(out_view(p, out), d.batch, d.queries, d.q_heads, d.value_dim, 64);
+  call.means = means, call.lse = lse;
+  call.order = schedule.order(), call.drawn = drawn, call.tile_rows = schedule.tile_rows;
+  call.heads_at_once = static_cast<int>(
+      std::min(heads, std::max<Index>(1, kCacheBytes / bytes_of_head) * d.group()));
+  const Index blocks = std::min<Index>(heads * schedule.tile_rows, gpu().multiprocessors);
+  launch("forward on tensor cores", forward_kernel<Shape>, static_cast<unsigned>(blocks),
+         Shape::kThreads, kForwardBytes<Shape>, workspace.stream(), call);
+}
+
+template <class T, bool kGeneral, class... Arguments>
+void run_dim(Index dim, Arguments&&... arguments) {
+  if (dim <= 64) return run<ForwardShape<T, 64, 128, 3, 2, 2, kGeneral>>(arguments...);
+  if (dim <= 128) return run<ForwardShape<T, 128, 128, 2, 2, 2, kGeneral>>(arguments...);
+  run<ForwardShape<T, 256, 64, 2, 2, 1, kGeneral>>(arguments...);
+}
+
+}  // namespace
+
+std::string unsupported_forward(const SoftmaxParams& p) {
+  if (!gpu().is_hopper) return "the GPU is none of sm_90";
+  if (p.query.dtype != p.key.dtype || p.query.dtype != p.value.dtype) return "dtypes differ";
+  if (most_dim(p.d) > kMostDim) return "256 is the largest head dimension";
+  if (p.d.keys == 0 || p.d.dim == 0 || p.d.value_dim == 0) return "an axis has no extent";
+  for (const HeadsView* const array : {&p.query, &p.key, &p.value}) {
+    if (std::string reason = unreadable(*array); !reason.empty()) return reason;
+  }
+  return p.d.value_dim % 8 == 0 ? "" : "values have a dimension that is no multiple of 8";
+}
+
+Schedule forward_schedule(const MaskView& by_query, const Dims& d, Stream stream) {
+  if (!gpu().is_hopper) return {};
+  return {by_query, d.queries, warpgroups(most_dim(d)), stream};
+}
+
+void forward(Workspace& workspace, const SoftmaxParams& p, const Schedule& schedule,
+             const float* means, AnyResult out, float* lse) {
+  const auto with = [&]<class T>(T) {
+    if (is_general(p)) {
+      run_dim<T, true>(most_dim(p.d), workspace, p, schedule, means, out, lse);
+    } else {
+      run_dim<T, false>(most_dim(p.d), workspace, p, schedule, means, out, lse);
+    }
+  };
+  if (p.query.dtype == DType::kFloat16) return with(__half());
+  with(__nv_bfloat16());
+}
+
+}  // namespace maskctl::attention::cuda::hopper

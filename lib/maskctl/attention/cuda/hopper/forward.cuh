@@ -1,0 +1,554 @@
+// Forward attention on the tensor cores of Hopper GPUs.
+//
+// A block stays on its multiprocessor and draws tiles of queries of one head, the longest first.
+// Its first warpgroup has one warp at work, the producer: it walks the tiles of keys that the mask
+// opens and has the copy engine bring queries, keys and values into rings in shared memory. Each
+// further warpgroup has 64 of the queries: while its product of weights and values for one tile of
+// keys is under way, so is that of queries and keys for the next, and warpgroups take turns so that
+// one has the tensor cores while another takes exponentials.
+#pragma once
+
+#include "maskctl/attention/cuda/hopper/async.cuh"
+#include "maskctl/attention/cuda/hopper/mask_walk.cuh"
+#include "maskctl/attention/cuda/softmax/tile.cuh"
+
+namespace maskctl::attention::cuda::hopper {
+
+struct ForwardCall {
+  SoftmaxParams p;
+  CUtensorMap query, key, value, out;  // boxes of all rows of a tile; of `out`: of 64
+  const float* means = nullptr;        // see launch_forward of kernels.h
+  float* lse = nullptr;
+  const int* order = nullptr;  // for each table of by_query: its tile rows, the longest first
+  int* drawn = nullptr;        // how many tiles blocks have drawn; 0 before
+  int tile_rows = 0;           // of a head
+  int heads_at_once = 1;       // whose keys and values fit into the L2 cache together
+};
+
+/// `kGeneral`: with a bias, a soft cap, dropout, or a scale that is not positive.
+template <class T, int kDimensions, int kKeysAtOnce, int kGroups, int kSlots, int kQuerySlots,
+          bool kGeneral>
+struct ForwardShape {
+  using Element = T;
+  static constexpr int kDim = kDimensions;     // of queries, keys and values; zeros are added
+  static constexpr int kKeys = kKeysAtOnce;    // of a tile
+  static constexpr int kWarpgroups = kGroups;  // with 64 queries each
+  static constexpr int kStages = kSlots;       // tiles of keys, and of values, in shared memory
+  static constexpr int kTilesOfQueries = kQuerySlots;
+  static constexpr bool kIsGeneral = kGeneral;
+
+  static constexpr int kRows = 64 * kWarpgroups;  // queries of a tile
+  static constexpr int kPanels = kDim / kPanel;
+  static constexpr int kColumns = kKeys / kTile;  // tiles of the mask side by side
+  static constexpr int kThreads = 128 * (kWarpgroups + 1);
+  static constexpr bool kTakesTurns = kDim <= 128;
+  // Registers of a thread: all 64 Ki are shared out.
+  static constexpr int kFew = kWarpgroups == 1 ? 56 : kWarpgroups == 2 ? 40 : 32;
+  static constexpr int kMany = kWarpgroups == 1 ? 240 : kWarpgroups == 2 ? 232 : 160;
+};
+
+/// What the producer tells of a tile of queries.
+struct Work {
+  int b, h, tile;
+  bool is_end;     // there is none
+  bool has_tiles;  // of keys
+};
+
+template <class Shape>
+struct ForwardMemory {
+  static constexpr int kKeyBytes = Shape::kKeys * kPanelRowBytes;  // of a panel
+  static constexpr int kQueryBytes = Shape::kRows * kPanelRowBytes;
+
+  struct KeyTile {
+    int number;
+    bool is_last;
+    bool has_unseen;  // keys that none of the queries sees
+    Cells cells[Shape::kWarpgroups][Shape::kColumns];
+  };
+
+  unsigned char query[Shape::kTilesOfQueries][Shape::kPanels][kQueryBytes];
+  unsigned char key[Shape::kStages][Shape::kPanels][kKeyBytes];
+  unsigned char value[Shape::kStages][Shape::kPanels][kKeyBytes];
+  KeyTile tiles[Shape::kStages];                          // as long as the keys are there
+  std::uint64_t unseen[Shape::kStages][Shape::kColumns];  // as long as the values are
+  Work work[Shape::kTilesOfQueries];
+  Barrier query_full[Shape::kTilesOfQueries], query_empty[Shape::kTilesOfQueries];
+  Barrier key_full[Shape::kStages], key_empty[Shape::kStages];
+  Barrier value_full[Shape::kStages], value_empty[Shape::kStages];
+
+  __device__ void init() {
+    for (int i = 0; i < Shape::kTilesOfQueries; ++i) {
+      query_full[i].init(1), query_empty[i].init(Shape::kWarpgroups);
+    }
+    for (int i = 0; i < Shape::kStages; ++i) {
+      key_full[i].init(1), key_empty[i].init(Shape::kWarpgroups);
+      value_full[i].init(1), value_empty[i].init(Shape::kWarpgroups);
+    }
+    fence_barriers();
+  }
+};
+/// With room to align it.
+template <class Shape>
+inline constexpr int kForwardBytes = static_cast<int>(sizeof(ForwardMemory<Shape>)) + kAtomBytes;
+
+// Barriers of several warps; 0 is the whole block.
+enum Meeting { kTurnOfFirst = 1, kGroupOfFirst = 4, kConsumers = 8 };
+
+/// The n-th tile of queries: heads whose keys fit into the cache, then the longest tiles first.
+__device__ inline Work draw(const ForwardCall& c, int n) {
+  const int heads = static_cast<int>(c.p.d.batch * c.p.d.q_heads);
+  const int first = n / (c.tile_rows * c.heads_at_once) * c.heads_at_once;
+  if (first >= heads) return {0, 0, 0, true, false};
+  const int together = min(c.heads_at_once, heads - first);
+  n -= first * c.tile_rows;
+  const int head = first + n % together;
+  const int b = head / static_cast<int>(c.p.d.q_heads), h = head % static_cast<int>(c.p.d.q_heads);
+  const MaskView& mask = c.p.by_query;
+  const std::uint32_t table =
+      mask.table_of[(mask.batch == 1 ? 0 : b) * mask.heads + (mask.heads == 1 ? 0 : h)];
+  return {b, h, c.order[static_cast<int>(table) * c.tile_rows + n / together], false, false};
+}
+
+// ---------------------------------------------------------------------------------- the producer
+
+template <class Shape>
+class Producer {
+  using Memory = ForwardMemory<Shape>;
+
+ public:
+  __device__ Producer(const ForwardCall& call, Memory& memory)
+      : c(call), s(memory), is_first_(threadIdx.x % 32 == 0) {}
+
+  __device__ __forceinline__ void run() {
+    for (;;) {
+      int n = 0;
+      if (is_first_) n = atomicAdd(c.drawn, 1);
+      Work work = draw(c, __shfl_sync(~0u, n, 0));
+      if (work.is_end) return announce(work);
+      const TileTableView& table = table_of(c.p.by_query, work.b, work.h);
+      WideWalk<Shape::kWarpgroups, Shape::kColumns> walk(table, work.tile, c.p.d.queries);
+      work.has_tiles = !walk.is_at_end();
+      if (!work.has_tiles) announce(work);
+      for (bool is_new = true; !walk.is_at_end(); is_new = false) {
+        const auto tile = walk.next();
+        bring(table, tile, walk.is_at_end(), work, is_new);
+      }
+    }
+  }
+
+ private:
+  /// Tells of a tile of queries, and has it brought where a tile of keys meets it.
+  __device__ __forceinline__ void announce(const Work& work) {
+    s.query_empty[at_query_.slot].wait(at_query_.parity ^ 1);
+    if (is_first_) {
+      s.work[at_query_.slot] = work;
+      Barrier& full = s.query_full[at_query_.slot];
+      if (work.has_tiles) {
+        full.arrive_expecting(Shape::kPanels * Memory::kQueryBytes);
+        for (int i = 0; i < Shape::kPanels; ++i) {
+          load_box(s.query[at_query_.slot][i], c.query,
+                   {i * kPanel, work.tile * Shape::kRows, work.h, work.b}, full, kEvictFirst);
+        }
+      } else {
+        full.arrive();
+      }
+    }
+    at_query_.next();
+  }
+
+  /// Has keys and values of a tile brought; the first ones before queries, whose room may be in use
+  /// yet.
+  __device__ __forceinline__ void bring(const TileTableView& table,
+                                        const WideTile<Shape::kWarpgroups, Shape::kColumns>& tile,
+                                        bool is_last, const Work& work, bool is_new) {
+    std::uint64_t unseen[Shape::kColumns];
+    bool has_unseen = false;
+#pragma unroll
+    for (int i = 0; i < Shape::kColumns; ++i) {
+      unseen[i] = unseen_keys(table, tile, i);
+      has_unseen |= unseen[i] != 0;
+    }
+    const Corner corner{0, tile.number * Shape::kKeys, work.h / static_cast<int>(c.p.d.group()),
+                        work.b};
+    s.key_empty[at_.slot].wait(at_.parity ^ 1);
+    if (is_first_) {
+      auto& known = s.tiles[at_.slot];
+      known.number = tile.number, known.is_last = is_last, known.has_unseen = has_unseen;
+      for (int i = 0; i < Shape::kWarpgroups; ++i) {
+        for (int j = 0; j < Shape::kColumns; ++j) known.cells[i][j] = tile.cells[i][j];
+      }
+      load(s.key[at_.slot], c.key, corner, s.key_full[at_.slot]);
+    }
+    __syncwarp();
+    if (is_new) announce(work);
+    s.value_empty[at_.slot].wait(at_.parity ^ 1);
+    if (is_first_) {
+      for (int i = 0; i < Shape::kColumns; ++i) s.unseen[at_.slot][i] = unseen[i];
+      load(s.value[at_.slot], c.value, corner, s.value_full[at_.slot]);
+    }
+    __syncwarp();
+    at_.next();
+  }
+  __device__ __forceinline__ void load(unsigned char (&to)[Shape::kPanels][Memory::kKeyBytes],
+                                       const CUtensorMap& map, Corner corner, Barrier& full) {
+    full.arrive_expecting(Shape::kPanels * Memory::kKeyBytes);
+    for (int i = 0; i < Shape::kPanels; ++i) {
+      corner.column = i * kPanel;
+      load_box(to[i], map, corner, full, kEvictLast);
+    }
+  }
+  /// Keys of column i of a tile that none of its queries sees: their values may be NaN.
+  __device__ std::uint64_t unseen_keys(const TileTableView& table,
+                                       const WideTile<Shape::kWarpgroups, Shape::kColumns>& tile,
+                                       int i) const {
+    bool is_full = false;
+    for (int r = 0; r < Shape::kWarpgroups; ++r) is_full |= tile.cells[r][i] == kAllCells;
+    if (is_full) return 0;
+    std::uint64_t used = 0;
+    for (int r = 0; r < Shape::kWarpgroups; ++r) used |= used_columns(table, tile.cells[r][i]);
+    return ~used;
+  }
+
+  const ForwardCall& c;
+  Memory& s;
+  const bool is_first_;  // lane
+  Turn<Shape::kTilesOfQueries> at_query_;
+  Turn<Shape::kStages> at_;
+};
+
+// --------------------------------------------------------------------------------- the consumers
+
+__device__ inline float exp2_approximate(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+inline constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
+
+/// A warpgroup: 64 queries of each tile, of which a thread has `row_` and `row_` + 8.
+template <class Shape>
+class Consumer {
+  using T = typename Shape::Element;
+  using Memory = ForwardMemory<Shape>;
+  static constexpr int kDim = Shape::kDim, kKeys = Shape::kKeys;
+
+ public:
+  __device__ Consumer(const ForwardCall& call, Memory& memory)
+      : c(call),
+        s(memory),
+        group_(static_cast<int>(threadIdx.x) / 128 - 1),
+        thread_(static_cast<int>(threadIdx.x) % 128),
+        row_(thread_ / 32 * 16 + thread_ % 32 / 4),
+        to_exponent_(Shape::kIsGeneral ? 1 : call.p.scale * kLog2E) {}
+
+  __device__ __forceinline__ void run() {
+    if (Shape::kTakesTurns && group_ == Shape::kWarpgroups - 1) pass_turn();
+    for (;; at_query_.next()) {
+      s.query_full[at_query_.slot].wait(at_query_.parity);
+      work_ = s.work[at_query_.slot];
+      if (work_.is_end) return;
+#pragma unroll
+      for (float& x : sums_) x = 0;
+      max_[0] = max_[1] = -kInfinity;
+      total_[0] = total_[1] = 0;
+      if (work_.has_tiles) walk();
+      finish();
+    }
+  }
+
+ private:
+  struct Words {
+    std::uint64_t of[Shape::kColumns][2];
+    bool is_full;
+  };
+
+  /// All tiles of keys. The weights of a tile meet its values while the scores of the next are
+  /// made.
+  __device__ __forceinline__ void walk() {
+    float scores[kKeys / 2];
+    std::uint32_t weights[kKeys / 4];
+    float shrunk[2];
+    s.key_full[at_.slot].wait(at_.parity);
+    take_turn();
+    multiply_keys(scores);
+    pass_turn();
+    Words words = read_tile();
+    wgmma_wait<0>();
+    pin(scores);
+    release(s.key_empty[at_.slot]);
+    weigh(scores, words, shrunk);
+    round(scores, weights);
+    at_.next();
+    while (!is_last_) {
+      s.key_full[at_.slot].wait(at_.parity);
+      if (has_unseen_) clear_unseen();
+      take_turn();
+      multiply_keys(scores);
+      s.value_full[at_value_.slot].wait(at_value_.parity);
+      multiply_values(weights);
+      pass_turn();
+      words = read_tile();
+      wgmma_wait<1>();
+      pin(scores);
+      release(s.key_empty[at_.slot]);
+      weigh(scores, words, shrunk);
+      wgmma_wait<0>();
+      pin(sums_);
+      release(s.value_empty[at_value_.slot]);
+#pragma unroll
+      for (int i = 0; i < kDim / 2; ++i) sums_[i] *= shrunk[i / 2 % 2];
+      round(scores, weights);
+      at_.next(), at_value_.next();
+    }
+    if (has_unseen_) clear_unseen();
+    s.value_full[at_value_.slot].wait(at_value_.parity);
+    multiply_values(weights);
+    wgmma_wait<0>();
+    pin(sums_);
+    release(s.value_empty[at_value_.slot]);
+    at_value_.next();
+  }
+
+  // Warpgroups issue their products one after the other.
+  __device__ __forceinline__ void take_turn() {
+    if constexpr (Shape::kTakesTurns) sync(kTurnOfFirst + group_, 256);
+  }
+  __device__ __forceinline__ void pass_turn() {
+    if constexpr (Shape::kTakesTurns) {
+      arrive(kTurnOfFirst + (group_ + 1) % Shape::kWarpgroups, 256);
+    }
+  }
+  __device__ __forceinline__ void release(Barrier& empty) {
+    if (thread_ == 0) empty.arrive();
+  }
+
+  __device__ __forceinline__ void multiply_keys(float (&scores)[kKeys / 2]) {
+    const std::uint32_t query =
+        shared_address(s.query[at_query_.slot]) + group_ * 64 * kPanelRowBytes;
+    const std::uint32_t key = shared_address(s.key[at_.slot]);
+    pin(scores);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kDim / 16; ++i) {
+      const int panel = i / 4, inside = i % 4 * 32;
+      wgmma<T, kKeys, 0, 0>(scores, k_major(query + panel * Memory::kQueryBytes + inside),
+                            k_major(key + panel * Memory::kKeyBytes + inside), i > 0);
+    }
+    wgmma_commit();
+  }
+  __device__ __forceinline__ void multiply_values(const std::uint32_t (&weights)[kKeys / 4]) {
+    const std::uint32_t value = shared_address(s.value[at_value_.slot]);
+    pin(sums_);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kKeys / 16; ++i) {
+      wgmma<T, kDim, 1>(sums_, weights + 4 * i,
+                        transposed(value + i * 16 * kPanelRowBytes, Memory::kKeyBytes), 1);
+    }
+    wgmma_commit();
+  }
+
+  /// What the tile of keys at hand opens in the thread's rows.
+  __device__ __forceinline__ Words read_tile() {
+    const typename Memory::KeyTile& tile = s.tiles[at_.slot];
+    number_ = tile.number, is_last_ = tile.is_last, has_unseen_ = tile.has_unseen;
+    const int keys_left = static_cast<int>(c.p.d.keys) - number_ * kKeys;
+    Words words;
+    words.is_full = keys_left >= kKeys;
+#pragma unroll
+    for (int i = 0; i < Shape::kColumns; ++i) words.is_full &= tile.cells[group_][i] == kAllCells;
+    if (words.is_full) return words;
+    const TileTableView& table = table_of(c.p.by_query, work_.b, work_.h);
+#pragma unroll
+    for (int i = 0; i < Shape::kColumns; ++i) {
+      const std::uint64_t exist = bits_between(0, max(0, min(64, keys_left - 64 * i)));
+      words.of[i][0] = exist & open_word(table, tile.cells[group_][i], row_);
+      words.of[i][1] = exist & open_word(table, tile.cells[group_][i], row_ + 8);
+    }
+    return words;
+  }
+
+  /// Sets values of keys that no query of the tile sees to zero: 0 times what they hold could be
+  /// NaN.
+  __device__ __forceinline__ void clear_unseen() {
+    s.value_full[at_value_.slot].wait(at_value_.parity);
+    for (int key = thread_ + 128 * group_; key < kKeys; key += 128 * Shape::kWarpgroups) {
+      if ((s.unseen[at_value_.slot][key / 64] >> key % 64 & 1) == 0) continue;
+      for (auto& panel : s.value[at_value_.slot]) {
+        auto* const row = reinterpret_cast<uint4*>(panel + key * kPanelRowBytes);
+        for (int i = 0; i < kPanelRowBytes / 16; ++i) row[i] = make_uint4(0, 0, 0, 0);
+      }
+    }
+    fence_shared_writes();
+    sync(kConsumers, 128 * Shape::kWarpgroups);
+  }
+
+  /// Logits of a general call, in powers of two; what is closed is -inf.
+  __device__ __forceinline__ void score_generally(float (&scores)[kKeys / 2], const Words& words) {
+#pragma unroll
+    for (int i = 0; i < kKeys / 2; ++i) {
+      const int column = i / 4 * 8 + thread_ % 4 * 2 + i % 2, side = i / 2 % 2;
+      const Index query = work_.tile * Shape::kRows + group_ * 64 + row_ + 8 * side;
+      const Index key = number_ * kKeys + column;
+      const bool is_open = (words.is_full || (words.of[i / 32][side] >> column % 64 & 1) != 0) &&
+                           query < c.p.d.queries;
+      float slope;
+      scores[i] = is_open ? kLog2E * logit(c.p, work_.b, work_.h, query, key, scores[i], slope)
+                          : -kInfinity;
+    }
+  }
+  __device__ __forceinline__ void close(float (&scores)[kKeys / 2], const Words& words) {
+#pragma unroll
+    for (int i = 0; i < Shape::kColumns; ++i) {
+#pragma unroll
+      for (int side = 0; side < 2; ++side) {
+        each_cell(words.of[i][side], [&](int n, bool is_open) {
+          if (!is_open) scores[32 * i + 2 * side + n] = -kInfinity;
+        });
+      }
+    }
+  }
+
+  /// Scores become weights, relative to the largest score so far of each row. `shrunk`: what sums
+  /// so far are to be multiplied by.
+  __device__ __forceinline__ void weigh(float (&scores)[kKeys / 2], const Words& words,
+                                        float (&shrunk)[2]) {
+    if constexpr (Shape::kIsGeneral) {
+      score_generally(scores, words);
+    } else {
+      if (!words.is_full) close(scores, words);
+    }
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+      float most = max_[side];
+#pragma unroll
+      for (int i = 0; i < kKeys / 2; i += 4) {
+        most = fmaxf(most, fmaxf(scores[i + 2 * side], scores[i + 2 * side + 1]));
+      }
+      most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
+      most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
+      const float shift = most == -kInfinity ? 0 : most * to_exponent_;
+      shrunk[side] = exp2_approximate(max_[side] * to_exponent_ - shift);
+      max_[side] = most;
+      float sum = 0;
+#pragma unroll
+      for (int i = 0; i < kKeys / 2; i += 4) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          float& x = scores[i + 2 * side + j];
+          x = exp2_approximate(fmaf(x, to_exponent_, -shift));
+          sum += x;
+        }
+      }
+      total_[side] = total_[side] * shrunk[side] + sum;
+    }
+    if constexpr (Shape::kIsGeneral) drop(scores);
+  }
+  __device__ __forceinline__ void drop(float (&scores)[kKeys / 2]) {
+    if (c.p.dropout == 0) return;
+#pragma unroll
+    for (int i = 0; i < kKeys / 2; ++i) {
+      scores[i] *= multiplier(c.p, work_.b, work_.h,
+                              work_.tile * Shape::kRows + group_ * 64 + row_ + i / 2 % 2 * 8,
+                              number_ * kKeys + i / 4 * 8 + thread_ % 4 * 2 + i % 2);
+    }
+  }
+  __device__ __forceinline__ void round(const float (&scores)[kKeys / 2],
+                                        std::uint32_t (&weights)[kKeys / 4]) {
+#pragma unroll
+    for (int i = 0; i < kKeys / 4; ++i) {
+      weights[i] = rounded_pair<T>(scores[2 * i], scores[2 * i + 1]);
+    }
+  }
+
+  /// Writes out and lse of the tile of queries, through the memory that held the queries.
+  __device__ __forceinline__ void finish() {
+    float factor[2];
+    bool seen[2];
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+      float sum = sum_of_lanes<4>(total_[side]);
+      // In units of the logits.
+      float max = max_[side] == -kInfinity ? -kInfinity : max_[side] * to_exponent_ * kLn2;
+      seen[side] = max != -kInfinity;
+      const float shrunk = c.p.sink_count > 0 ? add_sinks(c.p, work_.h, max, sum) : 1;
+      factor[side] = c.p.normalize ? shrunk / sum : 1;
+      const Index query = Index{work_.tile} * Shape::kRows + group_ * 64 + row_ + 8 * side;
+      if (query < c.p.d.queries && thread_ % 4 == 0) {
+        c.lse[(work_.b * c.p.d.q_heads + work_.h) * c.p.d.queries + query] =
+            max == -kInfinity ? -kInfinity : max + logf(sum);
+      }
+    }
+    int row = group_ * 64 + row_;
+    asm volatile("" : "+r"(row));  // its addresses are made here, not kept while tiles are walked
+#pragma unroll
+    for (int i = 0; i < kDim / 2; i += 2) {
+      const int side = i / 2 % 2, column = i / 4 * 8 + thread_ % 4 * 2;
+      *out_at(row + 8 * side, column) =
+          rounded_pair<T>(sums_[i] * factor[side], sums_[i + 1] * factor[side]);
+    }
+    if (!seen[0]) fill_unseen(row);
+    if (!seen[1]) fill_unseen(row + 8);
+    fence_shared_writes();
+    sync(kGroupOfFirst + group_, 128);
+    if (thread_ == 0) store();
+  }
+  __device__ __forceinline__ std::uint32_t* out_at(int row, int column) {
+    unsigned char* const panel = s.query[at_query_.slot][column / kPanel];
+    return reinterpret_cast<std::uint32_t*>(panel + swizzled(row, column % kPanel));
+  }
+  __device__ void fill_unseen(int row) {
+#pragma unroll 1
+    for (int column = thread_ % 4 * 2; column < kDim; column += 8) {
+      *out_at(row, column) = rounded_pair<T>(unseen_row(column), unseen_row(column + 1));
+    }
+  }
+  /// What a row that sees no key gets.
+  __device__ __forceinline__ float unseen_row(int column) const {
+    if (c.p.sink_count > 0 || c.p.empty_row == EmptyRow::kZero) return 0;
+    if (c.p.empty_row == EmptyRow::kNan) return nanf("");
+    const Index head = work_.b * c.p.d.kv_heads + work_.h / c.p.d.group();
+    return column < c.p.d.value_dim ? c.means[head * c.p.d.value_dim + column] : 0;
+  }
+  __device__ __forceinline__ void store() {
+    for (int i = 0; i * kPanel < c.p.d.value_dim; ++i) {
+      store_box(s.query[at_query_.slot][i] + group_ * 64 * kPanelRowBytes, c.out,
+                {i * kPanel, work_.tile * Shape::kRows + group_ * 64, work_.h, work_.b});
+    }
+    commit_stores();
+    wait_for_stores<0>();
+    s.query_empty[at_query_.slot].arrive();
+  }
+
+  const ForwardCall& c;
+  Memory& s;
+  const int group_, thread_, row_;
+  const float to_exponent_;  // from scores to powers of two
+  Turn<Shape::kTilesOfQueries> at_query_;
+  Turn<Shape::kStages> at_, at_value_;
+  Work work_;
+  int number_ = 0;  // of the tile of keys at hand
+  bool is_last_ = false, has_unseen_ = false;
+  float sums_[kDim / 2], max_[2], total_[2];
+};
+
+template <class Shape>
+__global__ void __launch_bounds__(Shape::kThreads, 1)
+    forward_kernel(const __grid_constant__ ForwardCall call) {
+  using Memory = ForwardMemory<Shape>;
+  const std::uint32_t begin = shared_address(dynamic_shared());
+  Memory& memory = *reinterpret_cast<Memory*>(
+      dynamic_shared() + ((begin + kAtomBytes - 1) / kAtomBytes * kAtomBytes - begin));
+  if (threadIdx.x == 0) memory.init();
+  __syncthreads();
+  if (threadIdx.x < 128) {
+    give_registers<Shape::kFew>();
+    if (threadIdx.x < 32) Producer<Shape>(call, memory).run();
+  } else {
+    take_registers<Shape::kMany>();
+    Consumer<Shape>(call, memory).run();
+  }
+}
+
+}  // namespace maskctl::attention::cuda::hopper
