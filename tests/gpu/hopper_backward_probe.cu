@@ -358,7 +358,7 @@ void check() {
   cases.push_back({{1, 128, 128, 1, 1, 128, 128}, kFull});
   cases.push_back({{1, 128, 128, 1, 1, 128, 128}, kFull, DType::kBFloat16, false});
   cases.push_back({{1, 128, 128, 1, 1, 64, 64}, kFull});
-  for (const Index dim : {128, 64}) {
+  for (const Index dim : {128, 64, 256}) {
     for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
       cases.push_back({{1, 512, 512, 2, 2, dim, dim}, kFull, dtype});
       cases.push_back({{2, 512, 512, 2, 2, dim, dim}, kCausal, dtype});
@@ -370,13 +370,14 @@ void check() {
     cases.push_back({{1, 640, 640, 2, 1, dim, dim}, kBlocks});
     cases.push_back({{1, 1000, 1000, 2, 2, dim, dim}, kRandom, DType::kBFloat16, false});
     cases.push_back({{1, 1, 200, 2, 2, dim, dim}, kFull});
-    cases.push_back({{1, 200, 1, 2, 2, dim, dim}, kFull});
+    cases.push_back({{1, 200, 3, 2, 2, dim, dim}, kFull});
     cases.push_back({{1, 300, 300, 2, 1, dim, dim}, kCausal, DType::kBFloat16, true, 5});
     cases.push_back({{1, 333, 300, 2, 1, dim, dim}, kRandom, DType::kBFloat16, true, 0, true});
   }
   cases.push_back({{1, 300, 300, 2, 1, 80, 96}, kCausal});
   cases.push_back({{1, 300, 300, 2, 1, 32, 128}, kRandom});
   cases.push_back({{1, 300, 300, 2, 1, 40, 16}, kRandom});
+  cases.push_back({{1, 300, 300, 2, 1, 192, 128}, kRandom});
   cases.push_back({{1, 4096, 4096, 1, 1, 128, 128}, kCausal});
   int failed = 0;
   for (const Case& t : cases) failed += check_case(t) ? 0 : 1;
@@ -462,12 +463,15 @@ void time_case(Index batch, Index heads, Index tokens, Index dim, const TestMask
 }  // namespace
 
 int main(int count, char** arguments) {
+  setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::string what = count > 1 ? arguments[1] : "all";
   if (what != "time") check();
   if (what == "check") return 0;
   for (const TestMask& mask : {kCausal, kFull}) {
     time_case(8, 16, 4096, 128, mask);
     time_case(2, 16, 16384, 128, mask);
+    time_case(8, 8, 4096, 256, mask);
+    time_case(2, 8, 16384, 256, mask);
     time_case(8, 32, 4096, 64, mask);
     time_case(2, 32, 16384, 64, mask);
   }

@@ -7,9 +7,12 @@
 namespace maskctl::attention::cuda::hopper {
 namespace {
 
-constexpr int kMostColumns = 128;
+constexpr int kMostColumns = 256;
 
-int width_of(const Dims& d) { return std::max(d.dim, d.value_dim) <= 64 ? 64 : 128; }
+int width_of(const Dims& d) {
+  const Index columns = std::max(d.dim, d.value_dim);
+  return columns <= 64 ? 64 : columns <= 128 ? 128 : 256;
+}
 
 /// Key heads whose queries, d_out and d_query fit half of the L2 cache, with which a run of blocks
 /// is busy.
@@ -63,7 +66,7 @@ unsigned blocks_of(Index n, Index of) { return static_cast<unsigned>(ceil_div(n,
 std::string unsupported_backward(const BackwardParams& b) {
   const Dims& d = b.p.d;
   if (d.queries == 0 || d.keys == 0) return "there are no queries or no keys";
-  if (std::max(d.dim, d.value_dim) > kMostColumns) return "rows are longer than 128 elements";
+  if (std::max(d.dim, d.value_dim) > kMostColumns) return "rows are longer than 256 elements";
   if (d.dim % 8 != 0 || d.value_dim % 8 != 0) return "rows are no multiple of 16 bytes";
   for (const HeadsView* array : {&b.p.query, &b.p.key, &b.p.value, &b.d_out}) {
     if (std::string why = unreadable(*array); !why.empty()) return why;
@@ -103,7 +106,10 @@ void launch_backward(Workspace& workspace, const BackwardParams& b, const float*
       mean_shares,
       d_key,
       d_value};
-  (width == 64 ? launch_width<64> : launch_width<128>)(call, stream);
+  const auto run = width == 64    ? launch_width<64>
+                   : width == 128 ? launch_width<128>
+                                  : launch_width<256>;
+  run(call, stream);
   with_16_bits(b.p.query.dtype, [&]<class T>(std::type_identity<T>) {
     launch("softmax_backward: d_query", convert_pieces<T>, static_cast<unsigned>(pieces), 128, 0,
            stream, call, panels, static_cast<T*>(d_query));

@@ -1,11 +1,13 @@
 // Gradients of softmax attention on Hopper GPUs: a block owns a tile of keys and walks the tiles of
 // queries that its mask opens.
 //
-// Two warpgroups have 64 keys each. For every tile of queries a warpgroup makes the transposed
-// weights and their gradients in registers, where they are operands of the products for d_value and
-// d_key; the gradients of the scores also go through shared memory, from which the two warpgroups
-// make d_query together: 64 x 64 sums each, a piece, which a third adds to f32 memory. A producer
-// warp brings queries and d_out two tiles ahead.
+// For every tile of queries two warpgroups make the transposed weights and the gradients of the
+// scores, and from these their shares of d_value, d_key and d_query. Up to 128 columns each of them
+// has 64 keys, and its weights stay in registers; only the gradients of the scores go through shared
+// memory, for d_query. Rows of 256 columns leave room for sums of 64 keys: there each has half of
+// the queries of the scores and half of the columns of the sums, and the weights go through shared
+// memory too. d_query is made in pieces of 64 x 64, which other warps add to f32 memory; one thread
+// brings queries and d_out ahead of time.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/async.cuh"
@@ -24,10 +26,16 @@ struct BackwardShape {
   static constexpr int kDim = kWidth, kPanels = kDim / kPanel;
   /// Bias, soft cap or dropout: each weight is made from its place.
   static constexpr bool kIsGeneral = kGeneral;
+  static constexpr bool kIsWide = kDim > 128;  // warpgroups have the same keys
   static constexpr int kWarpgroups = 2, kThreads = 128 * (1 + kWarpgroups);
-  static constexpr int kKeys = 64 * kWarpgroups;
-  static constexpr int kQueries = kDim == 64 ? 128 : 64, kColumns = kQueries / kTile;
-  static constexpr int kStages = 2;
+  static constexpr int kKeys = kIsWide ? 64 : 128, kQueries = kDim == 64 ? 128 : 64;
+  static constexpr int kMaskRows = kKeys / kTile, kMaskColumns = kQueries / kTile;
+  // Of one warpgroup:
+  static constexpr int kScoreQueries = kIsWide ? 32 : kQueries;
+  static constexpr int kSumColumns = kIsWide ? kDim / 2 : kDim;
+  static constexpr int kPieces = kIsWide ? 2 : 1;  // of d_query
+  // Tiles in shared memory:
+  static constexpr int kStages = 2, kOutStages = kIsWide ? 1 : 2;
   static constexpr int kFew = 40, kMany = 232;  // registers
 };
 
@@ -36,10 +44,10 @@ struct BackwardTiles {
   int queries, keys;
 };
 constexpr BackwardTiles backward_tiles(int width) {
-  using Narrow = BackwardShape<__half, 64, false>;
-  using Wide = BackwardShape<__half, 128, false>;
-  return width == 64 ? BackwardTiles{Narrow::kQueries, Narrow::kKeys}
-                     : BackwardTiles{Wide::kQueries, Wide::kKeys};
+  const auto of = []<class Shape>(Shape) { return BackwardTiles{Shape::kQueries, Shape::kKeys}; };
+  return width == 64    ? of(BackwardShape<__half, 64, false>())
+         : width == 128 ? of(BackwardShape<__half, 128, false>())
+                        : of(BackwardShape<__half, 256, false>());
 }
 
 /// A piece is 64 x 64 sums in the order of their fragments: element i of thread t is number
@@ -68,7 +76,7 @@ struct BackwardMemory {
   static constexpr int kQueryBytes = Shape::kQueries * kPanelRowBytes;
   struct Step {
     int head, number;  // of the tile of queries; -1: there are no more
-    Cells cells[Shape::kWarpgroups][Shape::kColumns];
+    Cells cells[Shape::kMaskRows][Shape::kMaskColumns];
   };
   /// Where the sums in d_query go.
   struct Goal {
@@ -77,20 +85,24 @@ struct BackwardMemory {
 
   unsigned char key[Shape::kPanels][kKeyBytes], value[Shape::kPanels][kKeyBytes];
   unsigned char query[Shape::kStages][Shape::kPanels][kQueryBytes];
-  unsigned char d_out[Shape::kStages][Shape::kPanels][kQueryBytes];
-  unsigned char d_scores[Shape::kStages][Shape::kColumns][kKeyBytes];  // rows are keys
+  unsigned char d_out[Shape::kOutStages][Shape::kPanels][kQueryBytes];
+  /// Gradients of scores; rows are keys. Two tiles take turns, or, where kIsWide, the second has the
+  /// weights.
+  unsigned char scores[2][Shape::kMaskColumns][kKeyBytes];
   float d_query[Shape::kWarpgroups][kPieceFloats];
-  float rows[Shape::kStages][Shape::kColumns][2][kTile];
+  float rows[Shape::kStages][Shape::kMaskColumns][2][kTile];
   Step steps[Shape::kStages];
   Goal goals[Shape::kWarpgroups];
   Barrier key_full, value_full;
   Barrier query_full[Shape::kStages], query_empty[Shape::kStages];
-  Barrier d_out_full[Shape::kStages], d_out_empty[Shape::kStages];
+  Barrier d_out_full[Shape::kOutStages], d_out_empty[Shape::kOutStages];
 
   __device__ void init() {
     key_full.init(1), value_full.init(1);
     for (int i = 0; i < Shape::kStages; ++i) {
       query_full[i].init(1), query_empty[i].init(Shape::kWarpgroups);
+    }
+    for (int i = 0; i < Shape::kOutStages; ++i) {
       d_out_full[i].init(1), d_out_empty[i].init(Shape::kWarpgroups);
     }
     fence_barriers();
@@ -98,7 +110,12 @@ struct BackwardMemory {
 };
 
 /// Named barriers, from 1 on: 0 is that of the whole block.
-enum BackwardBarrier : int { kScoresThere = 1, kGroupOfFirst = 2, kSumsThere = 4, kSumsTaken = 6 };
+enum BackwardBarrier : int {
+  kScoresThere = 1,
+  kScoresTaken,
+  kSumsOfFirstThere,
+  kSumsOfFirstTaken = kSumsOfFirstThere + 2,
+};
 
 /// The tile of keys of a block. Blocks of lower number have tiles of lower number: those that wait
 /// for their turn wait for blocks that have begun.
@@ -144,8 +161,8 @@ class BackwardProducer {
     const Dims& d = c.b.p.d;
     const int group = static_cast<int>(d.q_heads / d.kv_heads);
     for (int head = tile_.kv_head * group; head < (tile_.kv_head + 1) * group; ++head) {
-      WideWalk<Shape::kWarpgroups, Shape::kColumns> walk(table_of(c.b.p.by_key, tile_.batch, head),
-                                                         tile_.number, d.keys);
+      WideWalk<Shape::kMaskRows, Shape::kMaskColumns> walk(
+          table_of(c.b.p.by_key, tile_.batch, head), tile_.number, d.keys);
       while (!walk.is_at_end()) bring(head, walk.next());
     }
     s.query_empty[at_.slot].wait(at_.parity ^ 1);
@@ -154,27 +171,27 @@ class BackwardProducer {
   }
 
  private:
-  using Tile = WideTile<Shape::kWarpgroups, Shape::kColumns>;
+  using Tile = WideTile<Shape::kMaskRows, Shape::kMaskColumns>;
 
   __device__ void bring(int head, const Tile& tile) {
     const Corner corner{0, tile.number * Shape::kQueries, head, tile_.batch};
     s.query_empty[at_.slot].wait(at_.parity ^ 1);
     typename Memory::Step& step = s.steps[at_.slot];
     step.head = head, step.number = tile.number;
-    for (int i = 0; i < Shape::kWarpgroups; ++i) {
-      for (int j = 0; j < Shape::kColumns; ++j) step.cells[i][j] = tile.cells[i][j];
+    for (int i = 0; i < Shape::kMaskRows; ++i) {
+      for (int j = 0; j < Shape::kMaskColumns; ++j) step.cells[i][j] = tile.cells[i][j];
     }
-    constexpr int kRowBytes = Shape::kColumns * 2 * kTile * 4;
+    constexpr int kRowBytes = Shape::kMaskColumns * 2 * kTile * 4;
     load<Memory::kQueryBytes>(s.query[at_.slot], c.query, corner, s.query_full[at_.slot], kRowBytes,
                               kEvictLast);
     const Index first = (Index{tile_.batch} * c.b.p.d.q_heads + head) * c.query_tiles +
-                        tile.number * Shape::kColumns;
+                        tile.number * Shape::kMaskColumns;
     load_floats(s.rows[at_.slot][0][0], c.rows + first * 2 * kTile, kRowBytes,
                 s.query_full[at_.slot]);
-    s.d_out_empty[at_.slot].wait(at_.parity ^ 1);
-    load<Memory::kQueryBytes>(s.d_out[at_.slot], c.d_out, corner, s.d_out_full[at_.slot], 0,
+    s.d_out_empty[at_out_.slot].wait(at_out_.parity ^ 1);
+    load<Memory::kQueryBytes>(s.d_out[at_out_.slot], c.d_out, corner, s.d_out_full[at_out_.slot], 0,
                               kEvictLast);
-    at_.next();
+    at_.next(), at_out_.next();
   }
   /// All panels of a tile; `more`: bytes that will come from elsewhere.
   template <int kBytes>
@@ -191,6 +208,7 @@ class BackwardProducer {
   Memory& s;
   const KeyTile tile_;
   Turn<Shape::kStages> at_;
+  Turn<Shape::kOutStages> at_out_;
 };
 
 // ---------------------------------------------------------------------------- who adds to d_query
@@ -225,8 +243,10 @@ class BackwardAdder {
   __device__ void run() {
     const bool is_first = threadIdx.x % 32 == 0;
     for (;;) {
-      arrive(kSumsTaken + group_, 128 + 32);
-      sync(kSumsThere + group_, 128 + 32);
+      arrive(kSumsOfFirstTaken + group_, 128 + 32);
+      if (is_first && last_ >= 0) pass_turn();
+      __syncwarp();
+      sync(kSumsOfFirstThere + group_, 128 + 32);
       const typename Memory::Goal goal = s.goals[group_];
       if (goal.piece < 0) return;
       if (is_first) add(goal);
@@ -239,26 +259,27 @@ class BackwardAdder {
     if (c.turns) wait_for_turn(goal);
     add_floats(c.d_query + Index{goal.piece} * kPieceFloats, s.d_query[group_], kPieceBytes);
     commit_stores();
-    if (c.turns) {
-      asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-      asm volatile("fence.proxy.async.global;" ::: "memory");
-      asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(c.turns + goal.piece),
-                   "r"(tile_.number + 1)
-                   : "memory");
-    } else {
-      wait_for_stores<0>();
-    }
+    wait_for_stores<0>();
+    if (c.turns) last_ = goal.piece;
+  }
+  /// Once the sums are in memory.
+  __device__ void pass_turn() {
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    asm volatile("fence.proxy.async.global;" ::: "memory");
+    asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(c.turns + last_),
+                 "r"(tile_.number + 1)
+                 : "memory");
   }
   /// Until the previous tile of keys that adds to the piece has done so.
   __device__ void wait_for_turn(const typename Memory::Goal& goal) {
     const TileTableView& table = table_of(c.b.p.by_query, tile_.batch, goal.head);
     const int rows = static_cast<int>(ceil_div(c.b.p.d.queries, kTile));
     int last = -1;
-    for (int i = 0; i < Shape::kColumns; ++i) {
-      const int row = goal.number * Shape::kColumns + i;
-      if (row < rows) last = max(last, last_before(table, row, tile_.number * Shape::kWarpgroups));
+    for (int i = 0; i < Shape::kMaskColumns; ++i) {
+      const int row = goal.number * Shape::kMaskColumns + i;
+      if (row < rows) last = max(last, last_before(table, row, tile_.number * Shape::kMaskRows));
     }
-    const int wanted = last < 0 ? 0 : last / Shape::kWarpgroups + 1;
+    const int wanted = last < 0 ? 0 : last / Shape::kMaskRows + 1;
     int turn;
     do {
       asm volatile("ld.acquire.gpu.global.s32 %0, [%1];"
@@ -273,6 +294,7 @@ class BackwardAdder {
   Memory& s;
   const KeyTile tile_;
   const int group_;
+  int last_ = -1;  // the piece that was added to last, in a call whose tiles take turns
 };
 
 // --------------------------------------------------------------------------------- the consumers
@@ -335,12 +357,16 @@ __device__ __forceinline__ void store_piece(const float* x, float factor, T* to,
   }
 }
 
-/// A warpgroup: 64 keys, of which a thread has `row_` and `row_` + 8.
+/// A warpgroup. Of its 64 keys a thread has `row_` and `row_` + 8.
 template <class Shape>
 class BackwardConsumer {
   using T = typename Shape::Element;
   using Memory = BackwardMemory<Shape>;
-  static constexpr int kDim = Shape::kDim, kQueries = Shape::kQueries, kKeys = Shape::kKeys;
+  static constexpr int kKeys = Shape::kKeys, kQueries = Shape::kQueries;
+  static constexpr int kScores = Shape::kScoreQueries / 2;  // of a thread
+  static constexpr int kSums = Shape::kSumColumns / 2;
+  static constexpr int kSumPanels = Shape::kSumColumns / kPanel;
+  static constexpr bool kIsWide = Shape::kIsWide;
 
  public:
   __device__ BackwardConsumer(const BackwardCall& call, Memory& memory, KeyTile tile)
@@ -350,47 +376,56 @@ class BackwardConsumer {
         group_(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128 - 1, 0)),
         thread_(static_cast<int>(threadIdx.x) % 128),
         row_(thread_ / 32 * 16 + thread_ % 32 / 4),
-        keys_left_(static_cast<int>(call.b.p.d.keys) - tile.number * kKeys - group_ * 64) {}
+        key_tile_(kIsWide ? 0 : group_),
+        first_query_(kIsWide ? group_ * Shape::kScoreQueries : 0),
+        first_panel_(kIsWide ? group_ * kSumPanels : 0),
+        keys_left_(static_cast<int>(call.b.p.d.keys) - tile.number * kKeys - key_tile_ * 64) {}
 
   __device__ __forceinline__ void run() {
 #pragma unroll
-    for (int i = 0; i < kDim / 2; ++i) d_key_[i] = d_value_[i] = 0;
+    for (int i = 0; i < kSums; ++i) d_key_[i] = d_value_[i] = 0;
     s.key_full.wait(0);
     s.value_full.wait(0);
     clear_unseen();
-    for (;; at_.next()) {
+    for (;; at_.next(), at_out_.next()) {
       s.query_full[at_.slot].wait(at_.parity);
       step_ = &s.steps[at_.slot];
       if (step_->number < 0) break;
-      if (is_full()) {
+      if (!Shape::kIsGeneral && is_full()) {
         step<false>();
       } else {
         step<true>();
       }
     }
-    sync(kSumsTaken + group_, 128 + 32);
+    sync(kSumsOfFirstTaken + group_, 128 + 32);
     if (thread_ == 0) s.goals[group_].piece = -1;
-    arrive(kSumsThere + group_, 128 + 32);
+    arrive(kSumsOfFirstThere + group_, 128 + 32);
     finish();
   }
 
  private:
-  using Words = std::uint64_t[Shape::kColumns][2];
+  using Words = std::uint64_t[Shape::kMaskColumns][2];
+  using Scores = float[kScores];
+  using Rounded = std::uint32_t[kScores / 2];
+  using Sums = float[kSums];
+  using Pieces = float[32 * Shape::kPieces];
+  using KeyPanels = unsigned char[Shape::kPanels][Memory::kKeyBytes];
+  using QueryPanels = unsigned char[Shape::kPanels][Memory::kQueryBytes];
 
   template <bool kMasked>
   __device__ __forceinline__ void step() {
-    float scores[kQueries / 2], d_scores[kQueries / 2];
-    std::uint32_t weights[kQueries / 4], rounded[kQueries / 4];
-    float d_query[32];
+    Scores scores, d_scores;
+    Rounded weights, rounded;
+    Pieces d_query;
     multiply(scores, s.key, s.query[at_.slot]);
-    s.d_out_full[at_.slot].wait(at_.parity);
-    multiply(d_scores, s.value, s.d_out[at_.slot]);
+    s.d_out_full[at_out_.slot].wait(at_out_.parity);
+    multiply(d_scores, s.value, s.d_out[at_out_.slot]);
     Words words;
     if constexpr (kMasked) read_tile(words);
     if constexpr (Shape::kIsGeneral) {
       wgmma_wait<0>();
       pin(scores), pin(d_scores);
-      differentiate_generally<kMasked>(scores, d_scores, words);
+      differentiate_generally(scores, d_scores, words);
     } else {
       wgmma_wait<1>();
       pin(scores);
@@ -402,15 +437,24 @@ class BackwardConsumer {
     }
     round(scores, weights);
     round(d_scores, rounded);
-    share(rounded);
-    accumulate(d_value_, weights, s.d_out[at_.slot]);
+    if constexpr (kIsWide) {
+      sync(kScoresTaken, 128 * Shape::kWarpgroups);
+      share(weights, s.scores[1][0]);
+    }
+    share(rounded, d_scores_at()[0]);
+    if constexpr (!kIsWide) accumulate(d_value_, weights, s.d_out[at_out_.slot]);
     fence_shared_writes();
     sync(kScoresThere, 128 * Shape::kWarpgroups);
+    if constexpr (kIsWide) accumulate(d_value_, s.scores[1][0], s.d_out[at_out_.slot]);
     multiply_scores(d_query);
     wgmma_wait<1>();
     pin(d_value_);
-    release(s.d_out_empty[at_.slot]);
-    accumulate(d_key_, rounded, s.query[at_.slot]);
+    release(s.d_out_empty[at_out_.slot]);
+    if constexpr (kIsWide) {
+      accumulate(d_key_, d_scores_at()[0], s.query[at_.slot]);
+    } else {
+      accumulate(d_key_, rounded, s.query[at_.slot]);
+    }
     wgmma_wait<1>();
     pin(d_query);
     hand_over(d_query);
@@ -423,67 +467,76 @@ class BackwardConsumer {
     if (thread_ == 0) empty.arrive();
   }
 
-  /// The group's rows of a tile of keys times all of a tile of queries, transposed.
-  __device__ __forceinline__ void multiply(
-      float (&to)[kQueries / 2], const unsigned char (&keys)[Shape::kPanels][Memory::kKeyBytes],
-      const unsigned char (&queries)[Shape::kPanels][Memory::kQueryBytes]) {
-    const std::uint32_t a = shared_address(keys) + group_ * 64 * kPanelRowBytes;
-    const std::uint32_t b = shared_address(queries);
+  /// The group's keys times its queries: transposed scores.
+  __device__ __forceinline__ void multiply(Scores& to, const KeyPanels& keys,
+                                           const QueryPanels& queries) {
+    const std::uint32_t a = shared_address(keys) + key_tile_ * 64 * kPanelRowBytes;
+    const std::uint32_t b = shared_address(queries) + first_query_ * kPanelRowBytes;
     pin(to);
     wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < kDim / 16; ++i) {
+    for (int i = 0; i < Shape::kDim / 16; ++i) {
       const int panel = i / 4, inside = i % 4 * 32;
-      wgmma<T, kQueries, 0, 0>(to, k_major(a + panel * Memory::kKeyBytes + inside),
-                               k_major(b + panel * Memory::kQueryBytes + inside), i > 0);
+      wgmma<T, Shape::kScoreQueries, 0, 0>(to, k_major(a + panel * Memory::kKeyBytes + inside),
+                                           k_major(b + panel * Memory::kQueryBytes + inside),
+                                           i > 0);
     }
     wgmma_commit();
   }
-  /// sums += a of [64 keys x queries] times a tile of queries.
-  __device__ __forceinline__ void accumulate(
-      float (&sums)[kDim / 2], const std::uint32_t (&a)[kQueries / 4],
-      const unsigned char (&queries)[Shape::kPanels][Memory::kQueryBytes]) {
-    const std::uint32_t b = shared_address(queries);
+  /// sums += a of [64 keys x queries] times the group's columns of a tile of queries. `a` is in
+  /// registers, or a panel.
+  template <class A>
+  __device__ __forceinline__ void accumulate(Sums& sums, const A& a, const QueryPanels& queries) {
+    const std::uint32_t b = shared_address(queries) + first_panel_ * Memory::kQueryBytes;
     pin(sums);
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kQueries / 16; ++i) {
-      wgmma<T, kDim, 1>(sums, a + 4 * i,
-                        transposed(b + i * 16 * kPanelRowBytes, Memory::kQueryBytes), 1);
+      const std::uint64_t rows = transposed(b + i * 16 * kPanelRowBytes, Memory::kQueryBytes);
+      if constexpr (kIsWide) {
+        wgmma<T, Shape::kSumColumns, 0, 1>(sums, k_major(shared_address(a) + i * 32), rows, 1);
+      } else {
+        wgmma<T, Shape::kSumColumns, 1>(sums, a + 4 * i, rows, 1);
+      }
     }
     wgmma_commit();
   }
-  /// The group's piece of d_query: half of the queries, or half of the columns.
-  __device__ __forceinline__ void multiply_scores(float (&d_query)[32]) {
-    const std::uint32_t a =
-        shared_address(s.d_scores[at_.slot][group_ % Shape::kColumns]);
-    const std::uint32_t b = shared_address(s.key[group_ % Shape::kPanels]);
+  /// The group's pieces of d_query: half of the queries, or half of the columns.
+  __device__ __forceinline__ void multiply_scores(Pieces& d_query) {
+    const std::uint32_t a = shared_address(d_scores_at()[group_ % Shape::kMaskColumns]);
+    const std::uint32_t b = shared_address(s.key[piece_panel()]);
     pin(d_query);
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kKeys / 16; ++i) {
-      wgmma<T, 64, 1, 1>(d_query, transposed(a + i * 16 * kPanelRowBytes, Memory::kKeyBytes),
-                         transposed(b + i * 16 * kPanelRowBytes, Memory::kKeyBytes), i > 0);
+      wgmma<T, 64 * Shape::kPieces, 1, 1>(
+          d_query, transposed(a + i * 16 * kPanelRowBytes, Memory::kKeyBytes),
+          transposed(b + i * 16 * kPanelRowBytes, Memory::kKeyBytes), i > 0);
     }
     wgmma_commit();
+  }
+  __device__ __forceinline__ auto& d_scores_at() const { return s.scores[kIsWide ? 0 : at_.slot]; }
+  /// The first panel of the group's pieces.
+  __device__ __forceinline__ int piece_panel() const {
+    return kIsWide ? first_panel_ : group_ % Shape::kPanels;
   }
 
   /// Whether the tile at hand opens all cells.
   __device__ __forceinline__ bool is_full() const {
     bool full = keys_left_ >= 64;
 #pragma unroll
-    for (int i = 0; i < Shape::kColumns; ++i) full &= step_->cells[group_][i] == kAllCells;
+    for (int i = 0; i < Shape::kMaskColumns; ++i) full &= step_->cells[key_tile_][i] == kAllCells;
     return full;
   }
   /// What it opens in the thread's rows.
   __device__ __forceinline__ void read_tile(Words& words) const {
     const TileTableView& table = table_of(c.b.p.by_key, tile_.batch, step_->head);
 #pragma unroll
-    for (int i = 0; i < Shape::kColumns; ++i) {
+    for (int i = 0; i < Shape::kMaskColumns; ++i) {
 #pragma unroll
       for (int side = 0; side < 2; ++side) {
         const int row = row_ + 8 * side;
-        words[i][side] = row < keys_left_ ? open_word(table, step_->cells[group_][i], row) : 0;
+        words[i][side] = row < keys_left_ ? open_word(table, step_->cells[key_tile_][i], row) : 0;
       }
     }
   }
@@ -491,13 +544,13 @@ class BackwardConsumer {
   /// The lse, or the delta, of the queries of elements 4 i and 4 i + 1 of a fragment.
   __device__ __forceinline__ float2 row_values(int which, int i) const {
     return *reinterpret_cast<const float2*>(
-        &s.rows[at_.slot][i / 8][which][i % 8 * 8 + thread_ % 4 * 2]);
+        &s.rows[at_.slot][i / 8][which][first_query_ + i % 8 * 8 + thread_ % 4 * 2]);
   }
 
-  __device__ __forceinline__ void weigh(float (&scores)[kQueries / 2]) const {
+  __device__ __forceinline__ void weigh(Scores& scores) const {
     const float to_exponent = c.b.p.scale * kLog2E;
 #pragma unroll
-    for (int i = 0; i < kQueries / 8; ++i) {
+    for (int i = 0; i < kScores / 4; ++i) {
       const float2 lse = row_values(0, i);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
@@ -506,22 +559,21 @@ class BackwardConsumer {
       }
     }
   }
-  __device__ __forceinline__ void close(float (&weights)[kQueries / 2], const Words& words) const {
+  __device__ __forceinline__ void close(Scores& weights, const Words& words) const {
 #pragma unroll
-    for (int i = 0; i < Shape::kColumns; ++i) {
+    for (int i = 0; i < Shape::kMaskColumns; ++i) {
 #pragma unroll
       for (int side = 0; side < 2; ++side) {
-        each_cell(words[i][side], [&](int n, bool is_open) {
-          if (!is_open) weights[32 * i + 2 * side + n] = 0;
+        each_cell(words[i][side] >> first_query_, [&](int n, bool is_open) {
+          if (n < kScores && !is_open) weights[32 * i + 2 * side + n] = 0;
         });
       }
     }
   }
   /// Gradients of the weights become those of the scores.
-  __device__ __forceinline__ void differentiate(const float (&weights)[kQueries / 2],
-                                                float (&d_scores)[kQueries / 2]) {
+  __device__ __forceinline__ void differentiate(const Scores& weights, Scores& d_scores) const {
 #pragma unroll
-    for (int i = 0; i < kQueries / 8; ++i) {
+    for (int i = 0; i < kScores / 4; ++i) {
       const float2 delta = row_values(1, i);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
@@ -531,20 +583,17 @@ class BackwardConsumer {
     }
   }
   /// Both, where each weight depends on its place.
-  template <bool kMasked>
-  __device__ __forceinline__ void differentiate_generally(float (&scores)[kQueries / 2],
-                                                          float (&d_scores)[kQueries / 2],
-                                                          const Words& words) {
+  __device__ __forceinline__ void differentiate_generally(Scores& scores, Scores& d_scores,
+                                                          const Words& words) const {
     const SoftmaxParams& p = c.b.p;
     const int head = step_->head;
 #pragma unroll
-    for (int i = 0; i < kQueries / 2; ++i) {
-      const int column = i / 4 * 8 + thread_ % 4 * 2 + i % 2, side = i / 2 % 2;
+    for (int i = 0; i < kScores; ++i) {
+      const int column = first_query_ + i / 4 * 8 + thread_ % 4 * 2 + i % 2, side = i / 2 % 2;
       const Index query = Index{step_->number} * kQueries + column;
-      const Index key = Index{tile_.number} * kKeys + group_ * 64 + row_ + 8 * side;
+      const Index key = Index{tile_.number} * kKeys + key_tile_ * 64 + row_ + 8 * side;
       const bool is_open =
-          query < p.d.queries &&
-          (!kMasked || (words[i / 32][side] >> column % 64 & 1) != 0);
+          query < p.d.queries && (words[i / 32][side] >> column % 64 & 1) != 0;
       float weight = 0, kept = 0, slope = 1, multiplied = 1;
       if (is_open) {
         const float s = logit(p, tile_.batch, head, query, key, scores[i], slope);
@@ -559,60 +608,59 @@ class BackwardConsumer {
       scores[i] = kept;
     }
   }
-  __device__ __forceinline__ void round(const float (&x)[kQueries / 2],
-                                        std::uint32_t (&pairs)[kQueries / 4]) {
+  __device__ __forceinline__ void round(const Scores& x, Rounded& pairs) const {
 #pragma unroll
-    for (int i = 0; i < kQueries / 4; ++i) pairs[i] = rounded_pair<T>(x[2 * i], x[2 * i + 1]);
+    for (int i = 0; i < kScores / 2; ++i) pairs[i] = rounded_pair<T>(x[2 * i], x[2 * i + 1]);
   }
 
-  /// Puts the gradients of the group's scores where both groups read them.
-  __device__ __forceinline__ void share(const std::uint32_t (&rounded)[kQueries / 4]) {
+  /// Puts what the group has of [keys x queries] where both groups read it.
+  __device__ __forceinline__ void share(const Rounded& x, unsigned char* panels) const {
     const int lane = thread_ % 32, matrix = lane / 8;
-    const int row = group_ * 64 + thread_ / 32 * 16 + matrix % 2 * 8 + lane % 8;
+    const int row = key_tile_ * 64 + thread_ / 32 * 16 + matrix % 2 * 8 + lane % 8;
     // Panels are aligned: the 16 bytes of other columns are found by turning bits of the address.
-    const std::uint32_t begin = made_here(shared_address(s.d_scores[at_.slot]) +
-                                          swizzled(row, matrix / 2 * 8));
+    const std::uint32_t begin =
+        made_here(shared_address(panels) + swizzled(row, first_query_ + matrix / 2 * 8));
 #pragma unroll
-    for (int i = 0; i < kQueries / 16; ++i) {
-      store_matrices((begin ^ i % 4 * 32) + i / 4 * Memory::kKeyBytes, rounded + 4 * i);
+    for (int i = 0; i < kScores / 8; ++i) {
+      store_matrices((begin ^ i % 4 * 32) + i / 4 * Memory::kKeyBytes, x + 4 * i);
     }
   }
-  /// Gives the group's piece of d_query to the adder.
-  __device__ __forceinline__ void hand_over(const float (&d_query)[32]) {
-    sync(kSumsTaken + group_, 128 + 32);
-    auto* const to = reinterpret_cast<float4*>(s.d_query[group_]) + thread_;
+  /// Gives the group's pieces of d_query to the adder.
+  __device__ __forceinline__ void hand_over(const Pieces& d_query) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      to[128 * i] = make_float4(d_query[4 * i], d_query[4 * i + 1], d_query[4 * i + 2],
-                                d_query[4 * i + 3]);
+    for (int piece = 0; piece < Shape::kPieces; ++piece) {
+      sync(kSumsOfFirstTaken + group_, 128 + 32);
+      auto* const to = reinterpret_cast<float4*>(s.d_query[group_]) + thread_;
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const float* const x = d_query + 32 * piece + 4 * i;
+        to[128 * i] = make_float4(x[0], x[1], x[2], x[3]);
+      }
+      if (thread_ == 0) {
+        const int row = tile_.batch * static_cast<int>(c.b.p.d.q_heads) + step_->head;
+        const int tile = step_->number * Shape::kMaskColumns + group_ % Shape::kMaskColumns;
+        s.goals[group_] = {step_->head, step_->number,
+                           (row * c.query_tiles + tile) * Shape::kPanels + piece_panel() + piece};
+      }
+      fence_shared_writes();
+      arrive(kSumsOfFirstThere + group_, 128 + 32);
     }
-    if (thread_ == 0) {
-      const int row = tile_.batch * static_cast<int>(c.b.p.d.q_heads) + step_->head;
-      const int tile = step_->number * Shape::kColumns + group_ % Shape::kColumns;
-      s.goals[group_] = {step_->head, step_->number,
-                         (row * c.query_tiles + tile) * Shape::kPanels + group_ % Shape::kPanels};
-    }
-    fence_shared_writes();
-    arrive(kSumsThere + group_, 128 + 32);
   }
 
   /// Sets keys and values that no query of the group of heads sees to zero: 0 times what they hold
   /// could be NaN.
   __device__ __forceinline__ void clear_unseen() {
-    const int key = thread_ % 64;
+    constexpr int kThreadsOfKey = kIsWide ? 4 : 2;
+    const int key = thread_ % 64, first = (kIsWide ? 2 * group_ : 0) + thread_ / 64;
     if (key < keys_left_ && !is_seen(key)) {
-#pragma unroll
-      for (int panel = 0; panel < Shape::kPanels; ++panel) {
-        const int at = (group_ * 64 + key) * kPanelRowBytes + thread_ / 64 * 64;
-#pragma unroll
-        for (int i = 0; i < 64; i += 16) {
-          *reinterpret_cast<uint4*>(s.key[panel] + at + i) = make_uint4(0, 0, 0, 0);
-          *reinterpret_cast<uint4*>(s.value[panel] + at + i) = make_uint4(0, 0, 0, 0);
-        }
+      const int row = (key_tile_ * 64 + key) * kPanelRowBytes;
+      for (int i = first; i < Shape::kPanels * 8; i += kThreadsOfKey) {
+        *reinterpret_cast<uint4*>(s.key[i / 8] + row + i % 8 * 16) = make_uint4(0, 0, 0, 0);
+        *reinterpret_cast<uint4*>(s.value[i / 8] + row + i % 8 * 16) = make_uint4(0, 0, 0, 0);
       }
     }
     fence_shared_writes();
-    sync(kGroupOfFirst + group_, 128);
+    sync(kScoresThere, 128 * Shape::kWarpgroups);
   }
   __device__ bool is_seen(int key) const {
     const Dims& d = c.b.p.d;
@@ -622,7 +670,7 @@ class BackwardConsumer {
       const TileTableView& table = table_of(c.b.p.by_key, tile_.batch, head);
       if (&table == previous) continue;
       previous = &table;
-      TileRowWalk walk(table, Index{tile_.number} * Shape::kWarpgroups + group_,
+      TileRowWalk walk(table, Index{tile_.number} * Shape::kMaskRows + key_tile_,
                        ceil_div(d.keys, kTile));
       while (walk.next() != TileRowWalk::kNone) {
         const Cells cells = walk.take(table, walk.next());
@@ -636,20 +684,21 @@ class BackwardConsumer {
   __device__ __forceinline__ void finish() {
     const Dims& d = c.b.p.d;
     const Index first =
-        (tile_.batch * d.keys + tile_.number * kKeys + group_ * 64) * d.kv_heads + tile_.kv_head;
+        (tile_.batch * d.keys + tile_.number * kKeys + key_tile_ * 64) * d.kv_heads + tile_.kv_head;
     const float* const shares =
         c.mean_shares ? c.mean_shares + (tile_.batch * d.kv_heads + tile_.kv_head) * d.value_dim
                       : nullptr;
 #pragma unroll
-    for (int i = 0; i < kDim / 2; ++i) {
-      const int column = i / 4 * 8 + thread_ % 4 * 2 + i % 2;
+    for (int i = 0; i < kSums; ++i) {
+      const int column = first_panel_ * kPanel + i / 4 * 8 + thread_ % 4 * 2 + i % 2;
       if (shares && column < d.value_dim) d_value_[i] += shares[column];
     }
 #pragma unroll
-    for (int panel = 0; panel < Shape::kPanels; ++panel) {
-      const int column = panel * kPanel;
-      store_piece(d_key_ + 32 * panel, c.b.p.scale, static_cast<T*>(c.d_key) + first * d.dim + column,
-                  d.kv_heads * d.dim, keys_left_, static_cast<int>(d.dim) - column);
+    for (int panel = 0; panel < kSumPanels; ++panel) {
+      const int column = (first_panel_ + panel) * kPanel;
+      store_piece(d_key_ + 32 * panel, c.b.p.scale,
+                  static_cast<T*>(c.d_key) + first * d.dim + column, d.kv_heads * d.dim, keys_left_,
+                  static_cast<int>(d.dim) - column);
       store_piece(d_value_ + 32 * panel, 1,
                   static_cast<T*>(c.d_value) + first * d.value_dim + column,
                   d.kv_heads * d.value_dim, keys_left_, static_cast<int>(d.value_dim) - column);
@@ -659,10 +708,13 @@ class BackwardConsumer {
   const BackwardCall& c;
   Memory& s;
   const KeyTile tile_;
-  const int group_, thread_, row_, keys_left_;
+  const int group_, thread_, row_;
+  const int key_tile_, first_query_, first_panel_;  // of what the group has
+  const int keys_left_;
   Turn<Shape::kStages> at_;
+  Turn<Shape::kOutStages> at_out_;
   const typename Memory::Step* step_ = nullptr;
-  float d_key_[kDim / 2], d_value_[kDim / 2];
+  Sums d_key_, d_value_;
 };
 
 template <class Shape>
