@@ -1,6 +1,8 @@
 // The backward kernel of Hopper GPUs by itself: gradients of small calls against sums in float64 on
 // the host, then its rate. Prints one line for each case. Arguments: "check", "time", or neither
 // for both.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,8 +13,6 @@
 #include <random>
 #include <string>
 #include <vector>
-
-#include <unistd.h>
 
 #include "maskctl/attention/cuda/hopper/backward.h"
 #include "maskctl/attention/cuda/launch.cuh"
@@ -186,7 +186,8 @@ struct Compared {
   double most = 0, rms = 0;
   bool is_nan = false;
 };
-Compared compare(const std::vector<std::uint16_t>& got, const std::vector<double>& want, DType dtype) {
+Compared compare(const std::vector<std::uint16_t>& got, const std::vector<double>& want,
+                 DType dtype) {
   Compared c;
   double errors = 0, squares = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -210,7 +211,8 @@ bool check_case(const Case& t) {
   Both v = noise(pool, random, d.batch * d.keys * d.kv_heads * d.value_dim, t.dtype);
   Both g = noise(pool, random, d.batch * d.queries * d.q_heads * d.value_dim, t.dtype);
   std::vector<float> bias;
-  for (Index i = 0; i < d.queries * d.keys; ++i) bias.push_back(static_cast<float>(random() % 100) / 50);
+  for (Index i = 0; i < d.queries * d.keys; ++i)
+    bias.push_back(static_cast<float>(random() % 100) / 50);
   const double scale = 1 / std::sqrt(static_cast<double>(d.dim));
   std::vector<double> dq(q.x.size()), dk(k.x.size()), dv(v.x.size());
   std::vector<std::uint16_t> out(g.x.size());
@@ -220,8 +222,10 @@ bool check_case(const Case& t) {
     for (Index i = 0; i < d.queries && !seen; ++i) seen = t.mask.open(i, j);
     if (seen) continue;
     for (Index n = 0; n < d.batch; ++n) {
-      for (Index c = 0; c < d.kv_heads * d.dim; ++c) k.bits[(n * d.keys + j) * d.kv_heads * d.dim + c] = 0x7fff;
-      for (Index c = 0; c < d.kv_heads * d.value_dim; ++c) v.bits[(n * d.keys + j) * d.kv_heads * d.value_dim + c] = 0x7fff;
+      for (Index c = 0; c < d.kv_heads * d.dim; ++c)
+        k.bits[(n * d.keys + j) * d.kv_heads * d.dim + c] = 0x7fff;
+      for (Index c = 0; c < d.kv_heads * d.value_dim; ++c)
+        v.bits[(n * d.keys + j) * d.kv_heads * d.value_dim + c] = 0x7fff;
     }
   }
   k.there = pool.copy(k.bits), v.there = pool.copy(v.bits);
@@ -297,13 +301,13 @@ bool check_case(const Case& t) {
   std::vector<std::uint16_t> results[2][3];
   Workspace workspace(nullptr);
   for (auto& run : results) {
-    void* const there[3] = {pool.raw(dq.size() * 2), pool.raw(dk.size() * 2), pool.raw(dv.size() * 2)};
-    launch_delta(b, delta, nullptr);
+    void* const there[3] = {pool.raw(dq.size() * 2), pool.raw(dk.size() * 2),
+                            pool.raw(dv.size() * 2)};
     if (const std::string why = hopper::unsupported_backward(b); !why.empty()) {
       std::printf("FAILED: not supported: %s\n", why.c_str());
       return false;
     }
-    hopper::launch_backward(workspace, b, nullptr, there[0], there[1], there[2], t.deterministic);
+    hopper::backward(workspace, b, t.deterministic, delta, nullptr, there[0], there[1], there[2]);
     must(cudaDeviceSynchronize(), "the kernel");
     const std::size_t sizes[3] = {dq.size(), dk.size(), dv.size()};
     for (int i = 0; i < 3; ++i) {
@@ -320,7 +324,8 @@ bool check_case(const Case& t) {
   }
   good &= same || !t.deterministic;
   std::printf(
-      "%s %s B%d Tq%d Tk%d Hq%d Hkv%d D%d Dv%d %s%s%s%s: rms dq %.2e dk %.2e dv %.2e, most %.1e %.1e "
+      "%s %s B%d Tq%d Tk%d Hq%d Hkv%d D%d Dv%d %s%s%s%s: rms dq %.2e dk %.2e dv %.2e, most %.1e "
+      "%.1e "
       "%.1e%s\n",
       good ? "ok    " : "FAILED", t.mask.name.c_str(), static_cast<int>(d.batch),
       static_cast<int>(d.queries), static_cast<int>(d.keys), static_cast<int>(d.q_heads),
@@ -349,9 +354,8 @@ const TestMask kRandom{"random", [](Index i, Index j) {
                          return tile % 3 == 1 || hash(i * 100003 + j) % 2 == 0;
                        }};
 /// Whole tiles alone.
-const TestMask kBlocks{"blocks", [](Index i, Index j) {
-                         return (i / 64 * 7 + j / 64 * 3 + i / 128) % 4 == 0;
-                       }};
+const TestMask kBlocks{
+    "blocks", [](Index i, Index j) { return (i / 64 * 7 + j / 64 * 3 + i / 128) % 4 == 0; }};
 
 void check() {
   std::vector<Case> cases;
@@ -433,7 +437,9 @@ void time_case(Index batch, Index heads, Index tokens, Index dim, const TestMask
   std::vector<float> lse(static_cast<std::size_t>(batch * heads * tokens));
   double pairs = 0;
   for (Index i = 0; i < tokens; ++i) {
-    const Index seen = mask.is_full ? tokens : mask.is_causal ? i + 1 : std::min<Index>(i + 1, 1024);
+    const Index seen = mask.is_full     ? tokens
+                       : mask.is_causal ? i + 1
+                                        : std::min<Index>(i + 1, 1024);
     pairs += static_cast<double>(seen);
     for (Index bh = 0; bh < batch * heads; ++bh) {
       lse[bh * tokens + i] = std::log(static_cast<float>(seen)) + 0.5f;
@@ -444,19 +450,17 @@ void time_case(Index batch, Index heads, Index tokens, Index dim, const TestMask
   b.delta = delta;
   void* const there[3] = {pool.raw(n * 2), pool.raw(n * 2), pool.raw(n * 2)};
   Workspace workspace(nullptr);
-  const double deltas = seconds_of([&] { launch_delta(b, delta, nullptr); });
   double seconds[2];
   for (const bool deterministic : {false, true}) {
     seconds[deterministic] = seconds_of([&] {
-      hopper::launch_backward(workspace, b, nullptr, there[0], there[1], there[2], deterministic);
+      hopper::backward(workspace, b, deterministic, delta, nullptr, there[0], there[1], there[2]);
     });
   }
   const double work = 10.0 * pairs * static_cast<double>(batch * heads * dim) * 1e-12;
-  std::printf("B%d H%d S%d D%d %s: %.1f TFLOP/s in any order, %.1f deterministic (%.3f, %.3f ms), delta "
-              "%.3f ms\n",
+  std::printf("B%d H%d S%d D%d %s: %.1f TFLOP/s in any order, %.1f deterministic (%.3f, %.3f ms)\n",
               static_cast<int>(batch), static_cast<int>(heads), static_cast<int>(tokens),
               static_cast<int>(dim), mask.name.c_str(), work / seconds[0], work / seconds[1],
-              seconds[0] * 1e3, seconds[1] * 1e3, deltas * 1e3);
+              seconds[0] * 1e3, seconds[1] * 1e3);
   std::fflush(stdout);
 }
 

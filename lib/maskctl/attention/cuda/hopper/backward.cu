@@ -1,7 +1,6 @@
 // What happens around the kernels of backward.cuh: their arrays, and results in the caller's dtype.
-#include "maskctl/attention/cuda/hopper/backward.h"
-
 #include "maskctl/attention/cuda/hopper/backward.cuh"
+#include "maskctl/attention/cuda/hopper/backward.h"
 #include "maskctl/attention/cuda/hopper/tensor_map.h"
 
 namespace maskctl::attention::cuda::hopper {
@@ -22,17 +21,51 @@ int heads_at_a_time(const Dims& d, int width) {
   return static_cast<int>(std::clamp<Index>(kCacheBytes / bytes, 1, d.batch * d.kv_heads));
 }
 
-__global__ void lay_out_rows(BackwardParams b, Index query_tiles, float* rows) {
+/// The sum of the products of eight elements.
+template <class T>
+__device__ float dot(const uint4& x, const uint4& y) {
+  const T *const a = reinterpret_cast<const T*>(&x), *const b = reinterpret_cast<const T*>(&y);
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) sum = fmaf(to_float(a[i]), to_float(b[i]), sum);
+  return sum;
+}
+
+constexpr int kLanesOfRow = 8, kRowThreads = 256;
+
+/// delta = out . d_out - d_lse, and BackwardCall::rows.
+template <class T>
+__global__ void __launch_bounds__(kRowThreads)
+    prepare_rows(BackwardParams b, Index query_tiles, float* delta, float* rows) {
   const Dims& d = b.p.d;
-  const Index n = Index{blockIdx.x} * blockDim.x + threadIdx.x;
+  const Index n = (Index{blockIdx.x} * kRowThreads + threadIdx.x) / kLanesOfRow;
   const Index tile = n / kTile, row = tile / query_tiles;
-  if (row >= d.batch * d.q_heads) return;
   const Index query = tile % query_tiles * kTile + n % kTile;
-  const float lse = query < d.queries ? b.lse[row * d.queries + query] : -kInfinity;
-  const bool has_keys = lse != -kInfinity;
+  const bool exists = row < d.batch * d.q_heads && query < d.queries;
+  const Index batch = row / d.q_heads, head = row % d.q_heads;
+  float sum = 0;
+  if (exists) {
+    const auto at = [&](const HeadsView& array) {
+      return static_cast<const T*>(array.data) + batch * array.batch_stride +
+             query * array.token_stride + head * array.head_stride;
+    };
+    const T *const out = at(b.out), *const d_out = at(b.d_out);
+    for (Index c = threadIdx.x % kLanesOfRow * 8; c < d.value_dim; c += kLanesOfRow * 8) {
+      sum += dot<T>(*reinterpret_cast<const uint4*>(out + c),
+                    *reinterpret_cast<const uint4*>(d_out + c));
+    }
+  }
+  sum = sum_of_lanes<kLanesOfRow>(sum);
+  if (threadIdx.x % kLanesOfRow != 0 || row >= d.batch * d.q_heads) return;
+  float lse = -kInfinity;
+  if (exists) {
+    lse = b.lse[row * d.queries + query];
+    if (b.d_lse.data) sum -= element(b.d_lse, row * d.queries + query);
+    delta[row * d.queries + query] = sum;
+  }
   float* const to = rows + tile * 2 * kTile + n % kTile;
-  to[0] = has_keys ? lse * kLog2E : kInfinity;
-  to[kTile] = has_keys ? b.delta[row * d.queries + query] : 0;
+  to[0] = lse != -kInfinity ? lse * kLog2E : kInfinity;
+  to[kTile] = lse != -kInfinity ? sum : 0;
 }
 
 /// Pieces of d_query in the order of the array, times the scale.
@@ -68,15 +101,15 @@ std::string unsupported_backward(const BackwardParams& b) {
   if (d.queries == 0 || d.keys == 0) return "there are no queries or no keys";
   if (std::max(d.dim, d.value_dim) > kMostColumns) return "rows are longer than 256 elements";
   if (d.dim % 8 != 0 || d.value_dim % 8 != 0) return "rows are no multiple of 16 bytes";
-  for (const HeadsView* array : {&b.p.query, &b.p.key, &b.p.value, &b.d_out}) {
+  for (const HeadsView* array : {&b.p.query, &b.p.key, &b.p.value, &b.out, &b.d_out}) {
     if (std::string why = unreadable(*array); !why.empty()) return why;
     if (array->dtype != b.p.query.dtype) return "arrays have several dtypes";
   }
   return "";
 }
 
-void launch_backward(Workspace& workspace, const BackwardParams& b, const float* mean_shares,
-                     void* d_query, void* d_key, void* d_value, bool deterministic) {
+void backward(Workspace& workspace, const BackwardParams& b, bool deterministic, float* delta,
+              const float* mean_shares, void* d_query, void* d_key, void* d_value) {
   const Dims& d = b.p.d;
   const Stream stream = workspace.stream();
   const int width = width_of(d), panels = width / kPanel;
@@ -86,12 +119,14 @@ void launch_backward(Workspace& workspace, const BackwardParams& b, const float*
   const Index pieces = d.batch * d.q_heads * query_tiles * panels;
   auto* const rows = workspace.take<float>(d.batch * d.q_heads * query_tiles * 2 * kTile);
   auto* const sums = workspace.take<float>(pieces * kPieceFloats);
-  auto* const turns = workspace.take<int>(pieces);
+  int* const turns = deterministic ? workspace.take<int>(pieces) : nullptr;
   fill_bytes(sums, 0, as_size(pieces) * kPieceBytes, stream);
-  fill_bytes(turns, 0, as_size(pieces) * sizeof(int), stream);
-  launch("softmax_backward: rows", lay_out_rows,
-         blocks_of(d.batch * d.q_heads * query_tiles * kTile, 256), 256, 0, stream, b, query_tiles,
-         rows);
+  if (turns) fill_bytes(turns, 0, as_size(pieces) * sizeof(int), stream);
+  with_16_bits(b.p.query.dtype, [&]<class T>(std::type_identity<T>) {
+    launch("softmax_backward: rows", prepare_rows<T>,
+           blocks_of(d.batch * d.q_heads * query_tiles * kTile, kRowThreads / kLanesOfRow),
+           kRowThreads, 0, stream, b, query_tiles, delta, rows);
+  });
   const BackwardCall call{
       b,
       tensor_map(b.p.query, d.batch, d.queries, d.q_heads, d.dim, tiles.queries),
@@ -100,19 +135,17 @@ void launch_backward(Workspace& workspace, const BackwardParams& b, const float*
       tensor_map(b.d_out, d.batch, d.queries, d.q_heads, d.value_dim, tiles.queries),
       rows,
       sums,
-      deterministic ? turns : nullptr,
+      turns,
       static_cast<int>(query_tiles),
       heads_at_a_time(d, width),
       mean_shares,
       d_key,
       d_value};
-  const auto run = width == 64    ? launch_width<64>
-                   : width == 128 ? launch_width<128>
-                                  : launch_width<256>;
+  const auto run = width == 64 ? launch_64 : width == 128 ? launch_128 : launch_256;
   run(call, stream);
   with_16_bits(b.p.query.dtype, [&]<class T>(std::type_identity<T>) {
-    launch("softmax_backward: d_query", convert_pieces<T>, static_cast<unsigned>(pieces), 128, 0,
-           stream, call, panels, static_cast<T*>(d_query));
+    launch("softmax_backward: d_query in order", convert_pieces<T>, static_cast<unsigned>(pieces),
+           128, 0, stream, call, panels, static_cast<T*>(d_query));
   });
 }
 

@@ -3,11 +3,11 @@
 //
 // For every tile of queries two warpgroups make the transposed weights and the gradients of the
 // scores, and from these their shares of d_value, d_key and d_query. Up to 128 columns each of them
-// has 64 keys, and its weights stay in registers; only the gradients of the scores go through shared
-// memory, for d_query. Rows of 256 columns leave room for sums of 64 keys: there each has half of
-// the queries of the scores and half of the columns of the sums, and the weights go through shared
-// memory too. d_query is made in pieces of 64 x 64, which other warps add to f32 memory; one thread
-// brings queries and d_out ahead of time.
+// has 64 keys, and its weights stay in registers; only the gradients of the scores go through
+// shared memory, for d_query. Rows of 256 columns leave room for sums of 64 keys: there each has
+// half of the queries of the scores and half of the columns of the sums, and the weights go through
+// shared memory too. d_query is made in pieces of 64 x 64, which other warps add to f32 memory; one
+// thread brings queries and d_out ahead of time.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/async.cuh"
@@ -63,8 +63,8 @@ struct BackwardCall {
   float* d_query;  // pieces [B,Hq,query_tiles,kPanels]
   /// Of each piece 1 + the tile of keys that was added last; null: tiles are added in any order.
   int* turns;
-  int query_tiles;        // of 64, rounded up to whole tiles of the kernel
-  int heads_at_a_time;    // key heads whose queries share the L2 cache
+  int query_tiles;      // of 64, rounded up to whole tiles of the kernel
+  int heads_at_a_time;  // key heads whose queries share the L2 cache
   const float* mean_shares;
   void *d_key, *d_value;  // of the kernel's element
 };
@@ -76,18 +76,20 @@ struct BackwardMemory {
   static constexpr int kQueryBytes = Shape::kQueries * kPanelRowBytes;
   struct Step {
     int head, number;  // of the tile of queries; -1: there are no more
+    int after;         // 1 + the tile of keys whose turn is before, 0: it is the first
     Cells cells[Shape::kMaskRows][Shape::kMaskColumns];
   };
   /// Where the sums in d_query go.
   struct Goal {
-    int head, number, piece;  // -1: there are no more
+    int piece;  // -1: there are no more
+    int after;
   };
 
   unsigned char key[Shape::kPanels][kKeyBytes], value[Shape::kPanels][kKeyBytes];
   unsigned char query[Shape::kStages][Shape::kPanels][kQueryBytes];
   unsigned char d_out[Shape::kOutStages][Shape::kPanels][kQueryBytes];
-  /// Gradients of scores; rows are keys. Two tiles take turns, or, where kIsWide, the second has the
-  /// weights.
+  /// Gradients of scores; rows are keys. Two tiles take turns, or, where kIsWide, the second has
+  /// the weights.
   unsigned char scores[2][Shape::kMaskColumns][kKeyBytes];
   float d_query[Shape::kWarpgroups][kPieceFloats];
   float rows[Shape::kStages][Shape::kMaskColumns][2][kTile];
@@ -144,6 +146,23 @@ __device__ inline void load_floats(float* to, const float* from, int bytes, Barr
       : "memory");
 }
 
+/// The last tile of 64 before tile `end` of a tile row that is not empty; -1: there is none.
+__device__ inline int last_before(const TileTableView& table, int tile_row, int end) {
+  const int first = static_cast<int>(table.row_begins[tile_row]);
+  int low = first, high = static_cast<int>(table.row_ends[tile_row]);
+  while (low < high) {  // runs below low begin before the end
+    const int middle = (low + high) / 2;
+    if (table.runs[middle].first < end) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == first) return -1;
+  const TileRun run = table.runs[low - 1];
+  return min(run.first + run.count, end) - 1;
+}
+
 /// One thread, which brings what the consumers read.
 template <class Shape>
 class BackwardProducer {
@@ -154,9 +173,11 @@ class BackwardProducer {
       : c(call), s(memory), tile_(tile) {}
 
   __device__ void run() {
-    load<Memory::kKeyBytes>(s.key, c.key, {0, tile_.number * Shape::kKeys, tile_.kv_head, tile_.batch},
+    load<Memory::kKeyBytes>(s.key, c.key,
+                            {0, tile_.number * Shape::kKeys, tile_.kv_head, tile_.batch},
                             s.key_full, 0, kEvictFirst);
-    load<Memory::kKeyBytes>(s.value, c.value, {0, tile_.number * Shape::kKeys, tile_.kv_head, tile_.batch},
+    load<Memory::kKeyBytes>(s.value, c.value,
+                            {0, tile_.number * Shape::kKeys, tile_.kv_head, tile_.batch},
                             s.value_full, 0, kEvictFirst);
     const Dims& d = c.b.p.d;
     const int group = static_cast<int>(d.q_heads / d.kv_heads);
@@ -178,6 +199,7 @@ class BackwardProducer {
     s.query_empty[at_.slot].wait(at_.parity ^ 1);
     typename Memory::Step& step = s.steps[at_.slot];
     step.head = head, step.number = tile.number;
+    step.after = c.turns ? tile_before(head, tile.number) : 0;
     for (int i = 0; i < Shape::kMaskRows; ++i) {
       for (int j = 0; j < Shape::kMaskColumns; ++j) step.cells[i][j] = tile.cells[i][j];
     }
@@ -192,6 +214,17 @@ class BackwardProducer {
     load<Memory::kQueryBytes>(s.d_out[at_out_.slot], c.d_out, corner, s.d_out_full[at_out_.slot], 0,
                               kEvictLast);
     at_.next(), at_out_.next();
+  }
+  /// 1 + the tile of keys before this one that adds to the same queries; 0: there is none.
+  __device__ int tile_before(int head, int number) const {
+    const TileTableView& table = table_of(c.b.p.by_query, tile_.batch, head);
+    const int rows = static_cast<int>(ceil_div(c.b.p.d.queries, kTile));
+    int last = -1;
+    for (int i = 0; i < Shape::kMaskColumns; ++i) {
+      const int row = number * Shape::kMaskColumns + i;
+      if (row < rows) last = max(last, last_before(table, row, tile_.number * Shape::kMaskRows));
+    }
+    return last < 0 ? 0 : last / Shape::kMaskRows + 1;
   }
   /// All panels of a tile; `more`: bytes that will come from elsewhere.
   template <int kBytes>
@@ -212,24 +245,6 @@ class BackwardProducer {
 };
 
 // ---------------------------------------------------------------------------- who adds to d_query
-
-/// The last tile of 64 before tile `end` in a tile row that is not empty; -1: there is none.
-__device__ inline int last_before(const TileTableView& table, int tile_row, int end) {
-  int low = static_cast<int>(table.row_begins[tile_row]);
-  const int first = low;
-  int high = static_cast<int>(table.row_ends[tile_row]);
-  while (low < high) {  // runs below low begin before the end
-    const int middle = (low + high) / 2;
-    if (table.runs[middle].first < end) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  if (low == first) return -1;
-  const TileRun run = table.runs[low - 1];
-  return min(run.first + run.count, end) - 1;
-}
 
 /// A warp that adds the sums of one warpgroup.
 template <class Shape>
@@ -266,27 +281,19 @@ class BackwardAdder {
   __device__ void pass_turn() {
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     asm volatile("fence.proxy.async.global;" ::: "memory");
-    asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(c.turns + last_),
-                 "r"(tile_.number + 1)
+    asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(c.turns + last_), "r"(tile_.number + 1)
                  : "memory");
   }
-  /// Until the previous tile of keys that adds to the piece has done so.
+  /// Until the previous tile of keys that adds to the piece has done so. Nothing but sums in the L2
+  /// cache depends on it, so that what this block has cached stays valid: relaxed.
   __device__ void wait_for_turn(const typename Memory::Goal& goal) {
-    const TileTableView& table = table_of(c.b.p.by_query, tile_.batch, goal.head);
-    const int rows = static_cast<int>(ceil_div(c.b.p.d.queries, kTile));
-    int last = -1;
-    for (int i = 0; i < Shape::kMaskColumns; ++i) {
-      const int row = goal.number * Shape::kMaskColumns + i;
-      if (row < rows) last = max(last, last_before(table, row, tile_.number * Shape::kMaskRows));
-    }
-    const int wanted = last < 0 ? 0 : last / Shape::kMaskRows + 1;
     int turn;
     do {
-      asm volatile("ld.acquire.gpu.global.s32 %0, [%1];"
+      asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];"
                    : "=r"(turn)
                    : "l"(c.turns + goal.piece)
                    : "memory");
-    } while (turn != wanted);
+    } while (turn != goal.after);
     asm volatile("fence.proxy.async.global;" ::: "memory");
   }
 
@@ -343,8 +350,7 @@ __device__ __forceinline__ void store_piece(const float* x, float factor, T* to,
         for (int j = 0; j < 4; ++j) {
           if ((j & bit) != 0) continue;
           const bool is_upper = (quad & bit) != 0;
-          const std::uint32_t got =
-              __shfl_xor_sync(~0u, is_upper ? pairs[j] : pairs[j + bit], bit);
+          const std::uint32_t got = __shfl_xor_sync(~0u, is_upper ? pairs[j] : pairs[j + bit], bit);
           (is_upper ? pairs[j] : pairs[j + bit]) = got;
         }
       }
@@ -592,8 +598,7 @@ class BackwardConsumer {
       const int column = first_query_ + i / 4 * 8 + thread_ % 4 * 2 + i % 2, side = i / 2 % 2;
       const Index query = Index{step_->number} * kQueries + column;
       const Index key = Index{tile_.number} * kKeys + key_tile_ * 64 + row_ + 8 * side;
-      const bool is_open =
-          query < p.d.queries && (words[i / 32][side] >> column % 64 & 1) != 0;
+      const bool is_open = query < p.d.queries && (words[i / 32][side] >> column % 64 & 1) != 0;
       float weight = 0, kept = 0, slope = 1, multiplied = 1;
       if (is_open) {
         const float s = logit(p, tile_.batch, head, query, key, scores[i], slope);
@@ -603,8 +608,7 @@ class BackwardConsumer {
         kept = weight * multiplied;
       }
       const float2 delta = row_values(1, i / 4);
-      d_scores[i] =
-          weight * slope * (multiplied * d_scores[i] - (i % 2 == 0 ? delta.x : delta.y));
+      d_scores[i] = weight * slope * (multiplied * d_scores[i] - (i % 2 == 0 ? delta.x : delta.y));
       scores[i] = kept;
     }
   }
@@ -639,8 +643,8 @@ class BackwardConsumer {
       if (thread_ == 0) {
         const int row = tile_.batch * static_cast<int>(c.b.p.d.q_heads) + step_->head;
         const int tile = step_->number * Shape::kMaskColumns + group_ % Shape::kMaskColumns;
-        s.goals[group_] = {step_->head, step_->number,
-                           (row * c.query_tiles + tile) * Shape::kPanels + piece_panel() + piece};
+        s.goals[group_] = {(row * c.query_tiles + tile) * Shape::kPanels + piece_panel() + piece,
+                           step_->after};
       }
       fence_shared_writes();
       arrive(kSumsOfFirstThere + group_, 128 + 32);
@@ -749,10 +753,6 @@ void with_16_bits(DType dtype, F&& f) {
   f(std::type_identity<__nv_bfloat16>());
 }
 
-/// Launches the kernel of a width; each is compiled in a file of its own.
-template <int kWidth>
-void launch_width(const BackwardCall& call, Stream stream);
-
 template <class Shape>
 void launch_shape(const BackwardCall& call, Stream stream) {
   const Dims& d = call.b.p.d;
@@ -761,7 +761,7 @@ void launch_shape(const BackwardCall& call, Stream stream) {
          Shape::kThreads, sizeof(BackwardMemory<Shape>) + kAtomBytes, stream, call);
 }
 template <int kWidth>
-void launch_width(const BackwardCall& call, Stream stream) {
+void launch_kernel(const BackwardCall& call, Stream stream) {
   const SoftmaxParams& p = call.b.p;
   const bool is_general = p.bias.data || p.soft_cap != 0 || p.dropout != 0;
   with_16_bits(p.query.dtype, [&]<class T>(std::type_identity<T>) {
@@ -769,5 +769,10 @@ void launch_width(const BackwardCall& call, Stream stream) {
                 : launch_shape<BackwardShape<T, kWidth, false>>)(call, stream);
   });
 }
+
+// launch_kernel of one width each, compiled apart.
+void launch_64(const BackwardCall& call, Stream stream);
+void launch_128(const BackwardCall& call, Stream stream);
+void launch_256(const BackwardCall& call, Stream stream);
 
 }  // namespace maskctl::attention::cuda::hopper

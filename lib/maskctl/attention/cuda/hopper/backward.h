@@ -5,13 +5,13 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// Why these kernels cannot take a call, as in "rows of 20 bytes are no multiple of 16"; empty when
-/// they can. `d_query`, `d_key` and `d_value` are in the dtype of the query.
+/// Why this kernel cannot take a call on such a GPU, as in "dtypes differ"; empty when it can.
 std::string unsupported_backward(const BackwardParams& b);
 
-/// Writes d_query, d_key and d_value, which have no gaps; `mean_shares` as launch_key_gradients.
-/// Where calls need not be `deterministic`, the sums of d_query are made in any order.
-void launch_backward(Workspace& workspace, const BackwardParams& b, const float* mean_shares,
-                     void* d_query, void* d_key, void* d_value, bool deterministic = true);
+/// Writes delta [B,Hq,Tq], which `b` need not have, and d_query, d_key and d_value, which have no
+/// gaps and the dtype of the query. `mean_shares`: see launch_key_gradients. Calls that need not be
+/// `deterministic` add to d_query in any order: equal calls may differ in its last bits.
+void backward(Workspace& workspace, const BackwardParams& b, bool deterministic, float* delta,
+              const float* mean_shares, void* d_query, void* d_key, void* d_value);
 
 }  // namespace maskctl::attention::cuda::hopper

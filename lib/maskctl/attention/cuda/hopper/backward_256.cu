@@ -1,3 +1,7 @@
 #include "maskctl/attention/cuda/hopper/backward.cuh"
 
-template void maskctl::attention::cuda::hopper::launch_width<256>(const BackwardCall&, Stream);
+namespace maskctl::attention::cuda::hopper {
+
+void launch_256(const BackwardCall& call, Stream stream) { launch_kernel<256>(call, stream); }
+
+}  // namespace maskctl::attention::cuda::hopper
