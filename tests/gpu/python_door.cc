@@ -44,7 +44,9 @@ Mask mask_of(const std::string& pipeline, Index n) {
   context.read_array = [n](const std::string& source) { return random_blocks(source, n); };
   context.read_mask = [n](const std::string& source) { return mask_of(source, n); };
   const Mask open = std::get<Mask>(generate(fmt::format("full:n={}", n), context));
-  return pipeline.empty() ? open : apply(open, bind(parse(pipeline), context));
+  if (pipeline.empty()) return open;
+  const Chain chain = bind(parse(pipeline), context);
+  return apply(open, std::span(chain));
 }
 
 struct Extents {
@@ -116,10 +118,10 @@ int maskctl_forward(void* call, const void* q, const void* k, const void* v, voi
     problem.query = c.view(q, heads);
     problem.key = c.view(k, c.extents.kv_heads), problem.value = c.view(v, c.extents.kv_heads);
     const std::vector<Index> rows{c.extents.batch, heads, c.extents.tokens};
-    cuda::softmax_forward(c.workspace, problem, *c.plan,
-                          {c.result(out, heads),
-                           {static_cast<std::byte*>(lse), DType::kFloat32, rows,
-                            {MemorySpace::kDevice, 0}}});
+    cuda::softmax_forward(
+        c.workspace, problem, *c.plan,
+        {c.result(out, heads),
+         {static_cast<std::byte*>(lse), DType::kFloat32, rows, {MemorySpace::kDevice, 0}}});
   });
 }
 
@@ -132,12 +134,11 @@ int maskctl_backward(void* call, const void* q, const void* k, const void* v, co
     problem.query = c.view(q, heads);
     problem.key = c.view(k, kv_heads), problem.value = c.view(v, kv_heads);
     const std::vector<Index> rows{c.extents.batch, heads, c.extents.tokens};
-    const TensorView sums{static_cast<const std::byte*>(lse), DType::kFloat32, rows,
-                          {MemorySpace::kDevice, 0}};
-    cuda::softmax_backward(c.workspace, problem, *c.plan,
-                           {c.view(out, heads), sums, c.view(d_out, heads), {}},
-                           {c.result(d_q, heads), c.result(d_k, kv_heads), c.result(d_v, kv_heads),
-                            {}, {}});
+    const TensorView sums{
+        static_cast<const std::byte*>(lse), DType::kFloat32, rows, {MemorySpace::kDevice, 0}};
+    cuda::softmax_backward(
+        c.workspace, problem, *c.plan, {c.view(out, heads), sums, c.view(d_out, heads), {}},
+        {c.result(d_q, heads), c.result(d_k, kv_heads), c.result(d_v, kv_heads), {}, {}});
   });
 }
 

@@ -1,8 +1,7 @@
-#include "maskctl/attention/cuda/hopper/forward.h"
-
 #include <algorithm>
 
 #include "maskctl/attention/cuda/hopper/forward.cuh"
+#include "maskctl/attention/cuda/hopper/forward.h"
 #include "maskctl/attention/cuda/hopper/tensor_map.h"
 #include "maskctl/attention/cuda/launch.cuh"
 
@@ -13,7 +12,6 @@ constexpr Index kCacheBytes = Index{32} << 20;  // of the L2 cache, for keys and
 constexpr Index kMostDim = 256;
 
 Index most_dim(const Dims& d) { return std::max(d.dim, d.value_dim); }
-int warpgroups(Index dim) { return dim <= 64 ? 3 : 2; }
 
 struct Gpu {
   bool is_hopper;
@@ -29,7 +27,7 @@ Gpu gpu() {
 }
 
 bool is_general(const SoftmaxParams& p) {
-  return p.bias.data || p.soft_cap != 0 || p.dropout != 0 || !(p.scale > 0);
+  return p.bias.data || p.soft_cap != 0 || p.dropout != 0 || !(p.scale > 0) || !p.normalize;
 }
 
 HeadsView out_view(const SoftmaxParams& p, AnyResult out) {
@@ -38,10 +36,11 @@ HeadsView out_view(const SoftmaxParams& p, AnyResult out) {
 }
 
 template <class Shape>
-void run(Workspace& workspace, const SoftmaxParams& p, const Schedule& schedule,
-         const float* means, AnyResult out, float* lse) {
+void run(const SoftmaxParams& p, const Schedule& schedule, Workspace& workspace, const float* means,
+         AnyResult out, float* lse) {
   const Dims& d = p.d;
-  const Index bytes_of_head = d.keys * (d.dim + d.value_dim) * Index{sizeof(typename Shape::Element)};
+  const Index bytes_of_head =
+      d.keys * (d.dim + d.value_dim) * Index{sizeof(typename Shape::Element)};
   const Index heads = d.batch * d.q_heads;
   const Workspace::Scope scope(workspace);
   int* const drawn = workspace.take<int>(1);
@@ -56,16 +55,25 @@ void run(Workspace& workspace, const SoftmaxParams& p, const Schedule& schedule,
   call.order = schedule.order(), call.drawn = drawn, call.tile_rows = schedule.tile_rows;
   call.heads_at_once = static_cast<int>(
       std::min(heads, std::max<Index>(1, kCacheBytes / bytes_of_head) * d.group()));
-  const Index blocks = std::min<Index>(heads * schedule.tile_rows, gpu().multiprocessors);
+  const Index blocks =
+      std::min<Index>(heads * schedule.tile_rows, gpu().multiprocessors * Shape::kBlocks);
   launch("forward on tensor cores", forward_kernel<Shape>, static_cast<unsigned>(blocks),
          Shape::kThreads, kForwardBytes<Shape>, workspace.stream(), call);
 }
 
+constexpr Tiling kDim64{64, 128, 3, 2, 2, true}, kDim128{128, 128, 2, 2, 2, true},
+    kDim256{256, 64, 2, 2, 1, false};
+// Where few of the 64 x 64 tiles around an open one are open too: each by itself.
+constexpr Tiling kFineDim64{64, 64, 1, 2, 1, false, 2}, kFineDim128{128, 64, 1, 2, 1, false, 2};
+
 template <class T, bool kGeneral, class... Arguments>
-void run_dim(Index dim, Arguments&&... arguments) {
-  if (dim <= 64) return run<ForwardShape<T, 64, 128, 3, 2, 2, kGeneral>>(arguments...);
-  if (dim <= 128) return run<ForwardShape<T, 128, 128, 2, 2, 2, kGeneral>>(arguments...);
-  run<ForwardShape<T, 256, 64, 2, 2, 1, kGeneral>>(arguments...);
+void run_dim(Index dim, const SoftmaxParams& p, const Schedule& schedule, Arguments&&... rest) {
+  const auto with = [&]<class Shape>(Shape) { run<Shape>(p, schedule, rest...); };
+  if (dim > 128) return with(ForwardShape<T, kDim256, kGeneral>());
+  if (dim > 64 && schedule.is_fine) return with(ForwardShape<T, kFineDim128, kGeneral>());
+  if (dim > 64) return with(ForwardShape<T, kDim128, kGeneral>());
+  if (schedule.is_fine) return with(ForwardShape<T, kFineDim64, kGeneral>());
+  with(ForwardShape<T, kDim64, kGeneral>());
 }
 
 }  // namespace
@@ -83,16 +91,18 @@ std::string unsupported_forward(const SoftmaxParams& p) {
 
 Schedule forward_schedule(const MaskView& by_query, const Dims& d, Stream stream) {
   if (!gpu().is_hopper) return {};
-  return {by_query, d.queries, warpgroups(most_dim(d)), stream};
+  const Index dim = most_dim(d);
+  const Tiling tiling = dim <= 64 ? kDim64 : dim <= 128 ? kDim128 : kDim256;
+  return {by_query, d.queries, tiling.warpgroups, dim <= 128, stream};
 }
 
 void forward(Workspace& workspace, const SoftmaxParams& p, const Schedule& schedule,
              const float* means, AnyResult out, float* lse) {
   const auto with = [&]<class T>(T) {
     if (is_general(p)) {
-      run_dim<T, true>(most_dim(p.d), workspace, p, schedule, means, out, lse);
+      run_dim<T, true>(most_dim(p.d), p, schedule, workspace, means, out, lse);
     } else {
-      run_dim<T, false>(most_dim(p.d), workspace, p, schedule, means, out, lse);
+      run_dim<T, false>(most_dim(p.d), p, schedule, workspace, means, out, lse);
     }
   };
   if (p.query.dtype == DType::kFloat16) return with(__half());

@@ -25,26 +25,33 @@ struct ForwardCall {
   int heads_at_once = 1;       // whose keys and values fit into the L2 cache together
 };
 
-/// `kGeneral`: with a bias, a soft cap, dropout, or a scale that is not positive.
-template <class T, int kDimensions, int kKeysAtOnce, int kGroups, int kSlots, int kQuerySlots,
-          bool kGeneral>
+/// How a call is cut.
+struct Tiling {
+  int dim;          // of queries, keys and values; zeros are added
+  int keys;         // of a tile
+  int warpgroups;   // with 64 queries each
+  int stages;       // tiles of keys, and of values, in shared memory
+  int query_slots;  // tiles of queries there
+  bool takes_turns;
+  int blocks = 1;  // on a multiprocessor
+};
+
+/// `kGeneral`: with a bias, a soft cap, dropout, a scale that is not positive, or sums as they are.
+template <class T, Tiling kTiling, bool kGeneral>
 struct ForwardShape {
   using Element = T;
-  static constexpr int kDim = kDimensions;     // of queries, keys and values; zeros are added
-  static constexpr int kKeys = kKeysAtOnce;    // of a tile
-  static constexpr int kWarpgroups = kGroups;  // with 64 queries each
-  static constexpr int kStages = kSlots;       // tiles of keys, and of values, in shared memory
-  static constexpr int kTilesOfQueries = kQuerySlots;
-  static constexpr bool kIsGeneral = kGeneral;
+  static constexpr int kDim = kTiling.dim, kKeys = kTiling.keys, kWarpgroups = kTiling.warpgroups;
+  static constexpr int kStages = kTiling.stages, kTilesOfQueries = kTiling.query_slots;
+  static constexpr int kBlocks = kTiling.blocks;
+  static constexpr bool kTakesTurns = kTiling.takes_turns, kIsGeneral = kGeneral;
 
   static constexpr int kRows = 64 * kWarpgroups;  // queries of a tile
   static constexpr int kPanels = kDim / kPanel;
   static constexpr int kColumns = kKeys / kTile;  // tiles of the mask side by side
   static constexpr int kThreads = 128 * (kWarpgroups + 1);
-  static constexpr bool kTakesTurns = kDim <= 128;
   // Registers of a thread: all 64 Ki are shared out.
   static constexpr int kFew = kWarpgroups == 1 ? 56 : kWarpgroups == 2 ? 40 : 32;
-  static constexpr int kMany = kWarpgroups == 1 ? 240 : kWarpgroups == 2 ? 232 : 160;
+  static constexpr int kMany = kWarpgroups == 1 ? 200 : kWarpgroups == 2 ? 232 : 160;
 };
 
 /// What the producer tells of a tile of queries.
@@ -237,7 +244,7 @@ class Consumer {
   __device__ Consumer(const ForwardCall& call, Memory& memory)
       : c(call),
         s(memory),
-        group_(static_cast<int>(threadIdx.x) / 128 - 1),
+        group_(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128 - 1, 0)),
         thread_(static_cast<int>(threadIdx.x) % 128),
         row_(thread_ / 32 * 16 + thread_ % 32 / 4),
         to_exponent_(Shape::kIsGeneral ? 1 : call.p.scale * kLog2E) {}
@@ -247,19 +254,19 @@ class Consumer {
     for (;; at_query_.next()) {
       s.query_full[at_query_.slot].wait(at_query_.parity);
       work_ = s.work[at_query_.slot];
-      if (work_.is_end) return;
+      if (__any_sync(~0u, work_.is_end)) return;
 #pragma unroll
       for (float& x : sums_) x = 0;
       max_[0] = max_[1] = -kInfinity;
       total_[0] = total_[1] = 0;
-      if (work_.has_tiles) walk();
+      if (__any_sync(~0u, work_.has_tiles)) walk();
       finish();
     }
   }
 
  private:
   struct Words {
-    std::uint64_t of[Shape::kColumns][2];
+    std::uint32_t of[Shape::kColumns][2];
     bool is_full;
   };
 
@@ -293,11 +300,16 @@ class Consumer {
       pin(scores);
       release(s.key_empty[at_.slot]);
       weigh(scores, words, shrunk);
+      // Never: sums of exponentials. A branch that needs them all keeps the compiler from taking
+      // them after the wait, when the tensor cores are idle.
+      if (total_[0] + total_[1] < 0) __nanosleep(1);
       wgmma_wait<0>();
       pin(sums_);
       release(s.value_empty[at_value_.slot]);
+      if (has_grown_) {
 #pragma unroll
-      for (int i = 0; i < kDim / 2; ++i) sums_[i] *= shrunk[i / 2 % 2];
+        for (int i = 0; i < kDim / 2; ++i) sums_[i] *= shrunk[i / 2 % 2];
+      }
       round(scores, weights);
       at_.next(), at_value_.next();
     }
@@ -352,19 +364,22 @@ class Consumer {
   /// What the tile of keys at hand opens in the thread's rows.
   __device__ __forceinline__ Words read_tile() {
     const typename Memory::KeyTile& tile = s.tiles[at_.slot];
-    number_ = tile.number, is_last_ = tile.is_last, has_unseen_ = tile.has_unseen;
+    // Votes, so that the compiler knows that a warp agrees and uses its uniform registers.
+    number_ = tile.number;
+    is_last_ = __any_sync(~0u, tile.is_last), has_unseen_ = __any_sync(~0u, tile.has_unseen);
     const int keys_left = static_cast<int>(c.p.d.keys) - number_ * kKeys;
     Words words;
     words.is_full = keys_left >= kKeys;
 #pragma unroll
     for (int i = 0; i < Shape::kColumns; ++i) words.is_full &= tile.cells[group_][i] == kAllCells;
+    words.is_full = __all_sync(~0u, words.is_full);
     if (words.is_full) return words;
     const TileTableView& table = table_of(c.p.by_query, work_.b, work_.h);
 #pragma unroll
     for (int i = 0; i < Shape::kColumns; ++i) {
       const std::uint64_t exist = bits_between(0, max(0, min(64, keys_left - 64 * i)));
-      words.of[i][0] = exist & open_word(table, tile.cells[group_][i], row_);
-      words.of[i][1] = exist & open_word(table, tile.cells[group_][i], row_ + 8);
+      words.of[i][0] = own_columns(exist & open_word(table, tile.cells[group_][i], row_));
+      words.of[i][1] = own_columns(exist & open_word(table, tile.cells[group_][i], row_ + 8));
     }
     return words;
   }
@@ -400,18 +415,14 @@ class Consumer {
   }
   __device__ __forceinline__ void close(float (&scores)[kKeys / 2], const Words& words) {
 #pragma unroll
-    for (int i = 0; i < Shape::kColumns; ++i) {
-#pragma unroll
-      for (int side = 0; side < 2; ++side) {
-        each_cell(words.of[i][side], [&](int n, bool is_open) {
-          if (!is_open) scores[32 * i + 2 * side + n] = -kInfinity;
-        });
-      }
+    for (int i = 0; i < kKeys / 2; ++i) {
+      if (!is_open(words.of[i / 32][i / 2 % 2], i % 32)) scores[i] = -kInfinity;
     }
   }
 
-  /// Scores become weights, relative to the largest score so far of each row. `shrunk`: what sums
-  /// so far are to be multiplied by.
+  /// Scores become weights, relative to the largest score so far of each row, or to an earlier one
+  /// that is little smaller: then sums stay as they are. `shrunk`: what sums so far are to be
+  /// multiplied by where some maximum has_grown_.
   __device__ __forceinline__ void weigh(float (&scores)[kKeys / 2], const Words& words,
                                         float (&shrunk)[2]) {
     if constexpr (Shape::kIsGeneral) {
@@ -419,18 +430,10 @@ class Consumer {
     } else {
       if (!words.is_full) close(scores, words);
     }
+    raise_maxima(scores, shrunk);
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
-      float most = max_[side];
-#pragma unroll
-      for (int i = 0; i < kKeys / 2; i += 4) {
-        most = fmaxf(most, fmaxf(scores[i + 2 * side], scores[i + 2 * side + 1]));
-      }
-      most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
-      most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
-      const float shift = most == -kInfinity ? 0 : most * to_exponent_;
-      shrunk[side] = exp2_approximate(max_[side] * to_exponent_ - shift);
-      max_[side] = most;
+      const float shift = max_[side] == -kInfinity ? 0 : max_[side] * to_exponent_;
       float sum = 0;
 #pragma unroll
       for (int i = 0; i < kKeys / 2; i += 4) {
@@ -441,9 +444,35 @@ class Consumer {
           sum += x;
         }
       }
-      total_[side] = total_[side] * shrunk[side] + sum;
+      total_[side] += sum;
     }
     if constexpr (Shape::kIsGeneral) drop(scores);
+  }
+  __device__ __forceinline__ void raise_maxima(const float (&scores)[kKeys / 2],
+                                               float (&shrunk)[2]) {
+    // In powers of two; weights stay below 2^8. Sums that nobody divides are of the largest score.
+    constexpr float kLittle = Shape::kIsGeneral ? 0 : 8;
+    float most[2];
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+      most[side] = max_[side];
+#pragma unroll
+      for (int i = 0; i < kKeys / 2; i += 4) {
+        most[side] = fmaxf(most[side], fmaxf(scores[i + 2 * side], scores[i + 2 * side + 1]));
+      }
+      most[side] = fmaxf(most[side], __shfl_xor_sync(~0u, most[side], 1));
+      most[side] = fmaxf(most[side], __shfl_xor_sync(~0u, most[side], 2));
+    }
+    const float grown = fmaxf(most[0] - max_[0], most[1] - max_[1]);
+    has_grown_ = __any_sync(~0u, grown * to_exponent_ > kLittle);
+    if (!has_grown_) return;
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+      const float shift = most[side] == -kInfinity ? 0 : most[side] * to_exponent_;
+      shrunk[side] = exp2_approximate(max_[side] * to_exponent_ - shift);
+      max_[side] = most[side];
+      total_[side] *= shrunk[side];
+    }
   }
   __device__ __forceinline__ void drop(float (&scores)[kKeys / 2]) {
     if (c.p.dropout == 0) return;
@@ -480,12 +509,13 @@ class Consumer {
             max == -kInfinity ? -kInfinity : max + logf(sum);
       }
     }
-    int row = group_ * 64 + row_;
-    asm volatile("" : "+r"(row));  // its addresses are made here, not kept while tiles are walked
+    int row = group_ * 64 + row_, pair = thread_ % 4 * 2;
+    // Addresses are made here, not kept in registers while tiles are walked.
+    asm volatile("" : "+r"(row), "+r"(pair));
 #pragma unroll
     for (int i = 0; i < kDim / 2; i += 2) {
-      const int side = i / 2 % 2, column = i / 4 * 8 + thread_ % 4 * 2;
-      *out_at(row + 8 * side, column) =
+      const int side = i / 2 % 2;
+      *out_at(row + 8 * side, i / 4, pair) =
           rounded_pair<T>(sums_[i] * factor[side], sums_[i + 1] * factor[side]);
     }
     if (!seen[0]) fill_unseen(row);
@@ -494,14 +524,17 @@ class Consumer {
     sync(kGroupOfFirst + group_, 128);
     if (thread_ == 0) store();
   }
-  __device__ __forceinline__ std::uint32_t* out_at(int row, int column) {
-    unsigned char* const panel = s.query[at_query_.slot][column / kPanel];
-    return reinterpret_cast<std::uint32_t*>(panel + swizzled(row, column % kPanel));
+  /// Column `pair` of eight, number `eight` of the row, in the memory that held the queries.
+  __device__ __forceinline__ std::uint32_t* out_at(int row, int eight, int pair) {
+    unsigned char* const panel = s.query[at_query_.slot][eight / 8];
+    return reinterpret_cast<std::uint32_t*>(panel + swizzled(row, eight % 8 * 8) + pair * 2);
   }
   __device__ void fill_unseen(int row) {
+    const int pair = thread_ % 4 * 2;
 #pragma unroll 1
-    for (int column = thread_ % 4 * 2; column < kDim; column += 8) {
-      *out_at(row, column) = rounded_pair<T>(unseen_row(column), unseen_row(column + 1));
+    for (int eight = 0; eight < kDim / 8; ++eight) {
+      const int column = eight * 8 + pair;
+      *out_at(row, eight, pair) = rounded_pair<T>(unseen_row(column), unseen_row(column + 1));
     }
   }
   /// What a row that sees no key gets.
@@ -529,12 +562,12 @@ class Consumer {
   Turn<Shape::kStages> at_, at_value_;
   Work work_;
   int number_ = 0;  // of the tile of keys at hand
-  bool is_last_ = false, has_unseen_ = false;
+  bool is_last_ = false, has_unseen_ = false, has_grown_ = false;
   float sums_[kDim / 2], max_[2], total_[2];
 };
 
 template <class Shape>
-__global__ void __launch_bounds__(Shape::kThreads, 1)
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     forward_kernel(const __grid_constant__ ForwardCall call) {
   using Memory = ForwardMemory<Shape>;
   const std::uint32_t begin = shared_address(dynamic_shared());

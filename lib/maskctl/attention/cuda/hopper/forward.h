@@ -1,4 +1,5 @@
-// Softmax attention on the tensor cores of Hopper GPUs: 16-bit arrays, up to 256 dimensions, any mask.
+// Softmax attention on the tensor cores of Hopper GPUs: 16-bit arrays, up to 256 dimensions, any
+// mask.
 #pragma once
 
 #include <string>

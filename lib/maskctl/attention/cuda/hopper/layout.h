@@ -1,8 +1,8 @@
 // How tiles lie in shared memory for the copy engine and the tensor cores of Hopper GPUs.
 //
-// Operands consist of panels of 64 columns (128 bytes) whose rows follow each other, swizzled by 128
-// bytes as the copy engine writes them: the 16 bytes number c of row r are at c ^ r % 8. Panels begin
-// at multiples of 1024 bytes.
+// Operands consist of panels of 64 columns (128 bytes) whose rows follow each other, swizzled by
+// 128 bytes as the copy engine writes them: the 16 bytes number c of row r are at c ^ r % 8. Panels
+// begin at multiples of 1024 bytes.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,7 @@ static_assert(swizzled(0, 0) == 0 && swizzled(1, 0) == 128 + 16 && swizzled(7, 6
               swizzled(8, 8) == 1024 + 16);
 
 /// Where an operand is: `leading` and `stride` in bytes, see below.
-constexpr std::uint64_t descriptor(std::uint32_t address, int leading,
-                                                    int stride) {
+constexpr std::uint64_t descriptor(std::uint32_t address, int leading, int stride) {
   constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
   return (address & 0x3FFFF) >> 4 | static_cast<std::uint64_t>(leading >> 4) << 16 |
          static_cast<std::uint64_t>(stride >> 4) << 32 | kSwizzle128;

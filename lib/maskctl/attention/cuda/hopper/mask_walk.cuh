@@ -95,21 +95,29 @@ class WideWalk {
 /// The columns that a row of a 64 x 64 tile opens.
 __device__ inline std::uint64_t open_word(const TileTableView& table, Cells cells, int row) {
   if (cells == kAllCells) return ~std::uint64_t{0};
-  if (cells == kNoCells) return 0;
-  if (cells < 0) return table.words[(Index{~cells} * kTile + row) * table.words_per_row];
-  const Run open = table.intervals[Index{cells} * kTile + row];
+  if (cells == kNoCells || row >= table.payload_rows) return 0;
+  if (cells < 0) return table.words[Index{~cells} * table.payload_rows + row];
+  const Run open = table.intervals[Index{cells} * table.payload_rows + row];
   return bits_between(open.begin, open.end);
 }
 
-/// The columns that some row of a 64 x 64 tile opens; for a whole warp.
+/// The columns that some row of a 64 x 64 tile opens.
 __device__ inline std::uint64_t used_columns(const TileTableView& table, Cells cells) {
   if (cells == kAllCells) return ~std::uint64_t{0};
   if (cells == kNoCells) return 0;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const std::uint64_t used = open_word(table, cells, lane) | open_word(table, cells, lane + 32);
-  const std::uint32_t low = __reduce_or_sync(~0u, static_cast<std::uint32_t>(used));
-  const std::uint32_t high = __reduce_or_sync(~0u, static_cast<std::uint32_t>(used >> 32));
-  return static_cast<std::uint64_t>(high) << 32 | low;
+  return cells < 0 ? table.used_by_words[~cells] : table.used_by_intervals[cells];
+}
+
+/// Of a row of 64 columns, those that a thread has in a fragment, 8 j + 2 (t % 4) and the next for
+/// j = 0 .. 7, as one word; is_open reads it.
+__device__ inline std::uint32_t own_columns(std::uint64_t row) {
+  row >>= threadIdx.x % 4 * 2;
+  return (static_cast<std::uint32_t>(row) & 0x03030303) |
+         (static_cast<std::uint32_t>(row >> 32) & 0x03030303) << 2;
+}
+/// Element i of such a fragment, where elements 4 j, 4 j + 1 are of one row.
+__device__ constexpr bool is_open(std::uint32_t own, int i) {
+  return (own >> (i / 4 % 4 * 8 + i / 16 * 2 + i % 2) & 1) != 0;
 }
 
 /// f(i, is_open) for the elements i of a fragment whose columns a word holds: those of one row of

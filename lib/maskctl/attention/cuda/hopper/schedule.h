@@ -6,14 +6,16 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// Tile rows of 64 x `wide` rows, for each table of a mask: the longest first.
+/// Tile rows of 64 x `wide` rows, for each table of a mask: the longest first. Waits for the GPU.
 struct Schedule {
   Schedule() = default;
-  Schedule(const MaskView& mask, Index rows, int wide, Stream stream);
+  /// `may_be_fine`: tile rows are of 64 rows where tiles of 128 x 128 would be mostly closed.
+  Schedule(const MaskView& mask, Index rows, int wide, bool may_be_fine, Stream stream);
 
   const int* order() const { return reinterpret_cast<const int*>(memory.data()); }
 
-  int tile_rows = 0;    // 0: there is none
+  int tile_rows = 0;  // 0: there is none
+  bool is_fine = false;
   DeviceBuffer memory;  // order, then what it was made of
 };
 

@@ -108,6 +108,7 @@ __global__ void classify(BitPlanes plane, TileTableView table) {
       runs[first + run_count + open.before] = {static_cast<std::int32_t>(c), 1,
                                                is_full ? Fill::kFull : Fill::kPartial};
     }
+    if (exists) const_cast<std::uint64_t*>(table.used_by_words)[first + c] = any;
     if (is_open && !is_full) {
       payloads[first + partial_count + partial.before] = ~static_cast<PayloadId>(first + c);
     }
@@ -138,7 +139,8 @@ TileTableView place_table(Index queries, Index keys, std::byte* memory) {
   const Index rows = ceil_div(queries, kTile), tiles = rows * ceil_div(keys, kTile);
   TileTableView table{};
   table.words = reinterpret_cast<std::uint64_t*>(memory);
-  table.row_begins = reinterpret_cast<Index*>(memory) + tiles * kTile;
+  table.used_by_words = table.words + tiles * kTile;
+  table.row_begins = reinterpret_cast<Index*>(memory) + tiles * (kTile + 1);
   table.row_ends = table.row_begins + rows;
   table.partial_offsets = table.row_ends + rows;
   table.runs = reinterpret_cast<const TileRun*>(table.partial_offsets + rows);
@@ -149,7 +151,8 @@ TileTableView place_table(Index queries, Index keys, std::byte* memory) {
 
 std::size_t table_bytes(Index queries, Index keys) {
   const Index rows = ceil_div(queries, kTile), tiles = rows * ceil_div(keys, kTile);
-  return as_size(tiles) * (kTile * sizeof(std::uint64_t) + sizeof(TileRun) + sizeof(PayloadId)) +
+  return as_size(tiles) *
+             ((kTile + 1) * sizeof(std::uint64_t) + sizeof(TileRun) + sizeof(PayloadId)) +
          as_size(rows) * 3 * sizeof(Index);
 }
 

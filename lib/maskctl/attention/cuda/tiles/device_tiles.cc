@@ -42,9 +42,24 @@ void place(const T*& pointer, const std::byte* begin, std::size_t at) {
   pointer = reinterpret_cast<const T*>(begin + at);
 }
 
+std::uint64_t columns_of(Run open) { return bits_between(open.begin, open.end); }
+std::uint64_t columns_of(std::uint64_t word) { return word; }
+
+/// The columns that some row opens, for each payload of `height` rows.
+template <class Row>
+std::vector<std::uint64_t> used_by(const std::vector<Row>& rows, Index height) {
+  std::vector<std::uint64_t> used;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i % as_size(height) == 0) used.push_back(0);
+    used.back() |= columns_of(rows[i]);
+  }
+  return used;
+}
+
 /// A table of the host in a package.
 struct PackedTable {
   std::size_t row_offsets, runs, partial_offsets, payloads, intervals, words;
+  std::size_t used_by_intervals, used_by_words;
   int payload_rows, words_per_row;
 
   PackedTable(Package& package, const TileTable& table)
@@ -54,6 +69,8 @@ struct PackedTable {
         payloads(package.add(table.payloads)),
         intervals(package.add(table.pools.intervals)),
         words(package.add(table.pools.words)),
+        used_by_intervals(package.add(used_by(table.pools.intervals, table.pools.rows))),
+        used_by_words(package.add(used_by(table.pools.words, table.pools.rows))),
         payload_rows(static_cast<int>(table.pools.rows)),
         words_per_row(static_cast<int>(table.pools.words_per_row())) {}
 
@@ -66,6 +83,8 @@ struct PackedTable {
     place(out.payloads, begin, payloads);
     place(out.intervals, begin, intervals);
     place(out.words, begin, words);
+    place(out.used_by_intervals, begin, used_by_intervals);
+    place(out.used_by_words, begin, used_by_words);
     out.payload_rows = payload_rows, out.words_per_row = words_per_row;
     return out;
   }

@@ -15,6 +15,16 @@ namespace maskctl::attention::cuda {
 /// Queries and keys of a tile of the plain kernels: a row of a tile is one word.
 inline constexpr int kTile = 64;
 
+/// Bits [begin, end) of a word, 0 <= begin, end <= 64; none when end <= begin.
+constexpr std::uint64_t bits_between(int begin, int end) {
+  if (end <= begin) return 0;
+  const std::uint64_t below_end = end == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << end) - 1;
+  return below_end & ~((std::uint64_t{1} << begin) - 1);
+}
+
+static_assert(bits_between(0, 64) == ~std::uint64_t{0} && bits_between(3, 5) == 0b11000 &&
+              bits_between(63, 64) == std::uint64_t{1} << 63 && bits_between(0, -40) == 0);
+
 /// A TileTable whose arrays are on the GPU; see there. Tile row t has the runs from row_begins[t]
 /// to row_ends[t].
 struct TileTableView {
@@ -24,6 +34,8 @@ struct TileTableView {
   const PayloadId* payloads;
   const Run* intervals;
   const std::uint64_t* words;
+  const std::uint64_t *used_by_intervals,
+      *used_by_words;  // columns that some row of a payload opens
   int payload_rows, words_per_row;
 };
 

@@ -31,16 +31,6 @@ __device__ void for_each_tile(const TileTableView& table, Index tile_row, F&& f)
   }
 }
 
-/// Bits [begin, end) of a word, 0 <= begin, end <= 64; none when end <= begin.
-__host__ __device__ constexpr std::uint64_t bits_between(int begin, int end) {
-  if (end <= begin) return 0;
-  const std::uint64_t below_end = end == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << end) - 1;
-  return below_end & ~((std::uint64_t{1} << begin) - 1);
-}
-
-static_assert(bits_between(0, 64) == ~std::uint64_t{0} && bits_between(3, 5) == 0b11000 &&
-              bits_between(63, 64) == std::uint64_t{1} << 63 && bits_between(0, -40) == 0);
-
 /// The columns that a row of a tile opens, of `columns` that exist; none past `rows`.
 __device__ inline std::uint64_t open_columns(const TileTableView& table, const Tile& tile, int row,
                                              int rows, int columns) {
