@@ -135,7 +135,7 @@ MaskView on_device(Pool& pool, const TestMask& mask, Index queries, Index keys, 
   MaskView view{};
   view.tables = pool.copy(std::vector<TileTableView>{table(pool, mask, queries, keys, by_key)});
   view.table_of = pool.copy(std::vector<std::uint32_t>{0});
-  view.batch = view.heads = 1;
+  view.batch = view.heads = view.count = 1;
   return view;
 }
 
@@ -299,6 +299,7 @@ bool check_case(const Case& t) {
   auto* const delta = static_cast<float*>(pool.raw(lse.size() * 4));
   b.delta = delta;
   std::vector<std::uint16_t> results[2][3];
+  const DeviceBuffer order = hopper::key_order(b.p.by_key, d, nullptr);
   Workspace workspace(nullptr);
   for (auto& run : results) {
     void* const there[3] = {pool.raw(dq.size() * 2), pool.raw(dk.size() * 2),
@@ -307,7 +308,8 @@ bool check_case(const Case& t) {
       std::printf("FAILED: not supported: %s\n", why.c_str());
       return false;
     }
-    hopper::backward(workspace, b, t.deterministic, delta, nullptr, there[0], there[1], there[2]);
+    hopper::backward(workspace, b, order, t.deterministic, delta, nullptr, there[0], there[1],
+                     there[2]);
     must(cudaDeviceSynchronize(), "the kernel");
     const std::size_t sizes[3] = {dq.size(), dk.size(), dv.size()};
     for (int i = 0; i < 3; ++i) {
@@ -342,6 +344,8 @@ const TestMask kCausal{"causal", [](Index i, Index j) { return j <= i; }, true, 
 TestMask window(Index n) {
   return {"window", [n](Index i, Index j) { return j <= i && j > i - n; }};
 }
+const TestMask kSinks{"64 sinks and window",
+                      [](Index i, Index j) { return j <= i && (j > i - 1024 || j < 64); }};
 /// Whole tiles of 64 x 64, cells, and keys that nobody sees, at random.
 const TestMask kRandom{"random", [](Index i, Index j) {
                          const auto hash = [](std::uint64_t x) {
@@ -437,9 +441,11 @@ void time_case(Index batch, Index heads, Index tokens, Index dim, const TestMask
   std::vector<float> lse(static_cast<std::size_t>(batch * heads * tokens));
   double pairs = 0;
   for (Index i = 0; i < tokens; ++i) {
-    const Index seen = mask.is_full     ? tokens
-                       : mask.is_causal ? i + 1
-                                        : std::min<Index>(i + 1, 1024);
+    const Index seen =
+        mask.is_full ? tokens
+        : mask.is_causal
+            ? i + 1
+            : std::min<Index>(i + 1, mask.name == kSinks.name && i >= 1088 ? 1088 : 1024);
     pairs += static_cast<double>(seen);
     for (Index bh = 0; bh < batch * heads; ++bh) {
       lse[bh * tokens + i] = std::log(static_cast<float>(seen)) + 0.5f;
@@ -449,11 +455,13 @@ void time_case(Index batch, Index heads, Index tokens, Index dim, const TestMask
   auto* const delta = static_cast<float*>(pool.raw(lse.size() * 4));
   b.delta = delta;
   void* const there[3] = {pool.raw(n * 2), pool.raw(n * 2), pool.raw(n * 2)};
+  const DeviceBuffer order = hopper::key_order(b.p.by_key, d, nullptr);
   Workspace workspace(nullptr);
   double seconds[2];
   for (const bool deterministic : {false, true}) {
     seconds[deterministic] = seconds_of([&] {
-      hopper::backward(workspace, b, deterministic, delta, nullptr, there[0], there[1], there[2]);
+      hopper::backward(workspace, b, order, deterministic, delta, nullptr, there[0], there[1],
+                       there[2]);
     });
   }
   const double work = 10.0 * pairs * static_cast<double>(batch * heads * dim) * 1e-12;
@@ -480,4 +488,5 @@ int main(int count, char** arguments) {
     time_case(2, 32, 16384, 64, mask);
   }
   time_case(1, 16, 16384, 128, window(1024));
+  time_case(1, 16, 16384, 128, kSinks);
 }

@@ -8,19 +8,6 @@ namespace {
 
 constexpr int kMostColumns = 256;
 
-int width_of(const Dims& d) {
-  const Index columns = std::max(d.dim, d.value_dim);
-  return columns <= 64 ? 64 : columns <= 128 ? 128 : 256;
-}
-
-/// Key heads whose queries, d_out and d_query fit half of the L2 cache, with which a run of blocks
-/// is busy.
-int heads_at_a_time(const Dims& d, int width) {
-  constexpr Index kCacheBytes = 32 << 20;
-  const Index bytes = d.group() * d.queries * width * (2 + 2 + 4);
-  return static_cast<int>(std::clamp<Index>(kCacheBytes / bytes, 1, d.batch * d.kv_heads));
-}
-
 /// The sum of the products of eight elements.
 template <class T>
 __device__ float dot(const uint4& x, const uint4& y) {
@@ -108,8 +95,9 @@ std::string unsupported_backward(const BackwardParams& b) {
   return "";
 }
 
-void backward(Workspace& workspace, const BackwardParams& b, bool deterministic, float* delta,
-              const float* mean_shares, void* d_query, void* d_key, void* d_value) {
+void backward(Workspace& workspace, const BackwardParams& b, const DeviceBuffer& order,
+              bool deterministic, float* delta, const float* mean_shares, void* d_query,
+              void* d_key, void* d_value) {
   const Dims& d = b.p.d;
   const Stream stream = workspace.stream();
   const int width = width_of(d), panels = width / kPanel;
@@ -138,6 +126,7 @@ void backward(Workspace& workspace, const BackwardParams& b, bool deterministic,
       turns,
       static_cast<int>(query_tiles),
       heads_at_a_time(d, width),
+      deterministic ? nullptr : reinterpret_cast<const KeyTile*>(order.data()),
       mean_shares,
       d_key,
       d_value};

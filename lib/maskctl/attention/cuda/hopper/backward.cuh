@@ -50,9 +50,27 @@ constexpr BackwardTiles backward_tiles(int width) {
                         : of(BackwardShape<__half, 256, false>());
 }
 
+/// The width of the kernel for a call.
+inline int width_of(const Dims& d) {
+  const Index columns = std::max(d.dim, d.value_dim);
+  return columns <= 64 ? 64 : columns <= 128 ? 128 : 256;
+}
+/// Key heads whose queries, d_out and d_query fit half of the L2 cache, with which a run of blocks
+/// is busy.
+inline int heads_at_a_time(const Dims& d, int width) {
+  constexpr Index kCacheBytes = 32 << 20;
+  const Index bytes = d.group() * d.queries * width * (2 + 2 + 4);
+  return static_cast<int>(std::clamp<Index>(kCacheBytes / bytes, 1, d.batch * d.kv_heads));
+}
+
 /// A piece is 64 x 64 sums in the order of their fragments: element i of thread t is number
 /// (i / 4 * 128 + t) * 4 + i % 4.
 inline constexpr int kPieceFloats = 64 * 64, kPieceBytes = kPieceFloats * 4;
+
+/// Which tile of keys of which key head.
+struct KeyTile {
+  int batch, kv_head, number;
+};
 
 struct BackwardCall {
   BackwardParams b;
@@ -63,8 +81,9 @@ struct BackwardCall {
   float* d_query;  // pieces [B,Hq,query_tiles,kPanels]
   /// Of each piece 1 + the tile of keys that was added last; null: tiles are added in any order.
   int* turns;
-  int query_tiles;      // of 64, rounded up to whole tiles of the kernel
-  int heads_at_a_time;  // key heads whose queries share the L2 cache
+  int query_tiles;       // of 64, rounded up to whole tiles of the kernel
+  int heads_at_a_time;   // key heads whose queries share the L2 cache
+  const KeyTile* order;  // of the tile of each block; null: by heads_at_a_time, lower ones first
   const float* mean_shares;
   void *d_key, *d_value;  // of the kernel's element
 };
@@ -119,13 +138,11 @@ enum BackwardBarrier : int {
   kSumsOfFirstTaken = kSumsOfFirstThere + 2,
 };
 
-/// The tile of keys of a block. Blocks of lower number have tiles of lower number: those that wait
-/// for their turn wait for blocks that have begun.
-struct KeyTile {
-  int batch, kv_head, number;
-};
+/// The tile of keys of a block. Where tiles take turns, blocks of lower number have tiles of lower
+/// number: who waits for a turn waits for blocks that have begun.
 template <class Shape>
 __device__ KeyTile key_tile(const BackwardCall& c) {
+  if (c.order) return c.order[blockIdx.x];
   const Dims& d = c.b.p.d;
   const int heads = static_cast<int>(d.batch * d.kv_heads);
   const int tiles = static_cast<int>(ceil_div(d.keys, Shape::kKeys));
@@ -410,7 +427,7 @@ class BackwardConsumer {
   }
 
  private:
-  using Words = std::uint64_t[Shape::kMaskColumns][2];
+  using Words = std::uint32_t[Shape::kMaskColumns][2];  // own_columns of the thread's rows
   using Scores = float[kScores];
   using Rounded = std::uint32_t[kScores / 2];
   using Sums = float[kSums];
@@ -437,6 +454,7 @@ class BackwardConsumer {
       pin(scores);
       weigh(scores);
       if constexpr (kMasked) close(scores, words);
+      if constexpr (!kMasked) need_now(scores);
       wgmma_wait<0>();
       pin(d_scores);
       differentiate(scores, d_scores);
@@ -542,7 +560,9 @@ class BackwardConsumer {
 #pragma unroll
       for (int side = 0; side < 2; ++side) {
         const int row = row_ + 8 * side;
-        words[i][side] = row < keys_left_ ? open_word(table, step_->cells[key_tile_][i], row) : 0;
+        const std::uint64_t open =
+            row < keys_left_ ? open_word(table, step_->cells[key_tile_][i], row) : 0;
+        words[i][side] = own_columns(open >> first_query_);
       }
     }
   }
@@ -567,14 +587,12 @@ class BackwardConsumer {
   }
   __device__ __forceinline__ void close(Scores& weights, const Words& words) const {
 #pragma unroll
-    for (int i = 0; i < Shape::kMaskColumns; ++i) {
-#pragma unroll
-      for (int side = 0; side < 2; ++side) {
-        each_cell(words[i][side] >> first_query_, [&](int n, bool is_open) {
-          if (n < kScores && !is_open) weights[32 * i + 2 * side + n] = 0;
-        });
-      }
+    for (int i = 0; i < kScores; ++i) {
+      if (!is_open(words, i)) weights[i] = 0;
     }
+  }
+  __device__ static __forceinline__ bool is_open(const Words& words, int i) {
+    return hopper::is_open(words[i / 32][i / 2 % 2], i % 32);
   }
   /// Gradients of the weights become those of the scores.
   __device__ __forceinline__ void differentiate(const Scores& weights, Scores& d_scores) const {
@@ -598,9 +616,8 @@ class BackwardConsumer {
       const int column = first_query_ + i / 4 * 8 + thread_ % 4 * 2 + i % 2, side = i / 2 % 2;
       const Index query = Index{step_->number} * kQueries + column;
       const Index key = Index{tile_.number} * kKeys + key_tile_ * 64 + row_ + 8 * side;
-      const bool is_open = query < p.d.queries && (words[i / 32][side] >> column % 64 & 1) != 0;
       float weight = 0, kept = 0, slope = 1, multiplied = 1;
-      if (is_open) {
+      if (query < p.d.queries && is_open(words, i)) {
         const float s = logit(p, tile_.batch, head, query, key, scores[i], slope);
         const float2 lse = row_values(0, i / 4);
         weight = exp2_approximate(s * kLog2E - (i % 2 == 0 ? lse.x : lse.y));
@@ -615,6 +632,15 @@ class BackwardConsumer {
   __device__ __forceinline__ void round(const Scores& x, Rounded& pairs) const {
 #pragma unroll
     for (int i = 0; i < kScores / 2; ++i) pairs[i] = rounded_pair<T>(x[2 * i], x[2 * i + 1]);
+  }
+
+  /// Keeps the compiler from making weights only after a wait for products that follows: a branch
+  /// that is never taken, since no weight is negative, depends on all of them.
+  __device__ static __forceinline__ void need_now(const Scores& weights) {
+    std::uint32_t all = 0;
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) all |= __float_as_uint(weights[i]);
+    if (static_cast<std::int32_t>(all) < 0) __nanosleep(1);
   }
 
   /// Puts what the group has of [keys x queries] where both groups read it.

@@ -72,6 +72,12 @@ SoftmaxPlan::SoftmaxPlan(const SoftmaxProblem& problem, Stream stream, bool both
     : tiles(problem.mask, problem.block_map, both_orders, stream),
       schedule(hopper::forward_schedule(tiles.view(TileOrder::kQueryMajor), problem.d, stream)) {}
 
+SoftmaxBackwardPlan::SoftmaxBackwardPlan(const SoftmaxProblem& problem, Stream stream)
+    : SoftmaxPlan(problem, stream, true) {
+  if (schedule.tile_rows == 0) return;
+  key_order = hopper::key_order(tiles.view(TileOrder::kKeyMajor), problem.d, stream);
+}
+
 void softmax_forward(Workspace& workspace, const SoftmaxProblem& problem, const SoftmaxPlan& plan,
                      const SoftmaxOutputs& outputs) {
   const SoftmaxParams p = softmax_params(problem, plan.tiles);
@@ -108,7 +114,7 @@ void softmax_backward(Workspace& workspace, const SoftmaxProblem& problem,
     launch_mean_shares(b, shares, stream);
   }
   if (plan.schedule.tile_rows > 0 && hopper::unsupported_backward(b).empty()) {
-    hopper::backward(workspace, b, false, delta, shares, gradients.query.data(),
+    hopper::backward(workspace, b, plan.key_order, false, delta, shares, gradients.query.data(),
                      gradients.key.data(), gradients.value.data());
   } else {
     launch_delta(b, delta, stream);
