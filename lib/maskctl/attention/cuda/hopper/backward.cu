@@ -20,10 +20,11 @@ __device__ float dot(const uint4& x, const uint4& y) {
 
 constexpr int kLanesOfRow = 8, kRowThreads = 256;
 
-/// delta = out . d_out - d_lse, and BackwardCall::rows.
+/// delta = out . d_out - d_lse, BackwardCall::rows, and no tile drawn.
 template <class T>
 __global__ void __launch_bounds__(kRowThreads)
-    prepare_rows(BackwardParams b, Index query_tiles, float* delta, float* rows) {
+    prepare_rows(BackwardParams b, Index query_tiles, float* delta, float* rows, int* drawn) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) *drawn = 0;
   const Dims& d = b.p.d;
   const Index n = (Index{blockIdx.x} * kRowThreads + threadIdx.x) / kLanesOfRow;
   const Index tile = n / kTile, row = tile / query_tiles;
@@ -79,6 +80,17 @@ __global__ void __launch_bounds__(128)
               static_cast<int>(d.dim) - column);
 }
 
+int multiprocessors() {
+  static const int kCount = [] {
+    int device = 0, count = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device),
+          "cudaDeviceGetAttribute");
+    return count;
+  }();
+  return kCount;
+}
+
 unsigned blocks_of(Index n, Index of) { return static_cast<unsigned>(ceil_div(n, of)); }
 
 }  // namespace
@@ -108,12 +120,15 @@ void backward(Workspace& workspace, const BackwardParams& b, const DeviceBuffer&
   auto* const rows = workspace.take<float>(d.batch * d.q_heads * query_tiles * 2 * kTile);
   auto* const sums = workspace.take<float>(pieces * kPieceFloats);
   int* const turns = deterministic ? workspace.take<int>(pieces) : nullptr;
+  int* const drawn = workspace.take<int>(1);
+  const auto key_tiles =
+      static_cast<int>(d.batch * d.kv_heads * ceil_div(d.keys, Index{tiles.keys}));
   fill_bytes(sums, 0, as_size(pieces) * kPieceBytes, stream);
   if (turns) fill_bytes(turns, 0, as_size(pieces) * sizeof(int), stream);
   with_16_bits(b.p.query.dtype, [&]<class T>(std::type_identity<T>) {
     launch("softmax_backward: rows", prepare_rows<T>,
            blocks_of(d.batch * d.q_heads * query_tiles * kTile, kRowThreads / kLanesOfRow),
-           kRowThreads, 0, stream, b, query_tiles, delta, rows);
+           kRowThreads, 0, stream, b, query_tiles, delta, rows, drawn);
   });
   const BackwardCall call{
       b,
@@ -125,8 +140,11 @@ void backward(Workspace& workspace, const BackwardParams& b, const DeviceBuffer&
       sums,
       turns,
       static_cast<int>(query_tiles),
-      heads_at_a_time(d, width),
+      key_tiles,
+      drawn,
       deterministic ? nullptr : reinterpret_cast<const KeyTile*>(order.data()),
+      heads_at_a_time(d, width),
+      std::min(key_tiles, multiprocessors()),
       mean_shares,
       d_key,
       d_value};

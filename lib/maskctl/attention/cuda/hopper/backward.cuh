@@ -1,5 +1,5 @@
-// Gradients of softmax attention on Hopper GPUs: a block owns a tile of keys and walks the tiles of
-// queries that its mask opens.
+// Gradients of softmax attention on Hopper GPUs: blocks draw tiles of keys, and walk the tiles of
+// queries that the mask opens for each.
 //
 // For every tile of queries two warpgroups make the transposed weights and the gradients of the
 // scores, and from these their shares of d_value, d_key and d_query. Up to 128 columns each of them
@@ -82,8 +82,11 @@ struct BackwardCall {
   /// Of each piece 1 + the tile of keys that was added last; null: tiles are added in any order.
   int* turns;
   int query_tiles;       // of 64, rounded up to whole tiles of the kernel
+  int key_tiles;         // of all heads
+  int* drawn;            // how many of these blocks have drawn
+  const KeyTile* order;  // in which they are; null: by heads_at_a_time, lower ones first
   int heads_at_a_time;   // key heads whose queries share the L2 cache
-  const KeyTile* order;  // of the tile of each block; null: by heads_at_a_time, lower ones first
+  int blocks;
   const float* mean_shares;
   void *d_key, *d_value;  // of the kernel's element
 };
@@ -94,14 +97,16 @@ struct BackwardMemory {
   static constexpr int kKeyBytes = Shape::kKeys * kPanelRowBytes;
   static constexpr int kQueryBytes = Shape::kQueries * kPanelRowBytes;
   struct Step {
-    int head, number;  // of the tile of queries; -1: there are no more
+    bool is_first;     // of its tile of keys
+    KeyTile tile;      // where it is; the number is -1 where there are no more tiles
+    int head, number;  // of the tile of queries; the number is -1 where the tile of keys has none
     int after;         // 1 + the tile of keys whose turn is before, 0: it is the first
     Cells cells[Shape::kMaskRows][Shape::kMaskColumns];
   };
   /// Where the sums in d_query go.
   struct Goal {
     int piece;  // -1: there are no more
-    int after;
+    int after, turn;
   };
 
   unsigned char key[Shape::kPanels][kKeyBytes], value[Shape::kPanels][kKeyBytes];
@@ -114,12 +119,12 @@ struct BackwardMemory {
   float rows[Shape::kStages][Shape::kMaskColumns][2][kTile];
   Step steps[Shape::kStages];
   Goal goals[Shape::kWarpgroups];
-  Barrier key_full, value_full;
+  Barrier key_full, value_full, keys_empty;
   Barrier query_full[Shape::kStages], query_empty[Shape::kStages];
   Barrier d_out_full[Shape::kOutStages], d_out_empty[Shape::kOutStages];
 
   __device__ void init() {
-    key_full.init(1), value_full.init(1);
+    key_full.init(1), value_full.init(1), keys_empty.init(Shape::kWarpgroups);
     for (int i = 0; i < Shape::kStages; ++i) {
       query_full[i].init(1), query_empty[i].init(Shape::kWarpgroups);
     }
@@ -138,16 +143,16 @@ enum BackwardBarrier : int {
   kSumsOfFirstTaken = kSumsOfFirstThere + 2,
 };
 
-/// The tile of keys of a block. Where tiles take turns, blocks of lower number have tiles of lower
-/// number: who waits for a turn waits for blocks that have begun.
+/// The nth tile of keys. Where tiles take turns, lower ones of a head come before: who waits for a
+/// turn waits for blocks that have begun.
 template <class Shape>
-__device__ KeyTile key_tile(const BackwardCall& c) {
-  if (c.order) return c.order[blockIdx.x];
+__device__ KeyTile key_tile(const BackwardCall& c, int nth) {
+  if (c.order) return c.order[nth];
   const Dims& d = c.b.p.d;
   const int heads = static_cast<int>(d.batch * d.kv_heads);
   const int tiles = static_cast<int>(ceil_div(d.keys, Shape::kKeys));
-  const int section = static_cast<int>(blockIdx.x) / (c.heads_at_a_time * tiles);
-  const int first = section * c.heads_at_a_time, n = static_cast<int>(blockIdx.x) - first * tiles;
+  const int section = nth / (c.heads_at_a_time * tiles);
+  const int first = section * c.heads_at_a_time, n = nth - first * tiles;
   const int together = min(c.heads_at_a_time, heads - first);
   const int head = first + n % together;
   return {head / static_cast<int>(d.kv_heads), head % static_cast<int>(d.kv_heads), n / together};
@@ -186,16 +191,25 @@ class BackwardProducer {
   using Memory = BackwardMemory<Shape>;
 
  public:
-  __device__ BackwardProducer(const BackwardCall& call, Memory& memory, KeyTile tile)
-      : c(call), s(memory), tile_(tile) {}
+  __device__ BackwardProducer(const BackwardCall& call, Memory& memory) : c(call), s(memory) {}
 
   __device__ void run() {
-    load<Memory::kKeyBytes>(s.key, c.key,
-                            {0, tile_.number * Shape::kKeys, tile_.kv_head, tile_.batch},
-                            s.key_full, 0, kEvictFirst);
-    load<Memory::kKeyBytes>(s.value, c.value,
-                            {0, tile_.number * Shape::kKeys, tile_.kv_head, tile_.batch},
-                            s.value_full, 0, kEvictFirst);
+    for (;;) {
+      const int nth = atomicAdd(c.drawn, 1);
+      if (nth >= c.key_tiles) break;
+      tile_ = key_tile<Shape>(c, nth);
+      is_first_ = true;
+      walk();
+      if (is_first_) announce();
+    }
+    tile_.number = -1, is_first_ = true;
+    announce();
+  }
+
+ private:
+  using Tile = WideTile<Shape::kMaskRows, Shape::kMaskColumns>;
+
+  __device__ void walk() {
     const Dims& d = c.b.p.d;
     const int group = static_cast<int>(d.q_heads / d.kv_heads);
     for (int head = tile_.kv_head * group; head < (tile_.kv_head + 1) * group; ++head) {
@@ -203,18 +217,24 @@ class BackwardProducer {
           table_of(c.b.p.by_key, tile_.batch, head), tile_.number, d.keys);
       while (!walk.is_at_end()) bring(head, walk.next());
     }
-    s.query_empty[at_.slot].wait(at_.parity ^ 1);
-    s.steps[at_.slot].number = -1;
-    s.query_full[at_.slot].arrive();
   }
-
- private:
-  using Tile = WideTile<Shape::kMaskRows, Shape::kMaskColumns>;
+  /// Tells that a tile of keys has no queries, or that there are no more.
+  __device__ void announce() {
+    typename Memory::Step& step = next_step();
+    step.number = -1;
+    s.query_full[at_.slot].arrive();
+    at_.next();
+  }
+  __device__ typename Memory::Step& next_step() {
+    s.query_empty[at_.slot].wait(at_.parity ^ 1);
+    typename Memory::Step& step = s.steps[at_.slot];
+    step.is_first = is_first_, step.tile = tile_;
+    return step;
+  }
 
   __device__ void bring(int head, const Tile& tile) {
     const Corner corner{0, tile.number * Shape::kQueries, head, tile_.batch};
-    s.query_empty[at_.slot].wait(at_.parity ^ 1);
-    typename Memory::Step& step = s.steps[at_.slot];
+    typename Memory::Step& step = next_step();
     step.head = head, step.number = tile.number;
     step.after = c.turns ? tile_before(head, tile.number) : 0;
     for (int i = 0; i < Shape::kMaskRows; ++i) {
@@ -227,10 +247,19 @@ class BackwardProducer {
                         tile.number * Shape::kMaskColumns;
     load_floats(s.rows[at_.slot][0][0], c.rows + first * 2 * kTile, kRowBytes,
                 s.query_full[at_.slot]);
+    if (is_first_) load_keys();
+    is_first_ = false;
     s.d_out_empty[at_out_.slot].wait(at_out_.parity ^ 1);
     load<Memory::kQueryBytes>(s.d_out[at_out_.slot], c.d_out, corner, s.d_out_full[at_out_.slot], 0,
                               kEvictLast);
     at_.next(), at_out_.next();
+  }
+  __device__ void load_keys() {
+    const Corner corner{0, tile_.number * Shape::kKeys, tile_.kv_head, tile_.batch};
+    s.keys_empty.wait(at_keys_.parity ^ 1);
+    load<Memory::kKeyBytes>(s.key, c.key, corner, s.key_full, 0, kEvictFirst);
+    load<Memory::kKeyBytes>(s.value, c.value, corner, s.value_full, 0, kEvictFirst);
+    at_keys_.next();
   }
   /// 1 + the tile of keys before this one that adds to the same queries; 0: there is none.
   __device__ int tile_before(int head, int number) const {
@@ -256,9 +285,11 @@ class BackwardProducer {
 
   const BackwardCall& c;
   Memory& s;
-  const KeyTile tile_;
+  KeyTile tile_{};
+  bool is_first_ = true;  // whether the next step begins the tile
   Turn<Shape::kStages> at_;
   Turn<Shape::kOutStages> at_out_;
+  Turn<1> at_keys_;
 };
 
 // ---------------------------------------------------------------------------- who adds to d_query
@@ -269,14 +300,14 @@ class BackwardAdder {
   using Memory = BackwardMemory<Shape>;
 
  public:
-  __device__ BackwardAdder(const BackwardCall& call, Memory& memory, KeyTile tile, int group)
-      : c(call), s(memory), tile_(tile), group_(group) {}
+  __device__ BackwardAdder(const BackwardCall& call, Memory& memory, int group)
+      : c(call), s(memory), group_(group) {}
 
   __device__ void run() {
     const bool is_first = threadIdx.x % 32 == 0;
     for (;;) {
       arrive(kSumsOfFirstTaken + group_, 128 + 32);
-      if (is_first && last_ >= 0) pass_turn();
+      if (is_first && last_.turn > 0) pass_turn();
       __syncwarp();
       sync(kSumsOfFirstThere + group_, 128 + 32);
       const typename Memory::Goal goal = s.goals[group_];
@@ -292,13 +323,13 @@ class BackwardAdder {
     add_floats(c.d_query + Index{goal.piece} * kPieceFloats, s.d_query[group_], kPieceBytes);
     commit_stores();
     wait_for_stores<0>();
-    if (c.turns) last_ = goal.piece;
+    if (c.turns) last_ = goal;
   }
   /// Once the sums are in memory.
   __device__ void pass_turn() {
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     asm volatile("fence.proxy.async.global;" ::: "memory");
-    asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(c.turns + last_), "r"(tile_.number + 1)
+    asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(c.turns + last_.piece), "r"(last_.turn)
                  : "memory");
   }
   /// Until the previous tile of keys that adds to the piece has done so. Nothing but sums in the L2
@@ -316,9 +347,8 @@ class BackwardAdder {
 
   const BackwardCall& c;
   Memory& s;
-  const KeyTile tile_;
   const int group_;
-  int last_ = -1;  // the piece that was added to last, in a call whose tiles take turns
+  typename Memory::Goal last_{};  // in a call whose tiles take turns
 };
 
 // --------------------------------------------------------------------------------- the consumers
@@ -392,38 +422,42 @@ class BackwardConsumer {
   static constexpr bool kIsWide = Shape::kIsWide;
 
  public:
-  __device__ BackwardConsumer(const BackwardCall& call, Memory& memory, KeyTile tile)
+  __device__ BackwardConsumer(const BackwardCall& call, Memory& memory)
       : c(call),
         s(memory),
-        tile_(tile),
         group_(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128 - 1, 0)),
         thread_(static_cast<int>(threadIdx.x) % 128),
         row_(thread_ / 32 * 16 + thread_ % 32 / 4),
         key_tile_(kIsWide ? 0 : group_),
         first_query_(kIsWide ? group_ * Shape::kScoreQueries : 0),
-        first_panel_(kIsWide ? group_ * kSumPanels : 0),
-        keys_left_(static_cast<int>(call.b.p.d.keys) - tile.number * kKeys - key_tile_ * 64) {}
+        first_panel_(kIsWide ? group_ * kSumPanels : 0) {}
 
   __device__ __forceinline__ void run() {
-#pragma unroll
-    for (int i = 0; i < kSums; ++i) d_key_[i] = d_value_[i] = 0;
-    s.key_full.wait(0);
-    s.value_full.wait(0);
-    clear_unseen();
-    for (;; at_.next(), at_out_.next()) {
+    for (;;) {
       s.query_full[at_.slot].wait(at_.parity);
       step_ = &s.steps[at_.slot];
-      if (step_->number < 0) break;
-      if (!Shape::kIsGeneral && is_full()) {
-        step<false>();
-      } else {
-        step<true>();
+      if (__any_sync(~0u, step_->is_first)) {
+        if (tile_.number >= 0) finish();
+        tile_ = step_->tile;
+        if (tile_.number < 0) break;
+        begin();
       }
+      if (__any_sync(~0u, step_->number < 0)) {
+        sync(kScoresThere, 128 * Shape::kWarpgroups);
+        release(s.query_empty[at_.slot]);
+      } else {
+        if (!Shape::kIsGeneral && is_full()) {
+          step<false>();
+        } else {
+          step<true>();
+        }
+        at_out_.next();
+      }
+      at_.next();
     }
     sync(kSumsOfFirstTaken + group_, 128 + 32);
     if (thread_ == 0) s.goals[group_].piece = -1;
     arrive(kSumsOfFirstThere + group_, 128 + 32);
-    finish();
   }
 
  private:
@@ -434,6 +468,19 @@ class BackwardConsumer {
   using Pieces = float[32 * Shape::kPieces];
   using KeyPanels = unsigned char[Shape::kPanels][Memory::kKeyBytes];
   using QueryPanels = unsigned char[Shape::kPanels][Memory::kQueryBytes];
+
+  /// A tile of keys.
+  __device__ __forceinline__ void begin() {
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) d_key_[i] = d_value_[i] = 0;
+    keys_left_ = static_cast<int>(c.b.p.d.keys) - tile_.number * kKeys - key_tile_ * 64;
+    has_keys_ = step_->number >= 0;
+    if (!has_keys_) return;
+    s.key_full.wait(at_keys_.parity);
+    s.value_full.wait(at_keys_.parity);
+    at_keys_.next();
+    clear_unseen();
+  }
 
   template <bool kMasked>
   __device__ __forceinline__ void step() {
@@ -550,7 +597,7 @@ class BackwardConsumer {
     bool full = keys_left_ >= 64;
 #pragma unroll
     for (int i = 0; i < Shape::kMaskColumns; ++i) full &= step_->cells[key_tile_][i] == kAllCells;
-    return full;
+    return __all_sync(~0u, full);
   }
   /// What it opens in the thread's rows.
   __device__ __forceinline__ void read_tile(Words& words) const {
@@ -670,7 +717,7 @@ class BackwardConsumer {
         const int row = tile_.batch * static_cast<int>(c.b.p.d.q_heads) + step_->head;
         const int tile = step_->number * Shape::kMaskColumns + group_ % Shape::kMaskColumns;
         s.goals[group_] = {(row * c.query_tiles + tile) * Shape::kPanels + piece_panel() + piece,
-                           step_->after};
+                           step_->after, tile_.number + 1};
       }
       fence_shared_writes();
       arrive(kSumsOfFirstThere + group_, 128 + 32);
@@ -712,6 +759,7 @@ class BackwardConsumer {
 
   /// Writes d_key and d_value.
   __device__ __forceinline__ void finish() {
+    if (has_keys_) release(s.keys_empty);
     const Dims& d = c.b.p.d;
     const Index first =
         (tile_.batch * d.keys + tile_.number * kKeys + key_tile_ * 64) * d.kv_heads + tile_.kv_head;
@@ -737,12 +785,14 @@ class BackwardConsumer {
 
   const BackwardCall& c;
   Memory& s;
-  const KeyTile tile_;
   const int group_, thread_, row_;
   const int key_tile_, first_query_, first_panel_;  // of what the group has
-  const int keys_left_;
+  KeyTile tile_{0, 0, -1};
+  bool has_keys_ = false;  // whether its keys are in shared memory
+  int keys_left_ = 0;      // from the group's first key on
   Turn<Shape::kStages> at_;
   Turn<Shape::kOutStages> at_out_;
+  Turn<1> at_keys_;
   const typename Memory::Step* step_ = nullptr;
   Sums d_key_, d_value_;
 };
@@ -755,19 +805,18 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   Memory& memory = *reinterpret_cast<Memory*>(
       dynamic_shared() + ((begin + kAtomBytes - 1) / kAtomBytes * kAtomBytes - begin));
   if (threadIdx.x == 0) memory.init();
-  const KeyTile tile = key_tile<Shape>(call);
   __syncthreads();
   if (threadIdx.x < 128) {
     give_registers<Shape::kFew>();
     const int warp = static_cast<int>(threadIdx.x) / 32;
     if (warp == 0) {
-      if (threadIdx.x == 0) BackwardProducer<Shape>(call, memory, tile).run();
+      if (threadIdx.x == 0) BackwardProducer<Shape>(call, memory).run();
     } else if (warp <= Shape::kWarpgroups) {
-      BackwardAdder<Shape>(call, memory, tile, warp - 1).run();
+      BackwardAdder<Shape>(call, memory, warp - 1).run();
     }
   } else {
     take_registers<Shape::kMany>();
-    BackwardConsumer<Shape>(call, memory, tile).run();
+    BackwardConsumer<Shape>(call, memory).run();
   }
 }
 
@@ -781,10 +830,9 @@ void with_16_bits(DType dtype, F&& f) {
 
 template <class Shape>
 void launch_shape(const BackwardCall& call, Stream stream) {
-  const Dims& d = call.b.p.d;
   launch("softmax_backward: d_query, d_key, d_value", backward_kernel<Shape>,
-         static_cast<unsigned>(d.batch * d.kv_heads * ceil_div(d.keys, Shape::kKeys)),
-         Shape::kThreads, sizeof(BackwardMemory<Shape>) + kAtomBytes, stream, call);
+         static_cast<unsigned>(call.blocks), Shape::kThreads,
+         sizeof(BackwardMemory<Shape>) + kAtomBytes, stream, call);
 }
 template <int kWidth>
 void launch_kernel(const BackwardCall& call, Stream stream) {
