@@ -1,6 +1,6 @@
 // The order in which blocks of the backward kernel take tiles of keys.
-#include "maskctl/attention/cuda/hopper/backward.cuh"
 #include "maskctl/attention/cuda/hopper/backward.h"
+#include "maskctl/attention/cuda/hopper/backward_call.cuh"
 #include "maskctl/attention/cuda/hopper/schedule.h"
 
 namespace maskctl::attention::cuda::hopper {

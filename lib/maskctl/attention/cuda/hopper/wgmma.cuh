@@ -57,8 +57,7 @@ __device__ std::uint32_t rounded_pair(float low, float high) {
 #define MASKCTL_F32(d, i) MASKCTL_F16(d, i), MASKCTL_F16(d, (i) + 16)
 #define MASKCTL_F64(d, i) MASKCTL_F32(d, i), MASKCTL_F32(d, (i) + 32)
 #define MASKCTL_F128(d, i) MASKCTL_F64(d, i), MASKCTL_F64(d, (i) + 64)
-#define MASKCTL_NAMES_16 \
-  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define MASKCTL_NAMES_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define MASKCTL_NAMES_32                                                   \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"

@@ -1,0 +1,140 @@
+// What the backward kernel reads, on its way to shared memory.
+#pragma once
+
+#include "maskctl/attention/cuda/hopper/backward_call.cuh"
+
+namespace maskctl::attention::cuda::hopper {
+
+__device__ inline void load_floats(float* to, const float* from, int bytes, Barrier& done) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(done.address())
+      : "memory");
+}
+
+/// The last tile of 64 before tile `end` of a tile row that is not empty; -1: there is none.
+__device__ inline int last_before(const TileTableView& table, int tile_row, int end) {
+  const int first = static_cast<int>(table.row_begins[tile_row]);
+  int low = first, high = static_cast<int>(table.row_ends[tile_row]);
+  while (low < high) {  // runs below low begin before the end
+    const int middle = (low + high) / 2;
+    if (table.runs[middle].first < end) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == first) return -1;
+  const TileRun run = table.runs[low - 1];
+  return min(run.first + run.count, end) - 1;
+}
+
+/// One thread, which brings what the consumers read.
+template <class Shape>
+class BackwardProducer {
+  using Memory = BackwardMemory<Shape>;
+
+ public:
+  __device__ BackwardProducer(const BackwardCall& call, Memory& memory) : c(call), s(memory) {}
+
+  __device__ void run() {
+    for (;;) {
+      const int nth = atomicAdd(c.drawn, 1);
+      if (nth >= c.key_tiles) break;
+      tile_ = key_tile<Shape>(c, nth);
+      is_first_ = true;
+      walk();
+      if (is_first_) announce();
+    }
+    tile_.number = -1, is_first_ = true;
+    announce();
+  }
+
+ private:
+  using Tile = WideTile<Shape::kMaskRows, Shape::kMaskColumns>;
+
+  __device__ void walk() {
+    const Dims& d = c.b.p.d;
+    const int group = static_cast<int>(d.q_heads / d.kv_heads);
+    for (int head = tile_.kv_head * group; head < (tile_.kv_head + 1) * group; ++head) {
+      WideWalk<Shape::kMaskRows, Shape::kMaskColumns> walk(
+          table_of(c.b.p.by_key, tile_.batch, head), tile_.number, d.keys);
+      while (!walk.is_at_end()) bring(head, walk.next());
+    }
+  }
+  /// Tells that a tile of keys has no queries, or that there are no more.
+  __device__ void announce() {
+    typename Memory::Step& step = next_step();
+    step.number = -1;
+    s.query_full[at_.slot].arrive();
+    at_.next();
+  }
+  __device__ typename Memory::Step& next_step() {
+    s.query_empty[at_.slot].wait(at_.parity ^ 1);
+    typename Memory::Step& step = s.steps[at_.slot];
+    step.is_first = is_first_, step.tile = tile_;
+    return step;
+  }
+
+  __device__ void bring(int head, const Tile& tile) {
+    const Corner corner{0, tile.number * Shape::kQueries, head, tile_.batch};
+    typename Memory::Step& step = next_step();
+    step.head = head, step.number = tile.number;
+    step.after = c.turns ? tile_before(head, tile.number) : 0;
+    for (int i = 0; i < Shape::kMaskRows; ++i) {
+      for (int j = 0; j < Shape::kMaskColumns; ++j) step.cells[i][j] = tile.cells[i][j];
+    }
+    constexpr int kRowBytes = Shape::kMaskColumns * 2 * kTile * 4;
+    load<Memory::kQueryBytes>(s.query[at_.slot], c.query, corner, s.query_full[at_.slot], kRowBytes,
+                              kEvictLast);
+    const Index first = (Index{tile_.batch} * c.b.p.d.q_heads + head) * c.query_tiles +
+                        tile.number * Shape::kMaskColumns;
+    load_floats(s.rows[at_.slot][0][0], c.rows + first * 2 * kTile, kRowBytes,
+                s.query_full[at_.slot]);
+    if (is_first_) load_keys();
+    is_first_ = false;
+    s.d_out_empty[at_out_.slot].wait(at_out_.parity ^ 1);
+    load<Memory::kQueryBytes>(s.d_out[at_out_.slot], c.d_out, corner, s.d_out_full[at_out_.slot], 0,
+                              kEvictLast);
+    at_.next(), at_out_.next();
+  }
+  __device__ void load_keys() {
+    const Corner corner{0, tile_.number * Shape::kKeys, tile_.kv_head, tile_.batch};
+    s.keys_empty.wait(at_keys_.parity ^ 1);
+    load<Memory::kKeyBytes>(s.key, c.key, corner, s.key_full, 0, kEvictFirst);
+    load<Memory::kKeyBytes>(s.value, c.value, corner, s.value_full, 0, kEvictFirst);
+    at_keys_.next();
+  }
+  /// 1 + the tile of keys before this one that adds to the same queries; 0: there is none.
+  __device__ int tile_before(int head, int number) const {
+    const TileTableView& table = table_of(c.b.p.by_query, tile_.batch, head);
+    const int rows = static_cast<int>(ceil_div(c.b.p.d.queries, kTile));
+    int last = -1;
+    for (int i = 0; i < Shape::kMaskColumns; ++i) {
+      const int row = number * Shape::kMaskColumns + i;
+      if (row < rows) last = max(last, last_before(table, row, tile_.number * Shape::kMaskRows));
+    }
+    return last < 0 ? 0 : last / Shape::kMaskRows + 1;
+  }
+  /// All panels of a tile; `more`: bytes that will come from elsewhere.
+  template <int kBytes>
+  __device__ void load(unsigned char (&to)[Shape::kPanels][kBytes], const CUtensorMap& map,
+                       Corner corner, Barrier& full, int more, std::uint64_t policy) {
+    full.arrive_expecting(Shape::kPanels * kBytes + more);
+    for (int i = 0; i < Shape::kPanels; ++i) {
+      corner.column = i * kPanel;
+      load_box(to[i], map, corner, full, policy);
+    }
+  }
+
+  const BackwardCall& c;
+  Memory& s;
+  KeyTile tile_{};
+  bool is_first_ = true;  // whether the next step begins the tile
+  Turn<Shape::kStages> at_;
+  Turn<Shape::kOutStages> at_out_;
+  Turn<1> at_keys_;
+};
+
+}  // namespace maskctl::attention::cuda::hopper
