@@ -25,15 +25,22 @@ struct SoftmaxCall {
   }
 };
 
+/// Dimensions of queries and keys, and of values; 0: random.
+struct CallDims {
+  Index dim = 0, value_dim = 0;
+};
+
 /// Every option in some call of every size: few tokens or a few tiles, odd dimensions, grouped
-/// heads. `dim` is that of queries and keys; 0: random too.
+/// heads.
 inline SoftmaxCall random_softmax_call(unsigned seed, DType dtype = DType::kFloat32,
-                                       Index dim = 0) {
+                                       CallDims dims = {}) {
   Random r(seed);
   const Index b = 1 + r.below(2), u = 1 + r.below(3), g = 1 + r.below(3), h = u * g;
   const Index tq = 1 + r.below(r.chance(0.3) ? 300 : 40);
   const Index tk = 1 + r.below(r.chance(0.3) ? 300 : 40);
-  const Index d = dim > 0 ? dim : 1 + r.below(40), dv = r.chance(0.5) ? d : 1 + r.below(70);
+  const Index d = dims.dim > 0 ? dims.dim : 1 + r.below(40);
+  const Index other = r.chance(0.5) ? d : 1 + r.below(70);
+  const Index dv = dims.value_dim > 0 ? dims.value_dim : other;
   SoftmaxCall p;
   p.query = r.normal({b, tq, h, d}, dtype);
   p.key = r.normal({b, tk, u, d}, dtype);

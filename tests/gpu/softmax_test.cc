@@ -45,10 +45,25 @@ TEST_CASE("gpu: softmax equals the CPU's under every option, forward and backwar
       INFO(name(kTypes[n]) << " seed " << seed);
       constexpr Index kDims[] = {0, 64, 0, 128, 0, 200};
       compare(random_softmax_call(static_cast<unsigned>(5000 + seed), kTypes[n],
-                                  kDims[as_size(seed) % std::size(kDims)]),
+                                  {kDims[as_size(seed) % std::size(kDims)]}),
               kTolerances[n]);
     }
     gpu_test::say_ran("softmax_forward, softmax_weights, softmax_backward", name(kTypes[n]), calls);
+  }
+}
+
+TEST_CASE("gpu: dimensions of tensor cores give the CPU's results under every option") {
+  constexpr CallDims kDims[] = {{64, 64},  {128, 128}, {256, 256}, {80, 96},  {192, 128},
+                                {96, 192}, {8, 256},   {128, 64},  {64, 128}, {248, 16}};
+  for (const std::size_t n : {1, 2}) {
+    const int calls = gpu_test::calls(240);
+    for (int seed = 0; seed < calls; ++seed) {
+      INFO(name(kTypes[n]) << " seed " << seed);
+      compare(random_softmax_call(static_cast<unsigned>(9000 + seed), kTypes[n],
+                                  kDims[as_size(seed) % std::size(kDims)]),
+              kTolerances[n]);
+    }
+    gpu_test::say_ran("softmax_forward, softmax_backward of tensor cores", name(kTypes[n]), calls);
   }
 }
 

@@ -336,27 +336,27 @@ class Consumer {
   }
 
   __device__ __forceinline__ void multiply_keys(float (&scores)[kKeys / 2]) {
-    const std::uint32_t query =
-        shared_address(s.query[at_query_.slot]) + group_ * 64 * kPanelRowBytes;
-    const std::uint32_t key = shared_address(s.key[at_.slot]);
+    const std::uint64_t query =
+        k_major(shared_address(s.query[at_query_.slot][0]) + group_ * 64 * kPanelRowBytes);
+    const std::uint64_t key = k_major(shared_address(s.key[at_.slot][0]));
     pin(scores);
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kDim / 16; ++i) {
       const int panel = i / 4, inside = i % 4 * 32;
-      wgmma<T, kKeys, 0, 0>(scores, k_major(query + panel * Memory::kQueryBytes + inside),
-                            k_major(key + panel * Memory::kKeyBytes + inside), i > 0);
+      wgmma<T, kKeys, 0, 0>(scores, advanced(query, panel * Memory::kQueryBytes + inside),
+                            advanced(key, panel * Memory::kKeyBytes + inside), i > 0);
     }
     wgmma_commit();
   }
   __device__ __forceinline__ void multiply_values(const std::uint32_t (&weights)[kKeys / 4]) {
-    const std::uint32_t value = shared_address(s.value[at_value_.slot]);
+    const std::uint64_t value =
+        transposed(shared_address(s.value[at_value_.slot][0]), Memory::kKeyBytes);
     pin(sums_);
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kKeys / 16; ++i) {
-      wgmma<T, kDim, 1>(sums_, weights + 4 * i,
-                        transposed(value + i * 16 * kPanelRowBytes, Memory::kKeyBytes), 1);
+      wgmma<T, kDim, 1>(sums_, weights + 4 * i, advanced(value, i * 16 * kPanelRowBytes), 1);
     }
     wgmma_commit();
   }
@@ -377,7 +377,7 @@ class Consumer {
     const TileTableView& table = table_of(c.p.by_query, work_.b, work_.h);
 #pragma unroll
     for (int i = 0; i < Shape::kColumns; ++i) {
-      const std::uint64_t exist = bits_between(0, max(0, min(64, keys_left - 64 * i)));
+      const std::uint64_t exist = first_columns(keys_left - 64 * i);
       words.of[i][0] = own_columns(exist & open_word(table, tile.cells[group_][i], row_));
       words.of[i][1] = own_columns(exist & open_word(table, tile.cells[group_][i], row_ + 8));
     }
@@ -434,17 +434,17 @@ class Consumer {
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
       const float shift = max_[side] == -kInfinity ? 0 : max_[side] * to_exponent_;
-      float sum = 0;
+      float sums[4] = {};  // short chains of additions
 #pragma unroll
       for (int i = 0; i < kKeys / 2; i += 4) {
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
           float& x = scores[i + 2 * side + j];
           x = exp2_approximate(fmaf(x, to_exponent_, -shift));
-          sum += x;
+          sums[i / 4 % 2 * 2 + j] += x;
         }
       }
-      total_[side] += sum;
+      total_[side] += (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }
     if constexpr (Shape::kIsGeneral) drop(scores);
   }

@@ -38,5 +38,11 @@ constexpr std::uint64_t k_major(std::uint32_t address) {
 constexpr std::uint64_t transposed(std::uint32_t address, int panel_bytes) {
   return descriptor(address, panel_bytes, kAtomBytes);
 }
+/// The descriptor of an operand so many bytes behind: addresses are the low bits.
+constexpr std::uint64_t advanced(std::uint64_t descriptor, int bytes) {
+  const auto low = static_cast<std::uint32_t>(descriptor) + static_cast<std::uint32_t>(bytes >> 4);
+  return (descriptor & ~std::uint64_t{0xFFFFFFFF}) | low;
+}
+static_assert(advanced(k_major(1024), 32) == k_major(1024 + 32));
 
 }  // namespace maskctl::attention::cuda::hopper

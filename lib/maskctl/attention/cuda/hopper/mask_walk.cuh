@@ -92,6 +92,14 @@ class WideWalk {
   TileRowWalk rows_[kRows];
 };
 
+/// The first n columns of a tile, of which there are 64; n may be below 0 or above. (With min and
+/// max of it and bits_between, ptxas 13.0 takes the predicate of a fused instruction for another
+/// one.)
+__device__ inline std::uint64_t first_columns(int n) {
+  if (n >= 64) return ~std::uint64_t{0};
+  return n > 0 ? ~(~std::uint64_t{0} << n) : 0;
+}
+
 /// The columns that a row of a 64 x 64 tile opens.
 __device__ inline std::uint64_t open_word(const TileTableView& table, Cells cells, int row) {
   if (cells == kAllCells) return ~std::uint64_t{0};
