@@ -157,15 +157,15 @@ class BackwardConsumer {
   /// The group's keys times its queries: transposed scores.
   __device__ __forceinline__ void multiply(Scores& to, const KeyPanels& keys,
                                            const QueryPanels& queries) {
-    const std::uint32_t a = shared_address(keys) + key_tile_ * 64 * kPanelRowBytes;
-    const std::uint32_t b = shared_address(queries) + first_query_ * kPanelRowBytes;
+    const std::uint64_t a = k_major(shared_address(keys) + key_tile_ * 64 * kPanelRowBytes);
+    const std::uint64_t b = k_major(shared_address(queries) + first_query_ * kPanelRowBytes);
     pin(to);
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < Shape::kDim / 16; ++i) {
       const int panel = i / 4, inside = i % 4 * 32;
-      wgmma<T, Shape::kScoreQueries, 0, 0>(to, k_major(a + panel * Memory::kKeyBytes + inside),
-                                           k_major(b + panel * Memory::kQueryBytes + inside),
+      wgmma<T, Shape::kScoreQueries, 0, 0>(to, advanced(a, panel * Memory::kKeyBytes + inside),
+                                           advanced(b, panel * Memory::kQueryBytes + inside),
                                            i > 0);
     }
     wgmma_commit();
@@ -174,14 +174,16 @@ class BackwardConsumer {
   /// registers, or a panel.
   template <class A>
   __device__ __forceinline__ void accumulate(Sums& sums, const A& a, const QueryPanels& queries) {
-    const std::uint32_t b = shared_address(queries) + first_panel_ * Memory::kQueryBytes;
+    const std::uint64_t b = transposed(shared_address(queries) + first_panel_ * Memory::kQueryBytes,
+                                       Memory::kQueryBytes);
     pin(sums);
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kQueries / 16; ++i) {
-      const std::uint64_t rows = transposed(b + i * 16 * kPanelRowBytes, Memory::kQueryBytes);
+      const std::uint64_t rows = advanced(b, i * 16 * kPanelRowBytes);
       if constexpr (kIsWide) {
-        wgmma<T, Shape::kSumColumns, 0, 1>(sums, k_major(shared_address(a) + i * 32), rows, 1);
+        wgmma<T, Shape::kSumColumns, 0, 1>(sums, advanced(k_major(shared_address(a)), i * 32), rows,
+                                           1);
       } else {
         wgmma<T, Shape::kSumColumns, 1>(sums, a + 4 * i, rows, 1);
       }
@@ -190,15 +192,15 @@ class BackwardConsumer {
   }
   /// The group's pieces of d_query: half of the queries, or half of the columns.
   __device__ __forceinline__ void multiply_scores(Pieces& d_query) {
-    const std::uint32_t a = shared_address(d_scores_at()[group_ % Shape::kMaskColumns]);
-    const std::uint32_t b = shared_address(s.key[piece_panel()]);
+    const std::uint64_t a =
+        transposed(shared_address(d_scores_at()[group_ % Shape::kMaskColumns]), Memory::kKeyBytes);
+    const std::uint64_t b = transposed(shared_address(s.key[piece_panel()]), Memory::kKeyBytes);
     pin(d_query);
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kKeys / 16; ++i) {
-      wgmma<T, 64 * Shape::kPieces, 1, 1>(
-          d_query, transposed(a + i * 16 * kPanelRowBytes, Memory::kKeyBytes),
-          transposed(b + i * 16 * kPanelRowBytes, Memory::kKeyBytes), i > 0);
+      wgmma<T, 64 * Shape::kPieces, 1, 1>(d_query, advanced(a, i * 16 * kPanelRowBytes),
+                                          advanced(b, i * 16 * kPanelRowBytes), i > 0);
     }
     wgmma_commit();
   }
