@@ -92,10 +92,14 @@ class BackwardConsumer {
     keys_left_ = static_cast<int>(c.b.p.d.keys) - tile_.number * kKeys - key_tile_ * 64;
     has_keys_ = step_->number >= 0;
     if (!has_keys_) return;
+    const int key = thread_ % 64;
+    const bool is_unseen = key < keys_left_ && !is_seen(key);  // read while the keys come
     s.key_full.wait(at_keys_.parity);
     s.value_full.wait(at_keys_.parity);
     at_keys_.next();
-    clear_unseen();
+    if (is_unseen) clear(key);
+    fence_shared_writes();
+    sync(kScoresThere, 128 * Shape::kWarpgroups);
   }
 
   template <bool kMasked>
@@ -342,21 +346,18 @@ class BackwardConsumer {
     }
   }
 
-  /// Sets keys and values that no query of the group of heads sees to zero: 0 times what they hold
-  /// could be NaN.
-  __device__ __forceinline__ void clear_unseen() {
+  /// Sets a key and its value to zero: 0 times what they hold could be NaN. Several threads take
+  /// part in each.
+  __device__ __forceinline__ void clear(int key) {
     constexpr int kThreadsOfKey = kIsWide ? 4 : 2;
-    const int key = thread_ % 64, first = (kIsWide ? 2 * group_ : 0) + thread_ / 64;
-    if (key < keys_left_ && !is_seen(key)) {
-      const int row = (key_tile_ * 64 + key) * kPanelRowBytes;
-      for (int i = first; i < Shape::kPanels * 8; i += kThreadsOfKey) {
-        *reinterpret_cast<uint4*>(s.key[i / 8] + row + i % 8 * 16) = make_uint4(0, 0, 0, 0);
-        *reinterpret_cast<uint4*>(s.value[i / 8] + row + i % 8 * 16) = make_uint4(0, 0, 0, 0);
-      }
+    const int row = (key_tile_ * 64 + key) * kPanelRowBytes;
+    for (int i = (kIsWide ? 2 * group_ : 0) + thread_ / 64; i < Shape::kPanels * 8;
+         i += kThreadsOfKey) {
+      *reinterpret_cast<uint4*>(s.key[i / 8] + row + i % 8 * 16) = make_uint4(0, 0, 0, 0);
+      *reinterpret_cast<uint4*>(s.value[i / 8] + row + i % 8 * 16) = make_uint4(0, 0, 0, 0);
     }
-    fence_shared_writes();
-    sync(kScoresThere, 128 * Shape::kWarpgroups);
   }
+  /// Whether some query of the group of heads sees a key.
   __device__ bool is_seen(int key) const {
     const Dims& d = c.b.p.d;
     const int group = static_cast<int>(d.q_heads / d.kv_heads);
