@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <random>
@@ -51,84 +52,113 @@ struct Pool {
   }
 };
 
-/// A mask of one plane: what a tile of 64 x 64 holds, and each cell.
+/// A mask of one plane.
 struct TestMask {
   std::string name;
   std::function<bool(Index, Index)> open;
   bool is_causal = false, is_full = false;
+
+  /// How many keys a query sees.
+  Index seen(Index i, Index keys) const {
+    if (is_full || is_causal) return is_full ? keys : i + 1;
+    Index count = 0;
+    for (Index j = 0; j < keys; ++j) count += open(i, j) ? 1 : 0;
+    return count;
+  }
 };
 
-/// The table of a mask; rows and columns change places where `by_key`.
-TileTableView table(Pool& pool, const TestMask& mask, Index queries, Index keys, bool by_key) {
-  const Index rows = by_key ? keys : queries, columns = by_key ? queries : keys;
-  const auto open = [&](Index r, Index c) { return by_key ? mask.open(c, r) : mask.open(r, c); };
+/// A table that grows tile by tile.
+struct TableOnHost {
   std::vector<Index> begins{0}, partial_offsets{0};
   std::vector<TileRun> runs;
   std::vector<PayloadId> payloads;
   std::vector<Run> intervals;
   std::vector<std::uint64_t> words;
   std::map<std::string, PayloadId> known;
-  for (Index r0 = 0; r0 < rows; r0 += 64) {
-    for (Index c0 = 0; c0 < columns; c0 += 64) {
-      const Index r1 = std::min(rows, r0 + 64), c1 = std::min(columns, c0 + 64);
-      Index count = 0;
-      std::uint64_t bits[64] = {};
-      const Index q0 = by_key ? c0 : r0, q1 = by_key ? c1 : r1, k0 = by_key ? r0 : c0,
-                  k1 = by_key ? r1 : c1;
-      if (mask.is_full || (mask.is_causal && q0 >= k1 - 1)) {
-        count = (r1 - r0) * (c1 - c0);
-      } else if (!(mask.is_causal && q1 - 1 < k0)) {
-        for (Index r = r0; r < r1; ++r) {
-          for (Index c = c0; c < c1; ++c) {
-            if (open(r, c)) bits[r - r0] |= std::uint64_t{1} << (c - c0), ++count;
-          }
-        }
-      }
-      if (count == 0) continue;
-      const Fill fill = count == (r1 - r0) * (c1 - c0) ? Fill::kFull : Fill::kPartial;
-      const auto t = static_cast<std::int32_t>(c0 / 64);
-      if (static_cast<Index>(runs.size()) > begins.back() && runs.back().fill == fill &&
-          runs.back().first + runs.back().count == t) {
-        ++runs.back().count;
-      } else {
-        runs.push_back({t, 1, fill});
-      }
-      if (fill == Fill::kFull) continue;
-      const std::string content(reinterpret_cast<const char*>(bits), sizeof(bits));
-      const auto [at, is_new] = known.try_emplace(content, 0);
-      if (is_new) {
-        Run of_row[64];
-        bool are_intervals = true;
-        for (int r = 0; r < 64; ++r) {
-          const std::uint64_t x = bits[r];
-          const int begin = x == 0 ? 0 : __builtin_ctzll(x);
-          const int end = x == 0 ? 0 : 64 - __builtin_clzll(x);
-          of_row[r] = {begin, end};
-          are_intervals &= __builtin_popcountll(x) == end - begin;
-        }
-        if (are_intervals) {
-          at->second = static_cast<PayloadId>(intervals.size() / 64);
-          intervals.insert(intervals.end(), of_row, of_row + 64);
-        } else {
-          at->second = ~static_cast<PayloadId>(words.size() / 64);
-          words.insert(words.end(), bits, bits + 64);
-        }
-      }
-      payloads.push_back(at->second);
+
+  void add_tile(std::int32_t number, Fill fill, const std::uint64_t (&bits)[64]) {
+    const bool goes_on = static_cast<Index>(runs.size()) > begins.back() &&
+                         runs.back().fill == fill &&
+                         runs.back().first + runs.back().count == number;
+    if (goes_on) {
+      ++runs.back().count;
+    } else {
+      runs.push_back({number, 1, fill});
     }
+    if (fill == Fill::kPartial) payloads.push_back(payload(bits));
+  }
+  void end_row() {
     begins.push_back(static_cast<Index>(runs.size()));
     partial_offsets.push_back(static_cast<Index>(payloads.size()));
   }
-  TileTableView view{};
-  const Index* const p = pool.copy(begins);
-  view.row_begins = p, view.row_ends = p + 1;
-  view.runs = pool.copy(runs);
-  view.partial_offsets = pool.copy(partial_offsets);
-  view.payloads = pool.copy(payloads);
-  view.intervals = pool.copy(intervals);
-  view.words = pool.copy(words);
-  view.payload_rows = 64, view.words_per_row = 1;
-  return view;
+  TileTableView on_device(Pool& pool) const {
+    TileTableView view{};
+    view.row_begins = pool.copy(begins), view.row_ends = view.row_begins + 1;
+    view.runs = pool.copy(runs);
+    view.partial_offsets = pool.copy(partial_offsets);
+    view.payloads = pool.copy(payloads);
+    view.intervals = pool.copy(intervals), view.words = pool.copy(words);
+    view.payload_rows = 64, view.words_per_row = 1;
+    return view;
+  }
+
+ private:
+  PayloadId payload(const std::uint64_t (&bits)[64]) {
+    const auto [at, is_new] =
+        known.try_emplace(std::string(reinterpret_cast<const char*>(bits), sizeof(bits)), 0);
+    if (!is_new) return at->second;
+    std::vector<Run> rows;
+    bool are_intervals = true;
+    for (const std::uint64_t x : bits) {
+      rows.push_back(x == 0 ? Run{0, 0} : Run{std::countr_zero(x), 64 - std::countl_zero(x)});
+      are_intervals &= std::popcount(x) == rows.back().end - rows.back().begin;
+    }
+    if (are_intervals) {
+      at->second = static_cast<PayloadId>(intervals.size() / 64);
+      intervals.insert(intervals.end(), rows.begin(), rows.end());
+    } else {
+      at->second = ~static_cast<PayloadId>(words.size() / 64);
+      words.insert(words.end(), bits, bits + 64);
+    }
+    return at->second;
+  }
+};
+
+/// The fill of a tile of queries and keys, and its cells: bits of rows, which are keys where
+/// `by_key`.
+Fill read_tile(const TestMask& mask, Range queries, Range keys, bool by_key,
+               std::uint64_t (&bits)[64]) {
+  if (mask.is_full || (mask.is_causal && queries.begin >= keys.end - 1)) return Fill::kFull;
+  if (mask.is_causal && queries.end - 1 < keys.begin) return Fill::kEmpty;
+  Index count = 0;
+  for (Index i = queries.begin; i < queries.end; ++i) {
+    for (Index j = keys.begin; j < keys.end; ++j) {
+      if (!mask.open(i, j)) continue;
+      const Index row = by_key ? j - keys.begin : i - queries.begin;
+      const Index column = by_key ? i - queries.begin : j - keys.begin;
+      bits[row] |= std::uint64_t{1} << column, ++count;
+    }
+  }
+  return count == 0                              ? Fill::kEmpty
+         : count == queries.size() * keys.size() ? Fill::kFull
+                                                 : Fill::kPartial;
+}
+
+/// The table of a mask; rows are keys where `by_key`.
+TileTableView table(Pool& pool, const TestMask& mask, Index queries, Index keys, bool by_key) {
+  const Index rows = by_key ? keys : queries, columns = by_key ? queries : keys;
+  TableOnHost table;
+  for (Index r = 0; r < rows; r += 64) {
+    for (Index c = 0; c < columns; c += 64) {
+      const Range of_row{r, std::min(rows, r + 64)}, of_column{c, std::min(columns, c + 64)};
+      std::uint64_t bits[64] = {};
+      const Fill fill =
+          read_tile(mask, by_key ? of_column : of_row, by_key ? of_row : of_column, by_key, bits);
+      if (fill != Fill::kEmpty) table.add_tile(static_cast<std::int32_t>(c / 64), fill, bits);
+    }
+    table.end_row();
+  }
+  return table.on_device(pool);
 }
 
 MaskView on_device(Pool& pool, const TestMask& mask, Index queries, Index keys, bool by_key) {
@@ -165,20 +195,18 @@ struct Case {
   bool has_bias = false;
 };
 
-/// An array on both sides.
+/// An array as the kernel and as the answer read it.
 struct Both {
   std::vector<std::uint16_t> bits;
   std::vector<double> x;
-  const std::uint16_t* there = nullptr;
 };
-Both noise(Pool& pool, std::mt19937& random, Index n, DType dtype) {
+Both noise(std::mt19937& random, Index n, DType dtype) {
   std::normal_distribution<float> normal;
   Both b;
   for (Index i = 0; i < n; ++i) {
     b.bits.push_back(rounded(normal(random), dtype));
     b.x.push_back(value(b.bits.back(), dtype));
   }
-  b.there = pool.copy(b.bits);
   return b;
 }
 
@@ -200,142 +228,189 @@ Compared compare(const std::vector<std::uint16_t>& got, const std::vector<double
   return c;
 }
 
-bool check_case(const Case& t) {
-  alarm(60);
-  Pool pool;
-  std::mt19937 random(7);
-  const Dims& d = t.d;
-  const Index group = d.q_heads / d.kv_heads;
-  Both q = noise(pool, random, d.batch * d.queries * d.q_heads * d.dim, t.dtype);
-  Both k = noise(pool, random, d.batch * d.keys * d.kv_heads * d.dim, t.dtype);
-  Both v = noise(pool, random, d.batch * d.keys * d.kv_heads * d.value_dim, t.dtype);
-  Both g = noise(pool, random, d.batch * d.queries * d.q_heads * d.value_dim, t.dtype);
+/// What a case reads.
+struct Inputs {
+  Both query, key, value, d_out;
   std::vector<float> bias;
-  for (Index i = 0; i < d.queries * d.keys; ++i)
-    bias.push_back(static_cast<float>(random() % 100) / 50);
-  const double scale = 1 / std::sqrt(static_cast<double>(d.dim));
-  std::vector<double> dq(q.x.size()), dk(k.x.size()), dv(v.x.size());
-  std::vector<std::uint16_t> out(g.x.size());
-  std::vector<float> lse(static_cast<std::size_t>(d.batch * d.q_heads * d.queries));
-  for (Index j = 0; j < d.keys; ++j) {  // keys that nobody sees
+};
+/// What it must give, and what the forward pass gave.
+struct Answer {
+  std::vector<double> d_query, d_key, d_value;
+  std::vector<std::uint16_t> out;
+  std::vector<float> lse;
+};
+
+/// Keys that nobody sees are NaN.
+void poison(const Case& t, Inputs& in) {
+  constexpr std::uint16_t kNan = 0x7fff;
+  const Dims& d = t.d;
+  for (Index j = 0; j < d.keys; ++j) {
     bool seen = false;
     for (Index i = 0; i < d.queries && !seen; ++i) seen = t.mask.open(i, j);
     if (seen) continue;
-    for (Index n = 0; n < d.batch; ++n) {
-      for (Index c = 0; c < d.kv_heads * d.dim; ++c)
-        k.bits[(n * d.keys + j) * d.kv_heads * d.dim + c] = 0x7fff;
-      for (Index c = 0; c < d.kv_heads * d.value_dim; ++c)
-        v.bits[(n * d.keys + j) * d.kv_heads * d.value_dim + c] = 0x7fff;
+    for (Index b = 0; b < d.batch; ++b) {
+      const Index row = (b * d.keys + j) * d.kv_heads;
+      std::fill_n(in.key.bits.begin() + row * d.dim, d.kv_heads * d.dim, kNan);
+      std::fill_n(in.value.bits.begin() + row * d.value_dim, d.kv_heads * d.value_dim, kNan);
     }
   }
-  k.there = pool.copy(k.bits), v.there = pool.copy(v.bits);
-  for (Index n = 0; n < d.batch; ++n) {
+}
+
+Inputs inputs_of(const Case& t) {
+  std::mt19937 random(7);
+  const Dims& d = t.d;
+  const Index queries = d.batch * d.queries * d.q_heads, keys = d.batch * d.keys * d.kv_heads;
+  Inputs in{noise(random, queries * d.dim, t.dtype),
+            noise(random, keys * d.dim, t.dtype),
+            noise(random, keys * d.value_dim, t.dtype),
+            noise(random, queries * d.value_dim, t.dtype),
+            {}};
+  for (Index n = 0; n < d.queries * d.keys; ++n) {
+    in.bias.push_back(static_cast<float>(random() % 100) / 50);
+  }
+  poison(t, in);
+  return in;
+}
+
+double dot(const double* a, const double* b, Index n) {
+  double sum = 0;
+  for (Index i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+void add(double factor, const double* from, double* to, Index n) {
+  for (Index i = 0; i < n; ++i) to[i] += factor * from[i];
+}
+
+/// The answer for one query of one head, in float64.
+void answer_row(const Case& t, const Inputs& in, Index b, Index h, Index i, Answer& a) {
+  const Dims& d = t.d;
+  const double scale = 1 / std::sqrt(static_cast<double>(d.dim));
+  const Index row = (b * d.queries + i) * d.q_heads + h;
+  const auto key = [&](Index j) { return (b * d.keys + j) * d.kv_heads + d.kv_head(h); };
+  const double *const query = &in.query.x[row * d.dim], *const d_out =
+                                                            &in.d_out.x[row * d.value_dim];
+  std::vector<double> weights(d.keys), slopes(d.keys, 1), out(d.value_dim);
+  double sum = 0;
+  for (Index j = 0; j < d.keys; ++j) {
+    if (!t.mask.open(i, j)) continue;
+    double s = scale * dot(query, &in.key.x[key(j) * d.dim], d.dim);
+    if (t.has_bias) s += in.bias[i * d.keys + j];
+    if (t.soft_cap != 0) {
+      const double tanh = std::tanh(s / t.soft_cap);
+      s = t.soft_cap * tanh, slopes[j] = 1 - tanh * tanh;
+    }
+    weights[j] = std::exp(s), sum += weights[j];
+  }
+  a.lse[(b * d.q_heads + h) * d.queries + i] = static_cast<float>(std::log(sum));
+  for (Index j = 0; j < d.keys; ++j) {
+    if (weights[j] == 0) continue;
+    weights[j] /= sum;
+    add(weights[j], &in.value.x[key(j) * d.value_dim], out.data(), d.value_dim);
+  }
+  for (Index c = 0; c < d.value_dim; ++c) {
+    a.out[row * d.value_dim + c] = rounded(static_cast<float>(out[c]), t.dtype);
+  }
+  const double delta = dot(out.data(), d_out, d.value_dim);
+  for (Index j = 0; j < d.keys; ++j) {
+    if (weights[j] == 0) continue;
+    const double d_weight = dot(d_out, &in.value.x[key(j) * d.value_dim], d.value_dim);
+    const double d_score = weights[j] * (d_weight - delta) * slopes[j] * scale;
+    add(weights[j], d_out, &a.d_value[key(j) * d.value_dim], d.value_dim);
+    add(d_score, &in.key.x[key(j) * d.dim], &a.d_query[row * d.dim], d.dim);
+    add(d_score, query, &a.d_key[key(j) * d.dim], d.dim);
+  }
+}
+
+Answer answer_of(const Case& t, const Inputs& in) {
+  const Dims& d = t.d;
+  Answer a{std::vector<double>(in.query.x.size()), std::vector<double>(in.key.x.size()),
+           std::vector<double>(in.value.x.size()), std::vector<std::uint16_t>(in.d_out.x.size()),
+           std::vector<float>(d.batch * d.q_heads * d.queries)};
+  for (Index b = 0; b < d.batch; ++b) {
     for (Index h = 0; h < d.q_heads; ++h) {
-      for (Index i = 0; i < d.queries; ++i) {
-        const Index qi = ((n * d.queries + i) * d.q_heads + h) * d.dim;
-        const Index oi = ((n * d.queries + i) * d.q_heads + h) * d.value_dim;
-        std::vector<double> p(d.keys, 0), slope(d.keys, 1);
-        double sum = 0;
-        for (Index j = 0; j < d.keys; ++j) {
-          if (!t.mask.open(i, j)) continue;
-          const Index kj = ((n * d.keys + j) * d.kv_heads + h / group) * d.dim;
-          double s = 0;
-          for (Index c = 0; c < d.dim; ++c) s += q.x[qi + c] * k.x[kj + c];
-          s *= scale;
-          if (t.has_bias) s += bias[i * d.keys + j];
-          if (t.soft_cap != 0) {
-            const double th = std::tanh(s / t.soft_cap);
-            s = t.soft_cap * th, slope[j] = 1 - th * th;
-          }
-          p[j] = std::exp(s), sum += p[j];
-        }
-        lse[(n * d.q_heads + h) * d.queries + i] = static_cast<float>(std::log(sum));
-        std::vector<double> o(d.value_dim, 0);
-        for (Index j = 0; j < d.keys; ++j) {
-          if (p[j] == 0) continue;
-          p[j] /= sum;
-          const Index vj = ((n * d.keys + j) * d.kv_heads + h / group) * d.value_dim;
-          for (Index c = 0; c < d.value_dim; ++c) o[c] += p[j] * v.x[vj + c];
-        }
-        double delta = 0;
-        for (Index c = 0; c < d.value_dim; ++c) {
-          out[oi + c] = rounded(static_cast<float>(o[c]), t.dtype);
-          delta += o[c] * g.x[oi + c];
-        }
-        for (Index j = 0; j < d.keys; ++j) {
-          if (p[j] == 0) continue;
-          const Index kj = ((n * d.keys + j) * d.kv_heads + h / group) * d.dim;
-          const Index vj = ((n * d.keys + j) * d.kv_heads + h / group) * d.value_dim;
-          double dp = 0;
-          for (Index c = 0; c < d.value_dim; ++c) {
-            dp += g.x[oi + c] * v.x[vj + c];
-            dv[vj + c] += p[j] * g.x[oi + c];
-          }
-          const double ds = p[j] * (dp - delta) * slope[j] * scale;
-          for (Index c = 0; c < d.dim; ++c) {
-            dq[qi + c] += ds * k.x[kj + c];
-            dk[kj + c] += ds * q.x[qi + c];
-          }
-        }
-      }
+      for (Index i = 0; i < d.queries; ++i) answer_row(t, in, b, h, i, a);
     }
   }
+  return a;
+}
+
+BackwardParams params_of(Pool& pool, const Case& t, const Inputs& in, const Answer& a) {
+  const Dims& d = t.d;
   BackwardParams b;
   b.p.d = d;
-  b.p.query = view(q.there, t.dtype, d.queries, d.q_heads, d.dim);
-  b.p.key = view(k.there, t.dtype, d.keys, d.kv_heads, d.dim);
-  b.p.value = view(v.there, t.dtype, d.keys, d.kv_heads, d.value_dim);
-  b.d_out = view(g.there, t.dtype, d.queries, d.q_heads, d.value_dim);
-  b.out = view(pool.copy(out), t.dtype, d.queries, d.q_heads, d.value_dim);
+  b.p.query = view(pool.copy(in.query.bits), t.dtype, d.queries, d.q_heads, d.dim);
+  b.p.key = view(pool.copy(in.key.bits), t.dtype, d.keys, d.kv_heads, d.dim);
+  b.p.value = view(pool.copy(in.value.bits), t.dtype, d.keys, d.kv_heads, d.value_dim);
+  b.d_out = view(pool.copy(in.d_out.bits), t.dtype, d.queries, d.q_heads, d.value_dim);
+  b.out = view(pool.copy(a.out), t.dtype, d.queries, d.q_heads, d.value_dim);
   b.p.by_query = on_device(pool, t.mask, d.queries, d.keys, false);
   b.p.by_key = on_device(pool, t.mask, d.queries, d.keys, true);
-  b.p.scale = static_cast<float>(scale);
+  b.p.scale = 1 / std::sqrt(static_cast<float>(d.dim));
   b.p.soft_cap = t.soft_cap;
   if (t.has_bias) {
-    b.p.bias = {pool.copy(bias), DType::kFloat32};
+    b.p.bias = {pool.copy(in.bias), DType::kFloat32};
     b.p.bias_stride[2] = d.keys, b.p.bias_stride[3] = 1;
   }
-  b.lse = pool.copy(lse);
-  auto* const delta = static_cast<float*>(pool.raw(lse.size() * 4));
-  b.delta = delta;
-  std::vector<std::uint16_t> results[2][3];
-  const DeviceBuffer order = hopper::key_order(b.p.by_key, d, nullptr);
+  b.lse = pool.copy(a.lse);
+  return b;
+}
+
+using Gradients = std::array<std::vector<std::uint16_t>, 3>;
+
+Gradients run(Pool& pool, const Case& t, const BackwardParams& b, const Answer& a) {
+  const std::size_t sizes[3] = {a.d_query.size(), a.d_key.size(), a.d_value.size()};
+  void* there[3];
+  for (int i = 0; i < 3; ++i) there[i] = pool.raw(sizes[i] * 2);
   Workspace workspace(nullptr);
-  for (auto& run : results) {
-    void* const there[3] = {pool.raw(dq.size() * 2), pool.raw(dk.size() * 2),
-                            pool.raw(dv.size() * 2)};
-    if (const std::string why = hopper::unsupported_backward(b); !why.empty()) {
-      std::printf("FAILED: not supported: %s\n", why.c_str());
-      return false;
-    }
-    hopper::backward(workspace, b, order, t.deterministic, delta, nullptr, there[0], there[1],
-                     there[2]);
-    must(cudaDeviceSynchronize(), "the kernel");
-    const std::size_t sizes[3] = {dq.size(), dk.size(), dv.size()};
-    for (int i = 0; i < 3; ++i) {
-      run[i].resize(sizes[i]);
-      must(cudaMemcpy(run[i].data(), there[i], sizes[i] * 2, cudaMemcpyDeviceToHost), "cudaMemcpy");
-    }
-  }
-  const Compared c[3] = {compare(results[0][0], dq, t.dtype), compare(results[0][1], dk, t.dtype),
-                         compare(results[0][2], dv, t.dtype)};
-  bool same = true, good = true;
+  const DeviceBuffer order = hopper::key_order(b.p.by_key, t.d, nullptr);
+  hopper::backward(workspace, b, order, t.deterministic,
+                   static_cast<float*>(pool.raw(a.lse.size() * 4)), nullptr, there[0], there[1],
+                   there[2]);
+  must(cudaDeviceSynchronize(), "the kernel");
+  Gradients out;
   for (int i = 0; i < 3; ++i) {
-    same &= results[0][i] == results[1][i];
+    out[i].resize(sizes[i]);
+    must(cudaMemcpy(out[i].data(), there[i], sizes[i] * 2, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  }
+  return out;
+}
+
+std::string text_of(const Case& t) {
+  const Dims& d = t.d;
+  std::string text = t.mask.name;
+  const std::pair<const char*, Index> extents[] = {
+      {" B", d.batch},      {" Tq", d.queries}, {" Tk", d.keys},     {" Hq", d.q_heads},
+      {" Hkv", d.kv_heads}, {" D", d.dim},      {" Dv", d.value_dim}};
+  for (const auto& [what, extent] : extents) text += what + std::to_string(extent);
+  text += ' ', text += name(t.dtype);
+  if (!t.deterministic) text += ", any order";
+  if (t.soft_cap != 0) text += ", cap";
+  if (t.has_bias) text += ", bias";
+  return text;
+}
+
+bool check_case(const Case& t) {
+  alarm(60);
+  Pool pool;
+  const Inputs in = inputs_of(t);
+  const Answer a = answer_of(t, in);
+  const BackwardParams b = params_of(pool, t, in, a);
+  if (const std::string why = hopper::unsupported_backward(b); !why.empty()) {
+    std::printf("FAILED %s: not supported: %s\n", text_of(t).c_str(), why.c_str());
+    return false;
+  }
+  const Gradients first = run(pool, t, b, a), second = run(pool, t, b, a);
+  const std::vector<double>* const wanted[3] = {&a.d_query, &a.d_key, &a.d_value};
+  const bool same = first == second;
+  bool good = same || !t.deterministic;
+  Compared c[3];
+  for (int i = 0; i < 3; ++i) {
+    c[i] = compare(first[i], *wanted[i], t.dtype);
     good &= !c[i].is_nan && c[i].rms < (t.dtype == DType::kFloat16 ? 0.002 : 0.01);
   }
-  good &= same || !t.deterministic;
-  std::printf(
-      "%s %s B%d Tq%d Tk%d Hq%d Hkv%d D%d Dv%d %s%s%s%s: rms dq %.2e dk %.2e dv %.2e, most %.1e "
-      "%.1e "
-      "%.1e%s\n",
-      good ? "ok    " : "FAILED", t.mask.name.c_str(), static_cast<int>(d.batch),
-      static_cast<int>(d.queries), static_cast<int>(d.keys), static_cast<int>(d.q_heads),
-      static_cast<int>(d.kv_heads), static_cast<int>(d.dim), static_cast<int>(d.value_dim),
-      t.dtype == DType::kFloat16 ? "f16" : "bf16", t.deterministic ? "" : " any order",
-      t.soft_cap != 0 ? " cap" : "", t.has_bias ? " bias" : "", c[0].rms, c[1].rms, c[2].rms,
-      c[0].most, c[1].most, c[2].most, same ? "" : ", bits differ between equal calls");
-  std::fflush(stdout);
+  std::printf("%s %s: rms %.2e %.2e %.2e, most %.1e %.1e %.1e%s\n", good ? "ok    " : "FAILED",
+              text_of(t).c_str(), c[0].rms, c[1].rms, c[2].rms, c[0].most, c[1].most, c[2].most,
+              same ? "" : ", bits differ between equal calls");
   return good;
 }
 
@@ -418,58 +493,61 @@ double seconds_of(const std::function<void()>& run) {
   return kept[kept.size() / 2];
 }
 
+/// Queries, keys, values, out and d_out of one shape, and an lse that fits them.
+struct TimedInputs {
+  BackwardParams b;
+  double pairs = 0;  // open cells of a head
+
+  TimedInputs(Pool& pool, const Dims& d, const TestMask& mask) {
+    std::mt19937 random(3);
+    const Index n = d.batch * d.queries * d.q_heads * d.dim;
+    const std::vector<std::uint16_t> numbers = noise(random, 1 << 20, DType::kBFloat16).bits;
+    std::vector<std::uint16_t> many(n);
+    HeadsView* const arrays[] = {&b.p.query, &b.p.key, &b.p.value, &b.out, &b.d_out};
+    for (std::size_t first = 0; HeadsView* const array : arrays) {
+      for (Index i = 0; i < n; ++i) many[i] = numbers[(first + i) % numbers.size()];
+      *array = view(pool.copy(many), DType::kBFloat16, d.queries, d.q_heads, d.dim);
+      first += 12345;
+    }
+    b.p.d = d;
+    b.p.by_query = on_device(pool, mask, d.queries, d.keys, false);
+    b.p.by_key = on_device(pool, mask, d.queries, d.keys, true);
+    b.p.scale = 1 / std::sqrt(static_cast<float>(d.dim));
+    std::vector<float> lse(d.batch * d.q_heads * d.queries);
+    for (Index i = 0; i < d.queries; ++i) {
+      const Index seen = mask.seen(i, d.keys);
+      pairs += static_cast<double>(seen);
+      for (std::size_t row = i; row < lse.size(); row += d.queries) {
+        lse[row] = std::log(static_cast<float>(seen)) + 0.5f;
+      }
+    }
+    b.lse = pool.copy(lse);
+  }
+};
+
 void time_case(Index batch, Index heads, Index tokens, Index dim, const TestMask& mask) {
   alarm(20);
   Pool pool;
-  Dims d{batch, tokens, tokens, heads, heads, dim, dim};
-  const std::size_t n = static_cast<std::size_t>(batch * tokens * heads * dim);
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal;
-  std::vector<std::uint16_t> numbers(1 << 20), many(n);
-  for (auto& x : numbers) x = rounded(normal(random), DType::kBFloat16);
-  const auto array = [&](std::size_t first) {
-    for (std::size_t i = 0; i < n; ++i) many[i] = numbers[(first + i) % numbers.size()];
-    return view(pool.copy(many), DType::kBFloat16, tokens, heads, dim);
-  };
-  BackwardParams b;
-  b.p.d = d;
-  b.p.query = array(0), b.p.key = array(12345), b.p.value = array(54321);
-  b.d_out = array(999), b.out = array(7777);
-  b.p.by_query = on_device(pool, mask, tokens, tokens, false);
-  b.p.by_key = on_device(pool, mask, tokens, tokens, true);
-  b.p.scale = 1 / std::sqrt(static_cast<float>(dim));
-  std::vector<float> lse(static_cast<std::size_t>(batch * heads * tokens));
-  double pairs = 0;
-  for (Index i = 0; i < tokens; ++i) {
-    const Index seen =
-        mask.is_full ? tokens
-        : mask.is_causal
-            ? i + 1
-            : std::min<Index>(i + 1, mask.name == kSinks.name && i >= 1088 ? 1088 : 1024);
-    pairs += static_cast<double>(seen);
-    for (Index bh = 0; bh < batch * heads; ++bh) {
-      lse[bh * tokens + i] = std::log(static_cast<float>(seen)) + 0.5f;
-    }
-  }
-  b.lse = pool.copy(lse);
-  auto* const delta = static_cast<float*>(pool.raw(lse.size() * 4));
-  b.delta = delta;
-  void* const there[3] = {pool.raw(n * 2), pool.raw(n * 2), pool.raw(n * 2)};
-  const DeviceBuffer order = hopper::key_order(b.p.by_key, d, nullptr);
+  const Dims d{batch, tokens, tokens, heads, heads, dim, dim};
+  const TimedInputs in(pool, d, mask);
+  const Index rows = batch * heads * tokens;
+  auto* const delta = static_cast<float*>(pool.raw(rows * 4));
+  void* const there[3] = {pool.raw(rows * dim * 2), pool.raw(rows * dim * 2),
+                          pool.raw(rows * dim * 2)};
+  const DeviceBuffer order = hopper::key_order(in.b.p.by_key, d, nullptr);
   Workspace workspace(nullptr);
   double seconds[2];
   for (const bool deterministic : {false, true}) {
     seconds[deterministic] = seconds_of([&] {
-      hopper::backward(workspace, b, order, deterministic, delta, nullptr, there[0], there[1],
+      hopper::backward(workspace, in.b, order, deterministic, delta, nullptr, there[0], there[1],
                        there[2]);
     });
   }
-  const double work = 10.0 * pairs * static_cast<double>(batch * heads * dim) * 1e-12;
+  const double work = 10.0 * in.pairs * static_cast<double>(batch * heads * dim) * 1e-12;
   std::printf("B%d H%d S%d D%d %s: %.1f TFLOP/s in any order, %.1f deterministic (%.3f, %.3f ms)\n",
               static_cast<int>(batch), static_cast<int>(heads), static_cast<int>(tokens),
               static_cast<int>(dim), mask.name.c_str(), work / seconds[0], work / seconds[1],
               seconds[0] * 1e3, seconds[1] * 1e3);
-  std::fflush(stdout);
 }
 
 }  // namespace

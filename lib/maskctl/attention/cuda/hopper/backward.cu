@@ -20,11 +20,10 @@ __device__ float dot(const uint4& x, const uint4& y) {
 
 constexpr int kLanesOfRow = 8, kRowThreads = 256;
 
-/// delta = out . d_out - d_lse, BackwardCall::rows, and no tile drawn.
+/// delta = out . d_out - d_lse, and BackwardCall::rows.
 template <class T>
 __global__ void __launch_bounds__(kRowThreads)
-    prepare_rows(BackwardParams b, Index query_tiles, float* delta, float* rows, int* drawn) {
-  if (blockIdx.x == 0 && threadIdx.x == 0) *drawn = 0;
+    prepare_rows(BackwardParams b, Index query_tiles, float* delta, float* rows) {
   const Dims& d = b.p.d;
   const Index n = (Index{blockIdx.x} * kRowThreads + threadIdx.x) / kLanesOfRow;
   const Index tile = n / kTile, row = tile / query_tiles;
@@ -80,24 +79,13 @@ __global__ void __launch_bounds__(128)
               static_cast<int>(d.dim) - column);
 }
 
-int multiprocessors() {
-  static const int kCount = [] {
-    int device = 0, count = 0;
-    check(cudaGetDevice(&device), "cudaGetDevice");
-    check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device),
-          "cudaDeviceGetAttribute");
-    return count;
-  }();
-  return kCount;
-}
-
 unsigned blocks_of(Index n, Index of) { return static_cast<unsigned>(ceil_div(n, of)); }
 
 }  // namespace
 
 std::string unsupported_backward(const BackwardParams& b) {
   const Dims& d = b.p.d;
-  if (d.queries == 0 || d.keys == 0) return "there are no queries or no keys";
+  if (d.batch * d.queries * d.keys * d.dim * d.value_dim == 0) return "an axis has no extent";
   if (std::max(d.dim, d.value_dim) > kMostColumns) return "rows are longer than 256 elements";
   if (d.dim % 8 != 0 || d.value_dim % 8 != 0) return "rows are no multiple of 16 bytes";
   for (const HeadsView* array : {&b.p.query, &b.p.key, &b.p.value, &b.out, &b.d_out}) {
@@ -120,15 +108,12 @@ void backward(Workspace& workspace, const BackwardParams& b, const DeviceBuffer&
   auto* const rows = workspace.take<float>(d.batch * d.q_heads * query_tiles * 2 * kTile);
   auto* const sums = workspace.take<float>(pieces * kPieceFloats);
   int* const turns = deterministic ? workspace.take<int>(pieces) : nullptr;
-  int* const drawn = workspace.take<int>(1);
-  const auto key_tiles =
-      static_cast<int>(d.batch * d.kv_heads * ceil_div(d.keys, Index{tiles.keys}));
   fill_bytes(sums, 0, as_size(pieces) * kPieceBytes, stream);
   if (turns) fill_bytes(turns, 0, as_size(pieces) * sizeof(int), stream);
   with_16_bits(b.p.query.dtype, [&]<class T>(std::type_identity<T>) {
     launch("softmax_backward: rows", prepare_rows<T>,
            blocks_of(d.batch * d.q_heads * query_tiles * kTile, kRowThreads / kLanesOfRow),
-           kRowThreads, 0, stream, b, query_tiles, delta, rows, drawn);
+           kRowThreads, 0, stream, b, query_tiles, delta, rows);
   });
   const BackwardCall call{
       b,
@@ -140,11 +125,8 @@ void backward(Workspace& workspace, const BackwardParams& b, const DeviceBuffer&
       sums,
       turns,
       static_cast<int>(query_tiles),
-      key_tiles,
-      drawn,
       deterministic ? nullptr : reinterpret_cast<const KeyTile*>(order.data()),
       heads_at_a_time(d, width),
-      std::min(key_tiles, multiprocessors()),
       mean_shares,
       d_key,
       d_value};

@@ -1,5 +1,5 @@
-// Gradients of softmax attention on Hopper GPUs: blocks draw tiles of keys, and walk the tiles of
-// queries that the mask opens for each.
+// Gradients of softmax attention on Hopper GPUs: a block owns a tile of keys, and walks the tiles
+// of queries that the mask opens for it.
 //
 // For every tile of queries two warpgroups make the transposed weights and the gradients of the
 // scores, and from these their shares of d_value, d_key and d_query. Up to 128 columns each of them
@@ -25,18 +25,19 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   Memory& memory = *reinterpret_cast<Memory*>(
       dynamic_shared() + ((begin + kAtomBytes - 1) / kAtomBytes * kAtomBytes - begin));
   if (threadIdx.x == 0) memory.init();
+  const KeyTile tile = key_tile<Shape>(call);
   __syncthreads();
   if (threadIdx.x < 128) {
     give_registers<Shape::kFew>();
     const int warp = static_cast<int>(threadIdx.x) / 32;
     if (warp == 0) {
-      if (threadIdx.x == 0) BackwardProducer<Shape>(call, memory).run();
+      if (threadIdx.x == 0) BackwardProducer<Shape>(call, memory, tile).run();
     } else if (warp <= Shape::kWarpgroups) {
-      BackwardAdder<Shape>(call, memory, warp - 1).run();
+      BackwardAdder<Shape>(call, memory, tile, warp - 1).run();
     }
   } else {
     take_registers<Shape::kMany>();
-    BackwardConsumer<Shape>(call, memory).run();
+    BackwardConsumer<Shape>(call, memory, tile).run();
   }
 }
 
@@ -48,9 +49,10 @@ void with_16_bits(DType dtype, F&& f) {
 
 template <class Shape>
 void launch_shape(const BackwardCall& call, Stream stream) {
+  const Dims& d = call.b.p.d;
   launch("softmax_backward: d_query, d_key, d_value", backward_kernel<Shape>,
-         static_cast<unsigned>(call.blocks), Shape::kThreads,
-         sizeof(BackwardMemory<Shape>) + kAtomBytes, stream, call);
+         static_cast<unsigned>(d.batch * d.kv_heads * ceil_div(d.keys, Shape::kKeys)),
+         Shape::kThreads, sizeof(BackwardMemory<Shape>) + kAtomBytes, stream, call);
 }
 template <int kWidth>
 void launch_kernel(const BackwardCall& call, Stream stream) {

@@ -11,14 +11,14 @@ class BackwardAdder {
   using Memory = BackwardMemory<Shape>;
 
  public:
-  __device__ BackwardAdder(const BackwardCall& call, Memory& memory, int group)
-      : c(call), s(memory), group_(group) {}
+  __device__ BackwardAdder(const BackwardCall& call, Memory& memory, KeyTile tile, int group)
+      : c(call), s(memory), tile_(tile), group_(group) {}
 
   __device__ void run() {
     const bool is_first = threadIdx.x % 32 == 0;
     for (;;) {
       arrive(kSumsOfFirstTaken + group_, 128 + 32);
-      if (is_first && last_.turn > 0) pass_turn();
+      if (is_first && last_ >= 0) pass_turn();
       __syncwarp();
       sync(kSumsOfFirstThere + group_, 128 + 32);
       const typename Memory::Goal goal = s.goals[group_];
@@ -34,13 +34,13 @@ class BackwardAdder {
     add_floats(c.d_query + Index{goal.piece} * kPieceFloats, s.d_query[group_], kPieceBytes);
     commit_stores();
     wait_for_stores<0>();
-    if (c.turns) last_ = goal;
+    if (c.turns) last_ = goal.piece;
   }
   /// Once the sums are in memory.
   __device__ void pass_turn() {
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     asm volatile("fence.proxy.async.global;" ::: "memory");
-    asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(c.turns + last_.piece), "r"(last_.turn)
+    asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(c.turns + last_), "r"(tile_.number + 1)
                  : "memory");
   }
   /// Until the previous tile of keys that adds to the piece has done so. Nothing but sums in the L2
@@ -58,8 +58,9 @@ class BackwardAdder {
 
   const BackwardCall& c;
   Memory& s;
+  const KeyTile tile_;
   const int group_;
-  typename Memory::Goal last_{};  // in a call whose tiles take turns
+  int last_ = -1;  // the piece that was added to last, in a call whose tiles take turns
 };
 
 }  // namespace maskctl::attention::cuda::hopper

@@ -69,11 +69,8 @@ struct BackwardCall {
   /// Of each piece 1 + the tile of keys that was added last; null: tiles are added in any order.
   int* turns;
   int query_tiles;       // of 64, rounded up to whole tiles of the kernel
-  int key_tiles;         // of all heads
-  int* drawn;            // how many of these blocks have drawn
-  const KeyTile* order;  // in which they are; null: by heads_at_a_time, lower ones first
+  const KeyTile* order;  // of each block; null: by heads_at_a_time, tiles of lower number first
   int heads_at_a_time;   // key heads whose queries share the L2 cache
-  int blocks;
   const float* mean_shares;
   void *d_key, *d_value;  // of the kernel's element
 };
@@ -84,16 +81,14 @@ struct BackwardMemory {
   static constexpr int kKeyBytes = Shape::kKeys * kPanelRowBytes;
   static constexpr int kQueryBytes = Shape::kQueries * kPanelRowBytes;
   struct Step {
-    bool is_first;     // of its tile of keys
-    KeyTile tile;      // where it is; the number is -1 where there are no more tiles
-    int head, number;  // of the tile of queries; the number is -1 where the tile of keys has none
+    int head, number;  // of the tile of queries; -1: there are no more
     int after;         // 1 + the tile of keys whose turn is before, 0: it is the first
     Cells cells[Shape::kMaskRows][Shape::kMaskColumns];
   };
   /// Where the sums in d_query go.
   struct Goal {
     int piece;  // -1: there are no more
-    int after, turn;
+    int after;
   };
 
   unsigned char key[Shape::kPanels][kKeyBytes], value[Shape::kPanels][kKeyBytes];
@@ -106,12 +101,12 @@ struct BackwardMemory {
   float rows[Shape::kStages][Shape::kMaskColumns][2][kTile];
   Step steps[Shape::kStages];
   Goal goals[Shape::kWarpgroups];
-  Barrier key_full, value_full, keys_empty;
+  Barrier key_full, value_full;
   Barrier query_full[Shape::kStages], query_empty[Shape::kStages];
   Barrier d_out_full[Shape::kOutStages], d_out_empty[Shape::kOutStages];
 
   __device__ void init() {
-    key_full.init(1), value_full.init(1), keys_empty.init(Shape::kWarpgroups);
+    key_full.init(1), value_full.init(1);
     for (int i = 0; i < Shape::kStages; ++i) {
       query_full[i].init(1), query_empty[i].init(Shape::kWarpgroups);
     }
@@ -130,15 +125,15 @@ enum BackwardBarrier : int {
   kSumsOfFirstTaken = kSumsOfFirstThere + 2,
 };
 
-/// The nth tile of keys. Where tiles take turns, lower ones of a head come before: who waits for a
-/// turn waits for blocks that have begun.
+/// The tile of keys of a block. Where tiles take turns, blocks of lower number have tiles of lower
+/// number: who waits for a turn waits for blocks that have begun.
 template <class Shape>
-__device__ KeyTile key_tile(const BackwardCall& c, int nth) {
-  if (c.order) return c.order[nth];
+__device__ KeyTile key_tile(const BackwardCall& c) {
+  if (c.order) return c.order[blockIdx.x];
   const Dims& d = c.b.p.d;
   const int heads = static_cast<int>(d.batch * d.kv_heads);
   const int tiles = static_cast<int>(ceil_div(d.keys, Shape::kKeys));
-  const int section = nth / (c.heads_at_a_time * tiles);
+  const int nth = static_cast<int>(blockIdx.x), section = nth / (c.heads_at_a_time * tiles);
   const int first = section * c.heads_at_a_time, n = nth - first * tiles;
   const int together = min(c.heads_at_a_time, heads - first);
   const int head = first + n % together;

@@ -38,42 +38,34 @@ class BackwardConsumer {
   static constexpr bool kIsWide = Shape::kIsWide;
 
  public:
-  __device__ BackwardConsumer(const BackwardCall& call, Memory& memory)
+  __device__ BackwardConsumer(const BackwardCall& call, Memory& memory, KeyTile tile)
       : c(call),
         s(memory),
+        tile_(tile),
         group_(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128 - 1, 0)),
         thread_(static_cast<int>(threadIdx.x) % 128),
         row_(thread_ / 32 * 16 + thread_ % 32 / 4),
         key_tile_(kIsWide ? 0 : group_),
         first_query_(kIsWide ? group_ * Shape::kScoreQueries : 0),
-        first_panel_(kIsWide ? group_ * kSumPanels : 0) {}
+        first_panel_(kIsWide ? group_ * kSumPanels : 0),
+        keys_left_(static_cast<int>(call.b.p.d.keys) - tile.number * kKeys - key_tile_ * 64) {}
 
   __device__ __forceinline__ void run() {
-    for (;;) {
+    begin();
+    for (;; at_.next(), at_out_.next()) {
       s.query_full[at_.slot].wait(at_.parity);
       step_ = &s.steps[at_.slot];
-      if (__any_sync(~0u, step_->is_first)) {
-        if (tile_.number >= 0) finish();
-        tile_ = step_->tile;
-        if (tile_.number < 0) break;
-        begin();
-      }
-      if (__any_sync(~0u, step_->number < 0)) {
-        sync(kScoresThere, 128 * Shape::kWarpgroups);
-        release(s.query_empty[at_.slot]);
+      if (step_->number < 0) break;
+      if (!Shape::kIsGeneral && is_full()) {
+        step<false>();
       } else {
-        if (!Shape::kIsGeneral && is_full()) {
-          step<false>();
-        } else {
-          step<true>();
-        }
-        at_out_.next();
+        step<true>();
       }
-      at_.next();
     }
     sync(kSumsOfFirstTaken + group_, 128 + 32);
     if (thread_ == 0) s.goals[group_].piece = -1;
     arrive(kSumsOfFirstThere + group_, 128 + 32);
+    finish();
   }
 
  private:
@@ -85,18 +77,13 @@ class BackwardConsumer {
   using KeyPanels = unsigned char[Shape::kPanels][Memory::kKeyBytes];
   using QueryPanels = unsigned char[Shape::kPanels][Memory::kQueryBytes];
 
-  /// A tile of keys.
   __device__ __forceinline__ void begin() {
 #pragma unroll
     for (int i = 0; i < kSums; ++i) d_key_[i] = d_value_[i] = 0;
-    keys_left_ = static_cast<int>(c.b.p.d.keys) - tile_.number * kKeys - key_tile_ * 64;
-    has_keys_ = step_->number >= 0;
-    if (!has_keys_) return;
     const int key = thread_ % 64;
     const bool is_unseen = key < keys_left_ && !is_seen(key);  // read while the keys come
-    s.key_full.wait(at_keys_.parity);
-    s.value_full.wait(at_keys_.parity);
-    at_keys_.next();
+    s.key_full.wait(0);
+    s.value_full.wait(0);
     if (is_unseen) clear(key);
     fence_shared_writes();
     sync(kScoresThere, 128 * Shape::kWarpgroups);
@@ -339,7 +326,7 @@ class BackwardConsumer {
         const int row = tile_.batch * static_cast<int>(c.b.p.d.q_heads) + step_->head;
         const int tile = step_->number * Shape::kMaskColumns + group_ % Shape::kMaskColumns;
         s.goals[group_] = {(row * c.query_tiles + tile) * Shape::kPanels + piece_panel() + piece,
-                           step_->after, tile_.number + 1};
+                           step_->after};
       }
       fence_shared_writes();
       arrive(kSumsOfFirstThere + group_, 128 + 32);
@@ -378,7 +365,6 @@ class BackwardConsumer {
 
   /// Writes d_key and d_value.
   __device__ __forceinline__ void finish() {
-    if (has_keys_) release(s.keys_empty);
     const Dims& d = c.b.p.d;
     const Index first =
         (tile_.batch * d.keys + tile_.number * kKeys + key_tile_ * 64) * d.kv_heads + tile_.kv_head;
@@ -404,14 +390,12 @@ class BackwardConsumer {
 
   const BackwardCall& c;
   Memory& s;
+  const KeyTile tile_;
   const int group_, thread_, row_;
   const int key_tile_, first_query_, first_panel_;  // of what the group has
-  KeyTile tile_{0, 0, -1};
-  bool has_keys_ = false;  // whether its keys are in shared memory
-  int keys_left_ = 0;      // from the group's first key on
+  const int keys_left_;                             // from the group's first key on
   Turn<Shape::kStages> at_;
   Turn<Shape::kOutStages> at_out_;
-  Turn<1> at_keys_;
   const typename Memory::Step* step_ = nullptr;
   Sums d_key_, d_value_;
 };

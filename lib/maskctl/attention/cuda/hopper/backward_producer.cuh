@@ -36,25 +36,13 @@ class BackwardProducer {
   using Memory = BackwardMemory<Shape>;
 
  public:
-  __device__ BackwardProducer(const BackwardCall& call, Memory& memory) : c(call), s(memory) {}
+  __device__ BackwardProducer(const BackwardCall& call, Memory& memory, KeyTile tile)
+      : c(call), s(memory), tile_(tile) {}
 
   __device__ void run() {
-    for (;;) {
-      const int nth = atomicAdd(c.drawn, 1);
-      if (nth >= c.key_tiles) break;
-      tile_ = key_tile<Shape>(c, nth);
-      is_first_ = true;
-      walk();
-      if (is_first_) announce();
-    }
-    tile_.number = -1, is_first_ = true;
-    announce();
-  }
-
- private:
-  using Tile = WideTile<Shape::kMaskRows, Shape::kMaskColumns>;
-
-  __device__ void walk() {
+    const Corner corner{0, tile_.number * Shape::kKeys, tile_.kv_head, tile_.batch};
+    load<Memory::kKeyBytes>(s.key, c.key, corner, s.key_full, 0, kEvictFirst);
+    load<Memory::kKeyBytes>(s.value, c.value, corner, s.value_full, 0, kEvictFirst);
     const Dims& d = c.b.p.d;
     const int group = static_cast<int>(d.q_heads / d.kv_heads);
     for (int head = tile_.kv_head * group; head < (tile_.kv_head + 1) * group; ++head) {
@@ -62,24 +50,18 @@ class BackwardProducer {
           table_of(c.b.p.by_key, tile_.batch, head), tile_.number, d.keys);
       while (!walk.is_at_end()) bring(head, walk.next());
     }
-  }
-  /// Tells that a tile of keys has no queries, or that there are no more.
-  __device__ void announce() {
-    typename Memory::Step& step = next_step();
-    step.number = -1;
-    s.query_full[at_.slot].arrive();
-    at_.next();
-  }
-  __device__ typename Memory::Step& next_step() {
     s.query_empty[at_.slot].wait(at_.parity ^ 1);
-    typename Memory::Step& step = s.steps[at_.slot];
-    step.is_first = is_first_, step.tile = tile_;
-    return step;
+    s.steps[at_.slot].number = -1;
+    s.query_full[at_.slot].arrive();
   }
+
+ private:
+  using Tile = WideTile<Shape::kMaskRows, Shape::kMaskColumns>;
 
   __device__ void bring(int head, const Tile& tile) {
     const Corner corner{0, tile.number * Shape::kQueries, head, tile_.batch};
-    typename Memory::Step& step = next_step();
+    s.query_empty[at_.slot].wait(at_.parity ^ 1);
+    typename Memory::Step& step = s.steps[at_.slot];
     step.head = head, step.number = tile.number;
     step.after = c.turns ? tile_before(head, tile.number) : 0;
     for (int i = 0; i < Shape::kMaskRows; ++i) {
@@ -92,19 +74,10 @@ class BackwardProducer {
                         tile.number * Shape::kMaskColumns;
     load_floats(s.rows[at_.slot][0][0], c.rows + first * 2 * kTile, kRowBytes,
                 s.query_full[at_.slot]);
-    if (is_first_) load_keys();
-    is_first_ = false;
     s.d_out_empty[at_out_.slot].wait(at_out_.parity ^ 1);
     load<Memory::kQueryBytes>(s.d_out[at_out_.slot], c.d_out, corner, s.d_out_full[at_out_.slot], 0,
                               kEvictLast);
     at_.next(), at_out_.next();
-  }
-  __device__ void load_keys() {
-    const Corner corner{0, tile_.number * Shape::kKeys, tile_.kv_head, tile_.batch};
-    s.keys_empty.wait(at_keys_.parity ^ 1);
-    load<Memory::kKeyBytes>(s.key, c.key, corner, s.key_full, 0, kEvictFirst);
-    load<Memory::kKeyBytes>(s.value, c.value, corner, s.value_full, 0, kEvictFirst);
-    at_keys_.next();
   }
   /// 1 + the tile of keys before this one that adds to the same queries; 0: there is none.
   __device__ int tile_before(int head, int number) const {
@@ -130,11 +103,9 @@ class BackwardProducer {
 
   const BackwardCall& c;
   Memory& s;
-  KeyTile tile_{};
-  bool is_first_ = true;  // whether the next step begins the tile
+  const KeyTile tile_;
   Turn<Shape::kStages> at_;
   Turn<Shape::kOutStages> at_out_;
-  Turn<1> at_keys_;
 };
 
 }  // namespace maskctl::attention::cuda::hopper

@@ -114,8 +114,8 @@ void softmax_backward(Workspace& workspace, const SoftmaxProblem& problem,
     launch_mean_shares(b, shares, stream);
   }
   if (plan.schedule.tile_rows > 0 && hopper::unsupported_backward(b).empty()) {
-    hopper::backward(workspace, b, plan.key_order, false, delta, shares, gradients.query.data(),
-                     gradients.key.data(), gradients.value.data());
+    hopper::backward(workspace, b, plan.key_order, problem.options.deterministic, delta, shares,
+                     gradients.query.data(), gradients.key.data(), gradients.value.data());
   } else {
     launch_delta(b, delta, stream);
     launch_query_gradient(b, any_result(gradients.query), stream);
