@@ -69,7 +69,7 @@ struct BackwardCall {
   /// Of each piece 1 + the tile of keys that was added last; null: tiles are added in any order.
   int* turns;
   int query_tiles;       // of 64, rounded up to whole tiles of the kernel
-  const KeyTile* order;  // of each block; null: by heads_at_a_time, tiles of lower number first
+  const KeyTile* order;  // of each block; null: by heads_at_a_time, the last tiles first
   int heads_at_a_time;   // key heads whose queries share the L2 cache
   const float* mean_shares;
   void *d_key, *d_value;  // of the kernel's element
@@ -82,7 +82,7 @@ struct BackwardMemory {
   static constexpr int kQueryBytes = Shape::kQueries * kPanelRowBytes;
   struct Step {
     int head, number;  // of the tile of queries; -1: there are no more
-    int after;         // 1 + the tile of keys whose turn is before, 0: it is the first
+    int after;         // 1 + the tile of keys whose turn is before; 0: it is the first
     Cells cells[Shape::kMaskRows][Shape::kMaskColumns];
   };
   /// Where the sums in d_query go.
@@ -125,8 +125,9 @@ enum BackwardBarrier : int {
   kSumsOfFirstTaken = kSumsOfFirstThere + 2,
 };
 
-/// The tile of keys of a block. Where tiles take turns, blocks of lower number have tiles of lower
-/// number: who waits for a turn waits for blocks that have begun.
+/// The tile of keys of a block. Where tiles take turns, the last is the first: under causal masks
+/// and windows it meets its queries before others do. Blocks of lower number have earlier turns, so
+/// that who waits for a turn waits for blocks that have begun.
 template <class Shape>
 __device__ KeyTile key_tile(const BackwardCall& c) {
   if (c.order) return c.order[blockIdx.x];
@@ -137,7 +138,8 @@ __device__ KeyTile key_tile(const BackwardCall& c) {
   const int first = section * c.heads_at_a_time, n = nth - first * tiles;
   const int together = min(c.heads_at_a_time, heads - first);
   const int head = first + n % together;
-  return {head / static_cast<int>(d.kv_heads), head % static_cast<int>(d.kv_heads), n / together};
+  return {head / static_cast<int>(d.kv_heads), head % static_cast<int>(d.kv_heads),
+          tiles - 1 - n / together};
 }
 
 }  // namespace maskctl::attention::cuda::hopper

@@ -13,21 +13,19 @@ __device__ inline void load_floats(float* to, const float* from, int bytes, Barr
       : "memory");
 }
 
-/// The last tile of 64 before tile `end` of a tile row that is not empty; -1: there is none.
-__device__ inline int last_before(const TileTableView& table, int tile_row, int end) {
-  const int first = static_cast<int>(table.row_begins[tile_row]);
-  int low = first, high = static_cast<int>(table.row_ends[tile_row]);
-  while (low < high) {  // runs below low begin before the end
+/// The first tile of 64 from tile `begin` on of a tile row that is not empty; kNone: there is none.
+__device__ inline int first_from(const TileTableView& table, int tile_row, int begin) {
+  int low = static_cast<int>(table.row_begins[tile_row]);
+  const int end = static_cast<int>(table.row_ends[tile_row]);
+  for (int high = end; low < high;) {  // runs below low end before `begin`
     const int middle = (low + high) / 2;
-    if (table.runs[middle].first < end) {
+    if (table.runs[middle].first + table.runs[middle].count <= begin) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
-  if (low == first) return -1;
-  const TileRun run = table.runs[low - 1];
-  return min(run.first + run.count, end) - 1;
+  return low == end ? TileRowWalk::kNone : max(table.runs[low].first, begin);
 }
 
 /// One thread, which brings what the consumers read.
@@ -63,7 +61,7 @@ class BackwardProducer {
     s.query_empty[at_.slot].wait(at_.parity ^ 1);
     typename Memory::Step& step = s.steps[at_.slot];
     step.head = head, step.number = tile.number;
-    step.after = c.turns ? tile_before(head, tile.number) : 0;
+    step.after = c.turns ? tile_behind(head, tile.number) : 0;
     for (int i = 0; i < Shape::kMaskRows; ++i) {
       for (int j = 0; j < Shape::kMaskColumns; ++j) step.cells[i][j] = tile.cells[i][j];
     }
@@ -79,16 +77,17 @@ class BackwardProducer {
                               kEvictLast);
     at_.next(), at_out_.next();
   }
-  /// 1 + the tile of keys before this one that adds to the same queries; 0: there is none.
-  __device__ int tile_before(int head, int number) const {
+  /// 1 + the next tile of keys that adds to the same queries; 0: there is none.
+  __device__ int tile_behind(int head, int number) const {
     const TileTableView& table = table_of(c.b.p.by_query, tile_.batch, head);
     const int rows = static_cast<int>(ceil_div(c.b.p.d.queries, kTile));
-    int last = -1;
+    int next = TileRowWalk::kNone;
     for (int i = 0; i < Shape::kMaskColumns; ++i) {
       const int row = number * Shape::kMaskColumns + i;
-      if (row < rows) last = max(last, last_before(table, row, tile_.number * Shape::kMaskRows));
+      if (row < rows)
+        next = min(next, first_from(table, row, (tile_.number + 1) * Shape::kMaskRows));
     }
-    return last < 0 ? 0 : last / Shape::kMaskRows + 1;
+    return next == TileRowWalk::kNone ? 0 : next / Shape::kMaskRows + 1;
   }
   /// All panels of a tile; `more`: bytes that will come from elsewhere.
   template <int kBytes>
