@@ -46,8 +46,8 @@ inline int width_of(const Dims& d) {
   const Index columns = std::max(d.dim, d.value_dim);
   return columns <= 64 ? 64 : columns <= 128 ? 128 : 256;
 }
-/// Key heads whose queries, d_out and d_query fit half of the L2 cache, with which a run of blocks
-/// is busy.
+/// How many key heads blocks work on at a time: queries, d_out and d_query of these fit half of the
+/// L2 cache.
 inline int heads_at_a_time(const Dims& d, int width) {
   constexpr Index kCacheBytes = 32 << 20;
   const Index bytes = d.group() * d.queries * width * (2 + 2 + 4);
@@ -59,6 +59,7 @@ struct KeyTile {
   int batch, kv_head, number;
 };
 
+/// What the kernel is called with.
 struct BackwardCall {
   BackwardParams b;
   CUtensorMap query, key, value, d_out;
@@ -70,7 +71,7 @@ struct BackwardCall {
   int* turns;
   int query_tiles;       // of 64, rounded up to whole tiles of the kernel
   const KeyTile* order;  // of each block; null: by heads_at_a_time, the last tiles first
-  int heads_at_a_time;   // key heads whose queries share the L2 cache
+  int heads_at_a_time;
   const float* mean_shares;
   void *d_key, *d_value;  // of the kernel's element
 };

@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 DeviceBuffer key_order(const MaskView& by_key, const Dims& d, Stream stream) {
-  if (d.keys == 0 || d.batch == 0) return {};
+  if (d.batch * d.kv_heads * d.queries * d.keys == 0) return {};
   const int width = width_of(d), rows_of_tile = backward_tiles(width).keys / kTile;
   const Schedule schedule(by_key, d.keys, rows_of_tile, false, stream);
   DeviceBuffer tiles(as_size(d.batch * d.kv_heads * schedule.tile_rows) * sizeof(KeyTile), stream);
