@@ -68,16 +68,20 @@ TEST_CASE("gpu: dimensions of tensor cores give the CPU's results under every op
 }
 
 TEST_CASE("gpu: gradients have the same bits in every run", "[slow]") {
-  for (unsigned seed = 0; seed < 6; ++seed) {
-    SoftmaxCall call = random_softmax_call(seed);
+  constexpr CallDims kDims[] = {{64, 64}, {128, 128}, {256, 256}};
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    SoftmaxCall call = seed % 2 == 0
+                           ? random_softmax_call(seed)
+                           : random_softmax_call(seed, DType::kBFloat16, kDims[seed / 2 % 3]);
     call.options.backend = Backend::kCuda;
+    call.options.deterministic = true;
     const SoftmaxResult result = softmax_forward(call.inputs(), call.options);
     const auto slopes = [&] {
       return softmax_backward(call.inputs(), result, call.d_out, call.options);
     };
     check_gradients(slopes(), slopes(), 0);
   }
-  gpu_test::say_ran("softmax_backward, twice", "float32", 6);
+  gpu_test::say_ran("softmax_backward, twice", "float32, bfloat16", 12);
 }
 
 TEST_CASE("gpu: a plan and a workspace serve several calls on arrays of the GPU", "[slow]") {

@@ -1,4 +1,5 @@
 // What stands for the kernels of Hopper GPUs where the CPU emulates a GPU.
+#include "maskctl/attention/cuda/hopper/backward.h"
 #include "maskctl/attention/cuda/hopper/forward.h"
 
 namespace maskctl::attention::cuda::hopper {
@@ -6,6 +7,13 @@ namespace maskctl::attention::cuda::hopper {
 std::string unsupported_forward(const SoftmaxParams&) { return "the GPU is emulated"; }
 Schedule forward_schedule(const MaskView&, const Dims&, Stream) { return {}; }
 void forward(Workspace&, const SoftmaxParams&, const Schedule&, const float*, AnyResult, float*) {
+  throw Error(Errc::kUnsupported, "the GPU is emulated");
+}
+
+std::string unsupported_backward(const BackwardParams&) { return "the GPU is emulated"; }
+DeviceBuffer key_order(const MaskView&, const Dims&, Stream) { return {}; }
+void backward(Workspace&, const BackwardParams&, const DeviceBuffer&, bool, float*, const float*,
+              void*, void*, void*) {
   throw Error(Errc::kUnsupported, "the GPU is emulated");
 }
 

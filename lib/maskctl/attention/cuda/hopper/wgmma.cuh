@@ -57,6 +57,7 @@ __device__ std::uint32_t rounded_pair(float low, float high) {
 #define MASKCTL_F32(d, i) MASKCTL_F16(d, i), MASKCTL_F16(d, (i) + 16)
 #define MASKCTL_F64(d, i) MASKCTL_F32(d, i), MASKCTL_F32(d, (i) + 32)
 #define MASKCTL_F128(d, i) MASKCTL_F64(d, i), MASKCTL_F64(d, (i) + 64)
+#define MASKCTL_NAMES_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define MASKCTL_NAMES_32                                                   \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -91,8 +92,13 @@ __device__ std::uint32_t rounded_pair(float low, float high) {
 /// d = a b where `accumulate` is 0, else d += a b. Both operands are descriptors.
 template <class T, int N, int kTransposedA, int kTransposedB>
 __device__ void wgmma(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, int accumulate) {
-  static_assert(N == 64 || N == 128 || N == 256);
+  static_assert(N == 32 || N == 64 || N == 128 || N == 256);
   constexpr bool kHalf = std::is_same_v<T, __half>;
+  if constexpr (N == 32 && kHalf) {
+    MASKCTL_BOTH_SHARED(32, "f16", 16, 16, 17, 18, 19, 20);
+  } else if constexpr (N == 32) {
+    MASKCTL_BOTH_SHARED(32, "bf16", 16, 16, 17, 18, 19, 20);
+  }
   if constexpr (N == 64 && kHalf) {
     MASKCTL_BOTH_SHARED(64, "f16", 32, 32, 33, 34, 35, 36);
   } else if constexpr (N == 64) {
@@ -137,6 +143,7 @@ __device__ void wgmma(float (&d)[N / 2], const std::uint32_t* a, std::uint64_t b
 #undef MASKCTL_F32
 #undef MASKCTL_F64
 #undef MASKCTL_F128
+#undef MASKCTL_NAMES_16
 #undef MASKCTL_NAMES_32
 #undef MASKCTL_NAMES_64
 #undef MASKCTL_NAMES_128

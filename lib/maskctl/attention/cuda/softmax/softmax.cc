@@ -1,5 +1,6 @@
 #include "maskctl/attention/cuda/softmax/softmax.h"
 
+#include "maskctl/attention/cuda/hopper/backward.h"
 #include "maskctl/attention/cuda/hopper/forward.h"
 #include "maskctl/attention/cuda/softmax/kernels.h"
 #include "maskctl/base/error.h"
@@ -71,6 +72,12 @@ SoftmaxPlan::SoftmaxPlan(const SoftmaxProblem& problem, Stream stream, bool both
     : tiles(problem.mask, problem.block_map, both_orders, stream),
       schedule(hopper::forward_schedule(tiles.view(TileOrder::kQueryMajor), problem.d, stream)) {}
 
+SoftmaxBackwardPlan::SoftmaxBackwardPlan(const SoftmaxProblem& problem, Stream stream)
+    : SoftmaxPlan(problem, stream, true) {
+  if (schedule.tile_rows == 0) return;
+  key_order = hopper::key_order(tiles.view(TileOrder::kKeyMajor), problem.d, stream);
+}
+
 void softmax_forward(Workspace& workspace, const SoftmaxProblem& problem, const SoftmaxPlan& plan,
                      const SoftmaxOutputs& outputs) {
   const SoftmaxParams p = softmax_params(problem, plan.tiles);
@@ -100,15 +107,20 @@ void softmax_backward(Workspace& workspace, const SoftmaxProblem& problem,
   const Stream stream = workspace.stream();
   const Workspace::Scope scope(workspace);
   float* const delta = workspace.take<float>(d.batch * d.q_heads * d.queries);
-  launch_delta(b, delta, stream);
   b.delta = delta;
   float* shares = nullptr;
   if (has_mean_rows(b.p)) {
     shares = workspace.take<float>(d.batch * d.kv_heads * d.value_dim);
     launch_mean_shares(b, shares, stream);
   }
-  launch_query_gradient(b, any_result(gradients.query), stream);
-  launch_key_gradients(b, shares, any_result(gradients.key), any_result(gradients.value), stream);
+  if (plan.schedule.tile_rows > 0 && hopper::unsupported_backward(b).empty()) {
+    hopper::backward(workspace, b, plan.key_order, problem.options.deterministic, delta, shares,
+                     gradients.query.data(), gradients.key.data(), gradients.value.data());
+  } else {
+    launch_delta(b, delta, stream);
+    launch_query_gradient(b, any_result(gradients.query), stream);
+    launch_key_gradients(b, shares, any_result(gradients.key), any_result(gradients.value), stream);
+  }
   if (gradients.sinks) {
     const Index rows = problem.sinks->rank() == 1 ? 1 : problem.sinks->extent(0);
     launch_sink_gradient(b, any_result(*gradients.sinks), rows, stream);

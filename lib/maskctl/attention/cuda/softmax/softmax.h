@@ -17,8 +17,8 @@ struct SoftmaxPlan {
 };
 /// With what gradients need.
 struct SoftmaxBackwardPlan : SoftmaxPlan {
-  SoftmaxBackwardPlan(const SoftmaxProblem& problem, Stream stream)
-      : SoftmaxPlan(problem, stream, true) {}
+  SoftmaxBackwardPlan(const SoftmaxProblem& problem, Stream stream);
+  DeviceBuffer key_order;  // hopper::key_order
 };
 
 // Arrays have no gaps along their last axis; results have none at all. The problem's mask is that

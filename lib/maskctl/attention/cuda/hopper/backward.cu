@@ -1,0 +1,141 @@
+// What happens around the kernels of backward.cuh: their arrays, and results in the caller's dtype.
+#include "maskctl/attention/cuda/hopper/backward.cuh"
+#include "maskctl/attention/cuda/hopper/backward.h"
+#include "maskctl/attention/cuda/hopper/tensor_map.h"
+
+namespace maskctl::attention::cuda::hopper {
+namespace {
+
+constexpr int kMostColumns = 256;
+
+/// The sum of the products of eight elements.
+template <class T>
+__device__ float dot(const uint4& x, const uint4& y) {
+  const T *const a = reinterpret_cast<const T*>(&x), *const b = reinterpret_cast<const T*>(&y);
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) sum = fmaf(to_float(a[i]), to_float(b[i]), sum);
+  return sum;
+}
+
+constexpr int kLanesOfRow = 8, kRowThreads = 256;
+
+/// delta = out . d_out - d_lse, and BackwardCall::rows.
+template <class T>
+__global__ void __launch_bounds__(kRowThreads)
+    prepare_rows(BackwardParams b, Index query_tiles, float* delta, float* rows) {
+  const Dims& d = b.p.d;
+  const Index n = (Index{blockIdx.x} * kRowThreads + threadIdx.x) / kLanesOfRow;
+  const Index tile = n / kTile, row = tile / query_tiles;
+  const Index query = tile % query_tiles * kTile + n % kTile;
+  const bool exists = row < d.batch * d.q_heads && query < d.queries;
+  const Index batch = row / d.q_heads, head = row % d.q_heads;
+  float sum = 0;
+  if (exists) {
+    const auto at = [&](const HeadsView& array) {
+      return static_cast<const T*>(array.data) + batch * array.batch_stride +
+             query * array.token_stride + head * array.head_stride;
+    };
+    const T *const out = at(b.out), *const d_out = at(b.d_out);
+    for (Index c = threadIdx.x % kLanesOfRow * 8; c < d.value_dim; c += kLanesOfRow * 8) {
+      sum += dot<T>(*reinterpret_cast<const uint4*>(out + c),
+                    *reinterpret_cast<const uint4*>(d_out + c));
+    }
+  }
+  sum = sum_of_lanes<kLanesOfRow>(sum);
+  if (threadIdx.x % kLanesOfRow != 0 || row >= d.batch * d.q_heads) return;
+  float lse = -kInfinity;
+  if (exists) {
+    lse = b.lse[row * d.queries + query];
+    if (b.d_lse.data) sum -= element(b.d_lse, row * d.queries + query);
+    delta[row * d.queries + query] = sum;
+  }
+  float* const to = rows + tile * 2 * kTile + n % kTile;
+  to[0] = lse != -kInfinity ? lse * kLog2E : kInfinity;
+  to[kTile] = lse != -kInfinity ? sum : 0;
+}
+
+/// Pieces of d_query in the order of the array, times the scale.
+template <class T>
+__global__ void __launch_bounds__(128)
+    convert_pieces(const __grid_constant__ BackwardCall call, int panels, T* d_query) {
+  const Dims& d = call.b.p.d;
+  const Index piece = blockIdx.x, tile = piece / panels, row = tile / call.query_tiles;
+  const Index query = tile % call.query_tiles * kTile;
+  const int column = static_cast<int>(piece % panels) * kPanel;
+  if (query >= d.queries || column >= d.dim) return;
+  const auto* const from =
+      reinterpret_cast<const float4*>(call.d_query + piece * kPieceFloats) + threadIdx.x;
+  float x[32];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const float4 four = from[128 * i];
+    x[4 * i] = four.x, x[4 * i + 1] = four.y, x[4 * i + 2] = four.z, x[4 * i + 3] = four.w;
+  }
+  const Index batch = row / d.q_heads, head = row % d.q_heads;
+  store_piece(x, call.b.p.scale,
+              d_query + ((batch * d.queries + query) * d.q_heads + head) * d.dim + column,
+              d.q_heads * d.dim, static_cast<int>(std::min(d.queries - query, Index{kTile})),
+              static_cast<int>(d.dim) - column);
+}
+
+unsigned blocks_of(Index n, Index of) { return static_cast<unsigned>(ceil_div(n, of)); }
+
+}  // namespace
+
+std::string unsupported_backward(const BackwardParams& b) {
+  const Dims& d = b.p.d;
+  if (d.batch * d.queries * d.keys * d.dim * d.value_dim == 0) return "an axis has no extent";
+  if (std::max(d.dim, d.value_dim) > kMostColumns) return "rows are longer than 256 elements";
+  if (d.dim % 8 != 0 || d.value_dim % 8 != 0) return "rows are no multiple of 16 bytes";
+  for (const HeadsView* array : {&b.p.query, &b.p.key, &b.p.value, &b.out, &b.d_out}) {
+    if (std::string why = unreadable(*array); !why.empty()) return why;
+    if (array->dtype != b.p.query.dtype) return "arrays have several dtypes";
+  }
+  return "";
+}
+
+void backward(Workspace& workspace, const BackwardParams& b, const DeviceBuffer& order,
+              bool deterministic, float* delta, const float* mean_shares, void* d_query,
+              void* d_key, void* d_value) {
+  const Dims& d = b.p.d;
+  const Stream stream = workspace.stream();
+  const int width = width_of(d), panels = width / kPanel;
+  const BackwardTiles tiles = backward_tiles(width);
+  const Workspace::Scope scope(workspace);
+  const Index query_tiles = ceil_div(d.queries, tiles.queries) * (tiles.queries / kTile);
+  const Index pieces = d.batch * d.q_heads * query_tiles * panels;
+  auto* const rows = workspace.take<float>(d.batch * d.q_heads * query_tiles * 2 * kTile);
+  auto* const sums = workspace.take<float>(pieces * kPieceFloats);
+  int* const turns = deterministic ? workspace.take<int>(pieces) : nullptr;
+  fill_bytes(sums, 0, as_size(pieces) * kPieceBytes, stream);
+  if (turns) fill_bytes(turns, 0, as_size(pieces) * sizeof(int), stream);
+  with_16_bits(b.p.query.dtype, [&]<class T>(std::type_identity<T>) {
+    launch("softmax_backward: rows", prepare_rows<T>,
+           blocks_of(d.batch * d.q_heads * query_tiles * kTile, kRowThreads / kLanesOfRow),
+           kRowThreads, 0, stream, b, query_tiles, delta, rows);
+  });
+  const BackwardCall call{
+      b,
+      tensor_map(b.p.query, d.batch, d.queries, d.q_heads, d.dim, tiles.queries),
+      tensor_map(b.p.key, d.batch, d.keys, d.kv_heads, d.dim, tiles.keys),
+      tensor_map(b.p.value, d.batch, d.keys, d.kv_heads, d.value_dim, tiles.keys),
+      tensor_map(b.d_out, d.batch, d.queries, d.q_heads, d.value_dim, tiles.queries),
+      rows,
+      sums,
+      turns,
+      static_cast<int>(query_tiles),
+      deterministic ? nullptr : reinterpret_cast<const KeyTile*>(order.data()),
+      heads_at_a_time(d, width),
+      mean_shares,
+      d_key,
+      d_value};
+  const auto run = width == 64 ? launch_64 : width == 128 ? launch_128 : launch_256;
+  run(call, stream);
+  with_16_bits(b.p.query.dtype, [&]<class T>(std::type_identity<T>) {
+    launch("softmax_backward: d_query in order", convert_pieces<T>, static_cast<unsigned>(pieces),
+           128, 0, stream, call, panels, static_cast<T*>(d_query));
+  });
+}
+
+}  // namespace maskctl::attention::cuda::hopper

@@ -1,0 +1,66 @@
+// What the backward kernel adds to d_query, on its way to memory.
+#pragma once
+
+#include "maskctl/attention/cuda/hopper/backward_call.cuh"
+
+namespace maskctl::attention::cuda::hopper {
+
+/// A warp that adds the sums of one warpgroup.
+template <class Shape>
+class BackwardAdder {
+  using Memory = BackwardMemory<Shape>;
+
+ public:
+  __device__ BackwardAdder(const BackwardCall& call, Memory& memory, KeyTile tile, int group)
+      : c(call), s(memory), tile_(tile), group_(group) {}
+
+  __device__ void run() {
+    const bool is_first = threadIdx.x % 32 == 0;
+    for (;;) {
+      arrive(kSumsOfFirstTaken + group_, 128 + 32);
+      if (is_first && last_ >= 0) pass_turn();
+      __syncwarp();
+      sync(kSumsOfFirstThere + group_, 128 + 32);
+      const typename Memory::Goal goal = s.goals[group_];
+      if (goal.piece < 0) return;
+      if (is_first) add(goal);
+      __syncwarp();
+    }
+  }
+
+ private:
+  __device__ void add(const typename Memory::Goal& goal) {
+    if (c.turns) wait_for_turn(goal);
+    add_floats(c.d_query + Index{goal.piece} * kPieceFloats, s.d_query[group_], kPieceBytes);
+    commit_stores();
+    wait_for_stores<0>();
+    if (c.turns) last_ = goal.piece;
+  }
+  /// Once the sums are in memory.
+  __device__ void pass_turn() {
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    asm volatile("fence.proxy.async.global;" ::: "memory");
+    asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(c.turns + last_), "r"(tile_.number + 1)
+                 : "memory");
+  }
+  /// Until the previous tile of keys that adds to the piece has done so. Nothing but sums in the L2
+  /// cache depends on it, so that what this block has cached stays valid: relaxed.
+  __device__ void wait_for_turn(const typename Memory::Goal& goal) {
+    int turn;
+    do {
+      asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];"
+                   : "=r"(turn)
+                   : "l"(c.turns + goal.piece)
+                   : "memory");
+    } while (turn != goal.after);
+    asm volatile("fence.proxy.async.global;" ::: "memory");
+  }
+
+  const BackwardCall& c;
+  Memory& s;
+  const KeyTile tile_;
+  const int group_;
+  int last_ = -1;  // the piece that was added to last, in a call whose tiles take turns
+};
+
+}  // namespace maskctl::attention::cuda::hopper

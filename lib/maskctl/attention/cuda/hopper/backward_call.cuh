@@ -1,0 +1,146 @@
+// One backward call as its kernel takes it: the sizes of tiles, arguments, and shared memory.
+#pragma once
+
+#include "maskctl/attention/cuda/hopper/async.cuh"
+#include "maskctl/attention/cuda/hopper/mask_walk.cuh"
+#include "maskctl/attention/cuda/hopper/piece.cuh"
+#include "maskctl/attention/cuda/softmax/kernels.h"
+
+namespace maskctl::attention::cuda::hopper {
+
+inline constexpr float kLog2E = 1.4426950408889634f;
+
+/// What a block makes, for arrays whose rows of either width fit `kWidth`.
+template <class T, int kWidth, bool kGeneral>
+struct BackwardShape {
+  using Element = T;
+  static constexpr int kDim = kWidth, kPanels = kDim / kPanel;
+  /// Bias, soft cap or dropout: each weight is made from its place.
+  static constexpr bool kIsGeneral = kGeneral;
+  static constexpr bool kIsWide = kDim > 128;  // warpgroups have the same keys
+  static constexpr int kWarpgroups = 2, kThreads = 128 * (1 + kWarpgroups);
+  static constexpr int kKeys = kIsWide ? 64 : 128, kQueries = kDim == 64 ? 128 : 64;
+  static constexpr int kMaskRows = kKeys / kTile, kMaskColumns = kQueries / kTile;
+  // Of one warpgroup:
+  static constexpr int kScoreQueries = kIsWide ? 32 : kQueries;
+  static constexpr int kSumColumns = kIsWide ? kDim / 2 : kDim;
+  static constexpr int kPieces = kIsWide ? 2 : 1;  // of d_query
+  // Tiles in shared memory:
+  static constexpr int kStages = 2, kOutStages = kIsWide ? 1 : 2;
+  static constexpr int kFew = 40, kMany = 232;  // registers
+};
+
+/// Queries and keys of a tile of the kernel.
+struct BackwardTiles {
+  int queries, keys;
+};
+constexpr BackwardTiles backward_tiles(int width) {
+  const auto of = []<class Shape>(Shape) { return BackwardTiles{Shape::kQueries, Shape::kKeys}; };
+  return width == 64    ? of(BackwardShape<__half, 64, false>())
+         : width == 128 ? of(BackwardShape<__half, 128, false>())
+                        : of(BackwardShape<__half, 256, false>());
+}
+
+/// The width of the kernel for a call.
+inline int width_of(const Dims& d) {
+  const Index columns = std::max(d.dim, d.value_dim);
+  return columns <= 64 ? 64 : columns <= 128 ? 128 : 256;
+}
+/// How many key heads blocks work on at a time: queries, d_out and d_query of these fit half of the
+/// L2 cache.
+inline int heads_at_a_time(const Dims& d, int width) {
+  constexpr Index kCacheBytes = 32 << 20;
+  const Index bytes = d.group() * d.queries * width * (2 + 2 + 4);
+  return static_cast<int>(std::clamp<Index>(kCacheBytes / bytes, 1, d.batch * d.kv_heads));
+}
+
+/// Which tile of keys of which key head.
+struct KeyTile {
+  int batch, kv_head, number;
+};
+
+/// What the kernel is called with.
+struct BackwardCall {
+  BackwardParams b;
+  CUtensorMap query, key, value, d_out;
+  /// [B,Hq,query_tiles,2,64]: lse / ln 2, infinite for rows that have no key or do not exist, and
+  /// delta.
+  const float* rows;
+  float* d_query;  // pieces [B,Hq,query_tiles,kPanels]
+  /// Of each piece 1 + the tile of keys that was added last; null: tiles are added in any order.
+  int* turns;
+  int query_tiles;       // of 64, rounded up to whole tiles of the kernel
+  const KeyTile* order;  // of each block; null: by heads_at_a_time, the last tiles first
+  int heads_at_a_time;
+  const float* mean_shares;
+  void *d_key, *d_value;  // of the kernel's element
+};
+
+/// Shared memory of a block.
+template <class Shape>
+struct BackwardMemory {
+  static constexpr int kKeyBytes = Shape::kKeys * kPanelRowBytes;
+  static constexpr int kQueryBytes = Shape::kQueries * kPanelRowBytes;
+  struct Step {
+    int head, number;  // of the tile of queries; -1: there are no more
+    int after;         // 1 + the tile of keys whose turn is before; 0: it is the first
+    Cells cells[Shape::kMaskRows][Shape::kMaskColumns];
+  };
+  /// Where the sums in d_query go.
+  struct Goal {
+    int piece;  // -1: there are no more
+    int after;
+  };
+
+  unsigned char key[Shape::kPanels][kKeyBytes], value[Shape::kPanels][kKeyBytes];
+  unsigned char query[Shape::kStages][Shape::kPanels][kQueryBytes];
+  unsigned char d_out[Shape::kOutStages][Shape::kPanels][kQueryBytes];
+  /// Gradients of scores; rows are keys. Two tiles take turns, or, where kIsWide, the second has
+  /// the weights.
+  unsigned char scores[2][Shape::kMaskColumns][kKeyBytes];
+  float d_query[Shape::kWarpgroups][kPieceFloats];
+  float rows[Shape::kStages][Shape::kMaskColumns][2][kTile];
+  Step steps[Shape::kStages];
+  Goal goals[Shape::kWarpgroups];
+  Barrier key_full, value_full;
+  Barrier query_full[Shape::kStages], query_empty[Shape::kStages];
+  Barrier d_out_full[Shape::kOutStages], d_out_empty[Shape::kOutStages];
+
+  __device__ void init() {
+    key_full.init(1), value_full.init(1);
+    for (int i = 0; i < Shape::kStages; ++i) {
+      query_full[i].init(1), query_empty[i].init(Shape::kWarpgroups);
+    }
+    for (int i = 0; i < Shape::kOutStages; ++i) {
+      d_out_full[i].init(1), d_out_empty[i].init(Shape::kWarpgroups);
+    }
+    fence_barriers();
+  }
+};
+
+/// Named barriers, from 1 on: 0 is that of the whole block.
+enum BackwardBarrier : int {
+  kScoresThere = 1,
+  kScoresTaken,
+  kSumsOfFirstThere,
+  kSumsOfFirstTaken = kSumsOfFirstThere + 2,
+};
+
+/// The tile of keys of a block. Where tiles take turns, the last is the first: under causal masks
+/// and windows it meets its queries before others do. Blocks of lower number have earlier turns, so
+/// that who waits for a turn waits for blocks that have begun.
+template <class Shape>
+__device__ KeyTile key_tile(const BackwardCall& c) {
+  if (c.order) return c.order[blockIdx.x];
+  const Dims& d = c.b.p.d;
+  const int heads = static_cast<int>(d.batch * d.kv_heads);
+  const int tiles = static_cast<int>(ceil_div(d.keys, Shape::kKeys));
+  const int nth = static_cast<int>(blockIdx.x), section = nth / (c.heads_at_a_time * tiles);
+  const int first = section * c.heads_at_a_time, n = nth - first * tiles;
+  const int together = min(c.heads_at_a_time, heads - first);
+  const int head = first + n % together;
+  return {head / static_cast<int>(d.kv_heads), head % static_cast<int>(d.kv_heads),
+          tiles - 1 - n / together};
+}
+
+}  // namespace maskctl::attention::cuda::hopper

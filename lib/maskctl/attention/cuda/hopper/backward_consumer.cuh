@@ -1,0 +1,403 @@
+// The products of the backward kernel.
+#pragma once
+
+#include "maskctl/attention/cuda/hopper/backward_call.cuh"
+#include "maskctl/attention/cuda/softmax/tile.cuh"
+
+namespace maskctl::attention::cuda::hopper {
+
+__device__ inline float exp2_approximate(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/// Keeps what follows from an address out of registers until it is used.
+__device__ inline std::uint32_t made_here(std::uint32_t address) {
+  asm volatile("" : "+r"(address));
+  return address;
+}
+
+/// Four matrices of 8 x 8, a pair of each lane's registers from each; lane l gives the address of
+/// row l % 8 of matrix l / 8.
+__device__ inline void store_matrices(std::uint32_t address, const std::uint32_t* x) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+               "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
+               : "memory");
+}
+
+/// A warpgroup. Of its 64 keys a thread has `row_` and `row_` + 8.
+template <class Shape>
+class BackwardConsumer {
+  using T = typename Shape::Element;
+  using Memory = BackwardMemory<Shape>;
+  static constexpr int kKeys = Shape::kKeys, kQueries = Shape::kQueries;
+  static constexpr int kScores = Shape::kScoreQueries / 2;  // of a thread
+  static constexpr int kSums = Shape::kSumColumns / 2;
+  static constexpr int kSumPanels = Shape::kSumColumns / kPanel;
+  static constexpr bool kIsWide = Shape::kIsWide;
+
+ public:
+  __device__ BackwardConsumer(const BackwardCall& call, Memory& memory, KeyTile tile)
+      : c(call),
+        s(memory),
+        tile_(tile),
+        group_(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128 - 1, 0)),
+        thread_(static_cast<int>(threadIdx.x) % 128),
+        row_(thread_ / 32 * 16 + thread_ % 32 / 4),
+        key_tile_(kIsWide ? 0 : group_),
+        first_query_(kIsWide ? group_ * Shape::kScoreQueries : 0),
+        first_panel_(kIsWide ? group_ * kSumPanels : 0),
+        keys_left_(static_cast<int>(call.b.p.d.keys) - tile.number * kKeys - key_tile_ * 64) {}
+
+  __device__ __forceinline__ void run() {
+    begin();
+    for (;; at_.next(), at_out_.next()) {
+      s.query_full[at_.slot].wait(at_.parity);
+      step_ = &s.steps[at_.slot];
+      if (step_->number < 0) break;
+      if (!Shape::kIsGeneral && is_full()) {
+        step<false>();
+      } else {
+        step<true>();
+      }
+    }
+    sync(kSumsOfFirstTaken + group_, 128 + 32);
+    if (thread_ == 0) s.goals[group_].piece = -1;
+    arrive(kSumsOfFirstThere + group_, 128 + 32);
+    finish();
+  }
+
+ private:
+  using Words = std::uint32_t[Shape::kMaskColumns][2];  // own_columns of the thread's rows
+  using Scores = float[kScores];
+  using Rounded = std::uint32_t[kScores / 2];
+  using Sums = float[kSums];
+  using Pieces = float[32 * Shape::kPieces];
+  using KeyPanels = unsigned char[Shape::kPanels][Memory::kKeyBytes];
+  using QueryPanels = unsigned char[Shape::kPanels][Memory::kQueryBytes];
+
+  __device__ __forceinline__ void begin() {
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) d_key_[i] = d_value_[i] = 0;
+    const int key = thread_ % 64;
+    const bool is_unseen = key < keys_left_ && !is_seen(key);  // read while the keys come
+    s.key_full.wait(0);
+    s.value_full.wait(0);
+    if (is_unseen) clear(key);
+    fence_shared_writes();
+    sync(kScoresThere, 128 * Shape::kWarpgroups);
+  }
+
+  template <bool kMasked>
+  __device__ __forceinline__ void step() {
+    Scores scores, d_scores;
+    Rounded weights, rounded;
+    Pieces d_query;
+    multiply(scores, s.key, s.query[at_.slot]);
+    s.d_out_full[at_out_.slot].wait(at_out_.parity);
+    multiply(d_scores, s.value, s.d_out[at_out_.slot]);
+    Words words;
+    if constexpr (kMasked) read_tile(words);
+    if constexpr (Shape::kIsGeneral) {
+      wgmma_wait<0>();
+      pin(scores), pin(d_scores);
+      differentiate_generally(scores, d_scores, words);
+    } else {
+      wgmma_wait<1>();
+      pin(scores);
+      weigh(scores);
+      if constexpr (kMasked) close(scores, words);
+      if constexpr (!kMasked) need_now(scores);
+      wgmma_wait<0>();
+      pin(d_scores);
+      differentiate(scores, d_scores);
+    }
+    round(scores, weights);
+    round(d_scores, rounded);
+    if constexpr (kIsWide) {
+      sync(kScoresTaken, 128 * Shape::kWarpgroups);
+      share(weights, s.scores[1][0]);
+    }
+    share(rounded, d_scores_at()[0]);
+    if constexpr (!kIsWide) accumulate(d_value_, weights, s.d_out[at_out_.slot]);
+    fence_shared_writes();
+    sync(kScoresThere, 128 * Shape::kWarpgroups);
+    if constexpr (kIsWide) accumulate(d_value_, s.scores[1][0], s.d_out[at_out_.slot]);
+    multiply_scores(d_query);
+    wgmma_wait<1>();
+    pin(d_value_);
+    release(s.d_out_empty[at_out_.slot]);
+    if constexpr (kIsWide) {
+      accumulate(d_key_, d_scores_at()[0], s.query[at_.slot]);
+    } else {
+      accumulate(d_key_, rounded, s.query[at_.slot]);
+    }
+    wgmma_wait<1>();
+    pin(d_query);
+    hand_over(d_query);
+    wgmma_wait<0>();
+    pin(d_key_);
+    release(s.query_empty[at_.slot]);
+  }
+
+  __device__ __forceinline__ void release(Barrier& empty) {
+    if (thread_ == 0) empty.arrive();
+  }
+
+  /// The group's keys times its queries: transposed scores.
+  __device__ __forceinline__ void multiply(Scores& to, const KeyPanels& keys,
+                                           const QueryPanels& queries) {
+    const std::uint64_t a = k_major(shared_address(keys) + key_tile_ * 64 * kPanelRowBytes);
+    const std::uint64_t b = k_major(shared_address(queries) + first_query_ * kPanelRowBytes);
+    pin(to);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < Shape::kDim / 16; ++i) {
+      const int panel = i / 4, inside = i % 4 * 32;
+      wgmma<T, Shape::kScoreQueries, 0, 0>(to, advanced(a, panel * Memory::kKeyBytes + inside),
+                                           advanced(b, panel * Memory::kQueryBytes + inside),
+                                           i > 0);
+    }
+    wgmma_commit();
+  }
+  /// sums += a of [64 keys x queries] times the group's columns of a tile of queries. `a` is in
+  /// registers, or a panel.
+  template <class A>
+  __device__ __forceinline__ void accumulate(Sums& sums, const A& a, const QueryPanels& queries) {
+    const std::uint64_t b = transposed(shared_address(queries) + first_panel_ * Memory::kQueryBytes,
+                                       Memory::kQueryBytes);
+    pin(sums);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kQueries / 16; ++i) {
+      const std::uint64_t rows = advanced(b, i * 16 * kPanelRowBytes);
+      if constexpr (kIsWide) {
+        wgmma<T, Shape::kSumColumns, 0, 1>(sums, advanced(k_major(shared_address(a)), i * 32), rows,
+                                           1);
+      } else {
+        wgmma<T, Shape::kSumColumns, 1>(sums, a + 4 * i, rows, 1);
+      }
+    }
+    wgmma_commit();
+  }
+  /// The group's pieces of d_query: half of the queries, or half of the columns.
+  __device__ __forceinline__ void multiply_scores(Pieces& d_query) {
+    const std::uint64_t a =
+        transposed(shared_address(d_scores_at()[group_ % Shape::kMaskColumns]), Memory::kKeyBytes);
+    const std::uint64_t b = transposed(shared_address(s.key[piece_panel()]), Memory::kKeyBytes);
+    pin(d_query);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kKeys / 16; ++i) {
+      wgmma<T, 64 * Shape::kPieces, 1, 1>(d_query, advanced(a, i * 16 * kPanelRowBytes),
+                                          advanced(b, i * 16 * kPanelRowBytes), i > 0);
+    }
+    wgmma_commit();
+  }
+  __device__ __forceinline__ auto& d_scores_at() const { return s.scores[kIsWide ? 0 : at_.slot]; }
+  /// The first panel of the group's pieces.
+  __device__ __forceinline__ int piece_panel() const {
+    return kIsWide ? first_panel_ : group_ % Shape::kPanels;
+  }
+
+  /// Whether the tile at hand opens all cells.
+  __device__ __forceinline__ bool is_full() const {
+    bool full = keys_left_ >= 64;
+#pragma unroll
+    for (int i = 0; i < Shape::kMaskColumns; ++i) full &= step_->cells[key_tile_][i] == kAllCells;
+    return __all_sync(~0u, full);
+  }
+  /// What it opens in the thread's rows.
+  __device__ __forceinline__ void read_tile(Words& words) const {
+    const TileTableView& table = table_of(c.b.p.by_key, tile_.batch, step_->head);
+#pragma unroll
+    for (int i = 0; i < Shape::kMaskColumns; ++i) {
+#pragma unroll
+      for (int side = 0; side < 2; ++side) {
+        const int row = row_ + 8 * side;
+        const std::uint64_t open =
+            row < keys_left_ ? open_word(table, step_->cells[key_tile_][i], row) : 0;
+        words[i][side] = own_columns(open >> first_query_);
+      }
+    }
+  }
+
+  /// The lse, or the delta, of the queries of elements 4 i and 4 i + 1 of a fragment.
+  __device__ __forceinline__ float2 row_values(int which, int i) const {
+    return *reinterpret_cast<const float2*>(
+        &s.rows[at_.slot][i / 8][which][first_query_ + i % 8 * 8 + thread_ % 4 * 2]);
+  }
+
+  __device__ __forceinline__ void weigh(Scores& scores) const {
+    const float to_exponent = c.b.p.scale * kLog2E;
+#pragma unroll
+    for (int i = 0; i < kScores / 4; ++i) {
+      const float2 lse = row_values(0, i);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        float& x = scores[4 * i + j];
+        x = exp2_approximate(fmaf(x, to_exponent, j % 2 == 0 ? -lse.x : -lse.y));
+      }
+    }
+  }
+  __device__ __forceinline__ void close(Scores& weights, const Words& words) const {
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) {
+      if (!is_open(words, i)) weights[i] = 0;
+    }
+  }
+  __device__ static __forceinline__ bool is_open(const Words& words, int i) {
+    return hopper::is_open(words[i / 32][i / 2 % 2], i % 32);
+  }
+  /// Gradients of the weights become those of the scores.
+  __device__ __forceinline__ void differentiate(const Scores& weights, Scores& d_scores) const {
+#pragma unroll
+    for (int i = 0; i < kScores / 4; ++i) {
+      const float2 delta = row_values(1, i);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        float& x = d_scores[4 * i + j];
+        x = weights[4 * i + j] * (x - (j % 2 == 0 ? delta.x : delta.y));
+      }
+    }
+  }
+  /// Both, where each weight depends on its place.
+  __device__ __forceinline__ void differentiate_generally(Scores& scores, Scores& d_scores,
+                                                          const Words& words) const {
+    const SoftmaxParams& p = c.b.p;
+    const int head = step_->head;
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) {
+      const int column = first_query_ + i / 4 * 8 + thread_ % 4 * 2 + i % 2, side = i / 2 % 2;
+      const Index query = Index{step_->number} * kQueries + column;
+      const Index key = Index{tile_.number} * kKeys + key_tile_ * 64 + row_ + 8 * side;
+      float weight = 0, kept = 0, slope = 1, multiplied = 1;
+      if (query < p.d.queries && is_open(words, i)) {
+        const float s = logit(p, tile_.batch, head, query, key, scores[i], slope);
+        const float2 lse = row_values(0, i / 4);
+        weight = exp2_approximate(s * kLog2E - (i % 2 == 0 ? lse.x : lse.y));
+        multiplied = multiplier(p, tile_.batch, head, query, key);
+        kept = weight * multiplied;
+      }
+      const float2 delta = row_values(1, i / 4);
+      d_scores[i] = weight * slope * (multiplied * d_scores[i] - (i % 2 == 0 ? delta.x : delta.y));
+      scores[i] = kept;
+    }
+  }
+  __device__ __forceinline__ void round(const Scores& x, Rounded& pairs) const {
+#pragma unroll
+    for (int i = 0; i < kScores / 2; ++i) pairs[i] = rounded_pair<T>(x[2 * i], x[2 * i + 1]);
+  }
+
+  /// Keeps the compiler from making weights only after a wait for products that follows: a branch
+  /// that is never taken, since no weight is negative, depends on all of them.
+  __device__ static __forceinline__ void need_now(const Scores& weights) {
+    std::uint32_t all = 0;
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) all |= __float_as_uint(weights[i]);
+    if (static_cast<std::int32_t>(all) < 0) __nanosleep(1);
+  }
+
+  /// Puts what the group has of [keys x queries] where both groups read it.
+  __device__ __forceinline__ void share(const Rounded& x, unsigned char* panels) const {
+    const int lane = thread_ % 32, matrix = lane / 8;
+    const int row = key_tile_ * 64 + thread_ / 32 * 16 + matrix % 2 * 8 + lane % 8;
+    // Panels are aligned: the 16 bytes of other columns are found by turning bits of the address.
+    const std::uint32_t begin =
+        made_here(shared_address(panels) + swizzled(row, first_query_ + matrix / 2 * 8));
+#pragma unroll
+    for (int i = 0; i < kScores / 8; ++i) {
+      store_matrices((begin ^ i % 4 * 32) + i / 4 * Memory::kKeyBytes, x + 4 * i);
+    }
+  }
+  /// Gives the group's pieces of d_query to the adder.
+  __device__ __forceinline__ void hand_over(const Pieces& d_query) {
+#pragma unroll
+    for (int piece = 0; piece < Shape::kPieces; ++piece) {
+      sync(kSumsOfFirstTaken + group_, 128 + 32);
+      auto* const to = reinterpret_cast<float4*>(s.d_query[group_]) + thread_;
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const float* const x = d_query + 32 * piece + 4 * i;
+        to[128 * i] = make_float4(x[0], x[1], x[2], x[3]);
+      }
+      if (thread_ == 0) {
+        const int row = tile_.batch * static_cast<int>(c.b.p.d.q_heads) + step_->head;
+        const int tile = step_->number * Shape::kMaskColumns + group_ % Shape::kMaskColumns;
+        s.goals[group_] = {(row * c.query_tiles + tile) * Shape::kPanels + piece_panel() + piece,
+                           step_->after};
+      }
+      fence_shared_writes();
+      arrive(kSumsOfFirstThere + group_, 128 + 32);
+    }
+  }
+
+  /// Sets a key and its value to zero: 0 times what they hold could be NaN. Several threads take
+  /// part in each.
+  __device__ __forceinline__ void clear(int key) {
+    constexpr int kThreadsOfKey = kIsWide ? 4 : 2;
+    const int row = (key_tile_ * 64 + key) * kPanelRowBytes;
+    for (int i = (kIsWide ? 2 * group_ : 0) + thread_ / 64; i < Shape::kPanels * 8;
+         i += kThreadsOfKey) {
+      *reinterpret_cast<uint4*>(s.key[i / 8] + row + i % 8 * 16) = make_uint4(0, 0, 0, 0);
+      *reinterpret_cast<uint4*>(s.value[i / 8] + row + i % 8 * 16) = make_uint4(0, 0, 0, 0);
+    }
+  }
+  /// Whether some query of the group of heads sees a key.
+  __device__ bool is_seen(int key) const {
+    const Dims& d = c.b.p.d;
+    const int group = static_cast<int>(d.q_heads / d.kv_heads);
+    const TileTableView* previous = nullptr;
+    for (int head = tile_.kv_head * group; head < (tile_.kv_head + 1) * group; ++head) {
+      const TileTableView& table = table_of(c.b.p.by_key, tile_.batch, head);
+      if (&table == previous) continue;
+      previous = &table;
+      TileRowWalk walk(table, Index{tile_.number} * Shape::kMaskRows + key_tile_,
+                       ceil_div(d.keys, kTile));
+      while (walk.next() != TileRowWalk::kNone) {
+        const Cells cells = walk.take(table, walk.next());
+        if (cells == kAllCells || open_word(table, cells, key) != 0) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Writes d_key and d_value.
+  __device__ __forceinline__ void finish() {
+    const Dims& d = c.b.p.d;
+    const Index first =
+        (tile_.batch * d.keys + tile_.number * kKeys + key_tile_ * 64) * d.kv_heads + tile_.kv_head;
+    const float* const shares =
+        c.mean_shares ? c.mean_shares + (tile_.batch * d.kv_heads + tile_.kv_head) * d.value_dim
+                      : nullptr;
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) {
+      const int column = first_panel_ * kPanel + i / 4 * 8 + thread_ % 4 * 2 + i % 2;
+      if (shares && column < d.value_dim) d_value_[i] += shares[column];
+    }
+#pragma unroll
+    for (int panel = 0; panel < kSumPanels; ++panel) {
+      const int column = (first_panel_ + panel) * kPanel;
+      store_piece(d_key_ + 32 * panel, c.b.p.scale,
+                  static_cast<T*>(c.d_key) + first * d.dim + column, d.kv_heads * d.dim, keys_left_,
+                  static_cast<int>(d.dim) - column);
+      store_piece(d_value_ + 32 * panel, 1,
+                  static_cast<T*>(c.d_value) + first * d.value_dim + column,
+                  d.kv_heads * d.value_dim, keys_left_, static_cast<int>(d.value_dim) - column);
+    }
+  }
+
+  const BackwardCall& c;
+  Memory& s;
+  const KeyTile tile_;
+  const int group_, thread_, row_;
+  const int key_tile_, first_query_, first_panel_;  // of what the group has
+  const int keys_left_;                             // from the group's first key on
+  Turn<Shape::kStages> at_;
+  Turn<Shape::kOutStages> at_out_;
+  const typename Memory::Step* step_ = nullptr;
+  Sums d_key_, d_value_;
+};
+
+}  // namespace maskctl::attention::cuda::hopper

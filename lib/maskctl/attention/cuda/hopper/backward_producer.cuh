@@ -1,0 +1,110 @@
+// What the backward kernel reads, on its way to shared memory.
+#pragma once
+
+#include "maskctl/attention/cuda/hopper/backward_call.cuh"
+
+namespace maskctl::attention::cuda::hopper {
+
+__device__ inline void load_floats(float* to, const float* from, int bytes, Barrier& done) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(done.address())
+      : "memory");
+}
+
+/// The first tile of 64 from tile `begin` on of a tile row that is not empty; kNone: there is none.
+__device__ inline int first_from(const TileTableView& table, int tile_row, int begin) {
+  int low = static_cast<int>(table.row_begins[tile_row]);
+  const int end = static_cast<int>(table.row_ends[tile_row]);
+  for (int high = end; low < high;) {  // runs below low end before `begin`
+    const int middle = (low + high) / 2;
+    if (table.runs[middle].first + table.runs[middle].count <= begin) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low == end ? TileRowWalk::kNone : max(table.runs[low].first, begin);
+}
+
+/// One thread, which brings what the consumers read.
+template <class Shape>
+class BackwardProducer {
+  using Memory = BackwardMemory<Shape>;
+
+ public:
+  __device__ BackwardProducer(const BackwardCall& call, Memory& memory, KeyTile tile)
+      : c(call), s(memory), tile_(tile) {}
+
+  __device__ void run() {
+    const Corner corner{0, tile_.number * Shape::kKeys, tile_.kv_head, tile_.batch};
+    load<Memory::kKeyBytes>(s.key, c.key, corner, s.key_full, 0, kEvictFirst);
+    load<Memory::kKeyBytes>(s.value, c.value, corner, s.value_full, 0, kEvictFirst);
+    const Dims& d = c.b.p.d;
+    const int group = static_cast<int>(d.q_heads / d.kv_heads);
+    for (int head = tile_.kv_head * group; head < (tile_.kv_head + 1) * group; ++head) {
+      WideWalk<Shape::kMaskRows, Shape::kMaskColumns> walk(
+          table_of(c.b.p.by_key, tile_.batch, head), tile_.number, d.keys);
+      while (!walk.is_at_end()) bring(head, walk.next());
+    }
+    s.query_empty[at_.slot].wait(at_.parity ^ 1);
+    s.steps[at_.slot].number = -1;
+    s.query_full[at_.slot].arrive();
+  }
+
+ private:
+  using Tile = WideTile<Shape::kMaskRows, Shape::kMaskColumns>;
+
+  __device__ void bring(int head, const Tile& tile) {
+    const Corner corner{0, tile.number * Shape::kQueries, head, tile_.batch};
+    s.query_empty[at_.slot].wait(at_.parity ^ 1);
+    typename Memory::Step& step = s.steps[at_.slot];
+    step.head = head, step.number = tile.number;
+    step.after = c.turns ? tile_behind(head, tile.number) : 0;
+    for (int i = 0; i < Shape::kMaskRows; ++i) {
+      for (int j = 0; j < Shape::kMaskColumns; ++j) step.cells[i][j] = tile.cells[i][j];
+    }
+    constexpr int kRowBytes = Shape::kMaskColumns * 2 * kTile * 4;
+    load<Memory::kQueryBytes>(s.query[at_.slot], c.query, corner, s.query_full[at_.slot], kRowBytes,
+                              kEvictLast);
+    const Index first = (Index{tile_.batch} * c.b.p.d.q_heads + head) * c.query_tiles +
+                        tile.number * Shape::kMaskColumns;
+    load_floats(s.rows[at_.slot][0][0], c.rows + first * 2 * kTile, kRowBytes,
+                s.query_full[at_.slot]);
+    s.d_out_empty[at_out_.slot].wait(at_out_.parity ^ 1);
+    load<Memory::kQueryBytes>(s.d_out[at_out_.slot], c.d_out, corner, s.d_out_full[at_out_.slot], 0,
+                              kEvictLast);
+    at_.next(), at_out_.next();
+  }
+  /// 1 + the next tile of keys that adds to the same queries; 0: there is none.
+  __device__ int tile_behind(int head, int number) const {
+    const TileTableView& table = table_of(c.b.p.by_query, tile_.batch, head);
+    const int rows = static_cast<int>(ceil_div(c.b.p.d.queries, kTile));
+    int next = TileRowWalk::kNone;
+    for (int i = 0; i < Shape::kMaskColumns; ++i) {
+      const int row = number * Shape::kMaskColumns + i;
+      if (row < rows)
+        next = min(next, first_from(table, row, (tile_.number + 1) * Shape::kMaskRows));
+    }
+    return next == TileRowWalk::kNone ? 0 : next / Shape::kMaskRows + 1;
+  }
+  /// All panels of a tile; `more`: bytes that will come from elsewhere.
+  template <int kBytes>
+  __device__ void load(unsigned char (&to)[Shape::kPanels][kBytes], const CUtensorMap& map,
+                       Corner corner, Barrier& full, int more, std::uint64_t policy) {
+    full.arrive_expecting(Shape::kPanels * kBytes + more);
+    for (int i = 0; i < Shape::kPanels; ++i) {
+      corner.column = i * kPanel;
+      load_box(to[i], map, corner, full, policy);
+    }
+  }
+
+  const BackwardCall& c;
+  Memory& s;
+  const KeyTile tile_;
+  Turn<Shape::kStages> at_;
+  Turn<Shape::kOutStages> at_out_;
+};
+
+}  // namespace maskctl::attention::cuda::hopper

@@ -1,0 +1,50 @@
+// Sums of 64 x 64 as kernels of Hopper GPUs leave them in f32 memory, and their way to an array.
+#pragma once
+
+#include "maskctl/attention/cuda/hopper/wgmma.cuh"
+#include "maskctl/base/index.h"
+
+namespace maskctl::attention::cuda::hopper {
+
+/// A piece is 64 x 64 sums in the order of their fragments: element i of thread t is number
+/// (i / 4 * 128 + t) * 4 + i % 4.
+inline constexpr int kPieceFloats = 64 * 64, kPieceBytes = kPieceFloats * 4;
+
+/// Writes 64 x 64 sums times `factor`, of which the thread of a warpgroup has the fragment x, to an
+/// array of `rows` rows from `to` on; `columns` of a row exist, a multiple of 8.
+template <class T>
+__device__ __forceinline__ void store_piece(const float* x, float factor, T* to, Index stride,
+                                            int rows, int columns) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, quad = lane % 4;
+#pragma unroll
+  for (int side = 0; side < 2; ++side) {
+    const int row = static_cast<int>(threadIdx.x) % 128 / 32 * 16 + lane / 4 + 8 * side;
+#pragma unroll
+    for (int i = 0; i < 32; i += 16) {
+      std::uint32_t pairs[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const float* const pair = x + i + 4 * j + 2 * side;
+        pairs[j] = rounded_pair<T>(pair[0] * factor, pair[1] * factor);
+      }
+      // Of four times 8 columns each lane of four gets one.
+#pragma unroll
+      for (int bit = 1; bit < 4; bit *= 2) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          if ((j & bit) != 0) continue;
+          const bool is_upper = (quad & bit) != 0;
+          const std::uint32_t got = __shfl_xor_sync(~0u, is_upper ? pairs[j] : pairs[j + bit], bit);
+          (is_upper ? pairs[j] : pairs[j + bit]) = got;
+        }
+      }
+      const int column = 2 * i + 8 * quad;
+      if (row < rows && column < columns) {
+        *reinterpret_cast<uint4*>(to + row * stride + column) =
+            make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+      }
+    }
+  }
+}
+
+}  // namespace maskctl::attention::cuda::hopper
