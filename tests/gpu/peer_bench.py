@@ -27,18 +27,20 @@ TOKENS = 32768  # batch x tokens of dense cases
 class Kernels:
     """One build of the library."""
 
-    def __init__(self, path):
+    def __init__(self, path, deterministic):
+        self.deterministic = deterministic
         self.name = path.rsplit("/", 1)[-1].removeprefix("lib").removesuffix(".so")
         self.library = ctypes.CDLL(path)
         self.library.maskctl_call.restype = ctypes.c_void_p
         self.library.maskctl_call.argtypes = [ctypes.c_char_p, *[ctypes.c_int64] * 5, ctypes.c_int,
-                                              ctypes.c_void_p, ctypes.POINTER(ctypes.c_double)]
+                                              ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_double)]
 
     def call(self, case):
         area = ctypes.c_double()
         stream = torch.cuda.current_stream().cuda_stream
         handle = self.library.maskctl_call(case.pipeline.encode(), case.batch, case.tokens,
-                                           case.heads, case.kv_heads, case.dim, 0, stream, area)
+                                           case.heads, case.kv_heads, case.dim, 0,
+                                           self.deterministic, stream, area)
         if not handle:
             raise RuntimeError("the library refused")
         case.area = area.value
@@ -260,8 +262,10 @@ def main():
     parser.add_argument("--only", default="", help="cases whose names hold one of these, by comma")
     parser.add_argument("--round", type=float, default=0.25)
     parser.add_argument("--passes", default="forward+backward")
+    parser.add_argument("--deterministic", action="store_true",
+                        help="gradients with equal bits in every run")
     options = parser.parse_args()
-    libraries = [Kernels(path) for path in options.library]
+    libraries = [Kernels(path, options.deterministic) for path in options.library]
     for case in cases():
         if any(text in case.name for text in options.only.split(",")):
             measure(case, options.passes.split("+"), libraries, options.round)

@@ -55,11 +55,13 @@ struct Extents {
 
 /// Self-attention of one shape under one mask.
 struct Call {
-  Call(const std::string& pipeline, const Extents& e, bool is_half, cuda::Stream stream)
+  Call(const std::string& pipeline, const Extents& e, bool is_half, bool deterministic,
+       cuda::Stream stream)
       : workspace(stream), dtype(is_half ? DType::kFloat16 : DType::kBFloat16), extents(e) {
     problem.d = {e.batch, e.tokens, e.tokens, e.heads, e.kv_heads, e.dim, e.dim};
     problem.mask = mask_of(pipeline, e.tokens);
     problem.scale = effective_scale({}, problem.d);
+    problem.options.deterministic = deterministic;
   }
   TensorView view(const void* data, Index heads) const {
     return {static_cast<const std::byte*>(data), dtype, q_shape(heads), {MemorySpace::kDevice, 0}};
@@ -97,11 +99,12 @@ extern "C" {
 /// Null after an error. `area`: open cells of all heads.
 void* maskctl_call(const char* pipeline, std::int64_t batch, std::int64_t tokens,
                    std::int64_t heads, std::int64_t kv_heads, std::int64_t dim, int is_half,
-                   void* stream, double* area) {
+                   int deterministic, void* stream, double* area) {
   Call* call = nullptr;
   guarded([&] {
-    auto made = std::make_unique<Call>(pipeline, Extents{batch, tokens, heads, kv_heads, dim},
-                                       is_half != 0, static_cast<cuda::Stream>(stream));
+    auto made =
+        std::make_unique<Call>(pipeline, Extents{batch, tokens, heads, kv_heads, dim}, is_half != 0,
+                               deterministic != 0, static_cast<cuda::Stream>(stream));
     *area = static_cast<double>(made->problem.mask.count()) * static_cast<double>(batch * heads);
     made->plan.emplace(made->problem, static_cast<cuda::Stream>(stream));
     call = made.release();

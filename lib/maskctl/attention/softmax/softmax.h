@@ -35,9 +35,9 @@ struct SoftmaxOptions {
   Index first_batch = 0, first_head = 0, first_query = 0, first_key = 0;
   bool normalize = true;  // false: out is not divided by l, m is the maximum over open keys
   Backend backend = Backend::kCpu;
-  /// Whether equal calls of softmax_backward give equal bits on tensor cores too, where gradients
-  /// of the query are else summed in any order. Everything else gives equal bits anyway.
-  bool deterministic = false;
+  /// false: tensor cores may sum gradients of the query in any order, so that equal calls differ in
+  /// their last bits; that is faster. Nothing else reads it: all else gives equal bits.
+  bool deterministic = true;
   /// Tile hints of kCpu's forward pass, at most 288 queries and 512 keys; 0 = its own choice, 192
   /// and 256. They change roundings alone.
   Index q_block = 0, k_block = 0;
