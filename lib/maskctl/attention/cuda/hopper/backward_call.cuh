@@ -27,7 +27,7 @@ struct BackwardShape {
   static constexpr int kPieces = kIsWide ? 2 : 1;  // of d_query
   // Tiles in shared memory:
   static constexpr int kStages = 2, kOutStages = kIsWide ? 1 : 2;
-  static constexpr int kFew = 40, kMany = 232;  // registers
+  static constexpr int kFew = 56, kMany = 224;  // registers
 };
 
 /// Queries and keys of a tile of the kernel.

@@ -213,11 +213,13 @@ class BackwardConsumer {
     const TileTableView& table = table_of(c.b.p.by_key, tile_.batch, step_->head);
 #pragma unroll
     for (int i = 0; i < Shape::kMaskColumns; ++i) {
+      const Cells cells = step_->cells[key_tile_][i];
+      const std::uint64_t* const payload = payload_of(table, cells);
 #pragma unroll
       for (int side = 0; side < 2; ++side) {
         const int row = row_ + 8 * side;
         const std::uint64_t open =
-            row < keys_left_ ? open_word(table, step_->cells[key_tile_][i], row) : 0;
+            row < keys_left_ ? open_word(cells, payload, table.payload_rows, row) : 0;
         words[i][side] = own_columns(open >> first_query_);
       }
     }
@@ -357,7 +359,7 @@ class BackwardConsumer {
                        ceil_div(d.keys, kTile));
       while (walk.next() != TileRowWalk::kNone) {
         const Cells cells = walk.take(table, walk.next());
-        if (cells == kAllCells || open_word(table, cells, key) != 0) return true;
+        if (open_word(cells, payload_of(table, cells), table.payload_rows, key) != 0) return true;
       }
     }
     return false;

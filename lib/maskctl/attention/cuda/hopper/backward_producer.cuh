@@ -5,14 +5,6 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-__device__ inline void load_floats(float* to, const float* from, int bytes, Barrier& done) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(shared_address(to)),
-      "l"(from), "r"(bytes), "r"(done.address())
-      : "memory");
-}
-
 /// The first tile of 64 from tile `begin` on of a tile row that is not empty; kNone: there is none.
 __device__ inline int first_from(const TileTableView& table, int tile_row, int begin) {
   int low = static_cast<int>(table.row_begins[tile_row]);
@@ -70,8 +62,7 @@ class BackwardProducer {
                               kEvictLast);
     const Index first = (Index{tile_.batch} * c.b.p.d.q_heads + head) * c.query_tiles +
                         tile.number * Shape::kMaskColumns;
-    load_floats(s.rows[at_.slot][0][0], c.rows + first * 2 * kTile, kRowBytes,
-                s.query_full[at_.slot]);
+    load_bytes(s.rows[at_.slot], c.rows + first * 2 * kTile, kRowBytes, s.query_full[at_.slot]);
     s.d_out_empty[at_out_.slot].wait(at_out_.parity ^ 1);
     load<Memory::kQueryBytes>(s.d_out[at_out_.slot], c.d_out, corner, s.d_out_full[at_out_.slot], 0,
                               kEvictLast);
