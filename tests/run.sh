@@ -77,7 +77,8 @@ MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops \
   run_conformance build/release " on the emulated GPU" emulated_conformance --backend cuda
 if command -v nvcc >/dev/null; then
   check "configure for CUDA" cmake --preset cuda -DMASKCTL_TESTS=OFF || finish
-  check "kernels compile without warnings" build build/cuda maskctl_cuda
+  check "kernels compile without warnings" build build/cuda maskctl_cuda maskctl_hopper
+  check "kernels for tensor cores keep their registers" tests/gpu/check_reports.sh build/cuda
 fi
 
 headline "clang-tidy on what changed"

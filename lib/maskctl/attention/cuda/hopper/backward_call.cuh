@@ -4,11 +4,10 @@
 #include "maskctl/attention/cuda/hopper/async.cuh"
 #include "maskctl/attention/cuda/hopper/mask_walk.cuh"
 #include "maskctl/attention/cuda/hopper/piece.cuh"
+#include "maskctl/attention/cuda/hopper/powers.cuh"
 #include "maskctl/attention/cuda/softmax/kernels.h"
 
 namespace maskctl::attention::cuda::hopper {
-
-inline constexpr float kLog2E = 1.4426950408889634f;
 
 /// What a block makes, for arrays whose rows of either width fit `kWidth`.
 template <class T, int kWidth, bool kGeneral>

@@ -6,12 +6,6 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-__device__ inline float exp2_approximate(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
 /// Keeps what follows from an address out of registers until it is used.
 __device__ inline std::uint32_t made_here(std::uint32_t address) {
   asm volatile("" : "+r"(address));

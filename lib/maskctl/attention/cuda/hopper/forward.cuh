@@ -10,6 +10,7 @@
 
 #include "maskctl/attention/cuda/hopper/async.cuh"
 #include "maskctl/attention/cuda/hopper/mask_walk.cuh"
+#include "maskctl/attention/cuda/hopper/powers.cuh"
 #include "maskctl/attention/cuda/softmax/tile.cuh"
 
 namespace maskctl::attention::cuda::hopper {
@@ -241,14 +242,6 @@ class Producer {
 };
 
 // --------------------------------------------------------------------------------- the consumers
-
-__device__ inline float exp2_approximate(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
-inline constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
 
 /// A warpgroup: 64 queries of each tile, of which a thread has `row_` and `row_` + 8.
 template <class Shape>

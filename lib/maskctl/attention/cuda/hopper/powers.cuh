@@ -1,0 +1,15 @@
+// Exponentials as Hopper GPUs take them: powers of two.
+#pragma once
+
+namespace maskctl::attention::cuda::hopper {
+
+inline constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
+
+/// 2^x by the special function unit: a relative error of 2^-22; 0 for -inf.
+__device__ inline float exp2_approximate(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+}  // namespace maskctl::attention::cuda::hopper
