@@ -102,7 +102,8 @@ class BackwardConsumer {
       pin(scores);
       weigh(scores);
       if constexpr (kMasked) close(scores, words);
-      if constexpr (!kMasked) need_now(scores);
+      // The other kernels are 2 to 4 % faster without.
+      if constexpr (!kMasked && Shape::kIsWide) need_now(scores);
       wgmma_wait<0>();
       pin(d_scores);
       differentiate(scores, d_scores);

@@ -80,13 +80,18 @@ struct ForwardMemory {
   unsigned char key[Shape::kStages][Shape::kPanels][kKeyBytes];
   unsigned char value[Shape::kStages][Shape::kPanels][kKeyBytes];
   Payload payloads[Shape::kStages][Shape::kWarpgroups][Shape::kColumns];
-  KeyTile tiles[Shape::kStages];                          // as long as the keys are there
-  std::uint64_t unseen[Shape::kStages][Shape::kColumns];  // as long as the values are
+  KeyTile tiles[Shape::kStages];  // as long as the keys are there
+  // Of each tile until its values are used, when keys of other tiles may have its place.
+  std::uint64_t unseen[2 * Shape::kStages][Shape::kColumns];
   Work work[Shape::kTilesOfQueries];
   Barrier query_full[Shape::kTilesOfQueries], query_empty[Shape::kTilesOfQueries];
   Barrier key_full[Shape::kStages], key_empty[Shape::kStages];
   Barrier value_full[Shape::kStages], value_empty[Shape::kStages];
 
+  /// The place of a tile in a ring of two turns.
+  __device__ static int round(const Turn<Shape::kStages>& at) {
+    return at.slot + Shape::kStages * at.parity;
+  }
   __device__ void init() {
     for (int i = 0; i < Shape::kTilesOfQueries; ++i) {
       query_full[i].init(1), query_empty[i].init(Shape::kWarpgroups);
@@ -125,6 +130,14 @@ __device__ inline Work draw(const ForwardCall& c, int n) {
 template <class Shape>
 class Producer {
   using Memory = ForwardMemory<Shape>;
+  using Walk = WideWalk<Shape::kWarpgroups, Shape::kColumns>;
+  using Tile = WideTile<Shape::kWarpgroups, Shape::kColumns>;
+  /// A tile of keys.
+  struct Step {
+    Tile tile;
+    bool is_last;
+    std::uint64_t unseen[Shape::kColumns];  // keys that none of its queries sees
+  };
 
  public:
   __device__ Producer(const ForwardCall& call, Memory& memory)
@@ -137,12 +150,12 @@ class Producer {
       Work work = draw(c, __shfl_sync(~0u, n, 0));
       if (work.is_end) return announce(work);
       const TileTableView& table = table_of(c.p.by_query, work.b, work.h);
-      WideWalk<Shape::kWarpgroups, Shape::kColumns> walk(table, work.tile, c.p.d.queries);
+      Walk walk(table, work.tile, c.p.d.queries);
       work.has_tiles = !walk.is_at_end();
-      if (!work.has_tiles) announce(work);
-      for (bool is_new = true; !walk.is_at_end(); is_new = false) {
-        const auto tile = walk.next();
-        bring(table, tile, walk.is_at_end(), work, is_new);
+      if (work.has_tiles) {
+        bring_all(table, walk, work);
+      } else {
+        announce(work);
       }
     }
   }
@@ -167,51 +180,69 @@ class Producer {
     at_query_.next();
   }
 
-  /// Has keys and values of a tile brought; the first ones before queries, whose room may be in use
-  /// yet.
-  __device__ __forceinline__ void bring(const TileTableView& table,
-                                        const WideTile<Shape::kWarpgroups, Shape::kColumns>& tile,
-                                        bool is_last, const Work& work, bool is_new) {
-    std::uint64_t unseen[Shape::kColumns];
-    bool has_unseen = false;
-#pragma unroll
-    for (int i = 0; i < Shape::kColumns; ++i) {
-      unseen[i] = unseen_keys(table, tile, i);
-      has_unseen |= unseen[i] != 0;
+  /// Has keys and values of all tiles brought; the first keys before queries, whose room may be in
+  /// use yet. The next tile is looked up, which takes three loads one after the other, before the
+  /// values of this one find room: the time until then is free.
+  __device__ __forceinline__ void bring_all(const TileTableView& table, Walk& walk,
+                                            const Work& work) {
+    Step step = look_up(table, walk);
+    for (bool is_new = true, is_last = false; !is_last; is_new = false) {
+      const Corner corner{0, step.tile.number * Shape::kKeys,
+                          work.h / static_cast<int>(c.p.d.group()), work.b};
+      bring_keys(table, step, corner);
+      if (is_new) announce(work);
+      is_last = step.is_last;
+      if (!is_last) step = look_up(table, walk);
+      bring_values(corner);
+      at_.next();
     }
-    const Corner corner{0, tile.number * Shape::kKeys, work.h / static_cast<int>(c.p.d.group()),
-                        work.b};
+  }
+  __device__ __forceinline__ Step look_up(const TileTableView& table, Walk& walk) const {
+    Step step;
+    step.tile = walk.next();
+    step.is_last = walk.is_at_end();
+#pragma unroll
+    for (int i = 0; i < Shape::kColumns; ++i) step.unseen[i] = unseen_keys(table, step.tile, i);
+    return step;
+  }
+  __device__ __forceinline__ void bring_keys(const TileTableView& table, const Step& step,
+                                             Corner corner) {
+    bool has_unseen = false;
+    for (const std::uint64_t keys : step.unseen) has_unseen |= keys != 0;
     s.key_empty[at_.slot].wait(at_.parity ^ 1);
     if (is_first_) {
       auto& known = s.tiles[at_.slot];
-      known.number = tile.number, known.is_last = is_last, known.has_unseen = has_unseen;
+      known.number = step.tile.number;
+      known.is_last = step.is_last, known.has_unseen = has_unseen;
       known.payload_rows = table.payload_rows;
+      for (int i = 0; i < Shape::kColumns; ++i) s.unseen[Memory::round(at_)][i] = step.unseen[i];
       const int bytes = (table.payload_rows + 1) / 2 * 16;
       int payload_bytes = 0;
-      for (int i = 0; i < Shape::kWarpgroups; ++i) {
-        for (int j = 0; j < Shape::kColumns; ++j) {
-          known.cells[i][j] = tile.cells[i][j];
-          if (has_payload(tile.cells[i][j])) payload_bytes += bytes;
-        }
-      }
+      each_cells(step.tile, [&](int i, int j, Cells cells) {
+        known.cells[i][j] = cells;
+        if (has_payload(cells)) payload_bytes += bytes;
+      });
       load(s.key[at_.slot], c.key, corner, s.key_full[at_.slot], payload_bytes);
-      for (int i = 0; i < Shape::kWarpgroups; ++i) {
-        for (int j = 0; j < Shape::kColumns; ++j) {
-          if (!has_payload(tile.cells[i][j])) continue;
-          load_bytes(s.payloads[at_.slot][i][j], payload_of(table, tile.cells[i][j]), bytes,
-                     s.key_full[at_.slot]);
-        }
-      }
+      each_cells(step.tile, [&](int i, int j, Cells cells) {
+        if (!has_payload(cells)) return;
+        load_bytes(s.payloads[at_.slot][i][j], payload_of(table, cells), bytes,
+                   s.key_full[at_.slot]);
+      });
     }
     __syncwarp();
-    if (is_new) announce(work);
+  }
+  __device__ __forceinline__ void bring_values(Corner corner) {
     s.value_empty[at_.slot].wait(at_.parity ^ 1);
-    if (is_first_) {
-      for (int i = 0; i < Shape::kColumns; ++i) s.unseen[at_.slot][i] = unseen[i];
-      load(s.value[at_.slot], c.value, corner, s.value_full[at_.slot], 0);
-    }
+    if (is_first_) load(s.value[at_.slot], c.value, corner, s.value_full[at_.slot], 0);
     __syncwarp();
-    at_.next();
+  }
+  template <class F>
+  __device__ static __forceinline__ void each_cells(const Tile& tile, F&& f) {
+#pragma unroll
+    for (int i = 0; i < Shape::kWarpgroups; ++i) {
+#pragma unroll
+      for (int j = 0; j < Shape::kColumns; ++j) f(i, j, tile.cells[i][j]);
+    }
   }
   __device__ __forceinline__ void load(unsigned char (&to)[Shape::kPanels][Memory::kKeyBytes],
                                        const CUtensorMap& map, Corner corner, Barrier& full,
@@ -223,9 +254,7 @@ class Producer {
     }
   }
   /// Keys of column i of a tile that none of its queries sees: their values may be NaN.
-  __device__ std::uint64_t unseen_keys(const TileTableView& table,
-                                       const WideTile<Shape::kWarpgroups, Shape::kColumns>& tile,
-                                       int i) const {
+  __device__ std::uint64_t unseen_keys(const TileTableView& table, const Tile& tile, int i) const {
     bool is_full = false;
     for (int r = 0; r < Shape::kWarpgroups; ++r) is_full |= tile.cells[r][i] == kAllCells;
     if (is_full) return 0;
@@ -400,7 +429,7 @@ class Consumer {
   __device__ __forceinline__ void clear_unseen() {
     s.value_full[at_value_.slot].wait(at_value_.parity);
     for (int key = thread_ + 128 * group_; key < kKeys; key += 128 * Shape::kWarpgroups) {
-      if ((s.unseen[at_value_.slot][key / 64] >> key % 64 & 1) == 0) continue;
+      if ((s.unseen[Memory::round(at_value_)][key / 64] >> key % 64 & 1) == 0) continue;
       for (auto& panel : s.value[at_value_.slot]) {
         auto* const row = reinterpret_cast<uint4*>(panel + key * kPanelRowBytes);
         for (int i = 0; i < kPanelRowBytes / 16; ++i) row[i] = make_uint4(0, 0, 0, 0);
