@@ -72,6 +72,11 @@ for target in $(grep -qw avx2 /proc/cpuinfo && echo AVX2) baseline; do
 done
 unset MASKCTL_TEST_CPU_TARGET
 
+headline "ranks over MPI"
+bash tests/distributed/run.sh build/release >build/release/tests/distributed.log 2>&1
+check "calls over ranks: every operation, the command, failures" \
+  grep -q ' 0 failed$' build/release/tests/distributed.log || cat build/release/tests/distributed.log
+
 headline "kernels of the GPU"
 MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops \
   run_conformance build/release " on the emulated GPU" emulated_conformance --backend cuda

@@ -8,6 +8,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/io/array_io.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/pipeline/ejkernel_chain.h"
 #include "maskctl/pipeline/load.h"
@@ -107,6 +108,17 @@ Tensor Loader::array(const std::string& source) {
   Tensor tensor = read_array(source, options().read, &notes);
   print(notes);
   return tensor;
+}
+
+ArraySource Loader::array_source(const std::string& source) {
+  if (parse_source_name(source).path == "-") {
+    throw Error(Errc::kInvalidArgument,
+                "standard input goes to one rank only; name a file that every rank can read");
+  }
+  std::vector<std::string> notes;
+  ArraySource opened(source, options().read, &notes);
+  print(notes);
+  return opened;
 }
 
 BindContext Loader::context() {
