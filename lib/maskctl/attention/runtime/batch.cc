@@ -148,7 +148,7 @@ AnyConfig ElementCalls::choose(const void* call, const CallOptions& how) const {
 AnyValue ElementCalls::forward(const void* call, const CallOptions& how) const {
   std::vector<AnyValue> parts(as_size(count(call)));
   const AnyConfig config = choose(call, how);
-  const ConfiguredCall configured{executor_.kernels(), *operation_, config, how};
+  const ConfiguredCall configured{*operation_, config, how};
   run_elements(static_cast<Index>(parts.size()), at_once_, [&](Index i) {
     const Element one(*this, call, i);
     parts[as_size(i)] = configured.forward(one.call.get());
@@ -162,7 +162,7 @@ AnyValue ElementCalls::backward(const void* call, const void* output, const Cota
                                 const CallOptions& how) const {
   std::vector<AnyValue> parts(as_size(count(call)));
   const AnyConfig config = choose(call, how);
-  const ConfiguredCall configured{executor_.kernels(), *operation_, config, how};
+  const ConfiguredCall configured{*operation_, config, how};
   run_elements(static_cast<Index>(parts.size()), at_once_, [&](Index i) {
     const Element one(*this, call, i);
     const AnyValue out = operation_->copy_output(output);
