@@ -7,8 +7,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// A pipeline is shown when nobody has typed for so long.
+constexpr std::chrono::milliseconds kPause{100};
+
 void serve(State& state, Terminal& terminal) {
   if (state.request == Request::kRedraw) terminal.redraw();
+  if (state.request == Request::kCopy) terminal.copy(state.copied);
   if (state.request != Request::kSuspend) return;
   terminal.suspend();
   const Screen screen = terminal.screen();
@@ -27,9 +31,14 @@ void inspect(Workbench& bench, const TerminalOptions& options, const std::stop_t
   while (state.request != Request::kQuit) {
     terminal.show(painter.draw(state));
     // All keys that are waiting come before the next screen: a key that is held down never lags.
-    auto input = terminal.next(true);
+    auto input = terminal.next(state.preview_due ? kPause : Terminal::kForever);
+    if (!input && state.preview_due) {
+      state = after_pause(std::move(state), bench);
+      reports.follow(state);
+      continue;
+    }
     if (!input) return;
-    for (; input && state.request != Request::kQuit; input = terminal.next(false)) {
+    for (; input && state.request != Request::kQuit; input = terminal.next(Terminal::kNow)) {
       state = update(std::move(state), *input, bench);
       reports.follow(state);
       serve(state, terminal);
@@ -47,6 +56,7 @@ Played play(Workbench& bench, const Screen& screen, std::string_view script) {
     const auto begin = Clock::now();
     state = update(std::move(state), input, bench);
     if (state.request == Request::kQuit) break;
+    state = after_pause(std::move(state), bench);
     reports.finish(state);
     out.screen = painter.draw(state);
     out.milliseconds.push_back(

@@ -20,13 +20,16 @@ class Painter {
   struct Kept {
     Index batch = 0, head = 0;
     Sources sources = Sources::kBoth;
+    int tile = -1;  // of tiles of 2^tile cells
     Range queries, keys;
     BlockSize block;
     InkGrid grid = {};
 
     bool same_part(const Kept& other) const;
   };
-  const InkGrid& grid_of(const State& state, Range queries, Range keys, BlockSize block);
+  const InkGrid& grid_of(const State& state, const Figure& figure, Sources sources,
+                         BlockSize block);
+  void draw_pane(const State& state, const Geometry& at, const Pane& pane, Canvas& canvas);
   void draw_mask(const State& state, const Geometry& at, Canvas& canvas);
   void draw_side(const State& state, const Geometry& at, Canvas& canvas);
   void draw_overview(const State& state, const Geometry& at, Canvas& canvas);

@@ -6,12 +6,11 @@
 #include <array>
 #include <cstdlib>
 
-#include "app/session/save.h"
+#include "app/tui/steps.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/tallied.h"
 #include "maskctl/pipeline/load.h"
-#include "maskctl/pipeline/picture.h"
 #include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app::tui {
@@ -54,7 +53,43 @@ void check_comparable(const Mask& a, const Mask& b) {
                                         shape_text(a), shape_text(b)));
 }
 
+PlanePtr shown_plane(const Panel& two, Sources sources) {
+  switch (sources) {
+    case Sources::kB:
+      return two.other;
+    case Sources::kOnlyA:
+      return combine(Op::kSub, two.plane, two.other);
+    case Sources::kOnlyB:
+      return combine(Op::kSub, two.other, two.plane);
+    default:
+      return two.plane;
+  }
+}
+
+/// The steps as they were bound, those that are off as they were written.
+std::string spelled(const std::string& pipeline, const Chain& chain) {
+  auto steps = split_steps(pipeline);
+  const auto on = std::ranges::count_if(steps, &EditStep::on);
+  if (on != std::ssize(chain)) return chain.empty() ? "" : to_text(chain);
+  auto bound = chain.begin();
+  for (EditStep& step : steps) {
+    if (step.on) step.text = to_text(Chain{*bound++});
+  }
+  return join_steps(steps);
+}
+
+constexpr std::size_t kMostRecent = 4;
+
 }  // namespace
+
+const TileMap& Scene::tiles(Index batch, Index head, Sources sources, int tile) const {
+  const auto [at, added] = tiles_.try_emplace({batch, head, sources, tile});
+  if (added) {
+    const Index cells = Index{1} << tile;
+    at->second = tile_map(*facts(batch, head, sources).panel.plane, cells, cells);
+  }
+  return at->second;
+}
 
 const PlaneFacts& Scene::facts(Index batch, Index head, Sources sources) const {
   const auto [at, added] = facts_.try_emplace({batch, head, sources});
@@ -70,8 +105,8 @@ const PlaneFacts& Scene::facts(Index batch, Index head, Sources sources) const {
   if (second) {
     out.different = combine(Op::kXor, out.panel.plane, out.panel.other);
     out.differences = out.different->count();
-    if (sources == Sources::kB) out.panel.plane = out.panel.other;
-    if (sources != Sources::kBoth) out.panel.other = nullptr;
+    out.panel.plane = shown_plane(out.panel, sources);
+    if (sources != Sources::kBoth && sources != Sources::kBeside) out.panel.other = nullptr;
   }
   out.panel.plane = kept(out.panel.plane);
   out.panel.leaks = leaks_of(out.panel, pad_id);
@@ -103,6 +138,7 @@ Workbench::Workbench(Subject subject, const Settings& settings)
     Loader other(subject_.other_source, session_);
     other_ = other.transformed(other.read(subject_.other).mask);
   }
+  weights_ = std::make_shared<RowWeights>(subject_.weights, loader_);
   first_ = scene(pipeline);
   if (subject_.segments.empty() || first_->has_ids()) return;
   throw Error(Errc::kShape, fmt::format("--segments {}: the ids do not fit a mask of {}",
@@ -129,14 +165,27 @@ void Workbench::read_ids() {
 }
 
 ScenePtr Workbench::scene(const std::string& pipeline) {
+  const auto found =
+      std::ranges::find(recent_, pipeline, [](const auto& kept) { return kept.first; });
+  if (found != recent_.end()) {
+    recent_.splice(recent_.begin(), recent_, found);
+  } else {
+    recent_.emplace_front(pipeline, made(pipeline));
+    if (recent_.size() > kMostRecent) recent_.pop_back();
+  }
+  return recent_.front().second;
+}
+
+ScenePtr Workbench::made(const std::string& pipeline) {
   auto out = std::make_shared<Scene>();
   out->name = subject_.name;
   out->other_name = subject_.other;
   out->pad_id = subject_.source.pad_id;
+  out->weights = weights_;
   out->start = start_;
   out->chain = generated_;
-  const Chain steps = load_chain(std::array{pipeline}, loader_.context());
-  if (!steps.empty()) out->pipeline = to_text(steps);
+  const Chain steps = load_chain(std::array{without_off_steps(pipeline)}, loader_.context());
+  out->pipeline = spelled(pipeline, steps);
   out->chain.insert(out->chain.end(), steps.begin(), steps.end());
   out->mask = maskctl::apply(start_, out->chain);
   check_cells(out->mask);
@@ -149,23 +198,6 @@ ScenePtr Workbench::scene(const std::string& pipeline) {
     out->ids = {loaded_.q_segment_ids, loaded_.kv_segment_ids};
   }
   return out;
-}
-
-void Workbench::save(const Scene& scene, const Panel& panel, const std::string& file,
-                     bool replace) const {
-  if (!is_picture_name(file)) {
-    OutputOptions output;
-    output.dest = file;
-    output.force = replace;
-    write_output(scene.mask, output, session_);
-    return;
-  }
-  Figure figure{.name = scene.name, .other_name = scene.other_name, .pad_id = scene.pad_id};
-  if (!scene.pipeline.empty()) figure.name += " | " + scene.pipeline;
-  figure.panels = {panel};
-  WriteOptions write;
-  write.force = replace;
-  write_picture(file, figure, {}, write);
 }
 
 }  // namespace maskctl::app::tui
