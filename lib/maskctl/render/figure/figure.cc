@@ -187,4 +187,9 @@ PlanePtr leaks_of(const Panel& panel, std::int32_t pad_id) {
   return combine(Op::kSub, panel.plane, same);
 }
 
+PlanePtr difference_of(const Panel& panel) {
+  if (!panel.plane || !panel.other) return nullptr;
+  return panel.different ? panel.different : combine(Op::kXor, panel.plane, panel.other);
+}
+
 }  // namespace maskctl

@@ -23,7 +23,8 @@ struct Panel {
   /// alone or drawn as tiles and has both, its leaks are marked and counted: open cells that join
   /// two documents or touch padding.
   std::span<const std::int32_t> q_segments = {}, k_segments = {};
-  PlanePtr leaks = nullptr;  // what leaks_of() returned, if it is known: saves finding it again
+  // What leaks_of() and difference_of() returned, if it is known: saves finding it again.
+  PlanePtr leaks = nullptr, different = nullptr;
 };
 
 /// Panels of one kind and of equal extents, with one title and one legend.
@@ -63,5 +64,8 @@ void check_figure(const Figure& figure);
 /// The open cells of `panel` that join two documents or touch padding; null when its ids do not
 /// say, and for overlays.
 PlanePtr leaks_of(const Panel& panel, std::int32_t pad_id);
+
+/// The cells in which the two masks of `panel` differ; null for a single mask.
+PlanePtr difference_of(const Panel& panel);
 
 }  // namespace maskctl

@@ -22,17 +22,17 @@ void fill_mask(const Panel& panel, InkGrid& grid) {
 }
 
 void fill_overlay(const Panel& panel, InkGrid& grid) {
-  const DensityGrid only_a = density(*combine(Op::kSub, panel.plane, panel.other), grid);
-  const DensityGrid only_b = density(*combine(Op::kSub, panel.other, panel.plane), grid);
+  const DensityGrid differ = density(*difference_of(panel), grid);
   DensityGrid a = density(*panel.plane, grid);
-  grid.counts.only_a = only_a.total();
-  grid.counts.only_b = only_b.total();
-  grid.counts.both = a.total() - grid.counts.only_a;
+  const DensityGrid b = density(*panel.other, grid);
   for (Index r = 0; r < grid.rows; ++r) {
     for (Index c = 0; c < grid.columns; ++c) {
-      const Index in_a = only_a.at(r, c);
-      grid.inks[grid.index(r, c)] =
-          overlay_ink(a.at(r, c) - in_a, in_a, only_b.at(r, c), grid.area(r, c));
+      const Index both = (a.at(r, c) + b.at(r, c) - differ.at(r, c)) / 2;
+      const Index only_a = a.at(r, c) - both, only_b = b.at(r, c) - both;
+      grid.counts.both += both;
+      grid.counts.only_a += only_a;
+      grid.counts.only_b += only_b;
+      grid.inks[grid.index(r, c)] = overlay_ink(both, only_a, only_b, grid.area(r, c));
     }
   }
   grid.open = std::move(a.open);
