@@ -13,8 +13,6 @@ namespace maskctl::app::tui {
 namespace {
 
 constexpr std::int16_t kCrosshair = 238, kDim = 245, kMistake = 160, kWhite = 231;
-/// Parts of a mask that are drawn again without being counted again.
-constexpr std::size_t kMostKept = 32;
 /// Narrower titles leave out the shape.
 constexpr Index kWideTitle = 60;
 constexpr std::string_view kHints = "hjkl move  + - zoom  n next  t edit  ? help  q quit";
@@ -151,44 +149,30 @@ Canvas too_small(const State& state) {
 
 }  // namespace
 
-bool Painter::Kept::same_part(const Kept& other) const {
-  return batch == other.batch && head == other.head && sources == other.sources &&
-         queries == other.queries && keys == other.keys && block == other.block;
-}
-
-const InkGrid& Painter::grid_of(const State& state, Range queries, Range keys, BlockSize block) {
-  if (scene_ != state.scene) kept_.clear();
-  scene_ = state.scene;
-  Kept wanted{state.view.batch, state.view.head, state.view.sources, queries, keys, block};
-  const auto found =
-      std::ranges::find_if(kept_, [&](const Kept& kept) { return kept.same_part(wanted); });
-  if (found != kept_.end()) {
-    kept_.splice(kept_.begin(), kept_, found);
-  } else {
-    const Figure figure = figure_of(state, queries, keys);
-    wanted.grid = ink_grid(figure, figure.panels.front(), block);
-    kept_.push_front(std::move(wanted));
-    if (kept_.size() > kMostKept) kept_.pop_back();
+std::shared_ptr<const InkGrid> Painter::grid_of(const State& state, Range queries, Range keys,
+                                                BlockSize block) {
+  if (const auto& arriving = state.scene->arriving) {
+    return std::make_shared<InkGrid>(arriving->grid(grid_shape(queries, keys, block)));
   }
-  return kept_.front().grid;
+  return grids_.grid({state.facts().panel, queries, keys, block});
 }
 
 void Painter::draw_mask(const State& state, const Geometry& at, Canvas& canvas) {
   const Figure figure = figure_of(state, at.queries, at.keys);
-  const InkGrid& grid = grid_of(state, at.queries, at.keys, at.unit());
+  const auto grid = grid_of(state, at.queries, at.keys, at.unit());
   UsedSigns used;
-  canvas.paste(1, 0, draw_panel(figure, figure.panels.front(), at.layout, grid, used));
+  canvas.paste(1, 0, draw_panel(figure, figure.panels.front(), at.layout, *grid, used));
   draw_crosshair(state, at, canvas);
 }
 
 void Painter::draw_overview(const State& state, const Geometry& at, Canvas& canvas) {
   const Overview place = overview(state, at);
   const Plane& plane = *state.facts().panel.plane;
-  const InkGrid& grid = grid_of(state, {0, plane.queries()}, {0, plane.keys()}, place.block);
+  const auto grid = grid_of(state, {0, plane.queries()}, {0, plane.keys()}, place.block);
   DrawOptions options;
   options.style = place.style;
   options.color = state.screen.color;
-  canvas.paste(place.first.query, place.first.key, draw_cells(grid, options));
+  canvas.paste(place.first.query, place.first.key, draw_cells(*grid, options));
   const bool whole = at.queries.size() == plane.queries() && at.keys.size() == plane.keys();
   if (whole) return;
   const Range rows = place.rows_of(at.queries), columns = place.columns_of(at.keys);
@@ -209,6 +193,7 @@ void Painter::draw_side(const State& state, const Geometry& at, Canvas& canvas) 
                    .fg = state.screen.color ? kDim : kNoColor};
   for (Index row = 1; row < end; ++row) canvas.put(row, at.side - 1, line);
   draw_overview(state, at, canvas);
+  if (state.scene->arriving) return;
   Index row = 1 + overview(state, at).rows;
   for (const SidePanel& panel : side_panels()) {
     const auto lines = panel.lines(state, at);
@@ -222,12 +207,22 @@ void Painter::draw_side(const State& state, const Geometry& at, Canvas& canvas) 
   }
 }
 
-Canvas Painter::draw(const State& state) {
+Canvas opening_screen(const Screen& screen, const std::string& name, const std::string& status) {
+  Canvas canvas(screen.rows, screen.columns);
+  canvas.write(0, 0, " " + shortened(readable_text(name), screen.columns - 2), Glyph{.bold = true});
+  canvas.write(screen.rows - 1, 0, " " + shortened(status, screen.columns - 2));
+  if (!screen.utf8) to_ascii(canvas);
+  return canvas;
+}
+
+Canvas Painter::draw(const State& state, Grids::Time end) {
   const Geometry at = geometry(state);
   if (at.too_small) return too_small(state);
   Canvas canvas(state.screen.rows, state.screen.columns);
+  grids_.begin_screen(state.scene, end);
   draw_mask(state, at, canvas);
   draw_side(state, at, canvas);
+  grids_.end_screen();
   draw_title(state, canvas);
   draw_pipeline(state, canvas);
   draw_status(state, at, canvas);

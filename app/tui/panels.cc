@@ -104,6 +104,7 @@ Lines why_lines(const State& state, const Geometry&) {
 
 Lines head_lines(const State& state, const Geometry&) {
   const PlaneFacts& facts = state.facts();
+  if (!facts.counted) return {"counting ..."};
   const Plane& plane = *facts.panel.plane;
   Lines out{fmt::format("open {} ({})", facts.open,
                         percent_text(facts.open, plane.queries() * plane.keys()))};

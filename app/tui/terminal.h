@@ -29,9 +29,9 @@ class Terminal {
 
   Screen screen() const;
   void show(const Canvas& canvas);
-  /// The next input. Waits for it if `wait`, without using the processor; nothing when there is
-  /// none yet, or the stop token asks to stop.
-  std::optional<Input> next(bool wait);
+  /// The next input. Waits for it so long (-1: for ever) without using the processor; nothing when
+  /// there is none by then, or the stop token asks to stop.
+  std::optional<Input> next(int milliseconds);
   /// Lets next() return kDone; may be called on any thread.
   void wake_up();
   /// Draws everything anew with the next show().

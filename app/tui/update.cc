@@ -238,10 +238,10 @@ void take(State& state, const Input& input, Workbench& bench) {
 
 }  // namespace
 
-State first_state(Workbench& bench, const Screen& screen) {
+State first_state(ScenePtr scene, const Screen& screen) {
   State state;
   state.screen = screen;
-  state.scene = bench.first();
+  state.scene = std::move(scene);
   state.view.zoom = whole_zoom(state);
   settle(state);
   return state;
