@@ -4,16 +4,21 @@ namespace maskctl::app::tui {
 
 Panel panel_of(const State& state, Sources sources) {
   const View& view = state.view;
-  Panel out = state.scene->facts(view.batch, view.head, sources).panel;
+  Panel out = state.facts().panel;
+  if (view.sources == Sources::kBeside) {
+    if (sources == Sources::kB) out.plane = out.other;
+    out.other = nullptr;
+    out.different = nullptr;
+  }
   if (!view.tiled) return out;
   out.other = nullptr;
-  out.tiles = &state.scene->tiles(view.batch, view.head, sources, view.tile);
+  out.different = nullptr;
+  out.tiles = &state.scene->tiles(out.plane, view.tile);
   return out;
 }
 
 const TileMap& tiles_of(const State& state) {
-  const View& view = state.view;
-  return state.scene->tiles(view.batch, view.head, view.sources, view.tile);
+  return state.scene->tiles(state.facts().panel.plane, state.view.tile);
 }
 
 BlockSize smallest_unit(const View& view) {

@@ -64,7 +64,8 @@ std::optional<Pages> pages_of(const State& state) {
   out.lines =
       state.help ? help_lines(out.columns - 2) : fitted(state.report->lines, out.columns - 2);
   // The first and the last line of what is covered say what covers it.
-  out.lines_of_page = std::clamp<Index>(std::ssize(out.lines), 1, state.screen.rows - 2);
+  out.lines_of_page =
+      std::clamp<Index>(std::ssize(out.lines), 1, std::max<Index>(state.screen.rows - 2, 1));
   return out;
 }
 

@@ -16,8 +16,6 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// Parts of a mask that are drawn again without being counted again.
-constexpr std::size_t kMostKept = 32;
 /// Narrower titles leave out the shape.
 constexpr Index kWideTitle = 60;
 constexpr std::string_view kHints = "hjkl move  + - zoom  n next  t edit  ? help  q quit";
@@ -185,40 +183,22 @@ Canvas too_small(const State& state) {
 
 }  // namespace
 
-bool Painter::Kept::same_part(const Kept& other) const {
-  return batch == other.batch && head == other.head && sources == other.sources &&
-         tile == other.tile && queries == other.queries && keys == other.keys &&
-         block == other.block;
-}
-
-const InkGrid& Painter::grid_of(const State& state, const Figure& figure, Sources sources,
-                                BlockSize block) {
-  if (scene_ != state.scene) kept_.clear();
-  scene_ = state.scene;
-  const Panel& panel = figure.panels.front();
-  const View& view = state.view;
-  Kept wanted{view.batch,      view.head,    sources, panel.tiles ? view.tile : -1,
-              *figure.queries, *figure.keys, block};
-  const auto found =
-      std::ranges::find_if(kept_, [&](const Kept& kept) { return kept.same_part(wanted); });
-  if (found != kept_.end()) {
-    kept_.splice(kept_.begin(), kept_, found);
-  } else {
-    wanted.grid = ink_grid(figure, panel, block);
-    kept_.push_front(std::move(wanted));
-    if (kept_.size() > kMostKept) kept_.pop_back();
+std::shared_ptr<const InkGrid> Painter::grid_of(const State& state, const Figure& figure,
+                                                BlockSize block) {
+  if (const auto& arriving = state.scene->arriving) {
+    return std::make_shared<InkGrid>(
+        arriving->grid(grid_shape(*figure.queries, *figure.keys, block)));
   }
-  return kept_.front().grid;
+  return grids_.grid({figure.panels.front(), *figure.queries, *figure.keys, block});
 }
 
 void Painter::draw_pane(const State& state, const Geometry& at, const Pane& pane, Canvas& canvas) {
   const Panel panel = panel_of(state, pane.sources);
   const Figure figure = figure_of(state, panel, at.queries, at.keys);
   const BlockSize least = smallest_unit(state.view);
-  const BlockSize step{at.unit().q / least.q, at.unit().k / least.k};
-  const InkGrid& grid = grid_of(state, figure, pane.sources, step);
+  const auto grid = grid_of(state, figure, {at.unit().q / least.q, at.unit().k / least.k});
   UsedSigns used;
-  canvas.paste(1, pane.column, draw_panel(figure, panel, at.layout, grid, used));
+  canvas.paste(1, pane.column, draw_panel(figure, panel, at.layout, *grid, used));
   draw_crosshair(state, at, pane, canvas);
   draw_weights(state, at, pane, canvas);
 }
@@ -232,11 +212,11 @@ void Painter::draw_overview(const State& state, const Geometry& at, Canvas& canv
   const Plane& plane = *state.facts().panel.plane;
   const Figure figure =
       figure_of(state, state.facts().panel, {0, plane.queries()}, {0, plane.keys()});
-  const InkGrid& grid = grid_of(state, figure, state.view.sources, place.block);
+  const auto grid = grid_of(state, figure, place.block);
   DrawOptions options;
   options.style = place.style;
   options.color = state.screen.colored();
-  canvas.paste(place.first.query, place.first.key, draw_cells(grid, options));
+  canvas.paste(place.first.query, place.first.key, draw_cells(*grid, options));
   const bool whole = at.queries.size() == plane.queries() && at.keys.size() == plane.keys();
   if (whole) return;
   const Range rows = place.rows_of(at.queries), columns = place.columns_of(at.keys);
@@ -258,6 +238,7 @@ void Painter::draw_side(const State& state, const Geometry& at, Canvas& canvas) 
                    .fg = state.screen.colored() ? kDim : kNoColor};
   for (Index row = 1; row < end; ++row) canvas.put(row, at.side - 1, line);
   draw_overview(state, at, canvas);
+  if (state.scene->arriving) return;
   Index row = 1 + overview(state, at).rows;
   for (const SidePanel& panel : side_panels()) {
     const auto lines = panel.lines(state, at);
@@ -271,12 +252,22 @@ void Painter::draw_side(const State& state, const Geometry& at, Canvas& canvas) 
   }
 }
 
-Canvas Painter::draw(const State& state) {
+Canvas opening_screen(const Screen& screen, const std::string& name, const std::string& status) {
+  Canvas canvas(screen.rows, screen.columns);
+  canvas.write(0, 0, " " + shortened(readable_text(name), screen.columns - 2), Glyph{.bold = true});
+  canvas.write(screen.rows - 1, 0, " " + shortened(status, screen.columns - 2));
+  if (!screen.utf8) to_ascii(canvas);
+  return canvas;
+}
+
+Canvas Painter::draw(const State& state, Grids::Time end) {
   const Geometry at = geometry(state);
   if (at.too_small) return too_small(state);
   Canvas canvas(state.screen.rows, state.screen.columns);
+  grids_.begin_screen(state.scene, end);
   draw_mask(state, at, canvas);
   draw_side(state, at, canvas);
+  grids_.end_screen();
   draw_title(state, canvas);
   draw_pipeline(state, canvas);
   draw_status(state, at, canvas);

@@ -173,6 +173,7 @@ Lines legend_lines(const State& state, const Geometry& geometry) {
 
 Lines head_lines(const State& state, const Geometry&) {
   const PlaneFacts& facts = state.facts();
+  if (!facts.counted) return {"counting ..."};
   const Plane& plane = *facts.panel.plane;
   Lines out{fmt::format("open {} ({})", facts.open,
                         percent_text(facts.open, plane.queries() * plane.keys()))};

@@ -34,6 +34,7 @@ class ReportMaker {
   void follow(State& state);
   /// The same, but waits until the report is finished.
   void finish(State& state);
+  bool busy() const { return work_ != nullptr; }
 
  private:
   class Work;

@@ -213,7 +213,7 @@ void Terminal::show(const Canvas& canvas) {
   wrefresh(stdscr);
 }
 
-std::optional<Input> Terminal::next(std::chrono::milliseconds wait) {
+std::optional<Input> Terminal::next(int milliseconds) {
   for (;;) {
     if (curses_->stop.stop_requested()) return std::nullopt;
     wint_t code = 0;
@@ -225,8 +225,7 @@ std::optional<Input> Terminal::next(std::chrono::milliseconds wait) {
     }
     std::array<pollfd, 2> sources = {
         {{fileno(curses_->tty), POLLIN, 0}, {wake_pipe[0], POLLIN, 0}}};
-    const int timeout = static_cast<int>(wait.count());
-    if (::poll(sources.data(), sources.size(), timeout) == 0) return std::nullopt;
+    if (::poll(sources.data(), sources.size(), milliseconds) == 0) return std::nullopt;
     if (sources[0].revents & (POLLHUP | POLLERR)) return Input{"<C-c>"};
     char byte = 0;
     if (::read(wake_pipe[0], &byte, 1) != 1) continue;

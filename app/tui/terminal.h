@@ -1,7 +1,6 @@
 // The terminal that is looked at; the only file that knows curses.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -31,10 +30,9 @@ class Terminal {
 
   Screen screen() const;
   void show(const Canvas& canvas);
-  static constexpr std::chrono::milliseconds kNow{0}, kForever{-1};
-  /// The next input. Waits for it as long as it is told to, without using the processor; nothing
-  /// when there is none yet, or the stop token asks to stop.
-  std::optional<Input> next(std::chrono::milliseconds wait);
+  /// The next input. Waits for it so long (-1: for ever) without using the processor; nothing when
+  /// there is none by then, or the stop token asks to stop.
+  std::optional<Input> next(int milliseconds);
   /// Puts a text into the clipboard of the terminal, if it can do that (OSC 52).
   void copy(std::string_view text);
   /// Lets next() return kDone; may be called on any thread.

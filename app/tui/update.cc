@@ -242,7 +242,7 @@ void take_mouse(State& state, const Input& input) {
 /// y does what the question asks for, every other key does nothing.
 void take_answer(State& state, const std::string& key, Workbench& bench) {
   const Question question = *std::exchange(state.question, std::nullopt);
-  if (key == "y" || key == "Y") run_command(state, bench, question.command);
+  if (key == "y") run_command(state, bench, question.command);
 }
 
 void take_key(State& state, const Input& input, Workbench& bench) {
@@ -295,10 +295,10 @@ void keep_report(State& state) {
 
 }  // namespace
 
-State first_state(Workbench& bench, const Screen& screen) {
+State first_state(ScenePtr scene, const Screen& screen) {
   State state;
   state.screen = screen;
-  state.scene = bench.first();
+  state.scene = std::move(scene);
   state.saved_pipeline = state.scene->pipeline;
   if (state.scene->other) state.report = ReportState{Report::kCause, state.scene};
   state.view.zoom = whole_zoom(state);

@@ -8,7 +8,7 @@
 namespace maskctl::app::tui {
 
 /// A state that shows the whole mask.
-State first_state(Workbench& bench, const Screen& screen);
+State first_state(ScenePtr scene, const Screen& screen);
 
 /// The state after one input. The workbench makes the scenes of changed pipelines. What goes wrong
 /// becomes a message.
