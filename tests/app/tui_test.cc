@@ -119,28 +119,15 @@ class Walker {
         "S",      "?",       "<F1>",   "<Esc>",   "r",     "c",     "i",        "<Enter>",
         "<Tab>",  "<BS>",    "<Home>", "<End>",   "<Del>", "<C-l>", "3",        "7",
         "9",      "<Tab>",   "x",      "<Space>", "(",     ")",     "e",        "b",
-        "<lt>",   ">",       "w",      "C",       "o",     "y",     "Y"};
-    static const std::vector<std::string> kTyped = {"a causal<Enter>",
-                                                    "a window:keys=5<Enter>",
-                                                    "t<C-u><Enter>",
-                                                    "t<C-u>not<Enter>",
-                                                    "a not | nonsense<Esc>",
-                                                    "a slice:q=1:9<Enter>",
-                                                    "a win<Tab>:<Tab>",
-                                                    "a heads:0{not}<Enter>",
-                                                    "/leak<Enter>",
-                                                    "/empty<Enter>",
-                                                    "/border<Enter>",
-                                                    "/partial<Enter>",
-                                                    "/diff<Enter>",
-                                                    "/<Tab><Enter>",
-                                                    ":<Up><Enter>",
-                                                    "t<Up><Down><Esc>",
-                                                    "<Tab>h<Space>",
-                                                    "a #causal | not<Enter>",
-                                                    "<Tab>(x<Esc>",
-                                                    "<Esc>qn",
-                                                    ":q<Enter>n"};
+        "<lt>",   ">",       "w",      "C",       "o",     "Y"};
+    static const std::vector<std::string> kTyped = {
+        "a causal<Enter>",  "a window:keys=5<Enter>", "t<C-u><Enter>",
+        "t<C-u>not<Enter>", "a not | nonsense<Esc>",  "a slice:q=1:9<Enter>",
+        "a win<Tab>:<Tab>", "a heads:0{not}<Enter>",  "/leak<Enter>",
+        "/empty<Enter>",    "/border<Enter>",         "/partial<Enter>",
+        "/diff<Enter>",     "/<Tab><Enter>",          ":<Up><Enter>",
+        "t<Up><Down><Esc>", "<Tab>h<Space>",          "a #causal | not<Enter>",
+        "<Tab>(x<Esc>"};
     switch (pick(0, 20)) {
       case 5:
         return "<Mouse " + number(30) + "," + number(90) + "><Drag " + number(30) + "," +
@@ -154,7 +141,7 @@ class Walker {
       case 3:
         return ":" + number(1'200'000) + "," + number(40) + "<Enter>";
       case 4:
-        return kTyped[as_index(pick(0, static_cast<int>(kTyped.size()) - 1))];
+        return "<Esc>" + kTyped[as_index(pick(0, static_cast<int>(kTyped.size()) - 1))];
       default:
         return kKeys[as_index(pick(0, static_cast<int>(kKeys.size()) - 1))];
     }
