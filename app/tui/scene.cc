@@ -35,8 +35,13 @@ void check_comparable(const Mask& a, const Mask& b) {
       serves(b.heads(), a.heads())) {
     return;
   }
-  throw Error(Errc::kShape, fmt::format("masks of {} and {} cannot be laid over each other",
-                                        shape_text(a), shape_text(b)));
+  std::string message = fmt::format("masks of {} and {} cannot be laid over each other",
+                                    shape_text(a), shape_text(b));
+  const Index q = ceil_div(a.queries(), b.queries()), k = ceil_div(a.keys(), b.keys());
+  if (q > 1 && q == k) {
+    message += fmt::format("; if OTHER has an element for each block: --as-b blockmap:{}", q);
+  }
+  throw Error(Errc::kShape, message);
 }
 
 PlanePtr shown_plane(const Panel& two, Sources sources) {

@@ -57,7 +57,11 @@ RowWeights::RowWeights(WeightOptions options, Loader& loader)
   throw Error(Errc::kInvalidArgument, "weights need the queries and the keys: give both or none");
 }
 
-Index RowWeights::heads(const Mask& mask) { return query_ ? query_->extent(2) : mask.heads(); }
+Index RowWeights::heads(const Mask& mask) {
+  if (options_.query.empty()) return mask.heads();
+  read();
+  return problem_.empty() ? query_->extent(2) : 1;
+}
 
 const WeightRow& RowWeights::row(const Mask& mask, Index batch, Index query) {
   const Place place{mask.distinct().front().get(), batch, query};
@@ -65,8 +69,14 @@ const WeightRow& RowWeights::row(const Mask& mask, Index batch, Index query) {
   place_ = place;
   mask_ = mask;
   row_ = {};
+  if (options_.query.empty()) {
+    make_random(mask);
+  } else {
+    read();
+  }
+  row_.problem = problem_;
+  if (!problem_.empty()) return row_;
   try {
-    prepare(mask);
     row_.weights = weights(mask, batch, query);
   } catch (const Error& error) {
     row_.problem = error.what();
@@ -74,11 +84,13 @@ const WeightRow& RowWeights::row(const Mask& mask, Index batch, Index query) {
   return row_;
 }
 
-void RowWeights::prepare(const Mask& mask) {
-  if (options_.query.empty()) return make_random(mask);
-  if (!query_) {
+void RowWeights::read() {
+  if (query_ || !problem_.empty()) return;
+  try {
     query_ = read_array(loader_, options_.query);
     key_ = read_array(loader_, options_.key);
+  } catch (const Error& error) {
+    problem_ = error.what();
   }
 }
 
