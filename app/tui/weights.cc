@@ -59,8 +59,12 @@ RowWeights::RowWeights(WeightOptions options, Loader& loader)
 
 Index RowWeights::heads(const Mask& mask) {
   if (options_.query.empty()) return mask.heads();
-  read();
-  return problem_.empty() ? query_->extent(2) : 1;
+  try {
+    read();
+    return query_->extent(2);
+  } catch (const Error&) {
+    return 1;  // a line for the problem of the row
+  }
 }
 
 const WeightRow& RowWeights::row(const Mask& mask, Index batch, Index query) {
@@ -69,14 +73,8 @@ const WeightRow& RowWeights::row(const Mask& mask, Index batch, Index query) {
   place_ = place;
   mask_ = mask;
   row_ = {};
-  if (options_.query.empty()) {
-    make_random(mask);
-  } else {
-    read();
-  }
-  row_.problem = problem_;
-  if (!problem_.empty()) return row_;
   try {
+    options_.query.empty() ? make_random(mask) : read();
     row_.weights = weights(mask, batch, query);
   } catch (const Error& error) {
     row_.problem = error.what();
@@ -85,12 +83,14 @@ const WeightRow& RowWeights::row(const Mask& mask, Index batch, Index query) {
 }
 
 void RowWeights::read() {
-  if (query_ || !problem_.empty()) return;
+  if (query_) return;
+  if (!unreadable_.empty()) throw Error(Errc::kIo, unreadable_);
   try {
-    query_ = read_array(loader_, options_.query);
     key_ = read_array(loader_, options_.key);
+    query_ = read_array(loader_, options_.query);
   } catch (const Error& error) {
-    problem_ = error.what();
+    unreadable_ = error.what();
+    throw;
   }
 }
 

@@ -51,8 +51,8 @@ class RowWeights {
   const WeightOptions options_;
   Loader& loader_;
   std::optional<Tensor> query_, key_;
-  std::string problem_;  // why there are none
-  Mask mask_;            // of which the row is kept
+  std::string unreadable_;  // why there are none
+  Mask mask_;               // of which the row is kept
   Place place_;
   WeightRow row_;
 };
