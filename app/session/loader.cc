@@ -41,9 +41,11 @@ MaskReadOptions Loader::options() const {
   return out;
 }
 
-LoadedMask Loader::read(const std::string& source) {
+LoadedMask Loader::read(const std::string& source, RowsSink rows_read) {
   const auto begin = std::chrono::steady_clock::now();
-  LoadedMask loaded = read_as(source, options());
+  MaskReadOptions how = options();
+  how.rows_read = std::move(rows_read);
+  LoadedMask loaded = read_as(source, how);
   if (session_.settings().verbose) {
     session_.note(fmt::format("{}: read as {} in {:.3f} s on {} threads", source, name(loaded.kind),
                               seconds_since(begin), threads()));

@@ -16,11 +16,9 @@ struct ReportState {
   Report kind = Report::kRecognise;
   ScenePtr scene;
   bool done = false;
+  bool whole = false;                   // over the screen, as it may not fit into the panel
   std::vector<std::string> lines = {};  // of any length, once it is done
 };
-
-/// The heading of the panel.
-std::string_view title_of(Report report);
 
 struct State;
 
@@ -37,6 +35,7 @@ class ReportMaker {
   void follow(State& state);
   /// The same, but waits until the report is finished.
   void finish(State& state);
+  bool busy() const { return work_ != nullptr; }
 
  private:
   class Work;

@@ -8,6 +8,7 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/fields.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::attention {
 namespace {
@@ -23,12 +24,9 @@ std::vector<std::string_view> names_of(const Operation& operation) {
 
 }  // namespace
 
-bool takes_cotangent(const Operation& operation, std::string_view name) {
-  const std::string_view all = operation.cotangents;
-  const std::size_t at = all.find(name);
-  return operation.has_gradients() && !name.empty() && at != all.npos &&
-         (at == 0 || all[at - 1] == ' ') &&
-         (at + name.size() == all.size() || all[at + name.size()] == ' ');
+bool takes_cotangent(const Operation& operation, std::string_view output) {
+  const std::vector<std::string_view> all = split(operation.cotangents, ' ');
+  return operation.has_gradients() && std::ranges::find(all, output) != all.end();
 }
 
 void refuse_name(const Operation& operation, std::string_view name) {

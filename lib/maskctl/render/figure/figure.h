@@ -23,7 +23,8 @@ struct Panel {
   /// alone or drawn as tiles and has both, its leaks are marked and counted: open cells that join
   /// two documents or touch padding.
   std::span<const std::int32_t> q_segments = {}, k_segments = {};
-  PlanePtr leaks = nullptr;  // what leaks_of() returned, if it is known: saves finding it again
+  // What leaks_of() and difference_of() returned, if it is known: saves finding it again.
+  PlanePtr leaks = nullptr, different = nullptr;
 };
 
 /// Panels of one kind and of equal extents, with one title and one legend.
@@ -32,7 +33,8 @@ struct Figure {
   std::string name = {}, other_name = {};
   std::vector<Panel> panels = {};
   std::int32_t pad_id = -1;
-  /// The part to draw; everything if not set. Rulers show the indices of the whole mask.
+  /// The part to draw, of whole tiles where there are some; everything if not set. Rulers show the
+  /// indices of the whole mask.
   std::optional<Range> queries = {}, keys = {};
 };
 
@@ -55,12 +57,15 @@ Range drawn_keys(const Figure& figure);
 inline constexpr std::size_t kMostPanels = 256;
 
 /// Throws Error(kLimit) for more than kMostPanels, Error(kInvalidArgument) for no panels, a panel
-/// without a plane, tiles with a B or of only a part, panels of different kinds, ids of another
+/// without a plane, tiles with a B, a part of a tile, panels of different kinds, ids of another
 /// extent and ranges outside of the plane, Error(kShape) for planes of unequal extents.
 void check_figure(const Figure& figure);
 
 /// The open cells of `panel` that join two documents or touch padding; null when its ids do not
 /// say, and for overlays.
 PlanePtr leaks_of(const Panel& panel, std::int32_t pad_id);
+
+/// The cells in which the two masks of `panel` differ; null for a single mask.
+PlanePtr difference_of(const Panel& panel);
 
 }  // namespace maskctl

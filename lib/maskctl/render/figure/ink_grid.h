@@ -22,8 +22,11 @@ struct InkGrid : GridShape {
   std::vector<std::uint8_t> inks;
   std::vector<Index> open;  // cells that are open in A; empty for tiles
   FigureCounts counts;
+  /// Rows that have not been counted yet, which text draws as hatched; empty: none.
+  std::vector<bool> unknown;
 
   std::uint8_t at(Index row, Index column) const { return inks[index(row, column)]; }
+  bool is_known(Index row) const { return unknown.empty() || !unknown[as_size(row)]; }
 };
 
 /// What a unit of a grid can be at the least: cells, or tiles of a block map.
