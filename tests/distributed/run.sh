@@ -31,7 +31,7 @@ expect() {
   else ok; fi
 }
 
-for n in 1 2 3 4 7; do
+for n in 1 2 3 4 7 8; do
   if ranks "$n" "$build/tests/rank_checks" "$build/app/maskctl-mpi.so" >"$work/log" 2>&1; then ok
   else no "rank_checks with $n ranks: $(tail -n 3 "$work/log")"; fi
 done

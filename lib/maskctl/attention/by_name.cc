@@ -15,7 +15,6 @@
 #include "maskctl/attention/runtime/runtime.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
-#include "maskctl/base/text.h"
 #include "maskctl/base/threefry.h"
 #include "maskctl/tensor/convert.h"
 

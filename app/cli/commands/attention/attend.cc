@@ -222,19 +222,6 @@ Answer run_over_ranks(const Operation& operation, const AttendOptions& options,
   return world.rank() == 0 ? answer_of(operation, options, backend, whole) : Answer{};
 }
 
-/// What one process alone has no part of.
-void check_ranks(const AttendOptions& options) {
-  const std::string_view stray =
-      !options.ranks.given() ? !options.ranks.assign.empty() ? "--assign" : ""
-      : options.call.layout  ? "--layout"
-      : options.config.policy || !options.config.cache.empty() ? "--policy and --cache"
-                                                               : "";
-  if (stray.empty()) return;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("attend: {} {} --mesh", stray,
-                          options.ranks.given() ? "cannot be given with" : "goes with"));
-}
-
 Answer run(const AttendOptions& options, Session& session) {
   if (options.list) {
     return {options.operation.empty() ? operations_text()
@@ -256,7 +243,11 @@ Answer run(const AttendOptions& options, Session& session) {
   CallOptions call = options.call;
   const attention::Backend backend = take_platform(call.words).value_or(options.backend);
   require_backend(backend, "--backend");
-  check_ranks(options);
+  const bool chooses = options.config.policy || !options.config.cache.empty();
+  check_ranks(options.ranks, "attend",
+              options.call.layout ? "--layout"
+              : chooses           ? "--policy and --cache"
+                                  : "");
   if (!options.ranks.given()) {
     return answer_of(operation, options, backend,
                      compute(operation, options, call, backend, session));

@@ -303,10 +303,8 @@ Answer run(const BenchOptions& given, Session& session) {
   if (options.masks.empty()) options.masks = {"full", "causal", "window:keys=256"};
   for (const Backend backend : options.backends) require_backend(backend, "--backend");
   process_pool().limit(kDefaultPoolLimit);  // as in a program that calls the library
+  check_ranks(options.ranks, "bench", options.json ? "--json" : options.layout ? "--layout" : "");
   if (options.ranks.given()) {
-    if (options.json || options.layout) {
-      throw Error(Errc::kInvalidArgument, "bench: --json and --layout cannot be given with --mesh");
-    }
     return over_ranks(options.ranks, session, [&](attention::Communicator& world) -> Answer {
       return {Bench(options, session).run(world)};
     });

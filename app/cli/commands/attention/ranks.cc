@@ -118,6 +118,15 @@ void declare_ranks(OptionList& list, RankOptions& ranks) {
               [&ranks](std::size_t i) { ranks.assign = attention::kAssignWords[i]; });
 }
 
+void check_ranks(const RankOptions& options, std::string_view command, std::string_view unfit) {
+  if (!options.given() && !options.assign.empty()) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{}: --assign goes with --mesh", command));
+  }
+  if (!options.given() || unfit.empty()) return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: {} cannot be given with --mesh", command, unfit));
+}
+
 Answer over_ranks(const RankOptions& options, Session& session,
                   const std::function<Answer(Communicator& world)>& work) {
   check_launched(options);
@@ -136,7 +145,9 @@ Answer over_ranks(const RankOptions& options, Session& session,
     return {"", 2};
   }
   const distributed::Failure failure = *world.failure();
-  if (failure.rank != 0 && failure.message == own) throw Error(Errc::kDevice, own);  // all alike
+  const bool names_rank = failure.message.starts_with("rank ");
+  const bool all_alike = failure.rank != 0 && failure.message == own;
+  if (names_rank || all_alike) throw Error(Errc::kDevice, failure.message);
   throw Error(Errc::kDevice,
               fmt::format("rank {} of {}: {}", failure.rank, world.size(), failure.message));
 }

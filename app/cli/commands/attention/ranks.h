@@ -7,6 +7,7 @@
 
 #include "app/cli/commands/attention/rank_arrays.h"
 #include "app/cli/commands/command.h"
+#include "maskctl/attention/sharded/gather.h"
 #include "maskctl/attention/sharded/rank_call.h"
 #include "maskctl/distributed/world.h"
 
@@ -21,6 +22,9 @@ struct RankOptions {
 
 /// --mesh and --assign.
 void declare_ranks(OptionList& list, RankOptions& ranks);
+/// Throws Error(kInvalidArgument) when --assign is given without --mesh, or `unfit`, options that
+/// do not go with it, with it; empty for none.
+void check_ranks(const RankOptions& options, std::string_view command, std::string_view unfit);
 
 /// Runs `work` in every rank. The answer is that of rank 0; the others say nothing. When one rank
 /// throws, all stop, and rank 0 throws an Error that names it. Throws Error(kInvalidArgument) when

@@ -232,12 +232,11 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
 }
 
 Answer run(const VerifyOptions& options, Session& session) {
+  check_ranks(options.ranks, "verify",
+              !options.given.empty() ? "--given"
+              : options.call.layout  ? "--layout"
+                                     : "");
   if (!options.ranks.given()) return answer_of(options, verify_report(options, session));
-  if (!options.given.empty() || options.call.layout) {
-    throw Error(Errc::kInvalidArgument,
-                "verify: --mesh judges what ranks compute, in the layout "
-                "of the operation; leave --given and --layout out");
-  }
   require_backend(options.backend, "--backend");
   return over_ranks(options.ranks, session, [&](attention::Communicator& world) {
     return verify_over_ranks(options, session, world);

@@ -55,15 +55,6 @@ class RankCall {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Gives rank 0 the whole results; the others get none. Every rank calls it.
-NamedResults assembled(Communicator& world, const PlacedResults& results);
-
-/// Returns when every rank has called it.
-void meet(Communicator& world);
-
-/// What every rank says, at rank 0; the others get nothing.
-std::vector<std::string> gathered_texts(Communicator& world, const std::string& own);
-
 /// The part of an array of normal random numbers, in a floating dtype.
 Tensor random_part(const RandomOutline& whole, const ArrayPlace& place);
 
