@@ -16,9 +16,12 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kBeforeScreens = std::chrono::milliseconds(20);
 /// How often a screen shows what work beside it has found.
 constexpr int kTickMilliseconds = 50;
+/// A pipeline is shown when nobody has typed for so long.
+constexpr int kPauseMilliseconds = 100;
 
 void serve(State& state, Terminal& terminal) {
   if (state.request == Request::kRedraw) terminal.redraw();
+  if (state.request == Request::kCopy) terminal.copy(state.copied);
   if (state.request != Request::kSuspend) return;
   terminal.suspend();
   const Screen screen = terminal.screen();
@@ -92,7 +95,9 @@ void inspect(Workbench& bench, const TerminalOptions& options, const std::stop_t
   while (state.request != Request::kQuit && !stop.stop_requested()) {
     terminal.show(work.screen(state));
     // All keys that are waiting come before the next screen: a key that is held down never lags.
-    auto input = terminal.next(work.busy() ? kTickMilliseconds : -1);
+    const int wait = state.preview_due ? kPauseMilliseconds : work.busy() ? kTickMilliseconds : -1;
+    auto input = terminal.next(wait);
+    if (!input) state = after_pause(std::move(state), bench);
     for (; input; input = terminal.next(0)) take(*input);
   }
 }
@@ -106,6 +111,7 @@ Played play(Workbench& bench, const Screen& screen, std::string_view script) {
     const auto begin = Clock::now();
     state = update(std::move(state), input, bench);
     if (state.request == Request::kQuit) break;
+    state = after_pause(std::move(state), bench);
     out.screen = work.finished_screen(state);
     out.milliseconds.push_back(
         std::chrono::duration<double, std::milli>(Clock::now() - begin).count());

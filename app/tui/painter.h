@@ -23,8 +23,8 @@ class Painter {
   bool busy() const { return grids_.busy(); }
 
  private:
-  std::shared_ptr<const InkGrid> grid_of(const State& state, Range queries, Range keys,
-                                         BlockSize block);
+  std::shared_ptr<const InkGrid> grid_of(const State& state, const Figure& figure, BlockSize block);
+  void draw_pane(const State& state, const Geometry& at, const Pane& pane, Canvas& canvas);
   void draw_mask(const State& state, const Geometry& at, Canvas& canvas);
   void draw_side(const State& state, const Geometry& at, Canvas& canvas);
   void draw_overview(const State& state, const Geometry& at, Canvas& canvas);

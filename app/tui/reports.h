@@ -19,9 +19,6 @@ struct ReportState {
   std::vector<std::string> lines = {};  // of any length, once it is done
 };
 
-/// The heading of the panel.
-std::string_view title_of(Report report);
-
 struct State;
 
 /// Makes reports beside the interface, on a thread of its own. A newer request stops an older one.

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <array>
 
-#include "app/session/save.h"
+#include "app/tui/steps.h"
 #include "maskctl/base/buffer_pool.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/pipeline/load.h"
-#include "maskctl/pipeline/picture.h"
 #include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app::tui {
@@ -40,7 +39,41 @@ void check_comparable(const Mask& a, const Mask& b) {
                                         shape_text(a), shape_text(b)));
 }
 
+PlanePtr shown_plane(const Panel& two, Sources sources) {
+  switch (sources) {
+    case Sources::kB:
+      return two.other;
+    case Sources::kOnlyA:
+      return combine(Op::kSub, two.plane, two.other);
+    case Sources::kOnlyB:
+      return combine(Op::kSub, two.other, two.plane);
+    default:
+      return two.plane;
+  }
+}
+
+/// The steps as they were bound, those that are off as they were written.
+std::string spelled(const std::string& pipeline, const Chain& chain) {
+  auto steps = split_steps(pipeline);
+  const auto on = std::ranges::count_if(steps, &EditStep::on);
+  if (on != std::ssize(chain)) return chain.empty() ? "" : to_text(chain);
+  auto bound = chain.begin();
+  for (EditStep& step : steps) {
+    if (step.on) step.text = to_text(Chain{*bound++});
+  }
+  return join_steps(steps);
+}
+
+constexpr std::size_t kMostRecent = 4;
+
 }  // namespace
+
+const TileMap& Scene::tiles(const PlanePtr& plane, int tile) const {
+  const auto [at, added] = tiles_.try_emplace({plane, tile});
+  const Index cells = Index{1} << tile;
+  if (added) at->second = tile_map(*plane, cells, cells);
+  return at->second;
+}
 
 Panel Scene::both(Index batch, Index head) const {
   const Mask* second = other ? &*other : nullptr;
@@ -49,8 +82,9 @@ Panel Scene::both(Index batch, Index head) const {
 
 Panel Scene::panel(Index batch, Index head, Sources sources) const {
   Panel out = both(batch, head);
-  if (sources == Sources::kB) out.plane = out.other;
-  if (sources != Sources::kBoth) out.other = nullptr;
+  if (!out.other || sources == Sources::kBoth || sources == Sources::kBeside) return out;
+  out.plane = shown_plane(out, sources);
+  out.other = nullptr;
   return out;
 }
 
@@ -121,6 +155,7 @@ ScenePtr Workbench::read() {
     Loader other(subject_.other_source, session_);
     other_ = other.transformed(other.read(subject_.other).mask);
   }
+  weights_ = std::make_shared<RowWeights>(subject_.weights, loader_);
   ScenePtr out = scene(pipeline);
   if (subject_.segments.empty() || out->has_ids()) return out;
   throw Error(Errc::kShape, fmt::format("--segments {}: the ids do not fit a mask of {}",
@@ -151,14 +186,27 @@ void Workbench::read_ids() {
 }
 
 ScenePtr Workbench::scene(const std::string& pipeline) {
+  const auto found =
+      std::ranges::find(recent_, pipeline, [](const auto& kept) { return kept.first; });
+  if (found != recent_.end()) {
+    recent_.splice(recent_.begin(), recent_, found);
+  } else {
+    recent_.emplace_front(pipeline, made(pipeline));
+    if (recent_.size() > kMostRecent) recent_.pop_back();
+  }
+  return recent_.front().second;
+}
+
+ScenePtr Workbench::made(const std::string& pipeline) {
   auto out = std::make_shared<Scene>();
   out->name = subject_.name;
   out->other_name = subject_.other;
   out->pad_id = subject_.source.pad_id;
+  out->weights = weights_;
   out->start = start_;
   out->chain = generated_;
-  const Chain steps = load_chain(std::array{pipeline}, loader_.context());
-  if (!steps.empty()) out->pipeline = to_text(steps);
+  const Chain steps = load_chain(std::array{without_off_steps(pipeline)}, loader_.context());
+  out->pipeline = spelled(pipeline, steps);
   out->chain.insert(out->chain.end(), steps.begin(), steps.end());
   out->mask = maskctl::apply(start_, out->chain);
   check_cells(out->mask);
@@ -171,23 +219,6 @@ ScenePtr Workbench::scene(const std::string& pipeline) {
     out->ids = {loaded_.q_segment_ids, loaded_.kv_segment_ids};
   }
   return out;
-}
-
-void Workbench::save(const Scene& scene, const Panel& panel, const std::string& file,
-                     bool replace) const {
-  if (!is_picture_name(file)) {
-    OutputOptions output;
-    output.dest = file;
-    output.force = replace;
-    write_output(scene.mask, output, session_);
-    return;
-  }
-  Figure figure{.name = scene.name, .other_name = scene.other_name, .pad_id = scene.pad_id};
-  if (!scene.pipeline.empty()) figure.name += " | " + scene.pipeline;
-  figure.panels = {panel};
-  WriteOptions write;
-  write.force = replace;
-  write_picture(file, figure, {}, write);
 }
 
 }  // namespace maskctl::app::tui

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,25 +17,29 @@
 #include "app/tui/arriving.h"
 #include "app/tui/beside.h"
 #include "app/tui/facts.h"
+#include "app/tui/weights.h"
 #include "maskctl/inspect/why/why.h"
+#include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/render/figure/ink_grid.h"
 
 namespace maskctl::app::tui {
 
-/// Which of two SOURCEs is drawn.
-enum class Sources : std::uint8_t { kBoth, kA, kB };
+/// Which of two SOURCEs is drawn: one over the other, side by side, one of them, what one of them
+/// has alone.
+enum class Sources : std::uint8_t { kBoth, kBeside, kA, kB, kOnlyA, kOnlyB };
 
 /// A mask after some steps. Never changes, except that more becomes known about it.
 class Scene {
  public:
   std::string name, other_name;  // SOURCEs
-  std::string pipeline;          // the steps that can be edited, spelled by to_text()
+  std::string pipeline;          // the steps that can be edited, as join_steps() spells them
   Mask start;                    // before all steps
   Chain chain;                   // all steps, those of a generated SOURCE first
   Mask mask;                     // after them
   std::optional<Mask> other;
   SegmentTensors ids;
   std::int32_t pad_id = -1;
+  std::shared_ptr<RowWeights> weights;
   /// While the SOURCE is being read: what has come of it. The mask is empty then.
   std::shared_ptr<const Arriving> arriving;
 
@@ -49,7 +54,14 @@ class Scene {
   PlaneFacts count(Index batch, Index head, Sources sources) const;
   /// Takes what was counted.
   void learn(Index batch, Index head, Sources sources, PlaneFacts facts) const;
+  /// The tiles of 2^tile cells each way of one of the planes.
+  const TileMap& tiles(const PlanePtr& plane, int tile) const;
   Why why(const Cell& cell) const;
+  /// Heads of the queries of which there are weights, and those of one query.
+  Index weight_heads() const { return weights->heads(mask); }
+  const WeightRow& weight_row(Index batch, Index query) const {
+    return weights->row(mask, batch, query);
+  }
 
  private:
   using Shown = std::tuple<Index, Index, Sources>;
@@ -58,6 +70,7 @@ class Scene {
 
   mutable std::map<Shown, PlaneFacts> facts_;
   mutable std::deque<Shown> counted_;  // the oldest first
+  mutable std::map<std::pair<PlanePtr, int>, TileMap> tiles_;
 };
 using ScenePtr = std::shared_ptr<const Scene>;
 
@@ -66,6 +79,7 @@ struct Subject {
   SourceOptions source, other_source;
   std::string name, other;  // SOURCEs; the second may be empty
   std::string segments;     // SOURCE of ids, or empty for those of the first
+  WeightOptions weights;
 };
 
 /// Makes scenes of a SOURCE, which is read once, beside the interface.
@@ -89,12 +103,10 @@ class Workbench {
   /// reading throws, Error(kInvalidArgument) for a mask without cells, Error(kShape) for ids and a
   /// second mask that do not fit.
   const ScenePtr& first();
-  /// The mask after these steps. Throws PipelineError, and Error when a step does not fit or leaves
-  /// no cells.
+  /// The mask after these steps, as a person writes them; a few recent ones are kept. Throws
+  /// PipelineError, and Error when a step does not fit or leaves no cells.
   ScenePtr scene(const std::string& pipeline);
-  /// Writes a picture of the head that is shown, or the mask of all heads. Throws Error, also for
-  /// an existing file without `replace`.
-  void save(const Scene& scene, const Panel& panel, const std::string& file, bool replace) const;
+  const Session& session() const { return session_; }
   /// The last note of reading and writing since this was called before, or "".
   std::string take_note() { return std::exchange(note_, {}); }
 
@@ -103,6 +115,7 @@ class Workbench {
   ScenePtr read();
   void read_start();
   void read_ids();
+  ScenePtr made(const std::string& pipeline);
 
   const Subject subject_;
   std::string note_;
@@ -112,7 +125,9 @@ class Workbench {
   Chain generated_;  // the step of a generated SOURCE
   std::optional<Mask> other_;
   LoadedMask loaded_;
+  std::shared_ptr<RowWeights> weights_;
   ScenePtr first_;
+  std::list<std::pair<std::string, ScenePtr>> recent_;  // the most recent first
   std::atomic<double> fraction_ = 0;
   const std::shared_ptr<Arriving> arriving_ = std::make_shared<Arriving>();
   Beside<ScenePtr> work_;

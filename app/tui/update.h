@@ -13,5 +13,7 @@ State first_state(ScenePtr scene, const Screen& screen);
 /// The state after one input. The workbench makes the scenes of changed pipelines. What goes wrong
 /// becomes a message.
 State update(State state, const Input& input, Workbench& bench);
+/// The state after nothing has been typed for a while: what was typed last is shown.
+State after_pause(State state, Workbench& bench);
 
 }  // namespace maskctl::app::tui

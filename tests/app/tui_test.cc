@@ -111,22 +111,27 @@ class Walker {
 
   std::string one() {
     static const std::vector<std::string> kKeys = {
-        "h",      "j",       "k",      "l",      "H",     "J",     "K",        "L",
-        "<Left>", "<Right>", "<Up>",   "<Down>", "<C-d>", "<C-u>", "<PageUp>", "<PageDown>",
-        "0",      "$",       "g",      "G",      "+",     "+",     "-",        "-",
-        "f",      "=",       "n",      "N",      "[",     "]",     "{",        "}",
-        "ma",     "'a",      "mb",     "'b",     "u",     "<C-r>", "d",        "s",
-        "S",      "?",       "<F1>",   "<Esc>",  "r",     "c",     "i",        "<Enter>",
-        "<Tab>",  "<BS>",    "<Home>", "<End>",  "<Del>", "<C-l>", "3",        "7",
-        "9"};
+        "h",      "j",       "k",      "l",       "H",     "J",     "K",        "L",
+        "<Left>", "<Right>", "<Up>",   "<Down>",  "<C-d>", "<C-u>", "<PageUp>", "<PageDown>",
+        "0",      "$",       "g",      "G",       "+",     "+",     "-",        "-",
+        "f",      "=",       "n",      "N",       "[",     "]",     "{",        "}",
+        "ma",     "'a",      "mb",     "'b",      "u",     "<C-r>", "d",        "s",
+        "S",      "?",       "<F1>",   "<Esc>",   "r",     "c",     "i",        "<Enter>",
+        "<Tab>",  "<BS>",    "<Home>", "<End>",   "<Del>", "<C-l>", "3",        "7",
+        "9",      "<Tab>",   "x",      "<Space>", "(",     ")",     "e",        "b",
+        "<lt>",   ">",       "w",      "C",       "o",     "Y"};
     static const std::vector<std::string> kTyped = {
         "a causal<Enter>",  "a window:keys=5<Enter>", "t<C-u><Enter>",
         "t<C-u>not<Enter>", "a not | nonsense<Esc>",  "a slice:q=1:9<Enter>",
         "a win<Tab>:<Tab>", "a heads:0{not}<Enter>",  "/leak<Enter>",
         "/empty<Enter>",    "/border<Enter>",         "/partial<Enter>",
         "/diff<Enter>",     "/<Tab><Enter>",          ":<Up><Enter>",
-        "t<Up><Down><Esc>"};
-    switch (pick(0, 19)) {
+        "t<Up><Down><Esc>", "<Tab>h<Space>",          "a #causal | not<Enter>",
+        "<Tab>(x<Esc>"};
+    switch (pick(0, 20)) {
+      case 5:
+        return "<Mouse " + number(30) + "," + number(90) + "><Drag " + number(30) + "," +
+               number(90) + ">";
       case 0:
         return "<Resize " + number(220) + "x" + number(70) + ">";
       case 1:
@@ -136,7 +141,7 @@ class Walker {
       case 3:
         return ":" + number(1'200'000) + "," + number(40) + "<Enter>";
       case 4:
-        return kTyped[as_index(pick(0, static_cast<int>(kTyped.size()) - 1))];
+        return "<Esc>" + kTyped[as_index(pick(0, static_cast<int>(kTyped.size()) - 1))];
       default:
         return kKeys[as_index(pick(0, static_cast<int>(kKeys.size()) - 1))];
     }

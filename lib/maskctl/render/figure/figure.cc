@@ -69,6 +69,12 @@ void check_part(const char* what, Range part, Index extent) {
   }
 }
 
+void check_whole_tiles(const char* what, Range part, Index tile, Index extent) {
+  if (part.begin % tile == 0 && (part.end % tile == 0 || part.end == extent)) return;
+  throw Error(Errc::kInvalidArgument, fmt::format("{} {}:{} of tiles of {}: expected whole tiles",
+                                                  what, part.begin, part.end, tile));
+}
+
 Index queries_of(const Panel& panel) {
   return panel.tiles != nullptr ? panel.tiles->queries : panel.plane->queries();
 }
@@ -167,9 +173,9 @@ void check_figure(const Figure& figure) {
   for (const Panel& panel : figure.panels) check_panel(panel, first);
   check_part("queries", drawn_queries(figure), queries_of(first));
   check_part("keys", drawn_keys(figure), keys_of(first));
-  if (first.tiles != nullptr && (figure.queries || figure.keys)) {
-    throw Error(Errc::kInvalidArgument, "a part of a block map: tiles are drawn whole");
-  }
+  if (first.tiles == nullptr) return;
+  check_whole_tiles("queries", drawn_queries(figure), first.tiles->q_tile, first.tiles->queries);
+  check_whole_tiles("keys", drawn_keys(figure), first.tiles->k_tile, first.tiles->keys);
 }
 
 PlanePtr leaks_of(const Panel& panel, std::int32_t pad_id) {

@@ -33,7 +33,8 @@ struct Figure {
   std::string name = {}, other_name = {};
   std::vector<Panel> panels = {};
   std::int32_t pad_id = -1;
-  /// The part to draw; everything if not set. Rulers show the indices of the whole mask.
+  /// The part to draw, of whole tiles where there are some; everything if not set. Rulers show the
+  /// indices of the whole mask.
   std::optional<Range> queries = {}, keys = {};
 };
 
@@ -56,7 +57,7 @@ Range drawn_keys(const Figure& figure);
 inline constexpr std::size_t kMostPanels = 256;
 
 /// Throws Error(kLimit) for more than kMostPanels, Error(kInvalidArgument) for no panels, a panel
-/// without a plane, tiles with a B or of only a part, panels of different kinds, ids of another
+/// without a plane, tiles with a B, a part of a tile, panels of different kinds, ids of another
 /// extent and ranges outside of the plane, Error(kShape) for planes of unequal extents.
 void check_figure(const Figure& figure);
 

@@ -38,15 +38,25 @@ void fill_overlay(const Panel& panel, InkGrid& grid) {
   grid.open = std::move(a.open);
 }
 
+/// Tiles of a map that are drawn.
+struct TilePart {
+  Range rows, columns;
+};
+
+TilePart part_of(const TileMap& map, const InkGrid& grid) {
+  return {{grid.q.begin / map.q_tile, ceil_div(grid.q.end, map.q_tile)},
+          {grid.k.begin / map.k_tile, ceil_div(grid.k.end, map.k_tile)}};
+}
+
 /// One row of the grid: how many of its tiles are full, and how many are not empty.
-void fill_tile_row(const TileMap& map, Range tile_rows, BlockSize step,
+void fill_tile_row(const TileMap& map, Range tile_rows, Range tile_columns, BlockSize step,
                    std::span<std::uint8_t> out) {
   std::vector<Index> full(out.size()), open(out.size());
   for (Index t = tile_rows.begin; t < tile_rows.end; ++t) {
-    const auto begin = as_size(map.row_offsets[as_size(t)]);
-    const auto end = as_size(map.row_offsets[as_size(t) + 1]);
-    for (const TileRun& run : std::span(map.runs).subspan(begin, end - begin)) {
-      const Range tiles{run.first, Index{run.first} + run.count};
+    for (const TileRun& run : map.row(t)) {
+      const Range all = intersect({run.first, Index{run.first} + run.count}, tile_columns);
+      if (all.empty()) continue;
+      const Range tiles{all.begin - tile_columns.begin, all.end - tile_columns.begin};
       for (Index c = tiles.begin / step.k; c * step.k < tiles.end; ++c) {
         const Index n = intersect(tiles, {c * step.k, (c + 1) * step.k}).size();
         open[as_size(c)] += n;
@@ -56,19 +66,30 @@ void fill_tile_row(const TileMap& map, Range tile_rows, BlockSize step,
   }
   for (std::size_t c = 0; c < out.size(); ++c) {
     const Index first = static_cast<Index>(c) * step.k;
-    const Index area = tile_rows.size() * (std::min(first + step.k, map.tile_columns()) - first);
+    const Index area = tile_rows.size() * (std::min(first + step.k, tile_columns.size()) - first);
     if (open[c] > 0) out[c] = full[c] == area ? ink::kAll : ink::kPartial;
   }
 }
 
+void count_tiles(const TileMap& map, const TilePart& part, FigureCounts& counts) {
+  for (Index t = part.rows.begin; t < part.rows.end; ++t) {
+    for (const TileRun& run : map.row(t)) {
+      const Range tiles = intersect({run.first, Index{run.first} + run.count}, part.columns);
+      if (tiles.empty()) continue;
+      (run.fill == Fill::kFull ? counts.full : counts.partial) += tiles.size();
+    }
+  }
+  counts.tile_area = part.rows.size() * part.columns.size();
+}
+
 void fill_tiles(const TileMap& map, BlockSize step, InkGrid& grid) {
+  const TilePart part = part_of(map, grid);
   parallel_for(grid.rows, [&](Index r) {
-    fill_tile_row(map, {r * step.q, std::min((r + 1) * step.q, map.tile_rows())}, step,
+    const Index begin = part.rows.begin + r * step.q;
+    fill_tile_row(map, {begin, std::min(begin + step.q, part.rows.end)}, part.columns, step,
                   std::span(grid.inks).subspan(grid.index(r, 0), as_size(grid.columns)));
   });
-  grid.counts.full = map.full();
-  grid.counts.partial = map.partial();
-  grid.counts.tile_area = map.tile_rows() * map.tile_columns();
+  count_tiles(map, part, grid.counts);
 }
 
 void mark_leaks(const PlanePtr& leaks, InkGrid& grid) {
@@ -85,8 +106,9 @@ void mark_leaks(const PlanePtr& leaks, InkGrid& grid) {
 
 Units finest_units(const Figure& figure) {
   const TileMap* tiles = figure.panels.front().tiles;
-  if (tiles != nullptr) return {tiles->tile_rows(), tiles->tile_columns()};
-  return {drawn_queries(figure).size(), drawn_keys(figure).size()};
+  const Index q = drawn_queries(figure).size(), k = drawn_keys(figure).size();
+  if (tiles == nullptr) return {q, k};
+  return {ceil_div(q, tiles->q_tile), ceil_div(k, tiles->k_tile)};
 }
 
 InkGrid ink_grid(const Figure& figure, const Panel& panel, BlockSize step) {

@@ -1,0 +1,29 @@
+#include "app/tui/drawn.h"
+
+namespace maskctl::app::tui {
+
+Panel panel_of(const State& state, Sources sources) {
+  const View& view = state.view;
+  Panel out = state.facts().panel;
+  if (view.sources == Sources::kBeside) {
+    if (sources == Sources::kB) out.plane = out.other;
+    out.other = nullptr;
+    out.different = nullptr;
+  }
+  if (!view.tiled) return out;
+  out.other = nullptr;
+  out.different = nullptr;
+  out.tiles = &state.scene->tiles(out.plane, view.tile);
+  return out;
+}
+
+const TileMap& tiles_of(const State& state) {
+  return state.scene->tiles(state.facts().panel.plane, state.view.tile);
+}
+
+BlockSize smallest_unit(const View& view) {
+  const Index cells = view.tiled ? Index{1} << view.tile : 1;
+  return {cells, cells};
+}
+
+}  // namespace maskctl::app::tui
