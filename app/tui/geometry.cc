@@ -105,6 +105,9 @@ Geometry geometry(const State& state) {
   out.queries = {from.query,
                  std::min(plane.queries(), from.query + out.unit_rows() * out.unit().q)};
   out.keys = {from.key, std::min(plane.keys(), from.key + out.unit_columns() * out.unit().k)};
+  // Weights stand right below a mask that leaves room.
+  const Index room = out.rows - out.drawn_rows();
+  out.weight_rows = {out.weight_rows.begin - room, out.weight_rows.end - room};
   return out;
 }
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <string_view>
 
-#include "app/tui/geometry.h"
 #include "app/tui/help.h"
 #include "app/tui/report_rows.h"
 #include "app/tui/words.h"
@@ -56,7 +55,7 @@ Index Pages::count() const {
 
 std::optional<Pages> pages_of(const State& state) {
   const bool report = state.report && state.report->done &&
-                      (report_row(state.report->kind).wide || geometry(state).side == 0);
+                      (state.report->whole || report_row(state.report->kind).wide);
   if ((!state.help && !report) || state.prompt != Prompt::kNone) return std::nullopt;
   Pages out;
   out.columns = std::min(state.screen.columns, kMostColumns);

@@ -130,6 +130,10 @@ void draw_pipeline(const State& state, Canvas& canvas) {
   const Index row = canvas.rows() - 2;
   const std::string label = " pipeline> ";
   if (state.prompt == Prompt::kPipeline) return draw_line(state, row, label, canvas);
+  // The line below is being typed, so candidates for it stand here.
+  if (state.prompt != Prompt::kNone && !state.message.empty()) {
+    return canvas.write(row, 1, readable_text(state.message));
+  }
   std::string changes;
   if (!state.undo.empty() || !state.redo.empty()) {
     const bool saved = state.scene->pipeline == state.saved_pipeline;
@@ -142,7 +146,7 @@ void draw_pipeline(const State& state, Canvas& canvas) {
 }
 
 std::string status_text(const State& state, const Geometry& at) {
-  if (state.question) return readable_text(state.question->text) + " y, n";
+  if (state.question) return readable_text(state.question->text) + " (y/n)";
   if (!state.message.empty()) return readable_text(state.message);
   const Place cursor = state.view.cursor;
   std::string out = fmt::format("{},{} {}", cursor.query, cursor.key, cell_state(state));

@@ -9,6 +9,7 @@
 #include "app/tui/drawn.h"
 #include "app/tui/report_rows.h"
 #include "app/tui/steps.h"
+#include "app/tui/words.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/step_infos.h"
 #include "maskctl/render/figure/words.h"
@@ -21,6 +22,7 @@ using Lines = std::vector<std::string>;
 /// Queries before and after the cursor that are asked whether they see its key.
 constexpr Index kNearQueries = 2048;
 constexpr Index kTopKeys = 8;
+constexpr Index kReportLines = 9;
 
 bool open_at(const PlanePtr& plane, Place at) {
   return plane && plane->count({at.query, at.query + 1}, {at.key, at.key + 1}) > 0;
@@ -79,7 +81,14 @@ Lines report_lines(const State& state, const Geometry&) {
   Lines out{std::string(row.title) + ":"};
   if (state.report->done && row.wide) return {};
   if (!state.report->done) return {out.front() + " working; <Esc> stops"};
-  out.insert(out.end(), state.report->lines.begin(), state.report->lines.end());
+  for (const std::string& line : state.report->lines) {
+    const auto parts = wrapped(line, kSideColumns - 3);
+    out.insert(out.end(), parts.begin(), parts.end());
+  }
+  if (std::ssize(out) > kReportLines) {
+    out.resize(as_size(kReportLines - 1));
+    out.emplace_back("...; the same key again: all of it");
+  }
   return out;
 }
 

@@ -16,6 +16,7 @@ struct ReportState {
   Report kind = Report::kRecognise;
   ScenePtr scene;
   bool done = false;
+  bool whole = false;                   // over the screen, as it may not fit into the panel
   std::vector<std::string> lines = {};  // of any length, once it is done
 };
 

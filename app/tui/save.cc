@@ -22,8 +22,9 @@ Figure figure_of(const State& state) {
   const Geometry at = geometry(state);
   Figure figure{.name = scene.name, .other_name = scene.other_name, .pad_id = scene.pad_id};
   if (!scene.pipeline.empty()) figure.name += " | " + scene.pipeline;
-  figure.queries = at.queries;
-  figure.keys = at.keys;
+  const Mask& mask = scene.mask;
+  const bool whole = at.queries.size() == mask.queries() && at.keys.size() == mask.keys();
+  if (!whole) figure.queries = at.queries, figure.keys = at.keys;
   for (const Pane& pane : at.panes) figure.panels.push_back(panel_of(state, pane.sources));
   return figure;
 }

@@ -35,8 +35,13 @@ void check_comparable(const Mask& a, const Mask& b) {
       serves(b.heads(), a.heads())) {
     return;
   }
-  throw Error(Errc::kShape, fmt::format("masks of {} and {} cannot be laid over each other",
-                                        shape_text(a), shape_text(b)));
+  std::string message = fmt::format("masks of {} and {} cannot be laid over each other",
+                                    shape_text(a), shape_text(b));
+  const Index q = ceil_div(a.queries(), b.queries()), k = ceil_div(a.keys(), b.keys());
+  if (q > 1 && q == k) {
+    message += fmt::format("; if OTHER has an element for each block: --as-b blockmap:{}", q);
+  }
+  throw Error(Errc::kShape, message);
 }
 
 PlanePtr shown_plane(const Panel& two, Sources sources) {
@@ -89,6 +94,8 @@ Panel Scene::panel(Index batch, Index head, Sources sources) const {
 }
 
 const PlaneFacts& Scene::facts(Index batch, Index head, Sources sources) const {
+  // What is known of two over each other is known of them side by side.
+  if (sources == Sources::kBeside) sources = Sources::kBoth;
   const auto [at, added] = facts_.try_emplace({batch, head, sources});
   if (added) at->second = first_facts(panel(batch, head, sources));
   return at->second;
@@ -99,7 +106,7 @@ PlaneFacts Scene::count(Index batch, Index head, Sources sources) const {
 }
 
 void Scene::learn(Index batch, Index head, Sources sources, PlaneFacts facts) const {
-  const Shown shown{batch, head, sources};
+  const Shown shown{batch, head, sources == Sources::kBeside ? Sources::kBoth : sources};
   facts_[shown] = std::move(facts);
   counted_.push_back(shown);
   if (counted_.size() <= kMostCounted) return;

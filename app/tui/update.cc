@@ -25,6 +25,21 @@ constexpr Index kMostCount = Index{1} << 31;
 constexpr Index kWheelUnits = 3;
 constexpr int kLeastTile = 1, kMostTile = 12;
 
+/// While the shape of the screen changes: a view of the whole mask remains one.
+class WholeView {
+ public:
+  explicit WholeView(State& state) : state_(state), whole_(state.view.zoom == whole_zoom(state)) {}
+  ~WholeView() {
+    if (whole_) state_.view.zoom = whole_zoom(state_);
+  }
+  WholeView(const WholeView&) = delete;
+  WholeView& operator=(const WholeView&) = delete;
+
+ private:
+  State& state_;
+  const bool whole_;
+};
+
 /// Applies one action.
 class Updater {
  public:
@@ -76,6 +91,7 @@ class Updater {
   void operator()(StepKey key) { take_step_key(state_, bench_, key, times_); }
 
   void operator()(Toggle toggle) {
+    const WholeView whole(state_);
     switch (toggle) {
       case Toggle::kSide:
         state_.side = !state_.side;
@@ -117,8 +133,10 @@ class Updater {
   void operator()(Request request) { state_.request = request; }
 
   void operator()(Report report) {
-    state_.report = ReportState{report, state_.scene};
     state_.page = 0;
+    const bool again = state_.report && state_.report->kind == report && state_.report->done;
+    if (!again) state_.report = ReportState{report, state_.scene};
+    state_.report->whole = again || geometry(state_).side == 0;
   }
 
   void operator()(const Quit&) { run_command(state_, bench_, "q"); }
@@ -260,6 +278,7 @@ void take_key(State& state, const Input& input, Workbench& bench) {
 void take(State& state, const Input& input, Workbench& bench) {
   state.request.reset();
   if (input.key == "<Resize>") {
+    const WholeView whole(state);
     state.screen.rows = input.row;
     state.screen.columns = input.column;
     return;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "maskctl/render/figure/inks.h"
+#include "maskctl/render/figure/words.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -46,7 +47,10 @@ void draw_weights(const State& state, const Geometry& at, const Pane& pane, Canv
   const WeightRow& row = state.scene->weight_row(state.view.batch, state.view.cursor.query);
   canvas.write(top, pane.column + 1, fmt::format("weights of query {}", state.view.cursor.query),
                Glyph{.bold = true});
-  if (!row.problem.empty()) return canvas.write(top + 1, pane.column + 1, row.problem);
+  if (!row.problem.empty()) {
+    const Index room = at.first.key + at.columns - 1;
+    return canvas.write(top + 1, pane.column + 1, shortened(readable_text(row.problem), room));
+  }
   const Index heads = row.weights.extent(0);
   const Index first = std::clamp<Index>(state.view.head - shown / 2, 0, heads - shown);
   for (Index i = 0; i < shown; ++i) {

@@ -57,7 +57,15 @@ RowWeights::RowWeights(WeightOptions options, Loader& loader)
   throw Error(Errc::kInvalidArgument, "weights need the queries and the keys: give both or none");
 }
 
-Index RowWeights::heads(const Mask& mask) { return query_ ? query_->extent(2) : mask.heads(); }
+Index RowWeights::heads(const Mask& mask) {
+  if (options_.query.empty()) return mask.heads();
+  try {
+    read();
+    return query_->extent(2);
+  } catch (const Error&) {
+    return 1;  // a line for the problem of the row
+  }
+}
 
 const WeightRow& RowWeights::row(const Mask& mask, Index batch, Index query) {
   const Place place{mask.distinct().front().get(), batch, query};
@@ -66,7 +74,7 @@ const WeightRow& RowWeights::row(const Mask& mask, Index batch, Index query) {
   mask_ = mask;
   row_ = {};
   try {
-    prepare(mask);
+    options_.query.empty() ? make_random(mask) : read();
     row_.weights = weights(mask, batch, query);
   } catch (const Error& error) {
     row_.problem = error.what();
@@ -74,11 +82,15 @@ const WeightRow& RowWeights::row(const Mask& mask, Index batch, Index query) {
   return row_;
 }
 
-void RowWeights::prepare(const Mask& mask) {
-  if (options_.query.empty()) return make_random(mask);
-  if (!query_) {
-    query_ = read_array(loader_, options_.query);
+void RowWeights::read() {
+  if (query_) return;
+  if (!unreadable_.empty()) throw Error(Errc::kIo, unreadable_);
+  try {
     key_ = read_array(loader_, options_.key);
+    query_ = read_array(loader_, options_.query);
+  } catch (const Error& error) {
+    unreadable_ = error.what();
+    throw;
   }
 }
 

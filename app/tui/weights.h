@@ -46,13 +46,13 @@ class RowWeights {
   };
   void read();
   void make_random(const Mask& mask);
-  void prepare(const Mask& mask);
   Tensor weights(const Mask& mask, Index batch, Index query) const;
 
   const WeightOptions options_;
   Loader& loader_;
   std::optional<Tensor> query_, key_;
-  Mask mask_;  // of which the row is kept
+  std::string unreadable_;  // why there are none
+  Mask mask_;               // of which the row is kept
   Place place_;
   WeightRow row_;
 };

@@ -92,6 +92,54 @@ TEST_CASE("tui: saving asks before it replaces a file", "[tui]") {
   CHECK(contains(slurp(sandbox.work() / "mask.svg"), "causal | window:keys=3"));
 }
 
+TEST_CASE("tui: steps are removed, switched and moved, and one that is off changes nothing",
+          "[tui]") {
+  const Sandbox sandbox;
+  const std::string two = "samples/packed.npy --as segments -t causal -t window:keys=4";
+  const auto drawn = [&](const std::string& source, const std::string& keys) {
+    return without_pipeline(screen(sandbox, source, keys));
+  };
+  const std::string without = drawn(kPacked, "");
+  CHECK(drawn(two, "<Tab>x<Esc>") != drawn(two, ""));
+  CHECK(drawn(two, "<Tab>x<Esc>") == without);
+  CHECK(drawn(two, "<Tab><Space><Esc>") == without);
+  CHECK(drawn(two, "<Tab><Space><Space><Esc>") == drawn(two, ""));
+  CHECK(drawn(kPacked, "a # window:keys=4<Enter>") == without);
+  CHECK(contains(screen(sandbox, two, "<Tab>h)"), "pipeline> window:keys=4 | causal"));
+  CHECK(contains(screen(sandbox, two, "<Tab>e,align=nonsense"), "align"));
+  // The first step that is on follows those that are off, and a mistake keeps its place.
+  CHECK(contains(screen(sandbox, two, "t<C-u>#causal | windw<Enter>"), "did you mean 'window'"));
+}
+
+TEST_CASE("tui: a saved pipeline is read by other commands, without its steps that are off",
+          "[tui]") {
+  const Sandbox sandbox;
+  screen(sandbox, "samples/packed.npy --as segments -t causal -t window:keys=4",
+         "<Tab>h<Space><Esc>:w @steps<Enter>");
+  CHECK(slurp(sandbox.work() / "steps") == "#causal\nwindow:keys=4\n");
+  CHECK(
+      sandbox
+          .run("maskctl apply samples/packed.npy --as segments -t @steps -o a.npy && maskctl diff "
+               "a.npy samples/packed.npy --as-b segments --transform-b window:keys=4")
+          .status == 0);
+}
+
+TEST_CASE("tui: weights are those of attention by name", "[tui]") {
+  const Sandbox sandbox;
+  CHECK(
+      sandbox
+          .run("maskctl attend attention --axes B=1+Tq=64+Tk=64+Hq=1+Hkv=1+D=64 --seed 3 --mask "
+               "gen:window:keys=33,n=64 -o a.npz && /usr/bin/python3 -c \"import numpy as np; w = "
+               "np.load('a.npz')['weights'][0, 0, 40]; k = int(w.argmax()); "
+               "print(f'key {k}: {w[k]:.4f}')\" > top")
+          .status == 0);
+  const std::string top = slurp(sandbox.work() / "top");
+  REQUIRE(top.size() > 8);
+  const std::string shown = screen(sandbox, "gen:window:keys=33,n=64", "40Gw", "--seed 3");
+  CHECK(contains(shown, top.substr(0, top.size() - 1)));
+  check_refused(sandbox, "maskctl tui gen:causal:n=4 --query q.npy --dump -", "give both or none");
+}
+
 /// Keys, typed text and sizes at random; nothing that ends the inspector or writes a file.
 class Walker {
  public:
