@@ -40,13 +40,19 @@ format_is_kept() {
     xargs -0 clang-format --dry-run -Werror --style=file
 }
 
+# A shared library that links ours exports nothing of it.
+plugin_exports_its_own() {
+  nm -DC --defined-only "$1" | grep -q open_cells && ! nm -DC --defined-only "$1" | grep maskctl::
+}
+
 # The installed package serves a project that has only find_package(maskctl).
 package_is_usable() {
   rm -rf build/package build/prefix &&
     cmake --install build/release --prefix "$PWD/build/prefix" &&
     cmake -S tests/package -B build/package -G Ninja -DCMAKE_BUILD_TYPE=Release \
       -DCMAKE_PREFIX_PATH="$PWD/build/prefix" &&
-    cmake --build build/package && build/package/consumer && build/prefix/bin/maskctl --version
+    cmake --build build/package && build/package/consumer && build/prefix/bin/maskctl --version &&
+    plugin_exports_its_own build/package/libplugin.so
 }
 
 headline "packages"

@@ -14,6 +14,7 @@
 #include "maskctl/attention/runtime/runtime.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/base/threefry.h"
 #include "maskctl/tensor/convert.h"
 
@@ -23,11 +24,8 @@ namespace {
 constexpr std::string_view kCotangent = "cotangent_";
 
 bool has_output(const Operation& operation, std::string_view name) {
-  const std::string_view all = operation.cotangents;
-  const std::size_t at = all.find(name);
-  return operation.has_gradients() && !name.empty() && at != all.npos &&
-         (at == 0 || all[at - 1] == ' ') &&
-         (at + name.size() == all.size() || all[at + name.size()] == ' ');
+  const std::vector<std::string_view> all = split(operation.cotangents, ' ');
+  return operation.has_gradients() && std::ranges::find(all, name) != all.end();
 }
 
 std::vector<std::string_view> names_of(const Operation& operation) {

@@ -77,16 +77,12 @@ std::vector<Range> packed_sequences(const Tensor& cu_seqlens, Index tokens, cons
         fmt::format("{} is {}, expected (sequences + 1,)", what, shape_text(cu_seqlens.shape())));
   }
   const std::vector<std::int64_t> ends = as_int64(cu_seqlens, what);
-  if (ends[0] != 0) {
-    refuse(fmt::format("{} starts with {}, expected 0", what, ends[0]));
-  }
+  if (ends[0] != 0) refuse(fmt::format("{} starts with {}, expected 0", what, ends[0]));
   std::vector<Range> sequences;
   for (std::size_t n = 1; n < ends.size(); ++n) {
     if (ends[n] < ends[n - 1]) {
-      refuse(
-          fmt::format("{} falls from {} to {} at entry {}, expected ends that never "
-                      "fall",
-                      what, ends[n - 1], ends[n], n));
+      refuse(fmt::format("{} falls from {} to {} at entry {}, expected ends that never fall", what,
+                         ends[n - 1], ends[n], n));
     }
     sequences.push_back({ends[n - 1], ends[n]});
   }
@@ -99,6 +95,15 @@ std::vector<Range> packed_sequences(const Tensor& cu_seqlens, Index tokens, cons
 void check_one_row(Index batch) {
   if (batch == 1) return;
   refuse_shape(fmt::format("cu_seqlens needs a batch of 1, the batch is {}; pack the rows", batch));
+}
+
+std::vector<TokenSequence> sequences_in(const Tensor* cu_seqlens, Index batch, Index tokens) {
+  std::vector<TokenSequence> sequences;
+  for (Index b = 0; !cu_seqlens && b < batch; ++b) sequences.push_back({b, {0, tokens}});
+  if (!cu_seqlens) return sequences;
+  check_one_row(batch);
+  for (const Range range : packed_sequences(*cu_seqlens, tokens)) sequences.push_back({0, range});
+  return sequences;
 }
 
 }  // namespace maskctl::attention

@@ -96,12 +96,7 @@ BlockProblem checked_block_problem(const NativeSparseInputs& in,
   problem.block_size = options.block_size;
   problem.count = options.block_counts;
   problem.duplicates = options.duplicate_blocks;
-  if (in.cu_seqlens && problem.d.batch != 1) {
-    refuse_shape(
-        fmt::format("cu_seqlens with a batch of {}, expected a batch of 1", problem.d.batch));
-  }
-  problem.sequences =
-      sequences_in<TokenSequence>(in.cu_seqlens, problem.d.batch, problem.d.queries);
+  problem.sequences = sequences_in(in.cu_seqlens, problem.d.batch, problem.d.queries);
   return problem;
 }
 
