@@ -13,12 +13,8 @@ Panel panel_of(const State& state, Sources sources) {
   if (!view.tiled) return out;
   out.other = nullptr;
   out.different = nullptr;
-  out.tiles = &state.scene->tiles(out.plane, view.tile);
+  out.tile_size = smallest_unit(view);
   return out;
-}
-
-const TileMap& tiles_of(const State& state) {
-  return state.scene->tiles(state.facts().panel.plane, state.view.tile);
 }
 
 BlockSize smallest_unit(const View& view) {
