@@ -5,20 +5,10 @@ namespace maskctl::app::tui {
 Panel panel_of(const State& state, Sources sources) {
   const View& view = state.view;
   Panel out = state.facts().panel;
-  if (view.sources == Sources::kBeside) {
-    if (sources == Sources::kB) out.plane = out.other;
-    out.other = nullptr;
-    out.different = nullptr;
-  }
-  if (!view.tiled) return out;
-  out.other = nullptr;
-  out.different = nullptr;
-  out.tiles = &state.scene->tiles(out.plane, view.tile);
+  if (view.sources == Sources::kBeside && sources == Sources::kB) out.plane = out.other;
+  // Tiles are those of one mask.
+  if (view.sources == Sources::kBeside || view.tiled) out.other = out.different = nullptr;
   return out;
-}
-
-const TileMap& tiles_of(const State& state) {
-  return state.scene->tiles(state.facts().panel.plane, state.view.tile);
 }
 
 BlockSize smallest_unit(const View& view) {

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <tuple>
 
+#include "app/tui/drawn.h"
 #include "app/tui/state.h"
+#include "maskctl/base/threads.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/tallied.h"
 
@@ -69,49 +73,87 @@ PlaneFacts counted_facts(PlaneFacts facts, const Panel& two, std::int32_t pad_id
   return facts;
 }
 
-/// The counting of one batch and head of a scene.
+namespace {
+
+TileCounts counted_tiles(const Plane& plane, Index cells) {
+  std::atomic<Index> full = 0, partial = 0;
+  parallel_for(ceil_div(plane.queries(), cells), [&](Index row) {
+    std::vector<TileRun> runs;
+    plane.tiles({row * cells, std::min((row + 1) * cells, plane.queries())}, cells, runs);
+    for (const TileRun& run : runs) (run.fill == Fill::kFull ? full : partial) += run.count;
+  });
+  return {full, partial};
+}
+
+}  // namespace
+
+/// The counting of one batch and head of a scene, or of its tiles.
 class Counting::Work {
  public:
   Work(const State& state, const std::function<void()>& done)
-      : scene_(state.scene),
-        view_(state.view),
-        counted_([this] { return scene_->count(view_.batch, view_.head, view_.sources); }, done) {}
+      : scene_(state.scene), view_(state.view), found_(work_for(state), done) {}
 
   bool is_for(const State& state) const {
     return scene_ == state.scene && view_.batch == state.view.batch &&
-           view_.head == state.view.head && view_.sources == state.view.sources;
+           view_.head == state.view.head && view_.sources == state.view.sources &&
+           view_.tiled == state.view.tiled && view_.tile == state.view.tile;
   }
-  /// False when it is not done by then.
-  bool learn_until(std::chrono::steady_clock::time_point end) {
-    if (!counted_.wait_until(end)) return false;
-    learn();
-    return true;
+  bool is_done_by(std::chrono::steady_clock::time_point end) { return found_.wait_until(end); }
+  /// Gives the scene what was found; waits for it.
+  void learn() { found_.take()(); }
+
+  static bool is_needed(const State& state) {
+    if (!state.facts().counted) return true;
+    const PlanePtr& plane = state.facts().panel.plane;
+    return state.view.tiled && !state.scene->tiles(plane, smallest_unit(state.view).q);
   }
-  void learn() { scene_->learn(view_.batch, view_.head, view_.sources, counted_.take()); }
 
  private:
+  /// Counts, on any thread, and returns what lets the scene know it, on that of the scene.
+  using Found = std::function<void()>;
+  static std::function<Found()> work_for(const State& state) {
+    const ScenePtr scene = state.scene;
+    const auto [batch, head, sources] =
+        std::tuple(state.view.batch, state.view.head, state.view.sources);
+    if (!state.facts().counted) {
+      return [=]() -> Found {
+        return [=, facts = scene->count(batch, head, sources)] {
+          scene->learn(batch, head, sources, facts);
+        };
+      };
+    }
+    const PlanePtr plane = state.facts().panel.plane;
+    const Index cells = smallest_unit(state.view).q;
+    return [=]() -> Found {
+      return [=, counts = counted_tiles(*plane, cells)] { scene->learn(plane, cells, counts); };
+    };
+  }
+
   const ScenePtr scene_;
   const View view_;
-  Beside<PlaneFacts> counted_;
+  Beside<Found> found_;
 };
 
 Counting::Counting(std::function<void()> done) : done_(std::move(done)) {}
 Counting::~Counting() = default;
 
 void Counting::follow(const State& state) {
+  const auto end = in_a_moment();
   if (work_ && !work_->is_for(state)) work_.reset();
-  if (state.facts().counted) return;
-  const bool fresh = work_ == nullptr;
-  if (fresh) work_ = std::make_unique<Work>(state, done_);
-  const auto now = std::chrono::steady_clock::now();
-  if (work_->learn_until(fresh ? in_a_moment() : now)) work_.reset();
+  while (Work::is_needed(state)) {
+    const bool fresh = work_ == nullptr;
+    if (fresh) work_ = std::make_unique<Work>(state, done_);
+    if (!work_->is_done_by(fresh ? end : std::chrono::steady_clock::now())) return;
+    work_->learn();
+    work_.reset();
+  }
 }
 
 void Counting::finish(const State& state) {
-  follow(state);
-  if (!work_) return;
-  work_->learn();
-  work_.reset();
+  for (follow(state); work_; follow(state)) {
+    work_->learn();
+    work_.reset();
+  }
 }
 
 }  // namespace maskctl::app::tui

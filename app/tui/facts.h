@@ -18,6 +18,11 @@ struct PlaneFacts {
   Index open = 0, leaks = 0, empty_rows = 0, differences = 0;
 };
 
+/// How many tiles are full, and how many are neither full nor empty.
+struct TileCounts {
+  Index full = 0, partial = 0;
+};
+
 /// What is known of a panel at once.
 PlaneFacts first_facts(Panel panel);
 

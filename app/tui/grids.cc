@@ -18,9 +18,8 @@ constexpr Index kBands = 16;
 
 bool same_part(const GridPart& a, const GridPart& b) {
   return a.panel.plane == b.panel.plane && a.panel.other == b.panel.other &&
-         a.panel.tiles == b.panel.tiles && a.panel.leaks == b.panel.leaks &&
-         a.panel.different == b.panel.different && a.queries == b.queries && a.keys == b.keys &&
-         a.block == b.block;
+         a.panel.leaks == b.panel.leaks && a.panel.different == b.panel.different &&
+         a.queries == b.queries && a.keys == b.keys && a.block == b.block;
 }
 
 InkGrid counted(const GridPart& part, Range queries, std::int32_t pad_id) {
@@ -33,14 +32,11 @@ InkGrid counted(const GridPart& part, Range queries, std::int32_t pad_id) {
 class GrowingGrid {
  public:
   explicit GrowingGrid(const GridPart& part) : grid_(std::make_shared<InkGrid>()) {
-    const TileMap* tiles = part.panel.tiles;
-    BlockSize cells = part.block;
-    if (tiles) cells = {cells.q * tiles->q_tile, cells.k * tiles->k_tile};
-    static_cast<GridShape&>(*grid_) = grid_shape(part.queries, part.keys, cells);
+    static_cast<GridShape&>(*grid_) = grid_shape(part.queries, part.keys, part.block);
     grid_->set = ink_set(part.panel);
     const std::size_t units = as_size(grid_->rows * grid_->columns);
     grid_->inks.assign(units, ink::kNone);
-    if (!tiles) grid_->open.assign(units, 0);
+    grid_->open.assign(units, 0);
     grid_->unknown.assign(as_size(grid_->rows), true);
   }
 
@@ -73,7 +69,8 @@ class GrowingGrid {
 };
 
 /// Counts band by band.
-void grow(const GridPart& part, std::int32_t pad_id, GrowingGrid& grid) {
+void grow(GridPart part, std::int32_t pad_id, GrowingGrid& grid) {
+  part.panel.different = difference_of(part.panel);  // once for all bands
   const Index step = std::max<Index>(1, grid.rows() / kBands);
   for (Index row = 0; row < grid.rows(); row += step) {
     const Range band{row, std::min(row + step, grid.rows())};

@@ -131,20 +131,23 @@ Lines step_lines(const State& state, const Geometry&) {
 
 Lines tile_lines(const State& state, const Geometry&) {
   if (!state.view.tiled) return {};
-  const TileMap& tiles = tiles_of(state);
-  const Index cells = tiles.queries * tiles.keys;
-  const Index all = tiles.tile_rows() * tiles.tile_columns();
-  const Index full = tiles.full(), partial = tiles.partial();
+  const BlockSize tile = smallest_unit(state.view);
+  const PlanePtr& plane = state.facts().panel.plane;
+  Lines out{fmt::format("{} x {} cells each", tile.q, tile.k)};
+  const TileCounts* counts = state.scene->tiles(plane, tile.q);
+  if (!counts) return {out.front(), "counting ..."};
+  const Index all = ceil_div(plane->queries(), tile.q) * ceil_div(plane->keys(), tile.k);
+  const auto [full, partial] = *counts;
   const auto count = [&](const char* what, Index n) {
     return fmt::format("{} {} ({})", what, n, percent_text(n, all));
   };
-  Lines out{fmt::format("{} x {} cells each", tiles.q_tile, tiles.k_tile), count("full", full),
-            count("partial", partial), count("empty", all - full - partial)};
-  if (cells > 0 && state.facts().open > 0) {
-    out.push_back(fmt::format("computed for each open cell: {:.2f}",
-                              static_cast<double>(full + partial) *
-                                  static_cast<double>(tiles.q_tile * tiles.k_tile) /
-                                  static_cast<double>(state.facts().open)));
+  out.insert(out.end(), {count("full", full), count("partial", partial),
+                         count("empty", all - full - partial)});
+  if (state.facts().open > 0) {
+    out.push_back(
+        fmt::format("computed for each open cell: {:.2f}",
+                    static_cast<double>(full + partial) * static_cast<double>(tile.q * tile.k) /
+                        static_cast<double>(state.facts().open)));
   }
   return out;
 }
@@ -171,7 +174,8 @@ Lines weight_lines(const State& state, const Geometry&) {
 
 Lines legend_lines(const State& state, const Geometry& geometry) {
   InkGrid grid;
-  grid.set = ink_set(panel_of(state, geometry.panes.front().sources));
+  grid.set =
+      state.view.tiled ? InkSet::kTiles : ink_set(panel_of(state, geometry.panes.front().sources));
   grid.blocks = geometry.unit() != smallest_unit(state.view);
   grid.q_step = geometry.unit().q;
   grid.k_step = geometry.unit().k;

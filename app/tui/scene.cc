@@ -73,11 +73,13 @@ constexpr std::size_t kMostRecent = 4;
 
 }  // namespace
 
-const TileMap& Scene::tiles(const PlanePtr& plane, int tile) const {
-  const auto [at, added] = tiles_.try_emplace({plane, tile});
-  const Index cells = Index{1} << tile;
-  if (added) at->second = tile_map(*plane, cells, cells);
-  return at->second;
+const TileCounts* Scene::tiles(const PlanePtr& plane, Index cells) const {
+  const auto at = tiles_.find({plane, cells});
+  return at == tiles_.end() ? nullptr : &at->second;
+}
+
+void Scene::learn(const PlanePtr& plane, Index cells, const TileCounts& counts) const {
+  tiles_[{plane, cells}] = counts;
 }
 
 Panel Scene::both(Index batch, Index head) const {

@@ -19,7 +19,6 @@
 #include "app/tui/facts.h"
 #include "app/tui/weights.h"
 #include "maskctl/inspect/why/why.h"
-#include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/render/figure/ink_grid.h"
 
 namespace maskctl::app::tui {
@@ -54,8 +53,9 @@ class Scene {
   PlaneFacts count(Index batch, Index head, Sources sources) const;
   /// Takes what was counted.
   void learn(Index batch, Index head, Sources sources, PlaneFacts facts) const;
-  /// The tiles of 2^tile cells each way of one of the planes.
-  const TileMap& tiles(const PlanePtr& plane, int tile) const;
+  /// How many tiles of that many cells each way there are of each kind; null until it is learned.
+  const TileCounts* tiles(const PlanePtr& plane, Index cells) const;
+  void learn(const PlanePtr& plane, Index cells, const TileCounts& counts) const;
   Why why(const Cell& cell) const;
   /// Heads of the queries of which there are weights, and those of one query.
   Index weight_heads() const { return weights->heads(mask); }
@@ -70,7 +70,7 @@ class Scene {
 
   mutable std::map<Shown, PlaneFacts> facts_;
   mutable std::deque<Shown> counted_;  // the oldest first
-  mutable std::map<std::pair<PlanePtr, int>, TileMap> tiles_;
+  mutable std::map<std::pair<PlanePtr, Index>, TileCounts> tiles_;
 };
 using ScenePtr = std::shared_ptr<const Scene>;
 

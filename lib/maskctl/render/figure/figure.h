@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "maskctl/mask/block_size.h"
 #include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor.h"
@@ -15,10 +16,13 @@ namespace maskctl {
 
 /// One matrix of a figure: a mask, two masks over each other, or the tiles of a block map.
 struct Panel {
-  PlanePtr plane = nullptr;        // the mask, or A; not needed with `tiles`
-  PlanePtr other = nullptr;        // B, of equal extents; null = one mask
-  const TileMap* tiles = nullptr;  // if set, the panel shows these; must outlive the drawing
-  std::string name = {};           // "batch 0, heads 0-3, 5"; empty = not shown
+  PlanePtr plane = nullptr;  // the mask, or A; not needed with `tiles`
+  PlanePtr other = nullptr;  // B, of equal extents; null = one mask
+  /// If one is set, the panel shows tiles: those of a map, which must outlive the drawing, or those
+  /// of this size, of which only those that are drawn are found.
+  const TileMap* tiles = nullptr;
+  std::optional<BlockSize> tile_size = {};
+  std::string name = {};  // "batch 0, heads 0-3, 5"; empty = not shown
   /// Ids along both axes, one for each query and key of the plane; empty = not shown. If `plane` is
   /// alone or drawn as tiles and has both, its leaks are marked and counted: open cells that join
   /// two documents or touch padding.
@@ -49,6 +53,9 @@ struct SegmentTensors {
 /// ids or `other` lack a batch or head, Error(kInvalidArgument) for ranges outside the mask.
 std::vector<Panel> panels_of(const Mask& mask, Range batches, Range heads,
                              const SegmentTensors& ids = {}, const Mask* other = nullptr);
+
+/// Cells of a tile; nothing for a panel that shows cells.
+std::optional<BlockSize> tile_size_of(const Panel& panel);
 
 /// The part of the mask that is drawn.
 Range drawn_queries(const Figure& figure);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "maskctl/base/threads.h"
+#include "maskctl/base/work_scope.h"
 
 namespace maskctl {
 namespace {
@@ -38,58 +39,84 @@ void fill_overlay(const Panel& panel, InkGrid& grid) {
   grid.open = std::move(a.open);
 }
 
-/// Tiles of a map that are drawn.
-struct TilePart {
-  Range rows, columns;
+/// The tiles of a panel, row by row.
+class Tiles {
+ public:
+  explicit Tiles(const Panel& panel)
+      : map_(panel.tiles),
+        plane_(panel.plane.get()),
+        size_(*tile_size_of(panel)),
+        queries_(map_ ? map_->queries : plane_->queries()) {}
+
+  BlockSize size() const { return size_; }
+  /// Those of a tile row that are not empty; valid until `scratch` changes.
+  std::span<const TileRun> row(Index t, std::vector<TileRun>& scratch) const {
+    if (map_) return map_->row(t);
+    scratch.clear();
+    plane_->tiles({t * size_.q, std::min((t + 1) * size_.q, queries_)}, size_.k, scratch);
+    return scratch;
+  }
+
+ private:
+  const TileMap* map_;
+  const Plane* plane_;
+  BlockSize size_;
+  Index queries_;
 };
 
-TilePart part_of(const TileMap& map, const InkGrid& grid) {
-  return {{grid.q.begin / map.q_tile, ceil_div(grid.q.end, map.q_tile)},
-          {grid.k.begin / map.k_tile, ceil_div(grid.k.end, map.k_tile)}};
-}
+/// How many tiles are full, and how many are neither full nor empty.
+struct TileCounts {
+  Index full = 0, partial = 0;
+};
 
-/// One row of the grid: how many of its tiles are full, and how many are not empty.
-void fill_tile_row(const TileMap& map, Range tile_rows, Range tile_columns, BlockSize step,
-                   std::span<std::uint8_t> out) {
-  std::vector<Index> full(out.size()), open(out.size());
+/// One row of the grid.
+TileCounts fill_tile_row(const Tiles& tiles, Range tile_rows, Range tile_columns, BlockSize step,
+                         std::span<std::uint8_t> out) {
+  std::vector<TileCounts> found(out.size());
+  std::vector<TileRun> scratch;
+  const StopPoll poll;
   for (Index t = tile_rows.begin; t < tile_rows.end; ++t) {
-    for (const TileRun& run : map.row(t)) {
+    poll();
+    for (const TileRun& run : tiles.row(t, scratch)) {
       const Range all = intersect({run.first, Index{run.first} + run.count}, tile_columns);
       if (all.empty()) continue;
-      const Range tiles{all.begin - tile_columns.begin, all.end - tile_columns.begin};
-      for (Index c = tiles.begin / step.k; c * step.k < tiles.end; ++c) {
-        const Index n = intersect(tiles, {c * step.k, (c + 1) * step.k}).size();
-        open[as_size(c)] += n;
-        if (run.fill == Fill::kFull) full[as_size(c)] += n;
+      const Range drawn{all.begin - tile_columns.begin, all.end - tile_columns.begin};
+      for (Index c = drawn.begin / step.k; c * step.k < drawn.end; ++c) {
+        TileCounts& unit = found[as_size(c)];
+        (run.fill == Fill::kFull ? unit.full : unit.partial) +=
+            intersect(drawn, {c * step.k, (c + 1) * step.k}).size();
       }
     }
   }
+  TileCounts sum;
   for (std::size_t c = 0; c < out.size(); ++c) {
+    const auto [full, partial] = found[c];
     const Index first = static_cast<Index>(c) * step.k;
     const Index area = tile_rows.size() * (std::min(first + step.k, tile_columns.size()) - first);
-    if (open[c] > 0) out[c] = full[c] == area ? ink::kAll : ink::kPartial;
+    if (full + partial > 0) out[c] = full == area ? ink::kAll : ink::kPartial;
+    sum.full += full;
+    sum.partial += partial;
   }
+  return sum;
 }
 
-void count_tiles(const TileMap& map, const TilePart& part, FigureCounts& counts) {
-  for (Index t = part.rows.begin; t < part.rows.end; ++t) {
-    for (const TileRun& run : map.row(t)) {
-      const Range tiles = intersect({run.first, Index{run.first} + run.count}, part.columns);
-      if (tiles.empty()) continue;
-      (run.fill == Fill::kFull ? counts.full : counts.partial) += tiles.size();
-    }
-  }
-  counts.tile_area = part.rows.size() * part.columns.size();
-}
-
-void fill_tiles(const TileMap& map, BlockSize step, InkGrid& grid) {
-  const TilePart part = part_of(map, grid);
+void fill_tiles(const Panel& panel, BlockSize step, InkGrid& grid) {
+  const Tiles tiles(panel);
+  const auto [q_tile, k_tile] = tiles.size();
+  const Range rows{grid.q.begin / q_tile, ceil_div(grid.q.end, q_tile)};
+  const Range columns{grid.k.begin / k_tile, ceil_div(grid.k.end, k_tile)};
+  std::vector<TileCounts> counts(as_size(grid.rows));
   parallel_for(grid.rows, [&](Index r) {
-    const Index begin = part.rows.begin + r * step.q;
-    fill_tile_row(map, {begin, std::min(begin + step.q, part.rows.end)}, part.columns, step,
-                  std::span(grid.inks).subspan(grid.index(r, 0), as_size(grid.columns)));
+    const Index begin = rows.begin + r * step.q;
+    counts[as_size(r)] =
+        fill_tile_row(tiles, {begin, std::min(begin + step.q, rows.end)}, columns, step,
+                      std::span(grid.inks).subspan(grid.index(r, 0), as_size(grid.columns)));
   });
-  count_tiles(map, part, grid.counts);
+  for (const auto& [full, partial] : counts) {
+    grid.counts.full += full;
+    grid.counts.partial += partial;
+  }
+  grid.counts.tile_area = rows.size() * columns.size();
 }
 
 void mark_leaks(const PlanePtr& leaks, InkGrid& grid) {
@@ -105,17 +132,16 @@ void mark_leaks(const PlanePtr& leaks, InkGrid& grid) {
 }  // namespace
 
 Units finest_units(const Figure& figure) {
-  const TileMap* tiles = figure.panels.front().tiles;
-  const Index q = drawn_queries(figure).size(), k = drawn_keys(figure).size();
-  if (tiles == nullptr) return {q, k};
-  return {ceil_div(q, tiles->q_tile), ceil_div(k, tiles->k_tile)};
+  const BlockSize unit = tile_size_of(figure.panels.front()).value_or(BlockSize{1, 1});
+  return {ceil_div(drawn_queries(figure).size(), unit.q),
+          ceil_div(drawn_keys(figure).size(), unit.k)};
 }
 
 InkGrid ink_grid(const Figure& figure, const Panel& panel, BlockSize step) {
-  BlockSize cells = step;
-  if (panel.tiles != nullptr) cells = {step.q * panel.tiles->q_tile, step.k * panel.tiles->k_tile};
+  const BlockSize unit = tile_size_of(panel).value_or(BlockSize{1, 1});
   InkGrid grid;
-  static_cast<GridShape&>(grid) = grid_shape(drawn_queries(figure), drawn_keys(figure), cells);
+  static_cast<GridShape&>(grid) =
+      grid_shape(drawn_queries(figure), drawn_keys(figure), {step.q * unit.q, step.k * unit.k});
   grid.set = ink_set(panel);
   grid.blocks = step != BlockSize{1, 1};
   grid.inks.assign(as_size(grid.rows * grid.columns), ink::kNone);
@@ -129,10 +155,19 @@ InkGrid ink_grid(const Figure& figure, const Panel& panel, BlockSize step) {
       fill_overlay(panel, grid);
       break;
     case InkSet::kTiles:
-      fill_tiles(*panel.tiles, step, grid);
+      fill_tiles(panel, step, grid);
       break;
   }
   mark_leaks(leaks_of(panel, figure.pad_id), grid);
+  return grid;
+}
+
+InkGrid as_tiles(InkGrid grid, BlockSize tile) {
+  for (std::uint8_t& ink : grid.inks) {
+    if (ink != ink::kNone && ink < ink::kAll) ink = ink::kPartial;
+  }
+  grid.set = InkSet::kTiles;
+  grid.blocks = BlockSize{grid.q_step, grid.k_step} != tile;
   return grid;
 }
 

@@ -49,7 +49,7 @@ std::vector<Ink> mask_inks(const std::array<Rgb, 8>& colors) {
 }  // namespace
 
 InkSet ink_set(const Panel& panel) {
-  if (panel.tiles != nullptr) return InkSet::kTiles;
+  if (tile_size_of(panel)) return InkSet::kTiles;
   return panel.other ? InkSet::kOverlay : InkSet::kMask;
 }
 
