@@ -161,6 +161,7 @@ SplitCall::SplitCall(const Operation& operation, const RankOptions& options,
   });
   if (!options.assign.empty()) arguments.options["assign"] = options.assign;
   check_agreement(world, text_of(arguments, arrays_));
+  attention::meet(world);  // no rank goes on alone
   const attention::Sharding sharding =
       attention::usual_sharding(*form_, mesh_from_text(options.mesh), outlines, arguments);
   ranked_ = std::make_unique<attention::RankCall>(*form_, std::move(arguments), outlines, sharding,
