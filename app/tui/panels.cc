@@ -174,7 +174,8 @@ Lines weight_lines(const State& state, const Geometry&) {
 
 Lines legend_lines(const State& state, const Geometry& geometry) {
   InkGrid grid;
-  grid.set = ink_set(panel_of(state, geometry.panes.front().sources));
+  grid.set =
+      state.view.tiled ? InkSet::kTiles : ink_set(panel_of(state, geometry.panes.front().sources));
   grid.blocks = geometry.unit() != smallest_unit(state.view);
   grid.q_step = geometry.unit().q;
   grid.k_step = geometry.unit().k;
