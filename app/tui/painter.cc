@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "app/tui/colors.h"
 #include "app/tui/drawn.h"
@@ -145,6 +146,14 @@ void draw_pipeline(const State& state, Canvas& canvas) {
   canvas.write(row, canvas.columns() - std::ssize(changes), changes);
 }
 
+/// "the report takes 3 s so far": nothing in the first second.
+std::string waiting_text(const ReportState& report) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
+      std::chrono::steady_clock::now() - report.begun);
+  if (report.done || seconds.count() == 0) return "";
+  return fmt::format("  the report takes {} s so far; <Esc> stops it", seconds.count());
+}
+
 std::string status_text(const State& state, const Geometry& at) {
   if (state.question) return readable_text(state.question->text) + " (y/n)";
   if (!state.message.empty()) return readable_text(state.message);
@@ -152,6 +161,7 @@ std::string status_text(const State& state, const Geometry& at) {
   std::string out = fmt::format("{},{} {}", cursor.query, cursor.key, cell_state(state));
   if (at.unit() != kOneElement) out += fmt::format("  {}x{} cells", at.unit().q, at.unit().k);
   if (state.marking) return out + "  a letter for the mark?";
+  if (state.report) out += waiting_text(*state.report);
   return state.count > 0 ? fmt::format("{}  {}", out, state.count) : out;
 }
 
