@@ -5,15 +5,9 @@ namespace maskctl::app::tui {
 Panel panel_of(const State& state, Sources sources) {
   const View& view = state.view;
   Panel out = state.facts().panel;
-  if (view.sources == Sources::kBeside) {
-    if (sources == Sources::kB) out.plane = out.other;
-    out.other = nullptr;
-    out.different = nullptr;
-  }
-  if (!view.tiled) return out;
-  out.other = nullptr;
-  out.different = nullptr;
-  out.tile_size = smallest_unit(view);
+  if (view.sources == Sources::kBeside && sources == Sources::kB) out.plane = out.other;
+  // Tiles are those of one mask.
+  if (view.sources == Sources::kBeside || view.tiled) out.other = out.different = nullptr;
   return out;
 }
 

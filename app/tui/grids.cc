@@ -18,9 +18,8 @@ constexpr Index kBands = 16;
 
 bool same_part(const GridPart& a, const GridPart& b) {
   return a.panel.plane == b.panel.plane && a.panel.other == b.panel.other &&
-         a.panel.tile_size == b.panel.tile_size && a.panel.leaks == b.panel.leaks &&
-         a.panel.different == b.panel.different && a.queries == b.queries && a.keys == b.keys &&
-         a.block == b.block;
+         a.panel.leaks == b.panel.leaks && a.panel.different == b.panel.different &&
+         a.queries == b.queries && a.keys == b.keys && a.block == b.block;
 }
 
 InkGrid counted(const GridPart& part, Range queries, std::int32_t pad_id) {
@@ -33,14 +32,11 @@ InkGrid counted(const GridPart& part, Range queries, std::int32_t pad_id) {
 class GrowingGrid {
  public:
   explicit GrowingGrid(const GridPart& part) : grid_(std::make_shared<InkGrid>()) {
-    const auto tile = part.panel.tile_size;
-    const BlockSize unit = tile.value_or(BlockSize{1, 1});
-    static_cast<GridShape&>(*grid_) =
-        grid_shape(part.queries, part.keys, {part.block.q * unit.q, part.block.k * unit.k});
+    static_cast<GridShape&>(*grid_) = grid_shape(part.queries, part.keys, part.block);
     grid_->set = ink_set(part.panel);
     const std::size_t units = as_size(grid_->rows * grid_->columns);
     grid_->inks.assign(units, ink::kNone);
-    if (!tile) grid_->open.assign(units, 0);
+    grid_->open.assign(units, 0);
     grid_->unknown.assign(as_size(grid_->rows), true);
   }
 

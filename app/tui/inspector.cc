@@ -22,7 +22,9 @@ constexpr int kPauseMilliseconds = 100;
 
 void serve(State& state, Terminal& terminal) {
   if (state.request == Request::kRedraw) terminal.redraw();
-  if (state.request == Request::kCopy) terminal.copy(state.copied);
+  if (state.request == Request::kCopy && !terminal.copy(state.copied)) {
+    state.message = "this terminal has no clipboard for programs";
+  }
   if (state.request != Request::kSuspend) return;
   terminal.suspend();
   const Screen screen = terminal.screen();

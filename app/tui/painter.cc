@@ -20,6 +20,8 @@ namespace {
 /// Narrower titles leave out the shape.
 constexpr Index kWideTitle = 60;
 constexpr std::string_view kHints = "hjkl move  + - zoom  n next  t edit  ? help  q quit";
+constexpr std::string_view kTwoHints =
+    "hjkl move  + - zoom  n next  d views  t edit  ? help  q quit";
 constexpr std::string_view kStepHints = "h l select  x remove  <Space> off  ( ) move  <Enter> edit";
 
 Figure figure_of(const State& state, const Panel& panel, Range queries, Range keys) {
@@ -146,12 +148,11 @@ void draw_pipeline(const State& state, Canvas& canvas) {
   canvas.write(row, canvas.columns() - std::ssize(changes), changes);
 }
 
-/// "the report takes 3 s so far": nothing in the first second.
 std::string waiting_text(const ReportState& report) {
+  if (report.done) return "";
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
       std::chrono::steady_clock::now() - report.begun);
-  if (report.done || seconds.count() == 0) return "";
-  return fmt::format("  the report takes {} s so far; <Esc> stops it", seconds.count());
+  return fmt::format("  working for {} s; <Esc> stops", seconds.count());
 }
 
 std::string status_text(const State& state, const Geometry& at) {
@@ -171,7 +172,7 @@ void draw_status(const State& state, const Geometry& at, Canvas& canvas) {
   if (state.prompt == Prompt::kFind) return draw_line(state, row, "/", canvas);
   const std::string status = " " + status_text(state, at);
   canvas.write(row, 0, status);
-  const std::string_view text = state.step ? kStepHints : kHints;
+  const std::string_view text = state.step ? kStepHints : state.scene->other ? kTwoHints : kHints;
   const Index hints = canvas.columns() - std::ssize(text) - 1;
   if (hints <= utf8_length(status) + 1) return;
   canvas.write(row, hints, text, Glyph{.fg = state.screen.colored() ? kDim : kNoColor});
@@ -209,8 +210,10 @@ std::shared_ptr<const InkGrid> Painter::grid_of(const State& state, const Figure
 void Painter::draw_pane(const State& state, const Geometry& at, const Pane& pane, Canvas& canvas) {
   const Panel panel = panel_of(state, pane.sources);
   const Figure figure = figure_of(state, panel, at.queries, at.keys);
-  const BlockSize least = smallest_unit(state.view);
-  const auto grid = grid_of(state, figure, {at.unit().q / least.q, at.unit().k / least.k});
+  auto grid = grid_of(state, figure, at.unit());
+  if (state.view.tiled) {
+    grid = std::make_shared<InkGrid>(as_tiles(*grid, smallest_unit(state.view)));
+  }
   UsedSigns used;
   canvas.paste(1, pane.column, draw_panel(figure, panel, at.layout, *grid, used));
   draw_crosshair(state, at, pane, canvas);

@@ -24,8 +24,12 @@ Figure figure_of(const State& state) {
   if (!scene.pipeline.empty()) figure.name += " | " + scene.pipeline;
   const Mask& mask = scene.mask;
   const bool whole = at.queries.size() == mask.queries() && at.keys.size() == mask.keys();
-  if (!whole) figure.queries = at.queries, figure.keys = at.keys;
-  for (const Pane& pane : at.panes) figure.panels.push_back(panel_of(state, pane.sources));
+  if (!whole) figure.queries = at.queries;
+  if (!whole) figure.keys = at.keys;
+  for (const Pane& pane : at.panes) {
+    figure.panels.push_back(panel_of(state, pane.sources));
+    if (state.view.tiled) figure.panels.back().tile_size = smallest_unit(state.view);
+  }
   return figure;
 }
 

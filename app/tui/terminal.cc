@@ -241,8 +241,12 @@ void Terminal::wake_up() { wake(Wake::kDone); }
 
 void Terminal::redraw() { clearok(curscr, true); }
 
-void Terminal::copy(std::string_view text) {
-  curses_->write(fmt::format("\x1b]52;c;{}\a", base64(std::as_bytes(std::span(text)))));
+bool Terminal::copy(std::string_view text) {
+  const char* const set_clipboard = tigetstr("Ms");
+  if (!set_clipboard || set_clipboard == reinterpret_cast<char*>(-1)) return false;
+  const std::string encoded = base64(std::as_bytes(std::span(text)));
+  curses_->write(tiparm(set_clipboard, "c", encoded.c_str()));
+  return true;
 }
 
 void Terminal::suspend() {

@@ -33,8 +33,8 @@ class Terminal {
   /// The next input. Waits for it so long (-1: for ever) without using the processor; nothing when
   /// there is none by then, or the stop token asks to stop.
   std::optional<Input> next(int milliseconds);
-  /// Puts a text into the clipboard of the terminal, if it can do that (OSC 52).
-  void copy(std::string_view text);
+  /// Puts a text into the clipboard of the terminal (OSC 52); false if it cannot do that.
+  bool copy(std::string_view text);
   /// Lets next() return kDone; may be called on any thread.
   void wake_up();
   /// Draws everything anew with the next show().

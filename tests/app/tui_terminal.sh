@@ -181,6 +181,8 @@ expect '17,3 open, a leak'
 colors() { tmux capture-pane -p -e; }
 wait_for "$(printf '\033[31m')" colors
 wait_for '[44m' colors
+press y
+expect 'no clipboard'
 press q
 ends 0
 start "NO_COLOR=1 $leaked"

@@ -140,6 +140,41 @@ TEST_CASE("tui: weights are those of attention by name", "[tui]") {
   check_refused(sandbox, "maskctl tui gen:causal:n=4 --query q.npy --dump -", "give both or none");
 }
 
+TEST_CASE("tui: each fault of samples/bugs can be seen", "[tui]") {
+  const Sandbox sandbox;
+  CHECK(sandbox.run("maskctl convert gen:causal:n=8 --to segments --lossy -o ids.npy").status == 0);
+  const std::string bugs = "samples/bugs/", blocks = " --as-b blockmap:64";
+  struct Fault {
+    std::string source, keys, shown;
+  };
+  const std::vector<Fault> faults = {
+      {bugs + "window_decode.npy " + bugs + "window_train.npy", "", "window left 8 instead of 7"},
+      {bugs + "top_left.npy " + bugs + "bottom_right.npy --as dense", "", "moved by K - Q = 4"},
+      {bugs + "zero_declared.npy " + bugs + "zero_applied.npy", "",
+       "window left none instead of 0"},
+      {"gen:causal:n=12 -t window:both=0", "C", "window-zero"},
+      {"gen:causal:n=8 ids.npy --as-b segments", "n", "query 1, key 0: only in A"},
+      {"gen:window:keys=101,n=512 " + bugs + "blocks_w100.npy" + blocks, "dddd", "only A"},
+      {bugs + "chunk_offset.npy gen:chunk:size=4,offset=2,n=12 -t causal:offset=2", "",
+       "chunk offset 2 instead of 0"},
+      {bugs + "prefill.npy --as dense", "/empty<Enter>", "query 1 sees 0 keys"},
+      {bugs + "documents.npy --as segments -t causal -t tokens:" + bugs + "types.npy", "n",
+       "query 1 has type 1, key 8 type 1"},
+      {"gen:full:n=10", "b>", "partial 0 (0%)"},
+      {bugs + "labels.npy --as segments", "G$", "segments 101, 101"},
+      {bugs + "heads.npy", "]r", "heads:0{chunk:size=4} | heads:1{causal}"},
+  };
+  for (const Fault& fault : faults) {
+    INFO(fault.source);
+    std::string words;  // of the panel too, in which lines are short
+    for (const std::string& line : lines_of(screen(sandbox, fault.source, fault.keys))) {
+      const std::size_t panel = line.rfind("\u2502  ");
+      words += panel == std::string::npos ? line : " " + line.substr(panel + 5);
+    }
+    CHECK(contains(words, fault.shown));
+  }
+}
+
 /// Keys, typed text and sizes at random; nothing that ends the inspector or writes a file.
 class Walker {
  public:

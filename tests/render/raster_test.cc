@@ -209,6 +209,17 @@ TEST_CASE("raster: a part of tiles is that part of all tiles", "[raster]") {
   CHECK(part.counts.full == full);
   CHECK(part.counts.partial == partial);
   CHECK(part.counts.tile_area == 14 * 14);
+  // A mask in blocks of tiles is drawn as its tiles are.
+  for (const Index step : {1, 3}) {
+    Figure mask{.queries = figure.queries, .keys = figure.keys};
+    mask.panels.push_back({.plane = causal});
+    const InkGrid blocks = ink_grid(mask, mask.panels.front(), {64 * step, 32 * step});
+    const InkGrid tiles = as_tiles(blocks, {64, 32});
+    const InkGrid expected = ink_grid(figure, figure.panels.front(), {step, step});
+    CHECK(tiles.inks == expected.inks);
+    CHECK(tiles.blocks == expected.blocks);
+    CHECK(tiles.set == expected.set);
+  }
   figure.queries = {100, 1000};
   CHECK_THROWS_WITH(check_figure(figure), "queries 100:1000 of tiles of 64: expected whole tiles");
 }

@@ -13,7 +13,7 @@
 #include "app/cli/parser/values.h"
 #include "app/reports/attention_json.h"
 #include "app/session/save.h"
-#include "maskctl/attention/runtime/platform.h"
+#include "maskctl/attention/runtime/registry.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 

@@ -162,6 +162,7 @@ AnyValue ElementCalls::backward(const void* call, const void* output, const Cota
 
 AnyValue ElementCalls::joined(std::vector<AnyValue>& values, bool gradients) const {
   std::vector<std::vector<ResultArray>> parts;
+  parts.reserve(values.size());
   for (const AnyValue& one : values) {
     parts.push_back(arrays_of(gradients ? operation_->gradients : operation_->outputs, one.get()));
   }

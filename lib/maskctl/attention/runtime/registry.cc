@@ -64,6 +64,15 @@ Backend find_backend(std::string_view operation, Platform platform, DeviceKind d
   return found->backend;
 }
 
+Backend backend_of(Platform platform) {
+  const Platform asked = concrete(platform, DeviceKind::kAny);
+  const auto row = std::ranges::find(backends(), asked, &BackendRow::platform);
+  if (row != backends().end()) return row->backend;
+  throw Error(Errc::kUnsupported,
+              fmt::format("platform '{}': its kernels are not here; expected auto, xla or cuda",
+                          name(platform)));
+}
+
 std::vector<BackendChoice> explain_backends(Platform platform, DeviceKind device) {
   platform = concrete(platform, device);
   const BackendRow* const chosen = search(platform, device);

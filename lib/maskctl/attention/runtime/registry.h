@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "maskctl/attention/context.h"
 #include "maskctl/attention/runtime/platform.h"
 
 namespace maskctl::attention {
@@ -16,6 +17,10 @@ namespace maskctl::attention {
 /// the reason and what to ask for instead; `operation` is what the error names.
 Backend find_backend(std::string_view operation, Platform platform = Platform::kAuto,
                      DeviceKind device = DeviceKind::kAny);
+
+/// The backend that a call of a platform asks for, whether or not it can run. Throws
+/// Error(kUnsupported) for kTriton and kPallas.
+Backend backend_of(Platform platform);
 
 /// A backend that was looked at, and why it was or was not taken.
 struct BackendChoice {

@@ -162,6 +162,15 @@ InkGrid ink_grid(const Figure& figure, const Panel& panel, BlockSize step) {
   return grid;
 }
 
+InkGrid as_tiles(InkGrid grid, BlockSize tile) {
+  for (std::uint8_t& ink : grid.inks) {
+    if (ink != ink::kNone && ink < ink::kAll) ink = ink::kPartial;
+  }
+  grid.set = InkSet::kTiles;
+  grid.blocks = BlockSize{grid.q_step, grid.k_step} != tile;
+  return grid;
+}
+
 void enlarge_marks(InkGrid& grid, Index radius) {
   std::vector<std::size_t> marks;
   for (std::size_t i = 0; i < grid.inks.size(); ++i) {

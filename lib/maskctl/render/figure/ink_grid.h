@@ -39,6 +39,11 @@ Units finest_units(const Figure& figure);
 /// (see density.h) or tile runs, never on cells.
 InkGrid ink_grid(const Figure& figure, const Panel& panel, BlockSize step);
 
+/// The grid of a mask, in blocks of whole tiles, as the tiles of a kernel: empty, partial or full.
+/// Finds them where a plane counts rectangles faster than it lists tiles; their numbers are not
+/// known.
+InkGrid as_tiles(InkGrid grid, BlockSize tile);
+
 /// Lets every mark cover `radius` units around it, if there are so few that they might be
 /// overlooked; marks do not cover each other.
 void enlarge_marks(InkGrid& grid, Index radius);
