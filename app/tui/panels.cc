@@ -163,7 +163,8 @@ Lines tile_lines(const State& state, const Geometry&) {
 /// The keys that weigh most.
 Lines weight_lines(const State& state, const Geometry&) {
   if (!state.view.weights) return {};
-  const WeightRow& row = state.scene->weight_row(state.view.batch, state.view.cursor.query);
+  const WeightRow& row =
+      state.scene->weight_row(state.view.batch, state.view.cursor.query, state.view.sources);
   if (!row.problem.empty()) return {row.problem};
   const Index head = std::min(state.view.head, row.weights.extent(0) - 1);
   const auto weights = row.of(head);
