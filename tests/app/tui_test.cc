@@ -108,6 +108,10 @@ TEST_CASE("tui: steps are removed, switched and moved, and one that is off chang
   CHECK(drawn(kPacked, "a # window:keys=4<Enter>") == without);
   CHECK(contains(screen(sandbox, two, "<Tab>h)"), "pipeline> window:keys=4 | causal"));
   CHECK(contains(screen(sandbox, two, "<Tab>e,align=nonsense"), "align"));
+  // What can be undone is bounded.
+  std::string often = "<Tab>";
+  for (int i = 0; i < 1005; ++i) often += "<Space>";
+  CHECK(contains(screen(sandbox, kPacked, often), "undo 1000 redo 0"));
   // The first step that is on follows those that are off, and a mistake keeps its place.
   CHECK(contains(screen(sandbox, two, "t<C-u>#causal | windw<Enter>"), "did you mean 'window'"));
 }
