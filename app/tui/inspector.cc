@@ -6,6 +6,7 @@
 
 #include "app/tui/beside.h"
 #include "app/tui/facts.h"
+#include "maskctl/base/error.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -56,8 +57,8 @@ struct Work {
   Counting counting;
 };
 
-Canvas opening(const Workbench& bench, const Screen& screen, Work& work) {
-  const std::string status = fmt::format("reading {:.0f}%  q quit", 100 * bench.fraction_read());
+Canvas opening(const Workbench& bench, const std::string& status, const Screen& screen,
+               Work& work) {
   const ScenePtr scene = bench.arriving();
   if (!scene) return opening_screen(screen, bench.name(), status);
   State state = first_state(scene, screen);
@@ -67,16 +68,25 @@ Canvas opening(const Workbench& bench, const Screen& screen, Work& work) {
 
 bool quits(const Input& input) { return input.key == "q" || input.key == "<C-c>"; }
 
-/// Shows what is known of a SOURCE until it is read. False: the reader does not wait for that.
+/// Shows what is known of a SOURCE until it is read, and takes what is typed meanwhile. False: the
+/// reader does not wait for that.
 bool open(Workbench& bench, Terminal& terminal, Work& work, std::vector<Input>& typed) {
   while (!bench.is_read_by(Clock::now())) {
-    terminal.show(opening(bench, terminal.screen(), work));
+    const std::string status = fmt::format("reading {:.0f}%  q quit", 100 * bench.fraction_read());
+    terminal.show(opening(bench, status, terminal.screen(), work));
     const auto input = terminal.next(kTickMilliseconds);
     if (!input || input->key == kDone || input->key == "<Resize>") continue;
     if (quits(*input)) return false;
     typed.push_back(*input);
   }
   return true;
+}
+
+/// What came of a SOURCE that broke off stays on the screen until the reader quits.
+void show_broken(const Workbench& bench, const Error& error, Terminal& terminal, Work& work) {
+  for (std::optional<Input> input = Input{}; input && !quits(*input); input = terminal.next(-1)) {
+    terminal.show(opening(bench, error.what(), terminal.screen(), work));
+  }
 }
 
 }  // namespace
@@ -87,6 +97,12 @@ void inspect(Workbench& bench, const TerminalOptions& options, const std::stop_t
   Work work([&terminal] { terminal.wake_up(); });
   std::vector<Input> typed;
   if (!open(bench, terminal, work, typed)) return;
+  try {
+    bench.first();
+  } catch (const Error& error) {
+    show_broken(bench, error, terminal, work);
+    throw;
+  }
   State state = first_state(bench.first(), terminal.screen());
   const auto take = [&](const Input& input) {
     if (state.request == Request::kQuit) return;

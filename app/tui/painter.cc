@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "app/tui/colors.h"
 #include "app/tui/drawn.h"
@@ -147,6 +148,13 @@ void draw_pipeline(const State& state, Canvas& canvas) {
   canvas.write(row, canvas.columns() - std::ssize(changes), changes);
 }
 
+std::string waiting_text(const ReportState& report) {
+  if (report.done) return "";
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
+      std::chrono::steady_clock::now() - report.begun);
+  return fmt::format("  working for {} s; <Esc> stops", seconds.count());
+}
+
 std::string status_text(const State& state, const Geometry& at) {
   if (state.question) return readable_text(state.question->text) + " (y/n)";
   if (!state.message.empty()) return readable_text(state.message);
@@ -154,7 +162,7 @@ std::string status_text(const State& state, const Geometry& at) {
   std::string out = fmt::format("{},{} {}", cursor.query, cursor.key, cell_state(state));
   if (at.unit() != kOneElement) out += fmt::format("  {}x{} cells", at.unit().q, at.unit().k);
   if (state.marking) return out + "  a letter for the mark?";
-  if (at.side == 0 && state.report && !state.report->done) out += "  working; <Esc> stops";
+  if (state.report) out += waiting_text(*state.report);
   return state.count > 0 ? fmt::format("{}  {}", out, state.count) : out;
 }
 

@@ -19,8 +19,9 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// Queries before and after the cursor that are asked whether they see its key.
-constexpr Index kNearQueries = 2048;
+/// Queries before and after the cursor that are asked whether they see its key; fewer where that
+/// takes computing their rows.
+constexpr Index kNearQueries = 2048, kMostComputed = Index{1} << 22;
 constexpr Index kTopKeys = 8;
 constexpr Index kReportLines = 9;
 
@@ -59,6 +60,12 @@ void add_runs(const std::string& sees, const char* one, const char* many,
   out.push_back(
       fmt::format("{} {} {}{}", sees, cells, cells == 1 ? one : many, runs.empty() ? "" : ":"));
   if (!runs.empty()) out.push_back("  " + runs_text(runs, kSideColumns - 6));
+}
+
+Range near_queries(const Plane& plane, Index query) {
+  const Index most = std::min(kNearQueries, kMostComputed / plane.keys());
+  const Index reach = plane.computed() ? most : kNearQueries;
+  return intersect({query - reach, query + reach + 1}, {0, plane.queries()});
 }
 
 /// "key 4 is seen by", of all queries or of some.
@@ -103,11 +110,12 @@ Lines cell_lines(const State& state, const Geometry& geometry) {
   }
   add_runs(fmt::format("query {} sees", at.query), "key", "keys", row_runs(*panel.plane, at.query),
            out);
-  const Range near = intersect({at.query - kNearQueries, at.query + kNearQueries + 1},
-                               {0, panel.plane->queries()});
+  const Range near = near_queries(*panel.plane, at.query);
   add_runs(seen_text(at.key, near, *panel.plane), "query", "queries",
            column_runs(*panel.plane, at.key, near), out);
-  if (geometry.unit() != kOneElement) out.push_back(unit_text(*panel.plane, at, geometry.unit()));
+  const bool quick = state.facts().counted || !panel.plane->computed();
+  if (quick && geometry.unit() != kOneElement)
+    out.push_back(unit_text(*panel.plane, at, geometry.unit()));
   return out;
 }
 
@@ -155,7 +163,8 @@ Lines tile_lines(const State& state, const Geometry&) {
 /// The keys that weigh most.
 Lines weight_lines(const State& state, const Geometry&) {
   if (!state.view.weights) return {};
-  const WeightRow& row = state.scene->weight_row(state.view.batch, state.view.cursor.query);
+  const WeightRow& row =
+      state.scene->weight_row(state.view.batch, state.view.cursor.query, state.view.sources);
   if (!row.problem.empty()) return {row.problem};
   const Index head = std::min(state.view.head, row.weights.extent(0) - 1);
   const auto weights = row.of(head);

@@ -118,7 +118,9 @@ void take_prompt_key(State& state, const std::string& key, Workbench& bench) {
   } else {
     state.line.take(key);
   }
-  if (state.prompt == Prompt::kPipeline && state.line.text != before) state.preview_due = true;
+  // A mistake is said again until it is mended.
+  const bool wrong = state.error_at != std::string::npos;
+  state.preview_due |= state.prompt == Prompt::kPipeline && (wrong || state.line.text != before);
 }
 
 }  // namespace maskctl::app::tui

@@ -1,40 +1,41 @@
 #include "app/tui/reports.h"
 
-#include <atomic>
-#include <thread>
-
+#include "app/tui/beside.h"
 #include "app/tui/report_rows.h"
 #include "app/tui/state.h"
-#include "maskctl/base/work_scope.h"
 
 namespace maskctl::app::tui {
+namespace {
+
+std::vector<std::string> lines_of(Report kind, const Scene& scene) {
+  try {
+    return report_row(kind).lines(scene);
+  } catch (const std::exception& error) {
+    return {error.what()};
+  }
+}
+
+}  // namespace
 
 /// One report on its way.
 class ReportMaker::Work {
  public:
   Work(const ReportState& asked, const std::function<void()>& done)
-      : kind(asked.kind), scene(asked.scene), thread_([this, done](const std::stop_token& stop) {
-          const WorkScope scope({.stop = stop});
-          try {
-            lines = report_row(kind).lines(*scene);
-          } catch (const std::exception& error) {
-            lines = {error.what()};
-          }
-          done_ = true;
-          if (!stop.stop_requested()) done();
-        }) {}
+      : kind_(asked.kind),
+        scene_(asked.scene),
+        lines_([this] { return lines_of(kind_, *scene_); }, done) {}
 
-  bool is_for(const ReportState& asked) const { return kind == asked.kind && scene == asked.scene; }
-  bool done() const { return done_; }
-  void wait() { thread_.join(); }
-
-  const Report kind;
-  const ScenePtr scene;
-  std::vector<std::string> lines;  // once it is done
+  bool is_for(const ReportState& asked) const {
+    return kind_ == asked.kind && scene_ == asked.scene;
+  }
+  bool done() const { return lines_.done(); }
+  /// Waits for them.
+  std::vector<std::string> take() { return lines_.take(); }
 
  private:
-  std::atomic<bool> done_ = false;
-  std::jthread thread_;  // stopped and joined before the rest goes
+  const Report kind_;
+  const ScenePtr scene_;
+  Beside<std::vector<std::string>> lines_;
 };
 
 ReportMaker::ReportMaker(std::function<void()> done) : done_(std::move(done)) {}
@@ -45,17 +46,18 @@ void ReportMaker::follow(State& state) {
   if (work_ && !(wanted && work_->is_for(*state.report))) work_.reset();
   if (!wanted) return;
   if (!work_) work_ = std::make_unique<Work>(*state.report, done_);
-  if (!work_->done()) return;
-  state.report->lines = std::move(work_->lines);
-  state.report->done = true;
-  work_.reset();
+  if (work_->done()) take(state);
 }
 
 void ReportMaker::finish(State& state) {
   follow(state);
-  if (!work_) return;
-  work_->wait();
-  follow(state);
+  if (work_) take(state);
+}
+
+void ReportMaker::take(State& state) {
+  state.report->lines = work_->take();
+  state.report->done = true;
+  work_.reset();
 }
 
 }  // namespace maskctl::app::tui

@@ -1,6 +1,7 @@
 // Answers about the whole mask that may take long: what it is, why two differ, its statistics.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,7 +17,8 @@ struct ReportState {
   Report kind = Report::kRecognise;
   ScenePtr scene;
   bool done = false;
-  bool whole = false;                   // over the screen, as it may not fit into the panel
+  bool whole = false;  // over the screen, as it may not fit into the panel
+  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
   std::vector<std::string> lines = {};  // of any length, once it is done
 };
 
@@ -39,6 +41,7 @@ class ReportMaker {
 
  private:
   class Work;
+  void take(State& state);
 
   std::function<void()> done_;
   std::unique_ptr<Work> work_;

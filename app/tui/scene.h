@@ -59,8 +59,8 @@ class Scene {
   Why why(const Cell& cell) const;
   /// Heads of the queries of which there are weights, and those of one query.
   Index weight_heads() const { return weights->heads(mask); }
-  const WeightRow& weight_row(Index batch, Index query) const {
-    return weights->row(mask, batch, query);
+  const WeightRow& weight_row(Index batch, Index query, Sources sources) const {
+    return weights->row(sources == Sources::kB ? *other : mask, batch, query);
   }
 
  private:

@@ -44,7 +44,8 @@ Glyph glyph_of(const State& state, float share) {
 void draw_weights(const State& state, const Geometry& at, const Pane& pane, Canvas& canvas) {
   if (at.weight_rows.empty()) return;
   const Index top = at.weight_rows.begin, shown = at.weight_rows.size() - 1;
-  const WeightRow& row = state.scene->weight_row(state.view.batch, state.view.cursor.query);
+  const WeightRow& row =
+      state.scene->weight_row(state.view.batch, state.view.cursor.query, pane.sources);
   canvas.write(top, pane.column + 1, fmt::format("weights of query {}", state.view.cursor.query),
                Glyph{.bold = true});
   if (!row.problem.empty()) {

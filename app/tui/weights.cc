@@ -14,6 +14,8 @@ namespace maskctl::app::tui {
 namespace {
 
 constexpr Index kRandomDim = 64;
+/// One for each of two masks side by side.
+constexpr std::size_t kMostKept = 2;
 /// Larger random arrays, and rows of more products, would keep the reader waiting.
 constexpr Index kMostRandom = Index{1} << 24, kMostProducts = Index{1} << 28;
 
@@ -67,19 +69,27 @@ Index RowWeights::heads(const Mask& mask) {
   }
 }
 
+bool RowWeights::Kept::is_of(const Mask& other, Index in_batch, Index of_query) const {
+  if (batch != in_batch || query != of_query || mask.heads() != other.heads()) return false;
+  for (Index head = 0; head < mask.heads(); ++head) {
+    if (mask.plane(batch, head) != other.plane(batch, head)) return false;
+  }
+  return true;
+}
+
 const WeightRow& RowWeights::row(const Mask& mask, Index batch, Index query) {
-  const Place place{mask.distinct().front().get(), batch, query};
-  if (place == place_) return row_;
-  place_ = place;
-  mask_ = mask;
-  row_ = {};
+  for (const Kept& kept : kept_) {
+    if (kept.is_of(mask, batch, query)) return kept.row;
+  }
+  if (kept_.size() == kMostKept) kept_.pop_back();
+  WeightRow& row = kept_.emplace_front(Kept{mask, batch, query}).row;
   try {
     options_.query.empty() ? make_random(mask) : read();
-    row_.weights = weights(mask, batch, query);
+    row.weights = weights(mask, batch, query);
   } catch (const Error& error) {
-    row_.problem = error.what();
+    row.problem = error.what();
   }
-  return row_;
+  return row;
 }
 
 void RowWeights::read() {
@@ -119,8 +129,9 @@ Tensor RowWeights::weights(const Mask& mask, Index batch, Index query) const {
   }
   const Tensor q = part(*query_, batch, {query, query + 1});
   const Tensor k = part(*key_, batch, {0, mask.keys()});
+  const Index member = mask.batch() == 1 ? 0 : batch;
   const Mask row =
-      sliced(mask, {batch, batch + 1}, {0, mask.heads()}, {query, query + 1}, {0, mask.keys()});
+      sliced(mask, {member, member + 1}, {0, mask.heads()}, {query, query + 1}, {0, mask.keys()});
   Tensor out = attention::softmax_weights({.query = &q, .key = &k, .value = &k, .mask = &row}, {});
   out.reshape({heads, mask.keys()});
   return out;

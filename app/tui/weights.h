@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <optional>
 #include <string>
 
@@ -25,7 +26,7 @@ struct WeightRow {
   std::span<const float> of(Index head) const;
 };
 
-/// Reads or makes queries and keys when they are first needed, and keeps the last row.
+/// Reads or makes queries and keys when they are first needed, and keeps the last rows.
 class RowWeights {
  public:
   /// Throws Error(kInvalidArgument) when only one of the two arrays is named; the loader must
@@ -34,15 +35,16 @@ class RowWeights {
 
   /// Heads of the queries: those of the file, else those of the mask.
   Index heads(const Mask& mask);
-  /// The row of a batch and query of the mask.
+  /// The row of a batch and query of the mask; valid until the one after the next is asked for.
   const WeightRow& row(const Mask& mask, Index batch, Index query);
 
  private:
-  /// Which row is kept; the first plane stands for the mask.
-  struct Place {
-    const Plane* plane = nullptr;
+  struct Kept {
+    Mask mask;
     Index batch = 0, query = 0;
-    friend bool operator==(const Place&, const Place&) = default;
+    WeightRow row = {};
+
+    bool is_of(const Mask& other, Index in_batch, Index of_query) const;
   };
   void read();
   void make_random(const Mask& mask);
@@ -52,9 +54,7 @@ class RowWeights {
   Loader& loader_;
   std::optional<Tensor> query_, key_;
   std::string unreadable_;  // why there are none
-  Mask mask_;               // of which the row is kept
-  Place place_;
-  WeightRow row_;
+  std::list<Kept> kept_;    // the most recent first
 };
 
 }  // namespace maskctl::app::tui

@@ -124,6 +124,13 @@ expect_last ' 8,0 only in B'
 press q
 ends 0
 
+# What came of a SOURCE that breaks off stays, with the reason.
+start "(head -c 500 samples/leaked.npy; sleep 1) | $program tui -"
+expect 'reading 0%'
+expect 'expected 576 bytes of data, got 372'
+press q
+ends 2
+
 # Ctrl-C leaves too, Ctrl-Z comes back.
 start "$leaked"
 expect '? help'

@@ -1,5 +1,6 @@
 // The inspector played from scripts: screens that must be alike, random walks, and a real terminal.
 // Screens of each view are golden cases (tests/golden/tui_*).
+#include <algorithm>
 #include <random>
 #include <sstream>
 #include <string>
@@ -107,6 +108,10 @@ TEST_CASE("tui: steps are removed, switched and moved, and one that is off chang
   CHECK(drawn(kPacked, "a # window:keys=4<Enter>") == without);
   CHECK(contains(screen(sandbox, two, "<Tab>h)"), "pipeline> window:keys=4 | causal"));
   CHECK(contains(screen(sandbox, two, "<Tab>e,align=nonsense"), "align"));
+  // What can be undone is bounded.
+  std::string often = "<Tab>";
+  for (int i = 0; i < 1005; ++i) often += "<Space>";
+  CHECK(contains(screen(sandbox, kPacked, often), "undo 1000 redo 0"));
   // The first step that is on follows those that are off, and a mistake keeps its place.
   CHECK(contains(screen(sandbox, two, "t<C-u>#causal | windw<Enter>"), "did you mean 'window'"));
 }
@@ -137,6 +142,22 @@ TEST_CASE("tui: weights are those of attention by name", "[tui]") {
   REQUIRE(top.size() > 8);
   const std::string shown = screen(sandbox, "gen:window:keys=33,n=64", "40Gw", "--seed 3");
   CHECK(contains(shown, top.substr(0, top.size() - 1)));
+  // A step for one head changes its row alone, and each of two masks has its own.
+  const std::string heads = "samples/bugs/heads.npy";
+  CHECK(contains(screen(sandbox, heads, "7G]wa heads:1{window:keys=1}<Enter>"), "key 7: 1.0000"));
+  const auto beside =
+      lines_of(screen(sandbox, "gen:window:keys=1,n=24 gen:full:n=24", "d20Gw", "--size 70x30"));
+  const auto title = std::ranges::find_if(
+      beside, [](const std::string& line) { return contains(line, "weights of query"); });
+  REQUIRE(title + 1 < beside.end());
+  INFO(title[1]);
+  const auto shaded = [&](std::size_t begin, std::size_t end) {
+    const std::string part = title[1].substr(begin, end - begin);
+    return std::ranges::count_if(part,
+                                 [](char c) { return static_cast<unsigned char>(c) == 0xE2; });
+  };
+  CHECK(shaded(0, 36) == 1);
+  CHECK(shaded(36, title[1].size()) > 10);
   check_refused(sandbox, "maskctl tui gen:causal:n=4 --query q.npy --dump -", "give both or none");
 }
 

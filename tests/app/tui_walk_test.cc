@@ -1,19 +1,19 @@
 // The inspector without a terminal: random walks over all its actions, and what it shows while work
 // goes on beside it.
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "app/tui/actions.h"
+#include "app/tui/arriving.h"
 #include "app/tui/facts.h"
 #include "app/tui/geometry.h"
 #include "app/tui/painter.h"
 #include "app/tui/update.h"
 #include "maskctl/base/text.h"
 #include "support/catch_compat.h"
+#include "support/contains.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -131,6 +131,69 @@ TEST_CASE("tui: a random walk keeps the cursor on the screen", "[tui]") {
     INFO(subject.name << ", seed " << seed);
     walk(subject, actions() / std::ssize(subjects), seed++);
   }
+}
+
+/// Inks of a grid in which unknown rows are 99.
+std::vector<int> known_inks(const InkGrid& grid) {
+  std::vector<int> out;
+  for (Index row = 0; row < grid.rows; ++row) {
+    for (Index column = 0; column < grid.columns; ++column) {
+      out.push_back(grid.is_known(row) ? grid.at(row, column) : 99);
+    }
+  }
+  return out;
+}
+
+TEST_CASE("tui: rows of a mask that is being read are known when all of a unit has come") {
+  const std::vector<Index> shape{1, 1, 256, 192};
+  std::vector<std::uint64_t> words(128 * 3);
+  for (std::size_t row = 0; row < 128; ++row) words[3 * row] = ~std::uint64_t{0};
+  Arriving arriving;
+  CHECK(arriving.shape().empty());
+  arriving.add({shape, {64, 192}, words});
+  CHECK(arriving.shape() == shape);
+  const auto in_blocks = [&](BlockSize block) {
+    return known_inks(arriving.grid(grid_shape({0, 256}, {0, 192}, block)));
+  };
+  const int all = ink::kAll, some = density_ink(64, 128);
+  CHECK(in_blocks({64, 64}) == std::vector<int>{99, 99, 99, all, 0, 0, all, 0, 0, 99, 99, 99});
+  CHECK(in_blocks({128, 128}) == std::vector<int>{99, 99, 99, 99});
+  arriving.add({shape, {0, 64}, std::span(words).first(64 * 3)});
+  CHECK(in_blocks({128, 128}) == std::vector<int>{some, 0, 99, 99});
+  CHECK(in_blocks({32, 32}) == std::vector<int>(8 * 6, 99));
+}
+
+using test::contains;
+
+TEST_CASE("tui: what is not counted yet is hatched, and known in the end") {
+  Workbench bench(subject_of("gen:segments:n=1M,docs=52,seed=1,interleave=token", {"causal"}),
+                  Settings());
+  State state = first_state(bench.first(), {24, 80});
+  Painter painter([] {});
+  Counting counting([] {});
+  CHECK_FALSE(state.facts().counted);
+  CHECK(contains(painter.draw(state, Grids::Time()).text(), "╱"));
+  CHECK(painter.busy());
+  counting.finish(state);
+  CHECK(state.facts().counted);
+  CHECK_FALSE(contains(painter.draw(state, Grids::Time::max()).text(), "╱"));
+  CHECK_FALSE(painter.busy());
+}
+
+TEST_CASE("tui: a pipeline that is replaced stops what was counted of it") {
+  Workbench bench(subject_of("gen:random:n=1M,sparsity=0.5,seed=1", {}), Settings());
+  State state = first_state(bench.first(), {24, 80});
+  Painter painter([] {});
+  Counting counting([] {});
+  counting.follow(state);  // takes an hour
+  painter.draw(state, Grids::Time());
+  CHECK((counting.busy() && painter.busy()));
+  state.scene = bench.scene("slice:q=0:64,k=0:64");
+  settle(state);
+  counting.finish(state);
+  CHECK(state.facts().counted);
+  painter.draw(state, Grids::Time::max());
+  CHECK_FALSE(painter.busy());
 }
 
 }  // namespace

@@ -60,6 +60,25 @@ void check_integer(const char* what, const TensorView& array) {
   refuse(fmt::format("{} is {}, expected integers", what, name(array.dtype())));
 }
 
+std::vector<std::int32_t> integers(const char* what, const Tensor* array,
+                                   std::span<const Index> shape) {
+  check_rank(what, array, static_cast<Index>(shape.size()));
+  std::vector<Index> expected(shape.begin(), shape.end());
+  for (std::size_t axis = 0; axis < expected.size(); ++axis) {
+    if (expected[axis] < 0) expected[axis] = array->shape()[axis];
+  }
+  check_shape(what, *array, expected);
+  check_integer(what, *array);
+  return as_int32(*array, what);
+}
+
+Index one_integer(const char* what, const Tensor& array) {
+  if (array.elements() != 1 || array.rank() > 1) {
+    refuse_shape(fmt::format("{} is {}, expected one integer", what, shape_text(array.shape())));
+  }
+  return integers(what, &array, array.shape())[0];
+}
+
 void check_head_groups(Index q_heads, Index kv_heads) {
   if (kv_heads != 0 && q_heads % kv_heads == 0) return;
   refuse_shape(

@@ -1,6 +1,7 @@
 // What operations ask of their arrays and options before any work.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -36,6 +37,13 @@ void check_dtypes(std::initializer_list<NamedTensor> tensors);
 /// Throws Error(kInvalidArgument) unless the elements are floats, or integers, of any width.
 void check_float(const char* what, const TensorView& array);
 void check_integer(const char* what, const TensorView& array);
+
+/// The elements of an array of integers of the given shape; extents of -1 fit any. Throws
+/// Error(kShape, kInvalidArgument).
+std::vector<std::int32_t> integers(const char* what, const Tensor* array,
+                                   std::span<const Index> shape);
+/// The element of an array that has one: [] or [1]. Throws the same.
+Index one_integer(const char* what, const Tensor& array);
 
 /// Throws Error(kShape) unless each key head serves as many query heads.
 void check_head_groups(Index q_heads, Index kv_heads);

@@ -3,12 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/operations/linear/linear_problem.h"
+#include "maskctl/attention/softmax/dims.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -71,7 +70,7 @@ LinearProblem checked_linear(const RecurrentAttentionInputs& in,
   check_floats("initial_state", in.initial_state, d.state_shape());
   d.reverse = options.reverse;
   d.chunk_size = options.chunk_size;
-  d.scale = options.softmax_scale.value_or(1 / std::sqrt(static_cast<double>(d.key_dim)));
+  d.scale = options.softmax_scale.value_or(default_scale(d.key_dim));
   return {{*in.query, *in.key, *in.value, view_of(in.g), view_of(in.g_gamma), view_of(in.gk),
            view_of(in.gv), view_of(in.initial_state)},
           std::move(d)};
