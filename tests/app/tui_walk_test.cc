@@ -181,11 +181,11 @@ TEST_CASE("tui: what is not counted yet is hatched, and known in the end") {
 }
 
 TEST_CASE("tui: a pipeline that is replaced stops what was counted of it") {
-  Workbench bench(subject_of("gen:random:n=1M,sparsity=0.5,seed=1", {}), Settings());
+  Workbench bench(subject_of("gen:random:n=200_000,sparsity=0.5,seed=1", {}), Settings());
   State state = first_state(bench.first(), {24, 80});
   Painter painter([] {});
   Counting counting([] {});
-  counting.follow(state);  // takes an hour
+  counting.follow(state);  // takes minutes
   painter.draw(state, Grids::Time());
   CHECK((counting.busy() && painter.busy()));
   state.scene = bench.scene("slice:q=0:64,k=0:64");
