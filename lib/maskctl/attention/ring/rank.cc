@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/backends.h"
@@ -294,13 +295,12 @@ SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor&
     const bool more = t + 1 < shard.ranks();
     if (more) bytes += held.start(t + 1);
     run_step(ring, options, bytes, [&] {
-      part.reset();
       if (t < shard.ranks() && (t == 0 || seen.any_wanted(t))) work(t);
     });
     if (more) held.arrive();
     if (t == 0) sums.add_own(*part);
     if (t > 1) sums.arrive(t - 1);
-    last = std::move(part);
+    last = std::exchange(part, std::nullopt);
   }
   SoftmaxGradients gradients{astype(d_query, query.dtype()), astype(sums.key(), key.dtype()),
                              astype(sums.value(), value.dtype()), std::nullopt, d_sinks};
