@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "app/cli/cli.h"
+#include "app/cli/launcher.h"
 #include "maskctl/base/buffer_pool.h"
 
 namespace {
@@ -26,6 +27,7 @@ void keep_freed_memory() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  maskctl::app::supervise_rank();
   restore_closed_pipe_signal();
   keep_freed_memory();
   return maskctl::app::run(argc, argv);

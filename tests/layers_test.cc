@@ -46,6 +46,7 @@ const std::map<std::string, Layer> kLayers = {
       {"fmt"},
       {"figure/words.h", "picture/markup.h", "text/layout.h", "text/panel.h"}}},
     {"attention", {{"base", "tensor", "mask"}, {"fmt", "hwy"}, {"cpu/kernel.h"}}},
+    {"distributed", {{"base", "tensor", "mask", "attention"}, {"fmt", "mpi.h"}}},
     {"pipeline", {{"base", "tensor", "mask", "inspect", "io", "render"}, {"fmt"}}},
     {"golden",
      {{"base", "tensor", "mask", "inspect", "io", "render", "pipeline"},
@@ -56,8 +57,9 @@ const std::map<std::string, Layer> kLayers = {
 bool is_header(const std::string& path) { return path.ends_with(".h"); }
 
 bool is_system(const std::string& header) {
-  static const Names names = {"fcntl.h", "limits.h", "unistd.h", "poll.h",   "signal.h", "errno.h",
-                              "sys",     "spawn.h",  "time.h",   "dirent.h", "pthread.h"};
+  static const Names names = {"fcntl.h",  "limits.h", "unistd.h",  "poll.h",
+                              "signal.h", "errno.h",  "sys",       "spawn.h",
+                              "time.h",   "dirent.h", "pthread.h", "dlfcn.h"};
   return names.contains(header.substr(0, header.find('/')));
 }
 

@@ -40,13 +40,19 @@ format_is_kept() {
     xargs -0 clang-format --dry-run -Werror --style=file
 }
 
+# A shared library that links ours exports nothing of it.
+plugin_exports_its_own() {
+  nm -DC --defined-only "$1" | grep -q open_cells && ! nm -DC --defined-only "$1" | grep maskctl::
+}
+
 # The installed package serves a project that has only find_package(maskctl).
 package_is_usable() {
   rm -rf build/package build/prefix &&
     cmake --install build/release --prefix "$PWD/build/prefix" &&
     cmake -S tests/package -B build/package -G Ninja -DCMAKE_BUILD_TYPE=Release \
       -DCMAKE_PREFIX_PATH="$PWD/build/prefix" &&
-    cmake --build build/package && build/package/consumer && build/prefix/bin/maskctl --version
+    cmake --build build/package && build/package/consumer && build/prefix/bin/maskctl --version &&
+    plugin_exports_its_own build/package/libplugin.so
 }
 
 headline "packages"
@@ -71,6 +77,11 @@ for target in $(grep -qw avx2 /proc/cpuinfo && echo AVX2) baseline; do
   run_conformance build/release " ($target)"
 done
 unset MASKCTL_TEST_CPU_TARGET
+
+headline "ranks over MPI"
+bash tests/distributed/run.sh build/release >build/release/tests/distributed.log 2>&1
+check "calls over ranks: every operation, the command, failures" \
+  grep -q ' 0 failed$' build/release/tests/distributed.log || cat build/release/tests/distributed.log
 
 headline "kernels of the GPU"
 MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops \

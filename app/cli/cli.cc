@@ -11,6 +11,7 @@
 #include "app/cli/commands/command.h"
 #include "app/cli/completion/completion.h"
 #include "app/cli/environment.h"
+#include "app/cli/launcher.h"
 #include "app/cli/parser/command_word.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/help.h"
@@ -147,13 +148,19 @@ void CommandLine::refuse_extras() const {
   if (!extras.empty()) usage_error(unknown_word(extras.front(), command_, own_));
 }
 
+/// Of several ranks, which do the same, the first speaks.
+bool speaks() { return launched_rank().value_or(LaunchedRank{}).rank == 0; }
+
+FrontEnd front_end() {
+  if (!speaks()) return {};
+  return {
+      .note = [](std::string_view text) { write_stderr(fmt::format("maskctl: note: {}\n", text)); },
+      .progress = progress_line};
+}
+
 int CommandLine::answer() {
   check_operands(*command_, own_, app_);
-  Session session(settings_, {.note =
-                                  [](std::string_view text) {
-                                    write_stderr(fmt::format("maskctl: note: {}\n", text));
-                                  },
-                              .progress = progress_line});
+  Session session(settings_, front_end());
   const StopSignals signals([&session] { session.cancel(); });
   set_threads(settings_.threads);
   const WorkScope scope({.stop = session.stop_token()});
@@ -211,7 +218,7 @@ bool answer_internal(std::span<const std::string> words) {
 }
 
 int fail(std::string_view message) {
-  print_error(message);
+  if (speaks()) print_error(message);
   return 2;
 }
 

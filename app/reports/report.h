@@ -1,4 +1,4 @@
-// The results of info, stats and ops, and their JSON form.
+// The results of info, stats, cost and ops, and their forms.
 #pragma once
 
 #include <array>
@@ -108,6 +108,11 @@ std::string diff_json(const DiffReport& report);
 std::string seq_json(std::string_view what, const Tensor& values);
 std::string blockmap_json(const BlockmapReport& report);
 std::string ops_json(std::span<const StepInfo* const> ops);
+
+std::string stats_text(const Mask& mask, const Stats& stats);
+std::string cost_text(const Mask& mask, const Cost& cost);
+/// Leaves out sizes of tiles that hold no more of the mask than a smaller one does.
+void drop_larger_blocks(std::vector<BlockSize>& blocks, const Mask& mask);
 
 /// How a mask is stored: "bands", "runs", "words", "computed"; several are joined by "+".
 std::string tier(const Mask& mask);

@@ -8,6 +8,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/io/array_io.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/pipeline/ejkernel_chain.h"
 #include "maskctl/pipeline/load.h"
@@ -40,9 +41,11 @@ MaskReadOptions Loader::options() const {
   return out;
 }
 
-LoadedMask Loader::read(const std::string& source) {
+LoadedMask Loader::read(const std::string& source, RowsSink rows_read) {
   const auto begin = std::chrono::steady_clock::now();
-  LoadedMask loaded = read_as(source, options());
+  MaskReadOptions how = options();
+  how.rows_read = std::move(rows_read);
+  LoadedMask loaded = read_as(source, how);
   if (session_.settings().verbose) {
     session_.note(fmt::format("{}: read as {} in {:.3f} s on {} threads", source, name(loaded.kind),
                               seconds_since(begin), threads()));
@@ -107,6 +110,17 @@ Tensor Loader::array(const std::string& source) {
   Tensor tensor = read_array(source, options().read, &notes);
   print(notes);
   return tensor;
+}
+
+ArraySource Loader::array_source(const std::string& source) {
+  if (parse_source_name(source).path == "-") {
+    throw Error(Errc::kInvalidArgument,
+                "standard input goes to one rank only; name a file that every rank can read");
+  }
+  std::vector<std::string> notes;
+  ArraySource opened(source, options().read, &notes);
+  print(notes);
+  return opened;
 }
 
 BindContext Loader::context() {

@@ -6,6 +6,7 @@
 
 #include "app/session/options.h"
 #include "app/session/session.h"
+#include "maskctl/io/array_source.h"
 #include "maskctl/io/masks/mask_io.h"
 #include "maskctl/mask/info/mask_info.h"
 #include "maskctl/pipeline/steps/bind.h"
@@ -19,8 +20,12 @@ class Loader {
 
   /// An array as stored, for commands that read no mask.
   Tensor array(const std::string& source);
-  /// A mask as --as and related options say, without transforms.
-  LoadedMask read(const std::string& source);
+  /// The same, to be read by parts. Throws Error(kInvalidArgument) for standard input, which only
+  /// one of several ranks has.
+  ArraySource array_source(const std::string& source);
+  /// A mask as --as and related options say, without transforms. Shows the rows of a dense one to
+  /// `rows_read` as they come (io/masks/mask_io.h).
+  LoadedMask read(const std::string& source, RowsSink rows_read = {});
   /// The ids along both axes from a SOURCE, as a segments mask would have them.
   LoadedMask read_segments(const std::string& source);
   /// The chain of all steps.

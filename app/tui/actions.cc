@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "app/tui/commands.h"
 #include "maskctl/base/text.h"
 
 namespace maskctl::app::tui {
@@ -39,32 +42,40 @@ constexpr Binding kBindings[] = {
     {"'", Mark::kGo, "with a letter: go to that mark"},
     {"t", Ask::kEdit, "edit the pipeline: shown as it is typed; <Enter> keeps, <Esc> restores"},
     {"a", Ask::kAdd, "add a step at its end"},
+    {"<Tab>", Toggle::kSteps, "select a step of the pipeline; again: back to the mask"},
+    {"h <Left>", StepKey::kPrevious, "step: select the one before, after it", Focus::kSteps},
+    {"l <Right>", StepKey::kNext, "", Focus::kSteps},
+    {"x <Del>", StepKey::kRemove, "step: remove it", Focus::kSteps},
+    {"<Space>", StepKey::kSwitch, "step: off, on; one that is off has a #", Focus::kSteps},
+    {"(", StepKey::kBack, "step: earlier, later in the pipeline", Focus::kSteps},
+    {")", StepKey::kForward, "", Focus::kSteps},
+    {"<Enter> e", StepKey::kEdit, "step: edit it", Focus::kSteps},
+    {"a", StepKey::kAdd, "step: add one after it", Focus::kSteps},
+    {"<Esc> q", StepKey::kLeave, "step: back to the mask", Focus::kSteps},
     {"u", History{false}, "undo, redo a change of the pipeline"},
     {"<C-r>", History{true}, ""},
     {"r", Report::kRecognise, "recognise: the short pipeline that makes this mask"},
     {"c", Report::kCause, "with two SOURCEs: the cause of their difference"},
-    {"i", Report::kStats, "statistics of all heads"},
+    {"i", Report::kStats, "statistics of all heads, as stats prints them"},
+    {"C", Report::kCheck, "check: what looks wrong with the mask"},
+    {"o", Report::kCost, "cost of attention under the mask"},
     {":", Ask::kCommand, "a command"},
-    {"d", Toggle::kSources, "with two SOURCEs: both, A, B"},
+    {"d", Toggle::kSources,
+     "with two SOURCEs: over each other, side by side, A, B, only A, only B"},
+    {"b", Toggle::kTiles, "tiles of a kernel: empty, partial, full"},
+    {"<", TileSize{-1}, "smaller, larger tiles"},
+    {">", TileSize{1}, ""},
+    {"w", Toggle::kWeights, "attention weights of the query under the cursor"},
+    {"y", Copy::kWhy, "copy why the cell is open or closed; the pipeline"},
+    {"Y", Copy::kPipeline, ""},
     {"s", Toggle::kSide, "side panel on, off"},
     {"S", Toggle::kStyle, "other characters: shades, half blocks, quadrants, braille, ASCII"},
     {"? <F1>", Toggle::kHelp, "these keys; again: the next page"},
     {"<C-l>", Request::kRedraw, "draw the screen anew"},
     {"<C-z>", Request::kSuspend, "back to the shell; fg returns"},
     {"<Esc>", Cancel{}, "forget a count or a message, stop a report"},
-    {"q <C-c>", Request::kQuit, "quit"},
-};
-
-struct CommandHelp {
-  std::string_view usage, help;
-};
-constexpr CommandHelp kCommands[] = {
-    {":37", "query 37"},
-    {":37,4", "query 37, key 4"},
-    {":b 2, :h 5", "batch 2, head 5"},
-    {":w FILE", "save: a picture (.png, .svg, .html) or the mask (.npy, .npz, ...)"},
-    {":w! FILE", "the same over an existing file"},
-    {":q", "quit"},
+    {"q", Quit{}, "quit; asks when the pipeline has changes"},
+    {"<C-c>", Request::kQuit, "quit at once"},
 };
 
 constexpr TargetHelp kTargets[] = {
@@ -78,6 +89,7 @@ constexpr TargetHelp kTargets[] = {
 
 constexpr std::string_view kMouse[][2] = {
     {"click", "the cell under the mouse; in the overview: go there"},
+    {"drag", "takes the drawing along; in the overview: go along"},
     {"wheel", "three units up, down"},
 };
 
@@ -86,13 +98,14 @@ constexpr std::string_view kMouse[][2] = {
 std::span<const Binding> bindings() { return kBindings; }
 std::span<const TargetHelp> targets() { return kTargets; }
 
-const Action* action_of(std::string_view key) {
+const Action* action_of(std::string_view key, Focus focus) {
+  const std::string_view wanted = key == " " ? "<Space>" : key;
   for (const Binding& binding : kBindings) {
-    for (const std::string_view name : split(binding.keys, ' ')) {
-      if (name == key) return &binding.action;
-    }
+    if (binding.focus != focus) continue;
+    const auto names = split(binding.keys, ' ');
+    if (std::ranges::find(names, wanted) != names.end()) return &binding.action;
   }
-  return nullptr;
+  return focus == Focus::kMask ? nullptr : action_of(key, Focus::kMask);
 }
 
 std::vector<HelpRow> help_rows() {
@@ -105,8 +118,8 @@ std::vector<HelpRow> help_rows() {
     }
   }
   for (const auto& [what, help] : kMouse) out.push_back({std::string(what), help});
-  for (const CommandHelp& command : kCommands) {
-    out.push_back({std::string(command.usage), command.help});
+  for (const Command& command : commands()) {
+    out.push_back({fmt::format(":{}", command.usage), command.help});
   }
   for (const TargetHelp& target : kTargets) {
     out.push_back({fmt::format("/{}", target.name), target.help});

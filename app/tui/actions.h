@@ -36,25 +36,47 @@ enum class Ask : std::uint8_t { kCommand, kFind, kEdit, kAdd };
 struct History {
   bool redo = false;
 };
-enum class Toggle : std::uint8_t { kSide, kHelp, kStyle, kSources };
+/// What happens to the selected step of the pipeline.
+enum class StepKey : std::uint8_t {
+  kPrevious,
+  kNext,
+  kRemove,
+  kSwitch,
+  kBack,
+  kForward,
+  kEdit,
+  kAdd,
+  kLeave
+};
+enum class Toggle : std::uint8_t { kSide, kHelp, kStyle, kSources, kSteps, kTiles, kWeights };
+struct TileSize {
+  int by = 0;  // 1: twice as large
+};
+/// What is copied: why the cell is open or closed, or the pipeline.
+enum class Copy : std::uint8_t { kWhy, kPipeline };
 /// What only the terminal can do.
-enum class Request : std::uint8_t { kQuit, kRedraw, kSuspend };
+enum class Request : std::uint8_t { kQuit, kRedraw, kSuspend, kCopy };
 /// Answers about the whole mask, made beside the interface.
-enum class Report : std::uint8_t { kRecognise, kCause, kStats };
+enum class Report : std::uint8_t { kRecognise, kCause, kStats, kCheck, kCost };
+struct Quit {};
 struct Cancel {};
 
 using Action = std::variant<Move, GoToRow, Zoom, ZoomTo, FindNext, Member, Mark, Ask, History,
-                            Toggle, Request, Report, Cancel>;
+                            StepKey, Toggle, TileSize, Copy, Request, Report, Quit, Cancel>;
+
+/// What keys act on first: the mask, or the selected step of the pipeline.
+enum class Focus : std::uint8_t { kMask, kSteps };
 
 struct Binding {
   std::string_view keys;  // as in Input, apart by blanks
   Action action;
   std::string_view help;  // empty: said by the row before
+  Focus focus = Focus::kMask;
 };
 
 std::span<const Binding> bindings();
-/// The action of a key; null if it has none.
-const Action* action_of(std::string_view key);
+/// The action of a key; null if it has none. Keys that steps do not use act on the mask.
+const Action* action_of(std::string_view key, Focus focus);
 
 /// What can be searched for with '/'.
 enum class Target : std::uint8_t { kLeak, kEmptyRow, kPartial, kBorder, kDifference };

@@ -5,9 +5,24 @@
 
 #include "app/cli/completion/pipelines.h"
 #include "app/tui/actions.h"
+#include "app/tui/commands.h"
 
 namespace maskctl::app::tui {
 namespace {
+
+/// The name of a command, then a file.
+void complete_command(const std::string& before, Completions& out) {
+  const std::size_t blank = before.find(' ');
+  if (blank != std::string::npos) {
+    const std::size_t file = blank + (before.substr(blank).starts_with(" @") ? 2 : 1);
+    return out.add_paths({before.substr(0, file), before.substr(file)});
+  }
+  std::string_view last;
+  for (const Command& command : commands()) {
+    if (!command.name.empty() && command.name != last) out.add({"", before}, command.name);
+    last = command.name;
+  }
+}
 
 Completions completions(Prompt prompt, const std::string& before) {
   Completions out;
@@ -15,6 +30,7 @@ Completions completions(Prompt prompt, const std::string& before) {
   if (prompt == Prompt::kFind) {
     for (const TargetHelp& target : targets()) out.add({"", before}, target.name);
   }
+  if (prompt == Prompt::kCommand) complete_command(before, out);
   return out;
 }
 
@@ -35,7 +51,7 @@ Completion completion(Prompt prompt, const Line& line) {
   if (found.candidates().empty()) return out;
   const std::string start = common_start(found.candidates());
   out.line = {start + line.text.substr(line.caret), start.size()};
-  const std::size_t word = before.find_last_of(" |{:,=") + 1;
+  const std::size_t word = before.find_last_of(" |{:,=@/") + 1;
   for (const auto& candidate : found.candidates()) {
     out.candidates.push_back(candidate.word.substr(word));
   }

@@ -1,4 +1,4 @@
-// Completion of what is typed: steps, their arguments, targets.
+// Completion of what is typed: steps, their arguments, targets, commands, files.
 #pragma once
 
 #include <string>

@@ -61,6 +61,10 @@ bool find_next(State& state, Way way) {
     state.message = fmt::format("/{}: search for leak, empty, partial, border or diff", name);
     return false;
   }
+  if (!state.facts().counted) {
+    state.message = "still counting; try again in a moment";
+    return false;
+  }
   const auto place = next_place(state.facts(), target->target, state.view.cursor, way);
   if (!place) {
     state.message =

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "app/tui/drawn.h"
+#include "app/tui/steps.h"
+
 namespace maskctl::app::tui {
 namespace {
 
@@ -10,22 +13,24 @@ constexpr Index kEnoughUnits = 16;
 /// On lower screens the drawing has no border.
 constexpr Index kRowsForBorder = 12;
 constexpr int kMostZoom = 31;
+/// Lines of the screen for each line of weights.
+constexpr Index kRowsPerWeights = 4;
 
 Index digits(Index n) { return std::ssize(std::to_string(n)); }
 
 Style style_of(const State& state, int zoom) {
   if (!state.screen.utf8) return Style::kAscii;
-  const PlaneFacts& facts = state.facts();
-  if (facts.panel.other) return state.style == Style::kAscii ? Style::kAscii : Style::kShade;
+  const View& view = state.view;
+  const bool overlay = state.facts().panel.other && view.sources == Sources::kBoth;
+  if (overlay || view.tiled) return state.style == Style::kAscii ? Style::kAscii : Style::kShade;
   if (state.style != Style::kAuto) return state.style;
-  // Half blocks are finer; without colour they do not tell how much of a block is open.
-  return zoom == 0 || state.screen.color ? Style::kHalf : Style::kShade;
+  // Half blocks are finer; with few colours they do not tell how much of a block is open.
+  return zoom == 0 || state.screen.colors == Colors::kMany ? Style::kHalf : Style::kShade;
 }
 
 /// Cells per unit: fewer along an axis that is much shorter than the other.
-Index step_of(int zoom, Index extent, Index other_extent, Index room) {
-  Index step = Index{1} << zoom;
-  while (step > 1 && extent < other_extent && ceil_div(extent, step) < kEnoughUnits &&
+Index step_of(Index step, Index least, Index extent, Index other_extent, Index room) {
+  while (step > least && extent < other_extent && ceil_div(extent, step) < kEnoughUnits &&
          ceil_div(extent, step / 2) <= room) {
     step /= 2;
   }
@@ -42,26 +47,43 @@ void set_rulers(const State& state, Layout& layout) {
       layout.index_width + 1 + (layout.segment_width > 0 ? layout.segment_width + 1 : 0) + border;
 }
 
+/// Heads whose weights are shown, and the line above them.
+Index weight_lines(const State& state, Index rows) {
+  if (!state.view.weights) return 0;
+  const Index most = std::max<Index>(rows / kRowsPerWeights, 1);
+  return std::min(state.scene->weight_heads(), most) + 1;
+}
+
+std::vector<Pane> panes_of(const View& view, Index width) {
+  if (view.sources != Sources::kBeside) return {{view.sources, 0}};
+  return {{Sources::kA, 0}, {Sources::kB, width / 2}};
+}
+
 Geometry geometry_at(const State& state, int zoom) {
   Geometry out;
   const Screen& screen = state.screen;
   out.too_small = screen.rows < kLeastRows || screen.columns < kLeastColumns;
   DrawOptions& options = out.layout.options;
   options.style = style_of(state, zoom);
-  options.color = screen.color;
+  options.color = screen.colored();
   options.border = screen.rows >= kRowsForBorder;
   out.shape = pixel_shape(options.style);
   set_rulers(state, out.layout);
   if (state.side && screen.columns >= kSideNeeds) out.side = screen.columns - kSideColumns;
   const Index border = options.border ? 1 : 0;
   const Index width = out.side > 0 ? out.side - 1 : screen.columns;
+  out.panes = panes_of(state.view, width);
   out.first = {1 + out.layout.top_lines, out.layout.left_columns};
-  // Above the drawing is the title, below it the pipeline and the status.
-  out.rows = std::max<Index>(screen.rows - 2 - border - out.first.query, 1);
-  out.columns = std::max<Index>(width - border - out.first.key, 2);
+  // Above the drawing is the title, below it weights, the pipeline and the status.
+  const Index end = screen.rows - 2;
+  out.weight_rows = {end - weight_lines(state, end), end};
+  out.rows = std::max<Index>(out.weight_rows.begin - border - out.first.query, 1);
+  out.columns =
+      std::max<Index>(width / std::ssize(out.panes) - border - out.first.key, out.shape.characters);
   const Plane& plane = *state.facts().panel.plane;
-  out.layout.block = {step_of(zoom, plane.queries(), plane.keys(), out.unit_rows()),
-                      step_of(zoom, plane.keys(), plane.queries(), out.unit_columns())};
+  const Index least = smallest_unit(state.view).q, step = std::max(Index{1} << zoom, least);
+  out.layout.block = {step_of(step, least, plane.queries(), plane.keys(), out.unit_rows()),
+                      step_of(step, least, plane.keys(), plane.queries(), out.unit_columns())};
   return out;
 }
 
@@ -83,6 +105,9 @@ Geometry geometry(const State& state) {
   out.queries = {from.query,
                  std::min(plane.queries(), from.query + out.unit_rows() * out.unit().q)};
   out.keys = {from.key, std::min(plane.keys(), from.key + out.unit_columns() * out.unit().k)};
+  // Weights stand right below a mask that leaves room.
+  const Index room = out.rows - out.drawn_rows();
+  out.weight_rows = {out.weight_rows.begin - room, out.weight_rows.end - room};
   return out;
 }
 
@@ -105,7 +130,11 @@ void settle(State& state) {
   view.head = std::clamp<Index>(view.head, 0, mask.heads() - 1);
   view.cursor.query = std::clamp<Index>(view.cursor.query, 0, mask.queries() - 1);
   view.cursor.key = std::clamp<Index>(view.cursor.key, 0, mask.keys() - 1);
-  view.zoom = std::clamp(view.zoom, 0, whole_zoom(state));
+  const int whole = whole_zoom(state);
+  view.zoom = std::clamp(view.zoom, std::min(view.tiled ? view.tile : 0, whole), whole);
+  const Index steps = std::ssize(split_steps(state.scene->pipeline));
+  if (state.step && steps == 0) state.step.reset();
+  if (state.step) state.step = std::clamp<Index>(*state.step, 0, steps - 1);
   const Geometry at = geometry_at(state, view.zoom);
   view.origin = {settled_origin(view.origin.query, view.cursor.query, mask.queries(), at.unit().q,
                                 at.unit_rows()),
@@ -114,7 +143,11 @@ void settle(State& state) {
 }
 
 std::optional<Place> cell_at(const Geometry& geometry, Index row, Index column) {
-  const Index down = row - geometry.first.query, right = column - geometry.first.key;
+  const Index down = row - geometry.first.query;
+  Index right = column - geometry.first.key;
+  if (geometry.panes.size() > 1 && column >= geometry.panes[1].column) {
+    right -= geometry.panes[1].column;
+  }
   if (down < 0 || down >= geometry.rows || right < 0 || right >= geometry.columns) {
     return std::nullopt;
   }

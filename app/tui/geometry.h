@@ -13,14 +13,22 @@ inline constexpr Index kSideColumns = 36;
 /// The side panel needs a screen of this width.
 inline constexpr Index kSideNeeds = 80;
 
+/// One drawing of the mask; two stand side by side and show the same part.
+struct Pane {
+  Sources sources = Sources::kBoth;
+  Index column = 0;  // the first on the screen
+};
+
 struct Geometry {
   bool too_small = false;
+  std::vector<Pane> panes;
   Layout layout;  // of the drawing, whose first line is line 1 of the screen
   PixelShape shape;
   Index rows = 0, columns = 0;  // characters for cells
-  Place first;                  // row and column of the first of them on the screen
+  Place first;                  // row and column of the first of them, in the first pane
   Range queries, keys;          // visible cells
   Index side = 0;               // the first column of the side panel; 0: none
+  Range weight_rows;            // of the screen, for weights of heads; empty: none
 
   BlockSize unit() const { return layout.block; }
   Index unit_rows() const { return rows * shape.rows; }

@@ -1,18 +1,14 @@
-// The help overlay.
+// The help.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "app/tui/state.h"
-#include "maskctl/render/text/canvas.h"
+#include "maskctl/base/index.h"
 
 namespace maskctl::app::tui {
 
-/// What the overlay and `maskctl tui --keys` show, in lines of at most `width` characters.
+/// What the inspector and `maskctl tui --keys` show, in lines of at most `width` characters.
 std::vector<std::string> help_lines(Index width);
-
-Index help_pages(const State& state);
-void draw_help(const State& state, Canvas& canvas);
 
 }  // namespace maskctl::app::tui

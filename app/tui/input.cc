@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 14> kNames = {"Left", "Right", "Up",     "Down",     "Home",
                                                      "End",  "Tab",   "PageUp", "PageDown", "Enter",
                                                      "Esc",  "BS",    "Del",    "F1"};
-constexpr std::array<std::string_view, 3> kMouseNames = {"Mouse", "WheelUp", "WheelDown"};
+constexpr std::array<std::string_view, 4> kMouseNames = {"Mouse", "Drag", "WheelUp", "WheelDown"};
 
 bool one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();

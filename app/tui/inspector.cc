@@ -1,14 +1,30 @@
 #include "app/tui/inspector.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
+
+#include "app/tui/beside.h"
+#include "app/tui/facts.h"
+#include "maskctl/base/error.h"
 
 namespace maskctl::app::tui {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Short work is done before the terminal is touched: most SOURCEs are read, or refused, by then.
+constexpr auto kBeforeScreens = std::chrono::milliseconds(20);
+/// How often a screen shows what work beside it has found.
+constexpr int kTickMilliseconds = 50;
+/// A pipeline is shown when nobody has typed for so long.
+constexpr int kPauseMilliseconds = 100;
+
 void serve(State& state, Terminal& terminal) {
   if (state.request == Request::kRedraw) terminal.redraw();
+  if (state.request == Request::kCopy && !terminal.copy(state.copied)) {
+    state.message = "this terminal has no clipboard for programs";
+  }
   if (state.request != Request::kSuspend) return;
   terminal.suspend();
   const Screen screen = terminal.screen();
@@ -17,38 +33,104 @@ void serve(State& state, Terminal& terminal) {
   settle(state);
 }
 
+/// The work of one inspector beside its screens.
+struct Work {
+  explicit Work(const std::function<void()>& done) : painter(done), reports(done), counting(done) {}
+
+  /// What takes a moment is on the screen.
+  Canvas screen(State& state) {
+    const auto end = in_a_moment();
+    reports.follow(state);
+    if (!state.scene->arriving) counting.follow(state);
+    return painter.draw(state, end);
+  }
+  /// All is on the screen.
+  Canvas finished_screen(State& state) {
+    reports.finish(state);
+    counting.finish(state);
+    return painter.draw(state, Clock::time_point::max());
+  }
+  bool busy() const { return painter.busy() || reports.busy() || counting.busy(); }
+
+  Painter painter;
+  ReportMaker reports;
+  Counting counting;
+};
+
+Canvas opening(const Workbench& bench, const std::string& status, const Screen& screen,
+               Work& work) {
+  const ScenePtr scene = bench.arriving();
+  if (!scene) return opening_screen(screen, bench.name(), status);
+  State state = first_state(scene, screen);
+  state.message = status;
+  return work.screen(state);
+}
+
+bool quits(const Input& input) { return input.key == "q" || input.key == "<C-c>"; }
+
+/// Shows what is known of a SOURCE until it is read, and takes what is typed meanwhile. False: the
+/// reader does not wait for that.
+bool open(Workbench& bench, Terminal& terminal, Work& work, std::vector<Input>& typed) {
+  while (!bench.is_read_by(Clock::now())) {
+    const std::string status = fmt::format("reading {:.0f}%  q quit", 100 * bench.fraction_read());
+    terminal.show(opening(bench, status, terminal.screen(), work));
+    const auto input = terminal.next(kTickMilliseconds);
+    if (!input || input->key == kDone || input->key == "<Resize>") continue;
+    if (quits(*input)) return false;
+    typed.push_back(*input);
+  }
+  return true;
+}
+
+/// What came of a SOURCE that broke off stays on the screen until the reader quits.
+void show_broken(const Workbench& bench, const Error& error, Terminal& terminal, Work& work) {
+  for (std::optional<Input> input = Input{}; input && !quits(*input); input = terminal.next(-1)) {
+    terminal.show(opening(bench, error.what(), terminal.screen(), work));
+  }
+}
+
 }  // namespace
 
 void inspect(Workbench& bench, const TerminalOptions& options, const std::stop_token& stop) {
+  if (bench.is_read_by(Clock::now() + kBeforeScreens)) bench.first();
   Terminal terminal(options, stop);
-  Painter painter;
-  State state = first_state(bench, terminal.screen());
-  ReportMaker reports([&terminal] { terminal.wake_up(); });
-  while (state.request != Request::kQuit) {
-    terminal.show(painter.draw(state));
+  Work work([&terminal] { terminal.wake_up(); });
+  std::vector<Input> typed;
+  if (!open(bench, terminal, work, typed)) return;
+  try {
+    bench.first();
+  } catch (const Error& error) {
+    show_broken(bench, error, terminal, work);
+    throw;
+  }
+  State state = first_state(bench.first(), terminal.screen());
+  const auto take = [&](const Input& input) {
+    if (state.request == Request::kQuit) return;
+    state = update(std::move(state), input, bench);
+    serve(state, terminal);
+  };
+  for (const Input& input : typed) take(input);
+  while (state.request != Request::kQuit && !stop.stop_requested()) {
+    terminal.show(work.screen(state));
     // All keys that are waiting come before the next screen: a key that is held down never lags.
-    auto input = terminal.next(true);
-    if (!input) return;
-    for (; input && state.request != Request::kQuit; input = terminal.next(false)) {
-      state = update(std::move(state), *input, bench);
-      reports.follow(state);
-      serve(state, terminal);
-    }
+    const int wait = state.preview_due ? kPauseMilliseconds : work.busy() ? kTickMilliseconds : -1;
+    auto input = terminal.next(wait);
+    if (!input) state = after_pause(std::move(state), bench);
+    for (; input; input = terminal.next(0)) take(*input);
   }
 }
 
 Played play(Workbench& bench, const Screen& screen, std::string_view script) {
-  Painter painter;
+  Work work([] {});
   Played out;
-  State state = first_state(bench, screen);
-  ReportMaker reports([] {});
-  out.screen = painter.draw(state);
+  State state = first_state(bench.first(), screen);
+  out.screen = work.finished_screen(state);
   for (const Input& input : parse_script(script)) {
     const auto begin = Clock::now();
     state = update(std::move(state), input, bench);
     if (state.request == Request::kQuit) break;
-    reports.finish(state);
-    out.screen = painter.draw(state);
+    state = after_pause(std::move(state), bench);
+    out.screen = work.finished_screen(state);
     out.milliseconds.push_back(
         std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
   }

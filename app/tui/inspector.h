@@ -16,7 +16,7 @@ void inspect(Workbench& bench, const TerminalOptions& options, const std::stop_t
 /// What became of a script.
 struct Played {
   Canvas screen;  // the last one
-  /// From each input to its finished screen, in milliseconds.
+  /// From each input to its finished screen, of which all is known, in milliseconds.
   std::vector<double> milliseconds;
 };
 

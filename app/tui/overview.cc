@@ -12,7 +12,8 @@ constexpr Index kOtherLines = 16;
 
 Style style_of(const State& state) {
   if (!state.screen.utf8) return Style::kAscii;
-  return state.screen.color && !state.facts().panel.other ? Style::kHalf : Style::kShade;
+  return state.screen.colors == Colors::kMany && !state.facts().panel.other ? Style::kHalf
+                                                                            : Style::kShade;
 }
 
 }  // namespace

@@ -3,53 +3,59 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
-#include "app/tui/help.h"
+#include "app/tui/colors.h"
+#include "app/tui/drawn.h"
+#include "app/tui/pages.h"
 #include "app/tui/panels.h"
+#include "app/tui/steps.h"
+#include "app/tui/weight_strip.h"
 #include "app/tui/words.h"
 #include "maskctl/render/text/panel.h"
 
 namespace maskctl::app::tui {
 namespace {
 
-constexpr std::int16_t kCrosshair = 238, kDim = 245, kMistake = 160, kWhite = 231;
-/// Parts of a mask that are drawn again without being counted again.
-constexpr std::size_t kMostKept = 32;
 /// Narrower titles leave out the shape.
 constexpr Index kWideTitle = 60;
 constexpr std::string_view kHints = "hjkl move  + - zoom  n next  t edit  ? help  q quit";
+constexpr std::string_view kTwoHints =
+    "hjkl move  + - zoom  n next  d views  t edit  ? help  q quit";
+constexpr std::string_view kStepHints = "h l select  x remove  <Space> off  ( ) move  <Enter> edit";
 
-Figure figure_of(const State& state, Range queries, Range keys) {
+Figure figure_of(const State& state, const Panel& panel, Range queries, Range keys) {
   Figure figure{.pad_id = state.scene->pad_id, .queries = queries, .keys = keys};
-  figure.panels = {state.facts().panel};
+  figure.panels = {panel};
   return figure;
 }
 
 /// Gives the row and column of the cursor another background, and marks its cell.
-void draw_crosshair(const State& state, const Geometry& at, Canvas& canvas) {
+void draw_crosshair(const State& state, const Geometry& at, const Pane& pane, Canvas& canvas) {
   const Place cursor = state.view.cursor;
   const Index row =
       at.first.query + (cursor.query - at.queries.begin) / (at.unit().q * at.shape.rows);
-  const Index column = at.first.key + (cursor.key - at.keys.begin) /
-                                          (at.unit().k * at.shape.columns) * at.shape.characters;
+  const Index left = pane.column + at.first.key;
+  const Index column =
+      left + (cursor.key - at.keys.begin) / (at.unit().k * at.shape.columns) * at.shape.characters;
   const auto change = [&](Index r, Index c, auto&& f) {
     Glyph glyph = canvas.at(r, c);
     f(glyph);
     canvas.put(r, c, glyph);
   };
   const auto tint = [&](Glyph& glyph) {
-    if (state.screen.color && glyph.bg == kNoColor) glyph.bg = kCrosshair;
+    if (state.screen.colored() && glyph.bg == kNoColor) glyph.bg = kCrosshair;
   };
-  const Index right = at.first.key + at.drawn_columns();
+  const Index right = left + at.drawn_columns();
   const Index bottom = at.first.query + at.drawn_rows();
-  for (Index c = at.first.key; c < right; ++c) change(row, c, tint);
+  for (Index c = left; c < right; ++c) change(row, c, tint);
   for (Index r = at.first.query; r < bottom; ++r) {
     for (Index i = 0; i < at.shape.characters; ++i) change(r, column + i, tint);
   }
   for (Index i = 0; i < at.shape.characters; ++i) {
     change(row, column + i, [](Glyph& glyph) { glyph.reverse = true; });
   }
-  canvas.put(row, at.first.key - 1, Glyph{.code = U'>', .bold = true});
+  canvas.put(row, left - 1, Glyph{.code = U'>', .bold = true});
   if (at.layout.options.border) {
     canvas.put(at.first.query - 1, column, Glyph{.code = U'v', .bold = true});
   }
@@ -62,7 +68,7 @@ void draw_title(const State& state, Canvas& canvas) {
   if (scene.mask.heads() > 1) facts += fmt::format("  head {}", state.view.head);
   std::string name = scene.name == "-" ? "standard input" : scene.name;
   if (scene.other) {
-    static constexpr std::string_view kWhich[] = {"A and B", "A", "B"};
+    static constexpr std::string_view kWhich[] = {"A and B", "A | B", "A", "B", "only A", "only B"};
     facts += fmt::format("  {}", kWhich[static_cast<std::size_t>(state.view.sources)]);
     name += " and " + scene.other_name;
   }
@@ -90,33 +96,73 @@ void draw_line(const State& state, Index row, const std::string& label, Canvas& 
     canvas.put(row, column, glyph);
   };
   if (state.error_at != std::string::npos) {
-    Glyph wrong{.bold = true, .reverse = !state.screen.color};
-    if (state.screen.color) wrong.fg = kWhite, wrong.bg = kMistake;
+    Glyph wrong{.bold = true, .reverse = !state.screen.colored()};
+    if (state.screen.colored()) wrong.fg = kWhite, wrong.bg = kMistake;
     mark(std::min(state.error_at, line.text.size()), wrong);
   }
   mark(line.caret, Glyph{.reverse = true});
   canvas.write(row, 0, label);
 }
 
+/// The pipeline; a selected step is seen, and steps that are off are dim.
+void draw_steps(const State& state, Index row, Index column, Index end, Canvas& canvas) {
+  const auto steps = split_steps(state.scene->pipeline);
+  const auto ranges = step_ranges(steps);
+  const Index room = std::max<Index>(end - column, 4);
+  const Index selected_end = state.step ? ranges[as_size(*state.step)].end : 0;
+  const Index skipped = std::max<Index>(selected_end - room, 0);
+  Canvas line(1, std::max<Index>(std::ssize(state.scene->pipeline), 1));
+  line.write(0, 0, readable_text(join_steps(steps)));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const bool selected = state.step == static_cast<Index>(i);
+    for (Index c = ranges[i].begin; c < ranges[i].end; ++c) {
+      Glyph glyph = line.at(0, c);
+      glyph.reverse = selected;
+      if (!steps[i].on && state.screen.colored()) glyph.fg = kDim;
+      line.put(0, c, glyph);
+    }
+  }
+  for (Index c = 0; c < std::min(room, line.columns() - skipped); ++c) {
+    canvas.put(row, column + c, line.at(0, skipped + c));
+  }
+  if (skipped > 0) canvas.write(row, column, "..");
+  if (line.columns() - skipped > room) canvas.write(row, end - 2, "..");
+}
+
 void draw_pipeline(const State& state, Canvas& canvas) {
   const Index row = canvas.rows() - 2;
   const std::string label = " pipeline> ";
   if (state.prompt == Prompt::kPipeline) return draw_line(state, row, label, canvas);
+  // The line below is being typed, so candidates for it stand here.
+  if (state.prompt != Prompt::kNone && !state.message.empty()) {
+    return canvas.write(row, 1, readable_text(state.message));
+  }
   std::string changes;
   if (!state.undo.empty() || !state.redo.empty()) {
-    changes = fmt::format("  undo {} redo {}", state.undo.size(), state.redo.size());
+    const bool saved = state.scene->pipeline == state.saved_pipeline;
+    changes = fmt::format("  {}undo {} redo {}", saved ? "" : "changed  ", state.undo.size(),
+                          state.redo.size());
   }
-  const Index room = std::max<Index>(canvas.columns() - std::ssize(label) - std::ssize(changes), 4);
-  canvas.write(row, 0, label + shortened(readable_text(state.scene->pipeline), room));
+  canvas.write(row, 0, label);
+  draw_steps(state, row, std::ssize(label), canvas.columns() - std::ssize(changes), canvas);
   canvas.write(row, canvas.columns() - std::ssize(changes), changes);
 }
 
+std::string waiting_text(const ReportState& report) {
+  if (report.done) return "";
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
+      std::chrono::steady_clock::now() - report.begun);
+  return fmt::format("  working for {} s; <Esc> stops", seconds.count());
+}
+
 std::string status_text(const State& state, const Geometry& at) {
+  if (state.question) return readable_text(state.question->text) + " (y/n)";
   if (!state.message.empty()) return readable_text(state.message);
   const Place cursor = state.view.cursor;
   std::string out = fmt::format("{},{} {}", cursor.query, cursor.key, cell_state(state));
   if (at.unit() != kOneElement) out += fmt::format("  {}x{} cells", at.unit().q, at.unit().k);
   if (state.marking) return out + "  a letter for the mark?";
+  if (state.report) out += waiting_text(*state.report);
   return state.count > 0 ? fmt::format("{}  {}", out, state.count) : out;
 }
 
@@ -126,9 +172,10 @@ void draw_status(const State& state, const Geometry& at, Canvas& canvas) {
   if (state.prompt == Prompt::kFind) return draw_line(state, row, "/", canvas);
   const std::string status = " " + status_text(state, at);
   canvas.write(row, 0, status);
-  const Index hints = canvas.columns() - std::ssize(kHints) - 1;
+  const std::string_view text = state.step ? kStepHints : state.scene->other ? kTwoHints : kHints;
+  const Index hints = canvas.columns() - std::ssize(text) - 1;
   if (hints <= utf8_length(status) + 1) return;
-  canvas.write(row, hints, kHints, Glyph{.fg = state.screen.color ? kDim : kNoColor});
+  canvas.write(row, hints, text, Glyph{.fg = state.screen.colored() ? kDim : kNoColor});
 }
 
 /// Terminals without UTF-8 get ASCII only, whatever names and texts hold.
@@ -151,52 +198,51 @@ Canvas too_small(const State& state) {
 
 }  // namespace
 
-bool Painter::Kept::same_part(const Kept& other) const {
-  return batch == other.batch && head == other.head && sources == other.sources &&
-         queries == other.queries && keys == other.keys && block == other.block;
+std::shared_ptr<const InkGrid> Painter::grid_of(const State& state, const Figure& figure,
+                                                BlockSize block) {
+  if (const auto& arriving = state.scene->arriving) {
+    return std::make_shared<InkGrid>(
+        arriving->grid(grid_shape(*figure.queries, *figure.keys, block)));
+  }
+  return grids_.grid({figure.panels.front(), *figure.queries, *figure.keys, block});
 }
 
-const InkGrid& Painter::grid_of(const State& state, Range queries, Range keys, BlockSize block) {
-  if (scene_ != state.scene) kept_.clear();
-  scene_ = state.scene;
-  Kept wanted{state.view.batch, state.view.head, state.view.sources, queries, keys, block};
-  const auto found =
-      std::ranges::find_if(kept_, [&](const Kept& kept) { return kept.same_part(wanted); });
-  if (found != kept_.end()) {
-    kept_.splice(kept_.begin(), kept_, found);
-  } else {
-    const Figure figure = figure_of(state, queries, keys);
-    wanted.grid = ink_grid(figure, figure.panels.front(), block);
-    kept_.push_front(std::move(wanted));
-    if (kept_.size() > kMostKept) kept_.pop_back();
+void Painter::draw_pane(const State& state, const Geometry& at, const Pane& pane, Canvas& canvas) {
+  const Panel panel = panel_of(state, pane.sources);
+  const Figure figure = figure_of(state, panel, at.queries, at.keys);
+  auto grid = grid_of(state, figure, at.unit());
+  if (state.view.tiled) {
+    grid = std::make_shared<InkGrid>(as_tiles(*grid, smallest_unit(state.view)));
   }
-  return kept_.front().grid;
+  UsedSigns used;
+  canvas.paste(1, pane.column, draw_panel(figure, panel, at.layout, *grid, used));
+  draw_crosshair(state, at, pane, canvas);
+  draw_weights(state, at, pane, canvas);
 }
 
 void Painter::draw_mask(const State& state, const Geometry& at, Canvas& canvas) {
-  const Figure figure = figure_of(state, at.queries, at.keys);
-  const InkGrid& grid = grid_of(state, at.queries, at.keys, at.unit());
-  UsedSigns used;
-  canvas.paste(1, 0, draw_panel(figure, figure.panels.front(), at.layout, grid, used));
-  draw_crosshair(state, at, canvas);
+  for (const Pane& pane : at.panes) draw_pane(state, at, pane, canvas);
 }
 
 void Painter::draw_overview(const State& state, const Geometry& at, Canvas& canvas) {
   const Overview place = overview(state, at);
   const Plane& plane = *state.facts().panel.plane;
-  const InkGrid& grid = grid_of(state, {0, plane.queries()}, {0, plane.keys()}, place.block);
+  const Figure figure =
+      figure_of(state, state.facts().panel, {0, plane.queries()}, {0, plane.keys()});
+  const auto grid = grid_of(state, figure, place.block);
   DrawOptions options;
   options.style = place.style;
-  options.color = state.screen.color;
-  canvas.paste(place.first.query, place.first.key, draw_cells(grid, options));
+  options.color = state.screen.colored();
+  canvas.paste(place.first.query, place.first.key, draw_cells(*grid, options));
   const bool whole = at.queries.size() == plane.queries() && at.keys.size() == plane.keys();
   if (whole) return;
   const Range rows = place.rows_of(at.queries), columns = place.columns_of(at.keys);
   for (Index row = rows.begin; row < rows.end; ++row) {
     for (Index column = columns.begin; column < columns.end; ++column) {
       Glyph glyph = canvas.at(row, column);
-      if (state.screen.color && glyph.bg == kNoColor) glyph.bg = kCrosshair;
-      if (!state.screen.color && glyph.code == U' ') glyph.code = state.screen.utf8 ? U'·' : U'-';
+      if (state.screen.colored() && glyph.bg == kNoColor) glyph.bg = kCrosshair;
+      if (!state.screen.colored() && glyph.code == U' ')
+        glyph.code = state.screen.utf8 ? U'·' : U'-';
       canvas.put(row, column, glyph);
     }
   }
@@ -206,9 +252,10 @@ void Painter::draw_side(const State& state, const Geometry& at, Canvas& canvas) 
   if (at.side == 0) return;
   const Index end = canvas.rows() - 2;
   const Glyph line{.code = state.screen.utf8 ? U'│' : U'|',
-                   .fg = state.screen.color ? kDim : kNoColor};
+                   .fg = state.screen.colored() ? kDim : kNoColor};
   for (Index row = 1; row < end; ++row) canvas.put(row, at.side - 1, line);
   draw_overview(state, at, canvas);
+  if (state.scene->arriving) return;
   Index row = 1 + overview(state, at).rows;
   for (const SidePanel& panel : side_panels()) {
     const auto lines = panel.lines(state, at);
@@ -222,17 +269,28 @@ void Painter::draw_side(const State& state, const Geometry& at, Canvas& canvas) 
   }
 }
 
-Canvas Painter::draw(const State& state) {
+Canvas opening_screen(const Screen& screen, const std::string& name, const std::string& status) {
+  Canvas canvas(screen.rows, screen.columns);
+  canvas.write(0, 0, " " + shortened(readable_text(name), screen.columns - 2), Glyph{.bold = true});
+  canvas.write(screen.rows - 1, 0, " " + shortened(status, screen.columns - 2));
+  if (!screen.utf8) to_ascii(canvas);
+  return canvas;
+}
+
+Canvas Painter::draw(const State& state, Grids::Time end) {
   const Geometry at = geometry(state);
   if (at.too_small) return too_small(state);
   Canvas canvas(state.screen.rows, state.screen.columns);
+  grids_.begin_screen(state.scene, end);
   draw_mask(state, at, canvas);
   draw_side(state, at, canvas);
+  grids_.end_screen();
   draw_title(state, canvas);
   draw_pipeline(state, canvas);
   draw_status(state, at, canvas);
-  if (state.help_page > 0) draw_help(state, canvas);
+  if (const auto pages = pages_of(state)) draw_pages(state, *pages, canvas);
   if (!state.screen.utf8) to_ascii(canvas);
+  if (state.screen.colors == Colors::kEight) to_eight_colors(canvas);
   return canvas;
 }
 

@@ -1,38 +1,35 @@
 // Draws a state.
 #pragma once
 
-#include <list>
-
 #include "app/tui/geometry.h"
+#include "app/tui/grids.h"
 #include "app/tui/overview.h"
 #include "maskctl/render/text/canvas.h"
 
 namespace maskctl::app::tui {
 
+/// What is seen before anything is known of the mask.
+Canvas opening_screen(const Screen& screen, const std::string& name, const std::string& status);
+
 /// Draws states one after another, and keeps what the next one may need too.
 class Painter {
  public:
-  /// Exactly as large as the screen of the state.
-  Canvas draw(const State& state);
+  /// `done` is called on another thread when more is known of what was drawn.
+  explicit Painter(std::function<void()> done) : grids_(std::move(done)) {}
+
+  /// Exactly as large as the screen of the state. What is not known by `end` is hatched.
+  Canvas draw(const State& state, Grids::Time end);
+  /// True while something that was drawn as unknown is being counted.
+  bool busy() const { return grids_.busy(); }
 
  private:
-  /// The inks of a part of a plane.
-  struct Kept {
-    Index batch = 0, head = 0;
-    Sources sources = Sources::kBoth;
-    Range queries, keys;
-    BlockSize block;
-    InkGrid grid = {};
-
-    bool same_part(const Kept& other) const;
-  };
-  const InkGrid& grid_of(const State& state, Range queries, Range keys, BlockSize block);
+  std::shared_ptr<const InkGrid> grid_of(const State& state, const Figure& figure, BlockSize block);
+  void draw_pane(const State& state, const Geometry& at, const Pane& pane, Canvas& canvas);
   void draw_mask(const State& state, const Geometry& at, Canvas& canvas);
   void draw_side(const State& state, const Geometry& at, Canvas& canvas);
   void draw_overview(const State& state, const Geometry& at, Canvas& canvas);
 
-  ScenePtr scene_;        // of what is kept
-  std::list<Kept> kept_;  // the most recent first
+  Grids grids_;
 };
 
 }  // namespace maskctl::app::tui

@@ -3,8 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
+#include "app/tui/drawn.h"
+#include "app/tui/report_rows.h"
+#include "app/tui/steps.h"
+#include "app/tui/words.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/steps/step_infos.h"
 #include "maskctl/render/figure/words.h"
 
 namespace maskctl::app::tui {
@@ -12,8 +19,11 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// Queries before and after the cursor that are asked whether they see its key.
-constexpr Index kNearQueries = 2048;
+/// Queries before and after the cursor that are asked whether they see its key; fewer where that
+/// takes computing their rows.
+constexpr Index kNearQueries = 2048, kMostComputed = Index{1} << 22;
+constexpr Index kTopKeys = 8;
+constexpr Index kReportLines = 9;
 
 bool open_at(const PlanePtr& plane, Place at) {
   return plane && plane->count({at.query, at.query + 1}, {at.key, at.key + 1}) > 0;
@@ -52,6 +62,12 @@ void add_runs(const std::string& sees, const char* one, const char* many,
   if (!runs.empty()) out.push_back("  " + runs_text(runs, kSideColumns - 6));
 }
 
+Range near_queries(const Plane& plane, Index query) {
+  const Index most = std::min(kNearQueries, kMostComputed / plane.keys());
+  const Index reach = plane.computed() ? most : kNearQueries;
+  return intersect({query - reach, query + reach + 1}, {0, plane.queries()});
+}
+
 /// "key 4 is seen by", of all queries or of some.
 std::string seen_text(Index key, Range queries, const Plane& plane) {
   if (queries.size() == plane.queries()) return fmt::format("key {} is seen by", key);
@@ -68,9 +84,18 @@ std::string unit_text(const Plane& plane, Place at, BlockSize unit) {
 
 Lines report_lines(const State& state, const Geometry&) {
   if (!state.report) return {};
-  Lines out{std::string(title_of(state.report->kind)) + ":"};
+  const ReportRow& row = report_row(state.report->kind);
+  Lines out{std::string(row.title) + ":"};
+  if (state.report->done && row.wide) return {};
   if (!state.report->done) return {out.front() + " working; <Esc> stops"};
-  out.insert(out.end(), state.report->lines.begin(), state.report->lines.end());
+  for (const std::string& line : state.report->lines) {
+    const auto parts = wrapped(line, kSideColumns - 3);
+    out.insert(out.end(), parts.begin(), parts.end());
+  }
+  if (std::ssize(out) > kReportLines) {
+    out.resize(as_size(kReportLines - 1));
+    out.emplace_back("...; the same key again: all of it");
+  }
   return out;
 }
 
@@ -85,11 +110,12 @@ Lines cell_lines(const State& state, const Geometry& geometry) {
   }
   add_runs(fmt::format("query {} sees", at.query), "key", "keys", row_runs(*panel.plane, at.query),
            out);
-  const Range near = intersect({at.query - kNearQueries, at.query + kNearQueries + 1},
-                               {0, panel.plane->queries()});
+  const Range near = near_queries(*panel.plane, at.query);
   add_runs(seen_text(at.key, near, *panel.plane), "query", "queries",
            column_runs(*panel.plane, at.key, near), out);
-  if (geometry.unit() != kOneElement) out.push_back(unit_text(*panel.plane, at, geometry.unit()));
+  const bool quick = state.facts().counted || !panel.plane->computed();
+  if (quick && geometry.unit() != kOneElement)
+    out.push_back(unit_text(*panel.plane, at, geometry.unit()));
   return out;
 }
 
@@ -102,8 +128,74 @@ Lines why_lines(const State& state, const Geometry&) {
   return {fmt::format("{} by {}:", why.open ? "opened" : "closed", shown(step.text)), step.reason};
 }
 
+Lines step_lines(const State& state, const Geometry&) {
+  if (!state.step) return {};
+  const EditStep step = split_steps(state.scene->pipeline)[as_size(*state.step)];
+  Lines out{fmt::format("{}{}", step.text, step.on ? "" : " (off)")};
+  const std::string name = step.text.substr(0, step.text.find_first_of(":{ "));
+  if (const StepInfo* info = find_step(name)) out.emplace_back(info->meaning);
+  return out;
+}
+
+Lines tile_lines(const State& state, const Geometry&) {
+  if (!state.view.tiled) return {};
+  const BlockSize tile = smallest_unit(state.view);
+  const PlanePtr& plane = state.facts().panel.plane;
+  Lines out{fmt::format("{} x {} cells each", tile.q, tile.k)};
+  const TileCounts* counts = state.scene->tiles(plane, tile.q);
+  if (!counts) return {out.front(), "counting ..."};
+  const Index all = ceil_div(plane->queries(), tile.q) * ceil_div(plane->keys(), tile.k);
+  const auto [full, partial] = *counts;
+  const auto count = [&](const char* what, Index n) {
+    return fmt::format("{} {} ({})", what, n, percent_text(n, all));
+  };
+  out.insert(out.end(), {count("full", full), count("partial", partial),
+                         count("empty", all - full - partial)});
+  if (state.facts().open > 0) {
+    out.push_back(
+        fmt::format("computed for each open cell: {:.2f}",
+                    static_cast<double>(full + partial) * static_cast<double>(tile.q * tile.k) /
+                        static_cast<double>(state.facts().open)));
+  }
+  return out;
+}
+
+/// The keys that weigh most.
+Lines weight_lines(const State& state, const Geometry&) {
+  if (!state.view.weights) return {};
+  const WeightRow& row =
+      state.scene->weight_row(state.view.batch, state.view.cursor.query, state.view.sources);
+  if (!row.problem.empty()) return {row.problem};
+  const Index head = std::min(state.view.head, row.weights.extent(0) - 1);
+  const auto weights = row.of(head);
+  std::vector<Index> keys(weights.size());
+  std::iota(keys.begin(), keys.end(), Index{0});
+  const auto top = keys.begin() + std::min<Index>(kTopKeys, std::ssize(keys));
+  std::ranges::partial_sort(keys, top, std::greater{},
+                            [&](Index key) { return weights[as_size(key)]; });
+  Lines out{fmt::format("query {}, head {}:", state.view.cursor.query, head)};
+  for (auto key = keys.begin(); key != top && weights[as_size(*key)] > 0; ++key) {
+    out.push_back(fmt::format("  key {}: {:.4f}", *key, weights[as_size(*key)]));
+  }
+  if (out.size() == 1) out.emplace_back("  sees no key");
+  return out;
+}
+
+Lines legend_lines(const State& state, const Geometry& geometry) {
+  InkGrid grid;
+  grid.set =
+      state.view.tiled ? InkSet::kTiles : ink_set(panel_of(state, geometry.panes.front().sources));
+  grid.blocks = geometry.unit() != smallest_unit(state.view);
+  grid.q_step = geometry.unit().q;
+  grid.k_step = geometry.unit().k;
+  UsedSigns used;
+  used.leak = state.facts().leaks > 0;
+  return fill_lines(legend_words(grid, geometry.layout.options, used), 2, kSideColumns - 3);
+}
+
 Lines head_lines(const State& state, const Geometry&) {
   const PlaneFacts& facts = state.facts();
+  if (!facts.counted) return {"counting ..."};
   const Plane& plane = *facts.panel.plane;
   Lines out{fmt::format("open {} ({})", facts.open,
                         percent_text(facts.open, plane.queries() * plane.keys()))};
@@ -113,12 +205,24 @@ Lines head_lines(const State& state, const Geometry&) {
   return out;
 }
 
-constexpr SidePanel kPanels[] = {
-    {"Report", report_lines}, {"Cell", cell_lines}, {"Why", why_lines}, {"Head", head_lines}};
+constexpr SidePanel kPanels[] = {{"Report", report_lines},  {"Step", step_lines},
+                                 {"Weights", weight_lines}, {"Tiles", tile_lines},
+                                 {"Cell", cell_lines},      {"Why", why_lines},
+                                 {"Head", head_lines},      {"Legend", legend_lines}};
 
 }  // namespace
 
 std::span<const SidePanel> side_panels() { return kPanels; }
+
+std::string why_text(const State& state) {
+  const Cell cell = state.cell();
+  std::string out = fmt::format("batch {}, head {}, query {}, key {}: ", cell.batch, cell.head,
+                                cell.query, cell.key);
+  const Lines why = why_lines(state, {});
+  if (why.empty()) return out + cell_state(state);
+  for (const std::string& line : why) out += (&line == why.data() ? "" : " ") + line;
+  return out;
+}
 
 std::string cell_state(const State& state) {
   const Panel& panel = state.facts().panel;

@@ -19,6 +19,9 @@ struct SidePanel {
 /// From top to bottom.
 std::span<const SidePanel> side_panels();
 
+/// "query 17, key 3 is closed by causal: key 3 > query 1", in one line.
+std::string why_text(const State& state);
+
 /// "open", "closed", "open, a leak", "only in A".
 std::string cell_state(const State& state);
 

@@ -1,6 +1,7 @@
 // Answers about the whole mask that may take long: what it is, why two differ, its statistics.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,11 +17,10 @@ struct ReportState {
   Report kind = Report::kRecognise;
   ScenePtr scene;
   bool done = false;
+  bool whole = false;  // over the screen, as it may not fit into the panel
+  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
   std::vector<std::string> lines = {};  // of any length, once it is done
 };
-
-/// The heading of the panel.
-std::string_view title_of(Report report);
 
 struct State;
 
@@ -37,9 +37,11 @@ class ReportMaker {
   void follow(State& state);
   /// The same, but waits until the report is finished.
   void finish(State& state);
+  bool busy() const { return work_ != nullptr; }
 
  private:
   class Work;
+  void take(State& state);
 
   std::function<void()> done_;
   std::unique_ptr<Work> work_;

@@ -4,35 +4,20 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
-#include "app/session/save.h"
+#include "app/tui/steps.h"
+#include "maskctl/base/buffer_pool.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands.h"
-#include "maskctl/mask/planes/tallied.h"
 #include "maskctl/pipeline/load.h"
-#include "maskctl/pipeline/picture.h"
 #include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app::tui {
 namespace {
 
-/// Planes that hold more, and have no index of their rows, are read slowly.
-constexpr Index kDenseBytes = Index{1} << 20;
-
-Index empty_rows(const Plane& plane) {
-  Index empty = 0;
-  plane.row_sizes({0, plane.queries()}, [&](Range rows, const Plane::RowSize& size) {
-    if (size.keys == 0) empty += rows.size();
-  });
-  return empty;
-}
-
-Index id_width(std::span<const std::int32_t> ids) {
-  if (ids.empty()) return 0;
-  const auto [least, most] = std::ranges::minmax(ids);
-  return std::ssize(fmt::format("{}", std::abs(least) > most ? least : most));
-}
+/// Tables of counts are large.
+constexpr std::size_t kMostCounted = 8;
 
 bool fits(const std::optional<Tensor>& ids, const Mask& mask, Index extent) {
   return ids && ids->extent(1) == extent && (ids->extent(0) == 1 || ids->extent(0) >= mask.batch());
@@ -50,41 +35,85 @@ void check_comparable(const Mask& a, const Mask& b) {
       serves(b.heads(), a.heads())) {
     return;
   }
-  throw Error(Errc::kShape, fmt::format("masks of {} and {} cannot be laid over each other",
-                                        shape_text(a), shape_text(b)));
+  std::string message = fmt::format("masks of {} and {} cannot be laid over each other",
+                                    shape_text(a), shape_text(b));
+  const Index q = ceil_div(a.queries(), b.queries()), k = ceil_div(a.keys(), b.keys());
+  if (q > 1 && q == k) {
+    message += fmt::format("; if OTHER has an element for each block: --as-b blockmap:{}", q);
+  }
+  throw Error(Errc::kShape, message);
 }
+
+PlanePtr shown_plane(const Panel& two, Sources sources) {
+  switch (sources) {
+    case Sources::kB:
+      return two.other;
+    case Sources::kOnlyA:
+      return combine(Op::kSub, two.plane, two.other);
+    case Sources::kOnlyB:
+      return combine(Op::kSub, two.other, two.plane);
+    default:
+      return two.plane;
+  }
+}
+
+/// The steps as they were bound, those that are off as they were written.
+std::string spelled(const std::string& pipeline, const Chain& chain) {
+  auto steps = split_steps(pipeline);
+  const auto on = std::ranges::count_if(steps, &EditStep::on);
+  if (on != std::ssize(chain)) return chain.empty() ? "" : to_text(chain);
+  auto bound = chain.begin();
+  for (EditStep& step : steps) {
+    if (step.on) step.text = to_text(Chain{*bound++});
+  }
+  return join_steps(steps);
+}
+
+constexpr std::size_t kMostRecent = 4;
 
 }  // namespace
 
-const PlaneFacts& Scene::facts(Index batch, Index head, Sources sources) const {
-  const auto [at, added] = facts_.try_emplace({batch, head, sources});
-  PlaneFacts& out = at->second;
-  if (!added) return out;
+const TileCounts* Scene::tiles(const PlanePtr& plane, Index cells) const {
+  const auto at = tiles_.find({plane, cells});
+  return at == tiles_.end() ? nullptr : &at->second;
+}
+
+void Scene::learn(const PlanePtr& plane, Index cells, const TileCounts& counts) const {
+  tiles_[{plane, cells}] = counts;
+}
+
+Panel Scene::both(Index batch, Index head) const {
   const Mask* second = other ? &*other : nullptr;
-  // A dense plane is counted in other rectangles with each move.
-  const auto kept = [](const PlanePtr& plane) {
-    const bool dense = !plane->has_row_index() && plane->bytes() > kDenseBytes;
-    return dense ? tallied(plane) : plane;
-  };
-  out.panel = panels_of(mask, {batch, batch + 1}, {head, head + 1}, ids, second).front();
-  if (second) {
-    out.different = combine(Op::kXor, out.panel.plane, out.panel.other);
-    out.differences = out.different->count();
-    if (sources == Sources::kB) out.panel.plane = out.panel.other;
-    if (sources != Sources::kBoth) out.panel.other = nullptr;
-  }
-  out.panel.plane = kept(out.panel.plane);
-  out.panel.leaks = leaks_of(out.panel, pad_id);
-  if (out.panel.leaks) {
-    out.leaks = out.panel.leaks->count();
-    // Most masks have none, and that is known from now on.
-    out.panel.leaks =
-        out.leaks > 0 ? kept(out.panel.leaks) : empty_plane(mask.queries(), mask.keys());
-  }
-  out.id_width = id_width(out.panel.q_segments);
-  out.open = out.panel.plane->count();
-  out.empty_rows = empty_rows(*out.panel.plane);
+  return panels_of(mask, {batch, batch + 1}, {head, head + 1}, ids, second).front();
+}
+
+Panel Scene::panel(Index batch, Index head, Sources sources) const {
+  Panel out = both(batch, head);
+  if (!out.other || sources == Sources::kBoth || sources == Sources::kBeside) return out;
+  out.plane = shown_plane(out, sources);
+  out.other = nullptr;
   return out;
+}
+
+const PlaneFacts& Scene::facts(Index batch, Index head, Sources sources) const {
+  // What is known of two over each other is known of them side by side.
+  if (sources == Sources::kBeside) sources = Sources::kBoth;
+  const auto [at, added] = facts_.try_emplace({batch, head, sources});
+  if (added) at->second = first_facts(panel(batch, head, sources));
+  return at->second;
+}
+
+PlaneFacts Scene::count(Index batch, Index head, Sources sources) const {
+  return counted_facts(first_facts(panel(batch, head, sources)), both(batch, head), pad_id);
+}
+
+void Scene::learn(Index batch, Index head, Sources sources, PlaneFacts facts) const {
+  const Shown shown{batch, head, sources == Sources::kBeside ? Sources::kBoth : sources};
+  facts_[shown] = std::move(facts);
+  counted_.push_back(shown);
+  if (counted_.size() <= kMostCounted) return;
+  facts_.erase(counted_.front());
+  counted_.pop_front();
 }
 
 Why Scene::why(const Cell& cell) const {
@@ -93,8 +122,40 @@ Why Scene::why(const Cell& cell) const {
 
 Workbench::Workbench(Subject subject, const Settings& settings)
     : subject_(std::move(subject)),
-      session_(settings, {.note = [this](std::string_view text) { note_ = text; }, .progress = {}}),
-      loader_(subject_.source, session_) {
+      session_(settings, front_end()),
+      loader_(subject_.source, session_),
+      work_([this] { return read(); }, [] {}) {}
+
+FrontEnd Workbench::front_end() {
+  return {.note = [this](std::string_view text) { note_ = text; },
+          .progress = [this](const std::string&) -> Progress {
+            return [this](double fraction) { fraction_ = fraction; };
+          }};
+}
+
+const ScenePtr& Workbench::first() {
+  if (!first_) first_ = work_.take();
+  return first_;
+}
+
+ScenePtr Workbench::arriving() const {
+  const std::vector<Index> shape = arriving_->shape();
+  if (shape.empty()) return nullptr;
+  auto out = std::make_shared<Scene>();
+  out->name = subject_.name;
+  out->other_name = subject_.other;
+  out->mask = Mask::make(shape[0], shape[1], shape[2], shape[3],
+                         [&](Index, Index) { return empty_plane(shape[2], shape[3]); });
+  out->arriving = arriving_;
+  return out;
+}
+
+/// Rows are read through few buffers.
+constexpr std::size_t kBufferBytes = std::size_t{16} << 20;
+
+ScenePtr Workbench::read() {
+  BufferPool buffers(kBufferBytes);
+  const WorkScope scope({.pool = &buffers});
   read_start();
   read_ids();
   const Chain chain = loader_.chain();
@@ -103,10 +164,11 @@ Workbench::Workbench(Subject subject, const Settings& settings)
     Loader other(subject_.other_source, session_);
     other_ = other.transformed(other.read(subject_.other).mask);
   }
-  first_ = scene(pipeline);
-  if (subject_.segments.empty() || first_->has_ids()) return;
+  weights_ = std::make_shared<RowWeights>(subject_.weights, loader_);
+  ScenePtr out = scene(pipeline);
+  if (subject_.segments.empty() || out->has_ids()) return out;
   throw Error(Errc::kShape, fmt::format("--segments {}: the ids do not fit a mask of {}",
-                                        subject_.segments, shape_text(first_->mask)));
+                                        subject_.segments, shape_text(out->mask)));
 }
 
 void Workbench::read_start() {
@@ -117,7 +179,11 @@ void Workbench::read_start() {
       return;
     }
   }
-  loaded_ = loader_.read(subject_.name);
+  // What steps make of rows is not known before all are read.
+  const bool can_be_shown = subject_.source.transforms.empty() && subject_.other.empty();
+  loaded_ = loader_.read(subject_.name, can_be_shown
+                                            ? [this](const RowsRead& rows) { arriving_->add(rows); }
+                                            : RowsSink());
   start_ = loaded_.mask;
 }
 
@@ -129,14 +195,27 @@ void Workbench::read_ids() {
 }
 
 ScenePtr Workbench::scene(const std::string& pipeline) {
+  const auto found =
+      std::ranges::find(recent_, pipeline, [](const auto& kept) { return kept.first; });
+  if (found != recent_.end()) {
+    recent_.splice(recent_.begin(), recent_, found);
+  } else {
+    recent_.emplace_front(pipeline, made(pipeline));
+    if (recent_.size() > kMostRecent) recent_.pop_back();
+  }
+  return recent_.front().second;
+}
+
+ScenePtr Workbench::made(const std::string& pipeline) {
   auto out = std::make_shared<Scene>();
   out->name = subject_.name;
   out->other_name = subject_.other;
   out->pad_id = subject_.source.pad_id;
+  out->weights = weights_;
   out->start = start_;
   out->chain = generated_;
-  const Chain steps = load_chain(std::array{pipeline}, loader_.context());
-  if (!steps.empty()) out->pipeline = to_text(steps);
+  const Chain steps = load_chain(std::array{without_off_steps(pipeline)}, loader_.context());
+  out->pipeline = spelled(pipeline, steps);
   out->chain.insert(out->chain.end(), steps.begin(), steps.end());
   out->mask = maskctl::apply(start_, out->chain);
   check_cells(out->mask);
@@ -149,23 +228,6 @@ ScenePtr Workbench::scene(const std::string& pipeline) {
     out->ids = {loaded_.q_segment_ids, loaded_.kv_segment_ids};
   }
   return out;
-}
-
-void Workbench::save(const Scene& scene, const Panel& panel, const std::string& file,
-                     bool replace) const {
-  if (!is_picture_name(file)) {
-    OutputOptions output;
-    output.dest = file;
-    output.force = replace;
-    write_output(scene.mask, output, session_);
-    return;
-  }
-  Figure figure{.name = scene.name, .other_name = scene.other_name, .pad_id = scene.pad_id};
-  if (!scene.pipeline.empty()) figure.name += " | " + scene.pipeline;
-  figure.panels = {panel};
-  WriteOptions write;
-  write.force = replace;
-  write_picture(file, figure, {}, write);
 }
 
 }  // namespace maskctl::app::tui

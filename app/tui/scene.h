@@ -1,6 +1,10 @@
 // What is looked at: a mask with the steps that made it, and what is known about its planes.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,44 +14,63 @@
 
 #include "app/session/loader.h"
 #include "app/session/session.h"
+#include "app/tui/arriving.h"
+#include "app/tui/beside.h"
+#include "app/tui/facts.h"
+#include "app/tui/weights.h"
 #include "maskctl/inspect/why/why.h"
 #include "maskctl/render/figure/ink_grid.h"
 
 namespace maskctl::app::tui {
 
-/// Which of two SOURCEs is drawn.
-enum class Sources : std::uint8_t { kBoth, kA, kB };
+/// Which of two SOURCEs is drawn: one over the other, side by side, one of them, what one of them
+/// has alone.
+enum class Sources : std::uint8_t { kBoth, kBeside, kA, kB, kOnlyA, kOnlyB };
 
-/// What is known about one batch and head.
-struct PlaneFacts {
-  Panel panel;                   // with its leaks, if there are ids
-  PlanePtr different = nullptr;  // the cells in which two SOURCEs differ
-  Index open = 0, leaks = 0, empty_rows = 0, differences = 0;
-  Index id_width = 0;  // characters of the longest id of a query
-};
-
-/// A mask after some steps. Never changes; what it knows is found when it is asked for.
+/// A mask after some steps. Never changes, except that more becomes known about it.
 class Scene {
  public:
   std::string name, other_name;  // SOURCEs
-  std::string pipeline;          // the steps that can be edited, spelled by to_text()
+  std::string pipeline;          // the steps that can be edited, as join_steps() spells them
   Mask start;                    // before all steps
   Chain chain;                   // all steps, those of a generated SOURCE first
   Mask mask;                     // after them
   std::optional<Mask> other;
   SegmentTensors ids;
   std::int32_t pad_id = -1;
+  std::shared_ptr<RowWeights> weights;
+  /// While the SOURCE is being read: what has come of it. The mask is empty then.
+  std::shared_ptr<const Arriving> arriving;
 
   Scene() = default;
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
   bool has_ids() const { return ids.q && ids.k; }
+  /// What is known by now; valid until learn().
   const PlaneFacts& facts(Index batch, Index head, Sources sources) const;
+  /// Counts what is not known at once, on any thread.
+  PlaneFacts count(Index batch, Index head, Sources sources) const;
+  /// Takes what was counted.
+  void learn(Index batch, Index head, Sources sources, PlaneFacts facts) const;
+  /// How many tiles of that many cells each way there are of each kind; null until it is learned.
+  const TileCounts* tiles(const PlanePtr& plane, Index cells) const;
+  void learn(const PlanePtr& plane, Index cells, const TileCounts& counts) const;
   Why why(const Cell& cell) const;
+  /// Heads of the queries of which there are weights, and those of one query.
+  Index weight_heads() const { return weights->heads(mask); }
+  const WeightRow& weight_row(Index batch, Index query, Sources sources) const {
+    return weights->row(sources == Sources::kB ? *other : mask, batch, query);
+  }
 
  private:
-  mutable std::map<std::tuple<Index, Index, Sources>, PlaneFacts> facts_;
+  using Shown = std::tuple<Index, Index, Sources>;
+  Panel both(Index batch, Index head) const;
+  Panel panel(Index batch, Index head, Sources sources) const;
+
+  mutable std::map<Shown, PlaneFacts> facts_;
+  mutable std::deque<Shown> counted_;  // the oldest first
+  mutable std::map<std::pair<PlanePtr, Index>, TileCounts> tiles_;
 };
 using ScenePtr = std::shared_ptr<const Scene>;
 
@@ -56,31 +79,43 @@ struct Subject {
   SourceOptions source, other_source;
   std::string name, other;  // SOURCEs; the second may be empty
   std::string segments;     // SOURCE of ids, or empty for those of the first
+  WeightOptions weights;
 };
 
-/// Makes scenes of a SOURCE, which is read once.
+/// Makes scenes of a SOURCE, which is read once, beside the interface.
 class Workbench {
  public:
-  /// Reads the SOURCEs. Throws what reading throws, Error(kInvalidArgument) for a mask
-  /// without cells, Error(kShape) for ids and a second mask that do not fit.
+  /// Begins to read the SOURCEs.
   Workbench(Subject subject, const Settings& settings);
   Workbench(const Workbench&) = delete;
   Workbench& operator=(const Workbench&) = delete;
 
-  /// The mask after the steps that the subject came with.
-  const ScenePtr& first() const { return first_; }
-  /// The mask after these steps. Throws PipelineError, and Error when a step does not fit or leaves
-  /// no cells.
+  /// True when they are read by then, or cannot be. Until they are, only what says so may be
+  /// called.
+  bool is_read_by(std::chrono::steady_clock::time_point end) const { return work_.wait_until(end); }
+  /// What is known of the SOURCE while it is read; null if that is nothing yet.
+  ScenePtr arriving() const;
+  /// How much is read, 0 to 1.
+  double fraction_read() const { return fraction_; }
+  const std::string& name() const { return subject_.name; }
+
+  /// The mask after the steps that the subject came with; waits until it is read. Throws what
+  /// reading throws, Error(kInvalidArgument) for a mask without cells, Error(kShape) for ids and a
+  /// second mask that do not fit.
+  const ScenePtr& first();
+  /// The mask after these steps, as a person writes them; a few recent ones are kept. Throws
+  /// PipelineError, and Error when a step does not fit or leaves no cells.
   ScenePtr scene(const std::string& pipeline);
-  /// Writes a picture of the head that is shown, or the mask of all heads. Throws Error, also for
-  /// an existing file without `replace`.
-  void save(const Scene& scene, const Panel& panel, const std::string& file, bool replace) const;
+  const Session& session() const { return session_; }
   /// The last note of reading and writing since this was called before, or "".
   std::string take_note() { return std::exchange(note_, {}); }
 
  private:
+  FrontEnd front_end();
+  ScenePtr read();
   void read_start();
   void read_ids();
+  ScenePtr made(const std::string& pipeline);
 
   const Subject subject_;
   std::string note_;
@@ -90,7 +125,12 @@ class Workbench {
   Chain generated_;  // the step of a generated SOURCE
   std::optional<Mask> other_;
   LoadedMask loaded_;
+  std::shared_ptr<RowWeights> weights_;
   ScenePtr first_;
+  std::list<std::pair<std::string, ScenePtr>> recent_;  // the most recent first
+  std::atomic<double> fraction_ = 0;
+  const std::shared_ptr<Arriving> arriving_ = std::make_shared<Arriving>();
+  Beside<ScenePtr> work_;
 };
 
 }  // namespace maskctl::app::tui

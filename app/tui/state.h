@@ -14,11 +14,16 @@
 
 namespace maskctl::app::tui {
 
+/// How many colours a terminal has.
+enum class Colors : std::uint8_t { kNone, kEight, kMany };
+
 /// What is drawn on.
 struct Screen {
   Index rows = 24, columns = 80;
   bool utf8 = true;
-  bool color = true;
+  Colors colors = Colors::kMany;
+
+  bool colored() const { return colors != Colors::kNone; }
 };
 
 /// Where the reader is.
@@ -28,6 +33,9 @@ struct View {
   Place origin;  // the first cell that is drawn
   int zoom = 0;  // a unit of the drawing is 2^zoom cells wide
   Sources sources = Sources::kBoth;
+  bool tiled = false;  // tiles are drawn, of 2^tile cells each way
+  int tile = 6;
+  bool weights = false;  // those of the query under the cursor, below the mask
 };
 
 /// The line in which something is being typed.
@@ -35,8 +43,22 @@ enum class Prompt : std::uint8_t { kNone, kCommand, kFind, kPipeline };
 
 /// A state to which undo and redo return.
 struct Version {
+  std::string pipeline;
+  View view;
+};
+/// How many are remembered.
+inline constexpr std::size_t kMostVersions = 1000;
+
+/// What was looked at before the pipeline was edited.
+struct BeforeEdit {
   ScenePtr scene;
   View view;
+};
+
+/// To be answered with y or n.
+struct Question {
+  std::string text;
+  std::string command;  // what y does, as typed after ':'
 };
 
 struct State {
@@ -45,24 +67,32 @@ struct State {
   View view;
   Style style = Style::kAuto;
   bool side = true;
-  Index help_page = 0;  // 0: not shown
+  bool help = false;
+  Index page = 0;  // of what covers the screen
 
   Prompt prompt = Prompt::kNone;
   Line line;
-  std::optional<Version> before_edit;                // while the pipeline is being typed
+  std::optional<BeforeEdit> before_edit;             // while the pipeline is being typed
+  bool preview_due = false;                          // what is typed is not shown yet
   std::size_t error_at = std::string::npos;          // a byte of the line
   std::map<Prompt, std::vector<std::string>> typed;  // history
   std::size_t recall = 0;                            // how far back in it
 
+  std::optional<Index> step;  // the selected step of the pipeline; keys act on it
   std::string message;
+  std::optional<Question> question;
   std::optional<ReportState> report;
   Index count = 0;              // digits before a key
   std::optional<bool> marking;  // a letter is awaited, to set (true) or go to a mark
   std::map<std::string, View> marks;
   std::string target;  // of the last search
   std::vector<Version> undo, redo;
+  std::string saved_pipeline;      // which need not be saved again
+  std::optional<Place> dragged;    // the cell that the mouse holds
+  std::string copied;              // for the clipboard
   std::optional<Request> request;  // what the front end is to do now
 
+  Focus focus() const { return step ? Focus::kSteps : Focus::kMask; }
   const PlaneFacts& facts() const { return scene->facts(view.batch, view.head, view.sources); }
   Cell cell() const { return {view.batch, view.head, view.cursor.query, view.cursor.key}; }
 };

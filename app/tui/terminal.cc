@@ -10,15 +10,18 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <clocale>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/render/picture/markup.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -42,7 +45,7 @@ termios before_curses;
 
 /// The terminal is of use again even if the program crashes.
 void restore_and_crash(int number) {
-  static constexpr char kRestore[] = "\x1b[?1000l\x1b[?1006l\x1b[?25h\x1b[?1049l";
+  static constexpr char kRestore[] = "\x1b[?1000l\x1b[?1002l\x1b[?1006l\x1b[?25h\x1b[?1049l";
   [[maybe_unused]] const ssize_t written = ::write(crash_terminal, kRestore, sizeof kRestore - 1);
   tcsetattr(crash_terminal, TCSANOW, &before_curses);
   std::raise(number);
@@ -64,9 +67,11 @@ constexpr std::pair<wint_t, const char*> kKeys[] = {
 std::optional<Input> mouse_input() {
   MEVENT event{};
   if (getmouse(&event) != OK) return std::nullopt;
-  const char* key = event.bstate & BUTTON4_PRESSED   ? "<WheelUp>"
-                    : event.bstate & BUTTON5_PRESSED ? "<WheelDown>"
-                                                     : "<Mouse>";
+  if (event.bstate & BUTTON1_RELEASED) return std::nullopt;
+  const char* key = event.bstate & BUTTON4_PRESSED         ? "<WheelUp>"
+                    : event.bstate & BUTTON5_PRESSED       ? "<WheelDown>"
+                    : event.bstate & REPORT_MOUSE_POSITION ? "<Drag>"
+                                                           : "<Mouse>";
   return Input{key, event.y, event.x};
 }
 
@@ -91,6 +96,15 @@ std::optional<Input> character_key(wint_t code) {
   return out;
 }
 
+Colors colors_of_terminal() {
+  if (!has_colors() || start_color() != OK || use_default_colors() != OK) return Colors::kNone;
+  return COLORS >= kManyColors ? Colors::kMany : Colors::kEight;
+}
+
+/// Asks the terminal to report a mouse that moves while its button is down; those that report
+/// nothing ignore it.
+constexpr std::string_view kReportDrags = "\x1b[?1002h", kNoDrags = "\x1b[?1002l";
+
 [[noreturn]] void no_terminal(const std::string& why) {
   throw Error(Errc::kUnsupported, why + "; maskctl show draws without one");
 }
@@ -101,6 +115,7 @@ struct Terminal::Curses {
   std::FILE* tty = nullptr;
   SCREEN* screen = nullptr;
   Screen traits;
+  bool mouse = false;  // the terminal reports it
   std::optional<std::stop_callback<void (*)()>> on_stop;
   std::stop_token stop;
 
@@ -111,8 +126,15 @@ struct Terminal::Curses {
     return out;
   }
   int pair(const Glyph& glyph) const {
-    const bool plain = !traits.color || (glyph.fg == kNoColor && glyph.bg == kNoColor);
+    const bool plain = !traits.colored() || (glyph.fg == kNoColor && glyph.bg == kNoColor);
     return plain ? 0 : alloc_pair(glyph.fg, glyph.bg);
+  }
+  void write(std::string_view text) const {
+    std::fwrite(text.data(), 1, text.size(), tty);
+    std::fflush(tty);
+  }
+  void report_drags(bool on) const {
+    if (mouse) write(on ? kReportDrags : kNoDrags);
   }
   void measure() {
     winsize size{};
@@ -146,15 +168,14 @@ Terminal::Terminal(const TerminalOptions& options, std::stop_token stop)
   nodelay(stdscr, true);
   set_escdelay(kEscapeMilliseconds);
   curs_set(0);
-  if (options.color && has_colors() && start_color() == OK && use_default_colors() == OK) {
-    curses_->traits.color = COLORS >= kManyColors;
-  } else {
-    curses_->traits.color = false;
-  }
+  curses_->traits.colors = std::min(options.colors, colors_of_terminal());
   curses_->traits.utf8 = options.utf8;
   if (options.mouse) {
-    mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, nullptr);
+    curses_->mouse = mousemask(BUTTON1_PRESSED | BUTTON1_RELEASED | BUTTON4_PRESSED |
+                                   BUTTON5_PRESSED | REPORT_MOUSE_POSITION,
+                               nullptr) != 0;
     mouseinterval(0);
+    curses_->report_drags(true);
   }
   on_signal(
       SIGWINCH, [](int) { wake(Wake::kResize); }, SA_RESTART);
@@ -169,6 +190,7 @@ Terminal::Terminal(const TerminalOptions& options, std::stop_token stop)
 Terminal::~Terminal() {
   curses_->on_stop.reset();
   on_signal(SIGWINCH, SIG_DFL, 0);
+  curses_->report_drags(false);
   endwin();
   delscreen(curses_->screen);
   std::fclose(curses_->tty);
@@ -191,7 +213,7 @@ void Terminal::show(const Canvas& canvas) {
   wrefresh(stdscr);
 }
 
-std::optional<Input> Terminal::next(bool wait) {
+std::optional<Input> Terminal::next(int milliseconds) {
   for (;;) {
     if (curses_->stop.stop_requested()) return std::nullopt;
     wint_t code = 0;
@@ -203,7 +225,7 @@ std::optional<Input> Terminal::next(bool wait) {
     }
     std::array<pollfd, 2> sources = {
         {{fileno(curses_->tty), POLLIN, 0}, {wake_pipe[0], POLLIN, 0}}};
-    if (::poll(sources.data(), sources.size(), wait ? -1 : 0) == 0) return std::nullopt;
+    if (::poll(sources.data(), sources.size(), milliseconds) == 0) return std::nullopt;
     if (sources[0].revents & (POLLHUP | POLLERR)) return Input{"<C-c>"};
     char byte = 0;
     if (::read(wake_pipe[0], &byte, 1) != 1) continue;
@@ -219,11 +241,21 @@ void Terminal::wake_up() { wake(Wake::kDone); }
 
 void Terminal::redraw() { clearok(curscr, true); }
 
+bool Terminal::copy(std::string_view text) {
+  const char* const set_clipboard = tigetstr("Ms");
+  if (!set_clipboard || set_clipboard == reinterpret_cast<char*>(-1)) return false;
+  const std::string encoded = base64(std::as_bytes(std::span(text)));
+  curses_->write(tiparm(set_clipboard, "c", encoded.c_str()));
+  return true;
+}
+
 void Terminal::suspend() {
   def_prog_mode();
+  curses_->report_drags(false);
   endwin();
   std::raise(SIGTSTP);
   reset_prog_mode();
+  curses_->report_drags(true);
   redraw();
   curses_->measure();
 }

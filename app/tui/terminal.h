@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string_view>
 
 #include "app/tui/input.h"
 #include "app/tui/state.h"
@@ -13,7 +14,7 @@ namespace maskctl::app::tui {
 /// What the terminal is asked for; it may be able to do less.
 struct TerminalOptions {
   bool utf8 = true;
-  bool color = true;
+  Colors colors = Colors::kMany;  // the most
   bool mouse = true;
 };
 
@@ -29,9 +30,11 @@ class Terminal {
 
   Screen screen() const;
   void show(const Canvas& canvas);
-  /// The next input. Waits for it if `wait`, without using the processor; nothing when there is
-  /// none yet, or the stop token asks to stop.
-  std::optional<Input> next(bool wait);
+  /// The next input. Waits for it so long (-1: for ever) without using the processor; nothing when
+  /// there is none by then, or the stop token asks to stop.
+  std::optional<Input> next(int milliseconds);
+  /// Puts a text into the clipboard of the terminal (OSC 52); false if it cannot do that.
+  bool copy(std::string_view text);
   /// Lets next() return kDone; may be called on any thread.
   void wake_up();
   /// Draws everything anew with the next show().

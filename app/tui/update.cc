@@ -6,11 +6,16 @@
 #include <array>
 #include <utility>
 
+#include "app/tui/commands.h"
 #include "app/tui/find.h"
 #include "app/tui/geometry.h"
-#include "app/tui/help.h"
+#include "app/tui/history.h"
 #include "app/tui/overview.h"
+#include "app/tui/pages.h"
+#include "app/tui/panels.h"
 #include "app/tui/prompt.h"
+#include "app/tui/report_rows.h"
+#include "app/tui/step_keys.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::app::tui {
@@ -18,13 +23,28 @@ namespace {
 
 constexpr Index kMostCount = Index{1} << 31;
 constexpr Index kWheelUnits = 3;
-constexpr std::string_view kNeedsSide = "reports are shown in the side panel: s, 80 columns";
+constexpr int kLeastTile = 1, kMostTile = 12;
+
+/// While the shape of the screen changes: a view of the whole mask remains one.
+class WholeView {
+ public:
+  explicit WholeView(State& state) : state_(state), whole_(state.view.zoom == whole_zoom(state)) {}
+  ~WholeView() {
+    if (whole_) state_.view.zoom = whole_zoom(state_);
+  }
+  WholeView(const WholeView&) = delete;
+  WholeView& operator=(const WholeView&) = delete;
+
+ private:
+  State& state_;
+  const bool whole_;
+};
 
 /// Applies one action.
 class Updater {
  public:
-  Updater(State& state, Index count)
-      : state_(state), count_(count), times_(std::max<Index>(count, 1)) {}
+  Updater(State& state, Workbench& bench, Index count)
+      : state_(state), bench_(bench), count_(count), times_(std::max<Index>(count, 1)) {}
 
   void operator()(const Move& move) {
     const Geometry at = geometry(state_);
@@ -65,25 +85,20 @@ class Updater {
   void operator()(Ask ask) { open_prompt(state_, ask); }
 
   void operator()(const History& history) {
-    auto& from = history.redo ? state_.redo : state_.undo;
-    auto& to = history.redo ? state_.undo : state_.redo;
-    if (from.empty()) {
-      state_.message = history.redo ? "nothing to redo" : "nothing to undo";
-      return;
-    }
-    to.push_back({state_.scene, state_.view});
-    state_.scene = from.back().scene;
-    state_.view = from.back().view;
-    from.pop_back();
+    history.redo ? redo(state_, bench_) : undo(state_, bench_);
   }
 
+  void operator()(StepKey key) { take_step_key(state_, bench_, key, times_); }
+
   void operator()(Toggle toggle) {
+    const WholeView whole(state_);
     switch (toggle) {
       case Toggle::kSide:
         state_.side = !state_.side;
         break;
       case Toggle::kHelp:
-        state_.help_page = 1;
+        state_.help = true;
+        state_.page = 0;
         break;
       case Toggle::kStyle:
         next_style();
@@ -91,15 +106,40 @@ class Updater {
       case Toggle::kSources:
         next_sources();
         break;
+      case Toggle::kSteps:
+        select_steps(state_);
+        break;
+      case Toggle::kTiles:
+        switch_tiles();
+        break;
+      case Toggle::kWeights:
+        state_.view.weights = !state_.view.weights;
+        break;
     }
+  }
+
+  void operator()(const TileSize& size) {
+    View& view = state_.view;
+    view.tile = std::clamp(view.tile + (view.tiled ? size.by : 0), kLeastTile, kMostTile);
+    view.tiled = true;
+  }
+
+  void operator()(Copy what) {
+    state_.copied = what == Copy::kPipeline ? state_.scene->pipeline : why_text(state_);
+    state_.request = Request::kCopy;
+    state_.message = fmt::format("copied: {}", state_.copied);
   }
 
   void operator()(Request request) { state_.request = request; }
 
   void operator()(Report report) {
-    state_.report = ReportState{report, state_.scene};
-    if (!geometry(state_).side) state_.message = kNeedsSide;
+    state_.page = 0;
+    const bool again = state_.report && state_.report->kind == report && state_.report->done;
+    if (!again) state_.report = ReportState{report, state_.scene};
+    state_.report->whole = again || geometry(state_).side == 0;
   }
+
+  void operator()(const Quit&) { run_command(state_, bench_, "q"); }
 
   void operator()(const Cancel&) { state_.report.reset(); }
 
@@ -145,12 +185,20 @@ class Updater {
       return;
     }
     Sources& sources = state_.view.sources;
-    sources = sources == Sources::kBoth ? Sources::kA
-              : sources == Sources::kA  ? Sources::kB
-                                        : Sources::kBoth;
+    sources = sources == Sources::kOnlyB ? Sources::kBoth
+                                         : static_cast<Sources>(static_cast<int>(sources) + 1);
+  }
+
+  /// The first tiles are so small that there are some.
+  void switch_tiles() {
+    View& view = state_.view;
+    view.tiled = !view.tiled;
+    const Index most = std::max(state_.scene->mask.queries(), state_.scene->mask.keys());
+    while (view.tile > kLeastTile && (Index{4} << view.tile) > most) --view.tile;
   }
 
   State& state_;
+  Workbench& bench_;
   Index count_, times_;
 };
 
@@ -181,40 +229,56 @@ bool take_digit(State& state, const std::string& key) {
   return true;
 }
 
+/// The mouse takes the cell that it holds along.
+void drag(State& state, const Geometry& at, const Input& input) {
+  const Index rows = at.first.query + at.rows, columns = at.first.key + at.columns;
+  if (input.row < at.first.query || input.row >= rows || input.column < at.first.key ||
+      input.column >= columns) {
+    return;
+  }
+  const Index down = (input.row - at.first.query) * at.shape.rows;
+  const Index right = (input.column - at.first.key) / at.shape.characters * at.shape.columns;
+  state.view.cursor = *state.dragged;
+  state.view.origin = {std::max<Index>(state.dragged->query - down * at.unit().q, 0),
+                       std::max<Index>(state.dragged->key - right * at.unit().k, 0)};
+}
+
 void take_mouse(State& state, const Input& input) {
   const Geometry at = geometry(state);
-  if (input.key != "<Mouse>") {
+  if (input.key.starts_with("<Wheel")) {
     const Index units = input.key == "<WheelUp>" ? -kWheelUnits : kWheelUnits;
     state.view.cursor.query += units * at.unit().q;
     return;
   }
-  auto cell = cell_at(at, input.row, input.column);
-  if (!cell) cell = overview_cell_at(state, at, input.row, input.column);
-  if (cell) state.view.cursor = *cell;
+  if (input.key == "<Drag>" && state.dragged) return drag(state, at, input);
+  const auto cell = cell_at(at, input.row, input.column);
+  if (input.key == "<Mouse>") state.dragged = cell;
+  const auto place = cell ? cell : overview_cell_at(state, at, input.row, input.column);
+  if (place) state.view.cursor = *place;
 }
 
-void take_key(State& state, const Input& input) {
+/// y does what the question asks for, every other key does nothing.
+void take_answer(State& state, const std::string& key, Workbench& bench) {
+  const Question question = *std::exchange(state.question, std::nullopt);
+  if (key == "y") run_command(state, bench, question.command);
+}
+
+void take_key(State& state, const Input& input, Workbench& bench) {
   if (state.marking) return take_mark(state, input.key);
   if (take_digit(state, input.key)) return;
   const Index count = std::exchange(state.count, 0);
-  const Action* action = action_of(input.key);
+  const Action* action = action_of(input.key, state.focus());
   if (!action) {
     state.message = fmt::format("{} has no meaning here; ? shows the keys", input.key);
     return;
   }
-  std::visit(Updater(state, count), *action);
-}
-
-/// The help overlay: '?' turns its pages, every other key closes it.
-void take_help_key(State& state, const std::string& key) {
-  const Index pages = help_pages(state);
-  const bool next = key == "?" || key == "<F1>";
-  state.help_page = next && state.help_page < pages ? state.help_page + 1 : 0;
+  std::visit(Updater(state, bench, count), *action);
 }
 
 void take(State& state, const Input& input, Workbench& bench) {
   state.request.reset();
   if (input.key == "<Resize>") {
+    const WholeView whole(state);
     state.screen.rows = input.row;
     state.screen.columns = input.column;
     return;
@@ -225,23 +289,37 @@ void take(State& state, const Input& input, Workbench& bench) {
     return;
   }
   state.message.clear();
-  if (state.help_page > 0) {
-    take_help_key(state, input.key);
+  const bool mouse =
+      input.key == "<Mouse>" || input.key == "<Drag>" || input.key.starts_with("<Wheel");
+  if (state.question) {
+    take_answer(state, input.key, bench);
+  } else if (const auto pages = pages_of(state)) {
+    take_page_key(state, *pages, input.key);
   } else if (state.prompt != Prompt::kNone) {
     take_prompt_key(state, input.key, bench);
-  } else if (input.key == "<Mouse>" || input.key.starts_with("<Wheel")) {
+  } else if (mouse) {
     take_mouse(state, input);
   } else {
-    take_key(state, input);
+    take_key(state, input, bench);
   }
+}
+
+/// When the mask has changed, a report beside it goes on about the new one.
+void keep_report(State& state) {
+  if (!state.report || state.report->scene == state.scene) return;
+  const Report kind = state.report->kind;
+  state.report.reset();
+  if (!report_row(kind).wide) state.report = ReportState{kind, state.scene};
 }
 
 }  // namespace
 
-State first_state(Workbench& bench, const Screen& screen) {
+State first_state(ScenePtr scene, const Screen& screen) {
   State state;
   state.screen = screen;
-  state.scene = bench.first();
+  state.scene = std::move(scene);
+  state.saved_pipeline = state.scene->pipeline;
+  if (state.scene->other) state.report = ReportState{Report::kCause, state.scene};
   state.view.zoom = whole_zoom(state);
   settle(state);
   return state;
@@ -252,12 +330,16 @@ State update(State state, const Input& input, Workbench& bench) {
     take(state, input, bench);
   } catch (const Error& error) {
     state.message = error.what();
-    for (const Remedy& remedy : error.remedies()) {
-      if (remedy.kind == Remedy::kOverwrite) state.message += "; :w! replaces it";
-    }
   }
   if (state.message.empty()) state.message = bench.take_note();
-  if (state.report && state.report->scene != state.scene) state.report.reset();
+  keep_report(state);
+  settle(state);
+  return state;
+}
+
+State after_pause(State state, Workbench& bench) {
+  show_preview(state, bench);
+  keep_report(state);
   settle(state);
   return state;
 }

@@ -8,10 +8,12 @@
 namespace maskctl::app::tui {
 
 /// A state that shows the whole mask.
-State first_state(Workbench& bench, const Screen& screen);
+State first_state(ScenePtr scene, const Screen& screen);
 
 /// The state after one input. The workbench makes the scenes of changed pipelines. What goes wrong
 /// becomes a message.
 State update(State state, const Input& input, Workbench& bench);
+/// The state after nothing has been typed for a while: what was typed last is shown.
+State after_pause(State state, Workbench& bench);
 
 }  // namespace maskctl::app::tui

@@ -11,10 +11,10 @@ trap 'tmux kill-server 2>/dev/null || true; rm -rf "$work"' EXIT
 
 screen() { tmux capture-pane -p; }
 press() { tmux send-keys "$@"; }
-# expect TEXT: until it is on the screen, 5 s at most.
-expect() {
+# wait_for TEXT COMMAND: until the command prints it, 5 s at most.
+wait_for() {
   tries=0
-  until screen | grep -qF -- "$1"; do
+  until $2 | grep -aqF -- "$1"; do
     tries=$((tries + 1))
     if [ $tries -gt 100 ]; then
       echo "not seen: $1"
@@ -24,6 +24,11 @@ expect() {
     sleep 0.05
   done
 }
+expect() { wait_for "$1" screen; }
+# The status of a screen of 30 lines: a larger one may still show what stood there before.
+last_line() { screen | sed -n 30p; }
+expect_last() { wait_for "$1" last_line; }
+clipboard() { tmux show-buffer 2>/dev/null; }
 # start COMMAND: says how it ended, and how many lines of stty show a terminal for lines with echo.
 start() {
   press "clear; $1; echo ended \$?, lines \$(stty -a | grep -c ' icanon .* echo ')" Enter
@@ -32,6 +37,7 @@ ends() { expect "ended $1, lines 1"; }
 leaked="$program tui samples/leaked.npy --segments samples/packed.npy"
 
 tmux new-session -d -x 100 -y 30 "env PS1='ready> ' sh"
+tmux set -g set-clipboard on
 expect 'ready>'
 
 # Keys, arrows, counts, a size, the mouse, q.
@@ -45,7 +51,7 @@ tmux resize-window -x 60 -y 14
 expect '16,0 closed'
 screen | grep -qF '? help' && { echo 'the hints do not fit'; exit 1; }
 tmux resize-window -x 100 -y 30
-expect '? help'
+expect_last '? help'
 press -l "$(printf '\033[M *&')"  # button 1 at row 5, column 9
 expect ' 2,3 '
 press t
@@ -61,6 +67,69 @@ press u r
 expect 'The mask is:'
 press q
 ends 0
+
+# Dragging takes the drawing along, and the mouse walks the overview.
+start "$program tui gen:causal:n=4096 -t window:keys=900"
+expect '? help'
+press + + +
+expect '16x16 cells'
+press -l "$(printf '\033[M =.')"  # button 1 at row 13, column 28
+expect_last ' 320,352 '
+press -l "$(printf '\033[M@3*')"  # the same, moved to row 9, column 18
+expect '160 '
+expect_last ' 320,352 '
+press -l "$(printf '\033[Ma`$')"  # wheel down
+expect_last ' 368,352 '
+
+# Steps by key; what is typed is shown when the keyboard rests; copying.
+press Tab Space
+expect 'pipeline> #window:keys=900'
+press x
+expect 'undo 2 redo 0'
+press u
+expect '#window:keys=900'
+press Escape a
+press -l 'not'
+expect 'causal:'
+press Escape
+press y
+wait_for 'query 368' clipboard
+press q
+expect 'quit without them? (y/n)'
+press n
+expect_last ' 368,352 '
+press ':'
+press -l 'w! @'
+press -l "$work/steps"
+press Enter
+expect 'wrote @'
+grep -qF '#window:keys=900' "$work/steps"
+press q
+ends 0
+
+# Two SOURCEs side by side; tiles; weights; reports over the screen.
+start "$program tui samples/bugs/window_decode.npy samples/bugs/window_train.npy"
+expect 'window left 8 instead'
+press d n
+expect 'A | B'
+expect_last ' 8,0 only in B'
+press b
+expect 'cells each'
+press b w
+expect 'weights of query 8'
+press i
+expect 'Statistics 1 of 1'
+press Escape
+expect_last ' 8,0 only in B'
+press q
+ends 0
+
+# What came of a SOURCE that breaks off stays, with the reason.
+start "(head -c 500 samples/leaked.npy; sleep 1) | $program tui -"
+expect 'reading 0%'
+expect 'expected 576 bytes of data, got 372'
+press q
+ends 2
 
 # Ctrl-C leaves too, Ctrl-Z comes back.
 start "$leaked"
@@ -80,6 +149,12 @@ expect '0,0 open'
 kill -TERM "$(cat "$work/pid")"
 ends 143
 
+# So does a crash.
+start "$leaked & echo \$! > '$work/pid'; fg"
+expect '0,0 open'
+kill -SEGV "$(cat "$work/pid")"
+ends 139
+
 # A pipe is the SOURCE, the keyboard is the terminal.
 start "cat samples/leaked.npy | $program tui -"
 expect 'standard input'
@@ -93,9 +168,29 @@ for term in xterm-256color tmux-256color screen linux vt100; do
   expect '0,0 open'
   press n
   expect '17,3 open, a leak'
+  press b '<' w d
+  expect 'there is one SOURCE'
   press q
   ends 0
 done
+
+# Eight colours are used where there are eight: the red of a leak, the blue of the cursor.
+start "TERM=linux $leaked"
+press n
+expect '17,3 open, a leak'
+colors() { tmux capture-pane -p -e; }
+wait_for "$(printf '\033[31m')" colors
+wait_for '[44m' colors
+press y
+expect 'no clipboard'
+press q
+ends 0
+start "NO_COLOR=1 $leaked"
+press n
+expect '17,3 open, a leak'
+colors | grep -aq '\[[34][1-7]' && { echo 'colours in spite of NO_COLOR'; exit 1; }
+press q
+ends 0
 
 # Where the terminal shows no UTF-8 all is ASCII.
 start "LC_ALL=C $leaked"

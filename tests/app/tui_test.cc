@@ -1,5 +1,6 @@
 // The inspector played from scripts: screens that must be alike, random walks, and a real terminal.
 // Screens of each view are golden cases (tests/golden/tui_*).
+#include <algorithm>
 #include <random>
 #include <sstream>
 #include <string>
@@ -92,6 +93,109 @@ TEST_CASE("tui: saving asks before it replaces a file", "[tui]") {
   CHECK(contains(slurp(sandbox.work() / "mask.svg"), "causal | window:keys=3"));
 }
 
+TEST_CASE("tui: steps are removed, switched and moved, and one that is off changes nothing",
+          "[tui]") {
+  const Sandbox sandbox;
+  const std::string two = "samples/packed.npy --as segments -t causal -t window:keys=4";
+  const auto drawn = [&](const std::string& source, const std::string& keys) {
+    return without_pipeline(screen(sandbox, source, keys));
+  };
+  const std::string without = drawn(kPacked, "");
+  CHECK(drawn(two, "<Tab>x<Esc>") != drawn(two, ""));
+  CHECK(drawn(two, "<Tab>x<Esc>") == without);
+  CHECK(drawn(two, "<Tab><Space><Esc>") == without);
+  CHECK(drawn(two, "<Tab><Space><Space><Esc>") == drawn(two, ""));
+  CHECK(drawn(kPacked, "a # window:keys=4<Enter>") == without);
+  CHECK(contains(screen(sandbox, two, "<Tab>h)"), "pipeline> window:keys=4 | causal"));
+  CHECK(contains(screen(sandbox, two, "<Tab>e,align=nonsense"), "align"));
+  // What can be undone is bounded.
+  std::string often = "<Tab>";
+  for (int i = 0; i < 1005; ++i) often += "<Space>";
+  CHECK(contains(screen(sandbox, kPacked, often), "undo 1000 redo 0"));
+  // The first step that is on follows those that are off, and a mistake keeps its place.
+  CHECK(contains(screen(sandbox, two, "t<C-u>#causal | windw<Enter>"), "did you mean 'window'"));
+}
+
+TEST_CASE("tui: a saved pipeline is read by other commands, without its steps that are off",
+          "[tui]") {
+  const Sandbox sandbox;
+  screen(sandbox, "samples/packed.npy --as segments -t causal -t window:keys=4",
+         "<Tab>h<Space><Esc>:w @steps<Enter>");
+  CHECK(slurp(sandbox.work() / "steps") == "#causal\nwindow:keys=4\n");
+  CHECK(
+      sandbox
+          .run("maskctl apply samples/packed.npy --as segments -t @steps -o a.npy && maskctl diff "
+               "a.npy samples/packed.npy --as-b segments --transform-b window:keys=4")
+          .status == 0);
+}
+
+TEST_CASE("tui: weights are those of attention by name", "[tui]") {
+  const Sandbox sandbox;
+  CHECK(
+      sandbox
+          .run("maskctl attend attention --axes B=1+Tq=64+Tk=64+Hq=1+Hkv=1+D=64 --seed 3 --mask "
+               "gen:window:keys=33,n=64 -o a.npz && /usr/bin/python3 -c \"import numpy as np; w = "
+               "np.load('a.npz')['weights'][0, 0, 40]; k = int(w.argmax()); "
+               "print(f'key {k}: {w[k]:.4f}')\" > top")
+          .status == 0);
+  const std::string top = slurp(sandbox.work() / "top");
+  REQUIRE(top.size() > 8);
+  const std::string shown = screen(sandbox, "gen:window:keys=33,n=64", "40Gw", "--seed 3");
+  CHECK(contains(shown, top.substr(0, top.size() - 1)));
+  // A step for one head changes its row alone, and each of two masks has its own.
+  const std::string heads = "samples/bugs/heads.npy";
+  CHECK(contains(screen(sandbox, heads, "7G]wa heads:1{window:keys=1}<Enter>"), "key 7: 1.0000"));
+  const auto beside =
+      lines_of(screen(sandbox, "gen:window:keys=1,n=24 gen:full:n=24", "d20Gw", "--size 70x30"));
+  const auto title = std::ranges::find_if(
+      beside, [](const std::string& line) { return contains(line, "weights of query"); });
+  REQUIRE(title + 1 < beside.end());
+  INFO(title[1]);
+  const auto shaded = [&](std::size_t begin, std::size_t end) {
+    const std::string part = title[1].substr(begin, end - begin);
+    return std::ranges::count_if(part,
+                                 [](char c) { return static_cast<unsigned char>(c) == 0xE2; });
+  };
+  CHECK(shaded(0, 36) == 1);
+  CHECK(shaded(36, title[1].size()) > 10);
+  check_refused(sandbox, "maskctl tui gen:causal:n=4 --query q.npy --dump -", "give both or none");
+}
+
+TEST_CASE("tui: each fault of samples/bugs can be seen", "[tui]") {
+  const Sandbox sandbox;
+  CHECK(sandbox.run("maskctl convert gen:causal:n=8 --to segments --lossy -o ids.npy").status == 0);
+  const std::string bugs = "samples/bugs/", blocks = " --as-b blockmap:64";
+  struct Fault {
+    std::string source, keys, shown;
+  };
+  const std::vector<Fault> faults = {
+      {bugs + "window_decode.npy " + bugs + "window_train.npy", "", "window left 8 instead of 7"},
+      {bugs + "top_left.npy " + bugs + "bottom_right.npy --as dense", "", "moved by K - Q = 4"},
+      {bugs + "zero_declared.npy " + bugs + "zero_applied.npy", "",
+       "window left none instead of 0"},
+      {"gen:causal:n=12 -t window:both=0", "C", "window-zero"},
+      {"gen:causal:n=8 ids.npy --as-b segments", "n", "query 1, key 0: only in A"},
+      {"gen:window:keys=101,n=512 " + bugs + "blocks_w100.npy" + blocks, "dddd", "only A"},
+      {bugs + "chunk_offset.npy gen:chunk:size=4,offset=2,n=12 -t causal:offset=2", "",
+       "chunk offset 2 instead of 0"},
+      {bugs + "prefill.npy --as dense", "/empty<Enter>", "query 1 sees 0 keys"},
+      {bugs + "documents.npy --as segments -t causal -t tokens:" + bugs + "types.npy", "n",
+       "query 1 has type 1, key 8 type 1"},
+      {"gen:full:n=10", "b>", "partial 0 (0%)"},
+      {bugs + "labels.npy --as segments", "G$", "segments 101, 101"},
+      {bugs + "heads.npy", "]r", "heads:0{chunk:size=4} | heads:1{causal}"},
+  };
+  for (const Fault& fault : faults) {
+    INFO(fault.source);
+    std::string words;  // of the panel too, in which lines are short
+    for (const std::string& line : lines_of(screen(sandbox, fault.source, fault.keys))) {
+      const std::size_t panel = line.rfind("\u2502  ");
+      words += panel == std::string::npos ? line : " " + line.substr(panel + 5);
+    }
+    CHECK(contains(words, fault.shown));
+  }
+}
+
 /// Keys, typed text and sizes at random; nothing that ends the inspector or writes a file.
 class Walker {
  public:
@@ -111,22 +215,27 @@ class Walker {
 
   std::string one() {
     static const std::vector<std::string> kKeys = {
-        "h",      "j",       "k",      "l",      "H",     "J",     "K",        "L",
-        "<Left>", "<Right>", "<Up>",   "<Down>", "<C-d>", "<C-u>", "<PageUp>", "<PageDown>",
-        "0",      "$",       "g",      "G",      "+",     "+",     "-",        "-",
-        "f",      "=",       "n",      "N",      "[",     "]",     "{",        "}",
-        "ma",     "'a",      "mb",     "'b",     "u",     "<C-r>", "d",        "s",
-        "S",      "?",       "<F1>",   "<Esc>",  "r",     "c",     "i",        "<Enter>",
-        "<Tab>",  "<BS>",    "<Home>", "<End>",  "<Del>", "<C-l>", "3",        "7",
-        "9"};
+        "h",      "j",       "k",      "l",       "H",     "J",     "K",        "L",
+        "<Left>", "<Right>", "<Up>",   "<Down>",  "<C-d>", "<C-u>", "<PageUp>", "<PageDown>",
+        "0",      "$",       "g",      "G",       "+",     "+",     "-",        "-",
+        "f",      "=",       "n",      "N",       "[",     "]",     "{",        "}",
+        "ma",     "'a",      "mb",     "'b",      "u",     "<C-r>", "d",        "s",
+        "S",      "?",       "<F1>",   "<Esc>",   "r",     "c",     "i",        "<Enter>",
+        "<Tab>",  "<BS>",    "<Home>", "<End>",   "<Del>", "<C-l>", "3",        "7",
+        "9",      "<Tab>",   "x",      "<Space>", "(",     ")",     "e",        "b",
+        "<lt>",   ">",       "w",      "C",       "o",     "Y"};
     static const std::vector<std::string> kTyped = {
         "a causal<Enter>",  "a window:keys=5<Enter>", "t<C-u><Enter>",
         "t<C-u>not<Enter>", "a not | nonsense<Esc>",  "a slice:q=1:9<Enter>",
         "a win<Tab>:<Tab>", "a heads:0{not}<Enter>",  "/leak<Enter>",
         "/empty<Enter>",    "/border<Enter>",         "/partial<Enter>",
         "/diff<Enter>",     "/<Tab><Enter>",          ":<Up><Enter>",
-        "t<Up><Down><Esc>"};
-    switch (pick(0, 19)) {
+        "t<Up><Down><Esc>", "<Tab>h<Space>",          "a #causal | not<Enter>",
+        "<Tab>(x<Esc>"};
+    switch (pick(0, 20)) {
+      case 5:
+        return "<Mouse " + number(30) + "," + number(90) + "><Drag " + number(30) + "," +
+               number(90) + ">";
       case 0:
         return "<Resize " + number(220) + "x" + number(70) + ">";
       case 1:
@@ -136,7 +245,7 @@ class Walker {
       case 3:
         return ":" + number(1'200'000) + "," + number(40) + "<Enter>";
       case 4:
-        return kTyped[as_index(pick(0, static_cast<int>(kTyped.size()) - 1))];
+        return "<Esc>" + kTyped[as_index(pick(0, static_cast<int>(kTyped.size()) - 1))];
       default:
         return kKeys[as_index(pick(0, static_cast<int>(kKeys.size()) - 1))];
     }

@@ -70,12 +70,12 @@ void check_candidates(const typename Op::Inputs& in, typename Op::Options option
   std::set<std::string> rounded;
   for (const auto& config : configs) {
     INFO(to_text(config));
-    const auto output = module.run(in, options, config, builtin_kernels());
+    const auto output = module.run(in, options, config);
     std::string bits = bits_of(results_of<Op>(output).at("out"));
     check_results(results_of<Op>(output), expected, tolerance);
     if constexpr (Module<Op>::kHasBackward) {
-      const Results seen = gradients_of<Op>(
-          module.run_backward(in, output, cotangents, options, config, builtin_kernels()));
+      const Results seen =
+          gradients_of<Op>(module.run_backward(in, output, cotangents, options, config));
       check_results(seen, slopes, 10 * tolerance);
       for (const auto& [name, array] : seen) bits += bits_of(array);
     }
@@ -84,8 +84,7 @@ void check_candidates(const typename Op::Inputs& in, typename Op::Options option
   CHECK(rounded.size() == kinds);
   // The kernels' own choice is that of the heuristic config.
   CHECK(bits_of(results_of<Op>(Op::forward(in, options)).at("out")) ==
-        bits_of(results_of<Op>(module.run(in, options, module.heuristic_cfg(), builtin_kernels()))
-                    .at("out")));
+        bits_of(results_of<Op>(module.run(in, options, module.heuristic_cfg())).at("out")));
 }
 
 TEST_CASE("candidates: lengths of the chunks of linear attention") {
@@ -163,8 +162,7 @@ TEST_CASE("candidates: pages read together, and tiles of prefill") {
     const Module<RaggedPageAttentionOp> module;
     const Tensor expected = ragged_page_attention(in, on_reference<RaggedPageAttentionOptions>());
     for (const auto& config : module.candidate_cfgs(in, {})) {
-      check_close(module.run(in, {}, config, builtin_kernels()), expected,
-                  paging::tolerance(b.dtype), "out");
+      check_close(module.run(in, {}, config), expected, paging::tolerance(b.dtype), "out");
     }
   }
   RandomTensors r(5);

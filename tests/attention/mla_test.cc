@@ -149,10 +149,8 @@ TEST_CASE("every candidate config of latent attention gives its results") {
   const std::vector<FlashMLAConfig> candidates = module.candidate_cfgs(inputs, o);
   CHECK(candidates.size() == 7);
   for (const FlashMLAConfig& config : candidates) {
-    const KernelRegistry& kernels = builtin_kernels();
-    check_close(module.run(inputs, o, config, kernels).out, expected.out, 1e-5, "out");
-    const MlaGradients g =
-        module.run_backward(inputs, expected, {.out = &p.d_out}, o, config, kernels);
+    check_close(module.run(inputs, o, config).out, expected.out, 1e-5, "out");
+    const MlaGradients g = module.run_backward(inputs, expected, {.out = &p.d_out}, o, config);
     check_close(g.key_value, slopes.key_value, 1e-5, "key_value");
     check_close(g.w_vc, slopes.w_vc, 1e-5, "w_vc");
   }

@@ -507,7 +507,7 @@ TEST_CASE("bad calls of native sparse attention are one error before any work") 
   in = good;
   const Tensor cu = i32({0, 6});
   in.cu_seqlens = &cu;
-  CHECK(error(in) == "cu_seqlens with a batch of 2, expected a batch of 1");
+  CHECK(error(in) == "cu_seqlens needs a batch of 1, the batch is 2; pack the rows");
   in = good;
   const Tensor short_gate = r.normal({2, 6, 2}), other = r.normal({2, 5, 2, 8});
   in.g_slc = &short_gate;

@@ -114,6 +114,7 @@ std::vector<Case> softmax_cases() {
       {"deterministic", "false", {{"dropout_prob", "0.5"}}, "attention"},
       {"deterministic", "false", {{"pdrop", "0.5"}}, "ring_attention"},
       {"ring_size", "2", {}, {}, Effect::kRounding, "ranks compute what one device computes"},
+      {"assign", "zigzag", {{"ring_size", "2"}}, {}, Effect::kRounding, "ranks compute the same"},
       {"sequence_parts", "2", {}, {}, Effect::kRounding, "parts compute what the whole computes"},
       {"axis_name", "sp", {}, {}, Effect::kRounding, "it is for a mesh"},
       {"sequence_parallelism_mesh_axis_name", "sp", {}, {}, Effect::kRounding, "it is for a mesh"},

@@ -139,7 +139,7 @@ TEST_CASE("seed 003's call of version 3 is ragged attention with 1 / sqrt(D)") {
     for (const std::int32_t length : b.lengths) ends.push_back(ends.back() + length);
     const Tensor keys = b.tokens_first(b.keys), values = b.tokens_first(b.values),
                  cu_q = b.start_loc(), cu_k = i32({b.count() + 1}, ends), pages = b.tables();
-    RaggedPageAttentionV3PagesOptions options{with.scale, with.window, with.soft_cap};
+    RaggedPageAttentionOptions options{with.scale, with.soft_cap, with.window};
     for (const Backend backend : usable_backends()) {
       options.backend = backend;
       check_close(

@@ -130,22 +130,40 @@ TEST_CASE("a ring in half precision rounds once") {
   }
 }
 
-TEST_CASE("keys of rank a - t are with rank a at step t, and come home after n steps") {
+namespace {
+
+std::span<const std::byte> bytes_of(const Index& n) { return std::as_bytes(std::span(&n, 1)); }
+std::span<std::byte> room_of(Index& n) { return std::as_writable_bytes(std::span(&n, 1)); }
+
+}  // namespace
+
+TEST_CASE("ranks reach any rank, and transfers between two keep their order") {
   constexpr Index kRanks = 5;
-  run_ring(kRanks, [](Communicator& ring) {
-    Index held = ring.rank(), next = -1;
+  std::atomic<int> right = 0;
+  run_ring(kRanks, [&](Communicator& ring) {
     for (Index t = 0; t < kRanks; ++t) {
-      CHECK(held == (ring.rank() - t + kRanks) % kRanks);
-      Index second = held * 10, arrived = -1;
-      ring.start(std::as_bytes(std::span(&held, 1)), std::as_writable_bytes(std::span(&next, 1)));
-      ring.start(std::as_bytes(std::span(&second, 1)),
-                 std::as_writable_bytes(std::span(&arrived, 1)));
+      const Index to = (ring.rank() + t) % kRanks, from = (ring.rank() - t + kRanks) % kRanks;
+      const Index first = 100 * ring.rank() + t, second = first + 10;
+      Index a = -1, b = -1;
+      ring.send(to, bytes_of(first)), ring.send(to, bytes_of(second));
+      ring.receive(from, room_of(a)), ring.receive(from, room_of(b));
       ring.finish();
-      CHECK(arrived == next * 10);
-      held = next;
+      right += a == 100 * from + t && b == a + 10;
     }
-    CHECK(held == ring.rank());
   });
+  CHECK(right == kRanks * kRanks);
+}
+
+TEST_CASE("transfers of unequal sizes are refused") {
+  CHECK_THROWS_WITH(run_ring(2,
+                             [](Communicator& ring) {
+                               Index one = 1;
+                               std::array<std::byte, 4> four{};
+                               if (ring.rank() == 0) return ring.send(1, bytes_of(one));
+                               ring.receive(0, four);
+                               ring.finish();
+                             }),
+                    "rank 1 receives 8 bytes from rank 0 where it expects 4");
 }
 
 TEST_CASE("when one rank fails the others are released and its error is the answer") {
@@ -156,7 +174,8 @@ TEST_CASE("when one rank fails the others are released and its error is the answ
       Index out = 1, in = 0;
       try {
         for (int step = 0; step < 8; ++step) {
-          ring.start(std::as_bytes(std::span(&out, 1)), std::as_writable_bytes(std::span(&in, 1)));
+          ring.send((ring.rank() + 1) % 4, bytes_of(out));
+          ring.receive((ring.rank() + 3) % 4, room_of(in));
           ring.finish();
         }
       } catch (const Error& error) {
@@ -207,13 +226,12 @@ TEST_CASE("a ring: a rank that fails takes nothing from the one that copies") {
   };
   CHECK_THROWS_AS(run_ring(2,
                            [&](Communicator& self) {
-                             std::vector<std::byte> other(64);
                              if (self.rank() == 0) {
                                const Buffer buffer{sent, gone};
-                               self.start(sent, other);
+                               self.send(1, sent);
                                throw std::runtime_error("rank 0 fails");
                              }
-                             self.start(other, received);
+                             self.receive(0, received);
                              while (!gone) std::this_thread::yield();
                              self.finish();
                            }),
@@ -227,7 +245,8 @@ TEST_CASE("a ring: ranks do not wait for one whose thread did not start") {
     try {
       run_ring(64, [](Communicator& self) {
         std::vector<std::byte> out(8), in(8);
-        self.start(out, in);
+        self.send((self.rank() + 1) % 64, out);
+        self.receive((self.rank() + 63) % 64, in);
         self.finish();
       });
     } catch (const std::system_error&) {

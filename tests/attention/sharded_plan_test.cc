@@ -129,7 +129,7 @@ TEST_CASE("slices: parts put together are the whole", "[attention]") {
   const std::vector<Range> none = {{1, 1}, {0, 3}};
   CHECK(take(whole, none).shape() == Shape{0, 3});
   const Tensor scalar(DType::kFloat32, {});
-  CHECK(take(scalar, {}).elements() == 1);
+  CHECK(take(scalar, std::vector<Range>{}).elements() == 1);
   Tensor sum(DType::kFloat32, {2, 3});
   const std::vector<Range> row = {{1, 2}, {0, 3}};
   add(take(whole, row), row, sum);

@@ -17,6 +17,8 @@ import sys
 import tempfile
 import time
 
+from on_terminal import OnTerminal
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = "/usr/bin/python3"
 rows = []
@@ -188,11 +190,26 @@ print(count)
 """
 
 
+MAKE_IRREGULAR = """
+import sys, numpy as np
+from numpy.lib import format
+n = 32768
+random = np.random.default_rng(1)
+with open(sys.argv[1], "wb") as f:
+    format.write_array_header_1_0(f, {"descr": "|b1", "fortran_order": False, "shape": (n, n)})
+    for q in range(0, n, 256):
+        rows = np.arange(q, q + 256)[:, None]
+        f.write(((random.integers(0, 256, (256, n), dtype=np.uint8) < 200) & (np.arange(n)[None] <= rows)).tobytes())
+"""
+
+
 def big_file(options):
     path = os.path.join(options.folder or tempfile.gettempdir(), f"maskctl-bench-{os.getpid()}.npy")
     try:
         expected = int(subprocess.run([PYTHON, "-c", MAKE_BIG, path], check=True, stdout=subprocess.PIPE).stdout)
         measure_big_file(options, path, expected)
+        subprocess.run([PYTHON, "-c", MAKE_IRREGULAR, path], check=True)
+        inspect(options, "1 GiB dense", 32768, path, first=150, memory=192)  # 64 MB over its bits
     finally:
         if os.path.exists(path):
             os.remove(path)
@@ -224,7 +241,7 @@ def measure_big_file(options, path, expected):
                            lambda: timed("", ["cat", path], ["wc", "-c"]))
     bar("stats of 1 GiB from a pipe against wc -c", ratios(a, floor), 1.3, "x")
     note(f"stats {statistics.median(a):.3f} s, wc {statistics.median(floor):.3f} s")
-    inspect(options, "1 GiB dense", 32768, path, first=150)
+    inspect(options, "1 GiB dense, regular", 32768, path, first=150, memory=192)
     for name, found in peaks.items():
         bar(f"{name} of 1 GiB: peak memory", max(found), 200, "MB")
 
@@ -235,19 +252,32 @@ def inspector_keys(extent):
     return "=".join(f":{extent * (7 * i % 12) // 12 + 5 * i},{extent * i // 13}<Enter>{walk}" for i in range(12))
 
 
-def inspect(options, name, extent, *source, first):
-    """From a key to its finished screen, and from the start to the first one, on one core."""
-    start = ["taskset", "-c", "0", options.program, "tui", *source, "--size", "200x60", "--color", "always",
-             "--dump", "/dev/null"]
-    played = subprocess.run([*start, "--script", inspector_keys(extent), "-v"], check=True, stderr=subprocess.PIPE)
+def inspect(options, name, extent, *source, first, memory=200):
+    """From a key to its finished screen, and what a terminal shows, on one core."""
+    look = [options.program, "tui", *source]
+    played = subprocess.run(["taskset", "-c", "0", *look, "--size", "200x60", "--color", "always", "--dump",
+                             "/dev/null", "--script", inspector_keys(extent), "-v"],
+                            check=True, stderr=subprocess.PIPE)
     found = re.search(rb"(\d+) screens: median (\S+) ms, worst (\S+) ms", played.stderr)
     if int(found[1]) < 300:
         sys.exit(f"the inspector drew {int(found[1])} screens only")
     bar(f"inspector, {name}: median screen", float(found[2]), 8, "ms")
     bar(f"inspector, {name}: worst screen", float(found[3]), 33, "ms")
-    done = [run(start) for _ in range(9)]
-    bar(f"inspector, {name}: start", statistics.median(each.seconds for each in done) * 1e3, first, "ms")
-    note(f"peak memory {max(each.peaks[-1] for each in done):.0f} MB")
+    starts = []
+    for _ in range(9):
+        with OnTerminal(look) as terminal:
+            starts.append(terminal.seconds_until(b"q quit"))
+    bar(f"inspector, {name}: start to the first screen", statistics.median(starts) * 1e3, first, "ms")
+    with OnTerminal(look) as terminal:
+        bar(f"inspector, {name}: until all is counted", terminal.seconds_until(b"empty rows"), 2, "s")
+        terminal.drain(0.5)
+        begin = terminal.processor_seconds()
+        terminal.drain(2)
+        bar(f"inspector, {name}: processor time of 2 s at rest", terminal.processor_seconds() - begin, 0, "s")
+        terminal.press(b"=")
+        terminal.drain(0.5)
+        bar(f"inspector, {name}: worst screen of a key held down", max(terminal.held(b"j", 5)) * 1e3, 33, "ms")
+        bar(f"inspector, {name}: anonymous memory", terminal.anonymous_memory(), memory, "MB")
 
 
 def inspector(options):

@@ -1,8 +1,11 @@
 // Dense masks and runs in and out of files and pipes, against the same arrays in memory.
 #include "maskctl/io/masks/mask_io.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <mutex>
+#include <span>
 
 #include "io/mask_files.h"
 #include "maskctl/mask/planes/bands.h"
@@ -152,6 +155,30 @@ TEST_CASE("progress rises to 1") {
   write_mask(folder / "o.npy", loaded.mask, write);
   REQUIRE_FALSE(told.empty());
   CHECK(told.back() == 1.0);
+}
+
+TEST_CASE("the rows of the first plane can be seen while a mask is read") {
+  const Folder folder;
+  const Index queries = 700, keys = 130, words = 3;
+  const Cells cells = random_cells(2 * queries * keys, 21);
+  write_array(folder / "m.npy", bool_tensor({1, 2, queries, keys}, cells));
+  std::mutex mutex;
+  Cells seen(as_size(queries * keys), 2);
+  MaskReadOptions options;
+  options.keep_value_is_zero = true;
+  options.rows_read = [&](const RowsRead& rows) {
+    const std::lock_guard lock(mutex);
+    CHECK(std::ranges::equal(rows.shape, std::vector<Index>{1, 2, queries, keys}));
+    REQUIRE(std::ssize(rows.words) == rows.queries.size() * words);
+    for (Index q = rows.queries.begin; q < rows.queries.end; ++q) {
+      for (Index k = 0; k < keys; ++k) {
+        const auto word = rows.words[as_size((q - rows.queries.begin) * words + k / 64)];
+        seen[as_size(q * keys + k)] = (word >> (k % 64) & 1) == 0;
+      }
+    }
+  };
+  read_mask(folder / "m.npy", options);
+  CHECK(std::ranges::equal(seen, std::span(cells).first(seen.size())));
 }
 
 TEST_CASE("a written dense mask is the array that numpy would save") {

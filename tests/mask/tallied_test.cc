@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 #include "support/leaf_maker.h"
 #include "support/plane_check.h"
@@ -49,6 +50,16 @@ TEST_CASE("tallied: blocks grow with the plane", "[mask][planes]") {
   CHECK(known->count({128, 640}, {0, 10}) == 3 * 512);
   CHECK(known->count({64, 640}, {0, 10}) == 3 * 576);
   CHECK(known->bytes() - plane->bytes() == 8 * 548 * 2);
+}
+
+TEST_CASE("tallied: each axis has blocks of its own", "[mask][planes]") {
+  // 70 000 queries, but 640 keys: blocks of 128 x 64.
+  const PlanePtr band = diagonal_band(70'000, 640, -100, 0);
+  const PlanePtr known = tallied(band);
+  for (Index key = 0; key < 640; key += 64) {
+    CHECK(known->count({512, 768}, {key, key + 64}) == band->count({512, 768}, {key, key + 64}));
+  }
+  CHECK(known->bytes() - band->bytes() == 8 * 548 * 11);
 }
 
 }  // namespace

@@ -49,6 +49,22 @@ std::int16_t color_of(std::uint8_t number) {
 
 }  // namespace
 
+TEST_CASE("rows that are not counted yet are hatched, in every style") {
+  InkGrid grid = grid_of(plane_of(kTall), kOneElement);
+  grid.unknown = {false, false, false, true, false};
+  const auto drawn = [&](Style style) {
+    DrawOptions options;
+    options.style = style;
+    options.grid = true;
+    return draw_cells(grid, options).text();
+  };
+  CHECK(drawn(Style::kShade) == "██·\n████\n· ██\n╱╱╱╱\n████\n");
+  CHECK(drawn(Style::kAscii) == "##-\n####\n- ##\n////\n####\n");
+  CHECK(drawn(Style::kHalf) == "█▄\n╱╱\n▀▀\n");
+  CHECK(drawn(Style::kQuadrant) == "▙\n╱\n▀\n");
+  CHECK(drawn(Style::kBraille) == "╱\n⠉\n");
+}
+
 TEST_CASE("shade cells double every element", "[cells]") {
   CHECK(cells(kWide, Style::kShade) ==
         "████\n"

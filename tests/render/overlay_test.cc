@@ -28,6 +28,19 @@ TEST_CASE("overlay signs say which mask a cell is open in", "[overlay]") {
         "1 char pair = 1 element; ' ' neither  # both  - only A  + only B\n");
 }
 
+TEST_CASE("overlay: cells that are known to differ are not looked for again", "[overlay]") {
+  const PlanePtr a = diagonal_band(4, 4, -1, 0), b = diagonal_band(4, 4, 0, 1);
+  const Figure figure = test::figure_of(a, b);
+  Panel panel = figure.panels.front();
+  const InkGrid found = ink_grid(figure, panel, {2, 2});
+  CHECK(found.counts.both == 4);
+  CHECK(found.counts.only_a == 3);
+  CHECK(found.counts.only_b == 3);
+  panel.different = combine(Op::kXor, a, b);
+  CHECK(difference_of(panel) == panel.different);
+  CHECK(ink_grid(figure, panel, {2, 2}).inks == found.inks);
+}
+
 TEST_CASE("overlay: one differing element decides its pixel, and both kinds are x", "[overlay]") {
   const PlanePtr a = diagonal_band(8, 8, -kUnbounded, 0);
   const PlanePtr more = combine(Op::kOr, a, rectangle(8, 8, {0, 1}, {7, 8}));

@@ -187,6 +187,43 @@ TEST_CASE("raster: tiles are empty, partial and full, alone and many to a pixel"
   }
 }
 
+TEST_CASE("raster: a part of tiles is that part of all tiles", "[raster]") {
+  const PlanePtr causal = diagonal_band(1000, 1000, -kUnbounded, 0);
+  const TileMap map = tile_map(*causal, 64, 32);
+  Figure figure;
+  figure.panels.push_back({.tiles = &map});
+  const InkGrid all = ink_grid(figure, figure.panels.front(), {1, 1});
+  figure.queries = {128, 1000};
+  figure.keys = {64, 512};
+  const InkGrid part = ink_grid(figure, figure.panels.front(), {1, 1});
+  REQUIRE(part.rows == 14);
+  REQUIRE(part.columns == 14);
+  Index full = 0, partial = 0;
+  for (Index r = 0; r < part.rows; ++r) {
+    for (Index c = 0; c < part.columns; ++c) {
+      CHECK(part.at(r, c) == all.at(r + 2, c + 2));
+      full += part.at(r, c) == ink::kAll;
+      partial += part.at(r, c) == ink::kPartial;
+    }
+  }
+  CHECK(part.counts.full == full);
+  CHECK(part.counts.partial == partial);
+  CHECK(part.counts.tile_area == 14 * 14);
+  // A mask in blocks of tiles is drawn as its tiles are.
+  for (const Index step : {1, 3}) {
+    Figure mask{.queries = figure.queries, .keys = figure.keys};
+    mask.panels.push_back({.plane = causal});
+    const InkGrid blocks = ink_grid(mask, mask.panels.front(), {64 * step, 32 * step});
+    const InkGrid tiles = as_tiles(blocks, {64, 32});
+    const InkGrid expected = ink_grid(figure, figure.panels.front(), {step, step});
+    CHECK(tiles.inks == expected.inks);
+    CHECK(tiles.blocks == expected.blocks);
+    CHECK(tiles.set == expected.set);
+  }
+  figure.queries = {100, 1000};
+  CHECK_THROWS_WITH(check_figure(figure), "queries 100:1000 of tiles of 64: expected whole tiles");
+}
+
 TEST_CASE("raster: the matrix stands whole inside the picture", "[raster]") {
   std::vector<std::int32_t> q(30, 7), k(50, -1);
   std::fill(k.begin() + 5, k.end(), 3);

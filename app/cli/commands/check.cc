@@ -1,17 +1,15 @@
 // maskctl check: whether a mask is what it should be, or what looks wrong with it.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 
 #include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/streams.h"
 #include "app/reports/check_report.h"
-#include "app/session/chain_arrays.h"
 #include "app/session/loader.h"
+#include "app/session/mask_lint.h"
 #include "app/session/sources.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/arrays/array_kinds.h"
@@ -127,30 +125,6 @@ std::vector<ExpectationResult> check_all(const Mask& mask, const CheckOptions& o
   return out;
 }
 
-/// The words for steps, including those inside scopes, each once.
-void add_words(const Chain& chain, std::vector<std::string>& words) {
-  static const std::map<std::string, std::string> kWords = {
-      {"doc", "documents"}, {"pad", "padding"}, {"chunk", "chunks"}, {"tokens", "token types"}};
-  for (const Step& step : chain) {
-    if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
-      add_words(scoped->chain, words);
-      continue;
-    }
-    const std::string text = to_text(Chain{step});
-    const std::string name = text.substr(0, text.find_first_of(":{ "));
-    const auto found = kWords.find(name);
-    const std::string word = found == kWords.end() ? name : found->second;
-    if (std::ranges::find(words, word) == words.end()) words.push_back(word);
-  }
-}
-
-/// For example "documents and causal".
-std::string words_of(const Chain& chain) {
-  std::vector<std::string> words;
-  add_words(chain, words);
-  return fmt::format("{}", fmt::join(words, " and "));
-}
-
 bool has_error(const Findings& findings) {
   return std::ranges::any_of(
       findings, [](const Finding& finding) { return finding.rule->severity == Severity::kError; });
@@ -217,45 +191,22 @@ class Lint {
   }
 
   void lint_masks() {
-    const Chain chain = loader_.chain();
-    std::vector<std::string> texts;
-    for (const Step& step : chain) texts.push_back(to_text(Chain{step}));
-    ChainFindings steps = lint_chain(std::move(mask_), chain, texts);
-    mask_ = std::move(steps.mask);
-    add(std::move(steps.findings));
+    MaskLint lint = lint_steps_and_mask(std::move(mask_), loader_.chain(),
+                                        {[this](const Mask& mask) {
+                                           mask_ = mask;
+                                           return usable_documents();
+                                         },
+                                         documents_.best().has_value()},
+                                        gives_nan_);
     report_.shape = {mask_.batch(), mask_.heads(), mask_.queries(), mask_.keys()};
-    const std::optional<Documents> documents = usable_documents();
-    const bool may_leak =
-        documents_.best() || steps.opened;  // without that, the mask never leaves its own documents
-    if (documents && may_leak) {
-      report_.leaks = maskctl::leaks(mask_, *documents);
-    }
-    add(lint_mask(mask_, documents ? &*documents : nullptr, gives_nan_));
-    if (report_.leaks) add(lint_documents(mask_, *documents, *report_.leaks));
-    lint_pattern_of_mask();
-    add_not_looked_at(documents.has_value());
-    if (!options_.bias.empty()) add(lint_bias(mask_, read_bias()));
-  }
-
-  /// Finds masks that a few steps nearly explain; polarity and leaks are reported only once.
-  void lint_pattern_of_mask() {
-    if (mask_.count() == 0) return;
-    Recognised found;
-    try {
-      found = recognise(mask_, {.guess = false});
-    } catch (const Error& error) {
-      if (error.code() != Errc::kLimit) throw;
+    report_.leaks = std::move(lint.leaks);
+    add(std::move(lint.findings));
+    if (lint.too_large) {
       report_.not_looked_at.push_back(
           {"single cells beside a pattern", "fewer cells: -t slice:..."});
-      return;
     }
-    ChainArrays("check", "").name(found.chain);
-    const bool told = std::ranges::any_of(report_.findings, [](const Finding& finding) {
-      return finding.rule->id == "polarity" || finding.rule->id == "anti-causal" ||
-             finding.rule->id == "document-leak";
-    });
-    if (told) return;
-    add(lint_pattern(found, words_of(found.chain), to_text(found.chain), mask_));
+    add_not_looked_at(lint.documents);
+    if (!options_.bias.empty()) add(lint_bias(mask_, read_bias()));
   }
 
   void add_not_looked_at(bool documents) {

@@ -24,7 +24,7 @@ namespace {
 struct TuiOptions {
   tui::Subject subject;
   OtherSource other;
-  bool ascii = false, no_mouse = false;
+  bool ascii = false, eight_colors = false, no_mouse = false;
   bool keys = false;
   std::string script, dump;
   Index rows = 24, columns = 80;
@@ -50,7 +50,14 @@ void declare(OptionList& list, TuiOptions& tui) {
   tui.other.declare(list);
   list.text("--segments", "SOURCE", "segment ids that label the axes and reveal leaks",
             tui.subject.segments);
+  tui::WeightOptions& weights = tui.subject.weights;
+  list.text("--query", "SOURCE", "queries [B,Tq,Hq,D] for attention weights (random)",
+            weights.query);
+  list.text("--key", "SOURCE", "keys [B,Tk,Hkv,D] for attention weights (random)", weights.key);
+  list.integer("--seed", 0, "seed of random queries and keys (0)",
+               [&weights](Index n) { weights.seed = static_cast<std::uint64_t>(n); });
   list.flag("--ascii", "ASCII only", tui.ascii);
+  list.flag("--eight-colors", "no more colours than eight", tui.eight_colors);
   list.flag("--no-mouse", "leave the mouse to the terminal", tui.no_mouse);
   list.flag("--keys", "list the keys", tui.keys);
   list.text("--dump", "FILE",
@@ -66,9 +73,12 @@ bool utf8(const TuiOptions& options) {
   return !options.ascii && stdout_drawing(Style::kAuto, When::kNever).style != Style::kAscii;
 }
 
-bool color(const Settings& settings) {
-  if (settings.color != When::kAuto) return settings.color == When::kAlways;
-  return *environment("NO_COLOR") == '\0';
+/// The most colours that may be used; a terminal may have fewer.
+tui::Colors colors(const TuiOptions& options, const Settings& settings) {
+  const bool none = settings.color == When::kAuto ? *environment("NO_COLOR") != '\0'
+                                                  : settings.color == When::kNever;
+  if (none) return tui::Colors::kNone;
+  return options.eight_colors ? tui::Colors::kEight : tui::Colors::kMany;
 }
 
 /// The screen in the form that the suffix names.
@@ -86,7 +96,8 @@ std::string times_text(std::vector<double> milliseconds) {
 }
 
 Answer play(const TuiOptions& options, tui::Workbench& bench, const Session& session) {
-  const tui::Screen screen{options.rows, options.columns, utf8(options), color(session.settings())};
+  const tui::Screen screen{options.rows, options.columns, utf8(options),
+                           colors(options, session.settings())};
   const tui::Played played = tui::play(bench, screen, pipeline_text(options.script));
   if (session.settings().verbose) session.note(times_text(played.milliseconds));
   const std::string text = dumped(played.screen, options.dump);
@@ -118,7 +129,7 @@ Answer run(const TuiOptions& options, Session& session) {
   subject.other_source = options.other.after(subject.source);
   tui::Workbench bench(std::move(subject), session.settings());
   if (options.headless()) return play(options, bench, session);
-  tui::inspect(bench, {utf8(options), color(session.settings()), !options.no_mouse},
+  tui::inspect(bench, {utf8(options), colors(options, session.settings()), !options.no_mouse},
                session.stop_token());
   return {};
 }

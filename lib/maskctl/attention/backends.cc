@@ -20,12 +20,14 @@ std::span<const BackendRow> backends() {
                  .kernels = &cuda::kKernels,
                  .unavailable = cuda::unavailable,
                  .platform = Platform::kCuda,
-                 .device = DeviceKind::kGpu},
+                 .device = DeviceKind::kGpu,
+                 .priority = 20},
       BackendRow{
           .backend = Backend::kCpu, .name = "cpu", .kernels = &cpu::kKernels, .is_tuned = true},
       BackendRow{.backend = Backend::kReference,
                  .name = "reference",
                  .kernels = &reference::kKernels,
+                 .priority = 0,
                  .is_judge = true},
   };
   return kRows;

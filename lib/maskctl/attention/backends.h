@@ -23,6 +23,7 @@ struct BackendRow {
   // What ejkernel calls it.
   Platform platform = Platform::kXla;
   DeviceKind device = DeviceKind::kCpu;
+  int priority = 10;  // the highest that fits a request wins
   /// Computes calls whole and in float64, so that the others can be judged by it.
   bool is_judge = false;
   /// Its kernels read the hints of configs; an operation has one config on the others.

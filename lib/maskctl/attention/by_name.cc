@@ -10,6 +10,7 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/axes.h"
+#include "maskctl/attention/bound_call.h"
 #include "maskctl/attention/fields.h"
 #include "maskctl/attention/runtime/runtime.h"
 #include "maskctl/base/checked.h"
@@ -19,102 +20,6 @@
 
 namespace maskctl::attention {
 namespace {
-
-constexpr std::string_view kCotangent = "cotangent_";
-
-bool has_output(const Operation& operation, std::string_view name) {
-  const std::string_view all = operation.cotangents;
-  const std::size_t at = all.find(name);
-  return operation.has_gradients() && !name.empty() && at != all.npos &&
-         (at == 0 || all[at - 1] == ' ') &&
-         (at + name.size() == all.size() || all[at + name.size()] == ' ');
-}
-
-std::vector<std::string_view> names_of(const Operation& operation) {
-  std::vector<std::string_view> names;
-  for (const Field& field : operation.fields) {
-    const bool again = std::ranges::find(names, field.name) != names.end();
-    if (field.listed() && !again) names.push_back(field.name);
-  }
-  return names;
-}
-
-[[noreturn]] void refuse_name(const Operation& operation, std::string_view name) {
-  refuse(fmt::format("{} has no argument '{}'; it has {}", operation.name, name,
-                     fmt::join(names_of(operation), ", ")));
-}
-
-[[noreturn]] void refuse_missing(const Field& field) {
-  refuse(fmt::format("{}: this array is needed; give {}=SOURCE", field.name, field.name));
-}
-
-/// A call struct that is filled by name.
-class BoundCall {
- public:
-  BoundCall(const Operation& operation, const NamedArguments& arguments)
-      : operation_(operation), values_(operation.copy_call(operation.empty_call())) {
-    operation.backend(values_.get()) = arguments.backend;
-    for (const auto& [name, array] : arguments.arrays) {
-      if (!name.starts_with(kCotangent)) set(name, array);
-    }
-    for (const auto& [name, text] : arguments.options) {
-      const Field* const field = operation.find(name, false);
-      if (!field) refuse_name(operation, name);
-      read_text(*field, text, get());
-    }
-    set_masks(arguments);
-  }
-
-  void* get() const { return values_.get(); }
-
-  void check_required() const {
-    for (const Field& field : operation_.fields) {
-      if (field.is(kRequired) && !array_of(field, get())) refuse_missing(field);
-    }
-  }
-
-  /// The arrays that the call has updated.
-  void move_updated(NamedResults& results) {
-    for (auto& [name, array] : updated_) results[name] = std::move(array);
-  }
-
- private:
-  void set(const std::string& name, const Tensor& array) {
-    const Field* const field = operation_.find(name, true);
-    if (!field) refuse_name(operation_, name);
-    if (array_of(*field, get())) refuse(fmt::format("{}: given more than once", field->name));
-    visit_member(*field, get(), [&](auto& member) {
-      using Member = std::decay_t<decltype(member)>;
-      if constexpr (std::is_same_v<Member, const Tensor*>) {
-        member = &array;
-      } else if constexpr (std::is_same_v<Member, Tensor*>) {
-        member = &updated_.emplace(name, array).first->second;
-      }
-    });
-  }
-  void set_masks(const NamedArguments& arguments) {
-    bool takes_mask = false, takes_lazy_mask = false;
-    for (const Field& field : operation_.fields) {
-      visit_member(field, get(), [&](auto& member) {
-        using Member = std::decay_t<decltype(member)>;
-        if constexpr (std::is_same_v<Member, const Mask*>) {
-          takes_mask = true;
-          member = arguments.mask ? &*arguments.mask : nullptr;
-        } else if constexpr (std::is_same_v<Member, lazy::MaskPtr>) {
-          takes_lazy_mask = true;
-          member = arguments.lazy_mask;
-        }
-      });
-    }
-    if ((arguments.mask && !takes_mask) || (arguments.lazy_mask && !takes_lazy_mask)) {
-      refuse(fmt::format("{} takes no mask", operation_.name));
-    }
-  }
-
-  const Operation& operation_;
-  AnyValue values_;
-  NamedResults updated_;
-};
 
 /// f(), and its seconds added to `target` where there is one.
 template <class F>
@@ -134,7 +39,7 @@ Cotangents cotangents_of(const Operation& operation, const NamedArguments& argum
   Cotangents d;
   for (const ResultField& result : operation.outputs) {
     const Tensor* const like = result.array(output);
-    if (!like || !has_output(operation, result.name)) continue;
+    if (!like || !takes_cotangent(operation, result.name)) continue;
     const auto given = arguments.arrays.find(std::string(kCotangent) + std::string(result.name));
     if (given != arguments.arrays.end()) {
       *d.find(result.name) = &given->second;
@@ -149,7 +54,7 @@ Cotangents cotangents_of(const Operation& operation, const NamedArguments& argum
 void check_cotangents(const Operation& operation, const NamedArguments& arguments) {
   for (const auto& [name, array] : arguments.arrays) {
     if (!name.starts_with(kCotangent)) continue;
-    if (!has_output(operation, std::string_view(name).substr(kCotangent.size()))) {
+    if (!takes_cotangent(operation, std::string_view(name).substr(kCotangent.size()))) {
       refuse_name(operation, name);
     }
   }
@@ -166,14 +71,14 @@ void move_results(std::span<const ResultField> fields, void* from, std::string_v
 
 /// Takes the extents of an array that is given; an array of a rank that is not listed is left to
 /// the operation.
-void learn(const Field& field, const Tensor& tensor, const void* call, const AxisExtents& wanted,
-           AxisExtents& extents) {
-  const auto axes = axes_of_rank(axes_of(field, call), tensor.shape().size());
+void learn(const Field& field, std::span<const Index> shape, const void* call,
+           const AxisExtents& wanted, AxisExtents& extents) {
+  const auto axes = axes_of_rank(axes_of(field, call), shape.size());
   if (!axes) return;
   for (std::size_t i = 0; i < axes->size(); ++i) {
     const Axis& axis = (*axes)[i];
     if (axis.name.empty() || axis.is_either() || axis.cumulative) continue;
-    const Index extent = tensor.shape()[i] / axis.factor;
+    const Index extent = shape[i] / axis.factor;
     const auto found = wanted.find(axis.name);
     if (found != wanted.end() && found->second != extent) {
       refuse_shape(fmt::format("{}: its axis {} has {}, but {}={} was asked for", field.name,
@@ -191,12 +96,16 @@ Index extent_of(const Axis& axis, const Field& field, const AxisExtents& extents
                      axis.name, field.name));
 }
 
-Tensor random_array(const Field& field, const void* call, const AxisExtents& extents,
-                    const RandomArrays& random, std::uint64_t seed) {
+std::vector<Index> random_shape(const Field& field, const void* call, const AxisExtents& extents) {
   std::vector<Index> shape;
   for (const Axis& axis : first_axes(axes_of(field, call))) {
     shape.push_back(extent_of(axis, field, extents));
   }
+  return shape;
+}
+
+Tensor random_array(const Field& field, const std::vector<Index>& shape, const RandomArrays& random,
+                    std::uint64_t seed) {
   // Normal numbers are f32 before they are anything else.
   const auto elements = checked_product(shape);
   if (!elements || *elements > random.max_bytes / Index{sizeof(float)}) {
@@ -212,14 +121,17 @@ Tensor random_array(const Field& field, const void* call, const AxisExtents& ext
 
 Tensor random_normal(std::vector<Index> shape, std::uint64_t seed) {
   Tensor out(DType::kFloat32, std::move(shape));
-  const auto all = out.as<float>();
-  std::vector<std::uint32_t> bits(2 * all.size());
-  random_bits(prng_key(seed), 0, bits);
-  for (std::size_t i = 0; i < all.size(); ++i) {  // Box and Muller
-    const float radius = std::sqrt(-2 * std::log1p(-uniform_from_bits(bits[2 * i])));
-    all[i] = radius * std::cos(2 * std::numbers::pi_v<float> * uniform_from_bits(bits[2 * i + 1]));
-  }
+  random_normal(seed, 0, out.as<float>());
   return out;
+}
+
+void random_normal(std::uint64_t seed, Index first, std::span<float> out) {
+  std::vector<std::uint32_t> bits(2 * out.size());
+  random_bits(prng_key(seed), 2 * static_cast<std::uint64_t>(first), bits);
+  for (std::size_t i = 0; i < out.size(); ++i) {  // Box and Muller
+    const float radius = std::sqrt(-2 * std::log1p(-uniform_from_bits(bits[2 * i])));
+    out[i] = radius * std::cos(2 * std::numbers::pi_v<float> * uniform_from_bits(bits[2 * i + 1]));
+  }
 }
 
 const Operation& form_of(const Operation& operation,
@@ -321,8 +233,14 @@ void add_random_arrays(const Operation& operation, const RandomArrays& random,
     arguments.arrays.merge(usual.arrays);  // what is given stays
   }
   const BoundCall call(form, arguments);
+  const auto shape_of = [&](const Field& field) -> const std::vector<Index>* {
+    const auto outline = random.outlines.find(std::string(field.name));
+    if (outline != random.outlines.end()) return &outline->second;
+    const Tensor* const given = array_of(field, call.get());
+    return given ? &given->shape() : nullptr;
+  };
   for (const Field& field : form.fields) {
-    if (const Tensor* const given = array_of(field, call.get())) {
+    if (const std::vector<Index>* const given = shape_of(field)) {
       learn(field, *given, call.get(), random.wanted, extents);
     } else if (field.is(kRequired) && field.is(kIntegers)) {
       refuse_missing(field);
@@ -332,9 +250,14 @@ void add_random_arrays(const Operation& operation, const RandomArrays& random,
   for (const Field& field : form.fields) {
     if (!field.is_array) continue;
     ++seed;
-    if (!field.is(kRequired) || array_of(field, call.get())) continue;
-    arguments.arrays[std::string(field.name)] =
-        random_array(field, call.get(), extents, random, seed);
+    if (!field.is(kRequired) || shape_of(field)) continue;
+    const std::string name(field.name);
+    std::vector<Index> shape = random_shape(field, call.get(), extents);
+    if (random.parts) {
+      (*random.parts)[name] = {random.dtype, std::move(shape), seed};
+    } else {
+      arguments.arrays[name] = random_array(field, shape, random, seed);
+    }
   }
 }
 

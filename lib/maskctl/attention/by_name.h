@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,9 +61,18 @@ NamedArguments without_closing(const Operation& operation, NamedArguments argume
 /// Normally distributed f32 numbers, the same for equal seeds except in the last bit of log and
 /// cos.
 Tensor random_normal(std::vector<Index> shape, std::uint64_t seed);
+/// Numbers `first` and on of the same, whatever the shape.
+void random_normal(std::uint64_t seed, Index first, std::span<float> out);
 
 /// The extent of every axis that a caller may set, where nothing else fixes it.
 const AxisExtents& usual_extents();
+
+/// An array of random numbers that is not made yet.
+struct RandomOutline {
+  DType dtype = DType::kFloat32;
+  std::vector<Index> shape;
+  std::uint64_t seed = 0;  // of random_normal
+};
 
 struct RandomArrays {
   AxisExtents extents;      // of axes that no given array fixes
@@ -71,6 +81,10 @@ struct RandomArrays {
   DType dtype = DType::kFloat32;
   Index max_bytes = Index{4} << 30;  // of one array
   bool usual = false;                // those of the operation's usual call first
+  /// Shapes of arrays that are given, but not among the arguments.
+  std::map<std::string, std::vector<Index>> outlines = {};
+  /// What would be made is only said here; null: it is made.
+  std::map<std::string, RandomOutline>* parts = nullptr;
 };
 /// Fills the required arrays of floats that are not given, of the extents of their axes; each array
 /// has a stream of its own. Throws Error(kInvalidArgument) for required arrays of integers, which

@@ -54,6 +54,8 @@ Mask complement(const Mask& mask);
 Mask transposed(const Mask& mask);
 /// Cuts ranges inside the mask; indices are re-based to 0.
 Mask sliced(const Mask& mask, Range b, Range h, Range q, Range k);
+/// The queries of these ranges, one below the other; nothing is copied.
+Mask rows_of(const Mask& mask, std::span<const Range> ranges);
 /// kOr: open if open for any head; kAnd: open if open for all heads. The result has one head.
 Mask reduce_heads(Op op, const Mask& mask);
 

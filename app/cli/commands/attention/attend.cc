@@ -7,13 +7,14 @@
 
 #include "app/cli/commands/attention/call.h"
 #include "app/cli/commands/attention/layout.h"
+#include "app/cli/commands/attention/ranks.h"
 #include "app/cli/commands/attention/runtime.h"
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/attention_json.h"
 #include "app/session/save.h"
-#include "maskctl/attention/runtime/platform.h"
+#include "maskctl/attention/runtime/registry.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
@@ -25,6 +26,7 @@ struct AttendOptions {
   std::string operation;
   attention::Backend backend = attention::Backend::kCpu;
   ConfigChoice config;
+  RankOptions ranks;
   bool gradients = false;
   bool list = false;
   OutputOptions output;
@@ -45,6 +47,7 @@ void declare(OptionList& list, AttendOptions& attend) {
   list.text("--cache", "FOLDER", "keep tuned configs there", attend.config.cache);
   list.flag("--gradients", "compute gradients too, for random cotangents or cotangent_NAME=SOURCE",
             attend.gradients);
+  declare_ranks(list, attend.ranks);
   list.flag("--list", "list the operations, or the arguments of one", attend.list);
   declare_destination(list, attend.output, "FILE.npz or another container; an .npy holds `out`");
   list.json("maskctl.attend/1", attend.json);
@@ -153,6 +156,72 @@ void write_results(const attention::NamedResults& results, const OutputOptions& 
   write_array(output.dest, *out->tensor, write_options(output));
 }
 
+attention::NamedResults compute(const Operation& operation, const AttendOptions& options,
+                                const CallOptions& call, attention::Backend backend,
+                                Session& session) {
+  Loader loader(call.source, session);
+  attention::NamedArguments arguments = read_call(operation, call, loader);
+  for (const std::string& doubt : doubts(operation, arguments)) session.note(doubt);
+  arguments.backend = backend;
+  if (options.gradients) arguments.gradient_seed = options.call.seed;
+  const auto runtime = make_runtime(options.config, session);
+  arguments.runtime = runtime.get();
+  attention::NamedResults results = attention::run(operation, arguments);
+  for (auto& [name, tensor] : results) {
+    tensor = turned(operation, name, std::move(tensor), options.call.layout);
+  }
+  if (runtime) print_recorded(*runtime);
+  return results;
+}
+
+Answer answer_of(const Operation& operation, const AttendOptions& options,
+                 attention::Backend backend, const attention::NamedResults& results) {
+  std::vector<ArraySummary> summaries;
+  for (const auto& [name, tensor] : results) summaries.push_back(summary_of(name, tensor));
+  if (!options.output.dest.empty()) write_results(results, options.output);
+  if (options.output.dest == "-") return {};
+  return {options.json
+              ? attend_json(std::string(operation.name), std::string(name(backend)), summaries)
+              : summaries_text(summaries)};
+}
+
+constexpr std::string_view kRankMark = "{rank}";  // in a DEST: each rank writes its own file
+
+/// Each rank writes its part; the answer says what is where.
+Answer write_parts(const attention::PlacedResults& results, OutputOptions output,
+                   attention::Communicator& world) {
+  output.dest.replace(output.dest.find(kRankMark), kRankMark.size(), std::to_string(world.rank()));
+  attention::NamedResults parts;
+  std::string lines;
+  for (const auto& [name, result] : results) {
+    parts[name] = result.part;
+    lines += fmt::format("{:<6}{:<24}{:<24}{} of {}\n", world.rank(), output.dest, name,
+                         shape_text(result.part.shape()), shape_text(result.shape));
+  }
+  attention::meet(world);  // nothing is written before all have computed
+  write_results(parts, output);
+  std::string text = fmt::format("{:<6}{:<24}{:<24}shape\n", "rank", "file", "array");
+  for (const std::string& own : attention::gathered_texts(world, lines)) text += own;
+  return {text};
+}
+
+Answer run_over_ranks(const Operation& operation, const AttendOptions& options,
+                      const CallOptions& call, attention::Backend backend, Session& session,
+                      attention::Communicator& world) {
+  Loader loader(call.source, session);
+  RankArrays arrays;
+  attention::NamedArguments arguments = read_call(operation, call, loader, &arrays);
+  arguments.backend = backend;
+  if (options.gradients) arguments.gradient_seed = options.call.seed;
+  SplitCall split(operation, options.ranks, std::move(arguments), std::move(arrays), world);
+  const attention::PlacedResults results = split.ranked().run(split.read());
+  if (options.output.dest.find(kRankMark) != std::string::npos) {
+    return write_parts(results, options.output, world);
+  }
+  const attention::NamedResults whole = assembled(world, results);
+  return world.rank() == 0 ? answer_of(operation, options, backend, whole) : Answer{};
+}
+
 Answer run(const AttendOptions& options, Session& session) {
   if (options.list) {
     return {options.operation.empty() ? operations_text()
@@ -174,26 +243,18 @@ Answer run(const AttendOptions& options, Session& session) {
   CallOptions call = options.call;
   const attention::Backend backend = take_platform(call.words).value_or(options.backend);
   require_backend(backend, "--backend");
-  Loader loader(call.source, session);
-  attention::NamedArguments arguments = read_call(operation, call, loader);
-  for (const std::string& doubt : doubts(operation, arguments)) session.note(doubt);
-  arguments.backend = backend;
-  if (options.gradients) arguments.gradient_seed = options.call.seed;
-  const auto runtime = make_runtime(options.config, session);
-  arguments.runtime = runtime.get();
-  attention::NamedResults results = run(operation, arguments);
-  for (auto& [name, tensor] : results) {
-    tensor = turned(operation, name, std::move(tensor), options.call.layout);
+  const bool chooses = options.config.policy || !options.config.cache.empty();
+  check_ranks(options.ranks, "attend",
+              options.call.layout ? "--layout"
+              : chooses           ? "--policy and --cache"
+                                  : "");
+  if (!options.ranks.given()) {
+    return answer_of(operation, options, backend,
+                     compute(operation, options, call, backend, session));
   }
-  if (runtime) print_recorded(*runtime);
-  std::vector<ArraySummary> summaries;
-  for (const auto& [name, tensor] : results) summaries.push_back(summary_of(name, tensor));
-  const bool to_stdout = options.output.dest == "-";
-  if (!options.output.dest.empty()) write_results(results, options.output);
-  if (to_stdout) return {};
-  return {options.json
-              ? attend_json(std::string(operation.name), std::string(name(backend)), summaries)
-              : summaries_text(summaries)};
+  return over_ranks(options.ranks, session, [&](attention::Communicator& world) {
+    return run_over_ranks(operation, options, call, backend, session, world);
+  });
 }
 
 }  // namespace
@@ -206,6 +267,7 @@ const Command kAttend = command<AttendOptions, declare, run>({
         "  maskctl attend flash_attention query=q.npy key=k.npy value=v.npy causal=true -o "
         "out.npz\n"
         "  maskctl attend flash_attention --mask seg.npy --as segments -t causal --gradients\n"
+        "  mpirun -n 4 maskctl attend ring_attention --mesh dp=2+sp=2 --axes B=2+Tq=512+Tk=512\n"
         "  maskctl attend --list\n"
         "  maskctl attend flash_attention --list\n",
 });

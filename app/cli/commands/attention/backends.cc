@@ -1,6 +1,9 @@
 // maskctl backends: which kernels this build has, which one a call gets, and why not the others.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <set>
 #include <thread>
 
 #include "app/cli/commands/attention/call.h"
@@ -24,17 +27,14 @@ void declare(OptionList& list, BackendsOptions& backends) {
   list.json("maskctl.backends/1", backends.json);
 }
 
-using attention::KernelChoice;
-
-std::vector<BackendLine> lines_of(std::string_view algorithm) {
+std::vector<BackendLine> lines_of(std::string_view operation) {
   std::vector<BackendLine> out;
-  for (const KernelChoice& choice : attention::builtin_kernels().explain(algorithm)) {
+  for (const attention::BackendChoice& choice : attention::explain_backends()) {
     BackendLine line;
-    line.operation = algorithm;
-    line.platform = name(choice.spec.platform);
-    line.device = name(choice.spec.device);
-    const bool runs = choice.spec.unavailable().empty();
-    line.implementation = runs ? std::string(name(choice.spec.implementation)) : "-";
+    line.operation = operation;
+    line.platform = name(choice.platform);
+    line.device = name(choice.device);
+    line.implementation = choice.can_run ? name(choice.backend) : "-";
     line.chosen = choice.chosen;
     line.reason = choice.reason;
     out.push_back(std::move(line));
@@ -56,16 +56,15 @@ std::string backends_text(const MachineReport& machine, const std::vector<Backen
 }
 
 Answer run(const BackendsOptions& options, Session&) {
-  std::vector<BackendLine> lines;
-  for (const std::string& algorithm : attention::builtin_kernels().list_algorithms()) {
-    const bool wanted = options.operation.empty() || algorithm == options.operation;
-    if (!wanted) continue;
-    const std::vector<BackendLine> more = lines_of(algorithm);
-    lines.insert(lines.end(), more.begin(), more.end());
+  std::set<std::string_view> operations;
+  if (options.operation.empty()) {
+    for (const attention::Operation* row : attention::operations()) operations.insert(row->id);
+  } else {
+    operations.insert(operation_named(options.operation).id);
   }
-  if (lines.empty()) {  // given as the name of a function, or mistyped
-    const attention::Operation& operation = operation_named(options.operation);
-    lines = lines_of(operation.id);
+  std::vector<BackendLine> lines;
+  for (const std::string_view operation : operations) {
+    std::ranges::move(lines_of(operation), std::back_inserter(lines));
   }
   const MachineReport machine = machine_report();
   return {options.json ? backends_json(machine, lines) : backends_text(machine, lines)};

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "app/cli/commands/attention/bench_ranks.h"
 #include "app/cli/commands/attention/call.h"
 #include "app/cli/commands/attention/layout.h"
 #include "app/cli/commands/attention/machine.h"
@@ -15,6 +16,7 @@
 #include "app/reports/attention_json.h"
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/base/buffer_pool.h"
+#include "maskctl/base/error.h"
 #include "maskctl/inspect/count/cost.h"
 #include "maskctl/inspect/count/stats.h"
 #include "maskctl/mask/planes/bands.h"
@@ -33,6 +35,7 @@ struct BenchOptions {
   std::string axes;
   bool backward = false;
   Index repeats = 5;
+  RankOptions ranks;
   bool json = false;
 };
 
@@ -58,6 +61,7 @@ void declare(OptionList& list, BenchOptions& bench) {
                  bench.layout);
   list.integer("--repeat", 1, "timed runs, after one that is not timed (5)",
                [&bench](Index n) { bench.repeats = n; });
+  declare_ranks(list, bench.ranks);
   list.json("maskctl.bench/1", bench.json);
 }
 
@@ -175,42 +179,71 @@ class Bench {
   Bench(const BenchOptions& options, Session& session) : options_(options), session_(session) {}
 
   std::vector<BenchLine> run() {
+    for_each_mask([this](const Operation& operation, Index size, const std::string& label,
+                         const Mask* mask) { run_backends(operation, size, label, mask); });
+    return std::move(lines_);
+  }
+
+  /// The same calls over ranks: a report for each.
+  std::string run(attention::Communicator& world) {
+    std::string text;
+    for_each_mask([&](const Operation& operation, Index, const std::string& label,
+                      const Mask* mask) {
+      RankBench bench{&operation, label, arguments_under(operation, mask), {}, options_.repeats};
+      bench.arguments.backend = options_.backends.front();
+      if (options_.backward && operation.has_gradients()) bench.arguments.gradient_seed = 1;
+      attention::RandomArrays random = random_arrays();
+      random.parts = &bench.arrays.random();
+      add_random_arrays(operation, random, bench.arguments);
+      text +=
+          (text.empty() ? "" : "\n") + bench_over_ranks(options_.ranks, std::move(bench), world);
+    });
+    return text;
+  }
+
+ private:
+  /// f(operation, size, the text of the mask, the mask or null).
+  template <class F>
+  void for_each_mask(F&& f) {
     for (const std::string& name : options_.operations) {
       const Operation& operation = operation_named(name);
       for (const Index size : options_.sizes) {
         axes_ = parse_axes(options_.axes, size);
-        run_masks(operation, size);
+        if (!operation.takes_mask()) {
+          f(operation, size, "-", nullptr);
+          continue;
+        }
+        for (const std::string& pipeline : options_.masks) {
+          const Mask mask = mask_of(pipeline);
+          f(operation, size, pipeline, &mask);
+        }
       }
     }
-    return std::move(lines_);
   }
 
- private:
-  void run_masks(const Operation& operation, Index size) {
-    if (!operation.takes_mask()) {
-      run_backends(operation, size, "-", nullptr);
-      return;
-    }
-    for (const std::string& pipeline : options_.masks) {
-      SourceOptions source;
-      if (pipeline != "full") source.transforms = {pipeline};
-      Loader loader(source, session_);
-      const Mask mask = loader.transformed(Mask(full_plane(axes_.at("Tq"), axes_.at("Tk"))));
-      run_backends(operation, size, pipeline, &mask);
-    }
+  Mask mask_of(const std::string& pipeline) {
+    SourceOptions source;
+    if (pipeline != "full") source.transforms = {pipeline};
+    Loader loader(source, session_);
+    return loader.transformed(Mask(full_plane(axes_.at("Tq"), axes_.at("Tk"))));
+  }
+
+  static NamedArguments arguments_under(const Operation& operation, const Mask* mask) {
+    NamedArguments arguments;
+    if (!mask) return arguments;
+    arguments = without_closing(operation, std::move(arguments));
+    arguments.mask = *mask;
+    return arguments;
+  }
+
+  attention::RandomArrays random_arrays() const {
+    return {.extents = axes_, .seed = 1, .max_bytes = session_.settings().max_bytes, .usual = true};
   }
 
   void run_backends(const Operation& operation, Index size, const std::string& label,
                     const Mask* mask) {
-    NamedArguments arguments;
-    if (mask) {
-      arguments = without_closing(operation, std::move(arguments));
-      arguments.mask = *mask;
-    }
-    add_random_arrays(
-        operation,
-        {.extents = axes_, .seed = 1, .max_bytes = session_.settings().max_bytes, .usual = true},
-        arguments);
+    NamedArguments arguments = arguments_under(operation, mask);
+    add_random_arrays(operation, random_arrays(), arguments);
     arguments.backend = options_.backends.front();
     if (options_.backward && operation.has_gradients()) add_cotangents(operation, arguments);
     for (const Backend backend : options_.backends) {
@@ -270,6 +303,12 @@ Answer run(const BenchOptions& given, Session& session) {
   if (options.masks.empty()) options.masks = {"full", "causal", "window:keys=256"};
   for (const Backend backend : options.backends) require_backend(backend, "--backend");
   process_pool().limit(kDefaultPoolLimit);  // as in a program that calls the library
+  check_ranks(options.ranks, "bench", options.json ? "--json" : options.layout ? "--layout" : "");
+  if (options.ranks.given()) {
+    return over_ranks(options.ranks, session, [&](attention::Communicator& world) -> Answer {
+      return {Bench(options, session).run(world)};
+    });
+  }
   const std::vector<BenchLine> lines = Bench(options, session).run();
   const MachineReport machine = machine_report();
   return {options.json ? bench_json(machine, lines) : bench_text(machine, lines)};
@@ -283,6 +322,7 @@ const Command kBench = command<BenchOptions, declare, run>({
     .summary = "time operations over sizes, masks and backends",
     .examples =
         "  maskctl bench\n"
+        "  mpirun -n 4 maskctl bench ring_attention --mesh sp=4 --assign zigzag --mask causal\n"
         "  maskctl bench flash_attention --size 1024+4096 --mask causal --axes D=128 --backward\n",
 });
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/cli/commands/attention/layout.h"
+#include "app/cli/commands/attention/rank_arrays.h"
 #include "app/cli/parser/values.h"
 #include "maskctl/attention/axes.h"
 #include "maskctl/base/error.h"
@@ -47,7 +48,7 @@ std::optional<Tensor> number_of(const Field& field, std::string_view value) {
 }
 
 void add_word(const Operation& operation, const CallOptions& options, const std::string& word,
-              Loader& loader, NamedArguments& arguments) {
+              Loader& loader, RankArrays* parts, NamedArguments& arguments) {
   const std::size_t mark = word.find('=');
   if (mark == word.npos || mark == 0) {
     throw Error(Errc::kInvalidArgument, fmt::format("'{}' is not NAME=SOURCE or NAME=VALUE", word));
@@ -55,11 +56,14 @@ void add_word(const Operation& operation, const CallOptions& options, const std:
   const std::string given = word.substr(0, mark), value = word.substr(mark + 1);
   const Field* const array = array_named(operation, given, value);
   const std::string name(array ? array->name : given);
-  if (arguments.arrays.contains(name) || arguments.options.contains(name)) {
+  if (arguments.arrays.contains(name) || arguments.options.contains(name) ||
+      (parts && parts->contains(name))) {
     throw Error(Errc::kInvalidArgument, fmt::format("{}: given more than once", name));
   }
   if (auto number = array ? number_of(*array, value) : std::nullopt) {
     arguments.arrays[name] = std::move(*number);
+  } else if (parts && RankArrays::takes(array, name, value)) {
+    parts->open(name, value, loader);
   } else if (array || name.starts_with("cotangent_")) {
     arguments.arrays[name] = turned(operation, name, loader.array(value), options.layout);
   } else {
@@ -167,10 +171,11 @@ AxisExtents parse_axes(const std::string& text, std::optional<Index> size) {
   return out;
 }
 
-NamedArguments read_call(const Operation& operation, const CallOptions& options, Loader& loader) {
+NamedArguments read_call(const Operation& operation, const CallOptions& options, Loader& loader,
+                         RankArrays* parts) {
   NamedArguments arguments;
   for (const std::string& word : options.words) {
-    add_word(operation, options, word, loader, arguments);
+    add_word(operation, options, word, loader, parts, arguments);
   }
   const AxisExtents given = given_axes(options.axes);
   check_axes(operation, given);
@@ -187,7 +192,9 @@ NamedArguments read_call(const Operation& operation, const CallOptions& options,
                      .wanted = given,
                      .seed = options.seed,
                      .dtype = options.random_dtype.value_or(DType::kFloat32),
-                     .max_bytes = loader.max_bytes()},
+                     .max_bytes = loader.max_bytes(),
+                     .outlines = parts ? parts->outlines() : RankArrays::Outlines(),
+                     .parts = parts ? &parts->random() : nullptr},
                     arguments);
   return arguments;
 }

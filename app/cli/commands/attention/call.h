@@ -37,12 +37,16 @@ const attention::Operation& operation_named(const std::string& name);
 /// Throws Error(kDevice) for a backend that cannot run here: why, and which one `option` can name.
 void require_backend(attention::Backend backend, std::string_view option);
 
+class RankArrays;
+
 /// The arrays and options of the NAME=... words, the mask after its steps, and random arrays for
 /// those that are missing; their extents are those of the mask. Operations that are causal by
 /// default are not when a mask is given, unless a word says so. Throws Error(kInvalidArgument) for
-/// a name given twice, Error(kShape) for --axes that contradict the mask.
+/// a name given twice, Error(kShape) for --axes that contradict the mask. With `parts`, arrays of
+/// floats are only opened there, and random ones not made.
 attention::NamedArguments read_call(const attention::Operation& operation,
-                                    const CallOptions& options, Loader& loader);
+                                    const CallOptions& options, Loader& loader,
+                                    RankArrays* parts = nullptr);
 
 /// "B=2+Tq=64" on top of `size`, if given, for the axes of tokens, rows and lengths, and on top of
 /// the defaults B 1, T 128, heads 4, D 64, and Dv as D.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/attention_json.h"
+#include "maskctl/attention/verify/borders.h"
 #include "maskctl/attention/verify/judge.h"
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/recognise/neighbours.h"
@@ -39,6 +41,7 @@ void declare(OptionList& list, VerifyOptions& verify) {
       "--atol", "X", "absolute tolerance, times the largest value if that is above 1",
       [&verify](const std::string& text) { verify.absolute = parse_number(text, "--atol"); });
   list.flag("--no-gradients", "forward only", verify.no_gradients);
+  declare_ranks(list, verify.ranks);
   list.json("maskctl.verify/1", verify.json);
 }
 
@@ -73,6 +76,12 @@ bool mask_alone(const attention::Operation& operation, const VerifyOptions& opti
 bool has_word(const VerifyOptions& options, std::string_view start) {
   return std::ranges::any_of(options.call.words,
                              [start](const std::string& word) { return word.starts_with(start); });
+}
+
+CallOptions call_of(const VerifyOptions& options) {
+  CallOptions call = options.call;
+  if (call.mask == "none") call.mask.clear();
+  return call;
 }
 
 /// A name consists of letters, digits and underscores; anything else before '=' belongs to a file.
@@ -153,13 +162,85 @@ int status_of(Verdict verdict) {
   return verdict == Verdict::kUnclear ? 2 : 1;
 }
 
-Answer run(const VerifyOptions& options, Session& session) {
-  const GivenReport report = verify_report(options, session);
+/// The call of a command line; results that were made elsewhere are not among its arguments.
+VerifyRequest request_of(const VerifyOptions& options, Loader& loader) {
+  VerifyRequest request;
+  request.operation = &operation_named(options.operation);
+  request.arguments = read_call(*request.operation, call_of(options), loader);
+  request.backend = options.backend;
+  request.against = options.against;
+  request.gradients = !options.no_gradients;
+  request.seed = options.call.seed;
+  if (options.relative || options.absolute) {
+    request.tolerance = {options.relative.value_or(0), options.absolute.value_or(0)};
+  }
+  if (mask_alone(*request.operation, options)) request.declared = request.arguments.mask;
+  return request;
+}
+
+Answer answer_of(const VerifyOptions& options, const GivenReport& report) {
   const std::string operation(operation_named(options.operation).name);
   return {options.json ? verify_json(operation, report)
                        : checks_text(report.checks) +
                              fmt::format("{:<18}{}\n", "verdict", verdict_text(report.judgement)),
           status_of(report.judgement.verdict)};
+}
+
+/// Where the shares of ranks begin, at rank 0.
+attention::Borders borders_of(const attention::RankCall& call, attention::Communicator& world) {
+  std::string own;
+  for (const Range& range : call.ring().queries) own += fmt::format("q{} ", range.begin);
+  for (const Range& range : call.ring().keys) own += fmt::format("k{} ", range.begin);
+  attention::Borders borders;
+  for (const std::string& text : attention::gathered_texts(world, own)) {
+    for (std::size_t at = 0; at < text.size(); at = text.find(' ', at) + 1) {
+      const Index border = std::strtoll(text.c_str() + at + 1, nullptr, 10);
+      if (border > 0) (text[at] == 'q' ? borders.queries : borders.keys).insert(border);
+    }
+  }
+  return borders;
+}
+
+/// The ranks compute, forward and backward; rank 0 judges what they give together, and each border
+/// between their shares.
+Answer verify_over_ranks(const VerifyOptions& options, Session& session,
+                         attention::Communicator& world) {
+  const attention::Operation& operation = operation_named(options.operation);
+  Loader loader(options.call.source, session);
+  RankArrays arrays;
+  attention::NamedArguments arguments = read_call(operation, call_of(options), loader, &arrays);
+  arguments.backend = options.backend;
+  if (!options.no_gradients && operation.has_gradients()) {
+    arguments.gradient_seed = options.call.seed;
+  }
+  SplitCall split(operation, options.ranks, std::move(arguments), std::move(arrays), world);
+  const NamedResults results = assembled(world, split.ranked().run(split.read()));
+  const attention::Borders borders = borders_of(split.ranked(), world);
+  if (world.rank() != 0) return {};
+  VerifyRequest request = request_of(options, loader);
+  GivenReport report = judge_given(request, results);
+  request.arguments.backend = options.against;
+  if (request.gradients) request.arguments.gradient_seed = request.seed;
+  const std::vector<VerifyCheck> beside = check_borders(
+      split.operation(), borders, results, attention::run(operation, request.arguments));
+  report.checks.insert(report.checks.end(), beside.begin(), beside.end());
+  if (report.judgement.verdict == Verdict::kObeys && !all_passed(beside)) {
+    report.judgement.verdict = Verdict::kNone;
+    report.judgement.text = "the results agree, and not beside every border between ranks";
+  }
+  return answer_of(options, report);
+}
+
+Answer run(const VerifyOptions& options, Session& session) {
+  check_ranks(options.ranks, "verify",
+              !options.given.empty() ? "--given"
+              : options.call.layout  ? "--layout"
+                                     : "");
+  if (!options.ranks.given()) return answer_of(options, verify_report(options, session));
+  require_backend(options.backend, "--backend");
+  return over_ranks(options.ranks, session, [&](attention::Communicator& world) {
+    return verify_over_ranks(options, session, world);
+  });
 }
 
 }  // namespace
@@ -186,23 +267,11 @@ std::string verdict_text(const Judgement& judgement) {
 }
 
 GivenReport verify_report(const VerifyOptions& options, Session& session) {
-  attention::VerifyRequest request;
-  request.operation = &operation_named(options.operation);
   if (options.given.empty()) require_backend(options.backend, "--backend");
   require_backend(options.against, "--against");
-  CallOptions call = options.call;
-  if (call.mask == "none") call.mask.clear();
-  if (!options.given.empty()) check_inputs(*request.operation, options);
-  Loader loader(call.source, session);
-  request.arguments = read_call(*request.operation, call, loader);
-  request.backend = options.backend;
-  request.against = options.against;
-  request.gradients = !options.no_gradients;
-  request.seed = options.call.seed;
-  if (options.relative || options.absolute) {
-    request.tolerance = {options.relative.value_or(0), options.absolute.value_or(0)};
-  }
-  if (mask_alone(*request.operation, options)) request.declared = request.arguments.mask;
+  if (!options.given.empty()) check_inputs(operation_named(options.operation), options);
+  Loader loader(options.call.source, session);
+  VerifyRequest request = request_of(options, loader);
   return options.given.empty() ? judge_backend(request)
                                : judge_given(request, given_results(options, loader));
 }
@@ -213,6 +282,7 @@ const Command kVerify = command<VerifyOptions, declare, run>({
     .summary = "proof that a backend or an output obeys a mask",
     .examples = "  maskctl verify gen:causal:n=128\n"
                 "  maskctl verify seg.npy --as segments -t causal --op ring_attention ring_size=4\n"
+                "  mpirun -n 4 maskctl verify gen:causal:n=256 --op ring_attention --mesh sp=4\n"
                 "  maskctl verify mask.npy query=q.npy key=k.npy value=v.npy --given out.npy\n",
     .negative = "the kernel applied another mask or none",
 });

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/cli/commands/attention/call.h"
+#include "app/cli/commands/attention/ranks.h"
 #include "maskctl/attention/verify/judge.h"
 
 namespace maskctl::app {
@@ -18,6 +19,7 @@ struct VerifyOptions {
   std::vector<std::string> given;  // [NAME=]SOURCE: results to judge
   std::optional<double> relative, absolute;
   bool no_gradients = false;
+  RankOptions ranks;
   bool json = false;
 };
 

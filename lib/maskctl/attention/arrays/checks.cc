@@ -60,6 +60,25 @@ void check_integer(const char* what, const TensorView& array) {
   refuse(fmt::format("{} is {}, expected integers", what, name(array.dtype())));
 }
 
+std::vector<std::int32_t> integers(const char* what, const Tensor* array,
+                                   std::span<const Index> shape) {
+  check_rank(what, array, static_cast<Index>(shape.size()));
+  std::vector<Index> expected(shape.begin(), shape.end());
+  for (std::size_t axis = 0; axis < expected.size(); ++axis) {
+    if (expected[axis] < 0) expected[axis] = array->shape()[axis];
+  }
+  check_shape(what, *array, expected);
+  check_integer(what, *array);
+  return as_int32(*array, what);
+}
+
+Index one_integer(const char* what, const Tensor& array) {
+  if (array.elements() != 1 || array.rank() > 1) {
+    refuse_shape(fmt::format("{} is {}, expected one integer", what, shape_text(array.shape())));
+  }
+  return integers(what, &array, array.shape())[0];
+}
+
 void check_head_groups(Index q_heads, Index kv_heads) {
   if (kv_heads != 0 && q_heads % kv_heads == 0) return;
   refuse_shape(
@@ -77,16 +96,12 @@ std::vector<Range> packed_sequences(const Tensor& cu_seqlens, Index tokens, cons
         fmt::format("{} is {}, expected (sequences + 1,)", what, shape_text(cu_seqlens.shape())));
   }
   const std::vector<std::int64_t> ends = as_int64(cu_seqlens, what);
-  if (ends[0] != 0) {
-    refuse(fmt::format("{} starts with {}, expected 0", what, ends[0]));
-  }
+  if (ends[0] != 0) refuse(fmt::format("{} starts with {}, expected 0", what, ends[0]));
   std::vector<Range> sequences;
   for (std::size_t n = 1; n < ends.size(); ++n) {
     if (ends[n] < ends[n - 1]) {
-      refuse(
-          fmt::format("{} falls from {} to {} at entry {}, expected ends that never "
-                      "fall",
-                      what, ends[n - 1], ends[n], n));
+      refuse(fmt::format("{} falls from {} to {} at entry {}, expected ends that never fall", what,
+                         ends[n - 1], ends[n], n));
     }
     sequences.push_back({ends[n - 1], ends[n]});
   }
@@ -99,6 +114,15 @@ std::vector<Range> packed_sequences(const Tensor& cu_seqlens, Index tokens, cons
 void check_one_row(Index batch) {
   if (batch == 1) return;
   refuse_shape(fmt::format("cu_seqlens needs a batch of 1, the batch is {}; pack the rows", batch));
+}
+
+std::vector<TokenSequence> sequences_in(const Tensor* cu_seqlens, Index batch, Index tokens) {
+  std::vector<TokenSequence> sequences;
+  for (Index b = 0; !cu_seqlens && b < batch; ++b) sequences.push_back({b, {0, tokens}});
+  if (!cu_seqlens) return sequences;
+  check_one_row(batch);
+  for (const Range range : packed_sequences(*cu_seqlens, tokens)) sequences.push_back({0, range});
+  return sequences;
 }
 
 }  // namespace maskctl::attention

@@ -1,6 +1,7 @@
 // What operations ask of their arrays and options before any work.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -37,6 +38,13 @@ void check_dtypes(std::initializer_list<NamedTensor> tensors);
 void check_float(const char* what, const TensorView& array);
 void check_integer(const char* what, const TensorView& array);
 
+/// The elements of an array of integers of the given shape; extents of -1 fit any. Throws
+/// Error(kShape, kInvalidArgument).
+std::vector<std::int32_t> integers(const char* what, const Tensor* array,
+                                   std::span<const Index> shape);
+/// The element of an array that has one: [] or [1]. Throws the same.
+Index one_integer(const char* what, const Tensor& array);
+
 /// Throws Error(kShape) unless each key head serves as many query heads.
 void check_head_groups(Index q_heads, Index kv_heads);
 /// Throws Error(kInvalidArgument) unless the cap is left out or above 0.
@@ -52,16 +60,13 @@ std::vector<Range> packed_sequences(const Tensor& cu_seqlens, Index tokens,
 /// Throws Error(kShape) unless a batch with cu_seqlens has one row.
 void check_one_row(Index batch);
 
-/// A Sequence{row, tokens} for each row of a batch or, with `cu_seqlens`, for each of those in its
-/// only row. Throws the same, and Error(kShape) for several rows.
-template <class Sequence>
-std::vector<Sequence> sequences_in(const Tensor* cu_seqlens, Index batch, Index tokens) {
-  std::vector<Sequence> sequences;
-  for (Index b = 0; !cu_seqlens && b < batch; ++b) sequences.push_back({b, {0, tokens}});
-  if (!cu_seqlens) return sequences;
-  check_one_row(batch);
-  for (const Range range : packed_sequences(*cu_seqlens, tokens)) sequences.push_back({0, range});
-  return sequences;
-}
+/// Tokens that see only each other, in one row of the batch.
+struct TokenSequence {
+  Index batch = 0;
+  Range tokens;
+};
+/// One for each row of a batch or, with `cu_seqlens`, for each of those in its only row. Throws the
+/// same, and Error(kShape) for several rows.
+std::vector<TokenSequence> sequences_in(const Tensor* cu_seqlens, Index batch, Index tokens);
 
 }  // namespace maskctl::attention

@@ -15,6 +15,7 @@ inline std::optional<Tensor> unwritten_like(const std::optional<TensorView>& arr
   return array ? std::optional(unwritten_like(*array)) : std::nullopt;
 }
 
+inline MutableTensorView view_of(Tensor& array) { return array; }
 /// Nothing for an array that is left out.
 inline std::optional<MutableTensorView> view_of(std::optional<Tensor>& array) {
   return array ? std::optional<MutableTensorView>(*array) : std::nullopt;

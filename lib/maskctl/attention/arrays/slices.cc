@@ -8,33 +8,6 @@
 namespace maskctl::attention {
 namespace {
 
-/// f(offset in the whole, offset in the part, elements) for each contiguous stretch of a part,
-/// which is as long as the last axes that the part has whole.
-template <class F>
-void for_each_stretch(std::span<const Index> shape, std::span<const Range> part, F&& f) {
-  if (std::ranges::any_of(part, [](const Range& range) { return range.empty(); })) return;
-  std::size_t outer = shape.size();  // axes before those of a stretch
-  Index elements = 1, below = 1;     // of a stretch; of the whole along its axes
-  for (bool whole = true; outer > 0 && whole;) {
-    --outer;
-    whole = part[outer].size() == shape[outer];
-    elements = below * part[outer].size();
-    below *= shape[outer];
-  }
-  const Index first = outer < shape.size() ? part[outer].begin * (below / shape[outer]) : 0;
-  std::vector<Index> at(outer, 0);  // within the part
-  for (Index n = 0;; ++n) {
-    Index offset = 0;
-    for (std::size_t axis = 0; axis < outer; ++axis) {
-      offset = offset * shape[axis] + part[axis].begin + at[axis];
-    }
-    f(offset * below + first, n * elements, elements);
-    std::size_t axis = outer;
-    while (axis > 0 && ++at[axis - 1] == part[axis - 1].size()) at[--axis] = 0;
-    if (axis == 0) return;
-  }
-}
-
 /// Some elements, as bytes.
 template <class Array>
 auto stretch(Array& array, Index first, Index elements) {
@@ -44,28 +17,50 @@ auto stretch(Array& array, Index first, Index elements) {
 
 }  // namespace
 
-Tensor take(const Tensor& whole, std::span<const Range> part) {
-  std::vector<Index> shape;
-  for (const Range& range : part) shape.push_back(range.size());
-  Tensor out(whole.dtype(), shape);
-  for_each_stretch(whole.shape(), part, [&](Index from, Index to, Index n) {
+ArrayPlace place_of(std::span<const Range> part) {
+  ArrayPlace place;
+  for (const Range& range : part) place.push_back({range});
+  return place;
+}
+
+Tensor take(const Tensor& whole, const ArrayPlace& place) {
+  Tensor out = Tensor::unwritten(whole.dtype(), shape_of(place));
+  for_each_stretch(whole.shape(), place, [&](Index from, Index to, Index n) {
     std::ranges::copy(stretch(whole, from, n), stretch(out, to, n).begin());
   });
   return out;
 }
 
-void put(const Tensor& part, std::span<const Range> place, Tensor& whole) {
+void put(const Tensor& part, const ArrayPlace& place, Tensor& whole) {
   for_each_stretch(whole.shape(), place, [&](Index to, Index from, Index n) {
     std::ranges::copy(stretch(part, from, n), stretch(whole, to, n).begin());
   });
 }
 
-void add(const Tensor& part, std::span<const Range> place, Tensor& whole) {
+void add(const Tensor& part, const ArrayPlace& place, Tensor& whole) {
   for_each_stretch(whole.shape(), place, [&](Index to, Index from, Index n) {
     const auto sums = whole.as<float>().subspan(as_size(to), as_size(n));
     std::ranges::transform(part.as<float>().subspan(as_size(from), as_size(n)), sums, sums.begin(),
                            std::plus<>());
   });
+}
+
+Tensor take(const Tensor& whole, std::span<const Range> part) {
+  return take(whole, place_of(part));
+}
+
+void put(const Tensor& part, std::span<const Range> place, Tensor& whole) {
+  put(part, place_of(place), whole);
+}
+
+void add(const Tensor& part, std::span<const Range> place, Tensor& whole) {
+  add(part, place_of(place), whole);
+}
+
+ArrayPlace along(const Tensor& whole, Index axis, std::span<const Range> ranges) {
+  ArrayPlace place = place_of(along(whole, axis, Range{}));
+  place[as_size(axis)].assign(ranges.begin(), ranges.end());
+  return place;
 }
 
 std::vector<Range> along(const Tensor& whole, Index axis, Range range) {

@@ -7,27 +7,16 @@
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention {
-namespace {
-
-/// Columns of one task: the sums stay in the L1 cache.
-constexpr Index kColumns = 512;
-
-/// f(segment, columns) on all threads.
-template <class F>
-void for_each_part(const PoolingProblem& p, F&& f) {
-  const Index parts = ceil_div(p.width, kColumns);
-  parallel_for(static_cast<Index>(p.segments.size()) * parts, [&](Index n) {
-    const Index first = n % parts * kColumns;
-    f(as_size(n / parts), Range{first, std::min(first + kColumns, p.width)});
-  });
-}
-
-}  // namespace
 
 void cpu::mean_pooling(const PoolingProblem& p, const MutableTensorView& output, const Context&) {
+  constexpr Index kColumns = 512;  // of one task: the sums stay in the L1 cache
   const Floats values(p.x);
   const FloatOutput means(output);
-  for_each_part(p, [&](std::size_t n, Range columns) {
+  const Index parts = ceil_div(p.width, kColumns);
+  parallel_for(static_cast<Index>(p.segments.size()) * parts, [&](Index task) {
+    const std::size_t n = as_size(task / parts);
+    const Index first = task % parts * kColumns;
+    const Range columns{first, std::min(first + kColumns, p.width)};
     std::vector<double> sums(as_size(columns.size()));
     for (Index t = p.segments[n].begin; t < p.segments[n].end; ++t) {
       if (!p.counts(t)) continue;

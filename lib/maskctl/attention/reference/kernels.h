@@ -5,8 +5,6 @@
 
 namespace maskctl::attention::reference {
 
-extern const Kernels kKernels;
-
 void softmax_forward(const SoftmaxProblem&, const SoftmaxOutputs&, const Context&);
 void softmax_backward(const SoftmaxProblem&, const SoftmaxBackwardInputs&,
                       const SoftmaxGradientOutputs&, const Context&);
@@ -24,5 +22,21 @@ void grouped_backward(const GroupedProblem&, const TensorView& d_out, const Grou
                       const Context&);
 void mean_pooling(const PoolingProblem&, const MutableTensorView& out, const Context&);
 void matrix_product(const MatrixProblem&, const MutableTensorView& out, const Context&);
+
+inline constexpr Kernels kKernels{
+    .softmax_forward = {softmax_forward},
+    .softmax_backward = {softmax_backward},
+    .softmax_weights = {softmax_weights},
+    .paged = {paged},
+    .blocks_forward = {blocks_forward},
+    .blocks_backward = {blocks_backward},
+    .select_blocks = {select_blocks},
+    .linear_forward = {linear_forward},
+    .linear_backward = {linear_backward},
+    .grouped_forward = {grouped_forward},
+    .grouped_backward = {grouped_backward},
+    .mean_pooling = {mean_pooling},
+    .matrix_product = {matrix_product},
+};
 
 }  // namespace maskctl::attention::reference

@@ -9,18 +9,12 @@
 namespace maskctl::attention {
 namespace {
 
+using Numbers = LinearArrays<std::vector<double>, std::vector<double>>;
+
 /// A problem with its arrays in float64, and the place of every number.
-struct LinearInDouble {
+struct LinearInDouble : Numbers {
   explicit LinearInDouble(const LinearProblem& p)
-      : d(p.d),
-        q(to_double(p.query)),
-        k(to_double(p.key)),
-        v(to_double(p.value)),
-        g(to_double(p.g)),
-        g_gamma(to_double(p.g_gamma)),
-        gk(to_double(p.gk)),
-        gv(to_double(p.gv)),
-        initial_state(to_double(p.initial_state)) {}
+      : Numbers(map_arrays(p, [](const auto& array) { return to_double(array); })), d(p.d) {}
 
   // Places of token `t` of head h, key channel x, value channel y.
   std::size_t q_at(Index t, Index h, Index x) const {
@@ -53,7 +47,6 @@ struct LinearInDouble {
   }
 
   const LinearDims& d;
-  std::vector<double> q, k, v, g, g_gamma, gk, gv, initial_state;
 };
 
 using State = std::vector<double>;  // [K,V]
@@ -73,7 +66,7 @@ std::vector<State> states(const LinearInDouble& c, std::size_t n, Index h) {
     for (Index x = 0; x < c.d.key_dim; ++x) {
       for (Index y = 0; y < c.d.value_dim; ++y, ++cell) {
         state[cell] =
-            c.decay(t, h, x, y) * state[cell] + c.k[c.k_at(t, h, x)] * c.v[c.v_at(t, h, y)];
+            c.decay(t, h, x, y) * state[cell] + c.key[c.k_at(t, h, x)] * c.value[c.v_at(t, h, y)];
       }
     }
     all.push_back(state);
@@ -87,21 +80,9 @@ void for_each_head(const LinearInDouble& c, const std::function<void(std::size_t
   }
 }
 
-struct Sums {
-  explicit Sums(const LinearInDouble& c)
-      : q(c.q.size()),
-        k(c.k.size()),
-        v(c.v.size()),
-        g(c.g.size()),
-        g_gamma(c.g_gamma.size()),
-        gk(c.gk.size()),
-        gv(c.gv.size()) {}
-  std::vector<double> q, k, v, g, g_gamma, gk, gv;
-};
-
 /// Adds the gradient of the logarithm of one decay to all gates that it is the sum of.
 void add_to_gates(const LinearInDouble& c, Index t, Index h, Index x, Index y, double d_log,
-                  Sums& sums) {
+                  Numbers& sums) {
   if (!sums.g.empty()) sums.g[c.g_at(t, h, x)] += d_log;
   if (!sums.g_gamma.empty()) sums.g_gamma[as_size(h)] += d_log;
   if (!sums.gk.empty()) sums.gk[c.q_at(t, h, x)] += d_log;
@@ -112,15 +93,15 @@ void add_to_gates(const LinearInDouble& c, Index t, Index h, Index x, Index y, d
 /// this token's output, and becomes that of `before`.
 void backward_token(const LinearInDouble& c, Index t, Index h, const State& before,
                     const State& after, const std::vector<double>& d_out, State& d_state,
-                    Sums& sums) {
+                    Numbers& sums) {
   std::size_t cell = 0;
   for (Index x = 0; x < c.d.key_dim; ++x) {
     for (Index y = 0; y < c.d.value_dim; ++y, ++cell) {
       const double d_cell = c.d.scale * d_out[c.out_at(t, h, y)];
-      d_state[cell] += c.q[c.q_at(t, h, x)] * d_cell;
-      sums.q[c.q_at(t, h, x)] += after[cell] * d_cell;
-      sums.k[c.k_at(t, h, x)] += d_state[cell] * c.v[c.v_at(t, h, y)];
-      sums.v[c.v_at(t, h, y)] += d_state[cell] * c.k[c.k_at(t, h, x)];
+      d_state[cell] += c.query[c.q_at(t, h, x)] * d_cell;
+      sums.query[c.q_at(t, h, x)] += after[cell] * d_cell;
+      sums.key[c.k_at(t, h, x)] += d_state[cell] * c.value[c.v_at(t, h, y)];
+      sums.value[c.v_at(t, h, y)] += d_state[cell] * c.key[c.k_at(t, h, x)];
       d_state[cell] *= c.decay(t, h, x, y);
       add_to_gates(c, t, h, x, y, before[cell] * d_state[cell], sums);
     }
@@ -142,7 +123,7 @@ void reference::linear_forward(const LinearProblem& problem, const LinearOutputs
       std::size_t cell = 0;
       for (Index x = 0; x < d.key_dim; ++x) {
         for (Index y = 0; y < d.value_dim; ++y, ++cell) {
-          out[c.out_at(t, h, y)] += d.scale * c.q[c.q_at(t, h, x)] * all[step + 1][cell];
+          out[c.out_at(t, h, y)] += d.scale * c.query[c.q_at(t, h, x)] * all[step + 1][cell];
         }
       }
     }
@@ -158,8 +139,8 @@ void reference::linear_backward(const LinearProblem& problem, const LinearBackwa
   const LinearDims& d = problem.d;
   const std::vector<double> d_out = to_double(inputs.d_out);
   const std::vector<double> d_final_state = to_double(inputs.d_final_state);
-  Sums sums(c);
-  std::vector<double> d_initial;
+  Numbers sums = map_arrays(c, [](const auto& x) { return std::vector<double>(x.size()); });
+  sums.initial_state.clear();
   for_each_head(c, [&](std::size_t n, Index h) {
     const std::vector<State> all = states(c, n, h);
     State d_state(c.state_size());
@@ -171,16 +152,16 @@ void reference::linear_backward(const LinearProblem& problem, const LinearBackwa
       backward_token(c, d.token(d.sequences[n], static_cast<Index>(step)), h, all[step],
                      all[step + 1], d_out, d_state, sums);
     }
-    d_initial.insert(d_initial.end(), d_state.begin(), d_state.end());
+    sums.initial_state.insert(sums.initial_state.end(), d_state.begin(), d_state.end());
   });
-  store(sums.q, gradients.query);
-  store(sums.k, gradients.key);
-  store(sums.v, gradients.value);
+  store(sums.query, gradients.query);
+  store(sums.key, gradients.key);
+  store(sums.value, gradients.value);
   if (gradients.g) store(sums.g, *gradients.g);
   if (gradients.g_gamma) store(sums.g_gamma, *gradients.g_gamma);
   if (gradients.gk) store(sums.gk, *gradients.gk);
   if (gradients.gv) store(sums.gv, *gradients.gv);
-  if (gradients.initial_state) store(d_initial, *gradients.initial_state);
+  if (gradients.initial_state) store(sums.initial_state, *gradients.initial_state);
 }
 
 }  // namespace maskctl::attention

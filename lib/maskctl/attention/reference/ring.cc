@@ -1,6 +1,7 @@
 #include "maskctl/attention/reference/ring.h"
 
 #include "maskctl/attention/arrays/slices.h"
+#include "maskctl/attention/ring/exchange.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -10,32 +11,28 @@ constexpr Index kTime = 1;
 
 /// The shards of all ranks along the time axis, in f32.
 Tensor collected(Communicator& ring, const RingShard& shard, const Tensor& own) {
-  RotatingBuffer part(astype(own, DType::kFloat32));
+  const std::vector<Tensor> parts = gathered(ring, astype(own, DType::kFloat32));
   std::vector<Index> shape = own.shape();
   shape[kTime] = shard.all_keys().size();
   Tensor whole(DType::kFloat32, shape);
-  for (Index t = 0; t < shard.ranks(); ++t) {
-    write_slice(part.held, kTime, shard.keys(shard.owner(t)).begin, whole);
-    if (t + 1 == shard.ranks()) break;
-    part.start(ring);
-    ring.finish();
-    part.arrive();
+  for (Index rank = 0; rank < shard.ranks(); ++rank) {
+    write_slice(parts[as_size(rank)], kTime, shard.keys(rank).begin, whole);
   }
   return whole;
 }
 
 /// Each rank has a gradient of all keys: gives the sum over the ranks, of the own keys.
 Tensor sum_of_own(Communicator& ring, const RingShard& shard, const Tensor& mine) {
-  std::vector<Index> shape = mine.shape();
-  shape[kTime] = shard.dims().keys;
-  RotatingBuffer sum(Tensor(DType::kFloat32, shape));
-  for (Index t = 0; t < shard.ranks(); ++t) {
-    add(slice_of(mine, kTime, shard.keys(shard.owner(t))), sum.held);
-    sum.start(ring);
+  Tensor sum = slice_of(mine, kTime, shard.keys(shard.rank()));
+  Tensor theirs(DType::kFloat32, sum.shape());
+  for (Index t = 1; t < shard.ranks() && sum.elements() > 0; ++t) {
+    const Tensor part = slice_of(mine, kTime, shard.keys(shard.owner(t)));
+    ring.send(shard.owner(t), part.bytes());
+    ring.receive(shard.reader(t), theirs.bytes());
     ring.finish();
-    sum.arrive();
+    add(theirs, sum);
   }
-  return std::move(sum.held);
+  return sum;
 }
 
 /// The rank's queries with the keys of all.

@@ -1,10 +1,10 @@
-// A ring of threads: what a rank sends is copied once by the ring, once by its neighbour.
+// Ranks that are threads: what one sends is copied when it is sent, and when it is received.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -19,78 +19,68 @@ namespace {
 
 /// What all ranks share, under one mutex.
 struct Ring {
-  explicit Ring(Index size) : ranks(as_size(size)) {}
+  explicit Ring(Index size) : ranks(size), boxes(as_size(size * size)) {}
 
-  struct Rank {
-    // Of this step. Owned here: a rank that fails unwinds, and its buffers are gone while the next
-    // rank still copies.
-    std::vector<std::shared_ptr<const std::vector<std::byte>>> sent;
-    std::size_t taken = 0;  // of them by the next rank
-    Index step = 0;
-  };
+  // Owned here: a rank that fails unwinds, and its buffers are gone while another still copies.
+  using Message = std::vector<std::byte>;
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<Rank> ranks;
-  std::exception_ptr failure;  // the first
+  Index ranks;
+  std::vector<std::deque<Message>> boxes;  // of each sender and receiver, sent and not yet received
+  std::exception_ptr failure;              // the first
+
+  std::deque<Message>& box(Index from, Index to) { return boxes[as_size(from * ranks + to)]; }
 };
 
 class InProcessRank final : public Communicator {
  public:
   InProcessRank(Ring& ring, Index rank) : ring_(ring), rank_(rank) {}
   Index rank() const override { return rank_; }
-  Index size() const override { return static_cast<Index>(ring_.ranks.size()); }
+  Index size() const override { return ring_.ranks; }
 
-  void start(std::span<const std::byte> out, std::span<std::byte> in) override {
-    auto sent = std::make_shared<const std::vector<std::byte>>(out.begin(), out.end());
+  void send(Index to, std::span<const std::byte> bytes) override {
+    Ring::Message message(bytes.begin(), bytes.end());
     const std::lock_guard lock(ring_.mutex);
-    mine().sent.push_back(std::move(sent));
-    in_.push_back(in);
+    ring_.box(rank_, to).push_back(std::move(message));
     ring_.changed.notify_all();
+  }
+  void receive(Index from, std::span<std::byte> bytes) override {
+    wanted_.push_back({from, bytes});
   }
 
   void finish() override {
-    for (std::size_t n = 0; n < in_.size(); ++n) take(n);
-    std::unique_lock lock(ring_.mutex);
-    wait(lock, [this] { return mine().taken == mine().sent.size(); });
-    mine().sent.clear();
-    mine().taken = 0;
-    ++mine().step;
-    in_.clear();
-    ring_.changed.notify_all();
+    for (const Wanted& wanted : wanted_) take(wanted);
+    wanted_.clear();
   }
 
  private:
-  Ring::Rank& mine() { return ring_.ranks[as_size(rank_)]; }
-  Ring::Rank& previous() { return ring_.ranks[as_size((rank_ + size() - 1) % size())]; }
+  struct Wanted {
+    Index from;
+    std::span<std::byte> bytes;
+  };
 
-  /// Copies transfer number n of the previous rank.
-  void take(std::size_t n) {
-    std::shared_ptr<const std::vector<std::byte>> from;
-    {
-      std::unique_lock lock(ring_.mutex);
-      wait(lock,
-           [this, n] { return previous().step == mine().step && previous().sent.size() > n; });
-      from = previous().sent[n];
+  void take(const Wanted& wanted) {
+    const Ring::Message message = next_from(wanted.from);
+    if (message.size() != wanted.bytes.size()) {
+      refuse_shape(fmt::format("rank {} receives {} bytes from rank {} where it expects {}", rank_,
+                               message.size(), wanted.from, wanted.bytes.size()));
     }
-    if (from->size() != in_[n].size()) {
-      refuse_shape(fmt::format("rank {} receives {} bytes where it expects {}", rank_, from->size(),
-                               in_[n].size()));
-    }
-    std::ranges::copy(*from, in_[n].begin());
-    const std::lock_guard lock(ring_.mutex);
-    ++previous().taken;
-    ring_.changed.notify_all();
+    std::ranges::copy(message, wanted.bytes.begin());
   }
 
-  template <class Condition>
-  void wait(std::unique_lock<std::mutex>& lock, Condition&& holds) {
-    ring_.changed.wait(lock, [&] { return ring_.failure || holds(); });
+  Ring::Message next_from(Index from) {
+    std::unique_lock lock(ring_.mutex);
+    std::deque<Ring::Message>& box = ring_.box(from, rank_);
+    ring_.changed.wait(lock, [&] { return ring_.failure || !box.empty(); });
     if (ring_.failure) throw Error(Errc::kDevice, "another rank of the ring has failed");
+    Ring::Message message = std::move(box.front());
+    box.pop_front();
+    return message;
   }
 
   Ring& ring_;
   Index rank_;
-  std::vector<std::span<std::byte>> in_;
+  std::vector<Wanted> wanted_;
 };
 
 }  // namespace

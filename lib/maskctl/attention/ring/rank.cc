@@ -1,14 +1,16 @@
 // The passes of one rank. Forward, partial results of all shards of keys are merged by their lse;
-// backward, gradients of keys and values travel with them.
+// backward, gradients of keys and values go back to the rank that owns them.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/cpu/heads.h"
 #include "maskctl/attention/reference/ring.h"
-#include "maskctl/attention/ring/shard.h"
+#include "maskctl/attention/ring/exchange.h"
 #include "maskctl/attention/softmax/dims.h"
 #include "maskctl/tensor/convert.h"
 
@@ -40,7 +42,7 @@ void for_each_row(SoftmaxResult& result, F&& f) {
   }
 }
 
-void add(const SoftmaxResult& part, SoftmaxResult& sum) {
+void merge_into(const SoftmaxResult& part, SoftmaxResult& sum) {
   for_each_row(sum, [&](Index row, float& lse, std::span<float> out) {
     const Merged m = merge(lse, part.lse.as<float>()[as_size(row)]);
     lse = m.lse;
@@ -68,31 +70,27 @@ void finish(const Tensor* sinks, const Dims& d, SoftmaxResult& result) {
   });
 }
 
-/// The sums of all values that have passed, for each batch and key head.
-class ValueSums {
- public:
-  explicit ValueSums(const Dims& d) : d_(d), sums_(as_size(d.batch * d.kv_heads * d.value_dim)) {}
-  void add(const Tensor& value) {
-    const auto row = d_.kv_heads * d_.value_dim;
-    const auto from = value.as<float>();
-    for (Index n = 0; n < value.elements(); ++n) {
-      sums_[as_size(n / (row * d_.keys) * row + n % row)] += static_cast<double>(from[as_size(n)]);
-    }
+/// The mean of the values of all ranks, for each batch and key head: [B,Hkv,Dv].
+std::vector<float> mean_value(Communicator& ring, const Dims& d, const Tensor& value) {
+  const Index row = d.kv_heads * d.value_dim;
+  Tensor own(DType::kFloat64, {d.batch * row});
+  const auto from = value.as<float>();
+  for (Index n = 0; n < value.elements(); ++n) {
+    own.as<double>()[as_size(n / (row * d.keys) * row + n % row)] +=
+        static_cast<double>(from[as_size(n)]);
   }
-  /// [B,Hkv,Dv].
-  std::vector<float> mean(Index keys) const {
-    std::vector<float> mean(sums_.size());
-    if (keys == 0) return mean;
-    std::ranges::transform(sums_, mean.begin(), [keys](double sum) {
-      return static_cast<float>(sum / static_cast<double>(keys));
-    });
-    return mean;
+  std::vector<double> sums(as_size(d.batch * row));
+  for (const Tensor& part : gathered(ring, own)) {
+    std::ranges::transform(part.as<double>(), sums, sums.begin(), std::plus<>());
   }
-
- private:
-  Dims d_;
-  std::vector<double> sums_;
-};
+  std::vector<float> mean(sums.size());
+  const Index keys = d.keys * ring.size();
+  if (keys == 0) return mean;
+  std::ranges::transform(sums, mean.begin(), [keys](double sum) {
+    return static_cast<float>(sum / static_cast<double>(keys));
+  });
+  return mean;
+}
 
 /// Rows that saw no key of any rank follow the policy; `means` is [B,Hkv,Dv] under kMean.
 void fill_empty_rows(const Dims& d, EmptyRow policy, std::span<const float> means,
@@ -143,6 +141,83 @@ void add_share(const Tensor& share, Tensor& d_value) {
   }
 }
 
+/// An array in f32: itself, or a copy.
+class Wide {
+ public:
+  explicit Wide(const Tensor& array) : given_(array) {
+    if (array.dtype() != DType::kFloat32) copy_ = astype(array, DType::kFloat32);
+  }
+  const Tensor& get() const { return copy_ ? *copy_ : given_; }
+
+ private:
+  const Tensor& given_;
+  std::optional<Tensor> copy_;
+};
+
+/// Does the work of a step while its transfers run, then waits for them; both are measured.
+template <class Work>
+void run_step(Communicator& ring, const RingAttentionOptions& options, Index bytes, Work&& work) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  work();
+  const auto worked = Clock::now();
+  ring.finish();
+  if (!options.steps) return;
+  const auto seconds = [](auto span) { return std::chrono::duration<double>(span).count(); };
+  options.steps->push_back({bytes, seconds(worked - begin), seconds(Clock::now() - worked)});
+}
+
+/// The gradients of keys and values: each rank sends what its queries add to those of another to
+/// their owner, one step after it has computed it. Sums begin with the own part and go on with that
+/// of the next rank, so that they are the same for equal calls.
+class KeyGradients {
+ public:
+  KeyGradients(Communicator& ring, const RingShard& shard, const SeenKeys& seen, const Tensor& key,
+               const Tensor& value, const std::optional<Tensor>& share)
+      : ring_(ring),
+        shard_(shard),
+        seen_(seen),
+        key_(DType::kFloat32, key.shape()),
+        value_(DType::kFloat32, value.shape()) {
+    if (shard.ranks() > 1) part_key_ = key_, part_value_ = value_;
+    if (share) shares_ = gathered(ring, *share);
+  }
+  KeyGradients(const KeyGradients&) = delete;
+  KeyGradients& operator=(const KeyGradients&) = delete;
+
+  /// This rank's part of step t. Those of step 0 are its own.
+  void add_own(const SoftmaxGradients& part) {
+    add_share_of(shard_.rank());
+    add(part.key, key_), add(part.value, value_);
+  }
+  /// Starts to send the part of step t, which must stay until it has come, and to receive ours.
+  Index start(Index t, const std::optional<SoftmaxGradients>& part) {
+    const Index reader = shard_.reader(t);
+    receive_runs(ring_, reader, seen_.lent(t), part_key_);
+    receive_runs(ring_, reader, seen_.lent(t), part_value_);
+    if (!part) return 0;
+    return send_runs(ring_, shard_.owner(t), seen_.wanted(t), part->key) +
+           send_runs(ring_, shard_.owner(t), seen_.wanted(t), part->value);
+  }
+  void arrive(Index t) {
+    add_share_of(shard_.reader(t));
+    add_runs(part_key_, seen_.lent(t), key_), add_runs(part_value_, seen_.lent(t), value_);
+  }
+  const Tensor& key() const { return key_; }
+  const Tensor& value() const { return value_; }
+
+ private:
+  void add_share_of(Index rank) {
+    if (!shares_.empty()) add_share(shares_[as_size(rank)], value_);
+  }
+
+  Communicator& ring_;
+  const RingShard& shard_;
+  const SeenKeys& seen_;
+  Tensor key_, value_, part_key_, part_value_;
+  std::vector<Tensor> shares_;  // of each rank, under EmptyRow::kMean
+};
+
 }  // namespace
 
 SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, const Tensor& key,
@@ -152,33 +227,31 @@ SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, cons
     return ring_reference(ring, shard, query, key, value, options);
   }
   const Dims& d = shard.dims();
-  const Tensor q = astype(query, DType::kFloat32);
-  RotatingBuffer k(astype(key, DType::kFloat32)), v(astype(value, DType::kFloat32));
+  const Wide q(query), k(key), v(value);
+  const SeenKeys seen(shard);
+  KeyValues held(ring, shard, seen, k.get(), v.get());
   SoftmaxResult sum{Tensor(DType::kFloat32, d.out_shape()), Tensor(DType::kFloat32, d.lse_shape())};
   std::ranges::fill(sum.lse.as<float>(), kNothing);
-  std::optional<ValueSums> values;
-  if (options.softmax.empty_row == EmptyRow::kMean) values.emplace(d);
   for (Index t = 0; t < shard.ranks(); ++t) {
     const bool more = t + 1 < shard.ranks();
-    if (more) k.start(ring), v.start(ring);
-    if (values) values->add(v.held);
-    const Range keys = shard.keys(shard.owner(t));
-    const Mask mask = shard.mask(keys);
-    if (mask.count() > 0) {
+    run_step(ring, options, more ? held.start(t + 1) : 0, [&] {
+      if (!seen.any_wanted(t)) return;
+      const Range keys = shard.keys(shard.owner(t));
+      const Mask mask = shard.mask(keys);
       const std::optional<Tensor> bias = shard.bias(keys);
-      add(softmax_forward({&q, &k.held, &v.held, &mask, bias ? &*bias : nullptr, nullptr},
-                          shard.softmax(keys)),
-          sum);
-    }
-    if (!more) break;
-    ring.finish();
-    k.arrive(), v.arrive();
+      merge_into(softmax_forward({&q.get(), &held.key(), &held.value(), &mask,
+                                  bias ? &*bias : nullptr, nullptr},
+                                 shard.softmax(keys)),
+                 sum);
+    });
+    if (more) held.arrive();
   }
   finish(options.softmax_aux, d, sum);
   if (sink_count(view_of(options.softmax_aux)) == 0) {
+    const EmptyRow policy = options.softmax.empty_row;
     std::vector<float> means;
-    if (values) means = values->mean(shard.all_keys().size());
-    fill_empty_rows(d, options.softmax.empty_row, means, sum);
+    if (policy == EmptyRow::kMean) means = mean_value(ring, d, v.get());
+    fill_empty_rows(d, policy, means, sum);
   }
   sum.out = astype(sum.out, query.dtype());
   return sum;
@@ -193,45 +266,44 @@ SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor&
   if (backend_row(options.softmax.backend).is_judge) {
     return ring_reference_backward(ring, shard, query, key, value, forward, d_out, options, d_lse);
   }
-  const Tensor q = astype(query, DType::kFloat32), wide_d_out = astype(d_out, DType::kFloat32);
+  const Wide q(query), k(key), v(value), wide_d_out(d_out);
   const SoftmaxResult result{astype(forward.out, DType::kFloat32), forward.lse};
-  RotatingBuffer k(astype(key, DType::kFloat32)), v(astype(value, DType::kFloat32));
-  RotatingBuffer d_k(Tensor(DType::kFloat32, key.shape())),
-      d_v(Tensor(DType::kFloat32, value.shape()));
+  const SeenKeys seen(shard);
+  KeyValues held(ring, shard, seen, k.get(), v.get());
+  KeyGradients sums(ring, shard, seen, key, value,
+                    share_of_mean(shard, forward.lse, wide_d_out.get(), options));
   Tensor d_query(DType::kFloat32, query.shape());
   std::optional<Tensor> d_bias, d_sinks;
   if (options.bias) d_bias.emplace(DType::kFloat32, options.bias->shape());
-  const std::optional<Tensor> share = share_of_mean(shard, forward.lse, wide_d_out, options);
 
-  for (Index t = 0; t < shard.ranks(); ++t) {
-    // The sums of these keys arrive while their gradients of this rank are computed.
-    if (t > 0) d_k.start(ring), d_v.start(ring);
-    const bool more = t + 1 < shard.ranks();
-    if (more) k.start(ring), v.start(ring);
+  std::optional<SoftmaxGradients> part, last;  // of this step and of the one before
+  const auto work = [&](Index t) {
     const Range keys = shard.keys(shard.owner(t));
     const Mask mask = shard.mask(keys);
-    std::optional<SoftmaxGradients> part;
-    if (t == 0 || mask.count() > 0) {
-      const std::optional<Tensor> bias = shard.bias(keys);
-      // Sinks have no keys: their gradient follows from the merged result, once.
-      const Tensor* const sinks = t == 0 ? options.softmax_aux : nullptr;
-      part = softmax_backward({&q, &k.held, &v.held, &mask, bias ? &*bias : nullptr, sinks}, result,
-                              wide_d_out, shard.softmax(keys), d_lse);
-    }
-    if (t > 0 || more) ring.finish();
-    if (t > 0) d_k.arrive(), d_v.arrive();
-    if (more) k.arrive(), v.arrive();
-    if (share) add_share(*share, d_v.held);
-    if (!part) continue;
-    add(part->query, d_query), add(part->key, d_k.held), add(part->value, d_v.held);
+    const std::optional<Tensor> bias = shard.bias(keys);
+    // Sinks have no keys: their gradient follows from the merged result, once.
+    const Tensor* const sinks = t == 0 ? options.softmax_aux : nullptr;
+    part = softmax_backward(
+        {&q.get(), &held.key(), &held.value(), &mask, bias ? &*bias : nullptr, sinks}, result,
+        wide_d_out.get(), shard.softmax(keys), d_lse);
+    add(part->query, d_query);
     if (part->bias) shard.add_bias_gradient(astype(*part->bias, DType::kFloat32), keys, *d_bias);
     if (part->sinks) d_sinks = part->sinks;
+  };
+  for (Index t = 0; t <= shard.ranks(); ++t) {  // the last step only brings gradients home
+    Index bytes = t > 1 ? sums.start(t - 1, last) : 0;
+    const bool more = t + 1 < shard.ranks();
+    if (more) bytes += held.start(t + 1);
+    run_step(ring, options, bytes, [&] {
+      if (t < shard.ranks() && (t == 0 || seen.any_wanted(t))) work(t);
+    });
+    if (more) held.arrive();
+    if (t == 0) sums.add_own(*part);
+    if (t > 1) sums.arrive(t - 1);
+    last = std::exchange(part, std::nullopt);
   }
-  d_k.start(ring), d_v.start(ring);
-  ring.finish();
-  d_k.arrive(), d_v.arrive();
-  SoftmaxGradients gradients{astype(d_query, query.dtype()), astype(d_k.held, key.dtype()),
-                             astype(d_v.held, value.dtype()), std::nullopt, d_sinks};
+  SoftmaxGradients gradients{astype(d_query, query.dtype()), astype(sums.key(), key.dtype()),
+                             astype(sums.value(), value.dtype()), std::nullopt, d_sinks};
   if (d_bias) gradients.bias = astype(*d_bias, options.bias->dtype());
   return gradients;
 }

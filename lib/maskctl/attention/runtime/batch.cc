@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <functional>
-#include <thread>
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/slices.h"
+#include "maskctl/attention/ring/communicator.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -53,29 +52,11 @@ constexpr Index kMostAtOnce = 16;
 
 /// f(i) for i below n. Rethrows the first error.
 void run_elements(Index n, bool at_once, const std::function<void(Index)>& f) {
-  if (!at_once) {
-    for (Index i = 0; i < n; ++i) f(i);
-    return;
-  }
-  std::vector<std::exception_ptr> failures(as_size(n));
   std::atomic<Index> next{0};
-  const auto work = [&] {
-    for (Index i = next++; i < n; i = next++) {
-      try {
-        f(i);
-      } catch (...) {
-        failures[as_size(i)] = std::current_exception();
-      }
-    }
+  const auto work = [&](auto&&...) {
+    for (Index i = next++; i < n; i = next++) f(i);
   };
-  {
-    std::vector<std::jthread> team;
-    for (Index i = 1; i < std::min<Index>(n, kMostAtOnce); ++i) team.emplace_back(work);
-    work();
-  }
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  at_once ? run_ring(std::min(n, kMostAtOnce), work) : work();
 }
 
 /// Room for `n` elements like this one.
@@ -148,7 +129,7 @@ AnyConfig ElementCalls::choose(const void* call, const CallOptions& how) const {
 AnyValue ElementCalls::forward(const void* call, const CallOptions& how) const {
   std::vector<AnyValue> parts(as_size(count(call)));
   const AnyConfig config = choose(call, how);
-  const ConfiguredCall configured{executor_.kernels(), *operation_, config, how};
+  const ConfiguredCall configured{*operation_, config, how};
   run_elements(static_cast<Index>(parts.size()), at_once_, [&](Index i) {
     const Element one(*this, call, i);
     parts[as_size(i)] = configured.forward(one.call.get());
@@ -162,7 +143,7 @@ AnyValue ElementCalls::backward(const void* call, const void* output, const Cota
                                 const CallOptions& how) const {
   std::vector<AnyValue> parts(as_size(count(call)));
   const AnyConfig config = choose(call, how);
-  const ConfiguredCall configured{executor_.kernels(), *operation_, config, how};
+  const ConfiguredCall configured{*operation_, config, how};
   run_elements(static_cast<Index>(parts.size()), at_once_, [&](Index i) {
     const Element one(*this, call, i);
     const AnyValue out = operation_->copy_output(output);
@@ -181,6 +162,7 @@ AnyValue ElementCalls::backward(const void* call, const void* output, const Cota
 
 AnyValue ElementCalls::joined(std::vector<AnyValue>& values, bool gradients) const {
   std::vector<std::vector<ResultArray>> parts;
+  parts.reserve(values.size());
   for (const AnyValue& one : values) {
     parts.push_back(arrays_of(gradients ? operation_->gradients : operation_->outputs, one.get()));
   }

@@ -50,12 +50,8 @@ struct Executor::Record {
   std::unordered_map<ConfigKey, std::size_t, ConfigKeyHash> places;
 };
 
-Executor::Executor(std::shared_ptr<ConfigSelectorChain> chain, ExecutorOptions options,
-                   const KernelRegistry& kernels)
-    : chain_(std::move(chain)),
-      options_(std::move(options)),
-      kernels_(&kernels),
-      record_(std::make_shared<Record>()) {}
+Executor::Executor(std::shared_ptr<ConfigSelectorChain> chain, ExecutorOptions options)
+    : chain_(std::move(chain)), options_(std::move(options)), record_(std::make_shared<Record>()) {}
 
 ConfigKey Executor::key_of(const Operation& operation, const void* call,
                            const CallOptions& how) const {
@@ -68,12 +64,12 @@ ConfigKey Executor::key_of(const Operation& operation, const void* call,
 AnyConfig Executor::config_of(const Operation& operation, const void* call,
                               const CallOptions& how) const {
   if (how.cfg) check_class(operation, *how.cfg);
-  const OpCall tunable(*kernels_, operation, call, how);
+  const OpCall tunable(operation, call, how);
   const Invocation invocation{key_of(operation, call, how), how.cfg};
   AnyConfig config = chain_->choose(invocation, tunable);
   check_class(operation, config);
   observe(invocation.key, config, [&]() -> std::shared_ptr<const TunableCall> {
-    const auto kept = std::make_shared<KeptCall>(*kernels_, operation, call, how);
+    const auto kept = std::make_shared<KeptCall>(operation, call, how);
     return {kept, &kept->call};
   });
   return config;
@@ -81,13 +77,13 @@ AnyConfig Executor::config_of(const Operation& operation, const void* call,
 
 AnyValue Executor::run(const Operation& operation, const void* call, const CallOptions& how) const {
   const AnyConfig config = config_of(operation, call, how);
-  return ConfiguredCall{*kernels_, operation, config, how}.forward(call);
+  return ConfiguredCall{operation, config, how}.forward(call);
 }
 
 AnyValue Executor::run_backward(const Operation& operation, const void* call, const void* output,
                                 const Cotangents& d, const CallOptions& how) const {
   const AnyConfig config = config_of(operation, call, how);
-  return ConfiguredCall{*kernels_, operation, config, how}.backward(call, output, d);
+  return ConfiguredCall{operation, config, how}.backward(call, output, d);
 }
 
 std::vector<RecordedCall> Executor::recorded() const {

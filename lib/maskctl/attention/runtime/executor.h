@@ -37,11 +37,10 @@ struct RecordedCall {
 /// Safe for several threads; the chain may be shared.
 class Executor {
  public:
-  explicit Executor(std::shared_ptr<ConfigSelectorChain> chain, ExecutorOptions options = {},
-                    const KernelRegistry& kernels = builtin_kernels());
+  explicit Executor(std::shared_ptr<ConfigSelectorChain> chain, ExecutorOptions options = {});
   Executor() : Executor(std::make_shared<ConfigSelectorChain>()) {}
 
-  /// The output, and the gradients of the same call. Throw what the chain, the registry and the
+  /// The output, and the gradients of the same call. Throw what the chain, find_backend and the
   /// operation throw.
   AnyValue run(const Operation& operation, const void* call, const CallOptions& how = {}) const;
   AnyValue run_backward(const Operation& operation, const void* call, const void* output,
@@ -78,17 +77,14 @@ class Executor {
   template <class Op>
   auto compile(const Module<Op>& module, const typename Op::Inputs& inputs,
                const typename Op::Options& options = {}, const CallOptions& how = {}) const {
-    return
-        [kernels = kernels_, how, config = AnyConfig(choose_config(module, inputs, options, how))](
-            const typename Op::Inputs& in, const typename Op::Options& o) {
-          const typename Op::Call call{in, o};
-          return taken<typename Op::Output>(
-              ConfiguredCall{*kernels, kOperation<Op>, config, how}.forward(&call));
-        };
+    return [how, config = AnyConfig(choose_config(module, inputs, options, how))](
+               const typename Op::Inputs& in, const typename Op::Options& o) {
+      const typename Op::Call call{in, o};
+      return taken<typename Op::Output>(ConfiguredCall{kOperation<Op>, config, how}.forward(&call));
+    };
   }
 
   ConfigSelectorChain& chain() const { return *chain_; }
-  const KernelRegistry& kernels() const { return *kernels_; }
   std::vector<RecordedCall> recorded() const;
 
  private:
@@ -100,7 +96,6 @@ class Executor {
   struct Record;
   std::shared_ptr<ConfigSelectorChain> chain_;
   ExecutorOptions options_;
-  const KernelRegistry* kernels_;
   std::shared_ptr<Record> record_;
 };
 

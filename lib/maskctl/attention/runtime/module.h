@@ -34,22 +34,20 @@ class Module {
 
   /// `platform` wins over the config's, for any device. Throws what ConfiguredCall throws.
   Output run(const Inputs& inputs, const Options& options, const Config& config,
-             const KernelRegistry& kernels, std::optional<Platform> platform = {}) const {
+             std::optional<Platform> platform = {}) const {
     const Call call{inputs, options};
     const AnyConfig any = config;
     const CallOptions how{.platform = platform};
-    return taken<Output>(ConfiguredCall{kernels, operation(), any, how}.forward(&call));
+    return taken<Output>(ConfiguredCall{operation(), any, how}.forward(&call));
   }
 
   Gradients run_backward(const Inputs& inputs, const Output& forward, const Cotangents& d,
                          const Options& options, const Config& config,
-                         const KernelRegistry& kernels,
                          std::optional<Platform> platform = {}) const {
     const Call call{inputs, options};
     const AnyConfig any = config;
     const CallOptions how{.platform = platform};
-    return taken<Gradients>(
-        ConfiguredCall{kernels, operation(), any, how}.backward(&call, &forward, d));
+    return taken<Gradients>(ConfiguredCall{operation(), any, how}.backward(&call, &forward, d));
   }
 
   /// What is best most often: what the operation says, or the defaults of the class, with which its

@@ -14,12 +14,12 @@ namespace {
 
 /// The backend of the kernel that a call gets. It is the call's own where nobody names a platform,
 /// and always where that is the judge.
-Backend chosen_backend(const KernelRegistry& kernels, const Operation& operation, const void* call,
-                       Platform platform, DeviceKind device) {
+Backend chosen_backend(const Operation& operation, const void* call, Platform platform,
+                       DeviceKind device) {
   const BackendRow& asked = backend_row(operation.backend_of(call));
   if (platform == Platform::kAuto) platform = asked.platform;
-  const KernelSpec& kernel = kernels.find(operation.id, platform, device);
-  return asked.is_judge ? asked.backend : kernel.implementation;
+  const Backend found = find_backend(operation.id, platform, device);
+  return asked.is_judge ? asked.backend : found;
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ AnyValue ConfiguredCall::prepared(const void* call, bool backward) const {
       std::visit([](const auto& own) { return std::pair(own.platform, own.backend); }, config);
   if (how.platform) platform = *how.platform, device = DeviceKind::kAny;
   AnyValue copy = operation.copy_call(call);
-  operation.backend(copy.get()) = chosen_backend(kernels, operation, call, platform, device);
+  operation.backend(copy.get()) = chosen_backend(operation, call, platform, device);
   apply_config(operation, config, backward, copy.get());
   return copy;
 }
@@ -69,12 +69,12 @@ std::vector<AnyConfig> candidate_cfgs(const Operation& operation, const void* ca
 
 std::vector<AnyConfig> OpCall::candidate_cfgs() const {
   const Platform platform = how_.platform.value_or(Platform::kAuto);
-  return candidates_on(chosen_backend(kernels_, operation_, call_, platform, DeviceKind::kAny),
-                       operation_, call_);
+  return candidates_on(chosen_backend(operation_, call_, platform, DeviceKind::kAny), operation_,
+                       call_);
 }
 
 void OpCall::run(const AnyConfig& config, bool with_backward) const {
-  const ConfiguredCall configured{kernels_, operation_, config, how_};
+  const ConfiguredCall configured{operation_, config, how_};
   const AnyValue output = configured.forward(call_);
   if (!with_backward || !operation_.backward) return;
   // The gradient of sum(out) with respect to out; its values do not matter to a clock.
@@ -82,9 +82,8 @@ void OpCall::run(const AnyConfig& config, bool with_backward) const {
   configured.backward(call_, output.get(), {.out = &ones});
 }
 
-KeptCall::KeptCall(const KernelRegistry& kernels, const Operation& operation, const void* of,
-                   const CallOptions& with)
-    : values(operation.copy_call(of)), how(with), call(kernels, operation, values.get(), how) {
+KeptCall::KeptCall(const Operation& operation, const void* of, const CallOptions& with)
+    : values(operation.copy_call(of)), how(with), call(operation, values.get(), how) {
   if (operation.complete) operation.complete(values.get(), owned);
   for (const Field& field : operation.fields) {
     visit_member(field, values.get(), [this](auto& member) {

@@ -24,9 +24,8 @@ struct CallOptions {
 };
 
 /// Runs one operation with one config and CallOptions. Borrows all that it is given. All throw what
-/// KernelRegistry::find, the sharded form and the operation throw.
+/// find_backend, the sharded form and the operation throw.
 struct ConfiguredCall {
-  const KernelRegistry& kernels;
   const Operation& operation;
   const AnyConfig& config;
   const CallOptions& how;
@@ -46,9 +45,8 @@ std::vector<AnyConfig> candidate_cfgs(const Operation& operation, const void* ca
 /// One call as the chain tunes it. Borrows all that it is given.
 class OpCall : public TunableCall {
  public:
-  OpCall(const KernelRegistry& kernels, const Operation& operation, const void* call,
-         const CallOptions& how)
-      : kernels_(kernels), operation_(operation), call_(call), how_(how) {}
+  OpCall(const Operation& operation, const void* call, const CallOptions& how)
+      : operation_(operation), call_(call), how_(how) {}
 
   bool tunes() const override { return operation_.tunes; }
   std::optional<AnyConfig> heuristic_cfg() const override { return operation_.heuristic(); }
@@ -56,7 +54,6 @@ class OpCall : public TunableCall {
   void run(const AnyConfig& config, bool with_backward) const override;
 
  private:
-  const KernelRegistry& kernels_;
   const Operation& operation_;
   const void* call_;
   const CallOptions& how_;
@@ -64,8 +61,7 @@ class OpCall : public TunableCall {
 
 /// A call with copies of its arrays, that can be tuned when the caller's are gone.
 struct KeptCall {
-  KeptCall(const KernelRegistry& kernels, const Operation& operation, const void* of,
-           const CallOptions& with);
+  KeptCall(const Operation& operation, const void* of, const CallOptions& with);
   KeptCall(const KeptCall&) = delete;
   KeptCall& operator=(const KeptCall&) = delete;
 

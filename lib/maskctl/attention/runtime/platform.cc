@@ -1,12 +1,8 @@
 #include "maskctl/attention/runtime/platform.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
-
-#include "maskctl/base/error.h"
 
 namespace maskctl::attention {
 namespace {
@@ -31,17 +27,6 @@ std::optional<Platform> platform_from_name(std::string_view name) {
 }
 std::optional<DeviceKind> device_kind_from_name(std::string_view name) {
   return find<DeviceKind>(kDeviceKinds, name);
-}
-
-Backend backend_of(Platform platform) {
-  if (platform == Platform::kTriton || platform == Platform::kPallas) {
-    throw Error(Errc::kUnsupported,
-                fmt::format("platform '{}': its kernels are not here; expected auto, xla or cuda",
-                            name(platform)));
-  }
-  const bool on_gpu = platform == Platform::kCuda ||
-                      (platform == Platform::kAuto && unavailable(Backend::kCuda).empty());
-  return on_gpu ? Backend::kCuda : Backend::kCpu;
 }
 
 }  // namespace maskctl::attention

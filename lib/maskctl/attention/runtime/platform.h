@@ -5,8 +5,6 @@
 #include <optional>
 #include <string_view>
 
-#include "maskctl/attention/context.h"
-
 namespace maskctl::attention {
 
 /// The family of a kernel. kAuto: cuda where such a kernel can run, else xla. kXla: the portable
@@ -23,9 +21,5 @@ std::string_view name(DeviceKind kind);
 /// Nothing for an unknown name.
 std::optional<Platform> platform_from_name(std::string_view name);
 std::optional<DeviceKind> device_kind_from_name(std::string_view name);
-
-/// The backend that a call of a platform asks for. Throws Error(kUnsupported) for kTriton and
-/// kPallas.
-Backend backend_of(Platform platform);
 
 }  // namespace maskctl::attention

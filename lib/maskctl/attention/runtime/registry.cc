@@ -7,127 +7,82 @@
 #include <set>
 
 #include "maskctl/attention/backends.h"
-#include "maskctl/attention/operation.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::attention {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
+bool fits(const BackendRow& row, Platform platform, DeviceKind device) {
+  return row.platform == platform && (device == DeviceKind::kAny || row.device == device);
 }
 
-bool fits(const KernelSpec& spec, Platform platform, DeviceKind device) {
-  return spec.platform == platform && (device == DeviceKind::kAny || spec.device == device);
+/// The first that fits a concrete platform and can run, else null.
+const BackendRow* search(Platform platform, DeviceKind device) {
+  const auto found = std::ranges::find_if(backends(), [&](const BackendRow& row) {
+    return fits(row, platform, device) && row.unavailable().empty();
+  });
+  return found == backends().end() ? nullptr : &*found;
 }
 
-std::string misfit_text(const KernelSpec& spec, Platform platform, DeviceKind device) {
-  if (spec.platform != platform) {
-    return fmt::format("its platform is {}, not {}", name(spec.platform), name(platform));
-  }
-  return fmt::format("it runs on {}, not {}", name(spec.device), name(device));
+Platform concrete(Platform platform, DeviceKind device) {
+  if (platform != Platform::kAuto) return platform;
+  return search(Platform::kCuda, device) ? Platform::kCuda : Platform::kXla;
 }
 
-[[noreturn]] void fail(std::string_view algorithm, Platform platform, DeviceKind device,
-                       const std::vector<KernelSpec>& specs) {
+[[noreturn]] void fail(std::string_view operation, Platform platform, DeviceKind device) {
   std::set<std::string_view> platforms;
-  for (const KernelSpec& spec : specs) {
-    if (fits(spec, platform, device)) {
+  for (const BackendRow& row : backends()) {
+    if (fits(row, platform, device)) {
       throw Error(Errc::kDevice, fmt::format("{} on platform {} cannot run: {}; use auto or xla",
-                                             algorithm, name(platform), spec.unavailable()));
+                                             operation, name(platform), row.unavailable()));
     }
-    platforms.insert(name(spec.platform));
+    platforms.insert(name(row.platform));
   }
-  throw Error(
-      Errc::kUnsupported,
-      fmt::format("{} has no kernel for platform {} on device {}; it has: {}", algorithm,
-                  name(platform), name(device),
-                  platforms.empty() ? "none" : fmt::format("{}", fmt::join(platforms, ", "))));
+  throw Error(Errc::kUnsupported,
+              fmt::format("{} has no kernel for platform {} on device {}; it has: {}", operation,
+                          name(platform), name(device), fmt::join(platforms, ", ")));
+}
+
+std::string reason_of(const BackendRow& row, bool chosen, Platform platform, DeviceKind device) {
+  if (std::string missing = row.unavailable(); !missing.empty()) return missing;
+  if (row.platform != platform) {
+    return fmt::format("its platform is {}, not {}", name(row.platform), name(platform));
+  }
+  if (!fits(row, platform, device)) {
+    return fmt::format("it runs on {}, not {}", name(row.device), name(device));
+  }
+  return chosen ? fmt::format("the highest priority of platform {}", name(platform))
+                : fmt::format("priority {} is lower", row.priority);
 }
 
 }  // namespace
 
-void KernelRegistry::add(KernelSpec spec) {
-  if (spec.platform == Platform::kAuto) {
-    throw Error(Errc::kInvalidArgument, "platform auto names no kernel; register xla or cuda");
+Backend find_backend(std::string_view operation, Platform platform, DeviceKind device) {
+  platform = concrete(platform, device);
+  const BackendRow* const found = search(platform, device);
+  if (!found) fail(operation, platform, device);
+  return found->backend;
+}
+
+Backend backend_of(Platform platform) {
+  const Platform asked = concrete(platform, DeviceKind::kAny);
+  const auto row = std::ranges::find(backends(), asked, &BackendRow::platform);
+  if (row != backends().end()) return row->backend;
+  throw Error(Errc::kUnsupported,
+              fmt::format("platform '{}': its kernels are not here; expected auto, xla or cuda",
+                          name(platform)));
+}
+
+std::vector<BackendChoice> explain_backends(Platform platform, DeviceKind device) {
+  platform = concrete(platform, device);
+  const BackendRow* const chosen = search(platform, device);
+  std::vector<BackendChoice> choices;
+  for (const BackendRow& row : backends()) {
+    const bool taken = &row == chosen;
+    choices.push_back({row.backend, row.platform, row.device, row.unavailable().empty(), taken,
+                       reason_of(row, taken, platform, device)});
   }
-  spec.algorithm = lower(spec.algorithm);
-  const auto place = std::ranges::find_if(
-      specs_, [&](const KernelSpec& other) { return other.priority < spec.priority; });
-  specs_.insert(place, std::move(spec));
-}
-
-std::vector<std::string> KernelRegistry::list_algorithms() const {
-  std::set<std::string> names;
-  for (const KernelSpec& spec : specs_) names.insert(spec.algorithm);
-  return {names.begin(), names.end()};
-}
-
-std::vector<KernelSpec> KernelRegistry::list_implementations(std::string_view algorithm) const {
-  const std::string wanted = lower(algorithm);
-  std::vector<KernelSpec> found;
-  std::ranges::copy_if(specs_, std::back_inserter(found),
-                       [&](const KernelSpec& spec) { return spec.algorithm == wanted; });
-  return found;
-}
-
-/// The first that fits a concrete platform and can run, else null.
-const KernelSpec* KernelRegistry::search(std::string_view algorithm, Platform platform,
-                                         DeviceKind device) const {
-  for (const KernelSpec& spec : specs_) {
-    if (spec.algorithm == algorithm && fits(spec, platform, device) && spec.unavailable().empty()) {
-      return &spec;
-    }
-  }
-  return nullptr;
-}
-
-const KernelSpec& KernelRegistry::find(std::string_view algorithm, Platform platform,
-                                       DeviceKind device) const {
-  const bool any = platform == Platform::kAuto;
-  const KernelSpec* found = search(algorithm, any ? Platform::kCuda : platform, device);
-  if (!found && any) found = search(algorithm, Platform::kXla, device);
-  if (!found)
-    fail(algorithm, any ? Platform::kXla : platform, device, list_implementations(algorithm));
-  return *found;
-}
-
-std::vector<KernelChoice> KernelRegistry::explain(std::string_view algorithm, Platform platform,
-                                                  DeviceKind device) const {
-  const std::string wanted = lower(algorithm);
-  if (platform == Platform::kAuto) {
-    platform = search(wanted, Platform::kCuda, device) ? Platform::kCuda : Platform::kXla;
-  }
-  const KernelSpec* chosen = search(wanted, platform, device);
-  std::vector<KernelChoice> considered;
-  for (const KernelSpec& spec : specs_) {
-    if (spec.algorithm != wanted) continue;
-    std::string reason = fmt::format("the highest priority of platform {}", name(platform));
-    if (&spec != chosen) reason = fmt::format("priority {} is lower", spec.priority);
-    if (!fits(spec, platform, device)) reason = misfit_text(spec, platform, device);
-    if (const std::string why = spec.unavailable(); !why.empty()) reason = why;
-    considered.push_back({spec, &spec == chosen, reason});
-  }
-  return considered;
-}
-
-const KernelRegistry& builtin_kernels() {
-  static const KernelRegistry registry = [] {
-    KernelRegistry built;
-    for (const Operation* operation : operations()) {
-      for (const BackendRow& row : backends()) {
-        const int priority = row.is_judge ? 0 : row.platform == Platform::kXla ? 10 : 20;
-        built.add({row.platform, row.device, std::string(operation->id), priority, row.backend,
-                   row.unavailable});
-      }
-    }
-    return built;
-  }();
-  return registry;
+  return choices;
 }
 
 }  // namespace maskctl::attention

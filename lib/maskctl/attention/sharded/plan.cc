@@ -244,34 +244,54 @@ std::vector<Index> ShardPlan::place_of(Index device) const {
   return place;
 }
 
+bool ShardPlan::is_split(const std::string& mesh_axis, bool collective) const {
+  return std::ranges::any_of(split_, [&](const auto& entry) {
+    return collective_.contains(entry.first) == collective &&
+           std::ranges::find(entry.second, mesh_axis) != entry.second.end();
+  });
+}
+
 bool ShardPlan::repeats(const std::vector<Index>& place) const {
   for (std::size_t axis = 0; axis < place.size(); ++axis) {
-    const bool splits = std::ranges::any_of(split_, [&](const auto& entry) {
-      return !collective_.contains(entry.first) &&
-             std::ranges::find(entry.second, mesh_.axis_names[axis]) != entry.second.end();
-    });
-    if (place[axis] > 0 && !splits) return true;
+    if (place[axis] > 0 && !is_split(mesh_.axis_names[axis], false)) return true;
   }
   return false;
 }
 
-std::vector<Shard> ShardPlan::shards() const {
+std::vector<Index> ShardPlan::ring_of(Index device) const {
+  const std::vector<Index> own = place_of(device);
+  std::vector<Index> ring;
+  for (Index other = 0; other < devices(); ++other) {
+    const std::vector<Index> place = place_of(other);
+    bool same = true;
+    for (std::size_t axis = 0; axis < place.size(); ++axis) {
+      same = same && (place[axis] == own[axis] || is_split(mesh_.axis_names[axis], true));
+    }
+    if (same) ring.push_back(other);
+  }
+  return ring;
+}
+
+Shard ShardPlan::shard_of(Index device) const {
   const bool grouped = split_.contains("Hq") && extents_.contains("Hkv");
   if (grouped || split_.contains("Hkv")) check_heads();
+  const std::vector<Index> place = place_of(device);
+  Shard shard{{}, extents_};
+  for (const auto& [label, names] : split_) {
+    if (!collective_.contains(label)) shard.ranges[label] = range_of(label, place);
+  }
+  if (grouped) {
+    const Range heads = shard.ranges.at("Hq");
+    const Index group = extents_.at("Hq") / extents_.at("Hkv");
+    shard.ranges["Hkv"] = {heads.begin / group, ceil_div(heads.end, group)};
+  }
+  return shard;
+}
+
+std::vector<Shard> ShardPlan::shards() const {
   std::vector<Shard> shards;
-  for (Index device = 0; device < mesh_.devices(); ++device) {
-    const std::vector<Index> place = place_of(device);
-    if (repeats(place)) continue;
-    Shard shard{{}, extents_};
-    for (const auto& [label, names] : split_) {
-      if (!collective_.contains(label)) shard.ranges[label] = range_of(label, place);
-    }
-    if (grouped) {
-      const Range heads = shard.ranges.at("Hq");
-      const Index group = extents_.at("Hq") / extents_.at("Hkv");
-      shard.ranges["Hkv"] = {heads.begin / group, ceil_div(heads.end, group)};
-    }
-    shards.push_back(std::move(shard));
+  for (Index device = 0; device < devices(); ++device) {
+    if (!repeats(device)) shards.push_back(shard_of(device));
   }
   return shards;
 }

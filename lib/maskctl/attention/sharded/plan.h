@@ -15,10 +15,24 @@ namespace maskctl::attention {
 // Axes are named as in operation.h; axes of one name are split alike. An axis of extent 1 is
 // broadcast and stays whole, and cumulative lengths are counted from 0 in each part.
 
+class Communicator;
+struct RingStep;
+
+/// The ring of ranks that share a shard, of one of them. What it has of the sequences is written by
+/// an operation that works in rings, when it localises a call; other operations leave it alone, and
+/// each rank of the ring does the whole shard.
+struct RingPlace {
+  Communicator* ring = nullptr;
+  std::vector<RingStep>* steps = nullptr;  // where to record them
+  bool joined = false;
+  std::vector<Range> queries, keys;
+};
+
 /// What one device works on: a range of every label that is split.
 struct Shard {
   std::map<std::string, Range, std::less<>> ranges;
   std::map<std::string, Index, std::less<>> extents;  // of the whole; of all labels
+  RingPlace* ring = nullptr;                          // null: all of it inside the process
 
   bool splits(std::string_view label) const { return ranges.contains(label); }
   /// The whole where the label is not split.
@@ -51,6 +65,13 @@ class ShardPlan {
 
   /// One for each part of the work; devices that would repeat another's part have none.
   std::vector<Shard> shards() const;
+  Shard shard_of(Index device) const;
+  /// True when a device with a lower number has the same shard.
+  bool repeats(Index device) const { return repeats(place_of(device)); }
+  /// The devices that differ only along the axes that split collective labels, in order; each has
+  /// the same shard.
+  std::vector<Index> ring_of(Index device) const;
+  Index devices() const { return mesh_.devices(); }
   /// The mesh axes that split a label; none for whole.
   std::vector<std::string> axes_of(std::string_view label) const;
   /// Throws Error(kInvalidArgument) unless a label is split over one mesh axis, which `option`
@@ -70,6 +91,7 @@ class ShardPlan {
   void check_heads() const;
   std::vector<Index> place_of(Index device) const;
   bool repeats(const std::vector<Index>& place) const;
+  bool is_split(const std::string& mesh_axis, bool collective) const;
   [[noreturn]] void fail(const std::string& message) const;
 
   std::string operation_;

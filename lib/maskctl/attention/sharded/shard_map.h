@@ -57,16 +57,14 @@ class ShardMap {
   AnyValue backward(const void* output, const Cotangents& d, const Backward& run) const;
 
  private:
-  struct Part;
-  void add_arrays(const Sharding& sharding);
   const Field& input(std::string_view name) const;
   AnyValue cut_output(const void* output, const Shard& shard) const;
   Cotangents cut(const void* output, Cotangents whole, const Shard& shard,
                  OwnedArrays& owned) const;
 
   const Operation& operation_;
-  AnyValue call_;
   OwnedArrays owned_;
+  AnyValue call_;
   ShardPlan plan_;
   std::vector<Shard> shards_;
 };

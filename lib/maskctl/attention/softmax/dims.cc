@@ -89,7 +89,7 @@ SoftmaxProblem softmax_problem(const SoftmaxInputs& in, const SoftmaxOptions& op
           in.block_map,
           view_of(in.bias),
           view_of(in.sinks),
-          effective_scale(options, d),
+          options.scale.value_or(default_scale(d.dim)),
           options};
 }
 
@@ -111,8 +111,8 @@ SoftmaxResult unwritten_result(const Dims& d, DType dtype) {
           Tensor::unwritten(DType::kFloat32, d.lse_shape())};
 }
 
-double effective_scale(const SoftmaxOptions& options, const Dims& dims) {
-  return options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<Index>(dims.dim, 1))));
+double default_scale(Index dim) {
+  return 1 / std::sqrt(static_cast<double>(std::max<Index>(dim, 1)));
 }
 
 BroadcastStrides broadcast_strides(std::span<const Index> shape) {

@@ -35,8 +35,8 @@ SoftmaxResult unwritten_result(const Dims& dims, DType dtype);
 /// Throws unless the bias is of floats and each of its axes is 1 or that of [B,Hq,Tq,Tk].
 void check_bias(const Tensor& bias, const Dims& dims);
 
-/// The scale of the options, or 1 / sqrt(D).
-double effective_scale(const SoftmaxOptions& options, const Dims& dims);
+/// 1 / sqrt(D); 1 for D = 0.
+double default_scale(Index dim);
 
 /// Where element (b, h, q, k) of an array with extents of 1 or more is; stride 0 along axes of 1.
 struct BroadcastStrides {

@@ -1,8 +1,6 @@
 // Copies and sums along the axis of heads.
 #include "maskctl/attention/softmax/head_groups.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "maskctl/attention/arrays/checks.h"
@@ -48,9 +46,7 @@ Tensor sum_head_groups(const Tensor& x, Index heads) {
 }
 
 Tensor swap_heads_and_time(const Tensor& x, const char* what) {
-  if (x.rank() != 4) {
-    refuse_shape(fmt::format("{} is {}, expected 4 axes", what, shape_text(x.shape())));
-  }
+  check_rank(what, &x, 4);
   const Index rows = x.extent(1), columns = x.extent(2);
   const Index bytes = x.extent(3) * size_bytes(x.dtype());
   Tensor out(x.dtype(), {x.extent(0), columns, rows, x.extent(3)});

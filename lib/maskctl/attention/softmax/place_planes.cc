@@ -77,10 +77,8 @@ std::vector<Range> parts_of(const Tensor& cum, bool padded, Index extent, const 
   for (std::size_t n = 0; padded && n < parts.size(); ++n) {
     parts[n] = {0, parts[n].size()};
     if (parts[n].end <= extent) continue;
-    refuse(
-        fmt::format("{}: sequence {} has {} tokens, past the {} "
-                    "of its row",
-                    what, n, parts[n].end, extent));
+    refuse(fmt::format("{}: sequence {} has {} tokens, past the {} of its row", what, n,
+                       parts[n].end, extent));
   }
   return parts;
 }

@@ -136,7 +136,7 @@ Index check_binary(const Tensor& array, const std::string& name, std::vector<std
 }
 
 Mask dense_mask(ElementRows& rows, std::span<const Index> shape, bool invert, ValueCheck& check,
-                const std::function<void(double)>& progress) {
+                const std::function<void(double)>& progress, const RowsSink& rows_read) {
   const Index queries = shape[2];
   const Index keys = shape[3];
   const Index planes = shape[0] * shape[1];
@@ -158,6 +158,7 @@ Mask dense_mask(ElementRows& rows, std::span<const Index> shape, bool invert, Va
       };
       rows.read({first_row + q.begin, first_row + q.end}, pack);
       if (invert) invert_rows(words, keys);
+      if (rows_read && p == 0) rows_read({shape, q, words});
       done.add(q.size());
     });
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "maskctl/io/masks/mask_io.h"
 #include "maskctl/io/streams/stream.h"
 #include "maskctl/mask/arrays/bias.h"
 #include "maskctl/mask/mask.h"
@@ -61,7 +62,8 @@ Index check_binary(const Tensor& array, const std::string& name, std::vector<std
 
 /// The mask [batch, heads, queries, keys] (`shape`) of rows of elements. Open means nonzero, or
 /// zero if `invert`, or what a bias says (`check` knows which). Equal planes are shared.
+/// `progress` and `rows_read` are those of MaskReadOptions.
 Mask dense_mask(ElementRows& rows, std::span<const Index> shape, bool invert, ValueCheck& check,
-                const std::function<void(double)>& progress);
+                const std::function<void(double)>& progress, const RowsSink& rows_read);
 
 }  // namespace maskctl

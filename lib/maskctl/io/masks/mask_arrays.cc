@@ -98,7 +98,8 @@ LoadedMask load_dense(OpenArray& array, ArrayKind kind, const MaskReadOptions& o
   ValueCheck check(array.name, array.dtype, array.shape, turned,
                    kind == ArrayKind::kBias ? Values::kBias : Values::kBinary,
                    options.closed_below);
-  Mask mask = dense_mask(*rows, stored, options.keep_value_is_zero, check, options.progress);
+  Mask mask = dense_mask(*rows, stored, options.keep_value_is_zero, check, options.progress,
+                         turned ? RowsSink() : options.rows_read);
   check.finish(notes);
   if (array.reader) array.reader->finish(options.read, &notes);
   LoadedMask out = loaded(turned ? transposed(mask) : std::move(mask), kind, array);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,14 @@
 #include "maskctl/mask/mask.h"
 
 namespace maskctl {
+
+/// Rows of a dense mask that is still being read.
+struct RowsRead {
+  std::span<const Index> shape;  // [B,H,Q,K] of the mask
+  Range queries;
+  std::span<const std::uint64_t> words;  // as in Keys::words, one row after another
+};
+using RowsSink = std::function<void(const RowsRead& rows)>;
 
 struct MaskReadOptions {
   /// The kind of the array; if not set, the rule of kind.h decides or refuses.
@@ -38,6 +47,9 @@ struct MaskReadOptions {
   ReadOptions read;
   /// Called with the fraction of work done, from any thread, but never by two at once.
   std::function<void(double fraction)> progress;
+  /// Called with the rows of the first batch and head of a dense mask as they are read, from any
+  /// thread and in any order: who waits for the mask can already show them.
+  RowsSink rows_read;
 };
 
 struct LoadedMask {

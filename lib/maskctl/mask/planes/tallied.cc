@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "maskctl/base/threads.h"
+#include "maskctl/mask/block_size.h"
 
 namespace maskctl {
 namespace {
@@ -20,9 +21,9 @@ class Tallied final : public Plane {
   explicit Tallied(const PlanePtr& plane)
       : Plane(plane->queries(), plane->keys()),
         plane_(plane),
-        block_(block_for(std::max(queries(), keys()))),
-        width_(ceil_div(keys(), block_) + 1),
-        below_(as_size((ceil_div(queries(), block_) + 1) * width_)) {
+        block_{block_for(queries()), block_for(keys())},
+        width_(ceil_div(keys(), block_.k) + 1),
+        below_(as_size((ceil_div(queries(), block_.q) + 1) * width_)) {
     fill();
   }
 
@@ -30,13 +31,13 @@ class Tallied final : public Plane {
 
   Index count(Range q, Range k) const override {
     if (q.empty() || k.empty()) return 0;
-    return is_border(q, queries()) && is_border(k, keys()) ? sum(q, k) : plane_->count(q, k);
+    const bool known = is_border(q, block_.q, queries()) && is_border(k, block_.k, keys());
+    return known ? sum(q, k) : plane_->count(q, k);
   }
 
   void counts(Range q, std::span<const Index> edges, std::span<Index> out) const override {
-    const bool known = is_border(q, queries()) && std::ranges::all_of(edges, [&](Index edge) {
-                         return is_border(edge, keys());
-                       });
+    const auto is_known = [&](Index edge) { return is_border(edge, block_.k, keys()); };
+    const bool known = is_border(q, block_.q, queries()) && std::ranges::all_of(edges, is_known);
     if (!known) return plane_->counts(q, edges, out);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] += sum(q, {edges[i], edges[i + 1]});
   }
@@ -58,9 +59,11 @@ class Tallied final : public Plane {
   }
 
  private:
-  bool is_border(Index at, Index extent) const { return at % block_ == 0 || at == extent; }
-  bool is_border(Range range, Index extent) const {
-    return is_border(range.begin, extent) && is_border(range.end, extent);
+  static bool is_border(Index at, Index block, Index extent) {
+    return at % block == 0 || at == extent;
+  }
+  static bool is_border(Range range, Index block, Index extent) {
+    return is_border(range.begin, block, extent) && is_border(range.end, block, extent);
   }
 
   /// The number of open cells in the blocks above and left of a corner.
@@ -68,18 +71,18 @@ class Tallied final : public Plane {
   Index below(Index row, Index column) const { return below_[as_size(row * width_ + column)]; }
 
   Index sum(Range q, Range k) const {
-    const Index top = ceil_div(q.begin, block_), bottom = ceil_div(q.end, block_);
-    const Index left = ceil_div(k.begin, block_), right = ceil_div(k.end, block_);
+    const Index top = ceil_div(q.begin, block_.q), bottom = ceil_div(q.end, block_.q);
+    const Index left = ceil_div(k.begin, block_.k), right = ceil_div(k.end, block_.k);
     return below(bottom, right) - below(top, right) - below(bottom, left) + below(top, left);
   }
 
   void fill() {
     std::vector<Index> edges;
     for (Index column = 0; column < width_; ++column) {
-      edges.push_back(std::min(column * block_, keys()));
+      edges.push_back(std::min(column * block_.k, keys()));
     }
-    parallel_for(ceil_div(queries(), block_), [&](Index row) {
-      const Range q{row * block_, std::min((row + 1) * block_, queries())};
+    parallel_for(ceil_div(queries(), block_.q), [&](Index row) {
+      const Range q{row * block_.q, std::min((row + 1) * block_.q, queries())};
       plane_->counts(q, edges, std::span(&below(row + 1, 1), as_size(width_ - 1)));
     });
     for (Index row = 1; row * width_ < std::ssize(below_); ++row) {
@@ -92,7 +95,7 @@ class Tallied final : public Plane {
   }
 
   PlanePtr plane_;
-  Index block_;
+  BlockSize block_;
   Index width_;  // corners of a row of blocks
   std::vector<Index> below_;
 };

@@ -69,6 +69,12 @@ void check_part(const char* what, Range part, Index extent) {
   }
 }
 
+void check_whole_tiles(const char* what, Range part, Index tile, Index extent) {
+  if (part.begin % tile == 0 && (part.end % tile == 0 || part.end == extent)) return;
+  throw Error(Errc::kInvalidArgument, fmt::format("{} {}:{} of tiles of {}: expected whole tiles",
+                                                  what, part.begin, part.end, tile));
+}
+
 Index queries_of(const Panel& panel) {
   return panel.tiles != nullptr ? panel.tiles->queries : panel.plane->queries();
 }
@@ -96,10 +102,11 @@ void check_panel(const Panel& panel, const Panel& first) {
   if (panel.tiles == nullptr && !panel.plane) {
     throw Error(Errc::kInvalidArgument, "nothing to draw: expected a mask or tiles");
   }
-  if (panel.tiles != nullptr && panel.other) {
+  if (tile_size_of(panel) && panel.other) {
     throw Error(Errc::kInvalidArgument, "tiles and a second mask in one drawing: expected one");
   }
-  if ((panel.tiles != nullptr) != (first.tiles != nullptr) || !panel.other != !first.other) {
+  if (tile_size_of(panel).has_value() != tile_size_of(first).has_value() ||
+      !panel.other != !first.other) {
     throw Error(Errc::kInvalidArgument,
                 "masks, overlays and tiles in one figure: expected panels of one kind");
   }
@@ -167,9 +174,15 @@ void check_figure(const Figure& figure) {
   for (const Panel& panel : figure.panels) check_panel(panel, first);
   check_part("queries", drawn_queries(figure), queries_of(first));
   check_part("keys", drawn_keys(figure), keys_of(first));
-  if (first.tiles != nullptr && (figure.queries || figure.keys)) {
-    throw Error(Errc::kInvalidArgument, "a part of a block map: tiles are drawn whole");
-  }
+  const auto tile = tile_size_of(first);
+  if (!tile) return;
+  check_whole_tiles("queries", drawn_queries(figure), tile->q, queries_of(first));
+  check_whole_tiles("keys", drawn_keys(figure), tile->k, keys_of(first));
+}
+
+std::optional<BlockSize> tile_size_of(const Panel& panel) {
+  if (panel.tiles != nullptr) return BlockSize{panel.tiles->q_tile, panel.tiles->k_tile};
+  return panel.tile_size;
 }
 
 PlanePtr leaks_of(const Panel& panel, std::int32_t pad_id) {
@@ -179,6 +192,11 @@ PlanePtr leaks_of(const Panel& panel, std::int32_t pad_id) {
   if (panel.leaks) return panel.leaks;
   const PlanePtr same = equal_ids(panel.q_segments, panel.k_segments, pad_id, Side::kBoth);
   return combine(Op::kSub, panel.plane, same);
+}
+
+PlanePtr difference_of(const Panel& panel) {
+  if (!panel.plane || !panel.other) return nullptr;
+  return panel.different ? panel.different : combine(Op::kXor, panel.plane, panel.other);
 }
 
 }  // namespace maskctl

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "maskctl/mask/block_size.h"
 #include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor.h"
@@ -15,15 +16,19 @@ namespace maskctl {
 
 /// One matrix of a figure: a mask, two masks over each other, or the tiles of a block map.
 struct Panel {
-  PlanePtr plane = nullptr;        // the mask, or A; not needed with `tiles`
-  PlanePtr other = nullptr;        // B, of equal extents; null = one mask
-  const TileMap* tiles = nullptr;  // if set, the panel shows these; must outlive the drawing
-  std::string name = {};           // "batch 0, heads 0-3, 5"; empty = not shown
+  PlanePtr plane = nullptr;  // the mask, or A; not needed with `tiles`
+  PlanePtr other = nullptr;  // B, of equal extents; null = one mask
+  /// If one is set, the panel shows tiles: those of a map, which must outlive the drawing, or those
+  /// of this size, of which only those that are drawn are found.
+  const TileMap* tiles = nullptr;
+  std::optional<BlockSize> tile_size = {};
+  std::string name = {};  // "batch 0, heads 0-3, 5"; empty = not shown
   /// Ids along both axes, one for each query and key of the plane; empty = not shown. If `plane` is
   /// alone or drawn as tiles and has both, its leaks are marked and counted: open cells that join
   /// two documents or touch padding.
   std::span<const std::int32_t> q_segments = {}, k_segments = {};
-  PlanePtr leaks = nullptr;  // what leaks_of() returned, if it is known: saves finding it again
+  // What leaks_of() and difference_of() returned, if it is known: saves finding it again.
+  PlanePtr leaks = nullptr, different = nullptr;
 };
 
 /// Panels of one kind and of equal extents, with one title and one legend.
@@ -32,7 +37,8 @@ struct Figure {
   std::string name = {}, other_name = {};
   std::vector<Panel> panels = {};
   std::int32_t pad_id = -1;
-  /// The part to draw; everything if not set. Rulers show the indices of the whole mask.
+  /// The part to draw, of whole tiles where there are some; everything if not set. Rulers show the
+  /// indices of the whole mask.
   std::optional<Range> queries = {}, keys = {};
 };
 
@@ -48,6 +54,9 @@ struct SegmentTensors {
 std::vector<Panel> panels_of(const Mask& mask, Range batches, Range heads,
                              const SegmentTensors& ids = {}, const Mask* other = nullptr);
 
+/// Cells of a tile; nothing for a panel that shows cells.
+std::optional<BlockSize> tile_size_of(const Panel& panel);
+
 /// The part of the mask that is drawn.
 Range drawn_queries(const Figure& figure);
 Range drawn_keys(const Figure& figure);
@@ -55,12 +64,15 @@ Range drawn_keys(const Figure& figure);
 inline constexpr std::size_t kMostPanels = 256;
 
 /// Throws Error(kLimit) for more than kMostPanels, Error(kInvalidArgument) for no panels, a panel
-/// without a plane, tiles with a B or of only a part, panels of different kinds, ids of another
+/// without a plane, tiles with a B, a part of a tile, panels of different kinds, ids of another
 /// extent and ranges outside of the plane, Error(kShape) for planes of unequal extents.
 void check_figure(const Figure& figure);
 
 /// The open cells of `panel` that join two documents or touch padding; null when its ids do not
 /// say, and for overlays.
 PlanePtr leaks_of(const Panel& panel, std::int32_t pad_id);
+
+/// The cells in which the two masks of `panel` differ; null for a single mask.
+PlanePtr difference_of(const Panel& panel);
 
 }  // namespace maskctl

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "maskctl/base/threads.h"
+#include "maskctl/base/work_scope.h"
 
 namespace maskctl {
 namespace {
@@ -22,53 +23,100 @@ void fill_mask(const Panel& panel, InkGrid& grid) {
 }
 
 void fill_overlay(const Panel& panel, InkGrid& grid) {
-  const DensityGrid only_a = density(*combine(Op::kSub, panel.plane, panel.other), grid);
-  const DensityGrid only_b = density(*combine(Op::kSub, panel.other, panel.plane), grid);
+  const DensityGrid differ = density(*difference_of(panel), grid);
   DensityGrid a = density(*panel.plane, grid);
-  grid.counts.only_a = only_a.total();
-  grid.counts.only_b = only_b.total();
-  grid.counts.both = a.total() - grid.counts.only_a;
+  const DensityGrid b = density(*panel.other, grid);
   for (Index r = 0; r < grid.rows; ++r) {
     for (Index c = 0; c < grid.columns; ++c) {
-      const Index in_a = only_a.at(r, c);
-      grid.inks[grid.index(r, c)] =
-          overlay_ink(a.at(r, c) - in_a, in_a, only_b.at(r, c), grid.area(r, c));
+      const Index both = (a.at(r, c) + b.at(r, c) - differ.at(r, c)) / 2;
+      const Index only_a = a.at(r, c) - both, only_b = b.at(r, c) - both;
+      grid.counts.both += both;
+      grid.counts.only_a += only_a;
+      grid.counts.only_b += only_b;
+      grid.inks[grid.index(r, c)] = overlay_ink(both, only_a, only_b, grid.area(r, c));
     }
   }
   grid.open = std::move(a.open);
 }
 
-/// One row of the grid: how many of its tiles are full, and how many are not empty.
-void fill_tile_row(const TileMap& map, Range tile_rows, BlockSize step,
-                   std::span<std::uint8_t> out) {
-  std::vector<Index> full(out.size()), open(out.size());
+/// The tiles of a panel, row by row.
+class Tiles {
+ public:
+  explicit Tiles(const Panel& panel)
+      : map_(panel.tiles),
+        plane_(panel.plane.get()),
+        size_(*tile_size_of(panel)),
+        queries_(map_ ? map_->queries : plane_->queries()) {}
+
+  BlockSize size() const { return size_; }
+  /// Those of a tile row that are not empty; valid until `scratch` changes.
+  std::span<const TileRun> row(Index t, std::vector<TileRun>& scratch) const {
+    if (map_) return map_->row(t);
+    scratch.clear();
+    plane_->tiles({t * size_.q, std::min((t + 1) * size_.q, queries_)}, size_.k, scratch);
+    return scratch;
+  }
+
+ private:
+  const TileMap* map_;
+  const Plane* plane_;
+  BlockSize size_;
+  Index queries_;
+};
+
+/// How many tiles are full, and how many are neither full nor empty.
+struct TileCounts {
+  Index full = 0, partial = 0;
+};
+
+/// One row of the grid.
+TileCounts fill_tile_row(const Tiles& tiles, Range tile_rows, Range tile_columns, BlockSize step,
+                         std::span<std::uint8_t> out) {
+  std::vector<TileCounts> found(out.size());
+  std::vector<TileRun> scratch;
+  const StopPoll poll;
   for (Index t = tile_rows.begin; t < tile_rows.end; ++t) {
-    const auto begin = as_size(map.row_offsets[as_size(t)]);
-    const auto end = as_size(map.row_offsets[as_size(t) + 1]);
-    for (const TileRun& run : std::span(map.runs).subspan(begin, end - begin)) {
-      const Range tiles{run.first, Index{run.first} + run.count};
-      for (Index c = tiles.begin / step.k; c * step.k < tiles.end; ++c) {
-        const Index n = intersect(tiles, {c * step.k, (c + 1) * step.k}).size();
-        open[as_size(c)] += n;
-        if (run.fill == Fill::kFull) full[as_size(c)] += n;
+    poll();
+    for (const TileRun& run : tiles.row(t, scratch)) {
+      const Range all = intersect({run.first, Index{run.first} + run.count}, tile_columns);
+      if (all.empty()) continue;
+      const Range drawn{all.begin - tile_columns.begin, all.end - tile_columns.begin};
+      for (Index c = drawn.begin / step.k; c * step.k < drawn.end; ++c) {
+        TileCounts& unit = found[as_size(c)];
+        (run.fill == Fill::kFull ? unit.full : unit.partial) +=
+            intersect(drawn, {c * step.k, (c + 1) * step.k}).size();
       }
     }
   }
+  TileCounts sum;
   for (std::size_t c = 0; c < out.size(); ++c) {
+    const auto [full, partial] = found[c];
     const Index first = static_cast<Index>(c) * step.k;
-    const Index area = tile_rows.size() * (std::min(first + step.k, map.tile_columns()) - first);
-    if (open[c] > 0) out[c] = full[c] == area ? ink::kAll : ink::kPartial;
+    const Index area = tile_rows.size() * (std::min(first + step.k, tile_columns.size()) - first);
+    if (full + partial > 0) out[c] = full == area ? ink::kAll : ink::kPartial;
+    sum.full += full;
+    sum.partial += partial;
   }
+  return sum;
 }
 
-void fill_tiles(const TileMap& map, BlockSize step, InkGrid& grid) {
+void fill_tiles(const Panel& panel, BlockSize step, InkGrid& grid) {
+  const Tiles tiles(panel);
+  const auto [q_tile, k_tile] = tiles.size();
+  const Range rows{grid.q.begin / q_tile, ceil_div(grid.q.end, q_tile)};
+  const Range columns{grid.k.begin / k_tile, ceil_div(grid.k.end, k_tile)};
+  std::vector<TileCounts> counts(as_size(grid.rows));
   parallel_for(grid.rows, [&](Index r) {
-    fill_tile_row(map, {r * step.q, std::min((r + 1) * step.q, map.tile_rows())}, step,
-                  std::span(grid.inks).subspan(grid.index(r, 0), as_size(grid.columns)));
+    const Index begin = rows.begin + r * step.q;
+    counts[as_size(r)] =
+        fill_tile_row(tiles, {begin, std::min(begin + step.q, rows.end)}, columns, step,
+                      std::span(grid.inks).subspan(grid.index(r, 0), as_size(grid.columns)));
   });
-  grid.counts.full = map.full();
-  grid.counts.partial = map.partial();
-  grid.counts.tile_area = map.tile_rows() * map.tile_columns();
+  for (const auto& [full, partial] : counts) {
+    grid.counts.full += full;
+    grid.counts.partial += partial;
+  }
+  grid.counts.tile_area = rows.size() * columns.size();
 }
 
 void mark_leaks(const PlanePtr& leaks, InkGrid& grid) {
@@ -84,16 +132,16 @@ void mark_leaks(const PlanePtr& leaks, InkGrid& grid) {
 }  // namespace
 
 Units finest_units(const Figure& figure) {
-  const TileMap* tiles = figure.panels.front().tiles;
-  if (tiles != nullptr) return {tiles->tile_rows(), tiles->tile_columns()};
-  return {drawn_queries(figure).size(), drawn_keys(figure).size()};
+  const BlockSize unit = tile_size_of(figure.panels.front()).value_or(BlockSize{1, 1});
+  return {ceil_div(drawn_queries(figure).size(), unit.q),
+          ceil_div(drawn_keys(figure).size(), unit.k)};
 }
 
 InkGrid ink_grid(const Figure& figure, const Panel& panel, BlockSize step) {
-  BlockSize cells = step;
-  if (panel.tiles != nullptr) cells = {step.q * panel.tiles->q_tile, step.k * panel.tiles->k_tile};
+  const BlockSize unit = tile_size_of(panel).value_or(BlockSize{1, 1});
   InkGrid grid;
-  static_cast<GridShape&>(grid) = grid_shape(drawn_queries(figure), drawn_keys(figure), cells);
+  static_cast<GridShape&>(grid) =
+      grid_shape(drawn_queries(figure), drawn_keys(figure), {step.q * unit.q, step.k * unit.k});
   grid.set = ink_set(panel);
   grid.blocks = step != BlockSize{1, 1};
   grid.inks.assign(as_size(grid.rows * grid.columns), ink::kNone);
@@ -107,10 +155,19 @@ InkGrid ink_grid(const Figure& figure, const Panel& panel, BlockSize step) {
       fill_overlay(panel, grid);
       break;
     case InkSet::kTiles:
-      fill_tiles(*panel.tiles, step, grid);
+      fill_tiles(panel, step, grid);
       break;
   }
   mark_leaks(leaks_of(panel, figure.pad_id), grid);
+  return grid;
+}
+
+InkGrid as_tiles(InkGrid grid, BlockSize tile) {
+  for (std::uint8_t& ink : grid.inks) {
+    if (ink != ink::kNone && ink < ink::kAll) ink = ink::kPartial;
+  }
+  grid.set = InkSet::kTiles;
+  grid.blocks = BlockSize{grid.q_step, grid.k_step} != tile;
   return grid;
 }
 

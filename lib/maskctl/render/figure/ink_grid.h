@@ -22,8 +22,11 @@ struct InkGrid : GridShape {
   std::vector<std::uint8_t> inks;
   std::vector<Index> open;  // cells that are open in A; empty for tiles
   FigureCounts counts;
+  /// Rows that have not been counted yet, which text draws as hatched; empty: none.
+  std::vector<bool> unknown;
 
   std::uint8_t at(Index row, Index column) const { return inks[index(row, column)]; }
+  bool is_known(Index row) const { return unknown.empty() || !unknown[as_size(row)]; }
 };
 
 /// What a unit of a grid can be at the least: cells, or tiles of a block map.
@@ -35,6 +38,11 @@ Units finest_units(const Figure& figure);
 /// The panel in blocks of `step` of the finest units. The cost depends on blocks of the structure
 /// (see density.h) or tile runs, never on cells.
 InkGrid ink_grid(const Figure& figure, const Panel& panel, BlockSize step);
+
+/// The grid of a mask, in blocks of whole tiles, as the tiles of a kernel: empty, partial or full.
+/// Finds them where a plane counts rectangles faster than it lists tiles; their numbers are not
+/// known.
+InkGrid as_tiles(InkGrid grid, BlockSize tile);
 
 /// Lets every mark cover `radius` units around it, if there are so few that they might be
 /// overlooked; marks do not cover each other.

@@ -49,7 +49,7 @@ std::vector<Ink> mask_inks(const std::array<Rgb, 8>& colors) {
 }  // namespace
 
 InkSet ink_set(const Panel& panel) {
-  if (panel.tiles != nullptr) return InkSet::kTiles;
+  if (tile_size_of(panel)) return InkSet::kTiles;
   return panel.other ? InkSet::kOverlay : InkSet::kMask;
 }
 
@@ -133,6 +133,11 @@ double luminance(Rgb color) {
 bool is_light(Rgb color) { return luminance(color) > 0.179; }
 
 Rgb terminal_rgb(std::int16_t number) {
+  constexpr Rgb kBasic[] = {{0, 0, 0},       {205, 0, 0},   {0, 205, 0},   {205, 205, 0},
+                            {0, 0, 238},     {205, 0, 205}, {0, 205, 205}, {229, 229, 229},
+                            {127, 127, 127}, {255, 0, 0},   {0, 255, 0},   {255, 255, 0},
+                            {92, 92, 255},   {255, 0, 255}, {0, 255, 255}, {255, 255, 255}};
+  if (number < 16) return kBasic[number];
   constexpr std::uint8_t kLevels[] = {0, 95, 135, 175, 215, 255};
   if (number >= 232) {
     const auto grey = static_cast<std::uint8_t>(8 + 10 * (number - 232));

@@ -67,7 +67,7 @@ double luminance(Rgb color);
 bool is_light(Rgb color);
 /// The nearest of the xterm-256 colours that every terminal shows alike (16 .. 255).
 std::int16_t terminal_color(Rgb color);
-/// The colour of such a number.
+/// The colour of a number of xterm-256; terminals may show the first 16 otherwise.
 Rgb terminal_rgb(std::int16_t number);
 
 }  // namespace maskctl

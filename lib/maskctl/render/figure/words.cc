@@ -128,18 +128,17 @@ std::vector<std::string> caption_words(const Figure& figure, const Panel& panel,
                                        const InkGrid& grid) {
   std::vector<std::string> words;
   if (!panel.name.empty()) words.push_back(panel.name + ":");
-  const bool tiles = panel.tiles != nullptr;
+  const TileMap* map = panel.tiles;
   words.push_back(fmt::format(
-      "{} x {},",
-      counted(tiles ? panel.tiles->queries : panel.plane->queries(), "query", "queries"),
-      counted(tiles ? panel.tiles->keys : panel.plane->keys(), "key")));
+      "{} x {},", counted(map ? map->queries : panel.plane->queries(), "query", "queries"),
+      counted(map ? map->keys : panel.plane->keys(), "key")));
   if (figure.queries || figure.keys) {
     words.push_back(
         fmt::format("part {}:{} x {}:{},", grid.q.begin, grid.q.end, grid.k.begin, grid.k.end));
   }
-  if (tiles) {
-    words.push_back(fmt::format("{} of {} x {}:", counted(grid.counts.tile_area, "tile"),
-                                panel.tiles->q_tile, panel.tiles->k_tile));
+  if (const auto tile = tile_size_of(panel)) {
+    words.push_back(
+        fmt::format("{} of {} x {}:", counted(grid.counts.tile_area, "tile"), tile->q, tile->k));
   }
   count_words(grid, words);
   return words;

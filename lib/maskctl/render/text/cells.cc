@@ -83,6 +83,7 @@ class Cells {
   /// The character for one pixel (the next is equal), or for the pixels of a group.
   Glyph glyph(Index row, Index column) const {
     const PixelShape shape = pixel_shape(options_.style);
+    if (!is_known(row, shape)) return hatch();
     Glyph out = shape.characters == 2 ? sign(grid_.at(row, column)) : group(shape, row, column);
     if (out.code == U' ' && options_.grid) {
       out.code = options_.style == Style::kAscii ? U'-' : U'·';
@@ -92,6 +93,19 @@ class Cells {
   }
 
  private:
+  bool is_known(Index row, PixelShape shape) const {
+    const Index end = std::min((row + 1) * shape.rows, grid_.rows);
+    for (Index r = row * shape.rows; r < end; ++r) {
+      if (!grid_.is_known(r)) return false;
+    }
+    return true;
+  }
+
+  Glyph hatch() const {
+    return {.code = options_.style == Style::kAscii ? U'/' : U'╱',
+            .fg = options_.color ? kGridColor : kNoColor};
+  }
+
   Glyph sign(std::uint8_t number) const {
     const Ink& ink = inks_[number];
     Glyph out;
@@ -170,7 +184,7 @@ Canvas draw_cells(const InkGrid& grid, const DrawOptions& options) {
       Glyph glyph = cells.glyph(row, column);
       canvas.put(row, column * shape.characters, glyph);
       if (shape.characters == 1) continue;
-      if (options.grid && grid.at(row, column) == ink::kNone) {
+      if (options.grid && grid.is_known(row) && grid.at(row, column) == ink::kNone) {
         glyph.code = U' ';  // one dot for both
       }
       canvas.put(row, column * 2 + 1, glyph);

@@ -4,23 +4,15 @@
 namespace maskctl::attention {
 
 LinearCpuCall::LinearCpuCall(const LinearProblem& p)
-    : d(p.d),
-      q(p.query),
-      k(p.key),
-      v(p.value),
-      g(p.g),
-      g_gamma(p.g_gamma),
-      gk(p.gk),
-      gv(p.gv),
-      initial_state(p.initial_state) {}
+    : LinearArrays(map_arrays(p, [](const auto& array) { return Floats(array); })), d(p.d) {}
 
 LinearHead LinearCpuCall::head(Index sequence, Index h) const {
   const Index u = d.kv_head(h);
   LinearHead head;
   head.tokens = d.sequences[as_size(sequence)].tokens.size();
-  head.q = rows(q.data(), sequence, d.heads, h, d.key_dim);
-  head.k = rows(k.data(), sequence, d.kv_heads, u, d.key_dim);
-  head.v = rows(v.data(), sequence, d.kv_heads, u, d.value_dim);
+  head.q = rows(query.data(), sequence, d.heads, h, d.key_dim);
+  head.k = rows(key.data(), sequence, d.kv_heads, u, d.key_dim);
+  head.v = rows(value.data(), sequence, d.kv_heads, u, d.value_dim);
   if (d.g_per_head) {
     head.head_gates = rows(g.data(), sequence, d.heads, h, 1);
   } else {

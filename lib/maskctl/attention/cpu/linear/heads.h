@@ -59,7 +59,7 @@ class LinearPrefetchQueue : public PrefetchQueue {
 };
 
 /// Everything a task of forward or backward reads.
-struct LinearCpuCall {
+struct LinearCpuCall : LinearArrays<Floats, Floats> {
   explicit LinearCpuCall(const LinearProblem& problem);
 
   LinearHead head(Index sequence, Index h) const;
@@ -76,7 +76,6 @@ struct LinearCpuCall {
   const float* state(const Floats& states, Index sequence, Index h) const;
 
   const LinearDims& d;
-  Floats q, k, v, g, g_gamma, gk, gv, initial_state;
 };
 
 /// task(worker, sequence, head) for each of `heads` heads of each sequence, with a Worker(d) that

@@ -24,30 +24,21 @@ void check_operands(const GroupedMatmulInputs& in) {
   check_dtypes({{"lhs", in.lhs}, {"rhs", in.rhs}});
 }
 
-/// The elements of a 1-D int32 array.
-std::vector<Index> int32_list(const char* what, const Tensor& array) {
-  if (array.dtype() != DType::kInt32) {
-    refuse(fmt::format("{} is {}, expected int32", what, name(array.dtype())));
-  }
-  if (array.rank() != 1) {
-    refuse_shape(fmt::format("{} is {}, expected 1 axis", what, shape_text(array.shape())));
-  }
-  return as_int64(array, what);
+/// The elements of a 1-D int32 array; `extent` -1 fits any.
+std::vector<std::int32_t> int32_list(const char* what, const Tensor& array, Index extent) {
+  if (array.dtype() == DType::kInt32) return integers(what, &array, {{extent}});
+  refuse(fmt::format("{} is {}, expected int32", what, name(array.dtype())));
 }
 
 Index first_group(const Tensor* group_offset) {
   if (!group_offset) return 0;
-  if (group_offset->elements() != 1 || group_offset->rank() > 1) {
-    refuse_shape(
-        fmt::format("group_offset is {}, expected one integer", shape_text(group_offset->shape())));
-  }
-  const Index offset = as_int64(*group_offset, "group_offset")[0];
+  const Index offset = one_integer("group_offset", *group_offset);
   if (offset < 0) refuse(fmt::format("group_offset {} is below 0", offset));
   return offset;
 }
 
 void place_by_size(const GroupedMatmulInputs& in, Index first, RowGroups& groups) {
-  const std::vector<Index> sizes = int32_list("group_sizes", *in.group_sizes);
+  const std::vector<std::int32_t> sizes = int32_list("group_sizes", *in.group_sizes, -1);
   const auto count = static_cast<Index>(sizes.size()), matrices = groups.matrices();
   if (in.group_offset ? first > count - matrices : count != matrices) {
     refuse_shape(fmt::format("group_sizes has {} groups and rhs {}{}", count, matrices,
@@ -68,8 +59,7 @@ void place_by_size(const GroupedMatmulInputs& in, Index first, RowGroups& groups
 
 /// Counting sort of the rows whose group rhs holds.
 void place_by_id(const GroupedMatmulInputs& in, Index first, RowGroups& groups) {
-  const std::vector<Index> ids = int32_list("group_ids", *in.group_ids);
-  check_shape("group_ids", *in.group_ids, std::vector<Index>{groups.rows});
+  const std::vector<std::int32_t> ids = int32_list("group_ids", *in.group_ids, groups.rows);
   const Index matrices = groups.matrices();
   const auto matrix = [&](Index id) { return id - first; };
   const auto held = [&](Index id) { return matrix(id) >= 0 && matrix(id) < matrices; };

@@ -5,16 +5,20 @@
 #include <optional>
 #include <vector>
 
+#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/operations/linear/recurrent.h"
 #include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl::attention {
 
-/// Tokens of one row of the batch; sequence n has state n.
-struct LinearSequence {
-  Index batch = 0;
-  Range tokens;
-};
+/// f of each of some LinearArrays.
+template <class Arrays, class F>
+auto map_arrays(Arrays& x, F&& f) {
+  return LinearArrays<decltype(f(x.query)), decltype(f(x.g))>{
+      f(x.query), f(x.key), f(x.value), f(x.g), f(x.g_gamma), f(x.gk), f(x.gv), f(x.initial_state)};
+}
+
+using LinearSequence = TokenSequence;
 
 struct LinearDims {
   Index batch = 0, tokens = 0;
@@ -22,9 +26,9 @@ struct LinearDims {
   Index key_dim = 0, value_dim = 0;
   double scale = 1;
   bool reverse = false;
-  bool g_per_head = false;  // g is [B,T,H]
-  Index chunk_size = 0;     // a hint; 0 = automatic
-  std::vector<LinearSequence> sequences;
+  bool g_per_head = false;                // g is [B,T,H]
+  Index chunk_size = 0;                   // a hint; 0 = automatic
+  std::vector<LinearSequence> sequences;  // number n has state n
 
   Index kv_head(Index head) const { return head / (heads / kv_heads); }
   /// Where token `step` of a sequence, in order of time, lies among all tokens of the batch.
@@ -49,10 +53,8 @@ struct LinearDims {
   }
 };
 
-struct LinearProblem {
+struct LinearProblem : LinearArrays<TensorView> {
   LinearDims d;
-  TensorView query, key, value;
-  std::optional<TensorView> g, g_gamma, gk, gv, initial_state;
 };
 
 struct LinearOutputs {
@@ -67,10 +69,7 @@ struct LinearBackwardInputs {
 };
 
 /// In the shapes and dtypes of the inputs; where the problem has them.
-struct LinearGradientOutputs {
-  MutableTensorView query, key, value;
-  std::optional<MutableTensorView> g, g_gamma, gk, gv, initial_state;
-};
+using LinearGradientOutputs = LinearArrays<MutableTensorView>;
 
 /// Throws what recurrent_attention documents. inputs.state is resolved already.
 LinearProblem checked_linear(const RecurrentAttentionInputs& inputs,

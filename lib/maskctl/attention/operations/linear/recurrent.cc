@@ -3,12 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/operations/linear/linear_problem.h"
+#include "maskctl/attention/softmax/dims.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -67,20 +66,14 @@ LinearProblem checked_linear(const RecurrentAttentionInputs& in,
   check_floats("g_gamma", in.g_gamma, {d.heads});
   check_floats("gk", in.gk, of_keys);
   check_floats("gv", in.gv, d.out_shape());
-  d.sequences = sequences_in<LinearSequence>(in.cu_seqlens, d.batch, d.tokens);
+  d.sequences = sequences_in(in.cu_seqlens, d.batch, d.tokens);
   check_floats("initial_state", in.initial_state, d.state_shape());
   d.reverse = options.reverse;
   d.chunk_size = options.chunk_size;
-  d.scale = options.softmax_scale.value_or(1 / std::sqrt(static_cast<double>(d.key_dim)));
-  return {d,
-          *in.query,
-          *in.key,
-          *in.value,
-          view_of(in.g),
-          view_of(in.g_gamma),
-          view_of(in.gk),
-          view_of(in.gv),
-          view_of(in.initial_state)};
+  d.scale = options.softmax_scale.value_or(default_scale(d.key_dim));
+  return {{*in.query, *in.key, *in.value, view_of(in.g), view_of(in.g_gamma), view_of(in.gk),
+           view_of(in.gv), view_of(in.initial_state)},
+          std::move(d)};
 }
 
 LinearAttentionResult recurrent_attention(const RecurrentAttentionInputs& inputs,
@@ -103,16 +96,11 @@ LinearAttentionGradients recurrent_attention_backward(const RecurrentAttentionIn
   const LinearProblem problem = checked_linear(without_alias(inputs), options);
   check_shape("d_out", d_out, problem.d.out_shape());
   if (d_final_state) check_shape("d_final_state", *d_final_state, problem.d.state_shape());
-  LinearAttentionGradients gradients{
-      unwritten_like(problem.query),   unwritten_like(problem.key),
-      unwritten_like(problem.value),   unwritten_like(problem.g),
-      unwritten_like(problem.g_gamma), unwritten_like(problem.gk),
-      unwritten_like(problem.gv),      unwritten_like(problem.initial_state)};
+  LinearAttentionGradients gradients =
+      map_arrays(problem, [](const auto& array) { return unwritten_like(array); });
   run_kernel(context, "linear_backward", &Kernels::linear_backward, problem,
              {d_out, view_of(d_final_state)},
-             {gradients.query, gradients.key, gradients.value, view_of(gradients.g),
-              view_of(gradients.g_gamma), view_of(gradients.gk), view_of(gradients.gv),
-              view_of(gradients.initial_state)});
+             map_arrays(gradients, [](auto& array) { return view_of(array); }));
   return gradients;
 }
 

@@ -49,10 +49,15 @@ struct LinearAttentionResult {
 LinearAttentionResult recurrent_attention(const RecurrentAttentionInputs& inputs,
                                           const RecurrentAttentionOptions& options = {});
 
-struct LinearAttentionGradients {
-  Tensor query, key, value;                                 // as the inputs
-  std::optional<Tensor> g, g_gamma, gk, gv, initial_state;  // as given, under either name
+/// One thing for each array of a call: its gradient, room for that, its numbers.
+template <class Needed, class Optional = std::optional<Needed>>
+struct LinearArrays {
+  Needed query, key, value;
+  Optional g, g_gamma, gk, gv, initial_state;  // under either name
 };
+
+/// In the shapes and dtypes of the inputs; where they are given.
+using LinearAttentionGradients = LinearArrays<Tensor>;
 
 /// Gradients of sum(out * d_out) (+ sum(final_state * d_final_state) when given).
 LinearAttentionGradients recurrent_attention_backward(const RecurrentAttentionInputs& inputs,

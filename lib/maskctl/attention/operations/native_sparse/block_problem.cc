@@ -92,16 +92,11 @@ BlockProblem checked_block_problem(const NativeSparseInputs& in,
   check_positive("block_size", options.block_size);
   check_positive("block_counts", options.block_counts);
   problem.query = *in.query, problem.key = *in.key, problem.value = *in.value;
-  problem.scale = effective_scale(softmax, problem.d);
+  problem.scale = options.softmax_scale.value_or(default_scale(problem.d.dim));
   problem.block_size = options.block_size;
   problem.count = options.block_counts;
   problem.duplicates = options.duplicate_blocks;
-  if (in.cu_seqlens && problem.d.batch != 1) {
-    refuse_shape(
-        fmt::format("cu_seqlens with a batch of {}, expected a batch of 1", problem.d.batch));
-  }
-  problem.sequences =
-      sequences_in<TokenSequence>(in.cu_seqlens, problem.d.batch, problem.d.queries);
+  problem.sequences = sequences_in(in.cu_seqlens, problem.d.batch, problem.d.queries);
   return problem;
 }
 

@@ -5,18 +5,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/operations/native_sparse/native_sparse.h"
 #include "maskctl/attention/softmax/dims.h"
 #include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl::attention {
-
-/// Tokens that see only each other, in one row of the batch. Tokens of a sequence count from its
-/// start, and so do its blocks.
-struct TokenSequence {
-  Index batch = 0;
-  Range tokens;
-};
 
 /// Integers [.., Hkv, width] of each token, or of each block of queries.
 class TokenLists {
@@ -65,7 +59,7 @@ struct BlockProblem {
   Index block_size = 0;
   Index count = 0;  // when there is no list of counts
   DuplicateBlocks duplicates = DuplicateBlocks::kCount;
-  std::vector<TokenSequence> sequences;
+  std::vector<TokenSequence> sequences;  // whose tokens and blocks count from their starts
   TokenLists indices, counts;
 
   /// What token t of sequence n sees by key head u: ascending blocks, the last one up to t.

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
 namespace {
@@ -60,25 +59,6 @@ PagedProblem paged_problem(const Tensor& queries, const PagedCache& cache,
   problem.scale = scale.value_or(default_scale(cache.dim));
   problem.soft_cap = soft_cap;
   return problem;
-}
-
-std::vector<std::int32_t> integers(const char* what, const Tensor* array,
-                                   std::span<const Index> shape) {
-  check_rank(what, array, static_cast<Index>(shape.size()));
-  std::vector<Index> expected(shape.begin(), shape.end());
-  for (std::size_t axis = 0; axis < expected.size(); ++axis) {
-    if (expected[axis] < 0) expected[axis] = array->shape()[axis];
-  }
-  check_shape(what, *array, expected);
-  check_integer(what, *array);
-  return as_int32(*array, what);
-}
-
-Index one_integer(const char* what, const Tensor& array) {
-  if (array.elements() != 1) {
-    refuse_shape(fmt::format("{} is {}, expected (1,)", what, shape_text(array.shape())));
-  }
-  return integers(what, &array, array.shape())[0];
 }
 
 void check_call(const PagedProblem& problem) {

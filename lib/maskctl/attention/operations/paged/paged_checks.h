@@ -22,12 +22,6 @@ PagedCache interleaved_cache(const Tensor& kv, Index heads, Index dim, Index lan
 PagedProblem paged_problem(const Tensor& queries, const PagedCache& cache,
                            std::optional<double> scale, std::optional<double> soft_cap);
 
-/// An array of integers of the given shape; extents of -1 fit any.
-std::vector<std::int32_t> integers(const char* name, const Tensor* array,
-                                   std::span<const Index> shape);
-/// The only element of an array of one.
-Index one_integer(const char* name, const Tensor& array);
-
 /// [Hq, D] of the queries against the cache, cap above 0, shape and dtype of sinks.
 void check_call(const PagedProblem& problem);
 

@@ -1,7 +1,6 @@
 // Where rows, pages and positions are.
 #include "maskctl/attention/operations/paged/paged_problem.h"
 
-#include <cmath>
 #include <utility>
 
 #include "maskctl/attention/arrays/outputs.h"
@@ -48,10 +47,6 @@ void PagedProblem::elements(const PagedSequence& s, Range positions,
     element = tables[as_size(s.table + page)] * cache.page_stride + slot * cache.slot_stride;
     if (++slot == cache.page_size) slot = 0, ++page;
   }
-}
-
-double default_scale(Index dim) {
-  return 1 / std::sqrt(static_cast<double>(std::max<Index>(dim, 1)));
 }
 
 Tensor paged_attention(const PagedProblem& problem, const Context& context) {

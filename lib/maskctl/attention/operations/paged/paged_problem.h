@@ -90,9 +90,6 @@ struct PagedProblem {
   }
 };
 
-/// 1 / sqrt(D).
-double default_scale(Index dim);
-
 /// Softmax over the visible keys, times the values and value_scale, in the shape and dtype of the
 /// queries. Rows of no sequence and rows that see nothing are 0.
 Tensor paged_attention(const PagedProblem& problem, const Context& context);

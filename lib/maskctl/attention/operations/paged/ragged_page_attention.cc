@@ -178,7 +178,7 @@ Tensor ragged_page_attention_v3(const Inputs& in, Tensor& kv_cache, const Option
 }
 
 Tensor ragged_page_attention_v3(const RaggedPageAttentionV3PagesInputs& in,
-                                const RaggedPageAttentionV3PagesOptions& options) {
+                                const RaggedPageAttentionOptions& options) {
   check_rank("query", in.query, 3);
   check_cache({"query", in.query}, {"key_pages", in.key_pages}, {"value_pages", in.value_pages});
   PagedProblem problem =

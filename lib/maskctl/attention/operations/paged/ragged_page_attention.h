@@ -90,16 +90,8 @@ struct RaggedPageAttentionV3PagesInputs {
   const Tensor* softmax_aux = nullptr;   // sinks, [Hq]
 };
 
-struct RaggedPageAttentionV3PagesOptions {
-  std::optional<double> softmax_scale;  // 1 / sqrt(D), unlike the form above
-  std::optional<Index> sliding_window;
-  std::optional<double> logits_soft_cap;
-  Index num_kv_pages_per_block = 0, num_queries_per_block = 0;  // as RaggedPageAttentionOptions
-  Backend backend = Backend::kCpu;
-};
-
-/// As ragged_page_attention. Throws the same.
+/// As ragged_page_attention, with its scale too. Throws the same.
 Tensor ragged_page_attention_v3(const RaggedPageAttentionV3PagesInputs& inputs,
-                                const RaggedPageAttentionV3PagesOptions& options = {});
+                                const RaggedPageAttentionOptions& options = {});
 
 }  // namespace maskctl::attention

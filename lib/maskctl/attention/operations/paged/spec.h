@@ -127,7 +127,7 @@ struct RaggedPageAttentionOp
 
 /// Version 3 on pages that hold keys and values already.
 inline Tensor attend_to_pages(const RaggedPageAttentionV3PagesInputs& in,
-                              const RaggedPageAttentionV3PagesOptions& o) {
+                              const RaggedPageAttentionOptions& o) {
   return ragged_page_attention_v3(in, o);
 }
 struct RaggedPageAttentionv3PagesOp

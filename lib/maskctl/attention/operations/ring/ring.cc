@@ -15,11 +15,11 @@ namespace {
 constexpr Index kTime = 1;     // axis of queries and keys
 constexpr Index kLseTime = 2;  // axis of queries in the lse
 
-void check_divides(const char* what, const Tensor& x, Index ranks) {
+void check_time(const char* what, const Tensor& x, Index ranks, bool even) {
   if (ranks < 1) {
     refuse(fmt::format("ring_size {} is below 1", ranks));
   }
-  if (x.rank() != 4 || x.extent(kTime) % ranks != 0) {
+  if (x.rank() != 4 || (even && x.extent(kTime) % ranks != 0)) {
     refuse_shape(
         fmt::format("{} is {}, expected 4 axes and a length that {} ranks "
                     "share evenly",
@@ -27,39 +27,64 @@ void check_divides(const char* what, const Tensor& x, Index ranks) {
   }
 }
 
-Tensor part_of(const Tensor& x, const Communicator& ring, Index axis = kTime) {
-  const Index width = x.extent(axis) / ring.size();
-  return slice_of(x, axis, {ring.rank() * width, (ring.rank() + 1) * width});
-}
-
-void put_back(const Tensor& part, const Communicator& ring, Tensor& whole, Index axis = kTime) {
-  write_slice(part, axis, ring.rank() * part.extent(axis), whole);
-}
-
 /// The extents of a call whose lengths the ranks share.
-Dims checked_whole(const Tensor& query, const Tensor& key, const Tensor& value, Index ranks) {
-  check_divides("query", query, ranks);
-  check_divides("key", key, ranks);
-  check_divides("value", value, ranks);
+Dims checked_whole(const Tensor& query, const Tensor& key, const Tensor& value,
+                   const RingAttentionOptions& o) {
+  check_time("query", query, o.ring_size, o.assign == Assign::kContiguous);
+  check_time("key", key, o.ring_size, true);
+  check_time("value", value, o.ring_size, true);
   return {query.extent(0), query.extent(kTime), key.extent(kTime), query.extent(2),
           key.extent(2),   query.extent(3),     value.extent(3)};
 }
+
+/// Arrays of the whole call, cut for the ranks of a ring inside the process.
+class Cut {
+ public:
+  Cut(const RingAttentionOptions& options, const Dims& whole)
+      : options_(options), keys_(whole.keys) {
+    options_.all_queries = whole.queries;
+    options_.steps = nullptr;  // of a shard's call
+    shares_ = ring_shares(options, whole, options.ring_size);
+  }
+  /// Of one rank.
+  const RingAttentionOptions& options() const { return options_; }
+  Tensor queries(const Tensor& x, Index rank, Index axis = kTime) const {
+    return take(x, along(x, axis, shares_[as_size(rank)]));
+  }
+  void put_queries(const Tensor& part, Index rank, Tensor& whole, Index axis = kTime) const {
+    put(part, along(whole, axis, shares_[as_size(rank)]), whole);
+  }
+  Tensor keys(const Tensor& x, Index rank) const { return slice_of(x, kTime, range(rank)); }
+  void put_keys(const Tensor& part, Index rank, Tensor& whole) const {
+    write_slice(part, kTime, range(rank).begin, whole);
+  }
+
+ private:
+  Range range(Index rank) const { return part_of(keys_, options_.ring_size, rank); }
+
+  RingAttentionOptions options_;
+  Index keys_;
+  Shares shares_;
+};
 
 }  // namespace
 
 SoftmaxResult ring_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                              const RingAttentionOptions& o) {
-  const Dims d = checked_whole(query, key, value, o.ring_size);
+  if (o.ring) return ring_attention_shard(*o.ring, query, key, value, o);
+  const Dims d = checked_whole(query, key, value, o);
   if (o.ring_size == 1) {
     return masked_forward({&query, &key, &value, nullptr, o.bias, o.softmax_aux}, ring_mask(o),
                           ring_softmax(o));
   }
   SoftmaxResult whole = unwritten_result(d, query.dtype());
+  const Cut cut(o, d);
   run_ring(o.ring_size, [&](Communicator& ring) {
-    const SoftmaxResult part = ring_attention_shard(ring, part_of(query, ring), part_of(key, ring),
-                                                    part_of(value, ring), o);
-    put_back(part.out, ring, whole.out);
-    put_back(part.lse, ring, whole.lse, kLseTime);
+    const Index rank = ring.rank();
+    const SoftmaxResult part = ring_attention_shard(
+        ring, cut.queries(query, rank), cut.keys(key, rank), cut.keys(value, rank), cut.options());
+    cut.put_queries(part.out, rank, whole.out);
+    cut.put_queries(part.lse, rank, whole.lse, kLseTime);
   });
   return whole;
 }
@@ -68,7 +93,9 @@ SoftmaxGradients ring_attention_backward(const Tensor& query, const Tensor& key,
                                          const Tensor& value, const SoftmaxResult& forward,
                                          const Tensor& d_out, const RingAttentionOptions& o,
                                          const Tensor* d_lse) {
-  const Dims d = checked_whole(query, key, value, o.ring_size);
+  if (o.ring)
+    return ring_attention_shard_backward(*o.ring, query, key, value, forward, d_out, o, d_lse);
+  const Dims d = checked_whole(query, key, value, o);
   if (o.ring_size == 1) {
     return masked_backward({&query, &key, &value, nullptr, o.bias, o.softmax_aux}, ring_mask(o),
                            forward, d_out, ring_softmax(o), d_lse);
@@ -76,18 +103,21 @@ SoftmaxGradients ring_attention_backward(const Tensor& query, const Tensor& key,
   check_backward(d, forward, d_out, d_lse);
   SoftmaxGradients whole{Tensor(query.dtype(), query.shape()), Tensor(key.dtype(), key.shape()),
                          Tensor(value.dtype(), value.shape()), std::nullopt, std::nullopt};
+  const Cut cut(o, d);
   std::vector<SoftmaxGradients> parts(as_size(o.ring_size));
   run_ring(o.ring_size, [&](Communicator& ring) {
-    const SoftmaxResult result{part_of(forward.out, ring), part_of(forward.lse, ring, kLseTime)};
+    const Index rank = ring.rank();
+    const SoftmaxResult result{cut.queries(forward.out, rank),
+                               cut.queries(forward.lse, rank, kLseTime)};
     std::optional<Tensor> part_d_lse;
-    if (d_lse) part_d_lse = part_of(*d_lse, ring, kLseTime);
-    SoftmaxGradients& part = parts[as_size(ring.rank())];
-    part = ring_attention_shard_backward(ring, part_of(query, ring), part_of(key, ring),
-                                         part_of(value, ring), result, part_of(d_out, ring), o,
-                                         part_d_lse ? &*part_d_lse : nullptr);
-    put_back(part.query, ring, whole.query);
-    put_back(part.key, ring, whole.key);
-    put_back(part.value, ring, whole.value);
+    if (d_lse) part_d_lse = cut.queries(*d_lse, rank, kLseTime);
+    SoftmaxGradients& part = parts[as_size(rank)];
+    part = ring_attention_shard_backward(ring, cut.queries(query, rank), cut.keys(key, rank),
+                                         cut.keys(value, rank), result, cut.queries(d_out, rank),
+                                         cut.options(), part_d_lse ? &*part_d_lse : nullptr);
+    cut.put_queries(part.query, rank, whole.query);
+    cut.put_keys(part.key, rank, whole.key);
+    cut.put_keys(part.value, rank, whole.value);
   });
   const auto sum = [&](const Tensor* like, std::optional<Tensor> SoftmaxGradients::*gradient) {
     if (!like) return;

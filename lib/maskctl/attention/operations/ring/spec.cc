@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "maskctl/attention/arrays/checks.h"
+#include "maskctl/attention/ring/shard.h"
 #include "maskctl/attention/sharded/plan.h"
 
 namespace maskctl::attention {
@@ -21,6 +22,18 @@ void RingAttentionOp::localise(Inputs&, Options& o, const Shard& shard, const Sh
                                OwnedArrays&) {
   place(shard, o.softmax);
   o.ring_size = plan.parts("Tq");
+  if (!shard.ring) return;
+  RingPlace& own = *shard.ring;
+  Dims whole;
+  whole.batch = shard.range("B").size(), whole.q_heads = shard.range("Hq").size();
+  whole.kv_heads = shard.range("Hkv").size();
+  whole.queries = shard.extents.at("Tq"), whole.keys = shard.extents.at("Tk");
+  own.joined = true;
+  own.queries = ring_shares(o, whole, o.ring_size)[as_size(own.ring->rank())];
+  own.keys = {part_of(whole.keys, o.ring_size, own.ring->rank())};
+  o.ring = own.ring;
+  o.steps = own.steps;
+  o.all_queries = whole.queries;
 }
 
 }  // namespace maskctl::attention

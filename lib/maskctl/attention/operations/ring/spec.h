@@ -34,6 +34,9 @@ struct RingAttentionOp : FunctionOp<ring_attention, ring_attention_backward, Rin
           option<Call, &Options::deterministic>("deterministic", "true (default): no dropout",
                                                 kDrops),
           option<Call, &Options::ring_size>("ring_size", "ranks; 1"),
+          choice<Call, &Options::assign>(
+              "assign", kAssignWords,
+              "which queries each rank has: contiguous (default), zigzag, striped, cost"),
           option<Call, &Options::axis_name>(
               "axis_name", "the mesh axis of the sharded form; here ring_size says it all"),
           hint<Call, &Options::query_chunk_size>("query_chunk_size", "query_chunk_size",
@@ -43,7 +46,7 @@ struct RingAttentionOp : FunctionOp<ring_attention, ring_attention_backward, Rin
 
   static constexpr Operation kRow = {
       .name = "ring_attention",
-      .summary = "keys and values travel round a ring of ranks",
+      .summary = "keys and values travel between the ranks of a ring",
       .outputs = kSoftmaxOutputs,
       .gradients = kSoftmaxGradients,
       .cotangents = "out lse",

@@ -1,0 +1,171 @@
+#include "app/cli/commands/attention/ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "app/cli/launcher.h"
+#include "app/cli/parser/values.h"
+#include "app/reports/remedies.h"
+#include "maskctl/attention/ring/assign.h"
+#include "maskctl/attention/sharded/usual_specs.h"
+#include "maskctl/base/error.h"
+
+namespace maskctl::app {
+namespace {
+
+using attention::Communicator;
+using attention::NamedArguments;
+using attention::Operation;
+
+/// How long a rank that cannot go on waits for rank 0 to say why and the launcher to end all.
+constexpr std::chrono::seconds kFarewell{6};
+
+void check_launched(const RankOptions& options) {
+  const Mesh mesh = mesh_from_text(options.mesh);
+  const auto own = launched_rank();
+  if (own && own->size == mesh.devices()) return;
+  const std::string how = fmt::format("start it as `mpirun -n {} maskctl ...`", mesh.devices());
+  if (!own) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("--mesh {} needs {} ranks, and mpirun has not started this process; {}",
+                            options.mesh, mesh.devices(), how));
+  }
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("--mesh {} has {} devices, and mpirun has started {} ranks; {}",
+                          options.mesh, mesh.devices(), own->size, how));
+}
+
+std::string text_of(const std::exception& error) {
+  const auto* const own = dynamic_cast<const Error*>(&error);
+  return own ? message_of(*own) : error.what();
+}
+
+/// FNV-1a, continued from `hash`.
+std::uint64_t mixed(std::span<const std::byte> bytes, std::uint64_t hash) {
+  for (const std::byte byte : bytes) {
+    hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3ULL;
+  }
+  return hash;
+}
+constexpr std::uint64_t kStart = 0xcbf29ce484222325ULL;
+
+/// Of the open cells of all planes.
+std::uint64_t hash_of(const Mask& mask) {
+  std::uint64_t hash = kStart;
+  for (const PlanePtr& plane : mask.distinct()) {
+    plane->rows({0, plane->queries()}, [&hash](Range rows, const Keys& keys) {
+      const std::uint64_t of_row = keys.is_words() ? mixed(std::as_bytes(keys.words), kStart)
+                                                   : mixed(std::as_bytes(keys.runs), kStart);
+      for (Index n = 0; n < rows.size(); ++n) {
+        hash = mixed(std::as_bytes(std::span(&of_row, 1)), hash);
+      }
+    });
+  }
+  return hash;
+}
+
+/// Everything on which ranks must agree, a line each.
+std::string text_of(const NamedArguments& arguments, const RankArrays& arrays) {
+  std::string text = arrays.text();
+  for (const auto& [name, value] : arguments.options) text += fmt::format("{}={}\n", name, value);
+  for (const auto& [name, array] : arguments.arrays) {
+    text += fmt::format("{} {} {} {:016x}\n", name, maskctl::name(array.dtype()),
+                        shape_text(array.shape()), mixed(array.bytes(), kStart));
+  }
+  if (arguments.mask) {
+    text += fmt::format("mask {} {:016x}\n", shape_text(*arguments.mask), hash_of(*arguments.mask));
+  }
+  return text;
+}
+
+/// The first line of a that b does not have in its place.
+std::string first_difference(std::string_view a, std::string_view b) {
+  for (std::size_t at = 0; at < a.size();) {
+    const std::size_t end = a.find('\n', at) + 1;
+    const std::string_view line = a.substr(at, end - at);
+    if (b.substr(std::min(at, b.size()), line.size()) != line) {
+      return std::string(line.substr(0, line.size() - 1));
+    }
+    at = end;
+  }
+  return "less";
+}
+
+void check_agreement(Communicator& world, const std::string& own) {
+  const std::vector<std::string> texts = attention::gathered_texts(world, own);
+  for (std::size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] == texts[0]) continue;
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("rank {} has `{}`, rank 0 has `{}`: give every rank the same command "
+                            "line and the same files",
+                            rank, first_difference(texts[rank], texts[0]),
+                            first_difference(texts[0], texts[rank])));
+  }
+}
+
+}  // namespace
+
+void declare_ranks(OptionList& list, RankOptions& ranks) {
+  list.text("--mesh", "dp=2+sp=2",
+            "share the call among the ranks of mpirun: dp and fsdp split batches, tp heads, sp "
+            "sequences",
+            ranks.mesh);
+  list.choice("--assign", attention::kAssignWords,
+              "which queries each rank of sp has (contiguous); with --mesh",
+              [&ranks](std::size_t i) { ranks.assign = attention::kAssignWords[i]; });
+}
+
+void check_ranks(const RankOptions& options, std::string_view command, std::string_view unfit) {
+  if (!options.given() && !options.assign.empty()) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{}: --assign goes with --mesh", command));
+  }
+  if (!options.given() || unfit.empty()) return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: {} cannot be given with --mesh", command, unfit));
+}
+
+Answer over_ranks(const RankOptions& options, Session& session,
+                  const std::function<Answer(Communicator& world)>& work) {
+  check_launched(options);
+  distributed::World world([&session] { session.cancel(); });
+  std::string own;
+  try {
+    Answer answer = work(world);
+    attention::meet(world);  // nobody has failed
+    return world.rank() == 0 ? std::move(answer) : Answer{};
+  } catch (const std::exception& error) {
+    own = text_of(error);
+    world.fail(own);
+  }
+  if (world.rank() != 0) {
+    std::this_thread::sleep_for(kFarewell);
+    return {"", 2};
+  }
+  const distributed::Failure failure = *world.failure();
+  const bool names_rank = failure.message.starts_with("rank ");
+  const bool all_alike = failure.rank != 0 && failure.message == own;
+  if (names_rank || all_alike) throw Error(Errc::kDevice, failure.message);
+  throw Error(Errc::kDevice,
+              fmt::format("rank {} of {}: {}", failure.rank, world.size(), failure.message));
+}
+
+SplitCall::SplitCall(const Operation& operation, const RankOptions& options,
+                     NamedArguments arguments, RankArrays arrays, Communicator& world)
+    : arrays_(std::move(arrays)) {
+  const auto outlines = arrays_.outlines();
+  form_ = &form_of(operation, [&](std::string_view name) {
+    return outlines.contains(std::string(name)) || arguments.arrays.contains(std::string(name));
+  });
+  if (!options.assign.empty()) arguments.options["assign"] = options.assign;
+  check_agreement(world, text_of(arguments, arrays_));
+  attention::meet(world);  // no rank goes on alone
+  const attention::Sharding sharding =
+      attention::usual_sharding(*form_, mesh_from_text(options.mesh), outlines, arguments);
+  ranked_ = std::make_unique<attention::RankCall>(*form_, std::move(arguments), outlines, sharding,
+                                                  world);
+}
+
+}  // namespace maskctl::app

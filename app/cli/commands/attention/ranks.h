@@ -1,0 +1,53 @@
+// Commands whose work is shared by the ranks that mpirun has started.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "app/cli/commands/attention/rank_arrays.h"
+#include "app/cli/commands/command.h"
+#include "maskctl/attention/sharded/gather.h"
+#include "maskctl/attention/sharded/rank_call.h"
+#include "maskctl/distributed/world.h"
+
+namespace maskctl::app {
+
+struct RankOptions {
+  std::string mesh;  // "dp=2+sp=2"; empty: no ranks
+  std::string assign;
+
+  bool given() const { return !mesh.empty(); }
+};
+
+/// --mesh and --assign.
+void declare_ranks(OptionList& list, RankOptions& ranks);
+/// Throws Error(kInvalidArgument) when --assign is given without --mesh, or `unfit`, options that
+/// do not go with it, with it; empty for none.
+void check_ranks(const RankOptions& options, std::string_view command, std::string_view unfit);
+
+/// Runs `work` in every rank. The answer is that of rank 0; the others say nothing. When one rank
+/// throws, all stop, and rank 0 throws an Error that names it. Throws Error(kInvalidArgument) when
+/// no launcher has started this process.
+Answer over_ranks(const RankOptions& options, Session& session,
+                  const std::function<Answer(attention::Communicator& world)>& work);
+
+/// A call that is split over the ranks, checked and read.
+class SplitCall {
+ public:
+  /// `arrays` are those of the arguments of which ranks have parts. Throws Error(kInvalidArgument),
+  /// in rank 0, when ranks disagree about the call: the files differ between hosts.
+  SplitCall(const attention::Operation& operation, const RankOptions& options,
+            attention::NamedArguments arguments, RankArrays arrays, attention::Communicator& world);
+
+  const attention::Operation& operation() const { return *form_; }
+  attention::RankCall& ranked() { return *ranked_; }
+  attention::NamedResults read() { return arrays_.read(*ranked_); }
+
+ private:
+  const attention::Operation* form_;
+  RankArrays arrays_;
+  std::unique_ptr<attention::RankCall> ranked_;
+};
+
+}  // namespace maskctl::app

@@ -1,0 +1,20 @@
+// Processes that mpirun has started, each a rank.
+#pragma once
+
+#include <optional>
+
+namespace maskctl::app {
+
+struct LaunchedRank {
+  int rank = 0, size = 1;
+};
+/// Which rank the launcher says this process is; nothing when none has started it.
+std::optional<LaunchedRank> launched_rank();
+
+/// In a rank the work goes on in a child, which this process waits for: it then ends with the
+/// child's status, or says in one line that the rank was killed and ends with 2. A launcher would
+/// give the number of the signal instead. The child ends with this process. Does nothing in a
+/// process that no launcher has started. Call it before any thread begins.
+void supervise_rank();
+
+}  // namespace maskctl::app

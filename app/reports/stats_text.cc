@@ -1,0 +1,81 @@
+// The text form of stats.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/reports/figures.h"
+#include "app/reports/report.h"
+#include "maskctl/inspect/count/stats.h"
+
+namespace maskctl::app {
+namespace {
+
+constexpr Index kPlaneLines = 32;
+
+std::string columns_text(const PlaneStats& stats, Index columns) {
+  if (!stats.empty_columns) return fmt::format("{}: too many to mark the empty ones", columns);
+  return fmt::format("{}: {} empty", columns, *stats.empty_columns);
+}
+
+std::string blocks_text(const PlaneStats& stats) {
+  std::size_t width = 12;
+  for (const BlockStats& block : stats.blocks) {
+    width = std::max(width, fmt::formatted_size("  {}", block.executed));
+  }
+  const auto line = [width](std::string_view name, const auto&... cells) {
+    return fmt::format("{:<12}", name) + (fmt::format("{:>{}}", cells, width) + ...) + "\n";
+  };
+  std::string out = line("tiles", "empty", "partial", "full", "executed", "waste");
+  for (const BlockStats& block : stats.blocks) {
+    const std::string waste = stats.open == 0
+                                  ? "-"
+                                  : fmt::format("{:.3f}", static_cast<double>(block.executed) /
+                                                              static_cast<double>(stats.open));
+    out += line(fmt::format("  {}x{}", block.size.q, block.size.k), block.empty, block.partial,
+                block.full, block.executed, waste);
+  }
+  return out;
+}
+
+/// One line for each batch and head; only the first ones if there are many.
+std::string planes_text(const Mask& mask, const Stats& stats) {
+  std::string out =
+      fmt::format("{:<12}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}\n", "batch head", "density",
+                  "empty rows", "full rows", "min keys", "median", "max keys");
+  Index lines = 0;
+  const Index all = mask.batch() * mask.heads();
+  for (Index i = 0; i < all && lines < kPlaneLines; ++i, ++lines) {
+    const Index b = i / mask.heads();
+    const Index h = i % mask.heads();
+    const PlaneStats& plane = stats.planes[mask.index_of(b, h)];
+    out += fmt::format("  {:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}\n",
+                       fmt::format("{:>3} {:>4}", b, h),
+                       percent(plane.open, plane.rows * mask.keys()), plane.empty_rows,
+                       plane.full_rows, plane.min_keys, plane.median_keys, plane.max_keys);
+  }
+  if (lines < all) out += fmt::format("  ... {} more; --json lists all\n", all - lines);
+  return out;
+}
+
+}  // namespace
+
+std::string stats_text(const Mask& mask, const Stats& stats) {
+  const PlaneStats& total = stats.total;
+  const Index planes = mask.batch() * mask.heads();
+  std::string out = fmt::format("{:<12}{}", "shape", shape_text(mask));
+  if (planes > 1) {
+    out += fmt::format(", {} of {} planes distinct", stats.planes.size(), planes);
+  }
+  out += fmt::format("\n{:<12}{}: {} of {} cells open\n", "density",
+                     percent(total.open, mask.cells()), total.open, mask.cells());
+  out += fmt::format("{:<12}{}: {} empty, {} full; keys per row: min {}, median {}, max {}\n",
+                     "rows", total.rows, total.empty_rows, total.full_rows, total.min_keys,
+                     total.median_keys, total.max_keys);
+  out += fmt::format("{:<12}{}\n\n", "columns", columns_text(total, planes * mask.keys()));
+  out += blocks_text(total);
+  out += "executed = cells of non-empty tiles; waste = executed / open cells\n";
+  if (stats.planes.size() > 1) out += fmt::format("\n{}", planes_text(mask, stats));
+  return out;
+}
+
+}  // namespace maskctl::app

@@ -1,0 +1,32 @@
+// What looks wrong with a mask and the steps that made it.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "maskctl/inspect/check/leaks.h"
+#include "maskctl/inspect/check/lint.h"
+#include "maskctl/mask/mask.h"
+#include "maskctl/mask/steps/step.h"
+
+namespace maskctl::app {
+
+/// The documents that the mask should keep to.
+struct LintDocuments {
+  /// Those of the mask after its steps, if they fit.
+  std::function<std::optional<Documents>(const Mask& mask)> of;
+  bool given = false;  // apart from the SOURCE, so that its own steps do not keep to them
+};
+
+struct MaskLint {
+  Findings findings;
+  std::optional<Leaks> leaks;
+  bool documents = false;  // the mask was held against some
+  bool too_large = false;  // single cells beside a pattern were not looked for
+};
+
+/// `gives_nan`: see lint_mask(). Throws as apply() does.
+MaskLint lint_steps_and_mask(Mask start, const Chain& chain, const LintDocuments& documents,
+                             bool gives_nan = true);
+
+}  // namespace maskctl::app

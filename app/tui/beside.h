@@ -1,0 +1,88 @@
+// Work that is done beside the interface, which goes on drawing and taking keys.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "maskctl/base/work_scope.h"
+
+namespace maskctl::app::tui {
+
+/// Makes one value on a thread of its own. Its end stops the work and waits until it has stopped.
+template <typename T>
+class Beside {
+ public:
+  /// `make` works within the limits that hold here, and heeds stop requests as they do. `ended` is
+  /// called on the same thread when the value is there, or an exception instead of it.
+  Beside(std::function<T()> make, std::function<void()> ended)
+      : make_(std::move(make)),
+        ended_(std::move(ended)),
+        limits_(WorkScope::current()),
+        thread_([this](const std::stop_token& stop) { work(stop); }),
+        stop_too_(limits_.stop, Stop{thread_.get_stop_source()}) {}
+
+  bool done() const {
+    const std::lock_guard lock(mutex_);
+    return done_;
+  }
+  /// True when it is done by then.
+  bool wait_until(std::chrono::steady_clock::time_point end) const {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_until(lock, end, [this] { return done_; });
+  }
+  /// Waits for the value; throws what making it threw. To be called once.
+  T take() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return done_; });
+    if (failure_) std::rethrow_exception(failure_);
+    return std::move(*value_);
+  }
+
+ private:
+  struct Stop {
+    std::stop_source source;
+    void operator()() { source.request_stop(); }
+  };
+
+  void work(const std::stop_token& stop) {
+    WorkLimits limits = limits_;
+    limits.stop = stop;
+    const WorkScope scope(limits);
+    try {
+      value_ = make_();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    changed_.notify_all();
+    if (!stop.stop_requested()) ended_();
+  }
+
+  const std::function<T()> make_;
+  const std::function<void()> ended_;
+  const WorkLimits limits_;
+  std::optional<T> value_;
+  std::exception_ptr failure_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  bool done_ = false;
+  std::jthread thread_;
+  std::stop_callback<Stop> stop_too_;  // of those who began the work
+};
+
+/// A moment in which most work is finished: it is waited for, so that screens are complete at once.
+inline std::chrono::steady_clock::time_point in_a_moment() {
+  return std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
+}
+
+}  // namespace maskctl::app::tui

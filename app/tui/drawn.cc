@@ -1,0 +1,19 @@
+#include "app/tui/drawn.h"
+
+namespace maskctl::app::tui {
+
+Panel panel_of(const State& state, Sources sources) {
+  const View& view = state.view;
+  Panel out = state.facts().panel;
+  if (view.sources == Sources::kBeside && sources == Sources::kB) out.plane = out.other;
+  // Tiles are those of one mask.
+  if (view.sources == Sources::kBeside || view.tiled) out.other = out.different = nullptr;
+  return out;
+}
+
+BlockSize smallest_unit(const View& view) {
+  const Index cells = view.tiled ? Index{1} << view.tile : 1;
+  return {cells, cells};
+}
+
+}  // namespace maskctl::app::tui

@@ -1,0 +1,159 @@
+#include "app/tui/facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <tuple>
+
+#include "app/tui/drawn.h"
+#include "app/tui/state.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/tallied.h"
+
+namespace maskctl::app::tui {
+namespace {
+
+/// Planes that hold more are counted slowly, as are planes that compute their rows.
+constexpr Index kSmallBytes = Index{1} << 20;
+
+/// A plane that is counted in other rectangles with each move.
+PlanePtr quickly_counted(const PlanePtr& plane) {
+  return plane->computed() || plane->bytes() > kSmallBytes ? tallied(plane) : plane;
+}
+
+Index empty_rows_of(const Plane& plane) {
+  Index empty = 0;
+  plane.row_sizes({0, plane.queries()}, [&](Range rows, const Plane::RowSize& size) {
+    if (size.keys == 0) empty += rows.size();
+  });
+  return empty;
+}
+
+Index id_width_of(std::span<const std::int32_t> ids) {
+  if (ids.empty()) return 0;
+  const auto [least, most] = std::ranges::minmax(ids);
+  return std::ssize(fmt::format("{}", std::abs(least) > most ? least : most));
+}
+
+}  // namespace
+
+PlaneFacts first_facts(Panel panel) {
+  PlaneFacts out;
+  out.panel = std::move(panel);
+  out.id_width = id_width_of(out.panel.q_segments);
+  const bool labelled = !out.panel.q_segments.empty() && !out.panel.k_segments.empty();
+  if (labelled) out.panel.leaks = empty_plane(out.panel.plane->queries(), out.panel.plane->keys());
+  return out;
+}
+
+PlaneFacts counted_facts(PlaneFacts facts, const Panel& two, std::int32_t pad_id) {
+  Panel& panel = facts.panel;
+  facts.empty_rows = empty_rows_of(*panel.plane);
+  panel.leaks = nullptr;
+  if (PlanePtr leaks = leaks_of(panel, pad_id)) {
+    facts.leaks = leaks->count();
+    // Most masks have none, and that is known from now on.
+    panel.leaks =
+        facts.leaks > 0 ? quickly_counted(leaks) : empty_plane(leaks->queries(), leaks->keys());
+  }
+  if (two.other) {
+    facts.different = quickly_counted(difference_of(two));
+    facts.differences = facts.different->count();
+  }
+  panel.plane = quickly_counted(panel.plane);
+  facts.open = panel.plane->count();
+  if (panel.other) {
+    panel.other = quickly_counted(panel.other);
+    panel.different = facts.different;
+  }
+  facts.counted = true;
+  return facts;
+}
+
+namespace {
+
+TileCounts counted_tiles(const Plane& plane, Index cells) {
+  std::atomic<Index> full = 0, partial = 0;
+  parallel_for(ceil_div(plane.queries(), cells), [&](Index row) {
+    std::vector<TileRun> runs;
+    plane.tiles({row * cells, std::min((row + 1) * cells, plane.queries())}, cells, runs);
+    for (const TileRun& run : runs) (run.fill == Fill::kFull ? full : partial) += run.count;
+  });
+  return {full, partial};
+}
+
+}  // namespace
+
+/// The counting of one batch and head of a scene, or of its tiles.
+class Counting::Work {
+ public:
+  Work(const State& state, const std::function<void()>& done)
+      : scene_(state.scene), view_(state.view), found_(work_for(state), done) {}
+
+  bool is_for(const State& state) const {
+    return scene_ == state.scene && view_.batch == state.view.batch &&
+           view_.head == state.view.head && view_.sources == state.view.sources &&
+           view_.tiled == state.view.tiled && view_.tile == state.view.tile;
+  }
+  bool is_done_by(std::chrono::steady_clock::time_point end) { return found_.wait_until(end); }
+  /// Gives the scene what was found; waits for it.
+  void learn() { found_.take()(); }
+
+  static bool is_needed(const State& state) {
+    if (!state.facts().counted) return true;
+    const PlanePtr& plane = state.facts().panel.plane;
+    return state.view.tiled && !state.scene->tiles(plane, smallest_unit(state.view).q);
+  }
+
+ private:
+  /// Counts, on any thread, and returns what lets the scene know it, on that of the scene.
+  using Found = std::function<void()>;
+  static std::function<Found()> work_for(const State& state) {
+    const ScenePtr scene = state.scene;
+    const auto [batch, head, sources] =
+        std::tuple(state.view.batch, state.view.head, state.view.sources);
+    if (!state.facts().counted) {
+      return [=]() -> Found {
+        return [=, facts = scene->count(batch, head, sources)] {
+          scene->learn(batch, head, sources, facts);
+        };
+      };
+    }
+    const PlanePtr plane = state.facts().panel.plane;
+    const Index cells = smallest_unit(state.view).q;
+    return [=]() -> Found {
+      return [=, counts = counted_tiles(*plane, cells)] { scene->learn(plane, cells, counts); };
+    };
+  }
+
+  const ScenePtr scene_;
+  const View view_;
+  Beside<Found> found_;
+};
+
+Counting::Counting(std::function<void()> done) : done_(std::move(done)) {}
+Counting::~Counting() = default;
+
+void Counting::follow(const State& state) {
+  const auto end = in_a_moment();
+  if (work_ && !work_->is_for(state)) work_.reset();
+  while (Work::is_needed(state)) {
+    const bool fresh = work_ == nullptr;
+    if (fresh) work_ = std::make_unique<Work>(state, done_);
+    if (!work_->is_done_by(fresh ? end : std::chrono::steady_clock::now())) return;
+    work_->learn();
+    work_.reset();
+  }
+}
+
+void Counting::finish(const State& state) {
+  for (follow(state); work_; follow(state)) {
+    work_->learn();
+    work_.reset();
+  }
+}
+
+}  // namespace maskctl::app::tui

@@ -1,0 +1,55 @@
+// What is known about one batch and head: some of it at once, the rest after it has been counted.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "app/tui/beside.h"
+#include "maskctl/render/figure/figure.h"
+
+namespace maskctl::app::tui {
+
+struct PlaneFacts {
+  Panel panel;         // what is drawn
+  Index id_width = 0;  // characters of the longest id of a query
+  /// False while the rest is being counted. The panel has no leaks until then.
+  bool counted = false;
+  PlanePtr different = nullptr;  // the cells in which two SOURCEs differ
+  Index open = 0, leaks = 0, empty_rows = 0, differences = 0;
+};
+
+/// How many tiles are full, and how many are neither full nor empty.
+struct TileCounts {
+  Index full = 0, partial = 0;
+};
+
+/// What is known of a panel at once.
+PlaneFacts first_facts(Panel panel);
+
+/// What is known after counting, which may take long. `two` has both SOURCEs, if there are two.
+PlaneFacts counted_facts(PlaneFacts facts, const Panel& two, std::int32_t pad_id);
+
+struct State;
+
+/// Counts what is shown beside the interface, one batch and head at a time.
+class Counting {
+ public:
+  /// `done` is called on another thread when something has been counted.
+  explicit Counting(std::function<void()> done);
+  ~Counting();
+
+  /// Begins to count what the state shows, stops counting what it no longer shows, and gives what
+  /// is counted to its scene. What takes a moment is waited for.
+  void follow(const State& state);
+  /// The same, but waits until all is counted.
+  void finish(const State& state);
+  bool busy() const { return work_ != nullptr; }
+
+ private:
+  class Work;
+
+  std::function<void()> done_;
+  std::unique_ptr<Work> work_;
+};
+
+}  // namespace maskctl::app::tui

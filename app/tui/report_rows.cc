@@ -1,0 +1,81 @@
+#include "app/tui/report_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/reports/check_report.h"
+#include "app/reports/report.h"
+#include "app/session/mask_lint.h"
+#include "maskctl/base/text.h"
+#include "maskctl/inspect/count/stats.h"
+#include "maskctl/inspect/diff/diff.h"
+#include "maskctl/inspect/recognise/recognise.h"
+
+namespace maskctl::app::tui {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+Lines lines_of(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  Lines out;
+  for (const std::string_view line : split(text, '\n')) out.emplace_back(line);
+  return out;
+}
+
+Lines recognise_lines(const Scene& scene) {
+  const Recognised found = recognise(scene.mask);
+  Lines out{found.chain.empty() ? "every cell open" : to_text(found.chain)};
+  if (found.residue.cells > 0)
+    out.push_back(fmt::format("except for {} cells", found.residue.cells));
+  if (found.irregular) out.emplace_back("no rule explains much of it");
+  return out;
+}
+
+Lines cause_lines(const Scene& scene) {
+  if (!scene.other) return {"there is one SOURCE; maskctl tui SOURCE OTHER shows two"};
+  const auto cause = diff_cause(scene.mask, *scene.other);
+  return {cause ? cause->text : "A and B are equal"};
+}
+
+Lines stats_lines(const Scene& scene) {
+  const BlockSize tiles[] = {{64, 64}, {128, 128}};
+  return lines_of(stats_text(scene.mask, mask_stats(scene.mask, tiles)));
+}
+
+Lines check_lines(const Scene& scene) {
+  const auto documents = [&scene](const Mask&) {
+    return scene.has_ids() ? std::optional(Documents{*scene.ids.q, *scene.ids.k, scene.pad_id})
+                           : std::nullopt;
+  };
+  MaskLint lint = lint_steps_and_mask(scene.start, scene.chain, {documents, true});
+  CheckReport report;
+  report.source = scene.name;
+  report.shape = {scene.mask.batch(), scene.mask.heads(), scene.mask.queries(), scene.mask.keys()};
+  report.linted = true;
+  report.findings = std::move(lint.findings);
+  report.leaks = std::move(lint.leaks);
+  std::ranges::stable_sort(report.findings, {}, [](const Finding& f) { return f.rule->severity; });
+  return lines_of(check_text(report));
+}
+
+Lines cost_lines(const Scene& scene) {
+  CostQuery query;
+  drop_larger_blocks(query.blocks, scene.mask);
+  return lines_of(cost_text(scene.mask, mask_cost(scene.mask, query)));
+}
+
+constexpr ReportRow kRows[] = {{Report::kRecognise, "The mask is", false, recognise_lines},
+                               {Report::kCause, "Cause", false, cause_lines},
+                               {Report::kStats, "Statistics", true, stats_lines},
+                               {Report::kCheck, "Check", true, check_lines},
+                               {Report::kCost, "Cost", true, cost_lines}};
+
+}  // namespace
+
+const ReportRow& report_row(Report report) {
+  return *std::ranges::find(kRows, report, &ReportRow::report);
+}
+
+}  // namespace maskctl::app::tui

@@ -1,0 +1,61 @@
+// One rank's part of a call over a mesh: what it needs of each array, its results, and their sums.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/ring/communicator.h"
+#include "maskctl/attention/sharded/plan.h"
+#include "maskctl/attention/sharded/shard_map.h"
+#include "maskctl/tensor/place.h"
+
+namespace maskctl::attention {
+
+/// A part of a result.
+struct PlacedArray {
+  Tensor part;
+  std::vector<Index> shape;  // of the whole
+  ArrayPlace place;
+  bool is_first = true;  // no rank with a lower number has the same part
+};
+using PlacedResults = std::map<std::string, PlacedArray>;
+
+/// Ranks are the devices of the mesh, in their order. Each holds its shard of every array; of the
+/// axes that an operation splits by a ring, it holds its share of queries and of keys, and the ring
+/// is made of ranks. Equal to ShardMap on one process, bit for bit where a backend sums alike.
+class RankCall {
+ public:
+  /// `arguments` has the arrays that every rank has whole (ids, lengths, tables, masks); `outlines`
+  /// the shapes of those of which it has a part only, cotangents among them. Throws
+  /// Error(kInvalidArgument) unless the mesh has a device for each rank of `world`, and what
+  /// ShardPlan and the operation throw.
+  RankCall(const Operation& operation, NamedArguments arguments,
+           std::map<std::string, std::vector<Index>> outlines, const Sharding& sharding,
+           Communicator& world);
+  ~RankCall();
+
+  /// What this rank needs of an array that was outlined.
+  ArrayPlace place(const std::string& name) const;
+  /// Runs the call on the parts. With a seed for gradients, missing cotangents are parts of the
+  /// random ones that one process would make. Every rank of the world calls it.
+  PlacedResults run(NamedResults parts);
+  /// What the steps of a ring took, of the last run; forward passes before backward passes. Empty
+  /// without a ring.
+  const std::vector<RingStep>& steps() const;
+  /// Seconds of the passes of the last run, sums of gradients over ranks included.
+  const CallTimes& times() const;
+  /// What this rank has of the sequences that a ring shares; `joined` is false without one.
+  const RingPlace& ring() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The part of an array of normal random numbers, in a floating dtype.
+Tensor random_part(const RandomOutline& whole, const ArrayPlace& place);
+
+}  // namespace maskctl::attention

@@ -1,0 +1,37 @@
+// Arrays that are read by parts.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "maskctl/io/read_options.h"
+#include "maskctl/tensor/dtype.h"
+#include "maskctl/tensor/place.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl {
+
+/// A SOURCE whose header has been read. Parts of .npy, safetensors and contiguous HDF5 arrays are
+/// read where they lie; of what is compressed, chunked or piped, all before the part's end passes
+/// by and is dropped. In Fortran order the whole is read.
+class ArraySource {
+ public:
+  /// Throws what read_array throws about a header; notes are appended.
+  explicit ArraySource(const std::string& source, const ReadOptions& options = {},
+                       std::vector<std::string>* notes = nullptr);
+  ~ArraySource();
+  ArraySource(ArraySource&&) noexcept;
+  ArraySource& operator=(ArraySource&&) noexcept;
+
+  DType dtype() const;
+  const std::vector<Index>& shape() const;
+  /// Call it once. Throws Error(kLimit) when the part exceeds options.max_bytes.
+  Tensor read(const ArrayPlace& place);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace maskctl

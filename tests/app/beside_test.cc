@@ -1,0 +1,45 @@
+// Work beside the interface: its value, its failure, its end.
+#include "app/tui/beside.h"
+
+#include <atomic>
+#include <stdexcept>
+
+#include "support/catch_compat.h"
+
+namespace {
+
+using maskctl::app::tui::Beside;
+
+TEST_CASE("work beside: the value is there when it says so", "[tui]") {
+  for (int n = 0; n < 50; ++n) {
+    std::atomic<int> calls = 0;
+    int made = 0;  // without a lock: the value carries what was written before it
+    Beside<int> work([&] { return made = n; }, [&] { ++calls; });
+    while (!work.done()) std::this_thread::yield();
+    CHECK(made == n);
+    CHECK(work.take() == n);
+  }
+}
+
+TEST_CASE("work beside: what it throws is thrown where its value is taken", "[tui]") {
+  Beside<int> work([]() -> int { throw std::runtime_error("no value"); }, [] {});
+  CHECK_THROWS_WITH(work.take(), "no value");
+}
+
+TEST_CASE("work beside: its end stops it and tells nobody", "[tui]") {
+  std::atomic<bool> began = false, told = false;
+  {
+    const Beside<int> work(
+        [&] {
+          began = true;
+          while (!maskctl::WorkScope::current().stop.stop_requested()) std::this_thread::yield();
+          return 0;
+        },
+        [&] { told = true; });
+    while (!began) std::this_thread::yield();
+    CHECK_FALSE(work.wait_until(std::chrono::steady_clock::now()));
+  }
+  CHECK_FALSE(told);
+}
+
+}  // namespace

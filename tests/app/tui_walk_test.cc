@@ -1,0 +1,200 @@
+// The inspector without a terminal: random walks over all its actions, and what it shows while work
+// goes on beside it.
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "app/tui/actions.h"
+#include "app/tui/arriving.h"
+#include "app/tui/facts.h"
+#include "app/tui/geometry.h"
+#include "app/tui/painter.h"
+#include "app/tui/update.h"
+#include "maskctl/base/text.h"
+#include "support/catch_compat.h"
+#include "support/contains.h"
+
+namespace maskctl::app::tui {
+namespace {
+
+Subject subject_of(const std::string& name, std::vector<std::string> transforms,
+                   const std::string& other = "") {
+  Subject out;
+  out.name = name;
+  out.other = other;
+  out.source.transforms = std::move(transforms);
+  return out;
+}
+
+/// Keys, typed text, places and sizes at random; nothing that writes a file.
+class Typist {
+ public:
+  explicit Typist(unsigned seed) : random_(seed) {
+    for (const Binding& binding : bindings()) {
+      for (const std::string_view key : split(binding.keys, ' ')) keys_.emplace_back(key);
+    }
+    for (const char* key : {"<Enter>", "<Tab>", "<BS>", "3", "7", "a", "b"})
+      keys_.emplace_back(key);
+  }
+
+  std::vector<Input> next() {
+    switch (pick(0, 24)) {
+      case 0:
+        return {{"<Resize>", pick(0, 70), pick(0, 220)}};
+      case 1:
+        return {{"<Mouse>", pick(0, 70), pick(0, 220)}};
+      case 2:
+        return {{pick(0, 1) ? "<WheelUp>" : "<WheelDown>", 1, 1}};
+      case 3:
+        return typed(":" + std::to_string(pick(0, 1'200'000)) + "," + std::to_string(pick(0, 40)));
+      case 4:
+        return typed(kTexts[as_size(pick(0, std::ssize(kTexts) - 1))]);
+      default:
+        return {{keys_[as_size(pick(0, std::ssize(keys_) - 1))]}};
+    }
+  }
+
+ private:
+  static constexpr std::string_view kTexts[] = {
+      "a causal",   "a window:keys=5", "t<C-u>",         "t<C-u>not", "a not | nonsense<Esc>",
+      "a win<Tab>", "a slice:q=1:9",   "a heads:0{not}", "/leak",     "/empty",
+      "/border",    "/partial",        "/diff",          "/<Tab>",    ":<Up>"};
+
+  Index pick(Index low, Index high) {
+    return low + static_cast<Index>(random_() % static_cast<unsigned long>(high - low + 1));
+  }
+  static std::vector<Input> typed(std::string_view text) {
+    return parse_script(std::string(text) + "<Enter>");
+  }
+
+  std::mt19937_64 random_;
+  std::vector<std::string> keys_;
+};
+
+/// The cursor is in the mask, and can be seen.
+void check_view(const State& state) {
+  const View& view = state.view;
+  const Mask& mask = state.scene->mask;
+  const bool inside = view.batch >= 0 && view.batch < mask.batch() && view.head >= 0 &&
+                      view.head < mask.heads() && view.cursor.query >= 0 &&
+                      view.cursor.query < mask.queries() && view.cursor.key >= 0 &&
+                      view.cursor.key < mask.keys();
+  const Geometry at = geometry(state);
+  const bool seen =
+      at.too_small || (at.queries.contains(view.cursor.query) && at.keys.contains(view.cursor.key));
+  if (!inside || !seen) FAIL_CHECK("the cursor left the mask or the screen");
+}
+
+void walk(const Subject& subject, Index actions, unsigned seed) {
+  Workbench bench(subject, Settings());
+  State state = first_state(bench.first(), {24, 80});
+  Painter painter([] {});
+  Counting counting([] {});
+  ReportMaker reports([] {});
+  Typist typist(seed);
+  for (Index done = 0; done < actions; ++done) {
+    for (const Input& input : typist.next()) {
+      state = update(std::move(state), input, bench);
+      if (state.request == Request::kQuit) state.request.reset();
+      reports.follow(state);
+      counting.follow(state);
+      const Canvas screen = painter.draw(state, in_a_moment());
+      if (screen.rows() != state.screen.rows || screen.columns() != state.screen.columns) {
+        FAIL_CHECK("the screen is not filled");
+      }
+      check_view(state);
+    }
+  }
+}
+
+/// Actions of all walks together.
+Index actions() {
+  const char* wanted = std::getenv("MASKCTL_WALK");
+  return wanted ? std::atol(wanted) : 10'000;
+}
+
+TEST_CASE("tui: a random walk keeps the cursor on the screen", "[tui]") {
+  const std::string samples = MASKCTL_SOURCE_DIR "/samples/";
+  const std::string ids = "gen:segments:n=1M,docs=700,seed=4";
+  const std::vector<Subject> subjects = {
+      subject_of("gen:segments:lens=9+6+9", {"causal"}),
+      subject_of(samples + "leaked.npy", {}),
+      subject_of(samples + "heads.npy", {}, "gen:causal:n=16"),
+      subject_of("gen:causal:q=1,k=90_000,align=bottom-right", {}),
+      subject_of("gen:window:q=300,k=7,keys=3,align=top-left", {}),
+      subject_of(ids, {"causal", "window:keys=3000"}),
+      subject_of(ids + ",interleave=token", {"causal"}),
+  };
+  unsigned seed = 1;
+  for (const Subject& subject : subjects) {
+    INFO(subject.name << ", seed " << seed);
+    walk(subject, actions() / std::ssize(subjects), seed++);
+  }
+}
+
+/// Inks of a grid in which unknown rows are 99.
+std::vector<int> known_inks(const InkGrid& grid) {
+  std::vector<int> out;
+  for (Index row = 0; row < grid.rows; ++row) {
+    for (Index column = 0; column < grid.columns; ++column) {
+      out.push_back(grid.is_known(row) ? grid.at(row, column) : 99);
+    }
+  }
+  return out;
+}
+
+TEST_CASE("tui: rows of a mask that is being read are known when all of a unit has come") {
+  const std::vector<Index> shape{1, 1, 256, 192};
+  std::vector<std::uint64_t> words(128 * 3);
+  for (std::size_t row = 0; row < 128; ++row) words[3 * row] = ~std::uint64_t{0};
+  Arriving arriving;
+  CHECK(arriving.shape().empty());
+  arriving.add({shape, {64, 192}, words});
+  CHECK(arriving.shape() == shape);
+  const auto in_blocks = [&](BlockSize block) {
+    return known_inks(arriving.grid(grid_shape({0, 256}, {0, 192}, block)));
+  };
+  const int all = ink::kAll, some = density_ink(64, 128);
+  CHECK(in_blocks({64, 64}) == std::vector<int>{99, 99, 99, all, 0, 0, all, 0, 0, 99, 99, 99});
+  CHECK(in_blocks({128, 128}) == std::vector<int>{99, 99, 99, 99});
+  arriving.add({shape, {0, 64}, std::span(words).first(64 * 3)});
+  CHECK(in_blocks({128, 128}) == std::vector<int>{some, 0, 99, 99});
+  CHECK(in_blocks({32, 32}) == std::vector<int>(8 * 6, 99));
+}
+
+using test::contains;
+
+TEST_CASE("tui: what is not counted yet is hatched, and known in the end") {
+  Workbench bench(subject_of("gen:segments:n=1M,docs=52,seed=1,interleave=token", {"causal"}),
+                  Settings());
+  State state = first_state(bench.first(), {24, 80});
+  Painter painter([] {});
+  Counting counting([] {});
+  CHECK_FALSE(state.facts().counted);
+  CHECK(contains(painter.draw(state, Grids::Time()).text(), "╱"));
+  CHECK(painter.busy());
+  counting.finish(state);
+  CHECK(state.facts().counted);
+  CHECK_FALSE(contains(painter.draw(state, Grids::Time::max()).text(), "╱"));
+  CHECK_FALSE(painter.busy());
+}
+
+TEST_CASE("tui: a pipeline that is replaced stops what was counted of it") {
+  Workbench bench(subject_of("gen:random:n=200_000,sparsity=0.5,seed=1", {}), Settings());
+  State state = first_state(bench.first(), {24, 80});
+  Painter painter([] {});
+  Counting counting([] {});
+  counting.follow(state);  // takes minutes
+  painter.draw(state, Grids::Time());
+  CHECK((counting.busy() && painter.busy()));
+  state.scene = bench.scene("slice:q=0:64,k=0:64");
+  settle(state);
+  counting.finish(state);
+  CHECK(state.facts().counted);
+  painter.draw(state, Grids::Time::max());
+  CHECK_FALSE(painter.busy());
+}
+
+}  // namespace
+}  // namespace maskctl::app::tui

@@ -1,0 +1,61 @@
+// What is wrong beside a border between shards is found there, and nowhere else.
+#include "maskctl/attention/verify/borders.h"
+
+#include "maskctl/attention/operations.h"
+#include "support/catch_compat.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention;
+
+NamedResults results() {
+  NamedResults all;
+  for (const char* name : {"out", "grad_query", "grad_key", "grad_value"}) {
+    all[name] = random_normal({1, 12, 2, 4}, 1);
+  }
+  all["lse"] = random_normal({1, 2, 12}, 2);
+  return all;
+}
+
+std::vector<VerifyCheck> check(const NamedResults& seen) {
+  return check_borders(*find_operation("ring_attention"), {{4, 8}, {6}}, seen, results());
+}
+
+std::vector<std::string> failed(const NamedResults& seen) {
+  std::vector<std::string> names;
+  for (const VerifyCheck& one : check(seen)) {
+    if (one.state == VerifyCheck::State::kFailed) names.push_back(one.name);
+  }
+  return names;
+}
+
+float& at(NamedResults& results, const char* name, std::size_t element) {
+  return results.at(name).as<float>()[element];
+}
+
+}  // namespace
+
+TEST_CASE("borders: each has a check, which passes for equal results") {
+  const std::vector<VerifyCheck> checks = check(results());
+  REQUIRE(checks.size() == 3);
+  CHECK(checks[0].name == "border 4");
+  CHECK(checks[0].detail == "the queries beside it");
+  CHECK(checks[1].detail == "the keys beside it");
+  CHECK(failed(results()).empty());
+}
+
+TEST_CASE("borders: a fault of queries, of keys, of the lse, and one that is beside no border") {
+  NamedResults seen = results();
+  at(seen, "out", 5 * 8) += 1;  // query 5
+  CHECK(failed(seen) == std::vector<std::string>{"border 4"});
+  seen = results();
+  at(seen, "grad_value", 7 * 8 + 3) += 1;  // key 7
+  CHECK(failed(seen) == std::vector<std::string>{"border 6"});
+  seen = results();
+  at(seen, "lse", 12 + 9) += 1;  // query 9 of head 1
+  CHECK(failed(seen) == std::vector<std::string>{"border 8"});
+  seen = results();
+  at(seen, "grad_query", 0) += 1;  // query 0
+  CHECK(failed(seen).empty());
+}

@@ -1,0 +1,291 @@
+#include "distributed/rank_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "attention/small_calls.h"
+#include "maskctl/attention/sharded/gather.h"
+#include "maskctl/attention/sharded/rank_call.h"
+#include "maskctl/attention/sharded/usual_specs.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/masks/mask_io.h"
+#include "maskctl/mask/steps/step.h"
+#include "maskctl/pipeline/load.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::rank_test {
+namespace {
+
+using namespace attention;
+
+/// Meshes of n devices, for operations that split batches, heads and sequences.
+std::vector<std::string> meshes(Index n) {
+  if (n == 1) return {"dp=1"};
+  if (n == 2) return {"dp=2", "tp=2", "sp=2"};
+  if (n == 4) return {"dp=2+tp=2", "dp=2+sp=2", "tp=2+sp=2", "sp=4"};
+  return {fmt::format("sp={}", n)};
+}
+
+struct Call {
+  std::string name;
+  const Operation* operation;
+  NamedArguments arguments;
+  std::optional<Sharding> sharding = {};  // absent: what the names of mesh axes stand for
+};
+
+/// The distributed snippets of ejkernel's documentation, on as many ranks as they have devices.
+std::vector<Call> snippets(Index ranks) {
+  std::vector<Call> calls;
+  const auto add = [&](const char* name, const char* mesh, PartitionSpec spec,
+                       AxisExtents extents) {
+    Call call{fmt::format("snippet of {}", name), find_operation(name), {}};
+    add_random_arrays(*call.operation, {.extents = std::move(extents), .seed = 2}, call.arguments);
+    call.sharding = Sharding{mesh_from_text(mesh), {spec, spec, spec}, {spec}};
+    calls.push_back(std::move(call));
+  };
+  const AxisName whole;
+  if (ranks == 4) {
+    // mesh = jax.sharding.Mesh(devices, axis_names=('sp',))
+    // with mesh: output = ring_attention(query, key, value, axis_name='sp', causal=True)
+    add("ring_attention", "sp=4", {{whole, "sp", whole, whole}},
+        {{"B", 1}, {"Tq", 16}, {"Tk", 16}, {"Hq", 2}, {"Hkv", 2}, {"D", 8}, {"Dv", 8}});
+    calls.back().arguments.options = {{"axis_name", "sp"}, {"causal", "true"}};
+  }
+  if (ranks == 8) {
+    // mesh = Mesh(devices.reshape(2, 4), axis_names=('dp', 'tp'))
+    // output = flash_attention(query, key, value, mesh=mesh,
+    //     in_specs=(P('dp', None, 'tp', None), ...), out_specs=P('dp', None, 'tp', None))
+    add("flash_attention", "dp=2+tp=4", {{"dp", whole, "tp", whole}},
+        {{"B", 4}, {"Tq", 10}, {"Tk", 10}, {"Hq", 8}, {"Hkv", 4}, {"D", 8}, {"Dv", 8}});
+  }
+  return calls;
+}
+
+/// Every operation, with extents that 2 and 4 devices divide.
+std::vector<Call> small_calls() {
+  std::vector<Call> calls;
+  for (const Operation* form : attention_test::forms()) {
+    if (form->has("cu_seqlens") && !form->has("key_value") && !form->has("x")) continue;
+    calls.push_back({std::string(form->name), form, attention_test::small_call(*form)});
+    if (!form->has("group_sizes")) continue;
+    calls.back().arguments.arrays["lhs"] = random_normal({8, 6}, 1);  // rows that ranks divide
+  }
+  return calls;
+}
+
+/// Ring calls of `tokens` per side: arguments that close cells, masks, gradients of everything.
+std::vector<Call> ring_calls(Index ranks) {
+  const Operation& ring = *find_operation("ring_attention");
+  const Index n = 12 * ranks;
+  const auto call = [&](const std::string& name, std::map<std::string, std::string> options) {
+    Call out{"ring_attention " + name, &ring, {}};
+    out.arguments.options = std::move(options);
+    add_random_arrays(
+        ring,
+        {.extents = {{"B", 2}, {"Tq", n}, {"Tk", n}, {"Hq", 4}, {"Hkv", 2}, {"D", 8}, {"Dv", 6}},
+         .seed = 7},
+        out.arguments);
+    return out;
+  };
+  std::vector<Call> calls;
+  for (const char* assign : {"contiguous", "zigzag", "striped", "cost"}) {
+    calls.push_back(call(assign, {{"assign", assign}, {"causal", "true"}}));
+    calls.back().arguments.arrays["bias"] = random_normal({2, 4, n, n}, 3);
+    calls.back().arguments.arrays["softmax_aux"] = random_normal({4, 2}, 4);
+    calls.push_back(call(std::string(assign) + " window", {{"assign", assign},
+                                                           {"causal", "true"},
+                                                           {"sliding_window", "3"},
+                                                           {"logits_soft_cap", "2"}}));
+  }
+  Tensor ids(DType::kInt32, {2, n});
+  for (Index i = 0; i < 2 * n; ++i) {
+    ids.as<std::int32_t>()[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i / 5 % 4 - 1);
+  }
+  calls.push_back(call("segments", {{"empty_row", "mean"}, {"causal", "true"}}));
+  calls.back().arguments.arrays["q_segment_ids"] = ids;
+  calls.push_back(call("dropout", {{"deterministic", "false"}, {"pdrop", "0.3"}}));
+  return calls;
+}
+
+/// The masks of samples, where ranks divide their keys.
+std::vector<Call> sample_calls(Index ranks) {
+  struct Sample {
+    const char* file;
+    std::optional<ArrayKind> as;
+    std::vector<std::string> steps;
+  };
+  const std::vector<Sample> samples = {
+      {"packed.npy", ArrayKind::kSegments, {"causal"}},
+      {"padded.npy", ArrayKind::kPadding, {"causal"}},
+      {"window_sinks.npy", {}, {}},
+      {"leaked.npy", {}, {}},
+      {"heads.npy", {}, {}},
+      {"cross.npy", {}, {}},
+  };
+  std::vector<Call> calls;
+  for (const Sample& sample : samples) {
+    MaskReadOptions options;
+    options.as = sample.as;
+    Mask mask = read_mask(MASKCTL_SOURCE_DIR "/samples/" + std::string(sample.file), options).mask;
+    if (!sample.steps.empty()) mask = maskctl::apply(std::move(mask), load_chain(sample.steps, {}));
+    // Cut to a length that the ranks share.
+    const Index queries = mask.queries() / ranks * ranks, keys = mask.keys() / ranks * ranks;
+    mask = sliced(mask, {0, mask.batch()}, {0, mask.heads()}, {0, queries}, {0, keys});
+    Call call{
+        "ring_attention under " + std::string(sample.file), find_operation("ring_attention"), {}};
+    add_random_arrays(*call.operation,
+                      {.extents = {{"B", mask.batch()},
+                                   {"Tq", queries},
+                                   {"Tk", keys},
+                                   {"Hq", std::max<Index>(mask.heads(), 2)},
+                                   {"Hkv", std::max<Index>(mask.heads(), 2)},
+                                   {"D", 8},
+                                   {"Dv", 8}},
+                       .seed = 5},
+                      call.arguments);
+    call.arguments.mask = std::move(mask);
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+double difference(const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape()) return INFINITY;
+  const Tensor wide_a = astype(a, DType::kFloat64), wide_b = astype(b, DType::kFloat64);
+  double worst = 0;
+  for (std::size_t i = 0; i < wide_a.as<double>().size(); ++i) {
+    const double x = wide_a.as<double>()[i], y = wide_b.as<double>()[i];
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    worst = std::max(worst, std::isfinite(x - y) ? std::abs(x - y) : INFINITY);
+  }
+  return worst;
+}
+
+/// The parts that this rank needs of arrays that are known as a whole.
+NamedResults parts_of(const RankCall& call, const std::map<std::string, Tensor>& whole,
+                      const std::map<std::string, std::vector<Index>>& outlines) {
+  NamedResults parts;
+  for (const auto& [name, shape] : outlines) {
+    const ArrayPlace place = call.place(name);
+    std::vector<Index> at, extent;
+    const Tensor& array = whole.at(name);
+    std::vector<Index> part_shape;
+    for (const auto& ranges : place) {
+      Index sum = 0;
+      for (const Range& range : ranges) sum += range.size();
+      part_shape.push_back(sum);
+    }
+    Tensor part(array.dtype(), part_shape);
+    // Plain loops: position by position.
+    const std::size_t size = static_cast<std::size_t>(size_bytes(array.dtype()));
+    for (Index n = 0; n < part.elements(); ++n) {
+      Index rest = n, offset = 0, stride = 1;
+      for (std::size_t axis = part_shape.size(); axis-- > 0;) {
+        Index position = rest % part_shape[axis];
+        rest /= part_shape[axis];
+        for (const Range& range : place[axis]) {
+          if (position < range.size()) {
+            offset += (range.begin + position) * stride;
+            break;
+          }
+          position -= range.size();
+        }
+        stride *= array.shape()[axis];
+      }
+      std::memcpy(part.bytes().data() + static_cast<std::size_t>(n) * size,
+                  array.bytes().data() + static_cast<std::size_t>(offset) * size, size);
+    }
+    parts[name] = std::move(part);
+  }
+  return parts;
+}
+
+/// Floats are cut for the ranks; integers every rank has whole.
+std::map<std::string, std::vector<Index>> outline(const Operation& operation,
+                                                  NamedArguments& arguments) {
+  std::map<std::string, std::vector<Index>> outlines;
+  for (const auto& [name, array] : arguments.arrays) {
+    const Field* const field = operation.find(name, true);
+    if (!field || field->is(kIntegers) || name == "bias" || array.rank() == 0) continue;
+    outlines[name] = array.shape();
+  }
+  for (const auto& [name, shape] : outlines) arguments.arrays.erase(name);
+  return outlines;
+}
+
+std::string check(Communicator& world, const Call& call, const std::string& mesh) {
+  NamedArguments whole = call.arguments;
+  if (call.operation->has_gradients()) whole.gradient_seed = 9;
+  NamedArguments arguments = whole;
+  const auto outlines = outline(*call.operation, arguments);
+  const Sharding sharding =
+      call.sharding ? *call.sharding
+                    : usual_sharding(*call.operation, mesh_from_text(mesh), outlines, arguments);
+  RankCall ranked(*call.operation, arguments, outlines, sharding, world);
+  const PlacedResults parts = ranked.run(parts_of(ranked, whole.arrays, outlines));
+  const NamedResults seen = assembled(world, parts);
+  if (world.rank() != 0) return "";
+  for (const auto& [name, expected] : run(*call.operation, whole)) {
+    if (!seen.contains(name)) return name + " is missing";
+    const double worst = difference(seen.at(name), expected);
+    if (worst > 2e-5) return fmt::format("{} differs by {}", name, worst);
+  }
+  const bool is_ring =
+      mesh == fmt::format("sp={}", world.size()) && call.operation->has("ring_size");
+  if (!is_ring) return "";
+  whole.options["ring_size"] = std::to_string(world.size());
+  if (attention_test::same_bits(run(*call.operation, whole), seen)) return "";
+  return "other bits than a ring inside the process";
+}
+
+/// An operation that cannot be split like that is refused by every rank alike.
+bool splits(const Call& call, const std::string& mesh) {
+  try {
+    NamedArguments arguments = call.arguments;
+    const auto outlines = outline(*call.operation, arguments);
+    usual_sharding(*call.operation, mesh_from_text(mesh), outlines, arguments);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> failures(Communicator& world) {
+  std::vector<std::string> failed;
+  const auto run = [&](const Call& call, const std::string& mesh) {
+    std::string problem;
+    try {
+      problem = check(world, call, mesh);
+    } catch (const std::exception& error) {
+      problem = error.what();
+    }
+    if (!problem.empty())
+      failed.push_back(fmt::format("{}, mesh {}: {}", call.name, mesh, problem));
+  };
+  int checked = 0;
+  for (const std::string& mesh : meshes(world.size())) {
+    for (const Call& call : small_calls()) {
+      const bool odd = world.size() != 1 && world.size() != 2 && world.size() != 4;
+      if (odd || mesh == "sp=4" || !splits(call, mesh)) continue;
+      if (call.operation->has("axis_name")) continue;
+      run(call, mesh), ++checked;
+    }
+  }
+  for (const std::string& mesh : meshes(world.size())) {
+    if (mesh.find("sp=") == mesh.npos) continue;
+    for (const Call& call : ring_calls(world.size())) run(call, mesh), ++checked;
+  }
+  for (const Call& call : snippets(world.size())) run(call, "of the snippet"), ++checked;
+  const std::string line = fmt::format("sp={}", world.size());
+  for (const Call& call : sample_calls(world.size())) run(call, line), ++checked;
+  if (checked < 7) failed.push_back(fmt::format("only {} checks ran", checked));
+  return failed;
+}
+
+}  // namespace maskctl::rank_test

@@ -1,0 +1,41 @@
+// Checks calls over ranks. Under mpirun each process is a rank; "threads N" makes N ranks inside
+// the process. Prints one line for each failure, then "rank checks: N failed".
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "distributed/rank_checks.h"
+#include "maskctl/distributed/world.h"
+
+namespace {
+
+int report(const std::vector<std::string>& failed, long ranks) {
+  for (const std::string& line : failed) fmt::print("FAILED {}\n", line);
+  fmt::print("{} ranks: {} failed\n", ranks, failed.size());
+  return failed.empty() ? 0 : 1;
+}
+
+int run_threads(long ranks) {
+  std::vector<std::string> failed;
+  maskctl::attention::run_ring(ranks, [&](maskctl::attention::Communicator& world) {
+    const std::vector<std::string> own = maskctl::rank_test::failures(world);
+    if (world.rank() == 0) failed = own;
+  });
+  return report(failed, ranks);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc > 2 && std::string(argv[1]) == "threads") return run_threads(std::atol(argv[2]));
+    maskctl::distributed::World world({}, argc > 1 ? argv[1] : "");
+    const std::vector<std::string> failed = maskctl::rank_test::failures(world);
+    return world.rank() == 0 ? report(failed, world.size()) : 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 2;
+  }
+}
