@@ -110,8 +110,10 @@ std::string bench_json(const MachineReport& machine, std::span<const BenchLine> 
   return text_of(out);
 }
 
-std::string backends_json(const MachineReport& machine, std::span<const BackendLine> lines) {
+std::string backends_json(const MachineReport& machine, const std::string& tensor_cores,
+                          std::span<const BackendLine> lines) {
   Json out{{"schema", "maskctl.backends/1"}, {"machine", json_of(machine)}};
+  if (!tensor_cores.empty()) out["tensor_cores"] = tensor_cores;
   out["kernels"] = Json::array();
   for (const BackendLine& line : lines) {
     out["kernels"].push_back({{"operation", line.operation},

@@ -58,6 +58,8 @@ std::string attend_json(const std::string& operation, const std::string& backend
                         std::span<const ArraySummary> arrays);
 std::string verify_json(const std::string& operation, const attention::GivenReport& report);
 std::string bench_json(const MachineReport& machine, std::span<const BenchLine> lines);
-std::string backends_json(const MachineReport& machine, std::span<const BackendLine> lines);
+/// `tensor_cores` is left out where it is empty.
+std::string backends_json(const MachineReport& machine, const std::string& tensor_cores,
+                          std::span<const BackendLine> lines);
 
 }  // namespace maskctl::app

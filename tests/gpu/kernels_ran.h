@@ -19,8 +19,9 @@ inline int calls(int on_gpu) {
 }
 
 /// Nothing falls back, so that the kernels that were asked for are those that ran.
-inline void say_ran(std::string_view kernels, std::string_view dtype, int calls) {
-  fmt::print("ran {} on cuda, plain, {}: {} calls\n", kernels, dtype, calls);
+inline void say_ran(std::string_view kernels, std::string_view dtype, int calls,
+                    std::string_view path = "plain") {
+  fmt::print("ran {} on cuda, {}, {}: {} calls\n", kernels, path, dtype, calls);
   std::fflush(stdout);
 }
 

@@ -208,6 +208,41 @@ def measure(case, passes, libraries, limit):
                                  for k, v in note.items()}), flush=True)
 
 
+def rms_apart(seen, expected):
+    return (seen.double() - expected).square().mean().sqrt().item()
+
+
+def accuracy(dim, causal, kernels, tokens=2048):
+    """Errors of all results against float64, ours and cuDNN's, on fresh numbers."""
+    case = Case(f"accuracy D{dim} {'causal' if causal else 'full'}", 1, tokens, dim,
+                "causal" if causal else "", None, causal)
+    case.make()
+    exact = [x.double().transpose(1, 2).detach().requires_grad_() for x in (case.q, case.k, case.v)]
+    s = exact[0] @ exact[1].mT / math.sqrt(dim)
+    if causal:
+        s = s.masked_fill(torch.ones_like(s, dtype=torch.bool).triu(1), -math.inf)
+    out = torch.softmax(s, -1) @ exact[2]
+    wanted = [out.detach(), torch.logsumexp(s, -1).detach(),
+              *torch.autograd.grad(out, exact, case.d_out.double().transpose(1, 2))]
+    handle = kernels.call(case)
+    ours_out, lse = torch.full_like(case.q, math.nan), torch.full(
+        (1, case.heads, tokens), math.nan, device="cuda")
+    gradients = [torch.full_like(x, math.nan) for x in (case.q, case.k, case.v)]
+    kernels.run("forward", handle, case.q, case.k, case.v, ours_out, lse)
+    kernels.run("backward", handle, case.q, case.k, case.v, ours_out, lse, case.d_out, *gradients)
+    ours_all = [ours_out.transpose(1, 2), lse, *(g.transpose(1, 2) for g in gradients)]
+    half = [x.transpose(1, 2).detach().requires_grad_() for x in (case.q, case.k, case.v)]
+    theirs = torch.ops.aten._scaled_dot_product_cudnn_attention(*half, None, True, 0.0, causal)
+    theirs_all = [theirs[0], theirs[1].reshape(lse.shape),
+                  *torch.autograd.grad(theirs[0], half, case.d_out.transpose(1, 2))]
+    for name, a, b, c in zip(("out", "lse", "d_query", "d_key", "d_value"), ours_all, theirs_all,
+                             wanted):
+        errors = rms_apart(a, c), rms_apart(b.detach(), c)
+        print(json.dumps({"case": case.name, "result": name, "rms": float(f"{errors[0]:.4g}"),
+                          "cudnn": float(f"{errors[1]:.4g}"),
+                          "ratio": round(errors[0] / errors[1], 3)}), flush=True)
+
+
 def documents(tokens, count=16, seed=7):
     cuts = sorted(random.Random(seed).sample(range(1, tokens), count - 1))
     lengths = [b - a for a, b in zip([0, *cuts], [*cuts, tokens])]
@@ -262,10 +297,17 @@ def main():
     parser.add_argument("--only", default="", help="cases whose names hold one of these, by comma")
     parser.add_argument("--round", type=float, default=0.25)
     parser.add_argument("--passes", default="forward+backward")
+    parser.add_argument("--accuracy", action="store_true",
+                        help="errors of all results against float64 beside cuDNN's, no times")
     parser.add_argument("--deterministic", action="store_true",
                         help="gradients with equal bits in every run")
     options = parser.parse_args()
     libraries = [Kernels(path, options.deterministic) for path in options.library]
+    if options.accuracy:
+        for dim in (64, 128, 256):
+            for causal in (False, True):
+                accuracy(dim, causal, libraries[0])
+        return
     for case in cases():
         if any(text in case.name for text in options.only.split(",")):
             measure(case, options.passes.split("+"), libraries, options.round)

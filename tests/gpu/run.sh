@@ -118,7 +118,7 @@ run_bench() {
   check "benchmarks end" [ "$status" -eq 0 ]
   python3 -c 'import torch; assert torch.cuda.is_available()' 2>"$logs/torch" ||
     { echo "PyTorch with CUDA was not found"; return; }
-  timeout -k 5 90 python3 tests/gpu/torch_bench.py
+  timeout -k 5 300 python3 tests/gpu/peer_bench.py "$folder/libmaskctl_gpu.so"
 }
 
 if [ -z "$folder" ]; then

@@ -4,6 +4,7 @@
 
 #include "attention/softmax_call.h"
 #include "gpu/kernels_ran.h"
+#include "maskctl/attention/cuda/hopper/forward.h"
 #include "maskctl/attention/cuda/host_door.h"
 
 namespace {
@@ -63,7 +64,9 @@ TEST_CASE("gpu: dimensions of tensor cores give the CPU's results under every op
                                   kDims[as_size(seed) % std::size(kDims)]),
               kTolerances[n]);
     }
-    gpu_test::say_ran("softmax_forward, softmax_backward of tensor cores", name(kTypes[n]), calls);
+    const bool is_plain = !cuda::hopper::unavailable().empty();
+    gpu_test::say_ran("softmax_forward, softmax_backward", name(kTypes[n]), calls,
+                      is_plain ? "plain" : "tensor cores");
   }
 }
 

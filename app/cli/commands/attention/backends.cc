@@ -11,6 +11,7 @@
 #include "app/cli/commands/command.h"
 #include "app/reports/attention_json.h"
 #include "maskctl/attention/cpu/kernel.h"
+#include "maskctl/attention/cuda/kernels.h"
 #include "maskctl/attention/runtime/registry.h"
 #include "maskctl/base/threads.h"
 
@@ -42,9 +43,12 @@ std::vector<BackendLine> lines_of(std::string_view operation) {
   return out;
 }
 
-std::string backends_text(const MachineReport& machine, const std::vector<BackendLine>& lines) {
-  std::string out = fmt::format("{:<14}{}\n{:<14}{}\n\n", "instructions", machine.instructions,
+std::string backends_text(const MachineReport& machine, const std::string& tensor_cores,
+                          const std::vector<BackendLine>& lines) {
+  std::string out = fmt::format("{:<14}{}\n{:<14}{}\n", "instructions", machine.instructions,
                                 "threads", machine.threads);
+  if (!tensor_cores.empty()) out += fmt::format("{:<14}{}\n", "tensor cores", tensor_cores);
+  out += '\n';
   std::string_view last;
   for (const BackendLine& line : lines) {
     if (line.operation != last) out += line.operation + "\n";
@@ -67,7 +71,9 @@ Answer run(const BackendsOptions& options, Session&) {
     std::ranges::move(lines_of(operation), std::back_inserter(lines));
   }
   const MachineReport machine = machine_report();
-  return {options.json ? backends_json(machine, lines) : backends_text(machine, lines)};
+  const std::string tensor_cores = attention::cuda::tensor_cores();
+  return {options.json ? backends_json(machine, tensor_cores, lines)
+                       : backends_text(machine, tensor_cores, lines)};
 }
 
 }  // namespace

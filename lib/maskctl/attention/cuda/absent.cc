@@ -6,5 +6,6 @@ namespace maskctl::attention::cuda {
 constexpr Kernels kKernels{};
 
 std::string unavailable() { return "this build has no CUDA kernels"; }
+std::string tensor_cores() { return ""; }
 
 }  // namespace maskctl::attention::cuda

@@ -2,6 +2,7 @@
 
 #include "maskctl/attention/cuda/blocks/block_attention.h"
 #include "maskctl/attention/cuda/grouped/grouped_product.h"
+#include "maskctl/attention/cuda/hopper/forward.h"
 #include "maskctl/attention/cuda/host_door.h"
 #include "maskctl/attention/cuda/linear/linear.h"
 #include "maskctl/attention/cuda/matrix/matrix_product.h"
@@ -26,5 +27,12 @@ constexpr Kernels kKernels{
     .mean_pooling = {FromHost<mean_pooling>::run},
     .matrix_product = {matrix_product_from_host},
 };
+
+std::string tensor_cores() {
+  if (!unavailable().empty()) return "";
+  const std::string reason = hopper::unavailable();
+  if (!reason.empty()) return "not used: " + reason;
+  return "softmax attention of float16 and bfloat16, rows of 8, 16, 24 .. 256 elements";
+}
 
 }  // namespace maskctl::attention::cuda

@@ -14,4 +14,8 @@ extern const Kernels kKernels;
 /// they can.
 std::string unavailable();
 
+/// What runs on tensor cores on this machine, or why nothing does, in words; empty where no kernel
+/// can run at all.
+std::string tensor_cores();
+
 }  // namespace maskctl::attention::cuda

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "maskctl/attention/cuda/hopper/forward.cuh"
@@ -14,14 +16,14 @@ constexpr Index kMostDim = 256;
 Index most_dim(const Dims& d) { return std::max(d.dim, d.value_dim); }
 
 struct Gpu {
-  bool is_hopper;
+  int major, minor;  // compute capability
   int multiprocessors;
 };
 Gpu gpu() {
   static const Gpu kGpu = [] {
     cudaDeviceProp properties;
     check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
-    return Gpu{properties.major == 9, properties.multiProcessorCount};
+    return Gpu{properties.major, properties.minor, properties.multiProcessorCount};
   }();
   return kGpu;
 }
@@ -78,8 +80,13 @@ void run_dim(Index dim, const SoftmaxParams& p, const Schedule& schedule, Argume
 
 }  // namespace
 
+std::string unavailable() {
+  const auto [major, minor, multiprocessors] = gpu();
+  return major == 9 ? "" : fmt::format("the GPU is sm_{}{}, not sm_90", major, minor);
+}
+
 std::string unsupported_forward(const SoftmaxParams& p) {
-  if (!gpu().is_hopper) return "the GPU is none of sm_90";
+  if (std::string reason = unavailable(); !reason.empty()) return reason;
   if (p.query.dtype != p.key.dtype || p.query.dtype != p.value.dtype) return "dtypes differ";
   if (most_dim(p.d) > kMostDim) return "256 is the largest head dimension";
   if (p.d.keys == 0 || p.d.dim == 0 || p.d.value_dim == 0) return "an axis has no extent";
@@ -90,7 +97,7 @@ std::string unsupported_forward(const SoftmaxParams& p) {
 }
 
 Schedule forward_schedule(const MaskView& by_query, const Dims& d, Stream stream) {
-  if (!gpu().is_hopper) return {};
+  if (!unavailable().empty()) return {};
   const Index dim = most_dim(d);
   const Tiling tiling = dim <= 64 ? kDim64 : dim <= 128 ? kDim128 : kDim256;
   return {by_query, d.queries, tiling.warpgroups, dim <= 128, stream};

@@ -9,6 +9,9 @@
 
 namespace maskctl::attention::cuda::hopper {
 
+/// Why no call can run here, as in "the GPU is sm_80, not sm_90"; empty when calls can.
+std::string unavailable();
+
 /// Why this kernel cannot take a call whose arrays are on the GPU, as in "256 is the largest head
 /// dimension"; empty when it can.
 std::string unsupported_forward(const SoftmaxParams& p);
