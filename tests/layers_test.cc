@@ -131,7 +131,7 @@ std::string library_include_problem(const std::string& path, const std::string& 
   }
   if (is_system(name)) return "";
   // CUDA's own headers stay in the folder of its kernels, where .cuh files show them to .cu files.
-  if (name.starts_with("cuda_") && path.starts_with("lib/maskctl/attention/cuda/")) {
+  if (name.starts_with("cuda") && path.starts_with("lib/maskctl/attention/cuda/")) {
     return is_header(path) ? "shows a third party in a header" : "";
   }
   if (is_header(path)) return "shows a third party in a header";

@@ -1,7 +1,7 @@
 // What happens around the kernels of backward.cuh: their arrays, and results in the caller's dtype.
 #include "maskctl/attention/cuda/hopper/backward.cuh"
 #include "maskctl/attention/cuda/hopper/backward.h"
-#include "maskctl/attention/cuda/hopper/tensor_map.h"
+#include "maskctl/attention/cuda/hopper/tensor_map.cuh"
 
 namespace maskctl::attention::cuda::hopper {
 namespace {

@@ -1,3 +1,5 @@
+// The backward kernels for heads of up to 256 dimensions: a file of their own, since they compile
+// long.
 #include "maskctl/attention/cuda/hopper/backward.cuh"
 
 namespace maskctl::attention::cuda::hopper {

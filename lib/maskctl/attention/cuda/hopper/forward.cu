@@ -1,10 +1,8 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "maskctl/attention/cuda/hopper/forward.cuh"
 #include "maskctl/attention/cuda/hopper/forward.h"
-#include "maskctl/attention/cuda/hopper/tensor_map.h"
+#include "maskctl/attention/cuda/hopper/tensor_map.cuh"
 #include "maskctl/attention/cuda/launch.cuh"
 
 namespace maskctl::attention::cuda::hopper {
@@ -82,7 +80,8 @@ void run_dim(Index dim, const SoftmaxParams& p, const Schedule& schedule, Argume
 
 std::string unavailable() {
   const auto [major, minor, multiprocessors] = gpu();
-  return major == 9 ? "" : fmt::format("the GPU is sm_{}{}, not sm_90", major, minor);
+  if (major == 9) return "";
+  return "the GPU is sm_" + std::to_string(10 * major + minor) + ", not sm_90";
 }
 
 std::string unsupported_forward(const SoftmaxParams& p) {

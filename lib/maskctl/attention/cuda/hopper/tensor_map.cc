@@ -1,4 +1,4 @@
-#include "maskctl/attention/cuda/hopper/tensor_map.h"
+#include "maskctl/attention/cuda/hopper/tensor_map.cuh"
 
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
