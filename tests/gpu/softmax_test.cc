@@ -6,6 +6,7 @@
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/cuda/hopper/forward.h"
 #include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/mask/planes/bands.h"
 
 namespace {
 
@@ -67,6 +68,16 @@ TEST_CASE("gpu: dimensions of tensor cores give the CPU's results under every op
     const bool is_plain = !cuda::hopper::unavailable().empty();
     gpu_test::say_ran("softmax_forward, softmax_backward", name(kTypes[n]), calls,
                       is_plain ? "plain" : "tensor cores");
+  }
+}
+
+TEST_CASE("gpu: masks with structure and few rows reach tensor cores") {
+  for (unsigned seed = 0; seed < 24; ++seed) {
+    SoftmaxCall call = random_softmax_call(7000 + seed, DType::kBFloat16, {64, 64});
+    const Index queries = call.query.extent(1), keys = call.key.extent(1);
+    INFO("seed " << seed << ": " << queries << " x " << keys);
+    call.mask = Mask(diagonal_band(queries, keys, -static_cast<Index>(1 + seed), keys - queries));
+    compare(call, kTolerances[2]);
   }
 }
 

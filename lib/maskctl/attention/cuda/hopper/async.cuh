@@ -97,9 +97,6 @@ template <int kPending>
 __device__ void wait_for_stores() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
-__device__ inline void prefetch_map(const CUtensorMap& map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
-}
 
 /// A barrier of `threads` threads of the block: `sync` waits for them, `arrive` does not.
 __device__ inline void sync(int barrier, int threads) {

@@ -216,7 +216,7 @@ class Producer {
       known.is_last = step.is_last, known.has_unseen = has_unseen;
       known.payload_rows = table.payload_rows;
       for (int i = 0; i < Shape::kColumns; ++i) s.unseen[Memory::round(at_)][i] = step.unseen[i];
-      const int bytes = (table.payload_rows + 1) / 2 * 16;
+      const int bytes = table.payload_rows * static_cast<int>(sizeof(std::uint64_t));
       int payload_bytes = 0;
       each_cells(step.tile, [&](int i, int j, Cells cells) {
         known.cells[i][j] = cells;

@@ -139,18 +139,4 @@ __device__ constexpr bool is_open(std::uint32_t own, int i) {
   return (own >> (i / 4 % 4 * 8 + i / 16 * 2 + i % 2) & 1) != 0;
 }
 
-/// f(i, is_open) for the elements i of a fragment whose columns a word holds: those of one row of
-/// 64 columns, 8 j + 2 (t % 4) and the next for j = 0 .. 7, as two of every four elements.
-template <class F>
-__device__ void each_cell(std::uint64_t word, F&& f) {
-  word >>= threadIdx.x % 4 * 2;
-  const std::uint32_t half[2] = {static_cast<std::uint32_t>(word),
-                                 static_cast<std::uint32_t>(word >> 32)};
-#pragma unroll
-  for (int j = 0; j < 8; ++j) {
-    f(4 * j, (half[j / 4] >> j % 4 * 8 & 1) != 0);
-    f(4 * j + 1, (half[j / 4] >> j % 4 * 8 & 2) != 0);
-  }
-}
-
 }  // namespace maskctl::attention::cuda::hopper

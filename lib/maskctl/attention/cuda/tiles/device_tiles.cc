@@ -56,6 +56,18 @@ std::vector<std::uint64_t> used_by(const std::vector<Row>& rows, Index height) {
   return used;
 }
 
+/// Payloads of an even number of rows, so that each begins at a multiple of 16 bytes.
+template <class Row>
+std::vector<Row> even(const std::vector<Row>& rows, Index height) {
+  if (height % 2 == 0) return rows;
+  std::vector<Row> out;
+  for (auto row = rows.begin(); row != rows.end(); row += height) {
+    out.insert(out.end(), row, row + height);
+    out.emplace_back();
+  }
+  return out;
+}
+
 /// A table of the host in a package.
 struct PackedTable {
   std::size_t row_offsets, runs, partial_offsets, payloads, intervals, words;
@@ -67,11 +79,11 @@ struct PackedTable {
         runs(package.add(table.tiles.runs)),
         partial_offsets(package.add(table.partial_offsets)),
         payloads(package.add(table.payloads)),
-        intervals(package.add(table.pools.intervals)),
-        words(package.add(table.pools.words)),
+        intervals(package.add(even(table.pools.intervals, table.pools.rows))),
+        words(package.add(even(table.pools.words, table.pools.rows))),
         used_by_intervals(package.add(used_by(table.pools.intervals, table.pools.rows))),
         used_by_words(package.add(used_by(table.pools.words, table.pools.rows))),
-        payload_rows(static_cast<int>(table.pools.rows)),
+        payload_rows(static_cast<int>(table.pools.rows + table.pools.rows % 2)),
         words_per_row(static_cast<int>(table.pools.words_per_row())) {}
 
   TileTableView view(const std::byte* begin) const {

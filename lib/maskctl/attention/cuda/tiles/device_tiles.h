@@ -36,7 +36,8 @@ struct TileTableView {
   const std::uint64_t* words;
   const std::uint64_t *used_by_intervals,
       *used_by_words;  // columns that some row of a payload opens
-  int payload_rows, words_per_row;
+  int payload_rows;    // even, so that each payload begins at a multiple of 16 bytes
+  int words_per_row;
 };
 
 /// The tables of a mask [B or 1, 1 or Hq, Tq, Tk]: that of (b, h) is tables[table_of[b * heads +
