@@ -45,7 +45,7 @@ const std::map<std::string, Layer> kLayers = {
      {{"base", "tensor", "mask"},
       {"fmt"},
       {"figure/words.h", "picture/markup.h", "text/layout.h", "text/panel.h"}}},
-    {"attention", {{"base", "tensor", "mask"}, {"fmt", "hwy"}, {"cpu/kernel.h"}}},
+    {"attention", {{"base", "tensor", "mask"}, {"fmt", "hwy"}, {"cpu/kernel.h", "cuda/kernels.h"}}},
     {"distributed", {{"base", "tensor", "mask", "attention"}, {"fmt", "mpi.h"}}},
     {"pipeline", {{"base", "tensor", "mask", "inspect", "io", "render"}, {"fmt"}}},
     {"golden",

@@ -1,3 +1,4 @@
+// Tensor maps are made by the driver, which is found through the runtime.
 #include "maskctl/attention/cuda/hopper/tensor_map.cuh"
 
 #include <cudaTypedefs.h>
