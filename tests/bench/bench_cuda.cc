@@ -298,14 +298,16 @@ void bench_blocks() {
       const BlockProblem problem = checked_selected_problem(inputs, options);
       double keys = 0, means_seen = 0;  // of all tokens and key heads
       for (Index t = 0; t < tokens; ++t) {
-        means_seen += static_cast<double>(kKvHeads * ((t + 1) / options.block_size));
+        const Index blocks_before = (t + 1) / options.block_size;
+        means_seen += static_cast<double>(kKvHeads * blocks_before);
         for (Index u = 0; u < kKvHeads; ++u) {
           for (const KeyBlock& block : problem.blocks(0, t, u)) {
             keys += static_cast<double>(block.keys.size());
           }
         }
       }
-      const double product = 2e-12 * (kHeads / kKvHeads) * kDim;  // of a key with its queries
+      constexpr Index kGroup = kHeads / kKvHeads;
+      const double product = 2e-12 * kGroup * kDim;  // of a key with its queries
       SoftmaxResult result = apply_native_sparse_attention(inputs, options);
       Tensor d_q(dtype, q.shape()), d_k(dtype, k.shape()), d_v(dtype, v.shape());
       OnDevice<cuda::blocks_forward> forward(problem, {result.out, result.lse});
