@@ -52,9 +52,10 @@ void draw_weights(const State& state, const Geometry& at, const Pane& pane, Canv
     const Index room = at.first.key + at.columns - 1;
     return canvas.write(top + 1, pane.column + 1, shortened(readable_text(row.problem), room));
   }
-  const Index heads = row.weights.extent(0);
-  const Index first = std::clamp<Index>(state.view.head - shown / 2, 0, heads - shown);
-  for (Index i = 0; i < shown; ++i) {
+  // One of two masks side by side may have one head for all of the other's.
+  const Index heads = row.weights.extent(0), drawn = std::min(shown, heads);
+  const Index first = std::clamp<Index>(state.view.head - drawn / 2, 0, heads - drawn);
+  for (Index i = 0; i < drawn; ++i) {
     const Index head = first + i;
     const auto sums = sums_of(row.of(head), at);
     const float most = std::ranges::max(sums);
