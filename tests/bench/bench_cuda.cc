@@ -250,7 +250,7 @@ void bench_linear() {
 void bench_plan() {
   for (const Index tokens : {32 << 10, 128 << 10}) {
     if (tokens > settings.most_tokens) continue;
-    const Tensor one(DType::kFloat32, {1, tokens, 1, 1});
+    const Tensor one(DType::kBFloat16, {1, tokens, 1, 1});
     const Mask mask(documents(tokens));
     const SoftmaxProblem problem =
         checked_softmax({&one, &one, &one, &mask, nullptr, nullptr}, SoftmaxOptions{});

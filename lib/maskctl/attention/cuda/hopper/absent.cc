@@ -6,7 +6,7 @@ namespace maskctl::attention::cuda::hopper {
 
 std::string unavailable() { return "the GPU is emulated"; }
 std::string unsupported_forward(const SoftmaxParams&) { return "the GPU is emulated"; }
-Schedule forward_schedule(const MaskView&, const Dims&, Stream) { return {}; }
+Schedule forward_schedule(const MaskView&, const Dims&, DType, Stream) { return {}; }
 void forward(Workspace&, const SoftmaxParams&, const Schedule&, const float*, AnyResult, float*) {
   throw Error(Errc::kUnsupported, "the GPU is emulated");
 }

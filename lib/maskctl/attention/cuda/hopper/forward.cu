@@ -95,9 +95,9 @@ std::string unsupported_forward(const SoftmaxParams& p) {
   return p.d.value_dim % 8 == 0 ? "" : "values have a dimension that is no multiple of 8";
 }
 
-Schedule forward_schedule(const MaskView& by_query, const Dims& d, Stream stream) {
-  if (!unavailable().empty()) return {};
+Schedule forward_schedule(const MaskView& by_query, const Dims& d, DType dtype, Stream stream) {
   const Index dim = most_dim(d);
+  if (size_bytes(dtype) != 2 || dim > kMostDim || !unavailable().empty()) return {};
   const Tiling tiling = dim <= 64 ? kDim64 : dim <= 128 ? kDim128 : kDim256;
   return {by_query, d.queries, tiling.warpgroups, dim <= 128, stream};
 }

@@ -16,8 +16,9 @@ std::string unavailable();
 /// dimension"; empty when it can.
 std::string unsupported_forward(const SoftmaxParams& p);
 
-/// The schedule of a mask for calls with such a head dimension; none where there is no such GPU.
-Schedule forward_schedule(const MaskView& by_query, const Dims& d, Stream stream);
+/// The schedule of a mask for calls of such dimensions and dtype; none where these kernels take
+/// none of them.
+Schedule forward_schedule(const MaskView& by_query, const Dims& d, DType dtype, Stream stream);
 
 /// `means` and the results: see launch_forward in softmax/kernels.h.
 void forward(Workspace& workspace, const SoftmaxParams& p, const Schedule& schedule,

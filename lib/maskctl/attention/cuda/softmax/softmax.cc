@@ -70,7 +70,8 @@ SoftmaxParams softmax_params(const SoftmaxProblem& problem, const DeviceTiles& t
 
 SoftmaxPlan::SoftmaxPlan(const SoftmaxProblem& problem, Stream stream, bool both_orders)
     : tiles(problem.mask, problem.block_map, both_orders, stream),
-      schedule(hopper::forward_schedule(tiles.view(TileOrder::kQueryMajor), problem.d, stream)) {}
+      schedule(hopper::forward_schedule(tiles.view(TileOrder::kQueryMajor), problem.d,
+                                        problem.query.dtype(), stream)) {}
 
 SoftmaxBackwardPlan::SoftmaxBackwardPlan(const SoftmaxProblem& problem, Stream stream)
     : SoftmaxPlan(problem, stream, true) {
