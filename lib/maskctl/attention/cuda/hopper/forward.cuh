@@ -290,17 +290,7 @@ class Consumer {
 
   __device__ __forceinline__ void run() {
     if (Shape::kTakesTurns && group_ == Shape::kWarpgroups - 1) pass_turn();
-    for (;; at_query_.next()) {
-      s.query_full[at_query_.slot].wait(at_query_.parity);
-      work_ = s.work[at_query_.slot];
-      if (__any_sync(~0u, work_.is_end)) return;
-#pragma unroll
-      for (float& x : sums_) x = 0;
-      max_[0] = max_[1] = -kInfinity;
-      total_[0] = total_[1] = 0;
-      if (__any_sync(~0u, work_.has_tiles)) walk();
-      finish();
-    }
+    while (begin()) walk();
   }
 
  private:
@@ -309,15 +299,39 @@ class Consumer {
     bool is_full;
   };
 
-  /// All tiles of keys. The weights of a tile meet its values while the scores of the next are
-  /// made.
+  /// Takes the next tile of queries that meets keys; those before it are finished. False at the
+  /// end.
+  __device__ __forceinline__ bool begin() {
+    for (;; at_query_.next()) {
+      work_ = read_work(at_query_);
+      if (__any_sync(~0u, work_.is_end)) return false;
+      clear_rows();
+      if (__any_sync(~0u, work_.has_tiles)) return true;
+      finish();
+      release_queries(at_query_);
+    }
+  }
+  __device__ __forceinline__ Work read_work(const Turn<Shape::kTilesOfQueries>& at) {
+    s.query_full[at.slot].wait(at.parity);
+    return s.work[at.slot];
+  }
+  __device__ __forceinline__ void clear_rows() {
+#pragma unroll
+    for (float& x : sums_) x = 0;
+    max_[0] = max_[1] = -kInfinity;
+    total_[0] = total_[1] = 0;
+  }
+
+  /// All tiles of keys of a tile of queries, and of those that follow at once. The weights of a
+  /// tile meet its values while the scores of the next are made, which may be those of other
+  /// queries: rows are short under narrow masks, and tensor cores would wait at each end.
   __device__ __forceinline__ void walk() {
     float scores[kKeys / 2];
     std::uint32_t weights[kKeys / 4];
     float shrunk[2];
     s.key_full[at_.slot].wait(at_.parity);
     take_turn();
-    multiply_keys(scores);
+    multiply_keys(scores, at_query_.slot);
     pass_turn();
     Words words = read_tile();
     wgmma_wait<0>();
@@ -326,11 +340,21 @@ class Consumer {
     weigh(scores, words, shrunk);
     round(scores, weights);
     at_.next();
-    while (!is_last_) {
+    for (;;) {
+      Turn<Shape::kTilesOfQueries> at_query = at_query_;
+      Work work;
+      bool is_new = false;
+      if (is_last_) {
+        if constexpr (Shape::kTilesOfQueries == 1) break;
+        at_query.next();
+        work = read_work(at_query);
+        is_new = __all_sync(~0u, work.has_tiles);
+        if (!is_new) break;
+      }
       s.key_full[at_.slot].wait(at_.parity);
       if (has_unseen_) clear_unseen();
       take_turn();
-      multiply_keys(scores);
+      multiply_keys(scores, __shfl_sync(~0u, at_query.slot, 0));
       s.value_full[at_value_.slot].wait(at_value_.parity);
       multiply_values(weights);
       pass_turn();
@@ -338,13 +362,26 @@ class Consumer {
       wgmma_wait<1>();
       pin(scores);
       release(s.key_empty[at_.slot]);
+      if (is_new) {
+        wgmma_wait<0>();
+        pin(sums_);
+        release(s.value_empty[at_value_.slot]);
+        finish();
+        clear_rows();
+        work_ = work;
+      }
       weigh(scores, words, shrunk);
+      pin(total_);
       wgmma_wait<0>();
       pin(sums_);
-      release(s.value_empty[at_value_.slot]);
+      if (!is_new) release(s.value_empty[at_value_.slot]);
       if (has_grown_) {
 #pragma unroll
         for (int i = 0; i < kDim / 2; ++i) sums_[i] *= shrunk[i / 2 % 2];
+      }
+      if (is_new) {
+        release_queries(at_query_);
+        at_query_ = at_query;
       }
       round(scores, weights);
       at_.next(), at_value_.next();
@@ -356,6 +393,9 @@ class Consumer {
     pin(sums_);
     release(s.value_empty[at_value_.slot]);
     at_value_.next();
+    finish();
+    release_queries(at_query_);
+    at_query_.next();
   }
 
   // Warpgroups issue their products one after the other: exponentials of one overlap the products
@@ -372,9 +412,9 @@ class Consumer {
     if (thread_ % 32 == 0) empty.arrive();
   }
 
-  __device__ __forceinline__ void multiply_keys(float (&scores)[kKeys / 2]) {
+  __device__ __forceinline__ void multiply_keys(float (&scores)[kKeys / 2], int query_slot) {
     const std::uint64_t query =
-        k_major(shared_address(s.query[at_query_.slot][0]) + group_ * 64 * kPanelRowBytes);
+        k_major(shared_address(s.query[query_slot][0]) + group_ * 64 * kPanelRowBytes);
     const std::uint64_t key = k_major(shared_address(s.key[at_.slot][0]));
     pin(scores);
     wgmma_fence();
@@ -413,13 +453,15 @@ class Consumer {
     if (words.is_full) return words;
 #pragma unroll
     for (int i = 0; i < Shape::kColumns; ++i) {
-      const std::uint64_t exist = first_columns(keys_left - 64 * i);
+      const Cells cells = tile.cells[group_][i];
       const std::uint64_t* const payload = s.payloads[at_.slot][group_][i];
-#pragma unroll
-      for (int side = 0; side < 2; ++side) {
-        words.of[i][side] = own_columns(
-            exist & open_word(tile.cells[group_][i], payload, tile.payload_rows, row_ + 8 * side));
+      std::uint64_t open[2];
+      open_words(cells, payload, tile.payload_rows, row_, open);
+      if (const int left = keys_left - kTile * i; left < kTile) {
+        open[0] &= first_columns(left), open[1] &= first_columns(left);
       }
+#pragma unroll
+      for (int side = 0; side < 2; ++side) words.of[i][side] = own_columns(open[side]);
     }
     return words;
   }
@@ -452,10 +494,16 @@ class Consumer {
                          min(key, static_cast<int>(c.p.d.keys) - 1), scores[i], slope);
     }
   }
+  /// In the order of the words' bytes, which one instruction makes four predicates of.
   __device__ __forceinline__ void close(float (&scores)[kKeys / 2], const Words& words) {
 #pragma unroll
-    for (int i = 0; i < kKeys / 2; ++i) {
-      if (!is_open(words.of[i / 32][i / 2 % 2], i % 32)) scores[i] = -kInfinity;
+    for (int word = 0; word < kKeys / 32; ++word) {
+      const int column = word / 2, side = word % 2;
+#pragma unroll
+      for (int bits = 0; bits < 16; ++bits) {
+        const int i = bits / 4 * 4 + bits % 4 / 2 * 16 + side * 2 + bits % 2;
+        if (!is_open(words.of[column][side], i)) scores[column * 32 + i] = -kInfinity;
+      }
     }
   }
 
@@ -586,8 +634,12 @@ class Consumer {
                 {i * kPanel, work_.tile * Shape::kRows + group_ * 64, work_.h, work_.b});
     }
     commit_stores();
+  }
+  /// Once what was stored is read, others may use the memory of the queries.
+  __device__ __forceinline__ void release_queries(const Turn<Shape::kTilesOfQueries>& at) {
+    if (thread_ != 0) return;
     wait_for_stores<0>();
-    s.query_empty[at_query_.slot].arrive();
+    s.query_empty[at.slot].arrive();
   }
 
   const ForwardCall& c;

@@ -120,6 +120,22 @@ __device__ inline std::uint64_t open_word(Cells cells, const std::uint64_t* payl
   return bits_between(static_cast<std::int32_t>(bits), static_cast<std::int32_t>(bits >> 32));
 }
 
+/// The same of rows `row` and `row` + 8, which a thread has in a fragment; without a branch for each.
+__device__ inline void open_words(Cells cells, const std::uint64_t* payload, int rows, int row,
+                                  std::uint64_t (&open)[2]) {
+  open[0] = open[1] = cells == kAllCells ? ~std::uint64_t{0} : 0;
+  if (!has_payload(cells)) return;
+#pragma unroll
+  for (int side = 0; side < 2; ++side) {
+    if (row + 8 * side < rows) open[side] = payload[row + 8 * side];
+  }
+  if (cells < 0) return;
+#pragma unroll
+  for (std::uint64_t& bits : open) {
+    bits = bits_between(static_cast<std::int32_t>(bits), static_cast<std::int32_t>(bits >> 32));
+  }
+}
+
 /// The columns that some row of a 64 x 64 tile opens.
 __device__ inline std::uint64_t used_columns(const TileTableView& table, Cells cells) {
   if (cells == kAllCells) return ~std::uint64_t{0};
@@ -128,11 +144,12 @@ __device__ inline std::uint64_t used_columns(const TileTableView& table, Cells c
 }
 
 /// Of a row of 64 columns, those that a thread has in a fragment, 8 j + 2 (t % 4) and the next for
-/// j = 0 .. 7, as one word; is_open reads it.
+/// j = 0 .. 7, as one word that is_open reads: four bits of each byte, the others are of no meaning.
 __device__ inline std::uint32_t own_columns(std::uint64_t row) {
-  row >>= threadIdx.x % 4 * 2;
-  return (static_cast<std::uint32_t>(row) & 0x03030303) |
-         (static_cast<std::uint32_t>(row >> 32) & 0x03030303) << 2;
+  const unsigned begin = threadIdx.x % 4 * 2;
+  const auto first = static_cast<std::uint32_t>(row), last = static_cast<std::uint32_t>(row >> 32);
+  constexpr std::uint32_t kOfFirst = 0x03030303;
+  return (first >> begin & kOfFirst) | (__funnelshift_l(last, last, 2 - begin) & ~kOfFirst);
 }
 /// Element i of such a fragment, where elements 4 j, 4 j + 1 are of one row.
 __device__ constexpr bool is_open(std::uint32_t own, int i) {
