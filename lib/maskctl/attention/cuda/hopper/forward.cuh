@@ -34,7 +34,8 @@ struct Tiling {
   int stages;       // tiles of keys, and of values, in shared memory
   int query_slots;  // tiles of queries there
   bool takes_turns;
-  int blocks = 1;  // on a multiprocessor
+  int blocks = 1;        // on a multiprocessor
+  bool runs_on = false;  // from one tile of queries into the next; takes two slots for them
 };
 
 /// `kGeneral`: with a bias, a soft cap, dropout, a scale that is not positive, or sums as they are.
@@ -45,6 +46,7 @@ struct ForwardShape {
   static constexpr int kStages = kTiling.stages, kTilesOfQueries = kTiling.query_slots;
   static constexpr int kBlocks = kTiling.blocks;
   static constexpr bool kTakesTurns = kTiling.takes_turns, kIsGeneral = kGeneral;
+  static constexpr bool kRunsOn = kTiling.runs_on && !kGeneral;  // which has registers for it
 
   static constexpr int kRows = 64 * kWarpgroups;  // queries of a tile
   static constexpr int kPanels = kDim / kPanel;
@@ -290,7 +292,14 @@ class Consumer {
 
   __device__ __forceinline__ void run() {
     if (Shape::kTakesTurns && group_ == Shape::kWarpgroups - 1) pass_turn();
-    while (begin()) walk();
+    for (;; at_query_.next()) {
+      work_ = read_work(at_query_);
+      if (__any_sync(~0u, work_.is_end)) return;
+      clear_rows();
+      if (__any_sync(~0u, work_.has_tiles)) walk();
+      finish();
+      release_queries();
+    }
   }
 
  private:
@@ -299,18 +308,6 @@ class Consumer {
     bool is_full;
   };
 
-  /// Takes the next tile of queries that meets keys; those before it are finished. False at the
-  /// end.
-  __device__ __forceinline__ bool begin() {
-    for (;; at_query_.next()) {
-      work_ = read_work(at_query_);
-      if (__any_sync(~0u, work_.is_end)) return false;
-      clear_rows();
-      if (__any_sync(~0u, work_.has_tiles)) return true;
-      finish();
-      release_queries(at_query_);
-    }
-  }
   __device__ __forceinline__ Work read_work(const Turn<Shape::kTilesOfQueries>& at) {
     s.query_full[at.slot].wait(at.parity);
     return s.work[at.slot];
@@ -345,7 +342,7 @@ class Consumer {
       Work work;
       bool is_new = false;
       if (is_last_) {
-        if constexpr (Shape::kTilesOfQueries == 1) break;
+        if constexpr (!Shape::kRunsOn) break;
         at_query.next();
         work = read_work(at_query);
         is_new = __all_sync(~0u, work.has_tiles);
@@ -380,7 +377,7 @@ class Consumer {
         for (int i = 0; i < kDim / 2; ++i) sums_[i] *= shrunk[i / 2 % 2];
       }
       if (is_new) {
-        release_queries(at_query_);
+        release_queries();
         at_query_ = at_query;
       }
       round(scores, weights);
@@ -393,9 +390,6 @@ class Consumer {
     pin(sums_);
     release(s.value_empty[at_value_.slot]);
     at_value_.next();
-    finish();
-    release_queries(at_query_);
-    at_query_.next();
   }
 
   // Warpgroups issue their products one after the other: exponentials of one overlap the products
@@ -636,10 +630,10 @@ class Consumer {
     commit_stores();
   }
   /// Once what was stored is read, others may use the memory of the queries.
-  __device__ __forceinline__ void release_queries(const Turn<Shape::kTilesOfQueries>& at) {
+  __device__ __forceinline__ void release_queries() {
     if (thread_ != 0) return;
     wait_for_stores<0>();
-    s.query_empty[at.slot].arrive();
+    s.query_empty[at_query_.slot].arrive();
   }
 
   const ForwardCall& c;
