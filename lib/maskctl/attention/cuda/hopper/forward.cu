@@ -59,7 +59,7 @@ void run(const SoftmaxParams& p, const Schedule& schedule, Workspace& workspace,
          call);
 }
 
-constexpr Tiling kDim64{64, 128, 3, 3, 2, true}, kDim128{128, 128, 2, 2, 2, true, 1, true},
+constexpr Tiling kDim64{64, 128, 3, 3, 2, true}, kDim128{128, 128, 2, 2, 2, true},
     kDim256{256, 64, 2, 2, 1, true};
 // Where few of the 64 x 64 tiles around an open one are open too: each by itself.
 constexpr Tiling kFineDim64{64, 64, 1, 2, 1, false, 2}, kFineDim128{128, 64, 1, 2, 1, false, 2};

@@ -35,8 +35,7 @@ struct Tiling {
   int stages;       // tiles of keys, and of values, in shared memory
   int query_slots;  // tiles of queries there
   bool takes_turns;
-  int blocks = 1;        // on a multiprocessor
-  bool runs_on = false;  // from one tile of queries into the next; takes two slots for them
+  int blocks = 1;  // on a multiprocessor
 };
 
 /// `kGeneral`: with a bias, a soft cap, dropout, a scale that is not positive, or sums as they are.
@@ -47,12 +46,12 @@ struct ForwardShape {
   static constexpr int kStages = kTiling.stages, kTilesOfQueries = kTiling.query_slots;
   static constexpr int kBlocks = kTiling.blocks;
   static constexpr bool kTakesTurns = kTiling.takes_turns, kIsGeneral = kGeneral;
-  static constexpr bool kRunsOn = kTiling.runs_on && !kGeneral;  // which has registers for it
 
   static constexpr int kRows = 64 * kWarpgroups;  // queries of a tile
   static constexpr int kPanels = kDim / kPanel;
   static constexpr int kColumns = kKeys / kTile;  // tiles of the mask side by side
   static constexpr int kThreads = 128 * (kWarpgroups + 1);
+  static constexpr int kStepsAhead = 4;  // tiles of keys that the scout may know before they are there
   // Registers of a thread: all 64 Ki are shared out.
   static constexpr int kFew = kWarpgroups == 1 ? 56 : kWarpgroups == 2 ? 40 : 32;
   static constexpr int kMany = kWarpgroups == 1 ? 200 : kWarpgroups == 2 ? 232 : 160;
@@ -78,6 +77,15 @@ struct ForwardMemory {
     Cells cells[Shape::kWarpgroups][Shape::kColumns];
   };
   using Payload = std::uint64_t[kTile];  // of one of the cells
+  /// What the scout tells the producer: a tile of keys, or that there is none.
+  struct Step {
+    Work work;     // the tile of queries that meets it
+    bool begins;   // that tile
+    bool is_last;  // of it
+    int number;    // of the tile of keys
+    Cells cells[Shape::kWarpgroups][Shape::kColumns];
+    std::uint64_t unseen[Shape::kColumns];  // keys that none of the queries sees
+  };
 
   unsigned char query[Shape::kTilesOfQueries][Shape::kPanels][kQueryBytes];
   unsigned char key[Shape::kStages][Shape::kPanels][kKeyBytes];
@@ -87,6 +95,8 @@ struct ForwardMemory {
   // Of each tile until its values are used, when keys of other tiles may have its place.
   std::uint64_t unseen[2 * Shape::kStages][Shape::kColumns];
   Work work[Shape::kTilesOfQueries];
+  Step steps[Shape::kStepsAhead];
+  Barrier step_full[Shape::kStepsAhead], step_empty[Shape::kStepsAhead];
   Barrier query_full[Shape::kTilesOfQueries], query_empty[Shape::kTilesOfQueries];
   Barrier key_full[Shape::kStages], key_empty[Shape::kStages];
   Barrier value_full[Shape::kStages], value_empty[Shape::kStages];
@@ -96,6 +106,7 @@ struct ForwardMemory {
     return at.slot + Shape::kStages * at.parity;
   }
   __device__ void init() {
+    for (int i = 0; i < Shape::kStepsAhead; ++i) step_full[i].init(1), step_empty[i].init(1);
     for (int i = 0; i < Shape::kTilesOfQueries; ++i) {
       query_full[i].init(1), query_empty[i].init(Shape::kWarpgroups);
     }
@@ -125,35 +136,127 @@ __device__ inline Work draw(const ForwardCall& c, int n) {
 
 // ---------------------------------------------------------------------------------- the producer
 
+/// A warp that finds the tiles of keys which each tile of queries meets, some of them ahead of the
+/// producer: where tiles are is known only after loads that follow from each other. Lane i walks
+/// the tile row of warpgroup i.
+template <class Shape>
+class Scout {
+  using Memory = ForwardMemory<Shape>;
+  using Step = typename Memory::Step;
+  static constexpr int kCells = Shape::kWarpgroups * Shape::kColumns;
+
+ public:
+  __device__ Scout(const ForwardCall& call, Memory& memory)
+      : c(call), s(memory), lane_(static_cast<int>(threadIdx.x) % 32) {}
+
+  __device__ __forceinline__ void run() {
+    const Index tile_rows = ceil_div(c.p.d.queries, kTile);
+    for (;;) {
+      int n = 0;
+      if (lane_ == 0) n = atomicAdd(c.drawn, 1);
+      Work work = draw(c, __shfl_sync(~0u, n, 0));
+      if (work.is_end) return tell(work);
+      const TileTableView& table = table_of(c.p.by_query, work.b, work.h);
+      TileRowWalk row(
+          table, lane_ < Shape::kWarpgroups ? work.tile * Shape::kWarpgroups + lane_ : tile_rows,
+          tile_rows);
+      work.has_tiles = first_of(row) != TileRowWalk::kNone;
+      if (work.has_tiles) {
+        tell_all(table, row, work);
+      } else {
+        tell(work);
+      }
+    }
+  }
+
+ private:
+  __device__ static int first_of(const TileRowWalk& row) {
+    return __reduce_min_sync(~0u, row.next());
+  }
+  /// Tells of a tile of queries without keys, or of the end.
+  __device__ __forceinline__ void tell(const Work& work) {
+    s.step_empty[at_.slot].wait(at_.parity ^ 1);
+    if (lane_ == 0) s.steps[at_.slot].work = work, s.steps[at_.slot].begins = true;
+    pass_on();
+  }
+  /// Tells of all its tiles of keys. While the next tile is looked for, a lane loads which keys a
+  /// part of this one uses.
+  __device__ __forceinline__ void tell_all(const TileTableView& table, TileRowWalk& row,
+                                           const Work& work) {
+    Cells cells[Shape::kColumns];
+    int number = take(table, row, first_of(row), cells);
+    for (bool begins = true, is_last = false; !is_last; begins = false) {
+      s.step_empty[at_.slot].wait(at_.parity ^ 1);
+      Step& step = s.steps[at_.slot];
+      if (lane_ < Shape::kWarpgroups) {
+        for (int i = 0; i < Shape::kColumns; ++i) step.cells[lane_][i] = cells[i];
+      }
+      if (lane_ == 0) step.work = work, step.begins = begins, step.number = number;
+      __syncwarp();
+      const int column = lane_ % Shape::kColumns;
+      const std::uint64_t used =
+          lane_ < kCells ? used_columns(table, step.cells[lane_ / Shape::kColumns][column]) : 0;
+      const int next = first_of(row);
+      is_last = next == TileRowWalk::kNone;
+      if (!is_last) number = take(table, row, next, cells);
+      std::uint64_t used_by_any = used;
+#pragma unroll
+      for (int i = Shape::kColumns; i < kCells; i += Shape::kColumns) {
+        used_by_any |= __shfl_down_sync(~0u, used, i);
+      }
+      if (lane_ < Shape::kColumns) step.unseen[lane_] = ~used_by_any;
+      if (lane_ == 0) step.is_last = is_last;
+      pass_on();
+    }
+  }
+  /// What the tile that has column n opens in the lane's row; the number of the tile.
+  __device__ __forceinline__ int take(const TileTableView& table, TileRowWalk& row, int n,
+                                      Cells (&cells)[Shape::kColumns]) {
+    const int number = n / Shape::kColumns;
+#pragma unroll
+    for (int i = 0; i < Shape::kColumns; ++i) {
+      cells[i] = row.take(table, number * Shape::kColumns + i);
+    }
+    return number;
+  }
+  __device__ __forceinline__ void pass_on() {
+    __syncwarp();
+    if (lane_ == 0) s.step_full[at_.slot].arrive();
+    at_.next();
+  }
+
+  const ForwardCall& c;
+  Memory& s;
+  const int lane_;
+  Turn<Shape::kStepsAhead> at_;
+};
+
+/// A warp that has the copy engine bring what the scout tells of.
 template <class Shape>
 class Producer {
   using Memory = ForwardMemory<Shape>;
-  using Walk = WideWalk<Shape::kWarpgroups, Shape::kColumns>;
-  using Tile = WideTile<Shape::kWarpgroups, Shape::kColumns>;
-  /// A tile of keys.
-  struct Step {
-    Tile tile;
-    bool is_last;
-    std::uint64_t unseen[Shape::kColumns];  // keys that none of its queries sees
-  };
+  using Step = typename Memory::Step;
 
  public:
   __device__ Producer(const ForwardCall& call, Memory& memory)
       : c(call), s(memory), is_first_(threadIdx.x % 32 == 0) {}
 
+  /// The first keys are brought before queries, whose room may be in use yet.
   __device__ __forceinline__ void run() {
-    for (;;) {
-      int n = 0;
-      if (is_first_) n = atomicAdd(c.drawn, 1);
-      Work work = draw(c, __shfl_sync(~0u, n, 0));
-      if (work.is_end) return announce(work);
-      const TileTableView& table = table_of(c.p.by_query, work.b, work.h);
-      Walk walk(table, work.tile, c.p.d.queries);
-      work.has_tiles = !walk.is_at_end();
+    for (;; at_step_.next()) {
+      s.step_full[at_step_.slot].wait(at_step_.parity);
+      const Step& step = s.steps[at_step_.slot];
+      const Work work = step.work;
+      const bool begins = step.begins;
+      const Corner corner{0, step.number * Shape::kKeys,
+                          work.h / static_cast<int>(c.p.d.group()), work.b};
+      if (work.has_tiles) bring_keys(step, corner);
+      if (is_first_) s.step_empty[at_step_.slot].arrive();
+      if (begins) announce(work);
+      if (work.is_end) return;
       if (work.has_tiles) {
-        bring_all(table, walk, work);
-      } else {
-        announce(work);
+        bring_values(corner);
+        at_.next();
       }
     }
   }
@@ -177,51 +280,26 @@ class Producer {
     }
     at_query_.next();
   }
-
-  /// Has keys and values of all tiles brought; the first keys before queries, whose room may be in
-  /// use yet. The next tile is looked up, which takes three loads one after the other, before the
-  /// values of this one find room: the time until then is free.
-  __device__ __forceinline__ void bring_all(const TileTableView& table, Walk& walk,
-                                            const Work& work) {
-    Step step = look_up(table, walk);
-    for (bool is_new = true, is_last = false; !is_last; is_new = false) {
-      const Corner corner{0, step.tile.number * Shape::kKeys,
-                          work.h / static_cast<int>(c.p.d.group()), work.b};
-      bring_keys(table, step, corner);
-      if (is_new) announce(work);
-      is_last = step.is_last;
-      if (!is_last) step = look_up(table, walk);
-      bring_values(corner);
-      at_.next();
-    }
-  }
-  __device__ __forceinline__ Step look_up(const TileTableView& table, Walk& walk) const {
-    Step step;
-    step.tile = walk.next();
-    step.is_last = walk.is_at_end();
-#pragma unroll
-    for (int i = 0; i < Shape::kColumns; ++i) step.unseen[i] = unseen_keys(table, step.tile, i);
-    return step;
-  }
-  __device__ __forceinline__ void bring_keys(const TileTableView& table, const Step& step,
-                                             Corner corner) {
-    bool has_unseen = false;
-    for (const std::uint64_t keys : step.unseen) has_unseen |= keys != 0;
+  __device__ __forceinline__ void bring_keys(const Step& step, Corner corner) {
     s.key_empty[at_.slot].wait(at_.parity ^ 1);
     if (is_first_) {
+      const TileTableView& table = table_of(c.p.by_query, step.work.b, step.work.h);
       auto& known = s.tiles[at_.slot];
-      known.number = step.tile.number;
-      known.is_last = step.is_last, known.has_unseen = has_unseen;
+      known.number = step.number;
+      known.is_last = step.is_last, known.has_unseen = false;
       known.payload_rows = table.payload_rows;
-      for (int i = 0; i < Shape::kColumns; ++i) s.unseen[Memory::round(at_)][i] = step.unseen[i];
+      for (int i = 0; i < Shape::kColumns; ++i) {
+        known.has_unseen |= step.unseen[i] != 0;
+        s.unseen[Memory::round(at_)][i] = step.unseen[i];
+      }
       const int bytes = table.payload_rows * static_cast<int>(sizeof(std::uint64_t));
       int payload_bytes = 0;
-      each_cells(step.tile, [&](int i, int j, Cells cells) {
+      each_cells(step, [&](int i, int j, Cells cells) {
         known.cells[i][j] = cells;
         if (has_payload(cells)) payload_bytes += bytes;
       });
       load(s.key[at_.slot], c.key, corner, s.key_full[at_.slot], payload_bytes);
-      each_cells(step.tile, [&](int i, int j, Cells cells) {
+      each_cells(step, [&](int i, int j, Cells cells) {
         if (!has_payload(cells)) return;
         load_bytes(s.payloads[at_.slot][i][j], payload_of(table, cells), bytes,
                    s.key_full[at_.slot]);
@@ -235,11 +313,11 @@ class Producer {
     __syncwarp();
   }
   template <class F>
-  __device__ static __forceinline__ void each_cells(const Tile& tile, F&& f) {
+  __device__ static __forceinline__ void each_cells(const Step& step, F&& f) {
 #pragma unroll
     for (int i = 0; i < Shape::kWarpgroups; ++i) {
 #pragma unroll
-      for (int j = 0; j < Shape::kColumns; ++j) f(i, j, tile.cells[i][j]);
+      for (int j = 0; j < Shape::kColumns; ++j) f(i, j, step.cells[i][j]);
     }
   }
   __device__ __forceinline__ void load(unsigned char (&to)[Shape::kPanels][Memory::kKeyBytes],
@@ -251,19 +329,11 @@ class Producer {
       load_box(to[i], map, corner, full, kEvictLast);
     }
   }
-  /// Keys of column i of a tile that none of its queries sees: their values may be NaN.
-  __device__ std::uint64_t unseen_keys(const TileTableView& table, const Tile& tile, int i) const {
-    bool is_full = false;
-    for (int r = 0; r < Shape::kWarpgroups; ++r) is_full |= tile.cells[r][i] == kAllCells;
-    if (is_full) return 0;
-    std::uint64_t used = 0;
-    for (int r = 0; r < Shape::kWarpgroups; ++r) used |= used_columns(table, tile.cells[r][i]);
-    return ~used;
-  }
 
   const ForwardCall& c;
   Memory& s;
   const bool is_first_;  // lane
+  Turn<Shape::kStepsAhead> at_step_;
   Turn<Shape::kTilesOfQueries> at_query_;
   Turn<Shape::kStages> at_;
 };
@@ -289,12 +359,15 @@ class Consumer {
   __device__ __forceinline__ void run() {
     if (Shape::kTakesTurns && group_ == Shape::kWarpgroups - 1) pass_turn();
     for (;; at_query_.next()) {
-      work_ = read_work(at_query_);
+      s.query_full[at_query_.slot].wait(at_query_.parity);
+      work_ = s.work[at_query_.slot];
       if (__any_sync(~0u, work_.is_end)) return;
-      clear_rows();
+#pragma unroll
+      for (float& x : sums_) x = 0;
+      max_[0] = max_[1] = -kInfinity;
+      total_[0] = total_[1] = 0;
       if (__any_sync(~0u, work_.has_tiles)) walk();
       finish();
-      release_queries();
     }
   }
 
@@ -304,27 +377,16 @@ class Consumer {
     bool is_full;
   };
 
-  __device__ __forceinline__ Work read_work(const Turn<Shape::kTilesOfQueries>& at) {
-    s.query_full[at.slot].wait(at.parity);
-    return s.work[at.slot];
-  }
-  __device__ __forceinline__ void clear_rows() {
-#pragma unroll
-    for (float& x : sums_) x = 0;
-    max_[0] = max_[1] = -kInfinity;
-    total_[0] = total_[1] = 0;
-  }
-
-  /// All tiles of keys of a tile of queries, and of those that follow at once. The weights of a
-  /// tile meet its values while the scores of the next are made, which may be those of other
-  /// queries: rows are short under narrow masks, and tensor cores would wait at each end.
+  /// All tiles of keys. The weights of a tile meet its values while the scores of the next are
+  /// made. (To go on into the next tile of queries without a pause was 5 % slower, even where rows
+  /// have few tiles.)
   __device__ __forceinline__ void walk() {
     float scores[kKeys / 2];
     std::uint32_t weights[kKeys / 4];
     float shrunk[2];
     s.key_full[at_.slot].wait(at_.parity);
     take_turn();
-    multiply_keys(scores, at_query_.slot);
+    multiply_keys(scores);
     pass_turn();
     Words words = read_tile();
     wgmma_wait<0>();
@@ -333,21 +395,11 @@ class Consumer {
     weigh(scores, words, shrunk);
     round(scores, weights);
     at_.next();
-    for (;;) {
-      Turn<Shape::kTilesOfQueries> at_query = at_query_;
-      Work work;
-      bool is_new = false;
-      if (is_last_) {
-        if constexpr (!Shape::kRunsOn) break;
-        at_query.next();
-        work = read_work(at_query);
-        is_new = __all_sync(~0u, work.has_tiles);
-        if (!is_new) break;
-      }
+    while (!is_last_) {
       s.key_full[at_.slot].wait(at_.parity);
       if (has_unseen_) clear_unseen();
       take_turn();
-      multiply_keys(scores, __shfl_sync(~0u, at_query.slot, 0));
+      multiply_keys(scores);
       s.value_full[at_value_.slot].wait(at_value_.parity);
       multiply_values(weights);
       pass_turn();
@@ -355,26 +407,14 @@ class Consumer {
       wgmma_wait<1>();
       pin(scores);
       release(s.key_empty[at_.slot]);
-      if (is_new) {
-        wgmma_wait<0>();
-        pin(sums_);
-        release(s.value_empty[at_value_.slot]);
-        finish();
-        clear_rows();
-        work_ = work;
-      }
       weigh(scores, words, shrunk);
-      pin(total_);
+      pin(total_);  // or the compiler adds after the wait
       wgmma_wait<0>();
       pin(sums_);
-      if (!is_new) release(s.value_empty[at_value_.slot]);
+      release(s.value_empty[at_value_.slot]);
       if (has_grown_) {
 #pragma unroll
         for (int i = 0; i < kDim / 2; ++i) sums_[i] *= shrunk[i / 2 % 2];
-      }
-      if (is_new) {
-        release_queries();
-        at_query_ = at_query;
       }
       round(scores, weights);
       at_.next(), at_value_.next();
@@ -402,9 +442,9 @@ class Consumer {
     if (thread_ % 32 == 0) empty.arrive();
   }
 
-  __device__ __forceinline__ void multiply_keys(float (&scores)[kKeys / 2], int query_slot) {
+  __device__ __forceinline__ void multiply_keys(float (&scores)[kKeys / 2]) {
     const std::uint64_t query =
-        k_major(shared_address(s.query[query_slot][0]) + group_ * 64 * kPanelRowBytes);
+        k_major(shared_address(s.query[at_query_.slot][0]) + group_ * 64 * kPanelRowBytes);
     const std::uint64_t key = k_major(shared_address(s.key[at_.slot][0]));
     pin(scores);
     wgmma_fence();
@@ -624,10 +664,6 @@ class Consumer {
                 {i * kPanel, work_.tile * Shape::kRows + group_ * 64, work_.h, work_.b});
     }
     commit_stores();
-  }
-  /// Once what was stored is read, others may use the memory of the queries.
-  __device__ __forceinline__ void release_queries() {
-    if (thread_ != 0) return;
     wait_for_stores<0>();
     s.query_empty[at_query_.slot].arrive();
   }
@@ -653,7 +689,11 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
   __syncthreads();
   if (threadIdx.x < 128) {
     give_registers<Shape::kFew>();
-    if (threadIdx.x < 32) Producer<Shape>(call, memory).run();
+    if (threadIdx.x < 32) {
+      Producer<Shape>(call, memory).run();
+    } else if (threadIdx.x < 64) {
+      Scout<Shape>(call, memory).run();
+    }
   } else {
     take_registers<Shape::kMany>();
     Consumer<Shape>(call, memory).run();

@@ -10,7 +10,8 @@
 
 namespace maskctl::attention::cuda {
 
-/// The mask of a problem on the GPU, which any number of calls under that mask can share.
+/// The mask of a problem on the GPU, which any number of calls under that mask can share whose
+/// arrays have the problem's shapes and dtypes.
 struct SoftmaxPlan {
   SoftmaxPlan(const SoftmaxProblem& problem, Stream stream, bool both_orders = false);
   DeviceTiles tiles;
