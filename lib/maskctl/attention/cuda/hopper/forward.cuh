@@ -83,7 +83,9 @@ struct ForwardMemory {
     bool begins;   // that tile
     bool is_last;  // of it
     int number;    // of the tile of keys
+    int payload_rows;
     Cells cells[Shape::kWarpgroups][Shape::kColumns];
+    const std::uint64_t* payloads[Shape::kWarpgroups][Shape::kColumns];  // null: it has none
     std::uint64_t unseen[Shape::kColumns];  // keys that none of the queries sees
   };
 
@@ -191,11 +193,12 @@ class Scout {
       if (lane_ < Shape::kWarpgroups) {
         for (int i = 0; i < Shape::kColumns; ++i) step.cells[lane_][i] = cells[i];
       }
-      if (lane_ == 0) step.work = work, step.begins = begins, step.number = number;
+      if (lane_ == 0) {
+        step.work = work, step.begins = begins, step.number = number;
+        step.payload_rows = table.payload_rows;
+      }
       __syncwarp();
-      const int column = lane_ % Shape::kColumns;
-      const std::uint64_t used =
-          lane_ < kCells ? used_columns(table, step.cells[lane_ / Shape::kColumns][column]) : 0;
+      const std::uint64_t used = lane_ < kCells ? look_into(table, step) : 0;
       const int next = first_of(row);
       is_last = next == TileRowWalk::kNone;
       if (!is_last) number = take(table, row, next, cells);
@@ -208,6 +211,13 @@ class Scout {
       if (lane_ == 0) step.is_last = is_last;
       pass_on();
     }
+  }
+  /// Tells where the cells of the lane's part of a tile are; which of its keys are used.
+  __device__ __forceinline__ std::uint64_t look_into(const TileTableView& table, Step& step) const {
+    const int row = lane_ / Shape::kColumns, column = lane_ % Shape::kColumns;
+    const Cells cells = step.cells[row][column];
+    step.payloads[row][column] = has_payload(cells) ? payload_of(table, cells) : nullptr;
+    return used_columns(table, cells);
   }
   /// What the tile that has column n opens in the lane's row; the number of the tile.
   __device__ __forceinline__ int take(const TileTableView& table, TileRowWalk& row, int n,
@@ -283,27 +293,27 @@ class Producer {
   __device__ __forceinline__ void bring_keys(const Step& step, Corner corner) {
     s.key_empty[at_.slot].wait(at_.parity ^ 1);
     if (is_first_) {
-      const TileTableView& table = table_of(c.p.by_query, step.work.b, step.work.h);
       auto& known = s.tiles[at_.slot];
       known.number = step.number;
       known.is_last = step.is_last, known.has_unseen = false;
-      known.payload_rows = table.payload_rows;
+      known.payload_rows = step.payload_rows;
       for (int i = 0; i < Shape::kColumns; ++i) {
         known.has_unseen |= step.unseen[i] != 0;
         s.unseen[Memory::round(at_)][i] = step.unseen[i];
       }
-      const int bytes = table.payload_rows * static_cast<int>(sizeof(std::uint64_t));
+      const int bytes = step.payload_rows * static_cast<int>(sizeof(std::uint64_t));
       int payload_bytes = 0;
-      each_cells(step, [&](int i, int j, Cells cells) {
-        known.cells[i][j] = cells;
-        if (has_payload(cells)) payload_bytes += bytes;
+      each_cells([&](int i, int j) {
+        known.cells[i][j] = step.cells[i][j];
+        if (step.payloads[i][j]) payload_bytes += bytes;
       });
       load(s.key[at_.slot], c.key, corner, s.key_full[at_.slot], payload_bytes);
-      each_cells(step, [&](int i, int j, Cells cells) {
-        if (!has_payload(cells)) return;
-        load_bytes(s.payloads[at_.slot][i][j], payload_of(table, cells), bytes,
-                   s.key_full[at_.slot]);
-      });
+      if (payload_bytes > 0) {
+        each_cells([&](int i, int j) {
+          const std::uint64_t* const from = step.payloads[i][j];
+          if (from) load_bytes(s.payloads[at_.slot][i][j], from, bytes, s.key_full[at_.slot]);
+        });
+      }
     }
     __syncwarp();
   }
@@ -313,11 +323,11 @@ class Producer {
     __syncwarp();
   }
   template <class F>
-  __device__ static __forceinline__ void each_cells(const Step& step, F&& f) {
+  __device__ static __forceinline__ void each_cells(F&& f) {
 #pragma unroll
     for (int i = 0; i < Shape::kWarpgroups; ++i) {
 #pragma unroll
-      for (int j = 0; j < Shape::kColumns; ++j) f(i, j, step.cells[i][j]);
+      for (int j = 0; j < Shape::kColumns; ++j) f(i, j);
     }
   }
   __device__ __forceinline__ void load(unsigned char (&to)[Shape::kPanels][Memory::kKeyBytes],
