@@ -256,8 +256,27 @@ bool splits(const Call& call, const std::string& mesh) {
 
 }  // namespace
 
+bool messages_arrive(Communicator& world, Index bytes) {
+  const Index rank = world.rank(), size = world.size();
+  const auto byte_of = [](Index sender, std::size_t i) {
+    return static_cast<std::byte>(i % 251 + static_cast<std::size_t>(sender));
+  };
+  std::vector<std::byte> sent(static_cast<std::size_t>(bytes)), received(sent.size());
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = byte_of(rank, i);
+  world.send((rank + 1) % size, sent);
+  world.receive((rank + size - 1) % size, received);
+  world.finish();
+  bool same = true;
+  for (std::size_t i = 0; i < received.size(); ++i) {
+    same = same && received[i] == byte_of((rank + size - 1) % size, i);
+  }
+  const std::vector<std::string> all = gathered_texts(world, same ? "" : "other bytes");
+  return std::ranges::all_of(all, &std::string::empty);
+}
+
 std::vector<std::string> failures(Communicator& world) {
   std::vector<std::string> failed;
+  if (!messages_arrive(world, 10'007)) failed.emplace_back("a message arrives as other bytes");
   const auto run = [&](const Call& call, const std::string& mesh) {
     std::string problem;
     try {
