@@ -42,8 +42,8 @@ double median(std::vector<double> seconds) {
 
 /// Open pairs of the queries that this rank has, of all batches and heads of the mask.
 Index pairs_of(const RankCall& call, const Mask& mask) {
-  if (call.ring().queries.empty()) return mask.count();
-  return rows_of(mask, call.ring().queries).count();
+  const std::vector<Range> queries = call.ring().share("Tq");
+  return queries.empty() ? mask.count() : rows_of(mask, queries).count();
 }
 
 RankTimes measured(SplitCall& split, const Mask& mask, Index repeats, Communicator& world) {
@@ -61,7 +61,7 @@ RankTimes measured(SplitCall& split, const Mask& mask, Index repeats, Communicat
   RankTimes out{median(std::move(forward)), median(std::move(backward)), {}};
   RankLine& line = out.line;
   line.pairs = pairs_of(call, mask);
-  for (const Range& range : call.ring().queries) line.queries += range.size();
+  for (const Range& range : call.ring().share("Tq")) line.queries += range.size();
   for (const RingStep& step : call.steps()) {
     line.worked += step.seconds, line.waited += step.waited;
     line.sent.push_back(step.bytes);
