@@ -16,6 +16,7 @@
 #include "maskctl/mask/steps/step.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/tensor/convert.h"
+#include "support/tensors.h"
 
 namespace maskctl::rank_test {
 namespace {
@@ -108,6 +109,49 @@ std::vector<Call> ring_calls(Index ranks) {
   calls.push_back(call("segments", {{"empty_row", "mean"}, {"causal", "true"}}));
   calls.back().arguments.arrays["q_segment_ids"] = ids;
   calls.push_back(call("dropout", {{"deterministic", "false"}, {"pdrop", "0.3"}}));
+  return calls;
+}
+
+/// Other operations that ranks along sp share: queries of blocks, rows of groups.
+std::vector<Call> shared_calls(Index ranks) {
+  std::vector<Call> calls;
+  const auto add = [&](const char* name, const char* what, AxisExtents extents) -> NamedArguments& {
+    Call call{fmt::format("{} {}", name, what), find_operation(name), {}};
+    add_random_arrays(*call.operation, {.extents = std::move(extents), .seed = 6}, call.arguments);
+    return calls.emplace_back(std::move(call)).arguments;
+  };
+  const Index n = 10 * ranks;
+  const AxisExtents sequences = {{"B", 2},   {"Tq", n}, {"Tk", 23}, {"Hq", 4},
+                                 {"Hkv", 2}, {"D", 8},  {"Dv", 6}};
+  add("blocksparse_attention", "window", sequences).options["sliding_window"] = "4";
+  NamedArguments& biased = add("blocksparse_attention", "bias and sinks", sequences);
+  biased.arrays["bias"] = random_normal({2, 4, n, 23}, 3);
+  biased.arrays["softmax_aux"] = random_normal({4, 2}, 4);
+  biased.options = {{"causal", "false"}, {"chunk_size", "7"}};
+  add("blocksparse_attention", "one bias for all queries", sequences).arrays["bias"] =
+      random_normal({2, 4, 1, 23}, 3);
+
+  const AxisExtents rows = {{"M", 50}, {"K", 6}, {"N", 5}, {"G", 2 * ranks}};
+  Tensor sizes(DType::kInt32, {2 * ranks}), many(DType::kInt32, {2 * ranks + 3});
+  Tensor ids(DType::kInt32, {50});
+  for (Index g = 0; g < 2 * ranks; ++g) {
+    sizes.as<std::int32_t>()[static_cast<std::size_t>(g)] = static_cast<std::int32_t>(g % 3);
+    many.as<std::int32_t>()[static_cast<std::size_t>(g + 2)] = static_cast<std::int32_t>(1 + g % 2);
+  }
+  many.as<std::int32_t>()[0] = 3;
+  for (Index row = 0; row < 50; ++row) {
+    ids.as<std::int32_t>()[static_cast<std::size_t>(row)] =
+        static_cast<std::int32_t>(row * 7 % (2 * ranks));
+  }
+  add("grouped_matmul", "sizes that leave rows", rows).arrays["group_sizes"] = sizes;
+  NamedArguments& by_id = add("grouped_matmul", "ids", rows);
+  by_id.arrays["group_ids"] = ids;
+  by_id.arrays["existing_out"] = random_normal({50, 5}, 2);
+  NamedArguments& part = add("grouped_matmul", "a part of the groups", rows);
+  part.arrays["group_sizes"] = many;
+  part.arrays["group_offset"] = maskctl::test::i32({2});
+  part.arrays["existing_out"] = random_normal({50, 5}, 2);
+  part.options["existing_out_mode"] = "keep_unprocessed";
   return calls;
 }
 
@@ -256,8 +300,27 @@ bool splits(const Call& call, const std::string& mesh) {
 
 }  // namespace
 
+bool messages_arrive(Communicator& world, Index bytes) {
+  const Index rank = world.rank(), size = world.size();
+  const auto byte_of = [](Index sender, std::size_t i) {
+    return static_cast<std::byte>(i % 251 + static_cast<std::size_t>(sender));
+  };
+  std::vector<std::byte> sent(static_cast<std::size_t>(bytes)), received(sent.size());
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = byte_of(rank, i);
+  world.send((rank + 1) % size, sent);
+  world.receive((rank + size - 1) % size, received);
+  world.finish();
+  bool same = true;
+  for (std::size_t i = 0; i < received.size(); ++i) {
+    same = same && received[i] == byte_of((rank + size - 1) % size, i);
+  }
+  const std::vector<std::string> all = gathered_texts(world, same ? "" : "other bytes");
+  return std::ranges::all_of(all, &std::string::empty);
+}
+
 std::vector<std::string> failures(Communicator& world) {
   std::vector<std::string> failed;
+  if (!messages_arrive(world, 10'007)) failed.emplace_back("a message arrives as other bytes");
   const auto run = [&](const Call& call, const std::string& mesh) {
     std::string problem;
     try {
@@ -280,6 +343,9 @@ std::vector<std::string> failures(Communicator& world) {
   for (const std::string& mesh : meshes(world.size())) {
     if (mesh.find("sp=") == mesh.npos) continue;
     for (const Call& call : ring_calls(world.size())) run(call, mesh), ++checked;
+  }
+  for (const Call& call : shared_calls(world.size())) {
+    run(call, fmt::format("sp={}", world.size())), ++checked;
   }
   for (const Call& call : snippets(world.size())) run(call, "of the snippet"), ++checked;
   const std::string line = fmt::format("sp={}", world.size());

@@ -189,8 +189,8 @@ Answer answer_of(const VerifyOptions& options, const GivenReport& report) {
 /// Where the shares of ranks begin, at rank 0.
 attention::Borders borders_of(const attention::RankCall& call, attention::Communicator& world) {
   std::string own;
-  for (const Range& range : call.ring().queries) own += fmt::format("q{} ", range.begin);
-  for (const Range& range : call.ring().keys) own += fmt::format("k{} ", range.begin);
+  for (const Range& range : call.ring().share("Tq")) own += fmt::format("q{} ", range.begin);
+  for (const Range& range : call.ring().share("Tk")) own += fmt::format("k{} ", range.begin);
   attention::Borders borders;
   for (const std::string& text : attention::gathered_texts(world, own)) {
     for (std::size_t at = 0; at < text.size(); at = text.find(' ', at) + 1) {
