@@ -45,7 +45,7 @@ struct BenchLine {
 /// What one rank did in the last run of a call.
 struct RankLine {
   Index queries = 0, pairs = 0;   // that it has, and open pairs of these
-  double worked = 0, waited = 0;  // seconds of all steps
+  double worked = 0, waited = 0;  // seconds of all steps; of the call where it has none
   std::vector<Index> sent;        // bytes of each step
 };
 

@@ -13,6 +13,8 @@
 #include "maskctl/attention/sharded/usual_specs.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/masks/mask_io.h"
+#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/mask/info/sharding.h"
 #include "maskctl/mask/steps/step.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/tensor/convert.h"
@@ -38,6 +40,31 @@ struct Call {
   std::optional<Sharding> sharding = {};  // absent: what the names of mesh axes stand for
 };
 
+/// Adds documents to a call, their ids split as the MaskInfo of them says.
+void add_documents(Call& call, bool sequence_parallel) {
+  const std::vector<Index>& shape = call.arguments.arrays.at("query").shape();
+  Tensor ids(DType::kInt32, {shape[0], shape[1]});
+  for (Index i = 0; i < ids.elements(); ++i) {
+    ids.as<std::int32_t>()[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i / 3);
+  }
+  MaskInfoExtras extras;
+  extras.axes.batch = std::string("dp");  // these meshes have no 'fsdp'
+  const MaskSharding split = get_shardings(MaskInfo::from_segments(ids, nullptr, false, extras),
+                                           call.sharding->mesh, sequence_parallel);
+  std::vector<std::optional<PartitionSpec>> specs;
+  for (const Field& field : call.operation->fields) {
+    if (!field.is_array) continue;
+    const bool given = specs.size() < 3;
+    specs.push_back(given                            ? call.sharding->in_specs[specs.size()]
+                    : field.name == "q_segment_ids"  ? split.q_segment_ids
+                    : field.name == "kv_segment_ids" ? split.kv_segment_ids
+                                                     : std::nullopt);
+  }
+  call.name += " with documents";
+  call.sharding->in_specs = std::move(specs);
+  call.arguments.arrays["q_segment_ids"] = call.arguments.arrays["kv_segment_ids"] = ids;
+}
+
 /// The distributed snippets of ejkernel's documentation, on as many ranks as they have devices.
 std::vector<Call> snippets(Index ranks) {
   std::vector<Call> calls;
@@ -62,6 +89,14 @@ std::vector<Call> snippets(Index ranks) {
     //     in_specs=(P('dp', None, 'tp', None), ...), out_specs=P('dp', None, 'tp', None))
     add("flash_attention", "dp=2+tp=4", {{"dp", whole, "tp", whole}},
         {{"B", 4}, {"Tq", 10}, {"Tk", 10}, {"Hq", 8}, {"Hkv", 4}, {"D", 8}, {"Dv", 8}});
+    // shardings = mask_info.get_shardings(mesh=mesh)
+    calls.push_back(calls.back());
+    add_documents(calls.back(), false);
+    // shardings = mask_info.get_shardings(mesh=mesh, sequence_parallel=True)
+    add("ring_attention", "dp=2+sp=4+tp=1", {{"dp", "sp", whole, whole}},
+        {{"B", 4}, {"Tq", 16}, {"Tk", 16}, {"Hq", 2}, {"Hkv", 2}, {"D", 8}, {"Dv", 8}});
+    calls.back().arguments.options = {{"axis_name", "sp"}, {"causal", "true"}};
+    add_documents(calls.back(), true);
   }
   return calls;
 }
@@ -298,6 +333,28 @@ bool splits(const Call& call, const std::string& mesh) {
   }
 }
 
+/// Whether parts of an array of several bands come together: stripes of a middle axis; of several
+/// ranks the last one repeats the first one's, and what it has is not asked for.
+bool parts_come_together(Communicator& world) {
+  const std::vector<Index> shape = {2, 3, 1500, 1024};
+  const Index owners = std::max<Index>(world.size() - 1, 1), own = world.rank() % owners;
+  PlacedArray result{Tensor(), shape, {{{0, 2}}, {{0, 3}}, {}, {{0, 1024}}}, world.rank() < owners};
+  for (Index row = own; row < shape[2]; row += owners) result.place[2].push_back({row, row + 1});
+  const Index rows = std::ssize(result.place[2]);
+  result.part = Tensor(DType::kInt32, {2, 3, rows, 1024});
+  const auto elements = result.part.as<std::int32_t>();
+  for (Index i = 0; result.is_first && i < result.part.elements(); ++i) {
+    const Index row = i / 1024 % rows * owners + own;
+    elements[static_cast<std::size_t>(i)] =
+        static_cast<std::int32_t>((i / 1024 / rows * 1500 + row) * 1024 + i % 1024);
+  }
+  const NamedResults whole = assembled(world, {{"numbers", std::move(result)}});
+  if (whole.empty()) return true;
+  std::int32_t next = 0;
+  const auto in_order = [&next](std::int32_t number) { return number == next++; };
+  return std::ranges::all_of(whole.at("numbers").as<std::int32_t>(), in_order);
+}
+
 }  // namespace
 
 bool messages_arrive(Communicator& world, Index bytes) {
@@ -321,6 +378,7 @@ bool messages_arrive(Communicator& world, Index bytes) {
 std::vector<std::string> failures(Communicator& world) {
   std::vector<std::string> failed;
   if (!messages_arrive(world, 10'007)) failed.emplace_back("a message arrives as other bytes");
+  if (!parts_come_together(world)) failed.emplace_back("parts come together as another array");
   const auto run = [&](const Call& call, const std::string& mesh) {
     std::string problem;
     try {

@@ -1,9 +1,7 @@
 // maskctl attend: one call of an operation.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "app/cli/commands/attention/call.h"
 #include "app/cli/commands/attention/layout.h"
@@ -14,10 +12,8 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/attention_json.h"
-#include "app/session/save.h"
 #include "maskctl/attention/runtime/registry.h"
 #include "maskctl/base/error.h"
-#include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
 namespace {
@@ -140,10 +136,23 @@ Answer answer_of(const Operation& operation, const AttendOptions& options,
 
 constexpr std::string_view kRankMark = "{rank}";  // in a DEST: each rank writes its own file
 
+bool writes_parts(const OutputOptions& output) {
+  return output.dest.find(kRankMark) != std::string::npos;
+}
+
+/// With the name of the file that a rank writes: its own, or none but in rank 0.
+OutputOptions output_of(OutputOptions output, Index rank) {
+  if (writes_parts(output)) {
+    output.dest.replace(output.dest.find(kRankMark), kRankMark.size(), std::to_string(rank));
+  } else if (rank != 0) {
+    output.dest.clear();
+  }
+  return output;
+}
+
 /// Each rank writes its part; the answer says what is where.
-Answer write_parts(const attention::PlacedResults& results, OutputOptions output,
+Answer write_parts(const attention::PlacedResults& results, const OutputOptions& output,
                    attention::Communicator& world) {
-  output.dest.replace(output.dest.find(kRankMark), kRankMark.size(), std::to_string(world.rank()));
   attention::NamedResults parts;
   std::string lines;
   for (const auto& [name, result] : results) {
@@ -161,6 +170,8 @@ Answer write_parts(const attention::PlacedResults& results, OutputOptions output
 Answer run_over_ranks(const Operation& operation, const AttendOptions& options,
                       const CallOptions& call, attention::Backend backend, Session& session,
                       attention::Communicator& world) {
+  const OutputOptions output = output_of(options.output, world.rank());
+  check_destination(output);
   Loader loader(call.source, session);
   RankArrays arrays;
   attention::NamedArguments arguments = read_call(operation, call, loader, &arrays);
@@ -168,9 +179,7 @@ Answer run_over_ranks(const Operation& operation, const AttendOptions& options,
   if (options.gradients) arguments.gradient_seed = options.call.seed;
   SplitCall split(operation, options.ranks, std::move(arguments), std::move(arrays), world);
   const attention::PlacedResults results = split.ranked().run(split.read());
-  if (options.output.dest.find(kRankMark) != std::string::npos) {
-    return write_parts(results, options.output, world);
-  }
+  if (writes_parts(options.output)) return write_parts(results, output, world);
   const std::vector<ArraySummary> summaries = summaries_of(results, world);
   if (!options.output.dest.empty()) write_results(results, options.output, world);
   return answer_of(operation, options, backend, summaries);
@@ -199,10 +208,13 @@ Answer run(const AttendOptions& options, Session& session) {
   require_backend(backend, "--backend");
   const bool chooses = options.config.policy || !options.config.cache.empty();
   check_ranks(options.ranks, "attend",
-              options.call.layout ? "--layout"
-              : chooses           ? "--policy and --cache"
-                                  : "");
+              options.call.layout ? kUnfitLayout
+              : chooses
+                  ? "--policy and --cache go without --mesh: over ranks a call has the config "
+                    "that it is given"
+                  : "");
   if (!options.ranks.given()) {
+    check_destination(options.output);
     const attention::NamedResults results = compute(operation, options, call, backend, session);
     if (!options.output.dest.empty()) write_results(results, options.output);
     return answer_of(operation, options, backend, summaries_of(results));

@@ -309,7 +309,7 @@ Answer run(const BenchOptions& given, Session& session) {
   if (options.masks.empty()) options.masks = {"full", "causal", "window:keys=256"};
   for (const Backend backend : options.backends) require_backend(backend, "--backend");
   process_pool().limit(kDefaultPoolLimit);  // as in a program that calls the library
-  check_ranks(options.ranks, "bench", options.layout ? "--layout" : "");
+  check_ranks(options.ranks, "bench", options.layout ? kUnfitLayout : "");
   const MachineReport machine = machine_report();
   if (options.ranks.given()) {
     return over_ranks(options.ranks, session, [&](attention::Communicator& world) -> Answer {

@@ -108,8 +108,7 @@ void check_ranks(const RankOptions& options, std::string_view command, std::stri
                             command, own->size, own->size));
   }
   if (!options.given() || unfit.empty()) return;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: {} cannot be given with --mesh", command, unfit));
+  throw Error(Errc::kInvalidArgument, fmt::format("{}: {}", command, unfit));
 }
 
 Answer over_ranks(const RankOptions& options, Session& session,
@@ -117,15 +116,18 @@ Answer over_ranks(const RankOptions& options, Session& session,
   check_launched(options);
   distributed::World world([&session] { session.cancel(); });
   std::string own;
+  bool stopped = false;  // by a signal: the launcher or the supervisor says why
   try {
     Answer answer = work(world);
     attention::meet(world);  // nobody has failed
     return world.rank() == 0 ? std::move(answer) : Answer{};
   } catch (const std::exception& error) {
+    const auto* const known = dynamic_cast<const Error*>(&error);
+    stopped = known && known->code() == Errc::kCancelled && !world.failure();
     own = text_of(error);
-    world.fail(own);
+    if (!stopped) world.fail(own);
   }
-  if (world.rank() != 0) {
+  if (stopped || world.rank() != 0) {
     std::this_thread::sleep_for(kFarewell);
     return {"", 2};
   }

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 
 #include "app/session/save.h"
+#include "maskctl/base/atomic_file.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
@@ -106,6 +108,16 @@ std::string summaries_text(std::span<const ArraySummary> arrays) {
     out += "\n";
   }
   return out;
+}
+
+void check_destination(const OutputOptions& output) {
+  if (output.dest.empty()) return;
+  const std::string path = parse_dest_name(output.dest).path;
+  std::error_code none;
+  const auto status = std::filesystem::status(path, none);
+  const bool is_file = !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
+  if (path == "-" || !is_file) return;
+  const AtomicFile trial(path, output.force || output.append);
 }
 
 void write_results(const attention::NamedResults& results, const OutputOptions& output) {

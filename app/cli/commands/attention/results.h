@@ -17,6 +17,9 @@ std::vector<ArraySummary> summaries_of(const attention::PlacedResults& results,
                                        attention::Communicator& world);
 std::string summaries_text(std::span<const ArraySummary> arrays);
 
+/// Throws now what writing would throw about the name of the file: it exists, no such folder.
+void check_destination(const OutputOptions& output);
+
 /// Writes a container of all arrays, or an .npy of `out`; floats in the dtype that was asked for.
 void write_results(const attention::NamedResults& results, const OutputOptions& output);
 /// Rank 0 writes the whole arrays, a band after another. Every rank calls it.

@@ -233,8 +233,8 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
 
 Answer run(const VerifyOptions& options, Session& session) {
   check_ranks(options.ranks, "verify",
-              !options.given.empty() ? "--given"
-              : options.call.layout  ? "--layout"
+              !options.given.empty() ? "--given goes without --mesh: one process judges an output"
+              : options.call.layout  ? kUnfitLayout
                                      : "");
   if (!options.ranks.given()) return answer_of(options, verify_report(options, session));
   require_backend(options.backend, "--backend");

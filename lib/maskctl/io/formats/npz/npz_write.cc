@@ -253,11 +253,11 @@ class ArchiveWriter {
 }  // namespace
 
 void copy_bytes(const WriteBytes& write, const ByteSource& source, Index offset, Index count) {
-  constexpr Index kStep = Index{1} << 20;
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(count, kStep)));
+  constexpr Index kPart = Index{1} << 20;
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(count, kPart)));
   while (count > 0) {
     const std::span part =
-        std::span(buffer).first(static_cast<std::size_t>(std::min(count, kStep)));
+        std::span(buffer).first(static_cast<std::size_t>(std::min(count, kPart)));
     if (source.read_at(offset, part) < std::ssize(part)) {
       throw Error(Errc::kIo, source.name() + ": became shorter while it was copied");
     }
