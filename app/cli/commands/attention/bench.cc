@@ -189,20 +189,10 @@ class Bench {
     std::vector<RankBenchReport> runs;
     for_each_mask(
         [&](const Operation& operation, Index size, const std::string& label, const Mask* mask) {
-          RankBench bench{&operation, {}, arguments_under(operation, mask), {}};
-          bench.arguments.backend = options_.backends.front();
-          bench.report = {.operation = std::string(operation.name),
-                          .mask = label,
-                          .backend = std::string(name(bench.arguments.backend)),
-                          .size = size,
-                          .repeats = options_.repeats,
-                          .backward = {},
-                          .ranks = {}};
-          if (options_.backward && operation.has_gradients()) bench.arguments.gradient_seed = 1;
-          attention::RandomArrays random = random_arrays();
-          random.parts = &bench.arrays.random();
-          add_random_arrays(operation, random, bench.arguments);
-          runs.push_back(bench_over_ranks(options_.ranks, std::move(bench), world));
+          for (const Backend backend : options_.backends) {
+            RankBench bench = rank_bench(operation, size, label, mask, backend);
+            runs.push_back(bench_over_ranks(options_.ranks, std::move(bench), world));
+          }
         });
     return runs;
   }
@@ -244,6 +234,24 @@ class Bench {
 
   attention::RandomArrays random_arrays() const {
     return {.extents = axes_, .seed = 1, .max_bytes = session_.settings().max_bytes, .usual = true};
+  }
+
+  RankBench rank_bench(const Operation& operation, Index size, const std::string& label,
+                       const Mask* mask, Backend backend) const {
+    RankBench bench{&operation, {}, arguments_under(operation, mask), {}};
+    bench.arguments.backend = backend;
+    bench.report = {.operation = std::string(operation.name),
+                    .mask = label,
+                    .backend = std::string(name(backend)),
+                    .size = size,
+                    .repeats = options_.repeats,
+                    .backward = {},
+                    .ranks = {}};
+    if (options_.backward && operation.has_gradients()) bench.arguments.gradient_seed = 1;
+    attention::RandomArrays random = random_arrays();
+    random.parts = &bench.arrays.random();
+    add_random_arrays(operation, random, bench.arguments);
+    return bench;
   }
 
   void run_backends(const Operation& operation, Index size, const std::string& label,
