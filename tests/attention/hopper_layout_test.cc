@@ -64,6 +64,7 @@ TEST_CASE("hopper: long lists are cut, others are not") {
     const Index total = std::accumulate(lists.begin(), lists.end(), Index{0});
     const Index length = part_length(total, std::ssize(lists));
     std::vector<Index> parts;
+    parts.reserve(lists.size());
     for (const Index list : lists) parts.push_back(parts_of(list, length));
     return parts;
   };

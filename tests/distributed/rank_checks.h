@@ -9,8 +9,10 @@
 namespace maskctl::rank_test {
 
 /// Runs every check that fits the number of ranks; each rank calls it. What failed, one line each,
-/// at rank 0 at rank 0: "ring_attention, mesh sp=4: grad_key differs by 0.5". `masks`: SOURCEs to
-/// run the ring under, with how they are read; they are read by every rank.
+/// at rank 0: "ring_attention, mesh sp=4: grad_key differs by 0.5".
 std::vector<std::string> failures(attention::Communicator& world);
+
+/// Sends a message of so many bytes from each rank to the next: whether all ranks got theirs.
+bool messages_arrive(attention::Communicator& world, Index bytes);
 
 }  // namespace maskctl::rank_test

@@ -1,5 +1,8 @@
 // Checks calls over ranks. Under mpirun each process is a rank; "threads N" makes N ranks inside
-// the process. Prints one line for each failure, then "rank checks: N failed".
+// the process. Prints one line for each failure, then "N ranks: N failed".
+// usage: rank_checks threads N
+//        rank_checks [MODULE [PIECE [BYTES]]]   messages are cut into pieces of so many bytes; with
+//                                               BYTES, one message of that size is all that is sent
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -31,7 +34,9 @@ int run_threads(long ranks) {
 int main(int argc, char** argv) {
   try {
     if (argc > 2 && std::string(argv[1]) == "threads") return run_threads(std::atol(argv[2]));
-    maskctl::distributed::World world({}, argc > 1 ? argv[1] : "");
+    const maskctl::Index piece = argc > 2 ? std::atol(argv[2]) : maskctl::Index{1} << 30;
+    maskctl::distributed::World world({}, argc > 1 ? argv[1] : "", piece);
+    if (argc > 3) return maskctl::rank_test::messages_arrive(world, std::atol(argv[3])) ? 0 : 1;
     const std::vector<std::string> failed = maskctl::rank_test::failures(world);
     return world.rank() == 0 ? report(failed, world.size()) : 0;
   } catch (const std::exception& error) {
