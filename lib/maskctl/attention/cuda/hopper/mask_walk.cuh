@@ -134,7 +134,8 @@ __device__ inline std::uint64_t open_word(Cells cells, const std::uint64_t* payl
   return bits_between(static_cast<std::int32_t>(bits), static_cast<std::int32_t>(bits >> 32));
 }
 
-/// The same of rows `row` and `row` + 8, which a thread has in a fragment; without a branch for each.
+/// The same of rows `row` and `row` + 8, which a thread has in a fragment; without a branch for
+/// each.
 __device__ inline void open_words(Cells cells, const std::uint64_t* payload, int rows, int row,
                                   std::uint64_t (&open)[2]) {
   open[0] = open[1] = cells == kAllCells ? ~std::uint64_t{0} : 0;
@@ -158,7 +159,8 @@ __device__ inline std::uint64_t used_columns(const TileTableView& table, Cells c
 }
 
 /// Of a row of 64 columns, those that a thread has in a fragment, 8 j + 2 (t % 4) and the next for
-/// j = 0 .. 7, as one word that is_open reads: four bits of each byte, the others are of no meaning.
+/// j = 0 .. 7, as one word that is_open reads: four bits of each byte, the others are of no
+/// meaning.
 __device__ inline std::uint32_t own_columns(std::uint64_t row) {
   const unsigned begin = threadIdx.x % 4 * 2;
   const auto first = static_cast<std::uint32_t>(row), last = static_cast<std::uint32_t>(row >> 32);

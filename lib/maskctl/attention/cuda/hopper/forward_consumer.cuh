@@ -1,0 +1,352 @@
+// The warpgroups of forward attention on Hopper GPUs that compute. While a warpgroup's product of
+// weights and values for one tile of keys is under way, so is that of queries and keys for the
+// next, and warpgroups take turns so that one has the tensor cores while another takes
+// exponentials.
+#pragma once
+
+#include "maskctl/attention/cuda/hopper/forward_call.cuh"
+#include "maskctl/attention/cuda/hopper/powers.cuh"
+
+namespace maskctl::attention::cuda::hopper {
+
+/// A warpgroup: 64 queries of each tile, of which a thread has `row_` and `row_` + 8.
+template <class Shape>
+class Consumer {
+  using T = typename Shape::Element;
+  using Memory = ForwardMemory<Shape>;
+  static constexpr int kDim = Shape::kDim, kKeys = Shape::kKeys;
+
+ public:
+  __device__ Consumer(const ForwardCall& call, Memory& memory)
+      : c(call),
+        s(memory),
+        group_(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128 - 1, 0)),
+        thread_(static_cast<int>(threadIdx.x) % 128),
+        row_(thread_ / 32 * 16 + thread_ % 32 / 4),
+        to_exponent_(Shape::kIsGeneral ? 1 : call.p.scale * kLog2E) {}
+
+  __device__ __forceinline__ void run() {
+    if (Shape::kTakesTurns && group_ == Shape::kWarpgroups - 1) pass_turn();
+    for (;; at_query_.next()) {
+      s.query_full[at_query_.slot].wait(at_query_.parity);
+      work_ = s.work[at_query_.slot];
+      if (__any_sync(~0u, work_.is_end)) return;
+#pragma unroll
+      for (float& x : sums_) x = 0;
+      max_[0] = max_[1] = -kInfinity;
+      total_[0] = total_[1] = 0;
+      if (__any_sync(~0u, work_.has_tiles)) walk();
+      finish();
+    }
+  }
+
+ private:
+  struct Words {
+    std::uint32_t of[Shape::kColumns][2];
+    bool is_full;
+  };
+
+  /// All tiles of keys. The weights of a tile meet its values while the scores of the next are
+  /// made. (To go on into the next tile of queries without a pause was 5 % slower, even where rows
+  /// have few tiles.)
+  __device__ __forceinline__ void walk() {
+    float scores[kKeys / 2];
+    std::uint32_t weights[kKeys / 4];
+    float shrunk[2];
+    s.key_full[at_.slot].wait(at_.parity);
+    take_turn();
+    multiply_keys(scores);
+    pass_turn();
+    Words words = read_tile();
+    wgmma_wait<0>();
+    pin(scores);
+    release(s.key_empty[at_.slot]);
+    weigh(scores, words, shrunk);
+    round(scores, weights);
+    at_.next();
+    while (!is_last_) {
+      s.key_full[at_.slot].wait(at_.parity);
+      if (has_unseen_) clear_unseen();
+      take_turn();
+      multiply_keys(scores);
+      s.value_full[at_value_.slot].wait(at_value_.parity);
+      multiply_values(weights);
+      pass_turn();
+      words = read_tile();
+      wgmma_wait<1>();
+      pin(scores);
+      release(s.key_empty[at_.slot]);
+      weigh(scores, words, shrunk);
+      pin(total_);  // or the compiler adds after the wait
+      wgmma_wait<0>();
+      pin(sums_);
+      release(s.value_empty[at_value_.slot]);
+      if (has_grown_) {
+#pragma unroll
+        for (int i = 0; i < kDim / 2; ++i) sums_[i] *= shrunk[i / 2 % 2];
+      }
+      round(scores, weights);
+      at_.next(), at_value_.next();
+    }
+    if (has_unseen_) clear_unseen();
+    s.value_full[at_value_.slot].wait(at_value_.parity);
+    multiply_values(weights);
+    wgmma_wait<0>();
+    pin(sums_);
+    release(s.value_empty[at_value_.slot]);
+    at_value_.next();
+  }
+
+  // Warpgroups issue their products one after the other: exponentials of one overlap the products
+  // of the other. (Overlapping those of the own one as well was measured 5 % slower.)
+  __device__ __forceinline__ void take_turn() {
+    if constexpr (Shape::kTakesTurns) sync(kTurnOfFirst + group_, 256);
+  }
+  __device__ __forceinline__ void pass_turn() {
+    if constexpr (Shape::kTakesTurns) {
+      arrive(kTurnOfFirst + (group_ + 1) % Shape::kWarpgroups, 256);
+    }
+  }
+  __device__ __forceinline__ void release(Barrier& empty) {
+    if (thread_ % 32 == 0) empty.arrive();
+  }
+
+  __device__ __forceinline__ void multiply_keys(float (&scores)[kKeys / 2]) {
+    const std::uint64_t query =
+        k_major(shared_address(s.query[at_query_.slot][0]) + group_ * 64 * kPanelRowBytes);
+    const std::uint64_t key = k_major(shared_address(s.key[at_.slot][0]));
+    pin(scores);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kDim / 16; ++i) {
+      const int panel = i / 4, inside = i % 4 * 32;
+      wgmma<T, kKeys, 0, 0>(scores, advanced(query, panel * Memory::kQueryBytes + inside),
+                            advanced(key, panel * Memory::kKeyBytes + inside), i > 0);
+    }
+    wgmma_commit();
+  }
+  __device__ __forceinline__ void multiply_values(const std::uint32_t (&weights)[kKeys / 4]) {
+    const std::uint64_t value =
+        transposed(shared_address(s.value[at_value_.slot][0]), Memory::kKeyBytes);
+    pin(sums_);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kKeys / 16; ++i) {
+      wgmma<T, kDim, 1>(sums_, weights + 4 * i, advanced(value, i * 16 * kPanelRowBytes), 1);
+    }
+    wgmma_commit();
+  }
+
+  /// What the tile of keys at hand opens in the thread's rows.
+  __device__ __forceinline__ Words read_tile() {
+    const typename Memory::KeyTile& tile = s.tiles[at_.slot];
+    // Votes, so that the compiler knows that a warp agrees and uses its uniform registers.
+    number_ = tile.number;
+    is_last_ = __any_sync(~0u, tile.is_last), has_unseen_ = __any_sync(~0u, tile.has_unseen);
+    const int keys_left = static_cast<int>(c.p.d.keys) - number_ * kKeys;
+    Words words;
+    words.is_full = keys_left >= kKeys;
+#pragma unroll
+    for (int i = 0; i < Shape::kColumns; ++i) words.is_full &= tile.cells[group_][i] == kAllCells;
+    words.is_full = __all_sync(~0u, words.is_full);
+    if (words.is_full) return words;
+#pragma unroll
+    for (int i = 0; i < Shape::kColumns; ++i) {
+      const Cells cells = tile.cells[group_][i];
+      const std::uint64_t* const payload = s.payloads[at_.slot][group_][i];
+      std::uint64_t open[2];
+      open_words(cells, payload, tile.payload_rows, row_, open);
+      if (const int left = keys_left - kTile * i; left < kTile) {
+        open[0] &= first_columns(left), open[1] &= first_columns(left);
+      }
+#pragma unroll
+      for (int side = 0; side < 2; ++side) words.of[i][side] = own_columns(open[side]);
+    }
+    return words;
+  }
+
+  /// Sets values of keys that no query of the tile sees to zero: 0 times what they hold could be
+  /// NaN.
+  __device__ __forceinline__ void clear_unseen() {
+    s.value_full[at_value_.slot].wait(at_value_.parity);
+    for (int key = thread_ + 128 * group_; key < kKeys; key += 128 * Shape::kWarpgroups) {
+      if ((s.unseen[Memory::round(at_value_)][key / 64] >> key % 64 & 1) == 0) continue;
+      for (auto& panel : s.value[at_value_.slot]) {
+        auto* const row = reinterpret_cast<uint4*>(panel + key * kPanelRowBytes);
+        for (int i = 0; i < kPanelRowBytes / 16; ++i) row[i] = make_uint4(0, 0, 0, 0);
+      }
+    }
+    fence_shared_writes();
+    sync(kConsumers, 128 * Shape::kWarpgroups);
+  }
+
+  /// Logits of a general call, in powers of two. Cells outside the arrays, which stay closed or are
+  /// not stored, read a bias that is inside.
+  __device__ __forceinline__ void score_generally(float (&scores)[kKeys / 2]) {
+#pragma unroll
+    for (int i = 0; i < kKeys / 2; ++i) {
+      const int query = work_.tile * Shape::kRows + group_ * 64 + row_ + i / 2 % 2 * 8;
+      const int key = number_ * kKeys + i / 4 * 8 + thread_ % 4 * 2 + i % 2;
+      float slope;
+      scores[i] =
+          kLog2E * logit(c.p, work_.b, work_.h, min(query, static_cast<int>(c.p.d.queries) - 1),
+                         min(key, static_cast<int>(c.p.d.keys) - 1), scores[i], slope);
+    }
+  }
+  /// In the order of the words' bytes, which one instruction makes four predicates of.
+  __device__ __forceinline__ void close(float (&scores)[kKeys / 2], const Words& words) {
+#pragma unroll
+    for (int word = 0; word < kKeys / 32; ++word) {
+      const int column = word / 2, side = word % 2;
+#pragma unroll
+      for (int bits = 0; bits < 16; ++bits) {
+        const int i = bits / 4 * 4 + bits % 4 / 2 * 16 + side * 2 + bits % 2;
+        if (!is_open(words.of[column][side], i)) scores[column * 32 + i] = -kInfinity;
+      }
+    }
+  }
+
+  /// Scores become weights, relative to the largest score so far of each row, or to an earlier one
+  /// that is little smaller: then sums stay as they are. `shrunk`: what sums so far are to be
+  /// multiplied by where some maximum has_grown_.
+  __device__ __forceinline__ void weigh(float (&scores)[kKeys / 2], const Words& words,
+                                        float (&shrunk)[2]) {
+    if constexpr (Shape::kIsGeneral) score_generally(scores);
+    if (!words.is_full) close(scores, words);
+    raise_maxima(scores, shrunk);
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+      const float shift = max_[side] == -kInfinity ? 0 : max_[side] * to_exponent_;
+      float sums[4] = {};  // short chains of additions
+#pragma unroll
+      for (int i = 0; i < kKeys / 2; i += 4) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          float& x = scores[i + 2 * side + j];
+          x = exp2_approximate(fmaf(x, to_exponent_, -shift));
+          sums[i / 4 % 2 * 2 + j] += x;
+        }
+      }
+      total_[side] += (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    }
+    if constexpr (Shape::kIsGeneral) drop(scores);
+  }
+  __device__ __forceinline__ void raise_maxima(const float (&scores)[kKeys / 2],
+                                               float (&shrunk)[2]) {
+    // In powers of two; weights stay below 2^8. Sums that nobody divides are of the largest score.
+    constexpr float kLittle = Shape::kIsGeneral ? 0 : 8;
+    float most[2];
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+      most[side] = max_[side];
+#pragma unroll
+      for (int i = 0; i < kKeys / 2; i += 4) {
+        most[side] = fmaxf(most[side], fmaxf(scores[i + 2 * side], scores[i + 2 * side + 1]));
+      }
+      most[side] = fmaxf(most[side], __shfl_xor_sync(~0u, most[side], 1));
+      most[side] = fmaxf(most[side], __shfl_xor_sync(~0u, most[side], 2));
+    }
+    const float grown = fmaxf(most[0] - max_[0], most[1] - max_[1]);
+    has_grown_ = __any_sync(~0u, grown * to_exponent_ > kLittle);
+    if (!has_grown_) return;
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+      const float shift = most[side] == -kInfinity ? 0 : most[side] * to_exponent_;
+      shrunk[side] = exp2_approximate(max_[side] * to_exponent_ - shift);
+      max_[side] = most[side];
+      total_[side] *= shrunk[side];
+    }
+  }
+  __device__ __forceinline__ void drop(float (&scores)[kKeys / 2]) {
+    if (c.p.dropout == 0) return;
+#pragma unroll
+    for (int i = 0; i < kKeys / 2; ++i) {
+      scores[i] *= multiplier(c.p, work_.b, work_.h,
+                              work_.tile * Shape::kRows + group_ * 64 + row_ + i / 2 % 2 * 8,
+                              number_ * kKeys + i / 4 * 8 + thread_ % 4 * 2 + i % 2);
+    }
+  }
+  __device__ __forceinline__ void round(const float (&scores)[kKeys / 2],
+                                        std::uint32_t (&weights)[kKeys / 4]) {
+#pragma unroll
+    for (int i = 0; i < kKeys / 4; ++i) {
+      weights[i] = rounded_pair<T>(scores[2 * i], scores[2 * i + 1]);
+    }
+  }
+
+  /// Writes out and lse of the tile of queries, through the memory that held the queries.
+  __device__ __forceinline__ void finish() {
+    float factor[2];
+    bool seen[2];
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+      float sum = sum_of_lanes<4>(total_[side]);
+      // In units of the logits.
+      float max = max_[side] == -kInfinity ? -kInfinity : max_[side] * to_exponent_ * kLn2;
+      seen[side] = max != -kInfinity;
+      const float shrunk = c.p.sink_count > 0 ? add_sinks(c.p, work_.h, max, sum) : 1;
+      factor[side] = c.p.normalize ? shrunk / sum : 1;
+      const Index query = Index{work_.tile} * Shape::kRows + group_ * 64 + row_ + 8 * side;
+      if (query < c.p.d.queries && thread_ % 4 == 0) {
+        c.lse[(work_.b * c.p.d.q_heads + work_.h) * c.p.d.queries + query] =
+            max == -kInfinity ? -kInfinity : max + logf(sum);
+      }
+    }
+    int row = group_ * 64 + row_, pair = thread_ % 4 * 2;
+    // Addresses are made here, not kept in registers while tiles are walked.
+    asm volatile("" : "+r"(row), "+r"(pair));
+#pragma unroll
+    for (int i = 0; i < kDim / 2; i += 2) {
+      const int side = i / 2 % 2;
+      *out_at(row + 8 * side, i / 4, pair) =
+          rounded_pair<T>(sums_[i] * factor[side], sums_[i + 1] * factor[side]);
+    }
+    if (!seen[0]) fill_unseen(row);
+    if (!seen[1]) fill_unseen(row + 8);
+    fence_shared_writes();
+    sync(kGroupOfFirst + group_, 128);
+    if (thread_ == 0) store();
+  }
+  /// Column `pair` of eight, number `eight` of the row, in the memory that held the queries.
+  __device__ __forceinline__ std::uint32_t* out_at(int row, int eight, int pair) {
+    unsigned char* const panel = s.query[at_query_.slot][eight / 8];
+    return reinterpret_cast<std::uint32_t*>(panel + swizzled(row, eight % 8 * 8) + pair * 2);
+  }
+  __device__ void fill_unseen(int row) {
+    const int pair = thread_ % 4 * 2;
+#pragma unroll 1
+    for (int eight = 0; eight < kDim / 8; ++eight) {
+      const int column = eight * 8 + pair;
+      *out_at(row, eight, pair) = rounded_pair<T>(unseen_row(column), unseen_row(column + 1));
+    }
+  }
+  /// What a row that sees no key gets.
+  __device__ __forceinline__ float unseen_row(int column) const {
+    if (c.p.sink_count > 0 || c.p.empty_row == EmptyRow::kZero) return 0;
+    if (c.p.empty_row == EmptyRow::kNan) return nanf("");
+    const Index head = work_.b * c.p.d.kv_heads + work_.h / c.p.d.group();
+    return column < c.p.d.value_dim ? c.means[head * c.p.d.value_dim + column] : 0;
+  }
+  __device__ __forceinline__ void store() {
+    for (int i = 0; i * kPanel < c.p.d.value_dim; ++i) {
+      store_box(s.query[at_query_.slot][i] + group_ * 64 * kPanelRowBytes, c.out,
+                {i * kPanel, work_.tile * Shape::kRows + group_ * 64, work_.h, work_.b});
+    }
+    commit_stores();
+    wait_for_stores<0>();
+    s.query_empty[at_query_.slot].arrive();
+  }
+
+  const ForwardCall& c;
+  Memory& s;
+  const int group_, thread_, row_;
+  const float to_exponent_;  // from scores to powers of two
+  Turn<Shape::kTilesOfQueries> at_query_;
+  Turn<Shape::kStages> at_, at_value_;
+  Work work_;
+  int number_ = 0;  // of the tile of keys at hand
+  bool is_last_ = false, has_unseen_ = false, has_grown_ = false;
+  float sums_[kDim / 2], max_[2], total_[2];
+};
+
+}  // namespace maskctl::attention::cuda::hopper

@@ -1,0 +1,212 @@
+// The warps of forward attention on Hopper GPUs that have keys and values brought: one finds the
+// tiles of keys that the mask opens, another has the copy engine bring them into rings in shared
+// memory.
+#pragma once
+
+#include "maskctl/attention/cuda/hopper/forward_call.cuh"
+
+namespace maskctl::attention::cuda::hopper {
+
+/// A warp that finds the tiles of keys which each tile of queries meets, some of them ahead of the
+/// producer: where tiles are is known only after loads that follow from each other. Lane i walks
+/// the tile row of warpgroup i.
+template <class Shape>
+class Scout {
+  using Memory = ForwardMemory<Shape>;
+  using Step = typename Memory::Step;
+  static constexpr int kCells = Shape::kWarpgroups * Shape::kColumns;
+
+ public:
+  __device__ Scout(const ForwardCall& call, Memory& memory)
+      : c(call), s(memory), lane_(static_cast<int>(threadIdx.x) % 32) {}
+
+  __device__ __forceinline__ void run() {
+    const Index tile_rows = ceil_div(c.p.d.queries, kTile);
+    for (;;) {
+      int n = 0;
+      if (lane_ == 0) n = atomicAdd(c.drawn, 1);
+      Work work = draw(c, __shfl_sync(~0u, n, 0));
+      if (work.is_end) return tell(work);
+      const TileTableView& table = table_of(c.p.by_query, work.b, work.h);
+      TileRowWalk row(
+          table, lane_ < Shape::kWarpgroups ? work.tile * Shape::kWarpgroups + lane_ : tile_rows,
+          tile_rows);
+      work.has_tiles = first_of(row) != TileRowWalk::kNone;
+      if (work.has_tiles) {
+        tell_all(table, row, work);
+      } else {
+        tell(work);
+      }
+    }
+  }
+
+ private:
+  __device__ static int first_of(const TileRowWalk& row) {
+    return __reduce_min_sync(~0u, row.next());
+  }
+  /// Tells of a tile of queries without keys, or of the end.
+  __device__ __forceinline__ void tell(const Work& work) {
+    s.step_empty[at_.slot].wait(at_.parity ^ 1);
+    if (lane_ == 0) s.steps[at_.slot].work = work, s.steps[at_.slot].begins = true;
+    pass_on();
+  }
+  /// Tells of all its tiles of keys. While the next tile is looked for, a lane loads which keys a
+  /// part of this one uses.
+  __device__ __forceinline__ void tell_all(const TileTableView& table, TileRowWalk& row,
+                                           const Work& work) {
+    Cells cells[Shape::kColumns];
+    int number = take(table, row, first_of(row), cells);
+    for (bool begins = true, is_last = false; !is_last; begins = false) {
+      s.step_empty[at_.slot].wait(at_.parity ^ 1);
+      Step& step = s.steps[at_.slot];
+      if (lane_ < Shape::kWarpgroups) {
+        for (int i = 0; i < Shape::kColumns; ++i) step.cells[lane_][i] = cells[i];
+      }
+      if (lane_ == 0) {
+        step.work = work, step.begins = begins, step.number = number;
+        step.payload_rows = table.payload_rows;
+      }
+      __syncwarp();
+      const std::uint64_t used = lane_ < kCells ? look_into(table, step) : 0;
+      const int next = first_of(row);
+      is_last = next == TileRowWalk::kNone;
+      if (!is_last) number = take(table, row, next, cells);
+      std::uint64_t used_by_any = used;
+#pragma unroll
+      for (int i = Shape::kColumns; i < kCells; i += Shape::kColumns) {
+        used_by_any |= __shfl_down_sync(~0u, used, i);
+      }
+      const bool tells_column = lane_ < Shape::kColumns;
+      if (tells_column) step.unseen[lane_] = ~used_by_any;
+      const bool has_unseen = __any_sync(~0u, tells_column && ~used_by_any != 0);
+      if (lane_ == 0) step.is_last = is_last, step.has_unseen = has_unseen;
+      pass_on();
+    }
+  }
+  /// Tells where the cells of the lane's part of a tile are; which of its keys are used.
+  __device__ __forceinline__ std::uint64_t look_into(const TileTableView& table, Step& step) const {
+    const int row = lane_ / Shape::kColumns, column = lane_ % Shape::kColumns;
+    const Cells cells = step.cells[row][column];
+    step.payloads[row][column] = has_payload(cells) ? payload_of(table, cells) : nullptr;
+    return used_columns(table, cells);
+  }
+  /// What the tile that has column n opens in the lane's row; the number of the tile.
+  __device__ __forceinline__ int take(const TileTableView& table, TileRowWalk& row, int n,
+                                      Cells (&cells)[Shape::kColumns]) {
+    const int number = n / Shape::kColumns;
+#pragma unroll
+    for (int i = 0; i < Shape::kColumns; ++i) {
+      cells[i] = row.take(table, number * Shape::kColumns + i);
+    }
+    return number;
+  }
+  __device__ __forceinline__ void pass_on() {
+    __syncwarp();
+    if (lane_ == 0) s.step_full[at_.slot].arrive();
+    at_.next();
+  }
+
+  const ForwardCall& c;
+  Memory& s;
+  const int lane_;
+  Turn<Shape::kStepsAhead> at_;
+};
+
+/// A warp that has the copy engine bring what the scout tells of.
+template <class Shape>
+class Producer {
+  using Memory = ForwardMemory<Shape>;
+  using Step = typename Memory::Step;
+
+ public:
+  __device__ Producer(const ForwardCall& call, Memory& memory)
+      : c(call), s(memory), is_first_(threadIdx.x % 32 == 0) {}
+
+  /// The first keys are brought before queries, whose room may be in use yet.
+  __device__ __forceinline__ void run() {
+    for (;; at_step_.next()) {
+      s.step_full[at_step_.slot].wait(at_step_.parity);
+      const Step& step = s.steps[at_step_.slot];
+      const Work work = step.work;
+      const bool begins = step.begins;
+      const Corner corner{0, step.number * Shape::kKeys, work.kv_head, work.b};
+      if (work.has_tiles) bring_keys(step, corner);
+      __syncwarp();
+      if (is_first_) s.step_empty[at_step_.slot].arrive();
+      if (begins) announce(work);
+      if (work.is_end) return;
+      if (work.has_tiles) {
+        bring_values(corner);
+        at_.next();
+      }
+    }
+  }
+
+ private:
+  /// Tells of a tile of queries, and has it brought where a tile of keys meets it.
+  __device__ __forceinline__ void announce(const Work& work) {
+    s.query_empty[at_query_.slot].wait(at_query_.parity ^ 1);
+    if (is_first_) {
+      s.work[at_query_.slot] = work;
+      Barrier& full = s.query_full[at_query_.slot];
+      if (work.has_tiles) {
+        full.arrive_expecting(Shape::kPanels * Memory::kQueryBytes);
+        for (int i = 0; i < Shape::kPanels; ++i) {
+          load_box(s.query[at_query_.slot][i], c.query,
+                   {i * kPanel, work.tile * Shape::kRows, work.h, work.b}, full, kEvictFirst);
+        }
+      } else {
+        full.arrive();
+      }
+    }
+    at_query_.next();
+  }
+  __device__ __forceinline__ void bring_keys(const Step& step, Corner corner) {
+    s.key_empty[at_.slot].wait(at_.parity ^ 1);
+    if (is_first_) {
+      s.tiles[at_.slot] = step;
+      for (int i = 0; i < Shape::kColumns; ++i) s.unseen[Memory::round(at_)][i] = step.unseen[i];
+      const int bytes = step.payload_rows * static_cast<int>(sizeof(std::uint64_t));
+      int payload_bytes = 0;
+      each_cells([&](int i, int j) { payload_bytes += step.payloads[i][j] ? bytes : 0; });
+      load(s.key[at_.slot], c.key, corner, s.key_full[at_.slot], payload_bytes);
+      if (payload_bytes > 0) {
+        each_cells([&](int i, int j) {
+          const std::uint64_t* const from = step.payloads[i][j];
+          if (from) load_bytes(s.payloads[at_.slot][i][j], from, bytes, s.key_full[at_.slot]);
+        });
+      }
+    }
+  }
+  __device__ __forceinline__ void bring_values(Corner corner) {
+    s.value_empty[at_.slot].wait(at_.parity ^ 1);
+    if (is_first_) load(s.value[at_.slot], c.value, corner, s.value_full[at_.slot], 0);
+    __syncwarp();
+  }
+  template <class F>
+  __device__ static __forceinline__ void each_cells(F&& f) {
+#pragma unroll
+    for (int i = 0; i < Shape::kWarpgroups; ++i) {
+#pragma unroll
+      for (int j = 0; j < Shape::kColumns; ++j) f(i, j);
+    }
+  }
+  __device__ __forceinline__ void load(unsigned char (&to)[Shape::kPanels][Memory::kKeyBytes],
+                                       const CUtensorMap& map, Corner corner, Barrier& full,
+                                       int more_bytes) {
+    full.arrive_expecting(Shape::kPanels * Memory::kKeyBytes + more_bytes);
+    for (int i = 0; i < Shape::kPanels; ++i) {
+      corner.column = i * kPanel;
+      load_box(to[i], map, corner, full, kEvictLast);
+    }
+  }
+
+  const ForwardCall& c;
+  Memory& s;
+  const bool is_first_;  // lane
+  Turn<Shape::kStepsAhead> at_step_;
+  Turn<Shape::kTilesOfQueries> at_query_;
+  Turn<Shape::kStages> at_;
+};
+
+}  // namespace maskctl::attention::cuda::hopper
