@@ -145,7 +145,7 @@ GivenReport judge_backend(const VerifyRequest& request) {
     return out;
   }
   attention::NamedArguments arguments = request.arguments;
-  arguments.backend = request.backend;
+  arguments.context.backend = request.backend;
   arguments.gradient_seed.reset();
   const NamedResults results = run(*request.operation, arguments);
   out.judgement = judge_given(request, {{"out", results.at("out")}}).judgement;
@@ -209,7 +209,7 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
   Loader loader(options.call.source, session);
   RankArrays arrays;
   attention::NamedArguments arguments = read_call(operation, call_of(options), loader, &arrays);
-  arguments.backend = options.backend;
+  arguments.context.backend = options.backend;
   if (!options.no_gradients && operation.has_gradients()) {
     arguments.gradient_seed = options.call.seed;
   }
@@ -219,7 +219,7 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
   if (world.rank() != 0) return {};
   VerifyRequest request = request_of(options, loader);
   GivenReport report = judge_given(request, results);
-  request.arguments.backend = options.against;
+  request.arguments.context.backend = options.against;
   if (request.gradients) request.arguments.gradient_seed = request.seed;
   const std::vector<VerifyCheck> beside = check_borders(
       split.operation(), borders, results, attention::run(operation, request.arguments));

@@ -322,7 +322,7 @@ bool is_given_gradient(const NamedResults::value_type& result) { return is_gradi
 /// What `against` gives, rounded to f32 only.
 NamedResults expected_results(const VerifyRequest& request, const NamedResults& given) {
   NamedArguments arguments = in_f32(request.arguments);
-  arguments.backend = request.against;
+  arguments.context.backend = request.against;
   arguments.gradient_seed.reset();
   if (std::ranges::any_of(given, is_given_gradient)) arguments.gradient_seed = request.seed;
   NamedResults expected = attention::run(*request.operation, arguments);
