@@ -79,6 +79,7 @@ std::vector<InputRows> all_inputs(const Operation& operation, const NamedArgumen
     input.arrays.push_back(found->first);
   }
   std::vector<InputRows> out;
+  out.reserve(by_rows.size());
   for (auto& [rows, input] : by_rows) out.push_back(std::move(input));
   return out;
 }
