@@ -1,5 +1,8 @@
 // The dense operations on the shards of a mesh against one device, forward and backward.
+#include <algorithm>
+
 #include "attention/sharded_check.h"
+#include "maskctl/attention/arrays/slices.h"
 #include "maskctl/mask/lazy/lazy_mask.h"
 #include "support/backends.h"
 #include "support/error_of.h"
@@ -192,6 +195,26 @@ TEST_CASE("sharded: blocksparse_attention with its queries split over devices", 
   options.sequence_parts = 0;
   CHECK(error_of([&] { blocksparse_attention(query, key, value, options); }) ==
         "sequence_parts 0 is below 1");
+  options.sequence_parts = 3, options.sequence_part = 3;
+  CHECK(error_of([&] { blocksparse_attention(query, key, value, options); }) ==
+        "sequence_part 3 of 3 sequence_parts: they are counted from 0");
+}
+
+TEST_CASE("blocksparse_attention of one part of the queries", "[attention]") {
+  Random random(11);
+  const Tensor query = random.normal({2, 4, 12, 8}), key = random.normal({2, 2, 15, 8}),
+               value = random.normal({2, 2, 15, 6}), bias = random.normal({2, 4, 12, 15});
+  BlocksparseAttentionOptions options;
+  options.bias = &bias;
+  options.sequence_parts = 3;
+  const SoftmaxResult whole = blocksparse_attention(query, key, value, options);
+  for (Index part = 0; part < 3; ++part) {
+    options.sequence_part = part;
+    const Range rows{4 * part, 4 * part + 4};
+    const SoftmaxResult own = blocksparse_attention(slice_of(query, 2, rows), key, value, options);
+    CHECK(std::ranges::equal(own.out.bytes(), slice_of(whole.out, 2, rows).bytes()));
+    CHECK(std::ranges::equal(own.lse.bytes(), slice_of(whole.lse, 2, rows).bytes()));
+  }
 }
 
 TEST_CASE("sharded: ring_attention over the sequence axis", "[attention]") {
