@@ -16,6 +16,7 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/attention_json.h"
+#include "app/session/save.h"
 #include "maskctl/attention/verify/borders.h"
 #include "maskctl/attention/verify/judge.h"
 #include "maskctl/base/error.h"
@@ -42,6 +43,7 @@ void declare(OptionList& list, VerifyOptions& verify) {
       [&verify](const std::string& text) { verify.absolute = parse_number(text, "--atol"); });
   list.flag("--no-gradients", "forward only", verify.no_gradients);
   declare_ranks(list, verify.ranks);
+  declare_output(list, verify.output);
   list.json("maskctl.verify/1", verify.json);
 }
 
@@ -142,6 +144,7 @@ GivenReport judge_backend(const VerifyRequest& request) {
   GivenReport out{attention::verify(request), {}};
   if (all_passed(out.checks)) {
     out.judgement.text = "all checks hold";
+    out.judgement.obeyed = applied_mask(request);
     return out;
   }
   attention::NamedArguments arguments = request.arguments;
@@ -154,6 +157,7 @@ GivenReport judge_backend(const VerifyRequest& request) {
   if (!agrees) return out;
   out.judgement.verdict = Verdict::kNone;
   out.judgement.text = "the output agrees, and a check fails";
+  out.judgement.obeyed.reset();
   return out;
 }
 
@@ -178,7 +182,15 @@ VerifyRequest request_of(const VerifyOptions& options, Loader& loader) {
   return request;
 }
 
-Answer answer_of(const VerifyOptions& options, const GivenReport& report) {
+Answer answer_of(const VerifyOptions& options, const GivenReport& report, const Session& session) {
+  if (!options.output.dest.empty()) {
+    if (report.judgement.obeyed) {
+      write_output(*report.judgement.obeyed, options.output, session);
+    } else {
+      session.note(fmt::format("{} is not written: no one mask is known that the results obey",
+                               options.output.dest));
+    }
+  }
   const std::string operation(operation_named(options.operation).name);
   return {options.json ? verify_json(operation, report)
                        : checks_text(report.checks) +
@@ -227,8 +239,9 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
   if (report.judgement.verdict == Verdict::kObeys && !all_passed(beside)) {
     report.judgement.verdict = Verdict::kNone;
     report.judgement.text = "the results agree, and not beside every border between ranks";
+    report.judgement.obeyed.reset();
   }
-  return answer_of(options, report);
+  return answer_of(options, report, session);
 }
 
 Answer run(const VerifyOptions& options, Session& session) {
@@ -236,7 +249,7 @@ Answer run(const VerifyOptions& options, Session& session) {
               !options.given.empty() ? "--given goes without --mesh: one process judges an output"
               : options.call.layout  ? kUnfitLayout
                                      : "");
-  if (!options.ranks.given()) return answer_of(options, verify_report(options, session));
+  if (!options.ranks.given()) return answer_of(options, verify_report(options, session), session);
   require_backend(options.backend, "--backend");
   return over_ranks(options.ranks, session, [&](attention::Communicator& world) {
     return verify_over_ranks(options, session, world);
