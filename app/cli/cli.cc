@@ -165,7 +165,8 @@ int CommandLine::answer() {
     report_lost_supervisor();
     session.cancel();
   });
-  set_threads(settings_.threads);
+  const std::optional<LaunchedRank> rank = launched_rank();
+  set_threads(settings_.threads == 0 && rank ? threads_of(*rank) : settings_.threads);
   const WorkScope scope({.stop = session.stop_token()});
   const Answer answer = run_(session);
   if (!answer.text.empty()) write_stdout(answer.text);

@@ -1,6 +1,7 @@
 #include "app/cli/launcher.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include "app/cli/environment.h"
 #include "app/cli/streams.h"
@@ -20,10 +22,11 @@ namespace {
 
 /// How launchers of OpenMPI and MPICH name a rank and the number of ranks.
 struct Names {
-  const char *rank, *size;
+  const char *rank, *size, *on_host;
 };
-constexpr Names kNames[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                            {"PMI_RANK", "PMI_SIZE"}};
+constexpr Names kNames[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"}};
 
 pid_t supervisor = 0, supervised = 0;  // the process that waits, and the one that works
 
@@ -57,9 +60,19 @@ int signal_of(int status) {
 std::optional<LaunchedRank> launched_rank() {
   for (const Names& names : kNames) {
     const std::string_view rank = environment(names.rank), size = environment(names.size);
-    if (!rank.empty() && !size.empty()) return {{std::atoi(rank.data()), std::atoi(size.data())}};
+    if (rank.empty() || size.empty()) continue;
+    return {{std::atoi(rank.data()), std::atoi(size.data()),
+             std::max(std::atoi(environment(names.on_host)), 1)}};
   }
   return std::nullopt;
+}
+
+int threads_of(const LaunchedRank& rank) {
+  cpu_set_t allowed;
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  const int share = std::max(cores / rank.on_host, 1);
+  return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? std::min(share, CPU_COUNT(&allowed))
+                                                              : share;
 }
 
 void supervise_rank() {

@@ -9,6 +9,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "support/backends.h"
+#include "support/rounds.h"
 #include "support/slopes.h"
 
 namespace {
@@ -68,21 +69,21 @@ TEST_CASE("the recurrence gives the values computed by hand") {
 }
 
 TEST_CASE("kernels equal the float64 recurrence, forward and backward") {
-  for (unsigned seed = 0; seed < 150; ++seed) {
+  for (unsigned seed = 0; seed < test::rounds(150U); ++seed) {
     INFO("seed " << seed);
     compare_backends(random_linear_call(seed, seed % 3 == 0 ? 350 : 30, -0.2f), 2e-5);
   }
 }
 
 TEST_CASE("heads wider than a panel of a product") {
-  for (unsigned seed = 200; seed < 224; ++seed) {
+  for (unsigned seed = 200; seed < 200 + test::rounds(24U); ++seed) {
     INFO("seed " << seed);
     compare_backends(random_linear_call(seed, 220, -0.2f, DType::kFloat32, 140), 2e-5);
   }
 }
 
 TEST_CASE("heads wider than a slice of a state") {
-  for (unsigned seed = 230; seed < 234; ++seed) {
+  for (unsigned seed = 230; seed < 230 + test::rounds(4U); ++seed) {
     INFO("seed " << seed);
     LinearCall p = random_linear_call(seed, 6, -0.2f);
     RandomTensors r(seed);
@@ -107,7 +108,7 @@ TEST_CASE("decays that split chunks into segments, down to one token each") {
 }
 
 TEST_CASE("strong decays of wide heads") {
-  for (unsigned seed = 360; seed < 372; ++seed) {
+  for (unsigned seed = 360; seed < 360 + test::rounds(12U); ++seed) {
     INFO("seed " << seed);
     compare_backends(random_linear_call(seed, 220, -4, DType::kFloat32, 140), 2e-5);
   }
@@ -208,7 +209,7 @@ TEST_CASE("a stream of steps with the state handed on equals one call") {
                v = r.normal({1, 130, 2, 6}), g = r.uniform({1, 130, 2, 8}, -0.5f, 0);
   for (const Backend backend : usable_backends()) {
     RecurrentAttentionOptions o;
-    o.backend = backend;
+    o.context.backend = backend;
     RecurrentAttentionInputs whole{&q, &k, &v, &g};
     const Tensor expected = recurrent_attention(whole, o).out;
     Tensor state(DType::kFloat32, {1, 2, 8, 6});
@@ -233,7 +234,7 @@ TEST_CASE("packed sequences are alone, and tokens past the last belong to none")
   const Tensor cu = i32({0, 3, 3, 7}), gamma = f32({1}, {-0.1f}), state = r.normal({3, 1, 4, 4});
   for (const Backend backend : usable_backends()) {
     RecurrentAttentionOptions o;
-    o.backend = backend;
+    o.context.backend = backend;
     o.return_state = true;
     RecurrentAttentionInputs in{&q, &k, &v, nullptr, &gamma};
     in.cu_seqlens = &cu;
@@ -335,7 +336,7 @@ TEST_CASE("the linear family takes calls without tokens") {
   const Tensor state = r.normal({2, 1, 3, 3});
   for (const Backend backend : usable_backends()) {
     RecurrentAttentionOptions o;
-    o.backend = backend;
+    o.context.backend = backend;
     RecurrentAttentionInputs in{&empty, &empty, &empty};
     in.state = &state;
     const LinearAttentionResult result = recurrent_attention(in, o);
@@ -351,7 +352,7 @@ TEST_CASE("the linear family takes calls without heads") {
   for (const Backend backend : usable_backends()) {
     INFO(name(backend));
     RecurrentAttentionOptions o;
-    o.backend = backend;
+    o.context.backend = backend;
     CHECK(recurrent_attention({&none, &k, &k}, o).out.elements() == 0);
     const LinearAttentionGradients slopes = recurrent_attention_backward({&none, &k, &k}, none, o);
     check_close(slopes.key, Tensor(DType::kFloat32, k.shape()), 0, "d_key");

@@ -156,7 +156,7 @@ std::vector<BenchLine> timed(const Operation& operation, const NamedArguments& a
   }
   for (BenchLine& line : out) {
     line.operation = operation.name;
-    line.backend = name(arguments.backend);
+    line.backend = name(arguments.context.backend);
   }
   return out;
 }
@@ -189,20 +189,10 @@ class Bench {
     std::vector<RankBenchReport> runs;
     for_each_mask(
         [&](const Operation& operation, Index size, const std::string& label, const Mask* mask) {
-          RankBench bench{&operation, {}, arguments_under(operation, mask), {}};
-          bench.arguments.backend = options_.backends.front();
-          bench.report = {.operation = std::string(operation.name),
-                          .mask = label,
-                          .backend = std::string(name(bench.arguments.backend)),
-                          .size = size,
-                          .repeats = options_.repeats,
-                          .backward = {},
-                          .ranks = {}};
-          if (options_.backward && operation.has_gradients()) bench.arguments.gradient_seed = 1;
-          attention::RandomArrays random = random_arrays();
-          random.parts = &bench.arrays.random();
-          add_random_arrays(operation, random, bench.arguments);
-          runs.push_back(bench_over_ranks(options_.ranks, std::move(bench), world));
+          for (const Backend backend : options_.backends) {
+            RankBench bench = rank_bench(operation, size, label, mask, backend);
+            runs.push_back(bench_over_ranks(options_.ranks, std::move(bench), world));
+          }
         });
     return runs;
   }
@@ -246,14 +236,32 @@ class Bench {
     return {.extents = axes_, .seed = 1, .max_bytes = session_.settings().max_bytes, .usual = true};
   }
 
+  RankBench rank_bench(const Operation& operation, Index size, const std::string& label,
+                       const Mask* mask, Backend backend) const {
+    RankBench bench{&operation, {}, arguments_under(operation, mask), {}};
+    bench.arguments.context.backend = backend;
+    bench.report = {.operation = std::string(operation.name),
+                    .mask = label,
+                    .backend = std::string(name(backend)),
+                    .size = size,
+                    .repeats = options_.repeats,
+                    .backward = {},
+                    .ranks = {}};
+    if (options_.backward && operation.has_gradients()) bench.arguments.gradient_seed = 1;
+    attention::RandomArrays random = random_arrays();
+    random.parts = &bench.arrays.random();
+    add_random_arrays(operation, random, bench.arguments);
+    return bench;
+  }
+
   void run_backends(const Operation& operation, Index size, const std::string& label,
                     const Mask* mask) {
     NamedArguments arguments = arguments_under(operation, mask);
     add_random_arrays(operation, random_arrays(), arguments);
-    arguments.backend = options_.backends.front();
+    arguments.context.backend = options_.backends.front();
     if (options_.backward && operation.has_gradients()) add_cotangents(operation, arguments);
     for (const Backend backend : options_.backends) {
-      arguments.backend = backend;
+      arguments.context.backend = backend;
       for (BenchLine& line : timed(operation, arguments, options_)) {
         line.mask = label;
         line.size = size;

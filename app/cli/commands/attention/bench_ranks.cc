@@ -71,8 +71,8 @@ RankTimes measured(SplitCall& split, const Mask& mask, Index repeats, Communicat
 }
 
 std::string text_of(const RankBenchReport& run, const RankOptions& options) {
-  std::string out = fmt::format("{} under {}, mesh {}, {}\n", run.operation, run.mask, options.mesh,
-                                options.assign_name());
+  std::string out = fmt::format("{} under {}, mesh {}, {}, {}\n", run.operation, run.mask,
+                                options.mesh, options.assign_name(), run.backend);
   out += fmt::format("{:<12}{:.3f} ms forward", "slowest", run.forward * 1e3);
   if (run.backward) out += fmt::format(", {:.3f} ms backward", *run.backward * 1e3);
   out += fmt::format("\n{:<12}most/mean {:.3f} predicted (pairs), {:.3f} measured (work)\n",
