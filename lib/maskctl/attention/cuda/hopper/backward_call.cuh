@@ -114,10 +114,10 @@ struct BackwardMemory {
   __device__ void init() {
     key_full.init(1), value_full.init(1);
     for (int i = 0; i < Shape::kStages; ++i) {
-      query_full[i].init(1), query_empty[i].init(Shape::kWarpgroups);
+      query_full[i].init(1), query_empty[i].init(4 * Shape::kWarpgroups);  // each warp
     }
     for (int i = 0; i < Shape::kOutStages; ++i) {
-      d_out_full[i].init(1), d_out_empty[i].init(Shape::kWarpgroups);
+      d_out_full[i].init(1), d_out_empty[i].init(4 * Shape::kWarpgroups);
     }
     fence_barriers();
   }
