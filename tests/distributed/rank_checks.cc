@@ -217,10 +217,11 @@ std::map<std::string, std::vector<Index>> outline(const Operation& operation,
   return outlines;
 }
 
-std::string check(Communicator& world, const Call& call, const std::string& mesh) {
+std::string check(Communicator& world, const Call& call, const std::string& mesh, Backend backend) {
   NamedArguments whole = call.arguments;
   if (call.operation->has_gradients()) whole.gradient_seed = 9;
   NamedArguments arguments = whole;
+  arguments.backend = backend;
   const auto outlines = outline(*call.operation, arguments);
   const Sharding sharding =
       call.sharding ? *call.sharding
@@ -237,6 +238,7 @@ std::string check(Communicator& world, const Call& call, const std::string& mesh
   const bool is_ring =
       mesh == fmt::format("sp={}", world.size()) && call.operation->has("ring_size");
   if (!is_ring) return "";
+  whole.backend = backend;
   whole.options["ring_size"] = std::to_string(world.size());
   if (attention_test::same_bits(run(*call.operation, whole), seen)) return "";
   return "other bits than a ring inside the process";
@@ -256,12 +258,12 @@ bool splits(const Call& call, const std::string& mesh) {
 
 }  // namespace
 
-std::vector<std::string> failures(Communicator& world) {
+std::vector<std::string> failures(Communicator& world, Backend backend) {
   std::vector<std::string> failed;
   const auto run = [&](const Call& call, const std::string& mesh) {
     std::string problem;
     try {
-      problem = check(world, call, mesh);
+      problem = check(world, call, mesh, backend);
     } catch (const std::exception& error) {
       problem = error.what();
     }

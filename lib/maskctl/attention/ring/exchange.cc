@@ -42,6 +42,14 @@ bool SeenKeys::any_wanted(Index t) const {
   return !std::ranges::all_of(wanted(t), [](const auto& runs) { return runs.empty(); });
 }
 
+Range around(const SeenKeys::Runs& runs) {
+  Range all;
+  for (const std::vector<Range>& of_batch : runs) {
+    for (const Range& run : of_batch) all = hull(all, run);
+  }
+  return all;
+}
+
 Index send_runs(Communicator& ring, Index to, const SeenKeys::Runs& runs, const Tensor& from) {
   std::size_t bytes = 0;
   for_each_run(from, runs, [&](std::size_t first, std::size_t n) {

@@ -26,6 +26,9 @@ class SeenKeys {
   std::vector<Runs> wanted_, lent_;
 };
 
+/// The stretch of keys around the runs of all batches.
+Range around(const SeenKeys::Runs& runs);
+
 // Arrays [B, T, H, D] of floats; each starts a transfer of every run and gives its bytes.
 Index send_runs(Communicator& ring, Index to, const SeenKeys::Runs& runs, const Tensor& from);
 void receive_runs(Communicator& ring, Index from, const SeenKeys::Runs& runs, Tensor& to);

@@ -1,0 +1,154 @@
+// A thread makes some neighbouring elements of a row, with one read of each part that has the row.
+#include "maskctl/attention/cuda/launch.cuh"
+#include "maskctl/attention/cuda/ring/parts.h"
+#include "maskctl/attention/cuda/softmax/tile.cuh"
+
+namespace maskctl::attention::cuda {
+namespace {
+
+template <class T, int kWide>
+struct alignas(kWide * sizeof(T)) Pack {
+  T x[kWide];
+};
+
+/// to[i] += weight * from[i]
+template <int kWide, class T>
+__device__ void add_elements(const T* from, float weight, float (&to)[kWide]) {
+  const auto pack = *reinterpret_cast<const Pack<T, kWide>*>(from);
+#pragma unroll
+  for (int i = 0; i < kWide; ++i) to[i] += weight * to_float(pack.x[i]);
+}
+template <int kWide, class T>
+__device__ void store_elements(const float (&from)[kWide], T* to) {
+  Pack<T, kWide> pack;
+#pragma unroll
+  for (int i = 0; i < kWide; ++i) store(from[i], &pack.x[i]);
+  *reinterpret_cast<Pack<T, kWide>*>(to) = pack;
+}
+
+/// Where a part has a row of batch b; null where it does not.
+template <class T>
+__device__ const T* row_of(const Part& part, Index b, Index row, Index columns) {
+  const Index n = row - part.first;
+  if (n < 0 || n >= part.count) return nullptr;
+  return static_cast<const T*>(part.data) + (b * part.count + n) * columns;
+}
+
+/// A query of one head.
+struct Place {
+  Index b, h, i;
+};
+__device__ float lse_of(const Part& part, Index heads, const Place& at) {
+  const Index n = at.i - part.first;
+  if (n < 0 || n >= part.count) return -kInfinity;
+  return part.lse[(at.b * heads + at.h) * part.count + n];
+}
+
+/// The lse of all keys and sinks; NaN where one is.
+__device__ float merged_lse(const SoftmaxParams& p, const Parts& parts, const Place& at) {
+  float max = -kInfinity, sum = 0;
+  for (int k = 0; k < parts.count; ++k) {
+    const float lse = lse_of(parts.part[k], p.d.q_heads, at);
+    if (lse > max || lse != lse) max = lse;
+  }
+  for (int k = 0; k < parts.count && max != -kInfinity; ++k) {
+    sum += expf(lse_of(parts.part[k], p.d.q_heads, at) - max);
+  }
+  add_sinks(p, at.h, max, sum);
+  return max == -kInfinity ? max : max + logf(sum);
+}
+
+/// Element `column` of what a row without a key gets.
+__device__ float empty_value(const SoftmaxParams& p, const Place& at, const float* means,
+                             Index column) {
+  if (p.empty_row == EmptyRow::kZero) return 0;
+  if (p.empty_row == EmptyRow::kNan) return nanf("");
+  const Index kv_head = at.h / (p.d.q_heads / p.d.kv_heads);
+  return means[(at.b * p.d.kv_heads + kv_head) * p.d.value_dim + column];
+}
+
+template <class T, int kWide>
+__global__ void __launch_bounds__(kThreads)
+    merge(SoftmaxParams p, Parts parts, const float* means, T* out, float* all_lse) {
+  const Dims& d = p.d;
+  const Index packs = d.value_dim / kWide, n = Index{blockIdx.x} * kThreads + threadIdx.x;
+  const Index row = n / packs, column = n % packs * kWide;
+  const Place at{row / d.q_heads / d.queries, row % d.q_heads, row / d.q_heads % d.queries};
+  if (at.b >= d.batch) return;
+  const float lse = merged_lse(p, parts, at);
+  if (column == 0) all_lse[(at.b * d.q_heads + at.h) * d.queries + at.i] = lse;
+  T* const to = out + row * d.value_dim + column;
+  float x[kWide] = {};
+  for (int k = 0; k < parts.count && lse != -kInfinity; ++k) {
+    const T* const from = row_of<T>(parts.part[k], at.b, at.i, d.q_heads * d.value_dim);
+    if (!from) continue;
+    const float weight = expf(lse_of(parts.part[k], d.q_heads, at) - lse);
+    const T* const elements = from + at.h * d.value_dim + column;
+    if (weight == 1 && elements == to) return;  // it is the whole row, where it belongs
+    if (weight != 0) add_elements(elements, weight, x);
+  }
+  for (int c = 0; c < kWide && lse == -kInfinity; ++c) x[c] = empty_value(p, at, means, column + c);
+  store_elements(x, to);
+}
+
+template <class T, int kWide>
+__global__ void __launch_bounds__(kThreads)
+    sum_rows(SumShape shape, Parts parts, const float* each_row, float scale, T* sum) {
+  const Index packs = shape.columns / kWide, n = Index{blockIdx.x} * kThreads + threadIdx.x;
+  const Index row = n / packs % shape.rows, column = n % packs * kWide;
+  const Index b = n / packs / shape.rows;
+  if (b >= shape.batch) return;
+  T* const to = sum + (b * shape.rows + row) * shape.columns + column;
+  float x[kWide] = {};
+  int summed = 0;
+  bool is_there = false;  // the sum so far is the part that is in its place
+  for (int k = 0; k < parts.count; ++k) {
+    const T* const from = row_of<T>(parts.part[k], b, row, shape.columns);
+    if (!from) continue;
+    is_there = summed++ == 0 && from + column == to;
+    add_elements(from + column, 1, x);
+  }
+  if (is_there && !each_row && scale == 1) return;
+  for (int c = 0; c < kWide; ++c) {
+    if (each_row) x[c] += each_row[b * shape.columns + column + c];
+    x[c] *= scale;
+  }
+  store_elements(x, to);
+}
+
+/// f(std::type_identity<T>(), std::integral_constant<int, elements of a thread>())
+template <class F>
+void with_packs(DType dtype, Index columns, const void* result, F&& f) {
+  with_element(dtype, [&]<class T>(std::type_identity<T> type) {
+    constexpr int kWide = 16 / sizeof(T);
+    const bool packs = columns % kWide == 0 && reinterpret_cast<std::uintptr_t>(result) % 16 == 0;
+    if (packs) return f(type, std::integral_constant<int, kWide>());
+    f(type, std::integral_constant<int, 1>());
+  });
+}
+
+unsigned blocks_of(Index threads) { return static_cast<unsigned>(ceil_div(threads, kThreads)); }
+
+}  // namespace
+
+void launch_merge(const SoftmaxParams& p, const Parts& parts, const float* means, AnyResult out,
+                  float* lse, Stream stream) {
+  const Index elements = p.d.batch * p.d.queries * p.d.q_heads * p.d.value_dim;
+  with_packs(out.dtype, p.d.value_dim, out.data, [&](auto type, auto wide) {
+    using Element = typename decltype(type)::type;
+    launch("merge of a ring", merge<Element, wide()>, blocks_of(elements / wide()), kThreads, 0,
+           stream, p, parts, means, static_cast<Element*>(out.data), lse);
+  });
+}
+
+void launch_sum(const SumShape& shape, const Parts& parts, const float* each_row, float scale,
+                AnyResult sum, Stream stream) {
+  const Index elements = shape.batch * shape.rows * shape.columns;
+  with_packs(sum.dtype, shape.columns, sum.data, [&](auto type, auto wide) {
+    using Element = typename decltype(type)::type;
+    launch("sum of a ring", sum_rows<Element, wide()>, blocks_of(elements / wide()), kThreads, 0,
+           stream, shape, parts, each_row, scale, static_cast<Element*>(sum.data));
+  });
+}
+
+}  // namespace maskctl::attention::cuda
