@@ -92,7 +92,7 @@ std::vector<Call> ring_calls(Index ranks) {
     return out;
   };
   std::vector<Call> calls;
-  for (const char* assign : {"contiguous", "zigzag", "striped", "cost"}) {
+  for (const char* assign : {"contiguous", "zigzag", "striped", "cost", "balanced"}) {
     calls.push_back(call(assign, {{"assign", assign}, {"causal", "true"}}));
     calls.back().arguments.arrays["bias"] = random_normal({2, 4, n, n}, 3);
     calls.back().arguments.arrays["softmax_aux"] = random_normal({4, 2}, 4);

@@ -351,6 +351,12 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return *stream = new CUstream_st, cudaSuccess;
 }
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
+  return cudaStreamCreateWithFlags(stream, flags);
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return *least = *greatest = 0, cudaSuccess;
+}
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete stream, cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }

@@ -252,9 +252,10 @@ Answer run(const AttendOptions& options, Session& session) {
     return answer_of(operation, options, backend,
                      compute(operation, options, call, backend, session));
   }
-  return over_ranks(options.ranks, session, [&](attention::Communicator& world) {
-    return run_over_ranks(operation, options, call, backend, session, world);
-  });
+  return over_ranks(options.ranks, backend, session,
+                    [&](attention::Communicator& world, Session& own) {
+                      return run_over_ranks(operation, options, call, backend, own, world);
+                    });
 }
 
 }  // namespace

@@ -305,9 +305,10 @@ Answer run(const BenchOptions& given, Session& session) {
   process_pool().limit(kDefaultPoolLimit);  // as in a program that calls the library
   check_ranks(options.ranks, "bench", options.json ? "--json" : options.layout ? "--layout" : "");
   if (options.ranks.given()) {
-    return over_ranks(options.ranks, session, [&](attention::Communicator& world) -> Answer {
-      return {Bench(options, session).run(world)};
-    });
+    return over_ranks(options.ranks, options.backends.front(), session,
+                      [&](attention::Communicator& world, Session& own) -> Answer {
+                        return {Bench(options, own).run(world)};
+                      });
   }
   const std::vector<BenchLine> lines = Bench(options, session).run();
   const MachineReport machine = machine_report();

@@ -4,9 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <mutex>
-#include <set>
 
 #include "maskctl/base/error.h"
 
@@ -37,27 +34,6 @@ std::string find_reason() {
                      properties.minor, kOldestMajor);
 }
 
-/// Lets GPU `self`, which is in use, read what `other` has, or will have, allocated in streams.
-void open_memory(int self, int other) {
-  int can = 0;
-  check(cudaDeviceCanAccessPeer(&can, self, other), "cudaDeviceCanAccessPeer");
-  if (!can) return;
-  const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
-  cudaGetLastError();
-  if (error != cudaErrorPeerAccessAlreadyEnabled) check(error, "cudaDeviceEnablePeerAccess");
-  cudaMemPool_t pool = nullptr;
-  check(cudaDeviceGetDefaultMemPool(&pool, other), "cudaDeviceGetDefaultMemPool");
-  cudaMemAccessDesc access{};
-  access.location.type = cudaMemLocationTypeDevice;
-  access.location.id = self;
-  access.flags = cudaMemAccessFlagsProtReadWrite;
-  check(cudaMemPoolSetAccess(pool, &access, 1), "cudaMemPoolSetAccess");
-  // A rank may copy what another, which has failed, has freed just now: it stays mapped.
-  std::uint64_t all = ~std::uint64_t{0};
-  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all),
-        "cudaMemPoolSetAttribute");
-}
-
 std::string mebibytes(std::size_t bytes) { return fmt::format("{} MiB", (bytes >> 20) + 1); }
 
 }  // namespace
@@ -65,28 +41,6 @@ std::string mebibytes(std::size_t bytes) { return fmt::format("{} MiB", (bytes >
 std::string unavailable() {
   static const std::string kReason = find_reason();
   return kReason;
-}
-
-int gpus() {
-  if (!unavailable().empty()) return 0;
-  int count = 0;
-  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
-  return count;
-}
-void use_gpu(int n) { check(cudaSetDevice(n), "cudaSetDevice"); }
-int gpu_in_use() {
-  int n = 0;
-  check(cudaGetDevice(&n), "cudaGetDevice");
-  return n;
-}
-
-void connect_gpu(int other) {
-  static std::mutex mutex;
-  static std::set<std::pair<int, int>> connected;
-  const int self = gpu_in_use();
-  if (self == other) return;
-  const std::lock_guard lock(mutex);
-  if (connected.insert({self, other}).second) open_memory(self, other);
 }
 
 void check(int error, const char* call) {
@@ -125,43 +79,6 @@ void OwnStream::synchronize() const {
   check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
 }
 
-namespace {
-
-/// Events that nobody has, of each GPU.
-struct SpareEvents {
-  std::mutex mutex;
-  std::map<int, std::vector<EventHandle>> of_gpu;
-};
-SpareEvents& spare_events() {
-  static SpareEvents spare;
-  return spare;
-}
-
-}  // namespace
-
-Event::Event() : gpu_(gpu_in_use()) {
-  SpareEvents& spare = spare_events();
-  const std::lock_guard lock(spare.mutex);
-  std::vector<EventHandle>& handles = spare.of_gpu[gpu_];
-  if (handles.empty()) {
-    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-  } else {
-    event_ = handles.back();
-    handles.pop_back();
-  }
-}
-Event::~Event() {
-  SpareEvents& spare = spare_events();
-  const std::lock_guard lock(spare.mutex);
-  spare.of_gpu[gpu_].push_back(event_);
-}
-void Event::record(Stream stream) const {
-  check(cudaEventRecord(event_, stream), "cudaEventRecord");
-}
-void wait_for(EventHandle event, Stream stream) {
-  check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent");
-}
-
 std::byte* Workspace::take_bytes(std::size_t bytes) {
   constexpr std::size_t kAlignment = 256, kLeast = std::size_t{1} << 20;
   bytes = (std::max(bytes, std::size_t{1}) + kAlignment - 1) / kAlignment * kAlignment;
@@ -179,18 +96,6 @@ void copy_to_host(std::span<std::byte> to, const void* from, Stream stream) {
   if (to.empty()) return;
   check(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDeviceToHost, stream),
         "cudaMemcpyAsync from the GPU");
-}
-void copy_between_gpus(void* to, int to_gpu, const void* from, int from_gpu, std::size_t bytes,
-                       Stream stream) {
-  if (bytes == 0) return;
-  check(cudaMemcpyPeerAsync(to, to_gpu, from, from_gpu, bytes, stream), "cudaMemcpyPeerAsync");
-}
-void copy_rows(void* to, Index row_bytes, const void* from, Index pitch, Index rows,
-               Stream stream) {
-  if (row_bytes == 0 || rows == 0) return;
-  check(cudaMemcpy2DAsync(to, as_size(row_bytes), from, as_size(pitch), as_size(row_bytes),
-                          as_size(rows), cudaMemcpyDeviceToDevice, stream),
-        "cudaMemcpy2DAsync");
 }
 void fill_bytes(void* memory, int value, std::size_t bytes, Stream stream) {
   if (bytes > 0) check(cudaMemsetAsync(memory, value, bytes, stream), "cudaMemsetAsync");

@@ -11,25 +11,14 @@
 #include "maskctl/base/index.h"
 
 struct CUstream_st;  // cudaStream_t is a pointer to one
-struct CUevent_st;   // cudaEvent_t
 
 namespace maskctl::attention::cuda {
 
 using Stream = CUstream_st*;
-using EventHandle = CUevent_st*;
 
 /// Why no kernel can run on this machine: no driver, one that is too old, no GPU, one that is too
 /// old; empty when they can. The first call takes as long as starting the driver.
 std::string unavailable();
-
-/// How many GPUs this process has; 0 where no kernel can run.
-int gpus();
-/// The calling thread works on GPU n from now on, 0 at first.
-void use_gpu(int n);
-int gpu_in_use();
-/// Lets the GPU in use and another copy from each other's memory without passing the host, where
-/// the hardware can; elsewhere copies pass it, by themselves.
-void connect_gpu(int other);
 
 /// Throws Error(kDevice), "cudaMemcpyAsync failed: ...", for an error number of CUDA's runtime.
 void check(int error, const char* call);
@@ -77,26 +66,6 @@ class OwnStream {
   Stream stream_ = nullptr;
 };
 
-/// A point in the work of a stream, for streams of any GPU to wait for. Its handle stays valid when
-/// the object is gone, and is given to another then.
-class Event {
- public:
-  Event();
-  ~Event();
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  EventHandle get() const { return event_; }
-  /// The point is that of now; the stream is of the GPU on which the event was made.
-  void record(Stream stream) const;
-
- private:
-  int gpu_;
-  EventHandle event_ = nullptr;
-};
-/// What the stream does from now on waits for the point that was recorded last; nothing waits for
-/// an event that was not.
-void wait_for(EventHandle event, Stream stream);
-
 /// Where a call runs, and the memory that it needs meanwhile. Calls of one stream can share one,
 /// one after the other: it grows with the first and allocates nothing for those that follow.
 class Workspace {
@@ -140,11 +109,6 @@ class Workspace {
 /// until the stream has come so far.
 void copy_to_device(void* to, std::span<const std::byte> from, Stream stream);
 void copy_to_host(std::span<std::byte> to, const void* from, Stream stream);
-/// From the memory of one GPU to that of another, or of the same.
-void copy_between_gpus(void* to, int to_gpu, const void* from, int from_gpu, std::size_t bytes,
-                       Stream stream);
-/// Rows of as many bytes, of which those of `from` begin every `pitch` bytes, without gaps.
-void copy_rows(void* to, Index row_bytes, const void* from, Index pitch, Index rows, Stream stream);
 void fill_bytes(void* memory, int value, std::size_t bytes, Stream stream);
 
 /// Elements that a kernel reads, on the GPU as long as the object lives.

@@ -1,5 +1,6 @@
 #include "maskctl/attention/cuda/host_door.h"
 
+#include "maskctl/attention/cuda/gpus.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 

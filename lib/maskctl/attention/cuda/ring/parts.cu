@@ -67,53 +67,60 @@ __device__ float empty_value(const SoftmaxParams& p, const Place& at, const floa
   return means[(at.b * p.d.kv_heads + kv_head) * p.d.value_dim + column];
 }
 
-template <class T, int kWide>
-__global__ void __launch_bounds__(kThreads)
-    merge(SoftmaxParams p, Parts parts, const float* means, T* out, float* all_lse) {
-  const Dims& d = p.d;
-  const Index packs = d.value_dim / kWide, n = Index{blockIdx.x} * kThreads + threadIdx.x;
-  const Index row = n / packs, column = n % packs * kWide;
-  const Place at{row / d.q_heads / d.queries, row % d.q_heads, row / d.q_heads % d.queries};
-  if (at.b >= d.batch) return;
+template <int kWide, class T>
+__device__ void merge_elements(const SoftmaxParams& p, const Parts& parts, const Place& at,
+                               const float* means, int column, T* to) {
   const float lse = merged_lse(p, parts, at);
-  if (column == 0) all_lse[(at.b * d.q_heads + at.h) * d.queries + at.i] = lse;
-  T* const to = out + row * d.value_dim + column;
   float x[kWide] = {};
   for (int k = 0; k < parts.count && lse != -kInfinity; ++k) {
-    const T* const from = row_of<T>(parts.part[k], at.b, at.i, d.q_heads * d.value_dim);
+    const T* const from = row_of<T>(parts.part[k], at.b, at.i, p.d.q_heads * p.d.value_dim);
     if (!from) continue;
-    const float weight = expf(lse_of(parts.part[k], d.q_heads, at) - lse);
-    const T* const elements = from + at.h * d.value_dim + column;
-    if (weight == 1 && elements == to) return;  // it is the whole row, where it belongs
-    if (weight != 0) add_elements(elements, weight, x);
+    const float weight = expf(lse_of(parts.part[k], p.d.q_heads, at) - lse);
+    if (weight != 0) add_elements(from + at.h * p.d.value_dim + column, weight, x);
   }
   for (int c = 0; c < kWide && lse == -kInfinity; ++c) x[c] = empty_value(p, at, means, column + c);
   store_elements(x, to);
 }
 
+/// A block has one query of all heads. A result may be where a part is: it is read before.
 template <class T, int kWide>
 __global__ void __launch_bounds__(kThreads)
-    sum_rows(SumShape shape, Parts parts, const float* each_row, float scale, T* sum) {
-  const Index packs = shape.columns / kWide, n = Index{blockIdx.x} * kThreads + threadIdx.x;
-  const Index row = n / packs % shape.rows, column = n % packs * kWide;
-  const Index b = n / packs / shape.rows;
-  if (b >= shape.batch) return;
-  T* const to = sum + (b * shape.rows + row) * shape.columns + column;
-  float x[kWide] = {};
-  int summed = 0;
-  bool is_there = false;  // the sum so far is the part that is in its place
-  for (int k = 0; k < parts.count; ++k) {
-    const T* const from = row_of<T>(parts.part[k], b, row, shape.columns);
-    if (!from) continue;
-    is_there = summed++ == 0 && from + column == to;
-    add_elements(from + column, 1, x);
+    merge(SoftmaxParams p, Parts parts, Range rows, const float* means, T* out, float* all_lse) {
+  const int heads = static_cast<int>(p.d.q_heads), width = static_cast<int>(p.d.value_dim);
+  const int packs = width / kWide, count = static_cast<int>(rows.size());
+  const Index b = static_cast<int>(blockIdx.x) / count;
+  const Index i = rows.begin + static_cast<int>(blockIdx.x) % count;
+  T* const row = out + (b * p.d.queries + i) * heads * width;
+  for (int n = static_cast<int>(threadIdx.x); n < heads * packs; n += kThreads) {
+    const int h = n / packs, column = n % packs * kWide;
+    merge_elements<kWide>(p, parts, {b, h, i}, means, column, row + h * width + column);
   }
-  if (is_there && !each_row && scale == 1) return;
-  for (int c = 0; c < kWide; ++c) {
-    if (each_row) x[c] += each_row[b * shape.columns + column + c];
-    x[c] *= scale;
+  __syncthreads();
+  for (int h = static_cast<int>(threadIdx.x); h < heads; h += kThreads) {
+    all_lse[(b * heads + h) * p.d.queries + i] = merged_lse(p, parts, {b, h, i});
   }
-  store_elements(x, to);
+}
+
+/// A block has one row.
+template <class T, int kWide>
+__global__ void __launch_bounds__(kThreads)
+    sum_rows(SumShape shape, Parts parts, Range rows, const float* each_row, float scale, T* sum) {
+  const int count = static_cast<int>(rows.size());
+  const Index b = static_cast<int>(blockIdx.x) / count;
+  const Index row = rows.begin + static_cast<int>(blockIdx.x) % count;
+  T* const to = sum + (b * shape.rows + row) * shape.columns;
+  for (Index column = threadIdx.x * kWide; column < shape.columns; column += kThreads * kWide) {
+    float x[kWide] = {};
+    for (int k = 0; k < parts.count; ++k) {
+      const T* const from = row_of<T>(parts.part[k], b, row, shape.columns);
+      if (from) add_elements(from + column, 1, x);
+    }
+    for (int c = 0; c < kWide; ++c) {
+      if (each_row) x[c] += each_row[b * shape.columns + column + c];
+      x[c] *= scale;
+    }
+    store_elements(x, to + column);
+  }
 }
 
 /// f(std::type_identity<T>(), std::integral_constant<int, elements of a thread>())
@@ -127,27 +134,45 @@ void with_packs(DType dtype, Index columns, const void* result, F&& f) {
   });
 }
 
-unsigned blocks_of(Index threads) { return static_cast<unsigned>(ceil_div(threads, kThreads)); }
+/// The rows that are not as the part that is in the result has them.
+Range rows_beside(const Parts& parts, const void* result, Index rows) {
+  Range beside;
+  bool is_there = false;
+  for (const Part& part : std::span(parts.part, static_cast<std::size_t>(parts.count))) {
+    if (part.data == result) {
+      is_there = true;
+    } else {
+      beside = hull(beside, {part.first, part.first + part.count});
+    }
+  }
+  return is_there ? beside : Range{0, rows};
+}
+
+unsigned blocks(Index batch, Range rows) { return static_cast<unsigned>(batch * rows.size()); }
 
 }  // namespace
 
 void launch_merge(const SoftmaxParams& p, const Parts& parts, const float* means, AnyResult out,
                   float* lse, Stream stream) {
-  const Index elements = p.d.batch * p.d.queries * p.d.q_heads * p.d.value_dim;
+  Range rows{0, p.d.queries};
+  if (p.sink_count == 0 && p.empty_row == EmptyRow::kZero) {
+    rows = rows_beside(parts, out.data, p.d.queries);
+  }
   with_packs(out.dtype, p.d.value_dim, out.data, [&](auto type, auto wide) {
     using Element = typename decltype(type)::type;
-    launch("merge of a ring", merge<Element, wide()>, blocks_of(elements / wide()), kThreads, 0,
-           stream, p, parts, means, static_cast<Element*>(out.data), lse);
+    launch("merge of a ring", merge<Element, wide()>, blocks(p.d.batch, rows), kThreads, 0, stream,
+           p, parts, rows, means, static_cast<Element*>(out.data), lse);
   });
 }
 
 void launch_sum(const SumShape& shape, const Parts& parts, const float* each_row, float scale,
                 AnyResult sum, Stream stream) {
-  const Index elements = shape.batch * shape.rows * shape.columns;
+  Range rows{0, shape.rows};
+  if (!each_row && scale == 1) rows = rows_beside(parts, sum.data, shape.rows);
   with_packs(sum.dtype, shape.columns, sum.data, [&](auto type, auto wide) {
     using Element = typename decltype(type)::type;
-    launch("sum of a ring", sum_rows<Element, wide()>, blocks_of(elements / wide()), kThreads, 0,
-           stream, shape, parts, each_row, scale, static_cast<Element*>(sum.data));
+    launch("sum of a ring", sum_rows<Element, wide()>, blocks(shape.batch, rows), kThreads, 0,
+           stream, shape, parts, rows, each_row, scale, static_cast<Element*>(sum.data));
   });
 }
 

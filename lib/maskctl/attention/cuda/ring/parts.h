@@ -12,8 +12,8 @@ inline constexpr int kMostParts = 32;
 /// Rows [first, first + count) of a result [B,rows,...], as an array [B,count,...] without gaps of
 /// the result's dtype.
 struct Part {
-  const void* data = nullptr;  // the result's own, if all of it is this part's
-  const float* lse = nullptr;  // [B,Hq,count], of parts of out
+  const void* data = nullptr;  // the result's own where the part has all rows, and is there
+  const float* lse = nullptr;  // of parts of out, [B,Hq,count]; as `data`
   Index first = 0, count = 0;
 };
 struct Parts {

@@ -48,30 +48,52 @@ MutableTensorView view_rows(const MutableTensorView& array, Range rows) {
 TensorView view_rows(const TensorView& array, Range rows) { return cut_rows(array, rows); }
 
 Peers::Peers(Workspace& workspace, const RingProblem& problem, const RingSteps& steps,
-             const float* row, Index floats)
+             const float* row, Index floats, bool gradients)
     : workspace_(workspace),
       problem_(problem),
       steps_(steps),
       key_bytes_(problem.key.stride(1) * size_bytes(problem.key.dtype())),
       value_bytes_(problem.value.stride(1) * size_bytes(problem.value.dtype())),
+      row_(row),
       floats_(floats) {
+  const Index batch = problem.key.extent(0), ranks = problem.shard->ranks();
   Index most_keys = 0;
   for (const RingPart& part : steps.parts) {
-    if (part.owner != problem.ring->rank()) most_keys = std::max(most_keys, part.keys.size());
+    if (!is_own(part)) most_keys = std::max(most_keys, part.keys.size());
   }
-  const Index batch = problem.key.extent(0);
+  const auto take_keys = [&](Index bytes, Index keys) {
+    return workspace.take<std::byte>(batch * keys * bytes);
+  };
   for (Slot& slot : slots_) {
-    slot.key = workspace.take<std::byte>(batch * most_keys * key_bytes_);
-    slot.value = workspace.take<std::byte>(batch * most_keys * value_bytes_);
+    slot = {take_keys(key_bytes_, most_keys), take_keys(value_bytes_, most_keys)};
   }
-  steps.begun.record(workspace.stream());
-  wait_for(steps.begun.get(), steps.copies.get());  // earlier calls have used the memory
+  for (Index t = 1; t < ranks && gradients; ++t) {
+    const Range keys = around(steps.lent[as_size(t)]);
+    if (keys.empty()) continue;
+    home_.push_back(
+        {t, keys, take_keys(key_bytes_, keys.size()), take_keys(value_bytes_, keys.size())});
+  }
+  if (!row) return;
+  rows_ = workspace.take<float>(ranks * floats);
+  mean_ = workspace.take<float>(floats);
+}
+
+void Peers::begin() {
+  steps_.begun.record(workspace_.stream());
+  for (const Stream stream : {steps_.copies.get(), steps_.urgent.get()}) {
+    wait_for(steps_.begun.get(), stream);  // earlier calls have used the memory
+  }
   const Offer own{
       gpu_in_use(),
-      {problem.key.data(), problem.value.data(), reinterpret_cast<const std::byte*>(row)},
-      steps.begun.get()};
-  offers_ = exchanged(*problem.ring, std::vector(as_size(problem.ring->size()), own));
+      {problem_.key.data(), problem_.value.data(), reinterpret_cast<const std::byte*>(row_)},
+      steps_.begun.get()};
+  offers_ = exchanged(*problem_.ring, std::vector(as_size(problem_.ring->size()), own));
   for (const Offer& offer : offers_) connect_gpu(offer.gpu);
+  fetch(0);
+}
+
+Workspace& Peers::memory(std::size_t n) const {
+  return is_own(parts()[n]) ? workspace_ : steps_.urgent_memory;
 }
 
 void Peers::copy_runs(const SeenKeys::Runs& runs, const Offer& from, int array, Range from_rows,
@@ -91,6 +113,7 @@ void Peers::copy_runs(const SeenKeys::Runs& runs, const Offer& from, int array, 
 }
 
 void Peers::fetch(std::size_t n) {
+  if (n >= parts().size()) return;
   const RingPart& part = parts()[n];
   if (is_own(part)) return;
   if (n >= 2 && !is_own(parts()[n - 2])) wait_for(parts()[n - 2].done.get(), steps_.copies.get());
@@ -102,7 +125,8 @@ void Peers::fetch(std::size_t n) {
   part.arrived.record(steps_.copies.get());
 }
 
-SoftmaxProblem Peers::arrived(std::size_t n) const {
+SoftmaxProblem Peers::arrived(std::size_t n) {
+  fetch(n + 1);
   const RingPart& part = parts()[n];
   SoftmaxProblem softmax = part.softmax;
   softmax.query = view_rows(problem_.query, part.queries);
@@ -111,7 +135,7 @@ SoftmaxProblem Peers::arrived(std::size_t n) const {
     softmax.value = view_rows(problem_.value, part.keys);
     return softmax;
   }
-  wait_for(part.arrived.get(), workspace_.stream());
+  wait_for(part.arrived.get(), memory(n).stream());
   const auto in_slot = [&](const TensorView& like, const std::byte* data) {
     const std::vector<Index> shape{like.extent(0), part.keys.size(), like.extent(2),
                                    like.extent(3)};
@@ -122,28 +146,30 @@ SoftmaxProblem Peers::arrived(std::size_t n) const {
   return softmax;
 }
 
-void Peers::done(std::size_t n) const { parts()[n].done.record(workspace_.stream()); }
+void Peers::done(std::size_t n) const { parts()[n].done.record(memory(n).stream()); }
 
-const float* Peers::mean_row() {
-  auto* const rows = workspace_.take<float>(problem_.ring->size() * floats_);
-  auto* const mean = workspace_.take<float>(floats_);
-  Parts all;
-  for (const Offer& offer : offers_) {
-    float* const to = rows + all.count * floats_;
-    wait_for(offer.ready, steps_.copies.get());
-    copy_between_gpus(to, gpu_in_use(), offer.arrays[kRow], offer.gpu,
-                      as_size(floats_) * sizeof(float), steps_.copies.get());
-    all.part[all.count++] = {to, nullptr, 0, 1};
-  }
-  steps_.gathered.record(steps_.copies.get());
-  wait_for(steps_.gathered.get(), workspace_.stream());
-  launch_sum({1, 1, floats_}, all, nullptr, 1.0f / static_cast<float>(all.count),
-             {mean, DType::kFloat32}, workspace_.stream());
-  return mean;
+void Peers::join() const {
+  if (!parts().empty()) wait_for(parts().back().done.get(), workspace_.stream());
 }
 
-std::vector<Peers::Home> Peers::bring_home(const std::vector<KeyGradients>& gradients) {
-  const RingShard& shard = *problem_.shard;
+const float* Peers::mean_row() {
+  const Stream copies = steps_.copies.get();
+  Parts all;
+  for (const Offer& offer : offers_) {
+    float* const to = rows_ + all.count * floats_;
+    wait_for(offer.ready, copies);
+    copy_between_gpus(to, gpu_in_use(), offer.arrays[kRow], offer.gpu,
+                      as_size(floats_) * sizeof(float), copies);
+    all.part[all.count++] = {to, nullptr, 0, 1};
+  }
+  steps_.gathered.record(copies);
+  wait_for(steps_.gathered.get(), workspace_.stream());
+  launch_sum({1, 1, floats_}, all, nullptr, 1.0f / static_cast<float>(all.count),
+             {mean_, DType::kFloat32}, workspace_.stream());
+  return mean_;
+}
+
+const std::vector<Peers::Home>& Peers::bring_home(const std::vector<KeyGradients>& gradients) {
   const Stream copies = steps_.copies.get();
   std::vector<Offer> to_each(offers_.size());
   for (const KeyGradients& gradient : gradients) {
@@ -151,27 +177,21 @@ std::vector<Peers::Home> Peers::bring_home(const std::vector<KeyGradients>& grad
     to_each[as_size(part.owner)] = {gpu_in_use(), {gradient.key, gradient.value}, part.done.get()};
   }
   const std::vector<Offer> from_each = exchanged(*problem_.ring, to_each);
-  std::vector<Home> home;
-  for (Index t = 1; t < shard.ranks(); ++t) {
-    const SeenKeys::Runs& runs = steps_.lent[as_size(t)];
-    const Range keys = around(runs);
-    if (keys.empty()) continue;
-    const Offer& reader = from_each[as_size(shard.reader(t))];
-    const Index rows = problem_.key.extent(0) * keys.size();
-    const Home to{keys, workspace_.take<std::byte>(rows * key_bytes_),
-                  workspace_.take<std::byte>(rows * value_bytes_)};
-    if (!fill(runs, keys)) {
-      fill_bytes(to.key, 0, as_size(rows * key_bytes_), copies);
-      fill_bytes(to.value, 0, as_size(rows * value_bytes_), copies);
+  for (const Home& home : home_) {
+    const SeenKeys::Runs& runs = steps_.lent[as_size(home.step)];
+    const Index keys = problem_.key.extent(0) * home.keys.size();
+    if (!fill(runs, home.keys)) {
+      fill_bytes(home.key, 0, as_size(keys * key_bytes_), copies);
+      fill_bytes(home.value, 0, as_size(keys * value_bytes_), copies);
     }
+    const Offer& reader = from_each[as_size(problem_.shard->reader(home.step))];
     wait_for(reader.ready, copies);
-    copy_runs(runs, reader, kKey, keys, to.key, keys);
-    copy_runs(runs, reader, kValue, keys, to.value, keys);
-    home.push_back(to);
+    copy_runs(runs, reader, kKey, home.keys, home.key, home.keys);
+    copy_runs(runs, reader, kValue, home.keys, home.value, home.keys);
   }
   steps_.gathered.record(copies);
   wait_for(steps_.gathered.get(), workspace_.stream());
-  return home;
+  return home_;
 }
 
 void Peers::close() {
@@ -180,7 +200,6 @@ void Peers::close() {
   for (const EventHandle read : exchanged(*problem_.ring, own)) {
     wait_for(read, workspace_.stream());
   }
-  exchanged(*problem_.ring, own);  // nobody records an event again before all wait for it
 }
 
 }  // namespace maskctl::attention::cuda

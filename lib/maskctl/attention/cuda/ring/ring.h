@@ -10,6 +10,7 @@
 #include <deque>
 #include <string>
 
+#include "maskctl/attention/cuda/gpus.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
 #include "maskctl/attention/ring/exchange.h"
 #include "maskctl/attention/ring/ring_problem.h"
@@ -20,7 +21,7 @@ namespace maskctl::attention::cuda {
 struct RingPart {
   RingPart(const RingProblem& problem, Index t, SeenKeys::Runs wanted);
 
-  Index owner;
+  Index step, owner;
   SeenKeys::Runs runs;     // of keys that some query sees, for each batch
   Range keys, queries;     // around all of those, and around the queries that see them
   SoftmaxProblem softmax;  // without arrays
@@ -34,6 +35,10 @@ struct RingSteps {
 
   std::deque<RingPart> parts;  // in the order of the steps: first, if they are seen, the own keys
   std::vector<SeenKeys::Runs> lent;  // what the reader at step t sees of this rank's keys
+  // Keys of others are worked on beside the own ones, and first, since others wait for their
+  // gradients.
+  UrgentStream urgent;
+  mutable Workspace urgent_memory{urgent.get()};
   OwnStream copies;
   Event begun, gathered, read;
 };

@@ -1,3 +1,4 @@
+// Plans of rings: which queries see which keys of each owner.
 #include <algorithm>
 
 #include "maskctl/attention/cuda/ring/parts.h"
@@ -25,7 +26,7 @@ Range moved(Range range, Index by) { return {range.begin + by, range.end + by}; 
 }  // namespace
 
 RingPart::RingPart(const RingProblem& problem, Index t, SeenKeys::Runs wanted)
-    : owner(problem.shard->owner(t)), runs(std::move(wanted)), keys(around(runs)) {
+    : step(t), owner(problem.shard->owner(t)), runs(std::move(wanted)), keys(around(runs)) {
   const Range of_all = moved(keys, problem.shard->keys(owner).begin);
   queries = problem.shard->seeing_queries(of_all);
   softmax = part_problem(problem, of_all, queries);
