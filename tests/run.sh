@@ -6,17 +6,19 @@ set -uo pipefail
 exec </dev/null
 cd "$(dirname "$0")/.." || exit
 export CTEST_OUTPUT_ON_FAILURE=1 PYTHONDONTWRITEBYTECODE=1
+filter=  # the cases that run_programs runs, as Catch2 names them
 export MALLOC_PERTURB_=165  # fresh memory holds garbage: what reads it unwritten shows
 
 source tests/tally.sh
 
-# run_programs BUILD SUFFIX PROGRAM...: runs test programs, one on each core, and tallies them.
+# run_programs BUILD SUFFIX PROGRAM...: runs test programs, one on each core, and tallies them. The
+# slowest come first, so that no core waits for one at the end.
 run_programs() {
   local build=$1 suffix=$2 program
   shift 2
   rm -f "$build"/tests/*_tests.{log,status}
   printf '%s\n' "$@" | xargs -P "$(nproc)" -I{} \
-    sh -c "$build/tests/{} >$build/tests/{}.log 2>&1; echo \$? >$build/tests/{}.status"
+    sh -c "$build/tests/{} $filter >$build/tests/{}.log 2>&1; echo \$? >$build/tests/{}.status"
   for program in "$@"; do
     tally "$program$suffix" "$build/tests/$program.log" "$(cat "$build/tests/$program.status" || echo 1)"
   done
@@ -29,8 +31,11 @@ run_conformance() {
   tally_lines "conformance$2" "$log"
 }
 
-# test_programs BUILD: the names that CMake knows.
-test_programs() { ctest --test-dir "$1" -N | sed -n 's/^ *Test *#[0-9]*: //p'; }
+# test_programs BUILD PROGRAM...: the names that CMake knows, these first.
+test_programs() {
+  { printf '%s\n' "${@:2}" && ctest --test-dir "$1" -N | sed -n 's/^ *Test *#[0-9]*: //p'; } |
+    awk '!seen[$0]++'
+}
 
 # build FOLDER TARGET...
 build() { cmake --build "$1" --target "${@:2}"; }
@@ -65,9 +70,11 @@ headline "release build"
 check "configure" cmake --preset release -DMASKCTL_TESTS=ON || finish
 check "library and command build without warnings" build build/release maskctl maskctl_command || finish
 check "tests and benchmarks build without warnings" build build/release all || finish
-mapfile -t programs < <(test_programs build/release)
-# The slowest first; it has the kernels of the GPU, which the CPU runs.
-run_programs build/release "" emulated_attention_tests "${programs[@]}"
+# emulated_attention_tests is attention_tests, object by object, with the kernels of the GPU, which
+# the CPU runs; attention_tests itself runs below, on the other instruction sets.
+mapfile -t programs < <(test_programs build/release emulated_attention_tests app_tests mask_tests gpu_tests |
+  grep -vx attention_tests)
+run_programs build/release "" "${programs[@]}"
 run_conformance build/release ""
 
 headline "the other instruction sets of vector code"
@@ -99,29 +106,33 @@ fi
 headline "clang-tidy on what changed"
 check "clang-tidy has nothing to say" bash tests/tidy.sh build/release
 
-headline "headers, package, samples, documentation"
+headline "headers"
 check "each header compiles alone" build build/release all_verify_interface_header_sets
-check "the installed package serves another project" package_is_usable
-check "the command works where it is installed, and from its Debian package" \
-  bash tests/package/use_command.sh build/release
-check "quickstart runs" bash samples/quickstart.sh
-check "samples are what their scripts make" sh -c \
-  "/usr/bin/python3 samples/make_samples.py --check && /usr/bin/python3 samples/make_containers.py --check"
-check "samples are what their manifest says" \
-  build/release/app/maskctl golden check samples/golden.toml
-check "documentation shows what the command prints" \
-  /usr/bin/python3 tests/check_docs.py build/release/app/maskctl
 
-headline "address and undefined behaviour sanitizers"
+# Each of these keeps one core busy.
+check_package_and_documentation() {
+  check "the installed package serves another project" package_is_usable
+  check "the command works where it is installed, and from its Debian package" \
+    bash tests/package/use_command.sh build/release
+  check "quickstart runs" bash samples/quickstart.sh
+  check "samples are what their scripts make" sh -c \
+    "/usr/bin/python3 samples/make_samples.py --check && /usr/bin/python3 samples/make_containers.py --check"
+  check "samples are what their manifest says" \
+    build/release/app/maskctl golden check samples/golden.toml
+  check "documentation shows what the command prints" \
+    /usr/bin/python3 tests/check_docs.py build/release/app/maskctl
+}
+
+headline "address and undefined behaviour sanitizers; package, samples, documentation"
+start_beside check_package_and_documentation
 check "configure with sanitizers" cmake --preset asan -DMASKCTL_TESTS=ON || finish
 # The layers that read files or work on raw memory; the others only call them.
-mapfile -t programs < <(test_programs build/asan | grep -E '^(base|tensor|mask|io|attention)_tests$')
+programs=(attention_tests mask_tests gpu_tests io_tests tensor_tests base_tests)
 mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
-check "build with sanitizers" build build/asan "${programs[@]}" gpu_tests "${fuzzers[@]}" || finish
-run_programs build/asan " with sanitizers" "${programs[@]}"
+check "build with sanitizers" build build/asan "${programs[@]}" "${fuzzers[@]}" || finish
+join_beside
 # Fibers of emulated kernels change places slowly there.
-MASKCTL_GPU_CALLS=1 build/asan/tests/gpu_tests '~[slow]' >build/asan/tests/gpu_tests.log 2>&1
-tally "gpu_tests with sanitizers" build/asan/tests/gpu_tests.log $?
+MASKCTL_GPU_CALLS=1 filter='~[slow]' run_programs build/asan " with sanitizers" "${programs[@]}"
 check "fuzz targets find nothing in 30 seconds" bash tests/fuzz/run.sh build/asan 30
 
 headline "thread sanitizer"

@@ -62,6 +62,28 @@ tally() {
   fi
 }
 
+# start_beside FUNCTION: runs the checks of a function while others go on. join_beside waits for
+# them, shows what they printed and adds what they counted.
+start_beside() {
+  beside_log=$(mktemp)
+  (
+    passed=0 failed=0 failures=()
+    "$1"
+    printf '%s\n' "$passed" "$failed" "${failures[@]}" >"$beside_log.counts"
+  ) >"$beside_log" 2>&1 &
+  beside=$!
+}
+join_beside() {
+  local counts=(0 1 "checks that run beside others")  # should they have died
+  wait "$beside"
+  cat "$beside_log"
+  [ ! -s "$beside_log.counts" ] || mapfile -t counts <"$beside_log.counts"
+  passed=$((passed + counts[0]))
+  failed=$((failed + counts[1]))
+  failures+=("${counts[@]:2}")
+  rm -f "$beside_log" "$beside_log.counts"
+}
+
 # tally_lines NAME LOG: adds what the last line of a log counts, "N passed, N failed".
 tally_lines() {
   local good bad

@@ -16,9 +16,9 @@ mapfile -t files < <(git diff --name-only --diff-filter=d "$base" -- 'lib/*.cc' 
 left=$((${#files[@]} > most ? ${#files[@]} - most : 0))
 [ "$left" -eq 0 ] || echo "$left of ${#files[@]} changed files are left out"
 
-# Clang cannot read headers that GCC precompiled, and what it warns of is not what GCC does. The 14 of
+# Clang cannot read headers that GCC precompiled, nor its parameters, and warns of other things. The 14 of
 # Debian 12 cannot compile the ranges of its libstdc++; 16 can.
 mkdir -p "$build/tidy"
-sed -E 's/ -Winvalid-pch -include [^ ]+//; s/ -Werror / /' "$build/compile_commands.json" >"$build/tidy/compile_commands.json"
+sed -E 's/ -Winvalid-pch -include [^ ]+//; s/ --param=[^ ]+//; s/ -Werror / /' "$build/compile_commands.json" >"$build/tidy/compile_commands.json"
 printf '%s\n' "${files[@]:0:most}" |
   xargs -P "$(nproc)" -n 2 clang-tidy-16 -p "$build/tidy" --quiet --extra-arg=-Wno-unknown-warning-option

@@ -161,8 +161,12 @@ FrontEnd front_end() {
 int CommandLine::answer() {
   check_operands(*command_, own_, app_);
   Session session(settings_, front_end());
-  const StopSignals signals([&session] { session.cancel(); });
-  set_threads(settings_.threads);
+  const StopSignals signals([&session] {
+    report_lost_supervisor();
+    session.cancel();
+  });
+  const std::optional<LaunchedRank> rank = launched_rank();
+  set_threads(settings_.threads == 0 && rank ? threads_of(*rank) : settings_.threads);
   const WorkScope scope({.stop = session.stop_token()});
   const Answer answer = run_(session);
   if (!answer.text.empty()) write_stdout(answer.text);
@@ -241,6 +245,8 @@ int run(int argc, char** argv) {
   } catch (const PythonError& error) {
     return fail(error_text(error));
   } catch (const Error& error) {
+    // Who stopped a rank has said why, or knows.
+    if (error.code() == Errc::kCancelled && launched_rank()) return 2;
     return fail(message_of(error));
   } catch (const std::bad_alloc&) {
     return fail("out of memory; work on a part of the mask (-t slice:...) or on smaller arrays");

@@ -1,5 +1,6 @@
 #include "app/reports/attention_json.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "app/reports/json_parts.h"
@@ -29,7 +30,21 @@ Json or_null(double value) { return value > 0 ? Json(value) : Json(nullptr); }
 
 Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
+/// Most / mean; 1 is even.
+template <class Member>
+double imbalance(const std::vector<RankLine>& ranks, Member member) {
+  double most = 0, sum = 0;
+  for (const RankLine& rank : ranks) {
+    most = std::max(most, static_cast<double>(rank.*member));
+    sum += static_cast<double>(rank.*member);
+  }
+  return sum > 0 ? most * static_cast<double>(ranks.size()) / sum : 1;
+}
+
 }  // namespace
+
+double RankBenchReport::predicted_imbalance() const { return imbalance(ranks, &RankLine::pairs); }
+double RankBenchReport::measured_imbalance() const { return imbalance(ranks, &RankLine::worked); }
 
 std::string probe_json(const ProbeReport& report) {
   const MaskDiff& diff = report.diff;
@@ -106,6 +121,36 @@ std::string bench_json(const MachineReport& machine, std::span<const BenchLine> 
                            {"useful_gflops", or_null(line.useful)},
                            {"executed_gflops", or_null(line.executed)},
                            {"gbytes_per_s", or_null(line.bandwidth)}});
+  }
+  return text_of(out);
+}
+
+std::string rank_bench_json(const MachineReport& machine, const std::string& mesh,
+                            const std::string& assign, std::span<const RankBenchReport> runs) {
+  Json out{{"schema", "maskctl.bench-ranks/1"},
+           {"machine", json_of(machine)},
+           {"mesh", mesh},
+           {"assign", assign}};
+  out["runs"] = Json::array();
+  for (const RankBenchReport& run : runs) {
+    Json ranks = Json::array();
+    for (const RankLine& rank : run.ranks) {
+      ranks.push_back({{"queries", rank.queries},
+                       {"pairs", rank.pairs},
+                       {"worked_s", rank.worked},
+                       {"waited_s", rank.waited},
+                       {"bytes_sent", rank.sent}});
+    }
+    out["runs"].push_back({{"operation", run.operation},
+                           {"mask", run.mask},
+                           {"size", run.size},
+                           {"backend", run.backend},
+                           {"repeats", run.repeats},
+                           {"forward_s", run.forward},
+                           {"backward_s", run.backward ? Json(*run.backward) : Json(nullptr)},
+                           {"predicted_imbalance", run.predicted_imbalance()},
+                           {"measured_imbalance", run.measured_imbalance()},
+                           {"ranks", std::move(ranks)}});
   }
   return text_of(out);
 }

@@ -1,6 +1,7 @@
 // The results of the commands that run attention, and their JSON form.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,6 +42,26 @@ struct BenchLine {
   double bandwidth = 0;                    // GB/s, if each array is read or written once
 };
 
+/// What one rank did in the last run of a call.
+struct RankLine {
+  Index queries = 0, pairs = 0;   // that it has, and open pairs of these
+  double worked = 0, waited = 0;  // seconds of all steps; of the call where it has none
+  std::vector<Index> sent;        // bytes of each step
+};
+
+/// One call of `bench` over ranks.
+struct RankBenchReport {
+  std::string operation, mask, backend;
+  Index size = 0, repeats = 0;
+  double forward = 0;              // seconds of the slowest rank
+  std::optional<double> backward;  // absent: was not asked for
+  std::vector<RankLine> ranks;
+
+  /// Most / mean of what the ranks have, or of how long they work; 1 is even.
+  double predicted_imbalance() const;
+  double measured_imbalance() const;
+};
+
 /// One kernel of an operation.
 struct BackendLine {
   std::string operation, platform, device, implementation;
@@ -58,6 +79,8 @@ std::string attend_json(const std::string& operation, const std::string& backend
                         std::span<const ArraySummary> arrays);
 std::string verify_json(const std::string& operation, const attention::GivenReport& report);
 std::string bench_json(const MachineReport& machine, std::span<const BenchLine> lines);
+std::string rank_bench_json(const MachineReport& machine, const std::string& mesh,
+                            const std::string& assign, std::span<const RankBenchReport> runs);
 /// `tensor_cores` is left out where it is empty.
 std::string backends_json(const MachineReport& machine, const std::string& tensor_cores,
                           std::span<const BackendLine> lines);

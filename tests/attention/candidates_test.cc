@@ -6,6 +6,7 @@
 #include "attention/paged_batches.h"
 #include "maskctl/attention/runtime/config_text.h"
 #include "maskctl/attention/runtime/modules.h"
+#include "support/rounds.h"
 
 namespace {
 
@@ -153,7 +154,7 @@ TEST_CASE("candidates: pieces and parts of a sequence of pages") {
 }
 
 TEST_CASE("candidates: pages read together, and tiles of prefill") {
-  for (unsigned seed = 0; seed < 20; ++seed) {
+  for (unsigned seed = 0; seed < test::rounds(20U); ++seed) {
     RandomTensors r(seed);
     const paging::Batch b = paging::batch(r, 1300, 400);
     const Tensor pages = b.interleaved(), lens = b.lens(), tables = b.tables(),

@@ -10,6 +10,7 @@
 #include "support/backends.h"
 #include "support/catch_compat.h"
 #include "support/judged_problem.h"
+#include "support/rounds.h"
 
 namespace {
 
@@ -58,7 +59,7 @@ Judgement judged(const VerifyRequest& request, const NamedResults& given) {
 
 TEST_CASE("judge: outputs of random calls, under their mask and beside it") {
   Index unclear = 0;
-  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::rounds(120U); ++seed) {
     const auto problem = twin::ProblemMaker(seed, 400).draw();
     const Judgement judgement = twin::judged(problem);
     INFO("seed " << seed << ", applied: " << problem.what << ", " << problem.apart

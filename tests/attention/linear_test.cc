@@ -9,6 +9,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "support/backends.h"
+#include "support/rounds.h"
 #include "support/slopes.h"
 
 namespace {
@@ -68,21 +69,21 @@ TEST_CASE("the recurrence gives the values computed by hand") {
 }
 
 TEST_CASE("kernels equal the float64 recurrence, forward and backward") {
-  for (unsigned seed = 0; seed < 150; ++seed) {
+  for (unsigned seed = 0; seed < test::rounds(150U); ++seed) {
     INFO("seed " << seed);
     compare_backends(random_linear_call(seed, seed % 3 == 0 ? 350 : 30, -0.2f), 2e-5);
   }
 }
 
 TEST_CASE("heads wider than a panel of a product") {
-  for (unsigned seed = 200; seed < 224; ++seed) {
+  for (unsigned seed = 200; seed < 200 + test::rounds(24U); ++seed) {
     INFO("seed " << seed);
     compare_backends(random_linear_call(seed, 220, -0.2f, DType::kFloat32, 140), 2e-5);
   }
 }
 
 TEST_CASE("heads wider than a slice of a state") {
-  for (unsigned seed = 230; seed < 234; ++seed) {
+  for (unsigned seed = 230; seed < 230 + test::rounds(4U); ++seed) {
     INFO("seed " << seed);
     LinearCall p = random_linear_call(seed, 6, -0.2f);
     RandomTensors r(seed);
@@ -107,7 +108,7 @@ TEST_CASE("decays that split chunks into segments, down to one token each") {
 }
 
 TEST_CASE("strong decays of wide heads") {
-  for (unsigned seed = 360; seed < 372; ++seed) {
+  for (unsigned seed = 360; seed < 360 + test::rounds(12U); ++seed) {
     INFO("seed " << seed);
     compare_backends(random_linear_call(seed, 220, -4, DType::kFloat32, 140), 2e-5);
   }

@@ -286,6 +286,34 @@ def inspector(options):
     inspect(options, "1M interleaved ids", 1_000_000, million + ",interleave=token", "-t", "causal", first=50)
 
 
+def ring(options, *arguments, processes):
+    """What bench_ring says of a ring of four ranks of one thread each: its words, one list a line."""
+    program = f"{options.build}/tests/bench_ring"
+    start = ["mpirun", "-q", "--oversubscribe", "--allow-run-as-root", "-n", "4", program,
+             f"{options.build}/app/maskctl-mpi.so"] if processes else [program, "threads"]
+    text = subprocess.run([*start, "4", *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return [line.split() for line in text.splitlines()]
+
+
+def ranks(options):
+    def side(processes):
+        *_, forward, _, _, backward, _ = ring(options, 4096, processes=processes)[-1]
+        return float(forward), float(backward)
+
+    threads, processes = interleaved(options.pairs, lambda: side(False), lambda: side(True))
+    for name, a, b in zip(("forward", "backward"), zip(*threads), zip(*processes)):
+        bar(f"ring of 4 ranks, 4096 tokens: {name} against threads", ratios(a, b), 0.95, "x", True)
+        note(f"threads {statistics.median(a):.3f} s, processes {statistics.median(b):.3f} s")
+    queries, window, row = 1 << 18, 4096, 2 * 4 * 64 * 4  # bytes of a key and its value: 4 heads of 64 in f32
+    *lines, _ = ring(options, queries, window, processes=True)
+    sent = sum(int(line[3]) for line in lines)
+    bar("ring of 4 ranks, 256k tokens, window 4096: sent", sent / (3 * window * row), 1.1, "x")
+    share = 4 * queries // 4 * row // 2 / 2**20  # queries, keys, values and results of a rank
+    most = max(int(line[-4]) for line in lines)
+    bar("ring of 4 ranks, 256k tokens, window 4096: memory", most / share, 1.6, "x")
+    note(f"{sent} bytes sent; {most} MiB where the arrays of a rank take {share:.0f} MiB")
+
+
 def start_up(options):
     sample = os.path.join(HERE, "../../samples/window_sinks.npy")
     for name, command, limit in (("--version", ["--version"], 10), ("show of a small .npy", ["show", sample], 20)):
@@ -301,7 +329,7 @@ def main():
     parser.add_argument("--folder")
     options = parser.parse_args()
     options.program = os.path.join(options.build, "app/maskctl")
-    for part in (core, growth, segment_ids, numpy_ops, pipeline, inspector, start_up, big_file):
+    for part in (core, growth, segment_ids, numpy_ops, pipeline, inspector, start_up, ranks, big_file):
         if options.only in part.__name__:
             part(options)
     print(f"{sum(rows)} bars met, {len(rows) - sum(rows)} missed")

@@ -13,9 +13,12 @@
 #include "maskctl/attention/sharded/usual_specs.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/masks/mask_io.h"
+#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/mask/info/sharding.h"
 #include "maskctl/mask/steps/step.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/tensor/convert.h"
+#include "support/tensors.h"
 
 namespace maskctl::rank_test {
 namespace {
@@ -36,6 +39,31 @@ struct Call {
   NamedArguments arguments;
   std::optional<Sharding> sharding = {};  // absent: what the names of mesh axes stand for
 };
+
+/// Adds documents to a call, their ids split as the MaskInfo of them says.
+void add_documents(Call& call, bool sequence_parallel) {
+  const std::vector<Index>& shape = call.arguments.arrays.at("query").shape();
+  Tensor ids(DType::kInt32, {shape[0], shape[1]});
+  for (Index i = 0; i < ids.elements(); ++i) {
+    ids.as<std::int32_t>()[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i / 3);
+  }
+  MaskInfoExtras extras;
+  extras.axes.batch = std::string("dp");  // these meshes have no 'fsdp'
+  const MaskSharding split = get_shardings(MaskInfo::from_segments(ids, nullptr, false, extras),
+                                           call.sharding->mesh, sequence_parallel);
+  std::vector<std::optional<PartitionSpec>> specs;
+  for (const Field& field : call.operation->fields) {
+    if (!field.is_array) continue;
+    const bool given = specs.size() < 3;
+    specs.push_back(given                            ? call.sharding->in_specs[specs.size()]
+                    : field.name == "q_segment_ids"  ? split.q_segment_ids
+                    : field.name == "kv_segment_ids" ? split.kv_segment_ids
+                                                     : std::nullopt);
+  }
+  call.name += " with documents";
+  call.sharding->in_specs = std::move(specs);
+  call.arguments.arrays["q_segment_ids"] = call.arguments.arrays["kv_segment_ids"] = ids;
+}
 
 /// The distributed snippets of ejkernel's documentation, on as many ranks as they have devices.
 std::vector<Call> snippets(Index ranks) {
@@ -61,6 +89,14 @@ std::vector<Call> snippets(Index ranks) {
     //     in_specs=(P('dp', None, 'tp', None), ...), out_specs=P('dp', None, 'tp', None))
     add("flash_attention", "dp=2+tp=4", {{"dp", whole, "tp", whole}},
         {{"B", 4}, {"Tq", 10}, {"Tk", 10}, {"Hq", 8}, {"Hkv", 4}, {"D", 8}, {"Dv", 8}});
+    // shardings = mask_info.get_shardings(mesh=mesh)
+    calls.push_back(calls.back());
+    add_documents(calls.back(), false);
+    // shardings = mask_info.get_shardings(mesh=mesh, sequence_parallel=True)
+    add("ring_attention", "dp=2+sp=4+tp=1", {{"dp", "sp", whole, whole}},
+        {{"B", 4}, {"Tq", 16}, {"Tk", 16}, {"Hq", 2}, {"Hkv", 2}, {"D", 8}, {"Dv", 8}});
+    calls.back().arguments.options = {{"axis_name", "sp"}, {"causal", "true"}};
+    add_documents(calls.back(), true);
   }
   return calls;
 }
@@ -108,6 +144,49 @@ std::vector<Call> ring_calls(Index ranks) {
   calls.push_back(call("segments", {{"empty_row", "mean"}, {"causal", "true"}}));
   calls.back().arguments.arrays["q_segment_ids"] = ids;
   calls.push_back(call("dropout", {{"deterministic", "false"}, {"pdrop", "0.3"}}));
+  return calls;
+}
+
+/// Other operations that ranks along sp share: queries of blocks, rows of groups.
+std::vector<Call> shared_calls(Index ranks) {
+  std::vector<Call> calls;
+  const auto add = [&](const char* name, const char* what, AxisExtents extents) -> NamedArguments& {
+    Call call{fmt::format("{} {}", name, what), find_operation(name), {}};
+    add_random_arrays(*call.operation, {.extents = std::move(extents), .seed = 6}, call.arguments);
+    return calls.emplace_back(std::move(call)).arguments;
+  };
+  const Index n = 10 * ranks;
+  const AxisExtents sequences = {{"B", 2},   {"Tq", n}, {"Tk", 23}, {"Hq", 4},
+                                 {"Hkv", 2}, {"D", 8},  {"Dv", 6}};
+  add("blocksparse_attention", "window", sequences).options["sliding_window"] = "4";
+  NamedArguments& biased = add("blocksparse_attention", "bias and sinks", sequences);
+  biased.arrays["bias"] = random_normal({2, 4, n, 23}, 3);
+  biased.arrays["softmax_aux"] = random_normal({4, 2}, 4);
+  biased.options = {{"causal", "false"}, {"chunk_size", "7"}};
+  add("blocksparse_attention", "one bias for all queries", sequences).arrays["bias"] =
+      random_normal({2, 4, 1, 23}, 3);
+
+  const AxisExtents rows = {{"M", 50}, {"K", 6}, {"N", 5}, {"G", 2 * ranks}};
+  Tensor sizes(DType::kInt32, {2 * ranks}), many(DType::kInt32, {2 * ranks + 3});
+  Tensor ids(DType::kInt32, {50});
+  for (Index g = 0; g < 2 * ranks; ++g) {
+    sizes.as<std::int32_t>()[static_cast<std::size_t>(g)] = static_cast<std::int32_t>(g % 3);
+    many.as<std::int32_t>()[static_cast<std::size_t>(g + 2)] = static_cast<std::int32_t>(1 + g % 2);
+  }
+  many.as<std::int32_t>()[0] = 3;
+  for (Index row = 0; row < 50; ++row) {
+    ids.as<std::int32_t>()[static_cast<std::size_t>(row)] =
+        static_cast<std::int32_t>(row * 7 % (2 * ranks));
+  }
+  add("grouped_matmul", "sizes that leave rows", rows).arrays["group_sizes"] = sizes;
+  NamedArguments& by_id = add("grouped_matmul", "ids", rows);
+  by_id.arrays["group_ids"] = ids;
+  by_id.arrays["existing_out"] = random_normal({50, 5}, 2);
+  NamedArguments& part = add("grouped_matmul", "a part of the groups", rows);
+  part.arrays["group_sizes"] = many;
+  part.arrays["group_offset"] = maskctl::test::i32({2});
+  part.arrays["existing_out"] = random_normal({50, 5}, 2);
+  part.options["existing_out_mode"] = "keep_unprocessed";
   return calls;
 }
 
@@ -256,10 +335,52 @@ bool splits(const Call& call, const std::string& mesh) {
   }
 }
 
+/// Whether parts of an array of several bands come together: stripes of a middle axis; of several
+/// ranks the last one repeats the first one's, and what it has is not asked for.
+bool parts_come_together(Communicator& world) {
+  const std::vector<Index> shape = {2, 3, 1500, 1024};
+  const Index owners = std::max<Index>(world.size() - 1, 1), own = world.rank() % owners;
+  PlacedArray result{Tensor(), shape, {{{0, 2}}, {{0, 3}}, {}, {{0, 1024}}}, world.rank() < owners};
+  for (Index row = own; row < shape[2]; row += owners) result.place[2].push_back({row, row + 1});
+  const Index rows = std::ssize(result.place[2]);
+  result.part = Tensor(DType::kInt32, {2, 3, rows, 1024});
+  const auto elements = result.part.as<std::int32_t>();
+  for (Index i = 0; result.is_first && i < result.part.elements(); ++i) {
+    const Index row = i / 1024 % rows * owners + own;
+    elements[static_cast<std::size_t>(i)] =
+        static_cast<std::int32_t>((i / 1024 / rows * 1500 + row) * 1024 + i % 1024);
+  }
+  const NamedResults whole = assembled(world, {{"numbers", std::move(result)}});
+  if (whole.empty()) return true;
+  std::int32_t next = 0;
+  const auto in_order = [&next](std::int32_t number) { return number == next++; };
+  return std::ranges::all_of(whole.at("numbers").as<std::int32_t>(), in_order);
+}
+
 }  // namespace
+
+bool messages_arrive(Communicator& world, Index bytes) {
+  const Index rank = world.rank(), size = world.size();
+  const auto byte_of = [](Index sender, std::size_t i) {
+    return static_cast<std::byte>(i % 251 + static_cast<std::size_t>(sender));
+  };
+  std::vector<std::byte> sent(static_cast<std::size_t>(bytes)), received(sent.size());
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = byte_of(rank, i);
+  world.send((rank + 1) % size, sent);
+  world.receive((rank + size - 1) % size, received);
+  world.finish();
+  bool same = true;
+  for (std::size_t i = 0; i < received.size(); ++i) {
+    same = same && received[i] == byte_of((rank + size - 1) % size, i);
+  }
+  const std::vector<std::string> all = gathered_texts(world, same ? "" : "other bytes");
+  return std::ranges::all_of(all, &std::string::empty);
+}
 
 std::vector<std::string> failures(Communicator& world, Backend backend) {
   std::vector<std::string> failed;
+  if (!messages_arrive(world, 10'007)) failed.emplace_back("a message arrives as other bytes");
+  if (!parts_come_together(world)) failed.emplace_back("parts come together as another array");
   const auto run = [&](const Call& call, const std::string& mesh) {
     std::string problem;
     try {
@@ -282,6 +403,9 @@ std::vector<std::string> failures(Communicator& world, Backend backend) {
   for (const std::string& mesh : meshes(world.size())) {
     if (mesh.find("sp=") == mesh.npos) continue;
     for (const Call& call : ring_calls(world.size())) run(call, mesh), ++checked;
+  }
+  for (const Call& call : shared_calls(world.size())) {
+    run(call, fmt::format("sp={}", world.size())), ++checked;
   }
   for (const Call& call : snippets(world.size())) run(call, "of the snippet"), ++checked;
   const std::string line = fmt::format("sp={}", world.size());

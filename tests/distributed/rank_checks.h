@@ -13,4 +13,7 @@ namespace maskctl::rank_test {
 /// one line each, at rank 0: "ring_attention, mesh sp=4: grad_key differs by 0.5".
 std::vector<std::string> failures(attention::Communicator& world, attention::Backend backend);
 
+/// Sends a message of so many bytes from each rank to the next: whether all ranks got theirs.
+bool messages_arrive(attention::Communicator& world, Index bytes);
+
 }  // namespace maskctl::rank_test

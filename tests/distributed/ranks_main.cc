@@ -1,6 +1,9 @@
-// Checks calls over ranks. Under mpirun each process is a rank; "threads N [BACKEND]" makes N ranks
-// inside the process, on the devices of the backend in turn. Prints one line for each failure, then
+// Checks calls over ranks. Under mpirun each process is a rank; "threads N" makes N ranks inside
+// the process, on the devices of a backend in turn. Prints one line for each failure, then
 // "N ranks: N failed".
+// usage: rank_checks threads N [BACKEND]
+//        rank_checks [MODULE [PIECE [BYTES]]]   messages are cut into pieces of so many bytes; with
+//                                               BYTES, one message of that size is all that is sent
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -37,11 +40,12 @@ int run_threads(long ranks, Backend backend) {
 int main(int argc, char** argv) {
   try {
     if (argc > 2 && std::string(argv[1]) == "threads") {
-      const std::string backend = argc > 3 ? argv[3] : "cpu";
-      return run_threads(std::atol(argv[2]),
-                         maskctl::attention::backend_from_name(backend).value());
+      const auto backend = maskctl::attention::backend_from_name(argc > 3 ? argv[3] : "cpu");
+      return run_threads(std::atol(argv[2]), backend.value());
     }
-    maskctl::distributed::World world({}, argc > 1 ? argv[1] : "");
+    const maskctl::Index piece = argc > 2 ? std::atol(argv[2]) : maskctl::Index{1} << 30;
+    maskctl::distributed::World world({}, argc > 1 ? argv[1] : "", piece);
+    if (argc > 3) return maskctl::rank_test::messages_arrive(world, std::atol(argv[3])) ? 0 : 1;
     const std::vector<std::string> failed = maskctl::rank_test::failures(world, Backend::kCpu);
     return world.rank() == 0 ? report(failed, world.size()) : 0;
   } catch (const std::exception& error) {

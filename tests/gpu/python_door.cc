@@ -59,8 +59,11 @@ struct Call {
        cuda::Stream stream)
       : workspace(stream), dtype(is_half ? DType::kFloat16 : DType::kBFloat16), extents(e) {
     problem.d = {e.batch, e.tokens, e.tokens, e.heads, e.kv_heads, e.dim, e.dim};
+    // A plan is made for the dtype; the arrays come with each call.
+    problem.query = view(nullptr, e.heads);
+    problem.key = problem.value = view(nullptr, e.kv_heads);
     problem.mask = mask_of(pipeline, e.tokens);
-    problem.scale = effective_scale({}, problem.d);
+    problem.scale = default_scale(problem.d.dim);
     problem.options.deterministic = deterministic;
   }
   TensorView view(const void* data, Index heads) const {

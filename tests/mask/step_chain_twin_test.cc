@@ -11,6 +11,7 @@
 #include "support/catch_compat.h"
 #include "support/leaf_maker.h"
 #include "support/plane_check.h"
+#include "support/rounds.h"
 #include "support/step_judge.h"
 
 namespace maskctl::twin {
@@ -198,7 +199,8 @@ TEST_CASE("chains of steps on small masks hold under every primitive") {
   std::string error;
   Index refused = 0;
   int i = 0;
-  for (; i < 3000 && error.empty(); ++i) error = check_chain(pick, i % 10 == 0 ? 40 : 10, refused);
+  for (; i < test::rounds(3000) && error.empty(); ++i)
+    error = check_chain(pick, i % 10 == 0 ? 40 : 10, refused);
   INFO("chain " << i - 1);
   REQUIRE(error == "");
   REQUIRE(refused > 0);  // documents of a mask that is not square
@@ -211,7 +213,7 @@ TEST_CASE("chains of steps on masks of several stored parts hold under every pri
   std::string error;
   Index refused = 0;
   int i = 0;
-  for (; i < 60 && error.empty(); ++i) error = check_chain(pick, 300, refused);
+  for (; i < test::rounds(60) && error.empty(); ++i) error = check_chain(pick, 300, refused);
   set_threads(0);
   INFO("chain " << i - 1);
   REQUIRE(error == "");

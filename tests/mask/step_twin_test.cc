@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "support/catch_compat.h"
+#include "support/rounds.h"
 #include "support/step_judge.h"
 
 namespace maskctl::twin {
@@ -17,12 +18,7 @@ Dense numbered_matrices(Index q, Index k, Index first, Index count) {
   });
 }
 
-// The sanitizers look for other faults than wrong cells, and are ten times slower: 3x3 is enough.
-#ifdef __SANITIZE_ADDRESS__
-constexpr Index kLargest = 3;
-#else
-constexpr Index kLargest = 4;
-#endif
+const Index kLargest = test::largest_enumerated();
 
 // Every size to 4x4, all masks of it, as batches of a size that stays in the cache. Where a step
 // has two parameters or more, the sizes from 12 cells on thin them out, each batch in another way.

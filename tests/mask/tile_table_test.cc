@@ -12,6 +12,7 @@
 #include "support/error_of.h"
 #include "support/leaf_maker.h"
 #include "support/plane_check.h"
+#include "support/rounds.h"
 
 namespace {
 
@@ -44,8 +45,9 @@ PlanePtr documents(Index tokens, std::vector<Index> lengths, Index window) {
 }
 
 TEST_CASE("every plane of up to 4 x 4 cells, in every size of tiles") {
-  for (Index q = 1; q <= 4; ++q) {
-    for (Index k = 1; k <= 4; ++k) {
+  const Index largest = test::largest_enumerated();
+  for (Index q = 1; q <= largest; ++q) {
+    for (Index k = 1; k <= largest; ++k) {
       std::string first;
       for (unsigned bits = 0; first.empty() && bits < 1U << (q * k); ++bits) {
         const twin::Dense dense =
@@ -64,7 +66,7 @@ TEST_CASE("every plane of up to 4 x 4 cells, in every size of tiles") {
 TEST_CASE("planes of every kind, with tiles of more than a word and larger than the plane") {
   std::mt19937 random(5);
   const twin::Pick pick = twin::pick_from(random);
-  for (int n = 0; n < 25 * twin::kLeaves; ++n) {
+  for (int n = 0; n < test::rounds(25) * twin::kLeaves; ++n) {
     const twin::Leaf leaf = static_cast<twin::Leaf>(n % twin::kLeaves);
     const Index q = pick(1, 300), k = pick(1, 400);
     const twin::Pair pair = twin::make_leaf(leaf, pick, q, k);

@@ -69,8 +69,11 @@ const MpiModule& load_module(const std::string& given) {
 /// One thread alone calls the module: it takes transfers from a queue, looks after those under way,
 /// and listens for notices.
 struct World::Impl {
-  Impl(std::function<void()> on_failure, const std::string& path)
-      : on_failure_(std::move(on_failure)), module_(load_module(path)), thread_([this] { run(); }) {
+  Impl(std::function<void()> on_failure, const std::string& path, Index piece)
+      : on_failure_(std::move(on_failure)),
+        module_(load_module(path)),
+        piece_(std::max(piece, Index{sizeof(Notice)})),  // notices come from any rank, whole
+        thread_([this] { run(); }) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return size_ > 0 || !cannot_join_.empty(); });
     if (cannot_join_.empty()) return;
@@ -133,7 +136,7 @@ struct World::Impl {
 
   void run() {
     int rank = 0, size = 0;
-    const char* const why = module_.join(&rank, &size);
+    const char* const why = module_.join(piece_, &rank, &size);
     {
       const std::lock_guard lock(mutex_);
       if (why) cannot_join_ = why;
@@ -247,6 +250,7 @@ struct World::Impl {
 
   std::function<void()> on_failure_;
   const MpiModule& module_;
+  Index piece_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;  // for those who wait for transfers
   std::condition_variable wake_;     // for the thread
@@ -267,8 +271,8 @@ struct World::Impl {
   std::thread thread_;  // the last member: it uses all others
 };
 
-World::World(std::function<void()> on_failure, const std::string& module)
-    : impl_(std::make_unique<Impl>(std::move(on_failure), module)) {}
+World::World(std::function<void()> on_failure, const std::string& module, Index piece)
+    : impl_(std::make_unique<Impl>(std::move(on_failure), module, piece)) {}
 
 World::~World() = default;
 

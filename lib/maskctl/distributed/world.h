@@ -22,9 +22,11 @@ struct Failure {
 class World final : public attention::Communicator {
  public:
   /// `on_failure` is called once, on another thread, when any rank has failed. `module`: where the
-  /// module is, if elsewhere. Throws Error(kUnsupported) without a module, Error(kDevice) when MPI
-  /// does not start.
-  explicit World(std::function<void()> on_failure = {}, const std::string& module = {});
+  /// module is, if elsewhere. Messages of more than `piece` bytes are cut, in all ranks alike: MPI
+  /// counts to 2^31 - 1. Throws Error(kUnsupported) without a module, Error(kDevice) when MPI does
+  /// not start.
+  explicit World(std::function<void()> on_failure = {}, const std::string& module = {},
+                 Index piece = Index{1} << 30);
   /// Waits for all ranks unless one has failed.
   ~World() override;
   World(const World&) = delete;

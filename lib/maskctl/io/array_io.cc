@@ -144,9 +144,9 @@ void check_space(const DestName& dest, DType dtype, std::span<const Index> shape
               std::move(remedies));
 }
 
-std::string names_of(std::span<const ArrayRef> arrays) {
+std::string names_of(std::span<const ArrayStream> arrays) {
   std::string out;
-  for (const ArrayRef& array : arrays) out += (out.empty() ? "" : ", ") + array.name;
+  for (const ArrayStream& array : arrays) out += (out.empty() ? "" : ", ") + array.spec.name;
   return out;
 }
 
@@ -167,7 +167,7 @@ class HeldWriter final : public ArrayWriter {
   }
   void finish() override {
     const ArrayRef array{name_, &whole_};
-    dest_.format->write(dest_.path, {&array, 1}, options_);
+    dest_.format->write(dest_.path, streams_of({&array, 1}), options_);
   }
 
   DestName dest_;
@@ -248,19 +248,34 @@ DestName parse_dest_name(std::string_view text) {
   return {std::string(text), "", &kNpyFormat};
 }
 
-void write_array(const std::string& dest, const Tensor& tensor, const WriteOptions& options) {
+std::vector<ArrayStream> streams_of(std::span<const ArrayRef> arrays) {
+  std::vector<ArrayStream> streams;
+  for (const auto& [name, tensor] : arrays) {
+    streams.push_back({{name, tensor->dtype(), tensor->shape()},
+                       [tensor](const WriteBytes& write) { write(tensor->bytes()); }});
+  }
+  return streams;
+}
+
+void write_array(const std::string& dest, const ArrayStream& array, const WriteOptions& options) {
   const DestName name = parse_dest_name(dest);
   check_options(name, options);
   if (name.is_container()) {
-    const ArrayRef array{key_in(name), &tensor};
-    return name.format->write(name.path, {&array, 1}, options);
+    ArrayStream named = array;
+    named.spec.name = key_in(name);
+    return name.format->write(name.path, {&named, 1}, options);
   }
-  const auto writer = name.format->begin(name.path, {"", tensor.dtype(), tensor.shape()}, options);
-  writer->write(tensor.bytes());
+  const auto writer = name.format->begin(name.path, array.spec, options);
+  array.give([&writer](std::span<const std::byte> bytes) { writer->write(bytes); });
   writer->commit();
 }
 
-void write_arrays(const std::string& dest, std::span<const ArrayRef> arrays,
+void write_array(const std::string& dest, const Tensor& tensor, const WriteOptions& options) {
+  const ArrayRef array{"", &tensor};
+  write_array(dest, streams_of({&array, 1}).front(), options);
+}
+
+void write_arrays(const std::string& dest, std::span<const ArrayStream> arrays,
                   const WriteOptions& options) {
   DestName name = parse_dest_name(dest);
   if (name.path == "-") name.format = &kNpzFormat;
@@ -271,18 +286,23 @@ void write_arrays(const std::string& dest, std::span<const ArrayRef> arrays,
                             formats_text(container_suffix)));
   }
   check_options(name, options);
-  std::vector<ArrayRef> named(arrays.begin(), arrays.end());
-  for (ArrayRef& array : named) {
-    if (!name.member.empty()) array.name = name.member + "/" + array.name;
+  std::vector<ArrayStream> named(arrays.begin(), arrays.end());
+  for (ArrayStream& array : named) {
+    if (!name.member.empty()) array.spec.name = name.member + "/" + array.spec.name;
   }
   name.format->write(name.path, named, options);
+}
+
+void write_arrays(const std::string& dest, std::span<const ArrayRef> arrays,
+                  const WriteOptions& options) {
+  write_arrays(dest, streams_of(arrays), options);
 }
 
 void write_npz(const std::string& dest, std::span<const NamedTensor> arrays,
                const WriteOptions& options) {
   std::vector<ArrayRef> refs;
   for (const NamedTensor& array : arrays) refs.push_back({array.name, &array.tensor});
-  kNpzFormat.write(dest, refs, options);
+  kNpzFormat.write(dest, streams_of(refs), options);
 }
 
 }  // namespace maskctl

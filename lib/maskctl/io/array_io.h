@@ -104,11 +104,16 @@ std::unique_ptr<ArrayWriter> array_writer(const std::string& dest, DType dtype,
 /// or "-" (.npy). Throws Error(kInvalidArgument) for options.gzip when the format has no
 /// compression.
 void write_array(const std::string& dest, const Tensor& tensor, const WriteOptions& options = {});
+/// The name is not read.
+void write_array(const std::string& dest, const ArrayStream& array,
+                 const WriteOptions& options = {});
 
 /// Writes all arrays into one container at `dest`; their names are prefixed with "KEY/" when the
 /// DEST has a key. "-" is an .npz on standard output. Throws Error(kInvalidArgument) for a DEST
 /// that holds only one array.
 void write_arrays(const std::string& dest, std::span<const ArrayRef> arrays,
+                  const WriteOptions& options = {});
+void write_arrays(const std::string& dest, std::span<const ArrayStream> arrays,
                   const WriteOptions& options = {});
 
 /// Writes all arrays into one .npz at `dest`, a path or "-".

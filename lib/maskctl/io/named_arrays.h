@@ -1,6 +1,9 @@
 // Arrays with names, as containers hold them.
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,5 +28,17 @@ struct ArraySpec {
   DType dtype = DType::kBool;
   std::vector<Index> shape;
 };
+
+using WriteBytes = std::function<void(std::span<const std::byte>)>;
+
+/// An array whose elements come in pieces when they are asked for, so that nobody holds them all.
+struct ArrayStream {
+  ArraySpec spec;
+  /// Calls `write` with all elements, in C order and native byte order; each call starts over. An
+  /// .npz that is not compressed asks twice.
+  std::function<void(const WriteBytes& write)> give;
+};
+/// The arrays must outlive them.
+std::vector<ArrayStream> streams_of(std::span<const ArrayRef> arrays);
 
 }  // namespace maskctl

@@ -1,22 +1,19 @@
 // maskctl attend: one call of an operation.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "app/cli/commands/attention/call.h"
 #include "app/cli/commands/attention/layout.h"
 #include "app/cli/commands/attention/ranks.h"
+#include "app/cli/commands/attention/results.h"
 #include "app/cli/commands/attention/runtime.h"
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/attention_json.h"
-#include "app/session/save.h"
 #include "maskctl/attention/runtime/registry.h"
 #include "maskctl/base/error.h"
-#include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
 namespace {
@@ -111,51 +108,6 @@ std::optional<attention::Backend> take_platform(std::vector<std::string>& words)
   return attention::backend_of(*platform);
 }
 
-ArraySummary summary_of(const std::string& name, const Tensor& tensor) {
-  ArraySummary out{name, std::string(maskctl::name(tensor.dtype())), tensor.shape()};
-  const Tensor values = astype(tensor, DType::kFloat64);
-  Index finite = 0;
-  for (const double x : values.as<double>()) {
-    if (!std::isfinite(x)) continue;
-    out.least = finite == 0 ? x : std::min(out.least, x);
-    out.most = finite == 0 ? x : std::max(out.most, x);
-    out.mean += x;
-    ++finite;
-  }
-  if (finite > 0) out.mean /= static_cast<double>(finite);
-  out.not_finite = tensor.elements() - finite;
-  return out;
-}
-
-std::string summaries_text(const std::vector<ArraySummary>& arrays) {
-  std::string out = fmt::format("{:<24}{:<10}{:<22}{:>12}{:>12}{:>12}\n", "array", "dtype", "shape",
-                                "min", "mean", "max");
-  for (const ArraySummary& array : arrays) {
-    out += fmt::format("{:<24}{:<10}{:<22}{:>12.5g}{:>12.5g}{:>12.5g}", array.name, array.dtype,
-                       shape_text(array.shape), array.least, array.mean, array.most);
-    if (array.not_finite > 0) out += fmt::format("  {} not finite", array.not_finite);
-    out += "\n";
-  }
-  return out;
-}
-
-void write_results(const attention::NamedResults& results, const OutputOptions& output) {
-  std::vector<Tensor> converted;
-  std::vector<ArrayRef> arrays;
-  converted.reserve(results.size());
-  for (const auto& [name, tensor] : results) {
-    const bool convert = output.dtype && is_floating(tensor.dtype());
-    if (convert) converted.push_back(astype(tensor, *output.dtype));
-    arrays.push_back({name, convert ? &converted.back() : &tensor});
-  }
-  if (parse_dest_name(output.dest).is_container()) {
-    write_arrays(output.dest, arrays, write_options(output));
-    return;
-  }
-  const auto out = std::ranges::find(arrays, "out", &ArrayRef::name);  // an .npy has room for one
-  write_array(output.dest, *out->tensor, write_options(output));
-}
-
 attention::NamedResults compute(const Operation& operation, const AttendOptions& options,
                                 const CallOptions& call, attention::Backend backend,
                                 Session& session) {
@@ -175,10 +127,7 @@ attention::NamedResults compute(const Operation& operation, const AttendOptions&
 }
 
 Answer answer_of(const Operation& operation, const AttendOptions& options,
-                 attention::Backend backend, const attention::NamedResults& results) {
-  std::vector<ArraySummary> summaries;
-  for (const auto& [name, tensor] : results) summaries.push_back(summary_of(name, tensor));
-  if (!options.output.dest.empty()) write_results(results, options.output);
+                 attention::Backend backend, std::span<const ArraySummary> summaries) {
   if (options.output.dest == "-") return {};
   return {options.json
               ? attend_json(std::string(operation.name), std::string(name(backend)), summaries)
@@ -187,10 +136,23 @@ Answer answer_of(const Operation& operation, const AttendOptions& options,
 
 constexpr std::string_view kRankMark = "{rank}";  // in a DEST: each rank writes its own file
 
+bool writes_parts(const OutputOptions& output) {
+  return output.dest.find(kRankMark) != std::string::npos;
+}
+
+/// With the name of the file that a rank writes: its own, or none but in rank 0.
+OutputOptions output_of(OutputOptions output, Index rank) {
+  if (writes_parts(output)) {
+    output.dest.replace(output.dest.find(kRankMark), kRankMark.size(), std::to_string(rank));
+  } else if (rank != 0) {
+    output.dest.clear();
+  }
+  return output;
+}
+
 /// Each rank writes its part; the answer says what is where.
-Answer write_parts(const attention::PlacedResults& results, OutputOptions output,
+Answer write_parts(const attention::PlacedResults& results, const OutputOptions& output,
                    attention::Communicator& world) {
-  output.dest.replace(output.dest.find(kRankMark), kRankMark.size(), std::to_string(world.rank()));
   attention::NamedResults parts;
   std::string lines;
   for (const auto& [name, result] : results) {
@@ -208,6 +170,8 @@ Answer write_parts(const attention::PlacedResults& results, OutputOptions output
 Answer run_over_ranks(const Operation& operation, const AttendOptions& options,
                       const CallOptions& call, attention::Backend backend, Session& session,
                       attention::Communicator& world) {
+  const OutputOptions output = output_of(options.output, world.rank());
+  check_destination(output);
   Loader loader(call.source, session);
   RankArrays arrays;
   attention::NamedArguments arguments = read_call(operation, call, loader, &arrays);
@@ -215,11 +179,10 @@ Answer run_over_ranks(const Operation& operation, const AttendOptions& options,
   if (options.gradients) arguments.gradient_seed = options.call.seed;
   SplitCall split(operation, options.ranks, std::move(arguments), std::move(arrays), world);
   const attention::PlacedResults results = split.ranked().run(split.read());
-  if (options.output.dest.find(kRankMark) != std::string::npos) {
-    return write_parts(results, options.output, world);
-  }
-  const attention::NamedResults whole = assembled(world, results);
-  return world.rank() == 0 ? answer_of(operation, options, backend, whole) : Answer{};
+  if (writes_parts(options.output)) return write_parts(results, output, world);
+  const std::vector<ArraySummary> summaries = summaries_of(results, world);
+  if (!options.output.dest.empty()) write_results(results, options.output, world);
+  return answer_of(operation, options, backend, summaries);
 }
 
 Answer run(const AttendOptions& options, Session& session) {
@@ -245,12 +208,16 @@ Answer run(const AttendOptions& options, Session& session) {
   require_backend(backend, "--backend");
   const bool chooses = options.config.policy || !options.config.cache.empty();
   check_ranks(options.ranks, "attend",
-              options.call.layout ? "--layout"
-              : chooses           ? "--policy and --cache"
-                                  : "");
+              options.call.layout ? kUnfitLayout
+              : chooses
+                  ? "--policy and --cache go without --mesh: over ranks a call has the config "
+                    "that it is given"
+                  : "");
   if (!options.ranks.given()) {
-    return answer_of(operation, options, backend,
-                     compute(operation, options, call, backend, session));
+    check_destination(options.output);
+    const attention::NamedResults results = compute(operation, options, call, backend, session);
+    if (!options.output.dest.empty()) write_results(results, options.output);
+    return answer_of(operation, options, backend, summaries_of(results));
   }
   return over_ranks(options.ranks, backend, session,
                     [&](attention::Communicator& world, Session& own) {

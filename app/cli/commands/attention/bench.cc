@@ -62,7 +62,7 @@ void declare(OptionList& list, BenchOptions& bench) {
   list.integer("--repeat", 1, "timed runs, after one that is not timed (5)",
                [&bench](Index n) { bench.repeats = n; });
   declare_ranks(list, bench.ranks);
-  list.json("maskctl.bench/1", bench.json);
+  list.json("maskctl.bench/1, or with --mesh maskctl.bench-ranks/1", bench.json);
 }
 
 using attention::Backend;
@@ -184,21 +184,17 @@ class Bench {
     return std::move(lines_);
   }
 
-  /// The same calls over ranks: a report for each.
-  std::string run(attention::Communicator& world) {
-    std::string text;
-    for_each_mask([&](const Operation& operation, Index, const std::string& label,
-                      const Mask* mask) {
-      RankBench bench{&operation, label, arguments_under(operation, mask), {}, options_.repeats};
-      bench.arguments.backend = options_.backends.front();
-      if (options_.backward && operation.has_gradients()) bench.arguments.gradient_seed = 1;
-      attention::RandomArrays random = random_arrays();
-      random.parts = &bench.arrays.random();
-      add_random_arrays(operation, random, bench.arguments);
-      text +=
-          (text.empty() ? "" : "\n") + bench_over_ranks(options_.ranks, std::move(bench), world);
-    });
-    return text;
+  /// The same calls over ranks: a report for each, of rank 0.
+  std::vector<RankBenchReport> run(attention::Communicator& world) {
+    std::vector<RankBenchReport> runs;
+    for_each_mask(
+        [&](const Operation& operation, Index size, const std::string& label, const Mask* mask) {
+          for (const Backend backend : options_.backends) {
+            RankBench bench = rank_bench(operation, size, label, mask, backend);
+            runs.push_back(bench_over_ranks(options_.ranks, std::move(bench), world));
+          }
+        });
+    return runs;
   }
 
  private:
@@ -238,6 +234,24 @@ class Bench {
 
   attention::RandomArrays random_arrays() const {
     return {.extents = axes_, .seed = 1, .max_bytes = session_.settings().max_bytes, .usual = true};
+  }
+
+  RankBench rank_bench(const Operation& operation, Index size, const std::string& label,
+                       const Mask* mask, Backend backend) const {
+    RankBench bench{&operation, {}, arguments_under(operation, mask), {}};
+    bench.arguments.backend = backend;
+    bench.report = {.operation = std::string(operation.name),
+                    .mask = label,
+                    .backend = std::string(name(backend)),
+                    .size = size,
+                    .repeats = options_.repeats,
+                    .backward = {},
+                    .ranks = {}};
+    if (options_.backward && operation.has_gradients()) bench.arguments.gradient_seed = 1;
+    attention::RandomArrays random = random_arrays();
+    random.parts = &bench.arrays.random();
+    add_random_arrays(operation, random, bench.arguments);
+    return bench;
   }
 
   void run_backends(const Operation& operation, Index size, const std::string& label,
@@ -303,15 +317,19 @@ Answer run(const BenchOptions& given, Session& session) {
   if (options.masks.empty()) options.masks = {"full", "causal", "window:keys=256"};
   for (const Backend backend : options.backends) require_backend(backend, "--backend");
   process_pool().limit(kDefaultPoolLimit);  // as in a program that calls the library
-  check_ranks(options.ranks, "bench", options.json ? "--json" : options.layout ? "--layout" : "");
+  check_ranks(options.ranks, "bench", options.layout ? kUnfitLayout : "");
+  const MachineReport machine = machine_report();
   if (options.ranks.given()) {
     return over_ranks(options.ranks, options.backends.front(), session,
                       [&](attention::Communicator& world, Session& own) -> Answer {
-                        return {Bench(options, own).run(world)};
+                        const std::vector<RankBenchReport> runs = Bench(options, own).run(world);
+                        return {options.json
+                                    ? rank_bench_json(machine, options.ranks.mesh,
+                                                      options.ranks.assign_name(), runs)
+                                    : rank_bench_text(options.ranks, runs)};
                       });
   }
   const std::vector<BenchLine> lines = Bench(options, session).run();
-  const MachineReport machine = machine_report();
   return {options.json ? bench_json(machine, lines) : bench_text(machine, lines)};
 }
 

@@ -17,21 +17,20 @@ using attention::RankCall;
 using attention::RingStep;
 
 /// What one rank has to report; as a line of numbers on the way to rank 0.
-struct RankReport {
-  Index queries = 0, pairs = 0;
+struct RankTimes {
   double forward = 0, backward = 0;  // seconds, medians
-  double worked = 0, waited = 0;     // of all steps of the last run
-  std::vector<Index> sent;           // bytes of each step
+  RankLine line;
 
-  std::string line() const {
-    return fmt::format("{} {} {} {} {} {} {}", queries, pairs, forward, backward, worked, waited,
-                       fmt::join(sent, " "));
+  std::string text() const {
+    return fmt::format("{} {} {} {} {} {} {}", forward, backward, line.queries, line.pairs,
+                       line.worked, line.waited, fmt::join(line.sent, " "));
   }
-  static RankReport from(const std::string& line) {
-    RankReport out;
-    std::istringstream in(line);
-    in >> out.queries >> out.pairs >> out.forward >> out.backward >> out.worked >> out.waited;
-    for (Index bytes = 0; in >> bytes;) out.sent.push_back(bytes);
+  static RankTimes from(const std::string& text) {
+    RankTimes out;
+    RankLine& line = out.line;
+    std::istringstream in(text);
+    in >> out.forward >> out.backward >> line.queries >> line.pairs >> line.worked >> line.waited;
+    for (Index bytes = 0; in >> bytes;) line.sent.push_back(bytes);
     return out;
   }
 };
@@ -43,14 +42,13 @@ double median(std::vector<double> seconds) {
 
 /// Open pairs of the queries that this rank has, of all batches and heads of the mask.
 Index pairs_of(const RankCall& call, const Mask& mask) {
-  if (call.ring().queries.empty()) return mask.count();
-  return rows_of(mask, call.ring().queries).count();
+  const std::vector<Range> queries = call.ring().share("Tq");
+  return queries.empty() ? mask.count() : rows_of(mask, queries).count();
 }
 
-RankReport measured(SplitCall& split, const Mask& mask, Index repeats, Communicator& world) {
+RankTimes measured(SplitCall& split, const Mask& mask, Index repeats, Communicator& world) {
   RankCall& call = split.ranked();
   const attention::NamedResults parts = split.read();
-  RankReport report;
   std::vector<double> forward, backward;
   for (Index i = 0; i <= repeats; ++i) {
     attention::NamedResults copies = parts;
@@ -60,46 +58,29 @@ RankReport measured(SplitCall& split, const Mask& mask, Index repeats, Communica
     forward.push_back(call.times().forward);
     backward.push_back(call.times().backward);
   }
-  report.forward = median(std::move(forward)), report.backward = median(std::move(backward));
-  report.pairs = pairs_of(call, mask);
-  for (const Range& range : call.ring().queries) report.queries += range.size();
+  RankTimes out{median(std::move(forward)), median(std::move(backward)), {}};
+  RankLine& line = out.line;
+  line.pairs = pairs_of(call, mask);
+  for (const Range& range : call.ring().share("Tq")) line.queries += range.size();
   for (const RingStep& step : call.steps()) {
-    report.worked += step.seconds, report.waited += step.waited;
-    report.sent.push_back(step.bytes);
+    line.worked += step.seconds, line.waited += step.waited;
+    line.sent.push_back(step.bytes);
   }
-  return report;
+  if (line.sent.empty()) line.worked = out.forward + out.backward;  // of what has no steps
+  return out;
 }
 
-/// Most / mean; 1 is even.
-template <class Member>
-double imbalance(const std::vector<RankReport>& ranks, Member member) {
-  double most = 0, sum = 0;
-  for (const RankReport& rank : ranks) {
-    most = std::max(most, static_cast<double>(rank.*member));
-    sum += static_cast<double>(rank.*member);
-  }
-  return sum > 0 ? most * static_cast<double>(ranks.size()) / sum : 1;
-}
-
-std::string text_of(const RankBench& bench, const RankOptions& options,
-                    const std::vector<RankReport>& ranks) {
-  const auto slowest = [&](double RankReport::*seconds) {
-    return std::ranges::max(ranks, {}, seconds).*seconds * 1e3;
-  };
-  std::string out =
-      fmt::format("{} under {}, mesh {}, {}\n", bench.operation->name, bench.mask, options.mesh,
-                  options.assign.empty() ? "contiguous" : options.assign);
-  out += fmt::format("{:<12}{:.3f} ms forward", "slowest", slowest(&RankReport::forward));
-  if (bench.arguments.gradient_seed) {
-    out += fmt::format(", {:.3f} ms backward", slowest(&RankReport::backward));
-  }
-  out +=
-      fmt::format("\n{:<12}most/mean {:.3f} predicted (pairs), {:.3f} measured (work)\n", "balance",
-                  imbalance(ranks, &RankReport::pairs), imbalance(ranks, &RankReport::worked));
+std::string text_of(const RankBenchReport& run, const RankOptions& options) {
+  std::string out = fmt::format("{} under {}, mesh {}, {}, {}\n", run.operation, run.mask,
+                                options.mesh, options.assign_name(), run.backend);
+  out += fmt::format("{:<12}{:.3f} ms forward", "slowest", run.forward * 1e3);
+  if (run.backward) out += fmt::format(", {:.3f} ms backward", *run.backward * 1e3);
+  out += fmt::format("\n{:<12}most/mean {:.3f} predicted (pairs), {:.3f} measured (work)\n",
+                     "balance", run.predicted_imbalance(), run.measured_imbalance());
   out += fmt::format("{:<6}{:>10}{:>16}{:>12}{:>12}{:>16}  bytes sent in each step\n", "rank",
                      "queries", "pairs", "work ms", "waited ms", "bytes sent");
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const RankReport& rank = ranks[r];
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    const RankLine& rank = run.ranks[r];
     out += fmt::format("{:<6}{:>10}{:>16}{:>12.3f}{:>12.3f}{:>16}  {}\n", r, rank.queries,
                        rank.pairs, rank.worked * 1e3, rank.waited * 1e3,
                        std::accumulate(rank.sent.begin(), rank.sent.end(), Index{0}),
@@ -110,15 +91,27 @@ std::string text_of(const RankBench& bench, const RankOptions& options,
 
 }  // namespace
 
-std::string bench_over_ranks(const RankOptions& options, RankBench bench, Communicator& world) {
+RankBenchReport bench_over_ranks(const RankOptions& options, RankBench bench, Communicator& world) {
   const Mask mask = bench.arguments.mask.value_or(Mask());
-  SplitCall split(*bench.operation, options, bench.arguments, std::move(bench.arrays), world);
-  const RankReport own = measured(split, mask, bench.repeats, world);
-  std::vector<RankReport> ranks;
-  for (const std::string& line : attention::gathered_texts(world, own.line())) {
-    ranks.push_back(RankReport::from(line));
+  RankBenchReport report = std::move(bench.report);
+  const bool backward = bench.arguments.gradient_seed.has_value();
+  SplitCall split(*bench.operation, options, std::move(bench.arguments), std::move(bench.arrays),
+                  world);
+  const RankTimes own = measured(split, mask, report.repeats, world);
+  for (const std::string& text : attention::gathered_texts(world, own.text())) {
+    RankTimes rank = RankTimes::from(text);
+    report.forward = std::max(report.forward, rank.forward);
+    if (backward) report.backward = std::max(report.backward.value_or(0), rank.backward);
+    report.ranks.push_back(std::move(rank.line));
   }
-  return ranks.empty() ? "" : text_of(bench, options, ranks);
+  return report;
+}
+
+std::string rank_bench_text(const RankOptions& options, std::span<const RankBenchReport> runs) {
+  std::string text;
+  for (const RankBenchReport& run : runs)
+    text += (text.empty() ? "" : "\n") + text_of(run, options);
+  return text;
 }
 
 }  // namespace maskctl::app

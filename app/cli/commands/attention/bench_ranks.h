@@ -1,21 +1,25 @@
 // bench over ranks: times, balance, and what ranks send each other.
 #pragma once
 
+#include <span>
+
 #include "app/cli/commands/attention/ranks.h"
+#include "app/reports/attention_json.h"
 
 namespace maskctl::app {
 
 /// One call to time: an operation under a mask.
 struct RankBench {
   const attention::Operation* operation;
-  std::string mask;                     // as it was given
+  RankBenchReport report;               // with its names and numbers; ranks and times follow
   attention::NamedArguments arguments;  // with the mask and the backend; a seed for gradients
   RankArrays arrays;
-  Index repeats = 5;
 };
 
-/// Runs it in every rank, once untimed; the report of rank 0.
-std::string bench_over_ranks(const RankOptions& options, RankBench bench,
-                             attention::Communicator& world);
+/// Runs it in every rank, once untimed; the report is that of rank 0.
+RankBenchReport bench_over_ranks(const RankOptions& options, RankBench bench,
+                                 attention::Communicator& world);
+
+std::string rank_bench_text(const RankOptions& options, std::span<const RankBenchReport> runs);
 
 }  // namespace maskctl::app

@@ -1,6 +1,7 @@
 // The arrays of a call of which each rank has a part only.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -25,13 +26,18 @@ class RankArrays {
 
   /// The shapes of all.
   Outlines outlines() const;
-  /// "query float32 (1, 64, 4, 8)", a line each.
+  /// "query float32 (1, 64, 4, 8), content 1f...", a line each: with a hash of the file (hashes.h),
+  /// which other arrays of a container share.
   std::string text() const;
   /// Reads and makes what this rank needs. Call it once.
   attention::NamedResults read(const attention::RankCall& call);
 
  private:
-  std::map<std::string, ArraySource> files_;
+  struct File {
+    ArraySource array;
+    std::uint64_t hash;
+  };
+  std::map<std::string, File> files_;
   std::map<std::string, attention::RandomOutline> random_;
 };
 

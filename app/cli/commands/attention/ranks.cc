@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "app/cli/commands/attention/hashes.h"
 #include "app/cli/launcher.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/remedies.h"
@@ -44,40 +45,17 @@ std::string text_of(const std::exception& error) {
   return own ? message_of(*own) : error.what();
 }
 
-/// FNV-1a, continued from `hash`.
-std::uint64_t mixed(std::span<const std::byte> bytes, std::uint64_t hash) {
-  for (const std::byte byte : bytes) {
-    hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3ULL;
-  }
-  return hash;
-}
-constexpr std::uint64_t kStart = 0xcbf29ce484222325ULL;
-
-/// Of the open cells of all planes.
-std::uint64_t hash_of(const Mask& mask) {
-  std::uint64_t hash = kStart;
-  for (const PlanePtr& plane : mask.distinct()) {
-    plane->rows({0, plane->queries()}, [&hash](Range rows, const Keys& keys) {
-      const std::uint64_t of_row = keys.is_words() ? mixed(std::as_bytes(keys.words), kStart)
-                                                   : mixed(std::as_bytes(keys.runs), kStart);
-      for (Index n = 0; n < rows.size(); ++n) {
-        hash = mixed(std::as_bytes(std::span(&of_row, 1)), hash);
-      }
-    });
-  }
-  return hash;
-}
-
 /// Everything on which ranks must agree, a line each.
 std::string text_of(const NamedArguments& arguments, const RankArrays& arrays) {
   std::string text = arrays.text();
   for (const auto& [name, value] : arguments.options) text += fmt::format("{}={}\n", name, value);
   for (const auto& [name, array] : arguments.arrays) {
-    text += fmt::format("{} {} {} {:016x}\n", name, maskctl::name(array.dtype()),
-                        shape_text(array.shape()), mixed(array.bytes(), kStart));
+    text += fmt::format("{} {} {}, content {:016x}\n", name, maskctl::name(array.dtype()),
+                        shape_text(array.shape()), hash_of(array.bytes()));
   }
   if (arguments.mask) {
-    text += fmt::format("mask {} {:016x}\n", shape_text(*arguments.mask), hash_of(*arguments.mask));
+    text += fmt::format("mask {}, content {:016x}\n", shape_text(*arguments.mask),
+                        hash_of(*arguments.mask));
   }
   return text;
 }
@@ -123,9 +101,15 @@ void check_ranks(const RankOptions& options, std::string_view command, std::stri
   if (!options.given() && !options.assign.empty()) {
     throw Error(Errc::kInvalidArgument, fmt::format("{}: --assign goes with --mesh", command));
   }
+  const auto own = launched_rank();
+  if (!options.given() && own && own->size > 1) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: mpirun has started {} ranks, each of which would do all the work; "
+                            "share it with --mesh, as in --mesh dp={}",
+                            command, own->size, own->size));
+  }
   if (!options.given() || unfit.empty()) return;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: {} cannot be given with --mesh", command, unfit));
+  throw Error(Errc::kInvalidArgument, fmt::format("{}: {}", command, unfit));
 }
 
 namespace {
@@ -155,15 +139,18 @@ Answer over_gpus(const Mesh& mesh, const RankOptions& options, Session& session,
 Answer over_processes(Session& session, const RankWork& work) {
   distributed::World world([&session] { session.cancel(); });
   std::string own;
+  bool stopped = false;  // by a signal: the launcher or the supervisor says why
   try {
     Answer answer = work(world, session);
     attention::meet(world);  // nobody has failed
     return world.rank() == 0 ? std::move(answer) : Answer{};
   } catch (const std::exception& error) {
+    const auto* const known = dynamic_cast<const Error*>(&error);
+    stopped = known && known->code() == Errc::kCancelled && !world.failure();
     own = text_of(error);
-    world.fail(own);
+    if (!stopped) world.fail(own);
   }
-  if (world.rank() != 0) {
+  if (stopped || world.rank() != 0) {
     std::this_thread::sleep_for(kFarewell);
     return {"", 2};
   }

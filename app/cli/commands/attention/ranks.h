@@ -19,12 +19,18 @@ struct RankOptions {
   std::string assign;
 
   bool given() const { return !mesh.empty(); }
+  std::string assign_name() const { return assign.empty() ? "contiguous" : assign; }
 };
+
+inline constexpr std::string_view kUnfitLayout =
+    "--layout goes without --mesh: each rank reads its part of a file as the operation has its "
+    "axes";
 
 /// --mesh and --assign.
 void declare_ranks(OptionList& list, RankOptions& ranks);
-/// Throws Error(kInvalidArgument) when --assign is given without --mesh, or `unfit`, options that
-/// do not go with it, with it; empty for none.
+/// Throws Error(kInvalidArgument) when --assign is given without --mesh, when a launcher has
+/// started several ranks and there is no --mesh, and when options that do not go with --mesh are
+/// given with it: `unfit` says which and why, and is empty for none.
 void check_ranks(const RankOptions& options, std::string_view command, std::string_view unfit);
 
 /// Runs `work` in every rank, with its session. The answer is that of rank 0; the others say

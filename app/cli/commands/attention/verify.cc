@@ -189,8 +189,8 @@ Answer answer_of(const VerifyOptions& options, const GivenReport& report) {
 /// Where the shares of ranks begin, at rank 0.
 attention::Borders borders_of(const attention::RankCall& call, attention::Communicator& world) {
   std::string own;
-  for (const Range& range : call.ring().queries) own += fmt::format("q{} ", range.begin);
-  for (const Range& range : call.ring().keys) own += fmt::format("k{} ", range.begin);
+  for (const Range& range : call.ring().share("Tq")) own += fmt::format("q{} ", range.begin);
+  for (const Range& range : call.ring().share("Tk")) own += fmt::format("k{} ", range.begin);
   attention::Borders borders;
   for (const std::string& text : attention::gathered_texts(world, own)) {
     for (std::size_t at = 0; at < text.size(); at = text.find(' ', at) + 1) {
@@ -233,8 +233,8 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
 
 Answer run(const VerifyOptions& options, Session& session) {
   check_ranks(options.ranks, "verify",
-              !options.given.empty() ? "--given"
-              : options.call.layout  ? "--layout"
+              !options.given.empty() ? "--given goes without --mesh: one process judges an output"
+              : options.call.layout  ? kUnfitLayout
                                      : "");
   if (!options.ranks.given()) return answer_of(options, verify_report(options, session));
   require_backend(options.backend, "--backend");

@@ -2,20 +2,26 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace maskctl::attention {
 namespace {
 
-/// f(first element, elements) of each run.
+/// f(batch, run) of each run of an array [B, T, H, D] that has elements.
 template <class F>
 void for_each_run(const Tensor& array, const SeenKeys::Runs& runs, F&& f) {
-  const Index keys = array.extent(1), row = array.extent(2) * array.extent(3);
-  if (row == 0) return;
+  if (array.extent(2) * array.extent(3) == 0) return;
   for (Index b = 0; b < array.extent(0); ++b) {
-    for (const Range& run : runs[runs.size() == 1 ? 0 : as_size(b)]) {
-      f(as_size((b * keys + run.begin) * row), as_size(run.size() * row));
-    }
+    for (const Range& run : runs[runs.size() == 1 ? 0 : as_size(b)]) f(b, run);
   }
+}
+
+/// The elements of a run in an array that begins with key `first`.
+template <class Array>
+auto elements(Array& array, Index first, Index b, Range run) {
+  const Index row = array.extent(2) * array.extent(3);
+  return array.template as<float>().subspan(
+      as_size((b * array.extent(1) + run.begin - first) * row), as_size(run.size() * row));
 }
 
 }  // namespace
@@ -50,50 +56,62 @@ Range around(const SeenKeys::Runs& runs) {
   return all;
 }
 
-Index send_runs(Communicator& ring, Index to, const SeenKeys::Runs& runs, const Tensor& from) {
+Index send_runs(Communicator& ring, Index to, const SeenKeys::Runs& runs, const Tensor& from,
+                Index first) {
   std::size_t bytes = 0;
-  for_each_run(from, runs, [&](std::size_t first, std::size_t n) {
-    const auto run = std::as_bytes(from.as<float>().subspan(first, n));
-    ring.send(to, run);
-    bytes += run.size();
+  for_each_run(from, runs, [&](Index b, Range run) {
+    const auto sent = std::as_bytes(elements(from, first, b, run));
+    ring.send(to, sent);
+    bytes += sent.size();
   });
   return static_cast<Index>(bytes);
 }
 
-void receive_runs(Communicator& ring, Index from, const SeenKeys::Runs& runs, Tensor& to) {
-  for_each_run(to, runs, [&](std::size_t first, std::size_t n) {
-    ring.receive(from, std::as_writable_bytes(to.as<float>().subspan(first, n)));
+void receive_runs(Communicator& ring, Index from, const SeenKeys::Runs& runs, Tensor& to,
+                  Index first) {
+  for_each_run(to, runs, [&](Index b, Range run) {
+    ring.receive(from, std::as_writable_bytes(elements(to, first, b, run)));
   });
 }
 
-void add_runs(const Tensor& part, const SeenKeys::Runs& runs, Tensor& sum) {
-  for_each_run(sum, runs, [&](std::size_t first, std::size_t n) {
-    const auto sums = sum.as<float>().subspan(first, n);
-    std::ranges::transform(part.as<float>().subspan(first, n), sums, sums.begin(), std::plus<>());
+void add_runs(const Tensor& part, Index first, const SeenKeys::Runs& runs, Tensor& sum) {
+  for_each_run(sum, runs, [&](Index b, Range run) {
+    const auto sums = elements(sum, 0, b, run);
+    std::ranges::transform(elements(part, first, b, run), sums, sums.begin(), std::plus<>());
   });
+}
+
+Tensor stretch_of(const Tensor& like, Range keys) {
+  std::vector<Index> shape = like.shape();
+  shape[1] = keys.size();
+  return {DType::kFloat32, std::move(shape)};
 }
 
 KeyValues::KeyValues(Communicator& ring, const RingShard& shard, const SeenKeys& seen,
                      const Tensor& key, const Tensor& value)
-    : ring_(ring), shard_(shard), seen_(seen), own_key_(key), own_value_(value) {
-  for (int i = 0; i < std::min<Index>(shard.ranks() - 1, 2); ++i) {
-    key_[i] = Tensor(DType::kFloat32, key.shape());
-    value_[i] = Tensor(DType::kFloat32, value.shape());
-  }
-}
+    : ring_(ring), shard_(shard), seen_(seen), own_key_(key), own_value_(value) {}
 
 Index KeyValues::start(Index t) {
-  const int next = 1 - current_;
   const Index owner = shard_.owner(t), reader = shard_.reader(t);
-  receive_runs(ring_, owner, seen_.wanted(t), key_[next]);
-  receive_runs(ring_, owner, seen_.wanted(t), value_[next]);
+  const SeenKeys::Runs& wanted = seen_.wanted(t);
+  const Range stretch = around(wanted);
+  next_ = {stretch_of(own_key_, stretch), stretch_of(own_value_, stretch)};
+  receive_runs(ring_, owner, wanted, next_.key, stretch.begin);
+  receive_runs(ring_, owner, wanted, next_.value, stretch.begin);
   return send_runs(ring_, reader, seen_.lent(t), own_key_) +
          send_runs(ring_, reader, seen_.lent(t), own_value_);
 }
 
 void KeyValues::arrive() {
-  first_ = false;
-  current_ = 1 - current_;
+  ++step_;
+  now_ = std::move(next_);
+}
+
+Range KeyValues::keys() const {
+  const Range all = shard_.keys(shard_.owner(step_));
+  if (step_ == 0) return all;
+  const Range stretch = around(seen_.wanted(step_));
+  return {all.begin + stretch.begin, all.begin + stretch.end};
 }
 
 }  // namespace maskctl::attention

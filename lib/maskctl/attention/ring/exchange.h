@@ -29,14 +29,21 @@ class SeenKeys {
 /// The stretch of keys around the runs of all batches.
 Range around(const SeenKeys::Runs& runs);
 
-// Arrays [B, T, H, D] of floats; each starts a transfer of every run and gives its bytes.
-Index send_runs(Communicator& ring, Index to, const SeenKeys::Runs& runs, const Tensor& from);
-void receive_runs(Communicator& ring, Index from, const SeenKeys::Runs& runs, Tensor& to);
-/// sum += part, in f32 and in these runs only.
-void add_runs(const Tensor& part, const SeenKeys::Runs& runs, Tensor& sum);
+/// Room for some keys of [B, T, H, D], in f32: zeros.
+Tensor stretch_of(const Tensor& like, Range keys);
 
-/// The keys and values of each step: this rank's own at step 0, then those of the rank before, and
-/// so on; what no query of this rank sees is not there and holds anything.
+// Arrays [B, T, H, D] of floats that begin with key `first` of those that the runs count.
+
+/// Start a transfer of every run; sending gives the bytes.
+Index send_runs(Communicator& ring, Index to, const SeenKeys::Runs& runs, const Tensor& from,
+                Index first = 0);
+void receive_runs(Communicator& ring, Index from, const SeenKeys::Runs& runs, Tensor& to,
+                  Index first);
+/// sum += part, in f32 and in these runs only; the sum begins with key 0.
+void add_runs(const Tensor& part, Index first, const SeenKeys::Runs& runs, Tensor& sum);
+
+/// The keys and values of each step: this rank's own at step 0, then of those of the rank before
+/// the stretch that this rank sees, and so on; what it sees nothing of inside a stretch is 0.
 class KeyValues {
  public:
   /// f32; they must outlive this.
@@ -50,17 +57,22 @@ class KeyValues {
   Index start(Index t);
   /// They have come: ring.finish() was called.
   void arrive();
-  const Tensor& key() const { return first_ ? own_key_ : key_[current_]; }
-  const Tensor& value() const { return first_ ? own_value_ : value_[current_]; }
+  const Tensor& key() const { return step_ == 0 ? own_key_ : now_.key; }
+  const Tensor& value() const { return step_ == 0 ? own_value_ : now_.value; }
+  /// Their places in the whole sequence.
+  Range keys() const;
 
  private:
+  struct Held {
+    Tensor key, value;
+  };
+
   Communicator& ring_;
   const RingShard& shard_;
   const SeenKeys& seen_;
   const Tensor &own_key_, &own_value_;
-  Tensor key_[2], value_[2];  // of this step and of the next
-  int current_ = 1;
-  bool first_ = true;
+  Held now_, next_;  // of this step, unless they are the own, and of the next
+  Index step_ = 0;
 };
 
 }  // namespace maskctl::attention

@@ -180,7 +180,6 @@ class KeyGradients {
         seen_(seen),
         key_(DType::kFloat32, key.shape()),
         value_(DType::kFloat32, value.shape()) {
-    if (shard.ranks() > 1) part_key_ = key_, part_value_ = value_;
     if (share) shares_ = gathered(ring, *share);
   }
   KeyGradients(const KeyGradients&) = delete;
@@ -194,15 +193,19 @@ class KeyGradients {
   /// Starts to send the part of step t, which must stay until it has come, and to receive ours.
   Index start(Index t, const std::optional<SoftmaxGradients>& part) {
     const Index reader = shard_.reader(t);
-    receive_runs(ring_, reader, seen_.lent(t), part_key_);
-    receive_runs(ring_, reader, seen_.lent(t), part_value_);
+    const Range lent = around(seen_.lent(t)), wanted = around(seen_.wanted(t));
+    part_key_ = stretch_of(key_, lent), part_value_ = stretch_of(value_, lent);
+    receive_runs(ring_, reader, seen_.lent(t), part_key_, lent.begin);
+    receive_runs(ring_, reader, seen_.lent(t), part_value_, lent.begin);
     if (!part) return 0;
-    return send_runs(ring_, shard_.owner(t), seen_.wanted(t), part->key) +
-           send_runs(ring_, shard_.owner(t), seen_.wanted(t), part->value);
+    return send_runs(ring_, shard_.owner(t), seen_.wanted(t), part->key, wanted.begin) +
+           send_runs(ring_, shard_.owner(t), seen_.wanted(t), part->value, wanted.begin);
   }
   void arrive(Index t) {
     add_share_of(shard_.reader(t));
-    add_runs(part_key_, seen_.lent(t), key_), add_runs(part_value_, seen_.lent(t), value_);
+    const Range lent = around(seen_.lent(t));
+    add_runs(part_key_, lent.begin, seen_.lent(t), key_);
+    add_runs(part_value_, lent.begin, seen_.lent(t), value_);
   }
   const Tensor& key() const { return key_; }
   const Tensor& value() const { return value_; }
@@ -253,7 +256,7 @@ SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, cons
     const bool more = t + 1 < shard.ranks();
     run_step(ring, options, more ? held.start(t + 1) : 0, [&] {
       if (!seen.any_wanted(t)) return;
-      const Range keys = shard.keys(shard.owner(t));
+      const Range keys = held.keys();
       const Mask mask = shard.mask(keys);
       const std::optional<Tensor> bias = shard.bias(keys);
       merge_into(softmax_forward({&q.get(), &held.key(), &held.value(), &mask,
@@ -307,7 +310,7 @@ SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor&
 
   std::optional<SoftmaxGradients> part, last;  // of this step and of the one before
   const auto work = [&](Index t) {
-    const Range keys = shard.keys(shard.owner(t));
+    const Range keys = held.keys();
     const Mask mask = shard.mask(keys);
     const std::optional<Tensor> bias = shard.bias(keys);
     // Sinks have no keys: their gradient follows from the merged result, once.

@@ -47,9 +47,19 @@ bool related(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::vector<Range> RingPlace::share(std::string_view label) const {
+  const auto found = shares.find(label);
+  return found == shares.end() ? std::vector<Range>() : found->second;
+}
+
+Index Shard::extent(std::string_view label) const {
+  const auto found = extents.find(label);
+  return found == extents.end() ? 1 : found->second;
+}
+
 Range Shard::range(std::string_view label) const {
   const auto found = ranges.find(label);
-  return found != ranges.end() ? found->second : Range{0, extents.find(label)->second};
+  return found != ranges.end() ? found->second : Range{0, extent(label)};
 }
 
 std::vector<Range> Shard::part(std::span<const Index> shape, std::string_view labels) const {

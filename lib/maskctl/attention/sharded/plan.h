@@ -18,14 +18,17 @@ namespace maskctl::attention {
 class Communicator;
 struct RingStep;
 
-/// The ring of ranks that share a shard, of one of them. What it has of the sequences is written by
-/// an operation that works in rings, when it localises a call; other operations leave it alone, and
-/// each rank of the ring does the whole shard.
+/// The ring of ranks that share a shard, of one of them. What this one has is written by the
+/// operation when it localises a call.
 struct RingPlace {
   Communicator* ring = nullptr;
   std::vector<RingStep>* steps = nullptr;  // where to record them
-  bool joined = false;
-  std::vector<Range> queries, keys;
+  /// Of a label: its places in the whole. Results have these only.
+  std::map<std::string, std::vector<Range>, std::less<>> shares;
+  std::vector<std::string_view> arrays;  // that have these only too; others are those of the shard
+
+  /// Nothing for a label that the ring does not share.
+  std::vector<Range> share(std::string_view label) const;
 };
 
 /// What one device works on: a range of every label that is split.
@@ -35,6 +38,8 @@ struct Shard {
   RingPlace* ring = nullptr;                          // null: all of it inside the process
 
   bool splits(std::string_view label) const { return ranges.contains(label); }
+  /// Of the whole; axes of 1 have no label.
+  Index extent(std::string_view label) const;
   /// The whole where the label is not split.
   Range range(std::string_view label) const;
   /// Where it begins; 0 where the label is not split.

@@ -86,8 +86,10 @@ struct RankCall::Impl {
        Communicator& all);
 
   ArrayPlace place(std::string_view axes, std::span<const Index> shape, bool in_ring) const;
-  /// Whether the ring shares an array: those that it exchanges, and what queries give.
-  bool in_ring(const Field& field) const { return ring_place.joined && field.is(kRequired); }
+  /// Whether this rank has its share of an array only.
+  bool in_ring(const Field& field) const {
+    return std::ranges::find(ring_place.arrays, field.name) != ring_place.arrays.end();
+  }
   std::vector<Index> whole_shape(std::string_view axes, const Tensor& part, bool in_ring) const;
   PlacedArray placed(std::string_view axes, std::vector<Index> shape, Tensor part,
                      bool in_ring) const;
@@ -169,8 +171,8 @@ ArrayPlace RankCall::Impl::place(std::string_view axes, std::span<const Index> s
   ArrayPlace place = place_of(shard.part(shape, axes));
   const std::vector<Axis> names_of_axes = checked_axes(axes, shape.size());
   for (std::size_t i = 0; shared && i < place.size(); ++i) {
-    if (names_of_axes[i].name == "Tq") place[i] = ring_place.queries;
-    if (names_of_axes[i].name == "Tk") place[i] = ring_place.keys;
+    const auto share = ring_place.shares.find(names_of_axes[i].name);
+    if (share != ring_place.shares.end()) place[i] = share->second;
   }
   return place;
 }
@@ -181,7 +183,7 @@ std::vector<Index> RankCall::Impl::whole_shape(std::string_view axes, const Tens
   const std::vector<Axis> names_of_axes = checked_axes(axes, shape.size());
   for (std::size_t i = 0; shared && i < shape.size(); ++i) {
     const std::string& name = names_of_axes[i].name;
-    if (name == "Tq" || name == "Tk") shape[i] = shard.extents.at(name);
+    if (ring_place.shares.contains(name)) shape[i] = shard.extent(name);
   }
   return shape;
 }
@@ -206,7 +208,7 @@ ArrayPlace RankCall::place(const std::string& name) const {
       std::ranges::find(impl_->operation.outputs, std::string_view(name).substr(kCotangent.size()),
                         &ResultField::name);
   if (output == impl_->operation.outputs.end()) refuse_name(impl_->operation, name);
-  return impl_->place(output->axes, shape, impl_->ring_place.joined);
+  return impl_->place(output->axes, shape, true);
 }
 
 Cotangents RankCall::Impl::cotangents(void* output, const NamedResults& parts,
@@ -219,19 +221,17 @@ Cotangents RankCall::Impl::cotangents(void* output, const NamedResults& parts,
     if (given != parts.end()) {
       *d.find(result.name) = &given->second;
     } else if (arguments.gradient_seed && result.name != "lse") {
-      const bool shared = ring_place.joined;
-      const std::vector<Index> shape = whole_shape(result.axes, *like, shared);
+      const std::vector<Index> shape = whole_shape(result.axes, *like, true);
       const std::uint64_t seed = *arguments.gradient_seed + random.tensors.size();
       *d.find(result.name) =
-          random.keep(random_part({like->dtype(), shape, seed}, place(result.axes, shape, shared)));
+          random.keep(random_part({like->dtype(), shape, seed}, place(result.axes, shape, true)));
     }
   }
   return d;
 }
 
 bool RankCall::Impl::contributes(Index device) const {
-  const std::vector<Index> members = plan.ring_of(device);
-  return !plan.repeats(members.front()) && (ring_place.joined || device == members.front());
+  return !plan.repeats(plan.ring_of(device).front());
 }
 
 /// True when another device has the same part of an array.
@@ -325,10 +325,9 @@ PlacedResults RankCall::run(NamedResults parts) {
   PlacedResults results;
   impl.add_gradients(cut, output.get(), parts, results);
   for (const ResultArray& array : arrays_of(impl.operation.outputs, output.get())) {
-    const bool shared = impl.ring_place.joined;
-    std::vector<Index> shape = impl.whole_shape(array.axes, *array.tensor, shared);
+    std::vector<Index> shape = impl.whole_shape(array.axes, *array.tensor, true);
     results[std::string(array.name)] =
-        impl.placed(array.axes, std::move(shape), std::move(*array.tensor), shared);
+        impl.placed(array.axes, std::move(shape), std::move(*array.tensor), true);
   }
   for (const CutCall::Update& update : cut.updated) {
     for_each_array(impl.operation, impl.call.get(), [&](const Field& field, const Tensor& array) {

@@ -23,9 +23,9 @@ struct PlacedArray {
 };
 using PlacedResults = std::map<std::string, PlacedArray>;
 
-/// Ranks are the devices of the mesh, in their order. Each holds its shard of every array; of the
-/// axes that an operation splits by a ring, it holds its share of queries and of keys, and the ring
-/// is made of ranks. Equal to ShardMap on one process, bit for bit where a backend sums alike.
+/// Ranks are the devices of the mesh, in their order. Each holds its shard of every array; those
+/// along the axes that an operation splits by a ring hold their shares of it, and the ring is made
+/// of ranks. Equal to ShardMap on one process, bit for bit where a backend sums alike.
 class RankCall {
  public:
   /// `arguments` has the arrays that every rank has whole (ids, lengths, tables, masks); `outlines`
@@ -47,7 +47,7 @@ class RankCall {
   const std::vector<RingStep>& steps() const;
   /// Seconds of the passes of the last run, sums of gradients over ranks included.
   const CallTimes& times() const;
-  /// What this rank has of the sequences that a ring shares; `joined` is false without one.
+  /// What this rank has of the axes that a ring shares.
   const RingPlace& ring() const;
 
  private:

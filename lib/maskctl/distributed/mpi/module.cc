@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr long long kPiece = 1LL << 30;
+long long longest_piece = 0;  // bytes; as join() was told
 
 struct Transfer {
   std::vector<MPI_Request> pieces;
@@ -29,7 +29,8 @@ const char* failed(int code) {
   return last_error.c_str();
 }
 
-const char* join(int* rank, int* size) {
+const char* join(long long piece, int* rank, int* size) {
+  longest_piece = piece;
   int provided = 0;
   if (const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided)) {
     return failed(code);
@@ -45,8 +46,8 @@ template <class F>
 void for_each_piece(long long size, F&& f) {
   long long first = 0;
   do {
-    f(first, static_cast<int>(std::min(kPiece, size - first)));
-    first += kPiece;
+    f(first, static_cast<int>(std::min(longest_piece, size - first)));
+    first += longest_piece;
   } while (first < size);
 }
 

@@ -7,8 +7,9 @@ namespace maskctl::distributed {
 /// All functions are to be called by one thread. A message may have any number of bytes.
 struct MpiModule {
   int version;
-  /// Starts MPI and says which rank this is: null, or why it cannot.
-  const char* (*join)(int* rank, int* size);
+  /// Starts MPI and says which rank this is: null, or why it cannot. A longer message than `piece`
+  /// bytes, at most 2^31 - 1, goes in several; all ranks must name the same.
+  const char* (*join)(long long piece, int* rank, int* size);
   /// Start a transfer: a handle for done(). `tag` tells kinds of messages apart; those of one kind
   /// between two ranks keep their order. From rank -1: from any.
   void* (*send)(int to, int tag, const void* bytes, long long size);
@@ -19,7 +20,7 @@ struct MpiModule {
   void (*leave)();
 };
 
-inline constexpr int kMpiModuleVersion = 1;
+inline constexpr int kMpiModuleVersion = 2;
 inline constexpr const char* kMpiModuleFile = "maskctl-mpi.so";
 /// The one symbol of the module: const MpiModule* maskctl_mpi_module().
 inline constexpr const char* kMpiModuleSymbol = "maskctl_mpi_module";

@@ -24,7 +24,7 @@ struct FileFormat {
   std::unique_ptr<Container> (*open)(ByteSource source, const ReadOptions& options);
   /// Writes several arrays to a path or "-", beside the old ones when options.append is set (see
   /// containers/append.h). Null for a format of one array.
-  void (*write)(const std::string& path, std::span<const ArrayRef> arrays,
+  void (*write)(const std::string& path, std::span<const ArrayStream> arrays,
                 const WriteOptions& options) = nullptr;
   /// Starts to write one array part by part. Null if an array must be held whole and given to
   /// `write`.

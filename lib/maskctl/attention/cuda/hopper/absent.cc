@@ -12,9 +12,9 @@ void forward(Workspace&, const SoftmaxParams&, const Schedule&, const float*, An
 }
 
 std::string unsupported_backward(const BackwardParams&) { return "the GPU is emulated"; }
-DeviceBuffer key_order(const MaskView&, const Dims&, Stream) { return {}; }
-void backward(Workspace&, const BackwardParams&, const DeviceBuffer&, bool, float*, const float*,
-              void*, void*, void*) {
+KeyOrder::KeyOrder(const MaskView&, const Dims&, bool, Stream) {}
+void backward(Workspace&, const BackwardParams&, const KeyOrder&, bool, float*, const float*, void*,
+              void*, void*) {
   throw Error(Errc::kUnsupported, "the GPU is emulated");
 }
 

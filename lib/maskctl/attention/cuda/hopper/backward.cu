@@ -64,14 +64,8 @@ __global__ void __launch_bounds__(128)
   const Index query = tile % call.query_tiles * kTile;
   const int column = static_cast<int>(piece % panels) * kPanel;
   if (query >= d.queries || column >= d.dim) return;
-  const auto* const from =
-      reinterpret_cast<const float4*>(call.d_query + piece * kPieceFloats) + threadIdx.x;
-  float x[32];
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    const float4 four = from[128 * i];
-    x[4 * i] = four.x, x[4 * i + 1] = four.y, x[4 * i + 2] = four.z, x[4 * i + 3] = four.w;
-  }
+  float x[32] = {};
+  add_piece(call.d_query + piece * kPieceFloats, x);
   const Index batch = row / d.q_heads, head = row % d.q_heads;
   store_piece(x, call.b.p.scale,
               d_query + ((batch * d.queries + query) * d.q_heads + head) * d.dim + column,
@@ -79,7 +73,36 @@ __global__ void __launch_bounds__(128)
               static_cast<int>(d.dim) - column);
 }
 
+/// The sums of the parts of a tile of keys, in their order: gradients. A block takes one piece, as
+/// the first part has it.
+template <class T>
+__global__ void __launch_bounds__(128)
+    add_parts(const __grid_constant__ BackwardCall call, SumsOfPart sums) {
+  const KeyPart part = call.split[blockIdx.x / sums.count()];
+  if (part.nth != 0) return;
+  const int n = static_cast<int>(blockIdx.x) % sums.count(), panel = n % sums.panels;
+  const int row = n / sums.panels % sums.rows;
+  const bool is_value = n / sums.panels / sums.rows != 0;
+  const Index first = (Index{part.tile.number} * sums.rows + row) * kTile;
+  if (first >= call.b.p.d.keys) return;
+  float x[32] = {};
+  for (int i = 0; i < part.of; ++i) {
+    add_piece(call.sums + sums.piece(part.sums + i, is_value, row, panel) * kPieceFloats, x);
+  }
+  if (is_value) {
+    store_gradient<T, true>(call, part.tile, first, panel, x);
+  } else {
+    store_gradient<T, false>(call, part.tile, first, panel, x);
+  }
+}
+
 unsigned blocks_of(Index n, Index of) { return static_cast<unsigned>(ceil_div(n, of)); }
+
+Launch* kernel_for(int width, bool is_fine) {
+  if (width == 256) return launch_256;
+  if (width == 128) return is_fine ? launch_fine_128 : launch_128;
+  return is_fine ? launch_fine_64 : launch_64;
+}
 
 }  // namespace
 
@@ -95,13 +118,14 @@ std::string unsupported_backward(const BackwardParams& b) {
   return "";
 }
 
-void backward(Workspace& workspace, const BackwardParams& b, const DeviceBuffer& order,
+void backward(Workspace& workspace, const BackwardParams& b, const KeyOrder& order,
               bool deterministic, float* delta, const float* mean_shares, void* d_query,
               void* d_key, void* d_value) {
   const Dims& d = b.p.d;
   const Stream stream = workspace.stream();
   const int width = width_of(d), panels = width / kPanel;
-  const BackwardTiles tiles = backward_tiles(width);
+  const BackwardTiles tiles = backward_tiles(width, order.is_fine);
+  const SumsOfPart parts{tiles.keys / kTile, panels};
   const Workspace::Scope scope(workspace);
   const Index query_tiles = ceil_div(d.queries, tiles.queries) * (tiles.queries / kTile);
   const Index pieces = d.batch * d.q_heads * query_tiles * panels;
@@ -125,16 +149,19 @@ void backward(Workspace& workspace, const BackwardParams& b, const DeviceBuffer&
       sums,
       turns,
       static_cast<int>(query_tiles),
-      deterministic ? nullptr : reinterpret_cast<const KeyTile*>(order.data()),
-      heads_at_a_time(d, width),
+      static_cast<int>(d.group()),
+      order.parts(deterministic),
+      order.split(deterministic),
+      workspace.take<float>(Index{order.split_count} * parts.count() * kPieceFloats),
       mean_shares,
       d_key,
       d_value};
-  const auto run = width == 64 ? launch_64 : width == 128 ? launch_128 : launch_256;
-  run(call, stream);
+  kernel_for(width, order.is_fine)(call, order.count, stream);
   with_16_bits(b.p.query.dtype, [&]<class T>(std::type_identity<T>) {
     launch("softmax_backward: d_query in order", convert_pieces<T>, static_cast<unsigned>(pieces),
            128, 0, stream, call, panels, static_cast<T*>(d_query));
+    launch("softmax_backward: sums of parts", add_parts<T>,
+           static_cast<unsigned>(order.split_count * parts.count()), 128, 0, stream, call, parts);
   });
 }
 

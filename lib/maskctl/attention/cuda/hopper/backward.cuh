@@ -18,14 +18,12 @@
 namespace maskctl::attention::cuda::hopper {
 
 template <class Shape>
-__global__ void __launch_bounds__(Shape::kThreads, 1)
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     backward_kernel(const __grid_constant__ BackwardCall call) {
   using Memory = BackwardMemory<Shape>;
-  const std::uint32_t begin = shared_address(dynamic_shared());
-  Memory& memory = *reinterpret_cast<Memory*>(
-      dynamic_shared() + ((begin + kAtomBytes - 1) / kAtomBytes * kAtomBytes - begin));
+  Memory& memory = block_memory<Memory>();
   if (threadIdx.x == 0) memory.init();
-  const KeyTile tile = key_tile<Shape>(call);
+  const KeyTile tile = call.parts[blockIdx.x].tile;
   __syncthreads();
   if (threadIdx.x < 128) {
     give_registers<Shape::kFew>();
@@ -41,32 +39,23 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   }
 }
 
-template <class F>
-void with_16_bits(DType dtype, F&& f) {
-  if (dtype == DType::kFloat16) return f(std::type_identity<__half>());
-  f(std::type_identity<__nv_bfloat16>());
-}
-
 template <class Shape>
-void launch_shape(const BackwardCall& call, Stream stream) {
-  const Dims& d = call.b.p.d;
+void launch_shape(const BackwardCall& call, int blocks, Stream stream) {
   launch("softmax_backward: d_query, d_key, d_value", backward_kernel<Shape>,
-         static_cast<unsigned>(d.batch * d.kv_heads * ceil_div(d.keys, Shape::kKeys)),
-         Shape::kThreads, sizeof(BackwardMemory<Shape>) + kAtomBytes, stream, call);
+         static_cast<unsigned>(blocks), Shape::kThreads,
+         block_bytes<BackwardMemory<Shape>, Shape::kBlocks>(), stream, call);
 }
-template <int kWidth>
-void launch_kernel(const BackwardCall& call, Stream stream) {
+template <int kWidth, bool kFine>
+void launch_kernel(const BackwardCall& call, int blocks, Stream stream) {
   const SoftmaxParams& p = call.b.p;
-  const bool is_general = p.bias.data || p.soft_cap != 0 || p.dropout != 0;
   with_16_bits(p.query.dtype, [&]<class T>(std::type_identity<T>) {
-    (is_general ? launch_shape<BackwardShape<T, kWidth, true>>
-                : launch_shape<BackwardShape<T, kWidth, false>>)(call, stream);
+    (has_places(p) ? launch_shape<BackwardShape<T, kWidth, kFine, true>>
+                   : launch_shape<BackwardShape<T, kWidth, kFine, false>>)(call, blocks, stream);
   });
 }
 
-// launch_kernel of one width each, compiled apart.
-void launch_64(const BackwardCall& call, Stream stream);
-void launch_128(const BackwardCall& call, Stream stream);
-void launch_256(const BackwardCall& call, Stream stream);
+// launch_kernel, compiled apart.
+using Launch = void(const BackwardCall& call, int blocks, Stream stream);
+Launch launch_64, launch_128, launch_256, launch_fine_64, launch_fine_128;
 
 }  // namespace maskctl::attention::cuda::hopper

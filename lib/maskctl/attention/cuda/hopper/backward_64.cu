@@ -1,9 +1,11 @@
-// The backward kernels for heads of up to 64 dimensions: a file of their own, since they compile
+// Backward kernels for heads of up to 64 dimensions: a file of their own, since they compile
 // long.
 #include "maskctl/attention/cuda/hopper/backward.cuh"
 
 namespace maskctl::attention::cuda::hopper {
 
-void launch_64(const BackwardCall& call, Stream stream) { launch_kernel<64>(call, stream); }
+void launch_64(const BackwardCall& call, int blocks, Stream stream) {
+  launch_kernel<64, false>(call, blocks, stream);
+}
 
 }  // namespace maskctl::attention::cuda::hopper

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/async.cuh"
+#include "maskctl/attention/cuda/hopper/kernel.cuh"
+#include "maskctl/attention/cuda/hopper/key_order.h"
 #include "maskctl/attention/cuda/hopper/mask_walk.cuh"
 #include "maskctl/attention/cuda/hopper/piece.cuh"
 #include "maskctl/attention/cuda/hopper/powers.cuh"
@@ -9,35 +11,44 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// What a block makes, for arrays whose rows of either width fit `kWidth`.
-template <class T, int kWidth, bool kGeneral>
+/// What a block makes, for arrays whose rows of either width fit `kWidth`. `kFine`: tiles of 64 x
+/// 64, for masks that leave most tiles around an open one closed.
+template <class T, int kWidth, bool kFine, bool kGeneral>
 struct BackwardShape {
   using Element = T;
   static constexpr int kDim = kWidth, kPanels = kDim / kPanel;
   /// Bias, soft cap or dropout: each weight is made from its place.
   static constexpr bool kIsGeneral = kGeneral;
   static constexpr bool kIsWide = kDim > 128;  // warpgroups have the same keys
-  static constexpr int kWarpgroups = 2, kThreads = 128 * (1 + kWarpgroups);
-  static constexpr int kKeys = kIsWide ? 64 : 128, kQueries = kDim == 64 ? 128 : 64;
+  static_assert(!(kIsWide && kFine));
+  static constexpr int kBlocks = kFine ? 2 : 1;  // on a multiprocessor
+  static constexpr int kWarpgroups = kFine ? 1 : 2, kThreads = 128 * (1 + kWarpgroups);
+  static constexpr int kKeys = kIsWide ? 64 : 64 * kWarpgroups;
+  static constexpr int kQueries = kDim == 64 && !kFine ? 128 : 64;
   static constexpr int kMaskRows = kKeys / kTile, kMaskColumns = kQueries / kTile;
   // Of one warpgroup:
   static constexpr int kScoreQueries = kIsWide ? 32 : kQueries;
   static constexpr int kSumColumns = kIsWide ? kDim / 2 : kDim;
-  static constexpr int kPieces = kIsWide ? 2 : 1;  // of d_query
+  static constexpr int kPieces = kMaskColumns * kPanels / kWarpgroups;  // of d_query
+  static constexpr int kPiecesAtOnce = kIsWide ? 2 : 1;
   // Tiles in shared memory:
-  static constexpr int kStages = 2, kOutStages = kIsWide ? 1 : 2;
-  static constexpr int kFew = 56, kMany = 224;  // registers
+  static constexpr int kStages = 2, kOutStages = kIsWide || (kFine && kDim > 64) ? 1 : 2;
+  /// Where warpgroups read each other's gradients of scores, two tiles take turns, or, where
+  /// kIsWide, the second has the weights.
+  static constexpr int kScoreTiles = kWarpgroups;
+  static constexpr int kFew = kFine ? 32 : 56, kMany = kFine ? 224 : 224;  // registers
 };
 
 /// Queries and keys of a tile of the kernel.
 struct BackwardTiles {
   int queries, keys;
 };
-constexpr BackwardTiles backward_tiles(int width) {
+constexpr BackwardTiles backward_tiles(int width, bool is_fine) {
   const auto of = []<class Shape>(Shape) { return BackwardTiles{Shape::kQueries, Shape::kKeys}; };
-  return width == 64    ? of(BackwardShape<__half, 64, false>())
-         : width == 128 ? of(BackwardShape<__half, 128, false>())
-                        : of(BackwardShape<__half, 256, false>());
+  if (is_fine) return of(BackwardShape<__half, 128, true, false>());
+  return width == 64    ? of(BackwardShape<__half, 64, false, false>())
+         : width == 128 ? of(BackwardShape<__half, 128, false, false>())
+                        : of(BackwardShape<__half, 256, false, false>());
 }
 
 /// The width of the kernel for a call.
@@ -53,11 +64,6 @@ inline int heads_at_a_time(const Dims& d, int width) {
   return static_cast<int>(std::clamp<Index>(kCacheBytes / bytes, 1, d.batch * d.kv_heads));
 }
 
-/// Which tile of keys of which key head.
-struct KeyTile {
-  int batch, kv_head, number;
-};
-
 /// What the kernel is called with.
 struct BackwardCall {
   BackwardParams b;
@@ -69,8 +75,10 @@ struct BackwardCall {
   /// Of each piece 1 + the tile of keys that was added last; null: tiles are added in any order.
   int* turns;
   int query_tiles;       // of 64, rounded up to whole tiles of the kernel
-  const KeyTile* order;  // of each block; null: by heads_at_a_time, the last tiles first
-  int heads_at_a_time;
+  int group;             // query heads of a key head
+  const KeyPart* parts;  // of each block
+  const KeyPart* split;  // those of tiles that have several
+  float* sums;           // of these: pieces, see piece_of_keys
   const float* mean_shares;
   void *d_key, *d_value;  // of the kernel's element
 };
@@ -94,9 +102,7 @@ struct BackwardMemory {
   unsigned char key[Shape::kPanels][kKeyBytes], value[Shape::kPanels][kKeyBytes];
   unsigned char query[Shape::kStages][Shape::kPanels][kQueryBytes];
   unsigned char d_out[Shape::kOutStages][Shape::kPanels][kQueryBytes];
-  /// Gradients of scores; rows are keys. Two tiles take turns, or, where kIsWide, the second has
-  /// the weights.
-  unsigned char scores[2][Shape::kMaskColumns][kKeyBytes];
+  unsigned char scores[Shape::kScoreTiles][Shape::kMaskColumns][kKeyBytes];  // rows are keys
   float d_query[Shape::kWarpgroups][kPieceFloats];
   float rows[Shape::kStages][Shape::kMaskColumns][2][kTile];
   Step steps[Shape::kStages];
@@ -124,22 +130,5 @@ enum BackwardBarrier : int {
   kSumsOfFirstThere,
   kSumsOfFirstTaken = kSumsOfFirstThere + 2,
 };
-
-/// The tile of keys of a block. Where tiles take turns, the last is the first: under causal masks
-/// and windows it meets its queries before others do. Blocks of lower number have earlier turns, so
-/// that who waits for a turn waits for blocks that have begun.
-template <class Shape>
-__device__ KeyTile key_tile(const BackwardCall& c) {
-  if (c.order) return c.order[blockIdx.x];
-  const Dims& d = c.b.p.d;
-  const int heads = static_cast<int>(d.batch * d.kv_heads);
-  const int tiles = static_cast<int>(ceil_div(d.keys, Shape::kKeys));
-  const int nth = static_cast<int>(blockIdx.x), section = nth / (c.heads_at_a_time * tiles);
-  const int first = section * c.heads_at_a_time, n = nth - first * tiles;
-  const int together = min(c.heads_at_a_time, heads - first);
-  const int head = first + n % together;
-  return {head / static_cast<int>(d.kv_heads), head % static_cast<int>(d.kv_heads),
-          tiles - 1 - n / together};
-}
 
 }  // namespace maskctl::attention::cuda::hopper

@@ -1,7 +1,7 @@
 // The products of the backward kernel.
 #pragma once
 
-#include "maskctl/attention/cuda/hopper/backward_call.cuh"
+#include "maskctl/attention/cuda/hopper/backward_sums.cuh"
 #include "maskctl/attention/cuda/softmax/tile.cuh"
 
 namespace maskctl::attention::cuda::hopper {
@@ -18,6 +18,22 @@ __device__ inline void store_matrices(std::uint32_t address, const std::uint32_t
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
                "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
                : "memory");
+}
+
+/// Puts a rounded fragment of a warpgroup in panels that are `panel_bytes` apart, from a row and a
+/// column on that are multiples of 8.
+template <int n>
+__device__ __forceinline__ void store_fragment(unsigned char* panels, int panel_bytes, int row,
+                                               int column, const std::uint32_t (&pairs)[n]) {
+  const int thread = static_cast<int>(threadIdx.x) % 128, lane = thread % 32, matrix = lane / 8;
+  row += thread / 32 * 16 + matrix % 2 * 8 + lane % 8;
+  // Panels are aligned: the 16 bytes of other columns are found by turning bits of the address.
+  const std::uint32_t begin =
+      made_here(shared_address(panels) + swizzled(row, column + matrix / 2 * 8));
+#pragma unroll
+  for (int i = 0; i < n / 4; ++i) {
+    store_matrices((begin ^ i % 4 * 32) + i / 4 * panel_bytes, pairs + 4 * i);
+  }
 }
 
 /// A warpgroup. Of its 64 keys a thread has `row_` and `row_` + 8.
@@ -67,7 +83,7 @@ class BackwardConsumer {
   using Scores = float[kScores];
   using Rounded = std::uint32_t[kScores / 2];
   using Sums = float[kSums];
-  using Pieces = float[32 * Shape::kPieces];
+  using Pieces = float[32 * Shape::kPiecesAtOnce];
   using KeyPanels = unsigned char[Shape::kPanels][Memory::kKeyBytes];
   using QueryPanels = unsigned char[Shape::kPanels][Memory::kQueryBytes];
 
@@ -119,7 +135,7 @@ class BackwardConsumer {
     fence_shared_writes();
     sync(kScoresThere, 128 * Shape::kWarpgroups);
     if constexpr (kIsWide) accumulate(d_value_, s.scores[1][0], s.d_out[at_out_.slot]);
-    multiply_scores(d_query);
+    multiply_scores(d_query, 0);
     wgmma_wait<1>();
     pin(d_value_);
     release(s.d_out_empty[at_out_.slot]);
@@ -130,7 +146,14 @@ class BackwardConsumer {
     }
     wgmma_wait<1>();
     pin(d_query);
-    hand_over(d_query);
+    hand_over(d_query, 0);
+#pragma unroll
+    for (int piece = Shape::kPiecesAtOnce; piece < Shape::kPieces; ++piece) {
+      multiply_scores(d_query, piece);
+      wgmma_wait<0>();
+      pin(d_query);
+      hand_over(d_query, piece);
+    }
     wgmma_wait<0>();
     pin(d_key_);
     release(s.query_empty[at_.slot]);
@@ -176,21 +199,25 @@ class BackwardConsumer {
     }
     wgmma_commit();
   }
-  /// The group's pieces of d_query: half of the queries, or half of the columns.
-  __device__ __forceinline__ void multiply_scores(Pieces& d_query) {
+  /// The group's pieces of d_query from number `first` on: of half of the queries, half of the
+  /// columns, or all.
+  __device__ __forceinline__ void multiply_scores(Pieces& d_query, int first) {
     const std::uint64_t a =
         transposed(shared_address(d_scores_at()[group_ % Shape::kMaskColumns]), Memory::kKeyBytes);
-    const std::uint64_t b = transposed(shared_address(s.key[piece_panel()]), Memory::kKeyBytes);
+    const std::uint64_t b =
+        transposed(shared_address(s.key[piece_panel() + first]), Memory::kKeyBytes);
     pin(d_query);
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kKeys / 16; ++i) {
-      wgmma<T, 64 * Shape::kPieces, 1, 1>(d_query, advanced(a, i * 16 * kPanelRowBytes),
-                                          advanced(b, i * 16 * kPanelRowBytes), i > 0);
+      wgmma<T, 64 * Shape::kPiecesAtOnce, 1, 1>(d_query, advanced(a, i * 16 * kPanelRowBytes),
+                                                advanced(b, i * 16 * kPanelRowBytes), i > 0);
     }
     wgmma_commit();
   }
-  __device__ __forceinline__ auto& d_scores_at() const { return s.scores[kIsWide ? 0 : at_.slot]; }
+  __device__ __forceinline__ auto& d_scores_at() const {
+    return s.scores[kIsWide || Shape::kScoreTiles == 1 ? 0 : at_.slot];
+  }
   /// The first panel of the group's pieces.
   __device__ __forceinline__ int piece_panel() const {
     return kIsWide ? first_panel_ : group_ % Shape::kPanels;
@@ -266,7 +293,7 @@ class BackwardConsumer {
     const int head = step_->head;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
-      const int column = first_query_ + i / 4 * 8 + thread_ % 4 * 2 + i % 2, side = i / 2 % 2;
+      const int column = first_query_ + fragment_column(thread_, i), side = i / 2 % 2;
       const Index query = Index{step_->number} * kQueries + column;
       const Index key = Index{tile_.number} * kKeys + key_tile_ * 64 + row_ + 8 * side;
       float weight = 0, kept = 0, slope = 1, multiplied = 1;
@@ -298,32 +325,19 @@ class BackwardConsumer {
 
   /// Puts what the group has of [keys x queries] where both groups read it.
   __device__ __forceinline__ void share(const Rounded& x, unsigned char* panels) const {
-    const int lane = thread_ % 32, matrix = lane / 8;
-    const int row = key_tile_ * 64 + thread_ / 32 * 16 + matrix % 2 * 8 + lane % 8;
-    // Panels are aligned: the 16 bytes of other columns are found by turning bits of the address.
-    const std::uint32_t begin =
-        made_here(shared_address(panels) + swizzled(row, first_query_ + matrix / 2 * 8));
-#pragma unroll
-    for (int i = 0; i < kScores / 8; ++i) {
-      store_matrices((begin ^ i % 4 * 32) + i / 4 * Memory::kKeyBytes, x + 4 * i);
-    }
+    store_fragment(panels, Memory::kKeyBytes, key_tile_ * 64, first_query_, x);
   }
-  /// Gives the group's pieces of d_query to the adder.
-  __device__ __forceinline__ void hand_over(const Pieces& d_query) {
+  /// Gives the group's pieces of d_query from number `first` on to the adder.
+  __device__ __forceinline__ void hand_over(const Pieces& d_query, int first) {
 #pragma unroll
-    for (int piece = 0; piece < Shape::kPieces; ++piece) {
+    for (int piece = 0; piece < Shape::kPiecesAtOnce; ++piece) {
       sync(kSumsOfFirstTaken + group_, 128 + 32);
-      auto* const to = reinterpret_cast<float4*>(s.d_query[group_]) + thread_;
-#pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        const float* const x = d_query + 32 * piece + 4 * i;
-        to[128 * i] = make_float4(x[0], x[1], x[2], x[3]);
-      }
+      keep_piece(d_query + 32 * piece, s.d_query[group_]);
       if (thread_ == 0) {
         const int row = tile_.batch * static_cast<int>(c.b.p.d.q_heads) + step_->head;
         const int tile = step_->number * Shape::kMaskColumns + group_ % Shape::kMaskColumns;
-        s.goals[group_] = {(row * c.query_tiles + tile) * Shape::kPanels + piece_panel() + piece,
-                           step_->after};
+        const int panel = piece_panel() + first + piece;
+        s.goals[group_] = {(row * c.query_tiles + tile) * Shape::kPanels + panel, step_->after};
       }
       fence_shared_writes();
       arrive(kSumsOfFirstThere + group_, 128 + 32);
@@ -344,9 +358,8 @@ class BackwardConsumer {
   /// Whether some query of the group of heads sees a key.
   __device__ bool is_seen(int key) const {
     const Dims& d = c.b.p.d;
-    const int group = static_cast<int>(d.q_heads / d.kv_heads);
     const TileTableView* previous = nullptr;
-    for (int head = tile_.kv_head * group; head < (tile_.kv_head + 1) * group; ++head) {
+    for (int head = tile_.kv_head * c.group; head < (tile_.kv_head + 1) * c.group; ++head) {
       const TileTableView& table = table_of(c.b.p.by_key, tile_.batch, head);
       if (&table == previous) continue;
       previous = &table;
@@ -360,28 +373,24 @@ class BackwardConsumer {
     return false;
   }
 
-  /// Writes d_key and d_value.
+  /// Writes d_key and d_value, or the part's share of them.
   __device__ __forceinline__ void finish() {
-    const Dims& d = c.b.p.d;
-    const Index first =
-        (tile_.batch * d.keys + tile_.number * kKeys + key_tile_ * 64) * d.kv_heads + tile_.kv_head;
-    const float* const shares =
-        c.mean_shares ? c.mean_shares + (tile_.batch * d.kv_heads + tile_.kv_head) * d.value_dim
-                      : nullptr;
+    constexpr SumsOfPart kSumsOf{Shape::kMaskRows, Shape::kPanels};
+    const KeyPart& part = c.parts[blockIdx.x];
 #pragma unroll
-    for (int i = 0; i < kSums; ++i) {
-      const int column = first_panel_ * kPanel + i / 4 * 8 + thread_ % 4 * 2 + i % 2;
-      if (shares && column < d.value_dim) d_value_[i] += shares[column];
-    }
-#pragma unroll
-    for (int panel = 0; panel < kSumPanels; ++panel) {
-      const int column = (first_panel_ + panel) * kPanel;
-      store_piece(d_key_ + 32 * panel, c.b.p.scale,
-                  static_cast<T*>(c.d_key) + first * d.dim + column, d.kv_heads * d.dim, keys_left_,
-                  static_cast<int>(d.dim) - column);
-      store_piece(d_value_ + 32 * panel, 1,
-                  static_cast<T*>(c.d_value) + first * d.value_dim + column,
-                  d.kv_heads * d.value_dim, keys_left_, static_cast<int>(d.value_dim) - column);
+    for (int i = 0; i < kSumPanels; ++i) {
+      const int panel = first_panel_ + i;
+      if (part.of > 1) {
+        const auto at = [&](bool is_value) {
+          return c.sums + kSumsOf.piece(part.sums, is_value, key_tile_, panel) * kPieceFloats;
+        };
+        keep_piece(d_key_ + 32 * i, at(false));
+        keep_piece(d_value_ + 32 * i, at(true));
+      } else {
+        const Index first = Index{tile_.number} * kKeys + key_tile_ * 64;
+        store_gradient<T, false>(c, tile_, first, panel, d_key_ + 32 * i);
+        store_gradient<T, true>(c, tile_, first, panel, d_value_ + 32 * i);
+      }
     }
   }
 

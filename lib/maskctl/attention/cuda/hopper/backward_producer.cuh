@@ -33,13 +33,7 @@ class BackwardProducer {
     const Corner corner{0, tile_.number * Shape::kKeys, tile_.kv_head, tile_.batch};
     load<Memory::kKeyBytes>(s.key, c.key, corner, s.key_full, 0, kEvictFirst);
     load<Memory::kKeyBytes>(s.value, c.value, corner, s.value_full, 0, kEvictFirst);
-    const Dims& d = c.b.p.d;
-    const int group = static_cast<int>(d.q_heads / d.kv_heads);
-    for (int head = tile_.kv_head * group; head < (tile_.kv_head + 1) * group; ++head) {
-      WideWalk<Shape::kMaskRows, Shape::kMaskColumns> walk(
-          table_of(c.b.p.by_key, tile_.batch, head), tile_.number, d.keys);
-      while (!walk.is_at_end()) bring(head, walk.next());
-    }
+    bring_all(c.parts[blockIdx.x]);
     s.query_empty[at_.slot].wait(at_.parity ^ 1);
     s.steps[at_.slot].number = -1;
     s.query_full[at_.slot].arrive();
@@ -48,6 +42,20 @@ class BackwardProducer {
  private:
   using Tile = WideTile<Shape::kMaskRows, Shape::kMaskColumns>;
 
+  __device__ void bring_all(const KeyPart& part) {
+    for (int i = 0; i < c.group; ++i) {
+      const int head = tile_.kv_head * c.group + i;
+      const int before = i * (c.query_tiles / Shape::kMaskColumns);
+      WideWalk<Shape::kMaskRows, Shape::kMaskColumns> walk(
+          table_of(c.b.p.by_key, tile_.batch, head), tile_.number, c.b.p.d.keys);
+      walk.skip_to(part.begin - before);
+      while (!walk.is_at_end()) {
+        const Tile tile = walk.next();
+        if (tile.number >= part.end - before) return;
+        bring(head, tile);
+      }
+    }
+  }
   __device__ void bring(int head, const Tile& tile) {
     const Corner corner{0, tile.number * Shape::kQueries, head, tile_.batch};
     s.query_empty[at_.slot].wait(at_.parity ^ 1);

@@ -3,7 +3,6 @@
 #include "maskctl/attention/cuda/hopper/forward.cuh"
 #include "maskctl/attention/cuda/hopper/forward.h"
 #include "maskctl/attention/cuda/hopper/tensor_map.cuh"
-#include "maskctl/attention/cuda/launch.cuh"
 
 namespace maskctl::attention::cuda::hopper {
 namespace {
@@ -26,9 +25,7 @@ Gpu gpu() {
   return kGpu;
 }
 
-bool is_general(const SoftmaxParams& p) {
-  return p.bias.data || p.soft_cap != 0 || p.dropout != 0 || !(p.scale > 0) || !p.normalize;
-}
+bool is_general(const SoftmaxParams& p) { return has_places(p) || !(p.scale > 0) || !p.normalize; }
 
 HeadsView out_view(const SoftmaxParams& p, AnyResult out) {
   const Index token = p.d.q_heads * p.d.value_dim;
@@ -58,7 +55,8 @@ void run(const SoftmaxParams& p, const Schedule& schedule, Workspace& workspace,
   const Index blocks =
       std::min<Index>(heads * schedule.tile_rows, gpu().multiprocessors * Shape::kBlocks);
   launch("forward on tensor cores", forward_kernel<Shape>, static_cast<unsigned>(blocks),
-         Shape::kThreads, kForwardBytes<Shape>, workspace.stream(), call);
+         Shape::kThreads, block_bytes<ForwardMemory<Shape>, Shape::kBlocks>(), workspace.stream(),
+         call);
 }
 
 constexpr Tiling kDim64{64, 128, 3, 3, 2, true}, kDim128{128, 128, 2, 2, 2, true},
@@ -104,15 +102,13 @@ Schedule forward_schedule(const MaskView& by_query, const Dims& d, DType dtype, 
 
 void forward(Workspace& workspace, const SoftmaxParams& p, const Schedule& schedule,
              const float* means, AnyResult out, float* lse) {
-  const auto with = [&]<class T>(T) {
+  with_16_bits(p.query.dtype, [&]<class T>(std::type_identity<T>) {
     if (is_general(p)) {
       run_dim<T, true>(most_dim(p.d), p, schedule, workspace, means, out, lse);
     } else {
       run_dim<T, false>(most_dim(p.d), p, schedule, workspace, means, out, lse);
     }
-  };
-  if (p.query.dtype == DType::kFloat16) return with(__half());
-  with(__nv_bfloat16());
+  });
 }
 
 }  // namespace maskctl::attention::cuda::hopper

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/async.cuh"
+#include "maskctl/attention/cuda/hopper/kernel.cuh"
 #include "maskctl/attention/cuda/hopper/mask_walk.cuh"
 #include "maskctl/attention/cuda/hopper/powers.cuh"
 #include "maskctl/attention/cuda/softmax/tile.cuh"
@@ -103,9 +104,6 @@ struct ForwardMemory {
     fence_barriers();
   }
 };
-/// With room to align it.
-template <class Shape>
-inline constexpr int kForwardBytes = static_cast<int>(sizeof(ForwardMemory<Shape>)) + kAtomBytes;
 
 // Barriers of several warps; 0 is the whole block.
 enum Meeting { kTurnOfFirst = 1, kGroupOfFirst = 4, kConsumers = 8 };
@@ -119,10 +117,8 @@ __device__ inline Work draw(const ForwardCall& c, int n) {
   n -= first * c.tile_rows;
   const int head = first + n % together;
   const int b = head / static_cast<int>(c.p.d.q_heads), h = head % static_cast<int>(c.p.d.q_heads);
-  const MaskView& mask = c.p.by_query;
-  const std::uint32_t table =
-      mask.table_of[(mask.batch == 1 ? 0 : b) * mask.heads + (mask.heads == 1 ? 0 : h)];
-  return {b, h, c.order[static_cast<int>(table) * c.tile_rows + n / together], false, false};
+  const int table = static_cast<int>(table_number(c.p.by_query, b, h));
+  return {b, h, c.order[table * c.tile_rows + n / together], false, false};
 }
 
 // ---------------------------------------------------------------------------------- the producer
@@ -606,9 +602,7 @@ template <class Shape>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     forward_kernel(const __grid_constant__ ForwardCall call) {
   using Memory = ForwardMemory<Shape>;
-  const std::uint32_t begin = shared_address(dynamic_shared());
-  Memory& memory = *reinterpret_cast<Memory*>(
-      dynamic_shared() + ((begin + kAtomBytes - 1) / kAtomBytes * kAtomBytes - begin));
+  Memory& memory = block_memory<Memory>();
   if (threadIdx.x == 0) memory.init();
   __syncthreads();
   if (threadIdx.x < 128) {

@@ -20,6 +20,12 @@ constexpr int swizzled(int row, int column) {
 static_assert(swizzled(0, 0) == 0 && swizzled(1, 0) == 128 + 16 && swizzled(7, 63) == 896 + 14 &&
               swizzled(8, 8) == 1024 + 16);
 
+/// The row and the column of element i of the fragment that thread t of a warpgroup has of sums
+/// [64 x columns].
+constexpr int fragment_row(int t, int i) { return t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8; }
+constexpr int fragment_column(int t, int i) { return i / 4 * 8 + t % 4 * 2 + i % 2; }
+static_assert(fragment_row(37, 2) == 16 + 1 + 8 && fragment_column(37, 5) == 8 + 2 + 1);
+
 /// Where an operand is: `leading` and `stride` in bytes, see below.
 constexpr std::uint64_t descriptor(std::uint32_t address, int leading, int stride) {
   constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;

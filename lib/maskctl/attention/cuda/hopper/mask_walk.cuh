@@ -34,6 +34,16 @@ class TileRowWalk {
     if (++at_ == until_) ++run_, enter(table);
     return cells;
   }
+  /// Leaves out what comes before tile number n.
+  __device__ void skip_to(const TileTableView& table, int n) {
+    while (at_ != kNone && until_ <= n) {
+      if (!is_full_) partial_ += until_ - at_;
+      ++run_, enter(table);
+    }
+    if (at_ >= n) return;
+    if (!is_full_) partial_ += n - at_;
+    at_ = n;
+  }
   static constexpr int kNone = 0x7fffffff;
 
  private:
@@ -66,6 +76,10 @@ class WideWalk {
     for (int r = 0; r < kRows; ++r) {
       rows_[r] = TileRowWalk(table, tile_row * kRows + r, ceil_div(rows, kTile));
     }
+  }
+  __device__ void skip_to(int number) {
+#pragma unroll
+    for (TileRowWalk& row : rows_) row.skip_to(table_, number * kColumns);
   }
   __device__ bool is_at_end() const { return first() == TileRowWalk::kNone; }
   __device__ WideTile<kRows, kColumns> next() {

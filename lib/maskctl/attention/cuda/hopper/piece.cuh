@@ -10,6 +10,22 @@ namespace maskctl::attention::cuda::hopper {
 /// (i / 4 * 128 + t) * 4 + i % 4.
 inline constexpr int kPieceFloats = 64 * 64, kPieceBytes = kPieceFloats * 4;
 
+/// Writes a piece of which the thread of a warpgroup has the fragment x.
+__device__ __forceinline__ void keep_piece(const float* x, float* piece) {
+  auto* const to = reinterpret_cast<float4*>(piece) + threadIdx.x % 128;
+#pragma unroll
+  for (int i = 0; i < 32; i += 4) to[32 * i] = make_float4(x[i], x[i + 1], x[i + 2], x[i + 3]);
+}
+/// Adds the thread's fragment of a piece to x.
+__device__ __forceinline__ void add_piece(const float* piece, float (&x)[32]) {
+  const auto* const from = reinterpret_cast<const float4*>(piece) + threadIdx.x % 128;
+#pragma unroll
+  for (int i = 0; i < 32; i += 4) {
+    const float4 four = from[32 * i];
+    x[i] += four.x, x[i + 1] += four.y, x[i + 2] += four.z, x[i + 3] += four.w;
+  }
+}
+
 /// Writes 64 x 64 sums times `factor`, of which the thread of a warpgroup has the fragment x, to an
 /// array of `rows` rows from `to` on; `columns` of a row exist, a multiple of 8.
 template <class T>

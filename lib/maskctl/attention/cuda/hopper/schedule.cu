@@ -32,18 +32,21 @@ __global__ void count_tiles(MaskView mask, int rows, unsigned long long* counts)
   atomicAdd(counts, tiles), atomicAdd(counts + 1, covered);
 }
 
-/// A block takes one table. Tile rows of one length: the last first, which keeps a causal mask's in
-/// the order of their lengths also where tiles at the edge are cut.
+/// A block takes one table. A tile row is as long as the longest of its rows of 64 x 64 tiles. Tile
+/// rows of one length: the last first, which keeps a causal mask's in the order of their lengths
+/// also where tiles at the edge are cut.
 __global__ void rank(MaskView mask, Extent extent, int* order, int* lengths) {
   const TileTableView& table = mask.tables[blockIdx.x];
   const auto [rows, wide, tile_rows] = extent;
   order += Index{blockIdx.x} * tile_rows, lengths += Index{blockIdx.x} * tile_rows;
   for (int t = static_cast<int>(threadIdx.x); t < tile_rows; t += kThreads) {
-    int tiles = 0;
+    int longest = 0;
     for (int r = t * wide; r < min((t + 1) * wide, rows); ++r) {
+      int tiles = 0;
       for (Index i = table.row_begins[r]; i < table.row_ends[r]; ++i) tiles += table.runs[i].count;
+      longest = max(longest, tiles);
     }
-    lengths[t] = tiles;
+    lengths[t] = longest;
   }
   __syncthreads();
   for (int t = static_cast<int>(threadIdx.x); t < tile_rows; t += kThreads) {

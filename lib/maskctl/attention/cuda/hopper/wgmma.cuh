@@ -1,10 +1,9 @@
 // The tensor cores of Hopper GPUs (sm_90a): products of tiles by a warpgroup of 128 threads.
 //
 // d[64 x N] += a[64 x 16] b[16 x N], d in f32 registers, b in shared memory, a there or in
-// registers. Thread t holds of d the rows 16 (t / 32) + t % 32 / 4 (+ 8) and the columns 8 j + 2 (t
-// % 4) (+ 1): d[4 j], d[4 j + 1] are those of the first row, d[4 j + 2], d[4 j + 3] of the second.
-// The registers of a for columns 16 c .. 16 c + 15 are d[8 c .. 8 c + 7] rounded, in pairs and in
-// this order.
+// registers. Thread t holds two rows of d, and of each 8 columns two: fragment_row and
+// fragment_column say which. The registers of a for columns 16 c .. 16 c + 15 are d[8 c .. 8 c + 7]
+// rounded, in pairs and in this order.
 #pragma once
 
 #include <cuda_bf16.h>

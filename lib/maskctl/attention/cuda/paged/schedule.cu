@@ -1,6 +1,7 @@
 // Sequences are checked where they are told on the GPU, then their work is numbered by one block.
 #include <algorithm>
 
+#include "maskctl/attention/cuda/block_sum.cuh"
 #include "maskctl/attention/cuda/paged/schedule.cuh"
 
 namespace maskctl::attention::cuda {
@@ -59,27 +60,6 @@ __global__ void check_sequences(const PagedCall c, const Source source, int* sta
   if (found != 0) atomicOr(status, found);
 }
 
-/// The sum of x over the threads before this one; `total` is that over all.
-__device__ Index sum_before(Index x, Index& total) {
-  __shared__ Index of_warps[kThreads / 32];
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  Index sum = x;
-  for (int distance = 1; distance < 32; distance *= 2) {
-    const Index other = __shfl_up_sync(~0u, sum, distance);
-    if (lane >= distance) sum += other;
-  }
-  __syncthreads();  // what an earlier call wrote has been read
-  if (lane == 31) of_warps[warp] = sum;
-  __syncthreads();
-  Index before = sum - x;
-  total = 0;
-  for (int w = 0; w < kThreads / 32; ++w) {
-    if (w < warp) before += of_warps[w];
-    total += of_warps[w];
-  }
-  return before;
-}
-
 /// Sequence n as it is computed: all rows belong to a bad first one when they are not told.
 __device__ Scheduled to_compute(const PagedCall& c, const Source& source, const int* status,
                                 const char* is_bad, Index vectors, Index n) {
@@ -114,7 +94,7 @@ __global__ void schedule(const PagedCall c, const Source source, const int* stat
     const Scheduled entry = to_compute(c, source, status, is_bad, bounds.vectors, n);
     keys += entry.tiles * c.kv_heads * span_of(c, entry, bounds.vectors);
   }
-  sum_before(keys, all_keys);
+  sum_before<kThreads>(keys, all_keys);
   Index split_keys = ceil_div(all_keys, bounds.wanted);
   if (split_keys < kLeastKeys) split_keys = kLeastKeys;
   Index first_task = 0, first_part = 0;
@@ -125,8 +105,8 @@ __global__ void schedule(const PagedCall c, const Source source, const int* stat
     entry.splits = splits < 1 ? 1 : splits > kMostSplits ? kMostSplits : splits;
     const Index tasks = entry.tiles * c.kv_heads * entry.splits;
     Index new_tasks = 0, new_parts = 0;
-    entry.first_task = first_task + sum_before(tasks, new_tasks);
-    entry.first_part = first_part + sum_before(entry.splits > 1 ? tasks : 0, new_parts);
+    entry.first_task = first_task + sum_before<kThreads>(tasks, new_tasks);
+    entry.first_part = first_part + sum_before<kThreads>(entry.splits > 1 ? tasks : 0, new_parts);
     if (n <= count) out[n] = entry;
     first_task += new_tasks, first_part += new_parts;
   }

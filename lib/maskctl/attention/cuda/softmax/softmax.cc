@@ -76,7 +76,7 @@ SoftmaxPlan::SoftmaxPlan(const SoftmaxProblem& problem, Stream stream, bool both
 SoftmaxBackwardPlan::SoftmaxBackwardPlan(const SoftmaxProblem& problem, Stream stream)
     : SoftmaxPlan(problem, stream, true) {
   if (schedule.tile_rows == 0) return;
-  key_order = hopper::key_order(tiles.view(TileOrder::kKeyMajor), problem.d, stream);
+  key_order = {tiles.view(TileOrder::kKeyMajor), problem.d, schedule.is_fine, stream};
 }
 
 void softmax_forward(Workspace& workspace, const SoftmaxProblem& problem, const SoftmaxPlan& plan,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "maskctl/attention/cuda/device.h"
+#include "maskctl/attention/cuda/hopper/key_order.h"
 #include "maskctl/attention/cuda/hopper/schedule.h"
 #include "maskctl/attention/cuda/tiles/device_tiles.h"
 #include "maskctl/attention/softmax/softmax_problem.h"
@@ -18,7 +19,7 @@ struct SoftmaxPlan {
 /// With what gradients need.
 struct SoftmaxBackwardPlan : SoftmaxPlan {
   SoftmaxBackwardPlan(const SoftmaxProblem& problem, Stream stream);
-  DeviceBuffer key_order;  // hopper::key_order
+  hopper::KeyOrder key_order;
 };
 
 // Arrays have no gaps along their last axis; results have none at all. The problem's mask is that

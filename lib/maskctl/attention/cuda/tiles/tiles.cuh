@@ -6,9 +6,12 @@
 
 namespace maskctl::attention::cuda {
 
+/// The number of the table of a head.
+__device__ inline std::uint32_t table_number(const MaskView& mask, Index b, Index h) {
+  return mask.table_of[(mask.batch == 1 ? 0 : b) * mask.heads + (mask.heads == 1 ? 0 : h)];
+}
 __device__ inline const TileTableView& table_of(const MaskView& mask, Index b, Index h) {
-  return mask
-      .tables[mask.table_of[(mask.batch == 1 ? 0 : b) * mask.heads + (mask.heads == 1 ? 0 : h)]];
+  return mask.tables[table_number(mask, b, h)];
 }
 
 /// One tile of a tile row: its number, and what it opens.

@@ -15,13 +15,17 @@ namespace {
 
 using Options = BlocksparseAttentionOptions;
 
+constexpr Index kTime = 1;      // axis of queries in [B,T,H,D]
+constexpr Index kPlaneRow = 2;  // in the lse and in the bias
+
 /// The static mask of each head as one lazy mask.
-lazy::MaskPtr build_mask(const MaskBuilder& build, const Tensor& query, const Tensor& key) {
+lazy::MaskPtr build_mask(const MaskBuilder& build, const Tensor& query, const Tensor& key,
+                         Index queries) {
   const Index q_heads = query.extent(1), kv_heads = key.extent(1);
   if (kv_heads == 0 || q_heads % kv_heads != 0) return nullptr;  // the core says so
   std::vector<lazy::MaskPtr> heads;
   for (Index h = 0; h < q_heads; ++h) {
-    heads.push_back(build(query.extent(2), key.extent(2), q_heads, h, q_heads / kv_heads));
+    heads.push_back(build(queries, key.extent(2), q_heads, h, q_heads / kv_heads));
     if (heads.back()) continue;
     refuse(fmt::format("mask_builder gave no mask for head {} of {}", h, q_heads));
   }
@@ -40,8 +44,10 @@ struct TimeFirst {
     if (mask.block_size < 1) {
       refuse(fmt::format("block_size {} is below 1", mask.block_size));
     }
-    const lazy::MaskPtr lazy_mask =
-        !o.static_mask && o.mask_builder ? build_mask(o.mask_builder, q, k) : o.static_mask;
+    const Index queries = query.extent(kTime) * (o.sequence_part ? o.sequence_parts : 1);
+    const lazy::MaskPtr lazy_mask = !o.static_mask && o.mask_builder
+                                        ? build_mask(o.mask_builder, q, k, queries)
+                                        : o.static_mask;
     if (lazy_mask) set_static_mask(lazy_mask->mask());
     if (mask.mask_info) set_info(*mask.mask_info);
     drop_rules();
@@ -49,9 +55,8 @@ struct TimeFirst {
   TimeFirst(const TimeFirst&) = delete;
   TimeFirst& operator=(const TimeFirst&) = delete;
 
-  /// The mask of all queries, for calls that are computed in parts.
-  void compose_mask() {
-    const Dims d = checked_dims(inputs, softmax);
+  /// The mask of these queries, for calls that are computed in parts.
+  void compose_mask(const Dims& d) {
     composed = compose(mask, {d.batch, d.q_heads, d.kv_heads, d.queries, d.keys}).mask;
     inputs.mask = &*composed;
   }
@@ -94,13 +99,49 @@ struct TimeFirst {
 
 // Attention of one part of the queries after another, as devices that share a sequence do.
 
-constexpr Index kTime = 1;      // axis of queries in [B,T,H,D]
-constexpr Index kPlaneRow = 2;  // in the lse and in the bias
+/// The queries of a call in parts: the call may have all of them or those of one part.
+struct Queries {
+  Queries(const SoftmaxInputs& inputs, const SoftmaxOptions& softmax, const Options& o)
+      : parts(o.sequence_parts) {
+    SoftmaxInputs without_bias = inputs;
+    without_bias.bias = nullptr;
+    whole = own = checked_dims(without_bias, softmax);
+    if (o.sequence_part) whole.queries *= parts;
+    if (inputs.bias) check_bias(*inputs.bias, whole);
+    check(o.sequence_part);
+    if (o.sequence_part) first = *o.sequence_part * own.queries;
+  }
+
+  Dims whole, own;
+  Index parts;
+  Index first = 0;  // of own, in the whole
+
+  /// f(rows of the whole, the same rows of what the call has) for each part that it has.
+  template <class F>
+  void for_each_part(F&& f) const {
+    const Index size = whole.queries / parts, count = own.queries == whole.queries ? parts : 1;
+    for (Index row = 0, n = 0; n < count; ++n, row += size) {
+      f(Range{first + row, first + row + size}, Range{row, row + size});
+    }
+  }
+
+ private:
+  void check(std::optional<Index> part) const {
+    if (parts < 1) refuse(fmt::format("sequence_parts {} is below 1", parts));
+    if (whole.queries % parts != 0) {
+      refuse_shape(
+          fmt::format("{} queries, which {} sequence_parts do not divide", whole.queries, parts));
+    }
+    if (part && (*part < 0 || *part >= parts)) {
+      refuse(fmt::format("sequence_part {} of {} sequence_parts", *part, parts));
+    }
+  }
+};
 
 /// The call on a range of the queries.
 struct Part {
-  Part(const SoftmaxInputs& whole, const SoftmaxOptions& all, Range rows)
-      : query(slice_of(*whole.query, kTime, rows)), inputs(whole), options(all) {
+  Part(const SoftmaxInputs& whole, const SoftmaxOptions& all, Range rows, Range here)
+      : query(slice_of(*whole.query, kTime, here)), inputs(whole), options(all) {
     inputs.query = &query;
     options.first_query += rows.begin;
     if (whole.mask) {
@@ -123,70 +164,48 @@ struct Part {
   SoftmaxOptions options;
 };
 
-void check_parts(const Dims& d, Index parts) {
-  if (parts < 1) {
-    refuse(fmt::format("sequence_parts {} is below 1", parts));
-  }
-  if (d.queries % parts != 0) {
-    refuse_shape(
-        fmt::format("{} queries, which {} sequence_parts do not divide", d.queries, parts));
-  }
-}
-
-Range rows_of(const Dims& d, Index parts, Index part) {
-  const Index size = d.queries / parts;
-  return {part * size, (part + 1) * size};
-}
-
 /// sum += part, in f32; without a sum so far it is the part.
 void add_to(std::optional<Tensor>& sum, const Tensor& part) {
   sum ? add(part, *sum) : void(sum = astype(part, DType::kFloat32));
 }
 
-/// softmax_forward for each of `parts` equal ranges of the queries, each with all keys, put
-/// together.
+/// softmax_forward for each part, with all keys, put together.
 SoftmaxResult forward_in_parts(const SoftmaxInputs& inputs, const SoftmaxOptions& options,
-                               Index parts) {
-  const Dims d = checked_dims(inputs, options);
-  check_parts(d, parts);
-  SoftmaxResult whole = unwritten_result(d, inputs.query->dtype());
-  for (Index n = 0; n < parts; ++n) {
-    const Range rows = rows_of(d, parts, n);
-    const Part part(inputs, options, rows);
+                               const Queries& queries) {
+  SoftmaxResult whole = unwritten_result(queries.own, inputs.query->dtype());
+  queries.for_each_part([&](Range rows, Range here) {
+    const Part part(inputs, options, rows, here);
     const SoftmaxResult result = softmax_forward(part.inputs, part.options);
-    write_slice(result.out, kTime, rows.begin, whole.out);
-    write_slice(result.lse, kPlaneRow, rows.begin, whole.lse);
-  }
+    write_slice(result.out, kTime, here.begin, whole.out);
+    write_slice(result.lse, kPlaneRow, here.begin, whole.lse);
+  });
   return whole;
 }
 
 /// Its gradients; those of what all parts read are summed in f32.
 SoftmaxGradients backward_in_parts(const SoftmaxInputs& inputs, const SoftmaxResult& forward,
                                    const Tensor& d_out, const SoftmaxOptions& options,
-                                   const Tensor* d_lse, Index parts) {
-  const Dims d = checked_dims(inputs, options);
-  check_parts(d, parts);
-  check_backward(d, forward, d_out, d_lse);
+                                   const Tensor* d_lse, const Queries& queries) {
+  check_backward(queries.own, forward, d_out, d_lse);
   Tensor d_query(inputs.query->dtype(), inputs.query->shape());
   std::optional<Tensor> d_key, d_value, d_bias, d_sinks;
-  for (Index n = 0; n < parts; ++n) {
-    const Range rows = rows_of(d, parts, n);
-    const Part part(inputs, options, rows);
-    const SoftmaxResult result{slice_of(forward.out, kTime, rows),
-                               slice_of(forward.lse, kPlaneRow, rows)};
+  queries.for_each_part([&](Range rows, Range here) {
+    const Part part(inputs, options, rows, here);
+    const SoftmaxResult result{slice_of(forward.out, kTime, here),
+                               slice_of(forward.lse, kPlaneRow, here)};
     std::optional<Tensor> part_d_lse;
-    if (d_lse) part_d_lse = slice_of(*d_lse, kPlaneRow, rows);
-    const SoftmaxGradients g = softmax_backward(part.inputs, result, slice_of(d_out, kTime, rows),
+    if (d_lse) part_d_lse = slice_of(*d_lse, kPlaneRow, here);
+    const SoftmaxGradients g = softmax_backward(part.inputs, result, slice_of(d_out, kTime, here),
                                                 part.options, part_d_lse ? &*part_d_lse : nullptr);
-    write_slice(g.query, kTime, rows.begin, d_query);
+    write_slice(g.query, kTime, here.begin, d_query);
     add_to(d_key, g.key);
     add_to(d_value, g.value);
     if (g.sinks) add_to(d_sinks, *g.sinks);
     if (g.bias && !part.bias) add_to(d_bias, *g.bias);
-    if (!part.bias) continue;
+    if (!part.bias) return;
     if (!d_bias) d_bias.emplace(DType::kFloat32, inputs.bias->shape());
     write_slice(astype(*g.bias, DType::kFloat32), kPlaneRow, rows.begin, *d_bias);
-  }
+  });
   SoftmaxGradients whole{std::move(d_query), astype(*d_key, inputs.key->dtype()),
                          astype(*d_value, inputs.value->dtype()), std::nullopt, std::nullopt};
   if (d_bias) whole.bias = astype(*d_bias, inputs.bias->dtype());
@@ -203,8 +222,9 @@ SoftmaxResult blocksparse_attention(const Tensor& query, const Tensor& key, cons
   if (options.sequence_parts == 1) {
     result = masked_forward(call.inputs, call.mask, call.softmax);
   } else {
-    call.compose_mask();
-    result = forward_in_parts(call.inputs, call.softmax, options.sequence_parts);
+    const Queries queries(call.inputs, call.softmax, options);
+    call.compose_mask(queries.whole);
+    result = forward_in_parts(call.inputs, call.softmax, queries);
   }
   result.out = swap_heads_and_time(result.out, "out");
   return result;
@@ -221,9 +241,9 @@ SoftmaxGradients blocksparse_attention_backward(const Tensor& query, const Tenso
   if (options.sequence_parts == 1) {
     gradients = masked_backward(call.inputs, call.mask, time_first, gradient, call.softmax, d_lse);
   } else {
-    call.compose_mask();
-    gradients = backward_in_parts(call.inputs, time_first, gradient, call.softmax, d_lse,
-                                  options.sequence_parts);
+    const Queries queries(call.inputs, call.softmax, options);
+    call.compose_mask(queries.whole);
+    gradients = backward_in_parts(call.inputs, time_first, gradient, call.softmax, d_lse, queries);
   }
   for (Tensor* x : {&gradients.query, &gradients.key, &gradients.value}) {
     *x = swap_heads_and_time(*x, "gradient");

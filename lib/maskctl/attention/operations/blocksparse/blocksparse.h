@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "maskctl/attention/softmax/masked_softmax.h"
@@ -30,6 +31,9 @@ struct BlocksparseAttentionOptions : DenseOptions {
   std::string sequence_parallelism_mesh_axis_name;
   /// Into how many parts such devices split the queries; must divide Tq. Never changes the result.
   Index sequence_parts = 1;
+  /// Only this of the parts: query, d_out and results have its rows, all else is of the whole, and
+  /// gradients of all but the query are those of these rows. Absent: all parts, one after another.
+  std::optional<Index> sequence_part;
 };
 
 /// Heads before time: query [B,Hq,Tq,D], key [B,Hkv,Tk,D], value [B,Hkv,Tk,Dv] -> out [B,Hq,Tq,Dv],

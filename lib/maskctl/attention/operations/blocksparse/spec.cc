@@ -1,5 +1,7 @@
 #include "maskctl/attention/operations/blocksparse/spec.h"
 
+#include "maskctl/attention/ring/assign.h"
+#include "maskctl/attention/ring/communicator.h"
 #include "maskctl/attention/sharded/plan.h"
 
 namespace maskctl::attention {
@@ -13,6 +15,12 @@ void BlockSparseAttentionOp::check_sharding(const Options& o, const ShardPlan& p
 void BlockSparseAttentionOp::localise(Inputs&, Options& o, const Shard& shard,
                                       const ShardPlan& plan, OwnedArrays&) {
   o.sequence_parts = plan.parts("Tq");
+  if (shard.ring) {
+    o.sequence_part = shard.ring->ring->rank();
+    shard.ring->arrays = {"query"};
+    shard.ring->shares["Tq"] = {
+        part_of(shard.extents.at("Tq"), o.sequence_parts, *o.sequence_part)};
+  }
   if (!shard.splits("Hq")) return;
   const Range heads = shard.range("Hq");
   if (o.static_mask && o.static_mask->shape().size() == 3) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "maskctl/attention/operations/grouped_matmul/grouped_problem.h"
+#include "maskctl/attention/ring/assign.h"
+#include "maskctl/attention/ring/communicator.h"
 #include "maskctl/attention/sharded/plan.h"
 #include "maskctl/tensor/convert.h"
 
@@ -19,10 +22,50 @@ UsualCall GroupedMatmulOp::usual_call(AxisExtents extents) {
   return {std::move(extents), {{"group_sizes", std::move(sizes)}}};
 }
 
-void GroupedMatmulOp::localise(Inputs& in, Options& o, const Shard& shard, const ShardPlan& plan,
-                               OwnedArrays& owned) {
-  o.group_parts = plan.parts("G");
-  if (!in.group_sizes || !shard.splits("M")) return;
+namespace {
+
+using Inputs = GroupedMatmulInputs;
+
+/// The group of each row of a shard, counted from the first that rhs has; -1: none of them.
+std::vector<Index> groups_of_rows(const Inputs& in, Index rows, Index groups) {
+  // Arrays of these shapes without elements: where rows belong does not depend on any.
+  const Tensor lhs(DType::kFloat32, {rows, 0}), rhs(DType::kFloat32, {groups, 0, 0});
+  Inputs outline = in;
+  outline.lhs = &lhs, outline.rhs = &rhs, outline.existing_out = nullptr;
+  std::vector<Index> group_of(as_size(rows), -1);
+  for_each_row(checked_grouped(outline, {}).groups,
+               [&](Index group, Index row) { group_of[as_size(row)] = group; });
+  return group_of;
+}
+
+/// Gives each rank of a ring an equal part of the groups, with their rows; the last one also has
+/// the rows of no group.
+void share_groups(Inputs& in, const Shard& shard, Index parts, OwnedArrays& owned) {
+  RingPlace& own = *shard.ring;
+  const Index groups = shard.extent("G"), rank = own.ring->rank();
+  const Range rows = shard.range("M"), mine = part_of(groups, parts, rank);
+  const std::vector<Index> group_of = groups_of_rows(in, rows.size(), groups);
+  std::vector<std::int32_t> ids;
+  std::vector<Range> places;
+  for (Index row = 0; row < rows.size(); ++row) {
+    const Index group = group_of[as_size(row)], place = rows.begin + row;
+    const bool has = mine.begin <= group && group < mine.end;
+    if (!has && (group >= 0 || rank + 1 < parts)) continue;
+    ids.push_back(static_cast<std::int32_t>(has ? group - mine.begin : mine.size()));
+    if (places.empty() || places.back().end != place) places.push_back({place, place});
+    ++places.back().end;
+  }
+  Tensor local(DType::kInt32, {std::ssize(ids)});
+  std::ranges::copy(ids, local.as<std::int32_t>().begin());
+  in.group_sizes = nullptr;
+  in.group_ids = &owned.tensors.emplace_back(std::move(local));
+  in.group_offset = owned.keep(Tensor(DType::kInt32, {1}));  // so that ids may be of no matrix
+  own.arrays = {"lhs", "rhs", "existing_out"};
+  own.shares["M"] = std::move(places), own.shares["G"] = {mine};
+}
+
+/// The sizes of the groups in the rows of a shard.
+void cut_sizes(Inputs& in, const Shard& shard, OwnedArrays& owned) {
   const Range rows = shard.range("M");
   std::vector<std::int32_t> sizes = as_int32(*in.group_sizes, "group_sizes");
   Index begin = 0;
@@ -36,6 +79,15 @@ void GroupedMatmulOp::localise(Inputs& in, Options& o, const Shard& shard, const
   Tensor local(DType::kInt32, in.group_sizes->shape());
   std::ranges::copy(sizes, local.as<std::int32_t>().begin());
   in.group_sizes = &owned.tensors.emplace_back(std::move(local));
+}
+
+}  // namespace
+
+void GroupedMatmulOp::localise(Inputs& in, Options& o, const Shard& shard, const ShardPlan& plan,
+                               OwnedArrays& owned) {
+  if (in.group_sizes && shard.splits("M")) cut_sizes(in, shard, owned);
+  o.group_parts = shard.ring ? 1 : plan.parts("G");
+  if (shard.ring) share_groups(in, shard, plan.parts("G"), owned);
 }
 
 }  // namespace maskctl::attention

@@ -17,7 +17,8 @@ inline constexpr ResultField kMatmulGradients[] = {
 };
 
 /// The sharded form splits rows (M) and columns (N), where each device computes the sizes of the
-/// groups in its rows, and groups (G), where the products of the devices are summed.
+/// groups in its rows, and groups (G): inside a process the products with each part of them are
+/// summed, over ranks each has the matrices of its part and their rows.
 struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, GroupedMatmulConfig> {
   static Config heuristic() { return {.block_m = 384, .block_n = 128, .block_k = 256}; }
   static std::vector<Config> candidates(const Inputs&, const Options&) {

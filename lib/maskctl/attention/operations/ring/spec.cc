@@ -28,9 +28,9 @@ void RingAttentionOp::localise(Inputs&, Options& o, const Shard& shard, const Sh
   whole.batch = shard.range("B").size(), whole.q_heads = shard.range("Hq").size();
   whole.kv_heads = shard.range("Hkv").size();
   whole.queries = shard.extents.at("Tq"), whole.keys = shard.extents.at("Tk");
-  own.joined = true;
-  own.queries = ring_shares(o, whole, o.ring_size)[as_size(own.ring->rank())];
-  own.keys = {part_of(whole.keys, o.ring_size, own.ring->rank())};
+  own.arrays = {"query", "key", "value"};
+  own.shares["Tq"] = ring_shares(o, whole, o.ring_size)[as_size(own.ring->rank())];
+  own.shares["Tk"] = {part_of(whole.keys, o.ring_size, own.ring->rank())};
   o.ring = own.ring;
   o.steps = own.steps;
   o.all_queries = whole.queries;

@@ -37,10 +37,13 @@ class Hdf5ArrayWriter final : public ArrayWriter {
   Hdf5Writer writer_;
 };
 
-void write_hdf5_file(const std::string& path, std::span<const ArrayRef> arrays,
+void write_hdf5_file(const std::string& path, std::span<const ArrayStream> arrays,
                      const WriteOptions& options) {
   Hdf5Writer writer(path, options);
-  for (const ArrayRef& array : arrays) writer.dataset(array.name, *array.tensor);
+  for (const auto& [spec, give] : arrays) {
+    writer.begin(spec.name, spec.dtype, spec.shape);
+    give([&writer](std::span<const std::byte> bytes) { writer.write(bytes); });
+  }
   writer.commit();
 }
 

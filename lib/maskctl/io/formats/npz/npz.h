@@ -48,17 +48,15 @@ class NpzArchive {
   std::unique_ptr<Impl> impl_;
 };
 
-using WriteBytes = std::function<void(std::span<const std::byte>)>;
-
 /// Writes the bytes that np.savez writes for the same arrays in the same order (numpy 1.24, dates
 /// 1980-01-01); with `gzip` 6 those of np.savez_compressed, if both use the same zlib; 1 to 9 is
 /// the level, 0 means stored. Writes front to back, so pipes will do; a compressed array is held in
 /// memory. Throws Error(kInvalidArgument) for duplicate, empty or too long names.
-void write_npz_bytes(const WriteBytes& write, std::span<const ArrayRef> arrays, int gzip = 0);
+void write_npz_bytes(const WriteBytes& write, std::span<const ArrayStream> arrays, int gzip = 0);
 /// Copies the packed members of the archive `old`, except those that `arrays` replace, then writes
 /// the arrays.
 void append_npz_bytes(const WriteBytes& write, const ByteSource& old,
-                      std::span<const ArrayRef> arrays, int gzip = 0);
+                      std::span<const ArrayStream> arrays, int gzip = 0);
 /// Copies `count` bytes of a seekable source, in steps.
 void copy_bytes(const WriteBytes& write, const ByteSource& source, Index offset, Index count);
 

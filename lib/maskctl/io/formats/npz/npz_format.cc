@@ -34,13 +34,13 @@ class NpzContainer final : public Container {
   NpzArchive archive_;
 };
 
-void write_npz_file(const std::string& path, std::span<const ArrayRef> arrays,
+void write_npz_file(const std::string& path, std::span<const ArrayStream> arrays,
                     const WriteOptions& options) {
   const auto lock = lock_for_append(path, options);
   const auto old = file_to_append(path, kNpzFormat, options);
   if (old) {
     const auto has = NpzArchive(ByteSource(path)).keys();
-    for (const ArrayRef& array : arrays) check_new(path, has, array.name, options);
+    for (const ArrayStream& array : arrays) check_new(path, has, array.spec.name, options);
   }
   ByteSink sink(path, {.force = options.force || old}, ".npz");
   const WriteBytes write = [&](std::span<const std::byte> bytes) { sink.write(bytes); };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -117,18 +118,18 @@ bool is_ascii(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
 }
 
-void check_names(std::span<const ArrayRef> arrays) {
+void check_names(std::span<const ArrayStream> arrays) {
   constexpr std::size_t kMaxName = 65535 - 4;
   std::unordered_set<std::string> seen;
-  for (const ArrayRef& array : arrays) {
-    if (array.name.empty() || array.name.size() > kMaxName ||
-        array.name.find('\0') != std::string::npos) {
+  for (const ArrayStream& array : arrays) {
+    const std::string& name = array.spec.name;
+    if (name.empty() || name.size() > kMaxName || name.find('\0') != std::string::npos) {
       throw Error(Errc::kInvalidArgument,
-                  fmt::format("'{}' cannot name an array in an .npz", printable(array.name)));
+                  fmt::format("'{}' cannot name an array in an .npz", printable(name)));
     }
-    if (!seen.insert(array.name).second) {
+    if (!seen.insert(name).second) {
       throw Error(Errc::kInvalidArgument,
-                  fmt::format("two arrays named '{}' for one .npz", printable(array.name)));
+                  fmt::format("two arrays named '{}' for one .npz", printable(name)));
     }
   }
 }
@@ -181,27 +182,31 @@ class ArchiveWriter {
  public:
   ArchiveWriter(const WriteBytes& write, int gzip) : write_(write), gzip_(gzip) {}
 
-  void add(const ArrayRef& array) {
-    const Tensor& tensor = *array.tensor;
-    const std::vector<std::byte> header = npy_header_bytes(tensor.dtype(), tensor.shape());
+  void add(const ArrayStream& array) {
+    const std::vector<std::byte> header = npy_header_bytes(array.spec.dtype, array.spec.shape);
     Entry entry;
-    entry.name = array.name + ".npy";
+    entry.name = array.spec.name + ".npy";
     entry.flags = is_ascii(entry.name) ? 0 : kUtf8Name;
-    entry.crc = crc_of(crc_of(0, header), tensor.bytes());
-    entry.packed = entry.bytes = header.size() + tensor.bytes().size();
-    if (gzip_ == 0) {
-      start(entry);
-      write_(header);
-      write_(tensor.bytes());
-    } else {
-      Deflater deflater(gzip_);
-      deflater.add(header);
-      deflater.add(tensor.bytes());
-      const std::vector<std::byte> packed = deflater.finish();
+    entry.crc = crc_of(0, header);
+    entry.bytes = header.size();
+    std::optional<Deflater> deflater;
+    if (gzip_ > 0) deflater.emplace(gzip_).add(header);
+    array.give([&](std::span<const std::byte> bytes) {
+      entry.crc = crc_of(entry.crc, bytes);
+      entry.bytes += bytes.size();
+      if (deflater) deflater->add(bytes);
+    });
+    entry.packed = entry.bytes;
+    if (deflater) {
+      const std::vector<std::byte> packed = deflater->finish();
       entry.method = kDeflated;
       entry.packed = packed.size();
       start(entry);
       write_(packed);
+    } else {
+      start(entry);
+      write_(header);
+      array.give(write_);
     }
     finish(entry);
   }
@@ -248,11 +253,11 @@ class ArchiveWriter {
 }  // namespace
 
 void copy_bytes(const WriteBytes& write, const ByteSource& source, Index offset, Index count) {
-  constexpr Index kStep = Index{1} << 20;
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(count, kStep)));
+  constexpr Index kPart = Index{1} << 20;
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(count, kPart)));
   while (count > 0) {
     const std::span part =
-        std::span(buffer).first(static_cast<std::size_t>(std::min(count, kStep)));
+        std::span(buffer).first(static_cast<std::size_t>(std::min(count, kPart)));
     if (source.read_at(offset, part) < std::ssize(part)) {
       throw Error(Errc::kIo, source.name() + ": became shorter while it was copied");
     }
@@ -262,25 +267,25 @@ void copy_bytes(const WriteBytes& write, const ByteSource& source, Index offset,
   }
 }
 
-void write_npz_bytes(const WriteBytes& write, std::span<const ArrayRef> arrays, int gzip) {
+void write_npz_bytes(const WriteBytes& write, std::span<const ArrayStream> arrays, int gzip) {
   check_names(arrays);
   ArchiveWriter archive(write, gzip);
-  for (const ArrayRef& array : arrays) archive.add(array);
+  for (const ArrayStream& array : arrays) archive.add(array);
   archive.end();
 }
 
 void append_npz_bytes(const WriteBytes& write, const ByteSource& old,
-                      std::span<const ArrayRef> arrays, int gzip) {
+                      std::span<const ArrayStream> arrays, int gzip) {
   check_names(arrays);
   const auto replaced = [&](const std::string& member) {
     return std::ranges::any_of(
-        arrays, [&](const ArrayRef& array) { return array.name + ".npy" == member; });
+        arrays, [&](const ArrayStream& array) { return array.spec.name + ".npy" == member; });
   };
   ArchiveWriter archive(write, gzip);
   for (const ZipMember& member : read_zip_directory(old)) {
     if (!replaced(member.name)) archive.copy(old, member);
   }
-  for (const ArrayRef& array : arrays) archive.add(array);
+  for (const ArrayStream& array : arrays) archive.add(array);
   archive.end();
 }
 

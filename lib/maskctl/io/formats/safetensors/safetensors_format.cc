@@ -87,14 +87,14 @@ class SafetensorsWriter final : public ArrayWriter {
   NewFile file_;
 };
 
-void write_safetensors_file(const std::string& path, std::span<const ArrayRef> arrays,
+void write_safetensors_file(const std::string& path, std::span<const ArrayStream> arrays,
                             const WriteOptions& options) {
   std::vector<ArraySpec> specs;
-  for (const ArrayRef& array : arrays) {
-    specs.push_back({array.name, array.tensor->dtype(), array.tensor->shape()});
-  }
+  for (const ArrayStream& array : arrays) specs.push_back(array.spec);
   NewFile file(path, specs, options);
-  for (const ArrayRef& array : arrays) file.write(array.tensor->bytes());
+  for (const ArrayStream& array : arrays) {
+    array.give([&file](std::span<const std::byte> bytes) { file.write(bytes); });
+  }
   file.commit();
 }
 

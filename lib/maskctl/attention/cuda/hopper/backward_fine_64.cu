@@ -1,0 +1,11 @@
+// Backward kernels of tiles of 64 x 64 for heads of up to 64 dimensions: a file of their own, since
+// they compile long.
+#include "maskctl/attention/cuda/hopper/backward.cuh"
+
+namespace maskctl::attention::cuda::hopper {
+
+void launch_fine_64(const BackwardCall& call, int blocks, Stream stream) {
+  launch_kernel<64, true>(call, blocks, stream);
+}
+
+}  // namespace maskctl::attention::cuda::hopper

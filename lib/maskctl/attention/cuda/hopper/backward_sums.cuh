@@ -1,0 +1,42 @@
+// What becomes of the sums of a tile of keys: its gradients, at once where one block makes them, or
+// by way of f32 memory, where they are the sums of several blocks' parts.
+#pragma once
+
+#include "maskctl/attention/cuda/hopper/backward_call.cuh"
+
+namespace maskctl::attention::cuda::hopper {
+
+/// Where a part keeps a piece: [d_key, d_value][64 keys][panels].
+struct SumsOfPart {
+  int rows, panels;  // of a tile of keys: 64 keys, 64 columns
+
+  constexpr int count() const { return 2 * rows * panels; }
+  constexpr Index piece(int part, bool is_value, int row, int panel) const {
+    return ((Index{part} * 2 + (is_value ? 1 : 0)) * rows + row) * panels + panel;
+  }
+};
+
+/// Writes the gradients of 64 keys from `first` on in the 64 columns of a panel, of which the
+/// thread of a warpgroup has the fragment x.
+template <class T, bool kIsValue>
+__device__ __forceinline__ void store_gradient(const BackwardCall& c, const KeyTile& tile,
+                                               Index first, int panel, float* x) {
+  const Dims& d = c.b.p.d;
+  const Index dim = kIsValue ? d.value_dim : d.dim;
+  const int begin = panel * kPanel;
+  if (kIsValue && c.mean_shares) {
+    const float* const shares =
+        c.mean_shares + (tile.batch * d.kv_heads + tile.kv_head) * d.value_dim;
+#pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      const int column = begin + fragment_column(static_cast<int>(threadIdx.x) % 128, i);
+      if (column < dim) x[i] += shares[column];
+    }
+  }
+  const Index row = (tile.batch * d.keys + first) * d.kv_heads + tile.kv_head;
+  store_piece(x, kIsValue ? 1 : c.b.p.scale,
+              static_cast<T*>(kIsValue ? c.d_value : c.d_key) + row * dim + begin, d.kv_heads * dim,
+              static_cast<int>(min(d.keys - first, Index{kTile})), static_cast<int>(dim) - begin);
+}
+
+}  // namespace maskctl::attention::cuda::hopper

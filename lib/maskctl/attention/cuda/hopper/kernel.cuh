@@ -1,0 +1,38 @@
+// How kernels of Hopper GPUs begin: which variant a call takes, and its shared memory.
+#pragma once
+
+#include "maskctl/attention/cuda/hopper/wgmma.cuh"
+#include "maskctl/attention/cuda/launch.cuh"
+#include "maskctl/attention/cuda/softmax/params.h"
+
+namespace maskctl::attention::cuda::hopper {
+
+/// Whether each weight depends on its place, not on its score alone.
+inline bool has_places(const SoftmaxParams& p) {
+  return p.bias.data || p.soft_cap != 0 || p.dropout != 0;
+}
+
+/// f(std::type_identity<T>()) with the element type of a float dtype of 16 bits.
+template <class F>
+void with_16_bits(DType dtype, F&& f) {
+  if (dtype == DType::kFloat16) return f(std::type_identity<__half>());
+  f(std::type_identity<__nv_bfloat16>());
+}
+
+/// The dynamic shared memory of a block as a Memory, which begins where swizzled panels may.
+template <class Memory>
+__device__ Memory& block_memory() {
+  const std::uint32_t begin = shared_address(dynamic_shared());
+  const std::uint32_t aligned = (begin + kAtomBytes - 1) / kAtomBytes * kAtomBytes;
+  return *reinterpret_cast<Memory*>(dynamic_shared() + (aligned - begin));
+}
+/// What such a block is launched with, where `blocks` are on a multiprocessor: with room to align.
+template <class Memory, int blocks = 1>
+constexpr std::size_t block_bytes() {
+  constexpr std::size_t kBytes = sizeof(Memory) + kAtomBytes;
+  constexpr std::size_t kOfMultiprocessor = 228 << 10, kOfSystem = 1 << 10;  // in each block
+  static_assert(blocks * (kBytes + kOfSystem) <= kOfMultiprocessor);
+  return kBytes;
+}
+
+}  // namespace maskctl::attention::cuda::hopper

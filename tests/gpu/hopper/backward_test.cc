@@ -1,0 +1,101 @@
+// Gradients on the tensor cores of Hopper GPUs under masks whose blocks are cut in other ways than
+// most: against the CPU's.
+#include "attention/softmax_call.h"
+#include "gpu/kernels_ran.h"
+#include "maskctl/attention/cuda/hopper/forward.h"
+#include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/softmax/softmax.h"
+
+namespace {
+
+using namespace attention_test;
+
+constexpr double kTolerance = 6e-2;
+
+bool on_tensor_cores() { return cuda::hopper::unavailable().empty(); }
+
+/// Self-attention of `tokens` in one sequence, of which query i sees key j where open(i, j).
+struct OfRule {
+  Index tokens, q_heads, kv_heads, dim;
+  bool (*open)(Index i, Index j);
+};
+SoftmaxCall call_of(const OfRule& rule, unsigned seed) {
+  Random r(seed);
+  const auto [tokens, q_heads, kv_heads, dim, open] = rule;
+  SoftmaxCall call;
+  call.query = r.normal({1, tokens, q_heads, dim}, DType::kBFloat16);
+  call.d_out = r.normal({1, tokens, q_heads, dim}, DType::kBFloat16);
+  call.key = r.normal({1, tokens, kv_heads, dim}, DType::kBFloat16);
+  call.value = r.normal({1, tokens, kv_heads, dim}, DType::kBFloat16);
+  call.mask = mask_of_rule(1, 1, tokens, tokens,
+                           [&](Index, Index, Index i, Index j) { return open(i, j); });
+  return call;
+}
+/// What the plan of such a call says of the blocks of its gradients.
+struct PlannedBlocks {
+  int split_count;
+  bool is_fine;
+};
+PlannedBlocks planned_blocks(const SoftmaxCall& call) {
+  cuda::Visit visit;
+  const SoftmaxProblem problem = checked_softmax(call.inputs(), call.options);
+  const cuda::SoftmaxBackwardPlan plan(problem, visit.stream());
+  return {plan.key_order.split_count, plan.key_order.is_fine};
+}
+SoftmaxGradients gradients_of(const SoftmaxCall& call, Backend backend, bool deterministic = true) {
+  SoftmaxOptions options = call.options;
+  options.deterministic = deterministic;
+  options.backend = Backend::kCpu;
+  const SoftmaxResult result = softmax_forward(call.inputs(), options);
+  options.backend = backend;
+  return softmax_backward(call.inputs(), result, call.d_out, options);
+}
+/// In a fixed order, twice with the same bits, and in any order.
+void check_call(const SoftmaxCall& call) {
+  const SoftmaxGradients expected = gradients_of(call, Backend::kCpu);
+  const SoftmaxGradients seen = gradients_of(call, Backend::kCuda);
+  check_gradients(seen, expected, kTolerance);
+  check_gradients(gradients_of(call, Backend::kCuda, false), expected, kTolerance);
+  check_gradients(gradients_of(call, Backend::kCuda), seen, 0);
+}
+
+}  // namespace
+
+TEST_CASE("gpu: keys that many queries see are several blocks' work, with the same gradients") {
+  constexpr bool (*kRules[])(Index, Index) = {
+      [](Index i, Index j) { return j <= i && (i - j < 100 || j < 64); },
+      [](Index i, Index j) { return (j <= i && i - j < 100) || (j >= 700 && j < 720); },
+      [](Index i, Index j) { return j <= i && (i - j < 60 || j == 300 || j == 1999); }};
+  for (const Index dim : {64, 128, 256}) {
+    for (const Index kv_heads : {1, 4}) {
+      for (std::size_t n = 0; n < std::size(kRules); ++n) {
+        INFO("rule " << n << ", D " << dim << ", " << kv_heads << " key heads");
+        const SoftmaxCall call = call_of({2000, 4, kv_heads, dim, kRules[n]}, 3);
+        if (on_tensor_cores()) CHECK(planned_blocks(call).split_count > 0);
+        check_call(call);
+      }
+    }
+  }
+  gpu_test::say_ran("softmax_backward of long lists", "bfloat16", 3 * 2 * 3 * 3,
+                    on_tensor_cores() ? "tensor cores" : "plain");
+}
+
+TEST_CASE("gpu: small blocks at random have tiles of their size, with the same gradients") {
+  constexpr auto kOpen = [](Index i, Index j) {
+    const auto tile = static_cast<std::uint32_t>(i / 64 * 40 + j / 64);
+    return (tile * 2654435761u >> 16) % 8 == 0 && (i + j) % 5 != 0;
+  };
+  for (const Index dim : {64, 128}) {
+    for (const Index kv_heads : {1, 4}) {
+      INFO("D " << dim << ", " << kv_heads << " key heads");
+      SoftmaxCall call = call_of({1500, 4, kv_heads, dim, kOpen}, 4);
+      if (on_tensor_cores()) CHECK(planned_blocks(call).is_fine);
+      for (const bool has_places : {false, true}) {
+        if (has_places) call.options.soft_cap = 3;
+        check_call(call);
+      }
+    }
+  }
+  gpu_test::say_ran("softmax_backward of small blocks", "bfloat16", 2 * 2 * 2 * 3,
+                    on_tensor_cores() ? "tensor cores" : "plain");
+}
