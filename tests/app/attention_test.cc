@@ -95,6 +95,14 @@ TEST_CASE(
   const std::string call = "maskctl attend flash_attention --mask gen:causal:n=12 --gradients";
   REQUIRE(sandbox.run(call + inputs + "d.npy -o a.npz").status == 0);
   REQUIRE(sandbox.run(call + inputs + "e.npy -o c.npz").status == 0);
+  const Outcome found = sandbox.run("maskctl verify gen:window:keys=11,n=12" + inputs +
+                                    "d.npy --given a.npz:out -o obeyed.npy");
+  CHECK(found.status == 1);
+  CHECK(sandbox.run("maskctl diff obeyed.npy gen:causal:n=12").status == 0);
+  const Outcome none = sandbox.run("maskctl verify gen:full:n=12" + inputs +
+                                   "e.npy --given grad_key=a.npz:grad_key -o nothing.npy");
+  CHECK(contains(none.err, "nothing.npy is not written"));
+  CHECK(sandbox.run("test -e nothing.npy").status == 1);
   CHECK(sandbox
             .run("maskctl verify gen:causal:n=12" + inputs + "d.npy --given a.npz:out && ! " +
                  "maskctl verify gen:full:n=12" + inputs + "d.npy --given a.npz:out")

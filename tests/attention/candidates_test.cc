@@ -23,7 +23,7 @@ std::string bits_of(const Tensor& tensor) {
 template <class Options>
 Options on_reference() {
   Options options;
-  options.backend = Backend::kReference;
+  options.context.backend = Backend::kReference;
   return options;
 }
 
@@ -57,7 +57,7 @@ void check_candidates(const typename Op::Inputs& in, typename Op::Options option
                       std::size_t candidates, std::size_t kinds, double tolerance) {
   INFO(kOperation<Op>.id);
   const Module<Op> module;
-  options.backend = Backend::kReference;
+  options.context.backend = Backend::kReference;
   const auto twin = Op::forward(in, options);
   const Results expected = results_of<Op>(twin);
   Results slopes;
@@ -65,7 +65,7 @@ void check_candidates(const typename Op::Inputs& in, typename Op::Options option
   if constexpr (Module<Op>::kHasBackward) {
     slopes = gradients_of<Op>(Op::backward(in, twin, cotangents, options));
   }
-  options.backend = Backend::kCpu;
+  options.context.backend = Backend::kCpu;
   const auto configs = module.candidate_cfgs(in, options);
   CHECK(configs.size() == candidates);
   std::set<std::string> rounded;

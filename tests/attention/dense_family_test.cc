@@ -29,7 +29,7 @@ struct Arrays {
   void check(const Mask& mask, SoftmaxOptions options, const Tensor* bias, const Tensor* sinks,
              Forward&& forward, Backward&& backward) const {
     const SoftmaxInputs inputs{&query, &key, &value, &mask, bias, sinks};
-    options.backend = Backend::kReference;
+    options.context.backend = Backend::kReference;
     const SoftmaxResult expected = softmax_forward(inputs, options);
     const SoftmaxGradients slopes = softmax_backward(inputs, expected, d_out, options);
     for (const Backend backend : test::usable_backends()) {
@@ -73,7 +73,7 @@ TEST_CASE("sdpa is the core under causal, window, mask, lengths and bias") {
     a.check(
         mask, core, &bias, nullptr,
         [&](Backend backend) {
-          o.softmax.backend = backend;
+          o.softmax.context.backend = backend;
           return scaled_dot_product_attention(a.query, a.key, a.value, o);
         },
         [&](Backend, const SoftmaxResult& r) {
@@ -89,7 +89,7 @@ TEST_CASE("sdpa gives 0 past query_lengths whatever empty rows give, and no grad
     for (const EmptyRow policy : {EmptyRow::kMean, EmptyRow::kNan}) {
       ScaledDotProductAttentionOptions o;
       o.mask.query_lengths = &lengths, o.mask.key_lengths = &keys;
-      o.softmax.empty_row = policy, o.softmax.backend = backend;
+      o.softmax.empty_row = policy, o.softmax.context.backend = backend;
       const SoftmaxResult r = scaled_dot_product_attention(a.query, a.key, a.value, o);
       const auto row = [&](const Tensor& x, Index i) {
         return x.as<float>()[as_size((13 + i) * 24)];
@@ -128,13 +128,13 @@ TEST_CASE("attention adds its bias after the cap, for heads, key heads or all, a
       });
       SoftmaxOptions core;
       core.soft_cap = 2.0, core.bias_order = BiasOrder::kAfterCap,
-      core.backend = Backend::kReference;
+      core.context.backend = Backend::kReference;
       const SoftmaxInputs inputs{&a.query, &a.key, &a.value, &mask, &whole, &sinks};
       const SoftmaxResult expected = softmax_forward(inputs, core);
       SoftmaxGradients slopes = softmax_backward(inputs, expected, a.d_out, core);
       slopes.bias = sum_head_groups(*slopes.bias, heads);
       for (const Backend backend : test::usable_backends()) {
-        o.softmax.backend = backend;
+        o.softmax.context.backend = backend;
         const AttentionResult seen = maskctl::attention::attention(a.query, a.key, a.value, o);
         check_close(seen.out, expected.out, 1e-5, "out");
         // The weights are those that make the output.
@@ -191,7 +191,7 @@ TEST_CASE("flash is the core with the bias before the cap, sinks, segments and m
     a.check(
         mask, core, &bias, &sinks,
         [&](Backend backend) {
-          o.softmax.backend = backend;
+          o.softmax.context.backend = backend;
           return flash_attention(a.query, a.key, a.value, o);
         },
         [&](Backend, const SoftmaxResult& r) {
@@ -334,7 +334,7 @@ TEST_CASE("block-sparse masks: lazy, built for each head, of blocks, chunks, win
     a.check(
         mask_of_rule(2, 4, n, n, c.open), core, nullptr, &sinks,
         [&](Backend backend) {
-          o.softmax.backend = backend;
+          o.softmax.context.backend = backend;
           SoftmaxResult result = blocksparse_attention(q, k, v, o);
           result.out = swap_heads_and_time(result.out, "out");
           return result;

@@ -29,12 +29,12 @@ struct Problem {
   }
   Tensor forward(Backend backend) const {
     GroupedMatmulOptions o = options;
-    o.backend = backend;
+    o.context.backend = backend;
     return grouped_matmul(inputs(), o);
   }
   GroupedMatmulGradients backward(Backend backend) const {
     GroupedMatmulOptions o = options;
-    o.backend = backend;
+    o.context.backend = backend;
     return grouped_matmul_backward(inputs(), d_out, o);
   }
 };

@@ -45,7 +45,7 @@ NamedResults made(const VerifyRequest& request, const Mask& mask,
                   Backend backend = Backend::kReference) {
   NamedArguments arguments = request.arguments;
   arguments.mask = mask;
-  arguments.backend = backend;
+  arguments.context.backend = backend;
   return {{"out", run(*request.operation, arguments).at("out")}};
 }
 

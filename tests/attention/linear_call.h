@@ -28,12 +28,12 @@ struct LinearCall {
   }
   LinearAttentionResult forward(Backend backend) const {
     RecurrentAttentionOptions o = options;
-    o.backend = backend;
+    o.context.backend = backend;
     return recurrent_attention(inputs(), o);
   }
   LinearAttentionGradients backward(Backend backend) const {
     RecurrentAttentionOptions o = options;
-    o.backend = backend;
+    o.context.backend = backend;
     return recurrent_attention_backward(inputs(), d_out, o, d_final ? &*d_final : nullptr);
   }
 };

@@ -209,7 +209,7 @@ TEST_CASE("a stream of steps with the state handed on equals one call") {
                v = r.normal({1, 130, 2, 6}), g = r.uniform({1, 130, 2, 8}, -0.5f, 0);
   for (const Backend backend : usable_backends()) {
     RecurrentAttentionOptions o;
-    o.backend = backend;
+    o.context.backend = backend;
     RecurrentAttentionInputs whole{&q, &k, &v, &g};
     const Tensor expected = recurrent_attention(whole, o).out;
     Tensor state(DType::kFloat32, {1, 2, 8, 6});
@@ -234,7 +234,7 @@ TEST_CASE("packed sequences are alone, and tokens past the last belong to none")
   const Tensor cu = i32({0, 3, 3, 7}), gamma = f32({1}, {-0.1f}), state = r.normal({3, 1, 4, 4});
   for (const Backend backend : usable_backends()) {
     RecurrentAttentionOptions o;
-    o.backend = backend;
+    o.context.backend = backend;
     o.return_state = true;
     RecurrentAttentionInputs in{&q, &k, &v, nullptr, &gamma};
     in.cu_seqlens = &cu;
@@ -336,7 +336,7 @@ TEST_CASE("the linear family takes calls without tokens") {
   const Tensor state = r.normal({2, 1, 3, 3});
   for (const Backend backend : usable_backends()) {
     RecurrentAttentionOptions o;
-    o.backend = backend;
+    o.context.backend = backend;
     RecurrentAttentionInputs in{&empty, &empty, &empty};
     in.state = &state;
     const LinearAttentionResult result = recurrent_attention(in, o);
@@ -352,7 +352,7 @@ TEST_CASE("the linear family takes calls without heads") {
   for (const Backend backend : usable_backends()) {
     INFO(name(backend));
     RecurrentAttentionOptions o;
-    o.backend = backend;
+    o.context.backend = backend;
     CHECK(recurrent_attention({&none, &k, &k}, o).out.elements() == 0);
     const LinearAttentionGradients slopes = recurrent_attention_backward({&none, &k, &k}, none, o);
     check_close(slopes.key, Tensor(DType::kFloat32, k.shape()), 0, "d_key");

@@ -26,7 +26,7 @@ struct Problem {
   }
   Tensor forward(Backend backend) const {
     MeanPoolingOptions o = options;
-    o.backend = backend;
+    o.context.backend = backend;
     return mean_pooling(inputs(), o);
   }
 };
@@ -59,7 +59,7 @@ void check_both(const Problem& p, const Tensor& out, const Tensor& d_out, const 
   for (const Backend backend : usable_backends()) {
     check_close(p.forward(backend), out, 1e-6, "out");
     MeanPoolingOptions o = p.options;
-    o.backend = backend;
+    o.context.backend = backend;
     check_close(mean_pooling_backward(p.inputs(), d_out, o), d_x, 1e-6, "d_x");
   }
 }

@@ -61,7 +61,7 @@ TEST_CASE("latent attention is attention over rebuilt keys and values") {
     for (const Backend backend : maskctl::test::usable_backends()) {
       const Problem p(rotary ? 1 : 2);
       MlaAttentionOptions o;
-      o.mask.causal = true, o.softmax.backend = backend;
+      o.mask.causal = true, o.softmax.context.backend = backend;
       if (rotary) o.b_q = &p.b_q, o.b_k = &p.b_k;
       const Tensor query = rotary ? with_rotary(p.query, p.b_q) : p.query;
       const Tensor plain = rebuilt(p.latent, p.w_kc);
@@ -70,7 +70,7 @@ TEST_CASE("latent attention is attention over rebuilt keys and values") {
       const Mask mask =
           mask_of_rule(1, 1, 9, 9, [](Index, Index, Index i, Index j) { return j <= i; });
       SoftmaxOptions core;
-      core.backend = Backend::kReference;
+      core.context.backend = Backend::kReference;
       const SoftmaxResult expected =
           softmax_forward({&query, &key, &value, &mask, nullptr, nullptr}, core);
       const SoftmaxResult seen = mla_attention(p.query, p.latent, p.w_kc, p.w_vc, o);
@@ -84,7 +84,7 @@ TEST_CASE("gradients of latent attention are the slopes of its output") {
   for (const bool rotary : {false, true}) {
     Problem p(rotary ? 3 : 4);
     MlaAttentionOptions o;
-    o.mask.causal = true, o.softmax.backend = Backend::kReference, o.softmax.scale = 0.35;
+    o.mask.causal = true, o.softmax.context.backend = Backend::kReference, o.softmax.scale = 0.35;
     if (rotary) o.b_q = &p.b_q, o.b_k = &p.b_k;
     const SoftmaxResult forward = mla_attention(p.query, p.latent, p.w_kc, p.w_vc, o);
     const MlaGradients g =
@@ -98,7 +98,7 @@ TEST_CASE("gradients of latent attention are the slopes of its output") {
     }
     for (const Backend backend : maskctl::test::judged_backends()) {
       INFO(name(backend));
-      o.softmax.backend = backend;
+      o.softmax.context.backend = backend;
       const MlaGradients fast =
           mla_attention_backward(p.query, p.latent, p.w_kc, p.w_vc,
                                  mla_attention(p.query, p.latent, p.w_kc, p.w_vc, o), p.d_out, o);

@@ -33,7 +33,7 @@ struct Problem {
   }
   NativeSparseOptions with(Backend backend) const {
     NativeSparseOptions o = options;
-    o.backend = backend;
+    o.context.backend = backend;
     return o;
   }
 };
@@ -124,7 +124,7 @@ TEST_CASE("blocks that count once are softmax attention under the mask of the bl
     const Mask mask = mask_of_blocks(p);
     SoftmaxOptions softmax;
     softmax.scale = p.options.softmax_scale;
-    softmax.backend = Backend::kReference;
+    softmax.context.backend = Backend::kReference;
     const SoftmaxInputs dense{&p.query, &p.key, &p.value, &mask};
     const SoftmaxResult expected = softmax_forward(dense, softmax);
     const SoftmaxGradients gradients = softmax_backward(dense, expected, p.d_out, softmax);
@@ -205,7 +205,7 @@ TEST_CASE("a block that is listed twice counts twice, or once") {
   NativeSparseOptions options;
   options.block_size = 1;
   for (const Backend backend : usable_backends()) {
-    options.backend = backend;
+    options.context.backend = backend;
     const NativeSparseInputs in{&query, &query, &value, nullptr, nullptr, &blocks};
     options.duplicate_blocks = DuplicateBlocks::kCount;
     CHECK(apply_native_sparse_attention(in, options).out.as<float>()[1] == Catch::Approx(5.0 / 3));
@@ -268,7 +268,7 @@ TEST_CASE("the compressed branch by hand: 6 tokens, blocks of 2") {
   NativeSparseOptions options;
   options.block_size = 2, options.block_counts = 2, options.softmax_scale = 1;
   for (const Backend backend : usable_backends()) {
-    options.backend = backend;
+    options.context.backend = backend;
     const NativeSparseResult seen = native_sparse_attention({&query, &key, &value, &gate}, options);
     check_close(seen.compressed->out, f32({1, 6, 1, 1}, {0, 1.5f, 1.5f, 2.5f, 2.5f, 3.5f}), 1e-6,
                 "compressed");
@@ -295,7 +295,7 @@ TEST_CASE("of equal blocks the lower is chosen, also against the block of the to
   NativeSparseOptions options;
   options.block_size = 4, options.block_counts = 1;
   for (const Backend backend : usable_backends()) {
-    options.backend = backend;
+    options.context.backend = backend;
     const auto seen = native_sparse_attention({&query, &key, &key, &gate}, options);
     for (const std::int32_t id : seen.selected_block_indices->as<std::int32_t>()) CHECK(id == 0);
   }

@@ -7,6 +7,7 @@
 #include "maskctl/base/error.h"
 #include "support/backends.h"
 #include "support/catch_compat.h"
+#include "support/error_of.h"
 
 namespace {
 
@@ -238,12 +239,33 @@ void check_effect(const Operation& form, const Case& row, NamedArguments before)
   }
 }
 
+TEST_CASE(
+    "operations: each is stopped by its context, and tells it who computes in place of whom") {
+  for (const Operation* operation : operations()) {
+    INFO(operation->name);
+    NamedArguments call = small_call(*operation);
+    const NamedResults expected = run(*operation, call);
+    std::stop_source stop;
+    call.context.stop = stop.get_token();
+    CHECK(same_bits(run(*operation, call), expected));
+    stop.request_stop();
+    CHECK(maskctl::test::error_of([&] { run(*operation, call); }) == "stopped as requested");
+    if (unavailable(Backend::kCuda).empty()) continue;
+    std::vector<std::string> lines;
+    call.context = {.backend = Backend::kCuda,
+                    .fallback = [&](const std::string& line) { lines.push_back(line); }};
+    CHECK(same_bits(run(*operation, call), expected));
+    REQUIRE_FALSE(lines.empty());
+    CHECK(lines.front().find(": cpu instead of cuda: ") != std::string::npos);
+  }
+}
+
 TEST_CASE("operations: every argument that is listed is read, by every backend") {
   const std::vector<Case> cases = all_cases();
   for_each_argument([&cases](const Operation& form, const Field& field) {
     for (const Backend backend : test::usable_backends()) {
       NamedArguments call = small_call(form);
-      call.backend = backend;
+      call.context.backend = backend;
       const Case row = case_of(cases, form, field, call);
       INFO(form.name << ": " << field.name << " " << row.why_unchanged);
       check_effect(form, row, call);

@@ -184,7 +184,7 @@ inline Tensor gathered_twin(const Batch& b, const Rules& rules) {
         diagonal_band(rows, length, rules.window ? last + 1 - *rules.window : -kUnbounded, last));
     SoftmaxOptions options;
     options.scale = rules.scale, options.soft_cap = rules.soft_cap;
-    options.backend = Backend::kReference;
+    options.context.backend = Backend::kReference;
     const SoftmaxResult result = softmax_forward(
         {&query, &key, &value, &mask, nullptr, rules.sinks ? &*rules.sinks : nullptr}, options);
     std::copy(result.out.bytes().begin(), result.out.bytes().end(),
@@ -201,7 +201,7 @@ inline Tensor ragged(const Batch& b, const Rules& rules, Backend backend) {
   return ragged_page_attention(in, {.softmax_scale = rules.scale,
                                     .logits_soft_cap = rules.soft_cap,
                                     .sliding_window = rules.window,
-                                    .backend = backend});
+                                    .context = {.backend = backend}});
 }
 
 }  // namespace maskctl::attention::paging

@@ -85,7 +85,7 @@ TEST_CASE("page attention is ragged attention of one row each, in both layouts a
       options.attn_scale = with.scale, options.attn_logits_soft_cap = with.soft_cap;
       options.kv_layout = heads_first ? KvLayout::kHeadsFirst : KvLayout::kTokensFirst;
       for (const Backend backend : usable_backends()) {
-        options.backend = backend;
+        options.context.backend = backend;
         check_close(page_attention({&query, &keys, &values, &lens, &tables}, options), wanted,
                     tolerance(b.dtype), heads_first ? "heads first" : "tokens first");
       }
@@ -102,7 +102,7 @@ TEST_CASE("pages by hand: only the slots of the context are read") {
   const double e = std::exp(1.0), expected = (3 + 5 * e + 9 * e * e) / (1 + e + e * e);
   for (const Backend backend : usable_backends()) {
     PageAttentionOptions options;
-    options.backend = backend;
+    options.context.backend = backend;
     const Tensor out = page_attention({&query, &keys, &values, &lens, &table}, options);
     CHECK(static_cast<double>(out.as<float>()[0]) == Catch::Approx(expected).epsilon(1e-6));
   }
@@ -116,7 +116,7 @@ TEST_CASE("rows of a ragged sequence sit at its end: context 5, 2 rows, window 2
   RaggedPageAttentionOptions options;
   options.sliding_window = 2;
   for (const Backend backend : usable_backends()) {
-    options.backend = backend;
+    options.context.backend = backend;
     const Tensor out = ragged_page_attention({&queries, &pages, &lens, &table, &starts}, options);
     CHECK(out.as<float>()[0] == Catch::Approx(6));
     CHECK(out.as<float>()[1] == Catch::Approx(12));

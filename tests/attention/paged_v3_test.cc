@@ -79,7 +79,7 @@ TEST_CASE("version 3 writes the new rows, then attends; nothing else of the cach
     }
     const Tensor expected = gathered_twin(v.b, with), lens = v.b.lens(), starts = v.b.start_loc();
     for (const Backend backend : usable_backends()) {
-      options.backend = backend;
+      options.context.backend = backend;
       Tensor cache = v.before;
       check_close(ragged_page_attention_v3(v.inputs(lens, starts), cache, options), expected,
                   2 * tolerance(v.b.dtype), "out");
@@ -97,7 +97,7 @@ TEST_CASE("version 3 multiplies logits by k_scale and the output by v_scale; q_s
   plain.softmax_scale = 0.2;
   scaled.softmax_scale = 0.4, scaled.q_scale = 4, scaled.k_scale = 0.5, scaled.v_scale = 3;
   for (const Backend backend : usable_backends()) {
-    plain.backend = scaled.backend = backend;
+    plain.context.backend = scaled.context.backend = backend;
     Tensor cache = v.before, other = v.before;
     Tensor expected = ragged_page_attention_v3(v.inputs(lens, starts), cache, plain);
     for (float& x : expected.as<float>()) x *= 3;
@@ -141,7 +141,7 @@ TEST_CASE("seed 003's call of version 3 is ragged attention with 1 / sqrt(D)") {
                  cu_q = b.start_loc(), cu_k = i32({b.count() + 1}, ends), pages = b.tables();
     RaggedPageAttentionOptions options{with.scale, with.soft_cap, with.window};
     for (const Backend backend : usable_backends()) {
-      options.backend = backend;
+      options.context.backend = backend;
       check_close(
           ragged_page_attention_v3(
               {&b.queries, &keys, &values, &cu_q, &cu_k, &pages, sink ? &*sink : nullptr}, options),

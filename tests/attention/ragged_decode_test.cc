@@ -41,7 +41,7 @@ TEST_CASE("ragged decoding is softmax attention of one row over its range") {
     const Mask mask = mask_from_dense(dense);
     SoftmaxOptions softmax;
     softmax.scale = options.softmax_scale, softmax.soft_cap = options.logits_soft_cap;
-    softmax.backend = Backend::kReference;
+    softmax.context.backend = Backend::kReference;
     const Tensor* aux = sinks ? &*sinks : nullptr;
     Tensor expected = softmax_forward({&query, &key, &value, &mask, nullptr, aux}, softmax).out;
     if (r.chance(0.5)) {
@@ -49,7 +49,7 @@ TEST_CASE("ragged decoding is softmax attention of one row over its range") {
       expected.reshape({batch, heads, dim});
     }
     for (const Backend backend : usable_backends()) {
-      options.backend = backend;
+      options.context.backend = backend;
       check_close(ragged_decode_attention({&query, &key, &value, &start, &end, aux}, options),
                   expected, tolerance(dtype), "out");
     }

@@ -22,7 +22,7 @@ void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys =
                value = r.normal({2, keys, 2, 5}), d_out = r.normal({2, 12, 4, 5}),
                d_lse = r.normal({2, 4, 12});
   RingAttentionOptions one = options;
-  one.softmax.backend = Backend::kReference;
+  one.softmax.context.backend = Backend::kReference;
   const SoftmaxResult expected = ring_attention(query, key, value, one);
   const SoftmaxGradients slopes =
       ring_attention_backward(query, key, value, expected, d_out, one, &d_lse);
@@ -32,7 +32,7 @@ void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys =
     o.ring_size = ranks;
     for (const Backend backend : maskctl::test::judged_backends()) {
       INFO(name(backend));
-      o.softmax.backend = backend;
+      o.softmax.context.backend = backend;
       const SoftmaxResult seen = ring_attention(query, key, value, o);
       check_close(seen.out, expected.out, 1e-5, "out");
       check_close(seen.lse, expected.lse, 1e-5, "lse");
@@ -40,7 +40,7 @@ void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys =
                       3e-5);
     }
     // The reference on the ring sums each row as one device does; gradients of keys over ranks.
-    o.softmax.backend = Backend::kReference;
+    o.softmax.context.backend = Backend::kReference;
     const SoftmaxResult again = ring_attention(query, key, value, o);
     check_close(again.out, expected.out, 0, "reference out");
     check_close(again.lse, expected.lse, 0, "reference lse");
@@ -121,7 +121,7 @@ TEST_CASE("a ring in half precision rounds once") {
                key = r.normal({1, 12, 2, 8}, DType::kBFloat16);
   for (const Backend backend : maskctl::test::judged_backends()) {
     RingAttentionOptions o;
-    o.softmax.backend = backend;
+    o.softmax.context.backend = backend;
     const SoftmaxResult one = ring_attention(query, key, key, o);
     o.ring_size = 4;
     const SoftmaxResult many = ring_attention(query, key, key, o);

@@ -151,11 +151,11 @@ TEST_CASE("executor: calls of equal meaning share a key, others do not", "[atten
   FlashAttentionOptions options;
   const std::string plain = module.call_text(a.inputs(), options);
   CHECK(plain == "query=float32[2,40,4,16] key=float32[2,40,2,16] value=float32[2,40,2,16]");
-  options.softmax.backend = Backend::kReference;
+  options.softmax.context.backend = Backend::kReference;
   CHECK(module.call_text(a.inputs(), options) == plain + " backend=reference");
-  options.softmax.backend = Backend::kCuda;
+  options.softmax.context.backend = Backend::kCuda;
   CHECK(module.call_text(a.inputs(), options) == plain + " backend=cuda");
-  options.softmax.backend = Backend::kCpu;
+  options.softmax.context.backend = Backend::kCpu;
   options.softmax.q_block = 64;  // a hint is what the key is for
   CHECK(module.call_text(a.inputs(), options) == plain);
   options.mask.causal = true;
@@ -235,7 +235,7 @@ TEST_CASE("modules: candidates begin with the heuristic config; kernels without 
   CHECK(FlashAttention().candidate_cfgs(a.inputs(), options).size() == 7);
   CHECK(FlashAttention().candidate_cfgs(a.inputs(), options)[0] == FlashAttentionConfig{});
   for (const Backend backend : {Backend::kReference, Backend::kCuda}) {
-    options.softmax.backend = backend;
+    options.softmax.context.backend = backend;
     CHECK(FlashAttention().candidate_cfgs(a.inputs(), options).size() == 1);
   }
   CHECK(NativeSparseAttention().candidate_cfgs({}, {}).size() == 1);
@@ -245,7 +245,7 @@ TEST_CASE("modules: a kReference option stays the reference", "[attention]") {
   const Arrays a;
   const Executor executor;
   FlashAttentionOptions options;
-  options.softmax.backend = Backend::kReference;
+  options.softmax.context.backend = Backend::kReference;
   const SoftmaxResult expected = flash_attention(a.query, a.key, a.value, options);
   const SoftmaxResult seen = executor(FlashAttention(), a.inputs(), options);
   check_close(seen.out, expected.out, 0, "out");

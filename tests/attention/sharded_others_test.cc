@@ -114,7 +114,7 @@ TEST_CASE("sharded: grouped_matmul over its groups, the experts", "[attention]")
           GroupedMatmulOptions options;
           options.existing_out_mode = mode;
           for (const Backend backend : test::usable_backends()) {
-            options.backend = backend;
+            options.context.backend = backend;
             const double tolerance = dtype == DType::kFloat32 ? 1e-5 : 0.02;
             check_sharded<GroupedMatmulOp>(
                 inputs, options, on<GroupedMatmulOp>("ep=2", {none, experts, none}, {none}),

@@ -1,5 +1,8 @@
 // The dense operations on the shards of a mesh against one device, forward and backward.
+#include <algorithm>
+
 #include "attention/sharded_check.h"
+#include "maskctl/attention/arrays/slices.h"
 #include "maskctl/mask/lazy/lazy_mask.h"
 #include "support/backends.h"
 #include "support/error_of.h"
@@ -34,7 +37,7 @@ TEST_CASE("sharded: seed 003's flash attention on a mesh of 2 x 4", "[attention]
   all[5].mask.kv_segment_ids = &kv_ids;
   for (FlashAttentionOptions& options : all) {
     for (const Backend backend : test::usable_backends()) {
-      options.softmax.backend = backend;
+      options.softmax.context.backend = backend;
       check_sharded<FlashAttentionOp>(a.inputs(), options, call);
     }
   }
@@ -166,7 +169,7 @@ TEST_CASE("sharded: blocksparse_attention with its queries split over devices", 
   for (BlocksparseAttentionOptions& options : all) {
     options.sequence_parallelism_mesh_axis_name = "sp";
     for (const Backend backend : test::usable_backends()) {
-      options.softmax.backend = backend;
+      options.softmax.context.backend = backend;
       for (const char* mesh : {"dp=2+sp=3+tp=2", "sp=12+dp=1+tp=1", "dp=1+sp=1+tp=2"}) {
         check_sharded<BlockSparseAttentionOp>(
             inputs, options, on<BlockSparseAttentionOp>(mesh, {q, kHeads, kHeads}, {q}));
@@ -192,6 +195,26 @@ TEST_CASE("sharded: blocksparse_attention with its queries split over devices", 
   options.sequence_parts = 0;
   CHECK(error_of([&] { blocksparse_attention(query, key, value, options); }) ==
         "sequence_parts 0 is below 1");
+  options.sequence_parts = 3, options.sequence_part = 3;
+  CHECK(error_of([&] { blocksparse_attention(query, key, value, options); }) ==
+        "sequence_part 3 of 3 sequence_parts: they are counted from 0");
+}
+
+TEST_CASE("blocksparse_attention of one part of the queries", "[attention]") {
+  Random random(11);
+  const Tensor query = random.normal({2, 4, 12, 8}), key = random.normal({2, 2, 15, 8}),
+               value = random.normal({2, 2, 15, 6}), bias = random.normal({2, 4, 12, 15});
+  BlocksparseAttentionOptions options;
+  options.bias = &bias;
+  options.sequence_parts = 3;
+  const SoftmaxResult whole = blocksparse_attention(query, key, value, options);
+  for (Index part = 0; part < 3; ++part) {
+    options.sequence_part = part;
+    const Range rows{4 * part, 4 * part + 4};
+    const SoftmaxResult own = blocksparse_attention(slice_of(query, 2, rows), key, value, options);
+    CHECK(std::ranges::equal(own.out.bytes(), slice_of(whole.out, 2, rows).bytes()));
+    CHECK(std::ranges::equal(own.lse.bytes(), slice_of(whole.lse, 2, rows).bytes()));
+  }
 }
 
 TEST_CASE("sharded: ring_attention over the sequence axis", "[attention]") {
@@ -213,7 +236,7 @@ TEST_CASE("sharded: ring_attention over the sequence axis", "[attention]") {
   options.mask.mask = &mask;
   options.softmax.empty_row = EmptyRow::kMean;
   for (const Backend backend : test::usable_backends()) {
-    options.softmax.backend = backend;
+    options.softmax.context.backend = backend;
     check_sharded<RingAttentionOp>(a.inputs(), options,
                                    on<RingAttentionOp>("dp=2+sp=3+tp=2", {p, p, p}, {p}), 1e-5);
   }
@@ -253,17 +276,17 @@ TEST_CASE("sharded: weights are dropped where the unsharded call drops them", "[
   for (const Backend backend : test::usable_backends()) {
     FlashAttentionOptions flash;
     flash.softmax.dropout = 0.4, flash.softmax.dropout_seed = 7, flash.mask.causal = true,
-    flash.softmax.backend = backend;
+    flash.softmax.context.backend = backend;
     check_sharded<FlashAttentionOp>(
         a.inputs(), flash, on<FlashAttentionOp>("dp=2+tp=4", {kTokens, kBatch, kBatch}, {kTokens}));
     AttentionOptions plain;
     plain.deterministic = false, plain.softmax.dropout = 0.4, plain.softmax.dropout_seed = 8;
-    plain.softmax.backend = backend;
+    plain.softmax.context.backend = backend;
     check_sharded<AttentionOp>(a.inputs(), plain, on<AttentionOp>("dp=4+tp=2", kThree, {kTokens}));
     RingAttentionOptions ring;
     ring.deterministic = false, ring.softmax.dropout = 0.4, ring.softmax.dropout_seed = 9,
     ring.axis_name = "sp";
-    ring.softmax.backend = backend;
+    ring.softmax.context.backend = backend;
     const PartitionSpec p = spec({"dp", "sp", "tp"});
     check_sharded<RingAttentionOp>(a.inputs(), ring,
                                    on<RingAttentionOp>("dp=2+sp=3+tp=2", {p, p, p}, {p}), 1e-5);

@@ -26,13 +26,13 @@ using namespace attention_test;
 void compare_backends(SoftmaxCall p, double tolerance) {
   const Tensor* d_lse = p.d_lse ? &*p.d_lse : nullptr;
   SoftmaxOptions slow = p.options;
-  slow.backend = Backend::kReference;
+  slow.context.backend = Backend::kReference;
   const SoftmaxResult expected = softmax_forward(p.inputs(), slow);
   const Tensor weights = softmax_weights(p.inputs(), slow);
   const SoftmaxGradients slopes = softmax_backward(p.inputs(), expected, p.d_out, slow, d_lse);
   for (const Backend backend : test::judged_backends()) {
     INFO(name(backend));
-    p.options.backend = backend;
+    p.options.context.backend = backend;
     const SoftmaxResult seen = softmax_forward(p.inputs(), p.options);
     check_close(seen.out, expected.out, tolerance, "out");
     check_close(seen.lse, expected.lse, tolerance, "lse");
@@ -128,7 +128,7 @@ TEST_CASE(
       return result;
     };
     SoftmaxOptions slow;
-    slow.backend = Backend::kReference;
+    slow.context.backend = Backend::kReference;
     const SoftmaxResult expected = softmax_forward(inputs, slow), one = with(1), three = with(3);
     check_close(one.out, expected.out, 2e-5, "out");
     check_close(one.lse, expected.lse, 2e-5, "lse");
@@ -153,7 +153,7 @@ TEST_CASE("the twin's gradients are the slopes of its outputs") {
   for (unsigned seed = 2000; seed < 2020; ++seed) {
     INFO("seed " << seed);
     SoftmaxCall p = random_softmax_call(seed);
-    p.options.backend = Backend::kReference;
+    p.options.context.backend = Backend::kReference;
     const SoftmaxResult forward = softmax_forward(p.inputs(), p.options);
     const SoftmaxGradients g =
         softmax_backward(p.inputs(), forward, p.d_out, p.options, p.d_lse ? &*p.d_lse : nullptr);
@@ -173,11 +173,11 @@ TEST_CASE("outputs that are not normalised equal the twin's") {
   for (unsigned seed = 3000; seed < 3030; ++seed) {
     SoftmaxCall p = random_softmax_call(seed);
     p.options.normalize = false;
-    p.options.backend = Backend::kReference;
+    p.options.context.backend = Backend::kReference;
     const Tensor expected = softmax_forward(p.inputs(), p.options).out;
     for (const Backend backend : test::judged_backends()) {
       INFO("seed " << seed << " " << name(backend));
-      p.options.backend = backend;
+      p.options.context.backend = backend;
       check_close(softmax_forward(p.inputs(), p.options).out, expected, 2e-5, "out");
     }
   }
@@ -189,7 +189,7 @@ TEST_CASE("rows without keys give 0, the mean of V or NaN, as asked") {
   const Mask closed = r.mask(1, 1, 3, 5, 0);
   for (const Backend backend : test::usable_backends()) {
     SoftmaxOptions o;
-    o.backend = backend;
+    o.context.backend = backend;
     const SoftmaxInputs in{&q, &k, &v, &closed, nullptr, nullptr};
     const SoftmaxResult zero = softmax_forward(in, o);
     for (const float x : zero.out.as<float>()) CHECK(x == 0);
@@ -210,7 +210,7 @@ TEST_CASE("NaN in keys that no query sees reaches nobody") {
   const Backend backend = GENERATE(from_range(test::judged_backends()));
   INFO(name(backend));
   SoftmaxOptions o;
-  o.backend = backend;
+  o.context.backend = backend;
   Random r(8);
   for (const Index keys : {5, 130, 300}) {
     Tensor q = r.normal({1, 100, 2, 16}), k = r.normal({1, keys, 1, 16}),
@@ -242,7 +242,7 @@ TEST_CASE("NaN in keys that no query sees reaches nobody") {
 
 TEST_CASE("NaN in a key that queries see reaches them") {
   SoftmaxOptions o;
-  o.backend = GENERATE(from_range(test::judged_backends()));
+  o.context.backend = GENERATE(from_range(test::judged_backends()));
   Random r(9);
   const Tensor q = r.normal({1, 4, 1, 8}), v = r.normal({1, 4, 1, 8});
   Tensor k = r.normal({1, 4, 1, 8});

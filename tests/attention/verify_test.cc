@@ -130,12 +130,12 @@ std::vector<VerifyCheck> verify_faulty(VerifyRequest request, Fault fault) {
   planted = std::move(fault);
   Operation faulty = *good;
   faulty.forward = [](const void* call) {
-    const bool fast = good->backend(const_cast<void*>(call)) == Backend::kCpu;
+    const bool fast = good->backend_of(call) == Backend::kCpu;
     return good->forward(fast ? ChangedCall(call).call.get() : call);
   };
   if (good->backward) {
     faulty.backward = [](const void* call, const void* output, const Cotangents& d) {
-      const bool fast = good->backend(const_cast<void*>(call)) == Backend::kCpu;
+      const bool fast = good->backend_of(call) == Backend::kCpu;
       return good->backward(fast ? ChangedCall(call).call.get() : call, output, d);
     };
   }
@@ -181,7 +181,7 @@ TEST_CASE("verify: values with more channels show the same mask, in fewer passes
     const VerifyRequest request = request_for(name, Mask(diagonal_band(11, 21, -3, 4)));
     for (const Backend backend : test::usable_backends()) {
       NamedArguments arguments = request.arguments;
-      arguments.backend = backend;
+      arguments.context.backend = backend;
       const ProbeReading narrow = read_weights_reach(*request.operation, arguments);
       const ProbeReading wide = read_weights_reach(*request.operation, arguments, true);
       CHECK(zip(Op::kXor, narrow.mask, wide.mask).count() == 0);

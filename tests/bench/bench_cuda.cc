@@ -156,7 +156,7 @@ void bench_softmax() {
         const Tensor q = noise(dtype, shape), k = noise(dtype, shape), v = noise(dtype, shape);
         const Mask mask(plane);
         SoftmaxOptions options;
-        options.backend = Backend::kCuda;
+        options.context.backend = Backend::kCuda;
         const SoftmaxInputs inputs{&q, &k, &v, &mask, nullptr, nullptr};
         const SoftmaxProblem problem = checked_softmax(inputs, options);
         SoftmaxProblem any_order = problem;
@@ -262,7 +262,7 @@ void bench_blocks() {
       const Tensor k = noise(dtype, {1, tokens, kKvHeads, kDim}), v = k;
       const Tensor listed = listed_blocks(tokens, kKvHeads);
       NativeSparseOptions options;
-      options.backend = Backend::kCuda, options.duplicate_blocks = DuplicateBlocks::kOnce;
+      options.context.backend = Backend::kCuda, options.duplicate_blocks = DuplicateBlocks::kOnce;
       const NativeSparseInputs inputs{&q, &k, &v, nullptr, nullptr, &listed};
       const BlockProblem problem = checked_selected_problem(inputs, options);
       double keys = 0, means_seen = 0;  // of all tokens and key heads

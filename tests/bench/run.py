@@ -297,12 +297,13 @@ def ring(options, *arguments, processes):
 
 def ranks(options):
     def side(processes):
-        *_, forward, _, _, backward, _ = ring(options, 4096, processes=processes)[-1]
+        *_, forward, _, _, backward, _ = ring(options, 8192, processes=processes)[-1]
         return float(forward), float(backward)
 
-    threads, processes = interleaved(options.pairs, lambda: side(False), lambda: side(True))
+    # Each side is itself the median of five runs.
+    threads, processes = interleaved((options.pairs + 2) // 3, lambda: side(False), lambda: side(True))
     for name, a, b in zip(("forward", "backward"), zip(*threads), zip(*processes)):
-        bar(f"ring of 4 ranks, 4096 tokens: {name} against threads", ratios(a, b), 0.95, "x", True)
+        bar(f"ring of 4 ranks, 8192 tokens: {name} against threads", ratios(a, b), 0.95, "x", True)
         note(f"threads {statistics.median(a):.3f} s, processes {statistics.median(b):.3f} s")
     queries, window, row = 1 << 18, 4096, 2 * 4 * 64 * 4  # bytes of a key and its value: 4 heads of 64 in f32
     *lines, _ = ring(options, queries, window, processes=True)

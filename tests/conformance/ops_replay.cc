@@ -184,7 +184,7 @@ std::string problem_on(Backend backend, const Manifest& manifest, const Value& t
     const auto* operation = maskctl::attention::find_operation(profile.function);
     if (!operation) throw Mismatch("no function " + quoted(profile.function));
     NamedArguments arguments = arguments_of(manifest, test, profile);
-    arguments.backend = backend;
+    arguments.context.backend = backend;
     return problem_of(manifest, test, run(*operation, arguments));
   } catch (const std::exception& error) {
     return error.what();

@@ -21,7 +21,7 @@ struct Call {
   GroupedMatmulInputs inputs() const { return {&lhs, &rhs, nullptr, &ids, nullptr, &existing}; }
   GroupedMatmulOptions on(Backend backend) const {
     GroupedMatmulOptions o = options;
-    o.backend = backend;
+    o.context.backend = backend;
     return o;
   }
   GroupedMatmulGradients gradients(Backend backend) const {

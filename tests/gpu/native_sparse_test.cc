@@ -25,7 +25,7 @@ struct Call {
   NativeSparseInputs chosen() const { return {&query, &key, &value, &gate}; }
   NativeSparseOptions on(Backend backend) const {
     NativeSparseOptions o = options;
-    o.backend = backend;
+    o.context.backend = backend;
     return o;
   }
 };

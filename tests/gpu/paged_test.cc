@@ -141,7 +141,7 @@ TEST_CASE("gpu: NaN in a key reaches only the rows that see it") {
     const Tensor starts = i32({0, static_cast<std::int32_t>(rows)});
     RaggedPageAttentionOptions options;
     options.sliding_window = 30;
-    options.backend = Backend::kReference;
+    options.context.backend = Backend::kReference;
     const Tensor expected =
         ragged_page_attention({&queries, &clean, &lens, &table, &starts}, options);
     // The first row sees the keys 61 to 90; the last row alone sees the last key.
@@ -149,7 +149,7 @@ TEST_CASE("gpu: NaN in a key reaches only the rows that see it") {
     for (const Index key : {Index{60}, length - 1}) {
       for (Index x = 0; x < token; ++x) put(pages, key * token + x, std::nanf(""));
     }
-    options.backend = Backend::kCuda;
+    options.context.backend = Backend::kCuda;
     check_nan_rows(ragged_page_attention({&queries, &pages, &lens, &table, &starts}, options),
                    expected, rows - 1, rows);
   }

@@ -16,7 +16,7 @@ constexpr double kTolerances[] = {2e-5, 4e-3, 3e-2};
 constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
 
 SoftmaxOptions on(Backend backend, SoftmaxOptions options) {
-  options.backend = backend;
+  options.context.backend = backend;
   return options;
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("gpu: gradients have the same bits in every run", "[slow]") {
     SoftmaxCall call = seed % 2 == 0
                            ? random_softmax_call(seed)
                            : random_softmax_call(seed, DType::kBFloat16, kDims[seed / 2 % 3]);
-    call.options.backend = Backend::kCuda;
+    call.options.context.backend = Backend::kCuda;
     call.options.deterministic = true;
     const SoftmaxResult result = softmax_forward(call.inputs(), call.options);
     const auto slopes = [&] {
@@ -102,7 +102,7 @@ TEST_CASE("gpu: a plan and a workspace serve several calls on arrays of the GPU"
   for (unsigned seed = 20; seed < 24; ++seed) {
     INFO("seed " << seed);
     SoftmaxCall call = random_softmax_call(seed);
-    call.options.backend = Backend::kCuda;
+    call.options.context.backend = Backend::kCuda;
     const SoftmaxResult expected = softmax_forward(call.inputs(), call.options);
     SoftmaxResult seen{Tensor(expected.out.dtype(), expected.out.shape()),
                        Tensor(expected.lse.dtype(), expected.lse.shape())};

@@ -177,7 +177,7 @@ class ProblemMaker {
   /// Of the twin, rounded to the dtype; every other 16-bit call has all arrays saved as f32.
   void make_output(JudgedProblem& out) {
     attention::NamedArguments arguments = out.request.arguments;
-    arguments.backend = attention::Backend::kReference;
+    arguments.context.backend = attention::Backend::kReference;
     const auto under = [&](const Mask& mask) {
       arguments.mask = mask;
       return attention::run(*out.request.operation, arguments).at("out");

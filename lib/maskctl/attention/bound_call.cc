@@ -40,7 +40,7 @@ void refuse_missing(const Field& field) {
 
 BoundCall::BoundCall(const Operation& operation, const NamedArguments& arguments)
     : operation_(operation), values_(operation.copy_call(operation.empty_call())) {
-  operation.backend(values_.get()) = arguments.backend;
+  operation.context(values_.get()) = arguments.context;
   for (const auto& [name, array] : arguments.arrays) {
     if (!name.starts_with(kCotangent)) set(name, array);
   }

@@ -33,7 +33,7 @@ struct NamedArguments {
   std::map<std::string, std::string> options;  // as text: "true", "0.5", "3+1", "none"
   std::optional<Mask> mask;                    // of operations that take one
   lazy::MaskPtr lazy_mask;                     // ejkernel's form, of blocksparse_attention
-  Backend backend = Backend::kCpu;
+  Context context = {};
   Runtime* runtime = nullptr;  // chooses configs, and tunes; null: the operation itself runs
   /// Gradients are computed where a cotangent is given; with a seed, missing cotangents are random.
   std::optional<std::uint64_t> gradient_seed;

@@ -215,11 +215,11 @@ void make_bias(Options& o, OwnedArrays& owned) {
 }
 
 template <class Options>
-Backend& backend_of(Options& options) {
+Context& context_of(Options& options) {
   if constexpr (requires { options.softmax; }) {
-    return options.softmax.backend;
+    return options.softmax.context;
   } else {
-    return options.backend;
+    return options.context;
   }
 }
 
@@ -238,8 +238,8 @@ consteval void add_passes(Operation& row) {
   row.copy_output = [](const void* output) -> AnyValue {
     return std::make_shared<Output>(*static_cast<const Output*>(output));
   };
-  row.backend = [](void* call) -> Backend& {
-    return backend_of(static_cast<Call*>(call)->options);
+  row.context = [](void* call) -> Context& {
+    return context_of(static_cast<Call*>(call)->options);
   };
   row.forward = [](const void* call) -> AnyValue {
     const auto& [in, options] = *static_cast<const Call*>(call);

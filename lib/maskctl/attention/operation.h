@@ -146,9 +146,9 @@ struct Operation {
   AnyValue (*copy_output)(const void* output) = nullptr;
   AnyValue (*forward)(const void* call) = nullptr;
   AnyValue (*backward)(const void* call, const void* output, const Cotangents& d) = nullptr;
-  Backend& (*backend)(void* call) = nullptr;
+  Context& (*context)(void* call) = nullptr;
   Backend backend_of(const void* call) const {
-    return backend(const_cast<void*>(call));  // NOLINT: only read
+    return context(const_cast<void*>(call)).backend;  // NOLINT: only read
   }
   std::size_t config_class = 0;  // the index of its class in AnyConfig
   /// What users call the operation with, at these extents: B sequences of T (or S) tokens, or M

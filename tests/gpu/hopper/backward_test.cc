@@ -45,9 +45,9 @@ PlannedBlocks planned_blocks(const SoftmaxCall& call) {
 SoftmaxGradients gradients_of(const SoftmaxCall& call, Backend backend, bool deterministic = true) {
   SoftmaxOptions options = call.options;
   options.deterministic = deterministic;
-  options.backend = Backend::kCpu;
+  options.context.backend = Backend::kCpu;
   const SoftmaxResult result = softmax_forward(call.inputs(), options);
-  options.backend = backend;
+  options.context.backend = backend;
   return softmax_backward(call.inputs(), result, call.d_out, options);
 }
 /// In a fixed order, twice with the same bits, and in any order.

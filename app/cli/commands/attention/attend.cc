@@ -114,7 +114,7 @@ attention::NamedResults compute(const Operation& operation, const AttendOptions&
   Loader loader(call.source, session);
   attention::NamedArguments arguments = read_call(operation, call, loader);
   for (const std::string& doubt : doubts(operation, arguments)) session.note(doubt);
-  arguments.backend = backend;
+  arguments.context.backend = backend;
   if (options.gradients) arguments.gradient_seed = options.call.seed;
   const auto runtime = make_runtime(options.config, session);
   arguments.runtime = runtime.get();
@@ -175,7 +175,7 @@ Answer run_over_ranks(const Operation& operation, const AttendOptions& options,
   Loader loader(call.source, session);
   RankArrays arrays;
   attention::NamedArguments arguments = read_call(operation, call, loader, &arrays);
-  arguments.backend = backend;
+  arguments.context.backend = backend;
   if (options.gradients) arguments.gradient_seed = options.call.seed;
   SplitCall split(operation, options.ranks, std::move(arguments), std::move(arrays), world);
   const attention::PlacedResults results = split.ranked().run(split.read());

@@ -156,7 +156,7 @@ std::vector<BenchLine> timed(const Operation& operation, const NamedArguments& a
   }
   for (BenchLine& line : out) {
     line.operation = operation.name;
-    line.backend = name(arguments.backend);
+    line.backend = name(arguments.context.backend);
   }
   return out;
 }
@@ -239,7 +239,7 @@ class Bench {
   RankBench rank_bench(const Operation& operation, Index size, const std::string& label,
                        const Mask* mask, Backend backend) const {
     RankBench bench{&operation, {}, arguments_under(operation, mask), {}};
-    bench.arguments.backend = backend;
+    bench.arguments.context.backend = backend;
     bench.report = {.operation = std::string(operation.name),
                     .mask = label,
                     .backend = std::string(name(backend)),
@@ -258,10 +258,10 @@ class Bench {
                     const Mask* mask) {
     NamedArguments arguments = arguments_under(operation, mask);
     add_random_arrays(operation, random_arrays(), arguments);
-    arguments.backend = options_.backends.front();
+    arguments.context.backend = options_.backends.front();
     if (options_.backward && operation.has_gradients()) add_cotangents(operation, arguments);
     for (const Backend backend : options_.backends) {
-      arguments.backend = backend;
+      arguments.context.backend = backend;
       for (BenchLine& line : timed(operation, arguments, options_)) {
         line.mask = label;
         line.size = size;

@@ -16,6 +16,7 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/attention_json.h"
+#include "app/session/save.h"
 #include "maskctl/attention/verify/borders.h"
 #include "maskctl/attention/verify/judge.h"
 #include "maskctl/base/error.h"
@@ -42,6 +43,7 @@ void declare(OptionList& list, VerifyOptions& verify) {
       [&verify](const std::string& text) { verify.absolute = parse_number(text, "--atol"); });
   list.flag("--no-gradients", "forward only", verify.no_gradients);
   declare_ranks(list, verify.ranks);
+  declare_output(list, verify.output);
   list.json("maskctl.verify/1", verify.json);
 }
 
@@ -142,10 +144,11 @@ GivenReport judge_backend(const VerifyRequest& request) {
   GivenReport out{attention::verify(request), {}};
   if (all_passed(out.checks)) {
     out.judgement.text = "all checks hold";
+    out.judgement.obeyed = applied_mask(request);
     return out;
   }
   attention::NamedArguments arguments = request.arguments;
-  arguments.backend = request.backend;
+  arguments.context.backend = request.backend;
   arguments.gradient_seed.reset();
   const NamedResults results = run(*request.operation, arguments);
   out.judgement = judge_given(request, {{"out", results.at("out")}}).judgement;
@@ -154,6 +157,7 @@ GivenReport judge_backend(const VerifyRequest& request) {
   if (!agrees) return out;
   out.judgement.verdict = Verdict::kNone;
   out.judgement.text = "the output agrees, and a check fails";
+  out.judgement.obeyed.reset();
   return out;
 }
 
@@ -178,7 +182,15 @@ VerifyRequest request_of(const VerifyOptions& options, Loader& loader) {
   return request;
 }
 
-Answer answer_of(const VerifyOptions& options, const GivenReport& report) {
+Answer answer_of(const VerifyOptions& options, const GivenReport& report, const Session& session) {
+  if (!options.output.dest.empty()) {
+    if (report.judgement.obeyed) {
+      write_output(*report.judgement.obeyed, options.output, session);
+    } else {
+      session.note(fmt::format("{} is not written: no one mask is known that the results obey",
+                               options.output.dest));
+    }
+  }
   const std::string operation(operation_named(options.operation).name);
   return {options.json ? verify_json(operation, report)
                        : checks_text(report.checks) +
@@ -209,7 +221,7 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
   Loader loader(options.call.source, session);
   RankArrays arrays;
   attention::NamedArguments arguments = read_call(operation, call_of(options), loader, &arrays);
-  arguments.backend = options.backend;
+  arguments.context.backend = options.backend;
   if (!options.no_gradients && operation.has_gradients()) {
     arguments.gradient_seed = options.call.seed;
   }
@@ -219,7 +231,7 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
   if (world.rank() != 0) return {};
   VerifyRequest request = request_of(options, loader);
   GivenReport report = judge_given(request, results);
-  request.arguments.backend = options.against;
+  request.arguments.context.backend = options.against;
   if (request.gradients) request.arguments.gradient_seed = request.seed;
   const std::vector<VerifyCheck> beside = check_borders(
       split.operation(), borders, results, attention::run(operation, request.arguments));
@@ -227,8 +239,9 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
   if (report.judgement.verdict == Verdict::kObeys && !all_passed(beside)) {
     report.judgement.verdict = Verdict::kNone;
     report.judgement.text = "the results agree, and not beside every border between ranks";
+    report.judgement.obeyed.reset();
   }
-  return answer_of(options, report);
+  return answer_of(options, report, session);
 }
 
 Answer run(const VerifyOptions& options, Session& session) {
@@ -236,7 +249,7 @@ Answer run(const VerifyOptions& options, Session& session) {
               !options.given.empty() ? "--given goes without --mesh: one process judges an output"
               : options.call.layout  ? kUnfitLayout
                                      : "");
-  if (!options.ranks.given()) return answer_of(options, verify_report(options, session));
+  if (!options.ranks.given()) return answer_of(options, verify_report(options, session), session);
   require_backend(options.backend, "--backend");
   return over_ranks(options.ranks, options.backend, session,
                     [&](attention::Communicator& world, Session& own) {

@@ -7,6 +7,7 @@
 
 #include "app/cli/commands/attention/call.h"
 #include "app/cli/commands/attention/ranks.h"
+#include "app/session/options.h"
 #include "maskctl/attention/verify/judge.h"
 
 namespace maskctl::app {
@@ -19,6 +20,7 @@ struct VerifyOptions {
   std::vector<std::string> given;  // [NAME=]SOURCE: results to judge
   std::optional<double> relative, absolute;
   bool no_gradients = false;
+  OutputOptions output;  // of the mask that the results obey
   RankOptions ranks;
   bool json = false;
 };

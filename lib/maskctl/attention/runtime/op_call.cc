@@ -29,7 +29,7 @@ AnyValue ConfiguredCall::prepared(const void* call, bool backward) const {
       std::visit([](const auto& own) { return std::pair(own.platform, own.backend); }, config);
   if (how.platform) platform = *how.platform, device = DeviceKind::kAny;
   AnyValue copy = operation.copy_call(call);
-  operation.backend(copy.get()) = chosen_backend(operation, call, platform, device);
+  operation.context(copy.get()).backend = chosen_backend(operation, call, platform, device);
   apply_config(operation, config, backward, copy.get());
   return copy;
 }

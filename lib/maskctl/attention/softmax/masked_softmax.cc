@@ -47,7 +47,7 @@ void clear_void(const std::vector<Index>& query_ends, Index axis, Tensor& x) {
 
 SoftmaxResult masked_forward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                              const SoftmaxOptions& options) {
-  const Context context{options.backend};
+  const Context& context = options.context;
   const MaskedProblem problem = masked(inputs, arguments, options, context);
   SoftmaxResult result = softmax_forward(problem.softmax, context);
   clear_void(problem.query_ends, 1, result.out);
@@ -57,7 +57,7 @@ SoftmaxResult masked_forward(const SoftmaxInputs& inputs, const MaskArguments& a
 SoftmaxGradients masked_backward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                                  const SoftmaxResult& forward, const Tensor& d_out,
                                  const SoftmaxOptions& options, const Tensor* d_lse) {
-  const Context context{options.backend};
+  const Context& context = options.context;
   const MaskedProblem problem = masked(inputs, arguments, options, context);
   if (problem.query_ends.empty()) {
     return softmax_backward(problem.softmax, forward, d_out, d_lse, context);
@@ -74,7 +74,7 @@ SoftmaxGradients masked_backward(const SoftmaxInputs& inputs, const MaskArgument
 
 Tensor masked_weights(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                       const SoftmaxOptions& options) {
-  const Context context{options.backend};
+  const Context& context = options.context;
   const MaskedProblem problem = masked(inputs, arguments, options, context);
   Tensor weights = softmax_weights(problem.softmax, context);
   clear_void(problem.query_ends, 2, weights);

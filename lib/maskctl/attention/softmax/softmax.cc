@@ -41,18 +41,17 @@ SoftmaxGradients softmax_backward(const SoftmaxProblem& problem, const SoftmaxRe
 }
 
 SoftmaxResult softmax_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& options) {
-  return softmax_forward(checked_softmax(inputs, options), Context{options.backend});
+  return softmax_forward(checked_softmax(inputs, options), options.context);
 }
 
 Tensor softmax_weights(const SoftmaxInputs& inputs, const SoftmaxOptions& options) {
-  return softmax_weights(checked_softmax(inputs, options), Context{options.backend});
+  return softmax_weights(checked_softmax(inputs, options), options.context);
 }
 
 SoftmaxGradients softmax_backward(const SoftmaxInputs& inputs, const SoftmaxResult& forward,
                                   const Tensor& d_out, const SoftmaxOptions& options,
                                   const Tensor* d_lse) {
-  return softmax_backward(checked_softmax(inputs, options), forward, d_out, d_lse,
-                          Context{options.backend});
+  return softmax_backward(checked_softmax(inputs, options), forward, d_out, d_lse, options.context);
 }
 
 }  // namespace maskctl::attention

@@ -34,7 +34,7 @@ struct SoftmaxOptions {
   /// part; dropout alone depends on it.
   Index first_batch = 0, first_head = 0, first_query = 0, first_key = 0;
   bool normalize = true;  // false: out is not divided by l, m is the maximum over open keys
-  Backend backend = Backend::kCpu;
+  Context context = {};
   /// false: tensor cores may sum gradients of the query in any order, so that equal calls differ in
   /// their last bits; that is faster. Nothing else reads it: all else gives equal bits.
   bool deterministic = true;

@@ -18,7 +18,7 @@ struct SoftmaxProblem {
   const BlockMap* block_map = nullptr;    // of one of its planes, compiled for kernels
   std::optional<TensorView> bias, sinks;  // in the forms that SoftmaxInputs lists
   double scale = 1;
-  SoftmaxOptions options;  // all but its scale and backend
+  SoftmaxOptions options;  // all but its scale and context
 };
 
 struct SoftmaxOutputs {

@@ -58,7 +58,7 @@ NamedArguments in_f32(NamedArguments arguments) {
 CallVariants::CallVariants(const VerifyRequest& request, const NamedResults& given,
                            const std::optional<Mask>& mask)
     : operation_(request.operation), arguments_(in_f32(request.arguments)) {
-  arguments_.backend = Backend::kCpu;
+  arguments_.context.backend = Backend::kCpu;
   arguments_.runtime = nullptr;
   gradients_ =
       std::ranges::any_of(given, [](const auto& result) { return is_gradient(result.first); });

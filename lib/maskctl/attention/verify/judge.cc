@@ -262,6 +262,7 @@ class Judge {
   Judgement another(const Tried& best, bool in_part) {
     out_.verdict = Verdict::kAnother;
     out_.text = best.text + (in_part ? ", in a part only" : "");
+    if (!in_part) out_.fit = as_size(&best - tried_.data());
     const std::set<Index> groups = preferring(best);
     std::vector<Index> rows;
     for (const RowResidual& row : best.rows) {
@@ -322,7 +323,7 @@ bool is_given_gradient(const NamedResults::value_type& result) { return is_gradi
 /// What `against` gives, rounded to f32 only.
 NamedResults expected_results(const VerifyRequest& request, const NamedResults& given) {
   NamedArguments arguments = in_f32(request.arguments);
-  arguments.backend = request.against;
+  arguments.context.backend = request.against;
   arguments.gradient_seed.reset();
   if (std::ranges::any_of(given, is_given_gradient)) arguments.gradient_seed = request.seed;
   NamedResults expected = attention::run(*request.operation, arguments);
@@ -341,7 +342,8 @@ bool agrees(const NamedResults& declared, const NamedResults& judged, const Name
 
 Judgement judge(const VerifyRequest& request, const NamedResults& given, const NamedResults& judged,
                 std::span<const Alternative> alternatives) {
-  CallVariants variants(request, given, applied_mask(request));
+  const std::optional<Mask> applied = applied_mask(request);
+  CallVariants variants(request, given, applied);
   NamedResults declared = variants.declared();
   if (variants.can_change_mask() && !agrees(declared, judged, given)) {
     variants = CallVariants(request, given, std::nullopt);
@@ -349,16 +351,23 @@ Judgement judge(const VerifyRequest& request, const NamedResults& given, const N
   }
   const std::optional<NamedResults> spread = variants.with_random_signs();
   const Residuals residuals(request, given, judged, declared, spread ? &*spread : nullptr);
+  if (!variants.can_change_mask()) alternatives = {};
   std::vector<Tried> tried;
-  if (variants.can_change_mask()) {
-    for (const Alternative& other : alternatives) {
-      tried.push_back({other.text, residuals.under(variants.under(other.mask))});
-    }
+  for (const Alternative& other : alternatives) {
+    tried.push_back({other.text, residuals.under(variants.under(other.mask))});
   }
   for (const CallVariant& other : variants.others()) {
     tried.push_back({other.text, residuals.under(variants.run(other.arguments))});
   }
-  return Judge(residuals, std::move(tried), std::ranges::all_of(given, is_given_gradient)).run();
+  Judgement out =
+      Judge(residuals, std::move(tried), std::ranges::all_of(given, is_given_gradient)).run();
+  // Other variants of a call do not change its mask.
+  if (out.fit && *out.fit < alternatives.size()) {
+    out.obeyed = alternatives[*out.fit].mask;
+  } else if (out.fit || out.verdict == Verdict::kObeys) {
+    out.obeyed = applied;
+  }
+  return out;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // tells.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,7 +46,11 @@ struct Judgement {
   /// Of kAnother: the rows in which the two masks differ; of kNone: those out of the tolerance.
   /// "heads 0-3, queries 31-63".
   std::string where;
-  std::vector<Comparison> comparisons;
+  std::vector<Comparison> comparisons;  // those of `alternatives` first
+  /// Of kAnother: which of them fits all heads; absent where a part of the heads alone obeys it.
+  std::optional<std::size_t> fit;
+  /// The mask that the results obey: of kObeys, and of kAnother where all heads obey one.
+  std::optional<Mask> obeyed;
 };
 std::string_view name(Comparison::State state);  // "rejected", "fits", "undecided"
 

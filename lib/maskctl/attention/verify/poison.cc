@@ -79,6 +79,7 @@ std::vector<InputRows> all_inputs(const Operation& operation, const NamedArgumen
     input.arrays.push_back(found->first);
   }
   std::vector<InputRows> out;
+  out.reserve(by_rows.size());
   for (auto& [rows, input] : by_rows) out.push_back(std::move(input));
   return out;
 }
@@ -98,7 +99,7 @@ NamedArguments filled(NamedArguments arguments, const InputRows& input, float va
 
 /// Without the cache that a call updates: it keeps what nobody reads.
 NamedResults results_on(Backend backend, const Operation& operation, NamedArguments arguments) {
-  arguments.backend = backend;
+  arguments.context.backend = backend;
   NamedResults results = run(operation, arguments);
   results.erase("kv_cache");
   return results;
@@ -241,8 +242,9 @@ VerifyCheck check_unread_inputs(const Operation& operation, const NamedArguments
     rows += input.rows.size();
   }
   const std::string where = fmt::format("NaN in {} rows of {}", rows, fmt::join(names, ", "));
-  const std::string changed = changed_result(results_on(arguments.backend, operation, arguments),
-                                             results_on(arguments.backend, operation, dirty));
+  const std::string changed =
+      changed_result(results_on(arguments.context.backend, operation, arguments),
+                     results_on(arguments.context.backend, operation, dirty));
   if (changed.empty()) {
     return {"unread inputs", State::kPassed, where + " changes no bit"};
   }
@@ -253,14 +255,15 @@ VerifyCheck check_unread_inputs(const Operation& operation, const NamedArguments
 VerifyCheck check_other_outputs(const Operation& operation, const NamedArguments& arguments,
                                 Backend against) {
   const NamedArguments forward = without_gradients(arguments);
-  const NamedResults clean = results_on(forward.backend, operation, forward),
+  const NamedResults clean = results_on(forward.context.backend, operation, forward),
                      judged = results_on(against, operation, forward);
   Index tried = 0;
   for (const auto& [arrays, rows] : all_inputs(operation, arguments)) {
     for (const Index n : std::set<Index>{0, rows.size() / 2, rows.size() - 1}) {
       const InputRows one{arrays, {n, n + 1}};
       const float value = ++tried % 2 == 0 ? 1000.F : -1000.F;
-      const Change seen{clean, results_on(forward.backend, operation, filled(forward, one, value))};
+      const Change seen{
+          clean, results_on(forward.context.backend, operation, filled(forward, one, value))};
       const Change expected{judged, results_on(against, operation, filled(forward, one, kNan))};
       const std::string changed = changed_beside(seen, expected);
       if (changed.empty()) continue;

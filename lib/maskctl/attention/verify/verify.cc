@@ -53,7 +53,7 @@ VerifyCheck compare_reach(const std::string& name, const ProbeReading& reading, 
 
 NamedArguments on(Backend backend, const VerifyRequest& request) {
   NamedArguments out = request.arguments;
-  out.backend = backend;
+  out.context.backend = backend;
   out.gradient_seed.reset();
   if (request.gradients && request.operation->has_gradients()) out.gradient_seed = request.seed;
   return out;

@@ -102,7 +102,7 @@ struct TimeFirst {
 /// The queries of a call in parts: the call may have all of them or those of one part.
 struct Queries {
   Queries(const SoftmaxInputs& inputs, const SoftmaxOptions& softmax, const Options& o)
-      : parts(o.sequence_parts) {
+      : parts(o.sequence_parts), count(o.sequence_part ? 1 : parts) {
     SoftmaxInputs without_bias = inputs;
     without_bias.bias = nullptr;
     whole = own = checked_dims(without_bias, softmax);
@@ -113,13 +113,13 @@ struct Queries {
   }
 
   Dims whole, own;
-  Index parts;
-  Index first = 0;  // of own, in the whole
+  Index parts, count;  // of the whole, and how many of them the call has
+  Index first = 0;     // of own, in the whole
 
   /// f(rows of the whole, the same rows of what the call has) for each part that it has.
   template <class F>
   void for_each_part(F&& f) const {
-    const Index size = whole.queries / parts, count = own.queries == whole.queries ? parts : 1;
+    const Index size = whole.queries / parts;
     for (Index row = 0, n = 0; n < count; ++n, row += size) {
       f(Range{first + row, first + row + size}, Range{row, row + size});
     }
@@ -133,7 +133,8 @@ struct Queries {
           fmt::format("{} queries, which {} sequence_parts do not divide", whole.queries, parts));
     }
     if (part && (*part < 0 || *part >= parts)) {
-      refuse(fmt::format("sequence_part {} of {} sequence_parts", *part, parts));
+      refuse(fmt::format("sequence_part {} of {} sequence_parts: they are counted from 0", *part,
+                         parts));
     }
   }
 };

@@ -177,7 +177,7 @@ void start_product(const RowGroups& groups, const std::optional<TensorView>& exi
 
 /// Each part is added to the product of those before it, as its existing_out.
 Tensor grouped_matmul(const GroupedMatmulInputs& in, const GroupedMatmulOptions& options) {
-  const Context context{options.backend};
+  const Context& context = options.context;
   const GroupedProblem whole = checked_grouped(in, options);
   Tensor out;
   for (Index i = 0; i < options.group_parts; ++i) {
@@ -193,7 +193,7 @@ Tensor grouped_matmul(const GroupedMatmulInputs& in, const GroupedMatmulOptions&
 
 GroupedMatmulGradients grouped_matmul_backward(const GroupedMatmulInputs& in, const Tensor& d_out,
                                                const GroupedMatmulOptions& options) {
-  const Context context{options.backend};
+  const Context& context = options.context;
   const GroupedProblem problem = checked_grouped(in, options);
   check_shape("d_out", d_out, std::vector<Index>{problem.groups.rows, problem.groups.columns});
   GroupedMatmulGradients gradients{unwritten_like(problem.lhs), unwritten_like(problem.rhs),

@@ -34,7 +34,7 @@ struct GroupedMatmulOptions {
   Index group_parts = 1;
   /// Hints, 0 = automatic: rows, columns and depth of a tile of the product, or of gradients.
   Index block_m = 0, block_n = 0, block_k = 0;
-  Backend backend = Backend::kCpu;
+  Context context = {};
 };
 
 /// [m,n]: out[i,:] = lhs[i,:] @ rhs[group of i - group_offset], or its transpose. Rows past the sum

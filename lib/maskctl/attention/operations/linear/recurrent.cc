@@ -78,7 +78,7 @@ LinearProblem checked_linear(const RecurrentAttentionInputs& in,
 
 LinearAttentionResult recurrent_attention(const RecurrentAttentionInputs& inputs,
                                           const RecurrentAttentionOptions& options) {
-  const Context context{options.backend};
+  const Context& context = options.context;
   const LinearProblem problem = checked_linear(without_alias(inputs), options);
   LinearAttentionResult result{Tensor::unwritten(problem.value.dtype(), problem.d.out_shape()),
                                Tensor::unwritten(DType::kFloat32, problem.d.state_shape())};
@@ -92,7 +92,7 @@ LinearAttentionGradients recurrent_attention_backward(const RecurrentAttentionIn
                                                       const Tensor& d_out,
                                                       const RecurrentAttentionOptions& options,
                                                       const Tensor* d_final_state) {
-  const Context context{options.backend};
+  const Context& context = options.context;
   const LinearProblem problem = checked_linear(without_alias(inputs), options);
   check_shape("d_out", d_out, problem.d.out_shape());
   if (d_final_state) check_shape("d_final_state", *d_final_state, problem.d.state_shape());

@@ -36,7 +36,7 @@ struct RecurrentAttentionOptions {
   bool reverse = false;                 // time runs from the last token of a sequence to its first
   bool return_state = false;
   Index chunk_size = 0;  // a hint, tokens that kCpu takes together; 0 = automatic
-  Backend backend = Backend::kCpu;
+  Context context = {};
 };
 
 struct LinearAttentionResult {

@@ -93,7 +93,7 @@ PoolingProblem checked_pooling(const MeanPoolingInputs& in, const MeanPoolingOpt
 Tensor mean_pooling(const MeanPoolingInputs& in, const MeanPoolingOptions& options) {
   const PoolingProblem problem = checked_pooling(in, options);
   Tensor out = Tensor::unwritten(in.x->dtype(), problem.out_shape);
-  run_kernel(Context{options.backend}, "mean_pooling", &Kernels::mean_pooling, problem, out);
+  run_kernel(options.context, "mean_pooling", &Kernels::mean_pooling, problem, out);
   return out;
 }
 

@@ -26,7 +26,7 @@ struct MeanPoolingInputs {
 struct MeanPoolingOptions {
   Index chunk_size = 32;  // of kPerChunk
   PoolingMode mode = PoolingMode::kPerSequence;
-  Backend backend = Backend::kCpu;
+  Context context = {};
 };
 
 /// The mean of the tokens that count, 0 where none does, in the dtype of x (summed in f32 or

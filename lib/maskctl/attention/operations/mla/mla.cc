@@ -138,7 +138,7 @@ struct WideCall {
     return d_w;
   }
   void multiply(const MatrixProblem& problem, const MutableTensorView& out) const {
-    run_kernel(Context{softmax.backend}, "matrix_product", &Kernels::matrix_product, problem, out);
+    run_kernel(softmax.context, "matrix_product", &Kernels::matrix_product, problem, out);
   }
 
   MlaDims d;

@@ -153,19 +153,18 @@ SoftmaxResult apply_native_sparse_attention(const Inputs& in, const Options& opt
   if (in.g_cmp || in.g_slc) {
     refuse("gates; use native_sparse_attention");
   }
-  return blocks_forward(checked_selected_problem(in, options), Context{options.backend});
+  return blocks_forward(checked_selected_problem(in, options), options.context);
 }
 
 SoftmaxGradients apply_native_sparse_attention_backward(const Inputs& in,
                                                         const SoftmaxResult& forward,
                                                         const Tensor& d_out,
                                                         const Options& options) {
-  return blocks_backward(checked_selected_problem(in, options), forward, d_out,
-                         Context{options.backend});
+  return blocks_backward(checked_selected_problem(in, options), forward, d_out, options.context);
 }
 
 NativeSparseResult native_sparse_attention(const Inputs& in, const Options& options) {
-  const Context context{options.backend};
+  const Context& context = options.context;
   const GatedCall gated_call(in, options);
   NativeSparseResult result;
   if (in.g_cmp) {
@@ -186,7 +185,7 @@ NativeSparseGradients native_sparse_attention_backward(const Inputs& in,
                                                        const NativeSparseResult& forward,
                                                        const Tensor& d_out,
                                                        const Options& options) {
-  const Context context{options.backend};
+  const Context& context = options.context;
   const GatedCall gated_call(in, options);
   check_shape("d_out", d_out, forward.out.shape());
   const Tensor wide = astype(d_out, DType::kFloat32);

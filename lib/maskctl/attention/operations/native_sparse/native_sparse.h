@@ -38,7 +38,7 @@ struct NativeSparseOptions {
   Index block_counts = 16;              // of the listed blocks only the first that many count
   std::optional<double> softmax_scale;  // 1 / sqrt(D)
   DuplicateBlocks duplicate_blocks = DuplicateBlocks::kCount;
-  Backend backend = Backend::kCpu;
+  Context context = {};
 };
 
 /// Softmax attention of token t over its blocks:

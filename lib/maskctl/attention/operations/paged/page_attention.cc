@@ -39,7 +39,7 @@ Tensor page_attention(const PageAttentionInputs& in, const PageAttentionOptions&
   for (Index n = 0; n < rows; ++n) owned.push_back({n, n + (lengths[as_size(n)] != 0)});
   add_sequences(problem, {"context_lens", "block_tables"}, owned, lengths, std::move(tables),
                 in.block_tables->extent(1));
-  return paged_attention(problem, Context{options.backend});
+  return paged_attention(problem, options.context);
 }
 
 }  // namespace maskctl::attention

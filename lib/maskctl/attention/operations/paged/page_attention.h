@@ -32,7 +32,7 @@ struct PageAttentionOptions {
   std::optional<Index> max_context_len;  // when given, no sequence may be longer
   /// Hints, 0 = automatic: parts of a sequence that threads share, pages that are read at a time.
   Index num_splits = 0, pages_per_compute_block = 0;
-  Backend backend = Backend::kCpu;
+  Context context = {};
 };
 
 /// out[n,h] = softmax over p < context_lens[n] of scale * q.k_p, times v_p, in the shape and dtype

@@ -51,7 +51,7 @@ Tensor ragged_decode_attention(const RaggedDecodeAttentionInputs& in,
   problem.tiles.keys = options.kv_blocksize;
   check_call(problem);
   add_ranges(problem, in);
-  return paged_attention(problem, Context{options.backend});
+  return paged_attention(problem, options.context);
 }
 
 }  // namespace maskctl::attention

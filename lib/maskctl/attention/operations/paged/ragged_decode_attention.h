@@ -24,7 +24,7 @@ struct RaggedDecodeAttentionOptions {
   std::optional<Window> sliding_window;   // not negative
   std::optional<double> logits_soft_cap;  // cap * tanh(s / cap), above 0
   Index kv_blocksize = 0;                 // a hint, keys that are read at a time; 0 = automatic
-  Backend backend = Backend::kCpu;
+  Context context = {};
 };
 
 /// The query of row b is at position end - 1 and sees the keys start <= j < end inside the window.

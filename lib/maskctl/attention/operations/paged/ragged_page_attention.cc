@@ -49,7 +49,7 @@ Tensor ragged_page_attention(const RaggedPageAttentionInputs& in,
       checked_rows("query_start_loc", in.query_start_loc, listed, count, in.queries->extent(0));
   add_sequences(problem, {"context_lens", "block_tables"}, rows, lengths, std::move(tables),
                 in.block_tables->extent(1));
-  return paged_attention(problem, Context{options.backend});
+  return paged_attention(problem, options.context);
 }
 
 // Version 3.
@@ -174,7 +174,7 @@ Tensor ragged_page_attention_v3(const Inputs& in, Tensor& kv_cache, const Option
   write_rows(problem, *in.values, 1, kv_cache);
   std::optional<Tensor> queries;
   if (options.q_scale) problem.queries = queries.emplace(quantised(*in.queries, *options.q_scale));
-  return paged_attention(problem, Context{options.backend});
+  return paged_attention(problem, options.context);
 }
 
 Tensor ragged_page_attention_v3(const RaggedPageAttentionV3PagesInputs& in,
@@ -195,7 +195,7 @@ Tensor ragged_page_attention_v3(const RaggedPageAttentionV3PagesInputs& in,
   auto tables = integers("page_indices", in.page_indices, {{count, -1}});
   add_sequences(problem, {"the length of cu_seqlens_k", "page_indices"}, rows, lengths,
                 std::move(tables), in.page_indices->extent(1));
-  return paged_attention(problem, Context{options.backend});
+  return paged_attention(problem, options.context);
 }
 
 }  // namespace maskctl::attention

@@ -29,7 +29,7 @@ struct RaggedPageAttentionOptions {
   /// Hints, 0 = automatic: pages that are read at a time where a sequence has few rows, and rows of
   /// a tile where it has many.
   Index num_kv_pages_per_block = 0, num_queries_per_block = 0;
-  Backend backend = Backend::kCpu;
+  Context context = {};
 };
 
 /// Row i of a sequence with q rows is at position pos = context_len - q + i and sees the keys
@@ -67,7 +67,7 @@ struct RaggedPageAttentionV3Options {
   /// not rescaled.
   std::optional<double> q_scale, k_scale, v_scale;
   Index num_kv_pages_per_block = 0, num_queries_per_block = 0;  // as RaggedPageAttentionOptions
-  Backend backend = Backend::kCpu;
+  Context context = {};
 };
 
 /// kv_cache [pages, page_size, ceil(2 Hkv / packing), packing, Dpad], packing = 32 / bits of the

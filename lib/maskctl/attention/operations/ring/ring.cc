@@ -8,6 +8,7 @@
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/ring/shard.h"
 #include "maskctl/attention/softmax/masked_softmax.h"
+#include "maskctl/base/work_scope.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -82,6 +83,7 @@ void run_on_devices(const RingAttentionOptions& o, const std::function<void(Comm
 
 SoftmaxResult ring_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                              const RingAttentionOptions& o) {
+  const WorkScope scope(o.softmax.context.limits());  // of the ranks too
   if (o.ring) return ring_attention_shard(*o.ring, query, key, value, o);
   const Dims d = checked_whole(query, key, value, o);
   if (o.ring_size == 1) {
@@ -104,6 +106,7 @@ SoftmaxGradients ring_attention_backward(const Tensor& query, const Tensor& key,
                                          const Tensor& value, const SoftmaxResult& forward,
                                          const Tensor& d_out, const RingAttentionOptions& o,
                                          const Tensor* d_lse) {
+  const WorkScope scope(o.softmax.context.limits());
   if (o.ring)
     return ring_attention_shard_backward(*o.ring, query, key, value, forward, d_out, o, d_lse);
   const Dims d = checked_whole(query, key, value, o);
