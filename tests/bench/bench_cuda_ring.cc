@@ -163,7 +163,7 @@ Times measure(Communicator& ring, const Mask& mask, const Tensor& whole,
   std::optional<OneGpu> one;
   if (ring.rank() == 0) {
     SoftmaxOptions softmax;
-    softmax.backend = Backend::kCuda;
+    softmax.context.backend = Backend::kCuda;
     one.emplace(checked_softmax({&whole, &whole, &whole, &mask, nullptr, nullptr}, softmax));
   }
   print_steps(ring, rank, options);
@@ -213,7 +213,7 @@ void bench_case(const Case& one, Index gpus) {
   const Tensor whole = bench::noise(kType, {1, tokens, kHeads, kDim});
   const Mask mask(one.plane(tokens));
   RingAttentionOptions options;
-  options.softmax.backend = Backend::kCuda;
+  options.softmax.context.backend = Backend::kCuda;
   options.mask.mask = &mask;
   options.assign = one.assign;
   options.all_queries = tokens;
@@ -232,7 +232,7 @@ void bench_copy() {
   const cuda::DeviceBuffer from(bytes, there.get());
   there.synchronize();
   cuda::use_gpu(0);
-  cuda::connect_gpu(1);
+  cuda::connect_gpus();
   const cuda::OwnStream stream;
   const cuda::DeviceBuffer to(bytes, stream.get());
   const auto copy = [&](int n) {
@@ -268,7 +268,7 @@ void bench_errors(Index gpus) {
   options.mask.causal = true;
   options.assign = Assign::kZigzag;
   const auto results = [&](Backend backend, Index ranks) {
-    options.softmax.backend = backend, options.ring_size = ranks;
+    options.softmax.context.backend = backend, options.ring_size = ranks;
     SoftmaxResult result = ring_attention(q, k, v, options);
     SoftmaxGradients slopes = ring_attention_backward(q, k, v, result, d_out, options);
     return std::pair(std::move(result), std::move(slopes));

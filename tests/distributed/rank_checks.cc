@@ -300,7 +300,7 @@ std::string check(Communicator& world, const Call& call, const std::string& mesh
   NamedArguments whole = call.arguments;
   if (call.operation->has_gradients()) whole.gradient_seed = 9;
   NamedArguments arguments = whole;
-  arguments.backend = backend;
+  arguments.context.backend = backend;
   const auto outlines = outline(*call.operation, arguments);
   const Sharding sharding =
       call.sharding ? *call.sharding
@@ -317,7 +317,7 @@ std::string check(Communicator& world, const Call& call, const std::string& mesh
   const bool is_ring =
       mesh == fmt::format("sp={}", world.size()) && call.operation->has("ring_size");
   if (!is_ring) return "";
-  whole.backend = backend;
+  whole.context.backend = backend;
   whole.options["ring_size"] = std::to_string(world.size());
   if (attention_test::same_bits(run(*call.operation, whole), seen)) return "";
   return "other bits than a ring inside the process";

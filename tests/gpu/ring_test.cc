@@ -55,7 +55,7 @@ struct RingResults {
   SoftmaxGradients gradients;
 };
 RingResults run(RingCall call, Backend backend, Index ranks) {
-  call.options.softmax.backend = backend;
+  call.options.softmax.context.backend = backend;
   call.options.ring_size = ranks;
   RingResults out{ring_attention(call.query, call.key, call.value, call.options), {}};
   out.gradients = ring_attention_backward(call.query, call.key, call.value, out.forward, call.d_out,
@@ -117,7 +117,7 @@ TEST_CASE("gpu: a plan and a workspace of each rank serve several calls of a rin
   const Mask mask(diagonal_band(kTokens, kTokens, -kUnbounded, 0));
   RingCall call = random_call(5, mask);
   const RingResults expected = run(call, Backend::kCuda, 2);
-  call.options.softmax.backend = Backend::kCuda;
+  call.options.softmax.context.backend = Backend::kCuda;
   call.options.all_queries = kTokens;
   const int gpus = backend_row(Backend::kCuda).devices();
   run_ring(2, [&](Communicator& ring) {

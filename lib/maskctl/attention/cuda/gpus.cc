@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <set>
 #include <vector>
 
 namespace maskctl::attention::cuda {
@@ -57,13 +56,22 @@ int gpu_in_use() {
   return n;
 }
 
-void connect_gpu(int other) {
-  static std::mutex mutex;
-  static std::set<std::pair<int, int>> connected;
-  const int self = gpu_in_use();
-  if (self == other) return;
-  const std::lock_guard lock(mutex);
-  if (connected.insert({self, other}).second) open_memory(self, other);
+void connect_gpus() {
+  static std::once_flag connected;
+  std::call_once(connected, [] {
+    const int own = gpu_in_use(), count = gpus();
+    for (int n = 0; n < count; ++n) {
+      use_gpu(n);
+      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    }
+    for (int self = 0; self < count; ++self) {
+      use_gpu(self);
+      for (int other = 0; other < count; ++other) {
+        if (self != other) open_memory(self, other);
+      }
+    }
+    use_gpu(own);
+  });
 }
 
 UrgentStream::UrgentStream() {

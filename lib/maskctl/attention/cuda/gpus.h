@@ -15,9 +15,10 @@ int gpus();
 /// The calling thread works on GPU n from now on, on 0 at first.
 void use_gpu(int n);
 int gpu_in_use();
-/// Lets the GPU in use copy from another without passing the host, where the hardware can;
-/// elsewhere copies pass it, by themselves.
-void connect_gpu(int other);
+/// Lets GPUs copy from each other without passing the host, where the hardware can; elsewhere
+/// copies pass it, by themselves. The first call waits for all GPUs: what they work on is mapped
+/// anew.
+void connect_gpus();
 
 /// A stream whose kernels go before those of others that are ready.
 class UrgentStream {

@@ -228,7 +228,7 @@ std::optional<RingProblem> own_ring(Kernel<RingProblem, Arrays...> Kernels::*ker
                                     Communicator& ring, const RingShard& shard, const Tensor& query,
                                     const Tensor& key, const Tensor& value) {
   const RingProblem problem{&ring, &shard, query, key, value, view_of(shard.options().softmax_aux)};
-  const BackendRow& row = backend_row(shard.options().softmax.backend);
+  const BackendRow& row = backend_row(shard.options().softmax.context.backend);
   return refusal(row, kernel, problem).empty() ? std::optional(problem) : std::nullopt;
 }
 
@@ -241,10 +241,10 @@ SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, cons
     return ring_reference(ring, shard, query, key, value, options);
   }
   const Dims& d = shard.dims();
-  const Context context{options.softmax.backend};
   if (const auto own = own_ring(&Kernels::ring_forward, ring, shard, query, key, value)) {
     SoftmaxResult result = unwritten_result(d, query.dtype());
-    run_kernel(context, "ring_attention", &Kernels::ring_forward, *own, {result.out, result.lse});
+    run_kernel(options.softmax.context, "ring_attention", &Kernels::ring_forward, *own,
+               {result.out, result.lse});
     return result;
   }
   const Wide q(query), k(key), v(value);
@@ -286,14 +286,13 @@ SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor&
   if (backend_row(options.softmax.context.backend).is_judge) {
     return ring_reference_backward(ring, shard, query, key, value, forward, d_out, options, d_lse);
   }
-  const Context context{options.softmax.backend};
   if (const auto own = own_ring(&Kernels::ring_backward, ring, shard, query, key, value)) {
     check_backward(shard.dims(), forward, d_out, d_lse);
     SoftmaxGradients gradients{unwritten_like(own->query), unwritten_like(own->key),
                                unwritten_like(own->value), std::nullopt,
                                unwritten_like(own->sinks)};
     run_kernel(
-        context, "ring_attention_backward", &Kernels::ring_backward, *own,
+        options.softmax.context, "ring_attention_backward", &Kernels::ring_backward, *own,
         {forward.out, forward.lse, d_out, view_of(d_lse)},
         {gradients.query, gradients.key, gradients.value, std::nullopt, view_of(gradients.sinks)});
     return gradients;

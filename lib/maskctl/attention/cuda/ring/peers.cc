@@ -88,7 +88,6 @@ void Peers::begin() {
       {problem_.key.data(), problem_.value.data(), reinterpret_cast<const std::byte*>(row_)},
       steps_.begun.get()};
   offers_ = exchanged(*problem_.ring, std::vector(as_size(problem_.ring->size()), own));
-  for (const Offer& offer : offers_) connect_gpu(offer.gpu);
   fetch(0);
 }
 

@@ -33,6 +33,7 @@ RingPart::RingPart(const RingProblem& problem, Index t, SeenKeys::Runs wanted)
 }
 
 RingSteps::RingSteps(const RingProblem& problem) {
+  connect_gpus();
   const SeenKeys seen(*problem.shard);
   for (Index t = 0; t < problem.shard->ranks(); ++t) {
     if (seen.any_wanted(t)) parts.emplace_back(problem, t, seen.wanted(t));

@@ -71,7 +71,7 @@ class Cut {
 
 /// Runs f for each rank, on the devices of the backend in turn.
 void run_on_devices(const RingAttentionOptions& o, const std::function<void(Communicator&)>& f) {
-  const BackendRow& row = backend_row(o.softmax.backend);
+  const BackendRow& row = backend_row(o.softmax.context.backend);
   const Index devices = row.devices();
   run_ring(o.ring_size, [&](Communicator& ring) {
     if (devices > 1) row.use_device(static_cast<int>(ring.rank() % devices));
