@@ -18,7 +18,7 @@ run_programs() {
   shift 2
   rm -f "$build"/tests/*_tests.{log,status}
   printf '%s\n' "$@" | xargs -P "$(nproc)" -I{} \
-    sh -c "$build/tests/{} $filter >$build/tests/{}.log 2>&1; echo \$? >$build/tests/{}.status"
+    sh -c "$build/tests/{} ${filter:+'$filter'} >$build/tests/{}.log 2>&1; echo \$? >$build/tests/{}.status"
   for program in "$@"; do
     tally "$program$suffix" "$build/tests/$program.log" "$(cat "$build/tests/$program.status" || echo 1)"
   done

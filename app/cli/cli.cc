@@ -249,7 +249,7 @@ int run(int argc, char** argv) {
     if (error.code() == Errc::kCancelled && launched_rank()) return 2;
     return fail(message_of(error));
   } catch (const std::bad_alloc&) {
-    return fail("out of memory; work on a part of the mask (-t slice:...) or on smaller arrays");
+    return fail(kOutOfMemory);
   } catch (const std::exception& error) {
     return fail(fmt::format("internal error: {}", error.what()));
   }

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/check/lint.h"
@@ -14,6 +15,9 @@ std::string in_words(std::span<const Remedy> remedies);
 
 /// The line to print for an error: its message, and after a semicolon its remedies.
 std::string message_of(const Error& error);
+
+inline constexpr std::string_view kOutOfMemory =
+    "out of memory; work on a part of the mask (-t slice:...) or on smaller arrays";
 
 /// "leave the entry out, or read it with --keep-value 0".
 std::string fix_of(const LintRule& rule);

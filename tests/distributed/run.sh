@@ -71,7 +71,7 @@ for key in one:
 PY
 }
 "$maskctl" "${call[@]}" query=query.npy key=key.npy value=value.npy -o one.npz >/dev/null
-for mesh in "2 sp=2" "3 sp=3" "4 dp=2+sp=2" "4 tp=2+sp=2"; do
+for mesh in "2 sp=2" "2 dp=2" "3 sp=3" "4 dp=2+sp=2" "4 tp=2+sp=2"; do
   for assign in contiguous cost; do
     rm -f out.npz
     ranks ${mesh% *} "$maskctl" "${call[@]}" --mesh "${mesh#* }" --assign "$assign" query=qkv.h5:/query \

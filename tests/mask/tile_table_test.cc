@@ -133,9 +133,10 @@ TEST_CASE("a million tokens of packed documents take little, in both orders") {
 }
 
 TEST_CASE("a table that would take more than allowed is refused; its rows can be read") {
-  const PlanePtr plane = random_plane(4096, 4096, prng_key(1), 0, 0.5F);
+  constexpr Index kTokens = 1024;
+  const PlanePtr plane = random_plane(kTokens, kTokens, prng_key(1), 0, 0.5F);
   const Index bytes = table_of(plane).bytes();
-  CHECK(bytes > 4096 * 4096 / 8);
+  CHECK(bytes > kTokens * kTokens / 8);
   CHECK(test::error_of([&] { tile_table(*plane, kTile, kTile, bytes / 2); }) ==
         "blocks of 128 x 128 that are partly open take more than " + std::to_string(bytes / 2) +
             " bytes; take larger blocks or raise the limit");

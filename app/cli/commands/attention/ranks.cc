@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <thread>
 
 #include "app/cli/commands/attention/hashes.h"
@@ -42,7 +43,9 @@ void check_launched(const RankOptions& options) {
 
 std::string text_of(const std::exception& error) {
   const auto* const own = dynamic_cast<const Error*>(&error);
-  return own ? message_of(*own) : error.what();
+  if (own) return message_of(*own);
+  const bool out_of_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  return out_of_memory ? std::string(kOutOfMemory) : error.what();
 }
 
 /// Everything on which ranks must agree, a line each.

@@ -9,6 +9,8 @@
 namespace maskctl::attention {
 
 void RingAttentionOp::check_sharding(const Options& o, const ShardPlan& plan) {
+  const bool whole = plan.axes_of("Tq").empty() && plan.axes_of("Tk").empty();
+  if (o.axis_name.empty() && whole) return;  // each device has whole sequences: a ring of one
   for (const char* axis : {"Tq", "Tk"}) plan.check_split(axis, "axis_name", o.axis_name);
   if (!o.mask.mask_info) return;
   if (o.mask.mask_info->fields().axes.sequence == AxisName(o.axis_name)) return;
