@@ -316,7 +316,11 @@ int main(int argc, char** argv) {
   }
   try {
     const int gpus = settings.gpus > 0 ? settings.gpus : cuda::gpus();
-    if (gpus > 1) bench_copy();
+    if (gpus < 2) {
+      fmt::print("# {} GPU: there is nobody to share with\n", gpus);
+      return 0;
+    }
+    bench_copy();
     bench_errors(gpus);
     for (const Case& one : kCases) bench_case(one, gpus);
   } catch (const std::exception& error) {
