@@ -323,10 +323,9 @@ Answer run(const BenchOptions& given, Session& session) {
     return over_ranks(options.ranks, options.backends.front(), session,
                       [&](attention::Communicator& world, Session& own) -> Answer {
                         const std::vector<RankBenchReport> runs = Bench(options, own).run(world);
-                        return {options.json
-                                    ? rank_bench_json(machine, options.ranks.mesh,
-                                                      options.ranks.assign_name(), runs)
-                                    : rank_bench_text(options.ranks, runs)};
+                        return {options.json ? rank_bench_json(machine, options.ranks.mesh,
+                                                               options.ranks.assign_name(), runs)
+                                             : rank_bench_text(options.ranks, runs)};
                       });
   }
   const std::vector<BenchLine> lines = Bench(options, session).run();
