@@ -93,6 +93,10 @@ check "calls over ranks: every operation, the command, failures" \
 headline "kernels of the GPU"
 MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops \
   run_conformance build/release " on the emulated GPU" emulated_conformance --backend cuda
+for n in 1 2 3 4; do
+  check "$n emulated GPUs: operations over a mesh, the ring under every mask of samples" \
+    build/release/tests/emulated_rank_checks threads "$n" cuda
+done
 if command -v nvcc >/dev/null; then
   check "configure for CUDA" cmake --preset cuda -DMASKCTL_TESTS=OFF || finish
   check "kernels compile without warnings" build build/cuda maskctl_cuda maskctl_hopper

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 namespace {
@@ -32,8 +33,8 @@ TEST_CASE("queries are dealt once, whatever the lengths") {
   for (const Index n : {1, 5, 12, 700}) {
     const Mask mask = full_mask(1, 1, n, n);
     for (const Index ranks : {1, 2, 3, 7}) {
-      for (const Assign assign :
-           {Assign::kContiguous, Assign::kZigzag, Assign::kStriped, Assign::kCost}) {
+      for (const Assign assign : {Assign::kContiguous, Assign::kZigzag, Assign::kStriped,
+                                  Assign::kCost, Assign::kBalanced}) {
         check_dealt(assigned_queries(assign, mask, ranks), n);
       }
     }
@@ -58,4 +59,23 @@ TEST_CASE("dealt by cost, ranks see equally many tiles of keys") {
     least = std::min(least, pairs), most = std::max(most, pairs);
   }
   CHECK(most == least);
+}
+
+TEST_CASE("balanced parts are contiguous and see equally many tiles of keys, up to one tile's") {
+  const Mask mask(diagonal_band(4096, 4096, -kUnbounded, 0));
+  const Shares shares = assigned_queries(Assign::kBalanced, mask, 3);
+  Index end = 0, least = mask.cells(), most = 0;
+  for (const std::vector<Range>& share : shares) {
+    REQUIRE(share.size() == 1);
+    CHECK(share[0].begin == end);
+    end = share[0].end;
+    const Index pairs = rows_of(mask, share).count();
+    least = std::min(least, pairs), most = std::max(most, pairs);
+  }
+  CHECK(end == 4096);
+  CHECK(most - least <= 2 * 128 * 4096);
+}
+
+TEST_CASE("balanced parts of a mask without open cells are still dealt") {
+  check_dealt(assigned_queries(Assign::kBalanced, Mask(full_plane(300, 0)), 3), 300);
 }

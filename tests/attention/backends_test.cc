@@ -89,11 +89,12 @@ TEST_CASE("every backend has a row, and the judge, which can do everything, come
   CHECK(error_of([] { backend_row(static_cast<Backend>(77)); }).code() == Errc::kUnsupported);
   const BackendRow& judge = backends().back();
   CHECK(judge.is_judge);
-  const auto& [forward, backward, weights, paged, blocks, d_blocks, select, linear, d_linear,
-               grouped, d_grouped, pooling, product] = *judge.kernels;
+  const auto& [forward, backward, weights, ring, d_ring, paged, blocks, d_blocks, select, linear,
+               d_linear, grouped, d_grouped, pooling, product] = *judge.kernels;
   CHECK((forward.run && backward.run && weights.run && paged.run && blocks.run && d_blocks.run));
   CHECK((select.run && linear.run && d_linear.run && grouped.run && d_grouped.run));
   CHECK((pooling.run && product.run));
+  CHECK_FALSE((ring.run || d_ring.run));  // rings are made of the others
 }
 
 TEST_CASE("a kernel that a backend lacks or refuses goes to the next one, with the reason") {

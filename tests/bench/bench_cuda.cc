@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -17,7 +16,7 @@
 #include <tuple>
 
 #include "bench.h"
-#include "maskctl/attention/by_name.h"
+#include "gpu_cases.h"
 #include "maskctl/attention/cuda/blocks/block_attention.h"
 #include "maskctl/attention/cuda/grouped/grouped_product.h"
 #include "maskctl/attention/cuda/host_door.h"
@@ -26,14 +25,12 @@
 #include "maskctl/attention/cuda/softmax/softmax.h"
 #include "maskctl/attention/operations/native_sparse/compression.h"
 #include "maskctl/base/text.h"
-#include "maskctl/mask/leaves.h"
-#include "maskctl/mask/planes/bands.h"
-#include "maskctl/tensor/convert.h"
 
 namespace {
 
 using namespace maskctl;
 using namespace maskctl::attention;
+using bench::causal, bench::documents, bench::noise, bench::tokens_text;
 
 struct Settings {
   std::string_view only;
@@ -146,34 +143,6 @@ class OnDevice<kernel> {
   Problem problem_;
   std::tuple<Arrays...> arrays_;
 };
-
-/// Normal numbers, the same ones again and again: a large array is made in the time of a copy.
-Tensor noise(DType dtype, std::vector<Index> shape) {
-  static const Tensor kNumbers = random_normal({Index{1} << 20}, 1);
-  Tensor out = Tensor::unwritten(dtype, std::move(shape));
-  const Tensor numbers = astype(kNumbers, dtype);
-  const std::span<const std::byte> from = numbers.bytes();
-  for (auto to = out.bytes(); !to.empty(); to = to.subspan(std::min(to.size(), from.size()))) {
-    std::memcpy(to.data(), from.data(), std::min(to.size(), from.size()));
-  }
-  return out;
-}
-
-std::string tokens_text(Index tokens) {
-  return tokens % 1024 == 0 ? fmt::format("{}k", tokens / 1024) : fmt::format("{}", tokens);
-}
-
-PlanePtr causal(Index tokens) { return diagonal_band(tokens, tokens, -kUnbounded, 0); }
-
-/// 16 documents of unequal lengths, causal.
-PlanePtr documents(Index tokens) {
-  std::vector<std::int32_t> ids(as_size(tokens));
-  for (Index t = 0; t < tokens; ++t) {
-    const double at = static_cast<double>(t) / static_cast<double>(tokens);
-    ids[as_size(t)] = static_cast<std::int32_t>(16 * at * std::sqrt(at));
-  }
-  return combine(Op::kAnd, equal_ids(ids, ids, -1, Side::kBoth), causal(tokens));
-}
 
 // D 128, H * D = 2048, one batch: forward, and backward of what it gave.
 void bench_softmax() {

@@ -128,7 +128,7 @@ std::vector<Call> ring_calls(Index ranks) {
     return out;
   };
   std::vector<Call> calls;
-  for (const char* assign : {"contiguous", "zigzag", "striped", "cost"}) {
+  for (const char* assign : {"contiguous", "zigzag", "striped", "cost", "balanced"}) {
     calls.push_back(call(assign, {{"assign", assign}, {"causal", "true"}}));
     calls.back().arguments.arrays["bias"] = random_normal({2, 4, n, n}, 3);
     calls.back().arguments.arrays["softmax_aux"] = random_normal({4, 2}, 4);
@@ -296,10 +296,11 @@ std::map<std::string, std::vector<Index>> outline(const Operation& operation,
   return outlines;
 }
 
-std::string check(Communicator& world, const Call& call, const std::string& mesh) {
+std::string check(Communicator& world, const Call& call, const std::string& mesh, Backend backend) {
   NamedArguments whole = call.arguments;
   if (call.operation->has_gradients()) whole.gradient_seed = 9;
   NamedArguments arguments = whole;
+  arguments.context.backend = backend;
   const auto outlines = outline(*call.operation, arguments);
   const Sharding sharding =
       call.sharding ? *call.sharding
@@ -316,6 +317,7 @@ std::string check(Communicator& world, const Call& call, const std::string& mesh
   const bool is_ring =
       mesh == fmt::format("sp={}", world.size()) && call.operation->has("ring_size");
   if (!is_ring) return "";
+  whole.context.backend = backend;
   whole.options["ring_size"] = std::to_string(world.size());
   if (attention_test::same_bits(run(*call.operation, whole), seen)) return "";
   return "other bits than a ring inside the process";
@@ -375,14 +377,14 @@ bool messages_arrive(Communicator& world, Index bytes) {
   return std::ranges::all_of(all, &std::string::empty);
 }
 
-std::vector<std::string> failures(Communicator& world) {
+std::vector<std::string> failures(Communicator& world, Backend backend) {
   std::vector<std::string> failed;
   if (!messages_arrive(world, 10'007)) failed.emplace_back("a message arrives as other bytes");
   if (!parts_come_together(world)) failed.emplace_back("parts come together as another array");
   const auto run = [&](const Call& call, const std::string& mesh) {
     std::string problem;
     try {
-      problem = check(world, call, mesh);
+      problem = check(world, call, mesh, backend);
     } catch (const std::exception& error) {
       problem = error.what();
     }

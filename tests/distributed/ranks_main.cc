@@ -1,6 +1,7 @@
 // Checks calls over ranks. Under mpirun each process is a rank; "threads N" makes N ranks inside
-// the process. Prints one line for each failure, then "N ranks: N failed".
-// usage: rank_checks threads N
+// the process, on the devices of a backend in turn. Prints one line for each failure, then
+// "N ranks: N failed".
+// usage: rank_checks threads N [BACKEND]
 //        rank_checks [MODULE [PIECE [BYTES]]]   messages are cut into pieces of so many bytes; with
 //                                               BYTES, one message of that size is all that is sent
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "distributed/rank_checks.h"
+#include "maskctl/attention/backends.h"
 #include "maskctl/distributed/world.h"
 
 namespace {
@@ -20,10 +22,14 @@ int report(const std::vector<std::string>& failed, long ranks) {
   return failed.empty() ? 0 : 1;
 }
 
-int run_threads(long ranks) {
+using maskctl::attention::Backend;
+
+int run_threads(long ranks, Backend backend) {
   std::vector<std::string> failed;
+  const maskctl::attention::BackendRow& row = maskctl::attention::backend_row(backend);
   maskctl::attention::run_ring(ranks, [&](maskctl::attention::Communicator& world) {
-    const std::vector<std::string> own = maskctl::rank_test::failures(world);
+    row.use_device(static_cast<int>(world.rank()) % row.devices());
+    const std::vector<std::string> own = maskctl::rank_test::failures(world, backend);
     if (world.rank() == 0) failed = own;
   });
   return report(failed, ranks);
@@ -33,11 +39,14 @@ int run_threads(long ranks) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc > 2 && std::string(argv[1]) == "threads") return run_threads(std::atol(argv[2]));
+    if (argc > 2 && std::string(argv[1]) == "threads") {
+      const auto backend = maskctl::attention::backend_from_name(argc > 3 ? argv[3] : "cpu");
+      return run_threads(std::atol(argv[2]), backend.value());
+    }
     const maskctl::Index piece = argc > 2 ? std::atol(argv[2]) : maskctl::Index{1} << 30;
     maskctl::distributed::World world({}, argc > 1 ? argv[1] : "", piece);
     if (argc > 3) return maskctl::rank_test::messages_arrive(world, std::atol(argv[3])) ? 0 : 1;
-    const std::vector<std::string> failed = maskctl::rank_test::failures(world);
+    const std::vector<std::string> failed = maskctl::rank_test::failures(world, Backend::kCpu);
     return world.rank() == 0 ? report(failed, world.size()) : 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());

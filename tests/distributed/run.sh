@@ -83,6 +83,17 @@ rm -f out*.npz
 ranks 3 "$maskctl" "${call[@]}" --mesh sp=3 query=query.npy key=fortran.npy value=qkv.npz:value \
   -o 'out-{rank}.npz' >/dev/null 2>log || no "attend in parts: $(cat log)"
 same "a file for each rank" out-0.npz out-1.npz out-2.npz
+# Without mpirun, ranks are threads that have a GPU each; here the CPU emulates four.
+gpus=$build/tests/emulated_maskctl_command
+for mesh in sp=2 sp=3 dp=2+sp=2 tp=2+sp=2; do
+  rm -f out.npz
+  timeout 60 "$gpus" "${call[@]}" --backend cuda --mesh "$mesh" --assign zigzag query=query.npy \
+    key=key.npy value=value.npy -o out.npz >/dev/null 2>log || no "attend on GPUs $mesh: $(cat log)"
+  same "attend on GPUs --mesh $mesh" out.npz
+done
+if MASKCTL_EMULATED_GPUS=1 "$gpus" "${call[@]}" --backend cuda --mesh sp=2 >log 2>&1; [ $? = 2 ] &&
+  [ "$(cat log)" = "maskctl: error: --mesh sp=2 needs 2 GPUs, and this process has 1; \`mpirun -n 2 maskctl ...\` shares them among ranks" ]
+then ok; else no "fewer GPUs than ranks: $(cat log)"; fi
 rm -f out*.npz
 ranks 4 "$maskctl" verify gen:causal:n=128 --op ring_attention --mesh sp=4 --assign zigzag >log 2>&1
 if [ $? = 0 ] && [ "$(grep -c '^border.*ok' log)" = 7 ] && grep -q 'obeys its mask' log; then ok

@@ -116,6 +116,9 @@ run_bench() {
   logged bench_cuda 150 "$folder/bench_cuda"
   cat "$logs/bench_cuda"
   check "benchmarks end" [ "$status" -eq 0 ]
+  logged bench_cuda_ring 100 "$folder/bench_cuda_ring"  # of machines with several GPUs
+  cat "$logs/bench_cuda_ring"
+  check "the benchmark of rings ends" [ "$status" -eq 0 ]
   python3 -c 'import torch; assert torch.cuda.is_available()' 2>"$logs/torch" ||
     { echo "PyTorch with CUDA was not found"; return; }
   timeout -k 5 300 python3 tests/gpu/peer_bench.py "$folder/libmaskctl_gpu.so"

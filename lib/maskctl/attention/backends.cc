@@ -19,6 +19,8 @@ std::span<const BackendRow> backends() {
                  .name = "cuda",
                  .kernels = &cuda::kKernels,
                  .unavailable = cuda::unavailable,
+                 .devices = cuda::gpus,
+                 .use_device = cuda::use_gpu,
                  .platform = Platform::kCuda,
                  .device = DeviceKind::kGpu,
                  .priority = 20},

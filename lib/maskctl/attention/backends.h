@@ -20,6 +20,9 @@ struct BackendRow {
   /// Why none of its kernels can run on this machine, as in "no CUDA device was found"; empty when
   /// they can, as they always can by default.
   std::string (*unavailable)() = [] { return std::string(); };
+  /// How many devices it has on this machine, and how a thread chooses one of them.
+  int (*devices)() = [] { return 1; };
+  void (*use_device)(int n) = [](int) {};
   // What ejkernel calls it.
   Platform platform = Platform::kXla;
   DeviceKind device = DeviceKind::kCpu;

@@ -14,6 +14,7 @@
 #include "maskctl/attention/operations/mla/matrix_problem.h"
 #include "maskctl/attention/operations/native_sparse/block_problem.h"
 #include "maskctl/attention/operations/paged/paged_problem.h"
+#include "maskctl/attention/ring/ring_problem.h"
 #include "maskctl/attention/softmax/softmax_problem.h"
 
 namespace maskctl::attention {
@@ -32,6 +33,10 @@ struct Kernels {
   Kernel<SoftmaxProblem, SoftmaxBackwardInputs, SoftmaxGradientOutputs> softmax_backward = {};
   /// [B,Hq,Tq,Tk] f32: see softmax_weights.
   Kernel<SoftmaxProblem, MutableTensorView> softmax_weights = {};
+  /// A rank's part of a ring, exchange included. Without them the passes of ring/rank.cc make it of
+  /// the kernels above, and ranks exchange arrays of the host.
+  Kernel<RingProblem, SoftmaxOutputs> ring_forward = {};
+  Kernel<RingProblem, SoftmaxBackwardInputs, SoftmaxGradientOutputs> ring_backward = {};
   /// In the shape and dtype of the queries.
   Kernel<PagedProblem, MutableTensorView> paged = {};
   Kernel<BlockProblem, SoftmaxOutputs> blocks_forward = {};

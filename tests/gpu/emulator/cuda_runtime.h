@@ -57,6 +57,9 @@ extern thread_local unsigned char* dynamic_shared;
 /// Runs the body for every thread of every block.
 void run(dim3 grid, dim3 block, std::size_t dynamic_shared, const std::function<void()>& body);
 
+/// An error for a stream of another GPU than the thread's.
+cudaError_t check_stream(cudaStream_t stream);
+
 /// Waits for all threads of the block that have not returned.
 void wait_for_block();
 /// Waits for the lanes of `mask` in the caller's warp. Each brings a word; the words of all lanes,
@@ -178,6 +181,8 @@ inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits);
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
+  const cudaError_t error = cuda_emulator::check_stream(config->stream);
+  if (error != cudaSuccess) return error;
   const auto body = [&] { kernel(Parameters(arguments)...); };
   cuda_emulator::run(config->gridDim, config->blockDim, config->dynamicSmemBytes, body);
   return cudaSuccess;

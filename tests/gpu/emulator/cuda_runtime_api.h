@@ -8,12 +8,17 @@ struct CUevent_st;
 using cudaStream_t = CUstream_st*;
 using cudaEvent_t = CUevent_st*;
 
+// A thread asks for one of several GPUs, MASKCTL_EMULATED_GPUS or 4; streams and events belong to
+// that of their time, and work in another's stream is refused.
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
   cudaErrorInsufficientDriver = 35,
-  cudaErrorNoDevice = 100
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidResourceHandle = 400,
+  cudaErrorPeerAccessAlreadyEnabled = 704
 };
 enum cudaMemcpyKind {
   cudaMemcpyHostToDevice = 1,
@@ -43,6 +48,18 @@ struct cudaDeviceProp {
   std::size_t sharedMemPerBlockOptin;
 };
 
+using cudaMemPool_t = struct CUmemPool_st*;
+enum cudaMemLocationType { cudaMemLocationTypeDevice = 1 };
+enum cudaMemAccessFlags { cudaMemAccessFlagsProtReadWrite = 3 };
+enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
+struct cudaMemAccessDesc {
+  struct {
+    cudaMemLocationType type;
+    int id;
+  } location;
+  cudaMemAccessFlags flags;
+};
+
 const char* cudaGetErrorName(cudaError_t);
 const char* cudaGetErrorString(cudaError_t);
 cudaError_t cudaGetLastError();
@@ -58,12 +75,22 @@ cudaError_t cudaFreeAsync(void*, cudaStream_t);
 cudaError_t cudaMemcpyAsync(void*, const void*, std::size_t, cudaMemcpyKind, cudaStream_t);
 cudaError_t cudaMemcpy2DAsync(void*, std::size_t, const void*, std::size_t, std::size_t,
                               std::size_t, cudaMemcpyKind, cudaStream_t);
+cudaError_t cudaMemcpyPeerAsync(void*, int to, const void*, int from, std::size_t, cudaStream_t);
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned);
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t*, int device);
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, std::size_t);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*);
 cudaError_t cudaMemsetAsync(void*, int, std::size_t, cudaStream_t);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t*, unsigned);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t*, unsigned, int priority);
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 cudaError_t cudaStreamDestroy(cudaStream_t);
 cudaError_t cudaStreamSynchronize(cudaStream_t);
 cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned);
 cudaError_t cudaEventCreate(cudaEvent_t*);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t*, unsigned);
 cudaError_t cudaEventDestroy(cudaEvent_t);
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t);
 cudaError_t cudaEventSynchronize(cudaEvent_t);

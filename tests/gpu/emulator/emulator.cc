@@ -263,12 +263,53 @@ const char* cudaGetErrorName(cudaError_t error) {
   return error == cudaSuccess ? "cudaSuccess" : "cudaErrorMemoryAllocation";
 }
 const char* cudaGetErrorString(cudaError_t error) {
-  return error == cudaSuccess ? "no error" : "out of memory";
+  return error == cudaSuccess                     ? "no error"
+         : error == cudaErrorInvalidDevice          ? "invalid device ordinal"
+         : error == cudaErrorInvalidResourceHandle ? "invalid resource handle"
+                                                    : "out of memory";
 }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
-cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
-cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
-cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+
+namespace {
+
+thread_local int device_in_use = 0;
+
+}  // namespace
+
+struct CUstream_st {
+  int device = device_in_use;
+};
+// Work is done when it has been asked for, so that an event has happened when it is recorded.
+struct CUevent_st {
+  int device = device_in_use;
+  std::chrono::steady_clock::time_point time{};
+};
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  const char* const text = std::getenv("MASKCTL_EMULATED_GPUS");
+  return *count = text ? std::atoi(text) : 4, cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) { return *device = device_in_use, cudaSuccess; }
+cudaError_t cudaSetDevice(int device) {
+  int count = 0;
+  cudaGetDeviceCount(&count);
+  if (device < 0 || device >= count) return cudaErrorInvalidDevice;
+  return device_in_use = device, cudaSuccess;
+}
+cudaError_t cuda_emulator::check_stream(cudaStream_t stream) {
+  return stream && stream->device != device_in_use ? cudaErrorInvalidResourceHandle : cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  return *can = device != peer, cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
+  return *pool = nullptr, cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, std::size_t) {
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {"a CPU that runs CUDA kernels", std::size_t{1} << 32, 9, 0, 4, 227 << 10};
   return cudaSuccess;
@@ -290,6 +331,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (bytes > 0) std::memcpy(to, from, bytes);
   return cudaSuccess;
 }
+cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes,
+                                cudaStream_t stream) {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+}
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
                               std::size_t from_pitch, std::size_t width, std::size_t height,
                               cudaMemcpyKind, cudaStream_t) {
@@ -304,19 +349,28 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
   return cudaSuccess;
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  return *stream = nullptr, cudaSuccess;
+  return *stream = new CUstream_st, cudaSuccess;
 }
-cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
+  return cudaStreamCreateWithFlags(stream, flags);
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return *least = *greatest = 0, cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete stream, cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 
-// Work is done when it has been asked for, so that an event has happened when it is recorded.
-struct CUevent_st {
-  std::chrono::steady_clock::time_point time;
-};
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return *event = new CUevent_st, cudaSuccess; }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  return cudaEventCreate(event);
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned) {
+  return event ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
 cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete event, cudaSuccess; }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (stream && stream->device != event->device) return cudaErrorInvalidResourceHandle;
   return event->time = std::chrono::steady_clock::now(), cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }

@@ -219,9 +219,10 @@ Answer run(const AttendOptions& options, Session& session) {
     if (!options.output.dest.empty()) write_results(results, options.output);
     return answer_of(operation, options, backend, summaries_of(results));
   }
-  return over_ranks(options.ranks, session, [&](attention::Communicator& world) {
-    return run_over_ranks(operation, options, call, backend, session, world);
-  });
+  return over_ranks(options.ranks, backend, session,
+                    [&](attention::Communicator& world, Session& own) {
+                      return run_over_ranks(operation, options, call, backend, own, world);
+                    });
 }
 
 }  // namespace

@@ -320,12 +320,13 @@ Answer run(const BenchOptions& given, Session& session) {
   check_ranks(options.ranks, "bench", options.layout ? kUnfitLayout : "");
   const MachineReport machine = machine_report();
   if (options.ranks.given()) {
-    return over_ranks(options.ranks, session, [&](attention::Communicator& world) -> Answer {
-      const std::vector<RankBenchReport> runs = Bench(options, session).run(world);
-      return {options.json
-                  ? rank_bench_json(machine, options.ranks.mesh, options.ranks.assign_name(), runs)
-                  : rank_bench_text(options.ranks, runs)};
-    });
+    return over_ranks(options.ranks, options.backends.front(), session,
+                      [&](attention::Communicator& world, Session& own) -> Answer {
+                        const std::vector<RankBenchReport> runs = Bench(options, own).run(world);
+                        return {options.json ? rank_bench_json(machine, options.ranks.mesh,
+                                                               options.ranks.assign_name(), runs)
+                                             : rank_bench_text(options.ranks, runs)};
+                      });
   }
   const std::vector<BenchLine> lines = Bench(options, session).run();
   return {options.json ? bench_json(machine, lines) : bench_text(machine, lines)};

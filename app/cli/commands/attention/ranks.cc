@@ -11,6 +11,7 @@
 #include "app/cli/launcher.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/remedies.h"
+#include "maskctl/attention/cuda/kernels.h"
 #include "maskctl/attention/ring/assign.h"
 #include "maskctl/attention/sharded/usual_specs.h"
 #include "maskctl/base/error.h"
@@ -91,8 +92,8 @@ void check_agreement(Communicator& world, const std::string& own) {
 
 void declare_ranks(OptionList& list, RankOptions& ranks) {
   list.text("--mesh", "dp=2+sp=2",
-            "share the call among the ranks of mpirun: dp and fsdp split batches, tp heads, sp "
-            "sequences",
+            "share the call among the ranks of mpirun, or with --backend cuda and without mpirun "
+            "the GPUs of this host: dp and fsdp split batches, tp heads, sp sequences",
             ranks.mesh);
   list.choice("--assign", attention::kAssignWords,
               "which queries each rank of sp has (contiguous); with --mesh",
@@ -114,14 +115,36 @@ void check_ranks(const RankOptions& options, std::string_view command, std::stri
   throw Error(Errc::kInvalidArgument, fmt::format("{}: {}", command, unfit));
 }
 
-Answer over_ranks(const RankOptions& options, Session& session,
-                  const std::function<Answer(Communicator& world)>& work) {
-  check_launched(options);
+namespace {
+
+Answer over_gpus(const Mesh& mesh, const RankOptions& options, Session& session,
+                 const RankWork& work) {
+  const int gpus = attention::cuda::gpus();
+  if (mesh.devices() > gpus) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("--mesh {} needs {} GPUs, and this process has {}; `mpirun -n {} "
+                            "maskctl ...` shares them among ranks",
+                            options.mesh, mesh.devices(), gpus, mesh.devices()));
+  }
+  Answer answer;
+  attention::run_ring(mesh.devices(), [&](Communicator& world) {
+    attention::cuda::use_gpu(static_cast<int>(world.rank()));
+    if (world.rank() == 0) {
+      answer = work(world, session);
+    } else {
+      Session silent(session.settings(), {});
+      work(world, silent);
+    }
+  });
+  return answer;
+}
+
+Answer over_processes(Session& session, const RankWork& work) {
   distributed::World world([&session] { session.cancel(); });
   std::string own;
   bool stopped = false;  // by a signal: the launcher or the supervisor says why
   try {
-    Answer answer = work(world);
+    Answer answer = work(world, session);
     attention::meet(world);  // nobody has failed
     return world.rank() == 0 ? std::move(answer) : Answer{};
   } catch (const std::exception& error) {
@@ -140,6 +163,17 @@ Answer over_ranks(const RankOptions& options, Session& session,
   if (names_rank || all_alike) throw Error(Errc::kDevice, failure.message);
   throw Error(Errc::kDevice,
               fmt::format("rank {} of {}: {}", failure.rank, world.size(), failure.message));
+}
+
+}  // namespace
+
+Answer over_ranks(const RankOptions& options, attention::Backend backend, Session& session,
+                  const RankWork& work) {
+  if (!launched_rank() && backend == attention::Backend::kCuda) {
+    return over_gpus(mesh_from_text(options.mesh), options, session, work);
+  }
+  check_launched(options);
+  return over_processes(session, work);
 }
 
 SplitCall::SplitCall(const Operation& operation, const RankOptions& options,

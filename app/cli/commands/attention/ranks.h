@@ -1,4 +1,5 @@
-// Commands whose work is shared by the ranks that mpirun has started.
+// Commands whose work is shared by ranks: processes that mpirun has started, or threads that have a
+// GPU each.
 #pragma once
 
 #include <functional>
@@ -32,11 +33,13 @@ void declare_ranks(OptionList& list, RankOptions& ranks);
 /// given with it: `unfit` says which and why, and is empty for none.
 void check_ranks(const RankOptions& options, std::string_view command, std::string_view unfit);
 
-/// Runs `work` in every rank. The answer is that of rank 0; the others say nothing. When one rank
-/// throws, all stop, and rank 0 throws an Error that names it. Throws Error(kInvalidArgument) when
-/// no launcher has started this process.
-Answer over_ranks(const RankOptions& options, Session& session,
-                  const std::function<Answer(attention::Communicator& world)>& work);
+/// Runs `work` in every rank, with its session. The answer is that of rank 0; the others say
+/// nothing. When one rank throws, all stop, and rank 0 throws an Error that names it. Ranks are
+/// processes where a launcher has started this one; else, on GPUs, threads. Throws
+/// Error(kInvalidArgument) when there are not as many as the mesh has devices.
+using RankWork = std::function<Answer(attention::Communicator& world, Session& session)>;
+Answer over_ranks(const RankOptions& options, attention::Backend backend, Session& session,
+                  const RankWork& work);
 
 /// A call that is split over the ranks, checked and read.
 class SplitCall {

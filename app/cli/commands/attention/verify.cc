@@ -251,9 +251,10 @@ Answer run(const VerifyOptions& options, Session& session) {
                                      : "");
   if (!options.ranks.given()) return answer_of(options, verify_report(options, session), session);
   require_backend(options.backend, "--backend");
-  return over_ranks(options.ranks, session, [&](attention::Communicator& world) {
-    return verify_over_ranks(options, session, world);
-  });
+  return over_ranks(options.ranks, options.backend, session,
+                    [&](attention::Communicator& world, Session& own) {
+                      return verify_over_ranks(options, own, world);
+                    });
 }
 
 }  // namespace

@@ -32,6 +32,11 @@ void each_array(SoftmaxGradientOutputs& o, F&& f) {
 }
 
 template <class F>
+void each_array(RingProblem& p, F&& f) {
+  f(p.query), f(p.key), f(p.value), f(p.sinks);
+}
+
+template <class F>
 void each_array(BlockProblem& p, F&& f) {
   f(p.query), f(p.key), f(p.value);
 }

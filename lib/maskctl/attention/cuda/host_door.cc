@@ -1,5 +1,6 @@
 #include "maskctl/attention/cuda/host_door.h"
 
+#include "maskctl/attention/cuda/gpus.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
@@ -18,7 +19,7 @@ std::span<std::byte> bytes_of(const MutableTensorView& array) {
 
 MutableTensorView Visit::room_for(const TensorView& array, DType dtype) {
   buffers_.emplace_back(as_size(array.elements() * size_bytes(dtype)), stream());
-  return {buffers_.back().data(), dtype, array.shape(), {MemorySpace::kDevice, 0}};
+  return {buffers_.back().data(), dtype, array.shape(), {MemorySpace::kDevice, gpu_in_use()}};
 }
 
 TensorView Visit::lend(const TensorView& array) {

@@ -8,6 +8,7 @@
 #include "maskctl/attention/cuda/matrix/matrix_product.h"
 #include "maskctl/attention/cuda/paged/paged.h"
 #include "maskctl/attention/cuda/pooling/mean_pooling.h"
+#include "maskctl/attention/cuda/ring/ring.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
 
 namespace maskctl::attention::cuda {
@@ -16,6 +17,8 @@ constexpr Kernels kKernels{
     .softmax_forward = {FromHost<softmax_forward>::run},
     .softmax_backward = {FromHost<softmax_backward>::run},
     .softmax_weights = {FromHost<softmax_weights>::run},
+    .ring_forward = {FromHost<ring_forward>::run, ring_unsupported},
+    .ring_backward = {FromHost<ring_backward>::run, ring_unsupported},
     .paged = {FromHost<paged>::run, paged_unsupported},
     .blocks_forward = {FromHost<blocks_forward>::run},
     .blocks_backward = {FromHost<blocks_backward>::run},

@@ -14,6 +14,11 @@ extern const Kernels kKernels;
 /// they can.
 std::string unavailable();
 
+/// How many GPUs this process has; 0 where no kernel can run.
+int gpus();
+/// The calling thread works on GPU n from now on, 0 at first.
+void use_gpu(int n);
+
 /// What runs on tensor cores on this machine, or why nothing does, in words; empty where no kernel
 /// can run at all.
 std::string tensor_cores();

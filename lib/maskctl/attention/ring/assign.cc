@@ -49,6 +49,22 @@ std::vector<Index> tile_costs(const Mask& mask) {
   return costs;
 }
 
+/// Tiles go to the rank in whose part of all costs their middle is.
+Shares balanced(const Mask& mask, Index ranks) {
+  const std::vector<Index> costs = tile_costs(mask);
+  const Index all = std::max<Index>(std::reduce(costs.begin(), costs.end()), 1);
+  Shares shares(as_size(ranks));
+  Index before = 0;
+  for (std::size_t tile = 0; tile < costs.size(); ++tile) {
+    const Index rank = (2 * before + costs[tile]) * ranks / (2 * all);
+    before += costs[tile];
+    const Index first = static_cast<Index>(tile) * kTile;
+    shares[as_size(std::min(rank, ranks - 1))].push_back(
+        {first, std::min(first + kTile, mask.queries())});
+  }
+  return shares;
+}
+
 Shares by_cost(const Mask& mask, Index ranks) {
   const std::vector<Index> costs = tile_costs(mask);
   std::vector<std::size_t> order(costs.size());
@@ -74,6 +90,7 @@ Shares assigned_queries(Assign assign, const Mask& mask, Index ranks) {
   const Index n = mask.queries();
   Shares shares(as_size(ranks));
   if (assign == Assign::kCost) shares = by_cost(mask, ranks);
+  if (assign == Assign::kBalanced) shares = balanced(mask, ranks);
   for (Index r = 0; r < ranks; ++r) {
     std::vector<Range>& own = shares[as_size(r)];
     if (assign == Assign::kContiguous) own = {part_of(n, ranks, r)};

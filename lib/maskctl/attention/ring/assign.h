@@ -15,8 +15,10 @@ namespace maskctl::attention {
 /// kStriped: rank r has the queries q with q % N = r.
 /// kCost: tiles of 128 queries, the costliest first, each to the rank with the least so far; a tile
 /// costs as many tiles of 128 keys as it sees, over all batches and heads.
-enum class Assign : std::uint8_t { kContiguous, kZigzag, kStriped, kCost };
-inline constexpr std::string_view kAssignWords[] = {"contiguous", "zigzag", "striped", "cost"};
+/// kBalanced: contiguous parts of as even a cost as tiles allow; their lengths differ.
+enum class Assign : std::uint8_t { kContiguous, kZigzag, kStriped, kCost, kBalanced };
+inline constexpr std::string_view kAssignWords[] = {"contiguous", "zigzag", "striped", "cost",
+                                                    "balanced"};
 
 /// Of each rank, ascending; no range is empty. Every rank computes the same from the same mask.
 using Shares = std::vector<std::vector<Range>>;

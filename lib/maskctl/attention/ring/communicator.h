@@ -16,6 +16,8 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual Index rank() const = 0;
   virtual Index size() const = 0;
+  /// Whether the ranks are threads of one process, who can read what others point to.
+  virtual bool shares_memory() const { return false; }
   // Start a transfer, of at least one byte. The bytes must stay as they are until finish().
   virtual void send(Index to, std::span<const std::byte> bytes) = 0;
   /// The transfer of rank `from` must have the same size.

@@ -37,6 +37,7 @@ class InProcessRank final : public Communicator {
   InProcessRank(Ring& ring, Index rank) : ring_(ring), rank_(rank) {}
   Index rank() const override { return rank_; }
   Index size() const override { return ring_.ranks; }
+  bool shares_memory() const override { return true; }
 
   void send(Index to, std::span<const std::byte> bytes) override {
     Ring::Message message(bytes.begin(), bytes.end());

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/cpu/heads.h"
@@ -221,6 +222,16 @@ class KeyGradients {
   std::vector<Tensor> shares_;  // of each rank, under EmptyRow::kMean
 };
 
+/// The problem of a backend that runs whole rings by itself; nothing for one that does not.
+template <class... Arrays>
+std::optional<RingProblem> own_ring(Kernel<RingProblem, Arrays...> Kernels::*kernel,
+                                    Communicator& ring, const RingShard& shard, const Tensor& query,
+                                    const Tensor& key, const Tensor& value) {
+  const RingProblem problem{&ring, &shard, query, key, value, view_of(shard.options().softmax_aux)};
+  const BackendRow& row = backend_row(shard.options().softmax.context.backend);
+  return refusal(row, kernel, problem).empty() ? std::optional(problem) : std::nullopt;
+}
+
 }  // namespace
 
 SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, const Tensor& key,
@@ -230,6 +241,12 @@ SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, cons
     return ring_reference(ring, shard, query, key, value, options);
   }
   const Dims& d = shard.dims();
+  if (const auto own = own_ring(&Kernels::ring_forward, ring, shard, query, key, value)) {
+    SoftmaxResult result = unwritten_result(d, query.dtype());
+    run_kernel(options.softmax.context, "ring_attention", &Kernels::ring_forward, *own,
+               {result.out, result.lse});
+    return result;
+  }
   const Wide q(query), k(key), v(value);
   const SeenKeys seen(shard);
   KeyValues held(ring, shard, seen, k.get(), v.get());
@@ -268,6 +285,17 @@ SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor&
   const RingShard shard(ring, query, key, value, options);
   if (backend_row(options.softmax.context.backend).is_judge) {
     return ring_reference_backward(ring, shard, query, key, value, forward, d_out, options, d_lse);
+  }
+  if (const auto own = own_ring(&Kernels::ring_backward, ring, shard, query, key, value)) {
+    check_backward(shard.dims(), forward, d_out, d_lse);
+    SoftmaxGradients gradients{unwritten_like(own->query), unwritten_like(own->key),
+                               unwritten_like(own->value), std::nullopt,
+                               unwritten_like(own->sinks)};
+    run_kernel(
+        options.softmax.context, "ring_attention_backward", &Kernels::ring_backward, *own,
+        {forward.out, forward.lse, d_out, view_of(d_lse)},
+        {gradients.query, gradients.key, gradients.value, std::nullopt, view_of(gradients.sinks)});
+    return gradients;
   }
   const Wide q(query), k(key), v(value), wide_d_out(d_out);
   const SoftmaxResult result{astype(forward.out, DType::kFloat32), forward.lse};

@@ -130,6 +130,19 @@ std::vector<std::vector<Range>> RingShard::seen_keys(Index reader, Index owner) 
   return seen;
 }
 
+Range RingShard::seeing_queries(Range keys) const {
+  const Mask seen = mask(keys);
+  Range stretch{d_.queries, 0};
+  std::vector<TileRun> runs;
+  for (Index q = 0; q < d_.queries; q += kQueryTile) {
+    const Range tile{q, std::min(q + kQueryTile, d_.queries)};
+    runs.clear();
+    for (const PlanePtr& plane : seen.distinct()) plane->tiles(tile, kKeyTile, runs);
+    if (!runs.empty()) stretch = {std::min(stretch.begin, tile.begin), tile.end};
+  }
+  return stretch.empty() ? Range{} : stretch;
+}
+
 std::optional<Tensor> RingShard::bias(Range keys) const {
   if (!options_.bias) return std::nullopt;
   return take(*options_.bias, part_of_bias(*options_.bias, queries(), keys));

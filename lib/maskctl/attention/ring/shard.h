@@ -24,6 +24,7 @@ class RingShard {
   RingShard(const Communicator& ring, const Tensor& query, const Tensor& key, const Tensor& value,
             const RingAttentionOptions& options);
 
+  const RingAttentionOptions& options() const { return options_; }
   const Dims& dims() const { return d_; }  // of the shards
   Index rank() const { return rank_; }
   Index ranks() const { return ranks_; }
@@ -38,6 +39,10 @@ class RingShard {
   /// first key of the owner; in tiles of kKeyTile. One entry serves all batches when there is one
   /// mask for all.
   std::vector<std::vector<Range>> seen_keys(Index reader, Index owner) const;
+
+  /// The stretch of this rank's queries, from its first and in tiles of kQueryTile, outside of
+  /// which none sees any of these keys of all.
+  Range seeing_queries(Range keys) const;
 
   // This rank's queries with a range of all keys:
   Mask mask(Range keys) const { return mask_of(rank_, keys); }
@@ -62,5 +67,6 @@ class RingShard {
 
 /// Keys are sent in tiles of this many, those of the owner counted from its first.
 inline constexpr Index kKeyTile = 64;
+inline constexpr Index kQueryTile = 128;
 
 }  // namespace maskctl::attention

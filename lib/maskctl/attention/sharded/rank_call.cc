@@ -27,6 +27,7 @@ class SubRing final : public Communicator {
     return std::ranges::find(members_, world_.rank()) - members_.begin();
   }
   Index size() const override { return std::ssize(members_); }
+  bool shares_memory() const override { return world_.shares_memory(); }
   void send(Index to, std::span<const std::byte> bytes) override {
     world_.send(members_[as_size(to)], bytes);
   }

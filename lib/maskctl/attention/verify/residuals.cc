@@ -96,7 +96,9 @@ void Residuals::add(const VerifyRequest& request, const std::string& name, const
   array.absolute = tolerance.absolute * std::max(1.0, largest_finite(judge));
   // What rounds the weights of a row rounds its result as a sum of the values with random signs.
   const std::vector<double> mixed = spread ? doubles_of(*spread) : array.declared;
-  const double floor = square(kSums) * 1e-4 * mean_square(array.declared) +
+  // A gradient is a difference: where little is left of it, its terms' roundings are.
+  const double least = is_gradient(name) ? 1 : 1e-4;
+  const double floor = square(kSums) * least * mean_square(array.declared) +
                        square(least_roundoff(precision)) / 3 + 1e-60;
   for (Index row = 0; row < array.count; ++row) {
     const auto part = [&](const std::vector<double>& values) {

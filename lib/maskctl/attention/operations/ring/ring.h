@@ -27,7 +27,7 @@ struct RingAttentionOptions : DenseOptions {
   /// The mesh axis of the ring, for the sharded form; without a mesh it names nothing.
   std::string axis_name;
   /// Ranks of the ring that ring_attention makes inside the process. It must divide Tk, and Tq
-  /// where queries are contiguous.
+  /// where queries are contiguous. With kCuda rank r works on GPU r, or r modulo their number.
   Index ring_size = 1;
   Assign assign = Assign::kContiguous;  // which queries each rank has
   /// Another ring, which this call is one rank of: its arrays are this rank's shards, ring_size is

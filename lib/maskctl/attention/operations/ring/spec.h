@@ -36,7 +36,7 @@ struct RingAttentionOp : FunctionOp<ring_attention, ring_attention_backward, Rin
           option<Call, &Options::ring_size>("ring_size", "ranks; 1"),
           choice<Call, &Options::assign>(
               "assign", kAssignWords,
-              "which queries each rank has: contiguous (default), zigzag, striped, cost"),
+              "which queries each rank has: contiguous (default), zigzag, striped, cost, balanced"),
           option<Call, &Options::axis_name>(
               "axis_name", "the mesh axis of the sharded form; here ring_size says it all"),
           hint<Call, &Options::query_chunk_size>("query_chunk_size", "query_chunk_size",

@@ -1,0 +1,37 @@
+// Results of several steps put together: each step gives a stretch of their rows.
+#pragma once
+
+#include "maskctl/attention/cuda/device.h"
+#include "maskctl/attention/cuda/elements.h"
+#include "maskctl/attention/cuda/softmax/params.h"
+
+namespace maskctl::attention::cuda {
+
+inline constexpr int kMostParts = 32;
+
+/// Rows [first, first + count) of a result [B,rows,...], as an array [B,count,...] without gaps of
+/// the result's dtype.
+struct Part {
+  const void* data = nullptr;  // the result's own where the part has all rows, and is there
+  const float* lse = nullptr;  // of parts of out, [B,Hq,count]; as `data`
+  Index first = 0, count = 0;
+};
+struct Parts {
+  Part part[kMostParts];
+  int count = 0;
+};
+
+/// Writes out [B,Tq,Hq,Dv] and lse [B,Hq,Tq] from parts of out that are each normalised, and the
+/// sinks of the call. Rows without a key follow its policy; `means` as in launch_forward.
+void launch_merge(const SoftmaxParams& p, const Parts& parts, const float* means, AnyResult out,
+                  float* lse, Stream stream);
+
+/// An array [B,rows,columns] of which parts are summed.
+struct SumShape {
+  Index batch = 0, rows = 0, columns = 0;
+};
+/// sum = scale * (the parts in their order + `each_row` [B,columns], if not null).
+void launch_sum(const SumShape& shape, const Parts& parts, const float* each_row, float scale,
+                AnyResult sum, Stream stream);
+
+}  // namespace maskctl::attention::cuda

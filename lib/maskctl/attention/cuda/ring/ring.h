@@ -1,0 +1,68 @@
+// Ring attention between GPUs of one process: a thread for each rank, on a GPU of its own. Keys and
+// values come straight from the GPU of their owner while the kernels of softmax/ work on others;
+// gradients of keys go back the same way.
+//
+// At each step a rank has a part of the result for those of its queries that see some of the keys.
+// Parts are put together once, by their lse; gradients are summed in the order of the steps. Both
+// are f32 sums of parts that were rounded to the dtype of the arrays.
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "maskctl/attention/cuda/gpus.h"
+#include "maskctl/attention/cuda/softmax/softmax.h"
+#include "maskctl/attention/ring/exchange.h"
+#include "maskctl/attention/ring/ring_problem.h"
+
+namespace maskctl::attention::cuda {
+
+/// What a rank does with the keys of one owner.
+struct RingPart {
+  RingPart(const RingProblem& problem, Index t, SeenKeys::Runs wanted);
+
+  Index step, owner;
+  SeenKeys::Runs runs;     // of keys that some query sees, for each batch
+  Range keys, queries;     // around all of those, and around the queries that see them
+  SoftmaxProblem softmax;  // without arrays
+  Event arrived, done;     // the keys; the work on them
+};
+
+/// What a rank does in each call under one mask, and what its work and its copies wait for. It
+/// serves calls one after the other, on the GPU on which it was made.
+struct RingSteps {
+  explicit RingSteps(const RingProblem& problem);
+
+  std::deque<RingPart> parts;  // in the order of the steps: first, if they are seen, the own keys
+  std::vector<SeenKeys::Runs> lent;  // what the reader at step t sees of this rank's keys
+  // Keys of others are worked on beside the own ones, and first, since others wait for their
+  // gradients.
+  UrgentStream urgent;
+  mutable Workspace urgent_memory{urgent.get()};
+  OwnStream copies;
+  Event begun, gathered, read;
+};
+
+/// The same with the masks of the parts on the GPU.
+template <class Plan>
+struct RingPlanOf : RingSteps {
+  RingPlanOf(const RingProblem& problem, Stream stream) : RingSteps(problem) {
+    for (const RingPart& part : parts) plans.emplace_back(part.softmax, stream);
+  }
+  std::deque<Plan> plans;
+};
+using RingPlan = RingPlanOf<SoftmaxPlan>;
+using RingBackwardPlan = RingPlanOf<SoftmaxBackwardPlan>;
+
+/// Why a ring goes by way of the host, as in "its ranks are processes"; empty when it need not.
+std::string ring_unsupported(const RingProblem& problem);
+
+/// As softmax_forward, on a rank's shards, which have no gaps. The thread of every rank calls it;
+/// it waits for those threads, and for no GPU.
+void ring_forward(Workspace& workspace, const RingProblem& problem, const RingPlan& plan,
+                  const SoftmaxOutputs& outputs);
+/// The gradient of sinks is this rank's part of it.
+void ring_backward(Workspace& workspace, const RingProblem& problem, const RingBackwardPlan& plan,
+                   const SoftmaxBackwardInputs& inputs, const SoftmaxGradientOutputs& gradients);
+
+}  // namespace maskctl::attention::cuda

@@ -1,0 +1,18 @@
+// One rank's part of ring attention, checked, as kernels of whole rings take it.
+#pragma once
+
+#include <optional>
+
+#include "maskctl/attention/ring/shard.h"
+#include "maskctl/tensor/tensor_view.h"
+
+namespace maskctl::attention {
+
+struct RingProblem {
+  Communicator* ring = nullptr;
+  const RingShard* shard = nullptr;
+  TensorView query, key, value;     // the rank's own
+  std::optional<TensorView> sinks;  // of all heads
+};
+
+}  // namespace maskctl::attention

@@ -1,0 +1,48 @@
+// What benchmarks of the GPU work on: normal numbers, and masks of long sequences.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "maskctl/attention/by_name.h"
+#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/tensor/convert.h"
+
+namespace bench {
+
+using namespace maskctl;
+
+/// Normal numbers, the same ones again and again: a large array is made in the time of a copy.
+inline Tensor noise(DType dtype, std::vector<Index> shape) {
+  static const Tensor kNumbers = attention::random_normal({Index{1} << 20}, 1);
+  Tensor out = Tensor::unwritten(dtype, std::move(shape));
+  const Tensor numbers = astype(kNumbers, dtype);
+  const std::span<const std::byte> from = numbers.bytes();
+  for (auto to = out.bytes(); !to.empty(); to = to.subspan(std::min(to.size(), from.size()))) {
+    std::memcpy(to.data(), from.data(), std::min(to.size(), from.size()));
+  }
+  return out;
+}
+
+inline std::string tokens_text(Index tokens) {
+  return tokens % 1024 == 0 ? fmt::format("{}k", tokens / 1024) : fmt::format("{}", tokens);
+}
+
+inline PlanePtr causal(Index tokens) { return diagonal_band(tokens, tokens, -kUnbounded, 0); }
+
+/// 16 documents of unequal lengths, causal.
+inline PlanePtr documents(Index tokens) {
+  std::vector<std::int32_t> ids(as_size(tokens));
+  for (Index t = 0; t < tokens; ++t) {
+    const double at = static_cast<double>(t) / static_cast<double>(tokens);
+    ids[as_size(t)] = static_cast<std::int32_t>(16 * at * std::sqrt(at));
+  }
+  return combine(Op::kAnd, equal_ids(ids, ids, -1, Side::kBoth), causal(tokens));
+}
+
+}  // namespace bench
