@@ -51,7 +51,7 @@ replay() {
 }
 
 # obeys MASK...: the GPU obeys a mask: results, gradients, which cells are read and what NaN reaches.
-obeys() { check "verify $*" timeout -k 5 60 "$folder/maskctl" verify "$@" --backend cuda; }
+obeys() { check "verify $*" timeout -k 5 "${limit:-60}" "$folder/maskctl" verify "$@" --backend cuda; }
 
 # Asking the library for the GPU is what loads the driver, and nothing else is.
 driver_sleeps() {
@@ -90,7 +90,7 @@ run_tests() {
     if "$folder/maskctl" show "$mask" >"$logs/unused" 2>&1; then obeys "$mask"; fi
   done
   obeys gen:causal:n=32768 --against cpu --random-dtype bfloat16 --axes Hq=2+Hkv=1+D=64
-  obeys gen:window:keys=1024,n=1048576 --against cpu --random-dtype bfloat16 --axes Hq=1+Hkv=1+D=64
+  limit=240 obeys gen:window:keys=1024,n=1048576 --against cpu --random-dtype bfloat16 --axes Hq=1+Hkv=1+D=64
 }
 
 # The sanitizers look at the small calls of golden cases, which have every kernel, and at a few

@@ -263,10 +263,10 @@ const char* cudaGetErrorName(cudaError_t error) {
   return error == cudaSuccess ? "cudaSuccess" : "cudaErrorMemoryAllocation";
 }
 const char* cudaGetErrorString(cudaError_t error) {
-  return error == cudaSuccess                     ? "no error"
-         : error == cudaErrorInvalidDevice          ? "invalid device ordinal"
+  return error == cudaSuccess                      ? "no error"
+         : error == cudaErrorInvalidDevice         ? "invalid device ordinal"
          : error == cudaErrorInvalidResourceHandle ? "invalid resource handle"
-                                                    : "out of memory";
+                                                   : "out of memory";
 }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 

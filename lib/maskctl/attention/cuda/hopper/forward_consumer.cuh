@@ -246,14 +246,18 @@ class Consumer {
       most[side] = fmaxf(most[side], __shfl_xor_sync(~0u, most[side], 1));
       most[side] = fmaxf(most[side], __shfl_xor_sync(~0u, most[side], 2));
     }
-    const float grown = fmaxf(most[0] - max_[0], most[1] - max_[1]);
-    has_grown_ = __any_sync(~0u, grown * to_exponent_ > kLittle);
+    const auto has_grown = [&](int side) {
+      return (most[side] - max_[side]) * to_exponent_ > kLittle;
+    };
+    has_grown_ = __any_sync(~0u, has_grown(0) || has_grown(1));
     if (!has_grown_) return;
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
-      const float shift = most[side] == -kInfinity ? 0 : most[side] * to_exponent_;
+      // Of rows that have grown alone: what other rows of the warp see changes no bit of this one.
+      const float max = has_grown(side) ? most[side] : max_[side];
+      const float shift = max == -kInfinity ? 0 : max * to_exponent_;
       shrunk[side] = exp2_approximate(max_[side] * to_exponent_ - shift);
-      max_[side] = most[side];
+      max_[side] = max;
       total_[side] *= shrunk[side];
     }
   }
