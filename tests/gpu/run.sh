@@ -84,6 +84,7 @@ run_tests() {
   obeys samples/window_sinks.npy --op ring_attention ring_size=2
   obeys gen:causal:n=300 -t dilated:stride=3
   obeys gen:full:n=200 -t prefix:n=70
+  obeys gen:causal:n=700 --random-dtype bfloat16  # several tiles of keys: sums are scaled
   local mask
   for mask in ${MASKCTL_CASES:+"$MASKCTL_CASES"/*.npy}; do
     # Arrays that may be several things are not said to be one here.
