@@ -93,7 +93,7 @@ TEST_CASE("gpu: a ring of GPUs gives the CPU's results under masks of every shap
   gpu_test::say_ran("ring_attention, ring_attention_backward", "float32", 20);
 }
 
-TEST_CASE("gpu: a ring of 16-bit arrays errs hardly more than one GPU") {
+TEST_CASE("gpu: a ring of 16-bit arrays errs hardly more than one GPU", "[slow]") {
   const Mask mask(diagonal_band(kTokens, kTokens, -kUnbounded, 0));
   RingCall call = random_call(9, mask, DType::kBFloat16, 64);
   const RingResults one = run(call, Backend::kCuda, 1);
@@ -104,7 +104,7 @@ TEST_CASE("gpu: a ring of 16-bit arrays errs hardly more than one GPU") {
   gpu_test::say_ran("ring_attention, ring_attention_backward", "bfloat16", 2);
 }
 
-TEST_CASE("gpu: equal calls of a ring give equal bits") {
+TEST_CASE("gpu: equal calls of a ring give equal bits", "[slow]") {
   const Mask mask(documents());
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     RingCall call = random_call(3, mask, dtype, 64);
