@@ -7,6 +7,7 @@
 #include "maskctl/attention/cuda/hopper/forward.h"
 #include "maskctl/attention/cuda/host_door.h"
 #include "maskctl/mask/planes/bands.h"
+#include "support/rounds.h"
 
 namespace {
 
@@ -72,7 +73,7 @@ TEST_CASE("gpu: dimensions of tensor cores give the CPU's results under every op
 }
 
 TEST_CASE("gpu: masks with structure and few rows reach tensor cores") {
-  for (unsigned seed = 0; seed < 24; ++seed) {
+  for (unsigned seed = 0; seed < maskctl::test::rounds(24u); ++seed) {
     SoftmaxCall call = random_softmax_call(7000 + seed, DType::kBFloat16, {64, 64});
     const Index queries = call.query.extent(1), keys = call.key.extent(1);
     INFO("seed " << seed << ": " << queries << " x " << keys);

@@ -37,7 +37,7 @@ struct SpareEvents {
   std::map<int, std::vector<EventHandle>> of_gpu;
 };
 SpareEvents& spare_events() {
-  static SpareEvents spare;
+  static auto& spare = *new SpareEvents;  // events last as long as the process
   return spare;
 }
 
