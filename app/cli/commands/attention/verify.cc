@@ -139,12 +139,13 @@ GivenReport judge_given(VerifyRequest request, const NamedResults& given) {
   return verify_given(request, given, alternatives_of(request));
 }
 
-/// Runs all checks of a backend; when one fails, looks for masks that it may have applied.
-GivenReport judge_backend(const VerifyRequest& request) {
+/// Runs all checks of a backend; when one fails, looks for masks that it may have applied. The mask
+/// that is obeyed costs another run where arguments close cells too.
+GivenReport judge_backend(const VerifyRequest& request, bool wants_obeyed) {
   GivenReport out{attention::verify(request), {}};
   if (all_passed(out.checks)) {
     out.judgement.text = "all checks hold";
-    out.judgement.obeyed = applied_mask(request);
+    if (wants_obeyed) out.judgement.obeyed = applied_mask(request);
     return out;
   }
   attention::NamedArguments arguments = request.arguments;
@@ -286,7 +287,7 @@ GivenReport verify_report(const VerifyOptions& options, Session& session) {
   if (!options.given.empty()) check_inputs(operation_named(options.operation), options);
   Loader loader(options.call.source, session);
   VerifyRequest request = request_of(options, loader);
-  return options.given.empty() ? judge_backend(request)
+  return options.given.empty() ? judge_backend(request, !options.output.dest.empty())
                                : judge_given(request, given_results(options, loader));
 }
 
