@@ -79,6 +79,13 @@ void OwnStream::synchronize() const {
   check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
 }
 
+int* Workspace::counter() {
+  if (counter_.bytes() == 0) {
+    counter_ = DeviceBuffer(sizeof(int), stream_);
+    fill_bytes(counter_.data(), 0, sizeof(int), stream_);
+  }
+  return reinterpret_cast<int*>(counter_.data());
+}
 std::byte* Workspace::take_bytes(std::size_t bytes) {
   constexpr std::size_t kAlignment = 256, kLeast = std::size_t{1} << 20;
   bytes = (std::max(bytes, std::size_t{1}) + kAlignment - 1) / kAlignment * kAlignment;

@@ -75,6 +75,8 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
 
   Stream stream() const { return stream_; }
+  /// A number on the GPU that is zero between kernels: who counts with it leaves it so.
+  int* counter();
   /// Room for n elements, aligned to 256 bytes, until the enclosing scope ends. Not written.
   template <class T>
   T* take(Index n) {
@@ -101,6 +103,7 @@ class Workspace {
   std::byte* take_bytes(std::size_t bytes);
 
   Stream stream_;
+  DeviceBuffer counter_;
   std::vector<DeviceBuffer> chunks_;
   std::size_t chunk_ = 0, used_ = 0;  // the chunk in use, and bytes of it
 };

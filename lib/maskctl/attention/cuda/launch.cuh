@@ -15,10 +15,11 @@
 
 namespace maskctl::attention::cuda {
 
-/// Runs a kernel on a grid of blocks; a grid without blocks is no work.
+/// Runs a kernel on a grid of blocks; a grid without blocks is no work. `attribute`: how, or null.
 template <class... Parameters>
-void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 threads,
-            std::size_t shared_bytes, Stream stream, const std::type_identity_t<Parameters>&... p) {
+void launch_as(cudaLaunchAttribute* attribute, const char* name, void (*kernel)(Parameters...),
+               dim3 grid, dim3 threads, std::size_t shared_bytes, Stream stream,
+               const std::type_identity_t<Parameters>&... p) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   constexpr std::size_t kAlwaysAllowed = 48 << 10;
   if (shared_bytes > kAlwaysAllowed) {
@@ -31,7 +32,13 @@ void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 thr
   config.blockDim = threads;
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
+  config.attrs = attribute, config.numAttrs = attribute ? 1 : 0;
   check(cudaLaunchKernelEx(&config, kernel, p...), name);
+}
+template <class... Parameters>
+void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 threads,
+            std::size_t shared_bytes, Stream stream, const std::type_identity_t<Parameters>&... p) {
+  launch_as(nullptr, name, kernel, grid, threads, shared_bytes, stream, p...);
 }
 
 /// The shared memory that the launch gave the block beside its fixed arrays.

@@ -20,16 +20,32 @@ __device__ float dot(const uint4& x, const uint4& y) {
 
 constexpr int kLanesOfRow = 8, kRowThreads = 256;
 
-/// delta = out . d_out - d_lse, and BackwardCall::rows.
+/// Sums that begin at zero: the pieces of d_query, and whose turn it is to add to each.
+struct EmptySums {
+  float* d_query;
+  int* turns;  // null: BackwardCall::turns
+  int panels;
+
+  /// Clears the share of row n of the tiles, by all lanes of the row.
+  __device__ void clear(Index n, int lane) const {
+    auto* const share = reinterpret_cast<float4*>(d_query + n * panels * kPanel);
+    for (int i = lane; i < panels * kPanel / 4; i += kLanesOfRow) share[i] = {};
+    if (turns && n % kTile < panels && lane == 0) turns[n / kTile * panels + n % kTile] = 0;
+  }
+};
+
+/// delta = out . d_out - d_lse, and BackwardCall::rows; clears the sums to come.
 template <class T>
 __global__ void __launch_bounds__(kRowThreads)
-    prepare_rows(BackwardParams b, Index query_tiles, float* delta, float* rows) {
+    prepare_rows(BackwardParams b, Index query_tiles, float* delta, float* rows, EmptySums sums) {
+  let_next_kernel_begin();
   const Dims& d = b.p.d;
   const Index n = (Index{blockIdx.x} * kRowThreads + threadIdx.x) / kLanesOfRow;
   const Index tile = n / kTile, row = tile / query_tiles;
   const Index query = tile % query_tiles * kTile + n % kTile;
-  const bool exists = row < d.batch * d.q_heads && query < d.queries;
+  const bool is_of_tile = row < d.batch * d.q_heads, exists = is_of_tile && query < d.queries;
   const Index batch = row / d.q_heads, head = row % d.q_heads;
+  if (is_of_tile) sums.clear(n, static_cast<int>(threadIdx.x) % kLanesOfRow);
   float sum = 0;
   if (exists) {
     const auto at = [&](const HeadsView& array) {
@@ -43,7 +59,7 @@ __global__ void __launch_bounds__(kRowThreads)
     }
   }
   sum = sum_of_lanes<kLanesOfRow>(sum);
-  if (threadIdx.x % kLanesOfRow != 0 || row >= d.batch * d.q_heads) return;
+  if (threadIdx.x % kLanesOfRow != 0 || !is_of_tile) return;
   float lse = -kInfinity;
   if (exists) {
     lse = b.lse[row * d.queries + query];
@@ -64,6 +80,7 @@ __global__ void __launch_bounds__(128)
   const Index query = tile % call.query_tiles * kTile;
   const int column = static_cast<int>(piece % panels) * kPanel;
   if (query >= d.queries || column >= d.dim) return;
+  await_previous_kernel();
   float x[32] = {};
   add_piece(call.d_query + piece * kPieceFloats, x);
   const Index batch = row / d.q_heads, head = row % d.q_heads;
@@ -132,12 +149,10 @@ void backward(Workspace& workspace, const BackwardParams& b, const KeyOrder& ord
   auto* const rows = workspace.take<float>(d.batch * d.q_heads * query_tiles * 2 * kTile);
   auto* const sums = workspace.take<float>(pieces * kPieceFloats);
   int* const turns = deterministic ? workspace.take<int>(pieces) : nullptr;
-  fill_bytes(sums, 0, as_size(pieces) * kPieceBytes, stream);
-  if (turns) fill_bytes(turns, 0, as_size(pieces) * sizeof(int), stream);
   with_16_bits(b.p.query.dtype, [&]<class T>(std::type_identity<T>) {
     launch("softmax_backward: rows", prepare_rows<T>,
            blocks_of(d.batch * d.q_heads * query_tiles * kTile, kRowThreads / kLanesOfRow),
-           kRowThreads, 0, stream, b, query_tiles, delta, rows);
+           kRowThreads, 0, stream, b, query_tiles, delta, rows, EmptySums{sums, turns, panels});
   });
   const BackwardCall call{
       b,
@@ -158,8 +173,9 @@ void backward(Workspace& workspace, const BackwardParams& b, const KeyOrder& ord
       d_value};
   kernel_for(width, order.is_fine)(call, order.count, stream);
   with_16_bits(b.p.query.dtype, [&]<class T>(std::type_identity<T>) {
-    launch("softmax_backward: d_query in order", convert_pieces<T>, static_cast<unsigned>(pieces),
-           128, 0, stream, call, panels, static_cast<T*>(d_query));
+    launch_early("softmax_backward: d_query in order", convert_pieces<T>,
+                 static_cast<unsigned>(pieces), 128, 0, stream, call, panels,
+                 static_cast<T*>(d_query));
     launch("softmax_backward: sums of parts", add_parts<T>,
            static_cast<unsigned>(order.split_count * parts.count()), 128, 0, stream, call, parts);
   });

@@ -22,6 +22,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     backward_kernel(const __grid_constant__ BackwardCall call) {
   using Memory = BackwardMemory<Shape>;
   Memory& memory = block_memory<Memory>();
+  let_next_kernel_begin();
   if (threadIdx.x == 0) memory.init();
   const KeyTile tile = call.parts[blockIdx.x].tile;
   __syncthreads();
@@ -41,9 +42,9 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
 
 template <class Shape>
 void launch_shape(const BackwardCall& call, int blocks, Stream stream) {
-  launch("softmax_backward: d_query, d_key, d_value", backward_kernel<Shape>,
-         static_cast<unsigned>(blocks), Shape::kThreads,
-         block_bytes<BackwardMemory<Shape>, Shape::kBlocks>(), stream, call);
+  launch_early("softmax_backward: d_query, d_key, d_value", backward_kernel<Shape>,
+               static_cast<unsigned>(blocks), Shape::kThreads,
+               block_bytes<BackwardMemory<Shape>, Shape::kBlocks>(), stream, call);
 }
 template <int kWidth, bool kFine>
 void launch_kernel(const BackwardCall& call, int blocks, Stream stream) {

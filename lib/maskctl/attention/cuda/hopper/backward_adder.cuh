@@ -16,6 +16,7 @@ class BackwardAdder {
 
   __device__ void run() {
     const bool is_first = threadIdx.x % 32 == 0;
+    await_previous_kernel();
     for (;;) {
       arrive(kSumsOfFirstTaken + group_, 128 + 32);
       if (is_first && last_ >= 0) pass_turn();

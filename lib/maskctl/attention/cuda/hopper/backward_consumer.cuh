@@ -223,11 +223,15 @@ class BackwardConsumer {
     return kIsWide ? first_panel_ : group_ % Shape::kPanels;
   }
 
-  /// Whether the tile at hand opens all cells.
+  /// Whether the tile at hand opens all cells, those of the other group too: they meet in each
+  /// step.
   __device__ __forceinline__ bool is_full() const {
-    bool full = keys_left_ >= 64;
+    bool full = keys_left_ + key_tile_ * 64 >= kKeys;
 #pragma unroll
-    for (int i = 0; i < Shape::kMaskColumns; ++i) full &= step_->cells[key_tile_][i] == kAllCells;
+    for (int i = 0; i < Shape::kMaskRows; ++i) {
+#pragma unroll
+      for (int j = 0; j < Shape::kMaskColumns; ++j) full &= step_->cells[i][j] == kAllCells;
+    }
     return __all_sync(~0u, full);
   }
   /// What it opens in the thread's rows.

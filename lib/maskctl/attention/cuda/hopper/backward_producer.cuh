@@ -33,6 +33,7 @@ class BackwardProducer {
     const Corner corner{0, tile_.number * Shape::kKeys, tile_.kv_head, tile_.batch};
     load<Memory::kKeyBytes>(s.key, c.key, corner, s.key_full, 0, kEvictFirst);
     load<Memory::kKeyBytes>(s.value, c.value, corner, s.value_full, 0, kEvictFirst);
+    await_previous_kernel();
     bring_all(c.parts[blockIdx.x]);
     s.query_empty[at_.slot].wait(at_.parity ^ 1);
     s.steps[at_.slot].number = -1;

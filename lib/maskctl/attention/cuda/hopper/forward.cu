@@ -39,9 +39,6 @@ void run(const SoftmaxParams& p, const Schedule& schedule, Workspace& workspace,
   const Index bytes_of_head =
       d.keys * (d.dim + d.value_dim) * Index{sizeof(typename Shape::Element)};
   const Index heads = d.batch * d.q_heads;
-  const Workspace::Scope scope(workspace);
-  int* const drawn = workspace.take<int>(1);
-  fill_bytes(drawn, 0, sizeof(int), workspace.stream());
   ForwardCall call;
   call.p = p;
   call.query = tensor_map(p.query, d.batch, d.queries, d.q_heads, d.dim, Shape::kRows);
@@ -49,7 +46,8 @@ void run(const SoftmaxParams& p, const Schedule& schedule, Workspace& workspace,
   call.value = tensor_map(p.value, d.batch, d.keys, d.kv_heads, d.value_dim, Shape::kKeys);
   call.out = tensor_map(out_view(p, out), d.batch, d.queries, d.q_heads, d.value_dim, 64);
   call.means = means, call.lse = lse;
-  call.order = schedule.order(), call.drawn = drawn, call.tile_rows = schedule.tile_rows;
+  call.order = schedule.order(), call.drawn = workspace.counter(),
+  call.tile_rows = schedule.tile_rows;
   call.heads_at_once = static_cast<int>(
       std::min(heads, std::max<Index>(1, kCacheBytes / bytes_of_head) * d.group()));
   const Index blocks =

@@ -14,7 +14,7 @@ struct ForwardCall {
   const float* means = nullptr;        // see launch_forward of kernels.h
   float* lse = nullptr;
   const int* order = nullptr;  // for each table of by_query: its tile rows, the longest first
-  int* drawn = nullptr;        // how many tiles blocks have drawn; 0 before
+  int* drawn = nullptr;        // how many tiles blocks have drawn; 0 before and after
   int tile_rows = 0;           // of a head
   int heads_at_once = 1;       // whose keys and values fit into the L2 cache together
 };
@@ -115,7 +115,7 @@ enum Meeting { kTurnOfFirst = 1, kGroupOfFirst = 4, kConsumers = 8 };
 __device__ inline Work draw(const ForwardCall& c, int n) {
   const int heads = static_cast<int>(c.p.d.batch * c.p.d.q_heads);
   const int first = n / (c.tile_rows * c.heads_at_once) * c.heads_at_once;
-  if (first >= heads) return {0, 0, 0, 0, true, false};
+  if (n >= heads * c.tile_rows) return {0, 0, 0, 0, true, false};
   const int together = min(c.heads_at_once, heads - first);
   n -= first * c.tile_rows;
   const int head = first + n % together;
@@ -123,6 +123,11 @@ __device__ inline Work draw(const ForwardCall& c, int n) {
   const int kv_head = h / static_cast<int>(c.p.d.group());
   const int table = static_cast<int>(table_number(c.p.by_query, b, h));
   return {b, h, kv_head, c.order[table * c.tile_rows + n / together], false, false};
+}
+/// The last number that a block draws: each draws until there is no tile.
+__device__ inline int last_draw(const ForwardCall& c) {
+  const Index tiles = c.p.d.batch * c.p.d.q_heads * c.tile_rows;
+  return static_cast<int>(tiles + gridDim.x - 1);
 }
 
 }  // namespace maskctl::attention::cuda::hopper

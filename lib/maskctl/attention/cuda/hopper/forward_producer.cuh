@@ -25,8 +25,12 @@ class Scout {
     for (;;) {
       int n = 0;
       if (lane_ == 0) n = atomicAdd(c.drawn, 1);
-      Work work = draw(c, __shfl_sync(~0u, n, 0));
-      if (work.is_end) return tell(work);
+      n = __shfl_sync(~0u, n, 0);
+      Work work = draw(c, n);
+      if (work.is_end) {
+        if (lane_ == 0 && n == last_draw(c)) *c.drawn = 0;
+        return tell(work);
+      }
       const TileTableView& table = table_of(c.p.by_query, work.b, work.h);
       TileRowWalk row(
           table, lane_ < Shape::kWarpgroups ? work.tile * Shape::kWarpgroups + lane_ : tile_rows,

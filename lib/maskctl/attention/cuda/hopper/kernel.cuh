@@ -19,6 +19,25 @@ void with_16_bits(DType dtype, F&& f) {
   f(std::type_identity<__nv_bfloat16>());
 }
 
+/// launch() of a kernel that begins before the previous one of the stream has ended, where that one
+/// lets it, and calls await_previous_kernel() before it reads what that one writes.
+template <class... Parameters>
+void launch_early(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 threads,
+                  std::size_t shared_bytes, Stream stream,
+                  const std::type_identity_t<Parameters>&... p) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  launch_as(&early, name, kernel, grid, threads, shared_bytes, stream, p...);
+}
+/// Lets blocks of the next kernel take the places that blocks of this one leave.
+__device__ inline void let_next_kernel_begin() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+__device__ inline void await_previous_kernel() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
 /// The dynamic shared memory of a block as a Memory, which begins where swizzled panels may.
 template <class Memory>
 __device__ Memory& block_memory() {
