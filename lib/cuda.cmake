@@ -3,25 +3,27 @@ file(GLOB_RECURSE cuda_plain CONFIGURE_DEPENDS maskctl/attention/cuda/*.cc)
 file(GLOB_RECURSE cuda_kernels CONFIGURE_DEPENDS maskctl/attention/cuda/*.cu)
 set(cuda_absent ${CMAKE_CURRENT_SOURCE_DIR}/maskctl/attention/cuda/absent.cc)
 list(REMOVE_ITEM cuda_plain ${cuda_absent})
-# Tensor cores and the copy engine are not emulated; their kernels are for one kind of GPU.
-set(hopper_absent ${CMAKE_CURRENT_SOURCE_DIR}/maskctl/attention/cuda/hopper/absent.cc)
-set(hopper_plain ${cuda_plain})
-list(FILTER hopper_plain INCLUDE REGEX "/cuda/hopper/")
-list(REMOVE_ITEM hopper_plain ${hopper_absent})
-list(REMOVE_ITEM cuda_plain ${hopper_plain} ${hopper_absent})
+# Kernels for one kind of GPU.
 set(hopper_kernels ${cuda_kernels})
 list(FILTER hopper_kernels INCLUDE REGEX "/cuda/hopper/")
 list(REMOVE_ITEM cuda_kernels ${hopper_kernels})
 
-# maskctl_emulated_cuda(NAME): an object library of kernels that the CPU runs, for tests.
-function(maskctl_emulated_cuda name)
+# maskctl_emulated_kernels(NAME SOURCE...): an object library of kernels that the CPU runs, for tests.
+function(maskctl_emulated_kernels name)
   set(emulator ${PROJECT_SOURCE_DIR}/tests/gpu/emulator)
-  set_source_files_properties(${cuda_kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
-  add_library(${name} OBJECT ${cuda_plain} ${hopper_absent} ${cuda_kernels} ${emulator}/emulator.cc)
+  set(kernels ${ARGN})
+  list(FILTER kernels INCLUDE REGEX "\\.cu$")
+  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
+  add_library(${name} OBJECT ${ARGN})
   target_include_directories(${name} BEFORE PRIVATE ${emulator})
   target_compile_definitions(${name} PRIVATE MASKCTL_CUDA_EMULATED)
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unknown-pragmas
-    $<$<BOOL:${MASKCTL_WERROR}>:-Werror>)
+    -Wno-maybe-uninitialized $<$<BOOL:${MASKCTL_WERROR}>:-Werror>)
+endfunction()
+# maskctl_emulated_cuda(NAME): all kernels of the library, with what emulates a GPU.
+function(maskctl_emulated_cuda name)
+  maskctl_emulated_kernels(${name} ${cuda_plain} ${cuda_kernels} ${hopper_kernels}
+    ${PROJECT_SOURCE_DIR}/tests/gpu/emulator/emulator.cc)
 endfunction()
 
 if(NOT MASKCTL_CUDA)
@@ -32,7 +34,7 @@ if(NOT MASKCTL_CUDA)
 elseif(MASKCTL_CUDA STREQUAL "EMULATED")
   maskctl_emulated_cuda(maskctl_cuda)
 else()
-  add_library(maskctl_cuda OBJECT ${cuda_plain} ${cuda_kernels} ${hopper_plain})
+  add_library(maskctl_cuda OBJECT ${cuda_plain} ${cuda_kernels})
   add_library(maskctl_hopper OBJECT ${hopper_kernels})
   set_target_properties(maskctl_hopper PROPERTIES CUDA_ARCHITECTURES 90a-real
     RULE_LAUNCH_COMPILE "${CMAKE_CURRENT_SOURCE_DIR}/keep_report.sh <OBJECT>")

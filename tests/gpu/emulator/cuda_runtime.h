@@ -44,6 +44,7 @@ struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
 inline float2 make_float2(float x, float y) { return {x, y}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
 // Of the running fiber.
@@ -60,8 +61,20 @@ void run(dim3 grid, dim3 block, std::size_t dynamic_shared, const std::function<
 /// An error for a stream of another GPU than the thread's.
 cudaError_t check_stream(cudaStream_t stream);
 
+[[noreturn]] void fail(const char* what);
+
 /// Waits for all threads of the block that have not returned.
 void wait_for_block();
+/// One of 16 barriers of `threads` threads, of which the caller is one; `waits`: for the others.
+void meet(int barrier, int threads, bool waits);
+/// Waits until the condition holds, which other threads change.
+void wait_until(std::function<bool()> condition);
+/// What a copy engine does: at the latest time, when no thread can go on without it.
+void bring_late(std::function<void()> copy);
+/// The same of what it takes from shared memory for the running thread, which at the latest asks
+/// for it with take_now().
+void take_late(std::function<void()> copy);
+void take_now();
 /// Waits for the lanes of `mask` in the caller's warp. Each brings a word; the words of all lanes,
 /// in order, are valid until the warp's next exchange but one.
 const std::uint64_t* exchange(unsigned mask, std::uint64_t word);
@@ -88,6 +101,7 @@ inline unsigned inside(unsigned source, unsigned width) {
 inline void __syncthreads() { cuda_emulator::wait_for_block(); }
 inline void __syncwarp(unsigned mask = ~0u) { cuda_emulator::exchange(mask, 0); }
 inline void __threadfence() {}
+inline void __nanosleep(unsigned) {}
 template <class T>
 T __shfl_sync(unsigned mask, T value, unsigned source, unsigned width = 32) {
   const unsigned base = cuda_emulator::lane() / width * width;
@@ -115,6 +129,15 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
     if ((mask >> i & 1) != 0 && words[i] != 0) votes |= 1u << i;
   }
   return votes;
+}
+inline int __reduce_min_sync(unsigned mask, int value) {
+  const std::uint64_t* const words =
+      cuda_emulator::exchange(mask, static_cast<std::uint64_t>(std::int64_t{value}));
+  std::int64_t least = value;
+  for (unsigned i = 0; i < 32; ++i) {
+    if ((mask >> i & 1) != 0) least = std::min(least, static_cast<std::int64_t>(words[i]));
+  }
+  return static_cast<int>(least);
 }
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 inline int __all_sync(unsigned mask, int predicate) {
@@ -161,6 +184,14 @@ T atomicCAS(T* target, T expected, T value) {
 template <class T>
 T __ldg(const T* from) {
   return *from;
+}
+template <class T>
+T __ldcg(const T* from) {
+  return *from;
+}
+using std::max, std::min;
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned bits) {
+  return static_cast<unsigned>(((std::uint64_t{high} << 32 | low) << (bits % 32)) >> 32);
 }
 inline int __popc(unsigned bits) { return std::popcount(bits); }
 inline int __popcll(unsigned long long bits) { return std::popcount(bits); }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "cudaTypedefs.h"
 #include "cuda_pipeline_primitives.h"
 #include "cuda_runtime.h"
 
@@ -23,15 +24,15 @@ namespace cuda_emulator {
 
 thread_local unsigned char* dynamic_shared;
 
-namespace {
-
-constexpr std::size_t kStackBytes = 128 << 10;
-constexpr std::size_t kSharedBytes = 227 << 10;
-
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "emulated kernel: %s\n", what);
   std::abort();
 }
+
+namespace {
+
+constexpr std::size_t kStackBytes = 128 << 10;
+constexpr std::size_t kSharedBytes = 227 << 10;
 
 /// A copy to shared memory that has begun.
 struct Copy {
@@ -42,14 +43,16 @@ struct Copy {
 
 /// A thread of a kernel.
 struct Fiber {
-  enum class State { kReady, kAtBarrier, kInExchange, kDone };
+  enum class State { kReady, kAtBarrier, kInExchange, kWaits, kDone };
   std::unique_ptr<unsigned char[]> stack = std::make_unique<unsigned char[]>(kStackBytes);
   ucontext_t context;
   jmp_buf jump;  // where it goes on, once it has begun
   bool has_begun = false;
   uint3 thread{};
   State state = State::kReady;
-  unsigned mask = 0;  // of the exchange that it waits in
+  unsigned mask = 0;                         // of the exchange that it waits in
+  std::function<bool()> condition;           // that it waits for
+  std::vector<std::function<void()>> taken;  // by the copy engine, from shared memory
   std::vector<Copy> begun;
   std::deque<std::vector<Copy>> committed;
 };
@@ -61,6 +64,12 @@ struct Warp {
   unsigned arrived = 0;
 };
 
+/// A barrier that a part of the threads use.
+struct Meeting {
+  int arrived = 0, threads = 0;
+  unsigned ended = 0;  // how many have
+};
+
 class Block {
  public:
   void run(dim3 grid, dim3 block, std::size_t dynamic_shared, const std::function<void()>& body);
@@ -69,6 +78,13 @@ class Block {
     self.state = state;
     leave(self);
   }
+  void wait_until(std::function<bool()> condition) {
+    if (condition()) return;
+    fiber().condition = std::move(condition);
+    wait(Fiber::State::kWaits);
+  }
+  void meet(int barrier, int threads, bool waits);
+  void bring_late(std::function<void()> copy) { brought_.push_back(std::move(copy)); }
   const std::uint64_t* exchange(unsigned mask, std::uint64_t word);
   Fiber& fiber() { return fibers_[current_]; }
 
@@ -78,12 +94,16 @@ class Block {
   void run_block();
   void resume(Fiber& fiber, std::size_t number);
   void leave(Fiber& fiber);
+  bool is_ready(Fiber& fiber);
+  bool bring();
   bool release_barrier();
 
   const std::function<void()>* body_ = nullptr;
   dim3 size_;
   std::vector<Fiber> fibers_;
   std::vector<Warp> warps_;
+  std::array<Meeting, 16> meetings_;
+  std::vector<std::function<void()>> brought_;  // by the copy engine, in time
   std::vector<unsigned char> shared_;
   std::size_t threads_ = 0, current_ = 0;
   ucontext_t scheduler_;
@@ -102,6 +122,7 @@ void Block::enter() {
   __sanitizer_finish_switch_fiber(nullptr, &block.scheduler_stack_, &block.scheduler_stack_bytes_);
 #endif
   (*block.body_)();
+  if (!block.fiber().taken.empty()) fail("a thread does not wait for its stores");
   block.fibers_[block.current_].state = Fiber::State::kDone;
   block.leave(block.fibers_[block.current_]);
 }
@@ -139,6 +160,7 @@ void Block::start(uint3 block) {
   blockIdx = block;
   std::fill(shared_.begin(), shared_.end(), 0xff);  // NaN in every format
   warps_.assign((threads_ + 31) / 32, Warp());
+  meetings_.fill(Meeting());
   for (std::size_t n = 0; n < threads_; ++n) {
     Fiber& fiber = fibers_[n];
     const auto i = static_cast<unsigned>(n);
@@ -169,6 +191,16 @@ bool Block::release_barrier() {
   return any;
 }
 
+bool Block::is_ready(Fiber& fiber) {
+  if (fiber.state == Fiber::State::kWaits && fiber.condition()) fiber.state = Fiber::State::kReady;
+  return fiber.state == Fiber::State::kReady;
+}
+
+bool Block::bring() {
+  for (const auto& copy : brought_) copy();
+  return !std::exchange(brought_, {}).empty();
+}
+
 /// Threads take turns upwards and downwards, so that a missing barrier shows.
 void Block::run_block() {
   bool upwards = true;
@@ -177,12 +209,24 @@ void Block::run_block() {
       went = false;
       for (std::size_t i = 0; i < threads_; ++i) {
         const std::size_t n = upwards ? i : threads_ - 1 - i;
-        if (fibers_[n].state != Fiber::State::kReady) continue;
+        if (!is_ready(fibers_[n])) continue;
         resume(fibers_[n], n);
         went = true;
       }
     }
-  } while (release_barrier());
+  } while (bring() || release_barrier());
+  for (std::size_t n = 0; n < threads_; ++n) {
+    if (fibers_[n].state != Fiber::State::kDone) fail("threads wait for each other");
+  }
+}
+
+void Block::meet(int barrier, int threads, bool waits) {
+  Meeting& meeting = meetings_.at(static_cast<std::size_t>(barrier));
+  if (meeting.arrived == 0) meeting.threads = threads;
+  if (meeting.threads != threads) fail("threads disagree about how many meet");
+  const unsigned ended = meeting.ended;
+  if (++meeting.arrived == threads) meeting.arrived = 0, ++meeting.ended;
+  if (waits) wait_until([&meeting, ended] { return meeting.ended != ended; });
 }
 
 void Block::run(dim3 grid, dim3 block, std::size_t dynamic_shared,
@@ -234,6 +278,13 @@ void run(dim3 grid, dim3 block, std::size_t dynamic_shared, const std::function<
   running.run(grid, block, dynamic_shared, body);
 }
 void wait_for_block() { running.wait(Fiber::State::kAtBarrier); }
+void meet(int barrier, int threads, bool waits) { running.meet(barrier, threads, waits); }
+void wait_until(std::function<bool()> condition) { running.wait_until(std::move(condition)); }
+void bring_late(std::function<void()> copy) { running.bring_late(std::move(copy)); }
+void take_late(std::function<void()> copy) { running.fiber().taken.push_back(std::move(copy)); }
+void take_now() {
+  for (const auto& copy : std::exchange(running.fiber().taken, {})) copy();
+}
 const std::uint64_t* exchange(unsigned mask, std::uint64_t word) {
   return running.exchange(mask, word);
 }
@@ -272,6 +323,22 @@ cudaError_t cudaGetLastError() { return cudaSuccess; }
 
 namespace {
 
+CUresult encode(CUtensorMap* map, CUtensorMapDataType, cuuint32_t rank, void* data,
+                const cuuint64_t* extents, const cuuint64_t* steps, const cuuint32_t* box,
+                const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
+                CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+  if (rank != 4 || box[0] != 64 || box[1] > 256) return CUDA_ERROR_INVALID_VALUE;
+  map->data = static_cast<unsigned char*>(data);
+  std::copy(extents, extents + 4, map->extents);
+  std::copy(box, box + 4, map->box);
+  map->steps[0] = 2;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (steps[axis] % 16 != 0) return CUDA_ERROR_INVALID_VALUE;
+    map->steps[axis + 1] = steps[axis];
+  }
+  return CUDA_SUCCESS;
+}
+
 thread_local int device_in_use = 0;
 
 }  // namespace
@@ -285,6 +352,12 @@ struct CUevent_st {
   std::chrono::steady_clock::time_point time{};
 };
 
+cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult* found) {
+  *function = reinterpret_cast<void*>(&encode), *found = cudaDriverEntryPointSuccess;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDeviceCount(int* count) {
   const char* const text = std::getenv("MASKCTL_EMULATED_GPUS");
   return *count = text ? std::atoi(text) : 4, cudaSuccess;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "maskctl/attention/cuda/hopper/ring.cuh"
 #include "maskctl/attention/cuda/hopper/wgmma.cuh"
 
 namespace maskctl::attention::cuda::hopper {
@@ -49,14 +50,6 @@ __device__ inline void fence_shared_writes() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// How long what was read shall stay in the L2 cache.
-inline constexpr std::uint64_t kEvictFirst = 0x12F0000000000000, kEvictLast = 0x14F0000000000000;
-
-/// The place of a tile in an array [B,T,H,D].
-struct Corner {
-  int column, token, head, batch;
-};
-
 /// Copies a box of the map to shared memory; what lies outside the array is zero.
 __device__ inline void load_box(void* to, const CUtensorMap& map, Corner at, Barrier& done,
                                 std::uint64_t policy) {
@@ -98,12 +91,39 @@ __device__ void wait_for_stores() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
 
+/// Waits until this thread's stores are in memory, and before what follows them.
+__device__ inline void finish_stores() {
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+/// Tells other blocks of what this thread has stored: they see it after await_number().
+__device__ inline void tell_number(int* to, int number) {
+  asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(to), "r"(number) : "memory");
+}
+/// Until a block that has begun tells `number`; what follows are stores. Nothing but sums in the L2
+/// cache depends on it, so that what this block has cached stays valid: relaxed.
+__device__ inline void await_number(const int* from, int number) {
+  int seen;
+  do {
+    asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(from) : "memory");
+  } while (seen != number);
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+
 /// A barrier of `threads` threads of the block: `sync` waits for them, `arrive` does not.
 __device__ inline void sync(int barrier, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 __device__ inline void arrive(int barrier, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+/// Lets blocks of the next kernel take the places that blocks of this one leave.
+__device__ inline void let_next_kernel_begin() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+__device__ inline void await_previous_kernel() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
 template <int kRegisters>
@@ -114,14 +134,5 @@ template <int kRegisters>
 __device__ void give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
-
-/// Which slot of a ring of kSlots a thread uses next, and the parity of the phase that it is in.
-template <int kSlots>
-struct Turn {
-  int slot = 0, parity = 0;
-  __device__ void next() {
-    if (++slot == kSlots) slot = 0, parity ^= 1;
-  }
-};
 
 }  // namespace maskctl::attention::cuda::hopper

@@ -31,7 +31,7 @@ class BackwardAdder {
 
  private:
   __device__ void add(const typename Memory::Goal& goal) {
-    if (c.turns) wait_for_turn(goal);
+    if (c.turns) await_number(c.turns + goal.piece, goal.after);
     add_floats(c.d_query + Index{goal.piece} * kPieceFloats, s.d_query[group_], kPieceBytes);
     commit_stores();
     wait_for_stores<0>();
@@ -39,24 +39,9 @@ class BackwardAdder {
   }
   /// Once the sums are in memory.
   __device__ void pass_turn() {
-    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-    asm volatile("fence.proxy.async.global;" ::: "memory");
-    asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(c.turns + last_), "r"(tile_.number + 1)
-                 : "memory");
+    finish_stores();
+    tell_number(c.turns + last_, tile_.number + 1);
   }
-  /// Until the previous tile of keys that adds to the piece has done so. Nothing but sums in the L2
-  /// cache depends on it, so that what this block has cached stays valid: relaxed.
-  __device__ void wait_for_turn(const typename Memory::Goal& goal) {
-    int turn;
-    do {
-      asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];"
-                   : "=r"(turn)
-                   : "l"(c.turns + goal.piece)
-                   : "memory");
-    } while (turn != goal.after);
-    asm volatile("fence.proxy.async.global;" ::: "memory");
-  }
-
   const BackwardCall& c;
   Memory& s;
   const KeyTile tile_;

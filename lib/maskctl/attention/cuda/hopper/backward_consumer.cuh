@@ -12,14 +12,6 @@ __device__ inline std::uint32_t made_here(std::uint32_t address) {
   return address;
 }
 
-/// Four matrices of 8 x 8, a pair of each lane's registers from each; lane l gives the address of
-/// row l % 8 of matrix l / 8.
-__device__ inline void store_matrices(std::uint32_t address, const std::uint32_t* x) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
-               "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
-               : "memory");
-}
-
 /// Puts a rounded fragment of a warpgroup in panels that are `panel_bytes` apart, from a row and a
 /// column on that are multiples of 8.
 template <int n>

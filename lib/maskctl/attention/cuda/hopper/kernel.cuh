@@ -1,7 +1,7 @@
 // How kernels of Hopper GPUs begin: which variant a call takes, and its shared memory.
 #pragma once
 
-#include "maskctl/attention/cuda/hopper/wgmma.cuh"
+#include "maskctl/attention/cuda/hopper/async.cuh"
 #include "maskctl/attention/cuda/launch.cuh"
 #include "maskctl/attention/cuda/softmax/params.h"
 
@@ -30,14 +30,6 @@ void launch_early(const char* name, void (*kernel)(Parameters...), dim3 grid, di
   early.val.programmaticStreamSerializationAllowed = 1;
   launch_as(&early, name, kernel, grid, threads, shared_bytes, stream, p...);
 }
-/// Lets blocks of the next kernel take the places that blocks of this one leave.
-__device__ inline void let_next_kernel_begin() {
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-}
-__device__ inline void await_previous_kernel() {
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-}
-
 /// The dynamic shared memory of a block as a Memory, which begins where swizzled panels may.
 template <class Memory>
 __device__ Memory& block_memory() {

@@ -38,6 +38,14 @@ __device__ void pin(float (&d)[n]) {
   for (float& x : d) asm volatile("" : "+f"(x)::"memory");
 }
 
+/// Four matrices of 8 x 8, a pair of each lane's registers from each; lane l gives the address of
+/// row l % 8 of matrix l / 8.
+__device__ inline void store_matrices(std::uint32_t address, const std::uint32_t* x) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+               "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
+               : "memory");
+}
+
 /// Two numbers as a pair of elements, the first in the low half.
 template <class T>
 __device__ std::uint32_t rounded_pair(float low, float high) {

@@ -1,0 +1,27 @@
+// What the copy engine is told, and rings of tiles in shared memory that it fills.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace maskctl::attention::cuda::hopper {
+
+/// How long what was read shall stay in the L2 cache.
+inline constexpr std::uint64_t kEvictFirst = 0x12F0000000000000, kEvictLast = 0x14F0000000000000;
+
+/// The place of a tile in an array [B,T,H,D].
+struct Corner {
+  int column, token, head, batch;
+};
+
+/// Which slot of a ring of kSlots a thread uses next, and the parity of the phase that it is in.
+template <int kSlots>
+struct Turn {
+  int slot = 0, parity = 0;
+  __device__ void next() {
+    if (++slot == kSlots) slot = 0, parity ^= 1;
+  }
+};
+
+}  // namespace maskctl::attention::cuda::hopper

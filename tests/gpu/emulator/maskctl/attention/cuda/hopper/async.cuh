@@ -1,0 +1,119 @@
+// The copy engine and its barriers for emulated kernels, in place of the header of this name. What
+// the engine brings is there only once nobody can go on without it; what it takes is read when its
+// thread waits for that: a wait that is missing shows.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "maskctl/attention/cuda/hopper/ring.cuh"
+#include "maskctl/attention/cuda/hopper/wgmma.cuh"
+
+namespace maskctl::attention::cuda::hopper {
+
+class alignas(8) Barrier {
+ public:
+  void init(int count) {
+    count_ = missing_ = static_cast<std::int16_t>(count);
+    bytes_ = 0, phase_ = 0;
+  }
+  void arrive() {
+    if (--missing_ < 0) cuda_emulator::fail("too many threads arrive at a barrier");
+    end_phase();
+  }
+  void arrive_expecting(int bytes) {
+    bytes_ += bytes;
+    arrive();
+  }
+  void wait(int parity) {
+    cuda_emulator::wait_until([this, parity] { return phase_ != parity; });
+  }
+  void take_bytes(int bytes) {
+    bytes_ -= bytes;
+    end_phase();
+  }
+
+ private:
+  void end_phase() {
+    if (missing_ == 0 && bytes_ == 0) missing_ = count_, phase_ ^= 1;
+  }
+  std::int16_t count_, missing_;
+  std::int32_t bytes_ : 31;
+  std::uint32_t phase_ : 1;
+};
+static_assert(sizeof(Barrier) == 8);
+
+inline void fence_barriers() {}
+inline void fence_shared_writes() {}
+
+/// f(element of shared memory, element of the array or null outside of it) for a box.
+template <class F>
+void each_of_box(void* panel, const CUtensorMap& map, const Corner& corner, F&& f) {
+  const int at[] = {corner.column, corner.token, corner.head, corner.batch};
+  for (int row = 0; row < static_cast<int>(map.box[1]); ++row) {
+    for (int column = 0; column < kPanel; ++column) {
+      unsigned char* element = map.data;
+      for (int axis = 0; axis < 4; ++axis) {
+        const int n = at[axis] + (axis == 0 ? column : axis == 1 ? row : 0);
+        if (n < 0 || static_cast<cuuint64_t>(n) >= map.extents[axis]) element = nullptr;
+        if (element) element += static_cast<cuuint64_t>(n) * map.steps[axis];
+      }
+      f(static_cast<unsigned char*>(panel) + swizzled(row, column), element);
+    }
+  }
+}
+
+inline void load_box(void* to, const CUtensorMap& map, Corner at, Barrier& done, std::uint64_t) {
+  cuda_emulator::bring_late([=, &done] {
+    each_of_box(to, map, at, [](unsigned char* here, const unsigned char* there) {
+      here[0] = there ? there[0] : 0, here[1] = there ? there[1] : 0;
+    });
+    done.take_bytes(static_cast<int>(map.box[1]) * kPanelRowBytes);
+  });
+}
+inline void load_bytes(void* to, const void* from, int bytes, Barrier& done) {
+  cuda_emulator::bring_late([=, &done] {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    done.take_bytes(bytes);
+  });
+}
+inline void store_box(const void* from, const CUtensorMap& map, Corner at) {
+  cuda_emulator::take_late([=] {
+    each_of_box(const_cast<void*>(from), map, at,
+                [](const unsigned char* here, unsigned char* there) {
+                  if (there) there[0] = here[0], there[1] = here[1];
+                });
+  });
+}
+inline void add_floats(float* to, const float* from, int bytes) {
+  cuda_emulator::take_late([=] {
+    for (int i = 0; i < bytes / 4; ++i) to[i] += from[i];
+  });
+}
+inline void commit_stores() {}
+template <int kPending>
+void wait_for_stores() {
+  static_assert(kPending == 0);
+  cuda_emulator::take_now();
+}
+inline void finish_stores() { cuda_emulator::take_now(); }
+
+// Blocks run one after the other.
+inline void tell_number(int* to, int number) { *to = number; }
+inline void await_number(const int* from, int number) {
+  if (*from != number) cuda_emulator::fail("a block waits for one that has not begun");
+}
+
+inline void sync(int barrier, int threads) { cuda_emulator::meet(barrier, threads, true); }
+inline void arrive(int barrier, int threads) { cuda_emulator::meet(barrier, threads, false); }
+
+inline void let_next_kernel_begin() {}
+inline void await_previous_kernel() {}
+template <int kRegisters>
+void take_registers() {}
+template <int kRegisters>
+void give_registers() {}
+
+}  // namespace maskctl::attention::cuda::hopper
