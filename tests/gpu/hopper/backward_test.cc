@@ -66,17 +66,16 @@ TEST_CASE("gpu: keys that many queries see are several blocks' work, with the sa
       [](Index i, Index j) { return j <= i && (i - j < 100 || j < 64); },
       [](Index i, Index j) { return (j <= i && i - j < 100) || (j >= 700 && j < 720); },
       [](Index i, Index j) { return j <= i && (i - j < 60 || j == 300 || j == 1999); }};
-  for (const Index dim : {64, 128, 256}) {
-    for (const Index kv_heads : {1, 4}) {
-      for (std::size_t n = 0; n < std::size(kRules); ++n) {
-        INFO("rule " << n << ", D " << dim << ", " << kv_heads << " key heads");
-        const SoftmaxCall call = call_of({2000, 4, kv_heads, dim, kRules[n]}, 3);
-        if (on_tensor_cores()) CHECK(planned_blocks(call).split_count > 0);
-        check_call(call);
-      }
-    }
+  const int calls = gpu_test::calls(41);
+  for (int i = 0; i < calls; ++i) {
+    const Index dim = Index{64} << i % 3, kv_heads = i / 3 % 2 == 0 ? 1 : 4;
+    const std::size_t n = as_size(i / 6 % 3);
+    INFO("rule " << n << ", D " << dim << ", " << kv_heads << " key heads");
+    const SoftmaxCall call = call_of({2000, 4, kv_heads, dim, kRules[n]}, static_cast<unsigned>(i));
+    if (on_tensor_cores()) CHECK(planned_blocks(call).split_count > 0);
+    check_call(call);
   }
-  gpu_test::say_ran("softmax_backward of long lists", "bfloat16", 3 * 2 * 3 * 3,
+  gpu_test::say_ran("softmax_backward of long lists", "bfloat16", 3 * calls,
                     on_tensor_cores() ? "tensor cores" : "plain");
 }
 
@@ -85,17 +84,16 @@ TEST_CASE("gpu: small blocks at random have tiles of their size, with the same g
     const auto tile = static_cast<std::uint32_t>(i / 64 * 40 + j / 64);
     return (tile * 2654435761u >> 16) % 8 == 0 && (i + j) % 5 != 0;
   };
-  for (const Index dim : {64, 128}) {
-    for (const Index kv_heads : {1, 4}) {
-      INFO("D " << dim << ", " << kv_heads << " key heads");
-      SoftmaxCall call = call_of({1500, 4, kv_heads, dim, kOpen}, 4);
-      if (on_tensor_cores()) CHECK(planned_blocks(call).is_fine);
-      for (const bool has_places : {false, true}) {
-        if (has_places) call.options.soft_cap = 3;
-        check_call(call);
-      }
-    }
+  const int calls = gpu_test::calls(21);
+  for (int i = 0; i < calls; ++i) {
+    const Index dim = Index{64} << i % 2, kv_heads = i / 2 % 2 == 0 ? 1 : 4;
+    const bool has_places = i % 8 >= 4;
+    INFO("D " << dim << ", " << kv_heads << " key heads" << (has_places ? ", soft cap" : ""));
+    SoftmaxCall call = call_of({1500, 4, kv_heads, dim, kOpen}, static_cast<unsigned>(i));
+    if (on_tensor_cores()) CHECK(planned_blocks(call).is_fine);
+    if (has_places) call.options.soft_cap = 3;
+    check_call(call);
   }
-  gpu_test::say_ran("softmax_backward of small blocks", "bfloat16", 2 * 2 * 2 * 3,
+  gpu_test::say_ran("softmax_backward of small blocks", "bfloat16", 3 * calls,
                     on_tensor_cores() ? "tensor cores" : "plain");
 }

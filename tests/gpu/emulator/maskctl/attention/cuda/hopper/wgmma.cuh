@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -36,7 +37,7 @@ T rounded(float x) {
   }
 }
 inline float widened(__half x) { return __half2float(x); }
-inline float widened(__nv_bfloat16 x) { return __bfloat162float(x); }
+inline float widened(__nv_bfloat16 x) { return std::bit_cast<float>(std::uint32_t{x.bits} << 16); }
 
 template <class T>
 std::uint32_t rounded_pair(float low, float high) {
@@ -57,21 +58,30 @@ inline void store_matrices(std::uint32_t address, const std::uint32_t* x) {
   __syncwarp();
 }
 
-/// Element (row, depth) of an operand in shared memory, whose descriptor (layout.h) says where its
-/// first one is. `transposed`: depth runs along the rows of panels.
+/// 16 elements of an operand's row in shared memory; its descriptor (layout.h) says where its first
+/// one is. `transposed`: depth runs along the rows of panels.
 template <class T>
-float operand(std::uint64_t descriptor, bool transposed, int row, int depth) {
-  const auto field = [&](int bit) {
-    return static_cast<std::uint32_t>(descriptor >> bit & 0x3fff) << 4;
+void read_row(std::uint64_t descriptor, bool transposed, int row, float (&x)[16]) {
+  const auto field = [&](int bit) { return static_cast<int>(descriptor >> bit & 0x3fff) << 4; };
+  const auto element = [&](int line, int column) {
+    const int at = field(0) + line / 8 * field(32) + line % 8 * kPanelRowBytes;
+    const int in_line = at + column % kPanel * 2 + column / kPanel * field(16);
+    return cuda_emulator::dynamic_shared + (in_line ^ (in_line >> 7 & 7) << 4);
   };
-  const int line = transposed ? depth : row, column = transposed ? row : depth;
-  std::uint32_t at = field(0) + static_cast<std::uint32_t>(line / 8) * field(32) +
-                     static_cast<std::uint32_t>(line % 8 * kPanelRowBytes + column % kPanel * 2) +
-                     static_cast<std::uint32_t>(column / kPanel) * field(16);
-  at ^= (at >> 7 & 7) << 4;
-  T element;
-  std::memcpy(&element, cuda_emulator::dynamic_shared + at, 2);
-  return widened(element);
+  T elements[16];
+  if (transposed) {
+    for (int k = 0; k < 16; ++k) std::memcpy(elements + k, element(k, row), 2);
+  } else {
+    for (int k = 0; k < 16; k += 8) std::memcpy(elements + k, element(row, k), 16);
+  }
+  for (int k = 0; k < 16; ++k) x[k] = widened(elements[k]);
+}
+inline float dot(const float (&a)[16], const float (&b)[16]) {
+  float sums[4] = {};
+  for (int k = 0; k < 16; k += 4) {
+    for (int i = 0; i < 4; ++i) sums[i] += a[k + i] * b[k + i];
+  }
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /// d += a b, where the thread has rows `a` of the first operand.
@@ -81,13 +91,10 @@ void multiply_rows(float (&d)[N / 2], const float (&a)[2][16], std::uint64_t b, 
   const int thread = static_cast<int>(threadIdx.x) % 128;
   for (int i = 0; i < N / 2; ++i) {
     if (i % 4 > 1) continue;  // columns of the first row are those of the second
-    const int column = fragment_column(thread, i);
-    float first = accumulate ? d[i] : 0, second = accumulate ? d[i + 2] : 0;
-    for (int k = 0; k < 16; ++k) {
-      const float x = operand<T>(b, transposed, column, k);
-      first += a[0][k] * x, second += a[1][k] * x;
-    }
-    d[i] = first, d[i + 2] = second;
+    float column[16];
+    read_row<T>(b, transposed, fragment_column(thread, i), column);
+    d[i] = (accumulate ? d[i] : 0) + dot(a[0], column);
+    d[i + 2] = (accumulate ? d[i + 2] : 0) + dot(a[1], column);
   }
 }
 template <class T, int N, int kTransposedA, int kTransposedB>
@@ -95,25 +102,30 @@ void wgmma(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, int accumulate) 
   const int thread = static_cast<int>(threadIdx.x) % 128;
   float rows[2][16];
   for (int side = 0; side < 2; ++side) {
-    for (int k = 0; k < 16; ++k) {
-      rows[side][k] = operand<T>(a, kTransposedA != 0, fragment_row(thread, 2 * side), k);
-    }
+    read_row<T>(a, kTransposedA != 0, fragment_row(thread, 2 * side), rows[side]);
   }
   multiply_rows<T, N>(d, rows, b, kTransposedB != 0, accumulate);
+}
+/// Another lane's registers, until the warp goes on.
+inline const std::uint32_t* of_lane(const std::uint32_t* registers, unsigned lane) {
+  return reinterpret_cast<const std::uint32_t*>(
+      __shfl_sync(~0u, reinterpret_cast<std::uintptr_t>(registers), lane));
 }
 /// Register r of a lane has, of row r % 2 of the thread's, columns 8 (r / 2) + 2 (lane % 4) and the
 /// next.
 template <class T, int N, int kTransposedB>
 void wgmma(float (&d)[N / 2], const std::uint32_t* a, std::uint64_t b, int accumulate) {
+  const std::uint32_t* lanes[4];
+  for (unsigned n = 0; n < 4; ++n) lanes[n] = of_lane(a, cuda_emulator::lane() / 4 * 4 + n);
   float rows[2][16];
-  for (unsigned lane = 0; lane < 4; ++lane) {
+  for (int n = 0; n < 4; ++n) {
     for (int r = 0; r < 4; ++r) {
-      const std::uint32_t pair = __shfl_sync(~0u, a[r], cuda_emulator::lane() / 4 * 4 + lane);
-      for (int n = 0; n < 2; ++n) {
-        rows[r % 2][r / 2 * 8 + static_cast<int>(lane) * 2 + n] = of_pair<T>(pair, n);
+      for (int i = 0; i < 2; ++i) {
+        rows[r % 2][r / 2 * 8 + n * 2 + i] = of_pair<T>(lanes[n][r], i);
       }
     }
   }
+  __syncwarp();
   multiply_rows<T, N>(d, rows, b, kTransposedB != 0, accumulate);
 }
 
