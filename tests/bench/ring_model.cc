@@ -141,30 +141,45 @@ double run(std::vector<Call>& calls, bool others_first) {
   }
 }
 
-/// Seconds of each rank.
-std::vector<double> seconds(const std::vector<Rank>& ranks, bool is_backward) {
-  std::vector<double> ends, homes(ranks.size());
-  const auto n = ranks.size();
+/// Seconds that a byte takes from each rank, whose link its readers share.
+std::vector<double> seconds_of_byte(const std::vector<Rank>& ranks) {
+  const std::size_t n = ranks.size();
+  std::vector<double> seconds(n);
   for (std::size_t r = 0; r < n; ++r) {
-    std::vector<Call> calls;
-    double begin = 0;
-    for (const Part& part : ranks[r].parts) {
-      if (!calls.empty()) begin += part.bytes / kLink;
-      calls.push_back(call_of(is_backward ? part.of_keys : part.of_queries,
-                              is_backward ? kBackward : kForward, begin));
-    }
-    const double work = run(calls, is_backward);
-    ends.push_back(work + kLaunch * static_cast<double>(ranks[r].calls) +
-                   3 * kRowBytes / kMemory *
-                       (is_backward ? ranks[r].added_rows : ranks[r].merged_rows));
-    for (std::size_t t = 1; t < n && is_backward; ++t) {
-      const Part& part = ranks[r].parts[t];
-      double& home = homes[(r + n - t) % n];
-      if (!part.empty())
-        home = std::max(home, calls[t].end) + part.bytes * (1 / kLink + 3 / kMemory);
+    for (std::size_t t = 1; t < n; ++t) {
+      if (!ranks[r].parts[t].empty()) seconds[(r + n - t) % n] += 1 / kLink;
     }
   }
-  for (std::size_t r = 0; r < n; ++r) ends[r] = std::max(ends[r], homes[r]);
+  return seconds;
+}
+
+/// Seconds of each rank.
+std::vector<double> seconds(const std::vector<Rank>& ranks, bool is_backward) {
+  const std::size_t n = ranks.size();
+  const std::vector<double> of_byte = seconds_of_byte(ranks);
+  std::vector<double> ends(n), homes(n);  // of the work; of the gradients that others bring
+  for (std::size_t r = 0; r < n; ++r) {
+    const Rank& rank = ranks[r];
+    const auto owner = [&](std::size_t t) { return (r + n - t) % n; };
+    std::vector<Call> calls;
+    double begin = 0;
+    for (std::size_t t = 0; t < n; ++t) {
+      const Part& part = rank.parts[t];
+      if (t > 0) begin += part.bytes * of_byte[owner(t)];
+      calls.push_back(is_backward ? call_of(part.of_keys, kBackward, begin)
+                                  : call_of(part.of_queries, kForward, begin));
+    }
+    const double rows = is_backward ? rank.added_rows : rank.merged_rows;
+    ends[r] = run(calls, is_backward) + kLaunch * static_cast<double>(rank.calls) +
+              3 * kRowBytes * rows / kMemory;
+    for (std::size_t t = 1; t < n && is_backward; ++t) {
+      double& home = homes[owner(t)];
+      if (rank.parts[t].empty()) continue;
+      home = std::max(home, calls[t].end) + rank.parts[t].bytes * (1 / kLink + 3 / kMemory);
+    }
+  }
+  std::ranges::transform(ends, homes, ends.begin(),
+                         [](double end, double home) { return std::max(end, home); });
   return ends;
 }
 
