@@ -144,6 +144,30 @@ TEST_CASE("gpu: a plan and a workspace of each rank serve several calls of a rin
   });
 }
 
+TEST_CASE("gpu: a ring meets and calls kernels only for keys that are seen") {
+  const Mask mask(diagonal_band(kTokens, kTokens, -10, 0));
+  RingCall call = random_call(6, mask);
+  call.options.softmax.context.backend = Backend::kCuda;
+  constexpr Index kRanks = 3;
+  run_ring(kRanks, [&](Communicator& ring) {
+    const auto part = [&](const Tensor& whole) {
+      return slice_of(whole, 1, part_of(kTokens, kRanks, ring.rank()));
+    };
+    const Tensor q = part(call.query), k = part(call.key), v = part(call.value);
+    const RingShard shard(ring, q, k, v, call.options);
+    const cuda::RingSteps steps(RingProblem{&ring, &shard, q, k, v, {}});
+    const Index after = (ring.rank() + 1) % kRanks, before = (ring.rank() + 2) % kRanks;
+    const bool is_first = ring.rank() == 0, is_last = ring.rank() == kRanks - 1;
+    std::vector<bool> partners(kRanks);
+    partners[as_size(ring.rank())] = true;
+    if (!is_last) partners[as_size(after)] = true;
+    if (!is_first) partners[as_size(before)] = true;
+    if (steps.partners != partners) throw Error(Errc::kDevice, "other partners");
+    if (steps.parts.size() != (is_first ? 1 : 2)) throw Error(Errc::kDevice, "other parts");
+    if (steps.parts.front().queries.size() != q.extent(1)) throw Error(Errc::kDevice, "few rows");
+  });
+}
+
 TEST_CASE("gpu: a thread cannot choose a GPU that is not there") {
   CHECK(maskctl::test::error_of([] { cuda::use_gpu(1000); }) ==
         "cudaSetDevice failed: invalid device ordinal");
