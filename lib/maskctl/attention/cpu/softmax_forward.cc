@@ -51,10 +51,10 @@ class QueryBlockWorker {
         scores_(buffer(tiles.rows * tiles.keys)),
         sum_(buffer(tiles.rows * value_columns_)),
         scale_(as_size(tiles.rows), c.scale),
-        max_(as_size(tiles.rows)),
-        weight_(as_size(round_up(tiles.rows, kColumnGroup))),
+        max_(buffer(tiles.rows)),
+        weight_(buffer(round_up(tiles.rows, kColumnGroup))),
         log_(weight_.size()),
-        factor_(max_.size()),
+        factor_(buffer(tiles.rows)),
         spans_(as_size(tiles.rows)),
         block_(tiles.rows, tiles.keys) {}
 
@@ -284,9 +284,9 @@ class QueryBlockWorker {
   Index tile_keys_, value_columns_;
   bool at_once_ = false;  // a strip takes all its keys in one step
   Buffer query_, scores_, sum_;
-  std::vector<float> scale_, max_, weight_, log_, factor_;  // of each row
-  std::vector<RowSpan> spans_;                              // of each row of the strip in the step
-  std::vector<Range> columns_, depths_;                     // of each group of rows
+  Buffer scale_, max_, weight_, log_, factor_;  // of each row
+  std::vector<RowSpan> spans_;                  // of each row of the strip in the step
+  std::vector<Range> columns_, depths_;         // of each group of rows
   PrefetchQueue prefetches_;
   QueryBlock block_;
   Index b_ = 0, h_ = 0;
