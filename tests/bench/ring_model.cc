@@ -14,9 +14,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
-#include <numeric>
 #include <queue>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -194,15 +192,6 @@ double of_ideal(const Mask& mask, const std::vector<Rank>& ranks, bool both) {
   return ideal / seen;
 }
 
-/// 16 whose borders are anywhere.
-Mask random_documents(Index tokens, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<std::int32_t> ids(as_size(tokens));
-  for (int i = 1; i < 16; ++i) ++ids[random() % ids.size()];
-  std::partial_sum(ids.begin(), ids.end(), ids.begin());
-  return Mask(combine(Op::kAnd, equal_ids(ids, ids, -1, Side::kBoth), bench::causal(tokens)));
-}
-
 void print_line(const std::string& name, const Mask& mask, Assign assign, Index gpus) {
   std::vector<Rank> ranks;
   Index tiles = 0, most = 0, calls = 0;
@@ -234,7 +223,7 @@ void print_table(Index tokens_per_gpu) {
     masks.emplace_back("causal", Mask(bench::causal(tokens)));
     masks.emplace_back("16 documents", Mask(bench::documents(tokens)));
     for (unsigned seed = 1; seed <= 6; ++seed) {
-      masks.emplace_back(fmt::format("seed {}", seed), random_documents(tokens, seed));
+      masks.emplace_back(fmt::format("seed {}", seed), Mask(bench::random_documents(tokens, seed)));
     }
     for (const auto& [name, mask] : masks) {
       for (const Assign assign :
