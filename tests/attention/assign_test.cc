@@ -102,8 +102,9 @@ TEST_CASE("balanced documents cost ranks equally much, in few stretches") {
     check_dealt(even, kTokens);
     const std::vector<Index> costs = costs_of(mask, even);
     const double mean = std::reduce(costs.begin(), costs.end(), 0.0) / static_cast<double>(ranks);
-    constexpr double kMostOfTile = kTokens / 128 + 1;
-    CHECK(static_cast<double>(std::ranges::max(costs)) <= 1.05 * mean + kMostOfTile);
+    constexpr Index kMostOfTile = kTokens / 128 + 1;
+    CHECK(static_cast<double>(std::ranges::max(costs)) <=
+          1.05 * mean + static_cast<double>(kMostOfTile));
     const auto stretches = [](std::size_t n, const auto& share) { return n + share.size(); };
     CHECK(std::accumulate(even.begin(), even.end(), std::size_t{0}, stretches) <=
           as_size(4 * ranks));
