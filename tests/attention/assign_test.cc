@@ -39,19 +39,22 @@ Mask random_documents(Index tokens, int documents, std::mt19937& random) {
                       diagonal_band(tokens, tokens, -kUnbounded, 0)));
 }
 
-/// Tiles of 128 keys that tiles of 128 queries see, and one for each of those.
-Index cost_of(const Mask& mask, const std::vector<Range>& queries) {
-  Index cost = 0;
-  for (const Range& range : queries) {
-    for (Index q = range.begin; q < range.end; q += 128) {
-      const Range tile{q, std::min(q + 128, range.end)};
-      ++cost;
-      for (Index k = 0; k < mask.keys(); k += 128) {
-        cost += mask.plane(0, 0)->count(tile, {k, std::min(k + 128, mask.keys())}) > 0;
+/// Of each rank: tiles of 128 keys that tiles of 128 queries see, and one for each of those.
+std::vector<Index> costs_of(const Mask& mask, const Shares& shares) {
+  std::vector<Index> costs;
+  for (const std::vector<Range>& share : shares) {
+    Index& cost = costs.emplace_back(0);
+    for (const Range& range : share) {
+      for (Index q = range.begin; q < range.end; q += 128) {
+        ++cost;
+        for (Index k = 0; k < mask.keys(); k += 128) {
+          cost += mask.plane(0, 0)->count({q, std::min(q + 128, range.end)},
+                                          {k, std::min(k + 128, mask.keys())}) > 0;
+        }
       }
     }
   }
-  return cost;
+  return costs;
 }
 
 }  // namespace
@@ -88,7 +91,7 @@ TEST_CASE("dealt by cost, ranks see equally many tiles of keys") {
   CHECK(most == least);
 }
 
-TEST_CASE("balanced documents cost ranks equally much, in few stretches near their keys") {
+TEST_CASE("balanced documents cost ranks equally much, in few stretches") {
   std::mt19937 random(7);
   constexpr Index kTokens = 16384;
   for (int round = 0; round < maskctl::test::rounds(40); ++round) {
@@ -97,17 +100,29 @@ TEST_CASE("balanced documents cost ranks equally much, in few stretches near the
     const Shares even = assigned_queries(Assign::kBalanced, mask, ranks);
     INFO("round " << round << ", " << ranks << " ranks");
     check_dealt(even, kTokens);
-    std::vector<Index> costs;
-    std::size_t stretches = 0;
-    for (const std::vector<Range>& share : even) {
-      costs.push_back(cost_of(mask, share)), stretches += share.size();
-    }
-    const double mean =
-        static_cast<double>(std::reduce(costs.begin(), costs.end())) / static_cast<double>(ranks);
-    const Index of_tile = cost_of(mask, {{kTokens - 128, kTokens}}) + kTokens / 128;
+    const std::vector<Index> costs = costs_of(mask, even);
+    const double mean = std::reduce(costs.begin(), costs.end(), 0.0) / static_cast<double>(ranks);
+    constexpr Index kMostOfTile = kTokens / 128 + 1;
     CHECK(static_cast<double>(std::ranges::max(costs)) <=
-          1.05 * mean + static_cast<double>(of_tile));
-    CHECK(stretches <= as_size(4 * ranks));
+          1.05 * mean + static_cast<double>(kMostOfTile));
+    const auto stretches = [](std::size_t n, const auto& share) { return n + share.size(); };
+    CHECK(std::accumulate(even.begin(), even.end(), std::size_t{0}, stretches) <=
+          as_size(4 * ranks));
+  }
+}
+
+TEST_CASE("where tiles are large, balancing leaves no rank worse than contiguous parts do") {
+  std::mt19937 random(8);
+  for (int round = 0; round < maskctl::test::rounds(100); ++round) {
+    const Mask mask = random_documents(2048, 1 + static_cast<int>(random() % 6), random);
+    const Index ranks = Index{2} << random() % 3;
+    const auto most = [&](Assign assign) {
+      const Shares shares = assigned_queries(assign, mask, ranks);
+      check_dealt(shares, 2048);
+      return std::ranges::max(costs_of(mask, shares));
+    };
+    INFO("round " << round << ", " << ranks << " ranks");
+    CHECK(most(Assign::kBalanced) <= most(Assign::kContiguous));
   }
 }
 

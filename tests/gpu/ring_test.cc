@@ -106,6 +106,17 @@ TEST_CASE("gpu: a ring of 16-bit arrays errs hardly more than one GPU", "[slow]"
   gpu_test::say_ran("ring_attention, ring_attention_backward", "bfloat16", 2);
 }
 
+TEST_CASE("gpu: a ring gives the CPU's results where balanced queries have moved", "[slow]") {
+  const Mask mask = uneven_documents();
+  Random r(12);
+  const auto array = [&] { return r.normal({1, mask.queries(), 1, 8}); };
+  RingCall call{array(), array(), array(), array(), r.normal({1, 1, mask.queries()}), {}};
+  call.options.mask.mask = &mask;
+  call.options.assign = Assign::kBalanced;
+  compare(run(call, Backend::kCuda, 2), run(call, Backend::kCpu, 1), 2e-5);
+  gpu_test::say_ran("ring_attention, ring_attention_backward", "float32", 1);
+}
+
 TEST_CASE("gpu: equal calls of a ring give equal bits", "[slow]") {
   const Mask mask(documents());
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {

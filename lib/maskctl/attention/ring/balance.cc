@@ -94,18 +94,23 @@ class Balance {
     for (const Range& keys : tiles_[tile].keys) give_keys(keys, rank);
   }
 
-  /// From the rank with the most to that with the least; nothing when it is even, or tiles are too
-  /// large.
+  /// From the rank with the most to that with the least: as much as brings one of them to the mean,
+  /// or, where tiles are too large for that, what leaves both closer. Nothing when ranks are even.
   std::optional<Move> next() const {
     const auto [least, most] = std::ranges::minmax_element(loads_);
     if (static_cast<double>(*most) <= kEven * static_cast<double>(mean_)) return {};
     const auto from = static_cast<std::size_t>(most - loads_.begin()),
                to = static_cast<std::size_t>(least - loads_.begin());
+    const std::optional<Move> move = best(from, to, std::min(*most - mean_, mean_ - *least));
+    return move ? move : best(from, to, (*most - *least) / 2);
+  }
+
+  std::optional<Move> best(std::size_t from, std::size_t to, Index enough) const {
     std::optional<Move> best;
     for (std::size_t i = 0; i < tiles_.size();) {
       std::size_t end = i;
       while (end < tiles_.size() && owners_[end] == owners_[i]) ++end;
-      if (owners_[i] == from) choose(i, end, to, std::min(*most - mean_, mean_ - *least), best);
+      if (owners_[i] == from) choose(i, end, to, enough, best);
       i = end;
     }
     return best;

@@ -80,7 +80,8 @@ std::vector<T> Peers::exchanged(const std::vector<T>& to_each) const {
 
 void Peers::begin() {
   steps_.begun.record(workspace_.stream());
-  for (const Stream stream : {steps_.copies.get(), steps_.urgent.get()}) {
+  for (const Stream stream :
+       {steps_.copies.get(), steps_.lanes[0].stream.get(), steps_.lanes[1].stream.get()}) {
     wait_for(steps_.begun.get(), stream);  // earlier calls have used the memory
   }
   const Offer own{
@@ -92,7 +93,7 @@ void Peers::begin() {
 }
 
 Workspace& Peers::memory(std::size_t n) const {
-  return is_own(parts()[n]) ? workspace_ : steps_.urgent_memory;
+  return is_own(parts()[n]) ? workspace_ : steps_.lanes[n % 2].memory;
 }
 
 void Peers::copy_runs(const SeenKeys::Runs& runs, const Offer& from, int array, Range from_rows,
@@ -148,7 +149,7 @@ SoftmaxProblem Peers::arrived(std::size_t n) {
 void Peers::done(std::size_t n) const { parts()[n].done.record(memory(n).stream()); }
 
 void Peers::join() const {
-  if (!parts().empty()) wait_for(parts().back().done.get(), workspace_.stream());
+  for (const RingPart& part : parts()) wait_for(part.done.get(), workspace_.stream());
 }
 
 const float* Peers::mean_row() {

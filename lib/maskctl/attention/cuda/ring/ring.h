@@ -39,9 +39,13 @@ struct RingSteps {
   std::vector<SeenKeys::Runs> lent;  // what the reader at step t sees of this rank's keys
   std::vector<bool> partners;        // the ranks of which this one sees keys, or that see its keys
   // Keys of others are worked on beside the own ones, and first, since others wait for their
-  // gradients.
-  UrgentStream urgent;
-  mutable Workspace urgent_memory{urgent.get()};
+  // gradients; in two lanes by turns, so that a part begins where the one before leaves
+  // multiprocessors idle.
+  struct Lane {
+    UrgentStream stream;
+    mutable Workspace memory{stream.get()};
+  };
+  Lane lanes[2];
   OwnStream copies;
   Event begun, gathered, read;
 };
