@@ -101,11 +101,11 @@ class Balance {
     if (static_cast<double>(*most) <= kEven * static_cast<double>(mean_)) return {};
     const auto from = static_cast<std::size_t>(most - loads_.begin()),
                to = static_cast<std::size_t>(least - loads_.begin());
-    const std::optional<Move> move = best(from, to, std::min(*most - mean_, mean_ - *least));
-    return move ? move : best(from, to, (*most - *least) / 2);
+    const auto move = best_move(from, to, std::min(*most - mean_, mean_ - *least));
+    return move ? move : best_move(from, to, (*most - *least) / 2);
   }
 
-  std::optional<Move> best(std::size_t from, std::size_t to, Index enough) const {
+  std::optional<Move> best_move(std::size_t from, std::size_t to, Index enough) const {
     std::optional<Move> best;
     for (std::size_t i = 0; i < tiles_.size();) {
       std::size_t end = i;

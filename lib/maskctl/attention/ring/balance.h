@@ -5,8 +5,8 @@
 
 namespace maskctl::attention {
 
-/// What Assign::kBalanced stands for. At most two stretches for each rank change hands, where tiles
-/// are small beside what a rank gives away.
+/// What Assign::kBalanced stands for. Where tiles are small beside what a rank has to give away,
+/// hardly more stretches move than there are ranks.
 Shares balanced_queries(const Mask& mask, Index ranks);
 
 }  // namespace maskctl::attention
