@@ -55,8 +55,9 @@ void write_output(const Tensor& tensor, const OutputOptions& output) {
     throw Error(Errc::kInvalidArgument,
                 "--to runs: these are segment ids, not a mask; add a -t step or leave --to out");
   }
-  write_array(output.dest, output.dtype ? astype(tensor, *output.dtype) : tensor,
-              write_options(output));
+  const WriteOptions options = write_options(output);
+  if (output.dtype) return write_array(output.dest, astype(tensor, *output.dtype), options);
+  write_array(output.dest, tensor, options);
 }
 
 }  // namespace maskctl::app

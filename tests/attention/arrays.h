@@ -61,4 +61,11 @@ inline Mask mask_of_rule(Index batch, Index heads, Index queries, Index keys,
   return mask_from_dense(dense);
 }
 
+/// Causal, a document of 512 tokens and 8 of 64: of two ranks the first has much more to do.
+inline Mask uneven_documents() {
+  return mask_of_rule(1, 1, 1024, 1024, [](Index, Index, Index i, Index j) {
+    return j <= i && (i < 512 || i / 64 == j / 64);
+  });
+}
+
 }  // namespace attention_test

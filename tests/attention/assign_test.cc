@@ -2,10 +2,13 @@
 #include "maskctl/attention/ring/assign.h"
 
 #include <algorithm>
+#include <numeric>
+#include <random>
 
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
+#include "support/rounds.h"
 
 namespace {
 
@@ -25,6 +28,33 @@ void check_dealt(const Shares& shares, Index queries) {
     }
   }
   CHECK(std::ranges::count(owners, 1) == queries);
+}
+
+/// Causal, in documents of random lengths.
+Mask random_documents(Index tokens, int documents, std::mt19937& random) {
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens));
+  for (int i = 1; i < documents; ++i) ++ids[random() % ids.size()];
+  std::partial_sum(ids.begin(), ids.end(), ids.begin());
+  return Mask(combine(Op::kAnd, equal_ids(ids, ids, -1, Side::kNone),
+                      diagonal_band(tokens, tokens, -kUnbounded, 0)));
+}
+
+/// Of each rank: tiles of 128 keys that tiles of 128 queries see, and one for each of those.
+std::vector<Index> costs_of(const Mask& mask, const Shares& shares) {
+  std::vector<Index> costs;
+  for (const std::vector<Range>& share : shares) {
+    Index& cost = costs.emplace_back(0);
+    for (const Range& range : share) {
+      for (Index q = range.begin; q < range.end; q += 128) {
+        ++cost;
+        for (Index k = 0; k < mask.keys(); k += 128) {
+          cost += mask.plane(0, 0)->count({q, std::min(q + 128, range.end)},
+                                          {k, std::min(k + 128, mask.keys())}) > 0;
+        }
+      }
+    }
+  }
+  return costs;
 }
 
 }  // namespace
@@ -61,19 +91,58 @@ TEST_CASE("dealt by cost, ranks see equally many tiles of keys") {
   CHECK(most == least);
 }
 
-TEST_CASE("balanced parts are contiguous and see equally many tiles of keys, up to one tile's") {
-  const Mask mask(diagonal_band(4096, 4096, -kUnbounded, 0));
-  const Shares shares = assigned_queries(Assign::kBalanced, mask, 3);
-  Index end = 0, least = mask.cells(), most = 0;
-  for (const std::vector<Range>& share : shares) {
-    REQUIRE(share.size() == 1);
-    CHECK(share[0].begin == end);
-    end = share[0].end;
-    const Index pairs = rows_of(mask, share).count();
-    least = std::min(least, pairs), most = std::max(most, pairs);
+TEST_CASE("balanced documents cost ranks equally much, in few stretches") {
+  std::mt19937 random(7);
+  constexpr Index kTokens = 16384;
+  for (int round = 0; round < maskctl::test::rounds(40); ++round) {
+    const Mask mask = random_documents(kTokens, 1 + static_cast<int>(random() % 30), random);
+    const auto ranks = static_cast<Index>(2 + random() % 7);
+    const Shares even = assigned_queries(Assign::kBalanced, mask, ranks);
+    INFO("round " << round << ", " << ranks << " ranks");
+    check_dealt(even, kTokens);
+    const std::vector<Index> costs = costs_of(mask, even);
+    const double mean = std::reduce(costs.begin(), costs.end(), 0.0) / static_cast<double>(ranks);
+    constexpr Index kMostOfTile = kTokens / 128 + 1;
+    CHECK(static_cast<double>(std::ranges::max(costs)) <=
+          1.05 * mean + static_cast<double>(kMostOfTile));
+    const auto stretches = [](std::size_t n, const auto& share) { return n + share.size(); };
+    CHECK(std::accumulate(even.begin(), even.end(), std::size_t{0}, stretches) <=
+          as_size(4 * ranks));
   }
-  CHECK(end == 4096);
-  CHECK(most - least <= 2 * 128 * 4096);
+}
+
+TEST_CASE("where tiles are large, balancing leaves no rank worse than contiguous parts do") {
+  std::mt19937 random(8);
+  for (int round = 0; round < maskctl::test::rounds(100); ++round) {
+    const Mask mask = random_documents(2048, 1 + static_cast<int>(random() % 6), random);
+    const Index ranks = Index{2} << random() % 3;
+    const auto most = [&](Assign assign) {
+      const Shares shares = assigned_queries(assign, mask, ranks);
+      check_dealt(shares, 2048);
+      return std::ranges::max(costs_of(mask, shares));
+    };
+    INFO("round " << round << ", " << ranks << " ranks");
+    CHECK(most(Assign::kBalanced) <= most(Assign::kContiguous));
+  }
+}
+
+TEST_CASE("balanced parts of an even mask are contiguous") {
+  const Mask mask(diagonal_band(4096, 4096, -256, 0));
+  CHECK(assigned_queries(Assign::kBalanced, mask, 4) ==
+        assigned_queries(Assign::kContiguous, mask, 4));
+}
+
+TEST_CASE("what a rank gives away sees few keys that the other lacks") {
+  // Documents of 2048 tokens and of 32 times 64: rank 0 has the long one, which costs 2 to 17 for
+  // each tile, in all 60 more than the mean.
+  std::vector<std::int32_t> ids(4096);
+  for (std::size_t q = 2048; q < ids.size(); ++q) ids[q] = static_cast<std::int32_t>(q / 64);
+  const Mask mask(combine(Op::kAnd, equal_ids(ids, ids, -1, Side::kNone),
+                          diagonal_band(4096, 4096, -kUnbounded, 0)));
+  const Shares shares = assigned_queries(Assign::kBalanced, mask, 2);
+  // Tiles 2 to 9 cost 60 and see 10 tiles of keys; 13 to 15, of the end, cost 48 and see 16.
+  CHECK(shares[0] == std::vector<Range>{{0, 256}, {1280, 2048}});
+  CHECK(shares[1] == std::vector<Range>{{256, 1280}, {2048, 4096}});
 }
 
 TEST_CASE("balanced parts of a mask without open cells are still dealt") {

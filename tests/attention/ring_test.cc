@@ -115,6 +115,25 @@ TEST_CASE("a ring equals one device: masks, segments of either padding, a mask i
   check_close(ring_attention(query, key, key, o).out, alone, 1e-5, "out");
 }
 
+TEST_CASE("a ring equals one device where balanced queries have moved") {
+  const Mask mask = uneven_documents();
+  Random r(12);
+  const std::vector<Index> shape{1, mask.queries(), 2, 4};
+  const Tensor query = r.normal(shape), key = r.normal(shape), value = r.normal(shape),
+               d_out = r.normal(shape);
+  RingAttentionOptions o;
+  o.mask.mask = &mask;
+  o.assign = Assign::kBalanced;
+  REQUIRE(assigned_queries(o.assign, mask, 2)[1].size() == 2);
+  const SoftmaxResult expected = ring_attention(query, key, value, o);
+  const SoftmaxGradients slopes = ring_attention_backward(query, key, value, expected, d_out, o);
+  o.ring_size = 2;
+  const SoftmaxResult seen = ring_attention(query, key, value, o);
+  check_close(seen.out, expected.out, 1e-5, "out");
+  check_close(seen.lse, expected.lse, 1e-5, "lse");
+  check_gradients(ring_attention_backward(query, key, value, seen, d_out, o), slopes, 3e-5);
+}
+
 TEST_CASE("a ring in half precision rounds once") {
   Random r(3);
   const Tensor query = r.normal({1, 12, 2, 8}, DType::kBFloat16),

@@ -1,5 +1,6 @@
 // Ring attention between the GPUs of this machine, on arrays that stay there, beside one GPU that
-// does all of the work: bench_cuda_ring [--gpus N] [--tokens-per-gpu N] [--round SECONDS].
+// does all of the work: bench_cuda_ring [--gpus N] [--tokens-per-gpu N] [--round SECONDS]
+// [--seed N]. With a seed the documents are random ones, those of ring_model.
 //
 // One line of JSON for each figure. "of ideal" is the time of one GPU, divided by the number of
 // GPUs, over the time of the ring. A GPU under load lowers its clock within tens of milliseconds:
@@ -29,6 +30,7 @@ struct Settings {
   int gpus = 0;  // 0: all
   Index tokens_per_gpu = 16 << 10;
   double round_seconds = 0.3;
+  unsigned seed = 0;  // of documents; 0: the usual ones
 } settings;
 
 constexpr Index kHeads = 16, kDim = 128;
@@ -295,6 +297,8 @@ bool read_arguments(int argc, char** argv) {
       settings.tokens_per_gpu = std::atoll(argv[i + 1]);
     } else if (name == "--round") {
       settings.round_seconds = std::atof(argv[i + 1]);
+    } else if (name == "--seed") {
+      settings.seed = static_cast<unsigned>(std::atoi(argv[i + 1]));
     } else {
       return false;
     }
@@ -302,16 +306,23 @@ bool read_arguments(int argc, char** argv) {
   return argc % 2 == 1;
 }
 
+PlanePtr documents(Index tokens) {
+  return settings.seed == 0 ? bench::documents(tokens)
+                            : bench::random_documents(tokens, settings.seed);
+}
+
 constexpr Case kCases[] = {{"causal", bench::causal, Assign::kZigzag},
-                           {"documents", bench::documents, Assign::kContiguous},
-                           {"documents", bench::documents, Assign::kBalanced}};
+                           {"causal", bench::causal, Assign::kBalanced},
+                           {"documents", documents, Assign::kContiguous},
+                           {"documents", documents, Assign::kBalanced}};
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (!read_arguments(argc, argv)) {
-    std::fputs("usage: bench_cuda_ring [--gpus N] [--tokens-per-gpu N] [--round SECONDS]\n",
-               stderr);
+    std::fputs(
+        "usage: bench_cuda_ring [--gpus N] [--tokens-per-gpu N] [--round SECONDS] [--seed N]\n",
+        stderr);
     return 2;
   }
   try {

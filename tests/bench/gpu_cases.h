@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,10 @@ inline std::string tokens_text(Index tokens) {
 
 inline PlanePtr causal(Index tokens) { return diagonal_band(tokens, tokens, -kUnbounded, 0); }
 
+inline PlanePtr causal_documents(const std::vector<std::int32_t>& ids) {
+  return combine(Op::kAnd, equal_ids(ids, ids, -1, Side::kBoth), causal(std::ssize(ids)));
+}
+
 /// 16 documents of unequal lengths, causal.
 inline PlanePtr documents(Index tokens) {
   std::vector<std::int32_t> ids(as_size(tokens));
@@ -42,7 +48,16 @@ inline PlanePtr documents(Index tokens) {
     const double at = static_cast<double>(t) / static_cast<double>(tokens);
     ids[as_size(t)] = static_cast<std::int32_t>(16 * at * std::sqrt(at));
   }
-  return combine(Op::kAnd, equal_ids(ids, ids, -1, Side::kBoth), causal(tokens));
+  return causal_documents(ids);
+}
+
+/// 16 documents whose borders are anywhere, causal.
+inline PlanePtr random_documents(Index tokens, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<std::int32_t> ids(as_size(tokens));
+  for (int i = 1; i < 16; ++i) ++ids[random() % ids.size()];
+  std::partial_sum(ids.begin(), ids.end(), ids.begin());
+  return causal_documents(ids);
 }
 
 }  // namespace bench

@@ -106,6 +106,17 @@ TEST_CASE("gpu: a ring of 16-bit arrays errs hardly more than one GPU", "[slow]"
   gpu_test::say_ran("ring_attention, ring_attention_backward", "bfloat16", 2);
 }
 
+TEST_CASE("gpu: a ring gives the CPU's results where balanced queries have moved", "[slow]") {
+  const Mask mask = uneven_documents();
+  Random r(12);
+  const auto array = [&] { return r.normal({1, mask.queries(), 1, 8}); };
+  RingCall call{array(), array(), array(), array(), r.normal({1, 1, mask.queries()}), {}};
+  call.options.mask.mask = &mask;
+  call.options.assign = Assign::kBalanced;
+  compare(run(call, Backend::kCuda, 2), run(call, Backend::kCpu, 1), 2e-5);
+  gpu_test::say_ran("ring_attention, ring_attention_backward", "float32", 1);
+}
+
 TEST_CASE("gpu: equal calls of a ring give equal bits", "[slow]") {
   const Mask mask(documents());
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
@@ -141,6 +152,30 @@ TEST_CASE("gpu: a plan and a workspace of each rank serve several calls of a rin
     visit.finish();
     const Tensor like = part(expected.forward.out);
     if (!std::ranges::equal(out.bytes(), like.bytes())) throw Error(Errc::kDevice, "other bits");
+  });
+}
+
+TEST_CASE("gpu: a ring meets and calls kernels only for keys that are seen") {
+  const Mask mask(diagonal_band(kTokens, kTokens, -10, 0));
+  RingCall call = random_call(6, mask);
+  call.options.softmax.context.backend = Backend::kCuda;
+  constexpr Index kRanks = 3;
+  run_ring(kRanks, [&](Communicator& ring) {
+    const auto part = [&](const Tensor& whole) {
+      return slice_of(whole, 1, part_of(kTokens, kRanks, ring.rank()));
+    };
+    const Tensor q = part(call.query), k = part(call.key), v = part(call.value);
+    const RingShard shard(ring, q, k, v, call.options);
+    const cuda::RingSteps steps(RingProblem{&ring, &shard, q, k, v, {}});
+    const Index after = (ring.rank() + 1) % kRanks, before = (ring.rank() + 2) % kRanks;
+    const bool is_first = ring.rank() == 0, is_last = ring.rank() == kRanks - 1;
+    std::vector<bool> partners(kRanks);
+    partners[as_size(ring.rank())] = true;
+    if (!is_last) partners[as_size(after)] = true;
+    if (!is_first) partners[as_size(before)] = true;
+    if (steps.partners != partners) throw Error(Errc::kDevice, "other partners");
+    if (steps.parts.size() != (is_first ? 1 : 2)) throw Error(Errc::kDevice, "other parts");
+    if (steps.parts.front().queries.size() != q.extent(1)) throw Error(Errc::kDevice, "few rows");
   });
 }
 

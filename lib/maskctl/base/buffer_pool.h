@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 
 namespace maskctl {
 
@@ -51,6 +52,30 @@ BufferPool& process_pool();
 // take() and give_back() of the pool in use here.
 void* take_buffer(std::size_t bytes);
 void return_buffer(void* data, std::size_t bytes) noexcept;
+
+/// An allocator for std::vector: cache-line aligned, from the pool in use.
+template <typename T>
+struct AlignedAllocator {
+  using value_type = T;
+  AlignedAllocator() = default;
+  template <typename U>
+  AlignedAllocator(const AlignedAllocator<U>&) {}
+  T* allocate(std::size_t n) { return static_cast<T*>(take_buffer(n * sizeof(T))); }
+  void deallocate(T* p, std::size_t n) { return_buffer(p, n * sizeof(T)); }
+  friend bool operator==(const AlignedAllocator&, const AlignedAllocator&) { return true; }
+};
+
+/// The same, with new elements uninitialised.
+template <typename T>
+struct UnwrittenAllocator : AlignedAllocator<T> {
+  UnwrittenAllocator() = default;
+  template <typename U>
+  UnwrittenAllocator(const UnwrittenAllocator<U>&) {}
+  template <typename U>
+  void construct(U* p) {
+    ::new (p) U;
+  }
+};
 
 /// A buffer from take_buffer, returned at the end of its scope.
 class PooledBuffer {

@@ -24,10 +24,10 @@ void WorkScope::leave() { innermost = outer_; }
 
 WorkLimits WorkScope::current() { return innermost ? *innermost : WorkLimits{}; }
 int WorkScope::threads() { return innermost ? innermost->threads : 0; }
-bool WorkScope::stoppable() { return innermost && innermost->stop.stop_possible(); }
 BufferPool* WorkScope::pool() { return innermost ? innermost->pool : nullptr; }
-
-StopPoll::StopPoll() : stop_(WorkScope::stoppable() ? &innermost->stop : nullptr) {}
+const std::stop_token* WorkScope::stop() {
+  return innermost && innermost->stop.stop_possible() ? &innermost->stop : nullptr;
+}
 
 void throw_if_stopped() {
   if (innermost && innermost->stop.stop_requested()) {

@@ -35,7 +35,7 @@ class WorkScope {
   static WorkLimits current();
   static int threads();
   static BufferPool* pool();
-  static bool stoppable();  // whether anybody can ask to stop
+  static const std::stop_token* stop();  // null when nobody can ask to stop
 
  private:
   void enter(const WorkLimits& limits);
@@ -53,7 +53,7 @@ void throw_if_stopped();
 /// given to other threads.
 class StopPoll {
  public:
-  StopPoll();
+  StopPoll() : stop_(WorkScope::stop()) {}
   void operator()() const {
     if (stop_ != nullptr && stop_->stop_requested()) throw_if_stopped();
   }

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <new>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "maskctl/base/buffer_pool.h"
@@ -13,27 +11,6 @@
 #include "maskctl/tensor/dtype.h"
 
 namespace maskctl {
-
-/// An allocator for std::vector: cache-line aligned, from the pool of large buffers; new elements
-/// are uninitialised.
-template <typename T>
-struct AlignedAllocator {
-  using value_type = T;
-  AlignedAllocator() = default;
-  template <typename U>
-  AlignedAllocator(const AlignedAllocator<U>&) {}
-  T* allocate(std::size_t n) { return static_cast<T*>(take_buffer(n * sizeof(T))); }
-  void deallocate(T* p, std::size_t n) { return_buffer(p, n * sizeof(T)); }
-  template <typename U>
-  void construct(U* p) {
-    ::new (p) U;
-  }
-  template <typename U, typename... Args>
-  void construct(U* p, Args&&... args) {
-    ::new (p) U(std::forward<Args>(args)...);
-  }
-  friend bool operator==(const AlignedAllocator&, const AlignedAllocator&) { return true; }
-};
 
 /// C order, native byte order, 64-byte aligned; copies are deep. Bool elements are the bytes as
 /// read: any nonzero byte is true. f16 and bf16 are stored as their 16 bits.
@@ -73,7 +50,7 @@ class Tensor {
   DType dtype_;
   std::vector<Index> shape_;
   Index elements_ = 0;
-  std::vector<std::byte, AlignedAllocator<std::byte>> data_;
+  std::vector<std::byte, UnwrittenAllocator<std::byte>> data_;
 };
 
 /// "(2, 3)" as Python prints it; "(4,)" for rank 1, "()" for rank 0.

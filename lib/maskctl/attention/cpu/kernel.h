@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "maskctl/base/buffer_pool.h"
 #include "maskctl/base/index.h"
 
 namespace maskctl::attention {
@@ -22,7 +23,9 @@ inline constexpr Index kVector = 16;
 /// The logit of a closed cell, whose weight is exactly 0.
 inline constexpr float kClosed = -std::numeric_limits<float>::infinity();
 
-using Buffer = std::vector<float>;
+/// What kernels work in, zero at first. Vectors that cross cache lines would cost up to a tenth of
+/// the speed.
+using Buffer = std::vector<float, AlignedAllocator<float>>;
 inline Buffer buffer(Index n) { return Buffer(as_size(n)); }
 
 constexpr Index round_up(Index n, Index unit) { return ceil_div(n, unit) * unit; }

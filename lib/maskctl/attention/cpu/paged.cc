@@ -58,9 +58,9 @@ struct Partials {
   Partials(std::size_t tasks, Index q_heads, Index dim)
       : max(tasks * as_size(q_heads), kClosed),
         weight(tasks * as_size(q_heads)),
-        sum(tasks * as_size(q_heads * dim), 0.0f) {}
+        sum(tasks * as_size(q_heads * dim)) {}
   std::vector<float> max, weight;
-  std::vector<float, AlignedAllocator<float>> sum;
+  Buffer sum;
 };
 
 /// Some keys of a row. Its number among all tasks is that of its partial results.

@@ -45,7 +45,7 @@ class RowGroup {
   Index width() const { return round_up(c_.d.keys, kColumnGroup); }
 
   void score(const float* packed_keys) {
-    std::vector<float> query(as_size(kRowGroup * c_.d.dim));
+    Buffer query = buffer(kRowGroup * c_.d.dim);
     for (Index r = 0; r < rows_.size(); ++r) {
       const float* row = c_.query(b_, h_) + (rows_.begin + r) * c_.query_stride();
       for (Index x = 0; x < c_.d.dim; ++x) query[as_size(r * c_.d.dim + x)] = row[x] * c_.scale;
@@ -82,7 +82,7 @@ class RowGroup {
   Index b_, h_;
   Range rows_;
   QueryBlock block_;
-  std::vector<float> scores_;
+  Buffer scores_;
 };
 
 }  // namespace
@@ -93,12 +93,12 @@ void cpu::softmax_weights(const SoftmaxProblem& problem, const MutableTensorView
   const Dims& d = c.d;
   if (weights.elements() == 0) return;
   std::ranges::fill(weights.as<float>(), 0.0f);
-  std::vector<std::vector<float>> packed(as_size(d.batch * d.kv_heads));
+  std::vector<Buffer> packed(as_size(d.batch * d.kv_heads));
   parallel_for(d.batch * d.kv_heads, [&](Index n) {
     HeadRows rows(c, n / d.kv_heads, n % d.kv_heads);
     rows.clean();
-    std::vector<float>& keys = packed[as_size(n)];
-    keys.resize(as_size(d.dim * round_up(d.keys, kColumnGroup)));
+    Buffer& keys = packed[as_size(n)];
+    keys = buffer(d.dim * round_up(d.keys, kColumnGroup));
     pack_columns(rows.key(0), rows.key_stride(), d.keys, d.dim, keys.data());
   });
   const Index groups = ceil_div(d.queries, kRowGroup);

@@ -14,8 +14,10 @@ namespace maskctl::attention {
 /// kZigzag: of 2 * N such parts, rank r has parts r and 2 * N - 1 - r.
 /// kStriped: rank r has the queries q with q % N = r.
 /// kCost: tiles of 128 queries, the costliest first, each to the rank with the least so far; a tile
-/// costs as many tiles of 128 keys as it sees, over all batches and heads.
-/// kBalanced: contiguous parts of as even a cost as tiles allow; their lengths differ.
+/// costs as many tiles of 128 keys as it sees, over all batches and heads, and one more for each.
+/// kBalanced: contiguous, but ranks that cost more than the mean give stretches to those that cost
+/// less, until none costs 1.05 times the mean, up to a tile: few and long ones, whose keys the
+/// other rank has for the most part. Lengths differ.
 enum class Assign : std::uint8_t { kContiguous, kZigzag, kStriped, kCost, kBalanced };
 inline constexpr std::string_view kAssignWords[] = {"contiguous", "zigzag", "striped", "cost",
                                                     "balanced"};

@@ -12,7 +12,7 @@ namespace {
 // of reading, so a thread that reads ahead from a pipe would cost more than it gains.
 constexpr Index kPieceBytes = Index{256} << 10;
 
-using Buffer = std::vector<std::byte, AlignedAllocator<std::byte>>;
+using Buffer = std::vector<std::byte, UnwrittenAllocator<std::byte>>;
 
 /// How rows are cut into pieces: several whole rows, or part of one row that starts at a multiple
 /// of 64 columns.

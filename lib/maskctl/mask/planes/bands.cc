@@ -176,13 +176,13 @@ void BandsPlane::rows(Range q, const RowSink& sink) const {
       return band.begin_slope || band.end_slope;
     });
     const Index step = slanted ? 1 : part.size();
+    runs.resize(slab.bands.size());
     for (Index r = part.begin; r < part.end; r += step) {
       poll();
-      runs.clear();
-      for (const Band& band : slab.bands) {
-        runs.push_back({static_cast<std::int32_t>(band.begin_at(r)),
-                        static_cast<std::int32_t>(band.end_at(r))});
-      }
+      std::ranges::transform(slab.bands, runs.begin(), [r](const Band& band) {
+        return Run{static_cast<std::int32_t>(band.begin_at(r)),
+                   static_cast<std::int32_t>(band.end_at(r))};
+      });
       sink({r, r + step}, {runs, {}});
     }
   });

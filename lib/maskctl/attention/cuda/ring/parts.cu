@@ -76,7 +76,9 @@ __device__ void merge_elements(const SoftmaxParams& p, const Parts& parts, const
     const T* const from = row_of<T>(parts.part[k], at.b, at.i, p.d.q_heads * p.d.value_dim);
     if (!from) continue;
     const float weight = expf(lse_of(parts.part[k], p.d.q_heads, at) - lse);
-    if (weight != 0) add_elements(from + at.h * p.d.value_dim + column, weight, x);
+    const T* const elements = from + at.h * p.d.value_dim + column;
+    if (weight == 1 && elements == to) return;  // no other part weighs anything
+    if (weight != 0) add_elements(elements, weight, x);
   }
   for (int c = 0; c < kWide && lse == -kInfinity; ++c) x[c] = empty_value(p, at, means, column + c);
   store_elements(x, to);

@@ -9,19 +9,6 @@ namespace {
 
 constexpr int kKey = 0, kValue = 1, kRow = 2;  // of Offer::arrays
 
-/// What every rank has for this one, given what this one has for every rank.
-template <class T>
-std::vector<T> exchanged(Communicator& ring, const std::vector<T>& to_each) {
-  std::vector<T> from_each = to_each;  // the own one stays
-  for (Index rank = 0; rank < ring.size(); ++rank) {
-    if (rank == ring.rank()) continue;
-    ring.send(rank, std::as_bytes(std::span(&to_each[as_size(rank)], 1)));
-    ring.receive(rank, std::as_writable_bytes(std::span(&from_each[as_size(rank)], 1)));
-  }
-  ring.finish();
-  return from_each;
-}
-
 const std::vector<Range>& runs_of(const SeenKeys::Runs& runs, Index b) {
   return runs[runs.size() == 1 ? 0 : as_size(b)];
 }
@@ -78,21 +65,35 @@ Peers::Peers(Workspace& workspace, const RingProblem& problem, const RingSteps& 
   mean_ = workspace.take<float>(floats);
 }
 
+template <class T>
+std::vector<T> Peers::exchanged(const std::vector<T>& to_each) const {
+  Communicator& ring = *problem_.ring;
+  std::vector<T> from_each = to_each;  // the own one stays
+  for (Index rank = 0; rank < ring.size(); ++rank) {
+    if (rank == ring.rank() || (!row_ && !steps_.partners[as_size(rank)])) continue;
+    ring.send(rank, std::as_bytes(std::span(&to_each[as_size(rank)], 1)));
+    ring.receive(rank, std::as_writable_bytes(std::span(&from_each[as_size(rank)], 1)));
+  }
+  ring.finish();
+  return from_each;
+}
+
 void Peers::begin() {
   steps_.begun.record(workspace_.stream());
-  for (const Stream stream : {steps_.copies.get(), steps_.urgent.get()}) {
+  for (const Stream stream :
+       {steps_.copies.get(), steps_.lanes[0].stream.get(), steps_.lanes[1].stream.get()}) {
     wait_for(steps_.begun.get(), stream);  // earlier calls have used the memory
   }
   const Offer own{
       gpu_in_use(),
       {problem_.key.data(), problem_.value.data(), reinterpret_cast<const std::byte*>(row_)},
       steps_.begun.get()};
-  offers_ = exchanged(*problem_.ring, std::vector(as_size(problem_.ring->size()), own));
+  offers_ = exchanged(std::vector(as_size(problem_.ring->size()), own));
   fetch(0);
 }
 
 Workspace& Peers::memory(std::size_t n) const {
-  return is_own(parts()[n]) ? workspace_ : steps_.urgent_memory;
+  return is_own(parts()[n]) ? workspace_ : steps_.lanes[n % 2].memory;
 }
 
 void Peers::copy_runs(const SeenKeys::Runs& runs, const Offer& from, int array, Range from_rows,
@@ -148,7 +149,7 @@ SoftmaxProblem Peers::arrived(std::size_t n) {
 void Peers::done(std::size_t n) const { parts()[n].done.record(memory(n).stream()); }
 
 void Peers::join() const {
-  if (!parts().empty()) wait_for(parts().back().done.get(), workspace_.stream());
+  for (const RingPart& part : parts()) wait_for(part.done.get(), workspace_.stream());
 }
 
 const float* Peers::mean_row() {
@@ -175,7 +176,7 @@ const std::vector<Peers::Home>& Peers::bring_home(const std::vector<KeyGradients
     const RingPart& part = parts()[gradient.part];
     to_each[as_size(part.owner)] = {gpu_in_use(), {gradient.key, gradient.value}, part.done.get()};
   }
-  const std::vector<Offer> from_each = exchanged(*problem_.ring, to_each);
+  const std::vector<Offer> from_each = exchanged(to_each);
   for (const Home& home : home_) {
     const SeenKeys::Runs& runs = steps_.lent[as_size(home.step)];
     const Index keys = problem_.key.extent(0) * home.keys.size();
@@ -196,7 +197,7 @@ const std::vector<Peers::Home>& Peers::bring_home(const std::vector<KeyGradients
 void Peers::close() {
   steps_.read.record(steps_.copies.get());
   const std::vector<EventHandle> own(offers_.size(), steps_.read.get());
-  for (const EventHandle read : exchanged(*problem_.ring, own)) {
+  for (const EventHandle read : exchanged(own)) {
     wait_for(read, workspace_.stream());
   }
 }

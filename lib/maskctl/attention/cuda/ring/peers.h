@@ -24,7 +24,8 @@ class Peers {
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
-  /// Offers the rank's keys, values and row to all, and starts to fetch the keys of the first part.
+  /// Offers the rank's keys, values and row to the others, and starts to fetch the keys of the
+  /// first part.
   void begin();
   /// Where the work on a part is done: the own keys' in the call's workspace.
   Workspace& memory(std::size_t part) const;
@@ -52,7 +53,7 @@ class Peers {
   /// Those that others give, in the order of the steps; the call's stream waits for them.
   const std::vector<Home>& bring_home(const std::vector<KeyGradients>& gradients);
 
-  /// The call's stream waits until all ranks have what they want of this one.
+  /// The call's stream waits until the others have what they want of this one.
   void close();
 
  private:
@@ -68,6 +69,10 @@ class Peers {
 
   const std::deque<RingPart>& parts() const { return steps_.parts; }
   bool is_own(const RingPart& part) const { return part.owner == problem_.shard->rank(); }
+  /// What every partner has for this rank, given what this one has for each; with a row for
+  /// mean_row() all are partners. Entries of others are as they were.
+  template <class T>
+  std::vector<T> exchanged(const std::vector<T>& to_each) const;
   void fetch(std::size_t part);
   /// From rows of an offered array to rows of `to`.
   void copy_runs(const SeenKeys::Runs& runs, const Offer& from, int array, Range from_rows,

@@ -3,8 +3,9 @@
 // gradients of keys go back the same way.
 //
 // At each step a rank has a part of the result for those of its queries that see some of the keys.
-// Parts are put together once, by their lse; gradients are summed in the order of the steps. Both
-// are f32 sums of parts that were rounded to the dtype of the arrays.
+// The first has all of them and is made in the result; parts are put together once, by their lse,
+// where others have some; gradients are summed in the order of the steps. Both are f32 sums of
+// parts that were rounded to the dtype of the arrays.
 #pragma once
 
 #include <deque>
@@ -19,11 +20,12 @@ namespace maskctl::attention::cuda {
 
 /// What a rank does with the keys of one owner.
 struct RingPart {
-  RingPart(const RingProblem& problem, Index t, SeenKeys::Runs wanted);
+  RingPart(const RingProblem& problem, Index t, SeenKeys::Runs wanted, bool is_first);
 
   Index step, owner;
   SeenKeys::Runs runs;     // of keys that some query sees, for each batch
-  Range keys, queries;     // around all of those, and around the queries that see them
+  Range keys;              // around all of those; of the own, all
+  Range queries;           // around those that see them; in the first part, all
   SoftmaxProblem softmax;  // without arrays
   Event arrived, done;     // the keys; the work on them
 };
@@ -35,10 +37,15 @@ struct RingSteps {
 
   std::deque<RingPart> parts;  // in the order of the steps: first, if they are seen, the own keys
   std::vector<SeenKeys::Runs> lent;  // what the reader at step t sees of this rank's keys
+  std::vector<bool> partners;        // the ranks of which this one sees keys, or that see its keys
   // Keys of others are worked on beside the own ones, and first, since others wait for their
-  // gradients.
-  UrgentStream urgent;
-  mutable Workspace urgent_memory{urgent.get()};
+  // gradients; in two lanes by turns, so that a part begins where the one before leaves
+  // multiprocessors idle.
+  struct Lane {
+    UrgentStream stream;
+    mutable Workspace memory{stream.get()};
+  };
+  Lane lanes[2];
   OwnStream copies;
   Event begun, gathered, read;
 };

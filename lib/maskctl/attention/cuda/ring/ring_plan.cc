@@ -25,18 +25,26 @@ Range moved(Range range, Index by) { return {range.begin + by, range.end + by}; 
 
 }  // namespace
 
-RingPart::RingPart(const RingProblem& problem, Index t, SeenKeys::Runs wanted)
-    : step(t), owner(problem.shard->owner(t)), runs(std::move(wanted)), keys(around(runs)) {
-  const Range of_all = moved(keys, problem.shard->keys(owner).begin);
-  queries = problem.shard->seeing_queries(of_all);
+RingPart::RingPart(const RingProblem& problem, Index t, SeenKeys::Runs wanted, bool is_first)
+    : step(t), owner(problem.shard->owner(t)), runs(std::move(wanted)) {
+  const RingShard& shard = *problem.shard;
+  keys = t == 0 ? Range{0, shard.dims().keys} : around(runs);
+  const Range of_all = moved(keys, shard.keys(owner).begin);
+  queries = is_first ? Range{0, shard.dims().queries} : shard.seeing_queries(of_all);
   softmax = part_problem(problem, of_all, queries);
 }
 
 RingSteps::RingSteps(const RingProblem& problem) {
   connect_gpus();
-  const SeenKeys seen(*problem.shard);
-  for (Index t = 0; t < problem.shard->ranks(); ++t) {
-    if (seen.any_wanted(t)) parts.emplace_back(problem, t, seen.wanted(t));
+  const RingShard& shard = *problem.shard;
+  const SeenKeys seen(shard);
+  partners.resize(as_size(shard.ranks()));
+  for (Index t = 0; t < shard.ranks(); ++t) {
+    if (seen.any_wanted(t)) {
+      partners[as_size(shard.owner(t))] = true;
+      parts.emplace_back(problem, t, seen.wanted(t), parts.empty());
+    }
+    if (!around(seen.lent(t)).empty()) partners[as_size(shard.reader(t))] = true;
     lent.push_back(seen.lent(t));
   }
 }
