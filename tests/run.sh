@@ -127,7 +127,7 @@ headline "address and undefined behaviour sanitizers; package, samples, document
 start_beside check_package_and_documentation
 check "configure with sanitizers" cmake --preset asan -DMASKCTL_TESTS=ON || finish
 # The layers that read files or work on raw memory; the others only call them.
-programs=(attention_tests mask_tests gpu_tests io_tests tensor_tests base_tests)
+programs=(gpu_tests attention_tests mask_tests io_tests tensor_tests base_tests)
 mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
 check "build with sanitizers" build build/asan "${programs[@]}" "${fuzzers[@]}" || finish
 join_beside
