@@ -185,10 +185,6 @@ template <class T>
 T __ldg(const T* from) {
   return *from;
 }
-template <class T>
-T __ldcg(const T* from) {
-  return *from;
-}
 using std::max, std::min;
 inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned bits) {
   return static_cast<unsigned>(((std::uint64_t{high} << 32 | low) << (bits % 32)) >> 32);

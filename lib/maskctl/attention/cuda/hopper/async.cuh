@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "maskctl/attention/cuda/hopper/ring.cuh"
+#include "maskctl/attention/cuda/hopper/slots.cuh"
 #include "maskctl/attention/cuda/hopper/wgmma.cuh"
 
 namespace maskctl::attention::cuda::hopper {

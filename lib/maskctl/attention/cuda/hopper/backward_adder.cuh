@@ -42,6 +42,7 @@ class BackwardAdder {
     finish_stores();
     tell_number(c.turns + last_, tile_.number + 1);
   }
+
   const BackwardCall& c;
   Memory& s;
   const KeyTile tile_;

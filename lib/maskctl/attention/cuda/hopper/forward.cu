@@ -46,8 +46,8 @@ void run(const SoftmaxParams& p, const Schedule& schedule, Workspace& workspace,
   call.value = tensor_map(p.value, d.batch, d.keys, d.kv_heads, d.value_dim, Shape::kKeys);
   call.out = tensor_map(out_view(p, out), d.batch, d.queries, d.q_heads, d.value_dim, 64);
   call.means = means, call.lse = lse;
-  call.order = schedule.order(), call.drawn = workspace.counter(),
-  call.tile_rows = schedule.tile_rows;
+  call.order = schedule.order(), call.tile_rows = schedule.tile_rows;
+  call.drawn = workspace.counter();
   call.heads_at_once = static_cast<int>(
       std::min(heads, std::max<Index>(1, kCacheBytes / bytes_of_head) * d.group()));
   const Index blocks =

@@ -111,11 +111,15 @@ struct ForwardMemory {
 // Barriers of several warps; 0 is the whole block.
 enum Meeting { kTurnOfFirst = 1, kGroupOfFirst = 4, kConsumers = 8 };
 
+/// How many tiles of queries all heads have.
+__device__ inline int tile_count(const ForwardCall& c) {
+  return static_cast<int>(c.p.d.batch * c.p.d.q_heads) * c.tile_rows;
+}
 /// The n-th tile of queries: heads whose keys fit into the cache, then the longest tiles first.
 __device__ inline Work draw(const ForwardCall& c, int n) {
   const int heads = static_cast<int>(c.p.d.batch * c.p.d.q_heads);
   const int first = n / (c.tile_rows * c.heads_at_once) * c.heads_at_once;
-  if (n >= heads * c.tile_rows) return {0, 0, 0, 0, true, false};
+  if (n >= tile_count(c)) return {0, 0, 0, 0, true, false};
   const int together = min(c.heads_at_once, heads - first);
   n -= first * c.tile_rows;
   const int head = first + n % together;
@@ -126,8 +130,7 @@ __device__ inline Work draw(const ForwardCall& c, int n) {
 }
 /// The last number that a block draws: each draws until there is no tile.
 __device__ inline int last_draw(const ForwardCall& c) {
-  const Index tiles = c.p.d.batch * c.p.d.q_heads * c.tile_rows;
-  return static_cast<int>(tiles + gridDim.x - 1);
+  return tile_count(c) + static_cast<int>(gridDim.x) - 1;
 }
 
 }  // namespace maskctl::attention::cuda::hopper

@@ -30,6 +30,7 @@ void launch_early(const char* name, void (*kernel)(Parameters...), dim3 grid, di
   early.val.programmaticStreamSerializationAllowed = 1;
   launch_as(&early, name, kernel, grid, threads, shared_bytes, stream, p...);
 }
+
 /// The dynamic shared memory of a block as a Memory, which begins where swizzled panels may.
 template <class Memory>
 __device__ Memory& block_memory() {

@@ -1,4 +1,4 @@
-// What the copy engine is told, and rings of tiles in shared memory that it fills.
+// What the copy engine is told, and the slots of shared memory that it fills in turn.
 #pragma once
 
 #include <cuda_runtime.h>
