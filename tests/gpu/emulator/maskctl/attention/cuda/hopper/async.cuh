@@ -48,9 +48,21 @@ static_assert(sizeof(Barrier) == 8);
 inline void fence_barriers() {}
 inline void fence_shared_writes() {}
 
+/// What the engine asks of a stretch of bytes, here and in memory.
+inline void check_stretch(const void* here, const void* there, int bytes) {
+  const auto is_odd = [](auto n) { return n % 16 != 0; };
+  if (is_odd(shared_address(here)) || is_odd(reinterpret_cast<std::uintptr_t>(there)) ||
+      is_odd(bytes)) {
+    cuda_emulator::fail("the copy engine takes multiples of 16 bytes at multiples of 16");
+  }
+}
+
 /// f(element of shared memory, element of the array or null outside of it) for a box.
 template <class F>
 void each_of_box(void* panel, const CUtensorMap& map, const Corner& corner, F&& f) {
+  if (shared_address(panel) % (8 * kPanelRowBytes) != 0) {
+    cuda_emulator::fail("a panel begins inside a period of its swizzle");
+  }
   const int at[] = {corner.column, corner.token, corner.head, corner.batch};
   for (int row = 0; row < static_cast<int>(map.box[1]); ++row) {
     for (int column = 0; column < kPanel; ++column) {
@@ -74,6 +86,7 @@ inline void load_box(void* to, const CUtensorMap& map, Corner at, Barrier& done,
   });
 }
 inline void load_bytes(void* to, const void* from, int bytes, Barrier& done) {
+  check_stretch(to, from, bytes);
   cuda_emulator::bring_late([=, &done] {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
     done.take_bytes(bytes);
@@ -87,7 +100,12 @@ inline void store_box(const void* from, const CUtensorMap& map, Corner at) {
                 });
   });
 }
+inline void store_floats(float* to, const float* from, int bytes) {
+  check_stretch(from, to, bytes);
+  cuda_emulator::take_late([=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
+}
 inline void add_floats(float* to, const float* from, int bytes) {
+  check_stretch(from, to, bytes);
   cuda_emulator::take_late([=] {
     for (int i = 0; i < bytes / 4; ++i) to[i] += from[i];
   });

@@ -24,7 +24,9 @@ inline std::uint32_t shared_address(const void* p) {
 inline void wgmma_fence() {}
 inline void wgmma_commit() {}
 template <int kPending>
-void wgmma_wait() {}
+void wgmma_wait() {
+  __syncwarp();
+}
 template <int n>
 void pin(float (&)[n]) {}
 
