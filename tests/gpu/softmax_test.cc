@@ -55,7 +55,8 @@ TEST_CASE("gpu: softmax equals the CPU's under every option, forward and backwar
   }
 }
 
-TEST_CASE("gpu: dimensions of tensor cores give the CPU's results under every option") {
+TEST_CASE("gpu: dimensions of tensor cores give the CPU's results under every option",
+          "[tensor cores]") {
   constexpr CallDims kDims[] = {{64, 64},  {128, 128}, {256, 256}, {80, 96},  {192, 128},
                                 {96, 192}, {8, 256},   {128, 64},  {64, 128}, {248, 16}};
   for (const std::size_t n : {1, 2}) {
@@ -72,7 +73,7 @@ TEST_CASE("gpu: dimensions of tensor cores give the CPU's results under every op
   }
 }
 
-TEST_CASE("gpu: masks with structure and few rows reach tensor cores") {
+TEST_CASE("gpu: masks with structure and few rows reach tensor cores", "[tensor cores]") {
   for (unsigned seed = 0; seed < maskctl::test::rounds(24u); ++seed) {
     SoftmaxCall call = random_softmax_call(7000 + seed, DType::kBFloat16, {64, 64});
     const Index queries = call.query.extent(1), keys = call.key.extent(1);
@@ -82,7 +83,7 @@ TEST_CASE("gpu: masks with structure and few rows reach tensor cores") {
   }
 }
 
-TEST_CASE("gpu: gradients have the same bits in every run", "[slow]") {
+TEST_CASE("gpu: gradients have the same bits in every run", "[slow][tensor cores]") {
   constexpr CallDims kDims[] = {{64, 64}, {128, 128}, {256, 256}};
   for (unsigned seed = 0; seed < 12; ++seed) {
     SoftmaxCall call = seed % 2 == 0

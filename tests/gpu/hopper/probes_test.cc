@@ -81,7 +81,8 @@ const Box kBoxes[] = {{{1, 64, 1, 64}, {0, 0, 0, 0}, 64},
 
 }  // namespace
 
-TEST_CASE("gpu: boxes come to shared memory in swizzled panels, zeros from outside", "[probe]") {
+TEST_CASE("gpu: boxes come to shared memory in swizzled panels, zeros from outside",
+          "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
   for (const Box& box : kBoxes) {
@@ -96,7 +97,7 @@ TEST_CASE("gpu: boxes come to shared memory in swizzled panels, zeros from outsi
 }
 
 TEST_CASE("gpu: swizzled panels go to boxes of an array, and nothing outside is written",
-          "[probe]") {
+          "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
   for (const Box& box : kBoxes) {
@@ -110,7 +111,7 @@ TEST_CASE("gpu: swizzled panels go to boxes of an array, and nothing outside is 
   }
 }
 
-TEST_CASE("gpu: contiguous bytes come to shared memory", "[probe]") {
+TEST_CASE("gpu: contiguous bytes come to shared memory", "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
   for (const int elements : {8, 256, 512}) {  // 16 bytes, a payload, rows of two tiles
@@ -120,7 +121,7 @@ TEST_CASE("gpu: contiguous bytes come to shared memory", "[probe]") {
 }
 
 TEST_CASE("gpu: products of a warpgroup are those of plain loops, for every form of operands",
-          "[probe]") {
+          "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
   for (int n = 0; n < static_cast<int>(std::size(kProducts)); ++n) {
@@ -141,7 +142,7 @@ TEST_CASE("gpu: products of a warpgroup are those of plain loops, for every form
   }
 }
 
-TEST_CASE("gpu: fragments are stored in swizzled panels", "[probe]") {
+TEST_CASE("gpu: fragments are stored in swizzled panels", "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
   constexpr StoredFragment kStored[] = {
@@ -159,7 +160,7 @@ TEST_CASE("gpu: fragments are stored in swizzled panels", "[probe]") {
   }
 }
 
-TEST_CASE("gpu: sums of 64 x 64 reach an array as far as it exists", "[probe]") {
+TEST_CASE("gpu: sums of 64 x 64 reach an array as far as it exists", "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
   constexpr StoredPiece kStored[] = {
@@ -179,7 +180,7 @@ TEST_CASE("gpu: sums of 64 x 64 reach an array as far as it exists", "[probe]") 
   }
 }
 
-TEST_CASE("gpu: the copy engine adds pieces to memory", "[probe]") {
+TEST_CASE("gpu: the copy engine adds pieces to memory", "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
   const std::vector<std::vector<float>> pieces = {numbers.floats(64 * 64), numbers.floats(64 * 64),
@@ -191,7 +192,8 @@ TEST_CASE("gpu: the copy engine adds pieces to memory", "[probe]") {
   CHECK(add_pieces(pieces) == expected);
 }
 
-TEST_CASE("gpu: threads find the cells of their fragments in the rows of a tile", "[probe]") {
+TEST_CASE("gpu: threads find the cells of their fragments in the rows of a tile",
+          "[tensor cores]") {
   if (!can_run()) return;
   std::mt19937_64 random(3);
   std::array<std::uint64_t, 64> words{};
