@@ -76,6 +76,12 @@ __device__ inline void store_box(const void* from, const CUtensorMap& map, Corne
       "r"(at.column), "r"(at.token), "r"(at.head), "r"(at.batch), "r"(shared_address(from))
       : "memory");
 }
+/// Copies contiguous floats of shared memory to memory.
+__device__ inline void store_floats(float* to, const float* from, int bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
+               "r"(shared_address(from)), "r"(bytes)
+               : "memory");
+}
 /// Adds contiguous floats of shared memory to memory; the order of several adders is open.
 __device__ inline void add_floats(float* to, const float* from, int bytes) {
   asm volatile(

@@ -20,7 +20,8 @@ __device__ float dot(const uint4& x, const uint4& y) {
 
 constexpr int kLanesOfRow = 8, kRowThreads = 256;
 
-/// Sums that begin at zero: the pieces of d_query, and whose turn it is to add to each.
+/// What is zero before the first tile of keys: the pieces of d_query or, where these have turns,
+/// the turns.
 struct EmptySums {
   float* d_query;
   int* turns;  // null: BackwardCall::turns
@@ -28,9 +29,12 @@ struct EmptySums {
 
   /// Clears the share of row n of the tiles, by all lanes of the row.
   __device__ void clear(Index n, int lane) const {
+    if (turns) {
+      if (n % kTile < panels && lane == 0) turns[n / kTile * panels + n % kTile] = 0;
+      return;
+    }
     auto* const share = reinterpret_cast<float4*>(d_query + n * panels * kPanel);
     for (int i = lane; i < panels * kPanel / 4; i += kLanesOfRow) share[i] = {};
-    if (turns && n % kTile < panels && lane == 0) turns[n / kTile * panels + n % kTile] = 0;
   }
 };
 
@@ -39,6 +43,7 @@ template <class T>
 __global__ void __launch_bounds__(kRowThreads)
     prepare_rows(BackwardParams b, Index query_tiles, float* delta, float* rows, EmptySums sums) {
   let_next_kernel_begin();
+  await_previous_kernel();
   const Dims& d = b.p.d;
   const Index n = (Index{blockIdx.x} * kRowThreads + threadIdx.x) / kLanesOfRow;
   const Index tile = n / kTile, row = tile / query_tiles;
@@ -71,18 +76,21 @@ __global__ void __launch_bounds__(kRowThreads)
   to[kTile] = lse != -kInfinity ? sum : 0;
 }
 
-/// Pieces of d_query in the order of the array, times the scale.
+/// Pieces of d_query in the order of the array, times the scale; the last first, which the L2 cache
+/// still has.
 template <class T>
 __global__ void __launch_bounds__(128)
     convert_pieces(const __grid_constant__ BackwardCall call, int panels, T* d_query) {
   const Dims& d = call.b.p.d;
-  const Index piece = blockIdx.x, tile = piece / panels, row = tile / call.query_tiles;
+  const Index piece = gridDim.x - 1 - blockIdx.x, tile = piece / panels;
+  const Index row = tile / call.query_tiles;
   const Index query = tile % call.query_tiles * kTile;
   const int column = static_cast<int>(piece % panels) * kPanel;
   if (query >= d.queries || column >= d.dim) return;
   await_previous_kernel();
   float x[32] = {};
-  add_piece(call.d_query + piece * kPieceFloats, x);
+  const bool is_met = !call.turns || call.turns[piece] != 0;
+  if (is_met) add_piece(call.d_query + piece * kPieceFloats, x);
   const Index batch = row / d.q_heads, head = row % d.q_heads;
   store_piece(x, call.b.p.scale,
               d_query + ((batch * d.queries + query) * d.q_heads + head) * d.dim + column,
@@ -150,9 +158,10 @@ void backward(Workspace& workspace, const BackwardParams& b, const KeyOrder& ord
   auto* const sums = workspace.take<float>(pieces * kPieceFloats);
   int* const turns = deterministic ? workspace.take<int>(pieces) : nullptr;
   with_16_bits(b.p.query.dtype, [&]<class T>(std::type_identity<T>) {
-    launch("softmax_backward: rows", prepare_rows<T>,
-           blocks_of(d.batch * d.q_heads * query_tiles * kTile, kRowThreads / kLanesOfRow),
-           kRowThreads, 0, stream, b, query_tiles, delta, rows, EmptySums{sums, turns, panels});
+    launch_early("softmax_backward: rows", prepare_rows<T>,
+                 blocks_of(d.batch * d.q_heads * query_tiles * kTile, kRowThreads / kLanesOfRow),
+                 kRowThreads, 0, stream, b, query_tiles, delta, rows,
+                 EmptySums{sums, turns, panels});
   });
   const BackwardCall call{
       b,

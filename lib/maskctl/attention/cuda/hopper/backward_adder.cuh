@@ -31,8 +31,13 @@ class BackwardAdder {
 
  private:
   __device__ void add(const typename Memory::Goal& goal) {
+    float* const sums = c.d_query + Index{goal.piece} * kPieceFloats;
     if (c.turns) await_number(c.turns + goal.piece, goal.after);
-    add_floats(c.d_query + Index{goal.piece} * kPieceFloats, s.d_query[group_], kPieceBytes);
+    if (c.turns && goal.after == 0) {
+      store_floats(sums, s.d_query[group_], kPieceBytes);
+    } else {
+      add_floats(sums, s.d_query[group_], kPieceBytes);
+    }
     commit_stores();
     wait_for_stores<0>();
     if (c.turns) last_ = goal.piece;

@@ -71,8 +71,9 @@ struct BackwardCall {
   /// [B,Hq,query_tiles,2,64]: lse / ln 2, infinite for rows that have no key or do not exist, and
   /// delta.
   const float* rows;
-  float* d_query;  // pieces [B,Hq,query_tiles,kPanels]
-  /// Of each piece 1 + the tile of keys that was added last; null: tiles are added in any order.
+  float* d_query;  // pieces [B,Hq,query_tiles,kPanels], zeros before the call if it has no turns
+  /// Of each piece 1 + the tile of keys that was added last, 0 before the first, which is stored;
+  /// null: tiles are added in any order.
   int* turns;
   int query_tiles;       // of 64, rounded up to whole tiles of the kernel
   int group;             // query heads of a key head

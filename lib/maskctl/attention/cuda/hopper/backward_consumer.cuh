@@ -38,6 +38,7 @@ class BackwardConsumer {
   static constexpr int kSums = Shape::kSumColumns / 2;
   static constexpr int kSumPanels = Shape::kSumColumns / kPanel;
   static constexpr bool kIsWide = Shape::kIsWide;
+  static constexpr bool kSkips = !kIsWide && Shape::kWarpgroups > 1;  // groups have different keys
 
  public:
   __device__ BackwardConsumer(const BackwardCall& call, Memory& memory, KeyTile tile)
@@ -93,9 +94,58 @@ class BackwardConsumer {
 
   template <bool kMasked>
   __device__ __forceinline__ void step() {
-    Scores scores, d_scores;
     Rounded weights, rounded;
     Pieces d_query;
+    const bool is_closed = kMasked && kSkips && is_group_closed();
+    if (is_closed) {
+#pragma unroll
+      for (std::uint32_t& pair : rounded) pair = 0;
+      s.d_out_full[at_out_.slot].wait(at_out_.parity);
+    } else {
+      make_scores<kMasked>(weights, rounded);
+    }
+    if constexpr (kIsWide) {
+      sync(kScoresTaken, 128 * Shape::kWarpgroups);
+      share(weights, s.scores[1][0]);
+    }
+    share(rounded, d_scores_at()[0]);
+    if constexpr (!kIsWide) {
+      if (!is_closed) accumulate(d_value_, weights, s.d_out[at_out_.slot]);
+    }
+    fence_shared_writes();
+    sync(kScoresThere, 128 * Shape::kWarpgroups);
+    if constexpr (kIsWide) accumulate(d_value_, s.scores[1][0], s.d_out[at_out_.slot]);
+    multiply_scores(d_query, 0);
+    wgmma_wait<1>();
+    pin(d_value_);
+    release(s.d_out_empty[at_out_.slot]);
+    if (is_closed) {
+      wgmma_wait<0>();
+    } else {
+      if constexpr (kIsWide) {
+        accumulate(d_key_, d_scores_at()[0], s.query[at_.slot]);
+      } else {
+        accumulate(d_key_, rounded, s.query[at_.slot]);
+      }
+      wgmma_wait<1>();
+    }
+    pin(d_query);
+    hand_over(d_query, 0);
+#pragma unroll
+    for (int piece = Shape::kPiecesAtOnce; piece < Shape::kPieces; ++piece) {
+      multiply_scores(d_query, piece);
+      wgmma_wait<0>();
+      pin(d_query);
+      hand_over(d_query, piece);
+    }
+    wgmma_wait<0>();
+    pin(d_key_);
+    release(s.query_empty[at_.slot]);
+  }
+  /// The group's weights and gradients of its scores.
+  template <bool kMasked>
+  __device__ __forceinline__ void make_scores(Rounded& weights, Rounded& rounded) {
+    Scores scores, d_scores;
     multiply(scores, s.key, s.query[at_.slot]);
     s.d_out_full[at_out_.slot].wait(at_out_.parity);
     multiply(d_scores, s.value, s.d_out[at_out_.slot]);
@@ -118,37 +168,6 @@ class BackwardConsumer {
     }
     round(scores, weights);
     round(d_scores, rounded);
-    if constexpr (kIsWide) {
-      sync(kScoresTaken, 128 * Shape::kWarpgroups);
-      share(weights, s.scores[1][0]);
-    }
-    share(rounded, d_scores_at()[0]);
-    if constexpr (!kIsWide) accumulate(d_value_, weights, s.d_out[at_out_.slot]);
-    fence_shared_writes();
-    sync(kScoresThere, 128 * Shape::kWarpgroups);
-    if constexpr (kIsWide) accumulate(d_value_, s.scores[1][0], s.d_out[at_out_.slot]);
-    multiply_scores(d_query, 0);
-    wgmma_wait<1>();
-    pin(d_value_);
-    release(s.d_out_empty[at_out_.slot]);
-    if constexpr (kIsWide) {
-      accumulate(d_key_, d_scores_at()[0], s.query[at_.slot]);
-    } else {
-      accumulate(d_key_, rounded, s.query[at_.slot]);
-    }
-    wgmma_wait<1>();
-    pin(d_query);
-    hand_over(d_query, 0);
-#pragma unroll
-    for (int piece = Shape::kPiecesAtOnce; piece < Shape::kPieces; ++piece) {
-      multiply_scores(d_query, piece);
-      wgmma_wait<0>();
-      pin(d_query);
-      hand_over(d_query, piece);
-    }
-    wgmma_wait<0>();
-    pin(d_key_);
-    release(s.query_empty[at_.slot]);
   }
 
   __device__ __forceinline__ void release(Barrier& empty) {
@@ -225,6 +244,13 @@ class BackwardConsumer {
       for (int j = 0; j < Shape::kMaskColumns; ++j) full &= step_->cells[i][j] == kAllCells;
     }
     return __all_sync(~0u, full);
+  }
+  /// Whether it opens no cell of the group's keys: the other group alone has work.
+  __device__ __forceinline__ bool is_group_closed() const {
+    bool closed = true;
+#pragma unroll
+    for (int j = 0; j < Shape::kMaskColumns; ++j) closed &= step_->cells[key_tile_][j] == kNoCells;
+    return __all_sync(~0u, closed);
   }
   /// What it opens in the thread's rows.
   __device__ __forceinline__ void read_tile(Words& words) const {
