@@ -20,19 +20,16 @@ __device__ float dot(const uint4& x, const uint4& y) {
 
 constexpr int kLanesOfRow = 8, kRowThreads = 256;
 
-/// What is zero before the first tile of keys: the pieces of d_query or, where these have turns,
-/// the turns.
+/// What is zero before the first tile of keys.
 struct EmptySums {
-  float* d_query;
-  int* turns;  // null: BackwardCall::turns
+  float* d_query;  // null: it is stored first
+  int* turns;      // null: there are none
   int panels;
 
   /// Clears the share of row n of the tiles, by all lanes of the row.
   __device__ void clear(Index n, int lane) const {
-    if (turns) {
-      if (n % kTile < panels && lane == 0) turns[n / kTile * panels + n % kTile] = 0;
-      return;
-    }
+    if (turns && n % kTile < panels && lane == 0) turns[n / kTile * panels + n % kTile] = 0;
+    if (!d_query) return;
     auto* const share = reinterpret_cast<float4*>(d_query + n * panels * kPanel);
     for (int i = lane; i < panels * kPanel / 4; i += kLanesOfRow) share[i] = {};
   }
@@ -157,11 +154,12 @@ void backward(Workspace& workspace, const BackwardParams& b, const KeyOrder& ord
   auto* const rows = workspace.take<float>(d.batch * d.q_heads * query_tiles * 2 * kTile);
   auto* const sums = workspace.take<float>(pieces * kPieceFloats);
   int* const turns = deterministic ? workspace.take<int>(pieces) : nullptr;
+  float* const zeros = deterministic && stores_first(width) ? nullptr : sums;
   with_16_bits(b.p.query.dtype, [&]<class T>(std::type_identity<T>) {
     launch_early("softmax_backward: rows", prepare_rows<T>,
                  blocks_of(d.batch * d.q_heads * query_tiles * kTile, kRowThreads / kLanesOfRow),
                  kRowThreads, 0, stream, b, query_tiles, delta, rows,
-                 EmptySums{sums, turns, panels});
+                 EmptySums{zeros, turns, panels});
   });
   const BackwardCall call{
       b,

@@ -14,45 +14,53 @@ class BackwardAdder {
   __device__ BackwardAdder(const BackwardCall& call, Memory& memory, KeyTile tile, int group)
       : c(call), s(memory), tile_(tile), group_(group) {}
 
+  /// Each in a loop of its own: products wait for what is added.
   __device__ void run() {
-    const bool is_first = threadIdx.x % 32 == 0;
-    await_previous_kernel();
-    for (;;) {
-      arrive(kSumsOfFirstTaken + group_, 128 + 32);
-      if (is_first && last_ >= 0) pass_turn();
-      __syncwarp();
-      sync(kSumsOfFirstThere + group_, 128 + 32);
-      const typename Memory::Goal goal = s.goals[group_];
-      if (goal.piece < 0) return;
-      if (is_first) add(goal);
-      __syncwarp();
+    if (c.turns) {
+      add_all<true>();
+    } else {
+      add_all<false>();
     }
   }
 
  private:
-  __device__ void add(const typename Memory::Goal& goal) {
-    float* const sums = c.d_query + Index{goal.piece} * kPieceFloats;
-    if (c.turns) await_number(c.turns + goal.piece, goal.after);
-    if (c.turns && goal.after == 0) {
-      store_floats(sums, s.d_query[group_], kPieceBytes);
-    } else {
-      add_floats(sums, s.d_query[group_], kPieceBytes);
+  template <bool kTakesTurns>
+  __device__ __forceinline__ void add_all() {
+    const bool is_first = threadIdx.x % 32 == 0;
+    int last = -1;  // the piece that was added to last
+    await_previous_kernel();
+    for (;;) {
+      arrive(kSumsOfFirstTaken + group_, 128 + 32);
+      if (kTakesTurns && is_first && last >= 0) pass_turn(last);
+      __syncwarp();
+      sync(kSumsOfFirstThere + group_, 128 + 32);
+      const typename Memory::Goal goal = s.goals[group_];
+      if (goal.piece < 0) return;
+      if (is_first) {
+        float* const sums = c.d_query + Index{goal.piece} * kPieceFloats;
+        if (kTakesTurns) await_number(c.turns + goal.piece, goal.after);
+        if (kTakesTurns && stores_first(Shape::kDim) && goal.after == 0) {
+          store_floats(sums, s.d_query[group_], kPieceBytes);
+        } else {
+          add_floats(sums, s.d_query[group_], kPieceBytes);
+        }
+        commit_stores();
+        wait_for_stores<0>();
+        last = goal.piece;
+      }
+      __syncwarp();
     }
-    commit_stores();
-    wait_for_stores<0>();
-    if (c.turns) last_ = goal.piece;
   }
   /// Once the sums are in memory.
-  __device__ void pass_turn() {
+  __device__ void pass_turn(int piece) {
     finish_stores();
-    tell_number(c.turns + last_, tile_.number + 1);
+    tell_number(c.turns + piece, tile_.number + 1);
   }
 
   const BackwardCall& c;
   Memory& s;
   const KeyTile tile_;
   const int group_;
-  int last_ = -1;  // the piece that was added to last, in a call whose tiles take turns
 };
 
 }  // namespace maskctl::attention::cuda::hopper

@@ -64,6 +64,10 @@ inline int heads_at_a_time(const Dims& d, int width) {
   return static_cast<int>(std::clamp<Index>(kCacheBytes / bytes, 1, d.batch * d.kv_heads));
 }
 
+/// Whether blocks that take turns store what is added to a piece of d_query first, so that it need
+/// not be zero. (Of 256 columns there are so many pieces that products wait for those who add.)
+constexpr bool stores_first(int width) { return width <= 128; }
+
 /// What the kernel is called with.
 struct BackwardCall {
   BackwardParams b;
@@ -71,9 +75,9 @@ struct BackwardCall {
   /// [B,Hq,query_tiles,2,64]: lse / ln 2, infinite for rows that have no key or do not exist, and
   /// delta.
   const float* rows;
-  float* d_query;  // pieces [B,Hq,query_tiles,kPanels], zeros before the call if it has no turns
-  /// Of each piece 1 + the tile of keys that was added last, 0 before the first, which is stored;
-  /// null: tiles are added in any order.
+  float* d_query;  // pieces [B,Hq,query_tiles,kPanels], zeros before unless they are stored first
+  /// Of each piece 1 + the tile of keys that was added last, 0 before the first; null: tiles are
+  /// added in any order.
   int* turns;
   int query_tiles;       // of 64, rounded up to whole tiles of the kernel
   int group;             // query heads of a key head
