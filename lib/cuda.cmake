@@ -19,6 +19,11 @@ function(maskctl_emulated_kernels name)
   target_compile_definitions(${name} PRIVATE MASKCTL_CUDA_EMULATED)
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unknown-pragmas
     -Wno-maybe-uninitialized $<$<BOOL:${MASKCTL_WERROR}>:-Werror>)
+  if(MASKCTL_FIND_RACES)
+    target_compile_options(${name} PRIVATE -fsanitize=thread)
+    set_source_files_properties(${emulator}/emulator.cc PROPERTIES
+      COMPILE_OPTIONS "-fno-sanitize=thread;-DMASKCTL_FIND_RACES")
+  endif()
 endfunction()
 # maskctl_emulated_cuda(NAME): all kernels of the library, with what emulates a GPU.
 function(maskctl_emulated_cuda name)

@@ -39,20 +39,28 @@ void compare(const SoftmaxCall& call, double tolerance) {
                   softmax_backward(call.inputs(), expected, call.d_out, cpu, d_lse), 2 * tolerance);
 }
 
+/// Random calls of type number n, of dimensions that tensor cores take or not.
+void check_every_option(std::size_t n) {
+  const int calls = gpu_test::calls(200);
+  for (int seed = 0; seed < calls; ++seed) {
+    INFO(name(kTypes[n]) << " seed " << seed);
+    constexpr Index kDims[] = {0, 64, 0, 128, 0, 200};
+    compare(random_softmax_call(static_cast<unsigned>(5000 + seed), kTypes[n],
+                                {kDims[as_size(seed) % std::size(kDims)]}),
+            kTolerances[n]);
+  }
+  gpu_test::say_ran("softmax_forward, softmax_weights, softmax_backward", name(kTypes[n]), calls);
+}
+
 }  // namespace
 
 TEST_CASE("gpu: softmax equals the CPU's under every option, forward and backward") {
-  for (std::size_t n = 0; n < std::size(kTypes); ++n) {
-    const int calls = gpu_test::calls(200);
-    for (int seed = 0; seed < calls; ++seed) {
-      INFO(name(kTypes[n]) << " seed " << seed);
-      constexpr Index kDims[] = {0, 64, 0, 128, 0, 200};
-      compare(random_softmax_call(static_cast<unsigned>(5000 + seed), kTypes[n],
-                                  {kDims[as_size(seed) % std::size(kDims)]}),
-              kTolerances[n]);
-    }
-    gpu_test::say_ran("softmax_forward, softmax_weights, softmax_backward", name(kTypes[n]), calls);
-  }
+  check_every_option(0);
+}
+
+TEST_CASE("gpu: softmax of 16-bit arrays equals the CPU's under every option", "[tensor cores]") {
+  check_every_option(1);
+  check_every_option(2);
 }
 
 TEST_CASE("gpu: dimensions of tensor cores give the CPU's results under every option",

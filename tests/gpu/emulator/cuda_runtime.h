@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -69,6 +70,22 @@ void wait_for_block();
 void meet(int barrier, int threads, bool waits);
 /// Waits until the condition holds, which other threads change.
 void wait_until(std::function<bool()> condition);
+/// Of the copy engine: a phase ends when all have arrived and all bytes have come.
+class alignas(8) Barrier {
+ public:
+  void init(int count);
+  void arrive() { arrive_expecting(0); }
+  void arrive_expecting(int bytes);
+  void wait(int parity);
+  void take_bytes(int bytes);
+
+ private:
+  void end_phase();
+  std::int16_t count_, missing_;
+  std::int32_t bytes_ : 31;
+  std::uint32_t phase_ : 1;
+};
+static_assert(sizeof(Barrier) == 8);
 /// What a copy engine does: at the latest time, when no thread can go on without it.
 void bring_late(std::function<void()> copy);
 /// The same of what it takes from shared memory for the running thread, which at the latest asks
@@ -143,42 +160,47 @@ inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask,
 inline int __all_sync(unsigned mask, int predicate) {
   return __ballot_sync(mask, predicate) == mask;
 }
-inline int __syncthreads_or(int predicate) {
-  static thread_local int any;
-  __syncthreads();
-  any = 0;
-  __syncthreads();
-  if (predicate) any = 1;
-  __syncthreads();
-  return any;
+// Blocks do not run at the same time, and fibers change places only where they wait; the thread
+// sanitizer is to know what is atomic.
+template <class T, class F>
+T atomically(T* target, F&& f) {
+  const std::atomic_ref<T> there(*target);
+  const T before = there.load(std::memory_order_relaxed);
+  there.store(f(before), std::memory_order_relaxed);
+  return before;
 }
-
-// Blocks do not run at the same time, and fibers change places only where they wait.
 template <class T>
 T atomicAdd(T* target, T value) {
-  return std::exchange(*target, *target + value);
+  return atomically(target, [&](T x) { return static_cast<T>(x + value); });
 }
 template <class T>
 T atomicMax(T* target, T value) {
-  return std::exchange(*target, std::max(*target, value));
+  return atomically(target, [&](T x) { return std::max(x, value); });
 }
 template <class T>
 T atomicMin(T* target, T value) {
-  return std::exchange(*target, std::min(*target, value));
+  return atomically(target, [&](T x) { return std::min(x, value); });
 }
 template <class T>
 T atomicOr(T* target, T value) {
-  return std::exchange(*target, *target | value);
+  return atomically(target, [&](T x) { return x | value; });
 }
 template <class T>
 T atomicExch(T* target, T value) {
-  return std::exchange(*target, value);
+  return atomically(target, [&](T) { return value; });
 }
 template <class T>
 T atomicCAS(T* target, T expected, T value) {
-  const T before = *target;
-  if (before == expected) *target = value;
-  return before;
+  return atomically(target, [&](T x) { return x == expected ? value : x; });
+}
+inline int __syncthreads_or(int predicate) {
+  static thread_local int any;
+  __syncthreads();
+  atomicExch(&any, 0);
+  __syncthreads();
+  if (predicate) atomicExch(&any, 1);
+  __syncthreads();
+  return any;
 }
 
 template <class T>

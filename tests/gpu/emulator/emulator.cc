@@ -16,6 +16,9 @@
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
 #endif
+#if defined(MASKCTL_FIND_RACES)
+#include <sanitizer/tsan_interface.h>
+#endif
 
 thread_local uint3 threadIdx, blockIdx;
 thread_local dim3 blockDim, gridDim;
@@ -31,6 +34,23 @@ thread_local unsigned char* dynamic_shared;
 
 namespace {
 
+// What the thread sanitizer is told: that each fiber is a thread, and what orders them. Without it
+// this does nothing.
+#if defined(MASKCTL_FIND_RACES)
+void happens_before(char& event) { __tsan_release(&event); }
+void happens_after(char& event) { __tsan_acquire(&event); }
+struct End {
+  void operator()(void* thread) const { __tsan_destroy_fiber(thread); }
+};
+using Sanitized = std::unique_ptr<void, End>;
+Sanitized new_thread() { return Sanitized(__tsan_create_fiber(0)); }
+void* this_thread() { return __tsan_get_current_fiber(); }
+void become(void* thread) { __tsan_switch_to_fiber(thread, __tsan_switch_to_fiber_no_sync); }
+#else
+void happens_before(char&) {}
+void happens_after(char&) {}
+#endif
+
 constexpr std::size_t kStackBytes = 128 << 10;
 constexpr std::size_t kSharedBytes = 227 << 10;
 
@@ -44,6 +64,9 @@ struct Copy {
 /// A thread of a kernel.
 struct Fiber {
   enum class State { kReady, kAtBarrier, kInExchange, kWaits, kDone };
+#if defined(MASKCTL_FIND_RACES)
+  Sanitized sanitized = new_thread();
+#endif
   std::unique_ptr<unsigned char[]> stack = std::make_unique<unsigned char[]>(kStackBytes);
   ucontext_t context;
   jmp_buf jump;  // where it goes on, once it has begun
@@ -61,6 +84,7 @@ struct Fiber {
 struct Warp {
   std::array<std::array<std::uint64_t, 32>, 2> words{};
   std::array<unsigned, 32> turns{};
+  std::array<char, 2> events{};
   unsigned arrived = 0;
 };
 
@@ -68,11 +92,18 @@ struct Warp {
 struct Meeting {
   int arrived = 0, threads = 0;
   unsigned ended = 0;  // how many have
+  std::array<char, 2> events{};
 };
 
 class Block {
  public:
   void run(dim3 grid, dim3 block, std::size_t dynamic_shared, const std::function<void()>& body);
+  void wait_for_all() {
+    char& event = barriers_[passed_ % 2];
+    happens_before(event);
+    wait(Fiber::State::kAtBarrier);
+    happens_after(event);
+  }
   void wait(Fiber::State state) {
     Fiber& self = fibers_[current_];
     self.state = state;
@@ -84,7 +115,10 @@ class Block {
     wait(Fiber::State::kWaits);
   }
   void meet(int barrier, int threads, bool waits);
-  void bring_late(std::function<void()> copy) { brought_.push_back(std::move(copy)); }
+  void bring_late(std::function<void()> copy) {
+    brought_.push_back(std::move(copy));
+    happens_before(engine_);
+  }
   const std::uint64_t* exchange(unsigned mask, std::uint64_t word);
   Fiber& fiber() { return fibers_[current_]; }
 
@@ -106,6 +140,12 @@ class Block {
   std::vector<std::function<void()>> brought_;  // by the copy engine, in time
   std::vector<unsigned char> shared_;
   std::size_t threads_ = 0, current_ = 0;
+  unsigned passed_ = 0;  // barriers
+  std::array<char, 2> barriers_{};
+  char begin_ = 0, end_ = 0, engine_ = 0;
+#if defined(MASKCTL_FIND_RACES)
+  void* scheduler_sanitized_ = nullptr;
+#endif
   ucontext_t scheduler_;
   jmp_buf scheduler_jump_;
 #if defined(__SANITIZE_ADDRESS__)
@@ -121,7 +161,9 @@ void Block::enter() {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(nullptr, &block.scheduler_stack_, &block.scheduler_stack_bytes_);
 #endif
+  happens_after(block.begin_);
   (*block.body_)();
+  happens_before(block.end_);
   if (!block.fiber().taken.empty()) fail("a thread does not wait for its stores");
   block.fibers_[block.current_].state = Fiber::State::kDone;
   block.leave(block.fibers_[block.current_]);
@@ -136,6 +178,9 @@ void Block::leave(Fiber& fiber) {
   __sanitizer_start_switch_fiber(done ? nullptr : &fake, scheduler_stack_, scheduler_stack_bytes_);
   swapcontext(&fiber.context, &scheduler_);
   __sanitizer_finish_switch_fiber(fake, &scheduler_stack_, &scheduler_stack_bytes_);
+#elif defined(MASKCTL_FIND_RACES)
+  become(scheduler_sanitized_);
+  swapcontext(&fiber.context, &scheduler_);
 #else
   if (_setjmp(fiber.jump) == 0) _longjmp(scheduler_jump_, 1);
 #endif
@@ -149,6 +194,10 @@ void Block::resume(Fiber& fiber, std::size_t number) {
   __sanitizer_start_switch_fiber(&fake, fiber.stack.get(), kStackBytes);
   swapcontext(&scheduler_, &fiber.context);
   __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+#elif defined(MASKCTL_FIND_RACES)
+  scheduler_sanitized_ = this_thread();
+  become(fiber.sanitized.get());
+  swapcontext(&scheduler_, &fiber.context);
 #else
   if (_setjmp(scheduler_jump_) != 0) return;
   if (std::exchange(fiber.has_begun, true)) _longjmp(fiber.jump, 1);
@@ -188,6 +237,7 @@ bool Block::release_barrier() {
   for (std::size_t n = 0; n < threads_; ++n) {
     if (fibers_[n].state == Fiber::State::kAtBarrier) fibers_[n].state = Fiber::State::kReady;
   }
+  ++passed_;
   return any;
 }
 
@@ -197,6 +247,7 @@ bool Block::is_ready(Fiber& fiber) {
 }
 
 bool Block::bring() {
+  happens_after(engine_);
   for (const auto& copy : brought_) copy();
   return !std::exchange(brought_, {}).empty();
 }
@@ -204,6 +255,7 @@ bool Block::bring() {
 /// Threads take turns upwards and downwards, so that a missing barrier shows.
 void Block::run_block() {
   bool upwards = true;
+  happens_before(begin_);
   do {
     for (bool went = true; went; upwards = !upwards) {
       went = false;
@@ -218,6 +270,7 @@ void Block::run_block() {
   for (std::size_t n = 0; n < threads_; ++n) {
     if (fibers_[n].state != Fiber::State::kDone) fail("threads wait for each other");
   }
+  happens_after(end_);
 }
 
 void Block::meet(int barrier, int threads, bool waits) {
@@ -225,8 +278,12 @@ void Block::meet(int barrier, int threads, bool waits) {
   if (meeting.arrived == 0) meeting.threads = threads;
   if (meeting.threads != threads) fail("threads disagree about how many meet");
   const unsigned ended = meeting.ended;
+  char& event = meeting.events[ended % 2];
+  happens_before(event);
   if (++meeting.arrived == threads) meeting.arrived = 0, ++meeting.ended;
-  if (waits) wait_until([&meeting, ended] { return meeting.ended != ended; });
+  if (!waits) return;
+  wait_until([&meeting, ended] { return meeting.ended != ended; });
+  happens_after(event);
 }
 
 void Block::run(dim3 grid, dim3 block, std::size_t dynamic_shared,
@@ -253,6 +310,8 @@ const std::uint64_t* Block::exchange(unsigned mask, std::uint64_t word) {
   Warp& warp = warps_[self / 32];
   const unsigned lane = static_cast<unsigned>(self - first);
   if ((mask >> lane & 1) == 0) fail("a lane is not in its own mask");
+  char& event = warp.events[warp.turns[lane] % 2];
+  happens_before(event);
   auto& words = warp.words[warp.turns[lane]++ % 2];
   words[lane] = word;
   fibers_[self].mask = mask;
@@ -269,6 +328,7 @@ const std::uint64_t* Block::exchange(unsigned mask, std::uint64_t word) {
     }
     warp.arrived &= ~mask;
   }
+  happens_after(event);
   return words.data();
 }
 
@@ -277,9 +337,33 @@ const std::uint64_t* Block::exchange(unsigned mask, std::uint64_t word) {
 void run(dim3 grid, dim3 block, std::size_t dynamic_shared, const std::function<void()>& body) {
   running.run(grid, block, dynamic_shared, body);
 }
-void wait_for_block() { running.wait(Fiber::State::kAtBarrier); }
+void wait_for_block() { running.wait_for_all(); }
 void meet(int barrier, int threads, bool waits) { running.meet(barrier, threads, waits); }
 void wait_until(std::function<bool()> condition) { running.wait_until(std::move(condition)); }
+
+void Barrier::init(int count) {
+  count_ = missing_ = static_cast<std::int16_t>(count);
+  bytes_ = 0, phase_ = 0;
+}
+void Barrier::arrive_expecting(int bytes) {
+  happens_before(reinterpret_cast<char*>(this)[phase_]);
+  bytes_ += bytes;
+  if (--missing_ < 0) fail("too many threads arrive at a barrier");
+  end_phase();
+}
+void Barrier::wait(int parity) {
+  running.wait_until([this, parity] { return phase_ != static_cast<unsigned>(parity); });
+  happens_after(reinterpret_cast<char*>(this)[parity]);
+}
+void Barrier::take_bytes(int bytes) {
+  happens_before(reinterpret_cast<char*>(this)[phase_]);
+  bytes_ -= bytes;
+  end_phase();
+}
+void Barrier::end_phase() {
+  if (missing_ == 0 && bytes_ == 0) missing_ = count_, phase_ ^= 1;
+}
+
 void bring_late(std::function<void()> copy) { running.bring_late(std::move(copy)); }
 void take_late(std::function<void()> copy) { running.fiber().taken.push_back(std::move(copy)); }
 void take_now() {

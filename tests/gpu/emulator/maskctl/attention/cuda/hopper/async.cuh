@@ -13,37 +13,7 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-class alignas(8) Barrier {
- public:
-  void init(int count) {
-    count_ = missing_ = static_cast<std::int16_t>(count);
-    bytes_ = 0, phase_ = 0;
-  }
-  void arrive() {
-    if (--missing_ < 0) cuda_emulator::fail("too many threads arrive at a barrier");
-    end_phase();
-  }
-  void arrive_expecting(int bytes) {
-    bytes_ += bytes;
-    arrive();
-  }
-  void wait(int parity) {
-    cuda_emulator::wait_until([this, parity] { return phase_ != parity; });
-  }
-  void take_bytes(int bytes) {
-    bytes_ -= bytes;
-    end_phase();
-  }
-
- private:
-  void end_phase() {
-    if (missing_ == 0 && bytes_ == 0) missing_ = count_, phase_ ^= 1;
-  }
-  std::int16_t count_, missing_;
-  std::int32_t bytes_ : 31;
-  std::uint32_t phase_ : 1;
-};
-static_assert(sizeof(Barrier) == 8);
+using Barrier = cuda_emulator::Barrier;
 
 inline void fence_barriers() {}
 inline void fence_shared_writes() {}
