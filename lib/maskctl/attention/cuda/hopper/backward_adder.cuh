@@ -14,7 +14,7 @@ class BackwardAdder {
   __device__ BackwardAdder(const BackwardCall& call, Memory& memory, KeyTile tile, int group)
       : c(call), s(memory), tile_(tile), group_(group) {}
 
-  /// Each in a loop of its own: products wait for what is added.
+  /// With turns and without, in a loop each: products wait for this at 256 columns.
   __device__ void run() {
     if (c.turns) {
       add_all<true>();
