@@ -139,5 +139,8 @@ headline "thread sanitizer"
 check "configure with the thread sanitizer" cmake --preset tsan -DMASKCTL_TESTS=ON || finish
 check "build with the thread sanitizer" build build/tsan race_tests || finish
 run_programs build/tsan " with the thread sanitizer" race_tests
+# To which each thread of an emulated block is one.
+check "build kernels with the thread sanitizer" build build/release race_gpu_tests || finish
+MASKCTL_GPU_CALLS=1 filter='~[slow]~[big]' run_programs build/release " inside blocks" race_gpu_tests
 
 finish

@@ -39,7 +39,7 @@ TEST_CASE("gpu: the recurrence equals the CPU's under every option, forward and 
   }
 }
 
-TEST_CASE("gpu: the recurrence and its gradients have the same bits in every run") {
+TEST_CASE("gpu: the recurrence and its gradients have the same bits in every run", "[big]") {
   for (unsigned seed = 0; seed < 6; ++seed) {
     const LinearCall call = random_linear_call(seed, 200, -0.2f);
     const Tensor once = call.forward(Backend::kCuda).out;
@@ -49,7 +49,7 @@ TEST_CASE("gpu: the recurrence and its gradients have the same bits in every run
   gpu_test::say_ran("linear_forward, linear_backward, twice", "float32", 6);
 }
 
-TEST_CASE("gpu: a plan and a workspace serve several passes of the recurrence") {
+TEST_CASE("gpu: a plan and a workspace serve several passes of the recurrence", "[big]") {
   for (unsigned seed = 20; seed < 24; ++seed) {
     INFO("seed " << seed);
     const LinearCall call = random_linear_call(seed, 200, -0.2f);

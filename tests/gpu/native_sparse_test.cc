@@ -66,7 +66,7 @@ SoftmaxGradients gradients(const Call& call, const SoftmaxResult& forward, Backe
 
 }  // namespace
 
-TEST_CASE("gpu: attention over listed blocks equals the CPU's, forward and backward") {
+TEST_CASE("gpu: attention over listed blocks equals the CPU's, forward and backward", "[big]") {
   for (std::size_t n = 0; n < std::size(kTypes); ++n) {
     const int calls = gpu_test::calls(40);
     for (int seed = 0; seed < calls; ++seed) {

@@ -132,7 +132,7 @@ TEST_CASE("gpu: equal calls of a ring give equal bits", "[slow]") {
   }
 }
 
-TEST_CASE("gpu: a plan and a workspace of each rank serve several calls of a ring") {
+TEST_CASE("gpu: a plan and a workspace of each rank serve several calls of a ring", "[big]") {
   const Mask mask(diagonal_band(kTokens, kTokens, -kUnbounded, 0));
   RingCall call = random_call(5, mask);
   const RingResults expected = run(call, Backend::kCuda, 2);

@@ -81,7 +81,7 @@ TEST_CASE("gpu: dimensions of tensor cores give the CPU's results under every op
   }
 }
 
-TEST_CASE("gpu: masks with structure and few rows reach tensor cores", "[tensor cores]") {
+TEST_CASE("gpu: masks with structure and few rows reach tensor cores", "[tensor cores][big]") {
   for (unsigned seed = 0; seed < maskctl::test::rounds(24u); ++seed) {
     SoftmaxCall call = random_softmax_call(7000 + seed, DType::kBFloat16, {64, 64});
     const Index queries = call.query.extent(1), keys = call.key.extent(1);

@@ -64,7 +64,7 @@ void check_call(const SoftmaxCall& call) {
 }  // namespace
 
 TEST_CASE("gpu: keys that many queries see are several blocks' work, with the same gradients",
-          "[tensor cores]") {
+          "[tensor cores][big]") {
   constexpr bool (*kRules[])(Index, Index) = {
       [](Index i, Index j) { return j <= i && (i - j < 100 || j < 64); },
       [](Index i, Index j) { return (j <= i && i - j < 100) || (j >= 700 && j < 720); },
@@ -83,7 +83,7 @@ TEST_CASE("gpu: keys that many queries see are several blocks' work, with the sa
 }
 
 TEST_CASE("gpu: small blocks at random have tiles of their size, with the same gradients",
-          "[tensor cores]") {
+          "[tensor cores][big]") {
   constexpr auto kOpen = [](Index i, Index j) {
     const auto tile = static_cast<std::uint32_t>(i / 64 * 40 + j / 64);
     return (tile * 2654435761u >> 16) % 8 == 0 && (i + j) % 5 != 0;
