@@ -17,7 +17,14 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(MASKCTL_FIND_RACES)
-#include <sanitizer/tsan_interface.h>
+extern "C" {  // sanitizer/tsan_interface.h, which not every compiler has
+void __tsan_acquire(void* event);
+void __tsan_release(void* event);
+void* __tsan_get_current_fiber();
+void* __tsan_create_fiber(unsigned flags);
+void __tsan_destroy_fiber(void* fiber);
+void __tsan_switch_to_fiber(void* fiber, unsigned flags);
+}
 #endif
 
 thread_local uint3 threadIdx, blockIdx;
@@ -45,7 +52,10 @@ struct End {
 using Sanitized = std::unique_ptr<void, End>;
 Sanitized new_thread() { return Sanitized(__tsan_create_fiber(0)); }
 void* this_thread() { return __tsan_get_current_fiber(); }
-void become(void* thread) { __tsan_switch_to_fiber(thread, __tsan_switch_to_fiber_no_sync); }
+void become(void* thread) {
+  constexpr unsigned kOrdersNothing = 1;
+  __tsan_switch_to_fiber(thread, kOrdersNothing);
+}
 #else
 void happens_before(char&) {}
 void happens_after(char&) {}
@@ -146,7 +156,7 @@ class Block {
 #if defined(MASKCTL_FIND_RACES)
   void* scheduler_sanitized_ = nullptr;
 #endif
-  ucontext_t scheduler_;
+  [[maybe_unused]] ucontext_t scheduler_;
   jmp_buf scheduler_jump_;
 #if defined(__SANITIZE_ADDRESS__)
   const void* scheduler_stack_ = nullptr;
