@@ -97,6 +97,9 @@ for n in 1 2 3 4; do
   check "$n emulated GPUs: operations over a mesh, the ring under every mask of samples" \
     build/release/tests/emulated_rank_checks threads "$n" cuda
 done
+# To the thread sanitizer each thread of an emulated block is one.
+check "kernels compile with the thread sanitizer" build build/release race_gpu_tests || finish
+MASKCTL_GPU_CALLS=1 filter='~[slow]~[big]' run_programs build/release " (inside blocks)" race_gpu_tests
 if command -v nvcc >/dev/null; then
   check "configure for CUDA" cmake --preset cuda -DMASKCTL_TESTS=OFF || finish
   check "kernels compile without warnings" build build/cuda maskctl_cuda maskctl_hopper
@@ -139,8 +142,5 @@ headline "thread sanitizer"
 check "configure with the thread sanitizer" cmake --preset tsan -DMASKCTL_TESTS=ON || finish
 check "build with the thread sanitizer" build build/tsan race_tests || finish
 run_programs build/tsan " with the thread sanitizer" race_tests
-# To which each thread of an emulated block is one.
-check "build kernels with the thread sanitizer" build build/release race_gpu_tests || finish
-MASKCTL_GPU_CALLS=1 filter='~[slow]~[big]' run_programs build/release " inside blocks" race_gpu_tests
 
 finish
