@@ -49,7 +49,9 @@ void check_every_option(std::size_t n) {
                                 {kDims[as_size(seed) % std::size(kDims)]}),
             kTolerances[n]);
   }
-  gpu_test::say_ran("softmax_forward, softmax_weights, softmax_backward", name(kTypes[n]), calls);
+  const bool is_plain = kTypes[n] == DType::kFloat32 || !cuda::hopper::unavailable().empty();
+  gpu_test::say_ran("softmax_forward, softmax_weights, softmax_backward", name(kTypes[n]), calls,
+                    is_plain ? "plain" : "plain or tensor cores");
 }
 
 }  // namespace
@@ -105,7 +107,9 @@ TEST_CASE("gpu: gradients have the same bits in every run", "[slow][tensor cores
     };
     check_gradients(slopes(), slopes(), 0);
   }
-  gpu_test::say_ran("softmax_backward, twice", "float32, bfloat16", 12);
+  gpu_test::say_ran("softmax_backward, twice", "float32", 6);
+  gpu_test::say_ran("softmax_backward, twice", "bfloat16", 6,
+                    cuda::hopper::unavailable().empty() ? "tensor cores" : "plain");
 }
 
 TEST_CASE("gpu: a plan and a workspace serve several calls on arrays of the GPU", "[slow]") {

@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(128)
   if (query >= d.queries || column >= d.dim) return;
   await_previous_kernel();
   float x[32] = {};
-  const bool is_met = !call.turns || call.turns[piece] != 0;
+  const bool is_met = !call.turns || call.turns[piece] != 0;  // or nothing was stored
   if (is_met) add_piece(call.d_query + piece * kPieceFloats, x);
   const Index batch = row / d.q_heads, head = row % d.q_heads;
   store_piece(x, call.b.p.scale,

@@ -14,7 +14,8 @@ class BackwardAdder {
   __device__ BackwardAdder(const BackwardCall& call, Memory& memory, KeyTile tile, int group)
       : c(call), s(memory), tile_(tile), group_(group) {}
 
-  /// With turns and without, in a loop each: products wait for this at 256 columns.
+  /// With turns and without, in a loop each: one for both has a longer path, which products wait
+  /// for at 256 columns and in small tiles.
   __device__ void run() {
     if (c.turns) {
       add_all<true>();
@@ -37,19 +38,23 @@ class BackwardAdder {
       const typename Memory::Goal goal = s.goals[group_];
       if (goal.piece < 0) return;
       if (is_first) {
-        float* const sums = c.d_query + Index{goal.piece} * kPieceFloats;
-        if (kTakesTurns) await_number(c.turns + goal.piece, goal.after);
-        if (kTakesTurns && stores_first(Shape::kDim) && goal.after == 0) {
-          store_floats(sums, s.d_query[group_], kPieceBytes);
-        } else {
-          add_floats(sums, s.d_query[group_], kPieceBytes);
-        }
-        commit_stores();
-        wait_for_stores<0>();
+        add<kTakesTurns>(goal);
         last = goal.piece;
       }
       __syncwarp();
     }
+  }
+  template <bool kTakesTurns>
+  __device__ __forceinline__ void add(const typename Memory::Goal& goal) {
+    float* const sums = c.d_query + Index{goal.piece} * kPieceFloats;
+    if (kTakesTurns) await_number(c.turns + goal.piece, goal.after);
+    if (kTakesTurns && stores_first(Shape::kDim) && goal.after == 0) {
+      store_floats(sums, s.d_query[group_], kPieceBytes);
+    } else {
+      add_floats(sums, s.d_query[group_], kPieceBytes);
+    }
+    commit_stores();
+    wait_for_stores<0>();
   }
   /// Once the sums are in memory.
   __device__ void pass_turn(int piece) {
