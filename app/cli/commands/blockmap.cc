@@ -116,7 +116,7 @@ void write_arrays(const lazy::BlockInfo& info, const BlockmapOptions& options, S
   maskctl::write_arrays(options.dest, arrays, how);
 }
 
-std::string line(std::string_view label, std::string_view value) {
+std::string figure_line(std::string_view label, std::string_view value) {
   return fmt::format("{:<22}{}\n", label, value);
 }
 
@@ -134,14 +134,14 @@ std::string counts_text(const BlockmapReport& report) {
 }
 
 std::string blockmap_text(const BlockmapReport& report) {
-  std::string out = line("shape", shape_text(report.mask));
-  out += line("block", fmt::format("{}x{}{}", report.block.q, report.block.k,
-                                   report.dkv ? ", by key blocks (dkv)" : ""));
+  std::string out = figure_line("shape", shape_text(report.mask));
+  out += figure_line("block", fmt::format("{}x{}{}", report.block.q, report.block.k,
+                                          report.dkv ? ", by key blocks (dkv)" : ""));
   out += counts_text(report) + "\n";
   for (const ArrayReport& array : report.arrays) {
-    out += line(array.name, array.dtype.empty()
-                                ? "none"
-                                : fmt::format("{} {}", array.dtype, shape_text(array.shape)));
+    out += figure_line(
+        array.name,
+        array.dtype.empty() ? "none" : fmt::format("{} {}", array.dtype, shape_text(array.shape)));
   }
   out +=
       "block_mask: 0 empty, 1 partial, 2 full; data_next: the block to load next; mask_next: the\n"

@@ -34,7 +34,8 @@ struct Command {
 };
 
 /// A command from `void declare(OptionList&, Options&)` and `Answer run(const Options&, Session&)`.
-template <typename Options, auto kDeclare, auto kRun>
+template <typename Options, void (*kDeclare)(OptionList&, Options&),
+          Answer (*kRun)(const Options&, Session&)>
 constexpr Command command(Command row) {
   row.declare = [](OptionList& list) -> Run {
     auto options = std::make_shared<Options>();

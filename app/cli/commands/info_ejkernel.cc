@@ -66,7 +66,7 @@ MaskInfo without_missing_axes(const MaskInfo& info, const Mesh& mesh, bool seque
   return MaskInfo(std::move(fields));
 }
 
-std::string line(std::string_view label, std::string_view value) {
+std::string field_line(std::string_view label, std::string_view value) {
   return fmt::format("    {:<19}{}\n", label, value);
 }
 
@@ -181,17 +181,18 @@ MeshReport mesh_report(const MaskInfo& info, const MeshOptions& options, Session
 
 std::string mask_info_text(const MaskInfoReport& report) {
   std::string out = "  MaskInfo\n";
-  out += line("repr", report.repr);
-  out += line("shape", fmt::format("({}, {}, {})", extent_text(report.shape[0]),
-                                   extent_text(report.shape[1]), extent_text(report.shape[2])));
-  out += line("is_self_attention", yes_no(report.self_attention));
-  out += line("is_multi_sequence", yes_no(report.multi_sequence));
-  out += line("baked in", baked_text(report.baked_in));
+  out += field_line("repr", report.repr);
+  out +=
+      field_line("shape", fmt::format("({}, {}, {})", extent_text(report.shape[0]),
+                                      extent_text(report.shape[1]), extent_text(report.shape[2])));
+  out += field_line("is_self_attention", yes_no(report.self_attention));
+  out += field_line("is_multi_sequence", yes_no(report.multi_sequence));
+  out += field_line("baked in", baked_text(report.baked_in));
   for (const ArrayReport& array : report.stored) {
-    out +=
-        line("stored", fmt::format("{} {} {}", array.name, array.dtype, shape_text(array.shape)));
+    out += field_line("stored",
+                      fmt::format("{} {} {}", array.name, array.dtype, shape_text(array.shape)));
   }
-  for (const auto& [key, array] : report.lengths) out += line(key, short_text(array));
+  for (const auto& [key, array] : report.lengths) out += field_line(key, short_text(array));
   return out;
 }
 
@@ -204,7 +205,8 @@ std::string mesh_text(const MeshReport& report) {
   const Index devices = report.mesh.devices();
   std::string out = fmt::format("  mesh {}: {} devices\n", fmt::join(axes, "+"), devices);
   for (const ShardReport& array : report.arrays) {
-    out += line(array.name, fmt::format("{} {}", shape_text(array.shape), to_text(array.spec)));
+    out +=
+        field_line(array.name, fmt::format("{} {}", shape_text(array.shape), to_text(array.spec)));
   }
   for (Index device = 0; device < std::min(devices, kLines); ++device) {
     Names parts;
@@ -212,7 +214,7 @@ std::string mesh_text(const MeshReport& report) {
       parts.push_back(array.name +
                       ranges_text(shard_of_device(array.shape, array.spec, report.mesh, device)));
     }
-    out += line(fmt::format("device {}", device), fmt::format("{}", fmt::join(parts, " ")));
+    out += field_line(fmt::format("device {}", device), fmt::format("{}", fmt::join(parts, " ")));
   }
   if (devices > kLines) out += fmt::format("    ... {} more; --json lists all\n", devices - kLines);
   return out;

@@ -61,7 +61,7 @@ std::string where_text(const RecogniseReport& report) {
   return out;
 }
 
-std::string pipeline_text(const RecogniseReport& report) {
+std::string pipelines_found(const RecogniseReport& report) {
   if (report.found.irregular) {
     return "irregular; nearest: " + (report.pipeline.empty() ? "every cell open" : report.pipeline);
   }
@@ -72,7 +72,7 @@ std::string report_text(const RecogniseReport& report) {
   std::string out = fmt::format("{:<12}{}\n", "shape", shape_text(report.mask));
   out += fmt::format("{:<12}{}: {} of {} cells open\n", "density",
                      percent(report.open, report.mask.cells()), report.open, report.mask.cells());
-  out += fmt::format("{:<12}{}\n", "pipeline", pipeline_text(report));
+  out += fmt::format("{:<12}{}\n", "pipeline", pipelines_found(report));
   return out + where_text(report);
 }
 

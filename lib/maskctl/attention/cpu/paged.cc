@@ -64,7 +64,7 @@ struct Partials {
 };
 
 /// Some keys of a row. Its number among all tasks is that of its partial results.
-struct Task {
+struct PagedTask {
   const Row* row;
   Range keys;
 };
@@ -73,7 +73,7 @@ struct Task {
 /// `next_task`.
 class Stream {
  public:
-  Stream(const PagedProblem& call, const Floats& queries, const std::vector<Task>& tasks,
+  Stream(const PagedProblem& call, const Floats& queries, const std::vector<PagedTask>& tasks,
          std::atomic<Index>& next_task, Partials& partials)
       : c_(call), queries_(queries), tasks_(tasks), next_task_(next_task), partials_(partials) {}
 
@@ -156,7 +156,7 @@ class Stream {
 
   const PagedProblem& c_;
   const Floats& queries_;
-  const std::vector<Task>& tasks_;
+  const std::vector<PagedTask>& tasks_;
   std::atomic<Index>& next_task_;
   Partials& partials_;
   Piece left_;                       // what is left of the task that is being taken
@@ -200,8 +200,8 @@ std::vector<Row> streamed_rows(const PagedProblem& c) {
   return rows;
 }
 
-std::vector<Task> tasks_of(const std::vector<Row>& rows) {
-  std::vector<Task> tasks;
+std::vector<PagedTask> tasks_of(const std::vector<Row>& rows) {
+  std::vector<PagedTask> tasks;
   for (const Row& row : rows) {
     for (Index k = row.keys.begin; k < row.keys.end; k += row.task_keys) {
       tasks.push_back({&row, {k, std::min(k + row.task_keys, row.keys.end)}});
@@ -212,7 +212,7 @@ std::vector<Task> tasks_of(const std::vector<Row>& rows) {
 
 void stream(const PagedProblem& c, float* out) {
   const std::vector<Row> rows = streamed_rows(c);
-  const std::vector<Task> tasks = tasks_of(rows);
+  const std::vector<PagedTask> tasks = tasks_of(rows);
   const Floats queries(c.queries), sinks(c.sinks);
   Partials partials(tasks.size(), c.q_heads, c.cache.dim);
   std::atomic<Index> next_task = 0;

@@ -48,10 +48,10 @@ struct QueryTile {
 };
 
 /// Gradients of some tiles of queries against one key head; keys and values are padded to tiles.
-class Task {
+class GradientTask {
  public:
-  Task(const CpuCall& c, std::span<const float> lse, const Floats& d_out, const Floats& out,
-       const Floats& d_lse, Index b, Index u)
+  GradientTask(const CpuCall& c, std::span<const float> lse, const Floats& d_out, const Floats& out,
+               const Floats& d_lse, Index b, Index u)
       : c_(c),
         lse_(lse),
         d_out_(d_out),
@@ -317,11 +317,11 @@ void cpu::softmax_backward(const SoftmaxProblem& problem, const SoftmaxBackwardI
   const Index heads = d.batch * d.kv_heads;
   const Index tiles = ceil_div(d.queries, kTile);
   const Index parts = parts_of(c);
-  std::vector<std::unique_ptr<Task>> tasks(static_cast<std::size_t>(heads * parts));
+  std::vector<std::unique_ptr<GradientTask>> tasks(static_cast<std::size_t>(heads * parts));
   const auto work = [&](Index n) {
     const Index head = n / parts, u = head % d.kv_heads;
-    auto task =
-        std::make_unique<Task>(c, inputs.lse.as<float>(), d_out, out, d_lse, head / d.kv_heads, u);
+    auto task = std::make_unique<GradientTask>(c, inputs.lse.as<float>(), d_out, out, d_lse,
+                                               head / d.kv_heads, u);
     for (Index h = u * d.group(); h < (u + 1) * d.group(); ++h) {
       for (Index t = n % parts; t < tiles; t += parts) task->add(h, t, d_query.values(), bias_sums);
     }

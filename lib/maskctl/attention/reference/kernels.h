@@ -1,9 +1,13 @@
 // Every kernel in float64 and plain loops: the judge of the other backends.
 #pragma once
 
+#include <limits>
+
 #include "maskctl/attention/kernels.h"
 
 namespace maskctl::attention::reference {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 void softmax_forward(const SoftmaxProblem&, const SoftmaxOutputs&, const Context&);
 void softmax_backward(const SoftmaxProblem&, const SoftmaxBackwardInputs&,

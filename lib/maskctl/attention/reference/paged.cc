@@ -1,14 +1,11 @@
 // Attention over pages in float64 and plain loops.
 #include <cmath>
-#include <limits>
 
 #include "maskctl/attention/arrays/to_double.h"
 #include "maskctl/attention/reference/kernels.h"
 
 namespace maskctl::attention {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double element_at(DType dtype, const std::byte* array, Index i) {
   if (dtype == DType::kFloat32)
@@ -24,7 +21,7 @@ void attend(const PagedProblem& c, const PagedSequence& s, Index row, Index h, c
   const Index head = h / c.group() * c.cache.head_stride;
   const Range keys = c.visible(s, row);
   std::vector<double> logits;
-  double top = -kInfinity, sum = 0;
+  double top = -reference::kInfinity, sum = 0;
   for (Index p = keys.begin; p < keys.end; ++p) {
     double z = 0;
     for (Index x = 0; x < c.cache.dim; ++x) {

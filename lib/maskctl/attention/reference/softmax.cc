@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <vector>
 
 #include "maskctl/attention/arrays/to_double.h"
@@ -13,8 +12,6 @@
 
 namespace maskctl::attention {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A problem with its arrays in float64, and the place of every vector.
 struct SoftmaxInDouble {
@@ -65,8 +62,9 @@ struct Row {
   Index b = 0, h = 0, i = 0;
   std::vector<Index> keys;
   std::vector<double> logits, cap_derivatives;
-  double max = -kInfinity;  // of the logits, and of the sinks unless out is not normalised
-  double lse = -kInfinity;
+  double max =
+      -reference::kInfinity;  // of the logits, and of the sinks unless out is not normalised
+  double lse = -reference::kInfinity;
 
   bool empty() const { return keys.empty(); }
 };
@@ -93,7 +91,7 @@ void finish(const SoftmaxInDouble& c, Row& row) {
   double top = row.max;
   for (const double s : sinks) top = std::max(top, s);
   if (c.options.normalize) row.max = top;
-  if (top == -kInfinity) return;
+  if (top == -reference::kInfinity) return;
   double sum = 0;
   for (const double s : row.logits) sum += std::exp(s - top);
   for (const double s : sinks) sum += std::exp(s - top);

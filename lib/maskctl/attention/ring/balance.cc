@@ -15,9 +15,9 @@ namespace {
 constexpr double kEven = 1.05;  // most cost over mean cost
 
 /// Neighbouring tiles, and the keys they see that a rank lacks.
-class Window {
+class TileStretch {
  public:
-  explicit Window(const std::vector<bool>& has) : has_(has), seen_(has.size()) {}
+  explicit TileStretch(const std::vector<bool>& has) : has_(has), seen_(has.size()) {}
 
   void push(const QueryTile& tile) {
     cost_ += tile.cost;
@@ -120,7 +120,7 @@ class Balance {
   /// tile more, the one with the fewest keys that the other rank lacks.
   void choose(std::size_t first, std::size_t end, std::size_t to, Index enough,
               std::optional<Move>& best) const {
-    Window window(has_[to]);
+    TileStretch window(has_[to]);
     for (std::size_t i = first; i < end; ++i) {
       window.push(tiles_[i]);
       while (window.cost() > enough) window.pop(tiles_[first++]);

@@ -10,8 +10,6 @@
 namespace maskctl::attention {
 namespace {
 
-constexpr std::string_view kMaskAxes = "B Hq/Hkv Tq Tk";
-
 void add_mask(std::string_view name, const Mask& mask, ShardPlan& plan) {
   const Index shape[] = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
   plan.add_input(name, shape, kMaskAxes, nullptr);

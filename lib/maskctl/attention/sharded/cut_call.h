@@ -11,6 +11,8 @@
 
 namespace maskctl::attention {
 
+inline constexpr std::string_view kMaskAxes = "B Hq/Hkv Tq Tk";
+
 /// A copy of a call in which Operation::complete has made what follows from other arguments.
 AnyValue completed(const Operation& operation, const void* call, OwnedArrays& owned);
 

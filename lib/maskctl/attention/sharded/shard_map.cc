@@ -14,8 +14,6 @@
 namespace maskctl::attention {
 namespace {
 
-constexpr std::string_view kMaskAxes = "B Hq/Hkv Tq Tk";
-
 std::optional<MaskArray> shard_of_array(const std::optional<MaskArray>& array, const Shard& shard) {
   if (!array) return std::nullopt;
   return MaskArray(shard_of(array->mask(), shard), array->dtype());

@@ -17,8 +17,6 @@
 namespace maskctl::attention {
 namespace {
 
-using State = Comparison::State;
-
 /// Log-likelihood ratio from which one of two masks is rejected: odds of 3 million to 1.
 constexpr double kDecisive = 15;
 /// How far the share of a mask that fits may be from 0 or 1, beyond six standard errors: kernels
@@ -152,15 +150,15 @@ class Judge {
   void compare(const Tried& tried) {
     const Evidence all = evidence(tried);
     const double ratio = all.ratio(noise_);
-    Comparison line{tried.text, State::kUndecided, all.share(), all.error(noise_),
+    Comparison line{tried.text, Comparison::State::kUndecided, all.share(), all.error(noise_),
                     std::ssize(tried.rows)};
     if (ratio > kDecisive) {
       preferred_.push_back(&tried);
-      line.state = fits(tried) ? State::kFits : State::kRejected;
+      line.state = fits(tried) ? Comparison::State::kFits : Comparison::State::kRejected;
     } else if (!preferring(tried).empty()) {
       preferred_.push_back(&tried);
     } else if (ratio < -kDecisive) {
-      line.state = State::kRejected;
+      line.state = Comparison::State::kRejected;
     } else {
       undecided_.push_back(&tried);
     }

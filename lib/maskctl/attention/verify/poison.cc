@@ -16,9 +16,7 @@
 namespace maskctl::attention {
 namespace {
 
-using State = VerifyCheck::State;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
 
 /// Marks the keys that some query of a plane sees.
 void mark_seen(const Plane& plane, std::vector<bool>& seen) {
@@ -129,7 +127,7 @@ std::vector<InputRows> unread_inputs(const Operation& operation, const NamedArgu
   for (Index calls = most_calls(arguments); calls > 0 && !left.empty(); --calls) {
     const InputRows input = left.front();
     left.pop_front();
-    const NamedArguments dirty = filled(arguments, input, kNan);
+    const NamedArguments dirty = filled(arguments, input, kPoison);
     if (changed_result(clean, results_on(judge, operation, dirty)).empty()) {
       unread.push_back(input);
     } else if (input.rows.size() > 1) {
@@ -168,7 +166,7 @@ std::string changed_beside(const Change& seen, const Change& judged) {
 
 VerifyCheck check_unseen_keys(const Operation& operation, const NamedArguments& arguments,
                               const Mask& mask) {
-  VerifyCheck check{"unseen keys", State::kSkipped, "every key is seen"};
+  VerifyCheck check{"unseen keys", VerifyCheck::State::kSkipped, "every key is seen"};
   if (empty_row_policy(arguments) != "zero" && has_empty_rows(mask)) {
     check.detail = "rows without a key read all values, or give NaN, under this empty_row";
     return check;
@@ -186,17 +184,17 @@ VerifyCheck check_unseen_keys(const Operation& operation, const NamedArguments& 
       for (Index j = 0; j < shape.keys; ++j) {
         if (seen[as_size(j)]) continue;
         ++unseen;
-        fill_key(poisoned, shape, b, j, u, kNan);
+        fill_key(poisoned, shape, b, j, u, kPoison);
       }
     }
   }
   if (unseen == 0) return check;
   const NamedResults clean = run(operation, arguments), dirty = run(operation, poisoned);
-  check.state = State::kPassed;
+  check.state = VerifyCheck::State::kPassed;
   check.detail = fmt::format("{} of NaN change no bit", unseen);
   for (const auto& [name, array] : clean) {
     if (same_bits(array, dirty.at(name))) continue;
-    check.state = State::kFailed;
+    check.state = VerifyCheck::State::kFailed;
     check.detail = fmt::format("NaN in {} keys that no query sees changes {}", unseen, name);
   }
   return check;
@@ -221,23 +219,23 @@ VerifyCheck check_closed_keys(const Operation& operation, const NamedArguments& 
     const std::string row =
         changed_row(clean, run(operation, changed).at("out"), shape, mask, mean, j);
     if (!row.empty()) {
-      return {"closed keys", State::kFailed,
+      return {"closed keys", VerifyCheck::State::kFailed,
               fmt::format("key {} changes {}, which does not see it", j, row)};
     }
   }
-  return {"closed keys", State::kPassed,
+  return {"closed keys", VerifyCheck::State::kPassed,
           fmt::format("{} keys changed, no other row by a bit", tried)};
 }
 
 VerifyCheck check_unread_inputs(const Operation& operation, const NamedArguments& arguments,
                                 Backend against) {
   const std::vector<InputRows> unread = unread_inputs(operation, arguments, against);
-  if (unread.empty()) return {"unread inputs", State::kSkipped, "every row is read"};
+  if (unread.empty()) return {"unread inputs", VerifyCheck::State::kSkipped, "every row is read"};
   NamedArguments dirty = arguments;
   std::set<std::string> names;
   Index rows = 0;
   for (const InputRows& input : unread) {
-    fill(dirty, input, kNan);
+    fill(dirty, input, kPoison);
     names.insert(input.arrays.begin(), input.arrays.end());
     rows += input.rows.size();
   }
@@ -246,9 +244,9 @@ VerifyCheck check_unread_inputs(const Operation& operation, const NamedArguments
       changed_result(results_on(arguments.context.backend, operation, arguments),
                      results_on(arguments.context.backend, operation, dirty));
   if (changed.empty()) {
-    return {"unread inputs", State::kPassed, where + " changes no bit"};
+    return {"unread inputs", VerifyCheck::State::kPassed, where + " changes no bit"};
   }
-  return {"unread inputs", State::kFailed,
+  return {"unread inputs", VerifyCheck::State::kFailed,
           fmt::format("{}, which the judge does not read, changes {}", where, changed)};
 }
 
@@ -264,15 +262,15 @@ VerifyCheck check_other_outputs(const Operation& operation, const NamedArguments
       const float value = ++tried % 2 == 0 ? 1000.F : -1000.F;
       const Change seen{
           clean, results_on(forward.context.backend, operation, filled(forward, one, value))};
-      const Change expected{judged, results_on(against, operation, filled(forward, one, kNan))};
+      const Change expected{judged, results_on(against, operation, filled(forward, one, kPoison))};
       const std::string changed = changed_beside(seen, expected);
       if (changed.empty()) continue;
-      return {"other outputs", State::kFailed,
+      return {"other outputs", VerifyCheck::State::kFailed,
               fmt::format("row {} of {} changes elements of {} that the judge makes without it", n,
                           fmt::join(arrays, ", "), changed)};
     }
   }
-  return {"other outputs", State::kPassed,
+  return {"other outputs", VerifyCheck::State::kPassed,
           fmt::format("{} rows changed, no element beside theirs by a bit", tried)};
 }
 

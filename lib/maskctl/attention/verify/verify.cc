@@ -17,8 +17,6 @@
 namespace maskctl::attention {
 namespace {
 
-using State = VerifyCheck::State;
-
 constexpr Index kMostCells = Index{1} << 26;
 /// The judge takes some 10 to 60 ns for each pair of a query and a key.
 constexpr Index kMostPairs = Index{1} << 33;
@@ -43,10 +41,10 @@ VerifyCheck compare_reach(const std::string& name, const ProbeReading& reading, 
                           Index nan_rows) {
   const Index differing = differing_cells(reading.mask, mask);
   if (differing == 0 && reading.nan_rows == nan_rows) {
-    return {name, State::kPassed,
+    return {name, VerifyCheck::State::kPassed,
             fmt::format("all {} open cells and no other", reading.mask.count())};
   }
-  return {name, State::kFailed,
+  return {name, VerifyCheck::State::kFailed,
           fmt::format("{} cells differ, {} rows give NaN, {} should", differing, reading.nan_rows,
                       nan_rows)};
 }
@@ -105,7 +103,7 @@ std::string no_weights(const VerifyRequest& request) {
 
 void skip(std::initializer_list<const char*> names, const std::string& reason,
           std::vector<VerifyCheck>& checks) {
-  for (const char* name : names) checks.push_back({name, State::kSkipped, reason});
+  for (const char* name : names) checks.push_back({name, VerifyCheck::State::kSkipped, reason});
 }
 
 /// Gradients of rows that are NaN are NaN everywhere.
@@ -192,7 +190,7 @@ std::optional<Mask> applied_mask(const VerifyRequest& request) {
 
 bool all_passed(const std::vector<VerifyCheck>& checks) {
   return std::ranges::none_of(
-      checks, [](const VerifyCheck& check) { return check.state == State::kFailed; });
+      checks, [](const VerifyCheck& check) { return check.state == VerifyCheck::State::kFailed; });
 }
 
 }  // namespace maskctl::attention

@@ -20,7 +20,7 @@ constexpr double kRowLoad = 32;  // products that take as long as loading one ro
 constexpr Index kMostRanks = 65536;
 constexpr Index kMostHeads = Index{1} << 20;
 
-struct PlaneFigures {
+struct PlaneCosts {
   std::vector<LengthGroup> lengths;
   std::vector<BlockStats> blocks;
   RowCost rows;
@@ -28,7 +28,7 @@ struct PlaneFigures {
 
 /// All results for one plane and for all planes, with how often each plane counts.
 struct Figures {
-  std::vector<PlaneFigures> planes;
+  std::vector<PlaneCosts> planes;
   std::vector<Index> uses;    // number of (batch, head) pairs of the mask
   std::vector<Index> counts;  // the same, times the heads that share a mask head
 };
@@ -74,7 +74,7 @@ Figures figures_of(const Mask& mask, const CostQuery& query, Index copies) {
   out.planes.resize(mask.distinct().size());
   for_each_plane(mask, [&](std::size_t i) {
     const PlanePtr plane = readable(mask.distinct()[i]);
-    PlaneFigures& figures = out.planes[i];
+    PlaneCosts& figures = out.planes[i];
     figures.lengths = row_figures(*plane).groups;
     figures.rows = row_cost(*plane, query.ranks);
     figures.blocks = block_table(*plane, query.blocks);
@@ -110,14 +110,14 @@ Spread spread(const std::vector<LengthGroup>& groups) {
   return out;
 }
 
-Index pairs_of(const PlaneFigures& plane) {
+Index pairs_of(const PlaneCosts& plane) {
   return std::accumulate(plane.rows.striped.begin(), plane.rows.striped.end(), Index{0});
 }
 
 void add_spreads(const Figures& figures, Cost& cost) {
   std::vector<LengthGroup> rows, heads;
   for (std::size_t i = 0; i < figures.planes.size(); ++i) {
-    const PlaneFigures& plane = figures.planes[i];
+    const PlaneCosts& plane = figures.planes[i];
     const Index pairs = pairs_of(plane);
     cost.planes.push_back({pairs, spread(plane.lengths)});
     cost.pairs += pairs * figures.counts[i];

@@ -27,7 +27,7 @@ struct PairDiff {
   bool first_in_a = false;
 };
 
-using Pair = std::pair<std::uint32_t, std::uint32_t>;
+using DistinctPair = std::pair<std::uint32_t, std::uint32_t>;
 
 /// Calls the task for ranges of whole tile rows, a few per thread.
 template <typename Task>
@@ -161,13 +161,13 @@ Index broadcast_extent(Index a, Index b, const Mask& left, const Mask& right) {
 }
 
 /// Compares each distinct pair once; large planes use all threads, others one thread each.
-std::map<Pair, PairDiff> diff_pairs(const Mask& a, const Mask& b, Index batch, Index heads,
-                                    Index block) {
-  std::map<Pair, PairDiff> out;
+std::map<DistinctPair, PairDiff> diff_pairs(const Mask& a, const Mask& b, Index batch, Index heads,
+                                            Index block) {
+  std::map<DistinctPair, PairDiff> out;
   for (Index n = 0; n < batch; ++n) {
     for (Index h = 0; h < heads; ++h) out[{a.index_of(n, h), b.index_of(n, h)}];
   }
-  std::vector<std::pair<const Pair, PairDiff>*> entries;
+  std::vector<std::pair<const DistinctPair, PairDiff>*> entries;
   entries.reserve(out.size());
   for (auto& entry : out) entries.push_back(&entry);
   const auto one = [&](Index i) {

@@ -18,7 +18,7 @@ struct Size {
   Index q = 0, k = 0;
 };
 
-struct Extent {
+struct BlockedExtent {
   Index queries, keys;
   Index blocks(Size size) const { return ceil_div(queries, size.q) * ceil_div(keys, size.k); }
   /// False for a map with nearly as many entries as there are cells: it explains nothing.
@@ -27,7 +27,7 @@ struct Extent {
 
 /// Calls f(row, column, rows, keys) for each block until it returns false.
 template <typename F>
-bool each_block(const Extent& extent, Size size, F&& f) {
+bool each_block(const BlockedExtent& extent, Size size, F&& f) {
   Index at = 0;
   for (Index q = 0; q < extent.queries; q += size.q) {
     const Range rows{q, std::min(q + size.q, extent.queries)};
@@ -43,7 +43,7 @@ class SmallCells {
  public:
   SmallCells(const Plane& open, const Plane& closed)
       : extent_{open.queries(), open.keys()}, open_(open), closed_(closed) {}
-  const Extent& extent() const { return extent_; }
+  const BlockedExtent& extent() const { return extent_; }
 
   bool exact(Size size) const {
     return each_block(extent_, size, [&](Index, Range q, Range k) {
@@ -71,13 +71,13 @@ class SmallCells {
   }
 
  private:
-  Extent extent_;
+  BlockedExtent extent_;
   AreaSums open_, closed_;
 };
 
 /// Tries pairs of sizes, starting with the coarsest along one axis, and keeps the best.
 void try_axis(const SmallCells& cells, bool by_query, std::optional<Size>& best) {
-  const Extent& extent = cells.extent();
+  const BlockedExtent& extent = cells.extent();
   const Index most = by_query ? extent.queries : extent.keys;
   const Index other = by_query ? extent.keys : extent.queries;
   std::size_t tried = 0;
@@ -95,7 +95,7 @@ void try_axis(const SmallCells& cells, bool by_query, std::optional<Size>& best)
 
 std::vector<BlockGrid> small_exact(const Plane& open, const Plane& closed) {
   const SmallCells cells(open, closed);
-  const Extent& extent = cells.extent();
+  const BlockedExtent& extent = cells.extent();
   std::optional<Size> best;
   for (Index size = std::max(extent.queries, extent.keys); size > 1 && !best; --size) {
     if (cells.exact({size, size})) best = Size{size, size};
@@ -185,7 +185,7 @@ std::optional<Size> common_size(const Plane& open, const Plane& closed) {
   }
   if (size.q == 0) size.q = open.queries();
   if (size.k == 0) size.k = open.keys();
-  const Extent extent{open.queries(), open.keys()};
+  const BlockedExtent extent{open.queries(), open.keys()};
   if (size.q * size.k < 4 || extent.blocks(size) > kMostBlocks) return std::nullopt;
   return size;
 }
@@ -249,7 +249,7 @@ std::vector<BlockGrid> exact_grids(const Plane& open, const Plane& closed) {
 std::vector<BlockGrid> likely_grids(const Plane& open, const Plane& closed) {
   if (!is_small(open)) return large_grids(open, closed);
   const SmallCells cells(open, closed);
-  const Extent& extent = cells.extent();
+  const BlockedExtent& extent = cells.extent();
   std::vector<Size> sizes;
   for (const Index size : records(std::max(extent.queries, extent.keys), [&](Index s) {
          return cells.closes({s, s});

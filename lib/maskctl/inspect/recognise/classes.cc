@@ -111,7 +111,7 @@ class Union {
   std::vector<std::uint32_t> parent_;
 };
 
-std::vector<Index> edges_of(const std::vector<Link>& links, Range Link::*side) {
+std::vector<Index> link_edges(const std::vector<Link>& links, Range Link::*side) {
   std::vector<Index> edges;
   edges.reserve(links.size() * 2);
   for (const Link& link : links) {
@@ -121,10 +121,10 @@ std::vector<Index> edges_of(const std::vector<Link>& links, Range Link::*side) {
   return edges;
 }
 
-/// Numbers classes in the order in which they are requested.
-class Numbers {
+/// ClassNumbers classes in the order in which they are requested.
+class ClassNumbers {
  public:
-  explicit Numbers(std::size_t size) : number_(size, -1) {}
+  explicit ClassNumbers(std::size_t size) : number_(size, -1) {}
   std::int32_t operator()(std::uint32_t root) {
     if (number_[root] < 0) number_[root] = count_++;
     return number_[root];
@@ -145,7 +145,8 @@ void append(std::vector<ClassRun>& runs, Range at, std::int32_t id) {
   }
 }
 
-std::vector<ClassRun> runs_of(const Axis& axis, std::size_t first, Union& sets, Numbers& numbers) {
+std::vector<ClassRun> runs_of(const Axis& axis, std::size_t first, Union& sets,
+                              ClassNumbers& numbers) {
   std::vector<ClassRun> runs;
   axis.each([&](std::size_t i, bool, bool covered) {
     if (covered) append(runs, axis.part(i), numbers(sets.root(first + i)));
@@ -169,7 +170,7 @@ class RowClasses {
   }
 
   Classes take() {
-    Numbers numbers(covered_.size());
+    ClassNumbers numbers(covered_.size());
     const auto runs = [&](std::size_t first, Index size) {
       std::vector<ClassRun> out;
       for (Index i = 0; i < size; ++i) {
@@ -261,7 +262,7 @@ class RowClasses {
 /// Slabs of constant bands, for classes of few runs. Null when there are too many runs.
 PlanePtr as_slabs(const Classes& classes, Index queries, Index keys) {
   constexpr std::size_t kBandsPerSlab = 16;
-  constexpr std::size_t kMostBands = std::size_t{1} << 16;
+  constexpr std::size_t kMostClassBands = std::size_t{1} << 16;
   std::vector<std::vector<Band>> seen(static_cast<std::size_t>(classes.count));
   for (const ClassRun& run : classes.k) {
     auto& bands = seen[static_cast<std::size_t>(run.id)];
@@ -273,7 +274,7 @@ PlanePtr as_slabs(const Classes& classes, Index queries, Index keys) {
   for (const ClassRun& run : classes.q) {
     slabs.push_back({run.at, seen[static_cast<std::size_t>(run.id)]});
     used += slabs.back().bands.size();
-    if (used > kMostBands) return nullptr;
+    if (used > kMostClassBands) return nullptr;
   }
   return bands(queries, keys, std::move(slabs));
 }
@@ -318,7 +319,7 @@ Classes connected(const Plane& plane, bool shared) {
   if (!slabs_of(plane)) return RowClasses(plane, shared).take();
   const std::vector<Link> links = links_of(plane);
   Axis axes[2];
-  std::vector<Index> q_edges = edges_of(links, &Link::q), k_edges = edges_of(links, &Link::k);
+  std::vector<Index> q_edges = link_edges(links, &Link::q), k_edges = link_edges(links, &Link::k);
   if (shared) q_edges.insert(q_edges.end(), k_edges.begin(), k_edges.end());
   axes[0].set(plane.queries(), std::move(q_edges));
   if (!shared) axes[1].set(plane.keys(), std::move(k_edges));
@@ -340,7 +341,7 @@ Classes connected(const Plane& plane, bool shared) {
 
   Classes out;
   out.shared = shared;
-  Numbers numbers(first_key + k_axis.parts());
+  ClassNumbers numbers(first_key + k_axis.parts());
   out.q = runs_of(q_axis, 0, sets, numbers);
   out.k = shared ? out.q : runs_of(k_axis, first_key, sets, numbers);
   out.count = numbers.count();

@@ -11,7 +11,7 @@ namespace {
 constexpr Index kArrayName = 4;
 
 /// How many bits the numbers of a rule take.
-struct Numbers {
+struct RuleBits {
   Index number;
 
   Index signed_number(Index value) const { return value == 0 ? 0 : number + 1; }
@@ -90,7 +90,7 @@ Description::Description(const Extent& extent)
           std::bit_width(static_cast<std::uint64_t>(std::max(extent.queries, extent.keys))))) {}
 
 Index Description::of(const Step& one) const {
-  Index bits = step() + std::visit(Numbers{number_}, one.rule);
+  Index bits = step() + std::visit(RuleBits{number_}, one.rule);
   if (const auto* scoped = std::get_if<step::Scoped>(&one.rule)) bits += of(scoped->chain);
   if (const auto* within = std::get_if<step::Within>(&one.rule)) bits += of(within->chain);
   return bits;

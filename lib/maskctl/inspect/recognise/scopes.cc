@@ -11,7 +11,7 @@ using Axis = step::Scoped::Axis;
 /// The plane of each member of an axis; for a batch, the planes of all its heads.
 using Key = std::vector<std::uint32_t>;
 
-std::vector<Range> ranges_of(const std::vector<Index>& members) {
+std::vector<Range> ranges_among(const std::vector<Index>& members) {
   std::vector<Range> ranges;
   for (const Index i : members) {
     if (!ranges.empty() && ranges.back().end == i) {
@@ -34,7 +34,7 @@ Chain scopes(Axis axis, const std::vector<Group>& groups) {
   Chain chain;
   for (const Group& group : groups) {
     if (group.chain.empty()) continue;
-    chain.push_back({step::Scoped{axis, ranges_of(group.members), group.chain}});
+    chain.push_back({step::Scoped{axis, ranges_among(group.members), group.chain}});
   }
   return chain;
 }

@@ -12,7 +12,7 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kListed = 64;  // the most numbers that are written out
+constexpr Index kWrittenNumbers = 64;  // the most numbers that are written out
 
 /// "q_idx", "(q_idx + 3)".
 std::string plus(const std::string& term, Index offset) {
@@ -48,7 +48,7 @@ class Arrays {
   std::string numbers(const std::string& stem, const Tensor& array) {
     const auto values = as_int64(array, stem.c_str());
     if (array.rank() > 1 && array.extent(0) > 1) note_batches(array.extent(0));
-    if (array.elements() > kListed) {
+    if (array.elements() > kWrittenNumbers) {
       const std::string name = named(stem, load(fmt::format("np.load(\"{}.npy\")", stem)));
       Tensor copy(DType::kInt32, array.shape());
       std::ranges::transform(values, copy.as<std::int32_t>().begin(),
@@ -266,7 +266,7 @@ std::string Writer::first_keys(Index n, const NamedArray& each) {
 std::string Writer::term(const step::Global& rule) {
   std::vector<Index> tokens;
   for (const Range& range : rule.tokens) {
-    if (range.size() > kListed) return "";
+    if (range.size() > kWrittenNumbers) return "";
     for (Index i = range.begin; i < range.end; ++i) tokens.push_back(i);
   }
   // A table with as many entries as indices are possible.

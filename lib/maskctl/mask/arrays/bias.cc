@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "maskctl/mask/arrays/elements.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/tensor/convert.h"
 
@@ -36,13 +37,6 @@ auto visit_bias(DType dtype, const F& f) {
       return f(
           BiasBits<std::uint64_t>{~std::uint64_t{0} >> 1, 0xfff0000000000000, 0xffefffffffffffff});
   }
-}
-
-template <typename U>
-U load(std::span<const std::byte> elements, std::size_t i) {
-  U value;
-  std::memcpy(&value, elements.data() + i * sizeof(U), sizeof(U));
-  return value;
 }
 
 /// A number as the bits of a dtype; the next one converts back.

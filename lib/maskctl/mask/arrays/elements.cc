@@ -49,13 +49,6 @@ auto visit_bits(DType dtype, const F& f) {
 }
 
 template <typename U>
-U load(std::span<const std::byte> elements, std::size_t i) {
-  U value;
-  std::memcpy(&value, elements.data() + i * sizeof(U), sizeof(U));
-  return value;
-}
-
-template <typename U>
 bool is_binary(BitsOf<U> bits, U value) {
   return ((value & bits.magnitude) == 0) | (value == bits.one);
 }

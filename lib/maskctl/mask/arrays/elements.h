@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,14 @@
 #include "maskctl/tensor/dtype.h"
 
 namespace maskctl {
+
+/// Element i of an array of U, which need not be aligned.
+template <typename U>
+U load(std::span<const std::byte> elements, std::size_t i) {
+  U value;
+  std::memcpy(&value, elements.data() + i * sizeof(U), sizeof(U));
+  return value;
+}
 
 /// Sets bit i of words when element i is not zero (NaN is not zero, -0 is); bits past the last are
 /// zero. words must hold at least ceil(n / 64). Elements are in native byte order. Returns true

@@ -18,7 +18,7 @@
 namespace maskctl {
 namespace {
 
-[[noreturn]] void fail(const std::string& message) { throw Error(Errc::kFormat, message); }
+[[noreturn]] void refuse(const std::string& message) { throw Error(Errc::kFormat, message); }
 
 /// Counts runs and stops above `most`: a mask without structure would take hours.
 Index runs_in(const Plane& plane, Index most) {
@@ -78,13 +78,13 @@ struct Reader {
 template <typename F>
 auto integers(const Tensor& array, const char* what, const F& convert) {
   if (array.rank() != 1 || !is_integer(array.dtype())) {
-    fail(fmt::format("the array {} of a run file is {} of {}; expected one axis of integers", what,
-                     shape_text(array.shape()), name(array.dtype())));
+    refuse(fmt::format("the array {} of a run file is {} of {}; expected one axis of integers",
+                       what, shape_text(array.shape()), name(array.dtype())));
   }
   try {
     return convert(array, what);
   } catch (const Error& error) {
-    fail(error.what());
+    refuse(error.what());
   }
 }
 
@@ -96,31 +96,31 @@ Reader::Reader(const RunArrays& arrays)
   constexpr Index kMost = std::numeric_limits<std::int32_t>::max();
   const auto in_range = [](Index extent) { return extent >= 0 && extent <= kMost; };
   if (shape.size() != 4 || !std::ranges::all_of(shape, in_range)) {
-    fail(
+    refuse(
         fmt::format("the array shape of a run file is {}; expected B, H, Q, K", shape_text(shape)));
   }
   batch = shape[0], heads = shape[1], queries = shape[2], keys = shape[3];
   try {
     check_empty_extents(std::span(shape).first(2), std::ssize(indptr));
   } catch (const Error& error) {
-    fail(error.what());
+    refuse(error.what());
   }
   const auto rows = checked_product(std::span(shape).first(3));
   if (!rows || std::ssize(indptr) - 1 != *rows) {
-    fail(fmt::format("indptr has {} entries; expected {} for the shape {}", indptr.size(),
-                     rows ? fmt::format("{}", *rows + 1) : "B*H*Q + 1", shape_text(shape)));
+    refuse(fmt::format("indptr has {} entries; expected {} for the shape {}", indptr.size(),
+                       rows ? fmt::format("{}", *rows + 1) : "B*H*Q + 1", shape_text(shape)));
   }
   if (begin.size() != end.size()) {
-    fail(fmt::format("{} begins and {} ends of runs; expected the same number", begin.size(),
-                     end.size()));
+    refuse(fmt::format("{} begins and {} ends of runs; expected the same number", begin.size(),
+                       end.size()));
   }
   if (indptr.front() != 0 || indptr.back() != std::ssize(begin)) {
-    fail(fmt::format("indptr goes from {} to {}; expected 0 to {}, the number of runs",
-                     indptr.front(), indptr.back(), begin.size()));
+    refuse(fmt::format("indptr goes from {} to {}; expected 0 to {}, the number of runs",
+                       indptr.front(), indptr.back(), begin.size()));
   }
   for (std::size_t r = 1; r < indptr.size(); ++r) {
     if (indptr[r] >= indptr[r - 1]) continue;
-    fail(fmt::format("indptr falls from {} to {} at entry {}", indptr[r - 1], indptr[r], r));
+    refuse(fmt::format("indptr falls from {} to {} at entry {}", indptr[r - 1], indptr[r], r));
   }
   for (Index r = 0; r < *rows; ++r) check_runs(r);
 }
@@ -130,7 +130,7 @@ void Reader::check_runs(Index row) const {
   Index least = 0;
   for (std::size_t i = as_size(indptr[as_size(row)]); i < as_size(indptr[as_size(row) + 1]); ++i) {
     if (begin[i] < least || begin[i] >= end[i] || end[i] > keys) {
-      fail(
+      refuse(
           fmt::format("run {} of row {} is keys {} to {}; expected a run that is not empty, ends "
                       "by {} and starts at {} or later",
                       i - as_size(indptr[as_size(row)]), row, begin[i], end[i], keys, least));

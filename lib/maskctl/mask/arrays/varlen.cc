@@ -23,7 +23,7 @@ PlanePtr any_head(const Mask& mask, Index batch) {
 }
 
 /// One side of the flattened batch.
-class Side {
+class PackedSide {
  public:
   void add(Range tokens, Index row_begin) {
     ends_.push_back(ends_.back() + tokens.size());
@@ -86,7 +86,7 @@ Varlen varlen_batch(const Mask& mask, PaddingTokens padding) {
   const Index queries = mask.queries();
   const Index keys = mask.keys();
   Varlen out;
-  Side q_side, kv_side;
+  PackedSide q_side, kv_side;
   std::vector<PlanePtr> documents_only, segments_too;
   for (Index b = 0; b < mask.batch(); ++b) {
     const auto documents = document_ranges(*any_head(mask, b));

@@ -13,10 +13,6 @@
 namespace maskctl {
 namespace {
 
-[[noreturn]] void value_error(const std::string& message) {
-  throw PythonError(PythonType::kValueError, message);
-}
-
 /// The valid tokens of each batch, cut to [0, max_len).
 std::vector<Range> valid_ranges(const Tensor& cu, Index max_len) {
   if (max_len < 0) value_error(fmt::format("max_len must be non-negative, got {}.", max_len));

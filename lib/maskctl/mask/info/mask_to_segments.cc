@@ -13,10 +13,6 @@
 namespace maskctl {
 namespace {
 
-[[noreturn]] void value_error(const std::string& message) {
-  throw PythonError(PythonType::kValueError, message);
-}
-
 /// The ids of chosen planes, one after another; each distinct plane is processed once.
 class IdRows {
  public:

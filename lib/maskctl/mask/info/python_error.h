@@ -32,4 +32,8 @@ class PythonError : public Error {
   PythonType type_;
 };
 
+[[noreturn]] inline void value_error(const std::string& message) {
+  throw PythonError(PythonType::kValueError, message);
+}
+
 }  // namespace maskctl

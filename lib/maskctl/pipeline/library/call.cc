@@ -40,8 +40,6 @@ bool takes_list(const Argument& argument) {
          argument.says == Says::kEnds || argument.says == Says::kKeyEnds;
 }
 
-std::string_view last_name(std::string_view name) { return name.substr(name.rfind('.') + 1); }
-
 /// What the arguments of one call mean.
 struct ParsedArguments {
   bool causal = false;

@@ -15,8 +15,6 @@ namespace {
 
 using Kind = Python::Kind;
 
-std::string_view last_name(std::string_view name) { return name.substr(name.rfind('.') + 1); }
-
 bool opens(const Step& step) {
   return std::holds_alternative<step::Prefix>(step.rule) ||
          std::holds_alternative<step::Sinks>(step.rule) ||

@@ -44,6 +44,11 @@ struct NamedPython {
   Python second;
 };
 
+/// "flash_attn_func" of "flash_attn.flash_attn_func".
+inline std::string_view last_name(std::string_view dotted) {
+  return dotted.substr(dotted.rfind('.') + 1);
+}
+
 /// Parsed lines of Python. A name that an earlier line assigned stands for its value.
 struct PythonText {
   std::map<std::string, Python> names;

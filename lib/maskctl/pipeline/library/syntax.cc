@@ -17,8 +17,6 @@ namespace {
 
 using Kind = Python::Kind;
 
-std::string_view last_name(std::string_view name) { return name.substr(name.rfind('.') + 1); }
-
 const Python* named(const Python& call, std::string_view name) {
   for (const auto& [key, value] : call.named) {
     if (key == name) return &value;
@@ -33,7 +31,7 @@ Python mask_argument(const LibrarySource& source, std::string_view name) {
   return given ? resolved(source.text, *given) : resolved(source.text, last);
 }
 
-void append(Chain& to, Chain from) { std::ranges::move(from, std::back_inserter(to)); }
+void move_into(Chain& to, Chain from) { std::ranges::move(from, std::back_inserter(to)); }
 
 /// Reads an attention bias object, or nothing.
 Chain xformers(const LibrarySource& source) {
@@ -147,7 +145,8 @@ Chain hf(const LibrarySource& source) {
   }
   Chain out = chain_of(form_of_call(source, keys));
   if (const Python* pattern = named(last, "and_mask_function")) {
-    append(out, chain_of_expression(source, resolved(source.text, *pattern), Align::kBottomRight));
+    move_into(out,
+              chain_of_expression(source, resolved(source.text, *pattern), Align::kBottomRight));
   }
   const Python* padding = named(last, "attention_mask");
   if (padding_given(source, padding)) {
@@ -195,7 +194,7 @@ Chain parse_library_syntax(Library library, std::string_view text) {
           dense && !resolved(source.text, *dense).is_word("None")) {
         // The other arguments only close cells, so they come later.
         Chain out = chain_of_expression(source, resolved(source.text, *dense), Align::kTopLeft);
-        append(out, chain_of_keywords(source));
+        move_into(out, chain_of_keywords(source));
         return out;
       }
       break;

@@ -10,7 +10,7 @@
 namespace maskctl {
 namespace {
 
-std::string spelled(const ArgumentInfo& spec) {
+std::string argument_name(const ArgumentInfo& spec) {
   return std::string(spec.name) + (spec.positional ? "" : "=");
 }
 
@@ -21,9 +21,9 @@ std::string needs(const StepInfo& info, bool grouped) {
   for (const ArgumentInfo& spec : info.args) {
     if (grouped ? spec.group == 0 : spec.group != 0 || !spec.required) continue;
     if (grouped && spec.required && spec.group == last_group) {
-      ways.back() += " with " + spelled(spec);
+      ways.back() += " with " + argument_name(spec);
     } else {
-      ways.push_back(spelled(spec));
+      ways.push_back(argument_name(spec));
     }
     last_group = spec.group;
   }
@@ -134,9 +134,9 @@ void StepArguments::check_groups() const {
     const ArgumentInfo& spec = spec_of(arg);
     if (spec.group == 0) continue;
     if (chosen && chosen->group != spec.group) {
-      fail_at(
-          pipeline_, arg.position.begin,
-          fmt::format("{} takes {} or {}, not both", info_.name, spelled(*chosen), spelled(spec)));
+      fail_at(pipeline_, arg.position.begin,
+              fmt::format("{} takes {} or {}, not both", info_.name, argument_name(*chosen),
+                          argument_name(spec)));
     }
     chosen = &spec;
   }
@@ -149,11 +149,11 @@ void StepArguments::check_groups() const {
   for (const ArgumentInfo& spec : info_.args) {
     const bool due = spec.required && (spec.group == 0 || (chosen && spec.group == chosen->group));
     if (!due || has(spec.name)) continue;
-    fail_at(
-        pipeline_, step_.position.begin,
-        spec.group == 0
-            ? fmt::format("{} needs {}, as in {}", info_.name, needs(info_, false), info_.example)
-            : fmt::format("{} with {} needs {} too", info_.name, spelled(*chosen), spelled(spec)));
+    fail_at(pipeline_, step_.position.begin,
+            spec.group == 0 ? fmt::format("{} needs {}, as in {}", info_.name, needs(info_, false),
+                                          info_.example)
+                            : fmt::format("{} with {} needs {} too", info_.name,
+                                          argument_name(*chosen), argument_name(spec)));
   }
 }
 

@@ -9,7 +9,7 @@
 namespace maskctl {
 namespace {
 
-std::string spelled(const ArgumentInfo& arg) {
+std::string argument_usage(const ArgumentInfo& arg) {
   const std::string_view value = arg.type == ArgType::kChoice ? arg.choices : placeholder(arg.type);
   return arg.positional ? std::string(arg.name) : fmt::format("{}={}", arg.name, value);
 }
@@ -25,9 +25,10 @@ std::string usage_line(const StepInfo& info, int group) {
   for (const ArgumentInfo& arg : info.args) {
     if (!member(arg) && arg.group != 0) continue;
     if (arg.required || (any && member(arg))) {
-      required.append(required.empty() ? ":" : ",").append(spelled(arg));
+      required.append(required.empty() ? ":" : ",").append(argument_usage(arg));
     } else {
-      rest += fmt::format("[{}{}]", required.empty() && rest.empty() ? ":" : ",", spelled(arg));
+      rest +=
+          fmt::format("[{}{}]", required.empty() && rest.empty() ? ":" : ",", argument_usage(arg));
     }
   }
   return std::string(info.name) + required + rest + (info.nested ? "{PIPELINE}" : "");
@@ -37,7 +38,7 @@ std::string arguments_text(const StepInfo& info) {
   std::vector<std::string> names;
   std::size_t width = 0;
   for (const ArgumentInfo& arg : info.args) {
-    names.push_back(spelled(arg));
+    names.push_back(argument_usage(arg));
     width = std::max(width, names.back().size());
   }
   std::string out;

@@ -11,8 +11,8 @@
 namespace maskctl {
 namespace {
 
-constexpr double kFontSize = 13.3;  // monospaced: characters are kCharWidth wide
-constexpr Index kBaseline = 12;     // below the upper edge of a text
+constexpr double kFontSize = 13.3;   // monospaced: characters are kCharWidth wide
+constexpr Index kTextBaseline = 12;  // below the upper edge of a text
 
 const char* anchor_attribute(Anchor anchor) {
   if (anchor == Anchor::kStart) return "";
@@ -32,7 +32,7 @@ class SvgSurface final : public Surface {
 
   void text(Index x, Index y, const std::string& utf8, Rgb color, Anchor anchor,
             bool rising) override {
-    const Index across = x + (rising ? kBaseline : 0), down = y + (rising ? 0 : kBaseline);
+    const Index across = x + (rising ? kTextBaseline : 0), down = y + (rising ? 0 : kTextBaseline);
     const std::string turned =
         rising ? fmt::format(" transform=\"rotate(-90 {} {})\"", across, down) : "";
     body_ += fmt::format("<text x=\"{}\" y=\"{}\" fill=\"{}\"{}{}>{}</text>\n", across, down,

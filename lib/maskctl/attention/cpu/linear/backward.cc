@@ -13,9 +13,9 @@ namespace maskctl::attention {
 namespace {
 
 /// One head of one sequence, in the notation of Chunk.
-class Worker {
+class BackwardWorker {
  public:
-  explicit Worker(const LinearDims& d)
+  explicit BackwardWorker(const LinearDims& d)
       : keys_(d.key_dim),
         values_(d.value_dim),
         key_stride_(round_up(keys_, kColumnGroup)),
@@ -329,16 +329,17 @@ void cpu::linear_backward(const LinearProblem& problem, const LinearBackwardInpu
   const Floats d_out(inputs.d_out), d_final_state(inputs.d_final_state);
   Sums sums(gradients, d);
   const Index group = d.heads / d.kv_heads;
-  for_each_linear_task<Worker>(d, d.kv_heads, [&](Worker& worker, Index n, Index u) {
-    for (Index h = u * group; h < (u + 1) * group; ++h) {
-      HeadGradients head = sums.head(call, n, h);
-      head.adds = h > u * group;
-      worker.run(call.head(n, h), call.state(call.initial_state, n, h),
-                 call.rows(d_out.data(), n, d.heads, h, d.value_dim),
-                 call.state(d_final_state, n, h), head);
-      sums.g_gamma(n, d.heads, h) = head.g_gamma;
-    }
-  });
+  for_each_linear_task<BackwardWorker>(
+      d, d.kv_heads, [&](BackwardWorker& worker, Index n, Index u) {
+        for (Index h = u * group; h < (u + 1) * group; ++h) {
+          HeadGradients head = sums.head(call, n, h);
+          head.adds = h > u * group;
+          worker.run(call.head(n, h), call.state(call.initial_state, n, h),
+                     call.rows(d_out.data(), n, d.heads, h, d.value_dim),
+                     call.state(d_final_state, n, h), head);
+          sums.g_gamma(n, d.heads, h) = head.g_gamma;
+        }
+      });
   sums.finish();
 }
 

@@ -8,9 +8,9 @@ namespace maskctl::attention {
 namespace {
 
 /// One head of one sequence from its first token to its last.
-class Worker {
+class ForwardWorker {
  public:
-  explicit Worker(const LinearDims& d)
+  explicit ForwardWorker(const LinearDims& d)
       : keys_(d.key_dim),
         values_(d.value_dim),
         scale_(static_cast<float>(d.scale)),
@@ -91,11 +91,12 @@ void cpu::linear_forward(const LinearProblem& problem, const LinearOutputs& outp
   const FloatOutput out(outputs.out);
   if (!d.covers_tokens()) out.fill(0);
   float* const final_state = outputs.final_state.as<float>().data();
-  for_each_linear_task<Worker>(d, d.heads, [&](Worker& worker, Index sequence, Index h) {
-    worker.run(call.head(sequence, h), call.state(call.initial_state, sequence, h),
-               call.rows(out.data(), sequence, d.heads, h, d.value_dim),
-               final_state + (sequence * d.heads + h) * d.key_dim * d.value_dim);
-  });
+  for_each_linear_task<ForwardWorker>(
+      d, d.heads, [&](ForwardWorker& worker, Index sequence, Index h) {
+        worker.run(call.head(sequence, h), call.state(call.initial_state, sequence, h),
+                   call.rows(out.data(), sequence, d.heads, h, d.value_dim),
+                   final_state + (sequence * d.heads + h) * d.key_dim * d.value_dim);
+      });
   out.finish();
 }
 

@@ -13,8 +13,6 @@
 namespace maskctl::attention {
 namespace {
 
-using Options = BlocksparseAttentionOptions;
-
 constexpr Index kTime = 1;      // axis of queries in [B,T,H,D]
 constexpr Index kPlaneRow = 2;  // in the lse and in the bias
 
@@ -34,7 +32,7 @@ lazy::MaskPtr build_mask(const MaskBuilder& build, const Tensor& query, const Te
 
 /// The call as masked_forward takes it: heads after time.
 struct TimeFirst {
-  TimeFirst(const Tensor& q, const Tensor& k, const Tensor& v, const Options& o)
+  TimeFirst(const Tensor& q, const Tensor& k, const Tensor& v, const BlocksparseAttentionOptions& o)
       : query(swap_heads_and_time(q, "query")),
         key(swap_heads_and_time(k, "key")),
         value(swap_heads_and_time(v, "value")),
@@ -101,7 +99,8 @@ struct TimeFirst {
 
 /// The queries of a call in parts: the call may have all of them or those of one part.
 struct Queries {
-  Queries(const SoftmaxInputs& inputs, const SoftmaxOptions& softmax, const Options& o)
+  Queries(const SoftmaxInputs& inputs, const SoftmaxOptions& softmax,
+          const BlocksparseAttentionOptions& o)
       : parts(o.sequence_parts), count(o.sequence_part ? 1 : parts) {
     SoftmaxInputs without_bias = inputs;
     without_bias.bias = nullptr;
@@ -217,7 +216,7 @@ SoftmaxGradients backward_in_parts(const SoftmaxInputs& inputs, const SoftmaxRes
 }  // namespace
 
 SoftmaxResult blocksparse_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                                    const Options& options) {
+                                    const BlocksparseAttentionOptions& options) {
   TimeFirst call(query, key, value, options);
   SoftmaxResult result;
   if (options.sequence_parts == 1) {
@@ -233,7 +232,8 @@ SoftmaxResult blocksparse_attention(const Tensor& query, const Tensor& key, cons
 
 SoftmaxGradients blocksparse_attention_backward(const Tensor& query, const Tensor& key,
                                                 const Tensor& value, const SoftmaxResult& forward,
-                                                const Tensor& d_out, const Options& options,
+                                                const Tensor& d_out,
+                                                const BlocksparseAttentionOptions& options,
                                                 const Tensor* d_lse) {
   TimeFirst call(query, key, value, options);
   const SoftmaxResult time_first{swap_heads_and_time(forward.out, "out"), forward.lse};

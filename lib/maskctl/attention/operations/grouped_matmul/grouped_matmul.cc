@@ -102,7 +102,7 @@ View matrices_of(const View& all, Range groups) {
 }
 
 /// The product with some of the matrices.
-GroupedProblem part_of(const GroupedProblem& whole, Range groups) {
+GroupedProblem problem_part(const GroupedProblem& whole, Range groups) {
   GroupedProblem part = whole;
   const auto places = whole.groups.places.begin();
   part.groups.places.assign(places + groups.begin, places + groups.end);
@@ -181,7 +181,7 @@ Tensor grouped_matmul(const GroupedMatmulInputs& in, const GroupedMatmulOptions&
   const GroupedProblem whole = checked_grouped(in, options);
   Tensor out;
   for (Index i = 0; i < options.group_parts; ++i) {
-    GroupedProblem part = part_of(whole, groups_of(whole, i, options.group_parts));
+    GroupedProblem part = problem_part(whole, groups_of(whole, i, options.group_parts));
     if (i > 0) part.existing_out = out;
     Tensor next =
         Tensor::unwritten(result_dtype(in, options), {whole.groups.rows, whole.groups.columns});
@@ -200,8 +200,9 @@ GroupedMatmulGradients grouped_matmul_backward(const GroupedMatmulInputs& in, co
                                    unwritten_like(problem.existing_out)};
   const auto run = [&](Index i) {
     const Range groups = groups_of(problem, i, options.group_parts);
-    run_kernel(context, "grouped_backward", &Kernels::grouped_backward, part_of(problem, groups),
-               d_out, {gradients.lhs, matrices_of(MutableTensorView(gradients.rhs), groups)});
+    run_kernel(context, "grouped_backward", &Kernels::grouped_backward,
+               problem_part(problem, groups), d_out,
+               {gradients.lhs, matrices_of(MutableTensorView(gradients.rhs), groups)});
   };
   run(0);
   if (options.group_parts > 1) {

@@ -24,13 +24,11 @@ UsualCall GroupedMatmulOp::usual_call(AxisExtents extents) {
 
 namespace {
 
-using Inputs = GroupedMatmulInputs;
-
 /// The group of each row of a shard, counted from the first that rhs has; -1: none of them.
-std::vector<Index> groups_of_rows(const Inputs& in, Index rows, Index groups) {
+std::vector<Index> groups_of_rows(const GroupedMatmulInputs& in, Index rows, Index groups) {
   // Arrays of these shapes without elements: where rows belong does not depend on any.
   const Tensor lhs(DType::kFloat32, {rows, 0}), rhs(DType::kFloat32, {groups, 0, 0});
-  Inputs outline = in;
+  GroupedMatmulInputs outline = in;
   outline.lhs = &lhs, outline.rhs = &rhs, outline.existing_out = nullptr;
   std::vector<Index> group_of(as_size(rows), -1);
   for_each_row(checked_grouped(outline, {}).groups,
@@ -40,7 +38,7 @@ std::vector<Index> groups_of_rows(const Inputs& in, Index rows, Index groups) {
 
 /// Gives each rank of a ring an equal part of the groups, with their rows; the last one also has
 /// the rows of no group.
-void share_groups(Inputs& in, const Shard& shard, Index parts, OwnedArrays& owned) {
+void share_groups(GroupedMatmulInputs& in, const Shard& shard, Index parts, OwnedArrays& owned) {
   RingPlace& own = *shard.ring;
   const Index groups = shard.extent("G"), rank = own.ring->rank();
   const Range rows = shard.range("M"), mine = part_of(groups, parts, rank);
@@ -65,7 +63,7 @@ void share_groups(Inputs& in, const Shard& shard, Index parts, OwnedArrays& owne
 }
 
 /// The sizes of the groups in the rows of a shard.
-void cut_sizes(Inputs& in, const Shard& shard, OwnedArrays& owned) {
+void cut_sizes(GroupedMatmulInputs& in, const Shard& shard, OwnedArrays& owned) {
   const Range rows = shard.range("M");
   std::vector<std::int32_t> sizes = as_int32(*in.group_sizes, "group_sizes");
   Index begin = 0;
@@ -83,8 +81,8 @@ void cut_sizes(Inputs& in, const Shard& shard, OwnedArrays& owned) {
 
 }  // namespace
 
-void GroupedMatmulOp::localise(Inputs& in, Options& o, const Shard& shard, const ShardPlan& plan,
-                               OwnedArrays& owned) {
+void GroupedMatmulOp::localise(GroupedMatmulInputs& in, Options& o, const Shard& shard,
+                               const ShardPlan& plan, OwnedArrays& owned) {
   if (in.group_sizes && shard.splits("M")) cut_sizes(in, shard, owned);
   o.group_parts = shard.ring ? 1 : plan.parts("G");
   if (shard.ring) share_groups(in, shard, plan.parts("G"), owned);

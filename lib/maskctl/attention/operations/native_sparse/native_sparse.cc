@@ -17,9 +17,6 @@
 namespace maskctl::attention {
 namespace {
 
-using Inputs = NativeSparseInputs;
-using Options = NativeSparseOptions;
-
 SoftmaxResult blocks_forward(const BlockProblem& problem, const Context& context) {
   SoftmaxResult result = unwritten_result(problem.d, problem.query.dtype());
   run_kernel(context, "blocks_forward", &Kernels::blocks_forward, problem,
@@ -54,7 +51,7 @@ void check_gate(const char* what, const Tensor* gate, const Dims& d) {
 }
 
 /// How many blocks the compressed branch chooses.
-Index selection_size(const Inputs& in, const Options& options) {
+Index selection_size(const NativeSparseInputs& in, const NativeSparseOptions& options) {
   if (!in.block_counts) return options.block_counts;
   if (in.block_counts->elements() == 0 || !is_integer(in.block_counts->dtype())) {
     refuse(
@@ -70,7 +67,8 @@ Index selection_size(const Inputs& in, const Options& options) {
 /// A gated call in f32, checked: both branches read the same arrays.
 class GatedCall {
  public:
-  GatedCall(const Inputs& in, const Options& options) : in_(in), options_(options) {
+  GatedCall(const NativeSparseInputs& in, const NativeSparseOptions& options)
+      : in_(in), options_(options) {
     const Dims d = checked_block_problem(in, options).d;
     check_gate("g_cmp", in.g_cmp, d);
     check_gate("g_slc", in.g_slc, d);
@@ -91,7 +89,7 @@ class GatedCall {
   BlockProblem problem() const { return checked_block_problem(in_, options_); }
   /// With the blocks chosen, or those given.
   BlockProblem selected_problem(const std::optional<Tensor>& chosen) const {
-    Inputs in = in_;
+    NativeSparseInputs in = in_;
     if (chosen) in.block_indices = &*chosen;
     return checked_selected_problem(in, options_);
   }
@@ -102,8 +100,8 @@ class GatedCall {
   }
 
  private:
-  Inputs in_;
-  Options options_;
+  NativeSparseInputs in_;
+  NativeSparseOptions options_;
   Tensor query_, key_, value_;
 };
 
@@ -149,21 +147,23 @@ void add_compressed_gradients(const GatedCall& gated_call, const SoftmaxResult& 
 
 }  // namespace
 
-SoftmaxResult apply_native_sparse_attention(const Inputs& in, const Options& options) {
+SoftmaxResult apply_native_sparse_attention(const NativeSparseInputs& in,
+                                            const NativeSparseOptions& options) {
   if (in.g_cmp || in.g_slc) {
     refuse("gates; use native_sparse_attention");
   }
   return blocks_forward(checked_selected_problem(in, options), options.context);
 }
 
-SoftmaxGradients apply_native_sparse_attention_backward(const Inputs& in,
+SoftmaxGradients apply_native_sparse_attention_backward(const NativeSparseInputs& in,
                                                         const SoftmaxResult& forward,
                                                         const Tensor& d_out,
-                                                        const Options& options) {
+                                                        const NativeSparseOptions& options) {
   return blocks_backward(checked_selected_problem(in, options), forward, d_out, options.context);
 }
 
-NativeSparseResult native_sparse_attention(const Inputs& in, const Options& options) {
+NativeSparseResult native_sparse_attention(const NativeSparseInputs& in,
+                                           const NativeSparseOptions& options) {
   const Context& context = options.context;
   const GatedCall gated_call(in, options);
   NativeSparseResult result;
@@ -181,10 +181,10 @@ NativeSparseResult native_sparse_attention(const Inputs& in, const Options& opti
   return result;
 }
 
-NativeSparseGradients native_sparse_attention_backward(const Inputs& in,
+NativeSparseGradients native_sparse_attention_backward(const NativeSparseInputs& in,
                                                        const NativeSparseResult& forward,
                                                        const Tensor& d_out,
-                                                       const Options& options) {
+                                                       const NativeSparseOptions& options) {
   const Context& context = options.context;
   const GatedCall gated_call(in, options);
   check_shape("d_out", d_out, forward.out.shape());

@@ -13,9 +13,9 @@ namespace maskctl::attention {
 namespace {
 
 /// A call without its sinks and sequences.
-template <class Options>
+template <class RaggedPageAttentionV3Options>
 PagedProblem ragged_problem(const Tensor& queries, const PagedCache& cache,
-                            std::optional<double> scale, const Options& o) {
+                            std::optional<double> scale, const RaggedPageAttentionV3Options& o) {
   PagedProblem problem = paged_problem(queries, cache, scale, o.logits_soft_cap);
   problem.left = left_of_window(o.sliding_window);
   problem.tiles = {.keys = keys_of_pages(o.num_kv_pages_per_block, cache),
@@ -56,12 +56,9 @@ Tensor ragged_page_attention(const RaggedPageAttentionInputs& in,
 
 namespace {
 
-using Inputs = RaggedPageAttentionV3Inputs;
-using Options = RaggedPageAttentionV3Options;
-
 constexpr Index kLanes = 128;  // D is padded to a multiple of this
 
-void check_arrays(const Inputs& in, const Tensor& kv_cache) {
+void check_arrays(const RaggedPageAttentionV3Inputs& in, const Tensor& kv_cache) {
   check_rank("queries", in.queries, 3);
   check_rank("keys", in.keys, 3);
   check_rank("kv_cache", &kv_cache, 5);
@@ -117,7 +114,7 @@ void write_rows(const PagedProblem& problem, const Tensor& rows, Index first_hea
   }
 }
 
-void add_v3_sequences(PagedProblem& problem, const Inputs& in) {
+void add_v3_sequences(PagedProblem& problem, const RaggedPageAttentionV3Inputs& in) {
   const auto lengths = integers("kv_lens", in.kv_lens, {{-1}});
   const Index listed = in.kv_lens->extent(0);
   auto tables = integers("block_tables", in.block_tables, {{-1}});
@@ -153,14 +150,15 @@ std::vector<std::int32_t> lengths_of(const char* name, const Tensor* cumulative,
   return lengths;
 }
 
-double effective_scale(const Options& options) {
+double effective_scale(const RaggedPageAttentionV3Options& options) {
   if (options.q_scale && !(*options.q_scale != 0)) refuse("q_scale is 0; leave it out for none");
   return options.softmax_scale * options.q_scale.value_or(1) * options.k_scale.value_or(1);
 }
 
 }  // namespace
 
-Tensor ragged_page_attention_v3(const Inputs& in, Tensor& kv_cache, const Options& options) {
+Tensor ragged_page_attention_v3(const RaggedPageAttentionV3Inputs& in, Tensor& kv_cache,
+                                const RaggedPageAttentionV3Options& options) {
   check_arrays(in, kv_cache);
   const PagedCache cache =
       interleaved_cache(kv_cache, in.keys->extent(1), in.queries->extent(2), kv_cache.extent(4));

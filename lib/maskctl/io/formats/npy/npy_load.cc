@@ -13,10 +13,11 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kStep = Index{16} << 20;  // the most that is allocated on the word of a header
-constexpr Index kSlab = Index{4} << 20;   // elements of Fortran-order data read at once
-constexpr Index kTile = 64;  // side of a transposed tile: both copies stay in the cache
-constexpr Index kBlock = 8;  // side of a block that goes through registers
+constexpr Index kTrustedBytes = Index{16}
+                                << 20;   // the most that is allocated on the word of a header
+constexpr Index kSlab = Index{4} << 20;  // elements of Fortran-order data read at once
+constexpr Index kTile = 64;              // side of a transposed tile: both copies stay in the cache
+constexpr Index kBlock = 8;              // side of a block that goes through registers
 
 void check_limit(const NpyReader& reader, Index max_bytes) {
   const Index bytes = reader.header().data_bytes;
@@ -31,7 +32,7 @@ void check_limit(const NpyReader& reader, Index max_bytes) {
 /// True when memory must grow with the data that arrives, because only the header says how much it
 /// is.
 bool grows(const NpyReader& reader) {
-  return !reader.seekable() && reader.header().data_bytes > kStep;
+  return !reader.seekable() && reader.header().data_bytes > kTrustedBytes;
 }
 
 /// All data in storage order. From a pipe, the data is collected in steps before the array is
@@ -43,7 +44,7 @@ Tensor load_stored(NpyReader& reader) {
   Index done = 0;
   if (grows(reader)) {
     while (done < header.data_bytes) {
-      parts.emplace_back(as_size(std::min(kStep, header.data_bytes - done)));
+      parts.emplace_back(as_size(std::min(kTrustedBytes, header.data_bytes - done)));
       reader.read_rows(done / element, parts.back());
       done += static_cast<Index>(parts.back().size());
     }

@@ -21,12 +21,10 @@ namespace {
 
 constexpr std::uint64_t kZip64Limit = 0x7FFFFFFF;  // zipfile uses 64 bits from 2 GiB on
 constexpr std::uint64_t kCountLimit = 0xFFFF;
-constexpr std::uint64_t kAllOnes = 0xFFFFFFFF;
 constexpr std::uint64_t kDate = 0x21;  // 1980-01-01
 constexpr std::uint64_t kUtf8Name = 0x800;
-constexpr std::uint64_t kDeflated = 8;
-constexpr std::uint64_t kEncrypted = 0x2041;           // flag bits 0, 6 and 13
-constexpr std::size_t kStep = std::size_t{256} << 10;  // bytes between two looks for a stop request
+constexpr std::size_t kPolledBytes = std::size_t{256}
+                                     << 10;  // bytes between two looks for a stop request
 
 /// A record of little-endian fields.
 class Record {
@@ -59,16 +57,16 @@ struct Entry {
   std::uint64_t offset = 0;
 
   bool large() const { return std::max(bytes, packed) > kZip64Limit; }
-  std::uint64_t packed_32() const { return large() ? kAllOnes : packed; }
-  std::uint64_t bytes_32() const { return large() ? kAllOnes : bytes; }
+  std::uint64_t packed_32() const { return large() ? kZip64Follows : packed; }
+  std::uint64_t bytes_32() const { return large() ? kZip64Follows : bytes; }
   std::uint64_t version(bool zip64) const { return zip64 ? 45 : 20; }
 };
 
 /// Empty arrays have no buffer; zlib, which would start over for them, is not asked.
 std::uint64_t crc_of(std::uint64_t crc, std::span<const std::byte> bytes) {
-  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kStep))) {
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kPolledBytes))) {
     throw_if_stopped();
-    const auto step = bytes.first(std::min(bytes.size(), kStep));
+    const auto step = bytes.first(std::min(bytes.size(), kPolledBytes));
     crc = ::crc32_z(crc, reinterpret_cast<const Bytef*>(step.data()), step.size());
   }
   return crc;
@@ -94,7 +92,7 @@ void append_directory_entry(const Entry& entry, Record& out) {
   out.u16(entry.method).u16(0).u16(kDate).u32(entry.crc);
   out.u32(entry.packed_32()).u32(entry.bytes_32());
   out.u16(entry.name.size()).u16(field == 0 ? 0 : field + 4).u16(0).u16(0).u16(0);
-  out.u32(kPermissions).u32(far ? kAllOnes : entry.offset).text(entry.name);
+  out.u32(kPermissions).u32(far ? kZip64Follows : entry.offset).text(entry.name);
   if (field == 0) return;
   out.u16(1).u16(field);
   if (entry.large()) out.u64(entry.bytes).u64(entry.packed);
@@ -110,7 +108,7 @@ Record end_records(std::uint64_t count, std::uint64_t directory_bytes, std::uint
   }
   const std::uint64_t count_16 = std::min(count, kCountLimit);
   out.u32(0x06054B50).u16(0).u16(0).u16(count_16).u16(count_16);
-  out.u32(std::min(directory_bytes, kAllOnes)).u32(std::min(offset, kAllOnes)).u16(0);
+  out.u32(std::min(directory_bytes, kZip64Follows)).u32(std::min(offset, kZip64Follows)).u16(0);
   return out;
 }
 
@@ -148,9 +146,9 @@ class Deflater {
   Deflater& operator=(const Deflater&) = delete;
 
   void add(std::span<const std::byte> bytes) {
-    for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kStep))) {
+    for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kPolledBytes))) {
       throw_if_stopped();
-      const auto step = bytes.first(std::min(bytes.size(), kStep));
+      const auto step = bytes.first(std::min(bytes.size(), kPolledBytes));
       stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(step.data()));
       stream_.avail_in = static_cast<uInt>(step.size());
       run(Z_NO_FLUSH);
@@ -199,7 +197,7 @@ class ArchiveWriter {
     entry.packed = entry.bytes;
     if (deflater) {
       const std::vector<std::byte> packed = deflater->finish();
-      entry.method = kDeflated;
+      entry.method = kZipDeflated;
       entry.packed = packed.size();
       start(entry);
       write_(packed);
@@ -215,7 +213,7 @@ class ArchiveWriter {
   void copy(const ByteSource& source, const ZipMember& member) {
     Entry entry;
     entry.name = member.name;
-    entry.flags = member.flags & (kUtf8Name | kEncrypted);
+    entry.flags = member.flags & (kUtf8Name | kZipEncrypted);
     entry.method = member.method;
     entry.crc = member.crc;
     entry.packed = static_cast<std::uint64_t>(member.packed_bytes);

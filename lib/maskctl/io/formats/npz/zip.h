@@ -11,10 +11,14 @@
 
 namespace maskctl {
 
+inline constexpr std::uint16_t kZipDeflated = 8;            // a method
+inline constexpr std::uint16_t kZipEncrypted = 0x2041;      // flag bits 0, 6 and 13: all forms
+inline constexpr std::uint64_t kZip64Follows = 0xFFFFFFFF;  // in a 32-bit field: see the 64-bit one
+
 struct ZipMember {
   std::string name;
   std::uint16_t flags = 0;
-  std::uint16_t method = 0;  // 0 stored, 8 deflated
+  std::uint16_t method = 0;  // 0 (stored) or kZipDeflated
   std::uint32_t crc = 0;
   Index packed_bytes = 0;
   Index bytes = 0;

@@ -23,7 +23,6 @@ constexpr Index kEntryBytes = 46;
 constexpr Index kLocalBytes = 30;
 constexpr Index kMaxComment = 65535;
 constexpr Index kMaxDirectory = Index{64} << 20;
-constexpr std::uint32_t kAllOnes = 0xFFFFFFFF;
 
 [[noreturn]] void bad_zip(const ByteSource& source, const std::string& why) {
   throw Error(Errc::kFormat, fmt::format("{}: bad zip archive: {}", source.name(), why));
@@ -115,8 +114,8 @@ Directory find_directory(const ByteSource& source) {
   const Fields fields(source, std::span(tail).subspan(static_cast<std::size_t>(at)));
   if (fields.u16(4) != 0 || fields.u16(6) != 0) bad_zip(source, "split over several files");
   Directory directory{fields.u16(10), fields.u32(12), fields.u32(16), size - tail_bytes + at};
-  const bool ones =
-      directory.entries == 0xFFFF || directory.bytes == kAllOnes || directory.offset == kAllOnes;
+  const bool ones = directory.entries == 0xFFFF || directory.bytes == kZip64Follows ||
+                    directory.offset == kZip64Follows;
   if (ones) read_end_64(source, directory.end, directory);
   if (directory.bytes > directory.end || directory.offset > directory.end - directory.bytes) {
     bad_zip(source, "central directory beyond the file");
@@ -136,7 +135,7 @@ void read_extra(const Fields& extra, ZipMember& member) {
     if (extra.u16(at) == 1) {
       std::size_t next = 0;
       for (Index* value : {&member.bytes, &member.packed_bytes, &member.header_offset}) {
-        if (*value != kAllOnes) continue;
+        if (*value != kZip64Follows) continue;
         *value = field.u64(next);
         next += 8;
       }

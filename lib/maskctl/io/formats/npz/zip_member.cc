@@ -13,9 +13,7 @@ namespace maskctl {
 namespace {
 
 constexpr std::uint16_t kStored = 0;
-constexpr std::uint16_t kDeflated = 8;
-constexpr std::uint16_t kEncrypted = 0x2041;  // flag bits 0, 6 and 13: all forms of encryption
-constexpr Index kMaxExpansion = 1032;         // the highest ratio that deflate allows
+constexpr Index kMaxExpansion = 1032;  // the highest ratio that deflate allows
 constexpr std::size_t kChunk = std::size_t{1}
                                << 18;  // still in the cache when its checksum is computed
 
@@ -143,10 +141,10 @@ void check_sizes(const ZipMember& member, const std::string& label) {
 
 std::unique_ptr<ByteStream> open_zip_member(const ByteSource& source, const ZipMember& member,
                                             const std::string& label) {
-  if ((member.flags & kEncrypted) != 0) {
+  if ((member.flags & kZipEncrypted) != 0) {
     throw Error(Errc::kUnsupported, label + ": encrypted zip member; decrypt the archive first");
   }
-  if (member.method != kStored && member.method != kDeflated) {
+  if (member.method != kStored && member.method != kZipDeflated) {
     throw Error(Errc::kUnsupported,
                 fmt::format("{}: zip method {}; expected stored (0) or deflated (8)", label,
                             member.method));
